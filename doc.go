@@ -1,0 +1,31 @@
+// Package convene holds nothing but this overview. Convene is a library for teams
+// of LLM agents: gated by quality, bound by budgets, and durable.
+//
+// A host writes flows and gives them agents; an engine carries them out and
+// records what they did. Start with these packages:
+//
+//   - orchestrator: flows, their context, fan-out, refinement, questions to people,
+//     budgets, and the engine in this process.
+//   - orchestrator/agent: what an agent is, requests, answers, and the one form of
+//     errors. Authors of agents need only this package.
+//   - orchestrator/flowtest: scripted agents, virtual time, and a crash after every
+//     record.
+//   - orchestrator/hierarchy: a ready team of a master, department heads and
+//     specialists.
+//
+// What they stand on is useful by itself:
+//
+//   - fsm: state machines as tables.
+//   - grading: scores, thresholds, reviews and gates, as pure functions.
+//   - routing: relevance, selection and order, as pure functions.
+//   - providers: the face of language models, with roles and fallback chains;
+//     providers/langchain opens real ones, providers/fake scripts them for tests.
+//   - blackboard: logs and the stores that keep them. blackboard/sqlite keeps them in
+//     one file and is a module of its own, so that only its users get a database.
+//
+// Authors of stores check theirs with blackboard/storetest. Authors of engines
+// start with orchestrator/engine and check theirs with orchestrator/enginetest.
+//
+// The library prints nothing, logs nothing unless it is given a logger, reads no
+// environment, and starts nothing at import.
+package convene

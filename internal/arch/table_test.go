@@ -1,0 +1,83 @@
+package arch
+
+import "slices"
+
+// direct are the modules that the root module may require directly. Each further
+// one is a decision: it binds every host.
+var direct = []string{
+	"github.com/cenkalti/backoff/v4",
+	"github.com/google/jsonschema-go",
+	"github.com/looplab/fsm",
+	"github.com/stretchr/testify",
+	"github.com/tmc/langchaingo",
+	"golang.org/x/sync",
+	"pgregory.net/rapid", // tests only
+}
+
+// langchain are the packages of langchaingo that may be imported.
+var langchain = []string{
+	"github.com/tmc/langchaingo/llms",
+	"github.com/tmc/langchaingo/llms/anthropic",
+	"github.com/tmc/langchaingo/llms/openai",
+}
+
+// outsideWork are the modules that go.work leaves out: their minimum versions
+// would bind all others.
+var outsideWork = []string{"internal/temporaldev", "bench/peers"}
+
+// may says what a package may import beside the standard library.
+type may struct {
+	own    []string // packages of this repository, without its path
+	others []string // packages of other modules, those below them included
+	any    bool     // anything but internal packages of this repository
+	tree   bool     // the rule is for all packages below, too
+}
+
+const (
+	backoff = "github.com/cenkalti/backoff/v4"
+	schema  = "github.com/google/jsonschema-go/jsonschema"
+	xsync   = "golang.org/x/sync"
+	testify = "github.com/stretchr/testify"
+)
+
+// arrows hold who may import whom, outside of tests. Packages need not exist yet.
+var arrows = map[string]may{
+	".":                           {},
+	"internal/arch":               {},
+	"internal/answer":             {others: []string{schema}},
+	"fsm":                         {others: []string{"github.com/looplab/fsm"}},
+	"grading":                     {},
+	"routing":                     {own: []string{"grading"}},
+	"providers":                   {own: []string{"internal/answer"}, others: []string{backoff, schema, xsync}},
+	"providers/fake":              {own: []string{"providers"}},
+	"providers/langchain":         {own: []string{"providers"}, others: langchain},
+	"blackboard":                  {own: []string{"fsm", "grading", "providers"}},
+	"blackboard/storetest":        {own: []string{"blackboard"}, others: []string{testify}},
+	"blackboard/sqlite":           {own: []string{"blackboard"}, others: []string{"modernc.org/sqlite"}, tree: true},
+	"orchestrator/agent":          {own: []string{"providers", "internal/answer"}, others: []string{schema}},
+	"orchestrator/engine":         {own: agents, others: []string{backoff}},
+	"orchestrator/internal/sched": {own: engines},
+	"orchestrator/internal/local": {own: slices.Concat(engines, []string{"orchestrator/internal/sched"}), others: []string{backoff, xsync}},
+	"orchestrator":                {own: slices.Concat(engines, []string{"fsm", "grading", "routing", "internal/answer", "orchestrator/internal/sched", "orchestrator/internal/local"}), others: []string{backoff, schema, xsync}},
+	"orchestrator/flowtest":       {own: slices.Concat(engines, []string{"orchestrator", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
+	"orchestrator/enginetest":     {own: slices.Concat(engines, []string{"orchestrator", "orchestrator/flowtest", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
+	"orchestrator/hierarchy":      {own: slices.Concat(team, []string{"internal/answer"}), others: []string{schema}},
+	"examples":                    {any: true, tree: true},
+	"bench":                       {any: true, tree: true},
+}
+
+var (
+	agents  = []string{"providers", "blackboard", "orchestrator/agent"}
+	engines = []string{"providers", "blackboard", "orchestrator/agent", "orchestrator/engine"}
+
+	// A team stands on everything but other teams, engines and test kits.
+	team = []string{"fsm", "grading", "routing", "providers", "blackboard", "orchestrator", "orchestrator/agent"}
+)
+
+// goStatements are the files that may start a goroutine with a bare go statement,
+// and why. Everybody else uses errgroup or WaitGroup.Go, so that each goroutine
+// has an owner that waits for it.
+var goStatements = map[string]string{
+	"bench/calls.go":                   "the limit that calls are measured against",
+	"orchestrator/engine/coroutine.go": "the coroutines over goroutines: resume hands over to them and waits",
+}
