@@ -1,0 +1,140 @@
+package routing
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/convene-go/convene/grading"
+)
+
+// DefaultCut is the relevance that a supporting target must exceed (H14).
+const DefaultCut = 0.30
+
+// Mode says how the chosen targets of a request work together.
+type Mode string
+
+// The modes (H15-H17).
+const (
+	Single     Mode = "single"     // the primary works alone
+	Parallel   Mode = "parallel"   // all work at once
+	Sequential Mode = "sequential" // some wait for others: one wave after the other
+)
+
+// Route is who works on a request and in what order.
+type Route struct {
+	Primary    string   `json:"primary"`
+	Supporting []string `json:"supporting"` // in the order of Relevances; never nil
+	Mode       Mode     `json:"mode"`
+
+	// Waves holds the chosen targets, each once: those of one wave work together
+	// and start after all earlier waves. Single and Parallel have one wave. Within
+	// a wave the order is that of Relevances (HC15).
+	Waves [][]string `json:"waves"`
+
+	// Relevances has all targets, the chosen ones and the others, in the order in
+	// which they were considered.
+	Relevances []Relevance `json:"relevances"`
+
+	// LowConfidence says that nothing in the request speaks for any target, so
+	// that the primary was chosen by priority (HC17).
+	LowConfidence bool `json:"lowConfidence"`
+}
+
+// Decide returns the route for a request whose relevances are given, in any
+// order (H12-H17, HC14-HC18).
+//
+// The most relevant target is the primary, by priority and then by ID if there
+// are several. Every other target whose relevance exceeds cut supports it;
+// DefaultCut is the usual cut, and exactly the cut is out. If every record is
+// BaseOnly, the order is priority and then ID, and nobody supports the primary.
+// Relevances and cut lie in [0, 1] and are rounded to six decimals first.
+//
+// Deps maps an ID to the IDs that it needs. Only needs between chosen targets
+// count: a target that was not chosen is neither waited for nor pulled in.
+//
+// Decide returns ErrCycle if chosen targets need each other in a circle, and an
+// error that names the field if there are no relevances, an ID is empty or
+// stands there twice, or a relevance or the cut is outside [0, 1] or not a
+// number.
+func Decide(relevances []Relevance, deps map[string][]string, cut float64) (Route, error) {
+	if err := checkRelevances(relevances, cut); err != nil {
+		return Route{}, fmt.Errorf("routing: %w", err)
+	}
+	r := Route{Supporting: []string{}, LowConfidence: true}
+	for _, rel := range relevances {
+		rel.Relevance = grading.Round6(rel.Relevance)
+		r.Relevances = append(r.Relevances, rel)
+		r.LowConfidence = r.LowConfidence && rel.BaseOnly
+	}
+	if r.LowConfidence {
+		slices.SortFunc(r.Relevances, byPriority)
+	} else {
+		slices.SortFunc(r.Relevances, byRelevance)
+		r.Supporting = above(r.Relevances[1:], grading.Round6(cut))
+	}
+	r.Primary = r.Relevances[0].ID
+	waves, err := Waves(append([]string{r.Primary}, r.Supporting...), deps)
+	if err != nil {
+		return Route{}, err
+	}
+	r.Waves = waves
+	r.Mode = modeOf(r)
+	return r, nil
+}
+
+func above(relevances []Relevance, cut float64) []string {
+	ids := []string{}
+	for _, rel := range relevances {
+		if rel.Relevance > cut {
+			ids = append(ids, rel.ID)
+		}
+	}
+	return ids
+}
+
+func modeOf(r Route) Mode {
+	switch {
+	case len(r.Supporting) == 0:
+		return Single
+	case len(r.Waves) > 1:
+		return Sequential
+	default:
+		return Parallel
+	}
+}
+
+func checkRelevances(relevances []Relevance, cut float64) error {
+	var faults []error
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if len(relevances) == 0 {
+		bad("relevances are empty")
+	}
+	if !(cut >= 0 && cut <= 1) { // also refuses NaN
+		bad("cut is %v, want 0 to 1", cut)
+	}
+	ids := make([]string, len(relevances))
+	for i, rel := range relevances {
+		ids[i] = rel.ID
+		if !(rel.Relevance >= 0 && rel.Relevance <= 1) {
+			bad("relevance of %q is %v, want 0 to 1", rel.ID, rel.Relevance)
+		}
+	}
+	return errors.Join(append(faults, checkIDs(ids))...)
+}
+
+// checkIDs returns an error if an ID is empty or stands in ids twice.
+func checkIDs(ids []string) error {
+	var faults []error
+	seen := make(map[string]bool, len(ids))
+	for i, id := range ids {
+		switch {
+		case id == "":
+			faults = append(faults, fmt.Errorf("ID %d is empty", i))
+		case seen[id]:
+			faults = append(faults, fmt.Errorf("ID %q stands there twice", id))
+		}
+		seen[id] = true
+	}
+	return errors.Join(faults...)
+}
