@@ -1,0 +1,286 @@
+package answer_test
+
+import (
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/internal/answer"
+)
+
+type plan struct {
+	A int      `json:"a"`
+	B []string `json:"b,omitempty"`
+	R string   `json:"r,omitempty" enum:"low,very_high"`
+}
+
+func shapeOf[T any](tb testing.TB) *answer.Shape {
+	tb.Helper()
+	s, err := answer.For[T]()
+	require.NoError(tb, err)
+	return s
+}
+
+func TestExtract(t *testing.T) {
+	tests := []struct {
+		name, in, want string
+		fixes          []string
+	}{
+		{name: "plain", in: `{"a":1,"b":["x"]}`, want: `{"a":1,"b":["x"]}`},
+		{name: "fence, prose and braces", in: "Sure {smile}!\n```json\n{\"a\": 1, \"b\": [\"x\"]}\n```\nHope it helps {smile}.", want: `{"a":1,"b":["x"]}`},
+		{name: "prose in braces", in: `The plan {draft}: {"a": 1} done`, want: `{"a":1}`},
+		{name: "prose in open braces", in: `The {draft and [note: {"a": 1} done`, want: `{"a":1}`},
+		{name: "apostrophe in an open brace", in: `{'tis so: {"a": 1} done`, want: `{"a":1}`},
+		{name: "quotes in prose", in: `He said "go" and {"a": 1}, "fine"`, want: `{"a":1}`},
+		{name: "example of another shape first", in: "Example: {\"foo\": 1}\nAnswer: {\"a\": 2}", want: `{"a":2}`},
+		{name: "broken example first", in: `Form: {"a": <number>}. Answer: {"a": 2}`, want: `{"a":2}`},
+		{name: "citations first", in: strings.Repeat("[1] ", 1000) + `{"a": 2}`, want: `{"a":2}`},
+		{name: "first of two that fit", in: `{"a": 1}{"a": 2}`, want: `{"a":1}`},
+		{name: "trailing commas", in: `{"a": 1, "b": ["x",],}`, want: `{"a":1,"b":["x"]}`, fixes: []string{"trailing comma"}},
+		{name: "single quotes", in: `{'a': 1, 'b': ['it\'s']}`, want: `{"a":1,"b":["it's"]}`, fixes: []string{"quotes", "escaped apostrophe"}},
+		{name: "braces in single quotes", in: `{'a': 1, 'b': ['}"{']}`, want: `{"a":1,"b":["}\"{"]}`, fixes: []string{"quotes"}},
+		{name: "unquoted keys", in: `{a: 1, b: ["x"]}`, want: `{"a":1,"b":["x"]}`, fixes: []string{"unquoted key"}},
+		{name: "None for a list", in: `{"a": 1, "b": None}`, want: `{"a":1,"b":null}`, fixes: []string{"Python literal"}},
+		{name: "null for a list", in: `{"a": 1, "b": null}`, want: `{"a":1,"b":null}`},
+		{name: "comments", in: "{\"a\": 1, // note\n\"b\": [\"x\"] /* y */}", want: `{"a":1,"b":["x"]}`, fixes: []string{"comment"}},
+		{name: "address is no comment", in: `{"a": 1, "b": ["http://x/y"]}`, want: `{"a":1,"b":["http://x/y"]}`},
+		{name: "raw newline", in: "{\"a\": 1, \"b\": [\"l1\nl2\"]}", want: `{"a":1,"b":["l1\nl2"]}`, fixes: []string{"raw control character in a string"}},
+		{name: "fence in a string", in: "```json\n{\"a\": 1, \"b\": [\"```go\\nfmt.Println()\\n```\"]}\n```", want: "{\"a\":1,\"b\":[\"```go\\nfmt.Println()\\n```\"]}"},
+		{name: "smart quotes", in: `{“a”: 1, “b”: [“x "y"”, ‘z’]}`, want: `{"a":1,"b":["x \"y\"","z"]}`, fixes: []string{"quotes"}},
+		{name: "smart quotes in a string", in: `{"a": 1, "b": ["“x” and ’y’"]}`, want: `{"a":1,"b":["“x” and ’y’"]}`},
+		{name: "number as string", in: `{"a": "12"}`, want: `{"a":12}`, fixes: []string{"number as string at /a"}},
+		{name: "integer with a fraction of nothing", in: `{"a": 12.0}`, want: `{"a":12}`, fixes: []string{"integer at /a"}},
+		{name: "integer with an exponent", in: `{"a": 1.2e1}`, want: `{"a":12}`, fixes: []string{"integer at /a"}},
+		{name: "nineteen digits", in: `{"a": 9223372036854775807}`, want: `{"a":9223372036854775807}`},
+		{name: "enum's case", in: `{"a": 1, "r": "Very High"}`, want: `{"a":1,"r":"very_high"}`, fixes: []string{"enum value at /r"}},
+		{name: "one value for a list", in: `{"a": 1, "b": "x"}`, want: `{"a":1,"b":["x"]}`, fixes: []string{"one value as list at /b"}},
+		{name: "byte order mark", in: "\ufeff{\"a\":1}", want: `{"a":1}`, fixes: []string{"byte order mark"}},
+		{name: "invalid UTF-8", in: "{\"a\":1,\"b\":[\"\xff\"]}", want: `{"a":1,"b":["` + "\ufffd" + `"]}`, fixes: []string{"invalid UTF-8"}},
+		{name: "key's case", in: `{"A": 1}`, want: `{"a":1}`, fixes: []string{"name at /a"}},
+		{name: "the same twice", in: `{"a": 1, "a": 1}`, want: `{"a":1}`},
+		{name: "no HTML escapes", in: `{"a": 1, "b": ["<a&b>"]}`, want: `{"a":1,"b":["<a&b>"]}`},
+		{name: "escapes", in: `{"a": 1, "b": ["\ud83d\ude00\u00e9\/\\n"]}`, want: `{"a":1,"b":["😀é/\\n"]}`},
+		{name: "half a surrogate pair", in: `{"a": 1, "b": ["\ud83dx"]}`, want: `{"a":1,"b":["` + "\ufffd" + `x"]}`},
+	}
+	s := shapeOf[plan](t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := s.Extract(tt.in)
+			require.NoError(t, err, tt.in)
+			assert.Equal(t, tt.want, string(got.JSON), tt.in)
+			assert.Equal(t, tt.fixes, got.Fixes, tt.in)
+			_, err = answer.Decode[plan](got)
+			assert.NoError(t, err, tt.in)
+		})
+	}
+}
+
+func TestExtractRefuses(t *testing.T) {
+	none, cut := answer.ErrNone.Error(), answer.ErrCut.Error()
+	tests := []struct{ name, in, want string }{
+		{"empty", "", none},
+		{"no JSON", "I cannot help with that.", none},
+		{"prose in braces", "I cannot {help} with [that].", none},
+		{"string cut off", `{"a": 1, "b": ["x", "hel`, cut},
+		{"number cut off", `{"a": 12`, cut},
+		{"no end", `{"a": 1, "b": ["x"`, cut},
+		{"first key cut off", `Here: {"a`, cut},
+		{"comment cut off", `{"a": 1, /* b`, cut},
+		{"literal cut off", `{"a": 1, "b": nul`, cut},
+		{"unquoted and cut off", `{a: 1, b: ["x`, cut},
+		{"a part that fits inside a cut one", `{"plan": {"a": 1}, "note": "tru`, cut},
+		{"an unquoted part that fits inside a cut one", `{plan: {a: 1}`, cut},
+		{"a part in a list that is cut", `[{"a": 1}`, cut},
+		{"example, then cut off", `{"foo": 1} {"a": 1, "b": ["x`, cut},
+		{"enum", `{"a": 1, "r": "medium"}`, `/r: want one of "low", "very_high", got string "medium"`},
+		{"missing field", `{"b": []}`, `the answer: want the fields "a", got an object without them`},
+		{"extra field", `{"a": 1, "zz": 2}`, `the answer: want only the fields a, b, r, got "zz"`},
+		{"fraction for an integer", `{"a": "1.5"}`, `/a: want integer, got string "1.5"`},
+		{"number with a unit", `{"a": "85%"}`, `/a: want integer, got string "85%"`},
+		{"number with commas", `{"a": "1,000"}`, `/a: want integer, got string "1,000"`},
+		{"bare unit", `{"a": 85%}`, `malformed JSON in line 1: want a comma or }, got "%}"`},
+		{"NaN", `{"a": NaN}`, `malformed JSON in line 1: want a JSON value, got "NaN}"`},
+		{"minus infinity", `{"a": -Infinity}`, `malformed JSON in line 1: want a digit, got "Infinity}"`},
+		{"undefined", `{"a": undefined}`, `malformed JSON in line 1: want a JSON value, got "undefined}"`},
+		{"NaN in quotes", `{"a": "NaN"}`, `/a: want integer, got string "NaN"`},
+		{"None for a number", `{"a": None}`, `/a: want integer, got null`},
+		{"null for an optional string", `{"a": 1, "r": null}`, `/r: want string, got null`},
+		{"too large for Go", `{"a": 9223372036854775808}`, `/a: want a value that int can hold, got number 9223372036854775808`},
+		{"too large for anybody", `{"a": 1e999999999}`, `/a: want integer, got number 1e999999999`},
+		{"leading zero", `{"a": 012}`, `malformed JSON in line 1: want a number without leading zeros, got "012}"`},
+		{"quotes in a string", `{"a": 1, "b": ["he said "hi" ok"]}`, `malformed JSON in line 1: want a comma or ], got "hi\" ok\"]}"`},
+		{"missing comma", "{\"a\": 1\n \"b\": [\"x\"]}", `malformed JSON in line 2: want a comma or }, got "\"b\": [\"x\"]}"`},
+		{"two commas", `{"a": 1,, "b": []}`, `malformed JSON in line 1: want a key in quotes or }, got ", \"b\": []}"`},
+		{"a part that fits inside a broken one", `{"plan": x, "inner": {"a": 1}}`, `malformed JSON in line 1: want a JSON value, got "x, \"inner\": {\"a\": 1}}"`},
+		{"a part that fits inside another", `{"inner": {"a": 1}}`, `the answer: want the fields "a", got an object without them`},
+		{"key twice", `{"a": 1, "a": 2}`, `malformed JSON in line 1: want each key once, or with the same value, got "\"a\": 2}"`},
+		{"key twice by case", `{"a": 1, "A": 2}`, `the answer: want only the fields a, b, r, got "A"`},
+		{"two keys for one name", `{"A": 1, "_a": 1}`, `the answer: want the fields "a", got an object without them`},
+		{"wrong escape", `{"a": 1, "b": ["\d}"]}`, "malformed JSON in line 1: want a valid escape sequence, or \"\\\\\\\\\" for a backslash, got \"\\\\d}\\\"]}\""},
+		{"fraction cut off", `{"a": 1.`, cut},
+		{"fraction without digits", `{"a": 1.}`, `malformed JSON in line 1: want a digit, got "}"`},
+		{"exponent without digits", `{"a": 1e+}`, `malformed JSON in line 1: want a digit, got "}"`},
+		{"exponent for an integer", `{"a": 1e99999999999999999999}`, `/a: want integer, got number 1e99999999999999999999`},
+		{"wrong code point", `{"a": 1, "b": ["\u12x4"]}`, `malformed JSON in line 1: want four hexadecimal digits after \u, got "\\u12x4\"]}"`},
+		{"list", `[{"a": 1}]`, `the answer: want object, got array`},
+		{"number", `12`, `the answer: want object, got number 12`},
+		{"the most promising of many", `{"x": 1} {"a": "high", "b": []} {"y": 1} [1]`, `/a: want integer, got string "high"`},
+		{"the last of equals", `{"x": 1} {"b": 2, "a": "p"} {"b": 2, "a": "q"}`, `/a: want integer, got string "q"`},
+		{"in a list", `{"a": 1, "b": ["x", 2]}`, `/b/1: want string, got number 2`},
+	}
+	s := shapeOf[plan](t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := s.Extract(tt.in)
+			require.EqualError(t, err, tt.want, "Extract(%q) = %s", tt.in, got.JSON)
+		})
+	}
+	_, err := s.Extract(`{"a`)
+	require.ErrorIs(t, err, answer.ErrCut)
+	_, err = s.Extract(`a`)
+	require.ErrorIs(t, err, answer.ErrNone)
+}
+
+// TestExtractScalars: T is not an object.
+func TestExtractScalars(t *testing.T) {
+	none, cut := answer.ErrNone.Error(), answer.ErrCut.Error()
+	tests := []struct {
+		name     string
+		shape    *answer.Shape
+		in, want string // want is JSON or an error
+	}{
+		{"bool", shapeOf[bool](t), "true", `true`},
+		{"fenced bool", shapeOf[bool](t), "It is:\n```json\nfalse\n```", `false`},
+		{"second fence", shapeOf[bool](t), "```go\nx\n```\n\n```\nfalse\n```", `false`},
+		{"Python bool", shapeOf[bool](t), " True ", `true`},
+		{"bool in quotes", shapeOf[bool](t), `"true"`, `true`},
+		{"yes", shapeOf[bool](t), "Yes", none},
+		{"bool in prose", shapeOf[bool](t), "That is true.", none},
+		{"object for a bool", shapeOf[bool](t), `{"answer": true}`, "the answer: want boolean, got object"},
+		{"null for a bool", shapeOf[bool](t), `null`, "the answer: want boolean, got null"},
+		{"null for a pointer", shapeOf[*bool](t), `null`, "null"},
+		{"string", shapeOf[string](t), `"go on"`, `"go on"`},
+		{"text for a string", shapeOf[string](t), `go on`, none},
+		{"text in single quotes", shapeOf[string](t), `'tis 'nought'`, none},
+		{"quote first", shapeOf[string](t), `"Go on" she said`, none},
+		{"string cut off", shapeOf[string](t), `"go o`, cut},
+		{"number for a string", shapeOf[string](t), `12`, "the answer: want string, got number 12"},
+		{"nothing", shapeOf[int](t), `0.0e5`, `0`},
+		{"negative integer", shapeOf[int](t), `-1200e-2`, `-12`},
+		{"largest integer", shapeOf[uint64](t), `"18446744073709551615"`, `18446744073709551615`},
+		{"negative for a count", shapeOf[uint](t), `-1`, `the answer: want at least 0, got number -1`},
+		{"address", shapeOf[netip.Addr](t), `"127.0.0.1"`, `"127.0.0.1"`},
+		{"no address", shapeOf[netip.Addr](t), `"home"`, `the answer: ParseAddr("home"): unable to parse IP`},
+		{"integer", shapeOf[int](t), "```\n42\n```", `42`},
+		{"number", shapeOf[float64](t), `0.10`, `0.10`},
+		{"number in quotes", shapeOf[float64](t), `" 0.5 "`, `0.5`},
+		{"list", shapeOf[[]string](t), `The list: ["a", "b"]`, `["a","b"]`},
+		{"string for a list", shapeOf[[]string](t), `"a"`, `["a"]`},
+		{"null for a list", shapeOf[[]string](t), `null`, `null`},
+		{"list cut off", shapeOf[[]string](t), `["a", "b`, cut},
+		{"list of numbers in quotes", shapeOf[[]int](t), `["1", 2.0]`, `[1,2]`},
+		{"array", shapeOf[[2]int](t), `[1]`, "the answer: want at least 2 items, got 1 items"},
+		{"anything: string", shapeOf[any](t), `"x"`, `"x"`},
+		{"anything: object", shapeOf[json.RawMessage](t), `so {"b": 1, "a": [null]}.`, `{"a":[null],"b":1}`},
+		{"anything: prose", shapeOf[json.RawMessage](t), `so`, none},
+		{"any object", shapeOf[map[string]any](t), `{"b": 1.0}`, `{"b":1.0}`},
+		{"list for an object", shapeOf[map[string]any](t), `[1]`, "the answer: want object or null, got array"},
+		{"duration", shapeOf[time.Duration](t), `"1m30s"`, `90000000000`},
+		{"time", shapeOf[time.Time](t), `"2026-03-04T05:06:07Z"`, `"2026-03-04T05:06:07Z"`},
+		{"no time", shapeOf[time.Time](t), `"tomorrow"`, `the answer: want a time like 2006-01-02T15:04:05Z, got string "tomorrow"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.shape.Extract(tt.in)
+			if err != nil {
+				assert.Equal(t, tt.want, err.Error(), tt.in)
+				return
+			}
+			assert.Equal(t, tt.want, string(got.JSON), tt.in)
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"fits", ` {"a": 1} `, `{"a":1}`},
+		{"converted", `{"A": "1"}`, `{"a":1}`},
+		{"empty", ` `, "no JSON value in the answer"},
+		{"cut off", `{"a":`, "the JSON in the answer is cut off"},
+		{"more behind", `{"a": 1} x`, `malformed JSON in line 1: want nothing after the value, got "x"`},
+		{"mends nothing", `{'a': 1,}`, "not JSON: it needs mending: quotes, trailing comma"},
+		{"too long", strings.Repeat(" ", answer.MaxText+1), "the answer has 4194305 bytes, want at most 4194304"},
+		{"does not fit", `{}`, `the answer: want the fields "a", got an object without them`},
+	}
+	s := shapeOf[plan](t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := s.Check(json.RawMessage(tt.in))
+			if err != nil {
+				assert.Equal(t, tt.want, err.Error(), tt.in)
+				return
+			}
+			assert.Equal(t, tt.want, string(got.JSON), tt.in)
+		})
+	}
+}
+
+func TestDecodeKeepsNumbers(t *testing.T) {
+	found, err := shapeOf[map[string]any](t).Extract(`{"n": 9007199254740993}`)
+	require.NoError(t, err)
+	got, err := answer.Decode[map[string]any](found)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"n": json.Number("9007199254740993")}, got)
+
+	_, err = answer.Decode[int](found)
+	require.ErrorContains(t, err, "decode answer: ")
+}
+
+// TestErrorsAreShort: whatever is in the answer, the model gets little of it back.
+func TestErrorsAreShort(t *testing.T) {
+	long := strings.Repeat("é\x01", 100_000)
+	s, deep := shapeOf[plan](t), shapeOf[map[string]map[string]map[string]int](t)
+	tests := []struct {
+		name  string
+		shape *answer.Shape
+		in    string
+	}{
+		{"value", s, `{"a": "` + long + `"}`},
+		{"field", s, `{"a": 1, "` + long + `": 1}`},
+		{"path", deep, `{"` + long + `": {"` + long + `": {"` + long + `": "x"}}}`},
+		{"number", s, `{"a": ` + strings.Repeat("9", 100_000) + `}`},
+		{"malformed", s, `{"a": ?` + long},
+		{"missing", s, `{"` + long + `": 1}`},
+		{"too long", s, strings.Repeat("x", answer.MaxText+1)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := tt.shape.Extract(tt.in)
+			require.Error(t, err)
+			assert.Less(t, len(err.Error()), 600, err.Error())
+		})
+	}
+}
+
+func TestDepth(t *testing.T) {
+	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	s := shapeOf[any](t)
+	got, err := s.Extract(nested(answer.MaxDepth))
+	require.NoError(t, err)
+	require.Equal(t, nested(answer.MaxDepth), string(got.JSON))
+
+	_, err = s.Extract(nested(answer.MaxDepth + 1))
+	require.EqualError(t, err, `malformed JSON in line 1: want at most 200 objects and lists inside each other, got "[`+strings.Repeat("]", 59)+`…"`)
+}
+
+func TestFixesAreFew(t *testing.T) {
+	got, err := shapeOf[[]int](t).Extract(`["1"` + strings.Repeat(`,"1"`, 1000) + `]`)
+	require.NoError(t, err)
+	require.Len(t, got.Fixes, 21)
+	assert.Equal(t, "and more", got.Fixes[20])
+}

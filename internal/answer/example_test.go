@@ -1,0 +1,43 @@
+package answer_test
+
+import (
+	"fmt"
+
+	"github.com/convene-go/convene/internal/answer"
+)
+
+func ExampleShape_Extract() {
+	type review struct {
+		Score float64  `json:"score" jsonschema:"how good the text is" min:"0" max:"10"`
+		Risk  string   `json:"risk" enum:"low,high"`
+		Notes []string `json:"notes,omitempty"`
+	}
+	shape, err := answer.For[review]()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	found, err := shape.Extract("My review {draft}:\n```json\n{'Score': '8.5', 'risk': 'Low', 'notes': 'short',}\n```")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s\n", found.JSON)
+	for _, fix := range found.Fixes {
+		fmt.Println("-", fix)
+	}
+	_, err = shape.Extract(`{"score": 85, "risk": "low"}`)
+	fmt.Println(err)
+	_, err = shape.Extract(`{"score": 8.5, "risk": "lo`)
+	fmt.Println(err)
+	// Output:
+	// {"notes":["short"],"risk":"low","score":8.5}
+	// - quotes
+	// - trailing comma
+	// - name at /score
+	// - one value as list at /notes
+	// - enum value at /risk
+	// - number as string at /score
+	// /score: want at most 10, got number 85
+	// the JSON in the answer is cut off
+}
