@@ -1,0 +1,7 @@
+// Package providers is the face of language models: one interface, messages,
+// usage and prices, errors by kind, and roles with fallback chains.
+//
+// A host that has its own gateway implements [Model], one method. Everybody
+// else opens a model by name with one of the packages below this one, and in
+// unit tests scripts one with package fake.
+package providers

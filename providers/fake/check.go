@@ -1,0 +1,87 @@
+package fake
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/convene-go/convene/providers"
+)
+
+// Check returns nil if the script was played to its end and nothing else was
+// asked for, else an error that lists the unexpected calls and the unused
+// answers. With a T it need not be called.
+func (m *Model) Check() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	lines := append([]string{}, m.unexpected...)
+	lines = append(lines, m.unused()...)
+	if len(lines) == 0 {
+		return nil
+	}
+	return errors.New("fake model: " + strings.Join(lines, "\n"))
+}
+
+// end fails the test for what is unused. Calls after it go unreported, since a
+// test that is over must not be failed.
+func (m *Model) end(t T) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.t = nil
+	t.Helper()
+	for _, line := range m.unused() {
+		t.Errorf("fake model: %s", line)
+	}
+}
+
+// unused describes what of the script nobody asked for.
+func (m *Model) unused() []string {
+	var lines []string
+	if n := len(m.turns) - m.taken; n > 0 {
+		lines = append(lines, fmt.Sprintf("%d of %d answers were never asked for; the next one is %s",
+			n, len(m.turns), m.turns[m.taken]))
+	}
+	for _, r := range m.rules {
+		if r.Times > r.used {
+			lines = append(lines, fmt.Sprintf("answers were never asked for: %s", r))
+		}
+	}
+	return lines
+}
+
+// describeUnexpected tells the last call and why nothing fits it.
+func (m *Model) describeUnexpected(req providers.Request) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "unexpected call %d: ", len(m.requests))
+	if last := lastMessage(req); last.Role == "" {
+		b.WriteString("no messages")
+	} else {
+		fmt.Fprintf(&b, "last message is %s: %q", last.Role, short(last.Text))
+	}
+	fmt.Fprintf(&b, "\n\tall %d answers in turn are used", len(m.turns))
+	for _, r := range m.rules {
+		fmt.Fprintf(&b, "\n\t%s", r)
+	}
+	return b.String()
+}
+
+// String tells an answer in reports.
+func (a Answer) String() string {
+	switch {
+	case a.Hang:
+		return "a hang"
+	case a.Err != nil:
+		return fmt.Sprintf("the error %q", short(a.Err.Error()))
+	case len(a.ToolCalls) > 0:
+		return "a call of tool " + a.ToolCalls[0].Name
+	}
+	return fmt.Sprintf("the text %q", short(a.response().Text))
+}
+
+func short(text string) string {
+	const limit = 200 // runes
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit]) + "..."
+	}
+	return text
+}

@@ -1,0 +1,33 @@
+package fake
+
+import (
+	"slices"
+
+	"github.com/convene-go/convene/providers"
+)
+
+// cloneRequest returns r sharing nothing with it but OnText.
+func cloneRequest(r providers.Request) providers.Request {
+	r.Messages = slices.Clone(r.Messages)
+	for i := range r.Messages {
+		r.Messages[i].ToolCalls = cloneCalls(r.Messages[i].ToolCalls)
+	}
+	r.Tools = slices.Clone(r.Tools)
+	for i := range r.Tools {
+		r.Tools[i].Input = slices.Clone(r.Tools[i].Input)
+	}
+	r.Output = slices.Clone(r.Output)
+	if r.Temperature != nil {
+		r.Temperature = new(*r.Temperature)
+	}
+	return r
+}
+
+func cloneCalls(calls []providers.ToolCall) []providers.ToolCall {
+	calls = slices.Clone(calls)
+	for i := range calls {
+		calls[i].Input = slices.Clone(calls[i].Input)
+		calls[i].Extra = slices.Clone(calls[i].Extra)
+	}
+	return calls
+}

@@ -1,0 +1,64 @@
+package fake
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/convene-go/convene/providers"
+)
+
+// Rule answers the calls that match all that is set in it, in whatever order they
+// come. The zero Rule matches every call and answers an empty text.
+type Rule struct {
+	Role  providers.Role               // of the last message; "": any
+	Text  string                       // part of the last message; "": any
+	Match func(providers.Request) bool // nil: any; must not use the Model, nor keep or change the request
+
+	// Times is how many calls it answers. It fails the test if there are fewer;
+	// when there are more, it no longer matches. 0: any number, none included.
+	Times int
+
+	Answer Answer
+}
+
+// rule is a Rule in use.
+type rule struct {
+	Rule
+	used int
+}
+
+func (r *rule) usedUp() bool { return r.Times > 0 && r.used >= r.Times }
+
+func (r *rule) matches(req providers.Request) bool {
+	last := lastMessage(req)
+	return (r.Role == "" || r.Role == last.Role) &&
+		strings.Contains(last.Text, r.Text) &&
+		(r.Match == nil || r.Match(req))
+}
+
+// String names the rule in reports.
+func (r *rule) String() string {
+	var b strings.Builder
+	b.WriteString("rule")
+	if r.Role != "" {
+		fmt.Fprintf(&b, " for a message of role %s", r.Role)
+	}
+	if r.Text != "" {
+		fmt.Fprintf(&b, " with the text %q", r.Text)
+	}
+	if r.Match != nil {
+		b.WriteString(" with a Match")
+	}
+	fmt.Fprintf(&b, ", used %d times", r.used)
+	if r.Times > 0 {
+		fmt.Fprintf(&b, " of %d", r.Times)
+	}
+	return b.String()
+}
+
+func lastMessage(req providers.Request) providers.Message {
+	if len(req.Messages) == 0 {
+		return providers.Message{}
+	}
+	return req.Messages[len(req.Messages)-1]
+}

@@ -1,0 +1,80 @@
+package providers
+
+import (
+	"context"
+	"errors"
+)
+
+// Metered is Model as its Spec wants it: requests that say no temperature or
+// MaxTokens get the Spec's, and usage is counted and priced.
+//
+// An answer's Usage gets Calls 1, and Cost by the Spec's Price. Unpriced is 1
+// instead when no price is known, or when the vendor did not report tokens of a
+// model that is not free: a cost is never silently 0. The same goes for a failed
+// call that was charged, that is whose *[Error] has Usage; other failures are not
+// counted. Usage that has Calls, Cost or Unpriced already keeps them, so a
+// Metered in a Metered counts once, and a gateway may report its own cost.
+//
+// It is safe for concurrent use if Model is. The Spec must not be changed.
+type Metered struct {
+	Model Model
+	Spec  Spec
+}
+
+var (
+	_ Model  = Metered{}
+	_ Priced = Metered{}
+)
+
+// Priced is what models implement that know whether their calls can be priced.
+// One that does not implement it should be taken as unpriced.
+type Priced interface {
+	// Priced says whether the price is known before the call: if not, the calls'
+	// Usage will hold Unpriced and a limit on money cannot be kept.
+	Priced() bool
+}
+
+// Priced says whether the Spec has a Price.
+func (m Metered) Priced() bool { return m.Spec.Price != nil }
+
+// Generate asks Model. A Response without a Model's name gets the Spec's.
+func (m Metered) Generate(ctx context.Context, req Request) (Response, error) {
+	if req.Temperature == nil && m.Spec.Temperature != nil {
+		req.Temperature = new(*m.Spec.Temperature)
+	}
+	if req.MaxTokens == 0 {
+		req.MaxTokens = m.Spec.MaxTokens
+	}
+	resp, err := m.Model.Generate(ctx, req)
+	if err != nil {
+		return Response{}, m.charge(err)
+	}
+	resp.Usage = m.meter(resp.Usage)
+	if resp.Model == "" {
+		resp.Model = m.Spec.String()
+	}
+	return resp, nil
+}
+
+// charge returns err with its usage metered, in a copy.
+func (m Metered) charge(err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Usage == (Usage{}) {
+		return err
+	}
+	return withUsage(err, m.meter(e.Usage))
+}
+
+func (m Metered) meter(u Usage) Usage {
+	u.Calls = max(u.Calls, 1)
+	switch price := m.Spec.Price; {
+	case u.Cost != 0 || u.Unpriced != 0: // known already
+	case price == nil:
+		u.Unpriced = 1
+	case *price != Price{} && u.Input <= 0 && u.Output <= 0:
+		u.Unpriced = 1
+	default:
+		u.Cost = price.Cost(u)
+	}
+	return u
+}

@@ -1,0 +1,108 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Spec names one model in a configuration.
+type Spec struct {
+	Provider    string   `json:"provider"`
+	Model       string   `json:"model"`
+	BaseURL     string   `json:"baseURL,omitempty"`     // of the service; "": the provider's own
+	Temperature *float64 `json:"temperature,omitempty"` // 0 to 2, for requests that say none; nil: not sent
+	MaxTokens   int      `json:"maxTokens,omitempty"`   // for requests that say none; 0: the model's default
+	Timeout     string   `json:"timeout,omitempty"`     // of one attempt, as "90s"; "": the opener's default
+	Price       *Price   `json:"price,omitempty"`       // nil: unknown
+}
+
+// ParseSpec reads "provider:model". Everything after the first colon is the
+// model's name, so "ollama:llama3:8b" is llama3:8b at ollama. Whether the
+// provider exists is for the opener to say.
+func ParseSpec(text string) (Spec, error) {
+	if text == "" {
+		return Spec{}, errors.New(`providers: model is empty, want "provider:model"`)
+	}
+	provider, model, found := strings.Cut(text, ":")
+	if !found {
+		return Spec{}, fmt.Errorf(`providers: model %q has no colon, want "provider:model"`, text)
+	}
+	s := Spec{Provider: provider, Model: model}
+	if err := s.Validate(); err != nil {
+		return Spec{}, fmt.Errorf("providers: model %q: %w", text, err)
+	}
+	return s, nil
+}
+
+// String returns "provider:model", which [ParseSpec] reads.
+func (s Spec) String() string { return s.Provider + ":" + s.Model }
+
+// Validate returns every fault of s joined into one error, or nil.
+func (s Spec) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	switch {
+	case s.Provider == "":
+		bad("provider is empty")
+	case strings.ContainsFunc(s.Provider, func(r rune) bool { return r == ':' || notInName(r) }):
+		bad("provider %q holds a colon, white space or a control character", s.Provider)
+	}
+	switch {
+	case s.Model == "":
+		bad("model name is empty")
+	case strings.ContainsFunc(s.Model, notInName):
+		bad("model name %q holds white space or a control character", s.Model)
+	}
+	if err := checkBaseURL(s.BaseURL); err != nil {
+		errs = append(errs, err)
+	}
+	if t := s.Temperature; t != nil && !(*t >= 0 && *t <= 2) { // NaN is refused too
+		bad("temperature is %v, want 0 to 2", *t)
+	}
+	if s.MaxTokens < 0 {
+		bad("maxTokens is %d, want 0 or more", s.MaxTokens)
+	}
+	if s.Timeout != "" {
+		if d, err := time.ParseDuration(s.Timeout); err != nil || d <= 0 {
+			bad(`timeout is %q, want a duration above 0 such as "90s"`, s.Timeout)
+		}
+	}
+	if s.Price != nil {
+		errs = append(errs, s.Price.check())
+	}
+	return errors.Join(errs...)
+}
+
+// checkBaseURL never quotes the URL: it may hold a password.
+func checkBaseURL(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return errors.New(`baseURL is not an absolute http or https URL`)
+	case u.User != nil:
+		return errors.New("baseURL holds a user or password")
+	case u.RawQuery != "" || u.Fragment != "":
+		return errors.New("baseURL holds a query or fragment")
+	}
+	return nil
+}
+
+// clone returns s sharing nothing with it.
+func (s Spec) clone() Spec {
+	if s.Temperature != nil {
+		s.Temperature = new(*s.Temperature)
+	}
+	if s.Price != nil {
+		s.Price = new(*s.Price)
+	}
+	return s
+}
+
+func notInName(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }

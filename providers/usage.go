@@ -1,0 +1,34 @@
+package providers
+
+// NanoUSD is money: a billionth of a US dollar. It is an integer, so that sums
+// do not depend on their order.
+type NanoUSD int64
+
+// USD is one dollar.
+const USD NanoUSD = 1_000_000_000
+
+// Usage is what calls have used. The zero Usage is nothing used.
+type Usage struct {
+	Calls      int64   `json:"calls,omitempty"` // of models
+	ToolCalls  int64   `json:"toolCalls,omitempty"`
+	Input      int64   `json:"input,omitempty"` // tokens, cached ones included
+	Output     int64   `json:"output,omitempty"`
+	CacheRead  int64   `json:"cacheRead,omitempty"`
+	CacheWrite int64   `json:"cacheWrite,omitempty"`
+	Cost       NanoUSD `json:"cost,omitempty"`     // of the calls with a known price
+	Unpriced   int64   `json:"unpriced,omitempty"` // calls without one: Cost is a lower bound if not 0
+}
+
+// Add returns u and v together.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		Calls:      u.Calls + v.Calls,
+		ToolCalls:  u.ToolCalls + v.ToolCalls,
+		Input:      u.Input + v.Input,
+		Output:     u.Output + v.Output,
+		CacheRead:  u.CacheRead + v.CacheRead,
+		CacheWrite: u.CacheWrite + v.CacheWrite,
+		Cost:       u.Cost + v.Cost,
+		Unpriced:   u.Unpriced + v.Unpriced,
+	}
+}
