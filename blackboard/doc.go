@@ -1,0 +1,7 @@
+// Package blackboard keeps what a run did: its log of records, and the stores
+// that logs are kept in.
+//
+// A host plugs in its own storage by implementing [Store], three methods;
+// package storetest checks them. The optional interfaces [Leaser], [Inbox],
+// [Blobs] and [Deleter] say what more a store can do. [Memory] has them all.
+package blackboard

@@ -1,0 +1,37 @@
+package blackboard
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Record is one entry of the append-only log of a run: its journal, its audit
+// trail and what viewers see. Seq starts at 0 and has no gaps; (Run, Seq) is
+// unique.
+type Record struct {
+	Run    string          `json:"run"`
+	Seq    int64           `json:"seq"`
+	Kind   string          `json:"kind"`             // one of the kinds below, or what the flow emitted
+	Branch string          `json:"branch,omitempty"` // of the flow; "" is the root
+	N      int64           `json:"n,omitempty"`      // of the effect in its branch: with Branch its identity
+	Name   string          `json:"name,omitempty"`   // of the flow, agent or question
+	Hash   string          `json:"hash,omitempty"`   // of the request
+	At     time.Time       `json:"at"`               // UTC, nanoseconds; the zero time, or in the years 1678 to 2261
+	Data   json.RawMessage `json:"data,omitempty"`
+	Blob   string          `json:"blob,omitempty"` // the hash of the blob that holds Data, in place of a large Data
+}
+
+// The kinds of records that engines write. A flow may emit any other.
+const (
+	Started   = "started"   // the first record: the flow and its input
+	Resumed   = "resumed"   // a process goes on with the run
+	Called    = "called"    // an agent answered, or failed
+	Slept     = "slept"     // a sleep or a time limit is over
+	Asked     = "asked"     // a question is open
+	Withdrawn = "withdrawn" // the flow gave the question up
+	Expired   = "expired"   // the question's time is over
+	Answered  = "answered"  // somebody answered the question that Name is the key of
+	Canceled  = "canceled"  // somebody canceled the run
+	Changed   = "changed"   // a resumed run asked an agent in other words than recorded, and went on
+	Ended     = "ended"     // the last record: the outcome
+)

@@ -1,0 +1,134 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/sqlite"
+)
+
+var syncs = map[string]sqlite.Sync{"Full": sqlite.Full, "Normal": sqlite.Normal}
+
+// small returns a record as the answer of an agent leaves it.
+func small(run string, seq int64) blackboard.Record {
+	return blackboard.Record{
+		Run: run, Seq: seq, Kind: blackboard.Called, Branch: "0.3", N: 2, Name: "writer",
+		Hash: "0123456789abcdef0123456789abcdef", At: time.Unix(1_700_000_000, seq).UTC(),
+		Data: fmt.Appendf(nil, `{"text":"%s"}`, bytes.Repeat([]byte("hello "), 20)),
+	}
+}
+
+// BenchmarkBareInsert is what Append is measured by: a prepared INSERT of the same
+// bytes by database/sql into the same table, without a fence.
+func BenchmarkBareInsert(b *testing.B) {
+	for name := range syncs {
+		b.Run(name, func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "bare.db")
+			db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous("+name+")")
+			require.NoError(b, err)
+			b.Cleanup(func() { require.NoError(b, db.Close()) })
+			_, err = db.ExecContext(b.Context(), `CREATE TABLE log(run TEXT NOT NULL, seq INTEGER NOT NULL, kind TEXT NOT NULL,
+				branch TEXT, n INTEGER, name TEXT, hash TEXT, at INTEGER NOT NULL, data TEXT, blob TEXT, PRIMARY KEY(run, seq)) WITHOUT ROWID`)
+			require.NoError(b, err)
+			insert, err := db.PrepareContext(b.Context(), "INSERT INTO log VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+			require.NoError(b, err)
+			b.Cleanup(func() { require.NoError(b, insert.Close()) })
+			var seq int64
+			for b.Loop() {
+				r := small("run-1", seq)
+				_, err := insert.Exec(r.Run, r.Seq, r.Kind, r.Branch, r.N, r.Name, r.Hash, r.At.UnixNano(), string(r.Data), nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				seq++
+			}
+		})
+	}
+}
+
+// BenchmarkAppend has each appender write a run of its own, one record at a time.
+func BenchmarkAppend(b *testing.B) {
+	for name, mode := range syncs {
+		for _, appenders := range []int{1, 16, 256} {
+			b.Run(fmt.Sprintf("%s/%d", name, appenders), func(b *testing.B) {
+				s := open(b, sqlite.Config{Path: filepath.Join(b.TempDir(), "runs.db"), Sync: mode})
+				b.ResetTimer()
+				var all sync.WaitGroup
+				for i := range appenders {
+					n := b.N / appenders
+					if i < b.N%appenders {
+						n++
+					}
+					all.Go(func() {
+						run := fmt.Sprint("run-", i)
+						for seq := range int64(n) {
+							if err := s.Append(b.Context(), []blackboard.Record{small(run, seq)}); err != nil {
+								b.Error(err)
+								return
+							}
+						}
+					})
+				}
+				all.Wait()
+			})
+		}
+	}
+}
+
+func BenchmarkRecords(b *testing.B) {
+	const n = 20_000
+	s := open(b, sqlite.Config{Path: filepath.Join(b.TempDir(), "runs.db"), Sync: sqlite.Normal})
+	for from := int64(0); from < n; from += 1000 {
+		var recs []blackboard.Record
+		for seq := from; seq < from+1000; seq++ {
+			recs = append(recs, small("run-1", seq))
+		}
+		require.NoError(b, s.Append(b.Context(), recs))
+	}
+	b.ReportAllocs()
+	read := 0
+	for b.Loop() {
+		for _, err := range s.Records(b.Context(), "run-1", 0) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			read++
+		}
+	}
+	require.Equal(b, b.N*n, read)
+	b.ReportMetric(float64(read)/b.Elapsed().Seconds(), "records/s")
+}
+
+// BenchmarkRuns lists the 10 open runs among 20,000 that ended.
+func BenchmarkRuns(b *testing.B) {
+	s := open(b, sqlite.Config{Path: filepath.Join(b.TempDir(), "runs.db"), Sync: sqlite.Normal})
+	for from := range 20 {
+		var recs []blackboard.Record
+		for i := range 1000 {
+			run := fmt.Sprintf("run-%d-%d", from, i)
+			recs = append(recs, small(run, 0))
+			if i != 0 || from >= 10 {
+				end := small(run, 1)
+				end.Kind = blackboard.Ended
+				recs = append(recs, end)
+			}
+		}
+		require.NoError(b, s.Append(b.Context(), recs))
+	}
+	for b.Loop() {
+		n := 0
+		for _, err := range s.Runs(b.Context(), true) {
+			require.NoError(b, err)
+			n++
+		}
+		require.Equal(b, 10, n)
+	}
+}

@@ -1,0 +1,49 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"iter"
+	"math"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+const (
+	firstRecord = "first.seq, first.kind, first.branch, first.n, first.name, first.hash, first.at, first.blob, CAST(first.data AS BLOB)"
+	lastRecord  = "last.seq, last.kind, last.branch, last.n, last.name, last.hash, last.at, last.blob, CAST(last.data AS BLOB)"
+	recordWidth = 9 // columns
+
+	// CROSS JOIN keeps the order of the tables, and with it that of the index.
+	selectRuns = "SELECT " + firstRecord + ", " + lastRecord + `, runs.run
+		FROM runs
+		CROSS JOIN log first ON first.run = runs.run AND first.seq = 0
+		CROSS JOIN log last ON last.run = runs.run AND last.seq = (SELECT max(seq) FROM log WHERE run = runs.run)
+		WHERE runs.started_at <= ? AND (runs.started_at < ? OR runs.run > ?)`
+	runsOrder = " ORDER BY runs.started_at DESC, runs.run LIMIT ?"
+
+	selectAllRuns  = selectRuns + runsOrder
+	selectOpenRuns = selectRuns + " AND runs.ended = 0" + runsOrder
+)
+
+// Runs implements [blackboard.Store].
+func (s *Store) Runs(ctx context.Context, open bool) iter.Seq2[[2]blackboard.Record, error] {
+	sql := selectAllRuns
+	if open {
+		sql = selectOpenRuns
+	}
+	return pages(func(p *page[[2]blackboard.Record]) error {
+		at, run := int64(math.MaxInt64), ""
+		if p.last != nil {
+			at, _ = toNanos(p.last[0].At) // was stored
+			run = p.last[0].Run
+		}
+		return s.read(ctx, func(c *conn) error {
+			return c.rows(func(row []driver.Value) bool {
+				run := text(row[2*recordWidth])
+				first, last := record(run, row), record(run, row[recordWidth:])
+				return p.add([2]blackboard.Record{first, last}, len(first.Data)+len(last.Data))
+			}, sql, at, at, run, p.limit)
+		})
+	})
+}

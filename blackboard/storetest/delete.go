@@ -1,0 +1,94 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+var deleterChecks = []check{
+	{"Log", deleteLog},
+	{"NewRunOfTheID", deleteNewRun},
+	{"UnknownRun", deleteUnknown},
+	{"Letters", deleteLetters},
+	{"Blobs", deleteBlobs},
+	{"CanceledContext", deleteCanceled},
+}
+
+func mustDelete(t testing.TB, s blackboard.Store, run string) {
+	t.Helper()
+	if err := as[blackboard.Deleter](t, s).Delete(t.Context(), run); err != nil {
+		t.Fatalf("Delete(%q) = %v", run, err)
+	}
+}
+
+func deleteLog(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entries("a", 0, 3)...)
+	mustAppend(t, s, entries("a/b", 0, 2)...)
+	mustAppend(t, s, entry("ended", 0), kinded("ended", 1, blackboard.Ended, ""))
+	mustDelete(t, s, "a")
+	mustDelete(t, s, "ended")
+	wantLog(t, s, "a")
+	wantLog(t, s, "ended")
+	wantLog(t, s, "a/b", entries("a/b", 0, 2)...)
+	wantRuns(t, s, true, "a/b")
+	wantRuns(t, s, false, "a/b")
+	wantConflict(t, s, entry("a", 3))
+}
+
+func deleteNewRun(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entry("r", 0), kinded("r", 1, blackboard.Ended, ""))
+	mustDelete(t, s, "r")
+	mustAppend(t, s, entry("r", 0), entry("r", 1))
+	wantLog(t, s, "r", entries("r", 0, 2)...)
+	wantRuns(t, s, true, "r")
+}
+
+func deleteUnknown(t testing.TB, s blackboard.Store) {
+	mustDelete(t, s, "r")
+	mustAppend(t, s, entry("r", 0))
+	mustDelete(t, s, "")
+	mustDelete(t, s, "%")
+	wantLog(t, s, "r", entry("r", 0))
+}
+
+func deleteLetters(t testing.TB, s blackboard.Store) {
+	in, ok := s.(blackboard.Inbox)
+	if !ok {
+		return
+	}
+	mustAppend(t, s, entry("a", 0), entry("b", 0), kinded("a", 1, blackboard.Answered, "q1"), kinded("a", 2, blackboard.Canceled, ""))
+	mustPut(t, in, letter("a", "q2"), letter("b", "q2"))
+	mustDelete(t, s, "a")
+	wantLetters(t, in, "", letter("b", "q2"))
+	mustAppend(t, s, entry("a", 0))
+	wantLetters(t, in, "a")
+	mustPut(t, in, letter("a", "q1"), letter("a", "q2"), letter("a", ""))
+}
+
+func deleteBlobs(t testing.TB, s blackboard.Store) {
+	b, ok := s.(blackboard.Blobs)
+	if !ok {
+		return
+	}
+	mustAppend(t, s, entry("a", 0), entry("b", 0))
+	hash := mustPutBlob(t, b, "a", []byte("x"))
+	mustPutBlob(t, b, "b", []byte("x"))
+	mustDelete(t, s, "a")
+	wantNoBlob(t, b, "a", hash)
+	wantBlob(t, b, "b", []byte("x"))
+	mustAppend(t, s, entry("a", 0))
+	wantNoBlob(t, b, "a", hash)
+}
+
+func deleteCanceled(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entry("r", 0))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := as[blackboard.Deleter](t, s).Delete(ctx, "r"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Delete with a canceled context = %v, want context.Canceled", err)
+	}
+	wantLog(t, s, "r", entry("r", 0))
+}

@@ -1,0 +1,151 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+// blobsFaults are faults of Blobs and a Deleter.
+var blobsFaults = []fault{
+	{"a short hash", "Blobs/Hash", func(d *double) {
+		d.putBlob = func(ctx context.Context, run string, data []byte) (string, error) {
+			hash, err := d.Memory.PutBlob(ctx, run, data)
+			return hash[:min(len(hash), 16)], err
+		}
+	}},
+	{"blobs of all runs", "Blobs/BelongsToRun", func(d *double) {
+		d.putBlob = func(ctx context.Context, _ string, data []byte) (string, error) {
+			return d.Memory.PutBlob(ctx, "", data)
+		}
+		d.blob = func(ctx context.Context, _, hash string) ([]byte, error) { return d.Memory.Blob(ctx, "", hash) }
+		d.blobsOf = func(ctx context.Context, _ string) iter.Seq2[[]byte, error] { return d.Memory.BlobsOf(ctx, "") }
+	}},
+	{"an unknown blob is empty", "Blobs/NoBlob", func(d *double) {
+		d.blob = func(ctx context.Context, run, hash string) ([]byte, error) {
+			data, err := d.Memory.Blob(ctx, run, hash)
+			if errors.Is(err, blackboard.ErrNoBlob) {
+				err = nil
+			}
+			return data, err
+		}
+	}},
+	{"blobs in the order of their size", "Blobs/Order", func(d *double) {
+		d.blobsOf = func(ctx context.Context, run string) iter.Seq2[[]byte, error] {
+			return func(yield func([]byte, error) bool) {
+				var blobs [][]byte
+				for data := range d.Memory.BlobsOf(ctx, run) {
+					blobs = append(blobs, data)
+				}
+				slices.SortFunc(blobs, func(a, b []byte) int { return len(a) - len(b) })
+				for _, data := range blobs {
+					if !yield(data, nil) {
+						return
+					}
+				}
+			}
+		}
+	}},
+	{"blobs twice", "Blobs/Twice", func(d *double) {
+		d.blobsOf = func(ctx context.Context, run string) iter.Seq2[[]byte, error] {
+			return func(yield func([]byte, error) bool) {
+				for data, err := range d.Memory.BlobsOf(ctx, run) {
+					if !yield(data, err) || !yield(data, err) {
+						return
+					}
+				}
+			}
+		}
+	}},
+	{"no big blobs", "Blobs/Big", func(d *double) {
+		d.putBlob = func(ctx context.Context, run string, data []byte) (string, error) {
+			return d.Memory.PutBlob(ctx, run, data[:min(len(data), 1<<20)])
+		}
+	}},
+	{"one blob buffer", "Blobs/CallerOwnsData", func(d *double) {
+		shared := make(map[string][]byte)
+		d.blob = func(ctx context.Context, run, hash string) ([]byte, error) {
+			data, err := d.Memory.Blob(ctx, run, hash)
+			if shared[hash] == nil {
+				shared[hash] = data
+			}
+			return shared[hash], err
+		}
+	}},
+	{"BlobsOf holds a lock", "Blobs/NoLockWhileYielding", func(d *double) {
+		var mu sync.Mutex
+		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return d.Memory.Append(ctx, recs)
+		}
+		d.blobsOf = func(ctx context.Context, run string) iter.Seq2[[]byte, error] {
+			return locked(&mu, d.Memory.BlobsOf(ctx, run))
+		}
+	}},
+	{"ignores contexts in PutBlob", "Blobs/CanceledContext", func(d *double) {
+		d.putBlob = func(ctx context.Context, run string, data []byte) (string, error) {
+			return d.Memory.PutBlob(context.WithoutCancel(ctx), run, data)
+		}
+	}},
+	{"deletes nothing", "Deleter/Log", func(d *double) {
+		d.delete = func(ctx context.Context, _ string) error { return ctx.Err() }
+	}},
+	{"hides a deleted run for ever", "Deleter/NewRunOfTheID", func(d *double) {
+		gone := make(map[string]bool)
+		d.delete = func(ctx context.Context, run string) error {
+			gone[run] = ctx.Err() == nil
+			return d.Memory.Delete(ctx, run)
+		}
+		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+			for _, r := range recs {
+				if gone[r.Run] {
+					return blackboard.ErrConflict
+				}
+			}
+			return d.Memory.Append(ctx, recs)
+		}
+	}},
+	{"cannot delete an unknown run", "Deleter/UnknownRun", func(d *double) {
+		d.delete = func(ctx context.Context, run string) error {
+			for range d.Memory.Records(ctx, run, 0) {
+				return d.Memory.Delete(ctx, run)
+			}
+			return errors.New("unknown run")
+		}
+	}},
+	{"letters outlive their run", "Deleter/Letters", func(d *double) {
+		d.delete = func(ctx context.Context, run string) error {
+			var letters []blackboard.Letter
+			for l := range d.Memory.Letters(ctx, run) {
+				letters = append(letters, l)
+			}
+			err := d.Memory.Delete(ctx, run)
+			for _, l := range letters {
+				err = errors.Join(err, d.Memory.Put(ctx, l))
+			}
+			return err
+		}
+	}},
+	{"blobs outlive their run", "Deleter/Blobs", func(d *double) {
+		d.delete = func(ctx context.Context, run string) error {
+			var blobs [][]byte
+			for data := range d.Memory.BlobsOf(ctx, run) {
+				blobs = append(blobs, data)
+			}
+			err := d.Memory.Delete(ctx, run)
+			for _, data := range blobs {
+				_, putErr := d.Memory.PutBlob(ctx, run, data)
+				err = errors.Join(err, putErr)
+			}
+			return err
+		}
+	}},
+	{"ignores contexts in Delete", "Deleter/CanceledContext", func(d *double) {
+		d.delete = func(ctx context.Context, run string) error { return d.Memory.Delete(context.WithoutCancel(ctx), run) }
+	}},
+}

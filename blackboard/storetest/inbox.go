@@ -1,0 +1,195 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+var inboxChecks = []check{
+	{"Letters", inboxLetters},
+	{"FirstWins", inboxFirstWins},
+	{"OneWins", inboxOneWins},
+	{"AfterAnswered", inboxAfterAnswered},
+	{"AfterCanceled", inboxAfterCanceled},
+	{"OtherRecords", inboxOtherRecords},
+	{"DataExact", inboxDataExact},
+	{"CallerOwnsData", inboxCallerOwnsData},
+	{"NoLockWhileYielding", inboxNoLock},
+	{"CanceledContext", inboxCanceled},
+}
+
+func letter(run, key string) blackboard.Letter {
+	return blackboard.Letter{Run: run, Key: key, Data: fmt.Appendf(nil, `{"to":%q}`, run+"/"+key)}
+}
+
+func mustPut(t testing.TB, in blackboard.Inbox, letters ...blackboard.Letter) {
+	t.Helper()
+	for _, l := range letters {
+		if err := in.Put(t.Context(), l); err != nil {
+			t.Fatalf("Put(run %q, key %q) = %v", l.Run, l.Key, err)
+		}
+	}
+}
+
+func wantTaken(t testing.TB, in blackboard.Inbox, run, key string) {
+	t.Helper()
+	if err := in.Put(t.Context(), blackboard.Letter{Run: run, Key: key, Data: json.RawMessage(`"late"`)}); !errors.Is(err, blackboard.ErrConflict) {
+		t.Errorf("a second Put(run %q, key %q) = %v, want ErrConflict", run, key, err)
+	}
+}
+
+// wantLetters compares in any order.
+func wantLetters(t testing.TB, in blackboard.Inbox, run string, want ...blackboard.Letter) {
+	t.Helper()
+	got := all(t, in.Letters(t.Context(), run))
+	byKey := func(a, b blackboard.Letter) int {
+		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Key, b.Key))
+	}
+	slices.SortFunc(got, byKey)
+	slices.SortFunc(want, byKey)
+	if g, w := fmt.Sprintf("%+q", got), fmt.Sprintf("%+q", want); g != w {
+		t.Errorf("Letters(%q) yielded\n%s, want\n%s", run, g, w)
+	}
+}
+
+func inboxLetters(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("a", 0), entry("b", 0))
+	wantLetters(t, in, "a")
+	wantLetters(t, in, "")
+	mustPut(t, in, letter("a", "q2"), letter("a", "q1"), letter("a", ""), letter("b", "q1"))
+	wantLetters(t, in, "a", letter("a", ""), letter("a", "q1"), letter("a", "q2"))
+	wantLetters(t, in, "b", letter("b", "q1"))
+	wantLetters(t, in, "c")
+	wantLetters(t, in, "", letter("a", ""), letter("a", "q1"), letter("a", "q2"), letter("b", "q1"))
+}
+
+func inboxFirstWins(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0))
+	mustPut(t, in, letter("r", "q"), letter("r", ""))
+	wantTaken(t, in, "r", "q")
+	wantTaken(t, in, "r", "")
+	wantLetters(t, in, "r", letter("r", ""), letter("r", "q"))
+}
+
+func inboxOneWins(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	ctx := t.Context()
+	mustAppend(t, s, entry("r", 0))
+	won := -1
+	for i, err := range together(8, func(i int) error { return in.Put(ctx, letter2("r", "q", i)) }) {
+		switch {
+		case err == nil && won >= 0:
+			t.Errorf("letters %d and %d for one question were both taken", won, i)
+		case err == nil:
+			won = i
+		case !errors.Is(err, blackboard.ErrConflict):
+			t.Errorf("Put in a race = %v, want nil or ErrConflict", err)
+		}
+	}
+	wantLetters(t, in, "r", letter2("r", "q", won))
+}
+
+func letter2(run, key string, i int) blackboard.Letter {
+	return blackboard.Letter{Run: run, Key: key, Data: fmt.Append(nil, i)}
+}
+
+// inboxAfterAnswered has answers in the log, of letters and of none.
+func inboxAfterAnswered(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0), entry("other", 0))
+	mustPut(t, in, letter("r", "q1"), letter("r", "q2"), letter("r", ""), letter("other", "q1"))
+	mustAppend(t, s, kinded("r", 1, blackboard.Answered, "q1"), kinded("r", 2, blackboard.Answered, "q3"))
+	wantLetters(t, in, "r", letter("r", "q2"), letter("r", ""))
+	wantLetters(t, in, "", letter("r", "q2"), letter("r", ""), letter("other", "q1"))
+	wantTaken(t, in, "r", "q1")
+	wantTaken(t, in, "r", "q3")
+	mustPut(t, in, letter("other", "q3"))
+}
+
+func inboxAfterCanceled(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("a", 0), entry("b", 0))
+	mustPut(t, in, letter("a", ""), letter("a", "q"))
+	mustAppend(t, s, kinded("a", 1, blackboard.Canceled, "somebody"), kinded("b", 1, blackboard.Canceled, ""))
+	wantLetters(t, in, "a", letter("a", "q"))
+	wantTaken(t, in, "a", "")
+	wantTaken(t, in, "b", "")
+	mustPut(t, in, letter("b", "q"))
+}
+
+// inboxOtherRecords has records that look like answers and are none.
+func inboxOtherRecords(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0))
+	mustPut(t, in, letter("r", "q"), letter("r", ""))
+	mustAppend(
+		t, s,
+		kinded("r", 1, blackboard.Asked, "q"), kinded("r", 2, blackboard.Answered, ""),
+		kinded("r", 3, blackboard.Canceled, "q"), kinded("r", 4, blackboard.Called, "q2"),
+	)
+	wantLetters(t, in, "r", letter("r", "q"))
+	mustPut(t, in, letter("r", "q2"))
+}
+
+func inboxDataExact(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	exact := blackboard.Letter{Run: "r", Key: "a/ü", Data: json.RawMessage(`{"b":"<&>","a":"😀\u003c"}`)}
+	mustPut(t, in, exact, blackboard.Letter{Run: "r", Key: "", Data: json.RawMessage{}})
+	wantLetters(t, in, "r", exact, blackboard.Letter{Run: "r"})
+}
+
+func inboxCallerOwnsData(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	l := letter("r", "q")
+	mustPut(t, in, l)
+	clear(l.Data)
+	for range 2 {
+		for l, err := range in.Letters(t.Context(), "r") {
+			if err != nil {
+				t.Fatalf("Letters yielded the error %v", err)
+			}
+			clear(l.Data)
+		}
+	}
+	wantLetters(t, in, "r", letter("r", "q"))
+}
+
+func inboxNoLock(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0))
+	mustPut(t, in, letter("r", "a"), letter("r", "b"))
+	next := int64(1)
+	for _, err := range in.Letters(t.Context(), "") {
+		if err != nil {
+			t.Fatalf("Letters yielded the error %v", err)
+		}
+		if !usable(t, s, "Letters", entry("r", next)) {
+			break
+		}
+		next++
+	}
+}
+
+func inboxCanceled(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := in.Put(ctx, letter("r", "q")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Put with a canceled context = %v, want context.Canceled", err)
+	}
+	for _, run := range []string{"", "r"} {
+		if err := firstError(t, in.Letters(ctx, run)); !errors.Is(err, context.Canceled) {
+			t.Errorf("Letters(%q) with a canceled context yielded the error %v, want context.Canceled", run, err)
+		}
+	}
+	wantLetters(t, in, "")
+}

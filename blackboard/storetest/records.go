@@ -1,0 +1,110 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+var recordsChecks = []check{
+	{"From", recordsFrom},
+	{"UnknownRun", recordsUnknownRun},
+	{"Many", recordsMany},
+	{"Again", recordsAgain},
+	{"CallerOwnsData", recordsCallerOwnsData},
+	{"EarlyBreak", recordsEarlyBreak},
+	{"NoLockWhileYielding", recordsNoLock},
+	{"CanceledContext", recordsCanceled},
+}
+
+func recordsFrom(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entries("r", 0, 5)...)
+	mustAppend(t, s, entries("other", 0, 9)...)
+	for from := range int64(8) {
+		want := entries("r", from, 5)
+		wantRecords(t, fmt.Sprintf("Records(from %d)", from), all(t, s.Records(t.Context(), "r", from)), want)
+	}
+}
+
+func recordsUnknownRun(t testing.TB, s blackboard.Store) {
+	wantLog(t, s, "r")
+	mustAppend(t, s, entry("r/1", 0))
+	wantLog(t, s, "r")
+	wantLog(t, s, "")
+}
+
+func recordsMany(t testing.TB, s blackboard.Store) {
+	const n = 2500
+	for from := int64(0); from < n; from += 500 {
+		mustAppend(t, s, entries("r", from, from+500)...)
+	}
+	wantLog(t, s, "r", entries("r", 0, n)...)
+	wantRecords(t, "Records(from 1024)", all(t, s.Records(t.Context(), "r", 1024)), entries("r", 1024, n))
+}
+
+// recordsAgain ranges twice over one sequence.
+func recordsAgain(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entries("r", 0, 3)...)
+	seq := s.Records(t.Context(), "r", 1)
+	for range 2 {
+		wantRecords(t, "Records(from 1)", all(t, seq), entries("r", 1, 3))
+	}
+}
+
+func recordsCallerOwnsData(t testing.TB, s blackboard.Store) {
+	want := entries("r", 0, 3)
+	mustAppend(t, s, want...)
+	for r, err := range s.Records(t.Context(), "r", 0) {
+		if err != nil {
+			t.Fatalf("Records yielded the error %v", err)
+		}
+		clear(r.Data)
+		_ = append(r.Data, "overwrites what is behind it"...)
+	}
+	wantLog(t, s, "r", want...)
+	kept := all(t, s.Records(t.Context(), "r", 0))
+	for _, r := range all(t, s.Records(t.Context(), "r", 0)) {
+		clear(r.Data)
+	}
+	wantRecords(t, "Records, while others changed what they got,", kept, want)
+}
+
+func recordsEarlyBreak(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entries("r", 0, 5)...)
+	for range 100 { // more than a pool of connections has
+		for range s.Records(t.Context(), "r", 0) {
+			break
+		}
+	}
+	wantFree(t, s, "Records", entry("r", 5))
+	wantLog(t, s, "r", entries("r", 0, 6)...)
+}
+
+func recordsNoLock(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entries("r", 0, 3)...)
+	next := int64(3)
+	for r, err := range s.Records(t.Context(), "r", 0) {
+		if err != nil {
+			t.Fatalf("Records yielded the error %v", err)
+		}
+		if r.Seq > 2 || !usable(t, s, "Records", entry("r", next)) {
+			break
+		}
+		next++
+	}
+	wantLog(t, s, "r", entries("r", 0, next)...)
+}
+
+func recordsCanceled(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entry("r", 0))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, run := range []string{"r", "unknown"} {
+		if err := firstError(t, s.Records(ctx, run, 0)); !errors.Is(err, context.Canceled) {
+			t.Errorf("Records(%q) with a canceled context yielded the error %v, want context.Canceled", run, err)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+// inTime calls f and returns its error, or not ok if it does not return. Then f is
+// left behind: a store that holds a lock for ever must not hang the suite.
+func inTime(f func() error) (ok bool, err error) {
+	result := make(chan error, 1)
+	var calls sync.WaitGroup
+	calls.Go(func() { result <- f() })
+	patient := time.NewTimer(patience)
+	defer patient.Stop()
+	select {
+	case err := <-result:
+		calls.Wait()
+		return true, err
+	case <-patient.C:
+		return false, nil
+	}
+}
+
+// wantFree appends rec after a loop was left, which must have freed the store.
+func wantFree(t testing.TB, s blackboard.Store, loop string, rec blackboard.Record) {
+	t.Helper()
+	ctx := t.Context()
+	ok, err := inTime(func() error { return s.Append(ctx, []blackboard.Record{rec}) })
+	if !ok {
+		t.Fatalf("Append after a loop over %s was left does not return: the loop still holds a lock", loop)
+	}
+	if err != nil {
+		t.Fatalf("Append after a loop over %s was left = %v", loop, err)
+	}
+}
+
+// usable calls the methods of s in the body of a loop over s; it appends rec. If
+// they do not return it complains and says false: the caller leaves the loop,
+// which frees them if it was the loop that held a lock.
+func usable(t testing.TB, s blackboard.Store, loop string, rec blackboard.Record) bool {
+	t.Helper()
+	ctx := t.Context()
+	ok, err := inTime(func() error { return useAll(ctx, s, rec) })
+	if !ok {
+		t.Errorf("a loop over %s holds a lock: Records, Runs or Append in its body does not return", loop)
+		return false
+	}
+	if err != nil {
+		t.Fatalf("in the body of a loop over %s: %v", loop, err)
+	}
+	return true
+}
+
+func useAll(ctx context.Context, s blackboard.Store, rec blackboard.Record) error {
+	for _, err := range s.Records(ctx, rec.Run, 0) {
+		if err != nil {
+			return fmt.Errorf("Records: %w", err)
+		}
+	}
+	for _, err := range s.Runs(ctx, false) {
+		if err != nil {
+			return fmt.Errorf("Runs: %w", err)
+		}
+	}
+	if err := s.Append(ctx, []blackboard.Record{rec}); err != nil {
+		return fmt.Errorf("Append: %w", err)
+	}
+	return nil
+}
