@@ -1,0 +1,51 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Info says which call an agent serves.
+type Info struct {
+	Run, Flow, Agent string
+	Branch           string       // of the flow; "" is the root
+	Key              string       // the call's idempotency key: the same at every attempt and after a resume, and no other call's
+	Attempt          int          // from 1; starts again after a resume
+	Log              *slog.Logger // never nil; silent unless the host gave the engine one
+}
+
+type infoKey struct{}
+
+var silent = slog.New(slog.DiscardHandler)
+
+// InfoFrom returns the [Info] of the call that ctx belongs to; outside of one, it
+// is empty but for a silent Log. The call's deadline is ctx.Deadline.
+func InfoFrom(ctx context.Context) Info {
+	var i Info
+	if p, ok := ctx.Value(infoKey{}).(*Info); ok {
+		i = *p
+	}
+	if i.Log == nil {
+		i.Log = silent
+	}
+	return i
+}
+
+// WithInfo returns ctx for a call. Engines use it, and tests of agents.
+func WithInfo(ctx context.Context, i Info) context.Context {
+	return &infoContext{ctx, i}
+}
+
+// infoContext is context.WithValue with one allocation instead of two: it is on
+// the path of every call.
+type infoContext struct {
+	context.Context //nolint:containedctx // it is one
+	info            Info
+}
+
+func (c *infoContext) Value(key any) any {
+	if _, ok := key.(infoKey); ok {
+		return &c.info
+	}
+	return c.Context.Value(key)
+}

@@ -1,0 +1,84 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
+)
+
+// model notes what it is asked and answers with what it is told.
+type model struct {
+	answer providers.Response
+	err    error
+	asked  providers.Request
+	free   bool // its price is not known
+}
+
+func (m *model) Generate(_ context.Context, req providers.Request) (providers.Response, error) {
+	m.asked = req
+	return m.answer, m.err
+}
+
+func (m *model) Priced() bool { return !m.free }
+
+func TestLLM(t *testing.T) {
+	warm := 0.5
+	req := agent.Request{
+		Prompt: "Say hello.", Input: json.RawMessage(`{"to":"Ann"}`), Output: json.RawMessage(`{"type":"object"}`), Temperature: &warm,
+		History: []providers.Message{{Role: providers.User, Text: "Hi"}, {Role: providers.Assistant, Text: "Yes?"}},
+		Limits:  agent.Limits{MaxTokens: 7},
+	}
+	m := &model{answer: providers.Response{Text: " {\"a\":1}\n", Usage: providers.Usage{Input: 3, Output: 2}}}
+	resp, err := agent.LLM{Model: m, Instructions: "You greet."}.Call(t.Context(), req)
+	require.NoError(t, err)
+
+	said := providers.Message{Role: providers.User, Text: "Say hello.\n\n<input>\n{\"to\":\"Ann\"}\n</input>"}
+	assert.Equal(t, []providers.Message{
+		{Role: providers.System, Text: "You greet."}, req.History[0], req.History[1], said,
+	}, m.asked.Messages, "instructions, history, prompt with its input")
+	assert.Equal(t, 7, m.asked.MaxTokens)
+	assert.JSONEq(t, `{"type":"object"}`, string(m.asked.Output))
+	assert.Same(t, &warm, m.asked.Temperature)
+	assert.JSONEq(t, `{"a":1}`, string(resp.Data), "an answer that is nothing but JSON is data")
+	assert.Equal(t, []providers.Message{said, {Role: providers.Assistant, Text: " {\"a\":1}\n"}}, resp.Messages, "what a conversation adds to its history")
+	assert.Equal(t, providers.Usage{Input: 3, Output: 2}, resp.Usage)
+}
+
+func TestLLMRefuses(t *testing.T) {
+	ask := agent.Request{Prompt: "x"}
+	dear := agent.Request{Prompt: "x", Limits: agent.Limits{Cost: providers.USD}}
+	limited := &providers.Error{Kind: providers.RateLimited}
+	for _, tt := range []struct {
+		name string
+		llm  agent.LLM
+		req  agent.Request
+		want error
+	}{
+		{"a refusal", agent.LLM{Model: &model{answer: providers.Response{Text: "no", Stop: providers.StopFilter}}}, ask, agent.ErrRefused},
+		{"the model's error", agent.LLM{Model: &model{err: limited}}, ask, limited},
+		{"no price under a limit on cost", agent.LLM{Model: &model{free: true}}, dear, agent.Code("budget")},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := tt.llm.Call(t.Context(), tt.req)
+			assert.ErrorIs(t, err, tt.want)
+		})
+	}
+	t.Run("no model and no prompt", func(t *testing.T) {
+		_, err := agent.LLM{}.Call(t.Context(), ask)
+		assert.ErrorContains(t, err, "Model is nil")
+		_, err = agent.LLM{Model: &model{}}.Call(t.Context(), agent.Request{})
+		assert.ErrorContains(t, err, "neither Prompt nor Input")
+	})
+	t.Run("prose is not data", func(t *testing.T) {
+		m := &model{answer: providers.Response{Text: "Here: {}"}}
+		resp, err := agent.LLM{Model: m}.Call(t.Context(), agent.Request{Prompt: "x", Output: json.RawMessage(`{}`)})
+		require.NoError(t, err)
+		assert.Nil(t, resp.Data)
+	})
+}

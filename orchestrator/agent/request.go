@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/convene-go/convene/providers"
+)
+
+// Request is plain data: it reaches the agent the same on every engine.
+type Request struct {
+	Op          string              `json:"op,omitempty"` // what is wanted of an agent that can do several things
+	Prompt      string              `json:"prompt,omitempty"`
+	History     []providers.Message `json:"history,omitempty"` // said before Prompt
+	Input       json.RawMessage     `json:"input,omitempty"`   // see JSON
+	Output      json.RawMessage     `json:"output,omitempty"`  // JSON Schema of Response.Data; orchestrator.Ask sets it
+	Temperature *float64            `json:"temperature,omitempty"`
+	Limits      Limits              `json:"limits,omitzero"`
+}
+
+// Limits bound one call. A zero field is no limit of its own. The engine holds
+// Timeout, Total and Attempts; the agent holds Slice, ToolCalls and MaxTokens.
+// Limits say how something is asked, not what: they may change between a run and
+// its resumption.
+type Limits struct {
+	Timeout   time.Duration     `json:"timeout,omitempty"`   // of one attempt: then ctx is done, and the attempt failed transiently
+	Total     time.Duration     `json:"total,omitempty"`     // of all attempts and the waits between them: then the call failed
+	Attempts  int               `json:"attempts,omitempty"`  // at transient errors; 0: the engine's default, 1: no second try
+	Slice     time.Duration     `json:"slice,omitempty"`     // of a tool loop: the agent returns what it has, Response.More set
+	ToolCalls int               `json:"toolCalls,omitempty"` // of a tool loop, the same
+	MaxTokens int               `json:"maxTokens,omitempty"` // of the answer
+	Repairs   int               `json:"repairs,omitempty"`   // of Ask: how often an answer that does not fit is sent back; 0: once, -1: never
+	Cost      providers.NanoUSD `json:"cost,omitempty"`      // what the call may cost; set by the budget, the agent keeps to it
+	Estimate  providers.NanoUSD `json:"estimate,omitempty"`  // reserved before the call; 0: nothing, then calls under way can overshoot a budget
+}
+
+// Response is an answer. The flow owns it; engines record it.
+type Response struct {
+	Text     string              `json:"text,omitempty"`
+	Data     json.RawMessage     `json:"data,omitempty"`     // if Request.Output asked for it
+	Messages []providers.Message `json:"messages,omitempty"` // only those that are new
+	More     bool                `json:"more,omitempty"`     // a slice ended, the work did not
+	Usage    providers.Usage     `json:"usage,omitzero"`
+	Elapsed  time.Duration       `json:"elapsed,omitempty"` // of all attempts; set by the engine
+}
+
+// JSON encodes v for Request.Input. It panics if v has no JSON form: a mistake
+// in the program.
+func JSON(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("agent: JSON of %T: %v", v, err))
+	}
+	return data
+}

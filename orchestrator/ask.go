@@ -1,0 +1,88 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
+)
+
+// Ask calls an agent for a T in JSON. The schema is T's; an answer that does not
+// fit is sent back with the fault (Limits.Repairs: once), then it is ErrMalformed.
+// The Response is the last one, its Usage and Elapsed those of all.
+func Ask[T any](c *Context, name string, req agent.Request) (T, agent.Response, error) {
+	var zero T
+	shape, err := answer.For[T]()
+	if err != nil {
+		return zero, agent.Response{}, agent.ErrorOf(fmt.Errorf("ask %q for a %T: %w: %w", name, zero, ErrFlow, err))
+	}
+	if req.Output == nil {
+		req.Output = shape.JSON()
+	}
+	var all agent.Response
+	for repairs := max(repairsOf(req.Limits), 0); ; repairs-- {
+		resp, err := c.Call(name, req)
+		resp.Usage, resp.Elapsed = resp.Usage.Add(all.Usage), resp.Elapsed+all.Elapsed
+		all = resp
+		if err != nil {
+			return zero, resp, err
+		}
+		found, err := find(shape, resp)
+		if err == nil {
+			v, err := answer.Decode[T](found)
+			if err == nil {
+				return v, resp, nil
+			}
+			return zero, resp, agent.ErrorOf(fmt.Errorf("ask %q for a %T: %w: %w", name, zero, ErrMalformed, err))
+		}
+		if repairs == 0 {
+			return zero, resp, agent.ErrorOf(fmt.Errorf("ask %q for a %T: %w: %w", name, zero, ErrMalformed, err))
+		}
+		req = repair(req, resp, err)
+	}
+}
+
+func repairsOf(l agent.Limits) int {
+	if l.Repairs == 0 {
+		return 1
+	}
+	return l.Repairs
+}
+
+// find is the JSON that an answer holds: its Data, or what is found in its text.
+func find(shape *answer.Shape, resp agent.Response) (answer.Found, error) {
+	if resp.Data != nil {
+		return shape.Check(resp.Data)
+	}
+	return shape.Extract(resp.Text)
+}
+
+// repair is req again, with the answer that did not fit and what was wrong with it.
+func repair(req agent.Request, resp agent.Response, fault error) agent.Request {
+	said := resp.Text
+	if resp.Data != nil {
+		said = string(resp.Data)
+	}
+	history := append([]providers.Message(nil), req.History...)
+	history = append(history, providers.Message{Role: providers.User, Text: req.Prompt}, providers.Message{Role: providers.Assistant, Text: said})
+	req.History = history
+	req.Prompt = "Your answer cannot be used: " + fault.Error() +
+		". Answer again with one JSON value that fits the schema, and nothing else."
+	return req
+}
+
+// decodeAs is data as a T that fits its schema.
+func decodeAs[T any](data json.RawMessage) (T, error) {
+	var zero T
+	shape, err := answer.For[T]()
+	if err != nil {
+		return zero, err
+	}
+	found, err := shape.Check(data)
+	if err != nil {
+		return zero, err
+	}
+	return answer.Decode[T](found)
+}

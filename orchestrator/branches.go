@@ -1,0 +1,154 @@
+package orchestrator
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/sched"
+)
+
+// Result is what became of one branch.
+type Result[T any] struct {
+	Key   string // Map: the item's index
+	Value T      // there beside an error too
+	Err   error
+}
+
+// Values returns the values of rs, and their errors joined.
+func Values[T any](rs []Result[T]) ([]T, error) {
+	values := make([]T, len(rs))
+	errs := make([]error, len(rs))
+	for i, r := range rs {
+		values[i], errs[i] = r.Value, r.Err
+	}
+	return values, errors.Join(errs...)
+}
+
+// Map runs f for every item, each in a branch of its own, at most limit at once
+// (0: all), and waits for all. Results are in item order. One failure stops no
+// other; for that, use a Queue. After a cancel no branch starts: its result is the
+// error.
+func Map[I, O any](c *Context, items []I, limit int, f func(c *Context, item I) (O, error)) []Result[O] {
+	out := make([]Result[O], len(items))
+	for i := range out {
+		out[i].Key = strconv.Itoa(i)
+	}
+	if err := c.branch.Check(); err != nil {
+		return failAll(out, err)
+	}
+	g := c.branch.Group()
+	defer g.Leave()
+	for next := 0; ; {
+		for next < len(items) && (limit <= 0 || g.Running() < limit) {
+			if err := c.err(); err != nil {
+				failAll(out[next:], err)
+				next = len(items)
+				break
+			}
+			at := next
+			next++
+			g.Go(c.use.Shielded, func(b *sched.Branch) {
+				out[at].Value, out[at].Err = f(c.in(b), items[at])
+			})
+		}
+		if _, ok := g.Next(); !ok {
+			return out
+		}
+	}
+}
+
+func failAll[O any](rs []Result[O], err error) []Result[O] {
+	for i := range rs {
+		rs[i].Err = err
+	}
+	return rs
+}
+
+// in is c for a branch that it started.
+func (c *Context) in(b *sched.Branch) *Context { return &Context{branch: b, use: c.use, run: c.run} }
+
+// Queue starts branches and hands out what they return in the order in which
+// they finish, which is recorded. Only the branch that made it may use it.
+type Queue[T any] struct {
+	c    *Context
+	g    *sched.Group
+	rs   []Result[T] // by index of the branch
+	fail error
+}
+
+// NewQueue returns an empty queue.
+func NewQueue[T any](c *Context) *Queue[T] {
+	if err := c.branch.Check(); err != nil {
+		return &Queue[T]{c: c, fail: err}
+	}
+	return &Queue[T]{c: c, g: c.branch.Group()}
+}
+
+// Go starts a branch. Keys need not be unique.
+func (q *Queue[T]) Go(key string, f func(c *Context) (T, error)) {
+	if !q.mine() {
+		return
+	}
+	i := len(q.rs)
+	q.rs = append(q.rs, Result[T]{Key: key})
+	q.g.Go(q.c.use.Shielded, func(b *sched.Branch) {
+		v, err := f(q.c.in(b))
+		q.rs[i].Value, q.rs[i].Err = v, err
+	})
+}
+
+// Next waits for the next branch to finish; false: none is left.
+func (q *Queue[T]) Next() (Result[T], bool) {
+	if !q.mine() {
+		return Result[T]{Err: q.fail}, false
+	}
+	i, ok := q.g.Next()
+	if !ok {
+		return Result[T]{}, false
+	}
+	r := q.rs[i]
+	q.rs[i] = Result[T]{Key: r.Key}
+	return r, true
+}
+
+// Len is how many branches are running or not yet handed out.
+func (q *Queue[T]) Len() int {
+	if !q.mine() {
+		return 0
+	}
+	return q.g.Len()
+}
+
+// Cancel cancels the branches of key; Next still hands them out.
+func (q *Queue[T]) Cancel(key string) {
+	if !q.mine() {
+		return
+	}
+	for i := range q.rs {
+		if q.rs[i].Key == key {
+			q.g.Cancel(i, branchCanceled)
+		}
+	}
+}
+
+// CancelAll cancels all of them.
+func (q *Queue[T]) CancelAll() {
+	if !q.mine() {
+		return
+	}
+	for i := range q.rs {
+		q.g.Cancel(i, branchCanceled)
+	}
+}
+
+var branchCanceled = &agent.Error{Message: "the flow canceled this branch", Codes: []agent.Code{ErrCanceled}}
+
+// mine tells whether the branch that made q uses it.
+func (q *Queue[T]) mine() bool {
+	if err := q.c.branch.Check(); err != nil {
+		q.fail = err
+		return false
+	}
+	return q.g != nil
+}

@@ -1,0 +1,180 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/sched"
+	"github.com/convene-go/convene/providers"
+)
+
+// Context is a flow's only way to the world. It is not a context.Context, on
+// purpose: what takes one does I/O or blocks, and belongs into an agent. Each
+// branch has its own; using it in another branch or in a goroutine stops the run
+// with an error that says so (where the goroutine runs while its branch does, the
+// race detector is what finds it).
+type Context struct {
+	branch *sched.Branch
+	use    sched.Use
+	run    *runState
+}
+
+// runState is what the Contexts of a run share.
+type runState struct {
+	id, flow string
+	agents   []string // declared; nil: not
+	state    func() (json.RawMessage, error)
+}
+
+// RunID is the run's ID.
+func (c *Context) RunID() string { return c.run.id }
+
+// Call asks an agent. Its errors are *agent.Error; transient ones have been
+// retried. The effect of a call is recorded once, and not made again at a resume.
+func (c *Context) Call(name string, req agent.Request) (agent.Response, error) {
+	if c.run.agents != nil {
+		if _, ok := slices.BinarySearch(c.run.agents, name); !ok {
+			return agent.Response{}, agent.ErrorOf(fmt.Errorf("%w: flow %q calls %q, which its Agents do not declare", ErrNoAgent, c.run.flow, name))
+		}
+	}
+	if len(req.Input) > 0 && !json.Valid(req.Input) {
+		return agent.Response{}, agent.ErrorOf(fmt.Errorf("%w: Request.Input to %q is not JSON", ErrMalformed, name))
+	}
+	done := c.branch.Do(c.use, engine.Op{Kind: engine.Call, Name: name, Request: req})
+	if done.Err != nil {
+		return agent.Response{}, done.Err
+	}
+	return done.Response, nil
+}
+
+// Sleep waits by the run's time. It returns ErrCanceled or ErrBudget, else nil.
+func (c *Context) Sleep(d time.Duration) error {
+	if d <= 0 {
+		return c.err()
+	}
+	done := c.branch.Do(c.use, engine.Op{Kind: engine.Sleep, Until: c.Now().Add(d)})
+	if done.Err != nil {
+		return done.Err
+	}
+	return nil
+}
+
+// err is why effects of c are not made any more, or nil.
+func (c *Context) err() error {
+	if err := c.branch.Check(); err != nil {
+		return err
+	}
+	if err := c.branch.Err(); err != nil && !c.use.Shielded {
+		return err
+	}
+	return nil
+}
+
+// Now is the time of the last completion that the run saw.
+func (c *Context) Now() time.Time {
+	if c.branch.Check() != nil {
+		return time.Time{}
+	}
+	now, _ := c.branch.Now()
+	return now
+}
+
+// Elapsed is how long the run has been worked on: times in which no process
+// did, between a crash and the resume, do not count. Time limits and Budget.Wall
+// go by it. On Temporal it is the time since the start.
+func (c *Context) Elapsed() time.Duration {
+	if c.branch.Check() != nil {
+		return 0
+	}
+	_, worked := c.branch.Now()
+	return worked
+}
+
+// Emit puts a record of the flow's own into the log: progress, audit. It is
+// there once, over resumes too. data must have a JSON form, and kind must not be
+// one of the engine's (see package blackboard); anything else is ErrFlow and stops
+// the run.
+func (c *Context) Emit(kind string, data any) {
+	if c.branch.Check() != nil {
+		return
+	}
+	if kind == "" || slices.Contains(reserved, kind) {
+		c.branch.Fault("Emit: the kind %q is empty or the engine's own", kind)
+		return
+	}
+	raw, err := engine.Encode(data)
+	if err != nil {
+		c.branch.Fault("Emit(%q): the data has no JSON form: %v", kind, err)
+		return
+	}
+	c.branch.Emit(kind, raw)
+}
+
+var reserved = []string{
+	blackboard.Started, blackboard.Resumed, blackboard.Called, blackboard.Slept, blackboard.Asked, blackboard.Withdrawn,
+	blackboard.Expired, blackboard.Answered, blackboard.Canceled, blackboard.Changed, blackboard.Ended,
+}
+
+// Expose lets hosts read state while the run goes on (Run.State). The function
+// is called between steps of the flow, so it may read the flow's variables; it
+// must not change them or use c, and it holds up the flow while it runs. The last
+// Expose of a run counts; its state at the end is kept with the log.
+func (c *Context) Expose(state func() any) {
+	if c.branch.Check() != nil {
+		return
+	}
+	c.run.state = func() (raw json.RawMessage, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				err = agent.ErrorOf(fmt.Errorf("%w: the function given to Expose panicked: %v", ErrFlow, v))
+			}
+		}()
+		return engine.Encode(state())
+	}
+	c.branch.Expose(c.run.state)
+}
+
+// WithBudget returns c under one more limit, for the same branch. It is a cap,
+// not a reservation: what an enclosing budget has not, it has not either.
+func (c *Context) WithBudget(b Budget) *Context {
+	if c.branch.Check() != nil {
+		return c
+	}
+	sub := *c
+	sub.use.Scope = c.branch.Scope(c.use.Scope, b)
+	return &sub
+}
+
+// WithoutCancel returns c for cleaning up: its effects are made although the run
+// is canceled or out of budget.
+func (c *Context) WithoutCancel() *Context {
+	sub := *c
+	sub.use.Shielded = true
+	return &sub
+}
+
+// Spent is what calls under c's innermost budget have used so far.
+func (c *Context) Spent() providers.Usage {
+	if c.branch.Check() != nil {
+		return providers.Usage{}
+	}
+	return c.use.Scope.Spent()
+}
+
+// Left is what c may still use, the least of all enclosing budgets. A zero field
+// is no limit, -1 is used up. What calls under way have reserved counts as used.
+func (c *Context) Left() Budget {
+	if c.branch.Check() != nil {
+		return Budget{}
+	}
+	_, worked := c.branch.Now()
+	return c.use.Scope.LeftAt(worked)
+}
+
+// Budget limits what a run or a part of it may use. See engine.Budget.
+type Budget = engine.Budget

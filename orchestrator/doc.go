@@ -1,0 +1,17 @@
+// Package orchestrator runs teams of agents: flows in direct style, on an engine
+// that records what they do.
+//
+// A [Flow] is an ordinary function under a name. It reaches the world through its
+// [Context] alone: it calls agents, sleeps, asks people, and starts branches with
+// [Map] and [Queue]. An [Engine] carries flows out. With a store it keeps a log of
+// every answer, and a run whose process died goes on where it was: the flow is
+// executed again over the recorded answers, and no recorded call is made twice.
+//
+// So flow code is deterministic: no goroutines, channels, locks, clock, dice,
+// environment, or I/O, and nothing that depends on the order of a map. Time is
+// [Context.Now], waiting is [Context.Sleep]; what touches the world is an agent.
+// Do must not change variables that it captures: many runs share them.
+//
+// One branch of a run executes at a time and gives way only inside an effect, so
+// branches may share variables without locks; agents run truly in parallel.
+package orchestrator

@@ -1,0 +1,36 @@
+package orchestrator_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/enginetest"
+)
+
+// on opens local engines on a store; nil: none.
+func on(t *testing.T, store blackboard.Store) enginetest.Open {
+	return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
+		e, err := orchestrator.NewLocal(orchestrator.Config{
+			Agents: agents, Flows: flows, Store: store, Retry: orchestrator.Retry{Initial: time.Millisecond},
+		})
+		require.NoError(t, err)
+		return e
+	}
+}
+
+func TestEngineInMemory(t *testing.T) {
+	enginetest.Run(t, enginetest.Engine{Forgets: true, Storage: func(t *testing.T) enginetest.Open { return on(t, nil) }})
+}
+
+func TestEngineOnStore(t *testing.T) {
+	enginetest.Run(t, enginetest.Engine{Storage: func(t *testing.T) enginetest.Open { return on(t, blackboard.NewMemory()) }})
+}
+
+func TestEngineInRealTime(t *testing.T) {
+	enginetest.Run(t, enginetest.Engine{RealTime: true, Storage: func(t *testing.T) enginetest.Open { return on(t, blackboard.NewMemory()) }})
+}

@@ -1,0 +1,149 @@
+package flowtest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/convene-go/convene/orchestrator/agent"
+)
+
+// Script is an agent that gives its answers in turn. A call that is made again
+// (same key) gets the same answer. A call too many, or answers left over at the
+// end of the test, fail it. Branches that call one Script at once must use On. Safe
+// for concurrent use.
+type Script struct {
+	t testing.TB
+
+	mu      sync.Mutex
+	answers []any
+	next    int
+	rules   []rule
+	taken   map[string]any // by key of the call
+	calls   []seen
+}
+
+type rule struct {
+	part   string
+	answer any
+}
+
+// seen is a distinct call.
+type seen struct {
+	branch string
+	n      int
+	req    agent.Request
+}
+
+// NewScript returns a Script; an answer is a string (Response.Text), an error, an
+// agent.Response, what Hang, Fail and Delay return, a function of an agent's type,
+// or anything with a JSON form (Response.Data).
+func NewScript(t testing.TB, answers ...any) *Script {
+	s := &Script{t: t, answers: answers, taken: map[string]any{}}
+	t.Cleanup(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if left := s.answers[s.next:]; len(left) > 0 && !t.Failed() {
+			t.Errorf("script: %d of %d answers were never asked for; the first of them is %s", len(left), len(s.answers), show(left[0]))
+		}
+	})
+	return s
+}
+
+// On adds an answer for requests whose prompt contains part, any number of times,
+// before the others are looked at. Of several that fit, the first added counts.
+func (s *Script) On(part string, answer any) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = append(s.rules, rule{part, answer})
+	return s
+}
+
+// Call implements agent.Agent.
+func (s *Script) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
+	info := agent.InfoFrom(ctx)
+	answer, ok := s.take(info, req)
+	if !ok {
+		s.t.Errorf("script of agent %q: call %d (%s) was not expected; its prompt is %s", info.Agent, s.next+1, info.Key, show(req.Prompt))
+		return agent.Response{}, fmt.Errorf("the script of agent %q has no more answers", info.Agent)
+	}
+	return give(ctx, req, info.Attempt, answer)
+}
+
+// take is the answer for a call: that of its key, else that of a rule, else the
+// next.
+func (s *Script) take(info agent.Info, req agent.Request) (any, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if answer, ok := s.taken[info.Key]; ok && info.Key != "" {
+		return answer, true
+	}
+	s.note(info, req)
+	answer, ok := s.choose(req)
+	if ok {
+		s.taken[info.Key] = answer
+	}
+	return answer, ok
+}
+
+func (s *Script) choose(req agent.Request) (any, bool) {
+	for _, r := range s.rules {
+		if strings.Contains(req.Prompt, r.part) {
+			return r.answer, true
+		}
+	}
+	if s.next == len(s.answers) {
+		return nil, false
+	}
+	s.next++
+	return s.answers[s.next-1], true
+}
+
+func (s *Script) note(info agent.Info, req agent.Request) {
+	n, err := strconv.Atoi(info.Key[strings.LastIndexAny(info.Key, "/:")+1:])
+	if err != nil {
+		n = len(s.calls) // outside of a run
+	}
+	s.calls = append(s.calls, seen{info.Branch, n, req})
+}
+
+// Requests are those of distinct calls so far, in order of branch and number, so
+// the same every time.
+func (s *Script) Requests() []agent.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls := slices.Clone(s.calls)
+	slices.SortStableFunc(calls, func(a, b seen) int {
+		return cmp.Or(slices.Compare(path(a.branch), path(b.branch)), cmp.Compare(a.n, b.n))
+	})
+	reqs := make([]agent.Request, len(calls))
+	for i, c := range calls {
+		reqs[i] = c.req
+	}
+	return reqs
+}
+
+// path is a branch as numbers, so that "10" comes behind "9".
+func path(branch string) []int {
+	var p []int
+	for part := range strings.SplitSeq(branch, ".") {
+		if n, err := strconv.Atoi(part); err == nil {
+			p = append(p, n)
+		}
+	}
+	return p
+}
+
+func show(v any) string {
+	const most = 200
+	s := fmt.Sprintf("%#v", v)
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}

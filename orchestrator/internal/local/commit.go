@@ -1,0 +1,257 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+)
+
+// entry is a record on its way into the log.
+type entry struct {
+	r      *run
+	op     *engine.Op // whose effect it is, until that is delivered; nil: none
+	kind   string
+	branch string
+	n      int64
+	name   string
+	hash   string
+	at     time.Time
+	blob   string
+	raw    json.RawMessage // Data; nil: what data or the answer encode to
+	data   any
+	resp   agent.Response // the answer of a Called entry
+	err    *agent.Error   // the same
+	given  []string       // the same: the blobs of what was asked
+	done   chan error     // nil: nobody waits
+	late   bool           // it comes behind the end of the log, or behind a record that failed
+}
+
+// encoded is the entry's Data.
+func (en *entry) encoded() (json.RawMessage, error) {
+	data := en.data
+	switch {
+	case en.raw != nil:
+		return en.raw, nil
+	case en.kind == blackboard.Called && en.err != nil:
+		data = engine.CalledData{Err: en.err, Request: en.given}
+	case en.kind == blackboard.Called:
+		data = engine.CalledData{Response: &en.resp, Request: en.given}
+	case data == nil:
+		return nil, nil
+	}
+	raw, err := engine.Encode(data)
+	if err != nil {
+		return nil, fmt.Errorf("record %q of run %q has no JSON form: %w", en.kind, en.r.id, err)
+	}
+	return raw, nil
+}
+
+// record is the entry as it is stored.
+func (en *entry) record(seq int64, data json.RawMessage) blackboard.Record {
+	return blackboard.Record{
+		Run: en.r.id, Seq: seq, Kind: en.kind, Branch: en.branch, N: en.n, Name: en.name,
+		Hash: en.hash, At: en.at, Data: data, Blob: en.blob,
+	}
+}
+
+// write puts en into the log and, when it is there, in line for the driver.
+// Whoever writes first commits for all who come meanwhile.
+func (r *run) write(en *entry) {
+	if err := r.prepare(en); err != nil {
+		en.stored(err)
+		return
+	}
+	if r.e.commits == nil {
+		en.stored(r.records.add(en))
+		return
+	}
+	r.e.commits.add(en)
+}
+
+// writeSync is write for somebody who waits until en is durable.
+func (r *run) writeSync(ctx context.Context, en *entry) error {
+	en.done = make(chan error, 1)
+	r.write(en)
+	select {
+	case err := <-en.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// prepare encodes en, and moves a large Data beside the log. Without a store, an
+// answer of text alone, which nobody can change, is encoded when somebody looks.
+func (r *run) prepare(en *entry) (err error) {
+	if r.e.commits == nil && en.kind == blackboard.Called && en.resp.Data == nil && en.resp.Messages == nil {
+		return nil
+	}
+	if en.raw, err = en.encoded(); err != nil {
+		return err
+	}
+	en.data = nil
+	if len(en.raw) < largeData || r.e.blobs == nil {
+		return nil
+	}
+	if en.blob, err = r.e.blobs.PutBlob(context.WithoutCancel(r.ctx), r.id, en.raw); err != nil {
+		return fmt.Errorf("large value of run %q: %w", r.id, err)
+	}
+	en.raw = nil
+	return nil
+}
+
+// largeData is the size in bytes from which Data is kept as a blob.
+const largeData = 64 << 10
+
+// stored tells those who wait what became of en.
+func (en *entry) stored(err error) {
+	switch {
+	case err != nil:
+		en.r.inbox.fail(err)
+	case en.kind != blackboard.Started && en.kind != blackboard.Ended && (en.op != nil || en.kind == blackboard.Answered || en.kind == blackboard.Canceled):
+		en.r.inbox.push(en)
+	}
+	if en.done != nil {
+		en.done <- err
+	}
+}
+
+// maxBatch is how many records are appended at once.
+const maxBatch = 512
+
+// committer appends records of many runs and branches together.
+type committer struct {
+	store blackboard.Store
+	mu    sync.Mutex
+	queue []*entry
+	led   bool // somebody commits
+
+	// Only who leads touches these.
+	spare []*entry
+	recs  []blackboard.Record
+}
+
+// add puts en in line; if nobody commits, the caller does, until the line is empty.
+func (c *committer) add(en *entry) {
+	if c.put(en) {
+		c.lead()
+	}
+}
+
+// put puts en in line and tells whether the caller has to lead.
+func (c *committer) put(en *entry) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = append(c.queue, en)
+	lead := !c.led
+	c.led = true
+	return lead
+}
+
+func (c *committer) lead() {
+	for {
+		runtime.Gosched() // let those who are about to add a record do so
+		c.mu.Lock()
+		batch := c.queue
+		if len(batch) == 0 {
+			c.led = false
+			c.mu.Unlock()
+			return
+		}
+		c.queue, c.spare = c.spare[:0], nil
+		c.mu.Unlock()
+		for rest := batch; len(rest) > 0; {
+			n := min(len(rest), maxBatch)
+			c.commit(rest[:n])
+			rest = rest[n:]
+		}
+		clear(batch)
+		c.spare = batch[:0]
+	}
+}
+
+// commit stores a batch. If that fails and it is of several runs, each run's part
+// is tried by itself, so that one that was fenced off does not stop the others.
+func (c *committer) commit(batch []*entry) {
+	err := c.append(batch)
+	if err == nil || !mixed(batch) {
+		for _, en := range batch {
+			en.settle(err)
+		}
+		return
+	}
+	for len(batch) > 0 {
+		part, rest := batch[:1:1], []*entry(nil)
+		for _, en := range batch[1:] {
+			if en.r == part[0].r {
+				part = append(part, en)
+			} else {
+				rest = append(rest, en)
+			}
+		}
+		err := c.append(part)
+		for _, en := range part {
+			en.settle(err)
+		}
+		batch = rest
+	}
+}
+
+func mixed(batch []*entry) bool {
+	for _, en := range batch[1:] {
+		if en.r != batch[0].r {
+			return true
+		}
+	}
+	return false
+}
+
+var errEarlier = errors.New("the run's log is closed: it has ended, or an earlier record was not stored")
+
+// append stores the batch, all or none. Nothing follows a record that failed.
+func (c *committer) append(batch []*entry) error {
+	c.recs = c.recs[:0]
+	for _, en := range batch {
+		l := &en.r.records
+		if en.late = l.broken || l.closed; en.late {
+			continue
+		}
+		l.closed = en.kind == blackboard.Ended
+		c.recs = append(c.recs, en.record(l.seq, en.raw))
+		l.seq++
+	}
+	if len(c.recs) == 0 {
+		return nil
+	}
+	err := c.store.Append(context.Background(), c.recs)
+	clear(c.recs)
+	if err != nil {
+		for _, en := range batch {
+			if !en.late {
+				en.r.records.seq--
+			}
+		}
+	}
+	return err
+}
+
+// settle is stored for an entry of a store's log.
+func (en *entry) settle(err error) {
+	l := &en.r.records
+	if err == nil && en.late {
+		err = errEarlier
+	}
+	l.broken = l.broken || err != nil
+	if err == nil {
+		l.changed()
+	}
+	en.stored(err)
+}

@@ -1,0 +1,273 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+)
+
+// flight is what the engine knows of an effect under way.
+type flight struct {
+	ctx    *callContext // of a call
+	timer  *time.Timer  // of a sleep, a limit, or a question's time
+	wanted bool         // of a child: it is to be canceled once it is begun
+}
+
+// Start implements engine.Port.
+func (r *run) Start(op *engine.Op) {
+	f, ok := op.Private.(*flight)
+	if !ok {
+		f = &flight{}
+		op.Private = f
+	}
+	*f = flight{}
+	if r.past != nil {
+		r.past.wait(op)
+		if op.Kind != engine.Await {
+			return
+		}
+	}
+	switch op.Kind {
+	case engine.Await:
+		r.ask(op)
+	default:
+		r.launch(op)
+	}
+}
+
+// launch begins an effect in the world.
+func (r *run) launch(op *engine.Op) {
+	f, _ := op.Private.(*flight)
+	switch op.Kind {
+	case engine.Call:
+		r.busy.Add(1)
+		ctx := &callContext{Context: r.ctx}
+		f.ctx = ctx
+		r.e.pool.call(func() { r.call(ctx, op) })
+	case engine.Sleep:
+		r.busy.Add(1)
+		f.timer = r.at(op.Until, op, blackboard.Slept)
+	case engine.Limit:
+		f.timer = r.at(r.last.Add(op.Worked-r.worked), op, blackboard.Slept)
+	case engine.Await:
+		if !op.Until.IsZero() {
+			f.timer = r.at(op.Until, op, blackboard.Expired)
+		}
+	case engine.Child:
+		r.busy.Add(1)
+		r.e.pool.do(func() { r.child(op, f.wanted) })
+	}
+}
+
+// at writes a record for op when it is time.
+func (r *run) at(t time.Time, op *engine.Op, kind string) *time.Timer {
+	return time.AfterFunc(time.Until(t), func() {
+		r.e.pool.do(func() {
+			r.write(&entry{r: r, kind: kind, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now()})
+		})
+	})
+}
+
+// call has an agent answer op.
+func (r *run) call(ctx *callContext, op *engine.Op) {
+	defer ctx.end(nil)
+	en := &entry{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name}
+	if r.e.commits != nil {
+		en.hash = requestHash(op.Name, op.Request)
+	}
+	if r.e.cfg.RecordRequests {
+		var err error
+		if en.given, err = keepRequest(ctx, r.e.blobs, r.id, op.Request); err != nil {
+			r.stop(fmt.Errorf("request of run %q, effect %s: %w", r.id, op.Key(), err))
+			return
+		}
+	}
+	info := agent.Info{Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, Key: r.id + "/" + op.Key(), Log: r.e.cfg.Log}
+	en.resp, en.err = engine.Execute(ctx, r.e.cfg.Agents, info, op.Request, r.e.cfg.Retry)
+	if r.ctx.Err() != nil {
+		return // the run is stopped: what comes of that is no result
+	}
+	en.at = now()
+	r.write(en)
+}
+
+// ask puts a question, unless it is answered already.
+func (r *run) ask(op *engine.Op) {
+	if answer, ok := r.mail[op.Name]; ok {
+		r.local = append(r.local, engine.Completion{Op: op, Response: agent.Response{Data: answer}})
+		if r.past != nil {
+			r.past.answered(op)
+		}
+		return
+	}
+	if r.asked == nil {
+		r.asked = map[string][]*engine.Op{}
+	}
+	r.asked[op.Name] = append(r.asked[op.Name], op)
+	r.waiting.Add(1)
+	r.own(blackboard.Record{Kind: blackboard.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
+	if r.past == nil {
+		r.launch(op)
+	}
+}
+
+// answer hands an answer to those who wait for it, and keeps it for those who ask
+// later. The first one counts.
+func (r *run) answer(key string, data json.RawMessage) {
+	if _, ok := r.mail[key]; ok {
+		return
+	}
+	if r.mail == nil {
+		r.mail = map[string]json.RawMessage{}
+	}
+	r.mail[key] = data
+	for _, op := range r.asked[key] {
+		r.quiet(op)
+		r.local = append(r.local, engine.Completion{Op: op, Response: agent.Response{Data: data}})
+	}
+	delete(r.asked, key)
+}
+
+// quiet ends the waiting of a question that was answered or given up.
+func (r *run) quiet(op *engine.Op) {
+	r.waiting.Add(-1)
+	if f, ok := op.Private.(*flight); ok && f.timer != nil {
+		f.timer.Stop()
+	}
+	if r.past != nil {
+		r.past.answered(op)
+	}
+}
+
+// unask takes op out of those that wait for an answer, and tells whether it was
+// among them.
+func (r *run) unask(op *engine.Op) bool {
+	ops := r.asked[op.Name]
+	for i, o := range ops {
+		if o == op {
+			r.asked[op.Name] = append(ops[:i:i], ops[i+1:]...)
+			r.quiet(op)
+			return true
+		}
+	}
+	return false
+}
+
+// Cancel implements engine.Port.
+func (r *run) Cancel(op *engine.Op) {
+	f, _ := op.Private.(*flight)
+	switch {
+	case op.Kind == engine.Await:
+		if r.unask(op) {
+			r.own(blackboard.Record{Kind: blackboard.Withdrawn, Branch: op.Branch, N: op.N, Name: op.Name})
+		}
+	case op.Kind == engine.Child:
+		f.wanted = true
+		if r.past == nil {
+			r.e.pool.do(func() { r.cancelChild(op) })
+		}
+	case r.past != nil:
+		r.past.drop(op)
+	case f.ctx != nil:
+		f.ctx.end(context.Canceled)
+	case f.timer != nil:
+		if f.timer.Stop() && op.Kind == engine.Sleep {
+			r.busy.Add(-1)
+		}
+	}
+}
+
+// Emit implements engine.Port.
+func (r *run) Emit(rec blackboard.Record) { r.own(rec) }
+
+// own writes a record that the flow itself makes, unless a replay finds it on
+// record. It is committed together with what comes next, at the latest when the
+// flow waits.
+func (r *run) own(rec blackboard.Record) {
+	if r.past != nil && r.past.repeated(rec) {
+		return
+	}
+	en := &entry{r: r, kind: rec.Kind, branch: rec.Branch, n: rec.N, name: rec.Name, hash: rec.Hash, at: r.now, raw: rec.Data}
+	if r.e.commits == nil {
+		en.stored(r.records.add(en))
+		return
+	}
+	if err := r.prepare(en); err != nil {
+		en.stored(err)
+		return
+	}
+	if r.e.commits.put(en) {
+		r.e.pool.do(r.e.commits.lead)
+	}
+}
+
+// Next implements engine.Port.
+func (r *run) Next() (engine.Completion, error) {
+	for {
+		if len(r.local) > 0 {
+			c := r.local[0]
+			r.local = r.local[1:]
+			return c, nil
+		}
+		if r.past != nil {
+			c, ok, err := r.replay()
+			if ok || err != nil {
+				return c, err
+			}
+			continue
+		}
+		r.flow.Unlock()
+		en, err := r.inbox.take()
+		r.flow.Lock()
+		if err != nil {
+			return engine.Completion{}, err
+		}
+		r.tick(en.at, true)
+		c, ok := r.deliver(en)
+		en.op = nil
+		if ok {
+			return c, nil
+		}
+	}
+}
+
+// deliver makes a completion of what is on record.
+func (r *run) deliver(en *entry) (engine.Completion, bool) {
+	switch en.kind {
+	case blackboard.Answered:
+		r.answer(en.name, en.raw)
+		return engine.Completion{}, false
+	case blackboard.Canceled:
+		return engine.Completion{Err: canceledBy(en.raw)}, true
+	case blackboard.Expired:
+		if !r.unask(en.op) {
+			return engine.Completion{}, false
+		}
+		return engine.Completion{Op: en.op, Err: expired(en.op)}, true
+	case blackboard.Slept:
+		if en.op.Kind == engine.Sleep {
+			r.busy.Add(-1)
+		}
+		return engine.Completion{Op: en.op}, true
+	}
+	r.busy.Add(-1)
+	return engine.Completion{Op: en.op, Response: en.resp, Err: en.err}, true
+}
+
+func expired(op *engine.Op) *agent.Error {
+	return agent.ErrorOf(fmt.Errorf("%w: no answer to the question %q", engine.ErrTimeout, op.Name))
+}
+
+// canceledBy is the error of a run that somebody canceled.
+func canceledBy(reason json.RawMessage) *agent.Error {
+	var why string
+	if err := json.Unmarshal(reason, &why); err != nil || why == "" {
+		return &agent.Error{Message: "the run was canceled", Codes: []agent.Code{engine.ErrCanceled}}
+	}
+	return &agent.Error{Message: "the run was canceled: " + why, Codes: []agent.Code{engine.ErrCanceled}}
+}

@@ -1,0 +1,141 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+)
+
+// run is one run that this engine works on: the engine.Port of its flow.
+type run struct {
+	e       *Engine
+	id      string
+	prog    engine.Program
+	in      engine.Input
+	started chan struct{} // closed when its start is on record, or failed
+	begun   *run          // itself, once its start is on record
+	begunAt time.Time
+	done    chan struct{} // closed when it has ended or stopped
+	end     engine.End    // once done
+	err     error         // once done: why it did not end
+
+	ctx    context.Context //nolint:containedctx // of the calls: it ends with the run
+	cancel context.CancelCauseFunc
+
+	// Only the goroutine that drives the run touches these.
+	now    time.Time
+	last   time.Time // since when worked counts
+	worked time.Duration
+	past   *history // what a resumed run has not yet repeated; nil: live
+	mail   map[string]json.RawMessage
+	asked  map[string][]*engine.Op // that wait for an answer, by key
+	local  []engine.Completion     // that need no record of their own
+
+	flow  sync.Mutex // held while flow code executes
+	state func() (json.RawMessage, error)
+
+	busy    atomic.Int64 // effects under way but for questions
+	waiting atomic.Int64 // questions
+
+	inbox   queue
+	answers answers
+
+	records log
+}
+
+func newRun(e *Engine, id string, p engine.Program, in engine.Input) *run {
+	r := &run{e: e, id: id, prog: p, in: in, begunAt: now(), started: make(chan struct{}), done: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.inbox.wake = make(chan struct{}, 1)
+	return r
+}
+
+func now() time.Time { return time.Now().Round(0).UTC() }
+
+// drive carries the run out until it ends or stops.
+func (r *run) drive() {
+	r.flow.Lock()
+	end, err := r.prog.Run(r, r.in)
+	if err == nil && r.past != nil {
+		err = r.past.leftover()
+	}
+	end.Elapsed = r.worked
+	r.flow.Unlock()
+	if err == nil {
+		err = r.inbox.failure()
+	}
+	if err == nil {
+		r.now = now()
+		err = r.writeSync(context.WithoutCancel(r.ctx), &entry{r: r, kind: blackboard.Ended, name: r.prog.Name, at: r.now, data: end})
+	}
+	r.end, r.err = end, err
+	if err != nil {
+		r.e.cfg.Log.Warn("run stopped without an end", "run", r.id, "flow", r.prog.Name, "err", err)
+	}
+	r.stop(errors.New("the run is over"))
+	r.e.forget(r, err)
+	close(r.done)
+	r.records.changed()
+}
+
+// stop makes the run stop where it is, and its agents too.
+func (r *run) stop(why error) {
+	r.inbox.fail(why)
+	r.cancel(why)
+}
+
+// over tells whether the run has ended or stopped.
+func (r *run) over() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// same is for somebody who starts a run under the ID of r: nil if it is that run.
+func (r *run) same(ctx context.Context, p engine.Program, in engine.Input) error {
+	select {
+	case <-r.started:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return same(r.id, r.prog.Name, r.in.Data, p, in)
+}
+
+func same(id, flow string, input json.RawMessage, p engine.Program, in engine.Input) error {
+	switch {
+	case flow != p.Name:
+		return agent.ErrorOf(fmt.Errorf("%w: run %q is of flow %q, not %q", engine.ErrExists, id, flow, p.Name))
+	case !bytes.Equal(input, in.Data):
+		return agent.ErrorOf(fmt.Errorf("%w: run %q of flow %q has another input", engine.ErrExists, id, flow))
+	}
+	return nil
+}
+
+// tick moves the run's clock to the next thing that happened.
+func (r *run) tick(at time.Time, worked bool) {
+	if at.Before(r.now) {
+		at = r.now // clocks may be set back
+	}
+	if worked {
+		r.worked += at.Sub(r.last)
+	}
+	r.now, r.last = at, at
+}
+
+// Now implements engine.Port.
+func (r *run) Now() (time.Time, time.Duration) { return r.now, r.worked }
+
+// Expose implements engine.Exposer.
+func (r *run) Expose(state func() (json.RawMessage, error)) { r.state = state }

@@ -1,0 +1,35 @@
+package orchestrator
+
+import (
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/providers"
+)
+
+// Status is where a run is, or how it ended.
+type Status = engine.Status
+
+// Of a run that goes on: Running, Waiting (for answers alone), Suspended (no
+// process works on it: Resume). Of one that ended: all others.
+const (
+	Running     = engine.Running
+	Waiting     = engine.Waiting
+	Suspended   = engine.Suspended
+	Completed   = engine.Completed
+	Partial     = engine.Partial // something is missing or below its gate
+	OutOfBudget = engine.OutOfBudget
+	Canceled    = engine.Canceled
+	Failed      = engine.Failed
+)
+
+// Outcome is embedded by the Out types of teams: then lists and reports show it
+// without knowing the team. With Status "", or without an Outcome, a run ends as
+// its error says: nil Completed, ErrBudget OutOfBudget, ErrCanceled Canceled, else
+// Failed.
+type Outcome struct {
+	Status     Status          `json:"status"`
+	Score      *float64        `json:"score,omitempty"` // of the result, on the team's scale; nil: not graded
+	Unverified []string        `json:"unverified,omitempty"`
+	Spent      providers.Usage `json:"spent,omitzero"`
+}
+
+func (o Outcome) outcome() Outcome { return o }

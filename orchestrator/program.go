@@ -1,0 +1,114 @@
+package orchestrator
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/sched"
+)
+
+// AnyFlow is a Flow of any types.
+type AnyFlow interface{ Program() engine.Program }
+
+// Program is f for authors of engines.
+func (f Flow[In, Out]) Program() engine.Program {
+	var agents []string
+	if f.Agents != nil {
+		agents = slices.Compact(slices.Sorted(slices.Values(f.Agents)))
+	}
+	p := engine.Program{Name: f.Name, Version: f.Version, Agents: agents}
+	p.Run = func(port engine.Port, in engine.Input) (engine.End, error) {
+		var input In
+		if err := json.Unmarshal(in.Data, &input); err != nil {
+			return engine.End{}, agent.ErrorOf(fmt.Errorf("%w: the recorded input of flow %q is no %T: %w", ErrDiverged, f.Name, input, err))
+		}
+		var end engine.End
+		err := sched.Run(port, in.Budget, func(b *sched.Branch, scope *sched.Scope) {
+			c := &Context{branch: b, use: sched.Use{Scope: scope}, run: &runState{id: in.Run, flow: f.Name, agents: agents}}
+			out, err := f.Do(c, input)
+			end = endOf(c, out, err)
+		})
+		return end, err
+	}
+	return p
+}
+
+// endOf is the end of a run whose flow returned out and err.
+func endOf(c *Context, out any, err error) engine.End {
+	end := engine.End{Status: statusOf(err), Spent: c.use.Scope.Spent()}
+	end.Err = agent.ErrorOf(err)
+	if o, ok := outcomeOf(out); ok {
+		if o.Status != "" {
+			end.Status = o.Status
+		}
+		o.Status = end.Status
+		end.Outcome = agent.JSON(o)
+	}
+	var encErr error
+	if end.Output, encErr = engine.Encode(out); encErr != nil {
+		c.branch.Fault("the output of flow %q has no JSON form: %v", c.run.flow, encErr)
+	}
+	if c.run.state != nil {
+		if end.State, encErr = c.run.state(); encErr != nil {
+			c.branch.Fault("the state that flow %q exposes has no JSON form: %v", c.run.flow, encErr)
+		}
+	}
+	return end
+}
+
+// statusOf is the status of a flow that does not say one.
+func statusOf(err error) Status {
+	switch {
+	case err == nil:
+		return Completed
+	case errors.Is(err, ErrBudget):
+		return OutOfBudget
+	case errors.Is(err, ErrCanceled):
+		return Canceled
+	default:
+		return Failed
+	}
+}
+
+// outcomeOf finds the Outcome that a team's Out embeds.
+func outcomeOf(out any) (Outcome, bool) {
+	v := reflect.ValueOf(out)
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return Outcome{}, false
+	}
+	o, ok := out.(interface{ outcome() Outcome })
+	if !ok {
+		return Outcome{}, false
+	}
+	return o.outcome(), true
+}
+
+func newID() string { return strings.ToLower(rand.Text()) }
+
+const maxID = 128
+
+// checkID refuses what would be misread in a path, a shell or a log.
+func checkID(id string) error {
+	ok := len(id) <= maxID
+	for _, r := range id {
+		ok = ok && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_')
+	}
+	if !ok {
+		return fmt.Errorf("orchestrator: StartOptions.ID is %q: want up to %d letters, digits, \".\", \"-\", \"_\"", shorten(id), maxID)
+	}
+	return nil
+}
+
+func shorten(s string) string {
+	if len(s) > maxID {
+		return s[:maxID] + "…"
+	}
+	return s
+}
