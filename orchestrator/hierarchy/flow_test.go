@@ -1,0 +1,644 @@
+package hierarchy_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/routing"
+)
+
+const breadTheft = "Create a dramatic opening scene with Aladdin stealing bread"
+
+// studio has every head answer at once.
+func studio(prompt string) theater {
+	th := theater{cfg: hierarchy.Config{Departments: hierarchy.MovieDepartments()}, in: hierarchy.Input{Prompt: prompt}, cast: cast{}}
+	for _, d := range th.cfg.Departments {
+		th.cast[d.Head] = []any{on{"", d.ID + " result"}}
+	}
+	return th
+}
+
+func TestRouting(t *testing.T) {
+	p := studio(breadTheft).play(t)
+	require.NoError(t, p.err)
+	route := p.out.Route
+	t.Run("H1 one master, one head per department", func(t *testing.T) {
+		assert.Equal(t, 4, p.calls())
+		for _, r := range p.out.Reports {
+			assert.Len(t, p.asked[strings.ReplaceAll(r.DepartmentID, "_", "-")+"-head"], 1)
+		}
+	})
+	t.Run("H9 before any department", func(t *testing.T) {
+		kinds := []string{}
+		for _, rec := range p.log {
+			kinds = append(kinds, rec.Kind)
+		}
+		assert.Less(t, slices.Index(kinds, "routing.decided"), slices.Index(kinds, "department.started"))
+		assert.Less(t, slices.Index(kinds, "routing.decided"), slices.Index(kinds, "called"))
+	})
+	t.Run("H10 one record per department", func(t *testing.T) {
+		assert.Len(t, route.Relevances, 6)
+		assert.Equal(t, "story", route.Relevances[0].ID)
+		assert.Equal(t, 1, route.Relevances[0].Priority)
+		assert.NotEmpty(t, route.Relevances[0].Reason)
+	})
+	t.Run("H12 highest first", func(t *testing.T) {
+		for i, rel := range route.Relevances[1:] {
+			assert.LessOrEqual(t, rel.Relevance, route.Relevances[i].Relevance)
+		}
+	})
+	t.Run("H11 no model is asked", func(t *testing.T) { assert.Equal(t, 4, p.calls(), "the four heads alone") })
+	t.Run("H22 the bread theft", func(t *testing.T) {
+		got := map[string]float64{}
+		for _, rel := range route.Relevances {
+			got[rel.ID] = rel.Relevance
+		}
+		assert.Equal(t, map[string]float64{"story": .85, "character": .65, "visual": .5, "audio": .35, "image_quality": .15, "production": .1}, got)
+		assert.Equal(t, "story", route.Primary)
+		assert.Equal(t, []string{"character", "visual", "audio"}, route.Supporting)
+		assert.Equal(t, routing.Sequential, route.Mode)
+	})
+	t.Run("HA22 its waves", func(t *testing.T) {
+		assert.Equal(t, [][]string{{"story", "character", "audio"}, {"visual"}}, route.Waves)
+	})
+	t.Run("HC15 within a wave the routing order", func(t *testing.T) { assert.Equal(t, []string{"story", "character", "audio"}, route.Waves[0]) })
+	t.Run("H19 create character", func(t *testing.T) {
+		q := studio("Create character Aladdin").play(t)
+		assert.Equal(t, "character", q.out.Route.Primary)
+		assert.Empty(t, q.out.Route.Supporting)
+	})
+	t.Run("H15 single", func(t *testing.T) {
+		assert.Equal(t, routing.Single, studio("Create character Aladdin").play(t).out.Route.Mode)
+	})
+	t.Run("H20 design story", func(t *testing.T) {
+		q := studio("Design story episode 1").play(t)
+		assert.Equal(t, "story", q.out.Route.Primary)
+		assert.Equal(t, []string{"character"}, q.out.Route.Supporting)
+	})
+	t.Run("H17 parallel", func(t *testing.T) {
+		assert.Equal(t, routing.Parallel, studio("Design story episode 1").play(t).out.Route.Mode)
+	})
+	t.Run("H21 scene with dialogue", func(t *testing.T) {
+		q := studio("Generate scene with dialogue").play(t)
+		assert.Equal(t, "story", q.out.Route.Primary)
+		assert.Equal(t, []string{"character", "audio", "visual"}, q.out.Route.Supporting)
+	})
+	t.Run("H16 sequential", func(t *testing.T) {
+		assert.Equal(t, routing.Sequential, studio("Generate scene with dialogue").play(t).out.Route.Mode)
+	})
+	t.Run("H13 exactly one primary", func(t *testing.T) { assert.NotContains(t, route.Supporting, route.Primary) })
+	t.Run("H14 the cut is strict and can be set", func(t *testing.T) {
+		th := studio(breadTheft)
+		th.cfg.SupportingCut = new(.5)
+		assert.Equal(t, []string{"character"}, th.play(t).out.Route.Supporting)
+	})
+	t.Run("H18 visual needs character and story", func(t *testing.T) {
+		i := slices.IndexFunc(hierarchy.MovieDepartments(), func(d hierarchy.Department) bool { return d.ID == "visual" })
+		assert.Equal(t, []string{"character", "story"}, hierarchy.MovieDepartments()[i].DependsOn)
+	})
+	t.Run("HC14 reference dependencies", func(t *testing.T) {
+		needs := map[string][]string{}
+		for _, d := range hierarchy.MovieDepartments() {
+			if len(d.DependsOn) > 0 {
+				needs[d.ID] = d.DependsOn
+			}
+		}
+		assert.Equal(t, map[string][]string{"visual": {"character", "story"}, "image_quality": {"visual"}}, needs)
+	})
+	t.Run("H23 the six departments", func(t *testing.T) {
+		var ids []string
+		for _, d := range hierarchy.MovieDepartments() {
+			ids = append(ids, d.ID)
+			assert.GreaterOrEqual(t, len(d.Agents), 2)
+			assert.LessOrEqual(t, len(d.Agents), 4)
+		}
+		assert.Equal(t, []string{"story", "character", "visual", "image_quality", "audio", "production"}, ids)
+		assert.Equal(t, 35, hierarchy.MovieDepartments("jasmine")[1].Keywords["jasmine"])
+	})
+	t.Run("HC17 nothing matches", func(t *testing.T) {
+		q := studio("hello there").play(t)
+		assert.True(t, q.out.Route.LowConfidence)
+		assert.Equal(t, "story", q.out.Route.Primary)
+		assert.Equal(t, routing.Single, q.out.Route.Mode)
+	})
+	t.Run("HC38 output keys", func(t *testing.T) {
+		assert.Equal(t, "story result", hierarchy.Text(p.out.Output["narrative"]))
+		assert.Equal(t, "audio result", hierarchy.Text(p.out.Output["audio"]))
+	})
+	t.Run("HC33 only and unknown departments", func(t *testing.T) {
+		th := studio(breadTheft)
+		th.in.Only = []string{"audio", "visual"}
+		q := th.play(t)
+		assert.Equal(t, "visual", q.out.Route.Primary)
+		assert.Len(t, q.out.Route.Relevances, 6, "all are scored")
+		th.in.Only = []string{"catering"}
+		q = th.play(t)
+		require.ErrorIs(t, q.err, hierarchy.ErrUnableToGenerate)
+		assert.Contains(t, q.out.Errors[0].Message, "catering")
+	})
+}
+
+func TestMasterFailure(t *testing.T) {
+	t.Run("HA42 the router fails", func(t *testing.T) {
+		th, calls := studio(breadTheft), 0
+		th.cfg.Hooks.Route = func(hierarchy.Input, []hierarchy.Department) (routing.Route, error) {
+			calls++
+			return routing.Route{}, errBoom
+		}
+		p := th.play(t)
+		assert.Equal(t, 1, calls)
+		require.ErrorIs(t, p.err, hierarchy.ErrUnableToGenerate)
+		assert.Zero(t, p.calls())
+		assert.Equal(t, orchestrator.Failed, p.out.Status)
+	})
+	t.Run("H3 the master tries once", func(t *testing.T) {
+		th := studio("hello")
+		th.cfg.Master, th.cast["director"] = "director", []any{errBoom}
+		p := th.play(t)
+		require.ErrorIs(t, p.err, hierarchy.ErrUnableToGenerate)
+		assert.Len(t, p.asked["director"], 1)
+		assert.Len(t, p.out.Reports, 1, "finished reports are there")
+		assert.Equal(t, hierarchy.Done, p.out.Reports[0].Status)
+	})
+	t.Run("H73 at once", func(t *testing.T) {
+		th := studio("hello")
+		th.cfg.Hooks.Route = func(hierarchy.Input, []hierarchy.Department) (routing.Route, error) {
+			return routing.Route{Primary: "catering"}, nil
+		}
+		p := th.play(t)
+		assert.Zero(t, p.calls())
+		assert.Contains(t, p.out.Errors[0].Message, `"catering" is no department`)
+	})
+	t.Run("H4 the message for users", func(t *testing.T) {
+		p := theater{cfg: one(), in: hierarchy.Input{Prompt: "a"}, cast: cast{"head": {errBoom, errBoom, errBoom, errBoom}}}.play(t)
+		assert.EqualError(t, p.err, "Unable to generate content")
+	})
+	t.Run("HA41 every department fails", func(t *testing.T) {
+		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{
+			"a-head": {errBoom, errBoom, errBoom, errBoom}, "b-head": {errBoom, errBoom, errBoom, errBoom},
+		}}
+		p := th.play(t)
+		require.ErrorIs(t, p.err, hierarchy.ErrUnableToGenerate)
+		assert.EqualError(t, p.err, "Unable to generate content")
+		assert.Len(t, p.out.Reports, 2)
+		assert.Equal(t, 8, p.calls())
+	})
+	t.Run("HA50 blank prompt", func(t *testing.T) {
+		p := theater{cfg: one(), in: hierarchy.Input{Prompt: " \n"}}.play(t)
+		require.ErrorIs(t, p.err, hierarchy.ErrEmptyRequest)
+		require.ErrorIs(t, p.err, hierarchy.ErrUnableToGenerate)
+		assert.Zero(t, p.calls())
+	})
+	t.Run("HX2 too large", func(t *testing.T) {
+		p := theater{cfg: one(), in: hierarchy.Input{Prompt: strings.Repeat("x", 256<<10+1)}}.play(t)
+		require.ErrorIs(t, p.err, hierarchy.ErrRequestTooLarge)
+		q := theater{cfg: one(), in: hierarchy.Input{Prompt: strings.Repeat("x", 256<<10)}, cast: cast{"head": {"y"}}}.play(t)
+		require.NoError(t, q.err)
+	})
+}
+
+func TestDepartmentFailure(t *testing.T) {
+	failing := cast{"a-head": {errBoom, errBoom, errBoom, errBoom}, "b-head": {"fine"}}
+	p := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: failing}.play(t)
+	t.Run("HA39 one fails, the other is fine", func(t *testing.T) {
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, hierarchy.Failed, p.report(t, "a").Status)
+		assert.Equal(t, hierarchy.Done, p.report(t, "b").Status)
+		assert.Equal(t, "a", p.out.Errors[0].Department)
+		assert.Len(t, p.asked["a-head"], 4)
+	})
+	t.Run("H70 partial data and an error report", func(t *testing.T) {
+		assert.Equal(t, `head "a-head" failed 4 times, last: boom`, p.out.Errors[0].Message)
+		assert.Equal(t, "head", p.out.Errors[0].Stage)
+		assert.Len(t, p.out.Output, 1)
+		assert.Equal(t, []string{"a"}, p.out.Unverified)
+	})
+	t.Run("HX15 no error unless wanted", func(t *testing.T) {
+		cfg := heads("a", "b")
+		cfg.FailOnPartial = true
+		q := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: failing}.play(t)
+		require.ErrorIs(t, q.err, hierarchy.ErrPartial)
+		assert.Equal(t, orchestrator.Partial, q.out.Status)
+	})
+	t.Run("HA40 a dependency fails", func(t *testing.T) {
+		th := studio(breadTheft)
+		th.cast["character-head"] = []any{on{"", errBoom}}
+		q := th.play(t)
+		require.NoError(t, q.err)
+		assert.Equal(t, orchestrator.Partial, q.out.Status)
+		assert.Equal(t, hierarchy.Skipped, q.report(t, "visual").Status)
+		assert.Equal(t, hierarchy.Done, q.report(t, "story").Status)
+		assert.Equal(t, hierarchy.Done, q.report(t, "audio").Status)
+		assert.Empty(t, q.asked["visual-head"])
+		assert.Contains(t, q.out.Errors, hierarchy.DepartmentError{Department: "visual", Stage: "dependencies", Message: "character is failed"})
+	})
+	t.Run("HC32 dependents of the skipped are skipped", func(t *testing.T) {
+		cfg := heads("a", "b", "c")
+		cfg.Departments[1].DependsOn, cfg.Departments[2].DependsOn = []string{"a"}, []string{"b"}
+		q := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {on{"", errBoom}}}}.play(t)
+		assert.Equal(t, hierarchy.Skipped, q.report(t, "c").Status)
+		assert.Equal(t, "b is skipped", q.out.Errors[2].Message)
+	})
+}
+
+func TestOrder(t *testing.T) {
+	p := studio(breadTheft).play(t)
+	t.Run("HA49 the second wave has the results", func(t *testing.T) {
+		prompt := p.asked["visual-head"][0].Prompt
+		assert.True(t, strings.HasPrefix(prompt, breadTheft))
+		assert.Contains(t, prompt, "<data name=\"Story Department\">\nstory result\n</data>")
+		assert.Contains(t, prompt, "<data name=\"Character Department\">\ncharacter result\n</data>")
+		assert.NotContains(t, prompt, "audio result")
+	})
+	at := func(kind, path string) int {
+		return slices.IndexFunc(p.log, func(r record) bool {
+			var e hierarchy.Event
+			return r.Kind == kind && json.Unmarshal(r.Data, &e) == nil && e.Path == path
+		})
+	}
+	t.Run("H80 after its dependencies", func(t *testing.T) {
+		assert.Greater(t, at("department.started", "dept/visual"), at("department.finished", "dept/story"))
+		assert.Greater(t, at("department.started", "dept/visual"), at("department.finished", "dept/character"))
+	})
+	t.Run("H81 the others start together", func(t *testing.T) {
+		first := min(at("department.finished", "dept/story"), at("department.finished", "dept/character"), at("department.finished", "dept/audio"))
+		for _, id := range []string{"story", "character", "audio"} {
+			assert.Less(t, at("department.started", "dept/"+id), first)
+		}
+	})
+	t.Run("H79 parallel departments start together and are waited for", func(t *testing.T) {
+		m := &meter{}
+		th := theater{cfg: heads("a", "b", "c"), in: hierarchy.Input{Prompt: "go"}, wrap: m.wrap, cast: cast{
+			"a-head": {delay(3, "x")}, "b-head": {delay(1, "x")}, "c-head": {delay(2, "x")},
+		}}
+		q := th.play(t)
+		assert.Equal(t, 3, m.most)
+		assert.Len(t, q.out.Output, 3)
+		assert.InDelta(t, 1000+3000, q.out.Elapsed, 5)
+	})
+	t.Run("HX9 limits", func(t *testing.T) {
+		m := &meter{}
+		cfg := heads("a", "b", "c")
+		cfg.Limits.ParallelDepartments = 1
+		theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, wrap: m.wrap, cast: cast{"a-head": {"x"}, "b-head": {"x"}, "c-head": {"x"}}}.play(t)
+		assert.Equal(t, 1, m.most)
+	})
+	t.Run("H7 specialists side by side", func(t *testing.T) {
+		m := &meter{}
+		th := trio(60, 90, 90, 90)
+		th.wrap = m.wrap
+		th.play(t)
+		assert.Equal(t, 3, m.most)
+	})
+	t.Run("HA47 a serial department", func(t *testing.T) {
+		m := &meter{}
+		th := trio(60, 90, 90, 90)
+		th.wrap, th.cfg.Departments[0].Serial = m.wrap, true
+		th.play(t)
+		assert.Equal(t, 1, m.most)
+		assert.Equal(t, []string{"a", "b", "c", "head"}, m.order)
+	})
+	t.Run("H82 parallel unless serial", func(t *testing.T) {
+		assert.False(t, hierarchy.NewDepartment("d", "h").Serial)
+	})
+}
+
+// meter counts calls under way at once.
+type meter struct {
+	mu        sync.Mutex
+	now, most int
+	order     []string
+}
+
+func (m *meter) wrap(name string, a agent.Agent) agent.Agent {
+	return agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+		m.mu.Lock()
+		m.now++
+		m.most = max(m.most, m.now)
+		m.order = append(m.order, name)
+		m.mu.Unlock()
+		defer func() {
+			m.mu.Lock()
+			m.now--
+			m.mu.Unlock()
+		}()
+		second, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		<-second.Done() // so that calls overlap
+		return a.Call(ctx, req)
+	})
+}
+
+func TestLimitedSpecialists(t *testing.T) {
+	t.Run("HA48 ten specialists, three at once, fifty times", func(t *testing.T) {
+		var first hierarchy.Outcome
+		for seed := range 50 {
+			dice := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // repeatable
+			m := &meter{}
+			th := theater{in: request(), cast: cast{"head": {"whole"}}}
+			var agents []hierarchy.Agent
+			for i := range 10 {
+				a := specialist(fmt.Sprintf("s%02d", i), 60)
+				agents = append(agents, a)
+				th.cast[a.ID] = []any{flowtest.Delay(time.Duration(dice.IntN(5000))*time.Millisecond, said("x "+a.ID, float64(60+i)))}
+			}
+			th.cfg = one(agents...)
+			th.cfg.Rules.Specialists.Complex = 10
+			th.cfg.Limits.ParallelSpecialists = 3
+			th.wrap = m.wrap
+			p := th.play(t)
+			require.NoError(t, p.err)
+			assert.Equal(t, 3, m.most)
+			out := timeless(p.out)
+			if seed == 0 {
+				first = out
+			}
+			require.Equal(t, first, out)
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	cfg := one(specialist("a", 60), specialist("b", 60))
+	flow, err := hierarchy.New(cfg)
+	require.NoError(t, err)
+	var out hierarchy.Outcome
+	var calls []string
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		roster := agent.Roster{}
+		for _, name := range flow.Agents {
+			roster[name] = agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+				mu.Lock()
+				calls = append(calls, name)
+				mu.Unlock()
+				if name == "a" {
+					return said("of a", 90), nil
+				}
+				<-ctx.Done() // in-flight calls get the cancelled ctx
+				return agent.Response{}, ctx.Err()
+			})
+		}
+		eng, openErr := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+		require.NoError(t, openErr)
+		run, startErr := flow.Start(t.Context(), eng, request(), orchestrator.StartOptions{})
+		require.NoError(t, startErr)
+		for rec, err := range run.Events(t.Context(), 0) {
+			require.NoError(t, err)
+			if rec.Kind == "specialist.finished" {
+				break
+			}
+		}
+		require.NoError(t, run.Cancel(t.Context(), "enough"))
+		out, err = flow.Result(t.Context(), run)
+		require.NoError(t, eng.Close(t.Context()))
+	})
+	t.Run("HA46 cancel after the first specialist", func(t *testing.T) {
+		assert.ElementsMatch(t, []string{"a", "b"}, calls)
+		assert.Equal(t, orchestrator.Canceled, out.Status)
+		require.ErrorIs(t, err, context.Canceled)
+	})
+	t.Run("HX1 finished work is in the outcome", func(t *testing.T) {
+		require.ErrorIs(t, err, orchestrator.ErrCanceled)
+		r := out.Reports[0]
+		assert.Equal(t, hierarchy.Canceled, r.Status)
+		assert.Equal(t, "of a", hierarchy.Text(r.Specialists[0].Output))
+	})
+	t.Run("HX1 an agent's own cancellation is a failed attempt", func(t *testing.T) {
+		p := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {context.Canceled, said("x", 90)}, "head": {"whole"}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+	})
+}
+
+func TestCancelBetweenWaves(t *testing.T) {
+	t.Run("HX1 departments that did not begin are canceled", func(t *testing.T) {
+		cfg := heads("a", "b", "c")
+		cfg.Departments[2].DependsOn = []string{"a"}
+		cfg.Limits.ParallelDepartments = 1
+		flow, err := hierarchy.New(cfg)
+		require.NoError(t, err)
+		begun := make(chan struct{})
+		roster := agent.Roster{}
+		for _, name := range flow.Agents {
+			roster[name] = agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+				close(begun) // a second call would panic
+				<-ctx.Done()
+				return agent.Response{}, ctx.Err()
+			})
+		}
+		eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-begun; cancel() }()
+		out, err := flow.Run(ctx, eng, hierarchy.Input{Prompt: "go"})
+		require.ErrorIs(t, err, context.Canceled)
+		for _, r := range out.Reports {
+			assert.Equal(t, hierarchy.Canceled, r.Status, r.DepartmentID)
+		}
+		assert.Equal(t, []string{"a", "b", "c"}, out.Unverified)
+		require.NoError(t, eng.Close(t.Context()))
+	})
+}
+
+func TestHookErrors(t *testing.T) {
+	t.Run("HX11 a brief that fails", func(t *testing.T) {
+		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"b-head": {"x"}}}
+		th.cfg.Hooks.Brief = func(_ *orchestrator.Context, in hierarchy.Input, d hierarchy.Department, _ []hierarchy.Report) (string, error) {
+			if d.ID == "a" {
+				return "", errBoom
+			}
+			return in.Prompt, nil
+		}
+		p := th.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, []hierarchy.DepartmentError{{Department: "a", Stage: "brief", Message: "brief: boom"}}, p.out.Errors)
+		assert.Equal(t, hierarchy.Done, p.report(t, "b").Status)
+	})
+	t.Run("HC39 a hook's threshold out of range", func(t *testing.T) {
+		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"head": {"x"}}}
+		th.cfg.Hooks.Threshold = func(hierarchy.Input, hierarchy.Agent, hierarchy.Department) float64 { return 101 }
+		p := th.play(t)
+		assert.Equal(t, hierarchy.HeadAfterFailure, p.report(t, "d").Basis)
+		assert.Contains(t, p.report(t, "d").Specialists[0].ReviewNotes, "threshold: it is 101, want 0 to 100")
+	})
+	t.Run("H24 an analysis of the host's", func(t *testing.T) {
+		th := theater{cfg: one(specialist("s", 60)), in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"s": {said("x", 90)}, "head": {"y"}}}
+		th.cfg.Hooks.Analyze = func(string, hierarchy.Department) routing.Analysis {
+			return routing.Analysis{Complexity: routing.Moderate, Estimate: 1}
+		}
+		assert.Equal(t, hierarchy.FromSpecialists, th.play(t).report(t, "d").Basis)
+	})
+	t.Run("HX6 a hook's grade out of range is no grade", func(t *testing.T) {
+		for _, score := range []float64{-1, 101, math.NaN()} {
+			th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"x"}, "head": {"y"}}}
+			th.cfg.Hooks.Grade = func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {
+				return hierarchy.Grade{Score: &score}, nil
+			}
+			assert.True(t, th.play(t).report(t, "d").Specialists[0].ScoreDefaulted)
+		}
+	})
+}
+
+func TestBudget(t *testing.T) {
+	t.Run("HX12 calls used up", func(t *testing.T) {
+		cfg := heads("a", "b")
+		cfg.Departments[1].DependsOn = []string{"a"}
+		cfg.Limits.Calls = 1
+		p := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}}}.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, hierarchy.Done, p.report(t, "a").Status)
+		assert.Equal(t, hierarchy.Failed, p.report(t, "b").Status)
+		assert.Equal(t, 1, p.calls())
+
+		cfg.Limits.Calls = 0
+		cfg.Limits.Cost = 5
+		paid := agent.Response{Text: "x", Usage: providers.Usage{Calls: 1, Cost: 5}}
+		p = theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {paid}}}.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.EqualValues(t, 5, p.out.Spent.Cost)
+
+		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("x", 10)}}}
+		th.cfg.Limits.Calls = 1
+		p = th.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		require.ErrorIs(t, p.err, hierarchy.ErrUnableToGenerate)
+		assert.Equal(t, orchestrator.Failed, p.out.Status)
+		assert.Len(t, p.report(t, "d").Specialists[0].Attempts, 1)
+
+		th.cast["s"] = []any{said("x", 90)} // the synthesis is not paid for any more
+		p = th.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, hierarchy.FallbackOutput, p.report(t, "d").Basis)
+	})
+}
+
+func TestAggregation(t *testing.T) {
+	t.Run("H85 one result", func(t *testing.T) {
+		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}, "b-head": {"y"}, "director": {"x and y, united"}}}
+		th.cfg.Master = "director"
+		p := th.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "x and y, united", hierarchy.Text(p.out.Output["result"]))
+		assert.Equal(t, "x", hierarchy.Text(p.out.Output["a"]))
+		assert.Contains(t, p.asked["director"][0].Prompt, "<data name=\"b\">\ny\n</data>")
+	})
+	t.Run("H86 checks across departments", func(t *testing.T) {
+		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {on{"", "x"}}}}
+		passes := func(*orchestrator.Context, []hierarchy.Report) ([]hierarchy.Issue, error) { return nil, nil }
+		finds := func(_ *orchestrator.Context, rs []hierarchy.Report) ([]hierarchy.Issue, error) {
+			return []hierarchy.Issue{{Department: rs[0].DepartmentID, Message: "dull"}}, nil
+		}
+		breaks := func(*orchestrator.Context, []hierarchy.Report) ([]hierarchy.Issue, error) { return nil, errBoom }
+		assert.EqualValues(t, "skipped", th.play(t).out.Checks.CrossDepartment)
+		th.cfg.Hooks.Validate = []hierarchy.Check{passes}
+		assert.EqualValues(t, "passed", th.play(t).out.Checks.CrossDepartment)
+		th.cfg.Hooks.Validate = []hierarchy.Check{finds, passes, breaks}
+		p := th.play(t)
+		assert.EqualValues(t, "failed", p.out.Checks.CrossDepartment)
+		assert.Equal(t, []hierarchy.Issue{{"a", "dull"}, {"", "validation: boom"}}, p.out.Checks.Issues)
+		assert.Equal(t, orchestrator.Completed, p.out.Status, "checks inform")
+	})
+	t.Run("H87 consistency with a knowledge service", func(t *testing.T) {
+		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {on{"", "x"}}}}
+		assert.EqualValues(t, "skipped", th.play(t).out.Checks.Consistency)
+		th.cfg.Consistency, th.cast["brain"] = "brain", []any{map[string]any{"issues": []any{}}}
+		assert.EqualValues(t, "passed", th.play(t).out.Checks.Consistency)
+		th.cast["brain"] = []any{map[string]any{"issues": []any{map[string]any{"department": "a", "message": "he has no hat"}}}}
+		p := th.play(t)
+		assert.EqualValues(t, "failed", p.out.Checks.Consistency)
+		assert.Equal(t, "he has no hat", p.out.Checks.Issues[0].Message)
+	})
+	four := studio(breadTheft)
+	raws := map[string]float64{"character": 91.8, "story": 88.5, "visual": 82, "audio": 76.5}
+	four.cfg.GradeHeads = true
+	four.cfg.Hooks.Grade = func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
+		return hierarchy.Grade{Score: new(raws[w.Department.ID])}, nil
+	}
+	for i := range four.cfg.Departments {
+		four.cfg.Departments[i].MinQuality = new(70.0)
+	}
+	t.Run("HA52 overall of four departments", func(t *testing.T) {
+		p := four.play(t)
+		require.NoError(t, p.err)
+		assert.InDelta(t, 86.24, *p.out.Score, .005)
+		for _, r := range p.out.Reports {
+			assert.True(t, r.PassedGate)
+		}
+	})
+	t.Run("HC13 weighted by relevance, replaceable", func(t *testing.T) {
+		p := four.play(t)
+		assert.Equal(t, 86.242553, *p.out.Score) // (91.8*.65 + 88.5*.85 + 82*.5 + 76.5*.35) / 2.35
+		th := four
+		th.cfg.Hooks.Overall = func(scores []hierarchy.DepartmentScore) float64 { return scores[0].Quality }
+		assert.Equal(t, 88.5, *th.play(t).out.Score)
+		th.cfg.Hooks.Overall = func([]hierarchy.DepartmentScore) float64 { return 101 }
+		require.ErrorIs(t, th.play(t).err, hierarchy.ErrUnableToGenerate)
+	})
+	t.Run("H88 the number is in the outcome", func(t *testing.T) { assert.NotNil(t, four.play(t).out.Score) })
+	t.Run("HC16 the primary is no supporter", func(t *testing.T) { assert.Len(t, four.play(t).out.Reports, 4) })
+}
+
+func TestConcurrentRuns(t *testing.T) {
+	t.Run("HX16 fifty runs of one value", func(t *testing.T) {
+		cfg := workedExample().cfg
+		flow, err := hierarchy.New(cfg)
+		require.NoError(t, err)
+		for i := range cfg.Departments { // the flow has a copy
+			cfg.Departments[i].Head = "gone"
+			cfg.Departments[i].Agents[0].PassingThreshold = new(100.0)
+			clear(cfg.Departments[i].Keywords)
+		}
+		roster := agent.Roster{}
+		for _, name := range flow.Agents {
+			roster[name] = agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
+				switch {
+				case strings.HasSuffix(name, "-head"):
+					return agent.Response{Text: "whole of " + req.Prompt[:60]}, nil
+				case name == "character-appearance-specialist" && !strings.Contains(req.Prompt, "did not pass"):
+					return said("first", 58), nil
+				case name == "character-appearance-specialist":
+					return said("second", 72), nil
+				default:
+					return said("work", 87), nil
+				}
+			})
+		}
+		eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+		require.NoError(t, err)
+		outs, errs := [50]hierarchy.Outcome{}, [50]error{}
+		var wg sync.WaitGroup
+		for i := range outs {
+			wg.Go(func() {
+				outs[i], errs[i] = flow.Run(t.Context(), eng, hierarchy.Input{Prompt: brief(fmt.Sprintf("Create character Aladdin %d", i), 50), Only: []string{"character"}})
+			})
+		}
+		wg.Wait()
+		for i, out := range outs {
+			require.NoError(t, errs[i])
+			assert.Equal(t, 91.8, *out.Score)
+			assert.Equal(t, 58.0, out.Reports[0].Specialists[0].Attempts[0].Score)
+		}
+		require.NoError(t, eng.Close(t.Context()))
+	})
+}

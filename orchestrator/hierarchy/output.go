@@ -1,0 +1,126 @@
+package hierarchy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/orchestrator/agent"
+)
+
+// Text returns an output for people and prompts: that of an agent that answered
+// in words as these words, any other as its JSON. No output is "".
+func Text(output json.RawMessage) string {
+	var s string
+	if json.Unmarshal(output, &s) == nil {
+		return s
+	}
+	return string(output)
+}
+
+var errNoOutput = errors.New("the answer is empty")
+
+// outputOf returns what an agent answered in the form in which reports keep it:
+// words as a JSON string, data as compact JSON. It is an error if there is
+// nothing, or something that does not fit the agent's schema.
+func outputOf(resp agent.Response, s *schema) (json.RawMessage, error) {
+	if s != nil {
+		return s.output(resp)
+	}
+	if strings.TrimSpace(resp.Text) != "" {
+		return agent.JSON(resp.Text), nil
+	}
+	if data := string(resp.Data); data == "" || data == "null" || data == `""` {
+		return nil, errNoOutput
+	}
+	compact, err := json.Marshal(resp.Data)
+	if err != nil {
+		return nil, fmt.Errorf("malformed output: %w", err)
+	}
+	return compact, nil
+}
+
+// schema is what an agent declared that its output fits; nil: anything.
+type schema struct {
+	raw   json.RawMessage
+	shape *answer.Shape
+}
+
+func newSchema(raw json.RawMessage) (*schema, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	shape, err := answer.FromSchema(raw)
+	if err != nil {
+		return nil, err
+	}
+	return &schema{raw, shape}, nil
+}
+
+// request is the schema as an agent sees it.
+func (s *schema) request() json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	return s.raw
+}
+
+// output finds the JSON in an answer and validates it.
+func (s *schema) output(resp agent.Response) (json.RawMessage, error) {
+	if strings.TrimSpace(resp.Text) == "" && len(resp.Data) == 0 {
+		return nil, errNoOutput
+	}
+	found, err := find(s.shape, resp)
+	if err != nil {
+		return nil, fmt.Errorf("malformed output: %w", err)
+	}
+	return agent.JSON(found.JSON), nil
+}
+
+func find(shape *answer.Shape, resp agent.Response) (answer.Found, error) {
+	if len(resp.Data) > 0 {
+		return shape.Check(resp.Data)
+	}
+	return shape.Extract(resp.Text)
+}
+
+// ownFigure is an answer that has a figure of its own among whatever else.
+var ownFigure = func() *answer.Shape {
+	shape, err := answer.FromSchema(json.RawMessage(
+		`{"type":"object","required":["qualityScore"],"properties":{"qualityScore":{"type":"number","minimum":0,"maximum":100}}}`))
+	if err != nil {
+		panic(err) // a mistake in this file
+	}
+	return shape
+}()
+
+// selfScore is the figure that a specialist reports of its own work: the member
+// qualityScore, 0 to 100, of an answer that is a JSON object, also in quotes. nil:
+// there is none that can be used (HC5, HC37). JSON in the midst of words is no
+// figure of the agent's.
+func selfScore(resp agent.Response) *float64 {
+	text := strings.TrimSpace(resp.Text)
+	if len(resp.Data) == 0 && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "```") {
+		return nil
+	}
+	found, err := find(ownFigure, resp)
+	if err != nil {
+		return nil
+	}
+	var own struct {
+		QualityScore float64 `json:"qualityScore"`
+	}
+	if json.Unmarshal(found.JSON, &own) != nil {
+		return nil
+	}
+	return new(grading.Round6(own.QualityScore))
+}
+
+func validScore(x float64) bool { return x >= 0 && x <= 100 } // also refuses NaN
+
+// number writes a figure for prompts and notes.
+func number(x float64) string { return strconv.FormatFloat(grading.Round6(x), 'f', -1, 64) }

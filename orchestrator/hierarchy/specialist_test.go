@@ -1,0 +1,431 @@
+package hierarchy_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/hierarchy"
+)
+
+// workedExample is the character department of the studio: the appearance
+// specialist needs 65 and scores 58, then 72; the personality specialist needs 60
+// and scores 87.
+func workedExample() theater {
+	return theater{
+		cfg: hierarchy.Config{Departments: hierarchy.MovieDepartments(), Hooks: hierarchy.Hooks{Grade: hierarchy.SelfGrader}},
+		in:  hierarchy.Input{Prompt: brief("Create character Aladdin", 50), Only: []string{"character"}},
+		cast: cast{
+			"character-appearance-specialist":  {said("lean and quick", 58), said("lean, quick, torn vest", 72)},
+			"character-personality-specialist": {said("cheeky and kind", 87)},
+			"character-head":                   {"Aladdin, whole"},
+		},
+	}
+}
+
+func TestWorkedExample(t *testing.T) {
+	p := workedExample().play(t)
+	require.NoError(t, p.err)
+	r := p.report(t, "character")
+	look, mind := r.Specialists[0], r.Specialists[1]
+	prompts := p.asked["character-appearance-specialist"]
+
+	t.Run("HA30 worked example", func(t *testing.T) {
+		assert.Len(t, prompts, 2)
+		assert.Len(t, p.asked["character-personality-specialist"], 1)
+		assert.Len(t, p.asked["character-head"], 1)
+		assert.Equal(t, grading.RevisionNeeded, look.ReviewStatus)
+		assert.Equal(t, grading.Approved, mind.ReviewStatus)
+		assert.Len(t, look.Attempts, 2)
+		synthesis := p.asked["character-head"][0].Prompt
+		assert.Contains(t, synthesis, "lean, quick, torn vest")
+		assert.Contains(t, synthesis, "cheeky and kind")
+		assert.Equal(t, 91.8, r.RawQuality) // 100*.6 + 79.5*.4
+		assert.Equal(t, 92, r.QualityScore)
+	})
+	t.Run("HA31 second prompt", func(t *testing.T) {
+		for _, part := range []string{brief("Create character Aladdin", 50), "lean and quick", "58", "65"} {
+			assert.Contains(t, prompts[1].Prompt, part)
+		}
+	})
+	t.Run("H49 first prompt is the brief unmodified", func(t *testing.T) {
+		assert.Equal(t, brief("Create character Aladdin", 50), prompts[0].Prompt)
+	})
+	t.Run("H26 50 words are moderate", func(t *testing.T) {
+		assert.EqualValues(t, "moderate", p.events(t, "department.analyzed")[0].Analysis.Complexity)
+	})
+	t.Run("H32 moderate spawns specialists", func(t *testing.T) { assert.Equal(t, 2, r.Metadata.SpecialistsUsed) })
+	t.Run("HC1 revision-needed passes", func(t *testing.T) {
+		assert.Equal(t, 2, r.Metadata.SuccessfulSpecialists)
+		strict := workedExample()
+		strict.cfg.StrictReview = true
+		q := strict.play(t).report(t, "character")
+		assert.Equal(t, 61.8, q.RawQuality) // 50*.6 + 79.5*.4
+		assert.Equal(t, 1, q.Metadata.SuccessfulSpecialists)
+	})
+	t.Run("HC4 each specialist's own threshold", func(t *testing.T) {
+		assert.Equal(t, 65.0, look.Threshold)
+		assert.Equal(t, 60.0, mind.Threshold)
+	})
+	t.Run("HC6 two scales", func(t *testing.T) {
+		assert.Equal(t, grading.Revise, look.Attempts[0].Decision)
+		assert.Equal(t, grading.Accept, look.Attempts[1].Decision)
+		assert.Equal(t, grading.RevisionNeeded, look.ReviewStatus)
+	})
+	t.Run("HC8 moderate is worth two", func(t *testing.T) {
+		assert.Equal(t, 2, p.events(t, "department.analyzed")[0].Analysis.Estimate)
+	})
+	t.Run("HC11 both figures", func(t *testing.T) {
+		assert.Equal(t, 91.8, r.RawQuality)
+		assert.Equal(t, 92, r.QualityScore)
+		assert.Equal(t, 91.8, *p.out.Score, "aggregation uses the raw one")
+	})
+	t.Run("H51 no attempt after success", func(t *testing.T) { assert.Len(t, mind.Attempts, 1) })
+	t.Run("H62 inputs passed the review", func(t *testing.T) { assert.NotContains(t, p.asked["character-head"][0].Prompt, "lean and quick\n") })
+	t.Run("HX14 specialists do not see each other", func(t *testing.T) {
+		for _, req := range prompts {
+			assert.NotContains(t, req.Prompt, "cheeky")
+		}
+		assert.NotContains(t, p.asked["character-personality-specialist"][0].Prompt, "lean")
+	})
+	t.Run("HA55 with the head as grader", func(t *testing.T) {
+		th := workedExample()
+		th.cfg.Hooks.Grade = nil
+		th.cast = cast{
+			"character-appearance-specialist":  {"lean and quick", "lean, quick, torn vest"},
+			"character-personality-specialist": {"cheeky and kind"},
+			"character-head": {
+				on{"Write one new result", "Aladdin, whole"},
+				on{"lean and quick", marks(58)},
+				on{"torn vest", marks(72)},
+				on{"cheeky", marks(87)},
+			},
+		}
+		g := th.play(t)
+		require.NoError(t, g.err)
+		assert.Len(t, g.asked["character-head"], 1+3)
+		q := g.report(t, "character")
+		assert.Equal(t, 91.8, q.RawQuality)
+		assert.Equal(t, []grading.ReviewStatus{grading.RevisionNeeded, grading.Approved},
+			[]grading.ReviewStatus{q.Specialists[0].ReviewStatus, q.Specialists[1].ReviewStatus})
+	})
+}
+
+func TestRetryLoop(t *testing.T) {
+	four := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{
+		"s":    {said("one", 10), said("two", 20), said("three", 30), said("four", 40)},
+		"head": {"the head's"},
+	}}
+	p := four.play(t)
+	require.NoError(t, p.err)
+	s := p.report(t, "d").Specialists[0]
+	last := p.asked["s"][3].Prompt
+
+	t.Run("HA32 all attempts fail", func(t *testing.T) {
+		assert.Len(t, p.asked["s"], 4)
+		assert.Equal(t, grading.Rejected, s.ReviewStatus)
+		assert.Equal(t, 40.0, s.Score)
+		lines := []string{"Attempt 1 scored 10", "Attempt 2 scored 20", "Attempt 3 scored 30"}
+		at := -1
+		for _, line := range lines {
+			i := strings.Index(last, line)
+			assert.Greater(t, i, at, line)
+			at = i
+		}
+		assert.NotContains(t, last, "Attempt 4 scored")
+	})
+	t.Run("H6 default is three retries", func(t *testing.T) { assert.Len(t, s.Attempts, 1+3) })
+	t.Run("H48 numbered from 0", func(t *testing.T) {
+		assert.Equal(t, 0, s.Attempts[0].Number)
+		assert.Equal(t, 3, s.Attempts[3].Number)
+	})
+	t.Run("H50 what a later prompt holds", func(t *testing.T) {
+		assert.Contains(t, last, "draw a detailed hat")
+		assert.Contains(t, last, "<data name=\"previous attempt\">\nthree\n</data>")
+		assert.NotContains(t, last, "\ntwo\n", "only the preceding output")
+		assert.Contains(t, last, "Try again. Answer the request anew with better quality, relevance and consistency.")
+		assert.Contains(t, last, strings.Join([]string{s.Attempts[0].Feedback, s.Attempts[1].Feedback, s.Attempts[2].Feedback}, "\n"))
+	})
+	t.Run("H52 a line has score, threshold and what to improve", func(t *testing.T) {
+		assert.Equal(t, "Attempt 1 scored 10, below the threshold of 60. Improve quality, relevance and consistency.", s.Attempts[0].Feedback)
+	})
+	t.Run("H53 a rejected specialist is no error of the department", func(t *testing.T) {
+		assert.Equal(t, hierarchy.Done, p.report(t, "d").Status)
+		assert.Empty(t, p.out.Errors)
+	})
+	t.Run("HA33 no retries", func(t *testing.T) {
+		a := specialist("s", 60)
+		a.MaxRetries = new(0)
+		q := theater{cfg: one(a), in: request(), cast: cast{"s": {said("one", 10)}, "head": {"x"}}}.play(t)
+		assert.Len(t, q.asked["s"], 1)
+		assert.Equal(t, grading.Rejected, q.report(t, "d").Specialists[0].ReviewStatus)
+	})
+	t.Run("H54 retries are the agent's", func(t *testing.T) {
+		a := specialist("s", 60)
+		a.MaxRetries = new(1)
+		q := theater{cfg: one(a), in: request(), cast: cast{"s": {said("one", 10), said("two", 20)}, "head": {"x"}}}.play(t)
+		assert.Len(t, q.asked["s"], 2)
+	})
+	t.Run("HC22 what to improve and suggestions", func(t *testing.T) {
+		cfg := one(specialist("s", 60))
+		cfg.Hooks.Grade = nil
+		q := theater{cfg: cfg, in: request(), cast: cast{"s": {"a", "b"}, "head": {
+			map[string]any{"quality": .9, "relevance": .3, "consistency": .4, "suggestions": []string{"name the\nhat", "be brief"}}, // 36+9+12 = 57
+			marks(90), "whole",
+		}}}.play(t)
+		require.NoError(t, q.err)
+		assert.Equal(t, "Attempt 1 scored 57, below the threshold of 60. Improve relevance and consistency. Suggestions: name the hat; be brief",
+			q.report(t, "d").Specialists[0].Attempts[0].Feedback)
+	})
+	t.Run("HC24 the best attempt counts, the later of equals", func(t *testing.T) {
+		q := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{
+			"s": {said("one", 30), said("two", 50), said("three", 50), said("four", 20)}, "head": {"x"},
+		}}.play(t)
+		s := q.report(t, "d").Specialists[0]
+		assert.Equal(t, "three", hierarchy.Text(s.Output))
+		assert.Equal(t, 50.0, s.Score)
+		assert.Len(t, s.Attempts, 4)
+	})
+	t.Run("HX17 what statistics need is emitted", func(t *testing.T) {
+		e := p.events(t, "specialist.finished")[0]
+		assert.Equal(t, "dept/d/spec/s", e.Path)
+		assert.Equal(t, "failed", e.Status)
+		assert.Equal(t, 40.0, e.Result.Score)
+	})
+	t.Run("H44 missing threshold is 60", func(t *testing.T) {
+		a := specialist("s", 0)
+		a.PassingThreshold = nil
+		cfg := one(a)
+		cfg.Departments[0].MinQuality = nil
+		q := theater{cfg: cfg, in: request(), cast: cast{"s": {said("x", 59.9), said("y", 60)}, "head": {"x"}}}.play(t)
+		assert.Equal(t, 60.0, q.report(t, "d").Specialists[0].Threshold)
+		assert.Len(t, q.asked["s"], 2)
+	})
+	t.Run("H45 agent, then department, then 60", func(t *testing.T) {
+		own, none := specialist("own", 70), specialist("none", 0)
+		none.PassingThreshold = nil
+		q := theater{cfg: one(none, own), in: request(), cast: cast{"own": {said("x", 90)}, "none": {said("y", 90)}, "head": {"x"}}}.play(t)
+		s := q.report(t, "d").Specialists
+		assert.Equal(t, []float64{80, 70}, []float64{s[0].Threshold, s[1].Threshold})
+	})
+	t.Run("HC2 0 is no gate and nil is missing", func(t *testing.T) {
+		none := specialist("none", 0)
+		none.PassingThreshold = nil
+		q := theater{cfg: one(none, specialist("zero", 0)), in: request(), cast: cast{"zero": {said("x", 1)}, "none": {said("y", 90)}, "head": {"x"}}}.play(t)
+		s := q.report(t, "d").Specialists
+		assert.Equal(t, []float64{80, 0}, []float64{s[0].Threshold, s[1].Threshold})
+	})
+}
+
+func TestNoGate(t *testing.T) {
+	t.Run("HA43 no gate, score 0", func(t *testing.T) {
+		p := theater{cfg: one(specialist("s", 0)), in: request(), cast: cast{"s": {said("x", 0)}, "head": {"whole"}}}.play(t)
+		s := p.report(t, "d").Specialists[0]
+		assert.Len(t, p.asked["s"], 1)
+		assert.Equal(t, grading.Approved, s.ReviewStatus)
+		assert.Equal(t, "auto-approved, no threshold is set", s.ReviewNotes)
+	})
+	t.Run("H46 every output is accepted", func(t *testing.T) {
+		p := theater{cfg: one(specialist("s", 0)), in: request(), cast: cast{"s": {said("x", 0)}, "head": {"whole"}}}.play(t)
+		assert.Equal(t, grading.Accept, p.report(t, "d").Specialists[0].Attempts[0].Decision)
+	})
+	t.Run("HC3 an explicit 0 of the department", func(t *testing.T) {
+		a := specialist("s", 0)
+		a.PassingThreshold = nil
+		cfg := one(a)
+		cfg.Departments[0].MinQuality = new(0.0)
+		p := theater{cfg: cfg, in: request(), cast: cast{"s": {said("x", 0)}, "head": {"whole"}}}.play(t)
+		assert.Equal(t, grading.Approved, p.report(t, "d").Specialists[0].ReviewStatus)
+	})
+	t.Run("HA54 no gate and errors", func(t *testing.T) {
+		boom := errors.New("boom")
+		p := theater{cfg: one(specialist("s", 0)), in: request(), cast: cast{"s": {boom, said("x", 3)}, "head": {"whole"}}}.play(t)
+		assert.Len(t, p.asked["s"], 2)
+		assert.Equal(t, grading.Approved, p.report(t, "d").Specialists[0].ReviewStatus)
+		assert.Equal(t, "auto-approved after 1 retry, no threshold is set", p.report(t, "d").Specialists[0].ReviewNotes)
+
+		p = theater{cfg: one(specialist("s", 0), specialist("z", 0)), in: request(), cast: cast{"s": {boom, boom, boom, boom}, "z": {said("good", 90)}, "head": {"whole"}}}.play(t)
+		assert.Len(t, p.asked["s"], 4)
+		s := p.report(t, "d").Specialists[0]
+		assert.Equal(t, grading.Rejected, s.ReviewStatus)
+		assert.NotContains(t, p.asked["head"][0].Prompt, "Name of s")
+	})
+	t.Run("HC41 an attempt without output never passes", func(t *testing.T) {
+		p := theater{cfg: one(specialist("s", 0)), in: request(), cast: cast{"s": {"", " ", "", agent.Response{}}, "head": {"whole"}}}.play(t)
+		s := p.report(t, "d").Specialists[0]
+		assert.Equal(t, grading.Rejected, s.ReviewStatus)
+		assert.Equal(t, 0.0, s.Score)
+		assert.False(t, s.ScoreDefaulted)
+		assert.Equal(t, "no output: the answer is empty", s.ReviewNotes)
+	})
+}
+
+func TestFailedAttempts(t *testing.T) {
+	p := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {errors.New("line one\nline two"), said("x", 90)}, "head": {"whole"}}}.play(t)
+	s := p.report(t, "d").Specialists[0]
+	t.Run("HA44 error, then 90", func(t *testing.T) {
+		assert.Len(t, p.asked["s"], 2)
+		assert.Contains(t, p.asked["s"][1].Prompt, "Attempt 1 failed: line one line two")
+		assert.Equal(t, grading.Approved, s.ReviewStatus)
+		assert.Equal(t, "approved after 1 retry", s.ReviewNotes)
+	})
+	t.Run("HC23 the line says why and there is no previous output", func(t *testing.T) {
+		assert.Contains(t, p.asked["s"][1].Prompt, "The previous attempt gave no output.")
+		assert.Equal(t, "line one line two", s.Attempts[0].Error)
+	})
+	t.Run("H61 the note has the retries", func(t *testing.T) {
+		q := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("a", 1), said("b", 2), said("c", 90)}, "head": {"whole"}}}.play(t)
+		assert.Equal(t, "approved after 2 retries", q.report(t, "d").Specialists[0].ReviewNotes)
+	})
+	t.Run("HC26 the note without retries", func(t *testing.T) {
+		q := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("c", 90)}, "head": {"whole"}}}.play(t)
+		assert.Equal(t, "approved by head", q.report(t, "d").Specialists[0].ReviewNotes)
+	})
+	t.Run("HX7 output against the agent's schema", func(t *testing.T) {
+		a := specialist("s", 60)
+		a.Schema = []byte(`{"type":"object","required":["hat"],"properties":{"hat":{"type":"string"},"qualityScore":{"type":"number"}}}`)
+		q := theater{cfg: one(a), in: request(), cast: cast{"s": {"no json", `{"hat": "red", "qualityScore": 90}`}, "head": {"whole"}}}.play(t)
+		s := q.report(t, "d").Specialists[0]
+		assert.Contains(t, s.Attempts[0].Error, "malformed output")
+		assert.Contains(t, q.asked["s"][1].Prompt, "Attempt 1 failed: malformed output")
+		assert.JSONEq(t, `{"hat":"red","qualityScore":90}`, string(s.Output))
+		assert.Equal(t, 90.0, s.Score)
+
+		opaque := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {agent.Response{Text: `{"hat": `}}, "head": {"whole"}}}.play(t)
+		assert.Equal(t, `{"hat": `, hierarchy.Text(opaque.report(t, "d").Specialists[0].Output), "without a schema any text is an output")
+	})
+	t.Run("HX10 a timeout is a failed attempt", func(t *testing.T) {
+		assert.EqualValues(t, 300e9, p.asked["s"][0].Limits.Total)
+		q := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {hang(), said("x", 90)}, "head": {"whole"}}}.play(t)
+		require.NoError(t, q.err)
+		s := q.report(t, "d").Specialists[0]
+		assert.Contains(t, s.Attempts[0].Error, "timeout")
+		assert.EqualValues(t, 300_000, s.Attempts[0].Duration)
+		assert.Equal(t, grading.Approved, s.ReviewStatus)
+	})
+	t.Run("HC25 execution time is that of all attempts", func(t *testing.T) {
+		cfg := one(specialist("s", 60))
+		cfg.Hooks.Grade = nil
+		q := theater{cfg: cfg, in: request(), cast: cast{
+			"s":    {delay(2, said("a", 0)), delay(3, said("b", 0))},
+			"head": {delay(7, marks(10)), marks(90), "whole"},
+		}}.play(t)
+		require.NoError(t, q.err)
+		assert.InDelta(t, 5000, q.report(t, "d").Specialists[0].ExecutionTime, 5, "grading is not in it")
+		assert.InDelta(t, 12000, q.report(t, "d").Metadata.TotalExecutionTime, 10)
+	})
+	t.Run("HC40 temperature", func(t *testing.T) {
+		assert.Equal(t, 0.7, *p.asked["s"][0].Temperature)
+		a := specialist("s", 60)
+		a.Temperature = new(0.0)
+		q := theater{cfg: one(a), in: request(), cast: cast{"s": {said("x", 90)}, "head": {"whole"}}}.play(t)
+		assert.Equal(t, 0.0, *q.asked["s"][0].Temperature)
+	})
+}
+
+func TestGrading(t *testing.T) {
+	graded := func(answers ...any) theater {
+		cfg := one(specialist("s", 60))
+		cfg.Hooks.Grade = nil
+		return theater{cfg: cfg, in: request(), cast: cast{"s": {"work"}, "head": append(answers, "whole")}}
+	}
+	t.Run("HA45 malformed twice is ungraded", func(t *testing.T) {
+		p := graded("great!", "really great!").play(t)
+		s := p.report(t, "d").Specialists[0]
+		assert.Len(t, p.asked["head"], 2+1)
+		assert.Equal(t, 75.0, s.Score)
+		assert.True(t, s.ScoreDefaulted)
+		assert.Equal(t, grading.Approved, s.ReviewStatus)
+	})
+	t.Run("HX6 what a grader may not answer", func(t *testing.T) {
+		for name, fault := range map[string]any{
+			"scale": map[string]any{"quality": 85, "relevance": .5, "consistency": .5},
+			"below": map[string]any{"quality": -.1, "relevance": .5, "consistency": .5},
+			"NaN":   `{"quality": NaN, "relevance": 0.5, "consistency": 0.5}`,
+			"word":  map[string]any{"quality": "abc", "relevance": .5, "consistency": .5},
+			"sign":  map[string]any{"quality": "85%", "relevance": .5, "consistency": .5},
+		} {
+			p := graded(fault, marks(80)).play(t)
+			assert.Equal(t, 80.0, p.report(t, "d").Specialists[0].Score, name)
+			assert.Len(t, p.asked["head"], 3, name)
+		}
+		quoted := graded(map[string]any{"quality": "0.85", "relevance": "0.85", "consistency": "0.85"}).play(t)
+		assert.Equal(t, 85.0, quoted.report(t, "d").Specialists[0].Score)
+		failed := graded(errors.New("down")).play(t)
+		assert.Equal(t, 75.0, failed.report(t, "d").Specialists[0].Score)
+		assert.True(t, failed.report(t, "d").Specialists[0].ScoreDefaulted)
+	})
+	t.Run("HC5 graded, else own figure, else 75", func(t *testing.T) {
+		th := graded(marks(0), marks(90)) // a real 0 stays 0
+		th.cast["s"] = []any{said("work", 99), said("work", 99)}
+		s := th.play(t).report(t, "d").Specialists[0]
+		assert.Equal(t, 0.0, s.Attempts[0].Score)
+		own := graded("?", "?")
+		own.cast["s"] = []any{said("work", 66)}
+		s = own.play(t).report(t, "d").Specialists[0]
+		assert.Equal(t, 66.0, s.Score)
+		assert.False(t, s.ScoreDefaulted)
+	})
+	t.Run("H56 no score is 75", func(t *testing.T) {
+		p := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"work"}, "head": {"whole"}}}.play(t)
+		assert.Equal(t, 75.0, p.report(t, "d").Specialists[0].Score)
+	})
+	t.Run("H39 weights", func(t *testing.T) {
+		p := graded(map[string]any{"quality": .9, "relevance": .8, "consistency": .7}).play(t)
+		assert.Equal(t, 81.0, p.report(t, "d").Specialists[0].Score) // 36+24+21
+	})
+	decided := func(t *testing.T, percent, threshold float64) grading.Decision {
+		t.Helper()
+		th := graded(marks(percent))
+		a := &th.cfg.Departments[0].Agents[0]
+		a.PassingThreshold, a.MaxRetries = &threshold, new(0)
+		return th.play(t).report(t, "d").Specialists[0].Attempts[0].Decision
+	}
+	t.Run("H40 percentage", func(t *testing.T) {
+		assert.Equal(t, 60.0, graded(marks(60)).play(t).report(t, "d").Specialists[0].Score)
+	})
+	t.Run("H41 accept from the threshold", func(t *testing.T) {
+		assert.Equal(t, grading.Accept, decided(t, 60, 60))
+		assert.Equal(t, grading.Revise, decided(t, 59.96, 60))
+	})
+	t.Run("H42 revise from twenty below", func(t *testing.T) { assert.Equal(t, grading.Revise, decided(t, 40, 60)) })
+	t.Run("H43 discard below that", func(t *testing.T) { assert.Equal(t, grading.Discard, decided(t, 39.6, 60)) })
+	t.Run("HC21 rounded before it is compared", func(t *testing.T) {
+		th := graded(map[string]any{"quality": .7, "relevance": .85, "consistency": .75})
+		th.cfg.Departments[0].Agents[0].PassingThreshold = new(76.0)
+		assert.Equal(t, grading.RevisionNeeded, th.play(t).report(t, "d").Specialists[0].ReviewStatus)
+	})
+	t.Run("HC37 the head grades once per attempt and review reuses it", func(t *testing.T) {
+		p := graded(marks(80)).play(t)
+		assert.Len(t, p.asked["head"], 1+1)
+		assert.Contains(t, p.asked["head"][1].Prompt, "<data name=\"output\">\nwork\n</data>")
+		for score, want := range map[string]float64{`{"qualityScore": "82"}`: 82, `{"qualityScore": 101}`: 75, `words {"qualityScore": 10}`: 75} {
+			q := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {score}, "head": {"whole"}}}.play(t)
+			assert.Equal(t, want, q.report(t, "d").Specialists[0].Score, score)
+		}
+	})
+	t.Run("HX11 a panicking hook", func(t *testing.T) {
+		th := graded()
+		th.cfg.Hooks.Grade = func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) { panic("ouch") }
+		p := th.play(t)
+		require.NoError(t, p.err)
+		assert.True(t, p.report(t, "d").Specialists[0].ScoreDefaulted)
+
+		th = theater{cfg: one(specialist("s", 60)), in: request()}
+		th.cfg.Hooks.Select = func(hierarchy.Selection) []hierarchy.Agent { panic("ouch") }
+		p = th.play(t)
+		assert.Equal(t, hierarchy.Failed, p.report(t, "d").Status)
+		assert.Contains(t, p.out.Errors[0].Message, "selection panicked: ouch")
+
+		th = theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"head": {"x"}}}
+		th.cfg.Hooks.Threshold = func(hierarchy.Input, hierarchy.Agent, hierarchy.Department) float64 { panic("ouch") }
+		p = th.play(t)
+		assert.Contains(t, p.report(t, "d").Specialists[0].ReviewNotes, "threshold panicked: ouch")
+	})
+}

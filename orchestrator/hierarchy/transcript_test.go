@@ -1,0 +1,99 @@
+package hierarchy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator/hierarchy"
+)
+
+// premiere is the worked example with the head as grader, in the whole studio: a
+// sequential run in which one department has specialists.
+func premiere() theater {
+	th := studio(breadTheft)
+	th.in.Prompt = brief(breadTheft+" and his appearance and personality", 50)
+	th.in.Only = []string{"character", "visual"}
+	th.cast = cast{
+		"character-appearance-specialist":  {"lean and quick", "lean, quick, torn vest"},
+		"character-personality-specialist": {"cheeky and kind"},
+		"character-head": {
+			on{"Write one new result", "Aladdin, whole"},
+			on{"lean and quick", marks(58, "say what he wears")},
+			on{"torn vest", marks(72)},
+			on{"cheeky", marks(87)},
+		},
+		"visual-lighting-specialist": {on{"", "warm light"}},
+		"visual-camera-specialist":   {on{"", "low angle"}},
+		"visual-head":                {on{"Write one new result", "the look"}, on{"", marks(80)}},
+	}
+	return th
+}
+
+// shaken is a run in which a specialist, a head and a department fail.
+func shaken() theater {
+	cfg := heads("a", "b", "c")
+	cfg.Departments[1].DependsOn = []string{"a"}
+	cfg.Departments[2].Agents = []hierarchy.Agent{specialist("s", 60), specialist("z", 0)}
+	return theater{cfg: cfg, in: hierarchy.Input{Prompt: "go for a detailed hat"}, cast: cast{
+		"a-head": {errBoom, "", errBoom, errBoom},
+		"s":      {said("x", 20), errBoom, said("y", 50), said("z", 30)},
+		"z":      {said("good", 10)},
+		"c-head": {errBoom, errBoom, errBoom, errBoom},
+	}}
+}
+
+func TestTranscripts(t *testing.T) {
+	t.Run("HA30 transcript of the worked example", func(t *testing.T) {
+		p := premiere().play(t)
+		require.NoError(t, p.err)
+		golden(t, "worked.txt", p.transcript())
+	})
+	t.Run("H70 transcript of a partial failure", func(t *testing.T) {
+		p := shaken().play(t)
+		require.NoError(t, p.err)
+		assert.EqualValues(t, "partial", p.out.Status)
+		golden(t, "partial.txt", p.transcript())
+	})
+	t.Run("H93 every transition is in a record", func(t *testing.T) {
+		p := shaken().play(t)
+		var moves []string
+		for _, rec := range p.log {
+			for _, e := range p.events(t, rec.Kind) {
+				if e.Path == "run" && !slices.Contains(moves, strings.Join(e.Moves, ";")) {
+					moves = append(moves, strings.Join(e.Moves, ";"))
+				}
+			}
+		}
+		assert.Equal(t, []string{
+			"received -accept-> routing", "routing -routed-> dispatching",
+			"dispatching -wave_done-> dispatching;dispatching -all_done-> aggregating;aggregating -combined-> validating",
+			"validating -checked_partial-> partial",
+		}, moves)
+	})
+}
+
+func TestCrashes(t *testing.T) {
+	t.Run("HX8 killed behind every record, worked example", func(t *testing.T) {
+		c, _ := premiere().open(t)
+		c.Sweep(t)
+	})
+	t.Run("HX8 killed behind every record, partial failure", func(t *testing.T) {
+		c, _ := shaken().open(t)
+		c.Sweep(t)
+	})
+}
+
+func TestDeterminism(t *testing.T) {
+	t.Run("HX8 any order of completion, worked example", func(t *testing.T) {
+		c, _ := premiere().open(t)
+		c.Determinism(t)
+	})
+	t.Run("HX13 any order of completion, partial failure", func(t *testing.T) {
+		c, _ := shaken().open(t)
+		c.Determinism(t)
+	})
+}
