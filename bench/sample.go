@@ -1,0 +1,61 @@
+package main
+
+import (
+	"runtime"
+	"slices"
+	"time"
+)
+
+// pair is two variants of the same work, measured in turn.
+type pair struct {
+	ours, limit time.Duration // medians, for one unit of the work
+	ratio       float64       // the median of the paired ratios
+}
+
+// sample is one measurement: what n units of work took.
+type sample func() (time.Duration, error)
+
+// compare takes n samples of each variant, in turn and in changing order.
+func compare(n, units int, ours, limit sample) (pair, error) {
+	var a, b []time.Duration
+	var ratios []float64
+	for i := range n + 1 {
+		first, second := ours, limit
+		if i%2 == 1 {
+			first, second = limit, ours
+		}
+		x, err := take(first)
+		if err != nil {
+			return pair{}, err
+		}
+		y, err := take(second)
+		if err != nil {
+			return pair{}, err
+		}
+		if i%2 == 1 {
+			x, y = y, x
+		}
+		if i == 0 {
+			continue // warms up
+		}
+		a, b, ratios = append(a, x), append(b, y), append(ratios, float64(x)/float64(y))
+	}
+	return pair{median(a) / time.Duration(units), median(b) / time.Duration(units), median(ratios)}, nil
+}
+
+func take(s sample) (time.Duration, error) {
+	runtime.GC()
+	return s()
+}
+
+func median[T ~int64 | ~float64](xs []T) T {
+	xs = slices.Sorted(slices.Values(xs))
+	return xs[len(xs)/2]
+}
+
+// timed is how long f takes.
+func timed(f func() error) (time.Duration, error) {
+	began := time.Now()
+	err := f()
+	return time.Since(began), err
+}

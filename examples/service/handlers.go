@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/providers"
+)
+
+const maxBody = 1 << 20
+
+// start begins a run. A client that sends the same Idempotency-Key and prompt
+// again gets the same run.
+func (s *server) start(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	run, err := s.flow.Start(r.Context(), s.engine, hierarchy.Input{Prompt: r.FormValue("prompt")}, orchestrator.StartOptions{
+		ID:     r.Header.Get("Idempotency-Key"),
+		Budget: orchestrator.Budget{Cost: 5 * providers.USD, Calls: 200},
+	})
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	w.Header().Set("Location", "/runs/"+run.ID())
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = fmt.Fprintln(w, run.ID())
+}
+
+// events streams the log as server-sent events. A browser that lost the connection
+// sends the Last-Event-ID and gets what came after it.
+func (s *server) events(w http.ResponseWriter, r *http.Request, run *orchestrator.Run) error {
+	var from int64
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		seq, err := strconv.ParseInt(last, 10, 64)
+		if err != nil || seq < 0 {
+			return fmt.Errorf("%w: Last-Event-ID %q is no event of a run", errRequest, last)
+		}
+		from = seq + 1
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-cache")
+	rc := http.NewResponseController(w)
+	for rec, err := range run.Events(r.Context(), from) {
+		if err != nil {
+			s.log.Warn("event stream ended", "run", run.ID(), "err", err)
+			return nil // the head of the response is out
+		}
+		if err := send(w, rec); err != nil || rc.Flush() != nil {
+			return nil // the client has gone
+		}
+	}
+	return nil
+}
+
+// send writes one event without what models said: that is not for browsers.
+func send(w http.ResponseWriter, rec blackboard.Record) error {
+	if rec.Kind == blackboard.Called || rec.Kind == blackboard.Ended {
+		rec.Data = nil
+	}
+	data, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", rec.Seq, rec.Kind, data)
+	return err
+}
+
+func (s *server) answer(w http.ResponseWriter, r *http.Request, run *orchestrator.Run) error {
+	var answer json.RawMessage
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&answer); err != nil {
+		return fmt.Errorf("%w: the answer is no JSON: %w", errRequest, err)
+	}
+	if err := run.Answer(r.Context(), r.PathValue("key"), answer); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *server) cancel(w http.ResponseWriter, r *http.Request, run *orchestrator.Run) error {
+	if err := run.Cancel(r.Context(), "a client wanted it"); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// info is the run's status, open questions and cost so far.
+func (s *server) info(w http.ResponseWriter, r *http.Request, run *orchestrator.Run) error {
+	info, err := run.Info(r.Context())
+	if err != nil {
+		return err
+	}
+	return reply(w, info)
+}
+
+// state is where each department and specialist is.
+func (s *server) state(w http.ResponseWriter, r *http.Request, run *orchestrator.Run) error {
+	var state hierarchy.State
+	if err := run.State(r.Context(), &state); err != nil {
+		return err
+	}
+	return reply(w, state)
+}
+
+// outcome waits for the end. Partial work is an outcome, too: its status and errors
+// are in it.
+func (s *server) outcome(w http.ResponseWriter, r *http.Request, run *orchestrator.Run) error {
+	out, err := s.flow.Result(r.Context(), run)
+	if err != nil && out.Status == "" {
+		return err // it did not end, or has no outcome
+	}
+	return reply(w, out)
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/convene-go/convene/blackboard/sqlite"
+)
+
+const grace = 10 * time.Second // for requests and agents under way
+
+func main() {
+	addr := flag.String("addr", "localhost:8080", "the address to listen on")
+	db := flag.String("db", "service.db", "the SQLite file that keeps the runs")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := serve(ctx, *addr, *db, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "service:", err)
+		os.Exit(1)
+	}
+}
+
+// serve answers until ctx is done. Runs under way are suspended then; the next
+// start goes on with them.
+func serve(ctx context.Context, addr, db string, log *slog.Logger) (err error) {
+	store, err := sqlite.Open(db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	s, err := open(ctx, scripted(), store, log)
+	if err != nil {
+		return err
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return errors.Join(err, s.engine.Close(context.WithoutCancel(ctx)))
+	}
+	log.Info("listening", "addr", l.Addr().String())
+	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}
+	web.BaseContext = func(net.Listener) context.Context { return ctx } // streams end with it
+	stopped := make(chan error, 1)
+	defer context.AfterFunc(ctx, func() { stopped <- s.shutdown(ctx, web) })()
+	if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return errors.Join(err, s.engine.Close(context.WithoutCancel(ctx)))
+	}
+	return <-stopped
+}
+
+// shutdown lets requests end and then suspends the runs.
+func (s *server) shutdown(ctx context.Context, web *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	return errors.Join(web.Shutdown(ctx), s.engine.Close(ctx))
+}

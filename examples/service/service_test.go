@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/sqlite"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/hierarchy"
+)
+
+// process is one start of the service.
+type process struct {
+	t     *testing.T
+	web   *httptest.Server
+	close func()
+}
+
+// boot starts the service on a file.
+func boot(t *testing.T, db string, agents agent.Roster) process {
+	t.Helper()
+	store, err := sqlite.Open(db)
+	require.NoError(t, err)
+	s, err := open(t.Context(), agents, store, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	web := httptest.NewServer(s.routes())
+	return process{t, web, func() {
+		web.CloseClientConnections()
+		assert.NoError(t, s.engine.Close(context.WithoutCancel(t.Context())))
+		web.Close()
+		assert.NoError(t, store.Close())
+	}}
+}
+
+func (p process) do(method, path, body string, header ...string) *http.Response {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), method, p.web.URL+path, strings.NewReader(body))
+	require.NoError(p.t, err)
+	if method == http.MethodPost && path == "/runs" {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := p.web.Client().Do(req)
+	require.NoError(p.t, err)
+	p.t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp
+}
+
+// read is the status and the body of a request.
+func (p process) read(method, path, body string, header ...string) (int, string) {
+	p.t.Helper()
+	resp := p.do(method, path, body, header...)
+	data, err := io.ReadAll(resp.Body)
+	require.NoError(p.t, err)
+	return resp.StatusCode, string(data)
+}
+
+func (p process) start(id, prompt string) string {
+	p.t.Helper()
+	status, body := p.read("POST", "/runs", url.Values{"prompt": {prompt}}.Encode(), "Idempotency-Key", id)
+	require.Equal(p.t, http.StatusAccepted, status, body)
+	return strings.TrimSpace(body)
+}
+
+// event is one server-sent event.
+type event struct {
+	id, kind string
+	rec      blackboard.Record
+}
+
+// until reads the stream behind the event last up to one of that kind.
+func (p process) until(run, last, kind string) []event {
+	p.t.Helper()
+	resp := p.do("GET", "/runs/"+run+"/events", "", "Last-Event-ID", last)
+	require.Equal(p.t, "text/event-stream", resp.Header.Get("Content-Type"))
+	defer func() { _ = resp.Body.Close() }()
+	var all []event
+	var e event
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch name {
+		case "id":
+			e.id = value
+		case "event":
+			e.kind = value
+		case "data":
+			require.NoError(p.t, json.Unmarshal([]byte(value), &e.rec))
+		case "":
+			all = append(all, e)
+			if e.kind == kind {
+				return all
+			}
+			e = event{}
+		}
+	}
+	p.t.Fatalf("the stream ended before an event %q", kind)
+	return nil
+}
+
+func (p process) outcome(run string) Outcome {
+	p.t.Helper()
+	status, body := p.read("GET", "/runs/"+run+"/outcome", "")
+	require.Equal(p.t, http.StatusOK, status, body)
+	var out Outcome
+	require.NoError(p.t, json.Unmarshal([]byte(body), &out))
+	return out
+}
+
+func TestStreamAndAnswer(t *testing.T) {
+	p := boot(t, filepath.Join(t.TempDir(), "runs.db"), scripted())
+	defer p.close()
+	run := p.start("order-1", "A text with a picture")
+	assert.Equal(t, run, p.start("order-1", "A text with a picture"), "the same key is the same run")
+
+	seen := p.until(run, "", blackboard.Asked)
+	assert.Equal(t, blackboard.Started, seen[0].kind)
+	for _, e := range seen {
+		if e.kind == blackboard.Called {
+			assert.Empty(t, e.rec.Data, "answers of models are not for browsers")
+		}
+	}
+	again := p.until(run, seen[2].id, blackboard.Asked)
+	assert.Equal(t, seen[3:], again, "behind the Last-Event-ID")
+
+	_, body := p.read("GET", "/runs/"+run, "")
+	var info orchestrator.Info
+	require.NoError(t, json.Unmarshal([]byte(body), &info))
+	require.Len(t, info.Questions, 1)
+	assert.Equal(t, "Publish the result?", info.Questions[0].Text)
+	_, body = p.read("GET", "/runs/"+run+"/state", "")
+	var state hierarchy.State
+	require.NoError(t, json.Unmarshal([]byte(body), &state))
+	assert.Len(t, state.Departments, 2)
+
+	status, body := p.read("POST", "/runs/"+run+"/answers/"+question, `"perhaps"`)
+	assert.Equal(t, http.StatusBadRequest, status, body)
+	status, body = p.read("POST", "/runs/"+run+"/answers/"+question, `{`)
+	assert.Equal(t, http.StatusBadRequest, status, body)
+	status, body = p.read("POST", "/runs/"+run+"/answers/"+question, `true`)
+	assert.Equal(t, http.StatusNoContent, status, body)
+	status, body = p.read("POST", "/runs/"+run+"/answers/"+question, `false`)
+	assert.Equal(t, http.StatusConflict, status, body)
+
+	out := p.outcome(run)
+	assert.True(t, out.Published)
+	assert.Equal(t, orchestrator.Completed, out.Status)
+	require.Len(t, out.Reports, 2)
+	assert.Equal(t, "Some words, scripted.", hierarchy.Text(out.Reports[0].Output))
+	p.until(run, again[len(again)-1].id, blackboard.Ended)
+}
+
+// held is a roster whose second department waits until it is stopped; reached is
+// closed when it is asked.
+func held() (agents agent.Roster, reached chan struct{}) {
+	reached = make(chan struct{})
+	agents = scripted()
+	agents["pictures-head"] = agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+		close(reached)
+		<-ctx.Done()
+		return agent.Response{}, ctx.Err()
+	})
+	return agents, reached
+}
+
+func TestCancel(t *testing.T) {
+	agents, reached := held()
+	p := boot(t, filepath.Join(t.TempDir(), "runs.db"), agents)
+	defer p.close()
+	run := p.start("order-2", "A text with a picture")
+	<-reached
+	status, body := p.read("DELETE", "/runs/"+run, "")
+	require.Equal(t, http.StatusNoContent, status, body)
+	out := p.outcome(run)
+	assert.Equal(t, orchestrator.Canceled, out.Status)
+	require.Len(t, out.Reports, 2)
+	assert.Equal(t, hierarchy.Done, out.Reports[0].Status, "what was finished is there")
+}
+
+func TestRestartResumes(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "runs.db")
+	agents, reached := held()
+	first := boot(t, db, agents)
+	run := first.start("order-3", "A text with a picture")
+	<-reached
+	first.close()
+
+	agents = scripted()
+	agents["words-head"] = agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
+		t.Error("a recorded call was made again")
+		return agent.Response{}, nil
+	})
+	second := boot(t, db, agents)
+	seen := second.until(run, "", blackboard.Asked)
+	second.close() // it waits for a person
+
+	third := boot(t, db, agent.Roster{"words-head": agents["words-head"], "pictures-head": agents["words-head"]})
+	defer third.close()
+	status, body := third.read("POST", "/runs/"+run+"/answers/"+question, `true`)
+	require.Equal(t, http.StatusNoContent, status, body)
+	out := third.outcome(run)
+	assert.True(t, out.Published)
+	assert.Equal(t, orchestrator.Completed, out.Status)
+	more := third.until(run, seen[len(seen)-1].id, blackboard.Ended)
+	assert.Equal(t, blackboard.Resumed, more[0].kind)
+}
+
+func TestBadRequests(t *testing.T) {
+	p := boot(t, filepath.Join(t.TempDir(), "runs.db"), scripted())
+	defer p.close()
+	status, body := p.read("GET", "/runs/nobody", "")
+	assert.Equal(t, http.StatusNotFound, status, body)
+	run := p.start("order-4", " ")
+	out := p.outcome(run)
+	assert.Equal(t, orchestrator.Failed, out.Status, "an empty prompt is a run that failed")
+	status, body = p.read("POST", "/runs", "prompt=other", "Idempotency-Key", run)
+	assert.Equal(t, http.StatusConflict, status, body)
+	status, body = p.read("GET", "/runs/"+run+"/events", "", "Last-Event-ID", "x")
+	assert.Equal(t, http.StatusBadRequest, status, body)
+}
+
+func TestServeShutsDown(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- serve(ctx, "127.0.0.1:0", filepath.Join(t.TempDir(), "runs.db"), slog.New(slog.NewTextHandler(w, nil)))
+	}()
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "listening") {
+			break
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	cancel()
+	require.NoError(t, <-done)
+	require.NoError(t, w.Close())
+}

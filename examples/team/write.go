@@ -1,0 +1,28 @@
+package main
+
+import (
+	"time"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+)
+
+// write has a section written until the critic is content. What is there when the
+// budget ends comes beside the error.
+func write(c *orchestrator.Context, title string) (Section, error) {
+	best, err := orchestrator.Refine(c, orchestrator.Refinement[string]{
+		Attempts: 3, Gate: 80,
+		Try: func(c *orchestrator.Context, last orchestrator.Refined[string]) (string, error) {
+			r, err := c.Call("writer", agent.Request{
+				Prompt: "Write the section " + title + ".\n" + last.Feedback,
+				Limits: agent.Limits{Timeout: time.Minute},
+			})
+			return r.Text, err
+		},
+		Grade: func(c *orchestrator.Context, text string) (orchestrator.Verdict, error) {
+			v, _, err := orchestrator.Ask[orchestrator.Verdict](c, "critic", agent.Request{Prompt: "Grade 0..100: " + text})
+			return v, err
+		},
+	})
+	return Section{Title: title, Text: best.Value, Score: best.Score}, err
+}
