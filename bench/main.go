@@ -57,13 +57,13 @@ type row struct {
 
 func (t *table) print() {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "measured\tresult\ttarget\t\tours\tlimit")
+	_, _ = fmt.Fprintln(w, "measured\tresult\ttarget\t\tours\tlimit")
 	for _, r := range t.rows {
 		mark := "met"
 		if !r.met {
 			mark = "MISSED"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.what, r.got, r.want, mark, r.ours, r.limit)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.what, r.got, r.want, mark, r.ours, r.limit)
 	}
 	_ = w.Flush()
 }

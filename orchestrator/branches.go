@@ -48,7 +48,7 @@ func Map[I, O any](c *Context, items []I, limit int, f func(c *Context, item I) 
 			}
 			at := next
 			next++
-			g.Go(c.use.Shielded, func(b *sched.Branch) {
+			g.Go(c.use, func(b *sched.Branch) {
 				out[at].Value, out[at].Err = f(c.in(b), items[at])
 			})
 		}
@@ -92,7 +92,7 @@ func (q *Queue[T]) Go(key string, f func(c *Context) (T, error)) {
 	}
 	i := len(q.rs)
 	q.rs = append(q.rs, Result[T]{Key: key})
-	q.g.Go(q.c.use.Shielded, func(b *sched.Branch) {
+	q.g.Go(q.c.use, func(b *sched.Branch) {
 		v, err := f(q.c.in(b))
 		q.rs[i].Value, q.rs[i].Err = v, err
 	})
@@ -127,7 +127,7 @@ func (q *Queue[T]) Cancel(key string) {
 	}
 	for i := range q.rs {
 		if q.rs[i].Key == key {
-			q.g.Cancel(i, branchCanceled)
+			q.g.Cancel(i, errBranchCanceled)
 		}
 	}
 }
@@ -138,11 +138,11 @@ func (q *Queue[T]) CancelAll() {
 		return
 	}
 	for i := range q.rs {
-		q.g.Cancel(i, branchCanceled)
+		q.g.Cancel(i, errBranchCanceled)
 	}
 }
 
-var branchCanceled = &agent.Error{Message: "the flow canceled this branch", Codes: []agent.Code{ErrCanceled}}
+var errBranchCanceled = &agent.Error{Message: "the flow canceled this branch", Codes: []agent.Code{ErrCanceled}}
 
 // mine tells whether the branch that made q uses it.
 func (q *Queue[T]) mine() bool {

@@ -128,7 +128,7 @@ func (f Flow[In, Out]) Child(c *Context, in In) (Out, error) {
 	return f.result(end)
 }
 
-// StartOptions: the zero value is a new ID and no limit.
+// StartOptions say how a run starts. The zero value is a new ID and no limit.
 type StartOptions struct {
 	ID     string            // up to 128 letters, digits, ".", "-", "_"; "": a new one
 	Budget Budget            // of the whole run

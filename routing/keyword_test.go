@@ -197,17 +197,40 @@ func FuzzKeyword(f *testing.F) {
 	})
 }
 
-// A request of 1,000 words against 200 departments with 50 keywords each; a
-// tenth of the keywords are phrases and some hundreds match.
+// A request of 1,000 words against 200 departments with 50 keywords each, a tenth
+// of them phrases. In one request a few keywords stand, in the other so many that
+// every department is chosen and they run in eight waves.
 func BenchmarkKeywordDecide(b *testing.B) {
+	targets, deps := manyTargets()
+	for _, every := range []int{100, 1} {
+		b.Run(fmt.Sprintf("every %d words a keyword", every), func(b *testing.B) {
+			words := make([]string, 1000)
+			for w := range words {
+				words[w] = fmt.Sprintf("Other%d", w)
+				if w%every == 0 {
+					words[w] = fmt.Sprintf("Word%d", w*10+w%2)
+				}
+			}
+			prompt := strings.Join(words, " ")
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := routing.Decide(routing.Keyword(prompt, targets), deps, routing.DefaultCut); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func manyTargets() ([]routing.Target, map[string][]string) {
 	var targets []routing.Target
 	deps := map[string][]string{}
 	for d := range 200 {
 		keywords := map[string]int{}
-		for k := range 50 {
-			word := fmt.Sprintf("word%d", d*50+k)
+		for k := d * 50; k < d*50+50; k++ {
+			word := fmt.Sprintf("word%d", k)
 			if k%10 == 0 {
-				word = fmt.Sprintf("word%d word%d", d*50+k, d*50+k+1)
+				word = fmt.Sprintf("word%d word%d", k, k+1)
 			}
 			keywords[word] = 20
 		}
@@ -217,15 +240,5 @@ func BenchmarkKeywordDecide(b *testing.B) {
 			deps[id] = []string{fmt.Sprintf("dept%03d", d/2)}
 		}
 	}
-	var request strings.Builder
-	for w := range 1000 {
-		fmt.Fprintf(&request, "Word%d ", w*10+w%2)
-	}
-	prompt := request.String()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := routing.Decide(routing.Keyword(prompt, targets), deps, routing.DefaultCut); err != nil {
-			b.Fatal(err)
-		}
-	}
+	return targets, deps
 }

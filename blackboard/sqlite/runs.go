@@ -3,19 +3,16 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"iter"
 	"math"
 
 	"github.com/convene-go/convene/blackboard"
 )
 
-const (
-	firstRecord = "first.seq, first.kind, first.branch, first.n, first.name, first.hash, first.at, first.blob, CAST(first.data AS BLOB)"
-	lastRecord  = "last.seq, last.kind, last.branch, last.n, last.name, last.hash, last.at, last.blob, CAST(last.data AS BLOB)"
-	recordWidth = 9 // columns
-
-	// CROSS JOIN keeps the order of the tables, and with it that of the index.
-	selectRuns = "SELECT " + firstRecord + ", " + lastRecord + `, runs.run
+// CROSS JOIN keeps the order of the tables, and with it that of the index.
+var (
+	selectRuns = "SELECT runs.run, " + recordColumns("first") + ", " + recordColumns("last") + `
 		FROM runs
 		CROSS JOIN log first ON first.run = runs.run AND first.seq = 0
 		CROSS JOIN log last ON last.run = runs.run AND last.seq = (SELECT max(seq) FROM log WHERE run = runs.run)
@@ -39,11 +36,15 @@ func (s *Store) Runs(ctx context.Context, open bool) iter.Seq2[[2]blackboard.Rec
 			run = p.last[0].Run
 		}
 		return s.read(ctx, func(c *conn) error {
-			return c.rows(func(row []driver.Value) bool {
-				run := text(row[2*recordWidth])
-				first, last := record(run, row), record(run, row[recordWidth:])
-				return p.add([2]blackboard.Record{first, last}, len(first.Data)+len(last.Data))
+			var faulty error
+			err := c.rows(func(row []driver.Value) bool {
+				run := text(row[0])
+				first, firstErr := c.record(run, row[1], row[2])
+				last, lastErr := c.record(run, row[3], row[4])
+				faulty = errors.Join(firstErr, lastErr)
+				return faulty == nil && p.add([2]blackboard.Record{first, last}, len(first.Data)+len(last.Data))
 			}, sql, at, at, run, p.limit)
+			return errors.Join(err, faulty)
 		})
 	})
 }

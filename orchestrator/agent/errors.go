@@ -11,7 +11,7 @@ import (
 // Code is an error with a stable name that survives every engine and every
 // restart: errors.Is finds it in what a call or a run returned. Declare it as a
 // constant: const ErrRejected = agent.Code("acme/rejected").
-type Code string
+type Code string //nolint:errname // Err... constants of this type are what reads like an error
 
 // The codes that stand for the errors of package context.
 const (
@@ -24,7 +24,7 @@ func (c Code) Error() string { return string(c) }
 // Is reports whether target is the error of package context that c stands for:
 // "canceled" is context.Canceled, "timeout" is context.DeadlineExceeded.
 func (c Code) Is(target error) bool {
-	return c == canceled && target == context.Canceled || c == timeout && target == context.DeadlineExceeded //nolint:errorlint // the target is what it is compared with
+	return c == canceled && target == context.Canceled || c == timeout && target == context.DeadlineExceeded
 }
 
 // Error is the one form in which errors cross from agents to flows and from
@@ -47,7 +47,7 @@ func (e *Error) Error() string { return e.Message }
 // Is reports whether target is one of e.Codes. context.Canceled and
 // context.DeadlineExceeded are found too.
 func (e *Error) Is(target error) bool {
-	if code, ok := target.(Code); ok { //nolint:errorlint // the target is what it is compared with
+	if code, ok := target.(Code); ok {
 		return slices.Contains(e.Codes, code)
 	}
 	return slices.ContainsFunc(e.Codes, func(c Code) bool { return c.Is(target) })
@@ -94,16 +94,20 @@ func (e *Error) collect(err error) {
 			e.add(c)
 		}
 		e.Usage = e.Usage.Add(x.Usage)
-		e.transience(x.Transient, x.RetryAfter)
+		if x.Transient {
+			e.again(x.RetryAfter)
+		}
 		if e.Stack == "" {
 			e.Stack = x.Stack
 		}
 	case *transient:
-		e.transience(true, x.after)
+		e.again(x.after)
 	case *providers.Error:
 		e.add(Code(x.Kind))
 		e.Usage = e.Usage.Add(x.Usage)
-		e.transience(x.Kind == providers.Transient || x.Kind == providers.RateLimited, x.RetryAfter)
+		if x.Kind == providers.Transient || x.Kind == providers.RateLimited {
+			e.again(x.RetryAfter)
+		}
 	}
 	if err == context.Canceled { //nolint:errorlint // the same
 		e.add(canceled)
@@ -123,8 +127,9 @@ func (e *Error) collect(err error) {
 	}
 }
 
-func (e *Error) transience(is bool, after time.Duration) {
-	if is && !e.Transient {
+// again marks e as worth another try.
+func (e *Error) again(after time.Duration) {
+	if !e.Transient {
 		e.Transient, e.RetryAfter = true, after
 	}
 }

@@ -86,7 +86,7 @@ func (c *call) tryAgain(ctx context.Context, retry Retry, failed *agent.Error) (
 		} else if ctx.Err() == nil {
 			resp, err = c.try(ctx)
 		}
-		if err == nil || !err.Transient || ctx.Err() != nil {
+		if over := err == nil || !err.Transient || ctx.Err() != nil; over {
 			return nil
 		}
 		wait.hint = err.RetryAfter

@@ -235,6 +235,7 @@ func (s *faulty) Append(ctx context.Context, recs []blackboard.Record) error {
 		return errWrite
 	case conflict:
 		return fmt.Errorf("%w: as the test wants", blackboard.ErrConflict)
+	case killed:
 	}
 	for _, rec := range recs[:max(room, 0)] { // each record once: a batch is not what dies together
 		if err := s.Memory.Append(ctx, []blackboard.Record{rec}); err != nil {

@@ -606,7 +606,7 @@ func TestConcurrentRuns(t *testing.T) {
 		require.NoError(t, err)
 		for i := range cfg.Departments { // the flow has a copy
 			cfg.Departments[i].Head = "gone"
-			cfg.Departments[i].Agents[0].PassingThreshold = new(100.0)
+			*cfg.Departments[i].Agents[0].PassingThreshold = 100
 			clear(cfg.Departments[i].Keywords)
 		}
 		roster := agent.Roster{}
@@ -637,6 +637,7 @@ func TestConcurrentRuns(t *testing.T) {
 		for i, out := range outs {
 			require.NoError(t, errs[i])
 			assert.Equal(t, 91.8, *out.Score)
+			assert.Equal(t, .85, out.Route.Relevances[0].Relevance)
 			assert.Equal(t, 58.0, out.Reports[0].Specialists[0].Attempts[0].Score)
 		}
 		require.NoError(t, eng.Close(t.Context()))

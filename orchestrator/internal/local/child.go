@@ -11,32 +11,29 @@ import (
 
 // child carries a run inside a run out, or goes on with it where its log is there,
 // and puts its end into the parent's log.
-func (r *run) child(op *engine.Op, cancel bool) {
+func (r *run) child(op *engine.Op, f *flight) {
 	in := op.Input
 	in.Parent = r.id
 	if err := r.e.Start(r.ctx, *op.Child, in); err != nil {
 		r.childFailed(op, err)
 		return
 	}
-	if cancel {
-		r.cancelChild(op)
+	f.begun.Store(true)
+	if f.wanted.Load() { // its parent gave it up before it was there to be told
+		r.cancelChild(in.Run)
 	}
 	end, err := r.e.Wait(r.ctx, in.Run)
 	if err != nil {
 		r.childFailed(op, err)
 		return
 	}
-	r.childCalled(op, agent.Response{Data: agent.JSON(childEnd(end)), Usage: end.Spent}, nil)
+	told := engine.End{Status: end.Status, Output: end.Output, Err: end.Err} // the child's log has the rest
+	r.childCalled(op, agent.Response{Data: agent.JSON(told), Usage: end.Spent}, nil)
 }
 
 // childCalled puts what became of a child into the parent's log.
 func (r *run) childCalled(op *engine.Op, resp agent.Response, err *agent.Error) {
 	r.write(&entry{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now(), resp: resp, err: err})
-}
-
-// childEnd is what a parent is told of a child's end: its log has the rest.
-func childEnd(end engine.End) engine.End {
-	return engine.End{Status: end.Status, Output: end.Output, Err: end.Err}
 }
 
 // childFailed ends op with err if that is a result, such as a missing agent. A child
@@ -52,10 +49,10 @@ func (r *run) childFailed(op *engine.Op, err error) {
 	r.stop(agent.ErrorOf(err))
 }
 
-// cancelChild tells the child of op to end.
-func (r *run) cancelChild(op *engine.Op) {
-	err := r.e.Tell(context.WithoutCancel(r.ctx), op.Input.Run, engine.Command{Data: agent.JSON("its parent was canceled or has ended")})
+// cancelChild tells a child to end.
+func (r *run) cancelChild(id string) {
+	err := r.e.Tell(context.WithoutCancel(r.ctx), id, engine.Command{Data: agent.JSON("its parent was canceled or has ended")})
 	if err != nil && !errors.Is(err, engine.ErrNoRun) {
-		r.e.cfg.Log.Warn("child run cannot be canceled", "run", op.Input.Run, "err", err)
+		r.e.cfg.Log.Warn("child run cannot be canceled", "run", id, "err", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
@@ -15,7 +16,8 @@ import (
 type flight struct {
 	ctx    *callContext // of a call
 	timer  *time.Timer  // of a sleep, a limit, or a question's time
-	wanted bool         // of a child: it is to be canceled once it is begun
+	begun  atomic.Bool  // of a child: it can be told something
+	wanted atomic.Bool  // of a child: it is to be canceled
 }
 
 // Start implements engine.Port.
@@ -32,12 +34,11 @@ func (r *run) Start(op *engine.Op) {
 			return
 		}
 	}
-	switch op.Kind {
-	case engine.Await:
+	if op.Kind == engine.Await {
 		r.ask(op)
-	default:
-		r.launch(op)
+		return
 	}
+	r.launch(op)
 }
 
 // launch begins an effect in the world.
@@ -60,7 +61,7 @@ func (r *run) launch(op *engine.Op) {
 		}
 	case engine.Child:
 		r.busy.Add(1)
-		r.e.pool.do(func() { r.child(op, f.wanted) })
+		r.e.pool.do(func() { r.child(op, f) })
 	}
 }
 
@@ -167,9 +168,10 @@ func (r *run) Cancel(op *engine.Op) {
 			r.own(blackboard.Record{Kind: blackboard.Withdrawn, Branch: op.Branch, N: op.N, Name: op.Name})
 		}
 	case op.Kind == engine.Child:
-		f.wanted = true
-		if r.past == nil {
-			r.e.pool.do(func() { r.cancelChild(op) })
+		f.wanted.Store(true)
+		if f.begun.Load() {
+			id := op.Input.Run
+			r.e.pool.do(func() { r.cancelChild(id) })
 		}
 	case r.past != nil:
 		r.past.drop(op)
@@ -227,7 +229,7 @@ func (r *run) Next() (engine.Completion, error) {
 		if err != nil {
 			return engine.Completion{}, err
 		}
-		r.tick(en.at, true)
+		r.tick(en.at)
 		c, ok := r.deliver(en)
 		en.op = nil
 		if ok {

@@ -20,10 +20,12 @@ func (r *run) replay() (engine.Completion, bool, error) {
 	}
 	rec := h.recs[h.next]
 	h.next++
-	r.tick(rec.At, rec.Kind != blackboard.Resumed)
-	switch rec.Kind {
-	case blackboard.Resumed:
+	if rec.Kind == blackboard.Resumed {
+		r.skip(rec.At)
 		return engine.Completion{}, false, nil
+	}
+	r.tick(rec.At)
+	switch rec.Kind {
 	case blackboard.Answered:
 		r.answer(rec.Name, rec.Data)
 		return engine.Completion{}, false, nil
@@ -106,8 +108,10 @@ func describe(op *engine.Op) string {
 		return fmt.Sprintf("an answer to the question %q", op.Name)
 	case engine.Limit:
 		return "a time limit"
-	default:
+	case engine.Sleep:
 		return "a sleep"
+	default:
+		return fmt.Sprintf("an effect of kind %d", op.Kind)
 	}
 }
 

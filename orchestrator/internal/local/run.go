@@ -124,12 +124,16 @@ func same(id, flow string, input json.RawMessage, p engine.Program, in engine.In
 }
 
 // tick moves the run's clock to the next thing that happened.
-func (r *run) tick(at time.Time, worked bool) {
+func (r *run) tick(at time.Time) {
+	last := r.last
+	r.skip(at)
+	r.worked += r.last.Sub(last)
+}
+
+// skip moves the run's clock over a time in which nobody worked on it.
+func (r *run) skip(at time.Time) {
 	if at.Before(r.now) {
 		at = r.now // clocks may be set back
-	}
-	if worked {
-		r.worked += at.Sub(r.last)
 	}
 	r.now, r.last = at, at
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -84,13 +85,14 @@ func (b *Branch) Check() *agent.Error {
 		return &agent.Error{Message: "the run is over: its Context was used by somebody who outlived it", Codes: []agent.Code{engine.ErrFlow}}
 	}
 	if b.s.cur.Load() != b {
-		return b.s.broken("the Context of branch %q was used by another branch or goroutine: use the one that the branch was given", b.path)
+		b.s.broken("the Context of branch %q was used by another branch or goroutine: use the one that the branch was given", b.path)
+		return b.s.fault.Load()
 	}
 	return nil
 }
 
 // Fault stops the run: its code broke a rule.
-func (b *Branch) Fault(format string, args ...any) *agent.Error { return b.s.broken(format, args...) }
+func (b *Branch) Fault(format string, args ...any) { b.s.broken(format, args...) }
 
 // block gives way to the driver until the branch is made ready again.
 func (b *Branch) block() {
@@ -100,12 +102,12 @@ func (b *Branch) block() {
 }
 
 // await blocks until e is resolved. An effect whose completion has come is used
-// again: nobody else holds it.
+// again: nobody else holds it, except a question, whose end of time may still come.
 func (b *Branch) await(e *effect) engine.Completion {
 	b.wait = e
 	b.block()
 	result := e.result
-	if e.settled {
+	if e.settled && e.Kind != engine.Await {
 		*e = effect{Op: engine.Op{Private: e.Private}}
 		b.spare = e
 	}
@@ -149,20 +151,26 @@ func (e *effect) abandon(why *agent.Error) {
 	e.resolve(engine.Completion{Op: &e.Op, Err: why})
 }
 
-// unwind ends every branch that is still there, the youngest first. With cancel,
-// the engine is told that nobody wants their effects any more.
-func (s *Sched) unwind(cancel bool) {
-	s.ending.Store(true)
-	for i := len(s.live) - 1; i >= 0; i-- {
-		b := s.live[i]
+// withdraw tells the engine that nobody wants the effects any more that the root
+// left behind when it ended.
+func (s *Sched) withdraw() {
+	for _, b := range slices.Backward(s.live) {
 		if b.done {
 			continue
 		}
-		if cancel {
-			if e := b.wait; e != nil {
-				s.port.Cancel(&e.Op)
-			}
-			b.dropLimits()
+		if e := b.wait; e != nil {
+			s.port.Cancel(&e.Op)
+		}
+		b.dropLimits()
+	}
+}
+
+// unwind ends every branch that is still there, the youngest first.
+func (s *Sched) unwind() {
+	s.ending.Store(true)
+	for _, b := range slices.Backward(s.live) {
+		if b.done {
+			continue
 		}
 		b.done = true
 		if !b.begun {

@@ -22,14 +22,14 @@ func (b *Branch) Group() *Group {
 	return g
 }
 
-// Go starts a branch and returns its index. Under a shield, a cancel does not
+// Go starts a branch and returns its index. Where u is shielded, a cancel does not
 // reach it.
-func (g *Group) Go(shielded bool, body func(*Branch)) int {
+func (g *Group) Go(u Use, body func(*Branch)) int {
 	b := g.owner
 	k := b.s.spawn(b.childPath(), g, body)
 	k.index = len(g.kids)
-	k.shielded = shielded
-	if !shielded {
+	k.shielded = u.Shielded
+	if !u.Shielded {
 		k.canceled = b.canceled
 	}
 	g.kids = append(g.kids, k)

@@ -36,10 +36,11 @@ func Run(port engine.Port, limit engine.Budget, body func(*Branch, *Scope)) erro
 	root := s.spawn("", nil, func(b *Branch) { body(b, b.Scope(nil, limit)) })
 	// Where the run is stopped, or the engine ends the driver itself by
 	// runtime.Goexit, nothing is told to the engine: the run goes on elsewhere.
-	ended := false
-	defer func() { s.unwind(ended) }()
+	defer s.unwind()
 	err := s.drive(root)
-	ended = err == nil
+	if err == nil {
+		s.withdraw()
+	}
 	return err
 }
 
@@ -117,9 +118,8 @@ func (s *Sched) complete(root *Branch, c engine.Completion) {
 }
 
 // broken stops the run: the flow's code broke a rule.
-func (s *Sched) broken(format string, args ...any) *agent.Error {
+func (s *Sched) broken(format string, args ...any) {
 	s.fault.CompareAndSwap(nil, &agent.Error{Message: fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrFlow}})
-	return s.fault.Load()
 }
 
 // finished takes b, which has ended, out of the run.
