@@ -22,7 +22,9 @@ var workloads = []workload{
 	{"W1", calls},
 	{"W2", fanOut},
 	{"W3", refine},
+	{"W5", recorded},
 	{"W6", waiting},
+	{"replay", replays},
 }
 
 func main() {

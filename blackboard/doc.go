@@ -4,4 +4,6 @@
 // A host plugs in its own storage by implementing [Store], three methods;
 // package storetest checks them. The optional interfaces [Leaser], [Inbox],
 // [Blobs] and [Deleter] say what more a store can do. [Memory] has them all.
+//
+// [Export] and [Import] carry a run from one store to another as JSON lines.
 package blackboard

@@ -14,6 +14,7 @@ import (
 
 // on opens local engines on a store; nil: none.
 func on(t *testing.T, store blackboard.Store) enginetest.Open {
+	t.Helper()
 	return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
 		e, err := orchestrator.NewLocal(orchestrator.Config{
 			Agents: agents, Flows: flows, Store: store, Retry: orchestrator.Retry{Initial: time.Millisecond},
@@ -23,14 +24,18 @@ func on(t *testing.T, store blackboard.Store) enginetest.Open {
 	}
 }
 
+func inMemory(t *testing.T) enginetest.Open { t.Helper(); return on(t, nil) }
+
+func onStore(t *testing.T) enginetest.Open { t.Helper(); return on(t, blackboard.NewMemory()) }
+
 func TestEngineInMemory(t *testing.T) {
-	enginetest.Run(t, enginetest.Engine{Forgets: true, Storage: func(t *testing.T) enginetest.Open { return on(t, nil) }})
+	enginetest.Run(t, enginetest.Engine{Forgets: true, Storage: inMemory})
 }
 
 func TestEngineOnStore(t *testing.T) {
-	enginetest.Run(t, enginetest.Engine{Storage: func(t *testing.T) enginetest.Open { return on(t, blackboard.NewMemory()) }})
+	enginetest.Run(t, enginetest.Engine{Storage: onStore})
 }
 
 func TestEngineInRealTime(t *testing.T) {
-	enginetest.Run(t, enginetest.Engine{RealTime: true, Storage: func(t *testing.T) enginetest.Open { return on(t, blackboard.NewMemory()) }})
+	enginetest.Run(t, enginetest.Engine{RealTime: true, Storage: onStore})
 }

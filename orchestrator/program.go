@@ -101,7 +101,7 @@ func checkID(id string) error {
 		ok = ok && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_')
 	}
 	if !ok {
-		return fmt.Errorf("orchestrator: StartOptions.ID is %q: want up to %d letters, digits, \".\", \"-\", \"_\"", shorten(id), maxID)
+		return agent.ErrorOf(fmt.Errorf("%w: StartOptions.ID is %q: want up to %d letters, digits, \".\", \"-\", \"_\"", ErrMalformed, shorten(id), maxID))
 	}
 	return nil
 }

@@ -83,6 +83,22 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkAppendBatch writes 256 records of one run at a time.
+func BenchmarkAppendBatch(b *testing.B) {
+	const batch = 256
+	s := open(b, sqlite.Config{Path: filepath.Join(b.TempDir(), "runs.db")})
+	recs := make([]blackboard.Record, batch)
+	var seq int64
+	for b.Loop() {
+		for i := range recs {
+			recs[i] = small("run-1", seq)
+			seq++
+		}
+		require.NoError(b, s.Append(b.Context(), recs))
+	}
+	b.ReportMetric(float64(seq)/b.Elapsed().Seconds(), "records/s")
+}
+
 func BenchmarkRecords(b *testing.B) {
 	const n = 20_000
 	s := open(b, sqlite.Config{Path: filepath.Join(b.TempDir(), "runs.db"), Sync: sqlite.Normal})

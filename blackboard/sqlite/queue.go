@@ -45,8 +45,8 @@ func (q *queue) add(ctx context.Context, recs []blackboard.Record, commit func([
 		if !leads {
 			return c.err
 		}
+		runtime.Gosched() // there are others: lets those come that are about to
 	}
-	runtime.Gosched() // lets those come that are about to
 	batch := q.take()
 	commit(batch)
 	q.handOn(batch)

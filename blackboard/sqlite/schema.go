@@ -58,8 +58,11 @@ func migrate(c *conn) error {
 	}
 	return c.transaction(func() error {
 		from, err := version(c)
-		if err != nil || from == len(versions) {
+		if err != nil {
 			return err
+		}
+		if from == len(versions) { // changes nothing, but fails now if the file is read-only
+			return c.script("DELETE FROM leases WHERE name IS NULL")
 		}
 		for v, sql := range versions[from:] {
 			if err := c.script(sql); err != nil {

@@ -40,11 +40,12 @@ type Config struct {
 // Validate returns every problem of c joined into one error, or nil.
 func (c Config) Validate() error {
 	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Path == "" {
-		errs = append(errs, errors.New("Path is empty (blackboard.Memory is a store without a file)"))
+		bad("Path is empty (blackboard.Memory is a store without a file)")
 	}
 	if c.Sync != Full && c.Sync != Normal {
-		errs = append(errs, fmt.Errorf("Sync is %d, want Full or Normal", c.Sync))
+		bad("Sync is %d, want Full or Normal", c.Sync)
 	}
 	return errors.Join(errs...)
 }

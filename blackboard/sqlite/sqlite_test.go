@@ -21,14 +21,16 @@ func open(t testing.TB, cfg sqlite.Config) *sqlite.Store {
 	return s
 }
 
-func TestStore(t *testing.T) {
+func TestStoreNormal(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) blackboard.Store {
+		t.Helper()
 		return open(t, sqlite.Config{Path: filepath.Join(t.TempDir(), "runs.db"), Sync: sqlite.Normal})
 	})
 }
 
-func TestFull(t *testing.T) {
+func TestStoreFull(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) blackboard.Store {
+		t.Helper()
 		s, err := sqlite.Open(filepath.Join(t.TempDir(), "100% of #1?.db"))
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, s.Close()) })

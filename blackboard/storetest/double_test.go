@@ -117,3 +117,14 @@ func limited[T any](seq iter.Seq2[T, error], n int) iter.Seq2[T, error] {
 		}
 	}
 }
+
+// length returns how many records a run has.
+func length(ctx context.Context, d *double, run string) int64 {
+	var n int64
+	for _, err := range d.Memory.Records(ctx, run, 0) {
+		if err == nil {
+			n++
+		}
+	}
+	return n
+}

@@ -64,7 +64,7 @@ var appendFaults = []fault{
 	{"fills gaps", "Append/ConflictGap", func(d *double) {
 		d.append = func(ctx context.Context, recs []blackboard.Record) error {
 			for _, r := range recs {
-				for range d.Memory.Records(ctx, r.Run, r.Seq) {
+				if length(ctx, d, r.Run) > r.Seq {
 					return blackboard.ErrConflict
 				}
 			}
@@ -73,9 +73,7 @@ var appendFaults = []fault{
 			for _, r := range recs {
 				n, ok := next[r.Run]
 				if !ok {
-					for range d.Memory.Records(ctx, r.Run, 0) {
-						n++
-					}
+					n = length(ctx, d, r.Run)
 				}
 				r.Seq, next[r.Run] = n, n+1
 				filled = append(filled, r)

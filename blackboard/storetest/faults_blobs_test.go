@@ -38,7 +38,11 @@ var blobsFaults = []fault{
 		d.blobsOf = func(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 			return func(yield func([]byte, error) bool) {
 				var blobs [][]byte
-				for data := range d.Memory.BlobsOf(ctx, run) {
+				for data, err := range d.Memory.BlobsOf(ctx, run) {
+					if err != nil {
+						yield(nil, err)
+						return
+					}
 					blobs = append(blobs, data)
 				}
 				slices.SortFunc(blobs, func(a, b []byte) int { return len(a) - len(b) })
@@ -54,8 +58,10 @@ var blobsFaults = []fault{
 		d.blobsOf = func(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 			return func(yield func([]byte, error) bool) {
 				for data, err := range d.Memory.BlobsOf(ctx, run) {
-					if !yield(data, err) || !yield(data, err) {
-						return
+					for range 2 {
+						if !yield(data, err) {
+							return
+						}
 					}
 				}
 			}
@@ -112,16 +118,19 @@ var blobsFaults = []fault{
 	}},
 	{"cannot delete an unknown run", "Deleter/UnknownRun", func(d *double) {
 		d.delete = func(ctx context.Context, run string) error {
-			for range d.Memory.Records(ctx, run, 0) {
-				return d.Memory.Delete(ctx, run)
+			if length(ctx, d, run) == 0 {
+				return errors.New("unknown run")
 			}
-			return errors.New("unknown run")
+			return d.Memory.Delete(ctx, run)
 		}
 	}},
 	{"letters outlive their run", "Deleter/Letters", func(d *double) {
 		d.delete = func(ctx context.Context, run string) error {
 			var letters []blackboard.Letter
-			for l := range d.Memory.Letters(ctx, run) {
+			for l, err := range d.Memory.Letters(ctx, run) {
+				if err != nil {
+					return err
+				}
 				letters = append(letters, l)
 			}
 			err := d.Memory.Delete(ctx, run)
@@ -134,7 +143,10 @@ var blobsFaults = []fault{
 	{"blobs outlive their run", "Deleter/Blobs", func(d *double) {
 		d.delete = func(ctx context.Context, run string) error {
 			var blobs [][]byte
-			for data := range d.Memory.BlobsOf(ctx, run) {
+			for data, err := range d.Memory.BlobsOf(ctx, run) {
+				if err != nil {
+					return err
+				}
 				blobs = append(blobs, data)
 			}
 			err := d.Memory.Delete(ctx, run)

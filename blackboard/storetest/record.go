@@ -135,3 +135,14 @@ func firstError[T any](t testing.TB, seq iter.Seq2[T, error]) error {
 	}
 	return first
 }
+
+// leave breaks off a loop at the first value.
+func leave[T any](t testing.TB, seq iter.Seq2[T, error]) {
+	t.Helper()
+	for _, err := range seq {
+		if err == nil {
+			break
+		}
+		t.Fatalf("yielded the error %v", err)
+	}
+}

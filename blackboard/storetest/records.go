@@ -75,9 +75,7 @@ func recordsCallerOwnsData(t testing.TB, s blackboard.Store) {
 func recordsEarlyBreak(t testing.TB, s blackboard.Store) {
 	mustAppend(t, s, entries("r", 0, 5)...)
 	for range 100 { // more than a pool of connections has
-		for range s.Records(t.Context(), "r", 0) {
-			break
-		}
+		leave(t, s.Records(t.Context(), "r", 0))
 	}
 	wantFree(t, s, "Records", entry("r", 5))
 	wantLog(t, s, "r", entries("r", 0, 6)...)

@@ -25,7 +25,7 @@ var runsChecks = []check{
 }
 
 // wantRuns compares the IDs of the runs, in order.
-func wantRuns(t testing.TB, s blackboard.Store, open bool, want ...string) { //nolint:revive // open is passed on
+func wantRuns(t testing.TB, s blackboard.Store, open bool, want ...string) {
 	t.Helper()
 	var got []string
 	for _, ends := range all(t, s.Runs(t.Context(), open)) {
@@ -138,9 +138,7 @@ func runsCallerOwnsData(t testing.TB, s blackboard.Store) {
 func runsEarlyBreak(t testing.TB, s blackboard.Store) {
 	mustAppend(t, s, entry("a", 0), entry("b", 0))
 	for range 100 {
-		for range s.Runs(t.Context(), true) {
-			break
-		}
+		leave(t, s.Runs(t.Context(), true))
 	}
 	wantFree(t, s, "Runs", entry("a", 1))
 	wantRuns(t, s, true, "a", "b")

@@ -66,6 +66,7 @@ func (p process) do(method, path, body string, header ...string) *http.Response 
 func (p process) read(method, path, body string, header ...string) (int, string) {
 	p.t.Helper()
 	resp := p.do(method, path, body, header...)
+	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(resp.Body)
 	require.NoError(p.t, err)
 	return resp.StatusCode, string(data)

@@ -1,0 +1,146 @@
+package blackboard_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+// exported is the export of a run with all that there is.
+const exported = `{"format":"convene-run","version":1,"run":"r/1","records":3}
+{"blob":"5cdfcee8f63908c2ad17b10c008a5c7e4acf3f2a37f54fd21593a454c4e6dad5","bytes":"eyJiaWciOiI8Jj4ifQ=="}
+{"run":"r/1","seq":0,"kind":"started","name":"flow","at":"2026-01-02T03:04:05.000000006Z","data":{"in":"<&> ü"}}
+{"run":"r/1","seq":1,"kind":"called","branch":"0.1","n":7,"hash":"4f","at":"2026-01-02T03:04:06Z","blob":"5cdfcee8f63908c2ad17b10c008a5c7e4acf3f2a37f54fd21593a454c4e6dad5"}
+{"run":"r/1","seq":2,"kind":"ended","at":"2026-01-02T04:04:05Z"}
+`
+
+func filled(t *testing.T) *blackboard.Memory {
+	t.Helper()
+	m := blackboard.NewMemory()
+	hash, err := m.PutBlob(t.Context(), "r/1", []byte(`{"big":"<&>"}`))
+	require.NoError(t, err)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	require.NoError(t, m.Append(t.Context(), []blackboard.Record{
+		{Run: "r/1", Kind: blackboard.Started, Name: "flow", At: at, Data: []byte(`{"in":"<&> ü"}`)},
+		{Run: "r/1", Seq: 1, Kind: blackboard.Called, Branch: "0.1", N: 7, Hash: "4f", At: at.Add(time.Second - 6), Blob: hash},
+		{Run: "r/1", Seq: 2, Kind: blackboard.Ended, At: at.Add(time.Hour - 6)},
+	}))
+	return m
+}
+
+func TestExport(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, blackboard.Export(t.Context(), filled(t), "r/1", &out))
+	assert.Equal(t, exported, out.String())
+}
+
+func TestExportUnknownRun(t *testing.T) {
+	err := blackboard.Export(t.Context(), blackboard.NewMemory(), "r", new(strings.Builder))
+	assert.EqualError(t, err, `blackboard: export run "r": it has no records`)
+}
+
+var errFullDisk = errors.New("full disk")
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFullDisk }
+
+func TestExportWriteError(t *testing.T) {
+	assert.ErrorIs(t, blackboard.Export(t.Context(), filled(t), "r/1", fullDisk{}), errFullDisk)
+}
+
+func TestImport(t *testing.T) {
+	m := blackboard.NewMemory()
+	run, err := blackboard.Import(t.Context(), m, strings.NewReader(exported))
+	require.NoError(t, err)
+	assert.Equal(t, "r/1", run)
+	var out strings.Builder
+	require.NoError(t, blackboard.Export(t.Context(), m, run, &out))
+	assert.Equal(t, exported, out.String())
+	_, err = blackboard.Import(t.Context(), m, strings.NewReader(exported))
+	assert.ErrorIs(t, err, blackboard.ErrConflict)
+}
+
+// plain is a store without blobs.
+type plain struct{ blackboard.Store }
+
+func TestImportWithoutBlobs(t *testing.T) {
+	m := blackboard.NewMemory()
+	_, err := blackboard.Import(t.Context(), plain{m}, strings.NewReader(exported))
+	require.NoError(t, err)
+	for r, err := range m.Records(t.Context(), "r/1", 1) {
+		require.NoError(t, err)
+		assert.Equal(t, `{"big":"<&>"}`, string(r.Data))
+		assert.Empty(t, r.Blob)
+		break
+	}
+}
+
+func TestImportFaults(t *testing.T) {
+	line := strings.SplitAfter(exported, "\n")
+	header, blob, first, second, third := line[0], line[1], line[2], line[3], line[4]
+	for _, tt := range []struct{ name, file, want string }{
+		{"empty", "", "line 1: the header is missing"},
+		{"text", "hello\n", "line 1: not an exported run"},
+		{"other JSON", "{}\n", "line 1: not an exported run"},
+		{"newer", strings.Replace(header, `"version":1`, `"version":2,"new":true`, 1), "line 1: the format has version 2, this program reads version 1"},
+		{"no run", `{"format":"convene-run","version":1,"run":"","records":3}`, "line 1: the header names no run"},
+		{"no records", `{"format":"convene-run","version":1,"run":"r","records":0}`, "line 1: the header announces 0 records"},
+		{"unknown field", header + `{"run":"r/1","sequence":0}`, "line 2: not a line of an export"},
+		{"blank line", header + "\n" + blob, "line 2: not a line of an export"},
+		{"two values", header + blob[:len(blob)-1] + "{}", "line 2: more than one JSON value"},
+		{"cut", header + blob + first[:40], "line 3: not a line of an export"},
+		{"cut after a line", header + blob + first + second, "line 4: the file ends after 2 of 3 records"},
+		{"wrong hash", header + strings.Replace(blob, `:"5c`, `:"00`, 1), "line 2: the blob's hash is 00"},
+		{"wrong bytes", header + strings.Replace(blob, "eyJ", "eyK", 1), "but its bytes have"},
+		{"late blob", header + blob + first + blob, "line 4: a blob after the first record"},
+		{"no blob", header + first + second, `line 3: the record's blob "5c`},
+		{"gap", header + blob + first + third, "line 4: record 2 where 1 is next"},
+		{"twice", header + blob + first + first, "line 4: record 0 where 1 is next"},
+		{"other run", header + strings.Replace(first, "r/1", "r/2", 1), `line 2: a record of run "r/2" in an export of run "r/1"`},
+		{"not started", header + strings.Replace(first, "started", "ended", 1), `line 2: the first record is "ended", want "started"`},
+		{"no kind", header + strings.Replace(first, "started", "", 1), "line 2: the record has no kind"},
+		{"data and blob", header + blob + first + strings.Replace(second, `"at"`, `"data":1,"at"`, 1), "line 4: the record has both data and a blob"},
+		{"too many", exported + strings.Replace(third, `"seq":2`, `"seq":3`, 1), "line 6: more than the 3 records"},
+		{"year 10000", header + strings.Replace(first, "2026-01-02T03:04:05.000000006Z", "9999-12-31T23:59:59-01:00", 1), "line 2: the record's time is in year 10000"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := blackboard.NewMemory()
+			_, err := blackboard.Import(t.Context(), m, strings.NewReader(tt.file))
+			require.ErrorContains(t, err, tt.want)
+			for ends, err := range m.Runs(t.Context(), false) {
+				assert.Fail(t, "something was stored", "%v, %v", ends, err)
+			}
+			for data, err := range m.BlobsOf(t.Context(), "r/1") {
+				assert.Fail(t, "a blob was stored", "%s, %v", data, err)
+			}
+		})
+	}
+}
+
+func FuzzImport(f *testing.F) {
+	f.Add([]byte(exported))
+	f.Add([]byte(strings.Replace(exported, `"data":{"in"`, `"data": { "in" `, 1)))
+	f.Add([]byte(`{"format":"convene-run","version":1,"run":"r","records":1}` + "\n" + `{"run":"r","seq":0,"kind":"started","at":"2026-01-02T03:04:05+01:00","data":null}`))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		m := blackboard.NewMemory()
+		run, err := blackboard.Import(t.Context(), m, bytes.NewReader(file))
+		if err != nil {
+			return
+		}
+		var first, second bytes.Buffer
+		require.NoError(t, blackboard.Export(t.Context(), m, run, &first))
+		again := blackboard.NewMemory()
+		_, err = blackboard.Import(t.Context(), again, bytes.NewReader(first.Bytes()))
+		require.NoError(t, err, "the export of what was imported: %s", first.Bytes())
+		require.NoError(t, blackboard.Export(t.Context(), again, run, &second))
+		assert.Equal(t, first.String(), second.String())
+	})
+}

@@ -1,0 +1,149 @@
+package sqlite_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/sqlite"
+)
+
+// two opens one file twice, as two processes would.
+func two(t *testing.T) (path string, a, b *sqlite.Store) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "runs.db")
+	cfg := sqlite.Config{Path: path, Sync: sqlite.Normal}
+	return path, open(t, cfg), open(t, cfg)
+}
+
+// appendOne appends a small record.
+func appendOne(t *testing.T, s *sqlite.Store, run string, seq int64) error {
+	t.Helper()
+	return s.Append(t.Context(), []blackboard.Record{small(run, seq)})
+}
+
+func TestTwoStoresFence(t *testing.T) {
+	_, a, b := two(t)
+	require.NoError(t, appendOne(t, a, "r", 0))
+	require.NoError(t, appendOne(t, b, "r", 1))
+	require.ErrorIs(t, appendOne(t, a, "r", 1), blackboard.ErrConflict)
+	require.NoError(t, appendOne(t, a, "r", 2))
+	require.NoError(t, b.Delete(t.Context(), "r"))
+	require.ErrorIs(t, appendOne(t, a, "r", 3), blackboard.ErrConflict, "a has no wrong memory of a deleted run")
+	require.NoError(t, appendOne(t, a, "r", 0))
+	require.ErrorIs(t, appendOne(t, b, "r", 0), blackboard.ErrConflict)
+}
+
+func TestTwoStoresRace(t *testing.T) {
+	_, a, b := two(t)
+	var won [2][]int64
+	var both sync.WaitGroup
+	for i, s := range []*sqlite.Store{a, b} {
+		both.Go(func() {
+			for seq := range int64(200) {
+				switch err := appendOne(t, s, "r", seq); {
+				case err == nil:
+					won[i] = append(won[i], seq)
+				case !errors.Is(err, blackboard.ErrConflict):
+					assert.NoError(t, err)
+				}
+			}
+		})
+	}
+	both.Wait()
+	read := 0
+	for _, err := range a.Records(t.Context(), "r", 0) {
+		require.NoError(t, err)
+		read++
+	}
+	assert.Equal(t, read, len(won[0])+len(won[1]), "every success is one record")
+}
+
+func TestTwoStoresLetters(t *testing.T) {
+	_, a, b := two(t)
+	require.NoError(t, appendOne(t, a, "r", 0))
+	require.NoError(t, b.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q", Data: []byte(`"yes"`)}))
+	require.ErrorIs(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q"}), blackboard.ErrConflict)
+	for l, err := range a.Letters(t.Context(), "") {
+		require.NoError(t, err)
+		assert.Equal(t, `"yes"`, string(l.Data))
+	}
+	require.NoError(t, a.Lease(t.Context(), "engine", "a", time.Hour))
+	require.ErrorIs(t, b.Lease(t.Context(), "engine", "b", time.Hour), blackboard.ErrConflict)
+}
+
+// TestOtherWriter has another program write the log: the file itself keeps gaps out.
+func TestOtherWriter(t *testing.T) {
+	path, a, _ := two(t)
+	require.NoError(t, appendOne(t, a, "r", 0))
+	require.ErrorContains(t, script(t, path, "INSERT INTO log(run, seq, kind, at) VALUES('r', 2, 'x', 0)"), "leaves a gap")
+	require.ErrorContains(t, script(t, path, "INSERT INTO log(run, seq, kind, at) VALUES('r', 0, 'x', 0)"), "UNIQUE")
+	require.NoError(t, script(t, path, "INSERT INTO log(run, seq, kind, at) VALUES('r', 1, 'x', 0)"))
+	require.NoError(t, appendOne(t, a, "r", 2))
+}
+
+// TestSeparators has texts with the byte that the store puts between them.
+func TestSeparators(t *testing.T) {
+	_, a, _ := two(t)
+	odd := small("r\x1f", 0)
+	odd.Name, odd.Kind, odd.Blob = "\x1fwriter\x00", "a\x1f\x1fb", "\x1f"
+	odd.Data = nil
+	require.NoError(t, a.Append(t.Context(), []blackboard.Record{odd}))
+	for r, err := range a.Records(t.Context(), odd.Run, 0) {
+		require.NoError(t, err)
+		assert.Equal(t, odd, r)
+	}
+	for ends, err := range a.Runs(t.Context(), true) {
+		require.NoError(t, err)
+		assert.Equal(t, [2]blackboard.Record{odd, odd}, ends)
+	}
+}
+
+func TestTimeOutOfRange(t *testing.T) {
+	_, a, _ := two(t)
+	bad := small("r", 1)
+	bad.At = time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
+	err := a.Append(t.Context(), []blackboard.Record{small("r", 0), bad})
+	require.ErrorContains(t, err, `record 1 of run "r"`)
+	require.ErrorContains(t, err, "is not in the years 1678 to 2261")
+	require.NoError(t, appendOne(t, a, "r", 0), "nothing of it was stored")
+}
+
+// TestManyConnections has more loops at once than the store keeps connections.
+func TestManyConnections(t *testing.T) {
+	_, a, _ := two(t)
+	for i := range 20 {
+		require.NoError(t, appendOne(t, a, fmt.Sprint(i), 0))
+	}
+	var depth func(i int)
+	depth = func(i int) {
+		for _, err := range a.Records(t.Context(), fmt.Sprint(i), 0) {
+			require.NoError(t, err)
+			if i < 19 {
+				depth(i + 1)
+			}
+			require.NoError(t, appendOne(t, a, fmt.Sprint(i), 1))
+			break
+		}
+	}
+	depth(0)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			n := 0
+			for _, err := range a.Records(t.Context(), fmt.Sprint(i), 0) {
+				assert.NoError(t, err)
+				n++
+			}
+			assert.Equal(t, 2, n)
+		})
+	}
+	all.Wait()
+}

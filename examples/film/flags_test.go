@@ -1,0 +1,112 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "notes.txt")
+	require.NoError(t, os.WriteFile(text, []byte("These are notes and no database at all.\n"), 0o600))
+	key := map[string]string{"OPENAI_API_KEY": "sk-test"}
+	tests := []struct {
+		name string
+		env  map[string]string
+		args []string
+		code int
+		want string
+	}{
+		{"unknown flag", nil, []string{"-nonsense", bread}, 2, "flag provided but not defined: -nonsense (film -h lists the flags)"},
+		{"unknown flag behind the request", nil, []string{bread, "-nonsense"}, 2, "not defined: -nonsense"},
+		{"no request", nil, nil, 2, "the request is empty"},
+		{"empty request", nil, []string{""}, 2, "the request is empty"},
+		{"blank request", nil, []string{" \t\n"}, 2, "the request is empty"},
+		{"empty input", nil, []string{"-"}, 2, "the request is empty"},
+		{"a megabyte", nil, []string{strings.Repeat("bread ", 1<<20/6)}, 2, "the request is too large: it has 1048571 bytes, at most 65536 are read"},
+		{"negative budget", nil, []string{bread, "-budget", "-1"}, 2, "-budget is -1, want USD, 0 or more"},
+		{"budget that is no number", nil, []string{bread, "-budget", "NaN"}, 2, "-budget is NaN"},
+		{"endless budget", nil, []string{bread, "-budget", "Inf"}, 2, "-budget is +Inf"},
+		{"budget in words", nil, []string{bread, "-budget", "much"}, 2, `invalid value "much" for flag -budget`},
+		{"negative timeout", nil, []string{bread, "-timeout", "-1s"}, 2, "-timeout is -1s"},
+		{"negative calls", nil, []string{bread, "-calls", "-1"}, 2, "-calls is -1"},
+		{"negative pace", nil, []string{bread, "-pace", "-1s"}, 2, "-pace is -1s"},
+		{"no value", nil, []string{bread, "-db"}, 2, "flag needs an argument: -db"},
+		{"empty db", nil, []string{bread, "-db", ""}, 2, "-db is empty"},
+		{"directory as db", nil, []string{bread, "-db", dir}, 1, dir},
+		{"text as db", nil, []string{bread, "-db", text}, 1, text},
+		{"db in no directory", nil, []string{bread, "-db", filepath.Join(dir, "none", "f.db")}, 1, "none"},
+		{"directory as outcome", nil, []string{bread, "-o", dir}, 2, "is a directory"},
+		{"outcome in no directory", nil, []string{bread, "-o", filepath.Join(dir, "none", "o.json")}, 2, "no such directory"},
+		{"model without provider", key, []string{bread, "-model", "gpt"}, 2, `-model "gpt": `},
+		{"unknown provider", key, []string{bread, "-model", "acme:gpt"}, 1, `unknown provider "acme"`},
+		{"no key", nil, []string{bread, "-model", "openai:gpt-4o-mini"}, 1, "OPENAI_API_KEY is empty (-key-env names another one)"},
+		{"no other key", key, []string{bread, "-model", "openai:gpt-4o-mini", "-key-env", "ACME_KEY"}, 1, "ACME_KEY is empty"},
+		{"budget without a price", key, []string{bread, "-model", "openai:gpt-4o-mini", "-budget", "1"}, 2, "-budget needs -price"},
+		{"half a price", key, []string{bread, "-model", "openai:gpt-4o-mini", "-price", "1"}, 2, `-price is "1"`},
+		{"price without a model", nil, []string{bread, "-price", "1,2"}, 2, "a -model, which is missing"},
+		{"base URL without a model", nil, []string{bread, "-base-url", "http://localhost"}, 2, "a -model, which is missing"},
+		{"bad base URL", key, []string{bread, "-model", "openai:m", "-base-url", "::"}, 1, "-model: "},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			got := start(t.Context(), tt.env, tt.args...)
+			assert.Equal(t, tt.code, got.code)
+			assert.Contains(t, got.err, tt.want)
+			assert.Equal(t, 1, strings.Count(got.err, "\n"), "one line: %s", got.err)
+			assert.True(t, strings.HasPrefix(got.err, "film: "), got.err)
+			assert.Empty(t, got.out)
+		})
+	}
+}
+
+func TestReadOnlyFile(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o500))
+	got := start(t.Context(), nil, bread, "-db", filepath.Join(dir, "f.db"))
+	assert.Equal(t, exitFailed, got.code)
+	assert.Contains(t, got.err, "f.db")
+	assert.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
+}
+
+func TestFlagsStandAnywhere(t *testing.T) {
+	for _, args := range [][]string{
+		{"-pace", "1s", "-new", "a b"},
+		{"a b", "-pace", "1s", "-new"},
+		{"-pace=1s", "a", "--new", "b"},
+		{"-new", "-pace", "1s", "--", "a", "b"},
+	} {
+		o, err := parse(args, nil)
+		require.NoError(t, err, "%q", args)
+		assert.Equal(t, "a b", o.request, "%q", args)
+		assert.Equal(t, "1s", o.pace.String(), "%q", args)
+		assert.True(t, o.fresh, "%q", args)
+	}
+	o, err := parse([]string{"--", "-new"}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "-new", o.request, "behind -- nothing is a flag")
+	assert.False(t, o.fresh)
+}
+
+func TestRequestFromInput(t *testing.T) {
+	o, err := parse([]string{"-"}, strings.NewReader("a scene\nwith bread\n"))
+	require.NoError(t, err)
+	assert.Equal(t, "a scene\nwith bread", o.request)
+}
+
+func TestHelp(t *testing.T) {
+	got := start(t.Context(), nil, "-h")
+	assert.Equal(t, 0, got.code)
+	for _, flag := range []string{"-db", "-o", "-model", "-base-url", "-key-env", "-price", "-budget", "-timeout", "-calls", "-pace", "-new"} {
+		assert.Contains(t, got.out, "  "+flag)
+	}
+}

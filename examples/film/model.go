@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/langchain"
+)
+
+// cast is who plays: the rehearsal, or a model in every part.
+func cast(o options, departments []hierarchy.Department, getenv func(string) string) (agent.Roster, error) {
+	if o.model == nil {
+		return rehearse(o.request, departments, o.pace), nil
+	}
+	opener := langchain.Opener{Keys: langchain.Keys{}}
+	env := o.keyEnv
+	if env == "" && o.model.Provider == "openai" { // no other service gets to see this key
+		env = "OPENAI_API_KEY"
+	}
+	if env != "" {
+		key := getenv(env)
+		if key == "" {
+			return nil, fmt.Errorf("-model %s needs a key: the environment variable %s is empty (-key-env names another one)", o.model, env)
+		}
+		opener.Keys[o.model.Provider] = key
+	}
+	m, err := opener.Open(*o.model)
+	if err != nil {
+		return nil, fmt.Errorf("-model: %w", err)
+	}
+	return parts(m, departments), nil
+}
+
+// parts has one model play every agent of the studio.
+func parts(m providers.Model, departments []hierarchy.Department) agent.Roster {
+	play := func(format string, args ...any) agent.Agent {
+		return agent.LLM{Model: m, Instructions: fmt.Sprintf(format, args...) + " Answer in at most 150 words of plain text, unless JSON is asked for."}
+	}
+	roster := agent.Roster{master: play("You direct a film studio.")}
+	for _, d := range departments {
+		roster[d.Head] = play("You lead the %s of a film studio, whose crafts are: %s.", d.Name, crafts(d))
+		for _, a := range d.Agents {
+			roster[a.ID] = play("You are the %s in the %s of a film studio. Your craft is %s.", a.Name, d.Name, a.Specialization)
+		}
+	}
+	return roster
+}
+
+// who names the cast in reports and in the ID of a run.
+func (o *options) who() string {
+	switch {
+	case o.model == nil:
+		return "rehearsal"
+	case o.model.BaseURL != "":
+		return o.model.String() + " at " + o.model.BaseURL
+	default:
+		return o.model.String()
+	}
+}

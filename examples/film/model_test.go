@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/hierarchy"
+)
+
+// stub speaks OpenAI's chat completions: it grades where JSON is wanted, and else
+// says one sentence.
+type stub struct {
+	*httptest.Server
+	calls  atomic.Int64
+	status int
+}
+
+func newStub(t *testing.T, status int) *stub {
+	t.Helper()
+	s := &stub{status: status}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.calls.Add(1)
+		body, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		assert.Equal(t, "/v1/chat/completions", r.URL.Path)
+		assert.Equal(t, "Bearer sk-test", r.Header.Get("Authorization"))
+		w.Header().Set("Content-Type", "application/json")
+		if s.status != http.StatusOK {
+			w.WriteHeader(s.status)
+			_, _ = io.WriteString(w, `{"error":{"message":"wrong key","type":"invalid_request_error"}}`)
+			return
+		}
+		text := "Aladdin runs."
+		if strings.Contains(string(body), "json_schema") {
+			text = `{"quality":0.9,"relevance":0.9,"consistency":0.9,"suggestions":[]}`
+		}
+		reply := map[string]any{
+			"id": "1", "object": "chat.completion", "model": "gpt-4o-mini",
+			"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": text}}},
+			"usage":   map[string]any{"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150},
+		}
+		assert.NoError(t, json.NewEncoder(w).Encode(reply))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestModel(t *testing.T) {
+	s, dir := newStub(t, http.StatusOK), t.TempDir()
+	file := filepath.Join(dir, "o.json")
+	args := []string{
+		bread, "-model", "openai:gpt-4o-mini", "-base-url", s.URL + "/v1", "-key-env", "ACME_KEY",
+		"-price", "1,2", "-budget", "1", "-db", filepath.Join(dir, "f.db"), "-o", file,
+	}
+	env := map[string]string{"ACME_KEY": "sk-test", "OPENAI_API_KEY": "sk-another"}
+	got := start(t.Context(), env, args...)
+	require.Equal(t, 0, got.code, got.err)
+	out := outcome(t, file)
+	assert.Equal(t, orchestrator.Completed, out.Status)
+	assert.Equal(t, "Aladdin runs.", hierarchy.Text(out.Output["result"]))
+	assert.Equal(t, s.calls.Load(), out.Spent.Calls)
+	assert.Equal(t, 200_000*out.Spent.Calls, int64(out.Spent.Cost), "100 tokens at 1 USD and 50 at 2 USD a million")
+	assert.Contains(t, got.out, "cast: openai:gpt-4o-mini at "+s.URL)
+	assert.NotContains(t, strings.ToLower(got.out), "rehearsal")
+	assert.NotContains(t, got.out, "sk-")
+
+	before := s.calls.Load()
+	got = start(t.Context(), env, args...)
+	require.Equal(t, 0, got.code, got.err)
+	assert.Equal(t, before, s.calls.Load(), "an ended run is reported from the log")
+	got = start(t.Context(), nil, bread, "-pace", "0", "-db", filepath.Join(dir, "f.db"))
+	require.Equal(t, 0, got.code, got.err)
+	assert.NotContains(t, got.out, "ended earlier", "the rehearsal's run is another one")
+}
+
+func TestModelOverBudget(t *testing.T) {
+	s := newStub(t, http.StatusOK)
+	got := start(t.Context(), map[string]string{"OPENAI_API_KEY": "sk-test"}, bread, "-model", "openai:gpt-4o-mini",
+		"-base-url", s.URL+"/v1", "-price", "1,2", "-budget", "0.002", "-db", filepath.Join(t.TempDir(), "f.db"))
+	assert.Equal(t, exitFailed, got.code)
+	assert.Contains(t, got.err, "budget")
+	assert.LessOrEqual(t, s.calls.Load(), int64(10+6), "at most the calls under way go beyond 10 calls")
+}
+
+func TestModelRefusesTheKey(t *testing.T) {
+	s := newStub(t, http.StatusUnauthorized)
+	got := start(t.Context(), map[string]string{"OPENAI_API_KEY": "sk-test"}, bread, "-model", "openai:gpt-4o-mini",
+		"-base-url", s.URL+"/v1", "-db", filepath.Join(t.TempDir(), "f.db"))
+	assert.Equal(t, exitFailed, got.code)
+	assert.Contains(t, got.out, "wrong key", "the report says why")
+	assert.NotContains(t, got.out+got.err, "sk-test")
+}

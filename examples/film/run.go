@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/sqlite"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/hierarchy"
+)
+
+const (
+	master = "master"         // the agent that makes one result of all departments'
+	grace  = 10 * time.Second // for agents under way at Ctrl-C
+	limits = "limits"         // the label of a run
+)
+
+// errInterrupted says that Ctrl-C suspended the run.
+var errInterrupted = errors.New("start film with the same request again to go on")
+
+// studio is a flow on an engine with a log.
+type studio struct {
+	o    options
+	c    console
+	log  store
+	eng  *orchestrator.Engine
+	flow orchestrator.Flow[hierarchy.Input, hierarchy.Outcome]
+}
+
+// perform has the request worked on, or goes on with that, or tells what came of
+// it.
+func perform(ctx context.Context, o options, c console) (err error) {
+	departments := hierarchy.MovieDepartments()
+	agents, err := cast(o, departments, c.getenv)
+	if err != nil {
+		return err
+	}
+	flow, err := hierarchy.New(hierarchy.Config{
+		Name: "film", Departments: departments, Master: master, Hooks: hierarchy.Hooks{Brief: brief},
+	})
+	if err != nil {
+		return err
+	}
+	db, err := sqlite.Open(o.db)
+	if err != nil {
+		return fmt.Errorf("-db %s: %w", o.db, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	log := store{db, db}
+	eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: agents, Store: log})
+	if err != nil {
+		return err
+	}
+	s := &studio{o, c, log, eng, flow}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	return s.work(ctx)
+}
+
+// close suspends what has not ended.
+func (s *studio) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	return s.eng.Close(ctx)
+}
+
+func (s *studio) work(ctx context.Context) error {
+	before, err := find(ctx, s.log, s.o)
+	if err != nil {
+		return fmt.Errorf("-db %s: %w", s.o.db, err)
+	}
+	s.heading()
+	var run *orchestrator.Run
+	if before.ended {
+		run, err = s.eng.Open(ctx, before.id)
+	} else {
+		run, err = s.flow.Start(ctx, s.eng, hierarchy.Input{Prompt: s.o.request}, orchestrator.StartOptions{
+			ID:     before.id,
+			Budget: orchestrator.Budget{Cost: s.o.budget, Wall: s.o.timeout, Calls: s.o.calls},
+			Labels: map[string]string{limits: s.o.limits()},
+		})
+	}
+	if err != nil {
+		return hint(err)
+	}
+	if err := s.opening(ctx, run, before); err != nil {
+		return err
+	}
+	if !before.ended {
+		if err := s.watch(ctx, run, before.records); err != nil {
+			return err
+		}
+	}
+	out, err := s.flow.Result(ctx, run)
+	if ctx.Err() != nil {
+		return s.suspend(ctx, run)
+	}
+	if out.Status == "" { // the run stopped, or has no outcome
+		return hint(err)
+	}
+	return errors.Join(s.report(out, run.ID()), ending(out, err))
+}
+
+// suspend stops the run where it is.
+func (s *studio) suspend(ctx context.Context, run *orchestrator.Run) error {
+	if err := s.close(ctx); err != nil {
+		return err
+	}
+	p, err := read(context.WithoutCancel(ctx), s.log, run.ID())
+	if err != nil {
+		return err
+	}
+	if p.ended {
+		return fmt.Errorf("interrupted when run %s had just ended: %w", p.id, errInterrupted)
+	}
+	return fmt.Errorf("suspended run %s with %d recorded answers in %s: %w", p.id, p.answers, s.o.db, errInterrupted)
+}
+
+// hint says what helps against an error that left the run without an outcome.
+func hint(err error) error {
+	switch {
+	case errors.Is(err, orchestrator.ErrDiverged):
+		return fmt.Errorf("%w; the program has changed since the run began: -new starts afresh", err)
+	case errors.Is(err, blackboard.ErrConflict):
+		return fmt.Errorf("%w; another film works on this run", err)
+	default:
+		return err
+	}
+}
+
+// ending is an error unless all was made that was asked for.
+func ending(out hierarchy.Outcome, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("the run ended %s: %w (-new starts afresh)", out.Status, err)
+	case out.Status != orchestrator.Completed:
+		return fmt.Errorf("the run ended %s (-new starts afresh)", out.Status)
+	default:
+		return nil
+	}
+}
+
+// limits are the budget of a run as text.
+func (o *options) limits() string {
+	return fmt.Sprintf("budget %s, timeout %v, calls %d", usd(o.budget), o.timeout, o.calls)
+}
