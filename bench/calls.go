@@ -28,22 +28,22 @@ var slow = agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response
 // shape is the work of a run: branches side by side, each with calls in turn.
 type shape struct{ Branches, Calls int }
 
-// flow makes that many calls of an agent.
-func flow(name string) orchestrator.Flow[shape, int] {
+// chain makes that many calls of an agent.
+func chain() orchestrator.Flow[shape, int] {
 	return orchestrator.Flow[shape, int]{Name: "bench", Do: func(c *orchestrator.Context, in shape) (int, error) {
 		if in.Branches == 0 {
-			return in.Calls, callsInTurn(c, name, in.Calls)
+			return in.Calls, callsInTurn(c, in.Calls)
 		}
 		_, err := orchestrator.Values(orchestrator.Map(c, make([]struct{}, in.Branches), 0, func(c *orchestrator.Context, _ struct{}) (int, error) {
-			return 0, callsInTurn(c, name, in.Calls)
+			return 0, callsInTurn(c, in.Calls)
 		}))
 		return in.Branches * in.Calls, err
 	}}
 }
 
-func callsInTurn(c *orchestrator.Context, name string, n int) error {
+func callsInTurn(c *orchestrator.Context, n int) error {
 	for range n {
-		if _, err := c.Call(name, agent.Request{Prompt: "x"}); err != nil {
+		if _, err := c.Call("nop", agent.Request{Prompt: "x"}); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func calls(t *table) error {
 		return err
 	}
 	defer func() { _ = e.Close(context.Background()) }()
-	f := flow("nop")
+	f := chain()
 	for _, w := range []struct {
 		what    string
 		n, runs int
@@ -113,7 +113,7 @@ func fanOut(t *table) error {
 		return err
 	}
 	defer func() { _ = e.Close(context.Background()) }()
-	f := flow("nop")
+	f := chain()
 	const n = 1000
 	p, err := compare(t.samples, 1,
 		func() (time.Duration, error) {
@@ -160,7 +160,7 @@ func refine(t *table) error {
 		})
 		return best.Tries, err
 	}}
-	chain := flow("nop")
+	pairs := chain()
 	p, err := compare(t.samples, rounds*n,
 		func() (time.Duration, error) {
 			return timed(func() error {
@@ -173,7 +173,7 @@ func refine(t *table) error {
 			})
 		},
 		func() (time.Duration, error) {
-			return timed(func() error { return runs(e, chain, shape{Calls: 2 * rounds}, n) })
+			return timed(func() error { return runs(e, pairs, shape{Calls: 2 * rounds}, n) })
 		})
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func steps(t *table, name string, sync sqlite.Sync, pragma string) error {
 	if err != nil {
 		return err
 	}
-	f := flow("nop")
+	f := chain()
 	ours := func(in shape, n int) sample {
 		return func() (time.Duration, error) { return timed(func() error { return runs(d.eng, f, in, n) }) }
 	}
@@ -164,7 +164,7 @@ func replays(t *table) error {
 	if err != nil {
 		return err
 	}
-	f := flow("nop")
+	f := chain()
 	const n = 20_000
 	ctx := context.Background()
 	in := shape{Branches: 16, Calls: n / 16}
