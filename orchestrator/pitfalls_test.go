@@ -57,6 +57,11 @@ var echo = agent.Func(func(_ context.Context, req agent.Request) (agent.Response
 	return agent.Response{Text: req.Prompt}, nil
 })
 
+var hang = agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+	<-ctx.Done()
+	return agent.Response{}, ctx.Err()
+})
+
 func logOf(t *testing.T, s blackboard.Store, run string) []blackboard.Record {
 	t.Helper()
 	var log []blackboard.Record

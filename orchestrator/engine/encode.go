@@ -26,6 +26,15 @@ func normalize(resp agent.Response) (agent.Response, error) {
 	return out, nil
 }
 
+// normalizeError is normalize for an error. It returns a copy.
+func normalizeError(err *agent.Error) *agent.Error {
+	var out agent.Error
+	if json.Unmarshal(agent.JSON(err), &out) != nil { // cannot be: it is plain data
+		out = *err
+	}
+	return &out
+}
+
 // Encode is JSON as engines record it: without escapes for HTML, which would
 // change a json.RawMessage inside v on its way through a log.
 func Encode(v any) (json.RawMessage, error) {

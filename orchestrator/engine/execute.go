@@ -47,9 +47,9 @@ func Execute(ctx context.Context, roster agent.Roster, i agent.Info, req agent.R
 	}
 	c.usage.Calls = max(c.usage.Calls, 1)
 	if err != nil {
-		failed := *err
+		failed := normalizeError(err)
 		failed.Usage = c.usage
-		return agent.Response{}, &failed
+		return agent.Response{}, failed
 	}
 	resp.Usage = c.usage
 	resp.Elapsed = time.Since(c.begun)
