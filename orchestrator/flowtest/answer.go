@@ -16,7 +16,8 @@ func Hang() any { return hang{} }
 // another try only if err is marked so (agent.Transient).
 func Fail(n int, err error, then any) any { return fail{n, err, then} }
 
-// Delay is an answer that takes d, in virtual time where that is used.
+// Delay is an answer that takes d, in virtual time where that is used. A call that
+// is made again gets it when the first one would have.
 func Delay(d time.Duration, then any) any { return delay{d, then} }
 
 type (
@@ -32,8 +33,8 @@ type (
 	}
 )
 
-// give is what an attempt gets of an answer.
-func give(ctx context.Context, req agent.Request, attempt int, answer any) (agent.Response, error) {
+// give is what an attempt that began at start gets of an answer.
+func give(ctx context.Context, req agent.Request, attempt int, start time.Time, answer any) (agent.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return agent.Response{}, err
 	}
@@ -55,12 +56,13 @@ func give(ctx context.Context, req agent.Request, attempt int, answer any) (agen
 		if attempt <= a.n {
 			return agent.Response{}, a.err
 		}
-		return give(ctx, req, attempt, a.then)
+		return give(ctx, req, attempt, start, a.then)
 	case delay:
-		if err := pass(ctx, a.d); err != nil {
+		start = start.Add(a.d)
+		if err := pass(ctx, time.Until(start)); err != nil {
 			return agent.Response{}, err
 		}
-		return give(ctx, req, attempt, a.then)
+		return give(ctx, req, attempt, start, a.then)
 	}
 	data, err := json.Marshal(answer)
 	if err != nil {

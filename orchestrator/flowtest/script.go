@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -24,13 +25,19 @@ type Script struct {
 	answers []any
 	next    int
 	rules   []rule
-	taken   map[string]any // by key of the call
+	taken   map[string]taken // by key of the call
 	calls   []seen
 }
 
 type rule struct {
 	part   string
 	answer any
+}
+
+// taken is the answer of a call, which was first made at a time.
+type taken struct {
+	answer any
+	at     time.Time
 }
 
 // seen is a distinct call.
@@ -44,7 +51,7 @@ type seen struct {
 // agent.Response, what Hang, Fail and Delay return, a function of an agent's type,
 // or anything with a JSON form (Response.Data).
 func NewScript(t testing.TB, answers ...any) *Script {
-	s := &Script{t: t, answers: answers, taken: map[string]any{}}
+	s := &Script{t: t, answers: answers, taken: map[string]taken{}}
 	t.Cleanup(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -67,28 +74,32 @@ func (s *Script) On(part string, answer any) *Script {
 // Call implements agent.Agent.
 func (s *Script) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
 	info := agent.InfoFrom(ctx)
-	answer, ok := s.take(info, req)
+	got, ok := s.take(info, req)
 	if !ok {
 		s.t.Errorf("script of agent %q: call %d (%s) was not expected; its prompt is %s", info.Agent, s.next+1, info.Key, show(req.Prompt))
 		return agent.Response{}, fmt.Errorf("the script of agent %q has no more answers", info.Agent)
 	}
-	return give(ctx, req, info.Attempt, answer)
+	if info.Attempt > 1 {
+		got.at = time.Now()
+	}
+	return give(ctx, req, info.Attempt, got.at, got.answer)
 }
 
 // take is the answer for a call: that of its key, else that of a rule, else the
 // next.
-func (s *Script) take(info agent.Info, req agent.Request) (any, bool) {
+func (s *Script) take(info agent.Info, req agent.Request) (taken, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if answer, ok := s.taken[info.Key]; ok && info.Key != "" {
-		return answer, true
+	if t, ok := s.taken[info.Key]; ok && info.Key != "" {
+		return t, true
 	}
 	s.note(info, req)
 	answer, ok := s.choose(req)
+	t := taken{answer, time.Now()}
 	if ok {
-		s.taken[info.Key] = answer
+		s.taken[info.Key] = t
 	}
-	return answer, ok
+	return t, ok
 }
 
 func (s *Script) choose(req agent.Request) (any, bool) {
