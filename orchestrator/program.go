@@ -24,21 +24,30 @@ func (f Flow[In, Out]) Program() engine.Program {
 		agents = slices.Compact(slices.Sorted(slices.Values(f.Agents)))
 	}
 	p := engine.Program{Name: f.Name, Version: f.Version, Agents: agents}
-	p.Run = func(port engine.Port, in engine.Input) (engine.End, error) {
+	p.Begin = func(port engine.Port, in engine.Input) (engine.Execution, error) {
 		var input In
 		if err := json.Unmarshal(in.Data, &input); err != nil {
-			return engine.End{}, agent.ErrorOf(fmt.Errorf("%w: the recorded input of flow %q is no %T: %w", ErrDiverged, f.Name, input, err))
+			return nil, agent.ErrorOf(fmt.Errorf("%w: the recorded input of flow %q is no %T: %w", ErrDiverged, f.Name, input, err))
 		}
-		var end engine.End
-		err := sched.Run(port, in.Budget, func(b *sched.Branch, scope *sched.Scope) {
+		x := &execution{}
+		x.Sched = sched.New(port, in.Budget, func(b *sched.Branch, scope *sched.Scope) {
 			c := &Context{branch: b, use: sched.Use{Scope: scope}, run: &runState{id: in.Run, flow: f.Name, agents: agents}}
 			out, err := f.Do(c, input)
-			end = endOf(c, out, err)
+			x.end = endOf(c, out, err)
 		})
-		return end, err
+		return x, nil
 	}
 	return p
 }
+
+// execution is a scheduler with what the flow returned.
+type execution struct {
+	*sched.Sched
+	end engine.End
+}
+
+// End implements engine.Execution.
+func (x *execution) End() engine.End { return x.end }
 
 // endOf is the end of a run whose flow returned out and err.
 func endOf(c *Context, out any, err error) engine.End {

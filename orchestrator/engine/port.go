@@ -59,12 +59,13 @@ type Completion struct {
 	Err      *agent.Error
 }
 
-// Port is all that an engine gives to one run; one goroutine uses it at a time.
+// Port is all that an engine gives to one run; one goroutine uses it at a time, and
+// only while the run's Execution advances.
 // Branches, fan-out, the completion queue, cancellation and budgets are built on
 // top of it and are the same on every engine.
 type Port interface {
 	// Start begins an effect. It does not block and does not complete op itself.
-	// The engine holds op until Next has handed out its completion, no longer.
+	// The engine holds op until its completion is handed over, no longer.
 	Start(op *Op)
 
 	// Cancel says that the flow does not want the result of op any more. Its
@@ -72,13 +73,8 @@ type Port interface {
 	// Child is told to end, and its completion is waited for.
 	Cancel(op *Op)
 
-	// Next blocks for the next completion, in the order that a replay will see
-	// again. It is called only when every branch is blocked. An error unwinds the
-	// run: it is stopped, diverged, or its log cannot be written.
-	Next() (Completion, error)
-
-	// Now is the time of the last completion that Next gave, and how long the run
-	// had been worked on by then.
+	// Now is the time of the last completion, and how long the run had been worked
+	// on by then.
 	Now() (now time.Time, worked time.Duration)
 
 	// Emit puts a record of the flow's own into the log, unless a replay finds it
@@ -87,7 +83,7 @@ type Port interface {
 }
 
 // Exposer is a Port that shows what a flow exposes. state may be called whenever
-// the flow does not execute, that is, from within Next.
+// the Execution does not advance.
 type Exposer interface {
 	Expose(state func() (json.RawMessage, error))
 }

@@ -14,9 +14,62 @@ type Program struct {
 	Version int
 	Agents  []string // what it may call, sorted; nil: not declared
 
-	// Run drives the flow over p until it ends. An error means that the run did
-	// not end: nothing of it is to be recorded, and it can be resumed.
-	Run func(p Port, in Input) (End, error)
+	// Begin makes an execution of the flow over p. Nothing of it is executed yet.
+	Begin func(p Port, in Input) (Execution, error)
+}
+
+// Execution is a flow under way. One goroutine at a time uses it, not always the
+// same one.
+type Execution interface {
+	// Advance executes branches until every one waits. done says that the flow has
+	// ended. An error means that it did not and cannot go on: nothing more of it is
+	// to be recorded, and it can be resumed.
+	Advance() (done bool, err error)
+
+	// Complete hands a completion to whoever waits for it; Advance then goes on.
+	// Completions come in the order that a replay will see again, and only when
+	// every branch waits.
+	Complete(c Completion)
+
+	// End is how the flow ended, once it is done.
+	End() End
+
+	// Leave unwinds the branches that are left. It is called once, at the end,
+	// however that came, and tells the port nothing.
+	Leave()
+}
+
+// Waiter is a Port of an engine that gives every run a goroutine of its own.
+type Waiter interface {
+	Port
+
+	// Next blocks for the next completion. An error unwinds the run: it is stopped,
+	// diverged, or its log cannot be written.
+	Next() (Completion, error)
+}
+
+// Run drives the flow over w until it ends. An error means that the run did not
+// end: nothing more of it is to be recorded, and it can be resumed.
+func (p Program) Run(w Waiter, in Input) (End, error) {
+	x, err := p.Begin(w, in)
+	if err != nil {
+		return End{}, err
+	}
+	defer x.Leave()
+	for {
+		done, err := x.Advance()
+		switch {
+		case err != nil:
+			return End{}, err
+		case done:
+			return x.End(), nil
+		}
+		c, err := w.Next()
+		if err != nil {
+			return End{}, err
+		}
+		x.Complete(c)
+	}
 }
 
 // Input is what a run starts from. It is recorded.

@@ -33,7 +33,7 @@ func (r *run) child(op *engine.Op, f *flight) {
 
 // childCalled puts what became of a child into the parent's log.
 func (r *run) childCalled(op *engine.Op, resp agent.Response, err *agent.Error) {
-	r.write(&entry{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now(), resp: resp, err: err})
+	r.write(&entry{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now(), resp: resp, err: err}).carryOn()
 }
 
 // childFailed ends op with err if that is a result, such as a missing agent. A child

@@ -63,23 +63,22 @@ func (en *entry) record(seq int64, data json.RawMessage) blackboard.Record {
 }
 
 // write puts en into the log and, when it is there, in line for the driver.
-// Whoever writes first commits for all who come meanwhile.
-func (r *run) write(en *entry) {
+// Whoever writes first commits for all who come meanwhile. It returns the run that
+// the caller has to drive, or nil.
+func (r *run) write(en *entry) *run {
 	if err := r.prepare(en); err != nil {
-		en.stored(err)
-		return
+		return en.stored(err)
 	}
 	if r.e.commits == nil {
-		en.stored(r.records.add(en))
-		return
+		return en.stored(r.records.add(en))
 	}
-	r.e.commits.add(en)
+	return r.e.commits.add(en)
 }
 
 // writeSync is write for somebody who waits until en is durable.
 func (r *run) writeSync(ctx context.Context, en *entry) error {
 	en.done = make(chan error, 1)
-	r.write(en)
+	r.e.goOn(r.write(en))
 	select {
 	case err := <-en.done:
 		return err
@@ -111,17 +110,23 @@ func (r *run) prepare(en *entry) (err error) {
 // largeData is the size in bytes from which Data is kept as a blob.
 const largeData = 64 << 10
 
-// stored tells those who wait what became of en.
-func (en *entry) stored(err error) {
+// stored tells those who wait what became of en. It returns the run that the caller
+// has to drive, or nil.
+func (en *entry) stored(err error) *run {
+	mine := false
 	switch {
 	case err != nil:
-		en.r.inbox.fail(err)
+		mine = en.r.inbox.fail(err)
 	case en.kind != blackboard.Started && en.kind != blackboard.Ended && (en.op != nil || en.kind == blackboard.Answered || en.kind == blackboard.Canceled):
-		en.r.inbox.push(en)
+		mine = en.r.inbox.push(en)
 	}
 	if en.done != nil {
 		en.done <- err
 	}
+	if !mine {
+		return nil
+	}
+	return en.r
 }
 
 // maxBatch is how many records are appended at once.
@@ -137,13 +142,16 @@ type committer struct {
 	// Only who leads touches these.
 	spare []*entry
 	recs  []blackboard.Record
+	drive []*run // that somebody has to drive now
 }
 
 // add puts en in line; if nobody commits, the caller does, until the line is empty.
-func (c *committer) add(en *entry) {
+// It returns the run that the caller has to drive, or nil.
+func (c *committer) add(en *entry) *run {
 	if c.put(en) {
-		c.lead()
+		return c.lead()
 	}
+	return nil
 }
 
 // put puts en in line and tells whether the caller has to lead.
@@ -156,26 +164,55 @@ func (c *committer) put(en *entry) bool {
 	return lead
 }
 
-func (c *committer) lead() {
+// lead commits until the line is empty. It returns the run that the caller has to
+// drive, or nil.
+func (c *committer) lead() *run {
+	var mine *run
 	for {
 		runtime.Gosched() // let those who are about to add a record do so
-		c.mu.Lock()
-		batch := c.queue
-		if len(batch) == 0 {
-			c.led = false
-			c.mu.Unlock()
-			return
+		batch := c.next()
+		if batch == nil {
+			return mine
 		}
-		c.queue, c.spare = c.spare[:0], nil
-		c.mu.Unlock()
 		for rest := batch; len(rest) > 0; {
+			if mine != nil { // who leads on cannot drive
+				mine.e.goOn(mine)
+			}
 			n := min(len(rest), maxBatch)
 			c.commit(rest[:n])
 			rest = rest[n:]
+			mine = c.handOut()
 		}
 		clear(batch)
 		c.spare = batch[:0]
 	}
+}
+
+// next takes what is in line; nil: it is empty, and nobody leads any more.
+func (c *committer) next() []*entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	batch := c.queue
+	if len(batch) == 0 {
+		c.led = false
+		return nil
+	}
+	c.queue, c.spare = c.spare[:0], nil
+	return batch
+}
+
+// handOut lets others drive the runs of a batch, but for one that it returns.
+func (c *committer) handOut() *run {
+	if len(c.drive) == 0 {
+		return nil
+	}
+	mine := c.drive[0]
+	for _, r := range c.drive[1:] {
+		r.e.goOn(r)
+	}
+	clear(c.drive)
+	c.drive = c.drive[:0]
+	return mine
 }
 
 // commit stores a batch. If that fails and it is of several runs, each run's part
@@ -184,7 +221,7 @@ func (c *committer) commit(batch []*entry) {
 	err := c.append(batch)
 	if err == nil || !mixed(batch) {
 		for _, en := range batch {
-			en.settle(err)
+			c.settle(en, err)
 		}
 		return
 	}
@@ -199,7 +236,7 @@ func (c *committer) commit(batch []*entry) {
 		}
 		err := c.append(part)
 		for _, en := range part {
-			en.settle(err)
+			c.settle(en, err)
 		}
 		batch = rest
 	}
@@ -244,7 +281,7 @@ func (c *committer) append(batch []*entry) error {
 }
 
 // settle is stored for an entry of a store's log.
-func (en *entry) settle(err error) {
+func (c *committer) settle(en *entry, err error) {
 	l := &en.r.records
 	if err == nil && en.late {
 		err = errEarlier
@@ -253,5 +290,7 @@ func (en *entry) settle(err error) {
 	if err == nil {
 		l.changed()
 	}
-	en.stored(err)
+	if r := en.stored(err); r != nil {
+		c.drive = append(c.drive, r)
+	}
 }

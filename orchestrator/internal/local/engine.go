@@ -37,8 +37,8 @@ type Engine struct {
 	id      string           // its name as the owner of runs
 	blobs   blackboard.Blobs // nil: the store has none
 	pool    *pool
-	commits *committer // nil: without a store
-	drivers sync.WaitGroup
+	commits *committer     // nil: without a store
+	under   sync.WaitGroup // runs
 	keeper  keeper
 
 	mu       sync.Mutex
@@ -73,17 +73,17 @@ func New(c Config) *Engine {
 
 // Start implements engine.Driver.
 func (e *Engine) Start(ctx context.Context, p engine.Program, in engine.Input) error {
-	r, err := e.begin(ctx, p, in)
+	r, err := e.start(ctx, p, in)
 	if err != nil || r == nil {
 		return err
 	}
-	e.drivers.Go(r.drive)
+	e.pool.do(func() { r.begin().work() })
 	return nil
 }
 
 // Run implements engine.Runner.
 func (e *Engine) Run(ctx context.Context, p engine.Program, in engine.Input) (engine.End, error) {
-	r, err := e.begin(ctx, p, in)
+	r, err := e.start(ctx, p, in)
 	if err != nil {
 		return engine.End{}, err
 	}
@@ -92,15 +92,16 @@ func (e *Engine) Run(ctx context.Context, p engine.Program, in engine.Input) (en
 	}
 	stop := context.AfterFunc(ctx, func() { r.cancelFor(context.Cause(ctx)) })
 	defer stop()
-	e.drivers.Add(1)
-	defer e.drivers.Done()
-	r.drive()
+	if c := r.begin(); c.op != nil {
+		e.pool.do(c.work) // an agent that does not heed its context shall not hold the caller
+	}
+	<-r.done
 	return r.end, r.err
 }
 
-// begin puts the start of a run on record and returns the run for somebody to
+// start puts the start of a run on record and returns the run for somebody to
 // drive, or nil if it is under way or over already.
-func (e *Engine) begin(ctx context.Context, p engine.Program, in engine.Input) (*run, error) {
+func (e *Engine) start(ctx context.Context, p engine.Program, in engine.Input) (*run, error) {
 	if err := e.missing(p); err != nil {
 		return nil, err
 	}
@@ -189,6 +190,7 @@ func (e *Engine) register(r *run) (*run, error) {
 	}
 	delete(e.stopped, r.id)
 	e.runs[r.id] = r
+	e.under.Add(1)
 	return nil, nil
 }
 
@@ -197,6 +199,7 @@ func (e *Engine) register(r *run) (*run, error) {
 func (e *Engine) forget(r *run, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	defer e.under.Done()
 	if e.commits == nil && r.begun != nil {
 		e.past = append(e.past, r.id)
 		if len(e.past) > remembered {
@@ -243,7 +246,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		e.drivers.Wait()
+		e.under.Wait()
 		e.pool.close()
 		e.keeper.close()
 		close(done)

@@ -159,7 +159,7 @@ func (e *Engine) resume(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	p, err := e.program(h)
-	if err != nil || p.Run == nil {
+	if err != nil || p.Begin == nil {
 		return false, err
 	}
 	if err := e.missing(p); err != nil {
@@ -184,7 +184,7 @@ func (e *Engine) resume(ctx context.Context, id string) (bool, error) {
 	}
 	r.begun = r
 	close(r.started)
-	e.drivers.Go(r.drive)
+	e.pool.do(func() { r.begin().work() })
 	return true, nil
 }
 

@@ -47,9 +47,8 @@ func (r *run) launch(op *engine.Op) {
 	switch op.Kind {
 	case engine.Call:
 		r.busy.Add(1)
-		ctx := &callContext{Context: r.ctx}
-		f.ctx = ctx
-		r.e.pool.call(func() { r.call(ctx, op) })
+		f.ctx = &callContext{Context: r.ctx}
+		r.makeLater(call{r, op, f.ctx})
 	case engine.Sleep:
 		r.busy.Add(1)
 		f.timer = r.at(op.Until, op, blackboard.Slept)
@@ -69,32 +68,47 @@ func (r *run) launch(op *engine.Op) {
 func (r *run) at(t time.Time, op *engine.Op, kind string) *time.Timer {
 	return time.AfterFunc(time.Until(t), func() {
 		r.e.pool.do(func() {
-			r.write(&entry{r: r, kind: kind, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now()})
+			r.write(&entry{r: r, kind: kind, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now()}).carryOn()
 		})
 	})
 }
 
-// call has an agent answer op.
-func (r *run) call(ctx *callContext, op *engine.Op) {
-	defer ctx.end(nil)
+// makeLater leaves c to whoever drives, who can make one call himself; the one that
+// was left to him before goes to somebody else.
+func (r *run) makeLater(c call) {
+	if r.e.cfg.Parallel > 0 {
+		r.e.pool.call(c.work)
+		return
+	}
+	if r.later.op != nil {
+		r.e.pool.do(r.later.work)
+	}
+	r.later = c
+}
+
+// answerTo makes a call and puts the answer on record. It returns the run that the
+// caller has to drive, or nil.
+func (r *run) answerTo(c call) *run {
+	defer c.ctx.end(nil)
+	op := c.op
 	en := &entry{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name}
 	if r.e.commits != nil {
 		en.hash = requestHash(op.Name, op.Request)
 	}
 	if r.e.cfg.RecordRequests {
 		var err error
-		if en.given, err = keepRequest(ctx, r.e.blobs, r.id, op.Request); err != nil {
+		if en.given, err = keepRequest(c.ctx, r.e.blobs, r.id, op.Request); err != nil {
 			r.stop(fmt.Errorf("request of run %q, effect %s: %w", r.id, op.Key(), err))
-			return
+			return nil
 		}
 	}
 	info := agent.Info{Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, Key: r.id + "/" + op.Key(), Log: r.e.cfg.Log}
-	en.resp, en.err = engine.Execute(ctx, r.e.cfg.Agents, info, op.Request, r.e.cfg.Retry)
+	en.resp, en.err = engine.Execute(c.ctx, r.e.cfg.Agents, info, op.Request, r.e.cfg.Retry)
 	if r.ctx.Err() != nil {
-		return // the run is stopped: what comes of that is no result
+		return nil // the run is stopped: what comes of that is no result
 	}
 	en.at = now()
-	r.write(en)
+	return r.write(en)
 }
 
 // ask puts a question, unless it is answered already.
@@ -204,37 +218,7 @@ func (r *run) own(rec blackboard.Record) {
 		return
 	}
 	if r.e.commits.put(en) {
-		r.e.pool.do(r.e.commits.lead)
-	}
-}
-
-// Next implements engine.Port.
-func (r *run) Next() (engine.Completion, error) {
-	for {
-		if len(r.local) > 0 {
-			c := r.local[0]
-			r.local = r.local[1:]
-			return c, nil
-		}
-		if r.past != nil {
-			c, ok, err := r.replay()
-			if ok || err != nil {
-				return c, err
-			}
-			continue
-		}
-		r.flow.Unlock()
-		en, err := r.inbox.take()
-		r.flow.Lock()
-		if err != nil {
-			return engine.Completion{}, err
-		}
-		r.tick(en.at)
-		c, ok := r.deliver(en)
-		en.op = nil
-		if ok {
-			return c, nil
-		}
+		r.e.pool.do(func() { r.e.commits.lead().carryOn() })
 	}
 }
 

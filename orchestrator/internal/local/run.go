@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -40,7 +38,9 @@ type run struct {
 	asked  map[string][]*engine.Op // that wait for an answer, by key
 	local  []engine.Completion     // that need no record of their own
 
-	flow  sync.Mutex // held while flow code executes
+	flow  sync.Mutex // held by whoever drives
+	exec  engine.Execution
+	later call // the last call that was asked for, for the driver to make
 	state func() (json.RawMessage, error)
 
 	busy    atomic.Int64 // effects under way but for questions
@@ -55,43 +55,11 @@ type run struct {
 func newRun(e *Engine, id string, p engine.Program, in engine.Input) *run {
 	r := &run{e: e, id: id, prog: p, in: in, begunAt: now(), started: make(chan struct{}), done: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	r.inbox.wake = make(chan struct{}, 1)
+	r.inbox.driving = true // whoever begins it
 	return r
 }
 
 func now() time.Time { return time.Now().Round(0).UTC() }
-
-// drive carries the run out until it ends or stops.
-func (r *run) drive() {
-	r.flow.Lock()
-	end, err := r.prog.Run(r, r.in)
-	if err == nil && r.past != nil {
-		err = r.past.leftover()
-	}
-	end.Elapsed = r.worked
-	r.flow.Unlock()
-	if err == nil {
-		err = r.inbox.failure()
-	}
-	if err == nil {
-		r.now = now()
-		err = r.writeSync(context.WithoutCancel(r.ctx), &entry{r: r, kind: blackboard.Ended, name: r.prog.Name, at: r.now, data: end})
-	}
-	r.end, r.err = end, err
-	if err != nil {
-		r.e.cfg.Log.Warn("run stopped without an end", "run", r.id, "flow", r.prog.Name, "err", err)
-	}
-	r.stop(errors.New("the run is over"))
-	r.e.forget(r, err)
-	close(r.done)
-	r.records.changed()
-}
-
-// stop makes the run stop where it is, and its agents too.
-func (r *run) stop(why error) {
-	r.inbox.fail(why)
-	r.cancel(why)
-}
 
 // over tells whether the run has ended or stopped.
 func (r *run) over() bool {

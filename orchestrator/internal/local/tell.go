@@ -125,7 +125,7 @@ func (e *Engine) deliver(ctx context.Context, inbox blackboard.Inbox, id string)
 		if l.Key == "" {
 			en.kind = blackboard.Canceled
 		}
-		e.pool.do(func() { r.write(en) })
+		e.pool.do(func() { r.write(en).carryOn() })
 	}
 }
 

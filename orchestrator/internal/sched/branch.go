@@ -165,8 +165,8 @@ func (s *Sched) withdraw() {
 	}
 }
 
-// unwind ends every branch that is still there, the youngest first.
-func (s *Sched) unwind() {
+// Leave ends every branch that is still there, the youngest first.
+func (s *Sched) Leave() {
 	s.ending.Store(true)
 	for _, b := range slices.Backward(s.live) {
 		if b.done {

@@ -18,56 +18,43 @@ type Sched struct {
 	live    []*Branch // in order of spawn; those that ended are swept out now and then
 	ended   int       // of live
 	waiting int       // effects that a branch or a budget waits for
+	root    *Branch
 
 	cur    atomic.Pointer[Branch] // the branch that executes; nil: the driver
 	fault  atomic.Pointer[agent.Error]
 	ending atomic.Bool
 }
 
-// Run executes body as the root branch of a run under the given budget. It
-// returns nil when the root has ended; branches that it left behind are unwound.
-// An error of the port, a broken rule, a panic or a deadlock unwinds everything
-// and is returned.
-func Run(port engine.Port, limit engine.Budget, body func(*Branch, *Scope)) error {
+// New makes a run of body as the root branch, under the given budget.
+func New(port engine.Port, limit engine.Budget, body func(*Branch, *Scope)) *Sched {
 	s := &Sched{port: port, spawner: engine.Pull}
 	if sp, ok := port.(engine.Spawner); ok {
 		s.spawner = sp.Spawn
 	}
-	root := s.spawn("", nil, func(b *Branch) { body(b, b.Scope(nil, limit)) })
-	// Where the run is stopped, or the engine ends the driver itself by
-	// runtime.Goexit, nothing is told to the engine: the run goes on elsewhere.
-	defer s.unwind()
-	err := s.drive(root)
-	if err == nil {
-		s.withdraw()
-	}
-	return err
+	s.root = s.spawn("", nil, func(b *Branch) { body(b, b.Scope(nil, limit)) })
+	return s
 }
 
-// drive executes ready branches and hands them completions until root has ended.
-func (s *Sched) drive(root *Branch) error {
-	for {
-		for i := 0; i < len(s.ready); i++ { // grows while it is walked
-			b := s.ready[i]
-			s.ready[i] = nil
-			s.execute(b)
-			if f := s.fault.Load(); f != nil {
-				return f
-			}
-			if root.done {
-				return nil
-			}
+// Advance executes ready branches until every one waits, or the root has ended
+// (done). A broken rule, a panic and a deadlock are errors.
+func (s *Sched) Advance() (done bool, err error) {
+	for i := 0; i < len(s.ready); i++ { // grows while it is walked
+		b := s.ready[i]
+		s.ready[i] = nil
+		s.execute(b)
+		if f := s.fault.Load(); f != nil {
+			return false, f
 		}
-		s.ready = s.ready[:0]
-		if s.waiting == 0 {
-			return &agent.Error{Message: "deadlock: every branch waits for another one, and nothing is under way", Codes: []agent.Code{engine.ErrFlow}}
+		if s.root.done {
+			s.withdraw()
+			return true, nil
 		}
-		c, err := s.port.Next()
-		if err != nil {
-			return err
-		}
-		s.complete(root, c)
 	}
+	s.ready = s.ready[:0]
+	if s.waiting == 0 {
+		return false, &agent.Error{Message: "deadlock: every branch waits for another one, and nothing is under way", Codes: []agent.Code{engine.ErrFlow}}
+	}
+	return false, nil
 }
 
 // execute lets b run until it waits or ends.
@@ -85,10 +72,10 @@ func (s *Sched) execute(b *Branch) {
 	}
 }
 
-// complete hands c to whoever waits for it.
-func (s *Sched) complete(root *Branch, c engine.Completion) {
+// Complete hands c to whoever waits for it.
+func (s *Sched) Complete(c engine.Completion) {
 	if c.Op == nil {
-		root.cancel(c.Err)
+		s.root.cancel(c.Err)
 		return
 	}
 	e, ok := c.Op.Owner.(*effect)
