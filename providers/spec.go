@@ -14,6 +14,8 @@ type Spec struct {
 	Provider    string   `json:"provider"`
 	Model       string   `json:"model"`
 	BaseURL     string   `json:"baseURL,omitempty"`     // of the service; "": the provider's own
+	APIVersion  string   `json:"apiVersion,omitempty"`  // azure alone
+	Region      string   `json:"region,omitempty"`      // bedrock alone
 	Temperature *float64 `json:"temperature,omitempty"` // 0 to 2, for requests that say none; nil: not sent
 	MaxTokens   int      `json:"maxTokens,omitempty"`   // for requests that say none; 0: the model's default
 	Timeout     string   `json:"timeout,omitempty"`     // of one attempt, as "90s"; "": the opener's default

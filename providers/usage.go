@@ -11,8 +11,9 @@ const USD NanoUSD = 1_000_000_000
 type Usage struct {
 	Calls      int64   `json:"calls,omitempty"` // of models
 	ToolCalls  int64   `json:"toolCalls,omitempty"`
-	Input      int64   `json:"input,omitempty"` // tokens, cached ones included
-	Output     int64   `json:"output,omitempty"`
+	Input      int64   `json:"input,omitempty"`     // tokens, cached ones included
+	Output     int64   `json:"output,omitempty"`    // tokens, reasoning included
+	Reasoning  int64   `json:"reasoning,omitempty"` // of Output, where the vendor says so
 	CacheRead  int64   `json:"cacheRead,omitempty"`
 	CacheWrite int64   `json:"cacheWrite,omitempty"`
 	Cost       NanoUSD `json:"cost,omitempty"`     // of the calls with a known price
@@ -26,6 +27,7 @@ func (u Usage) Add(v Usage) Usage {
 		ToolCalls:  u.ToolCalls + v.ToolCalls,
 		Input:      u.Input + v.Input,
 		Output:     u.Output + v.Output,
+		Reasoning:  u.Reasoning + v.Reasoning,
 		CacheRead:  u.CacheRead + v.CacheRead,
 		CacheWrite: u.CacheWrite + v.CacheWrite,
 		Cost:       u.Cost + v.Cost,

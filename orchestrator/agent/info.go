@@ -12,6 +12,7 @@ type Info struct {
 	Key              string       // the call's idempotency key: the same at every attempt and after a resume, and no other call's
 	Attempt          int          // from 1; starts again after a resume
 	Log              *slog.Logger // never nil; silent unless the host gave the engine one
+	Watcher          Watcher      // what Report tells; nil: nobody
 }
 
 type infoKey struct{}

@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/convene-go/convene/providers"
+)
+
+// Progress is what an agent tells of its work while it is under way, for people
+// who watch the run. It is off the record: it may be lost, it is not there after
+// a restart, and nothing depends on it.
+type Progress struct {
+	Agent, Branch, Key string // of the call, as in Info; set by Report
+	Attempt            int    // the same
+
+	Kind    ProgressKind
+	Turn    int                 // of the tool loop, from 1
+	Text    string              // ProgressText: the next piece; ProgressTurn: what the model said; ProgressTool: the result
+	Tool    *providers.ToolCall // ProgressTool: what was called
+	Err     string              // ProgressTool: why it failed; "": it did not
+	Usage   providers.Usage     // of this step alone
+	Elapsed time.Duration       // of this step
+}
+
+// ProgressKind says what a [Progress] tells.
+type ProgressKind string
+
+// The kinds of progress.
+const (
+	ProgressText ProgressKind = "text" // a piece of an answer that is being streamed
+	ProgressTurn ProgressKind = "turn" // a model has answered
+	ProgressTool ProgressKind = "tool" // a tool has returned
+)
+
+// Report tells whoever watches the run that ctx's call belongs to. It does not
+// block, and does nothing if nobody watches.
+func Report(ctx context.Context, p Progress) {
+	if watch := watcher(ctx); watch != nil {
+		i := InfoFrom(ctx)
+		p.Agent, p.Branch, p.Key, p.Attempt = i.Agent, i.Branch, i.Key, i.Attempt
+		watch.Report(p)
+	}
+}
+
+// Watched tells whether somebody watches the run that ctx's call belongs to, so
+// that it is worth while to stream.
+func Watched(ctx context.Context) bool { return watcher(ctx) != nil }
+
+// A Watcher takes what agents report. It is for authors of engines. It is safe for
+// concurrent use.
+type Watcher interface {
+	// Watching tells whether anybody looks.
+	Watching() bool
+
+	// Report does not block, and keeps nothing of p that others may change.
+	Report(p Progress)
+}
+
+// watcher is who watches, or nil.
+func watcher(ctx context.Context) Watcher {
+	if p, ok := ctx.Value(infoKey{}).(*Info); ok && p.Watcher != nil && p.Watcher.Watching() {
+		return p.Watcher
+	}
+	return nil
+}
