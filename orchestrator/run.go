@@ -113,6 +113,21 @@ func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Recor
 	}
 }
 
+// Progress yields what the agents of the run and of its children tell of their work
+// from now on: texts as they are written, turns, uses of tools. It is off the
+// record, and so for the eye alone: what is worth keeping is in Events. It ends
+// when the run has ended or stopped, or ctx is done (not an error). A slow reader
+// holds nothing up and misses some. A run that this process does not work on is
+// ErrStopped.
+func (r *Run) Progress(ctx context.Context) iter.Seq2[agent.Progress, error] {
+	if w, ok := r.engine.driver.(engine.Watcher); ok {
+		return w.Watch(ctx, r.id)
+	}
+	return func(yield func(agent.Progress, error) bool) {
+		yield(agent.Progress{}, errors.New("orchestrator: this engine does not show progress"))
+	}
+}
+
 // Answer answers a question of the run, wherever it runs. The first answer
 // counts: a later one is ErrAnswered. One that is not of the wanted type is
 // ErrMalformed, and the question stays open.

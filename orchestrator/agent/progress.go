@@ -21,6 +21,7 @@ type Progress struct {
 	Err     string              // ProgressTool: why it failed; "": it did not
 	Usage   providers.Usage     // of this step alone
 	Elapsed time.Duration       // of this step
+	Lost    int                 // how many the reader missed before this one, being slow
 }
 
 // ProgressKind says what a [Progress] tells.

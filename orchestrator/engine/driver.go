@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/agent"
 )
 
 // Driver is an engine. It is safe for concurrent use.
@@ -33,6 +34,15 @@ type Driver interface {
 // and Wait in one, one goroutine less. When ctx is done the run is canceled.
 type Runner interface {
 	Run(ctx context.Context, p Program, in Input) (End, error)
+}
+
+// Watcher is a Driver that shows what agents tell of their work, off the record.
+type Watcher interface {
+	// Watch yields what the agents of a run and of its children report from now on,
+	// until the run has ended or stopped, or ctx is done. A reader that is slow
+	// misses some. A run that this process does not work on is ErrStopped, or
+	// ErrNoRun.
+	Watch(ctx context.Context, run string) iter.Seq2[agent.Progress, error]
 }
 
 // Command is what a host tells a run: an answer, or, with Key "", a cancel whose

@@ -189,6 +189,9 @@ func (e *Engine) register(r *run) (*run, error) {
 		return other, nil
 	}
 	delete(e.stopped, r.id)
+	if r.in.Parent != "" {
+		r.above = e.runs[r.in.Parent]
+	}
 	e.runs[r.id] = r
 	e.under.Add(1)
 	return nil, nil

@@ -102,7 +102,7 @@ func (r *run) answerTo(c call) *run {
 			return nil
 		}
 	}
-	info := agent.Info{Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, Key: r.id + "/" + op.Key(), Log: r.e.cfg.Log}
+	info := agent.Info{Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, Key: r.id + "/" + op.Key(), Log: r.e.cfg.Log, Watcher: r}
 	en.resp, en.err = engine.Execute(c.ctx, r.e.cfg.Agents, info, op.Request, r.e.cfg.Retry)
 	if r.ctx.Err() != nil {
 		return nil // the run is stopped: what comes of that is no result

@@ -50,6 +50,9 @@ type run struct {
 	answers answers
 
 	records log
+
+	above    *run // of a child: the run that started it, if this engine works on it
+	watchers watchers
 }
 
 func newRun(e *Engine, id string, p engine.Program, in engine.Input) *run {
