@@ -21,6 +21,20 @@ func Ask[T any](c *Context, name string, req agent.Request) (T, agent.Response, 
 	if req.Output == nil {
 		req.Output = shape.JSON()
 	}
+	return AskWith(c, name, req, func(resp agent.Response) (T, error) {
+		found, err := find(shape, resp)
+		if err != nil {
+			return zero, err
+		}
+		return answer.Decode[T](found)
+	})
+}
+
+// AskWith is [Ask] with a reading of one's own: where more is wanted than that the
+// answer fits a schema, or less. read is a pure function; its error is what the
+// agent is told when it is asked again. Request.Output is sent as it is.
+func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.Response) (T, error)) (T, agent.Response, error) {
+	var zero T
 	var all agent.Response
 	for repairs := max(repairsOf(req.Limits), 0); ; repairs-- {
 		resp, err := c.Call(name, req)
@@ -29,13 +43,9 @@ func Ask[T any](c *Context, name string, req agent.Request) (T, agent.Response, 
 		if err != nil {
 			return zero, resp, err
 		}
-		found, err := find(shape, resp)
+		v, err := read(resp)
 		if err == nil {
-			v, err := answer.Decode[T](found)
-			if err == nil {
-				return v, resp, nil
-			}
-			return zero, resp, agent.ErrorOf(fmt.Errorf("ask %q for a %T: %w: %w", name, zero, ErrMalformed, err))
+			return v, resp, nil
 		}
 		if repairs == 0 {
 			return zero, resp, agent.ErrorOf(fmt.Errorf("ask %q for a %T: %w: %w", name, zero, ErrMalformed, err))
@@ -69,7 +79,7 @@ func repair(req agent.Request, resp agent.Response, fault error) agent.Request {
 	history = append(history, providers.Message{Role: providers.User, Text: req.Prompt}, providers.Message{Role: providers.Assistant, Text: said})
 	req.History = history
 	req.Prompt = "Your answer cannot be used: " + fault.Error() +
-		". Answer again with one JSON value that fits the schema, and nothing else."
+		". Answer again, with one JSON value that fits what was asked for, and nothing else."
 	return req
 }
 

@@ -41,7 +41,7 @@ func Map[I, O any](c *Context, items []I, limit int, f func(c *Context, item I) 
 	defer g.Leave()
 	for next := 0; ; {
 		for next < len(items) && (limit <= 0 || g.Running() < limit) {
-			if err := c.err(); err != nil {
+			if err := c.Err(); err != nil {
 				failAll(out[next:], err)
 				next = len(items)
 				break

@@ -55,7 +55,7 @@ func (c *Context) Call(name string, req agent.Request) (agent.Response, error) {
 // Sleep waits by the run's time. It returns ErrCanceled or ErrBudget, else nil.
 func (c *Context) Sleep(d time.Duration) error {
 	if d <= 0 {
-		return c.err()
+		return c.Err()
 	}
 	done := c.branch.Do(c.use, engine.Op{Kind: engine.Sleep, Until: c.Now().Add(d)})
 	if done.Err != nil {
@@ -64,8 +64,9 @@ func (c *Context) Sleep(d time.Duration) error {
 	return nil
 }
 
-// err is why effects of c are not made any more, or nil.
-func (c *Context) err() error {
+// Err is why effects of c are not made any more: ErrCanceled, or what the flow did
+// wrong. nil: they are.
+func (c *Context) Err() error {
 	if err := c.branch.Check(); err != nil {
 		return err
 	}

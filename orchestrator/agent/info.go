@@ -12,7 +12,7 @@ type Info struct {
 	Key              string       // the call's idempotency key: the same at every attempt and after a resume, and no other call's
 	Attempt          int          // from 1; starts again after a resume
 	Log              *slog.Logger // never nil; silent unless the host gave the engine one
-	Watcher          Watcher      // what Report tells; nil: nobody
+	Watcher          Watcher      // of Report, for WithInfo alone: InfoFrom leaves it out
 }
 
 type infoKey struct{}
@@ -25,6 +25,7 @@ func InfoFrom(ctx context.Context) Info {
 	var i Info
 	if p, ok := ctx.Value(infoKey{}).(*Info); ok {
 		i = *p
+		i.Watcher = nil
 	}
 	if i.Log == nil {
 		i.Log = silent
@@ -32,8 +33,14 @@ func InfoFrom(ctx context.Context) Info {
 	return i
 }
 
-// WithInfo returns ctx for a call. Engines use it, and tests of agents.
+// WithInfo returns ctx for a call. Engines use it, and tests of agents. Without a
+// Watcher in i, that of ctx stays.
 func WithInfo(ctx context.Context, i Info) context.Context {
+	if i.Watcher == nil {
+		if p, ok := ctx.Value(infoKey{}).(*Info); ok {
+			i.Watcher = p.Watcher
+		}
+	}
 	return &infoContext{ctx, i}
 }
 
