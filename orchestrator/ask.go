@@ -48,7 +48,7 @@ func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.
 			return v, resp, nil
 		}
 		if repairs == 0 {
-			return zero, resp, agent.ErrorOf(fmt.Errorf("ask %q for a %T: %w: %w", name, zero, ErrMalformed, err))
+			return zero, resp, agent.ErrorOf(fmt.Errorf("ask %q: %w: %w", name, ErrMalformed, err))
 		}
 		req = repair(req, resp, err)
 	}

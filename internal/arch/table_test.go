@@ -45,6 +45,7 @@ var arrows = map[string]may{
 	".":                           {},
 	"internal/arch":               {},
 	"internal/answer":             {others: []string{schema}},
+	"internal/prompt":             {},
 	"fsm":                         {others: []string{"github.com/looplab/fsm"}},
 	"grading":                     {},
 	"routing":                     {own: []string{"grading"}},
@@ -61,7 +62,8 @@ var arrows = map[string]may{
 	"orchestrator":                {own: slices.Concat(engines, []string{"fsm", "grading", "routing", "internal/answer", "orchestrator/internal/sched", "orchestrator/internal/local"}), others: []string{backoff, schema, xsync}},
 	"orchestrator/flowtest":       {own: slices.Concat(engines, []string{"orchestrator", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/enginetest":     {own: slices.Concat(engines, []string{"orchestrator", "orchestrator/flowtest", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
-	"orchestrator/hierarchy":      {own: slices.Concat(team, []string{"internal/answer"}), others: []string{schema}},
+	"orchestrator/hierarchy":      {own: slices.Concat(team, []string{"internal/answer", "internal/prompt"}), others: []string{schema}},
+	"orchestrator/discussion":     {own: slices.Concat(team, []string{"internal/answer", "internal/prompt"})},
 	"examples":                    {any: true, tree: true},
 	"bench":                       {any: true, tree: true},
 }
