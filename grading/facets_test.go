@@ -1,0 +1,156 @@
+package grading_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/convene-go/convene/grading"
+)
+
+func TestOverall(t *testing.T) {
+	even := grading.Weights{Article: 1, Source: 1, Factual: 1, Writing: 1}
+	for _, tt := range []struct {
+		name    string
+		f       grading.Facets
+		weights grading.Weights
+		want    float64
+	}{
+		{"RA25 R76", grading.Facets{Article: 0.94, Source: 0.89, Factual: 0.92, Writing: 0.88}, grading.DefaultWeights, 0.9105},
+		{"RA26 R76", grading.Facets{Article: 0.90, Source: 0.85, Factual: 0.92, Writing: 0.88}, grading.DefaultWeights, 0.8885},
+		{"RA27 R76", grading.Facets{Article: 0.75, Source: 0.65, Factual: 0.85, Writing: 0.85}, grading.DefaultWeights, 0.7700},
+		{"RA28 R76", grading.Facets{Article: 0.55, Source: 0.40, Factual: 0.68, Writing: 0.73}, grading.DefaultWeights, 0.5810},
+		{"RA29 RC13 even weights", grading.Facets{Article: 0.94, Source: 0.89, Factual: 0.92, Writing: 0.88}, even, 0.9075},
+		{"R76 only proportions matter", grading.Facets{Article: 1, Writing: 0.5}, grading.Weights{Article: 30, Writing: 10}, 0.875},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := grading.Overall(tt.f, tt.weights)
+			require.NoError(t, err)
+			assert.InDelta(t, tt.want, got, 0)
+		})
+	}
+	for _, tt := range []struct {
+		name    string
+		f       grading.Facets
+		weights grading.Weights
+		want    string
+	}{
+		{"RA30 RX7 out of range", grading.Facets{Article: 1.01}, even, "article is 1.01, want 0 to 1"},
+		{"RX7 a scale of 100", grading.Facets{Writing: 88}, even, "writing is 88"},
+		{"RA31 RX7 not a number", grading.Facets{Source: math.NaN()}, even, "source is NaN"},
+		{"RA32 weights of 0", grading.Facets{}, grading.Weights{}, "all weights are 0"},
+		{"R76 a negative weight", grading.Facets{}, grading.Weights{Article: -1, Source: 2}, "the weight of article is -1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := grading.Overall(tt.f, tt.weights)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+	t.Run("R76 the score lies among the facets", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			x := rapid.SliceOfN(rapid.Float64Range(0, 1), 8, 8).Draw(t, "figures")
+			got, err := grading.Overall(
+				grading.Facets{Article: x[0], Source: x[1], Factual: x[2], Writing: x[3]},
+				grading.Weights{Article: x[4] + 0.001, Source: x[5], Factual: x[6], Writing: x[7]},
+			)
+			require.NoError(t, err)
+			assert.GreaterOrEqual(t, got, grading.Round6(min(x[0], x[1], x[2], x[3])))
+			assert.LessOrEqual(t, got, grading.Round6(max(x[0], x[1], x[2], x[3])))
+		})
+	})
+}
+
+func TestFacets(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"RA33 article", grading.ArticleQuality(grading.Share{Part: 5, Whole: 6}, grading.Share{Part: 2000, Whole: 2000}, 3), 0.944444},
+		{"R75 an article that is too long counts as one that is not", grading.ArticleQuality(grading.Share{Part: 6, Whole: 6}, grading.Share{Part: 9000, Whole: 2000}, 3), 1},
+		{"RA34 sources", grading.SourceQuality(grading.Share{Part: 15, Whole: 10}, grading.Share{Part: 3, Whole: 4}, grading.Share{Part: 14, Whole: 15}), 0.894444},
+		{"RA35 facts", grading.FactualQuality(42, 0, 45), 0.933333},
+		{"RA35 no claims", grading.FactualQuality(0, 0, 0), 0},
+		{"R75 contradictions", grading.FactualQuality(3, 4, 10), 0},
+		{"RA36 writing", grading.WritingQuality(0.90, 0.85, 1.00), 0.916667},
+		{"R75 writing out of range", grading.WritingQuality(math.NaN(), 2, -1), 0.333333},
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.InDelta(t, tt.want, tt.got, 0) })
+	}
+	t.Run("RA80 RC38 reading time", func(t *testing.T) {
+		for words, minutes := range map[int]int{2150: 10, 150: 1, 0: 1, 400: 2, 399: 1} {
+			assert.Equal(t, minutes, grading.ReadingMinutes(words), "%d words", words)
+		}
+	})
+}
+
+func TestNext(t *testing.T) {
+	for _, tt := range []struct {
+		name             string
+		score, threshold float64
+		iteration, most  int
+		want             grading.Verdict
+	}{
+		{"RA8", 0.91, 0.80, 1, 3, grading.Complete},
+		{"RA9", 0.68, 0.80, 1, 3, grading.Continue},
+		{"RA10", 0.76, 0.80, 3, 3, grading.ForceComplete},
+		{"RA11", 0.65, 0.80, 1, 3, grading.Continue},
+		{"RA12", 0.72, 0.80, 2, 3, grading.Continue},
+		{"RA13", 0.78, 0.80, 3, 3, grading.ForceComplete},
+		{"RA14", 0.88, 0.80, 2, 3, grading.Complete},
+		{"RA15", 0.92, 0.80, 1, 3, grading.Complete},
+		{"RA16", 0.72, 0.85, 1, 3, grading.Continue},
+		{"RA17", 0.89, 0.85, 2, 3, grading.Complete},
+		{"RA18 first", 0.78, 0.90, 1, 3, grading.Continue},
+		{"RA18 second", 0.83, 0.90, 2, 3, grading.Continue},
+		{"RA18 third", 0.87, 0.90, 3, 3, grading.ForceComplete},
+		{"RA19", 0.85, 0.80, 1, 3, grading.Complete},
+		{"RA20 R11 the bound is included", 0.80, 0.80, 1, 3, grading.Complete},
+		{"RA20 R79 quality before the limit", 0.80, 0.80, 3, 3, grading.Complete},
+		{"RA21 RC39 six decimals, not two", 0.7999, 0.80, 2, 3, grading.Continue},
+		{"RC39 rounded to six", 0.79999999, 0.80, 2, 3, grading.Complete},
+		{"RA22", 0.50, 0.80, 1, 1, grading.ForceComplete},
+		{"RA23 RX21 beyond the limit", 0.50, 0.80, 4, 3, grading.ForceComplete},
+		{"RA24 RX23", 0, 0, 1, 3, grading.Complete},
+		{"RX23 a threshold of 1", 0.999999, 1, 1, 3, grading.Continue},
+		{"RX7 not a number", math.NaN(), 0.5, 1, 3, grading.Continue},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, grading.Next(tt.score, tt.threshold, tt.iteration, tt.most))
+		})
+	}
+}
+
+func TestBest(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		scores []float64
+		want   int
+	}{
+		{"RA56 RC29 the highest", []float64{0.65, 0.78, 0.70}, 1},
+		{"RC29 of equals the last", []float64{0.7, 0.8, 0.8, 0.8000000001}, 3},
+		{"RC29 none", nil, -1},
+		{"RC29 not a number", []float64{math.NaN(), 0.1, math.NaN()}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, grading.Best(tt.scores)) })
+	}
+}
+
+func TestImprovementPoints(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		first, last float64
+		want        int
+	}{
+		{"RA50 R96", 0.65, 0.88, 23},
+		{"RA52 R96", 0.72, 0.89, 17},
+		{"RA53 R96", 0.78, 0.87, 9},
+		{"RC16 a loss", 0.80, 0.70, -10},
+		{"RC16 halves away from zero", 0.5, 0.505, 1},
+		{"RC16 halves of a loss", 0.505, 0.5, -1},
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, grading.ImprovementPoints(tt.first, tt.last)) })
+	}
+}

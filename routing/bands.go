@@ -1,0 +1,34 @@
+package routing
+
+import "fmt"
+
+// Band is how many workers a task is worth.
+type Band struct {
+	Name     string // simple, medium or complex
+	Min, Max int    // workers
+}
+
+// BandOf returns the band of a complexity of 0 to 1: below 0.4 simple, 3 to 5 workers;
+// below 0.7 medium, 6 to 10; else complex, 11 to 17 (R40, R41). Anything else is an
+// error.
+func BandOf(complexity float64) (Band, error) {
+	switch {
+	case !(complexity >= 0 && complexity <= 1): // also refuses NaN
+		return Band{}, fmt.Errorf("routing: complexity is %v, want 0 to 1", complexity)
+	case complexity < 0.4:
+		return Band{"simple", 3, 5}, nil
+	case complexity < 0.7:
+		return Band{"medium", 6, 10}, nil
+	default:
+		return Band{"complex", 11, 17}, nil
+	}
+}
+
+// sourcesPerWorker is how many sources one research worker is trusted to find (R43).
+const sourcesPerWorker = 5
+
+// ResearchWorkers is how many research workers so many sources are worth: one for
+// every five begun, 1 to 5 (R43).
+func ResearchWorkers(minSources int) int {
+	return min(max((minSources+sourcesPerWorker-1)/sourcesPerWorker, 1), 5)
+}
