@@ -25,6 +25,7 @@ type Script struct {
 	answers []any
 	next    int
 	rules   []rule
+	rest    []any // the answer to all further calls, if there is one
 	taken   map[string]taken // by key of the call
 	calls   []seen
 }
@@ -71,6 +72,14 @@ func (s *Script) On(part string, answer any) *Script {
 	return s
 }
 
+// Else sets the answer to all calls that rules and answers in turn leave.
+func (s *Script) Else(answer any) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest = []any{answer}
+	return s
+}
+
 // Call implements agent.Agent.
 func (s *Script) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
 	info := agent.InfoFrom(ctx)
@@ -109,6 +118,9 @@ func (s *Script) choose(req agent.Request) (any, bool) {
 		}
 	}
 	if s.next == len(s.answers) {
+		if s.rest != nil {
+			return s.rest[0], true
+		}
 		return nil, false
 	}
 	s.next++

@@ -1,0 +1,130 @@
+package research_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/research"
+)
+
+func TestEvaluation(t *testing.T) {
+	t.Run("R75 R76 R77 R112 what a supervisor gets, and what is stored", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["supervisor"] = []any{map[string]any{"article": 0.94, "source": 0.89, "factual": 0.92, "writing": 0.88}}
+		p.cast["news_search"] = []any{errBoom}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.InDelta(t, 0.9105, got.state.QualityScore, 0)
+		assert.InDelta(t, 0.94, got.state.Completeness, 0, "RC31")
+		in := input[map[string]any](t, got.asked["supervisor"][0])
+		assert.InDelta(t, 0.80, in["threshold"], 0)
+		assert.InDelta(t, 1.0, in["iteration"], 0)
+		assert.InDelta(t, 3.0, in["max_iterations"], 0)
+		assert.Len(t, in["research"], 2)
+		assert.Len(t, in["analysis"], 1)
+		assert.Len(t, in["writing"], 1)
+		assert.Len(t, in["quality"], 3)
+		assert.Equal(t, []any{"news_search"}, in["failed_workers"])
+		assert.InDelta(t, 3.0, in["word_count"], 0)
+		assert.InDelta(t, 2.0, in["source_count"], 0)
+		assert.Equal(t, map[string]float64{"overall": 0.9105, "article": 0.94, "source": 0.89, "factual": 0.92, "writing": 0.88}, got.out.Quality, "R88")
+	})
+	t.Run("RC31 completeness as the supervisor says", func(t *testing.T) {
+		p := scored(0.9)
+		m := marks(0.9)
+		m["completeness"] = 0.5
+		p.cast["supervisor"] = []any{m}
+		got := p.play(t)
+		assert.InDelta(t, 0.5, got.state.Completeness, 0)
+		assert.Equal(t, orchestrator.Completed, got.out.Status, "it decides nothing")
+	})
+	t.Run("R80 R85 actions of the supervisor", func(t *testing.T) {
+		p := scored(0.65, 0.9).play(t)
+		var decisions []any
+		for _, a := range p.state.Actions {
+			if a.Agent == "Supervisor" {
+				decisions = append(decisions, a.Action, a.Details["decision"], a.Details["iteration"], a.Details["reason"])
+			}
+		}
+		assert.Equal(t, []any{"evaluate", "CONTINUE", nil, nil, "re_plan", nil, 2.0, "quality_low", "evaluate", "COMPLETE", nil, nil}, decisions)
+	})
+	t.Run("R82 R83 RC14 RC28 what re-planning leaves", func(t *testing.T) {
+		p := scored(0.65, 0.9)
+		got := p.play(t)
+		i := 0
+		for _, rec := range got.log {
+			if rec.Kind == "replan" {
+				i++
+			}
+		}
+		assert.Equal(t, 1, i)
+		assert.Len(t, got.state.Research, 6, "research of both")
+		assert.Len(t, got.state.Analysis, 1, "the others of the last")
+		assert.Len(t, got.state.Writing, 1)
+		assert.Len(t, got.state.Quality, 3)
+		assert.Len(t, got.state.Tasks, 16)
+		assert.NotNil(t, got.state.Plan)
+	})
+	t.Run("RX18 a supervisor that fails", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["supervisor"] = []any{errBoom}
+		got := p.play(t)
+		require.ErrorIs(t, got.err, research.ErrAgent)
+		assert.Equal(t, "EVALUATING", got.out.Failure.Phase)
+		assert.Equal(t, []float64{2, 4}, got.waits(t, "supervisor"))
+		assert.Len(t, got.out.Partial.Writing, 1, "the article is in what there is")
+	})
+	t.Run("R78 R81 feedback when nothing is said", func(t *testing.T) {
+		p := scored(0.9)
+		p.brief.MinSources = 3
+		p.cast["supervisor"] = []any{map[string]any{"article": 0.5, "source": 0.5, "factual": 0.5, "writing": 0.5, "issues": []string{"no conclusion"}}, marks(0.9)}
+		got := p.play(t)
+		assert.Equal(t, "no conclusion", got.events(t, "replan")[0].Text)
+	})
+}
+
+func TestMerging(t *testing.T) {
+	t.Run("R87 R90 R91 R93 R97 R98 RC17 the output", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["article_writer"] = []any{research.Draft{Title: "T", Content: strings.Repeat("word ", 2150)}}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		o := got.out
+		assert.Equal(t, "req-1", o.RequestID)
+		assert.Equal(t, got.state.ExecutionID, o.ExecutionID)
+		assert.Equal(t, 2150, o.Article.Words)
+		assert.Equal(t, 10, o.Article.ReadMinutes, "RA80")
+		assert.Len(t, o.Sources, 3)
+		assert.Equal(t, 8, o.Metrics.Tasks)
+		assert.Equal(t, 8, o.Metrics.Succeeded)
+		require.NotNil(t, got.state.CompletedAt)
+		assert.Equal(t, got.state.CompletedAt.Sub(got.state.StartedAt), o.Metrics.Duration)
+		last := got.state.Actions[13]
+		assert.Equal(t, "Merger", last.Agent)
+		assert.Equal(t, "completed", last.Details["status"])
+		assert.InDelta(t, 0.9, last.Details["quality"], 0)
+	})
+	t.Run("R113 RX27 a merger", func(t *testing.T) {
+		p := scored(0.9)
+		p.cfg.Merger = "merger"
+		p.cast["merger"] = []any{research.Draft{Content: "polished"}}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, "polished", got.out.Article.Content)
+		assert.Equal(t, "AI in care", got.out.Article.Title)
+		p.cast["merger"] = []any{errBoom}
+		got = p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, []string{"merger_unavailable"}, got.codes())
+		assert.Equal(t, "Words of article_writer.", got.out.Article.Content)
+	})
+	t.Run("R92 RC15 success with warnings is completed", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["news_search"] = []any{errBoom}
+		assert.Equal(t, orchestrator.Completed, p.play(t).out.Status)
+	})
+}

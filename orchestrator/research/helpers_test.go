@@ -1,0 +1,262 @@
+package research_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/research"
+	"github.com/convene-go/convene/providers"
+)
+
+var errBoom = errors.New("boom")
+
+// cents are hundredths of a USD.
+func cents(n int) providers.NanoUSD { return providers.NanoUSD(n) * providers.USD / 100 }
+
+// step is a step of a plan as planners write it.
+type step struct {
+	ID        string   `json:"id,omitempty"`
+	Category  string   `json:"category"`
+	Mode      string   `json:"mode"`
+	Workers   []string `json:"workers"`
+	DependsOn []string `json:"depends_on,omitempty"`
+}
+
+func parallel(category string, workers ...string) step {
+	return step{ID: category, Category: category, Mode: "PARALLEL", Workers: workers}
+}
+
+func sequential(category string, workers ...string) step {
+	return step{ID: category, Category: category, Mode: "SEQUENTIAL", Workers: workers}
+}
+
+// plan is a planner's answer.
+func plan(complexity float64, steps ...step) string {
+	return string(agent.JSON(map[string]any{"complexity": complexity, "steps": steps}))
+}
+
+// reference is the plan of R105: four steps, eight workers.
+func reference() string {
+	return plan(0.6,
+		parallel("research", "web_search", "academic_search", "news_search"),
+		sequential("analysis", "content_synthesizer"),
+		sequential("writing", "article_writer"),
+		parallel("quality", "fact_checker", "editor", "citation_formatter"),
+	)
+}
+
+// small is a plan of three workers.
+func small() string {
+	return plan(0.3, sequential("research", "web_search"), sequential("writing", "article_writer"), sequential("quality", "editor"))
+}
+
+// marks is a supervisor's answer that comes to that score.
+func marks(score float64) map[string]any {
+	return map[string]any{"article": score, "source": score, "factual": score, "writing": score, "feedback": "be better"}
+}
+
+// sources is a research worker's answer.
+func sources(list ...research.Source) research.Findings { return research.Findings{Sources: list} }
+
+// lines are what a worker answers that the cast has nothing for.
+func lines(w research.Worker) any {
+	switch w.Category {
+	case research.Researching:
+		return sources(research.Source{Title: "About " + w.ID, URL: "https://example.com/" + w.ID, Relevance: 0.5})
+	case research.Writing:
+		return research.Draft{Title: "AI in care", Content: "Words of " + w.ID + "."}
+	case research.Analysing, research.Checking:
+	}
+	return map[string]string{"of": w.ID}
+}
+
+// project is a case: a team, a brief and what its agents answer, in turn; the last
+// answer is that to all further calls.
+type project struct {
+	cfg     research.Config
+	workers research.Registry // nil: the catalogue
+	brief   research.Brief
+	cast    map[string][]any
+	options func(*flowtest.Case[research.Brief, research.Output])
+}
+
+// played is what became of a run.
+type played struct {
+	out   research.Output
+	err   error
+	log   []blackboard.Record
+	state research.State // at the end
+	asked map[string][]agent.Request
+}
+
+// brief is about AI, with as many sources as one research worker finds.
+func brief() research.Brief {
+	return research.Brief{RequestID: "req-1", Topic: "AI in healthcare", MinSources: 5}
+}
+
+func (p project) open(t *testing.T) (c *flowtest.Case[research.Brief, research.Output], scripts map[string]*flowtest.Script) {
+	t.Helper()
+	if p.workers == nil {
+		p.workers = research.Catalogue()
+	}
+	flow, err := research.New(p.cfg, p.workers)
+	require.NoError(t, err)
+	scripts = map[string]*flowtest.Script{}
+	c = flowtest.New(flow, p.brief, func(tb testing.TB) agent.Roster {
+		tb.Helper()
+		roster := agent.Roster{}
+		for _, name := range flow.Agents {
+			answers := p.cast[name]
+			if answers == nil {
+				w, _ := p.workers.Worker(name)
+				answers = []any{lines(w)}
+			}
+			last := len(answers) - 1
+			scripts[name] = flowtest.NewScript(tb, answers[:last]...).Else(answers[last])
+			roster[name] = scripts[name]
+		}
+		return roster
+	})
+	c.Strip = timeless
+	if p.options != nil {
+		p.options(c)
+	}
+	return c, scripts
+}
+
+func (p project) play(t *testing.T) played {
+	t.Helper()
+	c, scripts := p.open(t)
+	var got played
+	got.out, got.log, got.err = c.Run(t)
+	got.asked = map[string][]agent.Request{}
+	for name, s := range scripts {
+		if reqs := s.Requests(); len(reqs) > 0 {
+			got.asked[name] = reqs
+		}
+	}
+	var end struct {
+		State research.State `json:"state"`
+	}
+	last := got.log[len(got.log)-1]
+	require.Equal(t, blackboard.Ended, last.Kind)
+	require.NoError(t, json.Unmarshal(last.Data, &end))
+	got.state = end.State
+	return got
+}
+
+// timeless is an output without what takes longer if the process is killed.
+func timeless(o research.Output) research.Output {
+	o.Metrics.Duration = 0
+	return o
+}
+
+// phases are those that the run went through, with the first.
+func (p played) phases() []research.Phase {
+	all := []research.Phase{research.Initialized}
+	for _, change := range p.state.Phases {
+		all = append(all, change.To)
+	}
+	return all
+}
+
+// events are the run's own records of a kind.
+func (p played) events(t *testing.T, kind string) []research.Event {
+	t.Helper()
+	var found []research.Event
+	for _, rec := range p.log {
+		if rec.Kind == kind {
+			var e research.Event
+			require.NoError(t, json.Unmarshal(rec.Data, &e))
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// waits are the pauses before attempts, in seconds.
+func (p played) waits(t *testing.T, worker string) []float64 {
+	t.Helper()
+	var all []float64
+	for _, e := range p.events(t, "worker_retry") {
+		if worker == "" || e.Worker == worker {
+			all = append(all, e.Wait.Seconds())
+		}
+	}
+	return all
+}
+
+// warned are the messages of the warnings.
+func (p played) warned() []string {
+	var all []string
+	for _, w := range p.out.Warnings {
+		all = append(all, w.Message)
+	}
+	return all
+}
+
+func (p played) codes() []string {
+	var all []string
+	for _, w := range p.out.Warnings {
+		all = append(all, w.Code)
+	}
+	return all
+}
+
+func (p played) task(t *testing.T, worker string) research.Task {
+	t.Helper()
+	i := slices.IndexFunc(p.state.Tasks, func(t research.Task) bool { return t.Worker == worker })
+	require.GreaterOrEqual(t, i, 0, "no task of %q", worker)
+	return p.state.Tasks[i]
+}
+
+// input is what an agent got with a request.
+func input[T any](t *testing.T, req agent.Request) T {
+	t.Helper()
+	var v T
+	require.NoError(t, json.Unmarshal(req.Input, &v))
+	return v
+}
+
+// costs is an answer that costs so many cents.
+func costs(n int, answer any) agent.Response {
+	r := agent.Response{Usage: providers.Usage{Calls: 1, Input: 100, Output: 50, Cost: cents(n)}}
+	if text, ok := answer.(string); ok {
+		r.Text = text
+	} else {
+		r.Data = agent.JSON(answer)
+	}
+	return r
+}
+
+const seconds = time.Second
+
+func count[T comparable](all []T, one T) int {
+	n := 0
+	for _, v := range all {
+		if v == one {
+			n++
+		}
+	}
+	return n
+}
+
+// kinds are the kinds of the run's own records, in order.
+func kinds(p played) []string {
+	engines := []string{"started", "resumed", "called", "slept", "ended", "canceled"}
+	var all []string
+	for _, rec := range p.log {
+		if !slices.Contains(engines, rec.Kind) {
+			all = append(all, rec.Kind)
+		}
+	}
+	return all
+}

@@ -1,0 +1,161 @@
+package research_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/research"
+)
+
+func TestLimits(t *testing.T) {
+	t.Run("RA68 RX4 the budget is gone before a critical worker", func(t *testing.T) {
+		p := scored(0.9)
+		p.brief.MaxBudget = cents(100)
+		p.cast["planner"] = []any{small()}
+		p.cfg.WarnInfeasible = true
+		p.cast["web_search"] = []any{costs(105, sources(research.Source{Title: "x"}))}
+		got := p.play(t)
+		require.ErrorIs(t, got.err, orchestrator.ErrBudget)
+		assert.Equal(t, "BudgetExceededError", got.out.Failure.Type)
+		assert.Equal(t, orchestrator.OutOfBudget, got.out.Status)
+		assert.Len(t, got.out.Partial.Research, 1)
+		assert.Equal(t, cents(105), got.out.Partial.Cost)
+		assert.Empty(t, got.asked["article_writer"])
+	})
+	t.Run("RA69 RX4 the budget is gone after an iteration", func(t *testing.T) {
+		p := scored(0.7)
+		p.brief.MaxBudget = cents(300)
+		p.cast["citation_formatter"] = []any{costs(400, map[string]string{})}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.NotContains(t, got.phases(), research.RePlanning)
+		assert.Contains(t, got.phases(), research.Merging)
+		assert.Equal(t, orchestrator.Partial, got.out.Status)
+		assert.Contains(t, got.codes(), "budget_exhausted")
+		assert.Contains(t, got.warned(), "Quality 0.70 below target 0.80, but the budget is used up", "R94")
+		assert.Equal(t, "The budget is used up", got.out.Explanation)
+		assert.NotContains(t, got.codes(), "max_iterations")
+	})
+	t.Run("RX4 RX5 no new optional worker without money", func(t *testing.T) {
+		p := scored(0.9)
+		p.brief.MaxBudget = cents(300)
+		p.cast["article_writer"] = []any{costs(310, "text")}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		for _, w := range []string{"fact_checker", "editor", "citation_formatter"} {
+			assert.Equal(t, research.TaskSkipped, got.task(t, w).Status)
+			assert.Empty(t, got.asked[w])
+		}
+		assert.Equal(t, orchestrator.Completed, got.out.Status, "good enough is good enough")
+	})
+	t.Run("RX5 calls under way beside each other are counted", func(t *testing.T) {
+		p := scored(0.9)
+		p.brief.MaxBudget = cents(300)
+		for _, w := range []string{"web_search", "academic_search", "news_search"} {
+			p.cast[w] = []any{costs(200, sources(research.Source{Title: w}))}
+		}
+		got := p.play(t)
+		require.ErrorIs(t, got.err, orchestrator.ErrBudget)
+		assert.Len(t, got.out.Partial.Research, 3)
+		assert.Equal(t, cents(600), got.out.Partial.Cost)
+	})
+	t.Run("RX3 R94 the time is up", func(t *testing.T) {
+		p := scored(0.7)
+		p.brief.MaxTime = 30 * time.Minute
+		p.cast["content_synthesizer"] = []any{flowtest.Hang()}
+		p.workers = research.Catalogue()
+		i := 5
+		p.workers[i].Timeout = time.Hour
+		p.cast["article_writer"] = []any{flowtest.Delay(10*time.Minute, "text")}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, 1, got.task(t, "content_synthesizer").Attempts, "cut at the deadline, and not tried again")
+		assert.Equal(t, research.TaskCompleted, got.task(t, "article_writer").Status, "critical workers still work")
+		assert.Equal(t, research.TaskSkipped, got.task(t, "editor").Status)
+		assert.Equal(t, orchestrator.Partial, got.out.Status)
+		assert.Equal(t, 1, got.out.Metrics.Iterations, "the last one")
+		assert.Contains(t, got.codes(), "time_exhausted")
+		assert.Contains(t, got.warned(), "Quality 0.70 below target 0.80, but the time limit was reached")
+		assert.Equal(t, 40*time.Minute, got.out.Metrics.Duration.Round(time.Minute))
+		assert.Equal(t, []research.Phase{research.Initialized, research.Planning, research.Strategy, research.Executing, research.Evaluating, research.Merging, research.Completed}, got.phases(), "no phase is left out")
+	})
+	t.Run("RX3 critical workers have one attempt when the time is up", func(t *testing.T) {
+		p := scored(0.9)
+		p.brief.MaxTime = 20 * time.Minute
+		p.cast["content_synthesizer"] = []any{flowtest.Hang()}
+		p.workers = research.Catalogue()
+		p.workers[5].Timeout = time.Hour
+		p.cast["article_writer"] = []any{errBoom}
+		got := p.play(t)
+		require.ErrorIs(t, got.err, research.ErrWorker)
+		assert.Equal(t, 1, got.task(t, "article_writer").Attempts)
+		assert.Contains(t, got.out.Failure.Message, "after 1 attempt:")
+	})
+	for _, tt := range []struct {
+		name, at string
+		phase    string
+	}{
+		{"RA65 RX1 canceled while a step runs", "content_synthesizer", "EXECUTING"},
+		{"RX1 canceled while it plans", "planner", "PLANNING"},
+		{"RX1 canceled while it evaluates", "supervisor", "EVALUATING"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, asked, err := canceledAt(t, tt.at)
+			require.ErrorIs(t, err, orchestrator.ErrCanceled)
+			require.ErrorIs(t, err, context.Canceled)
+			assert.Equal(t, "Canceled", out.Failure.Type)
+			assert.Equal(t, tt.phase, out.Failure.Phase)
+			assert.Equal(t, orchestrator.Canceled, out.Status)
+			if tt.at == "content_synthesizer" {
+				assert.Len(t, out.Partial.Research, 3)
+				assert.Empty(t, asked["article_writer"])
+			}
+		})
+	}
+}
+
+// canceledAt is what becomes of the reference run if it is canceled while an agent
+// works.
+func canceledAt(t *testing.T, at string) (out research.Output, asked map[string][]agent.Request, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		flow, ferr := research.New(research.Config{}, research.Catalogue())
+		require.NoError(t, ferr)
+		roster, scripts := agent.Roster{}, map[string]*flowtest.Script{}
+		for _, name := range flow.Agents {
+			w, _ := research.Catalogue().Worker(name)
+			answer := lines(w)
+			switch name {
+			case at:
+				answer = flowtest.Hang()
+			case "planner":
+				answer = reference()
+			case "supervisor":
+				answer = marks(0.9)
+			}
+			scripts[name] = flowtest.NewScript(t).Else(answer)
+			roster[name] = scripts[name]
+		}
+		e, eerr := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+		require.NoError(t, eerr)
+		defer func() { _ = e.Close(context.WithoutCancel(t.Context())) }()
+		r, serr := flow.Start(t.Context(), e, brief(), orchestrator.StartOptions{})
+		require.NoError(t, serr)
+		synctest.Wait()
+		require.NoError(t, r.Cancel(t.Context(), "enough"))
+		out, err = flow.Result(t.Context(), r)
+		asked = map[string][]agent.Request{}
+		for name, s := range scripts {
+			asked[name] = s.Requests()
+		}
+	})
+	return out, asked, err
+}

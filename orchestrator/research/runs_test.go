@@ -1,0 +1,248 @@
+package research_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/research"
+)
+
+var straight = []research.Phase{
+	research.Initialized, research.Planning, research.Strategy, research.Executing, research.Evaluating, research.Merging, research.Completed,
+}
+
+// scored is the reference run with these scores.
+func scored(scores ...float64) project {
+	p := project{brief: brief(), cast: map[string][]any{"planner": {reference()}}}
+	for _, s := range scores {
+		p.cast["supervisor"] = append(p.cast["supervisor"], marks(s))
+	}
+	return p
+}
+
+func TestWholeRuns(t *testing.T) {
+	t.Run("RA48 example 1: a simple run", func(t *testing.T) {
+		p := project{brief: brief(), cast: map[string][]any{"planner": {small()}, "supervisor": {marks(0.92)}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, straight, p.phases())
+		assert.Len(t, p.state.Actions, 14)
+		assert.Len(t, p.state.Tasks, 3)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Equal(t, 1, p.out.Metrics.Iterations)
+		assert.Empty(t, p.out.SystemNotes)
+		assert.Empty(t, p.out.Warnings)
+		assert.Empty(t, p.out.Metrics.Improvement)
+	})
+	t.Run("RA49 R104 R105 RC19 RC33 pattern 1: the fifteen actions", func(t *testing.T) {
+		p := scored(0.91).play(t)
+		require.NoError(t, p.err)
+		var actions []string
+		for _, a := range p.state.Actions {
+			actions = append(actions, a.Agent+" "+a.Action)
+		}
+		assert.Equal(t, []string{
+			"Controller initialize",
+			"StateManager transition_phase",
+			"Planner create_plan", "StateManager transition_phase",
+			"Strategy optimize_plan", "StateManager transition_phase",
+			"Orchestrator execute_step", "Orchestrator execute_step", "Orchestrator execute_step", "Orchestrator execute_step", "StateManager transition_phase",
+			"Supervisor evaluate", "StateManager transition_phase",
+			"Merger create_output", "StateManager transition_phase",
+		}, actions)
+		assert.Len(t, p.state.Phases, 6)
+		assert.Len(t, p.state.Tasks, 8)
+		assert.Equal(t, 4, p.state.StepIndex, "R64")
+		assert.Nil(t, p.state.Feedback, "R78")
+		assert.Empty(t, p.out.Warnings)
+	})
+	t.Run("RA50 R86 R95 R96 R103 pattern 2: a second iteration", func(t *testing.T) {
+		p := scored(0.65, 0.88).play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.state.Phases, 11)
+		assert.Len(t, p.state.Actions, 28)
+		assert.Equal(t, 2, p.out.Metrics.Iterations)
+		require.Len(t, p.state.History, 2)
+		assert.InDelta(t, 0.65, p.state.History[0].Quality, 0)
+		assert.InDelta(t, 0.88, p.state.History[1].Quality, 0)
+		assert.Equal(t, []string{"plan-1", "plan-2"}, []string{p.state.History[0].Plan.ID, p.state.History[1].Plan.ID})
+		assert.Equal(t, "+23% quality (0.65 → 0.88)", p.out.Metrics.Improvement)
+		assert.Equal(t, []string{"Generated after 2 iterations to meet quality threshold."}, p.out.SystemNotes)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+	})
+	t.Run("RA51 R12 R94 RC1 RC18 RC25 RC26 pattern 3: forced", func(t *testing.T) {
+		p := scored(0.65, 0.72, 0.78).play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.state.Phases, 16)
+		assert.Len(t, p.state.Actions, 41)
+		assert.Len(t, p.state.History, 3)
+		assert.Equal(t, 2, count(p.phases(), research.RePlanning))
+		assert.Equal(t, 1, count(p.phases(), research.Merging))
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, []string{"Quality 0.78 below target 0.80, but max iterations reached", "Max iterations reached"}, p.warned())
+		assert.Equal(t, []string{"quality_below_target", "max_iterations"}, p.codes())
+		assert.Equal(t, "Max iterations reached", p.out.Explanation)
+		assert.Equal(t, "Max iterations reached", *p.state.Feedback)
+		assert.NotNil(t, p.out.Article)
+	})
+	t.Run("RA52 R21 R47 R84 RC27 example 2: the planner adds workers", func(t *testing.T) {
+		b := brief()
+		quality := 0.85
+		b.MinQuality, b.MinSources = &quality, 10
+		six := plan(0.5, parallel("research", "web_search", "news_search"), sequential("analysis", "content_synthesizer"), sequential("writing", "article_writer"), parallel("quality", "fact_checker", "editor"))
+		nine := plan(0.6, parallel("research", "web_search", "news_search", "academic_search", "web_scraper"), sequential("analysis", "content_synthesizer"), sequential("writing", "article_writer"), parallel("quality", "fact_checker", "editor", "citation_formatter"))
+		low := marks(0.72)
+		low["feedback"] = "add academic sources"
+		p := project{brief: b, cast: map[string][]any{"planner": {six, nine}, "supervisor": {low, marks(0.89)}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.state.Tasks, 15)
+		require.Len(t, p.asked["planner"], 2)
+		assert.Contains(t, string(p.asked["planner"][1].Input), "add academic sources")
+		assert.Equal(t, 2, count(p.phases(), research.Strategy), "RC3")
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Equal(t, 2, p.out.Metrics.Iterations)
+		assert.Equal(t, "+17% quality (0.72 → 0.89)", p.out.Metrics.Improvement)
+	})
+	t.Run("RA53 R94 example 3: near the threshold", func(t *testing.T) {
+		p := scored(0.78, 0.83, 0.87)
+		quality := 0.90
+		p.brief.MinQuality = &quality
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, orchestrator.Partial, got.out.Status)
+		assert.Contains(t, got.warned(), "Quality 0.87 below target 0.90, but max iterations reached")
+		require.Len(t, got.out.SystemNotes, 1)
+		assert.Contains(t, got.out.SystemNotes[0], "threshold")
+		assert.Contains(t, got.out.SystemNotes[0], "budget")
+		assert.Contains(t, got.out.Metrics.Improvement, "+9%")
+	})
+	t.Run("RA54 RA40 RA41 RA42 R72 R74 example 4: failures on the way", func(t *testing.T) {
+		p := scored(0.85)
+		p.cast["news_search"] = []any{errBoom}
+		p.cast["article_writer"] = []any{errBoom, errBoom, research.Draft{Content: "done"}}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, orchestrator.Completed, got.out.Status)
+		assert.Equal(t, []string{"News search unavailable"}, got.warned())
+		assert.Equal(t, 7, got.out.Metrics.Succeeded)
+		assert.Equal(t, 1, got.out.Metrics.Skipped)
+		assert.Equal(t, 4, got.out.Metrics.Retries)
+		assert.Equal(t, []float64{2, 4}, got.waits(t, "news_search"))
+		assert.Equal(t, []float64{2, 4}, got.waits(t, "article_writer"))
+	})
+	t.Run("RA55 RA43 RC10 R99 R100 R101 pattern 4: the writer fails", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["web_search"] = []any{costs(20, sources(research.Source{Title: "x"}))}
+		p.cast["content_synthesizer"] = []any{costs(30, map[string]string{"a": "b"})}
+		p.cast["article_writer"] = []any{errBoom}
+		got := p.play(t)
+		require.ErrorIs(t, got.err, research.ErrWorker)
+		assert.Equal(t, []research.Phase{research.Initialized, research.Planning, research.Strategy, research.Executing, research.Failed}, got.phases())
+		f := got.out.Failure
+		require.NotNil(t, f)
+		assert.Equal(t, "WorkerExecutionError", f.Type)
+		assert.Equal(t, "EXECUTING", f.Phase)
+		assert.Equal(t, got.out.ExecutionID, f.ExecutionID)
+		assert.Contains(t, f.Message, "article_writer failed after 3 attempts: boom")
+		require.NotNil(t, got.out.Partial)
+		assert.Len(t, got.out.Partial.Research, 3)
+		assert.Len(t, got.out.Partial.Analysis, 1)
+		assert.Empty(t, got.out.Partial.Writing)
+		assert.Equal(t, cents(50), got.out.Partial.Cost)
+		assert.Nil(t, got.out.Article)
+		assert.Equal(t, orchestrator.Failed, got.out.Status)
+	})
+	for _, tt := range []struct {
+		name string
+		last bool
+		want string
+		at   float64
+	}{
+		{"RA56 RC29 RX19 forced: the best iteration", false, "two", 0.78},
+		{"RA57 RC29 forced: the last iteration", true, "three", 0.70},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := scored(0.65, 0.78, 0.70)
+			p.cfg.LastOnForce = tt.last
+			p.cast["article_writer"] = []any{research.Draft{Content: "one"}, research.Draft{Content: "two"}, research.Draft{Content: "three"}}
+			got := p.play(t)
+			require.NoError(t, got.err)
+			assert.Equal(t, orchestrator.Partial, got.out.Status)
+			assert.Equal(t, tt.want, got.out.Article.Content)
+			assert.InDelta(t, tt.at, *got.out.Score, 0)
+			assert.InDelta(t, tt.at, got.out.Quality["overall"], 0)
+			assert.Len(t, got.state.History, 3)
+		})
+	}
+	t.Run("RA58 RA22 one iteration", func(t *testing.T) {
+		p := scored(0.5)
+		p.cfg.MaxIterations = 1
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, orchestrator.Partial, got.out.Status)
+		assert.NotContains(t, got.phases(), research.RePlanning)
+	})
+	t.Run("RA59 RC12 all research fails", func(t *testing.T) {
+		p := scored(0.9)
+		for _, w := range []string{"web_search", "academic_search", "news_search"} {
+			p.cast[w] = []any{errBoom}
+		}
+		got := p.play(t)
+		require.ErrorIs(t, got.err, research.ErrStep)
+		assert.Equal(t, "StepFailedError", got.out.Failure.Type)
+		assert.Equal(t, "EXECUTING", got.out.Failure.Phase)
+		assert.Empty(t, got.asked["content_synthesizer"])
+	})
+	t.Run("RA60 R73 an optional worker fails", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), sequential("writing", "article_writer"), sequential("quality", "seo_optimizer"))}
+		p.cast["seo_optimizer"] = []any{errBoom}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, orchestrator.Completed, got.out.Status)
+		assert.Contains(t, got.warned(), "SEO optimization unavailable")
+	})
+	t.Run("RA61 RX6 R65 RC9 a planner that answers in prose, twice", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["planner"] = []any{costs(10, "{broken"), costs(10, "prose"), costs(10, reference())}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Len(t, got.asked["planner"], 3)
+		assert.Equal(t, cents(30), got.out.Spent.Cost)
+		assert.Equal(t, 1, count(kinds(got), "plan"))
+	})
+	t.Run("RA62 RX6 a planner that answers in prose", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["planner"] = []any{"{broken"}
+		got := p.play(t)
+		require.ErrorIs(t, got.err, research.ErrOutput)
+		assert.Equal(t, "OutputError", got.out.Failure.Type)
+		assert.Equal(t, "PLANNING", got.out.Failure.Phase)
+		assert.Len(t, got.asked["planner"], 3)
+		assert.Empty(t, got.state.Tasks)
+	})
+	t.Run("RA63 RX7 a supervisor on another scale", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["supervisor"] = []any{marks(88), map[string]any{"article": "0.88", "source": 0.88, "factual": 0.88, "writing": 0.88}}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Len(t, got.asked["supervisor"], 2)
+		assert.InDelta(t, 0.88, *got.out.Score, 0)
+	})
+	t.Run("RA64 R31 R32 a brief that is refused", func(t *testing.T) {
+		p := scored(0.9)
+		quality := 1.2
+		p.brief = research.Brief{MinQuality: &quality, MinSources: 51}
+		got := p.play(t)
+		require.ErrorIs(t, got.err, research.ErrRejected)
+		for _, problem := range []string{"topic is missing", "min_quality is 1.2, want 0 to 1", "min_sources is 51, want 1 to 50"} {
+			assert.ErrorContains(t, got.err, problem)
+		}
+		assert.Equal(t, []string{"rejected"}, kinds(got))
+		assert.Empty(t, got.asked)
+		assert.Empty(t, got.out.ExecutionID)
+		assert.Equal(t, "ValidationError", got.out.Failure.Type)
+	})
+}

@@ -1,0 +1,94 @@
+package research_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator/research"
+)
+
+// found is what becomes of sources that research workers found.
+func found(t *testing.T, first, second []research.Source) []research.Source {
+	t.Helper()
+	p := scored(0.9)
+	p.cast["planner"] = []any{plan(0.3, parallel("research", "web_search", "news_search"), sequential("writing", "article_writer"))}
+	p.cast["web_search"] = []any{sources(first...)}
+	p.cast["news_search"] = []any{sources(second...)}
+	got := p.play(t)
+	require.NoError(t, got.err)
+	return got.out.Sources
+}
+
+func TestSources(t *testing.T) {
+	type source = research.Source
+	t.Run("RA70 RX15 R89 one address, the highest relevance", func(t *testing.T) {
+		got := found(t, []source{{Title: "A", URL: "HTTPS://Example.com:443/x/?utm_source=y#top", Relevance: 0.8}}, []source{{Title: "B", URL: "https://example.com/x", Relevance: 0.9}})
+		assert.Equal(t, []source{{Title: "A", URL: "HTTPS://Example.com:443/x/?utm_source=y#top", Relevance: 0.9}}, got)
+	})
+	t.Run("RA71 RX16 R89 the most relevant first, none last, equals in order", func(t *testing.T) {
+		got := found(t, []source{{Title: "a", Relevance: 0.88}, {Title: "b", Relevance: 0.95}}, []source{{Title: "c"}, {Title: "d", Relevance: 0.95}})
+		var titles []string
+		for _, s := range got {
+			titles = append(titles, s.Title)
+		}
+		assert.Equal(t, []string{"b", "d", "a", "c"}, titles)
+	})
+	t.Run("RX15 without an address the title counts", func(t *testing.T) {
+		got := found(t, []source{{Title: "The  Report"}}, []source{{Title: "the report", Relevance: 0.4}})
+		assert.Equal(t, []source{{Title: "The Report", Relevance: 0.4}}, got)
+	})
+	t.Run("RX24 only http and https addresses", func(t *testing.T) {
+		for _, url := range []string{"javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "ftp://x/y", "//x/y"} {
+			assert.Equal(t, []source{{Title: "x"}}, found(t, []source{{Title: "x", URL: url}}, []source{{Title: "x"}}), url)
+		}
+	})
+	t.Run("RX7 relevance on another scale is sent back", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["planner"] = []any{small()}
+		p.cast["web_search"] = []any{sources(research.Source{Title: "x", Relevance: 95}), sources(research.Source{Title: "x", Relevance: 0.95})}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.InDelta(t, 0.95, got.out.Sources[0].Relevance, 0)
+		assert.Len(t, got.asked["web_search"], 2)
+		assert.Equal(t, 1, got.task(t, "web_search").Attempts)
+	})
+}
+
+func TestNormalURL(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"RX15 case of scheme and host", "HTTP://EXAMPLE.com/Path", "http://example.com/Path"},
+		{"RX15 default port", "http://example.com:80/x", "http://example.com/x"},
+		{"RX15 another port", "https://example.com:8443/x", "https://example.com:8443/x"},
+		{"RX15 fragment and trailing slash", "https://example.com/x/#a", "https://example.com/x"},
+		{"RX15 the root", "https://example.com/", "https://example.com"},
+		{"RX15 campaign parameters alone", "https://example.com/?a=1&utm_medium=x&UTM_Term=y&b=2", "https://example.com?a=1&b=2"},
+		{"RX15 an IPv6 host", "http://[::1]:80/x", "http://[::1]/x"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, ok := research.NormalURL(tt.in)
+			assert.True(t, ok)
+			assert.Equal(t, tt.want, got)
+		})
+	}
+	for _, bad := range []string{"", "x", "mailto:a@b", "http://", "http://:80/x", "ht tp://x", "javascript:alert(1)"} {
+		_, ok := research.NormalURL(bad)
+		assert.False(t, ok, bad)
+	}
+}
+
+func FuzzNormalURL(f *testing.F) {
+	for _, seed := range []string{"https://example.com/a?utm_x=1#f", "http://EXAMPLE.com:80//", "https://[::1]:443/%2F/?&&", "http://a/?a=%zz"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		once, ok := research.NormalURL(text)
+		if !ok {
+			return
+		}
+		twice, ok := research.NormalURL(once)
+		assert.True(t, ok, "%q", once)
+		assert.Equal(t, once, twice)
+	})
+}
