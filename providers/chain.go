@@ -4,32 +4,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
-)
-
-// How long a rate limited model is left alone.
-const (
-	DefaultCoolDown = 10 * time.Second // if the vendor does not say
-	MaxCoolDown     = 5 * time.Minute  // whatever the vendor says
 )
 
 // Chain is a model made of models: the first one answers, the next one when the
 // one before is rate limited, and so on.
 //
 // It moves on at [RateLimited] only: any other failure is returned at once, for
-// a chain that moved on at every failure would hide broken models. A rate limited
-// model cools down: until its RetryAfter has passed, at most [MaxCoolDown] and
-// [DefaultCoolDown] if it did not say, it is skipped by all callers. When all are
-// rate limited the error is RateLimited, with the time until the first of them
-// may be asked again as RetryAfter.
+// a chain that moved on at every failure would hide broken models.
+//
+// A rate limited model cools down, for all callers: until its RetryAfter has
+// passed, at most [MaxCoolDown] and [DefaultCoolDown] if it did not say, plus up
+// to a tenth by chance, so that processes do not come back at the same moment.
+// Then one call tries whether it answers again. Meanwhile the others go on to the
+// next model, and wait for that call only if there is no other. So a limited model
+// is asked once per cool-down, beside the calls that were under way when the first
+// of them found out: a [Limit] bounds those. When all models are rate limited the
+// error is RateLimited, with the time until the first of them may be asked again as
+// RetryAfter.
 //
 // What failed models charged is added to the Usage of the answer or error.
 // Response.Model says who answered. Text that a model passed to OnText before it
 // was rate limited is not taken back: Response.Text holds the answer alone.
 //
-// A Chain neither waits nor retries. It is safe for concurrent use.
+// A Chain does not retry: see [Retry]. It is safe for concurrent use.
 type Chain struct {
+	// Total is how long one Generate may take over all models. Running out of it
+	// is a Transient error. 0 or less: no limit. Set it before the first call.
+	Total time.Duration
+
 	links []*link
 }
 
@@ -49,7 +52,7 @@ func NewChain(models ...Model) (*Chain, error) {
 		if m == nil {
 			return nil, fmt.Errorf("providers: model %d of the chain is nil", i+1)
 		}
-		c.links = append(c.links, &link{model: m, limit: new(limit)})
+		c.links = append(c.links, &link{model: m, cool: new(coolDown)})
 	}
 	return c, nil
 }
@@ -66,27 +69,44 @@ func (c *Chain) Priced() bool {
 
 // Generate returns the answer of the first model that is not rate limited.
 func (c *Chain) Generate(ctx context.Context, req Request) (Response, error) {
+	return within(ctx, c.Total, func(ctx context.Context) (Response, error) { return c.walk(ctx, req) })
+}
+
+// walk asks the links in turn, and starts over when somebody else has tried out
+// one that nobody could answer for.
+func (c *Chain) walk(ctx context.Context, req Request) (Response, error) {
 	var spent Usage
-	for _, l := range c.links {
-		if ctx.Err() != nil {
-			return Response{}, canceled(ctx, spent)
+	for round := 0; ; round++ {
+		var trial <-chan struct{} // of the first link that is being tried out
+		for i, l := range c.links {
+			pass, busy := l.enter(ctx)
+			if pass == nil {
+				if ctx.Err() != nil {
+					return Response{}, canceled(ctx, spent)
+				}
+				if trial == nil {
+					trial = busy
+				}
+				continue
+			}
+			resp, err := l.ask(nth(ctx, round*len(c.links)+i), req, pass)
+			if err == nil {
+				resp.Usage = spent.Add(resp.Usage)
+				return resp, nil
+			}
+			if kindOf(err) != RateLimited {
+				return Response{}, addUsage(err, spent)
+			}
+			spent = spent.Add(usageOf(err))
 		}
-		if l.limit.left() > 0 {
-			continue
+		if trial == nil {
+			return Response{}, c.limited(spent)
 		}
-		resp, err := l.model.Generate(ctx, req)
-		if err == nil {
-			resp.Usage = spent.Add(resp.Usage)
-			return resp, nil
+		select {
+		case <-trial:
+		case <-ctx.Done():
 		}
-		var e *Error
-		if !errors.As(err, &e) || e.Kind != RateLimited {
-			return Response{}, addUsage(err, spent)
-		}
-		l.limit.hit(e)
-		spent = spent.Add(e.Usage)
 	}
-	return Response{}, c.limited(spent)
 }
 
 // limited says that all links are rate limited, in the words of the one that is
@@ -94,7 +114,7 @@ func (c *Chain) Generate(ctx context.Context, req Request) (Response, error) {
 func (c *Chain) limited(spent Usage) *Error {
 	var first *Error
 	for _, l := range c.links {
-		e := l.limit.said()
+		e := l.cool.said()
 		if first == nil || e.RetryAfter < first.RetryAfter {
 			first = e
 		}
@@ -104,84 +124,4 @@ func (c *Chain) limited(spent Usage) *Error {
 		first.Message = fmt.Sprintf("all %d models of the chain are; this one said: %s", n, first.Message)
 	}
 	return first
-}
-
-// link is one model of a chain.
-type link struct {
-	model Model
-	limit *limit // shared by all links to the same service's model
-}
-
-// limit is the rate limit of one model. The zero limit is not reached.
-type limit struct {
-	mu    sync.Mutex
-	until time.Time
-	err   *Error // the last one
-}
-
-// hit starts a cool-down, or lengthens it.
-func (l *limit) hit(e *Error) {
-	wait := DefaultCoolDown
-	if e.RetryAfter > 0 {
-		wait = min(e.RetryAfter, MaxCoolDown)
-	}
-	until := time.Now().Add(wait)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.err = e
-	if until.After(l.until) {
-		l.until = until
-	}
-}
-
-// left returns how long the cool-down still takes, 0 or less if it is over.
-func (l *limit) left() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return time.Until(l.until)
-}
-
-// said returns a copy of the last error, with the time until the next call as
-// RetryAfter: at least 1, for the cool-down may end just now.
-func (l *limit) said() *Error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := *l.err
-	e.Err = l.err
-	e.RetryAfter = max(time.Until(l.until), 1)
-	return &e
-}
-
-// addUsage returns err with u added to its usage.
-func addUsage(err error, u Usage) error {
-	if u == (Usage{}) {
-		return err
-	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return withUsage(err, u.Add(e.Usage))
-	}
-	return &Error{Kind: kindOfOther(err), Message: err.Error(), Usage: u, Err: err}
-}
-
-// withUsage returns a copy of the *Error in err with u as its usage. It wraps err.
-func withUsage(err error, u Usage) error {
-	var e *Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	c := *e
-	c.Usage, c.Err = u, err
-	return &c
-}
-
-// kindOfOther returns the kind of an error that is no *Error.
-func kindOfOther(err error) Kind {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return Canceled
-	}
-	return Permanent
-}
-
-func canceled(ctx context.Context, spent Usage) *Error {
-	return &Error{Kind: Canceled, Message: ctx.Err().Error(), Usage: spent, Err: errors.Join(ctx.Err(), context.Cause(ctx))}
 }

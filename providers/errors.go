@@ -1,12 +1,15 @@
 package providers
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 )
 
-// Error is a failed model call. Its text holds no key and no prompt.
+// Error is a failed model call. Its text holds no key and no prompt. Its Kind is
+// found by errors.Is: errors.Is(err, providers.RateLimited).
 type Error struct {
 	Kind       Kind
 	Model      string        // provider:name
@@ -39,10 +42,18 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Kind says what a failure means for the caller.
-type Kind string
+// Is reports whether target is e's Kind.
+func (e *Error) Is(target error) bool {
+	kind, ok := target.(Kind)
+	return ok && kind == e.Kind
+}
+
+// Kind says what a failure means for the caller. It is an error, for errors.Is.
+type Kind string //nolint:errname // the kinds read like words, not like errors
 
 // The kinds of failures.
+//
+//nolint:errname // the same
 const (
 	RateLimited Kind = "rate-limited" // wait, or try the next model
 	Transient   Kind = "transient"    // try again
@@ -50,3 +61,64 @@ const (
 	Invalid     Kind = "invalid"      // this request will not be answered
 	Canceled    Kind = "canceled"     // the caller gave up
 )
+
+// Error returns the kind's name.
+func (k Kind) Error() string { return string(k) }
+
+// kindOf returns the kind of the outermost [Error] or Kind in err. Without one it
+// is Canceled for the errors of package context, else Permanent.
+func kindOf(err error) Kind {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	if k, ok := errors.AsType[Kind](err); ok {
+		return k
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return Canceled
+	}
+	return Permanent
+}
+
+// usageOf returns what the failed call err was charged.
+func usageOf(err error) Usage {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Usage
+	}
+	return Usage{}
+}
+
+// retryAfter returns how long the vendor asked to wait; 0: it did not say.
+func retryAfter(err error) time.Duration {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.RetryAfter
+	}
+	return 0
+}
+
+// addUsage returns err with u added to its usage.
+func addUsage(err error, u Usage) error {
+	if u == (Usage{}) {
+		return err
+	}
+	if _, ok := errors.AsType[*Error](err); ok {
+		return withUsage(err, u.Add(usageOf(err)))
+	}
+	return &Error{Kind: kindOf(err), Message: err.Error(), Usage: u, Err: err}
+}
+
+// withUsage returns a copy of the *Error in err with u as its usage. It wraps err.
+func withUsage(err error, u Usage) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err
+	}
+	c := *e
+	c.Usage, c.Err = u, err
+	return &c
+}
+
+// canceled says that ctx ended a call that had used spent.
+func canceled(ctx context.Context, spent Usage) *Error {
+	return &Error{Kind: Canceled, Message: ctx.Err().Error(), Usage: spent, Err: errors.Join(ctx.Err(), context.Cause(ctx))}
+}

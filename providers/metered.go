@@ -8,7 +8,7 @@ import (
 // Metered is Model as its Spec wants it: requests that say no temperature or
 // MaxTokens get the Spec's, and usage is counted and priced.
 //
-// An answer's Usage gets Calls 1, and Cost by the Spec's Price. Unpriced is 1
+// An answer's Usage gets Calls 1, and Cost by [Spec.KnownPrice]. Unpriced is 1
 // instead when no price is known, or when the vendor did not report tokens of a
 // model that is not free: a cost is never silently 0. The same goes for a failed
 // call that was charged, that is whose *[Error] has Usage; other failures are not
@@ -34,8 +34,15 @@ type Priced interface {
 	Priced() bool
 }
 
-// Priced says whether the Spec has a Price.
-func (m Metered) Priced() bool { return m.Spec.Price != nil }
+// Priced says whether the Spec's price is known, see [Spec.KnownPrice], or else
+// Model is Priced.
+func (m Metered) Priced() bool {
+	if _, ok := m.Spec.KnownPrice(); ok {
+		return true
+	}
+	p, ok := m.Model.(Priced)
+	return ok && p.Priced()
+}
 
 // Generate asks Model. A Response without a Model's name gets the Spec's.
 func (m Metered) Generate(ctx context.Context, req Request) (Response, error) {
@@ -67,11 +74,11 @@ func (m Metered) charge(err error) error {
 
 func (m Metered) meter(u Usage) Usage {
 	u.Calls = max(u.Calls, 1)
-	switch price := m.Spec.Price; {
+	switch price, known := m.Spec.KnownPrice(); {
 	case u.Cost != 0 || u.Unpriced != 0: // known already
-	case price == nil:
+	case !known:
 		u.Unpriced = 1
-	case *price != Price{} && u.Input <= 0 && u.Output <= 0:
+	case price != Price{} && u.Input <= 0 && u.Output <= 0:
 		u.Unpriced = 1
 	default:
 		u.Cost = price.Cost(u)

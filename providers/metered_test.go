@@ -3,60 +3,13 @@ package providers_test
 import (
 	"context"
 	"errors"
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/convene-go/convene/providers"
 )
-
-// dollars per million tokens: 2 in, 8 out, half a dollar cached
-var price = providers.Price{Input: 2 * providers.USD, Output: 8 * providers.USD, CacheRead: providers.USD / 2}
-
-func TestPriceCost(t *testing.T) {
-	tests := []struct {
-		name  string
-		price providers.Price
-		usage providers.Usage
-		want  providers.NanoUSD
-	}{
-		{"nothing", price, providers.Usage{}, 0},
-		{"in and out", price, providers.Usage{Input: 1000, Output: 100}, 2_800_000},                  // 1000*2000 + 100*8000
-		{"cached are part of input", price, providers.Usage{Input: 1000, CacheRead: 600}, 1_100_000}, // 400*2000 + 600*500
-		{"cache write at its price", providers.Price{Input: 2e9, CacheWrite: 3e9}, providers.Usage{Input: 10, CacheWrite: 4}, 24_000},
-		{"cache without a price is input", providers.Price{Input: 2e9}, providers.Usage{Input: 10, CacheRead: 4, CacheWrite: 4}, 20_000},
-		{"rounded up", providers.Price{Input: 1}, providers.Usage{Input: 1}, 1},                                     // a millionth
-		{"rounded once", providers.Price{Input: 400_000, Output: 400_000}, providers.Usage{Input: 1, Output: 1}, 1}, // 0.8
-		{"exact", providers.Price{Input: 1_000_000}, providers.Usage{Input: 7}, 7},
-		{"free", providers.Price{}, providers.Usage{Input: 1000}, 0},
-		{"more cached than input", price, providers.Usage{Input: 10, CacheRead: 20}, 10_000},
-		{"negative", price, providers.Usage{Input: -10, Output: -1, CacheRead: -3}, 0},
-		{"too much", providers.Price{Input: math.MaxInt64, Output: math.MaxInt64}, providers.Usage{Input: math.MaxInt64, Output: math.MaxInt64}, math.MaxInt64},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, tt.price.Cost(tt.usage))
-		})
-	}
-}
-
-func TestPriceCostNeverWrapsAndNeverForgets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		amount := rapid.Int64Range(0, math.MaxInt64)
-		p := providers.Price{Input: providers.NanoUSD(amount.Draw(t, "in")), Output: providers.NanoUSD(amount.Draw(t, "out"))}
-		u := providers.Usage{Input: amount.Draw(t, "input"), Output: amount.Draw(t, "output"), CacheRead: amount.Draw(t, "read")}
-		got := p.Cost(u)
-		if got < 0 {
-			t.Fatalf("%+v.Cost(%+v) = %d", p, u, got)
-		}
-		if paid := p.Input > 0 && u.Input > 0 || p.Output > 0 && u.Output > 0; paid && got == 0 {
-			t.Fatalf("%+v.Cost(%+v) = 0", p, u)
-		}
-	})
-}
 
 func answering(u providers.Usage) providers.Model {
 	return providers.ModelFunc(func(context.Context, providers.Request) (providers.Response, error) {
@@ -93,6 +46,17 @@ func TestMeteredUsage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// gateway knows what its calls cost.
+type gateway struct{ providers.Model }
+
+func (gateway) Priced() bool { return true }
+
+func TestMeteredPricedByTheModel(t *testing.T) {
+	m := providers.Metered{Model: gateway{answering(providers.Usage{Input: 1000, Cost: 5})}, Spec: spec("p:m")}
+	assert.True(t, m.Priced())
+	assert.True(t, providers.Metered{Model: m, Spec: spec("p:m")}.Priced())
 }
 
 func TestMeteredFailures(t *testing.T) {

@@ -6,38 +6,47 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
-
-// RoleConfig maps a role to its models: the first one answers, the others in
-// turn when the one before is rate limited, see [Chain]. It is plain JSON.
-type RoleConfig map[string][]Spec
 
 // Roles are the models of a host by role, metered. Safe for concurrent use:
 // cool-downs are shared by all callers, and by all roles with the same model of
-// the same service.
+// the same service; limits by all roles with the same provider.
 type Roles struct {
 	chains map[string]*Chain
 }
 
-// NewRoles opens every model of c once: roles with equal Specs share it. All
-// faults (empty chain, bad range, what open refuses) are in the one error.
-// Neither c nor what it points to is kept. The models are wrapped in [Metered]
-// here, so open need not see to it.
+// NewRoles opens the models of c, see [Config.Open].
 func NewRoles(c RoleConfig, open func(Spec) (Model, error)) (*Roles, error) {
+	return Config{Roles: c}.Open(open)
+}
+
+// Open opens every model of c once: roles with equal Specs share it. All faults
+// (empty chain, bad range, what open refuses) are in the one error. Which providers
+// there are is for open to say. Neither c nor what it points to is kept. The models
+// are wrapped in [Metered] here, so open need not see to it.
+func (c Config) Open(open func(Spec) (Model, error)) (*Roles, error) {
 	if open == nil {
 		return nil, errors.New("providers: open is nil")
 	}
-	if len(c) == 0 {
-		return nil, errors.New("providers: no roles")
+	b := builder{
+		open: open, prices: c.Prices,
+		models: map[specKey]opened{}, coolDowns: map[service]*coolDown{}, gates: map[string]*gate{},
 	}
-	b := builder{open: open, models: map[specKey]opened{}, limits: map[service]*limit{}}
+	for provider, limit := range c.Limits {
+		if limit != (Limit{}) && limit.check() == nil {
+			b.gates[provider] = newGate(limit)
+		}
+	}
+	errs := []error{c.Roles.check(), c.check()}
+	total, _ := time.ParseDuration(c.Total) // check has seen it
 	r := &Roles{chains: map[string]*Chain{}}
-	var errs []error
-	for _, role := range slices.Sorted(maps.Keys(c)) {
-		chain, err := b.chain(role, c[role])
+	for _, role := range c.Roles.roles() {
+		chain, err := b.chain(role, c.Roles[role])
 		if err != nil {
 			errs = append(errs, err)
 		}
+		chain.Total = total
 		r.chains[role] = chain
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -46,10 +55,11 @@ func NewRoles(c RoleConfig, open func(Spec) (Model, error)) (*Roles, error) {
 	return r, nil
 }
 
-// Model returns the chain of role as one Model, which is [Priced]. An unknown
-// role is an error that lists the known ones.
+// Model returns the chain of role, or of the role that stands in for it by the
+// order of [RoleConfig], as one Model, which is [Priced]. If there is none, the
+// error lists the known roles.
 func (r *Roles) Model(role string) (Model, error) {
-	c, ok := r.chains[role]
+	c, ok := r.find(role)
 	if !ok {
 		known := strings.Join(slices.Sorted(maps.Keys(r.chains)), ", ")
 		return nil, fmt.Errorf("providers: unknown role %q, known: %s", role, known)
@@ -57,11 +67,24 @@ func (r *Roles) Model(role string) (Model, error) {
 	return c, nil
 }
 
+func (r *Roles) find(role string) (*Chain, bool) {
+	c, ok := r.chains[role]
+	if !ok && strings.HasSuffix(role, "_"+worker) {
+		c, ok = r.chains[worker]
+	}
+	if !ok {
+		c, ok = r.chains[director]
+	}
+	return c, ok
+}
+
 // builder opens models, equal ones once.
 type builder struct {
-	open   func(Spec) (Model, error)
-	models map[specKey]opened
-	limits map[service]*limit
+	open      func(Spec) (Model, error)
+	prices    Prices
+	models    map[specKey]opened
+	coolDowns map[service]*coolDown
+	gates     map[string]*gate
 }
 
 type opened struct {
@@ -70,24 +93,24 @@ type opened struct {
 }
 
 // service is what a vendor counts rate limits by.
-type service struct{ provider, model, baseURL string }
+type service struct{ provider, model, baseURL, region string }
 
+func (s Spec) service() service { return service{s.Provider, s.Model, s.BaseURL, s.Region} }
+
+// chain opens those of specs that are valid.
 func (b *builder) chain(role string, specs []Spec) (*Chain, error) {
 	var errs []error
-	if role == "" {
-		errs = append(errs, errors.New("a role has no name"))
-	}
-	if len(specs) == 0 {
-		errs = append(errs, fmt.Errorf("role %q has no models", role))
-	}
 	c := &Chain{}
 	for i, s := range specs {
-		m, err := b.model(s)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("role %q, model %d (%s): %w", role, i+1, s, err))
+		if s.Validate() != nil {
 			continue
 		}
-		c.links = append(c.links, &link{model: m, limit: b.limit(s)})
+		m, err := b.model(s)
+		if err != nil {
+			errs = append(errs, inRole(role, i, s, err))
+			continue
+		}
+		c.links = append(c.links, &link{model: m, cool: b.coolDown(s), gate: b.gates[s.Provider]})
 	}
 	return c, errors.Join(errs...)
 }
@@ -103,8 +126,8 @@ func (b *builder) model(s Spec) (Model, error) {
 }
 
 func (b *builder) openOne(s Spec) (Model, error) {
-	if err := s.Validate(); err != nil {
-		return nil, err
+	if price, ok := b.prices[s.String()]; ok && s.Price == nil {
+		s.Price = &price
 	}
 	m, err := b.open(s.clone())
 	if err != nil {
@@ -116,12 +139,12 @@ func (b *builder) openOne(s Spec) (Model, error) {
 	return Metered{Model: m, Spec: s}, nil
 }
 
-func (b *builder) limit(s Spec) *limit {
-	at := service{s.Provider, s.Model, s.BaseURL}
-	if b.limits[at] == nil {
-		b.limits[at] = new(limit)
+func (b *builder) coolDown(s Spec) *coolDown {
+	at := s.service()
+	if b.coolDowns[at] == nil {
+		b.coolDowns[at] = new(coolDown)
 	}
-	return b.limits[at]
+	return b.coolDowns[at]
 }
 
 // specKey is a Spec by value, so that equal ones are ==.

@@ -1,6 +1,7 @@
 package providers_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -36,7 +37,7 @@ func spec(text string) providers.Spec {
 func TestRolesFromJSON(t *testing.T) {
 	var c providers.RoleConfig
 	require.NoError(t, json.Unmarshal([]byte(`{
-		"writer": [{"provider": "p", "model": "big", "maxTokens": 9, "price": {"input": 2000000000}}, {"provider": "p", "model": "small"}]
+		"writer": [{"provider": "p", "model": "big", "maxTokens": 9, "price": {"input": 2, "output": 4}}, {"provider": "p", "model": "small"}]
 	}`), &c))
 	big, small := fake.New(t, limited(time.Minute)), fake.New(t, fake.Answer{Text: "ok", Model: "p:small"})
 	roles, err := providers.NewRoles(c, opener{"p:big": big, "p:small": small}.open)
@@ -70,7 +71,7 @@ func TestRolesOpenEqualSpecsOnce(t *testing.T) {
 	}
 	again := cold
 	again.Temperature, again.Price = new(0.0), new(price)
-	_, err := providers.NewRoles(providers.RoleConfig{"a": {spec("p:m"), cold}, "b": {again}, "c": {spec("p:m")}}, open)
+	_, err := providers.NewRoles(providers.RoleConfig{"a": {spec("p:m")}, "b": {cold}, "c": {again}, "d": {spec("p:m")}}, open)
 	require.NoError(t, err)
 	assert.Equal(t, 2, opened)
 }
@@ -90,11 +91,35 @@ func TestRolesShareCoolDown(t *testing.T) {
 	assert.Len(t, m.Requests(), 1, "role b knows that p:m is limited")
 }
 
+// Another region or server has a rate limit of its own.
+func TestRolesDoNotShareCoolDownOfOthers(t *testing.T) {
+	asked := 0
+	open := func(providers.Spec) (providers.Model, error) {
+		return providers.ModelFunc(func(context.Context, providers.Request) (providers.Response, error) {
+			asked++
+			return providers.Response{}, limited(time.Minute).Err
+		}), nil
+	}
+	c := providers.RoleConfig{
+		"a": {{Provider: "p", Model: "m"}}, "b": {{Provider: "p", Model: "n"}}, "c": {{Provider: "q", Model: "m"}},
+		"d": {{Provider: "p", Model: "m", Region: "eu"}}, "e": {{Provider: "p", Model: "m", BaseURL: "http://h"}},
+	}
+	roles, err := providers.NewRoles(c, open)
+	require.NoError(t, err)
+	for role := range c {
+		m, err := roles.Model(role)
+		require.NoError(t, err)
+		_, err = m.Generate(t.Context(), hi)
+		require.ErrorIs(t, err, providers.RateLimited)
+	}
+	assert.Equal(t, 5, asked)
+}
+
 func TestRolesAllFaultsInOneError(t *testing.T) {
 	hot := spec("p:m")
 	hot.Temperature = new(3.0)
-	c := providers.RoleConfig{"": {spec("p:m")}, "empty": nil, "hot": {spec("p:m"), hot}, "none": {spec("x:y")}}
-	_, err := providers.NewRoles(c, opener{"p:m": fake.New(t)}.open)
+	c := providers.RoleConfig{"": {spec("p:m")}, "empty": nil, "hot": {spec("p:n"), hot}, "none": {spec("x:y")}}
+	_, err := providers.NewRoles(c, opener{"p:m": fake.New(t), "p:n": fake.New(t)}.open)
 	require.Error(t, err)
 	assert.Equal(t, []string{
 		"providers: a role has no name",
@@ -131,4 +156,25 @@ func TestRolesCopyTheirConfig(t *testing.T) {
 	require.NoError(t, err)
 	assert.InDelta(t, 0.5, *m.Requests()[0].Temperature, 0)
 	assert.Zero(t, m.Requests()[0].MaxTokens)
+}
+
+// What a call through roles, a chain, a limit and the meter costs.
+func BenchmarkRolesCall(b *testing.B) {
+	c := providers.Config{
+		Roles:  providers.RoleConfig{"a": {spec("openai:gpt-4o"), spec("p:m")}},
+		Limits: map[string]providers.Limit{"openai": {Parallel: 8}},
+	}
+	roles, err := c.Open(func(providers.Spec) (providers.Model, error) {
+		return answering(providers.Usage{Input: 9, Output: 9}), nil
+	})
+	require.NoError(b, err)
+	m, err := roles.Model("a")
+	require.NoError(b, err)
+	ctx := providers.WithKey(b.Context(), "run/0:1")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.Generate(ctx, hi); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,7 +11,8 @@ import (
 	"unicode"
 )
 
-// Spec names one model in a configuration.
+// Spec names one model in a configuration. In JSON it may also be a text that
+// [ParseSpec] reads.
 type Spec struct {
 	Provider    string   `json:"provider"`
 	Model       string   `json:"model"`
@@ -19,7 +22,7 @@ type Spec struct {
 	Temperature *float64 `json:"temperature,omitempty"` // 0 to 2, for requests that say none; nil: not sent
 	MaxTokens   int      `json:"maxTokens,omitempty"`   // for requests that say none; 0: the model's default
 	Timeout     string   `json:"timeout,omitempty"`     // of one attempt, as "90s"; "": the opener's default
-	Price       *Price   `json:"price,omitempty"`       // nil: unknown
+	Price       *Price   `json:"price,omitempty"`       // nil: see KnownPrice
 }
 
 // ParseSpec reads "provider:model". Everything after the first colon is the
@@ -61,6 +64,12 @@ func (s Spec) Validate() error {
 	}
 	if err := checkBaseURL(s.BaseURL); err != nil {
 		errs = append(errs, err)
+	}
+	if strings.ContainsFunc(s.Region, notInLabel) {
+		bad("region %q holds something other than letters, digits and hyphens", s.Region)
+	}
+	if strings.ContainsFunc(s.APIVersion, notInLabel) {
+		bad("apiVersion %q holds something other than letters, digits and hyphens", s.APIVersion)
 	}
 	if t := s.Temperature; t != nil && !(*t >= 0 && *t <= 2) { // NaN is refused too
 		bad("temperature is %v, want 0 to 2", *t)
@@ -105,6 +114,39 @@ func (s Spec) clone() Spec {
 		s.Price = new(*s.Price)
 	}
 	return s
+}
+
+// UnmarshalJSON reads a model's name or all of its fields, and refuses fields that
+// do not exist.
+func (s *Spec) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte(`"`)) {
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+		parsed, err := ParseSpec(text)
+		if err == nil {
+			*s = parsed
+		}
+		return err
+	}
+	type plain Spec
+	var in plain
+	if err := strict(data, &in); err != nil {
+		return err
+	}
+	*s = Spec(in)
+	return nil
+}
+
+// notInLabel finds what could lead elsewhere in a URL that a region or version is
+// put into.
+func notInLabel(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-':
+		return false
+	}
+	return true
 }
 
 func notInName(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }

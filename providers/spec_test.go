@@ -59,7 +59,7 @@ func FuzzParseSpec(f *testing.F) {
 func TestSpecValidateNamesAllFaults(t *testing.T) {
 	s := providers.Spec{
 		Provider: "a:b", Temperature: new(2.5), MaxTokens: -1, Timeout: "soon", BaseURL: "localhost:8000",
-		Price: &providers.Price{Input: -1, CacheWrite: -2},
+		Price: &providers.Price{Input: -1, Output: 1_000_001 * providers.USD, CacheWrite: -2},
 	}
 	err := s.Validate()
 	require.Error(t, err)
@@ -70,8 +70,9 @@ func TestSpecValidateNamesAllFaults(t *testing.T) {
 		"temperature is 2.5, want 0 to 2",
 		"maxTokens is -1, want 0 or more",
 		`timeout is "soon", want a duration above 0 such as "90s"`,
-		"price.input is -1, want 0 or more",
-		"price.cacheWrite is -2, want 0 or more",
+		"price.input is -0.000000001 USD, want 0 to 1000000",
+		"price.output is 1000001 USD, want 0 to 1000000",
+		"price.cacheWrite is -0.000000002 USD, want 0 to 1000000",
 	}
 	assert.Equal(t, want, strings.Split(err.Error(), "\n"))
 }
@@ -95,6 +96,10 @@ func TestSpecValidateOneField(t *testing.T) {
 		{"URL", func(s *providers.Spec) { s.BaseURL = "http://localhost:8000/v1" }, ""},
 		{"URL scheme", func(s *providers.Spec) { s.BaseURL = "ftp://host/v1" }, "baseURL"},
 		{"URL query", func(s *providers.Spec) { s.BaseURL = "https://host/v1?key=abc" }, "query"},
+		{"region", func(s *providers.Spec) { s.Region = "eu-central-1" }, ""},
+		{"region that leads elsewhere", func(s *providers.Spec) { s.Region = "x.evil.com/#" }, "region"},
+		{"API version", func(s *providers.Spec) { s.APIVersion = "2025-03-01-preview" }, ""},
+		{"API version that adds to the query", func(s *providers.Spec) { s.APIVersion = "v1&x=y" }, "apiVersion"},
 		{"URL password", func(s *providers.Spec) { s.BaseURL = "https://u:hunter2@host/v1" }, "password"},
 	}
 	for _, tt := range tests {
@@ -120,4 +125,10 @@ func TestSpecIsPlainJSON(t *testing.T) {
 	data, err := json.Marshal(s)
 	require.NoError(t, err)
 	assert.JSONEq(t, text, string(data))
+
+	require.NoError(t, json.Unmarshal([]byte(`"ollama:llama3:8b"`), &s))
+	assert.Equal(t, providers.Spec{Provider: "ollama", Model: "llama3:8b"}, s, "by its name")
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"provider": "p", "name": "m"}`), &s), `unknown field "name"`)
+	require.ErrorContains(t, json.Unmarshal([]byte(`"gpt-4o"`), &s), "has no colon")
+	assert.Equal(t, "llama3:8b", s.Model, "a fault changes nothing")
 }

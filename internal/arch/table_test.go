@@ -50,8 +50,14 @@ var arrows = map[string]may{
 	"grading":                     {},
 	"routing":                     {own: []string{"grading"}},
 	"providers":                   {own: []string{"internal/answer"}, others: []string{backoff, schema, xsync}},
-	"providers/fake":              {own: []string{"providers"}},
-	"providers/langchain":         {own: []string{"providers"}, others: langchain},
+	"providers/fake":              {own: []string{"providers", "providers/internal/network", "internal/answer"}, others: []string{schema}},
+	"providers/cassette":          {own: []string{"providers", "providers/internal/redact"}},
+	"providers/modeltest":         {own: []string{"providers"}},
+	"providers/internal/stubtest": {own: []string{"providers", "providers/fake", "providers/modeltest"}},
+	"providers/langchain":         {own: []string{"providers", "providers/internal/network", "providers/internal/redact"}, others: langchain},
+	"providers/internal/redact":   {},
+	"providers/bedrock":           {own: []string{"providers", "providers/internal/network", "providers/internal/redact"}, others: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}},
+	"providers/mcp":               {own: []string{"providers", "providers/internal/redact", "orchestrator/agent"}, others: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	"blackboard":                  {own: []string{"fsm", "grading", "providers"}},
 	"blackboard/storetest":        {own: []string{"blackboard"}, others: []string{testify}},
 	"blackboard/sqlite":           {own: []string{"blackboard"}, others: []string{"modernc.org/sqlite"}, tree: true},
@@ -63,9 +69,11 @@ var arrows = map[string]may{
 	"orchestrator/flowtest":       {own: slices.Concat(engines, []string{"orchestrator", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/enginetest":     {own: slices.Concat(engines, []string{"orchestrator", "orchestrator/flowtest", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/hierarchy":      {own: slices.Concat(team, []string{"internal/answer", "internal/prompt"}), others: []string{schema}},
+	"orchestrator/research":       {own: slices.Concat(team, []string{"internal/answer", "internal/prompt"})},
 	"orchestrator/discussion":     {own: slices.Concat(team, []string{"internal/answer", "internal/prompt"})},
 	"examples":                    {any: true, tree: true},
 	"bench":                       {any: true, tree: true},
+	"internal/browsertest":        {any: true},
 }
 
 var (

@@ -28,7 +28,8 @@ type Answer struct {
 	Chunks []string
 
 	// Latency passes before the answer, the error or the first chunk: by the
-	// clock of the bubble in a test under testing/synctest.
+	// clock of the bubble in a test under testing/synctest. A call that is made
+	// again gets its answer when the first one would have.
 	Latency time.Duration
 
 	// Hang waits until ctx is done, instead of answering.
@@ -37,6 +38,11 @@ type Answer struct {
 	// Err is returned instead of an answer. An *providers.Error is returned as a
 	// copy; another error as the cause of a Permanent one.
 	Err error
+
+	// From makes the answer of the request, in the place of all other fields; its
+	// own From is not looked at. An error fails the test as an unexpected call does.
+	// It must not use the Model, nor keep or change the request.
+	From func(providers.Request) (Answer, error)
 }
 
 // Text answers text.
@@ -73,9 +79,9 @@ func Fail(kind providers.Kind, retryAfter time.Duration) Answer {
 // Hang never answers: it returns an error of kind Canceled when ctx is done.
 func Hang() Answer { return Answer{Hang: true} }
 
-// give plays a.
-func (a Answer) give(ctx context.Context, req providers.Request) (providers.Response, error) {
-	if err := a.wait(ctx); err != nil {
+// give plays a for a call that was first made at start.
+func (a Answer) give(ctx context.Context, req providers.Request, start time.Time) (providers.Response, error) {
+	if err := a.wait(ctx, start); err != nil {
 		return providers.Response{}, err
 	}
 	if a.Err != nil {
@@ -87,15 +93,16 @@ func (a Answer) give(ctx context.Context, req providers.Request) (providers.Resp
 	return a.response(), nil
 }
 
-// wait lets Latency pass, or for ever if it hangs.
-func (a Answer) wait(ctx context.Context) error {
+// wait lets what is left of Latency pass, or for ever if it hangs.
+func (a Answer) wait(ctx context.Context, start time.Time) error {
+	left := a.Latency - time.Since(start)
 	var passed <-chan time.Time // nil: never
 	switch {
 	case a.Hang:
-	case a.Latency <= 0:
+	case left <= 0:
 		return nil
 	default:
-		timer := time.NewTimer(a.Latency)
+		timer := time.NewTimer(left)
 		defer timer.Stop()
 		passed = timer.C
 	}

@@ -49,25 +49,29 @@ func (m *Model) unused() []string {
 	return lines
 }
 
-// describeUnexpected tells the last call and why nothing fits it.
-func (m *Model) describeUnexpected(req providers.Request) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "unexpected call %d: ", len(m.requests))
-	if last := lastMessage(req); last.Role == "" {
-		b.WriteString("no messages")
-	} else {
-		fmt.Fprintf(&b, "last message is %s: %q", last.Role, short(last.Text))
+// describeCall tells the n-th call.
+func describeCall(n int, req providers.Request) string {
+	last := lastMessage(req)
+	if last.Role == "" {
+		return fmt.Sprintf("unexpected call %d: no messages", n)
 	}
-	fmt.Fprintf(&b, "\n\tall %d answers in turn are used", len(m.turns))
+	return fmt.Sprintf("unexpected call %d: last message is %s: %q", n, last.Role, short(last.Text))
+}
+
+// describeScript tells why nothing fits a call.
+func (m *Model) describeScript() string {
+	lines := []string{fmt.Sprintf("all %d answers in turn are used", len(m.turns))}
 	for _, r := range m.rules {
-		fmt.Fprintf(&b, "\n\t%s", r)
+		lines = append(lines, r.String())
 	}
-	return b.String()
+	return strings.Join(lines, "\n\t")
 }
 
 // String tells an answer in reports.
 func (a Answer) String() string {
 	switch {
+	case a.From != nil:
+		return "one made of the request"
 	case a.Hang:
 		return "a hang"
 	case a.Err != nil:

@@ -1,6 +1,8 @@
 package fake
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"slices"
 
 	"github.com/convene-go/convene/providers"
@@ -30,4 +32,13 @@ func cloneCalls(calls []providers.ToolCall) []providers.ToolCall {
 		calls[i].Extra = slices.Clone(calls[i].Extra)
 	}
 	return calls
+}
+
+// sum tells requests apart, but for OnText.
+func sum(r providers.Request) [sha256.Size]byte {
+	text := fmt.Sprintf("%q %q %q %q %d", r.Messages, r.Tools, r.ToolChoice, r.Output, r.MaxTokens)
+	if r.Temperature != nil {
+		text += fmt.Sprint(" ", *r.Temperature)
+	}
+	return sha256.Sum256([]byte(text))
 }

@@ -2,6 +2,7 @@ package fake_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/convene-go/convene/providers"
@@ -39,4 +40,55 @@ func Example() {
 	// It means to meet.
 	// script played: true
 	// fake:model: invalid: no answer is scripted for this call
+}
+
+// A model that calls every tool that it is offered, and then answers with data of
+// the right shape: for tests of everything around it.
+func ExampleFromSchema() {
+	m := fake.New(nil)
+	m.When(fake.Rule{Role: providers.ToolRole, Answer: fake.FromSchema()})
+	m.When(fake.Rule{Answer: fake.CallTools()})
+
+	req := providers.Request{
+		Messages: []providers.Message{{Role: providers.User, Text: "What is the weather like?"}},
+		Tools:    []providers.Tool{{Name: "weather", Input: json.RawMessage(`{"type":"object","properties":{"days":{"type":"integer","minimum":3}}}`)}},
+		Output:   json.RawMessage(`{"type":"object","properties":{"sky":{"enum":["clear","grey"]},"degrees":{"type":"number"}}}`),
+	}
+	first, err := m.Generate(context.Background(), req)
+	fmt.Printf("%s %s %s %v\n", first.ToolCalls[0].ID, first.ToolCalls[0].Name, first.ToolCalls[0].Input, err)
+
+	req.Messages = append(req.Messages,
+		providers.Message{Role: providers.Assistant, ToolCalls: first.ToolCalls},
+		providers.Message{Role: providers.ToolRole, ToolID: first.ToolCalls[0].ID, Text: "cold"})
+	second, err := m.Generate(context.Background(), req)
+	fmt.Println(second.Text, err)
+	// Output:
+	// call-1 weather {"days":3} <nil>
+	// {"degrees":1,"sky":"clear"} <nil>
+}
+
+// Every role of a team has a script of its own.
+func ExampleRoles() {
+	roles, err := fake.Roles(map[string]*fake.Model{
+		"writer": fake.New(nil, fake.Text("A draft."), fake.Text("A better draft.")),
+		"critic": fake.New(nil, fake.JSON(map[string]int{"score": 4}), fake.JSON(map[string]int{"score": 9})),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, role := range []string{"writer", "critic", "writer", "critic"} {
+		m, err := roles.Model(role)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		resp, err := m.Generate(context.Background(), providers.Request{})
+		fmt.Println(role+":", resp.Text, err)
+	}
+	// Output:
+	// writer: A draft. <nil>
+	// critic: {"score":4} <nil>
+	// writer: A better draft. <nil>
+	// critic: {"score":9} <nil>
 }

@@ -1,16 +1,12 @@
-// Package fake scripts a model for unit tests: answers in turn, or by rules that
-// do not depend on the order of calls, for agents that work at the same time.
-//
-//	m := fake.New(t, fake.Text("first"), fake.Fail(providers.RateLimited, time.Minute))
-//	m.When(fake.Rule{Text: "review", Times: 2, Answer: fake.JSON(verdict)})
-//
-// A call that nothing is scripted for and an answer that nobody asked for fail
-// the test: scripts do not start over silently.
 package fake
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/convene-go/convene/providers"
 )
@@ -33,6 +29,19 @@ type Model struct {
 	taken      int // of turns
 	requests   []providers.Request
 	unexpected []string
+	calls      map[call]given
+}
+
+// call is a call by its providers.WithKey and its request.
+type call struct {
+	key     string
+	request [sha256.Size]byte
+}
+
+// given is what a call got that was first made at a time.
+type given struct {
+	answer Answer
+	at     time.Time
 }
 
 var _ providers.Model = (*Model)(nil)
@@ -40,7 +49,7 @@ var _ providers.Model = (*Model)(nil)
 // New returns a model that gives answers in turn, and fails t if it is asked
 // more often, or less often until t ends. In programs t is nil: see [Model.Check].
 func New(t T, answers ...Answer) *Model {
-	m := &Model{t: t}
+	m := &Model{t: t, calls: map[call]given{}}
 	for _, a := range answers {
 		m.turns = append(m.turns, a.clone())
 	}
@@ -55,25 +64,28 @@ func New(t T, answers ...Answer) *Model {
 func (m *Model) When(r Rule) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r.Answer = r.Answer.clone()
-	m.rules = append(m.rules, &rule{Rule: r})
+	m.rules = append(m.rules, newRule(r))
 }
 
 // Generate gives the scripted answer. An unexpected call is an error of kind
 // Invalid, beside failing the test. If ctx is done already, nothing of the
 // script is used. The error is always a *[providers.Error].
+//
+// A call that is made again, that is with the same [providers.WithKey] and the
+// same request, gets the same answer or error again and uses nothing of the script.
 func (m *Model) Generate(ctx context.Context, req providers.Request) (providers.Response, error) {
-	a, ok := m.next(ctx, req)
-	if !ok {
-		if ctx.Err() != nil {
-			return providers.Response{}, canceled(ctx)
-		}
+	g, ok := m.next(ctx, req)
+	switch {
+	case ctx.Err() != nil:
+		return providers.Response{}, canceled(ctx)
+	case !ok:
 		return providers.Response{}, &providers.Error{Kind: providers.Invalid, Model: name, Message: "no answer is scripted for this call"}
 	}
-	return a.give(ctx, req)
+	return g.answer.give(ctx, req, g.at)
 }
 
-// Requests returns the requests so far, in order of arrival. They are copies.
+// Requests returns the requests so far, in order of arrival: not those of calls
+// that were made again. They are copies.
 func (m *Model) Requests() []providers.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,29 +97,67 @@ func (m *Model) Requests() []providers.Request {
 }
 
 // next records req and takes its answer from the script.
-func (m *Model) next(ctx context.Context, req providers.Request) (Answer, bool) {
+func (m *Model) next(ctx context.Context, req providers.Request) (given, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	made := call{key: providers.KeyFrom(ctx)}
+	if made.key != "" {
+		made.request = sum(req)
+		if g, ok := m.calls[made]; ok {
+			return g, true
+		}
+	}
 	m.requests = append(m.requests, cloneRequest(req))
 	if ctx.Err() != nil {
+		return given{}, false
+	}
+	a, err := m.choose(req)
+	if err != nil {
+		m.complain(req, err)
+		return given{}, false
+	}
+	g := given{a, time.Now()}
+	if made.key != "" {
+		m.calls[made] = g
+	}
+	return g, true
+}
+
+// choose takes the answer to req from the script.
+func (m *Model) choose(req providers.Request) (Answer, error) {
+	a, ok := m.take(req)
+	if !ok {
+		return Answer{}, errors.New(m.describeScript())
+	}
+	if a.From == nil {
+		return a, nil
+	}
+	made, err := a.From(req)
+	if err != nil {
+		return Answer{}, fmt.Errorf("no answer can be made: %w", err)
+	}
+	return made.clone(), nil
+}
+
+func (m *Model) take(req providers.Request) (Answer, bool) {
+	for _, r := range m.rules {
+		if !r.usedUp() && r.matches(req) {
+			return r.take(), true
+		}
+	}
+	if m.taken == len(m.turns) {
 		return Answer{}, false
 	}
-	for _, r := range m.rules {
-		if r.usedUp() || !r.matches(req) {
-			continue
-		}
-		r.used++
-		return r.Answer, true
-	}
-	if m.taken < len(m.turns) {
-		m.taken++
-		return m.turns[m.taken-1], true
-	}
-	report := m.describeUnexpected(req)
+	m.taken++
+	return m.turns[m.taken-1], true
+}
+
+// complain notes that the last call has no answer, and fails the test.
+func (m *Model) complain(req providers.Request, err error) {
+	report := describeCall(len(m.requests), req) + "\n\t" + err.Error()
 	m.unexpected = append(m.unexpected, report)
 	if m.t != nil {
 		m.t.Helper()
 		m.t.Errorf("fake model: %s", report)
 	}
-	return Answer{}, false
 }

@@ -293,3 +293,28 @@ func TestResponsesAreCopies(t *testing.T) {
 		got.ToolCalls[0].Input[0] = '2'
 	}
 }
+
+func TestRuleWithAnswersInTurn(t *testing.T) {
+	r := &recorder{}
+	m := fake.New(r)
+	answers := []fake.Answer{fake.Text("no"), fake.Call("1", "grade", "yes"), fake.Text("unused")}
+	m.When(fake.Rule{System: "the critic", Times: 9, Answer: fake.Text("not this"), Answers: answers})
+	m.When(fake.Rule{System: "the writer", Answer: fake.Text("draft")})
+	answers[0] = fake.Text("changed")
+	answers[1].ToolCalls[0].Name = "changed"
+	ask := func(system, text string) string {
+		req := user(text)
+		req.Messages = append([]providers.Message{{Role: providers.System, Text: "You are " + system + "."}}, req.Messages...)
+		got, err := m.Generate(t.Context(), req)
+		require.NoError(t, err)
+		for _, c := range got.ToolCalls {
+			got.Text += c.Name
+		}
+		return got.Text
+	}
+	assert.Equal(t, "no", ask("the critic", "a"))
+	assert.Equal(t, "draft", ask("the writer", "the critic says no"))
+	assert.Equal(t, "grade", ask("the critic", "b"))
+	r.end()
+	assert.Equal(t, []string{`fake model: answers were never asked for: rule under the instructions "the critic", used 2 times of 3`}, r.failures)
+}

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/providers"
@@ -10,15 +11,19 @@ import (
 // Rule answers the calls that match all that is set in it, in whatever order they
 // come. The zero Rule matches every call and answers an empty text.
 type Rule struct {
-	Role  providers.Role               // of the last message; "": any
-	Text  string                       // part of the last message; "": any
-	Match func(providers.Request) bool // nil: any; must not use the Model, nor keep or change the request
+	Role   providers.Role               // of the last message; "": any
+	Text   string                       // part of the last message; "": any
+	System string                       // part of a system message, which tells agents apart; "": any
+	Match  func(providers.Request) bool // nil: any; must not use the Model, nor keep or change the request
 
 	// Times is how many calls it answers. It fails the test if there are fewer;
 	// when there are more, it no longer matches. 0: any number, none included.
 	Times int
 
 	Answer Answer
+
+	// Answers are given in turn, in the place of Answer: Times is their number.
+	Answers []Answer
 }
 
 // rule is a Rule in use.
@@ -27,13 +32,44 @@ type rule struct {
 	used int
 }
 
+func newRule(r Rule) *rule {
+	r.Answer = r.Answer.clone()
+	r.Answers = slices.Clone(r.Answers)
+	for i, a := range r.Answers {
+		r.Answers[i] = a.clone()
+	}
+	if len(r.Answers) > 0 {
+		r.Times = len(r.Answers)
+	}
+	return &rule{Rule: r}
+}
+
 func (r *rule) usedUp() bool { return r.Times > 0 && r.used >= r.Times }
+
+// take returns the answer to the next call.
+func (r *rule) take() Answer {
+	r.used++
+	if len(r.Answers) == 0 {
+		return r.Answer
+	}
+	return r.Answers[r.used-1]
+}
 
 func (r *rule) matches(req providers.Request) bool {
 	last := lastMessage(req)
 	return (r.Role == "" || r.Role == last.Role) &&
 		strings.Contains(last.Text, r.Text) &&
+		(r.System == "" || saysSystem(req, r.System)) &&
 		(r.Match == nil || r.Match(req))
+}
+
+func saysSystem(req providers.Request, text string) bool {
+	for _, m := range req.Messages {
+		if m.Role == providers.System && strings.Contains(m.Text, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // String names the rule in reports.
@@ -42,6 +78,9 @@ func (r *rule) String() string {
 	b.WriteString("rule")
 	if r.Role != "" {
 		fmt.Fprintf(&b, " for a message of role %s", r.Role)
+	}
+	if r.System != "" {
+		fmt.Fprintf(&b, " under the instructions %q", r.System)
 	}
 	if r.Text != "" {
 		fmt.Fprintf(&b, " with the text %q", r.Text)

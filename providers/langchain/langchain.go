@@ -1,14 +1,17 @@
-// Package langchain opens models over langchaingo: those of OpenAI and Ollama,
-// and of every server that speaks OpenAI's chat completions.
+// Package langchain opens models over langchaingo: those of OpenAI, Anthropic,
+// Google, GLM, Ollama and Azure, and of every server that speaks OpenAI's chat
+// completions.
 //
 // The package puts its own transport under langchaingo's clients, which makes
 // what they cannot be trusted with: errors by kind with the vendor's RetryAfter,
 // cancellation, limits on what is read, no key in an error or at another host,
-// JSON Schema answers, streams that are complete or an error. It reads no
-// environment variables, neither for keys nor for proxies.
+// JSON Schema answers, conversations that began with another vendor, streams that
+// are complete or an error. It reads no environment variables, neither for keys
+// nor for proxies.
 package langchain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,9 +21,12 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/tmc/langchaingo/llms"
+	"github.com/tmc/langchaingo/llms/anthropic"
 	"github.com/tmc/langchaingo/llms/openai"
 
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/redact"
 )
 
 // Limits of an [Opener] and a [providers.Spec] that say none.
@@ -39,6 +45,9 @@ func (k Keys) String() string {
 
 // GoString is String, for %#v.
 func (k Keys) GoString() string { return k.String() }
+
+// MarshalText is String, for JSON and for logs made of it.
+func (k Keys) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // Open returns what [providers.NewRoles] wants: the Open of an [Opener] with a
 // copy of k.
@@ -60,22 +69,41 @@ type Opener struct {
 	MaxBody int64
 }
 
-// Open opens the model of s, without calling it.
+// Open opens the model of s, without calling it. The providers are
 //
-// The provider is openai, which needs a key; ollama, by default at
-// http://localhost:11434/v1; or with a BaseURL any other name, for a server that
-// speaks OpenAI's chat completions there. The BaseURL holds what comes before
-// /chat/completions. The key of a provider is sent, if there is one, to no other
+//	anthropic   Claude
+//	azure       OpenAI's models on Azure: Model names the deployment, BaseURL the resource
+//	glm         Z.ai; Zhipu's own is at https://open.bigmodel.cn/api/paas/v4
+//	google      Gemini
+//	ollama      by default at http://localhost:11434/v1, the only one without a key
+//	openai
+//
+// and with a BaseURL any other name but bedrock, for a server that speaks OpenAI's
+// chat completions there. The BaseURL holds what comes before /chat/completions,
+// Anthropic's /messages, or Azure's /openai. APIVersion is Azure's, by default the
+// newest stable one. The key of a provider is sent, if there is one, to no other
 // host than that of its Specs' BaseURL.
 //
 // The model is a [providers.Metered], so s's Price, Temperature and MaxTokens
-// count. Its Generate makes one attempt. It is limited by s's Timeout, or
-// [DefaultTimeout]: running out of that is a Transient error. With Tools it does
-// not stream: OnText gets the text in one piece. Its errors are *[providers.Error].
+// count; Claude models that take no temperature are not sent one. Its Generate
+// makes one attempt, limited by s's Timeout or [DefaultTimeout]: running out of
+// that is a Transient error. Its errors are *[providers.Error].
+//
+// Request.Output becomes the vendor's own parameter for a schema, where there is
+// one that takes it; otherwise the input of a tool that the model has to call, or
+// words in the prompt. The answer may still not fit. A ToolChoice that forces a
+// tool is an Invalid error on Claude models that cannot be forced.
+//
+// An attempt is sent again, at once, if the vendor refuses what can be left out: a
+// parameter for a schema, which then goes into the prompt, or thoughts that came
+// with tool calls of a conversation that has changed since.
+//
+// With Tools, and where an answer with a schema changes on its way, there is no
+// stream: OnText gets the text in one piece.
 func (o Opener) Open(s providers.Spec) (providers.Model, error) {
 	m, err := o.open(s)
 	if err != nil {
-		return nil, fmt.Errorf("langchain: open %s: %w", redactor(o.Keys).clean(s.String()), err)
+		return nil, fmt.Errorf("langchain: open %s: %w", o.redactor().Clean(s.String()), err)
 	}
 	return providers.Metered{Model: m, Spec: s}, nil
 }
@@ -92,19 +120,34 @@ func (o Opener) open(s providers.Spec) (*model, error) {
 	if err := v.checkKey(s.Provider, key); err != nil {
 		return nil, err
 	}
-	m := &model{spec: s, vendor: v, timeout: DefaultTimeout, redact: redactor(o.Keys)}
+	m := &model{spec: s, vendor: v, claude: claudeModelOf(s.Model), timeout: DefaultTimeout, redact: o.redactor()}
 	if s.Timeout != "" {
 		m.timeout, _ = time.ParseDuration(s.Timeout) // Validate has seen it
 	}
-	m.llm, err = openai.New(
-		openai.WithModel(s.Model),
-		openai.WithBaseURL(v.baseURL),
-		openai.WithToken(orPlaceholder(key)),
-		openai.WithOrganization(""), // otherwise it comes from the environment
-		openai.WithHTTPClient(o.client(key)),
-	)
+	m.llm, err = v.open(s, orPlaceholder(key), o.client(key))
 	return m, err
 }
+
+// open opens langchaingo's client. It takes from the environment what it is not
+// told.
+func (v vendor) open(s providers.Spec, key string, client *http.Client) (llms.Model, error) {
+	if v.dialect == (claude{}) {
+		return anthropic.New(
+			anthropic.WithModel(s.Model), anthropic.WithBaseURL(v.baseURL),
+			anthropic.WithToken(key), anthropic.WithHTTPClient(client),
+		)
+	}
+	options := []openai.Option{
+		openai.WithModel(s.Model), openai.WithBaseURL(v.baseURL), openai.WithOrganization(""),
+		openai.WithToken(key), openai.WithHTTPClient(client),
+	}
+	if v.azure {
+		options = append(options, openai.WithAPIType(openai.APITypeAzure), openai.WithAPIVersion(cmp.Or(s.APIVersion, azureVersion)))
+	}
+	return openai.New(options...)
+}
+
+func (o Opener) redactor() redact.Redactor { return redact.New(slices.Collect(maps.Values(o.Keys))...) }
 
 func (o Opener) check() error {
 	if o.MaxBody < 0 || o.MaxBody > 1<<30 {
@@ -113,8 +156,8 @@ func (o Opener) check() error {
 	return nil
 }
 
-// client returns langchaingo's http client, for a model with that key or none. It follows no redirects: they would
-// carry the key elsewhere.
+// client returns langchaingo's http client, for a model with that key or none. It
+// follows no redirects: they would carry the key elsewhere.
 func (o Opener) client(key string) *http.Client {
 	t := &transport{base: o.Transport, maxBody: o.MaxBody, authorize: key != ""}
 	if t.base == nil {

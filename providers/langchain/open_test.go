@@ -1,30 +1,47 @@
 package langchain_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/network"
 	"github.com/convene-go/convene/providers/langchain"
 )
 
 func TestOpenFaults(t *testing.T) {
-	keys := langchain.Keys{"openai": secret, "pasted": secret + "\n"}
+	pasted := langchain.Keys{"pasted": secret + "\n"}
 	tests := []struct {
 		name   string
 		opener langchain.Opener
 		spec   providers.Spec
 		want   string
 	}{
-		{"unknown provider", langchain.Opener{}, providers.Spec{Provider: "opnai", Model: "m"}, `open opnai:m: unknown provider "opnai", known: ollama, openai, and any with a baseURL`},
+		{"unknown provider", langchain.Opener{}, providers.Spec{Provider: "opnai", Model: "m"}, `open opnai:m: unknown provider "opnai", known: anthropic, azure, glm, google, ollama, openai, and any with a baseURL`},
+		{"bedrock", langchain.Opener{}, providers.Spec{Provider: "bedrock", Model: "m", BaseURL: "http://h"}, "package providers/bedrock"},
 		{"no key", langchain.Opener{}, providers.Spec{Provider: "openai", Model: "m"}, `no key for provider "openai"`},
-		{"key of a file", langchain.Opener{Keys: keys}, providers.Spec{Provider: "pasted", Model: "m", BaseURL: "http://h"}, `the key for provider "pasted" holds white space`},
+		{"no key of anthropic", langchain.Opener{}, providers.Spec{Provider: "anthropic", Model: "m"}, `no key for provider "anthropic"`},
+		{"no key of google", langchain.Opener{}, providers.Spec{Provider: "google", Model: "m"}, `no key for provider "google"`},
+		{"no key of glm", langchain.Opener{}, providers.Spec{Provider: "glm", Model: "m"}, `no key for provider "glm"`},
+		{"no key of azure", langchain.Opener{}, providers.Spec{Provider: "azure", Model: "m", BaseURL: "http://h"}, `no key for provider "azure"`},
+		{"key of a file", langchain.Opener{Keys: pasted}, providers.Spec{Provider: "pasted", Model: "m", BaseURL: "http://h"}, `the key for provider "pasted" holds white space`},
+		{"key for a model", langchain.Opener{Keys: keys}, providers.Spec{Provider: "opnai", Model: secret}, "open opnai:[redacted]"},
 		{"no model", langchain.Opener{Keys: keys}, providers.Spec{Provider: "openai"}, "model name is empty"},
 		{"spec", langchain.Opener{Keys: keys}, providers.Spec{Provider: "openai", Model: "m", Timeout: "x"}, "timeout is"},
 		{"limit", langchain.Opener{Keys: keys, MaxBody: -1}, providers.Spec{Provider: "openai", Model: "m"}, "MaxBody is -1"},
+		{"no resource", langchain.Opener{Keys: keys}, providers.Spec{Provider: "azure", Model: "m"}, "baseURL is empty, want that of the resource"},
+		{"no deployment", langchain.Opener{Keys: keys}, providers.Spec{Provider: "azure", Model: "a/../b?x=1", BaseURL: "http://h"}, "is no name of a deployment"},
+		{"no version", langchain.Opener{Keys: keys}, providers.Spec{Provider: "azure", Model: "m", BaseURL: "http://h", APIVersion: "2024"}, `apiVersion is "2024", want a date such as "2024-10-21"`},
+		{"version of another", langchain.Opener{Keys: keys}, providers.Spec{Provider: "openai", Model: "m", APIVersion: "2024-10-21"}, "azure alone"},
+		{"region", langchain.Opener{Keys: keys}, providers.Spec{Provider: "openai", Model: "m", Region: "eu-west-1"}, "bedrock alone"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -35,59 +52,156 @@ func TestOpenFaults(t *testing.T) {
 	}
 }
 
-func TestOpenReadsNoEnvironment(t *testing.T) {
-	s := serve(t, reply(200, hello))
-	elsewhere := serve(t, reply(200, hello))
-	t.Setenv("OPENAI_API_KEY", "sk-from-the-environment")
-	t.Setenv("OPENAI_MODEL", "other")
-	t.Setenv("OPENAI_BASE_URL", elsewhere.URL)
-	t.Setenv("OPENAI_ORGANIZATION", "org")
-	t.Setenv("HTTP_PROXY", elsewhere.URL)
+func TestBlockedNetwork(t *testing.T) {
+	s := serve(t, reply(200, vendors[0].body(hello)))
+	end := (&network.Block{Owner: "TestBlockedNetwork"}).Start()
+	defer end()
+	_, err := open(t, vendors[0].spec(s)).Generate(t.Context(), hi)
+	require.ErrorIs(t, err, network.ErrBlocked)
+	assert.Equal(t, providers.Permanent, fault(t, err).Kind)
+	assert.Zero(t, s.hits())
+}
 
-	_, err := langchain.Open(nil)(providers.Spec{Provider: "openai", Model: "m"})
-	require.ErrorContains(t, err, "no key")
+func TestUnknownProvider(t *testing.T) {
+	_, err := langchain.Opener{Keys: keys}.Open(providers.Spec{Provider: "acme", Model: "m"})
+	require.ErrorIs(t, err, providers.ErrUnknownProvider)
+}
 
-	_, err = open(t, providers.Spec{Provider: "corp", Model: "m", BaseURL: s.URL}).Generate(t.Context(), hi)
+func TestOpenFindsAllFaults(t *testing.T) {
+	_, err := langchain.Opener{Keys: keys}.Open(providers.Spec{Provider: "azure", Model: "a?", APIVersion: "x", Region: "r"})
+	for _, want := range []string{"baseURL", "deployment", "apiVersion", "region"} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestAzureVersion(t *testing.T) {
+	v := vendors[1]
+	s, spec := v.serve(t, reply(200, v.body(hello)))
+	spec.APIVersion = "2025-04-01-preview"
+	_, err := open(t, spec).Generate(t.Context(), hi)
 	require.NoError(t, err)
-	assert.Equal(t, "m", s.sent(t)["model"])
-	assert.Equal(t, "Bearer "+secret, s.headers[0].Get("Authorization"))
-	assert.Empty(t, s.headers[0].Get("OpenAI-Organization"))
+	assert.Equal(t, []string{"/openai/deployments/deployed/chat/completions?api-version=2025-04-01-preview"}, s.urls)
+}
+
+// seenTransport notes where requests go, and sends none.
+type seenTransport struct{ urls []string }
+
+func (s *seenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.urls = append(s.urls, r.URL.String())
+	return nil, errors.New("not sent")
+}
+
+func TestOwnAddresses(t *testing.T) {
+	for provider, want := range map[string]string{
+		"openai":    "https://api.openai.com/v1/chat/completions",
+		"anthropic": "https://api.anthropic.com/v1/messages",
+		"google":    "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
+		"glm":       "https://api.z.ai/api/paas/v4/chat/completions",
+		"ollama":    "http://localhost:11434/v1/chat/completions",
+	} {
+		t.Run(provider, func(t *testing.T) {
+			seen := &seenTransport{}
+			m, err := langchain.Opener{Keys: keys, Transport: seen}.Open(providers.Spec{Provider: provider, Model: "m"})
+			require.NoError(t, err)
+			_, err = m.Generate(t.Context(), hi)
+			fault(t, err)
+			assert.Equal(t, []string{want}, seen.urls)
+		})
+	}
+}
+
+func TestOpenReadsNoEnvironment(t *testing.T) {
+	elsewhere := serve(t, reply(200, "{}"))
+	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY"} {
+		t.Setenv(name, "sk-from-the-environment")
+	}
+	for _, name := range []string{"OPENAI_BASE_URL", "OPENAI_API_BASE", "HTTP_PROXY", "HTTPS_PROXY"} {
+		t.Setenv(name, elsewhere.URL)
+	}
+	t.Setenv("OPENAI_MODEL", "other")
+	t.Setenv("OPENAI_ORGANIZATION", "org")
+	for _, v := range vendors {
+		t.Run(v.name, func(t *testing.T) {
+			s, spec := v.serve(t, reply(200, v.body(hello)))
+			if v.header != "" && v.name != "corp" {
+				_, err := langchain.Open(nil)(spec)
+				require.ErrorContains(t, err, "no key")
+			}
+			_, err := open(t, spec).Generate(t.Context(), hi)
+			require.NoError(t, err)
+			assert.Equal(t, v.model, s.sent(t)["model"])
+			if v.header != "" {
+				assert.Contains(t, s.headers[0].Get(v.header), secret)
+			}
+			assert.Empty(t, s.headers[0].Get("OpenAI-Organization"))
+		})
+	}
 	assert.Zero(t, elsewhere.hits())
 }
 
 func TestKeysAreNotPrinted(t *testing.T) {
-	o := langchain.Opener{Keys: langchain.Keys{"openai": secret, "corp": secret}}
+	o := langchain.Opener{Keys: keys}
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 		assert.NotContains(t, fmt.Sprintf(format, o), secret, format)
-		assert.Contains(t, fmt.Sprintf(format, o.Keys), "keys of corp, openai", format)
+		assert.Contains(t, fmt.Sprintf(format, o.Keys), "keys of anthropic, azure, corp", format)
+	}
+	data, err := json.Marshal(o.Keys)
+	require.NoError(t, err)
+	assert.JSONEq(t, `"keys of anthropic, azure, corp, glm, google, openai"`, string(data))
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("opened", "keys", o.Keys, "opener", o)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("opened", "keys", o.Keys, "opener", o)
+	assert.NotContains(t, log.String(), secret)
+	for _, v := range vendors {
+		t.Run(v.name, func(t *testing.T) {
+			m := open(t, providers.Spec{Provider: v.name, Model: v.model, BaseURL: "http://h"}).(providers.Metered)
+			for _, format := range []string{"%v", "%+v", "%#v"} {
+				assert.NotContains(t, fmt.Sprintf(format, m), secret, format)
+				assert.NotContains(t, fmt.Sprintf(format, m.Model), secret, format)
+			}
+		})
 	}
 }
 
 func TestOpenKeepsACopyOfKeys(t *testing.T) {
-	keys := langchain.Keys{"openai": secret}
-	openModel := langchain.Open(keys)
-	delete(keys, "openai")
+	mine := langchain.Keys{"openai": secret}
+	openModel := langchain.Open(mine)
+	delete(mine, "openai")
 	_, err := openModel(providers.Spec{Provider: "openai", Model: "m"})
 	require.NoError(t, err)
 }
 
+// A chain goes from every vendor to every other one, in the middle of a
+// conversation with tools.
 func TestRolesOverLangchain(t *testing.T) {
-	busy := serve(t, reply(429, failure("slow down", "x"), "Retry-After", "60"))
-	free := serve(t, reply(200, hello))
-	roles, err := providers.NewRoles(providers.RoleConfig{"writer": {
-		{Provider: "openai", Model: "m", BaseURL: busy.URL},
-		{Provider: "ollama", Model: "m", BaseURL: free.URL, Price: &providers.Price{}},
-	}}, langchain.Open(langchain.Keys{"openai": secret}))
-	require.NoError(t, err)
-	writer, err := roles.Model("writer")
-	require.NoError(t, err)
-	for range 3 {
-		resp, err := writer.Generate(t.Context(), hi)
-		require.NoError(t, err)
-		assert.Equal(t, "ollama:m", resp.Model)
-		assert.Equal(t, int64(1), resp.Usage.Calls)
-		assert.Zero(t, resp.Usage.Unpriced)
+	for _, from := range vendors {
+		t.Run(from.name, func(t *testing.T) {
+			for _, to := range vendors {
+				if to.name == from.name {
+					continue
+				}
+				busy, first := from.serve(t, reply(429, from.failure(429, limited, "slow down"), "Retry-After", "60"))
+				free, second := to.serve(t, reply(200, to.body(hello)))
+				second.Price = &providers.Price{}
+				roles, err := providers.NewRoles(providers.RoleConfig{"writer": {first, second}}, langchain.Open(keys))
+				require.NoError(t, err)
+				writer, err := roles.Model("writer")
+				require.NoError(t, err)
+				req := hi
+				req.Tools = []providers.Tool{clock}
+				req.Messages = append(req.Messages[:2:2],
+					providers.Message{Role: providers.Assistant, ToolCalls: []providers.ToolCall{{ID: "c", Name: "clock"}}},
+					providers.Message{Role: providers.ToolRole, ToolID: "c", Text: "noon"})
+				for range 3 {
+					resp, err := writer.Generate(t.Context(), req)
+					require.NoError(t, err)
+					assert.Equal(t, second.String(), resp.Model)
+					assert.Equal(t, int64(1), resp.Usage.Calls)
+					assert.Zero(t, resp.Usage.Unpriced)
+				}
+				assert.Equal(t, 1, busy.hits())
+				assert.Equal(t, 3, free.hits())
+			}
+		})
 	}
-	assert.Equal(t, 1, busy.hits())
-	assert.Equal(t, 3, free.hits())
 }

@@ -1,9 +1,12 @@
 package langchain
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/tmc/langchaingo/llms"
@@ -13,14 +16,17 @@ import (
 
 // checkRequest returns every fault of req joined into one error, or nil. It
 // quotes no texts.
-func checkRequest(req providers.Request) error {
+func (m *model) checkRequest(req providers.Request) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if len(req.Messages) == 0 {
+	switch {
+	case len(req.Messages) == 0:
 		bad("no messages")
+	case !slices.ContainsFunc(req.Messages, asks):
+		bad("all messages are the system's, or say nothing: want one of the user")
 	}
-	for i, m := range req.Messages {
-		if err := checkMessage(m); err != nil {
+	for i, msg := range req.Messages {
+		if err := checkMessage(msg); err != nil {
 			bad("message %d: %w", i+1, err)
 		}
 	}
@@ -35,8 +41,8 @@ func checkRequest(req providers.Request) error {
 	if req.Output != nil && !json.Valid(req.Output) {
 		bad("output schema is not JSON")
 	}
-	if !choiceExists(req) {
-		bad("tool choice %q needs a tool that the request does not have", req.ToolChoice)
+	if err := m.checkChoice(req); err != nil {
+		errs = append(errs, err)
 	}
 	if req.MaxTokens < 0 {
 		bad("MaxTokens is %d, want 0 or more", req.MaxTokens)
@@ -45,6 +51,12 @@ func checkRequest(req providers.Request) error {
 		bad("temperature is %v, want 0 to 2", *t)
 	}
 	return errors.Join(errs...)
+}
+
+// asks says whether a model can answer to m.
+func asks(m providers.Message) bool {
+	empty := m.Role == providers.Assistant && m.Text == "" && len(m.ToolCalls) == 0
+	return m.Role != providers.System && !empty
 }
 
 func checkMessage(m providers.Message) error {
@@ -66,46 +78,35 @@ func checkMessage(m providers.Message) error {
 	return nil
 }
 
-func choiceExists(req providers.Request) bool {
-	switch req.ToolChoice {
-	case "", "none":
-		return true
-	case "required":
-		return len(req.Tools) > 0
+func (m *model) checkChoice(req providers.Request) error {
+	forced := req.ToolChoice != "" && req.ToolChoice != "none"
+	switch {
+	case !forced:
+		return nil
+	case req.ToolChoice == "required" && len(req.Tools) == 0,
+		req.ToolChoice != "required" && !slices.ContainsFunc(req.Tools, func(t providers.Tool) bool { return t.Name == req.ToolChoice }):
+		return fmt.Errorf("tool choice %q needs a tool that the request does not have", req.ToolChoice)
+	case m.isClaude() && !m.claude.force:
+		return fmt.Errorf("tool choice %q: this model lets nobody force a tool, want none or %q", req.ToolChoice, "none")
 	}
-	return slices.ContainsFunc(req.Tools, func(t providers.Tool) bool { return t.Name == req.ToolChoice })
+	return nil
 }
 
-// messages returns req's messages in langchaingo's words.
-func messages(req providers.Request) []llms.MessageContent {
-	roles := map[providers.Role]llms.ChatMessageType{
-		providers.System:    llms.ChatMessageTypeSystem,
-		providers.User:      llms.ChatMessageTypeHuman,
-		providers.Assistant: llms.ChatMessageTypeAI,
-		providers.ToolRole:  llms.ChatMessageTypeTool,
+// toolInput returns the arguments of a call. What is not JSON, for models write
+// that, becomes a JSON string that holds it: so it can be stored, is refused by
+// the tool's schema, and can be shown to the model again.
+func toolInput(arguments string) json.RawMessage {
+	if arguments == "" {
+		return json.RawMessage("{}")
 	}
-	out := make([]llms.MessageContent, len(req.Messages))
-	for i, m := range req.Messages {
-		out[i] = llms.MessageContent{Role: roles[m.Role], Parts: parts(m)}
+	if json.Valid([]byte(arguments)) {
+		return json.RawMessage(arguments)
 	}
-	return out
-}
-
-func parts(m providers.Message) []llms.ContentPart {
-	if m.Role == providers.ToolRole {
-		return []llms.ContentPart{llms.ToolCallResponse{ToolCallID: m.ToolID, Content: m.Text}}
+	data, err := json.Marshal(arguments)
+	if err != nil {
+		panic("langchain: a string that is no JSON") // impossible
 	}
-	var out []llms.ContentPart
-	if m.Text != "" || m.Role != providers.Assistant {
-		out = append(out, llms.TextPart(m.Text))
-	}
-	for _, c := range m.ToolCalls {
-		out = append(out, llms.ToolCall{
-			ID: c.ID, Type: "function",
-			FunctionCall: &llms.FunctionCall{Name: c.Name, Arguments: arguments(c.Input)},
-		})
-	}
-	return out
+	return data
 }
 
 // arguments returns the text that toolInput has read.
@@ -120,7 +121,23 @@ func arguments(input json.RawMessage) string {
 	return string(input)
 }
 
-// options returns what langchaingo can say; the rest is in patch.
+var commonID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
+
+// wireID returns the ID of a tool call as every vendor takes it: a conversation
+// may have begun with another one, whose IDs are longer or hold other characters.
+func wireID(id string) string {
+	if commonID.MatchString(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:16])
+}
+
+// standIn is the conversation that langchaingo is given: the dialect writes the
+// true one over it.
+var standIn = []llms.MessageContent{llms.TextParts(llms.ChatMessageTypeHuman, "")}
+
+// options returns what langchaingo can say; the rest is in the dialect's patch.
 func options(req providers.Request) []llms.CallOption {
 	if len(req.Tools) == 0 {
 		return nil

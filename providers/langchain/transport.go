@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/network"
 )
 
 // sharedTransport has no proxy, which would come from the environment.
@@ -30,36 +30,6 @@ var (
 	errTooBig   = errors.New("the answer is longer than the limit")
 	errCallback = errors.New("OnText ended the call")
 )
-
-// exchange is one attempt: what it asks for, and what the transport saw. It is
-// used by one goroutine, since http.Client runs the transport in the caller's.
-type exchange struct {
-	vendor vendor
-	req    providers.Request
-
-	inCallback bool // in the caller's OnText
-	streamed   bool // the answer came as a stream
-	sent       bool
-	status     int // 0: none came
-	header     http.Header
-	body       []byte // of an error the beginning; of a stream put together
-	err        error  // why there is no whole body
-}
-
-type exchangeKey struct{}
-
-func newExchange(v vendor, req providers.Request) *exchange { return &exchange{vendor: v, req: req} }
-
-// tell passes text to the caller's OnText.
-func (ex *exchange) tell(text string) error {
-	ex.inCallback = true
-	err := ex.req.OnText(text)
-	ex.inCallback = false
-	if err != nil {
-		return fmt.Errorf("%w: %w", errCallback, err)
-	}
-	return nil
-}
 
 // transport sits under langchaingo's client. It reads the whole answer before the
 // client sees any of it.
@@ -83,13 +53,27 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// send sends the request, and again without what the vendor refuses to take.
 func (t *transport) send(ex *exchange, r *http.Request) (*http.Response, error) {
 	data, err := io.ReadAll(r.Body)
 	_ = r.Body.Close()
 	if err != nil {
 		return nil, fmt.Errorf("read request: %w", err)
 	}
-	if data, err = patch(data, ex.vendor, ex.req); err != nil {
+	for {
+		resp, err := t.sendOnce(ex, r, data)
+		if err != nil || !ex.concede() {
+			return resp, err
+		}
+	}
+}
+
+func (t *transport) sendOnce(ex *exchange, r *http.Request, data []byte) (*http.Response, error) {
+	if err := network.Check(r.URL.Host); err != nil {
+		return nil, err
+	}
+	data, err := patched(ex, data)
+	if err != nil {
 		return nil, err
 	}
 	out := r.Clone(r.Context())
@@ -99,31 +83,37 @@ func (t *transport) send(ex *exchange, r *http.Request) (*http.Response, error) 
 	if !t.authorize {
 		out.Header.Del("Authorization")
 	}
-	ex.sent = true
+	ex.reset()
 	resp, err := t.base.RoundTrip(out)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	ex.status, ex.header = resp.StatusCode, resp.Header
-	if err := t.read(ex, resp); err != nil {
+	err = t.read(ex, resp)
+	ex.wire = ex.model.vendor.dialect.read(ex, ex.body)
+	if err != nil {
 		return nil, err
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(ex.body))
+	plain := ex.body
+	if ex.wire.plain != nil && ex.ok() {
+		plain = ex.wire.plain
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(plain))
 	return resp, nil
 }
 
 // read reads resp's body into ex.
 func (t *transport) read(ex *exchange, resp *http.Response) error {
-	if ex.status < 200 || ex.status > 299 {
+	if !ex.ok() {
 		ex.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // the status says enough
 		return nil
 	}
 	limited := &limitedReader{r: resp.Body, left: t.maxBody}
 	var err error
-	if streams(ex.req) && !strings.Contains(resp.Header.Get("Content-Type"), "json") {
+	if ex.streams() && !strings.Contains(resp.Header.Get("Content-Type"), "json") {
 		ex.streamed = true
-		ex.body, err = readStream(limited, t.maxBody, ex.tell)
+		ex.body, err = readStream(limited, t.maxBody, ex.model.vendor.dialect.stream(), ex.tell)
 		return err
 	}
 	ex.body, err = io.ReadAll(limited)

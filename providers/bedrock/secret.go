@@ -1,40 +1,34 @@
-package langchain
+package bedrock
 
 import (
-	"cmp"
 	"errors"
-	"net/url"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/redact"
 )
 
-// redactor takes keys out of texts: those that it knows, by provider, and what
-// looks like one.
-type redactor map[string]string
-
-var keyLike = regexp.MustCompile(`(?i)sk-[a-z0-9_-]{6,}|AIza[0-9a-z_-]{20,}|AKIA[0-9A-Z]{16}|gh[pousr]_[0-9a-z]{20,}|` +
-	`eyJ[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*|` +
-	`(?:bearer\s+|key(?:=|["']\s*:\s*["']))[a-z0-9._~+/=-]{16,}`)
-
-const redacted = "[redacted]"
-
-func (r redactor) clean(text string) string {
-	var known []string
-	for _, key := range r {
-		if key != "" {
-			known = append(known, key, url.QueryEscape(key))
-		}
+// redactor knows o's keys, if they stay the same.
+func (o Opener) redactor() redact.Redactor {
+	k, ok := o.Credentials.(Keys)
+	if !ok {
+		return redact.Redactor{}
 	}
-	// the longest first: one key may be the beginning of another
-	slices.SortFunc(known, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	for _, key := range known {
-		text = strings.ReplaceAll(text, key, redacted)
-	}
-	return keyLike.ReplaceAllString(text, redacted)
+	return redact.New(k.ID, k.Secret, k.Session)
+}
+
+// fault fills in what every error of m says, without secrets and prompts.
+func (m *model) fault(req providers.Request, keys aws.Credentials, e *providers.Error) *providers.Error {
+	r := redact.New(keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken)
+	e.Model = r.Clean(m.name)
+	e.Message = short(r.Clean(withoutPrompt(e.Message, req)))
+	e.Err = causeError{text: r.Clean(withoutPrompt(e.Err.Error(), req)), err: e.Err}
+	return e
 }
 
 // causeError is why a call failed. It compares as that error does, and there is no
@@ -45,8 +39,8 @@ type causeError struct {
 }
 
 func (c causeError) Error() string        { return c.text }
+func (c causeError) GoString() string     { return strconv.Quote(c.text) }
 func (c causeError) Is(target error) bool { return errors.Is(c.err, target) }
-func (c causeError) As(target any) bool   { return errors.As(c.err, target) }
 
 // withoutPrompt takes req's texts out of an error that quotes them. Short ones
 // stay: they are in every sentence.

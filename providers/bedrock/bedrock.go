@@ -1,0 +1,153 @@
+package bedrock
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/convene-go/convene/providers"
+)
+
+// Limits of an [Opener] and a [providers.Spec] that say none.
+const (
+	DefaultMaxBody = 16 << 20
+	DefaultTimeout = 10 * time.Minute // of one attempt
+)
+
+// Open returns what [providers.NewRoles] wants: the Open of an [Opener] with these
+// credentials and that region, for Specs of the provider bedrock. [providers.Openers]
+// puts it beside those of other providers. A host that has loaded an aws.Config
+// passes its Credentials and Region.
+func Open(credentials aws.CredentialsProvider, region string) func(providers.Spec) (providers.Model, error) {
+	return Opener{Credentials: credentials, Region: region}.Open
+}
+
+// Opener opens models of Bedrock.
+type Opener struct {
+	// Credentials sign the requests: [Keys], or the Credentials of the aws.Config
+	// that the host has loaded. They are asked before every call, so slow ones
+	// belong into an [aws.CredentialsCache], as the SDK's configuration does it.
+	Credentials aws.CredentialsProvider
+
+	// Region is that of Specs that say none, such as us-east-1.
+	Region string
+
+	// Transport carries the requests, and is where a proxy or a client
+	// certificate is set. Nil: one that all Openers share, with time limits for
+	// connecting and no proxy.
+	Transport http.RoundTripper
+
+	// MaxBody is how many bytes of an answer are read, decompressed. An answer
+	// that is longer is a Permanent error. At most 1 GiB; zero: DefaultMaxBody.
+	MaxBody int64
+}
+
+// Open opens the model of s, without calling it.
+//
+// The model is an ID of Bedrock's, such as anthropic.claude-sonnet-5 or
+// us.amazon.nova-pro-v1:0, or the ARN of an inference profile. Without a BaseURL
+// it is asked at the region's public endpoint. Redirects are not followed.
+//
+// The model is a [providers.Metered], so s's Price, Temperature and MaxTokens
+// count. Its Generate makes one attempt. It is limited by s's Timeout, or
+// [DefaultTimeout]: running out of that is a Transient error. With tools, and where
+// a schema becomes one, it does not stream: OnText gets the text in one piece. Its
+// errors are *[providers.Error].
+func (o Opener) Open(s providers.Spec) (providers.Model, error) {
+	m, err := o.open(s)
+	if err != nil {
+		return nil, fmt.Errorf("bedrock: open %s: %w", o.redactor().Clean(s.String()), err)
+	}
+	return providers.Metered{Model: m, Spec: s}, nil
+}
+
+func (o Opener) open(s providers.Spec) (*model, error) {
+	region := cmp.Or(s.Region, o.Region)
+	if err := errors.Join(s.Validate(), o.check(), checkSpec(s), checkRegion(region, s.BaseURL)); err != nil {
+		return nil, err
+	}
+	base, err := url.Parse(cmp.Or(s.BaseURL, endpoint(region)))
+	if err != nil {
+		return nil, errors.New("baseURL is none") // impossible: Validate has seen it
+	}
+	m := &model{
+		name:    s.String(),
+		dialect: dialectOf(s.Model),
+		timeout: DefaultTimeout,
+		wire: wire{
+			retrieve:  o.Credentials.Retrieve,
+			signer:    v4.NewSigner(),
+			region:    region,
+			host:      base.Host,
+			base:      strings.TrimSuffix(base.String(), "/") + "/model/" + escape(s.Model) + "/",
+			transport: o.Transport,
+			maxBody:   cmp.Or(o.MaxBody, DefaultMaxBody),
+		},
+	}
+	if m.wire.transport == nil {
+		m.wire.transport = sharedTransport
+	}
+	if s.Timeout != "" {
+		m.timeout, _ = time.ParseDuration(s.Timeout) // Validate has seen it
+	}
+	return m, nil
+}
+
+func (o Opener) check() error {
+	var errs []error
+	switch k, static := o.Credentials.(Keys); {
+	case o.Credentials == nil:
+		errs = append(errs, errors.New("Opener.Credentials is nil"))
+	case static:
+		errs = append(errs, k.check())
+	}
+	if o.MaxBody < 0 || o.MaxBody > 1<<30 {
+		errs = append(errs, fmt.Errorf("Opener.MaxBody is %d, want 0 to 1 GiB", o.MaxBody))
+	}
+	return errors.Join(errs...)
+}
+
+func checkSpec(s providers.Spec) error {
+	var errs []error
+	if s.Provider != providers.Bedrock && s.Provider != "" {
+		errs = append(errs, fmt.Errorf("%w %q, want %s", providers.ErrUnknownProvider, s.Provider, providers.Bedrock))
+	}
+	if s.APIVersion != "" {
+		errs = append(errs, fmt.Errorf("apiVersion is %q, which azure alone has", s.APIVersion))
+	}
+	return errors.Join(errs...)
+}
+
+var (
+	regionName   = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
+	publicRegion = regexp.MustCompile(`^[a-z]{2}(-gov)?-[a-z]+-[0-9]+$`)
+)
+
+// checkRegion sees to it that a region is one: it becomes part of a host's name.
+func checkRegion(region, baseURL string) error {
+	switch {
+	case region == "":
+		return errors.New("region is empty, want one such as us-east-1")
+	case !regionName.MatchString(region):
+		return fmt.Errorf("region is %q, want one such as us-east-1", region)
+	case baseURL == "" && !publicRegion.MatchString(region):
+		return fmt.Errorf("the endpoint of region %q is not known, want a baseURL", region)
+	}
+	return nil
+}
+
+func endpoint(region string) string {
+	host := "https://bedrock-runtime." + region + ".amazonaws.com"
+	if strings.HasPrefix(region, "cn-") {
+		host += ".cn"
+	}
+	return host
+}

@@ -1,0 +1,24 @@
+// Package cassette records what models answer, once, and plays it back without
+// them: offline, in no time and free of charge.
+//
+//	rec, err := cassette.Record("testdata/team.jsonl", cassette.Options{})
+//	roles, err := providers.NewRoles(config, rec.Open(langchain.Open(keys)))
+//	... run the team ...
+//	err = rec.Close()
+//
+//	player, err := cassette.Play("testdata/team.jsonl", cassette.Options{})
+//	roles, err := providers.NewRoles(config, player.Open)
+//
+// A call is found again by the model's name and by what was asked, not by when: so
+// agents may work at the same time. Calls that were made several times are played
+// in the order of their recording, and the last of them again and again. A call
+// that was not recorded is [ErrMiss], which tells what is nearest; no model is
+// asked instead.
+//
+// Keys are taken out of all that is written, see [Options]. A cassette is JSON
+// Lines, one call a line in the order in which they were answered, readable and
+// writable for its owner alone:
+//
+//	{"v":1,"key":"...","model":"openai:gpt-x","req":{"messages":[...]},"resp":{"text":"...","stop":"end","usage":{...},"model":"..."}}
+//	{"v":1,"key":"...","model":"openai:gpt-x","req":{"messages":[...]},"err":{"kind":"rate-limited","status":429,"retryAfter":"7s"}}
+package cassette

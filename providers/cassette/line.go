@@ -1,0 +1,159 @@
+package cassette
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/convene-go/convene/providers"
+)
+
+// version is that of the format.
+const version = 1
+
+// line is one call.
+type line struct {
+	V     int             `json:"v"`
+	Key   string          `json:"key"` // of Model and Req: what the call is found by
+	Model string          `json:"model"`
+	Req   json.RawMessage `json:"req"` // as request, clean, members sorted
+	Resp  *response       `json:"resp,omitempty"`
+	Err   *failure        `json:"err,omitempty"`
+}
+
+// request is a providers.Request but for OnText, which does not change the answer.
+type request struct {
+	Messages    []message       `json:"messages"`
+	Tools       []tool          `json:"tools,omitempty"`
+	ToolChoice  string          `json:"toolChoice,omitempty"`
+	Output      json.RawMessage `json:"output,omitempty"`
+	MaxTokens   int             `json:"maxTokens,omitempty"`
+	Temperature *float64        `json:"temperature,omitempty"`
+}
+
+type message struct {
+	Role      providers.Role `json:"role"`
+	Text      string         `json:"text,omitempty"`
+	ToolCalls []toolCall     `json:"toolCalls,omitempty"`
+	ToolID    string         `json:"toolID,omitempty"`
+}
+
+type toolCall struct {
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input,omitempty"`
+	Extra json.RawMessage `json:"extra,omitempty"`
+}
+
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"`
+}
+
+// response is a providers.Response.
+type response struct {
+	Text      string          `json:"text,omitempty"`
+	ToolCalls []toolCall      `json:"toolCalls,omitempty"`
+	Stop      providers.Stop  `json:"stop"`
+	Usage     providers.Usage `json:"usage"`
+	Model     string          `json:"model,omitempty"`
+}
+
+// failure is a providers.Error but for its cause.
+type failure struct {
+	Kind       providers.Kind  `json:"kind"`
+	Model      string          `json:"model,omitempty"`
+	Status     int             `json:"status,omitempty"`
+	Message    string          `json:"message,omitempty"`
+	RetryAfter string          `json:"retryAfter,omitempty"` // as "7s"
+	TooLong    bool            `json:"tooLong,omitempty"`
+	Usage      providers.Usage `json:"usage,omitzero"`
+}
+
+// ask returns the line of a call without its answer.
+func (c cleaner) ask(model string, r providers.Request) (line, error) {
+	req := request{ToolChoice: r.ToolChoice, Output: c.raw(r.Output, c.request), MaxTokens: r.MaxTokens, Temperature: r.Temperature}
+	for _, m := range r.Messages {
+		req.Messages = append(req.Messages, message{Role: m.Role, Text: c.request(m.Text), ToolCalls: c.calls(m.ToolCalls, c.request), ToolID: c.request(m.ToolID)})
+	}
+	for _, t := range r.Tools {
+		req.Tools = append(req.Tools, tool{Name: t.Name, Description: c.request(t.Description), Input: c.raw(t.Input, c.request)})
+	}
+	data, err := marshal(req)
+	if err != nil {
+		return line{}, fmt.Errorf("the request has no JSON form: %w", err)
+	}
+	v, _ := readJSON(string(data))                                // members in whatever order
+	l := line{V: version, Model: c.answer(model), Req: encode(v)} // and sorted
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %s", l.Model, l.Req))
+	l.Key = hex.EncodeToString(sum[:])
+	return l, nil
+}
+
+// answered returns the clean form of an answer.
+func (c cleaner) answered(r providers.Response) *response {
+	return &response{Text: c.answer(r.Text), ToolCalls: c.calls(r.ToolCalls, c.answer), Stop: r.Stop, Usage: r.Usage, Model: c.answer(r.Model)}
+}
+
+func (c cleaner) calls(calls []providers.ToolCall, clean func(string) string) []toolCall {
+	var out []toolCall
+	for _, t := range calls {
+		out = append(out, toolCall{ID: clean(t.ID), Name: t.Name, Input: c.raw(t.Input, clean), Extra: c.raw(t.Extra, clean)})
+	}
+	return out
+}
+
+// failed returns the clean form of an error. One of another type than
+// *providers.Error is permanent.
+func (c cleaner) failed(err error) *failure {
+	var e *providers.Error
+	if !errors.As(err, &e) {
+		return &failure{Kind: providers.Permanent, Message: c.answer(err.Error())}
+	}
+	out := &failure{Kind: e.Kind, Model: c.answer(e.Model), Status: e.Status, Message: c.answer(e.Message), TooLong: e.TooLong, Usage: e.Usage}
+	if e.RetryAfter > 0 {
+		out.RetryAfter = e.RetryAfter.String()
+	}
+	return out
+}
+
+// play returns what a line holds. The caller owns it.
+func (l line) play() (providers.Response, error) {
+	if f := l.Err; f != nil {
+		after, _ := time.ParseDuration(f.RetryAfter) // checked when it was read
+		return providers.Response{}, &providers.Error{
+			Kind: f.Kind, Model: f.Model, Status: f.Status, Message: f.Message, RetryAfter: after, TooLong: f.TooLong, Usage: f.Usage,
+		}
+	}
+	out := providers.Response{Text: l.Resp.Text, Stop: l.Resp.Stop, Usage: l.Resp.Usage, Model: l.Resp.Model}
+	for _, c := range l.Resp.ToolCalls {
+		c.Input, c.Extra = append(json.RawMessage(nil), c.Input...), append(json.RawMessage(nil), c.Extra...)
+		out.ToolCalls = append(out.ToolCalls, providers.ToolCall(c))
+	}
+	return out, nil
+}
+
+// readLine reads a line and checks it.
+func readLine(data []byte) (line, error) {
+	var l line
+	if err := json.Unmarshal(data, &l); err != nil {
+		return line{}, err
+	}
+	switch {
+	case l.V != version:
+		return line{}, fmt.Errorf("it is of version %d, want %d", l.V, version)
+	case l.Key == "":
+		return line{}, errors.New("it has no key")
+	case (l.Resp == nil) == (l.Err == nil):
+		return line{}, errors.New("want either resp or err")
+	case l.Err != nil && l.Err.RetryAfter != "":
+		if _, err := time.ParseDuration(l.Err.RetryAfter); err != nil {
+			return line{}, fmt.Errorf("retryAfter: %w", err)
+		}
+	}
+	return l, nil
+}

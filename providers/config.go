@@ -1,0 +1,70 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Config is what a host says about its models, as one piece of JSON. Only Roles
+// is needed. Fields that do not exist are errors.
+type Config struct {
+	Roles  RoleConfig       `json:"roles"`
+	Limits map[string]Limit `json:"limits,omitempty"` // by provider
+	Prices Prices           `json:"prices,omitempty"` // for Specs without a Price, before [BuiltinPrices]
+	Total  string           `json:"total,omitempty"`  // of one call over all models of a role, as "5m", see [Chain]; "": no limit
+}
+
+// Validate returns every fault of c joined into one error, or nil. What it says of
+// roles is in [RoleConfig.Validate].
+func (c Config) Validate(own ...string) error {
+	return errors.Join(c.Roles.Validate(own...), c.check(own...))
+}
+
+// check finds the faults beside those of the roles.
+func (c Config) check(own ...string) error {
+	var errs []error
+	known := c.providers(own...)
+	for _, provider := range slices.Sorted(maps.Keys(c.Limits)) {
+		if err := c.Limits[provider].check(); err != nil {
+			errs = append(errs, fmt.Errorf("limits of %q: %w", provider, err))
+		}
+		if !slices.Contains(known, provider) {
+			errs = append(errs, fmt.Errorf("limits of %q: %w", provider, unknownProvider(provider, known)))
+		}
+	}
+	if err := c.Prices.check(); err != nil {
+		errs = append(errs, err)
+	}
+	if c.Total != "" {
+		if d, err := time.ParseDuration(c.Total); err != nil || d <= 0 {
+			errs = append(errs, fmt.Errorf(`total is %q, want a duration above 0 such as "5m"`, c.Total))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// providers returns those that c may speak of, in order.
+func (c Config) providers(own ...string) []string {
+	known := append(vendors(), own...)
+	for _, specs := range c.Roles {
+		for _, s := range specs {
+			known = append(known, s.Provider)
+		}
+	}
+	slices.Sort(known)
+	return slices.Compact(known)
+}
+
+// UnmarshalJSON reads a configuration.
+func (c *Config) UnmarshalJSON(data []byte) error {
+	type plain Config
+	var in plain
+	if err := strict(data, &in); err != nil {
+		return err
+	}
+	*c = Config(in)
+	return nil
+}

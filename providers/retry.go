@@ -1,0 +1,137 @@
+package providers
+
+import (
+	"context"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+)
+
+// Retry is Model asked again when it failed in a way that may pass: at
+// [Transient] and [RateLimited] errors. It is for those who use models by
+// themselves. Agents are retried by their engine: do not retry twice.
+//
+// Between attempts it waits, longer each time and with jitter, at least for the
+// RetryAfter of the error. It does not begin a wait that is longer than the longest
+// cool-down of a [Chain], or than what is left of Total or of the context's time:
+// then it returns the error of the last attempt at once. When the caller gives up while it waits, the error is
+// Canceled, with the context's cause and the last failure's text.
+//
+// What failed attempts charged is added to the Usage of the answer or error. Text
+// that a failed attempt passed to OnText is not taken back.
+//
+// It is safe for concurrent use if Model is.
+type Retry struct {
+	Model Model
+
+	// Attempts is how often Model is asked at most. 0 or less: 4.
+	Attempts int
+
+	// Initial is the wait before the second attempt, give or take a half. It
+	// doubles with each attempt. 0 or less: 1 s.
+	Initial time.Duration
+
+	// Max is what Initial grows to. 0 or less: 1 min.
+	Max time.Duration
+
+	// Total is how long all attempts and waits may take together. Running out of
+	// it is a Transient error. 0 or less: no limit.
+	Total time.Duration
+}
+
+var (
+	_ Model  = Retry{}
+	_ Priced = Retry{}
+)
+
+// Priced says whether Model is.
+func (r Retry) Priced() bool {
+	p, ok := r.Model.(Priced)
+	return ok && p.Priced()
+}
+
+// Generate asks Model until it answers, fails for good, or Attempts or Total are
+// used up.
+func (r Retry) Generate(ctx context.Context, req Request) (Response, error) {
+	if r.Model == nil {
+		return Response{}, &Error{Kind: Invalid, Message: "Retry.Model is nil"}
+	}
+	return within(ctx, r.Total, func(ctx context.Context) (Response, error) { return r.attempts(ctx, req) })
+}
+
+func (r Retry) attempts(ctx context.Context, req Request) (resp Response, err error) {
+	var before error // what the attempt before the last one said
+	var spent Usage  // by the attempts before the last one
+	attempt := 0
+	wait := r.patience(ctx)
+	_ = backoff.Retry(func() error { // what counts is err: backoff would put the context's error in its place
+		before, spent = err, spent.Add(usageOf(err))
+		resp, err = r.Model.Generate(nth(ctx, attempt), req)
+		attempt++
+		if !mayPass(err) {
+			return nil
+		}
+		wait.hint = retryAfter(err)
+		return err
+	}, backoff.WithContext(wait, ctx)) // outermost, or it would not be seen during waits
+	switch {
+	case err == nil:
+		resp.Usage = spent.Add(resp.Usage)
+		return resp, nil
+	case ctx.Err() != nil && mayPass(err):
+		return Response{}, gaveUp(ctx, err, spent.Add(usageOf(err)))
+	case ctx.Err() != nil && before != nil && kindOf(err) == Canceled:
+		return Response{}, gaveUp(ctx, before, spent.Add(usageOf(err)))
+	}
+	return Response{}, addUsage(err, spent)
+}
+
+// mayPass says whether another attempt may succeed where this one failed.
+func mayPass(err error) bool {
+	return err != nil && (kindOf(err) == Transient || kindOf(err) == RateLimited)
+}
+
+// gaveUp says that ctx ended the attempts, and how the last one failed that it did
+// not end.
+func gaveUp(ctx context.Context, last error, spent Usage) *Error {
+	e := canceled(ctx, spent)
+	e.Message += "; before that: " + last.Error()
+	return e
+}
+
+func (r Retry) patience(ctx context.Context) *patience {
+	p := &patience{left: orElse(r.Attempts, 4) - 1, BackOff: backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(orElse(r.Initial, time.Second)),
+		backoff.WithMaxInterval(orElse(r.Max, time.Minute)),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxElapsedTime(0),
+	)}
+	p.deadline, p.limited = ctx.Deadline()
+	return p
+}
+
+// patience waits at least as long as the vendor asked for, or not at all.
+type patience struct {
+	backoff.BackOff
+	left     int           // attempts
+	hint     time.Duration // of the last error
+	deadline time.Time
+	limited  bool // there is a deadline
+}
+
+func (p *patience) NextBackOff() time.Duration {
+	wait := max(p.BackOff.NextBackOff(), p.hint)
+	if p.left <= 0 || p.hint > jittered(MaxCoolDown) || p.limited && time.Until(p.deadline) <= wait {
+		return backoff.Stop
+	}
+	p.left--
+	return wait
+}
+
+// orElse returns n, or the default if n is 0 or less.
+func orElse[N int | time.Duration](n, byDefault N) N {
+	if n <= 0 {
+		return byDefault
+	}
+	return n
+}

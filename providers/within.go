@@ -1,0 +1,40 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// nth returns ctx for the n-th call, from 0, that one call becomes: each has a key
+// of its own.
+func nth(ctx context.Context, n int) context.Context {
+	key := KeyFrom(ctx)
+	if n == 0 || key == "" {
+		return ctx
+	}
+	return WithKey(ctx, key+"~"+strconv.Itoa(n))
+}
+
+// errTotal is why a call that took too long ends.
+var errTotal = errors.New("the time for all attempts is over")
+
+// within asks under a limit of time; 0 or less is none. When that limit, and not
+// the caller, ended the call, the error is Transient.
+func within(ctx context.Context, total time.Duration, ask func(context.Context) (Response, error)) (Response, error) {
+	if total <= 0 {
+		return ask(ctx)
+	}
+	inner, cancel := context.WithTimeoutCause(ctx, total, errTotal)
+	defer cancel()
+	resp, err := ask(inner)
+	if err == nil || ctx.Err() != nil || kindOf(err) != Canceled || !errors.Is(context.Cause(inner), errTotal) {
+		return resp, err
+	}
+	return Response{}, &Error{
+		Kind: Transient, Message: fmt.Sprintf("no answer within %v: %v", total, err), Usage: usageOf(err),
+		Err: context.DeadlineExceeded, // not err, which is Canceled
+	}
+}
