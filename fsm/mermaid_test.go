@@ -29,6 +29,17 @@ func TestOneWordOfMermaidsOwnMakesTheDiagramNumberItsStates(t *testing.T) {
 `, tab.Mermaid(""))
 }
 
+func TestEachWordAndSignOfMermaidsOwnIsKeptOutOfTheDiagram(t *testing.T) {
+	diagram := func(initial state, on event) string {
+		return newTable(t, definition{Initial: initial, States: []state{initial, "z"}, Terminal: []state{"z"}, Rules: []rule{{On: on, To: "z"}}}).Mermaid("")
+	}
+	for _, word := range []state{"as", "class", "classDef", "click", "default", "direction", "End", "href", "note", "scale", "state", "style", "a b", "ä"} {
+		assert.Contains(t, diagram(word, "go"), `state "`+string(word)+`" as s0`)
+	}
+	assert.NotContains(t, diagram("classy_2", "go"), "s0")
+	assert.Contains(t, diagram("a", "#;:\"<>\n."), "a --> z: #35;#59;#58;#34;#60;#62; .\n")
+}
+
 func TestAnUnknownCurrentStateIsNotHighlighted(t *testing.T) {
 	tab := newTable(t, taskRules())
 	assert.Equal(t, tab.Mermaid(""), tab.Mermaid("nowhere"))

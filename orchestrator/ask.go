@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -32,7 +33,8 @@ func Ask[T any](c *Context, name string, req agent.Request) (T, agent.Response, 
 
 // AskWith is [Ask] with a reading of one's own: where more is wanted than that the
 // answer fits a schema, or less. read is a pure function; its error is what the
-// agent is told when it is asked again. Request.Output is sent as it is.
+// agent is told when it is asked again. Request.Output is sent as it is. While the
+// agent answers in slices (Response.More), it is called to go on.
 func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.Response) (T, error)) (T, agent.Response, error) {
 	var zero T
 	var all agent.Response
@@ -42,6 +44,11 @@ func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.
 		all = resp
 		if err != nil {
 			return zero, resp, err
+		}
+		if resp.More { // a slice of its work is over: it goes on, which is no repair
+			req = goOn(req, resp)
+			repairs++
+			continue
 		}
 		v, err := read(resp)
 		if err == nil {
@@ -69,15 +76,28 @@ func find(shape *answer.Shape, resp agent.Response) (answer.Found, error) {
 	return shape.Extract(resp.Text)
 }
 
+// goOn is req behind what was said so far.
+func goOn(req agent.Request, resp agent.Response) agent.Request {
+	said := resp.Messages
+	if said == nil {
+		text := resp.Text
+		if resp.Data != nil {
+			text = string(resp.Data)
+		}
+		said = []providers.Message{{Role: providers.User, Text: req.Prompt}, {Role: providers.Assistant, Text: text}}
+	}
+	req.History = slices.Concat(req.History, said)
+	req.Prompt, req.Input = "", nil
+	return req
+}
+
 // repair is req again, with the answer that did not fit and what was wrong with it.
 func repair(req agent.Request, resp agent.Response, fault error) agent.Request {
-	said := resp.Text
-	if resp.Data != nil {
-		said = string(resp.Data)
+	input := req.Input
+	req = goOn(req, resp)
+	if resp.Messages == nil {
+		req.Input = input // it is in no message yet
 	}
-	history := append([]providers.Message(nil), req.History...)
-	history = append(history, providers.Message{Role: providers.User, Text: req.Prompt}, providers.Message{Role: providers.Assistant, Text: said})
-	req.History = history
 	req.Prompt = "Your answer cannot be used: " + fault.Error() +
 		". Answer again, with one JSON value that fits what was asked for, and nothing else."
 	return req

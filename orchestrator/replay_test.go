@@ -198,6 +198,58 @@ func TestAcceptChangedRequests(t *testing.T) {
 	})
 }
 
+// What was accepted once is what was asked: it needs no second permission.
+func TestAcceptedRequestsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		talk := func(prompt string) orchestrator.Flow[none, string] {
+			return flow("talk", func(c *orchestrator.Context) (string, error) {
+				if _, err := ask(c, "a", prompt); err != nil {
+					return "", err
+				}
+				return ask(c, "b", "more")
+			})
+		}
+		c := orchestrator.Config{Agents: agent.Roster{"a": echo, "b": hang}, Store: newPlain()}
+		for _, step := range []struct {
+			prompt string
+			accept bool
+		}{{"one", false}, {"uno", true}} {
+			c.AcceptChangedRequests = step.accept
+			e, err := orchestrator.NewLocal(c)
+			require.NoError(t, err)
+			begin(t, e, talk(step.prompt), "x")
+			synctest.Wait()
+			require.NoError(t, e.Close(t.Context()))
+		}
+		c.AcceptChangedRequests = false
+		require.ErrorIs(t, begin(t, local(t, c), talk("eins"), "x").Wait(t.Context()), orchestrator.ErrDiverged, "a third wording was not accepted")
+		c.Agents["b"] = echo
+		require.NoError(t, begin(t, local(t, c), talk("uno"), "x").Wait(t.Context()))
+	})
+}
+
+// The clock of a machine may be set back; that of a run is not.
+func TestClockThatWasSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := flow("clock", func(c *orchestrator.Context) (bool, error) {
+			forward := true
+			for range 2 {
+				now, worked := c.Now(), c.Elapsed()
+				if err := c.Sleep(time.Minute); err != nil {
+					return false, err
+				}
+				forward = forward && !c.Now().Before(now) && c.Elapsed() >= worked
+			}
+			return forward, nil
+		})
+		log := whole(t, orchestrator.Config{}, f)
+		log[2].At = log[0].At.Add(-time.Hour)
+		got, err := again(t, orchestrator.Config{}, f, log[:3])
+		require.NoError(t, err)
+		assert.True(t, got)
+	})
+}
+
 func TestRecordRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPlain()
@@ -451,7 +503,7 @@ func TestTwoHours(t *testing.T) {
 				return hang(ctx, req)
 			}
 			if attempts.Load() <= 3 {
-				return agent.Response{}, agent.Transient(errors.New("busy"), 10*time.Minute)
+				return agent.Response{}, agent.Transient(errors.New("busy"), 5*time.Minute)
 			}
 			return agent.Response{Text: "done"}, nil
 		})
@@ -462,14 +514,14 @@ func TestTwoHours(t *testing.T) {
 			if _, err := c.Call("flaky", agent.Request{Limits: agent.Limits{Timeout: 30 * time.Minute}}); err != nil {
 				return 0, err
 			}
-			if _, err := orchestrator.Await[bool](c, orchestrator.Question{Key: "ok", Timeout: 10 * time.Minute}); !errors.Is(err, orchestrator.ErrTimeout) {
+			if _, err := orchestrator.Await[bool](c, orchestrator.Question{Key: "ok", Timeout: 20 * time.Minute}); !errors.Is(err, orchestrator.ErrTimeout) {
 				return 0, err
 			}
 			return c.Elapsed().Truncate(time.Minute), nil
 		})
 		got, err := f.Run(t.Context(), local(t, orchestrator.Config{Agents: agent.Roster{"flaky": flaky}, Store: newPlain()}), none{})
 		require.NoError(t, err)
-		assert.Equal(t, 2*time.Hour, got, "1 h asleep, 30 min hanging, two waits of 10 min, 10 min asking")
+		assert.Equal(t, 2*time.Hour, got, "1 h asleep, 30 min hanging, two waits of 5 min, 20 min asking")
 	})
 }
 

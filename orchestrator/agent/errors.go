@@ -44,11 +44,14 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Is reports whether target is one of e.Codes. context.Canceled and
-// context.DeadlineExceeded are found too.
+// Is reports whether target is one of e.Codes. A providers.Kind, context.Canceled
+// and context.DeadlineExceeded are found too.
 func (e *Error) Is(target error) bool {
-	if code, ok := target.(Code); ok {
-		return slices.Contains(e.Codes, code)
+	switch x := target.(type) {
+	case Code:
+		return slices.Contains(e.Codes, x)
+	case providers.Kind:
+		return slices.Contains(e.Codes, Code(x))
 	}
 	return slices.ContainsFunc(e.Codes, func(c Code) bool { return c.Is(target) })
 }
@@ -70,7 +73,8 @@ func (t *transient) Unwrap() error { return t.error }
 
 // ErrorOf returns err in the form in which it crosses a boundary: nil for nil, an
 // *Error as it is, and for any other error its text, the codes of its whole
-// chain, and whether it is transient. The kind of a *providers.Error is a code.
+// chain, and whether it is transient. A providers.Kind, or that of a
+// *providers.Error, is a code.
 func ErrorOf(err error) *Error {
 	if err == nil {
 		return nil
@@ -78,13 +82,13 @@ func ErrorOf(err error) *Error {
 	if e, ok := err.(*Error); ok { //nolint:errorlint // an *Error inside another error has more text around it
 		return e
 	}
-	out := &Error{Message: err.Error()}
+	out := &Error{Message: err.Error(), Usage: usageOf(err)}
 	out.collect(err)
 	return out
 }
 
-// collect adds what the chain of err says to e. The outermost word on transience
-// wins.
+// collect adds what the chain of err says to e, but for usage. The outermost word
+// on transience wins.
 func (e *Error) collect(err error) {
 	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
 	case Code:
@@ -93,7 +97,6 @@ func (e *Error) collect(err error) {
 		for _, c := range x.Codes {
 			e.add(c)
 		}
-		e.Usage = e.Usage.Add(x.Usage)
 		if x.Transient {
 			e.again(x.RetryAfter)
 		}
@@ -103,11 +106,9 @@ func (e *Error) collect(err error) {
 	case *transient:
 		e.again(x.after)
 	case *providers.Error:
-		e.add(Code(x.Kind))
-		e.Usage = e.Usage.Add(x.Usage)
-		if x.Kind == providers.Transient || x.Kind == providers.RateLimited {
-			e.again(x.RetryAfter)
-		}
+		e.kind(x.Kind, x.RetryAfter)
+	case providers.Kind:
+		e.kind(x, 0)
 	}
 	if err == context.Canceled { //nolint:errorlint // the same
 		e.add(canceled)
@@ -125,6 +126,40 @@ func (e *Error) collect(err error) {
 			e.collect(inner)
 		}
 	}
+}
+
+// kind adds the kind of a model's failure.
+func (e *Error) kind(k providers.Kind, after time.Duration) {
+	e.add(Code(k))
+	if k == providers.Transient || k == providers.RateLimited {
+		e.again(after)
+	}
+}
+
+// usageOf is what the failures in the chain of err were charged. Of one that wraps
+// another the outer counts: who wraps an error with usage has counted it.
+func usageOf(err error) providers.Usage {
+	var u providers.Usage
+	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
+	case *Error:
+		u = x.Usage
+	case *providers.Error:
+		u = x.Usage
+	}
+	if u != (providers.Usage{}) {
+		return u
+	}
+	switch x := err.(type) { //nolint:errorlint // the same
+	case interface{ Unwrap() error }:
+		if inner := x.Unwrap(); inner != nil {
+			return usageOf(inner)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range x.Unwrap() {
+			u = u.Add(usageOf(inner))
+		}
+	}
+	return u
 }
 
 // again marks e as worth another try.

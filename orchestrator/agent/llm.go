@@ -2,63 +2,113 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/convene-go/convene/providers"
 )
 
-// ErrRefused says that a model, or its vendor's filter, refused to answer. The
-// error's text has the model's words.
-const ErrRefused = Code("refused")
+// The errors of an [LLM] that callers tell apart.
+const (
+	// ErrRefused says that a model, or its vendor's filter, refused to answer. The
+	// error's text has the model's words.
+	ErrRefused = Code("refused")
 
-// LLM is an agent made of a model. It is safe for concurrent calls and keeps no
-// conversation: Request.History brings it, and Response.Messages has what to add.
+	// ErrTurns says that a model still asked for tools after LLM.MaxTurns.
+	ErrTurns = Code("too-many-turns")
+
+	// ErrCut says that a model's answer was cut off, by Limits.MaxTokens or a limit
+	// of its own, while it asked for tools. None of them was called.
+	ErrCut = Code("cut-off")
+)
+
+// LLM is an agent made of a model, with instructions and tools. It is safe for
+// concurrent calls and keeps no conversation: Request.History brings it, and
+// Response.Messages has what to add.
 //
 // Request.Prompt becomes the user's message, with Request.Input behind it as
 // delimited data; neither ever becomes a system message. Where Request.Output
 // asks for JSON, Response.Data is set if the answer is nothing but JSON; whether
 // it fits is for orchestrator.Ask to check, which also finds JSON inside of prose.
+//
+// With Tools, the model is asked in turns, until it answers without asking for
+// any. The tools of one turn run at the same time; their results keep the order in
+// which they were asked for. Of more than 128 in one turn the others are answered
+// with an error. Usage is that of all turns and tool calls, beside an error too.
+//
+// Limits.ToolCalls and Limits.Slice cut the loop into slices: once so many tools
+// have been called, or so much time has passed, Call returns behind the results of
+// a turn, with Response.More set. To go on, in another process too, call without
+// Prompt and Input, and with the slice's Messages behind the History:
+//
+//	for err == nil && resp.More {
+//		req.Prompt, req.Input, req.History = "", nil, slices.Concat(req.History, resp.Messages)
+//		resp, err = c.Call("coder", req)
+//	}
+//
+// A call that fails is made again as a whole, its tool calls included. So where
+// there are slices, one in which a later turn fails transiently ends before that
+// turn instead, and only the turn is tried again.
 type LLM struct {
 	Model        providers.Model // required
 	Instructions string          // the system message; "": none
+	Tools        []Tool          // with different names
+
+	// MaxTurns is how often the model may be asked for one prompt, over all slices:
+	// then it must have answered. 0: 20.
+	MaxTurns int
 }
 
+const (
+	defaultTurns = 20
+	maxCalls     = 128 // tool calls of one turn
+)
+
 // Call implements [Agent]. Under a limit on cost, a model without a known price is
-// refused with the code "budget".
+// refused, and no turn is begun when the turns before it have reached the limit:
+// both with the code "budget".
 func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
-	if a.Model == nil {
-		return Response{}, errors.New("agent: LLM.Model is nil")
-	}
-	if p, ok := a.Model.(providers.Priced); ok && req.Limits.Cost > 0 && !p.Priced() {
-		return Response{}, fmt.Errorf("%w: the model has no known price, which a limit on cost does not allow", budget)
-	}
-	said := providers.Message{Role: providers.User, Text: prompt(req)}
-	if said.Text == "" {
-		return Response{}, errors.New("agent: the request has neither Prompt nor Input")
-	}
-	var messages []providers.Message
-	if a.Instructions != "" {
-		messages = append(messages, providers.Message{Role: providers.System, Text: a.Instructions})
-	}
-	messages = append(append(messages, req.History...), said)
-	answer, err := a.Model.Generate(ctx, providers.Request{
-		Messages: messages, Output: req.Output, MaxTokens: req.Limits.MaxTokens, Temperature: req.Temperature,
-	})
+	l, err := a.begin(req)
 	if err != nil {
 		return Response{}, err
 	}
-	resp := Response{Text: answer.Text, Usage: answer.Usage}
-	if answer.Stop == providers.StopFilter {
-		return resp, fmt.Errorf("%w: %s", ErrRefused, answer.Text)
+	resp, err := l.run(ctx)
+	resp.Usage = l.spent
+	return resp, err
+}
+
+// begin is the loop of a call before its first turn.
+func (a LLM) begin(req Request) (*loop, error) {
+	switch {
+	case a.Model == nil:
+		return nil, errors.New("agent: LLM.Model is nil")
+	case a.MaxTurns < 0:
+		return nil, fmt.Errorf("agent: LLM.MaxTurns is %d, want 0 or more", a.MaxTurns)
 	}
-	resp.Messages = []providers.Message{said, {Role: providers.Assistant, Text: answer.Text}}
-	if text := strings.TrimSpace(answer.Text); req.Output != nil && json.Valid([]byte(text)) {
-		resp.Data = json.RawMessage(text)
+	if err := checkTools(a.Tools); err != nil {
+		return nil, fmt.Errorf("agent: LLM: %w", err)
 	}
-	return resp, nil
+	if p, ok := a.Model.(providers.Priced); req.Limits.Cost > 0 && !req.Limits.AllowUnpriced && (!ok || !p.Priced()) {
+		return nil, fmt.Errorf("%w: the model has no known price, which a limit on cost does not allow", budget)
+	}
+	if a.MaxTurns == 0 {
+		a.MaxTurns = defaultTurns
+	}
+	l := &loop{llm: a, req: req, begun: time.Now(), prompt: prompt(req), pending: pending(req.History)}
+	if l.prompt == "" {
+		if !open(req.History) {
+			return nil, errors.New("agent: the request has neither Prompt nor Input, nor a History that ends in tool calls or results")
+		}
+		l.turn = turns(req.History)
+	}
+	if a.Instructions != "" {
+		l.talk = append(l.talk, providers.Message{Role: providers.System, Text: a.Instructions})
+	}
+	l.talk = append(l.talk, req.History...)
+	l.old = len(l.talk)
+	return l, nil
 }
 
 const budget Code = "budget"

@@ -25,6 +25,9 @@ func (m *model) Generate(_ context.Context, req providers.Request) (providers.Re
 	return m.answer, m.err
 }
 
+// silent hides whether a model is priced.
+type silent struct{ providers.Model }
+
 func (m *model) Priced() bool { return !m.free }
 
 func TestLLM(t *testing.T) {
@@ -47,7 +50,7 @@ func TestLLM(t *testing.T) {
 	assert.Same(t, &warm, m.asked.Temperature)
 	assert.JSONEq(t, `{"a":1}`, string(resp.Data), "an answer that is nothing but JSON is data")
 	assert.Equal(t, []providers.Message{said, {Role: providers.Assistant, Text: " {\"a\":1}\n"}}, resp.Messages, "what a conversation adds to its history")
-	assert.Equal(t, providers.Usage{Input: 3, Output: 2}, resp.Usage)
+	assert.Equal(t, providers.Usage{Calls: 1, Input: 3, Output: 2}, resp.Usage)
 }
 
 func TestLLMRefuses(t *testing.T) {
@@ -63,6 +66,7 @@ func TestLLMRefuses(t *testing.T) {
 		{"a refusal", agent.LLM{Model: &model{answer: providers.Response{Text: "no", Stop: providers.StopFilter}}}, ask, agent.ErrRefused},
 		{"the model's error", agent.LLM{Model: &model{err: limited}}, ask, limited},
 		{"no price under a limit on cost", agent.LLM{Model: &model{free: true}}, dear, agent.Code("budget")},
+		{"a model that does not say under a limit on cost", agent.LLM{Model: silent{&model{}}}, dear, agent.Code("budget")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := tt.llm.Call(t.Context(), tt.req)
@@ -74,6 +78,8 @@ func TestLLMRefuses(t *testing.T) {
 		assert.ErrorContains(t, err, "Model is nil")
 		_, err = agent.LLM{Model: &model{}}.Call(t.Context(), agent.Request{})
 		assert.ErrorContains(t, err, "neither Prompt nor Input")
+		_, err = agent.LLM{Model: &model{}}.Call(t.Context(), agent.Request{History: []providers.Message{{Role: providers.User, Text: "x"}}})
+		assert.ErrorContains(t, err, "neither Prompt nor Input", "said, and not asked")
 	})
 	t.Run("prose is not data", func(t *testing.T) {
 		m := &model{answer: providers.Response{Text: "Here: {}"}}
@@ -81,4 +87,11 @@ func TestLLMRefuses(t *testing.T) {
 		require.NoError(t, err)
 		assert.Nil(t, resp.Data)
 	})
+}
+
+func TestUnpricedModelsMayBeAllowed(t *testing.T) {
+	m := &model{free: true, answer: providers.Response{Text: "yes", Usage: providers.Usage{Calls: 1, Unpriced: 1}}}
+	resp, err := agent.LLM{Model: m}.Call(t.Context(), agent.Request{Prompt: "x", Limits: agent.Limits{Cost: 1, AllowUnpriced: true}})
+	require.NoError(t, err)
+	assert.Equal(t, "yes", resp.Text)
 }

@@ -16,8 +16,8 @@ type Progress struct {
 
 	Kind    ProgressKind
 	Turn    int                 // of the tool loop, from 1
-	Text    string              // ProgressText: the next piece; ProgressTurn: what the model said; ProgressTool: the result
-	Tool    *providers.ToolCall // ProgressTool: what was called
+	Text    string              // by Kind: the next piece, what the model said, what the tool returned, how far it is
+	Tool    *providers.ToolCall // ProgressTool and ProgressStep: what was called
 	Err     string              // ProgressTool: why it failed; "": it did not
 	Usage   providers.Usage     // of this step alone
 	Elapsed time.Duration       // of this step
@@ -32,6 +32,7 @@ const (
 	ProgressText ProgressKind = "text" // a piece of an answer that is being streamed
 	ProgressTurn ProgressKind = "turn" // a model has answered
 	ProgressTool ProgressKind = "tool" // a tool has returned
+	ProgressStep ProgressKind = "step" // a tool that is under way tells how far it is
 )
 
 // Report tells whoever watches the run that ctx's call belongs to. It does not

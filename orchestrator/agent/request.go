@@ -33,6 +33,8 @@ type Limits struct {
 	Repairs   int               `json:"repairs,omitempty"`   // of Ask: how often an answer that does not fit is sent back; 0: once, -1: never
 	Cost      providers.NanoUSD `json:"cost,omitempty"`      // what the call may cost; set by the budget, the agent keeps to it
 	Estimate  providers.NanoUSD `json:"estimate,omitempty"`  // reserved before the call; 0: nothing, then calls under way can overshoot a budget
+
+	AllowUnpriced bool `json:"allowUnpriced,omitempty"` // under Cost, a model without a known price may be asked; set by the budget
 }
 
 // Response is an answer. The flow owns it; engines record it.

@@ -95,6 +95,7 @@ func (c *Case[In, Out]) open(t *testing.T, store blackboard.Store, w *world) *pr
 	o.ID = caseID
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &process[Out]{t: t, eng: eng, wait: c.flow.Result, cancel: cancel}
+	t.Cleanup(p.close) // a test that fails on the way leaves nothing in its bubble
 	if p.run, p.err = c.flow.Start(ctx, eng, c.in, o); p.err == nil {
 		p.people.Go(func() { answerAll(ctx, t, p.run, c.Answers) })
 	}

@@ -25,7 +25,7 @@ type Script struct {
 	answers []any
 	next    int
 	rules   []rule
-	rest    []any // the answer to all further calls, if there is one
+	rest    []any            // the answer to all further calls, if there is one
 	taken   map[string]taken // by key of the call
 	calls   []seen
 }

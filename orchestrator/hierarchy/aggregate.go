@@ -1,8 +1,8 @@
 package hierarchy
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
@@ -11,7 +11,6 @@ import (
 // combine makes one output of those of the departments (H85) and the overall
 // quality (H88). It is attempted once (H3).
 func (r *run) combine(c *orchestrator.Context) error {
-	r.out.Output = map[string]json.RawMessage{}
 	done := r.done()
 	for _, report := range done {
 		d, _ := r.cfg.department(report.DepartmentID)
@@ -73,9 +72,11 @@ func (r *run) overall(done []Report) (float64, error) {
 // check makes the checks of the whole result (H86, H87).
 func (r *run) check(c *orchestrator.Context) {
 	done := r.done()
+	var across []CheckStatus
 	for _, check := range r.cfg.Hooks.Validate {
-		r.out.Checks.CrossDepartment = worse(r.out.Checks.CrossDepartment, r.ask(c, "validation", check, done))
+		across = append(across, r.ask(c, "validation", check, done))
 	}
+	r.out.Checks.CrossDepartment = joined(across)
 	check := r.cfg.Hooks.Consistency
 	if r.cfg.Consistency != "" {
 		check = r.askConsistency
@@ -104,14 +105,17 @@ func (r *run) ask(c *orchestrator.Context, stage string, check Check, done []Rep
 	}
 }
 
-// worse joins the results of two checks: failed before passed before skipped.
-func worse(a, b CheckStatus) CheckStatus {
-	for _, s := range []CheckStatus{checkFailed, checkPassed} {
-		if a == s || b == s {
-			return s
-		}
+// joined is the status of several checks: failed if one failed, passed if all
+// passed, else skipped.
+func joined(checks []CheckStatus) CheckStatus {
+	switch {
+	case slices.Contains(checks, checkFailed):
+		return checkFailed
+	case len(checks) == 0, slices.Contains(checks, checkSkipped):
+		return checkSkipped
+	default:
+		return checkPassed
 	}
-	return checkSkipped
 }
 
 // done returns the reports of departments that are done.

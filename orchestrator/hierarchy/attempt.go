@@ -52,37 +52,42 @@ type working struct {
 	self     *float64 // the figure that the agent gave its last output
 }
 
-// try makes one attempt that has no grade yet.
+// try makes one attempt that has no grade yet. Each one is kept, also one that
+// failed.
 func (w *working) try(c *orchestrator.Context, _ orchestrator.Refined[json.RawMessage]) (json.RawMessage, error) {
-	number := len(w.attempts)
-	prompt, err := w.prompt()
-	if err != nil {
+	a := Attempt{Number: len(w.attempts)}
+	w.task.begin(c, a.Number, w.lastFeedback())
+	err := w.ask(c, &a)
+	if err != nil && w.run.stops(c, err) {
 		return nil, err
-	}
-	w.task.begin(c, number, w.lastFeedback())
-	a := Attempt{Number: number, Prompt: hash(prompt)}
-	begun := c.Elapsed()
-	resp, err := c.Call(w.task.agent.ID, w.run.request(w.task.agent, prompt))
-	switch {
-	case err == nil:
-		a.Duration = millis(resp.Elapsed)
-		w.self = selfScore(resp)
-		a.Output, err = outputOf(resp, w.run.schemas[w.task.agent.ID])
-	case w.run.stops(c, err):
-		return nil, err
-	default:
-		a.Duration = millis(c.Elapsed() - begun)
 	}
 	if err != nil {
 		err = errors.New(oneLine(err.Error())) // without its codes: an agent cannot end the task
 		a.Error = err.Error()
 		a.Feedback = failedLine(a)
-		w.attempts = append(w.attempts, a)
 		w.task.end(c, a)
-		return nil, err
 	}
 	w.attempts = append(w.attempts, a)
-	return a.Output, nil
+	return a.Output, err
+}
+
+// ask has the agent make the output of an attempt.
+func (w *working) ask(c *orchestrator.Context, a *Attempt) error {
+	prompt, err := w.prompt()
+	if err != nil {
+		return err
+	}
+	a.Prompt = hash(prompt)
+	begun := c.Elapsed()
+	resp, err := c.Call(w.task.agent.ID, w.run.request(w.task.agent, prompt))
+	if err != nil {
+		a.Duration = millis(c.Elapsed() - begun)
+		return err
+	}
+	a.Duration = millis(resp.Elapsed)
+	w.self = selfScore(resp)
+	a.Output, err = outputOf(resp, w.run.schemas[w.task.agent.ID])
+	return err
 }
 
 func (w *working) lastFeedback() string {

@@ -1,6 +1,7 @@
 package hierarchy
 
 import (
+	"cmp"
 	"io/fs"
 	"slices"
 
@@ -56,8 +57,9 @@ type Config struct {
 	// included. 0 means 1 (H91).
 	SynthesisRounds int
 
-	// Prompts replaces the prompts of the package, by file name ("retry.tmpl"). A file
-	// that is not there is the package's. It is read at New only.
+	// Prompts replaces the prompts of the package, by file name ("retry.tmpl"); the
+	// package comment lists them. A file that is not there is the package's. It is read
+	// at New only.
 	Prompts fs.FS
 
 	Hooks  Hooks
@@ -87,9 +89,7 @@ const resultKey = "result"
 
 // withDefaults returns a copy that shares nothing with c but functions and files.
 func (c Config) withDefaults() Config {
-	if c.Name == "" {
-		c.Name = defaultName
-	}
+	c.Name = cmp.Or(c.Name, defaultName)
 	c.Departments = slices.Clone(c.Departments)
 	for i, d := range c.Departments {
 		c.Departments[i] = d.withDefaults()
@@ -100,12 +100,8 @@ func (c Config) withDefaults() Config {
 	c.SynthesisRounds = max(c.SynthesisRounds, 1)
 	c.Hooks.Agents = slices.Clone(c.Hooks.Agents)
 	c.Hooks.Validate = slices.Clone(c.Hooks.Validate)
-	if c.Limits.PromptBytes == 0 {
-		c.Limits.PromptBytes = defaultPromptBytes
-	}
-	if c.Limits.QuoteBytes == 0 {
-		c.Limits.QuoteBytes = defaultQuoteBytes
-	}
+	c.Limits.PromptBytes = cmp.Or(c.Limits.PromptBytes, defaultPromptBytes)
+	c.Limits.QuoteBytes = max(0, cmp.Or(c.Limits.QuoteBytes, defaultQuoteBytes)) // prompts are tried although validate refuses it
 	return c
 }
 

@@ -3,6 +3,7 @@ package hierarchy_test
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -38,12 +39,15 @@ func TestConfig(t *testing.T) {
 			{func(c *hierarchy.Config) { agentOf(c).Temperature = new(2.5) }, `agent "s": Temperature is 2.5, want 0 to 2`},
 		},
 		"HC39 ranges": {
+			{func(c *hierarchy.Config) { agentOf(c).Temperature = new(2.01) }, `agent "s": Temperature is 2.01, want 0 to 2`},
+			{func(c *hierarchy.Config) { agentOf(c).Temperature = new(-.1) }, `agent "s": Temperature is -0.1, want 0 to 2`},
+			{func(c *hierarchy.Config) { agentOf(c).PassingThreshold = new(100.5) }, `agent "s": PassingThreshold is 100.5, want 0 to 100`},
 			{func(c *hierarchy.Config) { agentOf(c).PassingThreshold = new(math.NaN()) }, `agent "s": PassingThreshold is NaN`},
 			{func(c *hierarchy.Config) { agentOf(c).MaxRetries = new(-1) }, `agent "s": MaxRetries is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { agentOf(c).Timeout = -time.Second }, `agent "s": Timeout is -1s, want 0 or more`},
 			{func(c *hierarchy.Config) { agentOf(c).SuccessRate = new(-1.0) }, `agent "s": SuccessRate is -1, want 0 to 100`},
 			{func(c *hierarchy.Config) { agentOf(c).Schema = []byte("{") }, `agent "s": Schema: `},
-			{func(c *hierarchy.Config) { agentOf(c).Skills = []string{" "} }, `agent "s": Skills[0] is blank`},
+			{func(c *hierarchy.Config) { agentOf(c).Skills = []string{" "} }, `agent "s": routing: rules: Skills[0] is " ", which holds no word`},
 			{func(c *hierarchy.Config) { c.Departments[0].MinQuality = new(-1.0) }, `department "a": MinQuality is -1, want 0 to 100`},
 			{func(c *hierarchy.Config) { c.Departments[0].Gate = new(101.0) }, `department "a": Gate is 101, want 0 to 100`},
 			{func(c *hierarchy.Config) { c.Departments[0].MaxRetries = new(-1) }, `department "a": MaxRetries is -1, want 0 or more`},
@@ -52,6 +56,11 @@ func TestConfig(t *testing.T) {
 			{func(c *hierarchy.Config) { c.HeadOnlyScore = new(101) }, `HeadOnlyScore is 101, want 0 to 100`},
 			{func(c *hierarchy.Config) { c.SynthesisRounds = -1 }, `SynthesisRounds is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { c.Limits.Calls = -1 }, `Limits.Calls is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Limits.PromptBytes = -1 }, `Limits.PromptBytes is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Limits.QuoteBytes = -1 }, `Limits.QuoteBytes is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Limits.Cost = -1 }, `Limits.Cost is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Limits.ParallelDepartments = -1 }, `Limits.ParallelDepartments is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Limits.ParallelSpecialists = -1 }, `Limits.ParallelSpecialists is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { c.Rules.Skills = []string{"x"} }, `Rules.Skills is set`},
 			{func(c *hierarchy.Config) { c.Rules.Specialists.Simple = -1 }, `Specialists.Simple is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { c.Hooks.Agents = []string{""} }, `Hooks.Agents has an empty name`},
@@ -82,9 +91,14 @@ func TestConfig(t *testing.T) {
 		require.NoError(t, refused(t, func(c *hierarchy.Config) { c.Departments[0].Name, c.Departments[1].Name = "Same", "Same" }))
 	})
 	t.Run("HX4 all faults at once", func(t *testing.T) {
-		err := refused(t, func(c *hierarchy.Config) { c.Departments[0].Head, c.SynthesisRounds = "", -1 })
-		require.ErrorContains(t, err, "Head is empty")
-		require.ErrorContains(t, err, "SynthesisRounds")
+		err := refused(t, func(c *hierarchy.Config) {
+			c.Departments[0].Head, c.Limits.QuoteBytes = "", -1
+			agentOf(c).Schema, c.Prompts = []byte("{"), fstest.MapFS{"retry.tmpl": {Data: []byte("{{")}}
+		})
+		for _, fault := range []string{"Head is empty", "QuoteBytes is -1", "Schema: ", "retry.tmpl"} {
+			require.ErrorContains(t, err, fault)
+		}
+		assert.Len(t, strings.Split(err.Error(), "\n"), 4, "and no other: %v", err)
 	})
 	circle := func(c *hierarchy.Config) {
 		*c = heads("c", "a", "b")
@@ -133,10 +147,15 @@ func TestPrompts(t *testing.T) {
 	})
 	t.Run("HX4 faults of prompts are found at New", func(t *testing.T) {
 		cfg := one()
-		cfg.Prompts = fstest.MapFS{"retry.tmpl": {Data: []byte("{{")}, "grade.tmpl": {Data: []byte("{{.Nobody}}")}}
+		cfg.Prompts = fstest.MapFS{
+			"retry.tmpl":     {Data: []byte("{{")},
+			"grade.tmpl":     {Data: []byte("{{.Nobody}}")},
+			"synthesis.tmpl": {Data: []byte("{{with .Note}}{{.}}{{else}}{{.Nothing}}{{end}}")},
+		}
 		_, err := hierarchy.New(cfg)
-		require.ErrorContains(t, err, "retry.tmpl")
-		require.ErrorContains(t, err, "Nobody")
+		for _, fault := range []string{"retry.tmpl", "Nobody", "Nothing"} {
+			require.ErrorContains(t, err, fault)
+		}
 	})
 	t.Run("HX14 data cannot end its quotation", func(t *testing.T) {
 		th := trio(60, 90)

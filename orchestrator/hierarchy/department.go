@@ -1,6 +1,7 @@
 package hierarchy
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -118,12 +119,8 @@ func NewDepartment(id, head string, agents ...Agent) Department {
 // withDefaults returns a copy that shares nothing with d and has every default
 // filled in but MinQuality, for which missing has a meaning.
 func (d Department) withDefaults() Department {
-	if d.Name == "" {
-		d.Name = d.ID
-	}
-	if d.OutputKey == "" {
-		d.OutputKey = d.ID
-	}
+	d.Name = cmp.Or(d.Name, d.ID)
+	d.OutputKey = cmp.Or(d.OutputKey, d.ID)
 	d.Keywords = maps.Clone(d.Keywords)
 	d.DependsOn = slices.Clone(d.DependsOn)
 	d.MinQuality = clone(d.MinQuality)
@@ -137,16 +134,12 @@ func (d Department) withDefaults() Department {
 }
 
 func (a Agent) withDefaults() Agent {
-	if a.Name == "" {
-		a.Name = a.ID
-	}
+	a.Name = cmp.Or(a.Name, a.ID)
 	a.Skills = slices.Clone(a.Skills)
 	a.SuccessRate = clone(a.SuccessRate)
 	a.PassingThreshold = clone(a.PassingThreshold)
 	a.MaxRetries = or(a.MaxRetries, defaultRetries)
-	if a.Timeout == 0 {
-		a.Timeout = defaultTimeout
-	}
+	a.Timeout = cmp.Or(a.Timeout, defaultTimeout)
 	a.Temperature = or(a.Temperature, defaultTemperature)
 	a.Schema = slices.Clone(a.Schema)
 	return a

@@ -3,6 +3,7 @@ package hierarchy_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -52,6 +53,10 @@ func TestDirectOrSpawn(t *testing.T) {
 	t.Run("H29 several parts", func(t *testing.T) { play(t, ask("a hat, also a shoe"), 4) })
 	t.Run("H30 specialists not required", func(t *testing.T) {
 		play(t, hierarchy.Input{Prompt: brief("", 200), RequiresSpecialists: new(false)}, 0)
+	})
+	t.Run("H32 moderate and complex briefs go to specialists", func(t *testing.T) {
+		play(t, ask(brief("", 50)), 2)
+		play(t, ask("a complex hat"), 4)
 	})
 	t.Run("H31 simple is answered directly", func(t *testing.T) { play(t, ask("brand new hand"), 0) })
 	t.Run("HA36 specialists required or not", func(t *testing.T) {
@@ -140,13 +145,17 @@ func TestSelection(t *testing.T) {
 		assert.Equal(t, []string{"no specialists available"}, r.Flags)
 	})
 	t.Run("H2 a hook cannot reach beyond the department", func(t *testing.T) {
-		cfg := one(specialist("a", 60))
-		for _, id := range []string{"head", "stranger"} {
+		gone := specialist("gone", 60)
+		gone.Inactive = true
+		cfg := one(specialist("a", 60), gone)
+		for _, id := range []string{"head", "stranger", "gone"} {
 			cfg.Hooks.Select = func(hierarchy.Selection) []hierarchy.Agent { return []hierarchy.Agent{{ID: id}} }
 			p := theater{cfg: cfg, in: request()}.play(t)
 			assert.Contains(t, p.out.Errors[0].Message, "no active specialist of the department")
 			assert.Zero(t, p.calls())
 		}
+		cfg.Hooks.Select = func(hierarchy.Selection) []hierarchy.Agent { return []hierarchy.Agent{{ID: "a"}, {ID: "a"}} }
+		assert.Contains(t, theater{cfg: cfg, in: request()}.play(t).out.Errors[0].Message, `"a" is chosen twice`)
 	})
 }
 
@@ -171,7 +180,14 @@ func TestReview(t *testing.T) {
 		}
 		assert.Equal(t, "score 72 is acceptable but could be improved", note(t, 72).ReviewNotes)
 	})
-	t.Run("H60 well above", func(t *testing.T) { assert.Equal(t, grading.Approved, note(t, 75).ReviewStatus) })
+	t.Run("H60 approved from ten above", func(t *testing.T) {
+		assert.Equal(t, grading.Approved, note(t, 75).ReviewStatus)
+		assert.NotEqual(t, grading.Approved, note(t, 74.99).ReviewStatus)
+	})
+	t.Run("H55 each by itself", func(t *testing.T) {
+		reviews := trio(60, 59, 65, 90).play(t).events(t, "department.reviewed")[0].Reviews
+		assert.Equal(t, []grading.ReviewStatus{grading.Rejected, grading.RevisionNeeded, grading.Approved}, reviews)
+	})
 	t.Run("H55 after all have finished", func(t *testing.T) {
 		kinds := workedExample().play(t).kinds("dept/character")
 		assert.Equal(t, []string{
@@ -237,6 +253,7 @@ func TestQuality(t *testing.T) {
 		assert.Equal(t, "draw a detailed hat", p.asked["head"][0].Prompt)
 		assert.Equal(t, 85, r.QualityScore)
 		assert.Equal(t, hierarchy.HeadAfterFailure, r.Basis)
+		require.NotNil(t, r.SpecialistQuality)
 		assert.Equal(t, 15.333333, *r.SpecialistQuality) // 0 + 38.3333*.4
 		assert.Len(t, r.Specialists, 3)
 		assert.Equal(t, 3, r.Metadata.FailedSpecialists)
@@ -244,6 +261,9 @@ func TestQuality(t *testing.T) {
 	t.Run("H71 the head answers when all fail", func(t *testing.T) { assert.Equal(t, "whole", hierarchy.Text(r.Output)) })
 	t.Run("HC27 flag and results stay", func(t *testing.T) {
 		assert.Equal(t, []string{"all specialists failed"}, r.Flags)
+		assert.Equal(t, hierarchy.HeadAfterFailure, r.Basis)
+		require.NotNil(t, r.SpecialistQuality)
+		assert.Equal(t, 15.333333, *r.SpecialistQuality)
 		assert.Equal(t, "output of a", hierarchy.Text(r.Specialists[0].Output))
 	})
 	t.Run("HA53 metadata", func(t *testing.T) {
@@ -266,6 +286,7 @@ func TestQuality(t *testing.T) {
 		strict.cfg.StrictReview = true
 		r := strict.play(t).report(t, "d")
 		assert.Equal(t, 85, r.QualityScore)
+		require.NotNil(t, r.SpecialistQuality)
 		assert.Equal(t, 26.0, *r.SpecialistQuality)
 	})
 	t.Run("HC34 gate informs", func(t *testing.T) {
@@ -275,6 +296,10 @@ func TestQuality(t *testing.T) {
 		q := th.play(t)
 		assert.False(t, q.report(t, "d").PassedGate)
 		assert.Equal(t, orchestrator.Completed, q.out.Status)
+		th.cfg.Departments[0].Gate = new(67.3333333) // more decimals than a figure has
+		assert.True(t, th.play(t).report(t, "d").PassedGate)
+		th.cfg.Departments[0].Gate = nil
+		assert.Equal(t, 60.0, th.play(t).report(t, "d").Gate)
 	})
 }
 
@@ -299,7 +324,6 @@ func TestSynthesis(t *testing.T) {
 			at = i
 		}
 	})
-	t.Run("H64 by the head", func(t *testing.T) { assert.Equal(t, "whole", hierarchy.Text(p.report(t, "d").Output)) })
 	t.Run("H8 never a concatenation", func(t *testing.T) {
 		assert.NotContains(t, hierarchy.Text(p.report(t, "d").Output), "output of")
 		assert.Contains(t, prompt, "do not join their texts together and do not pick one")
@@ -316,12 +340,18 @@ func TestSynthesis(t *testing.T) {
 		assert.Equal(t, 92, r.QualityScore)
 		assert.Equal(t, hierarchy.Done, r.Status)
 		assert.Equal(t, hierarchy.FallbackOutput, r.Basis)
+		assert.Equal(t, "boom", p.events(t, "synthesis.fallback")[0].Message)
 	})
 	t.Run("H72 up to three retries", func(t *testing.T) {
 		p := two(errBoom, "", errBoom, "late").play(t)
 		assert.Equal(t, "late", hierarchy.Text(p.report(t, "d").Output))
 		assert.Empty(t, p.report(t, "d").Flags)
 		assert.Len(t, p.events(t, "synthesis.retry"), 3)
+	})
+	t.Run("H72 then the best specialist's output", func(t *testing.T) {
+		r := two(errBoom, errBoom, errBoom, errBoom).play(t).report(t, "d")
+		assert.Equal(t, "output of b", hierarchy.Text(r.Output))
+		assert.Equal(t, []string{"partial synthesis failure"}, r.Flags)
 	})
 	t.Run("HA38 synthesis fails once", func(t *testing.T) {
 		p := two(errBoom, "whole").play(t)
@@ -347,6 +377,13 @@ func TestSynthesis(t *testing.T) {
 		assert.Equal(t, long, hierarchy.Text(p.report(t, "d").Specialists[0].Output))
 		th.cfg.Limits.QuoteBytes = 9
 		assert.Contains(t, th.play(t).asked["head"][0].Prompt, "äöüä\n[cut: the first 8 of 18 bytes]")
+	})
+	t.Run("HX3 64 KiB unless set", func(t *testing.T) {
+		th := trio(60, 80)
+		th.cast["a"] = []any{said(strings.Repeat("x", 64<<10), 80)}
+		assert.NotContains(t, th.play(t).prompt("head", 0), "[cut:")
+		th.cast["a"] = []any{said(strings.Repeat("x", 64<<10+1), 80)}
+		assert.Contains(t, th.play(t).prompt("head", 0), "[cut: the first 65536 of 65537 bytes]")
 	})
 	t.Run("HX7 data is kept as it is", func(t *testing.T) {
 		th := trio(60, 80)
@@ -375,6 +412,20 @@ func TestSynthesis(t *testing.T) {
 		th.cfg.ResolveConflicts = true
 		assert.Equal(t, []string{"conflicts not resolved"}, th.play(t).report(t, "d").Flags)
 	})
+	t.Run("H92 by a hook", func(t *testing.T) {
+		th := two("whole")
+		th.cfg.Hooks.Resolve = func(_ *orchestrator.Context, d hierarchy.Department, brief string, passing []hierarchy.SpecialistResult) (string, error) {
+			return fmt.Sprintf("%s: %s: %d agree", d.ID, brief, len(passing)), nil
+		}
+		assert.Contains(t, th.play(t).prompt("head", 0), "d: draw a detailed hat: 2 agree")
+		th.cfg.Hooks.Resolve = func(*orchestrator.Context, hierarchy.Department, string, []hierarchy.SpecialistResult) (string, error) {
+			panic("ouch")
+		}
+		assert.Equal(t, []string{"conflicts not resolved"}, th.play(t).report(t, "d").Flags)
+		th.cast = trio(60, 70).cast
+		th.cfg.Departments[0].Agents = th.cfg.Departments[0].Agents[:1]
+		assert.Empty(t, th.play(t).report(t, "d").Flags, "one result contradicts nobody")
+	})
 }
 
 func TestHeadFailure(t *testing.T) {
@@ -387,6 +438,11 @@ func TestHeadFailure(t *testing.T) {
 		assert.Len(t, p.asked["head"], 4)
 		assert.Contains(t, p.asked["head"][3].Prompt, "Attempt 3 failed: boom")
 		assert.Contains(t, p.asked["head"][3].Prompt, "a hat")
+	})
+	t.Run("HC29 no output is a head failure", func(t *testing.T) {
+		p := play("", " \n", agent.Response{Data: json.RawMessage("null")}, "late").play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "late", hierarchy.Text(p.report(t, "d").Output))
 	})
 	t.Run("HC29 what a head failure is", func(t *testing.T) {
 		cfg := one(hierarchy.Agent{ID: "head", Schema: []byte(`{"type":"object"}`)})
@@ -442,6 +498,12 @@ func TestReportFormat(t *testing.T) {
 		cfg := one()
 		slow := theater{cfg: cfg, in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"head": {delay(3, "x")}}}.play(t)
 		assert.EqualValues(t, 3000, slow.report(t, "d").Metadata.TotalExecutionTime)
+	})
+	t.Run("HX12 usage of one department is not that of another", func(t *testing.T) {
+		cfg := heads("a", "b")
+		cfg.Departments[0].MaxRetries = new(1)
+		two := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {errBoom, "x"}, "b-head": {"y"}}}.play(t)
+		assert.EqualValues(t, []int64{2, 1, 3}, []int64{two.report(t, "a").Usage.Calls, two.report(t, "b").Usage.Calls, two.out.Spent.Calls})
 	})
 	t.Run("HX12 usage of calls, specialists, departments and the run", func(t *testing.T) {
 		spec := p.report(t, "character").Specialists

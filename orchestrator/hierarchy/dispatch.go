@@ -2,6 +2,7 @@ package hierarchy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/convene-go/convene/orchestrator"
 )
@@ -77,10 +78,8 @@ func (r *run) find(id string) *department {
 func (r *run) needs(d *department) []Report {
 	var reports []Report
 	for _, other := range r.departments {
-		for _, id := range d.DependsOn {
-			if other.ID == id {
-				reports = append(reports, other.report)
-			}
+		if slices.Contains(d.DependsOn, other.ID) {
+			reports = append(reports, other.report)
 		}
 	}
 	return reports

@@ -19,13 +19,13 @@ import (
 //	department.analyzed                         Analysis
 //	department.head_direct                      Basis
 //	specialists.selected                        Agents
-//	specialist.attempt                          dept/<id>/spec/<agent>: Attempt, Score nil
+//	specialist.attempt                          dept/<id>/spec/<agent>: Attempt
 //	specialist.retry                            Attempt, Feedback on the one before
 //	specialist.graded                           Attempt, Score, Decision
 //	specialist.finished                         Status, Result as yet without review (H93)
 //	department.reviewed                         Reviews, in the order of Agents
 //	synthesis.retry                             Attempt, Feedback on the one before
-//	synthesis.fallback                          Agents: whose output is taken, Score
+//	synthesis.fallback                          Agents: whose output is taken, Score, Message: why
 //	department.finished, .failed, .skipped      Status, Score, Message
 //	validation.finished                         Checks
 //	run.finished                                Status, Score, Usage

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -97,6 +98,18 @@ func TestCache(t *testing.T) {
 		}
 		assert.Equal(t, before+3, calls)
 	})
+	t.Run("H94 a slice of an answer is not kept", func(t *testing.T) {
+		slices := 0
+		sliced := hierarchy.Cached(agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
+			slices++
+			return agent.Response{Text: "some", More: true}, nil
+		}), 9)
+		for range 2 {
+			_, err := sliced.Call(t.Context(), agent.Request{Prompt: "a"})
+			require.NoError(t, err)
+		}
+		assert.Equal(t, 2, slices)
+	})
 	t.Run("H94 safe for concurrent use", func(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 50 {
@@ -110,45 +123,52 @@ func TestState(t *testing.T) {
 	th := workedExample()
 	flow, err := hierarchy.New(th.cfg)
 	require.NoError(t, err)
-	roster := agent.Roster{}
-	for _, name := range flow.Agents {
-		roster[name] = script(t, th.cast[name])
-	}
-	release := make(chan struct{})
-	head := roster["character-head"]
-	roster["character-head"] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
-		<-release
-		return head.Call(ctx, req)
-	})
-	eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
-	require.NoError(t, err)
-	run, err := flow.Start(t.Context(), eng, th.in, orchestrator.StartOptions{})
-	require.NoError(t, err)
-	for rec, err := range run.Events(t.Context(), 0) {
-		require.NoError(t, err)
-		if rec.Kind == "department.reviewed" {
-			break
-		}
-	}
 	var during, end hierarchy.State
-	require.NoError(t, run.State(t.Context(), &during))
-	close(release)
-	_, err = flow.Result(t.Context(), run)
-	require.NoError(t, err)
-	require.NoError(t, run.State(t.Context(), &end))
-	require.NoError(t, eng.Close(t.Context()))
+	synctest.Test(t, func(t *testing.T) {
+		roster := agent.Roster{}
+		for _, name := range flow.Agents {
+			roster[name] = script(t, th.cast[name])
+		}
+		release := make(chan struct{})
+		head := roster["character-head"]
+		roster["character-head"] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+			<-release
+			return head.Call(ctx, req)
+		})
+		eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+		require.NoError(t, err)
+		run, err := flow.Start(t.Context(), eng, th.in, orchestrator.StartOptions{})
+		require.NoError(t, err)
+		for rec, err := range run.Events(t.Context(), 0) {
+			require.NoError(t, err)
+			if rec.Kind == "department.reviewed" {
+				break
+			}
+		}
+		require.NoError(t, run.State(t.Context(), &during))
+		close(release)
+		_, err = flow.Result(t.Context(), run)
+		require.NoError(t, err)
+		require.NoError(t, run.State(t.Context(), &end))
+		require.NoError(t, eng.Close(t.Context()))
+	})
 
 	t.Run("H93 live viewers see where it is", func(t *testing.T) {
 		assert.EqualValues(t, "dispatching", during.Phase)
+		require.Len(t, during.Departments, 1)
 		d := during.Departments[0]
 		assert.EqualValues(t, "synthesizing", d.Phase)
+		assert.Nil(t, d.QualityScore)
+		require.Len(t, d.Specialists, 2)
 		assert.EqualValues(t, "passed", d.Specialists[0].Phase)
 		assert.Equal(t, 2, d.Specialists[0].Attempts)
+		require.NotNil(t, d.Specialists[0].Score)
 		assert.Equal(t, 72.0, *d.Specialists[0].Score)
 	})
 	t.Run("H93 and where it ended", func(t *testing.T) {
 		assert.EqualValues(t, "completed", end.Phase)
+		require.Len(t, end.Departments, 1)
 		assert.Equal(t, hierarchy.Done, end.Departments[0].Phase)
-		assert.Equal(t, 92, *end.Departments[0].QualityScore)
+		assert.Equal(t, new(92), end.Departments[0].QualityScore)
 	})
 }

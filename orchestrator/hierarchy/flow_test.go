@@ -10,12 +10,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -82,6 +84,7 @@ func TestRouting(t *testing.T) {
 	t.Run("H19 create character", func(t *testing.T) {
 		q := studio("Create character Aladdin").play(t)
 		assert.Equal(t, "character", q.out.Route.Primary)
+		assert.Equal(t, .85, q.out.Route.Relevances[0].Relevance) // 10 + 40 + 35
 		assert.Empty(t, q.out.Route.Supporting)
 	})
 	t.Run("H15 single", func(t *testing.T) {
@@ -91,6 +94,7 @@ func TestRouting(t *testing.T) {
 		q := studio("Design story episode 1").play(t)
 		assert.Equal(t, "story", q.out.Route.Primary)
 		assert.Equal(t, []string{"character"}, q.out.Route.Supporting)
+		assert.Equal(t, []float64{.8, .35}, []float64{q.out.Route.Relevances[0].Relevance, q.out.Route.Relevances[1].Relevance}) // 10 + 40 + 30, 10 + 15 + 10
 	})
 	t.Run("H17 parallel", func(t *testing.T) {
 		assert.Equal(t, routing.Parallel, studio("Design story episode 1").play(t).out.Route.Mode)
@@ -99,6 +103,11 @@ func TestRouting(t *testing.T) {
 		q := studio("Generate scene with dialogue").play(t)
 		assert.Equal(t, "story", q.out.Route.Primary)
 		assert.Equal(t, []string{"character", "audio", "visual"}, q.out.Route.Supporting)
+		var got []float64
+		for _, rel := range q.out.Route.Relevances[:4] {
+			got = append(got, rel.Relevance)
+		}
+		assert.Equal(t, []float64{.75, .4, .4, .35}, got) // 10 + 30 + 35, 10 + 30, 10 + 30, 10 + 25
 	})
 	t.Run("H16 sequential", func(t *testing.T) {
 		assert.Equal(t, routing.Sequential, studio("Generate scene with dialogue").play(t).out.Route.Mode)
@@ -131,6 +140,48 @@ func TestRouting(t *testing.T) {
 		}
 		assert.Equal(t, []string{"story", "character", "visual", "image_quality", "audio", "production"}, ids)
 		assert.Equal(t, 35, hierarchy.MovieDepartments("jasmine")[1].Keywords["jasmine"])
+	})
+	t.Run("H23 their keywords", func(t *testing.T) {
+		want := []hierarchy.Department{
+			{ID: "story", Priority: 1, Base: 10, Keywords: map[string]int{
+				"story": 40, "episode": 30, "scene": 30, "dialogue": 35, "dramatic": 20,
+				"opening": 25, "plot": 40, "narrative": 40, "theme": 25, "pacing": 25,
+			}},
+			{ID: "character", Priority: 2, Base: 10, Keywords: map[string]int{
+				"character": 40, "personality": 40, "protagonist": 40, "costume": 25, "dialogue": 30,
+				"story": 15, "episode": 10, "stealing": 20, "aladdin": 35,
+			}},
+			{ID: "visual", Priority: 3, Base: 10, Keywords: map[string]int{
+				"visual": 40, "storyboard": 40, "camera": 35, "lighting": 35, "scene": 25, "concept": 20, "opening": 15,
+			}},
+			{ID: "image_quality", Priority: 4, Base: 15, Keywords: map[string]int{"image": 35, "resolution": 35, "reference": 30, "render": 25}},
+			{ID: "audio", Priority: 5, Base: 10, Keywords: map[string]int{
+				"audio": 40, "music": 40, "sound": 40, "foley": 40, "voice": 35, "dialogue": 30, "dramatic": 25,
+			}},
+			{ID: "production", Priority: 6, Base: 10, Keywords: map[string]int{"budget": 40, "schedule": 40, "production": 35, "resource": 25}},
+		}
+		for i, d := range hierarchy.MovieDepartments() {
+			assert.Equal(t, want[i], hierarchy.Department{ID: d.ID, Priority: d.Priority, Base: d.Base, Keywords: d.Keywords})
+		}
+	})
+	t.Run("HC36 a specialization names a skill as briefs are searched for it", func(t *testing.T) {
+		for _, d := range hierarchy.MovieDepartments() {
+			for _, a := range d.Agents {
+				named := routing.Analyze(a.Specialization, routing.Rules{Skills: a.Skills}).Skills
+				assert.NotEmpty(t, named, "%s: %q has none of %q", a.ID, a.Specialization, a.Skills)
+			}
+		}
+		th := studio("A voice that tells of a budget")
+		th.in.RequiresSpecialists, th.in.Only = new(true), []string{"audio", "production"}
+		th.cast["audio-voice-specialist"] = []any{"calm"}
+		th.cast["production-budget-specialist"] = []any{"small"}
+		for _, d := range []string{"audio", "production"} {
+			th.cast[d+"-head"] = []any{on{"Grade", marks(90)}, on{"", "whole"}}
+		}
+		q := th.play(t)
+		require.NoError(t, q.err)
+		assert.Equal(t, "calm", hierarchy.Text(q.report(t, "audio").Specialists[0].Output))
+		assert.Equal(t, "small", hierarchy.Text(q.report(t, "production").Specialists[0].Output))
 	})
 	t.Run("HC17 nothing matches", func(t *testing.T) {
 		q := studio("hello there").play(t)
@@ -232,6 +283,7 @@ func TestDepartmentFailure(t *testing.T) {
 		assert.Equal(t, []string{"a"}, p.out.Unverified)
 	})
 	t.Run("HX15 no error unless wanted", func(t *testing.T) {
+		require.NoError(t, p.err)
 		cfg := heads("a", "b")
 		cfg.FailOnPartial = true
 		q := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: failing}.play(t)
@@ -274,6 +326,12 @@ func TestOrder(t *testing.T) {
 			return r.Kind == kind && json.Unmarshal(r.Data, &e) == nil && e.Path == path
 		})
 	}
+	t.Run("H80 each dependency's result once", func(t *testing.T) {
+		cfg := heads("a", "b")
+		cfg.Departments[1].DependsOn = []string{"a", "a"}
+		q := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"the first"}, "b-head": {"x"}}}.play(t)
+		assert.Equal(t, 1, strings.Count(q.asked["b-head"][0].Prompt, "the first"))
+	})
 	t.Run("H80 after its dependencies", func(t *testing.T) {
 		assert.Greater(t, at("department.started", "dept/visual"), at("department.finished", "dept/story"))
 		assert.Greater(t, at("department.started", "dept/visual"), at("department.finished", "dept/character"))
@@ -301,6 +359,23 @@ func TestOrder(t *testing.T) {
 		theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, wrap: m.wrap, cast: cast{"a-head": {"x"}, "b-head": {"x"}, "c-head": {"x"}}}.play(t)
 		assert.Equal(t, 1, m.most)
 	})
+	t.Run("HX9 nested limits of one do not deadlock", func(t *testing.T) {
+		m := &meter{}
+		cfg := heads("a", "b")
+		th := theater{in: hierarchy.Input{Prompt: "go for a detailed hat"}, wrap: m.wrap, cast: cast{"a-head": {"x"}, "b-head": {"x"}}}
+		for i, d := range cfg.Departments {
+			for _, id := range []string{d.ID + "1", d.ID + "2"} {
+				cfg.Departments[i].Agents = append(cfg.Departments[i].Agents, specialist(id, 60))
+				th.cast[id] = []any{said("x", 10), said("y", 90)}
+			}
+		}
+		cfg.Limits.ParallelDepartments, cfg.Limits.ParallelSpecialists = 1, 1
+		th.cfg = cfg
+		p := th.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 1, m.most)
+		assert.Equal(t, []string{"a1", "a1", "a2", "a2", "a-head", "b1", "b1", "b2", "b2", "b-head"}, m.order)
+	})
 	t.Run("H7 specialists side by side", func(t *testing.T) {
 		m := &meter{}
 		th := trio(60, 90, 90, 90)
@@ -318,6 +393,13 @@ func TestOrder(t *testing.T) {
 	})
 	t.Run("H82 parallel unless serial", func(t *testing.T) {
 		assert.False(t, hierarchy.NewDepartment("d", "h").Serial)
+		for serial, want := range map[bool]int{false: 2, true: 1} {
+			m := &meter{}
+			th := trio(60, 90, 90)
+			th.wrap, th.cfg.Departments[0].Serial = m.wrap, serial
+			th.play(t)
+			assert.Equal(t, want, m.most, serial)
+		}
 	})
 }
 
@@ -418,9 +500,17 @@ func TestCancel(t *testing.T) {
 	})
 	t.Run("HX1 finished work is in the outcome", func(t *testing.T) {
 		require.ErrorIs(t, err, orchestrator.ErrCanceled)
+		assert.Equal(t, orchestrator.Canceled, out.Status)
 		r := out.Reports[0]
 		assert.Equal(t, hierarchy.Canceled, r.Status)
 		assert.Equal(t, "of a", hierarchy.Text(r.Specialists[0].Output))
+	})
+	t.Run("HX1 a canceled department is neither synthesized nor failed by its specialists", func(t *testing.T) {
+		r := out.Reports[0]
+		assert.Empty(t, r.Flags)
+		assert.Empty(t, r.Basis)
+		assert.Nil(t, r.Output)
+		assert.Equal(t, []hierarchy.DepartmentError{{Department: "d", Stage: "specialists", Message: "hierarchy: canceled"}}, out.Errors)
 	})
 	t.Run("HX1 an agent's own cancellation is a failed attempt", func(t *testing.T) {
 		p := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {context.Canceled, said("x", 90)}, "head": {"whole"}}}.play(t)
@@ -436,26 +526,28 @@ func TestCancelBetweenWaves(t *testing.T) {
 		cfg.Limits.ParallelDepartments = 1
 		flow, err := hierarchy.New(cfg)
 		require.NoError(t, err)
-		begun := make(chan struct{})
-		roster := agent.Roster{}
-		for _, name := range flow.Agents {
-			roster[name] = agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
-				close(begun) // a second call would panic
-				<-ctx.Done()
-				return agent.Response{}, ctx.Err()
-			})
-		}
-		eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { <-begun; cancel() }()
-		out, err := flow.Run(ctx, eng, hierarchy.Input{Prompt: "go"})
-		require.ErrorIs(t, err, context.Canceled)
-		for _, r := range out.Reports {
-			assert.Equal(t, hierarchy.Canceled, r.Status, r.DepartmentID)
-		}
-		assert.Equal(t, []string{"a", "b", "c"}, out.Unverified)
-		require.NoError(t, eng.Close(t.Context()))
+		synctest.Test(t, func(t *testing.T) {
+			begun := make(chan struct{})
+			roster := agent.Roster{}
+			for _, name := range flow.Agents {
+				roster[name] = agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+					close(begun) // a second call would panic
+					<-ctx.Done()
+					return agent.Response{}, ctx.Err()
+				})
+			}
+			eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { <-begun; cancel() }()
+			out, err := flow.Run(ctx, eng, hierarchy.Input{Prompt: "go"})
+			require.ErrorIs(t, err, context.Canceled)
+			for _, r := range out.Reports {
+				assert.Equal(t, hierarchy.Canceled, r.Status, r.DepartmentID)
+			}
+			assert.Equal(t, []string{"a", "b", "c"}, out.Unverified)
+			require.NoError(t, eng.Close(t.Context()))
+		})
 	})
 }
 
@@ -472,6 +564,27 @@ func TestHookErrors(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, []hierarchy.DepartmentError{{Department: "a", Stage: "brief", Message: "brief: boom"}}, p.out.Errors)
 		assert.Equal(t, hierarchy.Done, p.report(t, "b").Status)
+	})
+	t.Run("HC9 a blank brief is none", func(t *testing.T) {
+		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}}
+		th.cfg.Hooks.Brief = func(*orchestrator.Context, hierarchy.Input, hierarchy.Department, []hierarchy.Report) (string, error) {
+			return " \n", nil
+		}
+		p := th.play(t)
+		assert.Zero(t, p.calls())
+		assert.Equal(t, hierarchy.DepartmentError{Department: "a", Stage: "brief", Message: "brief: it is blank"}, p.out.Errors[0])
+	})
+	t.Run("HX11 a prompt of the host's that fails is a failed attempt", func(t *testing.T) {
+		a := specialist("s", 60)
+		a.MaxRetries = new(1)
+		th := theater{cfg: one(a), in: request(), cast: cast{"s": {said("x", 10)}, "head": {"y"}}}
+		th.cfg.Prompts = fstest.MapFS{"retry.tmpl": {Data: []byte("{{if .Request}}{{slice .Request 9999}}{{end}}")}}
+		p := th.play(t)
+		require.NoError(t, p.err)
+		s := p.report(t, "d").Specialists[0]
+		require.Len(t, s.Attempts, 2)
+		assert.Contains(t, s.Attempts[1].Error, "fill prompt: template: retry.tmpl")
+		assert.Equal(t, 10.0, s.Score, "the attempt before counts")
 	})
 	t.Run("HC39 a hook's threshold out of range", func(t *testing.T) {
 		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"head": {"x"}}}
@@ -494,6 +607,24 @@ func TestHookErrors(t *testing.T) {
 				return hierarchy.Grade{Score: &score}, nil
 			}
 			assert.True(t, th.play(t).report(t, "d").Specialists[0].ScoreDefaulted)
+		}
+		good, bad := &grading.Dimensions{Quality: .9, Relevance: .9, Consistency: .9}, &grading.Dimensions{Quality: 85, Relevance: .5, Consistency: .5}
+		for _, tt := range []struct {
+			grade     hierarchy.Grade
+			score     float64
+			defaulted bool
+		}{
+			{hierarchy.Grade{Dimensions: good}, 90, false},
+			{hierarchy.Grade{Dimensions: bad}, 75, true},
+			{hierarchy.Grade{Dimensions: bad, Score: new(90.0)}, 75, true},
+			{hierarchy.Grade{Dimensions: good, Score: new(80.0)}, 80, false},
+			{hierarchy.Grade{}, 75, true},
+		} {
+			th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"x"}, "head": {"y"}}}
+			th.cfg.Hooks.Grade = func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) { return tt.grade, nil }
+			s := th.play(t).report(t, "d").Specialists[0]
+			assert.Equal(t, tt.score, s.Score, "%+v", tt.grade)
+			assert.Equal(t, tt.defaulted, s.ScoreDefaulted, "%+v", tt.grade)
 		}
 	})
 }
@@ -531,14 +662,36 @@ func TestBudget(t *testing.T) {
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, hierarchy.FallbackOutput, p.report(t, "d").Basis)
 	})
+	t.Run("HX12 a budget of the agent's own is a failed attempt", func(t *testing.T) {
+		p := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {orchestrator.ErrBudget, said("x", 90)}, "head": {"whole"}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Equal(t, "approved after 1 retry", p.report(t, "d").Specialists[0].ReviewNotes)
+	})
+	t.Run("HX12 agents keep to the limit on cost, too", func(t *testing.T) {
+		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {orchestrator.ErrBudget}, "head": {"whole"}}}
+		th.cfg.Limits.Cost = 5
+		p := th.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Len(t, p.asked["s"], 1)
+	})
+	t.Run("HC33 what the budget refused is said", func(t *testing.T) {
+		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("x", 10)}}}
+		th.cfg.Limits.Calls = 1
+		errs := th.play(t).out.Errors
+		assert.Equal(t, hierarchy.DepartmentError{Stage: "departments", Message: "no department is done: budget: the limit of 1 calls is reached"}, errs[len(errs)-1])
+	})
 }
 
 func TestAggregation(t *testing.T) {
 	t.Run("H85 one result", func(t *testing.T) {
 		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}, "b-head": {"y"}, "director": {"x and y, united"}}}
-		th.cfg.Master = "director"
+		th.cfg.Master, th.cfg.Departments[1].OutputKey = "director", "second"
 		p := th.play(t)
 		require.NoError(t, p.err)
+		assert.Len(t, p.out.Output, 3)
+		assert.Equal(t, "y", hierarchy.Text(p.out.Output["second"]))
 		assert.Equal(t, "x and y, united", hierarchy.Text(p.out.Output["result"]))
 		assert.Equal(t, "x", hierarchy.Text(p.out.Output["a"]))
 		assert.Contains(t, p.asked["director"][0].Prompt, "<data name=\"b\">\ny\n</data>")
@@ -558,6 +711,16 @@ func TestAggregation(t *testing.T) {
 		assert.EqualValues(t, "failed", p.out.Checks.CrossDepartment)
 		assert.Equal(t, []hierarchy.Issue{{"a", "dull"}, {"", "validation: boom"}}, p.out.Checks.Issues)
 		assert.Equal(t, orchestrator.Completed, p.out.Status, "checks inform")
+
+		asks := func(c *orchestrator.Context, _ []hierarchy.Report) ([]hierarchy.Issue, error) {
+			_, err := c.Call("a-head", agent.Request{Prompt: "well?"})
+			return nil, err
+		}
+		th.cfg.Limits.Calls = 1
+		th.cfg.Hooks.Validate = []hierarchy.Check{passes, asks}
+		assert.EqualValues(t, "skipped", th.play(t).out.Checks.CrossDepartment, "one was not made: it is not known that all passed")
+		th.cfg.Hooks.Validate = []hierarchy.Check{finds, asks}
+		assert.EqualValues(t, "failed", th.play(t).out.Checks.CrossDepartment)
 	})
 	t.Run("H87 consistency with a knowledge service", func(t *testing.T) {
 		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {on{"", "x"}}}}
@@ -568,6 +731,15 @@ func TestAggregation(t *testing.T) {
 		p := th.play(t)
 		assert.EqualValues(t, "failed", p.out.Checks.Consistency)
 		assert.Equal(t, "he has no hat", p.out.Checks.Issues[0].Message)
+		assert.Contains(t, p.prompt("brain", 0), "<data name=\"a\">\nx\n</data>")
+
+		th.cfg.Consistency = ""
+		th.cfg.Hooks.Consistency = func(_ *orchestrator.Context, rs []hierarchy.Report) ([]hierarchy.Issue, error) {
+			return []hierarchy.Issue{{Department: rs[0].DepartmentID, Message: "by a hook"}}, nil
+		}
+		p = th.play(t)
+		assert.EqualValues(t, "failed", p.out.Checks.Consistency)
+		assert.Equal(t, []hierarchy.Issue{{"a", "by a hook"}}, p.out.Checks.Issues)
 	})
 	four := studio(breadTheft)
 	raws := map[string]float64{"character": 91.8, "story": 88.5, "visual": 82, "audio": 76.5}
@@ -595,7 +767,11 @@ func TestAggregation(t *testing.T) {
 		th.cfg.Hooks.Overall = func([]hierarchy.DepartmentScore) float64 { return 101 }
 		require.ErrorIs(t, th.play(t).err, hierarchy.ErrUnableToGenerate)
 	})
-	t.Run("H88 the number is in the outcome", func(t *testing.T) { assert.NotNil(t, four.play(t).out.Score) })
+	t.Run("H88 the number is in the outcome", func(t *testing.T) {
+		p := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}}}.play(t)
+		require.NotNil(t, p.out.Score)
+		assert.Equal(t, 85.0, *p.out.Score)
+	})
 	t.Run("HC16 the primary is no supporter", func(t *testing.T) { assert.Len(t, four.play(t).out.Reports, 4) })
 }
 

@@ -64,22 +64,18 @@ func (r *run) grade(c *orchestrator.Context, a *Attempt, w Work, self *float64) 
 // scored returns g with its Score: the one it has or that of its dimensions. A
 // figure out of range is an error and never clamped.
 func (g Grade) scored() (Grade, error) {
-	switch {
-	case g.Score != nil && !validScore(*g.Score):
+	if g.Score != nil && !validScore(*g.Score) {
 		return Grade{}, fmt.Errorf("score is %v, want 0 to 100", *g.Score)
-	case g.Score != nil:
-		g.Score = new(grading.Round6(*g.Score))
-	case g.Dimensions != nil:
-		score, err := grading.Percent(*g.Dimensions)
+	}
+	if g.Dimensions != nil {
+		percent, err := grading.Percent(*g.Dimensions)
 		if err != nil {
 			return Grade{}, err
 		}
-		g.Score = &score
+		g.Score = or(g.Score, percent)
 	}
-	if g.Dimensions != nil {
-		if _, err := grading.Percent(*g.Dimensions); err != nil {
-			return Grade{}, err
-		}
+	if g.Score != nil {
+		g.Score = new(grading.Round6(*g.Score))
 	}
 	return g, nil
 }

@@ -56,6 +56,14 @@ func (p played) report(t *testing.T, id string) hierarchy.Report {
 	return p.out.Reports[i]
 }
 
+// prompt is what an agent was asked at its nth call, from 0; "": it was not.
+func (p played) prompt(name string, n int) string {
+	if n >= len(p.asked[name]) {
+		return ""
+	}
+	return p.asked[name][n].Prompt
+}
+
 func (p played) calls() int {
 	n := 0
 	for _, reqs := range p.asked {

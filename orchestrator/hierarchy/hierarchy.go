@@ -1,16 +1,7 @@
-// Package hierarchy is a team of three tiers: a master routes each request to
-// departments, their heads answer it or have specialists work on it, and
-// what comes back is graded, tried again with feedback, reviewed and made into one
-// result.
-//
-// [New] makes a flow of a [Config]. The master asks no model to route and tries
-// nothing again; every threshold, score and choice is computed. [Department] and
-// [Agent] say who works, [Hooks] replace parts of the policy, [Outcome] has every
-// report that was finished, also beside an error. [MovieDepartments] is a team to
-// start from.
 package hierarchy
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,17 +29,10 @@ var (
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	err := cfg.validate()
 	cfg = cfg.withDefaults()
+	schemas, schemaErr := cfg.schemas()
 	texts, promptErr := newPrompts(cfg.Prompts, cfg.Limits.QuoteBytes)
-	if err := errors.Join(err, promptErr); err != nil {
+	if err := errors.Join(err, schemaErr, promptErr); err != nil {
 		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("hierarchy: %w", err)
-	}
-	schemas := map[string]*schema{}
-	for _, d := range cfg.Departments {
-		for _, a := range d.Agents {
-			if schemas[a.ID], err = newSchema(a.Schema); err != nil {
-				return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("hierarchy: %w", err)
-			}
-		}
 	}
 	return orchestrator.Flow[Input, Outcome]{
 		Name:   cfg.Name,
@@ -87,6 +71,7 @@ type run struct {
 func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 	r.actor = newActor("run", RunTable, &r.state.Phase)
 	r.out.Checks = Checks{checkSkipped, checkSkipped, []Issue{}}
+	r.out.Output = map[string]json.RawMessage{}
 	c.Expose(func() any { return r.state.snapshot() })
 	c = c.WithBudget(orchestrator.Budget{Calls: r.cfg.Limits.Calls, Cost: r.cfg.Limits.Cost})
 
@@ -110,7 +95,7 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 		return r.cancel(c)
 	case len(r.done()) == 0:
 		r.actor.fire("none_done")
-		return r.fail(c, "departments", errors.Join(errNothingDone, r.over))
+		return r.fail(c, "departments", r.nothingDone())
 	}
 	r.actor.fire("all_done")
 	if err := r.combine(c); r.canceled {
@@ -127,6 +112,14 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 	return r.complete(c)
 }
 
+// nothingDone is why there is no result: the budget, or what is in Outcome.Errors.
+func (r *run) nothingDone() error {
+	if r.over != nil {
+		return fmt.Errorf("%w: %w", errNothingDone, r.over)
+	}
+	return errNothingDone
+}
+
 // accept says whether the prompt is a request (HX2).
 func (r *run) accept() error {
 	if strings.TrimSpace(r.in.Prompt) == "" {
@@ -140,16 +133,21 @@ func (r *run) accept() error {
 
 // stops reports whether err means that the run goes on with no further calls: it is
 // canceled, or a budget is used up. An agent can return a "canceled" of its own, so
-// the run itself is asked.
+// the run itself is asked. It can return a "budget" of its own, too; but a call that
+// a budget refuses has used nothing, unless the agent keeps to the run's limit on
+// cost as well.
 func (r *run) stops(c *orchestrator.Context, err error) bool {
 	switch {
 	case errors.Is(err, orchestrator.ErrBudget):
+		if called := agent.ErrorOf(err).Usage.Calls > 0; called && c.Left().Cost == 0 {
+			return false
+		}
 		if r.over == nil {
 			r.over = err
 		}
 		return true
 	case errors.Is(err, orchestrator.ErrCanceled):
-		r.canceled = r.canceled || errors.Is(c.Sleep(0), orchestrator.ErrCanceled)
+		r.canceled = r.canceled || errors.Is(c.Err(), orchestrator.ErrCanceled)
 		return r.canceled
 	default:
 		return false

@@ -27,7 +27,7 @@ type Hooks struct {
 
 	// Brief writes what the master sends to a department (HC9). needs are the reports
 	// of its dependencies, whose results are appended to every brief anyway (H80). nil:
-	// the request as it is. Its error fails the department.
+	// the request as it is. Its error, or a blank text, fails the department.
 	Brief func(c *orchestrator.Context, in Input, d Department, needs []Report) (string, error)
 
 	// Analyze judges a brief, without the results of dependencies. nil: routing.Analyze

@@ -25,24 +25,24 @@ func Text(output json.RawMessage) string {
 var errNoOutput = errors.New("the answer is empty")
 
 // outputOf returns what an agent answered in the form in which reports keep it:
-// words as a JSON string, data as compact JSON. It is an error if there is
-// nothing, or something that does not fit the agent's schema.
+// words as a JSON string, data as it is. It is an error if there is nothing, or
+// something that does not fit the agent's schema.
 func outputOf(resp agent.Response, s *schema) (json.RawMessage, error) {
-	if s != nil {
-		return s.output(resp)
-	}
-	if strings.TrimSpace(resp.Text) != "" {
-		return agent.JSON(resp.Text), nil
-	}
-	if data := string(resp.Data); data == "" || data == "null" || data == `""` {
+	words := strings.TrimSpace(resp.Text) != ""
+	switch {
+	case !words && blank(resp.Data):
 		return nil, errNoOutput
+	case s != nil:
+		return s.output(resp)
+	case words:
+		return agent.JSON(resp.Text), nil
+	default:
+		return resp.Data, nil
 	}
-	compact, err := json.Marshal(resp.Data)
-	if err != nil {
-		return nil, fmt.Errorf("malformed output: %w", err)
-	}
-	return compact, nil
 }
+
+// blank reports whether data says nothing: it is missing, null or a blank string.
+func blank(data json.RawMessage) bool { return strings.TrimSpace(Text(data)) == "" }
 
 // schema is what an agent declared that its output fits; nil: anything.
 type schema struct {
@@ -50,15 +50,23 @@ type schema struct {
 	shape *answer.Shape
 }
 
-func newSchema(raw json.RawMessage) (*schema, error) {
-	if len(raw) == 0 {
-		return nil, nil
+// schemas are those of all agents that declared one, by agent ID.
+func (c Config) schemas() (map[string]*schema, error) {
+	schemas := map[string]*schema{}
+	var errs []error
+	for _, d := range c.Departments {
+		for _, a := range d.Agents {
+			if len(a.Schema) == 0 {
+				continue
+			}
+			shape, err := answer.FromSchema(a.Schema)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("department %q: agent %q: Schema: %w", d.ID, a.ID, err))
+			}
+			schemas[a.ID] = &schema{a.Schema, shape}
+		}
 	}
-	shape, err := answer.FromSchema(raw)
-	if err != nil {
-		return nil, err
-	}
-	return &schema{raw, shape}, nil
+	return schemas, errors.Join(errs...)
 }
 
 // request is the schema as an agent sees it.
@@ -69,18 +77,20 @@ func (s *schema) request() json.RawMessage {
 	return s.raw
 }
 
-// output finds the JSON in an answer and validates it.
+// output is the JSON of an answer, as the schema wants it.
 func (s *schema) output(resp agent.Response) (json.RawMessage, error) {
-	if strings.TrimSpace(resp.Text) == "" && len(resp.Data) == 0 {
-		return nil, errNoOutput
-	}
 	found, err := find(s.shape, resp)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("malformed output: %w", err)
+	case blank(found.JSON):
+		return nil, errNoOutput
+	default:
+		return found.JSON, nil
 	}
-	return agent.JSON(found.JSON), nil
 }
 
+// find returns the JSON of an answer that fits shape.
 func find(shape *answer.Shape, resp agent.Response) (answer.Found, error) {
 	if len(resp.Data) > 0 {
 		return shape.Check(resp.Data)

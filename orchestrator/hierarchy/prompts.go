@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 	"unicode/utf8"
@@ -16,8 +18,8 @@ import (
 //go:embed prompts/*.tmpl
 var ownPrompts embed.FS
 
-// What the templates are filled with. Text of agents reaches them only through
-// the function data, which delimits it.
+// What the templates are filled with, as the package comment says. They put texts of
+// agents through the function data, which delimits them.
 type (
 	briefPrompt struct {
 		Request string
@@ -59,24 +61,22 @@ type (
 	checkPrompt struct{ Reports []Report }
 )
 
-// samples fill every template once at New, so that a wrong field shows there.
-func samples() map[string]any {
-	results := []SpecialistResult{{AgentName: "a"}}
+// samples fill every template at New, with everything and with as little as there
+// may be, so that a wrong field shows there.
+func samples() map[string][]any {
+	agent := Agent{Specialization: "s"}
+	results := []SpecialistResult{{AgentName: "a"}, {AgentName: "b", Specialization: "s"}}
 	reports := []Report{{DepartmentName: "d"}}
-	return map[string]any{
-		"brief.tmpl":     briefPrompt{Needs: reports},
-		"retry.tmpl":     retryPrompt{Previous: "p", Feedback: "f"},
-		"grade.tmpl":     gradePrompt{},
-		"synthesis.tmpl": synthesisPrompt{Results: results, Note: "n"},
-		"refine.tmpl":    refinePrompt{},
-		"resolve.tmpl":   resolvePrompt{Results: results},
-		"master.tmpl":    masterPrompt{Reports: reports},
-		"check.tmpl":     checkPrompt{Reports: reports},
+	return map[string][]any{
+		"brief.tmpl":     {briefPrompt{Needs: reports}},
+		"retry.tmpl":     {retryPrompt{Previous: "p", Feedback: "f"}, retryPrompt{}},
+		"grade.tmpl":     {gradePrompt{Agent: agent}, gradePrompt{}},
+		"synthesis.tmpl": {synthesisPrompt{Results: results, Note: "n"}, synthesisPrompt{Results: results}},
+		"refine.tmpl":    {refinePrompt{}},
+		"resolve.tmpl":   {resolvePrompt{Results: results}},
+		"master.tmpl":    {masterPrompt{Reports: reports}},
+		"check.tmpl":     {checkPrompt{reports}},
 	}
-}
-
-var promptNames = []string{
-	"brief.tmpl", "retry.tmpl", "grade.tmpl", "synthesis.tmpl", "refine.tmpl", "resolve.tmpl", "master.tmpl", "check.tmpl",
 }
 
 // prompts are the parsed templates.
@@ -93,14 +93,16 @@ func newPrompts(host fs.FS, quoteBytes int) (prompts, error) {
 	})
 	p := prompts{root}
 	var errs []error
-	sample := samples()
-	for _, name := range promptNames {
+	all := samples()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		text, err := readPrompt(host, name)
 		if err == nil {
 			_, err = root.New(name).Parse(text)
 		}
-		if err == nil {
-			_, err = p.fill(name, sample[name])
+		for _, values := range all[name] {
+			if err == nil {
+				_, err = p.fill(name, values)
+			}
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("prompts: %w", err))

@@ -12,6 +12,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/routing"
 )
 
 // workedExample is the character department of the studio: the appearance
@@ -57,10 +58,12 @@ func TestWorkedExample(t *testing.T) {
 	t.Run("H49 first prompt is the brief unmodified", func(t *testing.T) {
 		assert.Equal(t, brief("Create character Aladdin", 50), prompts[0].Prompt)
 	})
-	t.Run("H26 50 words are moderate", func(t *testing.T) {
-		assert.EqualValues(t, "moderate", p.events(t, "department.analyzed")[0].Analysis.Complexity)
+	t.Run("H26 50 and 100 words are moderate", func(t *testing.T) {
+		for _, words := range []int{50, 100} {
+			q := theater{cfg: one(), in: hierarchy.Input{Prompt: brief("", words)}, cast: cast{"head": {"x"}}}.play(t)
+			assert.Equal(t, routing.Moderate, q.events(t, "department.analyzed")[0].Analysis.Complexity, words)
+		}
 	})
-	t.Run("H32 moderate spawns specialists", func(t *testing.T) { assert.Equal(t, 2, r.Metadata.SpecialistsUsed) })
 	t.Run("HC1 revision-needed passes", func(t *testing.T) {
 		assert.Equal(t, 2, r.Metadata.SuccessfulSpecialists)
 		strict := workedExample()
@@ -72,11 +75,16 @@ func TestWorkedExample(t *testing.T) {
 	t.Run("HC4 each specialist's own threshold", func(t *testing.T) {
 		assert.Equal(t, 65.0, look.Threshold)
 		assert.Equal(t, 60.0, mind.Threshold)
+		high := specialist("high", 80)
+		high.MaxRetries = new(0)
+		q := theater{cfg: one(high, specialist("low", 60)), in: request(), cast: cast{"high": {said("x", 72)}, "low": {said("y", 72)}, "head": {"whole"}}}.play(t)
+		s := q.report(t, "d").Specialists
+		assert.Equal(t, []grading.ReviewStatus{grading.Rejected, grading.Approved}, []grading.ReviewStatus{s[0].ReviewStatus, s[1].ReviewStatus})
 	})
 	t.Run("HC6 two scales", func(t *testing.T) {
-		assert.Equal(t, grading.Revise, look.Attempts[0].Decision)
-		assert.Equal(t, grading.Accept, look.Attempts[1].Decision)
-		assert.Equal(t, grading.RevisionNeeded, look.ReviewStatus)
+		assert.EqualValues(t, "revise", look.Attempts[0].Decision)
+		assert.EqualValues(t, "accept", look.Attempts[1].Decision)
+		assert.EqualValues(t, "revision-needed", look.ReviewStatus)
 	})
 	t.Run("HC8 moderate is worth two", func(t *testing.T) {
 		assert.Equal(t, 2, p.events(t, "department.analyzed")[0].Analysis.Estimate)
@@ -86,8 +94,17 @@ func TestWorkedExample(t *testing.T) {
 		assert.Equal(t, 92, r.QualityScore)
 		assert.Equal(t, 91.8, *p.out.Score, "aggregation uses the raw one")
 	})
-	t.Run("H51 no attempt after success", func(t *testing.T) { assert.Len(t, mind.Attempts, 1) })
-	t.Run("H62 inputs passed the review", func(t *testing.T) { assert.NotContains(t, p.asked["character-head"][0].Prompt, "lean and quick\n") })
+	t.Run("H51 no attempt after success", func(t *testing.T) {
+		assert.Len(t, mind.Attempts, 1)
+		q := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("x", 60)}, "head": {"whole"}}}.play(t)
+		assert.Len(t, q.asked["s"], 1, "at the threshold")
+	})
+	t.Run("H62 inputs passed the review", func(t *testing.T) {
+		synthesis := trio(60, 59, 60, 90).play(t).prompt("head", 0)
+		assert.NotContains(t, synthesis, "output of a")
+		assert.Contains(t, synthesis, "output of b")
+		assert.Contains(t, synthesis, "output of c")
+	})
 	t.Run("HX14 specialists do not see each other", func(t *testing.T) {
 		for _, req := range prompts {
 			assert.NotContains(t, req.Prompt, "cheeky")
@@ -117,6 +134,45 @@ func TestWorkedExample(t *testing.T) {
 	})
 }
 
+func TestAttempts(t *testing.T) {
+	hopeless := func() theater {
+		return theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {on{"", said("x", 10)}}, "head": {on{"", "whole"}}}}
+	}
+	t.Run("H6 default is three retries", func(t *testing.T) { assert.Len(t, hopeless().play(t).asked["s"], 1+3) })
+	t.Run("H48 numbered from 0", func(t *testing.T) {
+		var numbers []int
+		for _, a := range hopeless().play(t).report(t, "d").Specialists[0].Attempts {
+			numbers = append(numbers, a.Number)
+		}
+		assert.Equal(t, []int{0, 1, 2, 3}, numbers)
+	})
+	t.Run("H64 the head writes the synthesis", func(t *testing.T) {
+		th := hopeless()
+		th.cast = cast{"s": {on{"", said("work", 90)}}, "head": {on{"Write one new result", "whole"}}}
+		p := th.play(t)
+		assert.Len(t, p.asked["s"], 1)
+		assert.Len(t, p.asked["head"], 1)
+		assert.Equal(t, "whole", hierarchy.Text(p.report(t, "d").Output))
+	})
+	t.Run("H93 each attempt is a record", func(t *testing.T) {
+		th := hopeless()
+		th.cfg.Departments[0].Agents[0].MaxRetries = new(1)
+		assert.Equal(t, []string{
+			"specialist.attempt", "specialist.graded", "specialist.retry", "specialist.attempt", "specialist.graded", "specialist.finished",
+		}, th.play(t).kinds("dept/d/spec/s"))
+	})
+	t.Run("HC37 each is graded once", func(t *testing.T) {
+		th, grades := hopeless(), 0
+		th.cfg.Hooks.Grade = func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
+			assert.Equal(t, grades, w.Attempt)
+			grades++
+			return hierarchy.Grade{Score: new(20.0)}, nil
+		}
+		assert.Equal(t, 20.0, th.play(t).report(t, "d").Specialists[0].Score)
+		assert.Equal(t, 4, grades)
+	})
+}
+
 func TestRetryLoop(t *testing.T) {
 	four := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{
 		"s":    {said("one", 10), said("two", 20), said("three", 30), said("four", 40)},
@@ -125,7 +181,7 @@ func TestRetryLoop(t *testing.T) {
 	p := four.play(t)
 	require.NoError(t, p.err)
 	s := p.report(t, "d").Specialists[0]
-	last := p.asked["s"][3].Prompt
+	last := p.prompt("s", 3)
 
 	t.Run("HA32 all attempts fail", func(t *testing.T) {
 		assert.Len(t, p.asked["s"], 4)
@@ -140,13 +196,8 @@ func TestRetryLoop(t *testing.T) {
 		}
 		assert.NotContains(t, last, "Attempt 4 scored")
 	})
-	t.Run("H6 default is three retries", func(t *testing.T) { assert.Len(t, s.Attempts, 1+3) })
-	t.Run("H48 numbered from 0", func(t *testing.T) {
-		assert.Equal(t, 0, s.Attempts[0].Number)
-		assert.Equal(t, 3, s.Attempts[3].Number)
-	})
 	t.Run("H50 what a later prompt holds", func(t *testing.T) {
-		assert.Contains(t, last, "draw a detailed hat")
+		assert.True(t, strings.HasPrefix(last, "The request:\ndraw a detailed hat\n\n"), "the request unmodified: %s", last)
 		assert.Contains(t, last, "<data name=\"previous attempt\">\nthree\n</data>")
 		assert.NotContains(t, last, "\ntwo\n", "only the preceding output")
 		assert.Contains(t, last, "Try again. Answer the request anew with better quality, relevance and consistency.")
@@ -193,7 +244,9 @@ func TestRetryLoop(t *testing.T) {
 		assert.Len(t, s.Attempts, 4)
 	})
 	t.Run("HX17 what statistics need is emitted", func(t *testing.T) {
-		e := p.events(t, "specialist.finished")[0]
+		events := p.events(t, "specialist.finished")
+		require.Len(t, events, 1)
+		e := events[0]
 		assert.Equal(t, "dept/d/spec/s", e.Path)
 		assert.Equal(t, "failed", e.Status)
 		assert.Equal(t, 40.0, e.Result.Score)
@@ -257,7 +310,8 @@ func TestNoGate(t *testing.T) {
 		assert.NotContains(t, p.asked["head"][0].Prompt, "Name of s")
 	})
 	t.Run("HC41 an attempt without output never passes", func(t *testing.T) {
-		p := theater{cfg: one(specialist("s", 0)), in: request(), cast: cast{"s": {"", " ", "", agent.Response{}}, "head": {"whole"}}}.play(t)
+		nothing := agent.Response{Data: []byte(`" "`)}
+		p := theater{cfg: one(specialist("s", 0)), in: request(), cast: cast{"s": {"", " ", nothing, agent.Response{}}, "head": {"whole"}}}.play(t)
 		s := p.report(t, "d").Specialists[0]
 		assert.Equal(t, grading.Rejected, s.ReviewStatus)
 		assert.Equal(t, 0.0, s.Score)
@@ -278,6 +332,7 @@ func TestFailedAttempts(t *testing.T) {
 	t.Run("HC23 the line says why and there is no previous output", func(t *testing.T) {
 		assert.Contains(t, p.asked["s"][1].Prompt, "The previous attempt gave no output.")
 		assert.Equal(t, "line one line two", s.Attempts[0].Error)
+		assert.Equal(t, "Attempt 1 failed: line one line two. Improve quality, relevance and consistency.", s.Attempts[0].Feedback)
 	})
 	t.Run("H61 the note has the retries", func(t *testing.T) {
 		q := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("a", 1), said("b", 2), said("c", 90)}, "head": {"whole"}}}.play(t)
@@ -296,6 +351,10 @@ func TestFailedAttempts(t *testing.T) {
 		assert.Contains(t, q.asked["s"][1].Prompt, "Attempt 1 failed: malformed output")
 		assert.JSONEq(t, `{"hat":"red","qualityScore":90}`, string(s.Output))
 		assert.Equal(t, 90.0, s.Score)
+
+		a.Schema, a.MaxRetries = []byte(`{"type":"string"}`), new(0)
+		empty := theater{cfg: one(a), in: request(), cast: cast{"s": {agent.Response{Text: "here", Data: []byte(`""`)}}, "head": {"whole"}}}.play(t)
+		assert.Equal(t, "the answer is empty", empty.report(t, "d").Specialists[0].Attempts[0].Error, "it fits, but there is nothing")
 
 		opaque := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {agent.Response{Text: `{"hat": `}}, "head": {"whole"}}}.play(t)
 		assert.Equal(t, `{"hat": `, hierarchy.Text(opaque.report(t, "d").Specialists[0].Output), "without a schema any text is an output")

@@ -3,8 +3,9 @@ package hierarchy
 // MovieDepartments returns the reference studio: story, character, visual,
 // image_quality, audio and production, with the keywords that the worked example
 // was computed with (H19-H23), heads named <department>-head and specialists named
-// <department>-<skill>-specialist. Each name in characters counts as a keyword of the
-// character department, as "aladdin" does. The caller owns the result.
+// <department>-<skill>-specialist, an underscore in a department's ID being a hyphen.
+// Each name in characters counts as a keyword of the character department, as
+// "aladdin" does. The caller owns the result.
 func MovieDepartments(characters ...string) []Department {
 	studio := []Department{
 		story(), character(characters), visual(), imageQuality(), audio(), production(),
@@ -19,7 +20,7 @@ func story() Department {
 	d := NewDepartment("story", "story-head",
 		studioAgent("story-plot-specialist", "Plot Specialist", "plot and structure", 70, "plot", "narrative"),
 		studioAgent("story-dialogue-specialist", "Dialogue Specialist", "dialogue", 70, "dialogue"),
-		studioAgent("story-theme-specialist", "Theme Specialist", "themes and pacing", 60, "theme", "pacing"),
+		studioAgent("story-theme-specialist", "Theme Specialist", "theme and pacing", 60, "theme", "pacing"),
 	)
 	d.Name, d.OutputKey, d.Base = "Story Department", "narrative", 10
 	d.Keywords = map[string]int{
@@ -47,7 +48,7 @@ func character(names []string) Department {
 
 func visual() Department {
 	d := NewDepartment("visual", "visual-head",
-		studioAgent("visual-storyboard-specialist", "Storyboard Specialist", "storyboards and composition", 65, "storyboard", "composition"),
+		studioAgent("visual-storyboard-specialist", "Storyboard Specialist", "storyboard and composition", 65, "storyboard", "composition"),
 		studioAgent("visual-camera-specialist", "Camera Specialist", "camera work", 65, "camera"),
 		studioAgent("visual-lighting-specialist", "Lighting Specialist", "lighting and mood", 60, "lighting"),
 	)
@@ -62,7 +63,7 @@ func visual() Department {
 func imageQuality() Department {
 	d := NewDepartment("image_quality", "image-quality-head",
 		studioAgent("image-quality-reference-specialist", "Reference Specialist", "reference images", 75, "reference"),
-		studioAgent("image-quality-render-specialist", "Render Specialist", "rendering and resolution", 75, "render", "resolution"),
+		studioAgent("image-quality-render-specialist", "Render Specialist", "render and resolution", 75, "render", "resolution"),
 	)
 	d.Name, d.Base = "Image Quality Department", 15
 	d.DependsOn = []string{"visual"}
@@ -72,9 +73,9 @@ func imageQuality() Department {
 
 func audio() Department {
 	d := NewDepartment("audio", "audio-head",
-		studioAgent("audio-music-specialist", "Music Specialist", "score and music", 65, "music"),
+		studioAgent("audio-music-specialist", "Music Specialist", "music and score", 65, "music"),
 		studioAgent("audio-sound-specialist", "Sound Specialist", "sound effects and foley", 60, "sound", "foley"),
-		studioAgent("audio-voice-specialist", "Voice Specialist", "voices", 65, "voice"),
+		studioAgent("audio-voice-specialist", "Voice Specialist", "voice", 65, "voice"),
 	)
 	d.Name, d.Base = "Audio Department", 10
 	d.Keywords = map[string]int{
@@ -85,8 +86,8 @@ func audio() Department {
 
 func production() Department {
 	d := NewDepartment("production", "production-head",
-		studioAgent("production-budget-specialist", "Budget Specialist", "budgets and resources", 70, "budget", "resource"),
-		studioAgent("production-schedule-specialist", "Schedule Specialist", "schedules", 70, "schedule"),
+		studioAgent("production-budget-specialist", "Budget Specialist", "budget and resource planning", 70, "budget", "resource"),
+		studioAgent("production-schedule-specialist", "Schedule Specialist", "schedule", 70, "schedule"),
 	)
 	d.Name, d.Base = "Production Department", 10
 	d.Keywords = map[string]int{"budget": 40, "schedule": 40, "production": 35, "resource": 25}

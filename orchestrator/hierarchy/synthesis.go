@@ -2,6 +2,7 @@ package hierarchy
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/convene-go/convene/orchestrator"
 )
@@ -11,25 +12,39 @@ import (
 func (d *department) synthesize(c *orchestrator.Context, brief string, passing []SpecialistResult) error {
 	d.stage = "synthesis"
 	d.report.Basis = FromSpecialists
-	prompt, err := d.run.prompts.fill("synthesis.tmpl", synthesisPrompt{
+	output, err := d.written(c, "synthesis.tmpl", synthesisPrompt{
 		Department: d.Department, Request: brief, Results: passing, Note: d.settle(c, brief, passing),
 	})
-	var attempts []Attempt
-	if err == nil {
-		attempts, err = d.run.work(c, d.synthesisTask(prompt))
-	}
-	if err != nil && d.run.canceled {
-		return err
-	}
-	if output := lastOutput(attempts); err == nil && output != nil {
+	switch {
+	case err == nil:
 		d.report.Output = d.refine(c, brief, output)
 		d.actor.fire("ok")
-	} else {
-		d.fallBack(c, passing)
+	case d.run.canceled:
+		return err
+	default:
+		d.fallBack(c, passing, err)
 	}
 	raw, _ := d.quality()
 	d.assess(raw)
 	return nil
+}
+
+// written is what the head writes on a prompt, tried again as often as the
+// department allows. Its error is why there is nothing.
+func (d *department) written(c *orchestrator.Context, prompt string, values any) (json.RawMessage, error) {
+	text, err := d.run.prompts.fill(prompt, values)
+	if err != nil {
+		return nil, err
+	}
+	attempts, err := d.run.work(c, d.synthesisTask(text))
+	if err != nil {
+		return nil, err
+	}
+	last := attempts[len(attempts)-1]
+	if last.Output == nil {
+		return nil, errors.New(last.Error)
+	}
+	return last.Output, nil
 }
 
 // settle asks what holds where results contradict each other (H92).
@@ -67,15 +82,10 @@ func (d *department) synthesisTask(prompt string) task {
 func (d *department) refine(c *orchestrator.Context, brief string, draft json.RawMessage) json.RawMessage {
 	total := d.run.cfg.SynthesisRounds
 	for round := 2; round <= total; round++ {
-		prompt, err := d.run.prompts.fill("refine.tmpl", refinePrompt{
+		better, err := d.written(c, "refine.tmpl", refinePrompt{
 			Department: d.Department, Request: brief, Draft: Text(draft), Round: round, Total: total,
 		})
-		var attempts []Attempt
-		if err == nil {
-			attempts, err = d.run.work(c, d.synthesisTask(prompt))
-		}
-		better := lastOutput(attempts)
-		if err != nil || better == nil {
+		if err != nil {
 			d.flag(flagRefinement)
 			return draft
 		}
@@ -84,8 +94,9 @@ func (d *department) refine(c *orchestrator.Context, brief string, draft json.Ra
 	return draft
 }
 
-// fallBack takes the best passing output, the first of equals (HC31).
-func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResult) {
+// fallBack takes the best passing output, the first of equals (HC31); why is what
+// became of the synthesis.
+func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResult, why error) {
 	chosen := passing[0]
 	for _, s := range passing[1:] {
 		if s.Score > chosen.Score {
@@ -95,14 +106,6 @@ func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResul
 	d.actor.fire("exhausted")
 	d.report.Output, d.report.Basis = chosen.Output, FallbackOutput
 	d.flag(flagPartialSynthesis)
-	d.actor.emit(c, "synthesis.fallback", Event{Agents: []string{chosen.AgentID}, Score: &chosen.Score})
+	d.actor.emit(c, "synthesis.fallback", Event{Agents: []string{chosen.AgentID}, Score: &chosen.Score, Message: oneLine(why.Error())})
 	d.actor.fire("taken")
-}
-
-// lastOutput is the output of the last attempt; nil: there is none.
-func lastOutput(attempts []Attempt) json.RawMessage {
-	if len(attempts) == 0 {
-		return nil
-	}
-	return attempts[len(attempts)-1].Output
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/convene-go/convene/routing"
 )
@@ -164,10 +163,8 @@ func (a Agent) validate(f *faults, d Department) {
 	if a.Inactive && a.ID == d.Head {
 		f.add("%s: the head is not active", at("Inactive"))
 	}
-	for i, s := range a.Skills {
-		if strings.TrimSpace(s) == "" {
-			f.add("%s is blank", at(fmt.Sprintf("Skills[%d]", i)))
-		}
+	if err := (routing.Rules{Skills: a.Skills}).Validate(); err != nil {
+		f.add("department %q: agent %q: %w", d.ID, a.ID, err)
 	}
 	f.upTo(at("SuccessRate"), a.SuccessRate, 100)
 	f.upTo(at("PassingThreshold"), a.PassingThreshold, 100)
@@ -177,8 +174,5 @@ func (a Agent) validate(f *faults, d Department) {
 	}
 	if a.Timeout < 0 {
 		f.add("%s is %v, want 0 or more", at("Timeout"), a.Timeout)
-	}
-	if _, err := newSchema(a.Schema); err != nil {
-		f.add("%s: %w", at("Schema"), err)
 	}
 }

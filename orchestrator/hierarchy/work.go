@@ -1,6 +1,9 @@
 package hierarchy
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/routing"
@@ -86,7 +89,10 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 	results := d.specialists(c, brief, chosen)
 	d.actor.fire("all_finished")
 	passing := d.review(c, results)
-	if len(passing) > 0 {
+	switch {
+	case d.run.canceled:
+		return errCanceled
+	case len(passing) > 0:
 		d.actor.fire("some_pass")
 		return d.synthesize(c, brief, passing)
 	}
@@ -97,33 +103,44 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 	return d.direct(c, brief, HeadAfterFailure)
 }
 
-// analyze writes the brief and judges it. The results of dependencies are part of
-// the brief and not of what is judged: material makes no request more complex.
+// analyze returns the brief and what it asks for. The results of dependencies are
+// part of the brief and not of what is judged: material makes no request more
+// complex.
 func (d *department) analyze(c *orchestrator.Context, needs []Report) (string, routing.Analysis, error) {
-	d.stage = "brief"
 	begun := c.Elapsed()
-	request := d.run.in.Prompt
-	if hook := d.run.cfg.Hooks.Brief; hook != nil {
-		var err error
-		if request, err = guard("brief", func() (string, error) { return hook(c, d.run.in, d.Department, needs) }); err != nil {
-			d.run.stops(c, err)
-			return "", routing.Analysis{}, err
-		}
+	brief, err := d.request(c, needs)
+	if err != nil {
+		return "", routing.Analysis{}, err
 	}
 	d.stage = "analysis"
-	analysis, err := guard("analysis", func() (routing.Analysis, error) { return d.judge(request), nil })
+	analysis, err := guard("analysis", func() (routing.Analysis, error) { return d.judge(brief), nil })
+	if err == nil && len(needs) > 0 {
+		brief, err = d.run.prompts.fill("brief.tmpl", briefPrompt{brief, needs})
+	}
 	if err != nil {
 		return "", analysis, err
-	}
-	brief := request
-	if len(needs) > 0 {
-		if brief, err = d.run.prompts.fill("brief.tmpl", briefPrompt{request, needs}); err != nil {
-			return "", analysis, err
-		}
 	}
 	d.report.Metadata.AnalysisTime = millis(c.Elapsed() - begun)
 	d.actor.emit(c, "department.analyzed", Event{Analysis: &analysis})
 	return brief, analysis, nil
+}
+
+// request is what the master sends to the department (HC9).
+func (d *department) request(c *orchestrator.Context, needs []Report) (string, error) {
+	d.stage = "brief"
+	hook := d.run.cfg.Hooks.Brief
+	if hook == nil {
+		return d.run.in.Prompt, nil
+	}
+	request, err := guard("brief", func() (string, error) { return hook(c, d.run.in, d.Department, needs) })
+	if err != nil {
+		d.run.stops(c, err)
+		return "", err
+	}
+	if strings.TrimSpace(request) == "" {
+		return "", errors.New("brief: it is blank")
+	}
+	return request, nil
 }
 
 func (d *department) judge(request string) routing.Analysis {
@@ -145,7 +162,7 @@ func (d *department) wantsSpecialists(a routing.Analysis) bool {
 // assess gives the report its quality (H69, HC11, HC34).
 func (d *department) assess(raw float64) {
 	d.report.RawQuality, d.report.QualityScore = grading.Round6(raw), grading.Round(raw)
-	d.report.PassedGate = d.report.RawQuality >= d.report.Gate
+	d.report.PassedGate = grading.Passes(d.report.RawQuality, d.report.Gate)
 }
 
 // quality is what the specialists' work is worth (H67-H69).

@@ -84,6 +84,14 @@ func (r *run) tell(ctx context.Context, c engine.Command) error {
 	}
 	if err := r.writeSync(ctx, en); err != nil {
 		r.answers.drop(c.Key)
+		if errors.Is(err, errEarlier) { // it is just ending, and then the end says what is so
+			select {
+			case <-r.done:
+				return r.e.Tell(ctx, r.id, c)
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
 		return fmt.Errorf("run %q: %w", r.id, err)
 	}
 	return nil

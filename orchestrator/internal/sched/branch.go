@@ -59,15 +59,20 @@ func (s *Sched) spawn(path string, g *Group, body func(*Branch)) *Branch {
 	b := &Branch{s: s, path: path, group: g}
 	b.resume, b.stop = s.spawner(func(yield func() bool) {
 		b.yield, b.begun = yield, true
+		returned := false
 		defer func() {
 			if v := recover(); v != nil {
 				s.fault.CompareAndSwap(nil, &agent.Error{
 					Message: fmt.Sprintf("panic in the flow's code: %v", v),
 					Codes:   []agent.Code{engine.ErrFlow}, Stack: string(debug.Stack()),
 				})
+			} else if !returned && !s.ending.Load() {
+				s.broken("the flow's code ended its goroutine in branch %q, by runtime.Goexit or FailNow of a test", path)
+				b.yield() // until Leave: it would end the driver's goroutine too
 			}
 		}()
 		body(b)
+		returned = true
 	})
 	s.live = append(s.live, b)
 	s.ready = append(s.ready, b)

@@ -54,13 +54,14 @@ func (sc *Scope) admit(e *effect) *agent.Error {
 	if e.Kind != engine.Call {
 		return nil
 	}
+	if left := sc.Left().Cost; left > 0 && (e.Request.Limits.Cost == 0 || left < e.Request.Limits.Cost) {
+		e.Request.Limits.Cost = left // what e itself reserves is not gone
+		e.Request.Limits.AllowUnpriced = sc.Left().AllowUnpriced
+	}
 	e.reserved = true
 	for s := sc; s != nil; s = s.parent {
 		s.calls++
 		s.estimate += e.Request.Limits.Estimate
-	}
-	if left := sc.Left().Cost; left > 0 && (e.Request.Limits.Cost == 0 || left < e.Request.Limits.Cost) {
-		e.Request.Limits.Cost = left
 	}
 	return nil
 }
@@ -80,9 +81,9 @@ func (sc *Scope) refuses(e *effect) *agent.Error {
 		return over("the limit of %d calls is reached", max(l.Calls, 0))
 	case l.Tokens != 0 && u.Input+u.Output >= max(l.Tokens, 0):
 		return over("the limit of %d tokens is reached (%d used)", max(l.Tokens, 0), u.Input+u.Output)
-	case l.Cost != 0 && u.Unpriced > 0:
+	case l.Cost != 0 && u.Unpriced > 0 && !l.AllowUnpriced:
 		return over("%d calls have no known price, which a limit on cost does not allow", u.Unpriced)
-	case l.Cost != 0 && (u.Cost >= max(l.Cost, 0) || u.Cost+sc.estimate+e.Request.Limits.Estimate > max(l.Cost, 0)):
+	case l.Cost != 0 && (u.Cost+sc.estimate >= max(l.Cost, 0) || u.Cost+sc.estimate+e.Request.Limits.Estimate > max(l.Cost, 0)):
 		return over("the limit of %s USD does not allow this call (%s used, %s reserved, %s wanted)",
 			usd(l.Cost), usd(u.Cost), usd(sc.estimate), usd(e.Request.Limits.Estimate))
 	}
@@ -132,6 +133,9 @@ func (sc *Scope) Left() engine.Budget {
 	for s := sc; s != nil; s = s.parent {
 		left.Calls = least(left.Calls, s.limit.Calls, s.spent.Calls+s.calls)
 		left.Tokens = least(left.Tokens, s.limit.Tokens, s.spent.Input+s.spent.Output)
+		if s.limit.Cost != 0 {
+			left.AllowUnpriced = s.limit.AllowUnpriced && (left.Cost == 0 || left.AllowUnpriced)
+		}
 		left.Cost = least(left.Cost, s.limit.Cost, s.spent.Cost+s.estimate)
 	}
 	return left

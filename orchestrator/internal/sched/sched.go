@@ -38,6 +38,9 @@ func New(port engine.Port, limit engine.Budget, body func(*Branch, *Scope)) *Sch
 // Advance executes ready branches until every one waits, or the root has ended
 // (done). A broken rule, a panic and a deadlock are errors.
 func (s *Sched) Advance() (done bool, err error) {
+	if f := s.fault.Load(); f != nil { // of a completion, or of a goroutine meanwhile
+		return false, f
+	}
 	for i := 0; i < len(s.ready); i++ { // grows while it is walked
 		b := s.ready[i]
 		s.ready[i] = nil

@@ -1,0 +1,73 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers/fake"
+)
+
+type roll struct {
+	Sides int `json:"sides" jsonschema:"of each die" min:"2"`
+}
+
+func ExampleNewTool() {
+	dice, err := agent.NewTool("roll", "rolls a die", func(_ context.Context, in roll) (string, error) {
+		return fmt.Sprint("a ", in.Sides), nil // somebody cheats
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	player := agent.LLM{
+		Model: fake.New(nil, fake.Call("c1", "roll", roll{1}), fake.Call("c2", "roll", roll{6}), fake.Text("I rolled a 6!")),
+		Tools: []agent.Tool{dice},
+	}
+	resp, err := player.Call(context.Background(), agent.Request{Prompt: "Your turn."})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, said := range resp.Messages {
+		fmt.Printf("%s: %d calls, %q\n", said.Role, len(said.ToolCalls), said.Text)
+	}
+	fmt.Println("model calls:", resp.Usage.Calls, "tool calls:", resp.Usage.ToolCalls)
+	// Output:
+	// user: 0 calls, "Your turn."
+	// assistant: 1 calls, ""
+	// tool: 0 calls, "error: the input does not fit: /sides: want at least 2, got number 1"
+	// assistant: 1 calls, ""
+	// tool: 0 calls, "a 6"
+	// assistant: 0 calls, "I rolled a 6!"
+	// model calls: 3 tool calls: 2
+}
+
+// Slices let whoever calls look in between, and lose nothing when a process dies.
+func ExampleLLM_slices() {
+	dice, err := agent.NewTool("roll", "rolls a die", func(_ context.Context, in roll) (string, error) {
+		return fmt.Sprint("a ", in.Sides), nil
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	player := agent.LLM{
+		Model: fake.New(nil, fake.Call("c1", "roll", roll{6}), fake.Call("c2", "roll", roll{6}), fake.Text("12 together.")),
+		Tools: []agent.Tool{dice},
+	}
+	ctx := context.Background() // in a flow it is c.Call("player", req)
+	req := agent.Request{Prompt: "Roll twice.", Limits: agent.Limits{ToolCalls: 1}}
+	resp, err := player.Call(ctx, req)
+	for err == nil && resp.More {
+		fmt.Println("so far:", resp.Messages[len(resp.Messages)-1].Text)
+		req.Prompt, req.History = "", slices.Concat(req.History, resp.Messages)
+		resp, err = player.Call(ctx, req)
+	}
+	fmt.Println(resp.Text, err)
+	// Output:
+	// so far: a 6
+	// so far: a 6
+	// 12 together. <nil>
+}

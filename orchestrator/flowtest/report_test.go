@@ -1,0 +1,204 @@
+package flowtest_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+)
+
+// A case reports to a *testing.T, so a case that must fail is run in a process of its
+// own, as TestFailing.
+var failing = flag.String("flowtest.failing", "", "the faulty case that TestFailing runs")
+
+func TestFailing(t *testing.T) {
+	if *failing == "" {
+		return
+	}
+	name, how, _ := strings.Cut(*failing, "/")
+	switch c := faulty[name](); how {
+	case "Run":
+		_, _, _ = c.Run(t)
+	case "Sweep":
+		c.Sweep(t)
+	case "Determinism":
+		c.Determinism(t)
+	}
+}
+
+// report is what a faulty case prints. It must fail.
+func report(t *testing.T, name, how string) string {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestFailing$", "-flowtest.failing="+name+"/"+how)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit, "it did not fail:\n%s", out)
+	require.NotContains(t, string(out), "panic:", "it died")
+	return string(out)
+}
+
+type faultyCase = *flowtest.Case[int, string]
+
+// asks calls an agent twice with what line gives.
+func asks(line func(c *orchestrator.Context) string) faultyCase {
+	f := orchestrator.Flow[int, string]{Name: "faulty", Do: func(c *orchestrator.Context, _ int) (string, error) {
+		var said []string
+		for range 2 {
+			resp, err := c.Call("writer", agent.Request{Prompt: line(c)})
+			if err != nil {
+				return "", err
+			}
+			said = append(said, resp.Text)
+		}
+		return strings.Join(said, " "), nil
+	}}
+	return flowtest.New(f, 0, func(tb testing.TB) agent.Roster {
+		return agent.Roster{"writer": flowtest.NewScript(tb).On("", "fine")}
+	})
+}
+
+// asksBy is asks with other agents.
+func asksBy(agents func(tb testing.TB) agent.Roster) faultyCase {
+	f := orchestrator.Flow[int, string]{Name: "faulty", Do: func(c *orchestrator.Context, _ int) (string, error) {
+		for i := range 3 {
+			if _, err := c.Call("writer", agent.Request{Prompt: fmt.Sprint("line ", i)}); err != nil {
+				return "", err
+			}
+		}
+		resp, err := c.Call("writer", agent.Request{Prompt: "the last line"})
+		return resp.Text, err
+	}}
+	return flowtest.New(f, 0, agents)
+}
+
+var runs atomic.Int64 // what no flow may change
+
+var faulty = map[string]func() faultyCase{
+	"clock": func() faultyCase {
+		return asks(func(*orchestrator.Context) string { return fmt.Sprint("it is ", time.Now().UnixNano()) })
+	},
+	"map": func() faultyCase {
+		return asks(func(*orchestrator.Context) string {
+			words := map[int]string{}
+			for i := range 100 {
+				words[i] = fmt.Sprint(i)
+			}
+			return strings.Join(slices.Collect(maps.Values(words)), " ")
+		})
+	},
+	"dice": func() faultyCase {
+		return asks(func(*orchestrator.Context) string { return fmt.Sprint("roll ", rand.Int64()) }) //nolint:gosec // on purpose
+	},
+	"variable": func() faultyCase {
+		return asks(func(*orchestrator.Context) string { return fmt.Sprint("run ", runs.Add(1)) })
+	},
+	"panic": func() faultyCase { return asks(func(*orchestrator.Context) string { panic("ouch") }) },
+	"emission": func() faultyCase {
+		return asks(func(c *orchestrator.Context) string {
+			if runs.Add(1)%3 == 1 {
+				c.Emit("sometimes", nil)
+			}
+			return "x"
+		})
+	},
+	"question": func() faultyCase {
+		return asks(func(c *orchestrator.Context) string {
+			_, err := orchestrator.Await[bool](c, orchestrator.Question{Key: "go on?"})
+			return fmt.Sprint(err)
+		})
+	},
+	"unused": func() faultyCase {
+		return asksBy(func(tb testing.TB) agent.Roster {
+			return agent.Roster{"writer": flowtest.NewScript(tb, "1", "2", "3", "4", "an answer for nobody")}
+		})
+	},
+	"unexpected": func() faultyCase {
+		return asksBy(func(tb testing.TB) agent.Roster { return agent.Roster{"writer": flowtest.NewScript(tb, "1", "2")} })
+	},
+	"moody": func() faultyCase {
+		return asksBy(func(testing.TB) agent.Roster {
+			n := 0
+			return agent.Roster{"writer": agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
+				n++
+				return agent.Response{Text: fmt.Sprint("answer ", n)}, nil
+			})}
+		})
+	},
+	"moody error": func() faultyCase {
+		return asksBy(func(testing.TB) agent.Roster {
+			n := 0
+			return agent.Roster{"writer": agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
+				n++
+				if n > 3 {
+					return agent.Response{}, fmt.Errorf("error %d", n)
+				}
+				return agent.Response{}, nil
+			})}
+		})
+	},
+	"no agent": func() faultyCase {
+		c := asks(func(*orchestrator.Context) string { return "" })
+		c.Config.Parallel = -1
+		return c
+	},
+}
+
+// What the kit is for: it finds flows that would not survive a restart, and says
+// where and what.
+func TestReports(t *testing.T) {
+	tests := []struct {
+		name, how string
+		wants     []string
+	}{
+		{"clock", "Sweep", []string{"killed_behind_record_2", "the run did not end", "diverged", `record 1 is "called" of effect 0 (writer)`, `the request to "writer" differs`}},
+		{"map", "Sweep", []string{"behind_record", "diverged", `the request to "writer" differs`}},
+		{"dice", "Sweep", []string{"killed_behind_record_2", "diverged"}},
+		{"variable", "Sweep", []string{"killed_behind_record_2", "diverged"}},
+		{"emission", "Sweep", []string{"diverged", `"sometimes"`, "did not do again"}},
+		{"clock", "Determinism", []string{"seed_0", "the replay wrote 1 records, want 2 (resumed, ended)", "diverged"}},
+		{"map", "Determinism", []string{"seed_", "diverged"}},
+		{"dice", "Determinism", []string{"seed_0", "diverged"}},
+		{"variable", "Determinism", []string{"seed_0", "diverged"}},
+		{"panic", "Run", nil},
+		{"panic", "Sweep", []string{"the run did not end", "ouch"}},
+		{"panic", "Determinism", []string{"the run did not end", `"started"`}},
+		{"question", "Run", []string{`the question "go on?" has no answer in Case.Answers, and no time limit`}},
+		{"question", "Sweep", []string{`the question "go on?" has no answer in Case.Answers`}},
+		{"unused", "Run", []string{"script: 1 of 5 answers were never asked for", `"an answer for nobody"`}},
+		{"unexpected", "Run", []string{`script of agent "writer": call 3 (case/2) was not expected`, `"line 2"`}},
+		{"unexpected", "Sweep", []string{"was not expected"}},
+		{"moody", "Sweep", []string{"the result differs", `uninterrupted: "answer 4"`, `resumed: "answer 5"`}},
+		{"moody error", "Sweep", []string{"the error differs", "uninterrupted: error 4", "resumed: error 5"}},
+		{"no agent", "Run", []string{"the engine of the case", "Config.Parallel is -1"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name+" "+tt.how, func(t *testing.T) {
+			if tt.wants == nil {
+				_, _, err := faulty[tt.name]().Run(t)
+				require.ErrorIs(t, err, orchestrator.ErrFlow, "Run hands the error out, and fails nothing")
+				return
+			}
+			out := report(t, tt.name, tt.how)
+			for _, want := range tt.wants {
+				assert.True(t, strings.Contains(out, want), "the report has no %q:\n%.4000s", want, out)
+			}
+		})
+	}
+}

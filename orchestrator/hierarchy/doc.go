@@ -1,0 +1,44 @@
+// Package hierarchy is a team of three tiers: a master routes each request to
+// departments, their heads answer it or have specialists work on it, and
+// what comes back is graded, tried again with feedback, reviewed and made into one
+// result.
+//
+// [New] makes a flow of a [Config]. The master asks no model to route and tries
+// nothing again; every threshold, score and choice is computed. [Department] and
+// [Agent] say who works, [Hooks] replace parts of the policy, [Outcome] has every
+// report that was finished, also beside an error. [MovieDepartments] is a team to
+// start from.
+//
+// # A run
+//
+// The route names a primary department and those that support it. Departments of
+// one wave work side by side; a wave begins when those before it have ended, and
+// brings their results to the departments that depend on them.
+//
+// A head answers a simple brief itself. For any other it has specialists work, each
+// until an output passes its threshold or its attempts run out, reviews what they
+// made, and writes one result of what passed. Where nobody passed it answers itself;
+// where it cannot write the result, the best specialist's output stands in.
+//
+// The master puts the departments' outputs side by side or has an agent make one of
+// them, computes the overall quality, and has the whole checked.
+//
+// # Prompts
+//
+// Config.Prompts replaces the texts that agents get, templates of package
+// text/template:
+//
+//	brief.tmpl      of a department with dependencies: .Request, .Needs (a []Report)
+//	retry.tmpl      after an attempt: .Request, .Attempt (2 or more), .Previous (""), .Feedback
+//	grade.tmpl      to the head: .Department, .Agent, .Request, .Output
+//	synthesis.tmpl  to the head: .Department, .Request, .Results (a []SpecialistResult), .Note ("")
+//	refine.tmpl     to the head: .Department, .Request, .Draft, .Round, .Total
+//	resolve.tmpl    to the head: .Department, .Request, .Results
+//	master.tmpl     to Config.Master: .Request, .Reports (a []Report)
+//	check.tmpl      to Config.Consistency: .Reports
+//
+// A field with ("") is empty where there is nothing to say. The functions are text,
+// which is [Text] of an output; data, which quotes a text under a name, cut to
+// Limits.QuoteBytes, so that it cannot end its quotation; number, which writes a
+// figure; and inc, which adds one.
+package hierarchy

@@ -1,0 +1,334 @@
+package sched_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/sched"
+	"github.com/convene-go/convene/providers"
+)
+
+// used is the completion of a call that used so much.
+func used(u providers.Usage) engine.Completion {
+	return engine.Completion{Response: agent.Response{Text: "ok", Usage: u}}
+}
+
+// estimated calls an agent that may cost so much.
+func estimated(b *sched.Branch, sc *sched.Scope, cost providers.NanoUSD) string {
+	return result(b.Do(sched.Use{Scope: sc}, engine.Op{Kind: engine.Call, Request: agent.Request{Limits: agent.Limits{Estimate: cost}}}))
+}
+
+func TestLimits(t *testing.T) {
+	tests := []struct {
+		name  string
+		limit engine.Budget
+		usage providers.Usage // of each call
+		want  int             // calls that are made, of at most 9
+		says  string          // why no more are
+	}{
+		{"no limit", engine.Budget{}, providers.Usage{Calls: 7, Input: 7, Output: 7, Cost: 7, Unpriced: 1}, 9, ""},
+		{"calls", engine.Budget{Calls: 3}, providers.Usage{Calls: 1}, 3, "the limit of 3 calls is reached"},
+		{"calls of models in one call", engine.Budget{Calls: 5}, providers.Usage{Calls: 2}, 3, "the limit of 5 calls"}, // 0+2, 2+2, 4 < 5
+		{"tokens", engine.Budget{Tokens: 20}, providers.Usage{Input: 4, Output: 3}, 3, "the limit of 20 tokens is reached (21 used)"},
+		{"tokens to the last", engine.Budget{Tokens: 21}, providers.Usage{Input: 4, Output: 3}, 3, "21 tokens"},
+		{"cost", engine.Budget{Cost: 2 * providers.USD}, providers.Usage{Cost: providers.USD}, 2, "the limit of 2.000000 USD"},
+		{"a price that shows afterwards", engine.Budget{Cost: 9}, providers.Usage{Unpriced: 1}, 1, "1 calls have no known price"},
+		{"a price that may be unknown", engine.Budget{Cost: 9, Calls: 4, AllowUnpriced: true}, providers.Usage{Calls: 1, Unpriced: 1}, 4, "4 calls"},
+		{"a price that nobody asks for", engine.Budget{Calls: 2}, providers.Usage{Calls: 1, Unpriced: 1}, 2, "2 calls"},
+		{"no calls", engine.Budget{Calls: -1}, providers.Usage{}, 0, "the limit of 0 calls"},
+		{"no tokens", engine.Budget{Tokens: -1}, providers.Usage{}, 0, "the limit of 0 tokens"},
+		{"no money", engine.Budget{Cost: -1}, providers.Usage{}, 0, "the limit of"},
+		{"no time", engine.Budget{Wall: -1}, providers.Usage{}, 0, "the time limit of 0s is reached"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, both(func(t seam) {
+			made := 0
+			var last engine.Completion
+			r := t.within(tt.limit, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+				for made < 9 {
+					if last = b.Do(sched.Use{Scope: sc}, engine.Op{Kind: engine.Call}); last.Err != nil {
+						return
+					}
+					made++
+				}
+			})
+			for done := false; !done; {
+				var err error
+				done, err = r.s.Advance()
+				require.NoError(t, err)
+				if !done {
+					r.hand(r.under[0].Key(), used(tt.usage))
+				}
+			}
+			assert.Equal(t, tt.want, made)
+			if tt.says == "" {
+				assert.Nil(t, last.Err)
+				return
+			}
+			require.ErrorIs(t, last.Err, engine.ErrBudget)
+			assert.ErrorContains(t, last.Err, tt.says)
+		}))
+	}
+}
+
+func TestWhatABudgetHoldsUp(t *testing.T) {
+	t.Run("only calls and children use calls, tokens and money", both(func(t seam) {
+		r := t.within(engine.Budget{Calls: -1, Tokens: -1, Cost: -1}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			for _, kind := range []engine.Kind{engine.Call, engine.Child, engine.Sleep, engine.Await} {
+				r.say("%v", b.Do(sched.Use{Scope: sc}, engine.Op{Kind: kind}).Err != nil)
+			}
+		})
+		r.waits()
+		r.answer("0", "")
+		r.last("1", "")
+		assert.Equal(t, []string{"true", "true", "false", "false"}, r.notes)
+	}))
+	t.Run("everything uses time", both(func(t seam) {
+		r := t.within(engine.Budget{Wall: -1}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			for _, kind := range []engine.Kind{engine.Call, engine.Child, engine.Sleep, engine.Await} {
+				r.say("%v", b.Do(sched.Use{Scope: sc}, engine.Op{Kind: kind}).Err != nil)
+			}
+		})
+		r.ends()
+		assert.Equal(t, []string{"true", "true", "true", "true"}, r.notes)
+	}))
+	t.Run("what is shielded is made all the same, and counted", both(func(t seam) {
+		r := t.within(engine.Budget{Calls: 1, Wall: -1}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			for range 2 {
+				r.say("%s", call(b, sched.Use{Scope: sc, Shielded: true}))
+			}
+			r.say("%d", sc.Spent().Calls)
+		})
+		r.waits()
+		r.hand("0", used(providers.Usage{Calls: 1}))
+		r.waits()
+		r.hand("1", used(providers.Usage{Calls: 1}))
+		r.ends()
+		assert.Equal(t, []string{"ok", "ok", "2"}, r.notes)
+	}))
+	t.Run("failures cost", both(func(t seam) {
+		r := t.within(engine.Budget{Cost: 9}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			call(b, sched.Use{Scope: sc})
+			r.say("%d", sc.Spent().Cost)
+		})
+		r.waits()
+		r.hand("0", engine.Completion{Err: &agent.Error{Message: "no", Usage: providers.Usage{Cost: 7}}})
+		r.ends()
+		assert.Equal(t, []string{"7"}, r.notes)
+	}))
+	t.Run("what a child spent is counted", both(func(t seam) {
+		r := t.within(engine.Budget{Calls: 5}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			b.Do(sched.Use{Scope: sc}, engine.Op{Kind: engine.Child})
+			r.say("%d, %s", sc.Spent().Calls, call(b, sched.Use{Scope: sc}))
+		})
+		r.waits()
+		r.hand("0", used(providers.Usage{Calls: 5}))
+		r.ends()
+		assert.Equal(t, []string{"5, (budget: the limit of 5 calls is reached)"}, r.notes)
+	}))
+	t.Run("a refused effect leaves no trace", both(func(t seam) {
+		r := t.within(engine.Budget{Calls: 1}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+			roomy := b.Scope(sc, engine.Budget{Calls: 3})
+			tight := b.Scope(roomy, engine.Budget{Calls: -1})
+			estimated(b, tight, 1)
+			assert.Equal(t, int64(1), sc.Left().Calls)
+			assert.Equal(t, int64(1), roomy.Left().Calls)
+			estimated(b, roomy, 1)
+		})
+		r.waits()
+		assert.Equal(t, []string{"start call 0"}, r.told)
+	}))
+}
+
+func TestReservations(t *testing.T) {
+	t.Run("calls side by side do not spend the same money", both(func(t seam) {
+		r := t.within(engine.Budget{Cost: 10}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			g := b.Group()
+			for range 2 {
+				g.Go(unlimited, func(b *sched.Branch) { r.say("%s %s", b.Path(), estimated(b, sc, 6)) })
+			}
+			g.Next()
+			r.say("left %d", sc.Left().Cost)
+			g.Next()
+			r.say("left %d", sc.Left().Cost)
+			r.say("%s", estimated(b, sc, 8))
+		})
+		r.waits()
+		assert.Equal(t, []string{
+			"1 (budget: the limit of 0.000000 USD does not allow this call (0.000000 used, 0.000000 reserved, 0.000000 wanted))", "left 4",
+		}, r.notes, "6 and 6 do not fit into 10")
+		r.hand("0:0", used(providers.Usage{Cost: 2}))
+		r.waits()
+		assert.Equal(t, []string{"0 ok", "left 8"}, r.notes[2:], "of the 6 that were reserved 2 were spent")
+		r.last("0", "fits")
+		assert.Equal(t, "fits", r.notes[4])
+	}))
+	t.Run("a call under way counts as one", both(func(t seam) {
+		r := t.within(engine.Budget{Calls: 2}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			g := b.Group()
+			for range 3 {
+				g.Go(unlimited, func(b *sched.Branch) { r.say("%s %s", b.Path(), call(b, sched.Use{Scope: sc})) })
+			}
+			g.Next()
+			r.say("left %d", sc.Left().Calls)
+		})
+		r.ends()
+		assert.Equal(t, []string{"2 (budget: the limit of 2 calls is reached)", "left -1"}, r.notes)
+	}))
+	t.Run("what is given up is free again", both(func(t seam) {
+		r := t.within(engine.Budget{Calls: 1, Cost: 10}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			g := b.Group()
+			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 9) })
+			b.Do(unlimited, engine.Op{Kind: engine.Sleep})
+			r.say("left %d, %d calls", sc.Left().Cost, sc.Left().Calls)
+			g.Cancel(0, unwanted)
+			r.say("left %d, %d calls", sc.Left().Cost, sc.Left().Calls)
+			g.Next()
+			r.say("%s", estimated(b, sc, 9))
+		})
+		r.waits()
+		r.answer("0", "")
+		r.last("1", "made")
+		assert.Equal(t, []string{"left 1, -1 calls", "left 10, 1 calls", "made"}, r.notes)
+	}))
+	t.Run("where all is reserved, nothing is left for a call without an estimate", both(func(t seam) {
+		r := t.within(engine.Budget{Cost: 10}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			g := b.Group()
+			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 10) })
+			g.Go(unlimited, func(b *sched.Branch) { r.say("left %d %v", sc.Left().Cost, call(b, sched.Use{Scope: sc}) != "") })
+			join(g)
+		})
+		r.waits()
+		assert.Equal(t, []string{"left -1 true"}, r.notes)
+		assert.Equal(t, []string{"start call 0:0"}, r.told)
+	}))
+	t.Run("an estimate alone is no limit", both(func(t seam) {
+		r := t.within(engine.Budget{}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			r.say("%s %v", estimated(b, sc, 6), sc.Left() == engine.Budget{})
+		})
+		r.waits()
+		r.last("0", "ok")
+		assert.Equal(t, []string{"ok true"}, r.notes)
+	}))
+}
+
+func TestNestedBudgets(t *testing.T) {
+	t.Run("an effect must fit into every one", both(func(t seam) {
+		r := t.within(engine.Budget{Calls: 3}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			for range 2 {
+				inner := b.Scope(sc, engine.Budget{Calls: 2})
+				for range 3 {
+					r.say("%s", call(b, sched.Use{Scope: inner}))
+				}
+				r.say("spent %d of %d", inner.Spent().Calls, sc.Spent().Calls)
+			}
+		})
+		for _, key := range []string{"0", "1"} {
+			r.waits()
+			r.hand(key, used(providers.Usage{Calls: 1}))
+		}
+		r.waits()
+		r.hand("2", used(providers.Usage{Calls: 1}))
+		r.ends()
+		assert.Equal(t, []string{
+			"ok", "ok", "(budget: the limit of 2 calls is reached)", "spent 2 of 2",
+			"ok", "(budget: the limit of 3 calls is reached)", "(budget: the limit of 3 calls is reached)", "spent 1 of 3",
+		}, r.notes)
+	}))
+	t.Run("what is left is the least of all", both(func(t seam) {
+		tests := []struct {
+			outer, inner, want engine.Budget
+		}{
+			{engine.Budget{}, engine.Budget{}, engine.Budget{}},
+			{engine.Budget{Calls: 3}, engine.Budget{}, engine.Budget{Calls: 3}},
+			{engine.Budget{}, engine.Budget{Tokens: 4}, engine.Budget{Tokens: 4}},
+			{engine.Budget{Cost: 5, Calls: 2}, engine.Budget{Cost: 4, Calls: 3}, engine.Budget{Cost: 4, Calls: 2}},
+			{engine.Budget{Cost: 5, AllowUnpriced: true}, engine.Budget{}, engine.Budget{Cost: 5, AllowUnpriced: true}},
+			{engine.Budget{}, engine.Budget{Cost: 5, AllowUnpriced: true}, engine.Budget{Cost: 5, AllowUnpriced: true}},
+			{engine.Budget{Cost: 5, AllowUnpriced: true}, engine.Budget{Cost: 4}, engine.Budget{Cost: 4}},
+			{engine.Budget{Cost: 5}, engine.Budget{Cost: 4, AllowUnpriced: true}, engine.Budget{Cost: 4}},
+			{engine.Budget{Calls: -7}, engine.Budget{Calls: 3}, engine.Budget{Calls: -1}},
+			{engine.Budget{Calls: 3}, engine.Budget{Calls: -7}, engine.Budget{Calls: -1}},
+		}
+		t.within(engine.Budget{}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+			for _, tt := range tests {
+				assert.Equal(t, tt.want, b.Scope(b.Scope(sc, tt.outer), tt.inner).Left(), "%+v", tt)
+			}
+		}).ends()
+	}))
+	t.Run("what is used up is -1 and not 0", both(func(t seam) {
+		r := t.within(engine.Budget{Calls: 1, Tokens: 5, Cost: 7}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+			call(b, sched.Use{Scope: sc})
+			assert.Equal(t, engine.Budget{Calls: -1, Tokens: -1, Cost: -1}, sc.Left())
+		})
+		r.waits()
+		r.hand("0", used(providers.Usage{Calls: 2, Input: 3, Output: 2, Cost: 7}))
+		r.ends()
+	}))
+	t.Run("budgets side by side do not share", both(func(t seam) {
+		r := t.within(engine.Budget{}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			one, two := b.Scope(sc, engine.Budget{Calls: 1}), b.Scope(sc, engine.Budget{Calls: 1})
+			call(b, sched.Use{Scope: one})
+			r.say("%d %d", one.Left().Calls, two.Left().Calls)
+		})
+		r.waits()
+		r.hand("0", used(providers.Usage{Calls: 1}))
+		r.ends()
+		assert.Equal(t, []string{"-1 1"}, r.notes)
+	}))
+}
+
+func TestAgentsAreToldWhatACallMayCost(t *testing.T) {
+	tests := []struct {
+		name          string
+		outer, inner  providers.NanoUSD // limits of cost
+		own, estimate providers.NanoUSD // limits of the call
+		want          providers.NanoUSD
+	}{
+		{"no limit", 0, 0, 0, 0, 0},
+		{"the call's own", 0, 0, 3, 0, 3},
+		{"the budget's", 10, 0, 0, 0, 10},
+		{"the inner budget's", 10, 4, 0, 0, 4},
+		{"the outer budget's", 4, 10, 0, 0, 4},
+		{"the call's own where it is less", 10, 0, 3, 0, 3},
+		{"the budget's where it is less", 10, 0, 30, 0, 10},
+		{"what the call itself reserves is its own", 10, 0, 0, 6, 10},
+		{"all is reserved for it", 10, 0, 0, 10, 10},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, both(func(t seam) {
+			r := t.within(engine.Budget{Cost: tt.outer}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+				l := agent.Limits{Cost: tt.own, Estimate: tt.estimate}
+				b.Do(sched.Use{Scope: b.Scope(sc, engine.Budget{Cost: tt.inner})}, engine.Op{Kind: engine.Call, Request: agent.Request{Limits: l}})
+			})
+			r.waits()
+			assert.Equal(t, tt.want, r.under[0].Request.Limits.Cost)
+		}))
+	}
+	t.Run("whether its price may be unknown", both(func(t seam) {
+		r := t.within(engine.Budget{Cost: 10, AllowUnpriced: true}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+			call(b, sched.Use{Scope: sc})
+			call(b, sched.Use{Scope: b.Scope(sc, engine.Budget{Cost: 4})})
+		})
+		r.waits()
+		assert.Equal(t, agent.Limits{Cost: 10, AllowUnpriced: true}, r.under[0].Request.Limits)
+		r.answer("0", "")
+		assert.Equal(t, agent.Limits{Cost: 4}, r.under[0].Request.Limits, "where one of the budgets does not allow it")
+	}))
+	t.Run("what others reserve is not", both(func(t seam) {
+		r := t.within(engine.Budget{Cost: 10}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+			g := b.Group()
+			for range 2 {
+				g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 4) })
+			}
+			join(g)
+		})
+		r.waits()
+		assert.Equal(t, providers.NanoUSD(10), r.under[0].Request.Limits.Cost)
+		assert.Equal(t, providers.NanoUSD(6), r.under[1].Request.Limits.Cost)
+	}))
+}

@@ -1,0 +1,245 @@
+package sched_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/sched"
+)
+
+// tester is what a run of a test needs of it; a *rapid.T is one too.
+type tester interface {
+	require.TestingT
+	Helper()
+}
+
+// world is an engine.Port whose completions the test hands out as it likes.
+type world struct {
+	now     time.Time
+	worked  time.Duration
+	under   []*engine.Op // what the engine holds, in the order in which it was begun
+	told    []string     // what the scheduler told the engine
+	emitted []blackboard.Record
+	state   func() (json.RawMessage, error)
+}
+
+func (w *world) Start(op *engine.Op) {
+	w.under = append(w.under, op)
+	w.tell("start", op)
+}
+
+func (w *world) Cancel(op *engine.Op) { w.tell("cancel", op) }
+
+func (w *world) tell(what string, op *engine.Op) {
+	kind := map[engine.Kind]string{engine.Call: "call", engine.Sleep: "sleep", engine.Limit: "limit", engine.Await: "await", engine.Child: "child"}[op.Kind]
+	w.told = append(w.told, fmt.Sprintf("%s %s %s", what, kind, op.Key()))
+}
+
+func (w *world) Now() (time.Time, time.Duration)              { return w.now, w.worked }
+func (w *world) Emit(rec blackboard.Record)                   { w.emitted = append(w.emitted, rec) }
+func (w *world) Expose(state func() (json.RawMessage, error)) { w.state = state }
+
+// take takes the effect of that key out of what is under way.
+func (w *world) take(key string) *engine.Op {
+	i := slices.IndexFunc(w.under, func(op *engine.Op) bool { return op.Key() == key })
+	if i < 0 {
+		return nil
+	}
+	op := w.under[i]
+	w.under = slices.Delete(w.under, i, i+1)
+	return op
+}
+
+// spawn makes a coroutine.
+type spawn func(body func(yield func() bool)) (resume func() bool, stop func())
+
+// spawner is a world with coroutines of its own.
+type spawner struct {
+	*world
+	spawn spawn
+}
+
+func (s spawner) Spawn(body func(yield func() bool)) (resume func() bool, stop func()) {
+	return s.spawn(body)
+}
+
+// seam is a test over one of the two kinds of coroutines.
+type seam struct {
+	*testing.T
+	spawn spawn // nil: what a port without coroutines of its own gets
+}
+
+// both runs a test over both seams, each time in a bubble, which fails if a coroutine
+// is left behind.
+func both(test func(t seam)) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Run("pull", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(seam{t, nil}) })
+		})
+		t.Run("goroutines", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(seam{t, engine.Goroutines}) })
+		})
+	}
+}
+
+// run is a run of a body over a world.
+type run struct {
+	*world
+	s     *sched.Sched
+	t     tester
+	notes []string // what the body says
+	left  bool
+}
+
+// begin makes a run without limits. It is left at the end of the test at the latest.
+func (t seam) begin(body func(r *run, b *sched.Branch)) *run {
+	t.Helper()
+	return t.within(engine.Budget{}, func(r *run, b *sched.Branch, _ *sched.Scope) { body(r, b) })
+}
+
+// within makes a run under a budget.
+func (t seam) within(limit engine.Budget, body func(r *run, b *sched.Branch, sc *sched.Scope)) *run {
+	t.Helper()
+	r := newRun(t, t.spawn, limit, body)
+	t.Cleanup(r.leave)
+	return r
+}
+
+// asleep is t with coroutines of which the last one that began can give way without
+// an effect, by wait: nothing that a flow can do makes a branch wait for nothing.
+func (t seam) asleep(wait *func()) seam {
+	on := t.spawn
+	if on == nil {
+		on = engine.Pull
+	}
+	t.spawn = func(body func(yield func() bool)) (func() bool, func()) {
+		return on(func(yield func() bool) {
+			*wait = func() {
+				if !yield() {
+					runtime.Goexit()
+				}
+			}
+			body(yield)
+		})
+	}
+	return t
+}
+
+func newRun(t tester, on spawn, limit engine.Budget, body func(r *run, b *sched.Branch, sc *sched.Scope)) *run {
+	t.Helper()
+	r := &run{t: t, world: &world{now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	var port engine.Port = r.world
+	if on != nil {
+		port = spawner{r.world, on}
+	}
+	r.s = sched.New(port, limit, func(b *sched.Branch, sc *sched.Scope) { body(r, b, sc) })
+	return r
+}
+
+func (r *run) say(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// leave unwinds what is left.
+func (r *run) leave() {
+	if !r.left {
+		r.left = true
+		r.s.Leave()
+	}
+}
+
+// waits lets the flow go on and wants it to wait then.
+func (r *run) waits() {
+	r.t.Helper()
+	done, err := r.s.Advance()
+	require.NoError(r.t, err)
+	require.False(r.t, done, "the flow has ended; it said %q", r.notes)
+}
+
+// ends lets the flow go on and wants it to end.
+func (r *run) ends() {
+	r.t.Helper()
+	done, err := r.s.Advance()
+	require.NoError(r.t, err)
+	require.True(r.t, done, "the flow waits; it said %q", r.notes)
+}
+
+// breaks lets the flow go on and wants a fault.
+func (r *run) breaks() *agent.Error {
+	r.t.Helper()
+	done, err := r.s.Advance()
+	require.Error(r.t, err)
+	require.False(r.t, done)
+	require.ErrorIs(r.t, err, engine.ErrFlow)
+	var fault *agent.Error
+	require.ErrorAs(r.t, err, &fault)
+	return fault
+}
+
+// hand hands over the completion of an effect.
+func (r *run) hand(key string, c engine.Completion) {
+	r.t.Helper()
+	c.Op = r.take(key)
+	require.NotNil(r.t, c.Op, "effect %s is not under way: %q", key, r.told)
+	r.now, r.worked = r.now.Add(time.Second), r.worked+time.Second
+	r.s.Complete(c)
+}
+
+// answer hands over a text, and wants the flow to wait again.
+func (r *run) answer(key, text string) {
+	r.t.Helper()
+	r.hand(key, engine.Completion{Response: agent.Response{Text: text}})
+	r.waits()
+}
+
+// last hands over a text, and wants the flow to end.
+func (r *run) last(key, text string) {
+	r.t.Helper()
+	r.hand(key, engine.Completion{Response: agent.Response{Text: text}})
+	r.ends()
+}
+
+// cancel cancels the run, and wants the flow to wait.
+func (r *run) cancel() {
+	r.t.Helper()
+	r.s.Complete(engine.Completion{Err: enough})
+	r.waits()
+}
+
+var (
+	enough    = &agent.Error{Message: "enough", Codes: []agent.Code{engine.ErrCanceled}}
+	unwanted  = &agent.Error{Message: "not wanted any more", Codes: []agent.Code{engine.ErrCanceled}}
+	unlimited = sched.Use{}
+	shielded  = sched.Use{Shielded: true}
+)
+
+// call calls an agent and says what came of it: a text, or the error's message.
+func call(b *sched.Branch, u sched.Use) string {
+	return result(b.Do(u, engine.Op{Kind: engine.Call, Name: "a"}))
+}
+
+func result(c engine.Completion) string {
+	if c.Err != nil {
+		return "(" + c.Err.Message + ")"
+	}
+	return c.Response.Text
+}
+
+// join waits for all branches of g and returns their indexes.
+func join(g *sched.Group) []int {
+	var order []int
+	for i, ok := g.Next(); ok; i, ok = g.Next() {
+		order = append(order, i)
+	}
+	return order
+}
