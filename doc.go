@@ -10,16 +10,17 @@
 //     errors. Authors of agents need only this package.
 //   - orchestrator/flowtest: scripted agents, virtual time, and a crash after every
 //     record.
-//   - orchestrator/hierarchy: a ready team of a master, department heads and
-//     specialists.
+//   - orchestrator/hierarchy, discussion, research: ready teams, of departments and
+//     specialists, of people who talk in rounds, of researchers and writers.
 //
 // What they stand on is useful by itself:
 //
 //   - fsm: state machines as tables.
 //   - grading: scores, thresholds, reviews and gates, as pure functions.
 //   - routing: relevance, selection and order, as pure functions.
-//   - providers: the face of language models, with roles and fallback chains;
-//     providers/langchain opens real ones, providers/fake scripts them for tests.
+//   - providers: the face of language models, with roles, fallback chains and prices;
+//     providers/langchain and bedrock open real ones, providers/fake and cassette are
+//     for tests, providers/mcp brings tools.
 //   - blackboard: logs and the stores that keep them. blackboard/sqlite keeps them in
 //     one file and is a module of its own, so that only its users get a database.
 //

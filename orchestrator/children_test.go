@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -18,10 +19,8 @@ func TestChildWithoutItsAgents(t *testing.T) {
 		kid := flow("kid", func(*orchestrator.Context) (string, error) { return "", nil })
 		kid.Agents = []string{"nobody"}
 		f := flow("parent", func(c *orchestrator.Context) (string, error) {
-			if _, err := kid.Child(c, none{}); err != nil {
-				return err.Error(), nil
-			}
-			return "", nil
+			_, err := kid.Child(c, none{})
+			return fmt.Sprint(err), nil
 		})
 		c := orchestrator.Config{Agents: agent.Roster{"a": echo}}
 		log := whole(t, c, f)

@@ -109,7 +109,9 @@ func NewEngine(d engine.Driver) *Engine { return &Engine{d} }
 
 // Resume goes on with every run of this engine's flows that nobody works on,
 // and returns them; what could not be taken up is in the error, by run. From
-// several processes it needs a store with leases.
+// several processes it needs a store with leases; then the runs of a process that was
+// killed are free when its lease has run out, after half a minute at the latest: a host
+// that stays calls Resume again now and then.
 func (e *Engine) Resume(ctx context.Context) ([]*Run, error) {
 	ids, err := e.driver.Resume(ctx)
 	runs := make([]*Run, len(ids))

@@ -13,18 +13,20 @@ import (
 
 // Info is a run seen from outside.
 type Info struct {
-	ID, Flow         string
-	Version          int
-	Status           Status
-	Outcome          *Outcome // of a run that ended, if its Out has one
-	Err              string   // of a run that ended with one
-	Labels           map[string]string
-	Questions        []Question                 // that wait for an answer
-	Spent            providers.Usage            // calls under way not included
-	ByAgent          map[string]providers.Usage // the same by agent; a list of runs has it for open ones alone
-	ContinuedFrom    string                     // see StartOptions
-	Parent           string                     // of a child: the run that started it
-	Started, Changed time.Time
+	ID            string                     `json:"id"`
+	Flow          string                     `json:"flow"`
+	Version       int                        `json:"version,omitempty"`
+	Status        Status                     `json:"status"`
+	Outcome       *Outcome                   `json:"outcome,omitempty"` // of a run that ended, if its Out has one
+	Err           string                     `json:"error,omitempty"`   // of a run that ended with one
+	Labels        map[string]string          `json:"labels,omitempty"`
+	Questions     []Question                 `json:"questions,omitempty"`     // that wait for an answer
+	Spent         providers.Usage            `json:"spent,omitzero"`          // calls under way not included
+	ByAgent       map[string]providers.Usage `json:"byAgent,omitempty"`       // the same by agent; a list of runs has it for open ones alone
+	ContinuedFrom string                     `json:"continuedFrom,omitempty"` // see StartOptions
+	Parent        string                     `json:"parent,omitempty"`        // of a child: the run that started it
+	Started       time.Time                  `json:"started"`
+	Changed       time.Time                  `json:"changed"`
 }
 
 // summary is the fold of a log into an Info.

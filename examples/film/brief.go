@@ -9,14 +9,15 @@ import (
 )
 
 // briefText makes a request of a few words one that is worth specialists: it has
-// more than 50 words.
+// more than 50 words, and none that is a specialist's skill, so that the words of the
+// request decide who is asked.
 const briefText = `%s
 
-This is the brief for the %s of a film studio. Work on its own part of the request alone, which is %s. Take up what the request names, one thing after the other, and say in whole sentences what the audience sees, hears and understands at that point, and why. Invent nothing that contradicts the request, and keep to the mood that it asks for.`
+This is the brief for the %s of a film studio. Work on its own part of the request alone. Take up what the request names, one thing after the other, and say in whole sentences what the audience sees, hears and understands at that point, and why. Invent nothing that contradicts the request, and keep to the mood that it asks for.`
 
 // brief is the hook by which the master writes to a department.
 func brief(_ *orchestrator.Context, in hierarchy.Input, d hierarchy.Department, _ []hierarchy.Report) (string, error) {
-	return fmt.Sprintf(briefText, in.Prompt, d.Name, crafts(d)), nil
+	return fmt.Sprintf(briefText, in.Prompt, d.Name), nil
 }
 
 // crafts are what the specialists of a department are good at.

@@ -163,7 +163,7 @@ func TestInterruptSuspends(t *testing.T) {
 	var errs bytes.Buffer
 	code := film(ctx, []string{"-db", db, "-pace", "20ms", bread}, console{nil, out, &errs, nil, false})
 	assert.Equal(t, exitInterrupted, code)
-	assert.Regexp(t, `^film: suspended run film-\w+ with \d+ recorded answers in .*f.db: start film with the same request again to go on\n$`, errs.String())
+	assert.Regexp(t, `^film: interrupted: suspended run film-\w+ with \d+ recorded answers in .*f.db: start film with the same request again to go on\n$`, errs.String())
 
 	before := records(t, db)
 	got := start(t.Context(), nil, "-db", db, "-pace", "0", "-calls", "99", "-o", filepath.Join(dir, "a.json"), bread)
@@ -178,11 +178,20 @@ func TestInterruptSuspends(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	for _, limit := range [][]string{{"-calls", "9"}, {"-timeout", "100ms", "-pace", "30ms"}} {
-		t.Run(limit[0], func(t *testing.T) {
-			got := start(t.Context(), nil, append([]string{bread, "-pace", "0", "-db", filepath.Join(t.TempDir(), "f.db")}, limit...)...)
+	tests := []struct {
+		name  string
+		flags []string
+		says  string
+	}{
+		{"some calls", []string{"-calls", "9"}, `(partial|failed): .*budget: the limit of 9 calls is reached`},
+		{"some time", []string{"-timeout", "100ms", "-pace", "30ms"}, `(partial|failed): .*budget: the time limit of 100ms is reached`},
+		{"too little for an answer", []string{"-timeout", "1ms", "-pace", "1h"}, `failed: no department is done: budget: the time limit of 1ms is reached`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := start(t.Context(), nil, append([]string{bread, "-pace", "0", "-db", filepath.Join(t.TempDir(), "f.db")}, tt.flags...)...)
 			assert.Equal(t, exitFailed, got.code)
-			assert.Regexp(t, `^film: the run ended (partial|failed): .*\(-new starts afresh\)\n$`, got.err)
+			assert.Regexp(t, `^film: the run ended `+tt.says+` \(-new starts afresh\)\n$`, got.err)
 			assert.Contains(t, got.out, "Story Department: ", "the report is there all the same")
 		})
 	}

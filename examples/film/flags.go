@@ -49,7 +49,7 @@ func newFlags(o *options, w *written) *flag.FlagSet {
 	fs.StringVar(&o.out, "o", "", "write the outcome as JSON to this `file`, too")
 	fs.StringVar(&w.model, "model", "", "ask this model, as `provider:name`; without it a rehearsal answers")
 	fs.StringVar(&w.baseURL, "base-url", "", "the `URL` of a server that speaks OpenAI's chat completions")
-	fs.StringVar(&o.keyEnv, "key-env", "", "the environment `variable` with the key (openai: OPENAI_API_KEY)")
+	fs.StringVar(&o.keyEnv, "key-env", "", "the environment `variable` with the key (OPENAI_API_KEY, ANTHROPIC_API_KEY, ... by provider)")
 	fs.StringVar(&w.price, "price", "", "what the model costs: USD for a million tokens as `in,out`")
 	fs.Float64Var(&w.usd, "budget", 0, "the most that a run may cost in `USD`; 0: no limit")
 	fs.DurationVar(&o.timeout, "timeout", 0, "how long a run may be worked on; 0: no limit")
@@ -110,18 +110,18 @@ func bad(err error) error {
 func request(words []string, in io.Reader) (string, error) {
 	text := strings.Join(words, " ")
 	if text == "-" {
-		data, err := io.ReadAll(in)
+		data, err := io.ReadAll(io.LimitReader(in, maxRequest+1))
 		if err != nil {
 			return "", fmt.Errorf("read the request: %w", err)
 		}
 		text = string(data)
 	}
+	if len(text) > maxRequest {
+		return "", fmt.Errorf("the request is too large: it has more than %d bytes", maxRequest)
+	}
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
-	switch {
-	case text == "":
+	if text == "" {
 		return "", errors.New("the request is empty: say what the studio shall make")
-	case len(text) > maxRequest:
-		return "", fmt.Errorf("the request is too large: it has %d bytes, at most %d are read", len(text), maxRequest)
 	}
 	return text, nil
 }
@@ -170,13 +170,21 @@ func (o *options) checkOut() error {
 	if o.out == "" {
 		return nil
 	}
-	if info, err := os.Stat(o.out); err == nil && info.IsDir() {
-		return fmt.Errorf("-o %s is a directory, want a file", o.out)
+	was, err := os.Stat(o.out)
+	fresh := errors.Is(err, os.ErrNotExist)
+	db, _ := os.Stat(o.db)
+	if filepath.Clean(o.out) == filepath.Clean(o.db) || was != nil && db != nil && os.SameFile(was, db) {
+		return fmt.Errorf("-o %s is the file of -db, want another one", o.out)
 	}
-	if _, err := os.Stat(filepath.Dir(o.out)); err != nil {
-		return fmt.Errorf("-o %s: there is no such directory", o.out)
+	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("-o: %w", err)
 	}
-	return nil
+	err = f.Close()
+	if fresh {
+		err = errors.Join(err, os.Remove(o.out))
+	}
+	return err
 }
 
 // price reads "in,out" in USD for a million tokens; "" is unknown.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,11 +27,12 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"unknown flag", nil, []string{"-nonsense", bread}, 2, "flag provided but not defined: -nonsense (film -h lists the flags)"},
 		{"unknown flag behind the request", nil, []string{bread, "-nonsense"}, 2, "not defined: -nonsense"},
+		{"line break and terminal command", nil, []string{"-non\nsense\x1b[2J"}, 2, "not defined: -non sense[2J (film"},
 		{"no request", nil, nil, 2, "the request is empty"},
 		{"empty request", nil, []string{""}, 2, "the request is empty"},
 		{"blank request", nil, []string{" \t\n"}, 2, "the request is empty"},
 		{"empty input", nil, []string{"-"}, 2, "the request is empty"},
-		{"a megabyte", nil, []string{strings.Repeat("bread ", 1<<20/6)}, 2, "the request is too large: it has 1048571 bytes, at most 65536 are read"},
+		{"a megabyte", nil, []string{strings.Repeat("bread ", 1<<20/6)}, 2, "the request is too large: it has more than 65536 bytes"},
 		{"negative budget", nil, []string{bread, "-budget", "-1"}, 2, "-budget is -1, want USD, 0 or more"},
 		{"budget that is no number", nil, []string{bread, "-budget", "NaN"}, 2, "-budget is NaN"},
 		{"endless budget", nil, []string{bread, "-budget", "Inf"}, 2, "-budget is +Inf"},
@@ -42,16 +46,18 @@ func TestBadInput(t *testing.T) {
 		{"text as db", nil, []string{bread, "-db", text}, 1, text},
 		{"db in no directory", nil, []string{bread, "-db", filepath.Join(dir, "none", "f.db")}, 1, "none"},
 		{"directory as outcome", nil, []string{bread, "-o", dir}, 2, "is a directory"},
-		{"outcome in no directory", nil, []string{bread, "-o", filepath.Join(dir, "none", "o.json")}, 2, "no such directory"},
+		{"outcome in no directory", nil, []string{bread, "-o", filepath.Join(dir, "none", "o.json")}, 2, "no such file or directory"},
+		{"the database as outcome", nil, []string{bread, "-db", "./f.db", "-o", "f.db"}, 2, "-o f.db is the file of -db"},
 		{"model without provider", key, []string{bread, "-model", "gpt"}, 2, `-model "gpt": `},
-		{"unknown provider", key, []string{bread, "-model", "acme:gpt"}, 1, `unknown provider "acme"`},
-		{"no key", nil, []string{bread, "-model", "openai:gpt-4o-mini"}, 1, "OPENAI_API_KEY is empty (-key-env names another one)"},
-		{"no other key", key, []string{bread, "-model", "openai:gpt-4o-mini", "-key-env", "ACME_KEY"}, 1, "ACME_KEY is empty"},
+		{"unknown provider", key, []string{bread, "-model", "acme:gpt"}, 2, `unknown provider "acme"`},
+		{"no key", nil, []string{bread, "-model", "openai:gpt-4o-mini"}, 2, "OPENAI_API_KEY is empty, -key-env names another one"},
+		{"no key of this provider", key, []string{bread, "-model", "anthropic:claude"}, 2, "ANTHROPIC_API_KEY is empty, -key-env names another one"},
+		{"no other key", key, []string{bread, "-model", "openai:gpt-4o-mini", "-key-env", "ACME_KEY"}, 2, "ACME_KEY is empty"},
 		{"budget without a price", key, []string{bread, "-model", "openai:gpt-4o-mini", "-budget", "1"}, 2, "-budget needs -price"},
 		{"half a price", key, []string{bread, "-model", "openai:gpt-4o-mini", "-price", "1"}, 2, `-price is "1"`},
 		{"price without a model", nil, []string{bread, "-price", "1,2"}, 2, "a -model, which is missing"},
 		{"base URL without a model", nil, []string{bread, "-base-url", "http://localhost"}, 2, "a -model, which is missing"},
-		{"bad base URL", key, []string{bread, "-model", "openai:m", "-base-url", "::"}, 1, "-model: "},
+		{"bad base URL", key, []string{bread, "-model", "openai:m", "-base-url", "::"}, 2, "-model: "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -101,6 +107,27 @@ func TestRequestFromInput(t *testing.T) {
 	o, err := parse([]string{"-"}, strings.NewReader("a scene\nwith bread\n"))
 	require.NoError(t, err)
 	assert.Equal(t, "a scene\nwith bread", o.request)
+
+	large := strings.NewReader("a" + strings.Repeat(" ", maxRequest) + "b")
+	_, err = parse([]string{"-"}, large)
+	require.ErrorContains(t, err, "too large", "its end is not cut off unsaid")
+	endless := io.MultiReader(strings.NewReader(strings.Repeat("x", maxRequest+1)), iotest.ErrReader(errors.New("read to the end")))
+	_, err = parse([]string{"-"}, endless)
+	require.ErrorContains(t, err, "too large")
+}
+
+func TestOutcomeFileIsTriedAndLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	fresh, old := filepath.Join(dir, "fresh.json"), filepath.Join(dir, "old.json")
+	require.NoError(t, os.WriteFile(old, []byte("{}"), 0o600))
+	for _, file := range []string{fresh, old} {
+		got := start(t.Context(), nil, bread, "-o", file, "-db", dir)
+		assert.Equal(t, exitFailed, got.code, "the database is a directory")
+	}
+	assert.NoFileExists(t, fresh)
+	data, err := os.ReadFile(old)
+	require.NoError(t, err)
+	assert.Equal(t, "{}", string(data))
 }
 
 func TestHelp(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -57,7 +58,7 @@ func film(ctx context.Context, args []string, c console) int {
 	if err == nil {
 		return 0
 	}
-	_, _ = fmt.Fprintln(c.err, "film:", err)
+	_, _ = fmt.Fprintln(c.err, "film:", strings.Join(strings.Fields(plain(err.Error())), " "))
 	switch {
 	case errors.Is(err, errUsage):
 		return exitUsage

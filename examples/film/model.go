@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -9,28 +10,39 @@ import (
 	"github.com/convene-go/convene/providers/langchain"
 )
 
-// cast is who plays: the rehearsal, or a model in every part.
-func cast(o options, departments []hierarchy.Department, getenv func(string) string) (agent.Roster, error) {
+// keyEnvs are the variables in which people keep keys, by provider. No other service
+// gets to see them.
+var keyEnvs = map[string]string{
+	providers.Anthropic: "ANTHROPIC_API_KEY",
+	providers.Azure:     "AZURE_OPENAI_API_KEY",
+	providers.GLM:       "ZAI_API_KEY",
+	providers.Google:    "GEMINI_API_KEY",
+	providers.OpenAI:    "OPENAI_API_KEY",
+}
+
+// cast is who plays: the rehearsal, or a model in every part. A model that does not
+// answer has the run suspended.
+func cast(o options, departments []hierarchy.Department, getenv func(string) string, suspend context.CancelCauseFunc) (agent.Roster, error) {
 	if o.model == nil {
 		return rehearse(o.request, departments, o.pace), nil
 	}
 	opener := langchain.Opener{Keys: langchain.Keys{}}
 	env := o.keyEnv
-	if env == "" && o.model.Provider == "openai" { // no other service gets to see this key
-		env = "OPENAI_API_KEY"
+	if env == "" {
+		env = keyEnvs[o.model.Provider]
 	}
 	if env != "" {
 		key := getenv(env)
 		if key == "" {
-			return nil, fmt.Errorf("-model %s needs a key: the environment variable %s is empty (-key-env names another one)", o.model, env)
+			return nil, bad(fmt.Errorf("-model %s needs a key: the environment variable %s is empty, -key-env names another one", o.model, env))
 		}
 		opener.Keys[o.model.Provider] = key
 	}
 	m, err := opener.Open(*o.model)
 	if err != nil {
-		return nil, fmt.Errorf("-model: %w", err)
+		return nil, bad(fmt.Errorf("-model: %w", err))
 	}
-	return parts(m, departments), nil
+	return parts(&outage{model: m, suspend: suspend}, departments), nil
 }
 
 // parts has one model play every agent of the studio.

@@ -22,12 +22,14 @@ import (
 type stub struct {
 	*httptest.Server
 	calls  atomic.Int64
-	status int
+	status atomic.Int64
+	text   string
 }
 
 func newStub(t *testing.T, status int) *stub {
 	t.Helper()
-	s := &stub{status: status}
+	s := &stub{text: "Aladdin runs."}
+	s.status.Store(int64(status))
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.calls.Add(1)
 		body, err := io.ReadAll(r.Body)
@@ -35,12 +37,12 @@ func newStub(t *testing.T, status int) *stub {
 		assert.Equal(t, "/v1/chat/completions", r.URL.Path)
 		assert.Equal(t, "Bearer sk-test", r.Header.Get("Authorization"))
 		w.Header().Set("Content-Type", "application/json")
-		if s.status != http.StatusOK {
-			w.WriteHeader(s.status)
+		if status := int(s.status.Load()); status != http.StatusOK {
+			w.WriteHeader(status)
 			_, _ = io.WriteString(w, `{"error":{"message":"wrong key","type":"invalid_request_error"}}`)
 			return
 		}
-		text := "Aladdin runs."
+		text := s.text
 		if strings.Contains(string(body), "json_schema") {
 			text = `{"quality":0.9,"relevance":0.9,"consistency":0.9,"suggestions":[]}`
 		}
@@ -92,11 +94,38 @@ func TestModelOverBudget(t *testing.T) {
 	assert.LessOrEqual(t, s.calls.Load(), int64(10+6), "at most the calls under way go beyond 10 calls")
 }
 
+// A refused key suspends the run: with a good one it goes on, and no agent has
+// used up its attempts.
 func TestModelRefusesTheKey(t *testing.T) {
-	s := newStub(t, http.StatusUnauthorized)
+	s, dir := newStub(t, http.StatusUnauthorized), t.TempDir()
+	args := []string{bread, "-model", "openai:gpt-4o-mini", "-base-url", s.URL + "/v1", "-db", filepath.Join(dir, "f.db"), "-o", filepath.Join(dir, "o.json")}
+	env := map[string]string{"OPENAI_API_KEY": "sk-test"}
+	got := start(t.Context(), env, args...)
+	assert.Equal(t, exitFailed, got.code)
+	assert.Regexp(t, `^film: the model does not answer: openai:gpt-4o-mini: .*wrong key.*: suspended run film-\w+ with 0 recorded answers in .*: start film with the same request again to go on\n$`, got.err)
+	assert.NotContains(t, got.out+got.err, "sk-test")
+	assert.LessOrEqual(t, s.calls.Load(), int64(6), "only those that were under way")
+
+	s.status.Store(http.StatusOK)
+	got = start(t.Context(), env, args...)
+	require.Equal(t, 0, got.code, got.err)
+	assert.Contains(t, got.out, "resumed run ")
+	for _, r := range outcome(t, filepath.Join(dir, "o.json")).Reports {
+		for _, a := range r.Specialists {
+			for _, attempt := range a.Attempts {
+				assert.Empty(t, attempt.Error, a.AgentID)
+			}
+		}
+	}
+}
+
+func TestTextsCommandNoTerminal(t *testing.T) {
+	s := newStub(t, http.StatusOK)
+	s.text = "\x1b[2JAladdin\x07 runs\u009b31m."
 	got := start(t.Context(), map[string]string{"OPENAI_API_KEY": "sk-test"}, bread, "-model", "openai:gpt-4o-mini",
 		"-base-url", s.URL+"/v1", "-db", filepath.Join(t.TempDir(), "f.db"))
-	assert.Equal(t, exitFailed, got.code)
-	assert.Contains(t, got.out, "wrong key", "the report says why")
-	assert.NotContains(t, got.out+got.err, "sk-test")
+	require.Equal(t, 0, got.code, got.err)
+	assert.Contains(t, got.out, "[2JAladdin runs31m.")
+	assert.NotContains(t, got.out, "\x1b")
+	assert.Equal(t, "a\tb\nc", plain("a\tb\r\n\x00c"))
 }

@@ -94,7 +94,7 @@ func (s *studio) draw(state hierarchy.State, lines int) int {
 		}
 		b.WriteString(l + "\n")
 	}
-	s.print("%s", b.String())
+	_, _ = fmt.Fprint(s.c.out, b.String()) // not by print: it commands the terminal
 	return len(picture)
 }
 

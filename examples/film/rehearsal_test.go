@@ -88,3 +88,18 @@ func TestBriefsAreWorthSpecialists(t *testing.T) {
 		assert.Equal(t, routing.Moderate, got.Complexity, "%s: %d words, %q", d.ID, got.Words, got.ComplexTerms)
 	}
 }
+
+func TestRequestDecidesWhoIsAsked(t *testing.T) {
+	for _, d := range hierarchy.MovieDepartments() {
+		var skills []string
+		for _, a := range d.Agents {
+			skills = append(skills, a.Skills...)
+		}
+		for _, named := range append([]string{""}, skills...) {
+			text, err := brief(nil, hierarchy.Input{Prompt: "Bread " + named}, d, nil)
+			require.NoError(t, err)
+			want := strings.Fields(named)
+			assert.ElementsMatch(t, want, routing.Analyze(text, routing.Rules{Skills: skills}).Skills, d.ID)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
@@ -14,7 +15,19 @@ import (
 )
 
 // print writes to the console, which is nobody's loss if it has gone.
-func (s *studio) print(format string, args ...any) { _, _ = fmt.Fprintf(s.c.out, format, args...) }
+func (s *studio) print(format string, args ...any) {
+	_, _ = fmt.Fprint(s.c.out, plain(fmt.Sprintf(format, args...)))
+}
+
+// plain is text without what commands a terminal: it may come from a model.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}
 
 // heading says who plays.
 func (s *studio) heading() {
@@ -97,15 +110,23 @@ func (s *studio) department(r hierarchy.Report) {
 	}
 	s.print("\n")
 	for _, a := range r.Specialists {
-		var scores []string
-		for _, t := range a.Attempts {
-			scores = append(scores, fmt.Sprintf("%.0f", t.Score))
-		}
-		s.print("  %s: %s of %.0f: %s\n", a.AgentName, strings.Join(scores, ", then "), a.Threshold, a.ReviewNotes)
+		s.print("  %s: %s of %.0f: %s\n", a.AgentName, scores(a), a.Threshold, a.ReviewNotes)
 	}
 	if text := hierarchy.Text(r.Output); text != "" {
 		s.print("%s", wrap(text))
 	}
+}
+
+// scores are those of all attempts.
+func scores(a hierarchy.SpecialistResult) string {
+	var all []string
+	for _, t := range a.Attempts {
+		all = append(all, fmt.Sprintf("%.0f", t.Score))
+	}
+	if len(all) == 0 {
+		return "no attempt"
+	}
+	return strings.Join(all, ", then ")
 }
 
 func (s *studio) cost(u providers.Usage) string {

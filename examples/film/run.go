@@ -19,7 +19,7 @@ const (
 )
 
 // errInterrupted says that Ctrl-C suspended the run.
-var errInterrupted = errors.New("start film with the same request again to go on")
+var errInterrupted = errors.New("interrupted")
 
 // studio is a flow on an engine with a log.
 type studio struct {
@@ -34,7 +34,9 @@ type studio struct {
 // it.
 func perform(ctx context.Context, o options, c console) (err error) {
 	departments := hierarchy.MovieDepartments()
-	agents, err := cast(o, departments, c.getenv)
+	ctx, suspend := context.WithCancelCause(ctx)
+	defer suspend(nil)
+	agents, err := cast(o, departments, c.getenv, suspend)
 	if err != nil {
 		return err
 	}
@@ -46,7 +48,7 @@ func perform(ctx context.Context, o options, c console) (err error) {
 	}
 	db, err := sqlite.Open(o.db)
 	if err != nil {
-		return fmt.Errorf("-db %s: %w", o.db, err)
+		return fmt.Errorf("-db: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	log := store{db, db}
@@ -103,8 +105,12 @@ func (s *studio) work(ctx context.Context) error {
 	return errors.Join(s.report(out, run.ID()), ending(out, err))
 }
 
-// suspend stops the run where it is.
+// suspend stops the run where it is and says why: an interrupt, or the model.
 func (s *studio) suspend(ctx context.Context, run *orchestrator.Run) error {
+	why := errInterrupted
+	if cause := context.Cause(ctx); errors.Is(cause, errOutage) {
+		why = cause
+	}
 	if err := s.close(ctx); err != nil {
 		return err
 	}
@@ -113,9 +119,9 @@ func (s *studio) suspend(ctx context.Context, run *orchestrator.Run) error {
 		return err
 	}
 	if p.ended {
-		return fmt.Errorf("interrupted when run %s had just ended: %w", p.id, errInterrupted)
+		return fmt.Errorf("%w when run %s had just ended: film with the same request shows its report", why, p.id)
 	}
-	return fmt.Errorf("suspended run %s with %d recorded answers in %s: %w", p.id, p.answers, s.o.db, errInterrupted)
+	return fmt.Errorf("%w: suspended run %s with %d recorded answers in %s: start film with the same request again to go on", why, p.id, p.answers, s.o.db)
 }
 
 // hint says what helps against an error that left the run without an outcome.
@@ -130,16 +136,16 @@ func hint(err error) error {
 	}
 }
 
-// ending is an error unless all was made that was asked for.
+// ending is an error unless all was made that was asked for. The last of the
+// outcome's errors is why.
 func ending(out hierarchy.Outcome, err error) error {
-	switch {
-	case err != nil:
-		return fmt.Errorf("the run ended %s: %w (-new starts afresh)", out.Status, err)
-	case out.Status != orchestrator.Completed:
-		return fmt.Errorf("the run ended %s (-new starts afresh)", out.Status)
-	default:
+	if err == nil && out.Status == orchestrator.Completed {
 		return nil
 	}
+	if n := len(out.Errors); n > 0 && (err == nil || errors.Is(err, hierarchy.ErrUnableToGenerate)) {
+		err = errors.New(out.Errors[n-1].Message)
+	}
+	return fmt.Errorf("the run ended %s: %w (-new starts afresh)", out.Status, err)
 }
 
 // limits are the budget of a run as text.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
@@ -12,13 +13,17 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-const maxBody = 1 << 20
+const maxBody = 256 << 10 // of requests; what a team takes as a prompt
 
 // start begins a run. A client that sends the same Idempotency-Key and prompt
 // again gets the same run.
 func (s *server) start(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	run, err := s.flow.Start(r.Context(), s.engine, hierarchy.Input{Prompt: r.FormValue("prompt")}, orchestrator.StartOptions{
+	prompt, err := prompt(w, r)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	run, err := s.flow.Start(r.Context(), s.engine, hierarchy.Input{Prompt: prompt}, orchestrator.StartOptions{
 		ID:     r.Header.Get("Idempotency-Key"),
 		Budget: orchestrator.Budget{Cost: 5 * providers.USD, Calls: 200},
 	})
@@ -29,6 +34,19 @@ func (s *server) start(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Location", "/runs/"+run.ID())
 	w.WriteHeader(http.StatusAccepted)
 	_, _ = fmt.Fprintln(w, run.ID())
+}
+
+// prompt reads what the team is asked for.
+func prompt(w http.ResponseWriter, r *http.Request) (string, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if err := r.ParseForm(); err != nil { // FormValue would hide it
+		return "", fmt.Errorf("%w: the form cannot be read: %w", errRequest, err)
+	}
+	prompt := r.PostFormValue("prompt")
+	if strings.TrimSpace(prompt) == "" {
+		return "", fmt.Errorf("%w: the form has no prompt", errRequest)
+	}
+	return prompt, nil
 }
 
 // events streams the log as server-sent events. A browser that lost the connection

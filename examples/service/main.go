@@ -10,18 +10,26 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/convene-go/convene/blackboard/sqlite"
 )
 
-const grace = 10 * time.Second // for requests and agents under way
+const (
+	grace  = 10 * time.Second // for requests and agents under way
+	patrol = 10 * time.Second // how often runs are looked for that nobody works on
+)
 
 func main() {
 	addr := flag.String("addr", "localhost:8080", "the address to listen on")
 	db := flag.String("db", "service.db", "the SQLite file that keeps the runs")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "service: %q is no flag (-h lists them)\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := serve(ctx, *addr, *db, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	stop()
@@ -34,6 +42,11 @@ func main() {
 // serve answers until ctx is done. Runs under way are suspended then; the next
 // start goes on with them.
 func serve(ctx context.Context, addr, db string, log *slog.Logger) (err error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr) // first: no run goes on where nobody could look
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }() // the server has closed it, if it came to that
 	store, err := sqlite.Open(db)
 	if err != nil {
 		return err
@@ -43,11 +56,12 @@ func serve(ctx context.Context, addr, db string, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return errors.Join(err, s.engine.Close(context.WithoutCancel(ctx)))
-	}
 	log.Info("listening", "addr", l.Addr().String())
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	watching.Go(func() { s.watch(ctx, patrol) })
 	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}
 	web.BaseContext = func(net.Listener) context.Context { return ctx } // streams end with it
 	stopped := make(chan error, 1)

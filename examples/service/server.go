@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
@@ -32,12 +33,35 @@ func open(ctx context.Context, agents agent.Roster, store blackboard.Store, log 
 	if err != nil {
 		return nil, err // it lists agents that the flow wants and the roster has not
 	}
-	runs, err := eng.Resume(ctx)
-	if err != nil {
-		log.Warn("some runs were not resumed", "err", err)
+	s := &server{eng, flow, log}
+	s.resume(ctx)
+	return s, nil
+}
+
+// resume goes on with the runs that nobody works on.
+func (s *server) resume(ctx context.Context) {
+	runs, err := s.engine.Resume(ctx)
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("some runs were not resumed", "err", err)
 	}
-	log.Info("resumed", "runs", len(runs))
-	return &server{eng, flow, log}, nil
+	if len(runs) > 0 {
+		s.log.Info("resumed", "runs", len(runs))
+	}
+}
+
+// watch resumes runs until ctx is done. That a process was killed shows only when
+// its lease in the store has run out, some time after the next one was started.
+func (s *server) watch(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.resume(ctx)
+		}
+	}
 }
 
 func (s *server) routes() http.Handler {

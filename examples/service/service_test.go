@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,9 +28,10 @@ import (
 
 // process is one start of the service.
 type process struct {
-	t     *testing.T
-	web   *httptest.Server
-	close func()
+	t      *testing.T
+	server *server
+	web    *httptest.Server
+	close  func()
 }
 
 // boot starts the service on a file.
@@ -38,7 +42,7 @@ func boot(t *testing.T, db string, agents agent.Roster) process {
 	s, err := open(t.Context(), agents, store, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	web := httptest.NewServer(s.routes())
-	return process{t, web, func() {
+	return process{t, s, web, func() {
 		web.CloseClientConnections()
 		assert.NoError(t, s.engine.Close(context.WithoutCancel(t.Context())))
 		web.Close()
@@ -221,18 +225,53 @@ func TestRestartResumes(t *testing.T) {
 	assert.Equal(t, blackboard.Resumed, more[0].kind)
 }
 
+// The runs of a process that dies later are taken up, too.
+func TestRunsAreTakenUp(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "runs.db")
+	agents, reached := held()
+	first := boot(t, db, agents)
+	run := first.start("order-6", "A text with a picture")
+	<-reached
+	second := boot(t, db, scripted())
+	defer second.close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() { second.server.watch(ctx, time.Millisecond) })
+	first.close()
+	second.until(run, "", blackboard.Asked)
+	cancel()
+	watching.Wait()
+}
+
 func TestBadRequests(t *testing.T) {
 	p := boot(t, filepath.Join(t.TempDir(), "runs.db"), scripted())
 	defer p.close()
 	status, body := p.read("GET", "/runs/nobody", "")
 	assert.Equal(t, http.StatusNotFound, status, body)
-	run := p.start("order-4", " ")
-	out := p.outcome(run)
-	assert.Equal(t, orchestrator.Failed, out.Status, "an empty prompt is a run that failed")
+	for form, why := range map[string]string{
+		"": "no prompt", "prompt=+": "no prompt", "prompt=%zz": "cannot be read", "prompt=" + strings.Repeat("x", maxBody): "too large",
+	} {
+		status, body = p.read("POST", "/runs", form, "Idempotency-Key", "order-5")
+		assert.Equal(t, http.StatusBadRequest, status)
+		assert.Contains(t, body, why)
+	}
+	status, _ = p.read("GET", "/runs/order-5", "")
+	assert.Equal(t, http.StatusNotFound, status, "no run came of it")
+	run := p.start("order-4", "A text")
 	status, body = p.read("POST", "/runs", "prompt=other", "Idempotency-Key", run)
 	assert.Equal(t, http.StatusConflict, status, body)
 	status, body = p.read("GET", "/runs/"+run+"/events", "", "Last-Event-ID", "x")
 	assert.Equal(t, http.StatusBadRequest, status, body)
+}
+
+// A service whose address is taken leaves the runs of the file alone.
+func TestAddressIsTaken(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	db := filepath.Join(t.TempDir(), "runs.db")
+	require.ErrorContains(t, serve(t.Context(), l.Addr().String(), db, slog.New(slog.DiscardHandler)), "address already in use")
+	assert.NoFileExists(t, db)
 }
 
 func TestServeShutsDown(t *testing.T) {

@@ -47,6 +47,8 @@ type plan struct {
 
 const publish = "publish" // the question to a person
 
+var errNothing = errors.New("there is no section to write")
+
 var report = orchestrator.Flow[Brief, Report]{
 	Name: "report", Version: 1,
 	Agents: slices.Concat([]string{"planner", "writer", "critic"}, review.Agents),
@@ -62,7 +64,10 @@ func do(c *orchestrator.Context, in Brief) (Report, error) {
 	if err != nil {
 		return out, fmt.Errorf("plan: %w", err)
 	}
-	state.Planned = p.Titles[:min(len(p.Titles), in.Sections)]
+	state.Planned = p.Titles[:min(len(p.Titles), max(in.Sections, 0))]
+	if len(state.Planned) == 0 {
+		return out, errNothing
+	}
 
 	state.Phase = "write"
 	share := c.Left().Split(len(state.Planned) + 1) // one is for the reviews

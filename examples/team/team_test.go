@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +89,16 @@ func TestPlannerFails(t *testing.T) {
 	}).Run(t)
 	require.ErrorIs(t, err, down)
 	assert.ErrorContains(t, err, "plan: ")
+}
+
+func TestNothingToWrite(t *testing.T) {
+	for titles, sections := range map[string]int{"": 3, "leaves": -1} {
+		_, _, err := flowtest.New(report, Brief{Goal: "tea", Sections: sections}, func(t testing.TB) agent.Roster {
+			s := flowtest.NewScript(t)
+			return agent.Roster{"planner": flowtest.NewScript(t, plan{Titles: strings.Fields(titles)}), "writer": s, "critic": s, "reviewer": s}
+		}).Run(t)
+		require.ErrorContains(t, err, "no section to write")
+	}
 }
 
 func TestCrash(t *testing.T) { newCase().Sweep(t) }
