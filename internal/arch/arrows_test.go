@@ -57,6 +57,7 @@ func TestRules(t *testing.T) {
 		{"orchestrator/hierarchy", module + "/orchestrator/delivery", false},
 		{"examples/film", module + "/blackboard/sqlite", true},
 		{"examples/film", module + "/internal/answer", false},
+		{"examples/film", module + "/examples/internal/x", true},
 	}
 	for _, tt := range tests {
 		rule, ok := ruleOf(tt.dir)
@@ -97,7 +98,7 @@ func (m may) refuses(dir, imported string) string {
 		return ""
 	case !ok:
 		return "this module is not for this package"
-	case below(own, dir+"/internal"):
+	case below(own, dir+"/internal"), m.any && below(own, tree(dir)+"/internal"):
 		return ""
 	case m.any && strings.Contains("/"+own+"/", "/internal/"):
 		return "a user could not import it"
@@ -105,6 +106,12 @@ func (m may) refuses(dir, imported string) string {
 		return ""
 	}
 	return "the arrow points the wrong way"
+}
+
+// tree is the folder at the root that dir is in.
+func tree(dir string) string {
+	first, _, _ := strings.Cut(dir, "/")
+	return first
 }
 
 // below reports whether p is dir or in it.

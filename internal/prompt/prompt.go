@@ -22,7 +22,7 @@ type Set struct{ templates *template.Template }
 type Source struct {
 	Own     fs.FS            // the team's, by name; each of Samples is there
 	Host    fs.FS            // nil: none; a file that is there replaces the team's
-	Samples map[string]any   // by file name: what fills the template, tried once so that a wrong field shows early
+	Samples map[string][]any // by file name: what fills the template; all are tried, so that a wrong field shows early
 	Quote   int              // bytes that data quotes of a text; 0: all
 	Funcs   template.FuncMap // beside data and inc
 }
@@ -34,22 +34,24 @@ func New(s Source) (Set, error) {
 		"inc":  func(i int) int { return i + 1 },
 	}).Funcs(s.Funcs)
 	set := Set{root}
-	var errs []error
+	faults := map[string]error{}
 	names := slices.Sorted(maps.Keys(s.Samples))
 	for _, name := range names {
 		text, err := s.read(name)
 		if err == nil {
 			_, err = root.New(name).Parse(text)
 		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("prompts: %w", err))
-		}
+		faults[name] = err
 	}
-	if errs != nil {
-		return Set{}, errors.Join(errs...)
-	}
+	var errs []error
 	for _, name := range names {
-		if _, err := set.Fill(name, s.Samples[name]); err != nil {
+		err := faults[name]
+		for _, sample := range s.Samples[name] {
+			if err == nil {
+				_, err = set.Fill(name, sample)
+			}
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("prompts: %w", err))
 		}
 	}

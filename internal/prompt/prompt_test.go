@@ -26,7 +26,7 @@ func files(texts ...string) fstest.MapFS {
 
 func TestSet(t *testing.T) {
 	own := files("a.tmpl", "Hello {{.Name}}, {{inc 1}}\n", "b.tmpl", `{{data "who" .Name}}`)
-	samples := map[string]any{"a.tmpl": values{}, "b.tmpl": values{}}
+	samples := map[string][]any{"a.tmpl": {values{}}, "b.tmpl": {values{}, values{"Ann"}}}
 	set, err := prompt.New(prompt.Source{Own: own, Samples: samples, Host: files("a.tmpl", "Hi {{.Name}}"), Quote: 5})
 	require.NoError(t, err)
 	got, err := set.Fill("a.tmpl", values{"Ann"})
@@ -38,7 +38,7 @@ func TestSet(t *testing.T) {
 }
 
 func TestSetRefuses(t *testing.T) {
-	samples := map[string]any{"a.tmpl": values{}, "b.tmpl": values{}}
+	samples := map[string][]any{"a.tmpl": {values{}}, "b.tmpl": {values{}, values{"Ann"}}}
 	own := files("a.tmpl", "a", "b.tmpl", "b")
 	for _, tt := range []struct {
 		name string
@@ -48,6 +48,7 @@ func TestSetRefuses(t *testing.T) {
 		{"a template that cannot be read", files("a.tmpl", "{{"), []string{"a.tmpl"}},
 		{"a field that is not there", files("b.tmpl", "{{.Nobody}}"), []string{"b.tmpl", "Nobody"}},
 		{"all faults at once", files("a.tmpl", "{{end}}", "b.tmpl", "{{nothing}}"), []string{"a.tmpl", "b.tmpl"}},
+		{"a branch that few samples take", files("b.tmpl", "{{if .Name}}{{.Nobody}}{{end}}"), []string{"b.tmpl", "Nobody"}},
 		{"a disk that fails", failing{}, []string{"no disk"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -45,12 +45,15 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 	if err != nil {
 		return prompt.Set{}, err
 	}
-	samples := map[string]any{}
+	samples := map[string][]any{}
 	for _, name := range []string{
 		kickoffPrompt, researchPrompt, ideatePrompt, improvePrompt, topUpPrompt, criticizePrompt, implementPrompt,
 		answerPrompt, replyPrompt, synthesizePrompt, validatePrompt, selectPrompt, reportPrompt,
 	} {
-		samples[name] = promptData{Members: []string{"m"}, Round: 1, Rounds: 1, Missing: 1, Final: &Idea{Title: "t"}, Scored: true}
+		samples[name] = []any{
+			promptData{Members: []string{"m"}, Round: 1, Rounds: 1, Missing: 1, Final: &Idea{Title: "t"}, Scored: true},
+			promptData{Missing: 2},
+		}
 	}
 	return prompt.New(prompt.Source{Own: own, Host: host, Samples: samples})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 )
 
@@ -30,7 +31,7 @@ func (r *run) combine(c *orchestrator.Context) error {
 // unite has the master write one result. A budget that does not allow it leaves the
 // outputs as they are (HX12).
 func (r *run) unite(c *orchestrator.Context, done []Report) error {
-	prompt, err := r.prompts.fill("master.tmpl", masterPrompt{r.in.Prompt, done})
+	prompt, err := r.prompts.Fill("master.tmpl", masterPrompt{r.in.Prompt, done})
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (r *run) ask(c *orchestrator.Context, stage string, check Check, done []Rep
 	case err != nil && r.stops(c, err):
 		return checkSkipped
 	case err != nil:
-		r.out.Checks.Issues = append(r.out.Checks.Issues, Issue{Message: oneLine(err.Error())})
+		r.out.Checks.Issues = append(r.out.Checks.Issues, Issue{Message: prompt.OneLine(err.Error())})
 		return checkFailed
 	case len(issues) > 0:
 		return checkFailed

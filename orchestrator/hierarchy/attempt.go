@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -62,7 +63,7 @@ func (w *working) try(c *orchestrator.Context, _ orchestrator.Refined[json.RawMe
 		return nil, err
 	}
 	if err != nil {
-		err = errors.New(oneLine(err.Error())) // without its codes: an agent cannot end the task
+		err = errors.New(prompt.OneLine(err.Error())) // without its codes: an agent cannot end the task
 		a.Error = err.Error()
 		a.Feedback = failedLine(a)
 		w.task.end(c, a)
@@ -104,7 +105,7 @@ func (w *working) prompt() (string, error) {
 	if n == 0 {
 		return w.task.prompt, nil
 	}
-	return w.run.prompts.fill("retry.tmpl", retryPrompt{
+	return w.run.prompts.Fill("retry.tmpl", retryPrompt{
 		Request:  w.task.prompt,
 		Attempt:  n + 1,
 		Previous: Text(w.attempts[n-1].Output),
@@ -178,7 +179,7 @@ func scoredLine(a Attempt, gate float64) string {
 	if len(suggestions) > 0 {
 		line += " Suggestions: " + strings.Join(suggestions, "; ")
 	}
-	return oneLine(line)
+	return prompt.OneLine(line)
 }
 
 // failedLine says why an attempt gave no output (HC23).

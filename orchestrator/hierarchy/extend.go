@@ -58,7 +58,7 @@ func words(text string) map[string]bool {
 // headResolve has the head say what holds where passing results contradict each
 // other (H92).
 func (r *run) headResolve(c *orchestrator.Context, d Department, brief string, passing []SpecialistResult) (string, error) {
-	prompt, err := r.prompts.fill("resolve.tmpl", resolvePrompt{d, brief, passing})
+	prompt, err := r.prompts.Fill("resolve.tmpl", resolvePrompt{d, brief, passing})
 	if err != nil {
 		return "", err
 	}
@@ -70,7 +70,7 @@ func (r *run) headResolve(c *orchestrator.Context, d Department, brief string, p
 
 // askConsistency asks the agent that knows what was established before (H87).
 func (r *run) askConsistency(c *orchestrator.Context, reports []Report) ([]Issue, error) {
-	prompt, err := r.prompts.fill("check.tmpl", checkPrompt{reports})
+	prompt, err := r.prompts.Fill("check.tmpl", checkPrompt{reports})
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type marks struct {
 // headGrade has the head of the department grade; an answer that cannot be used is
 // sent back once (HX6).
 func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
-	prompt, err := r.prompts.fill("grade.tmpl", gradePrompt{
+	prompt, err := r.prompts.Fill("grade.tmpl", gradePrompt{
 		Department: w.Department, Agent: w.Agent, Request: w.Brief, Output: Text(w.Output),
 	})
 	if err != nil {

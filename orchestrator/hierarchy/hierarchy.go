@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -52,7 +53,7 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 // may share it.
 type run struct {
 	cfg     Config
-	prompts prompts
+	prompts prompt.Set
 	schemas map[string]*schema
 	grader  Grader
 	in      Input
@@ -178,7 +179,7 @@ func (r *run) complete(c *orchestrator.Context) (Outcome, error) {
 // reports are in the Outcome all the same (HC33).
 func (r *run) fail(c *orchestrator.Context, stage string, err error) (Outcome, error) {
 	r.out.Status = orchestrator.Failed
-	r.errors = append(r.errors, DepartmentError{Stage: stage, Message: oneLine(err.Error())})
+	r.errors = append(r.errors, DepartmentError{Stage: stage, Message: prompt.OneLine(err.Error())})
 	return r.end(c), &unable{err}
 }
 

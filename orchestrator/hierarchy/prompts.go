@@ -4,15 +4,10 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"io/fs"
-	"maps"
-	"regexp"
-	"slices"
-	"strings"
 	"text/template"
-	"unicode/utf8"
+
+	"github.com/convene-go/convene/internal/prompt"
 )
 
 //go:embed prompts/*.tmpl
@@ -79,85 +74,21 @@ func samples() map[string][]any {
 	}
 }
 
-// prompts are the parsed templates.
-type prompts struct{ templates *template.Template }
-
 // newPrompts reads the prompts of host, and the package's where host has none. All
-// faults are in the one error.
-func newPrompts(host fs.FS, quoteBytes int) (prompts, error) {
-	root := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-		"data":   func(label, text string) string { return delimit(label, text, quoteBytes) },
-		"text":   Text,
-		"number": number,
-		"inc":    func(i int) int { return i + 1 },
+// faults are in the one error. Texts that are quoted are cut to quoteBytes (HX3).
+func newPrompts(host fs.FS, quoteBytes int) (prompt.Set, error) {
+	own, err := fs.Sub(ownPrompts, "prompts")
+	if err != nil {
+		return prompt.Set{}, err
+	}
+	return prompt.New(prompt.Source{
+		Own: own, Host: host, Samples: samples(), Quote: quoteBytes,
+		Funcs: template.FuncMap{"text": Text, "number": number},
 	})
-	p := prompts{root}
-	var errs []error
-	all := samples()
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		text, err := readPrompt(host, name)
-		if err == nil {
-			_, err = root.New(name).Parse(text)
-		}
-		for _, values := range all[name] {
-			if err == nil {
-				_, err = p.fill(name, values)
-			}
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("prompts: %w", err))
-		}
-	}
-	return p, errors.Join(errs...)
 }
-
-func readPrompt(host fs.FS, name string) (string, error) {
-	if host != nil {
-		text, err := fs.ReadFile(host, name)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return string(text), err
-		}
-	}
-	text, err := ownPrompts.ReadFile("prompts/" + name)
-	return string(text), err
-}
-
-// fill executes a template.
-func (p prompts) fill(name string, values any) (string, error) {
-	var b strings.Builder
-	if err := p.templates.ExecuteTemplate(&b, name, values); err != nil {
-		return "", fmt.Errorf("fill prompt: %w", err)
-	}
-	return strings.TrimSpace(b.String()), nil
-}
-
-var endOfData = regexp.MustCompile(`(?i)</(\s*data)`)
-
-// delimit quotes text as data, cut to limit bytes (HX3). The text cannot end its
-// quotation.
-func delimit(label, text string, limit int) string {
-	text = endOfData.ReplaceAllString(cut(text, limit), `<\/$1`)
-	label = strings.NewReplacer("\"", "'", "<", "(", ">", ")", "\n", " ", "\r", " ").Replace(label)
-	return fmt.Sprintf("<data name=%q>\n%s\n</data>", label, text)
-}
-
-// cut shortens text to limit bytes, at the boundary of a rune, and says so.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	at := limit
-	for at > 0 && !utf8.RuneStart(text[at]) {
-		at--
-	}
-	return fmt.Sprintf("%s\n[cut: the first %d of %d bytes]", text[:at], at, len(text))
-}
-
-// oneLine makes one line of a text, so that every piece of feedback is one.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // hash is the SHA-256 of a prompt in lower case hex.
-func hash(prompt string) string {
-	sum := sha256.Sum256([]byte(prompt))
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }

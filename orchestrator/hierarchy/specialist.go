@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 )
 
@@ -120,7 +121,7 @@ func (s *SpecialistResult) settle(stopped error) {
 		}
 	}
 	if stopped != nil {
-		s.ReviewNotes = "stopped: " + oneLine(stopped.Error())
+		s.ReviewNotes = "stopped: " + prompt.OneLine(stopped.Error())
 	}
 }
 

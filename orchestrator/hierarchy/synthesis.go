@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 )
 
@@ -32,7 +33,7 @@ func (d *department) synthesize(c *orchestrator.Context, brief string, passing [
 // written is what the head writes on a prompt, tried again as often as the
 // department allows. Its error is why there is nothing.
 func (d *department) written(c *orchestrator.Context, prompt string, values any) (json.RawMessage, error) {
-	text, err := d.run.prompts.fill(prompt, values)
+	text, err := d.run.prompts.Fill(prompt, values)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +107,6 @@ func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResul
 	d.actor.fire("exhausted")
 	d.report.Output, d.report.Basis = chosen.Output, FallbackOutput
 	d.flag(flagPartialSynthesis)
-	d.actor.emit(c, "synthesis.fallback", Event{Agents: []string{chosen.AgentID}, Score: &chosen.Score, Message: oneLine(why.Error())})
+	d.actor.emit(c, "synthesis.fallback", Event{Agents: []string{chosen.AgentID}, Score: &chosen.Score, Message: prompt.OneLine(why.Error())})
 	d.actor.fire("taken")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/routing"
 )
@@ -48,7 +49,7 @@ func (d *department) work(c *orchestrator.Context, needs []Report) {
 }
 
 func (d *department) fail(c *orchestrator.Context, err error) {
-	message := oneLine(err.Error())
+	message := prompt.OneLine(err.Error())
 	d.run.errors = append(d.run.errors, DepartmentError{d.ID, d.stage, message})
 	d.finish(c, "department.failed", message)
 }
@@ -115,7 +116,7 @@ func (d *department) analyze(c *orchestrator.Context, needs []Report) (string, r
 	d.stage = "analysis"
 	analysis, err := guard("analysis", func() (routing.Analysis, error) { return d.judge(brief), nil })
 	if err == nil && len(needs) > 0 {
-		brief, err = d.run.prompts.fill("brief.tmpl", briefPrompt{brief, needs})
+		brief, err = d.run.prompts.Fill("brief.tmpl", briefPrompt{brief, needs})
 	}
 	if err != nil {
 		return "", analysis, err

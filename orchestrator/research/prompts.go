@@ -24,9 +24,14 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 	if err != nil {
 		return prompt.Set{}, err
 	}
-	samples := map[string]any{}
+	samples := map[string][]any{}
 	for _, name := range []string{"plan.tmpl", "strategy.tmpl", "work.tmpl", "evaluate.tmpl", "merge.tmpl"} {
-		samples[name] = promptData{Worker: "w", Category: Writing, Brief: Brief{}.withDefaults(), Iteration: 2}
+		for _, category := range categories {
+			samples[name] = append(samples[name],
+				promptData{Worker: "w", Category: category, Brief: Brief{}.withDefaults(), Iteration: 2},
+				promptData{Worker: "w", Category: category, Iteration: 1},
+			)
+		}
 	}
 	return prompt.New(prompt.Source{Own: own, Host: host, Samples: samples})
 }
