@@ -51,8 +51,10 @@ func (x *execution) End() engine.End { return x.end }
 
 // endOf is the end of a run whose flow returned out and err.
 func endOf(c *Context, out any, err error) engine.End {
-	end := engine.End{Status: statusOf(err), Spent: c.use.Scope.Spent()}
-	end.Err = agent.ErrorOf(err)
+	end := engine.End{Status: Completed, Spent: c.use.Scope.Spent(), Err: agent.ErrorOf(err)}
+	if end.Err != nil {
+		end.Status = statusOf(end.Err)
+	}
 	if o, ok := outcomeOf(out); ok {
 		if o.Status != "" {
 			end.Status = o.Status
@@ -72,11 +74,9 @@ func endOf(c *Context, out any, err error) engine.End {
 	return end
 }
 
-// statusOf is the status of a flow that does not say one.
-func statusOf(err error) Status {
+// statusOf is the status of a flow that ended with err and does not say one.
+func statusOf(err *agent.Error) Status {
 	switch {
-	case err == nil:
-		return Completed
 	case errors.Is(err, ErrBudget):
 		return OutOfBudget
 	case errors.Is(err, ErrCanceled):

@@ -172,3 +172,13 @@ func TestScriptRequestsAreInOrderOfBranches(t *testing.T) {
 	}
 	assert.Equal(t, []string{"x/1", "x/2:0", "x/2:1", "x/2.0:0", "x/10:0"}, got)
 }
+
+func TestElse(t *testing.T) {
+	s := flowtest.NewScript(t, "first").On("rule", "ruled").Else("rest")
+	for i, tt := range []struct{ prompt, want string }{{"a", "first"}, {"b", "rest"}, {"a rule", "ruled"}, {"c", "rest"}} {
+		ctx := agent.WithInfo(t.Context(), agent.Info{Key: fmt.Sprint("k", i)})
+		resp, err := s.Call(ctx, agent.Request{Prompt: tt.prompt})
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, resp.Text)
+	}
+}

@@ -143,6 +143,20 @@ func (b *Branch) cancel(why *agent.Error) {
 	}
 }
 
+// bequeath lets a cancel reach what b leaves running: through the nearest branch
+// above it that has not ended.
+func (b *Branch) bequeath() {
+	heir := b.group.owner
+	for heir.done {
+		heir = heir.group.owner
+	}
+	for _, g := range b.groups {
+		if g.run > 0 && !b.shielded {
+			heir.groups = append(heir.groups, g)
+		}
+	}
+}
+
 // abandon gives e up: its branch goes on with the error, and what e has cost is
 // counted when its completion comes. A child is told to end and waited for, so
 // that what it has so far is not lost.

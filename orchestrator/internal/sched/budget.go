@@ -85,7 +85,7 @@ func (sc *Scope) refuses(e *effect) *agent.Error {
 		return over("%d calls have no known price, which a limit on cost does not allow", u.Unpriced)
 	case l.Cost != 0 && (u.Cost+sc.estimate >= max(l.Cost, 0) || u.Cost+sc.estimate+e.Request.Limits.Estimate > max(l.Cost, 0)):
 		return over("the limit of %s USD does not allow this call (%s used, %s reserved, %s wanted)",
-			usd(l.Cost), usd(u.Cost), usd(sc.estimate), usd(e.Request.Limits.Estimate))
+			usd(max(l.Cost, 0)), usd(u.Cost), usd(sc.estimate), usd(e.Request.Limits.Estimate))
 	}
 	return nil
 }

@@ -71,6 +71,42 @@ func TestCancelOfTheRun(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"(enough) enough"}, r.notes)
 	}))
+	t.Run("a branch that outlives the one that started it is canceled too", both(func(t seam) {
+		r := t.begin(func(r *run, b *sched.Branch) {
+			g := b.Group()
+			g.Go(unlimited, func(b *sched.Branch) {
+				between := b.Group()
+				between.Go(unlimited, func(b *sched.Branch) {
+					b.Group().Go(unlimited, func(b *sched.Branch) { r.say("%s %s", b.Path(), call(b, unlimited)) })
+					call(b, unlimited)
+				})
+				call(b, unlimited)
+			})
+			g.Next()
+			call(b, shielded)
+		})
+		r.waits()
+		r.answer("0:0", "") // both branches between are over, the upper one first
+		r.answer("0.0:0", "")
+		r.cancel()
+		r.last("0", "")
+		assert.Equal(t, []string{"0.0.0 (enough)"}, r.notes)
+	}))
+	t.Run("a shielded one is not, whoever started it", both(func(t seam) {
+		r := t.begin(func(r *run, b *sched.Branch) {
+			g := b.Group()
+			g.Go(shielded, func(b *sched.Branch) {
+				b.Group().Go(shielded, func(b *sched.Branch) { r.say("%s", call(b, unlimited)) })
+			})
+			g.Next()
+			call(b, shielded)
+		})
+		r.waits()
+		r.cancel()
+		r.answer("0.0:0", "tidy")
+		r.last("0", "")
+		assert.Equal(t, []string{"tidy"}, r.notes)
+	}))
 	t.Run("a group that is left takes no other along", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			left, other := b.Group(), b.Group()

@@ -47,10 +47,10 @@ type line struct {
 // frame is a program on its way.
 type frame struct {
 	todo     program
-	under    *cap // its budget
+	under    *budget // its budget
 	shielded bool
-	team     *team // a group on its way
-	ends     *cap  // the budget that ends with it, if one does
+	team     *team   // a group on its way
+	ends     *budget // the budget that ends with it, if one does
 }
 
 // team is a group.
@@ -78,7 +78,7 @@ type act struct {
 	key      string
 	kind     engine.Kind
 	line     *line
-	under    *cap
+	under    *budget
 	shielded bool
 	gone     bool // given up
 	done     bool
@@ -88,7 +88,7 @@ func newModel(p program, limit engine.Budget, stays bool) *model {
 	m := &model{stays: stays}
 	root := &line{m: m}
 	m.lines, m.ready = []*line{root}, []*line{root}
-	root.stack = []frame{{todo: p, under: root.cap(nil, limit)}}
+	root.stack = []frame{{todo: p, under: root.budget(nil, limit)}}
 	return m
 }
 
@@ -153,7 +153,7 @@ func (l *line) step(f *frame, s step) {
 		l.teams = append(l.teams, f.team)
 	case s.budget != nil:
 		f.todo = f.todo[1:]
-		c := l.cap(f.under, *s.budget)
+		c := l.budget(f.under, *s.budget)
 		l.stack = append(l.stack, frame{todo: s.inner, under: c, shielded: f.shielded, ends: c})
 	case s.inner != nil:
 		f.todo = f.todo[1:]

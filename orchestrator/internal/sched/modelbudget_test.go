@@ -8,16 +8,16 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// cap is a budget.
-type cap struct {
-	outer   *cap
+// budget is a budget.
+type budget struct {
+	outer   *budget
 	limit   engine.Budget
 	until   time.Duration
 	expired bool
 }
 
 // within tells whether c is outer or inside of it.
-func (c *cap) within(outer *cap) bool {
+func (c *budget) within(outer *budget) bool {
 	for ; c != nil; c = c.outer {
 		if c == outer {
 			return true
@@ -26,8 +26,8 @@ func (c *cap) within(outer *cap) bool {
 	return false
 }
 
-func (l *line) cap(outer *cap, limit engine.Budget) *cap {
-	c := &cap{outer: outer, limit: limit, expired: limit.Wall < 0}
+func (l *line) budget(outer *budget, limit engine.Budget) *budget {
+	c := &budget{outer: outer, limit: limit, expired: limit.Wall < 0}
 	if limit.Wall > 0 {
 		c.until = l.m.worked + limit.Wall
 		l.limits = append(l.limits, l.begin(&act{kind: engine.Limit, under: c}))
@@ -35,7 +35,7 @@ func (l *line) cap(outer *cap, limit engine.Budget) *cap {
 	return c
 }
 
-func (m *model) spent(c *cap) (u providers.Usage) {
+func (m *model) spent(c *budget) (u providers.Usage) {
 	for _, a := range m.ops {
 		if a.done && (a.kind == engine.Call || a.kind == engine.Child) && a.under.within(c) {
 			u = u.Add(providers.Usage{Calls: 1, Input: a.step.cost, Cost: providers.NanoUSD(a.step.cost)})
@@ -45,7 +45,7 @@ func (m *model) spent(c *cap) (u providers.Usage) {
 }
 
 // reserved is what calls under way set aside.
-func (m *model) reserved(c *cap) (calls int64, cost providers.NanoUSD) {
+func (m *model) reserved(c *budget) (calls int64, cost providers.NanoUSD) {
 	for _, a := range m.ops {
 		if a.kind == engine.Call && !a.done && !a.gone && !a.shielded && a.under.within(c) {
 			calls++
@@ -55,7 +55,7 @@ func (m *model) reserved(c *cap) (calls int64, cost providers.NanoUSD) {
 	return calls, cost
 }
 
-func (m *model) refuses(s step, c *cap) bool {
+func (m *model) refuses(s step, c *budget) bool {
 	for ; c != nil; c = c.outer {
 		if c.expired {
 			return true
@@ -84,7 +84,7 @@ func rest[N ~int64](limit, used N) N {
 	return limit - used
 }
 
-func (m *model) left(c *cap) engine.Budget {
+func (m *model) left(c *budget) engine.Budget {
 	var all [4][]int64
 	for ; c != nil; c = c.outer {
 		u := m.spent(c)

@@ -121,6 +121,7 @@ func (s *Sched) finished(b *Branch) {
 		s.sweep()
 	}
 	if b.group != nil {
+		b.bequeath()
 		b.group.finished(b)
 	}
 }
