@@ -87,6 +87,17 @@ func TestLimits(t *testing.T) {
 		assert.Equal(t, 40*time.Minute, got.out.Metrics.Duration.Round(time.Minute))
 		assert.Equal(t, []research.Phase{research.Initialized, research.Planning, research.Strategy, research.Executing, research.Evaluating, research.Merging, research.Completed}, got.phases(), "no phase is left out")
 	})
+	t.Run("RX3 a critical call under way is not cut at the deadline", func(t *testing.T) {
+		p := scored(0.9)
+		p.brief.MaxTime = 17 * time.Minute
+		p.cast["content_synthesizer"] = []any{flowtest.Delay(3*time.Minute, map[string]string{})}
+		p.cast["web_search"] = []any{flowtest.Delay(9*time.Minute, sources(research.Source{Title: "x"}))}
+		p.cast["article_writer"] = []any{flowtest.Delay(10*time.Minute, "text")}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, 1, got.task(t, "article_writer").Attempts)
+		assert.Equal(t, research.TaskSkipped, got.task(t, "editor").Status)
+	})
 	t.Run("RX3 critical workers have one attempt when the time is up", func(t *testing.T) {
 		p := scored(0.9)
 		p.brief.MaxTime = 20 * time.Minute

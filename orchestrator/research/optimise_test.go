@@ -61,6 +61,13 @@ func TestOptimise(t *testing.T) {
 		assert.Equal(t, []string{"it costs about 0.90 USD, the limit is 0.80"}, report.Unmet)
 		assert.Empty(t, report.Removed)
 	})
+	t.Run("R50 of equals the last in the plan goes first", func(t *testing.T) {
+		p, b := strategyExample()
+		p.Steps = append(p.Steps[:1], p.Steps[2:]...)
+		b.MaxBudget = cents(225)
+		_, report := research.Optimise(p, b, reg)
+		assert.Equal(t, []string{"citation_formatter"}, report.Removed)
+	})
 	t.Run("R45 R51 a short time drops optional workers that save time", func(t *testing.T) {
 		p, b := strategyExample()
 		b.MaxBudget, b.MaxTime = cents(500), 16*time.Minute

@@ -27,6 +27,10 @@ func TestSources(t *testing.T) {
 		got := found(t, []source{{Title: "A", URL: "HTTPS://Example.com:443/x/?utm_source=y#top", Relevance: 0.8}}, []source{{Title: "B", URL: "https://example.com/x", Relevance: 0.9}})
 		assert.Equal(t, []source{{Title: "A", URL: "HTTPS://Example.com:443/x/?utm_source=y#top", Relevance: 0.9}}, got)
 	})
+	t.Run("RX15 the highest relevance, whoever found it first", func(t *testing.T) {
+		got := found(t, []source{{Title: "A", URL: "https://example.com/x", Relevance: 0.9}}, []source{{Title: "B", URL: "https://example.com/x", Relevance: 0.8}})
+		assert.Equal(t, []source{{Title: "A", URL: "https://example.com/x", Relevance: 0.9}}, got)
+	})
 	t.Run("RA71 RX16 R89 the most relevant first, none last, equals in order", func(t *testing.T) {
 		got := found(t, []source{{Title: "a", Relevance: 0.88}, {Title: "b", Relevance: 0.95}}, []source{{Title: "c"}, {Title: "d", Relevance: 0.95}})
 		var titles []string
