@@ -6,13 +6,18 @@ replace github.com/convene-go/convene => ..
 
 replace github.com/convene-go/convene/blackboard/sqlite => ../blackboard/sqlite
 
+replace github.com/convene-go/convene/providers/bedrock => ../providers/bedrock
+
 require (
 	github.com/convene-go/convene v0.0.0-00010101000000-000000000000
 	github.com/convene-go/convene/blackboard/sqlite v0.0.0-00010101000000-000000000000
+	github.com/convene-go/convene/providers/bedrock v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 )
 
 require (
+	github.com/aws/aws-sdk-go-v2 v1.47.7 // indirect
+	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/dlclark/regexp2 v1.10.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect

@@ -39,6 +39,7 @@ type options struct {
 // written are flags that need a second look.
 type written struct {
 	model, baseURL, price string
+	apiVersion, region    string
 	usd                   float64
 }
 
@@ -48,9 +49,11 @@ func newFlags(o *options, w *written) *flag.FlagSet {
 	fs.StringVar(&o.db, "db", "film.db", "the SQLite `file` that keeps every answer")
 	fs.StringVar(&o.out, "o", "", "write the outcome as JSON to this `file`, too")
 	fs.StringVar(&w.model, "model", "", "ask this model, as `provider:name`; without it a rehearsal answers")
-	fs.StringVar(&w.baseURL, "base-url", "", "the `URL` of a server that speaks OpenAI's chat completions")
-	fs.StringVar(&o.keyEnv, "key-env", "", "the environment `variable` with the key (OPENAI_API_KEY, ANTHROPIC_API_KEY, ... by provider)")
-	fs.StringVar(&w.price, "price", "", "what the model costs: USD for a million tokens as `in,out`")
+	fs.StringVar(&w.baseURL, "base-url", "", "the `URL` of the model's server: what comes before /chat/completions, /messages, azure's /openai or bedrock's /model")
+	fs.StringVar(&w.apiVersion, "api-version", "", "the `date` that names the version of azure's API; without it the newest stable one")
+	fs.StringVar(&w.region, "region", "", "the `region` of bedrock's model; without it that of AWS_REGION")
+	fs.StringVar(&o.keyEnv, "key-env", "", "the environment `variable` with the key (OPENAI_API_KEY, ANTHROPIC_API_KEY, ... by provider; bedrock: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN)")
+	fs.StringVar(&w.price, "price", "", "what the model costs: USD for a million tokens as `in,out`; without it what is known of the provider's own service")
 	fs.Float64Var(&w.usd, "budget", 0, "the most that a run may cost in `USD`; 0: no limit")
 	fs.DurationVar(&o.timeout, "timeout", 0, "how long a run may be worked on; 0: no limit")
 	fs.Int64Var(&o.calls, "calls", 0, "the most calls of agents in a run; 0: no limit")
@@ -144,9 +147,14 @@ func (o *options) check(w written) error {
 	if err := o.checkOut(); err != nil {
 		return err
 	}
+	return o.checkModel(w)
+}
+
+// checkModel makes a Spec of the flags that are about the model.
+func (o *options) checkModel(w written) error {
 	if w.model == "" {
-		if w.baseURL != "" || w.price != "" || o.keyEnv != "" {
-			return errors.New("-base-url, -price and -key-env say more about a -model, which is missing")
+		if w.baseURL != "" || w.apiVersion != "" || w.region != "" || w.price != "" || o.keyEnv != "" {
+			return errors.New("-base-url, -api-version, -region, -key-env and -price say more about a -model, which is missing")
 		}
 		return nil
 	}
@@ -154,12 +162,12 @@ func (o *options) check(w written) error {
 	if err != nil {
 		return fmt.Errorf("-model %q: %w", w.model, err)
 	}
-	spec.BaseURL = w.baseURL
-	if w.price == "" && o.budget > 0 {
-		return errors.New("-budget needs -price: what a call costs is not known otherwise")
-	}
+	spec.BaseURL, spec.APIVersion, spec.Region = w.baseURL, w.apiVersion, w.region
 	if spec.Price, err = price(w.price); err != nil {
 		return err
+	}
+	if _, known := spec.KnownPrice(); !known && o.budget > 0 {
+		return errors.New("-budget needs -price: what a call costs is not known otherwise")
 	}
 	o.model = &spec
 	return nil
@@ -190,7 +198,7 @@ func (o *options) checkOut() error {
 // price reads "in,out" in USD for a million tokens; "" is unknown.
 func price(text string) (*providers.Price, error) {
 	if text == "" {
-		return nil, nil //nolint:nilnil // a Spec without a Price has an unknown one
+		return nil, nil //nolint:nilnil // a Spec without a Price has the one that is known, if any
 	}
 	in, out, ok := strings.Cut(text, ",")
 	inUSD, err1 := strconv.ParseFloat(in, 64)

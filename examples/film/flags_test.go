@@ -17,7 +17,8 @@ func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "notes.txt")
 	require.NoError(t, os.WriteFile(text, []byte("These are notes and no database at all.\n"), 0o600))
-	key := map[string]string{"OPENAI_API_KEY": "sk-test"}
+	key := map[string]string{"OPENAI_API_KEY": "sk-test", "AZURE_OPENAI_API_KEY": "sk-test"}
+	aws := map[string]string{"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
 	tests := []struct {
 		name string
 		env  map[string]string
@@ -53,10 +54,21 @@ func TestBadInput(t *testing.T) {
 		{"no key", nil, []string{bread, "-model", "openai:gpt-4o-mini"}, 2, "OPENAI_API_KEY is empty, -key-env names another one"},
 		{"no key of this provider", key, []string{bread, "-model", "anthropic:claude"}, 2, "ANTHROPIC_API_KEY is empty, -key-env names another one"},
 		{"no other key", key, []string{bread, "-model", "openai:gpt-4o-mini", "-key-env", "ACME_KEY"}, 2, "ACME_KEY is empty"},
-		{"budget without a price", key, []string{bread, "-model", "openai:gpt-4o-mini", "-budget", "1"}, 2, "-budget needs -price"},
+		{"budget without a price", key, []string{bread, "-model", "openai:unheard", "-budget", "1"}, 2, "-budget needs -price"},
+		{"budget at a service with prices of its own", key, []string{bread, "-model", "openai:gpt-4o-mini", "-base-url", "http://localhost", "-budget", "1"}, 2, "-budget needs -price"},
 		{"half a price", key, []string{bread, "-model", "openai:gpt-4o-mini", "-price", "1"}, 2, `-price is "1"`},
 		{"price without a model", nil, []string{bread, "-price", "1,2"}, 2, "a -model, which is missing"},
 		{"base URL without a model", nil, []string{bread, "-base-url", "http://localhost"}, 2, "a -model, which is missing"},
+		{"region without a model", nil, []string{bread, "-region", "eu-west-3"}, 2, "a -model, which is missing"},
+		{"version without a model", nil, []string{bread, "-api-version", "2024-10-21"}, 2, "a -model, which is missing"},
+		{"region of another provider", key, []string{bread, "-model", "openai:m", "-region", "eu-west-3"}, 2, `region is "eu-west-3", which bedrock alone has`},
+		{"version of another provider", key, []string{bread, "-model", "openai:m", "-api-version", "2024-10-21"}, 2, `apiVersion is "2024-10-21", which azure alone has`},
+		{"azure without a resource", key, []string{bread, "-model", "azure:m"}, 2, "baseURL is empty, want that of the resource"},
+		{"bad version", key, []string{bread, "-model", "azure:m", "-base-url", "http://localhost", "-api-version", "newest"}, 2, `apiVersion is "newest", want a date`},
+		{"bedrock without anything", key, []string{bread, "-model", "bedrock:m"}, 2, "-model bedrock:m needs what is empty in the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION (or -region) (film"},
+		{"bedrock without a region", aws, []string{bread, "-model", "bedrock:m"}, 2, "in the environment: AWS_REGION (or -region) (film"},
+		{"bedrock with one key", aws, []string{bread, "-model", "bedrock:m", "-region", "eu-west-3", "-key-env", "AWS_SECRET_ACCESS_KEY"}, 2, "it takes AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for temporary keys, AWS_SESSION_TOKEN"},
+		{"bad region", aws, []string{bread, "-model", "bedrock:m", "-region", "paris"}, 2, `region is "paris", want one such as us-east-1`},
 		{"bad base URL", key, []string{bread, "-model", "openai:m", "-base-url", "::"}, 2, "-model: "},
 	}
 	for _, tt := range tests {
@@ -130,10 +142,18 @@ func TestOutcomeFileIsTriedAndLeftAlone(t *testing.T) {
 	assert.Equal(t, "{}", string(data))
 }
 
+func TestBudgetWithAKnownPrice(t *testing.T) {
+	o, err := parse([]string{bread, "-model", "openai:gpt-4o-mini", "-budget", "1"}, nil)
+	require.NoError(t, err)
+	m, err := openModel(o, func(string) string { return "sk-test" })
+	require.NoError(t, err)
+	assert.True(t, (&outage{model: m}).Priced(), "or the engine would refuse the budget")
+}
+
 func TestHelp(t *testing.T) {
 	got := start(t.Context(), nil, "-h")
 	assert.Equal(t, 0, got.code)
-	for _, flag := range []string{"-db", "-o", "-model", "-base-url", "-key-env", "-price", "-budget", "-timeout", "-calls", "-pace", "-new"} {
+	for _, flag := range []string{"-db", "-o", "-model", "-base-url", "-api-version", "-region", "-key-env", "-price", "-budget", "-timeout", "-calls", "-pace", "-new"} {
 		assert.Contains(t, got.out, "  "+flag)
 	}
 }

@@ -7,18 +7,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 	"github.com/convene-go/convene/providers"
-	"github.com/convene-go/convene/providers/langchain"
 )
-
-// keyEnvs are the variables in which people keep keys, by provider. No other service
-// gets to see them.
-var keyEnvs = map[string]string{
-	providers.Anthropic: "ANTHROPIC_API_KEY",
-	providers.Azure:     "AZURE_OPENAI_API_KEY",
-	providers.GLM:       "ZAI_API_KEY",
-	providers.Google:    "GEMINI_API_KEY",
-	providers.OpenAI:    "OPENAI_API_KEY",
-}
 
 // cast is who plays: the rehearsal, or a model in every part. A model that does not
 // answer has the run suspended.
@@ -26,21 +15,9 @@ func cast(o options, departments []hierarchy.Department, getenv func(string) str
 	if o.model == nil {
 		return rehearse(o.request, departments, o.pace), nil
 	}
-	opener := langchain.Opener{Keys: langchain.Keys{}}
-	env := o.keyEnv
-	if env == "" {
-		env = keyEnvs[o.model.Provider]
-	}
-	if env != "" {
-		key := getenv(env)
-		if key == "" {
-			return nil, bad(fmt.Errorf("-model %s needs a key: the environment variable %s is empty, -key-env names another one", o.model, env))
-		}
-		opener.Keys[o.model.Provider] = key
-	}
-	m, err := opener.Open(*o.model)
+	m, err := openModel(o, getenv)
 	if err != nil {
-		return nil, bad(fmt.Errorf("-model: %w", err))
+		return nil, err
 	}
 	return parts(&outage{model: m, suspend: suspend}, departments), nil
 }

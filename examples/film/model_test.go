@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -92,6 +93,15 @@ func TestModelOverBudget(t *testing.T) {
 	assert.Equal(t, exitFailed, got.code)
 	assert.Contains(t, got.err, "budget")
 	assert.LessOrEqual(t, s.calls.Load(), int64(10+6), "at most the calls under way go beyond 10 calls")
+}
+
+func TestModelWithoutAPrice(t *testing.T) {
+	s := newStub(t, http.StatusOK)
+	got := start(t.Context(), map[string]string{"OPENAI_API_KEY": "sk-test"}, bread, "-model", "openai:gpt-4o-mini",
+		"-base-url", s.URL+"/v1", "-db", filepath.Join(t.TempDir(), "f.db"))
+	require.Equal(t, 0, got.code, got.err)
+	n := s.calls.Load()
+	assert.Contains(t, got.out, fmt.Sprintf("at least 0.0000 USD (%d calls without a known price), %d tokens", n, 150*n))
 }
 
 // A refused key suspends the run: with a good one it goes on, and no agent has
