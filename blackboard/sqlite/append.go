@@ -2,16 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
-
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/convene-go/convene/blackboard"
 )
-
-const insertRecord = `INSERT OR ROLLBACK INTO log(run, seq, kind, branch, n, name, hash, at, data, blob)
-	VALUES(?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS TEXT), ?)`
 
 // Append implements [blackboard.Store]. Calls that come while another is under
 // way are written together, with one wait for the disk; a conflict of one is none
@@ -48,12 +42,14 @@ func (s *Store) commit(calls []*call) {
 // insertAll writes the records of all calls, or none.
 func (c *conn) insertAll(calls []*call) error {
 	if len(calls) == 1 && len(calls[0].recs) == 1 && !notable(&calls[0].recs[0]) {
-		return c.insert(&calls[0].recs[0]) // an INSERT is a transaction by itself
+		_, err := c.insert(&calls[0].recs[0], place{}) // an INSERT is a transaction by itself
+		return err
 	}
-	return c.transaction(func() error {
+	return c.transaction(func() (err error) {
+		var last place
 		for _, call := range calls {
 			for i := range call.recs {
-				if err := c.insertNoted(&call.recs[i]); err != nil {
+				if last, err = c.insertNoted(&call.recs[i], last); err != nil {
 					return err
 				}
 			}
@@ -69,66 +65,10 @@ func (c *conn) insertSlowly(recs []blackboard.Record) error {
 			if _, err := c.run("UPDATE runs SET ended = 0 WHERE run = ? AND ended = 1", recs[i].Run); err != nil {
 				return err
 			}
-			if err := c.insertNoted(&recs[i]); err != nil {
+			if _, err := c.insertNoted(&recs[i], place{}); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-// notable says whether the tables beside the log change with r.
-func notable(r *blackboard.Record) bool {
-	switch r.Kind {
-	case blackboard.Ended, blackboard.Answered, blackboard.Canceled:
-		return true
-	}
-	return r.Seq == 0
-}
-
-// insertNoted writes a record and what it means for the list of runs and the inbox.
-func (c *conn) insertNoted(r *blackboard.Record) error {
-	if err := c.insert(r); err != nil {
-		return err
-	}
-	if r.Seq == 0 {
-		at, err := toNanos(r.At)
-		if err != nil {
-			return err
-		}
-		if _, err := c.run("INSERT INTO runs(run, started_at, ended) VALUES(?, ?, 0)", r.Run, at); err != nil {
-			return err
-		}
-	}
-	var err error
-	switch r.Kind {
-	case blackboard.Ended:
-		_, err = c.run("UPDATE runs SET ended = 1 WHERE run = ?", r.Run)
-	case blackboard.Answered:
-		_, err = c.run("DELETE FROM letters WHERE run = ? AND key = ? AND key <> ''", r.Run, r.Name)
-	case blackboard.Canceled:
-		_, err = c.run("DELETE FROM letters WHERE run = ? AND key = ''", r.Run)
-	}
-	return err
-}
-
-// insert writes one record.
-func (c *conn) insert(r *blackboard.Record) error {
-	at, err := toNanos(r.At)
-	if err != nil {
-		return fmt.Errorf("record %d of run %q: %w", r.Seq, r.Run, err)
-	}
-	var n driver.Value
-	if r.N != 0 {
-		n = r.N
-	}
-	_, err = c.run(
-		insertRecord, r.Run, r.Seq, r.Kind, textOrNull(r.Branch), n, textOrNull(r.Name), textOrNull(r.Hash),
-		at, bytesOrNull(r.Data), textOrNull(r.Blob),
-	)
-	switch extendedCode(err) {
-	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_TRIGGER:
-		return fmt.Errorf("%w: record %d of run %q is taken or leaves a gap", blackboard.ErrConflict, r.Seq, r.Run)
-	}
-	return err
 }

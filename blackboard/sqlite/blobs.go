@@ -14,7 +14,7 @@ import (
 const (
 	insertBlob  = "INSERT INTO blobs(run, hash, data) VALUES(?, ?, ?) ON CONFLICT DO NOTHING"
 	selectBlob  = "SELECT data FROM blobs WHERE run = ? AND hash = ?"
-	selectBlobs = "SELECT hash, data FROM blobs WHERE run = ? AND hash > ? ORDER BY hash LIMIT ?"
+	selectBlobs = "SELECT hash, data FROM blobs WHERE run = ? AND hash > ? ORDER BY hash"
 )
 
 // PutBlob implements [blackboard.Blobs].
@@ -64,7 +64,7 @@ func (s *Store) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error
 			return c.rows(func(row []driver.Value) bool {
 				b := storedBlob{text(row[0]), bytes(row[1])}
 				return p.add(b, len(b.data))
-			}, selectBlobs, run, after, p.limit)
+			}, p.limited(selectBlobs), run, after)
 		})
 	})
 	return func(yield func([]byte, error) bool) {

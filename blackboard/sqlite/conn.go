@@ -19,6 +19,7 @@ import (
 type conn struct {
 	dc    driver.Conn
 	stmts map[string]*statement
+	args  []driver.Value // of insert, to be used again
 }
 
 // statement is a prepared statement with room for its arguments and rows.
@@ -97,12 +98,30 @@ func (c *conn) run(sql string, args ...driver.Value) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	result, err := s.exec.ExecContext(context.Background(), s.args)
-	clear(s.args) // what they point to may be large
+	result, err := s.execute()
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+// insertRow executes sql, an INSERT of one row, and returns the row's id.
+func (c *conn) insertRow(sql string, args ...driver.Value) (int64, error) {
+	s, err := c.prepare(sql, args)
+	if err != nil {
+		return 0, err
+	}
+	result, err := s.execute()
+	if err != nil {
+		return 0, err
+	}
+	return result.LastInsertId()
+}
+
+func (s *statement) execute() (driver.Result, error) {
+	result, err := s.exec.ExecContext(context.Background(), s.args)
+	clear(s.args) // what they point to may be large
+	return result, err
 }
 
 // rows calls each with every row until it returns false. The row is valid until

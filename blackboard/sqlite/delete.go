@@ -8,7 +8,7 @@ func (s *Store) Delete(ctx context.Context, run string) error {
 	return s.change(ctx, func(c *conn) error {
 		return c.transaction(func() error {
 			for _, sql := range []string{
-				"DELETE FROM log WHERE run = ?",
+				"DELETE FROM log WHERE " + ofRun, // as long as the run has a number
 				"DELETE FROM runs WHERE run = ?",
 				"DELETE FROM letters WHERE run = ?",
 				"DELETE FROM blobs WHERE run = ?",

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	putLetter = `INSERT INTO letters(run, key, data) SELECT ?, ?, CAST(? AS TEXT)
-		WHERE NOT EXISTS(SELECT 1 FROM log WHERE run = ? AND kind = 'answered' AND name = ?)
+	putLetter = `INSERT INTO letters(run, key, data) SELECT ?1, ?2, CAST(?3 AS TEXT)
+		WHERE NOT EXISTS(SELECT 1 FROM log WHERE kind = 'answered' AND name = ?2 AND ` + ofRun + `)
 		ON CONFLICT DO NOTHING`
-	putCancel = `INSERT INTO letters(run, key, data) SELECT ?, '', CAST(? AS TEXT)
-		WHERE NOT EXISTS(SELECT 1 FROM log WHERE run = ? AND kind = 'canceled')
+	putCancel = `INSERT INTO letters(run, key, data) SELECT ?1, '', CAST(?2 AS TEXT)
+		WHERE NOT EXISTS(SELECT 1 FROM log WHERE kind = 'canceled' AND ` + ofRun + `)
 		ON CONFLICT DO NOTHING`
 
 	// Append has removed the letters that are in the log.
-	selectLetters      = "SELECT id, run, key, CAST(data AS BLOB) FROM letters WHERE id > ? ORDER BY id LIMIT ?"
-	selectLettersOfRun = "SELECT id, run, key, CAST(data AS BLOB) FROM letters WHERE id > ? AND run = ? ORDER BY id LIMIT ?"
+	selectLetters      = "SELECT id, run, key, CAST(data AS BLOB) FROM letters WHERE id > ? ORDER BY id"
+	selectLettersOfRun = "SELECT id, run, key, CAST(data AS BLOB) FROM letters WHERE id > ? AND run = ? ORDER BY id"
 )
 
 // Put implements [blackboard.Inbox].
@@ -28,9 +28,9 @@ func (s *Store) Put(ctx context.Context, l blackboard.Letter) error {
 		var n int64
 		var err error
 		if l.Key == "" {
-			n, err = c.run(putCancel, l.Run, bytesOrNull(l.Data), l.Run)
+			n, err = c.run(putCancel, l.Run, bytesOrNull(l.Data))
 		} else {
-			n, err = c.run(putLetter, l.Run, l.Key, bytesOrNull(l.Data), l.Run, l.Key)
+			n, err = c.run(putLetter, l.Run, l.Key, bytesOrNull(l.Data))
 		}
 		if err == nil && n == 0 {
 			err = fmt.Errorf("%w: run %q has a letter for %q", blackboard.ErrConflict, l.Run, l.Key)
@@ -58,9 +58,9 @@ func (s *Store) Letters(ctx context.Context, run string) iter.Seq2[blackboard.Le
 		}
 		return s.read(ctx, func(c *conn) error {
 			if run == "" {
-				return c.rows(each, selectLetters, after, p.limit)
+				return c.rows(each, p.limited(selectLetters), after)
 			}
-			return c.rows(each, selectLettersOfRun, after, run, p.limit)
+			return c.rows(each, p.limited(selectLettersOfRun), after, run)
 		})
 	})
 	return func(yield func(blackboard.Letter, error) bool) {

@@ -150,7 +150,7 @@ func TestQueryPlans(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "plans.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
-	for _, sql := range []string{selectRecords, selectAllRuns, selectOpenRuns, selectBlobs, putLetter, putCancel} {
+	for _, sql := range []string{selectRecords, selectTexts, selectAllRuns, selectOpenRuns, selectBlobs, putLetter, putCancel, "DELETE FROM log WHERE " + ofRun} {
 		var args []driver.Value
 		for range len(sql) {
 			args = append(args, int64(0))

@@ -24,13 +24,14 @@ func (s Sync) pragma() string {
 	return "FULL"
 }
 
-// writerDSN has the pragmas that a connection to write to needs. The cache holds
-// the last pages of a few thousand runs; the log is moved into the file every 8 MB
-// instead of every 4, because many runs at once write many pages.
+// writerDSN has the pragmas that a connection to write to needs. The cache of 4 MB
+// holds the last pages of a thousand runs, and fits into that of a processor; the log
+// is moved into the file every 8 MB instead of every 4, because many runs at once
+// write many pages.
 func writerDSN(cfg Config) string {
 	return dsn(
 		cfg.Path, "journal_mode(WAL)", "synchronous("+cfg.Sync.pragma()+")",
-		"cache_size(-16000)", "wal_autocheckpoint(2000)",
+		"cache_size(-4000)", "wal_autocheckpoint(2000)",
 	)
 }
 

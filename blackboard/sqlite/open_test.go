@@ -74,7 +74,7 @@ func TestOpenNewerVersion(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	require.NoError(t, script(t, path, "PRAGMA user_version = 99"))
-	wantError(t, path, "it has version 99, this program knows version 2", "use a newer program")
+	wantError(t, path, "it has version 99, this program knows version 3", "use a newer program")
 }
 
 func TestOpenReadOnly(t *testing.T) {

@@ -1,6 +1,9 @@
 package sqlite
 
-import "iter"
+import (
+	"iter"
+	"strconv"
+)
 
 // Rows are read in pages. The first is small, for callers that want only a few.
 const (
@@ -11,12 +14,16 @@ const (
 
 // page is a part of what a sequence yields.
 type page[T any] struct {
-	last  *T    // of the page before, nil at the beginning
-	limit int64 // of rows
+	last  *T  // of the page before, nil at the beginning
+	limit int // of rows
 
 	vs    []T
 	bytes int
 }
+
+// limited is sql for the rows of a page. A limit as a parameter would have SQLite
+// prepare the statement anew for each.
+func (p *page[T]) limited(sql string) string { return sql + " LIMIT " + strconv.Itoa(p.limit) }
 
 // add adds a row of that many bytes and says whether there is room for more.
 func (p *page[T]) add(v T, bytes int) bool {
@@ -44,7 +51,7 @@ func pages[T any](read func(*page[T]) error) iter.Seq2[T, error] {
 				}
 			}
 			n := len(p.vs)
-			if int64(n) < p.limit && p.bytes < maxBytes {
+			if n < p.limit && p.bytes < maxBytes {
 				return
 			}
 			last = p.vs[n-1]

@@ -9,6 +9,18 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
+// The number of the run ?1, which is NULL if there is none, and with it the ids of
+// the run's record ?2, of its last one at the latest, and of all of them.
+const (
+	runNumber = "(SELECT no FROM runs WHERE run = ?1)"
+	recordID  = runNumber + " << 32 | ?2"
+	lastID    = runNumber + " << 32 | 0xffffffff"
+	ofRun     = "id BETWEEN " + runNumber + " << 32 AND " + lastID
+)
+
+// maxSeq is the largest Seq that an id has room for.
+const maxSeq = 1<<32 - 1
+
 // A record is read as two columns: its Data, and a head of all other fields with
 // a separator between them. Nine columns would take the driver twice the time.
 // Numbers come first, so that Seq is known whatever the texts hold.
@@ -19,14 +31,15 @@ const (
 
 // recordColumns selects the two columns of a record of that table.
 func recordColumns(table string) string {
-	var head []string
-	for _, column := range []string{"seq", "n", "at", "kind", "branch", "name", "hash", "blob"} {
-		head = append(head, "ifnull("+table+"."+column+", '')")
+	head := []string{"X.id & 0xffffffff", "ifnull(X.n, '')", "X.at", "X.kind"}
+	for _, column := range []string{"branch", "name", "hash", "blob"} {
+		head = append(head, "ifnull(X."+column+", '')")
 	}
-	return "concat_ws('" + separator + "', " + strings.Join(head, ", ") + "), CAST(" + table + ".data AS BLOB)"
+	columns := "concat_ws('" + separator + "', " + strings.Join(head, ", ") + "), CAST(X.data AS BLOB)"
+	return strings.ReplaceAll(columns, "X", table)
 }
 
-const selectTexts = "SELECT kind, branch, name, hash, blob FROM log WHERE run = ? AND seq = ?"
+const selectTexts = "SELECT kind, branch, name, hash, blob FROM log WHERE id = " + recordID
 
 // record reads the columns of recordColumns.
 func (c *conn) record(run string, head, data driver.Value) (blackboard.Record, error) {

@@ -14,10 +14,10 @@ import (
 var (
 	selectRuns = "SELECT runs.run, " + recordColumns("first") + ", " + recordColumns("last") + `
 		FROM runs
-		CROSS JOIN log first ON first.run = runs.run AND first.seq = 0
-		CROSS JOIN log last ON last.run = runs.run AND last.seq = (SELECT max(seq) FROM log WHERE run = runs.run)
+		CROSS JOIN log first ON first.id = runs.no << 32
+		CROSS JOIN log last ON last.id = (SELECT max(id) FROM log WHERE id BETWEEN runs.no << 32 AND runs.no << 32 | 0xffffffff)
 		WHERE runs.started_at <= ? AND (runs.started_at < ? OR runs.run > ?)`
-	runsOrder = " ORDER BY runs.started_at DESC, runs.run LIMIT ?"
+	runsOrder = " ORDER BY runs.started_at DESC, runs.run"
 
 	selectAllRuns  = selectRuns + runsOrder
 	selectOpenRuns = selectRuns + " AND runs.ended = 0" + runsOrder
@@ -43,7 +43,7 @@ func (s *Store) Runs(ctx context.Context, open bool) iter.Seq2[[2]blackboard.Rec
 				last, lastErr := c.record(run, row[3], row[4])
 				faulty = errors.Join(firstErr, lastErr)
 				return faulty == nil && p.add([2]blackboard.Record{first, last}, len(first.Data)+len(last.Data))
-			}, sql, at, at, run, p.limit)
+			}, p.limited(sql), at, at, run)
 			return errors.Join(err, faulty)
 		})
 	})

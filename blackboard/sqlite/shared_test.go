@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -79,14 +80,45 @@ func TestTwoStoresLetters(t *testing.T) {
 	require.ErrorIs(t, b.Lease(t.Context(), "engine", "b", time.Hour), blackboard.ErrConflict)
 }
 
-// TestOtherWriter has another program write the log: the file itself keeps gaps out.
+// TestOtherWriter has another program write the log: the file itself keeps it from
+// writing what is there.
 func TestOtherWriter(t *testing.T) {
 	path, a, _ := two(t)
 	require.NoError(t, appendOne(t, a, "r", 0))
-	require.ErrorContains(t, script(t, path, "INSERT INTO log(run, seq, kind, at) VALUES('r', 2, 'x', 0)"), "leaves a gap")
-	require.ErrorContains(t, script(t, path, "INSERT INTO log(run, seq, kind, at) VALUES('r', 0, 'x', 0)"), "UNIQUE")
-	require.NoError(t, script(t, path, "INSERT INTO log(run, seq, kind, at) VALUES('r', 1, 'x', 0)"))
+	require.ErrorContains(t, script(t, path, "INSERT INTO log(id, kind, at) SELECT no << 32 | 0, 'x', 0 FROM runs"), "UNIQUE")
+	require.NoError(t, script(t, path, "INSERT INTO log(id, kind, at) SELECT no << 32 | 1, 'x', 0 FROM runs"))
 	require.NoError(t, appendOne(t, a, "r", 2))
+}
+
+// TestNumbersOutOfRange has numbers for which a record's id has no room: bits of one
+// run's must not be taken for another's.
+func TestNumbersOutOfRange(t *testing.T) {
+	_, a, _ := two(t)
+	require.NoError(t, appendOne(t, a, "r", 0))
+	for _, seq := range []int64{-1, 1 << 32, 1<<32 + 1, math.MaxInt64, math.MinInt64} {
+		odd := small("r", 0)
+		odd.Seq = seq
+		require.ErrorIs(t, a.Append(t.Context(), []blackboard.Record{odd}), blackboard.ErrConflict, "%d", seq)
+		for _, err := range a.Records(t.Context(), "r", max(seq, 1)) {
+			require.Fail(t, "there is but one record", "from %d on: %v", seq, err)
+		}
+	}
+	require.ErrorIs(t, appendOne(t, a, "", 1), blackboard.ErrConflict)
+}
+
+// TestAfterEndTogether opens an ended run again in the Append that ends it.
+func TestAfterEndTogether(t *testing.T) {
+	_, a, _ := two(t)
+	end := small("r", 1)
+	end.Kind = blackboard.Ended
+	require.NoError(t, a.Append(t.Context(), []blackboard.Record{small("r", 0), end, small("r", 2)}))
+	open := 0
+	for ends, err := range a.Runs(t.Context(), true) {
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, ends[1].Seq)
+		open++
+	}
+	assert.Equal(t, 1, open)
 }
 
 // TestSeparators has texts with the byte that the store puts between them.
