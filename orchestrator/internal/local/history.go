@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -19,6 +22,8 @@ type history struct {
 	flow  string
 	owner string // of the last who worked on it
 	recs  []blackboard.Record
+
+	answers [][]engine.CalledData // of recs, by Seq, so many in a part
 
 	next    int                     // of recs
 	own     map[identity]string     // what the flow itself wrote and has not repeated: its kind
@@ -57,6 +62,9 @@ func identityOf(rec blackboard.Record) identity {
 // load reads the log of a run; nil: there is none.
 func (e *Engine) load(ctx context.Context, id string) (*history, error) {
 	h := &history{id: id}
+	var decoding errgroup.Group
+	decoding.SetLimit(runtime.GOMAXPROCS(0))
+	defer func() { _ = decoding.Wait() }()
 	for rec, err := range e.cfg.Store.Records(ctx, id, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("log of run %q: %w", id, err)
@@ -70,11 +78,45 @@ func (e *Engine) load(ctx context.Context, id string) (*history, error) {
 			}
 		}
 		h.recs = append(h.recs, rec)
+		if len(h.recs)%part == 0 {
+			h.decode(&decoding)
+		}
 	}
 	if len(h.recs) == 0 {
 		return nil, nil
 	}
-	return h, h.open()
+	h.decode(&decoding)
+	if err := h.open(); err != nil {
+		return nil, err
+	}
+	return h, decoding.Wait()
+}
+
+// part is how many answers are decoded by one goroutine, while the next records are
+// read.
+const part = 512
+
+// decode lets g decode the answers of the records that came since.
+func (h *history) decode(g *errgroup.Group) {
+	recs := h.recs[len(h.answers)*part:]
+	answers := make([]engine.CalledData, len(recs))
+	h.answers = append(h.answers, answers)
+	g.Go(func() error {
+		for i, rec := range recs {
+			if rec.Kind != blackboard.Called {
+				continue
+			}
+			if err := json.Unmarshal(rec.Data, &answers[i]); err != nil {
+				return fmt.Errorf("log of run %q: record %d: %w", h.id, rec.Seq, err)
+			}
+		}
+		return nil
+	})
+}
+
+// answer is the answer of a Called record.
+func (h *history) answer(rec blackboard.Record) engine.CalledData {
+	return h.answers[rec.Seq/part][rec.Seq%part]
 }
 
 // open reads who and what the run is.

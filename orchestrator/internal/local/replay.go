@@ -1,7 +1,6 @@
 package local
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/convene-go/convene/blackboard"
@@ -60,10 +59,7 @@ func (r *run) recorded(rec blackboard.Record) (engine.Completion, bool, error) {
 		r.unask(op)
 		c.Err = expired(op)
 	case blackboard.Called:
-		var d engine.CalledData
-		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return c, false, fmt.Errorf("log of run %q: record %d: %w", h.id, rec.Seq, err)
-		}
+		d := h.answer(rec)
 		c.Err = d.Err
 		if d.Response != nil {
 			c.Response = *d.Response
@@ -72,11 +68,16 @@ func (r *run) recorded(rec blackboard.Record) (engine.Completion, bool, error) {
 	return c, true, nil
 }
 
+// completes is the kind of the record that completes an effect, by the effect's.
+var completes = [...]string{
+	engine.Call: blackboard.Called, engine.Child: blackboard.Called, engine.Sleep: blackboard.Slept,
+	engine.Limit: blackboard.Slept, engine.Await: blackboard.Expired,
+}
+
 // fits tells whether op is what rec was made for.
 func (r *run) fits(rec blackboard.Record, op *engine.Op) error {
 	h := r.past
-	kinds := map[engine.Kind]string{engine.Call: blackboard.Called, engine.Child: blackboard.Called, engine.Sleep: blackboard.Slept, engine.Limit: blackboard.Slept, engine.Await: blackboard.Expired}
-	if kinds[op.Kind] != rec.Kind || op.Name != rec.Name {
+	if completes[op.Kind] != rec.Kind || op.Name != rec.Name {
 		return h.diverged(rec, "now the flow asks for %s", describe(op))
 	}
 	if op.Kind != engine.Call {
