@@ -70,7 +70,7 @@ var arrows = map[string]may{
 	"orchestrator/enginetest":       {own: slices.Concat(engines, []string{"orchestrator", "orchestrator/flowtest", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/hierarchy":        {own: slices.Concat(team, []string{"internal/answer", "internal/prompt"}), others: []string{schema}},
 	"orchestrator/research":         {own: slices.Concat(team, []string{"internal/answer", "internal/prompt"})},
-	"orchestrator/research/workers": {own: []string{"providers", "orchestrator/agent", "orchestrator/research"}, others: []string{"codeberg.org/readeck/go-readability", "github.com/go-shiori/go-readability", "golang.org/x/net"}},
+	"orchestrator/research/workers": {own: []string{"providers", "orchestrator/agent", "orchestrator/research"}, others: []string{"codeberg.org/readeck/go-readability/v2", "golang.org/x/net/html"}},
 	"orchestrator/discussion":       {own: slices.Concat(team, []string{"internal/answer", "internal/prompt"})},
 	"examples":                      {any: true, tree: true},
 	"bench":                         {any: true, tree: true},

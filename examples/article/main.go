@@ -1,0 +1,67 @@
+// Article has a team research a topic and write about it with sources, plan by plan
+// until it is good enough: with a real model, or with a rehearsal that needs none. It is
+// killed and started again as one likes, and goes on where it was.
+//
+//	go run ./examples/article -topic "AI in healthcare" -min-sources 10 -quality 0.85 -budget 5 -o article.md
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/convene-go/convene/examples/internal/cli"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/research"
+)
+
+const program = "article"
+
+func main() { cli.Main(program, article) }
+
+// article does what args want.
+func article(ctx context.Context, args []string, c cli.Console) error {
+	o, err := parse(args, c.In)
+	if errors.Is(err, flag.ErrHelp) {
+		c.Print("%s", usage())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	flow, err := newFlow()
+	if err != nil {
+		return err
+	}
+	v := &view{budget: o.Budget}
+	return cli.Perform(ctx, c, cli.Job[research.Brief, research.Output]{
+		Settings: &o.Settings, Request: o.brief.Topic, Family: o.family(),
+		Flow: flow, Input: o.brief,
+		Limits:    orchestrator.Budget{Calls: o.Calls}, // money and time are in the brief
+		Rehearsal: rehearse(o.brief.Topic, o.Pace), Cast: cast,
+		Lines: v.lines, Picture: v.picture,
+		Outcome: func(out research.Output) orchestrator.Outcome { return out.Outcome },
+		Report:  func(out research.Output) error { return o.report(c, out) },
+		Lack:    lack,
+	})
+}
+
+func newFlow() (orchestrator.Flow[research.Brief, research.Output], error) {
+	return research.New(research.Config{Name: program}, research.Catalogue())
+}
+
+// lack is why a result is less than was asked for.
+func lack(out research.Output, err error) error {
+	if err != nil || out.Status == orchestrator.Completed {
+		return err
+	}
+	if out.Score == nil {
+		return errors.New("nothing was evaluated")
+	}
+	return fmt.Errorf("quality %.4g is below what was wanted: %s", *out.Score, out.Explanation)
+}
+
+// family is what the runs of the same team on the same brief are called.
+func (o *options) family() string { return cli.Family(program, o.Who(), string(agent.JSON(o.brief))) }

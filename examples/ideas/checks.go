@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
+	"github.com/convene-go/convene/grading"
+)
+
+const (
+	longEnough = 25 // words of an idea that one can picture
+	tooLong    = 120
+	rareLetter = 5 // letters of a word that says something
+)
+
+// What the text of an idea should have: one word of each kind.
+var (
+	steps  = []string{"first", "then", "finally"}
+	whoHow = [][]string{
+		{"everybody", "families", "people", "somebody", "team", "those", "volunteers", "whoever"},
+		{"afternoon", "day", "evening", "hour", "month", "week", "weekend", "year"},
+		{"budget", "list", "loan", "material", "means", "money", "room", "tools"},
+		{"ask", "compare", "count", "exhibit", "measure"},
+	}
+)
+
+// checked is what the checks say of an idea: marks of 0 to 10 and what would help.
+type checked struct {
+	marks grading.Criteria
+	pros  []string
+	cons  []string
+}
+
+// mean is the mean of the marks.
+func (c checked) mean() float64 {
+	mean, err := c.marks.Mean()
+	if err != nil {
+		return 0 // no mark is out of range
+	}
+	return mean
+}
+
+// check looks at an idea, whoever had it: its length, the topic's words in it, what no
+// other idea says, first steps, and whether it says who, when, with what and how one
+// sees that it works.
+func check(p proposal, words []string, all []proposal) checked {
+	text := p.title + ". " + strings.TrimSuffix(p.text, rehearsed)
+	have := rehearsal.Set(text)
+	n := len(rehearsal.Tokens(text))
+	missing := rehearsal.Missing(words, text)
+	found, whole := count(have, steps), 0
+	for _, kind := range whoHow {
+		whole += min(1, count(have, kind))
+	}
+	c := checked{marks: grading.Criteria{
+		Clarity:      tenth(rehearsal.Ratio(n, longEnough) * rehearsal.Ratio(tooLong, n)),
+		Impact:       tenth(rehearsal.Ratio(len(words)-len(missing), len(words))),
+		Innovation:   tenth(distinct(p, all)),
+		Feasibility:  tenth(rehearsal.Ratio(found, len(steps))),
+		Completeness: tenth(rehearsal.Ratio(whole, len(whoHow))),
+	}}
+	for _, f := range []struct {
+		good     bool
+		pro, con string
+	}{
+		{c.marks.Clarity == grading.MaxIdeaScore, "one can picture it", fmt.Sprintf("it has %d words, %d to %d would be clear", n, longEnough, tooLong)},
+		{len(missing) == 0, "it takes up the whole topic", "it leaves out " + list(missing)},
+		{c.marks.Innovation >= 6, "no other idea says the same", "much of it is in other ideas, too"},
+		{found == len(steps), "it names first steps", "first steps are missing"},
+		{whole == len(whoHow), "it says who, when, with what, and how one sees that it works", "who, when, with what, or how one sees that it works is missing"},
+	} {
+		if f.good {
+			c.pros = append(c.pros, f.pro)
+		} else {
+			c.cons = append(c.cons, f.con)
+		}
+	}
+	return c
+}
+
+// tenth is a share as a mark.
+func tenth(share float64) float64 { return grading.Round6(10 * share) }
+
+func count(have map[string]bool, words []string) int {
+	n := 0
+	for _, w := range words {
+		if have[w] {
+			n++
+		}
+	}
+	return n
+}
+
+// distinct is how much of an idea no other one says, 0 to 1. Half of its own words is
+// enough for 1.
+func distinct(p proposal, all []proposal) float64 {
+	others := map[string]bool{}
+	for _, o := range all {
+		if o.id != p.id {
+			for w := range rehearsal.Set(o.title + " " + o.text) {
+				others[w] = true
+			}
+		}
+	}
+	own, rare := 0, 0
+	for w := range rehearsal.Set(p.title + " " + p.text) {
+		if utf8.RuneCountInString(w) < rareLetter {
+			continue
+		}
+		rare++
+		if !others[w] {
+			own++
+		}
+	}
+	if rare == 0 {
+		return 0
+	}
+	return rehearsal.Ratio(2*own, rare)
+}

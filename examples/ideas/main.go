@@ -1,0 +1,86 @@
+// Ideas has a team talk about a topic in rounds and choose the best idea by score: with
+// a real model, or with a rehearsal that needs none. It is killed and started again as
+// one likes, and goes on where it was. The report is a page for a browser.
+//
+//	go run ./examples/ideas "How might a small library attract teenagers?" -preset full -o report.html
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/convene-go/convene/examples/internal/cli"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/discussion"
+)
+
+const program = "ideas"
+
+func main() { cli.Main(program, ideas) }
+
+// ideas does what args want.
+func ideas(ctx context.Context, args []string, c cli.Console) error {
+	o, err := parse(args, c.In)
+	if errors.Is(err, flag.ErrHelp) {
+		c.Print("%s", usage())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	cfg := presets[o.preset](nil)
+	flow, err := newFlow(cfg)
+	if err != nil {
+		return err
+	}
+	v := &view{}
+	return cli.Perform(ctx, c, cli.Job[discussion.Input, discussion.Outcome]{
+		Settings: &o.Settings, Request: o.topic, Family: o.family(),
+		Flow: flow, Input: o.input(),
+		Limits:    orchestrator.Budget{Cost: o.Budget, Wall: o.Timeout, Calls: o.Calls},
+		Rehearsal: rehearse(o.topic, o.Pace), Cast: cast,
+		Lines: lines, Picture: v.picture,
+		Outcome: func(out discussion.Outcome) orchestrator.Outcome { return out.Outcome },
+		Report:  func(out discussion.Outcome) error { return o.report(c, out) },
+		Lack:    lack,
+	})
+}
+
+func newFlow(cfg discussion.Config) (orchestrator.Flow[discussion.Input, discussion.Outcome], error) {
+	cfg.Name = program
+	return discussion.New(cfg)
+}
+
+// lack is what there should be and is not.
+func lack(out discussion.Outcome, err error) error {
+	if err == nil && out.FinalIdea == nil {
+		return errors.New("no idea was chosen")
+	}
+	return err
+}
+
+// presets are the teams to choose from.
+var presets = map[string]func(map[discussion.Role]string) discussion.Config{
+	"standard": discussion.Standard,
+	"extended": discussion.Extended,
+	"full":     discussion.Full,
+}
+
+const presetNames = "standard, extended or full"
+
+// family is what the runs of the same team about the same topic are called.
+func (o *options) family() string { return cli.Family(program, o.Who(), o.preset, o.topic) }
+
+// input is the topic; in a rehearsal somebody says first that it is one.
+func (o *options) input() discussion.Input {
+	in := discussion.Input{Topic: o.topic}
+	if o.Model == nil {
+		in.Preamble = []discussion.Message{{Content: fmt.Sprintf("This is a rehearsal: no model is asked. %s", rules)}}
+	}
+	return in
+}
+
+// rules say what a rehearsal does.
+const rules = "What is said is made of the topic's words by fixed rules, and marks come from checks of the texts."

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/discussion"
+)
+
+// lines tells what happened; nil is nothing worth a line.
+func lines(rec blackboard.Record) []string {
+	var e discussion.Event
+	if json.Unmarshal(rec.Data, &e) != nil {
+		return nil // a record of the engine's
+	}
+	if text := tell(rec.Kind, e); text != "" {
+		return []string{text}
+	}
+	return nil
+}
+
+func tell(kind string, e discussion.Event) string {
+	switch kind {
+	case "round.started":
+		return fmt.Sprintf("round %d", e.Round)
+	case "agent.started":
+		return speaker(e) + " speaks"
+	case "agent.failed":
+		return speaker(e) + " failed: " + e.Text
+	case "idea.added":
+		return fmt.Sprintf("  %s: %s", e.Idea.ID, e.Idea.Title)
+	case "idea.scored":
+		return fmt.Sprintf("  %s scored %.1f: %s", e.Idea.ID, e.Idea.Score, e.Idea.Title)
+	case "selection.made":
+		return fmt.Sprintf("chosen by %s: %s", e.Text, e.Idea.ID)
+	case "selection.overruled":
+		return fmt.Sprintf("the leader's choice was %s", e.Idea.ID)
+	case "ideas.unparsed", "ideas.below_minimum", "validation.unusable", "evaluation.unknown", "evaluation.invalid",
+		"selection.none", "selection.skipped", "report.failed", "budget":
+		return e.Text
+	default:
+		return ""
+	}
+}
+
+func speaker(e discussion.Event) string {
+	if e.Turn > 1 {
+		return fmt.Sprintf("%s, again,", e.Role)
+	}
+	return string(e.Role)
+}
+
+// view is what a terminal shows: the round, who speaks, the ideas with their scores.
+type view struct {
+	round int
+	now   string
+	ideas []discussion.Idea
+}
+
+// picture is the view after a record; nil: nothing has changed.
+func (v *view) picture(_ context.Context, _ *orchestrator.Run, rec blackboard.Record) []string {
+	var e discussion.Event
+	if json.Unmarshal(rec.Data, &e) != nil || !v.add(rec.Kind, e) {
+		return nil
+	}
+	all := []string{fmt.Sprintf("  round %d: %s", v.round, v.now)}
+	for _, i := range v.ideas {
+		score := "    "
+		if i.Validated {
+			score = fmt.Sprintf("%4.1f", i.Score)
+		}
+		all = append(all, fmt.Sprintf("  %s  %-8s %s", score, i.ID, i.Title))
+	}
+	return all
+}
+
+// add takes an event into the view, and tells whether that changes it.
+func (v *view) add(kind string, e discussion.Event) bool {
+	switch kind {
+	case "round.started":
+		v.round = e.Round
+	case "agent.started":
+		v.now = speaker(e) + " speaks"
+	case "discussion.finished":
+		v.now = string(e.Status)
+	case "idea.added":
+		v.ideas = append(v.ideas, *e.Idea)
+	case "idea.scored":
+		i := slices.IndexFunc(v.ideas, func(i discussion.Idea) bool { return i.ID == e.Idea.ID })
+		if i < 0 {
+			return false
+		}
+		v.ideas[i] = *e.Idea
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,128 @@
+// Package clitest runs example programs in tests: in this process, or built and killed.
+package clitest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/sqlite"
+	"github.com/convene-go/convene/examples/internal/cli"
+)
+
+// Ran is what one start of a program did.
+type Ran struct {
+	Code     int
+	Out, Err string
+}
+
+// Program is a program under test.
+type Program struct {
+	Name string
+	Run  cli.Program
+	Env  map[string]string
+	In   string
+}
+
+// Start runs the program in this process.
+func (p Program) Start(ctx context.Context, args ...string) Ran {
+	var out, errs bytes.Buffer
+	code := cli.Run(ctx, p.Name, p.Run, args, cli.Console{
+		In: strings.NewReader(p.In), Out: &out, Err: &errs, Getenv: func(k string) string { return p.Env[k] },
+	})
+	return Ran{code, out.String(), errs.String()}
+}
+
+// InterruptAt runs the program and cancels its context once its output has a text.
+func (p Program) InterruptAt(ctx context.Context, text string, args ...string) Ran {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := &interrupter{at: text, cancel: cancel}
+	var errs bytes.Buffer
+	code := cli.Run(ctx, p.Name, p.Run, args, cli.Console{Out: out, Err: &errs, Getenv: func(k string) string { return p.Env[k] }})
+	return Ran{code, out.out.String(), errs.String()}
+}
+
+type interrupter struct {
+	out    bytes.Buffer
+	at     string
+	cancel context.CancelFunc
+}
+
+// Write implements io.Writer.
+func (i *interrupter) Write(p []byte) (int, error) {
+	n, err := i.out.Write(p)
+	if strings.Contains(i.out.String(), i.at) {
+		i.cancel()
+	}
+	return n, err
+}
+
+// Terminal runs the program as if on a terminal.
+func (p Program) Terminal(ctx context.Context, args ...string) Ran {
+	var out, errs bytes.Buffer
+	code := cli.Run(ctx, p.Name, p.Run, args, cli.Console{Out: &out, Err: &errs, Terminal: true})
+	return Ran{code, out.String(), errs.String()}
+}
+
+// Build makes the program of this folder as a user would, and returns its path.
+func Build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
+}
+
+// KillAt starts a built program and kills it when it has printed that many lines with
+// text.
+func KillAt(t *testing.T, text string, lines int, program string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	for s := bufio.NewScanner(out); lines > 0 && s.Scan(); {
+		if strings.Contains(s.Text(), text) {
+			lines--
+		}
+	}
+	require.Zero(t, lines, "it ended before it was killed")
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+}
+
+// Log are the records of a run.
+func Log(t *testing.T, db, run string) []blackboard.Record {
+	t.Helper()
+	s, err := sqlite.Open(db)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	var all []blackboard.Record
+	for rec, err := range s.Records(t.Context(), run, 0) {
+		require.NoError(t, err)
+		all = append(all, rec)
+	}
+	return all
+}
+
+// Answers counts the recorded answers of each call.
+func Answers(log []blackboard.Record) map[string]int {
+	n := map[string]int{}
+	for _, rec := range log {
+		if rec.Kind == blackboard.Called {
+			n[fmt.Sprintf("%s:%d of %s", rec.Branch, rec.N, rec.Name)]++
+		}
+	}
+	return n
+}

@@ -1,0 +1,58 @@
+package clitest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Model is a server that speaks OpenAI's chat completions. Each answer uses 100 tokens
+// in and 50 out. Key is sk-test.
+type Model struct {
+	*httptest.Server
+	Calls  atomic.Int64
+	Status atomic.Int64 // of HTTP; 0: OK
+}
+
+// NewModel starts a server that answers a request's body as answer says.
+func NewModel(t *testing.T, answer func(body string) string) *Model {
+	t.Helper()
+	m := &Model{}
+	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.Calls.Add(1)
+		body, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		assert.Equal(t, "/v1/chat/completions", r.URL.Path)
+		assert.Equal(t, "Bearer sk-test", r.Header.Get("Authorization"))
+		w.Header().Set("Content-Type", "application/json")
+		if status := m.Status.Load(); status != 0 {
+			w.WriteHeader(int(status))
+			_, _ = io.WriteString(w, `{"error":{"message":"wrong key","type":"invalid_request_error"}}`)
+			return
+		}
+		reply := map[string]any{
+			"id": "1", "object": "chat.completion", "model": "m",
+			"choices": []any{map[string]any{
+				"index": 0, "finish_reason": "stop",
+				"message": map[string]any{"role": "assistant", "content": answer(string(body))},
+			}},
+			"usage": map[string]any{"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150},
+		}
+		assert.NoError(t, json.NewEncoder(w).Encode(reply))
+	}))
+	t.Cleanup(m.Close)
+	return m
+}
+
+// Flags name the server as the model "acme:m".
+func (m *Model) Flags() []string {
+	return []string{"-model", "acme:m", "-base-url", m.URL + "/v1", "-key-env", "ACME_KEY", "-price", "1,2"}
+}
+
+// Env has the server's key.
+func (m *Model) Env() map[string]string { return map[string]string{"ACME_KEY": "sk-test"} }

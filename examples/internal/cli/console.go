@@ -1,0 +1,115 @@
+// Package cli is what the example programs share: their command line, a model by its
+// name, a database that is taken up again after a kill, progress on a terminal or in
+// lines. A [Job] puts it together; package rehearsal plays agents without a model.
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"unicode"
+)
+
+// Console is what a program touches beside files and models.
+type Console struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(string) string
+	Terminal bool // Out is one
+}
+
+// Program does what args want.
+type Program func(ctx context.Context, args []string, c Console) error
+
+// The exit codes.
+const (
+	Failed      = 1
+	BadUsage    = 2
+	Interrupted = 130
+)
+
+var (
+	// ErrInterrupted says that Ctrl-C suspended the run.
+	ErrInterrupted = errors.New("interrupted")
+
+	errUsage = errors.New("bad usage")
+)
+
+// usageError is a fault of the command line.
+type usageError struct {
+	err     error
+	program string
+}
+
+func (e *usageError) Error() string {
+	return fmt.Sprintf("%v (%s -h lists the flags)", e.err, e.program)
+}
+
+// Unwrap is for errors.Is.
+func (e *usageError) Unwrap() []error { return []error{e.err, errUsage} }
+
+// Usage marks err as a fault of the command line of a program. nil stays nil, and a
+// wish for help stays one.
+func Usage(program string, err error) error {
+	if err == nil || errors.Is(err, flag.ErrHelp) || errors.Is(err, errUsage) {
+		return err
+	}
+	return &usageError{err, program}
+}
+
+// Main runs a program on the system's console and ends the process. Ctrl-C ends ctx; a
+// second one ends the process at once.
+func Main(name string, p Program) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	code := Run(ctx, name, p, os.Args[1:], Console{os.Stdin, os.Stdout, os.Stderr, os.Getenv, isTerminal(os.Stdout)})
+	stop()
+	os.Exit(code)
+}
+
+// isTerminal is good enough to choose between two ways to show progress.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+}
+
+// Run runs a program and returns the exit code. An error is told in one line on c.Err.
+func Run(ctx context.Context, name string, p Program, args []string, c Console) int {
+	err := p(ctx, args, c)
+	if err == nil {
+		return 0
+	}
+	_, _ = fmt.Fprintf(c.Err, "%s: %s\n", name, oneLine(Plain(err.Error())))
+	switch {
+	case errors.Is(err, errUsage):
+		return BadUsage
+	case errors.Is(err, ErrInterrupted):
+		return Interrupted
+	default:
+		return Failed
+	}
+}
+
+// Print writes to the console, which is nobody's loss if it has gone, without what
+// commands a terminal: a text may come from a model.
+func (c Console) Print(format string, args ...any) {
+	_, _ = io.WriteString(c.Out, Plain(fmt.Sprintf(format, args...)))
+}
+
+// Plain is text without control characters but for line ends and tabs.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

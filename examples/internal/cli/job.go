@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/sqlite"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
+)
+
+const (
+	grace       = 10 * time.Second // for agents under way at Ctrl-C
+	limitsLabel = "limits"         // of a run: Settings.limits when it was started
+)
+
+// Job is what a program has done: a flow with its input and its agents, and how that is
+// shown.
+type Job[In, Out any] struct {
+	*Settings
+
+	Request string // in words
+	Family  string // see Family
+	Flow    orchestrator.Flow[In, Out]
+	Input   In
+	Limits  orchestrator.Budget // of the run
+
+	// Rehearsal and Cast are the agents: without a model, and with one.
+	Rehearsal agent.Roster
+	Cast      func(m providers.Model) agent.Roster
+
+	// Lines tells a record in lines; none: it is not worth one. Picture, for terminals,
+	// is the run as lines after a record, drawn in the place of the last ones; nil: they
+	// stay. Both get all records of the run, but lines of before a resumption are not
+	// shown again.
+	Lines   func(rec blackboard.Record) []string
+	Picture func(ctx context.Context, run *orchestrator.Run, rec blackboard.Record) []string
+
+	// Outcome is the common part of an Out. Report shows what came of the run and writes
+	// files. Lack is why an outcome is less than was asked for, err being the run's own
+	// error; nil: it is not.
+	Outcome func(out Out) orchestrator.Outcome
+	Report  func(out Out) error
+	Lack    func(out Out, err error) error
+}
+
+// session is a job on an engine with a log.
+type session[In, Out any] struct {
+	Job[In, Out]
+	c   Console
+	log store
+	eng *orchestrator.Engine
+}
+
+// Perform has the job done, or goes on with it, or tells what came of it.
+func Perform[In, Out any](ctx context.Context, c Console, job Job[In, Out]) (err error) {
+	ctx, suspend := context.WithCancelCause(ctx)
+	defer suspend(nil)
+	agents := job.Rehearsal
+	if job.Model != nil {
+		m, err := job.Open(c.Getenv, suspend)
+		if err != nil {
+			return err
+		}
+		agents = job.Cast(m)
+	}
+	db, err := sqlite.Open(job.DB)
+	if err != nil {
+		return fmt.Errorf("-db: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	log := store{db, db}
+	eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: agents, Store: log})
+	if err != nil {
+		return err
+	}
+	s := &session[In, Out]{job, c, log, eng}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	return s.work(ctx)
+}
+
+// close suspends what has not ended.
+func (s *session[In, Out]) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	return s.eng.Close(ctx)
+}
+
+func (s *session[In, Out]) work(ctx context.Context) error {
+	before, err := s.Find(ctx, s.log, s.Family)
+	if err != nil {
+		return fmt.Errorf("-db %s: %w", s.DB, err)
+	}
+	s.heading()
+	run, err := s.begin(ctx, before)
+	if err != nil {
+		return s.hint(err)
+	}
+	if err := s.opening(ctx, run, before); err != nil {
+		return err
+	}
+	if !before.Ended {
+		if err := s.watch(ctx, run, before.Records); err != nil {
+			return err
+		}
+	}
+	out, err := s.Flow.Result(ctx, run)
+	if ctx.Err() != nil {
+		return s.suspend(ctx, run)
+	}
+	status := s.Outcome(out).Status
+	if status == "" { // the run stopped, or has no outcome
+		return s.hint(err)
+	}
+	reported := s.Report(out)
+	if err = s.Lack(out, err); err != nil {
+		err = fmt.Errorf("the run ended %s: %w (-new starts afresh)", status, err)
+	}
+	return errors.Join(reported, err)
+}
+
+func (s *session[In, Out]) begin(ctx context.Context, before Past) (*orchestrator.Run, error) {
+	if before.Ended {
+		return s.eng.Open(ctx, before.ID)
+	}
+	return s.Flow.Start(ctx, s.eng, s.Input, orchestrator.StartOptions{
+		ID: before.ID, Budget: s.Limits, Labels: map[string]string{limitsLabel: s.limits()},
+	})
+}
+
+// suspend stops the run where it is and says why: an interrupt, or the model.
+func (s *session[In, Out]) suspend(ctx context.Context, run *orchestrator.Run) error {
+	why := ErrInterrupted
+	if cause := context.Cause(ctx); errors.Is(cause, errOutage) {
+		why = cause
+	}
+	if err := s.close(ctx); err != nil {
+		return err
+	}
+	p, err := Read(context.WithoutCancel(ctx), s.log, run.ID())
+	if err != nil {
+		return err
+	}
+	if p.Ended {
+		return fmt.Errorf("%w when run %s had just ended: %s with the same request shows its report", why, p.ID, s.Program)
+	}
+	return fmt.Errorf("%w: suspended run %s with %d recorded answers in %s: start %s with the same request again to go on", why, p.ID, p.Answers, s.DB, s.Program)
+}
+
+// hint says what helps against an error that left the run without an outcome.
+func (s *session[In, Out]) hint(err error) error {
+	switch {
+	case errors.Is(err, orchestrator.ErrDiverged):
+		return fmt.Errorf("%w; the program has changed since the run began: -new starts afresh", err)
+	case errors.Is(err, blackboard.ErrConflict):
+		return fmt.Errorf("%w; another %s works on this run", err, s.Program)
+	default:
+		return err
+	}
+}
+
+// limits are the limits of a run as text.
+func (s *Settings) limits() string {
+	return fmt.Sprintf("budget %s, timeout %v, calls %d", USD(s.Budget), s.Timeout, s.Calls)
+}

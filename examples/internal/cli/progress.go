@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/convene-go/convene/orchestrator"
+)
+
+// heading says what is wanted, and who answers.
+func (s *session[In, Out]) heading() {
+	const most = 200 // characters of a request
+	s.c.Print("request: %s\n", Clip(s.Request, most))
+	if s.Model == nil {
+		s.c.Print("agents: REHEARSAL. No model is asked: the texts are made of the request's words,\n"+
+			"the marks come from checks of these texts. -model names a real one (%s -h).\n", s.Program)
+		return
+	}
+	s.c.Print("agents: %s\n", s.Who())
+}
+
+// opening says where the run begins.
+func (s *session[In, Out]) opening(ctx context.Context, run *orchestrator.Run, before Past) error {
+	switch {
+	case before.Ended:
+		s.c.Print("run %s ended earlier: this is its report from %s (-new starts afresh)\n", run.ID(), s.DB)
+		return nil
+	case before.Records == 0:
+		s.c.Print("run %s in %s\n", run.ID(), s.DB)
+		return nil
+	}
+	s.c.Print("resumed run %s with %d recorded answers from %s\n", run.ID(), before.Answers, s.DB)
+	info, err := run.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if was := info.Labels[limitsLabel]; was != s.limits() {
+		s.c.Print("it keeps the limits that it was started with: %s (-new starts afresh)\n", was)
+	}
+	return nil
+}
+
+// watch shows the run until it ends: lines for what happens behind the records that
+// were there before, or, on a terminal, a picture that is drawn again.
+func (s *session[In, Out]) watch(ctx context.Context, run *orchestrator.Run, from int64) error {
+	drawn := 0
+	for rec, err := range run.Events(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if s.c.Terminal {
+			if picture := s.Picture(ctx, run, rec); picture != nil {
+				drawn = s.draw(picture, drawn)
+			}
+			continue
+		}
+		for _, line := range s.Lines(rec) {
+			if rec.Seq >= from {
+				s.c.Print("  %s\n", line)
+			}
+		}
+	}
+	return nil
+}
+
+// draw puts a picture in the place of the last one, which had so many lines.
+func (s *session[In, Out]) draw(picture []string, lines int) int {
+	var b strings.Builder
+	if lines > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", lines)
+	}
+	b.WriteString("\x1b[J")
+	for _, l := range picture {
+		b.WriteString(fit(Plain(l)) + "\n")
+	}
+	_, _ = fmt.Fprint(s.c.Out, b.String()) // not by Print: it commands the terminal
+	return len(picture)
+}
+
+// fit cuts a line to the width of a picture, and keeps its indentation.
+func fit(line string) string {
+	line = strings.NewReplacer("\n", " ", "\t", " ").Replace(line)
+	if r := []rune(line); len(r) > Width {
+		return string(r[:Width-1]) + "…"
+	}
+	return line
+}
+
+// Ending is the end of a report. took is from start to end, pauses included.
+func (s *Settings) Ending(c Console, o orchestrator.Outcome, score string, took time.Duration) {
+	c.Print("\n%s: %s, %d calls, %s, %v from start to end\n", o.Status, score, o.Spent.Calls, s.Cost(o.Spent), took.Round(100*time.Millisecond))
+	if s.Model == nil {
+		c.Print("REHEARSAL: no model wrote or judged any of this.\n")
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+// store hides the leases of the database: a run that was killed is taken up at once,
+// not when its lease has run out. If two programs work on one run all the same, the log
+// lets only one go on.
+type store struct {
+	blackboard.Store
+	blackboard.Blobs
+}
+
+// Past is what the log knows of a run.
+type Past struct {
+	ID      string
+	Records int64
+	Answers int
+	Ended   bool
+}
+
+// Family is the ID of the first run of a request: of a program with these parts. -new
+// adds numbers to it.
+func Family(program string, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	return program + "-" + hex.EncodeToString(sum[:6])
+}
+
+// Find returns the newest run of a family, or, if there is none or a fresh one is
+// wanted, the next ID with an empty past.
+func (s *Settings) Find(ctx context.Context, log blackboard.Store, family string) (Past, error) {
+	var newest Past
+	for n := 1; ; n++ {
+		id := family
+		if n > 1 {
+			id = fmt.Sprintf("%s-%d", id, n)
+		}
+		p, err := Read(ctx, log, id)
+		if err != nil {
+			return Past{}, err
+		}
+		if p.Records > 0 {
+			newest = p
+			continue
+		}
+		if s.Fresh || n == 1 {
+			return p, nil
+		}
+		return newest, nil
+	}
+}
+
+// Read returns what the log knows of a run. An unknown one has no records.
+func Read(ctx context.Context, log blackboard.Store, id string) (Past, error) {
+	p := Past{ID: id}
+	for rec, err := range log.Records(ctx, id, 0) {
+		if err != nil {
+			return p, err
+		}
+		p.Records = rec.Seq + 1
+		switch rec.Kind {
+		case blackboard.Called:
+			p.Answers++
+		case blackboard.Ended:
+			p.Ended = true
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,190 @@
+package workers
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"github.com/convene-go/convene/providers"
+)
+
+// sent is an answer of that type.
+func sent(kind, body string) *answer {
+	u := &url.URL{Scheme: "https", Host: "example.com", Path: "/a"}
+	return &answer{url: u, status: http.StatusOK, header: http.Header{"Content-Type": {kind}}, body: []byte(body)}
+}
+
+func TestPageOf(t *testing.T) {
+	news, err := os.ReadFile("testdata/article.html")
+	require.NoError(t, err)
+	t.Run("the article, without what is around it", func(t *testing.T) {
+		p, err := pageOf(sent("text/html; charset=utf-8", string(news)), 4000)
+		require.NoError(t, err)
+		assert.Equal(t, "https://example.com/a", p.URL)
+		assert.Contains(t, p.Title, "Night wards try a new helper")
+		assert.Contains(t, p.Text, "In three made-up hospitals, nurses")
+		assert.Contains(t, p.Text, "where the two did not agree.")
+		for _, other := range []string{"Sports", "subscription", "not for readers", "color: black", "Copyright"} {
+			assert.NotContains(t, p.Text, other)
+		}
+	})
+	t.Run("as many characters as are wanted", func(t *testing.T) {
+		p, err := pageOf(sent("text/html", string(news)), 50)
+		require.NoError(t, err)
+		assert.Equal(t, "In three made-up hospitals, nurses began this win…", p.Text)
+	})
+	tests := []struct {
+		name, kind, body string
+		title, text      string
+	}{
+		{"plain text", "text/plain", "  a <b>\n\n\n\nc", "", "a <b>\n\nc"},
+		{"the charset of the header", "text/plain; charset=windows-1251", "\xcf\xf0\xe8\xe2\xe5\xf2", "", "Привет"},
+		{"the charset of the page", "text/html", "<meta charset=iso-8859-1><title>\xfc</title><p>caf\xe9 cr\xe8me", "ü", "café crème"},
+		{"the mark of the byte order", "text/plain", "\xff\xfeh\x00i\x00", "", "hi"},
+		{"a charset that nobody knows", "text/plain; charset=martian", "hi", "", "hi"},
+		{"UTF-8 that is none", "text/plain; charset=utf-8", "a\xffb", "", "a\uFFFDb"},
+		{"HTML in UTF-8 that is none", "text/html; charset=utf-8", "<title>a\xffb</title><p>c\xffd", "a\uFFFDb", "c\uFFFDd"},
+		{"zero bytes", "text/html", "<title>t</title><p>a\x00b", "t", "ab"},
+		{"a type with a broken parameter", "text/plain; charset", "hi", "", "hi"},
+		{"no type, but HTML", "", "<!doctype html><title>t</title><p>hi", "t", "hi"},
+		{"no type, but text", "", "hi", "", "hi"},
+		{"XHTML", "application/xhtml+xml", "<html><title>t</title><p>hi</p></html>", "t", "hi"},
+		{"words with marks in them", "text/html", "<title>t</title><p>H<sub>2</sub>O is <b>w</b>ater<center>here</center>", "t", "H2O is water here"},
+		{"not for readers", "text/html", "<title>t</title><p>a</p><svg><text>b</text><svg>c</svg>d</svg><script>e</script><p>f</p><textarea>g</textarea>", "t", "a\n\nf"},
+		{"the first title", "text/html", "<title>one</title><p>a<title>two</title>", "one", "a"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := sent(tt.kind, tt.body)
+			if tt.kind == "" {
+				a.header = http.Header{}
+			}
+			p, err := pageOf(a, 4000)
+			require.NoError(t, err)
+			assert.Equal(t, tt.title, p.Title)
+			assert.Equal(t, tt.text, p.Text)
+		})
+	}
+	refused := []struct{ name, kind, body, want string }{
+		{"PDF", "application/pdf", "%PDF-1.4", `"application/pdf", want HTML or plain text`},
+		{"JSON", "application/json", "{}", "application/json"},
+		{"a picture", "image/png", "\x89PNG", "image/png"},
+		{"no type, but a picture", "", "\x89PNG\r\n\x1a\n", "image/png"},
+		{"a style sheet", "text/css", "a{}", "text/css"},
+		{"no sense as a type", "/;;", "hi", "content type"},
+		{"nothing", "text/html", "", "no text"},
+		{"nothing to read", "text/html", "<title>t</title><script>x</script>", "no text"},
+		{"spaces", "text/plain", " \n ", "no text"},
+	}
+	for _, tt := range refused {
+		t.Run(tt.name, func(t *testing.T) {
+			a := sent(tt.kind, tt.body)
+			if tt.kind == "" {
+				a.header = http.Header{}
+			}
+			_, err := pageOf(a, 4000)
+			require.ErrorIs(t, err, providers.Permanent)
+			assert.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+// formats is a page on which a parser that opens formatting elements again makes
+// paragraphs × marks elements.
+func formats(mark string, marks, paragraphs int) string {
+	var b strings.Builder
+	for i := range marks {
+		fmt.Fprintf(&b, "<p><%s id=a%d>", mark, i)
+	}
+	return b.String() + strings.Repeat("<p>x", paragraphs)
+}
+
+func TestHostileHTML(t *testing.T) {
+	t.Run("a small page is no giant tree", func(t *testing.T) {
+		for _, mark := range []string{"b", "font", "nobr", "tt", "a", "code", "a href=x"} {
+			page := formats(mark, 400, 1000)
+			plain, err := simplify(strings.NewReader(page))
+			require.NoError(t, err)
+			doc, err := html.Parse(bytes.NewReader(plain))
+			require.NoError(t, err)
+			elements, _ := size(doc)
+			assert.Less(t, elements, 10_000, mark)
+			_, err = pageOf(sent("text/html", page), 4000)
+			require.NoError(t, err)
+		}
+	})
+	t.Run("many tags", func(t *testing.T) {
+		plain, err := simplify(strings.NewReader(strings.Repeat("<p>", maxTags+10)))
+		require.NoError(t, err)
+		assert.Equal(t, maxTags, bytes.Count(plain, []byte("<p>")))
+	})
+	news, err := os.ReadFile("testdata/article.html")
+	require.NoError(t, err)
+	for name, around := range map[string][2]string{
+		"more elements than are searched": {"", strings.Repeat("<p>x", maxElements)},
+		"nested deeper than is searched":  {strings.Repeat("<div>", maxDepth), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := strings.Replace(string(news), "<body>", "<body>"+around[0], 1) + around[1]
+			p, err := pageOf(sent("text/html", page), 1_000_000)
+			require.NoError(t, err)
+			assert.Equal(t, "Night wards try a new helper | The Invented Courier", p.Title)
+			assert.Contains(t, p.Text, "Sports", "as it is, with its menu")
+			assert.Contains(t, p.Text, "where the two did not agree.")
+			assert.NotContains(t, p.Text, "not for readers")
+			assert.True(t, strings.HasSuffix(p.Text, "Copyright of nobody"+strings.ReplaceAll(around[1], "<p>", "\n\n")))
+		})
+	}
+	t.Run("nested deeper than is parsed", func(t *testing.T) {
+		_, err := pageOf(sent("text/html", strings.Repeat("<div>", 49_000)+"hi"), 4000)
+		require.ErrorIs(t, err, providers.Permanent)
+		assert.ErrorContains(t, err, "HTML cannot be read")
+	})
+	t.Run("a long title", func(t *testing.T) {
+		plain, err := simplify(strings.NewReader("<title>" + strings.Repeat("ab", 100_000) + "</title>"))
+		require.NoError(t, err)
+		assert.Equal(t, "<title>"+strings.Repeat("ab", maxTitle)[:maxTitle-1]+"…</title>", string(plain))
+		p, err := pageOf(sent("text/html", "<title>"+strings.Repeat("a | ", 100_000)+"</title><p>hi"), 4000)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, utf8.RuneCountInString(p.Title), maxTitle)
+	})
+	t.Run("long attributes", func(t *testing.T) {
+		plain, err := simplify(strings.NewReader(`<p class="` + strings.Repeat("a", maxAttribute+1) + `" id="i" onclick="x()" role="` + strings.Repeat("r", maxAttribute) + `">`))
+		require.NoError(t, err)
+		assert.Equal(t, `<p id="i" role="`+strings.Repeat("r", maxAttribute)+`">`, string(plain))
+	})
+	t.Run("an element that does not end", func(t *testing.T) {
+		p, err := pageOf(sent("text/html", "<p>hi<svg><p>x"), 4000)
+		require.NoError(t, err)
+		assert.Equal(t, "hi", p.Text)
+	})
+}
+
+func FuzzPage(f *testing.F) {
+	f.Add("text/html", []byte("<title>a - b</title><nav><a href=x>c</a></nav><article><h1>a</h1><p>d, e"))
+	f.Add("text/html; charset=utf-16", []byte("<p>a"))
+	f.Add("text/html", []byte(formats("b", 3, 3)))
+	f.Add("text/html", []byte("<table><a><td><a><select><title><template><form></table><br>"))
+	f.Fuzz(func(t *testing.T, kind string, body []byte) {
+		p, err := pageOf(sent(kind, string(body)), 100)
+		if err != nil {
+			require.ErrorIs(t, err, providers.Permanent)
+			require.NotContains(t, err.Error(), "runtime error")
+			return
+		}
+		require.NotEmpty(t, p.Text)
+		require.True(t, utf8.ValidString(p.Title+p.Text))
+		require.LessOrEqual(t, utf8.RuneCountInString(p.Text), 100)
+		require.LessOrEqual(t, utf8.RuneCountInString(p.Title), maxTitle)
+		require.NotContains(t, p.Title, "\n")
+	})
+}
