@@ -109,6 +109,7 @@ func TestNext(t *testing.T) {
 		{"RA19", 0.85, 0.80, 1, 3, grading.Complete},
 		{"RA20 R11 the bound is included", 0.80, 0.80, 1, 3, grading.Complete},
 		{"RA20 R79 quality before the limit", 0.80, 0.80, 3, 3, grading.Complete},
+		{"R79 good enough in the last iteration", 0.80, 0.80, 3, 3, grading.Complete},
 		{"RA21 RC39 six decimals, not two", 0.7999, 0.80, 2, 3, grading.Continue},
 		{"RC39 rounded to six", 0.79999999, 0.80, 2, 3, grading.Complete},
 		{"RA22", 0.50, 0.80, 1, 1, grading.ForceComplete},

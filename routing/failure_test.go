@@ -42,6 +42,7 @@ func TestOnFailure(t *testing.T) {
 	}{
 		{"R68 attempts are left", 2, true, true, true, routing.Retry},
 		{"RA42 R70 an optional one is skipped", 3, true, false, false, routing.Skip},
+		{"R70 a critical worker aborts, an optional one is skipped", 3, true, false, true, routing.Abort},
 		{"RA43 R70 a critical one is not", 3, true, false, true, routing.Abort},
 		{"RA44 R71 fallback before both", 3, true, true, true, routing.Fallback},
 		{"RA46 RX12 what will not get better", 1, false, false, false, routing.Skip},
@@ -72,7 +73,7 @@ func TestIndependent(t *testing.T) {
 
 func TestBandOf(t *testing.T) {
 	simple, medium, complexBand := routing.Band{Name: "simple", Min: 3, Max: 5}, routing.Band{Name: "medium", Min: 6, Max: 10}, routing.Band{Name: "complex", Min: 11, Max: 17}
-	t.Run("RA37 R40 R41 RC7 half-open bands", func(t *testing.T) {
+	proves(t, []string{"RA37 R40 R41 RC7 half-open bands", "R40 half-open bands"}, func(t *testing.T) {
 		for complexity, want := range map[float64]routing.Band{
 			0: simple, 0.3: simple, 0.39: simple, 0.4: medium, 0.6: medium, 0.69: medium, 0.7: complexBand, 0.9: complexBand, 1: complexBand,
 		} {

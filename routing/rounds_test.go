@@ -60,3 +60,11 @@ func TestRoundSteps(t *testing.T) {
 		}
 	})
 }
+
+// proves runs a test once under each name: one for every requirement that it proves.
+func proves(t *testing.T, names []string, test func(t *testing.T)) {
+	t.Helper()
+	for _, name := range names {
+		t.Run(name, test)
+	}
+}

@@ -43,7 +43,7 @@ func TestScores(t *testing.T) {
 		}
 		assert.Len(t, p.prompts(discussion.Moderator), 1)
 	})
-	t.Run("D25 D26 D27 DC28 an evaluation marks its idea", func(t *testing.T) {
+	proves(t, []string{"D25 D26 D27 DC28 an evaluation marks its idea", "D26 an evaluation marks its idea", "D27 an evaluation marks its idea"}, func(t *testing.T) {
 		p := judged(2, evaluations(map[string]any{
 			"idea_id": "idea-2", "score": 8.5, "pros": []string{"cheap"}, "cons": []string{"loud"}, "feedback": "do it",
 		})).play(t)
@@ -141,7 +141,7 @@ func TestSelection(t *testing.T) {
 		d.cast[discussion.TeamLeader] = []any{"go", "so far", choice}
 		return d
 	}
-	t.Run("DA15 DC13 D30 a tie goes to the first", func(t *testing.T) {
+	proves(t, []string{"DA15 DC13 D30 a tie goes to the first", "D30 a tie goes to the first"}, func(t *testing.T) {
 		p := judged(3, scores(7.2, 8.5, 8.5)).play(t)
 		assert.Equal(t, "Beta", titleOf(p.out.FinalIdea))
 		assert.Equal(t, "idea-2", p.out.Discussion.FinalIdeaID)
@@ -171,7 +171,7 @@ func TestSelection(t *testing.T) {
 		}
 		assert.Contains(t, p.types(), "selection")
 	})
-	t.Run("DA17 DC2 D44 below the threshold", func(t *testing.T) {
+	proves(t, []string{"DA17 DC2 D44 below the threshold", "D44 below the threshold"}, func(t *testing.T) {
 		p := judged(1, scores(5.9)).play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, "Alpha", titleOf(p.out.FinalIdea))
@@ -225,7 +225,7 @@ func TestSelection(t *testing.T) {
 		p := leading(judged(2, scores(0)), "Beta").play(t)
 		assert.Equal(t, "Alpha", titleOf(p.out.FinalIdea))
 	})
-	t.Run("DA28 DC1 D31 the leader fails", func(t *testing.T) {
+	proves(t, []string{"DA28 DC1 D31 the leader fails", "D31 the leader fails"}, func(t *testing.T) {
 		p := leading(judged(2, scores(7, 8)), errBoom).play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, "Beta", titleOf(p.out.FinalIdea))

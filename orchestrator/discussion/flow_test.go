@@ -43,6 +43,9 @@ func TestCalls(t *testing.T) {
 		{"DA2 D12 Extended without deep dive", shallow(discussion.Extended(nil)), around(repeat(2, researcher, ideation, critic, leader)...), 12},
 		{"DA3 DC4 D43 Extended", discussion.Extended(nil), around(repeat(2, researcher, ideation, critic, ideation, critic, leader)...), 16},
 		{"DA4 D11 Full without deep dive", shallow(discussion.Full(nil)), around(repeat(3, researcher, ideation, critic, implementer, leader)...), 19},
+		{"D11 three rounds of Full", shallow(discussion.Full(nil)), around(repeat(3, researcher, ideation, critic, implementer, leader)...), 19},
+		{"D41 one round of Standard", discussion.Standard(nil), around(ideation, leader), 6},
+		{"D43 a deep dive in Extended", discussion.Extended(nil), around(repeat(2, researcher, ideation, critic, ideation, critic, leader)...), 16},
 		{"DA5 DC27 Full", discussion.Full(nil), around(repeat(3, researcher, ideation, critic, implementer, ideation, critic, leader)...), 25},
 		{"D4 D35 a leader alone with a speaker", without(discussion.Standard(nil), discussion.Moderator, discussion.UICreator), []string{leader, ideation, leader, leader}, 4},
 	} {
@@ -85,7 +88,7 @@ func TestDeepDive(t *testing.T) {
 }
 
 func TestKickoff(t *testing.T) {
-	t.Run("DA6 D3 D46 no leader", func(t *testing.T) {
+	proves(t, []string{"DA6 D3 D46 no leader", "D3 no leader", "D46 no leader"}, func(t *testing.T) {
 		_, err := discussion.New(without(discussion.Standard(nil), discussion.TeamLeader))
 		require.ErrorIs(t, err, discussion.ErrNoTeamLeader)
 	})
@@ -112,7 +115,7 @@ func TestKickoff(t *testing.T) {
 		p := debate{cfg: discussion.Standard(nil), in: discussion.Input{Topic: strings.Repeat("x", 64<<10)}}.play(t)
 		require.NoError(t, p.err)
 	})
-	t.Run("DA8 D8 D9 DC6 DC7 prompt of the full team", func(t *testing.T) {
+	proves(t, []string{"DA8 D8 D9 DC6 DC7 prompt of the full team", "D8 prompt of the full team", "D9 prompt of the full team"}, func(t *testing.T) {
 		p := debate{cfg: discussion.Full(nil)}.play(t)
 		text := p.prompts(discussion.TeamLeader)[0]
 		assert.Contains(t, text, "7")
@@ -142,7 +145,7 @@ func TestKickoff(t *testing.T) {
 		assert.Equal(t, discussion.StatusFailed, p.out.Discussion.Status)
 		assert.Equal(t, orchestrator.Failed, p.out.Status)
 	})
-	t.Run("D7 D10 DC8 the reply is the first message", func(t *testing.T) {
+	proves(t, []string{"D7 D10 DC8 the reply is the first message", "D10 the reply is the first message"}, func(t *testing.T) {
 		p := debate{cfg: discussion.Standard(nil)}.play(t)
 		d := p.out.Discussion
 		require.NotEmpty(t, d.Messages)
@@ -165,7 +168,7 @@ func TestKickoff(t *testing.T) {
 
 func TestRounds(t *testing.T) {
 	full := shallow(discussion.Full(nil))
-	t.Run("DA10 D45 a member that fails costs its turn alone", func(t *testing.T) {
+	proves(t, []string{"DA10 D45 a member that fails costs its turn alone", "D45 a member that fails costs its turn alone"}, func(t *testing.T) {
 		p := debate{cfg: full, cast: cast{discussion.Researcher: {errBoom, "facts"}}}.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, []string{"agent.failed"}, p.warned())
@@ -182,7 +185,7 @@ func TestRounds(t *testing.T) {
 		assert.Equal(t, []string{"ideas.unparsed"}, p.warned(), "DX5")
 		assert.Equal(t, "more prose", p.out.Discussion.Messages[2].Content, "DX5 the message is kept")
 	})
-	t.Run("DA12 D28 D47 DC17 no ideas", func(t *testing.T) {
+	proves(t, []string{"DA12 D28 D47 DC17 no ideas", "D28 no ideas", "D47 no ideas"}, func(t *testing.T) {
 		cfg := discussion.Standard(nil)
 		p := debate{cfg: cfg, cast: cast{discussion.Ideation: {"prose"}}}.play(t)
 		require.ErrorIs(t, p.err, discussion.ErrNoIdeas)
@@ -204,7 +207,7 @@ func TestRounds(t *testing.T) {
 			assert.NotContains(t, p.types(), "selection")
 		}
 	})
-	t.Run("DA31 D14 D15 the first round and the next ones ask otherwise", func(t *testing.T) {
+	proves(t, []string{"DA31 D14 D15 the first round and the next ones ask otherwise", "D14 the first round and the next ones ask otherwise", "D15 the first round and the next ones ask otherwise"}, func(t *testing.T) {
 		asked := debate{cfg: shallow(discussion.Extended(nil))}.play(t).prompts(discussion.Ideation)
 		require.Len(t, asked, 2)
 		assert.Contains(t, asked[0], "inventive ideas")
@@ -216,14 +219,14 @@ func TestRounds(t *testing.T) {
 			assert.Contains(t, text, "JSON", "D16")
 		}
 	})
-	t.Run("D13 D18 D19 what the others are asked for", func(t *testing.T) {
+	proves(t, []string{"D13 D18 D19 what the others are asked for", "D19 what the others are asked for"}, func(t *testing.T) {
 		p := debate{cfg: full}.play(t)
 		assert.Contains(t, p.prompts(discussion.Researcher)[0], "facts and background")
 		assert.Contains(t, p.prompts(discussion.Critic)[0], "premises")
 		assert.Contains(t, p.prompts(discussion.Critic)[0], "fail")
 		assert.Contains(t, p.prompts(discussion.Implementer)[0], "realistic way")
 	})
-	t.Run("D20 D21 synthesis of every round, also the last", func(t *testing.T) {
+	proves(t, []string{"D20 D21 synthesis of every round, also the last", "D21 synthesis of every round, also the last"}, func(t *testing.T) {
 		p := debate{cfg: full}.play(t)
 		asked := p.prompts(discussion.TeamLeader)[1:4]
 		for i, text := range asked {
@@ -255,10 +258,10 @@ func TestRounds(t *testing.T) {
 		assert.GreaterOrEqual(t, d.Ended.Sub(d.Started), 300*time.Second)
 		assert.Less(t, d.Ended.Sub(d.Started), 301*time.Second)
 	})
-	t.Run("DA44 D37 types of a round", func(t *testing.T) {
+	proves(t, []string{"DA44 D37 types of a round", "D37 types of a round"}, func(t *testing.T) {
 		assert.Equal(t, []string{"researcher", "ideation", "critic", "implementer", "synthesis"}, debate{cfg: full}.play(t).types()[1:6])
 	})
-	t.Run("DA42 D5 D38 everybody hears all that was said", func(t *testing.T) {
+	proves(t, []string{"DA42 D5 D38 everybody hears all that was said", "D5 everybody hears all that was said"}, func(t *testing.T) {
 		p := debate{cfg: full, cast: cast{
 			discussion.TeamLeader:  {"kick off", "synthesis one", "synthesis two", "synthesis three", "choice"},
 			discussion.Researcher:  {"facts one"},
@@ -275,7 +278,7 @@ func TestRounds(t *testing.T) {
 
 func TestIdeas(t *testing.T) {
 	standard := discussion.Standard(nil)
-	t.Run("DA35 DC3 D42 a top-up for what is missing", func(t *testing.T) {
+	proves(t, []string{"DA35 DC3 D42 a top-up for what is missing", "D42 a top-up for what is missing"}, func(t *testing.T) {
 		p := debate{cfg: standard, cast: cast{discussion.Ideation: {ideas("A", "B"), ideas("C")}}}.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, []string{"A", "B", "C"}, p.titles())
@@ -306,7 +309,7 @@ func TestIdeas(t *testing.T) {
 		assert.Len(t, p.prompts(discussion.Ideation), 2)
 		assert.NotContains(t, p.warned(), "ideas.below_minimum")
 	})
-	t.Run("DA38 DC21 D17 duplicates", func(t *testing.T) {
+	proves(t, []string{"DA38 DC21 D17 duplicates", "D17 duplicates"}, func(t *testing.T) {
 		again := `{"ideas":[{"title":" a ","description":"ABOUT  A"},{"title":"A","description":"another view"}]}`
 		p := debate{cfg: shallow(discussion.Extended(nil)), cast: cast{discussion.Ideation: {ideas("A", "B"), again}}}.play(t)
 		require.NoError(t, p.err)

@@ -234,3 +234,11 @@ func golden(t *testing.T, name, got string) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), got, "run with -update if the change is meant")
 }
+
+// proves runs a test once under each name: one for every requirement that it proves.
+func proves(t *testing.T, names []string, test func(t *testing.T)) {
+	t.Helper()
+	for _, name := range names {
+		t.Run(name, test)
+	}
+}

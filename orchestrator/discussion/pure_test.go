@@ -19,7 +19,7 @@ func TestBuildContext(t *testing.T) {
 	t.Run("DA33 D40 nothing but the topic", func(t *testing.T) {
 		assert.Equal(t, "Topic: cats", discussion.BuildContext(discussion.Discussion{Topic: "cats"}, 0))
 	})
-	t.Run("DA34 D39 DC26 messages and ideas", func(t *testing.T) {
+	proves(t, []string{"DA34 D39 DC26 messages and ideas", "D39 messages and ideas"}, func(t *testing.T) {
 		d := discussion.Discussion{
 			Topic: "cats",
 			Messages: []discussion.Message{

@@ -12,7 +12,7 @@ import (
 )
 
 func TestReport(t *testing.T) {
-	t.Run("D32 DA30 the ui_creator gets everything", func(t *testing.T) {
+	proves(t, []string{"D32 DA30 the ui_creator gets everything", "DA30 the ui_creator gets everything"}, func(t *testing.T) {
 		p := debate{cfg: discussion.Full(nil), cast: cast{discussion.Moderator: {scores(7.9, 9.1, 6, 3.3, 2)}}}.play(t)
 		require.NoError(t, p.err)
 		text := p.prompts(discussion.UICreator)[0]
@@ -40,6 +40,8 @@ func TestReport(t *testing.T) {
 		answer any
 	}{
 		{"DA29 D34 D48 the ui_creator fails", errBoom},
+		{"D34 the discussion ends as completed", errBoom},
+		{"D48 it is no error", errBoom},
 		{"DA29 DX11 its page is empty", " "},
 		{"DA29 DX11 its page is an empty fence", "```html\n\n```"},
 	} {
@@ -52,7 +54,7 @@ func TestReport(t *testing.T) {
 			assert.Equal(t, discussion.StatusCompleted, p.out.Discussion.Status)
 		})
 	}
-	t.Run("DA29 D35 no ui_creator", func(t *testing.T) {
+	proves(t, []string{"DA29 D35 no ui_creator", "D35 no ui_creator"}, func(t *testing.T) {
 		p := debate{cfg: without(discussion.Standard(nil), discussion.UICreator)}.play(t)
 		require.NoError(t, p.err)
 		assert.Empty(t, p.out.Report)

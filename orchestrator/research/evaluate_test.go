@@ -12,7 +12,7 @@ import (
 )
 
 func TestEvaluation(t *testing.T) {
-	t.Run("R75 R76 R77 R112 what a supervisor gets, and what is stored", func(t *testing.T) {
+	proves(t, []string{"R75 R76 R77 R112 what a supervisor gets, and what is stored", "R77 what a supervisor gets, and what is stored", "R112 what a supervisor gets, and what is stored"}, func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["supervisor"] = []any{map[string]any{"article": 0.94, "source": 0.89, "factual": 0.92, "writing": 0.88}}
 		p.cast["news_search"] = []any{errBoom}
@@ -42,7 +42,7 @@ func TestEvaluation(t *testing.T) {
 		assert.InDelta(t, 0.5, got.state.Completeness, 0)
 		assert.Equal(t, orchestrator.Completed, got.out.Status, "it decides nothing")
 	})
-	t.Run("R80 R85 actions of the supervisor", func(t *testing.T) {
+	proves(t, []string{"R80 R85 actions of the supervisor", "R85 actions of the supervisor"}, func(t *testing.T) {
 		p := scored(0.65, 0.9).play(t)
 		var decisions []any
 		for _, a := range p.state.Actions {
@@ -52,7 +52,7 @@ func TestEvaluation(t *testing.T) {
 		}
 		assert.Equal(t, []any{"evaluate", "CONTINUE", nil, nil, "re_plan", nil, 2.0, "quality_low", "evaluate", "COMPLETE", nil, nil}, decisions)
 	})
-	t.Run("R82 R83 RC14 RC28 what re-planning leaves", func(t *testing.T) {
+	proves(t, []string{"R82 R83 RC14 RC28 what re-planning leaves", "R83 what re-planning leaves"}, func(t *testing.T) {
 		p := scored(0.65, 0.9)
 		got := p.play(t)
 		i := 0
@@ -88,7 +88,7 @@ func TestEvaluation(t *testing.T) {
 }
 
 func TestMerging(t *testing.T) {
-	t.Run("R87 R90 R91 R93 R97 R98 RC17 the output", func(t *testing.T) {
+	proves(t, []string{"R87 R90 R91 R93 R97 R98 RC17 the output", "R90 the output", "R93 the output", "R97 the output", "R98 the output"}, func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["article_writer"] = []any{research.Draft{Title: "T", Content: strings.Repeat("word ", 2150)}}
 		got := p.play(t)

@@ -260,3 +260,11 @@ func kinds(p played) []string {
 	}
 	return all
 }
+
+// proves runs a test once under each name: one for every requirement that it proves.
+func proves(t *testing.T, names []string, test func(t *testing.T)) {
+	t.Helper()
+	for _, name := range names {
+		t.Run(name, test)
+	}
+}

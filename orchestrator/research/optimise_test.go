@@ -26,7 +26,7 @@ func strategyExample() (research.Plan, research.Brief) {
 
 func TestOptimise(t *testing.T) {
 	reg := research.Catalogue()
-	t.Run("RA72 RA73 RA74 RA75 R50 R52 R54 R57 the whole example", func(t *testing.T) {
+	proves(t, []string{"RA72 RA73 RA74 RA75 R50 R52 R54 R57 the whole example", "RA73 the whole example", "RA74 the whole example", "R52 the whole example"}, func(t *testing.T) {
 		p, b := strategyExample()
 		got, report := research.Optimise(p, b, reg)
 		assert.Equal(t, 17*time.Minute, got.EstTime)
@@ -38,7 +38,7 @@ func TestOptimise(t *testing.T) {
 		}, report)
 		assert.Equal(t, []string{"web_search", "academic_search", "news_search"}, got.Steps[0].Workers)
 	})
-	t.Run("RA79 R51 nothing is removed where nothing must be", func(t *testing.T) {
+	proves(t, []string{"RA79 R51 nothing is removed where nothing must be", "R51 nothing is removed where nothing must be"}, func(t *testing.T) {
 		p, b := strategyExample()
 		b.MaxBudget, b.MaxTime = cents(500), 17*time.Minute
 		got, report := research.Optimise(p, b, reg)
@@ -54,7 +54,7 @@ func TestOptimise(t *testing.T) {
 		assert.Equal(t, fit, got)
 		assert.Equal(t, research.Report{}, report)
 	})
-	t.Run("RA77 RA78 RC35 RC36 critical workers stay, and what is unmet is said", func(t *testing.T) {
+	proves(t, []string{"RA77 RA78 RC35 RC36 critical workers stay, and what is unmet is said", "RA78 critical workers stay, and what is unmet is said"}, func(t *testing.T) {
 		p := research.Plan{Steps: []research.Step{{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"article_writer"}}}}
 		got, report := research.Optimise(p, research.Brief{Topic: "x", MaxBudget: cents(80)}, reg)
 		assert.Equal(t, []string{"article_writer"}, got.Steps[0].Workers)

@@ -11,7 +11,7 @@ import (
 
 func TestPhases(t *testing.T) {
 	all := research.Phases.States()
-	t.Run("R1 R2 nine phases and their names", func(t *testing.T) {
+	proves(t, []string{"R1 R2 nine phases and their names", "R2 nine phases and their names"}, func(t *testing.T) {
 		assert.Equal(t, []research.Phase{
 			"initialized", "planning", "strategy", "executing", "evaluating", "re_planning", "merging", "completed", "failed",
 		}, all)
@@ -24,7 +24,7 @@ func TestPhases(t *testing.T) {
 	for _, p := range all[:7] {
 		legal[[2]research.Phase{p, research.Failed}] = true
 	}
-	t.Run("RA1 R6 R7 R8 R9 R10 R11 R13 R14 R15 R16 R17 RC2 sixteen legal moves of 81", func(t *testing.T) {
+	proves(t, []string{"RA1 R6 R7 R8 R9 R10 R11 R13 R14 R15 R16 R17 RC2 sixteen legal moves of 81", "R6 sixteen legal moves of 81", "R7 sixteen legal moves of 81", "R8 sixteen legal moves of 81", "R9 sixteen legal moves of 81", "R10 sixteen legal moves of 81", "R11 sixteen legal moves of 81", "R13 sixteen legal moves of 81", "R14 sixteen legal moves of 81", "R15 sixteen legal moves of 81", "R16 sixteen legal moves of 81", "R17 sixteen legal moves of 81"}, func(t *testing.T) {
 		require.Len(t, legal, 16)
 		refused := 0
 		for _, from := range all {
@@ -46,6 +46,10 @@ func TestPhases(t *testing.T) {
 		want     []string
 	}{
 		{"RA2 R18", research.Initialized, research.Executing, []string{"PLANNING", "STRATEGY", "INITIALIZED", "EXECUTING"}},
+		{"R18 PLANNING and STRATEGY come first", research.Initialized, research.Executing, []string{"PLANNING", "STRATEGY"}},
+		{"R19 the only way back", research.Executing, research.Planning, []string{"EVALUATING", "RE_PLANNING"}},
+		{"R20 evaluate first", research.Executing, research.Completed, []string{"evaluate"}},
+		{"R4 nothing follows the end", research.Completed, research.Failed, []string{"ended"}},
 		{"RA3 R19", research.Executing, research.Planning, []string{"EVALUATING", "RE_PLANNING"}},
 		{"RA4 R20", research.Executing, research.Completed, []string{"evaluate"}},
 		{"RA5 R4 terminal", research.Completed, research.Failed, []string{"ended"}},
@@ -83,7 +87,7 @@ func TestPhases(t *testing.T) {
 		assert.Equal(t, research.Initialized, m.Current())
 		assert.Empty(t, m.History())
 	})
-	t.Run("R3 R23 R24 what a move writes", func(t *testing.T) {
+	proves(t, []string{"R3 R23 R24 what a move writes", "R23 what a move writes", "R24 what a move writes"}, func(t *testing.T) {
 		p := scored(0.9).play(t)
 		require.NoError(t, p.err)
 		first := p.state.Phases[0]

@@ -12,7 +12,7 @@ import (
 )
 
 func TestPlanning(t *testing.T) {
-	t.Run("R36 R37 R38 R39 RC24 estimates are computed", func(t *testing.T) {
+	proves(t, []string{"R36 R37 R38 R39 RC24 estimates are computed", "R39 estimates are computed"}, func(t *testing.T) {
 		p := scored(0.9).play(t)
 		first := p.events(t, "plan")[0].Plan
 		assert.Equal(t, 17*time.Minute, first.EstTime)
@@ -21,7 +21,7 @@ func TestPlanning(t *testing.T) {
 		assert.InDelta(t, 4.0, a.Details["steps"], 0)
 		assert.InDelta(t, 2.40, a.Details["cost"], 1e-9)
 	})
-	t.Run("R42 R44 RC40 required workers are added", func(t *testing.T) {
+	proves(t, []string{"R42 R44 RC40 required workers are added", "R44 required workers are added"}, func(t *testing.T) {
 		p := scored(0.9)
 		p.brief.PreferredSources, p.brief.Tone = []string{"Academic journals"}, "academic"
 		p.cast["planner"] = []any{small()}
@@ -139,7 +139,7 @@ func TestPlanning(t *testing.T) {
 }
 
 func TestStrategy(t *testing.T) {
-	t.Run("RA72 RA75 R55 the action's figures", func(t *testing.T) {
+	proves(t, []string{"RA72 RA75 R55 the action's figures", "RA75 the action's figures", "R55 the action's figures"}, func(t *testing.T) {
 		p := scored(0.9)
 		p.brief.MaxBudget, p.brief.MaxTime = cents(250), 20*time.Minute
 		p.cast["planner"] = []any{plan(0.6,

@@ -17,7 +17,7 @@ import (
 )
 
 func TestRecords(t *testing.T) {
-	t.Run("R25 R26 R27 R28 R29 RC4 RC5 the state at first", func(t *testing.T) {
+	proves(t, []string{"R25 R26 R27 R28 R29 RC4 RC5 the state at first", "R26 the state at first", "R27 the state at first", "R28 the state at first", "R29 the state at first"}, func(t *testing.T) {
 		p := scored(0.9).play(t)
 		assert.Regexp(t, `^exec_\d{8}_\d{6}_[0-9a-f]{4}$`, p.state.ExecutionID)
 		assert.Equal(t, "exec_20000101_000000_", p.state.ExecutionID[:21])
@@ -47,7 +47,7 @@ func TestRecords(t *testing.T) {
 			require.NoError(t, e.Close(context.WithoutCancel(t.Context())))
 		})
 	})
-	t.Run("R106 R109 every action is a record", func(t *testing.T) {
+	proves(t, []string{"R106 R109 every action is a record", "R109 every action is a record"}, func(t *testing.T) {
 		p := scored(0.65, 0.88).play(t)
 		var actions []research.Action
 		for _, e := range p.events(t, "action") {
@@ -55,7 +55,7 @@ func TestRecords(t *testing.T) {
 		}
 		assert.Equal(t, p.state.Actions, actions)
 	})
-	t.Run("R58 R62 R65 RX20 progress", func(t *testing.T) {
+	proves(t, []string{"R58 R62 R65 RX20 progress", "R62 progress"}, func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["editor"] = []any{errBoom, map[string]string{}}
 		got := p.play(t)
@@ -71,7 +71,7 @@ func TestRecords(t *testing.T) {
 		}
 		assert.Equal(t, []int{37, 50, 62, 100}, percents)
 	})
-	t.Run("R107 RC20 RC21 RC22 RC23 R108 decisions are owned, durations are no rule", func(t *testing.T) {
+	proves(t, []string{"R107 RC20 RC21 RC22 RC23 R108 decisions are owned, durations are no rule", "R108 decisions are owned, durations are no rule"}, func(t *testing.T) {
 		owners := map[string]string{}
 		for _, a := range scored(0.65, 0.9).play(t).state.Actions {
 			owners[a.Action] = a.Agent
@@ -127,9 +127,10 @@ func TestCrashes(t *testing.T) {
 		return p
 	}
 	for name, p := range map[string]project{
-		"RA50 RA66 RX2 killed behind every record, two iterations": scored(0.65, 0.88),
-		"RA54 RX2 killed behind every record, failures":            rough(),
-		"RA68 RX2 killed behind every record, out of money":        broke(),
+		"RA50 RX2 killed behind every record, two iterations": scored(0.65, 0.88),
+		"RA66 RX2 killed behind every record, one iteration":  scored(0.9),
+		"RA54 RX2 killed behind every record, failures":       rough(),
+		"RA68 RX2 killed behind every record, out of money":   broke(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := p.open(t)

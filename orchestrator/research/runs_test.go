@@ -36,7 +36,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Empty(t, p.out.Warnings)
 		assert.Empty(t, p.out.Metrics.Improvement)
 	})
-	t.Run("RA49 R104 R105 RC19 RC33 pattern 1: the fifteen actions", func(t *testing.T) {
+	proves(t, []string{"RA49 R104 R105 RC19 RC33 pattern 1: the fifteen actions", "R104 pattern 1: the fifteen actions", "R105 pattern 1: the fifteen actions"}, func(t *testing.T) {
 		p := scored(0.91).play(t)
 		require.NoError(t, p.err)
 		var actions []string
@@ -58,7 +58,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Nil(t, p.state.Feedback, "R78")
 		assert.Empty(t, p.out.Warnings)
 	})
-	t.Run("RA50 R86 R95 R96 R103 pattern 2: a second iteration", func(t *testing.T) {
+	proves(t, []string{"RA50 R86 R95 R96 R103 pattern 2: a second iteration", "R86 pattern 2: a second iteration", "R95 pattern 2: a second iteration", "R96 pattern 2: a second iteration", "R103 pattern 2: a second iteration"}, func(t *testing.T) {
 		p := scored(0.65, 0.88).play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.state.Phases, 11)
@@ -72,7 +72,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Equal(t, []string{"Generated after 2 iterations to meet quality threshold."}, p.out.SystemNotes)
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
 	})
-	t.Run("RA51 R12 R94 RC1 RC18 RC25 RC26 pattern 3: forced", func(t *testing.T) {
+	proves(t, []string{"RA51 R12 R94 RC1 RC18 RC25 RC26 pattern 3: forced", "R12 pattern 3: forced"}, func(t *testing.T) {
 		p := scored(0.65, 0.72, 0.78).play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.state.Phases, 16)
@@ -87,7 +87,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Equal(t, "Max iterations reached", *p.state.Feedback)
 		assert.NotNil(t, p.out.Article)
 	})
-	t.Run("RA52 R21 R47 R84 RC27 example 2: the planner adds workers", func(t *testing.T) {
+	proves(t, []string{"RA52 R21 R47 R84 RC27 example 2: the planner adds workers", "R21 example 2: the planner adds workers", "R47 example 2: the planner adds workers", "R84 example 2: the planner adds workers"}, func(t *testing.T) {
 		b := brief()
 		quality := 0.85
 		b.MinQuality, b.MinSources = &quality, 10
@@ -118,7 +118,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Contains(t, got.out.SystemNotes[0], "budget")
 		assert.Contains(t, got.out.Metrics.Improvement, "+9%")
 	})
-	t.Run("RA54 RA40 RA41 RA42 R72 R74 example 4: failures on the way", func(t *testing.T) {
+	proves(t, []string{"RA54 RA40 RA41 RA42 R72 R74 example 4: failures on the way", "RA40 example 4: failures on the way", "RA41 example 4: failures on the way", "R74 example 4: failures on the way"}, func(t *testing.T) {
 		p := scored(0.85)
 		p.cast["news_search"] = []any{errBoom}
 		p.cast["article_writer"] = []any{errBoom, errBoom, research.Draft{Content: "done"}}
@@ -132,7 +132,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Equal(t, []float64{2, 4}, got.waits(t, "news_search"))
 		assert.Equal(t, []float64{2, 4}, got.waits(t, "article_writer"))
 	})
-	t.Run("RA55 RA43 RC10 R99 R100 R101 pattern 4: the writer fails", func(t *testing.T) {
+	proves(t, []string{"RA55 RA43 RC10 R99 R100 R101 pattern 4: the writer fails", "R99 pattern 4: the writer fails", "R100 pattern 4: the writer fails", "R101 pattern 4: the writer fails"}, func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["web_search"] = []any{costs(20, sources(research.Source{Title: "x"}))}
 		p.cast["content_synthesizer"] = []any{costs(30, map[string]string{"a": "b"})}
@@ -204,7 +204,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Equal(t, orchestrator.Completed, got.out.Status)
 		assert.Contains(t, got.warned(), "SEO optimization unavailable")
 	})
-	t.Run("RA61 RX6 R65 RC9 a planner that answers in prose, twice", func(t *testing.T) {
+	proves(t, []string{"RA61 RX6 R65 RC9 a planner that answers in prose, twice", "R65 a planner that answers in prose, twice"}, func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["planner"] = []any{costs(10, "{broken"), costs(10, "prose"), costs(10, reference())}
 		got := p.play(t)
@@ -231,7 +231,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Len(t, got.asked["supervisor"], 2)
 		assert.InDelta(t, 0.88, *got.out.Score, 0)
 	})
-	t.Run("RA64 R31 R32 a brief that is refused", func(t *testing.T) {
+	proves(t, []string{"RA64 R31 R32 a brief that is refused", "R32 a brief that is refused"}, func(t *testing.T) {
 		p := scored(0.9)
 		quality := 1.2
 		p.brief = research.Brief{MinQuality: &quality, MinSources: 51}

@@ -23,7 +23,7 @@ func found(t *testing.T, first, second []research.Source) []research.Source {
 
 func TestSources(t *testing.T) {
 	type source = research.Source
-	t.Run("RA70 RX15 R89 one address, the highest relevance", func(t *testing.T) {
+	proves(t, []string{"RA70 RX15 R89 one address, the highest relevance", "R89 one address, the highest relevance"}, func(t *testing.T) {
 		got := found(t, []source{{Title: "A", URL: "HTTPS://Example.com:443/x/?utm_source=y#top", Relevance: 0.8}}, []source{{Title: "B", URL: "https://example.com/x", Relevance: 0.9}})
 		assert.Equal(t, []source{{Title: "A", URL: "HTTPS://Example.com:443/x/?utm_source=y#top", Relevance: 0.9}}, got)
 	})

@@ -37,7 +37,7 @@ func TestWorkers(t *testing.T) {
 		assert.Equal(t, 1, p.asked["article_writer"][0].Limits.Attempts)
 		assert.Equal(t, 5*providers.USD, p.asked["article_writer"][0].Limits.Cost, "RX5")
 	})
-	t.Run("R61 R63 one after another, each with what those before it made", func(t *testing.T) {
+	proves(t, []string{"R61 R63 one after another, each with what those before it made", "R63 one after another, each with what those before it made"}, func(t *testing.T) {
 		reg := research.Registry{
 			{ID: "a", Category: research.Checking, Produces: []string{"x"}},
 			{ID: "b", Category: research.Checking, Needs: []string{"x"}, Produces: []string{"y"}},
@@ -51,7 +51,7 @@ func TestWorkers(t *testing.T) {
 		assert.Len(t, p.state.Quality, 2)
 		assert.Equal(t, []string{"a", "b"}, []string{p.state.Quality[0].Worker, p.state.Quality[1].Worker})
 	})
-	t.Run("RA67 R60 R66 side by side, results in the order of the plan", func(t *testing.T) {
+	proves(t, []string{"RA67 R60 R66 side by side, results in the order of the plan", "R66 side by side, results in the order of the plan"}, func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["web_search"] = []any{flowtest.Delay(3*seconds, sources(research.Source{Title: "w"}))}
 		p.cast["academic_search"] = []any{flowtest.Delay(2*seconds, sources(research.Source{Title: "a"}))}
@@ -147,7 +147,7 @@ func TestWorkers(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Equal(t, []float64{7}, got.waits(t, "news_search"))
 	})
-	t.Run("RX14 R67 a worker that hangs", func(t *testing.T) {
+	proves(t, []string{"RX14 R67 a worker that hangs", "R67 a worker that hangs"}, func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["news_search"] = []any{flowtest.Hang()}
 		got := p.play(t)
@@ -156,7 +156,7 @@ func TestWorkers(t *testing.T) {
 		assert.Equal(t, 3, got.task(t, "news_search").Attempts)
 		assert.GreaterOrEqual(t, got.out.Metrics.Duration, 3*6*time.Minute, "twice its 3 minutes, three times")
 	})
-	t.Run("RX25 R102 a worker that panics", func(t *testing.T) {
+	proves(t, []string{"RX25 R102 a worker that panics", "R102 a worker that panics"}, func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["article_writer"] = []any{agent.Func(func(context.Context, agent.Request) (agent.Response, error) { panic("ink") })}
 		got := p.play(t)

@@ -31,9 +31,9 @@ type target struct {
 }
 
 // Call reads the pages that req.Input, a research.WorkerInput, leads to, and answers
-// with research.Findings: a source for each page that was read, in the order of the
-// targets, with the address that was asked for and the text as its excerpt. The summary
-// names the pages that could not be read.
+// with research.Findings: a source for each page that was read, with the address that was
+// asked for and the text as its excerpt. Its relevance is the one that the page was found
+// with, 1 if the brief names the page. The summary names the pages that could not be read.
 //
 // It fails if no page could be read, transiently if that may change; then it wants the
 // longest wait that a site asked for. Without an address it is ErrNothing.
