@@ -170,7 +170,7 @@ func factsOf(o Outcome) []fact {
 		{"Rounds", fmt.Sprintf("%d of %d", d.Round, d.MaxRounds)},
 		{"Ideas", fmt.Sprint(len(d.Ideas))},
 		{"Messages", fmt.Sprint(len(d.Messages))},
-		{"Calls of models", fmt.Sprint(o.Spent.Calls)},
+		{"Calls", fmt.Sprint(o.Spent.Calls)},
 		{"Tokens", fmt.Sprintf("%d in, %d out", o.Spent.Input, o.Spent.Output)},
 		{"Cost", costOf(o.Spent)},
 	}

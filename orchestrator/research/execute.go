@@ -223,13 +223,14 @@ func (r *run) exhaust(c *orchestrator.Context, code, forced, format string, args
 
 // miss notes that a worker's part is missing (R72).
 func (r *run) miss(c *orchestrator.Context, st *stint, why string) {
-	r.note(c, st.worker.ID, why)
+	r.missed = append(r.missed, st.worker.ID)
+	r.warnOf(c, st.worker.ID, why)
 	c.Emit("worker_skipped", Event{Worker: st.worker.ID, Step: st.step.ID, Text: why})
 }
 
-func (r *run) note(c *orchestrator.Context, id, why string) {
+// warnOf says what the absence of a worker means.
+func (r *run) warnOf(c *orchestrator.Context, id, why string) {
 	w, _ := r.reg.Worker(id)
-	r.missed = append(r.missed, id)
 	r.warn(c, "worker_skipped", "%s", or(w.Note, id+" unavailable: "+why))
 }
 

@@ -43,6 +43,7 @@ type run struct {
 	planned int         // plans so far
 	marks   Marks       // of the last evaluation
 	missed  []string    // workers that failed or were skipped in this iteration
+	removed []string    // workers that the optimiser took out of its plan
 	done    []iteration // that were evaluated
 	outOf   string      // what forces the end, "": nothing but the number of iterations
 }

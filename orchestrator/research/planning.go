@@ -24,6 +24,7 @@ type plannerInput struct {
 	Issues    []string `json:"issues,omitempty"`
 	Previous  *Plan    `json:"previous_plan,omitempty"`
 	Missed    []string `json:"failed_workers,omitempty"`
+	Removed   []string `json:"removed_workers,omitempty"` // for want of money or time
 	Score     *float64 `json:"previous_score,omitempty"`
 	Threshold *float64 `json:"threshold,omitempty"`
 }
@@ -99,7 +100,7 @@ func (r *run) checkResearch(c *orchestrator.Context, p Plan) {
 		}
 	}
 	if want := routing.ResearchWorkers(r.state.Brief.MinSources); have < want {
-		r.warn(c, "few_research_workers", "%d research workers for %d sources, want %d", have, r.state.Brief.MinSources, want)
+		r.warn(c, "few_research_workers", "research workers: %d, want %d for %d sources", have, want, r.state.Brief.MinSources)
 	}
 }
 
@@ -115,7 +116,7 @@ func (r *run) plannerInput() plannerInput {
 	if n := len(r.state.History); n > 0 {
 		last := r.state.History[n-1]
 		in.Previous, in.Score, in.Threshold = &last.Plan, &last.Quality, r.state.Brief.MinQuality
-		in.Feedback, in.Issues, in.Missed = deref(r.state.Feedback), r.marks.Issues, r.missed
+		in.Feedback, in.Issues, in.Missed, in.Removed = deref(r.state.Feedback), r.marks.Issues, r.missed, r.removed
 	}
 	return in
 }
@@ -144,9 +145,9 @@ func (r *run) optimise(c *orchestrator.Context) error {
 	if band, err := routing.BandOf(q.Complexity); err == nil && len(q.workers()) < band.Min && len(q.workers()) < len(r.state.Plan.workers()) {
 		r.warn(c, "below_band", "%d workers are left, a %s task is worth %d", len(q.workers()), band.Name, band.Min)
 	}
-	r.missed = nil
+	r.missed, r.removed = nil, report.Removed
 	for _, id := range report.Removed {
-		r.note(c, id, "removed to meet budget and time")
+		r.warnOf(c, id, "removed to meet budget and time")
 	}
 	r.state.Plan = &q
 	r.act(c, strategist, "optimize_plan", map[string]any{"time_saved": report.TimeSaved.Minutes(), "cost_saved": dollars(report.CostSaved)})

@@ -47,7 +47,7 @@ func TestPlanning(t *testing.T) {
 		p.brief.MinSources = 15
 		p.cast["planner"] = []any{small()}
 		got := p.play(t)
-		assert.Contains(t, got.warned(), "1 research workers for 15 sources, want 3")
+		assert.Contains(t, got.warned(), "research workers: 1, want 3 for 15 sources")
 	})
 	t.Run("RX8 an unknown worker is sent back, then left out", func(t *testing.T) {
 		bad := plan(0.3, sequential("research", "web_search", "oracle"), sequential("writing", "article_writer"), sequential("quality", "editor"))
