@@ -78,7 +78,7 @@ func Catalogue() Registry {
 		return Worker{ID: id, Category: Checking, Needs: []string{"article"}, Produces: []string{makes}, EstCost: cents(cost), EstTime: minutes * time.Minute, Note: note}
 	}
 	scraper := research("web_scraper", 20, 4, "Web pages were not read in full")
-	scraper.Fallback = "web_search"
+	scraper.Fallback, scraper.Needs = "web_search", []string{"sources"} // it reads what others found
 	social := research("social_media", 140, 4, "Social media unavailable")
 	social.Priority = Low
 	seo := check("seo_optimizer", "keywords", 10, 2, "SEO optimization unavailable")

@@ -59,6 +59,9 @@ func sourcesOf(research []WorkerOutput) []Source {
 			}
 			if i, known := at[key]; known {
 				sources[i].Relevance = max(sources[i].Relevance, s.Relevance)
+				if len(s.Excerpt) > len(sources[i].Excerpt) {
+					sources[i].Excerpt = s.Excerpt // of somebody who has read more of it
+				}
 				continue
 			}
 			at[key] = len(sources)

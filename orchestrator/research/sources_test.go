@@ -27,6 +27,10 @@ func TestSources(t *testing.T) {
 		got := found(t, []source{{Title: "A", URL: "HTTPS://Example.com:443/x/?utm_source=y#top", Relevance: 0.8}}, []source{{Title: "B", URL: "https://example.com/x", Relevance: 0.9}})
 		assert.Equal(t, []source{{Title: "A", URL: "HTTPS://Example.com:443/x/?utm_source=y#top", Relevance: 0.9}}, got)
 	})
+	t.Run("RX15 of one address the longer excerpt", func(t *testing.T) {
+		got := found(t, []source{{Title: "A", URL: "https://example.com/x", Excerpt: "short"}}, []source{{Title: "B", URL: "https://example.com/x", Excerpt: "the whole page"}})
+		assert.Equal(t, []source{{Title: "A", URL: "https://example.com/x", Excerpt: "the whole page"}}, got)
+	})
 	t.Run("RX15 the highest relevance, whoever found it first", func(t *testing.T) {
 		got := found(t, []source{{Title: "A", URL: "https://example.com/x", Relevance: 0.9}}, []source{{Title: "B", URL: "https://example.com/x", Relevance: 0.8}})
 		assert.Equal(t, []source{{Title: "A", URL: "https://example.com/x", Relevance: 0.9}}, got)

@@ -18,17 +18,6 @@ import (
 	"github.com/convene-go/convene/orchestrator/research/workers"
 )
 
-// catalogue is the team's, in which the scraper gets what others found.
-func catalogue() research.Registry {
-	reg := research.Catalogue()
-	for i := range reg {
-		if reg[i].ID == "web_scraper" {
-			reg[i].Needs = []string{"sources"}
-		}
-	}
-	return reg
-}
-
 // The whole team, with both workers on local sites and scripts for the others.
 func TestTeam(t *testing.T) {
 	news := serve(t, site{"/wards": page("Night wards"), "/beds": page("Empty beds"), "/abs/9901.00001v2": page("A paper")})
@@ -36,7 +25,7 @@ func TestTeam(t *testing.T) {
 		assert.Equal(t, "all:triage AND all:nurses", r.URL.Query().Get("search_query"))
 		_, _ = io.WriteString(w, regexp.MustCompile(`https?://arxiv\.org`).ReplaceAllString(recorded(t, "arxiv.xml"), news.URL))
 	}))
-	flow, err := research.New(research.Config{}, catalogue())
+	flow, err := research.New(research.Config{}, research.Catalogue())
 	require.NoError(t, err)
 	writer := &flowtest.Script{}
 	plan := agent.JSON(map[string]any{"complexity": 0.3, "steps": []map[string]any{
@@ -94,7 +83,7 @@ func TestTeam(t *testing.T) {
 // If no page can be read, the team takes what its fallback finds.
 func TestTeamWithoutPages(t *testing.T) {
 	news := serve(t, http.NotFoundHandler())
-	flow, err := research.New(research.Config{}, catalogue())
+	flow, err := research.New(research.Config{}, research.Catalogue())
 	require.NoError(t, err)
 	c := flowtest.New(flow, research.Brief{Topic: "Triage", MinSources: 5, PreferredSources: []string{news.URL + "/a"}}, func(tb testing.TB) agent.Roster {
 		tb.Helper()
