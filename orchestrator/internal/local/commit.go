@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
@@ -135,6 +136,8 @@ const maxBatch = 512
 // committer appends records of many runs and branches together.
 type committer struct {
 	store blackboard.Store
+	calls atomic.Int64 // of agents under way, each of which ends in a record
+
 	mu    sync.Mutex
 	queue []*entry
 	led   bool // somebody commits
@@ -169,7 +172,9 @@ func (c *committer) put(en *entry) bool {
 func (c *committer) lead() *run {
 	var mine *run
 	for {
-		runtime.Gosched() // let those who are about to add a record do so
+		if c.calls.Load() > 1 {
+			runtime.Gosched() // let those who are about to add a record do so
+		}
 		batch := c.next()
 		if batch == nil {
 			return mine

@@ -94,6 +94,8 @@ func (r *run) answerTo(c call) *run {
 	en := &entry{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name}
 	if r.e.commits != nil {
 		en.hash = requestHash(op.Name, op.Request)
+		r.e.commits.calls.Add(1)
+		defer r.e.commits.calls.Add(-1)
 	}
 	if r.e.cfg.RecordRequests {
 		var err error
