@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -104,13 +105,23 @@ func (r *run) answerTo(c call) *run {
 			return nil
 		}
 	}
-	info := agent.Info{Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, Key: r.id + "/" + op.Key(), Log: r.e.cfg.Log, Watcher: r}
+	info := agent.Info{Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, Key: callKey(r.id, op), Log: r.e.cfg.Log, Watcher: r}
 	en.resp, en.err = engine.Execute(c.ctx, r.e.cfg.Agents, info, op.Request, r.e.cfg.Retry)
 	if r.ctx.Err() != nil {
 		return nil // the run is stopped: what comes of that is no result
 	}
 	en.at = now()
 	return r.write(en)
+}
+
+// callKey is run/key of the effect, made at once: it is on the path of every call.
+func callKey(run string, op *engine.Op) string {
+	var scratch [96]byte
+	b := append(append(scratch[:0], run...), '/')
+	if op.Branch != "" {
+		b = append(append(b, op.Branch...), ':')
+	}
+	return string(strconv.AppendInt(b, op.N, 10))
 }
 
 // ask puts a question, unless it is answered already.
