@@ -73,13 +73,13 @@ fuzz:
 		for dir in $$($(GO) list -e -f '{{.Dir}}' ./... 2>/dev/null); do \
 			for f in $$(cat "$$dir"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do \
 				n=$$((n + 1)); \
-				for try in 1 2 3; do \
+				for try in 1 2 3 4 5 6; do \
 					echo "== $$dir: $$f for $(FUZZTIME)"; \
 					if $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$dir" >"$$log" 2>&1; then \
 						tail -n 2 "$$log"; break; \
 					fi; \
 					cat "$$log"; \
-					if [ $$try = 3 ] || grep -q 'Failing input written' "$$log" || \
+					if [ $$try = 6 ] || grep -q 'Failing input written' "$$log" || \
 						! grep -q '^ *context deadline exceeded' "$$log"; then exit 1; fi; \
 				done; \
 			done; \
