@@ -48,8 +48,8 @@ func (c *Case[In, Out]) whole(t *testing.T) ending {
 		p := c.open(t, s, &world{roster: c.agents(t)})
 		out, err := p.result()
 		e = c.ending(t, s, out, err)
-		e.records = s.count
-		p.close()
+		p.close() // children may still be told to end
+		e.records = s.held()
 	})
 	return e
 }
@@ -213,6 +213,13 @@ type faulty struct {
 // These hide what a Memory is besides a Store and Blobs: nothing ticks then.
 func (*faulty) Lease() {}
 func (*faulty) Put()   {}
+
+// held is how many records the store has.
+func (s *faulty) held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count
+}
 
 // Append implements blackboard.Store.
 func (s *faulty) Append(ctx context.Context, recs []blackboard.Record) error {
