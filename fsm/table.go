@@ -48,6 +48,15 @@ func New[S, E, R ~string](def Definition[S, E, R]) (*Table[S, E, R], error) {
 	return t, nil
 }
 
+// MustNew is [New] for tables that are part of the program: it panics at a fault.
+func MustNew[S, E, R ~string](def Definition[S, E, R]) *Table[S, E, R] {
+	t, err := New(def)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
 // States returns all states in table order. The caller owns the slice.
 func (t *Table[S, E, R]) States() []S { return slices.Clone(t.def.States) }
 

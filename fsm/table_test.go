@@ -135,3 +135,12 @@ func TestATableMayHaveOneTerminalStateAndNoRules(t *testing.T) {
 	tab := newTable(t, definition{Initial: "only", States: []state{"only"}, Terminal: []state{"only"}})
 	assert.Equal(t, "\nonly\n", tab.String())
 }
+
+func TestMustNew(t *testing.T) {
+	good := fsm.Definition[string, string, string]{
+		Initial: "a", States: []string{"a", "b"}, Terminal: []string{"b"}, Rules: []fsm.Rule[string, string, string]{{On: "go", From: []string{"a"}, To: "b"}},
+	}
+	assert.Equal(t, good.States, fsm.MustNew(good).States())
+	good.Initial = "c"
+	assert.Panics(t, func() { fsm.MustNew(good) })
+}

@@ -23,7 +23,7 @@ func Ask[T any](c *Context, name string, req agent.Request) (T, agent.Response, 
 		req.Output = shape.JSON()
 	}
 	return AskWith(c, name, req, func(resp agent.Response) (T, error) {
-		found, err := find(shape, resp)
+		found, err := shape.Find(resp.Data, resp.Text)
 		if err != nil {
 			return zero, err
 		}
@@ -66,14 +66,6 @@ func repairsOf(l agent.Limits) int {
 		return 1
 	}
 	return l.Repairs
-}
-
-// find is the JSON that an answer holds: its Data, or what is found in its text.
-func find(shape *answer.Shape, resp agent.Response) (answer.Found, error) {
-	if resp.Data != nil {
-		return shape.Check(resp.Data)
-	}
-	return shape.Extract(resp.Text)
 }
 
 // goOn is req behind what was said so far.

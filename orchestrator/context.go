@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -74,6 +75,12 @@ func (c *Context) Err() error {
 		return err
 	}
 	return nil
+}
+
+// IsCanceled tells whether err is there because c is canceled. An agent can return a
+// "canceled" of its own, which is a failure like any other.
+func (c *Context) IsCanceled(err error) bool {
+	return errors.Is(err, ErrCanceled) && errors.Is(c.Err(), ErrCanceled)
 }
 
 // Now is the time of the last completion that the run saw.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
@@ -64,7 +65,7 @@ func Refine[T any](c *Context, r Refinement[T]) (Refined[T], error) {
 		if math.IsNaN(try.Score) {
 			return best, agent.ErrorOf(fmt.Errorf("%w: the score of try %d is not a number", ErrMalformed, n))
 		}
-		try.Pass = r.Gate == 0 || round6(try.Score) >= round6(r.Gate)
+		try.Pass = r.Gate == 0 || grading.Round6(try.Score) >= grading.Round6(r.Gate)
 		if try.Pass || !graded || try.Score >= best.Score {
 			best, graded = try, true
 		}
@@ -83,6 +84,3 @@ func Refine[T any](c *Context, r Refinement[T]) (Refined[T], error) {
 func ends(err error) bool {
 	return errors.Is(err, ErrCanceled) || errors.Is(err, ErrBudget) || errors.Is(err, ErrFlow)
 }
-
-// round6 is x to 6 decimals: what is compared with a bound is rounded first.
-func round6(x float64) float64 { return math.Round(x*1e6) / 1e6 }

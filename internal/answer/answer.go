@@ -39,6 +39,15 @@ type Found struct {
 	Fixes []string
 }
 
+// Find returns the value in an answer: data where there is some, see [Shape.Check],
+// else what [Shape.Extract] finds in text.
+func (s *Shape) Find(data json.RawMessage, text string) (Found, error) {
+	if len(data) > 0 {
+		return s.Check(data)
+	}
+	return s.Extract(text)
+}
+
 // Extract returns the first value in a model's text that fits the shape.
 //
 // Objects and lists are found anywhere in the text. A string, number, boolean or

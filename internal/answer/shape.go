@@ -88,6 +88,16 @@ func FromSchema(schema json.RawMessage) (*Shape, error) {
 	return s, nil
 }
 
+// MustFromSchema is [FromSchema] for schemas that are part of the program: it panics at
+// one that is refused.
+func MustFromSchema(schema string) *Shape {
+	s, err := FromSchema(json.RawMessage(schema))
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
 func compile(raw json.RawMessage, schema *jsonschema.Schema) (*Shape, error) {
 	resolved, err := schema.Resolve(nil)
 	if err != nil {

@@ -103,7 +103,7 @@ func (r *run) choose(c *orchestrator.Context) error {
 	switch {
 	case err == nil:
 		r.out.LeaderChoice = named(m.Content, r.out.Discussion.Ideas)
-	case isCanceled(c, err) || errors.Is(err, orchestrator.ErrFlow):
+	case c.IsCanceled(err) || errors.Is(err, orchestrator.ErrFlow):
 		return err
 	case errors.Is(err, orchestrator.ErrBudget) && !r.scored():
 		return err

@@ -112,7 +112,7 @@ func (r *run) kickOff(c *orchestrator.Context) error {
 // fail ends a run that has no result: with what was said until then (DX2).
 func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 	err = fmt.Errorf("discussion: %w", err)
-	if isCanceled(c, err) {
+	if c.IsCanceled(err) {
 		r.fire(c, "cancel")
 		r.out.Status = orchestrator.Canceled
 		return r.end(c, StatusCanceled), err
@@ -137,15 +137,9 @@ func (r *run) end(c *orchestrator.Context, status Status) Outcome {
 	return r.out
 }
 
-// isCanceled tells whether err means that the run is canceled. An agent can return a
-// "canceled" of its own, so the run itself is asked.
-func isCanceled(c *orchestrator.Context, err error) bool {
-	return errors.Is(err, orchestrator.ErrCanceled) && errors.Is(c.Err(), orchestrator.ErrCanceled)
-}
-
 // stops tells whether no further call makes sense.
 func stops(c *orchestrator.Context, err error) bool {
-	return isCanceled(c, err) || errors.Is(err, orchestrator.ErrBudget) || errors.Is(err, orchestrator.ErrFlow)
+	return c.IsCanceled(err) || errors.Is(err, orchestrator.ErrBudget) || errors.Is(err, orchestrator.ErrFlow)
 }
 
 // fatal is err under the code of the step that it ends; a cancel, an empty budget and a

@@ -15,19 +15,11 @@ import (
 // What an answer must hold. The shapes are loose on purpose: one bad entry shall not
 // cost the others.
 var (
-	ideasIn       = mustShape(`{"type":"object","required":["ideas"],"properties":{"ideas":{"type":"array","items":{"type":"object"}}}}`)
-	evaluationsIn = mustShape(`{"type":"object","required":["evaluations"],"properties":{"evaluations":{"type":"array","items":{"type":"object"}}}}`)
-	listIn        = mustShape(`{"type":"array","minItems":1,"items":{"type":"object"}}`)
-	choiceIn      = mustShape(`{"type":"object","required":["idea_id"],"properties":{"idea_id":{"type":"string"}}}`)
+	ideasIn       = answer.MustFromSchema(`{"type":"object","required":["ideas"],"properties":{"ideas":{"type":"array","items":{"type":"object"}}}}`)
+	evaluationsIn = answer.MustFromSchema(`{"type":"object","required":["evaluations"],"properties":{"evaluations":{"type":"array","items":{"type":"object"}}}}`)
+	listIn        = answer.MustFromSchema(`{"type":"array","minItems":1,"items":{"type":"object"}}`)
+	choiceIn      = answer.MustFromSchema(`{"type":"object","required":["idea_id"],"properties":{"idea_id":{"type":"string"}}}`)
 )
-
-func mustShape(schema string) *answer.Shape {
-	s, err := answer.FromSchema(json.RawMessage(schema))
-	if err != nil {
-		panic(err) // a mistake in this file
-	}
-	return s
-}
 
 // What agents are told to answer with.
 var (

@@ -21,7 +21,7 @@ const (
 // Phases is what a run may do next. Which of the events behind the last round comes
 // is decided by the flow: "to_validation" with a moderator and ideas, "to_selection"
 // without a moderator, and "fail" with a moderator and no ideas.
-var Phases = mustTable(fsm.Definition[Phase, string, string]{
+var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 	Initial:  Created,
 	States:   []Phase{Created, Kickoff, Exploring, Validating, Selecting, Visualizing, Completed, Failed, Canceled},
 	Terminal: []Phase{Completed, Failed, Canceled},
@@ -41,11 +41,3 @@ var Phases = mustTable(fsm.Definition[Phase, string, string]{
 		{On: "cancel", To: Canceled},
 	},
 })
-
-func mustTable(def fsm.Definition[Phase, string, string]) *fsm.Table[Phase, string, string] {
-	t, err := fsm.New(def)
-	if err != nil {
-		panic(err) // a mistake in this file
-	}
-	return t
-}

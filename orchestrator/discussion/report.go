@@ -42,7 +42,7 @@ func (r *run) create(c *orchestrator.Context) error {
 			return nil
 		}
 		err = errSilent
-	case isCanceled(c, err), errors.Is(err, orchestrator.ErrFlow):
+	case c.IsCanceled(err), errors.Is(err, orchestrator.ErrFlow):
 		return err
 	case errors.Is(err, orchestrator.ErrBudget):
 		r.warn(c, "budget", UICreator, Event{Text: err.Error()})

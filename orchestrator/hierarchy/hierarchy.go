@@ -148,7 +148,7 @@ func (r *run) stops(c *orchestrator.Context, err error) bool {
 		}
 		return true
 	case errors.Is(err, orchestrator.ErrCanceled):
-		r.canceled = r.canceled || errors.Is(c.Err(), orchestrator.ErrCanceled)
+		r.canceled = r.canceled || c.IsCanceled(err)
 		return r.canceled
 	default:
 		return false

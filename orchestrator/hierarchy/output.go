@@ -79,7 +79,7 @@ func (s *schema) request() json.RawMessage {
 
 // output is the JSON of an answer, as the schema wants it.
 func (s *schema) output(resp agent.Response) (json.RawMessage, error) {
-	found, err := find(s.shape, resp)
+	found, err := s.shape.Find(resp.Data, resp.Text)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("malformed output: %w", err)
@@ -90,23 +90,9 @@ func (s *schema) output(resp agent.Response) (json.RawMessage, error) {
 	}
 }
 
-// find returns the JSON of an answer that fits shape.
-func find(shape *answer.Shape, resp agent.Response) (answer.Found, error) {
-	if len(resp.Data) > 0 {
-		return shape.Check(resp.Data)
-	}
-	return shape.Extract(resp.Text)
-}
-
 // ownFigure is an answer that has a figure of its own among whatever else.
-var ownFigure = func() *answer.Shape {
-	shape, err := answer.FromSchema(json.RawMessage(
-		`{"type":"object","required":["qualityScore"],"properties":{"qualityScore":{"type":"number","minimum":0,"maximum":100}}}`))
-	if err != nil {
-		panic(err) // a mistake in this file
-	}
-	return shape
-}()
+var ownFigure = answer.MustFromSchema(
+	`{"type":"object","required":["qualityScore"],"properties":{"qualityScore":{"type":"number","minimum":0,"maximum":100}}}`)
 
 // selfScore is the figure that a specialist reports of its own work: the member
 // qualityScore, 0 to 100, of an answer that is a JSON object, also in quotes. nil:
@@ -117,7 +103,7 @@ func selfScore(resp agent.Response) *float64 {
 	if len(resp.Data) == 0 && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "```") {
 		return nil
 	}
-	found, err := find(ownFigure, resp)
+	found, err := ownFigure.Find(resp.Data, resp.Text)
 	if err != nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ const (
 
 // RunTable is what a run may do next. The events all_done and none_done, checked
 // and checked_partial are decided by the flow. Nothing is tried again (H3, H73).
-var RunTable = table(fsm.Definition[RunPhase, string, string]{
+var RunTable = fsm.MustNew(fsm.Definition[RunPhase, string, string]{
 	Initial:  received,
 	States:   []RunPhase{received, choosing, dispatching, aggregating, validating, completed, partial, failed, canceled},
 	Terminal: []RunPhase{completed, partial, failed, canceled},
@@ -62,7 +62,7 @@ const (
 
 // DepartmentTable is what a department may do next. "error" is a hook that failed;
 // "retry" and "exhausted" say whether the head has attempts left.
-var DepartmentTable = table(fsm.Definition[DepartmentPhase, string, string]{
+var DepartmentTable = fsm.MustNew(fsm.Definition[DepartmentPhase, string, string]{
 	Initial:  waiting,
 	States:   []DepartmentPhase{waiting, analyzing, headDirect, atWork, reviewing, synthesizing, fallback, assessing, Done, Failed, Skipped, Canceled},
 	Terminal: []DepartmentPhase{Done, Failed, Skipped, Canceled},
@@ -101,7 +101,7 @@ const (
 // SpecialistTable is what a specialist may do next. "error", "revise" and
 // "discard" lead to another attempt; "exhausted" says that none is left, "stop"
 // that the run allows none.
-var SpecialistTable = table(fsm.Definition[SpecialistPhase, string, string]{
+var SpecialistTable = fsm.MustNew(fsm.Definition[SpecialistPhase, string, string]{
 	Initial:  pending,
 	States:   []SpecialistPhase{pending, running, beingGraded, retrying, passed, workNotPassed},
 	Terminal: []SpecialistPhase{passed, workNotPassed},
@@ -116,12 +116,3 @@ var SpecialistTable = table(fsm.Definition[SpecialistPhase, string, string]{
 		{On: "stop", To: workNotPassed},
 	},
 })
-
-// table is fsm.New for tables that are part of the program.
-func table[S ~string](def fsm.Definition[S, string, string]) *fsm.Table[S, string, string] {
-	t, err := fsm.New(def)
-	if err != nil {
-		panic(err) // a mistake in this file
-	}
-	return t
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -38,25 +39,16 @@ var (
 	draftWanted = json.RawMessage(`{"type":"object","required":["content"],"properties":{"title":{"type":"string"},"content":{"type":"string"}}}`)
 )
 
-var planIn, marksIn, findingsIn, draftIn = shapeOf(planWanted), shapeOf(marksWanted), shapeOf(findingsWanted), shapeOf(draftWanted)
-
-func shapeOf(schema json.RawMessage) *answer.Shape {
-	s, err := answer.FromSchema(schema)
-	if err != nil {
-		panic(err) // a mistake in this file
-	}
-	return s
-}
+var (
+	planIn     = answer.MustFromSchema(string(planWanted))
+	marksIn    = answer.MustFromSchema(string(marksWanted))
+	findingsIn = answer.MustFromSchema(string(findingsWanted))
+	draftIn    = answer.MustFromSchema(string(draftWanted))
+)
 
 // read finds a value of that shape in an answer.
 func read(shape *answer.Shape, resp agent.Response, v any) error {
-	var found answer.Found
-	var err error
-	if resp.Data != nil {
-		found, err = shape.Check(resp.Data)
-	} else {
-		found, err = shape.Extract(resp.Text)
-	}
+	found, err := shape.Find(resp.Data, resp.Text)
 	if err != nil {
 		return err
 	}
@@ -141,7 +133,7 @@ func persist[T any](r *run, c *orchestrator.Context, who string, ask func() (T, 
 		switch {
 		case err == nil:
 			return v, nil
-		case isCanceled(c, err), errors.Is(err, orchestrator.ErrBudget), errors.Is(err, orchestrator.ErrFlow):
+		case c.IsCanceled(err), errors.Is(err, orchestrator.ErrBudget), errors.Is(err, orchestrator.ErrFlow):
 			return v, err
 		case errors.Is(err, orchestrator.ErrMalformed):
 			return v, fmt.Errorf("%w: %w", ErrOutput, err)
@@ -164,7 +156,7 @@ func (r *run) pause(c *orchestrator.Context, failed error, e Event) error {
 	if limit := r.state.Brief.MaxTime; limit > 0 {
 		e.Wait = min(e.Wait, max(limit-c.Elapsed(), 0))
 	}
-	e.Text = oneLine(failed.Error())
+	e.Text = prompt.OneLine(failed.Error())
 	c.Emit("worker_retry", e)
 	return c.Sleep(e.Wait)
 }

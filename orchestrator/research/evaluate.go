@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -123,11 +124,11 @@ func (r *run) explanation() string {
 // feedback is what to improve: what the supervisor says, and what can be counted (R81).
 func (r *run) feedback(sources int) string {
 	var parts []string
-	if text := oneLine(r.marks.Feedback); text != "" {
+	if text := prompt.OneLine(r.marks.Feedback); text != "" {
 		parts = append(parts, text)
 	}
 	for _, issue := range r.marks.Issues {
-		parts = append(parts, oneLine(issue))
+		parts = append(parts, prompt.OneLine(issue))
 	}
 	if want := r.state.Brief.MinSources; sources < want {
 		parts = append(parts, fmt.Sprintf("only %d of %d sources", sources, want))
@@ -198,11 +199,11 @@ func (r *run) polish(c *orchestrator.Context, article *Article, drafts []WorkerO
 	d, _, err := orchestrator.AskWith(c, r.cfg.Merger, agent.Request{
 		Op: "merge", Prompt: text, Input: agent.JSON(map[string]any{"drafts": drafts, "tone": r.state.Brief.Tone}), Output: draftWanted, Limits: r.metaLimits(),
 	}, func(resp agent.Response) (json.RawMessage, error) { return payload(Writing, resp) })
-	if isCanceled(c, err) {
+	if c.IsCanceled(err) {
 		return err
 	}
 	if err != nil {
-		r.warn(c, "merger_unavailable", "the merger failed: %s", oneLine(err.Error()))
+		r.warn(c, "merger_unavailable", "the merger failed: %s", prompt.OneLine(err.Error()))
 		return nil
 	}
 	merged := articleOf([]WorkerOutput{{Payload: d}})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/routing"
@@ -167,7 +168,7 @@ func (r *run) perform(c *orchestrator.Context, st *stint) error {
 	case routing.Retry, routing.Skip:
 	}
 	r.state.Tasks[st.task].Status = TaskSkipped
-	r.miss(c, st, oneLine(err.Error()))
+	r.miss(c, st, prompt.OneLine(err.Error()))
 	return nil
 }
 
@@ -181,7 +182,7 @@ func (r *run) endOfRun(c *orchestrator.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if isCanceled(c, err) || errors.Is(err, orchestrator.ErrBudget) || errors.Is(err, orchestrator.ErrFlow) || errors.Is(err, orchestrator.ErrNoAgent) {
+	if c.IsCanceled(err) || errors.Is(err, orchestrator.ErrBudget) || errors.Is(err, orchestrator.ErrFlow) || errors.Is(err, orchestrator.ErrNoAgent) {
 		return err
 	}
 	return nil
@@ -258,7 +259,7 @@ func (r *run) completed(id string) bool {
 
 // attempt calls a worker until it answers or has no attempts left (R62, R68, R69).
 func (r *run) attempt(c *orchestrator.Context, st *stint, w Worker, task int) error {
-	prompt, err := r.prompts.Fill("work.tmpl", promptData{Worker: w.ID, Category: w.Category, Brief: r.state.Brief, Iteration: r.state.Iteration})
+	text, err := r.prompts.Fill("work.tmpl", promptData{Worker: w.ID, Category: w.Category, Brief: r.state.Brief, Iteration: r.state.Iteration})
 	if err != nil {
 		return err
 	}
@@ -272,7 +273,7 @@ func (r *run) attempt(c *orchestrator.Context, st *stint, w Worker, task int) er
 	for n := 1; ; n++ {
 		r.state.Tasks[task].Attempts = n
 		c.Emit("worker_started", Event{Worker: w.ID, Step: st.step.ID, Attempt: n})
-		made, usage, err := r.call(c, w, agent.Request{Op: "work", Prompt: prompt, Input: agent.JSON(in), Output: wanted(w.Category)})
+		made, usage, err := r.call(c, w, agent.Request{Op: "work", Prompt: text, Input: agent.JSON(in), Output: wanted(w.Category)})
 		t := &r.state.Tasks[task] // others may have made tasks meanwhile
 		t.Usage = t.Usage.Add(usage)
 		if err == nil {
@@ -281,12 +282,12 @@ func (r *run) attempt(c *orchestrator.Context, st *stint, w Worker, task int) er
 			c.Emit("worker_finished", Event{Worker: w.ID, Step: st.step.ID, Usage: &usage, Percent: r.percent()})
 			return nil
 		}
-		t.Error = oneLine(err.Error())
+		t.Error = prompt.OneLine(err.Error())
 		most := r.cfg.Attempts
 		if r.late(c) {
 			most = 1 // RX3
 		}
-		if isCanceled(c, err) {
+		if c.IsCanceled(err) {
 			t.Status = TaskCanceled
 			return err
 		}

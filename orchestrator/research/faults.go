@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -40,8 +41,8 @@ const (
 
 // describe is the failure that err is.
 func describe(c *orchestrator.Context, err error) Failure {
-	f := Failure{Type: typeSystem, Message: oneLine(err.Error())}
-	if isCanceled(c, err) {
+	f := Failure{Type: typeSystem, Message: prompt.OneLine(err.Error())}
+	if c.IsCanceled(err) {
 		f.Type = typeCanceled
 	} else {
 		for _, t := range types {
@@ -67,12 +68,6 @@ func statusOf(kind string) orchestrator.Status {
 	default:
 		return orchestrator.Failed
 	}
-}
-
-// isCanceled tells whether err means that the run is canceled. An agent can return a
-// "canceled" of its own, so the run itself is asked.
-func isCanceled(c *orchestrator.Context, err error) bool {
-	return errors.Is(err, orchestrator.ErrCanceled) && errors.Is(c.Err(), orchestrator.ErrCanceled)
 }
 
 // newPanic is a panic of the host's code.

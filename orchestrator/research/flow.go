@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/convene-go/convene/fsm"
 	"github.com/convene-go/convene/internal/prompt"
@@ -198,6 +197,3 @@ func guarded(f func() error) (err error) {
 	}()
 	return f()
 }
-
-// oneLine keeps messages to a line.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

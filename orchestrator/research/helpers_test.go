@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,7 +84,6 @@ type project struct {
 	workers research.Registry // nil: the catalogue
 	brief   research.Brief
 	cast    map[string][]any
-	options func(*flowtest.Case[research.Brief, research.Output])
 }
 
 // played is what became of a run.
@@ -126,9 +124,6 @@ func (p project) open(t *testing.T) (c *flowtest.Case[research.Brief, research.O
 		return roster
 	})
 	c.Strip = timeless
-	if p.options != nil {
-		p.options(c)
-	}
 	return c, scripts
 }
 
@@ -236,8 +231,6 @@ func costs(n int, answer any) agent.Response {
 	}
 	return r
 }
-
-const seconds = time.Second
 
 func count[T comparable](all []T, one T) int {
 	n := 0

@@ -39,7 +39,7 @@ const (
 // Phases is what a run may do next (R6-R17). A guard is a precondition that whoever
 // fires the event says is met, by its name in the note. The flow never fires
 // "force_direct": that is for hosts that want no merging (RC1).
-var Phases = mustTable(fsm.Definition[Phase, string, string]{
+var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 	Initial:  Initialized,
 	States:   []Phase{Initialized, Planning, Strategy, Executing, Evaluating, RePlanning, Merging, Completed, Failed},
 	Terminal: []Phase{Completed, Failed},
@@ -76,14 +76,6 @@ func established(names ...string) map[string]fsm.Guard[Phase, string, string] {
 		}
 	}
 	return guards
-}
-
-func mustTable(def fsm.Definition[Phase, string, string]) *fsm.Table[Phase, string, string] {
-	t, err := fsm.New(def)
-	if err != nil {
-		panic(err) // a mistake in this file
-	}
-	return t
 }
 
 // ErrTransition says that a phase does not follow another one (R22).

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/routing"
@@ -169,7 +170,7 @@ func (r *run) drop(c *orchestrator.Context, p Plan) Plan {
 			})
 		}
 		if err != nil {
-			r.warn(c, "strategy_unavailable", "the strategist failed: %s", oneLine(err.Error()))
+			r.warn(c, "strategy_unavailable", "the strategist failed: %s", prompt.OneLine(err.Error()))
 		}
 		names = append(names, found.Drop...)
 	}

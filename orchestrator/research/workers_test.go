@@ -53,9 +53,9 @@ func TestWorkers(t *testing.T) {
 	})
 	proves(t, []string{"RA67 R60 R66 side by side, results in the order of the plan", "R66 side by side, results in the order of the plan"}, func(t *testing.T) {
 		p := scored(0.9)
-		p.cast["web_search"] = []any{flowtest.Delay(3*seconds, sources(research.Source{Title: "w"}))}
-		p.cast["academic_search"] = []any{flowtest.Delay(2*seconds, sources(research.Source{Title: "a"}))}
-		p.cast["news_search"] = []any{flowtest.Delay(seconds, sources(research.Source{Title: "n"}))}
+		p.cast["web_search"] = []any{flowtest.Delay(3*time.Second, sources(research.Source{Title: "w"}))}
+		p.cast["academic_search"] = []any{flowtest.Delay(2*time.Second, sources(research.Source{Title: "a"}))}
+		p.cast["news_search"] = []any{flowtest.Delay(time.Second, sources(research.Source{Title: "n"}))}
 		got := p.play(t)
 		require.NoError(t, got.err)
 		var order []string
@@ -63,7 +63,7 @@ func TestWorkers(t *testing.T) {
 			order = append(order, o.Worker)
 		}
 		assert.Equal(t, []string{"web_search", "academic_search", "news_search"}, order)
-		assert.Less(t, got.out.Metrics.Duration, 4*seconds)
+		assert.Less(t, got.out.Metrics.Duration, 4*time.Second)
 		again := p.play(t)
 		assert.Equal(t, string(agent.JSON(got.out)), string(agent.JSON(again.out)))
 	})
@@ -71,11 +71,11 @@ func TestWorkers(t *testing.T) {
 		p := scored(0.9)
 		p.cfg.StepLimit = 1
 		for _, w := range []string{"web_search", "academic_search", "news_search"} {
-			p.cast[w] = []any{flowtest.Delay(seconds, sources(research.Source{Title: w}))}
+			p.cast[w] = []any{flowtest.Delay(time.Second, sources(research.Source{Title: w}))}
 		}
 		got := p.play(t)
 		require.NoError(t, got.err)
-		assert.GreaterOrEqual(t, got.out.Metrics.Duration, 3*seconds)
+		assert.GreaterOrEqual(t, got.out.Metrics.Duration, 3*time.Second)
 	})
 	scraping := func(last ...any) project {
 		p := scored(0.9)
@@ -177,7 +177,7 @@ func TestWorkers(t *testing.T) {
 	t.Run("RX11 a critical worker fails beside others", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), parallel("writing", "article_writer", "editor", "fact_checker"))}
-		p.cast["article_writer"] = []any{flowtest.Delay(seconds, &providers.Error{Kind: providers.Permanent, Message: "no"})}
+		p.cast["article_writer"] = []any{flowtest.Delay(time.Second, &providers.Error{Kind: providers.Permanent, Message: "no"})}
 		p.cast["fact_checker"] = []any{flowtest.Hang()}
 		p.workers = research.Catalogue()
 		for i := range p.workers {
@@ -188,7 +188,7 @@ func TestWorkers(t *testing.T) {
 		assert.Equal(t, research.TaskCanceled, got.task(t, "fact_checker").Status)
 		assert.Equal(t, research.TaskCompleted, got.task(t, "editor").Status)
 		assert.Len(t, got.out.Partial.Quality, 1)
-		assert.Less(t, got.out.Metrics.Duration, 2*seconds)
+		assert.Less(t, got.out.Metrics.Duration, 2*time.Second)
 	})
 	t.Run("RA47 four attempts", func(t *testing.T) {
 		p := scored(0.9)
