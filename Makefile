@@ -1,10 +1,11 @@
-# make test lint bench fuzz fmt tidy: every module of go.work, one after another.
+# make test lint cross storm bench fuzz fmt tidy: every module of go.work, one after another.
 # GNU make, Go and git are enough; the race detector also wants a C compiler.
 
 GO                    ?= go
 GOLANGCI_LINT_VERSION := v2.15.0
 FUZZTIME              ?= 5s
 TESTFLAGS             ?= -timeout 20m
+KILLS                 ?= 300
 
 root    := $(CURDIR)
 modules  = $(shell $(GO) list -m -f '{{.Dir}}')
@@ -23,11 +24,13 @@ each = @set -e; for m in $(modules); do cd "$$m"; \
 	if [ -z "$$($(GO) list -e ./... 2>/dev/null)" ]; then echo "$$m: no packages yet"; continue; fi; \
 	echo "== $$m"; $(1); done
 
-.PHONY: help test lint bench fuzz fmt tidy golangci-lint
+.PHONY: help test lint cross storm bench fuzz fmt tidy golangci-lint
 
 help:
 	@echo 'make test    all tests, in random order, under the race detector'
 	@echo 'make lint    formatting, go vet and golangci-lint $(GOLANGCI_LINT_VERSION)'
+	@echo 'make cross   go vet for windows and darwin'
+	@echo 'make storm   kill KILLS ($(KILLS)) processes at work, and check what logs promise'
 	@echo 'make bench   the table of measurements'
 	@echo 'make fuzz    every fuzz target for FUZZTIME ($(FUZZTIME))'
 	@echo 'make fmt     format all files'
@@ -58,6 +61,13 @@ golangci-lint:
 		GOWORK=off GOFLAGS= GOBIN="$(dir $(lint_bin))" $(GO) install \
 			github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION); \
 	fi
+
+# No C compiler for other systems is asked for: without cgo.
+cross:
+	$(call each,for os in windows darwin; do CGO_ENABLED=0 GOOS=$$os $(GO) vet ./...; done)
+
+storm:
+	cd bench && $(GO) run ./killstorm -kills $(KILLS)
 
 bench:
 	cd bench && $(GO) run .

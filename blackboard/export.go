@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 )
@@ -35,10 +34,11 @@ type exportBlob struct {
 
 // Export writes the log of run to w as JSON lines: a header that names the
 // format, its version, the run and how many records follow, then the blobs of the
-// run if s is [Blobs], then a record a line. Letters and leases are left out.
+// run if s is [Blobs], then a record a line. Letters are left out.
 //
-// A run may go on meanwhile: Export writes the records that were there when it
-// began. A run without records is an error.
+// The run may grow meanwhile: Export writes the records that were there when it
+// began. A run without records is [ErrNoRun], a record whose blob is missing
+// [ErrNoBlob].
 func Export(ctx context.Context, s Store, run string, w io.Writer) error {
 	if err := export(ctx, s, run, w); err != nil {
 		return fmt.Errorf("blackboard: export run %q: %w", run, err)
@@ -47,16 +47,17 @@ func Export(ctx context.Context, s Store, run string, w io.Writer) error {
 }
 
 func export(ctx context.Context, s Store, run string, w io.Writer) error {
-	n, err := count(ctx, s, run)
+	last, err := s.Last(ctx, run)
 	if err != nil {
 		return err
 	}
+	n := last.Seq + 1
 	buf := bufio.NewWriter(w)
-	out := lines{w: buf}
+	out := lines{w: buf, blobs: make(map[string]bool)}
 	if err := out.write(exportHeader{exportFormat, exportVersion, run, n}); err != nil {
 		return err
 	}
-	if err := exportBlobs(ctx, s, run, out); err != nil {
+	if err := exportBlobs(ctx, s, run, &out); err != nil {
 		return err
 	}
 	if err := exportRecords(ctx, s, run, n, out); err != nil {
@@ -65,22 +66,7 @@ func export(ctx context.Context, s Store, run string, w io.Writer) error {
 	return buf.Flush()
 }
 
-// count returns how many records run has, at least one.
-func count(ctx context.Context, s Store, run string) (int64, error) {
-	var n int64
-	for _, err := range s.Records(ctx, run, 0) {
-		if err != nil {
-			return 0, err
-		}
-		n++
-	}
-	if n == 0 {
-		return 0, errors.New("it has no records")
-	}
-	return n, nil
-}
-
-func exportBlobs(ctx context.Context, s Store, run string, out lines) error {
+func exportBlobs(ctx context.Context, s Store, run string, out *lines) error {
 	b, ok := s.(Blobs)
 	if !ok {
 		return nil
@@ -92,9 +78,11 @@ func exportBlobs(ctx context.Context, s Store, run string, out lines) error {
 		if data == nil {
 			data = []byte{} // null would be no blob
 		}
-		if err := out.write(exportBlob{blobHash(data), data}); err != nil {
+		hash := BlobHash(data)
+		if err := out.write(exportBlob{hash, data}); err != nil {
 			return err
 		}
+		out.blobs[hash] = true
 	}
 	return nil
 }
@@ -104,6 +92,9 @@ func exportRecords(ctx context.Context, s Store, run string, n int64, out lines)
 		if err != nil {
 			return err
 		}
+		if r.Blob != "" && !out.blobs[r.Blob] {
+			return fmt.Errorf("record %d: %w: %q", r.Seq, ErrNoBlob, r.Blob)
+		}
 		if err := out.write(r); err != nil {
 			return fmt.Errorf("record %d: %w", r.Seq, err)
 		}
@@ -111,11 +102,14 @@ func exportRecords(ctx context.Context, s Store, run string, n int64, out lines)
 			return nil
 		}
 	}
-	return fmt.Errorf("%d of its records are gone: was it deleted meanwhile?", n)
+	return fmt.Errorf("%d records are missing: the run was deleted meanwhile, or the store is damaged", n)
 }
 
 // lines writes values as JSON, one a line, and Data as it is.
-type lines struct{ w *bufio.Writer }
+type lines struct {
+	w     *bufio.Writer
+	blobs map[string]bool // that were written, by hash
+}
 
 func (l lines) write(v any) error {
 	var line bytes.Buffer

@@ -43,7 +43,16 @@ func TestExport(t *testing.T) {
 
 func TestExportUnknownRun(t *testing.T) {
 	err := blackboard.Export(t.Context(), blackboard.NewMemory(), "r", new(strings.Builder))
-	assert.EqualError(t, err, `blackboard: export run "r": it has no records`)
+	require.ErrorIs(t, err, blackboard.ErrNoRun)
+	assert.ErrorContains(t, err, `export run "r"`)
+}
+
+func TestExportBlobMissing(t *testing.T) {
+	m := blackboard.NewMemory()
+	require.NoError(t, m.Append(t.Context(), []blackboard.Record{{Run: "r", Kind: blackboard.Started, Blob: "4f"}}))
+	err := blackboard.Export(t.Context(), m, "r", new(strings.Builder))
+	require.ErrorIs(t, err, blackboard.ErrNoBlob)
+	assert.ErrorContains(t, err, "record 0")
 }
 
 var errFullDisk = errors.New("full disk")
@@ -83,6 +92,50 @@ func TestImportWithoutBlobs(t *testing.T) {
 	}
 }
 
+// TestImportWithoutBlobsLosesNothing has a blob that a store without blobs would lose.
+func TestImportWithoutBlobsLosesNothing(t *testing.T) {
+	m := blackboard.NewMemory()
+	hash := blackboard.BlobHash([]byte(`{"big":"<&>"}`))
+	file := strings.Replace(exported, `"blob":"`+hash+`"}`, `"data":{"blob":"`+hash+`"}}`, 1)
+	_, err := blackboard.Import(t.Context(), plain{m}, strings.NewReader(file))
+	require.ErrorContains(t, err, "blob "+hash+" is the data of no record, and the store takes no blobs")
+	_, err = m.Last(t.Context(), "r/1")
+	require.ErrorIs(t, err, blackboard.ErrNoRun)
+	_, err = blackboard.Import(t.Context(), m, strings.NewReader(file))
+	require.NoError(t, err)
+	data, err := m.Blob(t.Context(), "r/1", hash)
+	require.NoError(t, err)
+	assert.Equal(t, `{"big":"<&>"}`, string(data))
+}
+
+// TestExportKinds copies a run with all kinds of records, and more than one page.
+func TestExportKinds(t *testing.T) {
+	from, to := blackboard.NewMemory(), blackboard.NewMemory()
+	kinds := []string{
+		blackboard.Started, blackboard.Resumed, blackboard.Called, blackboard.Used, blackboard.Refused,
+		blackboard.Lost, blackboard.Slept, blackboard.Asked, blackboard.Withdrawn, blackboard.Expired,
+		blackboard.Answered, blackboard.Canceled, blackboard.Changed, blackboard.Stuck, "my own", blackboard.Ended,
+	}
+	for seq, kind := range kinds {
+		require.NoError(t, from.Append(t.Context(), []blackboard.Record{{Run: "r", Seq: int64(seq), Kind: kind, Data: []byte(`{"owner":"ann"}`)}}))
+	}
+	var out bytes.Buffer
+	require.NoError(t, blackboard.Export(t.Context(), from, "r", &out))
+	_, err := blackboard.Import(t.Context(), to, bytes.NewReader(out.Bytes()))
+	require.NoError(t, err)
+	seq := 0
+	for rec, err := range to.Records(t.Context(), "r", 0) {
+		require.NoError(t, err)
+		assert.Equal(t, kinds[seq], rec.Kind)
+		seq++
+	}
+	assert.Len(t, kinds, seq)
+	for l, err := range to.List(t.Context(), blackboard.Query{Owner: "ann"}) {
+		require.NoError(t, err)
+		assert.True(t, l.Ended)
+	}
+}
+
 func TestImportFaults(t *testing.T) {
 	line := strings.SplitAfter(exported, "\n")
 	header, blob, first, second, third := line[0], line[1], line[2], line[3], line[4]
@@ -107,6 +160,8 @@ func TestImportFaults(t *testing.T) {
 		{"other run", header + strings.Replace(first, "r/1", "r/2", 1), `line 2: a record of run "r/2" in an export of run "r/1"`},
 		{"not started", header + strings.Replace(first, "started", "ended", 1), `line 2: the first record is "ended", want "started"`},
 		{"no kind", header + strings.Replace(first, "started", "", 1), "line 2: the record has no kind"},
+		{"after the end", header + blob + first + strings.Replace(third, `"seq":2`, `"seq":1`, 1) + third, "line 5: a record after the run has ended"},
+		{"data of no listing", header + strings.Replace(first, `{"in":"<&> ü"}`, `["in"]`, 1), "line 2: blackboard: data of record 0 (started)"},
 		{"data and blob", header + blob + first + strings.Replace(second, `"at"`, `"data":1,"at"`, 1), "line 4: the record has both data and a blob"},
 		{"too many", exported + strings.Replace(third, `"seq":2`, `"seq":3`, 1), "line 6: more than the 3 records"},
 		{"year 10000", header + strings.Replace(first, "2026-01-02T03:04:05.000000006Z", "9999-12-31T23:59:59-01:00", 1), "line 2: the record's time is in year 10000"},
@@ -115,7 +170,7 @@ func TestImportFaults(t *testing.T) {
 			m := blackboard.NewMemory()
 			_, err := blackboard.Import(t.Context(), m, strings.NewReader(tt.file))
 			require.ErrorContains(t, err, tt.want)
-			for ends, err := range m.Runs(t.Context(), false) {
+			for ends, err := range m.List(t.Context(), blackboard.Query{}) {
 				assert.Fail(t, "something was stored", "%v, %v", ends, err)
 			}
 			for data, err := range m.BlobsOf(t.Context(), "r/1") {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 )
 
 // Import stores the run that [Export] wrote to r, and returns its ID. It reads
@@ -15,8 +16,9 @@ import (
 // an error that says its number and stores nothing. A run that s knows already is
 // [ErrConflict].
 //
-// If s is not [Blobs], records get the data of their blobs as Data. The whole
-// run is held in memory meanwhile. A line is at most 256 MiB long.
+// If s is not [Blobs], records get the data of their blobs as Data, and a blob that
+// only the Data of a record names is an error. The whole run is held in memory
+// meanwhile. A line is at most 256 MiB long.
 func Import(ctx context.Context, s Store, r io.Reader) (run string, err error) {
 	run, err = importRun(ctx, s, r)
 	if err != nil {
@@ -30,10 +32,10 @@ func importRun(ctx context.Context, s Store, r io.Reader) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, err := range s.Records(ctx, in.header.Run, 0) {
-		if err == nil {
-			err = fmt.Errorf("%w: run %q is in the store already", ErrConflict, in.header.Run)
-		}
+	switch _, err := s.Last(ctx, in.header.Run); {
+	case err == nil:
+		return "", fmt.Errorf("%w: run %q is in the store already", ErrConflict, in.header.Run)
+	case !errors.Is(err, ErrNoRun):
 		return "", err
 	}
 	if blobs, ok := s.(Blobs); ok {
@@ -64,6 +66,7 @@ func (in *imported) putBlobs(ctx context.Context, s Blobs) error {
 }
 
 func (in *imported) inlineBlobs() error {
+	unused := maps.Clone(in.blobs)
 	for i := range in.recs {
 		r := &in.recs[i]
 		if r.Blob == "" {
@@ -73,7 +76,11 @@ func (in *imported) inlineBlobs() error {
 		if !json.Valid(data) {
 			return fmt.Errorf("record %d: blob %s is not JSON, and the store takes no blobs", r.Seq, r.Blob)
 		}
+		delete(unused, r.Blob)
 		r.Data, r.Blob = data, ""
+	}
+	for hash := range unused {
+		return fmt.Errorf("blob %s is the data of no record, and the store takes no blobs", hash)
 	}
 	return nil
 }
@@ -149,7 +156,7 @@ func (in *imported) addBlob(hash string, data []byte) error {
 	if len(in.recs) > 0 {
 		return errors.New("a blob after the first record")
 	}
-	if got := blobHash(data); got != hash {
+	if got := BlobHash(data); got != hash {
 		return fmt.Errorf("the blob's hash is %s, but its bytes have %s", hash, got)
 	}
 	in.blobs[hash] = data
@@ -171,6 +178,9 @@ func (in *imported) addRecord(r Record) error {
 	if y := r.At.Year(); y < 0 || y > 9999 {
 		return fmt.Errorf("the record's time is in year %d", y)
 	}
+	if _, err := listedDataOf(r); err != nil {
+		return err
+	}
 	in.recs = append(in.recs, r)
 	return nil
 }
@@ -185,6 +195,8 @@ func (in *imported) check(r *Record) error {
 		return fmt.Errorf("more than the %d records that the header announces", want)
 	case r.Seq != want:
 		return fmt.Errorf("record %d where %d is next", r.Seq, want)
+	case want > 0 && in.recs[want-1].Kind == Ended:
+		return errors.New("a record after the run has ended")
 	case r.Kind == "":
 		return errors.New("the record has no kind")
 	case want == 0 && r.Kind != Started:

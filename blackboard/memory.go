@@ -2,35 +2,35 @@ package blackboard
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 )
 
 // Memory is a store that lives as long as the process. The zero value is empty
-// and ready to use; a Memory must not be copied. It is a [Store], [Leaser],
-// [Inbox], [Blobs] and [Deleter].
+// and ready to use; a Memory must not be copied. It is a [Store], [Owners],
+// [Notifier], [Inbox], [Blobs] and [Deleter].
 type Memory struct {
-	mu     sync.Mutex
-	runs   map[string]*memoryRun
-	leases map[string]memoryLease
+	mu       sync.Mutex
+	runs     map[string]*memoryRun
+	alive    map[string]time.Time // until when, by engine
+	watchers map[*watcher]bool
 }
 
 // NewMemory returns an empty Memory.
 func NewMemory() *Memory { return new(Memory) }
 
 // memoryRun is what Memory knows of a run. It exists without records when blobs
-// or letters came first.
+// came first.
 type memoryRun struct {
 	recs     []Record // only grows: a part of it may be read without the lock
-	letters  []Letter // those that are not in recs
-	answered map[string]bool
+	listing  Listing
+	asks     map[string]string // the newest kind by the key of the question
 	canceled bool
+	letters  []Letter // those that are not in recs
 	blobs    map[string][]byte
 }
 
@@ -38,7 +38,7 @@ type memoryRun struct {
 func (m *Memory) run(id string) *memoryRun {
 	r := m.runs[id]
 	if r == nil {
-		r = &memoryRun{answered: make(map[string]bool), blobs: make(map[string][]byte)}
+		r = &memoryRun{asks: make(map[string]string), blobs: make(map[string][]byte)}
 		if m.runs == nil {
 			m.runs = make(map[string]*memoryRun)
 		}
@@ -54,34 +54,73 @@ func (m *Memory) Append(ctx context.Context, recs []Record) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	next := make(map[string]int64)
-	for _, r := range recs {
-		if _, ok := next[r.Run]; !ok {
-			if known := m.runs[r.Run]; known != nil {
-				next[r.Run] = int64(len(known.recs))
-			}
-		}
-		if want := next[r.Run]; r.Seq != want {
-			return fmt.Errorf("%w: record %d of run %q, the next is %d", ErrConflict, r.Seq, r.Run, want)
-		}
-		next[r.Run]++
+	data, err := m.check(recs)
+	if err != nil {
+		return err
 	}
-	for _, r := range recs {
-		m.run(r.Run).append(r)
+	for i, rec := range recs {
+		m.run(rec.Run).append(rec, data[i])
+		m.notify(rec.Run)
 	}
 	return nil
 }
 
-func (r *memoryRun) append(rec Record) {
+// closed stands for the Seq of the next record of an ended run.
+const closed = -1
+
+// check returns the listed data of recs if all of them continue their logs.
+func (m *Memory) check(recs []Record) (map[int]*listedData, error) {
+	var data map[int]*listedData
+	next := make(map[string]int64)
+	for i, rec := range recs {
+		want, ok := next[rec.Run]
+		if known := m.runs[rec.Run]; !ok && known != nil {
+			want = known.next()
+		}
+		if want == closed {
+			return nil, fmt.Errorf("%w: record %d of run %q, which has ended", ErrConflict, rec.Seq, rec.Run)
+		}
+		if rec.Seq != want {
+			return nil, fmt.Errorf("%w: record %d of run %q, the next is %d", ErrConflict, rec.Seq, rec.Run, want)
+		}
+		d, err := listedDataOf(rec)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			if data == nil {
+				data = make(map[int]*listedData)
+			}
+			data[i] = d
+		}
+		next[rec.Run] = want + 1
+		if rec.Kind == Ended {
+			next[rec.Run] = closed
+		}
+	}
+	return data, nil
+}
+
+func (r *memoryRun) next() int64 {
+	if r.listing.Ended {
+		return closed
+	}
+	return int64(len(r.recs))
+}
+
+func (r *memoryRun) append(rec Record, d *listedData) {
 	rec.At = rec.At.Round(0).UTC()
 	r.recs = append(r.recs, own(rec))
-	switch rec.Kind {
-	case Answered:
-		r.answered[rec.Name] = true
-		r.dropLetter(rec.Name)
-	case Canceled:
-		r.canceled = true
-		r.dropLetter("")
+	r.listing.add(rec, d)
+	if AskKind(rec.Kind) {
+		r.asks[rec.Name] = rec.Kind
+	}
+	r.canceled = r.canceled || rec.Kind == Canceled
+	if key, ok := Removes(rec); ok {
+		r.dropLetter(key)
+	}
+	if rec.Kind == Ended {
+		r.letters = nil
 	}
 }
 
@@ -101,20 +140,7 @@ func ownData(data json.RawMessage) json.RawMessage {
 
 // Records implements [Store].
 func (m *Memory) Records(ctx context.Context, run string, from int64) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		for _, r := range m.log(run, from) {
-			if err := ctx.Err(); err != nil {
-				yield(Record{}, err)
-				return
-			}
-			if !yield(own(r), nil) {
-				return
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			yield(Record{}, err)
-		}
-	}
+	return yieldAll(ctx, own, func() ([]Record, error) { return m.log(run, from), nil })
 }
 
 // log returns the records of run from Seq from on, for reading only.
@@ -128,49 +154,50 @@ func (m *Memory) log(run string, from int64) []Record {
 	return r.recs[min(max(from, 0), int64(len(r.recs))):]
 }
 
-// Runs implements [Store].
-func (m *Memory) Runs(ctx context.Context, open bool) iter.Seq2[[2]Record, error] {
-	return func(yield func([2]Record, error) bool) {
-		for _, ends := range m.ends(open) {
-			if err := ctx.Err(); err != nil {
-				yield([2]Record{}, err)
-				return
-			}
-			if !yield([2]Record{own(ends[0]), own(ends[1])}, nil) {
-				return
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			yield([2]Record{}, err)
-		}
+// Last implements [Store].
+func (m *Memory) Last(ctx context.Context, run string) (Record, error) {
+	if err := ctx.Err(); err != nil {
+		return Record{}, err
 	}
-}
-
-// ends returns the first and the last records, of which the caller does not own
-// Data, in the order that Runs promises.
-func (m *Memory) ends(open bool) [][2]Record {
-	var all [][2]Record
-	m.mu.Lock()
-	for _, r := range m.runs {
-		n := len(r.recs)
-		if n > 0 && (!open || r.recs[n-1].Kind != Ended) {
-			all = append(all, [2]Record{r.recs[0], r.recs[n-1]})
-		}
+	recs := m.log(run, 0)
+	if len(recs) == 0 {
+		return Record{}, fmt.Errorf("%w: %q", ErrNoRun, run)
 	}
-	m.mu.Unlock()
-	slices.SortFunc(all, func(a, b [2]Record) int {
-		return cmp.Or(time.Time.Compare(b[0].At, a[0].At), cmp.Compare(a[0].Run, b[0].Run))
-	})
-	return all
+	return own(recs[len(recs)-1]), nil
 }
 
 // Delete implements [Deleter].
-func (m *Memory) Delete(ctx context.Context, run string) error {
+func (m *Memory) Delete(ctx context.Context, runs ...string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.runs, run)
+	for _, run := range runs {
+		delete(m.runs, run)
+	}
 	return nil
+}
+
+// yieldAll yields a copy of each value that take returns, and the error of ctx as
+// soon as it is done.
+func yieldAll[T any](ctx context.Context, own func(T) T, take func() ([]T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		vs, err := take()
+		for _, v := range vs {
+			if ctx.Err() != nil {
+				break
+			}
+			if !yield(own(v), nil) {
+				return
+			}
+		}
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
 }

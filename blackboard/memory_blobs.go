@@ -11,12 +11,28 @@ import (
 	"slices"
 )
 
+// BlobHash returns the hash by which [Blobs] keep data: the SHA-256 in lower case
+// hex.
+func BlobHash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// CheckBlob returns [ErrDamaged], with the names of both, if data of a blob of run
+// does not have its hash.
+func CheckBlob(run, hash string, data []byte) error {
+	if got := BlobHash(data); got != hash {
+		return fmt.Errorf("%w: blob %q of run %q has the hash %s", ErrDamaged, hash, run, got)
+	}
+	return nil
+}
+
 // PutBlob implements [Blobs].
 func (m *Memory) PutBlob(ctx context.Context, run string, data []byte) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	hash := blobHash(data)
+	hash := BlobHash(data)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	blobs := m.run(run).blobs
@@ -26,41 +42,39 @@ func (m *Memory) PutBlob(ctx context.Context, run string, data []byte) (string, 
 	return hash, nil
 }
 
-// blobHash is the name of a blob.
-func blobHash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
 // Blob implements [Blobs].
 func (m *Memory) Blob(ctx context.Context, run, hash string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	data, ok := m.blobsOf(run)[hash]
+	m.mu.Lock()
+	var data []byte
+	ok := false
+	if r := m.runs[run]; r != nil {
+		data, ok = r.blobs[hash] // never changes
+	}
+	m.mu.Unlock()
 	if !ok {
 		return nil, fmt.Errorf("%w: %q of run %q", ErrNoBlob, hash, run)
+	}
+	if err := CheckBlob(run, hash, data); err != nil {
+		return nil, err
 	}
 	return bytes.Clone(data), nil
 }
 
 // BlobsOf implements [Blobs].
 func (m *Memory) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
+	return yieldAll(ctx, bytes.Clone, func() (all [][]byte, err error) {
 		blobs := m.blobsOf(run)
 		for _, hash := range slices.Sorted(maps.Keys(blobs)) {
-			if err := ctx.Err(); err != nil {
-				yield(nil, err)
-				return
+			if err = CheckBlob(run, hash, blobs[hash]); err != nil {
+				break
 			}
-			if !yield(bytes.Clone(blobs[hash]), nil) {
-				return
-			}
+			all = append(all, blobs[hash])
 		}
-		if err := ctx.Err(); err != nil {
-			yield(nil, err)
-		}
-	}
+		return all, err
+	})
 }
 
 // blobsOf returns the blobs of run by hash; the data is shared and never changes.

@@ -15,18 +15,26 @@ func (m *Memory) Put(ctx context.Context, l Letter) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.run(l.Run)
-	if r.taken(l.Key) {
-		return fmt.Errorf("%w: run %q has a letter for %q", ErrConflict, l.Run, l.Key)
+	r := m.runs[l.Run]
+	switch {
+	case r == nil || len(r.recs) == 0:
+		return fmt.Errorf("%w: %q", ErrNoRun, l.Run)
+	case r.listing.Ended:
+		return fmt.Errorf("%w: %q", ErrEnded, l.Run)
+	case r.refuses(l.Key):
+		return fmt.Errorf("%w: run %q takes no further letter for key %q", ErrConflict, l.Run, l.Key)
 	}
-	l.Data = ownData(l.Data)
-	r.letters = append(r.letters, l)
+	r.letters = append(r.letters, ownLetter(l))
+	m.notify(l.Run)
 	return nil
 }
 
-// taken says whether a letter for key is here or in the log.
-func (r *memoryRun) taken(key string) bool {
-	if key == "" && r.canceled || key != "" && r.answered[key] {
+// refuses tells whether the log has closed key, or a letter for it is here.
+func (r *memoryRun) refuses(key string) bool {
+	if key == "" && r.canceled {
+		return true
+	}
+	if newest, ok := r.asks[key]; ok && key != "" && newest != Asked {
 		return true
 	}
 	return slices.ContainsFunc(r.letters, func(l Letter) bool { return l.Key == key })
@@ -36,23 +44,14 @@ func (r *memoryRun) dropLetter(key string) {
 	r.letters = slices.DeleteFunc(r.letters, func(l Letter) bool { return l.Key == key })
 }
 
+func ownLetter(l Letter) Letter {
+	l.Data = ownData(l.Data)
+	return l
+}
+
 // Letters implements [Inbox], in the order of runs and keys.
 func (m *Memory) Letters(ctx context.Context, run string) iter.Seq2[Letter, error] {
-	return func(yield func(Letter, error) bool) {
-		for _, l := range m.lettersOf(run) {
-			if err := ctx.Err(); err != nil {
-				yield(Letter{}, err)
-				return
-			}
-			l.Data = ownData(l.Data)
-			if !yield(l, nil) {
-				return
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			yield(Letter{}, err)
-		}
-	}
+	return yieldAll(ctx, ownLetter, func() ([]Letter, error) { return m.lettersOf(run), nil })
 }
 
 // lettersOf returns the letters of run, or of all runs, whose Data is shared.
@@ -69,4 +68,17 @@ func (m *Memory) lettersOf(run string) []Letter {
 		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Key, b.Key))
 	})
 	return all
+}
+
+// Asks implements [Inbox].
+func (m *Memory) Asks(ctx context.Context, run, key string) iter.Seq2[Record, error] {
+	return yieldAll(ctx, own, func() ([]Record, error) {
+		var asks []Record
+		for _, rec := range m.log(run, 0) {
+			if AskKind(rec.Kind) && (key == "" || rec.Name == key) {
+				asks = append(asks, rec)
+			}
+		}
+		return asks, nil
+	})
 }

@@ -1,10 +1,13 @@
 package blackboard_test
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
@@ -12,16 +15,76 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	storetest.Run(t, func(*testing.T) blackboard.Store { return blackboard.NewMemory() })
+	storetest.Suite{
+		Open: func(*testing.T) blackboard.Store { return blackboard.NewMemory() },
+		In:   synctest.Test,
+	}.Run(t)
 }
 
-func TestMemoryLeaseRunsOut(t *testing.T) {
+func TestMemoryAliveUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m blackboard.Memory
-		require.NoError(t, m.Lease(t.Context(), "engine", "ann", time.Minute))
+		require.NoError(t, m.Beat(t.Context(), "ann", time.Minute))
 		<-time.After(time.Minute - 1)
-		require.ErrorIs(t, m.Lease(t.Context(), "engine", "bob", time.Minute), blackboard.ErrConflict)
+		alive, err := m.Alive(t.Context(), "ann")
+		require.NoError(t, err)
+		assert.True(t, alive)
 		<-time.After(1)
-		require.NoError(t, m.Lease(t.Context(), "engine", "bob", time.Minute))
+		alive, err = m.Alive(t.Context(), "ann")
+		require.NoError(t, err)
+		assert.False(t, alive)
 	})
+}
+
+// TestMemoryChangesWhileBusy has changes that come while the body of the loop is
+// busy: each run is yielded once.
+func TestMemoryChangesWhileBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m blackboard.Memory
+		ctx, cancel := context.WithCancel(t.Context())
+		var got []string
+		busy := make(chan struct{})
+		var loop sync.WaitGroup
+		loop.Go(func() {
+			for run, err := range m.Changes(ctx) {
+				if err != nil {
+					assert.ErrorIs(t, err, context.Canceled)
+					return
+				}
+				got = append(got, run)
+				<-busy
+			}
+		})
+		synctest.Wait()
+		appendTo := func(run string, seq int64) {
+			require.NoError(t, m.Append(t.Context(), []blackboard.Record{{Run: run, Seq: seq, Kind: blackboard.Started}}))
+		}
+		appendTo("a", 0)
+		synctest.Wait()
+		appendTo("b", 0)
+		appendTo("b", 1)
+		require.NoError(t, m.Put(t.Context(), blackboard.Letter{Run: "b", Key: "q"}))
+		close(busy)
+		synctest.Wait()
+		cancel()
+		loop.Wait()
+		assert.Equal(t, []string{"a", "b"}, got)
+	})
+}
+
+func TestListingAddKeepsOnError(t *testing.T) {
+	l := blackboard.Listing{Run: "r", Owner: "ann", Next: 3}
+	want := l
+	for _, data := range []string{`7`, `{`, `{"owner":1}`} {
+		err := l.Add(blackboard.Record{Run: "r", Seq: 3, Kind: blackboard.Resumed, Data: []byte(data)})
+		require.ErrorContains(t, err, `data of record 3 (resumed) of run "r"`)
+		assert.Equal(t, want, l)
+	}
+}
+
+func TestCheckBlob(t *testing.T) {
+	require.NoError(t, blackboard.CheckBlob("r", blackboard.BlobHash(nil), nil))
+	err := blackboard.CheckBlob("r", blackboard.BlobHash([]byte("x")), []byte("y"))
+	require.ErrorIs(t, err, blackboard.ErrDamaged)
+	assert.ErrorContains(t, err, `of run "r"`)
 }

@@ -24,14 +24,18 @@ type Record struct {
 // The kinds of records that engines write. A flow may emit any other.
 const (
 	Started   = "started"   // the first record: the flow and its input
-	Resumed   = "resumed"   // a process goes on with the run
+	Resumed   = "resumed"   // another process, or this one again, continues the run
 	Called    = "called"    // an agent answered, or failed
+	Used      = "used"      // what a call used that has no answer, or had its answer before
+	Refused   = "refused"   // a budget refused a call
+	Lost      = "lost"      // what budgets hold against calls whose process was killed
 	Slept     = "slept"     // a sleep or a time limit is over
 	Asked     = "asked"     // a question is open
-	Withdrawn = "withdrawn" // the flow gave the question up
+	Withdrawn = "withdrawn" // the flow does not wait for the question's answer any more
 	Expired   = "expired"   // the question's time is over
-	Answered  = "answered"  // somebody answered the question that Name is the key of
-	Canceled  = "canceled"  // somebody canceled the run
-	Changed   = "changed"   // a resumed run asked an agent in other words than recorded, and went on
+	Answered  = "answered"  // the answer to the question that Name is the key of
+	Canceled  = "canceled"  // the run is canceled
+	Changed   = "changed"   // a resumed run asked an agent in other words than recorded, and continued
+	Stuck     = "stuck"     // the flow's code failed; the run has not ended
 	Ended     = "ended"     // the last record: the outcome
 )

@@ -9,12 +9,22 @@ import (
 )
 
 var (
-	// ErrConflict says that another process was first: with a record of the run,
-	// a lease, or an answer.
-	ErrConflict = errors.New("blackboard: another process was first")
+	// ErrConflict says that another writer was first: with a record of the run, with a
+	// letter, or with the name of an engine.
+	ErrConflict = errors.New("blackboard: another writer was first")
 
 	// ErrNoBlob says that a store has no blob of that hash.
 	ErrNoBlob = errors.New("blackboard: no such blob")
+
+	// ErrNoRun says that a store has no run of that ID.
+	ErrNoRun = errors.New("blackboard: no such run")
+
+	// ErrEnded says that the run has ended and takes no letters.
+	ErrEnded = errors.New("blackboard: the run has ended")
+
+	// ErrDamaged says that a store does not hold what was stored: a file was changed,
+	// or a disk failed. The error names the run, and the record, letter or blob.
+	ErrDamaged = errors.New("blackboard: damaged")
 )
 
 // Store keeps the logs of runs. It is all that a host must implement; storetest
@@ -25,68 +35,145 @@ var (
 type Store interface {
 	// Append stores recs, of one or of several runs, all or none, and returns when
 	// they are durable. The records of one run are in order and continue its log
-	// without a gap; if any (Run, Seq) is taken or leaves a gap, Append stores
-	// nothing and returns ErrConflict. It keeps neither recs nor their Data. Data
-	// comes back byte for byte, empty Data as nil.
+	// without a gap. If any (Run, Seq) is taken, leaves a gap, or follows an Ended
+	// record, Append stores nothing and returns ErrConflict. It refuses records that
+	// [Listing.Add] refuses. After any other error the outcome is unknown: all of recs
+	// are stored, or none is (a commit whose confirmation was lost). Append returns
+	// soon after ctx is done. It keeps neither recs nor their Data. Data comes back
+	// byte for byte, empty Data as nil.
 	Append(ctx context.Context, recs []Record) error
 
 	// Records yields the records of a run from Seq from on, in order. An unknown
 	// run has none. After an error it yields no more. The caller owns Data.
 	Records(ctx context.Context, run string, from int64) iter.Seq2[Record, error]
 
-	// Runs yields the first and the last record of every run whose last record
-	// is not Ended (open) or of every run, newest first: by At of the first
-	// record, and runs of the same At in the order of their IDs. The caller owns
-	// Data.
-	Runs(ctx context.Context, open bool) iter.Seq2[[2]Record, error]
+	// Last returns the last record of a run, or ErrNoRun. The caller owns Data.
+	Last(ctx context.Context, run string) (Record, error)
+
+	// List yields the runs that q selects, newest first: by Started, and runs of the
+	// same time in the order of their IDs. It reads no logs: its cost does not depend
+	// on their length. The caller owns Labels.
+	List(ctx context.Context, q Query) iter.Seq2[Listing, error]
 }
 
-// Leaser is a Store that knows which process is alive. Engines lease their own
-// name and prolong it while they live; another engine takes up a run only when
-// the lease of the one that worked on it is free. Without a Leaser one process
-// at a time may use the store.
-type Leaser interface {
-	// Lease makes owner the holder of name for d, by the store's clock, or returns
-	// ErrConflict if another holds it. A holder prolongs its lease by calling
-	// again; d <= 0 gives it back, if no other holds it. A lease that ran out is free.
-	Lease(ctx context.Context, name, owner string, d time.Duration) error
+// Query selects runs. A zero field selects all.
+type Query struct {
+	Open   bool      // not ended
+	Run    string    // that run alone
+	Flow   string    // of that flow
+	Status string    // of that status, as in Listing
+	Owner  string    // of that owner
+	Parent string    // children of that run
+	Label  string    // with that label; "name=value": with that value
+	Text   string    // with that text in the ID, the flow's name, a label's value or Err; ASCII case is ignored
+	Before time.Time // whose last record is older
+	Limit  int       // at most so many; 0 or less: all
+	After  string    // behind the run of that ID: the cursor for the next page. An unknown ID is ErrNoRun
 }
 
-// Letter is a word to a run from another process: the answer to the question
-// that Key names, or, with Key "", the wish to cancel it.
+// Listing is what a list shows of a run. It follows from some records of the log
+// alone: see [Listing.Add].
+type Listing struct {
+	Run     string
+	Flow    string
+	Version int
+	Parent  string            // of a child: the run that started it
+	Labels  map[string]string // the host's; nil: none
+	Owner   string            // the engine that executes it, or executed it last
+	Status  string            // of an ended or stuck run; "": open
+	Err     string            // of an ended or stuck run
+	Ended   bool
+	Started time.Time // of the first record
+	Changed time.Time // of the last record
+	Next    int64     // the Seq of the next record
+}
+
+// Owners is a Store that knows which engines are alive. An engine resumes another
+// engine's run only when that engine is dead. With a store that is not Owners, one
+// process at a time may execute runs.
+type Owners interface {
+	// Beat says that the engine of that name is alive. The engine calls it again
+	// well before d is over; one that has been silent for d counts as dead, by the
+	// observer's own clock. An empty name and a d of 0 or less are errors. A store
+	// that can tell that a living engine of another process has the name returns
+	// ErrConflict.
+	Beat(ctx context.Context, owner string, d time.Duration) error
+
+	// Leave says that the engine has stopped: its runs are free at once.
+	Leave(ctx context.Context, owner string) error
+
+	// Alive tells whether the engine of that name is alive. One that never called
+	// Beat, or left, is not. A store that can tell that a process has died (by a lock
+	// of the operating system, by a session of a database) says so at once; else Alive
+	// compares with what it saw before, by its own monotonic clock, so that clocks
+	// that differ or are set back do no harm.
+	Alive(ctx context.Context, owner string) (bool, error)
+
+	// Orphans yields the open runs whose owner is not alive, oldest first. It checks
+	// each owner once.
+	Orphans(ctx context.Context) iter.Seq2[Listing, error]
+}
+
+// Notifier is a Store that reports changes by other processes, so that an engine
+// learns of them before its next poll.
+type Notifier interface {
+	// Changes yields the IDs of runs to which another process appended a record or
+	// put a letter, soon after it did, until ctx is done, whose error it yields, or
+	// another error ends it. It may yield a run once for several changes, and for
+	// changes of this process; it may miss changes, so poll too, slowly.
+	Changes(ctx context.Context) iter.Seq2[string, error]
+}
+
+// Letter is a message to a run from any process: the answer to the question that
+// Key names, or, with Key "", the request to cancel it.
 type Letter struct {
 	Run  string
 	Key  string
 	Data json.RawMessage
+
+	// Expired says that there is no answer: the run's own engine closes the question
+	// by it, so that an answer that comes later is refused. Data is nil.
+	Expired bool
 }
 
-// Inbox is a Store that takes letters for runs of other processes.
+// Inbox is a Store that takes letters for runs.
 type Inbox interface {
-	// Put keeps a letter. The first for a (Run, Key) wins, be it a letter or an
-	// Answered (by Name) or Canceled (Key "") record of the log: a later one is
-	// ErrConflict.
+	// Put keeps a letter. The first for a (Run, Key) wins, and the log counts: Put
+	// returns ErrConflict if there is a letter for the key, or if the newest record of
+	// the kinds Asked, Answered, Expired and Withdrawn whose Name is Key is not Asked
+	// (a key without such a record is open: an early answer). With Key "" ErrConflict
+	// means that there is a letter or a Canceled record. It returns ErrEnded if the
+	// last record is Ended, and ErrNoRun for an unknown run. One transaction decides
+	// and keeps the letter.
 	Put(ctx context.Context, l Letter) error
 
 	// Letters yields the letters of run, or with run "" those of all runs, that are
-	// not yet in the log: no Answered record has their Key as Name, and for Key ""
-	// no Canceled record is there.
+	// not in the log yet: [Removes] says which record removes which letter, and an
+	// Ended record removes all of its run. The caller owns Data.
 	Letters(ctx context.Context, run string) iter.Seq2[Letter, error]
+
+	// Asks yields the records of the kinds Asked, Answered, Expired and Withdrawn of
+	// a run, in order; with a key only those whose Name is the key. An unknown run has
+	// none.
+	Asks(ctx context.Context, run, key string) iter.Seq2[Record, error]
 }
 
 // Blobs is a Store for large values by their hash. Each belongs to a run, so that
-// deleting the run deletes them.
+// deleting the run deletes them. A blob may come before the first record of its run.
 type Blobs interface {
 	// PutBlob keeps data, once, and returns its hash: the SHA-256 in lower case hex.
 	PutBlob(ctx context.Context, run string, data []byte) (hash string, err error)
-	// Blob returns the data of hash, or ErrNoBlob. The caller owns it.
+	// Blob returns the data of hash, or ErrNoBlob. The caller owns it. Data that does
+	// not have that hash is ErrDamaged.
 	Blob(ctx context.Context, run, hash string) ([]byte, error)
-	// BlobsOf yields the data of all blobs of run, in the order of their hashes.
+	// BlobsOf yields the data of all blobs of run, in the order of their hashes. Data
+	// that does not have its hash is ErrDamaged.
 	BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error]
 }
 
-// Deleter is a Store that can forget a run.
+// Deleter is a Store that can forget runs.
 type Deleter interface {
-	// Delete removes the log, the letters and the blobs of run. An unknown run is
-	// no error.
-	Delete(ctx context.Context, run string) error
+	// Delete removes the logs, the letters and the blobs of runs, all or none. An
+	// unknown run is no error.
+	Delete(ctx context.Context, runs ...string) error
 }

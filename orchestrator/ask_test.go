@@ -221,7 +221,8 @@ func TestTimeOfAnAnsweredQuestion(t *testing.T) {
 	})
 }
 
-// An answer that comes after its question's time is kept for who asks again.
+// An answer that comes after its question's time is refused, until the question is
+// asked again.
 func TestLateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := flow("asks again", func(c *orchestrator.Context) (string, error) {
@@ -238,13 +239,18 @@ func TestLateAnswer(t *testing.T) {
 		r := begin(t, local(t, orchestrator.Config{Store: s}), f, "x")
 		wait := time.NewTimer(90 * time.Minute)
 		<-wait.C
+		late := r.Answer(t.Context(), "name", "ann")
+		require.ErrorIs(t, late, orchestrator.ErrNoQuestion)
+		require.ErrorContains(t, late, `"name" has expired`)
+		wait.Reset(time.Hour)
+		<-wait.C
 		require.NoError(t, r.Answer(t.Context(), "name", "ann"))
 		got, err := f.Result(t.Context(), r)
 		require.NoError(t, err)
 		assert.Equal(t, "ann", got)
 
 		log := logOf(t, s, "x")
-		require.Equal(t, []string{blackboard.Started, blackboard.Asked, blackboard.Expired, blackboard.Answered, blackboard.Slept, blackboard.Ended}, kinds(log))
+		require.Equal(t, []string{blackboard.Started, blackboard.Asked, blackboard.Expired, blackboard.Slept, blackboard.Asked, blackboard.Answered, blackboard.Ended}, kinds(log))
 		got, err = again(t, orchestrator.Config{}, f, log[:len(log)-1])
 		require.NoError(t, err)
 		assert.Equal(t, "ann", got, "the same replayed")

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/sched"
 )
 
@@ -38,7 +39,7 @@ func Map[I, O any](c *Context, items []I, limit int, f func(c *Context, item I) 
 		return failAll(out, err)
 	}
 	g := c.branch.Group()
-	defer g.Leave()
+	defer g.Detach()
 	for next := 0; ; {
 		for next < len(items) && (limit <= 0 || g.Running() < limit) {
 			if err := c.Err(); err != nil {
@@ -142,7 +143,7 @@ func (q *Queue[T]) CancelAll() {
 	}
 }
 
-var errBranchCanceled = &agent.Error{Message: "the flow canceled this branch", Codes: []agent.Code{ErrCanceled}}
+var errBranchCanceled = &agent.Error{Message: "the flow canceled this branch", Codes: []agent.Code{ErrCanceled, engine.ErrOver}}
 
 // mine tells whether the branch that made q uses it.
 func (q *Queue[T]) mine() bool {

@@ -54,10 +54,12 @@ func TestChildThatPanics(t *testing.T) {
 		require.ErrorContains(t, err, "ouch")
 		i, err := r.Info(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, orchestrator.Suspended, i.Status)
+		assert.Equal(t, orchestrator.Stuck, i.Status)
 
 		broken = false
-		got, err := f.Result(t.Context(), begin(t, e, f, "x"))
+		require.ErrorIs(t, begin(t, e, f, "x").Wait(t.Context()), orchestrator.ErrFlow, "it is not tried again by itself")
+		require.NoError(t, r.Retry(t.Context()))
+		got, err := f.Result(t.Context(), r)
 		require.NoError(t, err)
 		assert.Equal(t, "once", got)
 		assert.Equal(t, 1, calls)

@@ -21,7 +21,7 @@ import (
 // race detector is what finds it).
 type Context struct {
 	branch *sched.Branch
-	use    sched.Use
+	use    sched.Options
 	run    *runState
 }
 
@@ -46,11 +46,13 @@ func (c *Context) Call(name string, req agent.Request) (agent.Response, error) {
 	if len(req.Input) > 0 && !json.Valid(req.Input) {
 		return agent.Response{}, agent.ErrorOf(fmt.Errorf("%w: Request.Input to %q is not JSON", ErrMalformed, name))
 	}
-	done := c.branch.Do(c.use, engine.Op{Kind: engine.Call, Name: name, Request: req})
+	op := c.branch.Op(engine.Call, name)
+	op.Send(&req)
+	done := c.branch.Do(c.use, op)
 	if done.Err != nil {
 		return agent.Response{}, done.Err
 	}
-	return done.Response, nil
+	return *done.Response, nil
 }
 
 // Sleep waits by the run's time. It returns ErrCanceled or ErrBudget, else nil.
@@ -58,15 +60,18 @@ func (c *Context) Sleep(d time.Duration) error {
 	if d <= 0 {
 		return c.Err()
 	}
-	done := c.branch.Do(c.use, engine.Op{Kind: engine.Sleep, Until: c.Now().Add(d)})
+	until := c.Now().Add(d)
+	op := c.branch.Op(engine.Sleep, "")
+	op.Until = until
+	done := c.branch.Do(c.use, op)
 	if done.Err != nil {
 		return done.Err
 	}
 	return nil
 }
 
-// Err is why effects of c are not made any more: ErrCanceled, or what the flow did
-// wrong. nil: they are.
+// Err is nil while effects of c are made; ErrCanceled after a cancel; ErrFlow after
+// the flow broke a rule.
 func (c *Context) Err() error {
 	if err := c.branch.Check(); err != nil {
 		return err
@@ -77,13 +82,16 @@ func (c *Context) Err() error {
 	return nil
 }
 
-// IsCanceled tells whether err is there because c is canceled. An agent can return a
-// "canceled" of its own, which is a failure like any other.
-func (c *Context) IsCanceled(err error) bool {
-	return errors.Is(err, ErrCanceled) && errors.Is(c.Err(), ErrCanceled)
-}
+// IsOver tells whether err is there because the run is over for the flow: it is
+// canceled, an enclosing budget refused a call, or the time of one is used up. An
+// error of the same name that an agent returned is a failure of that agent. Loops
+// that try again stop at it.
+func IsOver(err error) bool { return errors.Is(err, engine.ErrOver) }
 
-// Now is the time of the last completion that the run saw.
+// IsCanceled tells whether err is there because c is canceled: IsOver for that alone.
+func (c *Context) IsCanceled(err error) bool { return IsOver(err) && errors.Is(err, ErrCanceled) }
+
+// Now is the run's time: when the last answer arrived. It is equal on replay.
 func (c *Context) Now() time.Time {
 	if c.branch.Check() != nil {
 		return time.Time{}
@@ -92,9 +100,9 @@ func (c *Context) Now() time.Time {
 	return now
 }
 
-// Elapsed is how long the run has been worked on: times in which no process
-// did, between a crash and the resume, do not count. Time limits and Budget.Wall
-// go by it. On Temporal it is the time since the start.
+// Elapsed is how long the run has been worked on: time in which no process did,
+// between a crash and the resume, does not count. Time limits and Budget.Wall use
+// it. On Temporal it is the time since the start.
 func (c *Context) Elapsed() time.Duration {
 	if c.branch.Check() != nil {
 		return 0
@@ -124,11 +132,12 @@ func (c *Context) Emit(kind string, data any) {
 }
 
 var reserved = []string{
+	blackboard.Used, blackboard.Refused, blackboard.Lost, blackboard.Stuck,
 	blackboard.Started, blackboard.Resumed, blackboard.Called, blackboard.Slept, blackboard.Asked, blackboard.Withdrawn,
 	blackboard.Expired, blackboard.Answered, blackboard.Canceled, blackboard.Changed, blackboard.Ended,
 }
 
-// Expose lets hosts read state while the run goes on (Run.State). The function
+// Expose lets hosts read state before the run has ended (Run.State). The function
 // is called between steps of the flow, so it may read the flow's variables; it
 // must not change them or use c, and it holds up the flow while it runs. The last
 // Expose of a run counts; its state at the end is kept with the log.
@@ -148,13 +157,13 @@ func (c *Context) Expose(state func() any) {
 }
 
 // WithBudget returns c under one more limit, for the same branch. It is a cap,
-// not a reservation: what an enclosing budget has not, it has not either.
+// not a reservation: an enclosing budget that is used up refuses all the same.
 func (c *Context) WithBudget(b Budget) *Context {
 	if c.branch.Check() != nil {
 		return c
 	}
 	sub := *c
-	sub.use.Scope = c.branch.Scope(c.use.Scope, b)
+	sub.use.Scope = c.branch.Scope(c.use.Scope, engine.Budget(b))
 	return &sub
 }
 
@@ -181,8 +190,5 @@ func (c *Context) Left() Budget {
 		return Budget{}
 	}
 	_, worked := c.branch.Now()
-	return c.use.Scope.LeftAt(worked)
+	return Budget(c.use.Scope.LeftAt(worked))
 }
-
-// Budget limits what a run or a part of it may use. See engine.Budget.
-type Budget = engine.Budget

@@ -3,9 +3,10 @@
 //
 // A [Flow] is an ordinary function under a name. It reaches the world through its
 // [Context] alone: it calls agents, sleeps, asks people, and starts branches with
-// [Map] and [Queue]. An [Engine] carries flows out. With a store it keeps a log of
-// every answer, and a run whose process died goes on where it was: the flow is
-// executed again over the recorded answers, and no recorded call is made twice.
+// [Map] and [Queue]. An [Engine] executes flows. With a store it keeps a log of every
+// answer. When a process has died, an engine that was told to [Engine.Resume]
+// continues its runs: it executes the flow again over the recorded answers, and makes
+// no recorded call twice.
 //
 // So flow code is deterministic: no goroutines, channels, locks, clock, dice,
 // environment, or I/O, and nothing that depends on the order of a map. Time is
@@ -14,4 +15,8 @@
 //
 // One branch of a run executes at a time and gives way only inside an effect, so
 // branches may share variables without locks; agents run truly in parallel.
+//
+// A [Budget] limits a run or a part of it. [IsOver] tells an error by which the engine
+// ends the flow from the failure of one call. A flow that breaks a rule leaves its run
+// [Stuck]: nothing is lost, and [Run.Retry] tries it again.
 package orchestrator

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"time"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -22,20 +23,47 @@ type Config struct {
 	Retry    Retry            // of transient errors
 	Parallel int              // calls at once over all runs; 0: no limit
 
+	// Observe makes an engine that looks, answers and cancels alone: it starts and
+	// resumes no run. A web page beside the workers is one.
+	Observe bool
+
+	// Leases say how the engine works with other engines on the same Store.
+	Leases Leases
+
 	// RecordRequests keeps what was asked, as blobs by the hash of each message, so
 	// that the audit trail and a divergence can show it. It needs a Store that is
 	// a blackboard.Blobs. Off: the log has hashes of requests alone.
 	RecordRequests bool
 
-	// AcceptChangedRequests lets a resumed run go on when the text of a recorded
+	// AcceptChangedRequests lets a resumed run continue when the text of a recorded
 	// request has changed (prompts were edited): the recorded answer is used and a
 	// record says so. Off: ErrDiverged.
 	AcceptChangedRequests bool
 }
 
-// Retry is how transient errors of agents are retried. Zero fields are the
-// defaults: 4 attempts, from 1 s, at most 60 s.
-type Retry = engine.Retry
+// Leases say how an engine works with other engines on the same store. A zero
+// field is its default.
+type Leases struct {
+	// For is how long an engine may be silent before others resume its runs. It
+	// matters where the store cannot tell that a process has died, and for processes
+	// that are stopped. 0: 30 s.
+	For time.Duration
+
+	// Poll is how often the engine looks for runs whose engine has died, and for
+	// letters from other processes. 0: 500 ms.
+	Poll time.Duration
+
+	// Outage is how long the store may fail before runs are suspended. Until then
+	// what is to be recorded is kept and tried again. 0: 1 minute.
+	Outage time.Duration
+}
+
+// Retry is how transient errors of agents are retried: with exponential backoff
+// and jitter. Zero fields are the defaults: 4 attempts, from 1 s, at most 60 s.
+type Retry struct {
+	Attempts     int
+	Initial, Max time.Duration
+}
 
 // Engine carries out runs: here (NewLocal) or on another driver (NewEngine). Safe
 // for concurrent use.
@@ -46,45 +74,58 @@ type Engine struct{ driver engine.Driver }
 //
 // Without a Store it remembers the last 256 runs that ended.
 func NewLocal(c Config) (*Engine, error) {
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
 	lc := local.Config{
-		Agents: c.Agents, Store: c.Store, Log: c.Log, Retry: c.Retry, Parallel: c.Parallel,
-		RecordRequests: c.RecordRequests, AcceptChanged: c.AcceptChangedRequests,
+		Agents: c.Agents, Store: c.Store, Log: c.Log, Retry: engine.Retry(c.Retry), Parallel: c.Parallel,
+		RecordRequests: c.RecordRequests, AcceptChanged: c.AcceptChangedRequests, Observe: c.Observe,
+		Lease: orDefault(c.Leases.For, 30*time.Second), Poll: orDefault(c.Leases.Poll, 500*time.Millisecond), Outage: orDefault(c.Leases.Outage, time.Minute),
 	}
 	if lc.Log == nil {
 		lc.Log = slog.New(slog.DiscardHandler)
 	}
 	for _, f := range c.Flows {
-		lc.Programs = append(lc.Programs, f.Program())
+		if f != nil {
+			lc.Programs = append(lc.Programs, f.Program())
+		}
+	}
+	if err := c.validate(lc.Programs); err != nil {
+		return nil, err
 	}
 	return &Engine{local.New(lc)}, nil
 }
 
+func orDefault(d, otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}
+
 // validate names every fault of c.
-func (c Config) validate() error {
+func (c Config) validate(programs []*engine.Program) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("orchestrator: "+format, args...)) }
 	for name, a := range c.Agents {
 		if name == "" || a == nil {
 			bad("Config.Agents: the agent %q has no name or is nil", name)
 		}
+		if v, ok := a.(interface{ Validate() error }); ok {
+			if err := v.Validate(); err != nil {
+				bad("Config.Agents: %q: %w", name, err)
+			}
+		}
+	}
+	if len(programs) < len(c.Flows) {
+		bad("Config.Flows has a nil entry")
 	}
 	known := map[[2]any]bool{}
-	for i, f := range c.Flows {
-		if f == nil {
-			bad("Config.Flows[%d] is nil", i)
-			continue
-		}
-		p := f.Program()
-		if p.Name == "" {
-			bad("Config.Flows[%d] has no Name", i)
-		}
+	for i, p := range programs {
 		if id := [2]any{p.Name, p.Version}; known[id] {
-			bad("Config.Flows[%d]: flow %q version %d is there twice", i, p.Name, p.Version)
+			bad("Config.Flows[%d]: duplicate flow %q version %d", i, p.Name, p.Version)
 		} else {
 			known[id] = true
+		}
+		if p.Fault != nil {
+			errs = append(errs, p.Fault)
 		}
 		for _, name := range p.Agents {
 			if c.Agents[name] == nil {
@@ -98,6 +139,9 @@ func (c Config) validate() error {
 	if c.Retry.Attempts < 0 || c.Retry.Initial < 0 || c.Retry.Max < 0 {
 		bad("Config.Retry is %+v, want no negative field", c.Retry)
 	}
+	if c.Leases.For < 0 || c.Leases.Poll < 0 || c.Leases.Outage < 0 {
+		bad("Config.Leases is %+v, want no negative field", c.Leases)
+	}
 	if _, ok := c.Store.(blackboard.Blobs); c.RecordRequests && !ok {
 		bad("Config.RecordRequests needs a Store that is a blackboard.Blobs")
 	}
@@ -107,72 +151,135 @@ func (c Config) validate() error {
 // NewEngine is for authors of engines.
 func NewEngine(d engine.Driver) *Engine { return &Engine{d} }
 
-// Resume goes on with every run of this engine's flows that nobody works on,
-// and returns them; what could not be taken up is in the error, by run. From
-// several processes it needs a store with leases; then the runs of a process that was
-// killed are free when its lease has run out, after half a minute at the latest: a host
-// that stays calls Resume again now and then.
-func (e *Engine) Resume(ctx context.Context) ([]*Run, error) {
-	ids, err := e.driver.Resume(ctx)
-	runs := make([]*Run, len(ids))
-	for i, id := range ids {
-		runs[i] = &Run{e, id}
+// Resumed is what came of [Engine.Resume].
+type Resumed struct {
+	Runs []*Run // that this engine works on now
+	Held []Held // that other engines work on
+}
+
+// Held is a run that another engine works on.
+type Held struct {
+	ID    string
+	Owner string    // the engine
+	Since time.Time // of the run's last record
+}
+
+// Resume resumes every run of this engine's flows that no engine works on. What
+// cannot be resumed is in the error, by run.
+//
+// With a store that knows which engines are alive (blackboard.Owners) the engine
+// keeps doing so until Close: runs whose engine has died are resumed within a
+// second where the store can tell, else when its lease is over (Config.Leases). So
+// a host calls it once. Without such a store, only one process at a time may
+// execute runs.
+func (e *Engine) Resume(ctx context.Context) (Resumed, error) {
+	r, err := e.driver.Resume(ctx)
+	var out Resumed
+	for _, id := range r.Runs {
+		out.Runs = append(out.Runs, &Run{e, id})
 	}
-	return runs, err
+	for _, h := range r.Held {
+		out.Held = append(out.Held, Held{h.Run, h.Owner, h.Since})
+	}
+	return out, err
 }
 
 // Open returns the run of that ID, or ErrNoRun.
 func (e *Engine) Open(ctx context.Context, id string) (*Run, error) {
-	r := &Run{e, id}
-	if _, err := r.start(ctx); err != nil {
+	if _, err := e.driver.Look(ctx, id); err != nil {
 		return nil, err
 	}
-	return r, nil
+	return &Run{e, id}, nil
 }
 
-// Runs yields what is known of runs, newest first; open: only those that have not
-// ended.
-func (e *Engine) Runs(ctx context.Context, open bool) iter.Seq2[Info, error] {
+// RunQuery selects runs. A zero field selects all.
+type RunQuery struct {
+	Open   bool      // not ended
+	Flow   string    // of that flow
+	Status Status    // of that status
+	Owner  string    // that engine works on
+	Parent string    // children of that run
+	Label  string    // with that label; "name=value": with that value
+	Text   string    // with that text in the ID, the flow's name, a label's value or the error; ASCII case is ignored
+	Before time.Time // not changed since then
+	Limit  int       // at most so many; 0: all
+	After  string    // behind the run of that ID: the cursor for the next page
+}
+
+// Runs yields what a list shows of runs, newest first: an Info without Outcome,
+// Questions, Spent, Lost and ByAgent. It reads no logs, so its cost does not depend
+// on their length. The state of runs may change while it yields.
+func (e *Engine) Runs(ctx context.Context, q RunQuery) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		v, err := e.viewer()
-		if err != nil {
-			yield(Info{}, err)
-			return
+		query := blackboard.Query{
+			Open: q.Open, Flow: q.Flow, Status: string(q.Status), Owner: q.Owner, Parent: q.Parent,
+			Label: q.Label, Text: q.Text, Before: q.Before, Limit: q.Limit, After: q.After,
 		}
-		for ends, err := range v.Runs(ctx, open) {
-			var info Info
-			if err == nil {
-				info, err = e.listed(ctx, ends)
+		live := q.Status == Running || q.Status == Waiting || q.Status == Suspended
+		if live { // which engine works on a run is not in the store's list
+			query.Open, query.Status, query.Limit = true, "", 0
+		}
+		n := 0
+		for v, err := range e.driver.List(ctx, query) {
+			if err == nil && live && Status(v.Status) != q.Status {
+				continue
 			}
+			info := infoOf(&v.Listing)
+			info.Status = Status(v.Status)
 			if !yield(info, err) || err != nil {
+				return
+			}
+			if n++; q.Limit > 0 && n >= q.Limit {
 				return
 			}
 		}
 	}
 }
 
-// listed is the Info of a run by its first and last record, where that is enough.
-func (e *Engine) listed(ctx context.Context, ends [2]blackboard.Record) (Info, error) {
-	if ends[1].Kind != blackboard.Ended || ends[1].Blob != "" || ends[0].Blob != "" {
-		return (&Run{e, ends[0].Run}).Info(ctx)
+// Delete forgets a run and its children: logs, letters, blobs. One that is worked
+// on is ErrRunning: cancel it first. An unknown run is no error. It needs a store
+// that is a blackboard.Deleter.
+func (e *Engine) Delete(ctx context.Context, id string) error {
+	d, err := e.deleter()
+	if err != nil {
+		return err
 	}
-	s := newSummary()
-	for _, rec := range ends {
-		if err := s.add(rec); err != nil {
-			return Info{}, err
-		}
-	}
-	return s.info(), nil
+	return d.Delete(ctx, id)
 }
 
-// Close stops all runs where they are, so that Resume can go on with them,
-// waits for their agents until ctx is done, and leaves no goroutine. Nobody may
-// start runs after it.
-func (e *Engine) Close(ctx context.Context) error { return e.driver.Close(ctx) }
-
-func (e *Engine) viewer() (engine.Viewer, error) {
-	if v, ok := e.driver.(engine.Viewer); ok {
-		return v, nil
-	}
-	return nil, errors.New("orchestrator: this engine does not show runs")
+// PruneOptions say which ended runs [Engine.Prune] forgets. A zero field selects
+// all.
+type PruneOptions struct {
+	EndedBefore time.Time
+	Flow        string
+	Max         int // runs, their children not counted
 }
+
+// Prune forgets runs that have ended, with their children, and returns how many
+// logs it deleted. Open runs, and children of open runs, stay. Other runs
+// are not held up.
+func (e *Engine) Prune(ctx context.Context, o PruneOptions) (int, error) {
+	d, err := e.deleter()
+	if err != nil {
+		return 0, err
+	}
+	return d.Prune(ctx, blackboard.Query{Before: o.EndedBefore, Flow: o.Flow, Limit: o.Max})
+}
+
+func (e *Engine) deleter() (engine.Deleter, error) {
+	d, ok := e.driver.(engine.Deleter)
+	if !ok {
+		return nil, errors.New("orchestrator: this engine cannot delete runs")
+	}
+	return d, nil
+}
+
+// Close stops all runs where they are, so that Resume can continue them, waits
+// for their agents as long as their grace is (Limits.Grace), at most until ctx is
+// done, and leaves no goroutine but those of agents that ignore their ctx: its error
+// names these. No runs can be started after it.
+func (e *Engine) Close(ctx context.Context) error { return e.driver.Close(ctx, false) }
+
+// Drain is Close for a rolling restart: calls under way finish first, and no others
+// begin. When ctx is done it continues as Close.
+func (e *Engine) Drain(ctx context.Context) error { return e.driver.Close(ctx, true) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -35,66 +36,106 @@ type Flow[In, Out any] struct {
 }
 
 // Run starts a run, waits, and returns what the flow returned: the result and
-// the error, each as it is. When ctx is done the run is canceled for good (the flow
-// may still return what it has); a run that shall outlive its caller is Start's.
+// the error, each as it is. At most one o says how it starts, as for Start. When ctx
+// is done the run is canceled for good (the flow may still return what it has); for
+// a run that shall outlive its caller there is Start.
+//
 // The result is zero only if there is none: the run was not started (ErrNoAgent,
-// a bad flow), was stopped by Close (ErrStopped), or the flow panicked or diverged.
-func (f Flow[In, Out]) Run(ctx context.Context, e *Engine, in In) (Out, error) {
+// a bad flow), was stopped by Close (ErrStopped), or the flow failed (ErrFlow,
+// ErrDiverged). A flow that does not return from its own code within a second of the
+// end of ctx is left to itself, and the error is that of ctx.
+func (f Flow[In, Out]) Run(ctx context.Context, e *Engine, in In, o ...StartOptions) (Out, error) {
 	var zero Out
-	input, err := f.input(StartOptions{ID: newID()}, in)
+	if len(o) > 1 {
+		return zero, fmt.Errorf("orchestrator: Run of flow %q got %d StartOptions, want at most one", f.Name, len(o))
+	}
+	input, err := f.input(append(o, StartOptions{})[0], in)
 	if err != nil {
 		return zero, err
 	}
-	if r, ok := e.driver.(engine.Runner); ok {
-		end, err := r.Run(ctx, f.Program(), input)
-		if err != nil {
-			return zero, err
-		}
-		return f.result(end)
-	}
-	if err := e.driver.Start(ctx, f.Program(), input); err != nil {
+	p := f.Program()
+	wait, err := e.driver.Start(ctx, p, input)
+	if err != nil {
 		return zero, err
 	}
-	run := &Run{e, input.Run}
-	out, err := f.Result(ctx, run)
+	end, err := wait(ctx)
+	if err == nil {
+		return f.result(end)
+	}
 	if ctx.Err() == nil {
-		return out, err
+		return zero, err
 	}
+	return f.runCanceled(ctx, &Run{e, input.Run}, wait)
+}
+
+// runCanceled ends a run whose caller does not wait any more.
+func (f Flow[In, Out]) runCanceled(ctx context.Context, run *Run, wait func(context.Context) (engine.End, error)) (Out, error) {
+	var zero Out
 	uncanceled := context.WithoutCancel(ctx)
-	if err := run.Cancel(uncanceled, context.Cause(ctx).Error()); err != nil {
-		return out, err
+	if err := run.Cancel(uncanceled, context.Cause(ctx).Error()); err != nil && !errors.Is(err, ErrNoRun) { // it has ended and is forgotten
+		return zero, err
 	}
-	return f.Result(uncanceled, run)
+	for {
+		if !run.engine.responds(uncanceled, run.id) {
+			return zero, context.Cause(ctx)
+		}
+		soon, stop := context.WithTimeout(uncanceled, stubborn)
+		end, err := wait(soon)
+		late := soon.Err() != nil
+		stop()
+		if err == nil {
+			return f.result(end)
+		}
+		if !late {
+			return zero, err
+		}
+	}
+}
+
+// stubborn is how long the own code of a flow may take, once its run is canceled.
+const stubborn = time.Second
+
+// responds tells whether the flow of a run does not stay inside of its own code.
+func (e *Engine) responds(ctx context.Context, id string) bool {
+	s, ok := e.driver.(engine.Stater)
+	if !ok {
+		return true
+	}
+	ctx, stop := context.WithTimeout(ctx, stubborn)
+	defer stop()
+	_, _ = s.State(ctx, id) // it is read between two steps of the flow
+	return ctx.Err() == nil
 }
 
 // Start begins a run and returns when its start is on record. ctx bounds the
-// start, not the run: it goes on when ctx is done.
+// start, not the run.
 //
-// If o.ID is known already with the same flow and input, Start returns that run,
-// and goes on with it if no process works on it; with others it is ErrExists.
+// If o.ID is known already with the same flow, input, budget, labels and
+// ContinuedFrom, Start returns that run, and resumes it if no engine works on it;
+// else it is ErrExists and names what differs.
 func (f Flow[In, Out]) Start(ctx context.Context, e *Engine, in In, o StartOptions) (*Run, error) {
 	input, err := f.input(o, in)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.driver.Start(ctx, f.Program(), input); err != nil {
+	if _, err := e.driver.Start(ctx, f.Program(), input); err != nil {
 		return nil, err
 	}
 	return &Run{e, input.Run}, nil
 }
 
 // Result waits for r and returns what the flow returned, as Run does. When ctx
-// is done it stops waiting; the run goes on. A run of another flow is ErrDiverged.
+// is done it stops waiting, and the run is not canceled. A run of another flow is ErrDiverged.
 func (f Flow[In, Out]) Result(ctx context.Context, r *Run) (Out, error) {
 	var zero Out
-	info, err := r.start(ctx)
+	v, err := r.engine.driver.Look(ctx, r.id)
 	if err != nil {
 		return zero, err
 	}
-	if info.Flow != f.Name {
-		return zero, agent.ErrorOf(fmt.Errorf("%w: run %q is of flow %q, not %q", ErrDiverged, r.id, info.Flow, f.Name))
+	if v.Flow != f.Name {
+		return zero, agent.ErrorOf(fmt.Errorf("%w: run %q is of flow %q, not %q", ErrDiverged, r.id, v.Flow, f.Name))
 	}
-	end, err := r.engine.driver.Wait(ctx, r.id)
+	end, err := r.engine.driver.Wait(ctx, r.id, f.Program())
 	if err != nil {
 		return zero, err
 	}
@@ -104,28 +145,24 @@ func (f Flow[In, Out]) Result(ctx context.Context, r *Run) (Out, error) {
 // Child runs f inside another run: under its budget, canceled with it, with a
 // log of its own and the ID parent/effect. Result and error are as f returned them.
 //
-// What is left of c's budget when the child starts is the child's budget, and what
-// it has spent is counted when it ends: give children that run side by side a
-// share each (WithBudget, Split).
+// What is left of c's budget when the child starts is set aside for it: branches
+// beside it cannot spend it, and what the child did not use comes back when it
+// ends. So give children that run side by side a share each (WithBudget, Split):
+// one that finds nothing left is refused with ErrBudget. Children deeper than 64
+// are ErrFlow.
 func (f Flow[In, Out]) Child(c *Context, in In) (Out, error) {
 	var zero Out
 	data, err := engine.Encode(in)
 	if err != nil {
 		return zero, agent.ErrorOf(fmt.Errorf("%w: input of flow %q: %w", ErrMalformed, f.Name, err))
 	}
-	p := f.Program()
-	done := c.branch.Do(c.use, engine.Op{
-		Kind: engine.Child, Name: f.Name, Child: &p,
-		Input: engine.Input{Run: c.run.id, Data: data, Budget: c.Left()},
-	})
-	if done.Err != nil {
+	op := c.branch.Op(engine.Child, f.Name)
+	op.Child, op.Input = f.Program(), &engine.Input{Run: c.run.id, Data: data}
+	done := c.branch.Do(c.use, op)
+	if done.End == nil {
 		return zero, done.Err
 	}
-	var end engine.End
-	if err := json.Unmarshal(done.Response.Data, &end); err != nil {
-		return zero, err
-	}
-	return f.result(end)
+	return f.result(*done.End)
 }
 
 // StartOptions say how a run starts. The zero value is a new ID and no limit.
@@ -134,16 +171,13 @@ type StartOptions struct {
 	Budget Budget            // of the whole run
 	Labels map[string]string // the host's; shown in Info
 
-	// ContinuedFrom is the ended run that this one goes on from (a larger budget,
+	// ContinuedFrom is the ended run that this one continues (a larger budget,
 	// more time): the input carries what is to be kept, this links the logs.
 	ContinuedFrom string
 }
 
 // input is what a run starts from, if it may start.
 func (f Flow[In, Out]) input(o StartOptions, in In) (engine.Input, error) {
-	if f.Name == "" || f.Do == nil {
-		return engine.Input{}, errors.New("orchestrator: a Flow needs a Name and Do")
-	}
 	if o.ID == "" {
 		o.ID = newID()
 	}
@@ -154,7 +188,7 @@ func (f Flow[In, Out]) input(o StartOptions, in In) (engine.Input, error) {
 	if err != nil {
 		return engine.Input{}, fmt.Errorf("orchestrator: the input of flow %q has no JSON form: %w", f.Name, err)
 	}
-	return engine.Input{Run: o.ID, Data: data, Budget: o.Budget, Labels: o.Labels, ContinuedFrom: o.ContinuedFrom}, nil
+	return engine.Input{Run: o.ID, Data: data, Budget: engine.Budget(o.Budget), Labels: o.Labels, ContinuedFrom: o.ContinuedFrom}, nil
 }
 
 // result is what the flow returned.

@@ -3,7 +3,7 @@ package orchestrator
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
+	"iter"
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
@@ -18,79 +18,88 @@ type Info struct {
 	Version       int                        `json:"version,omitempty"`
 	Status        Status                     `json:"status"`
 	Outcome       *Outcome                   `json:"outcome,omitempty"` // of a run that ended, if its Out has one
-	Err           string                     `json:"error,omitempty"`   // of a run that ended with one
+	Err           string                     `json:"error,omitempty"`   // of a run that ended with one, is stuck, or cannot be resumed here
 	Labels        map[string]string          `json:"labels,omitempty"`
+	Owner         string                     `json:"owner,omitempty"`         // the engine that works on it, or did
 	Questions     []Question                 `json:"questions,omitempty"`     // that wait for an answer
 	Spent         providers.Usage            `json:"spent,omitzero"`          // calls under way not included
-	ByAgent       map[string]providers.Usage `json:"byAgent,omitempty"`       // the same by agent; a list of runs has it for open ones alone
+	Lost          Lost                       `json:"lost,omitzero"`           // not in Spent
+	ByAgent       map[string]providers.Usage `json:"byAgent,omitempty"`       // Spent by agent
 	ContinuedFrom string                     `json:"continuedFrom,omitempty"` // see StartOptions
 	Parent        string                     `json:"parent,omitempty"`        // of a child: the run that started it
 	Started       time.Time                  `json:"started"`
 	Changed       time.Time                  `json:"changed"`
 }
 
-// summary is the fold of a log into an Info.
-type summary struct {
-	i    Info
-	open []engine.Ask // questions
+// Lost is what budgets hold against calls that were under way when a process was
+// killed, or whose agents were left behind: what they really used is not known.
+type Lost struct {
+	Calls  int64             `json:"calls,omitempty"`
+	Cost   providers.NanoUSD `json:"cost,omitempty"`
+	Tokens int64             `json:"tokens,omitempty"`
 }
 
-func newSummary() *summary { return &summary{i: Info{ByAgent: map[string]providers.Usage{}}} }
-
-func (s *summary) info() Info {
-	i := s.i
-	for _, a := range s.open {
-		i.Questions = append(i.Questions, a.Question)
+// infoOf is what a list shows of a run.
+func infoOf(l *blackboard.Listing) Info {
+	return Info{
+		ID: l.Run, Flow: l.Flow, Version: l.Version, Status: Status(l.Status), Err: l.Err, Labels: l.Labels,
+		Owner: l.Owner, Parent: l.Parent, Started: l.Started, Changed: l.Changed,
 	}
-	return i
 }
 
-// add takes in what rec tells.
-func (s *summary) add(rec blackboard.Record) error {
-	i := &s.i
-	i.Changed = rec.At
-	var err error
-	switch rec.Kind {
-	case blackboard.Started:
-		var d engine.StartedData
-		err = json.Unmarshal(rec.Data, &d)
-		i.ID, i.Flow, i.Version, i.Started = rec.Run, rec.Name, d.Version, rec.At
-		i.Labels, i.ContinuedFrom, i.Parent = d.Labels, d.ContinuedFrom, d.Parent
-	case blackboard.Called:
-		var d engine.CalledData
-		err = json.Unmarshal(rec.Data, &d)
-		i.Spent = i.Spent.Add(d.Usage())
-		i.ByAgent[rec.Name] = i.ByAgent[rec.Name].Add(d.Usage())
-	case blackboard.Asked:
-		var a engine.Ask
-		if err = json.Unmarshal(rec.Data, &a); err == nil && !slices.ContainsFunc(s.open, func(b engine.Ask) bool { return b.Key == a.Key }) {
-			s.open = append(s.open, a)
+// add takes in what the log tells.
+func (i *Info) add(log iter.Seq2[blackboard.Record, error]) error {
+	i.ByAgent = map[string]providers.Usage{}
+	for rec, err := range log {
+		if err != nil {
+			return err
 		}
-	case blackboard.Answered, blackboard.Withdrawn, blackboard.Expired:
-		s.open = slices.DeleteFunc(s.open, func(a engine.Ask) bool { return a.Key == rec.Name })
-	case blackboard.Ended:
-		err = s.ended(rec)
-	}
-	if err != nil {
-		return fmt.Errorf("orchestrator: log of run %q: record %d: %w", rec.Run, rec.Seq, err)
+		if err := i.addRecord(&rec); err != nil {
+			return fmt.Errorf("orchestrator: log of run %q: record %d: %w: %w", rec.Run, rec.Seq, blackboard.ErrDamaged, err)
+		}
 	}
 	return nil
 }
 
-func (s *summary) ended(rec blackboard.Record) error {
-	i := &s.i
-	var end engine.End
-	if err := json.Unmarshal(rec.Data, &end); err != nil {
-		return err
-	}
-	i.Status, i.Spent = end.Status, end.Spent
-	s.open = nil
-	if end.Err != nil {
-		i.Err = end.Err.Message
-	}
-	if end.Outcome != nil {
-		i.Outcome = &Outcome{}
-		return json.Unmarshal(end.Outcome, i.Outcome)
+// spent is what a Called or a Used record says of usage.
+type spent struct {
+	Usage    providers.Usage                 `json:"usage"`
+	Response struct{ Usage providers.Usage } `json:"response"`
+	Err      struct{ Usage providers.Usage } `json:"error"`
+}
+
+func (i *Info) addRecord(rec *blackboard.Record) error {
+	switch rec.Kind {
+	case blackboard.Started:
+		var d engine.StartedData
+		if err := json.Unmarshal(rec.Data, &d); err != nil {
+			return err
+		}
+		i.ContinuedFrom = d.ContinuedFrom
+	case blackboard.Called, blackboard.Used:
+		var d spent
+		if err := json.Unmarshal(rec.Data, &d); err != nil {
+			return err
+		}
+		used := d.Usage.Add(d.Response.Usage).Add(d.Err.Usage)
+		i.Spent = i.Spent.Add(used)
+		i.ByAgent[rec.Name] = i.ByAgent[rec.Name].Add(used)
+	case blackboard.Lost:
+		var d engine.Lost
+		if err := json.Unmarshal(rec.Data, &d); err != nil {
+			return err
+		}
+		i.Lost.Calls, i.Lost.Cost, i.Lost.Tokens = i.Lost.Calls+d.Calls, i.Lost.Cost+d.Cost, i.Lost.Tokens+d.Tokens
+	case blackboard.Ended:
+		var d engine.EndedData
+		if err := json.Unmarshal(rec.Data, &d); err != nil {
+			return err
+		}
+		i.Spent, i.Lost = d.Spent, Lost{d.Lost.Calls, d.Lost.Cost, d.Lost.Tokens}
+		if d.Outcome != nil {
+			i.Outcome = &Outcome{}
+			return json.Unmarshal(d.Outcome, i.Outcome)
+		}
 	}
 	return nil
 }

@@ -6,19 +6,21 @@ import (
 )
 
 // Status is where a run is, or how it ended.
-type Status = engine.Status
+type Status string
 
-// Of a run that goes on: Running, Waiting (for answers alone), Suspended (no
-// process works on it: Resume). Of one that ended: all others.
+// Of a run that has not ended: Running, Waiting (for answers alone), Suspended (no
+// process works on it), Stuck (its flow failed: Info.Err says why; Run.Retry tries
+// again). Of one that has ended: all others.
 const (
-	Running     = engine.Running
-	Waiting     = engine.Waiting
-	Suspended   = engine.Suspended
-	Completed   = engine.Completed
-	Partial     = engine.Partial // something is missing or below its gate
-	OutOfBudget = engine.OutOfBudget
-	Canceled    = engine.Canceled
-	Failed      = engine.Failed
+	Running     = Status(engine.Running)
+	Waiting     = Status(engine.Waiting)
+	Suspended   = Status(engine.Suspended)
+	Stuck       = Status(engine.Stuck)
+	Completed   = Status(engine.Completed)
+	Partial     = Status(engine.Partial) // something is missing or below its gate
+	OutOfBudget = Status(engine.OutOfBudget)
+	Canceled    = Status(engine.Canceled)
+	Failed      = Status(engine.Failed)
 )
 
 // Outcome is embedded by the Out types of teams: then lists and reports show it

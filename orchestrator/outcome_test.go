@@ -58,13 +58,18 @@ func TestOutcomeIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		score := 0.25
 		f := flow("paper", func(*orchestrator.Context) (paper, error) {
-			return paper{Title: "Tea", Outcome: orchestrator.Outcome{Score: &score, Unverified: []string{"the year"}, Spent: providers.Usage{Cost: 3}}}, orchestrator.ErrBudget
+			return paper{Title: "Tea", Outcome: orchestrator.Outcome{Score: &score, Unverified: []string{"the year"}, Status: orchestrator.OutOfBudget, Spent: providers.Usage{Cost: 3}}}, orchestrator.ErrBudget
 		})
 		e := local(t, orchestrator.Config{Store: newPlain()})
 		got, err := f.Result(t.Context(), begin(t, e, f, "x"))
 		require.ErrorIs(t, err, orchestrator.ErrBudget)
 		assert.Equal(t, "Tea", got.Title)
-		for i, err := range e.Runs(t.Context(), false) {
+		for listed, err := range e.Runs(t.Context(), orchestrator.RunQuery{}) {
+			require.NoError(t, err)
+			assert.Equal(t, orchestrator.OutOfBudget, listed.Status)
+			r, err := e.Open(t.Context(), listed.ID)
+			require.NoError(t, err)
+			i, err := r.Info(t.Context())
 			require.NoError(t, err)
 			want := orchestrator.Outcome{Status: orchestrator.OutOfBudget, Score: &score, Unverified: []string{"the year"}, Spent: providers.Usage{Cost: 3}}
 			assert.Equal(t, &want, i.Outcome, "with the status that the run ended with")

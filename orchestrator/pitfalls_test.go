@@ -48,8 +48,12 @@ import (
 // plain is a store without leases and letters, so nothing ticks.
 type plain struct{ *blackboard.Memory }
 
-func (plain) Lease() {}
-func (plain) Put()   {}
+func (plain) Beat()    {}
+func (plain) Put()     {}
+func (plain) Changes() {}
+
+// listed are the runs of a Resume.
+func listed(r orchestrator.Resumed, err error) ([]*orchestrator.Run, error) { return r.Runs, err }
 
 func newPlain() plain { return plain{blackboard.NewMemory()} }
 
@@ -186,9 +190,9 @@ func TestRecordOfACallThatWasGivenUp(t *testing.T) {
 	})
 }
 
-// A panic of flow code is a bug and no result: nothing is recorded of it, and the run
-// can be gone on with when it is mended.
-func TestPanicIsNotOnRecord(t *testing.T) {
+// A panic of flow code is a bug and no result: the run has not ended, and can be
+// retried when the flow is mended.
+func TestPanicIsNoResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPlain()
 		f := flow("buggy", func(c *orchestrator.Context) (string, error) {
@@ -198,10 +202,10 @@ func TestPanicIsNotOnRecord(t *testing.T) {
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s})
 		r := begin(t, e, f, "x")
 		require.ErrorIs(t, r.Wait(t.Context()), orchestrator.ErrFlow)
-		assert.Equal(t, []string{blackboard.Started, blackboard.Called}, kinds(logOf(t, s, "x")))
+		assert.Equal(t, []string{blackboard.Started, blackboard.Called, blackboard.Stuck}, kinds(logOf(t, s, "x")))
 		i, err := r.Info(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, orchestrator.Suspended, i.Status)
+		assert.Equal(t, orchestrator.Stuck, i.Status)
 	})
 }
 

@@ -15,29 +15,40 @@ import (
 )
 
 // AnyFlow is a Flow of any types.
-type AnyFlow interface{ Program() engine.Program }
+type AnyFlow interface{ Program() *engine.Program }
 
 // Program is f for authors of engines.
-func (f Flow[In, Out]) Program() engine.Program {
-	var agents []string
+func (f Flow[In, Out]) Program() *engine.Program {
+	p := &engine.Program{Name: f.Name, Version: f.Version, Fault: f.fault()}
 	if f.Agents != nil {
-		agents = slices.Compact(slices.Sorted(slices.Values(f.Agents)))
+		p.Agents = slices.Compact(slices.Sorted(slices.Values(f.Agents)))
 	}
-	p := engine.Program{Name: f.Name, Version: f.Version, Agents: agents}
 	p.Begin = func(port engine.Port, in engine.Input) (engine.Execution, error) {
 		var input In
 		if err := json.Unmarshal(in.Data, &input); err != nil {
 			return nil, agent.ErrorOf(fmt.Errorf("%w: the recorded input of flow %q is no %T: %w", ErrDiverged, f.Name, input, err))
 		}
 		x := &execution{}
-		x.Sched = sched.New(port, in.Budget, func(b *sched.Branch, scope *sched.Scope) {
-			c := &Context{branch: b, use: sched.Use{Scope: scope}, run: &runState{id: in.Run, flow: f.Name, agents: agents}}
+		x.Sched = sched.New(port, in, func(b *sched.Branch, scope *sched.Scope) {
+			c := &Context{branch: b, use: sched.Options{Scope: scope}, run: &runState{id: in.Run, flow: f.Name, agents: p.Agents}}
 			out, err := f.Do(c, input)
 			x.end = endOf(c, out, err)
 		})
 		return x, nil
 	}
 	return p
+}
+
+// fault is what is wrong with the flow itself, or nil.
+func (f Flow[In, Out]) fault() error {
+	if f.Name == "" || f.Do == nil {
+		return agent.ErrorOf(fmt.Errorf("%w: flow %q: a Flow needs a Name and Do", ErrFlow, f.Name))
+	}
+	err := errors.Join(checkJSON(reflect.TypeFor[In](), "the input"), checkJSON(reflect.TypeFor[Out](), "the output"))
+	if err != nil {
+		return agent.ErrorOf(fmt.Errorf("%w: flow %q: %w", ErrFlow, f.Name, err))
+	}
+	return nil
 }
 
 // execution is a scheduler with what the flow returned.
@@ -47,19 +58,22 @@ type execution struct {
 }
 
 // End implements engine.Execution.
-func (x *execution) End() engine.End { return x.end }
+func (x *execution) End() engine.End {
+	x.Tally(&x.end)
+	return x.end
+}
 
 // endOf is the end of a run whose flow returned out and err.
 func endOf(c *Context, out any, err error) engine.End {
-	end := engine.End{Status: Completed, Spent: c.use.Scope.Spent(), Err: agent.ErrorOf(err)}
+	end := engine.End{Status: engine.Completed, Spent: c.use.Scope.Spent(), Err: agent.ErrorOf(err)}
 	if end.Err != nil {
-		end.Status = statusOf(end.Err)
+		end.Status = engine.Status(statusOf(err))
 	}
 	if o, ok := outcomeOf(out); ok {
 		if o.Status != "" {
-			end.Status = o.Status
+			end.Status = engine.Status(o.Status)
 		}
-		o.Status = end.Status
+		o.Status = Status(end.Status)
 		end.Outcome = agent.JSON(o)
 	}
 	var encErr error
@@ -74,16 +88,34 @@ func endOf(c *Context, out any, err error) engine.End {
 	return end
 }
 
-// statusOf is the status of a flow that ended with err and does not say one.
-func statusOf(err *agent.Error) Status {
+// statusOf is the status of a flow that ended with err and does not say one. An
+// agent's own ErrBudget or ErrCanceled is a failure like any other.
+func statusOf(err error) Status {
+	over := IsOver(err)
 	switch {
-	case errors.Is(err, ErrBudget):
+	case over && errors.Is(err, ErrBudget), !over && isOfFlow(err, ErrBudget):
 		return OutOfBudget
-	case errors.Is(err, ErrCanceled):
+	case over, isOfFlow(err, ErrCanceled):
 		return Canceled
 	default:
 		return Failed
 	}
+}
+
+// isOfFlow tells whether the flow itself put code into err: it is not inside an
+// error that came from an agent.
+func isOfFlow(err error, code agent.Code) bool {
+	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
+	case agent.Code:
+		return x == code
+	case *agent.Error:
+		return false
+	case interface{ Unwrap() error }:
+		return isOfFlow(x.Unwrap(), code)
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(x.Unwrap(), func(err error) bool { return isOfFlow(err, code) })
+	}
+	return false
 }
 
 // outcomeOf finds the Outcome that a team's Out embeds.
@@ -105,12 +137,12 @@ const maxID = 128
 
 // checkID refuses what would be misread in a path, a shell or a log.
 func checkID(id string) error {
-	ok := len(id) <= maxID
+	ok := len(id) <= maxID && strings.Trim(id, ".") != ""
 	for _, r := range id {
 		ok = ok && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_')
 	}
 	if !ok {
-		return agent.ErrorOf(fmt.Errorf("%w: StartOptions.ID is %q: want up to %d letters, digits, \".\", \"-\", \"_\"", ErrMalformed, shorten(id), maxID))
+		return agent.ErrorOf(fmt.Errorf("%w: StartOptions.ID is %q: want up to %d letters, digits, \".\", \"-\", \"_\", and not dots alone", ErrMalformed, shorten(id), maxID))
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func TestInputIsRecorded(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, e.Close(t.Context()))
 		c.Agents = agent.Roster{"a": echo}
-		runs, err := local(t, c).Resume(t.Context())
+		runs, err := listed(local(t, c).Resume(t.Context()))
 		require.NoError(t, err)
 		require.Len(t, runs, 1)
 		got, err := f.Result(t.Context(), runs[0])
@@ -102,7 +102,7 @@ func TestInputOfAnotherType(t *testing.T) {
 		require.NoError(t, e.Close(t.Context()))
 		number := orchestrator.Flow[int, string]{Name: "in", Do: func(c *orchestrator.Context, _ int) (string, error) { return ask(c, "a", "") }}
 		c.Flows = []orchestrator.AnyFlow{number}
-		runs, err := local(t, c).Resume(t.Context())
+		runs, err := listed(local(t, c).Resume(t.Context()))
 		require.NoError(t, err)
 		require.Len(t, runs, 1)
 		err = runs[0].Wait(t.Context())

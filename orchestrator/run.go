@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/internal/answer"
@@ -25,60 +24,36 @@ type Run struct {
 func (r *Run) ID() string { return r.id }
 
 // Wait waits until the run has ended, stops here (ErrStopped, or why it stopped),
-// or ctx is done. It returns nil if the run ended, however it did.
+// is stuck (then the error says why), or ctx is done. It returns nil if the run
+// ended, whatever its end. A run that no engine works on is resumed, if its flow is
+// in Config.Flows.
 func (r *Run) Wait(ctx context.Context) error {
-	_, err := r.engine.driver.Wait(ctx, r.id)
+	_, err := r.engine.driver.Wait(ctx, r.id, nil)
 	return err
 }
 
 // Info tells where the run is and what it has used.
 func (r *Run) Info(ctx context.Context) (Info, error) {
-	v, err := r.engine.viewer()
+	v, err := r.engine.driver.Look(ctx, r.id)
 	if err != nil {
 		return Info{}, err
 	}
-	s := newSummary()
-	for rec, err := range v.Log(ctx, r.id, 0) {
-		if err == nil {
-			err = s.add(rec)
-		}
-		if err != nil {
-			return Info{}, err
-		}
+	info := infoOf(&v.Listing)
+	info.Status = Status(v.Status)
+	for _, a := range v.Questions {
+		info.Questions = append(info.Questions, Question(a.Question))
 	}
-	info := s.info()
-	if info.Status != "" {
-		return info, nil
-	}
-	info.Status, err = v.Status(ctx, r.id)
-	return info, err
-}
-
-// start is what the first record tells, or ErrNoRun.
-func (r *Run) start(ctx context.Context) (Info, error) {
-	v, err := r.engine.viewer()
-	if err != nil {
-		return Info{}, err
-	}
-	s := newSummary()
-	for rec, err := range v.Log(ctx, r.id, 0) {
-		if err != nil {
-			return Info{}, err
-		}
-		err := s.add(rec)
-		return s.info(), err
-	}
-	return Info{}, agent.ErrorOf(fmt.Errorf("%w: %q", ErrNoRun, shorten(r.id)))
+	return info, info.add(r.engine.driver.Log(ctx, r.id, 0))
 }
 
 // State decodes into v what the flow exposes now, or at its end; ErrNoState if it
-// exposes nothing, or if the run goes on in another process or in none.
+// exposes nothing, or if no engine or that of another process works on the run.
 func (r *Run) State(ctx context.Context, v any) error {
-	view, err := r.engine.viewer()
-	if err != nil {
-		return err
+	s, ok := r.engine.driver.(engine.Stater)
+	if !ok {
+		return errors.New("orchestrator: this engine does not show the state of runs")
 	}
-	data, err := view.State(ctx, r.id)
+	data, err := s.State(ctx, r.id)
 	if err != nil {
 		return err
 	}
@@ -86,14 +61,16 @@ func (r *Run) State(ctx context.Context, v any) error {
 }
 
 // Events yields the run's records from Seq from on and then each new one, until
-// the run has ended or ctx is done (not an error). A reader may be as slow as it
-// likes; leaving the loop frees everything. Records hold the answers of models:
-// filter them before they go to a browser.
+// the run has ended or ctx is done (not an error). A from behind the last record
+// waits for it, or yields nothing if the run has ended. Readers may be slow; leaving
+// the loop frees everything. Records hold the answers of models: filter them
+// before they go to a browser.
 func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Record, error] {
 	return func(yield func(blackboard.Record, error) bool) {
-		v, err := r.engine.viewer()
-		for next := max(from, 0); err == nil; {
-			for rec, err := range v.Log(ctx, r.id, next) {
+		d := r.engine.driver
+		for next := max(from, 0); ; {
+			before := next
+			for rec, err := range d.Log(ctx, r.id, next) {
 				if err != nil {
 					if ctx.Err() == nil {
 						yield(rec, err)
@@ -105,20 +82,30 @@ func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Recor
 					return
 				}
 			}
-			err = v.Changed(ctx, r.id, next)
-		}
-		if ctx.Err() == nil {
-			yield(blackboard.Record{}, err)
+			err := d.Changed(ctx, r.id, next)
+			if err == nil && next == before && r.ended(ctx) {
+				return
+			}
+			if err != nil {
+				if ctx.Err() == nil {
+					yield(blackboard.Record{}, err)
+				}
+				return
+			}
 		}
 	}
 }
 
-// Progress yields what the agents of the run and of its children tell of their work
-// from now on: texts as they are written, turns, uses of tools. It is off the
-// record, and so for the eye alone: what is worth keeping is in Events. It ends
-// when the run has ended or stopped, or ctx is done (not an error). A slow reader
-// holds nothing up and misses some. A run that this process does not work on is
-// ErrStopped.
+func (r *Run) ended(ctx context.Context) bool {
+	v, err := r.engine.driver.Look(ctx, r.id)
+	return err == nil && v.Ended
+}
+
+// Progress yields what the agents of the run and of its children report of their
+// work from now on: texts as they are written, turns, uses of tools. It is not
+// recorded; what is worth keeping is in Events. It ends when the run has ended or
+// stopped, or ctx is done (not an error). A slow reader delays nothing and misses
+// some. A run that this process does not work on is ErrStopped.
 func (r *Run) Progress(ctx context.Context) iter.Seq2[agent.Progress, error] {
 	if w, ok := r.engine.driver.(engine.Watcher); ok {
 		return w.Watch(ctx, r.id)
@@ -128,9 +115,13 @@ func (r *Run) Progress(ctx context.Context) iter.Seq2[agent.Progress, error] {
 	}
 }
 
-// Answer answers a question of the run, wherever it runs. The first answer
-// counts: a later one is ErrAnswered. One that is not of the wanted type is
-// ErrMalformed, and the question stays open.
+// Answer answers a question of the run, in any process, and returns when the answer
+// is kept. The first answer counts: a later one is nil if it is equal JSON, else
+// ErrAnswered. A question that has expired or was withdrawn, or whose run has ended,
+// is ErrNoQuestion. An answer that does not fit the question's type is
+// ErrMalformed, and the question stays open. One may come before its question; if
+// it then does not fit, it is dropped, and Question.Rejected says why. A run that
+// no engine works on is resumed, if its flow is in Config.Flows.
 func (r *Run) Answer(ctx context.Context, key string, value any) error {
 	if key == "" {
 		return agent.ErrorOf(fmt.Errorf("%w: the key of the question is empty", ErrMalformed))
@@ -139,15 +130,15 @@ func (r *Run) Answer(ctx context.Context, key string, value any) error {
 	if err != nil {
 		return agent.ErrorOf(fmt.Errorf("%w: answer to the question %q: %w", ErrMalformed, key, err))
 	}
-	if _, err := r.start(ctx); err != nil {
-		return err
-	}
-	schema, err := r.wanted(ctx, key)
+	v, err := r.engine.driver.Look(ctx, r.id)
 	if err != nil {
 		return err
 	}
-	if schema != nil {
-		shape, err := answer.FromSchema(schema)
+	for _, a := range v.Questions {
+		if a.Key != key {
+			continue
+		}
+		shape, err := answer.FromSchema(a.Schema)
 		if err != nil {
 			return err
 		}
@@ -155,38 +146,19 @@ func (r *Run) Answer(ctx context.Context, key string, value any) error {
 			return agent.ErrorOf(fmt.Errorf("%w: answer to the question %q: %w", ErrMalformed, key, err))
 		}
 	}
-	return r.engine.driver.Tell(ctx, r.id, engine.Command{Key: key, Data: data})
-}
-
-// wanted is the schema of the answer to an open question; nil: it is not asked.
-func (r *Run) wanted(ctx context.Context, key string) (json.RawMessage, error) {
-	v, err := r.engine.viewer()
-	if err != nil {
-		return nil, err
-	}
-	s := newSummary()
-	for rec, err := range v.Log(ctx, r.id, 0) {
-		if err == nil {
-			err = s.add(rec)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	i := slices.IndexFunc(s.open, func(a engine.Ask) bool { return a.Key == key })
-	if i < 0 {
-		return nil, nil
-	}
-	return s.open[i].Schema, nil
+	return r.engine.driver.Tell(ctx, r.id, engine.Command{Kind: engine.AnswerIt, Key: key, Data: data})
 }
 
 // Cancel ends the run for good: every effect returns ErrCanceled, the flow
-// returns what it has. It does not wait. Canceling a run that has ended is no
-// error.
+// returns what it has. It does not wait. A stuck run ends without its flow, with its
+// stuck children. Canceling a run that has ended is no error.
 func (r *Run) Cancel(ctx context.Context, why string) error {
-	err := r.engine.driver.Tell(ctx, r.id, engine.Command{Data: agent.JSON(why)})
-	if errors.Is(err, ErrAnswered) {
-		return nil
-	}
-	return err
+	return r.engine.driver.Tell(ctx, r.id, engine.Command{Kind: engine.CancelIt, Data: agent.JSON(why)})
+}
+
+// Retry executes the flow of a stuck run again, and of its stuck children: after
+// its code was mended, or what it met has passed. An engine tries a stuck run by
+// itself once. A run that is not stuck is ErrMalformed.
+func (r *Run) Retry(ctx context.Context) error {
+	return r.engine.driver.Tell(ctx, r.id, engine.Command{Kind: engine.RetryIt})
 }

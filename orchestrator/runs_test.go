@@ -14,6 +14,7 @@ import (
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
 )
 
 func TestRunIsCanceledForGood(t *testing.T) {
@@ -30,10 +31,10 @@ func TestRunIsCanceledForGood(t *testing.T) {
 		require.ErrorIs(t, err, orchestrator.ErrCanceled)
 		require.ErrorContains(t, err, "the caller has gone", "the cause is the reason")
 		assert.Equal(t, "so far", got)
-		runs, err := e.Resume(t.Context())
+		runs, err := listed(e.Resume(t.Context()))
 		require.NoError(t, err)
 		assert.Empty(t, runs, "there is nothing to go on with")
-		for i, err := range e.Runs(t.Context(), false) {
+		for i, err := range e.Runs(t.Context(), orchestrator.RunQuery{}) {
 			require.NoError(t, err)
 			assert.Equal(t, orchestrator.Canceled, i.Status)
 		}
@@ -54,7 +55,7 @@ func TestStartOutlivesItsCaller(t *testing.T) {
 		require.NoError(t, e.Close(t.Context()))
 
 		close(v.open)
-		runs, err := local(t, c).Resume(t.Context())
+		runs, err := listed(local(t, c).Resume(t.Context()))
 		require.NoError(t, err)
 		require.Len(t, runs, 1)
 		got, err := pair.Result(t.Context(), runs[0])
@@ -109,7 +110,7 @@ func TestWordsToARunThatIsEnding(t *testing.T) {
 		close(s.open)
 		host.Wait()
 		require.NoError(t, cancel)
-		require.ErrorIs(t, answer, orchestrator.ErrAnswered)
+		require.ErrorIs(t, answer, orchestrator.ErrNoQuestion)
 		got, err := pair.Result(t.Context(), r)
 		require.NoError(t, err)
 		assert.Equal(t, "one two", got)
@@ -142,11 +143,11 @@ func TestEventsAcrossProcesses(t *testing.T) {
 		require.NoError(t, first.Close(t.Context()), "the process that works on the run ends, its reader reads on")
 
 		close(v.open)
-		runs, err := local(t, c).Resume(t.Context())
+		runs, err := listed(local(t, c).Resume(t.Context()))
 		require.NoError(t, err)
 		require.Len(t, runs, 1)
 		reader.Wait()
-		assert.Equal(t, []string{blackboard.Started, blackboard.Resumed, blackboard.Called, blackboard.Called, blackboard.Ended}, seen)
+		assert.Equal(t, []string{blackboard.Started, blackboard.Used, blackboard.Resumed, blackboard.Called, blackboard.Called, blackboard.Ended}, seen)
 	})
 }
 
@@ -178,9 +179,10 @@ func TestInfoWhileItRuns(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, orchestrator.Waiting, i.Status)
 		assert.Len(t, i.ByAgent, 2)
-		for listed, err := range e.Runs(t.Context(), true) {
+		for listed, err := range e.Runs(t.Context(), orchestrator.RunQuery{Open: true}) {
 			require.NoError(t, err)
-			assert.Equal(t, i, listed, "a list tells the same of a run that goes on")
+			i.Questions, i.Spent, i.ByAgent = nil, providers.Usage{}, nil
+			assert.Equal(t, i, listed, "a list tells the rest")
 		}
 		require.NoError(t, r.Answer(t.Context(), "name", "ann"))
 		require.NoError(t, r.Wait(t.Context()))
@@ -213,9 +215,9 @@ func TestStatusAfterAGivenUpSleep(t *testing.T) {
 	})
 }
 
-// A run is started once: who starts it again goes on with what is on record, its
-// budget included.
-func TestStartingAgainTakesTheRecordedBudget(t *testing.T) {
+// A run is started once: starting it again with another budget is an error, with the
+// same one it continues.
+func TestStartingAgainNeedsTheSameBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newValve()
 		f := flow("calls", func(c *orchestrator.Context) (int, error) { return allowed(c), nil })
@@ -227,11 +229,15 @@ func TestStartingAgainTakesTheRecordedBudget(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, e.Close(t.Context()))
 		close(v.open)
-		r, err := f.Start(t.Context(), local(t, c), none{}, orchestrator.StartOptions{ID: "x", Budget: orchestrator.Budget{Calls: 9}})
+		e = local(t, c)
+		_, err = f.Start(t.Context(), e, none{}, orchestrator.StartOptions{ID: "x", Budget: orchestrator.Budget{Calls: 9}})
+		require.ErrorIs(t, err, orchestrator.ErrExists)
+		require.ErrorContains(t, err, "StartOptions.Budget")
+		r, err := f.Start(t.Context(), e, none{}, orchestrator.StartOptions{ID: "x", Budget: orchestrator.Budget{Calls: 2}})
 		require.NoError(t, err)
 		got, err := f.Result(t.Context(), r)
 		require.NoError(t, err)
-		assert.Equal(t, 2, got)
+		assert.Equal(t, 2, got, "the call that Close cut used nothing")
 	})
 }
 
@@ -270,7 +276,7 @@ func TestResumeNamesWhatItCannotTakeUp(t *testing.T) {
 		begin(t, e, pair, "new")
 		synctest.Wait()
 		require.NoError(t, e.Close(t.Context()))
-		runs, err := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}}).Resume(t.Context())
+		runs, err := listed(local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}}).Resume(t.Context()))
 		require.ErrorIs(t, err, orchestrator.ErrDiverged)
 		require.ErrorContains(t, err, `run "old"`)
 		assert.NotContains(t, err.Error(), `run "new"`)

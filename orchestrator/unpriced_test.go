@@ -65,7 +65,7 @@ func TestAskGoesOn(t *testing.T) {
 	turn := 0
 	sliced := agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
 		turn++
-		said := []providers.Message{{Role: providers.User, Text: req.Prompt}, {Role: providers.Assistant, Text: "step"}}
+		said := []providers.Message{{Role: providers.Assistant, Text: "step"}}
 		switch turn {
 		case 1:
 			assert.Empty(t, req.History)
@@ -74,10 +74,12 @@ func TestAskGoesOn(t *testing.T) {
 			assert.Len(t, req.History, 2)
 			assert.Empty(t, req.Prompt, "it is said already")
 			assert.Nil(t, req.Input)
-			return agent.Response{Text: "no number", Messages: said[1:], Usage: providers.Usage{Calls: 1}}, nil
+			return agent.Response{Text: "no number", Usage: providers.Usage{Calls: 1}}, nil
 		default:
 			assert.Len(t, req.History, 3)
+			assert.Equal(t, "how many?\n\n<input>\n\"x\"\n</input>", req.History[0].Text)
 			assert.Contains(t, req.Prompt, "cannot be used")
+			assert.JSONEq(t, `"x"`, string(req.Input), "an agent that reads it needs it again")
 			return agent.Response{Text: "7", Usage: providers.Usage{Calls: 1}}, nil
 		}
 	})

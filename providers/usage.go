@@ -1,5 +1,7 @@
 package providers
 
+import "math"
+
 // NanoUSD is money: a billionth of a US dollar. It is an integer, so that sums
 // do not depend on their order.
 type NanoUSD int64
@@ -20,17 +22,25 @@ type Usage struct {
 	Unpriced   int64   `json:"unpriced,omitempty"` // calls without one: Cost is a lower bound if not 0
 }
 
-// Add returns u and v together.
+// Add returns u and v together. A sum that would overflow stays at the largest
+// number.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
-		Calls:      u.Calls + v.Calls,
-		ToolCalls:  u.ToolCalls + v.ToolCalls,
-		Input:      u.Input + v.Input,
-		Output:     u.Output + v.Output,
-		Reasoning:  u.Reasoning + v.Reasoning,
-		CacheRead:  u.CacheRead + v.CacheRead,
-		CacheWrite: u.CacheWrite + v.CacheWrite,
-		Cost:       u.Cost + v.Cost,
-		Unpriced:   u.Unpriced + v.Unpriced,
+		Calls:      sum(u.Calls, v.Calls),
+		ToolCalls:  sum(u.ToolCalls, v.ToolCalls),
+		Input:      sum(u.Input, v.Input),
+		Output:     sum(u.Output, v.Output),
+		Reasoning:  sum(u.Reasoning, v.Reasoning),
+		CacheRead:  sum(u.CacheRead, v.CacheRead),
+		CacheWrite: sum(u.CacheWrite, v.CacheWrite),
+		Cost:       sum(u.Cost, v.Cost),
+		Unpriced:   sum(u.Unpriced, v.Unpriced),
 	}
+}
+
+func sum[N ~int64](a, b N) N {
+	if b > 0 && a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }

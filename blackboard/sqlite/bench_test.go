@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -123,28 +124,85 @@ func BenchmarkRecords(b *testing.B) {
 	b.ReportMetric(float64(read)/b.Elapsed().Seconds(), "records/s")
 }
 
-// BenchmarkRuns lists the 10 open runs among 20,000 that ended.
-func BenchmarkRuns(b *testing.B) {
-	s := open(b, sqlite.Config{Path: filepath.Join(b.TempDir(), "runs.db"), Sync: sqlite.Normal})
+// lists fills s with 20,000 runs of which 5,000 are open, and owned by a living
+// engine but for ten.
+func lists(b testing.TB, s *sqlite.Store) {
+	b.Helper()
+	require.NoError(b, s.Beat(b.Context(), "alive", time.Hour))
 	for from := range 20 {
 		var recs []blackboard.Record
 		for i := range 1000 {
-			run := fmt.Sprintf("run-%d-%d", from, i)
-			recs = append(recs, small(run, 0))
-			if i != 0 || from >= 10 {
-				end := small(run, 1)
-				end.Kind = blackboard.Ended
+			owner := "alive"
+			if from == 0 && i < 10 {
+				owner = "dead"
+			}
+			first := small(fmt.Sprintf("run-%d-%d", from, i), int64(0))
+			first.Kind, first.Name = blackboard.Started, fmt.Sprint("flow-", i%10)
+			first.At = first.At.Add(time.Duration(from*1000 + i))
+			first.Data = fmt.Appendf(nil, `{"owner":%q,"labels":{"n":"%d"}}`, owner, i)
+			recs = append(recs, first)
+			if from >= 5 {
+				end := small(first.Run, 1)
+				end.Kind, end.Data = blackboard.Ended, []byte(`{"status":"completed"}`)
 				recs = append(recs, end)
 			}
 		}
 		require.NoError(b, s.Append(b.Context(), recs))
 	}
-	for b.Loop() {
-		n := 0
-		for _, err := range s.Runs(b.Context(), true) {
-			require.NoError(b, err)
-			n++
+}
+
+// BenchmarkLists lists runs among 20,000 in several ways.
+func BenchmarkLists(b *testing.B) {
+	s := open(b, sqlite.Config{Path: filepath.Join(b.TempDir(), "runs.db"), Sync: sqlite.Normal})
+	lists(b, s)
+	for _, tt := range []struct {
+		name string
+		want int
+		list iter.Seq2[blackboard.Listing, error]
+	}{
+		{"Orphans", 10, s.Orphans(b.Context())},
+		{"Newest", 20, s.List(b.Context(), blackboard.Query{Limit: 20})},
+		{"OpenOfFlow", 20, s.List(b.Context(), blackboard.Query{Open: true, Flow: "flow-3", Limit: 20})},
+		{"Label", 20, s.List(b.Context(), blackboard.Query{Label: "n=500"})},
+		{"Text", 20, s.List(b.Context(), blackboard.Query{Text: "flow-3", Limit: 20})},
+		{"One", 1, s.List(b.Context(), blackboard.Query{Run: "run-3-500"})},
+		{"AllOpen", 5000, s.List(b.Context(), blackboard.Query{Open: true})},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			for b.Loop() {
+				n := 0
+				for _, err := range tt.list {
+					require.NoError(b, err)
+					n++
+				}
+				require.Equal(b, tt.want, n)
+			}
+		})
+	}
+}
+
+// BenchmarkAnswer puts a letter into a run of 50,000 records, after looking at its
+// question.
+func BenchmarkAnswer(b *testing.B) {
+	s := open(b, sqlite.Config{Path: filepath.Join(b.TempDir(), "runs.db"), Sync: sqlite.Normal})
+	recs := []blackboard.Record{{Run: "r", Kind: blackboard.Started}}
+	for seq := int64(1); seq < 50_000; seq++ {
+		r := small("r", seq)
+		if seq%100 == 0 {
+			r.Kind, r.Name = blackboard.Asked, fmt.Sprint("q", seq%1000)
 		}
-		require.Equal(b, 10, n)
+		recs = append(recs, r)
+	}
+	require.NoError(b, s.Append(b.Context(), recs))
+	n := 0
+	for b.Loop() {
+		asks := 0
+		for _, err := range s.Asks(b.Context(), "r", "q500") {
+			require.NoError(b, err)
+			asks++
+		}
+		require.Equal(b, 50, asks)
+		require.NoError(b, s.Put(b.Context(), blackboard.Letter{Run: "r", Key: fmt.Sprint("early ", n), Data: []byte(`"yes"`)}))
+		n++
 	}
 }

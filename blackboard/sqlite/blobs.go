@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql/driver"
-	"encoding/hex"
 	"fmt"
 	"iter"
 
@@ -12,15 +10,14 @@ import (
 )
 
 const (
-	insertBlob  = "INSERT INTO blobs(run, hash, data) VALUES(?, ?, ?) ON CONFLICT DO NOTHING"
-	selectBlob  = "SELECT data FROM blobs WHERE run = ? AND hash = ?"
-	selectBlobs = "SELECT hash, data FROM blobs WHERE run = ? AND hash > ? ORDER BY hash"
+	insertBlob   = "INSERT INTO blobs(run, hash, data) VALUES(?, ?, ?) ON CONFLICT DO NOTHING"
+	selectBlob   = "SELECT data FROM blobs WHERE run = ? AND hash = ?"
+	selectHashes = "SELECT hash FROM blobs WHERE run = ? ORDER BY hash"
 )
 
 // PutBlob implements [blackboard.Blobs].
 func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, error) {
-	sum := sha256.Sum256(data)
-	hash := hex.EncodeToString(sum[:])
+	hash := blackboard.BlobHash(data)
 	err := s.change(ctx, func(c *conn) error {
 		_, err := c.run(insertBlob, run, hash, bytesOrNull(data))
 		return err
@@ -33,45 +30,44 @@ func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, e
 
 // Blob implements [blackboard.Blobs].
 func (s *Store) Blob(ctx context.Context, run, hash string) ([]byte, error) {
-	var data []byte
-	found := false
-	err := s.read(ctx, func(c *conn) error {
-		return c.rows(func(row []driver.Value) bool {
-			data, found = bytes(row[0]), true
-			return false
-		}, selectBlob, run, hash)
-	})
-	if err == nil && !found {
-		err = fmt.Errorf("%w: %q of run %q", blackboard.ErrNoBlob, hash, run)
+	row, err := s.first(ctx, selectBlob, run, hash)
+	if err != nil {
+		return nil, err
 	}
-	return data, err
+	if row == nil {
+		return nil, fmt.Errorf("%w: %q of run %q", blackboard.ErrNoBlob, hash, run)
+	}
+	data := bytes(row[0])
+	if err := blackboard.CheckBlob(run, hash, data); err != nil {
+		return nil, err
+	}
+	return data, nil
 }
 
-// storedBlob is a blob and its hash.
-type storedBlob struct {
-	hash string
-	data []byte
-}
-
-// BlobsOf implements [blackboard.Blobs].
+// BlobsOf implements [blackboard.Blobs]. It yields the blobs that were there when it
+// began; one that is deleted meanwhile is [blackboard.ErrNoBlob].
 func (s *Store) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error] {
-	stored := pages(func(p *page[storedBlob]) error {
-		after := ""
-		if p.last != nil {
-			after = p.last.hash
-		}
-		return s.read(ctx, func(c *conn) error {
-			return c.rows(func(row []driver.Value) bool {
-				b := storedBlob{text(row[0]), bytes(row[1])}
-				return p.add(b, len(b.data))
-			}, p.limited(selectBlobs), run, after)
-		})
-	})
 	return func(yield func([]byte, error) bool) {
-		for b, err := range stored {
-			if !yield(b.data, err) {
+		for hash, err := range s.hashes(ctx, run) {
+			var data []byte
+			if err == nil {
+				data, err = s.Blob(ctx, run, hash)
+			}
+			if !yield(data, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+func (s *Store) hashes(ctx context.Context, run string) iter.Seq2[string, error] {
+	return collected(ctx, func() (hashes []string, err error) {
+		err = s.read(ctx, func(c *conn) error {
+			return c.rows(func(row []driver.Value) error {
+				hashes = append(hashes, text(row[0]))
+				return nil
+			}, selectHashes, run)
+		})
+		return hashes, err
+	})
 }

@@ -30,7 +30,7 @@ type task struct {
 	Calls  string // the file to which each call appends its key
 	Name   string // what its agents sign their answers with
 	Resume bool   // take up the run that is there, not a new one
-	Leases bool   // use the leases of the store
+	Owners bool   // have the store tell which engines are alive
 }
 
 // What a child prints, a line each.
@@ -69,9 +69,9 @@ func (todo task) work(ctx context.Context) (says string, err error) {
 	c := orchestrator.Config{
 		Agents: agent.Roster{"writer": todo.noted(calls, write), "grader": todo.noted(calls, grade)},
 		Flows:  []orchestrator.AnyFlow{whole, part},
-		Store:  struct{ blackboard.Store }{file}, // hides the leases: only one process is alive
+		Store:  struct{ blackboard.Store }{file}, // hides who is alive: a run is free for each process
 	}
-	if todo.Leases {
+	if todo.Owners {
 		c.Store = file
 	}
 	e, err := orchestrator.NewLocal(c)
@@ -96,10 +96,10 @@ func (todo task) begin(ctx context.Context, e *orchestrator.Engine) (*orchestrat
 		return whole.Start(ctx, e, 5, orchestrator.StartOptions{ID: "run", Budget: limits})
 	}
 	runs, err := e.Resume(ctx)
-	if len(runs) == 0 {
+	if len(runs.Runs) == 0 {
 		return nil, err
 	}
-	return runs[0], err
+	return runs.Runs[0], err
 }
 
 // noted makes an agent of answer whose calls are noted in the file, said, and wait.

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // conn is a connection with its prepared statements, for one goroutine at a time.
@@ -15,11 +18,12 @@ import (
 // database/sql would cost as much as SQLite does.
 //
 // Statements run without the caller's context: one that ends would interrupt a
-// transaction that carries the records of others too.
+// transaction that carries the records of other calls too.
 type conn struct {
 	dc    driver.Conn
 	stmts map[string]*statement
 	args  []driver.Value // of insert, to be used again
+	head  []byte         // of checksums, to be used again
 }
 
 // statement is a prepared statement with room for its arguments and rows.
@@ -63,9 +67,19 @@ func (c *conn) script(sql string) error {
 
 // prepare returns the statement of sql with its arguments set.
 func (c *conn) prepare(sql string, args []driver.Value) (*statement, error) {
-	s, err := c.statement(sql)
-	if err != nil {
-		return nil, err
+	s := c.stmts[sql]
+	if s == nil {
+		prepared, err := c.dc.Prepare(sql)
+		if err != nil {
+			return nil, err
+		}
+		exec, canExec := prepared.(driver.StmtExecContext)
+		query, canQuery := prepared.(driver.StmtQueryContext)
+		if !canExec || !canQuery {
+			return nil, fmt.Errorf("the driver's %T cannot be executed", prepared)
+		}
+		s = &statement{Stmt: prepared, exec: exec, query: query}
+		c.stmts[sql] = s
 	}
 	s.args = s.args[:0]
 	for i, arg := range args {
@@ -74,31 +88,9 @@ func (c *conn) prepare(sql string, args []driver.Value) (*statement, error) {
 	return s, nil
 }
 
-func (c *conn) statement(sql string) (*statement, error) {
-	if s := c.stmts[sql]; s != nil {
-		return s, nil
-	}
-	prepared, err := c.dc.Prepare(sql)
-	if err != nil {
-		return nil, err
-	}
-	exec, canExec := prepared.(driver.StmtExecContext)
-	query, canQuery := prepared.(driver.StmtQueryContext)
-	if !canExec || !canQuery {
-		return nil, fmt.Errorf("the driver's %T cannot be executed", prepared)
-	}
-	s := &statement{Stmt: prepared, exec: exec, query: query}
-	c.stmts[sql] = s
-	return s, nil
-}
-
 // run executes sql and returns how many rows it changed.
 func (c *conn) run(sql string, args ...driver.Value) (int64, error) {
-	s, err := c.prepare(sql, args)
-	if err != nil {
-		return 0, err
-	}
-	result, err := s.execute()
+	result, err := c.execute(sql, args)
 	if err != nil {
 		return 0, err
 	}
@@ -107,26 +99,26 @@ func (c *conn) run(sql string, args ...driver.Value) (int64, error) {
 
 // insertRow executes sql, an INSERT of one row, and returns the row's id.
 func (c *conn) insertRow(sql string, args ...driver.Value) (int64, error) {
-	s, err := c.prepare(sql, args)
-	if err != nil {
-		return 0, err
-	}
-	result, err := s.execute()
+	result, err := c.execute(sql, args)
 	if err != nil {
 		return 0, err
 	}
 	return result.LastInsertId()
 }
 
-func (s *statement) execute() (driver.Result, error) {
+func (c *conn) execute(sql string, args []driver.Value) (driver.Result, error) {
+	s, err := c.prepare(sql, args)
+	if err != nil {
+		return nil, err
+	}
 	result, err := s.exec.ExecContext(context.Background(), s.args)
 	clear(s.args) // what they point to may be large
 	return result, err
 }
 
-// rows calls each with every row until it returns false. The row is valid until
-// each returns; its strings and byte slices are the caller's.
-func (c *conn) rows(each func(row []driver.Value) bool, sql string, args ...driver.Value) (err error) {
+// rows calls each with every row, until it returns [io.EOF] for enough, or an error.
+// The row is valid until each returns; its strings and byte slices are the caller's.
+func (c *conn) rows(each func(row []driver.Value) error, sql string, args ...driver.Value) (err error) {
 	s, err := c.prepare(sql, args)
 	if err != nil {
 		return err
@@ -140,73 +132,66 @@ func (c *conn) rows(each func(row []driver.Value) bool, sql string, args ...driv
 		s.row = make([]driver.Value, len(rows.Columns()))
 	}
 	for {
-		if err := rows.Next(s.row); errors.Is(err, io.EOF) {
+		err := rows.Next(s.row)
+		if err == nil {
+			err = each(s.row)
+		}
+		if errors.Is(err, io.EOF) {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
-		if !each(s.row) {
-			return nil
-		}
 	}
 }
 
-// number returns the only value of a query.
-func (c *conn) number(sql string, args ...driver.Value) (n int64, err error) {
-	err = c.rows(func(row []driver.Value) bool {
-		n = integer(row[0])
-		return false
+// first returns the first row, nil if there is none.
+func (c *conn) first(sql string, args ...driver.Value) (first []driver.Value, err error) {
+	err = c.rows(func(row []driver.Value) error {
+		first = slices.Clone(row)
+		return io.EOF
 	}, sql, args...)
-	return n, err
+	return first, err
 }
 
-// transaction calls f in a transaction that holds the file's write lock.
-func (c *conn) transaction(f func() error) error {
-	if _, err := c.run("BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	err := f()
-	if err == nil {
-		if _, err = c.run("COMMIT"); err == nil {
-			return nil
-		}
-	}
-	c.rollback()
+// begin begins a transaction that holds the file's write lock.
+func (c *conn) begin() error {
+	_, err := c.run("BEGIN IMMEDIATE")
 	return err
 }
 
-// rollback ends a transaction that failed. SQLite may have ended it by itself:
-// then this is an error that means nothing.
-func (c *conn) rollback() { _, _ = c.run("ROLLBACK") }
-
-// integer, text and bytes read values that may be NULL.
-func integer(v driver.Value) int64 {
-	n, _ := v.(int64)
-	return n
-}
-
-func text(v driver.Value) string {
-	s, _ := v.(string)
-	return s
-}
-
-func bytes(v driver.Value) []byte {
-	b, _ := v.([]byte)
-	return b
-}
-
-// textOrNull spares the space and time of empty texts.
-func textOrNull(s string) driver.Value {
-	if s == "" {
-		return nil
+// transaction calls f in a transaction.
+func (c *conn) transaction(f func() error) error {
+	if err := c.begin(); err != nil {
+		return err
 	}
-	return s
+	return c.finish(f())
 }
 
-// bytesOrNull stores empty bytes as NULL, which are read as nil.
-func bytesOrNull(b []byte) driver.Value {
-	if len(b) == 0 {
-		return nil
+// finish commits the transaction, or rolls it back for an error.
+func (c *conn) finish(err error) error {
+	if err == nil {
+		_, err = c.run("COMMIT")
 	}
-	return b
+	if err != nil {
+		_, _ = c.run("ROLLBACK") // an error if SQLite has ended the transaction by itself
+	}
+	return err
+}
+
+// retry calls f, again while another process writes, until ctx is done or
+// busyTimeout is over. SQLite's own wait would not look at ctx.
+func (c *conn) retry(ctx context.Context, f func(*conn) error) error {
+	began := time.Now()
+	for wait := time.Millisecond; ; wait = min(2*wait, 32*time.Millisecond) {
+		err := f(c)
+		if code(err) != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

@@ -6,6 +6,7 @@ replace github.com/convene-go/convene => ../..
 
 require (
 	github.com/convene-go/convene v0.0.0-00010101000000-000000000000
+	github.com/gofrs/flock v0.13.1
 	github.com/stretchr/testify v1.12.1
 	modernc.org/sqlite v1.58.0
 )

@@ -10,64 +10,72 @@ import (
 )
 
 const (
-	putLetter = `INSERT INTO letters(run, key, data) SELECT ?1, ?2, CAST(?3 AS TEXT)
-		WHERE NOT EXISTS(SELECT 1 FROM log WHERE kind = 'answered' AND name = ?2 AND ` + ofRun + `)
-		ON CONFLICT DO NOTHING`
-	putCancel = `INSERT INTO letters(run, key, data) SELECT ?1, '', CAST(?2 AS TEXT)
-		WHERE NOT EXISTS(SELECT 1 FROM log WHERE kind = 'canceled' AND ` + ofRun + `)
-		ON CONFLICT DO NOTHING`
+	selectOpen   = "SELECT no, ended, canceled FROM runs WHERE run = ?"
+	selectNewest = "SELECT kind FROM log WHERE " + askKinds + " AND name = ? AND id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1"
+	putLetter    = `INSERT INTO letters(run, key, expired, data, sum) VALUES(?, ?, ?, CAST(? AS TEXT), ?) ON CONFLICT DO NOTHING`
 
 	// Append has removed the letters that are in the log.
-	selectLetters      = "SELECT id, run, key, CAST(data AS BLOB) FROM letters WHERE id > ? ORDER BY id"
-	selectLettersOfRun = "SELECT id, run, key, CAST(data AS BLOB) FROM letters WHERE id > ? AND run = ? ORDER BY id"
+	selectLetters      = "SELECT run, key, expired, CAST(data AS BLOB), sum FROM letters ORDER BY id"
+	selectLettersOfRun = "SELECT run, key, expired, CAST(data AS BLOB), sum FROM letters WHERE run = ? ORDER BY id"
 )
 
 // Put implements [blackboard.Inbox].
 func (s *Store) Put(ctx context.Context, l blackboard.Letter) error {
 	return s.change(ctx, func(c *conn) error {
-		var n int64
-		var err error
-		if l.Key == "" {
-			n, err = c.run(putCancel, l.Run, bytesOrNull(l.Data))
-		} else {
-			n, err = c.run(putLetter, l.Run, l.Key, bytesOrNull(l.Data))
-		}
-		if err == nil && n == 0 {
-			err = fmt.Errorf("%w: run %q has a letter for %q", blackboard.ErrConflict, l.Run, l.Key)
-		}
-		return err
+		return c.transaction(func() error {
+			if err := c.takes(l.Run, l.Key); err != nil {
+				return err
+			}
+			row := []driver.Value{l.Run, l.Key, flag(l.Expired), bytesOrNull(l.Data)}
+			n, err := c.run(putLetter, append(row, c.rowChecksum(row))...)
+			if err == nil && n == 0 {
+				err = fmt.Errorf("%w: run %q has a letter for key %q", blackboard.ErrConflict, l.Run, l.Key)
+			}
+			return err
+		})
 	})
 }
 
-// storedLetter is a letter and where it is.
-type storedLetter struct {
-	blackboard.Letter
-	id int64
+// takes returns an error if the log of run closes key.
+func (c *conn) takes(run, key string) error {
+	row, err := c.first(selectOpen, run)
+	switch {
+	case err != nil:
+		return err
+	case row == nil:
+		return fmt.Errorf("%w: %q", blackboard.ErrNoRun, run)
+	case integer(row[1]) != 0:
+		return fmt.Errorf("%w: %q", blackboard.ErrEnded, run)
+	case key == "" && integer(row[2]) != 0:
+		return fmt.Errorf("%w: run %q is canceled", blackboard.ErrConflict, run)
+	case key == "":
+		return nil
+	}
+	first := integer(row[0]) << 32
+	newest, err := c.first(selectNewest, key, first, first|maxSeq)
+	if err == nil && newest != nil && text(newest[0]) != blackboard.Asked {
+		err = fmt.Errorf("%w: question %q of run %q is %s", blackboard.ErrConflict, key, run, newest[0])
+	}
+	return err
 }
 
 // Letters implements [blackboard.Inbox], in the order in which they came.
 func (s *Store) Letters(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
-	stored := pages(func(p *page[storedLetter]) error {
-		var after int64
-		if p.last != nil {
-			after = p.last.id
-		}
-		each := func(row []driver.Value) bool {
-			l := blackboard.Letter{Run: text(row[1]), Key: text(row[2]), Data: bytes(row[3])}
-			return p.add(storedLetter{l, integer(row[0])}, len(l.Data))
-		}
-		return s.read(ctx, func(c *conn) error {
-			if run == "" {
-				return c.rows(each, p.limited(selectLetters), after)
-			}
-			return c.rows(each, p.limited(selectLettersOfRun), after, run)
-		})
-	})
-	return func(yield func(blackboard.Letter, error) bool) {
-		for l, err := range stored {
-			if !yield(l.Letter, err) {
-				return
-			}
-		}
+	sql, args := selectLetters, []driver.Value(nil)
+	if run != "" {
+		sql, args = selectLettersOfRun, []driver.Value{run}
 	}
+	return collected(ctx, func() (letters []blackboard.Letter, err error) {
+		err = s.read(ctx, func(c *conn) error {
+			return c.rows(func(row []driver.Value) error {
+				l := blackboard.Letter{Run: text(row[0]), Key: text(row[1]), Expired: integer(row[2]) != 0, Data: bytes(row[3])}
+				if c.rowChecksum(row[:4]) != integer(row[4]) {
+					return damaged(l.Run, "letter for key %q", l.Key)
+				}
+				letters = append(letters, l)
+				return nil
+			}, sql, args...)
+		})
+		return letters, err
+	})
 }

@@ -1,18 +1,14 @@
 package sqlite_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -42,6 +38,9 @@ func (todo task) ending(t *testing.T) ending {
 	require.NoError(t, err)
 	info, err := run.Info(t.Context())
 	require.NoError(t, err)
+	r.Left.Calls += info.Lost.Calls // what budgets hold against calls that a kill cut off
+	r.Left.Cost += info.Lost.Cost
+	r.Left.Tokens += info.Lost.Tokens
 	return ending{r, info.Status, info.Spent, info.ByAgent}
 }
 
@@ -109,26 +108,17 @@ func TestKillAgain(t *testing.T) {
 	assert.Equal(t, want, todo.ending(t))
 }
 
-// TestKillLease leaves the run of a killed process alone as long as its lease lasts.
-func TestKillLease(t *testing.T) {
+// TestKillOwner leaves the run of a living process alone; when that is killed, the
+// next one resumes the run at once.
+func TestKillOwner(t *testing.T) {
 	todo := place(t)
-	todo.Leases = true
-	require.True(t, start(t, todo).killAt(3))
-	s := open(t, sqlite.Config{Path: todo.DB})
-	var lease, owner string
-	for rec, err := range s.Records(t.Context(), "run", 0) {
-		require.NoError(t, err)
-		var d engine.StartedData
-		require.NoError(t, json.Unmarshal(rec.Data, &d))
-		lease, owner = "engine/"+d.Owner, d.Owner
-		break
-	}
-	require.ErrorIs(t, s.Lease(t.Context(), lease, "somebody", time.Second), blackboard.ErrConflict)
-	require.NoError(t, s.Lease(t.Context(), lease, owner, time.Hour)) // however slow this test is
+	todo.Owners = true
+	first := start(t, todo)
+	require.Equal(t, saysCall, first.says())
 	require.Equal(t, saysNothing, start(t, todo.resume()).finish())
-
-	require.NoError(t, s.Lease(t.Context(), lease, owner, 0), "who knows that it is dead gives its lease back")
+	first.kill()
 	require.Equal(t, saysEnd, start(t, todo.resume()).finish())
+	assert.Equal(t, orchestrator.Completed, todo.ending(t).status)
 }
 
 // TestTwoProcesses has two processes work on one run: the one that was first stops

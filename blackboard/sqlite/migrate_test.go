@@ -2,11 +2,10 @@ package sqlite
 
 import (
 	"database/sql/driver"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -16,100 +15,70 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-var update = flag.Bool("update", false, "write testdata/v1.sqlite anew")
+// later is the schema of a version to come.
+var later = append(slices.Clone(versions), "ALTER TABLE runs ADD COLUMN note TEXT; UPDATE runs SET note = flow;")
 
-// The runs of testdata/v1.sqlite: "ended" and "open", three records each.
-const v1Records = `
-	INSERT INTO log VALUES
-		('ended', 0, 'started', NULL, NULL, 'flow', NULL, 1000000001, '{"in":1}'),
-		('ended', 1, 'called', '0.1', 2, 'writer', '4f2a', 1000000002, '"<é>"'),
-		('ended', 2, 'ended', NULL, NULL, NULL, NULL, 1000000003, 'null'),
-		('open', 0, 'started', NULL, NULL, 'flow', NULL, 2000000001, NULL),
-		('open', 1, 'asked', NULL, 1, 'q', NULL, 2000000002, NULL),
-		('open', 2, 'answered', NULL, NULL, 'q', NULL, 2000000003, '"yes"');`
-
-// TestUpdateV1 makes testdata/v1.sqlite, as the first version of this package did.
-func TestUpdateV1(t *testing.T) {
-	if !*update {
-		t.Skip("only with -update")
-	}
-	path := filepath.Join("testdata", "v1.sqlite")
-	require.NoError(t, os.RemoveAll(path))
-	c, err := connect(writerDSN(Config{Path: path}))
-	require.NoError(t, err)
-	require.NoError(t, c.script(versions[0]+v1Records))
-	require.NoError(t, c.script(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 1", applicationID)))
-	require.NoError(t, c.close())
-}
-
-// oldFile returns a copy of testdata/v1.sqlite.
-func oldFile(t *testing.T) string {
+// filled returns the path of a file of today's version with a run.
+func filled(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "v1.sqlite"))
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s, err := Open(path)
 	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "old.db")
-	require.NoError(t, os.WriteFile(path, data, 0o600))
+	require.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: "r", Kind: blackboard.Started, Name: "flow"}}))
+	require.NoError(t, s.Close())
 	return path
 }
 
-// schema returns the definitions of all tables, indexes and triggers.
-func schema(t *testing.T, c *conn) []string {
+// writer connects to the file at path as it is.
+func writer(t *testing.T, path string) *conn {
 	t.Helper()
-	var sql []string
-	require.NoError(t, c.rows(func(row []driver.Value) bool {
-		sql = append(sql, text(row[0])+": "+text(row[1]))
-		return true
-	}, "SELECT name, sql FROM sqlite_master ORDER BY name"))
-	return sql
+	c, err := connect(writerDSN(Config{Path: path}))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.close()) })
+	return c
+}
+
+func values(t *testing.T, c *conn, sql string) []string {
+	t.Helper()
+	var all []string
+	require.NoError(t, c.rows(func(row []driver.Value) error {
+		for _, v := range row {
+			all = append(all, text(v))
+		}
+		return nil
+	}, sql))
+	return all
 }
 
 func TestMigrate(t *testing.T) {
-	s, err := Open(oldFile(t))
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	c := writer(t, filled(t))
+	for range 2 { // again: there is nothing left to do
+		require.NoError(t, migrate(c, later))
+		v, err := version(c, len(later))
+		require.NoError(t, err)
+		assert.Equal(t, len(later), v)
+	}
+	assert.Equal(t, []string{"r", "flow"}, values(t, c, "SELECT run, note FROM runs"))
 
-	var got []string
-	for ends, err := range s.Runs(t.Context(), false) {
-		require.NoError(t, err)
-		got = append(got, fmt.Sprint(ends[0].Run, ends[0].Seq, ends[1].Seq, ends[1].Kind))
-	}
-	assert.Equal(t, []string{"open0 2answered", "ended0 2ended"}, slices.Collect(slices.Values(got)))
-	for ends, err := range s.Runs(t.Context(), true) {
-		require.NoError(t, err)
-		assert.Equal(t, "open", ends[0].Run)
-	}
-	for r, err := range s.Records(t.Context(), "ended", 1) {
-		require.NoError(t, err)
-		assert.Equal(t, blackboard.Record{
-			Run: "ended", Seq: 1, Kind: "called", Branch: "0.1", N: 2, Name: "writer", Hash: "4f2a",
-			At: fromNanos(1000000002), Data: []byte(`"<é>"`),
-		}, r)
-		break
-	}
-	assert.ErrorIs(t, s.Put(t.Context(), blackboard.Letter{Run: "open", Key: "q"}), blackboard.ErrConflict)
-	assert.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: "open", Seq: 3, Kind: blackboard.Ended}}))
-
-	fresh, err := Open(filepath.Join(t.TempDir(), "new.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, fresh.Close()) })
-	assert.Equal(t, schema(t, fresh.writer), schema(t, s.writer), "a migrated file is as a new one")
+	fresh := writer(t, filepath.Join(t.TempDir(), "new.db"))
+	require.NoError(t, migrate(fresh, later))
+	const schema = "SELECT name, sql FROM sqlite_master ORDER BY name"
+	assert.Equal(t, values(t, fresh, schema), values(t, c, schema), "a migrated file is as a new one")
 }
 
-func TestMigrateAgain(t *testing.T) {
-	path := oldFile(t)
-	for range 3 {
-		s, err := Open(path)
-		require.NoError(t, err)
-		v, err := version(s.writer)
-		require.NoError(t, err)
-		assert.Equal(t, len(versions), v)
-		require.NoError(t, s.Close())
-	}
+func TestMigrateFails(t *testing.T) {
+	c := writer(t, filled(t))
+	broken := append(slices.Clone(later), "CREATE TABLE more(x); CREATE TABLE log(x)")
+	require.ErrorContains(t, migrate(c, broken), "bring it from version 2 to 3")
+	v, err := version(c, len(broken))
+	require.NoError(t, err)
+	assert.Equal(t, 1, v, "all or nothing")
+	assert.Empty(t, values(t, c, "SELECT name FROM pragma_table_info('runs') WHERE name = 'note'"))
 }
 
-// TestMigrateTogether opens new and old files by many at once.
-func TestMigrateTogether(t *testing.T) {
-	for name, path := range map[string]string{"old": oldFile(t), "new": filepath.Join(t.TempDir(), "new.db")} {
+// TestOpenTogether opens new and old files by many at once.
+func TestOpenTogether(t *testing.T) {
+	for name, path := range map[string]string{"old": filled(t), "new": filepath.Join(t.TempDir(), "new.db")} {
 		t.Run(name, func(t *testing.T) {
 			errs := make([]error, 16)
 			var all sync.WaitGroup
@@ -133,34 +102,55 @@ func TestMigrateTogether(t *testing.T) {
 	}
 }
 
-func TestMigrateFails(t *testing.T) {
-	path := oldFile(t)
-	c, err := connect(writerDSN(Config{Path: path}))
-	require.NoError(t, err)
-	require.NoError(t, c.script("CREATE TABLE runs(x)")) // in the way of version 2
-	_, err = Open(path)
-	assert.ErrorContains(t, err, "bring it from version 1 to 2")
-	v, err := version(c)
-	require.NoError(t, err)
-	assert.Equal(t, 1, v, "all or nothing")
-	require.NoError(t, c.close())
-}
-
+// TestQueryPlans holds that no query looks at rows in vain: each goes by an index
+// and in its order.
 func TestQueryPlans(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "plans.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
-	for _, sql := range []string{selectRecords, selectTexts, selectAllRuns, selectOpenRuns, selectBlobs, putLetter, putCancel, "DELETE FROM log WHERE " + ofRun} {
+	list := func(q blackboard.Query) string {
+		where, _ := conditions(q)
+		return selectRuns + where + newestFirst
+	}
+	for sql, index := range map[string]string{
+		selectRecords:                                "INTEGER PRIMARY KEY",
+		selectTexts:                                  "INTEGER PRIMARY KEY",
+		selectLast:                                   "INTEGER PRIMARY KEY",
+		selectAsks:                                   "log_asks",
+		selectAsksKey:                                "log_asks_name",
+		selectNewest:                                 "log_asks_name",
+		selectHashes:                                 "",
+		selectRun:                                    "",
+		selectRuns + ownedOpen + newestFirst:         "runs_owner",
+		list(blackboard.Query{}):                     "runs_all",
+		list(blackboard.Query{Open: true}):           "runs_open",
+		list(blackboard.Query{Flow: "f"}):            "runs_flow",
+		list(blackboard.Query{Status: "s"}):          "runs_status",
+		list(blackboard.Query{Parent: "p"}):          "runs_parent",
+		"DELETE FROM log WHERE " + ofRun:             "INTEGER PRIMARY KEY",
+		"DELETE FROM labels WHERE no = " + runNumber: "",
+		selectOwners:                                 "runs_owner",
+		list(blackboard.Query{Run: "r", Open: true}): "sqlite_autoindex_runs_1",
+		"SELECT no FROM labels WHERE name = ? AND value = ?":           "labels_name",
+		"DELETE FROM letters WHERE run = ? AND key = ?":                "",
+		list(blackboard.Query{Open: true, Owner: "o"}):                 "runs_owner",
+		list(blackboard.Query{Open: true, Parent: "p", Text: "t"}):     "runs_parent",
+		list(blackboard.Query{Flow: "f", Text: "t", Status: "failed"}): "",
+	} {
 		var args []driver.Value
-		for range len(sql) {
-			args = append(args, int64(0))
+		for range 16 {
+			args = append(args, "0")
 		}
-		require.NoError(t, s.writer.rows(func(row []driver.Value) bool {
-			assert.NotContains(t, text(row[3]), "TEMP B-TREE", "%s", sql)
-			if text(row[3]) != "SCAN CONSTANT ROW" {
-				assert.NotRegexp(t, `^SCAN \w+$`, text(row[3]), "%s", sql)
+		found := false
+		require.NoError(t, s.writer.rows(func(row []driver.Value) error {
+			step := text(row[3])
+			assert.NotContains(t, step, "TEMP B-TREE", "%s", sql)
+			if step != "SCAN CONSTANT ROW" && step != "SCAN next" {
+				assert.NotRegexp(t, `^SCAN \w+$`, step, "%s", sql)
 			}
-			return true
+			found = found || index == "" || strings.Contains(step+" ", index+" ")
+			return nil
 		}, "EXPLAIN QUERY PLAN "+sql, args...))
+		assert.True(t, found, "%s does not use %s", sql, index)
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/convene-go/convene/blackboard"
 )
 
 // busyTimeout is how long a call waits for other processes.
@@ -35,7 +37,8 @@ func writerDSN(cfg Config) string {
 	)
 }
 
-func readerDSN(cfg Config) string { return dsn(cfg.Path, "query_only(1)") }
+// readerDSN does not make a file that is missing.
+func readerDSN(cfg Config) string { return dsn(cfg.Path, "query_only(1)") + "&mode=rw" }
 
 func dsn(path string, pragmas ...string) string {
 	path = filepath.ToSlash(path)
@@ -67,9 +70,10 @@ func checkPath(path string) error {
 	return nil
 }
 
-// openWriter connects and brings the schema up to date. While others do the same
-// SQLite may refuse to switch to the write-ahead log without waiting for them, so
-// it is tried again.
+// openWriter connects and brings the schema up to date. While other processes do
+// the same SQLite may refuse to switch to the write-ahead log without waiting for
+// them, so it is tried again. From then on the connection does not wait for other
+// processes: see conn.retry.
 func openWriter(cfg Config) (*conn, error) {
 	for began := time.Now(); ; {
 		c, err := tryWriter(cfg)
@@ -85,7 +89,11 @@ func tryWriter(cfg Config) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(c); err != nil {
+	err = migrate(c, versions)
+	if err == nil {
+		err = c.script("PRAGMA busy_timeout = 0")
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
@@ -116,7 +124,7 @@ func explain(err error) error {
 	case sqlite3.SQLITE_FULL:
 		advice = "the disk is full: make room"
 	case sqlite3.SQLITE_CORRUPT:
-		advice = "the file is damaged: restore it from a copy"
+		return fmt.Errorf("%w: %v: restore the file from a copy", blackboard.ErrDamaged, err) //nolint:errorlint // SQLite's error is no API
 	default:
 		return err
 	}

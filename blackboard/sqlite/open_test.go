@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"database/sql"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,9 +29,9 @@ func wantError(t *testing.T, path string, parts ...string) {
 }
 
 // script executes SQL on the file at path as another program would.
-func script(t *testing.T, path, statements string) error {
+func script(t testing.TB, path, statements string) error {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	_, err = db.ExecContext(t.Context(), statements)
@@ -74,7 +75,7 @@ func TestOpenNewerVersion(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	require.NoError(t, script(t, path, "PRAGMA user_version = 99"))
-	wantError(t, path, "it has version 99, this program knows version 3", "use a newer program")
+	wantError(t, path, "it has version 99, this program knows version 1", "use a newer program")
 }
 
 func TestOpenReadOnly(t *testing.T) {
@@ -100,7 +101,12 @@ func TestOpenReadOnlyDirectory(t *testing.T) {
 
 func TestConfigValidate(t *testing.T) {
 	_, err := sqlite.New(sqlite.Config{Sync: 7})
-	assert.ErrorContains(t, err, "Path is empty")
+	assert.ErrorContains(t, err, `Path is "", want the path of a file`)
+	for _, path := range []string{":memory:", "file::memory:?cache=shared", "file:runs.db"} {
+		_, err := sqlite.Open(path)
+		assert.ErrorContains(t, err, "blackboard.Memory is a store without a file")
+	}
+	_, err = sqlite.New(sqlite.Config{Path: "x", Sync: 7})
 	assert.ErrorContains(t, err, "Sync is 7, want Full or Normal")
 }
 

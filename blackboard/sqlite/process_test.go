@@ -54,6 +54,13 @@ func (c *child) says() string {
 // answer lets a call answer. If the process has ended, says tells.
 func (c *child) answer() { _, _ = c.in.Write([]byte{'\n'}) }
 
+// kill kills the process.
+func (c *child) kill() {
+	c.t.Helper()
+	require.NoError(c.t, c.cmd.Process.Kill())
+	require.Error(c.t, c.cmd.Wait(), "it was killed")
+}
+
 // finish lets all calls answer until the process ends, and returns what it says.
 func (c *child) finish() string {
 	c.t.Helper()
@@ -80,8 +87,7 @@ func (c *child) killAt(call int) bool {
 			return false
 		}
 		if n == call {
-			require.NoError(c.t, c.cmd.Process.Kill())
-			require.Error(c.t, c.cmd.Wait(), "it was killed")
+			c.kill()
 			return true
 		}
 		c.answer()
@@ -121,10 +127,10 @@ func (todo task) recorded(t *testing.T) map[string]bool {
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, s.Close()) }()
 	keys := map[string]bool{}
-	for ends, err := range s.Runs(t.Context(), false) {
+	for l, err := range s.List(t.Context(), blackboard.Query{}) {
 		require.NoError(t, err)
 		seen := map[string]bool{}
-		for rec, err := range s.Records(t.Context(), ends[0].Run, 0) {
+		for rec, err := range s.Records(t.Context(), l.Run, 0) {
 			require.NoError(t, err)
 			id := fmt.Sprint(rec.Kind, " ", engine.Key(rec.Branch, rec.N))
 			assert.False(t, rec.Kind != blackboard.Resumed && seen[id], "run %q has the record %s twice", rec.Run, id)

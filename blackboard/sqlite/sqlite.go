@@ -1,19 +1,28 @@
 // Package sqlite keeps the logs of runs in one SQLite file.
 //
-// Several processes may use the file at once. It needs a local disk: SQLite's
-// write-ahead log does not work over network file systems. Beside the file FILE
-// there are FILE-wal and FILE-shm while it is in use; they belong to it.
+// Several processes of one machine may use the file at once. It needs a local disk:
+// neither SQLite's write-ahead log nor the locks of engines work over network file
+// systems. Beside the file FILE there are FILE-wal and FILE-shm while it is in use,
+// which belong to it, and the folder FILE.owners with a lock file for each engine,
+// by which other processes see at once that an engine has died.
 package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/convene-go/convene/blackboard"
 )
+
+// maxIdle is how many connections to read from are kept for later.
+const maxIdle = 4
 
 // Sync says when a record is durable.
 type Sync int
@@ -41,8 +50,8 @@ type Config struct {
 func (c Config) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Path == "" {
-		bad("Path is empty (blackboard.Memory is a store without a file)")
+	if c.Path == "" || strings.HasPrefix(c.Path, ":memory:") || strings.HasPrefix(c.Path, "file:") {
+		bad("Path is %q, want the path of a file (blackboard.Memory is a store without a file)", c.Path)
 	}
 	if c.Sync != Full && c.Sync != Normal {
 		bad("Sync is %d, want Full or Normal", c.Sync)
@@ -51,24 +60,29 @@ func (c Config) Validate() error {
 }
 
 // Store keeps runs in a SQLite file. It is a [blackboard.Store],
-// [blackboard.Leaser], [blackboard.Inbox], [blackboard.Blobs] and
+// [blackboard.Owners], [blackboard.Inbox], [blackboard.Blobs] and
 // [blackboard.Deleter], safe for concurrent use, and starts no goroutine.
 //
-// A call that writes waits up to ten seconds while another process writes; the
-// end of its context does not cut that short. After Close every method returns
+// A call that writes waits up to ten seconds, and as long as its context allows,
+// while another process writes. When the file was deleted or replaced, calls that
+// write return [blackboard.ErrDamaged]. After Close every method returns
 // [os.ErrClosed].
 type Store struct {
+	path    string
+	file    os.FileInfo  // of the file that is open
 	life    sync.RWMutex // held for reading by calls under way, for writing by Close
 	closed  bool
-	appends queue
-	readers pool
-	write   sync.Mutex // guards writer
+	dsn     string          // of connections to read from
+	readers chan *conn      // idle ones
+	turn    chan struct{}   // full while a call uses writer
+	waiting chan appendCall // to the call of Append that has the turn
 	writer  *conn
+	owners  owners
 }
 
 var (
 	_ blackboard.Store   = (*Store)(nil)
-	_ blackboard.Leaser  = (*Store)(nil)
+	_ blackboard.Owners  = (*Store)(nil)
 	_ blackboard.Inbox   = (*Store)(nil)
 	_ blackboard.Blobs   = (*Store)(nil)
 	_ blackboard.Deleter = (*Store)(nil)
@@ -85,20 +99,39 @@ func New(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	if err := checkPath(cfg.Path); err != nil {
-		return nil, fmt.Errorf("sqlite: open %s: %w", cfg.Path, err)
-	}
-	writer, err := openWriter(cfg)
+	s, err := open(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %s: %w", cfg.Path, explain(err))
 	}
+	return s, nil
+}
+
+func open(cfg Config) (*Store, error) {
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPath(cfg.Path); err != nil {
+		return nil, err
+	}
+	cfg.Path = path
+	writer, err := openWriter(cfg)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil, errors.Join(err, writer.close())
+	}
 	return &Store{
-		writer:  writer,
-		readers: pool{open: func() (*conn, error) { return connect(readerDSN(cfg)) }},
+		path: path, file: file, dsn: readerDSN(cfg), readers: make(chan *conn, maxIdle),
+		writer: writer, turn: make(chan struct{}, 1), waiting: make(chan appendCall),
+		owners: owners{dir: path + ".owners", seen: make(map[string]sighting)},
 	}, nil
 }
 
-// Close waits for calls under way and closes the file. It may be called again.
+// Close waits for calls under way and closes the file; engines that beat through s
+// and have not left are dead. It may be called again.
 func (s *Store) Close() error {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -106,7 +139,12 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	if err := errors.Join(s.readers.close(), s.writer.close()); err != nil {
+	errs := []error{s.owners.unlock(), s.writer.close()}
+	close(s.readers)
+	for c := range s.readers {
+		errs = append(errs, c.close())
+	}
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("sqlite: close: %w", err)
 	}
 	return nil
@@ -131,22 +169,81 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 		return err
 	}
 	defer s.life.RUnlock()
-	if err := s.readers.with(f); err != nil {
+	if err := s.lend(f); err != nil {
 		return fmt.Errorf("sqlite: %w", explain(err))
 	}
 	return nil
 }
 
-// change calls f with the connection to write to.
+// lend calls f with an idle connection or a new one. One that saw an error is not
+// used again.
+func (s *Store) lend(f func(*conn) error) (err error) {
+	var c *conn
+	select {
+	case c = <-s.readers:
+	default:
+		if c, err = connect(s.dsn); err != nil {
+			return err
+		}
+	}
+	if err := f(c); err != nil {
+		return errors.Join(err, c.close())
+	}
+	select {
+	case s.readers <- c:
+		return nil
+	default:
+		return c.close()
+	}
+}
+
+// first reads the first row of a query, nil if there is none.
+func (s *Store) first(ctx context.Context, sql string, args ...driver.Value) (row []driver.Value, err error) {
+	err = s.read(ctx, func(c *conn) (err error) {
+		row, err = c.first(sql, args...)
+		return err
+	})
+	return row, err
+}
+
+// change calls f with the connection to write to, again while another process
+// writes: f leaves no transaction open, and changes nothing when it fails.
 func (s *Store) change(ctx context.Context, f func(*conn) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.life.RUnlock()
-	s.write.Lock()
-	defer s.write.Unlock()
-	if err := f(s.writer); err != nil {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.turn }()
+	if err := s.write(ctx, f); err != nil {
 		return fmt.Errorf("sqlite: %w", explain(err))
+	}
+	return nil
+}
+
+// write is change for a call that has the turn.
+func (s *Store) write(ctx context.Context, f func(*conn) error) error {
+	if err := s.writer.retry(ctx, f); err != nil {
+		return err
+	}
+	return s.checkFile()
+}
+
+// checkFile returns an error if the file at the path is not the one that is open:
+// what was written to that one is lost.
+func (s *Store) checkFile() error {
+	file, err := os.Stat(s.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: the file %s was deleted while it was open: what was written since is lost; close the store, restore the file, and open it again", blackboard.ErrDamaged, s.path)
+	case err != nil:
+		return err
+	case !os.SameFile(file, s.file):
+		return fmt.Errorf("%w: the file %s was replaced while it was open: what was written since is lost; close the store and open it again", blackboard.ErrDamaged, s.path)
 	}
 	return nil
 }

@@ -27,6 +27,8 @@ var appendChecks = []check{
 	{"ConflictOrder", conflictOrder},
 	{"AllOrNone", appendAllOrNone},
 	{"KeepsNothing", appendKeepsNothing},
+	{"AfterEnded", appendAfterEnded},
+	{"EndedTogether", appendEndedTogether},
 	{"CanceledContext", appendCanceled},
 }
 
@@ -161,9 +163,7 @@ func appendAllOrNone(t testing.TB, s blackboard.Store) {
 	wantLog(t, s, "a", entry("a", 0))
 	wantLog(t, s, "b", entry("b", 0))
 	wantLog(t, s, "new")
-	if got := len(all(t, s.Runs(t.Context(), true))); got != 2 {
-		t.Errorf("after conflicts Runs yielded %d open runs, want 2", got)
-	}
+	wantRuns(t, s, openRuns, "a", "b")
 }
 
 func appendKeepsNothing(t testing.TB, s blackboard.Store) {
@@ -175,6 +175,29 @@ func appendKeepsNothing(t testing.TB, s blackboard.Store) {
 		recs[i] = blackboard.Record{}
 	}
 	wantLog(t, s, "r", want...)
+}
+
+// appendAfterEnded has a run that ended: nothing follows.
+func appendAfterEnded(t testing.TB, s blackboard.Store) {
+	end := kinded("r", 1, blackboard.Ended, "")
+	mustAppend(t, s, entry("r", 0), end)
+	wantConflict(t, s, entry("r", 2))
+	wantConflict(t, s, kinded("r", 2, blackboard.Resumed, ""))
+	wantConflict(t, s, entry("new", 0), kinded("r", 2, blackboard.Ended, ""))
+	wantLog(t, s, "r", entry("r", 0), end)
+	wantLog(t, s, "new")
+	wantRuns(t, s, openRuns)
+}
+
+// appendEndedTogether has records behind an end that comes with them.
+func appendEndedTogether(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entry("old", 0))
+	for _, run := range []string{"r", "old"} {
+		wantConflict(t, s, entry("r", 0), kinded("old", 1, blackboard.Ended, ""), kinded("r", 1, blackboard.Ended, ""), entry(run, 2))
+	}
+	wantLog(t, s, "r")
+	wantLog(t, s, "old", entry("old", 0))
+	wantRuns(t, s, openRuns, "old")
 }
 
 func appendCanceled(t testing.TB, s blackboard.Store) {

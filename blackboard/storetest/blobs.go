@@ -85,8 +85,9 @@ func blobBelongsToRun(t testing.TB, s blackboard.Store) {
 	mustPutBlob(t, b, "b", []byte("x"))
 	wantBlob(t, b, "b", []byte("x"))
 	wantBlob(t, b, "a", []byte("x"))
-	for _, err := range s.Runs(t.Context(), false) {
-		t.Errorf("Runs yielded a run that has blobs only (error %v)", err)
+	wantRuns(t, s, everyRun)
+	if _, err := s.Last(t.Context(), "a"); !errors.Is(err, blackboard.ErrNoRun) {
+		t.Errorf("Last of a run that has blobs only = %v, want ErrNoRun", err)
 	}
 	mustAppend(t, s, entry("a", 0))
 }

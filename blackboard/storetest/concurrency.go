@@ -154,12 +154,12 @@ func readOnce(ctx context.Context, s blackboard.Store) error {
 		}
 		next++
 	}
-	for ends, err := range s.Runs(ctx, true) {
+	for l, err := range s.List(ctx, openRuns) {
 		if err != nil {
 			return err
 		}
-		if ends[1].Seq < next-1 {
-			return fmt.Errorf("Runs says that record %d is the last after %d were read", ends[1].Seq, next)
+		if l.Next < next {
+			return fmt.Errorf("List says that record %d is the next after %d were read", l.Next, next)
 		}
 	}
 	return nil

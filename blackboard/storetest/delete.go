@@ -10,6 +10,7 @@ import (
 
 var deleterChecks = []check{
 	{"Log", deleteLog},
+	{"Several", deleteSeveral},
 	{"NewRunOfTheID", deleteNewRun},
 	{"UnknownRun", deleteUnknown},
 	{"Letters", deleteLetters},
@@ -17,11 +18,29 @@ var deleterChecks = []check{
 	{"CanceledContext", deleteCanceled},
 }
 
-func mustDelete(t testing.TB, s blackboard.Store, run string) {
+func mustDelete(t testing.TB, s blackboard.Store, runs ...string) {
 	t.Helper()
-	if err := as[blackboard.Deleter](t, s).Delete(t.Context(), run); err != nil {
-		t.Fatalf("Delete(%q) = %v", run, err)
+	if err := as[blackboard.Deleter](t, s).Delete(t.Context(), runs...); err != nil {
+		t.Fatalf("Delete(%q) = %v", runs, err)
 	}
+}
+
+func deleteSeveral(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, fullStart)
+	for _, run := range []string{"a", "b", "c"} {
+		mustAppend(t, s, entries(run, 0, 3)...)
+	}
+	mustDelete(t, s)
+	mustDelete(t, s, "r", "b", "unknown", "b", "a")
+	wantRuns(t, s, everyRun, "c")
+	wantRuns(t, s, blackboard.Query{Label: "team"})
+	for _, run := range []string{"r", "a", "b"} {
+		wantLog(t, s, run)
+	}
+	wantLog(t, s, "c", entries("c", 0, 3)...)
+	mustAppend(t, s, entry("r", 0), entry("b", 0))
+	wantRuns(t, s, blackboard.Query{Label: "team"})
+	wantRuns(t, s, everyRun, "b", "c", "r")
 }
 
 func deleteLog(t testing.TB, s blackboard.Store) {
@@ -33,8 +52,8 @@ func deleteLog(t testing.TB, s blackboard.Store) {
 	wantLog(t, s, "a")
 	wantLog(t, s, "ended")
 	wantLog(t, s, "a/b", entries("a/b", 0, 2)...)
-	wantRuns(t, s, true, "a/b")
-	wantRuns(t, s, false, "a/b")
+	wantRuns(t, s, openRuns, "a/b")
+	wantRuns(t, s, everyRun, "a/b")
 	wantConflict(t, s, entry("a", 3))
 }
 
@@ -43,7 +62,7 @@ func deleteNewRun(t testing.TB, s blackboard.Store) {
 	mustDelete(t, s, "r")
 	mustAppend(t, s, entry("r", 0), entry("r", 1))
 	wantLog(t, s, "r", entries("r", 0, 2)...)
-	wantRuns(t, s, true, "r")
+	wantRuns(t, s, openRuns, "r")
 }
 
 func deleteUnknown(t testing.TB, s blackboard.Store) {

@@ -11,7 +11,8 @@ import (
 
 type (
 	recordSeq = iter.Seq2[blackboard.Record, error]
-	runSeq    = iter.Seq2[[2]blackboard.Record, error]
+	listSeq   = iter.Seq2[blackboard.Listing, error]
+	blobSeq   = iter.Seq2[[]byte, error]
 )
 
 // double is a Memory of which single methods are replaced.
@@ -19,22 +20,30 @@ type double struct {
 	*blackboard.Memory
 	append  func(ctx context.Context, recs []blackboard.Record) error
 	records func(ctx context.Context, run string, from int64) recordSeq
-	runs    func(ctx context.Context, open bool) runSeq
-	lease   func(ctx context.Context, name, owner string, d time.Duration) error
+	last    func(ctx context.Context, run string) (blackboard.Record, error)
+	list    func(ctx context.Context, q blackboard.Query) listSeq
+	beat    func(ctx context.Context, owner string, d time.Duration) error
+	leave   func(ctx context.Context, owner string) error
+	alive   func(ctx context.Context, owner string) (bool, error)
+	orphans func(ctx context.Context) listSeq
+	changes func(ctx context.Context) iter.Seq2[string, error]
 	put     func(ctx context.Context, l blackboard.Letter) error
 	letters func(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error]
+	asks    func(ctx context.Context, run, key string) recordSeq
 	putBlob func(ctx context.Context, run string, data []byte) (string, error)
 	blob    func(ctx context.Context, run, hash string) ([]byte, error)
 	blobsOf func(ctx context.Context, run string) iter.Seq2[[]byte, error]
-	delete  func(ctx context.Context, run string) error
+	delete  func(ctx context.Context, runs ...string) error
+	damaged map[string]bool // what was damaged, by run and number
 }
 
 // newDouble returns a double without a fault.
 func newDouble() *double {
 	m := blackboard.NewMemory()
 	return &double{
-		Memory: m, append: m.Append, records: m.Records, runs: m.Runs, lease: m.Lease, put: m.Put,
-		letters: m.Letters, putBlob: m.PutBlob, blob: m.Blob, blobsOf: m.BlobsOf, delete: m.Delete,
+		Memory: m, append: m.Append, records: m.Records, last: m.Last, list: m.List, beat: m.Beat, leave: m.Leave,
+		alive: m.Alive, orphans: m.Orphans, changes: m.Changes, put: m.Put, letters: m.Letters, asks: m.Asks,
+		putBlob: m.PutBlob, blob: m.Blob, blobsOf: m.BlobsOf, delete: m.Delete, damaged: make(map[string]bool),
 	}
 }
 
@@ -46,11 +55,25 @@ func (d *double) Records(ctx context.Context, run string, from int64) recordSeq 
 	return d.records(ctx, run, from)
 }
 
-func (d *double) Runs(ctx context.Context, open bool) runSeq { return d.runs(ctx, open) }
-
-func (d *double) Lease(ctx context.Context, name, owner string, dur time.Duration) error {
-	return d.lease(ctx, name, owner, dur)
+func (d *double) Last(ctx context.Context, run string) (blackboard.Record, error) {
+	return d.last(ctx, run)
 }
+
+func (d *double) List(ctx context.Context, q blackboard.Query) listSeq { return d.list(ctx, q) }
+
+func (d *double) Beat(ctx context.Context, owner string, dur time.Duration) error {
+	return d.beat(ctx, owner, dur)
+}
+
+func (d *double) Leave(ctx context.Context, owner string) error { return d.leave(ctx, owner) }
+
+func (d *double) Alive(ctx context.Context, owner string) (bool, error) { return d.alive(ctx, owner) }
+
+func (d *double) Orphans(ctx context.Context) listSeq { return d.orphans(ctx) }
+
+func (d *double) Changes(ctx context.Context) iter.Seq2[string, error] { return d.changes(ctx) }
+
+func (d *double) Asks(ctx context.Context, run, key string) recordSeq { return d.asks(ctx, run, key) }
 
 func (d *double) Put(ctx context.Context, l blackboard.Letter) error { return d.put(ctx, l) }
 
@@ -70,7 +93,7 @@ func (d *double) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, erro
 	return d.blobsOf(ctx, run)
 }
 
-func (d *double) Delete(ctx context.Context, run string) error { return d.delete(ctx, run) }
+func (d *double) Delete(ctx context.Context, runs ...string) error { return d.delete(ctx, runs...) }
 
 // mapSeq changes what a sequence yields.
 func mapSeq[T any](seq iter.Seq2[T, error], change func(T) T) iter.Seq2[T, error] {

@@ -99,13 +99,20 @@ var blobsFaults = []fault{
 		}
 	}},
 	{"deletes nothing", "Deleter/Log", func(d *double) {
-		d.delete = func(ctx context.Context, _ string) error { return ctx.Err() }
+		d.delete = func(ctx context.Context, _ ...string) error { return ctx.Err() }
+	}},
+	{"deletes the first run only", "Deleter/Several", func(d *double) {
+		d.delete = func(ctx context.Context, runs ...string) error {
+			return d.Memory.Delete(ctx, runs[:min(len(runs), 1)]...)
+		}
 	}},
 	{"hides a deleted run for ever", "Deleter/NewRunOfTheID", func(d *double) {
 		gone := make(map[string]bool)
-		d.delete = func(ctx context.Context, run string) error {
-			gone[run] = ctx.Err() == nil
-			return d.Memory.Delete(ctx, run)
+		d.delete = func(ctx context.Context, runs ...string) error {
+			for _, run := range runs {
+				gone[run] = ctx.Err() == nil
+			}
+			return d.Memory.Delete(ctx, runs...)
 		}
 		d.append = func(ctx context.Context, recs []blackboard.Record) error {
 			for _, r := range recs {
@@ -117,31 +124,32 @@ var blobsFaults = []fault{
 		}
 	}},
 	{"cannot delete an unknown run", "Deleter/UnknownRun", func(d *double) {
-		d.delete = func(ctx context.Context, run string) error {
-			if length(ctx, d, run) == 0 {
+		d.delete = func(ctx context.Context, runs ...string) error {
+			if length(ctx, d, runs[0]) == 0 {
 				return errors.New("unknown run")
 			}
-			return d.Memory.Delete(ctx, run)
+			return d.Memory.Delete(ctx, runs...)
 		}
 	}},
 	{"letters outlive their run", "Deleter/Letters", func(d *double) {
-		d.delete = func(ctx context.Context, run string) error {
-			var letters []blackboard.Letter
-			for l, err := range d.Memory.Letters(ctx, run) {
-				if err != nil {
-					return err
+		var letters []blackboard.Letter
+		d.put = func(ctx context.Context, l blackboard.Letter) error {
+			letters = append(letters, l)
+			return d.Memory.Put(ctx, l)
+		}
+		d.letters = func(context.Context, string) iter.Seq2[blackboard.Letter, error] {
+			return func(yield func(blackboard.Letter, error) bool) {
+				for _, l := range letters {
+					if !yield(l, nil) {
+						return
+					}
 				}
-				letters = append(letters, l)
 			}
-			err := d.Memory.Delete(ctx, run)
-			for _, l := range letters {
-				err = errors.Join(err, d.Memory.Put(ctx, l))
-			}
-			return err
 		}
 	}},
 	{"blobs outlive their run", "Deleter/Blobs", func(d *double) {
-		d.delete = func(ctx context.Context, run string) error {
+		d.delete = func(ctx context.Context, runs ...string) error {
+			run := runs[0]
 			var blobs [][]byte
 			for data, err := range d.Memory.BlobsOf(ctx, run) {
 				if err != nil {
@@ -158,6 +166,8 @@ var blobsFaults = []fault{
 		}
 	}},
 	{"ignores contexts in Delete", "Deleter/CanceledContext", func(d *double) {
-		d.delete = func(ctx context.Context, run string) error { return d.Memory.Delete(context.WithoutCancel(ctx), run) }
+		d.delete = func(ctx context.Context, runs ...string) error {
+			return d.Memory.Delete(context.WithoutCancel(ctx), runs...)
+		}
 	}},
 }

@@ -36,6 +36,46 @@ var inboxFaults = []fault{
 			r.Kind = blackboard.Answered
 		}
 	})},
+	{"letters stay when the question has expired", "Inbox/AfterExpired", lettersStay(blackboard.Expired)},
+	{"letters stay when the question is withdrawn", "Inbox/AfterExpired", lettersStay(blackboard.Withdrawn)},
+	{"what was answered once is closed for ever", "Inbox/AskedAgain", func(d *double) {
+		closed := make(map[string]bool)
+		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+			for _, r := range recs {
+				if blackboard.AskKind(r.Kind) && r.Kind != blackboard.Asked {
+					closed[r.Run+"/"+r.Name] = true
+				}
+			}
+			return d.Memory.Append(ctx, recs)
+		}
+		d.put = func(ctx context.Context, l blackboard.Letter) error {
+			if closed[l.Run+"/"+l.Key] {
+				return blackboard.ErrConflict
+			}
+			return d.Memory.Put(ctx, l)
+		}
+	}},
+	{"a rejected letter stays", "Inbox/Rejected", mapAppend(func(r *blackboard.Record) {
+		if r.Kind == blackboard.Asked {
+			r.Data = nil
+		}
+	})},
+	{"each question rejects its letter", "Inbox/Rejected", mapAppend(func(r *blackboard.Record) {
+		if r.Kind == blackboard.Asked {
+			r.Data = json.RawMessage(`{"rejected":"no"}`)
+		}
+	})},
+	{"takes letters for unknown runs", "Inbox/NoRun", mapPutError(blackboard.ErrNoRun)},
+	{"takes letters for ended runs", "Inbox/AfterEnded", mapPutError(blackboard.ErrEnded)},
+	{"letters outlive the end", "Inbox/AfterEnded", lettersStay(blackboard.Ended)},
+	{"letters forget that they expired", "Inbox/Expired", func(d *double) {
+		d.letters = func(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
+			return mapSeq(d.Memory.Letters(ctx, run), func(l blackboard.Letter) blackboard.Letter {
+				l.Expired = false
+				return l
+			})
+		}
+	}},
 	{"letters keep the caller's Data", "Inbox/CallerOwnsData", func(d *double) {
 		kept := make(map[string]json.RawMessage)
 		d.put = func(ctx context.Context, l blackboard.Letter) error {
@@ -81,6 +121,57 @@ var inboxFaults = []fault{
 			return nil
 		}
 	}},
+}
+
+// asksFaults are faults of Asks.
+var asksFaults = []fault{
+	{"Asks yield all kinds", "Asks/Kinds", func(d *double) {
+		d.asks = func(ctx context.Context, run, _ string) recordSeq { return d.Memory.Records(ctx, run, 0) }
+	}},
+	{"Asks yield each question once", "Asks/Kinds", func(d *double) {
+		d.asks = func(ctx context.Context, run, key string) recordSeq { return limited(d.Memory.Asks(ctx, run, key), 5) }
+	}},
+	{"Asks ignore the key", "Asks/Key", func(d *double) {
+		d.asks = func(ctx context.Context, run, _ string) recordSeq { return d.Memory.Asks(ctx, run, "") }
+	}},
+	{"one page of Asks", "Asks/Many", func(d *double) {
+		d.asks = func(ctx context.Context, run, key string) recordSeq {
+			return limited(d.Memory.Asks(ctx, run, key), 512)
+		}
+	}},
+	{"Asks of an unknown run are an error", "Asks/None", func(d *double) {
+		d.asks = func(ctx context.Context, run, key string) recordSeq {
+			return func(yield func(blackboard.Record, error) bool) {
+				if _, err := d.Memory.Last(ctx, run); err != nil {
+					yield(blackboard.Record{}, err)
+					return
+				}
+				d.Memory.Asks(ctx, run, key)(yield)
+			}
+		}
+	}},
+	{"Asks hold a lock", "Asks/NoLockWhileYielding", func(d *double) {
+		var mu sync.Mutex
+		d.append = lockedAppend(d, &mu)
+		d.asks = func(ctx context.Context, run, key string) recordSeq { return locked(&mu, d.Memory.Asks(ctx, run, key)) }
+	}},
+	{"ignores contexts in Asks", "Asks/CanceledContext", func(d *double) {
+		d.asks = func(ctx context.Context, run, key string) recordSeq {
+			return d.Memory.Asks(context.WithoutCancel(ctx), run, key)
+		}
+	}},
+}
+
+// mapPutError takes letters that are refused with that error.
+func mapPutError(refusal error) func(*double) {
+	return func(d *double) {
+		d.put = func(ctx context.Context, l blackboard.Letter) error {
+			if err := d.Memory.Put(ctx, l); !errors.Is(err, refusal) {
+				return err
+			}
+			return nil
+		}
+	}
 }
 
 // lettersStay hides records of that kind from the inbox.

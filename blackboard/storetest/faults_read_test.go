@@ -3,13 +3,12 @@ package storetest
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/convene-go/convene/blackboard"
 )
 
-// readFaults are faults of Records and Runs.
+// readFaults are faults of Records and Last.
 var readFaults = []fault{
 	{"ignores from", "Records/From", func(d *double) {
 		d.records = func(ctx context.Context, run string, _ int64) recordSeq { return d.Memory.Records(ctx, run, 0) }
@@ -77,111 +76,36 @@ var readFaults = []fault{
 			}
 		}
 	}},
-	{"Runs hold a lock, as a host's store did", "Runs/NoLockWhileYielding", func(d *double) {
-		var mu sync.Mutex
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
-			mu.Lock()
-			defer mu.Unlock()
-			return d.Memory.Append(ctx, recs)
-		}
-		d.runs = func(ctx context.Context, open bool) runSeq { return locked(&mu, d.Memory.Runs(ctx, open)) }
-	}},
-	{"Runs keep a lock after a break", "Runs/EarlyBreak", func(d *double) {
-		var mu sync.RWMutex
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
-			mu.Lock()
-			defer mu.Unlock()
-			return d.Memory.Append(ctx, recs)
-		}
-		d.runs = func(ctx context.Context, open bool) runSeq {
-			return func(yield func([2]blackboard.Record, error) bool) {
-				mu.RLock()
-				for r, err := range d.Memory.Runs(ctx, open) {
-					if !yield(r, err) {
-						return // without the unlock
-					}
-				}
-				mu.RUnlock()
+	{"Last is the first", "Last/Last", func(d *double) {
+		d.last = func(ctx context.Context, run string) (blackboard.Record, error) {
+			for r, err := range d.Memory.Records(ctx, run, 0) {
+				return r, err
 			}
+			return d.Memory.Last(ctx, run)
 		}
 	}},
-	{"open runs are all runs", "Runs/OpenAndAll", func(d *double) {
-		d.runs = func(ctx context.Context, _ bool) runSeq { return d.Memory.Runs(ctx, false) }
-	}},
-	{"first record twice", "Runs/FirstAndLast", func(d *double) {
-		d.runs = func(ctx context.Context, open bool) runSeq {
-			return mapSeq(d.Memory.Runs(ctx, open), func(e [2]blackboard.Record) [2]blackboard.Record {
-				return [2]blackboard.Record{e[0], e[0]}
-			})
-		}
-	}},
-	{"oldest first", "Runs/NewestFirst", func(d *double) {
-		d.runs = func(ctx context.Context, open bool) runSeq {
-			return func(yield func([2]blackboard.Record, error) bool) {
-				var ends [][2]blackboard.Record
-				for e, err := range d.Memory.Runs(ctx, open) {
-					if err != nil {
-						yield(e, err)
-						return
-					}
-					ends = append(ends, e)
-				}
-				for _, e := range slices.Backward(ends) {
-					if !yield(e, nil) {
-						return
-					}
-				}
+	{"Last of an unknown run is empty", "Last/NoRun", func(d *double) {
+		d.last = func(ctx context.Context, run string) (blackboard.Record, error) {
+			r, err := d.Memory.Last(ctx, run)
+			if errors.Is(err, blackboard.ErrNoRun) {
+				err = nil
 			}
+			return r, err
 		}
 	}},
-	{"one page of runs", "Runs/Many", func(d *double) {
-		d.runs = func(ctx context.Context, open bool) runSeq { return limited(d.Memory.Runs(ctx, open), 512) }
-	}},
-	{"an ended run never opens again", "Runs/AfterEnded", func(d *double) {
-		ended := make(map[string]bool)
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
-			for _, r := range recs {
-				ended[r.Run] = ended[r.Run] || r.Kind == blackboard.Ended
+	{"Last returns its own Data", "Last/CallerOwnsData", func(d *double) {
+		var own blackboard.Record
+		d.last = func(ctx context.Context, run string) (blackboard.Record, error) {
+			var err error
+			if own.Run == "" {
+				own, err = d.Memory.Last(ctx, run)
 			}
-			return d.Memory.Append(ctx, recs)
-		}
-		d.runs = func(ctx context.Context, open bool) runSeq {
-			return func(yield func([2]blackboard.Record, error) bool) {
-				for e, err := range d.Memory.Runs(ctx, open) {
-					if !ended[e[0].Run] && !yield(e, err) {
-						return
-					}
-				}
-			}
+			return own, err
 		}
 	}},
-	{"Runs yield one Data twice", "Runs/CallerOwnsData", func(d *double) {
-		d.runs = func(ctx context.Context, open bool) runSeq {
-			return mapSeq(d.Memory.Runs(ctx, open), func(e [2]blackboard.Record) [2]blackboard.Record {
-				if e[0].Seq == e[1].Seq {
-					e[1].Data = e[0].Data
-				}
-				return e
-			})
-		}
-	}},
-	{"ignores contexts in Runs", "Runs/CanceledContext", func(d *double) {
-		d.runs = func(ctx context.Context, open bool) runSeq { return d.Memory.Runs(context.WithoutCancel(ctx), open) }
-	}},
-	{"yields a run that is not there", "Runs/None", func(d *double) {
-		d.runs = func(ctx context.Context, open bool) runSeq {
-			return func(yield func([2]blackboard.Record, error) bool) {
-				if yield([2]blackboard.Record{}, nil) {
-					d.Memory.Runs(ctx, open)(yield)
-				}
-			}
-		}
-	}},
-	{"Runs lag behind", "Concurrency/ReadWhileAppending", func(d *double) {
-		d.runs = func(ctx context.Context, open bool) runSeq {
-			return mapSeq(d.Memory.Runs(ctx, open), func(e [2]blackboard.Record) [2]blackboard.Record {
-				return [2]blackboard.Record{e[0], e[0]}
-			})
+	{"ignores contexts in Last", "Last/CanceledContext", func(d *double) {
+		d.last = func(ctx context.Context, run string) (blackboard.Record, error) {
+			return d.Memory.Last(context.WithoutCancel(ctx), run)
 		}
 	}},
 }

@@ -19,6 +19,12 @@ var inboxChecks = []check{
 	{"AfterAnswered", inboxAfterAnswered},
 	{"AfterCanceled", inboxAfterCanceled},
 	{"OtherRecords", inboxOtherRecords},
+	{"AfterExpired", inboxAfterExpired},
+	{"AskedAgain", inboxAskedAgain},
+	{"Rejected", inboxRejected},
+	{"NoRun", inboxNoRun},
+	{"AfterEnded", inboxAfterEnded},
+	{"Expired", inboxExpiredLetter},
 	{"DataExact", inboxDataExact},
 	{"CallerOwnsData", inboxCallerOwnsData},
 	{"NoLockWhileYielding", inboxNoLock},
@@ -54,9 +60,17 @@ func wantLetters(t testing.TB, in blackboard.Inbox, run string, want ...blackboa
 	}
 	slices.SortFunc(got, byKey)
 	slices.SortFunc(want, byKey)
-	if g, w := fmt.Sprintf("%+q", got), fmt.Sprintf("%+q", want); g != w {
+	if g, w := describe(got), describe(want); !slices.Equal(g, w) {
 		t.Errorf("Letters(%q) yielded\n%s, want\n%s", run, g, w)
 	}
+}
+
+func describe(letters []blackboard.Letter) []string {
+	var lines []string
+	for _, l := range letters {
+		lines = append(lines, fmt.Sprintf("run %q, key %q, expired %v: %q", l.Run, l.Key, l.Expired, l.Data))
+	}
+	return lines
 }
 
 func inboxLetters(t testing.TB, s blackboard.Store) {
@@ -119,7 +133,7 @@ func inboxAfterCanceled(t testing.TB, s blackboard.Store) {
 	in := as[blackboard.Inbox](t, s)
 	mustAppend(t, s, entry("a", 0), entry("b", 0))
 	mustPut(t, in, letter("a", ""), letter("a", "q"))
-	mustAppend(t, s, kinded("a", 1, blackboard.Canceled, "somebody"), kinded("b", 1, blackboard.Canceled, ""))
+	mustAppend(t, s, kinded("a", 1, blackboard.Canceled, "the host"), kinded("b", 1, blackboard.Canceled, ""))
 	wantLetters(t, in, "a", letter("a", "q"))
 	wantTaken(t, in, "a", "")
 	wantTaken(t, in, "b", "")
@@ -140,8 +154,109 @@ func inboxOtherRecords(t testing.TB, s blackboard.Store) {
 	mustPut(t, in, letter("r", "q2"))
 }
 
+// wantPutError puts a letter that the store must refuse with that error.
+func wantPutError(t testing.TB, in blackboard.Inbox, l blackboard.Letter, want error) {
+	t.Helper()
+	if err := in.Put(t.Context(), l); !errors.Is(err, want) {
+		t.Errorf("Put(run %q, key %q) = %v, want %v", l.Run, l.Key, err, want)
+	}
+}
+
+// inboxAfterExpired has questions that closed without an answer.
+func inboxAfterExpired(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0), kinded("r", 1, blackboard.Asked, "q1"), kinded("r", 2, blackboard.Asked, "q2"), kinded("r", 3, blackboard.Asked, "q3"))
+	mustPut(t, in, letter("r", "q1"), letter("r", "q2"), letter("r", "q3"))
+	mustAppend(t, s, kinded("r", 4, blackboard.Expired, "q1"), kinded("r", 5, blackboard.Withdrawn, "q2"), kinded("r", 6, blackboard.Expired, "q4"))
+	wantLetters(t, in, "r", letter("r", "q3"))
+	for _, key := range []string{"q1", "q2", "q4"} {
+		wantTaken(t, in, "r", key)
+	}
+}
+
+// inboxAskedAgain has a key that is asked once more: the newest record decides.
+func inboxAskedAgain(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	seq := int64(1)
+	mustAppend(t, s, entry("r", 0), entry("other", 0), kinded("other", 1, blackboard.Answered, "q"))
+	for _, kind := range []string{blackboard.Answered, blackboard.Expired, blackboard.Withdrawn} {
+		mustAppend(t, s, kinded("r", seq, blackboard.Asked, "q"), kinded("r", seq+1, kind, "q"), kinded("r", seq+2, blackboard.Asked, "another"))
+		wantTaken(t, in, "r", "q")
+		seq += 3
+	}
+	mustAppend(t, s, kinded("r", seq, blackboard.Asked, "q"))
+	mustPut(t, in, letter("r", "q"))
+	wantTaken(t, in, "r", "q")
+	wantTaken(t, in, "other", "q")
+}
+
+// inboxRejected has early answers that the run dropped, on record.
+func inboxRejected(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0))
+	var keys []string
+	for i, data := range []string{`{}`, `{"rejected":""}`, `{"rejected":null}`, `{"data":{"rejected":"no"}}`, `"rejected"`} {
+		key := fmt.Sprint("q", i)
+		keys = append(keys, key)
+		mustPut(t, in, letter("r", key))
+		mustAppend(t, s, withData(kinded("r", int64(i)+1, blackboard.Asked, key), data))
+		wantTaken(t, in, "r", key)
+	}
+	seq := int64(len(keys)) + 1
+	mustPut(t, in, letter("r", "wrong"), letter("r", ""))
+	mustAppend(t, s, withData(kinded("r", seq, blackboard.Asked, "wrong"), `{"key":"wrong","rejected":"want a number"}`))
+	want := []blackboard.Letter{letter("r", "")}
+	for _, key := range keys {
+		want = append(want, letter("r", key))
+	}
+	wantLetters(t, in, "r", want...)
+	mustPut(t, in, letter2("r", "wrong", 2))
+	wantTaken(t, in, "r", "wrong")
+	wantLetters(t, in, "r", append(want, letter2("r", "wrong", 2))...)
+}
+
+func inboxNoRun(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r/1", 0))
+	for _, run := range []string{"r", "", "%"} {
+		wantPutError(t, in, letter(run, "q"), blackboard.ErrNoRun)
+		wantPutError(t, in, letter(run, ""), blackboard.ErrNoRun)
+	}
+	if b, ok := s.(blackboard.Blobs); ok {
+		mustPutBlob(t, b, "r", []byte("x"))
+		wantPutError(t, in, letter("r", "q"), blackboard.ErrNoRun)
+	}
+	wantLetters(t, in, "")
+}
+
+// inboxAfterEnded has letters that their run did not read any more.
+func inboxAfterEnded(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0), kinded("r", 1, blackboard.Asked, "q"), entry("other", 0))
+	mustPut(t, in, letter("r", "q"), letter("r", "early"), letter("r", ""), letter("other", "q"))
+	mustAppend(t, s, kinded("r", 2, blackboard.Ended, ""))
+	wantLetters(t, in, "r")
+	wantLetters(t, in, "", letter("other", "q"))
+	for _, key := range []string{"q", "early", "new", ""} {
+		wantPutError(t, in, letter("r", key), blackboard.ErrEnded)
+	}
+}
+
+func inboxExpiredLetter(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0), kinded("r", 1, blackboard.Asked, "q"))
+	over := blackboard.Letter{Run: "r", Key: "q", Expired: true}
+	mustPut(t, in, over)
+	wantTaken(t, in, "r", "q")
+	wantLetters(t, in, "r", over)
+	mustAppend(t, s, kinded("r", 2, blackboard.Expired, "q"))
+	wantLetters(t, in, "r")
+	wantTaken(t, in, "r", "q")
+}
+
 func inboxDataExact(t testing.TB, s blackboard.Store) {
 	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0))
 	exact := blackboard.Letter{Run: "r", Key: "a/ü", Data: json.RawMessage(`{"b":"<&>","a":"😀\u003c"}`)}
 	mustPut(t, in, exact, blackboard.Letter{Run: "r", Key: "", Data: json.RawMessage{}})
 	wantLetters(t, in, "r", exact, blackboard.Letter{Run: "r"})
@@ -149,6 +264,7 @@ func inboxDataExact(t testing.TB, s blackboard.Store) {
 
 func inboxCallerOwnsData(t testing.TB, s blackboard.Store) {
 	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0))
 	l := letter("r", "q")
 	mustPut(t, in, l)
 	clear(l.Data)
@@ -181,6 +297,7 @@ func inboxNoLock(t testing.TB, s blackboard.Store) {
 
 func inboxCanceled(t testing.TB, s blackboard.Store) {
 	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := in.Put(ctx, letter("r", "q")); !errors.Is(err, context.Canceled) {

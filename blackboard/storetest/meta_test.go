@@ -21,7 +21,14 @@ type fault struct {
 	breakIt func(d *double)
 }
 
-var faults = slices.Concat(appendFaults, readFaults, leaseFaults, inboxFaults, blobsFaults)
+var faults = slices.Concat(appendFaults, readFaults, listFaults, ownersFaults, inboxFaults, asksFaults, blobsFaults, damageFaults)
+
+// doubles checks doubles, which break what they are told to.
+var doubles = Suite{
+	Open:    func(*testing.T) blackboard.Store { return newDouble().withDamage() },
+	Damage:  damage,
+	Silence: 20 * time.Millisecond,
+}.withDefaults()
 
 // recorder stands in for the T of a check that is to fail.
 type recorder struct {
@@ -31,6 +38,8 @@ type recorder struct {
 }
 
 func (r *recorder) Helper() {}
+
+func (r *recorder) Error(args ...any) { r.Errorf("%s", fmt.Sprint(args...)) }
 
 func (r *recorder) Errorf(format string, args ...any) {
 	r.mu.Lock()
@@ -47,7 +56,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 func complaints(t *testing.T, name string, s blackboard.Store) []string {
 	t.Helper()
 	r := &recorder{TB: t}
-	for _, g := range groups {
+	for _, g := range doubles.groups() {
 		for _, c := range g.checks {
 			if g.name+"/"+c.name == name {
 				var run sync.WaitGroup
@@ -66,10 +75,11 @@ func TestSuiteFindsFaults(t *testing.T) {
 	t.Cleanup(func() { patience = 10 * time.Second })
 	for _, fault := range faults {
 		t.Run(fault.name, func(t *testing.T) {
-			d := newDouble()
+			d := newDouble().withDamage()
 			fault.breakIt(d)
 			got := complaints(t, fault.check, d)
 			assert.NotEmpty(t, got, "the check %s does not see the fault", fault.check)
+			assert.Empty(t, complaints(t, fault.check, newDouble().withDamage()), "without the fault")
 			if testing.Verbose() {
 				t.Logf("%s: %q", fault.check, got)
 			}
@@ -78,7 +88,8 @@ func TestSuiteFindsFaults(t *testing.T) {
 }
 
 func TestSuiteAcceptsDouble(t *testing.T) {
-	Run(t, func(*testing.T) blackboard.Store { return newDouble() })
+	doubles.Run(t)
+	Run(t, func(*testing.T) blackboard.Store { return struct{ blackboard.Store }{newDouble()} })
 }
 
 // TestEveryCheckSeesAFault keeps checks out that can never fail.
@@ -87,7 +98,7 @@ func TestEveryCheckSeesAFault(t *testing.T) {
 	for _, fault := range faults {
 		seen[fault.check] = true
 	}
-	for _, g := range groups {
+	for _, g := range doubles.groups() {
 		for _, c := range g.checks {
 			assert.True(t, seen[g.name+"/"+c.name], "no fault for the check %s/%s", g.name, c.name)
 		}

@@ -20,6 +20,66 @@ var recordsChecks = []check{
 	{"CanceledContext", recordsCanceled},
 }
 
+var lastChecks = []check{
+	{"Last", lastRecord},
+	{"NoRun", lastNoRun},
+	{"CallerOwnsData", lastCallerOwnsData},
+	{"CanceledContext", lastCanceled},
+}
+
+func wantLast(t testing.TB, s blackboard.Store, want blackboard.Record) {
+	t.Helper()
+	got, err := s.Last(t.Context(), want.Run)
+	if err != nil {
+		t.Fatalf("Last(%q) = %v", want.Run, err)
+	}
+	wantRecords(t, "Last", []blackboard.Record{got}, []blackboard.Record{want})
+}
+
+func lastRecord(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entries("a", 0, 12)...)
+	mustAppend(t, s, entry("b", 0))
+	mustAppend(t, s, entry("b", 1), entry("c", 0))
+	wantLast(t, s, entry("a", 11))
+	wantLast(t, s, entry("b", 1))
+	wantLast(t, s, entry("c", 0))
+	end := kinded("a", 12, blackboard.Ended, "flow")
+	mustAppend(t, s, end)
+	wantLast(t, s, end)
+}
+
+func lastNoRun(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entry("r/1", 0))
+	for _, run := range []string{"r", "", "r/2", "%"} {
+		if _, err := s.Last(t.Context(), run); !errors.Is(err, blackboard.ErrNoRun) {
+			t.Errorf("Last(%q) = %v, want ErrNoRun", run, err)
+		}
+	}
+}
+
+func lastCallerOwnsData(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entry("r", 0))
+	for range 2 {
+		got, err := s.Last(t.Context(), "r")
+		if err != nil {
+			t.Fatalf("Last = %v", err)
+		}
+		clear(got.Data)
+	}
+	wantLast(t, s, entry("r", 0))
+}
+
+func lastCanceled(t testing.TB, s blackboard.Store) {
+	mustAppend(t, s, entry("r", 0))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, run := range []string{"r", "unknown"} {
+		if _, err := s.Last(ctx, run); !errors.Is(err, context.Canceled) {
+			t.Errorf("Last(%q) with a canceled context = %v, want context.Canceled", run, err)
+		}
+	}
+}
+
 func recordsFrom(t testing.TB, s blackboard.Store) {
 	mustAppend(t, s, entries("r", 0, 5)...)
 	mustAppend(t, s, entries("other", 0, 9)...)
@@ -69,7 +129,7 @@ func recordsCallerOwnsData(t testing.TB, s blackboard.Store) {
 	for _, r := range all(t, s.Records(t.Context(), "r", 0)) {
 		clear(r.Data)
 	}
-	wantRecords(t, "Records, while others changed what they got,", kept, want)
+	wantRecords(t, "Records, while other readers changed what they got,", kept, want)
 }
 
 func recordsEarlyBreak(t testing.TB, s blackboard.Store) {

@@ -6,10 +6,14 @@
 //		storetest.Run(t, func(t *testing.T) blackboard.Store { return mystore.Open(t.TempDir()) })
 //	}
 //
-// Run it with the race detector too: some faults show only there.
+// [Suite] has hooks for what Run leaves out. Run the tests with the race detector
+// too: some faults show only there.
+//
+// Package storetest/doubles has stores that fail, for tests of engines.
 package storetest
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -19,6 +23,29 @@ import (
 // patience is how long a call that ought to return at once may take. It only ends
 // checks that fail.
 var patience = 10 * time.Second
+
+// Suite checks stores. Only Open is required.
+type Suite struct {
+	// Open returns an empty store, used by one check only. It closes what it opened
+	// with t.Cleanup.
+	Open func(t *testing.T) blackboard.Store
+
+	// Other opens what s holds once more, as another process would, and closes it
+	// with t.Cleanup. Nil: the checks use s itself.
+	Other func(t testing.TB, s blackboard.Store) blackboard.Store
+
+	// Damage changes a stored byte of Data of the record seq of run, or with seq -1 of
+	// each of the run's blobs, behind the back of s. Nil: damage is not checked.
+	Damage func(t testing.TB, s blackboard.Store, run string, seq int64)
+
+	// Silence is how long engines are silent in checks that wait for their death.
+	// Zero: 100 ms. Checks of stores that use the clock of the process take no time
+	// with In: synctest.Test.
+	Silence time.Duration
+
+	// In runs a check. Nil: check(t).
+	In func(t *testing.T, check func(t *testing.T))
+}
 
 // check is one promise.
 type check struct {
@@ -33,32 +60,56 @@ type group struct {
 	checks []check
 }
 
-var groups = []group{
-	{"Append", is[blackboard.Store], appendChecks},
-	{"Records", is[blackboard.Store], recordsChecks},
-	{"Runs", is[blackboard.Store], runsChecks},
-	{"Concurrency", is[blackboard.Store], concurrencyChecks},
-	{"Leaser", is[blackboard.Leaser], leaserChecks},
-	{"Inbox", is[blackboard.Inbox], inboxChecks},
-	{"Blobs", is[blackboard.Blobs], blobsChecks},
-	{"Deleter", is[blackboard.Deleter], deleterChecks},
+func (suite Suite) groups() []group {
+	return []group{
+		{"Append", is[blackboard.Store], appendChecks},
+		{"Records", is[blackboard.Store], recordsChecks},
+		{"Last", is[blackboard.Store], lastChecks},
+		{"List", is[blackboard.Store], listChecks},
+		{"Concurrency", is[blackboard.Store], concurrencyChecks},
+		{"Owners", is[blackboard.Owners], suite.ownersChecks()},
+		{"Notifier", is[blackboard.Notifier], suite.notifierChecks()},
+		{"Inbox", is[blackboard.Inbox], inboxChecks},
+		{"Asks", is[blackboard.Inbox], asksChecks},
+		{"Blobs", is[blackboard.Blobs], blobsChecks},
+		{"Deleter", is[blackboard.Deleter], deleterChecks},
+		{"Damage", func(blackboard.Store) bool { return suite.Damage != nil }, suite.damageChecks()},
+	}
 }
 
 // Run checks the stores that open returns, each empty and used by one subtest
 // only; open closes what it opened with t.Cleanup. The promises of [blackboard.Store]
-// are always checked, those of [blackboard.Leaser], [blackboard.Inbox],
-// [blackboard.Blobs] and [blackboard.Deleter] if the store implements them.
+// are always checked, those of the optional interfaces if the store implements them.
 func Run(t *testing.T, open func(t *testing.T) blackboard.Store) {
-	for _, g := range groups {
+	Suite{Open: open}.Run(t)
+}
+
+// Run is like the function [Run].
+func (suite Suite) Run(t *testing.T) {
+	suite = suite.withDefaults()
+	for _, g := range suite.groups() {
 		t.Run(g.name, func(t *testing.T) {
-			if !g.has(open(t)) {
-				t.Skipf("the store is not a blackboard.%s", g.name)
+			if !g.has(suite.Open(t)) {
+				t.Skipf("not a promise of this store")
 			}
 			for _, c := range g.checks {
-				t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
+				t.Run(c.name, func(t *testing.T) {
+					suite.In(t, func(t *testing.T) { c.run(t, suite.Open(t)) })
+				})
 			}
 		})
 	}
+}
+
+func (suite Suite) withDefaults() Suite {
+	if suite.In == nil {
+		suite.In = func(t *testing.T, check func(t *testing.T)) { check(t) }
+	}
+	if suite.Other == nil {
+		suite.Other = func(_ testing.TB, s blackboard.Store) blackboard.Store { return s }
+	}
+	suite.Silence = cmp.Or(suite.Silence, 100*time.Millisecond)
+	return suite
 }
 
 func is[T any](s blackboard.Store) bool {

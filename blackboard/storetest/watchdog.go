@@ -48,7 +48,7 @@ func usable(t testing.TB, s blackboard.Store, loop string, rec blackboard.Record
 	ctx := t.Context()
 	ok, err := inTime(func() error { return useAll(ctx, s, rec) })
 	if !ok {
-		t.Errorf("a loop over %s holds a lock: Records, Runs or Append in its body does not return", loop)
+		t.Errorf("a loop over %s holds a lock: Records, List or Append in its body does not return", loop)
 		return false
 	}
 	if err != nil {
@@ -63,9 +63,9 @@ func useAll(ctx context.Context, s blackboard.Store, rec blackboard.Record) erro
 			return fmt.Errorf("Records: %w", err)
 		}
 	}
-	for _, err := range s.Runs(ctx, false) {
+	for _, err := range s.List(ctx, everyRun) {
 		if err != nil {
-			return fmt.Errorf("Runs: %w", err)
+			return fmt.Errorf("List: %w", err)
 		}
 	}
 	if err := s.Append(ctx, []blackboard.Record{rec}); err != nil {

@@ -53,6 +53,39 @@ func effects(log []blackboard.Record) map[string]int {
 	return n
 }
 
+// A second film on the same run shows it, and resumes it when the first one is killed.
+func TestTwoFilmsOneOfThemKilled(t *testing.T) {
+	program, dir := build(t), t.TempDir()
+	db := filepath.Join(dir, "f.db")
+	first := exec.CommandContext(t.Context(), program, "-db", db, "-pace", "1h", bread)
+	out, err := first.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, first.Start())
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.Contains(lines.Text(), "asks") { // it has begun
+	}
+
+	second := exec.CommandContext(t.Context(), program, "-db", db, "-pace", "0", bread)
+	out, err = second.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, second.Start())
+	lines = bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "another film works on run ") {
+		require.NotContains(t, lines.Text(), "resumed")
+	}
+	require.NoError(t, first.Process.Kill())
+	require.Error(t, first.Wait())
+	report := ""
+	for lines.Scan() {
+		report += lines.Text() + "\n"
+	}
+	require.NoError(t, second.Wait())
+	assert.Contains(t, report, "completed: overall score")
+	for call, n := range effects(records(t, db)) {
+		assert.Equal(t, 1, n, call)
+	}
+}
+
 func TestKilledTwice(t *testing.T) {
 	program, dir := build(t), t.TempDir()
 	whole, killed := filepath.Join(dir, "whole.db"), filepath.Join(dir, "killed.db")

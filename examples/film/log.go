@@ -7,15 +7,8 @@ import (
 	"fmt"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/sqlite"
 )
-
-// store hides the leases of the database: a run that was killed is taken up at
-// once, not when its lease has run out. If two programs work on one run all the
-// same, the log lets only one go on.
-type store struct {
-	blackboard.Store
-	blackboard.Blobs
-}
 
 // past is what the log knows of a run.
 type past struct {
@@ -23,6 +16,7 @@ type past struct {
 	records int64
 	answers int
 	ended   bool
+	held    bool // another process works on it
 }
 
 // family is the ID of the first run of a request; -new adds numbers to it. The same
@@ -34,7 +28,7 @@ func family(o options) string {
 
 // find returns the newest run of the family, or, if there is none or a fresh one
 // is wanted, the next ID with an empty past.
-func find(ctx context.Context, s blackboard.Store, o options) (past, error) {
+func find(ctx context.Context, s *sqlite.Store, o options) (past, error) {
 	var newest past
 	for n := 1; ; n++ {
 		id := family(o)
@@ -56,7 +50,8 @@ func find(ctx context.Context, s blackboard.Store, o options) (past, error) {
 	}
 }
 
-func read(ctx context.Context, s blackboard.Store, id string) (past, error) {
+// read returns what the log knows of a run that this process does not work on.
+func read(ctx context.Context, s *sqlite.Store, id string) (past, error) {
 	p := past{id: id}
 	for rec, err := range s.Records(ctx, id, 0) {
 		if err != nil {
@@ -68,6 +63,14 @@ func read(ctx context.Context, s blackboard.Store, id string) (past, error) {
 			p.answers++
 		case blackboard.Ended:
 			p.ended = true
+		}
+	}
+	for l, err := range s.List(ctx, blackboard.Query{Run: id, Open: true}) {
+		if err == nil {
+			p.held, err = s.Alive(ctx, l.Owner)
+		}
+		if err != nil {
+			return p, err
 		}
 	}
 	return p, nil

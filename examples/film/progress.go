@@ -29,6 +29,9 @@ func (s *studio) watch(ctx context.Context, run *orchestrator.Run, from int64) e
 			if ctx.Err() == nil && !errors.Is(err, orchestrator.ErrNoState) {
 				return err
 			}
+			if drawn == 0 { // another process works on the run
+				s.line(rec)
+			}
 			continue
 		}
 		drawn = s.draw(state, drawn)

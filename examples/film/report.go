@@ -50,6 +50,10 @@ func (s *studio) opening(ctx context.Context, run *orchestrator.Run, before past
 		s.print("run %s in %s\n", run.ID(), s.o.db)
 		return nil
 	}
+	if before.held {
+		s.print("another film works on run %s in %s: this one shows it, and resumes it if the other one dies\n", run.ID(), s.o.db)
+		return nil
+	}
 	s.print("resumed run %s with %d recorded answers from %s\n", run.ID(), before.answers, s.o.db)
 	info, err := run.Info(ctx)
 	if err != nil {

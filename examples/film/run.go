@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
@@ -25,7 +26,7 @@ var errInterrupted = errors.New("interrupted")
 type studio struct {
 	o    options
 	c    console
-	log  store
+	log  *sqlite.Store
 	eng  *orchestrator.Engine
 	flow orchestrator.Flow[hierarchy.Input, hierarchy.Outcome]
 }
@@ -46,12 +47,11 @@ func perform(ctx context.Context, o options, c console) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := sqlite.Open(o.db)
+	log, err := sqlite.Open(o.db)
 	if err != nil {
 		return fmt.Errorf("-db: %w", err)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	log := store{db, db}
+	defer func() { err = errors.Join(err, log.Close()) }()
 	eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: agents, Store: log})
 	if err != nil {
 		return err
@@ -74,35 +74,51 @@ func (s *studio) work(ctx context.Context) error {
 		return fmt.Errorf("-db %s: %w", s.o.db, err)
 	}
 	s.heading()
-	var run *orchestrator.Run
-	if before.ended {
-		run, err = s.eng.Open(ctx, before.id)
-	} else {
-		run, err = s.flow.Start(ctx, s.eng, hierarchy.Input{Prompt: s.o.request}, orchestrator.StartOptions{
-			ID:     before.id,
-			Budget: orchestrator.Budget{Cost: s.o.budget, Wall: s.o.timeout, Calls: s.o.calls},
-			Labels: map[string]string{limits: s.o.limits()},
-		})
-	}
+	run, err := s.begin(ctx, before)
 	if err != nil {
 		return hint(err)
 	}
 	if err := s.opening(ctx, run, before); err != nil {
 		return err
 	}
-	if !before.ended {
-		if err := s.watch(ctx, run, before.records); err != nil {
-			return err
-		}
-	}
-	out, err := s.flow.Result(ctx, run)
+	out, err, shown := s.follow(ctx, run, before)
 	if ctx.Err() != nil {
 		return s.suspend(ctx, run)
 	}
 	if out.Status == "" { // the run stopped, or has no outcome
-		return hint(err)
+		return errors.Join(hint(err), shown)
 	}
-	return errors.Join(s.report(out, run.ID()), ending(out, err))
+	return errors.Join(s.report(out, run.ID()), ending(out, err), shown)
+}
+
+// begin starts the run, or resumes it.
+func (s *studio) begin(ctx context.Context, before past) (*orchestrator.Run, error) {
+	run, err := s.flow.Start(ctx, s.eng, hierarchy.Input{Prompt: s.o.request}, orchestrator.StartOptions{
+		ID:     before.id,
+		Budget: orchestrator.Budget{Cost: s.o.budget, Wall: s.o.timeout, Calls: s.o.calls},
+		Labels: map[string]string{limits: s.o.limits()},
+	})
+	if errors.Is(err, orchestrator.ErrExists) { // it has other limits, and keeps them: Result resumes it
+		return s.eng.Open(ctx, before.id)
+	}
+	return run, err
+}
+
+// follow waits for what the run comes to, and shows it meanwhile. shown is an error of
+// showing it.
+func (s *studio) follow(ctx context.Context, run *orchestrator.Run, before past) (out hierarchy.Outcome, err, shown error) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	var wait sync.WaitGroup
+	if !before.ended {
+		wait.Go(func() { shown = s.watch(watching, run, before.records) })
+	}
+	out, err = s.flow.Result(ctx, run)
+	if out.Status == "" {
+		stop() // the run has not ended: its events do not end either
+	}
+	wait.Wait()
+	return out, err, shown
 }
 
 // suspend stops the run where it is and says why: an interrupt, or the model.
@@ -115,10 +131,12 @@ func (s *studio) suspend(ctx context.Context, run *orchestrator.Run) error {
 		return err
 	}
 	p, err := read(context.WithoutCancel(ctx), s.log, run.ID())
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if p.ended {
+	case p.held:
+		return fmt.Errorf("%w: another film works on run %s", why, p.id)
+	case p.ended:
 		return fmt.Errorf("%w when run %s had just ended: film with the same request shows its report", why, p.id)
 	}
 	return fmt.Errorf("%w: suspended run %s with %d recorded answers in %s: start film with the same request again to go on", why, p.id, p.answers, s.o.db)

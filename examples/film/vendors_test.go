@@ -190,6 +190,9 @@ func noKeys(t *testing.T, dir string, got ran) {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, f := range files {
+		if f.IsDir() {
+			continue // of empty lock files
+		}
 		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		require.NoError(t, err)
 		assert.NotContains(t, string(data), "key-of-", f.Name())

@@ -51,7 +51,7 @@ func TestModelOverBudget(t *testing.T) {
 	got := p.Start(t.Context(), append(s.Flags(), library, "-budget", "0.0005", "-db", filepath.Join(t.TempDir(), "i.db"))...)
 	assert.Equal(t, cli.Failed, got.Code)
 	assert.Contains(t, got.Err, "budget")
-	assert.Equal(t, int64(3), s.Calls.Load(), "the third goes beyond it")
+	assert.Equal(t, int64(2), s.Calls.Load(), "a call costs 0.0002 USD: the third would go beyond it")
 }
 
 func TestModelRefusesTheKey(t *testing.T) {

@@ -10,17 +10,13 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/convene-go/convene/blackboard/sqlite"
 )
 
-const (
-	grace  = 10 * time.Second // for requests and agents under way
-	patrol = 10 * time.Second // how often runs are looked for that nobody works on
-)
+const grace = 10 * time.Second // for requests and agents under way
 
 func main() {
 	addr := flag.String("addr", "localhost:8080", "the address to listen on")
@@ -57,11 +53,6 @@ func serve(ctx context.Context, addr, db string, log *slog.Logger) (err error) {
 		return err
 	}
 	log.Info("listening", "addr", l.Addr().String())
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	watching.Go(func() { s.watch(ctx, patrol) })
 	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}
 	web.BaseContext = func(net.Listener) context.Context { return ctx } // streams end with it
 	stopped := make(chan error, 1)

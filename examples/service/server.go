@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
@@ -23,7 +22,8 @@ type server struct {
 	log    *slog.Logger
 }
 
-// open makes a server and goes on with the runs that the last one left.
+// open makes a server. Its engine resumes the runs of processes that died, now and
+// from now on.
 func open(ctx context.Context, agents agent.Roster, store blackboard.Store, log *slog.Logger) (*server, error) {
 	flow, err := newFlow(hierarchy.Config{Name: "team", Departments: departments()})
 	if err != nil {
@@ -33,35 +33,12 @@ func open(ctx context.Context, agents agent.Roster, store blackboard.Store, log 
 	if err != nil {
 		return nil, err // it lists agents that the flow wants and the roster has not
 	}
-	s := &server{eng, flow, log}
-	s.resume(ctx)
-	return s, nil
-}
-
-// resume goes on with the runs that nobody works on.
-func (s *server) resume(ctx context.Context) {
-	runs, err := s.engine.Resume(ctx)
-	if err != nil && ctx.Err() == nil {
-		s.log.Warn("some runs were not resumed", "err", err)
+	resumed, err := eng.Resume(ctx)
+	if err != nil {
+		log.Warn("some runs were not resumed", "err", err)
 	}
-	if len(runs) > 0 {
-		s.log.Info("resumed", "runs", len(runs))
-	}
-}
-
-// watch resumes runs until ctx is done. That a process was killed shows only when
-// its lease in the store has run out, some time after the next one was started.
-func (s *server) watch(ctx context.Context, every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			s.resume(ctx)
-		}
-	}
+	log.Info("resumed", "runs", len(resumed.Runs), "elsewhere", len(resumed.Held))
+	return &server{eng, flow, log}, nil
 }
 
 func (s *server) routes() http.Handler {
@@ -99,6 +76,7 @@ var statuses = []struct {
 	{orchestrator.ErrNoRun, http.StatusNotFound},
 	{orchestrator.ErrNoState, http.StatusNotFound},
 	{orchestrator.ErrAnswered, http.StatusConflict},
+	{orchestrator.ErrNoQuestion, http.StatusConflict},
 	{orchestrator.ErrExists, http.StatusConflict},
 	{orchestrator.ErrMalformed, http.StatusBadRequest},
 	{errRequest, http.StatusBadRequest},

@@ -10,11 +10,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -60,7 +59,7 @@ func (p process) do(method, path, body string, header ...string) *http.Response 
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := p.web.Client().Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	require.NoError(p.t, err)
 	p.t.Cleanup(func() { _ = resp.Body.Close() })
 	return resp
@@ -225,8 +224,8 @@ func TestRestartResumes(t *testing.T) {
 	assert.Equal(t, blackboard.Resumed, more[0].kind)
 }
 
-// The runs of a process that dies later are taken up, too.
-func TestRunsAreTakenUp(t *testing.T) {
+// The runs of a process that ends later are resumed, too, without a request.
+func TestRunsOfAnotherProcessGoOn(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "runs.db")
 	agents, reached := held()
 	first := boot(t, db, agents)
@@ -234,13 +233,60 @@ func TestRunsAreTakenUp(t *testing.T) {
 	<-reached
 	second := boot(t, db, scripted())
 	defer second.close()
-	ctx, cancel := context.WithCancel(t.Context())
-	var watching sync.WaitGroup
-	watching.Go(func() { second.server.watch(ctx, time.Millisecond) })
+	_, body := second.read("GET", "/runs/"+run, "")
+	var info orchestrator.Info
+	require.NoError(t, json.Unmarshal([]byte(body), &info))
+	assert.Equal(t, orchestrator.Running, info.Status, "the first process works on it")
 	first.close()
 	second.until(run, "", blackboard.Asked)
-	cancel()
-	watching.Wait()
+}
+
+// started is the service as a process of its own.
+type started struct {
+	process
+	kill func()
+}
+
+// startProgram starts the built service and waits until it listens.
+func startProgram(t *testing.T, program, db string) started {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, "-addr", "127.0.0.1:0", "-db", db)
+	logged, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(logged)
+	for lines.Scan() {
+		if _, addr, ok := strings.Cut(lines.Text(), "msg=listening addr="); ok {
+			web := &httptest.Server{URL: "http://" + addr}
+			return started{process{t: t, web: web}, func() {
+				require.NoError(t, cmd.Process.Kill())
+				require.Error(t, cmd.Wait())
+			}}
+		}
+	}
+	t.Fatal("the service ended before it listened")
+	return started{}
+}
+
+// A service that is killed and started again needs no other request than the answer.
+func TestKilledWhileItAsks(t *testing.T) {
+	program, db := filepath.Join(t.TempDir(), "service"), filepath.Join(t.TempDir(), "runs.db")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	first := startProgram(t, program, db)
+	run := first.start("order-7", "A text with a picture")
+	seen := first.until(run, "", blackboard.Asked)
+	first.kill()
+
+	second := startProgram(t, program, db)
+	defer second.kill()
+	status, body := second.read("POST", "/runs/"+run+"/answers/"+question, `true`)
+	require.Equal(t, http.StatusNoContent, status, body)
+	more := second.until(run, seen[len(seen)-1].id, blackboard.Ended)
+	for _, e := range more {
+		assert.NotEqual(t, blackboard.Called, e.kind, "no recorded call is made again")
+	}
+	assert.True(t, second.outcome(run).Published)
 }
 
 func TestBadRequests(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/convene-go/convene/internal/text"
 )
 
 // The limits of an answer.
@@ -32,11 +33,7 @@ var (
 
 // Found is a value that fits its shape.
 type Found struct {
-	// JSON is compact, with sorted keys and without HTML escapes.
-	JSON json.RawMessage
-
-	// Fixes says what was mended or converted, nil if nothing was.
-	Fixes []string
+	JSON json.RawMessage // compact, with sorted keys and without HTML escapes
 }
 
 // Find returns the value in an answer: data where there is some, see [Shape.Check],
@@ -60,11 +57,11 @@ func (s *Shape) Find(data json.RawMessage, text string) (Found, error) {
 // text ends inside it. If several values do not fit, the error is about the one
 // that shares most fields with the shape, the last of equals.
 func (s *Shape) Extract(text string) (Found, error) {
-	if len(text) > MaxText {
-		return Found{}, tooLong(len(text))
+	text, err := tidy(text)
+	if err != nil {
+		return Found{}, err
 	}
-	text, fixes := tidy(text)
-	search := search{shape: s, text: text, fixes: fixes}
+	search := search{shape: s, text: text}
 	if search.wholes() || s.holds() && search.regions() {
 		return search.found, nil
 	}
@@ -77,10 +74,10 @@ func (s *Shape) Extract(text string) (Found, error) {
 // integer 12, an enum's other case, one value for a list of one, 90s for a
 // duration, and a field's name in other case or with other dashes.
 func (s *Shape) Check(data json.RawMessage) (Found, error) {
-	if len(data) > MaxText {
-		return Found{}, tooLong(len(data))
+	text, err := tidy(string(data))
+	if err != nil {
+		return Found{}, err
 	}
-	text, fixes := tidy(string(data))
 	p := parser{text: text}
 	v, flaw := p.whole()
 	switch {
@@ -90,10 +87,10 @@ func (s *Shape) Check(data json.RawMessage) (Found, error) {
 		return Found{}, ErrCut
 	case flaw != nil:
 		return Found{}, flaw.in(text)
-	case len(p.fixes.list) > 0:
-		return Found{}, fmt.Errorf("not JSON: it needs mending: %s", strings.Join(p.fixes.list, ", "))
+	case p.mended != "":
+		return Found{}, fmt.Errorf("not JSON: it has %s", p.mended)
 	}
-	return s.settle(v, fixes)
+	return s.fit(v)
 }
 
 // Decode returns the value as a T. Numbers of unknown type are a [json.Number].
@@ -105,56 +102,43 @@ func Decode[T any](found Found) (T, error) {
 	return v, nil
 }
 
-func tooLong(n int) error {
-	return fmt.Errorf("the answer has %d bytes, want at most %d", n, MaxText)
+// tidy returns text as valid UTF-8 without a byte order mark.
+func tidy(text string) (string, error) {
+	if len(text) > MaxText {
+		return "", fmt.Errorf("the answer has %d bytes, want at most %d", len(text), MaxText)
+	}
+	return strings.ToValidUTF8(strings.TrimPrefix(text, "\ufeff"), "\ufffd"), nil
 }
 
-// tidy makes text valid UTF-8 without a byte order mark.
-func tidy(text string) (string, fixes) {
-	var made fixes
-	if rest, ok := strings.CutPrefix(text, "\ufeff"); ok {
-		text = rest
-		made.add("byte order mark")
+// fit converts and validates v, which it changes.
+func (s *Shape) fit(v any) (Found, error) {
+	v, wrong := fitter{s.schema, s.patterns}.fit(v, s.schema)
+	if wrong != nil {
+		return Found{}, wrong
 	}
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, "\ufffd")
-		made.add("invalid UTF-8")
-	}
-	return text, made
-}
-
-// settle converts and validates v, which it changes.
-func (s *Shape) settle(v any, made fixes) (Found, error) {
-	made = made.clone()
-	c := coercer{root: s.schema, fixes: &made}
-	v = c.coerce(v, s.schema, nil)
-	if f := (checker{root: s.schema, patterns: s.patterns}).check(v, s.schema, nil); f != nil {
-		return Found{}, f
-	}
-	if s.resolved.Validate(plain(v)) != nil { // its text is long, and not the same each time
-		return Found{}, &fault{want: "a value that fits the whole schema", got: describe(v)}
-	}
-	data, err := encode(v)
+	data, err := text.JSON(v)
 	if err != nil {
 		return Found{}, err
+	}
+	checked, ok := plain(data)
+	if !ok {
+		return Found{}, &fault{want: "numbers of at most 1.8e308", got: kindOf(v)}
+	}
+	if s.resolved.Validate(checked) != nil { // its text is long, and not the same each time
+		return Found{}, &fault{want: "a value that fits the whole schema", got: describe(v)}
 	}
 	if s.goType != nil {
 		if err := decodeInto(data, reflect.New(s.goType).Interface()); err != nil {
 			return Found{}, decodeFault(err)
 		}
 	}
-	return Found{JSON: data, Fixes: made.list}, nil
+	return Found{JSON: data}, nil
 }
 
-func encode(v any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode the value: %w", err)
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
-}
+// plain returns a value with its numbers as float64, for validation: a json.Number
+// may stand for one that takes minutes to compute. It is false for one that no float64
+// can hold.
+func plain(data json.RawMessage) (v any, ok bool) { return v, json.Unmarshal(data, &v) == nil }
 
 func decodeInto(data json.RawMessage, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))

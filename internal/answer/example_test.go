@@ -23,21 +23,12 @@ func ExampleShape_Extract() {
 		return
 	}
 	fmt.Printf("%s\n", found.JSON)
-	for _, fix := range found.Fixes {
-		fmt.Println("-", fix)
-	}
 	_, err = shape.Extract(`{"score": 85, "risk": "low"}`)
 	fmt.Println(err)
 	_, err = shape.Extract(`{"score": 8.5, "risk": "lo`)
 	fmt.Println(err)
 	// Output:
 	// {"notes":["short"],"risk":"low","score":8.5}
-	// - quotes
-	// - trailing comma
-	// - name at /score
-	// - one value as list at /notes
-	// - enum value at /risk
-	// - number as string at /score
 	// /score: want at most 10, got number 85
 	// the JSON in the answer is cut off
 }

@@ -26,18 +26,13 @@ type field struct {
 // fieldsOf lists the fields of a struct in order. Of fields with one name the
 // least deeply embedded counts, then the one named by a tag; else none does.
 func fieldsOf(t reflect.Type) []field {
-	all := collect(t, 0, nil)
+	found := collect(t, 0, nil)
+	hides := func(a, b field) bool { return a.depth < b.depth || a.depth == b.depth && (a.named || !b.named) }
 	var kept []field
-	for i, f := range all {
+	for i, f := range found {
 		hidden := false
-		for j, other := range all {
-			if i == j || other.name != f.name {
-				continue
-			}
-			if other.depth < f.depth || other.depth == f.depth && (other.named || !f.named) {
-				hidden = true
-				break
-			}
+		for j, other := range found {
+			hidden = hidden || i != j && other.name == f.name && hides(other, f)
 		}
 		if !hidden {
 			kept = append(kept, f)
@@ -88,8 +83,8 @@ func quotable(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	s, err := scalar(t)
-	return err == nil && s != nil
+	_, err := scalar(t)
+	return err == nil
 }
 
 // tagged adds to s what the tags of its field say.

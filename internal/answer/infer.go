@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -27,29 +26,23 @@ func (in *inference) infer(t reflect.Type) (*jsonschema.Schema, error) {
 		return s, nil
 	}
 	if slices.Contains(in.open, t) {
-		return nil, fmt.Errorf("%s contains itself: its schema would have no end", in.chain(t))
+		return nil, fmt.Errorf("%v contains itself: its schema would have no end", t)
 	}
 	in.open = append(in.open, t)
 	defer func() { in.open = in.open[:len(in.open)-1] }()
-	parts := map[reflect.Kind]func(reflect.Type) (*jsonschema.Schema, error){
-		reflect.Pointer: in.pointer,
-		reflect.Slice:   in.list,
-		reflect.Array:   in.list,
-		reflect.Map:     in.dictionary,
-		reflect.Struct:  in.object,
+	switch t.Kind() { //nolint:exhaustive // all others are scalars
+	case reflect.Pointer:
+		s, err := in.infer(t.Elem())
+		return nullable(s), err
+	case reflect.Slice, reflect.Array:
+		return in.list(t)
+	case reflect.Map:
+		return in.dictionary(t)
+	case reflect.Struct:
+		return in.object(t)
+	default:
+		return scalar(t)
 	}
-	if infer, ok := parts[t.Kind()]; ok {
-		return infer(t)
-	}
-	return scalar(t)
-}
-
-func (in *inference) chain(t reflect.Type) string {
-	var names []string
-	for _, open := range append(in.open, t) {
-		names = append(names, open.String())
-	}
-	return strings.Join(names, " > ")
 }
 
 // special returns the schemas of types that JSON does not show as their kind, or nil.
@@ -85,22 +78,12 @@ func has[I any](t reflect.Type) bool {
 // anything has a description because some models' APIs refuse the schema "true".
 func anything() *jsonschema.Schema { return &jsonschema.Schema{Description: "any JSON value"} }
 
+// nullable adds null to the types that s names, if it names any.
 func nullable(s *jsonschema.Schema) *jsonschema.Schema {
-	switch {
-	case s.Type != "":
+	if s != nil && s.Type != "" {
 		s.Types, s.Type = []string{s.Type, "null"}, ""
-	case len(s.Types) > 0 && !slices.Contains(s.Types, "null"):
-		s.Types = append(s.Types, "null")
 	}
 	return s
-}
-
-func (in *inference) pointer(t reflect.Type) (*jsonschema.Schema, error) {
-	s, err := in.infer(t.Elem())
-	if err != nil {
-		return nil, err
-	}
-	return nullable(s), nil
 }
 
 func (in *inference) list(t reflect.Type) (*jsonschema.Schema, error) {
@@ -151,8 +134,11 @@ func (in *inference) field(f field) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("field %s: %w", f.name, err)
 	}
-	if f.quoted {
-		quote(s)
+	if f.quoted { // the option string of encoding/json
+		null := allows(s, "null")
+		if s = (&jsonschema.Schema{Type: "string"}); null {
+			nullable(s)
+		}
 	}
 	if err := tagged(s, f.tag); err != nil {
 		return nil, fmt.Errorf("field %s: %w", f.name, err)
@@ -160,39 +146,10 @@ func (in *inference) field(f field) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// quote makes of a scalar's schema that of the string which the option "string"
-// of encoding/json asks for.
-func quote(s *jsonschema.Schema) {
-	if slices.Contains(s.Types, "null") {
-		*s = jsonschema.Schema{Types: []string{"string", "null"}}
-		return
-	}
-	*s = jsonschema.Schema{Type: "string"}
-}
-
-// scalars are the schemas of the kinds without parts.
-var scalars = map[reflect.Kind]jsonschema.Schema{
-	reflect.Bool:    {Type: "boolean"},
-	reflect.String:  {Type: "string"},
-	reflect.Float32: {Type: "number"},
-	reflect.Float64: {Type: "number"},
-	reflect.Int:     {Type: "integer"},
-	reflect.Int8:    {Type: "integer", Minimum: new(-128.0), Maximum: new(127.0)},
-	reflect.Int16:   {Type: "integer", Minimum: new(-32768.0), Maximum: new(32767.0)},
-	reflect.Int32:   {Type: "integer", Minimum: new(-2147483648.0), Maximum: new(2147483647.0)},
-	reflect.Int64:   {Type: "integer"},
-	reflect.Uint:    {Type: "integer", Minimum: new(0.0)},
-	reflect.Uint8:   {Type: "integer", Minimum: new(0.0), Maximum: new(255.0)},
-	reflect.Uint16:  {Type: "integer", Minimum: new(0.0), Maximum: new(65535.0)},
-	reflect.Uint32:  {Type: "integer", Minimum: new(0.0), Maximum: new(4294967295.0)},
-	reflect.Uint64:  {Type: "integer", Minimum: new(0.0)},
-	reflect.Uintptr: {Type: "integer", Minimum: new(0.0)},
-}
-
+// scalar returns the schema of a boolean, number or string.
 func scalar(t reflect.Type) (*jsonschema.Schema, error) {
-	s, ok := scalars[t.Kind()]
-	if !ok {
+	if t.Kind() < reflect.Bool || t.Kind() > reflect.Float64 && t.Kind() != reflect.String {
 		return nil, fmt.Errorf("%v cannot be read from JSON", t)
 	}
-	return &s, nil
+	return jsonschema.ForType(t, nil)
 }

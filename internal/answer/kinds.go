@@ -2,8 +2,8 @@ package answer
 
 import (
 	"encoding/json"
+	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -45,7 +45,11 @@ func fits(s *jsonschema.Schema, v any) bool {
 		return true
 	}
 	n, ok := v.(json.Number)
-	return ok && allows(s, "integer") && isInteger(n)
+	if ok && allows(s, "integer") {
+		_, ok = integer(n)
+		return ok
+	}
+	return false
 }
 
 // typesOf names the types that s allows: "array or null".
@@ -56,73 +60,26 @@ func typesOf(s *jsonschema.Schema) string {
 	return strings.Join(s.Types, " or ")
 }
 
-// longestInteger is how many digits a number with a fraction or an exponent may
-// have to be written as an integer: enough for every Go type, and no bomb.
+// longestInteger is how many characters a number with a fraction or an exponent may
+// have, written so or as an integer: enough for every Go type, and no bomb.
 const longestInteger = 40
 
-// integer writes a number without fraction and exponent, if that changes nothing.
+// integer returns a number without fraction and exponent, if that changes nothing.
 func integer(n json.Number) (json.Number, bool) {
-	text := string(n)
-	if !strings.ContainsAny(text, ".eE") {
+	if !strings.ContainsAny(string(n), ".eE") {
 		return n, true
 	}
-	sign := ""
-	if rest, ok := strings.CutPrefix(text, "-"); ok {
-		sign, text = "-", rest
-	}
-	exp := 0
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		var err error
-		if exp, err = strconv.Atoi(text[i+1:]); err != nil {
-			return "", false
-		}
-		text = text[:i]
-	}
-	whole, frac, _ := strings.Cut(text, ".")
-	digits := strings.TrimLeft(whole+frac, "0")
-	exp -= len(frac)
-	trimmed := strings.TrimRight(digits, "0")
-	exp += len(digits) - len(trimmed)
-	switch {
-	case trimmed == "":
-		return "0", true
-	case exp < 0 || exp > longestInteger || len(trimmed)+exp > longestInteger:
+	if len(n) > longestInteger {
 		return "", false
 	}
-	return json.Number(sign + trimmed + strings.Repeat("0", exp)), true
-}
-
-func isInteger(n json.Number) bool {
-	_, ok := integer(n)
-	return ok
-}
-
-// plain returns v as the validator wants it: numbers as Go numbers. The copy is
-// for validation only, so a float64 may stand for a number it cannot hold.
-func plain(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if i, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-			return i
-		}
-		if u, err := strconv.ParseUint(string(v), 10, 64); err == nil {
-			return u
-		}
-		f, _ := v.Float64() // the checker has refused numbers out of range
-		return f
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = plain(v[i])
-		}
-		return list
-	case map[string]any:
-		object := make(map[string]any, len(v))
-		for k := range v {
-			object[k] = plain(v[k])
-		}
-		return object
-	default:
-		return v
+	const exact = 512 // bits: more than 40 digits before the point and 40 behind it have
+	f, _, err := big.ParseFloat(string(n), 10, exact, big.ToNearestEven)
+	if err != nil || !f.IsInt() || f.MantExp(nil) > longestInteger*10/3 {
+		return "", false
 	}
+	if f.Sign() == 0 { // also of 1e-999999999
+		digits, _, _ := strings.Cut(strings.ToLower(string(n)), "e")
+		return "0", strings.Trim(digits, "-.0") == ""
+	}
+	return json.Number(f.Text('f', 0)), true
 }

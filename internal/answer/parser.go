@@ -1,19 +1,21 @@
 package answer
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 )
 
 // parser reads one JSON value at text[at:]. Valid JSON it reads as any parser
-// does; of the rest it reads what has only one reading, and notes that as a fix.
+// does; of the rest it reads what has only one reading, and notes that it was mended.
 // It stops at the first flaw.
 type parser struct {
-	text  string
-	at    int
-	depth int
-	fixes fixes
+	text   string
+	at     int
+	depth  int
+	mended string // the last thing that JSON does not have, such as "a comment"
 
 	// certain says that what was read can only be meant as JSON, not as prose in
 	// brackets: a key in quotes, a field, a comma in a list, an inner object or list.
@@ -32,19 +34,18 @@ func (p *parser) flaw(want string) *flaw {
 	return &flaw{at: p.at, want: want, cut: p.at >= len(p.text)}
 }
 
+func (p *parser) is(c byte) bool { return p.at < len(p.text) && p.text[p.at] == c }
+
 // whole reads a value with nothing around it.
 func (p *parser) whole() (any, *flaw) {
 	v, f := p.value()
-	if f != nil {
-		return nil, f
+	if f == nil {
+		f = p.space()
 	}
-	if f := p.space(); f != nil {
-		return nil, f
+	if f == nil && p.at < len(p.text) {
+		f = p.flaw("nothing after the value")
 	}
-	if p.at < len(p.text) {
-		return nil, p.flaw("nothing after the value")
-	}
-	return v, nil
+	return v, f
 }
 
 func (p *parser) value() (any, *flaw) {
@@ -54,9 +55,8 @@ func (p *parser) value() (any, *flaw) {
 	if p.at >= len(p.text) {
 		return nil, p.flaw("a value")
 	}
-	c := p.text[p.at]
-	switch {
-	case c == '{' || c == '[':
+	switch c := p.text[p.at]; {
+	case bracket(c):
 		return p.container()
 	case c == '-' || isDigit(c):
 		return p.number()
@@ -76,44 +76,59 @@ func (p *parser) container() (any, *flaw) {
 		return nil, p.flaw(fmt.Sprintf("at most %d objects and lists inside each other", MaxDepth))
 	}
 	p.depth++
-	read := p.object
-	if p.is('[') {
-		read = p.list
+	var v any
+	var f *flaw
+	if p.is('{') {
+		object := map[string]any{}
+		if p.depth == 1 {
+			p.root = object
+		}
+		f = p.items('}', func() *flaw { return p.member(object) })
+		v = object
+	} else {
+		list := []any{}
+		f = p.items(']', func() *flaw {
+			item, f := p.value()
+			list = append(list, item)
+			return f
+		})
+		v = list
 	}
-	v, f := read()
-	if f == nil {
-		p.depth--
-		p.certain = true
+	if f != nil {
+		return nil, f
 	}
-	return v, f
+	p.depth--
+	p.certain = true
+	return v, nil
 }
 
-func (p *parser) object() (any, *flaw) {
-	object := map[string]any{}
-	if p.depth == 1 {
-		p.root = object
-	}
-	for {
-		p.at++ // the brace or the comma
+// items reads up to the closing bracket, and each item with read.
+func (p *parser) items(closing byte, read func() *flaw) *flaw {
+	for n := 0; ; n++ {
+		p.at++ // the opening bracket or a comma
+		p.certain = p.certain || n > 0
 		if f := p.space(); f != nil {
-			return nil, f
+			return f
 		}
-		if p.is('}') {
-			p.end(len(object))
-			return object, nil
+		if p.is(closing) {
+			if n > 0 {
+				p.mended = "a trailing comma"
+			}
+			p.at++
+			return nil
 		}
-		if f := p.member(object); f != nil {
-			return nil, f
+		if f := read(); f != nil {
+			return f
 		}
 		if f := p.space(); f != nil {
-			return nil, f
+			return f
 		}
 		switch {
-		case p.is('}'):
+		case p.is(closing):
 			p.at++
-			return object, nil
+			return nil
 		case !p.is(','):
-			return nil, p.flaw("a comma or }")
+			return p.flaw("a comma or " + string(closing))
 		}
 	}
 }
@@ -137,19 +152,14 @@ func (p *parser) member(object map[string]any) *flaw {
 }
 
 // key reads a key and its colon.
-func (p *parser) key() (string, *flaw) {
-	var key string
-	quoted := true
-	if closing := p.quote(); closing != "" {
-		var f *flaw
+func (p *parser) key() (key string, f *flaw) {
+	closing := p.quote()
+	if closing != "" {
 		if key, f = p.str(closing); f != nil {
 			return "", f
 		}
-	} else {
-		key, quoted = p.word(), false
-		if key == "" {
-			return "", p.flaw("a key in quotes or }")
-		}
+	} else if key = p.word(); key == "" {
+		return "", p.flaw("a key in quotes or }")
 	}
 	if f := p.space(); f != nil {
 		return "", f
@@ -158,61 +168,21 @@ func (p *parser) key() (string, *flaw) {
 		return "", p.flaw("a colon after the key")
 	}
 	p.at++
-	p.certain = p.certain || quoted
-	if !quoted {
-		p.fixes.add("unquoted key")
+	if closing == "" {
+		p.mended = "an unquoted key"
+	} else {
+		p.certain = true
 	}
 	return key, nil
 }
 
-func (p *parser) list() (any, *flaw) {
-	list := []any{}
-	for {
-		p.at++ // the bracket or the comma
-		if f := p.space(); f != nil {
-			return nil, f
-		}
-		if p.is(']') {
-			p.end(len(list))
-			return list, nil
-		}
-		v, f := p.value()
-		if f != nil {
-			return nil, f
-		}
-		list = append(list, v)
-		if f := p.space(); f != nil {
-			return nil, f
-		}
-		switch {
-		case p.is(']'):
-			p.at++
-			return list, nil
-		case !p.is(','):
-			return nil, p.flaw("a comma or ]")
-		}
-		p.certain = true
-	}
-}
-
-// end reads the closing bracket in the place of another value, after n of them.
-func (p *parser) end(n int) {
-	if n > 0 {
-		p.fixes.add("trailing comma")
-	}
-	p.at++
-}
-
 // space skips white space and comments.
 func (p *parser) space() *flaw {
-	for p.at < len(p.text) {
-		switch p.text[p.at] {
-		case ' ', '\t', '\r', '\n':
-			p.at++
-			continue
-		}
+	for {
+		rest := strings.TrimLeft(p.text[p.at:], " \t\r\n")
+		p.at = len(p.text) - len(rest)
 		end := ""
-		switch rest := p.text[p.at:]; {
+		switch {
 		case strings.HasPrefix(rest, "//"):
 			end = "\n"
 		case strings.HasPrefix(rest, "/*"):
@@ -220,19 +190,59 @@ func (p *parser) space() *flaw {
 		default:
 			return nil
 		}
-		n := strings.Index(p.text[p.at+2:], end)
-		switch {
-		case n >= 0:
-			p.at += 2 + n + len(end)
-		case end == "\n":
-			p.at = len(p.text)
-		default:
-			p.at = len(p.text)
+		p.mended = "a comment"
+		_, after, closed := strings.Cut(rest[2:], end)
+		p.at = len(p.text) - len(after)
+		if !closed && end == "*/" {
 			return p.flaw("the end of the comment")
 		}
-		p.fixes.add("comment")
 	}
-	return nil
 }
 
-func (p *parser) is(c byte) bool { return p.at < len(p.text) && p.text[p.at] == c }
+// word reads a name, "" if there is none.
+func (p *parser) word() string {
+	start := p.at
+	for p.at < len(p.text) && (isLetter(p.text[p.at]) || p.at > start && isDigit(p.text[p.at])) {
+		p.at++
+	}
+	return p.text[start:p.at]
+}
+
+var literals = map[string]any{"true": true, "false": false, "null": nil, "True": true, "False": false, "None": nil}
+
+func (p *parser) literal() (any, *flaw) {
+	start := p.at
+	word := p.word()
+	if v, ok := literals[word]; ok {
+		if word[0] < 'a' {
+			p.mended = "a literal of Python"
+		}
+		return v, nil
+	}
+	f := &flaw{at: start, want: "a JSON value"}
+	for literal := range literals {
+		f.cut = f.cut || p.at >= len(p.text) && strings.HasPrefix(literal, word)
+	}
+	return nil, f
+}
+
+var numbers = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`)
+
+func (p *parser) number() (any, *flaw) {
+	n := numbers.FindString(p.text[p.at:])
+	p.at += len(n)
+	rest := p.text[p.at:]
+	if n == "" || 0 < len(rest) && len(rest) < 3 && json.Valid([]byte(n+rest+"0")) { // the text ends behind a sign, point or exponent
+		p.at += min(1, len(rest))
+		f := p.flaw("a digit")
+		f.cut = f.cut || n != ""
+		return nil, f
+	}
+	return json.Number(n), nil
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isLetter(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '$'
+}

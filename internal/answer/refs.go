@@ -2,6 +2,9 @@ package answer
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -55,91 +58,68 @@ func named(root *jsonschema.Schema, ref string) *jsonschema.Schema {
 // validator would never come to an end. Lists, trees and the like, which refer to
 // themselves for a value inside, are fine.
 func checkLoops(root *jsonschema.Schema) error {
-	l := loops{root: root, state: map[*jsonschema.Schema]int{}}
-	return l.everywhere(root)
-}
-
-type loops struct {
-	root  *jsonschema.Schema
-	state map[*jsonschema.Schema]int // 1: being followed, 2: has an end
-}
-
-func (l loops) everywhere(s *jsonschema.Schema) error {
-	if err := l.follow(s); err != nil {
-		return err
-	}
-	for _, sub := range inside(s) {
-		if err := l.everywhere(sub); err != nil {
-			return err
+	ends := map[*jsonschema.Schema]bool{} // false: being followed
+	var follow func(*jsonschema.Schema) error
+	follow = func(s *jsonschema.Schema) error {
+		if end, known := ends[s]; known {
+			if !end {
+				return fmt.Errorf("reference %q leads back to itself", s.Ref)
+			}
+			return nil
 		}
-	}
-	return nil
-}
-
-func (l loops) follow(s *jsonschema.Schema) error {
-	switch l.state[s] {
-	case 1:
-		return fmt.Errorf("reference %q leads back to itself", s.Ref)
-	case 2:
+		ends[s] = false
+		next := inPlace(s)
+		if s.Ref != "" {
+			target := named(root, s.Ref)
+			if target == nil {
+				return fmt.Errorf("reference %q: want one to #, #/$defs/NAME or #/definitions/NAME", s.Ref)
+			}
+			next = append(next, target)
+		}
+		if s.DynamicRef != "" {
+			return fmt.Errorf("dynamic reference %q is not supported", s.DynamicRef)
+		}
+		for _, sub := range next {
+			if err := follow(sub); err != nil {
+				return err
+			}
+		}
+		ends[s] = true
 		return nil
 	}
-	l.state[s] = 1
-	next := inPlace(s)
-	if s.Ref != "" {
-		target := named(l.root, s.Ref)
-		if target == nil {
-			return fmt.Errorf("reference %q: want one to #, #/$defs/NAME or #/definitions/NAME", s.Ref)
-		}
-		next = append(next, target)
-	}
-	if s.DynamicRef != "" {
-		return fmt.Errorf("dynamic reference %q is not supported", s.DynamicRef)
-	}
-	for _, sub := range next {
-		if err := l.follow(sub); err != nil {
+	for _, s := range all(root) {
+		if err := follow(s); err != nil {
 			return err
 		}
 	}
-	l.state[s] = 2
 	return nil
 }
 
 // inPlace lists the schemas that apply to the same value as s.
 func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
-	var list []*jsonschema.Schema
-	list = append(list, s.AllOf...)
-	list = append(list, s.AnyOf...)
-	list = append(list, s.OneOf...)
-	for _, sub := range []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else} {
-		if sub != nil {
-			list = append(list, sub)
-		}
-	}
-	for _, sub := range s.DependentSchemas {
-		list = append(list, sub)
-	}
-	for _, sub := range s.DependencySchemas {
-		list = append(list, sub)
-	}
-	return list
+	return slices.DeleteFunc(slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else},
+		slices.Collect(maps.Values(s.DependentSchemas)), slices.Collect(maps.Values(s.DependencySchemas)),
+	), func(sub *jsonschema.Schema) bool { return sub == nil })
 }
 
-// inside lists all direct subschemas of s.
-func inside(s *jsonschema.Schema) []*jsonschema.Schema {
-	list := inPlace(s)
-	list = append(list, s.PrefixItems...)
-	list = append(list, s.ItemsArray...)
-	for _, sub := range []*jsonschema.Schema{
-		s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems,
-		s.AdditionalProperties, s.PropertyNames, s.UnevaluatedProperties,
-	} {
-		if sub != nil {
-			list = append(list, sub)
-		}
+// all lists s and every schema inside of it.
+func all(s *jsonschema.Schema) []*jsonschema.Schema {
+	if s == nil {
+		return nil
 	}
-	for _, m := range []map[string]*jsonschema.Schema{s.Defs, s.Definitions, s.Properties, s.PatternProperties} {
-		for _, sub := range m {
-			list = append(list, sub)
+	list := []*jsonschema.Schema{s}
+	for _, field := range reflect.ValueOf(s).Elem().Fields() {
+		switch x := field.Interface().(type) {
+		case *jsonschema.Schema:
+			list = append(list, all(x)...)
+		case []*jsonschema.Schema:
+			for _, sub := range x {
+				list = append(list, all(sub)...)
+			}
+		case map[string]*jsonschema.Schema:
+			for _, sub := range x {
+				list = append(list, all(sub)...)
+			}
 		}
 	}
 	return list

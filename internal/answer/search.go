@@ -15,7 +15,6 @@ const (
 type search struct {
 	shape *Shape
 	text  string
-	fixes fixes // made to the whole text
 	found Found
 
 	cut   bool // the text ends inside a value
@@ -165,7 +164,7 @@ func skip(text string, at, depth int) (int, bool) {
 	return at, false
 }
 
-// try settles v, which p read.
+// try reports whether v, which p read, fits.
 func (s *search) try(v any, p *parser) bool {
 	score := 0 // for a value of another kind, which may still be converted
 	if fits(s.shape.root(), v) {
@@ -175,9 +174,7 @@ func (s *search) try(v any, p *parser) bool {
 		return false // an object or a list is never converted: its fault says nothing new
 	}
 	s.tries++
-	made := s.fixes.clone()
-	made.addAll(p.fixes)
-	found, err := s.shape.settle(v, made)
+	found, err := s.shape.fit(v)
 	if err != nil {
 		s.blame(err, nil, score)
 		return false

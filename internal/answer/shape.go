@@ -107,8 +107,12 @@ func compile(raw json.RawMessage, schema *jsonschema.Schema) (*Shape, error) {
 		return nil, err
 	}
 	patterns := map[*jsonschema.Schema]*regexp.Regexp{}
-	if err := compilePatterns(schema, patterns); err != nil {
-		return nil, err
+	for _, sub := range all(schema) {
+		if sub.Pattern != "" {
+			if patterns[sub], err = regexp.Compile(sub.Pattern); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return &Shape{raw: raw, schema: schema, resolved: resolved, patterns: patterns}, nil
 }

@@ -44,8 +44,9 @@ const (
 var arrows = map[string]may{
 	".":                             {},
 	"internal/arch":                 {},
-	"internal/answer":               {others: []string{schema}},
-	"internal/prompt":               {},
+	"internal/text":                 {},
+	"internal/answer":               {own: []string{"internal/text"}, others: []string{schema}},
+	"internal/prompt":               {own: []string{"internal/text"}},
 	"fsm":                           {others: []string{"github.com/looplab/fsm"}},
 	"grading":                       {},
 	"routing":                       {own: []string{"grading"}},
@@ -60,12 +61,13 @@ var arrows = map[string]may{
 	"providers/mcp":                 {own: []string{"providers", "providers/internal/redact", "orchestrator/agent"}, others: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	"blackboard":                    {own: []string{"fsm", "grading", "providers"}},
 	"blackboard/storetest":          {own: []string{"blackboard"}, others: []string{testify}},
-	"blackboard/sqlite":             {own: []string{"blackboard"}, others: []string{"modernc.org/sqlite"}, tree: true},
-	"orchestrator/agent":            {own: []string{"providers", "internal/answer"}, others: []string{schema}},
-	"orchestrator/engine":           {own: agents, others: []string{backoff}},
+	"blackboard/sqlite":             {own: []string{"blackboard"}, others: []string{"modernc.org/sqlite", "github.com/gofrs/flock", "golang.org/x/sys"}, tree: true},
+	"blackboard/storetest/doubles":  {own: []string{"blackboard"}},
+	"orchestrator/agent":            {own: []string{"providers", "internal/answer", "internal/text"}, others: []string{schema}},
+	"orchestrator/engine":           {own: slices.Concat(agents, []string{"internal/text"}), others: []string{backoff, xsync}},
 	"orchestrator/internal/sched":   {own: engines},
-	"orchestrator/internal/local":   {own: slices.Concat(engines, []string{"orchestrator/internal/sched"}), others: []string{backoff, xsync}},
-	"orchestrator":                  {own: slices.Concat(engines, []string{"fsm", "grading", "routing", "internal/answer", "orchestrator/internal/sched", "orchestrator/internal/local"}), others: []string{backoff, schema, xsync}},
+	"orchestrator/internal/local":   {own: slices.Concat(engines, []string{"internal/text"}), others: []string{backoff, xsync}},
+	"orchestrator":                  {own: slices.Concat(engines, []string{"fsm", "grading", "routing", "internal/answer", "internal/text", "orchestrator/internal/sched", "orchestrator/internal/local"}), others: []string{backoff, schema, xsync}},
 	"orchestrator/flowtest":         {own: slices.Concat(engines, []string{"orchestrator", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/enginetest":       {own: slices.Concat(engines, []string{"orchestrator", "orchestrator/flowtest", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/hierarchy":        {own: slices.Concat(team, []string{"internal/answer", "internal/prompt"}), others: []string{schema}},
@@ -89,6 +91,10 @@ var (
 // and why. Everybody else uses errgroup or WaitGroup.Go, so that each goroutine
 // has an owner that waits for it.
 var goStatements = map[string]string{
-	"bench/calls.go":                   "the limit that calls are measured against",
-	"orchestrator/engine/coroutine.go": "the coroutines over goroutines: resume hands over to them and waits",
+	"bench/calls.go":                      "the limit that calls are measured against",
+	"bench/peers/limits.go":               "the same",
+	"bench/killstorm/process.go":          "waits for a child process that is killed; its end is awaited over a channel",
+	"bench/killstorm/worker.go":           "lives until the process is killed",
+	"orchestrator/enginetest/seam.go":     "the coroutines over goroutines: resume hands over to them and waits",
+	"orchestrator/internal/local/pool.go": "close counts them, and cannot wait for one that is inside a deaf agent",
 }

@@ -1,4 +1,4 @@
-// Package prompt makes prompts of templates: a team's own ones, which its host may
+// Package prompt makes prompts of templates: those of a team, which its host may
 // replace one by one. Text of agents and users reaches a template only through the
 // function data, which delimits it so that it cannot pass for instructions.
 package prompt
@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"text/template"
-	"unicode/utf8"
+
+	"github.com/convene-go/convene/internal/text"
 )
 
 // Set are the templates of a team. The zero Set has none.
@@ -30,16 +30,16 @@ type Source struct {
 // New reads the templates. All faults are in the one error, which names the files.
 func New(s Source) (Set, error) {
 	root := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-		"data": func(label, text string) string { return Delimit(label, text, s.Quote) },
+		"data": func(label, body string) string { return Delimit(label, body, s.Quote) },
 		"inc":  func(i int) int { return i + 1 },
 	}).Funcs(s.Funcs)
 	set := Set{root}
 	faults := map[string]error{}
 	names := slices.Sorted(maps.Keys(s.Samples))
 	for _, name := range names {
-		text, err := s.read(name)
+		body, err := s.read(name)
 		if err == nil {
-			_, err = root.New(name).Parse(text)
+			_, err = root.New(name).Parse(body)
 		}
 		faults[name] = err
 	}
@@ -60,13 +60,13 @@ func New(s Source) (Set, error) {
 
 func (s Source) read(name string) (string, error) {
 	if s.Host != nil {
-		text, err := fs.ReadFile(s.Host, name)
+		body, err := fs.ReadFile(s.Host, name)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return string(text), err
+			return string(body), err
 		}
 	}
-	text, err := fs.ReadFile(s.Own, name)
-	return string(text), err
+	body, err := fs.ReadFile(s.Own, name)
+	return string(body), err
 }
 
 // Fill executes a template.
@@ -78,28 +78,15 @@ func (s Set) Fill(name string, values any) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-var endOfData = regexp.MustCompile(`(?i)</(\s*data)`)
-
 // Delimit quotes text as data, cut to limit bytes (0: whole). The text cannot end
 // its quotation.
-func Delimit(label, text string, limit int) string {
-	text = endOfData.ReplaceAllString(Cut(text, limit), `<\/$1`)
+func Delimit(label, body string, limit int) string {
 	label = strings.NewReplacer("\"", "'", "<", "(", ">", ")", "\n", " ", "\r", " ").Replace(label)
-	return fmt.Sprintf("<data name=%q>\n%s\n</data>", label, text)
+	return text.Delimit("data", fmt.Sprintf(" name=%q", label), text.Cut(body, limit))
 }
 
-// Cut shortens text to limit bytes (0: whole), at the boundary of a rune, and says
-// so.
-func Cut(text string, limit int) string {
-	if limit <= 0 || len(text) <= limit {
-		return text
-	}
-	at := limit
-	for at > 0 && !utf8.RuneStart(text[at]) {
-		at--
-	}
-	return fmt.Sprintf("%s\n[cut: the first %d of %d bytes]", text[:at], at, len(text))
-}
+// Cut shortens a text to limit bytes (0: whole), and says so.
+func Cut(s string, limit int) string { return text.Cut(s, limit) }
 
 // OneLine makes one line of a text.
-func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+func OneLine(s string) string { return text.OneLine(s) }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,9 +11,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -32,7 +31,7 @@ func (l *loop) callTools(ctx context.Context, calls []providers.ToolCall) error 
 	for i, c := range calls {
 		results[i] = result(c, "", errors.New("the tool ended its goroutine"))
 		if i >= maxCalls {
-			results[i] = result(c, "", fmt.Errorf("not called: these are %d calls in one turn, and at most %d are made", len(calls), maxCalls))
+			results[i] = result(c, "", fmt.Errorf("not called: one turn asks for %d calls, and at most %d are made", len(calls), maxCalls))
 			continue
 		}
 		all.Go(func() { results[i] = l.callTool(ctx, c) })
@@ -47,12 +46,12 @@ func (l *loop) callTools(ctx context.Context, calls []providers.ToolCall) error 
 	return nil
 }
 
-// callTool makes one tool call and tells whoever watches.
+// callTool makes one tool call and reports it to watchers.
 func (l *loop) callTool(ctx context.Context, c providers.ToolCall) providers.Message {
 	begun := time.Now()
 	i := InfoFrom(ctx)
 	i.Key += "/" + c.ID
-	text, err := l.perform(WithInfo(ctx, i), c)
+	text, err := l.runTool(WithInfo(ctx, i), c)
 	p := Progress{Kind: ProgressTool, Turn: l.turn, Tool: &c, Text: text, Usage: providers.Usage{ToolCalls: 1}, Elapsed: time.Since(begun)}
 	if err != nil {
 		p.Text, p.Err = "", bounded(err.Error())
@@ -61,8 +60,8 @@ func (l *loop) callTool(ctx context.Context, c providers.ToolCall) providers.Mes
 	return result(c, text, err)
 }
 
-// perform finds the tool, checks the input and calls.
-func (l *loop) perform(ctx context.Context, c providers.ToolCall) (text string, err error) {
+// runTool finds the tool, checks the input and calls.
+func (l *loop) runTool(ctx context.Context, c providers.ToolCall) (text string, err error) {
 	at := slices.IndexFunc(l.llm.Tools, func(t Tool) bool { return t.Name == c.Name })
 	if at < 0 {
 		return "", fmt.Errorf("there is no tool %.100q; %s", c.Name, l.names())
@@ -93,7 +92,7 @@ func (l *loop) names() string {
 	return "there are: " + bounded(strings.Join(names, ", "))
 }
 
-// fit is the input of a tool call as its schema wants it.
+// fit returns the input of a tool call as its schema wants it.
 func fit(t Tool, input json.RawMessage) (json.RawMessage, error) {
 	if !isObject(input) {
 		return nil, errors.New("it is not a JSON object")
@@ -109,7 +108,7 @@ func fit(t Tool, input json.RawMessage) (json.RawMessage, error) {
 	return found.JSON, err
 }
 
-// result is what the model gets to see of a tool call.
+// result is the message that shows the model what came of a tool call.
 func result(c providers.ToolCall, text string, err error) providers.Message {
 	switch {
 	case err != nil:
@@ -120,56 +119,43 @@ func result(c providers.ToolCall, text string, err error) providers.Message {
 	return providers.Message{Role: providers.ToolRole, ToolID: c.ID, Text: text}
 }
 
-// bounded is text that is not too long, and valid UTF-8.
-func bounded(text string) string {
-	n := min(len(text), MaxToolResult)
-	if n < len(text) {
-		for back := 0; back < utf8.UTFMax && !utf8.RuneStart(text[n]); back++ {
-			n--
-		}
-	}
-	short := strings.ToValidUTF8(text[:n], "?")
-	if n < len(text) {
-		return fmt.Sprintf("%s\n[cut off: these are the first %d of %d bytes]", short, n, len(text))
-	}
-	return short
-}
+// bounded is valid UTF-8 of a length that a model gets.
+func bounded(s string) string { return text.Cut(strings.ToValidUTF8(s, "?"), MaxToolResult) }
 
-// settle makes calls such that they can be kept and answered: with IDs that are
-// nowhere else in the conversation, and with input that is JSON. What a model wrote
-// as input and is none becomes a JSON string, which no tool takes.
-func settle(calls []providers.ToolCall, talk []providers.Message) []providers.ToolCall {
+// recordable returns calls as they are read back from a log, with IDs that are
+// nowhere else in the conversation. Input that is not JSON becomes a JSON string,
+// which no tool accepts.
+func recordable(calls []providers.ToolCall, talk []providers.Message) []providers.ToolCall {
 	if len(calls) == 0 {
 		return nil
 	}
-	taken := map[string]bool{}
+	used := map[string]bool{}
 	for _, m := range talk {
 		for _, c := range m.ToolCalls {
-			taken[c.ID] = true
+			used[c.ID] = true
 		}
 	}
-	settled := slices.Clone(calls)
-	for i, c := range settled {
+	fixed := slices.Clone(calls)
+	for i, c := range fixed {
 		base := cmp.Or(c.ID, "call")
 		id := base
-		for n := 2; taken[id]; n++ {
+		for n := 2; used[id]; n++ {
 			id = fmt.Sprintf("%s-%d", base, n)
 		}
-		taken[id] = true
-		settled[i].ID, settled[i].Input = id, inputOf(c)
+		used[id] = true
+		fixed[i].ID, fixed[i].Input = id, inputOf(c)
 	}
-	return settled
+	return fixed
 }
 
-// inputOf is the input of a call in the form that it has when it is read back from
-// a log.
+// inputOf is the input of a call as compact JSON; no input is an empty object.
 func inputOf(c providers.ToolCall) json.RawMessage {
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, c.Input); err != nil && len(c.Input) > 0 {
+	switch data := compact(c.Input); {
+	case len(data) == 0 || string(data) == "null":
+		return json.RawMessage("{}")
+	case !json.Valid(data):
 		return JSON(string(c.Input))
-	}
-	if data := compact.Bytes(); len(data) > 0 && string(data) != "null" {
+	default:
 		return data
 	}
-	return json.RawMessage("{}")
 }

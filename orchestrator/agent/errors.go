@@ -2,6 +2,9 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -33,12 +36,12 @@ func (c Code) Is(target error) bool {
 type Error struct {
 	Message   string          `json:"message"`
 	Codes     []Code          `json:"codes,omitempty"`     // all that were in the chain, each once
-	Transient bool            `json:"transient,omitempty"` // worth another try
+	Transient bool            `json:"transient,omitempty"` // worth a retry
 	Usage     providers.Usage `json:"usage,omitzero"`      // spent on the failure
 	Stack     string          `json:"stack,omitempty"`     // of a panic
 
-	// RetryAfter is how long to wait before another try of a transient error; 0
-	// is not said.
+	// RetryAfter is how long to wait before a retry of a transient error; 0: not
+	// known.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 }
 
@@ -47,6 +50,9 @@ func (e *Error) Error() string { return e.Message }
 // Is reports whether target is one of e.Codes. A providers.Kind, context.Canceled
 // and context.DeadlineExceeded are found too.
 func (e *Error) Is(target error) bool {
+	if e == nil {
+		return false
+	}
 	switch x := target.(type) {
 	case Code:
 		return slices.Contains(e.Codes, x)
@@ -56,7 +62,7 @@ func (e *Error) Is(target error) bool {
 	return slices.ContainsFunc(e.Codes, func(c Code) bool { return c.Is(target) })
 }
 
-// Transient marks err as worth another try, not before after.
+// Transient marks err as worth a retry, not before after.
 func Transient(err error, after time.Duration) error {
 	if err == nil {
 		return nil
@@ -74,26 +80,47 @@ func (t *transient) Unwrap() error { return t.error }
 // ErrorOf returns err in the form in which it crosses a boundary: nil for nil, an
 // *Error as it is, and for any other error its text, the codes of its whole
 // chain, and whether it is transient. A providers.Kind, or that of a
-// *providers.Error, is a code.
-func ErrorOf(err error) *Error {
+// *providers.Error, is a code. A nil pointer that is used as an error, or an error
+// whose methods panic, is an error that says so.
+func ErrorOf(err error) (out *Error) {
 	if err == nil {
 		return nil
 	}
-	if e, ok := err.(*Error); ok { //nolint:errorlint // an *Error inside another error has more text around it
+	if e, ok := err.(*Error); ok && e != nil { //nolint:errorlint // an *Error inside another error has more text around it
 		return e
 	}
-	out := &Error{Message: err.Error(), Usage: usageOf(err)}
+	out = &Error{}
+	defer func() {
+		if v := recover(); v != nil && out.Message == "" {
+			out.Message = panicked(err, v)
+		}
+	}()
+	out.Message = err.Error()
+	out.Usage = usageOf(err)
 	out.collect(err)
 	return out
 }
 
-// collect adds what the chain of err says to e, but for usage. The outermost word
-// on transience wins.
+// panicked says why the method Error of err panicked with v.
+func panicked(err error, v any) string {
+	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
+		if p := reflect.ValueOf(cause); p.Kind() == reflect.Pointer && p.IsNil() {
+			return fmt.Sprintf("the agent returned a nil %T as its error; return nil instead", cause)
+		}
+	}
+	return fmt.Sprintf("the method Error of a %T panicked: %v", err, v)
+}
+
+// collect adds what the chain of err says to e, but for usage. The outermost error
+// that says it is transient says how long to wait.
 func (e *Error) collect(err error) {
 	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
 	case Code:
 		e.add(x)
 	case *Error:
+		if x == nil {
+			return
+		}
 		for _, c := range x.Codes {
 			e.add(c)
 		}
@@ -116,16 +143,41 @@ func (e *Error) collect(err error) {
 	if err == context.DeadlineExceeded { //nolint:errorlint // the same
 		e.add(timeout)
 	}
-	switch x := err.(type) { //nolint:errorlint // the same
-	case interface{ Unwrap() error }:
-		if inner := x.Unwrap(); inner != nil {
-			e.collect(inner)
-		}
-	case interface{ Unwrap() []error }:
-		for _, inner := range x.Unwrap() {
-			e.collect(inner)
-		}
+	for _, cause := range causes(err) {
+		e.collect(cause)
 	}
+}
+
+// usageOf is what the failures in the chain of err were charged. Of one that wraps
+// another the outer counts: it includes what it wraps.
+func usageOf(err error) providers.Usage {
+	var u providers.Usage
+	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
+	case *Error:
+		if x != nil {
+			u = x.Usage
+		}
+	case *providers.Error:
+		u = x.Usage
+	}
+	if u != (providers.Usage{}) {
+		return u
+	}
+	for _, cause := range causes(err) {
+		u = u.Add(usageOf(cause))
+	}
+	return u
+}
+
+// causes are the errors that err wraps.
+func causes(err error) []error {
+	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
+	case interface{ Unwrap() error }:
+		return []error{x.Unwrap()}
+	case interface{ Unwrap() []error }:
+		return x.Unwrap()
+	}
+	return nil
 }
 
 // kind adds the kind of a model's failure.
@@ -136,33 +188,7 @@ func (e *Error) kind(k providers.Kind, after time.Duration) {
 	}
 }
 
-// usageOf is what the failures in the chain of err were charged. Of one that wraps
-// another the outer counts: who wraps an error with usage has counted it.
-func usageOf(err error) providers.Usage {
-	var u providers.Usage
-	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
-	case *Error:
-		u = x.Usage
-	case *providers.Error:
-		u = x.Usage
-	}
-	if u != (providers.Usage{}) {
-		return u
-	}
-	switch x := err.(type) { //nolint:errorlint // the same
-	case interface{ Unwrap() error }:
-		if inner := x.Unwrap(); inner != nil {
-			return usageOf(inner)
-		}
-	case interface{ Unwrap() []error }:
-		for _, inner := range x.Unwrap() {
-			u = u.Add(usageOf(inner))
-		}
-	}
-	return u
-}
-
-// again marks e as worth another try.
+// again marks e as worth a retry.
 func (e *Error) again(after time.Duration) {
 	if !e.Transient {
 		e.Transient, e.RetryAfter = true, after

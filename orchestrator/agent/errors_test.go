@@ -56,3 +56,53 @@ func TestErrorOfCountsUsageOnce(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, providers.Usage{Calls: 1, Input: 3, Cost: 3}, agent.ErrorOf(err).Usage)
 }
+
+// broken is an error whose methods need what a nil pointer has not.
+type broken struct{ inner error }
+
+func (b *broken) Error() string { return b.inner.Error() }
+func (b *broken) Unwrap() error { return b.inner }
+
+// calm is an error whose nil pointer is a legal value.
+type calm struct{}
+
+func (*calm) Error() string { return "calm" }
+
+func TestErrorOfNilPointers(t *testing.T) {
+	var own *agent.Error
+	var theirs *broken
+	var models *providers.Error
+	const advice = " as its error; return nil instead"
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"an *agent.Error", own, "the agent returned a nil *agent.Error" + advice},
+		{"an *agent.Error inside", fmt.Errorf("ask: %w", own), "ask: <nil>"},
+		{"one that is transient", agent.Transient(own, 0), "the agent returned a nil *agent.Error" + advice},
+		{"one of another type", theirs, "the agent returned a nil *agent_test.broken" + advice},
+		{"one of a model", models, "the agent returned a nil *providers.Error" + advice},
+		{"one of another type inside", fmt.Errorf("ask: %w", theirs), "ask: <nil>"},
+		{"one that may be nil", (*calm)(nil), "calm"},
+		{"no pointer, and a panic", &broken{}, "the method Error of a *agent_test.broken panicked: runtime error: invalid memory address or nil pointer dereference"},
+	} {
+		t.Run("C2 "+tt.name, func(t *testing.T) {
+			e := agent.ErrorOf(tt.err)
+			require.NotNil(t, e)
+			assert.Equal(t, tt.want, e.Message)
+		})
+	}
+	assert.Nil(t, agent.ErrorOf(nil))
+	assert.NotErrorIs(t, own, agent.ErrCut, "and errors.Is does not panic")
+}
+
+func TestCheckUsage(t *testing.T) {
+	require.NoError(t, agent.CheckUsage(providers.Usage{}))
+	require.NoError(t, agent.CheckUsage(providers.Usage{Calls: 1, Cost: 2}))
+	for _, u := range []providers.Usage{
+		{Calls: -1}, {ToolCalls: -1}, {Input: -1}, {Output: -1}, {Reasoning: -1}, {CacheRead: -1}, {CacheWrite: -1}, {Cost: -1}, {Unpriced: -1},
+	} {
+		assert.ErrorContains(t, agent.CheckUsage(u), "below zero", "%+v", u)
+	}
+}

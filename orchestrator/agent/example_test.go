@@ -3,7 +3,6 @@ package agent_test
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers/fake"
@@ -15,7 +14,7 @@ type roll struct {
 
 func ExampleNewTool() {
 	dice, err := agent.NewTool("roll", "rolls a die", func(_ context.Context, in roll) (string, error) {
-		return fmt.Sprint("a ", in.Sides), nil // somebody cheats
+		return fmt.Sprint("a ", in.Sides), nil // a loaded die
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -33,18 +32,19 @@ func ExampleNewTool() {
 	for _, said := range resp.Messages {
 		fmt.Printf("%s: %d calls, %q\n", said.Role, len(said.ToolCalls), said.Text)
 	}
+	fmt.Println(resp.Text)
 	fmt.Println("model calls:", resp.Usage.Calls, "tool calls:", resp.Usage.ToolCalls)
 	// Output:
-	// user: 0 calls, "Your turn."
 	// assistant: 1 calls, ""
 	// tool: 0 calls, "error: the input does not fit: /sides: want at least 2, got number 1"
 	// assistant: 1 calls, ""
 	// tool: 0 calls, "a 6"
-	// assistant: 0 calls, "I rolled a 6!"
+	// I rolled a 6!
 	// model calls: 3 tool calls: 2
 }
 
-// Slices let whoever calls look in between, and lose nothing when a process dies.
+// Slices let the caller look at the work in between, and lose nothing when a process
+// dies.
 func ExampleLLM_slices() {
 	dice, err := agent.NewTool("roll", "rolls a die", func(_ context.Context, in roll) (string, error) {
 		return fmt.Sprint("a ", in.Sides), nil
@@ -62,7 +62,7 @@ func ExampleLLM_slices() {
 	resp, err := player.Call(ctx, req)
 	for err == nil && resp.More {
 		fmt.Println("so far:", resp.Messages[len(resp.Messages)-1].Text)
-		req.Prompt, req.History = "", slices.Concat(req.History, resp.Messages)
+		req = agent.Continue(req, resp)
 		resp, err = player.Call(ctx, req)
 	}
 	fmt.Println(resp.Text, err)

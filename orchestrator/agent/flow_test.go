@@ -29,7 +29,7 @@ var errand = orchestrator.Flow[string, string]{
 		resp, err := c.Call("clerk", req)
 		for err == nil && resp.More {
 			c.Emit("slice", len(resp.Messages))
-			req.Prompt, req.History = "", slices.Concat(req.History, resp.Messages)
+			req = agent.Continue(req, resp)
 			resp, err = c.Call("clerk", req)
 		}
 		return resp.Text, err
@@ -112,7 +112,7 @@ func TestFlowOverSlicesIsKilled(t *testing.T) {
 			assert.Equal(tb, []string{"case/0/p0", "case/0/p1", "case/0/p2", "case/1/p3", "case/1/p4"}, keys, "no tool call has two keys")
 			repeated := map[string]bool{}
 			for key, n := range o.stamped {
-				assert.LessOrEqual(tb, n, 2, key)
+				assert.LessOrEqual(tb, n, 3, "%s: once, and again for each of at most two kills", key)
 				if n > 1 {
 					repeated[key[:len("case/0")]] = true
 				}

@@ -3,12 +3,14 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"strconv"
 )
 
 // Info says which call an agent serves.
 type Info struct {
 	Run, Flow, Agent string
 	Branch           string       // of the flow; "" is the root
+	N                int64        // of the call in its branch
 	Key              string       // the call's idempotency key: the same at every attempt and after a resume, and no other call's
 	Attempt          int          // from 1; starts again after a resume
 	Log              *slog.Logger // never nil; silent unless the host gave the engine one
@@ -30,7 +32,21 @@ func InfoFrom(ctx context.Context) Info {
 	if i.Log == nil {
 		i.Log = silent
 	}
+	if i.Key == "" && i.Run != "" {
+		i.Key = i.Run + "/"
+		if i.Branch != "" {
+			i.Key += i.Branch + ":"
+		}
+		i.Key += strconv.FormatInt(i.N, 10)
+	}
 	return i
+}
+
+// InfoValue is for authors of engines that have a context type of their own: it
+// answers ctx.Value(key) for a context of the call i. ok is false for other keys.
+func InfoValue(key any, i *Info) (v any, ok bool) {
+	_, ok = key.(infoKey)
+	return i, ok
 }
 
 // WithInfo returns ctx for a call. Engines use it, and tests of agents. Without a

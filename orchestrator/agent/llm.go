@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/convene-go/convene/providers"
@@ -26,12 +25,12 @@ const (
 
 // LLM is an agent made of a model, with instructions and tools. It is safe for
 // concurrent calls and keeps no conversation: Request.History brings it, and
-// Response.Messages has what to add.
+// [Continue] returns the request with all that was said.
 //
 // Request.Prompt becomes the user's message, with Request.Input behind it as
-// delimited data; neither ever becomes a system message. Where Request.Output
-// asks for JSON, Response.Data is set if the answer is nothing but JSON; whether
-// it fits is for orchestrator.Ask to check, which also finds JSON inside of prose.
+// delimited data that cannot close its delimiter; neither ever becomes a system
+// message. The answer is Response.Text, also where Request.Output asks for JSON:
+// orchestrator.Ask finds the JSON in it and checks it.
 //
 // With Tools, the model is asked in turns, until it answers without asking for
 // any. The tools of one turn run at the same time; their results keep the order in
@@ -39,18 +38,18 @@ const (
 // with an error. Usage is that of all turns and tool calls, beside an error too.
 //
 // Limits.ToolCalls and Limits.Slice cut the loop into slices: once so many tools
-// have been called, or so much time has passed, Call returns behind the results of
-// a turn, with Response.More set. To go on, in another process too, call without
-// Prompt and Input, and with the slice's Messages behind the History:
+// have been called, or so much time has passed, Call returns after the results of
+// a turn, with Response.More set and without Text. Continue the work like this, in
+// another process too:
 //
 //	for err == nil && resp.More {
-//		req.Prompt, req.Input, req.History = "", nil, slices.Concat(req.History, resp.Messages)
+//		req = agent.Continue(req, resp)
 //		resp, err = c.Call("coder", req)
 //	}
 //
 // A call that fails is made again as a whole, its tool calls included. So where
 // there are slices, one in which a later turn fails transiently ends before that
-// turn instead, and only the turn is tried again.
+// turn instead, and only the turn is retried.
 type LLM struct {
 	Model        providers.Model // required
 	Instructions string          // the system message; "": none
@@ -67,8 +66,8 @@ const (
 )
 
 // Call implements [Agent]. Under a limit on cost, a model without a known price is
-// refused, and no turn is begun when the turns before it have reached the limit:
-// both with the code "budget".
+// refused, and no turn starts once the turns before it have reached the limit: both
+// with the code "budget".
 func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 	l, err := a.begin(req)
 	if err != nil {
@@ -79,7 +78,7 @@ func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 	return resp, err
 }
 
-// begin is the loop of a call before its first turn.
+// begin returns the loop of a call before its first turn.
 func (a LLM) begin(req Request) (*loop, error) {
 	switch {
 	case a.Model == nil:
@@ -96,7 +95,7 @@ func (a LLM) begin(req Request) (*loop, error) {
 	if a.MaxTurns == 0 {
 		a.MaxTurns = defaultTurns
 	}
-	l := &loop{llm: a, req: req, begun: time.Now(), prompt: prompt(req), pending: pending(req.History)}
+	l := &loop{llm: a, req: req, begun: time.Now(), prompt: userText(req), pending: pending(req.History)}
 	if l.prompt == "" {
 		if !open(req.History) {
 			return nil, errors.New("agent: the request has neither Prompt nor Input, nor a History that ends in tool calls or results")
@@ -112,11 +111,3 @@ func (a LLM) begin(req Request) (*loop, error) {
 }
 
 const budget Code = "budget"
-
-// prompt is what the user says: the prompt, and the input as data behind it.
-func prompt(req Request) string {
-	if len(req.Input) == 0 {
-		return req.Prompt
-	}
-	return strings.TrimSpace(req.Prompt + "\n\n<input>\n" + string(req.Input) + "\n</input>")
-}

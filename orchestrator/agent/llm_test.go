@@ -48,9 +48,14 @@ func TestLLM(t *testing.T) {
 	assert.Equal(t, 7, m.asked.MaxTokens)
 	assert.JSONEq(t, `{"type":"object"}`, string(m.asked.Output))
 	assert.Same(t, &warm, m.asked.Temperature)
-	assert.JSONEq(t, `{"a":1}`, string(resp.Data), "an answer that is nothing but JSON is data")
-	assert.Equal(t, []providers.Message{said, {Role: providers.Assistant, Text: " {\"a\":1}\n"}}, resp.Messages, "what a conversation adds to its history")
-	assert.Equal(t, providers.Usage{Calls: 1, Input: 3, Output: 2}, resp.Usage)
+	assert.Equal(t, agent.Response{Text: " {\"a\":1}\n", Usage: providers.Usage{Calls: 1, Input: 3, Output: 2}}, resp, "nothing but what is new, and that once")
+	next := agent.Continue(req, resp)
+	assert.Equal(t, []providers.Message{
+		req.History[0], req.History[1], said, {Role: providers.Assistant, Text: " {\"a\":1}\n"},
+	}, next.History, "what the model was shown and said")
+	assert.Empty(t, next.Prompt)
+	assert.Empty(t, next.Input)
+	assert.Len(t, req.History, 2, "the request is left as it was")
 }
 
 func TestLLMRefuses(t *testing.T) {
@@ -80,12 +85,6 @@ func TestLLMRefuses(t *testing.T) {
 		assert.ErrorContains(t, err, "neither Prompt nor Input")
 		_, err = agent.LLM{Model: &model{}}.Call(t.Context(), agent.Request{History: []providers.Message{{Role: providers.User, Text: "x"}}})
 		assert.ErrorContains(t, err, "neither Prompt nor Input", "said, and not asked")
-	})
-	t.Run("prose is not data", func(t *testing.T) {
-		m := &model{answer: providers.Response{Text: "Here: {}"}}
-		resp, err := agent.LLM{Model: m}.Call(t.Context(), agent.Request{Prompt: "x", Output: json.RawMessage(`{}`)})
-		require.NoError(t, err)
-		assert.Nil(t, resp.Data)
 	})
 }
 

@@ -2,36 +2,36 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/convene-go/convene/providers"
 )
 
-// loop is one call of an LLM on its way.
+// loop is one call of an LLM.
 type loop struct {
 	llm     LLM
 	req     Request
 	begun   time.Time
-	prompt  string               // not said yet; "": none
+	prompt  string               // the user's message; "": none
 	pending []providers.ToolCall // of History, without a result yet
 	talk    []providers.Message  // all that the model is shown
-	old     int                  // how many of talk are not new
+	old     int                  // how many of talk are the instructions and the History
+	said    int                  // where in talk the prompt is
 	turn    int                  // the last one since the prompt, in earlier slices too
 	calls   int                  // of tools in this slice
 	spent   providers.Usage
 }
 
-// run takes turns until there is an answer or the slice ends.
+// run asks the model in turns until there is an answer or the slice ends.
 func (l *loop) run(ctx context.Context) (Response, error) {
 	if err := l.callTools(ctx, l.pending); err != nil {
 		return Response{}, err
 	}
 	if l.prompt != "" {
+		l.said = len(l.talk)
 		l.talk = append(l.talk, providers.Message{Role: providers.User, Text: l.prompt})
 	} else if l.sliceOver() {
 		return l.more(), nil
@@ -44,7 +44,7 @@ func (l *loop) run(ctx context.Context) (Response, error) {
 		if err != nil {
 			return l.failed(ctx, err)
 		}
-		calls := settle(answer.ToolCalls, l.talk)
+		calls := recordable(answer.ToolCalls, l.talk)
 		l.talk = append(l.talk, providers.Message{Role: providers.Assistant, Text: answer.Text, ToolCalls: calls})
 		switch {
 		case answer.Stop == providers.StopFilter:
@@ -65,7 +65,8 @@ func (l *loop) run(ctx context.Context) (Response, error) {
 	}
 }
 
-// failed ends the slice before a turn that failed, where that loses nothing.
+// failed ends the slice before a turn that failed transiently, if the slice has
+// results to return. Else it returns err.
 func (l *loop) failed(ctx context.Context, err error) (Response, error) {
 	last := len(l.talk) - 1
 	results := last >= l.old && l.talk[last].Role == providers.ToolRole
@@ -84,16 +85,16 @@ func (l *loop) sliceOver() bool {
 	return most > 0 && l.calls >= most || long > 0 && time.Since(l.begun) >= long
 }
 
-// mayAsk says why there must not be another turn, or nil.
+// mayAsk returns nil, or why there must not be another turn.
 func (l *loop) mayAsk() error {
 	limit := l.req.Limits.Cost
 	switch {
 	case l.turn >= l.llm.MaxTurns:
 		return l.tooMany()
 	case limit > 0 && l.spent.Cost >= limit:
-		return fmt.Errorf("%w: turn %d is not begun: those before it have cost %d of %d nano-USD", budget, l.turn+1, l.spent.Cost, limit)
+		return fmt.Errorf("%w: turn %d does not start: those before it have cost %d of %d nano-USD", budget, l.turn+1, l.spent.Cost, limit)
 	case limit > 0 && l.spent.Unpriced > 0 && !l.req.Limits.AllowUnpriced:
-		return fmt.Errorf("%w: turn %d is not begun: %d before it have no known price, which a limit on cost does not allow", budget, l.turn+1, l.spent.Unpriced)
+		return fmt.Errorf("%w: turn %d does not start: %d before it have no known price, which a limit on cost does not allow", budget, l.turn+1, l.spent.Unpriced)
 	}
 	return nil
 }
@@ -102,7 +103,7 @@ func (l *loop) tooMany() error {
 	return fmt.Errorf("%w: the model still asks for tools in turn %d of %d", ErrTurns, l.turn, l.llm.MaxTurns)
 }
 
-// ask takes one turn.
+// ask makes one turn of the model.
 func (l *loop) ask(ctx context.Context) (providers.Response, error) {
 	turn := l.turn + 1
 	req := providers.Request{
@@ -138,72 +139,18 @@ func withModelKey(ctx context.Context, turn int) context.Context {
 	return providers.WithKey(ctx, i.Key+"/"+strconv.Itoa(i.Attempt)+"."+strconv.Itoa(turn))
 }
 
-// answer is the end of the work.
+// answer ends the work. The last message is the answer: its text is Text alone.
 func (l *loop) answer(text string) Response {
-	resp := Response{Text: text, Messages: l.fresh()}
-	if text := strings.TrimSpace(text); l.req.Output != nil && json.Valid([]byte(text)) {
-		resp.Data = json.RawMessage(text)
-	}
-	return resp
+	return Response{Text: text, Messages: l.fresh(len(l.talk) - 1)}
 }
 
-// more is the end of a slice. Its text is what the model last said beside its tool
-// calls.
-func (l *loop) more() Response {
-	resp := Response{Messages: l.fresh(), More: true}
-	for _, m := range slices.Backward(resp.Messages) {
-		if m.Role == providers.Assistant {
-			resp.Text = m.Text
-			break
-		}
-	}
-	return resp
-}
+// more ends a slice.
+func (l *loop) more() Response { return Response{Messages: l.fresh(len(l.talk)), More: true} }
 
-func (l *loop) fresh() []providers.Message { return slices.Clone(l.talk[l.old:]) }
-
-// open tells whether a conversation ends in tool calls, or in their results.
-func open(history []providers.Message) bool {
-	if len(history) == 0 {
-		return false
+// fresh returns the new messages before end, without the prompt.
+func (l *loop) fresh(end int) []providers.Message {
+	if l.prompt == "" {
+		return slices.Concat(l.talk[l.old:end])
 	}
-	last := history[len(history)-1]
-	return last.Role == providers.ToolRole || last.Role == providers.Assistant && len(last.ToolCalls) > 0
-}
-
-// pending are the tool calls at the end of a conversation that have no result.
-func pending(history []providers.Message) []providers.ToolCall {
-	answered := map[string]bool{}
-	for _, m := range slices.Backward(history) {
-		switch m.Role {
-		case providers.ToolRole:
-			answered[m.ToolID] = true
-			continue
-		case providers.Assistant:
-			var calls []providers.ToolCall
-			for _, c := range m.ToolCalls {
-				if !answered[c.ID] {
-					calls = append(calls, c)
-				}
-			}
-			return calls
-		case providers.User, providers.System:
-		}
-		return nil
-	}
-	return nil
-}
-
-// turns counts those of the model since the user last said something.
-func turns(history []providers.Message) int {
-	n := 0
-	for _, m := range slices.Backward(history) {
-		if m.Role == providers.User {
-			break
-		}
-		if m.Role == providers.Assistant {
-			n++
-		}
-	}
-	return n
+	return slices.Concat(l.talk[l.old:l.said], l.talk[l.said+1:end])
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/convene-go/convene/providers/fake"
 )
 
-// wait is a tool that takes its time.
+// wait is a tool that waits.
 func wait(t *testing.T) agent.Tool {
 	t.Helper()
 	return tool(t, "wait", func(ctx context.Context, in struct{ For time.Duration }) (string, error) {
@@ -54,7 +54,7 @@ func TestToolsOfATurnRunAtTheSameTime(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, time.Hour, time.Since(begun))
 		assert.Equal(t, []string{"a: after 1h0m0s", "b: after 1m0s"}, results(resp.Messages), "in the order of the calls")
-		assert.Equal(t, []providers.Role{"user", "assistant", "tool", "tool", "assistant"}, roles(resp.Messages))
+		assert.Equal(t, []providers.Role{"assistant", "tool", "tool"}, roles(resp.Messages))
 	})
 }
 
@@ -172,13 +172,13 @@ func TestModelSeesToolsAndSchema(t *testing.T) {
 	req := agent.Request{Prompt: "go", Output: json.RawMessage(`{"type":"object"}`), Limits: agent.Limits{MaxTokens: 9}}
 	resp, err := agent.LLM{Model: m, Instructions: "Count.", Tools: []agent.Tool{wait(t)}}.Call(t.Context(), req)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"n":1}`, string(resp.Data), "of the final turn")
+	assert.JSONEq(t, `{"n":1}`, resp.Text, "of the final turn")
 	for _, asked := range m.Requests() {
 		require.Len(t, asked.Tools, 1)
 		assert.Equal(t, "wait", asked.Tools[0].Name)
 		assert.JSONEq(t, `{"type":"object"}`, string(asked.Output))
 		assert.Equal(t, 9, asked.MaxTokens, "of each answer")
-		assert.Nil(t, asked.OnText, "nobody watches")
+		assert.Nil(t, asked.OnText, "the run is not watched")
 		assert.Equal(t, "Count.", asked.Messages[0].Text)
 	}
 }
@@ -253,7 +253,7 @@ func TestProgressOfTheLoop(t *testing.T) {
 		t.Helper()
 		return fake.New(t, fake.Answer{Text: "let me see", ToolCalls: []providers.ToolCall{a, none}, Usage: used, Latency: time.Minute}, fake.Text("done"))
 	}
-	t.Run("is told to whoever watches", func(t *testing.T) {
+	t.Run("is shown to watchers", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := &watcher{looks: true}
 			ctx := agent.WithInfo(t.Context(), agent.Info{Agent: "ann", Branch: "2", Key: "run/2:1", Attempt: 1, Watcher: w})

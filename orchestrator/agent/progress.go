@@ -7,9 +7,9 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Progress is what an agent tells of its work while it is under way, for people
-// who watch the run. It is off the record: it may be lost, it is not there after
-// a restart, and nothing depends on it.
+// Progress is what an agent reports of a call while it works on it, for people who
+// watch the run. It is not in the log: it may be lost, it is not there after a
+// restart, and nothing depends on it.
 type Progress struct {
 	Agent, Branch, Key string // of the call, as in Info; set by Report
 	Attempt            int    // the same
@@ -24,7 +24,7 @@ type Progress struct {
 	Lost    int                 // how many the reader missed before this one, being slow
 }
 
-// ProgressKind says what a [Progress] tells.
+// ProgressKind says what a [Progress] reports.
 type ProgressKind string
 
 // The kinds of progress.
@@ -32,11 +32,11 @@ const (
 	ProgressText ProgressKind = "text" // a piece of an answer that is being streamed
 	ProgressTurn ProgressKind = "turn" // a model has answered
 	ProgressTool ProgressKind = "tool" // a tool has returned
-	ProgressStep ProgressKind = "step" // a tool that is under way tells how far it is
+	ProgressStep ProgressKind = "step" // a tool that is still running reports how far it is
 )
 
-// Report tells whoever watches the run that ctx's call belongs to. It does not
-// block, and does nothing if nobody watches.
+// Report shows p to the watchers of the run that ctx's call belongs to. It does not
+// block, and does nothing if the run is not watched.
 func Report(ctx context.Context, p Progress) {
 	if watch := watcher(ctx); watch != nil {
 		i := InfoFrom(ctx)
@@ -45,21 +45,21 @@ func Report(ctx context.Context, p Progress) {
 	}
 }
 
-// Watched tells whether somebody watches the run that ctx's call belongs to, so
-// that it is worth while to stream.
+// Watched reports whether the run that ctx's call belongs to is watched, so that
+// streaming is of use.
 func Watched(ctx context.Context) bool { return watcher(ctx) != nil }
 
-// A Watcher takes what agents report. It is for authors of engines. It is safe for
+// A Watcher receives what agents report. It is for authors of engines. It is safe for
 // concurrent use.
 type Watcher interface {
-	// Watching tells whether anybody looks.
+	// Watching reports whether the run is watched now.
 	Watching() bool
 
-	// Report does not block, and keeps nothing of p that others may change.
+	// Report does not block, and keeps nothing of p that its caller may change.
 	Report(p Progress)
 }
 
-// watcher is who watches, or nil.
+// watcher returns the Watcher of ctx's run, or nil if the run is not watched.
 func watcher(ctx context.Context) Watcher {
 	if p, ok := ctx.Value(infoKey{}).(*Info); ok && p.Watcher != nil && p.Watcher.Watching() {
 		return p.Watcher

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -14,18 +15,19 @@ type Request struct {
 	Prompt      string              `json:"prompt,omitempty"`
 	History     []providers.Message `json:"history,omitempty"` // said before Prompt
 	Input       json.RawMessage     `json:"input,omitempty"`   // see JSON
-	Output      json.RawMessage     `json:"output,omitempty"`  // JSON Schema of Response.Data; orchestrator.Ask sets it
+	Output      json.RawMessage     `json:"output,omitempty"`  // JSON Schema of the wanted answer; orchestrator.Ask sets it
 	Temperature *float64            `json:"temperature,omitempty"`
 	Limits      Limits              `json:"limits,omitzero"`
 }
 
-// Limits bound one call. A zero field is no limit of its own. The engine holds
-// Timeout, Total and Attempts; the agent holds Slice, ToolCalls and MaxTokens.
+// Limits bound one call. A zero field sets no limit. The engine enforces Timeout,
+// Total, Attempts and Grace; the agent enforces Slice, ToolCalls and MaxTokens.
 // Limits say how something is asked, not what: they may change between a run and
 // its resumption.
 type Limits struct {
 	Timeout   time.Duration     `json:"timeout,omitempty"`   // of one attempt: then ctx is done, and the attempt failed transiently
 	Total     time.Duration     `json:"total,omitempty"`     // of all attempts and the waits between them: then the call failed
+	Grace     time.Duration     `json:"grace,omitempty"`     // how long the agent may take to return after its call was canceled or overdue: then it is left behind; 0: 1 s
 	Attempts  int               `json:"attempts,omitempty"`  // at transient errors; 0: the engine's default, 1: no second try
 	Slice     time.Duration     `json:"slice,omitempty"`     // of a tool loop: the agent returns what it has, Response.More set
 	ToolCalls int               `json:"toolCalls,omitempty"` // of a tool loop, the same
@@ -37,22 +39,40 @@ type Limits struct {
 	AllowUnpriced bool `json:"allowUnpriced,omitempty"` // under Cost, a model without a known price may be asked; set by the budget
 }
 
-// Response is an answer. The flow owns it; engines record it.
+// Response is an answer. The flow owns it; engines record it. Each text is in it
+// once: the answer is Text or Data, and Messages has neither the answer nor the
+// Prompt. [Continue] puts the conversation together.
 type Response struct {
-	Text     string              `json:"text,omitempty"`
-	Data     json.RawMessage     `json:"data,omitempty"`     // if Request.Output asked for it
-	Messages []providers.Message `json:"messages,omitempty"` // only those that are new
+	Text     string              `json:"text,omitempty"`     // the answer in words, or as a model's JSON (orchestrator.Ask reads it)
+	Data     json.RawMessage     `json:"data,omitempty"`     // the answer of agents that answer in JSON without words
+	Messages []providers.Message `json:"messages,omitempty"` // said between the prompt and the answer: tool calls and their results
 	More     bool                `json:"more,omitempty"`     // a slice ended, the work did not
 	Usage    providers.Usage     `json:"usage,omitzero"`
 	Elapsed  time.Duration       `json:"elapsed,omitempty"` // of all attempts; set by the engine
 }
 
-// JSON encodes v for Request.Input. It panics if v has no JSON form: a mistake
-// in the program.
+// Content returns the answer: Text, or Data if Text is empty.
+func (r Response) Content() string {
+	if r.Text == "" {
+		return string(r.Data)
+	}
+	return r.Text
+}
+
+// JSON encodes v for Request.Input, without escapes for HTML. It panics if v has no
+// JSON form: a mistake in the program.
 func JSON(v any) json.RawMessage {
-	data, err := json.Marshal(v)
+	data, err := text.JSON(v)
 	if err != nil {
 		panic(fmt.Sprintf("agent: JSON of %T: %v", v, err))
 	}
 	return data
+}
+
+// CheckUsage returns an error that shows u if a figure of it is below zero, else nil.
+func CheckUsage(u providers.Usage) error {
+	if min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced) < 0 {
+		return fmt.Errorf("the usage is below zero: %+v", u)
+	}
+	return nil
 }

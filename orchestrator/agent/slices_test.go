@@ -38,12 +38,6 @@ func otherProcess[T any](t *testing.T, v T) T {
 	return out
 }
 
-// next is the request that goes on from the slice resp.
-func next(req agent.Request, resp agent.Response) agent.Request {
-	req.Prompt, req.Input, req.History = "", nil, slices.Concat(req.History, resp.Messages)
-	return req
-}
-
 // A loop in three slices, each in a process of its own.
 func TestSlicesTranscript(t *testing.T) {
 	look := func(id, words string) providers.ToolCall {
@@ -76,7 +70,7 @@ func TestSlicesTranscript(t *testing.T) {
 		if !resp.More {
 			break
 		}
-		req = next(req, resp)
+		req = agent.Continue(req, resp)
 	}
 	requests := m.Requests()
 	fmt.Fprintf(&b, "the model's last turn: %s\n", strings.Join(strings.Fields(fmt.Sprint(roles(requests[3].Messages))), " "))
@@ -113,7 +107,7 @@ func TestSliceEndsByTime(t *testing.T) {
 		assert.Equal(t, 80*time.Second, time.Since(begun), "behind the results of a turn, not inside of it")
 		assert.Len(t, results(resp.Messages), 3)
 
-		resp, err = llm.Call(t.Context(), next(req, resp))
+		resp, err = llm.Call(t.Context(), agent.Continue(req, resp))
 		require.NoError(t, err)
 		assert.Equal(t, "done", resp.Text)
 		assert.False(t, resp.More, "an answer is one, however long it took")
@@ -135,13 +129,13 @@ func TestGoingOn(t *testing.T) {
 		shown msgs // to the model; nil: it is not asked
 		new   msgs
 	}{
-		{"from results", agent.Request{History: msgs{user, asks, gotA, gotB}}, msgs{user, asks, gotA, gotB}, msgs{done}},
-		{"from tool calls", agent.Request{History: msgs{user, asks}}, msgs{user, asks, gotA, gotB}, msgs{gotA, gotB, done}},
-		{"from some results", agent.Request{History: msgs{user, asks, gotB}}, msgs{user, asks, gotB, gotA}, msgs{gotA, done}},
-		{"with a word in between", agent.Request{History: msgs{user, asks, gotA, gotB}, Prompt: "hurry"}, msgs{user, asks, gotA, gotB, hurry}, msgs{hurry, done}},
-		{"with a word before the results", agent.Request{History: msgs{user, asks, gotA}, Prompt: "hurry"}, msgs{user, asks, gotA, gotB, hurry}, msgs{gotB, hurry, done}},
+		{"from results", agent.Request{History: msgs{user, asks, gotA, gotB}}, msgs{user, asks, gotA, gotB}, nil},
+		{"from tool calls", agent.Request{History: msgs{user, asks}}, msgs{user, asks, gotA, gotB}, msgs{gotA, gotB}},
+		{"from some results", agent.Request{History: msgs{user, asks, gotB}}, msgs{user, asks, gotB, gotA}, msgs{gotA}},
+		{"with a word in between", agent.Request{History: msgs{user, asks, gotA, gotB}, Prompt: "hurry"}, msgs{user, asks, gotA, gotB, hurry}, nil},
+		{"with a word before the results", agent.Request{History: msgs{user, asks, gotA}, Prompt: "hurry"}, msgs{user, asks, gotA, gotB, hurry}, msgs{gotB}},
 		{"only to the end of the slice", agent.Request{History: msgs{user, asks}, Limits: agent.Limits{ToolCalls: 2}}, nil, msgs{gotA, gotB}},
-		{"old calls stay as they are", agent.Request{History: msgs{user, asks, hurry, done}, Prompt: "hurry"}, msgs{user, asks, hurry, done, hurry}, msgs{hurry, done}},
+		{"old calls stay as they are", agent.Request{History: msgs{user, asks, hurry, done}, Prompt: "hurry"}, msgs{user, asks, hurry, done, hurry}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -154,14 +148,18 @@ func TestGoingOn(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, tt.new, resp.Messages)
 			assert.Equal(t, tt.shown == nil, resp.More)
-			if tt.shown != nil {
-				assert.Equal(t, tt.shown, m.Requests()[0].Messages)
+			next := agent.Continue(tt.req, resp).History
+			if tt.shown == nil {
+				assert.Equal(t, slices.Concat(tt.req.History, tt.new), next)
+				return
 			}
+			assert.Equal(t, tt.shown, m.Requests()[0].Messages)
+			assert.Equal(t, append(slices.Clone(tt.shown), done), next, "all that was said, in its order")
 		})
 	}
 }
 
-// A history that somebody else wrote may have calls without input.
+// A history that another program wrote may have calls without input.
 func TestGoingOnFromCallsWithoutInput(t *testing.T) {
 	dig := tool(t, "dig", func(context.Context, struct{}) (string, error) { return "dug", nil })
 	history := []providers.Message{{Role: providers.Assistant, ToolCalls: []providers.ToolCall{{ID: "a", Name: "dig"}}}}
@@ -178,7 +176,7 @@ func TestSlicesShareTheLimitOnTurns(t *testing.T) {
 		resp, err := llm.Call(t.Context(), req)
 		require.NoError(t, err)
 		require.True(t, resp.More)
-		req = next(req, resp)
+		req = agent.Continue(req, resp)
 	}
 	resp, err := llm.Call(t.Context(), req)
 	require.ErrorIs(t, err, agent.ErrTurns)
@@ -209,10 +207,10 @@ func TestSliceEndsBeforeATurnThatFails(t *testing.T) {
 		resp, err := call(t, sliced, asks, fails(providers.RateLimited))
 		require.NoError(t, err)
 		assert.True(t, resp.More)
-		assert.Equal(t, []providers.Role{"user", "assistant", "tool"}, roles(resp.Messages))
+		assert.Equal(t, []providers.Role{"assistant", "tool"}, roles(resp.Messages))
 		assert.Equal(t, providers.Usage{Calls: 2, ToolCalls: 1, Input: 10}, resp.Usage, "the failure was charged")
 
-		_, err = call(t, next(sliced, resp), fails(providers.RateLimited))
+		_, err = call(t, agent.Continue(sliced, resp), fails(providers.RateLimited))
 		assert.ErrorIs(t, err, providers.RateLimited, "the turn alone fails")
 	})
 	t.Run("not for good", func(t *testing.T) {

@@ -13,26 +13,26 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Tool is a function that a model may have called. [NewTool] makes one of a Go
+// Tool is a function that a model may ask to be called. [NewTool] makes one of a Go
 // type; one made by hand has a JSON Schema of an object as Input, or nil for a tool
-// that takes nothing.
+// without input.
 type Tool struct {
 	providers.Tool
 
 	// Call does the work. It is safe for concurrent use, returns when ctx is done
-	// and leaves nothing running. input is an object that fits the schema Input;
-	// what of a schema cannot be checked here, such as a pattern that Go does not
-	// know, is for Call to check.
+	// and leaves nothing running. input is an object that fits the schema Input. A
+	// schema that Go cannot read, for its patterns or references, is not checked:
+	// then Call checks its input.
 	//
-	// The model gets the text, cut at [MaxToolResult], or "error: " and the error's
-	// text, a panic's too: an error tells the model what to do better, and does not
+	// The model gets the text, cut at [MaxToolResult], or "error: " and the text of
+	// the error or panic: an error tells the model what to do better, and does not
 	// end the agent's call.
 	//
 	// InfoFrom(ctx) is the agent's, but for its Key: that is the call's key, a slash
-	// and the ID of the tool call. It is the same when the same answer of the model
-	// is acted on again, so a tool with effects in the world uses it to act once,
-	// and compares the input too: a model that is asked again may give the ID to
-	// another call.
+	// and the ID of the tool call. It is the same when the tools of the same turn are
+	// called again after a crash, so a tool with side effects uses it to act once. It
+	// compares the input too: a model that is asked again may give the ID to another
+	// call.
 	Call func(ctx context.Context, input json.RawMessage) (string, error)
 }
 
@@ -40,15 +40,15 @@ type Tool struct {
 // off, and a note says so.
 const MaxToolResult = 64 << 10
 
-// NewTool returns a tool that takes a struct. Its schema is made of In by the rules
+// NewTool returns a tool whose input is a struct. Its schema is made of In by the rules
 // of package encoding/json: a field is required unless it has omitempty or omitzero;
 // the tag jsonschema:"…" describes it, enum:"low,high" lists a string's values, and
 // min:"0" and max:"10" bound a number. What a model writes is converted where that
 // loses nothing, as a number in quotes.
 //
-// The description is what the model chooses by. NewTool returns an error for a name
-// that vendors do not take (1 to 64 letters, digits, underscores and dashes), for a
-// nil function, and for a type that is no object in JSON or has no schema.
+// The model chooses a tool by its description. NewTool returns an error for a name
+// that vendors do not accept (1 to 64 letters, digits, underscores and dashes), for a
+// nil function, and for a type that is not an object in JSON or has no schema.
 func NewTool[In any](name, description string, call func(ctx context.Context, in In) (string, error)) (Tool, error) {
 	shape, err := answer.For[In]()
 	if err != nil {
@@ -95,7 +95,7 @@ func (t Tool) check() error {
 	return errors.Join(errs...)
 }
 
-// validName tells whether all vendors take a tool of that name.
+// validName reports whether all vendors accept a tool of that name.
 func validName(name string) bool {
 	other := func(r rune) bool {
 		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -103,7 +103,7 @@ func validName(name string) bool {
 	return name != "" && len(name) <= 64 && !strings.ContainsFunc(name, other)
 }
 
-// isObject tells whether valid JSON is an object.
+// isObject reports whether valid JSON is an object.
 func isObject(data json.RawMessage) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{"))
 }

@@ -110,7 +110,7 @@ func TestLLMRefusesTools(t *testing.T) {
 	}
 }
 
-// Whatever a tool does, the model gets to see it, and goes on.
+// Whatever a tool does, the model sees it and continues.
 func TestToolResults(t *testing.T) {
 	long := strings.Repeat("ä", agent.MaxToolResult) // of 2 bytes each
 	strict := agent.Tool{
@@ -132,8 +132,8 @@ func TestToolResults(t *testing.T) {
 		{"a text", text("fine"), providers.ToolCall{Name: "tool"}, "fine"},
 		{"nothing", text(""), providers.ToolCall{Name: "tool"}, "(the tool returned nothing)"},
 		{"bytes that are no text", text("a\xffb"), providers.ToolCall{Name: "tool"}, "a?b"},
-		{"a text that is too long", text(long), providers.ToolCall{Name: "tool"}, long[:agent.MaxToolResult] + "\n[cut off: these are the first 65536 of 131072 bytes]"},
-		{"a text that is cut inside of a character", text("x" + long), providers.ToolCall{Name: "tool"}, "x" + long[:agent.MaxToolResult-2] + "\n[cut off: these are the first 65535 of 131073 bytes]"},
+		{"a text that is too long", text(long), providers.ToolCall{Name: "tool"}, long[:agent.MaxToolResult] + "\n[cut: the first 65536 of 131072 bytes]"},
+		{"a text that is cut inside of a character", text("x" + long), providers.ToolCall{Name: "tool"}, "x" + long[:agent.MaxToolResult-2] + "\n[cut: the first 65535 of 131073 bytes]"},
 		{
 			"an error",
 			tool(t, "tool", func(context.Context, struct{}) (string, error) { return "half", errors.New("the disk is full") }),
@@ -205,10 +205,10 @@ func TestTooManyToolCalls(t *testing.T) {
 	resp, err := agent.LLM{Model: m, Tools: []agent.Tool{count}}.Call(t.Context(), agent.Request{Prompt: "go"})
 	require.NoError(t, err)
 	assert.Len(t, made, 128)
-	require.Len(t, resp.Messages, 1+1+130+1)
-	assert.Equal(t, "counted", resp.Messages[2+127].Text)
+	require.Len(t, resp.Messages, 1+130)
+	assert.Equal(t, "counted", resp.Messages[1+127].Text)
 	assert.Equal(t, providers.Message{
 		Role: providers.ToolRole, ToolID: "c128",
-		Text: "error: not called: these are 130 calls in one turn, and at most 128 are made",
-	}, resp.Messages[2+128])
+		Text: "error: not called: one turn asks for 130 calls, and at most 128 are made",
+	}, resp.Messages[1+128])
 }

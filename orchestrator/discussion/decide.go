@@ -33,13 +33,13 @@ func (r *run) validate(c *orchestrator.Context) error {
 			return err
 		},
 	})
-	if errors.Is(err, orchestrator.ErrMalformed) && !stops(c, err) { // it has answered: the transcript is still of use (DC11)
+	if errors.Is(err, orchestrator.ErrMalformed) && !stops(err) { // it has answered: the transcript is still of use (DC11)
 		r.warn(c, "validation.unusable", Moderator, Event{Text: err.Error()})
 		r.fire(c, "unusable")
 		return nil
 	}
 	if err != nil {
-		return fatal(c, ErrValidation, err)
+		return fatal(ErrValidation, err)
 	}
 	r.apply(c, found)
 	r.fire(c, "scored")
@@ -105,9 +105,9 @@ func (r *run) choose(c *orchestrator.Context) error {
 		r.out.LeaderChoice = named(m.Content, r.out.Discussion.Ideas)
 	case c.IsCanceled(err) || errors.Is(err, orchestrator.ErrFlow):
 		return err
-	case errors.Is(err, orchestrator.ErrBudget) && !r.scored():
+	case orchestrator.IsOver(err) && !r.scored():
 		return err
-	case errors.Is(err, orchestrator.ErrBudget): // what there is will do (DX13)
+	case orchestrator.IsOver(err): // what there is will do (DX13)
 		r.warn(c, "budget", TeamLeader, Event{Text: err.Error()})
 	default: // the score decides anyway (DC1)
 		r.warn(c, "agent.failed", TeamLeader, Event{Text: err.Error()})

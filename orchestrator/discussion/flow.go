@@ -103,7 +103,7 @@ func (in Input) check(limit int) error {
 func (r *run) kickOff(c *orchestrator.Context) error {
 	_, err := r.say(c, speech{role: TeamLeader, kind: TypeKickoff, prompt: kickoffPrompt})
 	if err != nil {
-		return fatal(c, ErrKickoff, err)
+		return fatal(ErrKickoff, err)
 	}
 	r.fire(c, "replied")
 	return nil
@@ -119,7 +119,7 @@ func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 	}
 	r.fire(c, "fail")
 	r.out.Status = orchestrator.Failed
-	if errors.Is(err, orchestrator.ErrBudget) {
+	if orchestrator.IsOver(err) {
 		r.out.Status = orchestrator.OutOfBudget
 	}
 	return r.end(c, StatusFailed), err
@@ -138,14 +138,14 @@ func (r *run) end(c *orchestrator.Context, status Status) Outcome {
 }
 
 // stops tells whether no further call makes sense.
-func stops(c *orchestrator.Context, err error) bool {
-	return c.IsCanceled(err) || errors.Is(err, orchestrator.ErrBudget) || errors.Is(err, orchestrator.ErrFlow)
+func stops(err error) bool {
+	return orchestrator.IsOver(err) || errors.Is(err, orchestrator.ErrFlow)
 }
 
 // fatal is err under the code of the step that it ends; a cancel, an empty budget and a
 // mistake are as they are.
-func fatal(c *orchestrator.Context, code, err error) error {
-	if stops(c, err) {
+func fatal(code, err error) error {
+	if stops(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", code, err)

@@ -104,7 +104,6 @@ func (d debate) open(t *testing.T) (c *flowtest.Case[discussion.Input, discussio
 		}
 		return roster
 	})
-	c.Strip = timeless
 	return c, asked
 }
 

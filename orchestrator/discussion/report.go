@@ -44,7 +44,7 @@ func (r *run) create(c *orchestrator.Context) error {
 		err = errSilent
 	case c.IsCanceled(err), errors.Is(err, orchestrator.ErrFlow):
 		return err
-	case errors.Is(err, orchestrator.ErrBudget):
+	case orchestrator.IsOver(err):
 		r.warn(c, "budget", UICreator, Event{Text: err.Error()})
 		return nil
 	}

@@ -3,12 +3,10 @@ package discussion_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -81,18 +79,6 @@ func shaken() debate {
 		discussion.Moderator:  {scores(85), scores(8, 7)},
 		discussion.UICreator:  {errBoom},
 	}}
-}
-
-// timeless is an outcome without times: a call that was under way when the process
-// was killed takes longer.
-func timeless(o discussion.Outcome) discussion.Outcome {
-	d := &o.Discussion
-	d.Started, d.Ended = time.Time{}, time.Time{}
-	d.Messages = slices.Clone(d.Messages)
-	for i := range d.Messages {
-		d.Messages[i].Timestamp = time.Time{}
-	}
-	return o
 }
 
 func TestCrashes(t *testing.T) {

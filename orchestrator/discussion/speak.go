@@ -98,7 +98,7 @@ func (r *run) try(c *orchestrator.Context, s speech) (m Message, ok bool, err er
 	switch {
 	case err == nil:
 		return m, true, nil
-	case stops(c, err):
+	case stops(err):
 		return m, false, err
 	case m.ID != "":
 		r.warn(c, "ideas.unparsed", s.role, Event{Turn: s.turn, Text: err.Error()})

@@ -4,36 +4,96 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// Driver is an engine. It is safe for concurrent use.
-type Driver interface {
-	// Start begins a run of p and returns when its start is on record. A run that
-	// is known already with the same flow and input is gone on with, unless a
-	// process works on it or it has ended; with others it is ErrExists.
-	Start(ctx context.Context, p Program, in Input) error
+// Driver is an engine. It is safe for concurrent use. Where a method takes a
+// Program, nil stands for the program that the engine has for the run's flow.
+type Driver interface { //nolint:interfacebloat // package orchestrator needs all of them
+	// Start begins a run of p and returns when its start is on record. A run that is
+	// known already is ErrExists, naming the first field that differs, unless flow,
+	// input, budget, labels, parent and continuedFrom are the same: then it is resumed
+	// if no process works on it. wait is Wait for this run; it finds the end also where
+	// the engine has forgotten the run since.
+	Start(ctx context.Context, p *Program, in Input) (wait func(context.Context) (End, error), err error)
 
-	// Wait returns how the run ended. When it stops here without an end, or ctx is
-	// done, that is an error.
-	Wait(ctx context.Context, run string) (End, error)
+	// Wait returns how the run ended. A run that no process works on is resumed. When
+	// the run stops here without an end, is stuck after the engine has tried it, or
+	// ctx is done, that is an error.
+	Wait(ctx context.Context, run string, p *Program) (End, error)
 
-	// Tell gives a command to a run, wherever it runs, and returns when it is kept.
+	// Tell gives a command to a run, wherever it is worked on, and returns when it is
+	// kept.
 	Tell(ctx context.Context, run string, c Command) error
 
-	// Resume goes on with every run that nobody works on, and returns them.
-	Resume(ctx context.Context) ([]string, error)
+	// Resume resumes the runs that no process works on, and, with a store that knows
+	// which engines are alive, keeps doing so until Close.
+	Resume(ctx context.Context) (Resumed, error)
 
-	// Close stops all runs where they are and leaves no goroutine.
-	Close(ctx context.Context) error
+	// Close stops all runs where they are and leaves no goroutine but those of agents
+	// that do not return; its error names these. drain: calls under way may finish
+	// first.
+	Close(ctx context.Context, drain bool) error
+
+	// Look tells where the run is.
+	Look(ctx context.Context, run string) (View, error)
+
+	// Log yields the records of a run from Seq from on that are there now. An unknown
+	// run has none.
+	Log(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error]
+
+	// Changed blocks until the run has a record of Seq from or later, or has ended.
+	// It returns ErrStopped if the engine is closed, and the error of ctx if that is
+	// done.
+	Changed(ctx context.Context, run string, from int64) error
+
+	// List yields the runs that q selects, newest first, without their Questions.
+	List(ctx context.Context, q blackboard.Query) iter.Seq2[View, error]
 }
 
-// Runner is a Driver that can carry a run out on the caller's goroutine: Start
-// and Wait in one, one goroutine less. When ctx is done the run is canceled.
-type Runner interface {
-	Run(ctx context.Context, p Program, in Input) (End, error)
+// View is where a run is.
+type View struct {
+	blackboard.Listing
+	Status    Status // of every run, also an open one
+	Questions []Ask  // that wait for an answer
+}
+
+// Resumed is what came of Driver.Resume.
+type Resumed struct {
+	Runs []string // that are being worked on now
+	Held []Held   // that other engines work on
+}
+
+// Held is a run that another engine works on.
+type Held struct {
+	Run, Owner string
+	Since      time.Time // of its last record
+}
+
+// Command is what a host tells a run.
+type Command struct {
+	Kind CommandKind
+	Key  string          // Answer: of the question
+	Data json.RawMessage // Answer: the answer; Cancel: the reason as a JSON string
+}
+
+// CommandKind says what a [Command] wants.
+type CommandKind uint8
+
+// The kinds of commands. Retry executes the flow of a stuck run again.
+const (
+	AnswerIt CommandKind = iota + 1
+	CancelIt
+	RetryIt
+)
+
+// Stater is a Driver that shows what flows expose: now, or at their end. A flow
+// that exposes nothing is ErrNoState.
+type Stater interface {
+	State(ctx context.Context, run string) (json.RawMessage, error)
 }
 
 // Watcher is a Driver that shows what agents tell of their work, off the record.
@@ -45,29 +105,12 @@ type Watcher interface {
 	Watch(ctx context.Context, run string) iter.Seq2[agent.Progress, error]
 }
 
-// Command is what a host tells a run: an answer, or, with Key "", a cancel whose
-// Data is the reason as a JSON string.
-type Command struct {
-	Key  string
-	Data json.RawMessage
-}
+// Deleter is a Driver that can forget runs.
+type Deleter interface {
+	// Delete forgets a run and its children. A run that is worked on is ErrRunning.
+	Delete(ctx context.Context, run string) error
 
-// Viewer is a Driver that shows runs.
-type Viewer interface {
-	// Status tells whether the run has ended, and if not, whether this process
-	// works on it. An unknown run is ErrNoRun.
-	Status(ctx context.Context, run string) (Status, error)
-
-	// State returns what the flow exposes now, or at its end, or ErrNoState.
-	State(ctx context.Context, run string) (json.RawMessage, error)
-
-	// Log yields the records of a run from Seq from on that are there now.
-	Log(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error]
-
-	// Changed blocks until the run has a record of Seq from or later. It returns
-	// ErrStopped if the engine is closed, and the error of ctx if that is done.
-	Changed(ctx context.Context, run string, from int64) error
-
-	// Runs yields the first and the last record of runs, newest first.
-	Runs(ctx context.Context, open bool) iter.Seq2[[2]blackboard.Record, error]
+	// Prune forgets ended runs that q selects, children with them, and returns how
+	// many. Open runs and children of open ones stay.
+	Prune(ctx context.Context, q blackboard.Query) (int, error)
 }

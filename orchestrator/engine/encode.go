@@ -3,46 +3,105 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"unicode/utf8"
+	"strings"
+	"sync"
 
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
 )
 
-// normalize gives resp the form that it has when it is read back from a log, so
-// that a flow sees the same now and at a replay.
-func normalize(resp agent.Response) (agent.Response, error) {
-	if resp.Data == nil && resp.Messages == nil && utf8.ValidString(resp.Text) {
-		return resp, nil
-	}
-	data, err := Encode(resp)
-	if err != nil {
-		return agent.Response{Usage: resp.Usage}, fmt.Errorf("%w: the agent's response has no JSON form: %w", ErrMalformed, err)
-	}
-	var out agent.Response
-	if err := json.Unmarshal(data, &out); err != nil {
-		return agent.Response{Usage: resp.Usage}, fmt.Errorf("%w: the agent's response does not survive JSON: %w", ErrMalformed, err)
-	}
-	return out, nil
-}
+// MaxData is how many bytes the Data of one record may have. What is larger is
+// ErrTooLarge on every engine.
+const MaxData = 64 << 20
 
-// normalizeError is normalize for an error. It returns a copy.
-func normalizeError(err *agent.Error) *agent.Error {
-	var out agent.Error
-	if json.Unmarshal(agent.JSON(err), &out) != nil { // cannot be: it is plain data
-		out = *err
-	}
-	return &out
+// encoders are buffers with an encoder each, to be used again.
+var encoders = sync.Pool{New: func() any {
+	e := &encoder{}
+	e.json = json.NewEncoder(&e.buf)
+	e.json.SetEscapeHTML(false)
+	return e
+}}
+
+type encoder struct {
+	buf  bytes.Buffer
+	json *json.Encoder
 }
 
 // Encode is JSON as engines record it: without escapes for HTML, which would
-// change a json.RawMessage inside v on its way through a log.
+// change a json.RawMessage inside v on its way through a log. More than [MaxData]
+// bytes are ErrTooLarge.
 func Encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	e, _ := encoders.Get().(*encoder)
+	defer encoders.Put(e)
+	e.buf.Reset()
+	if err := e.json.Encode(v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	data := bytes.TrimSuffix(e.buf.Bytes(), []byte("\n"))
+	if len(data) > MaxData {
+		return nil, fmt.Errorf("%w: %d bytes of JSON, at most %d can be recorded", ErrTooLarge, len(data), MaxData)
+	}
+	return bytes.Clone(data), nil
+}
+
+// normalize gives resp the form that it has when it is read back from a log, so
+// that a flow sees the same now and at a replay.
+func normalize(resp *agent.Response) error {
+	if negative(resp.Usage) {
+		resp.Usage = providers.Usage{}
+		return fmt.Errorf("%w: the agent reports a usage below zero", ErrMalformed)
+	}
+	resp.Text = strings.ToValidUTF8(resp.Text, "\ufffd")
+	if err := normalizeJSON(&resp.Data); err != nil {
+		return fmt.Errorf("%w: Response.Data: %w", ErrMalformed, err)
+	}
+	if len(resp.Messages) == 0 {
+		resp.Messages = nil
+		return nil
+	}
+	data, err := Encode(resp.Messages)
+	if err != nil {
+		return fmt.Errorf("%w: Response.Messages have no JSON form: %w", ErrMalformed, err)
+	}
+	var messages []providers.Message // the caller's stay as they are
+	if err := json.Unmarshal(data, &messages); err != nil {
+		return fmt.Errorf("%w: Response.Messages do not survive JSON: %w", ErrMalformed, err)
+	}
+	resp.Messages = messages
+	return nil
+}
+
+func negative(u providers.Usage) bool {
+	return min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced) < 0
+}
+
+// normalizeJSON replaces *data by its compact form.
+func normalizeJSON(data *json.RawMessage) error {
+	if len(*data) == 0 {
+		*data = nil
+		return nil
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, *data); err != nil {
+		return errors.New("it is not JSON: " + err.Error())
+	}
+	*data = compact.Bytes()
+	return nil
+}
+
+// normalizeError is normalize for an error, without the codes that are the engine's
+// own. It returns a copy.
+func normalizeError(err *agent.Error) *agent.Error {
+	out := *err
+	out.Message = strings.ToValidUTF8(err.Message, "\ufffd")
+	out.Stack = strings.ToValidUTF8(err.Stack, "\ufffd")
+	out.Codes = nil
+	for _, c := range err.Codes {
+		if c != ErrOver && c != ErrLeft {
+			out.Codes = append(out.Codes, agent.Code(strings.ToValidUTF8(string(c), "\ufffd")))
+		}
+	}
+	return &out
 }

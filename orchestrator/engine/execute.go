@@ -2,9 +2,10 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -33,124 +34,256 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// Execute makes one call: attempts, timeouts, panics, Info, errors in the one form
-// in which they cross. Every engine uses it where the agents are.
-func Execute(ctx context.Context, roster agent.Roster, i agent.Info, req agent.Request, retry Retry) (agent.Response, *agent.Error) {
-	a, ok := roster[i.Agent]
-	if !ok {
-		return agent.Response{}, agent.ErrorOf(fmt.Errorf("%w: %q", ErrNoAgent, i.Agent))
+// Reported is what the agent said that the call used. The usage in Response and Err
+// counts an agent that reports no call as one.
+func (t *Task) Reported() providers.Usage {
+	u := t.usage
+	if t.assumed {
+		u.Calls = 0
 	}
-	c := call{agent: a, info: i, req: req, begun: time.Now()}
-	resp, err := c.try(ctx)
-	if err != nil && err.Transient {
-		resp, err = c.tryAgain(ctx, retry.withDefaults(), err)
+	return u
+}
+
+// DefaultGrace is how long an agent may take to return after its call was canceled
+// or overdue, where Limits.Grace does not say.
+const DefaultGrace = time.Second
+
+// Task is one call with all its attempts. Every engine executes calls by it, where
+// the agents are. It is used once, and must not be copied.
+type Task struct {
+	Info     agent.Info
+	Request  *agent.Request
+	Reserved Amount         // as in Op
+	Response agent.Response // filled in
+	Err      *agent.Error   // the same
+	Ended    time.Time      // the same
+
+	agent    agent.Agent
+	begun    time.Time
+	attempts int
+	assumed  bool            // the agent reported no call, and one is counted
+	usage    providers.Usage // of all attempts
+	due      atomic.Int64    // when the attempt under way has to be over, in Unix nanoseconds; 0: no limit
+
+	mu    sync.Mutex
+	cause error        // why the call was canceled
+	under *callContext // what Cancel ends
+	first callContext  // of the first attempt
+}
+
+// Cancel ends the contexts of the call and prevents further attempts. It is safe
+// for concurrent use.
+func (t *Task) Cancel(cause error) {
+	t.mu.Lock()
+	if t.cause == nil {
+		t.cause = cause
 	}
-	c.usage.Calls = max(c.usage.Calls, 1)
+	under := t.under
+	t.mu.Unlock()
+	if under != nil {
+		under.end(context.Canceled)
+	}
+}
+
+// Due is when the attempt under way has to be over; zero: it has no limit. It is
+// safe for concurrent use.
+func (t *Task) Due() time.Time {
+	if at := t.due.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
+
+// Grace is how long the agent may take to return once its call is canceled or
+// overdue.
+func (t *Task) Grace() time.Duration {
+	if g := t.Request.Limits.Grace; g > 0 {
+		return g
+	}
+	return DefaultGrace
+}
+
+// Execute makes the call: attempts, timeouts, panics, Info, errors in the one form
+// in which they cross. Response, Err and Ended are set when it returns, and also
+// when the agent ends the goroutine (runtime.Goexit, FailNow of a test), so that a
+// deferred function of the caller finds them.
+func (t *Task) Execute(ctx context.Context, roster agent.Roster, retry Retry) {
+	t.begun = time.Now()
+	t.agent = roster[t.Info.Agent]
+	if t.agent == nil {
+		t.Err, t.Ended = agent.ErrorOf(fmt.Errorf("%w: %q", ErrNoAgent, t.Info.Agent)), t.begun
+		return
+	}
+	defer t.finish()
+	t.try(ctx, &t.first)
+	if t.Err != nil && t.Err.Transient {
+		t.tryAgain(ctx, retry.withDefaults())
+	}
+}
+
+// finish puts Response or Err in the form in which it crosses.
+func (t *Task) finish() {
+	t.due.Store(0)
+	t.Ended = time.Now()
+	if t.attempts > 0 && t.usage.Calls == 0 {
+		t.usage.Calls, t.assumed = 1, true
+	}
+	if t.Err != nil {
+		t.Err = normalizeError(t.Err)
+		t.Err.Usage = t.usage
+		t.Response = agent.Response{}
+		return
+	}
+	t.Response.Usage = t.usage
+	t.Response.Elapsed = t.Ended.Sub(t.begun)
+}
+
+// watch makes c what Cancel ends. It reports whether the call is canceled already.
+func (t *Task) watch(c *callContext) (canceled bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.under = c
+	return t.cause != nil
+}
+
+// try makes one attempt under ctx, with c as its context.
+func (t *Task) try(ctx context.Context, c *callContext) {
+	limit := t.Request.Limits.Timeout
+	if total := t.Request.Limits.Total; total > 0 {
+		if left := total - time.Since(t.begun); limit == 0 || left < limit {
+			limit = left
+		}
+	}
+	c.parent = ctx
+	if limit != 0 {
+		c.until = time.Now().Add(limit)
+		t.due.Store(c.until.UnixNano())
+	}
+	t.Info.Attempt = 1
+	c.info = &t.Info
+	if c != &t.first { // contexts of earlier attempts keep theirs
+		info := t.Info
+		info.Attempt = t.attempts + 1
+		c.info = &info
+	}
+	if c == &t.first && t.watch(c) { // the agent is not called
+		c.end(context.Canceled)
+		t.Err = agent.ErrorOf(fmt.Errorf("%w before the call began", context.Canceled))
+	} else {
+		t.attempts++
+		t.protect(c)
+	}
+	if t.Err == nil {
+		if err := normalize(&t.Response); err != nil {
+			t.Err = agent.ErrorOf(err)
+		}
+	}
+	if t.Response.Usage != (providers.Usage{}) {
+		t.usage = t.usage.Add(t.Response.Usage)
+	}
+	if t.Err != nil {
+		t.failed(c, limit)
+	}
+	t.due.Store(0)
+	c.end(context.Canceled)
+}
+
+// failed completes what is known of an attempt that failed. It is not part of try to
+// keep the stack small that an agent is called on.
+//
+//go:noinline
+func (t *Task) failed(c *callContext, limit time.Duration) {
+	usage := t.Err.Usage
+	if limit != 0 && c.overdue() {
+		t.Err = agent.ErrorOf(agent.Transient(fmt.Errorf("%w after %v: %w", ErrTimeout, limit, t.Err), 0))
+	}
+	if !negative(usage) {
+		t.usage = t.usage.Add(usage)
+	}
+}
+
+// protect calls the agent. A panic, and the end of the goroutine, become errors.
+func (t *Task) protect(ctx context.Context) {
+	returned := false
+	defer func() {
+		switch v := recover(); {
+		case v != nil:
+			t.Response = agent.Response{}
+			t.Err = &agent.Error{Message: fmt.Sprintf("agent %q panicked: %v", t.Info.Agent, v), Codes: []agent.Code{"panic"}, Stack: string(debug.Stack())}
+		case !returned:
+			t.Response = agent.Response{}
+			t.Err = &agent.Error{
+				Message: fmt.Sprintf("agent %q ended its goroutine, by runtime.Goexit or FailNow of a test", t.Info.Agent),
+				Codes:   []agent.Code{"panic"}, Stack: string(debug.Stack()),
+			}
+		}
+	}()
+	var err error
+	t.Response, err = t.agent.Call(ctx, *t.Request)
+	t.Err = nil
 	if err != nil {
-		failed := normalizeError(err)
-		failed.Usage = c.usage
-		return agent.Response{}, failed
+		t.Err = agent.ErrorOf(err)
 	}
-	resp.Usage = c.usage
-	resp.Elapsed = time.Since(c.begun)
-	return resp, nil
+	returned = true
 }
 
-// call is one call with all its attempts.
-type call struct {
-	agent agent.Agent
-	info  agent.Info
-	req   agent.Request
-	begun time.Time
-	usage providers.Usage // of all attempts
-}
-
-// tryAgain is everything after a first attempt that failed transiently.
-func (c *call) tryAgain(ctx context.Context, retry Retry, failed *agent.Error) (resp agent.Response, err *agent.Error) {
-	attempts := c.req.Limits.Attempts
-	if attempts == 0 {
-		attempts = retry.Attempts
+// tryAgain makes the attempts after a first one that failed transiently.
+func (t *Task) tryAgain(ctx context.Context, retry Retry) {
+	limits := t.Request.Limits
+	base := &callContext{parent: ctx, info: &t.Info}
+	if limits.Total > 0 {
+		base.until = t.begun.Add(limits.Total)
 	}
-	wait := &patience{left: attempts - 1, BackOff: backoff.NewExponentialBackOff(
+	defer base.end(context.Canceled)
+	if t.watch(base) {
+		return
+	}
+	wait := &retryAfterBackoff{left: retry.Attempts - 1, BackOff: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(retry.Initial), backoff.WithMaxInterval(retry.Max), backoff.WithMultiplier(2), backoff.WithMaxElapsedTime(0))}
-	if total := c.req.Limits.Total; total > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, c.begun.Add(total))
-		defer cancel()
+	if limits.Attempts != 0 {
+		wait.left = limits.Attempts - 1
 	}
-	err = failed
 	first := true
-	_ = backoff.Retry(func() error { // the error that counts is err: backoff's own would hide it
+	_ = backoff.Retry(func() error { // the error that counts is t.Err: backoff's own would hide it
 		if first {
 			first = false
-		} else if ctx.Err() == nil {
-			resp, err = c.try(ctx)
+		} else if base.Err() == nil {
+			t.try(base, &callContext{})
 		}
-		if over := err == nil || !err.Transient || ctx.Err() != nil; over {
-			return nil
+		if t.Err == nil || !t.Err.Transient || base.Err() != nil || !t.affordable() {
+			return nil //nolint:nilerr // it ends the attempts
 		}
-		wait.hint = err.RetryAfter
-		return err
-	}, backoff.WithContext(wait, ctx))
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = agent.ErrorOf(fmt.Errorf("%w after %d attempts in %v: %w", ErrTimeout, c.info.Attempt, c.req.Limits.Total, err))
-		err.Transient = false
+		wait.hint = t.Err.RetryAfter
+		return t.Err
+	}, backoff.WithContext(wait, base))
+	if t.Err != nil && base.overdue() {
+		t.Err = agent.ErrorOf(fmt.Errorf("%w after %d attempts in %v: %w", ErrTimeout, t.attempts, limits.Total, t.Err))
+		t.Err.Transient = false
 	}
-	return resp, err
 }
 
-// patience is a backoff that waits at least as long as the vendor asked for.
-type patience struct {
+// affordable reports whether one more attempt fits what budgets hold for the call.
+// Attempts that cost nothing are free.
+func (t *Task) affordable() bool {
+	used := Amount{t.usage.Cost, t.usage.Input + t.usage.Output}
+	if used.Cost > 0 && t.Reserved.Cost > 0 || used.Tokens > 0 && t.Reserved.Tokens > 0 {
+		return false // the reservation was for one
+	}
+	left := t.Request.Limits.Cost
+	return used.Cost == 0 || left == 0 || used.Cost+used.Cost/providers.NanoUSD(t.attempts) <= left
+}
+
+// retryAfterBackoff waits at least as long as the vendor asked for.
+type retryAfterBackoff struct {
 	backoff.BackOff
 	left int           // attempts
 	hint time.Duration // of the last error
 }
 
-func (p *patience) NextBackOff() time.Duration {
-	if p.left <= 0 {
+func (b *retryAfterBackoff) NextBackOff() time.Duration {
+	if b.left <= 0 {
 		return backoff.Stop
 	}
-	p.left--
-	return max(p.BackOff.NextBackOff(), p.hint)
-}
-
-// try makes one attempt.
-func (c *call) try(ctx context.Context) (agent.Response, *agent.Error) {
-	limit := c.req.Limits.Timeout
-	if total := c.req.Limits.Total; total > 0 {
-		if left := total - time.Since(c.begun); limit == 0 || left < limit {
-			limit = left
-		}
-	}
-	if limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrTimeout)
-		defer cancel()
-	}
-	c.info.Attempt++
-	resp, err := protect(agent.WithInfo(ctx, c.info), c.agent, c.req)
-	if err == nil {
-		resp, err = normalize(resp)
-	}
-	c.usage = c.usage.Add(resp.Usage)
-	if err == nil {
-		return resp, nil
-	}
-	if limit > 0 && errors.Is(context.Cause(ctx), ErrTimeout) {
-		err = agent.Transient(fmt.Errorf("%w after %v: %w", ErrTimeout, limit, err), 0)
-	}
-	failed := agent.ErrorOf(err)
-	c.usage = c.usage.Add(failed.Usage)
-	return agent.Response{}, failed
-}
-
-// protect turns a panic of an agent into an error with its stack.
-func protect(ctx context.Context, a agent.Agent, req agent.Request) (resp agent.Response, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			resp = agent.Response{}
-			err = &agent.Error{Message: fmt.Sprintf("agent panicked: %v", v), Codes: []agent.Code{"panic"}, Stack: string(debug.Stack())}
-		}
-	}()
-	return a.Call(ctx, req)
+	b.left--
+	return max(b.BackOff.NextBackOff(), b.hint)
 }

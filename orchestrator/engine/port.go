@@ -7,23 +7,51 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
 )
 
-// Op is one effect that a flow asked for. Branch and N are its identity.
+// Op is one effect that a flow asked for. Branch and N are its identity; a Limit
+// is the run's: its Branch is "", and N is -Worked. An Op is used again for
+// the next effect of its branch once its completion has been handed over, unless
+// that was [ErrLeft].
 type Op struct {
 	Branch  string
 	N       int64
 	Kind    Kind
 	Name    string          // Call: the agent; Await: the question's key; Child: the flow
-	Request agent.Request   // Call
+	Request *agent.Request  // Call; not changed once the effect has started
 	Until   time.Time       // Sleep; Await: when to give up, zero: never
 	Worked  time.Duration   // Limit: over when the run has been worked on for so long
 	Ask     json.RawMessage // Await: an Ask
+	Reject  string          // Await: why the answer that is there does not count; "": it does
+	Asked   bool            // Await: it is on record already that the question is open
 	Child   *Program        // Child
-	Input   Input           // Child: with the child's Run
+	Input   *Input          // Child: with its Run, Budget, Figures and Depth
+
+	// Canceled says that a Child is to be told to end as soon as it has started.
+	Canceled bool
+
+	// Reserved is what budgets hold for a call until it is settled. It is recorded
+	// with the call's answer. It is zero without a limit on cost or tokens, and for a
+	// call of unknown cost, which has its budgets for itself.
+	Reserved Amount
 
 	Private any // the engine's; an Op that is used again brings what the engine left there
 	Owner   any // the scheduler's
+
+	request agent.Request // room for Request
+}
+
+// Send makes a copy of req the request of a call, without an allocation.
+func (op *Op) Send(req *agent.Request) {
+	op.request = *req
+	op.Request = &op.request
+}
+
+// Amount is money and tokens.
+type Amount struct {
+	Cost   providers.NanoUSD `json:"cost,omitempty"`
+	Tokens int64             `json:"tokens,omitempty"`
 }
 
 // Key is the identity of op as one word, unique in its run: "3" is the fourth
@@ -42,7 +70,7 @@ func Key(branch string, n int64) string {
 type Kind uint8
 
 // The kinds. A Limit is a time limit of a budget; a Child is a run of its own,
-// which the engine starts, or goes on with where its log is there.
+// which the engine starts, or resumes where its log is there.
 const (
 	Call Kind = iota + 1
 	Sleep
@@ -51,16 +79,19 @@ const (
 	Child
 )
 
-// Completion is a finished effect. With Op nil it is somebody's wish that the
-// run be canceled, and Err says why.
+// Completion is a finished effect. With Op nil the run is canceled, and Err says
+// why.
 type Completion struct {
 	Op       *Op
-	Response agent.Response // Await: Data is the answer; Child: Data is the End, Usage what it spent
+	Response *agent.Response // nil with Err. Await: Data is the answer; Child: Data is the End, Usage what it spent
 	Err      *agent.Error
+
+	// End is a child's. The scheduler sets it for the flow; engines leave it nil.
+	End *End
 }
 
 // Port is all that an engine gives to one run; one goroutine uses it at a time, and
-// only while the run's Execution advances.
+// only while the run's Execution is executing one of its methods (Leave excepted).
 // Branches, fan-out, the completion queue, cancellation and budgets are built on
 // top of it and are the same on every engine.
 type Port interface {
@@ -68,18 +99,34 @@ type Port interface {
 	// The engine holds op until its completion is handed over, no longer.
 	Start(op *Op)
 
-	// Cancel says that the flow does not want the result of op any more. Its
-	// completion may still come; the scheduler then only counts what it cost. A
-	// Child is told to end, and its completion is waited for.
+	// Cancel says that the flow does not want the result of op any more. That of a
+	// Sleep, a Limit or an Await may still come. A Call and a Child are told to end
+	// and are completed all the same, with ErrLeft if they do not end in time: until
+	// then budgets hold what is reserved for a call, and the run waits for a child. A
+	// call that Lose settled is not completed.
 	Cancel(op *Op)
 
 	// Now is the time of the last completion, and how long the run had been worked
 	// on by then.
 	Now() (now time.Time, worked time.Duration)
 
-	// Emit puts a record of the flow's own into the log, unless a replay finds it
-	// there. Branch, N, Kind and Data are set; N counts the emissions of the branch.
+	// Emit puts a record of the flow's own, or of the scheduler (a Refused or Lost
+	// record), into the log, unless a replay finds it there. Branch, N, Kind, Name
+	// and Data are set. N counts the emissions of the branch, the effects (Refused),
+	// or the resumptions that lost calls (Lost).
 	Emit(r blackboard.Record)
+
+	// Recorded is what the log knows of a call or a child that the flow asks for,
+	// before budgets decide: also what comes later in the log. Outside of a replay it
+	// is the zero value.
+	Recorded(branch string, n int64) Recorded
+}
+
+// Recorded is what the log knows of a call or a child. The zero value: nothing.
+type Recorded struct {
+	Made     bool         // it has a Called record; Reserved was held for it
+	Reserved Amount       // as in Op
+	Refused  *RefusedData // it has a Refused record
 }
 
 // Exposer is a Port that shows what a flow exposes. state may be called whenever
@@ -91,5 +138,12 @@ type Exposer interface {
 // Spawner is a Port whose engine has coroutines of its own. Without it, Pull is
 // used.
 type Spawner interface {
+	// Spawn makes a coroutine. resume runs body until it yields (true) or ends
+	// (false). stop ends a coroutine that has not ended: the yield that body is
+	// blocked in returns false, body ends by runtime.Goexit, and stop returns. It is
+	// called at most once, by Leave, on a goroutine that the engine does not know,
+	// and body uses the Port no more. An engine whose coroutines cannot be ended from
+	// outside returns a nil stop, and ends them itself, after Leave: by a Goexit in
+	// yield.
 	Spawn(body func(yield func() bool)) (resume func() bool, stop func())
 }

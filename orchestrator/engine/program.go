@@ -16,70 +16,69 @@ type Program struct {
 
 	// Begin makes an execution of the flow over p. Nothing of it is executed yet.
 	Begin func(p Port, in Input) (Execution, error)
+
+	// Fault is what is wrong with the flow itself, such as an Out that JSON loses
+	// fields of; nil: nothing.
+	Fault error
 }
 
-// Execution is a flow under way. One goroutine at a time uses it, not always the
-// same one.
-type Execution interface {
-	// Advance executes branches until every one waits. done says that the flow has
-	// ended. An error means that it did not and cannot go on: nothing more of it is
-	// to be recorded, and it can be resumed.
+// Execution is a flow that is being executed. One goroutine at a time uses it, not
+// always the same one. Its methods but End and Leave are called in the order of the
+// log, only when every branch waits, and are followed by Advance.
+type Execution interface { //nolint:interfacebloat // what a log can say, and both ends
+	// Advance executes branches until every one waits. done: the flow has ended, and
+	// so have the children that it started. An error means that its code
+	// panicked, broke a rule or waits for itself: nothing more of it is to be recorded.
 	Advance() (done bool, err error)
 
-	// Complete hands a completion to whoever waits for it; Advance then goes on.
-	// Completions come in the order that a replay will see again, and only when
-	// every branch waits.
+	// Complete hands a completion to the branch that waits for it.
 	Complete(c Completion)
+
+	// Charge counts what a call used beyond what its completion said: the engine cut
+	// it at Close, before it was completed, or left its agent behind ([ErrLeft]).
+	Charge(op *Op, used providers.Usage)
+
+	// Lose is called at each Resumed record. Every call that is under way then, one
+	// that was canceled too, was lost with the process that made it: one call and what
+	// was reserved for it count as used, or what was charged, if it was charged. A
+	// call that is still wanted is admitted again, before calls that wait. One that
+	// is not admitted at once is canceled at the port; if it is admitted later, it is
+	// started there again.
+	Lose()
 
 	// End is how the flow ended, once it is done.
 	End() End
 
 	// Leave unwinds the branches that are left. It is called once, at the end,
-	// however that came, and tells the port nothing.
+	// whatever that is, and uses the port no more.
 	Leave()
-}
-
-// Waiter is a Port of an engine that gives every run a goroutine of its own.
-type Waiter interface {
-	Port
-
-	// Next blocks for the next completion. An error unwinds the run: it is stopped,
-	// diverged, or its log cannot be written.
-	Next() (Completion, error)
-}
-
-// Run drives the flow over w until it ends. An error means that the run did not
-// end: nothing more of it is to be recorded, and it can be resumed.
-func (p Program) Run(w Waiter, in Input) (End, error) {
-	x, err := p.Begin(w, in)
-	if err != nil {
-		return End{}, err
-	}
-	defer x.Leave()
-	for {
-		done, err := x.Advance()
-		switch {
-		case err != nil:
-			return End{}, err
-		case done:
-			return x.End(), nil
-		}
-		c, err := w.Next()
-		if err != nil {
-			return End{}, err
-		}
-		x.Complete(c)
-	}
 }
 
 // Input is what a run starts from. It is recorded.
 type Input struct {
 	Run           string            `json:"-"`
-	Data          json.RawMessage   `json:"data"`
+	Data          json.RawMessage   `json:"data,omitempty"`
 	Budget        Budget            `json:"budget,omitzero"`
 	Labels        map[string]string `json:"labels,omitempty"`
-	ContinuedFrom string            `json:"continuedFrom,omitempty"` // the ended run that this one goes on from
+	ContinuedFrom string            `json:"continuedFrom,omitempty"` // the ended run that this one continues
 	Parent        string            `json:"parent,omitempty"`        // of a child: the run that started it
+	Depth         int               `json:"depth,omitempty"`         // of a child: how many runs are around it
+	Figures       Figures           `json:"figures,omitempty"`       // of a child: what its parent knew of agents when it started
+}
+
+// MaxDepth is how deep children may be nested: Child of a run of that Depth is
+// ErrFlow.
+const MaxDepth = 64
+
+// Figures are what a run has learned of agents, by their names. Budgets estimate
+// calls by it.
+type Figures map[string]Figure
+
+// Figure is what a run has learned of one agent. A failure that used neither
+// tokens nor money is not counted.
+type Figure struct {
+	Most    Amount `json:"most"`              // the largest cost and tokens of one call
+	Settled int64  `json:"settled,omitempty"` // calls
 }
 
 // End is how a run ended. Output is there beside an error, too.
@@ -90,18 +89,30 @@ type End struct {
 	Err     *agent.Error    `json:"error,omitempty"`
 	State   json.RawMessage `json:"state,omitempty"` // what the flow exposed, as it was at the end
 	Spent   providers.Usage `json:"spent,omitzero"`
+	Lost    Lost            `json:"lost,omitzero"`
+	Figures Figures         `json:"figures,omitempty"` // of a child: what it and its children learned of agents
 	Elapsed time.Duration   `json:"elapsed,omitempty"` // how long it was worked on
+}
+
+// Lost is what budgets hold against calls whose process was killed, and against
+// calls and children that were left behind: what they used is not known. It is
+// the Data of a Lost record, for the calls of one resumption.
+type Lost struct {
+	Calls int64 `json:"calls,omitempty"`
+	Amount
 }
 
 // Status is where a run is, or how it ended.
 type Status string
 
-// Of a run that goes on: Running, Waiting (for answers alone), Suspended (no
-// process works on it: Resume). Of one that ended: all others.
+// Of a run that has not ended: Running, Waiting (for answers alone), Suspended (no
+// process works on it), Stuck (its flow failed; see Stuck records). Of one that has
+// ended: all others.
 const (
 	Running     Status = "running"
 	Waiting     Status = "waiting"
 	Suspended   Status = "suspended"
+	Stuck       Status = "stuck"
 	Completed   Status = "completed"
 	Partial     Status = "partial" // something is missing or below its gate
 	OutOfBudget Status = "out-of-budget"

@@ -1,6 +1,8 @@
 package enginetest
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +16,6 @@ import (
 
 var budgetChecks = []check{
 	{name: "calls", run: budgetCalls},
-	{name: "tokens", run: budgetTokens},
 	{name: "cost", run: budgetCost},
 	{name: "a negative limit allows nothing", run: budgetNothing},
 	{name: "a call without a known price under a limit on cost", run: budgetUnpriced},
@@ -51,11 +52,6 @@ func budgetCalls(t *testing.T, h *host) {
 	assert.Equal(t, 2, refused(h, orchestrator.Budget{Calls: 5}, providers.Usage{Calls: 3}, agent.Limits{}), "calls of models: 0+3, 3+3 > 5")
 }
 
-func budgetTokens(t *testing.T, h *host) {
-	// 7 tokens a call: 0, 7, 14 < 20, then 21.
-	assert.Equal(t, 3, refused(h, orchestrator.Budget{Tokens: 20}, providers.Usage{Input: 4, Output: 3}, agent.Limits{}))
-}
-
 func budgetCost(t *testing.T, h *host) {
 	assert.Equal(t, 2, refused(h, orchestrator.Budget{Cost: 10}, providers.Usage{Cost: 5}, agent.Limits{}))
 }
@@ -70,25 +66,42 @@ func budgetUnpriced(t *testing.T, h *host) {
 	assert.Equal(t, 1, refused(h, orchestrator.Budget{Cost: 10}, providers.Usage{Unpriced: 1}, agent.Limits{}), "the price shows only afterwards")
 }
 
+// sideBySide counts how many calls are under way, and lets each take a while.
+type sideBySide struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+// Call implements agent.Agent.
+func (a *sideBySide) Call(ctx context.Context, _ agent.Request) (agent.Response, error) {
+	a.count(1)
+	defer a.count(-1)
+	select {
+	case <-time.After(10 * time.Millisecond):
+	case <-ctx.Done():
+	}
+	return agent.Response{}, ctx.Err()
+}
+
+func (a *sideBySide) count(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.now += n
+	a.most = max(a.most, a.now)
+}
+
 func budgetEstimate(t *testing.T, h *host) {
-	g := newGate(t, "x")
-	got, err := within(h, orchestrator.Budget{Cost: 10}, agent.Roster{"gate": g, "open": g.opener()}, func(c *orchestrator.Context) ([]bool, error) {
-		var refused []bool
-		call := func(c *orchestrator.Context) (none, error) {
-			_, err := c.Call("gate", agent.Request{Prompt: "x", Limits: agent.Limits{Estimate: 6}})
+	a := &sideBySide{}
+	_, err := within(h, orchestrator.Budget{Cost: 10}, agent.Roster{"a": a}, func(c *orchestrator.Context) (none, error) {
+		orchestrator.Map(c, make([]int, 2), 0, func(c *orchestrator.Context, _ int) (none, error) {
+			_, err := c.Call("a", agent.Request{Limits: agent.Limits{Estimate: 6}})
 			return none{}, err
-		}
-		q := orchestrator.NewQueue[none](c)
-		q.Go("first", call)
-		q.Go("second", call)
-		r, _ := q.Next()
-		refused = append(refused, r.Key == "second" && r.Err != nil)
-		_, err := c.WithoutCancel().Call("open", agent.Request{Prompt: "x"})
-		r, _ = q.Next()
-		return append(refused, r.Err != nil), err
+		})
+		_, err := c.Call("a", agent.Request{Limits: agent.Limits{Estimate: 11}})
+		return none{}, err
 	})
-	require.NoError(t, err)
-	assert.Equal(t, []bool{true, false}, got, "6 and 6 do not fit into 10")
+	require.ErrorIs(t, err, orchestrator.ErrBudget, "11 do not fit into 10")
+	assert.Equal(t, 1, a.most, "6 and 6 do not fit into 10")
 }
 
 func budgetTold(t *testing.T, h *host) {
@@ -163,7 +176,7 @@ func budgetFailed(t *testing.T, h *host) {
 }
 
 func budgetStatus(t *testing.T, h *host) {
-	f := flow(func(c *orchestrator.Context, _ none) (int, error) { return untilRefused(c, agent.Limits{}) })
+	f := flow(h, func(c *orchestrator.Context, _ none) (int, error) { return untilRefused(c, agent.Limits{}) })
 	r, err := f.Start(h.ctx, h.engine(agent.Roster{"a": uses(providers.Usage{Calls: 1})}), none{}, orchestrator.StartOptions{Budget: orchestrator.Budget{Calls: 1}})
 	require.NoError(t, err)
 	require.NoError(t, r.Wait(h.ctx))

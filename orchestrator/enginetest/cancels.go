@@ -27,7 +27,7 @@ var cancelChecks = []check{
 
 func cancelGivesUp(t *testing.T, h *host) {
 	g := newGate(t, "x")
-	f := flow(func(c *orchestrator.Context, _ none) (string, error) {
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) {
 		_, err := ask(c, "gate", "x")
 		return "so far", err
 	})
@@ -43,7 +43,7 @@ func cancelGivesUp(t *testing.T, h *host) {
 
 func cancelRecorded(t *testing.T, h *host) {
 	g := newGate(t, "x")
-	f := flow(func(c *orchestrator.Context, _ none) (string, error) { return ask(c, "gate", "x") })
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) { return ask(c, "gate", "x") })
 	r := start(h, h.engine(agent.Roster{"gate": g}), f, none{}, "")
 	g.wait(h.ctx, "x")
 	require.NoError(t, r.Cancel(h.ctx, "enough"))
@@ -54,10 +54,10 @@ func cancelRecorded(t *testing.T, h *host) {
 	assert.Contains(t, info(h, r).Err, "enough")
 }
 
-// canceledIn starts do behind a sleep that somebody cancels.
+// canceledIn runs do when a sleep before it was canceled.
 func canceledIn(h *host, agents agent.Roster, do func(c *orchestrator.Context) ([]string, error)) ([]string, error) {
 	h.t.Helper()
-	f := flow(func(c *orchestrator.Context, _ none) ([]string, error) {
+	f := flow(h, func(c *orchestrator.Context, _ none) ([]string, error) {
 		c.Emit("ready", nil)
 		if err := c.Sleep(time.Hour); err == nil {
 			return nil, errPoor
@@ -96,7 +96,7 @@ func cancelShield(t *testing.T, h *host) {
 
 func cancelShieldedBranch(t *testing.T, h *host) {
 	g := newGate(t, "x")
-	f := flow(func(c *orchestrator.Context, _ none) (string, error) {
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) {
 		q := orchestrator.NewQueue[string](c.WithoutCancel())
 		q.Go("x", func(c *orchestrator.Context) (string, error) { return ask(c, "gate", "x") })
 		err := c.Sleep(time.Hour)
@@ -118,7 +118,7 @@ func cancelShieldedBranch(t *testing.T, h *host) {
 }
 
 func cancelEnded(t *testing.T, h *host) {
-	f := flow(func(*orchestrator.Context, none) (string, error) { return "done", nil })
+	f := flow(h, func(*orchestrator.Context, none) (string, error) { return "done", nil })
 	r := start(h, h.engine(nil), f, none{}, "")
 	require.NoError(t, r.Wait(h.ctx))
 	require.NoError(t, r.Cancel(h.ctx, "too late"))
@@ -127,7 +127,7 @@ func cancelEnded(t *testing.T, h *host) {
 
 func cancelTwice(t *testing.T, h *host) {
 	g := newGate(t, "x")
-	f := flow(func(c *orchestrator.Context, _ none) (string, error) {
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) {
 		return ask(c.WithoutCancel(), "gate", "x")
 	})
 	r := start(h, h.engine(agent.Roster{"gate": g}), f, none{}, "")
@@ -140,7 +140,7 @@ func cancelTwice(t *testing.T, h *host) {
 }
 
 func cancelByContext(t *testing.T, h *host) {
-	f := flow(func(c *orchestrator.Context, _ none) (string, error) {
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) {
 		_, err := ask(c, "a", "x")
 		return "so far", err
 	})
@@ -156,7 +156,7 @@ func cancelByContext(t *testing.T, h *host) {
 }
 
 func cancelWithdraws(t *testing.T, h *host) {
-	r := start(h, h.engine(nil), approval, none{}, "")
+	r := start(h, h.engine(nil), approvalOf(h), none{}, "")
 	await(h, r, blackboard.Asked)
 	require.NoError(t, r.Cancel(h.ctx, ""))
 	require.NoError(t, r.Wait(h.ctx))

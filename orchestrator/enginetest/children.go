@@ -21,12 +21,13 @@ var childChecks = []check{
 	{name: "a child canceled as soon as it is begun ends", run: childCanceledAtOnce},
 }
 
-func child[Out any](do func(c *orchestrator.Context) (Out, error)) orchestrator.Flow[none, Out] {
-	return orchestrator.Flow[none, Out]{Name: "child", Do: func(c *orchestrator.Context, _ none) (Out, error) { return do(c) }}
+// child is a flow without input that another one runs.
+func child[Out any](h *host, do func(c *orchestrator.Context) (Out, error)) orchestrator.Flow[none, Out] {
+	return flow(h, func(c *orchestrator.Context, _ none) (Out, error) { return do(c) })
 }
 
 func childResult(t *testing.T, h *host) {
-	kid := child(func(*orchestrator.Context) (string, error) { return "part", errPoor })
+	kid := child(h, func(*orchestrator.Context) (string, error) { return "part", errPoor })
 	var failed error
 	got, err := run(h, nil, func(c *orchestrator.Context) (string, error) {
 		var out string
@@ -39,29 +40,29 @@ func childResult(t *testing.T, h *host) {
 }
 
 func childLog(t *testing.T, h *host) {
-	kid := child(func(c *orchestrator.Context) (string, error) { return ask(c, "echo", c.RunID()) })
-	parent := flow(func(c *orchestrator.Context, _ none) (string, error) {
+	kid := child(h, func(c *orchestrator.Context) (string, error) { return ask(c, "echo", c.RunID()) })
+	parent := flow(h, func(c *orchestrator.Context, _ none) (string, error) {
 		if _, err := ask(c, "echo", "first"); err != nil {
 			return "", err
 		}
 		return kid.Child(c, none{})
 	})
 	e := h.engine(agent.Roster{"echo": echo})
-	r := start(h, e, parent, none{}, "top")
+	r := start(h, e, parent, none{}, h.id("top"))
 	got, err := parent.Result(h.ctx, r)
 	require.NoError(t, err)
-	assert.Equal(t, "top/1", got, "the ID is the parent's with the effect")
-	own, err := e.Open(h.ctx, "top/1")
+	assert.Equal(t, h.id("top")+"/1", got, "the ID is the parent's with the effect")
+	own, err := e.Open(h.ctx, h.id("top")+"/1")
 	require.NoError(t, err)
 	i := info(h, own)
-	assert.Equal(t, "child", i.Flow)
-	assert.Equal(t, "top", i.Parent)
+	assert.Equal(t, kid.Name, i.Flow)
+	assert.Equal(t, h.id("top"), i.Parent)
 	assert.Len(t, records(h, own, blackboard.Called), 1)
 	assert.Len(t, records(h, r, blackboard.Called), 2, "the parent has the end of the child alone")
 }
 
 func childBudget(t *testing.T, h *host) {
-	kid := child(func(c *orchestrator.Context) (int, error) {
+	kid := child(h, func(c *orchestrator.Context) (int, error) {
 		n := 0
 		for {
 			if _, err := ask(c, "echo", "x"); err != nil {
@@ -79,7 +80,7 @@ func childBudget(t *testing.T, h *host) {
 }
 
 func childSpent(t *testing.T, h *host) {
-	kid := child(func(c *orchestrator.Context) (none, error) {
+	kid := child(h, func(c *orchestrator.Context) (none, error) {
 		_, err := c.Call("a", agent.Request{})
 		return none{}, err
 	})
@@ -95,11 +96,11 @@ func childSpent(t *testing.T, h *host) {
 
 func childCancel(t *testing.T, h *host) {
 	g := newGate(t, "child")
-	kid := child(func(c *orchestrator.Context) (string, error) {
+	kid := child(h, func(c *orchestrator.Context) (string, error) {
 		_, err := ask(c, "gate", "child")
 		return "best of the child", err
 	})
-	parent := flow(func(c *orchestrator.Context, _ none) (string, error) { return kid.Child(c, none{}) })
+	parent := flow(h, func(c *orchestrator.Context, _ none) (string, error) { return kid.Child(c, none{}) })
 	r := start(h, h.engine(agent.Roster{"gate": g}), parent, none{}, "")
 	g.wait(h.ctx, "child")
 	require.NoError(t, r.Cancel(h.ctx, "enough"))
@@ -110,7 +111,7 @@ func childCancel(t *testing.T, h *host) {
 }
 
 func childCanceledAtOnce(t *testing.T, h *host) {
-	kid := child(func(c *orchestrator.Context) (none, error) {
+	kid := child(h, func(c *orchestrator.Context) (none, error) {
 		_, err := ask(c, "hang", "")
 		return none{}, err
 	})

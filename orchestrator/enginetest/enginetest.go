@@ -12,19 +12,26 @@
 //		}})
 //	}
 //
+// The checks take turns, and each names its flows and runs like no other check does. So
+// they may share one storage or one queue. A check that needs other code under the name
+// of a flow closes the first process before it opens the second.
+//
 // Run it with the race detector too.
 package enginetest
 
 import (
 	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/flowtest"
 )
 
 // Open makes an engine: each call is one more process on the same storage. It
@@ -34,12 +41,17 @@ type Open func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator
 
 // Engine is what Run checks.
 type Engine struct {
-	// Storage returns an empty storage for one check, which t.Cleanup closes.
+	// Storage returns the storage for one check: an empty one, which t.Cleanup closes,
+	// or one that all checks share.
 	Storage func(t *testing.T) Open
 
 	// Forgets says that nothing survives the process: what is promised for a resume
 	// is not checked.
 	Forgets bool
+
+	// Resumes says that a process resumes runs of its flows without Engine.Resume, when
+	// no other process works on them.
+	Resumes bool
 
 	// RealTime says that the engine cannot live in a bubble of testing/synctest.
 	RealTime bool
@@ -68,7 +80,11 @@ var groups = []struct {
 	{"Runs", runChecks},
 	{"Views", viewChecks},
 	{"Resume", resumeChecks},
+	{"New", newPromises},
 }
+
+// newPromises are checks of promises that are newer than the others.
+var newPromises = slices.Concat(misbehaveChecks, deafChecks, stuckChecks, depthChecks, reserveChecks, answerChecks, identityChecks)
 
 // Run checks e, one subtest a promise.
 func Run(t *testing.T, e Engine) {
@@ -88,13 +104,13 @@ func (e Engine) check(t *testing.T, c check) {
 	in := func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		c.run(t, &host{t: t, ctx: ctx, open: e.Storage(t)})
+		c.run(t, &host{t: t, ctx: ctx, open: e.Storage(t), resumes: e.Resumes, name: "check-" + strings.ToLower(rand.Text()[:10])})
 	}
 	if e.RealTime {
 		in(t)
 		return
 	}
-	synctest.Test(t, in)
+	flowtest.Bubble(t, in)
 }
 
 // patience is how long a check may take. It only ends checks that fail.
@@ -105,7 +121,17 @@ type host struct {
 	t    *testing.T
 	ctx  context.Context //nolint:containedctx // of the check, which is what the host lives for
 	open Open
+
+	resumes bool   // see Engine
+	name    string // of this check, like no other's
+	flows   int    // that it made
 }
+
+// id makes the ID of a run, or the name of a flow, the check's own.
+func (h *host) id(name string) string { return h.name + "." + name }
+
+// owns tells whether the check made an ID.
+func (h *host) owns(id string) bool { return strings.HasPrefix(id, h.name+".") }
 
 // engine is one more process. It is closed at the end of the check.
 func (h *host) engine(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {

@@ -34,25 +34,25 @@ var failureChecks = []check{
 }
 
 func noAgent(t *testing.T, h *host) {
-	_, err := run(h, nil, func(c *orchestrator.Context) (string, error) { return ask(c, "nobody", "") })
+	_, err := run(h, nil, func(c *orchestrator.Context) (string, error) { return ask(c, "missing", "") })
 	require.ErrorIs(t, err, orchestrator.ErrNoAgent)
-	assert.ErrorContains(t, err, "nobody")
+	assert.ErrorContains(t, err, "missing")
 }
 
 func noDeclaredAgent(t *testing.T, h *host) {
-	f := flow(func(*orchestrator.Context, none) (none, error) { return none{}, nil })
-	f.Agents = []string{"echo", "nobody"}
+	f := flow(h, func(*orchestrator.Context, none) (none, error) { return none{}, nil })
+	f.Agents = []string{"echo", "missing"}
 	e := h.engine(agent.Roster{"echo": echo})
-	_, err := f.Start(h.ctx, e, none{}, orchestrator.StartOptions{ID: "x"})
+	_, err := f.Start(h.ctx, e, none{}, orchestrator.StartOptions{ID: h.id("x")})
 	require.ErrorIs(t, err, orchestrator.ErrNoAgent)
-	require.ErrorContains(t, err, "nobody")
-	_, err = e.Open(h.ctx, "x")
+	require.ErrorContains(t, err, "missing")
+	_, err = e.Open(h.ctx, h.id("x"))
 	require.ErrorIs(t, err, orchestrator.ErrNoRun, "nothing is recorded")
 }
 
 func undeclaredCall(t *testing.T, h *host) {
 	a, calls := counted(echo)
-	f := flow(func(c *orchestrator.Context, _ none) (string, error) { return ask(c, "other", "") })
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) { return ask(c, "other", "") })
 	f.Agents = []string{"echo"}
 	_, err := f.Run(h.ctx, h.engine(agent.Roster{"echo": a, "other": a}), none{})
 	require.ErrorIs(t, err, orchestrator.ErrNoAgent)

@@ -14,9 +14,10 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// flow is a flow that declares no agents.
-func flow[In, Out any](do func(c *orchestrator.Context, in In) (Out, error)) orchestrator.Flow[In, Out] {
-	return orchestrator.Flow[In, Out]{Name: "check", Do: do}
+// flow is a flow that declares no agents, under a name of its own.
+func flow[In, Out any](h *host, do func(c *orchestrator.Context, in In) (Out, error)) orchestrator.Flow[In, Out] {
+	h.flows++
+	return orchestrator.Flow[In, Out]{Name: h.id(fmt.Sprint("flow", h.flows)), Do: do}
 }
 
 // none is the input or output of a flow that needs none.
@@ -25,15 +26,19 @@ type none struct{}
 // run runs a flow without input in a process of its own.
 func run[Out any](h *host, agents agent.Roster, do func(c *orchestrator.Context) (Out, error)) (Out, error) {
 	h.t.Helper()
-	f := flow(func(c *orchestrator.Context, _ none) (Out, error) { return do(c) })
-	return f.Run(h.ctx, h.engine(agents), none{})
+	f := flow(h, func(c *orchestrator.Context, _ none) (Out, error) { return do(c) })
+	e := h.engine(agents)
+	defer h.close(e)
+	return f.Run(h.ctx, e, none{})
 }
 
 // within runs a flow without input under a budget.
 func within[Out any](h *host, b orchestrator.Budget, agents agent.Roster, do func(c *orchestrator.Context) (Out, error)) (Out, error) {
 	h.t.Helper()
-	f := flow(func(c *orchestrator.Context, _ none) (Out, error) { return do(c) })
-	r, err := f.Start(h.ctx, h.engine(agents), none{}, orchestrator.StartOptions{Budget: b})
+	f := flow(h, func(c *orchestrator.Context, _ none) (Out, error) { return do(c) })
+	e := h.engine(agents)
+	defer h.close(e)
+	r, err := f.Start(h.ctx, e, none{}, orchestrator.StartOptions{Budget: b})
 	require.NoError(h.t, err)
 	return f.Result(h.ctx, r)
 }
@@ -135,7 +140,7 @@ func newGate(t *testing.T, prompts ...string) *gate {
 func (g *gate) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
 	select {
 	case g.arrived[req.Prompt] <- struct{}{}:
-	default: // nobody waited for the one before
+	default: // the one before was not waited for
 	}
 	select {
 	case <-g.open[req.Prompt]:

@@ -27,7 +27,7 @@ var resultChecks = []check{
 }
 
 func resultOf(t *testing.T, h *host) {
-	f := flow(func(c *orchestrator.Context, n int) (string, error) {
+	f := flow(h, func(c *orchestrator.Context, n int) (string, error) {
 		text, err := ask(c, "echo", "hello")
 		return text, err
 	})
@@ -52,7 +52,7 @@ type parcel struct {
 
 func throughJSON(t *testing.T, h *host) {
 	stamp := time.Date(2030, 1, 2, 3, 4, 5, 6, time.FixedZone("here", 3600))
-	f := flow(func(_ *orchestrator.Context, in parcel) ([]parcel, error) {
+	f := flow(h, func(_ *orchestrator.Context, in parcel) ([]parcel, error) {
 		return []parcel{in, {Kept: "<new>", Lost: "lost too"}}, nil
 	})
 	got, err := f.Run(h.ctx, h.engine(nil), parcel{Kept: "kept", Lost: "lost", Stamp: stamp})
@@ -82,7 +82,7 @@ type report struct {
 }
 
 func outcomeStatus(t *testing.T, h *host) {
-	f := flow(func(*orchestrator.Context, none) (report, error) {
+	f := flow(h, func(*orchestrator.Context, none) (report, error) {
 		score := 0.5
 		return report{Outcome: orchestrator.Outcome{Status: orchestrator.Partial, Score: &score}, Text: "half"}, nil
 	})
@@ -101,7 +101,7 @@ func callInfo(t *testing.T, h *host) {
 		got = append(got, agent.InfoFrom(ctx))
 		return agent.Response{}, nil
 	})
-	f := flow(func(c *orchestrator.Context, _ none) (none, error) {
+	f := flow(h, func(c *orchestrator.Context, _ none) (none, error) {
 		_, _ = c.Call("a", agent.Request{})
 		_, err := orchestrator.Values(orchestrator.Map(c, []int{0}, 0, func(c *orchestrator.Context, _ int) (none, error) {
 			_, err := c.Call("a", agent.Request{})
@@ -109,16 +109,17 @@ func callInfo(t *testing.T, h *host) {
 		}))
 		return none{}, err
 	})
-	r := start(h, h.engine(agent.Roster{"a": a}), f, none{}, "info")
+	r := start(h, h.engine(agent.Roster{"a": a}), f, none{}, h.id("info"))
 	require.NoError(t, r.Wait(h.ctx))
 	require.Len(t, got, 2)
 	for i := range got {
 		assert.NotNil(t, got[i].Log)
 		got[i].Log = nil
 	}
+	id := h.id("info")
 	assert.Equal(t, []agent.Info{
-		{Run: "info", Flow: "check", Agent: "a", Key: "info/0", Attempt: 1},
-		{Run: "info", Flow: "check", Agent: "a", Branch: "0", Key: "info/0:0", Attempt: 1},
+		{Run: id, Flow: f.Name, Agent: "a", Key: id + "/0", Attempt: 1},
+		{Run: id, Flow: f.Name, Agent: "a", Branch: "0", Key: id + "/0:0", Attempt: 1},
 	}, got)
 }
 
@@ -150,24 +151,25 @@ func nowStands(t *testing.T, h *host) {
 }
 
 func emitOnce(t *testing.T, h *host) {
-	f := flow(func(c *orchestrator.Context, _ none) (none, error) {
+	f := flow(h, func(c *orchestrator.Context, _ none) (none, error) {
 		c.Emit("step", 1)
 		err := c.Sleep(time.Millisecond)
 		c.Emit("step", 2)
 		c.Emit("step", "<3>")
 		return none{}, err
 	})
-	r := start(h, h.engine(nil), f, none{}, "")
+	e := h.engine(nil)
+	r := start(h, e, f, none{}, "")
 	var got []string
 	for _, rec := range records(h, r, "step") {
 		got = append(got, string(rec.Data))
 	}
 	assert.Equal(t, []string{"1", "2", `"<3>"`}, got)
 
-	bad := flow(func(c *orchestrator.Context, _ none) (none, error) {
+	bad := flow(h, func(c *orchestrator.Context, _ none) (none, error) {
 		c.Emit(blackboard.Ended, nil)
 		return none{}, nil
 	})
-	_, err := bad.Run(h.ctx, h.engine(nil), none{})
+	_, err := bad.Run(h.ctx, e, none{})
 	require.ErrorIs(t, err, orchestrator.ErrFlow, "a kind of the engine's own")
 }

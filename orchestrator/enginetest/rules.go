@@ -1,7 +1,7 @@
 package enginetest
 
 import (
-	"sync"
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -70,18 +70,18 @@ func wrongQueue(t *testing.T, h *host) {
 	require.ErrorIs(t, err, orchestrator.ErrFlow)
 }
 
+// An agent gets hold of the Context that its call came from, and so does every other
+// goroutine: the branch waits for the call at that time.
 func foreignGoroutine(t *testing.T, h *host) {
-	g := newGate(t, "x")
-	var foreign sync.WaitGroup
-	_, err := run(h, agent.Roster{"gate": g}, func(c *orchestrator.Context) (string, error) {
-		foreign.Go(func() {
-			g.wait(h.ctx, "x") // its branch waits now
-			_, _ = ask(c, "gate", "y")
-			g.pass("x")
-		})
-		return ask(c, "gate", "x")
+	var kept *orchestrator.Context
+	a := agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
+		_, err := ask(kept, "echo", "")
+		return agent.Response{Text: req.Prompt}, err
 	})
-	foreign.Wait()
+	_, err := run(h, agent.Roster{"a": a, "echo": echo}, func(c *orchestrator.Context) (string, error) {
+		kept = c
+		return ask(c, "a", "x")
+	})
 	require.ErrorIs(t, err, orchestrator.ErrFlow)
 	assert.ErrorContains(t, err, "goroutine")
 }
@@ -112,12 +112,12 @@ func noName(t *testing.T, h *host) {
 	do := func(*orchestrator.Context, none) (none, error) { return none{}, nil }
 	_, err := orchestrator.Flow[none, none]{Do: do}.Run(h.ctx, e, none{})
 	require.Error(t, err)
-	_, err = orchestrator.Flow[none, none]{Name: "x"}.Run(h.ctx, e, none{})
+	_, err = orchestrator.Flow[none, none]{Name: h.id("x")}.Run(h.ctx, e, none{})
 	require.Error(t, err)
 }
 
 func badID(t *testing.T, h *host) {
-	f := flow(func(*orchestrator.Context, none) (none, error) { return none{}, nil })
+	f := flow(h, func(*orchestrator.Context, none) (none, error) { return none{}, nil })
 	e := h.engine(nil)
 	for _, id := range []string{"a/b", "a b", "é", "../x", string(make([]byte, 129))} {
 		_, err := f.Start(h.ctx, e, none{}, orchestrator.StartOptions{ID: id})

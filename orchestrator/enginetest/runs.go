@@ -21,7 +21,7 @@ var runChecks = []check{
 	{name: "the context of a start does not bound the run", run: startContext},
 	{name: "an unknown run is ErrNoRun", run: openUnknown},
 	{name: "the result of another flow is ErrDiverged", run: otherResult},
-	{name: "waiting ends with its context, the run goes on", run: waitContext},
+	{name: "waiting ends with its context, and the run does not", run: waitContext},
 	{name: "runs are listed, open ones apart, the newest first", run: runsListed},
 	{name: "Info tells what a run has used and by whom", run: runInfo},
 	{name: "a closed engine starts nothing", run: startClosed},
@@ -30,11 +30,11 @@ var runChecks = []check{
 func startTwice(t *testing.T, h *host) {
 	g := newGate(t, "x")
 	a, calls := counted(g)
-	f := flow(func(c *orchestrator.Context, in string) (string, error) { return ask(c, "a", in) })
+	f := flow(h, func(c *orchestrator.Context, in string) (string, error) { return ask(c, "a", in) })
 	e := h.engine(agent.Roster{"a": a})
-	first := start(h, e, f, "x", "one")
+	first := start(h, e, f, "x", h.id("one"))
 	g.wait(h.ctx, "x")
-	second := start(h, e, f, "x", "one")
+	second := start(h, e, f, "x", h.id("one"))
 	assert.Equal(t, first.ID(), second.ID())
 	g.pass("x")
 	for _, r := range []*orchestrator.Run{first, second} {
@@ -47,10 +47,10 @@ func startTwice(t *testing.T, h *host) {
 
 func startEnded(t *testing.T, h *host) {
 	a, calls := counted(echo)
-	f := flow(func(c *orchestrator.Context, in string) (string, error) { return ask(c, "a", in) })
+	f := flow(h, func(c *orchestrator.Context, in string) (string, error) { return ask(c, "a", in) })
 	e := h.engine(agent.Roster{"a": a})
 	for range 2 {
-		got, err := f.Result(h.ctx, start(h, e, f, "x", "one"))
+		got, err := f.Result(h.ctx, start(h, e, f, "x", h.id("one")))
 		require.NoError(t, err)
 		assert.Equal(t, "x", got)
 	}
@@ -58,25 +58,25 @@ func startEnded(t *testing.T, h *host) {
 }
 
 func otherInput(t *testing.T, h *host) {
-	f := flow(func(_ *orchestrator.Context, in string) (string, error) { return in, nil })
+	f := flow(h, func(_ *orchestrator.Context, in string) (string, error) { return in, nil })
 	e := h.engine(nil)
-	require.NoError(t, start(h, e, f, "x", "one").Wait(h.ctx))
-	_, err := f.Start(h.ctx, e, "y", orchestrator.StartOptions{ID: "one"})
+	require.NoError(t, start(h, e, f, "x", h.id("one")).Wait(h.ctx))
+	_, err := f.Start(h.ctx, e, "y", orchestrator.StartOptions{ID: h.id("one")})
 	require.ErrorIs(t, err, orchestrator.ErrExists)
 }
 
 func otherFlow(t *testing.T, h *host) {
-	f := flow(func(_ *orchestrator.Context, in string) (string, error) { return in, nil })
+	f := flow(h, func(_ *orchestrator.Context, in string) (string, error) { return in, nil })
 	e := h.engine(nil)
-	require.NoError(t, start(h, e, f, "x", "one").Wait(h.ctx))
-	f.Name = "other"
-	_, err := f.Start(h.ctx, e, "x", orchestrator.StartOptions{ID: "one"})
+	require.NoError(t, start(h, e, f, "x", h.id("one")).Wait(h.ctx))
+	f.Name = h.id("other")
+	_, err := f.Start(h.ctx, e, "x", orchestrator.StartOptions{ID: h.id("one")})
 	require.ErrorIs(t, err, orchestrator.ErrExists)
 }
 
 func startContext(t *testing.T, h *host) {
 	g := newGate(t, "x")
-	f := flow(func(c *orchestrator.Context, _ none) (string, error) { return ask(c, "gate", "x") })
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) { return ask(c, "gate", "x") })
 	ctx, cancel := context.WithCancel(h.ctx)
 	r, err := f.Start(ctx, h.engine(agent.Roster{"gate": g}), none{}, orchestrator.StartOptions{})
 	require.NoError(t, err)
@@ -89,21 +89,21 @@ func startContext(t *testing.T, h *host) {
 }
 
 func openUnknown(t *testing.T, h *host) {
-	_, err := h.engine(nil).Open(h.ctx, "nobody")
+	_, err := h.engine(nil).Open(h.ctx, h.id("unknown"))
 	require.ErrorIs(t, err, orchestrator.ErrNoRun)
 }
 
 func otherResult(t *testing.T, h *host) {
-	f := flow(func(_ *orchestrator.Context, in string) (string, error) { return in, nil })
+	f := flow(h, func(_ *orchestrator.Context, in string) (string, error) { return in, nil })
 	r := start(h, h.engine(nil), f, "x", "")
-	f.Name = "other"
+	f.Name = h.id("other")
 	_, err := f.Result(h.ctx, r)
 	require.ErrorIs(t, err, orchestrator.ErrDiverged)
 }
 
 func waitContext(t *testing.T, h *host) {
 	g := newGate(t, "x")
-	f := flow(func(c *orchestrator.Context, _ none) (string, error) { return ask(c, "gate", "x") })
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) { return ask(c, "gate", "x") })
 	r := start(h, h.engine(agent.Roster{"gate": g}), f, none{}, "")
 	ctx, cancel := context.WithCancel(h.ctx)
 	cancel()
@@ -115,33 +115,35 @@ func waitContext(t *testing.T, h *host) {
 
 func runsListed(t *testing.T, h *host) {
 	g := newGate(t, "x", "y")
-	f := flow(func(c *orchestrator.Context, in string) (string, error) {
+	f := flow(h, func(c *orchestrator.Context, in string) (string, error) {
 		_ = c.Sleep(1)
 		return ask(c, "gate", in)
 	})
 	e := h.engine(agent.Roster{"gate": g})
-	first := start(h, e, f, "x", "first")
+	first := start(h, e, f, "x", h.id("first"))
 	g.wait(h.ctx, "x")
-	start(h, e, f, "y", "second")
+	start(h, e, f, "y", h.id("second"))
 	g.pass("x")
 	require.NoError(t, first.Wait(h.ctx))
 	list := func(open bool) []string {
 		var ids []string
-		for i, err := range e.Runs(h.ctx, open) {
+		for i, err := range e.Runs(h.ctx, orchestrator.RunQuery{Open: open}) {
 			require.NoError(t, err)
-			ids = append(ids, i.ID+" "+string(i.Status))
+			if h.owns(i.ID) {
+				ids = append(ids, i.ID+" "+string(i.Status))
+			}
 		}
 		return ids
 	}
 	g.wait(h.ctx, "y")
-	assert.Equal(t, []string{"second running", "first completed"}, list(false))
-	assert.Equal(t, []string{"second running"}, list(true))
+	assert.Equal(t, []string{h.id("second") + " running", h.id("first") + " completed"}, list(false))
+	assert.Equal(t, []string{h.id("second") + " running"}, list(true))
 	g.pass("y")
 }
 
 func runInfo(t *testing.T, h *host) {
 	used := providers.Usage{Calls: 1, Input: 2, Cost: 3}
-	f := flow(func(c *orchestrator.Context, _ none) (none, error) {
+	f := flow(h, func(c *orchestrator.Context, _ none) (none, error) {
 		_, _ = c.Call("a", agent.Request{})
 		_, _ = c.Call("a", agent.Request{})
 		_, _ = c.Call("b", agent.Request{})
@@ -149,17 +151,19 @@ func runInfo(t *testing.T, h *host) {
 	})
 	f.Version = 7
 	r, err := f.Start(h.ctx, h.engine(agent.Roster{"a": uses(used), "b": uses(used)}), none{}, orchestrator.StartOptions{
-		ID: "x", Labels: map[string]string{"for": "ann"}, ContinuedFrom: "w",
+		ID: h.id("x"), Labels: map[string]string{"for": "ann"}, ContinuedFrom: h.id("w"),
 	})
 	require.NoError(t, err)
 	require.NoError(t, r.Wait(h.ctx))
 	i := info(h, r)
 	assert.False(t, i.Started.IsZero())
 	assert.False(t, i.Changed.Before(i.Started))
+	assert.NotEmpty(t, i.Owner)
+	i.Owner = ""
 	i.Started, i.Changed = i.Changed.Truncate(0), i.Changed.Truncate(0)
 	assert.Equal(t, orchestrator.Info{
-		ID: "x", Flow: "check", Version: 7, Status: orchestrator.Failed, Err: errPoor.Error(),
-		Labels: map[string]string{"for": "ann"}, ContinuedFrom: "w",
+		ID: h.id("x"), Flow: f.Name, Version: 7, Status: orchestrator.Failed, Err: errPoor.Error(),
+		Labels: map[string]string{"for": "ann"}, ContinuedFrom: h.id("w"),
 		Spent:   used.Add(used).Add(used),
 		ByAgent: map[string]providers.Usage{"a": used.Add(used), "b": used},
 		Started: i.Started, Changed: i.Changed,
@@ -169,7 +173,7 @@ func runInfo(t *testing.T, h *host) {
 func startClosed(t *testing.T, h *host) {
 	e := h.engine(nil)
 	h.close(e)
-	_, err := flow(func(*orchestrator.Context, none) (none, error) { return none{}, nil }).Run(h.ctx, e, none{})
+	_, err := flow(h, func(*orchestrator.Context, none) (none, error) { return none{}, nil }).Run(h.ctx, e, none{})
 	require.ErrorIs(t, err, orchestrator.ErrStopped)
 }
 
@@ -178,23 +182,25 @@ var viewChecks = []check{
 	{name: "State is kept at the end", run: stateEnd},
 	{name: "State of a flow that exposes nothing is ErrNoState", run: stateNone},
 	{name: "Events come from any number and end with the run", run: eventsFrom},
-	{name: "Events of a run that goes on come as they are written", run: eventsLive},
+	{name: "Events of a running run come as they are written", run: eventsLive},
 	{name: "Events end when their reader's context is done", run: eventsContext},
 }
 
-// exposing counts up, with a call behind each step.
-var exposing = flow(func(c *orchestrator.Context, names []string) (none, error) {
-	n := 0
-	c.Expose(func() any { return number{n} })
-	for _, name := range names {
-		n++
-		if _, err := ask(c, "gate", name); err != nil {
-			return none{}, err
+// exposingOf counts up, with a call behind each step.
+func exposingOf(h *host) orchestrator.Flow[[]string, none] {
+	return flow(h, func(c *orchestrator.Context, names []string) (none, error) {
+		n := 0
+		c.Expose(func() any { return number{n} })
+		for _, name := range names {
+			n++
+			if _, err := ask(c, "gate", name); err != nil {
+				return none{}, err
+			}
 		}
-	}
-	n = 100
-	return none{}, nil
-})
+		n = 100
+		return none{}, nil
+	})
+}
 
 func state(h *host, r *orchestrator.Run) number {
 	h.t.Helper()
@@ -205,7 +211,7 @@ func state(h *host, r *orchestrator.Run) number {
 
 func stateNow(t *testing.T, h *host) {
 	g := newGate(t, "a", "b")
-	r := start(h, h.engine(agent.Roster{"gate": g}), exposing, []string{"a", "b"}, "")
+	r := start(h, h.engine(agent.Roster{"gate": g}), exposingOf(h), []string{"a", "b"}, "")
 	for i, name := range []string{"a", "b"} {
 		g.wait(h.ctx, name)
 		assert.Equal(t, number{i + 1}, state(h, r))
@@ -215,13 +221,13 @@ func stateNow(t *testing.T, h *host) {
 }
 
 func stateEnd(t *testing.T, h *host) {
-	r := start(h, h.engine(nil), exposing, nil, "")
+	r := start(h, h.engine(nil), exposingOf(h), nil, "")
 	require.NoError(t, r.Wait(h.ctx))
 	assert.Equal(t, number{100}, state(h, r))
 }
 
 func stateNone(t *testing.T, h *host) {
-	f := flow(func(*orchestrator.Context, none) (none, error) { return none{}, nil })
+	f := flow(h, func(*orchestrator.Context, none) (none, error) { return none{}, nil })
 	r := start(h, h.engine(nil), f, none{}, "")
 	require.NoError(t, r.Wait(h.ctx))
 	require.ErrorIs(t, r.State(h.ctx, new(number)), orchestrator.ErrNoState)
@@ -240,7 +246,7 @@ func seen(h *host, r *orchestrator.Run, from int64) []string {
 }
 
 func eventsFrom(t *testing.T, h *host) {
-	f := flow(func(c *orchestrator.Context, _ none) (string, error) {
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) {
 		c.Emit("step", nil)
 		return ask(c, "echo", "")
 	})
@@ -253,13 +259,13 @@ func eventsFrom(t *testing.T, h *host) {
 
 func eventsLive(t *testing.T, h *host) {
 	g := newGate(t, "a", "b")
-	r := start(h, h.engine(agent.Roster{"gate": g}), exposing, []string{"a", "b"}, "")
+	r := start(h, h.engine(agent.Roster{"gate": g}), exposingOf(h), []string{"a", "b"}, "")
 	g.wait(h.ctx, "a")
 	var kinds []string
 	for rec, err := range r.Events(h.ctx, 0) {
 		require.NoError(t, err)
 		kinds = append(kinds, rec.Kind)
-		switch len(kinds) { // the run goes on only when its reader has seen the last record
+		switch len(kinds) { // the run continues only when its reader has seen the last record
 		case 1:
 			g.pass("a")
 		case 2:
@@ -271,7 +277,7 @@ func eventsLive(t *testing.T, h *host) {
 
 func eventsContext(t *testing.T, h *host) {
 	g := newGate(t, "a")
-	r := start(h, h.engine(agent.Roster{"gate": g}), exposing, []string{"a"}, "")
+	r := start(h, h.engine(agent.Roster{"gate": g}), exposingOf(h), []string{"a"}, "")
 	ctx, cancel := context.WithCancel(h.ctx)
 	defer cancel()
 	n := 0

@@ -50,12 +50,13 @@ var publish = orchestrator.Flow[[]string, book]{
 	Do: func(c *orchestrator.Context, topics []string) (book, error) {
 		var b book
 		c.Expose(func() any { return b })
+		share := c.Left().Split(len(topics))
 		parts := orchestrator.Map(c, topics, 2, func(c *orchestrator.Context, topic string) (string, error) {
 			c.Emit("topic", topic)
 			if err := c.Sleep(time.Minute); err != nil {
 				return "", err
 			}
-			done, err := part.Child(c, topic)
+			done, err := part.Child(c.WithBudget(share), topic)
 			return done.Value.Text, err
 		})
 		for _, p := range parts {

@@ -84,7 +84,8 @@ func TestRunIsTheSameEveryTime(t *testing.T) {
 	assert.Len(t, seen, 1)
 }
 
-// A sweep is one whole run, and three for each length that the log can have.
+// A sweep is one whole run, and one for each of six faults at each length that the log
+// can have.
 func TestSweepStopsEverywhere(t *testing.T) {
 	runs := 0
 	f := orchestrator.Flow[int, string]{Name: "short", Do: func(c *orchestrator.Context, _ int) (string, error) {
@@ -102,25 +103,7 @@ func TestSweepStopsEverywhere(t *testing.T) {
 	require.Len(t, log, 5, "started, called, step, called, ended")
 	runs = 0
 	k.Sweep(t)
-	assert.Equal(t, 1+3*6, runs)
-}
-
-// What may differ between a run and one that was resumed is taken out by Strip.
-func TestStrip(t *testing.T) {
-	type timed struct {
-		Text string
-		Took time.Duration
-	}
-	f := orchestrator.Flow[int, timed]{Name: "timed", Do: func(c *orchestrator.Context, _ int) (timed, error) {
-		resp, err := c.Call("writer", agent.Request{})
-		return timed{resp.Text, c.Elapsed()}, err
-	}}
-	k := flowtest.New(f, 0, func(tb testing.TB) agent.Roster { return agent.Roster{"writer": flowtest.NewScript(tb, "fine")} })
-	k.Strip = func(out timed) timed {
-		out.Took = 0
-		return out
-	}
-	k.Sweep(t)
+	assert.Equal(t, 1+6*6, runs)
 }
 
 func TestCaseIsStartedAsItSays(t *testing.T) {
@@ -143,7 +126,7 @@ func TestCaseThatDoesNotStart(t *testing.T) {
 	out, _, err := k.Run(t)
 	require.NoError(t, err)
 	assert.Equal(t, 1, out)
-	bad := flowtest.New(orchestrator.Flow[func(), int]{Name: "f", Do: func(*orchestrator.Context, func()) (int, error) { return 1, nil }}, nil, func(testing.TB) agent.Roster { return nil })
+	bad := flowtest.New(orchestrator.Flow[any, int]{Name: "f", Do: func(*orchestrator.Context, any) (int, error) { return 1, nil }}, any(make(chan int)), func(testing.TB) agent.Roster { return nil })
 	_, log, err := bad.Run(t)
 	require.ErrorContains(t, err, "no JSON form")
 	assert.Empty(t, log)
@@ -213,4 +196,15 @@ func TestUnusedAnswersOfATestThatFailed(t *testing.T) {
 	flowtest.NewScript(r, "one")
 	r.Errorf("the cause")
 	assert.Equal(t, []string{"the cause"}, r.end())
+}
+
+func TestBubbleOfATestThatEnds(t *testing.T) {
+	ran := false
+	flowtest.Bubble(t, func(t *testing.T) {
+		begun := time.Now()
+		<-time.After(time.Hour)
+		assert.Equal(t, time.Hour, time.Since(begun))
+		ran = true
+	})
+	assert.True(t, ran)
 }

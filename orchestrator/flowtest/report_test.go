@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +33,10 @@ func TestFailing(t *testing.T) {
 		return
 	}
 	name, how, _ := strings.Cut(*failing, "/")
+	if how == "Bubble" {
+		flowtest.Bubble(t, bubbles[name])
+		return
+	}
 	switch c := faulty[name](); how {
 	case "Run":
 		_, _, _ = c.Run(t)
@@ -39,6 +45,21 @@ func TestFailing(t *testing.T) {
 	case "Determinism":
 		c.Determinism(t)
 	}
+}
+
+// bubbles are tests that wait for nothing.
+var bubbles = map[string]func(t *testing.T){
+	"deadlock": func(t *testing.T) {
+		t.Log("begun")
+		<-make(chan int)
+	},
+	"left": func(*testing.T) {
+		go func() { <-make(chan int) }()
+	},
+	"panic": func(t *testing.T) {
+		defer func() { assert.Equal(t, "ouch", recover()) }()
+		panic("ouch")
+	},
 }
 
 // report is what a faulty case prints. It must fail.
@@ -90,6 +111,24 @@ func asksBy(agents func(tb testing.TB) agent.Roster) faultyCase {
 
 var runs atomic.Int64 // what no flow may change
 
+// varied gives what out makes of the answer of a child.
+func varied(out func(string) string) faultyCase {
+	inner := orchestrator.Flow[int, string]{Name: "inner", Do: func(c *orchestrator.Context, _ int) (string, error) {
+		resp, err := c.Call("writer", agent.Request{Prompt: "the same"})
+		return resp.Text, err
+	}}
+	outer := orchestrator.Flow[int, string]{Name: "varied", Do: func(c *orchestrator.Context, n int) (string, error) {
+		for range 10 {
+			c.Emit("step", nil)
+		}
+		text, err := inner.Child(c, n)
+		return out(text), err
+	}}
+	return flowtest.New(outer, 0, func(tb testing.TB) agent.Roster {
+		return agent.Roster{"writer": flowtest.NewScript(tb).On("", "fine")}
+	})
+}
+
 var faulty = map[string]func() faultyCase{
 	"clock": func() faultyCase {
 		return asks(func(*orchestrator.Context) string { return fmt.Sprint("it is ", time.Now().UnixNano()) })
@@ -120,13 +159,13 @@ var faulty = map[string]func() faultyCase{
 	},
 	"question": func() faultyCase {
 		return asks(func(c *orchestrator.Context) string {
-			_, err := orchestrator.Await[bool](c, orchestrator.Question{Key: "go on?"})
+			_, err := orchestrator.Await[bool](c, orchestrator.Question{Key: "proceed?"})
 			return fmt.Sprint(err)
 		})
 	},
 	"unused": func() faultyCase {
 		return asksBy(func(tb testing.TB) agent.Roster {
-			return agent.Roster{"writer": flowtest.NewScript(tb, "1", "2", "3", "4", "an answer for nobody")}
+			return agent.Roster{"writer": flowtest.NewScript(tb, "1", "2", "3", "4", "an answer too many")}
 		})
 	},
 	"unexpected": func() faultyCase {
@@ -153,6 +192,48 @@ var faulty = map[string]func() faultyCase{
 			})}
 		})
 	},
+	"fatal agent": func() faultyCase {
+		return asksBy(func(tb testing.TB) agent.Roster {
+			return agent.Roster{"writer": agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
+				tb.FailNow()
+				return agent.Response{}, nil
+			})}
+		})
+	},
+	"fatal flow": func() faultyCase {
+		return asks(func(*orchestrator.Context) string {
+			runtime.Goexit()
+			return ""
+		})
+	},
+	"channel": func() faultyCase {
+		return asks(func(*orchestrator.Context) string { return <-make(chan string) })
+	},
+	"goroutine": func() faultyCase {
+		return asks(func(c *orchestrator.Context) string {
+			var wg sync.WaitGroup
+			wg.Go(func() { <-make(chan int) })
+			_ = c.Sleep(time.Second)
+			wg.Wait()
+			return ""
+		})
+	},
+	"output": func() faultyCase {
+		return varied(func(out string) string { return fmt.Sprint(out, " ", runs.Add(1)) })
+	},
+	"child": func() faultyCase {
+		kid := orchestrator.Flow[int, string]{Name: "kid", Do: func(c *orchestrator.Context, _ int) (string, error) {
+			resp, err := c.Call("writer", agent.Request{Prompt: fmt.Sprint("first\nkid ", runs.Add(1), "\nlast")})
+			if err == nil {
+				resp, err = c.Call("writer", agent.Request{Prompt: "second"})
+			}
+			return resp.Text, err
+		}}
+		return asks(func(c *orchestrator.Context) string {
+			text, _ := kid.Child(c, 0)
+			return text
+		})
+	},
 	"no agent": func() faultyCase {
 		c := asks(func(*orchestrator.Context) string { return "" })
 		c.Config.Parallel = -1
@@ -167,25 +248,34 @@ func TestReports(t *testing.T) {
 		name, how string
 		wants     []string
 	}{
-		{"clock", "Sweep", []string{"killed_behind_record_2", "the run did not end", "diverged", `record 1 is "called" of effect 0 (writer)`, `the request to "writer" differs`}},
-		{"map", "Sweep", []string{"behind_record", "diverged", `the request to "writer" differs`}},
+		{"clock", "Sweep", []string{"killed_behind_record_2", "the run did not end", "diverged", `call case/0 of agent "writer" is asked in other words`, "- it is 9466848", "+ it is 9466848"}},
+		{"map", "Sweep", []string{"behind_record", "diverged", `of agent "writer" is asked in other words`}},
 		{"dice", "Sweep", []string{"killed_behind_record_2", "diverged"}},
-		{"variable", "Sweep", []string{"killed_behind_record_2", "diverged"}},
+		{"variable", "Sweep", []string{"killed_behind_record_2", "diverged", "- run ", "+ run "}},
 		{"emission", "Sweep", []string{"diverged", `"sometimes"`, "did not do again"}},
-		{"clock", "Determinism", []string{"seed_0", "the replay wrote 1 records, want 2 (resumed, ended)", "diverged"}},
+		{"clock", "Determinism", []string{"seed_0", "the replay did not end", "diverged", "- it is 9466848", "+ it is 9466848"}},
 		{"map", "Determinism", []string{"seed_", "diverged"}},
 		{"dice", "Determinism", []string{"seed_0", "diverged"}},
 		{"variable", "Determinism", []string{"seed_0", "diverged"}},
 		{"panic", "Run", nil},
 		{"panic", "Sweep", []string{"the run did not end", "ouch"}},
-		{"panic", "Determinism", []string{"the run did not end", `"started"`}},
-		{"question", "Run", []string{`the question "go on?" has no answer in Case.Answers, and no time limit`}},
-		{"question", "Sweep", []string{`the question "go on?" has no answer in Case.Answers`}},
-		{"unused", "Run", []string{"script: 1 of 5 answers were never asked for", `"an answer for nobody"`}},
+		{"panic", "Determinism", []string{"the run did not end", "ouch"}},
+		{"question", "Run", []string{`the question "proceed?" has no answer in Case.Answers, and no time limit`}},
+		{"question", "Sweep", []string{`the question "proceed?" has no answer in Case.Answers`}},
+		{"unused", "Run", []string{"script: 1 of 5 answers were never asked for", `"an answer too many"`}},
 		{"unexpected", "Run", []string{`script of agent "writer": call 3 (case/2) was not expected`, `"line 2"`}},
 		{"unexpected", "Sweep", []string{"was not expected"}},
-		{"moody", "Sweep", []string{"the result differs", `uninterrupted: "answer 4"`, `resumed: "answer 5"`}},
+		{"moody", "Sweep", []string{"the result differs", `$: "answer 4" uninterrupted, "answer 5" resumed`}},
 		{"moody error", "Sweep", []string{"the error differs", "uninterrupted: error 4", "resumed: error 5"}},
+		{"fatal agent", "Run", []string{`agent "writer" ended its goroutine in call case/0 at report_test.go:`}},
+		{"fatal flow", "Run", []string{"the flow ended its goroutine at report_test.go:"}},
+		{"channel", "Run", []string{"the run hangs", "a branch of the flow is blocked in chan receive at report_test.go:"}},
+		{"goroutine", "Run", []string{"the run hangs", "a goroutine that the flow started by WaitGroup.Go waits in chan receive at report_test.go:", "a branch of the flow is blocked in WaitGroup.Wait at report_test.go:", "a flow starts no goroutines"}},
+		{"output", "Sweep", []string{"the result differs", `$: "fine `, "50 runs failed: the sweep ends behind record"}},
+		{"output", "Determinism", []string{`record 12, "ended" of case/0 (varied), differs:`, `$.output: "fine `, "in its replay"}},
+		{"child", "Sweep", []string{"diverged", `call case/0/0 of agent "writer" is asked in other words`, "- kid ", "+ kid "}},
+		{"deadlock", "Bubble", []string{"begun", "deadlock: all goroutines in bubble are blocked"}},
+		{"left", "Bubble", []string{"deadlock: main bubble goroutine has exited but blocked goroutines remain", "a goroutine that was started at report_test.go:", "waits in chan receive at report_test.go:"}},
 		{"no agent", "Run", []string{"the engine of the case", "Config.Parallel is -1"}},
 	}
 	for _, tt := range tests {

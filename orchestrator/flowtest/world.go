@@ -5,7 +5,11 @@ import (
 	"hash/fnv"
 	"maps"
 	"math/rand/v2"
+	"runtime/debug"
+	"strconv"
+	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -14,41 +18,84 @@ import (
 // world is what is outside of the processes of a test: the agents, how long each of
 // their answers takes, and which calls reached them. It outlives a killed process.
 type world struct {
+	t      testing.TB
 	roster agent.Roster
 	seed   uint64 // of the latencies
 
 	mu    sync.Mutex
 	due   map[string]time.Time // when the answer to a call is there, by key
-	calls map[string]int       // first attempts that reached the agents, by key
+	calls map[string]call      // that reached the agents, by key
+}
+
+// call is a call that reached an agent.
+type call struct {
+	info  agent.Info
+	n     int64         // of the effect in its branch
+	req   agent.Request // as it was asked last
+	times int           // first attempts
+}
+
+func newWorld(t testing.TB, roster agent.Roster, seed uint64) *world {
+	return &world{t: t, roster: roster, seed: seed, due: map[string]time.Time{}, calls: map[string]call{}}
 }
 
 // agents is the roster as processes see it.
 func (w *world) agents() agent.Roster {
-	if w.due == nil {
-		w.due, w.calls = map[string]time.Time{}, map[string]int{}
-	}
 	paced := agent.Roster{}
 	for name, a := range w.roster {
 		paced[name] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
 			info := agent.InfoFrom(ctx)
-			if err := pass(ctx, w.arrive(info)); err != nil {
+			if err := pass(ctx, w.arrive(info, req)); err != nil {
 				return agent.Response{}, err
 			}
-			return a.Call(ctx, req)
+			return w.ask(ctx, a, info, req)
 		})
 	}
 	return paced
 }
 
+// ask asks an agent, and reports one that ends its goroutine instead of returning.
+func (w *world) ask(ctx context.Context, a agent.Agent, info agent.Info, req agent.Request) (agent.Response, error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if at, ok := exitedAt(); ok {
+			w.t.Errorf("agent %q ended its goroutine in call %s at %s (runtime.Goexit, or FailNow, Fatal or require of a test): let it return an error", info.Agent, info.Key, at)
+		}
+	}()
+	resp, err := a.Call(ctx, req)
+	returned = true
+	return resp, err
+}
+
+// exitedAt tells a deferred function where its goroutine called runtime.Goexit; false:
+// it did not, or the engine did, to unwind a flow.
+func exitedAt() (at string, ok bool) {
+	g := parseGoroutine(string(debug.Stack()))
+	for i, f := range g.frames {
+		if f.function == "runtime.Goexit" && i+1 < len(g.frames) {
+			g.frames = g.frames[i+1:]
+			if g.frames[0].of(ours) || g.user() < 0 {
+				return "", false
+			}
+			return g.frames[g.user()].place(), true
+		}
+	}
+	return "", false
+}
+
 // arrive notes a call and tells how long its answer still takes. One that is made
 // again after a crash is answered when the first one would have been.
-func (w *world) arrive(info agent.Info) time.Duration {
+func (w *world) arrive(info agent.Info, req agent.Request) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if info.Attempt > 1 {
 		return 0
 	}
-	w.calls[info.Key]++
+	n, _ := strconv.ParseInt(info.Key[strings.LastIndexAny(info.Key, "/:")+1:], 10, 64)
+	w.calls[info.Key] = call{info, n, req, w.calls[info.Key].times + 1}
 	due, ok := w.due[info.Key]
 	if !ok {
 		due = time.Now().Add(w.latency(info.Key))
@@ -65,8 +112,8 @@ func (w *world) latency(key string) time.Duration {
 	return time.Duration(1+r.IntN(1000)) * time.Microsecond
 }
 
-// made are the calls that reached the agents so far.
-func (w *world) made() map[string]int {
+// made are the calls that reached the agents so far, by key.
+func (w *world) made() map[string]call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.calls)

@@ -449,7 +449,7 @@ func TestLimitedSpecialists(t *testing.T) {
 			p := th.play(t)
 			require.NoError(t, p.err)
 			assert.Equal(t, 3, m.most)
-			out := timeless(p.out)
+			out := flowtest.Clockless(p.out, clocks...)
 			if seed == 0 {
 				first = out
 			}
@@ -668,13 +668,15 @@ func TestBudget(t *testing.T) {
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
 		assert.Equal(t, "approved after 1 retry", p.report(t, "d").Specialists[0].ReviewNotes)
 	})
-	t.Run("HX12 agents keep to the limit on cost, too", func(t *testing.T) {
-		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {orchestrator.ErrBudget}, "head": {"whole"}}}
+	t.Run("HX12 N1 an agent's own word on budgets is a failure of that agent", func(t *testing.T) {
+		own := orchestrator.ErrBudget
+		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {own, own, own, own}, "head": {"whole"}}}
 		th.cfg.Limits.Cost = 5
 		p := th.play(t)
-		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
-		assert.Equal(t, orchestrator.Partial, p.out.Status)
-		assert.Len(t, p.asked["s"], 1)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Len(t, p.asked["s"], 4)
+		assert.Len(t, p.asked["head"], 1)
 	})
 	t.Run("HC33 what the budget refused is said", func(t *testing.T) {
 		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("x", 10)}}}

@@ -98,6 +98,9 @@ func (p played) kinds(path string) []string {
 	return kinds
 }
 
+// clocks are the fields of an outcome that hold milliseconds.
+var clocks = []string{"elapsed", "analysisTime", "totalExecutionTime", "executionTime", "duration"}
+
 // theater is a case: a team, a request and its cast.
 type theater struct {
 	cfg  hierarchy.Config
@@ -124,7 +127,7 @@ func (th theater) open(t *testing.T) (*flowtest.Case[hierarchy.Input, hierarchy.
 		}
 		return roster
 	})
-	c.Strip = timeless
+	c.Clocks = clocks
 	return c, scripts
 }
 
@@ -158,26 +161,6 @@ func (th theater) play(t *testing.T) played {
 		}
 	}
 	return p
-}
-
-// timeless is an outcome without durations.
-func timeless(o hierarchy.Outcome) hierarchy.Outcome {
-	o.Elapsed = 0
-	o.Reports = slices.Clone(o.Reports)
-	for i := range o.Reports {
-		r := &o.Reports[i]
-		r.Metadata.AnalysisTime, r.Metadata.TotalExecutionTime = 0, 0
-		r.Specialists = slices.Clone(r.Specialists)
-		for j := range r.Specialists {
-			s := &r.Specialists[j]
-			s.ExecutionTime = 0
-			s.Attempts = slices.Clone(s.Attempts)
-			for k := range s.Attempts {
-				s.Attempts[k].Duration = 0
-			}
-		}
-	}
-	return o
 }
 
 // brief is a plain text of n words that begins with text.

@@ -132,27 +132,18 @@ func (r *run) accept() error {
 	return nil
 }
 
-// stops reports whether err means that the run goes on with no further calls: it is
-// canceled, or a budget is used up. An agent can return a "canceled" of its own, so
-// the run itself is asked. It can return a "budget" of its own, too; but a call that
-// a budget refuses has used nothing, unless the agent keeps to the run's limit on
-// cost as well.
+// stops reports whether err means that no further calls are made: the run is
+// canceled, or a budget is used up. An agent's own error of these names does not.
 func (r *run) stops(c *orchestrator.Context, err error) bool {
 	switch {
-	case errors.Is(err, orchestrator.ErrBudget):
-		if called := agent.ErrorOf(err).Usage.Calls > 0; called && c.Left().Cost == 0 {
-			return false
-		}
-		if r.over == nil {
-			r.over = err
-		}
-		return true
-	case errors.Is(err, orchestrator.ErrCanceled):
-		r.canceled = r.canceled || c.IsCanceled(err)
-		return r.canceled
-	default:
+	case !orchestrator.IsOver(err):
 		return false
+	case c.IsCanceled(err):
+		r.canceled = true
+	case r.over == nil:
+		r.over = err
 	}
+	return true
 }
 
 // complete ends a run with at least one department done.

@@ -133,7 +133,7 @@ func persist[T any](r *run, c *orchestrator.Context, who string, ask func() (T, 
 		switch {
 		case err == nil:
 			return v, nil
-		case c.IsCanceled(err), errors.Is(err, orchestrator.ErrBudget), errors.Is(err, orchestrator.ErrFlow):
+		case orchestrator.IsOver(err), errors.Is(err, orchestrator.ErrFlow):
 			return v, err
 		case errors.Is(err, orchestrator.ErrMalformed):
 			return v, fmt.Errorf("%w: %w", ErrOutput, err)

@@ -149,14 +149,14 @@ func (r *run) perform(c *orchestrator.Context, st *stint) error {
 	if err == nil {
 		return nil
 	}
-	if over := r.endOfRun(c, err); over != nil {
+	if over := r.endOfRun(err); over != nil {
 		return over
 	}
 	substitute, hasFallback := r.reg.Worker(w.Fallback)
 	switch routing.OnFailure(r.cfg.Attempts, r.cfg.Attempts, false, hasFallback, w.Critical) {
 	case routing.Fallback:
 		ferr := r.takePlace(c, st, substitute)
-		if over := r.endOfRun(c, ferr); ferr == nil || over != nil {
+		if over := r.endOfRun(ferr); ferr == nil || over != nil {
 			return over
 		}
 		if !w.Critical {
@@ -178,11 +178,11 @@ func (r *run) broken(w Worker, st *stint, err error) error {
 }
 
 // endOfRun is err if it is not the worker's, but means that the run ends.
-func (r *run) endOfRun(c *orchestrator.Context, err error) error {
+func (r *run) endOfRun(err error) error {
 	if err == nil {
 		return nil
 	}
-	if c.IsCanceled(err) || errors.Is(err, orchestrator.ErrBudget) || errors.Is(err, orchestrator.ErrFlow) || errors.Is(err, orchestrator.ErrNoAgent) {
+	if orchestrator.IsOver(err) || errors.Is(err, orchestrator.ErrFlow) || errors.Is(err, orchestrator.ErrNoAgent) {
 		return err
 	}
 	return nil
@@ -291,7 +291,7 @@ func (r *run) attempt(c *orchestrator.Context, st *stint, w Worker, task int) er
 			t.Status = TaskCanceled
 			return err
 		}
-		if r.endOfRun(c, err) != nil || routing.OnFailure(n, most, worth(w, err), false, true) != routing.Retry {
+		if r.endOfRun(err) != nil || routing.OnFailure(n, most, worth(w, err), false, true) != routing.Retry {
 			t.Status = TaskFailed
 			return err
 		}

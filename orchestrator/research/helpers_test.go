@@ -123,7 +123,6 @@ func (p project) open(t *testing.T) (c *flowtest.Case[research.Brief, research.O
 		}
 		return roster
 	})
-	c.Strip = timeless
 	return c, scripts
 }
 
@@ -146,12 +145,6 @@ func (p project) play(t *testing.T) played {
 	require.NoError(t, json.Unmarshal(last.Data, &end))
 	got.state = end.State
 	return got
-}
-
-// timeless is an output without what takes longer if the process is killed.
-func timeless(o research.Output) research.Output {
-	o.Metrics.Duration = 0
-	return o
 }
 
 // phases are those that the run went through, with the first.

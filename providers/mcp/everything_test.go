@@ -211,10 +211,10 @@ func asAgent(t *testing.T, s *mcp.Server) {
 	m := fake.New(t, fake.Answer{ToolCalls: []providers.ToolCall{sum("a", `{"a":1,"b":2}`), sum("b", `{"a":1}`), sum("c", `{"a":3,"b":4}`)}}, fake.Text("3 and 7"))
 	resp, err := agent.LLM{Model: m, Tools: tools}.Call(t.Context(), agent.Request{Prompt: "Add up."})
 	require.NoError(t, err)
-	require.Len(t, resp.Messages, 6)
-	assert.Equal(t, "The sum of 1 and 2 is 3.", resp.Messages[2].Text)
-	assert.Contains(t, resp.Messages[3].Text, "error: the input does not fit: ")
-	assert.Equal(t, "The sum of 3 and 4 is 7.", resp.Messages[4].Text)
+	require.Len(t, resp.Messages, 4)
+	assert.Equal(t, "The sum of 1 and 2 is 3.", resp.Messages[1].Text)
+	assert.Contains(t, resp.Messages[2].Text, "error: the input does not fit: ")
+	assert.Equal(t, "The sum of 3 and 4 is 7.", resp.Messages[3].Text)
 }
 
 // A service that is deployed anew has forgotten its sessions.

@@ -52,9 +52,9 @@ func ExampleOpen() {
 	for _, said := range resp.Messages {
 		fmt.Printf("%s: %d calls, %q\n", said.Role, len(said.ToolCalls), said.Text)
 	}
+	fmt.Println(resp.Text)
 	// Output:
-	// user: 0 calls, "What do I need in Bergen?"
 	// assistant: 1 calls, ""
 	// tool: 0 calls, "rain in Bergen"
-	// assistant: 0 calls, "Take an umbrella."
+	// Take an umbrella.
 }

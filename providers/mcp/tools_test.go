@@ -292,7 +292,7 @@ func TestAgentWithToolsOfAServer(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "21 degrees in Oslo", resp.Text)
 		var results []string
-		for _, said := range resp.Messages[2:5] {
+		for _, said := range resp.Messages[1:4] {
 			results = append(results, said.ToolID+" "+said.Text)
 		}
 		assert.Equal(t, `a {"city":"Oslo","degrees":21}`, results[0])

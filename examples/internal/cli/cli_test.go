@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -230,5 +231,10 @@ func TestFindTheNewestRun(t *testing.T) {
 	begin("f-2", blackboard.Called)
 	s.Fresh = false
 	assert.Equal(t, cli.Past{ID: "f-2", Records: 3, Answers: 2}, find())
+	require.NoError(t, log.Append(t.Context(), []blackboard.Record{
+		{Run: "f-2", Seq: 3, Kind: blackboard.Resumed, Data: []byte(`{"owner":"another"}`)},
+	}))
+	require.NoError(t, log.Beat(t.Context(), "another", time.Minute))
+	assert.Equal(t, cli.Past{ID: "f-2", Records: 4, Answers: 2, Held: true}, find())
 	assert.NotEqual(t, cli.Family("p", "a", "b"), cli.Family("p", "a", "c"))
 }

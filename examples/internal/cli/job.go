@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
@@ -52,7 +53,7 @@ type Job[In, Out any] struct {
 type session[In, Out any] struct {
 	Job[In, Out]
 	c   Console
-	log store
+	log Log
 	eng *orchestrator.Engine
 }
 
@@ -68,12 +69,11 @@ func Perform[In, Out any](ctx context.Context, c Console, job Job[In, Out]) (err
 		}
 		agents = job.Cast(m)
 	}
-	db, err := sqlite.Open(job.DB)
+	log, err := sqlite.Open(job.DB)
 	if err != nil {
 		return fmt.Errorf("-db: %w", err)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	log := store{db, db}
+	defer func() { err = errors.Join(err, log.Close()) }()
 	eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: agents, Store: log})
 	if err != nil {
 		return err
@@ -103,33 +103,47 @@ func (s *session[In, Out]) work(ctx context.Context) error {
 	if err := s.opening(ctx, run, before); err != nil {
 		return err
 	}
-	if !before.Ended {
-		if err := s.watch(ctx, run, before.Records); err != nil {
-			return err
-		}
-	}
-	out, err := s.Flow.Result(ctx, run)
+	out, err, shown := s.follow(ctx, run, before)
 	if ctx.Err() != nil {
 		return s.suspend(ctx, run)
 	}
 	status := s.Outcome(out).Status
 	if status == "" { // the run stopped, or has no outcome
-		return s.hint(err)
+		return errors.Join(s.hint(err), shown)
 	}
 	reported := s.Report(out)
 	if err = s.Lack(out, err); err != nil {
 		err = fmt.Errorf("the run ended %s: %w (-new starts afresh)", status, err)
 	}
-	return errors.Join(reported, err)
+	return errors.Join(reported, err, shown)
 }
 
+// begin starts the run, or resumes it.
 func (s *session[In, Out]) begin(ctx context.Context, before Past) (*orchestrator.Run, error) {
-	if before.Ended {
-		return s.eng.Open(ctx, before.ID)
-	}
-	return s.Flow.Start(ctx, s.eng, s.Input, orchestrator.StartOptions{
+	run, err := s.Flow.Start(ctx, s.eng, s.Input, orchestrator.StartOptions{
 		ID: before.ID, Budget: s.Limits, Labels: map[string]string{limitsLabel: s.limits()},
 	})
+	if errors.Is(err, orchestrator.ErrExists) { // it has other limits, and keeps them: Result resumes it
+		return s.eng.Open(ctx, before.ID)
+	}
+	return run, err
+}
+
+// follow waits for what the run comes to, and shows it meanwhile. shown is an error of
+// showing it.
+func (s *session[In, Out]) follow(ctx context.Context, run *orchestrator.Run, before Past) (out Out, err, shown error) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	var wait sync.WaitGroup
+	if !before.Ended {
+		wait.Go(func() { shown = s.watch(watching, run, before.Records) })
+	}
+	out, err = s.Flow.Result(ctx, run)
+	if s.Outcome(out).Status == "" {
+		stop() // the run has not ended: its events do not end either
+	}
+	wait.Wait()
+	return out, err, shown
 }
 
 // suspend stops the run where it is and says why: an interrupt, or the model.
@@ -142,10 +156,12 @@ func (s *session[In, Out]) suspend(ctx context.Context, run *orchestrator.Run) e
 		return err
 	}
 	p, err := Read(context.WithoutCancel(ctx), s.log, run.ID())
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if p.Ended {
+	case p.Held:
+		return fmt.Errorf("%w: another %s works on run %s", why, s.Program, p.ID)
+	case p.Ended:
 		return fmt.Errorf("%w when run %s had just ended: %s with the same request shows its report", why, p.ID, s.Program)
 	}
 	return fmt.Errorf("%w: suspended run %s with %d recorded answers in %s: start %s with the same request again to go on", why, p.ID, p.Answers, s.DB, s.Program)

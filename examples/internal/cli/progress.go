@@ -31,6 +31,10 @@ func (s *session[In, Out]) opening(ctx context.Context, run *orchestrator.Run, b
 		s.c.Print("run %s in %s\n", run.ID(), s.DB)
 		return nil
 	}
+	if before.Held {
+		s.c.Print("another %s works on run %s in %s: this one shows it, and resumes it if the other one dies\n", s.Program, run.ID(), s.DB)
+		return nil
+	}
 	s.c.Print("resumed run %s with %d recorded answers from %s\n", run.ID(), before.Answers, s.DB)
 	info, err := run.Info(ctx)
 	if err != nil {

@@ -10,12 +10,10 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// store hides the leases of the database: a run that was killed is taken up at once,
-// not when its lease has run out. If two programs work on one run all the same, the log
-// lets only one go on.
-type store struct {
+// Log is a store that knows which engines are alive.
+type Log interface {
 	blackboard.Store
-	blackboard.Blobs
+	blackboard.Owners
 }
 
 // Past is what the log knows of a run.
@@ -24,6 +22,7 @@ type Past struct {
 	Records int64
 	Answers int
 	Ended   bool
+	Held    bool // another process works on it
 }
 
 // Family is the ID of the first run of a request: of a program with these parts. -new
@@ -35,7 +34,7 @@ func Family(program string, parts ...string) string {
 
 // Find returns the newest run of a family, or, if there is none or a fresh one is
 // wanted, the next ID with an empty past.
-func (s *Settings) Find(ctx context.Context, log blackboard.Store, family string) (Past, error) {
+func (s *Settings) Find(ctx context.Context, log Log, family string) (Past, error) {
 	var newest Past
 	for n := 1; ; n++ {
 		id := family
@@ -57,8 +56,9 @@ func (s *Settings) Find(ctx context.Context, log blackboard.Store, family string
 	}
 }
 
-// Read returns what the log knows of a run. An unknown one has no records.
-func Read(ctx context.Context, log blackboard.Store, id string) (Past, error) {
+// Read returns what the log knows of a run that this process does not work on. An
+// unknown one has no records.
+func Read(ctx context.Context, log Log, id string) (Past, error) {
 	p := Past{ID: id}
 	for rec, err := range log.Records(ctx, id, 0) {
 		if err != nil {
@@ -70,6 +70,14 @@ func Read(ctx context.Context, log blackboard.Store, id string) (Past, error) {
 			p.Answers++
 		case blackboard.Ended:
 			p.Ended = true
+		}
+	}
+	for l, err := range log.List(ctx, blackboard.Query{Run: id, Open: true}) {
+		if err == nil {
+			p.Held, err = log.Alive(ctx, l.Owner)
+		}
+		if err != nil {
+			return p, err
 		}
 	}
 	return p, nil

@@ -1,52 +1,72 @@
-// Package local is the engine in this process: it keeps runs in memory, or on
-// record in a store, and goes on with them after a restart.
+// Package local is the engine in this process. It keeps runs in memory, or in a
+// store, from which they are resumed after a restart.
+//
+// Three things happen to a run, each in files of its own: it is driven (drive.go,
+// port.go, perform.go), it is replayed from its log (resume.go, with
+// engine.Replay), and what it does is committed (record.go, commit.go).
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
-// Config is what an Engine needs. It is taken as valid.
+// Config is what an Engine needs. It is taken as valid, with defaults filled in.
 type Config struct {
 	Agents         agent.Roster
-	Programs       []engine.Program
+	Programs       []*engine.Program
 	Store          blackboard.Store // nil: in memory
 	Log            *slog.Logger     // never nil
 	Retry          engine.Retry
 	Parallel       int // calls at once; 0: no limit
 	RecordRequests bool
 	AcceptChanged  bool
+	Observe        bool          // look, answer and cancel alone
+	Lease          time.Duration // an engine that has been silent for so long is dead
+	Poll           time.Duration // how often the store is asked for letters and free runs
+	Outage         time.Duration // how long the store may fail before runs are suspended
 }
 
 // remembered is how many ended runs an engine without a store can still show.
 const remembered = 256
 
-// Engine is an engine.Driver, Runner and Viewer.
+// Engine is an engine.Driver, Stater, Watcher and Deleter.
 type Engine struct {
-	cfg     Config
-	id      string           // its name as the owner of runs
-	blobs   blackboard.Blobs // nil: the store has none
-	pool    *pool
-	commits *committer     // nil: without a store
-	under   sync.WaitGroup // runs
-	keeper  keeper
+	cfg    Config
+	id     string            // its name as the owner of runs
+	blobs  blackboard.Blobs  // nil: the store has none
+	inbox  blackboard.Inbox  // nil: the same
+	owners blackboard.Owners // nil: the same
+	pool   *pool
+	commit *committer // nil: without a store
+	runs   sync.WaitGroup
+	keeper keeper
+
+	life context.Context //nolint:containedctx // ends when Close has waited long enough
+	kill context.CancelFunc
 
 	mu       sync.Mutex
-	programs map[programID]engine.Program
-	runs     map[string]*run  // that this engine works on; without a store also those that ended
-	past     []string         // without a store: the runs that ended or stopped, the oldest first
-	stopped  map[string]error // why runs stopped here without an end
+	programs map[programID]*engine.Program
+	known    map[string]*run            // that this engine works on; without a store also those that ended
+	past     []string                   // without a store: the runs that ended or stopped, the oldest first
+	stopped  map[string]*run            // the last of each that stopped here without an end
+	foreign  map[string]chan struct{}   // closed when a run that others work on changes
+	tried    map[string]*engine.Program // stuck runs that this process has tried, and their flows
 	closed   bool
+	draining atomic.Bool
 }
 
 type programID struct {
@@ -59,209 +79,265 @@ func New(c Config) *Engine {
 	c.Agents = maps.Clone(c.Agents)
 	e := &Engine{
 		cfg: c, id: rand.Text(), pool: newPool(c.Parallel),
-		programs: map[programID]engine.Program{}, runs: map[string]*run{}, stopped: map[string]error{},
+		programs: map[programID]*engine.Program{}, known: map[string]*run{}, stopped: map[string]*run{}, tried: map[string]*engine.Program{},
+		foreign: map[string]chan struct{}{},
 	}
+	e.life, e.kill = context.WithCancel(context.Background())
 	for _, p := range c.Programs {
 		e.programs[programID{p.Name, p.Version}] = p
 	}
 	if c.Store != nil {
-		e.commits = &committer{store: c.Store}
+		e.commit = newCommitter(e, c.Store)
 		e.blobs, _ = c.Store.(blackboard.Blobs)
+		e.inbox, _ = c.Store.(blackboard.Inbox)
+		e.owners, _ = c.Store.(blackboard.Owners)
 	}
 	return e
 }
 
 // Start implements engine.Driver.
-func (e *Engine) Start(ctx context.Context, p engine.Program, in engine.Input) error {
-	r, err := e.start(ctx, p, in)
-	if err != nil || r == nil {
-		return err
-	}
-	e.pool.do(func() { r.begin().work() })
-	return nil
-}
-
-// Run implements engine.Runner.
-func (e *Engine) Run(ctx context.Context, p engine.Program, in engine.Input) (engine.End, error) {
+func (e *Engine) Start(ctx context.Context, p *engine.Program, in engine.Input) (func(context.Context) (engine.End, error), error) {
 	r, err := e.start(ctx, p, in)
 	if err != nil {
-		return engine.End{}, err
+		return nil, err
 	}
-	if r == nil {
-		return e.Wait(ctx, in.Run)
-	}
-	stop := context.AfterFunc(ctx, func() { r.cancelFor(context.Cause(ctx)) })
-	defer stop()
-	if c := r.begin(); c.op != nil {
-		e.pool.do(c.work) // an agent that does not heed its context shall not hold the caller
-	}
-	<-r.done
-	return r.end, r.err
+	return func(ctx context.Context) (engine.End, error) {
+		if r == nil {
+			return e.Wait(ctx, in.Run, p)
+		}
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return engine.End{}, context.Cause(ctx)
+		}
+		if r.fenced {
+			return e.Wait(ctx, in.Run, p)
+		}
+		return r.end, r.err
+	}, nil
 }
 
-// start puts the start of a run on record and returns the run for somebody to
-// drive, or nil if it is under way or over already.
-func (e *Engine) start(ctx context.Context, p engine.Program, in engine.Input) (*run, error) {
-	if err := e.missing(p); err != nil {
+// start begins a run, or resumes the one of that ID if it is the same and free. It
+// returns the run if this engine works on it, or did.
+func (e *Engine) start(ctx context.Context, p *engine.Program, in engine.Input) (*run, error) {
+	if err := e.startable(ctx, p); err != nil {
 		return nil, err
 	}
-	if err := e.keep(ctx); err != nil {
-		return nil, err
-	}
-	r := newRun(e, in.Run, p, in)
-	other, err := e.register(r)
+	r := newRun(e, in.Run, p)
+	r.in = in
+	other, err := e.register(r, e.untried(r.id))
 	if err != nil {
 		return nil, err
 	}
 	if other != nil {
-		return nil, other.same(ctx, p, in)
-	}
-	r.begun, err = e.record(ctx, r)
-	if err != nil || r.begun == nil {
-		e.forget(r, err)
-		close(r.started)
-		return nil, err
-	}
-	close(r.started)
-	return r, nil
-}
-
-// record puts a new run's start into the log, or takes the run up whose log is
-// there. It returns nil if the run has ended or somebody else works on it.
-func (e *Engine) record(ctx context.Context, r *run) (*run, error) {
-	if e.commits != nil {
-		log, err := e.load(ctx, r.id)
-		if err != nil {
-			return nil, err
+		if begun, err := other.begun(ctx); !begun {
+			if err != nil {
+				return nil, err
+			}
+			return e.start(ctx, p, in)
 		}
-		if log != nil {
-			return e.known(ctx, r, log)
-		}
+		return other, same(r.id, other.prog.Name, &other.in, p.Name, &in)
 	}
-	r.now = now()
-	start := &entry{
-		r: r, kind: blackboard.Started, name: r.prog.Name, at: r.now,
-		data: engine.StartedData{Version: r.prog.Version, Owner: e.id, Input: r.in},
+	if len(r.records.entries) > 0 { // in memory, and stuck
+		return e.startKnown(ctx, r)
 	}
-	err := r.writeSync(ctx, start)
-	if errors.Is(err, blackboard.ErrConflict) { // another process started it just now
-		log, lerr := e.load(ctx, r.id)
-		if lerr != nil {
-			return nil, lerr
-		}
-		if log != nil {
-			return nil, log.same(r.prog, r.in)
-		}
-	}
-	if err != nil {
+	r.clock.Skip(now())
+	at, _ := r.clock.Now()
+	err = r.writeSync(ctx, &record{r: r, kind: blackboard.Started, name: p.Name, at: at, data: engine.StartedData{Version: p.Version, Owner: e.id, Input: in}})
+	switch {
+	case err == nil:
+		e.begin(r)
+		return r, nil
+	case !errors.Is(err, blackboard.ErrConflict):
+		e.unregister(r, err)
 		return nil, fmt.Errorf("start of run %q: %w", r.id, err)
 	}
-	r.last = r.now
-	return r, nil
+	return e.startKnown(ctx, r)
 }
 
-// known goes on with the run of log for somebody who started it again.
-func (e *Engine) known(ctx context.Context, r *run, log *history) (*run, error) {
-	if err := log.same(r.prog, r.in); err != nil {
-		return nil, err
+// startKnown resumes the run of r's ID, whose log is there already, if it is the same
+// and free.
+func (e *Engine) startKnown(ctx context.Context, r *run) (*run, error) {
+	err := e.sameLog(ctx, r)
+	if err == nil {
+		if e.commit != nil {
+			r.records = &runLog{}
+		}
+		r.queue.reset()
+		var free bool
+		if free, err = e.takeUp(ctx, r); free && err == nil {
+			return r, nil
+		}
 	}
-	if log.ended() {
-		return nil, nil
-	}
-	free, err := e.free(ctx, log.owner)
-	if err != nil || !free {
-		return nil, err
-	}
-	if err := e.takeUp(ctx, r, log); err != nil {
-		return nil, err
-	}
-	return r, nil
+	e.unregister(r, nil)
+	return nil, err
 }
 
-// register makes r the run of its ID, unless there is one: then it returns that.
-func (e *Engine) register(r *run) (*run, error) {
+// untried tells whether Retry was called for a run that is stuck here.
+func (e *Engine) untried(id string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
-		return nil, agent.ErrorOf(fmt.Errorf("%w: the engine is closed", engine.ErrStopped))
-	}
-	if other := e.runs[r.id]; other != nil {
-		return other, nil
-	}
+	return e.known[id] != nil && e.tried[id] == nil
+}
+
+// begin lets a registered run that is on record be executed.
+func (e *Engine) begin(r *run) {
+	e.mu.Lock()
+	r.recorded = true
 	delete(e.stopped, r.id)
-	if r.in.Parent != "" {
-		r.above = e.runs[r.in.Parent]
+	e.mu.Unlock()
+	close(r.started)
+	e.pool.do(r)
+}
+
+// startable says why p cannot be started here, or nil. Then others know that this
+// engine lives.
+func (e *Engine) startable(ctx context.Context, p *engine.Program) error {
+	if e.cfg.Observe {
+		return agent.ErrorOf(fmt.Errorf("%w: the engine was made with Config.Observe and works on no run", engine.ErrStopped))
 	}
-	e.runs[r.id] = r
-	e.under.Add(1)
+	if err := errors.Join(p.Fault, e.missing(p)); err != nil {
+		return agent.ErrorOf(err)
+	}
+	return e.keep(ctx)
+}
+
+// register makes r the run of its ID, unless there is one: then it returns that. retry
+// replaces one that stopped.
+func (e *Engine) register(r *run, retry bool) (*run, error) { //nolint:revive // retry is a fact, not a mode
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || e.draining.Load() {
+		return nil, closedError()
+	}
+	if other := e.known[r.id]; other != nil {
+		if !retry || !other.over() || other.err == nil {
+			return other, nil
+		}
+		r.records = other.records // the log in memory continues
+		r.records.stopped.Store(false)
+	}
+	e.known[r.id] = r
+	e.runs.Add(1)
 	return nil, nil
 }
 
-// forget takes r out of the runs that this engine works on. Without a store, runs
-// stay for a while.
-func (e *Engine) forget(r *run, err error) {
+// unregister takes r out of the runs that this engine works on. err is why it
+// stopped without an end, if others may ask. Without a store, runs stay for a while.
+func (e *Engine) unregister(r *run, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	defer e.under.Done()
-	if e.commits == nil && r.begun != nil {
+	defer e.runs.Done()
+	if !r.recorded { // it has not begun; who waits for it looks again
+		r.fenced, r.err = true, cmp.Or(err, errLate)
+		close(r.started)
+		close(r.done)
+	}
+	if e.commit == nil && r.recorded {
 		e.past = append(e.past, r.id)
 		if len(e.past) > remembered {
-			delete(e.runs, e.past[0])
+			if old := e.known[e.past[0]]; old != nil && old.over() {
+				delete(e.known, old.id)
+			}
 			e.past = e.past[1:]
 		}
 		return
 	}
-	delete(e.runs, r.id)
-	if err != nil && r.begun != nil {
-		e.stopped[r.id] = err
+	delete(e.known, r.id)
+	if err != nil && r.recorded && e.tried[r.id] == nil { // what is stuck says so in the store
+		e.stopped[r.id] = r
 	}
 }
 
-// missing names the agents that p declares and the roster has not.
-func (e *Engine) missing(p engine.Program) error {
+// missing names the agents that p declares and the roster does not have.
+func (e *Engine) missing(p *engine.Program) error {
 	var errs []error
 	for _, name := range p.Agents {
 		if e.cfg.Agents[name] == nil {
 			errs = append(errs, fmt.Errorf("flow %q: %w: %q", p.Name, engine.ErrNoAgent, name))
 		}
 	}
-	if errs == nil {
-		return nil
-	}
-	return agent.ErrorOf(errors.Join(errs...))
+	return errors.Join(errs...)
 }
 
-// run returns the run of that ID if this engine works on it or remembers it.
+// run returns the run of that ID if this engine works on it, or remembers it.
 func (e *Engine) run(id string) *run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.runs[id]
+	return e.known[id]
+}
+
+// all are the runs that this engine works on or remembers.
+func (e *Engine) all() []*run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.known))
 }
 
 // Close implements engine.Driver.
-func (e *Engine) Close(ctx context.Context) error {
+func (e *Engine) Close(ctx context.Context, drain bool) error { //nolint:revive // as engine.Driver wants it
+	if drain {
+		e.drain(ctx)
+	}
 	e.mu.Lock()
 	e.closed = true
-	for _, r := range e.runs {
-		r.stop(stoppedByClose())
-	}
 	e.mu.Unlock()
-	done := make(chan struct{})
+	e.commit.close()
+	for _, r := range e.all() {
+		r.stop(closedError())
+	}
+	stopped := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		e.under.Wait()
+		e.runs.Wait()
 		e.pool.close()
 		e.keeper.close()
-		close(done)
+		close(stopped)
 	})
+	defer e.kill()
 	select {
-	case <-done:
-		return e.giveBack(ctx)
+	case <-stopped:
 	case <-ctx.Done():
-		return fmt.Errorf("close: agents do not heed their context: %w", context.Cause(ctx))
+		e.kill()
+		return errors.Join(e.stillRunning(), fmt.Errorf("close: %w", context.Cause(ctx)))
+	}
+	e.pool.linger(ctx)
+	return errors.Join(e.leave(ctx), e.stillRunning())
+}
+
+// stillRunning names the agents that have not returned, or is nil.
+func (e *Engine) stillRunning() error {
+	names := e.pool.abandoned()
+	for _, r := range e.all() {
+		names = append(names, r.underway()...)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("close: agents still running: %s: they ignore ctx", sortedNames(names))
+}
+
+// drain lets the calls under way finish, and no others begin.
+func (e *Engine) drain(ctx context.Context) {
+	e.draining.Store(true)
+	for _, r := range e.all() {
+		r.wake() // one without a call under way stops now
+	}
+	for _, r := range e.all() {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
-func stoppedByClose() error {
+func (e *Engine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+func closedError() error {
 	return agent.ErrorOf(fmt.Errorf("%w: the engine is closed; the run can be resumed", engine.ErrStopped))
 }

@@ -4,202 +4,264 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
-const (
-	leaseFor = 30 * time.Second // an engine that says nothing for so long is dead
-	beat     = 10 * time.Second // how often it says that it lives
-	look     = time.Second      // how often it looks for letters
-)
+// slower is how much less often the store is polled when it notifies.
+const slower = 5
 
-// keeper is the goroutine that keeps the engine's lease and reads its letters. A
-// store without either has none.
+// storeLimit is how long what the keeper does may take at once, so that a store that
+// hangs does not end it.
+const storeLimit = time.Minute
+
+// keeper is the goroutines that say that this engine is alive, read letters, and
+// resume runs whose engine has died. A store without owners and inbox has none.
 type keeper struct {
-	mu   sync.Mutex
-	quit chan struct{} // nil: not begun
-	wg   sync.WaitGroup
+	mu       sync.Mutex
+	watching bool               // Resume was called
+	closed   bool               // it shall not begin any more
+	stop     context.CancelFunc // nil: it has not begun
+	wg       sync.WaitGroup
 }
 
-// keep makes sure that others know that this engine lives, before it begins work.
+// keep makes sure that others know that this engine is alive, before it begins work.
 func (e *Engine) keep(ctx context.Context) error {
-	leaser, leases := e.cfg.Store.(blackboard.Leaser)
-	inbox, letters := e.cfg.Store.(blackboard.Inbox)
-	if !leases && !letters {
+	if e.owners == nil && e.inbox == nil {
 		return nil
 	}
 	k := &e.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.quit != nil {
+	if k.closed || k.stop != nil {
 		return nil
 	}
-	if leases {
-		if err := leaser.Lease(ctx, e.lease(e.id), e.id, leaseFor); err != nil {
-			return fmt.Errorf("lease of this engine: %w", err)
+	if e.owners != nil {
+		if err := e.owners.Beat(ctx, e.id, e.cfg.Lease); err != nil {
+			return fmt.Errorf("this engine cannot be known as alive: %w", err)
 		}
 	}
-	k.quit = make(chan struct{})
-	k.wg.Go(func() { e.live(leaser, inbox) })
+	var life context.Context
+	life, k.stop = context.WithCancel(e.life)
+	poll := e.cfg.Poll
+	if n, ok := e.cfg.Store.(blackboard.Notifier); ok {
+		poll *= slower
+		k.wg.Go(func() { e.listen(life, n) })
+	}
+	if e.inbox != nil {
+		k.every(life, poll, storeLimit, func(ctx context.Context) { e.takeLetters(ctx, "") })
+	}
+	if e.owners != nil {
+		k.every(life, e.cfg.Poll, storeLimit, e.resumeFree)
+		k.every(life, e.cfg.Lease/3, e.cfg.Lease/3, e.beat)
+	}
 	return nil
-}
-
-func (e *Engine) lease(owner string) string { return "engine/" + owner }
-
-// live beats and looks until the keeper is closed.
-func (e *Engine) live(leaser blackboard.Leaser, inbox blackboard.Inbox) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	tick := time.NewTicker(look)
-	defer tick.Stop()
-	last := time.Now()
-	for {
-		select {
-		case <-e.keeper.quit:
-			return
-		case t := <-tick.C:
-			if inbox != nil {
-				e.deliver(ctx, inbox, "")
-			}
-			if leaser == nil || t.Sub(last) < beat {
-				continue
-			}
-			last = t
-			if err := leaser.Lease(ctx, e.lease(e.id), e.id, leaseFor); err != nil {
-				e.cfg.Log.Warn("lease of this engine cannot be prolonged", "err", err)
-			}
-		}
-	}
 }
 
 func (k *keeper) close() {
 	k.mu.Lock()
-	if k.quit == nil {
-		k.quit = make(chan struct{}) // it shall not begin any more
-	}
-	select {
-	case <-k.quit:
-	default:
-		close(k.quit)
+	k.closed = true
+	if k.stop != nil {
+		k.stop()
 	}
 	k.mu.Unlock()
 	k.wg.Wait()
 }
 
-// giveBack lets others take up the runs of this engine at once.
-func (e *Engine) giveBack(ctx context.Context) error {
-	leaser, ok := e.cfg.Store.(blackboard.Leaser)
-	if !ok {
+// every calls f each d, until ctx is done. A call may take as long as limit.
+func (k *keeper) every(ctx context.Context, d, limit time.Duration, f func(ctx context.Context)) {
+	k.wg.Go(func() {
+		tick := time.NewTicker(d)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				limited, cancel := context.WithTimeout(ctx, limit)
+				f(limited)
+				cancel()
+			}
+		}
+	})
+}
+
+func (e *Engine) beat(ctx context.Context) {
+	if err := e.owners.Beat(ctx, e.id, e.cfg.Lease); err != nil {
+		e.cfg.Log.Warn("the store does not learn that this engine is alive", "err", err)
+	}
+}
+
+// listen reads letters when the store tells of them, and wakes who watches runs.
+func (e *Engine) listen(ctx context.Context, n blackboard.Notifier) {
+	for ctx.Err() == nil {
+		for id, err := range n.Changes(ctx) {
+			if err != nil {
+				break
+			}
+			e.notify(id)
+			if r := e.run(id); r != nil {
+				e.pool.do(jobFunc(func() { e.takeLetters(ctx, id) }))
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(e.cfg.Poll):
+		}
+	}
+}
+
+// leave lets other engines resume the runs of this one at once.
+func (e *Engine) leave(ctx context.Context) error {
+	if e.owners == nil {
 		return nil
 	}
-	if err := leaser.Lease(ctx, e.lease(e.id), e.id, 0); err != nil && !errors.Is(err, blackboard.ErrConflict) {
-		return fmt.Errorf("lease of this engine: %w", err)
+	if err := e.owners.Leave(ctx, e.id); err != nil {
+		return fmt.Errorf("this engine cannot be known as stopped: %w", err)
 	}
 	return nil
 }
 
-// free tells whether nobody works on the runs of owner any more.
-func (e *Engine) free(ctx context.Context, owner string) (bool, error) {
-	leaser, ok := e.cfg.Store.(blackboard.Leaser)
-	if !ok || owner == e.id || owner == "" {
-		return true, nil
-	}
-	err := leaser.Lease(ctx, e.lease(owner), e.id, leaseFor)
-	if errors.Is(err, blackboard.ErrConflict) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return true, leaser.Lease(ctx, e.lease(owner), e.id, 0)
-}
-
 // Resume implements engine.Driver.
-func (e *Engine) Resume(ctx context.Context) ([]string, error) {
-	if e.commits == nil {
-		return nil, nil
+func (e *Engine) Resume(ctx context.Context) (engine.Resumed, error) {
+	var res engine.Resumed
+	if e.cfg.Observe {
+		return res, fmt.Errorf("%w: the engine was made with Config.Observe and works on no run", engine.ErrStopped)
+	}
+	if e.commit == nil {
+		return res, nil
 	}
 	if err := e.keep(ctx); err != nil {
-		return nil, err
+		return res, err
 	}
-	var open []string
-	for ends, err := range e.cfg.Store.Runs(ctx, true) {
-		if err != nil {
-			return nil, err
-		}
-		open = append(open, ends[0].Run)
-	}
-	var runs []string
+	e.keeper.mu.Lock()
+	e.keeper.watching = true
+	e.keeper.mu.Unlock()
+	alive := map[string]bool{}
 	var errs []error
-	for _, id := range open {
-		ok, err := e.resume(ctx, id)
+	for l, err := range e.cfg.Store.List(ctx, blackboard.Query{Open: true}) {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("run %q: %w", id, err))
+			return res, errors.Join(append(errs, err)...)
 		}
-		if ok {
-			runs = append(runs, id)
+		if l.Parent != "" || e.run(l.Run) != nil {
+			continue
+		}
+		owner := worker(&l)
+		free, known := alive[owner]
+		if !known {
+			if free, err = e.free(ctx, owner); err != nil {
+				return res, errors.Join(append(errs, err)...)
+			}
+			alive[owner] = free
+		}
+		if !free {
+			res.Held = append(res.Held, engine.Held{Run: l.Run, Owner: l.Owner, Since: l.Changed})
+			continue
+		}
+		taken, err := e.resumeOnce(ctx, l)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("run %q: %w", l.Run, err))
+		}
+		if taken {
+			res.Runs = append(res.Runs, l.Run)
 		}
 	}
-	return runs, errors.Join(errs...)
+	res.Runs = slices.DeleteFunc(res.Runs, func(id string) bool { return !e.holds(ctx, id) })
+	return res, errors.Join(errs...)
 }
 
-// resume takes up one run, if it is of a flow of this engine and nobody works on
-// it. Children are taken up by their parents.
-func (e *Engine) resume(ctx context.Context, id string) (bool, error) {
-	if e.run(id) != nil {
+// holds waits until a run that is being resumed is behind its log, and tells whether
+// no other engine was first.
+func (e *Engine) holds(ctx context.Context, id string) bool {
+	r := e.run(id)
+	if r == nil || r.waitLive(ctx) != nil {
+		return true // it has ended or stopped already
+	}
+	return !r.over() || !r.fenced
+}
+
+// resumeFree resumes the runs of engines that have died, and those that an outage
+// of the store suspended here.
+func (e *Engine) resumeFree(ctx context.Context) {
+	e.keeper.mu.Lock()
+	watching := e.keeper.watching
+	e.keeper.mu.Unlock()
+	if !watching || e.owners == nil || e.isClosed() || e.draining.Load() {
+		return
+	}
+	var free []blackboard.Listing
+	for l, err := range e.owners.Orphans(ctx) {
+		if err != nil {
+			if ctx.Err() == nil {
+				e.cfg.Log.Warn("runs without an engine cannot be listed", "err", err)
+			}
+			return
+		}
+		free = append(free, l)
+	}
+	for _, id := range e.suspended() {
+		if l, err := e.listing(ctx, id); err == nil {
+			free = append(free, l)
+		}
+	}
+	for _, l := range free {
+		if l.Parent != "" || e.program(l.Flow, l.Version) == nil || e.run(l.Run) != nil {
+			continue
+		}
+		if _, err := e.resumeOnce(ctx, l); err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrStopped) {
+			e.cfg.Log.Warn("run cannot be resumed", "run", l.Run, "flow", l.Flow, "err", err)
+		}
+	}
+}
+
+// resumeOnce resumes a run whose flow this engine has. A stuck one is tried once.
+// That another engine was first is no error.
+func (e *Engine) resumeOnce(ctx context.Context, l blackboard.Listing) (bool, error) {
+	if e.hasTried(&l) {
 		return false, nil
 	}
-	h, err := e.load(ctx, id)
-	if err != nil || h == nil || h.ended() || h.start.Parent != "" {
-		return false, err
+	if p := e.program(l.Flow, l.Version); p == nil && !e.hasFlow(l.Flow) {
+		return false, nil
 	}
-	p, err := e.program(h)
-	if err != nil || p.Begin == nil {
-		return false, err
+	taken, err := e.resume(ctx, l, nil)
+	if errors.Is(err, blackboard.ErrConflict) {
+		err = nil
 	}
-	if err := e.missing(p); err != nil {
-		return false, err
-	}
-	if ok, err := e.free(ctx, h.owner); !ok {
-		return false, err
-	}
-	r := newRun(e, id, p, h.start.Input)
-	other, err := e.register(r)
-	if err != nil || other != nil {
-		return false, err
-	}
-	err = e.takeUp(ctx, r, h)
-	if err != nil {
-		e.forget(r, err)
-		close(r.started)
-		if errors.Is(err, blackboard.ErrConflict) {
-			return false, nil // somebody else took it up
-		}
-		return false, err
-	}
-	r.begun = r
-	close(r.started)
-	e.pool.do(func() { r.begin().work() })
-	return true, nil
+	return taken, err
 }
 
-// program is the flow of h in its version; the zero Program if this engine does not
-// know the flow at all.
-func (e *Engine) program(h *history) (engine.Program, error) {
+// hasTried tells whether the run is stuck and this process has tried it.
+func (e *Engine) hasTried(l *blackboard.Listing) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if p, ok := e.programs[programID{h.flow, h.start.Version}]; ok {
-		return p, nil
-	}
+	return l.Status == blackboard.Stuck && e.tried[l.Run] != nil
+}
+
+// hasFlow tells whether any version of the flow is registered.
+func (e *Engine) hasFlow(name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for id := range e.programs {
-		if id.name == h.flow {
-			return engine.Program{}, agent.ErrorOf(fmt.Errorf("%w: it is of version %d of flow %q, which this engine has not", engine.ErrDiverged, h.start.Version, h.flow))
+		if id.name == name {
+			return true
 		}
 	}
-	return engine.Program{}, nil
+	return false
+}
+
+// suspended are the runs that stopped here because the store failed.
+func (e *Engine) suspended() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var ids []string
+	for id, r := range e.stopped {
+		if errors.Is(r.err, errOutage) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }

@@ -3,8 +3,10 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strconv"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -13,260 +15,312 @@ import (
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
-// flight is what the engine knows of an effect under way.
-type flight struct {
-	ctx    *callContext // of a call
-	timer  *time.Timer  // of a sleep, a limit, or a question's time
-	begun  atomic.Bool  // of a child: it can be told something
-	wanted atomic.Bool  // of a child: it is to be canceled
+// wait is an effect under way that is no call.
+type wait struct {
+	timer  *time.Timer // of a sleep, a limit, or a question's time
+	begun  atomic.Bool // of a child: it can be told something
+	cancel atomic.Bool // of a child: it is to be canceled
 }
 
 // Start implements engine.Port.
 func (r *run) Start(op *engine.Op) {
-	f, ok := op.Private.(*flight)
-	if !ok {
-		f = &flight{}
-		op.Private = f
-	}
-	*f = flight{}
-	if r.past != nil {
-		r.past.wait(op)
-		if op.Kind != engine.Await {
-			return
-		}
-	}
-	if op.Kind == engine.Await {
-		r.ask(op)
+	if op.Kind == engine.Call {
+		r.call(op)
 		return
 	}
-	r.launch(op)
-}
-
-// launch begins an effect in the world.
-func (r *run) launch(op *engine.Op) {
-	f, _ := op.Private.(*flight)
+	w := &wait{}
 	switch op.Kind {
-	case engine.Call:
-		r.busy.Add(1)
-		f.ctx = &callContext{Context: r.ctx}
-		r.makeLater(call{r, op, f.ctx})
+	case engine.Call: // above
 	case engine.Sleep:
 		r.busy.Add(1)
-		f.timer = r.at(op.Until, op, blackboard.Slept)
+		w.timer = r.at(op.Until, op, blackboard.Slept)
 	case engine.Limit:
-		f.timer = r.at(r.last.Add(op.Worked-r.worked), op, blackboard.Slept)
+		w.timer = r.at(r.clock.When(op.Worked), op, blackboard.Slept)
 	case engine.Await:
+		if !r.ask(op) {
+			return
+		}
 		if !op.Until.IsZero() {
-			f.timer = r.at(op.Until, op, blackboard.Expired)
+			w.timer = r.at(op.Until, op, blackboard.Expired)
 		}
 	case engine.Child:
 		r.busy.Add(1)
-		r.e.pool.do(func() { r.child(op, f) })
+		w.cancel.Store(op.Canceled)
+		r.e.pool.do(jobFunc(func() { r.startChild(op, w) }))
 	}
+	op.Private = w
+	if w.timer != nil {
+		if r.timers == nil {
+			r.timers = map[*wait]bool{}
+		}
+		r.timers[w] = true
+	}
+}
+
+// untime stops and forgets the timer of op.
+func (r *run) untime(op *engine.Op) (stopped bool) {
+	w, ok := op.Private.(*wait)
+	if !ok || w.timer == nil {
+		return false
+	}
+	delete(r.timers, w)
+	return w.timer.Stop()
 }
 
 // at writes a record for op when it is time.
 func (r *run) at(t time.Time, op *engine.Op, kind string) *time.Timer {
+	rec := &record{r: r, kind: kind, op: op, branch: op.Branch, n: op.N, name: op.Name}
 	return time.AfterFunc(time.Until(t), func() {
-		r.e.pool.do(func() {
-			r.write(&entry{r: r, kind: kind, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now()}).carryOn()
-		})
+		r.e.pool.do(jobFunc(func() {
+			if kind == blackboard.Expired && !r.expire(op) {
+				return
+			}
+			rec.at = now()
+			r.driveHere(r.write(rec))
+		}))
 	})
 }
 
-// makeLater leaves c to whoever drives, who can make one call himself; the one that
-// was left to him before goes to somebody else.
-func (r *run) makeLater(c call) {
-	if r.e.cfg.Parallel > 0 {
-		r.e.pool.call(c.work)
-		return
+// driveHere drives other on this goroutine; nil: there is nothing to drive.
+func (r *run) driveHere(other *run) {
+	if other != nil {
+		other.work()
 	}
-	if r.later.op != nil {
-		r.e.pool.do(r.later.work)
-	}
-	r.later = c
-}
-
-// answerTo makes a call and puts the answer on record. It returns the run that the
-// caller has to drive, or nil.
-func (r *run) answerTo(c call) *run {
-	defer c.ctx.end(nil)
-	op := c.op
-	en := &entry{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name}
-	if r.e.commits != nil {
-		en.hash = requestHash(op.Name, op.Request)
-		r.e.commits.calls.Add(1)
-		defer r.e.commits.calls.Add(-1)
-	}
-	if r.e.cfg.RecordRequests {
-		var err error
-		if en.given, err = keepRequest(c.ctx, r.e.blobs, r.id, op.Request); err != nil {
-			r.stop(fmt.Errorf("request of run %q, effect %s: %w", r.id, op.Key(), err))
-			return nil
-		}
-	}
-	info := agent.Info{Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, Key: callKey(r.id, op), Log: r.e.cfg.Log, Watcher: r}
-	en.resp, en.err = engine.Execute(c.ctx, r.e.cfg.Agents, info, op.Request, r.e.cfg.Retry)
-	if r.ctx.Err() != nil {
-		return nil // the run is stopped: what comes of that is no result
-	}
-	en.at = now()
-	return r.write(en)
-}
-
-// callKey is run/key of the effect, made at once: it is on the path of every call.
-func callKey(run string, op *engine.Op) string {
-	var scratch [96]byte
-	b := append(append(scratch[:0], run...), '/')
-	if op.Branch != "" {
-		b = append(append(b, op.Branch...), ':')
-	}
-	return string(strconv.AppendInt(b, op.N, 10))
-}
-
-// ask puts a question, unless it is answered already.
-func (r *run) ask(op *engine.Op) {
-	if answer, ok := r.mail[op.Name]; ok {
-		r.local = append(r.local, engine.Completion{Op: op, Response: agent.Response{Data: answer}})
-		if r.past != nil {
-			r.past.answered(op)
-		}
-		return
-	}
-	if r.asked == nil {
-		r.asked = map[string][]*engine.Op{}
-	}
-	r.asked[op.Name] = append(r.asked[op.Name], op)
-	r.waiting.Add(1)
-	r.own(blackboard.Record{Kind: blackboard.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
-	if r.past == nil {
-		r.launch(op)
-	}
-}
-
-// answer hands an answer to those who wait for it, and keeps it for those who ask
-// later. The first one counts.
-func (r *run) answer(key string, data json.RawMessage) {
-	if _, ok := r.mail[key]; ok {
-		return
-	}
-	if r.mail == nil {
-		r.mail = map[string]json.RawMessage{}
-	}
-	r.mail[key] = data
-	for _, op := range r.asked[key] {
-		r.quiet(op)
-		r.local = append(r.local, engine.Completion{Op: op, Response: agent.Response{Data: data}})
-	}
-	delete(r.asked, key)
-}
-
-// quiet ends the waiting of a question that was answered or given up.
-func (r *run) quiet(op *engine.Op) {
-	r.waiting.Add(-1)
-	if f, ok := op.Private.(*flight); ok && f.timer != nil {
-		f.timer.Stop()
-	}
-	if r.past != nil {
-		r.past.answered(op)
-	}
-}
-
-// unask takes op out of those that wait for an answer, and tells whether it was
-// among them.
-func (r *run) unask(op *engine.Op) bool {
-	ops := r.asked[op.Name]
-	for i, o := range ops {
-		if o == op {
-			r.asked[op.Name] = append(ops[:i:i], ops[i+1:]...)
-			r.quiet(op)
-			return true
-		}
-	}
-	return false
 }
 
 // Cancel implements engine.Port.
 func (r *run) Cancel(op *engine.Op) {
-	f, _ := op.Private.(*flight)
-	switch {
-	case op.Kind == engine.Await:
-		if r.unask(op) {
-			r.own(blackboard.Record{Kind: blackboard.Withdrawn, Branch: op.Branch, N: op.N, Name: op.Name})
+	if f, ok := op.Private.(*flight); ok && op.Kind == engine.Call {
+		f.cancel(engine.ErrCanceled)
+		if r.later == f { // it has not begun
+			r.later = nil
+			r.e.pool.do(f)
 		}
-	case op.Kind == engine.Child:
-		f.wanted.Store(true)
-		if f.begun.Load() {
-			id := op.Input.Run
-			r.e.pool.do(func() { r.cancelChild(id) })
+		return
+	}
+	w, ok := op.Private.(*wait)
+	if !ok {
+		return
+	}
+	switch op.Kind { //nolint:exhaustive // the others have timers
+	case engine.Await:
+		if r.questions.Drop(op) {
+			r.quiet(op)
+			r.own(&record{kind: blackboard.Withdrawn, branch: op.Branch, n: op.N, name: op.Name})
+			r.answers.close(op.Name, "was withdrawn")
 		}
-	case r.past != nil:
-		r.past.drop(op)
-	case f.ctx != nil:
-		f.ctx.end(context.Canceled)
-	case f.timer != nil:
-		if f.timer.Stop() && op.Kind == engine.Sleep {
+	case engine.Child:
+		w.cancel.Store(true)
+		if w.begun.Load() {
+			r.cancelChild(op.Input.Run)
+		}
+	default:
+		if r.untime(op) && op.Kind == engine.Sleep {
 			r.busy.Add(-1)
 		}
 	}
 }
+
+// ask puts a question, unless it is answered already. It tells whether it is open.
+func (r *run) ask(op *engine.Op) bool {
+	if !op.Asked {
+		if answer, ok := r.questions.Ask(op); ok {
+			r.ready = append(r.ready, engine.Answer(op, answer))
+			return false
+		}
+	}
+	r.waiting.Add(1)
+	r.answers.open(op)
+	if !op.Asked {
+		r.own(&record{kind: blackboard.Asked, branch: op.Branch, n: op.N, name: op.Name, raw: op.Ask})
+	}
+	return true
+}
+
+// answered hands an answer to the effects that wait for it. The first one counts.
+func (r *run) answered(key string, data json.RawMessage) {
+	waiting, _ := r.questions.Answer(key, data)
+	for _, op := range waiting {
+		r.quiet(op)
+		r.ready = append(r.ready, engine.Answer(op, data))
+	}
+}
+
+// quiet ends the waiting of a question.
+func (r *run) quiet(op *engine.Op) {
+	r.waiting.Add(-1)
+	r.untime(op)
+}
+
+// expire closes a question whose time is over, unless an answer came first.
+func (r *run) expire(op *engine.Op) bool {
+	if r.e.inbox == nil {
+		return r.answers.close(op.Name, "has expired")
+	}
+	err := r.e.inbox.Put(r.e.life, blackboard.Letter{Run: r.id, Key: op.Name, Expired: true})
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, blackboard.ErrConflict):
+		r.e.takeLetters(r.e.life, r.id)
+	case !r.over() && r.e.life.Err() == nil:
+		r.e.cfg.Log.Warn("the end of a question's time cannot be recorded; trying again", "run", r.id, "question", op.Name, "err", err)
+		time.AfterFunc(r.e.cfg.Poll, func() {
+			r.e.pool.do(jobFunc(func() {
+				if !r.over() && r.expire(op) {
+					r.driveHere(r.write(&record{r: r, kind: blackboard.Expired, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now()}))
+				}
+			}))
+		})
+	}
+	return false
+}
+
+// Now implements engine.Port.
+func (r *run) Now() (time.Time, time.Duration) { return r.clock.Now() }
+
+// Recorded implements engine.Port: the log of a live run is behind it.
+func (r *run) Recorded(string, int64) engine.Recorded { return engine.Recorded{} }
+
+// Expose implements engine.Exposer.
+func (r *run) Expose(state func() (json.RawMessage, error)) { r.state = state }
 
 // Emit implements engine.Port.
-func (r *run) Emit(rec blackboard.Record) { r.own(rec) }
+func (r *run) Emit(rec blackboard.Record) {
+	r.own(&record{kind: rec.Kind, branch: rec.Branch, n: rec.N, name: rec.Name, hash: rec.Hash, raw: rec.Data})
+}
 
-// own writes a record that the flow itself makes, unless a replay finds it on
-// record. It is committed together with what comes next, at the latest when the
-// flow waits.
-func (r *run) own(rec blackboard.Record) {
-	if r.past != nil && r.past.repeated(rec) {
+// own writes a record that the flow itself makes. It is committed together with what
+// comes next, at the latest when the flow waits.
+func (r *run) own(rec *record) {
+	rec.r = r
+	rec.at, _ = r.clock.Now()
+	if err := r.prepare(rec); err != nil {
+		rec.settle(err)
 		return
 	}
-	en := &entry{r: r, kind: rec.Kind, branch: rec.Branch, n: rec.N, name: rec.Name, hash: rec.Hash, at: r.now, raw: rec.Data}
-	if r.e.commits == nil {
-		en.stored(r.records.add(en))
+	if r.e.commit == nil {
+		rec.settle(r.records.add(rec))
 		return
 	}
-	if err := r.prepare(en); err != nil {
-		en.stored(err)
-		return
-	}
-	if r.e.commits.put(en) {
-		r.e.pool.do(func() { r.e.commits.lead().carryOn() })
+	if r.e.commit.put(rec) {
+		r.e.pool.do(jobFunc(func() { r.driveHere(r.e.commit.flush()) }))
 	}
 }
 
-// deliver makes a completion of what is on record.
-func (r *run) deliver(en *entry) (engine.Completion, bool) {
-	switch en.kind {
-	case blackboard.Answered:
-		r.answer(en.name, en.raw)
-		return engine.Completion{}, false
-	case blackboard.Canceled:
-		return engine.Completion{Err: canceledBy(en.raw)}, true
-	case blackboard.Expired:
-		if !r.unask(en.op) {
-			return engine.Completion{}, false
+// startChild begins a run inside of r, or resumes it where its log is there.
+func (r *run) startChild(op *engine.Op, w *wait) {
+	in := *op.Input
+	in.Parent = r.id
+	child, err := r.e.start(r.e.life, op.Child, in)
+	if err != nil {
+		r.childFailed(op, err)
+		return
+	}
+	w.begun.Store(true)
+	if w.cancel.Load() { // its parent gave it up before it was there to be told
+		r.cancelChild(in.Run)
+	}
+	if child != nil {
+		child.attach(r, op)
+		return
+	}
+	end, err := r.e.Wait(r.e.life, in.Run, op.Child)
+	if err != nil {
+		r.childFailed(op, err)
+		return
+	}
+	r.childEnded(op, end)
+}
+
+// attach makes r tell its parent when it is over.
+func (r *run) attach(parent *run, op *engine.Op) {
+	r.mu.Lock()
+	r.parent, r.op = parent, op
+	told := r.told
+	r.mu.Unlock()
+	parent.mu.Lock()
+	if parent.children == nil {
+		parent.children = map[*run]bool{}
+	}
+	parent.children[r] = true
+	parent.mu.Unlock()
+	if told {
+		r.tellParent()
+	}
+}
+
+// tellParent tells the run that started r how it ended.
+func (r *run) tellParent() {
+	r.mu.Lock()
+	parent, op := r.parent, r.op
+	r.told = true
+	r.mu.Unlock()
+	if parent == nil {
+		return
+	}
+	parent.mu.Lock()
+	delete(parent.children, r)
+	parent.mu.Unlock()
+	if r.err != nil {
+		parent.childFailed(op, r.err)
+		return
+	}
+	parent.childEnded(op, r.end)
+}
+
+// childEnded puts the end of a child into its parent's log. The child's own log has
+// the rest of it.
+func (r *run) childEnded(op *engine.Op, end engine.End) {
+	told := engine.End{Status: end.Status, Output: end.Output, Err: end.Err, Lost: end.Lost, Figures: end.Figures}
+	data, err := engine.Encode(told)
+	if err != nil {
+		r.stop(err)
+		return
+	}
+	rec := &record{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now()}
+	rec.resp = &agent.Response{Data: data, Usage: end.Spent}
+	r.driveHere(r.write(rec))
+}
+
+// childFailed stops r with a child that stopped. What is wrong with the child's start
+// is a result.
+func (r *run) childFailed(op *engine.Op, err error) {
+	switch {
+	case op.Child.Fault != nil, errors.Is(err, engine.ErrNoAgent):
+		r.driveHere(r.write(&record{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now(), err: agent.ErrorOf(err)}))
+	case isStuck(err):
+		r.stop(childStuck(op, err))
+	default:
+		r.stop(err)
+	}
+}
+
+// childStuck makes a run stuck with its child.
+func childStuck(op *engine.Op, err error) error {
+	failure := agent.ErrorOf(fmt.Errorf("child run %q is stuck: %w", op.Input.Run, err))
+	if !errors.Is(failure, engine.ErrFlow) {
+		failure.Codes = append(failure.Codes, engine.ErrFlow)
+	}
+	return failure
+}
+
+// cancelChild tells a child to end.
+func (r *run) cancelChild(id string) {
+	r.e.pool.do(jobFunc(func() {
+		err := r.e.Tell(context.WithoutCancel(r.e.life), id, engine.Command{Kind: engine.CancelIt, Data: json.RawMessage(`"its parent was canceled or has ended"`)})
+		if err != nil && !errors.Is(err, engine.ErrNoRun) {
+			r.e.cfg.Log.Warn("child run cannot be canceled", "run", id, "err", err)
 		}
-		return engine.Completion{Op: en.op, Err: expired(en.op)}, true
-	case blackboard.Slept:
-		if en.op.Kind == engine.Sleep {
-			r.busy.Add(-1)
-		}
-		return engine.Completion{Op: en.op}, true
-	}
-	r.busy.Add(-1)
-	return engine.Completion{Op: en.op, Response: en.resp, Err: en.err}, true
+	}))
 }
 
-func expired(op *engine.Op) *agent.Error {
-	return agent.ErrorOf(fmt.Errorf("%w: no answer to the question %q", engine.ErrTimeout, op.Name))
-}
-
-// canceledBy is the error of a run that somebody canceled.
-func canceledBy(reason json.RawMessage) *agent.Error {
-	var why string
-	if err := json.Unmarshal(reason, &why); err != nil || why == "" {
-		return &agent.Error{Message: "the run was canceled", Codes: []agent.Code{engine.ErrCanceled}}
+// stopChildren stops the children of a run that stopped.
+func (r *run) stopChildren() {
+	r.mu.Lock()
+	children := slices.Collect(maps.Keys(r.children))
+	r.mu.Unlock()
+	for _, c := range children {
+		c.stop(closedError())
 	}
-	return &agent.Error{Message: "the run was canceled: " + why, Codes: []agent.Code{engine.ErrCanceled}}
 }

@@ -2,34 +2,43 @@ package local
 
 import "sync"
 
-// queue holds what is on record and not yet handed to the flow, in the order of the
-// log, and says who drives the run: whoever puts something in while nobody does. So
-// a call's goroutine goes on with the flow itself, and nobody is woken.
+// queue holds records that are committed and not yet applied to the flow, in log
+// order. A push that finds no driver makes its caller the driver: the goroutine of a
+// call continues with the flow itself, and none has to be woken.
 type queue struct {
 	mu      sync.Mutex
-	items   []*entry
+	items   []*record
 	head    int
 	err     error // why the run stops
-	driving bool  // somebody drives; for good, once the run is over
+	driving bool  // a goroutine drives; for good, once the run is over
 }
 
-// push puts an item in line, and tells whether the caller has to drive the run.
-func (q *queue) push(it *entry) bool {
+// push adds a record; nil adds none. It tells whether the caller has to drive.
+func (q *queue) push(rec *record) (drive bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.items = append(q.items, it)
+	if rec != nil {
+		q.items = append(q.items, rec)
+	}
 	return q.seize()
 }
 
 // fail makes the next take return err; the first one counts. It tells whether the
-// caller has to drive the run.
-func (q *queue) fail(err error) bool {
+// caller has to drive.
+func (q *queue) fail(err error) (drive bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.err == nil {
 		q.err = err
 	}
 	return q.seize()
+}
+
+// reset forgets a failure of a run that has not begun.
+func (q *queue) reset() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.err = nil
 }
 
 func (q *queue) seize() bool {
@@ -45,9 +54,9 @@ func (q *queue) failure() error {
 	return q.err
 }
 
-// take returns the next item. nil: there is none, and the caller drives no more. A
+// take returns the next record. nil: there is none, and the caller drives no more. A
 // failure comes before what is in line.
-func (q *queue) take() (*entry, error) {
+func (q *queue) take() (*record, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.err != nil {
@@ -58,8 +67,8 @@ func (q *queue) take() (*entry, error) {
 		q.driving = false
 		return nil, nil
 	}
-	it := q.items[q.head]
+	rec := q.items[q.head]
 	q.items[q.head] = nil
 	q.head++
-	return it, nil
+	return rec, nil
 }

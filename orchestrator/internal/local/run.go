@@ -5,60 +5,66 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
 // run is one run that this engine works on: the engine.Port of its flow.
 type run struct {
-	e       *Engine
-	id      string
-	prog    engine.Program
-	in      engine.Input
-	started chan struct{} // closed when its start is on record, or failed
-	begun   *run          // itself, once its start is on record
-	begunAt time.Time
-	done    chan struct{} // closed when it has ended or stopped
-	end     engine.End    // once done
-	err     error         // once done: why it did not end
+	e    *Engine
+	id   string
+	prog *engine.Program
+	in   engine.Input
 
-	ctx    context.Context //nolint:containedctx // of the calls: it ends with the run
-	cancel context.CancelCauseFunc
+	lived    chan struct{} // of a resumed run: closed when it is behind its log; nil: it is from its start
+	started  chan struct{} // closed when it is on record, or failed to be
+	recorded bool          // it is on record; under e.mu
+	done     chan struct{} // closed when it has ended or stopped
+	end      engine.End    // once done
+	err      error         // once done: why it did not end
 
-	// Only the goroutine that drives the run touches these.
-	now    time.Time
-	last   time.Time // since when worked counts
-	worked time.Duration
-	past   *history // what a resumed run has not yet repeated; nil: live
-	mail   map[string]json.RawMessage
-	asked  map[string][]*engine.Op // that wait for an answer, by key
-	local  []engine.Completion     // that need no record of their own
+	flow sync.Mutex // held by the goroutine that drives the run
+	// Under flow:
+	exec      engine.Execution
+	clock     engine.Clock
+	questions engine.Questions
+	replay    *engine.Replay      // what the log has that the flow has not done again; nil: live
+	ready     []engine.Completion // that need no record of their own
+	later     *flight             // the newest call, for the driver to make
+	state     func() (json.RawMessage, error)
+	timers    map[*wait]bool
+	wasStuck  string // why the flow failed before; "": it did not
+	resumed   bool   // that the run is resumed is on record
+	fenced    bool   // another engine resumed it first
+	isOver    bool
 
-	flow  sync.Mutex // held by whoever drives
-	exec  engine.Execution
-	later call // the last call that was asked for, for the driver to make
-	state func() (json.RawMessage, error)
-
+	queue   queue
+	records *runLog // &log, or that of the run that this one retries
+	log     runLog
+	answers answers
 	busy    atomic.Int64 // effects under way but for questions
 	waiting atomic.Int64 // questions
 
-	inbox   queue
-	answers answers
-
-	records log
-
-	above    *run // of a child: the run that started it, if this engine works on it
+	mu       sync.Mutex
+	first    *flight // of the calls under way
+	cut      bool    // calls that fail do so because the run stops
+	told     bool    // tellParent was called
+	children map[*run]bool
+	parent   *run       // of a child: the run that started it, if this engine works on it
+	op       *engine.Op // of parent
 	watchers watchers
 }
 
-func newRun(e *Engine, id string, p engine.Program, in engine.Input) *run {
-	r := &run{e: e, id: id, prog: p, in: in, begunAt: now(), started: make(chan struct{}), done: make(chan struct{})}
-	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	r.inbox.driving = true // whoever begins it
+func newRun(e *Engine, id string, p *engine.Program) *run {
+	r := &run{e: e, id: id, prog: p, started: make(chan struct{}), done: make(chan struct{})}
+	r.records = &r.log
+	r.queue.driving = true // begin drives first
 	return r
 }
 
@@ -74,43 +80,69 @@ func (r *run) over() bool {
 	}
 }
 
-// same is for somebody who starts a run under the ID of r: nil if it is that run.
-func (r *run) same(ctx context.Context, p engine.Program, in engine.Input) error {
+// begun waits until the run is on record, or failed to be, and tells which.
+func (r *run) begun(ctx context.Context) (bool, error) {
 	select {
 	case <-r.started:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
-	return same(r.id, r.prog.Name, r.in.Data, p, in)
+	r.e.mu.Lock()
+	defer r.e.mu.Unlock()
+	return r.recorded, nil
 }
 
-func same(id, flow string, input json.RawMessage, p engine.Program, in engine.Input) error {
+// sameLog compares the log of r's ID with r.
+func (e *Engine) sameLog(ctx context.Context, r *run) error {
+	for rec, err := range e.Log(ctx, r.id, 0) {
+		if err != nil {
+			return err
+		}
+		var d engine.StartedData
+		if err := json.Unmarshal(rec.Data, &d); err != nil {
+			return fmt.Errorf("log of run %q: record 0: %w: %w", r.id, blackboard.ErrDamaged, err)
+		}
+		return same(r.id, rec.Name, &d.Input, r.prog.Name, &r.in)
+	}
+	return agent.ErrorOf(fmt.Errorf("%w: %q", engine.ErrNoRun, r.id))
+}
+
+// same returns ErrExists, naming the first field in which a run that is there
+// differs from the one that is started under its ID.
+func same(id, flow string, have *engine.Input, wantFlow string, want *engine.Input) error {
+	differs := ""
 	switch {
-	case flow != p.Name:
-		return agent.ErrorOf(fmt.Errorf("%w: run %q is of flow %q, not %q", engine.ErrExists, id, flow, p.Name))
-	case !bytes.Equal(input, in.Data):
-		return agent.ErrorOf(fmt.Errorf("%w: run %q of flow %q has another input", engine.ErrExists, id, flow))
+	case flow != wantFlow:
+		return agent.ErrorOf(fmt.Errorf("%w: run %q is of flow %q, not %q", engine.ErrExists, id, flow, wantFlow))
+	case !bytes.Equal(have.Data, want.Data):
+		differs = "input"
+	case have.Parent != want.Parent:
+		differs = "parent"
+	case want.Parent != "": // what is left for a child may differ from what was left
+	case have.Budget != want.Budget:
+		differs = "StartOptions.Budget"
+	case !maps.Equal(have.Labels, want.Labels):
+		differs = "StartOptions.Labels"
+	case have.ContinuedFrom != want.ContinuedFrom:
+		differs = "StartOptions.ContinuedFrom"
 	}
-	return nil
-}
-
-// tick moves the run's clock to the next thing that happened.
-func (r *run) tick(at time.Time) {
-	last := r.last
-	r.skip(at)
-	r.worked += r.last.Sub(last)
-}
-
-// skip moves the run's clock over a time in which nobody worked on it.
-func (r *run) skip(at time.Time) {
-	if at.Before(r.now) {
-		at = r.now // clocks may be set back
+	if differs == "" {
+		return nil
 	}
-	r.now, r.last = at, at
+	return agent.ErrorOf(fmt.Errorf("%w: run %q of flow %q was started with another %s", engine.ErrExists, id, flow, differs))
 }
 
-// Now implements engine.Port.
-func (r *run) Now() (time.Time, time.Duration) { return r.now, r.worked }
-
-// Expose implements engine.Exposer.
-func (r *run) Expose(state func() (json.RawMessage, error)) { r.state = state }
+// status is where the run is.
+func (r *run) status() engine.Status {
+	switch {
+	case r.over() && r.err == nil:
+		return r.end.Status
+	case r.over() && isStuck(r.err):
+		return engine.Stuck
+	case r.over():
+		return engine.Suspended
+	case r.busy.Load() == 0 && r.waiting.Load() > 0:
+		return engine.Waiting
+	}
+	return engine.Running
+}

@@ -13,7 +13,7 @@ import (
 // pieces is how much a watcher may be behind before something is lost to it.
 const pieces = 256
 
-// watchers are those who look at what the agents of a run tell of their work.
+// watchers are the readers of what the agents of a run report.
 type watchers struct {
 	mu  sync.Mutex
 	all map[*watch]bool
@@ -65,14 +65,26 @@ func (w *watchers) tell(p agent.Progress) {
 
 // Watching implements agent.Watcher.
 func (r *run) Watching() bool {
-	return r.watchers.any() || r.above != nil && r.above.Watching()
+	for ; r != nil; r = r.above() {
+		if r.watchers.any() {
+			return true
+		}
+	}
+	return false
 }
 
-// Report implements agent.Watcher. Who watches a run sees its children, too.
+// Report implements agent.Watcher. Watchers of a run see its children, too.
 func (r *run) Report(p agent.Progress) {
-	for ; r != nil; r = r.above {
+	for ; r != nil; r = r.above() {
 		r.watchers.tell(p)
 	}
+}
+
+// above is the run that started r, if this engine works on it.
+func (r *run) above() *run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.parent
 }
 
 // Watch implements engine.Watcher.
@@ -80,9 +92,9 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[agent.Progress,
 	return func(yield func(agent.Progress, error) bool) {
 		r := e.run(id)
 		if r == nil {
-			status, err := e.Status(ctx, id)
-			if err == nil && status == engine.Suspended {
-				err = agent.ErrorOf(fmt.Errorf("%w: run %q is not worked on here", engine.ErrStopped, id))
+			l, err := e.listing(ctx, id)
+			if err == nil && !l.Ended {
+				err = agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process", engine.ErrStopped, id))
 			}
 			if err != nil {
 				yield(agent.Progress{}, err)

@@ -14,12 +14,12 @@ import (
 
 // used is the completion of a call that used so much.
 func used(u providers.Usage) engine.Completion {
-	return engine.Completion{Response: agent.Response{Text: "ok", Usage: u}}
+	return engine.Completion{Response: &agent.Response{Text: "ok", Usage: u}}
 }
 
 // estimated calls an agent that may cost so much.
 func estimated(b *sched.Branch, sc *sched.Scope, cost providers.NanoUSD) string {
-	return result(b.Do(sched.Use{Scope: sc}, engine.Op{Kind: engine.Call, Request: agent.Request{Limits: agent.Limits{Estimate: cost}}}))
+	return result(do(b, sched.Options{Scope: sc}, engine.Op{Kind: engine.Call, Request: &agent.Request{Limits: agent.Limits{Estimate: cost}}}))
 }
 
 func TestLimits(t *testing.T) {
@@ -33,15 +33,16 @@ func TestLimits(t *testing.T) {
 		{"no limit", engine.Budget{}, providers.Usage{Calls: 7, Input: 7, Output: 7, Cost: 7, Unpriced: 1}, 9, ""},
 		{"calls", engine.Budget{Calls: 3}, providers.Usage{Calls: 1}, 3, "the limit of 3 calls is reached"},
 		{"calls of models in one call", engine.Budget{Calls: 5}, providers.Usage{Calls: 2}, 3, "the limit of 5 calls"}, // 0+2, 2+2, 4 < 5
-		{"tokens", engine.Budget{Tokens: 20}, providers.Usage{Input: 4, Output: 3}, 3, "the limit of 20 tokens is reached (21 used)"},
-		{"tokens to the last", engine.Budget{Tokens: 21}, providers.Usage{Input: 4, Output: 3}, 3, "21 tokens"},
-		{"cost", engine.Budget{Cost: 2 * providers.USD}, providers.Usage{Cost: providers.USD}, 2, "the limit of 2.000000 USD"},
+		{"tokens", engine.Budget{Tokens: 20}, providers.Usage{Input: 4, Output: 3}, 2, "6 of 20 tokens are left, and the call wants 7, the most that such a call used so far"},
+		{"tokens to the last", engine.Budget{Tokens: 21}, providers.Usage{Input: 4, Output: 3}, 3, "0 of 21 tokens are left"},
+		{"cost", engine.Budget{Cost: 2 * providers.USD}, providers.Usage{Cost: 800_000_000}, 2, "0.4 of 2 USD are left, and the call wants 0.8, the most that such a call used so far: Limits.Estimate can say"},
+		{"cost to the last", engine.Budget{Cost: 2 * providers.USD}, providers.Usage{Cost: providers.USD}, 2, "0 of 2 USD are left"},
 		{"a price that shows afterwards", engine.Budget{Cost: 9}, providers.Usage{Unpriced: 1}, 1, "1 calls have no known price"},
 		{"a price that may be unknown", engine.Budget{Cost: 9, Calls: 4, AllowUnpriced: true}, providers.Usage{Calls: 1, Unpriced: 1}, 4, "4 calls"},
 		{"a price that nobody asks for", engine.Budget{Calls: 2}, providers.Usage{Calls: 1, Unpriced: 1}, 2, "2 calls"},
 		{"no calls", engine.Budget{Calls: -1}, providers.Usage{}, 0, "the limit of 0 calls"},
-		{"no tokens", engine.Budget{Tokens: -1}, providers.Usage{}, 0, "the limit of 0 tokens"},
-		{"no money", engine.Budget{Cost: -1}, providers.Usage{}, 0, "the limit of"},
+		{"no tokens", engine.Budget{Tokens: -1}, providers.Usage{}, 0, "0 of 0 tokens are left, and the call wants an unknown amount"},
+		{"no money", engine.Budget{Cost: -1}, providers.Usage{}, 0, "0 of 0 USD are left, and the call wants an unknown amount: Limits.Estimate"},
 		{"no time", engine.Budget{Wall: -1}, providers.Usage{}, 0, "the time limit of 0s is reached"},
 	}
 	for _, tt := range tests {
@@ -50,7 +51,7 @@ func TestLimits(t *testing.T) {
 			var last engine.Completion
 			r := t.within(tt.limit, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 				for made < 9 {
-					if last = b.Do(sched.Use{Scope: sc}, engine.Op{Kind: engine.Call}); last.Err != nil {
+					if last = do(b, sched.Options{Scope: sc}, engine.Op{Kind: engine.Call}); last.Err != nil {
 						return
 					}
 					made++
@@ -70,6 +71,7 @@ func TestLimits(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, last.Err, engine.ErrBudget)
+			require.ErrorIs(t, last.Err, engine.ErrOver)
 			assert.ErrorContains(t, last.Err, tt.says)
 		}))
 	}
@@ -79,18 +81,18 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 	t.Run("only calls and children use calls, tokens and money", both(func(t seam) {
 		r := t.within(engine.Budget{Calls: -1, Tokens: -1, Cost: -1}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			for _, kind := range []engine.Kind{engine.Call, engine.Child, engine.Sleep, engine.Await} {
-				r.say("%v", b.Do(sched.Use{Scope: sc}, engine.Op{Kind: kind}).Err != nil)
+				r.say("%v", do(b, sched.Options{Scope: sc}, engine.Op{Kind: kind}).Err != nil)
 			}
 		})
 		r.waits()
-		r.answer("0", "")
-		r.last("1", "")
+		r.answer("2", "")
+		r.last("3", "")
 		assert.Equal(t, []string{"true", "true", "false", "false"}, r.notes)
 	}))
 	t.Run("everything uses time", both(func(t seam) {
 		r := t.within(engine.Budget{Wall: -1}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			for _, kind := range []engine.Kind{engine.Call, engine.Child, engine.Sleep, engine.Await} {
-				r.say("%v", b.Do(sched.Use{Scope: sc}, engine.Op{Kind: kind}).Err != nil)
+				r.say("%v", do(b, sched.Options{Scope: sc}, engine.Op{Kind: kind}).Err != nil)
 			}
 		})
 		r.ends()
@@ -99,7 +101,7 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 	t.Run("what is shielded is made all the same, and counted", both(func(t seam) {
 		r := t.within(engine.Budget{Calls: 1, Wall: -1}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			for range 2 {
-				r.say("%s", call(b, sched.Use{Scope: sc, Shielded: true}))
+				r.say("%s", call(b, sched.Options{Scope: sc, Shielded: true}))
 			}
 			r.say("%d", sc.Spent().Calls)
 		})
@@ -112,7 +114,7 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 	}))
 	t.Run("failures cost", both(func(t seam) {
 		r := t.within(engine.Budget{Cost: 9}, func(r *run, b *sched.Branch, sc *sched.Scope) {
-			call(b, sched.Use{Scope: sc})
+			call(b, sched.Options{Scope: sc})
 			r.say("%d", sc.Spent().Cost)
 		})
 		r.waits()
@@ -122,8 +124,8 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 	}))
 	t.Run("what a child spent is counted", both(func(t seam) {
 		r := t.within(engine.Budget{Calls: 5}, func(r *run, b *sched.Branch, sc *sched.Scope) {
-			b.Do(sched.Use{Scope: sc}, engine.Op{Kind: engine.Child})
-			r.say("%d, %s", sc.Spent().Calls, call(b, sched.Use{Scope: sc}))
+			do(b, sched.Options{Scope: sc}, engine.Op{Kind: engine.Child})
+			r.say("%d, %s", sc.Spent().Calls, call(b, sched.Options{Scope: sc}))
 		})
 		r.waits()
 		r.hand("0", used(providers.Usage{Calls: 5}))
@@ -140,7 +142,8 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 			estimated(b, roomy, 1)
 		})
 		r.waits()
-		assert.Equal(t, []string{"start call 0"}, r.told)
+		assert.Equal(t, []string{"start call 1"}, r.told, "but for its number and its record")
+		assert.Len(t, r.emitted, 1)
 	}))
 }
 
@@ -155,23 +158,21 @@ func TestReservations(t *testing.T) {
 			r.say("left %d", sc.Left().Cost)
 			g.Next()
 			r.say("left %d", sc.Left().Cost)
-			r.say("%s", estimated(b, sc, 8))
 		})
 		r.waits()
-		assert.Equal(t, []string{
-			"1 (budget: the limit of 0.000000 USD does not allow this call (0.000000 used, 0.000000 reserved, 0.000000 wanted))", "left 4",
-		}, r.notes, "6 and 6 do not fit into 10")
+		assert.Equal(t, []string{"start call 0:0"}, r.told, "6 and 6 do not fit into 10")
 		r.hand("0:0", used(providers.Usage{Cost: 2}))
 		r.waits()
-		assert.Equal(t, []string{"0 ok", "left 8"}, r.notes[2:], "of the 6 that were reserved 2 were spent")
-		r.last("0", "fits")
-		assert.Equal(t, "fits", r.notes[4])
+		assert.Equal(t, []string{"start call 0:0", "start call 1:0"}, r.told)
+		assert.Equal(t, []string{"0 ok", "left 2"}, r.notes, "2 were used, 6 are reserved")
+		r.last("1:0", "free")
+		assert.Equal(t, []string{"1 free", "left 8"}, r.notes[2:])
 	}))
 	t.Run("a call under way counts as one", both(func(t seam) {
 		r := t.within(engine.Budget{Calls: 2}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 3 {
-				g.Go(unlimited, func(b *sched.Branch) { r.say("%s %s", b.Path(), call(b, sched.Use{Scope: sc})) })
+				g.Go(unlimited, func(b *sched.Branch) { r.say("%s %s", b.Path(), call(b, sched.Options{Scope: sc})) })
 			}
 			g.Next()
 			r.say("left %d", sc.Left().Calls)
@@ -179,12 +180,11 @@ func TestReservations(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"2 (budget: the limit of 2 calls is reached)", "left -1"}, r.notes)
 	}))
-	t.Run("what is given up is free again", both(func(t seam) {
-		r := t.within(engine.Budget{Calls: 1, Cost: 10}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+	t.Run("what is given up is free when it has ended", both(func(t seam) {
+		r := t.within(engine.Budget{Calls: 2, Cost: 10}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 9) })
-			b.Do(unlimited, engine.Op{Kind: engine.Sleep})
-			r.say("left %d, %d calls", sc.Left().Cost, sc.Left().Calls)
+			do(b, unlimited, engine.Op{Kind: engine.Sleep})
 			g.Cancel(0, unwanted)
 			r.say("left %d, %d calls", sc.Left().Cost, sc.Left().Calls)
 			g.Next()
@@ -192,19 +192,24 @@ func TestReservations(t *testing.T) {
 		})
 		r.waits()
 		r.answer("0", "")
+		assert.Equal(t, []string{"start sleep 0", "start call 0:0", "cancel call 0:0"}, r.told, "its agent may still cost something")
+		r.hand("0:0", used(providers.Usage{Calls: 1, Cost: 1}))
+		r.waits()
 		r.last("1", "made")
-		assert.Equal(t, []string{"left 1, -1 calls", "left 10, 1 calls", "made"}, r.notes)
+		assert.Equal(t, []string{"left 1, 1 calls", "made"}, r.notes)
 	}))
-	t.Run("where all is reserved, nothing is left for a call without an estimate", both(func(t seam) {
+	t.Run("where all is reserved, a call without an estimate waits", both(func(t seam) {
 		r := t.within(engine.Budget{Cost: 10}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 10) })
-			g.Go(unlimited, func(b *sched.Branch) { r.say("left %d %v", sc.Left().Cost, call(b, sched.Use{Scope: sc}) != "") })
+			g.Go(unlimited, func(b *sched.Branch) { r.say("left %d %s", sc.Left().Cost, call(b, sched.Options{Scope: sc})) })
 			join(g)
 		})
 		r.waits()
-		assert.Equal(t, []string{"left -1 true"}, r.notes)
 		assert.Equal(t, []string{"start call 0:0"}, r.told)
+		r.answer("0:0", "")
+		r.last("1:0", "made")
+		assert.Equal(t, []string{"left -1 made"}, r.notes)
 	}))
 	t.Run("an estimate alone is no limit", both(func(t seam) {
 		r := t.within(engine.Budget{}, func(r *run, b *sched.Branch, sc *sched.Scope) {
@@ -222,17 +227,15 @@ func TestNestedBudgets(t *testing.T) {
 			for range 2 {
 				inner := b.Scope(sc, engine.Budget{Calls: 2})
 				for range 3 {
-					r.say("%s", call(b, sched.Use{Scope: inner}))
+					r.say("%s", call(b, sched.Options{Scope: inner}))
 				}
 				r.say("spent %d of %d", inner.Spent().Calls, sc.Spent().Calls)
 			}
 		})
-		for _, key := range []string{"0", "1"} {
+		for _, key := range []string{"0", "1", "3"} {
 			r.waits()
 			r.hand(key, used(providers.Usage{Calls: 1}))
 		}
-		r.waits()
-		r.hand("2", used(providers.Usage{Calls: 1}))
 		r.ends()
 		assert.Equal(t, []string{
 			"ok", "ok", "(budget: the limit of 2 calls is reached)", "spent 2 of 2",
@@ -262,7 +265,7 @@ func TestNestedBudgets(t *testing.T) {
 	}))
 	t.Run("what is used up is -1 and not 0", both(func(t seam) {
 		r := t.within(engine.Budget{Calls: 1, Tokens: 5, Cost: 7}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
-			call(b, sched.Use{Scope: sc})
+			call(b, sched.Options{Scope: sc})
 			assert.Equal(t, engine.Budget{Calls: -1, Tokens: -1, Cost: -1}, sc.Left())
 		})
 		r.waits()
@@ -272,7 +275,7 @@ func TestNestedBudgets(t *testing.T) {
 	t.Run("budgets side by side do not share", both(func(t seam) {
 		r := t.within(engine.Budget{}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			one, two := b.Scope(sc, engine.Budget{Calls: 1}), b.Scope(sc, engine.Budget{Calls: 1})
-			call(b, sched.Use{Scope: one})
+			call(b, sched.Options{Scope: one})
 			r.say("%d %d", one.Left().Calls, two.Left().Calls)
 		})
 		r.waits()
@@ -303,7 +306,7 @@ func TestAgentsAreToldWhatACallMayCost(t *testing.T) {
 		t.Run(tt.name, both(func(t seam) {
 			r := t.within(engine.Budget{Cost: tt.outer}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 				l := agent.Limits{Cost: tt.own, Estimate: tt.estimate}
-				b.Do(sched.Use{Scope: b.Scope(sc, engine.Budget{Cost: tt.inner})}, engine.Op{Kind: engine.Call, Request: agent.Request{Limits: l}})
+				do(b, sched.Options{Scope: b.Scope(sc, engine.Budget{Cost: tt.inner})}, engine.Op{Kind: engine.Call, Request: &agent.Request{Limits: l}})
 			})
 			r.waits()
 			assert.Equal(t, tt.want, r.under[0].Request.Limits.Cost)
@@ -311,8 +314,8 @@ func TestAgentsAreToldWhatACallMayCost(t *testing.T) {
 	}
 	t.Run("whether its price may be unknown", both(func(t seam) {
 		r := t.within(engine.Budget{Cost: 10, AllowUnpriced: true}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
-			call(b, sched.Use{Scope: sc})
-			call(b, sched.Use{Scope: b.Scope(sc, engine.Budget{Cost: 4})})
+			call(b, sched.Options{Scope: sc})
+			call(b, sched.Options{Scope: b.Scope(sc, engine.Budget{Cost: 4})})
 		})
 		r.waits()
 		assert.Equal(t, agent.Limits{Cost: 10, AllowUnpriced: true}, r.under[0].Request.Limits)

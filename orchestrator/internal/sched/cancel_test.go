@@ -18,8 +18,8 @@ func TestCancelOfTheRun(t *testing.T) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			r.say("before %v", b.Err())
 			r.say("%s", call(b, unlimited))
-			r.say("%s", result(b.Do(unlimited, engine.Op{Kind: engine.Sleep})))
-			r.say("%s", result(b.Do(unlimited, engine.Op{Kind: engine.Await})))
+			r.say("%s", result(do(b, unlimited, engine.Op{Kind: engine.Sleep})))
+			r.say("%s", result(do(b, unlimited, engine.Op{Kind: engine.Await})))
 			r.say("after %v", b.Err())
 		})
 		r.waits()
@@ -110,8 +110,8 @@ func TestCancelOfTheRun(t *testing.T) {
 	t.Run("a group that is left takes no other along", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			left, other := b.Group(), b.Group()
-			left.Leave()
-			left.Leave()
+			left.Detach()
+			left.Detach()
 			other.Go(unlimited, func(b *sched.Branch) { r.say("%s", call(b, unlimited)) })
 			join(other)
 		})
@@ -232,21 +232,21 @@ func TestCancelOfABranch(t *testing.T) {
 }
 
 func TestCancelOfAChild(t *testing.T) {
-	child := engine.Op{Kind: engine.Child, Name: "kid", Input: engine.Input{Run: "top"}}
+	child := engine.Op{Kind: engine.Child, Name: "kid", Input: &engine.Input{Run: "top"}}
 	t.Run("a child is told to end and waited for", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
-			done := b.Do(unlimited, child)
-			r.say("%s %v", done.Response.Data, done.Err)
+			done := do(b, unlimited, child)
+			r.say("%s %v", done.End.Output, done.Err)
 		})
 		r.waits()
 		r.cancel()
 		assert.Equal(t, []string{"start child 0", "cancel child 0"}, r.told)
-		r.hand("0", engine.Completion{Response: agent.Response{Data: json.RawMessage(`"so far"`)}})
+		r.hand("0", engine.Completion{Response: &agent.Response{Data: json.RawMessage(`{"output":"so far"}`)}})
 		r.ends()
 		assert.Equal(t, []string{`"so far" <nil>`}, r.notes)
 	}))
 	t.Run("a shielded child is not told", both(func(t seam) {
-		r := t.begin(func(_ *run, b *sched.Branch) { b.Do(shielded, child) })
+		r := t.begin(func(_ *run, b *sched.Branch) { do(b, shielded, child) })
 		r.waits()
 		r.cancel()
 		assert.Equal(t, []string{"start child 0"}, r.told)
@@ -254,7 +254,7 @@ func TestCancelOfAChild(t *testing.T) {
 	t.Run("a child is not begun by a branch that is canceled", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			call(b, unlimited)
-			r.say("%s", result(b.Do(unlimited, child)))
+			r.say("%s", result(do(b, unlimited, child)))
 		})
 		r.waits()
 		r.s.Complete(engine.Completion{Err: enough})
@@ -267,7 +267,7 @@ func TestWhatIsGivenUpCosts(t *testing.T) {
 	both(func(t seam) {
 		var spent []int64
 		r := t.within(engine.Budget{Calls: 9}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
-			u := sched.Use{Scope: sc}
+			u := sched.Options{Scope: sc}
 			g := b.Group()
 			for range 2 {
 				g.Go(u, func(b *sched.Branch) { call(b, u) })
@@ -279,7 +279,7 @@ func TestWhatIsGivenUpCosts(t *testing.T) {
 			g.Next()
 			spent = append(spent, sc.Spent().Calls, 9-sc.Left().Calls)
 		})
-		used := engine.Completion{Response: agent.Response{Usage: providers.Usage{Calls: 1}}}
+		used := engine.Completion{Response: &agent.Response{Usage: providers.Usage{Calls: 1}}}
 		r.waits()
 		r.hand("0", used)
 		r.waits()
@@ -288,7 +288,7 @@ func TestWhatIsGivenUpCosts(t *testing.T) {
 		r.hand("1:0", used)
 		r.ends()
 		require.Len(t, spent, 4)
-		assert.Equal(t, []int64{1, 2}, spent[:2], "its reservation is given back, the other call's is not")
+		assert.Equal(t, []int64{1, 3}, spent[:2], "both calls are under way until they end")
 		assert.Equal(t, []int64{3, 3}, spent[2:], "its cost is counted when it comes")
 	})(t)
 }

@@ -32,7 +32,7 @@ func TestIdentityOfEffects(t *testing.T) {
 			again := b.Group()
 			again.Go(unlimited, func(b *sched.Branch) { call(b, unlimited) })
 			again.Next()
-			b.Do(unlimited, engine.Op{Kind: engine.Sleep})
+			do(b, unlimited, engine.Op{Kind: engine.Sleep})
 		})
 		r.waits()
 		for _, key := range []string{"0", "0:0", "1:0", "1.0:0", "0.0:0", "0:1", "1:1", "2:0"} {
@@ -46,7 +46,7 @@ func TestIdentityOfEffects(t *testing.T) {
 	}))
 	t.Run("the scheduler sets it, whatever the caller says", both(func(t seam) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
-			b.Do(unlimited, engine.Op{Kind: engine.Call, Branch: "7", N: 7})
+			do(b, unlimited, engine.Op{Kind: engine.Call, Branch: "7", N: 7})
 		})
 		r.waits()
 		op := r.under[0]
@@ -59,7 +59,7 @@ func TestIdentityOfEffects(t *testing.T) {
 			call(b, unlimited)
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) {
-				b.Do(unlimited, engine.Op{Kind: engine.Child, Input: engine.Input{Run: "top"}})
+				do(b, unlimited, engine.Op{Kind: engine.Child, Input: &engine.Input{Run: "top"}})
 			})
 			g.Next()
 		})
@@ -110,34 +110,29 @@ func TestResults(t *testing.T) {
 		var got []engine.Completion
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			got = append(got,
-				b.Do(unlimited, engine.Op{Kind: engine.Call, Name: "a", Request: agent.Request{Prompt: "p", Limits: agent.Limits{Estimate: 3}}}),
-				b.Do(unlimited, engine.Op{Kind: engine.Sleep, Until: time.Unix(1, 0)}),
-				b.Do(unlimited, engine.Op{Kind: engine.Call, Name: "b"}),
-				b.Do(unlimited, engine.Op{Kind: engine.Call, Name: "c"}))
+				do(b, unlimited, engine.Op{Kind: engine.Call, Name: "a", Request: &agent.Request{Prompt: "p", Limits: agent.Limits{Estimate: 3}}}),
+				do(b, unlimited, engine.Op{Kind: engine.Sleep, Until: time.Unix(1, 0)}),
+				do(b, unlimited, engine.Op{Kind: engine.Call, Name: "b"}),
+				do(b, unlimited, engine.Op{Kind: engine.Call, Name: "c"}))
 		})
 		r.waits()
 		failed := &agent.Error{Message: "no"}
-		r.hand("0", engine.Completion{Response: agent.Response{Text: "one", Data: json.RawMessage(`1`)}, Err: failed})
+		r.hand("0", engine.Completion{Response: &agent.Response{Text: "one", Data: json.RawMessage(`1`)}, Err: failed})
 		r.waits()
 		assert.Equal(t, engine.Sleep, r.under[0].Kind)
-		assert.Equal(t, agent.Request{}, r.under[0].Request, "of the call before")
+		assert.Nil(t, r.under[0].Request, "of the call before")
 		assert.Empty(t, r.under[0].Name)
 		r.hand("1", engine.Completion{})
 		r.waits()
 		assert.Zero(t, r.under[0].Until, "of the sleep before")
 		r.hand("2", engine.Completion{})
 		r.waits()
-		r.hand("3", engine.Completion{Response: agent.Response{Text: "three"}})
+		r.hand("3", engine.Completion{Response: &agent.Response{Text: "three"}})
 		r.ends()
 		require.Len(t, got, 4)
 		assert.Equal(t, failed, got[0].Err)
-		for i, want := range []string{"one", "", "", "three"} {
-			assert.Equal(t, want, got[i].Response.Text, "effect %d", i)
-		}
-		for i := 1; i < 4; i++ {
-			assert.Nil(t, got[i].Err, "effect %d", i)
-			assert.Nil(t, got[i].Response.Data, "effect %d", i)
-		}
+		assert.Equal(t, "one", got[0].Response.Text)
+		assert.Equal(t, []engine.Completion{{}, {}, {Response: &agent.Response{Text: "three"}}}, got[1:])
 	}))
 	t.Run("a late completion reaches nobody", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
@@ -160,7 +155,7 @@ func TestResults(t *testing.T) {
 	}))
 	t.Run("an answered question is not used again", both(func(t seam) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
-			b.Do(unlimited, engine.Op{Kind: engine.Await, Name: "ok"})
+			do(b, unlimited, engine.Op{Kind: engine.Await, Name: "ok"})
 			call(b, unlimited)
 		})
 		r.waits()
@@ -173,7 +168,7 @@ func TestResults(t *testing.T) {
 	t.Run("what the engine leaves in an effect stays with it", both(func(t seam) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			call(b, unlimited)
-			b.Do(unlimited, engine.Op{Kind: engine.Sleep, Private: "not the engine's"})
+			do(b, unlimited, engine.Op{Kind: engine.Sleep, Private: "not the engine's"})
 		})
 		r.waits()
 		first := r.under[0]
@@ -240,7 +235,7 @@ func TestPort(t *testing.T) {
 type bare struct{ engine.Port }
 
 func TestExposeWithoutViewer(t *testing.T) {
-	s := sched.New(bare{&world{}}, engine.Budget{}, func(b *sched.Branch, _ *sched.Scope) { b.Expose(nil) })
+	s := sched.New(bare{&world{}}, engine.Input{}, func(b *sched.Branch, _ *sched.Scope) { b.Expose(nil) })
 	defer s.Leave()
 	done, err := s.Advance()
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/sched"
+	"github.com/convene-go/convene/providers"
 )
 
 func TestPanics(t *testing.T) {
@@ -121,7 +122,7 @@ func TestDeadlock(t *testing.T) {
 			var wait func()
 			r := t.asleep(&wait).begin(func(_ *run, b *sched.Branch) {
 				g := b.Group()
-				g.Go(unlimited, func(b *sched.Branch) { b.Do(unlimited, engine.Op{Kind: kind}) })
+				g.Go(unlimited, func(b *sched.Branch) { do(b, unlimited, engine.Op{Kind: kind}) })
 				g.Go(unlimited, func(*sched.Branch) { wait() })
 				join(g)
 			})
@@ -140,16 +141,9 @@ func TestDeadlock(t *testing.T) {
 		r.s.Complete(engine.Completion{Err: enough})
 		assert.ErrorContains(t, r.breaks(), "deadlock")
 	}))
-	t.Run("a time limit that has ended does not hold it off", both(func(t seam) {
+	t.Run("a time limit does not hold it off", both(func(t seam) {
 		var wait func()
-		r := t.asleep(&wait).within(engine.Budget{Wall: 5}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
-			g := b.Group()
-			g.Go(unlimited, func(b *sched.Branch) { b.Scope(sc, engine.Budget{Wall: 3}) }) // it ends with the branch
-			g.Go(unlimited, func(*sched.Branch) { wait() })
-			join(g)
-		})
-		r.waits()
-		r.hand("0", engine.Completion{})
+		r := t.asleep(&wait).within(engine.Budget{Wall: 5}, func(*run, *sched.Branch, *sched.Scope) { wait() })
 		assert.ErrorContains(t, r.breaks(), "deadlock")
 	}))
 }
@@ -195,10 +189,28 @@ func TestMisuse(t *testing.T) {
 		r := t.begin(func(_ *run, b *sched.Branch) { kept = b })
 		r.ends()
 		r.leave()
-		done := kept.Do(unlimited, engine.Op{Kind: engine.Call})
+		done := do(kept, unlimited, engine.Op{Kind: engine.Call})
 		require.ErrorIs(t, done.Err, engine.ErrFlow)
 		require.ErrorContains(t, done.Err, "the run is over")
 		assert.Empty(t, r.told)
+	}))
+	t.Run("an effect that is done twice at once, or not made by Op", both(func(t seam) {
+		r := t.begin(func(r *run, b *sched.Branch) {
+			r.say("%s", result(b.Do(unlimited, &engine.Op{Kind: engine.Sleep})))
+		})
+		assert.ErrorContains(t, r.breaks(), "an effect is done that Branch.Op did not make")
+		require.Len(t, r.notes, 1)
+		var kept *engine.Op
+		r = t.begin(func(_ *run, b *sched.Branch) {
+			g := b.Group()
+			g.Go(unlimited, func(b *sched.Branch) {
+				kept = b.Op(engine.Sleep, "")
+				b.Do(unlimited, kept)
+			})
+			g.Go(unlimited, func(b *sched.Branch) { b.Do(unlimited, kept) })
+			join(g)
+		})
+		assert.ErrorContains(t, r.breaks(), "or that is done already")
 	}))
 	t.Run("a fault by the flow's own word", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
@@ -217,7 +229,7 @@ func TestEngineThatBreaksItsWord(t *testing.T) {
 		})
 		r.waits()
 		first := r.under[0]
-		c := engine.Completion{Op: first, Response: agent.Response{Text: "one"}}
+		c := engine.Completion{Op: first, Response: &agent.Response{Text: "one"}}
 		r.s.Complete(c)
 		r.s.Complete(c)
 		assert.ErrorContains(t, r.breaks(), "completed effect 0 twice")
@@ -237,7 +249,7 @@ func TestEngineThatBreaksItsWord(t *testing.T) {
 	}))
 	t.Run("a question completed twice", both(func(t seam) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
-			b.Do(unlimited, engine.Op{Kind: engine.Await})
+			do(b, unlimited, engine.Op{Kind: engine.Await})
 			call(b, unlimited)
 		})
 		r.waits()
@@ -254,14 +266,26 @@ func TestEngineThatBreaksItsWord(t *testing.T) {
 	}))
 	t.Run("a time limit that has ended is no fault", both(func(t seam) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
-			call(b, sched.Use{Scope: b.Scope(nil, engine.Budget{Wall: 5})})
+			call(b, sched.Options{Scope: b.Scope(nil, engine.Budget{Wall: 5})})
 			call(b, unlimited)
 		})
 		r.waits()
-		limit := r.under[0]
-		r.hand("0", engine.Completion{})
+		limit := r.under[1]
+		r.hand("-5", engine.Completion{})
 		r.waits()
 		r.s.Complete(engine.Completion{Op: limit})
 		r.waits()
+	}))
+	t.Run("an effect that the engine charges and was not given", both(func(t seam) {
+		r := t.begin(func(_ *run, b *sched.Branch) { call(b, unlimited) })
+		r.waits()
+		r.s.Charge(&engine.Op{Kind: engine.Call}, providers.Usage{})
+		assert.ErrorContains(t, r.breaks(), "charged an effect that it was not given")
+	}))
+	t.Run("an end of a child that cannot be read", both(func(t seam) {
+		r := t.begin(func(_ *run, b *sched.Branch) { do(b, unlimited, engine.Op{Kind: engine.Child}) })
+		r.waits()
+		r.hand("0", engine.Completion{Response: &agent.Response{Data: []byte("{")}})
+		assert.ErrorContains(t, r.breaks(), "the end of child run 0 cannot be read")
 	}))
 }

@@ -22,14 +22,14 @@ func (b *Branch) Group() *Group {
 	return g
 }
 
-// Go starts a branch and returns its index. Where u is shielded, a cancel does not
+// Go starts a branch and returns its index. Where o is shielded, a cancel does not
 // reach it.
-func (g *Group) Go(u Use, body func(*Branch)) int {
+func (g *Group) Go(o Options, body func(*Branch)) int {
 	b := g.owner
 	k := b.s.spawn(b.childPath(), g, body)
 	k.index = len(g.kids)
-	k.shielded = u.Shielded
-	if !u.Shielded {
+	k.shielded = o.Shielded
+	if !o.Shielded {
 		k.canceled = b.canceled
 	}
 	g.kids = append(g.kids, k)
@@ -59,10 +59,10 @@ func (g *Group) Len() int { return g.run + len(g.done) }
 // Running is how many branches have not finished.
 func (g *Group) Running() int { return g.run }
 
-// Cancel cancels the branch of that index.
+// Cancel cancels the branch of that index. Its errors carry ErrOver.
 func (g *Group) Cancel(index int, why *agent.Error) {
 	if k := g.kids[index]; k != nil {
-		k.cancel(why)
+		k.cancel(marked(why))
 	}
 }
 
@@ -83,8 +83,8 @@ func (g *Group) finished(b *Branch) {
 	}
 }
 
-// Leave forgets a group all of whose branches were handed out.
-func (g *Group) Leave() {
+// Detach forgets a group all of whose branches were handed out.
+func (g *Group) Detach() {
 	if i := slices.Index(g.owner.groups, g); i >= 0 {
 		g.owner.groups = slices.Delete(g.owner.groups, i, i+1)
 	}

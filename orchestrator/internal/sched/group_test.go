@@ -163,8 +163,8 @@ func TestGroup(t *testing.T) {
 	t.Run("a group that is left can be used and left again", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g, other := b.Group(), b.Group()
-			g.Leave()
-			g.Leave()
+			g.Detach()
+			g.Detach()
 			other.Go(unlimited, func(b *sched.Branch) { r.say("%s", call(b, unlimited)) })
 			g.Go(unlimited, func(b *sched.Branch) { r.say("%s", call(b, unlimited)) })
 			join(g)

@@ -1,7 +1,9 @@
 package sched_test
 
 import (
+	"runtime"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 
@@ -114,6 +116,34 @@ func TestLeave(t *testing.T) {
 		r.leave()
 		assert.Equal(t, []string{"root"}, r.notes)
 	}))
+	t.Run("C20 an engine that ends its coroutines itself is not asked to", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var stops []func()
+			own := func(body func(yield func() bool)) (func() bool, func()) {
+				resume, stop := goroutines(body)
+				stops = append(stops, stop)
+				return resume, nil
+			}
+			r := seam{t, own}.begin(tree)
+			r.waits()
+			r.leave()
+			assert.Empty(t, r.notes, "nothing is unwound by Leave")
+			for _, stop := range stops { // as the engine likes: here the oldest first
+				stop()
+			}
+			assert.Equal(t, []string{"root", "0", "1", "0.0", "1.0"}, r.notes)
+		})
+	})
+	t.Run("C20 a flow that ends its goroutine is found there, too", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			own := func(body func(yield func() bool)) (func() bool, func()) {
+				resume, _ := goroutines(body)
+				return resume, nil
+			}
+			r := seam{t, own}.begin(func(*run, *sched.Branch) { runtime.Goexit() })
+			assert.ErrorContains(t, r.breaks(), "ended its goroutine")
+		})
+	})
 	t.Run("of branches among many that have ended", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
@@ -140,7 +170,7 @@ func TestWhatTheRootLeavesBehind(t *testing.T) {
 			for range 2 {
 				g.Go(unlimited, func(b *sched.Branch) {
 					defer r.say("%s", b.Path())
-					call(b, sched.Use{Scope: b.Scope(sc, engine.Budget{Wall: 3})})
+					call(b, sched.Options{Scope: b.Scope(sc, engine.Budget{Wall: 3})})
 					r.say("came back")
 				})
 			}
@@ -150,9 +180,8 @@ func TestWhatTheRootLeavesBehind(t *testing.T) {
 		})
 		r.ends()
 		assert.Equal(t, []string{
-			"start limit 0", "start limit 0:0", "start call 0:1", "start limit 1:0", "start call 1:1",
-			"cancel limit 0", // of the root, which has ended
-			"cancel call 1:1", "cancel limit 1:0", "cancel call 0:1", "cancel limit 0:0",
+			"start call 0:0", "start call 1:0",
+			"cancel call 1:0", "cancel call 0:0",
 		}, r.told, "the engine is told what nobody wants any more, the youngest branch's first")
 		r.leave()
 		assert.Equal(t, []string{"root", "1", "0"}, r.notes)

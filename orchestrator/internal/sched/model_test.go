@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/providers"
 )
 
 // model carries random programs out without coroutines, and without keeping count
@@ -16,10 +17,22 @@ type model struct {
 	lines  []*line // all, in the order in which they were started
 	ops    []*act  // all that were begun
 	under  []*act  // what the engine holds
+	queue  []*act  // calls that wait for room, the earliest first
+	armed  *act    // the time limit that the engine holds
+	seen   []seen  // of agents
 	worked time.Duration
 	told   []string
 	notes  []string
+	emits  []string
 	stays  bool // the root does not end when it has done everything
+
+	applied, losses int
+}
+
+// seen is what a call of an agent cost.
+type seen struct {
+	agent string
+	cost  int64
 }
 
 // line is a branch.
@@ -41,7 +54,7 @@ type line struct {
 	begun    bool
 	done     bool
 	teams    []*team
-	limits   []*act
+	budgets  []*budget
 }
 
 // frame is a program on its way.
@@ -80,8 +93,24 @@ type act struct {
 	line     *line
 	under    *budget
 	shielded bool
+	begun    bool // the engine has it
+	open     bool // a call under way, for budgets
 	gone     bool // given up
+	told     bool // the engine is told to cancel it
+	ends     bool // told to end, by its time or a cancel
 	done     bool
+	over     bool // lost for good, or left behind
+	refused  bool
+	charged  bool
+	late     bool // left behind, and charged since
+	wants    wants
+	until    time.Duration // of a limit
+	share    engine.Budget // of a child
+
+	used       figures
+	lost       figures // its calls
+	lostCost   providers.NanoUSD
+	lostTokens int64
 }
 
 func newModel(p program, limit engine.Budget, stays bool) *model {
@@ -89,21 +118,28 @@ func newModel(p program, limit engine.Budget, stays bool) *model {
 	root := &line{m: m}
 	m.lines, m.ready = []*line{root}, []*line{root}
 	root.stack = []frame{{todo: p, under: root.budget(nil, limit)}}
+	root.budgets = []*budget{root.stack[0].under}
 	return m
 }
 
 // advance is Sched.Advance: how it ended, "done", "deadlock", or "" where it waits.
 func (m *model) advance() string {
-	for len(m.ready) > 0 {
+	for len(m.ready) > 0 && !m.lines[0].done {
 		l := m.ready[0]
 		m.ready = m.ready[1:]
 		l.execute()
 		if m.lines[0].done {
 			m.withdraw()
-			return "done"
 		}
 	}
-	if !slices.ContainsFunc(m.ops, func(a *act) bool { return !a.done && !a.gone }) {
+	if m.lines[0].done {
+		if slices.ContainsFunc(m.ops, func(a *act) bool { return a.kind == engine.Child && a.begun && !a.done }) {
+			return ""
+		}
+		return "done"
+	}
+	m.arm()
+	if !slices.ContainsFunc(m.lines, func(l *line) bool { return l.wait != nil }) {
 		return "deadlock"
 	}
 	return ""
@@ -154,17 +190,54 @@ func (l *line) step(f *frame, s step) {
 	case s.budget != nil:
 		f.todo = f.todo[1:]
 		c := l.budget(f.under, *s.budget)
+		l.budgets = append(l.budgets, c)
 		l.stack = append(l.stack, frame{todo: s.inner, under: c, shielded: f.shielded, ends: c})
 	case s.inner != nil:
 		f.todo = f.todo[1:]
 		l.stack = append(l.stack, frame{todo: s.inner, under: f.under, shielded: true})
 	case l.canceled && !f.shielded:
-		l.heard("[canceled]")
-	case !f.shielded && l.m.refuses(s, f.under):
-		l.heard("[budget]")
+		l.heard("[canceled over]")
 	default:
-		l.wait = l.begin(&act{step: s, kind: s.kind, under: f.under, shielded: f.shielded})
+		a := &act{step: s, kind: s.kind, under: f.under, shielded: f.shielded, line: l, key: engine.Key(l.path, l.effects)}
+		l.effects++
+		l.m.ask(a)
 	}
+}
+
+// ask has a start, wait for room, or be refused.
+func (m *model) ask(a *act) {
+	l := a.line
+	calls := a.kind == engine.Call || a.kind == engine.Child
+	verdict := "yes"
+	switch {
+	case a.shielded:
+	case m.late(a.under):
+		verdict = "no"
+	case a.kind == engine.Child:
+		if left := m.left(a.under); left.Calls < 0 || left.Cost < 0 || left.Tokens < 0 {
+			verdict = "no"
+		}
+	case a.kind == engine.Call:
+		if len(m.queue) == 0 {
+			m.unblock()
+		}
+		verdict = m.judge(a)
+	}
+	m.ops = append(m.ops, a)
+	switch verdict {
+	case "no":
+		if calls {
+			m.refuse(a)
+		}
+		a.gone = true
+		l.heard("[budget over]")
+		return
+	case "yes":
+		m.begin(a)
+	default:
+		m.queue = append(m.queue, a)
+	}
+	l.wait = a
 }
 
 // heard is what an effect comes to.
@@ -186,17 +259,23 @@ func (l *line) pop() {
 	f := l.top()
 	l.stack = l.stack[:len(l.stack)-1]
 	if f.ends != nil {
-		l.say("spent %d, left %+v", l.m.spent(f.ends).Calls, l.m.left(f.ends))
+		l.say("spent %d, left %+v", l.m.spent(f.ends).calls, l.m.left(f.ends))
 	}
 }
 
-func (l *line) begin(a *act) *act {
-	a.line, a.key = l, engine.Key(l.path, l.effects)
-	l.effects++
-	l.m.ops = append(l.m.ops, a)
-	l.m.under = append(l.m.under, a)
-	l.m.tell("start", a)
-	return a
+// begin starts a, unless the engine has it.
+func (m *model) begin(a *act) {
+	if a.kind == engine.Call {
+		a.open = true
+	}
+	if a.kind == engine.Child {
+		a.share = m.left(a.under)
+	}
+	if !a.begun {
+		a.begun = true
+		m.under = append(m.under, a)
+		m.tell("start", a)
+	}
 }
 
 // gather starts branches of a group, and takes one.
@@ -240,21 +319,11 @@ func (l *line) start(f *frame) {
 func (l *line) finish() {
 	l.say("leaves")
 	l.done = true
-	l.dropLimits()
 	if l.team != nil {
 		l.team.ended = append(l.team.ended, l.index)
 		if l.parent.parked {
 			l.parent.parked = false
 			l.m.ready = append(l.m.ready, l.parent)
-		}
-	}
-}
-
-func (l *line) dropLimits() {
-	for _, a := range l.limits {
-		if !a.done && !a.gone {
-			a.gone = true
-			l.m.tell("cancel", a)
 		}
 	}
 }
@@ -265,7 +334,7 @@ func (l *line) cancel() {
 	}
 	l.canceled = true
 	if l.wait != nil && !l.wait.shielded {
-		l.wait.giveUp("[canceled]")
+		l.wait.giveUp("[canceled over]")
 	}
 	for _, t := range l.teams {
 		for _, kid := range t.lines {
@@ -275,7 +344,13 @@ func (l *line) cancel() {
 }
 
 func (a *act) giveUp(why string) {
-	a.line.m.tell("cancel", a)
+	m := a.line.m
+	a.ends = true
+	m.unqueue(a)
+	if a.begun && !a.told {
+		a.told = true
+		m.tell("cancel", a)
+	}
 	if a.kind != engine.Child {
 		a.gone = true
 		a.resolve(why)
@@ -288,21 +363,79 @@ func (a *act) resolve(said string) {
 }
 
 // complete is Sched.Complete.
-func (m *model) complete(a *act) {
+func (m *model) complete(a *act, how string) {
+	if a.kind == engine.Limit {
+		m.expire(a)
+		return
+	}
+	said := "ok"
+	if a.kind == engine.Call || a.kind == engine.Child {
+		said = m.settle(a, how)
+	}
 	a.done = true
+	if !a.gone && !m.lines[0].done {
+		a.resolve(said)
+	}
+}
+
+// settle counts what a call or a child cost, and says how it ended.
+func (m *model) settle(a *act, how string) string {
+	a.open = false
+	if how == "leave" {
+		a.over = true
+		a.used.calls++
+		if a.kind == engine.Call {
+			a.lostCost, a.lostTokens = a.lostCost+a.wants.cost, a.lostTokens+a.wants.tokens
+		} else {
+			a.lost.calls += max(a.share.Calls-1, 0)
+			a.lostCost, a.lostTokens = a.lostCost+max(a.share.Cost, 0), a.lostTokens+max(a.share.Tokens, 0)
+		}
+		return "[left-behind]"
+	}
+	a.used.calls++
+	a.used.cost += a.step.cost
+	if a.kind == engine.Call {
+		if a.step.cost > 0 || !a.step.fails {
+			m.seen = append(m.seen, seen{a.step.agent, a.step.cost})
+		}
+		if a.step.fails {
+			return "[acme/failed]"
+		}
+		return "ok"
+	}
+	a.lost.calls += a.step.estimate // of a child: what it lost
+	m.seen = append(m.seen, seen{"b", a.step.cost})
+	if !a.step.fails {
+		return "ok"
+	}
+	a.done = true // its share is free
+	top := m.lines[0].budgets[0]
+	if left := m.left(top); a.line.canceled || m.late(top) || left.Calls < 0 || left.Cost < 0 || left.Tokens < 0 {
+		return "[acme/failed over]"
+	}
+	return "[acme/failed]"
+}
+
+// charge is Sched.Charge, of 1 call that used 1.
+func (m *model) charge(a *act) {
+	a.used.calls++
+	a.used.cost++
 	switch {
-	case a.gone:
-	case a.kind == engine.Limit:
-		a.under.expired = true
-		for _, l := range m.lines {
-			if l.wait != nil && !l.wait.shielded && l.wait.under.within(a.under) {
-				l.wait.giveUp("[budget]")
+	case a.over && a.done:
+		if !a.late { // what was held for it is known now
+			a.late = true
+			if a.kind == engine.Call {
+				a.lostCost, a.lostTokens = a.lostCost-a.wants.cost, a.lostTokens-a.wants.tokens
+			} else {
+				a.lost.calls -= max(a.share.Calls-1, 0)
+				a.lostCost, a.lostTokens = a.lostCost-max(a.share.Cost, 0), a.lostTokens-max(a.share.Tokens, 0)
 			}
 		}
-	case a.step.fails && (a.kind == engine.Call || a.kind == engine.Child):
-		a.resolve("[acme/failed]")
-	default:
-		a.resolve("ok")
+		if a.kind == engine.Call {
+			m.seen = append(m.seen, seen{a.step.agent, 1})
+		}
+	case !a.done && !a.over:
+		a.charged = true
 	}
 }
 
@@ -322,29 +455,69 @@ func (m *model) take(key string) *act {
 }
 
 func (m *model) move(what, key string) {
+	if what == "drop" {
+		m.take(key)
+		return
+	}
+	m.applied++
 	switch what {
 	case "cancel":
 		m.lines[0].cancel()
-	case "drop":
-		m.take(key)
+	case "lose":
+		m.lose()
+		return
+	case "cut", "late":
+		m.charge(m.find(key))
 	default:
 		m.worked += time.Second
-		m.complete(m.take(key))
+		m.complete(m.take(key), what)
 	}
+	m.decide()
 }
 
-func (m *model) said() (told, notes []string) { return m.told, m.notes }
+// find finds the effect of that key; the latest, if limits have the same.
+func (m *model) find(key string) *act {
+	i := slices.IndexFunc(m.ops, func(a *act) bool { return a.key == key && a.begun })
+	return m.ops[i]
+}
+
+func (m *model) said() (told, notes, emits []string) { return m.told, m.notes, m.emits }
+
+// tally is Sched.Tally.
+func (m *model) tally() string {
+	var spent, lost figures
+	var cost providers.NanoUSD
+	var tokens int64
+	for _, a := range m.ops {
+		spent.calls += a.used.calls
+		spent.cost += a.used.cost
+		lost.calls += a.lost.calls
+		cost += a.lostCost
+		tokens += a.lostTokens
+	}
+	return tallied(usageOf(spent), engine.Lost{Calls: lost.calls, Amount: engine.Amount{Cost: cost, Tokens: tokens}})
+}
+
+func tallied(spent providers.Usage, lost engine.Lost) string {
+	return fmt.Sprintf("spent %d %d %d, lost %d %d %d", spent.Calls, spent.Cost, spent.Input, lost.Calls, lost.Cost, lost.Tokens)
+}
 
 // withdraw is what the engine is told when the root has ended.
 func (m *model) withdraw() {
+	m.queue = nil
 	for _, l := range slices.Backward(m.lines) {
-		if l.done {
+		a := l.wait
+		if l.done || a == nil {
 			continue
 		}
-		if l.wait != nil {
-			m.tell("cancel", l.wait)
+		if a.begun && !a.told {
+			a.told = true
+			m.tell("cancel", a)
 		}
-		l.dropLimits()
+		a.gone = a.kind != engine.Child
+	}
+	if m.armed != nil {
+		m.tell("cancel", m.armed)
 	}
 }
 

@@ -31,23 +31,55 @@ type world struct {
 	told    []string     // what the scheduler told the engine
 	emitted []blackboard.Record
 	state   func() (json.RawMessage, error)
+
+	recorded  map[string]engine.Recorded // what the log knows of calls, by their keys
+	gaveUp    map[*engine.Op]bool        // canceled, and not begun again
+	killed    bool                       // what is canceled does not complete
+	moves     int                        // of the engine in a random program
+	emittedAt []int                      // the moves before each emission
 }
 
 func (w *world) Start(op *engine.Op) {
+	delete(w.gaveUp, op)
 	w.under = append(w.under, op)
 	w.tell("start", op)
 }
 
-func (w *world) Cancel(op *engine.Op) { w.tell("cancel", op) }
+func (w *world) Cancel(op *engine.Op) {
+	if w.gaveUp == nil {
+		w.gaveUp = map[*engine.Op]bool{}
+	}
+	w.gaveUp[op] = true
+	w.tell("cancel", op)
+	if w.killed {
+		w.under = slices.DeleteFunc(w.under, func(o *engine.Op) bool { return o == op })
+	}
+}
 
 func (w *world) tell(what string, op *engine.Op) {
 	kind := map[engine.Kind]string{engine.Call: "call", engine.Sleep: "sleep", engine.Limit: "limit", engine.Await: "await", engine.Child: "child"}[op.Kind]
 	w.told = append(w.told, fmt.Sprintf("%s %s %s", what, kind, op.Key()))
 }
 
-func (w *world) Now() (time.Time, time.Duration)              { return w.now, w.worked }
-func (w *world) Emit(rec blackboard.Record)                   { w.emitted = append(w.emitted, rec) }
+func (w *world) Now() (time.Time, time.Duration) { return w.now, w.worked }
+func (w *world) Emit(rec blackboard.Record) {
+	w.emitted = append(w.emitted, rec)
+	w.emittedAt = append(w.emittedAt, w.moves)
+}
+
+func (w *world) Recorded(branch string, n int64) engine.Recorded {
+	return w.recorded[engine.Key(branch, n)]
+}
 func (w *world) Expose(state func() (json.RawMessage, error)) { w.state = state }
+
+// find finds the effect of that key in what is under way.
+func (w *world) find(key string) *engine.Op {
+	i := slices.IndexFunc(w.under, func(op *engine.Op) bool { return op.Key() == key })
+	if i < 0 {
+		return nil
+	}
+	return w.under[i]
+}
 
 // take takes the effect of that key out of what is under way.
 func (w *world) take(key string) *engine.Op {
@@ -87,7 +119,7 @@ func both(test func(t seam)) func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(seam{t, nil}) })
 		})
 		t.Run("goroutines", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(seam{t, engine.Goroutines}) })
+			synctest.Test(t, func(t *testing.T) { test(seam{t, goroutines}) })
 		})
 	}
 }
@@ -142,7 +174,7 @@ func newRun(t tester, on spawn, limit engine.Budget, body func(r *run, b *sched.
 	if on != nil {
 		port = spawner{r.world, on}
 	}
-	r.s = sched.New(port, limit, func(b *sched.Branch, sc *sched.Scope) { body(r, b, sc) })
+	r.s = sched.New(port, engine.Input{Budget: limit}, func(b *sched.Branch, sc *sched.Scope) { body(r, b, sc) })
 	return r
 }
 
@@ -198,14 +230,14 @@ func (r *run) hand(key string, c engine.Completion) {
 // answer hands over a text, and wants the flow to wait again.
 func (r *run) answer(key, text string) {
 	r.t.Helper()
-	r.hand(key, engine.Completion{Response: agent.Response{Text: text}})
+	r.hand(key, engine.Completion{Response: &agent.Response{Text: text}})
 	r.waits()
 }
 
 // last hands over a text, and wants the flow to end.
 func (r *run) last(key, text string) {
 	r.t.Helper()
-	r.hand(key, engine.Completion{Response: agent.Response{Text: text}})
+	r.hand(key, engine.Completion{Response: &agent.Response{Text: text}})
 	r.ends()
 }
 
@@ -219,18 +251,32 @@ func (r *run) cancel() {
 var (
 	enough    = &agent.Error{Message: "enough", Codes: []agent.Code{engine.ErrCanceled}}
 	unwanted  = &agent.Error{Message: "not wanted any more", Codes: []agent.Code{engine.ErrCanceled}}
-	unlimited = sched.Use{}
-	shielded  = sched.Use{Shielded: true}
+	unlimited = sched.Options{}
+	shielded  = sched.Options{Shielded: true}
 )
 
 // call calls an agent and says what came of it: a text, or the error's message.
-func call(b *sched.Branch, u sched.Use) string {
-	return result(b.Do(u, engine.Op{Kind: engine.Call, Name: "a"}))
+func call(b *sched.Branch, u sched.Options) string {
+	return result(do(b, u, engine.Op{Kind: engine.Call, Name: "a"}))
+}
+
+// do makes an effect.
+func do(b *sched.Branch, o sched.Options, op engine.Op) engine.Completion {
+	own := b.Op(op.Kind, op.Name)
+	op.Owner, op.Private = own.Owner, own.Private
+	if op.Kind == engine.Call && op.Request == nil {
+		op.Request = &agent.Request{}
+	}
+	*own = op
+	return b.Do(o, own)
 }
 
 func result(c engine.Completion) string {
 	if c.Err != nil {
 		return "(" + c.Err.Message + ")"
+	}
+	if c.Response == nil {
+		return ""
 	}
 	return c.Response.Text
 }

@@ -1,6 +1,8 @@
 package sched_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -13,56 +15,75 @@ import (
 
 const timeIsUp = "(budget: the time limit of 5s is reached)"
 
+// limitKey is the key of the limit that ends so long after the start.
+func limitKey(after time.Duration) string { return fmt.Sprint(-int64(after)) }
+
 func TestTimeLimit(t *testing.T) {
 	limit := engine.Budget{Wall: 5 * time.Second}
-	t.Run("it is an effect, by the time worked", both(func(t seam) {
+	five := limitKey(5 * time.Second)
+	t.Run("it is an effect of the run, by the time worked", both(func(t seam) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			call(b, unlimited)
-			call(b, sched.Use{Scope: b.Scope(nil, limit)})
+			call(b, sched.Options{Scope: b.Scope(nil, limit)})
 		})
 		r.waits()
 		r.answer("0", "") // after a second
-		assert.Equal(t, []string{"start call 0", "start limit 1", "start call 2"}, r.told)
-		assert.Equal(t, 6*time.Second, r.under[0].Worked)
+		assert.Equal(t, []string{"start call 0", "start call 1", "start limit -6000000000"}, r.told)
+		assert.Equal(t, 6*time.Second, r.under[1].Worked)
+		assert.Empty(t, r.under[1].Branch)
 	}))
 	t.Run("it gives up what is under way, and refuses what comes", both(func(t seam) {
 		r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
-			u := sched.Use{Scope: sc}
+			u := sched.Options{Scope: sc}
 			g := b.Group()
 			for _, kind := range []engine.Kind{engine.Call, engine.Sleep, engine.Await} {
-				g.Go(u, func(b *sched.Branch) { r.say("%s", result(b.Do(u, engine.Op{Kind: kind}))) })
+				g.Go(u, func(b *sched.Branch) { r.say("%s", result(do(b, u, engine.Op{Kind: kind}))) })
 			}
 			join(g)
-			r.say("%s", result(b.Do(u, engine.Op{Kind: engine.Sleep})))
+			r.say("%s", result(do(b, u, engine.Op{Kind: engine.Sleep})))
 		})
 		r.waits()
-		r.hand("0", engine.Completion{})
+		r.hand(five, engine.Completion{})
 		r.ends()
 		assert.Equal(t, []string{timeIsUp, timeIsUp, timeIsUp, timeIsUp}, r.notes)
 		assert.Equal(t, []string{"cancel call 0:0", "cancel sleep 1:0", "cancel await 2:0"}, r.told[4:])
+		assert.Empty(t, r.emitted, "it is on record that the time is up")
+	}))
+	t.Run("a call that is asked for afterwards is refused on record", both(func(t seam) {
+		r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			call(b, sched.Options{Scope: sc, Shielded: true})
+			r.say("%s", call(b, sched.Options{Scope: sc}))
+		})
+		r.waits()
+		assert.Equal(t, []string{"start call 0"}, r.told, "nothing that the limit could end is under way")
+		r.worked = 4 * time.Second
+		r.last("0", "") // after five
+		assert.Equal(t, []string{timeIsUp}, r.notes)
+		assert.Len(t, r.emitted, 1)
 	}))
 	t.Run("it is ErrBudget and no cancel", both(func(t seam) {
 		r := t.within(limit, func(_ *run, b *sched.Branch, sc *sched.Scope) {
-			done := b.Do(sched.Use{Scope: sc}, engine.Op{Kind: engine.Call})
+			done := do(b, sched.Options{Scope: sc}, engine.Op{Kind: engine.Call})
 			require.ErrorIs(t, done.Err, engine.ErrBudget)
+			require.ErrorIs(t, done.Err, engine.ErrOver)
 			assert.Nil(t, b.Err())
 			assert.Equal(t, "goes on", call(b, unlimited))
 		})
 		r.waits()
-		r.hand("0", engine.Completion{})
+		r.hand(five, engine.Completion{})
 		r.waits()
-		r.last("2", "goes on")
+		r.last("1", "goes on")
 	}))
 	t.Run("a late completion of what it gave up is dropped", both(func(t seam) {
 		r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
-			r.say("%s", call(b, sched.Use{Scope: sc}))
+			r.say("%s", call(b, sched.Options{Scope: sc}))
 			r.say("%s", call(b, unlimited))
 		})
 		r.waits()
-		r.hand("0", engine.Completion{})
+		r.hand(five, engine.Completion{})
 		r.waits()
-		r.answer("1", "too late")
-		r.last("2", "in time")
+		r.answer("0", "too late")
+		r.last("1", "in time")
 		assert.Equal(t, []string{timeIsUp, "in time"}, r.notes)
 	}))
 	t.Run("it reaches what is under it in every branch, nothing else", both(func(t seam) {
@@ -70,13 +91,13 @@ func TestTimeLimit(t *testing.T) {
 			ends, other := b.Scope(nil, limit), b.Scope(nil, engine.Budget{Wall: time.Hour})
 			inner := b.Scope(ends, engine.Budget{Calls: 3})
 			g := b.Group()
-			for _, u := range []sched.Use{{Scope: ends}, {Scope: inner}, {Scope: other}, {}, {Scope: ends, Shielded: true}} {
-				g.Go(sched.Use{}, func(b *sched.Branch) { r.say("%s %s", b.Path(), call(b, u)) })
+			for _, u := range []sched.Options{{Scope: ends}, {Scope: inner}, {Scope: other}, {}, {Scope: ends, Shielded: true}} {
+				g.Go(sched.Options{}, func(b *sched.Branch) { r.say("%s %s", b.Path(), call(b, u)) })
 			}
 			join(g)
 		})
 		r.waits()
-		r.hand("0", engine.Completion{})
+		r.hand(five, engine.Completion{})
 		r.waits()
 		assert.Equal(t, []string{"0 " + timeIsUp, "1 " + timeIsUp}, r.notes)
 		r.answer("4:0", "shielded")
@@ -84,35 +105,140 @@ func TestTimeLimit(t *testing.T) {
 		r.last("3:0", "none")
 		assert.Equal(t, []string{"4 shielded", "2 other", "3 none"}, r.notes[2:])
 	}))
-	t.Run("a child is told to end and waited for", both(func(t seam) {
+	t.Run("a child is told to end, once, and waited for", both(func(t seam) {
 		r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
-			r.say("%s", result(b.Do(sched.Use{Scope: sc}, engine.Op{Kind: engine.Child})))
+			r.say("%s", result(do(b, sched.Options{Scope: sc}, engine.Op{Kind: engine.Child})))
 		})
 		r.waits()
-		r.hand("0", engine.Completion{})
+		r.hand(five, engine.Completion{})
 		r.waits()
-		assert.Equal(t, []string{"start limit 0", "start child 1", "cancel child 1"}, r.told)
-		r.last("1", "so far")
+		r.s.Complete(engine.Completion{Err: enough})
+		r.waits()
+		assert.Equal(t, []string{"start child 0", "start limit " + five, "cancel child 0"}, r.told)
+		r.last("0", "so far")
 		assert.Equal(t, []string{"so far"}, r.notes)
 	}))
-	t.Run("it ends with the branch that made it", both(func(t seam) {
-		var inner *sched.Scope
-		r := t.begin(func(r *run, b *sched.Branch) {
+	t.Run("a call that waits for money ends, too", both(func(t seam) {
+		r := t.within(engine.Budget{Cost: 10, Wall: 5 * time.Second}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
-			g.Go(unlimited, func(b *sched.Branch) {
-				inner = b.Scope(nil, limit)
-				call(b, sched.Use{Scope: inner})
-			})
-			g.Next()
-			r.say("%s", call(b, unlimited))
+			for range 2 {
+				g.Go(unlimited, func(b *sched.Branch) { r.say("%s %s", b.Path(), estimated(b, sc, 10)) })
+			}
+			join(g)
 		})
 		r.waits()
-		r.answer("0:1", "")
-		assert.Equal(t, []string{"start limit 0:0", "start call 0:1", "cancel limit 0:0", "start call 0"}, r.told)
-		r.hand("0:0", engine.Completion{}) // it was under way
+		r.hand(five, engine.Completion{})
+		r.ends()
+		assert.Equal(t, []string{"start call 0:0", "start limit " + five, "cancel call 0:0"}, r.told)
+		assert.Equal(t, []string{"0 " + timeIsUp, "1 " + timeIsUp}, r.notes)
+	}))
+	t.Run("a time that never comes", both(func(t seam) {
+		r := t.begin(func(r *run, b *sched.Branch) {
+			call(b, unlimited)
+			sc := b.Scope(nil, engine.Budget{Wall: math.MaxInt64})
+			assert.Positive(t, sc.LeftAt(time.Second).Wall)
+			r.say("%s", call(b, sched.Options{Scope: sc}))
+		})
 		r.waits()
-		assert.Equal(t, 3*time.Second, inner.LeftAt(r.worked).Wall, "not expired: it ended before its time")
-		r.last("0", "")
+		r.answer("0", "")
+		r.last("1", "made")
+		assert.Equal(t, []string{"made"}, r.notes)
+	}))
+	t.Run("N4 what the log made after today's time is not ended by it", both(func(t seam) {
+		r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			r.say("%s", call(b, sched.Options{Scope: sc}))
+			r.say("%s", call(b, sched.Options{Scope: sc}))
+		})
+		r.recorded = map[string]engine.Recorded{"1": {Made: true}}
+		r.waits()
+		r.hand(five, engine.Completion{})
+		r.waits()
+		assert.Equal(t, []string{"start call 0", "start limit " + five, "cancel call 0", "start call 1"}, r.told)
+		r.last("1", "made")
+		assert.Equal(t, []string{timeIsUp, "made"}, r.notes)
+	}))
+}
+
+func TestOneDeadlineOfARun(t *testing.T) {
+	t.Run("C16 parts that end in time leave nothing", both(func(t seam) {
+		r := t.within(engine.Budget{Wall: time.Hour}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+			for range 3 {
+				call(b, sched.Options{Scope: b.Scope(sc, engine.Budget{Wall: 3 * time.Second})})
+			}
+			call(b, unlimited)
+		})
+		r.waits()
+		for i := range 3 { // each at the second i
+			require.Len(t, r.under, 2)
+			assert.Equal(t, time.Duration(i+3)*time.Second, r.under[1].Worked)
+			r.take(r.under[1].Key()) // the engine forgets it when it is canceled
+			r.answer(fmt.Sprint(i), "")
+		}
+		assert.Len(t, r.under, 1, "nothing under a limit is under way: %q", r.told)
+		r.last("3", "")
+		assert.Equal(t, []string{
+			"start call 0", "start limit -3000000000",
+			"start call 1", "cancel limit -3000000000", "start limit -4000000000",
+			"start call 2", "cancel limit -4000000000", "start limit -5000000000",
+			"start call 3", "cancel limit -5000000000",
+		}, r.told)
+	}))
+	t.Run("C16 effects under one limit do not set it again", both(func(t seam) {
+		r := t.within(engine.Budget{Wall: time.Hour}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+			for range 3 {
+				call(b, sched.Options{Scope: sc})
+			}
+		})
+		r.waits()
+		r.answer("0", "")
+		r.answer("1", "")
+		r.last("2", "")
+		hour := limitKey(time.Hour)
+		assert.Equal(t, []string{"start call 0", "start limit " + hour, "start call 1", "start call 2", "cancel limit " + hour}, r.told)
+	}))
+	t.Run("C16 the earliest is set, and all that are due then expire", both(func(t seam) {
+		r := t.begin(func(r *run, b *sched.Branch) {
+			g := b.Group()
+			for _, wall := range []time.Duration{9, 5, 7, 60} {
+				sc := b.Scope(nil, engine.Budget{Wall: wall * time.Second})
+				g.Go(unlimited, func(b *sched.Branch) { r.say("%s %s", b.Path(), call(b, sched.Options{Scope: sc})) })
+			}
+			join(g)
+		})
+		r.waits()
+		assert.Equal(t, "start limit "+limitKey(5*time.Second), r.told[4])
+		r.worked = 6 * time.Second
+		r.hand(limitKey(5*time.Second), engine.Completion{}) // at 7
+		r.waits()
+		assert.Equal(t, []string{"1 " + timeIsUp, "2 (budget: the time limit of 7s is reached)"}, r.notes)
+		assert.Equal(t, []string{"cancel call 1:0", "cancel call 2:0", "start limit " + limitKey(9*time.Second)}, r.told[5:])
+	}))
+	t.Run("C16 one that comes after it was taken back ends what is due", both(func(t seam) {
+		r := t.begin(func(r *run, b *sched.Branch) {
+			short, long := b.Scope(nil, engine.Budget{Wall: 3 * time.Second}), b.Scope(nil, engine.Budget{Wall: 8 * time.Second})
+			g := b.Group()
+			g.Go(unlimited, func(b *sched.Branch) { call(b, sched.Options{Scope: short}) })
+			g.Go(unlimited, func(b *sched.Branch) { r.say("%s", call(b, sched.Options{Scope: long})) })
+			join(g)
+		})
+		r.waits()
+		r.answer("0:0", "")
+		r.hand(limitKey(3*time.Second), engine.Completion{}) // it was on record before the cancel
+		r.waits()
+		assert.Empty(t, r.notes)
+		assert.Equal(t, []string{"cancel limit " + limitKey(3*time.Second), "start limit " + limitKey(8*time.Second)}, r.told[3:])
+		r.hand(limitKey(8*time.Second), engine.Completion{})
+		r.ends()
+	}))
+	t.Run("C16 what the completion says is enough, if the clock is behind", both(func(t seam) {
+		r := t.within(engine.Budget{Wall: 5 * time.Second}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			r.say("%s", call(b, sched.Options{Scope: sc}))
+			r.say("%s", call(b, sched.Options{Scope: sc}))
+		})
+		r.waits()
+		r.hand(limitKey(5*time.Second), engine.Completion{}) // the clock says 1s
+		r.ends()
+		assert.Equal(t, []string{timeIsUp, timeIsUp}, r.notes)
 	}))
 }
 
@@ -142,11 +268,11 @@ func TestTimeLeft(t *testing.T) {
 	}
 	t.Run("none once it has expired", both(func(t seam) {
 		r := t.within(engine.Budget{Wall: 5 * time.Second}, func(r *run, b *sched.Branch, sc *sched.Scope) {
-			call(b, sched.Use{Scope: sc})
+			call(b, sched.Options{Scope: sc})
 			r.say("%d", b.Scope(sc, engine.Budget{Wall: time.Hour}).LeftAt(0).Wall)
 		})
 		r.waits()
-		r.hand("0", engine.Completion{})
+		r.hand(limitKey(5*time.Second), engine.Completion{})
 		r.ends()
 		assert.Equal(t, []string{"-1"}, r.notes)
 	}))

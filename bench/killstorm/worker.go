@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/convene-go/convene/blackboard/sqlite"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/providers"
+)
+
+// task is what a process does: it resumes the runs of the database, starts some of
+// its own, and stays until its standard input ends.
+type task struct {
+	DB, Notes string // files
+	Full      bool   // sync
+	Poll      bool   // resumes again and again
+
+	Gen    int    // the number of the process
+	Starts int    // how many runs it starts
+	Seed   uint64 // of these
+}
+
+// worker is that process.
+type worker struct {
+	task
+	notes  notebook
+	engine *orchestrator.Engine
+}
+
+func (t task) store() (*sqlite.Store, error) {
+	sync := sqlite.Normal
+	if t.Full {
+		sync = sqlite.Full
+	}
+	return sqlite.New(sqlite.Config{Path: t.DB, Sync: sync})
+}
+
+// work is the main function of a worker.
+func work(arg string) (err error) {
+	w := &worker{}
+	if err := json.Unmarshal([]byte(arg), &w.task); err != nil {
+		return err
+	}
+	if w.notes, err = openNotebook(w.Notes); err != nil {
+		return err
+	}
+	store, err := w.store()
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	w.engine, err = orchestrator.NewLocal(orchestrator.Config{
+		Agents: w.roster(),
+		Flows:  []orchestrator.AnyFlow{plans(), spends(), hello()},
+		Store:  store,
+		Retry:  orchestrator.Retry{Initial: time.Millisecond},
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.begin(ctx); err != nil {
+		return errors.Join(err, w.notes.add(note{Kind: noteTrouble, Gen: w.Gen, Text: err.Error()}))
+	}
+	w.stay(ctx)
+	return errors.Join(w.engine.Close(ctx), store.Close())
+}
+
+// begin starts what the process is to start, and resumes what is there.
+func (w *worker) begin(ctx context.Context) error {
+	if _, err := hello().Start(ctx, w.engine, w.Gen, orchestrator.StartOptions{ID: fmt.Sprintf("hello-%d", w.Gen)}); err != nil {
+		return err
+	}
+	if err := w.notes.add(note{Kind: noteReady, Gen: w.Gen, At: time.Now()}); err != nil {
+		return err
+	}
+	if _, err := w.engine.Resume(ctx); err != nil {
+		return fmt.Errorf("resume: %w", err)
+	}
+	r := rand.New(rand.NewPCG(w.Seed, 2))
+	for i := range w.Starts {
+		if err := w.start(ctx, fmt.Sprintf("run-%d-%d", w.Gen, i), r); err != nil {
+			return err
+		}
+	}
+	return w.notes.add(note{Kind: noteUp, Gen: w.Gen})
+}
+
+// start starts a run of a plan, or one that spends.
+func (w *worker) start(ctx context.Context, id string, r *rand.Rand) error {
+	seed := r.Uint64()
+	if err := w.notes.add(note{Kind: noteStart, Gen: w.Gen, Run: id, Seed: seed}); err != nil {
+		return err
+	}
+	var run *orchestrator.Run
+	var err error
+	key := ""
+	if seed%3 == 0 {
+		in, budget := purseOf(seed)
+		run, err = spends().Start(ctx, w.engine, in, orchestrator.StartOptions{ID: id, Budget: budget})
+	} else {
+		key = planOf(seed, depth).firstQuestion()
+		run, err = plans().Start(ctx, w.engine, planned{seed, depth}, orchestrator.StartOptions{ID: id})
+	}
+	if err != nil {
+		return fmt.Errorf("start %s: %w", id, err)
+	}
+	if err := w.notes.add(note{Kind: noteStarted, Gen: w.Gen, Run: id}); err != nil || key == "" || seed%2 == 0 {
+		return err
+	}
+	return errors.Join(w.answer(ctx, run, key, "early"), w.answer(ctx, run, key, "again"))
+}
+
+// answer answers a question of a run of this process, and notes it if the answer was
+// accepted.
+func (w *worker) answer(ctx context.Context, run *orchestrator.Run, key, what string) error {
+	by := fmt.Sprintf("process %d, %s", w.Gen, what)
+	if err := run.Answer(ctx, key, reception{answerTo(key), by}); errors.Is(err, orchestrator.ErrAnswered) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("answer %s %s: %w", run.ID(), key, err)
+	}
+	return w.notes.add(note{Kind: noteAnswered, Gen: w.Gen, Run: run.ID(), Key: key, By: by})
+}
+
+// purseOf draws a run that spends: under a limit on cost or on calls, with or
+// without estimates, alone or with children.
+func purseOf(seed uint64) (purse, orchestrator.Budget) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	in := purse{Items: 8 + r.IntN(8), Estimated: r.IntN(3) > 0, Children: r.IntN(4)}
+	n := 4 + r.Int64N(8)
+	if in.Estimated && r.IntN(2) == 0 {
+		return in, orchestrator.Budget{Calls: n}
+	}
+	if !in.Estimated {
+		in.Children = 0
+	}
+	return in, orchestrator.Budget{Cost: providers.NanoUSD(n)*price + providers.NanoUSD(r.Int64N(int64(price)))}
+}
+
+// stay waits until the storm closes the standard input, or its process has ended.
+func (w *worker) stay(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	if w.Poll {
+		wg.Go(func() { w.poll(ctx) })
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	cancel()
+	wg.Wait()
+}
+
+// poll resumes runs again and again.
+func (w *worker) poll(ctx context.Context) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_, _ = w.engine.Resume(ctx) // what fails is tried again
+		}
+	}
+}

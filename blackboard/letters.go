@@ -1,0 +1,43 @@
+package blackboard
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// AskKind tells whether records of that kind tell the state of a question, whose
+// key is their Name: after Asked it is open, after Answered, Expired or Withdrawn
+// it is not.
+func AskKind(kind string) bool {
+	switch kind {
+	case Asked, Answered, Expired, Withdrawn:
+		return true
+	}
+	return false
+}
+
+// Removes tells which letter of its run a record removes from the [Inbox]: an
+// Answered, Expired or Withdrawn record that for the key in Name, an Asked record
+// the same if the field rejected of its Data is neither absent nor empty, and a
+// Canceled record that for key "". An Ended record, not ok here, removes all.
+func Removes(rec Record) (key string, ok bool) {
+	switch rec.Kind {
+	case Canceled:
+		return "", true
+	case Answered, Expired, Withdrawn:
+		return rec.Name, rec.Name != ""
+	case Asked:
+		return rec.Name, rec.Name != "" && rejects(rec.Data)
+	}
+	return "", false
+}
+
+// rejects tells whether the Data of an Asked record says why an early answer was
+// dropped.
+func rejects(data json.RawMessage) bool {
+	var d struct {
+		Rejected json.RawMessage `json:"rejected"`
+	}
+	_ = json.Unmarshal(data, &d) // other Data rejects nothing
+	return !slices.Contains([]string{"", `""`, "null"}, string(d.Rejected))
+}

@@ -1,0 +1,170 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/sqlite"
+)
+
+func TestFileGone(t *testing.T) {
+	for name, remove := range map[string]func(path string) error{
+		"C26 deleted": os.Remove,
+		"C26 replaced": func(path string) error {
+			return os.Rename(path+".copy", path)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, a, _ := two(t)
+			require.NoError(t, appendOne(t, a, "r", 0))
+			require.NoError(t, os.WriteFile(path+".copy", nil, 0o600))
+			require.NoError(t, remove(path))
+			for seq := range int64(2) {
+				err := appendOne(t, a, "r", 1+seq)
+				require.ErrorIs(t, err, blackboard.ErrDamaged)
+				require.ErrorContains(t, err, path)
+				require.ErrorContains(t, err, "while it was open")
+			}
+			require.ErrorIs(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q"}), blackboard.ErrDamaged)
+			require.ErrorIs(t, a.Beat(t.Context(), "ann", time.Hour), blackboard.ErrDamaged)
+		})
+	}
+}
+
+func TestFileGoneMakesNoNewOne(t *testing.T) {
+	path, a, _ := two(t)
+	require.NoError(t, appendOne(t, a, "r", 0))
+	require.NoError(t, os.Remove(path))
+	for _, err := range a.Records(t.Context(), "r", 0) {
+		assert.Error(t, err)
+	}
+	assert.NoFileExists(t, path)
+}
+
+func TestRecordMissing(t *testing.T) {
+	path, a, _ := two(t)
+	for seq := range int64(5) {
+		require.NoError(t, appendOne(t, a, "r", seq))
+	}
+	require.NoError(t, script(t, path, "DELETE FROM log WHERE id & 0xff = 2"))
+	var last error
+	n := 0
+	for _, err := range a.Records(t.Context(), "r", 0) {
+		if last = err; err == nil {
+			n++
+		}
+	}
+	assert.Equal(t, 2, n)
+	require.ErrorIs(t, last, blackboard.ErrDamaged)
+	assert.ErrorContains(t, last, `missing record 2 of run "r"`)
+}
+
+// TestDamagedColumns changes each column of a record and of a letter.
+func TestDamagedColumns(t *testing.T) {
+	for _, damage := range []string{
+		"kind = 'Called'", "branch = NULL", "n = 3", "name = 'writes'", "hash = ''", "at = at + 1",
+		"data = NULL", "data = data || ' '", "blob = 'x'", "sum = sum + 1", "sum = 'x'",
+		"name = name || char(31)", "at = 'x'",
+	} {
+		t.Run("record "+damage, func(t *testing.T) {
+			path, a, _ := two(t)
+			require.NoError(t, appendOne(t, a, "r", 0))
+			require.NoError(t, script(t, path, "UPDATE log SET "+damage))
+			_, err := a.Last(t.Context(), "r")
+			require.ErrorIs(t, err, blackboard.ErrDamaged)
+			assert.ErrorContains(t, err, `record 0 of run "r"`)
+		})
+	}
+	for _, damage := range []string{"key = 'p'", "expired = 1", "data = '\"no\"'", "sum = 0"} {
+		t.Run("letter "+damage, func(t *testing.T) {
+			path, a, _ := two(t)
+			require.NoError(t, appendOne(t, a, "r", 0))
+			require.NoError(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q", Data: []byte(`"yes"`)}))
+			require.NoError(t, script(t, path, "UPDATE letters SET "+damage))
+			for _, err := range a.Letters(t.Context(), "") {
+				require.ErrorIs(t, err, blackboard.ErrDamaged)
+				assert.ErrorContains(t, err, `of run "r"`)
+			}
+		})
+	}
+}
+
+// TestFlippedBits flips single bits of a file: what is read then is what was
+// written, or an error. A run whose name in the list of runs is hit is not found.
+func TestFlippedBits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s, err := sqlite.Open(path)
+	require.NoError(t, err)
+	want := make(map[string]string)
+	for i := range 4 {
+		run := fmt.Sprint("run-", i)
+		hash, err := s.PutBlob(t.Context(), run, bytes.Repeat([]byte(run), 300))
+		require.NoError(t, err)
+		var recs []blackboard.Record
+		for seq := range int64(30) {
+			recs = append(recs, small(run, seq))
+		}
+		recs[7].Data, recs[7].Blob = nil, hash
+		require.NoError(t, s.Append(t.Context(), recs))
+		want[run] = contents(t, s, run)
+	}
+	require.NoError(t, s.Close())
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	random := rand.New(rand.NewPCG(1, 2))
+	found := 0
+	for range 400 {
+		bad := bytes.Clone(good)
+		bit := random.IntN(8 * len(bad))
+		bad[bit/8] ^= 1 << (bit % 8)
+		path := filepath.Join(t.TempDir(), "bad.db")
+		require.NoError(t, os.WriteFile(path, bad, 0o600))
+		s, err := sqlite.Open(path)
+		if err != nil {
+			found++
+			continue
+		}
+		for run, want := range want {
+			switch got := contents(t, s, run); got {
+			case want:
+			case "damaged", "no run":
+				found++
+			default:
+				assert.Equal(t, want, got, "bit %d is flipped", bit)
+			}
+		}
+		assert.NoError(t, s.Close())
+	}
+	assert.Positive(t, found)
+}
+
+// contents is the hash of all records of a run with their blobs, or "damaged", or
+// "no run".
+func contents(t *testing.T, s *sqlite.Store, run string) string {
+	t.Helper()
+	var all bytes.Buffer
+	for r, err := range s.Records(t.Context(), run, 0) {
+		var blob []byte
+		if err == nil && r.Blob != "" {
+			blob, err = s.Blob(t.Context(), run, r.Blob)
+		}
+		if err != nil {
+			return "damaged" // whatever the error: a bit of the schema may be hit, too
+		}
+		fmt.Fprintf(&all, "%+v %s", r, blob)
+	}
+	if all.Len() == 0 {
+		return "no run"
+	}
+	return blackboard.BlobHash(all.Bytes())
+}

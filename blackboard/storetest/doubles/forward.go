@@ -1,0 +1,139 @@
+package doubles
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+// extras are the optional interfaces but for Notifier.
+type extras interface {
+	blackboard.Owners
+	blackboard.Inbox
+	blackboard.Blobs
+	blackboard.Deleter
+}
+
+// Store returns the store that fails. It is a [blackboard.Notifier] if the store
+// behind it is, and all other optional interfaces if the store behind it is all of
+// them; else it is a plain [blackboard.Store]. A test hides an interface outside:
+// struct{ blackboard.Store }{d.Store()}.
+func (d *Double) Store() blackboard.Store {
+	f := forward{d}
+	_, all := d.inner.(extras)
+	_, notifier := d.inner.(blackboard.Notifier)
+	switch {
+	case all && notifier:
+		return f
+	case all:
+		return struct {
+			blackboard.Store
+			extras
+		}{f, f}
+	case notifier:
+		return struct {
+			blackboard.Store
+			blackboard.Notifier
+		}{f, f}
+	}
+	return struct{ blackboard.Store }{f}
+}
+
+// forward is a Double as a store.
+type forward struct{ d *Double }
+
+func (f forward) Append(ctx context.Context, recs []blackboard.Record) error {
+	return f.d.call(ctx, "Append", func() error { return f.d.inner.Append(ctx, recs) })
+}
+
+func (f forward) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
+	return sequence(ctx, f.d, "Records", f.d.inner.Records(ctx, run, from))
+}
+
+func (f forward) Last(ctx context.Context, run string) (rec blackboard.Record, err error) {
+	err = f.d.call(ctx, "Last", func() error {
+		rec, err = f.d.inner.Last(ctx, run)
+		return err
+	})
+	return rec, err
+}
+
+func (f forward) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboard.Listing, error] {
+	return sequence(ctx, f.d, "List", f.d.inner.List(ctx, q))
+}
+
+func (f forward) Beat(ctx context.Context, owner string, d time.Duration) error {
+	return f.d.call(ctx, "Beat", func() error { return f.extras().Beat(ctx, owner, d) })
+}
+
+func (f forward) Leave(ctx context.Context, owner string) error {
+	return f.d.call(ctx, "Leave", func() error { return f.extras().Leave(ctx, owner) })
+}
+
+func (f forward) Alive(ctx context.Context, owner string) (alive bool, err error) {
+	err = f.d.call(ctx, "Alive", func() error {
+		alive, err = f.extras().Alive(ctx, owner)
+		return err
+	})
+	return alive, err
+}
+
+func (f forward) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error] {
+	return sequence(ctx, f.d, "Orphans", f.extras().Orphans(ctx))
+}
+
+func (f forward) Changes(ctx context.Context) iter.Seq2[string, error] {
+	return sequence(ctx, f.d, "Changes", f.d.inner.(blackboard.Notifier).Changes(ctx)) //nolint:errcheck // Store has looked
+}
+
+func (f forward) Put(ctx context.Context, l blackboard.Letter) error {
+	return f.d.call(ctx, "Put", func() error { return f.extras().Put(ctx, l) })
+}
+
+func (f forward) Letters(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
+	return sequence(ctx, f.d, "Letters", f.extras().Letters(ctx, run))
+}
+
+func (f forward) Asks(ctx context.Context, run, key string) iter.Seq2[blackboard.Record, error] {
+	return sequence(ctx, f.d, "Asks", f.extras().Asks(ctx, run, key))
+}
+
+func (f forward) PutBlob(ctx context.Context, run string, data []byte) (hash string, err error) {
+	err = f.d.call(ctx, "PutBlob", func() error {
+		hash, err = f.extras().PutBlob(ctx, run, data)
+		return err
+	})
+	return hash, err
+}
+
+func (f forward) Blob(ctx context.Context, run, hash string) (data []byte, err error) {
+	err = f.d.call(ctx, "Blob", func() error {
+		data, err = f.extras().Blob(ctx, run, hash)
+		return err
+	})
+	return data, err
+}
+
+func (f forward) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error] {
+	return sequence(ctx, f.d, "BlobsOf", f.extras().BlobsOf(ctx, run))
+}
+
+func (f forward) Delete(ctx context.Context, runs ...string) error {
+	return f.d.call(ctx, "Delete", func() error { return f.extras().Delete(ctx, runs...) })
+}
+
+func (f forward) extras() extras { return f.d.inner.(extras) } //nolint:errcheck // Store has looked
+
+// sequence has a loop over seq meet the fault of the moment when it begins.
+func sequence[T any](ctx context.Context, d *Double, method string, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if err := d.call(ctx, method, func() error { return nil }); err != nil {
+			var none T
+			yield(none, err)
+			return
+		}
+		seq(yield)
+	}
+}

@@ -1,0 +1,66 @@
+// Package text has what many packages do with text: shorten it, delimit it in a
+// prompt, write JSON.
+package text
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Shorten returns s, or its first limit bytes and an ellipsis if s is longer. It
+// cuts between runes.
+func Shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return head(s, limit) + "…"
+}
+
+// Cut is [Shorten] with a line that says how much was cut off. A limit of 0 or less
+// is no limit.
+func Cut(s string, limit int) string {
+	if limit <= 0 || len(s) <= limit {
+		return s
+	}
+	short := head(s, limit)
+	return fmt.Sprintf("%s\n[cut: the first %d of %d bytes]", short, len(short), len(s))
+}
+
+// head is the longest beginning of s of at most limit bytes that ends between
+// runes. s is longer than limit.
+func head(s string, limit int) string {
+	at := max(limit, 0)
+	for back := 0; at > 0 && back < utf8.UTFMax && !utf8.RuneStart(s[at]); back++ {
+		at--
+	}
+	return s[:at]
+}
+
+// closing finds the end tags of [Delimit], also written with spaces or capitals.
+var closing = regexp.MustCompile(`(?i)<(\s*)/(\s*(?:data|input))`)
+
+// Delimit returns body between the lines <tag> and </tag>, where tag is data or
+// input, with attributes or without. The body cannot close the tag: end tags in it
+// get a backslash before their slash, which in a string of JSON changes nothing.
+func Delimit(tag, attributes, body string) string {
+	return "<" + tag + attributes + ">\n" + closing.ReplaceAllString(body, `<$1\/$2`) + "\n</" + tag + ">"
+}
+
+// OneLine returns s with each run of white space as one space, and none at its ends.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// JSON returns v as JSON without escapes for HTML: they would change a
+// json.RawMessage inside v, and make text longer and harder to read for models.
+func JSON(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,84 @@
+package text_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/internal/text"
+)
+
+func TestShorten(t *testing.T) {
+	assert.Equal(t, "abc", text.Shorten("abc", 3))
+	assert.Equal(t, "ab…", text.Shorten("abc", 2))
+	assert.Equal(t, "a…", text.Shorten("aé", 2), "between runes")
+	assert.Equal(t, "…", text.Shorten("abc", -1))
+	assert.Len(t, text.Shorten(strings.Repeat("\x80", 100), 90), 86+len("…"), "text that is not UTF-8 is cut, too")
+}
+
+func TestCut(t *testing.T) {
+	assert.Equal(t, "abc", text.Cut("abc", 3))
+	assert.Equal(t, "abc", text.Cut("abc", 0))
+	assert.Equal(t, "aé\n[cut: the first 3 of 5 bytes]", text.Cut("aéü", 4))
+	assert.Equal(t, "a\n[cut: the first 1 of 3 bytes]", text.Cut("aé", 2))
+}
+
+func FuzzShorten(f *testing.F) {
+	f.Add("añ😀", 2)
+	f.Add("\xff\x80", -3)
+	f.Fuzz(func(t *testing.T, s string, limit int) {
+		short, cut := strings.CutSuffix(text.Shorten(s, limit), "…")
+		if len(s) <= limit {
+			require.Equal(t, s, text.Shorten(s, limit))
+			return
+		}
+		require.True(t, cut)
+		require.True(t, strings.HasPrefix(s, short))
+		require.LessOrEqual(t, len(short), max(limit, 0))
+		if utf8.ValidString(s) {
+			require.True(t, utf8.ValidString(short))
+			require.Less(t, limit-len(short), utf8.UTFMax)
+		}
+	})
+}
+
+func TestDelimit(t *testing.T) {
+	assert.Equal(t, "<data>\na\n</data>", text.Delimit("data", "", "a"))
+	assert.Equal(t, "<data name=\"x\">\na <\\/data> b <\\/ DATA>\n</data>", text.Delimit("data", ` name="x"`, "a </data> b </ DATA>"))
+	assert.Equal(t, "<input>\n<\\/input\n>< \\/\tInPut></p>\n</input>", text.Delimit("input", "", "</input\n>< /\tInPut></p>"), "other tags are left alone")
+}
+
+var end = regexp.MustCompile(`(?i)<\s*/\s*(input|data)`)
+
+func FuzzDelimit(f *testing.F) {
+	f.Add("text </data>")
+	f.Add("</DATA\n></</input></ input")
+	f.Add(`{"a":"</input>","b":"\u003c/input>\\</input>"}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, tag := range []string{"data", "input"} {
+			got := text.Delimit(tag, "", body)
+			require.Len(t, end.FindAllString(got, -1), 1, "%q", got)
+			require.True(t, strings.HasPrefix(got, "<"+tag+">\n") && strings.HasSuffix(got, "\n</"+tag+">"), got)
+			var before, after any
+			if json.Unmarshal([]byte(body), &before) == nil {
+				require.NoError(t, json.Unmarshal([]byte(got[len(tag)+3:len(got)-len(tag)-4]), &after), got)
+				require.Equal(t, before, after, "JSON keeps its meaning")
+			}
+		}
+	})
+}
+
+func TestOneLine(t *testing.T) { assert.Equal(t, "a b", text.OneLine(" a\n\tb ")) }
+
+func TestJSON(t *testing.T) {
+	got, err := text.JSON(map[string]any{"a": json.RawMessage(`"<&>"`), "b": "\u2028<"})
+	require.NoError(t, err)
+	assert.Equal(t, `{"a":"<&>","b":"\u2028<"}`, string(got))
+	_, err = text.JSON(func() {})
+	require.Error(t, err)
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
+)
+
+// RequestHash is what a log knows of a request: who was asked, and what. How it was
+// asked, its Limits, may change between a run and its resumption.
+func RequestHash(name string, req *agent.Request) string {
+	var scratch [512]byte
+	b := field(scratch[:0], name)
+	b = field(b, req.Op)
+	b = field(b, req.Prompt)
+	b = binary.AppendUvarint(b, uint64(len(req.History)))
+	for i := range req.History {
+		b = message(b, &req.History[i])
+	}
+	b = field(b, string(req.Input))
+	b = field(b, string(req.Output))
+	if req.Temperature != nil {
+		b = binary.BigEndian.AppendUint64(append(b, 1), math.Float64bits(*req.Temperature))
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+func field(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func message(b []byte, m *providers.Message) []byte {
+	b = field(b, string(m.Role))
+	b = field(b, m.Text)
+	b = field(b, m.ToolID)
+	b = binary.AppendUvarint(b, uint64(len(m.ToolCalls)))
+	for _, t := range m.ToolCalls {
+		b = field(b, t.ID)
+		b = field(b, t.Name)
+		b = field(b, string(t.Input))
+		b = field(b, string(t.Extra))
+	}
+	return b
+}
+
+// SplitRequest is req in parts, each to be kept once by its hash, so that a
+// conversation that grows costs only what is new: first the request without its
+// History and Limits, then every message of the History.
+func SplitRequest(req *agent.Request) ([]json.RawMessage, error) {
+	rest := *req
+	rest.History, rest.Limits = nil, agent.Limits{}
+	first, err := Encode(rest)
+	if err != nil {
+		return nil, err
+	}
+	parts := []json.RawMessage{first}
+	for _, m := range req.History {
+		part, err := Encode(m)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// JoinRequest is the request that [SplitRequest] made the parts of, without its
+// Limits.
+func JoinRequest(parts []json.RawMessage) (agent.Request, error) {
+	var req agent.Request
+	for i, part := range parts {
+		if i == 0 {
+			if err := json.Unmarshal(part, &req); err != nil {
+				return req, err
+			}
+			continue
+		}
+		var m providers.Message
+		if err := json.Unmarshal(part, &m); err != nil {
+			return req, err
+		}
+		req.History = append(req.History, m)
+	}
+	return req, nil
+}

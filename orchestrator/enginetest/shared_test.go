@@ -1,0 +1,51 @@
+package enginetest_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/enginetest"
+)
+
+// processes opens local engines on a store.
+func processes(t *testing.T, store blackboard.Store) enginetest.Open {
+	t.Helper()
+	return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
+		e, err := orchestrator.NewLocal(orchestrator.Config{
+			Agents: agents, Flows: flows, Store: store, Retry: orchestrator.Retry{Initial: time.Millisecond},
+		})
+		require.NoError(t, err)
+		return e
+	}
+}
+
+// All checks can share one storage, and what one leaves there disturbs no other.
+func TestChecksShareAStorage(t *testing.T) {
+	store := blackboard.NewMemory()
+	enginetest.Run(t, enginetest.Engine{Storage: func(t *testing.T) enginetest.Open {
+		t.Helper()
+		return processes(t, store)
+	}})
+}
+
+// An engine may resume runs before it is asked to.
+func TestEngineThatResumesByItself(t *testing.T) {
+	enginetest.Run(t, enginetest.Engine{Resumes: true, Storage: func(t *testing.T) enginetest.Open {
+		t.Helper()
+		open := processes(t, blackboard.NewMemory())
+		return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
+			e := open(agents, flows...)
+			if _, err := e.Resume(t.Context()); !errors.Is(err, engine.ErrNoFlow) {
+				require.NoError(t, err)
+			}
+			return e
+		}
+	}})
+}

@@ -1,0 +1,4 @@
+package orchestrator
+
+// CheckJSON is checkJSON for tests.
+var CheckJSON = checkJSON

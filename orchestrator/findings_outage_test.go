@@ -1,0 +1,299 @@
+package orchestrator_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/storetest/doubles"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/providers"
+)
+
+// perCall counts the calls of each prompt.
+type perCall struct {
+	agent.Agent
+	mu    sync.Mutex
+	times map[string]int
+}
+
+func newPerCall(a agent.Agent) *perCall { return &perCall{Agent: a, times: map[string]int{}} }
+
+func (a *perCall) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
+	i := agent.InfoFrom(ctx)
+	a.mu.Lock()
+	a.times[i.Key]++
+	a.mu.Unlock()
+	return a.Agent.Call(ctx, req)
+}
+
+// repeated are the calls that were made more than once.
+func (a *perCall) repeated() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var keys []string
+	for key, n := range a.times {
+		if n > 1 {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// wide calls eight times side by side, and once more.
+var wide = flow("wide", func(c *orchestrator.Context) (string, error) {
+	got, err := orchestrator.Values(orchestrator.Map(c, strings.Split("12345678", ""), 0, func(c *orchestrator.Context, p string) (string, error) {
+		c.Emit("step", p)
+		return ask(c, "a", p)
+	}))
+	if err != nil {
+		return "", err
+	}
+	last, err := ask(c, "a", "9")
+	return strings.Join(got, "") + last, err
+})
+
+func TestStoreThatFailsForAWhile(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault func(d *doubles.Double)
+		heal  time.Duration
+	}{
+		{"fails once", func(d *doubles.Double) { d.Fail(1) }, 0},
+		{"fails five times", func(d *doubles.Double) { d.Fail(5) }, 0},
+		{"stores and fails then", func(d *doubles.Double) { d.Lose(1) }, 0},
+		{"stores and fails then, five times", func(d *doubles.Double) { d.Lose(5) }, 0},
+		{"hangs for 50 s", func(d *doubles.Double) { d.Hang() }, 50 * time.Second},
+		{"fails for 50 s", func(d *doubles.Double) { d.Fail(1 << 40) }, 50 * time.Second},
+		{"is slow", func(d *doubles.Double) { d.Slow(3 * time.Second) }, 0},
+		{"answers later than the engine waits", func(d *doubles.Double) { d.Slow(11 * time.Second) }, 50 * time.Second},
+	} {
+		for _, only := range []string{"Append", ""} {
+			t.Run(strings.TrimSpace(fmt.Sprintf("C8 a store that %s: the run does not notice it %s", tt.name, only)), func(t *testing.T) {
+				flowtest.Bubble(t, func(t *testing.T) {
+					a := newPerCall(after(time.Second))
+					d := doubles.New(blackboard.NewMemory())
+					e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: d.Store(), Flows: []orchestrator.AnyFlow{wide}, Leases: orchestrator.Leases{For: time.Hour}})
+					_, err := e.Resume(t.Context())
+					require.NoError(t, err)
+					r := begin(t, e, wide, "x")
+					synctest.Wait()
+					if only != "" {
+						d.Only(only)
+					}
+					tt.fault(d)
+					if tt.heal > 0 {
+						time.AfterFunc(tt.heal, d.Heal)
+					}
+					pause(2 * time.Minute)
+					got, err := wide.Result(t.Context(), r)
+					require.NoError(t, err)
+					assert.Equal(t, "123456789", got)
+					assert.Empty(t, a.repeated())
+					d.Heal()
+					log := kinds(logOf(t, d.Store(), "x"))
+					assert.Equal(t, blackboard.Ended, log[len(log)-1])
+					assert.NotContains(t, log, blackboard.Resumed)
+					assert.Equal(t, 9, strings.Count(strings.Join(log, " "), blackboard.Called))
+					assert.Equal(t, 8, strings.Count(strings.Join(log, " "), "step"))
+				})
+			})
+		}
+	}
+	t.Run("C8 an outage of more than a minute suspends, and the engine resumes by itself", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			a := newPerCall(after(time.Second))
+			d := doubles.New(blackboard.NewMemory())
+			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: d.Store(), Flows: []orchestrator.AnyFlow{wide}, Leases: orchestrator.Leases{For: time.Hour}})
+			_, err := e.Resume(t.Context())
+			require.NoError(t, err)
+			runs := []*orchestrator.Run{}
+			for i := range 5 {
+				runs = append(runs, begin(t, e, wide, fmt.Sprint(i)))
+			}
+			pause(500 * time.Millisecond)
+			d.Fail(1 << 40)
+			begun := time.Now()
+			for _, r := range runs {
+				err := r.Wait(t.Context())
+				require.ErrorIs(t, err, orchestrator.ErrStopped)
+				require.ErrorContains(t, err, doubles.ErrDouble.Error(), "the store's error is in it")
+				require.ErrorContains(t, err, "the store failed for 1m0s")
+				assert.LessOrEqual(t, time.Since(begun), 75*time.Second, "all of them, together")
+			}
+			d.Heal()
+			for _, r := range runs {
+				i := infoOf(t, r)
+				assert.Equal(t, orchestrator.Suspended, i.Status)
+				assert.Empty(t, i.Err)
+			}
+			pause(10 * time.Second)
+			for _, r := range runs {
+				got, err := wide.Result(t.Context(), r)
+				require.NoError(t, err)
+				assert.Equal(t, "123456789", got)
+			}
+			r := begin(t, e, wide, "later")
+			pause(500 * time.Millisecond)
+			d.Fail(1 << 40)
+			pause(50 * time.Second)
+			d.Heal()
+			got, err := wide.Result(t.Context(), r)
+			require.NoError(t, err, "the next outage is another one")
+			assert.Equal(t, "123456789", got)
+		})
+	})
+	t.Run("C8 a run that the store refuses for good does not take the others along", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			s := hooked{newPlain(), func(recs []blackboard.Record) error {
+				if has(recs, blackboard.Called, "bad") {
+					return doubles.ErrDouble
+				}
+				return nil
+			}}
+			a := newPerCall(after(time.Second))
+			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s})
+			bad := begin(t, e, wide, "bad")
+			good := begin(t, e, wide, "good")
+			require.ErrorContains(t, bad.Wait(t.Context()), doubles.ErrDouble.Error())
+			got, err := wide.Result(t.Context(), good)
+			require.NoError(t, err)
+			assert.Equal(t, "123456789", got)
+			assert.Empty(t, a.repeated())
+		})
+	})
+	t.Run("C8 Close does not wait for a store that hangs", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			d := doubles.New(blackboard.NewMemory())
+			e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": after(time.Second)}, Store: d.Store(), Leases: orchestrator.Leases{For: time.Hour}})
+			require.NoError(t, err)
+			r := begin(t, e, wide, "x")
+			synctest.Wait()
+			d.Hang()
+			pause(2 * time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			begun := time.Now()
+			require.ErrorIs(t, e.Close(ctx), context.DeadlineExceeded)
+			assert.Equal(t, 5*time.Second, time.Since(begun))
+			require.ErrorIs(t, r.Wait(t.Context()), orchestrator.ErrStopped)
+		})
+	})
+	t.Run("C8 a conflict is final at once", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			s := hooked{newPlain(), func(recs []blackboard.Record) error {
+				if has(recs, blackboard.Called, "") {
+					return blackboard.ErrConflict
+				}
+				return nil
+			}}
+			begun := time.Now()
+			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s}), wide, "x")
+			require.ErrorIs(t, r.Wait(t.Context()), blackboard.ErrConflict)
+			assert.Zero(t, time.Since(begun))
+			assert.Equal(t, orchestrator.Suspended, infoOf(t, r).Status, "not stuck")
+		})
+	})
+	t.Run("C8 an attempt that was stored and one that conflicts then: it is looked up", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			late := &tardy{plain: newPlain()}
+			a := newPerCall(echo)
+			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: late}), wide, "x")
+			got, err := wide.Result(t.Context(), r)
+			require.NoError(t, err)
+			assert.Equal(t, "123456789", got)
+			assert.Empty(t, a.repeated())
+			assert.Equal(t, 9, strings.Count(strings.Join(kinds(logOf(t, late.plain, "x")), " "), blackboard.Called))
+		})
+	})
+	t.Run("C8 large values are kept over an outage too", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			text := strings.Repeat("x", 100<<10)
+			d := doubles.New(blackboard.NewMemory())
+			d.Only("PutBlob")
+			f := flow("large", func(c *orchestrator.Context) (string, error) { return ask(c, "a", text) })
+			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": after(time.Second)}, Store: d.Store(), Leases: orchestrator.Leases{For: time.Hour}}), f, "x")
+			d.Fail(5)
+			got, err := f.Result(t.Context(), r)
+			require.NoError(t, err)
+			assert.Equal(t, text, got)
+		})
+	})
+}
+
+// tardy is a store whose first commit of a call comes after its caller gave up, while
+// the next attempt is made.
+type tardy struct {
+	plain
+	once sync.Once
+}
+
+func (s *tardy) Append(ctx context.Context, recs []blackboard.Record) error {
+	late := false
+	if has(recs, blackboard.Called, "") {
+		s.once.Do(func() { late = true })
+	}
+	if late {
+		copied := append([]blackboard.Record(nil), recs...)
+		wait := time.AfterFunc(49*time.Millisecond, func() { _ = s.plain.Append(context.WithoutCancel(ctx), copied) })
+		_ = wait
+		return doubles.ErrDouble
+	}
+	return s.plain.Append(ctx, recs)
+}
+
+// Calls under way at a kill are charged.
+func TestKillsDuringACall(t *testing.T) {
+	kill := func(t *testing.T, budget orchestrator.Budget, l agent.Limits) (calls int64, end orchestrator.Info) {
+		t.Helper()
+		s := blackboard.NewMemory()
+		a := &counted{Agent: hang}
+		f := flow("kills", func(c *orchestrator.Context) (string, error) {
+			resp, err := c.Call("a", agent.Request{Prompt: "x", Limits: l})
+			return resp.Text, err
+		})
+		for range 20 {
+			m := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": a}, Flows: []orchestrator.AnyFlow{f}, Leases: lease})
+			_, err := f.Start(t.Context(), m.Engine, none{}, orchestrator.StartOptions{ID: "x", Budget: budget})
+			require.NoError(t, err)
+			synctest.Wait()
+			m.kill()
+			pause(lease.For + time.Second)
+		}
+		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Flows: []orchestrator.AnyFlow{f}, Leases: lease})
+		r, err := f.Start(t.Context(), e, none{}, orchestrator.StartOptions{ID: "x", Budget: budget})
+		require.NoError(t, err)
+		_, err = f.Result(t.Context(), r)
+		require.ErrorIs(t, err, orchestrator.ErrBudget)
+		return a.calls.Load(), infoOf(t, r)
+	}
+	t.Run("C12 N4 20 kills under Calls 3 make 3 calls", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			calls, i := kill(t, orchestrator.Budget{Calls: 3}, agent.Limits{})
+			assert.Equal(t, int64(3), calls)
+			assert.Equal(t, int64(3), i.Lost.Calls)
+			assert.Zero(t, i.Spent)
+			assert.Equal(t, orchestrator.OutOfBudget, i.Status)
+		})
+	})
+	t.Run("C12 N4 Estimate 0.30 under 1 USD and 20 kills: 3 calls, 0.90 charged", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			usd := providers.NanoUSD(1e9)
+			calls, i := kill(t, orchestrator.Budget{Cost: usd}, agent.Limits{Estimate: usd * 3 / 10})
+			assert.Equal(t, int64(3), calls)
+			assert.Equal(t, usd*9/10, i.Lost.Cost)
+			assert.Zero(t, i.Spent.Cost)
+			assert.Equal(t, orchestrator.OutOfBudget, i.Status)
+		})
+	})
+}

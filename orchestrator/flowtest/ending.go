@@ -1,0 +1,106 @@
+package flowtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/providers"
+)
+
+// ending is what must be the same however often a run was interrupted.
+type ending struct {
+	records int // that count, of all logs
+	out     json.RawMessage
+	err     error
+	spent   providers.Usage // by calls that were not given up
+	status  engine.Status
+}
+
+// ending reads how the run of a case ended. One that did not fails the test.
+func (c *Case[In, Out]) ending(t *testing.T, s blackboard.Store, w *world, out Out, err error) ending {
+	t.Helper()
+	log := readLog(t, s, caseID)
+	if len(log) == 0 || log[len(log)-1].Kind != blackboard.Ended {
+		t.Fatalf("the run did not end: %v%s", err, c.whyDiverged(t, s, w, err))
+	}
+	var end engine.End
+	if err := json.Unmarshal(log[len(log)-1].Data, &end); err != nil {
+		t.Fatal(err)
+	}
+	return ending{out: timeless(out, c.Clocks), err: err, status: end.Status, spent: spent(t, log, end.Spent)}
+}
+
+// spent is what the calls on record have used, but for those that were given up: a
+// crash may come before their end. It fails the test if the end of the run tells of
+// less, or of more than is on record.
+func spent(t *testing.T, log []blackboard.Record, told providers.Usage) providers.Usage {
+	t.Helper()
+	var sure, all providers.Usage
+	for _, rec := range log {
+		if rec.Kind != blackboard.Called {
+			continue
+		}
+		var d engine.CalledData
+		if err := json.Unmarshal(rec.Data, &d); err != nil {
+			t.Fatal(err)
+		}
+		all = all.Add(d.Usage())
+		if d.Err == nil || !errors.Is(d.Err, engine.ErrCanceled) {
+			sure = sure.Add(d.Usage())
+		}
+	}
+	if told.Calls < sure.Calls || told.Calls > all.Calls || told.Cost < sure.Cost || told.Cost > all.Cost {
+		t.Errorf("the run tells of %+v spent; on record are %+v, with calls that were given up %+v", told, sure, all)
+	}
+	return sure
+}
+
+// resumptions compare a run with one that was interrupted.
+var resumptions = sides{was: "uninterrupted", is: "resumed"}
+
+func (e ending) compare(t *testing.T, got ending) {
+	t.Helper()
+	if d := resumptions.diffJSON(e.out, got.out); d != "" {
+		t.Errorf("the result differs:%s", d)
+	}
+	if fmt.Sprint(e.err) != fmt.Sprint(got.err) {
+		t.Errorf("the error differs:\nuninterrupted: %v\n      resumed: %v", e.err, got.err)
+	}
+	if e.status != got.status {
+		t.Errorf("the status differs: %q uninterrupted, %q resumed", e.status, got.status)
+	}
+	if e.spent != got.spent {
+		t.Errorf("what was spent differs:\nuninterrupted: %+v\n      resumed: %+v", e.spent, got.spent)
+	}
+}
+
+// whyDiverged shows the request that the flow made in other words than recorded, if
+// that is what err tells of.
+func (c *Case[In, Out]) whyDiverged(t *testing.T, s blackboard.Store, w *world, err error) string {
+	t.Helper()
+	if !errors.Is(err, orchestrator.ErrDiverged) {
+		return ""
+	}
+	made := w.made()
+	for _, run := range runsIn(t, s) {
+		for _, rec := range readLog(t, s, run) {
+			was, ok := made[keyOf(rec)]
+			if rec.Kind != blackboard.Called || !ok {
+				continue
+			}
+			is, ok := c.underWay(t, s, w, before(rec))[keyOf(rec)]
+			if !ok {
+				continue
+			}
+			if d := diffRequests(was.req, is.req); d != "" {
+				return fmt.Sprintf("\ncall %s of agent %q is asked in other words when the flow runs again:%s", keyOf(rec), rec.Name, d)
+			}
+		}
+	}
+	return ""
+}

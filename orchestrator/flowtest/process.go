@@ -1,0 +1,170 @@
+package flowtest
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/engine"
+)
+
+const caseID = "case"
+
+// process is one engine with the run of a case.
+type process[Out any] struct {
+	t      *testing.T
+	eng    *orchestrator.Engine
+	store  blackboard.Store
+	run    *orchestrator.Run
+	err    error // of the start
+	wait   func(context.Context, *orchestrator.Run) (Out, error)
+	cancel context.CancelFunc
+	people sync.WaitGroup
+	closed sync.Once
+}
+
+// open starts the run of the case, or resumes it where store has its log.
+func (c *Case[In, Out]) open(t *testing.T, store blackboard.Store, w *world) *process[Out] {
+	t.Helper()
+	flow := c.flow
+	flow.Do = reportExit(t, c.flow.Do)
+	cfg := c.Config
+	cfg.Agents, cfg.Flows, cfg.Store = w.agents(), []orchestrator.AnyFlow{flow}, store
+	if s, ok := store.(*faulty); ok && s.dies() { // a process that is killed does not try again
+		cfg.Leases.Outage = time.Nanosecond
+	}
+	eng, err := orchestrator.NewLocal(cfg)
+	if err != nil {
+		t.Fatalf("the engine of the case: %v", err)
+	}
+	o := c.Options
+	o.ID = caseID
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &process[Out]{t: t, eng: eng, store: store, wait: flow.Result, cancel: cancel}
+	t.Cleanup(p.close) // a test that fails on the way leaves nothing in its bubble
+	if p.run, p.err = flow.Start(ctx, eng, c.in, o); p.err == nil {
+		p.people.Go(func() { answerAll(ctx, t, p.run, c.Answers) })
+	}
+	return p
+}
+
+// reportExit is a flow that reports when it ends its goroutine instead of returning.
+func reportExit[In, Out any](t *testing.T, do func(*orchestrator.Context, In) (Out, error)) func(*orchestrator.Context, In) (Out, error) {
+	if do == nil {
+		return nil
+	}
+	return func(c *orchestrator.Context, in In) (Out, error) {
+		returned := false
+		defer func() {
+			if returned {
+				return
+			}
+			if at, ok := exitedAt(); ok {
+				t.Errorf("the flow ended its goroutine at %s (runtime.Goexit, or FailNow, Fatal or require of a test): let it return an error", at)
+			}
+		}()
+		out, err := do(c, in)
+		returned = true
+		return out, err
+	}
+}
+
+// result waits for the end of the run.
+func (p *process[Out]) result() (Out, error) {
+	if p.err != nil {
+		var zero Out
+		return zero, p.err
+	}
+	ctx, cancel := context.WithCancel(p.t.Context())
+	defer cancel()
+	p.people.Go(func() { p.watch(ctx, cancel) })
+	return p.wait(ctx, p.run)
+}
+
+// patience is how long a run may write no record, in virtual time, until the test
+// says that it hangs: more than a year.
+const patience = 10_000 * time.Hour
+
+// watch reports a run that hangs, and gives it up.
+func (p *process[Out]) watch(ctx context.Context, giveUp func()) {
+	for before := -1; pass(ctx, patience) == nil; {
+		held := len(readLog(p.t, p.store, caseID))
+		if held == before {
+			p.t.Errorf("the run hangs: it wrote no record for %v of virtual time. There:%s", patience, atMost(waits(stacks(), thisBubble())))
+			giveUp()
+			return
+		}
+		before = held
+	}
+}
+
+// close ends the process in good order. It may be called twice.
+func (p *process[Out]) close() {
+	p.closed.Do(func() {
+		p.cancel()
+		p.people.Wait()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), patience)
+		defer cancel()
+		if err := p.eng.Close(ctx); err != nil {
+			p.t.Errorf("close of the engine: %v", err)
+		}
+	})
+}
+
+// answerAll answers the questions of a run until it ends.
+func answerAll(ctx context.Context, t *testing.T, run *orchestrator.Run, answers map[string]any) {
+	for rec, err := range run.Events(ctx, 0) {
+		if err != nil {
+			return
+		}
+		if rec.Kind != blackboard.Asked {
+			continue
+		}
+		if answer, ok := answers[rec.Name]; ok {
+			_ = run.Answer(ctx, rec.Name, answer) // answered already, in an earlier process
+			continue
+		}
+		var q orchestrator.Question
+		if err := json.Unmarshal(rec.Data, &q); err == nil && q.Timeout == 0 {
+			t.Errorf("the question %q has no answer in Case.Answers, and no time limit", rec.Name)
+			_ = run.Cancel(ctx, "the test has no answer")
+		}
+	}
+}
+
+// readLog is the log of a run, with large data in it.
+func readLog(t *testing.T, s blackboard.Store, run string) []blackboard.Record {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	var log []blackboard.Record
+	for rec, err := range s.Records(ctx, run, 0) {
+		if blobs, ok := s.(blackboard.Blobs); err == nil && ok && rec.Blob != "" {
+			rec.Data, err = blobs.Blob(ctx, run, rec.Blob)
+			rec.Blob = ""
+		}
+		if err != nil {
+			t.Fatalf("log of run %q: %v", run, err)
+		}
+		log = append(log, rec)
+	}
+	return log
+}
+
+func runsIn(t *testing.T, s blackboard.Store) []string {
+	t.Helper()
+	var ids []string
+	for l, err := range s.List(context.WithoutCancel(t.Context()), blackboard.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, l.Run)
+	}
+	return ids
+}
+
+// keyOf is the key of the call that a record is of.
+func keyOf(rec blackboard.Record) string { return rec.Run + "/" + engine.Key(rec.Branch, rec.N) }

@@ -1,0 +1,115 @@
+package flowtest
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/agent"
+)
+
+func recs(run string, from int64, kinds ...string) []blackboard.Record {
+	var all []blackboard.Record
+	for i, kind := range kinds {
+		all = append(all, blackboard.Record{Run: run, Seq: from + int64(i), Kind: kind, N: int64(i)})
+	}
+	return all
+}
+
+func kindsIn(t *testing.T, s blackboard.Store, run string) []string {
+	t.Helper()
+	var kinds []string
+	for _, rec := range readLog(t, s, run) {
+		kinds = append(kinds, rec.Kind)
+	}
+	return kinds
+}
+
+func TestFaultyStore(t *testing.T) {
+	first, second, third := recs("r", 0, "started", "called"), recs("r", 2, "called"), recs("r", 3, "called")
+	tests := []struct {
+		fault  fault
+		at     int
+		errs   []error
+		stored int
+	}{
+		{killed, 1, []error{errKilled, errKilled, errKilled}, 1},
+		{killed, 2, []error{nil, errKilled, errKilled}, 2},
+		{killed, 9, []error{nil, nil, nil}, 4},
+		{twice, 2, []error{nil, errKilled, errKilled}, 2},
+		{unwritten, 2, []error{nil, errWrite, blackboard.ErrConflict}, 2},
+		{unsure, 2, []error{nil, errUnsure, nil}, 4},
+		{hanging, 2, []error{nil, errHangs, blackboard.ErrConflict}, 2},
+		{conflict, 2, []error{nil, blackboard.ErrConflict, blackboard.ErrConflict}, 2},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.fault), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem := blackboard.NewMemory()
+				s := newFaulty(t, mem, tt.fault, tt.at)
+				for i, batch := range [][]blackboard.Record{first, second, third} {
+					require.ErrorIs(t, s.Append(t.Context(), batch), tt.errs[i], "batch %d", i)
+				}
+				assert.Len(t, readLog(t, mem, "r"), tt.stored)
+				assert.Equal(t, tt.stored, s.held())
+			})
+		})
+	}
+}
+
+// A store that hangs answers when all else waits, and not before.
+func TestStoreThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFaulty(t, blackboard.NewMemory(), hanging, 0)
+		meanwhile := make(chan error, 2)
+		go func() { meanwhile <- s.Append(t.Context(), recs("r", 0, "started")) }()
+		synctest.Wait()
+		require.Empty(t, meanwhile)
+		require.NoError(t, s.Append(t.Context(), recs("r", 0, "started")), "it fails once")
+		assert.ErrorIs(t, <-meanwhile, errHangs)
+	})
+}
+
+// Records of resumptions do not count: a process that is killed for the second time
+// has got no further.
+func TestSecondKillIsAtTheSameRecord(t *testing.T) {
+	mem := blackboard.NewMemory()
+	require.NoError(t, mem.Append(t.Context(), recs("r", 0, "started", "resumed")))
+	s := newFaulty(t, mem, twice, 1)
+	require.ErrorIs(t, s.Append(t.Context(), recs("r", 2, "resumed", "called")), errKilled)
+	assert.Equal(t, []string{"started", "resumed", "resumed"}, kindsIn(t, mem, "r"))
+}
+
+func TestLostCallsAreSettledOnceAKill(t *testing.T) {
+	mem := blackboard.NewMemory()
+	require.NoError(t, mem.Append(t.Context(), []blackboard.Record{
+		{Run: "r", Kind: blackboard.Started},
+		{Run: "r", Seq: 1, Kind: blackboard.Called, N: 0, Name: "a"},
+	}))
+	require.NoError(t, mem.Append(t.Context(), recs("over", 0, blackboard.Started, blackboard.Ended)))
+	made := func(run, branch, key string, n int64) call {
+		return call{info: agent.Info{Run: run, Branch: branch, Key: key, Agent: "a"}, n: n}
+	}
+	reached := map[string]call{
+		"r/0": made("r", "", "r/0", 0), "r/2": made("r", "", "r/2", 2), "r/0.1:3": made("r", "0.1", "r/0.1:3", 3), "over/7": made("over", "", "over/7", 7),
+	}
+	for range 2 { // the second time there is nothing left to settle
+		settleLost(t, mem, reached)
+	}
+	log := readLog(t, mem, "r")
+	require.Len(t, log, 4)
+	for i, want := range []blackboard.Record{
+		{Run: "r", Seq: 2, Kind: lostCall, N: 2, Name: "a", Data: []byte("{}")},
+		{Run: "r", Seq: 3, Kind: lostCall, Branch: "0.1", N: 3, Name: "a", Data: []byte("{}")},
+	} {
+		assert.Equal(t, want, log[2+i])
+	}
+	assert.Len(t, readLog(t, mem, "over"), 2)
+
+	require.NoError(t, mem.Append(t.Context(), recs("r", 4, blackboard.Resumed)))
+	settleLost(t, mem, reached)
+	assert.Equal(t, []string{"started", "called", "used", "used", "resumed", "used", "used"}, kindsIn(t, mem, "r"))
+}

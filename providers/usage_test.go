@@ -1,0 +1,39 @@
+package providers_test
+
+import (
+	"math"
+	"math/big"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"github.com/convene-go/convene/providers"
+)
+
+// all is a Usage with n in every field.
+func all(n int64) (u providers.Usage) {
+	v := reflect.ValueOf(&u).Elem()
+	for i := range v.NumField() {
+		v.Field(i).SetInt(n)
+	}
+	return u
+}
+
+func TestUsageAdd(t *testing.T) {
+	t.Run("C12 the sum, or the largest number", rapid.MakeCheck(func(t *rapid.T) {
+		n := rapid.Int64Min(0)
+		a, b := n.Draw(t, "a"), n.Draw(t, "b")
+		want := new(big.Int).Add(big.NewInt(a), big.NewInt(b))
+		if !want.IsInt64() {
+			want.SetInt64(math.MaxInt64)
+		}
+		assert.Equal(t, all(want.Int64()), all(a).Add(all(b)))
+	}))
+	t.Run("C12 at the edge", func(t *testing.T) {
+		assert.Equal(t, all(math.MaxInt64), all(math.MaxInt64-1).Add(all(1)))
+		assert.Equal(t, all(math.MaxInt64), all(math.MaxInt64).Add(all(1)))
+		assert.Equal(t, all(math.MaxInt64), all(math.MaxInt64).Add(all(0)))
+	})
+}
