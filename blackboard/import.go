@@ -51,9 +51,10 @@ func importRun(ctx context.Context, s Store, r io.Reader) (string, error) {
 
 // imported is an export that was read.
 type imported struct {
-	header exportHeader
-	blobs  map[string][]byte
-	recs   []Record
+	header  exportHeader
+	blobs   map[string][]byte
+	recs    []Record
+	listing Listing // of recs
 }
 
 func (in *imported) putBlobs(ctx context.Context, s Blobs) error {
@@ -106,7 +107,7 @@ func readImport(r io.Reader) (*imported, error) {
 	if n == 0 {
 		return nil, errors.New("line 1: the header is missing")
 	}
-	if got := int64(len(in.recs)); got != in.header.Records {
+	if got := in.listing.Next; got != in.header.Records {
 		return nil, fmt.Errorf("line %d: the file ends after %d of %d records", n, got, in.header.Records)
 	}
 	return in, nil
@@ -178,7 +179,7 @@ func (in *imported) addRecord(r Record) error {
 	if y := r.At.Year(); y < 0 || y > 9999 {
 		return fmt.Errorf("the record's time is in year %d", y)
 	}
-	if _, err := listedDataOf(r); err != nil {
+	if err := in.listing.Add(r); err != nil {
 		return err
 	}
 	in.recs = append(in.recs, r)
@@ -187,7 +188,7 @@ func (in *imported) addRecord(r Record) error {
 
 // check says what is wrong with the next record.
 func (in *imported) check(r *Record) error {
-	want := int64(len(in.recs))
+	want := in.listing.Next
 	switch {
 	case r.Run != in.header.Run:
 		return fmt.Errorf("a record of run %q in an export of run %q", r.Run, in.header.Run)
@@ -195,7 +196,7 @@ func (in *imported) check(r *Record) error {
 		return fmt.Errorf("more than the %d records that the header announces", want)
 	case r.Seq != want:
 		return fmt.Errorf("record %d where %d is next", r.Seq, want)
-	case want > 0 && in.recs[want-1].Kind == Ended:
+	case in.listing.Ended:
 		return errors.New("a record after the run has ended")
 	case r.Kind == "":
 		return errors.New("the record has no kind")

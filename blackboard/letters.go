@@ -32,6 +32,17 @@ func Removes(rec Record) (key string, ok bool) {
 	return "", false
 }
 
+// AskState is the state of a question after the record rec, whose Name is its key: the
+// kind of the record that tells it. before is the one before rec; "" if rec is the
+// first. An answer stays, also where the flow asks afterwards, until an Asked record
+// rejects it.
+func AskState(before string, rec Record) string {
+	if before == Answered && (rec.Kind != Asked || !rejects(rec.Data)) {
+		return Answered
+	}
+	return rec.Kind
+}
+
 // rejects tells whether the Data of an Asked record says why an early answer was
 // dropped.
 func rejects(data json.RawMessage) bool {

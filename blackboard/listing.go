@@ -23,40 +23,21 @@ func Listed(kind string) bool {
 // Data whatever its size. Data of these kinds that is not a JSON object, or has
 // fields of these names and other types, is an error, and l stays as it was.
 func (l *Listing) Add(rec Record) error {
-	d, err := listedDataOf(rec)
-	if err == nil {
-		l.add(rec, d)
+	var d struct {
+		Version int               `json:"version"`
+		Owner   string            `json:"owner"`
+		Parent  string            `json:"parent"`
+		Labels  map[string]string `json:"labels"`
+		Status  string            `json:"status"`
+		Err     struct {
+			Message string `json:"message"`
+		} `json:"error"`
 	}
-	return err
-}
-
-// listedData is what a Listing takes from a record's Data.
-type listedData struct {
-	Version int               `json:"version"`
-	Owner   string            `json:"owner"`
-	Parent  string            `json:"parent"`
-	Labels  map[string]string `json:"labels"`
-	Status  string            `json:"status"`
-	Err     struct {
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
-// listedDataOf returns nil for kinds that are not listed.
-func listedDataOf(rec Record) (*listedData, error) {
-	if !Listed(rec.Kind) {
-		return nil, nil
-	}
-	var d listedData
-	if len(rec.Data) > 0 {
+	if Listed(rec.Kind) && len(rec.Data) > 0 {
 		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return nil, fmt.Errorf("blackboard: data of record %d (%s) of run %q: %w", rec.Seq, rec.Kind, rec.Run, err)
+			return fmt.Errorf("blackboard: data of record %d (%s) of run %q: %w", rec.Seq, rec.Kind, rec.Run, err)
 		}
 	}
-	return &d, nil
-}
-
-func (l *Listing) add(rec Record, d *listedData) {
 	l.Changed, l.Next = rec.At, rec.Seq+1
 	if rec.Seq == 0 {
 		l.Run, l.Started = rec.Run, rec.At
@@ -74,6 +55,7 @@ func (l *Listing) add(rec Record, d *listedData) {
 	case Ended:
 		l.Status, l.Err, l.Ended = d.Status, d.Err.Message, true
 	}
+	return nil
 }
 
 // Selects tells whether q selects the run that l is of, but for After and Limit.

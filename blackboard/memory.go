@@ -30,8 +30,8 @@ type memoryRun struct {
 	listing  Listing
 	asks     map[string]string // the newest kind by the key of the question
 	canceled bool
-	letters  []Letter // those that are not in recs
-	blobs    map[string][]byte
+	letters  []Letter          // those that are not in recs
+	blobs    map[string][]byte // by hash; the data never changes
 }
 
 // run returns the run of that ID, made if need be.
@@ -47,73 +47,81 @@ func (m *Memory) run(id string) *memoryRun {
 	return r
 }
 
-// Append implements [Store].
-func (m *Memory) Append(ctx context.Context, recs []Record) error {
+// logged returns the run of that ID, or [ErrNoRun] if it has no records.
+func (m *Memory) logged(id string) (*memoryRun, error) {
+	if r := m.runs[id]; r != nil && len(r.recs) > 0 {
+		return r, nil
+	}
+	return nil, fmt.Errorf("%w: %q", ErrNoRun, id)
+}
+
+// locked calls f under the lock, unless ctx is done.
+func (m *Memory) locked(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	data, err := m.check(recs)
-	if err != nil {
-		return err
-	}
-	for i, rec := range recs {
-		m.run(rec.Run).append(rec, data[i])
-		m.notify(rec.Run)
-	}
-	return nil
+	return f()
 }
 
-// closed stands for the Seq of the next record of an ended run.
-const closed = -1
-
-// check returns the listed data of recs if all of them continue their logs.
-func (m *Memory) check(recs []Record) (map[int]*listedData, error) {
-	var data map[int]*listedData
-	next := make(map[string]int64)
-	for i, rec := range recs {
-		want, ok := next[rec.Run]
-		if known := m.runs[rec.Run]; !ok && known != nil {
-			want = known.next()
-		}
-		if want == closed {
-			return nil, fmt.Errorf("%w: record %d of run %q, which has ended", ErrConflict, rec.Seq, rec.Run)
-		}
-		if rec.Seq != want {
-			return nil, fmt.Errorf("%w: record %d of run %q, the next is %d", ErrConflict, rec.Seq, rec.Run, want)
-		}
-		d, err := listedDataOf(rec)
-		if err != nil {
-			return nil, err
-		}
-		if d != nil {
-			if data == nil {
-				data = make(map[int]*listedData)
+// yieldAll yields a copy of each value that take, under the lock, returns, and the
+// error of ctx as soon as it is done.
+func yieldAll[T any](ctx context.Context, m *Memory, own func(T) T, take func() ([]T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var vs []T
+		err := m.locked(ctx, func() (err error) {
+			vs, err = take()
+			return err
+		})
+		for _, v := range vs {
+			if err = ctx.Err(); err != nil {
+				break
 			}
-			data[i] = d
+			if !yield(own(v), nil) {
+				return
+			}
 		}
-		next[rec.Run] = want + 1
-		if rec.Kind == Ended {
-			next[rec.Run] = closed
+		if err != nil {
+			var none T
+			yield(none, err)
 		}
 	}
-	return data, nil
 }
 
-func (r *memoryRun) next() int64 {
-	if r.listing.Ended {
-		return closed
-	}
-	return int64(len(r.recs))
+// Append implements [Store].
+func (m *Memory) Append(ctx context.Context, recs []Record) error {
+	return m.locked(ctx, func() error {
+		listings := make(map[string]Listing)
+		for _, rec := range recs {
+			l, ok := listings[rec.Run]
+			if known := m.runs[rec.Run]; !ok && known != nil {
+				l = known.listing
+			}
+			if l.Ended || rec.Seq != l.Next {
+				return fmt.Errorf("%w: record %d of run %q, which has %d records, ended: %t", ErrConflict, rec.Seq, rec.Run, l.Next, l.Ended)
+			}
+			rec.At = utc(rec.At)
+			if err := l.Add(rec); err != nil {
+				return err
+			}
+			listings[rec.Run] = l
+		}
+		for _, rec := range recs {
+			m.run(rec.Run).append(own(rec))
+			m.notify(rec.Run)
+		}
+		for run, l := range listings {
+			m.runs[run].listing = l
+		}
+		return nil
+	})
 }
 
-func (r *memoryRun) append(rec Record, d *listedData) {
-	rec.At = rec.At.Round(0).UTC()
-	r.recs = append(r.recs, own(rec))
-	r.listing.add(rec, d)
+func (r *memoryRun) append(rec Record) {
+	r.recs = append(r.recs, rec)
 	if AskKind(rec.Kind) {
-		r.asks[rec.Name] = rec.Kind
+		r.asks[rec.Name] = AskState(r.asks[rec.Name], rec)
 	}
 	r.canceled = r.canceled || rec.Kind == Canceled
 	if key, ok := Removes(rec); ok {
@@ -124,11 +132,15 @@ func (r *memoryRun) append(rec Record, d *listedData) {
 	}
 }
 
-// own returns rec with Data of its own.
+// own returns rec with Data of its own, and its time in UTC.
 func own(rec Record) Record {
+	rec.At = utc(rec.At)
 	rec.Data = ownData(rec.Data)
 	return rec
 }
+
+// utc returns t as it comes back from a store.
+func utc(t time.Time) time.Time { return t.Round(0).UTC() }
 
 // ownData returns a copy of data, and nil for empty data.
 func ownData(data json.RawMessage) json.RawMessage {
@@ -140,64 +152,33 @@ func ownData(data json.RawMessage) json.RawMessage {
 
 // Records implements [Store].
 func (m *Memory) Records(ctx context.Context, run string, from int64) iter.Seq2[Record, error] {
-	return yieldAll(ctx, own, func() ([]Record, error) { return m.log(run, from), nil })
-}
-
-// log returns the records of run from Seq from on, for reading only.
-func (m *Memory) log(run string, from int64) []Record {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r := m.runs[run]
-	if r == nil {
-		return nil
-	}
-	return r.recs[min(max(from, 0), int64(len(r.recs))):]
+	return yieldAll(ctx, m, own, func() ([]Record, error) {
+		r, err := m.logged(run)
+		if err != nil {
+			return nil, nil //nolint:nilerr // an unknown run has no records
+		}
+		return r.recs[min(max(from, 0), int64(len(r.recs))):], nil
+	})
 }
 
 // Last implements [Store].
-func (m *Memory) Last(ctx context.Context, run string) (Record, error) {
-	if err := ctx.Err(); err != nil {
-		return Record{}, err
-	}
-	recs := m.log(run, 0)
-	if len(recs) == 0 {
-		return Record{}, fmt.Errorf("%w: %q", ErrNoRun, run)
-	}
-	return own(recs[len(recs)-1]), nil
+func (m *Memory) Last(ctx context.Context, run string) (rec Record, err error) {
+	err = m.locked(ctx, func() error {
+		r, err := m.logged(run)
+		if err == nil {
+			rec = own(r.recs[len(r.recs)-1])
+		}
+		return err
+	})
+	return rec, err
 }
 
 // Delete implements [Deleter].
 func (m *Memory) Delete(ctx context.Context, runs ...string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, run := range runs {
-		delete(m.runs, run)
-	}
-	return nil
-}
-
-// yieldAll yields a copy of each value that take returns, and the error of ctx as
-// soon as it is done.
-func yieldAll[T any](ctx context.Context, own func(T) T, take func() ([]T, error)) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		vs, err := take()
-		for _, v := range vs {
-			if ctx.Err() != nil {
-				break
-			}
-			if !yield(own(v), nil) {
-				return
-			}
+	return m.locked(ctx, func() error {
+		for _, run := range runs {
+			delete(m.runs, run)
 		}
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			var none T
-			yield(none, err)
-		}
-	}
+		return nil
+	})
 }

@@ -35,54 +35,53 @@ func (m *Memory) PutBlob(ctx context.Context, run string, data []byte) (string, 
 	hash := BlobHash(data)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	blobs := m.run(run).blobs
-	if _, ok := blobs[hash]; !ok {
-		blobs[hash] = bytes.Clone(data)
+	if blobs := m.run(run).blobs; blobs[hash] == nil {
+		blobs[hash] = append([]byte{}, data...)
 	}
 	return hash, nil
 }
 
 // Blob implements [Blobs].
 func (m *Memory) Blob(ctx context.Context, run, hash string) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
 	var data []byte
-	ok := false
-	if r := m.runs[run]; r != nil {
-		data, ok = r.blobs[hash] // never changes
+	err := m.locked(ctx, func() error {
+		if r := m.runs[run]; r != nil {
+			data = r.blobs[hash]
+		}
+		return nil
+	})
+	if err == nil && data == nil {
+		err = fmt.Errorf("%w: %q of run %q", ErrNoBlob, hash, run)
 	}
-	m.mu.Unlock()
-	if !ok {
-		return nil, fmt.Errorf("%w: %q of run %q", ErrNoBlob, hash, run)
+	if err == nil {
+		err = CheckBlob(run, hash, data)
 	}
-	if err := CheckBlob(run, hash, data); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return bytes.Clone(data), nil
 }
 
-// BlobsOf implements [Blobs].
+// BlobsOf implements [Blobs]. It yields the blobs that were there when it began; one
+// that is deleted meanwhile is [ErrNoBlob].
 func (m *Memory) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error] {
-	return yieldAll(ctx, bytes.Clone, func() (all [][]byte, err error) {
-		blobs := m.blobsOf(run)
-		for _, hash := range slices.Sorted(maps.Keys(blobs)) {
-			if err = CheckBlob(run, hash, blobs[hash]); err != nil {
-				break
+	return func(yield func([]byte, error) bool) {
+		var hashes []string
+		err := m.locked(ctx, func() error {
+			if r := m.runs[run]; r != nil {
+				hashes = slices.Sorted(maps.Keys(r.blobs))
 			}
-			all = append(all, blobs[hash])
+			return nil
+		})
+		if err != nil {
+			yield(nil, err)
+			return
 		}
-		return all, err
-	})
-}
-
-// blobsOf returns the blobs of run by hash; the data is shared and never changes.
-func (m *Memory) blobsOf(run string) map[string][]byte {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if r := m.runs[run]; r != nil {
-		return maps.Clone(r.blobs)
+		for _, hash := range hashes {
+			data, err := m.Blob(ctx, run, hash)
+			if !yield(data, err) || err != nil {
+				return
+			}
+		}
 	}
-	return nil
 }

@@ -10,23 +10,20 @@ import (
 
 // Put implements [Inbox].
 func (m *Memory) Put(ctx context.Context, l Letter) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r := m.runs[l.Run]
-	switch {
-	case r == nil || len(r.recs) == 0:
-		return fmt.Errorf("%w: %q", ErrNoRun, l.Run)
-	case r.listing.Ended:
-		return fmt.Errorf("%w: %q", ErrEnded, l.Run)
-	case r.refuses(l.Key):
-		return fmt.Errorf("%w: run %q takes no further letter for key %q", ErrConflict, l.Run, l.Key)
-	}
-	r.letters = append(r.letters, ownLetter(l))
-	m.notify(l.Run)
-	return nil
+	return m.locked(ctx, func() error {
+		r, err := m.logged(l.Run)
+		switch {
+		case err != nil:
+			return err
+		case r.listing.Ended:
+			return fmt.Errorf("%w: %q", ErrEnded, l.Run)
+		case r.refuses(l.Key):
+			return fmt.Errorf("%w: run %q takes no further letter for key %q", ErrConflict, l.Run, l.Key)
+		}
+		r.letters = append(r.letters, ownLetter(l))
+		m.notify(l.Run)
+		return nil
+	})
 }
 
 // refuses tells whether the log has closed key, or a letter for it is here.
@@ -51,32 +48,27 @@ func ownLetter(l Letter) Letter {
 
 // Letters implements [Inbox], in the order of runs and keys.
 func (m *Memory) Letters(ctx context.Context, run string) iter.Seq2[Letter, error] {
-	return yieldAll(ctx, ownLetter, func() ([]Letter, error) { return m.lettersOf(run), nil })
-}
-
-// lettersOf returns the letters of run, or of all runs, whose Data is shared.
-func (m *Memory) lettersOf(run string) []Letter {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var all []Letter
-	for id, r := range m.runs {
-		if run == "" || run == id {
-			all = append(all, r.letters...)
+	return yieldAll(ctx, m, ownLetter, func() (all []Letter, err error) {
+		for id, r := range m.runs {
+			if run == "" || run == id {
+				all = append(all, r.letters...)
+			}
 		}
-	}
-	slices.SortFunc(all, func(a, b Letter) int {
-		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Key, b.Key))
+		slices.SortFunc(all, func(a, b Letter) int {
+			return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Key, b.Key))
+		})
+		return all, nil
 	})
-	return all
 }
 
 // Asks implements [Inbox].
 func (m *Memory) Asks(ctx context.Context, run, key string) iter.Seq2[Record, error] {
-	return yieldAll(ctx, own, func() ([]Record, error) {
-		var asks []Record
-		for _, rec := range m.log(run, 0) {
-			if AskKind(rec.Kind) && (key == "" || rec.Name == key) {
-				asks = append(asks, rec)
+	return yieldAll(ctx, m, own, func() (asks []Record, err error) {
+		if r := m.runs[run]; r != nil {
+			for _, rec := range r.recs {
+				if AskKind(rec.Kind) && (key == "" || rec.Name == key) {
+					asks = append(asks, rec)
+				}
 			}
 		}
 		return asks, nil

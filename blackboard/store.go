@@ -139,9 +139,10 @@ type Letter struct {
 // Inbox is a Store that takes letters for runs.
 type Inbox interface {
 	// Put keeps a letter. The first for a (Run, Key) wins, and the log counts: Put
-	// returns ErrConflict if there is a letter for the key, or if the newest record of
-	// the kinds Asked, Answered, Expired and Withdrawn whose Name is Key is not Asked
-	// (a key without such a record is open: an early answer). With Key "" ErrConflict
+	// returns ErrConflict if there is a letter for the key, or if the records of the
+	// kinds Asked, Answered, Expired and Withdrawn whose Name is Key leave the question
+	// in another state than Asked, by [AskState] (a key without such a record is open:
+	// an early answer). With Key "" ErrConflict
 	// means that there is a letter or a Canceled record. It returns ErrEnded if the
 	// last record is Ended, and ErrNoRun for an unknown run. One transaction decides
 	// and keeps the letter.

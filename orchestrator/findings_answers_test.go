@@ -56,6 +56,7 @@ func letters(t *testing.T, s blackboard.Inbox) int {
 
 func TestAnswersOfQuestions(t *testing.T) {
 	everywhere(t, "N6 C9 equal JSON is nil, another value ErrAnswered, also after the end", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		v := newValve()
 		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), asks, "x")
 		synctest.Wait()
@@ -77,6 +78,7 @@ func TestAnswersOfQuestions(t *testing.T) {
 		assert.Equal(t, 1, countOf(t, r, blackboard.Answered))
 	})
 	everywhere(t, "N6 C9 expired is ErrNoQuestion that says so, also after the end", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		v := newValve()
 		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), asks, "x")
 		pause(4 * time.Minute)
@@ -94,6 +96,7 @@ func TestAnswersOfQuestions(t *testing.T) {
 		assert.Equal(t, 0, countOf(t, r, blackboard.Answered))
 	})
 	everywhere(t, "N6 C9 withdrawn is ErrNoQuestion that says so, also after the end", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		v := newValve()
 		f := flow("withdraws", func(c *orchestrator.Context) (string, error) {
 			q := orchestrator.NewQueue[int](c)
@@ -121,6 +124,7 @@ func TestAnswersOfQuestions(t *testing.T) {
 		}
 	})
 	everywhere(t, "N6 C9 a run that ended takes none and keeps no letter", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		v := newValve()
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s})
 		r := begin(t, e, pair, "x")
@@ -136,6 +140,7 @@ func TestAnswersOfQuestions(t *testing.T) {
 		}
 	})
 	everywhere(t, "N6 C9 an early answer of the wrong type is dropped on record, and Info says why", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		late := flow("late", func(c *orchestrator.Context) (int, error) {
 			if err := c.Sleep(time.Hour); err != nil {
 				return 0, err
@@ -180,6 +185,7 @@ func TestAnswersOfQuestions(t *testing.T) {
 		}
 	})
 	everywhere(t, "N6 a second question of a key after an early answer gets it too", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		twice := flow("twice", func(c *orchestrator.Context) (int, error) {
 			a, err := orchestrator.Await[int](c, orchestrator.Question{Key: "n"})
 			if err != nil {
@@ -207,6 +213,7 @@ func TestAnswerCutByItsContext(t *testing.T) {
 	} {
 		t.Run("N6 C9 sent again with another value it is not taken twice, "+tt.name, func(t *testing.T) {
 			flowtest.Bubble(t, func(t *testing.T) {
+				t.Helper()
 				mem := blackboard.NewMemory()
 				d := doubles.New(mem)
 				r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: tt.hide(d.Store())}), asks, "x")
@@ -228,6 +235,7 @@ func TestAnswerCutByItsContext(t *testing.T) {
 		})
 		t.Run("N6 C9 while the store hangs it is kept once, "+tt.name, func(t *testing.T) {
 			flowtest.Bubble(t, func(t *testing.T) {
+				t.Helper()
 				mem := blackboard.NewMemory()
 				d := doubles.New(mem)
 				r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: tt.hide(d.Store())}), asks, "x")
@@ -253,6 +261,7 @@ func TestAnswerCutByItsContext(t *testing.T) {
 // One transaction decides between an answer and the end of the question's time.
 func TestAnswerAgainstExpiry(t *testing.T) {
 	everywhere(t, "N6 C9 what Answer says is what the flow got", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		var host sync.WaitGroup
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s})
 		others := []*orchestrator.Engine{e}
@@ -284,6 +293,7 @@ func TestAnswerAgainstExpiry(t *testing.T) {
 func TestAnswersFromOtherProcesses(t *testing.T) {
 	t.Run("N6 C9 from a process that only looks, all rows", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s, v := blackboard.NewMemory(), newValve()
 			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), asks, "x")
 			observer := local(t, orchestrator.Config{Store: s, Observe: true})
@@ -309,6 +319,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 	})
 	t.Run("C9 an unknown run is ErrNoRun and keeps no letter", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := blackboard.NewMemory()
 			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s})
 			r := begin(t, e, pair, "x")
@@ -321,6 +332,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 	})
 	t.Run("N6 a letter that came while the run was stopped is not taken before it is behind its log", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := blackboard.NewMemory()
 			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{asks}}
 			first, err := orchestrator.NewLocal(c)

@@ -55,6 +55,7 @@ type deafOut struct {
 // others, children, questions, emissions and budgets are as if nothing had been.
 func TestAgentThatIgnoresItsContext(t *testing.T) {
 	everywhere(t, "C5 its branch continues, and nothing else notices", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		release := make(chan struct{})
 		steady := newPerCall(agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
 			resp, err := after(time.Duration(5+len(req.Prompt))*time.Second)(ctx, agent.Request{Prompt: "steady"})
@@ -118,6 +119,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		require.NoError(t, e.Close(t.Context()))
 	})
 	everywhere(t, "C5 many of them, one after the other and side by side", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		release := make(chan struct{})
 		f := flow("many", func(c *orchestrator.Context) ([]string, error) {
 			var out []string
@@ -157,6 +159,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		}
 	})
 	everywhere(t, "C5 an agent that ignores its deadline is left behind after its grace", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		for _, tt := range []struct {
 			limits agent.Limits
 			want   time.Duration
@@ -184,6 +187,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		}
 	})
 	everywhere(t, "C5 a second attempt that is deaf is left behind by its own deadline", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		release := make(chan struct{})
 		n := 0
 		a := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
@@ -206,6 +210,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		synctest.Wait()
 	})
 	everywhere(t, "C5 a late return is recorded for its usage alone", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		f := flow("late", func(c *orchestrator.Context) (string, error) {
 			_, err := c.Call("late", agent.Request{Limits: agent.Limits{Timeout: time.Second, Attempts: 1}})
 			if err == nil {
@@ -227,6 +232,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		assert.Zero(t, i.Lost)
 	})
 	everywhere(t, "C5 with one place of Parallel nothing hangs", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		release := make(chan struct{})
 		f := flow("one", func(c *orchestrator.Context) (string, error) {
 			for _, name := range []string{"exits", "deaf", "exits", "deaf"} {
@@ -252,6 +258,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		assert.Equal(t, 4*time.Minute, time.Since(begun), "late returns give no place back a second time")
 	})
 	everywhere(t, "C5 calls that are given up while they wait for a place reach no agent", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		a := &counted{Agent: hang}
 		f := flow("gives up", func(c *orchestrator.Context) (int, error) {
 			q := orchestrator.NewQueue[string](c)
@@ -274,6 +281,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		assert.Equal(t, int64(2), a.calls.Load())
 	})
 	everywhere(t, "C5 an agent that ends its goroutine is an error of its call", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		a := &counted{Agent: exits}
 		cleaned := 0
 		f := flow("exits", func(c *orchestrator.Context) (string, error) {
@@ -289,6 +297,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		assert.Equal(t, 1, cleaned)
 	})
 	everywhere(t, "C5 a canceled run ends although its agents are deaf", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		release := make(chan struct{})
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": deaf(release)}, Store: s})
 		r := begin(t, e, pair, "x")
@@ -302,6 +311,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		synctest.Wait()
 	})
 	everywhere(t, "C5 Close waits no longer than the grace for deaf agents, and names them", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		release := make(chan struct{})
 		e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": deaf(release)}, Store: s})
 		require.NoError(t, err)
@@ -432,6 +442,7 @@ func TestWildFlows(t *testing.T) {
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint("C5 seed ", seed), func(t *testing.T) {
 			flowtest.Bubble(t, func(t *testing.T) {
+				t.Helper()
 				c := orchestrator.Config{Agents: wildAgents()}
 				f := flow("wild", func(c *orchestrator.Context) ([]string, error) {
 					out := []string{}

@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -81,6 +82,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 		for _, only := range []string{"Append", ""} {
 			t.Run(strings.TrimSpace(fmt.Sprintf("C8 a store that %s: the run does not notice it %s", tt.name, only)), func(t *testing.T) {
 				flowtest.Bubble(t, func(t *testing.T) {
+					t.Helper()
 					a := newPerCall(after(time.Second))
 					d := doubles.New(blackboard.NewMemory())
 					e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: d.Store(), Flows: []orchestrator.AnyFlow{wide}, Leases: orchestrator.Leases{For: time.Hour}})
@@ -112,6 +114,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 	}
 	t.Run("C8 an outage of more than a minute suspends, and the engine resumes by itself", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			a := newPerCall(after(time.Second))
 			d := doubles.New(blackboard.NewMemory())
 			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: d.Store(), Flows: []orchestrator.AnyFlow{wide}, Leases: orchestrator.Leases{For: time.Hour}})
@@ -155,6 +158,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 	})
 	t.Run("C8 a run that the store refuses for good does not take the others along", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := hooked{newPlain(), func(recs []blackboard.Record) error {
 				if has(recs, blackboard.Called, "bad") {
 					return doubles.ErrDouble
@@ -174,6 +178,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 	})
 	t.Run("C8 Close does not wait for a store that hangs", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			d := doubles.New(blackboard.NewMemory())
 			e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": after(time.Second)}, Store: d.Store(), Leases: orchestrator.Leases{For: time.Hour}})
 			require.NoError(t, err)
@@ -191,6 +196,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 	})
 	t.Run("C8 a conflict is final at once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := hooked{newPlain(), func(recs []blackboard.Record) error {
 				if has(recs, blackboard.Called, "") {
 					return blackboard.ErrConflict
@@ -204,7 +210,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			assert.Equal(t, orchestrator.Suspended, infoOf(t, r).Status, "not stuck")
 		})
 	})
-	t.Run("C8 an attempt that was stored and one that conflicts then: it is looked up", func(t *testing.T) {
+	t.Run("C8 an attempt that is stored while the next one is made is the run's own", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			late := &tardy{plain: newPlain()}
 			a := newPerCall(echo)
@@ -216,8 +222,115 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			assert.Equal(t, 9, strings.Count(strings.Join(kinds(logOf(t, late.plain, "x")), " "), blackboard.Called))
 		})
 	})
+	t.Run("C8 a record of another engine in its place is not", func(t *testing.T) {
+		for name, change := range map[string]func(rec *blackboard.Record){
+			"kind": func(rec *blackboard.Record) { rec.Kind = blackboard.Used },
+			"name": func(rec *blackboard.Record) { rec.Name = "b" },
+			"n":    func(rec *blackboard.Record) { rec.N++ },
+			"time": func(rec *blackboard.Record) { rec.At = rec.At.Add(1) },
+			"data": func(rec *blackboard.Record) { rec.Data = []byte(`{"response":{"text":"another answer"}}`) },
+		} {
+			flowtest.Bubble(t, func(t *testing.T) {
+				late := &tardy{plain: newPlain(), change: change}
+				r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: late}), pair, "x")
+				require.ErrorIs(t, r.Wait(t.Context()), blackboard.ErrConflict, name)
+			})
+		}
+	})
+	t.Run("C8 nothing follows a record that was given up", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			failing := newHeld()
+			tries := 0
+			s := hooked{newPlain(), nil}
+			s.before = func(recs []blackboard.Record) error {
+				if recs[0].Kind != blackboard.Called {
+					return nil
+				}
+				if tries++; tries == 1 {
+					failing.wait()
+				}
+				if tries <= 2 {
+					return doubles.ErrDouble
+				}
+				return nil
+			}
+			v := map[string]valve{"x": newValve(), "y": newValve()}
+			a := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+				return v[req.Prompt].Call(ctx, req)
+			})
+			f := flow("two", func(c *orchestrator.Context) ([]string, error) {
+				return orchestrator.Values(orchestrator.Map(c, []string{"x", "y"}, 0, func(c *orchestrator.Context, p string) (string, error) { return ask(c, "a", p) }))
+			})
+			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Leases: orchestrator.Leases{Outage: 1}}), f, "x")
+			synctest.Wait()
+			close(v["x"].open)
+			<-failing.there
+			close(v["y"].open) // its record waits behind the one that fails
+			synctest.Wait()
+			close(failing.open)
+			require.ErrorContains(t, r.Wait(t.Context()), doubles.ErrDouble.Error())
+			synctest.Wait()
+			assert.Equal(t, []string{blackboard.Started}, kinds(logOf(t, s, "x")))
+		})
+	})
+	t.Run("C8 the end of a run in a commit that conflicts for another one is stored", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			first, together := newHeld(), false
+			var once sync.Once
+			s := hooked{newPlain(), nil}
+			s.before = func(recs []blackboard.Record) error {
+				if has(recs, blackboard.Called, "first") {
+					once.Do(first.wait)
+				}
+				if has(recs, blackboard.Called, "bad") {
+					together = together || has(recs, blackboard.Ended, "good")
+					return blackboard.ErrConflict
+				}
+				return nil
+			}
+			v := map[string]valve{"first": newValve(), "bad": newValve()}
+			a := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+				return v[agent.InfoFrom(ctx).Run].Call(ctx, req)
+			})
+			end := make(chan struct{})
+			ends := flow("ends", func(*orchestrator.Context) (none, error) {
+				<-end // what no flow should do
+				return none{}, nil
+			})
+			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s})
+			begin(t, e, pair, "first")
+			bad, good := begin(t, e, pair, "bad"), begin(t, e, ends, "good")
+			synctest.Wait()
+			close(v["first"].open)
+			<-first.there // the committer is busy, and the next two wait for it together
+			close(end)
+			synctest.Wait()
+			close(v["bad"].open)
+			synctest.Wait()
+			close(first.open)
+			require.ErrorIs(t, bad.Wait(t.Context()), blackboard.ErrConflict)
+			require.NoError(t, good.Wait(t.Context()))
+			assert.True(t, together, "they came in one commit")
+			assert.Equal(t, []string{blackboard.Started, blackboard.Ended}, kinds(logOf(t, s, "good")))
+		})
+	})
+	t.Run("C8 a question expires although the store hung meanwhile", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			d := doubles.New(blackboard.NewMemory())
+			d.Only("Put")
+			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: d.Store()})
+			r := begin(t, e, asks, "x")
+			d.Hang()
+			pause(4 * time.Minute) // the question's time is 3 minutes
+			assert.Len(t, infoOf(t, r).Questions, 1)
+			d.Heal()
+			pause(time.Minute)
+			assert.Equal(t, orchestrator.Completed, infoOf(t, r).Status)
+		})
+	})
 	t.Run("C8 large values are kept over an outage too", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			text := strings.Repeat("x", 100<<10)
 			d := doubles.New(blackboard.NewMemory())
 			d.Only("PutBlob")
@@ -231,23 +344,29 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 	})
 }
 
-// tardy is a store whose first commit of a call comes after its caller gave up, while
-// the next attempt is made.
+// tardy is a store whose first commit of a call fails, and is made after all while its
+// caller makes the next attempt. change makes it that of another engine.
 type tardy struct {
 	plain
-	once sync.Once
+	change func(rec *blackboard.Record)
+	late   []blackboard.Record
+	done   bool
 }
 
 func (s *tardy) Append(ctx context.Context, recs []blackboard.Record) error {
-	late := false
-	if has(recs, blackboard.Called, "") {
-		s.once.Do(func() { late = true })
-	}
-	if late {
-		copied := append([]blackboard.Record(nil), recs...)
-		wait := time.AfterFunc(49*time.Millisecond, func() { _ = s.plain.Append(context.WithoutCancel(ctx), copied) })
-		_ = wait
+	switch {
+	case s.done || !has(recs, blackboard.Called, ""):
+	case s.late == nil:
+		s.late = slices.Clone(recs)
 		return doubles.ErrDouble
+	default:
+		s.done = true
+		if s.change != nil {
+			s.change(&s.late[0])
+		}
+		if err := s.plain.Append(ctx, s.late); err != nil {
+			return err
+		}
 	}
 	return s.plain.Append(ctx, recs)
 }
@@ -279,6 +398,7 @@ func TestKillsDuringACall(t *testing.T) {
 	}
 	t.Run("C12 N4 20 kills under Calls 3 make 3 calls", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			calls, i := kill(t, orchestrator.Budget{Calls: 3}, agent.Limits{})
 			assert.Equal(t, int64(3), calls)
 			assert.Equal(t, int64(3), i.Lost.Calls)
@@ -288,6 +408,7 @@ func TestKillsDuringACall(t *testing.T) {
 	})
 	t.Run("C12 N4 Estimate 0.30 under 1 USD and 20 kills: 3 calls, 0.90 charged", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			usd := providers.NanoUSD(1e9)
 			calls, i := kill(t, orchestrator.Budget{Cost: usd}, agent.Limits{Estimate: usd * 3 / 10})
 			assert.Equal(t, int64(3), calls)

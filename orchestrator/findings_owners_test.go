@@ -43,6 +43,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 	}
 	t.Run("N7 C1 an engine that called Resume once takes them over when the lease ends", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			b, s := two(t, pair)
 			begun := time.Now()
 			res, err := b.Resume(t.Context())
@@ -61,6 +62,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 	})
 	t.Run("N7 C1 Start of its ID takes it over", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			b, s := two(t)
 			r := begin(t, b, pair, "x")
 			assert.Equal(t, orchestrator.Running, infoOf(t, r).Status, "while the lease lasts")
@@ -73,6 +75,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 	})
 	t.Run("N7 C1 Result takes it over, also with a flow that is not in Config.Flows", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			b, _ := two(t)
 			begun := time.Now()
 			got, err := pair.Result(t.Context(), open(t, b, "x"))
@@ -83,6 +86,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 	})
 	t.Run("N7 C1 Answer takes it over", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			b, s := two(t, pair)
 			pause(lease.For + time.Second)
 			assert.Equal(t, orchestrator.Suspended, infoOf(t, open(t, b, "x")).Status)
@@ -94,6 +98,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 	})
 	t.Run("N7 C1 Cancel takes it over and ends it", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			b, _ := two(t, pair)
 			pause(lease.For + time.Second)
 			require.NoError(t, open(t, b, "x").Cancel(t.Context(), "enough"))
@@ -103,6 +108,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 	})
 	t.Run("N7 C1 an answer that an observer gave reaches the process that took it over", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := blackboard.NewMemory()
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": echo}, Leases: lease})
 			begin(t, a.Engine, asks, "x")
@@ -119,6 +125,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 	})
 	t.Run("N7 the process that was cut off hears of it and its answers do not count", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := blackboard.NewMemory()
 			v := newValve()
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": v}, Leases: lease})
@@ -142,6 +149,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 func TestObserver(t *testing.T) {
 	t.Run("N7 Observe looks, answers and cancels, and works on nothing", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := blackboard.NewMemory()
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
 			begin(t, a.Engine, pair, "x")
@@ -173,6 +181,7 @@ func TestObserver(t *testing.T) {
 	})
 	t.Run("N5 N7 an observer reports a stuck run and does not try it", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			b, s := newBuggy(), blackboard.NewMemory()
 			require.Error(t, begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s}), b.Flow, "x").Wait(t.Context()))
 			o := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Observe: true, Flows: []orchestrator.AnyFlow{b}})
@@ -189,6 +198,7 @@ func TestObserver(t *testing.T) {
 func TestForeignViews(t *testing.T) {
 	t.Run("C18 a run of another engine is shown as running, with its owner", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := blackboard.NewMemory()
 			a := local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s, Leases: lease})
 			r := begin(t, a, pair, "x")
@@ -225,6 +235,7 @@ func TestForeignViews(t *testing.T) {
 	})
 	t.Run("C18 Flow.Run returns a second after its ctx although the flow's own code does not", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			f := flow("blocks", func(*orchestrator.Context) (none, error) { return none{}, nil })
 			for step := range 3 {
 				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -237,6 +248,7 @@ func TestForeignViews(t *testing.T) {
 		})
 	})
 	everywhere(t, "C18 Flow.Run waits for what the flow still has to do after its ctx", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": after(time.Minute)}, Store: s})
 		f := flow("cleans", func(c *orchestrator.Context) (string, error) {
 			_ = c.Sleep(time.Hour)
@@ -266,6 +278,7 @@ func foreign(t *testing.T, s *blackboard.Memory, n int) {
 func TestCostOfLooking(t *testing.T) {
 	t.Run("C19 Resume beside 5,000 foreign runs reads no log and asks for their owner once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := blackboard.NewMemory()
 			foreign(t, s, 5000)
 			d := doubles.New(s)
@@ -282,6 +295,7 @@ func TestCostOfLooking(t *testing.T) {
 	})
 	t.Run("C19 runs that become free are read once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := blackboard.NewMemory()
 			foreign(t, s, 100)
 			d := doubles.New(s)
@@ -296,6 +310,7 @@ func TestCostOfLooking(t *testing.T) {
 	})
 	t.Run("C19 Answer on a run of 50,000 records reads no log", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := blackboard.NewMemory()
 			f := flow("long", func(c *orchestrator.Context) (none, error) {
 				for range 50_000 {
@@ -325,6 +340,7 @@ func TestCostOfLooking(t *testing.T) {
 	})
 	t.Run("C19 lists read no log", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := blackboard.NewMemory()
 			foreign(t, s, 100)
 			d := doubles.New(s)
@@ -341,6 +357,7 @@ func TestCostOfLooking(t *testing.T) {
 // Two may start one run at the same moment in one engine, and the first may fail.
 func TestStartBesideAStartThatFails(t *testing.T) {
 	flowtest.Bubble(t, func(t *testing.T) {
+		t.Helper()
 		s := doubles.New(blackboard.NewMemory())
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s.Store(), Leases: lease})
 		s.Only("Append")

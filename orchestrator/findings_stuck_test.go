@@ -68,6 +68,7 @@ func tries(t *testing.T, e *orchestrator.Engine) {
 
 func TestStuckRuns(t *testing.T) {
 	everywhere(t, "N5 C4 it is Stuck, in Info, in Events, in Result and in Wait", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		b := newBuggy()
 		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s}), b.Flow, "x")
 		_, err := b.Result(t.Context(), r)
@@ -90,6 +91,7 @@ func TestStuckRuns(t *testing.T) {
 	})
 	t.Run("N5 C4 1,000 Resumes of 100 stuck runs append nothing and remember nothing more", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			b, s := newBuggy(), blackboard.NewMemory()
 			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{b}}
 			e := local(t, c)
@@ -109,6 +111,7 @@ func TestStuckRuns(t *testing.T) {
 	})
 	t.Run("N5 C4 each process tries a stuck run once, and the same failure is not recorded again", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			b, s := newBuggy(), blackboard.NewMemory()
 			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{b}}
 			require.Error(t, begin(t, local(t, c), b.Flow, "x").Wait(t.Context()))
@@ -142,6 +145,7 @@ func TestStuckRuns(t *testing.T) {
 	})
 	t.Run("N5 a process that watches tries a stuck run of a dead one once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			b, s := newBuggy(), blackboard.NewMemory()
 			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{b}}
 			first, err := orchestrator.NewLocal(c)
@@ -157,6 +161,7 @@ func TestStuckRuns(t *testing.T) {
 	})
 	t.Run("N5 a stuck parent of a stuck child is not recorded again", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			b, s := newBuggy(), blackboard.NewMemory()
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return b.Child(c, none{}) })
 			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{b, parent}}
@@ -177,6 +182,7 @@ func TestStuckRuns(t *testing.T) {
 	})
 	t.Run("N5 an unknown flow or version is left alone, and Info says so", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
 			s := blackboard.NewMemory()
 			c := orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s}
 			first, err := orchestrator.NewLocal(c)
@@ -209,6 +215,7 @@ func TestStuckRuns(t *testing.T) {
 
 func TestCancelOfStuckRuns(t *testing.T) {
 	everywhere(t, "N5 C4 Cancel ends it without its flow", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		b := newBuggy()
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": after(0)}, Store: s, Flows: []orchestrator.AnyFlow{b}})
 		r := begin(t, e, b.Flow, "x")
@@ -228,6 +235,7 @@ func TestCancelOfStuckRuns(t *testing.T) {
 		require.ErrorIs(t, r.Retry(t.Context()), orchestrator.ErrMalformed, "it is not stuck any more")
 	})
 	everywhere(t, "N5 C4 children that were stopped with it end too", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		b := newBuggy()
 		parent := flow("parent", func(c *orchestrator.Context) (string, error) {
 			q := orchestrator.NewQueue[string](c)
@@ -255,10 +263,12 @@ func TestCancelOfStuckRuns(t *testing.T) {
 		assert.Equal(t, 3, runsIn(t, e, orchestrator.RunQuery{Status: orchestrator.Canceled}))
 	})
 	everywhere(t, "N5 Retry of a run that is not stuck is ErrMalformed", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s}), pair, "x")
 		require.ErrorIs(t, r.Retry(t.Context()), orchestrator.ErrMalformed)
 	})
 	everywhere(t, "N5 Start of a stuck run's ID is that run", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		b := newBuggy()
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{b}})
 		require.Error(t, begin(t, e, b.Flow, "x").Wait(t.Context()))
@@ -286,6 +296,7 @@ func TestDepthOfChildren(t *testing.T) {
 		return n + 1, err
 	})
 	everywhere(t, "C11 it ends at 64", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		e := local(t, orchestrator.Config{Store: s})
 		n, err := down.Run(t.Context(), e, none{})
 		require.ErrorIs(t, err, orchestrator.ErrFlow)
@@ -293,6 +304,7 @@ func TestDepthOfChildren(t *testing.T) {
 		assert.Equal(t, 65, runsIn(t, e, orchestrator.RunQuery{}))
 	})
 	everywhere(t, "C11 Cancel reaches the deepest one", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		var deep orchestrator.Flow[none, int]
 		deep = flow("deep", func(c *orchestrator.Context) (int, error) {
 			n, err := deep.Child(c, none{})

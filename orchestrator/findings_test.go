@@ -29,10 +29,16 @@ func pause(d time.Duration) { <-time.NewTimer(d).C }
 func everywhere(t *testing.T, name string, test func(t *testing.T, s blackboard.Store)) {
 	t.Helper()
 	t.Run(name+", in memory", func(t *testing.T) {
-		flowtest.Bubble(t, func(t *testing.T) { test(t, nil) })
+		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
+			test(t, nil)
+		})
 	})
 	t.Run(name+", on a store", func(t *testing.T) {
-		flowtest.Bubble(t, func(t *testing.T) { test(t, blackboard.NewMemory()) })
+		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
+			test(t, blackboard.NewMemory())
+		})
 	})
 }
 
@@ -105,6 +111,7 @@ func runsIn(t *testing.T, e *orchestrator.Engine, q orchestrator.RunQuery) int {
 
 func TestDrain(t *testing.T) {
 	everywhere(t, "C8 calls under way finish, none begins, nothing is lost", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		a := &counted{Agent: after(time.Minute)}
 		c := orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Flows: []orchestrator.AnyFlow{pair}}
 		e, err := orchestrator.NewLocal(c)
@@ -132,6 +139,7 @@ func TestDrain(t *testing.T) {
 		assert.Equal(t, int64(2), a.calls.Load(), "the first call is not made again")
 	})
 	everywhere(t, "C8 a run without a call under way stops at once", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		f := flow("sleeps", func(c *orchestrator.Context) (none, error) { return none{}, c.Sleep(time.Hour) })
 		e, err := orchestrator.NewLocal(orchestrator.Config{Store: s})
 		require.NoError(t, err)
@@ -144,6 +152,7 @@ func TestDrain(t *testing.T) {
 		require.ErrorIs(t, err, orchestrator.ErrStopped)
 	})
 	everywhere(t, "C8 calls that wait for a place do not begin", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		a := &counted{Agent: after(time.Minute)}
 		f := flow("wide", func(c *orchestrator.Context) ([]string, error) {
 			return orchestrator.Values(orchestrator.Map(c, []string{"1", "2", "3", "4"}, 0, func(c *orchestrator.Context, p string) (string, error) { return ask(c, "a", p) }))
@@ -166,6 +175,7 @@ func TestDrain(t *testing.T) {
 		assert.Equal(t, int64(4), a.calls.Load())
 	})
 	everywhere(t, "C8 a child is drained with its parent", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		a := &counted{Agent: after(time.Minute)}
 		f := flow("parent", func(c *orchestrator.Context) (string, error) { return pair.Child(c, none{}) })
 		c := orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s}
@@ -186,6 +196,7 @@ func TestDrain(t *testing.T) {
 		assert.Equal(t, int64(2), a.calls.Load())
 	})
 	everywhere(t, "C8 when its ctx is done it continues as Close", func(t *testing.T, s blackboard.Store) {
+		t.Helper()
 		e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s})
 		require.NoError(t, err)
 		begin(t, e, pair, "x")

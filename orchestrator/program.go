@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/sched"
@@ -142,14 +143,7 @@ func checkID(id string) error {
 		ok = ok && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_')
 	}
 	if !ok {
-		return agent.ErrorOf(fmt.Errorf("%w: StartOptions.ID is %q: want up to %d letters, digits, \".\", \"-\", \"_\", and not dots alone", ErrMalformed, shorten(id), maxID))
+		return agent.ErrorOf(fmt.Errorf("%w: StartOptions.ID is %q: want up to %d letters, digits, \".\", \"-\", \"_\", and not dots alone", ErrMalformed, text.Shorten(id, maxID), maxID))
 	}
 	return nil
-}
-
-func shorten(s string) string {
-	if len(s) > maxID {
-		return s[:maxID] + "…"
-	}
-	return s
 }

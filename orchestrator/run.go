@@ -68,6 +68,7 @@ func (r *Run) State(ctx context.Context, v any) error {
 func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Record, error] {
 	return func(yield func(blackboard.Record, error) bool) {
 		d := r.engine.driver
+		ended := false // it had, before the log was read
 		for next := max(from, 0); ; {
 			before := next
 			for rec, err := range d.Log(ctx, r.id, next) {
@@ -82,9 +83,12 @@ func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Recor
 					return
 				}
 			}
+			if ended && next == before {
+				return // from is behind the end
+			}
 			err := d.Changed(ctx, r.id, next)
-			if err == nil && next == before && r.ended(ctx) {
-				return
+			if err == nil && next == before {
+				ended = r.ended(ctx)
 			}
 			if err != nil {
 				if ctx.Err() == nil {

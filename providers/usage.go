@@ -25,17 +25,16 @@ type Usage struct {
 // Add returns u and v together. A sum that would overflow stays at the largest
 // number.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{
-		Calls:      sum(u.Calls, v.Calls),
-		ToolCalls:  sum(u.ToolCalls, v.ToolCalls),
-		Input:      sum(u.Input, v.Input),
-		Output:     sum(u.Output, v.Output),
-		Reasoning:  sum(u.Reasoning, v.Reasoning),
-		CacheRead:  sum(u.CacheRead, v.CacheRead),
-		CacheWrite: sum(u.CacheWrite, v.CacheWrite),
-		Cost:       sum(u.Cost, v.Cost),
-		Unpriced:   sum(u.Unpriced, v.Unpriced),
-	}
+	u.Calls = sum(u.Calls, v.Calls)
+	u.ToolCalls = sum(u.ToolCalls, v.ToolCalls)
+	u.Input = sum(u.Input, v.Input)
+	u.Output = sum(u.Output, v.Output)
+	u.Reasoning = sum(u.Reasoning, v.Reasoning)
+	u.CacheRead = sum(u.CacheRead, v.CacheRead)
+	u.CacheWrite = sum(u.CacheWrite, v.CacheWrite)
+	u.Cost = sum(u.Cost, v.Cost)
+	u.Unpriced = sum(u.Unpriced, v.Unpriced)
+	return u
 }
 
 func sum[N ~int64](a, b N) N {

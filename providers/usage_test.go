@@ -14,9 +14,8 @@ import (
 
 // all is a Usage with n in every field.
 func all(n int64) (u providers.Usage) {
-	v := reflect.ValueOf(&u).Elem()
-	for i := range v.NumField() {
-		v.Field(i).SetInt(n)
+	for _, field := range reflect.ValueOf(&u).Elem().Fields() {
+		field.SetInt(n)
 	}
 	return u
 }

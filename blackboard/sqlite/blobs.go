@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
 	"iter"
 
@@ -48,26 +47,16 @@ func (s *Store) Blob(ctx context.Context, run, hash string) ([]byte, error) {
 // began; one that is deleted meanwhile is [blackboard.ErrNoBlob].
 func (s *Store) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		for hash, err := range s.hashes(ctx, run) {
-			var data []byte
-			if err == nil {
-				data, err = s.Blob(ctx, run, hash)
-			}
+		hashes, err := s.texts(ctx, selectHashes, run)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, hash := range hashes {
+			data, err := s.Blob(ctx, run, hash)
 			if !yield(data, err) || err != nil {
 				return
 			}
 		}
 	}
-}
-
-func (s *Store) hashes(ctx context.Context, run string) iter.Seq2[string, error] {
-	return collected(ctx, func() (hashes []string, err error) {
-		err = s.read(ctx, func(c *conn) error {
-			return c.rows(func(row []driver.Value) error {
-				hashes = append(hashes, text(row[0]))
-				return nil
-			}, selectHashes, run)
-		})
-		return hashes, err
-	})
 }

@@ -98,6 +98,28 @@ func TestDamagedColumns(t *testing.T) {
 	}
 }
 
+// TestDamagedList changes each column of a run in the list of runs.
+func TestDamagedList(t *testing.T) {
+	for _, damage := range []string{
+		"started_at = 7", "flow = 'flaw'", "version = 2", "parent = 'p'", "owner = 'bob'", "labels = NULL",
+		`labels = '{"a":"c"}'`, "status = 'completed'", "err = 'x'", "ended = 1", "run_sum = 0",
+	} {
+		t.Run(damage, func(t *testing.T) {
+			path, a, _ := two(t)
+			first := ownedBy("r", "ann")
+			first.Data = []byte(`{"owner":"ann","version":3,"labels":{"a":"b"}}`)
+			require.NoError(t, a.Append(t.Context(), []blackboard.Record{first}))
+			require.NoError(t, script(t, path, "UPDATE runs SET "+damage))
+			for _, err := range a.List(t.Context(), blackboard.Query{Run: "r"}) {
+				require.ErrorIs(t, err, blackboard.ErrDamaged)
+				assert.ErrorContains(t, err, `entry in the list of run "r"`)
+			}
+			end := blackboard.Record{Run: "r", Seq: 1, Kind: blackboard.Ended}
+			assert.ErrorIs(t, a.Append(t.Context(), []blackboard.Record{end}), blackboard.ErrDamaged)
+		})
+	}
+}
+
 // TestFlippedBits flips single bits of a file: what is read then is what was
 // written, or an error. A run whose name in the list of runs is hit is not found.
 func TestFlippedBits(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 const (
 	selectOpen   = "SELECT no, ended, canceled FROM runs WHERE run = ?"
-	selectNewest = "SELECT kind FROM log WHERE " + askKinds + " AND name = ? AND id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1"
+	selectStates = "SELECT kind, CAST(data AS BLOB) FROM log WHERE " + askKinds + " AND name = ? AND id BETWEEN ? AND ? ORDER BY id"
 	putLetter    = `INSERT INTO letters(run, key, expired, data, sum) VALUES(?, ?, ?, CAST(? AS TEXT), ?) ON CONFLICT DO NOTHING`
 
 	// Append has removed the letters that are in the log.
@@ -26,7 +26,7 @@ func (s *Store) Put(ctx context.Context, l blackboard.Letter) error {
 			if err := c.takes(l.Run, l.Key); err != nil {
 				return err
 			}
-			row := []driver.Value{l.Run, l.Key, flag(l.Expired), bytesOrNull(l.Data)}
+			row := []driver.Value{l.Run, l.Key, l.Expired, bytesOrNull(l.Data)}
 			n, err := c.run(putLetter, append(row, c.rowChecksum(row))...)
 			if err == nil && n == 0 {
 				err = fmt.Errorf("%w: run %q has a letter for key %q", blackboard.ErrConflict, l.Run, l.Key)
@@ -52,9 +52,13 @@ func (c *conn) takes(run, key string) error {
 		return nil
 	}
 	first := integer(row[0]) << 32
-	newest, err := c.first(selectNewest, key, first, first|maxSeq)
-	if err == nil && newest != nil && text(newest[0]) != blackboard.Asked {
-		err = fmt.Errorf("%w: question %q of run %q is %s", blackboard.ErrConflict, key, run, newest[0])
+	state := ""
+	err = c.rows(func(row []driver.Value) error {
+		state = blackboard.AskState(state, blackboard.Record{Kind: text(row[0]), Name: key, Data: bytes(row[1])})
+		return nil
+	}, selectStates, key, first, first|maxSeq)
+	if err == nil && state != "" && state != blackboard.Asked {
+		err = fmt.Errorf("%w: question %q of run %q is %s", blackboard.ErrConflict, key, run, state)
 	}
 	return err
 }

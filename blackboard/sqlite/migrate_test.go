@@ -118,7 +118,7 @@ func TestQueryPlans(t *testing.T) {
 		selectLast:                                   "INTEGER PRIMARY KEY",
 		selectAsks:                                   "log_asks",
 		selectAsksKey:                                "log_asks_name",
-		selectNewest:                                 "log_asks_name",
+		selectStates:                                 "log_asks_name",
 		selectHashes:                                 "",
 		selectRun:                                    "",
 		selectRuns + ownedOpen + newestFirst:         "runs_owner",

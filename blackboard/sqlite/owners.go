@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql/driver"
 	"fmt"
 	"iter"
 	"math"
@@ -93,7 +92,7 @@ func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
 // it began.
 func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error] {
 	return collected(ctx, func() (orphans []blackboard.Listing, err error) {
-		owners, err := s.openOwners(ctx)
+		owners, err := s.texts(ctx, selectOwners)
 		if err != nil {
 			return nil, err
 		}
@@ -117,15 +116,4 @@ func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error
 		})
 		return orphans, nil
 	})
-}
-
-// openOwners returns the owners of open runs.
-func (s *Store) openOwners(ctx context.Context) (owners []string, err error) {
-	err = s.read(ctx, func(c *conn) error {
-		return c.rows(func(row []driver.Value) error {
-			owners = append(owners, text(row[0]))
-			return nil
-		}, selectOwners)
-	})
-	return owners, err
 }

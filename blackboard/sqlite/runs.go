@@ -40,7 +40,7 @@ func (c *conn) insertRun(first *blackboard.Record) (place, error) {
 		}
 		labels = string(b)
 	}
-	row := []driver.Value{l.Run, at, l.Flow, int64(l.Version), l.Parent, l.Owner, labels, l.Status, l.Err, flag(l.Ended)}
+	row := []driver.Value{l.Run, at, l.Flow, int64(l.Version), l.Parent, l.Owner, labels, l.Status, l.Err, l.Ended}
 	no, err := c.insertRow(insertRunSQL, append(row, c.rowChecksum(row))...)
 	if extendedCode(err) == sqlite3.SQLITE_CONSTRAINT_UNIQUE {
 		return place{}, conflict(first)
@@ -66,7 +66,7 @@ func (c *conn) updateRun(r *blackboard.Record) error {
 	if err := l.Add(*r); err != nil {
 		return err
 	}
-	row[5], row[7], row[8], row[9] = l.Owner, l.Status, l.Err, flag(l.Ended)
+	row[5], row[7], row[8], row[9] = l.Owner, l.Status, l.Err, l.Ended
 	_, err = c.run(updateRunSQL, row[5], row[7], row[8], row[9], c.rowChecksum(row[:10]), l.Run)
 	return err
 }

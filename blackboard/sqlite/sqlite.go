@@ -3,8 +3,8 @@
 // Several processes of one machine may use the file at once. It needs a local disk:
 // neither SQLite's write-ahead log nor the locks of engines work over network file
 // systems. Beside the file FILE there are FILE-wal and FILE-shm while it is in use,
-// which belong to it, and the folder FILE.owners with a lock file for each engine,
-// by which other processes see at once that an engine has died.
+// which belong to it, and the folder FILE.owners with a lock file for each store that
+// engines beat through, by which other processes see at once that they have died.
 package sqlite
 
 import (
@@ -204,6 +204,17 @@ func (s *Store) first(ctx context.Context, sql string, args ...driver.Value) (ro
 		return err
 	})
 	return row, err
+}
+
+// texts reads the first column of a query.
+func (s *Store) texts(ctx context.Context, sql string, args ...driver.Value) (texts []string, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		return c.rows(func(row []driver.Value) error {
+			texts = append(texts, text(row[0]))
+			return nil
+		}, sql, args...)
+	})
+	return texts, err
 }
 
 // change calls f with the connection to write to, again while another process

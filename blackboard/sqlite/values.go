@@ -11,8 +11,11 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// integer, text and bytes read values that may be NULL.
+// integer, text and bytes read values that may be NULL. SQLite stores true as 1.
 func integer(v driver.Value) int64 {
+	if v == true {
+		return 1
+	}
 	n, _ := v.(int64)
 	return n
 }
@@ -41,14 +44,6 @@ func bytesOrNull(b []byte) driver.Value {
 		return nil
 	}
 	return b
-}
-
-// flag is how SQLite stores b.
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

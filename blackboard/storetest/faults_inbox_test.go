@@ -38,7 +38,7 @@ var inboxFaults = []fault{
 	})},
 	{"letters stay when the question has expired", "Inbox/AfterExpired", lettersStay(blackboard.Expired)},
 	{"letters stay when the question is withdrawn", "Inbox/AfterExpired", lettersStay(blackboard.Withdrawn)},
-	{"what was answered once is closed for ever", "Inbox/AskedAgain", func(d *double) {
+	{"what has expired once is closed for ever", "Inbox/AskedAgain", func(d *double) {
 		closed := make(map[string]bool)
 		d.append = func(ctx context.Context, recs []blackboard.Record) error {
 			for _, r := range recs {
@@ -55,6 +55,11 @@ var inboxFaults = []fault{
 			return d.Memory.Put(ctx, l)
 		}
 	}},
+	{"a question drops the answer that came before it", "Inbox/Early", mapAppend(func(r *blackboard.Record) {
+		if r.Kind == blackboard.Asked {
+			r.Data = json.RawMessage(`{"rejected":"no"}`)
+		}
+	})},
 	{"a rejected letter stays", "Inbox/Rejected", mapAppend(func(r *blackboard.Record) {
 		if r.Kind == blackboard.Asked {
 			r.Data = nil

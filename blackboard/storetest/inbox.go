@@ -21,6 +21,7 @@ var inboxChecks = []check{
 	{"OtherRecords", inboxOtherRecords},
 	{"AfterExpired", inboxAfterExpired},
 	{"AskedAgain", inboxAskedAgain},
+	{"Early", inboxEarly},
 	{"Rejected", inboxRejected},
 	{"NoRun", inboxNoRun},
 	{"AfterEnded", inboxAfterEnded},
@@ -174,12 +175,12 @@ func inboxAfterExpired(t testing.TB, s blackboard.Store) {
 	}
 }
 
-// inboxAskedAgain has a key that is asked once more: the newest record decides.
+// inboxAskedAgain has a key that is asked once more after it closed without an answer.
 func inboxAskedAgain(t testing.TB, s blackboard.Store) {
 	in := as[blackboard.Inbox](t, s)
 	seq := int64(1)
 	mustAppend(t, s, entry("r", 0), entry("other", 0), kinded("other", 1, blackboard.Answered, "q"))
-	for _, kind := range []string{blackboard.Answered, blackboard.Expired, blackboard.Withdrawn} {
+	for _, kind := range []string{blackboard.Expired, blackboard.Withdrawn} {
 		mustAppend(t, s, kinded("r", seq, blackboard.Asked, "q"), kinded("r", seq+1, kind, "q"), kinded("r", seq+2, blackboard.Asked, "another"))
 		wantTaken(t, in, "r", "q")
 		seq += 3
@@ -188,6 +189,16 @@ func inboxAskedAgain(t testing.TB, s blackboard.Store) {
 	mustPut(t, in, letter("r", "q"))
 	wantTaken(t, in, "r", "q")
 	wantTaken(t, in, "other", "q")
+}
+
+// inboxEarly has an answer on record before its question, as happens when both come at
+// the same time.
+func inboxEarly(t testing.TB, s blackboard.Store) {
+	in := as[blackboard.Inbox](t, s)
+	mustAppend(t, s, entry("r", 0), kinded("r", 1, blackboard.Answered, "q"), withData(kinded("r", 2, blackboard.Asked, "q"), `{"key":"q"}`))
+	wantTaken(t, in, "r", "q")
+	mustAppend(t, s, withData(kinded("r", 3, blackboard.Asked, "q"), `{"key":"q","rejected":"want a number"}`))
+	mustPut(t, in, letter("r", "q"))
 }
 
 // inboxRejected has early answers that the run dropped, on record.

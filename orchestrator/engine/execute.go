@@ -124,6 +124,7 @@ func (t *Task) Execute(ctx context.Context, roster agent.Roster, retry Retry) {
 // finish puts Response or Err in the form in which it crosses.
 func (t *Task) finish() {
 	t.due.Store(0)
+	t.first.end(context.Canceled) // where the agent ended the goroutine
 	t.Ended = time.Now()
 	if t.attempts > 0 && t.usage.Calls == 0 {
 		t.usage.Calls, t.assumed = 1, true

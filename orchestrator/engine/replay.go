@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
@@ -244,7 +245,7 @@ func (p *Replay) difference(rec *blackboard.Record, op *Op) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("recorded was %s, now it is %s", then, shorten(string(parts[0])))
+	return fmt.Sprintf("recorded was %s, now it is %s", then, text.Shorten(string(parts[0]), 400))
 }
 
 // Start implements Port.
@@ -399,13 +400,4 @@ func describe(op *Op) string {
 	default:
 		return fmt.Sprintf("an effect of kind %d", op.Kind)
 	}
-}
-
-// shorten cuts what is shown of a request.
-func shorten(s string) string {
-	const most = 400
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }

@@ -185,7 +185,7 @@ func (c *committer) append(batch []*record) error {
 		return nil
 	}
 	err := c.appendOnce(c.recs)
-	if err != nil && !errors.Is(err, blackboard.ErrConflict) {
+	if err != nil && !errors.Is(err, blackboard.ErrConflict) && !errors.Is(err, blackboard.ErrDamaged) {
 		err = c.persist(c.recs, err)
 	}
 	clear(c.recs)

@@ -54,6 +54,7 @@ type Engine struct {
 	commit *committer // nil: without a store
 	runs   sync.WaitGroup
 	keeper keeper
+	beaten time.Time // when the last beat was kept; of the keeper
 
 	life context.Context //nolint:containedctx // ends when Close has waited long enough
 	kill context.CancelFunc
@@ -62,7 +63,7 @@ type Engine struct {
 	programs map[programID]*engine.Program
 	known    map[string]*run            // that this engine works on; without a store also those that ended
 	past     []string                   // without a store: the runs that ended or stopped, the oldest first
-	stopped  map[string]*run            // the last of each that stopped here without an end
+	stopped  map[string]error           // why runs stopped here without an end
 	foreign  map[string]chan struct{}   // closed when a run that others work on changes
 	tried    map[string]*engine.Program // stuck runs that this process has tried, and their flows
 	closed   bool
@@ -79,7 +80,7 @@ func New(c Config) *Engine {
 	c.Agents = maps.Clone(c.Agents)
 	e := &Engine{
 		cfg: c, id: rand.Text(), pool: newPool(c.Parallel),
-		programs: map[programID]*engine.Program{}, known: map[string]*run{}, stopped: map[string]*run{}, tried: map[string]*engine.Program{},
+		programs: map[programID]*engine.Program{}, known: map[string]*run{}, stopped: map[string]error{}, tried: map[string]*engine.Program{},
 		foreign: map[string]chan struct{}{},
 	}
 	e.life, e.kill = context.WithCancel(context.Background())
@@ -164,6 +165,10 @@ func (e *Engine) startKnown(ctx context.Context, r *run) (*run, error) {
 			r.records = &runLog{}
 		}
 		r.queue.reset()
+		if e.isClosed() { // what Close told r is reset
+			e.unregister(r, closedError())
+			return nil, closedError()
+		}
 		var free bool
 		if free, err = e.takeUp(ctx, r); free && err == nil {
 			return r, nil
@@ -245,7 +250,7 @@ func (e *Engine) unregister(r *run, err error) {
 	}
 	delete(e.known, r.id)
 	if err != nil && r.recorded && e.tried[r.id] == nil { // what is stuck says so in the store
-		e.stopped[r.id] = r
+		e.stopped[r.id] = err
 	}
 }
 

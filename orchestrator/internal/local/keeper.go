@@ -45,6 +45,7 @@ func (e *Engine) keep(ctx context.Context) error {
 			return fmt.Errorf("this engine cannot be known as alive: %w", err)
 		}
 	}
+	e.beaten = time.Now()
 	var life context.Context
 	life, k.stop = context.WithCancel(e.life)
 	poll := e.cfg.Poll
@@ -90,9 +91,35 @@ func (k *keeper) every(ctx context.Context, d, limit time.Duration, f func(ctx c
 	})
 }
 
+// shortly bounds what an engine asks a store for a run, because a store may hang.
+func (e *Engine) shortly() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(e.life, appendLimit)
+}
+
+// beat says that this engine is alive. When it comes late, other engines may have
+// taken this one for dead.
 func (e *Engine) beat(ctx context.Context) {
+	late := time.Since(e.beaten) > e.cfg.Lease
 	if err := e.owners.Beat(ctx, e.id, e.cfg.Lease); err != nil {
 		e.cfg.Log.Warn("the store does not learn that this engine is alive", "err", err)
+		return
+	}
+	if late {
+		e.dropTaken(ctx)
+	}
+	e.beaten = time.Now()
+}
+
+// dropTaken stops the runs that another engine has resumed meanwhile.
+func (e *Engine) dropTaken(ctx context.Context) {
+	for _, r := range e.all() {
+		if !r.isLive() || r.over() {
+			continue
+		}
+		l, err := e.listing(ctx, r.id)
+		if err == nil && (l.Owner != e.id || l.Ended) {
+			r.stop(fmt.Errorf("%w: %w: engine %q has resumed run %q, because this one was silent for too long", engine.ErrStopped, blackboard.ErrConflict, l.Owner, r.id))
+		}
 	}
 }
 
@@ -258,8 +285,8 @@ func (e *Engine) suspended() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var ids []string
-	for id, r := range e.stopped {
-		if errors.Is(r.err, errOutage) {
+	for id, err := range e.stopped {
+		if errors.Is(err, errOutage) {
 			ids = append(ids, id)
 		}
 	}

@@ -157,12 +157,14 @@ func (r *run) expire(op *engine.Op) bool {
 	if r.e.inbox == nil {
 		return r.answers.close(op.Name, "has expired")
 	}
-	err := r.e.inbox.Put(r.e.life, blackboard.Letter{Run: r.id, Key: op.Name, Expired: true})
+	ctx, cancel := r.e.shortly()
+	defer cancel()
+	err := r.e.inbox.Put(ctx, blackboard.Letter{Run: r.id, Key: op.Name, Expired: true})
 	switch {
 	case err == nil:
 		return true
 	case errors.Is(err, blackboard.ErrConflict):
-		r.e.takeLetters(r.e.life, r.id)
+		r.e.takeLetters(ctx, r.id)
 	case !r.over() && r.e.life.Err() == nil:
 		r.e.cfg.Log.Warn("the end of a question's time cannot be recorded; trying again", "run", r.id, "question", op.Name, "err", err)
 		time.AfterFunc(r.e.cfg.Poll, func() {
@@ -308,7 +310,9 @@ func childStuck(op *engine.Op, err error) error {
 // cancelChild tells a child to end.
 func (r *run) cancelChild(id string) {
 	r.e.pool.do(jobFunc(func() {
-		err := r.e.Tell(context.WithoutCancel(r.e.life), id, engine.Command{Kind: engine.CancelIt, Data: json.RawMessage(`"its parent was canceled or has ended"`)})
+		ctx, cancel := context.WithTimeout(context.Background(), appendLimit) // also while the engine is closed
+		defer cancel()
+		err := r.e.Tell(ctx, id, engine.Command{Kind: engine.CancelIt, Data: json.RawMessage(`"its parent was canceled or has ended"`)})
 		if err != nil && !errors.Is(err, engine.ErrNoRun) {
 			r.e.cfg.Log.Warn("child run cannot be canceled", "run", id, "err", err)
 		}

@@ -119,7 +119,9 @@ func (r *run) repeat() bool {
 		return true
 	case r.resumed:
 		close(r.lived)
-		r.e.takeLetters(r.e.life, r.id) // a cancel comes before what the run does next
+		ctx, cancel := r.e.shortly()
+		r.e.takeLetters(ctx, r.id) // a cancel comes before what the run does next
+		cancel()
 		replay := r.replay
 		r.replay = nil
 		replay.GoLive()

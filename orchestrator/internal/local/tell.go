@@ -173,7 +173,7 @@ func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 		e.takeLetters(ctx, id)
 		return nil
 	}
-	e.revive(ctx, id, nil)
+	e.reviveFor(ctx, id)
 	return nil
 }
 
@@ -269,12 +269,14 @@ func (e *Engine) refusal(ctx context.Context, id string, c engine.Command, err e
 	case c.Key == "":
 		return nil
 	}
-	var newest blackboard.Record
+	var newest blackboard.Record // that tells the state of the question
 	for rec, askErr := range e.asks(ctx, id, c.Key) {
 		if askErr != nil {
 			return askErr
 		}
-		newest = rec
+		if blackboard.AskState(newest.Kind, rec) != newest.Kind || rec.Kind == newest.Kind {
+			newest = rec
+		}
 	}
 	switch {
 	case newest.Kind == blackboard.Answered:
@@ -318,7 +320,7 @@ func (e *Engine) takeLetters(ctx context.Context, id string) {
 	for _, l := range mine {
 		r := e.run(l.Run)
 		if r == nil {
-			e.revive(ctx, l.Run, nil)
+			e.reviveFor(ctx, l.Run)
 			continue
 		}
 		if l.Expired || r.over() || !r.isLive() {
@@ -335,20 +337,29 @@ func (e *Engine) takeLetters(ctx context.Context, id string) {
 	}
 }
 
-// revive resumes a run that no engine works on, if this one can. p is its flow; nil:
-// the engine looks it up.
-func (e *Engine) revive(ctx context.Context, id string, p *engine.Program) {
+// revive resumes a run that no engine works on, if this one can; its error says why
+// it cannot. p is its flow; nil: the engine looks it up.
+func (e *Engine) revive(ctx context.Context, id string, p *engine.Program) error {
 	l, err := e.listing(ctx, id)
-	if err != nil || l.Ended || l.Parent != "" || e.hasTried(&l) {
-		return
-	}
-	if p == nil && e.program(l.Flow, l.Version) == nil {
-		return
+	if err != nil || l.Ended || l.Parent != "" || e.cfg.Observe || e.hasTried(&l) {
+		return nil //nolint:nilerr // who asks meets the store's error by reading the run
 	}
 	if free, _ := e.free(ctx, worker(&l)); !free {
-		return
+		return nil
 	}
-	if _, err := e.resume(ctx, l, p); err != nil && !errors.Is(err, blackboard.ErrConflict) && !errors.Is(err, engine.ErrStopped) {
-		e.cfg.Log.Warn("run cannot be resumed", "run", id, "flow", l.Flow, "err", err)
+	if p == nil && e.program(l.Flow, l.Version) == nil {
+		return unregistered(l.Flow, l.Version)
+	}
+	_, err = e.resume(ctx, l, p)
+	if errors.Is(err, blackboard.ErrConflict) || errors.Is(err, engine.ErrStopped) {
+		return nil
+	}
+	return err
+}
+
+// reviveFor resumes a run for a letter. The letter is kept in any case.
+func (e *Engine) reviveFor(ctx context.Context, id string) {
+	if err := e.revive(ctx, id, nil); err != nil && !errors.Is(err, engine.ErrNoFlow) && ctx.Err() == nil {
+		e.cfg.Log.Warn("run cannot be resumed", "run", id, "err", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 // Wait implements engine.Driver.
 func (e *Engine) Wait(ctx context.Context, id string, p *engine.Program) (engine.End, error) {
+	var since time.Time // no engine works on the run, and this one cannot
 	for {
 		if r := e.run(id); r != nil {
 			select {
@@ -47,11 +49,21 @@ func (e *Engine) Wait(ctx context.Context, id string, p *engine.Program) (engine
 		if e.isClosed() {
 			return engine.End{}, closedError()
 		}
-		signal := e.signal(id)
-		if e.revive(ctx, id, p); e.run(id) != nil || e.whyStopped(id) != nil {
+		signal, poll := e.signal(id)
+		err = e.revive(ctx, id, p)
+		switch {
+		case e.run(id) != nil, e.whyStopped(id) != nil:
 			continue
+		case err == nil:
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
 		}
-		if err := e.pause(ctx, id, signal); err != nil { // its engine may die without a word
+		// Another engine may come that can, but not for ever, nor for a damaged log.
+		if err != nil && (errors.Is(err, blackboard.ErrDamaged) || time.Since(since) > e.cfg.Lease) {
+			return engine.End{}, err
+		}
+		if err := pause(ctx, signal, poll); err != nil { // its engine may die without a word
 			return engine.End{}, err
 		}
 	}
@@ -61,10 +73,7 @@ func (e *Engine) Wait(ctx context.Context, id string, p *engine.Program) (engine
 func (e *Engine) whyStopped(id string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r := e.stopped[id]; r != nil {
-		return r.err
-	}
-	return nil
+	return e.stopped[id]
 }
 
 // last is the last record of a run that is of that kind, or ErrNoRun.
@@ -161,12 +170,14 @@ func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
 		v.Questions = r.answers.waiting()
 		return v, nil
 	}
+	states := map[string]string{}
 	for rec, err := range e.asks(ctx, id, "") {
 		if err != nil {
 			return v, err
 		}
+		states[rec.Name] = blackboard.AskState(states[rec.Name], rec)
 		v.Questions = slices.DeleteFunc(v.Questions, func(a engine.Ask) bool { return a.Key == rec.Name })
-		if rec.Kind != blackboard.Asked {
+		if states[rec.Name] != blackboard.Asked {
 			continue
 		}
 		var a engine.Ask
@@ -352,7 +363,7 @@ func (e *Engine) Changed(ctx context.Context, id string, from int64) error {
 // changed blocks until the run has a record of Seq from or later, or has ended.
 func (e *Engine) changed(ctx context.Context, id string, from int64) error {
 	for {
-		signal := e.signal(id)
+		signal, poll := e.signal(id)
 		l, err := e.listing(ctx, id)
 		if err != nil || l.Ended || l.Next > from {
 			return err
@@ -360,40 +371,37 @@ func (e *Engine) changed(ctx context.Context, id string, from int64) error {
 		if e.isClosed() {
 			return closedError()
 		}
-		if err := e.pause(ctx, id, signal); err != nil {
+		if err := pause(ctx, signal, poll); err != nil {
 			return err
 		}
 	}
 }
 
-// pause blocks until signal is closed; for a run of another engine, until it is time
-// to look again.
-func (e *Engine) pause(ctx context.Context, id string, signal <-chan struct{}) error {
-	poll := time.NewTimer(e.cfg.Poll)
-	defer poll.Stop()
-	if e.run(id) != nil {
-		poll.Stop()
-	}
+// pause blocks until signal is closed, or for poll.
+func pause(ctx context.Context, signal <-chan struct{}, poll time.Duration) error {
+	again := time.NewTimer(poll)
+	defer again.Stop()
 	select {
 	case <-signal:
-	case <-poll.C:
+	case <-again.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-// signal is closed when the run changes here, or when the store says so.
-func (e *Engine) signal(id string) <-chan struct{} {
-	if r := e.run(id); r != nil {
-		return r.records.watch()
-	}
+// signal is closed when the run changes here, or when the store says so. After poll it
+// is time to look again: a run of another engine may change without a word.
+func (e *Engine) signal(id string) (signal <-chan struct{}, poll time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if r := e.known[id]; r != nil && r.recorded {
+		return r.records.watch(), math.MaxInt64
+	}
 	if e.foreign[id] == nil {
 		e.foreign[id] = make(chan struct{})
 	}
-	return e.foreign[id]
+	return e.foreign[id], e.cfg.Poll
 }
 
 // notify wakes those who watch a run that another engine works on.

@@ -1,8 +1,11 @@
 package sched
 
 import (
+	"container/list"
+
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/providers"
 )
 
 // want is what a call may use.
@@ -29,10 +32,10 @@ func (s *Sched) ask(e *effect) *agent.Error {
 			s.refusals = append(s.refusals, e)
 		}
 	}
-	if sc := s.late(e.scope); sc != nil && !e.recorded() {
-		return s.refuse(e, timeIsUp(sc))
+	if s.late(e.scope) && !e.recorded() {
+		return s.refuse(e, timeIsUp(e.scope.due))
 	}
-	if s.queue.n == 0 {
+	if s.queue.calls.Len() == 0 {
 		s.round++ // no call waits for anything
 	}
 	w, waits, why := s.judge(e)
@@ -40,7 +43,7 @@ func (s *Sched) ask(e *effect) *agent.Error {
 	case why != nil && !e.recorded():
 		return s.refuse(e, why)
 	case e.Kind == engine.Call && (waits || why != nil):
-		s.queue.add(e, nil)
+		s.queue.add(e, s.queue.calls.PushBack(e))
 		if e.known.Made {
 			s.start(e)
 		}
@@ -65,7 +68,7 @@ func (s *Sched) admit(e *effect, w want) {
 // a call that would not fit even if all calls under way were free, or a child for
 // which nothing is left.
 func (s *Sched) judge(e *effect) (w want, waits bool, why *agent.Error) {
-	if !e.budgeted() || e.scope == nil || e.scope.around == 0 {
+	if !e.budgeted() || e.scope.limits() == 0 {
 		return w, false, nil
 	}
 	var f *figure
@@ -157,25 +160,25 @@ func exceeds[N ~int64](limit, used, wanted N) bool {
 // what it may cost.
 func (s *Sched) reserve(e *effect, w want) {
 	e.admitted = true
-	if e.shielded || e.scope == nil || e.scope.around == 0 {
+	if e.shielded {
 		return
 	}
-	if e.scope.around&onCost != 0 {
+	if e.scope.limits()&onCost != 0 {
 		e.capCost()
 	}
-	e.Reserved, e.alone, e.guessed, e.reserved = w.Amount, w.alone, w.guessed, true
+	e.Reserved, e.alone, e.guessed = w.Amount, w.alone, w.guessed
 	s.hold(e, 1)
 }
 
 // release gives back what e has reserved.
 func (s *Sched) release(e *effect) {
-	if e.reserved {
-		e.reserved = false
+	if e.admitted && !e.shielded {
+		e.admitted = false
 		s.hold(e, -1)
 	}
 }
 
-// hold counts n calls like e as under way.
+// hold counts n calls like e as under way, wherever there are limits.
 func (s *Sched) hold(e *effect, n int64) {
 	if e.guessed {
 		s.figure(e.Name).guesses += n
@@ -184,7 +187,7 @@ func (s *Sched) hold(e *effect, n int64) {
 	if n < 0 {
 		a = a.negative()
 	}
-	for sc := e.scope; sc != nil; sc = sc.parent {
+	for sc := e.scope; sc.limits() != 0; sc = sc.parent {
 		sc.reserved = sc.reserved.plus(a)
 		if e.alone&limitsOf(sc.limit) != 0 {
 			sc.alone += n
@@ -201,5 +204,84 @@ func (e *effect) capCost() {
 	left := e.scope.Left()
 	if l.Cost = e.cost; left.Cost > 0 && (l.Cost == 0 || left.Cost < l.Cost) {
 		l.Cost, l.AllowUnpriced = left.Cost, left.AllowUnpriced
+	}
+}
+
+// queue are the calls that wait for room in a budget, the earliest first. Calls of
+// a class are decided alike: while its first one waits, the others do.
+type queue struct {
+	calls   list.List
+	classes map[classKey]*class
+}
+
+type classKey struct {
+	scope    *Scope
+	agent    string
+	estimate providers.NanoUSD
+	recorded *effect // a call that the log knows has a class of its own
+}
+
+type class struct {
+	key   classKey
+	n     int   // calls of it that wait
+	round int64 // the latest round in which its first one had to wait
+}
+
+// add counts e, which is in calls at place now, in its class.
+func (q *queue) add(e *effect, place *list.Element) {
+	key := classKey{scope: e.scope, agent: e.Name, estimate: e.Request.Limits.Estimate}
+	if e.recorded() {
+		key.recorded = e
+	}
+	if q.classes == nil {
+		q.classes = map[classKey]*class{}
+	}
+	c := q.classes[key]
+	if c == nil {
+		c = &class{key: key}
+		q.classes[key] = c
+	}
+	c.n++
+	e.place, e.class = place, c
+}
+
+// remove takes e out, if it is there.
+func (q *queue) remove(e *effect) {
+	c := e.class
+	if c == nil {
+		return
+	}
+	q.calls.Remove(e.place)
+	e.place, e.class = nil, nil
+	if c.n--; c.n == 0 {
+		delete(q.classes, c.key)
+	}
+}
+
+// decide goes through the calls that wait, in their order: each starts, is refused,
+// or keeps waiting. It is called when something of the log was applied.
+func (s *Sched) decide() {
+	if len(s.refusals) > 0 {
+		s.refuseAsRecorded()
+	}
+	s.round++
+	waiting := 0 // calls of classes that were found to wait
+	for place := s.queue.calls.Front(); waiting < s.queue.calls.Len(); {
+		e, _ := place.Value.(*effect)
+		place = place.Next()
+		if e.class.round == s.round {
+			continue
+		}
+		w, waits, why := s.judge(e)
+		switch {
+		case why != nil && !e.recorded():
+			s.turnAway(e, why)
+		case waits || why != nil:
+			e.class.round = s.round
+			waiting += e.class.n
+		default:
+			s.queue.remove(e)
+			s.admit(e, w)
+		}
 	}
 }

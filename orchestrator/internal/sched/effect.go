@@ -1,8 +1,8 @@
 package sched
 
 import (
+	"container/list"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
@@ -30,17 +30,16 @@ type effect struct {
 	err      *agent.Error
 	end      *engine.End
 
-	known      engine.Recorded   // what the log knows of a call or a child
-	cost       providers.NanoUSD // of a capped call: Limits.Cost as the flow set it
-	held       amounts           // the share of a child; of what was left behind: what counts as lost
-	class      *class            // of a call that waits for room in a budget
-	prev, next *effect           // in the queue of those
+	known engine.Recorded   // what the log knows of a call or a child
+	cost  providers.NanoUSD // of a capped call: Limits.Cost as the flow set it
+	held  amounts           // the share of a child; of what was left behind: what counts as lost
+	class *class            // of a call that waits for room in a budget
+	place *list.Element     // in the queue of those
 
 	shielded bool
 	timed    bool   // it is one of the live effects of scope.due
 	started  bool   // the engine has it
-	admitted bool   // a call that budgets let pass
-	reserved bool   // it counts in the reservations of its scopes
+	admitted bool   // a call that budgets let pass; unless it is shielded, they hold what it reserves
 	guessed  bool   // it counts in the guesses of its agent
 	alone    limits // budgets with these limits are its own
 	capped   bool   // its Limits.Cost is a budget's
@@ -104,10 +103,7 @@ func (b *Branch) Do(o Options, op *engine.Op) engine.Completion {
 	return c
 }
 
-var errTooDeep = &agent.Error{
-	Message: fmt.Sprintf("child runs are nested more than %d deep: does the flow start itself?", engine.MaxDepth),
-	Codes:   []agent.Code{engine.ErrFlow},
-}
+var errTooDeep = flowError("child runs are nested more than %d deep: does the flow start itself?", engine.MaxDepth)
 
 // recycle keeps e for the next effect of b, with what the engine left in it.
 func (b *Branch) recycle(e *effect) {

@@ -35,6 +35,17 @@ func TestPanics(t *testing.T) {
 		assert.ErrorContains(t, r.breaks(), "ouch")
 		assert.Empty(t, r.notes)
 	}))
+	t.Run("C4 of the root: what is under way is left as it is", both(func(t seam) {
+		r := t.begin(func(_ *run, b *sched.Branch) {
+			b.Group().Go(unlimited, func(b *sched.Branch) { call(b, unlimited) })
+			call(b, unlimited)
+			panic("ouch")
+		})
+		r.waits()
+		r.hand("0", engine.Completion{})
+		assert.ErrorContains(t, r.breaks(), "ouch")
+		assert.Equal(t, []string{"start call 0", "start call 0:0"}, r.told, "nothing is canceled: the run is stuck, not over")
+	}))
 	t.Run("one that the flow recovers from is its own business", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			func() {

@@ -128,6 +128,7 @@ func (a amounts) text(l limits) (amount, unit string) {
 		return strconv.FormatInt(max(a.Calls, 0), 10), "calls"
 	case onTokens:
 		return strconv.FormatInt(max(a.Tokens, 0), 10), "tokens"
+	case onCost, onUnpriced:
 	}
 	return strconv.FormatFloat(float64(max(a.Cost, 0))/float64(providers.USD), 'f', -1, 64), "USD"
 }

@@ -1,3 +1,14 @@
+// Package sched runs the branches of one run over a port: cooperatively, one at a
+// time, in an order that depends only on the order in which the port hands out
+// completions. So flow code needs no locks, and a replay repeats every
+// interleaving.
+//
+// It knows effects, branches, cancellation and budgets. Types and their JSON are
+// package orchestrator's, on top.
+//
+// Budgets decide at two places alone: when a branch asks for a call, and when
+// something of the log was applied (Complete, Charge, Lose). So neither starts nor
+// waits have to be recorded.
 package sched
 
 import (
@@ -83,7 +94,7 @@ func (s *Sched) Advance() (done bool, err error) {
 		return s.children == 0, nil
 	}
 	if s.waiting == 0 {
-		return false, &agent.Error{Message: "deadlock: every branch waits for another one, and nothing is under way", Codes: []agent.Code{engine.ErrFlow}}
+		return false, flowError("deadlock: every branch waits for another one, and nothing is under way")
 	}
 	return false, nil
 }
@@ -139,11 +150,15 @@ func (s *Sched) complete(c engine.Completion) {
 
 // broken stops the run: the flow's code broke a rule.
 func (s *Sched) broken(format string, args ...any) {
-	s.fault.CompareAndSwap(nil, &agent.Error{Message: fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrFlow}})
+	s.fault.CompareAndSwap(nil, flowError(format, args...))
 }
 
-// finished takes b, which has ended, out of the run. With the root, all effects
-// end, but children are waited for.
+func flowError(format string, args ...any) *agent.Error {
+	return &agent.Error{Message: fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrFlow}}
+}
+
+// finished takes b, which has ended, out of the run. With the root all effects end;
+// children are waited for.
 func (s *Sched) finished(b *Branch) {
 	b.done = true
 	s.ended++
@@ -151,14 +166,15 @@ func (s *Sched) finished(b *Branch) {
 		s.live = slices.DeleteFunc(s.live, func(b *Branch) bool { return b.done })
 		s.ended = 0
 	}
-	if b.group != nil {
+	switch {
+	case b.group != nil:
 		b.reparentGroups()
 		b.group.finished(b)
-		return
-	}
-	for _, b := range slices.Backward(s.live) {
-		if b.wait != nil {
-			s.abandon(b.wait, nil)
+	case s.fault.Load() == nil:
+		for _, b := range slices.Backward(s.live) {
+			if b.wait != nil {
+				s.abandon(b.wait, nil)
+			}
 		}
 	}
 }

@@ -16,9 +16,23 @@ type amounts engine.Lost
 // callOf is one call with what is reserved for it.
 func callOf(a engine.Amount) amounts { return amounts{Calls: 1, Amount: a} }
 
-// of are the amounts in u that budgets limit.
+// of are the amounts in u that budgets limit. What u has below zero counts as zero.
 func of(u *providers.Usage) amounts {
-	return amounts{u.Calls, engine.Amount{Cost: u.Cost, Tokens: plus(u.Input, u.Output)}}
+	return amounts{max(u.Calls, 0), engine.Amount{Cost: max(u.Cost, 0), Tokens: plus(max(u.Input, 0), max(u.Output, 0))}}
+}
+
+// add counts v in u, in place: it is called for every call in each of its budgets.
+// What v has below zero counts as zero.
+func add(u, v *providers.Usage) {
+	u.Calls = plus(u.Calls, max(v.Calls, 0))
+	u.ToolCalls = plus(u.ToolCalls, max(v.ToolCalls, 0))
+	u.Input = plus(u.Input, max(v.Input, 0))
+	u.Output = plus(u.Output, max(v.Output, 0))
+	u.Reasoning = plus(u.Reasoning, max(v.Reasoning, 0))
+	u.CacheRead = plus(u.CacheRead, max(v.CacheRead, 0))
+	u.CacheWrite = plus(u.CacheWrite, max(v.CacheWrite, 0))
+	u.Cost = plus(u.Cost, max(v.Cost, 0))
+	u.Unpriced = plus(u.Unpriced, max(v.Unpriced, 0))
 }
 
 // plus is a sum that stays between zero and the largest number.
@@ -77,28 +91,37 @@ type Scope struct {
 	alone    int64   // calls under way that have it for themselves
 	blocked  int64   // the latest round of decisions in which a call had to wait for it
 
-	until   time.Duration // by the time worked; 0: it has no time limit
-	expired bool
-	due     *Scope // it or the budget around it that expires first; nil: none has a time limit
-	live    int    // effects that end when it expires
-	listed  bool   // it is in Sched.timed
+	until  time.Duration // by the time worked; 0: it has no time limit, -1: it has expired
+	due    *Scope        // it or the budget around it that expires first; nil: none has a time limit
+	live   int           // effects that end when it expires
+	listed bool          // it is in Sched.timed
 }
 
 // Scope makes a budget under parent; nil: the root of a tree.
 func (b *Branch) Scope(parent *Scope, limit engine.Budget) *Scope {
-	sc := &Scope{parent: parent, limit: limit, around: limitsOf(limit), expired: limit.Wall < 0}
+	sc := &Scope{parent: parent, limit: limit, around: limitsOf(limit)}
 	if parent != nil {
 		sc.around |= parent.around
 		sc.due = parent.due
 	}
-	if limit.Wall > 0 {
+	if limit.Wall != 0 {
 		_, worked := b.s.port.Now()
-		sc.until = plus(worked, limit.Wall)
+		if sc.until = -1; limit.Wall > 0 {
+			sc.until = plus(worked, limit.Wall)
+		}
 		if sc.due == nil || sc.until < sc.due.until {
 			sc.due = sc
 		}
 	}
 	return sc
+}
+
+// limits are the kinds of limits that apply under sc; nil: none.
+func (sc *Scope) limits() limits {
+	if sc == nil {
+		return 0
+	}
+	return sc.around
 }
 
 // gone is what would be used if all calls under way were free.
@@ -128,12 +151,7 @@ func (sc *Scope) Left() engine.Budget {
 func (sc *Scope) LeftAt(worked time.Duration) engine.Budget {
 	left := sc.Left()
 	for s := sc; s != nil; s = s.parent {
-		switch {
-		case s.expired:
-			left.Wall = -1
-		case s.until > 0:
-			left.Wall = least(left.Wall, s.until, worked)
-		}
+		left.Wall = least(left.Wall, s.until, worked)
 	}
 	return left
 }
@@ -151,26 +169,18 @@ func least[N ~int64](left, limit, used N) N {
 	return left
 }
 
-// late is a budget around sc whose time is up; nil: none is.
-func (s *Sched) late(sc *Scope) *Scope {
-	if sc == nil {
-		return nil
+// late reports whether the time of sc or of a budget around it is up.
+func (s *Sched) late(sc *Scope) bool {
+	if sc == nil || sc.due == nil {
+		return false
 	}
-	var worked time.Duration
-	if sc.due != nil {
-		_, worked = s.port.Now()
-	}
-	for ; sc != nil; sc = sc.parent {
-		if sc.expired || sc.until > 0 && worked >= sc.until {
-			return sc
-		}
-	}
-	return nil
+	_, worked := s.port.Now()
+	return worked >= sc.due.until
 }
 
 // time makes e end when the time of a budget around it is up.
 func (s *Sched) time(e *effect) {
-	if e.shielded || e.scope == nil || e.scope.due == nil || e.scope.due.expired {
+	if e.shielded || e.scope == nil || e.scope.due == nil || e.scope.due.until < 0 {
 		return
 	}
 	due := e.scope.due
@@ -220,11 +230,9 @@ func (s *Sched) expire(op *engine.Op) {
 	}
 	_, worked := s.port.Now()
 	worked = max(worked, op.Worked)
-	for _, sc := range s.timed {
-		sc.expired = sc.expired || sc.live > 0 && sc.until <= worked
-	}
 	for _, b := range s.live {
-		if e := b.wait; e != nil && e.timed && e.scope.due.expired {
+		if e := b.wait; e != nil && e.timed && e.scope.due.until <= worked {
+			e.scope.due.until = -1
 			s.abandon(e, timeIsUp(e.scope.due))
 		}
 	}

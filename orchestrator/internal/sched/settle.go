@@ -40,7 +40,7 @@ func (sc *Scope) share(a amounts) {
 // charge counts what was used under sc.
 func (sc *Scope) charge(used *providers.Usage) {
 	for ; sc != nil; sc = sc.parent {
-		sc.spent = sc.spent.Add(*used)
+		add(&sc.spent, used)
 	}
 }
 
@@ -65,35 +65,28 @@ func (s *Sched) settle(e *effect, c *engine.Completion) {
 		e.scope.share(e.held.negative())
 	}
 	used := usageOf(c)
-	e.scope.charge(&used)
+	e.scope.charge(used)
 	switch {
 	case c.Err != nil && errors.Is(c.Err, engine.ErrLeft):
 		e.left, e.pinned = true, true
-		e.held = e.held.plus(of(&used).negative())
+		e.held = e.held.plus(of(used).negative())
 		s.lose(e.scope, e.held)
 	case e.Kind == engine.Call:
-		s.learnCall(e, &used, c.Err == nil)
+		s.learnCall(e, used, c.Err == nil)
 	case c.Err == nil:
 		c.End = s.childEnd(e, c.Response)
 	}
 }
 
 // usageOf is what c says was used.
-func usageOf(c *engine.Completion) (used providers.Usage) {
-	if c.Err != nil {
-		used = c.Err.Usage
-	} else if c.Response != nil {
-		used = c.Response.Usage
+func usageOf(c *engine.Completion) *providers.Usage {
+	switch {
+	case c.Err != nil:
+		return &c.Err.Usage
+	case c.Response != nil:
+		return &c.Response.Usage
 	}
-	clip(&used)
-	return used
-}
-
-// clip makes what is below zero in u zero.
-func clip(u *providers.Usage) {
-	for _, n := range []*int64{&u.Calls, &u.ToolCalls, &u.Input, &u.Output, &u.Reasoning, &u.CacheRead, &u.CacheWrite, (*int64)(&u.Cost), &u.Unpriced} {
-		*n = max(*n, 0)
-	}
+	return &providers.Usage{}
 }
 
 // childEnd is how a child ended. What it lost and learned counts here, too.
@@ -117,7 +110,7 @@ func (s *Sched) childEnd(e *effect, r *agent.Response) *engine.End {
 // over reports whether the run's budget allows nothing any more.
 func (s *Sched) over() bool {
 	left := s.top.Left()
-	return min(left.Calls, left.Tokens, int64(left.Cost)) < 0 || s.late(s.top) != nil
+	return min(left.Calls, left.Tokens, int64(left.Cost)) < 0 || s.late(s.top)
 }
 
 // Charge implements engine.Execution.
@@ -128,7 +121,6 @@ func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
 		s.broken("the engine charged an effect that it was not given")
 		return
 	}
-	clip(&used)
 	e.scope.charge(&used)
 	switch {
 	case e.left: // what it really used is known
@@ -157,7 +149,6 @@ func (s *Sched) Lose() {
 		if e := b.wait; e != nil && e.admitted {
 			calls = append(calls, e)
 			if !e.shielded {
-				e.admitted = false
 				again = append(again, e)
 			}
 		}
@@ -183,7 +174,7 @@ func (s *Sched) Lose() {
 func (s *Sched) askAgain(calls []*effect) {
 	slices.SortFunc(calls, func(a, b *effect) int { return cmp.Compare(a.seq, b.seq) })
 	for _, e := range slices.Backward(calls) {
-		s.queue.add(e, s.queue.ends.next)
+		s.queue.add(e, s.queue.calls.PushFront(e))
 	}
 	s.decide()
 	for _, e := range calls {
