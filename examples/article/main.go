@@ -1,6 +1,6 @@
 // Article has a team research a topic and write about it with sources, plan by plan
 // until it is good enough: with a real model, or with a rehearsal that needs none. It is
-// killed and started again as one likes, and goes on where it was.
+// killed and started again as one likes, and continues where it was.
 //
 //	go run ./examples/article -topic "AI in healthcare" -min-sources 10 -quality 0.85 -budget 5 -o article.md
 package main

@@ -14,7 +14,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// view is what is told of a run while it goes on.
+// view is what is told of a run while it is executed.
 type view struct {
 	budget providers.NanoUSD
 	spent  providers.Usage

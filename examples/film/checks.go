@@ -55,7 +55,7 @@ type checked struct {
 	missing  []string // wanted words
 }
 
-// check looks at a text, whoever wrote it.
+// check looks at a text, of a person or a program.
 func check(text string, words []string) checked {
 	have := set(text)
 	var c checked

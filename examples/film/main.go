@@ -1,6 +1,6 @@
 // Film has a studio of departments work on a request: with a real model, or
-// with a rehearsal roster that needs none. It is killed and started again as one
-// likes, and goes on where it was.
+// with a rehearsal roster that needs none. It may be killed at any
+// time: started again, it continues where it was.
 //
 //	go run ./examples/film "Create a dramatic opening scene with Aladdin stealing bread"
 package main

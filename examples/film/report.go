@@ -14,7 +14,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// print writes to the console, which is nobody's loss if it has gone.
+// print writes to the console. A console that is closed is no error.
 func (s *studio) print(format string, args ...any) {
 	_, _ = fmt.Fprint(s.c.out, plain(fmt.Sprintf(format, args...)))
 }

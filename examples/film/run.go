@@ -31,8 +31,7 @@ type studio struct {
 	flow orchestrator.Flow[hierarchy.Input, hierarchy.Outcome]
 }
 
-// perform has the request worked on, or goes on with that, or tells what came of
-// it.
+// perform starts a run of the request, resumes it, or shows how it ended.
 func perform(ctx context.Context, o options, c console) (err error) {
 	departments := hierarchy.MovieDepartments()
 	ctx, suspend := context.WithCancelCause(ctx)

@@ -1,6 +1,6 @@
 // Ideas has a team talk about a topic in rounds and choose the best idea by score: with
 // a real model, or with a rehearsal that needs none. It is killed and started again as
-// one likes, and goes on where it was. The report is a page for a browser.
+// one likes, and continues where it was. The report is a page for a browser.
 //
 //	go run ./examples/ideas "How might a small library attract teenagers?" -preset full -o report.html
 package main

@@ -36,9 +36,9 @@ func main() {
 }
 
 // serve answers until ctx is done. Runs under way are suspended then; the next
-// start goes on with them.
+// start resumes them.
 func serve(ctx context.Context, addr, db string, log *slog.Logger) (err error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr) // first: no run goes on where nobody could look
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr) // first: a service that cannot listen resumes no run
 	if err != nil {
 		return err
 	}

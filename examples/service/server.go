@@ -102,6 +102,6 @@ func reply(w http.ResponseWriter, v any) error {
 		return fmt.Errorf("reply: %w", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(data, '\n')) // the client has gone: nobody is left to tell
+	_, _ = w.Write(append(data, '\n')) // an error: the client has gone
 	return nil
 }

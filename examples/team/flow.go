@@ -18,7 +18,7 @@ type Brief struct {
 	Sections int    `json:"sections"` // at most
 }
 
-// Report is what it makes. Unverified are the titles that nobody could grade.
+// Report is what it makes. Unverified are the titles that were not graded to the end.
 type Report struct {
 	orchestrator.Outcome
 	Sections []Section `json:"sections"`

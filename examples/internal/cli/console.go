@@ -1,5 +1,5 @@
 // Package cli is what the example programs share: their command line, a model by its
-// name, a database that is taken up again after a kill, progress on a terminal or in
+// name, a database from which a killed run is resumed, progress on a terminal or in
 // lines. A [Job] puts it together; package rehearsal plays agents without a model.
 package cli
 
@@ -96,7 +96,7 @@ func Run(ctx context.Context, name string, p Program, args []string, c Console) 
 	}
 }
 
-// Print writes to the console, which is nobody's loss if it has gone, without what
+// Print writes to the console, where a closed one is no error, without what
 // commands a terminal: a text may come from a model.
 func (c Console) Print(format string, args ...any) {
 	_, _ = io.WriteString(c.Out, Plain(fmt.Sprintf(format, args...)))

@@ -57,7 +57,7 @@ type session[In, Out any] struct {
 	eng *orchestrator.Engine
 }
 
-// Perform has the job done, or goes on with it, or tells what came of it.
+// Perform starts a run of the job, resumes it, or shows how it ended.
 func Perform[In, Out any](ctx context.Context, c Console, job Job[In, Out]) (err error) {
 	ctx, suspend := context.WithCancelCause(ctx)
 	defer suspend(nil)
