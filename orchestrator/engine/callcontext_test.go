@@ -148,6 +148,27 @@ func TestCallContext(t *testing.T) {
 		assert.Nil(t, c.done)
 		<-c.Done()
 	})
+	t.Run("C16 what was stopped is not called, and not kept", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := &callContext{parent: t.Context()}
+			called := [3]int{}
+			var stops [3]func() bool
+			for i := range called {
+				stops[i] = c.AfterFunc(func() { called[i]++ })
+			}
+			assert.True(t, stops[1]())
+			assert.False(t, stops[1]())
+			assert.Len(t, c.then, 2)
+			c.end(context.Canceled)
+			synctest.Wait()
+			assert.Equal(t, [3]int{1, 0, 1}, called)
+			assert.False(t, stops[0]())
+			assert.Empty(t, c.then)
+			assert.False(t, c.AfterFunc(func() { called[0]++ })(), "it is called at once")
+			synctest.Wait()
+			assert.Equal(t, 2, called[0])
+		})
+	})
 	t.Run("its end is its first", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := &callContext{parent: t.Context(), until: time.Now().Add(time.Second)}

@@ -160,11 +160,16 @@ func (r *run) expire(op *engine.Op) bool {
 	ctx, cancel := r.e.shortly()
 	defer cancel()
 	err := r.e.inbox.Put(ctx, blackboard.Letter{Run: r.id, Key: op.Name, Expired: true})
+	if errors.Is(err, blackboard.ErrConflict) {
+		var expired bool
+		if expired, err = r.e.expired(ctx, r.id, op.Name); err == nil && !expired {
+			r.e.takeLetters(ctx, r.id) // an answer came first
+			return false
+		}
+	}
 	switch {
 	case err == nil:
 		return true
-	case errors.Is(err, blackboard.ErrConflict):
-		r.e.takeLetters(ctx, r.id)
 	case !r.over() && r.e.life.Err() == nil:
 		r.e.cfg.Log.Warn("the end of a question's time cannot be recorded; trying again", "run", r.id, "question", op.Name, "err", err)
 		time.AfterFunc(r.e.cfg.Poll, func() {
@@ -176,6 +181,24 @@ func (r *run) expire(op *engine.Op) bool {
 		})
 	}
 	return false
+}
+
+// expired tells whether a question was closed already, because its time was over: for
+// another branch, or before the process died.
+func (e *Engine) expired(ctx context.Context, id, key string) (bool, error) {
+	for l, err := range e.inbox.Letters(ctx, id) {
+		if err != nil || l.Key == key {
+			return l.Expired, err
+		}
+	}
+	newest := ""
+	for rec, err := range e.inbox.Asks(ctx, id, key) {
+		if err != nil {
+			return false, err
+		}
+		newest = rec.Kind
+	}
+	return newest == blackboard.Expired, nil
 }
 
 // Now implements engine.Port.

@@ -108,11 +108,7 @@ func (a *answers) note(rec blackboard.Record) {
 	case blackboard.Withdrawn:
 		a.close(rec.Name, "was withdrawn")
 	case blackboard.Asked:
-		op := engine.Op{Name: rec.Name, Ask: rec.Data}
-		var ask engine.Ask
-		_ = json.Unmarshal(rec.Data, &ask)
-		op.Reject = ask.Rejected
-		a.open(&op)
+		a.open(&engine.Op{Name: rec.Name, Ask: rec.Data})
 	}
 }
 
