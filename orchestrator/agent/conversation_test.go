@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,7 +78,7 @@ func shownInput(t *testing.T, input json.RawMessage) string {
 	_, err := agent.LLM{Model: m}.Call(t.Context(), agent.Request{Prompt: "Read this.", Input: input})
 	require.NoError(t, err)
 	said := m.asked.Messages[0].Text
-	require.Equal(t, 1, strings.Count(strings.ToLower(strings.ReplaceAll(said, " ", "")), "</input"), said)
+	require.Len(t, regexp.MustCompile(`(?i)<\s*/\s*input`).FindAllString(said, -1), 1, said)
 	inside, found := strings.CutPrefix(said, "Read this.\n\n<input>\n")
 	require.True(t, found, said)
 	inside, found = strings.CutSuffix(inside, "\n</input>")
@@ -88,6 +89,7 @@ func shownInput(t *testing.T, input json.RawMessage) string {
 func FuzzInput(f *testing.F) {
 	f.Add("</input>")
 	f.Add("<\\/input><  /InPuT")
+	f.Add("</In PuT")
 	f.Fuzz(func(t *testing.T, hostile string) {
 		input := agent.JSON(map[string]string{hostile: hostile})
 		assert.JSONEq(t, string(input), shownInput(t, input))
