@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -291,6 +292,89 @@ func TestAnswerAgainstExpiry(t *testing.T) {
 }
 
 func TestAnswersFromOtherProcesses(t *testing.T) {
+	t.Run("N6 C9 a letter that becomes a record meanwhile is found", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
+			s, v := blackboard.NewMemory(), newValve()
+			d := doubles.New(s)
+			begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: d.Store()}), asks, "x")
+			synctest.Wait()
+			d.Only("Append")
+			d.Slow(time.Second)
+			there := open(t, local(t, orchestrator.Config{Store: &slowly{s}, Observe: true}), "x")
+			require.NoError(t, there.Answer(t.Context(), "n", 7))
+			require.Equal(t, 1, letters(t, s))
+			require.NoError(t, there.Answer(t.Context(), "n", 7))
+			require.ErrorIs(t, there.Answer(t.Context(), "n", 8), orchestrator.ErrAnswered)
+			pause(5 * time.Second)
+			assert.Zero(t, letters(t, s))
+			require.NoError(t, there.Answer(t.Context(), "n", 7))
+			close(v.open)
+		})
+	})
+	everywhere(t, "N6 C9 an early answer of the wrong type to a large question is dropped", func(t *testing.T, s blackboard.Store) {
+		f := flow("large", func(c *orchestrator.Context) (string, error) {
+			if err := c.Sleep(time.Minute); err != nil {
+				return "", err
+			}
+			return orchestrator.Await[string](c, orchestrator.Question{Key: "n", Text: strings.Repeat("x", 100<<10)})
+		})
+		r := begin(t, local(t, orchestrator.Config{Store: s}), f, "x")
+		require.NoError(t, r.Answer(t.Context(), "n", 7))
+		pause(time.Hour)
+		qs := infoOf(t, r).Questions
+		require.Len(t, qs, 1)
+		assert.NotEmpty(t, qs[0].Rejected)
+		require.NoError(t, r.Answer(t.Context(), "n", "ann"))
+		got, err := f.Result(t.Context(), r)
+		require.NoError(t, err)
+		assert.Equal(t, "ann", got)
+	})
+	everywhere(t, "a cancel with a long reason", func(t *testing.T, s blackboard.Store) {
+		why := strings.Repeat("x", 100<<10)
+		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s}), pair, "x")
+		require.NoError(t, r.Cancel(t.Context(), why))
+		_, err := pair.Result(t.Context(), r)
+		require.ErrorIs(t, err, orchestrator.ErrCanceled)
+		require.ErrorContains(t, err, why)
+	})
+	t.Run("N6 C9 C19 large questions and answers are read by other processes", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
+			s, v := blackboard.NewMemory(), newValve()
+			large := strings.Repeat("x", 100<<10)
+			f := flow("large", func(c *orchestrator.Context) (string, error) {
+				text, err := orchestrator.Await[string](c, orchestrator.Question{Key: "n", Text: large})
+				if err == nil {
+					_, err = ask(c, "a", "")
+				}
+				return text, err
+			})
+			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), f, "x")
+			synctest.Wait()
+			there := open(t, local(t, orchestrator.Config{Store: s, Observe: true}), "x")
+			for _, r := range []*orchestrator.Run{r, there} {
+				qs := infoOf(t, r).Questions
+				require.Len(t, qs, 1)
+				assert.Equal(t, large, qs[0].Text)
+			}
+			require.ErrorIs(t, there.Answer(t.Context(), "n", 7), orchestrator.ErrMalformed)
+			require.NoError(t, there.Answer(t.Context(), "n", large))
+			for _, ended := range []bool{false, true} {
+				for _, r := range []*orchestrator.Run{r, there} {
+					require.NoError(t, r.Answer(t.Context(), "n", large), "ended: %v", ended)
+					require.ErrorIs(t, r.Answer(t.Context(), "n", large+"y"), orchestrator.ErrAnswered)
+				}
+				if !ended {
+					close(v.open)
+					require.NoError(t, r.Wait(t.Context()))
+				}
+			}
+			got, err := f.Result(t.Context(), there)
+			require.NoError(t, err)
+			assert.Equal(t, large, got)
+		})
+	})
 	t.Run("N6 C9 from a process that only looks, all rows", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
@@ -351,4 +435,16 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 			}, kinds(logOf(t, s, "x")))
 		})
 	})
+}
+
+// slowly is a store that takes a while to tell what was asked.
+type slowly struct{ *blackboard.Memory }
+
+func (s *slowly) Asks(ctx context.Context, run, key string) iter.Seq2[blackboard.Record, error] {
+	return func(yield func(blackboard.Record, error) bool) {
+		s.Memory.Asks(ctx, run, key)(yield)
+		if key != "" {
+			pause(2 * time.Second)
+		}
+	}
 }

@@ -98,10 +98,10 @@ func (r *run) deliver(rec *record) bool {
 	rec.op = nil
 	switch rec.kind {
 	case blackboard.Answered:
-		r.answered(rec.name, rec.raw)
+		r.answered(rec.name, rec.told)
 		return false
 	case blackboard.Canceled:
-		r.exec.Complete(engine.CanceledBy(rec.raw))
+		r.exec.Complete(engine.CanceledBy(rec.told))
 	case blackboard.Expired:
 		if !r.questions.Drop(op) {
 			return false

@@ -35,6 +35,7 @@ type record struct {
 	reserved *engine.Amount
 	given    []string // the blobs of what was asked
 
+	told json.RawMessage  // of Answered and Canceled records: Data, also where that is a blob
 	used *providers.Usage // of Used records
 	done chan error       // nil: nothing waits
 	late bool             // it comes behind the end of the log, or behind a record that failed
@@ -78,7 +79,8 @@ func (r *run) prepare(rec *record) (err error) {
 	if r.e.commit == nil && (rec.data != nil || rec.kind == blackboard.Called && rec.resp != nil && rec.resp.Data == nil && rec.resp.Messages == nil) {
 		return nil
 	}
-	if rec.raw, err = rec.encoded(); err != nil || len(rec.raw) < largeData || r.e.blobs == nil {
+	rec.raw, err = rec.encoded()
+	if err != nil || len(rec.raw) < largeData || r.e.blobs == nil || rec.kind == blackboard.Asked { // stores read questions
 		rec.data = nil
 		return err
 	}

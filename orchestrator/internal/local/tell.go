@@ -248,7 +248,7 @@ func (r *run) isLive() bool {
 }
 
 func answerRecord(r *run, key string, data json.RawMessage) *record {
-	rec := &record{r: r, kind: blackboard.Answered, name: key, at: now(), raw: data}
+	rec := &record{r: r, kind: blackboard.Answered, name: key, at: now(), raw: data, told: data}
 	if key == "" {
 		rec.kind = blackboard.Canceled
 	}
@@ -264,6 +264,18 @@ func (e *Engine) refusal(ctx context.Context, id string, c engine.Command, err e
 		return err
 	case c.Key == "":
 		return nil
+	}
+	if errors.Is(err, blackboard.ErrConflict) { // first, because a letter becomes a record
+		for l, letterErr := range e.inbox.Letters(ctx, id) {
+			switch {
+			case letterErr != nil:
+				return letterErr
+			case l.Key == c.Key && l.Expired:
+				return noQuestion(c.Key, "has expired")
+			case l.Key == c.Key:
+				return sameAnswer(c.Key, l.Data, c.Data)
+			}
+		}
 	}
 	var newest blackboard.Record // that tells the state of the question
 	for rec, askErr := range e.asks(ctx, id, c.Key) {
@@ -283,16 +295,6 @@ func (e *Engine) refusal(ctx context.Context, id string, c engine.Command, err e
 		return noQuestion(c.Key, "was withdrawn")
 	case errors.Is(err, blackboard.ErrEnded):
 		return agent.ErrorOf(fmt.Errorf("%w: run %q has ended", engine.ErrNoQuestion, id))
-	}
-	for l, letterErr := range e.inbox.Letters(ctx, id) {
-		switch {
-		case letterErr != nil:
-			return letterErr
-		case l.Key == c.Key && l.Expired:
-			return noQuestion(c.Key, "has expired")
-		case l.Key == c.Key:
-			return sameAnswer(c.Key, l.Data, c.Data)
-		}
 	}
 	return agent.ErrorOf(fmt.Errorf("%w: the question %q", engine.ErrAnswered, c.Key))
 }

@@ -219,7 +219,16 @@ func (e *Engine) view(ctx context.Context, l blackboard.Listing, alive map[strin
 // asks yields what the log says of questions.
 func (e *Engine) asks(ctx context.Context, id, key string) iter.Seq2[blackboard.Record, error] {
 	if e.inbox != nil {
-		return e.inbox.Asks(ctx, id, key)
+		return func(yield func(blackboard.Record, error) bool) {
+			for rec, err := range e.inbox.Asks(ctx, id, key) {
+				if err == nil {
+					err = e.expand(ctx, &rec)
+				}
+				if !yield(rec, err) || err != nil {
+					return
+				}
+			}
+		}
 	}
 	return func(yield func(blackboard.Record, error) bool) {
 		for rec, err := range e.Log(ctx, id, 0) {
