@@ -29,23 +29,27 @@ func processes(t *testing.T, store blackboard.Store) enginetest.Open {
 // All checks can share one storage, and what one leaves there disturbs no other.
 func TestChecksShareAStorage(t *testing.T) {
 	store := blackboard.NewMemory()
-	enginetest.Run(t, enginetest.Engine{Storage: func(t *testing.T) enginetest.Open {
-		t.Helper()
-		return processes(t, store)
-	}})
+	t.Run("C22 with the same code for each flow", func(t *testing.T) {
+		enginetest.Run(t, enginetest.Engine{Storage: func(t *testing.T) enginetest.Open {
+			t.Helper()
+			return processes(t, store)
+		}})
+	})
 }
 
 // An engine may resume runs before it is asked to.
 func TestEngineThatResumesByItself(t *testing.T) {
-	enginetest.Run(t, enginetest.Engine{Resumes: true, Storage: func(t *testing.T) enginetest.Open {
-		t.Helper()
-		open := processes(t, blackboard.NewMemory())
-		return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
-			e := open(agents, flows...)
-			if _, err := e.Resume(t.Context()); !errors.Is(err, engine.ErrNoFlow) {
-				require.NoError(t, err)
+	t.Run("C22 what an engine does by itself is a field", func(t *testing.T) {
+		enginetest.Run(t, enginetest.Engine{Resumes: true, Storage: func(t *testing.T) enginetest.Open {
+			t.Helper()
+			open := processes(t, blackboard.NewMemory())
+			return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
+				e := open(agents, flows...)
+				if _, err := e.Resume(t.Context()); !errors.Is(err, engine.ErrNoFlow) {
+					require.NoError(t, err)
+				}
+				return e
 			}
-			return e
-		}
-	}})
+		}})
+	})
 }
