@@ -18,31 +18,27 @@ import (
 )
 
 // callTools makes the tool calls of one turn, at the same time, and adds their
-// results in order. Its error is that of ctx; then some may be missing.
+// results in order. Its error is that of ctx.
 func (l *loop) callTools(ctx context.Context, calls []providers.ToolCall) error {
-	if len(calls) == 0 {
-		return nil
-	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("before %d tool calls: %w", len(calls), err)
 	}
 	results := make([]providers.Message, len(calls)) // results[i] is written only by call i
 	var all sync.WaitGroup
 	for i, c := range calls {
-		results[i] = result(c, "", errors.New("the tool ended its goroutine"))
 		if i >= maxCalls {
 			results[i] = result(c, "", fmt.Errorf("not called: one turn asks for %d calls, and at most %d are made", len(calls), maxCalls))
 			continue
 		}
+		results[i] = result(c, "", errors.New("the tool ended its goroutine"))
 		all.Go(func() { results[i] = l.callTool(ctx, c) })
 	}
 	all.Wait()
-	l.calls += len(calls)
+	l.talk = append(l.talk, results...)
 	l.spent.ToolCalls += int64(len(calls))
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("during %d tool calls: %w", len(calls), err)
 	}
-	l.talk = append(l.talk, results...)
 	return nil
 }
 
@@ -64,7 +60,11 @@ func (l *loop) callTool(ctx context.Context, c providers.ToolCall) providers.Mes
 func (l *loop) runTool(ctx context.Context, c providers.ToolCall) (text string, err error) {
 	at := slices.IndexFunc(l.llm.Tools, func(t Tool) bool { return t.Name == c.Name })
 	if at < 0 {
-		return "", fmt.Errorf("there is no tool %.100q; %s", c.Name, l.names())
+		var names []string
+		for _, t := range l.llm.Tools {
+			names = append(names, t.Name)
+		}
+		return "", fmt.Errorf("there is no tool %.100q; there are: %s", c.Name, strings.Join(names, ", "))
 	}
 	tool := l.llm.Tools[at]
 	input, err := fit(tool, inputOf(c))
@@ -79,17 +79,6 @@ func (l *loop) runTool(ctx context.Context, c providers.ToolCall) (text string, 
 	}()
 	text, err = tool.Call(ctx, input)
 	return bounded(text), err
-}
-
-func (l *loop) names() string {
-	if len(l.llm.Tools) == 0 {
-		return "there are none"
-	}
-	var names []string
-	for _, t := range l.llm.Tools {
-		names = append(names, t.Name)
-	}
-	return "there are: " + bounded(strings.Join(names, ", "))
 }
 
 // fit returns the input of a tool call as its schema wants it.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"bytes"
 	"encoding/json"
 	"slices"
@@ -18,26 +19,17 @@ import (
 // The History is what an LLM's model was shown and said, without the Instructions:
 // it is the same in another process, and after a resume.
 func Continue(req Request, resp Response) Request {
-	results := 0 // of tool calls that the History ends in: they come before the prompt
-	for results < len(resp.Messages) && resp.Messages[results].Role == providers.ToolRole {
-		results++
-	}
-	said := slices.Concat(req.History, resp.Messages[:results])
+	said := slices.Clone(req.History)
 	if prompt := userText(req); prompt != "" {
 		said = append(said, providers.Message{Role: providers.User, Text: prompt})
 	}
-	said = append(said, resp.Messages[results:]...)
-	if answer := resp.Content(); answer != "" {
-		said = append(said, providers.Message{Role: providers.Assistant, Text: answer})
-	} else if !resp.More {
-		said = append(said, providers.Message{Role: providers.Assistant, Text: noAnswer})
+	said = append(said, resp.Messages...)
+	if answer := resp.Content(); answer != "" || !resp.More {
+		said = append(said, providers.Message{Role: providers.Assistant, Text: cmp.Or(answer, "(no answer)")}) // some vendors refuse an empty message
 	}
 	req.Prompt, req.Input, req.History = "", nil, said
 	return req
 }
-
-// noAnswer stands for an empty answer: some vendors refuse an empty message.
-const noAnswer = "(no answer)"
 
 // userText is the user's message: the prompt, and behind it the input as data. An
 // input that the History shows already is not shown again behind a prompt.
@@ -61,27 +53,6 @@ func compact(data json.RawMessage) json.RawMessage {
 		return data
 	}
 	return b.Bytes()
-}
-
-// open reports whether a conversation ends in tool calls, or in their results.
-func open(history []providers.Message) bool {
-	if len(history) == 0 {
-		return false
-	}
-	last := history[len(history)-1]
-	return last.Role == providers.ToolRole || len(last.ToolCalls) > 0
-}
-
-// pending returns the tool calls at the end of a conversation that have no result.
-func pending(history []providers.Message) []providers.ToolCall {
-	answered := map[string]bool{}
-	for _, m := range slices.Backward(history) {
-		if m.Role != providers.ToolRole {
-			return slices.DeleteFunc(slices.Clone(m.ToolCalls), func(c providers.ToolCall) bool { return answered[c.ID] })
-		}
-		answered[m.ToolID] = true
-	}
-	return nil
 }
 
 // turns counts the turns of the model since the user's last message.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,7 @@ type Error struct {
 	Usage     providers.Usage `json:"usage,omitzero"`      // spent on the failure
 	Stack     string          `json:"stack,omitempty"`     // of a panic
 
-	// RetryAfter is how long to wait before a retry of a transient error; 0: not
-	// known.
-	RetryAfter time.Duration `json:"retryAfter,omitempty"`
+	RetryAfter time.Duration `json:"retryAfter,omitempty"` // how long to wait before a retry; 0: not known
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -50,16 +49,9 @@ func (e *Error) Error() string { return e.Message }
 // Is reports whether target is one of e.Codes. A providers.Kind, context.Canceled
 // and context.DeadlineExceeded are found too.
 func (e *Error) Is(target error) bool {
-	if e == nil {
-		return false
-	}
-	switch x := target.(type) {
-	case Code:
-		return slices.Contains(e.Codes, x)
-	case providers.Kind:
-		return slices.Contains(e.Codes, Code(x))
-	}
-	return slices.ContainsFunc(e.Codes, func(c Code) bool { return c.Is(target) })
+	return e != nil && slices.ContainsFunc(e.Codes, func(c Code) bool {
+		return target == c || target == providers.Kind(c) || c.Is(target)
+	})
 }
 
 // Transient marks err as worth a retry, not before after.
@@ -96,8 +88,7 @@ func ErrorOf(err error) (out *Error) {
 		}
 	}()
 	out.Message = err.Error()
-	out.Usage = usageOf(err)
-	out.collect(err)
+	out.collect(err, false)
 	return out
 }
 
@@ -111,92 +102,50 @@ func panicked(err error, v any) string {
 	return fmt.Sprintf("the method Error of a %T panicked: %v", err, v)
 }
 
-// collect adds what the chain of err says to e, but for usage. The outermost error
-// that says it is transient says how long to wait.
-func (e *Error) collect(err error) {
+// collect adds what err and the errors that it wraps say. Of the usage and the wait
+// of one that wraps another the outer count: they include what it wraps. counted: the
+// usage of an outer one was added.
+func (e *Error) collect(err error, counted bool) {
+	var said Error // by err alone
+	var causes []error
 	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
 	case Code:
-		e.add(x)
-	case *Error:
-		if x == nil {
-			return
-		}
-		for _, c := range x.Codes {
-			e.add(c)
-		}
-		if x.Transient {
-			e.again(x.RetryAfter)
-		}
-		if e.Stack == "" {
-			e.Stack = x.Stack
-		}
-	case *transient:
-		e.again(x.after)
-	case *providers.Error:
-		e.kind(x.Kind, x.RetryAfter)
-	case providers.Kind:
-		e.kind(x, 0)
-	}
-	if err == context.Canceled { //nolint:errorlint // the same
-		e.add(canceled)
-	}
-	if err == context.DeadlineExceeded { //nolint:errorlint // the same
-		e.add(timeout)
-	}
-	for _, cause := range causes(err) {
-		e.collect(cause)
-	}
-}
-
-// usageOf is what the failures in the chain of err were charged. Of one that wraps
-// another the outer counts: it includes what it wraps.
-func usageOf(err error) providers.Usage {
-	var u providers.Usage
-	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
+		said.Codes = []Code{x}
 	case *Error:
 		if x != nil {
-			u = x.Usage
+			said = *x
 		}
+	case *transient:
+		said.Transient, said.RetryAfter = true, x.after
 	case *providers.Error:
-		u = x.Usage
+		said = Error{Codes: []Code{Code(x.Kind)}, Transient: passes(x.Kind), RetryAfter: x.RetryAfter, Usage: x.Usage}
+	case providers.Kind:
+		said = Error{Codes: []Code{Code(x)}, Transient: passes(x)}
+	default:
+		said.Codes = slices.DeleteFunc([]Code{canceled, timeout}, func(c Code) bool { return !c.Is(err) })
 	}
-	if u != (providers.Usage{}) {
-		return u
-	}
-	for _, cause := range causes(err) {
-		u = u.Add(usageOf(cause))
-	}
-	return u
-}
-
-// causes are the errors that err wraps.
-func causes(err error) []error {
-	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
+	switch x := err.(type) { //nolint:errorlint // the same
 	case interface{ Unwrap() error }:
-		return []error{x.Unwrap()}
+		causes = []error{x.Unwrap()}
 	case interface{ Unwrap() []error }:
-		return x.Unwrap()
+		causes = x.Unwrap()
 	}
-	return nil
+	for _, c := range said.Codes {
+		if !slices.Contains(e.Codes, c) {
+			e.Codes = append(e.Codes, c)
+		}
+	}
+	if said.Transient && !e.Transient {
+		e.Transient, e.RetryAfter = true, said.RetryAfter
+	}
+	e.Stack = cmp.Or(e.Stack, said.Stack)
+	if !counted && said.Usage != (providers.Usage{}) {
+		e.Usage, counted = e.Usage.Add(said.Usage), true
+	}
+	for _, cause := range causes {
+		e.collect(cause, counted)
+	}
 }
 
-// kind adds the kind of a model's failure.
-func (e *Error) kind(k providers.Kind, after time.Duration) {
-	e.add(Code(k))
-	if k == providers.Transient || k == providers.RateLimited {
-		e.again(after)
-	}
-}
-
-// again marks e as worth a retry.
-func (e *Error) again(after time.Duration) {
-	if !e.Transient {
-		e.Transient, e.RetryAfter = true, after
-	}
-}
-
-func (e *Error) add(c Code) {
-	if !slices.Contains(e.Codes, c) {
-		e.Codes = append(e.Codes, c)
-	}
-}
+// passes reports whether a model's failure of that kind is worth a retry.
+func passes(k providers.Kind) bool { return k == providers.Transient || k == providers.RateLimited }

@@ -96,13 +96,3 @@ func TestErrorOfNilPointers(t *testing.T) {
 	assert.Nil(t, agent.ErrorOf(nil))
 	assert.NotErrorIs(t, own, agent.ErrCut, "and errors.Is does not panic")
 }
-
-func TestCheckUsage(t *testing.T) {
-	require.NoError(t, agent.CheckUsage(providers.Usage{}))
-	require.NoError(t, agent.CheckUsage(providers.Usage{Calls: 1, Cost: 2}))
-	for _, u := range []providers.Usage{
-		{Calls: -1}, {ToolCalls: -1}, {Input: -1}, {Output: -1}, {Reasoning: -1}, {CacheRead: -1}, {CacheWrite: -1}, {Cost: -1}, {Unpriced: -1},
-	} {
-		assert.ErrorContains(t, agent.CheckUsage(u), "below zero", "%+v", u)
-	}
-}

@@ -21,14 +21,19 @@ type infoKey struct{}
 
 var silent = slog.New(slog.DiscardHandler)
 
+// infoOf is the Info of the call that ctx belongs to, or an empty one.
+func infoOf(ctx context.Context) *Info {
+	if i, ok := ctx.Value(infoKey{}).(*Info); ok {
+		return i
+	}
+	return &Info{}
+}
+
 // InfoFrom returns the [Info] of the call that ctx belongs to; outside of one, it
 // is empty but for a silent Log. The call's deadline is ctx.Deadline.
 func InfoFrom(ctx context.Context) Info {
-	var i Info
-	if p, ok := ctx.Value(infoKey{}).(*Info); ok {
-		i = *p
-		i.Watcher = nil
-	}
+	i := *infoOf(ctx)
+	i.Watcher = nil
 	if i.Log == nil {
 		i.Log = silent
 	}
@@ -49,27 +54,11 @@ func InfoValue(key any, i *Info) (v any, ok bool) {
 	return i, ok
 }
 
-// WithInfo returns ctx for a call. Engines use it, and tests of agents. Without a
-// Watcher in i, that of ctx stays.
+// WithInfo returns ctx for a call, for tests of agents. Without a Watcher in i, that
+// of ctx stays.
 func WithInfo(ctx context.Context, i Info) context.Context {
 	if i.Watcher == nil {
-		if p, ok := ctx.Value(infoKey{}).(*Info); ok {
-			i.Watcher = p.Watcher
-		}
+		i.Watcher = infoOf(ctx).Watcher
 	}
-	return &infoContext{ctx, i}
-}
-
-// infoContext is context.WithValue with one allocation instead of two: it is on
-// the path of every call.
-type infoContext struct {
-	context.Context //nolint:containedctx // it is one
-	info            Info
-}
-
-func (c *infoContext) Value(key any) any {
-	if _, ok := key.(infoKey); ok {
-		return &c.info
-	}
-	return c.Context.Value(key)
+	return context.WithValue(ctx, infoKey{}, &i)
 }

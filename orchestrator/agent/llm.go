@@ -78,16 +78,34 @@ func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 	return resp, err
 }
 
+// Validate returns every fault of a joined into one error, or nil. NewLocal calls it,
+// and so does every Call.
+func (a LLM) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("agent: LLM."+format, args...)) }
+	if a.Model == nil {
+		bad("Model is nil")
+	}
+	if a.MaxTurns < 0 {
+		bad("MaxTurns is %d, want 0 or more", a.MaxTurns)
+	}
+	names := map[string]bool{}
+	for i, t := range a.Tools {
+		if err := t.check(); err != nil {
+			bad("Tools[%d] %q: %w", i, t.Name, err)
+		}
+		if names[t.Name] {
+			bad("Tools[%d] %q: the name is there twice", i, t.Name)
+		}
+		names[t.Name] = true
+	}
+	return errors.Join(errs...)
+}
+
 // begin returns the loop of a call before its first turn.
 func (a LLM) begin(req Request) (*loop, error) {
-	switch {
-	case a.Model == nil:
-		return nil, errors.New("agent: LLM.Model is nil")
-	case a.MaxTurns < 0:
-		return nil, fmt.Errorf("agent: LLM.MaxTurns is %d, want 0 or more", a.MaxTurns)
-	}
-	if err := checkTools(a.Tools); err != nil {
-		return nil, fmt.Errorf("agent: LLM: %w", err)
+	if err := a.Validate(); err != nil {
+		return nil, err
 	}
 	if p, ok := a.Model.(providers.Priced); req.Limits.Cost > 0 && !req.Limits.AllowUnpriced && (!ok || !p.Priced()) {
 		return nil, fmt.Errorf("%w: the model has no known price, which a limit on cost does not allow", budget)
@@ -95,17 +113,19 @@ func (a LLM) begin(req Request) (*loop, error) {
 	if a.MaxTurns == 0 {
 		a.MaxTurns = defaultTurns
 	}
-	l := &loop{llm: a, req: req, begun: time.Now(), prompt: userText(req), pending: pending(req.History)}
-	if l.prompt == "" {
-		if !open(req.History) {
-			return nil, errors.New("agent: the request has neither Prompt nor Input, nor a History that ends in tool calls or results")
-		}
-		l.turn = turns(req.History)
-	}
+	l := &loop{llm: a, req: req, begun: time.Now()}
 	if a.Instructions != "" {
 		l.talk = append(l.talk, providers.Message{Role: providers.System, Text: a.Instructions})
 	}
 	l.talk = append(l.talk, req.History...)
+	switch prompt, last := userText(req), len(req.History)-1; {
+	case prompt != "":
+		l.talk = append(l.talk, providers.Message{Role: providers.User, Text: prompt})
+	case last < 0 || req.History[last].Role != providers.ToolRole:
+		return nil, errors.New("agent: the request has neither Prompt nor Input, nor a History that ends in results of tools")
+	default:
+		l.turn = turns(req.History)
+	}
 	l.old = len(l.talk)
 	return l, nil
 }

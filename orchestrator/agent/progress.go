@@ -38,18 +38,21 @@ const (
 // Report shows p to the watchers of the run that ctx's call belongs to. It does not
 // block, and does nothing if the run is not watched.
 func Report(ctx context.Context, p Progress) {
-	if watch := watcher(ctx); watch != nil {
+	if Watched(ctx) {
 		i := InfoFrom(ctx)
 		p.Agent, p.Branch, p.Key, p.Attempt = i.Agent, i.Branch, i.Key, i.Attempt
-		watch.Report(p)
+		infoOf(ctx).Watcher.Report(p)
 	}
 }
 
 // Watched reports whether the run that ctx's call belongs to is watched, so that
 // streaming is of use.
-func Watched(ctx context.Context) bool { return watcher(ctx) != nil }
+func Watched(ctx context.Context) bool {
+	w := infoOf(ctx).Watcher
+	return w != nil && w.Watching()
+}
 
-// A Watcher receives what agents report. It is for authors of engines. It is safe for
+// A Watcher receives what agents report. It is for authors of engines, and safe for
 // concurrent use.
 type Watcher interface {
 	// Watching reports whether the run is watched now.
@@ -57,12 +60,4 @@ type Watcher interface {
 
 	// Report does not block, and keeps nothing of p that its caller may change.
 	Report(p Progress)
-}
-
-// watcher returns the Watcher of ctx's run, or nil if the run is not watched.
-func watcher(ctx context.Context) Watcher {
-	if p, ok := ctx.Value(infoKey{}).(*Info); ok && p.Watcher != nil && p.Watcher.Watching() {
-		return p.Watcher
-	}
-	return nil
 }

@@ -68,11 +68,3 @@ func JSON(v any) json.RawMessage {
 	}
 	return data
 }
-
-// CheckUsage returns an error that shows u if a figure of it is below zero, else nil.
-func CheckUsage(u providers.Usage) error {
-	if min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced) < 0 {
-		return fmt.Errorf("the usage is below zero: %+v", u)
-	}
-	return nil
-}

@@ -122,50 +122,30 @@ func TestGoingOn(t *testing.T) {
 	gotB := providers.Message{Role: providers.ToolRole, ToolID: "b", Text: "after 0s"}
 	done := providers.Message{Role: providers.Assistant, Text: "done"}
 	hurry := providers.Message{Role: providers.User, Text: "hurry"}
-	type msgs = []providers.Message
 	tests := []struct {
 		name  string
 		req   agent.Request
-		shown msgs // to the model; nil: it is not asked
-		new   msgs
+		shown msgs // to the model
 	}{
-		{"from results", agent.Request{History: msgs{user, asks, gotA, gotB}}, msgs{user, asks, gotA, gotB}, nil},
-		{"from tool calls", agent.Request{History: msgs{user, asks}}, msgs{user, asks, gotA, gotB}, msgs{gotA, gotB}},
-		{"from some results", agent.Request{History: msgs{user, asks, gotB}}, msgs{user, asks, gotB, gotA}, msgs{gotA}},
-		{"with a word in between", agent.Request{History: msgs{user, asks, gotA, gotB}, Prompt: "hurry"}, msgs{user, asks, gotA, gotB, hurry}, nil},
-		{"with a word before the results", agent.Request{History: msgs{user, asks, gotA}, Prompt: "hurry"}, msgs{user, asks, gotA, gotB, hurry}, msgs{gotB}},
-		{"only to the end of the slice", agent.Request{History: msgs{user, asks}, Limits: agent.Limits{ToolCalls: 2}}, nil, msgs{gotA, gotB}},
-		{"old calls stay as they are", agent.Request{History: msgs{user, asks, hurry, done}, Prompt: "hurry"}, msgs{user, asks, hurry, done, hurry}, nil},
+		{"from results", agent.Request{History: msgs{user, asks, gotA, gotB}}, msgs{user, asks, gotA, gotB}},
+		{"with a word in between", agent.Request{History: msgs{user, asks, gotA, gotB}, Prompt: "hurry"}, msgs{user, asks, gotA, gotB, hurry}},
+		{"old calls stay as they are", agent.Request{History: msgs{user, asks, hurry, done}, Prompt: "hurry"}, msgs{user, asks, hurry, done, hurry}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var answers []fake.Answer
-			if tt.shown != nil {
-				answers = append(answers, fake.Text("done"))
-			}
-			m := fake.New(t, answers...)
+			m := fake.New(t, fake.Text("done"))
 			resp, err := agent.LLM{Model: m, Tools: []agent.Tool{wait(t)}}.Call(t.Context(), otherProcess(t, tt.req))
 			require.NoError(t, err)
-			assert.Equal(t, tt.new, resp.Messages)
-			assert.Equal(t, tt.shown == nil, resp.More)
-			next := agent.Continue(tt.req, resp).History
-			if tt.shown == nil {
-				assert.Equal(t, slices.Concat(tt.req.History, tt.new), next)
-				return
-			}
+			assert.Empty(t, resp.Messages)
+			assert.False(t, resp.More)
 			assert.Equal(t, tt.shown, m.Requests()[0].Messages)
-			assert.Equal(t, append(slices.Clone(tt.shown), done), next, "all that was said, in its order")
+			assert.Equal(t, append(slices.Clone(tt.shown), done), agent.Continue(tt.req, resp).History, "all that was said, in its order")
 		})
 	}
-}
-
-// A history that another program wrote may have calls without input.
-func TestGoingOnFromCallsWithoutInput(t *testing.T) {
-	dig := tool(t, "dig", func(context.Context, struct{}) (string, error) { return "dug", nil })
-	history := []providers.Message{{Role: providers.Assistant, ToolCalls: []providers.ToolCall{{ID: "a", Name: "dig"}}}}
-	resp, err := agent.LLM{Model: fake.New(t, fake.Text("done")), Tools: []agent.Tool{dig}}.Call(t.Context(), agent.Request{History: history})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"a: dug"}, results(resp.Messages))
+	t.Run("not from calls without results", func(t *testing.T) {
+		_, err := agent.LLM{Model: fake.New(t), Tools: []agent.Tool{wait(t)}}.Call(t.Context(), agent.Request{History: msgs{user, asks}})
+		assert.ErrorContains(t, err, "nor a History that ends in results of tools")
+	})
 }
 
 // The limit on turns is for a prompt, however it is sliced.

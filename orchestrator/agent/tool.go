@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
+	"regexp"
 
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/providers"
@@ -80,10 +80,13 @@ func NewTool[In any](name, description string, call func(ctx context.Context, in
 	return t, nil
 }
 
+// toolName matches what all vendors accept.
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
 // check returns every fault of t joined into one error, or nil.
 func (t Tool) check() error {
 	var errs []error
-	if !validName(t.Name) {
+	if !toolName.MatchString(t.Name) {
 		errs = append(errs, errors.New("its name is not 1 to 64 letters, digits, underscores and dashes"))
 	}
 	if t.Call == nil {
@@ -95,32 +98,7 @@ func (t Tool) check() error {
 	return errors.Join(errs...)
 }
 
-// validName reports whether all vendors accept a tool of that name.
-func validName(name string) bool {
-	other := func(r rune) bool {
-		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}
-	return name != "" && len(name) <= 64 && !strings.ContainsFunc(name, other)
-}
-
 // isObject reports whether valid JSON is an object.
 func isObject(data json.RawMessage) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{"))
-}
-
-// checkTools returns every fault of tools joined into one error, or nil.
-func checkTools(tools []Tool) error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	names := map[string]bool{}
-	for i, t := range tools {
-		if err := t.check(); err != nil {
-			bad("Tools[%d] %q: %w", i, t.Name, err)
-		}
-		if names[t.Name] {
-			bad("Tools[%d] %q: the name is there twice", i, t.Name)
-		}
-		names[t.Name] = true
-	}
-	return errors.Join(errs...)
 }
