@@ -2,7 +2,15 @@
 // nothing of flows and engines; authors of agents need only this package.
 package agent
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/convene-go/convene/internal/text"
+	"github.com/convene-go/convene/providers"
+)
 
 // An Agent answers requests. It runs outside of flow code, so it may use clock,
 // disk, network and goroutines. Call is safe for concurrent use, returns when ctx
@@ -29,3 +37,55 @@ func (f Func) Call(ctx context.Context, req Request) (Response, error) { return 
 
 // Roster holds the agents of a host by name. Engines copy it.
 type Roster map[string]Agent
+
+// Request is plain data: it reaches the agent the same on every engine.
+type Request struct {
+	Op          string              `json:"op,omitempty"` // what is wanted of an agent that can do several things
+	Prompt      string              `json:"prompt,omitempty"`
+	History     []providers.Message `json:"history,omitempty"` // said before Prompt
+	Input       json.RawMessage     `json:"input,omitempty"`   // see JSON
+	Output      json.RawMessage     `json:"output,omitempty"`  // JSON Schema of the wanted answer; orchestrator.Ask sets it
+	Temperature *float64            `json:"temperature,omitempty"`
+	Limits      Limits              `json:"limits,omitzero"`
+}
+
+// Limits bound one call. A zero field sets no limit. The engine enforces Timeout,
+// Total, Attempts and Grace; the agent enforces Slice, ToolCalls and MaxTokens.
+// Limits say how something is asked, not what: they may change between a run and
+// its resumption.
+type Limits struct {
+	Timeout   time.Duration     `json:"timeout,omitempty"`   // of one attempt: then ctx is done, and the attempt failed transiently
+	Total     time.Duration     `json:"total,omitempty"`     // of all attempts and the waits between them: then the call failed
+	Grace     time.Duration     `json:"grace,omitempty"`     // how long the agent may take to return after its call was canceled or overdue: then it is left behind; 0: 1 s
+	Attempts  int               `json:"attempts,omitempty"`  // at transient errors; 0: the engine's default, 1: no second try
+	Slice     time.Duration     `json:"slice,omitempty"`     // of a tool loop: the agent returns what it has, Response.More set
+	ToolCalls int               `json:"toolCalls,omitempty"` // of a tool loop, the same
+	MaxTokens int               `json:"maxTokens,omitempty"` // of the answer
+	Repairs   int               `json:"repairs,omitempty"`   // of Ask: how often an answer that does not fit is sent back; 0: once, -1: never
+	Cost      providers.NanoUSD `json:"cost,omitempty"`      // what the call may cost; set by the budget, the agent keeps to it
+	Estimate  providers.NanoUSD `json:"estimate,omitempty"`  // reserved before the call; 0: nothing, then calls under way can overshoot a budget
+
+	AllowUnpriced bool `json:"allowUnpriced,omitempty"` // under Cost, a model without a known price may be asked; set by the budget
+}
+
+// Response is an answer. The flow owns it; engines record it. Each text is in it
+// once: the answer is Text or Data, and Messages has neither the answer nor the
+// Prompt. [Continue] puts the conversation together.
+type Response struct {
+	Text     string              `json:"text,omitempty"`     // the answer in words, or as a model's JSON (orchestrator.Ask reads it)
+	Data     json.RawMessage     `json:"data,omitempty"`     // the answer of agents that answer in JSON without words
+	Messages []providers.Message `json:"messages,omitempty"` // said between the prompt and the answer: tool calls and their results
+	More     bool                `json:"more,omitempty"`     // a slice ended, the work did not
+	Usage    providers.Usage     `json:"usage,omitzero"`
+	Elapsed  time.Duration       `json:"elapsed,omitempty"` // of all attempts; set by the engine
+}
+
+// JSON encodes v for Request.Input, without escapes for HTML. It panics if v has no
+// JSON form: a mistake in the program.
+func JSON(v any) json.RawMessage {
+	data, err := text.JSON(v)
+	if err != nil {
+		panic(fmt.Sprintf("agent: JSON of %T: %v", v, err))
+	}
+	return data
+}

@@ -1,8 +1,8 @@
 package agent
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -24,7 +24,7 @@ func Continue(req Request, resp Response) Request {
 		said = append(said, providers.Message{Role: providers.User, Text: prompt})
 	}
 	said = append(said, resp.Messages...)
-	if answer := resp.Content(); answer != "" || !resp.More {
+	if answer := cmp.Or(resp.Text, string(resp.Data)); answer != "" || !resp.More {
 		said = append(said, providers.Message{Role: providers.Assistant, Text: cmp.Or(answer, "(no answer)")}) // some vendors refuse an empty message
 	}
 	req.Prompt, req.Input, req.History = "", nil, said
@@ -53,18 +53,4 @@ func compact(data json.RawMessage) json.RawMessage {
 		return data
 	}
 	return b.Bytes()
-}
-
-// turns counts the turns of the model since the user's last message.
-func turns(history []providers.Message) int {
-	n := 0
-	for _, m := range slices.Backward(history) {
-		if m.Role == providers.User {
-			break
-		}
-		if m.Role == providers.Assistant {
-			n++
-		}
-	}
-	return n
 }

@@ -70,10 +70,9 @@ type transient struct {
 func (t *transient) Unwrap() error { return t.error }
 
 // ErrorOf returns err in the form in which it crosses a boundary: nil for nil, an
-// *Error as it is, and for any other error its text, the codes of its whole
-// chain, and whether it is transient. A providers.Kind, or that of a
-// *providers.Error, is a code. A nil pointer that is used as an error, or an error
-// whose methods panic, is an error that says so.
+// *Error as it is, and for any other error its text and what its whole chain says. A
+// providers.Kind, or that of a *providers.Error, is a code. A nil pointer that is used
+// as an error, or an error whose methods panic, is an error that says so.
 func ErrorOf(err error) (out *Error) {
 	if err == nil {
 		return nil
@@ -88,7 +87,7 @@ func ErrorOf(err error) (out *Error) {
 		}
 	}()
 	out.Message = err.Error()
-	out.collect(err, false)
+	out.Usage = out.collect(err)
 	return out
 }
 
@@ -102,12 +101,11 @@ func panicked(err error, v any) string {
 	return fmt.Sprintf("the method Error of a %T panicked: %v", err, v)
 }
 
-// collect adds what err and the errors that it wraps say. Of the usage and the wait
-// of one that wraps another the outer count: they include what it wraps. counted: the
-// usage of an outer one was added.
-func (e *Error) collect(err error, counted bool) {
-	var said Error // by err alone
-	var causes []error
+// collect adds what err and the errors that it wraps say, and returns what they used.
+// Of the usage and the wait of one that wraps another the outer counts: it includes
+// what it wraps.
+func (e *Error) collect(err error) (used providers.Usage) {
+	var said Error           // by err alone
 	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
 	case Code:
 		said.Codes = []Code{x}
@@ -124,12 +122,6 @@ func (e *Error) collect(err error, counted bool) {
 	default:
 		said.Codes = slices.DeleteFunc([]Code{canceled, timeout}, func(c Code) bool { return !c.Is(err) })
 	}
-	switch x := err.(type) { //nolint:errorlint // the same
-	case interface{ Unwrap() error }:
-		causes = []error{x.Unwrap()}
-	case interface{ Unwrap() []error }:
-		causes = x.Unwrap()
-	}
 	for _, c := range said.Codes {
 		if !slices.Contains(e.Codes, c) {
 			e.Codes = append(e.Codes, c)
@@ -139,13 +131,16 @@ func (e *Error) collect(err error, counted bool) {
 		e.Transient, e.RetryAfter = true, said.RetryAfter
 	}
 	e.Stack = cmp.Or(e.Stack, said.Stack)
-	if !counted && said.Usage != (providers.Usage{}) {
-		e.Usage, counted = e.Usage.Add(said.Usage), true
+	switch x := err.(type) { //nolint:errorlint // the same
+	case interface{ Unwrap() error }:
+		used = e.collect(x.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, cause := range x.Unwrap() {
+			used = used.Add(e.collect(cause))
+		}
 	}
-	for _, cause := range causes {
-		e.collect(cause, counted)
-	}
+	return cmp.Or(said.Usage, used)
 }
 
-// passes reports whether a model's failure of that kind is worth a retry.
+// passes reports whether a model's failure of that kind may be over soon.
 func passes(k providers.Kind) bool { return k == providers.Transient || k == providers.RateLimited }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"time"
+
+	"github.com/convene-go/convene/providers"
 )
 
 // Info says which call an agent serves.
@@ -47,13 +50,6 @@ func InfoFrom(ctx context.Context) Info {
 	return i
 }
 
-// InfoValue is for authors of engines that have a context type of their own: it
-// answers ctx.Value(key) for a context of the call i. ok is false for other keys.
-func InfoValue(key any, i *Info) (v any, ok bool) {
-	_, ok = key.(infoKey)
-	return i, ok
-}
-
 // WithInfo returns ctx for a call, for tests of agents. Without a Watcher in i, that
 // of ctx stays.
 func WithInfo(ctx context.Context, i Info) context.Context {
@@ -61,4 +57,62 @@ func WithInfo(ctx context.Context, i Info) context.Context {
 		i.Watcher = infoOf(ctx).Watcher
 	}
 	return context.WithValue(ctx, infoKey{}, &i)
+}
+
+// InfoValue is for authors of engines that have a context type of their own: it
+// answers ctx.Value(key) for a context of the call i. ok is false for other keys.
+func InfoValue(key any, i *Info) (v any, ok bool) {
+	_, ok = key.(infoKey)
+	return i, ok
+}
+
+// Progress is what an agent reports of a call while it works on it, for people who
+// watch the run. It is not in the log: it may be lost, and nothing depends on it.
+type Progress struct {
+	Agent, Branch, Key string // of the call, as in Info; set by Report
+	Attempt            int    // the same
+
+	Kind    ProgressKind
+	Turn    int                 // of the tool loop, from 1
+	Text    string              // by Kind: the next piece, what the model said, what the tool returned, how far it is
+	Tool    *providers.ToolCall // ProgressTool and ProgressStep: what was called
+	Err     string              // ProgressTool: why it failed; "": it did not
+	Usage   providers.Usage     // of this step alone
+	Elapsed time.Duration       // of this step
+	Lost    int                 // how many the reader missed before this one, being slow
+}
+
+// ProgressKind says what a [Progress] reports.
+type ProgressKind string
+
+// The kinds of progress.
+const (
+	ProgressText ProgressKind = "text" // a piece of an answer that is being streamed
+	ProgressTurn ProgressKind = "turn" // a model has answered
+	ProgressTool ProgressKind = "tool" // a tool has returned
+	ProgressStep ProgressKind = "step" // a tool that is still running reports how far it is
+)
+
+// A Watcher receives what agents report. It is for authors of engines, and safe for
+// concurrent use.
+type Watcher interface {
+	Watching() bool    // whether the run is watched now
+	Report(p Progress) // does not block, and keeps nothing of p that its caller may change
+}
+
+// Watched reports whether the run that ctx's call belongs to is watched, so that
+// streaming is of use.
+func Watched(ctx context.Context) bool {
+	w := infoOf(ctx).Watcher
+	return w != nil && w.Watching()
+}
+
+// Report shows p to the watchers of the run that ctx's call belongs to. It does not
+// block, and does nothing if the run is not watched.
+func Report(ctx context.Context, p Progress) {
+	if Watched(ctx) {
+		i := InfoFrom(ctx)
+		p.Agent, p.Branch, p.Key, p.Attempt = i.Agent, i.Branch, i.Key, i.Attempt
+		infoOf(ctx).Watcher.Report(p)
+	}
 }

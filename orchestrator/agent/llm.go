@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/convene-go/convene/providers"
@@ -11,16 +13,9 @@ import (
 
 // The errors of an [LLM] that callers tell apart.
 const (
-	// ErrRefused says that a model, or its vendor's filter, refused to answer. The
-	// error's text has the model's words.
-	ErrRefused = Code("refused")
-
-	// ErrTurns says that a model still asked for tools after LLM.MaxTurns.
-	ErrTurns = Code("too-many-turns")
-
-	// ErrCut says that a model's answer was cut off, by Limits.MaxTokens or a limit
-	// of its own, while it asked for tools. None of them was called.
-	ErrCut = Code("cut-off")
+	ErrRefused = Code("refused")        // the model, or its vendor's filter, refused to answer; the text has its words
+	ErrTurns   = Code("too-many-turns") // the model still asked for tools after LLM.MaxTurns
+	ErrCut     = Code("cut-off")        // the answer was cut off while it asked for tools: none was called
 )
 
 // LLM is an agent made of a model, with instructions and tools. It is safe for
@@ -32,10 +27,10 @@ const (
 // message. The answer is Response.Text, also where Request.Output asks for JSON:
 // orchestrator.Ask finds the JSON in it and checks it.
 //
-// With Tools, the model is asked in turns, until it answers without asking for
-// any. The tools of one turn run at the same time; their results keep the order in
-// which they were asked for. Of more than 128 in one turn the others are answered
-// with an error. Usage is that of all turns and tool calls, beside an error too.
+// With Tools, the model is asked in turns until it answers without asking for any.
+// The tools of one turn run at the same time; their results keep the order in which
+// they were asked for. Of more than 128 in one turn the others are answered with an
+// error. Usage is that of all turns and tool calls, beside an error too.
 //
 // Limits.ToolCalls and Limits.Slice cut the loop into slices: once so many tools
 // have been called, or so much time has passed, Call returns after the results of
@@ -47,39 +42,16 @@ const (
 //		resp, err = c.Call("coder", req)
 //	}
 //
-// A call that fails is made again as a whole, its tool calls included. So where
-// there are slices, one in which a later turn fails transiently ends before that
-// turn instead, and only the turn is retried.
+// A call that fails is made again as a whole, its tool calls included. A slice ends
+// before a later turn that fails transiently instead, so that only the turn is retried.
 type LLM struct {
 	Model        providers.Model // required
 	Instructions string          // the system message; "": none
 	Tools        []Tool          // with different names
-
-	// MaxTurns is how often the model may be asked for one prompt, over all slices:
-	// then it must have answered. 0: 20.
-	MaxTurns int
+	MaxTurns     int             // how often the model may be asked for one prompt, over all slices; 0: 20
 }
 
-const (
-	defaultTurns = 20
-	maxCalls     = 128 // tool calls of one turn
-)
-
-// Call implements [Agent]. Under a limit on cost, a model without a known price is
-// refused, and no turn starts once the turns before it have reached the limit: both
-// with the code "budget".
-func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
-	l, err := a.begin(req)
-	if err != nil {
-		return Response{}, err
-	}
-	resp, err := l.run(ctx)
-	resp.Usage = l.spent
-	return resp, err
-}
-
-// Validate returns every fault of a joined into one error, or nil. NewLocal calls it,
-// and so does every Call.
+// Validate returns every fault of a joined into one error, or nil.
 func (a LLM) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("agent: LLM."+format, args...)) }
@@ -102,32 +74,140 @@ func (a LLM) Validate() error {
 	return errors.Join(errs...)
 }
 
-// begin returns the loop of a call before its first turn.
-func (a LLM) begin(req Request) (*loop, error) {
+// Call implements [Agent]. Under a limit on cost, a model without a known price is
+// refused, and no turn starts once the turns before it have reached the limit: both
+// with the code "budget".
+func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 	if err := a.Validate(); err != nil {
-		return nil, err
-	}
-	if p, ok := a.Model.(providers.Priced); req.Limits.Cost > 0 && !req.Limits.AllowUnpriced && (!ok || !p.Priced()) {
-		return nil, fmt.Errorf("%w: the model has no known price, which a limit on cost does not allow", budget)
+		return Response{}, err
 	}
 	if a.MaxTurns == 0 {
-		a.MaxTurns = defaultTurns
+		a.MaxTurns = 20
 	}
-	l := &loop{llm: a, req: req, begun: time.Now()}
+	l := &loop{llm: a, limits: req.Limits, begun: time.Now()}
+	l.ask = providers.Request{Output: req.Output, MaxTokens: req.Limits.MaxTokens, Temperature: req.Temperature}
+	for _, t := range a.Tools {
+		l.ask.Tools = append(l.ask.Tools, t.Tool)
+	}
 	if a.Instructions != "" {
-		l.talk = append(l.talk, providers.Message{Role: providers.System, Text: a.Instructions})
+		l.say(providers.Message{Role: providers.System, Text: a.Instructions})
 	}
-	l.talk = append(l.talk, req.History...)
-	switch prompt, last := userText(req), len(req.History)-1; {
-	case prompt != "":
-		l.talk = append(l.talk, providers.Message{Role: providers.User, Text: prompt})
-	case last < 0 || req.History[last].Role != providers.ToolRole:
-		return nil, errors.New("agent: the request has neither Prompt nor Input, nor a History that ends in results of tools")
-	default:
-		l.turn = turns(req.History)
+	l.say(req.History...)
+	if prompt, last := userText(req), len(req.History)-1; prompt != "" {
+		l.say(providers.Message{Role: providers.User, Text: prompt})
+	} else if last < 0 || req.History[last].Role != providers.ToolRole {
+		return Response{}, errors.New("agent: the request has neither Prompt nor Input, nor a History that ends in results of tools")
 	}
-	l.old = len(l.talk)
-	return l, nil
+	for _, m := range l.ask.Messages {
+		switch m.Role { //nolint:exhaustive // the others are no turns
+		case providers.User:
+			l.turn = 0
+		case providers.Assistant:
+			l.turn++
+		}
+	}
+	l.old = len(l.ask.Messages)
+	resp, err := l.run(ctx)
+	resp.Usage = l.spent
+	return resp, err
+}
+
+// loop is one call of an LLM.
+type loop struct {
+	llm    LLM
+	limits Limits
+	begun  time.Time
+	ask    providers.Request // of the next turn
+	old    int               // how many of ask.Messages are the instructions, the History and the prompt
+	turn   int               // the last one since the prompt, in earlier slices too
+	spent  providers.Usage
+}
+
+func (l *loop) say(m ...providers.Message) { l.ask.Messages = append(l.ask.Messages, m...) }
+
+// said returns what is new in the conversation.
+func (l *loop) said() []providers.Message { return slices.Concat(l.ask.Messages[l.old:]) }
+
+// run asks the model in turns until there is an answer or the slice ends.
+func (l *loop) run(ctx context.Context) (Response, error) {
+	most, long := l.limits.ToolCalls, l.limits.Slice
+	for {
+		answer, err := l.next(ctx)
+		if err != nil {
+			e, sliced, results := ErrorOf(err), most > 0 || long > 0, len(l.ask.Messages) > l.old
+			if !e.Transient || !sliced || !results || ctx.Err() != nil {
+				return Response{}, err
+			}
+			l.spent = l.spent.Add(e.Usage)
+			return Response{Messages: l.said(), More: true}, nil
+		}
+		calls := recordable(answer.ToolCalls, l.ask.Messages)
+		switch {
+		case answer.Stop == providers.StopFilter:
+			return Response{}, fmt.Errorf("%w: %s", ErrRefused, answer.Text)
+		case len(calls) == 0:
+			return Response{Text: answer.Text, Messages: l.said()}, nil
+		case answer.Stop == providers.StopLength:
+			return Response{}, fmt.Errorf("%w: turn %d asks for %d tool calls, and its end is missing: none was made", ErrCut, l.turn, len(calls))
+		case l.turn >= l.llm.MaxTurns:
+			return Response{}, l.tooMany()
+		}
+		l.say(providers.Message{Role: providers.Assistant, Text: answer.Text, ToolCalls: calls})
+		if err := l.callTools(ctx, calls); err != nil {
+			return Response{}, err
+		}
+		if most > 0 && l.spent.ToolCalls >= int64(most) || long > 0 && time.Since(l.begun) >= long {
+			return Response{Messages: l.said(), More: true}, nil
+		}
+	}
+}
+
+// mayAsk returns nil, or why there must not be another turn.
+func (l *loop) mayAsk() error {
+	priced, ok := l.llm.Model.(providers.Priced)
+	switch unpriced := !ok || !priced.Priced() || l.spent.Unpriced > 0; {
+	case l.turn >= l.llm.MaxTurns:
+		return l.tooMany()
+	case l.limits.Cost <= 0:
+		return nil
+	case l.spent.Cost >= l.limits.Cost:
+		return fmt.Errorf("%w: turn %d does not start: those before it have cost %d of %d nano-USD", budget, l.turn+1, l.spent.Cost, l.limits.Cost)
+	case unpriced && !l.limits.AllowUnpriced:
+		return fmt.Errorf("%w: turn %d does not start: the model has no known price, which a limit on cost does not allow", budget, l.turn+1)
+	}
+	return nil
 }
 
 const budget Code = "budget"
+
+func (l *loop) tooMany() error {
+	return fmt.Errorf("%w: the model still asks for tools in turn %d of %d", ErrTurns, l.turn, l.llm.MaxTurns)
+}
+
+// next makes one turn of the model, if there may be another.
+func (l *loop) next(ctx context.Context) (providers.Response, error) {
+	if err := l.mayAsk(); err != nil {
+		return providers.Response{}, err
+	}
+	turn := l.turn + 1
+	l.ask.OnText = nil
+	if Watched(ctx) {
+		l.ask.OnText = func(chunk string) error {
+			Report(ctx, Progress{Kind: ProgressText, Turn: turn, Text: chunk})
+			return nil
+		}
+	}
+	begun, keyed := time.Now(), ctx
+	if i := InfoFrom(ctx); i.Key != "" { // a turn's identity: the call's key, the attempt and the turn
+		keyed = providers.WithKey(ctx, i.Key+"/"+strconv.Itoa(i.Attempt)+"."+strconv.Itoa(turn))
+	}
+	answer, err := l.llm.Model.Generate(keyed, l.ask)
+	if err != nil {
+		return providers.Response{}, err
+	}
+	answer.Usage.Calls = max(answer.Usage.Calls, 1)
+	l.turn = turn
+	l.spent = l.spent.Add(answer.Usage)
+	Report(ctx, Progress{Kind: ProgressTurn, Turn: turn, Text: answer.Text, Usage: answer.Usage, Elapsed: time.Since(begun)})
+	return answer, nil
+}

@@ -2,14 +2,21 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -20,19 +27,16 @@ type Tool struct {
 	providers.Tool
 
 	// Call does the work. It is safe for concurrent use, returns when ctx is done
-	// and leaves nothing running. input is an object that fits the schema Input. A
-	// schema that Go cannot read, for its patterns or references, is not checked:
-	// then Call checks its input.
+	// and leaves nothing running. input is an object that fits the schema Input,
+	// unless Go cannot read that, for its patterns or references: then Call checks it.
 	//
-	// The model gets the text, cut at [MaxToolResult], or "error: " and the text of
-	// the error or panic: an error tells the model what to do better, and does not
-	// end the agent's call.
+	// The model gets the text, cut at [MaxToolResult], or "error: " and the text of the
+	// error or panic: it tells the model what to do better, and does not end the call.
 	//
 	// InfoFrom(ctx) is the agent's, but for its Key: that is the call's key, a slash
-	// and the ID of the tool call. It is the same when the tools of the same turn are
-	// called again after a crash, so a tool with side effects uses it to act once. It
-	// compares the input too: a model that is asked again may give the ID to another
-	// call.
+	// and the ID of the tool call. It is the same when the tools of a turn are called
+	// again after a crash, so a tool with side effects uses it to act once. It compares
+	// the input too: a model that is asked again may give the ID to another call.
 	Call func(ctx context.Context, input json.RawMessage) (string, error)
 }
 
@@ -57,11 +61,7 @@ func NewTool[In any](name, description string, call func(ctx context.Context, in
 	t := Tool{Tool: providers.Tool{Name: name, Description: description, Input: shape.JSON()}}
 	if call != nil {
 		t.Call = func(ctx context.Context, input json.RawMessage) (string, error) {
-			found, err := shape.Check(input)
-			if err != nil {
-				return "", err
-			}
-			in, err := answer.Decode[In](found)
+			in, err := answer.Decode[In](answer.Found{JSON: input})
 			if err != nil {
 				return "", err
 			}
@@ -101,4 +101,137 @@ func (t Tool) check() error {
 // isObject reports whether valid JSON is an object.
 func isObject(data json.RawMessage) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{"))
+}
+
+// maxCalls is how many tool calls of one turn are made.
+const maxCalls = 128
+
+// callTools makes the tool calls of one turn, at the same time, and adds their
+// results in order. Its error is that of ctx.
+func (l *loop) callTools(ctx context.Context, calls []providers.ToolCall) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("before %d tool calls: %w", len(calls), err)
+	}
+	results := make([]providers.Message, len(calls)) // results[i] is written only by call i
+	var all sync.WaitGroup
+	for i, c := range calls {
+		if i >= maxCalls {
+			results[i] = result(c, "", fmt.Errorf("not called: one turn asks for %d calls, and at most %d are made", len(calls), maxCalls))
+			continue
+		}
+		results[i] = result(c, "", errors.New("the tool ended its goroutine"))
+		all.Go(func() { results[i] = l.callTool(ctx, c) })
+	}
+	all.Wait()
+	l.say(results...)
+	l.spent.ToolCalls += int64(len(calls))
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("during %d tool calls: %w", len(calls), err)
+	}
+	return nil
+}
+
+// callTool makes one tool call and reports it to watchers.
+func (l *loop) callTool(ctx context.Context, c providers.ToolCall) providers.Message {
+	p := Progress{Kind: ProgressTool, Turn: l.turn, Tool: &c, Usage: providers.Usage{ToolCalls: 1}}
+	i := InfoFrom(ctx)
+	i.Key += "/" + c.ID
+	begun := time.Now()
+	said, err := l.runTool(WithInfo(ctx, i), c)
+	p.Elapsed = time.Since(begun)
+	if p.Text = bounded(said); err != nil {
+		p.Text, p.Err = "", bounded(err.Error())
+	}
+	Report(ctx, p)
+	return result(c, said, err)
+}
+
+// runTool finds the tool, checks the input and calls.
+func (l *loop) runTool(ctx context.Context, c providers.ToolCall) (said string, err error) {
+	at := slices.IndexFunc(l.llm.Tools, func(t Tool) bool { return t.Name == c.Name })
+	if at < 0 {
+		var names []string
+		for _, t := range l.llm.Tools {
+			names = append(names, t.Name)
+		}
+		return "", fmt.Errorf("there is no tool %.100q; there are: %s", c.Name, strings.Join(names, ", "))
+	}
+	tool := l.llm.Tools[at]
+	input, err := fit(tool, inputOf(c))
+	if err != nil {
+		return "", fmt.Errorf("the input does not fit: %w", err)
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			InfoFrom(ctx).Log.Error("a tool panicked", "tool", tool.Name, "panic", v, "stack", string(debug.Stack()))
+			said, err = "", fmt.Errorf("the tool panicked: %v", v)
+		}
+	}()
+	return tool.Call(ctx, input)
+}
+
+// fit returns the input of a tool call as its schema wants it.
+func fit(t Tool, input json.RawMessage) (json.RawMessage, error) {
+	if !isObject(input) {
+		return nil, errors.New("it is not a JSON object")
+	}
+	if t.Input == nil {
+		return input, nil
+	}
+	shape, err := answer.FromSchema(t.Input)
+	if err != nil {
+		return input, nil //nolint:nilerr // what cannot be checked here is for the tool, as the comment of Tool says
+	}
+	found, err := shape.Check(input)
+	return found.JSON, err
+}
+
+// result is the message that shows the model what came of a tool call.
+func result(c providers.ToolCall, said string, err error) providers.Message {
+	if err != nil {
+		said = "error: " + err.Error()
+	}
+	said = cmp.Or(bounded(said), "(the tool returned nothing)") // some vendors refuse an empty message
+	return providers.Message{Role: providers.ToolRole, ToolID: c.ID, Text: said}
+}
+
+// bounded is valid UTF-8 of a length that a model gets.
+func bounded(s string) string { return text.Cut(strings.ToValidUTF8(s, "?"), MaxToolResult) }
+
+// recordable returns calls as they are read back from a log, with IDs that are
+// nowhere else in the conversation. Input that is not JSON becomes a JSON string,
+// which no tool accepts.
+func recordable(calls []providers.ToolCall, talk []providers.Message) []providers.ToolCall {
+	if len(calls) == 0 {
+		return nil
+	}
+	used := map[string]bool{}
+	for _, m := range talk {
+		for _, c := range m.ToolCalls {
+			used[c.ID] = true
+		}
+	}
+	fixed := slices.Clone(calls)
+	for i, c := range fixed {
+		base := cmp.Or(c.ID, "call")
+		id := base
+		for n := 2; used[id]; n++ {
+			id = fmt.Sprintf("%s-%d", base, n)
+		}
+		used[id] = true
+		fixed[i].ID, fixed[i].Input = id, inputOf(c)
+	}
+	return fixed
+}
+
+// inputOf is the input of a call as compact JSON; no input is an empty object.
+func inputOf(c providers.ToolCall) json.RawMessage {
+	switch data := compact(c.Input); {
+	case len(data) == 0 || string(data) == "null":
+		return json.RawMessage("{}")
+	case !json.Valid(data):
+		return JSON(string(c.Input))
+	default:
+		return data
+	}
 }

@@ -49,11 +49,18 @@ func TestNewTool(t *testing.T) {
 		"additionalProperties": false
 	}`, string(search.Input))
 
-	got, err := search.Call(t.Context(), json.RawMessage(`{"words":"go","most":"3","order":"Best"}`))
+	got, err := search.Call(t.Context(), json.RawMessage(`{"words":"go","most":3}`))
 	require.NoError(t, err)
-	assert.Equal(t, "{Words:go Order:best Most:3}", got, "what loses nothing is converted")
-	_, err = search.Call(t.Context(), json.RawMessage(`{"words":"go","most":51}`))
-	assert.ErrorContains(t, err, "want at most 50")
+	assert.Equal(t, "{Words:go Order: Most:3}", got)
+
+	ask := func(input string) fake.Answer {
+		return fake.Answer{ToolCalls: []providers.ToolCall{{Name: "search", Input: json.RawMessage(input)}}}
+	}
+	m := fake.New(t, ask(`{"words":"go","most":"3","order":"Best"}`), ask(`{"words":"go","most":51}`), fake.Text("done"))
+	resp, err := agent.LLM{Model: m, Tools: []agent.Tool{search}}.Call(t.Context(), agent.Request{Prompt: "go"})
+	require.NoError(t, err)
+	assert.Equal(t, "{Words:go Order:best Most:3}", resp.Messages[1].Text, "what loses nothing is converted")
+	assert.Contains(t, resp.Messages[3].Text, "want at most 50")
 }
 
 func TestNewToolRefuses(t *testing.T) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -75,7 +76,7 @@ func (h *heard) Complete(c Completion) {
 	case c.Response == nil:
 		h.say("%s over", c.Op.Key())
 	default:
-		h.say("%s = %s", c.Op.Key(), c.Response.Content())
+		h.say("%s = %s", c.Op.Key(), cmp.Or(c.Response.Text, string(c.Response.Data)))
 	}
 }
 
