@@ -1,11 +1,14 @@
 package orchestrator
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
 )
 
 // Ask asks an agent for a T in JSON. The agent gets the schema of T (unless
@@ -26,14 +29,16 @@ func askFor[T any](c *Context, name string, req agent.Request, shape *answer.Sha
 	if req.Output == nil {
 		req.Output = shape.JSON()
 	}
-	return AskWith(c, name, req, func(resp agent.Response) (T, error) {
-		found, err := shape.Find(resp.Data, resp.Text)
-		if err != nil {
-			var zero T
-			return zero, err
-		}
-		return answer.Decode[T](found)
-	})
+	return AskWith(c, name, req, func(resp agent.Response) (T, error) { return read[T](shape, resp) })
+}
+
+// read returns the T that fits shape in a response.
+func read[T any](shape *answer.Shape, resp agent.Response) (v T, err error) {
+	found, err := shape.Find(resp.Data, resp.Text)
+	if err != nil {
+		return v, err
+	}
+	return answer.Decode[T](found)
 }
 
 // AskWith is like [Ask], but read parses the response. read is a pure function; its
@@ -41,18 +46,15 @@ func askFor[T any](c *Context, name string, req agent.Request, shape *answer.Sha
 // is. An agent that answers in slices (Response.More) is called until its work ends.
 func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.Response) (T, error)) (T, agent.Response, error) {
 	var zero T
-	var all agent.Response // Usage and Elapsed of the calls so far
-	input, repairs := req.Input, req.Limits.Repairs
-	if repairs == 0 {
-		repairs = 1
-	}
+	var before agent.Response // its Usage and Elapsed are those of the calls so far
+	input, repairs := req.Input, cmp.Or(req.Limits.Repairs, 1)
 	for {
 		resp, err := c.Call(name, req)
-		resp.Usage, resp.Elapsed = resp.Usage.Add(all.Usage), resp.Elapsed+all.Elapsed
-		all = resp
+		resp.Usage, resp.Elapsed = resp.Usage.Add(before.Usage), resp.Elapsed+before.Elapsed
 		if err != nil {
 			return zero, resp, err
 		}
+		before = resp
 		if resp.More {
 			req = agent.Continue(req, resp)
 			continue
@@ -72,16 +74,51 @@ func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.
 	}
 }
 
-// decodeAs returns data as a T that fits its schema.
-func decodeAs[T any](data json.RawMessage) (T, error) {
+// Question is what a run asks the world outside: a human, a webhook.
+type Question struct {
+	Key     string          `json:"key"` // required, unique in the run
+	Text    string          `json:"text,omitempty"`
+	Options []string        `json:"options,omitempty"` // for choosing; nil: free
+	Data    json.RawMessage `json:"data,omitempty"`    // for the program that shows it
+	Timeout time.Duration   `json:"timeout,omitempty"` // then ErrTimeout; 0: none
+
+	// Rejected is why an answer that came before the question was dropped; "": none
+	// was. Await sets it.
+	Rejected string `json:"rejected,omitempty"`
+}
+
+// Await asks q and waits for its answer (Run.Answer), which must be a T. It is
+// shown in Info.Questions as long as it waits. An answer that came before the
+// question is kept for it; one that is no T is dropped then, and the question stays
+// open. Asking a Key twice in a run gives the same answer. After q.Timeout it is
+// ErrTimeout; branches that wait for the same Key at once must use the same Timeout.
+func Await[T any](c *Context, q Question) (T, error) {
 	var zero T
+	if q.Key == "" {
+		return zero, agent.ErrorOf(fmt.Errorf("%w: Question.Key is empty", ErrMalformed))
+	}
 	shape, err := answer.For[T]()
 	if err != nil {
-		return zero, err
+		return zero, agent.ErrorOf(fmt.Errorf("await a %T: %w: %w", zero, ErrFlow, err))
 	}
-	found, err := shape.Check(data)
-	if err != nil {
-		return zero, err
+	var until time.Time
+	if q.Timeout > 0 {
+		until = c.Now().Add(q.Timeout)
 	}
-	return answer.Decode[T](found)
+	for q.Rejected = ""; ; q.Rejected = err.Error() {
+		ask, encErr := engine.Encode(engine.Ask{Question: engine.Question(q), Schema: shape.JSON()})
+		if encErr != nil {
+			return zero, agent.ErrorOf(fmt.Errorf("%w: question %q: %w", ErrMalformed, q.Key, encErr))
+		}
+		op := c.branch.Op(engine.Await, q.Key)
+		op.Ask, op.Until, op.Reject = ask, until, q.Rejected
+		done := c.branch.Do(c.use, op)
+		if done.Err != nil {
+			return zero, done.Err
+		}
+		var v T
+		if v, err = read[T](shape, *done.Response); err == nil {
+			return v, nil
+		}
+	}
 }

@@ -33,37 +33,26 @@ func Values[T any](rs []Result[T]) ([]T, error) {
 func Map[I, O any](c *Context, items []I, limit int, f func(c *Context, item I) (O, error)) []Result[O] {
 	out := make([]Result[O], len(items))
 	for i := range out {
-		out[i].Key = strconv.Itoa(i)
+		out[i] = Result[O]{Key: strconv.Itoa(i), Err: c.Err()}
 	}
-	if err := c.branch.Check(); err != nil {
-		return failAll(out, err)
+	if c.branch.Check() != nil {
+		return out
 	}
 	g := c.branch.Group()
 	defer g.Detach()
-	for next := 0; ; {
-		for next < len(items) && (limit <= 0 || g.Running() < limit) {
-			if err := c.Err(); err != nil {
-				failAll(out[next:], err)
-				next = len(items)
-				break
-			}
-			at := next
-			next++
-			g.Go(c.use, func(b *sched.Branch) {
-				out[at].Value, out[at].Err = f(c.in(b), items[at])
-			})
+	for i, item := range items {
+		for limit > 0 && g.Running() >= limit {
+			g.Next()
 		}
+		if out[i].Err = c.Err(); out[i].Err == nil {
+			g.Go(c.use, func(b *sched.Branch) { out[i].Value, out[i].Err = f(c.in(b), item) })
+		}
+	}
+	for {
 		if _, ok := g.Next(); !ok {
 			return out
 		}
 	}
-}
-
-func failAll[O any](rs []Result[O], err error) []Result[O] {
-	for i := range rs {
-		rs[i].Err = err
-	}
-	return rs
 }
 
 // in is c for a branch that it started.
@@ -72,23 +61,23 @@ func (c *Context) in(b *sched.Branch) *Context { return &Context{branch: b, use:
 // Queue starts branches and hands out what they return in the order in which
 // they finish, which is recorded. Only the branch that made it may use it.
 type Queue[T any] struct {
-	c    *Context
-	g    *sched.Group
-	rs   []Result[T] // by index of the branch
-	fail error
+	c  *Context
+	g  *sched.Group
+	rs []Result[T] // by index of the branch
 }
 
 // NewQueue returns an empty queue.
 func NewQueue[T any](c *Context) *Queue[T] {
-	if err := c.branch.Check(); err != nil {
-		return &Queue[T]{c: c, fail: err}
+	q := &Queue[T]{c: c}
+	if c.branch.Check() == nil {
+		q.g = c.branch.Group()
 	}
-	return &Queue[T]{c: c, g: c.branch.Group()}
+	return q
 }
 
 // Go starts a branch. Keys need not be unique.
 func (q *Queue[T]) Go(key string, f func(c *Context) (T, error)) {
-	if !q.mine() {
+	if q.c.branch.Check() != nil {
 		return
 	}
 	i := len(q.rs)
@@ -101,8 +90,8 @@ func (q *Queue[T]) Go(key string, f func(c *Context) (T, error)) {
 
 // Next waits for the next branch to finish; false: none is left.
 func (q *Queue[T]) Next() (Result[T], bool) {
-	if !q.mine() {
-		return Result[T]{Err: q.fail}, false
+	if err := q.c.branch.Check(); err != nil {
+		return Result[T]{Err: err}, false
 	}
 	i, ok := q.g.Next()
 	if !ok {
@@ -115,41 +104,27 @@ func (q *Queue[T]) Next() (Result[T], bool) {
 
 // Len is how many branches are running or not yet handed out.
 func (q *Queue[T]) Len() int {
-	if !q.mine() {
+	if q.c.branch.Check() != nil {
 		return 0
 	}
 	return q.g.Len()
 }
 
 // Cancel cancels the branches of key; Next still hands them out.
-func (q *Queue[T]) Cancel(key string) {
-	if !q.mine() {
+func (q *Queue[T]) Cancel(key string) { q.cancel(func(k string) bool { return k == key }) }
+
+// CancelAll cancels all of them.
+func (q *Queue[T]) CancelAll() { q.cancel(func(string) bool { return true }) }
+
+func (q *Queue[T]) cancel(chosen func(key string) bool) {
+	if q.c.branch.Check() != nil {
 		return
 	}
 	for i := range q.rs {
-		if q.rs[i].Key == key {
+		if chosen(q.rs[i].Key) {
 			q.g.Cancel(i, errBranchCanceled)
 		}
 	}
 }
 
-// CancelAll cancels all of them.
-func (q *Queue[T]) CancelAll() {
-	if !q.mine() {
-		return
-	}
-	for i := range q.rs {
-		q.g.Cancel(i, errBranchCanceled)
-	}
-}
-
 var errBranchCanceled = &agent.Error{Message: "the flow canceled this branch", Codes: []agent.Code{ErrCanceled, engine.ErrOver}}
-
-// mine tells whether the branch that made q uses it.
-func (q *Queue[T]) mine() bool {
-	if err := q.c.branch.Check(); err != nil {
-		q.fail = err
-		return false
-	}
-	return q.g != nil
-}

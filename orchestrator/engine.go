@@ -1,11 +1,15 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
@@ -75,12 +79,9 @@ type Engine struct{ driver engine.Driver }
 // Without a Store it remembers the last 256 runs that ended.
 func NewLocal(c Config) (*Engine, error) {
 	lc := local.Config{
-		Agents: c.Agents, Store: c.Store, Log: c.Log, Retry: engine.Retry(c.Retry), Parallel: c.Parallel,
+		Agents: c.Agents, Store: c.Store, Log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), Retry: engine.Retry(c.Retry), Parallel: c.Parallel,
 		RecordRequests: c.RecordRequests, AcceptChanged: c.AcceptChangedRequests, Observe: c.Observe,
-		Lease: orDefault(c.Leases.For, 30*time.Second), Poll: orDefault(c.Leases.Poll, 500*time.Millisecond), Outage: orDefault(c.Leases.Outage, time.Minute),
-	}
-	if lc.Log == nil {
-		lc.Log = slog.New(slog.DiscardHandler)
+		Lease: cmp.Or(c.Leases.For, 30*time.Second), Poll: cmp.Or(c.Leases.Poll, 500*time.Millisecond), Outage: cmp.Or(c.Leases.Outage, time.Minute),
 	}
 	for _, f := range c.Flows {
 		if f != nil {
@@ -93,22 +94,15 @@ func NewLocal(c Config) (*Engine, error) {
 	return &Engine{local.New(lc)}, nil
 }
 
-func orDefault(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
-}
-
 // validate names every fault of c.
 func (c Config) validate(programs []*engine.Program) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("orchestrator: "+format, args...)) }
-	for name, a := range c.Agents {
-		if name == "" || a == nil {
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		if name == "" || c.Agents[name] == nil {
 			bad("Config.Agents: the agent %q has no name or is nil", name)
 		}
-		if v, ok := a.(interface{ Validate() error }); ok {
+		if v, ok := c.Agents[name].(interface{ Validate() error }); ok {
 			if err := v.Validate(); err != nil {
 				bad("Config.Agents: %q: %w", name, err)
 			}
@@ -117,30 +111,21 @@ func (c Config) validate(programs []*engine.Program) error {
 	if len(programs) < len(c.Flows) {
 		bad("Config.Flows has a nil entry")
 	}
-	known := map[[2]any]bool{}
 	for i, p := range programs {
-		if id := [2]any{p.Name, p.Version}; known[id] {
-			bad("Config.Flows[%d]: duplicate flow %q version %d", i, p.Name, p.Version)
-		} else {
-			known[id] = true
+		if slices.ContainsFunc(programs[:i], func(q *engine.Program) bool { return q.Name == p.Name && q.Version == p.Version }) {
+			bad("Config.Flows: duplicate flow %q version %d", p.Name, p.Version)
 		}
 		if p.Fault != nil {
 			errs = append(errs, p.Fault)
 		}
 		for _, name := range p.Agents {
 			if c.Agents[name] == nil {
-				errs = append(errs, fmt.Errorf("orchestrator: flow %q: %w: %q", p.Name, ErrNoAgent, name))
+				bad("flow %q: %w: %q", p.Name, ErrNoAgent, name)
 			}
 		}
 	}
-	if c.Parallel < 0 {
-		bad("Config.Parallel is %d, want 0 or more", c.Parallel)
-	}
-	if c.Retry.Attempts < 0 || c.Retry.Initial < 0 || c.Retry.Max < 0 {
-		bad("Config.Retry is %+v, want no negative field", c.Retry)
-	}
-	if c.Leases.For < 0 || c.Leases.Poll < 0 || c.Leases.Outage < 0 {
-		bad("Config.Leases is %+v, want no negative field", c.Leases)
+	if min(c.Parallel, c.Retry.Attempts) < 0 || min(c.Retry.Initial, c.Retry.Max, c.Leases.For, c.Leases.Poll, c.Leases.Outage) < 0 {
+		bad("Config.Parallel is %d, Retry is %+v, Leases is %+v: want no negative figure", c.Parallel, c.Retry, c.Leases)
 	}
 	if _, ok := c.Store.(blackboard.Blobs); c.RecordRequests && !ok {
 		bad("Config.RecordRequests needs a Store that is a blackboard.Blobs")
@@ -240,11 +225,20 @@ func (e *Engine) Runs(ctx context.Context, q RunQuery) iter.Seq2[Info, error] {
 // on is ErrRunning: cancel it first. An unknown run is no error. It needs a store
 // that is a blackboard.Deleter.
 func (e *Engine) Delete(ctx context.Context, id string) error {
-	d, err := e.deleter()
+	d, err := part[engine.Deleter](e)
 	if err != nil {
 		return err
 	}
 	return d.Delete(ctx, id)
+}
+
+// part is an optional part of e's driver.
+func part[T any](e *Engine) (T, error) {
+	d, ok := e.driver.(T)
+	if !ok {
+		return d, fmt.Errorf("orchestrator: the engine is no %v: %w", reflect.TypeFor[T](), errors.ErrUnsupported)
+	}
+	return d, nil
 }
 
 // PruneOptions say which ended runs [Engine.Prune] forgets. A zero field selects
@@ -259,19 +253,11 @@ type PruneOptions struct {
 // logs it deleted. Open runs, and children of open runs, stay. Other runs
 // are not held up.
 func (e *Engine) Prune(ctx context.Context, o PruneOptions) (int, error) {
-	d, err := e.deleter()
+	d, err := part[engine.Deleter](e)
 	if err != nil {
 		return 0, err
 	}
 	return d.Prune(ctx, blackboard.Query{Before: o.EndedBefore, Flow: o.Flow, Limit: o.Max})
-}
-
-func (e *Engine) deleter() (engine.Deleter, error) {
-	d, ok := e.driver.(engine.Deleter)
-	if !ok {
-		return nil, errors.New("orchestrator: this engine cannot delete runs")
-	}
-	return d, nil
 }
 
 // Close stops all runs where they are, so that Resume can continue them, waits

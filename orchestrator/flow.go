@@ -2,11 +2,15 @@ package orchestrator
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -49,63 +53,58 @@ func (f Flow[In, Out]) Run(ctx context.Context, e *Engine, in In, o ...StartOpti
 	if len(o) > 1 {
 		return zero, fmt.Errorf("orchestrator: Run of flow %q got %d StartOptions, want at most one", f.Name, len(o))
 	}
-	input, err := f.input(append(o, StartOptions{})[0], in)
-	if err != nil {
-		return zero, err
-	}
-	p := f.Program()
-	wait, err := e.driver.Start(ctx, p, input)
+	run, wait, err := f.start(ctx, e, in, append(o, StartOptions{})[0])
 	if err != nil {
 		return zero, err
 	}
 	end, err := wait(ctx)
-	if err == nil {
-		return f.result(end)
+	if err == nil || ctx.Err() == nil {
+		return f.result(end, err)
 	}
-	if ctx.Err() == nil {
-		return zero, err
-	}
-	return f.runCanceled(ctx, &Run{e, input.Run}, wait)
-}
-
-// runCanceled ends a run whose caller does not wait any more.
-func (f Flow[In, Out]) runCanceled(ctx context.Context, run *Run, wait func(context.Context) (engine.End, error)) (Out, error) {
-	var zero Out
-	uncanceled := context.WithoutCancel(ctx)
-	if err := run.Cancel(uncanceled, context.Cause(ctx).Error()); err != nil && !errors.Is(err, ErrNoRun) { // it has ended and is forgotten
+	uncanceled, cause := context.WithoutCancel(ctx), context.Cause(ctx)
+	if err := run.Cancel(uncanceled, cause.Error()); err != nil && !errors.Is(err, ErrNoRun) { // it has ended and is forgotten
 		return zero, err
 	}
 	for {
-		if !run.engine.responds(uncanceled, run.id) {
-			return zero, context.Cause(ctx)
+		soon, stop := context.WithTimeout(uncanceled, time.Second)
+		if s, ok := e.driver.(engine.Stater); ok {
+			_, _ = s.State(soon, run.id) // it is read between two steps of the flow
 		}
-		soon, stop := context.WithTimeout(uncanceled, stubborn)
+		stubborn := soon.Err() != nil
 		end, err := wait(soon)
 		late := soon.Err() != nil
 		stop()
-		if err == nil {
-			return f.result(end)
-		}
-		if !late {
-			return zero, err
+		switch {
+		case err == nil || !late:
+			return f.result(end, err)
+		case stubborn:
+			return zero, cause
 		}
 	}
 }
 
-// stubborn is how long the own code of a flow may take, once its run is canceled.
-const stubborn = time.Second
-
-// responds tells whether the flow of a run does not stay inside of its own code.
-func (e *Engine) responds(ctx context.Context, id string) bool {
-	s, ok := e.driver.(engine.Stater)
-	if !ok {
-		return true
+// start begins a run, if it may start. wait is that of engine.Driver.
+func (f Flow[In, Out]) start(ctx context.Context, e *Engine, in In, o StartOptions) (run *Run, wait func(context.Context) (engine.End, error), err error) {
+	if o.ID == "" {
+		o.ID = strings.ToLower(rand.Text())
+	} else if !validID.MatchString(o.ID) || strings.Trim(o.ID, ".") == "" {
+		return nil, nil, agent.ErrorOf(fmt.Errorf("%w: StartOptions.ID is %q: want up to 128 letters, digits, \".\", \"-\", \"_\", and not dots alone", ErrMalformed, text.Shorten(o.ID, 128)))
 	}
-	ctx, stop := context.WithTimeout(ctx, stubborn)
-	defer stop()
-	_, _ = s.State(ctx, id) // it is read between two steps of the flow
-	return ctx.Err() == nil
+	data, err := engine.Encode(&in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("orchestrator: the input of flow %q has no JSON form: %w", f.Name, err)
+	}
+	wait, err = e.driver.Start(ctx, f.Program(), engine.Input{
+		Run: o.ID, Data: data, Budget: engine.Budget(o.Budget), Labels: o.Labels, ContinuedFrom: o.ContinuedFrom,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Run{e, o.ID}, wait, nil
 }
+
+// validID matches what is not misread in a path, a shell or a log.
+var validID = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,128}$`)
 
 // Start begins a run and returns when its start is on record. ctx bounds the
 // start, not the run.
@@ -114,32 +113,22 @@ func (e *Engine) responds(ctx context.Context, id string) bool {
 // ContinuedFrom, Start returns that run, and resumes it if no engine works on it;
 // else it is ErrExists and names what differs.
 func (f Flow[In, Out]) Start(ctx context.Context, e *Engine, in In, o StartOptions) (*Run, error) {
-	input, err := f.input(o, in)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := e.driver.Start(ctx, f.Program(), input); err != nil {
-		return nil, err
-	}
-	return &Run{e, input.Run}, nil
+	run, _, err := f.start(ctx, e, in, o)
+	return run, err
 }
 
 // Result waits for r and returns what the flow returned, as Run does. When ctx
 // is done it stops waiting, and the run is not canceled. A run of another flow is ErrDiverged.
 func (f Flow[In, Out]) Result(ctx context.Context, r *Run) (Out, error) {
-	var zero Out
 	v, err := r.engine.driver.Look(ctx, r.id)
-	if err != nil {
-		return zero, err
+	if err == nil && v.Flow != f.Name {
+		err = agent.ErrorOf(fmt.Errorf("%w: run %q is of flow %q, not %q", ErrDiverged, r.id, v.Flow, f.Name))
 	}
-	if v.Flow != f.Name {
-		return zero, agent.ErrorOf(fmt.Errorf("%w: run %q is of flow %q, not %q", ErrDiverged, r.id, v.Flow, f.Name))
+	var end engine.End
+	if err == nil {
+		end, err = r.engine.driver.Wait(ctx, r.id, f.Program())
 	}
-	end, err := r.engine.driver.Wait(ctx, r.id, f.Program())
-	if err != nil {
-		return zero, err
-	}
-	return f.result(end)
+	return f.result(end, err)
 }
 
 // Child runs f inside another run: under its budget, canceled with it, with a
@@ -152,7 +141,7 @@ func (f Flow[In, Out]) Result(ctx context.Context, r *Run) (Out, error) {
 // are ErrFlow.
 func (f Flow[In, Out]) Child(c *Context, in In) (Out, error) {
 	var zero Out
-	data, err := engine.Encode(in)
+	data, err := engine.Encode(&in)
 	if err != nil {
 		return zero, agent.ErrorOf(fmt.Errorf("%w: input of flow %q: %w", ErrMalformed, f.Name, err))
 	}
@@ -162,7 +151,7 @@ func (f Flow[In, Out]) Child(c *Context, in In) (Out, error) {
 	if done.End == nil {
 		return zero, done.Err
 	}
-	return f.result(*done.End)
+	return f.result(*done.End, nil)
 }
 
 // StartOptions say how a run starts. The zero value is a new ID and no limit.
@@ -176,24 +165,11 @@ type StartOptions struct {
 	ContinuedFrom string
 }
 
-// input is what a run starts from, if it may start.
-func (f Flow[In, Out]) input(o StartOptions, in In) (engine.Input, error) {
-	if o.ID == "" {
-		o.ID = newID()
-	}
-	if err := checkID(o.ID); err != nil {
-		return engine.Input{}, err
-	}
-	data, err := engine.Encode(in)
+// result is what the flow returned, if it ended without err.
+func (f Flow[In, Out]) result(end engine.End, err error) (out Out, _ error) {
 	if err != nil {
-		return engine.Input{}, fmt.Errorf("orchestrator: the input of flow %q has no JSON form: %w", f.Name, err)
+		return out, err
 	}
-	return engine.Input{Run: o.ID, Data: data, Budget: engine.Budget(o.Budget), Labels: o.Labels, ContinuedFrom: o.ContinuedFrom}, nil
-}
-
-// result is what the flow returned.
-func (f Flow[In, Out]) result(end engine.End) (Out, error) {
-	var out Out
 	if end.Output != nil {
 		if err := json.Unmarshal(end.Output, &out); err != nil {
 			return out, fmt.Errorf("orchestrator: the output of flow %q does not decode to a %T: %w", f.Name, out, err)

@@ -39,6 +39,24 @@ type Lost struct {
 	Tokens int64             `json:"tokens,omitempty"`
 }
 
+// Status is where a run is, or how it ended.
+type Status string
+
+// Of a run that has not ended: Running, Waiting (for answers alone), Suspended (no
+// process works on it), Stuck (its flow failed: Info.Err says why; Run.Retry tries
+// again). Of one that has ended: all others.
+const (
+	Running     = Status(engine.Running)
+	Waiting     = Status(engine.Waiting)
+	Suspended   = Status(engine.Suspended)
+	Stuck       = Status(engine.Stuck)
+	Completed   = Status(engine.Completed)
+	Partial     = Status(engine.Partial) // something is missing or below its gate
+	OutOfBudget = Status(engine.OutOfBudget)
+	Canceled    = Status(engine.Canceled)
+	Failed      = Status(engine.Failed)
+)
+
 // infoOf is what a list shows of a run.
 func infoOf(l *blackboard.Listing) Info {
 	return Info{
@@ -61,45 +79,34 @@ func (i *Info) add(log iter.Seq2[blackboard.Record, error]) error {
 	return nil
 }
 
-// spent is what a Called or a Used record says of usage.
-type spent struct {
-	Usage    providers.Usage                 `json:"usage"`
-	Response struct{ Usage providers.Usage } `json:"response"`
-	Err      struct{ Usage providers.Usage } `json:"error"`
-}
-
 func (i *Info) addRecord(rec *blackboard.Record) error {
+	var d struct {
+		ContinuedFrom string                          // Started
+		Usage         providers.Usage                 // Used
+		Response      struct{ Usage providers.Usage } // Called
+		Error         struct{ Usage providers.Usage } // Called
+		Lost                                          // Lost
+		Spent         providers.Usage                 // Ended
+		AllLost       Lost                            `json:"lost"` // Ended
+		Outcome       *Outcome                        // Ended
+	}
+	switch rec.Kind {
+	case blackboard.Started, blackboard.Called, blackboard.Used, blackboard.Lost, blackboard.Ended:
+		if err := json.Unmarshal(rec.Data, &d); err != nil {
+			return err
+		}
+	}
 	switch rec.Kind {
 	case blackboard.Started:
-		var d engine.StartedData
-		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return err
-		}
 		i.ContinuedFrom = d.ContinuedFrom
 	case blackboard.Called, blackboard.Used:
-		var d spent
-		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return err
-		}
-		used := d.Usage.Add(d.Response.Usage).Add(d.Err.Usage)
+		used := d.Usage.Add(d.Response.Usage).Add(d.Error.Usage)
 		i.Spent = i.Spent.Add(used)
 		i.ByAgent[rec.Name] = i.ByAgent[rec.Name].Add(used)
 	case blackboard.Lost:
-		var d engine.Lost
-		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return err
-		}
-		i.Lost.Calls, i.Lost.Cost, i.Lost.Tokens = i.Lost.Calls+d.Calls, i.Lost.Cost+d.Cost, i.Lost.Tokens+d.Tokens
+		i.Lost = Lost{i.Lost.Calls + d.Calls, i.Lost.Cost + d.Cost, i.Lost.Tokens + d.Tokens}
 	case blackboard.Ended:
-		var d engine.EndedData
-		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return err
-		}
-		i.Spent, i.Lost = d.Spent, Lost{d.Lost.Calls, d.Lost.Cost, d.Lost.Tokens}
-		if d.Outcome != nil {
-			i.Outcome = &Outcome{}
-			return json.Unmarshal(d.Outcome, i.Outcome)
-		}
+		i.Spent, i.Lost, i.Outcome = d.Spent, d.AllLost, d.Outcome
 	}
 	return nil
 }

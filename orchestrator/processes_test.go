@@ -399,14 +399,14 @@ func TestParallel(t *testing.T) {
 func TestConfigNamesAllFaults(t *testing.T) {
 	named := orchestrator.Flow[none, none]{Name: "f", Agents: []string{"missing"}}
 	_, err := orchestrator.NewLocal(orchestrator.Config{
-		Agents: agent.Roster{"": echo, "nil": nil},
+		Agents: agent.Roster{"": echo, "nil": nil, "mute": agent.LLM{}},
 		Flows:  []orchestrator.AnyFlow{nil, named, named, orchestrator.Flow[none, none]{}},
 		Store:  onlyStore{newPlain()}, Parallel: -1, Retry: orchestrator.Retry{Attempts: -1}, RecordRequests: true,
 	})
 	require.Error(t, err)
 	require.ErrorIs(t, err, orchestrator.ErrNoAgent)
 	for _, want := range []string{
-		`the agent ""`, `the agent "nil"`, `Flows has a nil entry`, `duplicate flow "f" version 0`, `flow "": a Flow needs a Name and Do`,
+		`the agent ""`, `the agent "nil"`, `"mute": agent: LLM.Model is nil`, `Flows has a nil entry`, `duplicate flow "f" version 0`, `flow "": a Flow needs a Name and Do`,
 		`"missing"`, `Parallel is -1`, `Retry is`, `RecordRequests needs`,
 	} {
 		assert.ErrorContains(t, err, want)

@@ -1,18 +1,16 @@
 package orchestrator
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
-	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/sched"
+	"github.com/convene-go/convene/providers"
 )
 
 // AnyFlow is a Flow of any types.
@@ -64,26 +62,37 @@ func (x *execution) End() engine.End {
 	return x.end
 }
 
+// Outcome is embedded by the Out types of teams: then lists and reports show it
+// without knowing the team. With Status "", or without an Outcome, a run ends as
+// its error says: nil Completed, ErrBudget OutOfBudget, ErrCanceled Canceled, else
+// Failed.
+type Outcome struct {
+	Status     Status          `json:"status"`
+	Score      *float64        `json:"score,omitempty"` // of the result, on the team's scale; nil: not graded
+	Unverified []string        `json:"unverified,omitempty"`
+	Spent      providers.Usage `json:"spent,omitzero"`
+}
+
+func (o Outcome) outcome() Outcome { return o }
+
 // endOf is the end of a run whose flow returned out and err.
-func endOf(c *Context, out any, err error) engine.End {
-	end := engine.End{Status: engine.Completed, Spent: c.use.Scope.Spent(), Err: agent.ErrorOf(err)}
-	if end.Err != nil {
-		end.Status = engine.Status(statusOf(err))
-	}
-	if o, ok := outcomeOf(out); ok {
-		if o.Status != "" {
-			end.Status = engine.Status(o.Status)
+func endOf[Out any](c *Context, out Out, err error) engine.End {
+	end := engine.End{Status: engine.Status(statusOf(err)), Spent: c.use.Scope.Spent(), Err: agent.ErrorOf(err)}
+	v := reflect.ValueOf(out)
+	if o, ok := any(out).(interface{ outcome() Outcome }); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+		outcome := o.outcome()
+		if outcome.Status != "" {
+			end.Status = engine.Status(outcome.Status)
 		}
-		o.Status = Status(end.Status)
-		end.Outcome = agent.JSON(o)
+		outcome.Status = Status(end.Status)
+		end.Outcome = agent.JSON(outcome)
 	}
-	var encErr error
-	if end.Output, encErr = engine.Encode(out); encErr != nil {
-		c.branch.Fault("the output of flow %q has no JSON form: %v", c.run.flow, encErr)
+	if end.Output, err = engine.Encode(&out); err != nil {
+		c.branch.Fault("the output of flow %q has no JSON form: %v", c.run.flow, err)
 	}
 	if c.run.state != nil {
-		if end.State, encErr = c.run.state(); encErr != nil {
-			c.branch.Fault("the state that flow %q exposes has no JSON form: %v", c.run.flow, encErr)
+		if end.State, err = c.run.state(); err != nil {
+			c.branch.Fault("the state that flow %q exposes has no JSON form: %v", c.run.flow, err)
 		}
 	}
 	return end
@@ -94,6 +103,8 @@ func endOf(c *Context, out any, err error) engine.End {
 func statusOf(err error) Status {
 	over := IsOver(err)
 	switch {
+	case err == nil:
+		return Completed
 	case over && errors.Is(err, ErrBudget), !over && isOfFlow(err, ErrBudget):
 		return OutOfBudget
 	case over, isOfFlow(err, ErrCanceled):
@@ -117,33 +128,4 @@ func isOfFlow(err error, code agent.Code) bool {
 		return slices.ContainsFunc(x.Unwrap(), func(err error) bool { return isOfFlow(err, code) })
 	}
 	return false
-}
-
-// outcomeOf finds the Outcome that a team's Out embeds.
-func outcomeOf(out any) (Outcome, bool) {
-	v := reflect.ValueOf(out)
-	if v.Kind() == reflect.Pointer && v.IsNil() {
-		return Outcome{}, false
-	}
-	o, ok := out.(interface{ outcome() Outcome })
-	if !ok {
-		return Outcome{}, false
-	}
-	return o.outcome(), true
-}
-
-func newID() string { return strings.ToLower(rand.Text()) }
-
-const maxID = 128
-
-// checkID refuses what would be misread in a path, a shell or a log.
-func checkID(id string) error {
-	ok := len(id) <= maxID && strings.Trim(id, ".") != ""
-	for _, r := range id {
-		ok = ok && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_')
-	}
-	if !ok {
-		return agent.ErrorOf(fmt.Errorf("%w: StartOptions.ID is %q: want up to %d letters, digits, \".\", \"-\", \"_\", and not dots alone", ErrMalformed, text.Shorten(id, maxID), maxID))
-	}
-	return nil
 }

@@ -6,8 +6,57 @@ import (
 	"math"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
+
+// Verdict is what grading says of one piece of work. A model may be asked for one:
+// whether it passes is not in it. Ask[Verdict] wants a score of 0 to 100, AskVerdict
+// one on another scale.
+type Verdict struct {
+	Score    float64 `json:"score" min:"0" max:"100"`
+	Feedback string  `json:"feedback,omitempty"` // for the next try
+}
+
+// Scale is the range of scores, Min and Max included. The zero Scale is 0 to 100.
+type Scale struct {
+	Min float64 `json:"min"`
+	Max float64 `json:"max"`
+}
+
+// AskVerdict is [Ask] for a Verdict on a scale: its bounds are in the schema that
+// the agent gets, and a score outside of them does not fit. It is never clamped.
+func AskVerdict(c *Context, name string, req agent.Request, s Scale) (Verdict, agent.Response, error) {
+	s = s.orDefault()
+	if s == (Scale{Max: 100}) {
+		return Ask[Verdict](c, name, req)
+	}
+	if !s.valid() {
+		return Verdict{}, agent.Response{}, agent.ErrorOf(fmt.Errorf("%w: ask %q for a verdict on a scale of %v to %v: want one from less to more", ErrFlow, name, s.Min, s.Max))
+	}
+	shape := answer.MustFromSchema(fmt.Sprintf(`{"type":"object","properties":{"score":{"type":"number","minimum":%v,"maximum":%v},`+
+		`"feedback":{"type":"string"}},"required":["score"],"additionalProperties":false}`, s.Min, s.Max))
+	return askFor[Verdict](c, name, req, shape)
+}
+
+func (s Scale) orDefault() Scale {
+	if s == (Scale{}) {
+		s.Max = 100
+	}
+	return s
+}
+
+func (s Scale) valid() bool {
+	return s.Min < s.Max && !math.IsInf(s.Min, 0) && !math.IsInf(s.Max, 0) // false for NaN, too
+}
+
+// check returns ErrMalformed for a score outside of s.
+func (s Scale) check(score float64) error {
+	if score >= s.Min && score <= s.Max { // false for NaN
+		return nil
+	}
+	return agent.ErrorOf(fmt.Errorf("%w: the score is %v, want %v to %v", ErrMalformed, score, s.Min, s.Max))
+}
 
 // Refinement says how to make a T that is good enough.
 type Refinement[T any] struct {
@@ -47,83 +96,59 @@ type Refined[T any] struct {
 // When the run is over (canceled, or refused by a budget), or the flow broke a rule
 // (ErrFlow, also for a Gate outside of the Scale), Refine returns that error, and
 // beside it the best so far. An agent's own error of the same name is a failure.
-func Refine[T any](c *Context, r Refinement[T]) (Refined[T], error) {
-	if err := r.check(); err != nil {
-		return Refined[T]{}, err
-	}
-	var best, last Refined[T]
-	var failed error // of the last try
-	graded := false
-	for n := 1; n <= max(r.Attempts, 1); n++ {
-		try := Refined[T]{Tries: n, Failures: best.Failures}
-		try.Value, failed = r.Try(c, last)
-		best.Tries, last.Tries = n, n
-		if ends(failed) {
-			return best, failed
-		}
-		if failed != nil {
-			best.fail(n, "failed", failed)
-			continue
-		}
-		var err error
-		if try.Verdict, err = r.grade(c, try.Value); err != nil {
-			if graded {
-				best.fail(n, "was not graded", err)
-			} else {
-				try.Verdict, try.Ungraded = Verdict{}, err.Error()
-				best = try
-			}
-			if ends(err) {
-				return best, err
-			}
-			return best, nil
-		}
-		try.Pass = r.Gate == 0 || grading.Round6(try.Score) >= grading.Round6(r.Gate)
-		if try.Pass || !graded || try.Score >= best.Score {
-			best = try
-		}
-		if try.Pass {
-			return best, nil
-		}
-		graded = true
-		last = try
-		last.Failures = nil
-	}
-	if !graded {
-		return best, failed
-	}
-	return best, nil
-}
-
-// check reports what is wrong with the figures of r.
-func (r Refinement[T]) check() error {
+func Refine[T any](c *Context, r Refinement[T]) (best Refined[T], err error) {
 	s := r.Scale.orDefault()
 	if !s.valid() || math.IsNaN(r.Gate) || r.Gate != 0 && s.check(r.Gate) != nil {
-		return agent.ErrorOf(fmt.Errorf("%w: Refinement.Gate is %v on a Scale of %v to %v: want a gate on a scale from less to more", ErrFlow, r.Gate, s.Min, s.Max))
+		return best, agent.ErrorOf(fmt.Errorf("%w: Refinement.Gate is %v on a Scale of %v to %v: want a gate on a scale from less to more", ErrFlow, r.Gate, s.Min, s.Max))
 	}
-	return nil
-}
-
-// grade asks for a verdict, and once more if none comes that is on the scale.
-func (r Refinement[T]) grade(c *Context, v T) (Verdict, error) {
-	verdict, err := r.gradeOnce(c, v)
-	if err != nil && !ends(err) {
-		verdict, err = r.gradeOnce(c, v)
+	ends := func(err error) bool { return IsOver(err) || errors.Is(err, ErrFlow) }
+	fail := func(how string) {
+		best.Failures = append(best.Failures, fmt.Sprintf("try %d %s: %v", best.Tries, how, err))
 	}
-	return verdict, err
-}
-
-func (r Refinement[T]) gradeOnce(c *Context, v T) (Verdict, error) {
-	verdict, err := r.Grade(c, v)
-	if err == nil {
-		err = r.Scale.orDefault().check(verdict.Score)
+	var last Refined[T]
+	graded := false
+	for n := 1; n <= max(r.Attempts, 1); n++ {
+		try := Refined[T]{Tries: n}
+		try.Value, err = r.Try(c, last)
+		best.Tries, last.Tries = n, n
+		if ends(err) {
+			return best, err
+		}
+		if err != nil {
+			fail("failed")
+			continue
+		}
+		for range 2 {
+			if try.Verdict, err = r.Grade(c, try.Value); err == nil {
+				err = s.check(try.Score)
+			}
+			if err == nil || ends(err) {
+				break
+			}
+		}
+		if err != nil {
+			if graded {
+				fail("was not graded")
+			} else {
+				best.Value, best.Ungraded = try.Value, err.Error()
+			}
+			if !ends(err) {
+				err = nil
+			}
+			return best, err
+		}
+		try.Pass = r.Gate == 0 || grading.Round6(try.Score) >= grading.Round6(r.Gate)
+		last = try
+		if try.Pass || !graded || try.Score >= best.Score {
+			try.Failures = best.Failures
+			best = try
+		}
+		if graded = true; try.Pass {
+			return best, nil
+		}
 	}
-	return verdict, err
+	if graded {
+		err = nil
+	}
+	return best, err
 }
-
-func (r *Refined[T]) fail(n int, how string, err error) {
-	r.Failures = append(r.Failures, fmt.Sprintf("try %d %s: %v", n, how, err))
-}
-
-// ends reports whether err ends a refinement.
-func ends(err error) bool { return IsOver(err) || errors.Is(err, ErrFlow) }

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -22,8 +23,8 @@ import (
 func checkJSON(t reflect.Type, what string) error {
 	kept, ok := checkedTypes.Load(t)
 	if !ok {
-		l := losses{seen: map[place]bool{}}
-		l.value(place{t, false}, t.String())
+		l := losses{seen: map[reflect.Type]bool{}}
+		l.value(t, t.String())
 		kept, _ = checkedTypes.LoadOrStore(t, errors.Join(l.list...))
 	}
 	if err, lost := kept.(error); lost {
@@ -35,151 +36,111 @@ func checkJSON(t reflect.Type, what string) error {
 // checkedTypes has the error of each reflect.Type that was checked, or nil.
 var checkedTypes sync.Map
 
-// losses collects what JSON loses.
+// losses collects what JSON loses. What is encoded is addressable, as methods of
+// pointers want it, but for what is in a map.
 type losses struct {
 	list []error
-	seen map[place]bool
-}
-
-// place is a type where it is used. Package encoding/json calls methods of pointers
-// only on values that are addressable.
-type place struct {
-	reflect.Type
-	addressable bool
+	seen map[reflect.Type]bool
 }
 
 func (l *losses) add(path, format string, args ...any) {
 	l.list = append(l.list, fmt.Errorf(path+": "+format, args...))
 }
 
-// value looks at a value, which is at path.
-func (l *losses) value(v place, path string) {
-	if l.seen[v] || l.hasMethods(v, path) {
+// value looks at a type, which is used at path.
+func (l *losses) value(t reflect.Type, path string) {
+	if l.seen[t] || l.hasMethods(t, path) {
 		return
 	}
-	l.seen[v] = true
-	switch v.Kind() { //nolint:exhaustive // all others are scalars
+	l.seen[t] = true
+	switch t.Kind() { //nolint:exhaustive // all others are scalars
 	case reflect.Pointer:
-		l.value(place{v.Elem(), true}, path)
-	case reflect.Slice:
-		l.value(place{v.Elem(), true}, path+"[]")
-	case reflect.Array:
-		l.value(place{v.Elem(), v.addressable}, path+"[]")
+		l.value(t.Elem(), path)
+	case reflect.Slice, reflect.Array:
+		l.value(t.Elem(), path+"[]")
 	case reflect.Map:
-		if !isKey(v.Key()) {
-			l.add(path, "%v cannot be a key in JSON: want a string, an integer, or a type with MarshalText and UnmarshalText", v.Key())
-		}
-		l.value(place{v.Elem(), false}, path+"[]")
+		l.entries(t.Key(), t.Elem(), path)
 	case reflect.Struct:
-		l.fields(v, path, map[string]string{}, nil)
+		l.fields(t, path, map[string]string{}, nil)
 	case reflect.Interface:
-		if v.NumMethod() > 0 {
-			l.add(path, "an interface with methods (%v) cannot be decoded: want another type", v.Type)
+		if t.NumMethod() > 0 {
+			l.add(path, "an interface with methods (%v) cannot be decoded: want another type", t)
 		}
 	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
-		l.add(path, "a %v has no JSON form", v.Type)
-	default: // booleans, numbers, strings
+		l.add(path, "a %v has no JSON form", t)
 	}
 }
 
-func isKey(t reflect.Type) bool {
-	return t.Kind() == reflect.String || t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr ||
-		t.Implements(textMethods.writer) && reflect.PointerTo(t).Implements(textMethods.reader)
+// The methods with which a type writes and reads its JSON itself.
+var (
+	writesJSON, readsJSON = reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler]()
+	writesText, readsText = reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// entries looks at the types of a map.
+func (l *losses) entries(key, value reflect.Type, path string) {
+	plain := key.Kind() == reflect.String || key.Kind() >= reflect.Int && key.Kind() <= reflect.Uintptr
+	if !plain && (!key.Implements(writesText) || !reflect.PointerTo(key).Implements(readsText)) {
+		l.add(path, "%v cannot be a key in JSON: want a string, an integer, or a type with MarshalText and UnmarshalText", key)
+	}
+	if !value.Implements(writesJSON) && reflect.PointerTo(value).Implements(writesJSON) {
+		l.add(path, "MarshalJSON of *%v is not called for a %[1]v in a map: use a pointer", value)
+	}
+	l.value(value, path+"[]")
 }
 
 // fields looks at the fields of a struct. names has the path of each JSON name that
 // is used, around the structs that embed this one.
-func (l *losses) fields(v place, path string, names map[string]string, around []reflect.Type) {
-	if slices.Contains(around, v.Type) {
+func (l *losses) fields(t reflect.Type, path string, names map[string]string, around []reflect.Type) {
+	if slices.Contains(around, t) {
 		return // it embeds itself: those around it count
 	}
-	var embedded []reflect.StructField
-	for f := range v.Fields() {
-		tag := f.Tag.Get("json")
-		name, _, _ := strings.Cut(tag, ",")
-		at := path + "." + f.Name
-		isStruct := f.Anonymous && f.Type.Kind() == reflect.Struct
-		isPointer := f.Anonymous && f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner, at := f.Type, path+"."+f.Name
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		embedded := f.Anonymous && inner.Kind() == reflect.Struct
 		switch {
-		case f.Name == "_" || f.Type.Size() == 0 || tag == "-": // nothing to lose, or lost on purpose
-		case isPointer && !f.IsExported():
-			l.add(at, "an embedded pointer to a struct that is not exported cannot be decoded: embed the struct")
-		case name == "" && (isStruct || isPointer):
-			embedded = append(embedded, f)
-		case !f.IsExported() && !isStruct:
-			l.add(at, "it is not exported: export it, or give %v the methods MarshalJSON and UnmarshalJSON", v.Type)
+		case f.Name == "_" || f.Type.Size() == 0 || f.Tag.Get("json") == "-": // nothing to lose, or lost on purpose
+		case !f.IsExported() && (!embedded || inner != f.Type):
+			l.add(at, "it is not exported: export it, or give %v the methods MarshalJSON and UnmarshalJSON", t)
+		case embedded && name == "":
+			l.fields(inner, at, names, append(around, t))
 		default:
-			if name == "" {
-				name = f.Name
-			}
+			name = cmp.Or(name, f.Name)
 			if other, used := names[name]; used {
 				l.add(at, "its name in JSON, %q, is that of %s, too", name, other)
 			}
 			names[name] = at
-			l.value(place{f.Type, v.addressable}, at)
+			l.value(f.Type, at)
 		}
-	}
-	around = append(around, v.Type)
-	for _, f := range embedded {
-		inner := place{f.Type, v.addressable}
-		if f.Type.Kind() == reflect.Pointer {
-			inner = place{f.Type.Elem(), true}
-		}
-		l.fields(inner, path+"."+f.Name, names, around)
 	}
 }
 
-// methods are those with which a type writes and reads its JSON itself.
-type methods struct {
-	name           string
-	writer, reader reflect.Type
-	method         func(reflect.Type) (reflect.Method, bool) // of writer
-}
-
-var (
-	jsonMethods = methods{
-		"JSON", reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](),
-		func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("MarshalJSON") },
+// hasMethods reports whether t writes its JSON itself, and looks whether it reads it.
+func (l *losses) hasMethods(t reflect.Type, path string) bool {
+	form, reads := "JSON", readsJSON
+	method := func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("MarshalJSON") }
+	if !reflect.PointerTo(t).Implements(writesJSON) {
+		form, reads = "Text", readsText
+		method = func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("MarshalText") }
 	}
-	textMethods = methods{
-		"Text", reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
-		func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("MarshalText") },
-	}
-)
-
-// hasMethods reports whether v writes its JSON itself, and looks whether it reads it.
-func (l *losses) hasMethods(v place, path string) bool {
-	if v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
-		return false // the type inside of it decides
-	}
-	pointer := reflect.PointerTo(v.Type)
-	for _, m := range []methods{jsonMethods, textMethods} {
-		switch {
-		case !pointer.Implements(m.writer):
-			continue
-		case !pointer.Implements(m.reader):
-			l.add(path, "%v has Marshal%s, but not Unmarshal%[2]s", v.Type, m.name)
-		case !v.addressable && !v.Implements(m.writer):
-			l.add(path, "Marshal%s of *%v is not called for a %[2]v: use a pointer", m.name, v.Type)
-		case v.Kind() == reflect.Struct && v.NumField() > 1 && m.embedded(v.Type):
-			l.add(path, "Marshal%s of a type that %v embeds writes only that: give %[2]v methods of its own", m.name, v.Type)
-		}
-		return true
-	}
-	return false
-}
-
-// embedded reports whether t has the method of a type that it embeds: such methods
-// are made by the compiler.
-func (m methods) embedded(t reflect.Type) bool {
-	f, ok := m.method(t)
+	writes, ok := method(t)
 	if !ok {
-		f, ok = m.method(reflect.PointerTo(t))
+		writes, ok = method(reflect.PointerTo(t))
 	}
-	if !ok {
-		return false
+	if !ok || t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
+		return false // or the type inside of it decides
 	}
-	at := f.Func.Pointer()
+	at := writes.Func.Pointer()
 	file, _ := runtime.FuncForPC(at).FileLine(at)
-	return file == "<autogenerated>"
+	switch {
+	case !reflect.PointerTo(t).Implements(reads):
+		l.add(path, "%v has Marshal%s, but not Unmarshal%[2]s", t, form)
+	case t.Kind() == reflect.Struct && t.NumField() > 1 && file == "<autogenerated>": // by the compiler
+		l.add(path, "Marshal%s of a type that %v embeds writes only that: give %[2]v methods of its own", form, t)
+	}
+	return true
 }

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -49,9 +48,9 @@ func (r *Run) Info(ctx context.Context) (Info, error) {
 // State decodes into v what the flow exposes now, or at its end; ErrNoState if it
 // exposes nothing, or if no engine or that of another process works on the run.
 func (r *Run) State(ctx context.Context, v any) error {
-	s, ok := r.engine.driver.(engine.Stater)
-	if !ok {
-		return errors.New("orchestrator: this engine does not show the state of runs")
+	s, err := part[engine.Stater](r.engine)
+	if err != nil {
+		return err
 	}
 	data, err := s.State(ctx, r.id)
 	if err != nil {
@@ -68,14 +67,16 @@ func (r *Run) State(ctx context.Context, v any) error {
 func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Record, error] {
 	return func(yield func(blackboard.Record, error) bool) {
 		d := r.engine.driver
-		ended := false // it had, before the log was read
-		for next := max(from, 0); ; {
+		failed := func(err error) {
+			if ctx.Err() == nil {
+				yield(blackboard.Record{}, err)
+			}
+		}
+		for next, ended := max(from, 0), false; ; {
 			before := next
 			for rec, err := range d.Log(ctx, r.id, next) {
 				if err != nil {
-					if ctx.Err() == nil {
-						yield(rec, err)
-					}
+					failed(err)
 					return
 				}
 				next = rec.Seq + 1
@@ -83,26 +84,19 @@ func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Recor
 					return
 				}
 			}
-			if ended && next == before {
-				return // from is behind the end
-			}
-			err := d.Changed(ctx, r.id, next)
-			if err == nil && next == before {
-				ended = r.ended(ctx)
-			}
-			if err != nil {
-				if ctx.Err() == nil {
-					yield(blackboard.Record{}, err)
-				}
+			if err := d.Changed(ctx, r.id, next); err != nil {
+				failed(err)
 				return
+			}
+			if next == before {
+				if ended {
+					return // from is behind the end
+				}
+				v, err := d.Look(ctx, r.id)
+				ended = err == nil && v.Ended // and the log is read once more
 			}
 		}
 	}
-}
-
-func (r *Run) ended(ctx context.Context) bool {
-	v, err := r.engine.driver.Look(ctx, r.id)
-	return err == nil && v.Ended
 }
 
 // Progress yields what the agents of the run and of its children report of their
@@ -111,12 +105,11 @@ func (r *Run) ended(ctx context.Context) bool {
 // stopped, or ctx is done (not an error). A slow reader delays nothing and misses
 // some. A run that this process does not work on is ErrStopped.
 func (r *Run) Progress(ctx context.Context) iter.Seq2[agent.Progress, error] {
-	if w, ok := r.engine.driver.(engine.Watcher); ok {
-		return w.Watch(ctx, r.id)
+	w, err := part[engine.Watcher](r.engine)
+	if err != nil {
+		return func(yield func(agent.Progress, error) bool) { yield(agent.Progress{}, err) }
 	}
-	return func(yield func(agent.Progress, error) bool) {
-		yield(agent.Progress{}, errors.New("orchestrator: this engine does not show progress"))
-	}
+	return w.Watch(ctx, r.id)
 }
 
 // Answer answers a question of the run, in any process, and returns when the answer
@@ -139,15 +132,14 @@ func (r *Run) Answer(ctx context.Context, key string, value any) error {
 		return err
 	}
 	for _, a := range v.Questions {
-		if a.Key != key {
-			continue
-		}
-		shape, err := answer.FromSchema(a.Schema)
-		if err != nil {
-			return err
-		}
-		if _, err := shape.Check(data); err != nil {
-			return agent.ErrorOf(fmt.Errorf("%w: answer to the question %q: %w", ErrMalformed, key, err))
+		if a.Key == key {
+			shape, err := answer.FromSchema(a.Schema)
+			if err == nil {
+				_, err = shape.Check(data)
+			}
+			if err != nil {
+				return agent.ErrorOf(fmt.Errorf("%w: answer to the question %q: %w", ErrMalformed, key, err))
+			}
 		}
 	}
 	return r.engine.driver.Tell(ctx, r.id, engine.Command{Kind: engine.AnswerIt, Key: key, Data: data})
