@@ -39,7 +39,6 @@ func Map[I, O any](c *Context, items []I, limit int, f func(c *Context, item I) 
 		return out
 	}
 	g := c.branch.Group()
-	defer g.Detach()
 	for i, item := range items {
 		for limit > 0 && g.Running() >= limit {
 			g.Next()

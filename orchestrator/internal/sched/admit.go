@@ -1,217 +1,150 @@
 package sched
 
 import (
-	"container/list"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
 )
 
-// want is what a call may use.
-type want struct {
-	engine.Amount
-	alone   limits // what of it is unknown: budgets with these limits have to be its own
-	guessed bool   // some of it is what other calls used
-}
-
-// ask starts e, or has it wait for room in a budget, or refuses it: then it returns
-// why.
-func (s *Sched) ask(e *effect) *agent.Error {
-	if e.shielded {
-		s.admit(e, want{})
-		return nil
+// judge says whether e has to wait for room, and why it is refused: a call that
+// would not fit even if all calls under way were free, or a child for which nothing
+// is left. What the log knows is not refused: such a call waits.
+func (s *Sched) judge(e *effect) (waits bool, why *agent.Error) {
+	call := e.Kind == engine.Call
+	if e.scope.limited == [3]bool{} || !e.budgeted() {
+		return false, nil
 	}
-	if e.budgeted() {
-		e.known = s.port.Recorded(e.Branch, e.N)
-		if s.refusedNow(e) {
-			return s.refuse(e, nil)
-		}
-		if e.known.Refused != nil {
-			e.pinned = true
-			s.refusals = append(s.refusals, e)
-		}
-	}
-	if s.late(e.scope) && !e.recorded() {
-		return s.refuse(e, timeIsUp(e.scope.due))
-	}
-	if s.queue.calls.Len() == 0 {
-		s.round++ // no call waits for anything
-	}
-	w, waits, why := s.judge(e)
-	switch {
-	case why != nil && !e.recorded():
-		return s.refuse(e, why)
-	case e.Kind == engine.Call && (waits || why != nil):
-		s.queue.add(e, s.queue.calls.PushBack(e))
-		if e.known.Made {
-			s.start(e)
-		}
-	default:
-		s.admit(e, w)
-	}
-	return nil
-}
-
-// admit counts e in its budgets and starts it.
-func (s *Sched) admit(e *effect, w want) {
-	if e.Kind == engine.Call {
-		s.reserve(e, w)
-	}
-	if e.Kind == engine.Child {
-		s.setAside(e)
-	}
-	s.start(e)
-}
-
-// judge says what e wants, whether it has to wait for room, and why it is refused:
-// a call that would not fit even if all calls under way were free, or a child for
-// which nothing is left.
-func (s *Sched) judge(e *effect) (w want, waits bool, why *agent.Error) {
-	if !e.budgeted() || e.scope.limits() == 0 {
-		return w, false, nil
-	}
-	var f *figure
-	if e.Kind == engine.Call {
-		f = s.figures[e.Name]
-		w = s.want(e, f)
+	f := s.figures[e.Name]
+	if call {
+		s.want(e, f)
 	}
 	for sc := e.scope; sc != nil; sc = sc.parent {
-		if l := sc.never(e, w); l != 0 {
-			return w, false, sc.why(e, l, w)
+		if why := sc.refusal(e); why != nil {
+			if e.recorded() {
+				return call, nil
+			}
+			return false, why
 		}
 	}
+	if !call {
+		return false, nil
+	}
 	for sc := e.scope; sc != nil; sc = sc.parent {
-		if sc.full(w) {
+		if sc.full(e.held) {
 			sc.blocked = s.round
 		}
 		waits = waits || sc.blocked == s.round
 	}
-	return w, waits || w.guessed && f != nil && f.guesses >= max(f.Settled, 1), nil
+	return waits || e.guessed && f != nil && f.guesses >= max(f.Settled, 1), nil
 }
 
-// want is what a call may use, as far as limits ask.
-func (s *Sched) want(e *effect, f *figure) (w want) {
-	most := s.most
-	if f != nil && f.Settled > 0 {
+// want sets what a call may use, as far as limits ask.
+func (s *Sched) want(e *effect, f *figure) {
+	most := s.all.Most
+	switch {
+	case s.all.Settled == 0:
+		most = engine.Amount{Cost: unknown, Tokens: unknown}
+	case f != nil && f.Settled > 0:
 		most = f.Most
 	}
-	guess := e.scope.around & (onCost | onTokens)
-	if estimate := e.Request.Limits.Estimate; estimate > 0 && guess&onCost != 0 {
-		guess &^= onCost
-		w.Cost = estimate
-		if e.known.Made {
-			w.Cost = e.known.Reserved.Cost
-		}
+	e.held, e.guessed = amounts{onCalls: 1}, false
+	if e.scope.limited[onTokens] {
+		e.held[onTokens], e.guessed = most.Tokens, true
 	}
-	if guess&onCost != 0 {
-		w.Cost = most.Cost
+	switch estimate := e.Request.Limits.Estimate; {
+	case !e.scope.limited[onCost]:
+	case estimate <= 0:
+		e.held[onCost], e.guessed = int64(most.Cost), true
+	case e.known.Made:
+		e.held[onCost] = int64(e.known.Reserved.Cost)
+	default:
+		e.held[onCost] = int64(estimate)
 	}
-	if guess&onTokens != 0 {
-		w.Tokens = most.Tokens
-	}
-	w.guessed = guess != 0
-	if !s.learned {
-		w.alone = guess
-	}
-	return w
 }
 
-// never is the limit of sc that refuses e; 0: none does. A limit on calls counts
-// calls under way as used.
-func (sc *Scope) never(e *effect, w want) limits {
-	l := &sc.limit
-	used := sc.gone()
-	if e.Kind == engine.Child {
-		used = used.plus(sc.reserved)
-	} else {
-		used.Calls = plus(used.Calls, sc.reserved.Calls)
-	}
-	switch {
-	case exceeds(l.Calls, used.Calls, 0):
-		return onCalls
-	case exceeds(l.Tokens, used.Tokens, w.Tokens):
-		return onTokens
-	case l.Cost != 0 && sc.spent.Unpriced > 0 && !l.AllowUnpriced:
-		return onUnpriced
-	case exceeds(l.Cost, used.Cost, w.Cost):
-		return onCost
-	}
-	return 0
-}
-
-// full reports whether w has to wait for calls that are under way under sc.
-func (sc *Scope) full(w want) bool {
-	if sc.reserved.Calls == 0 {
+// full reports whether a call that wants w has to wait for calls that are under way
+// under sc.
+func (sc *Scope) full(w amounts) bool {
+	if sc.held[reserved][onCalls] == 0 {
 		return false
 	}
-	used := sc.gone().plus(sc.reserved)
-	return sc.alone > 0 || w.alone&limitsOf(sc.limit) != 0 ||
-		exceeds(sc.limit.Cost, used.Cost, w.Cost) || exceeds(sc.limit.Tokens, used.Tokens, w.Tokens)
-}
-
-// exceeds reports whether wanted does not fit beside used, or nothing is left. A
-// limit of 0 is none.
-func exceeds[N ~int64](limit, used, wanted N) bool {
-	return limit != 0 && (used >= limit || wanted > limit-used)
-}
-
-// reserve counts e, which is under way now, in its budgets, and tells its agent
-// what it may cost.
-func (s *Sched) reserve(e *effect, w want) {
-	e.admitted = true
-	if e.shielded {
-		return
-	}
-	if e.scope.limits()&onCost != 0 {
-		e.capCost()
-	}
-	e.Reserved, e.alone, e.guessed = w.Amount, w.alone, w.guessed
-	s.hold(e, 1)
-}
-
-// release gives back what e has reserved.
-func (s *Sched) release(e *effect) {
-	if e.admitted && !e.shielded {
-		e.admitted = false
-		s.hold(e, -1)
-	}
-}
-
-// hold counts n calls like e as under way, wherever there are limits.
-func (s *Sched) hold(e *effect, n int64) {
-	if e.guessed {
-		s.figure(e.Name).guesses += n
-	}
-	a := callOf(e.Reserved)
-	if n < 0 {
-		a = a.negative()
-	}
-	for sc := e.scope; sc.limits() != 0; sc = sc.parent {
-		sc.reserved = sc.reserved.plus(a)
-		if e.alone&limitsOf(sc.limit) != 0 {
-			sc.alone += n
+	for k, limit := range sc.limit {
+		if limit != 0 && w[k] == unknown || exceeds(limit, plus(sc.used[k], sc.held[reserved][k]), w[k]) {
+			return true
 		}
 	}
+	return sc.alone
 }
 
-// capCost sets what the call may cost: what is left, or less if the flow says so.
-func (e *effect) capCost() {
-	l := &e.Request.Limits
-	if !e.capped {
-		e.capped, e.cost = true, l.Cost
+// reserve holds what e wants in its budgets, and tells its agent what it may cost.
+func (s *Sched) reserve(e *effect) {
+	if e.scope.limited[onCost] {
+		l, left := &e.Request.Limits, e.scope.LeftAt(0)
+		if l.Cost = e.cost; left.Cost > 0 && (l.Cost == 0 || left.Cost < l.Cost) {
+			l.Cost, l.AllowUnpriced = left.Cost, left.AllowUnpriced
+		}
 	}
-	left := e.scope.Left()
-	if l.Cost = e.cost; left.Cost > 0 && (l.Cost == 0 || left.Cost < l.Cost) {
-		l.Cost, l.AllowUnpriced = left.Cost, left.AllowUnpriced
+	want := e.held
+	if e.guessed {
+		s.figure(e.Name).guesses++
+	}
+	e.Reserved = engine.Amount{Cost: providers.NanoUSD(max(want[onCost], 0)), Tokens: max(want[onTokens], 0)}
+	s.hold(e, reserved, e.reservation())
+	for sc := e.scope; sc != nil && s.all.Settled == 0; sc = sc.parent {
+		sc.alone = sc.limit[onCost] != 0 && want[onCost] == unknown || sc.limit[onTokens] != 0 && want[onTokens] == unknown
 	}
 }
 
-// queue are the calls that wait for room in a budget, the earliest first. Calls of
-// a class are decided alike: while its first one waits, the others do.
-type queue struct {
-	calls   list.List
-	classes map[classKey]*class
+// reservation is what counts as lost with e, if e is: a call and what was reserved
+// for it, or the share of a child.
+func (e *effect) reservation() amounts {
+	if e.Kind == engine.Call {
+		return amounts{1, e.Reserved.Tokens, int64(e.Reserved.Cost)}
+	}
+	return e.held
+}
+
+// hold counts a in an account of e's budgets, in place of what is held for e now.
+func (s *Sched) hold(e *effect, at account, a amounts) {
+	if e.at == reserved && e.guessed {
+		s.figure(e.Name).guesses--
+	}
+	if e.at != nothing {
+		e.scope.count(e.at, e.held.negative())
+	}
+	if at != nothing {
+		e.scope.count(at, a)
+	}
+	e.at, e.held = at, a
+}
+
+// setAside gives a child what is left. It counts as used in all budgets around the
+// child until that ends.
+func (s *Sched) setAside(e *effect) {
+	_, worked := s.port.Now()
+	if e.Input == nil {
+		e.Input = &engine.Input{}
+	}
+	share := e.scope.LeftAt(worked)
+	e.Input.Budget, e.Input.Depth = share, s.depth+1
+	e.Input.Figures = s.report(func(f *figure) engine.Figure { return f.Figure })
+	if e.Input.Run != "" {
+		e.Input.Run += "/" + e.Key()
+	}
+	s.hold(e, shared, amounts{max(share.Calls, 0), max(share.Tokens, 0), max(int64(share.Cost), 0)})
+	s.children++
+}
+
+// class are calls that wait for room in a budget and are decided alike: while the
+// first one waits, all do. So decisions cost as much as there are classes.
+type class struct {
+	key   classKey
+	calls []*effect // the earliest first
 }
 
 type classKey struct {
@@ -221,67 +154,194 @@ type classKey struct {
 	recorded *effect // a call that the log knows has a class of its own
 }
 
-type class struct {
-	key   classKey
-	n     int   // calls of it that wait
-	round int64 // the latest round in which its first one had to wait
-}
+func (e *effect) before(place int64) int { return cmp.Compare(e.place, place) }
 
-// add counts e, which is in calls at place now, in its class.
-func (q *queue) add(e *effect, place *list.Element) {
+func earlier(a, b *class) int { return a.calls[0].before(b.calls[0].place) }
+
+// enqueue has a call wait.
+func (s *Sched) enqueue(e *effect) {
 	key := classKey{scope: e.scope, agent: e.Name, estimate: e.Request.Limits.Estimate}
 	if e.recorded() {
 		key.recorded = e
 	}
-	if q.classes == nil {
-		q.classes = map[classKey]*class{}
-	}
-	c := q.classes[key]
+	c := s.classes[key]
 	if c == nil {
 		c = &class{key: key}
-		q.classes[key] = c
+		s.classes[key] = c
+		s.queue = append(s.queue, c)
 	}
-	c.n++
-	e.place, e.class = place, c
+	i, _ := slices.BinarySearchFunc(c.calls, e.place, (*effect).before)
+	c.calls = slices.Insert(c.calls, i, e)
+	e.class = c
 }
 
-// remove takes e out, if it is there.
-func (q *queue) remove(e *effect) {
+// dequeue takes e out of those that wait, if it is among them.
+func (s *Sched) dequeue(e *effect) {
 	c := e.class
 	if c == nil {
 		return
 	}
-	q.calls.Remove(e.place)
-	e.place, e.class = nil, nil
-	if c.n--; c.n == 0 {
-		delete(q.classes, c.key)
+	e.class = nil
+	if i, _ := slices.BinarySearchFunc(c.calls, e.place, (*effect).before); i > 0 {
+		c.calls = slices.Delete(c.calls, i, i+1)
+	} else {
+		c.calls = c.calls[1:] // in linear time for all
+	}
+	if len(c.calls) == 0 {
+		delete(s.classes, c.key)
 	}
 }
 
 // decide goes through the calls that wait, in their order: each starts, is refused,
 // or keeps waiting. It is called when something of the log was applied.
 func (s *Sched) decide() {
-	if len(s.refusals) > 0 {
-		s.refuseAsRecorded()
+	for len(s.refusals) > 0 && s.refusals[0].known.Refused.After <= s.applied {
+		e := s.refusals[0]
+		s.refusals = s.refusals[1:]
+		if e.branch.wait == e {
+			s.turnAway(e, nil) // it waits today, or is under way
+		}
 	}
 	s.round++
-	waiting := 0 // calls of classes that were found to wait
-	for place := s.queue.calls.Front(); waiting < s.queue.calls.Len(); {
-		e, _ := place.Value.(*effect)
-		place = place.Next()
-		if e.class.round == s.round {
+	s.queue = slices.DeleteFunc(s.queue, func(c *class) bool { return len(c.calls) == 0 })
+	slices.SortFunc(s.queue, earlier)
+	for i := 0; i < len(s.queue); {
+		c := s.queue[i]
+		if len(c.calls) == 0 {
+			i++
 			continue
 		}
-		w, waits, why := s.judge(e)
+		e := c.calls[0]
+		waits, why := s.judge(e)
 		switch {
-		case why != nil && !e.recorded():
+		case why != nil:
 			s.turnAway(e, why)
-		case waits || why != nil:
-			e.class.round = s.round
-			waiting += e.class.n
+		case waits:
+			i++
+			continue
 		default:
-			s.queue.remove(e)
-			s.admit(e, w)
+			s.dequeue(e)
+			s.admit(e)
+		}
+		if len(c.calls) > 0 {
+			slices.SortFunc(s.queue[i:], earlier)
+		} else {
+			i++
 		}
 	}
+}
+
+// figure is what the run knows of an agent.
+type figure struct {
+	engine.Figure               // what its parent knew, too
+	own           engine.Figure // what it and its children learned
+	guesses       int64         // calls under way whose reservation is a guess
+}
+
+func (s *Sched) figure(name string) *figure {
+	f := s.figures[name]
+	if f == nil {
+		f = &figure{}
+		s.figures[name] = f
+	}
+	return f
+}
+
+// learnOf learns from a call. A failure that used nothing says nothing.
+func (s *Sched) learnOf(e *effect, u *providers.Usage, answered bool) { //nolint:revive // what became of the call
+	if seen := of(u).lost().Amount; e.Kind == engine.Call && (answered || seen != engine.Amount{}) {
+		s.learn(e.Name, engine.Figure{Most: seen, Settled: 1})
+	}
+}
+
+// learn counts calls of an agent and the most that one of them used.
+func (s *Sched) learn(name string, seen engine.Figure) {
+	f := s.figure(name)
+	for _, g := range []*engine.Figure{&f.Figure, &f.own, &s.all} {
+		g.Settled = plus(g.Settled, max(seen.Settled, 0))
+		g.Most.Cost, g.Most.Tokens = max(g.Most.Cost, seen.Most.Cost), max(g.Most.Tokens, seen.Most.Tokens)
+	}
+}
+
+// report are the figures of agents that are known.
+func (s *Sched) report(which func(*figure) engine.Figure) engine.Figures {
+	fs := engine.Figures{}
+	for name, f := range s.figures { // the order does not matter to a map
+		if got := which(f); got != (engine.Figure{}) {
+			fs[name] = got
+		}
+	}
+	return fs
+}
+
+func over(format string, args ...any) *agent.Error {
+	return &agent.Error{Message: "budget: " + fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrBudget, engine.ErrOver}}
+}
+
+// marked is why with ErrOver.
+func marked(why *agent.Error) *agent.Error {
+	if why == nil || slices.Contains(why.Codes, engine.ErrOver) {
+		return why
+	}
+	over := *why
+	over.Codes = append(slices.Clone(why.Codes), engine.ErrOver)
+	return &over
+}
+
+func timeIsUp(sc *Scope) *agent.Error {
+	return over("the time limit of %v is reached", max(sc.budget.Wall, 0))
+}
+
+// refusal is why sc has no room for e even if all calls under way were free; nil: it
+// has. A limit on calls counts calls under way as used, and so does a child.
+func (sc *Scope) refusal(e *effect) *agent.Error {
+	for k, limit := range sc.limit {
+		used := sc.used[k]
+		if k == onCalls || e.Kind == engine.Child {
+			used = plus(used, sc.held[reserved][k])
+		}
+		switch {
+		case k == onCost && limit != 0 && sc.spent.Unpriced > 0 && !sc.budget.AllowUnpriced:
+			return over("%d calls have no known price, which a limit on cost does not allow without AllowUnpriced", sc.spent.Unpriced)
+		case exceeds(limit, used, e.held[k]):
+			return sc.why(e, k)
+		}
+	}
+	return nil
+}
+
+// why is the error of e where the limit k of sc refuses it.
+func (sc *Scope) why(e *effect, k int) *agent.Error {
+	units := [...]string{"calls", "tokens", "USD"}
+	limit := amount(k, sc.limit[k]) + " " + units[k]
+	siblings, children := "", ""
+	if held := amount(k, sc.held[shared][k]); held != "0" {
+		siblings = ": its siblings hold " + held + "; give each a share of its own with Split"
+		children = " (child runs hold " + held + ": Split gives each a share)"
+	}
+	switch {
+	case e.Kind == engine.Child:
+		return over("nothing of %s is left for a child run%s", limit, siblings)
+	case k == onCalls:
+		return over("the limit of %s is reached%s", limit, children)
+	}
+	wants := "an unknown amount"
+	switch {
+	case k == onCost && e.Request.Limits.Estimate > 0:
+		wants = amount(k, e.held[k]) + ", its Limits.Estimate"
+	case e.held[k] != unknown:
+		wants = amount(k, e.held[k]) + ", the most that such a call used so far"
+	}
+	if k == onCost && e.Request.Limits.Estimate <= 0 {
+		wants += ": Limits.Estimate can say what it will cost"
+	}
+	return over("%s of %s are left%s, and the call wants %s", amount(k, sc.limit[k]-sc.used[k]), limit, children, wants)
+}
+
+// amount is n of what a limit of kind k limits, as text. Below zero is nothing.
+func amount(k int, n int64) string {
+	if k == onCost {
+		return strconv.FormatFloat(float64(max(n, 0))/float64(providers.USD), 'f', -1, 64)
+	}
+	return strconv.FormatInt(max(n, 0), 10)
 }

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -9,8 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
 )
 
 // Branch is one line of execution: a coroutine. Its methods are called from its
@@ -31,7 +35,7 @@ type Branch struct {
 	spare    *effect      // used up, for the next effect
 	wait     *effect      // what it waits for
 	canceled *agent.Error // why
-	groups   []*Group     // that it made
+	groups   []*Group     // that it made and that may run
 	parked   bool         // it waits for its groups
 	shielded bool         // it was started under WithoutCancel
 	done     bool
@@ -48,11 +52,13 @@ func (s *Sched) spawn(path string, g *Group, body func(*Branch)) *Branch {
 		returned := false
 		defer func() {
 			if v := recover(); v != nil {
-				s.panicked(v)
+				fault := flowError("panic in the flow's code: %v%s", v, panicLine())
+				fault.Stack = string(debug.Stack())
+				s.fault.CompareAndSwap(nil, fault)
 			} else if !returned && !s.ending.Load() {
 				s.broken("the flow's code ended its goroutine in branch %q, by runtime.Goexit or FailNow of a test", path)
 				if b.stop != nil {
-					b.yield() // until Leave: it would end the driver's goroutine too
+					yield() // until Leave: it would end the driver's goroutine too
 				}
 			}
 		}()
@@ -62,12 +68,6 @@ func (s *Sched) spawn(path string, g *Group, body func(*Branch)) *Branch {
 	s.live = append(s.live, b)
 	s.ready = append(s.ready, b)
 	return b
-}
-
-func (s *Sched) panicked(v any) {
-	fault := flowError("panic in the flow's code: %v%s", v, panicLine())
-	fault.Stack = string(debug.Stack())
-	s.fault.CompareAndSwap(nil, fault)
 }
 
 // panicLine is where the panic that is being recovered came from.
@@ -114,6 +114,26 @@ func (b *Branch) block() {
 	}
 }
 
+// Err is why the branch is canceled, or nil.
+func (b *Branch) Err() *agent.Error { return b.canceled }
+
+// Now is the time of the last completion, and how long the run had been worked on
+// by then.
+func (b *Branch) Now() (time.Time, time.Duration) { return b.s.port.Now() }
+
+// Emit puts a record of the flow's own into the log.
+func (b *Branch) Emit(kind string, data json.RawMessage) {
+	b.s.port.Emit(blackboard.Record{Branch: b.path, N: b.emits, Kind: kind, Data: data})
+	b.emits++
+}
+
+// Expose tells the engine how to read the run's state.
+func (b *Branch) Expose(state func() (json.RawMessage, error)) {
+	if x, ok := b.s.port.(engine.Exposer); ok {
+		x.Expose(state)
+	}
+}
+
 // cancel makes every effect of b and of the branches that it started return why,
 // now and from now on, but for those that are shielded.
 func (b *Branch) cancel(why *agent.Error) {
@@ -125,21 +145,46 @@ func (b *Branch) cancel(why *agent.Error) {
 		b.s.abandon(e, why)
 	}
 	for _, g := range b.groups {
-		g.cancel(why)
+		for _, k := range g.kids {
+			if k != nil {
+				k.cancel(why)
+			}
+		}
 	}
 }
 
-// reparentGroups moves b's running groups to its nearest ancestor that has not
-// ended, so that a cancel still reaches them.
-func (b *Branch) reparentGroups() {
-	heir := b.group.owner
+// finished takes b, which has ended, out of the run. With the root all effects end;
+// children are waited for.
+func (s *Sched) finished(b *Branch) {
+	b.done = true
+	s.ended++
+	if s.ended > 64 && s.ended > len(s.live)/2 {
+		s.live = slices.DeleteFunc(s.live, func(b *Branch) bool { return b.done })
+		s.ended = 0
+	}
+	g := b.group
+	if g == nil {
+		for _, b := range slices.Backward(s.live) {
+			if b.wait != nil && s.fault.Load() == nil {
+				s.abandon(b.wait, nil)
+			}
+		}
+		return
+	}
+	heir := g.owner // of b's running groups, so that a cancel still reaches them
 	for heir.done {
 		heir = heir.group.owner
 	}
-	for _, g := range b.groups {
-		if g.run > 0 && !b.shielded {
-			heir.groups = append(heir.groups, g)
+	for _, left := range b.groups {
+		if left.run > 0 && !b.shielded {
+			heir.groups = append(heir.groups, left)
 		}
+	}
+	g.run--
+	g.done = append(g.done, b.index)
+	if g.owner.parked {
+		g.owner.parked = false
+		s.ready = append(s.ready, g.owner)
 	}
 }
 
@@ -148,32 +193,15 @@ func (b *Branch) reparentGroups() {
 func (s *Sched) Leave() {
 	s.ending.Store(true)
 	for _, b := range slices.Backward(s.live) {
-		if b.done {
-			continue
-		}
-		b.done = true
-		switch {
-		case b.stop == nil:
-		case b.yield == nil: // not begun
-			b.stop()
-		default:
+		if !b.done && b.stop != nil {
 			s.cur.Store(b)
 			var wg sync.WaitGroup
 			wg.Go(b.stop) // stop passes the branch's Goexit on to its caller
 			wg.Wait()
 			s.cur.Store(nil)
 		}
+		b.done = true
 	}
-}
-
-// childPath is the path of the next branch that b starts.
-func (b *Branch) childPath() string {
-	path := strconv.Itoa(b.children)
-	b.children++
-	if b.path == "" {
-		return path
-	}
-	return b.path + "." + path
 }
 
 // Group starts branches and gives them back as they finish: the one primitive
@@ -186,19 +214,22 @@ type Group struct {
 }
 
 // Group returns an empty group.
-func (b *Branch) Group() *Group {
-	g := &Group{owner: b}
-	b.groups = append(b.groups, g)
-	return g
-}
+func (b *Branch) Group() *Group { return &Group{owner: b} }
 
 // Go starts a branch and returns its index. Where o is shielded, a cancel does not
 // reach it.
 func (g *Group) Go(o Options, body func(*Branch)) int {
 	b := g.owner
-	k := b.s.spawn(b.childPath(), g, body)
-	k.index = len(g.kids)
-	k.shielded = o.Shielded
+	if g.run == 0 {
+		b.groups = append(slices.DeleteFunc(b.groups, func(g *Group) bool { return g.run == 0 }), g)
+	}
+	path := strconv.Itoa(b.children)
+	if b.path != "" {
+		path = b.path + "." + path
+	}
+	b.children++
+	k := b.s.spawn(path, g, body)
+	k.index, k.shielded = len(g.kids), o.Shielded
 	if !o.Shielded {
 		k.canceled = b.canceled
 	}
@@ -233,29 +264,5 @@ func (g *Group) Running() int { return g.run }
 func (g *Group) Cancel(index int, why *agent.Error) {
 	if k := g.kids[index]; k != nil {
 		k.cancel(marked(why))
-	}
-}
-
-func (g *Group) cancel(why *agent.Error) {
-	for _, k := range g.kids {
-		if k != nil {
-			k.cancel(why)
-		}
-	}
-}
-
-func (g *Group) finished(b *Branch) {
-	g.run--
-	g.done = append(g.done, b.index)
-	if o := g.owner; o.parked {
-		o.parked = false
-		o.s.ready = append(o.s.ready, o)
-	}
-}
-
-// Detach forgets a group all of whose branches were handed out.
-func (g *Group) Detach() {
-	if i := slices.Index(g.owner.groups, g); i >= 0 {
-		g.owner.groups = slices.Delete(g.owner.groups, i, i+1)
 	}
 }

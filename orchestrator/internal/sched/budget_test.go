@@ -137,8 +137,8 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 			roomy := b.Scope(sc, engine.Budget{Calls: 3})
 			tight := b.Scope(roomy, engine.Budget{Calls: -1})
 			estimated(b, tight, 1)
-			assert.Equal(t, int64(1), sc.Left().Calls)
-			assert.Equal(t, int64(1), roomy.Left().Calls)
+			assert.Equal(t, int64(1), sc.LeftAt(0).Calls)
+			assert.Equal(t, int64(1), roomy.LeftAt(0).Calls)
 			estimated(b, roomy, 1)
 		})
 		r.waits()
@@ -155,9 +155,9 @@ func TestReservations(t *testing.T) {
 				g.Go(unlimited, func(b *sched.Branch) { r.say("%s %s", b.Path(), estimated(b, sc, 6)) })
 			}
 			g.Next()
-			r.say("left %d", sc.Left().Cost)
+			r.say("left %d", sc.LeftAt(0).Cost)
 			g.Next()
-			r.say("left %d", sc.Left().Cost)
+			r.say("left %d", sc.LeftAt(0).Cost)
 		})
 		r.waits()
 		assert.Equal(t, []string{"start call 0:0"}, r.told, "6 and 6 do not fit into 10")
@@ -175,7 +175,7 @@ func TestReservations(t *testing.T) {
 				g.Go(unlimited, func(b *sched.Branch) { r.say("%s %s", b.Path(), call(b, sched.Options{Scope: sc})) })
 			}
 			g.Next()
-			r.say("left %d", sc.Left().Calls)
+			r.say("left %d", sc.LeftAt(0).Calls)
 		})
 		r.ends()
 		assert.Equal(t, []string{"2 (budget: the limit of 2 calls is reached)", "left -1"}, r.notes)
@@ -186,7 +186,7 @@ func TestReservations(t *testing.T) {
 			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 9) })
 			do(b, unlimited, engine.Op{Kind: engine.Sleep})
 			g.Cancel(0, unwanted)
-			r.say("left %d, %d calls", sc.Left().Cost, sc.Left().Calls)
+			r.say("left %d, %d calls", sc.LeftAt(0).Cost, sc.LeftAt(0).Calls)
 			g.Next()
 			r.say("%s", estimated(b, sc, 9))
 		})
@@ -202,7 +202,7 @@ func TestReservations(t *testing.T) {
 		r := t.within(engine.Budget{Cost: 10}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 10) })
-			g.Go(unlimited, func(b *sched.Branch) { r.say("left %d %s", sc.Left().Cost, call(b, sched.Options{Scope: sc})) })
+			g.Go(unlimited, func(b *sched.Branch) { r.say("left %d %s", sc.LeftAt(0).Cost, call(b, sched.Options{Scope: sc})) })
 			join(g)
 		})
 		r.waits()
@@ -213,7 +213,7 @@ func TestReservations(t *testing.T) {
 	}))
 	t.Run("an estimate alone is no limit", both(func(t seam) {
 		r := t.within(engine.Budget{}, func(r *run, b *sched.Branch, sc *sched.Scope) {
-			r.say("%s %v", estimated(b, sc, 6), sc.Left() == engine.Budget{})
+			r.say("%s %v", estimated(b, sc, 6), sc.LeftAt(0) == engine.Budget{})
 		})
 		r.waits()
 		r.last("0", "ok")
@@ -259,14 +259,14 @@ func TestNestedBudgets(t *testing.T) {
 		}
 		t.within(engine.Budget{}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			for _, tt := range tests {
-				assert.Equal(t, tt.want, b.Scope(b.Scope(sc, tt.outer), tt.inner).Left(), "%+v", tt)
+				assert.Equal(t, tt.want, b.Scope(b.Scope(sc, tt.outer), tt.inner).LeftAt(0), "%+v", tt)
 			}
 		}).ends()
 	}))
 	t.Run("what is used up is -1 and not 0", both(func(t seam) {
 		r := t.within(engine.Budget{Calls: 1, Tokens: 5, Cost: 7}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			call(b, sched.Options{Scope: sc})
-			assert.Equal(t, engine.Budget{Calls: -1, Tokens: -1, Cost: -1}, sc.Left())
+			assert.Equal(t, engine.Budget{Calls: -1, Tokens: -1, Cost: -1}, sc.LeftAt(0))
 		})
 		r.waits()
 		r.hand("0", used(providers.Usage{Calls: 2, Input: 3, Output: 2, Cost: 7}))
@@ -276,7 +276,7 @@ func TestNestedBudgets(t *testing.T) {
 		r := t.within(engine.Budget{}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			one, two := b.Scope(sc, engine.Budget{Calls: 1}), b.Scope(sc, engine.Budget{Calls: 1})
 			call(b, sched.Options{Scope: one})
-			r.say("%d %d", one.Left().Calls, two.Left().Calls)
+			r.say("%d %d", one.LeftAt(0).Calls, two.LeftAt(0).Calls)
 		})
 		r.waits()
 		r.hand("0", used(providers.Usage{Calls: 1}))

@@ -107,19 +107,6 @@ func TestCancelOfTheRun(t *testing.T) {
 		r.last("0", "")
 		assert.Equal(t, []string{"tidy"}, r.notes)
 	}))
-	t.Run("a group that is left takes no other along", both(func(t seam) {
-		r := t.begin(func(r *run, b *sched.Branch) {
-			left, other := b.Group(), b.Group()
-			left.Detach()
-			left.Detach()
-			other.Go(unlimited, func(b *sched.Branch) { r.say("%s", call(b, unlimited)) })
-			join(other)
-		})
-		r.waits()
-		r.s.Complete(engine.Completion{Err: enough})
-		r.ends()
-		assert.Equal(t, []string{"(enough)"}, r.notes)
-	}))
 }
 
 func TestShielded(t *testing.T) {
@@ -275,9 +262,9 @@ func TestWhatIsGivenUpCosts(t *testing.T) {
 			call(b, u)
 			g.Cancel(0, unwanted)
 			g.Next()
-			spent = append(spent, sc.Spent().Calls, 9-sc.Left().Calls)
+			spent = append(spent, sc.Spent().Calls, 9-sc.LeftAt(0).Calls)
 			g.Next()
-			spent = append(spent, sc.Spent().Calls, 9-sc.Left().Calls)
+			spent = append(spent, sc.Spent().Calls, 9-sc.LeftAt(0).Calls)
 		})
 		used := engine.Completion{Response: &agent.Response{Usage: providers.Usage{Calls: 1}}}
 		r.waits()

@@ -162,10 +162,10 @@ func TestShareOfAChild(t *testing.T) {
 			g.Go(unlimited, func(b *sched.Branch) { child(b, inner, "film") })
 			do(b, unlimited, engine.Op{Kind: engine.Sleep})
 			r.say("%+v", sc.LeftAt(0))
-			r.say("%+v", inner.Left())
+			r.say("%+v", inner.LeftAt(0))
 			join(g)
 			r.say("%+v", sc.LeftAt(0))
-			r.say("%+v", inner.Left())
+			r.say("%+v", inner.LeftAt(0))
 		})
 		r.waits()
 		op := r.find("0:0")
@@ -175,9 +175,9 @@ func TestShareOfAChild(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{
 			fmt.Sprintf("%+v", engine.Budget{Cost: 40, Calls: -1, Wall: time.Hour}),
-			fmt.Sprintf("%+v", engine.Budget{Cost: -1, Tokens: -1, Calls: -1}),
+			fmt.Sprintf("%+v", engine.Budget{Cost: -1, Tokens: -1, Calls: -1, Wall: time.Hour}),
 			fmt.Sprintf("%+v", engine.Budget{Cost: 70, Calls: 8, Wall: time.Hour}),
-			fmt.Sprintf("%+v", engine.Budget{Cost: 30, Tokens: 46, Calls: 8}),
+			fmt.Sprintf("%+v", engine.Budget{Cost: 30, Tokens: 46, Calls: 8, Wall: time.Hour}),
 		}, r.notes)
 	}))
 	t.Run("N3 what calls beside it reserve is not its", both(func(t seam) {
@@ -274,7 +274,7 @@ func TestShareOfAChild(t *testing.T) {
 	t.Run("N3 a failed one leaves nothing behind", both(func(t seam) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", result(child(b, sc, "film")))
-			r.say("%d", sc.Left().Cost)
+			r.say("%d", sc.LeftAt(0).Cost)
 		})
 		r.waits()
 		r.hand("0", engine.Completion{Err: &agent.Error{Message: "no such agent"}})
@@ -297,7 +297,7 @@ func TestShareOfAChild(t *testing.T) {
 	t.Run("N3 what it lost counts, and shows", both(func(t seam) {
 		r := t.within(engine.Budget{Cost: 100, Calls: 9}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			child(b, sc, "film")
-			r.say("%+v %+v", sc.Left(), sc.Spent())
+			r.say("%+v %+v", sc.LeftAt(0), sc.Spent())
 		})
 		r.waits()
 		lost := engine.Lost{Calls: 2, Amount: engine.Amount{Cost: 30, Tokens: 4}}
@@ -370,7 +370,7 @@ func TestFiguresOfChildren(t *testing.T) {
 		r.waits()
 		r.hand("0:0", price(1))
 		r.ends()
-		assert.Nil(t, ended(r).Figures)
+		assert.Empty(t, ended(r).Figures)
 	}))
 	t.Run("N3 the parent reserves by what a child learned", both(func(t seam) {
 		r := begin(t, engine.Input{Budget: engine.Budget{Cost: 100}}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
@@ -378,7 +378,7 @@ func TestFiguresOfChildren(t *testing.T) {
 			mapOver(b, sc, []string{"a", "a", "a"}, 0)
 		})
 		r.waits()
-		assert.Nil(t, r.under[0].Input.Figures)
+		assert.Empty(t, r.under[0].Input.Figures)
 		r.hand("0", engine.Completion{Response: &agent.Response{Data: agent.JSON(engine.End{Figures: known})}})
 		r.waits()
 		require.Len(t, r.under, 2, "as many as the child settled")

@@ -205,24 +205,6 @@ func TestMisuse(t *testing.T) {
 		require.ErrorContains(t, done.Err, "the run is over")
 		assert.Empty(t, r.told)
 	}))
-	t.Run("an effect that is done twice at once, or not made by Op", both(func(t seam) {
-		r := t.begin(func(r *run, b *sched.Branch) {
-			r.say("%s", result(b.Do(unlimited, &engine.Op{Kind: engine.Sleep})))
-		})
-		assert.ErrorContains(t, r.breaks(), "an effect is done that Branch.Op did not make")
-		require.Len(t, r.notes, 1)
-		var kept *engine.Op
-		r = t.begin(func(_ *run, b *sched.Branch) {
-			g := b.Group()
-			g.Go(unlimited, func(b *sched.Branch) {
-				kept = b.Op(engine.Sleep, "")
-				b.Do(unlimited, kept)
-			})
-			g.Go(unlimited, func(b *sched.Branch) { b.Do(unlimited, kept) })
-			join(g)
-		})
-		assert.ErrorContains(t, r.breaks(), "or that is done already")
-	}))
 	t.Run("a fault by the flow's own word", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			b.Fault("a %s rule", "broken")

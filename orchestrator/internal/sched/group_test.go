@@ -160,11 +160,9 @@ func TestGroup(t *testing.T) {
 		r.last("0", "")
 		assert.Equal(t, []string{"the first ends", "[0]"}, r.notes)
 	}))
-	t.Run("a group that is left can be used and left again", both(func(t seam) {
+	t.Run("groups side by side, in another order than they were made", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g, other := b.Group(), b.Group()
-			g.Detach()
-			g.Detach()
 			other.Go(unlimited, func(b *sched.Branch) { r.say("%s", call(b, unlimited)) })
 			g.Go(unlimited, func(b *sched.Branch) { r.say("%s", call(b, unlimited)) })
 			join(g)

@@ -187,7 +187,7 @@ func TestWhatACallReserves(t *testing.T) {
 		r := t.within(limit, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			for _, name := range []string{"a", "b"} {
 				if _, ok := before[name]; ok {
-					mapOver(b, nil, []string{name}, 0)
+					mapOver(b, b.Scope(nil, engine.Budget{}), []string{name}, 0)
 				}
 			}
 			mapOver(b, sc, []string{now.agent}, now.estimate)
@@ -229,7 +229,7 @@ func TestWhatACallReserves(t *testing.T) {
 			want providers.NanoUSD
 		}{{providers.Usage{Calls: 1, Cost: 6}, 6}, {providers.Usage{Calls: 1}, 9}} {
 			r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
-				mapOver(b, nil, []string{"b", "a"}, 0)
+				mapOver(b, b.Scope(nil, engine.Budget{}), []string{"b", "a"}, 0)
 				mapOver(b, sc, []string{"a"}, 0)
 			})
 			r.waits()
@@ -245,9 +245,9 @@ func TestWhatACallReserves(t *testing.T) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { mapOver(b, inner, []string{"a"}, 30) })
 			do(b, unlimited, engine.Op{Kind: engine.Sleep})
-			r.say("%d %d", sc.Left().Cost, inner.Left().Cost)
+			r.say("%d %d", sc.LeftAt(0).Cost, inner.LeftAt(0).Cost)
 			join(g)
-			r.say("%d %d", sc.Left().Cost, inner.Left().Cost)
+			r.say("%d %d", sc.LeftAt(0).Cost, inner.LeftAt(0).Cost)
 		})
 		r.waits()
 		r.answer("0", "")
@@ -507,7 +507,7 @@ func TestRefusalsOnRecord(t *testing.T) {
 		assert.Equal(t, []string{"start call 0:0", "start call 1:0"}, r.told)
 		r.hand("0:0", price(10))
 		r.ends()
-		assert.Equal(t, engine.Budget{Cost: 90}, root.Left())
+		assert.Equal(t, engine.Budget{Cost: 90}, root.LeftAt(0))
 		assert.Equal(t, []string{"0 ok", "1 (as recorded)"}, r.notes)
 		assert.Equal(t, "cancel call 1:0", r.told[2])
 		require.Len(t, r.emitted, 1)
@@ -591,7 +591,7 @@ func TestSaturation(t *testing.T) {
 			for range 2 {
 				call(b, sched.Options{Scope: sc, Shielded: true})
 			}
-			r.say("%v", sc.Left() == engine.Budget{Calls: -1, Tokens: -1, Cost: -1})
+			r.say("%v", sc.LeftAt(0) == engine.Budget{Calls: -1, Tokens: -1, Cost: -1})
 			r.say("%s", call(b, sched.Options{Scope: sc}))
 		})
 		for _, key := range []string{"0", "1"} {
@@ -618,7 +618,7 @@ func TestSaturation(t *testing.T) {
 			for range 4 {
 				call(b, sched.Options{Scope: sc})
 			}
-			r.say("%+v %+v", sc.Left(), sc.Spent())
+			r.say("%+v %+v", sc.LeftAt(0), sc.Spent())
 		})
 		below := providers.Usage{Calls: -5, ToolCalls: -5, Input: -5, Output: -5, Reasoning: -5, CacheRead: -5, CacheWrite: -5, Cost: -5, Unpriced: -5}
 		for i, c := range []engine.Completion{price(10), used(below), {Err: &agent.Error{Usage: below}}, price(10)} {
@@ -635,9 +635,9 @@ func TestLeftBehind(t *testing.T) {
 	t.Run("N4 what was reserved stays used until the truth is known", both(func(t seam) {
 		r := t.within(engine.Budget{Cost: 100, Calls: 9}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", estimated(b, sc, 60))
-			r.say("left %d %d, spent %d", sc.Left().Cost, sc.Left().Calls, sc.Spent().Cost)
+			r.say("left %d %d, spent %d", sc.LeftAt(0).Cost, sc.LeftAt(0).Calls, sc.Spent().Cost)
 			do(b, unlimited, engine.Op{Kind: engine.Sleep})
-			r.say("left %d %d, spent %d", sc.Left().Cost, sc.Left().Calls, sc.Spent().Cost)
+			r.say("left %d %d, spent %d", sc.LeftAt(0).Cost, sc.LeftAt(0).Calls, sc.Spent().Cost)
 			mapOver(b, sc, []string{"a"}, 0)
 		})
 		r.waits()

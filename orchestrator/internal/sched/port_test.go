@@ -268,6 +268,9 @@ func do(b *sched.Branch, o sched.Options, op engine.Op) engine.Completion {
 		op.Request = &agent.Request{}
 	}
 	*own = op
+	if o.Scope == nil {
+		o.Scope = b.Scope(nil, engine.Budget{})
+	}
 	return b.Do(o, own)
 }
 

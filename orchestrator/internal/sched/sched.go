@@ -12,12 +12,17 @@
 package sched
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/providers"
 )
 
 // Sched is the scheduler of one run. Everything but fault, cur and ending belongs
@@ -33,24 +38,26 @@ type Sched struct {
 	children int       // under way
 	root     *Branch
 
-	top      *Scope // the run's budget
-	depth    int    // runs around this one
-	applied  int64  // calls of Complete, Charge and Lose
-	asked    int64  // effects
-	round    int64  // of decisions about calls that wait
-	queue    queue
-	dropped  map[*effect]bool // calls under way that no branch waits for
-	refusals []*effect        // calls that the log says will be refused
-	refused  int64            // calls and children so far
-	losses   int64            // resumptions that lost calls
-	lost     amounts          // in all
+	top     *Scope // the run's budget
+	depth   int    // runs around this one
+	applied int64  // calls of Complete, Charge and Lose
+	asked   int64  // effects
+	refused int64  // calls and children so far
+	losses  int64  // resumptions that lost calls
+
+	classes  map[classKey]*class // of calls that wait
+	queue    []*class            // these, and some that are empty by now
+	front    int64               // the smallest place in line, not above 0
+	round    int64               // of decisions about calls that wait
+	refusals []*effect           // calls that the log says will be refused, the next one first
+	dropped  map[*effect]bool    // calls under way that no branch waits for
 
 	figures map[string]*figure
-	most    engine.Amount // of all agents
-	learned bool          // any figure at all
+	all     engine.Figure // of all agents
 
-	timed []*Scope   // with effects that end at their time, the earliest first
-	armed *engine.Op // the time limit that the engine holds
+	limits []time.Duration       // times at which effects end, the earliest first
+	timed  map[time.Duration]int // how many effects; 0: its limit is not needed any more
+	armed  *engine.Op            // the time limit that the engine holds
 
 	cur    atomic.Pointer[Branch] // the branch that executes; nil: the driver
 	fault  atomic.Pointer[agent.Error]
@@ -59,13 +66,16 @@ type Sched struct {
 
 // New makes a run of body as the root branch, from what in says of budgets.
 func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
-	s := &Sched{port: port, spawner: engine.Pull, depth: in.Depth, figures: map[string]*figure{}, dropped: map[*effect]bool{}}
+	s := &Sched{
+		port: port, spawner: engine.Pull, depth: in.Depth,
+		classes: map[classKey]*class{}, dropped: map[*effect]bool{}, figures: map[string]*figure{}, timed: map[time.Duration]int{},
+	}
 	if sp, ok := port.(engine.Spawner); ok {
 		s.spawner = sp.Spawn
 	}
-	for name, f := range in.Figures { // the order does not matter to a maximum
-		s.figures[name] = &figure{Figure: f}
-		s.most, s.learned = most(s.most, f.Most), true
+	for name, f := range in.Figures { // the order does not matter to sums and maxima
+		s.learn(name, f)
+		s.figures[name].own = engine.Figure{}
 	}
 	s.root = s.spawn("", nil, func(b *Branch) {
 		s.top = b.Scope(nil, in.Budget)
@@ -77,7 +87,7 @@ func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
 // Advance executes ready branches until every one waits, or the root and all
 // children have ended (done). A broken rule, a panic and a deadlock are errors.
 func (s *Sched) Advance() (done bool, err error) {
-	for i := 0; ; i++ { // ready grows while it is walked
+	for i := 0; ; { // ready grows while it is walked
 		if f := s.fault.Load(); f != nil {
 			return false, f
 		}
@@ -85,8 +95,16 @@ func (s *Sched) Advance() (done bool, err error) {
 			break
 		}
 		b := s.ready[i]
+		s.cur.Store(b)
+		alive := b.resume()
+		s.cur.Store(nil)
+		if !alive {
+			s.finished(b)
+		} else if e := b.wait; e != nil && e.phase == described && s.fault.Load() == nil && !s.ask(e) {
+			continue // it is refused: its branch continues at once
+		}
 		s.ready[i] = nil
-		s.execute(b)
+		i++
 	}
 	s.ready = s.ready[:0]
 	s.arm()
@@ -97,22 +115,6 @@ func (s *Sched) Advance() (done bool, err error) {
 		return false, flowError("deadlock: every branch waits for another one, and nothing is under way")
 	}
 	return false, nil
-}
-
-// execute lets b run until it waits or ends.
-func (s *Sched) execute(b *Branch) {
-	for {
-		s.cur.Store(b)
-		alive := b.resume()
-		s.cur.Store(nil)
-		if !alive {
-			s.finished(b)
-			return
-		}
-		if b.wait == nil || b.wait.seq > 0 || s.fault.Load() != nil || s.begin(b.wait) {
-			return
-		}
-	}
 }
 
 // Complete implements engine.Execution.
@@ -129,22 +131,63 @@ func (s *Sched) Complete(c engine.Completion) {
 	s.decide()
 }
 
-func (s *Sched) complete(c engine.Completion) {
-	e, ok := c.Op.Owner.(*effect)
+// Charge implements engine.Execution.
+func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
+	s.applied++
+	e, ok := op.Owner.(*effect)
+	if !ok || e.branch == nil {
+		s.broken("the engine charged an effect that it was not given")
+		return
+	}
+	e.scope.charge(&used)
 	switch {
-	case !ok || e.branch == nil:
-		s.broken("the engine completed an effect that it was not given")
-		return
-	case e.settled:
-		s.broken("the engine completed effect %s twice", c.Op.Key())
-		return
+	case e.at == lost: // it was left behind, and what it really used is known
+		s.hold(e, lost, amounts{})
+		s.learnOf(e, &used, false)
+	case e.phase != settled:
+		e.charged = true
 	}
-	e.settled = true
-	if e.budgeted() {
-		s.settle(e, &c)
+	s.decide()
+}
+
+// Lose implements engine.Execution.
+func (s *Sched) Lose() {
+	s.applied++
+	calls := slices.Collect(maps.Keys(s.dropped))
+	clear(s.dropped)
+	for _, b := range s.live {
+		if e := b.wait; e != nil && e.Kind == engine.Call && e.class == nil {
+			calls = append(calls, e)
+		}
 	}
-	if !e.dead() {
-		s.resolve(e, c)
+	slices.SortFunc(calls, func(a, b *effect) int { return cmp.Compare(b.place, a.place) })
+	var sum amounts
+	for _, e := range calls { // the latest first: each goes before all that wait
+		s.hold(e, nothing, amounts{})
+		if !e.charged {
+			sum.add(e.reservation())
+			e.scope.count(lost, e.reservation())
+		}
+		e.charged = false
+		switch {
+		case e.branch.wait != e:
+			e.phase = settled
+		case !e.shielded:
+			s.front--
+			e.place = s.front
+			s.enqueue(e)
+		}
+	}
+	if sum[onCalls] > 0 {
+		s.emit(blackboard.Record{Kind: blackboard.Lost, N: s.losses}, sum.lost())
+		s.losses++
+	}
+	s.decide()
+	for _, e := range slices.Backward(calls) {
+		if e.class != nil && !e.known.Made { // it waits now
+			s.cancel(e)
+			e.phase = asked
+		}
 	}
 }
 
@@ -157,24 +200,19 @@ func flowError(format string, args ...any) *agent.Error {
 	return &agent.Error{Message: fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrFlow}}
 }
 
-// finished takes b, which has ended, out of the run. With the root all effects end;
-// children are waited for.
-func (s *Sched) finished(b *Branch) {
-	b.done = true
-	s.ended++
-	if s.ended > 64 && s.ended > len(s.live)/2 {
-		s.live = slices.DeleteFunc(s.live, func(b *Branch) bool { return b.done })
-		s.ended = 0
+func (s *Sched) emit(r blackboard.Record, data any) {
+	var err error
+	if r.Data, err = engine.Encode(data); err != nil { // cannot be: it is plain data
+		s.broken("a %s record has no JSON form: %v", r.Kind, err)
 	}
-	switch {
-	case b.group != nil:
-		b.reparentGroups()
-		b.group.finished(b)
-	case s.fault.Load() == nil:
-		for _, b := range slices.Backward(s.live) {
-			if b.wait != nil {
-				s.abandon(b.wait, nil)
-			}
-		}
+	s.port.Emit(r)
+}
+
+// Tally puts into end what the run used and lost, and what a child learned.
+func (s *Sched) Tally(end *engine.End) {
+	end.Spent = s.top.spent
+	end.Lost = s.top.held[lost].lost()
+	if s.depth > 0 {
+		end.Figures = s.report(func(f *figure) engine.Figure { return f.own })
 	}
 }

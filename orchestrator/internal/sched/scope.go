@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -10,41 +9,35 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// amounts are what budgets hold besides what was used.
-type amounts engine.Lost
+// amounts are what budgets limit, by the kinds below.
+type amounts [3]int64
 
-// callOf is one call with what is reserved for it.
-func callOf(a engine.Amount) amounts { return amounts{Calls: 1, Amount: a} }
+const (
+	onCalls = iota
+	onTokens
+	onCost
+)
 
-// of are the amounts in u that budgets limit. What u has below zero counts as zero.
+// unknown is what a call wants of which nothing is known: budgets that limit it have
+// to be its own.
+const unknown = -1
+
+// of are the amounts in u.
 func of(u *providers.Usage) amounts {
-	return amounts{max(u.Calls, 0), engine.Amount{Cost: max(u.Cost, 0), Tokens: plus(max(u.Input, 0), max(u.Output, 0))}}
+	return amounts{u.Calls, plus(u.Input, u.Output), int64(u.Cost)}
 }
 
-// add counts v in u, in place: it is called for every call in each of its budgets.
-// What v has below zero counts as zero.
-func add(u, v *providers.Usage) {
-	u.Calls = plus(u.Calls, max(v.Calls, 0))
-	u.ToolCalls = plus(u.ToolCalls, max(v.ToolCalls, 0))
-	u.Input = plus(u.Input, max(v.Input, 0))
-	u.Output = plus(u.Output, max(v.Output, 0))
-	u.Reasoning = plus(u.Reasoning, max(v.Reasoning, 0))
-	u.CacheRead = plus(u.CacheRead, max(v.CacheRead, 0))
-	u.CacheWrite = plus(u.CacheWrite, max(v.CacheWrite, 0))
-	u.Cost = plus(u.Cost, max(v.Cost, 0))
-	u.Unpriced = plus(u.Unpriced, max(v.Unpriced, 0))
+// add adds b to a, which stays between zero and the largest number.
+func (a *amounts) add(b amounts) {
+	for k := range b {
+		a[k] = max(plus(a[k], b[k]), 0)
+	}
 }
 
-// plus is a sum that stays between zero and the largest number.
-func (a amounts) plus(b amounts) amounts {
-	return amounts{max(plus(a.Calls, b.Calls), 0), engine.Amount{
-		Cost:   max(plus(a.Cost, b.Cost), 0),
-		Tokens: max(plus(a.Tokens, b.Tokens), 0),
-	}}
-}
+func (a amounts) negative() amounts { return amounts{-a[0], -a[1], -a[2]} }
 
-func (a amounts) negative() amounts {
-	return amounts{-a.Calls, engine.Amount{Cost: -a.Cost, Tokens: -a.Tokens}}
+func (a amounts) lost() engine.Lost {
+	return engine.Lost{Calls: a[onCalls], Amount: engine.Amount{Cost: providers.NanoUSD(a[onCost]), Tokens: a[onTokens]}}
 }
 
 // plus is a sum that stays at the largest number where it would overflow.
@@ -55,59 +48,47 @@ func plus[N ~int64](a, b N) N {
 	return a + b
 }
 
-// limits are kinds of limits.
-type limits uint8
+// account is what an amount in a budget is for.
+type account uint8
 
 const (
-	onCalls limits = 1 << iota
-	onTokens
-	onCost
-	onUnpriced // calls without a price, under a limit on cost
+	nothing  account = iota
+	reserved         // for calls under way
+	shared           // with children under way
+	lost             // by calls and children whose usage is unknown
+	accounts
 )
-
-func limitsOf(b engine.Budget) (l limits) {
-	if b.Cost != 0 {
-		l |= onCost
-	}
-	if b.Tokens != 0 {
-		l |= onTokens
-	}
-	if b.Calls != 0 {
-		l |= onCalls
-	}
-	return l
-}
 
 // Scope is a budget in the tree of budgets of a run.
 type Scope struct {
-	parent *Scope
-	limit  engine.Budget
-	around limits // what it or a budget around it limits
+	parent  *Scope
+	budget  engine.Budget
+	limit   amounts
+	limited [3]bool // what it or a budget around it limits
 
-	spent    providers.Usage
-	lost     amounts // of calls and children whose usage is unknown; counts as used
-	shares   amounts // of children under way; counts as used
-	reserved amounts // for calls under way
-	alone    int64   // calls under way that have it for themselves
-	blocked  int64   // the latest round of decisions in which a call had to wait for it
+	spent   providers.Usage
+	held    [accounts]amounts
+	used    amounts // if all calls under way were free: spent, shared and lost
+	alone   bool    // a call under way has it for itself
+	blocked int64   // the latest round of decisions in which a call had to wait for it
 
-	until  time.Duration // by the time worked; 0: it has no time limit, -1: it has expired
-	due    *Scope        // it or the budget around it that expires first; nil: none has a time limit
-	live   int           // effects that end when it expires
-	listed bool          // it is in Sched.timed
+	until time.Duration // by the time worked; 0: it has no time limit, -1: it has expired
+	due   *Scope        // it or the budget around it that expires first; nil: none has a time limit
 }
 
 // Scope makes a budget under parent; nil: the root of a tree.
-func (b *Branch) Scope(parent *Scope, limit engine.Budget) *Scope {
-	sc := &Scope{parent: parent, limit: limit, around: limitsOf(limit)}
+func (b *Branch) Scope(parent *Scope, budget engine.Budget) *Scope {
+	sc := &Scope{parent: parent, budget: budget, limit: amounts{budget.Calls, budget.Tokens, int64(budget.Cost)}}
 	if parent != nil {
-		sc.around |= parent.around
-		sc.due = parent.due
+		sc.limited, sc.due = parent.limited, parent.due
 	}
-	if limit.Wall != 0 {
+	for k, limit := range sc.limit {
+		sc.limited[k] = sc.limited[k] || limit != 0
+	}
+	if budget.Wall != 0 {
 		_, worked := b.s.port.Now()
-		if sc.until = -1; limit.Wall > 0 {
-			sc.until = plus(worked, limit.Wall)
+		if sc.until = -1; budget.Wall > 0 {
+			sc.until = plus(worked, budget.Wall)
 		}
 		if sc.due == nil || sc.until < sc.due.until {
 			sc.due = sc
@@ -116,44 +97,27 @@ func (b *Branch) Scope(parent *Scope, limit engine.Budget) *Scope {
 	return sc
 }
 
-// limits are the kinds of limits that apply under sc; nil: none.
-func (sc *Scope) limits() limits {
-	if sc == nil {
-		return 0
-	}
-	return sc.around
-}
-
-// gone is what would be used if all calls under way were free.
-func (sc *Scope) gone() amounts { return of(&sc.spent).plus(sc.lost).plus(sc.shares) }
-
 // Spent is what calls under sc have used so far.
 func (sc *Scope) Spent() providers.Usage { return sc.spent }
 
-// Left is what may still be used under sc and every budget around it, without
-// Wall. A zero field is no limit, -1 is used up. What is reserved or set aside
-// counts as used.
-func (sc *Scope) Left() engine.Budget {
-	var left engine.Budget
-	for s := sc; s != nil; s = s.parent {
-		used := s.gone().plus(s.reserved)
-		left.Calls = least(left.Calls, s.limit.Calls, used.Calls)
-		left.Tokens = least(left.Tokens, s.limit.Tokens, used.Tokens)
-		if s.limit.Cost != 0 {
-			left.AllowUnpriced = s.limit.AllowUnpriced && (left.Cost == 0 || left.AllowUnpriced)
-		}
-		left.Cost = least(left.Cost, s.limit.Cost, used.Cost)
-	}
-	return left
-}
-
-// LeftAt is Left with Wall, for a run that has been worked on for so long.
+// LeftAt is what may still be used under sc and every budget around it, in a run
+// that has been worked on for so long. A zero field is no limit, -1 is used up. What
+// is reserved or set aside counts as used.
 func (sc *Scope) LeftAt(worked time.Duration) engine.Budget {
-	left := sc.Left()
+	var left amounts
+	var wall time.Duration
+	allow := true
 	for s := sc; s != nil; s = s.parent {
-		left.Wall = least(left.Wall, s.until, worked)
+		for k := range left {
+			left[k] = least(left[k], s.limit[k], plus(s.used[k], s.held[reserved][k]))
+		}
+		wall = least(wall, s.until, worked)
+		allow = allow && (s.limit[onCost] == 0 || s.budget.AllowUnpriced)
 	}
-	return left
+	return engine.Budget{
+		Cost: providers.NanoUSD(left[onCost]), Tokens: left[onTokens], Calls: left[onCalls], Wall: wall,
+		AllowUnpriced: allow && left[onCost] != 0,
+	}
 }
 
 // least is the smaller of left and limit-used, where 0 is no limit and -1 nothing.
@@ -169,49 +133,81 @@ func least[N ~int64](left, limit, used N) N {
 	return left
 }
 
+// exceeds reports whether wanted does not fit beside used, or nothing is left. A
+// limit of 0 is none.
+func exceeds(limit, used, wanted int64) bool {
+	return limit != 0 && (used >= limit || wanted > limit-used)
+}
+
+// charge counts what was used under sc. A usage with anything below zero is none.
+func (sc *Scope) charge(u *providers.Usage) {
+	if min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced) < 0 {
+		*u = providers.Usage{}
+	}
+	for ; sc != nil; sc = sc.parent {
+		sc.spent = sc.spent.Add(*u)
+		sc.used.add(of(u))
+	}
+}
+
+// count adds a to an account of sc and of all budgets around it.
+func (sc *Scope) count(at account, a amounts) {
+	for ; sc != nil; sc = sc.parent {
+		sc.held[at].add(a)
+		if at == reserved {
+			sc.alone = false // a call that had it for itself was the only one
+		} else {
+			sc.used.add(a)
+		}
+	}
+}
+
 // late reports whether the time of sc or of a budget around it is up.
 func (s *Sched) late(sc *Scope) bool {
-	if sc == nil || sc.due == nil {
+	if sc.due == nil {
 		return false
 	}
 	_, worked := s.port.Now()
 	return worked >= sc.due.until
 }
 
+// over reports whether the run's budget allows nothing any more.
+func (s *Sched) over() bool {
+	left := s.top.LeftAt(0)
+	return min(left.Calls, left.Tokens, int64(left.Cost)) < 0 || s.late(s.top)
+}
+
 // time makes e end when the time of a budget around it is up.
 func (s *Sched) time(e *effect) {
-	if e.shielded || e.scope == nil || e.scope.due == nil || e.scope.due.until < 0 {
+	if e.shielded || e.scope.due == nil || e.scope.due.until < 0 {
 		return
 	}
-	due := e.scope.due
-	e.timed = true
-	due.live++
-	if !due.listed {
-		due.listed = true
-		i, _ := slices.BinarySearchFunc(s.timed, due.until, func(sc *Scope, until time.Duration) int { return cmp.Compare(sc.until, until) })
-		s.timed = slices.Insert(s.timed, i, due)
+	e.until = e.scope.due.until
+	n, listed := s.timed[e.until]
+	s.timed[e.until] = n + 1
+	if !listed {
+		i, _ := slices.BinarySearch(s.limits, e.until)
+		s.limits = slices.Insert(s.limits, i, e.until)
 	}
 }
 
 func (s *Sched) untime(e *effect) {
-	if e.timed {
-		e.timed = false
-		e.scope.due.live--
+	if e.until != 0 {
+		s.timed[e.until]--
+		e.until = 0
 	}
 }
 
 // arm keeps one time limit at the engine, if any: the first at which an effect has
 // to end.
 func (s *Sched) arm() {
-	n := 0
-	for n < len(s.timed) && s.timed[n].live == 0 {
-		s.timed[n].listed = false
-		n++
+	for len(s.limits) > 0 && s.timed[s.limits[0]] == 0 {
+		delete(s.timed, s.limits[0])
+		s.limits = s.limits[1:]
 	}
-	s.timed = slices.Delete(s.timed, 0, n)
 	var first time.Duration
-	if len(s.timed) > 0 {
-		first = s.timed[0].until
+	if len(s.limits) > 0 {
+		first = s.limits[0]
 	}
 	if s.armed != nil && s.armed.Worked != first {
 		s.port.Cancel(s.armed)
@@ -231,7 +227,7 @@ func (s *Sched) expire(op *engine.Op) {
 	_, worked := s.port.Now()
 	worked = max(worked, op.Worked)
 	for _, b := range s.live {
-		if e := b.wait; e != nil && e.timed && e.scope.due.until <= worked {
+		if e := b.wait; e != nil && e.until != 0 && e.until <= worked {
 			e.scope.due.until = -1
 			s.abandon(e, timeIsUp(e.scope.due))
 		}
