@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,25 +30,18 @@ type committer struct {
 
 	mu    sync.Mutex
 	queue []*record
-	busy  bool // a goroutine commits
+	busy  bool            // a goroutine commits
+	limit context.Context //nolint:containedctx // of Append; shared by those of a few seconds, because it costs as much as they do
+	renew time.Time       // limit
 
 	// Only the goroutine that commits touches these.
-	spare    []*record
-	recs     []blackboard.Record
-	drive    []*run             // to be driven now
-	limit    context.Context    //nolint:containedctx // of Append; shared by those of a few seconds, because it costs as much as they do
-	endLimit context.CancelFunc // of limit
-	renew    time.Time          // limit
+	batch []*record
+	recs  []blackboard.Record
 }
 
 const (
 	maxBatch    = 512              // records that are appended at once
 	appendLimit = 10 * time.Second // for one Append (up to twice as long), and for looking up what became of it
-)
-
-var (
-	errLate   = errors.New("the run has ended or stopped")
-	errBroken = errors.New("an earlier record was not stored")
 )
 
 // errOutage marks runs that are suspended because the store failed: the engine
@@ -60,25 +54,6 @@ func newCommitter(e *Engine, s blackboard.Store) *committer {
 	return c
 }
 
-// add puts rec in line; if no other goroutine commits, this one does, until the line
-// is empty. It returns the run that the caller has to drive, or nil.
-func (c *committer) add(rec *record) *run {
-	if c.put(rec) {
-		return c.flush()
-	}
-	return nil
-}
-
-// put puts rec in line and tells whether the caller has to flush.
-func (c *committer) put(rec *record) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.queue = append(c.queue, rec)
-	mine := !c.busy
-	c.busy = true
-	return mine
-}
-
 // close ends attempts to commit that fail: what cannot be stored now is given up.
 func (c *committer) close() {
 	if c != nil {
@@ -86,201 +61,109 @@ func (c *committer) close() {
 	}
 }
 
-// flush commits until the line is empty. It returns the run that the caller has to
-// drive, or nil.
-func (c *committer) flush() *run {
-	var mine *run
+// add puts rec in line. If no other goroutine commits, the caller does.
+func (c *committer) add(rec *record) job {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = append(c.queue, rec)
+	if c.busy {
+		return nil
+	}
+	c.busy = true
+	return c
+}
+
+// work implements job: it commits until the line is empty, and goes on with a run that
+// is to be driven then.
+func (c *committer) work() (next job) {
 	for {
 		if c.calls.Load() > 1 {
 			runtime.Gosched() // let calls that are about to add a record do so
 		}
-		batch := c.next()
-		if batch == nil {
-			return mine
+		c.mu.Lock()
+		n := min(len(c.queue), maxBatch)
+		c.batch = append(c.batch[:0], c.queue[:n]...)
+		c.queue = slices.Delete(c.queue, 0, n)
+		c.busy = n > 0
+		c.mu.Unlock()
+		if n == 0 {
+			return next
 		}
-		for rest := batch; len(rest) > 0; {
-			c.e.driveOn(mine) // this goroutine cannot drive while it commits
-			n := min(len(rest), maxBatch)
-			c.commit(rest[:n])
-			rest = rest[n:]
-			mine = c.handOut()
-		}
-		clear(batch)
-		c.spare = batch[:0]
+		c.e.pool.do(next) // this goroutine cannot drive while it commits
+		next = c.commit(c.batch)
+		clear(c.batch)
 	}
 }
 
-// next takes what is in line; nil: it is empty, and no goroutine commits any more.
-func (c *committer) next() []*record {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	batch := c.queue
-	if len(batch) == 0 {
-		c.busy = false
-		return nil
-	}
-	c.queue, c.spare = c.spare[:0], nil
-	return batch
-}
-
-// handOut lets other goroutines drive the runs of a batch, but for one that it
-// returns.
-func (c *committer) handOut() *run {
-	if len(c.drive) == 0 {
-		return nil
-	}
-	mine := c.drive[0]
-	for _, r := range c.drive[1:] {
-		c.e.driveOn(r)
-	}
-	clear(c.drive)
-	c.drive = c.drive[:0]
-	return mine
-}
-
-// commit stores a batch. If that fails and it is of several runs, each run's part
-// is tried by itself, so that one that was fenced off does not stop the others.
-func (c *committer) commit(batch []*record) {
-	err := c.append(batch)
-	if err == nil || !mixed(batch) {
-		c.settle(batch, err)
-		return
-	}
-	for len(batch) > 0 {
-		part, rest := batch[:1:1], []*record(nil)
-		for _, rec := range batch[1:] {
-			if rec.r == part[0].r {
-				part = append(part, rec)
-			} else {
-				rest = append(rest, rec)
-			}
-		}
-		c.settle(part, c.append(part))
-		batch = rest
-	}
-}
-
-func mixed(batch []*record) bool {
-	for _, rec := range batch[1:] {
-		if rec.r != batch[0].r {
-			return true
-		}
-	}
-	return false
-}
-
-// append stores the batch, all or none. Nothing follows a record that failed.
-func (c *committer) append(batch []*record) error {
-	c.recs = c.recs[:0]
+// commit stores a batch, all or none, and returns a run that is to be driven. If that
+// fails and it is of several runs, each run's part is tried by itself, so that one that
+// was fenced off does not stop the others.
+func (c *committer) commit(batch []*record) (next job) {
+	recs := c.recs[:0]
 	for _, rec := range batch {
-		l := rec.r.records
-		if rec.late = l.broken != nil || l.closed || l.refuses(rec); rec.late {
-			continue
+		if rec.err = rec.r.records.add(rec); rec.err == nil {
+			recs = append(recs, rec.Record)
 		}
-		l.closed = rec.kind == blackboard.Ended
-		c.recs = append(c.recs, rec.stored(l.seq))
-		l.seq++
 	}
-	if len(c.recs) == 0 {
+	failed := map[*runLog]error(nil)
+	if err := c.append(recs); err != nil {
+		failed = c.appendApart(batch, err)
+	}
+	clear(recs)
+	c.recs = recs
+	for _, rec := range batch {
+		if log := rec.r.records; rec.err == nil {
+			rec.err = failed[log]
+			log.changed(rec.err)
+		}
+		if run := rec.settle(rec.err); run != nil {
+			c.e.pool.do(next)
+			next = run
+		}
+	}
+	return next
+}
+
+// appendApart stores each run's part of a batch that could not be stored because of
+// err. It returns what went wrong.
+func (c *committer) appendApart(batch []*record, err error) map[*runLog]error {
+	parts := map[*runLog][]blackboard.Record{}
+	for _, rec := range batch {
+		if log := rec.r.records; rec.err == nil {
+			parts[log] = append(parts[log], rec.Record)
+		}
+	}
+	failed := map[*runLog]error{}
+	for log, part := range parts {
+		failed[log] = err
+		if len(parts) > 1 {
+			failed[log] = c.append(part)
+		}
+	}
+	return failed
+}
+
+// append stores records. What became of an attempt that failed is looked up: they may
+// have been stored all the same.
+func (c *committer) append(recs []blackboard.Record) error {
+	if len(recs) == 0 {
 		return nil
 	}
-	err := c.appendOnce(c.recs)
-	if err != nil && !errors.Is(err, blackboard.ErrConflict) && !errors.Is(err, blackboard.ErrDamaged) {
-		err = c.persist(c.recs, err)
-	}
-	clear(c.recs)
-	if err != nil {
-		for _, rec := range batch {
-			if !rec.late {
-				rec.r.records.seq--
-				rec.r.records.closed = false
+	return c.try(func(ctx context.Context, again bool) error {
+		err := c.store.Append(ctx, recs)
+		if again && errors.Is(err, blackboard.ErrConflict) {
+			stored, lookErr := c.isStored(ctx, &recs[0])
+			if stored || lookErr != nil {
+				return lookErr
 			}
-		}
-	}
-	return err
-}
-
-// appendOnce tries once.
-func (c *committer) appendOnce(recs []blackboard.Record) error {
-	if c.limit == nil || time.Now().After(c.renew) {
-		if c.limit != nil {
-			c.endLimit()
-		}
-		c.renew = time.Now().Add(appendLimit)
-		c.limit, c.endLimit = context.WithTimeout(c.e.life, 2*appendLimit)
-	}
-	return c.seen(c.store.Append(c.limit, recs))
-}
-
-// seen notes that the store works, if err says so.
-func (c *committer) seen(err error) error {
-	if (err == nil || errors.Is(err, blackboard.ErrConflict)) && c.failing.Load() != 0 {
-		c.failing.Store(0)
-	}
-	return err
-}
-
-// persist tries again to store what could not be stored. What became of an attempt
-// is looked up before the next one: it may have been stored all the same.
-func (c *committer) persist(recs []blackboard.Record, err error) error {
-	err = c.retry(err, func() error {
-		stored, err := c.isStored(&recs[0])
-		if err == nil && !stored {
-			err = c.appendOnce(recs)
 		}
 		return err
 	})
-	if errors.Is(err, blackboard.ErrConflict) {
-		if stored, lookErr := c.isStored(&recs[0]); lookErr == nil && stored {
-			return nil // an attempt before was late
-		}
-	}
-	return err
-}
-
-// putBlob keeps a value beside the log.
-func (c *committer) putBlob(run string, data []byte) (hash string, err error) {
-	put := func() error {
-		ctx, cancel := context.WithTimeout(c.e.life, appendLimit)
-		defer cancel()
-		hash, err = c.e.blobs.PutBlob(ctx, run, data)
-		return c.seen(err)
-	}
-	if err := put(); err != nil {
-		return hash, c.retry(err, put)
-	}
-	return hash, nil
-}
-
-// retry calls f, with growing waits, until it succeeds or meets a conflict, for
-// Config.Outage at most. err is what went wrong before.
-func (c *committer) retry(err error, f func() error) error {
-	if c.patient.Err() != nil {
-		return err
-	}
-	c.failing.CompareAndSwap(0, time.Now().UnixNano())
-	left := c.e.cfg.Outage - time.Since(time.Unix(0, c.failing.Load()))
-	c.e.cfg.Log.Warn("the store fails; trying again", "err", err, "for", left)
-	// An outage is one for all: what comes at its end is tried once more.
-	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(max(left, 1)))
-	final := backoff.Retry(func() error {
-		err = c.seen(f())
-		if err == nil || errors.Is(err, blackboard.ErrConflict) {
-			return nil
-		}
-		return err
-	}, backoff.WithContext(wait, c.patient))
-	if final == nil {
-		return err
-	}
-	return agent.ErrorOf(fmt.Errorf("%w: %w: the store failed for %v, and the run is suspended: %w", engine.ErrStopped, errOutage, c.e.cfg.Outage, err))
 }
 
 // isStored tells whether rec is in the store: then all that were appended with it
 // are.
-func (c *committer) isStored(rec *blackboard.Record) (bool, error) {
-	ctx, cancel := context.WithTimeout(c.e.life, appendLimit)
-	defer cancel()
+func (c *committer) isStored(ctx context.Context, rec *blackboard.Record) (bool, error) {
 	for got, err := range c.store.Records(ctx, rec.Run, rec.Seq) {
 		if err != nil {
 			return false, err
@@ -291,51 +174,54 @@ func (c *committer) isStored(rec *blackboard.Record) (bool, error) {
 	return false, nil
 }
 
-// settle tells those who wait for the batch what became of it.
-func (c *committer) settle(batch []*record, err error) {
-	for _, rec := range batch {
-		l, err := rec.r.records, err
-		switch {
-		case rec.late && l.broken != nil:
-			err = fmt.Errorf("%w: %w", errBroken, l.broken)
-		case rec.late:
-			err = errLate
-		case err != nil:
-			l.broken = err
-		default:
-			l.stored.Add(1)
-			l.changed()
-		}
-		if r := rec.settle(err); r != nil {
-			c.drive = append(c.drive, r)
-		}
-	}
+// putBlob keeps a value beside the log.
+func (c *committer) putBlob(run string, data []byte) (hash string, err error) {
+	err = c.try(func(ctx context.Context, _ bool) error {
+		hash, err = c.e.blobs.PutBlob(ctx, run, data)
+		return err
+	})
+	return hash, err
 }
 
-// writeSync is write for a goroutine that waits until rec is durable.
-func (r *run) writeSync(ctx context.Context, rec *record) error {
-	if r.e.commit == nil {
-		err := r.prepare(rec)
-		if err == nil {
-			err = r.records.add(rec)
+// try calls f until it succeeds or meets a conflict or damage, with growing waits, for
+// Config.Outage at most. again: what became of the call before is not known.
+func (c *committer) try(f func(ctx context.Context, again bool) error) (err error) {
+	final := func(again bool) bool {
+		err = f(c.limited(), again)
+		works := err == nil || errors.Is(err, blackboard.ErrConflict) || errors.Is(err, blackboard.ErrDamaged)
+		if works {
+			c.failing.Store(0)
 		}
-		if drive := rec.settle(err); drive != nil {
-			r.e.driveOn(drive)
-		}
+		return works
+	}
+	if final(false) || c.patient.Err() != nil {
 		return err
 	}
-	rec.done = make(chan error, 1)
-	if r.e.commit == nil || ctx == r.e.life {
-		r.e.driveOn(r.write(rec))
-	} else { // a store that hangs does not hold up a caller whose ctx is done
-		r.e.pool.do(jobFunc(func() { r.driveHere(r.write(rec)) }))
-	}
-	select {
-	case err := <-rec.done:
+	c.failing.CompareAndSwap(0, time.Now().UnixNano())
+	left := c.e.cfg.Outage - time.Since(time.Unix(0, c.failing.Load()))
+	c.e.cfg.Log.Warn("the store fails; trying again", "err", err, "for", left)
+	// An outage is one for all: what comes at its end is tried once more.
+	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(max(left, 1)))
+	if backoff.Retry(func() error {
+		if final(true) {
+			return nil
+		}
 		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-r.e.life.Done():
-		return closedError()
+	}, backoff.WithContext(wait, c.patient)) == nil {
+		return err
 	}
+	return agent.ErrorOf(fmt.Errorf("%w: %w: the store failed for %v, and the run is suspended: %w", engine.ErrStopped, errOutage, c.e.cfg.Outage, err))
+}
+
+// limited is the context of one attempt.
+func (c *committer) limited() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := time.Now(); t.After(c.renew) {
+		c.renew = t.Add(appendLimit)
+		var cancel context.CancelFunc
+		c.limit, cancel = context.WithTimeout(c.e.life, 2*appendLimit)
+		context.AfterFunc(c.limit, cancel)
+	}
+	return c.limit
 }

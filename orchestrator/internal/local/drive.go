@@ -1,35 +1,80 @@
 package local
 
 import (
+	"encoding/json"
 	"errors"
+	"sync"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
-// work begins the run, or drives it, with the calls that are left to the driver. It
-// is a job of the pool.
-func (r *run) work() {
-	f := r.drive()
-	for f != nil {
-		next := f.perform()
-		if next == nil {
-			return
-		}
-		f = next.drive()
-	}
+// queue holds records that are committed and not yet applied to the flow, in log
+// order.
+type queue struct {
+	mu      sync.Mutex
+	items   []*record
+	head    int
+	err     error // why the run stops
+	driving bool  // a goroutine drives; for good, once the run is over
 }
 
-// driveOn drives r on a goroutine of the pool; nil: there is nothing to drive.
-func (e *Engine) driveOn(r *run) {
-	if r != nil {
-		e.pool.do(r)
+// push puts rec in line for the flow, or has the run stop for err; without both it has
+// the run look at the engine's state. A push that finds no driver makes its caller the
+// driver: the goroutine of a call continues with the flow, and none has to be woken.
+func (r *run) push(rec *record, err error) job {
+	q := &r.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if rec != nil {
+		q.items = append(q.items, rec)
 	}
+	if q.err == nil {
+		q.err = err
+	}
+	if q.driving {
+		return nil
+	}
+	q.driving = true
+	return r
 }
 
-// drive applies what has come since to the flow, until it waits for more or is over.
-// It returns the call that is left to the caller.
-func (r *run) drive() *flight {
+// reset forgets a failure of a run that has not begun.
+func (q *queue) reset() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.err = nil
+}
+
+// failure is why the run stops, or nil.
+func (q *queue) failure() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.err
+}
+
+// take returns the next record. nil: there is none, and the caller drives no more. A
+// failure comes before what is in line.
+func (q *queue) take() (*record, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.err != nil {
+		return nil, q.err
+	}
+	if q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+		q.driving = false
+		return nil, nil
+	}
+	rec := q.items[q.head]
+	q.items[q.head] = nil
+	q.head++
+	return rec, nil
+}
+
+// work implements job: it drives the run. It applies what has come since to the flow,
+// until that waits for more or is over, and goes on with the call that is left to it.
+func (r *run) work() job {
 	r.flow.Lock()
 	defer r.flow.Unlock()
 	if r.exec == nil && !r.isOver {
@@ -43,88 +88,87 @@ func (r *run) drive() *flight {
 		}
 	}
 	for !r.isOver {
-		done, err := r.exec.Advance()
-		switch {
-		case err != nil:
+		if done, err := r.exec.Advance(); err != nil {
 			r.fail(err)
-		case done:
+		} else if done {
 			r.finish()
-		case !r.apply():
-			f := r.later
-			r.later = nil
-			return f
+		} else if !r.apply() {
+			return r.takeLater()
 		}
 	}
-	return nil
+	if r.parent == nil {
+		return nil
+	}
+	return r.parent.childEnded(r.end, r.err)
 }
 
-// apply applies the next thing that happened to the flow. It tells whether the flow
-// can advance, or is over.
+// takeLater is the call that is left to the driver, or nil.
+func (r *run) takeLater() job {
+	f := r.later
+	r.later = nil
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// apply applies the next thing that happened to the flow; false: nothing has.
 func (r *run) apply() bool {
-	for {
-		if len(r.ready) > 0 {
-			c := r.ready[0]
-			r.ready = r.ready[1:]
-			r.exec.Complete(c)
-			return true
-		}
-		if r.replay != nil {
-			if r.repeat() {
-				return true
-			}
-			continue
-		}
-		rec, err := r.queue.take()
-		if err != nil {
-			r.stopFor(err)
-			return true
-		}
-		if rec == nil {
-			if r.e.draining.Load() && r.isIdle() && r.queue.fail(closedError()) {
-				continue
-			}
-			return false
-		}
-		r.clock.Tick(rec.at)
-		if r.deliver(rec) {
-			return true
-		}
-	}
-}
-
-// deliver applies a record to the flow. It tells whether that can make a difference.
-func (r *run) deliver(rec *record) bool {
-	op := rec.op
-	rec.op = nil
-	switch rec.kind {
-	case blackboard.Answered:
-		r.answered(rec.name, rec.told)
-		return false
-	case blackboard.Canceled:
-		r.exec.Complete(engine.CanceledBy(rec.told))
-	case blackboard.Expired:
-		if !r.questions.Drop(op) {
-			return false
-		}
-		r.quiet(op)
-		r.exec.Complete(engine.Expired(op))
-	case blackboard.Slept:
-		r.untime(op)
-		if op.Kind == engine.Sleep {
-			r.busy.Add(-1)
-		}
-		r.exec.Complete(engine.Completion{Op: op})
-	case blackboard.Used:
-		r.exec.Charge(op, *rec.used)
-	default:
-		r.busy.Add(-1)
-		c := engine.Completion{Op: op, Err: rec.err}
-		if rec.err == nil {
-			c.Response = rec.resp
-		}
+	if len(r.ready) > 0 {
+		c := r.ready[0]
+		r.ready = r.ready[1:]
 		r.exec.Complete(c)
+		return true
+	}
+	if r.replay != nil {
+		r.repeat()
+		return true
+	}
+	rec, err := r.queue.take()
+	switch {
+	case err != nil:
+		r.stopFor(err)
+	case rec != nil:
+		r.deliver(rec)
+	case !r.e.draining.Load() || len(r.flying(engine.Call, engine.Child)) > 0 || r.push(nil, closedError()) == nil:
+		return false
 	}
 	return true
+}
+
+// deliver applies a record to the flow.
+func (r *run) deliver(rec *record) {
+	r.clock.Tick(rec.At)
+	op := rec.op
+	rec.op = nil // the log in memory keeps rec
+	if op != nil {
+		r.landed(op)
+	}
+	switch d := rec.data.(type) {
+	case *engine.CalledData:
+		r.exec.Complete(engine.Completion{Op: op, Response: d.Response, Err: d.Err})
+	case engine.UsedData:
+		r.exec.Charge(op, d.Usage)
+	case json.RawMessage: // from outside
+		if rec.Kind == blackboard.Answered {
+			r.answered(rec.Name, d)
+		} else {
+			r.exec.Complete(engine.CanceledBy(d))
+		}
+	default: // a time is over
+		if op.Kind != engine.Await {
+			r.exec.Complete(engine.Completion{Op: op})
+		} else if r.questions.Drop(op) {
+			r.exec.Complete(engine.Expired(op))
+		}
+	}
+}
+
+// landed notes that the effect op is not under way any more.
+func (r *run) landed(op *engine.Op) {
+	if f, ok := op.Private.(*flight); ok {
+		r.unlink(f)
+	}
 }
 
 // finish puts the end of the run on record.
@@ -137,14 +181,11 @@ func (r *run) finish() {
 			r.replay.GoLive()
 		}
 	}
-	switch {
-	case err == nil:
-		r.leave(end, nil)
-	case isStuck(err):
-		r.fail(err)
-	default:
-		r.leave(engine.End{}, err)
+	if err != nil {
+		r.stopFor(err)
+		return
 	}
+	r.leave(end, nil)
 }
 
 // leave ends the driving of the run for good: with its end, or, with an error, where
@@ -155,52 +196,48 @@ func (r *run) leave(end engine.End, err error) {
 		r.exec.Leave()
 	}
 	if err == nil {
-		err = r.writeSync(r.e.life, &record{r: r, kind: blackboard.Ended, name: r.prog.Name, at: now(), data: engine.EndedData{End: end}})
+		err = r.writeSync(r.e.life, &record{Record: blackboard.Record{Kind: blackboard.Ended, Name: r.prog.Name}, data: engine.EndedData{End: end}})
 	}
 	if err != nil {
 		end = engine.End{}
 		r.e.cfg.Log.Warn("run stopped without an end", "run", r.id, "flow", r.prog.Name, "err", err)
 	}
 	r.end, r.err = end, err
-	later := r.later
-	r.later, r.replay = nil, nil
-	for w := range r.timers {
-		w.timer.Stop()
-	}
-	r.timers = nil
+	r.replay = nil
 	r.records.stopped.Store(true)
 	r.cutCalls(errOver)
-	if later != nil { // canceled before it began
-		r.e.pool.do(later)
+	r.e.pool.do(r.takeLater()) // canceled before it began
+	for _, f := range r.flying(engine.Sleep, engine.Limit, engine.Await, engine.Child) {
+		r.unlink(f)
+		if f.kind == engine.Child && err != nil {
+			if child := r.e.run(f.op.Input.Run); child != nil {
+				child.stop(closedError())
+			}
+		}
 	}
-	if err != nil {
-		r.stopChildren()
-	}
-	r.queue.fail(errOver)
+	r.push(nil, errOver)
 	if r.fenced {
-		r.e.unregister(r, nil)
-	} else {
-		r.e.unregister(r, err)
+		err = nil
 	}
+	r.e.unregister(r, err)
 	close(r.done)
-	r.records.changed()
-	r.tellParent()
+	r.records.changed(nil)
 }
 
 var errOver = errors.New("the run is over")
 
 // stop makes the run stop where it is, and its agents too.
 func (r *run) stop(why error) {
-	drive := r.queue.fail(why)
+	next := r.push(nil, why)
 	r.cutCalls(why)
-	if drive {
-		r.e.driveOn(r)
-	}
+	r.e.pool.do(next)
 }
 
-// wake has the run look at the engine's state.
-func (r *run) wake() {
-	if r.queue.push(nil) {
-		r.e.driveOn(r)
+// cutCalls ends all calls of a run that stops. Those that fail by it have used what
+// they say, and are made again when the run is resumed.
+func (r *run) cutCalls(why error) {
+	r.cut.Store(true)
+	for _, f := range r.flying(engine.Call) {
+		f.cancel(why)
 	}
 }

@@ -98,7 +98,7 @@ func New(c Config) *Engine {
 
 // Start implements engine.Driver.
 func (e *Engine) Start(ctx context.Context, p *engine.Program, in engine.Input) (func(context.Context) (engine.End, error), error) {
-	r, err := e.start(ctx, p, in)
+	r, err := e.start(ctx, p, in, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -120,12 +120,12 @@ func (e *Engine) Start(ctx context.Context, p *engine.Program, in engine.Input) 
 
 // start begins a run, or resumes the one of that ID if it is the same and free. It
 // returns the run if this engine works on it, or did.
-func (e *Engine) start(ctx context.Context, p *engine.Program, in engine.Input) (*run, error) {
+func (e *Engine) start(ctx context.Context, p *engine.Program, in engine.Input, parent *flight) (*run, error) {
 	if err := e.startable(ctx, p); err != nil {
 		return nil, err
 	}
 	r := newRun(e, in.Run, p)
-	r.in = in
+	r.in, r.parent = in, parent
 	other, err := e.register(r, e.untried(r.id))
 	if err != nil {
 		return nil, err
@@ -135,16 +135,16 @@ func (e *Engine) start(ctx context.Context, p *engine.Program, in engine.Input) 
 			if err != nil {
 				return nil, err
 			}
-			return e.start(ctx, p, in)
+			return e.start(ctx, p, in, parent)
 		}
 		return other, same(r.id, other.prog.Name, &other.in, p.Name, &in)
 	}
-	if len(r.records.entries) > 0 { // in memory, and stuck
+	if len(r.records.recs) > 0 { // in memory, and stuck
 		return e.startKnown(ctx, r)
 	}
 	r.clock.Skip(now())
 	at, _ := r.clock.Now()
-	err = r.writeSync(ctx, &record{r: r, kind: blackboard.Started, name: p.Name, at: at, data: engine.StartedData{Version: p.Version, Owner: e.id, Input: in}})
+	err = r.writeSync(ctx, &record{Record: blackboard.Record{Kind: blackboard.Started, Name: p.Name, At: at}, data: engine.StartedData{Version: p.Version, Owner: e.id, Input: in}})
 	switch {
 	case err == nil:
 		e.begin(r)
@@ -304,17 +304,19 @@ func (e *Engine) Close(ctx context.Context, drain bool) error { //nolint:revive 
 	case <-stopped:
 	case <-ctx.Done():
 		e.kill()
-		return errors.Join(e.stillRunning(), fmt.Errorf("close: %w", context.Cause(ctx)))
+		return errors.Join(e.stillRunning(ctx), fmt.Errorf("close: %w", context.Cause(ctx)))
 	}
-	e.pool.linger(ctx)
-	return errors.Join(e.leave(ctx), e.stillRunning())
+	err := e.stillRunning(ctx)
+	return errors.Join(e.leave(ctx), err)
 }
 
 // stillRunning names the agents that have not returned, or is nil.
-func (e *Engine) stillRunning() error {
-	names := e.pool.abandoned()
+func (e *Engine) stillRunning(ctx context.Context) error {
+	names := e.pool.linger(ctx)
 	for _, r := range e.all() {
-		names = append(names, r.underway()...)
+		for _, f := range r.flying(engine.Call) {
+			names = append(names, f.task.Info.Agent)
+		}
 	}
 	if len(names) == 0 {
 		return nil
@@ -326,7 +328,7 @@ func (e *Engine) stillRunning() error {
 func (e *Engine) drain(ctx context.Context) {
 	e.draining.Store(true)
 	for _, r := range e.all() {
-		r.wake() // one without a call under way stops now
+		e.pool.do(r.push(nil, nil)) // one without a call under way stops now
 	}
 	for _, r := range e.all() {
 		select {

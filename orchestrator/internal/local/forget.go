@@ -106,10 +106,10 @@ func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage
 	} else {
 		r.records.seq = l.Next
 	}
-	if err := r.writeSync(ctx, answerRecord(r, "", reason)); err != nil {
+	if err := r.writeSync(ctx, answerRecord("", reason)); err != nil {
 		return err
 	}
-	err = r.writeSync(ctx, &record{r: r, kind: blackboard.Ended, name: l.Flow, at: now(), data: engine.EndedData{End: end}})
+	err = r.writeSync(ctx, &record{Record: blackboard.Record{Kind: blackboard.Ended, Name: l.Flow}, data: engine.EndedData{End: end}})
 	if other := e.run(id); other != nil && err == nil {
 		e.replaceEnded(other, end)
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -11,55 +12,63 @@ import (
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
-// flight is a call of an agent under way, with the record that it will be.
+// flight is an effect under way. A goroutine of the pool makes its call, starts its
+// child, or puts on record that its time is over.
 type flight struct {
-	record
-	task   engine.Task
-	state  atomic.Int32
-	placed bool          // it holds one of Config.Parallel places; under pool.mu
+	r    *run
+	op   *engine.Op
+	kind engine.Kind
+	task *engine.Task // of a call
+
+	hash   string        // of the call's request, where that is recorded
+	given  []string      // the blobs of the same
+	unmade bool          // its agent is not called
 	wait   time.Duration // for its agent to return, once it is canceled or overdue
-	unmade bool          // its agent was not called, because the engine drains
+	placed bool          // it holds one of Config.Parallel places; under pool.mu
+
+	unwanted atomic.Bool // of a child: it is to be canceled
 
 	// Under run.mu:
-	prev, next *flight     // in the run's list
-	grace      *time.Timer // until the agent is left behind; nil: nothing asks for one yet
-	canceled   time.Time   // zero: it is not
+	index    int         // in run.flights; -1: it is not there any more
+	timer    *time.Timer // until its time is over; of a call: until its agent is left behind; nil: none
+	state    state       // of a call
+	canceled time.Time   // zero: it is not
 }
 
-// The states of a flight.
+// state is where a call is.
+type state uint8
+
 const (
-	underway int32 = iota
+	underway state = iota
 	settled        // its agent has returned
 	left           // its agent was left behind
 )
 
-// call begins a call: the driver makes the newest one itself, others the pool.
-func (r *run) call(op *engine.Op) {
-	f := &flight{}
-	f.record = record{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name, resp: &f.task.Response}
-	if op.Reserved != (engine.Amount{}) {
-		reserved := op.Reserved
-		f.reserved = &reserved
+// Start implements engine.Port. Of calls that begin together the driver makes the
+// newest one itself.
+func (r *run) Start(op *engine.Op) {
+	if op.Kind != engine.Call {
+		r.begin(op)
+		return
 	}
-	f.task.Info = agent.Info{Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, N: op.N, Log: r.e.cfg.Log, Watcher: r}
-	f.task.Request, f.task.Reserved = op.Request, op.Reserved
-	f.wait = f.task.Grace()
-	op.Private = f
-	r.busy.Add(1)
-	r.mu.Lock()
-	r.link(f)
-	if l := op.Request.Limits; l.Timeout > 0 || l.Total > 0 {
-		first := min(l.Timeout, l.Total)
-		if first <= 0 { // there is only one
-			first = max(l.Timeout, l.Total)
-		}
-		f.arm(first + f.wait)
+	both := &struct {
+		flight
+		task engine.Task
+	}{flight: flight{r: r, op: op, kind: op.Kind}}
+	f, t := &both.flight, &both.task
+	f.task = t
+	t.Info = agent.Info{Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, N: op.N, Log: r.e.cfg.Log, Watcher: r}
+	t.Request, t.Reserved = op.Request, op.Reserved
+	f.wait = t.Grace()
+	first := op.Request.Limits.Timeout
+	if total := op.Request.Limits.Total; total > 0 && (first <= 0 || total < first) {
+		first = total
 	}
-	r.mu.Unlock()
-	switch {
-	case r.e.cfg.Parallel > 0:
-		r.e.pool.call(f)
-	default:
+	if first > 0 {
+		first += f.wait
+	}
+	r.link(f, first)
+	if r.e.pool.admit(f) {
 		if r.later != nil {
 			r.e.pool.do(r.later)
 		}
@@ -67,199 +76,46 @@ func (r *run) call(op *engine.Op) {
 	}
 }
 
-// work performs the call, and what follows from it. It is a job of the pool.
-func (f *flight) work() {
-	if r := f.perform(); r != nil {
-		r.work()
-	}
-}
-
-// perform makes the call and puts the answer on record. It returns the run that the
-// caller has to drive, or nil.
-func (f *flight) perform() *run {
+// work implements job. Of a call it has the agent called, and puts on record what
+// that came to.
+func (f *flight) work() job {
 	e := f.r.e
-	if e.draining.Load() {
-		f.unmade, f.task.Ended = true, time.Now()
+	switch {
+	case f.kind == engine.Child:
+		return f.startChild()
+	case f.kind != engine.Call:
+		return f.ring()
+	case e.draining.Load():
+		f.unmade = true
 		return f.returned()
 	}
 	if e.commit != nil {
-		f.hash = engine.RequestHash(f.name, f.task.Request)
+		f.hash = engine.RequestHash(f.op.Name, f.task.Request)
 		e.commit.calls.Add(1)
 		defer e.commit.calls.Add(-1)
 	}
-	if e.cfg.RecordRequests {
-		if err := f.keepRequest(); err != nil {
-			f.r.stop(fmt.Errorf("request of run %q, effect %s: %w", f.r.id, engine.Key(f.branch, f.n), err))
-			return f.returned()
-		}
+	if err := f.keepRequest(); err != nil {
+		f.unmade = true
+		f.r.stop(fmt.Errorf("request of run %q, effect %s: %w", f.r.id, f.op.Key(), err))
+		return f.returned()
 	}
-	returned := false
+	ended := true
 	defer func() {
-		if !returned { // the agent ends this goroutine: another one continues
-			e.driveOn(f.returned())
+		if ended { // by the agent: another goroutine continues
+			e.pool.do(f.returned())
 		}
 	}()
 	f.task.Execute(context.Background(), e.cfg.Agents, e.cfg.Retry)
-	returned = true
+	ended = false
 	return f.returned()
-}
-
-// returned puts on record what the call came to. It returns the run that the caller
-// has to drive, or nil.
-func (f *flight) returned() *run {
-	r := f.r
-	mine := f.state.CompareAndSwap(underway, settled)
-	f.at, f.err = f.task.Ended.Round(0).UTC(), f.task.Err
-	r.mu.Lock()
-	f.task.Request = nil // here, because cancel asks for its grace
-	r.unlink(f)
-	if f.grace != nil {
-		f.grace.Stop()
-	}
-	cut := r.cut
-	r.mu.Unlock()
-	if mine {
-		r.e.pool.free(f)
-	} else {
-		r.e.pool.welcome(f)
-	}
-	if !mine || f.unmade || cut && f.err != nil {
-		used := f.task.Reported()
-		if !mine {
-			used.Calls = max(used.Calls, 1)
-		}
-		return r.write(&record{r: r, kind: blackboard.Used, op: f.op, branch: f.branch, n: f.n, name: f.name, at: f.at, used: &used, data: engine.UsedData{Usage: used}})
-	}
-	return r.write(&f.record)
-}
-
-// cancel ends the call's context. An agent that does not return soon is left behind.
-func (f *flight) cancel(cause error) {
-	f.task.Cancel(cause)
-	f.r.mu.Lock()
-	if f.canceled.IsZero() && f.state.Load() == underway {
-		f.canceled = time.Now()
-		f.arm(f.wait)
-	}
-	f.r.mu.Unlock()
-	f.r.e.pool.withdraw(f)
-}
-
-// arm has overdue called after d. f.r.mu is held.
-func (f *flight) arm(d time.Duration) {
-	if f.grace == nil {
-		f.grace = time.AfterFunc(d, func() {
-			if !f.r.e.pool.do(jobFunc(f.overdue)) {
-				f.overdue() // Close waits for it
-			}
-		})
-	} else {
-		f.grace.Reset(d)
-	}
-}
-
-// overdue leaves the agent behind if its time to return is over.
-func (f *flight) overdue() {
-	r := f.r
-	r.mu.Lock()
-	if f.state.Load() != underway {
-		r.mu.Unlock()
-		return
-	}
-	grace, why := f.wait, engine.ErrCanceled
-	since := f.canceled
-	if since.IsZero() {
-		since, why = f.task.Due(), engine.ErrTimeout
-	}
-	wait := time.Until(since.Add(grace))
-	if since.IsZero() { // between two attempts
-		wait = grace
-	}
-	if wait > 0 || !f.state.CompareAndSwap(underway, left) {
-		f.arm(wait)
-		r.mu.Unlock()
-		return
-	}
-	r.unlink(f)
-	cut := r.cut
-	r.mu.Unlock()
-	r.e.pool.free(f)
-	r.e.pool.abandon(f)
-	r.e.cfg.Log.Warn("agent left behind: it ignores its ctx", "agent", f.name, "run", r.id, "call", engine.Key(f.branch, f.n), "grace", grace)
-	if cut {
-		return // what it uses stays unknown
-	}
-	err := agent.ErrorOf(fmt.Errorf("%w: agent %q did not return within %v and was left behind: it ignores its ctx", why, f.name, grace))
-	err.Codes = append(err.Codes, engine.ErrLeft)
-	r.e.driveOn(r.write(&record{
-		r: r, kind: blackboard.Called, op: f.op, branch: f.branch, n: f.n, name: f.name, hash: f.hash, at: now(),
-		err: err, reserved: f.reserved, given: f.given,
-	}))
-}
-
-// cutCalls ends all calls of a run that stops. Those that fail by it have used what
-// they say, and are made again when the run is resumed.
-func (r *run) cutCalls(why error) {
-	r.mu.Lock()
-	r.cut = true
-	var flights []*flight
-	for f := r.first; f != nil; f = f.next {
-		flights = append(flights, f)
-	}
-	r.mu.Unlock()
-	for _, f := range flights {
-		f.cancel(why)
-	}
-}
-
-// underway are the names of the agents that work for the run.
-func (r *run) underway() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var names []string
-	for f := r.first; f != nil; f = f.next {
-		names = append(names, f.name)
-	}
-	return names
-}
-
-// isIdle tells whether no call and no child is under way.
-func (r *run) isIdle() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.first == nil && len(r.children) == 0
-}
-
-// link and unlink keep the list of calls under way. r.mu is held.
-func (r *run) link(f *flight) {
-	f.next = r.first
-	if f.next != nil {
-		f.next.prev = f
-	}
-	r.first = f
-}
-
-func (r *run) unlink(f *flight) {
-	switch {
-	case f.prev != nil:
-		f.prev.next = f.next
-	case r.first == f:
-		r.first = f.next
-	default:
-		return // it is not in the list
-	}
-	if f.next != nil {
-		f.next.prev = f.prev
-	}
-	f.prev, f.next = nil, nil
 }
 
 // keepRequest keeps what is asked as blobs, each part once.
 func (f *flight) keepRequest() error {
-	parts, err := engine.SplitRequest(f.task.Request)
-	if err != nil {
-		return err
+	if !f.r.e.cfg.RecordRequests {
+		return nil
 	}
+	parts, err := engine.SplitRequest(f.task.Request)
 	for _, part := range parts {
 		hash, err := f.r.e.commit.putBlob(f.r.id, part)
 		if err != nil {
@@ -267,5 +123,158 @@ func (f *flight) keepRequest() error {
 		}
 		f.given = append(f.given, hash)
 	}
-	return nil
+	return err
+}
+
+// returned puts on record what the call came to.
+func (f *flight) returned() job {
+	r := f.r
+	r.mu.Lock()
+	late := f.state == left
+	if !late {
+		f.state = settled
+	}
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	r.mu.Unlock()
+	if late {
+		r.e.pool.welcome(f)
+	} else {
+		r.e.pool.free(f)
+	}
+	t := f.task
+	var rec *record
+	if late || f.unmade || r.cut.Load() && t.Err != nil {
+		used := t.Reported()
+		if late {
+			used.Calls = max(used.Calls, 1)
+		}
+		rec = newRecord(f.op, blackboard.Used, engine.UsedData{Usage: used})
+	} else {
+		rec = f.answer(t.Err)
+	}
+	rec.At = t.Ended.Round(0).UTC()
+	return r.write(rec)
+}
+
+// answer is the record of the call's Response, or of err.
+func (f *flight) answer(err *agent.Error) *record {
+	a := &struct { // what the log in memory keeps, and nothing else of the call
+		record
+		data     engine.CalledData
+		response agent.Response
+		reserved engine.Amount
+	}{reserved: f.op.Reserved}
+	a.data.Err, a.data.Request = err, f.given
+	if err == nil {
+		a.response = f.task.Response
+		a.data.Response = &a.response
+	}
+	if a.reserved != (engine.Amount{}) {
+		a.data.Reserved = &a.reserved
+	}
+	a.record = *newRecord(f.op, blackboard.Called, &a.data)
+	a.Hash = f.hash
+	return &a.record
+}
+
+// cancel ends the call's context. An agent that does not return soon is left behind.
+func (f *flight) cancel(cause error) {
+	f.task.Cancel(cause)
+	f.r.mu.Lock()
+	if f.canceled.IsZero() && f.state == underway {
+		f.canceled = time.Now()
+		f.arm(f.wait)
+	}
+	f.r.mu.Unlock()
+	f.r.e.pool.withdraw(f)
+}
+
+// arm sets the timer of f to d. r.mu is held.
+func (f *flight) arm(d time.Duration) {
+	if f.timer != nil {
+		f.timer.Reset(d)
+		return
+	}
+	due := job(f)
+	if f.kind == engine.Call {
+		due = jobFunc(f.overdue)
+	}
+	f.timer = time.AfterFunc(d, func() { f.r.e.pool.do(due) })
+}
+
+// overdue leaves the agent behind if its time to return is over.
+func (f *flight) overdue() {
+	r := f.r
+	r.mu.Lock()
+	why, since := engine.ErrCanceled, f.canceled
+	if since.IsZero() {
+		why, since = engine.ErrTimeout, f.task.Due()
+	}
+	wait := f.wait
+	if !since.IsZero() { // else it is between two attempts
+		wait -= time.Since(since)
+	}
+	deaf := f.state == underway && wait <= 0
+	switch {
+	case deaf:
+		f.state = left
+	case f.state == underway:
+		f.arm(wait)
+	}
+	r.mu.Unlock()
+	if !deaf {
+		return
+	}
+	r.e.pool.abandon(f)
+	r.e.cfg.Log.Warn("agent left behind: it ignores its ctx", "agent", f.op.Name, "run", r.id, "call", f.op.Key(), "grace", f.wait)
+	if r.cut.Load() {
+		return // what it uses stays unknown
+	}
+	err := agent.ErrorOf(fmt.Errorf("%w: agent %q did not return within %v and was left behind: it ignores its ctx", why, f.op.Name, f.wait))
+	err.Codes = append(err.Codes, engine.ErrLeft)
+	r.e.pool.do(r.write(f.answer(err)))
+}
+
+// flying are the effects of those kinds that are under way.
+func (r *run) flying(kinds ...engine.Kind) []*flight {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var fs []*flight
+	for _, f := range r.flights {
+		if f.state == underway && slices.Contains(kinds, f.kind) {
+			fs = append(fs, f)
+		}
+	}
+	return fs
+}
+
+// link notes that f is under way, with a timer if d is not 0.
+func (r *run) link(f *flight, d time.Duration) {
+	f.op.Private = f
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.index = len(r.flights)
+	r.flights = append(r.flights, f)
+	if d != 0 {
+		f.arm(d)
+	}
+}
+
+// unlink notes that the flow does not wait for f any more.
+func (r *run) unlink(f *flight) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f.index < 0 {
+		return
+	}
+	last := r.flights[len(r.flights)-1]
+	r.flights[f.index], last.index = last, f.index
+	r.flights[len(r.flights)-1] = nil
+	r.flights = r.flights[:len(r.flights)-1]
+	f.index = -1
+	if f.timer != nil {
+		f.timer.Stop()
+	}
 }

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
@@ -15,190 +12,57 @@ import (
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
-// wait is an effect under way that is no call.
-type wait struct {
-	timer  *time.Timer // of a sleep, a limit, or a question's time
-	begun  atomic.Bool // of a child: it can be told something
-	cancel atomic.Bool // of a child: it is to be canceled
-}
-
-// Start implements engine.Port.
-func (r *run) Start(op *engine.Op) {
-	if op.Kind == engine.Call {
-		r.call(op)
-		return
-	}
-	w := &wait{}
-	switch op.Kind {
-	case engine.Call: // above
-	case engine.Sleep:
-		r.busy.Add(1)
-		w.timer = r.at(op.Until, op, blackboard.Slept)
-	case engine.Limit:
-		w.timer = r.at(r.clock.When(op.Worked), op, blackboard.Slept)
-	case engine.Await:
-		if !r.ask(op) {
+// begin begins an effect that is no call.
+func (r *run) begin(op *engine.Op) {
+	op.Private = nil
+	if op.Kind == engine.Await && !op.Asked {
+		if answer, ok := r.questions.Ask(op); ok {
+			r.ready = append(r.ready, engine.Answer(op, answer))
 			return
 		}
-		if !op.Until.IsZero() {
-			w.timer = r.at(op.Until, op, blackboard.Expired)
+	}
+	f := &flight{r: r, op: op, kind: op.Kind}
+	until, wait := op.Until, time.Duration(0)
+	if op.Kind == engine.Limit {
+		until = r.clock.When(op.Worked)
+	}
+	if !until.IsZero() {
+		wait = max(time.Until(until), 1)
+	}
+	r.link(f, wait)
+	switch {
+	case op.Kind == engine.Child:
+		f.unwanted.Store(op.Canceled)
+		r.e.pool.do(f)
+	case op.Kind == engine.Await:
+		r.answers.open(op)
+		if !op.Asked {
+			r.own(newRecord(op, blackboard.Asked, op.Ask))
 		}
-	case engine.Child:
-		r.busy.Add(1)
-		w.cancel.Store(op.Canceled)
-		r.e.pool.do(jobFunc(func() { r.startChild(op, w) }))
-	}
-	op.Private = w
-	if w.timer != nil {
-		if r.timers == nil {
-			r.timers = map[*wait]bool{}
-		}
-		r.timers[w] = true
-	}
-}
-
-// untime stops and forgets the timer of op.
-func (r *run) untime(op *engine.Op) (stopped bool) {
-	w, ok := op.Private.(*wait)
-	if !ok || w.timer == nil {
-		return false
-	}
-	delete(r.timers, w)
-	return w.timer.Stop()
-}
-
-// at writes a record for op when it is time.
-func (r *run) at(t time.Time, op *engine.Op, kind string) *time.Timer {
-	rec := &record{r: r, kind: kind, op: op, branch: op.Branch, n: op.N, name: op.Name}
-	return time.AfterFunc(time.Until(t), func() {
-		r.e.pool.do(jobFunc(func() {
-			if kind == blackboard.Expired && !r.expire(op) {
-				return
-			}
-			rec.at = now()
-			r.driveHere(r.write(rec))
-		}))
-	})
-}
-
-// driveHere drives other on this goroutine; nil: there is nothing to drive.
-func (r *run) driveHere(other *run) {
-	if other != nil {
-		other.work()
 	}
 }
 
 // Cancel implements engine.Port.
 func (r *run) Cancel(op *engine.Op) {
-	if f, ok := op.Private.(*flight); ok && op.Kind == engine.Call {
-		f.cancel(engine.ErrCanceled)
-		if r.later == f { // it has not begun
-			r.later = nil
-			r.e.pool.do(f)
-		}
-		return
-	}
-	w, ok := op.Private.(*wait)
+	f, ok := op.Private.(*flight)
 	if !ok {
 		return
 	}
-	switch op.Kind { //nolint:exhaustive // the others have timers
+	switch f.kind {
+	case engine.Call:
+		f.cancel(engine.ErrCanceled)
+	case engine.Child:
+		f.unwanted.Store(true)
+		f.cancelChild()
 	case engine.Await:
 		if r.questions.Drop(op) {
-			r.quiet(op)
-			r.own(&record{kind: blackboard.Withdrawn, branch: op.Branch, n: op.N, name: op.Name})
+			r.unlink(f)
+			r.own(newRecord(op, blackboard.Withdrawn, nil))
 			r.answers.close(op.Name, "was withdrawn")
 		}
-	case engine.Child:
-		w.cancel.Store(true)
-		if w.begun.Load() {
-			r.cancelChild(op.Input.Run)
-		}
-	default:
-		if r.untime(op) && op.Kind == engine.Sleep {
-			r.busy.Add(-1)
-		}
+	case engine.Sleep, engine.Limit:
+		r.unlink(f)
 	}
-}
-
-// ask puts a question, unless it is answered already. It tells whether it is open.
-func (r *run) ask(op *engine.Op) bool {
-	if !op.Asked {
-		if answer, ok := r.questions.Ask(op); ok {
-			r.ready = append(r.ready, engine.Answer(op, answer))
-			return false
-		}
-	}
-	r.waiting.Add(1)
-	r.answers.open(op)
-	if !op.Asked {
-		r.own(&record{kind: blackboard.Asked, branch: op.Branch, n: op.N, name: op.Name, raw: op.Ask})
-	}
-	return true
-}
-
-// answered hands an answer to the effects that wait for it. The first one counts.
-func (r *run) answered(key string, data json.RawMessage) {
-	waiting, _ := r.questions.Answer(key, data)
-	for _, op := range waiting {
-		r.quiet(op)
-		r.ready = append(r.ready, engine.Answer(op, data))
-	}
-}
-
-// quiet ends the waiting of a question.
-func (r *run) quiet(op *engine.Op) {
-	r.waiting.Add(-1)
-	r.untime(op)
-}
-
-// expire closes a question whose time is over, unless an answer came first.
-func (r *run) expire(op *engine.Op) bool {
-	if r.e.inbox == nil {
-		return r.answers.close(op.Name, "has expired")
-	}
-	ctx, cancel := r.e.shortly()
-	defer cancel()
-	err := r.e.inbox.Put(ctx, blackboard.Letter{Run: r.id, Key: op.Name, Expired: true})
-	if errors.Is(err, blackboard.ErrConflict) {
-		var expired bool
-		if expired, err = r.e.expired(ctx, r.id, op.Name); err == nil && !expired {
-			r.e.takeLetters(ctx, r.id) // an answer came first
-			return false
-		}
-	}
-	switch {
-	case err == nil:
-		return true
-	case !r.over() && r.e.life.Err() == nil:
-		r.e.cfg.Log.Warn("the end of a question's time cannot be recorded; trying again", "run", r.id, "question", op.Name, "err", err)
-		time.AfterFunc(r.e.cfg.Poll, func() {
-			r.e.pool.do(jobFunc(func() {
-				if !r.over() && r.expire(op) {
-					r.driveHere(r.write(&record{r: r, kind: blackboard.Expired, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now()}))
-				}
-			}))
-		})
-	}
-	return false
-}
-
-// expired tells whether a question was closed already, because its time was over: for
-// another branch, or before the process died.
-func (e *Engine) expired(ctx context.Context, id, key string) (bool, error) {
-	for l, err := range e.inbox.Letters(ctx, id) {
-		if err != nil || l.Key == key {
-			return l.Expired, err
-		}
-	}
-	newest := ""
-	for rec, err := range e.inbox.Asks(ctx, id, key) {
-		if err != nil {
-			return false, err
-		}
-		newest = rec.Kind
-	}
-	return newest == blackboard.Expired, nil
 }
 
 // Now implements engine.Port.
@@ -211,114 +75,117 @@ func (r *run) Recorded(string, int64) engine.Recorded { return engine.Recorded{}
 func (r *run) Expose(state func() (json.RawMessage, error)) { r.state = state }
 
 // Emit implements engine.Port.
-func (r *run) Emit(rec blackboard.Record) {
-	r.own(&record{kind: rec.Kind, branch: rec.Branch, n: rec.N, name: rec.Name, hash: rec.Hash, raw: rec.Data})
-}
+func (r *run) Emit(rec blackboard.Record) { r.own(&record{Record: rec}) }
 
 // own writes a record that the flow itself makes. It is committed together with what
 // comes next, at the latest when the flow waits.
 func (r *run) own(rec *record) {
-	rec.r = r
-	rec.at, _ = r.clock.Now()
-	if err := r.prepare(rec); err != nil {
-		rec.settle(err)
-		return
-	}
-	if r.e.commit == nil {
-		rec.settle(r.records.add(rec))
-		return
-	}
-	if r.e.commit.put(rec) {
-		r.e.pool.do(jobFunc(func() { r.driveHere(r.e.commit.flush()) }))
+	rec.op = nil
+	rec.At, _ = r.clock.Now()
+	r.e.pool.do(r.write(rec))
+}
+
+// answered hands an answer to the effects that wait for it. The first one counts.
+func (r *run) answered(key string, data json.RawMessage) {
+	waiting, _ := r.questions.Answer(key, data)
+	for _, op := range waiting {
+		r.landed(op)
+		r.ready = append(r.ready, engine.Answer(op, data))
 	}
 }
 
-// startChild begins a run inside of r, or resumes it where its log is there.
-func (r *run) startChild(op *engine.Op, w *wait) {
-	in := *op.Input
-	in.Parent = r.id
-	child, err := r.e.start(r.e.life, op.Child, in)
+// ring puts on record that the time of f is over.
+func (f *flight) ring() job {
+	r := f.r
+	if f.kind != engine.Await {
+		return r.write(newRecord(f.op, blackboard.Slept, nil))
+	}
+	expired, err := r.expire(f.op.Name)
+	if err != nil && !r.over() && r.e.life.Err() == nil {
+		r.e.cfg.Log.Warn("the end of a question's time cannot be recorded; trying again", "run", r.id, "question", f.op.Name, "err", err)
+		r.mu.Lock()
+		if f.index >= 0 {
+			f.arm(r.e.cfg.Poll)
+		}
+		r.mu.Unlock()
+	}
+	if !expired {
+		return nil
+	}
+	return r.write(newRecord(f.op, blackboard.Expired, nil))
+}
+
+// expire closes a question whose time is over, unless an answer came first.
+func (r *run) expire(key string) (bool, error) {
+	if r.e.inbox == nil {
+		return r.answers.close(key, "has expired"), nil
+	}
+	ctx, cancel := r.e.shortly()
+	defer cancel()
+	err := r.e.inbox.Put(ctx, blackboard.Letter{Run: r.id, Key: key, Expired: true})
+	if !errors.Is(err, blackboard.ErrConflict) {
+		return err == nil, err
+	}
+	expired, err := r.e.expired(ctx, r.id, key)
+	if err == nil && !expired {
+		r.e.takeLetters(ctx, r.id) // an answer came first
+	}
+	return expired && err == nil, err
+}
+
+// expired tells whether a question was closed already, because its time was over: for
+// another branch, or before the process died.
+func (e *Engine) expired(ctx context.Context, id, key string) (expired bool, err error) {
+	for l, err := range e.inbox.Letters(ctx, id) {
+		if err != nil || l.Key == key {
+			return l.Expired, err
+		}
+	}
+	for rec, err := range e.inbox.Asks(ctx, id, key) {
+		if err != nil {
+			return false, err
+		}
+		expired = rec.Kind == blackboard.Expired
+	}
+	return expired, nil
+}
+
+// startChild begins a run inside of this one, or resumes it where its log is there.
+func (f *flight) startChild() job {
+	e, in := f.r.e, *f.op.Input
+	in.Parent = f.r.id
+	child, err := e.start(e.life, f.op.Child, in, f)
 	if err != nil {
-		r.childFailed(op, err)
-		return
+		return f.childEnded(engine.End{}, err)
 	}
-	w.begun.Store(true)
-	if w.cancel.Load() { // its parent gave it up before it was there to be told
-		r.cancelChild(in.Run)
+	if f.unwanted.Load() { // before it was there to be told
+		f.cancelChild()
 	}
-	if child != nil {
-		child.attach(r, op)
-		return
+	if child != nil && child.parent == f {
+		return nil // it tells when it is over
 	}
-	end, err := r.e.Wait(r.e.life, in.Run, op.Child)
-	if err != nil {
-		r.childFailed(op, err)
-		return
-	}
-	r.childEnded(op, end)
+	return f.childEnded(e.Wait(e.life, in.Run, f.op.Child))
 }
 
-// attach makes r tell its parent when it is over.
-func (r *run) attach(parent *run, op *engine.Op) {
-	r.mu.Lock()
-	r.parent, r.op = parent, op
-	told := r.told
-	r.mu.Unlock()
-	parent.mu.Lock()
-	if parent.children == nil {
-		parent.children = map[*run]bool{}
+// childEnded puts the end of a child into its parent's log: the child's own log has
+// the rest of it. A child that stopped stops its parent, but what is wrong with the
+// child's start is a result.
+func (f *flight) childEnded(end engine.End, err error) job {
+	r := f.r
+	var data json.RawMessage
+	if err == nil {
+		data, err = engine.Encode(engine.End{Status: end.Status, Output: end.Output, Err: end.Err, Lost: end.Lost, Figures: end.Figures})
 	}
-	parent.children[r] = true
-	parent.mu.Unlock()
-	if told {
-		r.tellParent()
-	}
-}
-
-// tellParent tells the run that started r how it ended.
-func (r *run) tellParent() {
-	r.mu.Lock()
-	parent, op := r.parent, r.op
-	r.told = true
-	r.mu.Unlock()
-	if parent == nil {
-		return
-	}
-	parent.mu.Lock()
-	delete(parent.children, r)
-	parent.mu.Unlock()
-	if r.err != nil {
-		parent.childFailed(op, r.err)
-		return
-	}
-	parent.childEnded(op, r.end)
-}
-
-// childEnded puts the end of a child into its parent's log. The child's own log has
-// the rest of it.
-func (r *run) childEnded(op *engine.Op, end engine.End) {
-	told := engine.End{Status: end.Status, Output: end.Output, Err: end.Err, Lost: end.Lost, Figures: end.Figures}
-	data, err := engine.Encode(told)
-	if err != nil {
-		r.stop(err)
-		return
-	}
-	rec := &record{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now()}
-	rec.resp = &agent.Response{Data: data, Usage: end.Spent}
-	r.driveHere(r.write(rec))
-}
-
-// childFailed stops r with a child that stopped. What is wrong with the child's start
-// is a result.
-func (r *run) childFailed(op *engine.Op, err error) {
 	switch {
-	case op.Child.Fault != nil, errors.Is(err, engine.ErrNoAgent):
-		r.driveHere(r.write(&record{r: r, kind: blackboard.Called, op: op, branch: op.Branch, n: op.N, name: op.Name, at: now(), err: agent.ErrorOf(err)}))
+	case err == nil:
+		return r.write(newRecord(f.op, blackboard.Called, &engine.CalledData{Response: &agent.Response{Data: data, Usage: end.Spent}}))
+	case f.op.Child.Fault != nil, errors.Is(err, engine.ErrNoAgent):
+		return r.write(newRecord(f.op, blackboard.Called, &engine.CalledData{Err: agent.ErrorOf(err)}))
 	case isStuck(err):
-		r.stop(childStuck(op, err))
-	default:
-		r.stop(err)
+		err = childStuck(f.op, err)
 	}
+	r.stop(err)
+	return nil
 }
 
 // childStuck makes a run stuck with its child.
@@ -331,23 +198,14 @@ func childStuck(op *engine.Op, err error) error {
 }
 
 // cancelChild tells a child to end.
-func (r *run) cancelChild(id string) {
-	r.e.pool.do(jobFunc(func() {
+func (f *flight) cancelChild() {
+	e, id := f.r.e, f.op.Input.Run
+	e.pool.do(jobFunc(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), appendLimit) // also while the engine is closed
 		defer cancel()
-		err := r.e.Tell(ctx, id, engine.Command{Kind: engine.CancelIt, Data: json.RawMessage(`"its parent was canceled or has ended"`)})
+		err := e.Tell(ctx, id, engine.Command{Kind: engine.CancelIt, Data: json.RawMessage(`"its parent was canceled or has ended"`)})
 		if err != nil && !errors.Is(err, engine.ErrNoRun) {
-			r.e.cfg.Log.Warn("child run cannot be canceled", "run", id, "err", err)
+			e.cfg.Log.Warn("child run cannot be canceled", "run", id, "err", err)
 		}
 	}))
-}
-
-// stopChildren stops the children of a run that stopped.
-func (r *run) stopChildren() {
-	r.mu.Lock()
-	children := slices.Collect(maps.Keys(r.children))
-	r.mu.Unlock()
-	for _, c := range children {
-		c.stop(closedError())
-	}
 }

@@ -1,201 +1,199 @@
 package local
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
-	"github.com/convene-go/convene/providers"
 )
 
-// record is a record of a run until it is committed and applied.
+// record is a record of a run, until it is committed and applied. The log in memory
+// keeps it for good.
 type record struct {
-	r      *run
-	op     *engine.Op // whose effect it is, until that is delivered; nil: none
-	kind   string
-	branch string
-	n      int64
-	name   string
-	hash   string
-	at     time.Time
-	blob   string
-	raw    json.RawMessage // Data; nil: what data or the answer encode to
-	data   any
+	blackboard.Record
+	data any // what Data is encoded from; an engine.CalledData by pointer
 
-	// Of Called records:
-	resp     *agent.Response
-	err      *agent.Error
-	reserved *engine.Amount
-	given    []string // the blobs of what was asked
-
-	told json.RawMessage  // of Answered and Canceled records: Data, also where that is a blob
-	used *providers.Usage // of Used records
-	done chan error       // nil: nothing waits
-	late bool             // it comes behind the end of the log, or behind a record that failed
+	r    *run
+	op   *engine.Op // whose effect it is, until that is delivered; nil: none
+	done chan error // nil: nothing waits
+	err  error      // why it was not committed
 }
 
-// encoded is the record's Data.
-func (rec *record) encoded() (json.RawMessage, error) {
-	data := rec.data
-	switch {
-	case rec.raw != nil:
-		return rec.raw, nil
-	case rec.kind == blackboard.Called && rec.err != nil:
-		data = engine.CalledData{Err: rec.err, Reserved: rec.reserved, Request: rec.given}
-	case rec.kind == blackboard.Called:
-		data = engine.CalledData{Response: rec.resp, Reserved: rec.reserved, Request: rec.given}
-	case data == nil:
-		return nil, nil
-	}
-	raw, err := engine.Encode(data)
-	if err != nil {
-		return nil, fmt.Errorf("record %q of run %q: %w", rec.kind, rec.r.id, err)
-	}
-	return raw, nil
-}
-
-// stored is the record as stores keep it.
-func (rec *record) stored(seq int64) blackboard.Record {
-	return blackboard.Record{
-		Run: rec.r.id, Seq: seq, Kind: rec.kind, Branch: rec.branch, N: rec.n, Name: rec.name,
-		Hash: rec.hash, At: rec.at, Data: rec.raw, Blob: rec.blob,
-	}
+// newRecord is a record of the effect op.
+func newRecord(op *engine.Op, kind string, data any) *record {
+	return &record{Record: blackboard.Record{Kind: kind, Branch: op.Branch, N: op.N, Name: op.Name}, op: op, data: data}
 }
 
 // largeData is the size in bytes from which Data is kept as a blob.
 const largeData = 64 << 10
 
-// prepare encodes rec, once, and moves large values beside the log. Without a store,
-// an answer is encoded when it is read; what could change until then is
+// encode makes Data, once, and moves large values beside the log. Without a store,
+// most are encoded when they are read; what the flow could change until then is
 // encoded now.
-func (r *run) prepare(rec *record) (err error) {
-	if r.e.commit == nil && (rec.data != nil || rec.kind == blackboard.Called && rec.resp != nil && rec.resp.Data == nil && rec.resp.Messages == nil) {
+func (rec *record) encode() (err error) {
+	e := rec.r.e
+	switch d := rec.data.(type) {
+	case nil:
 		return nil
-	}
-	rec.raw, err = rec.encoded()
-	if err != nil || len(rec.raw) < largeData || r.e.blobs == nil || rec.kind == blackboard.Asked { // stores read questions
-		rec.data = nil
-		return err
-	}
-	switch d := rec.data.(type) { // stores list runs by the rest of these
-	case engine.StartedData:
-		if d.Blob, err = r.e.commit.putBlob(r.id, d.Data); err == nil {
-			d.Data = nil
-			rec.raw, err = engine.Encode(d)
-		}
-	case engine.EndedData:
-		end, encodeErr := engine.Encode(d.End)
-		if encodeErr != nil {
-			return encodeErr
-		}
-		if d.Blob, err = r.e.commit.putBlob(r.id, end); err == nil {
-			d.Output, d.State = nil, nil
-			rec.raw, err = engine.Encode(d)
+	case json.RawMessage:
+		rec.Data = d
+	case *engine.CalledData:
+		if e.commit == nil && d.Err == nil && d.Response.Data == nil && d.Response.Messages == nil {
+			return nil
 		}
 	default:
-		if rec.blob, err = r.e.commit.putBlob(r.id, rec.raw); err == nil {
-			rec.raw = nil
+		if e.commit == nil {
+			return nil
 		}
 	}
-	rec.data = nil
+	if rec.Data == nil {
+		if rec.Data, err = engine.Encode(rec.data); err != nil {
+			return fmt.Errorf("record %q of run %q: %w", rec.Kind, rec.Run, err)
+		}
+	}
+	if len(rec.Data) < largeData || e.blobs == nil || rec.Kind == blackboard.Asked { // stores read questions
+		return nil
+	}
+	hash, err := e.commit.putBlob(rec.Run, rec.Data)
+	rec.Data = nil
+	switch d := rec.data.(type) { // stores list runs by the rest of these
+	case engine.StartedData:
+		d.Blob, d.Data = hash, nil
+		rec.data = d
+	case engine.EndedData:
+		d.Blob, d.Output, d.State = hash, nil, nil
+		rec.data = d
+	default:
+		rec.Blob = hash
+	}
+	if rec.Blob == "" && err == nil {
+		rec.Data, err = engine.Encode(rec.data)
+	}
 	if err != nil {
-		return fmt.Errorf("large value of run %q: %w", r.id, err)
+		return fmt.Errorf("large value of run %q: %w", rec.Run, err)
 	}
 	return nil
 }
 
-// write commits rec and puts it in line for the driver. It returns the run that the
-// caller has to drive, or nil.
-func (r *run) write(rec *record) *run {
-	err := r.prepare(rec)
-	if errors.Is(err, engine.ErrTooLarge) && rec.resp != nil { // the call has failed, not the run
-		rec.err = agent.ErrorOf(err)
-		rec.err.Usage = rec.resp.Usage
-		rec.resp = nil
-		err = r.prepare(rec)
+// write commits rec, and brings it to the driver where the flow has to learn of it.
+func (r *run) write(rec *record) job {
+	rec.r, rec.Run = r, r.id
+	if rec.At.IsZero() {
+		rec.At = now()
 	}
-	if err != nil {
+	err := rec.encode()
+	if d, ok := rec.data.(*engine.CalledData); ok && d.Err == nil && errors.Is(err, engine.ErrTooLarge) { // the call has failed, not the run
+		d.Err = agent.ErrorOf(err)
+		d.Err.Usage = d.Response.Usage
+		d.Response = nil
+		err = rec.encode()
+	}
+	switch {
+	case err != nil:
 		return rec.settle(err)
-	}
-	if r.e.commit == nil {
+	case r.e.commit == nil:
 		return rec.settle(r.records.add(rec))
 	}
 	return r.e.commit.add(rec)
 }
 
-// settle tells those who wait what became of rec. It returns the run that the caller
-// has to drive, or nil.
-func (rec *record) settle(err error) *run {
-	drive := false
+// writeSync is write for a goroutine that waits until rec is committed. A store that
+// hangs does not hold up one whose ctx is done.
+func (r *run) writeSync(ctx context.Context, rec *record) error {
+	if r.e.commit != nil {
+		rec.done = make(chan error, 1)
+	}
+	next := r.write(rec)
+	if ctx == r.e.life && next == job(r.e.commit) { // it waits anyway
+		next = next.work()
+	}
+	r.e.pool.do(next)
+	if rec.done == nil {
+		return rec.err
+	}
+	select {
+	case err := <-rec.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-r.e.life.Done():
+		return closedError()
+	}
+}
+
+// settle tells those who wait what became of rec, the driver first.
+func (rec *record) settle(err error) (next job) {
 	switch {
 	case err != nil:
-		drive = rec.r.queue.fail(err)
-	case rec.op != nil || rec.kind == blackboard.Answered || rec.kind == blackboard.Canceled:
-		drive = rec.r.queue.push(rec)
+		next = rec.r.push(nil, err)
+	case rec.op != nil, rec.Kind == blackboard.Answered, rec.Kind == blackboard.Canceled:
+		next = rec.r.push(rec, nil)
 	}
-	if rec.done != nil {
+	if rec.err = err; rec.done != nil {
 		rec.done <- err
 	}
-	if !drive {
-		return nil
-	}
-	return rec.r
+	return next
 }
 
-// runLog is the end of a run's log. With a store it is the number of the next
-// record; without one, the records themselves.
+// runLog is a run's log, or, with a store, what its end is.
 type runLog struct {
-	seq     int64        // of the next record; of the goroutine that commits
-	broken  error        // why no record can follow; the same
-	closed  bool         // the run has ended; the same with a store, else under mu
-	stored  atomic.Int64 // how many records there are
-	stopped atomic.Bool  // the run is not driven any more
+	stopped atomic.Bool // the run is not driven any more
 
-	mu      sync.Mutex
-	entries [][]entry     // without a store, in parts that never move
-	signal  chan struct{} // closed at the next record; nil: nothing waits for it
+	mu     sync.Mutex
+	seq    int64         // of the next record
+	ended  bool          // it has an Ended record
+	broken error         // why no record can follow
+	recs   []*record     // without a store
+	signal chan struct{} // closed at the next record; nil: nothing waits for it
 }
 
-// add keeps rec in memory, unless the run has ended.
+var (
+	errLate   = errors.New("the run has ended or stopped")
+	errBroken = errors.New("an earlier record was not stored")
+)
+
+// add gives rec its place, unless nothing can follow. Without a store it is kept here.
 func (l *runLog) add(rec *record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.refuses(rec) {
+	switch rec.Kind {
+	case blackboard.Slept, blackboard.Expired, blackboard.Answered, blackboard.Canceled: // the world is too late
+		if l.stopped.Load() {
+			return errLate
+		}
+	}
+	switch {
+	case l.broken != nil:
+		return fmt.Errorf("%w: %w", errBroken, l.broken)
+	case l.ended:
 		return errLate
 	}
-	l.closed = rec.kind == blackboard.Ended
-	last := len(l.entries) - 1
-	if last < 0 || len(l.entries[last]) == cap(l.entries[last]) {
-		last++
-		l.entries = append(l.entries, make([]entry, 0, min(4<<last, 256)))
+	l.ended = rec.Kind == blackboard.Ended
+	rec.Seq = l.seq
+	l.seq++
+	if rec.r.e.commit == nil {
+		l.recs = append(l.recs, rec)
+		l.rouse()
 	}
-	l.entries[last] = append(l.entries[last], rec.entry())
-	l.stored.Add(1)
-	l.rouse()
 	return nil
 }
 
-// refuses tells whether rec comes from the world after the run has stopped, so that it
-// means nothing.
-func (l *runLog) refuses(rec *record) bool {
-	switch rec.kind {
-	case blackboard.Slept, blackboard.Expired, blackboard.Answered, blackboard.Canceled:
-		return l.stopped.Load()
-	}
-	return false
-}
-
-// changed tells those who watch that there is something new.
-func (l *runLog) changed() {
+// changed tells those who watch that there is something new. err is why a record was
+// not stored: then none can follow.
+func (l *runLog) changed(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err != nil {
+		l.broken = cmp.Or(l.broken, err)
+		return
+	}
 	l.rouse()
 }
 
@@ -217,61 +215,17 @@ func (l *runLog) watch() <-chan struct{} {
 }
 
 // from yields the records in memory.
-func (l *runLog) from(run string, seq int64, yield func(blackboard.Record, error) bool) {
+func (l *runLog) from(seq int64, yield func(blackboard.Record, error) bool) {
 	l.mu.Lock()
-	parts := slices.Clone(l.entries)
+	recs := l.recs
 	l.mu.Unlock()
-	next := int64(0)
-	for _, part := range parts {
-		for i := range part {
-			if next++; next <= seq {
-				continue
-			}
-			en := &part[i]
-			data, err := en.encoded()
-			rec := blackboard.Record{Run: run, Seq: next - 1, Kind: en.kind, Branch: en.branch, N: en.n, Name: en.name, Hash: en.hash, At: en.at, Data: data}
-			if !yield(rec, err) || err != nil {
-				return
-			}
+	for _, rec := range recs[min(int(seq), len(recs)):] {
+		out, err := rec.Record, error(nil)
+		if out.Data == nil && rec.data != nil {
+			out.Data, err = engine.Encode(rec.data)
+		}
+		if !yield(out, err) || err != nil {
+			return
 		}
 	}
-}
-
-// entry is a record in memory. Its data is encoded when it is read.
-type entry struct {
-	kind, branch, name, hash string
-
-	n    int64
-	at   time.Time
-	data any // a json.RawMessage, or what is to be encoded; *agent.Response: the Data of a Called record
-}
-
-// entry is the record for the log in memory. It keeps nothing of the call's own.
-func (rec *record) entry() entry {
-	en := entry{rec.kind, rec.branch, rec.name, rec.hash, rec.n, rec.at, rec.data}
-	switch {
-	case rec.raw != nil:
-		en.data = rec.raw
-	case rec.kind == blackboard.Called && rec.err != nil:
-		en.data = engine.CalledData{Err: rec.err, Reserved: rec.reserved}
-	case rec.kind == blackboard.Called && rec.reserved == nil:
-		resp := *rec.resp
-		en.data = &resp
-	case rec.kind == blackboard.Called:
-		resp := *rec.resp
-		en.data = engine.CalledData{Response: &resp, Reserved: rec.reserved}
-	}
-	return en
-}
-
-func (en *entry) encoded() (json.RawMessage, error) {
-	switch d := en.data.(type) {
-	case nil:
-		return nil, nil
-	case json.RawMessage:
-		return d, nil
-	case *agent.Response:
-		return engine.Encode(engine.CalledData{Response: d})
-	}
-	return engine.Encode(en.data)
 }

@@ -37,7 +37,6 @@ func (e *Engine) takeUp(ctx context.Context, r *run) (bool, error) {
 	r.clock = engine.Clock{}
 	r.clock.Skip(h.Begun)
 	r.records.seq = h.Next()
-	r.records.stored.Store(h.Next())
 	replay.Clock, replay.Questions, replay.Live = &r.clock, &r.questions, r
 	replay.Accept, replay.Request = e.cfg.AcceptChanged, r.requestOf
 	r.replay, r.wasStuck = replay, h.Stuck
@@ -103,20 +102,19 @@ func unregistered(flow string, version int) error {
 }
 
 // repeat applies the next record of the log to the flow, and behind the last one
-// puts on record that the run is resumed: that fences off every other process. It
-// tells whether the flow can advance, or is over.
-func (r *run) repeat() bool {
+// puts on record that the run is resumed: that fences off every other process.
+func (r *run) repeat() {
 	if err := r.queue.failure(); err != nil {
 		r.stopFor(err)
-		return true
+		return
 	}
 	more, err := r.replay.Step(r.exec)
 	switch {
 	case err != nil:
 		r.fail(err)
-		return true
+		return
 	case more:
-		return true
+		return
 	case r.resumed:
 		close(r.lived)
 		ctx, cancel := r.e.shortly()
@@ -125,22 +123,21 @@ func (r *run) repeat() bool {
 		replay := r.replay
 		r.replay = nil
 		replay.GoLive()
-		return false
+		return
 	}
 	if err := cmp.Or(r.replay.Leftover(), r.stuckChild()); err != nil {
 		r.fail(err)
-		return true
+		return
 	}
 	at := now()
-	rec := &record{r: r, kind: blackboard.Resumed, name: r.prog.Name, at: at, data: engine.ResumedData{Owner: r.e.id}}
+	rec := &record{Record: blackboard.Record{Kind: blackboard.Resumed, Name: r.prog.Name, At: at}, data: engine.ResumedData{Owner: r.e.id}}
 	if err := r.writeSync(r.e.life, rec); err != nil {
 		r.fenced = errors.Is(err, blackboard.ErrConflict)
 		r.leave(engine.End{}, err)
-		return true
+		return
 	}
 	r.resumed = true
 	r.replay.Resumed(at)
-	return true
 }
 
 // stuckChild tries the stuck children of a run that was stuck, before it is on record
@@ -156,7 +153,7 @@ func (r *run) stuckChild() error {
 		}
 		in := *op.Input
 		in.Parent = r.id
-		child, err := r.e.start(r.e.life, op.Child, in)
+		child, err := r.e.start(r.e.life, op.Child, in, nil)
 		switch {
 		case err != nil:
 			continue
@@ -185,7 +182,7 @@ func (r *run) stopFor(err error) {
 func (r *run) fail(err error) {
 	failure := agent.ErrorOf(err)
 	if r.replay == nil || r.resumed || r.wasStuck != failure.Message {
-		rec := &record{r: r, kind: blackboard.Stuck, name: r.prog.Name, at: now(), data: engine.StuckData{Err: failure}}
+		rec := &record{Record: blackboard.Record{Kind: blackboard.Stuck, Name: r.prog.Name}, data: engine.StuckData{Err: failure}}
 		if writeErr := r.writeSync(r.e.life, rec); writeErr != nil {
 			err = errors.Join(writeErr, err)
 		}

@@ -38,7 +38,6 @@ type run struct {
 	ready     []engine.Completion // that need no record of their own
 	later     *flight             // the newest call, for the driver to make
 	state     func() (json.RawMessage, error)
-	timers    map[*wait]bool
 	wasStuck  string // why the flow failed before; "": it did not
 	resumed   bool   // that the run is resumed is on record
 	fenced    bool   // another engine resumed it first
@@ -48,16 +47,11 @@ type run struct {
 	records *runLog // &log, or that of the run that this one retries
 	log     runLog
 	answers answers
-	busy    atomic.Int64 // effects under way but for questions
-	waiting atomic.Int64 // questions
+	parent  *flight     // of a child: what started it, if that was this engine
+	cut     atomic.Bool // calls that fail do so because the run stops
 
 	mu       sync.Mutex
-	first    *flight // of the calls under way
-	cut      bool    // calls that fail do so because the run stops
-	told     bool    // tellParent was called
-	children map[*run]bool
-	parent   *run       // of a child: the run that started it, if this engine works on it
-	op       *engine.Op // of parent
+	flights  []*flight // under way
 	watchers watchers
 }
 
@@ -141,7 +135,7 @@ func (r *run) status() engine.Status {
 		return engine.Stuck
 	case r.over():
 		return engine.Suspended
-	case r.busy.Load() == 0 && r.waiting.Load() > 0:
+	case len(r.flying(engine.Call, engine.Child, engine.Sleep)) == 0 && len(r.flying(engine.Await)) > 0:
 		return engine.Waiting
 	}
 	return engine.Running

@@ -196,7 +196,7 @@ func (e *Engine) tellHere(ctx context.Context, r *run, id string, c engine.Comma
 	if err != nil || !first {
 		return err
 	}
-	if err = r.writeSync(ctx, answerRecord(r, c.Key, c.Data)); err == nil {
+	if err = r.writeSync(ctx, answerRecord(c.Key, c.Data)); err == nil {
 		return nil
 	}
 	if errors.Is(err, errLate) { // it ends just now, and then its end says what is so
@@ -247,10 +247,10 @@ func (r *run) isLive() bool {
 	}
 }
 
-func answerRecord(r *run, key string, data json.RawMessage) *record {
-	rec := &record{r: r, kind: blackboard.Answered, name: key, at: now(), raw: data, told: data}
+func answerRecord(key string, data json.RawMessage) *record {
+	rec := &record{Record: blackboard.Record{Kind: blackboard.Answered, Name: key}, data: data}
 	if key == "" {
-		rec.kind = blackboard.Canceled
+		rec.Kind = blackboard.Canceled
 	}
 	return rec
 }
@@ -328,9 +328,9 @@ func (e *Engine) takeLetters(ctx context.Context, id string) {
 			continue
 		}
 		if id == "" {
-			e.pool.do(jobFunc(func() { r.driveHere(r.write(answerRecord(r, l.Key, l.Data))) }))
+			e.pool.do(jobFunc(func() { e.pool.do(r.write(answerRecord(l.Key, l.Data))) }))
 		} else {
-			_ = r.writeSync(ctx, answerRecord(r, l.Key, l.Data)) // the letter is kept
+			_ = r.writeSync(ctx, answerRecord(l.Key, l.Data)) // the letter is kept
 		}
 	}
 }

@@ -314,7 +314,7 @@ func (e *Engine) Log(ctx context.Context, id string, from int64) iter.Seq2[black
 	return func(yield func(blackboard.Record, error) bool) {
 		if e.commit == nil {
 			if r := e.run(id); r != nil {
-				r.records.from(id, from, yield)
+				r.records.from(from, yield)
 			}
 			return
 		}
@@ -335,16 +335,8 @@ func (e *Engine) expand(ctx context.Context, rec *blackboard.Record) (err error)
 	case rec.Blob != "":
 		rec.Data, err = e.blob(ctx, rec.Run, rec.Blob)
 		rec.Blob = ""
-	case rec.Kind == blackboard.Started && bytes.Contains(rec.Data, []byte(`"blob":`)):
-		var d engine.StartedData
-		if err = json.Unmarshal(rec.Data, &d); err == nil && d.Blob != "" {
-			if d.Data, err = e.blob(ctx, rec.Run, d.Blob); err == nil {
-				d.Blob = ""
-				rec.Data, err = engine.Encode(d)
-			}
-		}
-	case rec.Kind == blackboard.Ended && bytes.Contains(rec.Data, []byte(`"blob":`)):
-		var d engine.EndedData
+	case (rec.Kind == blackboard.Started || rec.Kind == blackboard.Ended) && bytes.Contains(rec.Data, []byte(`"blob":`)):
+		var d struct{ Blob string }
 		if err = json.Unmarshal(rec.Data, &d); err == nil && d.Blob != "" {
 			rec.Data, err = e.blob(ctx, rec.Run, d.Blob)
 		}

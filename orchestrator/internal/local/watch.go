@@ -82,9 +82,10 @@ func (r *run) Report(p agent.Progress) {
 
 // above is the run that started r, if this engine works on it.
 func (r *run) above() *run {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.parent
+	if r.parent == nil {
+		return nil
+	}
+	return r.parent.r
 }
 
 // Watch implements engine.Watcher.
