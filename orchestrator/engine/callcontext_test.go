@@ -28,7 +28,7 @@ func under(parent context.Context, limit time.Duration) (context.Context, contex
 	}
 	return c, func() {
 		_ = c.Err() // a deadline that is over counts from when it is looked at
-		c.end(context.Canceled)
+		c.end()
 	}
 }
 
@@ -141,30 +141,26 @@ func TestCallContext(t *testing.T) {
 	t.Run("C17 one that nothing asks for has no timer, no channel and no tie", func(t *testing.T) {
 		c := &callContext{parent: t.Context(), until: time.Now().Add(time.Hour)}
 		require.NoError(t, c.Err())
-		c.end(context.Canceled)
+		c.end()
 		require.ErrorIs(t, c.Err(), context.Canceled)
-		assert.Nil(t, c.timer)
-		assert.Nil(t, c.unlink)
-		assert.Nil(t, c.done)
+		assert.Nil(t, c.std)
 		<-c.Done()
 	})
-	t.Run("C16 what was stopped is not called, and not kept", func(t *testing.T) {
+	t.Run("C16 what was stopped is not called", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := &callContext{parent: t.Context()}
 			called := [3]int{}
 			var stops [3]func() bool
 			for i := range called {
-				stops[i] = c.AfterFunc(func() { called[i]++ })
+				stops[i] = context.AfterFunc(c, func() { called[i]++ })
 			}
 			assert.True(t, stops[1]())
 			assert.False(t, stops[1]())
-			assert.Len(t, c.then, 2)
-			c.end(context.Canceled)
+			c.end()
 			synctest.Wait()
 			assert.Equal(t, [3]int{1, 0, 1}, called)
 			assert.False(t, stops[0]())
-			assert.Empty(t, c.then)
-			assert.False(t, c.AfterFunc(func() { called[0]++ })(), "it is called at once")
+			assert.False(t, context.AfterFunc(c, func() { called[0]++ })(), "it is called at once")
 			synctest.Wait()
 			assert.Equal(t, 2, called[0])
 		})
@@ -173,7 +169,7 @@ func TestCallContext(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := &callContext{parent: t.Context(), until: time.Now().Add(time.Second)}
 			done := c.Done()
-			c.end(context.Canceled)
+			c.end()
 			<-time.NewTimer(time.Minute).C
 			<-done
 			require.ErrorIs(t, c.Err(), context.Canceled)
@@ -201,13 +197,12 @@ func TestCallContext(t *testing.T) {
 	})
 	t.Run("C16 its end stops its timer and unties it from its parent", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			parent, cancel := context.WithCancel(t.Context())
-			c := &callContext{parent: parent, until: time.Now().Add(time.Hour)}
+			c := &callContext{parent: t.Context(), until: time.Now().Add(time.Hour)}
 			_ = c.Done()
-			c.end(context.Canceled)
-			assert.False(t, c.timer.Stop(), "it is stopped already")
-			assert.False(t, c.unlink(), "it is untied already")
-			cancel()
+			before := time.Now()
+			c.end()
+			require.ErrorIs(t, c.std.Err(), context.Canceled)
+			assert.Equal(t, before, time.Now())
 		})
 	})
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -19,19 +20,6 @@ import (
 type Retry struct {
 	Attempts     int
 	Initial, Max time.Duration
-}
-
-func (r Retry) withDefaults() Retry {
-	if r.Attempts == 0 {
-		r.Attempts = 4
-	}
-	if r.Initial == 0 {
-		r.Initial = time.Second
-	}
-	if r.Max == 0 {
-		r.Max = time.Minute
-	}
-	return r
 }
 
 // Reported is what the agent said that the call used. The usage in Response and Err
@@ -81,7 +69,7 @@ func (t *Task) Cancel(cause error) {
 	under := t.under
 	t.mu.Unlock()
 	if under != nil {
-		under.end(context.Canceled)
+		under.end()
 	}
 }
 
@@ -109,22 +97,25 @@ func (t *Task) Grace() time.Duration {
 // deferred function of the caller finds them.
 func (t *Task) Execute(ctx context.Context, roster agent.Roster, retry Retry) {
 	t.begun = time.Now()
-	t.agent = roster[t.Info.Agent]
-	if t.agent == nil {
-		t.Err, t.Ended = agent.ErrorOf(fmt.Errorf("%w: %q", ErrNoAgent, t.Info.Agent)), t.begun
-		return
-	}
 	defer t.finish()
-	t.try(ctx, &t.first)
-	if t.Err != nil && t.Err.Transient {
-		t.tryAgain(ctx, retry.withDefaults())
+	t.Info.Attempt = 1
+	t.first.parent, t.first.info = ctx, &t.Info
+	t.agent = roster[t.Info.Agent]
+	switch {
+	case t.agent == nil:
+		t.Err = agent.ErrorOf(fmt.Errorf("%w: %q", ErrNoAgent, t.Info.Agent))
+	case t.watch(&t.first):
+		t.Err = agent.ErrorOf(fmt.Errorf("%w before the call began", context.Canceled))
+	default:
+		t.try(&t.first)
+		if t.Err != nil && t.Err.Transient {
+			t.tryAgain(ctx, retry)
+		}
 	}
 }
 
 // finish puts Response or Err in the form in which it crosses.
 func (t *Task) finish() {
-	t.due.Store(0)
-	t.first.end(context.Canceled) // where the agent ended the goroutine
 	t.Ended = time.Now()
 	if t.attempts > 0 && t.usage.Calls == 0 {
 		t.usage.Calls, t.assumed = 1, true
@@ -147,32 +138,38 @@ func (t *Task) watch(c *callContext) (canceled bool) {
 	return t.cause != nil
 }
 
-// try makes one attempt under ctx, with c as its context.
-func (t *Task) try(ctx context.Context, c *callContext) {
+// try makes one attempt, with c as its context.
+func (t *Task) try(c *callContext) {
 	limit := t.Request.Limits.Timeout
 	if total := t.Request.Limits.Total; total > 0 {
 		if left := total - time.Since(t.begun); limit == 0 || left < limit {
 			limit = left
 		}
 	}
-	c.parent = ctx
 	if limit != 0 {
 		c.until = time.Now().Add(limit)
 		t.due.Store(c.until.UnixNano())
 	}
-	t.Info.Attempt = 1
-	c.info = &t.Info
-	if c != &t.first { // contexts of earlier attempts keep theirs
-		info := t.Info
-		info.Attempt = t.attempts + 1
-		c.info = &info
-	}
-	if c == &t.first && t.watch(c) { // the agent is not called
-		c.end(context.Canceled)
-		t.Err = agent.ErrorOf(fmt.Errorf("%w before the call began", context.Canceled))
-	} else {
-		t.attempts++
-		t.protect(c)
+	t.attempts++
+	t.Response, t.Err = agent.Response{}, errExited
+	defer t.tried(c, limit)
+	response, err := t.agent.Call(c, *t.Request)
+	t.Response, t.Err = response, agent.ErrorOf(err)
+}
+
+// errExited is what an attempt comes to whose agent does not return.
+var errExited = &agent.Error{Codes: []agent.Code{"panic"}}
+
+// tried completes what is known of an attempt. A panic, and the end of the goroutine,
+// become errors.
+func (t *Task) tried(c *callContext, limit time.Duration) {
+	v := recover()
+	if t.Err == errExited {
+		what := "ended its goroutine, by runtime.Goexit or FailNow of a test"
+		if v != nil {
+			what = fmt.Sprintf("panicked: %v", v)
+		}
+		t.Err = &agent.Error{Message: fmt.Sprintf("agent %q %s", t.Info.Agent, what), Codes: []agent.Code{"panic"}, Stack: string(debug.Stack())}
 	}
 	if t.Err == nil {
 		if err := normalize(&t.Response); err != nil {
@@ -183,49 +180,16 @@ func (t *Task) try(ctx context.Context, c *callContext) {
 		t.usage = t.usage.Add(t.Response.Usage)
 	}
 	if t.Err != nil {
-		t.failed(c, limit)
+		usage := t.Err.Usage
+		if limit != 0 && c.overdue() {
+			t.Err = agent.ErrorOf(agent.Transient(fmt.Errorf("%w after %v: %w", ErrTimeout, limit, t.Err), 0))
+		}
+		if !negative(usage) {
+			t.usage = t.usage.Add(usage)
+		}
 	}
 	t.due.Store(0)
-	c.end(context.Canceled)
-}
-
-// failed completes what is known of an attempt that failed. It is not part of try to
-// keep the stack small that an agent is called on.
-//
-//go:noinline
-func (t *Task) failed(c *callContext, limit time.Duration) {
-	usage := t.Err.Usage
-	if limit != 0 && c.overdue() {
-		t.Err = agent.ErrorOf(agent.Transient(fmt.Errorf("%w after %v: %w", ErrTimeout, limit, t.Err), 0))
-	}
-	if !negative(usage) {
-		t.usage = t.usage.Add(usage)
-	}
-}
-
-// protect calls the agent. A panic, and the end of the goroutine, become errors.
-func (t *Task) protect(ctx context.Context) {
-	returned := false
-	defer func() {
-		switch v := recover(); {
-		case v != nil:
-			t.Response = agent.Response{}
-			t.Err = &agent.Error{Message: fmt.Sprintf("agent %q panicked: %v", t.Info.Agent, v), Codes: []agent.Code{"panic"}, Stack: string(debug.Stack())}
-		case !returned:
-			t.Response = agent.Response{}
-			t.Err = &agent.Error{
-				Message: fmt.Sprintf("agent %q ended its goroutine, by runtime.Goexit or FailNow of a test", t.Info.Agent),
-				Codes:   []agent.Code{"panic"}, Stack: string(debug.Stack()),
-			}
-		}
-	}()
-	var err error
-	t.Response, err = t.agent.Call(ctx, *t.Request)
-	t.Err = nil
-	if err != nil {
-		t.Err = agent.ErrorOf(err)
-	}
-	returned = true
+	c.end()
 }
 
 // tryAgain makes the attempts after a first one that failed transiently.
@@ -235,28 +199,24 @@ func (t *Task) tryAgain(ctx context.Context, retry Retry) {
 	if limits.Total > 0 {
 		base.until = t.begun.Add(limits.Total)
 	}
-	defer base.end(context.Canceled)
+	defer base.end()
 	if t.watch(base) {
 		return
 	}
-	wait := &retryAfterBackoff{left: retry.Attempts - 1, BackOff: backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(retry.Initial), backoff.WithMaxInterval(retry.Max), backoff.WithMultiplier(2), backoff.WithMaxElapsedTime(0))}
-	if limits.Attempts != 0 {
-		wait.left = limits.Attempts - 1
+	most := cmp.Or(limits.Attempts, retry.Attempts, 4)
+	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(cmp.Or(retry.Initial, time.Second)),
+		backoff.WithMaxInterval(cmp.Or(retry.Max, time.Minute)), backoff.WithMultiplier(2), backoff.WithMaxElapsedTime(0))
+	for t.Err != nil && t.Err.Transient && t.attempts < most && t.affordable() && base.Err() == nil {
+		select {
+		case <-base.Done():
+		case <-time.After(max(wait.NextBackOff(), t.Err.RetryAfter)): // at least as long as the vendor asked for
+		}
+		if base.Err() == nil {
+			info := t.Info // contexts of earlier attempts keep theirs
+			info.Attempt = t.attempts + 1
+			t.try(&callContext{parent: base, info: &info})
+		}
 	}
-	first := true
-	_ = backoff.Retry(func() error { // the error that counts is t.Err: backoff's own would hide it
-		if first {
-			first = false
-		} else if base.Err() == nil {
-			t.try(base, &callContext{})
-		}
-		if t.Err == nil || !t.Err.Transient || base.Err() != nil || !t.affordable() {
-			return nil //nolint:nilerr // it ends the attempts
-		}
-		wait.hint = t.Err.RetryAfter
-		return t.Err
-	}, backoff.WithContext(wait, base))
 	if t.Err != nil && base.overdue() {
 		t.Err = agent.ErrorOf(fmt.Errorf("%w after %d attempts in %v: %w", ErrTimeout, t.attempts, limits.Total, t.Err))
 		t.Err.Transient = false
@@ -272,19 +232,4 @@ func (t *Task) affordable() bool {
 	}
 	left := t.Request.Limits.Cost
 	return used.Cost == 0 || left == 0 || used.Cost+used.Cost/providers.NanoUSD(t.attempts) <= left
-}
-
-// retryAfterBackoff waits at least as long as the vendor asked for.
-type retryAfterBackoff struct {
-	backoff.BackOff
-	left int           // attempts
-	hint time.Duration // of the last error
-}
-
-func (b *retryAfterBackoff) NextBackOff() time.Duration {
-	if b.left <= 0 {
-		return backoff.Stop
-	}
-	b.left--
-	return max(b.BackOff.NextBackOff(), b.hint)
 }

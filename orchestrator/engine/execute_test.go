@@ -142,7 +142,6 @@ func TestEndsOfATask(t *testing.T) {
 			assert.True(t, task.Due().IsZero())
 			assert.Equal(t, int64(1), task.Err.Usage.Calls)
 			require.ErrorIs(t, seen.Err(), context.Canceled)
-			assert.False(t, task.first.timer.Stop(), "it is stopped")
 		})
 	})
 	t.Run("C2 a typed nil is an error, its usage counts", func(t *testing.T) {

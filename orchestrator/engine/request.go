@@ -69,23 +69,3 @@ func SplitRequest(req *agent.Request) ([]json.RawMessage, error) {
 	}
 	return parts, nil
 }
-
-// JoinRequest is the request that [SplitRequest] made the parts of, without its
-// Limits.
-func JoinRequest(parts []json.RawMessage) (agent.Request, error) {
-	var req agent.Request
-	for i, part := range parts {
-		if i == 0 {
-			if err := json.Unmarshal(part, &req); err != nil {
-				return req, err
-			}
-			continue
-		}
-		var m providers.Message
-		if err := json.Unmarshal(part, &m); err != nil {
-			return req, err
-		}
-		req.History = append(req.History, m)
-	}
-	return req, nil
-}

@@ -30,11 +30,11 @@ func (r *run) begin(op *engine.Op) {
 		wait = max(time.Until(until), 1)
 	}
 	r.link(f, wait)
-	switch {
-	case op.Kind == engine.Child:
+	switch op.Kind { //nolint:exhaustive // the others wait for their time alone
+	case engine.Child:
 		f.unwanted.Store(op.Canceled)
 		r.e.pool.do(f)
-	case op.Kind == engine.Await:
+	case engine.Await:
 		r.answers.open(op)
 		if !op.Asked {
 			r.own(newRecord(op, blackboard.Asked, op.Ask))
