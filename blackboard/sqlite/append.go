@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -10,9 +11,8 @@ import (
 
 // Append implements [blackboard.Store]. Calls that come while another is under way
 // are written together, with one wait for the disk; a conflict of one is none of the
-// others. A record whose time is before 1678 or after 2261 is an error, unless it is
-// the zero time. A call that waits for another process or another call returns when
-// ctx is done; a write to the disk that has begun is not cut short.
+// others. A call that waits for another process or another call returns when ctx is
+// done; a write to the disk that has begun is not cut short.
 func (s *Store) Append(ctx context.Context, recs []blackboard.Record) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -24,7 +24,7 @@ func (s *Store) Append(ctx context.Context, recs []blackboard.Record) error {
 		err = s.write(ctx, func(c *conn) error { return c.append(recs) })
 		<-s.turn
 	default:
-		err = s.appendTogether(ctx, recs)
+		err = s.appendTogether(ctx, appendCall{recs, make(chan error, 1)})
 	}
 	if err != nil {
 		return fmt.Errorf("sqlite: append: %w", explain(err))
@@ -38,111 +38,126 @@ type appendCall struct {
 	err  chan error // with room for one
 }
 
-// appendTogether waits until this call has the turn, and then writes what waits, or
-// until the call that has the turn takes this one too.
-func (s *Store) appendTogether(ctx context.Context, recs []blackboard.Record) error {
-	call := appendCall{recs, make(chan error, 1)}
+// appendTogether waits until call has the turn, and then writes what waits, or until
+// the call that has the turn takes this one too.
+func (s *Store) appendTogether(ctx context.Context, call appendCall) error {
 	select {
 	case s.turn <- struct{}{}:
-		err := s.appendWaiting(ctx, call)
+		s.appendWaiting(ctx, call)
 		<-s.turn
-		return err
 	case s.waiting <- call:
-		return <-call.err
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// appendWaiting writes call, which has the turn, and all calls that wait. It takes
-// these once the file is locked, so that a done ctx is the error of call alone.
-func (s *Store) appendWaiting(ctx context.Context, call appendCall) error {
-	if err := s.writer.retry(ctx, (*conn).begin); err != nil {
-		return err
-	}
-	runtime.Gosched() // lets calls come that are about to
-	calls := []appendCall{call}
-	for more := true; more; {
-		select {
-		case c := <-s.waiting:
-			calls = append(calls, c)
-		default:
-			more = false
-		}
-	}
-	var err error
-	for i := 0; i < len(calls) && err == nil; i++ {
-		err = s.writer.insertAll(calls[i].recs)
-	}
-	err = s.writer.finish(err)
-	oneIsFaulty := err != nil && code(err) == 0 // no error of SQLite
-	if err == nil {
-		err = s.checkFile()
-	}
-	for _, c := range calls {
-		if oneIsFaulty {
-			err = s.write(context.Background(), func(w *conn) error { return w.append(c.recs) })
-		}
-		c.err <- err
 	}
 	return <-call.err
 }
 
+// appendWaiting writes call, which has the turn, and all calls that wait. It takes
+// these once the file is locked, so that a done ctx is the error of call alone.
+func (s *Store) appendWaiting(ctx context.Context, call appendCall) {
+	calls := []appendCall{call}
+	err := s.writer.retry(ctx, func(c *conn) error {
+		return c.transaction(func() error {
+			calls = s.takeWaiting(calls)
+			for _, call := range calls {
+				if err := c.insertAll(call.recs); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	oneIsFaulty := err != nil && code(err) == 0 && len(calls) > 1
+	if err == nil {
+		err = s.checkFile()
+	}
+	for _, call := range calls {
+		if oneIsFaulty {
+			err = s.write(context.Background(), func(c *conn) error { return c.append(call.recs) })
+		}
+		call.err <- err
+	}
+}
+
+func (s *Store) takeWaiting(calls []appendCall) []appendCall {
+	runtime.Gosched() // lets calls come that are about to
+	for {
+		select {
+		case call := <-s.waiting:
+			calls = append(calls, call)
+		default:
+			return calls
+		}
+	}
+}
+
 // append writes recs, or none.
 func (c *conn) append(recs []blackboard.Record) error {
-	if len(recs) == 0 {
-		return nil
-	}
-	if len(recs) == 1 && !notable(&recs[0]) {
-		_, err := c.insert(&recs[0], place{}) // an INSERT is a transaction by itself
-		return err
+	if len(recs) == 1 && !touchesOtherTables(&recs[0]) {
+		return c.insert(&recs[0]) // an INSERT is a transaction by itself
 	}
 	return c.transaction(func() error { return c.insertAll(recs) })
 }
 
-// insertAll writes recs in a transaction.
+func touchesOtherTables(r *blackboard.Record) bool {
+	return r.Seq == 0 || r.Kind == blackboard.Canceled || blackboard.Listed(r.Kind) || blackboard.AskKind(r.Kind)
+}
+
+// insertAll writes recs, and what they mean for the list of runs and the inbox, in a
+// transaction.
 func (c *conn) insertAll(recs []blackboard.Record) (err error) {
-	var last place
 	for i := range recs {
 		r := &recs[i]
-		if r.Seq == 0 {
-			if last, err = c.insertRun(r); err != nil {
-				return err
-			}
+		if r.Seq == 0 || blackboard.Listed(r.Kind) {
+			err = c.putListing(r)
 		}
-		if last, err = c.insert(r, last); err != nil {
+		if err == nil {
+			err = c.insert(r)
+		}
+		if err == nil && r.Kind == blackboard.Canceled {
+			err = c.exec("UPDATE runs SET canceled = 1 WHERE run = ?", r.Run)
+		}
+		key, removes := blackboard.Removes(*r)
+		if ended := r.Kind == blackboard.Ended; err == nil && (removes || ended) {
+			err = c.exec("DELETE FROM letters WHERE run = ? AND (? OR key = ?)", r.Run, ended, key)
+		}
+		if err != nil {
 			return err
-		}
-		if notable(r) {
-			if err = c.note(r); err != nil {
-				return err
-			}
-		}
-		if r.Kind == blackboard.Ended {
-			last = place{} // the next record of the run is looked at: it is a conflict
 		}
 	}
 	return nil
 }
 
-// notable tells whether the tables beside the log change with r.
-func notable(r *blackboard.Record) bool {
-	return r.Seq == 0 || r.Kind == blackboard.Canceled || blackboard.Listed(r.Kind) || blackboard.AskKind(r.Kind)
-}
+// insertNext puts a record behind the one before it; if that is not there, or has
+// ended the run, the id is -1, which the table refuses. Parameters with numbers would
+// cost the driver a search each.
+const (
+	insertFirst = insertLog + "(SELECT no << 32 FROM runs WHERE run = ? AND ? < 0)" + insertRest
+	insertNext  = insertLog + `ifnull((SELECT id + 1 FROM log
+			WHERE id = (SELECT no FROM runs WHERE run = ?) << 32 | ? AND kind <> 'ended'), -1)` + insertRest
+	insertLog  = "INSERT INTO log(id, kind, name, at, head, data) VALUES("
+	insertRest = ", ?, ?, ?, ?, CAST(? AS TEXT))"
+)
 
-// note writes what a record means for the list of runs and the inbox.
-func (c *conn) note(r *blackboard.Record) (err error) {
-	if r.Seq > 0 && blackboard.Listed(r.Kind) {
-		err = c.updateRun(r)
+// maxSeq is the largest Seq that an id has room for.
+const maxSeq = 1<<32 - 1
+
+// insert writes one record.
+func (c *conn) insert(r *blackboard.Record) error {
+	at, ok := nanos(r.At)
+	if !ok {
+		return fmt.Errorf("record %d of run %q: the time %v is not in the years 1678 to 2261", r.Seq, r.Run, r.At)
 	}
-	if err == nil && r.Kind == blackboard.Canceled {
-		_, err = c.run("UPDATE runs SET canceled = 1 WHERE run = ?", r.Run)
+	sql := insertNext
+	if r.Seq == 0 {
+		sql = insertFirst
 	}
-	if key, ok := blackboard.Removes(*r); ok && err == nil {
-		_, err = c.run("DELETE FROM letters WHERE run = ? AND key = ?", r.Run, key)
+	err := blackboard.ErrConflict
+	if 0 <= r.Seq && r.Seq <= maxSeq {
+		err = c.exec(sql, r.Run, r.Seq-1, r.Kind, r.Name, at, c.head(r, at), []byte(r.Data))
 	}
-	if err == nil && r.Kind == blackboard.Ended {
-		_, err = c.run("DELETE FROM letters WHERE run = ?", r.Run)
+	if errors.Is(err, blackboard.ErrConflict) {
+		return fmt.Errorf("%w: record %d of run %q is taken, leaves a gap, or the run has ended", err, r.Seq, r.Run)
 	}
 	return err
 }

@@ -17,10 +17,7 @@ const (
 // PutBlob implements [blackboard.Blobs].
 func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, error) {
 	hash := blackboard.BlobHash(data)
-	err := s.change(ctx, func(c *conn) error {
-		_, err := c.run(insertBlob, run, hash, bytesOrNull(data))
-		return err
-	})
+	err := s.change(ctx, func(c *conn) error { return c.exec(insertBlob, run, hash, data) })
 	if err != nil {
 		return "", err
 	}
@@ -30,11 +27,11 @@ func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, e
 // Blob implements [blackboard.Blobs].
 func (s *Store) Blob(ctx context.Context, run, hash string) ([]byte, error) {
 	row, err := s.first(ctx, selectBlob, run, hash)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if row == nil {
-		return nil, fmt.Errorf("%w: %q of run %q", blackboard.ErrNoBlob, hash, run)
+	case row == nil:
+		return nil, fmt.Errorf("sqlite: %w: %q of run %q", blackboard.ErrNoBlob, hash, run)
 	}
 	data := bytes(row[0])
 	if err := blackboard.CheckBlob(run, hash, data); err != nil {

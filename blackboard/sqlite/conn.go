@@ -11,6 +11,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/convene-go/convene/blackboard"
 )
 
 // conn is a connection with its prepared statements, for one goroutine at a time.
@@ -22,25 +24,24 @@ import (
 type conn struct {
 	dc    driver.Conn
 	stmts map[string]*statement
-	args  []driver.Value // of insert, to be used again
-	head  []byte         // of checksums, to be used again
+	buf   []byte // of head, to be used again
 }
 
 // statement is a prepared statement with room for its arguments and rows.
 type statement struct {
+	prepared
+	args []driver.NamedValue
+	row  []driver.Value
+}
+
+type prepared interface {
 	driver.Stmt
-	exec  driver.StmtExecContext
-	query driver.StmtQueryContext
-	args  []driver.NamedValue
-	row   []driver.Value
+	driver.StmtExecContext
+	driver.StmtQueryContext
 }
 
 func connect(dsn string) (*conn, error) {
-	connector, err := sqlite.NewConnector(dsn)
-	if err != nil {
-		return nil, err
-	}
-	dc, err := connector.Connect(context.Background())
+	dc, err := new(sqlite.Driver).Open(dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -55,30 +56,19 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.dc.Close())...)
 }
 
-// script executes statements that are not worth preparing.
-func (c *conn) script(sql string) error {
-	execer, ok := c.dc.(driver.ExecerContext)
-	if !ok {
-		return errors.New("the driver cannot execute scripts")
-	}
-	_, err := execer.ExecContext(context.Background(), sql, nil)
-	return err
-}
-
 // prepare returns the statement of sql with its arguments set.
 func (c *conn) prepare(sql string, args []driver.Value) (*statement, error) {
 	s := c.stmts[sql]
 	if s == nil {
-		prepared, err := c.dc.Prepare(sql)
+		stmt, err := c.dc.Prepare(sql)
 		if err != nil {
 			return nil, err
 		}
-		exec, canExec := prepared.(driver.StmtExecContext)
-		query, canQuery := prepared.(driver.StmtQueryContext)
-		if !canExec || !canQuery {
-			return nil, fmt.Errorf("the driver's %T cannot be executed", prepared)
+		p, ok := stmt.(prepared)
+		if !ok {
+			return nil, fmt.Errorf("the driver's %T cannot be executed", stmt)
 		}
-		s = &statement{Stmt: prepared, exec: exec, query: query}
+		s = &statement{prepared: p}
 		c.stmts[sql] = s
 	}
 	s.args = s.args[:0]
@@ -88,42 +78,32 @@ func (c *conn) prepare(sql string, args []driver.Value) (*statement, error) {
 	return s, nil
 }
 
-// run executes sql and returns how many rows it changed.
-func (c *conn) run(sql string, args ...driver.Value) (int64, error) {
-	result, err := c.execute(sql, args)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
-}
-
-// insertRow executes sql, an INSERT of one row, and returns the row's id.
-func (c *conn) insertRow(sql string, args ...driver.Value) (int64, error) {
-	result, err := c.execute(sql, args)
-	if err != nil {
-		return 0, err
-	}
-	return result.LastInsertId()
-}
-
-func (c *conn) execute(sql string, args []driver.Value) (driver.Result, error) {
-	s, err := c.prepare(sql, args)
-	if err != nil {
-		return nil, err
-	}
-	result, err := s.exec.ExecContext(context.Background(), s.args)
-	clear(s.args) // what they point to may be large
-	return result, err
-}
-
-// rows calls each with every row, until it returns [io.EOF] for enough, or an error.
-// The row is valid until each returns; its strings and byte slices are the caller's.
-func (c *conn) rows(each func(row []driver.Value) error, sql string, args ...driver.Value) (err error) {
+// exec executes sql. A row that a constraint of its table refuses is
+// [blackboard.ErrConflict].
+func (c *conn) exec(sql string, args ...driver.Value) error {
 	s, err := c.prepare(sql, args)
 	if err != nil {
 		return err
 	}
-	rows, err := s.query.QueryContext(context.Background(), s.args)
+	_, err = s.ExecContext(context.Background(), s.args)
+	clear(s.args) // what they point to may be large
+	if code(err) == sqlite3.SQLITE_CONSTRAINT {
+		return blackboard.ErrConflict
+	}
+	return err
+}
+
+// eachRow is called with every row of a query, until it returns [io.EOF] for enough,
+// or an error. The row is valid until it returns; its strings and byte slices are its
+// own.
+type eachRow func(c *conn, row []driver.Value) error
+
+func (c *conn) rows(each eachRow, sql string, args ...driver.Value) (err error) {
+	s, err := c.prepare(sql, args)
+	if err != nil {
+		return err
+	}
+	rows, err := s.QueryContext(context.Background(), s.args)
 	if err != nil {
 		return err
 	}
@@ -131,50 +111,42 @@ func (c *conn) rows(each func(row []driver.Value) error, sql string, args ...dri
 	if s.row == nil {
 		s.row = make([]driver.Value, len(rows.Columns()))
 	}
-	for {
-		err := rows.Next(s.row)
-		if err == nil {
-			err = each(s.row)
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
+	for err == nil {
+		if err = rows.Next(s.row); err == nil {
+			err = each(c, s.row)
 		}
 	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // first returns the first row, nil if there is none.
 func (c *conn) first(sql string, args ...driver.Value) (first []driver.Value, err error) {
-	err = c.rows(func(row []driver.Value) error {
-		first = slices.Clone(row)
-		return io.EOF
-	}, sql, args...)
+	err = c.rows(take(&first), sql, args...)
 	return first, err
 }
 
-// begin begins a transaction that holds the file's write lock.
-func (c *conn) begin() error {
-	_, err := c.run("BEGIN IMMEDIATE")
-	return err
+// take has enough of the first row.
+func take(first *[]driver.Value) eachRow {
+	return func(_ *conn, row []driver.Value) error {
+		*first = slices.Clone(row)
+		return io.EOF
+	}
 }
 
-// transaction calls f in a transaction.
+// transaction calls f in a transaction that holds the file's write lock.
 func (c *conn) transaction(f func() error) error {
-	if err := c.begin(); err != nil {
+	err := c.exec("BEGIN IMMEDIATE")
+	if err != nil {
 		return err
 	}
-	return c.finish(f())
-}
-
-// finish commits the transaction, or rolls it back for an error.
-func (c *conn) finish(err error) error {
-	if err == nil {
-		_, err = c.run("COMMIT")
+	if err = f(); err == nil {
+		err = c.exec("COMMIT")
 	}
 	if err != nil {
-		_, _ = c.run("ROLLBACK") // an error if SQLite has ended the transaction by itself
+		_ = c.exec("ROLLBACK") // an error if SQLite has ended the transaction by itself
 	}
 	return err
 }
@@ -194,4 +166,20 @@ func (c *conn) retry(ctx context.Context, f func(*conn) error) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// integer, text and bytes read values that may be NULL, or damaged.
+func integer(v driver.Value) int64 {
+	n, _ := v.(int64)
+	return n
+}
+
+func text(v driver.Value) string {
+	s, _ := v.(string)
+	return s
+}
+
+func bytes(v driver.Value) []byte {
+	b, _ := v.([]byte)
+	return b
 }

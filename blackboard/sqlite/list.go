@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
@@ -11,62 +12,102 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// selectRuns begins a list. CROSS JOIN keeps the order of the tables, and with it
-// that of the index; the last record comes by its key.
 const (
-	selectRuns = `SELECT ` + runColumns + `, last.id & 0xffffffff, last.at
+	insertListing = `INSERT INTO runs(owner, status, err, ended, head, data, run, started_at, flow, parent)
+		VALUES(?, ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?)`
+	updateListing = `UPDATE runs SET (owner, status, err, ended, head, data) = (?, ?, ?, ?, ?, CAST(? AS TEXT)) WHERE run = ?`
+	selectListing = "SELECT ended, " + columns + ", run FROM runs WHERE run = ?"
+	insertLabels  = "INSERT INTO labels SELECT no, key, value FROM runs, json_each(data) WHERE run = ?"
+
+	// selectRuns begins a list. CROSS JOIN keeps the order of the tables, and with it
+	// that of the index; the last record comes by its key.
+	selectRuns = `SELECT ended, CAST(runs.head AS TEXT), CAST(runs.data AS BLOB), run, last.id & 0xffffffff, last.at
 		FROM runs CROSS JOIN log last ON last.id = (SELECT max(id) FROM log WHERE id BETWEEN no << 32 AND no << 32 | 0xffffffff)
 		WHERE started_at <= ? AND (started_at < ? OR run > ?)`
 	newestFirst = " ORDER BY started_at DESC, run"
-	ownedOpen   = " AND ended = 0 AND owner = ?"
 )
+
+// putListing takes r into the list of runs.
+func (c *conn) putListing(r *blackboard.Record) error {
+	var l blackboard.Listing
+	if r.Seq > 0 {
+		row, err := c.first(selectListing, r.Run)
+		if err != nil || row == nil {
+			return err // without a run r is a conflict
+		}
+		if l, err = c.listing(row); err != nil {
+			return err
+		}
+	}
+	if err := l.Add(*r); err != nil {
+		return err
+	}
+	entry := blackboard.Record{Run: l.Run, N: int64(l.Version), Branch: l.Parent, Name: l.Flow, Hash: l.Owner, Kind: l.Status, Blob: l.Err}
+	if l.Ended {
+		entry.Seq = 1
+	}
+	if len(l.Labels) > 0 {
+		labels, err := json.Marshal(l.Labels)
+		if err != nil {
+			return err
+		}
+		entry.Data = labels
+	}
+	at, _ := nanos(l.Started)
+	args := []driver.Value{l.Owner, l.Status, l.Err, l.Ended, c.head(&entry, at), []byte(entry.Data), l.Run}
+	if r.Seq > 0 {
+		return c.exec(updateListing, args...)
+	}
+	err := c.exec(insertListing, append(args, at, l.Flow, l.Parent)...)
+	if err == nil && len(l.Labels) > 0 {
+		err = c.exec(insertLabels, l.Run)
+	}
+	return err
+}
+
+// listing reads a row that begins as that of selectListing.
+func (c *conn) listing(row []driver.Value) (l blackboard.Listing, err error) {
+	run := text(row[3])
+	r, ok := c.record(run, row)
+	if !ok {
+		return l, damaged(run, "entry in the list")
+	}
+	l = blackboard.Listing{
+		Run: run, Version: int(r.N), Parent: r.Branch, Flow: r.Name, Owner: r.Hash, Status: r.Kind, Err: r.Blob,
+		Ended: r.Seq != 0, Started: r.At,
+	}
+	if r.Data != nil {
+		err = json.Unmarshal(r.Data, &l.Labels)
+	}
+	return l, err
+}
 
 // List implements [blackboard.Store].
 func (s *Store) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboard.Listing, error] {
-	return func(yield func(blackboard.Listing, error) bool) {
-		at := int64(math.MaxInt64)
-		if q.After != "" {
-			row, err := s.first(ctx, "SELECT started_at FROM runs WHERE run = ?", q.After)
-			if err == nil && row == nil {
-				err = fmt.Errorf("%w: %q", blackboard.ErrNoRun, q.After)
-			}
+	where, args := conditions(q)
+	return pages(q.Limit, func(last *blackboard.Listing, add func(blackboard.Listing, int) error) error {
+		at, run := int64(math.MaxInt64), q.After
+		if last != nil {
+			at, _ = nanos(last.Started)
+			run = last.Run
+		} else if run != "" {
+			row, err := s.first(ctx, "SELECT started_at FROM runs WHERE run = ?", run)
 			if err != nil {
-				yield(blackboard.Listing{}, err)
-				return
+				return err
+			}
+			if row == nil {
+				return fmt.Errorf("sqlite: %w: %q", blackboard.ErrNoRun, run)
 			}
 			at = integer(row[0])
 		}
-		n := 0
-		where, args := conditions(q)
-		for l, err := range s.list(ctx, at, q.After, where, args...) {
-			if !yield(l, err) || err != nil {
-				return
+		return s.rows(ctx, func(c *conn, row []driver.Value) error {
+			l, err := c.listing(row)
+			if err != nil {
+				return err
 			}
-			if n++; n == q.Limit {
-				return
-			}
-		}
-	}
-}
-
-// list yields the runs for which the condition where holds, those behind the run that
-// began at that time.
-func (s *Store) list(ctx context.Context, at int64, run, where string, args ...driver.Value) iter.Seq2[blackboard.Listing, error] {
-	return pages(func(p *page[blackboard.Listing]) error {
-		at, run := at, run
-		if p.last != nil {
-			at, run = nanos(p.last.Started), p.last.Run
-		}
-		return s.read(ctx, func(c *conn) error {
-			return c.rows(func(row []driver.Value) error {
-				l, err := c.listing(row)
-				if err != nil {
-					return err
-				}
-				l.Next, l.Changed = integer(row[11])+1, fromNanos(integer(row[12]))
-				return p.add(l, len(l.Err))
-			}, p.limited(selectRuns+where+newestFirst), append([]driver.Value{at, at, run}, args...)...)
-		})
+			l.Next, l.Changed = integer(row[4])+1, fromNanos(integer(row[5]))
+			return add(l, len(l.Err))
+		}, selectRuns+where+newestFirst, append([]driver.Value{at, at, run}, args...)...)
 	})
 }
 
@@ -102,7 +143,29 @@ func conditions(q blackboard.Query) (where string, args []driver.Value) {
 			OR EXISTS(SELECT 1 FROM labels WHERE labels.no = runs.no AND instr(lower(value), lower(?))))`, q.Text, q.Text, q.Text, q.Text)
 	}
 	if !q.Before.IsZero() {
-		add("last.at < ?", nanos(q.Before))
+		before, _ := nanos(q.Before)
+		add("last.at < ?", before)
 	}
 	return where, args
+}
+
+// Delete implements [blackboard.Deleter]. The file does not shrink: its space is
+// used again.
+func (s *Store) Delete(ctx context.Context, runs ...string) error {
+	return s.change(ctx, func(c *conn) error {
+		for _, run := range runs {
+			for _, sql := range []string{
+				"DELETE FROM log WHERE " + ofRun, // as long as the run has a number
+				"DELETE FROM labels WHERE no = " + runNumber,
+				"DELETE FROM runs WHERE run = ?1",
+				"DELETE FROM letters WHERE run = ?1",
+				"DELETE FROM blobs WHERE run = ?1",
+			} {
+				if err := c.exec(sql, run, int64(0)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-
-	"github.com/convene-go/convene/blackboard"
 )
 
 // owners holds the lock of the engines that beat through a store, and knows when the
@@ -37,10 +35,10 @@ type sighting struct {
 
 // lock locks a new file, unless the one that is locked is still there, and returns
 // its name.
-func (o *owners) lock() (string, error) {
+func (o *owners) lock() (name string, err error) {
 	if o.own != nil {
 		if _, err := os.Stat(o.own.Path()); err == nil {
-			return o.name(), nil
+			return filepath.Base(o.own.Path()), nil
 		}
 		if err := o.unlock(); err != nil {
 			return "", err
@@ -49,21 +47,13 @@ func (o *owners) lock() (string, error) {
 	if err := os.MkdirAll(o.dir, 0o777); err != nil {
 		return "", fmt.Errorf("folder for the locks of engines: %w", err)
 	}
-	l := o.file(rand.Text()+".lock", os.O_CREATE|os.O_EXCL|os.O_RDWR)
-	ok, err := l.TryLock()
-	if !ok {
+	name = rand.Text() + ".lock"
+	l := o.file(name, os.O_CREATE|os.O_EXCL|os.O_RDWR)
+	if ok, err := l.TryLock(); !ok {
 		return "", fmt.Errorf("lock file %s cannot be locked: %w", l.Path(), errors.Join(err, l.Close()))
 	}
 	o.own = l
-	return o.name(), nil
-}
-
-// name is that of the lock file, "" if there is none.
-func (o *owners) name() string {
-	if o.own == nil {
-		return ""
-	}
-	return filepath.Base(o.own.Path())
+	return name, nil
 }
 
 func (o *owners) file(name string, flag int) *flock.Flock {
@@ -72,11 +62,11 @@ func (o *owners) file(name string, flag int) *flock.Flock {
 
 // unlock unlocks and removes the lock file, if there is one.
 func (o *owners) unlock() error {
-	l := o.own
-	o.own = nil
-	if l == nil {
+	if o.own == nil {
 		return nil
 	}
+	l := o.own
+	o.own = nil
 	return remove(l)
 }
 
@@ -103,30 +93,14 @@ func (o *owners) held(name string) (bool, error) {
 	return err == nil, errors.Join(err, l.Close())
 }
 
-// checkFree returns an error if an engine of that name holds the lock of that name.
-func (o *owners) checkFree(owner, lock string) error {
-	held, err := o.held(lock)
-	if err == nil && held {
-		err = fmt.Errorf("%w: another engine is alive under the name %q: give each engine a name of its own", blackboard.ErrConflict, owner)
-	}
-	return err
-}
-
 // silent returns for how long beat is known to be the last of owner.
 func (o *owners) silent(owner string, beat int64) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now := time.Now()
-	if s, ok := o.seen[owner]; ok && s.beat == beat {
-		return now.Sub(s.since)
+	seen, ok := o.seen[owner]
+	if !ok || seen.beat != beat {
+		seen = sighting{beat, time.Now()}
+		o.seen[owner] = seen
 	}
-	o.seen[owner] = sighting{beat, now}
-	return 0
-}
-
-// forget drops what is known of an engine that left.
-func (o *owners) forget(owner string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.seen, owner)
+	return time.Since(seen.since)
 }

@@ -69,13 +69,15 @@ func TestOpenOtherProgram(t *testing.T) {
 	wantError(t, path, "of another program", "give the path of a new file")
 }
 
-func TestOpenNewerVersion(t *testing.T) {
+func TestOpenOtherVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	s, err := sqlite.Open(path)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	require.NoError(t, script(t, path, "PRAGMA user_version = 99"))
-	wantError(t, path, "it has version 99, this program knows version 1", "use a newer program")
+	for _, version := range []string{"0", "1", "99"} {
+		require.NoError(t, script(t, path, "PRAGMA user_version = "+version))
+		wantError(t, path, "it has version "+version+", this program knows version 2", "use the program that made it")
+	}
 }
 
 func TestOpenReadOnly(t *testing.T) {

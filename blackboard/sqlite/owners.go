@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -16,7 +15,6 @@ const (
 	putBeat = `INSERT INTO owners(owner, lock, beat, silence) VALUES(?, ?, random(), ?)
 		ON CONFLICT(owner) DO UPDATE SET lock = excluded.lock, beat = excluded.beat, silence = excluded.silence`
 	selectBeat = "SELECT lock, beat, silence FROM owners WHERE owner = ?"
-	deleteBeat = "DELETE FROM owners WHERE owner = ? AND beat = ?"
 
 	// selectOwners looks up each owner of open runs in the index, however many runs
 	// it has.
@@ -26,41 +24,36 @@ const (
 )
 
 // Beat implements [blackboard.Owners]: from the first beat on the store holds a lock
-// file, until no engine beats through it, it is closed or the process ends.
+// file, until it is closed or the process ends.
 func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 	if owner == "" || d <= 0 {
 		return cmp.Or(ctx.Err(), fmt.Errorf("sqlite: beat of engine %q for %v: want a name and more than 0", owner, d))
 	}
 	return s.change(ctx, func(c *conn) error {
-		return c.transaction(func() error {
-			lock, err := s.owners.lock()
+		lock, err := s.owners.lock()
+		if err != nil {
+			return err
+		}
+		row, err := c.first(selectBeat, owner)
+		if err != nil {
+			return err
+		}
+		if row != nil && text(row[0]) != lock {
+			held, err := s.owners.held(text(row[0]))
 			if err != nil {
 				return err
 			}
-			row, err := c.first(selectBeat, owner)
-			if err == nil && row != nil && text(row[0]) != lock {
-				err = s.owners.checkFree(owner, text(row[0]))
+			if held {
+				return fmt.Errorf("%w: another engine is alive under the name %q: give each engine a name of its own", blackboard.ErrConflict, owner)
 			}
-			if err == nil {
-				_, err = c.run(putBeat, owner, lock, int64(d))
-			}
-			return err
-		})
+		}
+		return c.exec(putBeat, owner, lock, int64(d))
 	})
 }
 
 // Leave implements [blackboard.Owners].
 func (s *Store) Leave(ctx context.Context, owner string) error {
-	return s.change(ctx, func(c *conn) error {
-		if _, err := c.run("DELETE FROM owners WHERE owner = ?", owner); err != nil {
-			return err
-		}
-		others, err := c.first("SELECT 1 FROM owners WHERE lock = ?", s.owners.name())
-		if err == nil && others == nil {
-			err = s.owners.unlock()
-		}
-		return err
-	})
+	return s.change(ctx, func(c *conn) error { return c.exec("DELETE FROM owners WHERE owner = ?", owner) })
 }
 
 // Alive implements [blackboard.Owners]. An engine whose lock is free is dead; one
@@ -68,30 +61,20 @@ func (s *Store) Leave(ctx context.Context, owner string) error {
 // process is stopped, or hangs.
 func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
 	row, err := s.first(ctx, selectBeat, owner)
-	if err != nil {
+	if err != nil || row == nil {
 		return false, err
-	}
-	if row == nil {
-		s.owners.forget(owner)
-		return false, nil
 	}
 	held, err := s.owners.held(text(row[0]))
 	if err != nil {
 		return false, fmt.Errorf("sqlite: lock of engine %q: %w", owner, err)
 	}
-	if held {
-		return s.owners.silent(owner, integer(row[1])) < time.Duration(integer(row[2])), nil
-	}
-	return false, s.change(ctx, func(c *conn) error { // not if it is back
-		_, err := c.run(deleteBeat, owner, row[1])
-		return err
-	})
+	return held && s.owners.silent(owner, integer(row[1])) < time.Duration(integer(row[2])), nil
 }
 
 // Orphans implements [blackboard.Owners]. It yields the runs that were orphans when
 // it began.
 func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error] {
-	return collected(ctx, func() (orphans []blackboard.Listing, err error) {
+	return collected(func() (orphans []blackboard.Listing, err error) {
 		owners, err := s.texts(ctx, selectOwners)
 		if err != nil {
 			return nil, err
@@ -104,11 +87,13 @@ func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error
 			if alive {
 				continue
 			}
-			for l, err := range s.list(ctx, math.MaxInt64, "", ownedOpen, owner) {
+			for l, err := range s.List(ctx, blackboard.Query{Open: true, Owner: owner}) {
 				if err != nil {
 					return nil, err
 				}
-				orphans = append(orphans, l)
+				if l.Owner == owner { // which may be none
+					orphans = append(orphans, l)
+				}
 			}
 		}
 		slices.SortFunc(orphans, func(a, b blackboard.Listing) int {

@@ -83,8 +83,8 @@ func TestTwoStoresLetters(t *testing.T) {
 func TestOtherWriter(t *testing.T) {
 	path, a, _ := two(t)
 	require.NoError(t, appendOne(t, a, "r", 0))
-	require.ErrorContains(t, script(t, path, "INSERT INTO log(id, kind, at, sum) SELECT no << 32 | 0, 'x', 0, 0 FROM runs"), "UNIQUE")
-	require.NoError(t, script(t, path, "INSERT INTO log(id, kind, at, sum) SELECT no << 32 | 1, 'x', 0, 0 FROM runs"))
+	require.ErrorContains(t, script(t, path, "INSERT INTO log(id, kind, name, at, head) SELECT no << 32 | 0, 'x', '', 0, '' FROM runs"), "UNIQUE")
+	require.NoError(t, script(t, path, "INSERT INTO log(id, kind, name, at, head) SELECT no << 32 | 1, 'x', '', 0, '' FROM runs"))
 	require.NoError(t, appendOne(t, a, "r", 2))
 }
 
@@ -104,8 +104,8 @@ func TestNumbersOutOfRange(t *testing.T) {
 	require.ErrorIs(t, appendOne(t, a, "", 1), blackboard.ErrConflict)
 }
 
-// TestSeparators has texts with the byte that the store puts between them.
-func TestSeparators(t *testing.T) {
+// TestControlCharacters has texts with bytes that end texts elsewhere.
+func TestControlCharacters(t *testing.T) {
 	_, a, _ := two(t)
 	odd := small("r\x1f", 0)
 	odd.Name, odd.Kind, odd.Blob = "\x1fwriter\x00", "a\x1f\x1fb", "\x1f"

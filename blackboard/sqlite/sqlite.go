@@ -72,7 +72,6 @@ type Store struct {
 	file    os.FileInfo  // of the file that is open
 	life    sync.RWMutex // held for reading by calls under way, for writing by Close
 	closed  bool
-	dsn     string          // of connections to read from
 	readers chan *conn      // idle ones
 	turn    chan struct{}   // full while a call uses writer
 	waiting chan appendCall // to the call of Append that has the turn
@@ -91,10 +90,9 @@ var (
 // Open opens the file at path with the defaults of [Config].
 func Open(path string) (*Store, error) { return New(Config{Path: path}) }
 
-// New opens the file, makes it if it is missing, and brings a file of an older
-// version of this package up to date. The errors say what is wrong with the path:
-// a file that may not be written, a missing directory, a file of something else,
-// or of a newer version.
+// New opens the file, and makes it if it is missing. The errors say what is wrong with
+// the path: a file that may not be written, a missing directory, a file of something
+// else, or of another version of this package.
 func New(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
@@ -114,8 +112,7 @@ func open(cfg Config) (*Store, error) {
 	if err := checkPath(cfg.Path); err != nil {
 		return nil, err
 	}
-	cfg.Path = path
-	writer, err := openWriter(cfg)
+	writer, err := openWriter(path, cfg.Sync)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +121,7 @@ func open(cfg Config) (*Store, error) {
 		return nil, errors.Join(err, writer.close())
 	}
 	return &Store{
-		path: path, file: file, dsn: readerDSN(cfg), readers: make(chan *conn, maxIdle),
+		path: path, file: file, readers: make(chan *conn, maxIdle),
 		writer: writer, turn: make(chan struct{}, 1), waiting: make(chan appendCall),
 		owners: owners{dir: path + ".owners", seen: make(map[string]sighting)},
 	}, nil
@@ -163,62 +160,60 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// read calls f with a connection to read from.
-func (s *Store) read(ctx context.Context, f func(*conn) error) error {
+// rows reads the rows of a query.
+func (s *Store) rows(ctx context.Context, each eachRow, sql string, args ...driver.Value) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.life.RUnlock()
-	if err := s.lend(f); err != nil {
+	c, err := s.reader()
+	if err == nil {
+		err = s.giveBack(c, c.rows(each, sql, args...))
+	}
+	if err != nil {
 		return fmt.Errorf("sqlite: %w", explain(err))
 	}
 	return nil
 }
 
-// lend calls f with an idle connection or a new one. One that saw an error is not
-// used again.
-func (s *Store) lend(f func(*conn) error) (err error) {
-	var c *conn
+// reader returns an idle connection or a new one.
+func (s *Store) reader() (*conn, error) {
 	select {
-	case c = <-s.readers:
+	case c := <-s.readers:
+		return c, nil
 	default:
-		if c, err = connect(s.dsn); err != nil {
-			return err
+		return connect(readerDSN(s.path))
+	}
+}
+
+// giveBack keeps a connection for later. One that saw an error is not used again.
+func (s *Store) giveBack(c *conn, err error) error {
+	if err == nil {
+		select {
+		case s.readers <- c:
+			return nil
+		default:
 		}
 	}
-	if err := f(c); err != nil {
-		return errors.Join(err, c.close())
-	}
-	select {
-	case s.readers <- c:
-		return nil
-	default:
-		return c.close()
-	}
+	return errors.Join(err, c.close())
 }
 
 // first reads the first row of a query, nil if there is none.
 func (s *Store) first(ctx context.Context, sql string, args ...driver.Value) (row []driver.Value, err error) {
-	err = s.read(ctx, func(c *conn) (err error) {
-		row, err = c.first(sql, args...)
-		return err
-	})
+	err = s.rows(ctx, take(&row), sql, args...)
 	return row, err
 }
 
 // texts reads the first column of a query.
 func (s *Store) texts(ctx context.Context, sql string, args ...driver.Value) (texts []string, err error) {
-	err = s.read(ctx, func(c *conn) error {
-		return c.rows(func(row []driver.Value) error {
-			texts = append(texts, text(row[0]))
-			return nil
-		}, sql, args...)
-	})
+	err = s.rows(ctx, func(_ *conn, row []driver.Value) error {
+		texts = append(texts, text(row[0]))
+		return nil
+	}, sql, args...)
 	return texts, err
 }
 
-// change calls f with the connection to write to, again while another process
-// writes: f leaves no transaction open, and changes nothing when it fails.
+// change calls f in a transaction, again while another process writes.
 func (s *Store) change(ctx context.Context, f func(*conn) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -230,13 +225,15 @@ func (s *Store) change(ctx context.Context, f func(*conn) error) error {
 		return ctx.Err()
 	}
 	defer func() { <-s.turn }()
-	if err := s.write(ctx, f); err != nil {
+	err := s.write(ctx, func(c *conn) error { return c.transaction(func() error { return f(c) }) })
+	if err != nil {
 		return fmt.Errorf("sqlite: %w", explain(err))
 	}
 	return nil
 }
 
-// write is change for a call that has the turn.
+// write calls f with the connection to write to, which the call has the turn to use,
+// again while another process writes. f changes nothing when it fails.
 func (s *Store) write(ctx context.Context, f func(*conn) error) error {
 	if err := s.writer.retry(ctx, f); err != nil {
 		return err
@@ -249,12 +246,10 @@ func (s *Store) write(ctx context.Context, f func(*conn) error) error {
 func (s *Store) checkFile() error {
 	file, err := os.Stat(s.path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: the file %s was deleted while it was open: what was written since is lost; close the store, restore the file, and open it again", blackboard.ErrDamaged, s.path)
-	case err != nil:
+	case err == nil && os.SameFile(file, s.file):
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
-	case !os.SameFile(file, s.file):
-		return fmt.Errorf("%w: the file %s was replaced while it was open: what was written since is lost; close the store and open it again", blackboard.ErrDamaged, s.path)
 	}
-	return nil
+	return fmt.Errorf("%w: the file %s was deleted or replaced while it was open: what was written since is lost; close the store, restore the file, and open it again", blackboard.ErrDamaged, s.path)
 }

@@ -1,0 +1,102 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+// filled returns the path of a file of today's version with a run.
+func filled(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s, err := Open(path)
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: "r", Kind: blackboard.Started, Name: "flow"}}))
+	require.NoError(t, s.Close())
+	return path
+}
+
+// TestOpenTogether opens new and old files by many at once.
+func TestOpenTogether(t *testing.T) {
+	for name, path := range map[string]string{"old": filled(t), "new": filepath.Join(t.TempDir(), "new.db")} {
+		t.Run(name, func(t *testing.T) {
+			errs := make([]error, 16)
+			var all sync.WaitGroup
+			for i := range errs {
+				all.Go(func() {
+					s, err := Open(path)
+					if err == nil {
+						err = s.Append(t.Context(), []blackboard.Record{{Run: fmt.Sprint(i), Kind: blackboard.Started}})
+					}
+					if err == nil {
+						err = s.Close()
+					}
+					errs[i] = err
+				})
+			}
+			all.Wait()
+			for i, err := range errs {
+				assert.NoError(t, err, "opener %d", i)
+			}
+		})
+	}
+}
+
+// TestQueryPlans holds that no query looks at rows in vain: each goes by an index
+// and in its order.
+func TestQueryPlans(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "plans.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	list := func(q blackboard.Query) string {
+		where, _ := conditions(q)
+		return selectRuns + where + newestFirst
+	}
+	for sql, index := range map[string]string{
+		selectRecords:                                                  "INTEGER PRIMARY KEY",
+		selectLast:                                                     "INTEGER PRIMARY KEY",
+		selectAsks:                                                     "log_asks",
+		selectAsksKey:                                                  "log_asks_name",
+		selectHashes:                                                   "",
+		selectListing:                                                  "",
+		list(blackboard.Query{}):                                       "runs_all",
+		list(blackboard.Query{Open: true}):                             "runs_open",
+		list(blackboard.Query{Flow: "f"}):                              "runs_flow",
+		list(blackboard.Query{Status: "s"}):                            "runs_status",
+		list(blackboard.Query{Parent: "p"}):                            "runs_parent",
+		"DELETE FROM log WHERE " + ofRun:                               "INTEGER PRIMARY KEY",
+		"DELETE FROM labels WHERE no = " + runNumber:                   "",
+		selectOwners:                                                   "runs_owner",
+		list(blackboard.Query{Run: "r", Open: true}):                   "sqlite_autoindex_runs_1",
+		"SELECT no FROM labels WHERE name = ? AND value = ?":           "labels_name",
+		"DELETE FROM letters WHERE run = ? AND (? OR key = ?)":         "",
+		list(blackboard.Query{Open: true, Owner: "o"}):                 "runs_owner",
+		list(blackboard.Query{Open: true, Parent: "p", Text: "t"}):     "runs_parent",
+		list(blackboard.Query{Flow: "f", Text: "t", Status: "failed"}): "",
+	} {
+		var args []driver.Value
+		for range 16 {
+			args = append(args, "0")
+		}
+		found := false
+		require.NoError(t, s.writer.rows(func(_ *conn, row []driver.Value) error {
+			step := text(row[3])
+			assert.NotContains(t, step, "TEMP B-TREE", "%s", sql)
+			if step != "SCAN CONSTANT ROW" && step != "SCAN next" {
+				assert.NotRegexp(t, `^SCAN \w+$`, step, "%s", sql)
+			}
+			found = found || index == "" || strings.Contains(step+" ", index+" ")
+			return nil
+		}, "EXPLAIN QUERY PLAN "+sql, args...))
+		assert.True(t, found, "%s does not use %s", sql, index)
+	}
+}
