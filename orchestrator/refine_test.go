@@ -223,7 +223,7 @@ func TestAskVerdict(t *testing.T) {
 			"N2 malformed four times",
 			[]any{verdictText("70"), "x", verdictText("-1"), verdictText("70")},
 			4,
-			ungraded("text", `ask "critic": malformed: /score: want at most 10, got number 70`, 1),
+			ungraded("text", `ask "critic": malformed: /score: want {"type":"number","minimum":0,"maximum":10}, got 70`, 1),
 		},
 		{"N2 refused by the model twice", []any{agent.ErrRefused, agent.ErrRefused}, 2, ungraded("text", "refused", 1)},
 	}

@@ -8,11 +8,13 @@ package answer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/convene-go/convene/internal/text"
 )
@@ -23,9 +25,9 @@ const (
 	MaxDepth = 200     // objects and lists inside each other
 )
 
-// The answers that hold no value to validate. Every other error of
-// [Shape.Extract] and [Shape.Check] says what is wrong with the value in words
-// fit for the model: short, with the value's JSON path and little of its text.
+// The answers that hold no value to validate. Every other error of [Shape.Extract],
+// [Shape.Check] and [Decode] says what is wrong with the value in words fit for the
+// model: short, with the value's JSON path and little of its text.
 var (
 	ErrNone = errors.New("no JSON value in the answer")
 	ErrCut  = errors.New("the JSON in the answer is cut off")
@@ -45,29 +47,6 @@ func (s *Shape) Find(data json.RawMessage, text string) (Found, error) {
 	return s.Extract(text)
 }
 
-// Extract returns the first value in a model's text that fits the shape.
-//
-// Objects and lists are found anywhere in the text. A string, number, boolean or
-// null must be the whole text or a whole fenced block, as JSON. The value may
-// have comments, trailing commas, single or smart quotes, unquoted keys, raw
-// control characters in strings and Python's literals, and all that [Shape.Check]
-// converts.
-//
-// Extract returns [ErrNone] if there is no JSON in the text and [ErrCut] if the
-// text ends inside it. If several values do not fit, the error is about the one
-// that shares most fields with the shape, the last of equals.
-func (s *Shape) Extract(text string) (Found, error) {
-	text, err := tidy(text)
-	if err != nil {
-		return Found{}, err
-	}
-	search := search{shape: s, text: text}
-	if search.wholes() || s.holds() && search.regions() {
-		return search.found, nil
-	}
-	return Found{}, search.fault()
-}
-
 // Check validates an answer that is JSON already.
 //
 // It converts what loses nothing: numbers and booleans in quotes, 12.0 for the
@@ -78,26 +57,29 @@ func (s *Shape) Check(data json.RawMessage) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	p := parser{text: text}
-	v, flaw := p.whole()
+	v, wrong := (&parser{text: text}).whole()
 	switch {
-	case flaw != nil && flaw.cut && strings.TrimSpace(text) == "":
+	case strings.TrimSpace(text) == "":
 		return Found{}, ErrNone
-	case flaw != nil && flaw.cut:
+	case wrong != nil && wrong.cut:
 		return Found{}, ErrCut
-	case flaw != nil:
-		return Found{}, flaw.in(text)
-	case p.mended != "":
-		return Found{}, fmt.Errorf("not JSON: it has %s", p.mended)
+	case wrong != nil:
+		return Found{}, wrong
 	}
-	return s.fit(v)
+	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil { // the parser has mended it
+		return Found{}, fmt.Errorf("not JSON: %w", err)
+	}
+	return s.found(v)
 }
 
-// Decode returns the value as a T. Numbers of unknown type are a [json.Number].
+// Decode returns the value as a T. Numbers of unknown type are a [json.Number]. Its error
+// is about what no schema says, as an integer that the type cannot hold.
 func Decode[T any](found Found) (T, error) {
 	var v T
-	if err := decodeInto(found.JSON, &v); err != nil {
-		return v, fmt.Errorf("decode answer: %w", err)
+	dec := json.NewDecoder(bytes.NewReader(found.JSON))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		return v, fmt.Errorf("the answer: %s", text.Shorten(err.Error(), maxWant))
 	}
 	return v, nil
 }
@@ -110,38 +92,56 @@ func tidy(text string) (string, error) {
 	return strings.ToValidUTF8(strings.TrimPrefix(text, "\ufeff"), "\ufffd"), nil
 }
 
-// fit converts and validates v, which it changes.
-func (s *Shape) fit(v any) (Found, error) {
-	v, wrong := fitter{s.schema, s.patterns}.fit(v, s.schema)
-	if wrong != nil {
-		return Found{}, wrong
-	}
-	data, err := text.JSON(v)
-	if err != nil {
-		return Found{}, err
-	}
-	checked, ok := plain(data)
-	if !ok {
-		return Found{}, &fault{want: "numbers of at most 1.8e308", got: kindOf(v)}
-	}
-	if s.resolved.Validate(checked) != nil { // its text is long, and not the same each time
-		return Found{}, &fault{want: "a value that fits the whole schema", got: describe(v)}
-	}
-	if s.goType != nil {
-		if err := decodeInto(data, reflect.New(s.goType).Interface()); err != nil {
-			return Found{}, decodeFault(err)
-		}
-	}
-	return Found{JSON: data}, nil
+// The longest parts of a message, in bytes.
+const (
+	maxGot  = 60
+	maxPath = 120
+	maxWant = 240
+)
+
+// fault is why an answer has no value that fits. It makes its words only when it is
+// told: of many faults one is.
+type fault struct {
+	path   string // to the value, like a JSON pointer
+	want   string // "": what schema says of the value itself
+	schema *jsonschema.Schema
+	got    any
+
+	text string // in place of path and got: the answer, which is no JSON
+	at   int    // from here on
+	cut  bool   // because it ends
 }
 
-// plain returns a value with its numbers as float64, for validation: a json.Number
-// may stand for one that takes minutes to compute. It is false for one that no float64
-// can hold.
-func plain(data json.RawMessage) (v any, ok bool) { return v, json.Unmarshal(data, &v) == nil }
+// in returns the fault as that of the field or item around it.
+func (f *fault) in(step string) *fault {
+	f.path = "/" + text.Shorten(step, maxGot) + f.path
+	return f
+}
 
-func decodeInto(data json.RawMessage, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	return dec.Decode(v)
+func (f *fault) Error() string {
+	if f.text != "" {
+		line := 1 + strings.Count(f.text[:f.at], "\n")
+		rest, _, _ := strings.Cut(f.text[f.at:], "\n")
+		return fmt.Sprintf("malformed JSON in line %d: want %s, got %q", line, f.want, text.Shorten(rest, maxGot))
+	}
+	where, want := cmp.Or(f.path, "the answer"), f.want
+	if len(where) > maxPath {
+		where = text.Shorten(where, maxPath) + where[strings.LastIndexByte(where, '/'):]
+	}
+	if want == "" {
+		itself := *f.schema
+		itself.Description, itself.Properties, itself.Required, itself.AdditionalProperties = "", nil, nil, nil
+		itself.Items, itself.Defs, itself.Definitions = nil, nil, nil
+		want = short(itself, maxWant)
+	}
+	if want == "false" {
+		want = "no such field"
+	}
+	return fmt.Sprintf("%s: want %s, got %s", where, want, short(f.got, maxGot))
+}
+
+// short is the beginning of a value as JSON.
+func short(v any, limit int) string {
+	data, _ := text.JSON(v) // no error: it came from JSON
+	return text.Shorten(string(data), limit)
 }

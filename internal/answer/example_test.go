@@ -29,6 +29,6 @@ func ExampleShape_Extract() {
 	fmt.Println(err)
 	// Output:
 	// {"notes":["short"],"risk":"low","score":8.5}
-	// /score: want at most 10, got number 85
+	// /score: want {"type":"number","minimum":0,"maximum":10}, got 85
 	// the JSON in the answer is cut off
 }

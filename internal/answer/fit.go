@@ -2,8 +2,8 @@ package answer
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
+	"math/big"
 	"reflect"
 	"regexp"
 	"slices"
@@ -17,268 +17,241 @@ import (
 	"github.com/convene-go/convene/internal/text"
 )
 
-// fitter makes a value fit a schema: it converts what loses nothing, and finds the
-// first fault in the order of the schema. It knows the keywords that schemas for
-// models are made of, and says in words what is wrong; the validator knows the rest.
-type fitter struct {
-	root     *jsonschema.Schema
-	patterns map[*jsonschema.Schema]*regexp.Regexp
-}
-
-// fit returns v converted; objects and lists are changed in place.
-func (f fitter) fit(v any, s *jsonschema.Schema) (any, *fault) {
-	s = deref(f.root, s, v)
-	if !fits(s, v) {
-		v = f.convert(v, s)
-	}
-	if !fits(s, v) {
-		return nil, &fault{want: typesOf(s), got: describe(v)}
-	}
-	switch x := v.(type) {
-	case json.Number:
-		if whole, ok := integer(x); ok && allows(s, "integer") {
-			v = whole
-		}
-	case string:
-		v = meant(x, s)
-	}
-	if wrong := listed(v, s); wrong != nil {
-		return nil, wrong
-	}
-	switch x := v.(type) {
-	case map[string]any:
-		return v, f.object(x, s)
-	case []any:
-		return v, f.list(x, s)
-	case json.Number:
-		return v, number(x, s)
-	case string:
-		return v, f.text(x, s)
-	}
-	return v, nil
-}
-
-// convert returns v as a value of a type that s allows, if that loses nothing.
-func (f fitter) convert(v any, s *jsonschema.Schema) any {
-	if made, ok := unquote(v, s); ok {
-		return made
-	}
-	if s.Items == nil || !allows(s, "array") || v == nil || v == "" || kindOf(v) == "object" {
-		return v
-	}
-	item := deref(f.root, s.Items, v)
-	if _, ok := unquote(v, item); ok || fits(item, v) {
-		return []any{v}
-	}
-	return v
-}
-
-// unquote reads a number, boolean or duration that s wants and that was put in
-// quotes.
-func unquote(v any, s *jsonschema.Schema) (made any, ok bool) {
-	quoted, ok := v.(string)
-	if !ok {
-		return nil, false
-	}
-	quoted = strings.TrimSpace(quoted)
-	p := parser{text: quoted}
-	if n, f := p.number(); f == nil && p.at == len(quoted) && (allows(s, "number") || allows(s, "integer")) && fits(s, n) {
-		return n, true
-	}
-	if d, err := time.ParseDuration(quoted); err == nil && s.Title == durationTitle && allows(s, "integer") {
-		return json.Number(strconv.FormatInt(int64(d), 10)), true
-	}
-	yes := strings.EqualFold(quoted, "true")
-	return yes, (yes || strings.EqualFold(quoted, "false")) && allows(s, "boolean")
-}
-
-// meant returns the allowed string that v means, if case, spaces, dashes and
-// underscores are all that differs.
-func meant(v string, s *jsonschema.Schema) string {
-	found, n := v, 0
-	for _, e := range s.Enum {
-		name, ok := e.(string)
-		if ok && name == v {
-			return v
-		}
-		if ok && fold(name) == fold(v) {
-			found = name
-			n++
-		}
-	}
-	if n > 1 {
-		return v
-	}
-	return found
-}
-
-var dashes = strings.NewReplacer("-", "", "_", "")
-
-// fold makes names equal that differ in case, spaces, dashes and underscores only.
-func fold(name string) string {
-	return strings.ToLower(dashes.Replace(strings.Join(strings.Fields(name), "")))
-}
-
-// listed checks enum and const.
-func listed(v any, s *jsonschema.Schema) *fault {
-	allowed := s.Enum
-	if s.Const != nil {
-		allowed = []any{*s.Const}
-	}
-	if allowed == nil {
-		return nil
+// found converts v, which it changes, and validates it.
+func (s *Shape) found(v any) (Found, error) {
+	v, wrong := s.fit(v, s.schema)
+	if wrong != nil {
+		return Found{}, wrong
 	}
 	data, err := text.JSON(v)
-	got, ok := plain(data)
-	if err == nil && ok && slices.ContainsFunc(allowed, func(e any) bool { return jsonschema.Equal(e, got) }) {
-		return nil
+	if err != nil || s.resolved == nil {
+		return Found{JSON: data}, err
 	}
-	names := make([]string, len(allowed))
-	for i, e := range allowed {
-		data, err := text.JSON(e)
-		if err == nil { // as always: it came from JSON
-			names[i] = string(data)
-		}
+	var plain any // with float64s: a json.Number may stand for one that takes minutes to compute
+	if json.Unmarshal(data, &plain) != nil {
+		return Found{}, &fault{want: "numbers of at most 1.8e308", got: v}
 	}
-	return &fault{want: "one of " + text.Shorten(strings.Join(names, ", "), 2*maxPath), got: describe(v)}
+	if s.resolved.Validate(plain) != nil { // its text is long, and not the same each time
+		return Found{}, &fault{want: "a value that fits the whole schema", got: v}
+	}
+	return Found{JSON: data}, nil
 }
 
-func (f fitter) object(object map[string]any, s *jsonschema.Schema) *fault {
-	rename(object, s)
+// fit makes v fit a schema: it converts what loses nothing, and finds the first fault in
+// the order of the schema. It knows the keywords that schemas for models are made of; the
+// validator knows the rest. Objects and lists are changed in place.
+func (s *Shape) fit(v any, schema *jsonschema.Schema) (any, *fault) {
+	schema = s.deref(schema, v)
+	made, ok := s.convert(v, schema)
+	if !ok {
+		return nil, &fault{schema: schema, got: v}
+	}
+	switch x := made.(type) {
+	case map[string]any:
+		return x, s.object(x, schema)
+	case []any:
+		for i := range x {
+			if schema.Items == nil || schema.PrefixItems != nil {
+				break
+			}
+			var wrong *fault
+			if x[i], wrong = s.fit(x[i], schema.Items); wrong != nil {
+				return nil, wrong.in(strconv.Itoa(i))
+			}
+		}
+	case json.Number:
+		if whole, ok := integer(x); ok && allows(schema, "integer") {
+			return whole, nil
+		}
+	}
+	return made, nil
+}
+
+func (s *Shape) object(object map[string]any, schema *jsonschema.Schema) *fault {
+	rename(object, schema)
 	var missing []string
-	for _, name := range s.Required {
+	for _, name := range schema.Required {
 		if _, ok := object[name]; !ok {
 			missing = append(missing, strconv.Quote(name))
 		}
 	}
-	if len(missing) > 0 {
-		return &fault{want: "the fields " + text.Shorten(strings.Join(missing, ", "), maxPath), got: "an object without them"}
+	if missing != nil {
+		return &fault{want: "the fields " + text.Shorten(strings.Join(missing, ", "), maxWant), got: object}
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		sub, known := s.Properties[name]
-		if !known && len(s.PatternProperties) == 0 {
-			sub = s.AdditionalProperties
+		field, known := schema.Properties[name]
+		if !known && schema.PatternProperties == nil {
+			field = schema.AdditionalProperties
 		}
-		switch {
-		case sub == nil:
+		if field == nil {
 			continue
-		case !known && forbids(sub):
-			return &fault{want: "only the fields " + text.Shorten(strings.Join(names(s), ", "), maxPath), got: strconv.Quote(text.Shorten(name, maxExcerpt))}
 		}
-		v, wrong := f.fit(object[name], sub)
-		if wrong != nil {
+		var wrong *fault
+		if object[name], wrong = s.fit(object[name], field); wrong != nil {
 			return wrong.in(name)
 		}
-		object[name] = v
 	}
 	return nil
 }
 
-// rename gives fields the names that the schema has for them, if only the case,
-// spaces or dashes differ and only one name is meant by only one field.
+// rename gives fields the names that the schema has for them, where only one name is
+// meant by only one field.
 func rename(object map[string]any, s *jsonschema.Schema) {
-	meant := map[string][]string{} // by folded name: the fields without a property
+	var unknown []string
 	for name := range object {
 		if _, ok := s.Properties[name]; !ok {
-			meant[fold(name)] = append(meant[fold(name)], name)
+			unknown = append(unknown, name)
 		}
 	}
-	if len(meant) == 0 {
+	if unknown == nil {
 		return
 	}
-	wanted := map[string][]string{} // by folded name: the properties
-	for name := range s.Properties {
-		wanted[fold(name)] = append(wanted[fold(name)], name)
-	}
-	for key, from := range meant {
+	wanted := meanings(slices.Collect(maps.Keys(s.Properties)))
+	for key, name := range meanings(unknown) {
 		to := wanted[key]
-		if len(from) != 1 || len(to) != 1 {
-			continue
-		}
-		if _, taken := object[to[0]]; !taken {
-			object[to[0]] = object[from[0]]
-			delete(object, from[0])
+		if _, taken := object[to]; !taken && name != "" && to != "" {
+			object[to] = object[name]
+			delete(object, name)
 		}
 	}
 }
 
-// forbids reports whether s is the schema "false".
-func forbids(s *jsonschema.Schema) bool {
-	return s.Not != nil && reflect.ValueOf(*s.Not).IsZero()
-}
+var dashes = strings.NewReplacer("-", "", "_", "", " ", "")
 
-func names(s *jsonschema.Schema) []string {
-	if len(s.PropertyOrder) > 0 {
-		return s.PropertyOrder
-	}
-	return slices.Sorted(maps.Keys(s.Properties))
-}
+// fold makes names equal that differ in case, spaces, dashes and underscores only.
+func fold(name string) string { return strings.ToLower(dashes.Replace(name)) }
 
-func (f fitter) list(list []any, s *jsonschema.Schema) *fault {
-	want := ""
-	switch {
-	case s.MinItems != nil && len(list) < *s.MinItems:
-		want = fmt.Sprintf("at least %d items", *s.MinItems)
-	case s.MaxItems != nil && len(list) > *s.MaxItems:
-		want = fmt.Sprintf("at most %d items", *s.MaxItems)
-	}
-	if want != "" {
-		return &fault{want: want, got: fmt.Sprintf("%d items", len(list))}
-	}
-	if s.Items == nil || len(s.PrefixItems) > 0 {
-		return nil
-	}
-	for i := range list {
-		v, wrong := f.fit(list[i], s.Items)
-		if wrong != nil {
-			return wrong.in(strconv.Itoa(i))
+// meanings are names by what they fold to; "" where two fold to the same.
+func meanings(names []string) map[string]string {
+	by := map[string]string{}
+	for _, name := range names {
+		key := fold(name)
+		if _, twice := by[key]; twice {
+			name = ""
 		}
-		list[i] = v
+		by[key] = name
 	}
-	return nil
+	return by
 }
 
-// number checks bounds. Rounding to a float64 moves no number over a bound,
-// which is one itself.
-func number(n json.Number, s *jsonschema.Schema) *fault {
-	f, err := n.Float64()
-	want := ""
-	switch {
-	case err != nil:
-		want = "a number of at most 1.8e308"
-	case s.Minimum != nil && f < *s.Minimum:
-		want = fmt.Sprintf("at least %v", *s.Minimum)
-	case s.Maximum != nil && f > *s.Maximum:
-		want = fmt.Sprintf("at most %v", *s.Maximum)
-	case s.ExclusiveMinimum != nil && f <= *s.ExclusiveMinimum:
-		want = fmt.Sprintf("more than %v", *s.ExclusiveMinimum)
-	case s.ExclusiveMaximum != nil && f >= *s.ExclusiveMaximum:
-		want = fmt.Sprintf("less than %v", *s.ExclusiveMaximum)
-	default:
-		return nil
+// convert returns v, or what v can only mean by the schema. It is false if neither fits.
+// It does not look into objects and lists.
+func (s *Shape) convert(v any, schema *jsonschema.Schema) (any, bool) {
+	if s.holds(v, schema) {
+		return v, true
 	}
-	return &fault{want: want, got: describe(n)}
+	quoted, ok := v.(string)
+	if ok {
+		for _, meant := range unquote(strings.TrimSpace(quoted), schema) {
+			if s.holds(meant, schema) {
+				return meant, true
+			}
+		}
+	}
+	if _, object := v.(map[string]any); object || v == nil || v == "" || schema.Items == nil || !allows(schema, "array") {
+		return v, false
+	}
+	item := s.deref(schema.Items, v)
+	_, ok = s.convert(v, item)
+	return []any{v}, ok && !allows(item, "array")
 }
 
-func (f fitter) text(v string, s *jsonschema.Schema) *fault {
-	length := utf8.RuneCountInString(v)
-	want := ""
-	switch {
-	case s.MinLength != nil && length < *s.MinLength:
-		want = fmt.Sprintf("at least %d characters", *s.MinLength)
-	case s.MaxLength != nil && length > *s.MaxLength:
-		want = fmt.Sprintf("at most %d characters", *s.MaxLength)
-	case f.patterns[s] != nil && !f.patterns[s].MatchString(v):
-		want = "a match of " + text.Shorten(s.Pattern, maxPath)
-	case s.Format == "date-time" && !isTime(v):
-		want = "a time like 2006-01-02T15:04:05Z"
-	default:
-		return nil
+// unquote lists what a string may mean by the schema.
+func unquote(quoted string, s *jsonschema.Schema) []any {
+	var list []any
+	if isNumber(quoted) {
+		list = append(list, json.Number(quoted))
 	}
-	return &fault{want: want, got: describe(v)}
+	if yes, err := strconv.ParseBool(strings.ToLower(quoted)); err == nil && len(quoted) > 1 {
+		list = append(list, yes)
+	}
+	if d, err := time.ParseDuration(quoted); err == nil && s.Title == durationTitle {
+		list = append(list, json.Number(strconv.FormatInt(int64(d), 10)))
+	}
+	var same []any // the strings of the enum that differ in case and dashes
+	for _, e := range s.Enum {
+		if name, ok := e.(string); ok && fold(name) == fold(quoted) {
+			same = append(same, name)
+		}
+	}
+	if len(same) == 1 {
+		return append(list, same[0])
+	}
+	return list
 }
 
-func isTime(v string) bool {
-	_, err := time.Parse(time.RFC3339, v)
-	return err == nil
+// holds reports whether v is what the schema says of the value itself.
+func (s *Shape) holds(v any, schema *jsonschema.Schema) bool {
+	if !fits(v, schema) || schema.Not != nil && reflect.ValueOf(*schema.Not).IsZero() { // the schema false
+		return false
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		return true
+	case []any:
+		return within(len(x), schema.MinItems, schema.MaxItems)
+	case json.Number:
+		f, _ := x.Float64() // out of range is infinity; rounding moves nothing over a bound
+		if !within(f, schema.Minimum, schema.Maximum) ||
+			schema.ExclusiveMinimum != nil && f <= *schema.ExclusiveMinimum ||
+			schema.ExclusiveMaximum != nil && f >= *schema.ExclusiveMaximum {
+			return false
+		}
+		v = f
+	case string:
+		if pattern := s.patterns[schema]; pattern != nil && !pattern.MatchString(x) ||
+			schema.Format == "date-time" && new(time.Time).UnmarshalText([]byte(x)) != nil ||
+			!within(utf8.RuneCountInString(x), schema.MinLength, schema.MaxLength) {
+			return false
+		}
+	}
+	return (schema.Enum == nil || slices.Contains(schema.Enum, v)) && (schema.Const == nil || *schema.Const == v)
+}
+
+func within[N int | float64](n N, least, most *N) bool {
+	return (least == nil || n >= *least) && (most == nil || n <= *most)
+}
+
+// fits reports whether v has a type that s allows.
+func fits(v any, s *jsonschema.Schema) bool {
+	kind := "object"
+	switch x := v.(type) {
+	case nil:
+		kind = "null"
+	case bool:
+		kind = "boolean"
+	case string:
+		kind = "string"
+	case []any:
+		kind = "array"
+	case json.Number:
+		kind = "number"
+		if _, whole := integer(x); whole && allows(s, "integer") {
+			return true
+		}
+	}
+	return s.Type == "" && s.Types == nil || allows(s, kind)
+}
+
+// allows reports whether s names kind as a type.
+func allows(s *jsonschema.Schema, kind string) bool {
+	return s.Type == kind || slices.Contains(s.Types, kind)
+}
+
+// bomb matches numbers that may be long when they are written as an integer.
+var bomb = regexp.MustCompile(`[eE][+-]?[0-9]{3}|.{41}`)
+
+// integer returns a number without fraction and exponent, if that changes nothing.
+func integer(n json.Number) (json.Number, bool) {
+	if !strings.ContainsAny(string(n), ".eE") {
+		return n, true
+	}
+	if bomb.MatchString(string(n)) {
+		return "", false
+	}
+	r, ok := new(big.Rat).SetString(string(n))
+	if !ok || !r.IsInt() {
+		return "", false
+	}
+	return json.Number(r.Num().String()), true
 }

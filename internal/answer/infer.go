@@ -1,11 +1,14 @@
 package answer
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -15,141 +18,192 @@ import (
 // a stored schema means the same as the type it came from.
 const durationTitle = "duration in nanoseconds"
 
-// inference makes the schema of a type. The library's own reads some types other
-// than encoding/json does: named embedded structs, []byte, those with methods.
-type inference struct {
-	open []reflect.Type // the types around the one being looked at
-}
-
-func (in *inference) infer(t reflect.Type) (*jsonschema.Schema, error) {
+// infer makes the schema of a type inside of those around. The library's own reads some
+// types other than encoding/json does: those with methods, embedded structs, []byte.
+func infer(t reflect.Type, around []reflect.Type) (*jsonschema.Schema, error) {
 	if s := special(t); s != nil {
 		return s, nil
 	}
-	if slices.Contains(in.open, t) {
+	if slices.Contains(around, t) {
 		return nil, fmt.Errorf("%v contains itself: its schema would have no end", t)
 	}
-	in.open = append(in.open, t)
-	defer func() { in.open = in.open[:len(in.open)-1] }()
-	switch t.Kind() { //nolint:exhaustive // all others are scalars
-	case reflect.Pointer:
-		s, err := in.infer(t.Elem())
-		return nullable(s), err
-	case reflect.Slice, reflect.Array:
-		return in.list(t)
-	case reflect.Map:
-		return in.dictionary(t)
-	case reflect.Struct:
-		return in.object(t)
-	default:
-		return scalar(t)
+	around = append(slices.Clip(around), t)
+	var elem *jsonschema.Schema
+	switch t.Kind() { //nolint:exhaustive // those with elements
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		var err error
+		if elem, err = infer(t.Elem(), around); err != nil {
+			return nil, err
+		}
 	}
+	switch k := t.Kind(); {
+	case k == reflect.Pointer:
+		return nullable(elem), nil
+	case k == reflect.Slice:
+		return nullable(&jsonschema.Schema{Type: "array", Items: elem}), nil
+	case k == reflect.Array:
+		return &jsonschema.Schema{Type: "array", Items: elem, MinItems: new(t.Len()), MaxItems: new(t.Len())}, nil
+	case k == reflect.Map && isKey(t.Key()):
+		return nullable(&jsonschema.Schema{Type: "object", AdditionalProperties: elem}), nil
+	case k == reflect.Map:
+		return nil, fmt.Errorf("%v cannot be a key in JSON", t.Key())
+	case k == reflect.Struct:
+		return object(t, around)
+	case !scalar(k):
+		return nil, fmt.Errorf("%v cannot be read from JSON", t)
+	}
+	return jsonschema.ForType(t, nil)
+}
+
+// scalar is for booleans, numbers and strings.
+func scalar(k reflect.Kind) bool {
+	return reflect.Bool <= k && k <= reflect.Float64 || k == reflect.String
+}
+
+func isKey(t reflect.Type) bool {
+	k := t.Kind()
+	return reflect.Int <= k && k <= reflect.Uintptr || k == reflect.String || has[encoding.TextUnmarshaler](t)
 }
 
 // special returns the schemas of types that JSON does not show as their kind, or nil.
 func special(t reflect.Type) *jsonschema.Schema {
-	switch t {
-	case reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]():
-		return anything()
-	case reflect.TypeFor[time.Time]():
+	switch k := t.Kind(); {
+	case t == reflect.TypeFor[time.Time]():
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
-	case reflect.TypeFor[time.Duration]():
+	case t == reflect.TypeFor[time.Duration]():
 		return &jsonschema.Schema{Type: "integer", Title: durationTitle}
-	case reflect.TypeFor[json.Number]():
+	case t == reflect.TypeFor[json.Number]():
 		return &jsonschema.Schema{Type: "number"}
-	}
-	switch {
-	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface:
+	case t == reflect.TypeFor[any](), k != reflect.Pointer && k != reflect.Interface && (has[json.Marshaler](t) || has[json.Unmarshaler](t)):
+		// Only the type itself knows. Some models' APIs refuse the schema "true".
+		return &jsonschema.Schema{Description: "any JSON value"}
+	case k == reflect.Pointer || k == reflect.Interface:
 		return nil
-	case has[json.Marshaler](t) || has[json.Unmarshaler](t):
-		return anything() // only the type itself knows
 	case has[encoding.TextMarshaler](t) || has[encoding.TextUnmarshaler](t):
 		return &jsonschema.Schema{Type: "string"}
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && special(t.Elem()) == nil:
-		return &jsonschema.Schema{Types: []string{"string", "null"}, ContentEncoding: "base64"}
+	case k == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && special(t.Elem()) == nil:
+		return nullable(&jsonschema.Schema{Type: "string", ContentEncoding: "base64"})
 	}
 	return nil
 }
 
-func has[I any](t reflect.Type) bool {
-	want := reflect.TypeFor[I]()
-	return t.Implements(want) || reflect.PointerTo(t).Implements(want)
-}
-
-// anything has a description because some models' APIs refuse the schema "true".
-func anything() *jsonschema.Schema { return &jsonschema.Schema{Description: "any JSON value"} }
+// has reports whether a T or a pointer to one has the methods of I.
+func has[I any](t reflect.Type) bool { return reflect.PointerTo(t).Implements(reflect.TypeFor[I]()) }
 
 // nullable adds null to the types that s names, if it names any.
 func nullable(s *jsonschema.Schema) *jsonschema.Schema {
-	if s != nil && s.Type != "" {
+	if s.Type != "" {
 		s.Types, s.Type = []string{s.Type, "null"}, ""
 	}
 	return s
 }
 
-func (in *inference) list(t reflect.Type) (*jsonschema.Schema, error) {
-	items, err := in.infer(t.Elem())
-	if err != nil {
-		return nil, err
-	}
-	if t.Kind() == reflect.Array {
-		return &jsonschema.Schema{Type: "array", Items: items, MinItems: new(t.Len()), MaxItems: new(t.Len())}, nil
-	}
-	return &jsonschema.Schema{Types: []string{"array", "null"}, Items: items}, nil
-}
-
-func (in *inference) dictionary(t reflect.Type) (*jsonschema.Schema, error) {
-	key, err := scalar(t.Key())
-	if (err != nil || key.Type != "string" && key.Type != "integer") && !has[encoding.TextUnmarshaler](t.Key()) {
-		return nil, fmt.Errorf("%v cannot be a key in JSON", t.Key())
-	}
-	values, err := in.infer(t.Elem())
-	if err != nil {
-		return nil, err
-	}
-	return &jsonschema.Schema{Types: []string{"object", "null"}, AdditionalProperties: values}, nil
-}
-
-func (in *inference) object(t reflect.Type) (*jsonschema.Schema, error) {
+func object(t reflect.Type, around []reflect.Type) (*jsonschema.Schema, error) {
 	s := &jsonschema.Schema{
 		Type:                 "object",
 		Properties:           map[string]*jsonschema.Schema{},
 		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 	}
-	for _, f := range fieldsOf(t) {
-		fs, err := in.field(f)
-		if err != nil {
-			return nil, err
+	fields := fieldsOf(t, nil)
+	for _, f := range fields {
+		if slices.ContainsFunc(fields, f.hiddenBy) {
+			continue
 		}
-		s.Properties[f.name] = fs
+		field, err := infer(f.Type, around)
+		if err == nil {
+			field, err = f.tagged(field)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("field %s: %w", f.name, err)
+		}
+		s.Properties[f.name] = field
 		s.PropertyOrder = append(s.PropertyOrder, f.name)
-		if !f.optional {
+		if !f.has("omitempty") && !f.has("omitzero") {
 			s.Required = append(s.Required, f.name)
 		}
 	}
 	return s, nil
 }
 
-func (in *inference) field(f field) (*jsonschema.Schema, error) {
-	s, err := in.infer(f.typ)
-	if err != nil {
-		return nil, fmt.Errorf("field %s: %w", f.name, err)
-	}
-	if f.quoted { // the option string of encoding/json
-		null := allows(s, "null")
-		if s = (&jsonschema.Schema{Type: "string"}); null {
-			nullable(s)
-		}
-	}
-	if err := tagged(s, f.tag); err != nil {
-		return nil, fmt.Errorf("field %s: %w", f.name, err)
-	}
-	return s, nil
+// field is a struct field as encoding/json sees it.
+type field struct {
+	reflect.StructField
+
+	name    string
+	options []string
+	rank    int // less for less deeply embedded ones, then for those named by a tag
 }
 
-// scalar returns the schema of a boolean, number or string.
-func scalar(t reflect.Type) (*jsonschema.Schema, error) {
-	if t.Kind() < reflect.Bool || t.Kind() > reflect.Float64 && t.Kind() != reflect.String {
-		return nil, fmt.Errorf("%v cannot be read from JSON", t)
+func (f *field) has(option string) bool { return slices.Contains(f.options, option) }
+
+// hiddenBy reports whether f does not count beside other. Of two with one name and rank
+// none counts.
+func (f *field) hiddenBy(other *field) bool {
+	return f != other && f.name == other.name && f.rank >= other.rank
+}
+
+// fieldsOf lists the fields of a struct in order, with those of embedded structs.
+func fieldsOf(t reflect.Type, around []reflect.Type) []*field {
+	if slices.Contains(around, t) {
+		return nil // its fields are hidden by those of the struct around it
 	}
-	return jsonschema.ForType(t, nil)
+	around = append(slices.Clip(around), t)
+	var list []*field
+	for sf := range t.Fields() {
+		tag := sf.Tag.Get("json")
+		name, options, _ := strings.Cut(tag, ",")
+		inner := sf.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case tag == "-":
+		case sf.Anonymous && name == "" && inner.Kind() == reflect.Struct:
+			list = append(list, fieldsOf(inner, around)...)
+		case sf.IsExported():
+			rank := 2 * len(around)
+			if name == "" {
+				name, rank = sf.Name, rank+1
+			}
+			list = append(list, &field{sf, name, strings.Split(options, ","), rank})
+		}
+	}
+	return list
+}
+
+// tagged returns the schema of the field, of which s is that of its type.
+func (f *field) tagged(s *jsonschema.Schema) (*jsonschema.Schema, error) {
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if f.has("string") && scalar(t.Kind()) {
+		quoted := &jsonschema.Schema{Type: "string"}
+		if allows(s, "null") {
+			nullable(quoted)
+		}
+		s = quoted
+	}
+	s.Description = cmp.Or(f.Tag.Get("jsonschema"), s.Description)
+	for key, bound := range map[string]**float64{"min": &s.Minimum, "max": &s.Maximum} {
+		value, ok := f.Tag.Lookup(key)
+		if ok && (!allows(s, "number") && !allows(s, "integer") || json.Unmarshal([]byte(value), bound) != nil) {
+			return nil, fmt.Errorf("tag %s:%q: want a number, for a number", key, value)
+		}
+	}
+	list, ok := f.Tag.Lookup("enum")
+	if !ok {
+		return s, nil
+	}
+	texts := cmp.Or(s.Items, s)
+	if !allows(texts, "string") {
+		return nil, errors.New("tag enum is for strings")
+	}
+	for value := range strings.SplitSeq(list, ",") {
+		texts.Enum = append(texts.Enum, strings.TrimSpace(value))
+	}
+	if allows(texts, "null") {
+		texts.Enum = append(texts.Enum, nil)
+	}
+	return s, nil
 }

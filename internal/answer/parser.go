@@ -2,247 +2,229 @@ package answer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
-// parser reads one JSON value at text[at:]. Valid JSON it reads as any parser
-// does; of the rest it reads what has only one reading, and notes that it was mended.
-// It stops at the first flaw.
+// parser reads one JSON value at text[at:]: nil, bool, json.Number, string, []any or
+// map[string]any. Valid JSON it reads as any parser does; of the rest it reads what has
+// only one reading.
 type parser struct {
-	text   string
-	at     int
-	depth  int
-	mended string // the last thing that JSON does not have, such as "a comment"
+	text  string
+	at    int
+	wrong *fault // the first; then nothing is read any more
+	depth int    // of the open objects and lists
 
 	// certain says that what was read can only be meant as JSON, not as prose in
-	// brackets: a key in quotes, a field, a comma in a list, an inner object or list.
+	// brackets: a key in quotes, a comma, an inner object or list.
 	certain bool
-	root    map[string]any // the fields of the outermost object so far
 }
 
-// flaw is where and why a text is not JSON.
-type flaw struct {
-	at   int
-	want string
-	cut  bool // the text ends here
-}
-
-func (p *parser) flaw(want string) *flaw {
-	return &flaw{at: p.at, want: want, cut: p.at >= len(p.text)}
-}
-
-func (p *parser) is(c byte) bool { return p.at < len(p.text) && p.text[p.at] == c }
-
-// whole reads a value with nothing around it.
-func (p *parser) whole() (any, *flaw) {
-	v, f := p.value()
-	if f == nil {
-		f = p.space()
+// fail says what was wanted in place of text[at:], unless it has failed before.
+func (p *parser) fail(at int, want string) any {
+	if p.wrong == nil {
+		p.wrong = &fault{text: p.text, at: at, want: want, cut: p.at >= len(p.text)}
 	}
-	if f == nil && p.at < len(p.text) {
-		f = p.flaw("nothing after the value")
-	}
-	return v, f
-}
-
-func (p *parser) value() (any, *flaw) {
-	if f := p.space(); f != nil {
-		return nil, f
-	}
-	if p.at >= len(p.text) {
-		return nil, p.flaw("a value")
-	}
-	switch c := p.text[p.at]; {
-	case bracket(c):
-		return p.container()
-	case c == '-' || isDigit(c):
-		return p.number()
-	case isLetter(c):
-		return p.literal()
-	}
-	if closing := p.quote(); closing != "" {
-		return p.str(closing)
-	}
-	return nil, p.flaw("a value")
-}
-
-// container reads an object or a list. After a flaw depth says how many are open.
-func (p *parser) container() (any, *flaw) {
-	if p.depth >= MaxDepth {
-		p.certain = true
-		return nil, p.flaw(fmt.Sprintf("at most %d objects and lists inside each other", MaxDepth))
-	}
-	p.depth++
-	var v any
-	var f *flaw
-	if p.is('{') {
-		object := map[string]any{}
-		if p.depth == 1 {
-			p.root = object
-		}
-		f = p.items('}', func() *flaw { return p.member(object) })
-		v = object
-	} else {
-		list := []any{}
-		f = p.items(']', func() *flaw {
-			item, f := p.value()
-			list = append(list, item)
-			return f
-		})
-		v = list
-	}
-	if f != nil {
-		return nil, f
-	}
-	p.depth--
-	p.certain = true
-	return v, nil
-}
-
-// items reads up to the closing bracket, and each item with read.
-func (p *parser) items(closing byte, read func() *flaw) *flaw {
-	for n := 0; ; n++ {
-		p.at++ // the opening bracket or a comma
-		p.certain = p.certain || n > 0
-		if f := p.space(); f != nil {
-			return f
-		}
-		if p.is(closing) {
-			if n > 0 {
-				p.mended = "a trailing comma"
-			}
-			p.at++
-			return nil
-		}
-		if f := read(); f != nil {
-			return f
-		}
-		if f := p.space(); f != nil {
-			return f
-		}
-		switch {
-		case p.is(closing):
-			p.at++
-			return nil
-		case !p.is(','):
-			return p.flaw("a comma or " + string(closing))
-		}
-	}
-}
-
-func (p *parser) member(object map[string]any) *flaw {
-	start := p.at
-	key, f := p.key()
-	if f != nil {
-		return f
-	}
-	v, f := p.value()
-	if f != nil {
-		return f
-	}
-	if old, ok := object[key]; ok && !reflect.DeepEqual(old, v) {
-		return &flaw{at: start, want: "each key once, or with the same value"}
-	}
-	object[key] = v
-	p.certain = true
 	return nil
 }
 
-// key reads a key and its colon.
-func (p *parser) key() (key string, f *flaw) {
-	closing := p.quote()
-	if closing != "" {
-		if key, f = p.str(closing); f != nil {
-			return "", f
-		}
-	} else if key = p.word(); key == "" {
-		return "", p.flaw("a key in quotes or }")
-	}
-	if f := p.space(); f != nil {
-		return "", f
-	}
-	if !p.is(':') {
-		return "", p.flaw("a colon after the key")
-	}
-	p.at++
-	if closing == "" {
-		p.mended = "an unquoted key"
-	} else {
-		p.certain = true
-	}
-	return key, nil
-}
+// next reports whether c is next.
+func (p *parser) next(c byte) bool { return p.wrong == nil && p.at < len(p.text) && p.text[p.at] == c }
 
-// space skips white space and comments.
-func (p *parser) space() *flaw {
-	for {
-		rest := strings.TrimLeft(p.text[p.at:], " \t\r\n")
-		p.at = len(p.text) - len(rest)
-		end := ""
-		switch {
-		case strings.HasPrefix(rest, "//"):
-			end = "\n"
-		case strings.HasPrefix(rest, "/*"):
-			end = "*/"
-		default:
-			return nil
-		}
-		p.mended = "a comment"
-		_, after, closed := strings.Cut(rest[2:], end)
-		p.at = len(p.text) - len(after)
-		if !closed && end == "*/" {
-			return p.flaw("the end of the comment")
-		}
+// whole reads a value with nothing around it.
+func (p *parser) whole() (any, *fault) {
+	v := p.value()
+	if p.space(); p.at < len(p.text) {
+		p.fail(p.at, "nothing after the value")
 	}
-}
-
-// word reads a name, "" if there is none.
-func (p *parser) word() string {
-	start := p.at
-	for p.at < len(p.text) && (isLetter(p.text[p.at]) || p.at > start && isDigit(p.text[p.at])) {
-		p.at++
-	}
-	return p.text[start:p.at]
+	return v, p.wrong
 }
 
 var literals = map[string]any{"true": true, "false": false, "null": nil, "True": true, "False": false, "None": nil}
 
-func (p *parser) literal() (any, *flaw) {
+func (p *parser) value() any {
+	p.space()
+	if p.next('{') || p.next('[') {
+		return p.container()
+	}
+	if s, ok := p.str(); ok {
+		return s
+	}
 	start := p.at
 	word := p.word()
 	if v, ok := literals[word]; ok {
-		if word[0] < 'a' {
-			p.mended = "a literal of Python"
+		return v
+	}
+	if isNumber(word) {
+		return json.Number(word)
+	}
+	if p.depth == 0 {
+		p.at = start // such a word does not end too early
+	}
+	return p.fail(start, "a JSON value")
+}
+
+func isNumber(s string) bool {
+	return s != "" && (s[0] == '-' || '0' <= s[0] && s[0] <= '9') && json.Valid([]byte(s))
+}
+
+// container reads an object or a list.
+func (p *parser) container() any {
+	if p.depth >= MaxDepth {
+		p.certain = true
+		return p.fail(p.at, fmt.Sprintf("at most %d objects and lists inside each other", MaxDepth))
+	}
+	p.depth++
+	list, object, closing := []any{}, map[string]any(nil), "]"
+	if p.next('{') {
+		object, closing = map[string]any{}, "}"
+	}
+	for comma := true; comma; comma = p.next(',') {
+		p.certain = p.certain || p.next(',')
+		p.at++
+		if p.space(); p.next(closing[0]) {
+			break
 		}
-		return v, nil
+		if object != nil {
+			p.member(object)
+		} else {
+			list = append(list, p.value())
+		}
+		p.space()
 	}
-	f := &flaw{at: start, want: "a JSON value"}
-	for literal := range literals {
-		f.cut = f.cut || p.at >= len(p.text) && strings.HasPrefix(literal, word)
+	if !p.next(closing[0]) {
+		return p.fail(p.at, "a comma or "+closing)
 	}
-	return nil, f
+	p.at++
+	p.depth--
+	p.certain = true
+	if object != nil {
+		return object
+	}
+	return list
 }
 
-var numbers = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`)
+// member reads a key, a colon and a value.
+func (p *parser) member(object map[string]any) {
+	start := p.at
+	key, quoted := p.str()
+	if !quoted {
+		key = p.word()
+	}
+	if p.at == start {
+		p.fail(p.at, "a key in quotes or }")
+	}
+	if p.space(); !p.next(':') {
+		p.fail(p.at, "a colon after the key")
+		return
+	}
+	p.at++
+	p.certain = p.certain || quoted
+	v := p.value()
+	if old, ok := object[key]; ok && !reflect.DeepEqual(old, v) {
+		p.fail(start, "each key once, or with the same value")
+	}
+	object[key] = v
+}
 
-func (p *parser) number() (any, *flaw) {
-	n := numbers.FindString(p.text[p.at:])
-	p.at += len(n)
+// space skips white space and comments, of which one that does not end goes to the end
+// of the text.
+func (p *parser) space() {
+	for p.wrong == nil {
+		rest := strings.TrimLeft(p.text[p.at:], " \t\r\n")
+		p.at = len(p.text) - len(rest)
+		end := "\n"
+		switch {
+		case strings.HasPrefix(rest, "/*"):
+			end = "*/"
+		case !strings.HasPrefix(rest, "//"):
+			return
+		}
+		_, rest, _ = strings.Cut(rest[2:], end)
+		p.at = len(p.text) - len(rest)
+	}
+}
+
+// word reads a number, a literal or a key without quotes; "" if there is none.
+func (p *parser) word() string {
 	rest := p.text[p.at:]
-	if n == "" || 0 < len(rest) && len(rest) < 3 && json.Valid([]byte(n+rest+"0")) { // the text ends behind a sign, point or exponent
-		p.at += min(1, len(rest))
-		f := p.flaw("a digit")
-		f.cut = f.cut || n != ""
-		return nil, f
-	}
-	return json.Number(n), nil
+	after := strings.TrimLeftFunc(rest, func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_$.+-", r)
+	})
+	p.at = len(p.text) - len(after)
+	return rest[:len(rest)-len(after)]
 }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+// awkward is what a string in JSON shows with a backslash.
+var awkward = regexp.MustCompile(`(?s)\\.|["\x00-\x1f]`)
 
-func isLetter(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '$'
+// str reads a string, if one begins here.
+func (p *parser) str() (s string, ok bool) {
+	start, closing := p.at, ""
+	for _, quotes := range [][2]string{{`"`, `"`}, {"'", "'"}, {"“", "”"}, {"‘", "’"}} {
+		if strings.HasPrefix(p.text[p.at:], quotes[0]) {
+			closing = quotes[1]
+		}
+	}
+	if closing == "" {
+		return "", false
+	}
+	for p.at += len(closing); ; p.at++ { // what opens it is as long
+		if p.at >= len(p.text) {
+			p.at = len(p.text)
+			p.fail(p.at, "the end of the string")
+			return "", true
+		}
+		if strings.HasPrefix(p.text[p.at:], closing) {
+			break
+		}
+		if p.text[p.at] == '\\' {
+			p.at++ // what follows ends nothing
+		}
+	}
+	s = p.text[start+len(closing) : p.at]
+	p.at += len(closing)
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
+		return s, true
+	}
+	mended := awkward.ReplaceAllStringFunc(s, func(found string) string {
+		switch {
+		case found == `\'`:
+			return "'"
+		case found[0] == '\\':
+			return found
+		default:
+			return fmt.Sprintf(`\u%04x`, found[0])
+		}
+	})
+	err := json.Unmarshal([]byte(`"`+mended+`"`), &s)
+	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
+		p.fail(min(start+int(bad.Offset)-2, p.at-1), `a valid escape sequence, or "\\" for a backslash`)
+	}
+	return s, true
+}
+
+// skip leaves a broken value, at the end of its open objects and lists.
+func (p *parser) skip() {
+	quoted := false
+	for ; p.at < len(p.text) && p.depth > 0; p.at++ {
+		switch c := p.text[p.at]; {
+		case c == '\\' && quoted:
+			p.at++
+		case c == '"':
+			quoted = !quoted
+		case c == '\n':
+			quoted = false // such a quote was not the beginning of a string
+		case quoted:
+		case c == '{' || c == '[':
+			p.depth++
+		case c == '}' || c == ']':
+			p.depth--
+		}
+	}
+	p.at = min(p.at, len(p.text))
 }

@@ -1,13 +1,14 @@
 package answer
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -17,19 +18,15 @@ import (
 type Shape struct {
 	raw      json.RawMessage
 	schema   *jsonschema.Schema
-	resolved *jsonschema.Resolved
+	resolved *jsonschema.Resolved // nil: of a Go type, which has no keyword that fit does not know
 	patterns map[*jsonschema.Schema]*regexp.Regexp
-	goType   reflect.Type // nil: the schema was given as JSON
 }
 
 // shapes caches *Shape by reflect.Type.
 var shapes sync.Map
 
-// For returns the shape of T. See [Of].
-func For[T any]() (*Shape, error) { return Of(reflect.TypeFor[T]()) }
-
-// Of returns the shape of a Go type as encoding/json reads it. What fits the
-// shape decodes into the type without an error.
+// For returns the shape of a Go type as encoding/json reads it. What fits the shape
+// decodes into the type, but for what no schema says: see [Decode].
 //
 // A field is required unless it has omitempty or omitzero; a struct has no other
 // fields. Pointers, slices and maps may be null, which decodes as nil. A
@@ -40,17 +37,14 @@ func For[T any]() (*Shape, error) { return Of(reflect.TypeFor[T]()) }
 // the values of a string, or of the strings in a list; min:"0" and max:"10" bound
 // a number, both included.
 //
-// Of returns an error for a type that contains itself and for one that JSON
+// For returns an error for a type that contains itself and for one that JSON
 // cannot carry.
-func Of(t reflect.Type) (*Shape, error) {
-	if t == nil {
-		return nil, errors.New("no type to make a schema of")
-	}
+func For[T any]() (*Shape, error) {
+	t := reflect.TypeFor[T]()
 	if s, ok := shapes.Load(t); ok {
 		return s.(*Shape), nil //nolint:errcheck // only shapes are stored
 	}
-	var in inference
-	schema, err := in.infer(t)
+	schema, err := infer(t, nil)
 	if err != nil {
 		return nil, fmt.Errorf("schema of %v: %w", t, err)
 	}
@@ -58,30 +52,24 @@ func Of(t reflect.Type) (*Shape, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema of %v: %w", t, err)
 	}
-	s, err := compile(raw, schema)
-	if err != nil {
-		return nil, fmt.Errorf("schema of %v: %w", t, err)
-	}
-	s.goType = t
-	kept, _ := shapes.LoadOrStore(t, s)
+	kept, _ := shapes.LoadOrStore(t, &Shape{raw: raw, schema: schema})
 	return kept.(*Shape), nil //nolint:errcheck // only shapes are stored
 }
 
 // FromSchema returns the shape of a JSON Schema: draft 2020-12 or draft 7, with
 // references inside the document only. A string of format date-time must be one.
 func FromSchema(schema json.RawMessage) (*Shape, error) {
-	var raw bytes.Buffer
-	if err := json.Compact(&raw, schema); err != nil {
-		return nil, fmt.Errorf("read schema: %w", err)
+	s := &Shape{raw: schema, schema: new(jsonschema.Schema), patterns: map[*jsonschema.Schema]*regexp.Regexp{}}
+	err := json.Unmarshal(schema, &s.schema)
+	if err == nil && s.schema == nil {
+		err = errors.New("it is null")
 	}
-	if c := raw.Bytes()[0]; c != '{' && c != 't' && c != 'f' {
-		return nil, errors.New("read schema: want an object or a boolean")
+	if err == nil {
+		s.resolved, err = s.schema.Resolve(nil)
 	}
-	parsed := new(jsonschema.Schema)
-	if err := json.Unmarshal(raw.Bytes(), parsed); err != nil {
-		return nil, fmt.Errorf("read schema: %w", err)
+	if err == nil {
+		err = s.compile()
 	}
-	s, err := compile(raw.Bytes(), parsed)
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
@@ -98,43 +86,105 @@ func MustFromSchema(schema string) *Shape {
 	return s
 }
 
-func compile(raw json.RawMessage, schema *jsonschema.Schema) (*Shape, error) {
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkLoops(schema); err != nil {
-		return nil, err
-	}
-	patterns := map[*jsonschema.Schema]*regexp.Regexp{}
-	for _, sub := range all(schema) {
+// compile prepares what a schema says in text, and refuses one that refers to itself for
+// the same value: a validator would never come to an end. Lists, trees and the like,
+// which refer to themselves for a value inside, are fine.
+func (s *Shape) compile() error {
+	open := map[*jsonschema.Schema]bool{} // false: followed to its ends
+	todo := []*jsonschema.Schema{s.schema}
+	var follow func(*jsonschema.Schema) error
+	follow = func(sub *jsonschema.Schema) error {
+		if loop, seen := open[sub]; loop {
+			return fmt.Errorf("reference %q leads back to itself", sub.Ref)
+		} else if seen {
+			return nil
+		}
+		open[sub] = true
+		same, inside := parts(sub)
+		todo = append(todo, inside...)
 		if sub.Pattern != "" {
-			if patterns[sub], err = regexp.Compile(sub.Pattern); err != nil {
-				return nil, err
+			s.patterns[sub] = regexp.MustCompile(sub.Pattern) // as Resolve did
+		}
+		if target := s.named(sub.Ref); target != nil {
+			same = append(same, target)
+		} else if sub.Ref != "" || sub.DynamicRef != "" {
+			return fmt.Errorf("reference %q: want one to #, #/$defs/NAME or #/definitions/NAME", sub.Ref+sub.DynamicRef)
+		}
+		for _, part := range same {
+			if err := follow(part); err != nil {
+				return err
 			}
 		}
+		open[sub] = false
+		return nil
 	}
-	return &Shape{raw: raw, schema: schema, resolved: resolved, patterns: patterns}, nil
+	for i := 0; i < len(todo); i++ {
+		if err := follow(todo[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts lists the schemas in s: those of the same value, and those of values inside it.
+func parts(s *jsonschema.Schema) (same, inside []*jsonschema.Schema) {
+	for field, value := range reflect.ValueOf(s).Elem().Fields() {
+		var list []*jsonschema.Schema
+		switch x := value.Interface().(type) {
+		case *jsonschema.Schema:
+			if x != nil {
+				list = append(list, x)
+			}
+		case []*jsonschema.Schema:
+			list = x
+		case map[string]*jsonschema.Schema:
+			list = slices.Collect(maps.Values(x))
+		}
+		switch field.Name {
+		case "AllOf", "AnyOf", "OneOf", "Not", "If", "Then", "Else", "DependentSchemas", "DependencySchemas":
+			same = append(same, list...)
+		default:
+			inside = append(inside, list...)
+		}
+	}
+	return same, inside
+}
+
+// deref follows the references of sub, and takes X of {"anyOf": [X, {"type": "null"}]}
+// if v is not null.
+func (s *Shape) deref(sub *jsonschema.Schema, v any) *jsonschema.Schema {
+	for {
+		next := s.named(sub.Ref)
+		either := sub.AnyOf
+		if either == nil {
+			either = sub.OneOf
+		}
+		plain := sub.Type == "" && sub.Types == nil && sub.Properties == nil && sub.Items == nil
+		for i, x := range either {
+			if next == nil && v != nil && plain && len(either) == 2 && x.Type == "null" {
+				next = either[1-i]
+			}
+		}
+		if next == nil {
+			return sub
+		}
+		sub = next
+	}
+}
+
+// named returns the schema that ref refers to, nil if there is none.
+func (s *Shape) named(ref string) *jsonschema.Schema {
+	if ref == "#" {
+		return s.schema
+	}
+	if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
+		return s.schema.Defs[name]
+	}
+	if name, ok := strings.CutPrefix(ref, "#/definitions/"); ok {
+		return s.schema.Definitions[name]
+	}
+	return nil
 }
 
 // JSON returns the JSON Schema, the same bytes each time. The caller owns it.
 func (s *Shape) JSON() json.RawMessage { return slices.Clone(s.raw) }
-
-// root returns the schema of a value that is not null.
-func (s *Shape) root() *jsonschema.Schema { return deref(s.schema, s.schema, "") }
-
-// holds reports whether the shape can be an object or a list.
-func (s *Shape) holds() bool {
-	return mayBe(s.root(), "object") || mayBe(s.root(), "array")
-}
-
-// known counts the fields of object that the shape has.
-func (s *Shape) known(object map[string]any) int {
-	n := 0
-	for name := range s.root().Properties {
-		if _, ok := object[name]; ok {
-			n++
-		}
-	}
-	return n
-}

@@ -36,7 +36,7 @@ func ExampleNewTool() {
 	fmt.Println("model calls:", resp.Usage.Calls, "tool calls:", resp.Usage.ToolCalls)
 	// Output:
 	// assistant: 1 calls, ""
-	// tool: 0 calls, "error: the input does not fit: /sides: want at least 2, got number 1"
+	// tool: 0 calls, "error: the input does not fit: /sides: want {\"type\":\"integer\",\"minimum\":2}, got 1"
 	// assistant: 1 calls, ""
 	// tool: 0 calls, "a 6"
 	// I rolled a 6!

@@ -60,7 +60,7 @@ func TestNewTool(t *testing.T) {
 	resp, err := agent.LLM{Model: m, Tools: []agent.Tool{search}}.Call(t.Context(), agent.Request{Prompt: "go"})
 	require.NoError(t, err)
 	assert.Equal(t, "{Words:go Order:best Most:3}", resp.Messages[1].Text, "what loses nothing is converted")
-	assert.Contains(t, resp.Messages[3].Text, "want at most 50")
+	assert.Contains(t, resp.Messages[3].Text, `want {"type":"integer","minimum":1,"maximum":50}, got 51`)
 }
 
 func TestNewToolRefuses(t *testing.T) {
