@@ -25,9 +25,9 @@ const (
 	MaxDepth = 200     // objects and lists inside each other
 )
 
-// The answers that hold no value to validate. Every other error of [Shape.Extract],
-// [Shape.Check] and [Decode] says what is wrong with the value in words fit for the
-// model: short, with the value's JSON path and little of its text.
+// The errors of [Shape.Extract] for a text that holds no value to validate. All others,
+// and those of [Shape.Check] and [Decode], say what is wrong with the value in words fit
+// for the model: short, with the value's JSON path and little of its text.
 var (
 	ErrNone = errors.New("no JSON value in the answer")
 	ErrCut  = errors.New("the JSON in the answer is cut off")
@@ -57,17 +57,12 @@ func (s *Shape) Check(data json.RawMessage) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	v, wrong := (&parser{text: text}).whole()
-	switch {
-	case strings.TrimSpace(text) == "":
-		return Found{}, ErrNone
-	case wrong != nil && wrong.cut:
-		return Found{}, ErrCut
-	case wrong != nil:
-		return Found{}, wrong
-	}
-	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil { // the parser has mended it
+	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
 		return Found{}, fmt.Errorf("not JSON: %w", err)
+	}
+	v, wrong := (&parser{text: text}).whole()
+	if wrong != nil {
+		return Found{}, wrong
 	}
 	return s.found(v)
 }
@@ -103,13 +98,14 @@ const (
 // told: of many faults one is.
 type fault struct {
 	path   string // to the value, like a JSON pointer
-	want   string // "": what schema says of the value itself
 	schema *jsonschema.Schema
 	got    any
 
-	text string // in place of path and got: the answer, which is no JSON
-	at   int    // from here on
-	cut  bool   // because it ends
+	// In place of these: an answer that is no JSON.
+	text string
+	at   int // from here on
+	want string
+	cut  bool // because it ends
 }
 
 // in returns the fault as that of the field or item around it.
@@ -124,16 +120,14 @@ func (f *fault) Error() string {
 		rest, _, _ := strings.Cut(f.text[f.at:], "\n")
 		return fmt.Sprintf("malformed JSON in line %d: want %s, got %q", line, f.want, text.Shorten(rest, maxGot))
 	}
-	where, want := cmp.Or(f.path, "the answer"), f.want
+	where := cmp.Or(f.path, "the answer")
 	if len(where) > maxPath {
 		where = text.Shorten(where, maxPath) + where[strings.LastIndexByte(where, '/'):]
 	}
-	if want == "" {
-		itself := *f.schema
-		itself.Description, itself.Properties, itself.Required, itself.AdditionalProperties = "", nil, nil, nil
-		itself.Items, itself.Defs, itself.Definitions = nil, nil, nil
-		want = short(itself, maxWant)
-	}
+	itself := *f.schema // without what it says of others
+	itself.Description, itself.Defs, itself.Definitions = "", nil, nil
+	itself.Properties, itself.AdditionalProperties, itself.Items = nil, nil, nil
+	want := short(itself, maxWant)
 	if want == "false" {
 		want = "no such field"
 	}

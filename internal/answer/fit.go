@@ -28,11 +28,8 @@ func (s *Shape) found(v any) (Found, error) {
 		return Found{JSON: data}, err
 	}
 	var plain any // with float64s: a json.Number may stand for one that takes minutes to compute
-	if json.Unmarshal(data, &plain) != nil {
-		return Found{}, &fault{want: "numbers of at most 1.8e308", got: v}
-	}
-	if s.resolved.Validate(plain) != nil { // its text is long, and not the same each time
-		return Found{}, &fault{want: "a value that fits the whole schema", got: v}
+	if json.Unmarshal(data, &plain) != nil || s.resolved.Validate(plain) != nil {
+		return Found{}, &fault{schema: s.schema, got: v} // the validator's text is long, and not the same each time
 	}
 	return Found{JSON: data}, nil
 }
@@ -72,11 +69,11 @@ func (s *Shape) object(object map[string]any, schema *jsonschema.Schema) *fault 
 	var missing []string
 	for _, name := range schema.Required {
 		if _, ok := object[name]; !ok {
-			missing = append(missing, strconv.Quote(name))
+			missing = append(missing, name)
 		}
 	}
 	if missing != nil {
-		return &fault{want: "the fields " + text.Shorten(strings.Join(missing, ", "), maxWant), got: object}
+		return &fault{schema: &jsonschema.Schema{Required: missing}, got: object}
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		field, known := schema.Properties[name]
@@ -97,21 +94,23 @@ func (s *Shape) object(object map[string]any, schema *jsonschema.Schema) *fault 
 // rename gives fields the names that the schema has for them, where only one name is
 // meant by only one field.
 func rename(object map[string]any, s *jsonschema.Schema) {
-	var unknown []string
+	unknown, wanted := map[string][]string{}, map[string][]string{} // by what they fold to
 	for name := range object {
-		if _, ok := s.Properties[name]; !ok {
-			unknown = append(unknown, name)
+		if s.Properties[name] == nil {
+			unknown[fold(name)] = append(unknown[fold(name)], name)
 		}
 	}
-	if unknown == nil {
+	if len(unknown) == 0 {
 		return
 	}
-	wanted := meanings(slices.Collect(maps.Keys(s.Properties)))
-	for key, name := range meanings(unknown) {
-		to := wanted[key]
-		if _, taken := object[to]; !taken && name != "" && to != "" {
-			object[to] = object[name]
-			delete(object, name)
+	for name := range s.Properties {
+		wanted[fold(name)] = append(wanted[fold(name)], name)
+	}
+	for key, names := range wanted {
+		from, to := unknown[key], names[0]
+		if _, taken := object[to]; !taken && len(from) == 1 && len(names) == 1 {
+			object[to] = object[from[0]]
+			delete(object, from[0])
 		}
 	}
 }
@@ -120,19 +119,6 @@ var dashes = strings.NewReplacer("-", "", "_", "", " ", "")
 
 // fold makes names equal that differ in case, spaces, dashes and underscores only.
 func fold(name string) string { return strings.ToLower(dashes.Replace(name)) }
-
-// meanings are names by what they fold to; "" where two fold to the same.
-func meanings(names []string) map[string]string {
-	by := map[string]string{}
-	for _, name := range names {
-		key := fold(name)
-		if _, twice := by[key]; twice {
-			name = ""
-		}
-		by[key] = name
-	}
-	return by
-}
 
 // convert returns v, or what v can only mean by the schema. It is false if neither fits.
 // It does not look into objects and lists.

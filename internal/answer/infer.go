@@ -111,7 +111,7 @@ func object(t reflect.Type, around []reflect.Type) (*jsonschema.Schema, error) {
 		}
 		field, err := infer(f.Type, around)
 		if err == nil {
-			field, err = f.tagged(field)
+			err = f.tagged(field)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("field %s: %w", f.name, err)
@@ -161,43 +161,38 @@ func fieldsOf(t reflect.Type, around []reflect.Type) []*field {
 		case sf.Anonymous && name == "" && inner.Kind() == reflect.Struct:
 			list = append(list, fieldsOf(inner, around)...)
 		case sf.IsExported():
-			rank := 2 * len(around)
+			f := &field{sf, name, strings.Split(options, ","), 2 * len(around)}
 			if name == "" {
-				name, rank = sf.Name, rank+1
+				f.name, f.rank = sf.Name, f.rank+1
 			}
-			list = append(list, &field{sf, name, strings.Split(options, ","), rank})
+			if f.has("string") && scalar(inner.Kind()) { // in quotes, or null
+				f.Type = reflect.TypeFor[string]()
+				if inner != sf.Type {
+					f.Type = reflect.TypeFor[*string]()
+				}
+			}
+			list = append(list, f)
 		}
 	}
 	return list
 }
 
-// tagged returns the schema of the field, of which s is that of its type.
-func (f *field) tagged(s *jsonschema.Schema) (*jsonschema.Schema, error) {
-	t := f.Type
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if f.has("string") && scalar(t.Kind()) {
-		quoted := &jsonschema.Schema{Type: "string"}
-		if allows(s, "null") {
-			nullable(quoted)
-		}
-		s = quoted
-	}
+// tagged adds what the field's tags say to the schema of its type.
+func (f *field) tagged(s *jsonschema.Schema) error {
 	s.Description = cmp.Or(f.Tag.Get("jsonschema"), s.Description)
 	for key, bound := range map[string]**float64{"min": &s.Minimum, "max": &s.Maximum} {
 		value, ok := f.Tag.Lookup(key)
 		if ok && (!allows(s, "number") && !allows(s, "integer") || json.Unmarshal([]byte(value), bound) != nil) {
-			return nil, fmt.Errorf("tag %s:%q: want a number, for a number", key, value)
+			return fmt.Errorf("tag %s:%q: want a number, for a number", key, value)
 		}
 	}
 	list, ok := f.Tag.Lookup("enum")
 	if !ok {
-		return s, nil
+		return nil
 	}
 	texts := cmp.Or(s.Items, s)
 	if !allows(texts, "string") {
-		return nil, errors.New("tag enum is for strings")
+		return errors.New("tag enum is for strings")
 	}
 	for value := range strings.SplitSeq(list, ",") {
 		texts.Enum = append(texts.Enum, strings.TrimSpace(value))
@@ -205,5 +200,5 @@ func (f *field) tagged(s *jsonschema.Schema) (*jsonschema.Schema, error) {
 	if allows(texts, "null") {
 		texts.Enum = append(texts.Enum, nil)
 	}
-	return s, nil
+	return nil
 }

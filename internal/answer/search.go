@@ -40,12 +40,12 @@ func (s *Shape) Extract(text string) (Found, error) {
 // bare tries the whole text and its closed fenced blocks, where one is a string, number,
 // boolean or null.
 func (s *search) bare(text string) bool {
-	parts := strings.Split(text, "```")
-	for i := -1; i < len(parts)-1; i += 2 {
-		block := text
-		if i >= 0 {
-			_, block, _ = strings.Cut(parts[i], "\n") // past the language
-		}
+	blocks, parts := []string{text}, strings.Split(text, "```")
+	for i := 1; i < len(parts)-1; i += 2 {
+		_, block, _ := strings.Cut(parts[i], "\n") // past the language
+		blocks = append(blocks, block)
+	}
+	for _, block := range blocks {
 		block = strings.TrimSpace(block)
 		if block == "" || strings.IndexByte(`"-0123456789tfnTFN`, block[0]) < 0 {
 			continue

@@ -45,10 +45,10 @@ func For[T any]() (*Shape, error) {
 		return s.(*Shape), nil //nolint:errcheck // only shapes are stored
 	}
 	schema, err := infer(t, nil)
-	if err != nil {
-		return nil, fmt.Errorf("schema of %v: %w", t, err)
+	var raw json.RawMessage
+	if err == nil {
+		raw, err = json.Marshal(schema)
 	}
-	raw, err := json.Marshal(schema)
 	if err != nil {
 		return nil, fmt.Errorf("schema of %v: %w", t, err)
 	}
@@ -107,8 +107,11 @@ func (s *Shape) compile() error {
 		}
 		if target := s.named(sub.Ref); target != nil {
 			same = append(same, target)
-		} else if sub.Ref != "" || sub.DynamicRef != "" {
+		} else if sub.Ref+sub.DynamicRef != "" {
 			return fmt.Errorf("reference %q: want one to #, #/$defs/NAME or #/definitions/NAME", sub.Ref+sub.DynamicRef)
+		}
+		if sub.ID != "" && sub != s.schema {
+			return fmt.Errorf("$id %q: references in it would lead elsewhere", sub.ID)
 		}
 		for _, part := range same {
 			if err := follow(part); err != nil {
@@ -129,22 +132,20 @@ func (s *Shape) compile() error {
 // parts lists the schemas in s: those of the same value, and those of values inside it.
 func parts(s *jsonschema.Schema) (same, inside []*jsonschema.Schema) {
 	for field, value := range reflect.ValueOf(s).Elem().Fields() {
-		var list []*jsonschema.Schema
+		list := &inside
+		switch field.Name {
+		case "AllOf", "AnyOf", "OneOf", "Not", "If", "Then", "Else", "DependentSchemas", "DependencySchemas":
+			list = &same
+		}
 		switch x := value.Interface().(type) {
 		case *jsonschema.Schema:
 			if x != nil {
-				list = append(list, x)
+				*list = append(*list, x)
 			}
 		case []*jsonschema.Schema:
-			list = x
+			*list = append(*list, x...)
 		case map[string]*jsonschema.Schema:
-			list = slices.Collect(maps.Values(x))
-		}
-		switch field.Name {
-		case "AllOf", "AnyOf", "OneOf", "Not", "If", "Then", "Else", "DependentSchemas", "DependencySchemas":
-			same = append(same, list...)
-		default:
-			inside = append(inside, list...)
+			*list = slices.AppendSeq(*list, maps.Values(x))
 		}
 	}
 	return same, inside
@@ -155,14 +156,11 @@ func parts(s *jsonschema.Schema) (same, inside []*jsonschema.Schema) {
 func (s *Shape) deref(sub *jsonschema.Schema, v any) *jsonschema.Schema {
 	for {
 		next := s.named(sub.Ref)
-		either := sub.AnyOf
-		if either == nil {
-			either = sub.OneOf
-		}
-		plain := sub.Type == "" && sub.Types == nil && sub.Properties == nil && sub.Items == nil
-		for i, x := range either {
-			if next == nil && v != nil && plain && len(either) == 2 && x.Type == "null" {
-				next = either[1-i]
+		if either := slices.Concat(sub.AnyOf, sub.OneOf); next == nil && v != nil && len(either) == 2 {
+			for i, x := range either {
+				if x.Type == "null" {
+					next = either[1-i]
+				}
 			}
 		}
 		if next == nil {

@@ -34,25 +34,26 @@ func New(s Source) (Set, error) {
 		"inc":  func(i int) int { return i + 1 },
 	}).Funcs(s.Funcs)
 	set := Set{root}
-	faults := map[string]error{}
+	var errs []error
 	names := slices.Sorted(maps.Keys(s.Samples))
 	for _, name := range names {
 		body, err := s.read(name)
 		if err == nil {
 			_, err = root.New(name).Parse(body)
 		}
-		faults[name] = err
-	}
-	var errs []error
-	for _, name := range names {
-		err := faults[name]
-		for _, sample := range s.Samples[name] {
-			if err == nil {
-				_, err = set.Fill(name, sample)
-			}
-		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("prompts: %w", err))
+		}
+	}
+	for _, name := range names {
+		for _, sample := range s.Samples[name] {
+			if root.Lookup(name) == nil {
+				break // its fault is told
+			}
+			if _, err := set.Fill(name, sample); err != nil {
+				errs = append(errs, fmt.Errorf("prompts: %w", err))
+				break
+			}
 		}
 	}
 	return set, errors.Join(errs...)
@@ -84,9 +85,6 @@ func Delimit(label, body string, limit int) string {
 	label = strings.NewReplacer("\"", "'", "<", "(", ">", ")", "\n", " ", "\r", " ").Replace(label)
 	return text.Delimit("data", fmt.Sprintf(" name=%q", label), text.Cut(body, limit))
 }
-
-// Cut shortens a text to limit bytes (0: whole), and says so.
-func Cut(s string, limit int) string { return text.Cut(s, limit) }
 
 // OneLine makes one line of a text.
 func OneLine(s string) string { return text.OneLine(s) }

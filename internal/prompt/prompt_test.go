@@ -85,10 +85,4 @@ func FuzzDelimit(f *testing.F) {
 	})
 }
 
-func TestCut(t *testing.T) {
-	assert.Equal(t, "abc", prompt.Cut("abc", 3))
-	assert.Equal(t, "abc", prompt.Cut("abc", 0))
-	assert.Equal(t, "aé\n[cut: the first 3 of 5 bytes]", prompt.Cut("aéüx"[:5], 3))
-	assert.Equal(t, "a\n[cut: the first 1 of 3 bytes]", prompt.Cut("aé", 2))
-	assert.Equal(t, "a b", prompt.OneLine(" a\n\tb "))
-}
+func TestOneLine(t *testing.T) { assert.Equal(t, "a b", prompt.OneLine(" a\n\tb ")) }
