@@ -75,7 +75,7 @@ func (r *run) Recorded(string, int64) engine.Recorded { return engine.Recorded{}
 func (r *run) Expose(state func() (json.RawMessage, error)) { r.state = state }
 
 // Emit implements engine.Port.
-func (r *run) Emit(rec blackboard.Record) { r.own(&record{Record: rec}) }
+func (r *run) Emit(rec blackboard.Record) { r.own(&record{Record: rec, data: rec.Data}) }
 
 // own writes a record that the flow itself makes. It is committed together with what
 // comes next, at the latest when the flow waits.

@@ -41,20 +41,14 @@ func (rec *record) encode() (err error) {
 	e := rec.r.e
 	switch d := rec.data.(type) {
 	case nil:
-		return nil
 	case json.RawMessage:
 		rec.Data = d
-	case *engine.CalledData:
-		if e.commit == nil && d.Err == nil && d.Response.Data == nil && d.Response.Messages == nil {
-			return nil
-		}
 	default:
-		if e.commit == nil {
+		called, ok := d.(*engine.CalledData)
+		if e.commit == nil && (!ok || called.Err == nil && called.Response.Data == nil && called.Response.Messages == nil) {
 			return nil
 		}
-	}
-	if rec.Data == nil {
-		if rec.Data, err = engine.Encode(rec.data); err != nil {
+		if rec.Data, err = engine.Encode(d); err != nil {
 			return fmt.Errorf("record %q of run %q: %w", rec.Kind, rec.Run, err)
 		}
 	}
@@ -62,24 +56,23 @@ func (rec *record) encode() (err error) {
 		return nil
 	}
 	hash, err := e.commit.putBlob(rec.Run, rec.Data)
-	rec.Data = nil
-	switch d := rec.data.(type) { // stores list runs by the rest of these
-	case engine.StartedData:
-		d.Blob, d.Data = hash, nil
-		rec.data = d
-	case engine.EndedData:
-		d.Blob, d.Output, d.State = hash, nil, nil
-		rec.data = d
-	default:
-		rec.Blob = hash
-	}
-	if rec.Blob == "" && err == nil {
-		rec.Data, err = engine.Encode(rec.data)
-	}
 	if err != nil {
 		return fmt.Errorf("large value of run %q: %w", rec.Run, err)
 	}
-	return nil
+	var rest any // by which stores list runs
+	switch d := rec.data.(type) {
+	case engine.StartedData:
+		d.Blob, d.Data = hash, nil
+		rest = d
+	case engine.EndedData:
+		d.Blob, d.Output, d.State = hash, nil, nil
+		rest = d
+	default:
+		rec.Data, rec.Blob = nil, hash
+		return nil
+	}
+	rec.Data, err = engine.Encode(rest)
+	return err
 }
 
 // write commits rec, and brings it to the driver where the flow has to learn of it.
