@@ -88,12 +88,30 @@ func (r *run) work() job {
 		}
 	}
 	for !r.isOver {
-		if done, err := r.exec.Advance(); err != nil {
+		done, err := r.exec.Advance()
+		switch {
+		case err != nil:
 			r.fail(err)
-		} else if done {
+		case done:
 			r.finish()
-		} else if !r.apply() {
-			return r.takeLater()
+		case len(r.ready) > 0:
+			c := r.ready[0]
+			r.ready = r.ready[1:]
+			r.exec.Complete(c)
+		case r.replay != nil:
+			r.repeat()
+		default:
+			rec, err := r.queue.take()
+			switch {
+			case err != nil:
+				r.stopFor(err)
+			case rec != nil:
+				r.deliver(rec)
+			case !r.e.draining.Load() || len(r.flying(engine.Call, engine.Child)) > 0 || r.push(nil, closedError()) == nil:
+				next := r.later
+				r.later = nil
+				return next
+			}
 		}
 	}
 	if r.parent == nil {
@@ -102,47 +120,13 @@ func (r *run) work() job {
 	return r.parent.childEnded(r.end, r.err)
 }
 
-// takeLater is the call that is left to the driver, or nil.
-func (r *run) takeLater() job {
-	f := r.later
-	r.later = nil
-	if f == nil {
-		return nil
-	}
-	return f
-}
-
-// apply applies the next thing that happened to the flow; false: nothing has.
-func (r *run) apply() bool {
-	if len(r.ready) > 0 {
-		c := r.ready[0]
-		r.ready = r.ready[1:]
-		r.exec.Complete(c)
-		return true
-	}
-	if r.replay != nil {
-		r.repeat()
-		return true
-	}
-	rec, err := r.queue.take()
-	switch {
-	case err != nil:
-		r.stopFor(err)
-	case rec != nil:
-		r.deliver(rec)
-	case !r.e.draining.Load() || len(r.flying(engine.Call, engine.Child)) > 0 || r.push(nil, closedError()) == nil:
-		return false
-	}
-	return true
-}
-
 // deliver applies a record to the flow.
 func (r *run) deliver(rec *record) {
 	r.clock.Tick(rec.At)
 	op := rec.op
 	rec.op = nil // the log in memory keeps rec
 	if op != nil {
-		r.landed(op)
+		r.unlink(op)
 	}
 	switch d := rec.data.(type) {
 	case *engine.CalledData:
@@ -150,10 +134,14 @@ func (r *run) deliver(rec *record) {
 	case engine.UsedData:
 		r.exec.Charge(op, d.Usage)
 	case json.RawMessage: // from outside
-		if rec.Kind == blackboard.Answered {
-			r.answered(rec.Name, d)
-		} else {
+		if rec.Kind == blackboard.Canceled {
 			r.exec.Complete(engine.CanceledBy(d))
+			return
+		}
+		waiting, _ := r.questions.Answer(rec.Name, d)
+		for _, op := range waiting {
+			r.unlink(op)
+			r.ready = append(r.ready, engine.Answer(op, d))
 		}
 	default: // a time is over
 		if op.Kind != engine.Await {
@@ -161,13 +149,6 @@ func (r *run) deliver(rec *record) {
 		} else if r.questions.Drop(op) {
 			r.exec.Complete(engine.Expired(op))
 		}
-	}
-}
-
-// landed notes that the effect op is not under way any more.
-func (r *run) landed(op *engine.Op) {
-	if f, ok := op.Private.(*flight); ok {
-		r.unlink(f)
 	}
 }
 
@@ -206,9 +187,10 @@ func (r *run) leave(end engine.End, err error) {
 	r.replay = nil
 	r.records.stopped.Store(true)
 	r.cutCalls(errOver)
-	r.e.pool.do(r.takeLater()) // canceled before it began
+	r.e.pool.do(r.later) // canceled before it began
+	r.later = nil
 	for _, f := range r.flying(engine.Sleep, engine.Limit, engine.Await, engine.Child) {
-		r.unlink(f)
+		r.unlink(f.op)
 		if f.kind == engine.Child && err != nil {
 			if child := r.e.run(f.op.Input.Run); child != nil {
 				child.stop(closedError())

@@ -69,9 +69,7 @@ func (r *run) Start(op *engine.Op) {
 	}
 	r.link(f, first)
 	if r.e.pool.admit(f) {
-		if r.later != nil {
-			r.e.pool.do(r.later)
-		}
+		r.e.pool.do(r.later)
 		r.later = f
 	}
 }
@@ -262,17 +260,17 @@ func (r *run) link(f *flight, d time.Duration) {
 	}
 }
 
-// unlink notes that the flow does not wait for f any more.
-func (r *run) unlink(f *flight) {
+// unlink notes that the flow does not wait for op any more.
+func (r *run) unlink(op *engine.Op) {
+	f, _ := op.Private.(*flight)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if f.index < 0 {
+	if f == nil || f.index < 0 {
 		return
 	}
-	last := r.flights[len(r.flights)-1]
-	r.flights[f.index], last.index = last, f.index
-	r.flights[len(r.flights)-1] = nil
-	r.flights = r.flights[:len(r.flights)-1]
+	n := len(r.flights) - 1
+	r.flights[f.index], r.flights[n].index = r.flights[n], f.index
+	r.flights = slices.Delete(r.flights, n, n+1)
 	f.index = -1
 	if f.timer != nil {
 		f.timer.Stop()

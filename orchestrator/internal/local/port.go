@@ -56,12 +56,12 @@ func (r *run) Cancel(op *engine.Op) {
 		f.cancelChild()
 	case engine.Await:
 		if r.questions.Drop(op) {
-			r.unlink(f)
+			r.unlink(op)
 			r.own(newRecord(op, blackboard.Withdrawn, nil))
 			r.answers.close(op.Name, "was withdrawn")
 		}
 	case engine.Sleep, engine.Limit:
-		r.unlink(f)
+		r.unlink(op)
 	}
 }
 
@@ -83,15 +83,6 @@ func (r *run) own(rec *record) {
 	rec.op = nil
 	rec.At, _ = r.clock.Now()
 	r.e.pool.do(r.write(rec))
-}
-
-// answered hands an answer to the effects that wait for it. The first one counts.
-func (r *run) answered(key string, data json.RawMessage) {
-	waiting, _ := r.questions.Answer(key, data)
-	for _, op := range waiting {
-		r.landed(op)
-		r.ready = append(r.ready, engine.Answer(op, data))
-	}
 }
 
 // ring puts on record that the time of f is over.
