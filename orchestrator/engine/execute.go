@@ -22,16 +22,6 @@ type Retry struct {
 	Initial, Max time.Duration
 }
 
-// Reported is what the agent said that the call used. The usage in Response and Err
-// counts an agent that reports no call as one.
-func (t *Task) Reported() providers.Usage {
-	u := t.usage
-	if t.assumed {
-		u.Calls = 0
-	}
-	return u
-}
-
 // DefaultGrace is how long an agent may take to return after its call was canceled
 // or overdue, where Limits.Grace does not say.
 const DefaultGrace = time.Second
@@ -49,8 +39,7 @@ type Task struct {
 	agent    agent.Agent
 	begun    time.Time
 	attempts int
-	assumed  bool            // the agent reported no call, and one is counted
-	usage    providers.Usage // of all attempts
+	usage    providers.Usage // of all attempts, as the agent said
 	due      atomic.Int64    // when the attempt under way has to be over, in Unix nanoseconds; 0: no limit
 
 	mu    sync.Mutex
@@ -81,6 +70,10 @@ func (t *Task) Due() time.Time {
 	}
 	return time.Time{}
 }
+
+// Reported is what the agent said that the call used. The usage in Response and Err
+// counts an agent that reports no call as one.
+func (t *Task) Reported() providers.Usage { return t.usage }
 
 // Grace is how long the agent may take to return once its call is canceled or
 // overdue.
@@ -117,16 +110,17 @@ func (t *Task) Execute(ctx context.Context, roster agent.Roster, retry Retry) {
 // finish puts Response or Err in the form in which it crosses.
 func (t *Task) finish() {
 	t.Ended = time.Now()
-	if t.attempts > 0 && t.usage.Calls == 0 {
-		t.usage.Calls, t.assumed = 1, true
+	used := t.usage
+	if t.attempts > 0 && used.Calls == 0 {
+		used.Calls = 1
 	}
 	if t.Err != nil {
 		t.Err = normalizeError(t.Err)
-		t.Err.Usage = t.usage
+		t.Err.Usage = used
 		t.Response = agent.Response{}
 		return
 	}
-	t.Response.Usage = t.usage
+	t.Response.Usage = used
 	t.Response.Elapsed = t.Ended.Sub(t.begun)
 }
 

@@ -102,6 +102,33 @@ type Lost struct {
 	Amount
 }
 
+// Budget is what orchestrator.Budget says.
+type Budget struct {
+	Cost   providers.NanoUSD `json:"cost,omitempty"`
+	Tokens int64             `json:"tokens,omitempty"`
+	Calls  int64             `json:"calls,omitempty"`
+	Wall   time.Duration     `json:"wall,omitempty"`
+
+	AllowUnpriced bool `json:"allowUnpriced,omitempty"`
+}
+
+// Split returns an nth of b, rounded down; n below 1 counts as 1. A limit that would
+// become 0 becomes -1. Wall is not split, because branches run side by side.
+func (b Budget) Split(n int) Budget {
+	d := int64(max(n, 1))
+	b.Cost = providers.NanoUSD(share(int64(b.Cost), d))
+	b.Tokens = share(b.Tokens, d)
+	b.Calls = share(b.Calls, d)
+	return b
+}
+
+func share(limit, n int64) int64 {
+	if limit < 0 || limit > 0 && limit < n {
+		return -1
+	}
+	return limit / n
+}
+
 // Status is where a run is, or how it ended.
 type Status string
 
