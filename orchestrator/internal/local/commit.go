@@ -74,7 +74,8 @@ func (c *committer) add(rec *record) job {
 }
 
 // work implements job: it commits until the line is empty, and goes on with a run that
-// is to be driven then.
+// is to be driven then. What could not be stored together, each run's part is tried by
+// itself, so that one that was fenced off does not stop the others.
 func (c *committer) work() (next job) {
 	for {
 		if c.calls.Load() > 1 {
@@ -82,7 +83,7 @@ func (c *committer) work() (next job) {
 		}
 		c.mu.Lock()
 		n := min(len(c.queue), maxBatch)
-		c.batch = append(c.batch[:0], c.queue[:n]...)
+		batch := append(c.batch[:0], c.queue[:n]...)
 		c.queue = slices.Delete(c.queue, 0, n)
 		c.busy = n > 0
 		c.mu.Unlock()
@@ -90,57 +91,48 @@ func (c *committer) work() (next job) {
 			return next
 		}
 		c.e.pool.do(next) // this goroutine cannot drive while it commits
-		next = c.commit(c.batch)
-		clear(c.batch)
-	}
-}
-
-// commit stores a batch, all or none, and returns a run that is to be driven. If that
-// fails and it is of several runs, each run's part is tried by itself, so that one that
-// was fenced off does not stop the others.
-func (c *committer) commit(batch []*record) (next job) {
-	recs := c.recs[:0]
-	for _, rec := range batch {
-		if rec.err = rec.r.records.add(rec); rec.err == nil {
-			recs = append(recs, rec.Record)
+		next = nil
+		recs := c.recs[:0]
+		for _, rec := range batch {
+			if rec.err = rec.r.records.add(rec); rec.err == nil {
+				recs = append(recs, rec.Record)
+			}
 		}
-	}
-	failed := map[*runLog]error(nil)
-	if err := c.append(recs); err != nil {
-		failed = c.appendApart(batch, err)
-	}
-	clear(recs)
-	c.recs = recs
-	for _, rec := range batch {
-		if log := rec.r.records; rec.err == nil {
-			rec.err = failed[log]
-			log.changed(rec.err)
+		if err := c.append(recs); err != nil {
+			c.appendApart(batch, err)
 		}
-		if run := rec.settle(rec.err); run != nil {
-			c.e.pool.do(next)
-			next = run
+		for _, rec := range batch {
+			if rec.err == nil {
+				rec.err = rec.r.records.changed()
+			}
+			if run := rec.r.push(rec, rec.err); run != nil {
+				c.e.pool.do(next)
+				next = run
+			}
 		}
+		clear(batch)
+		clear(recs)
+		c.batch, c.recs = batch, recs
 	}
-	return next
 }
 
 // appendApart stores each run's part of a batch that could not be stored because of
-// err. It returns what went wrong.
-func (c *committer) appendApart(batch []*record, err error) map[*runLog]error {
+// err. Nothing follows what cannot be stored then.
+func (c *committer) appendApart(batch []*record, err error) {
 	parts := map[*runLog][]blackboard.Record{}
 	for _, rec := range batch {
 		if log := rec.r.records; rec.err == nil {
 			parts[log] = append(parts[log], rec.Record)
 		}
 	}
-	failed := map[*runLog]error{}
 	for log, part := range parts {
-		failed[log] = err
 		if len(parts) > 1 {
-			failed[log] = c.append(part)
+			err = c.append(part)
 		}
+		log.mu.Lock()
+		log.broken = err
+		log.mu.Unlock()
 	}
-	return failed
 }
 
 // append stores records. What became of an attempt that failed is looked up: they may

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -19,24 +20,29 @@ type queue struct {
 	driving bool  // a goroutine drives; for good, once the run is over
 }
 
-// push puts rec in line for the flow, or has the run stop for err; without both it has
-// the run look at the engine's state. A push that finds no driver makes its caller the
-// driver: the goroutine of a call continues with the flow, and none has to be woken.
-func (r *run) push(rec *record, err error) job {
+// push puts rec in line, if it was committed and the flow has to learn of it, and tells
+// those who wait. With err the run stops; without a rec it looks at its engine's state.
+// A push that finds no driver makes its caller the driver: the goroutine of a call
+// continues with the flow, and none has to be woken.
+func (r *run) push(rec *record, err error) (next job) {
 	q := &r.queue
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if rec != nil {
+	matters := err != nil || rec == nil || rec.op != nil || rec.Kind == blackboard.Answered || rec.Kind == blackboard.Canceled
+	if matters && err == nil && rec != nil {
 		q.items = append(q.items, rec)
 	}
-	if q.err == nil {
-		q.err = err
+	q.err = cmp.Or(q.err, err)
+	if matters && !q.driving {
+		q.driving, next = true, r
 	}
-	if q.driving {
-		return nil
+	q.mu.Unlock()
+	if rec == nil {
+		return next
 	}
-	q.driving = true
-	return r
+	if rec.err = err; rec.done != nil {
+		rec.done <- err
+	}
+	return next
 }
 
 // reset forgets a failure of a run that has not begun.
@@ -203,7 +209,7 @@ func (r *run) leave(end engine.End, err error) {
 	}
 	r.e.unregister(r, err)
 	close(r.done)
-	r.records.changed(nil)
+	_ = r.records.changed()
 }
 
 var errOver = errors.New("the run is over")

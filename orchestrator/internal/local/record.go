@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,9 +89,9 @@ func (r *run) write(rec *record) job {
 	}
 	switch {
 	case err != nil:
-		return rec.settle(err)
+		return r.push(rec, err)
 	case r.e.commit == nil:
-		return rec.settle(r.records.add(rec))
+		return r.push(rec, r.records.add(rec))
 	}
 	return r.e.commit.add(rec)
 }
@@ -119,20 +118,6 @@ func (r *run) writeSync(ctx context.Context, rec *record) error {
 	case <-r.e.life.Done():
 		return closedError()
 	}
-}
-
-// settle tells those who wait what became of rec, the driver first.
-func (rec *record) settle(err error) (next job) {
-	switch {
-	case err != nil:
-		next = rec.r.push(nil, err)
-	case rec.op != nil, rec.Kind == blackboard.Answered, rec.Kind == blackboard.Canceled:
-		next = rec.r.push(rec, nil)
-	}
-	if rec.err = err; rec.done != nil {
-		rec.done <- err
-	}
-	return next
 }
 
 // runLog is a run's log, or, with a store, what its end is.
@@ -178,16 +163,15 @@ func (l *runLog) add(rec *record) error {
 	return nil
 }
 
-// changed tells those who watch that there is something new. err is why a record was
-// not stored: then none can follow.
-func (l *runLog) changed(err error) {
+// changed tells those who watch that there is something new, unless it could not be
+// stored: then it returns why.
+func (l *runLog) changed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err != nil {
-		l.broken = cmp.Or(l.broken, err)
-		return
+	if l.broken == nil {
+		l.rouse()
 	}
-	l.rouse()
+	return l.broken
 }
 
 func (l *runLog) rouse() {
