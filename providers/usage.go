@@ -37,6 +37,11 @@ func (u Usage) Add(v Usage) Usage {
 	return u
 }
 
+// Negative reports whether a figure of u is below zero, which says nothing true.
+func (u Usage) Negative() bool {
+	return min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced) < 0
+}
+
 func sum[N ~int64](a, b N) N {
 	if b > 0 && a > math.MaxInt64-b {
 		return math.MaxInt64

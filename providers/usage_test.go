@@ -36,3 +36,13 @@ func TestUsageAdd(t *testing.T) {
 		assert.Equal(t, all(math.MaxInt64), all(math.MaxInt64).Add(all(0)))
 	})
 }
+
+func TestUsageNegative(t *testing.T) {
+	assert.False(t, providers.Usage{}.Negative())
+	assert.False(t, all(1).Negative())
+	for i := range reflect.TypeFor[providers.Usage]().NumField() {
+		u := all(1)
+		reflect.ValueOf(&u).Elem().Field(i).SetInt(-1)
+		assert.True(t, u.Negative(), "%+v", u)
+	}
+}

@@ -49,7 +49,7 @@ func Encode(v any) (json.RawMessage, error) {
 // normalize gives resp the form that it has when it is read back from a log, so
 // that a flow sees the same now and at a replay.
 func normalize(resp *agent.Response) error {
-	if negative(resp.Usage) {
+	if resp.Usage.Negative() {
 		resp.Usage = providers.Usage{}
 		return fmt.Errorf("%w: the agent reports a usage below zero", ErrMalformed)
 	}
@@ -71,10 +71,6 @@ func normalize(resp *agent.Response) error {
 	}
 	resp.Messages = messages
 	return nil
-}
-
-func negative(u providers.Usage) bool {
-	return min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced) < 0
 }
 
 // normalizeJSON replaces *data by its compact form.

@@ -96,7 +96,7 @@ func TestNormalize(t *testing.T) {
 			err := normalize(&tt.resp)
 			require.ErrorIs(t, err, ErrMalformed)
 			require.ErrorContains(t, err, tt.want)
-			assert.False(t, negative(tt.resp.Usage))
+			assert.False(t, tt.resp.Usage.Negative())
 		})
 	}
 	t.Run("the messages of the agent stay as they are", func(t *testing.T) {

@@ -178,7 +178,7 @@ func (t *Task) tried(c *callContext, limit time.Duration) {
 		if limit != 0 && c.overdue() {
 			t.Err = agent.ErrorOf(agent.Transient(fmt.Errorf("%w after %v: %w", ErrTimeout, limit, t.Err), 0))
 		}
-		if !negative(usage) {
+		if !usage.Negative() {
 			t.usage = t.usage.Add(usage)
 		}
 	}

@@ -125,7 +125,7 @@ func TestChildrenShareTheBudget(t *testing.T) {
 						refused++
 						require.ErrorIs(t, c.Err, engine.ErrBudget)
 						require.ErrorIs(t, c.Err, engine.ErrOver)
-						assert.EqualError(t, c.Err, "budget: nothing of 1 USD is left for a child run: its siblings hold 1; give each a share of its own with Split")
+						assert.EqualError(t, c.Err, "budget: nothing of 1 USD is left for a child run (child runs hold 1: Split gives each a share)")
 					}
 				}
 			}
@@ -192,7 +192,7 @@ func TestShareOfAChild(t *testing.T) {
 		r.waits()
 		assert.Equal(t, engine.Budget{Cost: 70}, r.find("1:0").Input.Budget)
 		assert.Equal(t, []string{
-			"(budget: nothing of 0.0000001 USD is left for a child run: its siblings hold 0.00000007; give each a share of its own with Split)",
+			"(budget: nothing of 0.0000001 USD is left for a child run (child runs hold 0.00000007: Split gives each a share))",
 			"(budget: 0.00000003 of 0.0000001 USD are left (child runs hold 0.00000007: Split gives each a share), and the call wants 0.00000004, its Limits.Estimate)",
 		}, r.notes, "neither waits for a child")
 	}))

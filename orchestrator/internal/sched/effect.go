@@ -2,8 +2,6 @@ package sched
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -24,26 +22,25 @@ type Options struct {
 // the next effect if the engine cannot hold it any more.
 type effect struct {
 	engine.Op
-	branch *Branch
-	scope  *Scope
-	place  int64 // in the order in which effects were asked for, or, where it was lost, before all
-	phase  phase
+	branch   *Branch
+	scope    *Scope
+	shielded bool
+	phase    phase
+	queued   bool  // a call that waits for room in a budget
+	charged  bool  // what it used was charged before its completion
+	guessed  bool  // some of what a call wants is what other calls used
+	pinned   bool  // it is not used again: the engine or Sched.refusals may hold it
+	place    int64 // in the order in which effects were asked for; of a lost call: before all
 
 	response *agent.Response // its result
 	err      *agent.Error
 	end      *engine.End
 
-	known   engine.Recorded   // what the log knows of a call or a child
-	cost    providers.NanoUSD // of a call: Limits.Cost as the flow set it
-	until   time.Duration     // when it ends by a time limit; 0: never
-	at      account           // where held counts
-	held    amounts           // nowhere: what a call wants
-	guessed bool              // some of it is what other calls used
-	class   *class            // of a call that waits for room in a budget
-
-	shielded bool
-	charged  bool // what it used was charged before its completion
-	pinned   bool // it is not used again: the engine or Sched.refusals may hold it
+	known engine.Recorded   // what the log knows of a call or a child
+	cost  providers.NanoUSD // of a call: Limits.Cost as the flow set it
+	until time.Duration     // when it ends by a time limit; 0: never
+	at    account           // of its budgets, that held counts in
+	held  amounts           // with no account: what a call wants
 }
 
 // phase is where an effect is.
@@ -56,12 +53,6 @@ const (
 	canceled        // the engine was told to cancel it
 	settled         // its completion has come, or it was lost or refused
 )
-
-// budgeted reports whether limits on calls, tokens and cost apply to e.
-func (e *effect) budgeted() bool { return e.Kind == engine.Call || e.Kind == engine.Child }
-
-// recorded reports whether the log knows e.
-func (e *effect) recorded() bool { return e.known.Made || e.known.Refused != nil }
 
 // Op is an effect of b, to be described and then done. It is b's until Do returns.
 func (b *Branch) Op(kind engine.Kind, name string) *engine.Op {
@@ -79,12 +70,11 @@ func (b *Branch) Op(kind engine.Kind, name string) *engine.Op {
 
 // Do makes an effect, which Op made, and waits for it. Branch and N of op are set
 // here; of a child also what its Input says of budgets.
-func (b *Branch) Do(o Options, op *engine.Op) engine.Completion {
-	e, _ := op.Owner.(*effect)
-	var c engine.Completion
+func (b *Branch) Do(o Options, op *engine.Op) (c engine.Completion) {
 	if c.Err = b.Check(); c.Err != nil {
 		return c
 	}
+	e, _ := op.Owner.(*effect)
 	switch {
 	case b.canceled != nil && !o.Shielded:
 		c.Err = b.canceled
@@ -109,58 +99,62 @@ func (b *Branch) Do(o Options, op *engine.Op) engine.Completion {
 
 var errTooDeep = flowError("child runs are nested more than %d deep: does the flow start itself?", engine.MaxDepth)
 
-// ask has budgets decide about e: it starts, or waits for room, or is refused
-// (false). What the log says stands over what they say.
-func (s *Sched) ask(e *effect) bool {
+// budgeted reports whether limits on calls, tokens and cost apply to e.
+func (e *effect) budgeted() bool { return e.Kind == engine.Call || e.Kind == engine.Child }
+
+// recorded reports whether the log knows e.
+func (e *effect) recorded() bool { return e.known.Made || e.known.Refused != nil }
+
+// ask starts e, refuses it, or has it wait for room in a budget. What the log says
+// stands over what budgets say.
+func (s *Sched) ask(e *effect) {
 	s.asked++
+	s.waiting++
 	e.place, e.phase = s.asked, asked
-	var waits bool
-	var why *agent.Error
-	if !e.shielded {
-		if e.budgeted() {
-			e.known = s.port.Recorded(e.Branch, e.N)
-		}
-		if e.Kind == engine.Call {
-			e.cost = e.Request.Limits.Cost
-		}
-		switch r := e.known.Refused; {
-		case r != nil && (e.Kind == engine.Child || s.applied >= r.After):
-			why = r.Err
-		case s.late(e.scope) && !e.recorded():
-			why = timeIsUp(e.scope.due)
-		default:
-			if len(s.classes) == 0 {
-				s.round++ // no call waits for anything
-			}
-			waits, why = s.judge(e)
-		}
+	if e.shielded {
+		s.admit(e)
+		return
 	}
-	if why != nil {
-		e.err = s.refuse(e, why)
-		e.branch.wait = nil
-		return false
+	if e.budgeted() {
+		e.known = s.port.Recorded(e.Branch, e.N)
 	}
-	if r := e.known.Refused; r != nil {
+	if e.Kind == engine.Call {
+		e.cost = e.Request.Limits.Cost
+	}
+	r := e.known.Refused
+	if r != nil && (e.Kind == engine.Child || s.applied >= r.After) {
+		s.refuse(e, r.Err)
+		return
+	}
+	if r != nil {
+		e.pinned = true
 		i, _ := slices.BinarySearchFunc(s.refusals, r.Nth, func(e *effect, nth int64) int { return cmp.Compare(e.known.Refused.Nth, nth) })
 		s.refusals = slices.Insert(s.refusals, i, e)
-		e.pinned = true
 	}
-	switch {
-	case !waits:
-		s.admit(e)
-	case e.known.Made:
-		s.enqueue(e)
-		s.start(e)
-	default:
-		s.enqueue(e)
+	if due := e.scope.due; due != nil {
+		if _, worked := s.port.Now(); worked >= due.until && !e.recorded() {
+			s.refuse(e, timeIsUp(due))
+			return
+		}
+		if due.until > 0 {
+			e.until = due.until
+			s.timed[e.until]++
+		}
 	}
-	s.waiting++
-	s.time(e)
-	return true
+	if len(s.queue) == 0 {
+		s.round++ // no call waits for anything
+	}
+	if s.decide(e) {
+		s.enqueue(e)
+		if e.known.Made {
+			s.start(e)
+		}
+	}
 }
 
 // admit counts e in its budgets and starts it.
 func (s *Sched) admit(e *effect) {
+	s.dequeue(e)
 	switch {
 	case e.Kind == engine.Child:
 		s.setAside(e)
@@ -201,83 +195,23 @@ func (s *Sched) abandon(e *effect, why *agent.Error) {
 	s.resolve(e, engine.Completion{Err: why})
 }
 
-// refuse records that a budget refuses e, where that is a call or a child, and
-// returns why.
-func (s *Sched) refuse(e *effect, why *agent.Error) *agent.Error {
-	if !e.budgeted() {
-		return why
+// refuse ends e because of a budget, wherever it is. Of a call and a child that is
+// recorded; what the log says stands over why.
+func (s *Sched) refuse(e *effect, why *agent.Error) {
+	if e.budgeted() {
+		d := engine.RefusedData{Err: why, After: s.applied, Nth: s.refused}
+		if e.known.Refused != nil {
+			d = *e.known.Refused
+		}
+		s.refused++
+		why = d.Err
+		s.port.Emit(blackboard.Record{Kind: blackboard.Refused, Branch: e.Branch, N: e.N, Name: e.Name, Data: agent.JSON(d)})
 	}
-	d := engine.RefusedData{Err: why, After: s.applied, Nth: s.refused}
-	if e.known.Refused != nil {
-		d = *e.known.Refused
-	}
-	s.refused++
-	s.emit(blackboard.Record{Kind: blackboard.Refused, Branch: e.Branch, N: e.N, Name: e.Name}, d)
-	return d.Err
-}
-
-// turnAway refuses a call that waits or was under way.
-func (s *Sched) turnAway(e *effect, why *agent.Error) {
 	s.dequeue(e)
 	s.hold(e, nothing, amounts{})
-	why = s.refuse(e, why)
 	s.cancel(e)
 	e.phase = settled
 	s.resolve(e, engine.Completion{Err: why})
-}
-
-// complete counts what an effect used, in place of what was held for it, and gives
-// its branch the result.
-func (s *Sched) complete(c engine.Completion) {
-	e, ok := c.Op.Owner.(*effect)
-	switch {
-	case !ok || e.branch == nil:
-		s.broken("the engine completed an effect that it was not given")
-		return
-	case e.phase == settled:
-		s.broken("the engine completed effect %s twice", c.Op.Key())
-		return
-	}
-	e.phase = settled
-	if e.Kind == engine.Child {
-		s.children--
-	}
-	s.dequeue(e) // it waits where the log is ahead of today's limits
-	delete(s.dropped, e)
-	used, held := engine.CalledData{Response: c.Response, Err: c.Err}.Usage(), e.reservation()
-	e.scope.charge(&used)
-	s.hold(e, nothing, amounts{})
-	switch {
-	case c.Err != nil && errors.Is(c.Err, engine.ErrLeft):
-		e.pinned = true
-		held.add(of(&used).negative())
-		s.hold(e, lost, held)
-	case e.Kind == engine.Call:
-		s.learnOf(e, &used, c.Err == nil)
-	case e.Kind == engine.Child && c.Err == nil:
-		c.End = s.childEnd(e, c.Response)
-	}
-	if e.branch.wait == e {
-		s.resolve(e, c)
-	}
-}
-
-// childEnd is how a child ended. What it lost and learned counts here, too.
-func (s *Sched) childEnd(e *effect, r *agent.Response) *engine.End {
-	end := &engine.End{}
-	if r != nil && len(r.Data) > 0 {
-		if err := json.Unmarshal(r.Data, end); err != nil {
-			s.broken("the end of child run %s cannot be read: %v", e.Key(), err)
-		}
-	}
-	e.scope.count(lost, amounts{end.Lost.Calls, end.Lost.Tokens, int64(end.Lost.Cost)})
-	for name, f := range end.Figures { // the order does not matter: sums and maxima
-		s.learn(name, f)
-	}
-	if end.Err != nil && e.branch.canceled == nil && !s.over() { // the child's budget is not the run's
-		end.Err.Codes = slices.DeleteFunc(end.Err.Codes, func(c agent.Code) bool { return c == engine.ErrOver })
-	}
-	return end
 }
 
 // resolve gives the branch of e its result.
@@ -287,4 +221,61 @@ func (s *Sched) resolve(e *effect, c engine.Completion) {
 	s.untime(e)
 	s.waiting--
 	s.ready = append(s.ready, e.branch)
+}
+
+// alike reports whether calls that wait are decided alike: while the first of such a
+// class waits, all do. So decisions cost as much as there are classes.
+func alike(a, b *effect) bool {
+	return a.scope == b.scope && a.Name == b.Name && a.Request.Limits.Estimate == b.Request.Limits.Estimate && !a.recorded() && !b.recorded()
+}
+
+// enqueue has a call wait.
+func (s *Sched) enqueue(e *effect) {
+	e.queued = true
+	i := slices.IndexFunc(s.queue, func(class []*effect) bool { return alike(class[0], e) })
+	if i < 0 {
+		s.queue = append(s.queue, []*effect{e})
+		return
+	}
+	at, _ := slices.BinarySearchFunc(s.queue[i], e, byPlace)
+	s.queue[i] = slices.Insert(s.queue[i], at, e)
+}
+
+// dequeue takes e out of those that wait, if it is among them.
+func (s *Sched) dequeue(e *effect) {
+	if !e.queued {
+		return
+	}
+	e.queued = false
+	i := slices.IndexFunc(s.queue, func(class []*effect) bool { return class[0] == e || alike(class[0], e) })
+	class := s.queue[i]
+	switch at, _ := slices.BinarySearchFunc(class, e, byPlace); {
+	case len(class) == 1:
+		s.queue = slices.Delete(s.queue, i, i+1)
+	case at == 0:
+		s.queue[i] = class[1:] // in linear time for all
+	default:
+		s.queue[i] = slices.Delete(class, at, at+1)
+	}
+}
+
+func byPlace(a, b *effect) int { return cmp.Compare(a.place, b.place) }
+
+// decideAll goes through the calls that wait, in their order: each starts, is
+// refused, or keeps waiting. It is called when something of the log was applied.
+func (s *Sched) decideAll() {
+	for len(s.refusals) > 0 && s.refusals[0].known.Refused.After <= s.applied {
+		e := s.refusals[0]
+		s.refusals = s.refusals[1:]
+		if e.branch.wait == e {
+			s.refuse(e, nil) // today it waits or is under way
+		}
+	}
+	s.round++
+	for i := 0; i < len(s.queue); {
+		slices.SortFunc(s.queue[i:], func(a, b []*effect) int { return byPlace(a[0], b[0]) })
+		if s.decide(s.queue[i][0]) {
+			i++
+		}
+	}
 }

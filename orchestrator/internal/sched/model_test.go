@@ -162,7 +162,7 @@ func (l *line) execute() {
 		l.result = ""
 		l.heard(said)
 	}
-	for l.wait == nil && !l.parked && !l.asleep && !l.done {
+	for l.wait == nil && l.result == "" && !l.parked && !l.asleep && !l.done {
 		f := l.top()
 		switch {
 		case f.team != nil:
@@ -230,7 +230,7 @@ func (m *model) ask(a *act) {
 			m.refuse(a)
 		}
 		a.gone = true
-		l.heard("[budget over]")
+		a.resolve("[budget over]")
 		return
 	case "yes":
 		m.begin(a)

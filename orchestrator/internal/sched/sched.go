@@ -12,7 +12,8 @@
 package sched
 
 import (
-	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,19 +46,19 @@ type Sched struct {
 	refused int64  // calls and children so far
 	losses  int64  // resumptions that lost calls
 
-	classes  map[classKey]*class // of calls that wait
-	queue    []*class            // these, and some that are empty by now
-	front    int64               // the smallest place in line, not above 0
-	round    int64               // of decisions about calls that wait
-	refusals []*effect           // calls that the log says will be refused, the next one first
-	dropped  map[*effect]bool    // calls under way that no branch waits for
+	queue    [][]*effect      // calls that wait, by classes that are decided alike; the earliest first
+	front    int64            // the place in line before all
+	round    int64            // of decisions about calls that wait
+	refusals []*effect        // calls that the log says will be refused, the next one first
+	dropped  map[*effect]bool // calls under way that no branch waits for
 
-	figures map[string]*figure
-	all     engine.Figure // of all agents
+	given   engine.Figures   // at the start
+	figures engine.Figures   // now
+	all     engine.Figure    // of all agents
+	guesses map[string]int64 // by agent: calls under way whose reservation is a guess
 
-	limits []time.Duration       // times at which effects end, the earliest first
-	timed  map[time.Duration]int // how many effects; 0: its limit is not needed any more
-	armed  *engine.Op            // the time limit that the engine holds
+	timed map[time.Duration]int // effects, by the time worked at which they end
+	armed *engine.Op            // the time limit that the engine holds
 
 	cur    atomic.Pointer[Branch] // the branch that executes; nil: the driver
 	fault  atomic.Pointer[agent.Error]
@@ -67,15 +68,14 @@ type Sched struct {
 // New makes a run of body as the root branch, from what in says of budgets.
 func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
 	s := &Sched{
-		port: port, spawner: engine.Pull, depth: in.Depth,
-		classes: map[classKey]*class{}, dropped: map[*effect]bool{}, figures: map[string]*figure{}, timed: map[time.Duration]int{},
+		port: port, spawner: engine.Pull, depth: in.Depth, dropped: map[*effect]bool{}, timed: map[time.Duration]int{},
+		given: in.Figures, figures: engine.Figures{}, guesses: map[string]int64{},
 	}
 	if sp, ok := port.(engine.Spawner); ok {
 		s.spawner = sp.Spawn
 	}
 	for name, f := range in.Figures { // the order does not matter to sums and maxima
 		s.learn(name, f)
-		s.figures[name].own = engine.Figure{}
 	}
 	s.root = s.spawn("", nil, func(b *Branch) {
 		s.top = b.Scope(nil, in.Budget)
@@ -87,7 +87,7 @@ func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
 // Advance executes ready branches until every one waits, or the root and all
 // children have ended (done). A broken rule, a panic and a deadlock are errors.
 func (s *Sched) Advance() (done bool, err error) {
-	for i := 0; ; { // ready grows while it is walked
+	for i := 0; ; i++ { // ready grows while it is walked
 		if f := s.fault.Load(); f != nil {
 			return false, f
 		}
@@ -95,16 +95,15 @@ func (s *Sched) Advance() (done bool, err error) {
 			break
 		}
 		b := s.ready[i]
+		s.ready[i] = nil
 		s.cur.Store(b)
 		alive := b.resume()
 		s.cur.Store(nil)
 		if !alive {
 			s.finished(b)
-		} else if e := b.wait; e != nil && e.phase == described && s.fault.Load() == nil && !s.ask(e) {
-			continue // it is refused: its branch continues at once
+		} else if e := b.wait; e != nil && e.phase == described && s.fault.Load() == nil {
+			s.ask(e)
 		}
-		s.ready[i] = nil
-		i++
 	}
 	s.ready = s.ready[:0]
 	s.arm()
@@ -117,37 +116,92 @@ func (s *Sched) Advance() (done bool, err error) {
 	return false, nil
 }
 
+// effect is that of op; nil: the engine was not given it.
+func (s *Sched) effect(op *engine.Op, did string) *effect {
+	e, ok := op.Owner.(*effect)
+	if !ok || e.branch == nil {
+		s.broken("the engine %s an effect that it was not given", did)
+		return nil
+	}
+	return e
+}
+
 // Complete implements engine.Execution.
 func (s *Sched) Complete(c engine.Completion) {
 	s.applied++
-	switch {
-	case c.Op == nil:
+	if c.Op == nil {
 		s.root.cancel(marked(c.Err))
-	case c.Op.Kind == engine.Limit:
+	} else if c.Op.Kind == engine.Limit {
 		s.expire(c.Op)
-	default:
-		s.complete(c)
+	} else if e := s.effect(c.Op, "completed"); e != nil && e.phase == settled {
+		s.broken("the engine completed effect %s twice", c.Op.Key())
+	} else if e != nil {
+		s.settle(e, c)
 	}
-	s.decide()
+	s.decideAll()
+}
+
+// settle counts what e used, in place of what was held for it, and gives its branch
+// the result.
+func (s *Sched) settle(e *effect, c engine.Completion) {
+	e.phase = settled
+	s.dequeue(e) // it waits where the log is ahead of today's limits
+	delete(s.dropped, e)
+	used, held := engine.CalledData{Response: c.Response, Err: c.Err}.Usage(), e.reservation()
+	e.scope.charge(&used)
+	s.hold(e, nothing, amounts{})
+	if e.Kind == engine.Child {
+		s.children--
+	}
+	switch {
+	case c.Err != nil && errors.Is(c.Err, engine.ErrLeft):
+		e.pinned = true
+		held.add(amounts{-used.Calls, -plus(used.Input, used.Output), -int64(used.Cost)})
+		s.hold(e, lost, held)
+	case e.Kind == engine.Call:
+		s.learnOf(e, &used, c.Err != nil)
+	case e.Kind == engine.Child && c.Err == nil:
+		c.End = s.childEnd(e, c.Response)
+	}
+	if e.branch.wait == e {
+		s.resolve(e, c)
+	}
+}
+
+// childEnd is how a child ended. What it lost and learned counts here, too.
+func (s *Sched) childEnd(e *effect, r *agent.Response) *engine.End {
+	end := &engine.End{}
+	if r != nil && len(r.Data) > 0 {
+		if err := json.Unmarshal(r.Data, end); err != nil {
+			s.broken("the end of child run %s cannot be read: %v", e.Key(), err)
+		}
+	}
+	e.scope.count(lost, amounts{end.Lost.Calls, end.Lost.Tokens, int64(end.Lost.Cost)})
+	for name, f := range end.Figures { // the order does not matter: sums and maxima
+		s.learn(name, f)
+	}
+	_, worked := s.port.Now()
+	left := s.top.LeftAt(worked)
+	over := min(left.Calls, left.Tokens, int64(left.Cost), int64(left.Wall)) < 0 || e.branch.canceled != nil
+	if end.Err != nil && !over { // the child's budget is not the run's
+		end.Err.Codes = slices.DeleteFunc(end.Err.Codes, func(c agent.Code) bool { return c == engine.ErrOver })
+	}
+	return end
 }
 
 // Charge implements engine.Execution.
 func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
 	s.applied++
-	e, ok := op.Owner.(*effect)
-	if !ok || e.branch == nil {
-		s.broken("the engine charged an effect that it was not given")
-		return
+	if e := s.effect(op, "charged"); e != nil {
+		e.scope.charge(&used)
+		if e.at == lost { // it was left behind, and what it really used is known
+			s.hold(e, lost, amounts{})
+			s.learnOf(e, &used, true)
+		} else {
+			e.charged = true
+		}
 	}
-	e.scope.charge(&used)
-	switch {
-	case e.at == lost: // it was left behind, and what it really used is known
-		s.hold(e, lost, amounts{})
-		s.learnOf(e, &used, false)
-	case e.phase != settled:
-		e.charged = true
-	}
-	s.decide()
+	s.decideAll()
 }
 
 // Lose implements engine.Execution.
@@ -156,13 +210,13 @@ func (s *Sched) Lose() {
 	calls := slices.Collect(maps.Keys(s.dropped))
 	clear(s.dropped)
 	for _, b := range s.live {
-		if e := b.wait; e != nil && e.Kind == engine.Call && e.class == nil {
+		if e := b.wait; e != nil && e.Kind == engine.Call && !e.queued {
 			calls = append(calls, e)
 		}
 	}
-	slices.SortFunc(calls, func(a, b *effect) int { return cmp.Compare(b.place, a.place) })
+	slices.SortFunc(calls, byPlace)
 	var sum amounts
-	for _, e := range calls { // the latest first: each goes before all that wait
+	for _, e := range slices.Backward(calls) { // each goes before all that wait
 		s.hold(e, nothing, amounts{})
 		if !e.charged {
 			sum.add(e.reservation())
@@ -179,12 +233,12 @@ func (s *Sched) Lose() {
 		}
 	}
 	if sum[onCalls] > 0 {
-		s.emit(blackboard.Record{Kind: blackboard.Lost, N: s.losses}, sum.lost())
+		s.port.Emit(blackboard.Record{Kind: blackboard.Lost, N: s.losses, Data: agent.JSON(sum.lost())})
 		s.losses++
 	}
-	s.decide()
-	for _, e := range slices.Backward(calls) {
-		if e.class != nil && !e.known.Made { // it waits now
+	s.decideAll()
+	for _, e := range calls {
+		if e.queued && !e.known.Made { // it waits now
 			s.cancel(e)
 			e.phase = asked
 		}
@@ -200,19 +254,16 @@ func flowError(format string, args ...any) *agent.Error {
 	return &agent.Error{Message: fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrFlow}}
 }
 
-func (s *Sched) emit(r blackboard.Record, data any) {
-	var err error
-	if r.Data, err = engine.Encode(data); err != nil { // cannot be: it is plain data
-		s.broken("a %s record has no JSON form: %v", r.Kind, err)
-	}
-	s.port.Emit(r)
-}
-
 // Tally puts into end what the run used and lost, and what a child learned.
 func (s *Sched) Tally(end *engine.End) {
 	end.Spent = s.top.spent
 	end.Lost = s.top.held[lost].lost()
 	if s.depth > 0 {
-		end.Figures = s.report(func(f *figure) engine.Figure { return f.own })
+		end.Figures = engine.Figures{}
+	}
+	for name, f := range s.figures { // the order does not matter to a map
+		if f.Settled -= s.given[name].Settled; s.depth > 0 && f.Settled > 0 {
+			end.Figures[name] = f
+		}
 	}
 }

@@ -2,7 +2,6 @@ package sched
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -33,8 +32,6 @@ func (a *amounts) add(b amounts) {
 		a[k] = max(plus(a[k], b[k]), 0)
 	}
 }
-
-func (a amounts) negative() amounts { return amounts{-a[0], -a[1], -a[2]} }
 
 func (a amounts) lost() engine.Lost {
 	return engine.Lost{Calls: a[onCalls], Amount: engine.Amount{Cost: providers.NanoUSD(a[onCost]), Tokens: a[onTokens]}}
@@ -133,15 +130,9 @@ func least[N ~int64](left, limit, used N) N {
 	return left
 }
 
-// exceeds reports whether wanted does not fit beside used, or nothing is left. A
-// limit of 0 is none.
-func exceeds(limit, used, wanted int64) bool {
-	return limit != 0 && (used >= limit || wanted > limit-used)
-}
-
 // charge counts what was used under sc. A usage with anything below zero is none.
 func (sc *Scope) charge(u *providers.Usage) {
-	if min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced) < 0 {
+	if u.Negative() {
 		*u = providers.Usage{}
 	}
 	for ; sc != nil; sc = sc.parent {
@@ -162,52 +153,14 @@ func (sc *Scope) count(at account, a amounts) {
 	}
 }
 
-// late reports whether the time of sc or of a budget around it is up.
-func (s *Sched) late(sc *Scope) bool {
-	if sc.due == nil {
-		return false
-	}
-	_, worked := s.port.Now()
-	return worked >= sc.due.until
-}
-
-// over reports whether the run's budget allows nothing any more.
-func (s *Sched) over() bool {
-	left := s.top.LeftAt(0)
-	return min(left.Calls, left.Tokens, int64(left.Cost)) < 0 || s.late(s.top)
-}
-
-// time makes e end when the time of a budget around it is up.
-func (s *Sched) time(e *effect) {
-	if e.shielded || e.scope.due == nil || e.scope.due.until < 0 {
-		return
-	}
-	e.until = e.scope.due.until
-	n, listed := s.timed[e.until]
-	s.timed[e.until] = n + 1
-	if !listed {
-		i, _ := slices.BinarySearch(s.limits, e.until)
-		s.limits = slices.Insert(s.limits, i, e.until)
-	}
-}
-
-func (s *Sched) untime(e *effect) {
-	if e.until != 0 {
-		s.timed[e.until]--
-		e.until = 0
-	}
-}
-
 // arm keeps one time limit at the engine, if any: the first at which an effect has
 // to end.
 func (s *Sched) arm() {
-	for len(s.limits) > 0 && s.timed[s.limits[0]] == 0 {
-		delete(s.timed, s.limits[0])
-		s.limits = s.limits[1:]
-	}
 	var first time.Duration
-	if len(s.limits) > 0 {
-		first = s.limits[0]
+	for until := range s.timed { // the order does not matter to a minimum
+		if first == 0 || until < first {
+			first = until
+		}
 	}
 	if s.armed != nil && s.armed.Worked != first {
 		s.port.Cancel(s.armed)
@@ -217,6 +170,17 @@ func (s *Sched) arm() {
 		s.armed = &engine.Op{Kind: engine.Limit, N: -int64(first), Worked: first}
 		s.port.Start(s.armed)
 	}
+}
+
+// untime takes e out of those that end by a time limit.
+func (s *Sched) untime(e *effect) {
+	if e.until == 0 {
+		return
+	}
+	if s.timed[e.until]--; s.timed[e.until] == 0 {
+		delete(s.timed, e.until)
+	}
+	e.until = 0
 }
 
 // expire ends the effects under budgets whose time is up.

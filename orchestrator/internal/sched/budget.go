@@ -1,0 +1,236 @@
+package sched
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/providers"
+)
+
+// decide starts e, or refuses it, or finds that it has to wait for room. What the
+// log knows is not refused.
+func (s *Sched) decide(e *effect) (waits bool) {
+	call := e.Kind == engine.Call
+	if e.scope.limited == [3]bool{} || !e.budgeted() {
+		s.admit(e)
+		return false
+	}
+	if call {
+		s.want(e)
+	}
+	for sc := e.scope; sc != nil; sc = sc.parent {
+		switch why := sc.refusal(e); {
+		case why == nil:
+		case !e.recorded():
+			s.refuse(e, why)
+			return false
+		case call:
+			return true
+		}
+	}
+	for sc := e.scope; call && sc != nil; sc = sc.parent {
+		if sc.full(e.held) {
+			sc.blocked = s.round
+		}
+		waits = waits || sc.blocked == s.round
+	}
+	if waits || e.guessed && s.guesses[e.Name] >= max(s.figures[e.Name].Settled, 1) {
+		return true
+	}
+	s.admit(e)
+	return false
+}
+
+// want finds what a call may use, as far as limits ask.
+func (s *Sched) want(e *effect) {
+	most := s.all.Most
+	if f := s.figures[e.Name]; f.Settled > 0 {
+		most = f.Most
+	} else if s.all.Settled == 0 {
+		most = engine.Amount{Cost: unknown, Tokens: unknown}
+	}
+	e.held, e.guessed = amounts{onCalls: 1}, e.scope.limited[onTokens]
+	if e.guessed {
+		e.held[onTokens] = most.Tokens
+	}
+	switch estimate := e.Request.Limits.Estimate; {
+	case !e.scope.limited[onCost]:
+	case estimate <= 0:
+		e.held[onCost], e.guessed = int64(most.Cost), true
+	case e.known.Made:
+		e.held[onCost] = int64(e.known.Reserved.Cost)
+	default:
+		e.held[onCost] = int64(estimate)
+	}
+}
+
+// refusal is why sc has no room for e even if all calls under way were free, or for
+// a child at all; nil: it has. A limit on calls counts calls under way as used.
+func (sc *Scope) refusal(e *effect) *agent.Error {
+	for k, limit := range sc.limit {
+		used := sc.used[k]
+		if k == onCalls || e.Kind == engine.Child {
+			used = plus(used, sc.held[reserved][k])
+		}
+		switch {
+		case k == onCost && limit != 0 && sc.spent.Unpriced > 0 && !sc.budget.AllowUnpriced:
+			return over("%d calls have no known price, which a limit on cost does not allow without AllowUnpriced", sc.spent.Unpriced)
+		case exceeds(limit, used, e.held[k]):
+			return sc.why(e, k)
+		}
+	}
+	return nil
+}
+
+// full reports whether a call that wants w has to wait for calls that are under way
+// under sc.
+func (sc *Scope) full(w amounts) bool {
+	if sc.held[reserved][onCalls] == 0 {
+		return false
+	}
+	for k, limit := range sc.limit {
+		if limit != 0 && w[k] == unknown || exceeds(limit, plus(sc.used[k], sc.held[reserved][k]), w[k]) {
+			return true
+		}
+	}
+	return sc.alone
+}
+
+// exceeds reports whether wanted does not fit beside used, or nothing is left. A
+// limit of 0 is none.
+func exceeds(limit, used, wanted int64) bool {
+	return limit != 0 && (used >= limit || wanted > limit-used)
+}
+
+// reserve holds what a call wants, and tells its agent what it may cost: what is
+// left, or less if the flow says so.
+func (s *Sched) reserve(e *effect) {
+	if e.scope.limited[onCost] {
+		l, left := &e.Request.Limits, e.scope.LeftAt(0)
+		if l.Cost = e.cost; left.Cost > 0 && (l.Cost == 0 || left.Cost < l.Cost) {
+			l.Cost, l.AllowUnpriced = left.Cost, left.AllowUnpriced
+		}
+	}
+	if e.guessed {
+		s.guesses[e.Name]++
+	}
+	want := e.held
+	e.Reserved = engine.Amount{Cost: providers.NanoUSD(max(want[onCost], 0)), Tokens: max(want[onTokens], 0)}
+	s.hold(e, reserved, e.reservation())
+	for sc := e.scope; sc != nil && s.all.Settled == 0; sc = sc.parent {
+		sc.alone = sc.limit[onCost] != 0 && want[onCost] == unknown || sc.limit[onTokens] != 0 && want[onTokens] == unknown
+	}
+}
+
+// setAside gives a child what is left. It counts as used in all budgets around the
+// child until that ends.
+func (s *Sched) setAside(e *effect) {
+	_, worked := s.port.Now()
+	share := e.scope.LeftAt(worked)
+	if e.Input == nil {
+		e.Input = &engine.Input{}
+	}
+	e.Input.Budget, e.Input.Depth, e.Input.Figures = share, s.depth+1, maps.Clone(s.figures)
+	if e.Input.Run != "" {
+		e.Input.Run += "/" + e.Key()
+	}
+	s.hold(e, shared, amounts{max(share.Calls, 0), max(share.Tokens, 0), max(int64(share.Cost), 0)})
+	s.children++
+}
+
+// reservation is what counts as lost if e is: a call and what was reserved for it, or
+// the share of a child.
+func (e *effect) reservation() amounts {
+	if e.Kind == engine.Call {
+		return amounts{1, e.Reserved.Tokens, int64(e.Reserved.Cost)}
+	}
+	return e.held
+}
+
+// hold counts a in an account of e's budgets, in place of what is held for e now.
+func (s *Sched) hold(e *effect, at account, a amounts) {
+	if e.at == reserved && e.guessed {
+		s.guesses[e.Name]--
+	}
+	if e.at != nothing {
+		e.scope.count(e.at, amounts{-e.held[0], -e.held[1], -e.held[2]})
+	}
+	if at != nothing {
+		e.scope.count(at, a)
+	}
+	e.at, e.held = at, a
+}
+
+// learn counts calls of an agent and the most that one of them used.
+func (s *Sched) learn(name string, seen engine.Figure) {
+	add := func(f engine.Figure) engine.Figure {
+		f.Settled = plus(f.Settled, max(seen.Settled, 0))
+		f.Most.Cost, f.Most.Tokens = max(f.Most.Cost, seen.Most.Cost), max(f.Most.Tokens, seen.Most.Tokens)
+		return f
+	}
+	s.figures[name], s.all = add(s.figures[name]), add(s.all)
+}
+
+// learnOf learns from a call. A failure that used nothing says nothing.
+func (s *Sched) learnOf(e *effect, used *providers.Usage, failed bool) { //nolint:revive // what became of the call
+	seen := engine.Amount{Cost: used.Cost, Tokens: plus(used.Input, used.Output)}
+	if e.Kind == engine.Call && (!failed || seen != engine.Amount{}) {
+		s.learn(e.Name, engine.Figure{Most: seen, Settled: 1})
+	}
+}
+
+func over(format string, args ...any) *agent.Error {
+	return &agent.Error{Message: "budget: " + fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrBudget, engine.ErrOver}}
+}
+
+// marked is why with ErrOver.
+func marked(why *agent.Error) *agent.Error {
+	if why == nil || slices.Contains(why.Codes, engine.ErrOver) {
+		return why
+	}
+	over := *why
+	over.Codes = append(slices.Clone(why.Codes), engine.ErrOver)
+	return &over
+}
+
+func timeIsUp(sc *Scope) *agent.Error {
+	return over("the time limit of %v is reached", max(sc.budget.Wall, 0))
+}
+
+// why is the error of e where the limit k of sc refuses it.
+func (sc *Scope) why(e *effect, k int) *agent.Error {
+	limit := amount(k, sc.limit[k]) + " " + [...]string{"calls", "tokens", "USD"}[k]
+	held := ""
+	if n := sc.held[shared][k]; n > 0 {
+		held = " (child runs hold " + amount(k, n) + ": Split gives each a share)"
+	}
+	switch {
+	case e.Kind == engine.Child:
+		return over("nothing of %s is left for a child run%s", limit, held)
+	case k == onCalls:
+		return over("the limit of %s is reached%s", limit, held)
+	}
+	wants := "an unknown amount"
+	switch {
+	case k == onCost && e.Request.Limits.Estimate > 0:
+		wants = amount(k, e.held[k]) + ", its Limits.Estimate"
+	case e.held[k] != unknown:
+		wants = amount(k, e.held[k]) + ", the most that such a call used so far"
+	}
+	if k == onCost && e.Request.Limits.Estimate <= 0 {
+		wants += ": Limits.Estimate can say what it will cost"
+	}
+	return over("%s of %s are left%s, and the call wants %s", amount(k, sc.limit[k]-sc.used[k]), limit, held, wants)
+}
+
+// amount is n of what a limit of kind k limits, as text. Below zero is nothing.
+func amount(k int, n int64) string {
+	if k == onCost {
+		return strconv.FormatFloat(float64(max(n, 0))/float64(providers.USD), 'f', -1, 64)
+	}
+	return strconv.FormatInt(max(n, 0), 10)
+}
