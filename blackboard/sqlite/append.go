@@ -26,10 +26,7 @@ func (s *Store) Append(ctx context.Context, recs []blackboard.Record) error {
 	default:
 		err = s.appendTogether(ctx, appendCall{recs, make(chan error, 1)})
 	}
-	if err != nil {
-		return fmt.Errorf("sqlite: append: %w", explain(err))
-	}
-	return nil
+	return wrap(err)
 }
 
 // appendCall is a call of Append that waits while another call writes.
@@ -57,14 +54,12 @@ func (s *Store) appendTogether(ctx context.Context, call appendCall) error {
 func (s *Store) appendWaiting(ctx context.Context, call appendCall) {
 	calls := []appendCall{call}
 	err := s.writer.retry(ctx, func(c *conn) error {
-		return c.transaction(func() error {
+		return c.transaction(func(c *conn) (err error) {
 			calls = s.takeWaiting(calls)
-			for _, call := range calls {
-				if err := c.insertAll(call.recs); err != nil {
-					return err
-				}
+			for i := 0; i < len(calls) && err == nil; i++ {
+				err = c.insertAll(calls[i].recs)
 			}
-			return nil
+			return err
 		})
 	})
 	oneIsFaulty := err != nil && code(err) == 0 && len(calls) > 1
@@ -96,7 +91,7 @@ func (c *conn) append(recs []blackboard.Record) error {
 	if len(recs) == 1 && !touchesOtherTables(&recs[0]) {
 		return c.insert(&recs[0]) // an INSERT is a transaction by itself
 	}
-	return c.transaction(func() error { return c.insertAll(recs) })
+	return c.transaction(func(c *conn) error { return c.insertAll(recs) })
 }
 
 func touchesOtherTables(r *blackboard.Record) bool {

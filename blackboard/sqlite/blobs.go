@@ -33,7 +33,7 @@ func (s *Store) Blob(ctx context.Context, run, hash string) ([]byte, error) {
 	case row == nil:
 		return nil, fmt.Errorf("sqlite: %w: %q of run %q", blackboard.ErrNoBlob, hash, run)
 	}
-	data := bytes(row[0])
+	data := as[[]byte](row[0])
 	if err := blackboard.CheckBlob(run, hash, data); err != nil {
 		return nil, err
 	}

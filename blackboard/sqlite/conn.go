@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"modernc.org/sqlite"
@@ -40,20 +43,29 @@ type prepared interface {
 	driver.StmtQueryContext
 }
 
-func connect(dsn string) (*conn, error) {
-	dc, err := new(sqlite.Driver).Open(dsn)
+const (
+	toRead  = "mode=rw&_busy_timeout=10000&_query_only=1" // makes no file that is missing
+	toWrite = "mode=rwc"                                  // does not wait for other processes: see conn.retry
+)
+
+// connect opens the file at path, an absolute one, with parameters of the driver.
+func connect(path, params string) (*conn, error) {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	dc, err := new(sqlite.Driver).Open("file:" + (&url.URL{Path: path}).EscapedPath() + "?_error_rc=1&" + params)
 	if err != nil {
 		return nil, err
 	}
 	return &conn{dc: dc, stmts: make(map[string]*statement)}, nil
 }
 
-func (c *conn) close() error {
-	var errs []error
+func (c *conn) close() (err error) {
 	for _, s := range c.stmts {
-		errs = append(errs, s.Close())
+		err = errors.Join(err, s.Close())
 	}
-	return errors.Join(append(errs, c.dc.Close())...)
+	return errors.Join(err, c.dc.Close())
 }
 
 // prepare returns the statement of sql with its arguments set.
@@ -137,12 +149,12 @@ func take(first *[]driver.Value) eachRow {
 }
 
 // transaction calls f in a transaction that holds the file's write lock.
-func (c *conn) transaction(f func() error) error {
+func (c *conn) transaction(f func(*conn) error) error {
 	err := c.exec("BEGIN IMMEDIATE")
 	if err != nil {
 		return err
 	}
-	if err = f(); err == nil {
+	if err = f(c); err == nil {
 		err = c.exec("COMMIT")
 	}
 	if err != nil {
@@ -168,18 +180,8 @@ func (c *conn) retry(ctx context.Context, f func(*conn) error) error {
 	}
 }
 
-// integer, text and bytes read values that may be NULL, or damaged.
-func integer(v driver.Value) int64 {
-	n, _ := v.(int64)
-	return n
-}
-
-func text(v driver.Value) string {
-	s, _ := v.(string)
-	return s
-}
-
-func bytes(v driver.Value) []byte {
-	b, _ := v.([]byte)
-	return b
+// as returns v, or zero if it is NULL or damaged.
+func as[T int64 | string | []byte](v driver.Value) T {
+	t, _ := v.(T)
+	return t
 }

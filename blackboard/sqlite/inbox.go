@@ -11,8 +11,13 @@ import (
 )
 
 const (
-	insertLetter  = "INSERT INTO letters(run, key, expired, head, data) VALUES(?, ?, ?, ?, CAST(? AS TEXT))"
-	selectLetters = "SELECT expired, " + columns + ", run, key FROM letters" // Append has removed those that are in the log
+	selectRunState = "SELECT ended, canceled FROM runs WHERE run = ?"
+	insertLetter   = "INSERT INTO letters(run, key, expired, head, data) VALUES(?, ?, ?, ?, CAST(? AS TEXT))"
+
+	// Append has removed the letters that are in the log.
+	lettersBehind      = "SELECT expired, " + columns + ", run, key FROM letters WHERE (run, key) > (?, ?)"
+	selectLetters      = lettersBehind + " ORDER BY run, key"
+	selectLettersOfRun = lettersBehind + " AND run = ? ORDER BY key"
 )
 
 // Put implements [blackboard.Inbox].
@@ -35,66 +40,48 @@ func (s *Store) Put(ctx context.Context, l blackboard.Letter) error {
 
 // takes returns an error if the log of run closes key.
 func (c *conn) takes(run, key string) error {
-	row, err := c.first("SELECT ended, canceled FROM runs WHERE run = ?", run)
+	row, err := c.first(selectRunState, run)
 	switch {
 	case err != nil:
 		return err
 	case row == nil:
 		return fmt.Errorf("%w: %q", blackboard.ErrNoRun, run)
-	case integer(row[0]) != 0:
+	case as[int64](row[0]) != 0:
 		return fmt.Errorf("%w: %q", blackboard.ErrEnded, run)
-	case key == "" && integer(row[1]) != 0:
+	case key == "" && as[int64](row[1]) != 0:
 		return fmt.Errorf("%w: run %q is canceled", blackboard.ErrConflict, run)
 	case key == "":
 		return nil
 	}
-	state := ""
+	state := blackboard.Asked
 	err = c.rows(func(c *conn, row []driver.Value) error {
-		r, ok := c.record(run, row)
-		if !ok {
-			return damaged(run, "record %d", r.Seq)
-		}
+		r, err := c.logged(run, row)
 		state = blackboard.AskState(state, r)
-		return nil
+		return err
 	}, selectAsksKey, run, int64(0), key)
-	if err == nil && state != "" && state != blackboard.Asked {
+	if err == nil && state != blackboard.Asked {
 		err = fmt.Errorf("%w: question %q of run %q is %s", blackboard.ErrConflict, key, run, state)
 	}
 	return err
 }
 
-// Letters implements [blackboard.Inbox], in any order.
+// Letters implements [blackboard.Inbox], in the order of runs and keys.
 func (s *Store) Letters(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
-	return collected(func() (letters []blackboard.Letter, err error) {
-		sql, args := selectLetters, []driver.Value(nil)
-		if run != "" {
-			sql, args = sql+" WHERE run = ?", append(args, run)
+	sql := selectLetters
+	if run != "" {
+		sql = selectLettersOfRun
+	}
+	return pages(0, func(last *blackboard.Letter, add func(blackboard.Letter, int) error) error {
+		if last == nil {
+			last = new(blackboard.Letter)
 		}
-		err = s.rows(ctx, func(c *conn, row []driver.Value) error {
-			run, key := text(row[3]), text(row[4])
+		return s.rows(ctx, func(c *conn, row []driver.Value) error {
+			run, key := as[string](row[3]), as[string](row[4])
 			r, ok := c.record(run, row)
 			if !ok || r.Name != key {
 				return damaged(run, "letter for key %q", key)
 			}
-			letters = append(letters, blackboard.Letter{Run: run, Key: key, Expired: r.Seq != 0, Data: r.Data})
-			return nil
-		}, sql, args...)
-		return letters, err
+			return add(blackboard.Letter{Run: run, Key: key, Expired: r.Seq != 0, Data: r.Data}, len(r.Data))
+		}, sql, last.Run, last.Key, run)
 	})
-}
-
-// collected yields what read returns.
-func collected[T any](read func() ([]T, error)) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		vs, err := read()
-		for i := range vs {
-			if !yield(vs[i], nil) {
-				return
-			}
-		}
-		if err != nil {
-			var none T
-			yield(none, err)
-		}
-	}
 }

@@ -67,7 +67,7 @@ func (c *conn) putListing(r *blackboard.Record) error {
 
 // listing reads a row that begins as that of selectListing.
 func (c *conn) listing(row []driver.Value) (l blackboard.Listing, err error) {
-	run := text(row[3])
+	run := as[string](row[3])
 	r, ok := c.record(run, row)
 	if !ok {
 		return l, damaged(run, "entry in the list")
@@ -98,14 +98,14 @@ func (s *Store) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboa
 			if row == nil {
 				return fmt.Errorf("sqlite: %w: %q", blackboard.ErrNoRun, run)
 			}
-			at = integer(row[0])
+			at = as[int64](row[0])
 		}
 		return s.rows(ctx, func(c *conn, row []driver.Value) error {
 			l, err := c.listing(row)
 			if err != nil {
 				return err
 			}
-			l.Next, l.Changed = integer(row[4])+1, fromNanos(integer(row[5]))
+			l.Next, l.Changed = as[int64](row[4])+1, fromNanos(as[int64](row[5]))
 			return add(l, len(l.Err))
 		}, selectRuns+where+newestFirst, append([]driver.Value{at, at, run}, args...)...)
 	})
@@ -113,39 +113,25 @@ func (s *Store) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboa
 
 // conditions are those of q but for After and Limit.
 func conditions(q blackboard.Query) (where string, args []driver.Value) {
-	if q.Open {
-		where = " AND ended = 0"
-	}
-	add := func(condition string, values ...driver.Value) {
-		where += " AND " + condition
-		args = append(args, values...)
-	}
-	for _, equal := range []struct{ condition, value string }{
-		{"run = ?", q.Run},
-		{"flow = ?", q.Flow},
-		{"owner = ?", q.Owner},
-		{"status = ? AND status <> ''", q.Status}, // the index has no others
-		{"parent = ? AND parent <> ''", q.Parent},
-	} {
-		if equal.value != "" {
-			add(equal.condition, equal.value)
+	add := func(asked bool, condition string, values ...driver.Value) {
+		if asked {
+			where += " AND " + condition
+			args = append(args, values...)
 		}
 	}
+	add(q.Open, "ended = 0")
+	add(q.Run != "", "run = ?", q.Run)
+	add(q.Flow != "", "flow = ?", q.Flow)
+	add(q.Owner != "", "owner = ?", q.Owner)
+	add(q.Status != "", "status = ? AND status <> ''", q.Status) // the index has no others
+	add(q.Parent != "", "parent = ? AND parent <> ''", q.Parent)
 	name, value, valued := strings.Cut(q.Label, "=")
-	switch {
-	case valued:
-		add("no IN (SELECT no FROM labels WHERE name = ? AND value = ?)", name, value)
-	case name != "":
-		add("no IN (SELECT no FROM labels WHERE name = ?)", name)
-	}
-	if q.Text != "" {
-		add(`(instr(lower(run), lower(?)) OR instr(lower(flow), lower(?)) OR instr(lower(err), lower(?))
-			OR EXISTS(SELECT 1 FROM labels WHERE labels.no = runs.no AND instr(lower(value), lower(?))))`, q.Text, q.Text, q.Text, q.Text)
-	}
-	if !q.Before.IsZero() {
-		before, _ := nanos(q.Before)
-		add("last.at < ?", before)
-	}
+	add(valued, "no IN (SELECT no FROM labels WHERE name = ? AND value = ?)", name, value)
+	add(!valued && name != "", "no IN (SELECT no FROM labels WHERE name = ?)", name)
+	add(q.Text != "", `(instr(lower(run), lower(?)) OR instr(lower(flow), lower(?)) OR instr(lower(err), lower(?))
+		OR EXISTS(SELECT 1 FROM labels WHERE labels.no = runs.no AND instr(lower(value), lower(?))))`, q.Text, q.Text, q.Text, q.Text)
+	before, _ := nanos(q.Before)
+	add(!q.Before.IsZero(), "last.at < ?", before)
 	return where, args
 }
 

@@ -40,9 +40,10 @@ func (o *owners) lock() (name string, err error) {
 		if _, err := os.Stat(o.own.Path()); err == nil {
 			return filepath.Base(o.own.Path()), nil
 		}
-		if err := o.unlock(); err != nil {
+		if err := release(o.own); err != nil {
 			return "", err
 		}
+		o.own = nil
 	}
 	if err := os.MkdirAll(o.dir, 0o777); err != nil {
 		return "", fmt.Errorf("folder for the locks of engines: %w", err)
@@ -60,18 +61,12 @@ func (o *owners) file(name string, flag int) *flock.Flock {
 	return flock.New(filepath.Join(o.dir, name), flock.SetFlag(flag), flock.SetPermissions(0o666))
 }
 
-// unlock unlocks and removes the lock file, if there is one.
-func (o *owners) unlock() error {
-	if o.own == nil {
+// release unlocks a lock file, if there is one, then removes it: Windows removes no open
+// file.
+func release(l *flock.Flock) error {
+	if l == nil {
 		return nil
 	}
-	l := o.own
-	o.own = nil
-	return remove(l)
-}
-
-// remove unlocks a lock file, then removes it: Windows removes no open file.
-func remove(l *flock.Flock) error {
 	err := l.Close()
 	if gone := os.Remove(l.Path()); !errors.Is(gone, fs.ErrNotExist) {
 		err = errors.Join(err, gone)
@@ -88,7 +83,7 @@ func (o *owners) held(name string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case free:
-		return false, remove(l)
+		return false, release(l)
 	}
 	return err == nil, errors.Join(err, l.Close())
 }

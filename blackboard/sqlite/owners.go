@@ -38,8 +38,8 @@ func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if row != nil && text(row[0]) != lock {
-			held, err := s.owners.held(text(row[0]))
+		if row != nil && as[string](row[0]) != lock {
+			held, err := s.owners.held(as[string](row[0]))
 			if err != nil {
 				return err
 			}
@@ -64,41 +64,51 @@ func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
 	if err != nil || row == nil {
 		return false, err
 	}
-	held, err := s.owners.held(text(row[0]))
+	held, err := s.owners.held(as[string](row[0]))
 	if err != nil {
 		return false, fmt.Errorf("sqlite: lock of engine %q: %w", owner, err)
 	}
-	return held && s.owners.silent(owner, integer(row[1])) < time.Duration(integer(row[2])), nil
+	return held && s.owners.silent(owner, as[int64](row[1])) < time.Duration(as[int64](row[2])), nil
 }
 
 // Orphans implements [blackboard.Owners]. It yields the runs that were orphans when
 // it began.
 func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error] {
-	return collected(func() (orphans []blackboard.Listing, err error) {
-		owners, err := s.texts(ctx, selectOwners)
-		if err != nil {
-			return nil, err
+	return pages(0, func(last *blackboard.Listing, add func(blackboard.Listing, int) error) error {
+		if last != nil {
+			return nil // all are in the first page
 		}
-		for _, owner := range owners {
-			alive, err := s.Alive(ctx, owner)
+		orphans, err := s.orphans(ctx)
+		for _, l := range orphans {
+			_ = add(l, 0)
+		}
+		return err
+	})
+}
+
+func (s *Store) orphans(ctx context.Context) (orphans []blackboard.Listing, err error) {
+	owners, err := s.texts(ctx, selectOwners)
+	if err != nil {
+		return nil, err
+	}
+	for _, owner := range owners {
+		if alive, err := s.Alive(ctx, owner); alive || err != nil {
 			if err != nil {
 				return nil, err
 			}
-			if alive {
-				continue
+			continue
+		}
+		for l, err := range s.List(ctx, blackboard.Query{Open: true, Owner: owner}) {
+			if err != nil {
+				return nil, err
 			}
-			for l, err := range s.List(ctx, blackboard.Query{Open: true, Owner: owner}) {
-				if err != nil {
-					return nil, err
-				}
-				if l.Owner == owner { // which may be none
-					orphans = append(orphans, l)
-				}
+			if l.Owner == owner { // which may be none
+				orphans = append(orphans, l)
 			}
 		}
-		slices.SortFunc(orphans, func(a, b blackboard.Listing) int {
-			return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run))
-		})
-		return orphans, nil
+	}
+	slices.SortFunc(orphans, func(a, b blackboard.Listing) int {
+		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run))
 	})
+	return orphans, nil
 }

@@ -8,7 +8,6 @@ import (
 const (
 	// applicationID tells the files of this package from others ("conv").
 	applicationID = 0x636f6e76
-
 	// version is that of the schema, kept as the user_version of a file.
 	version = 2
 )
@@ -61,23 +60,29 @@ var schema = `
 		FROM runs JOIN log ON id BETWEEN no << 32 AND no << 32 | 0xffffffff;` +
 	fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version)
 
-// prepareFile makes the tables of a new file, and checks another one. Processes that
-// do the same at once wait.
-func prepareFile(c *conn) error {
-	mode, err := c.first("PRAGMA journal_mode")
+// prepareFile sets up a connection to write to. It makes the tables of a new file, and
+// checks another one. The cache of 4 MB holds the last pages of a thousand runs, and
+// fits into that of a processor; the log is moved into the file every 8 MB instead of
+// every 4, because many runs at once write many pages.
+func prepareFile(c *conn, sync Sync) error {
+	mode, err := c.first("PRAGMA journal_mode = WAL")
 	if err != nil {
 		return err
 	}
-	if mode := text(mode[0]); mode != "wal" {
+	if mode := as[string](mode[0]); mode != "wal" {
 		return fmt.Errorf("its file system allows no write-ahead log (journal_mode is %s): give a path on a local disk", mode)
 	}
-	return c.transaction(func() error {
+	synchronous := [...]string{Full: "FULL", Normal: "NORMAL"}[sync]
+	if err := c.exec("PRAGMA cache_size = -4000; PRAGMA wal_autocheckpoint = 2000; PRAGMA synchronous = " + synchronous); err != nil {
+		return err
+	}
+	return c.transaction(func(*conn) error {
 		row, err := c.first(`SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master)
 			FROM pragma_user_version, pragma_application_id`)
 		if err != nil {
 			return err
 		}
-		switch v, id, tables := integer(row[0]), integer(row[1]), integer(row[2]); {
+		switch v, id, tables := as[int64](row[0]), as[int64](row[1]), as[int64](row[2]); {
 		case v == 0 && id == 0 && tables == 0:
 			return c.exec(schema)
 		case id != applicationID:

@@ -89,7 +89,7 @@ func TestQueryPlans(t *testing.T) {
 		}
 		found := false
 		require.NoError(t, s.writer.rows(func(_ *conn, row []driver.Value) error {
-			step := text(row[3])
+			step := as[string](row[3])
 			assert.NotContains(t, step, "TEMP B-TREE", "%s", sql)
 			if step != "SCAN CONSTANT ROW" && step != "SCAN next" {
 				assert.NotRegexp(t, `^SCAN \w+$`, step, "%s", sql)

@@ -21,8 +21,8 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// maxIdle is how many connections to read from are kept for later.
-const maxIdle = 4
+// maxReaders is how many connections there are to read from.
+const maxReaders = 8
 
 // Sync says when a record is durable.
 type Sync int
@@ -72,20 +72,12 @@ type Store struct {
 	file    os.FileInfo  // of the file that is open
 	life    sync.RWMutex // held for reading by calls under way, for writing by Close
 	closed  bool
-	readers chan *conn      // idle ones
+	readers chan *conn      // those that are free; nil: not connected yet
 	turn    chan struct{}   // full while a call uses writer
 	waiting chan appendCall // to the call of Append that has the turn
 	writer  *conn
 	owners  owners
 }
-
-var (
-	_ blackboard.Store   = (*Store)(nil)
-	_ blackboard.Owners  = (*Store)(nil)
-	_ blackboard.Inbox   = (*Store)(nil)
-	_ blackboard.Blobs   = (*Store)(nil)
-	_ blackboard.Deleter = (*Store)(nil)
-)
 
 // Open opens the file at path with the defaults of [Config].
 func Open(path string) (*Store, error) { return New(Config{Path: path}) }
@@ -97,34 +89,36 @@ func New(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	s, err := open(cfg)
-	if err != nil {
+	s := &Store{readers: make(chan *conn, maxReaders), turn: make(chan struct{}, 1), waiting: make(chan appendCall)}
+	for range maxReaders {
+		s.readers <- nil
+	}
+	if err := s.open(cfg); err != nil {
 		return nil, fmt.Errorf("sqlite: open %s: %w", cfg.Path, explain(err))
 	}
 	return s, nil
 }
 
-func open(cfg Config) (*Store, error) {
-	path, err := filepath.Abs(cfg.Path)
-	if err != nil {
-		return nil, err
+func (s *Store) open(cfg Config) (err error) {
+	if s.path, err = filepath.Abs(cfg.Path); err != nil {
+		return err
 	}
 	if err := checkPath(cfg.Path); err != nil {
-		return nil, err
+		return err
 	}
-	writer, err := openWriter(path, cfg.Sync)
+	s.owners = owners{dir: s.path + ".owners", seen: make(map[string]sighting)}
+	if s.writer, err = connect(s.path, toWrite); err != nil {
+		return err
+	}
+	// While other processes do the same SQLite may refuse to switch to the write-ahead log.
+	err = s.writer.retry(context.Background(), func(c *conn) error { return prepareFile(c, cfg.Sync) })
+	if err == nil {
+		s.file, err = os.Stat(s.path)
+	}
 	if err != nil {
-		return nil, err
+		return errors.Join(err, s.writer.close())
 	}
-	file, err := os.Stat(path)
-	if err != nil {
-		return nil, errors.Join(err, writer.close())
-	}
-	return &Store{
-		path: path, file: file, readers: make(chan *conn, maxIdle),
-		writer: writer, turn: make(chan struct{}, 1), waiting: make(chan appendCall),
-		owners: owners{dir: path + ".owners", seen: make(map[string]sighting)},
-	}, nil
+	return nil
 }
 
 // Close waits for calls under way and closes the file; engines that beat through s
@@ -136,15 +130,13 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	errs := []error{s.owners.unlock(), s.writer.close()}
-	close(s.readers)
-	for c := range s.readers {
-		errs = append(errs, c.close())
+	err := errors.Join(release(s.owners.own), s.writer.close())
+	for range maxReaders {
+		if c := <-s.readers; c != nil {
+			err = errors.Join(err, c.close())
+		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("sqlite: close: %w", err)
-	}
-	return nil
+	return wrap(err)
 }
 
 // enter begins a call, which must end with s.life.RUnlock if there is no error.
@@ -160,42 +152,25 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// rows reads the rows of a query.
-func (s *Store) rows(ctx context.Context, each eachRow, sql string, args ...driver.Value) error {
+// rows reads the rows of a query. A connection that saw an error is not used again.
+func (s *Store) rows(ctx context.Context, each eachRow, sql string, args ...driver.Value) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.life.RUnlock()
-	c, err := s.reader()
+	c := <-s.readers
+	defer func() { s.readers <- c }()
+	if c == nil {
+		c, err = connect(s.path, toRead)
+	}
 	if err == nil {
-		err = s.giveBack(c, c.rows(each, sql, args...))
+		err = c.rows(each, sql, args...)
 	}
-	if err != nil {
-		return fmt.Errorf("sqlite: %w", explain(err))
+	if err != nil && c != nil {
+		err = errors.Join(err, c.close())
+		c = nil
 	}
-	return nil
-}
-
-// reader returns an idle connection or a new one.
-func (s *Store) reader() (*conn, error) {
-	select {
-	case c := <-s.readers:
-		return c, nil
-	default:
-		return connect(readerDSN(s.path))
-	}
-}
-
-// giveBack keeps a connection for later. One that saw an error is not used again.
-func (s *Store) giveBack(c *conn, err error) error {
-	if err == nil {
-		select {
-		case s.readers <- c:
-			return nil
-		default:
-		}
-	}
-	return errors.Join(err, c.close())
+	return wrap(err)
 }
 
 // first reads the first row of a query, nil if there is none.
@@ -207,7 +182,7 @@ func (s *Store) first(ctx context.Context, sql string, args ...driver.Value) (ro
 // texts reads the first column of a query.
 func (s *Store) texts(ctx context.Context, sql string, args ...driver.Value) (texts []string, err error) {
 	err = s.rows(ctx, func(_ *conn, row []driver.Value) error {
-		texts = append(texts, text(row[0]))
+		texts = append(texts, as[string](row[0]))
 		return nil
 	}, sql, args...)
 	return texts, err
@@ -225,11 +200,7 @@ func (s *Store) change(ctx context.Context, f func(*conn) error) error {
 		return ctx.Err()
 	}
 	defer func() { <-s.turn }()
-	err := s.write(ctx, func(c *conn) error { return c.transaction(func() error { return f(c) }) })
-	if err != nil {
-		return fmt.Errorf("sqlite: %w", explain(err))
-	}
-	return nil
+	return wrap(s.write(ctx, func(c *conn) error { return c.transaction(f) }))
 }
 
 // write calls f with the connection to write to, which the call has the turn to use,
