@@ -101,7 +101,7 @@ func touchesOtherTables(r *blackboard.Record) bool {
 // insertAll writes recs, and what they mean for the list of runs and the inbox, in a
 // transaction.
 func (c *conn) insertAll(recs []blackboard.Record) (err error) {
-	for i := range recs {
+	for i := 0; i < len(recs) && err == nil; i++ {
 		r := &recs[i]
 		if r.Seq == 0 || blackboard.Listed(r.Kind) {
 			err = c.putListing(r)
@@ -116,11 +116,8 @@ func (c *conn) insertAll(recs []blackboard.Record) (err error) {
 		if ended := r.Kind == blackboard.Ended; err == nil && (removes || ended) {
 			err = c.exec("DELETE FROM letters WHERE run = ? AND (? OR key = ?)", r.Run, ended, key)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return err
 }
 
 // insertNext puts a record behind the one before it; if that is not there, or has
@@ -151,6 +148,11 @@ func (c *conn) insert(r *blackboard.Record) error {
 	if 0 <= r.Seq && r.Seq <= maxSeq {
 		err = c.exec(sql, r.Run, r.Seq-1, r.Kind, r.Name, at, c.head(r, at), []byte(r.Data))
 	}
+	return conflict(r, err)
+}
+
+// conflict says which record is an [blackboard.ErrConflict].
+func conflict(r *blackboard.Record, err error) error {
 	if errors.Is(err, blackboard.ErrConflict) {
 		return fmt.Errorf("%w: record %d of run %q is taken, leaves a gap, or the run has ended", err, r.Seq, r.Run)
 	}

@@ -17,11 +17,7 @@ const (
 // PutBlob implements [blackboard.Blobs].
 func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, error) {
 	hash := blackboard.BlobHash(data)
-	err := s.change(ctx, func(c *conn) error { return c.exec(insertBlob, run, hash, data) })
-	if err != nil {
-		return "", err
-	}
-	return hash, nil
+	return hash, s.change(ctx, func(c *conn) error { return c.exec(insertBlob, run, hash, data) })
 }
 
 // Blob implements [blackboard.Blobs].

@@ -54,20 +54,15 @@ var advice = map[int]string{
 
 // wrap is for the errors of exported methods.
 func wrap(err error) error {
-	if err == nil {
+	switch text, ok := advice[code(err)]; {
+	case err == nil:
 		return nil
+	case code(err) == sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("sqlite: %w: %v: restore the file from a copy", blackboard.ErrDamaged, err) //nolint:errorlint // SQLite's error is no API
+	case ok:
+		return fmt.Errorf("sqlite: %s: %w", text, err)
 	}
-	return fmt.Errorf("sqlite: %w", explain(err))
-}
-
-func explain(err error) error {
-	if code(err) == sqlite3.SQLITE_CORRUPT {
-		return fmt.Errorf("%w: %v: restore the file from a copy", blackboard.ErrDamaged, err) //nolint:errorlint // SQLite's error is no API
-	}
-	if text := advice[code(err)]; text != "" {
-		return fmt.Errorf("%s: %w", text, err)
-	}
-	return err
+	return fmt.Errorf("sqlite: %w", err)
 }
 
 func damaged(run, format string, args ...any) error {

@@ -13,9 +13,8 @@ import (
 )
 
 const (
-	insertListing = `INSERT INTO runs(owner, status, err, ended, head, data, run, started_at, flow, parent)
-		VALUES(?, ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?)`
-	updateListing = `UPDATE runs SET (owner, status, err, ended, head, data) = (?, ?, ?, ?, ?, CAST(? AS TEXT)) WHERE run = ?`
+	insertListing = "INSERT INTO runs(owner, status, err, ended, head, data, run, started_at, flow, parent) VALUES(?, ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?)"
+	updateListing = "UPDATE runs SET (owner, status, err, ended, head, data) = (?, ?, ?, ?, ?, CAST(? AS TEXT)) WHERE run = ?"
 	selectListing = "SELECT ended, " + columns + ", run FROM runs WHERE run = ?"
 	insertLabels  = "INSERT INTO labels SELECT no, key, value FROM runs, json_each(data) WHERE run = ?"
 
@@ -42,23 +41,22 @@ func (c *conn) putListing(r *blackboard.Record) error {
 	if err := l.Add(*r); err != nil {
 		return err
 	}
-	entry := blackboard.Record{Run: l.Run, N: int64(l.Version), Branch: l.Parent, Name: l.Flow, Hash: l.Owner, Kind: l.Status, Blob: l.Err}
+	labels, err := json.Marshal(l.Labels)
+	if err != nil {
+		return err
+	}
+	entry := blackboard.Record{
+		Run: l.Run, N: int64(l.Version), Branch: l.Parent, Name: l.Flow, Hash: l.Owner, Kind: l.Status, Blob: l.Err, Data: labels,
+	}
 	if l.Ended {
 		entry.Seq = 1
 	}
-	if len(l.Labels) > 0 {
-		labels, err := json.Marshal(l.Labels)
-		if err != nil {
-			return err
-		}
-		entry.Data = labels
-	}
 	at, _ := nanos(l.Started)
-	args := []driver.Value{l.Owner, l.Status, l.Err, l.Ended, c.head(&entry, at), []byte(entry.Data), l.Run}
+	args := []driver.Value{l.Owner, l.Status, l.Err, l.Ended, c.head(&entry, at), labels, l.Run}
 	if r.Seq > 0 {
 		return c.exec(updateListing, args...)
 	}
-	err := c.exec(insertListing, append(args, at, l.Flow, l.Parent)...)
+	err = conflict(r, c.exec(insertListing, append(args, at, l.Flow, l.Parent)...))
 	if err == nil && len(l.Labels) > 0 {
 		err = c.exec(insertLabels, l.Run)
 	}
@@ -76,10 +74,7 @@ func (c *conn) listing(row []driver.Value) (l blackboard.Listing, err error) {
 		Run: run, Version: int(r.N), Parent: r.Branch, Flow: r.Name, Owner: r.Hash, Status: r.Kind, Err: r.Blob,
 		Ended: r.Seq != 0, Started: r.At,
 	}
-	if r.Data != nil {
-		err = json.Unmarshal(r.Data, &l.Labels)
-	}
-	return l, err
+	return l, json.Unmarshal(r.Data, &l.Labels)
 }
 
 // List implements [blackboard.Store].
@@ -87,10 +82,11 @@ func (s *Store) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboa
 	where, args := conditions(q)
 	return pages(q.Limit, func(last *blackboard.Listing, add func(blackboard.Listing, int) error) error {
 		at, run := int64(math.MaxInt64), q.After
-		if last != nil {
+		switch {
+		case last != nil:
 			at, _ = nanos(last.Started)
 			run = last.Run
-		} else if run != "" {
+		case run != "":
 			row, err := s.first(ctx, "SELECT started_at FROM runs WHERE run = ?", run)
 			if err != nil {
 				return err

@@ -35,7 +35,7 @@ var schema = `
 		flow TEXT NOT NULL, parent TEXT NOT NULL, owner TEXT NOT NULL,
 		status TEXT NOT NULL, err TEXT NOT NULL, ended INTEGER NOT NULL,
 		canceled INTEGER NOT NULL DEFAULT 0,
-		head BLOB NOT NULL, data TEXT); -- data: the labels
+		head BLOB NOT NULL, data TEXT NOT NULL); -- data: the labels
 	CREATE INDEX runs_all ON runs(started_at DESC, run);
 	CREATE INDEX runs_open ON runs(started_at DESC, run) WHERE ended = 0;
 	CREATE INDEX runs_flow ON runs(flow, started_at DESC, run);

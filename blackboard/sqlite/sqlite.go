@@ -21,9 +21,6 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// maxReaders is how many connections there are to read from.
-const maxReaders = 8
-
 // Sync says when a record is durable.
 type Sync int
 
@@ -72,7 +69,7 @@ type Store struct {
 	file    os.FileInfo  // of the file that is open
 	life    sync.RWMutex // held for reading by calls under way, for writing by Close
 	closed  bool
-	readers chan *conn      // those that are free; nil: not connected yet
+	readers chan *conn      // idle ones, kept for later
 	turn    chan struct{}   // full while a call uses writer
 	waiting chan appendCall // to the call of Append that has the turn
 	writer  *conn
@@ -86,20 +83,17 @@ func Open(path string) (*Store, error) { return New(Config{Path: path}) }
 // the path: a file that may not be written, a missing directory, a file of something
 // else, or of another version of this package.
 func New(cfg Config) (*Store, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("sqlite: %w", err)
-	}
-	s := &Store{readers: make(chan *conn, maxReaders), turn: make(chan struct{}, 1), waiting: make(chan appendCall)}
-	for range maxReaders {
-		s.readers <- nil
-	}
+	s := &Store{readers: make(chan *conn, 4), turn: make(chan struct{}, 1), waiting: make(chan appendCall)}
 	if err := s.open(cfg); err != nil {
-		return nil, fmt.Errorf("sqlite: open %s: %w", cfg.Path, explain(err))
+		return nil, wrap(fmt.Errorf("open %s: %w", cfg.Path, err))
 	}
 	return s, nil
 }
 
 func (s *Store) open(cfg Config) (err error) {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
 	if s.path, err = filepath.Abs(cfg.Path); err != nil {
 		return err
 	}
@@ -131,10 +125,9 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	err := errors.Join(release(s.owners.own), s.writer.close())
-	for range maxReaders {
-		if c := <-s.readers; c != nil {
-			err = errors.Join(err, c.close())
-		}
+	close(s.readers)
+	for c := range s.readers {
+		err = errors.Join(err, c.close())
 	}
 	return wrap(err)
 }
@@ -158,19 +151,22 @@ func (s *Store) rows(ctx context.Context, each eachRow, sql string, args ...driv
 		return err
 	}
 	defer s.life.RUnlock()
-	c := <-s.readers
-	defer func() { s.readers <- c }()
-	if c == nil {
-		c, err = connect(s.path, toRead)
+	var c *conn
+	select {
+	case c = <-s.readers:
+	default:
+		if c, err = connect(s.path, toRead); err != nil {
+			return wrap(err)
+		}
 	}
-	if err == nil {
-		err = c.rows(each, sql, args...)
+	if err = c.rows(each, sql, args...); err == nil {
+		select {
+		case s.readers <- c:
+			return nil
+		default:
+		}
 	}
-	if err != nil && c != nil {
-		err = errors.Join(err, c.close())
-		c = nil
-	}
-	return wrap(err)
+	return wrap(errors.Join(err, c.close()))
 }
 
 // first reads the first row of a query, nil if there is none.
@@ -216,10 +212,7 @@ func (s *Store) write(ctx context.Context, f func(*conn) error) error {
 // what was written to that one is lost.
 func (s *Store) checkFile() error {
 	file, err := os.Stat(s.path)
-	switch {
-	case err == nil && os.SameFile(file, s.file):
-		return nil
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(file, s.file) {
 		return err
 	}
 	return fmt.Errorf("%w: the file %s was deleted or replaced while it was open: what was written since is lost; close the store, restore the file, and open it again", blackboard.ErrDamaged, s.path)
