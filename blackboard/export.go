@@ -2,7 +2,6 @@ package blackboard
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,10 +11,6 @@ import (
 const (
 	exportFormat  = "convene-run"
 	exportVersion = 1
-
-	// maxExportLine is the longest line in bytes that Export writes and Import
-	// reads.
-	maxExportLine = 256 << 20
 )
 
 // exportHeader is the first line of an export.
@@ -51,76 +46,38 @@ func export(ctx context.Context, s Store, run string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	n := last.Seq + 1
 	buf := bufio.NewWriter(w)
-	out := lines{w: buf, blobs: make(map[string]bool)}
-	if err := out.write(exportHeader{exportFormat, exportVersion, run, n}); err != nil {
+	lines := json.NewEncoder(buf)
+	lines.SetEscapeHTML(false) // Data as it is
+	if err := lines.Encode(exportHeader{exportFormat, exportVersion, run, last.Seq + 1}); err != nil {
 		return err
 	}
-	if err := exportBlobs(ctx, s, run, &out); err != nil {
-		return err
-	}
-	if err := exportRecords(ctx, s, run, n, out); err != nil {
-		return err
-	}
-	return buf.Flush()
-}
-
-func exportBlobs(ctx context.Context, s Store, run string, out *lines) error {
-	b, ok := s.(Blobs)
-	if !ok {
-		return nil
-	}
-	for data, err := range b.BlobsOf(ctx, run) {
-		if err != nil {
-			return err
+	written := make(map[string]bool) // blobs, by hash
+	if b, ok := s.(Blobs); ok {
+		for data, err := range b.BlobsOf(ctx, run) {
+			if err != nil {
+				return err
+			}
+			blob := exportBlob{BlobHash(data), append([]byte{}, data...)} // nil would be null
+			if err := lines.Encode(blob); err != nil {
+				return err
+			}
+			written[blob.Blob] = true
 		}
-		if data == nil {
-			data = []byte{} // null would be no blob
-		}
-		hash := BlobHash(data)
-		if err := out.write(exportBlob{hash, data}); err != nil {
-			return err
-		}
-		out.blobs[hash] = true
 	}
-	return nil
-}
-
-func exportRecords(ctx context.Context, s Store, run string, n int64, out lines) error {
 	for r, err := range s.Records(ctx, run, 0) {
 		if err != nil {
 			return err
 		}
-		if r.Blob != "" && !out.blobs[r.Blob] {
+		if r.Blob != "" && !written[r.Blob] {
 			return fmt.Errorf("record %d: %w: %q", r.Seq, ErrNoBlob, r.Blob)
 		}
-		if err := out.write(r); err != nil {
+		if err := lines.Encode(r); err != nil {
 			return fmt.Errorf("record %d: %w", r.Seq, err)
 		}
-		if n--; n == 0 {
-			return nil
+		if r.Seq == last.Seq {
+			return buf.Flush()
 		}
 	}
-	return fmt.Errorf("%d records are missing: the run was deleted meanwhile, or the store is damaged", n)
-}
-
-// lines writes values as JSON, one a line, and Data as it is.
-type lines struct {
-	w     *bufio.Writer
-	blobs map[string]bool // that were written, by hash
-}
-
-func (l lines) write(v any) error {
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	if line.Len() > maxExportLine {
-		return fmt.Errorf("a line of %d bytes is too long, the limit is %d", line.Len(), maxExportLine)
-	}
-	_, err := l.w.Write(line.Bytes())
-	return err
+	return fmt.Errorf("record %d is missing: the run was deleted meanwhile, or the store is damaged", last.Seq)
 }

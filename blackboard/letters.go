@@ -1,7 +1,10 @@
 package blackboard
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -51,4 +54,20 @@ func rejects(data json.RawMessage) bool {
 	}
 	_ = json.Unmarshal(data, &d) // other Data rejects nothing
 	return !slices.Contains([]string{"", `""`, "null"}, string(d.Rejected))
+}
+
+// BlobHash returns the hash by which [Blobs] keep data: the SHA-256 in lower case
+// hex.
+func BlobHash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// CheckBlob returns [ErrDamaged], with the names of both, if data of a blob of run
+// does not have its hash.
+func CheckBlob(run, hash string, data []byte) error {
+	if got := BlobHash(data); got != hash {
+		return fmt.Errorf("%w: blob %q of run %q has the hash %s", ErrDamaged, hash, run, got)
+	}
+	return nil
 }

@@ -71,34 +71,27 @@ func (q Query) Selects(l Listing) bool {
 }
 
 func (q Query) selectsLabel(l Listing) bool {
-	if q.Label == "" {
-		return true
-	}
 	name, want, valued := strings.Cut(q.Label, "=")
 	value, ok := l.Labels[name]
-	return ok && (!valued || value == want)
+	return q.Label == "" || ok && (!valued || value == want)
 }
 
 func (q Query) selectsText(l Listing) bool {
 	text := lowerASCII(q.Text)
 	has := func(s string) bool { return strings.Contains(lowerASCII(s), text) }
-	if has(l.Run) || has(l.Flow) || has(l.Err) {
-		return true
-	}
 	for _, value := range l.Labels {
 		if has(value) {
 			return true
 		}
 	}
-	return false
+	return has(l.Run) || has(l.Flow) || has(l.Err)
 }
 
 func lowerASCII(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] += 'a' - 'A'
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
 		}
-	}
-	return string(b)
+		return r
+	}, s)
 }

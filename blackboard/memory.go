@@ -2,10 +2,13 @@ package blackboard
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,8 +19,8 @@ import (
 type Memory struct {
 	mu       sync.Mutex
 	runs     map[string]*memoryRun
-	alive    map[string]time.Time // until when, by engine
-	watchers map[*watcher]bool
+	alive    map[string]time.Time              // until when, by engine
+	watchers map[chan struct{}]map[string]bool // what wakes a loop over Changes, and what it has to yield
 }
 
 // NewMemory returns an empty Memory.
@@ -26,33 +29,28 @@ func NewMemory() *Memory { return new(Memory) }
 // memoryRun is what Memory knows of a run. It exists without records when blobs
 // came first.
 type memoryRun struct {
-	recs     []Record // only grows: a part of it may be read without the lock
-	listing  Listing
-	asks     map[string]string // the newest kind by the key of the question
-	canceled bool
-	letters  []Letter          // those that are not in recs
-	blobs    map[string][]byte // by hash; the data never changes
+	recs    []Record // only grows: a part of it may be read without the lock
+	listing Listing
+	letters []Letter          // those that are not in recs
+	blobs   map[string][]byte // by hash; the data never changes
 }
 
-// run returns the run of that ID, made if need be.
-func (m *Memory) run(id string) *memoryRun {
+// run returns the run of that ID, an empty one if it is unknown.
+func (m *Memory) run(id string) memoryRun {
+	if r := m.runs[id]; r != nil {
+		return *r
+	}
+	return memoryRun{}
+}
+
+// change returns the run of that ID, made if need be.
+func (m *Memory) change(id string) *memoryRun {
 	r := m.runs[id]
 	if r == nil {
-		r = &memoryRun{asks: make(map[string]string), blobs: make(map[string][]byte)}
-		if m.runs == nil {
-			m.runs = make(map[string]*memoryRun)
-		}
+		r = &memoryRun{blobs: make(map[string][]byte)}
 		m.runs[id] = r
 	}
 	return r
-}
-
-// logged returns the run of that ID, or [ErrNoRun] if it has no records.
-func (m *Memory) logged(id string) (*memoryRun, error) {
-	if r := m.runs[id]; r != nil && len(r.recs) > 0 {
-		return r, nil
-	}
-	return nil, fmt.Errorf("%w: %q", ErrNoRun, id)
 }
 
 // locked calls f under the lock, unless ctx is done.
@@ -62,6 +60,11 @@ func (m *Memory) locked(ctx context.Context, f func() error) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.runs == nil {
+		m.runs = make(map[string]*memoryRun)
+		m.alive = make(map[string]time.Time)
+		m.watchers = make(map[chan struct{}]map[string]bool)
+	}
 	return f()
 }
 
@@ -74,17 +77,13 @@ func yieldAll[T any](ctx context.Context, m *Memory, own func(T) T, take func() 
 			vs, err = take()
 			return err
 		})
-		for _, v := range vs {
-			if err = ctx.Err(); err != nil {
-				break
-			}
-			if !yield(own(v), nil) {
+		for i := 0; i < len(vs) && err == nil; i++ {
+			if err = ctx.Err(); err == nil && !yield(own(vs[i]), nil) {
 				return
 			}
 		}
 		if err != nil {
-			var none T
-			yield(none, err)
+			yield(*new(T), err)
 		}
 	}
 }
@@ -95,8 +94,8 @@ func (m *Memory) Append(ctx context.Context, recs []Record) error {
 		listings := make(map[string]Listing)
 		for _, rec := range recs {
 			l, ok := listings[rec.Run]
-			if known := m.runs[rec.Run]; !ok && known != nil {
-				l = known.listing
+			if !ok {
+				l = m.run(rec.Run).listing
 			}
 			if l.Ended || rec.Seq != l.Next {
 				return fmt.Errorf("%w: record %d of run %q, which has %d records, ended: %t", ErrConflict, rec.Seq, rec.Run, l.Next, l.Ended)
@@ -108,41 +107,28 @@ func (m *Memory) Append(ctx context.Context, recs []Record) error {
 			listings[rec.Run] = l
 		}
 		for _, rec := range recs {
-			m.run(rec.Run).append(own(rec))
+			r := m.change(rec.Run)
+			r.recs = append(r.recs, own(rec))
+			r.listing = listings[rec.Run]
+			r.letters = slices.DeleteFunc(r.letters, func(l Letter) bool {
+				key, ok := Removes(rec)
+				return rec.Kind == Ended || ok && key == l.Key
+			})
 			m.notify(rec.Run)
-		}
-		for run, l := range listings {
-			m.runs[run].listing = l
 		}
 		return nil
 	})
 }
 
-func (r *memoryRun) append(rec Record) {
-	r.recs = append(r.recs, rec)
-	if AskKind(rec.Kind) {
-		r.asks[rec.Name] = AskState(r.asks[rec.Name], rec)
-	}
-	r.canceled = r.canceled || rec.Kind == Canceled
-	if key, ok := Removes(rec); ok {
-		r.dropLetter(key)
-	}
-	if rec.Kind == Ended {
-		r.letters = nil
-	}
-}
-
-// own returns rec with Data of its own, and its time in UTC.
+// own returns rec as it comes back from a store, with Data of its own.
 func own(rec Record) Record {
 	rec.At = utc(rec.At)
 	rec.Data = ownData(rec.Data)
 	return rec
 }
 
-// utc returns t as it comes back from a store.
 func utc(t time.Time) time.Time { return t.Round(0).UTC() }
 
-// ownData returns a copy of data, and nil for empty data.
 func ownData(data json.RawMessage) json.RawMessage {
 	if len(data) == 0 {
 		return nil
@@ -153,24 +139,56 @@ func ownData(data json.RawMessage) json.RawMessage {
 // Records implements [Store].
 func (m *Memory) Records(ctx context.Context, run string, from int64) iter.Seq2[Record, error] {
 	return yieldAll(ctx, m, own, func() ([]Record, error) {
-		r, err := m.logged(run)
-		if err != nil {
-			return nil, nil //nolint:nilerr // an unknown run has no records
-		}
-		return r.recs[min(max(from, 0), int64(len(r.recs))):], nil
+		recs := m.run(run).recs
+		return recs[min(max(from, 0), int64(len(recs))):], nil
 	})
 }
 
 // Last implements [Store].
-func (m *Memory) Last(ctx context.Context, run string) (rec Record, err error) {
+func (m *Memory) Last(ctx context.Context, run string) (last Record, err error) {
 	err = m.locked(ctx, func() error {
-		r, err := m.logged(run)
-		if err == nil {
-			rec = own(r.recs[len(r.recs)-1])
+		recs := m.run(run).recs
+		if len(recs) == 0 {
+			return fmt.Errorf("%w: %q", ErrNoRun, run)
 		}
-		return err
+		last = own(recs[len(recs)-1])
+		return nil
 	})
-	return rec, err
+	return last, err
+}
+
+// List implements [Store].
+func (m *Memory) List(ctx context.Context, q Query) iter.Seq2[Listing, error] {
+	return yieldAll(ctx, m, ownListing, func() ([]Listing, error) {
+		after := m.run(q.After).listing
+		if q.After != "" && after.Next == 0 {
+			return nil, fmt.Errorf("%w: %q", ErrNoRun, q.After)
+		}
+		newestFirst := func(a, b Listing) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.Run, b.Run)) }
+		list := m.selected(newestFirst, func(l Listing) bool {
+			return q.Selects(l) && (q.After == "" || newestFirst(after, l) < 0)
+		})
+		if q.Limit > 0 && q.Limit < len(list) {
+			list = list[:q.Limit]
+		}
+		return list, nil
+	})
+}
+
+// selected returns the runs for which selects is true.
+func (m *Memory) selected(order func(a, b Listing) int, selects func(Listing) bool) (list []Listing) {
+	for _, r := range m.runs {
+		if len(r.recs) > 0 && selects(r.listing) {
+			list = append(list, r.listing)
+		}
+	}
+	slices.SortFunc(list, order)
+	return list
+}
+
+func ownListing(l Listing) Listing {
+	l.Labels = maps.Clone(l.Labels)
+	return l
 }
 
 // Delete implements [Deleter].

@@ -1,3 +1,11 @@
+// Package blackboard keeps what a run did: its log of records, and the stores
+// that logs are kept in.
+//
+// A host plugs in its own storage by implementing [Store], four methods; package
+// storetest checks them. The optional interfaces [Owners], [Notifier], [Inbox],
+// [Blobs] and [Deleter] say what more a store can do. [Memory] has them all.
+//
+// [Export] and [Import] carry a run from one store to another as JSON lines.
 package blackboard
 
 import (
@@ -27,11 +35,12 @@ var (
 	ErrDamaged = errors.New("blackboard: damaged")
 )
 
-// Store keeps the logs of runs. It is all that a host must implement; storetest
-// checks it. Implementations are safe for concurrent use and for many processes,
-// and hold no lock while they yield: the body of a loop over a sequence may call
-// the store. With a context that is done already every method, here and below,
-// changes nothing and returns or yields the context's error.
+// Store keeps the logs of runs. It is all that a host must implement.
+// Implementations are safe for concurrent use and for many processes, and hold no
+// lock while they yield: the body of a loop may call the store. With a context that
+// is done already every method, here and below, changes nothing and returns or yields
+// the context's error. After an error a sequence yields no more. The caller owns what
+// is returned or yielded: Data, Labels, bytes.
 type Store interface {
 	// Append stores recs, of one or of several runs, all or none, and returns when
 	// they are durable. The records of one run are in order and continue its log
@@ -44,15 +53,15 @@ type Store interface {
 	Append(ctx context.Context, recs []Record) error
 
 	// Records yields the records of a run from Seq from on, in order. An unknown
-	// run has none. After an error it yields no more. The caller owns Data.
+	// run has none.
 	Records(ctx context.Context, run string, from int64) iter.Seq2[Record, error]
 
-	// Last returns the last record of a run, or ErrNoRun. The caller owns Data.
+	// Last returns the last record of a run, or ErrNoRun.
 	Last(ctx context.Context, run string) (Record, error)
 
 	// List yields the runs that q selects, newest first: by Started, and runs of the
 	// same time in the order of their IDs. It reads no logs: its cost does not depend
-	// on their length. The caller owns Labels.
+	// on their length.
 	List(ctx context.Context, q Query) iter.Seq2[Listing, error]
 }
 
@@ -93,10 +102,9 @@ type Listing struct {
 // process at a time may execute runs.
 type Owners interface {
 	// Beat says that the engine of that name is alive. The engine calls it again
-	// well before d is over; one that has been silent for d counts as dead, by the
-	// observer's own clock. An empty name and a d of 0 or less are errors. A store
-	// that can tell that a living engine of another process has the name returns
-	// ErrConflict.
+	// well before d is over; one that has been silent for d counts as dead. An empty
+	// name and a d of 0 or less are errors. A store that can tell that a living engine
+	// of another process has the name returns ErrConflict.
 	Beat(ctx context.Context, owner string, d time.Duration) error
 
 	// Leave says that the engine has stopped: its runs are free at once.
@@ -118,9 +126,9 @@ type Owners interface {
 // learns of them before its next poll.
 type Notifier interface {
 	// Changes yields the IDs of runs to which another process appended a record or
-	// put a letter, soon after it did, until ctx is done, whose error it yields, or
-	// another error ends it. It may yield a run once for several changes, and for
-	// changes of this process; it may miss changes, so poll too, slowly.
+	// put a letter, soon after it did, until ctx is done or another error ends it,
+	// which it yields. It may yield a run once for several changes, and for changes of
+	// this process; it may miss changes, so poll too, slowly.
 	Changes(ctx context.Context) iter.Seq2[string, error]
 }
 
@@ -139,10 +147,9 @@ type Letter struct {
 // Inbox is a Store that takes letters for runs.
 type Inbox interface {
 	// Put keeps a letter. The first for a (Run, Key) wins, and the log counts: Put
-	// returns ErrConflict if there is a letter for the key, or if the records of the
-	// kinds Asked, Answered, Expired and Withdrawn whose Name is Key leave the question
-	// in another state than Asked, by [AskState] (a key without such a record is open:
-	// an early answer). With Key "" ErrConflict
+	// returns ErrConflict if there is a letter for the key, or if the records that
+	// Asks yields for it leave the question in another state than Asked, by [AskState]
+	// (without such a record it is open: an early answer). With Key "" ErrConflict
 	// means that there is a letter or a Canceled record. It returns ErrEnded if the
 	// last record is Ended, and ErrNoRun for an unknown run. One transaction decides
 	// and keeps the letter.
@@ -150,25 +157,23 @@ type Inbox interface {
 
 	// Letters yields the letters of run, or with run "" those of all runs, that are
 	// not in the log yet: [Removes] says which record removes which letter, and an
-	// Ended record removes all of its run. The caller owns Data.
+	// Ended record removes all of its run.
 	Letters(ctx context.Context, run string) iter.Seq2[Letter, error]
 
-	// Asks yields the records of the kinds Asked, Answered, Expired and Withdrawn of
-	// a run, in order; with a key only those whose Name is the key. An unknown run has
-	// none.
+	// Asks yields the records of a run whose kinds are [AskKind], in order; with a key
+	// only those whose Name is the key. An unknown run has none.
 	Asks(ctx context.Context, run, key string) iter.Seq2[Record, error]
 }
 
 // Blobs is a Store for large values by their hash. Each belongs to a run, so that
 // deleting the run deletes them. A blob may come before the first record of its run.
+// Data that does not have its hash is ErrDamaged.
 type Blobs interface {
-	// PutBlob keeps data, once, and returns its hash: the SHA-256 in lower case hex.
+	// PutBlob keeps data, once, and returns its [BlobHash].
 	PutBlob(ctx context.Context, run string, data []byte) (hash string, err error)
-	// Blob returns the data of hash, or ErrNoBlob. The caller owns it. Data that does
-	// not have that hash is ErrDamaged.
+	// Blob returns the data of hash, or ErrNoBlob.
 	Blob(ctx context.Context, run, hash string) ([]byte, error)
-	// BlobsOf yields the data of all blobs of run, in the order of their hashes. Data
-	// that does not have its hash is ErrDamaged.
+	// BlobsOf yields the data of all blobs of run, in the order of their hashes.
 	BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error]
 }
 
