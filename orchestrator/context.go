@@ -14,11 +14,31 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
+// The errors that callers tell apart, with errors.Is. They are the same on every
+// engine.
+const (
+	ErrBudget     = engine.ErrBudget     // the call would not fit, or the time is up
+	ErrCanceled   = engine.ErrCanceled   // also context.Canceled
+	ErrTimeout    = engine.ErrTimeout    // also context.DeadlineExceeded
+	ErrNoAgent    = engine.ErrNoAgent    // none of that name, or not declared
+	ErrNoRun      = engine.ErrNoRun      // no run of that ID
+	ErrNoFlow     = engine.ErrNoFlow     // the run's flow is not registered, or not in its version
+	ErrExists     = engine.ErrExists     // the ID is taken by a run of another flow, input, budget or labels
+	ErrNoState    = engine.ErrNoState    // the flow exposes nothing
+	ErrMalformed  = engine.ErrMalformed  // an answer does not fit its schema
+	ErrAnswered   = engine.ErrAnswered   // the question has another answer already
+	ErrNoQuestion = engine.ErrNoQuestion // the question has expired, was withdrawn, or its run has ended
+	ErrDiverged   = engine.ErrDiverged   // flow or version does not match the log
+	ErrStopped    = engine.ErrStopped    // by Close; Resume continues the run
+	ErrRunning    = engine.ErrRunning    // the run is being worked on
+	ErrFlow       = engine.ErrFlow       // the flow's code panicked, deadlocked or broke a rule
+	ErrTooLarge   = engine.ErrTooLarge   // a value is larger than the engine can record
+)
+
 // Context is a flow's only way to the world. It is not a context.Context, on
 // purpose: what takes one does I/O or blocks, and belongs into an agent. Each
 // branch has its own; using it in another branch or in a goroutine stops the run
-// with an error that says so (where the goroutine runs while its branch does, the
-// race detector is what finds it).
+// with an error that says so (the race detector finds what runs while the branch does).
 type Context struct {
 	branch *sched.Branch
 	use    sched.Options
@@ -63,8 +83,7 @@ func (c *Context) Sleep(d time.Duration) error {
 	until := c.Now().Add(d)
 	op := c.branch.Op(engine.Sleep, "")
 	op.Until = until
-	done := c.branch.Do(c.use, op)
-	if done.Err != nil {
+	if done := c.branch.Do(c.use, op); done.Err != nil {
 		return done.Err
 	}
 	return nil
@@ -91,12 +110,17 @@ func IsOver(err error) bool { return errors.Is(err, engine.ErrOver) }
 // IsCanceled tells whether err is there because c is canceled: IsOver for that alone.
 func (c *Context) IsCanceled(err error) bool { return IsOver(err) && errors.Is(err, ErrCanceled) }
 
+// clock is the run's time, and how long it has been worked on.
+func (c *Context) clock() (now time.Time, worked time.Duration) {
+	if c.branch.Check() != nil {
+		return now, 0
+	}
+	return c.branch.Now()
+}
+
 // Now is the run's time: when the last answer arrived. It is equal on replay.
 func (c *Context) Now() time.Time {
-	if c.branch.Check() != nil {
-		return time.Time{}
-	}
-	now, _ := c.branch.Now()
+	now, _ := c.clock()
 	return now
 }
 
@@ -104,10 +128,7 @@ func (c *Context) Now() time.Time {
 // between a crash and the resume, does not count. Time limits and Budget.Wall use
 // it. On Temporal it is the time since the start.
 func (c *Context) Elapsed() time.Duration {
-	if c.branch.Check() != nil {
-		return 0
-	}
-	_, worked := c.branch.Now()
+	_, worked := c.clock()
 	return worked
 }
 
@@ -119,16 +140,15 @@ func (c *Context) Emit(kind string, data any) {
 	if c.branch.Check() != nil {
 		return
 	}
-	if kind == "" || slices.Contains(reserved, kind) {
-		c.branch.Fault("Emit: the kind %q is empty or the engine's own", kind)
-		return
-	}
 	raw, err := engine.Encode(data)
-	if err != nil {
+	switch {
+	case kind == "" || slices.Contains(reserved, kind):
+		c.branch.Fault("Emit: the kind %q is empty or the engine's own", kind)
+	case err != nil:
 		c.branch.Fault("Emit(%q): the data has no JSON form: %v", kind, err)
-		return
+	default:
+		c.branch.Emit(kind, raw)
 	}
-	c.branch.Emit(kind, raw)
 }
 
 var reserved = []string{
@@ -156,6 +176,43 @@ func (c *Context) Expose(state func() any) {
 	c.branch.Expose(c.run.state)
 }
 
+// WithoutCancel returns c for cleaning up: its effects are made although the run
+// is canceled or out of budget.
+func (c *Context) WithoutCancel() *Context {
+	sub := *c
+	sub.use.Shielded = true
+	return &sub
+}
+
+// Budget limits what a run or a part of it may use. A zero field is no limit, a
+// negative one allows nothing.
+//
+// Under a limit on Cost a call first reserves what it may cost in every enclosing
+// budget: its Limits.Estimate; else the largest cost of that agent so far in the
+// run; else of any agent; else it has every enclosing budget with such a limit for
+// itself. A call that does not fit beside the reservations of others waits, first
+// come, first served. One that would not fit without them either is ErrBudget.
+// Without an Estimate, only as many calls of an agent are under way at once as
+// were answered before, at least one. The same holds under a limit on Tokens,
+// where there is no Estimate. Calls beyond a limit on Calls do not wait.
+//
+// A call without a known price is refused under a limit on Cost; where the price
+// shows only afterwards, the next call is. AllowUnpriced lets them pass: then Cost
+// limits only what is known.
+type Budget struct {
+	Cost   providers.NanoUSD `json:"cost,omitempty"`
+	Tokens int64             `json:"tokens,omitempty"` // input and output together
+	Calls  int64             `json:"calls,omitempty"`  // of models; an agent that reports none counts as one
+	Wall   time.Duration     `json:"wall,omitempty"`   // of the run's time, waits for answers included; calls under way are canceled
+
+	AllowUnpriced bool `json:"allowUnpriced,omitempty"` // of Cost
+}
+
+// Split returns an nth of b, rounded down; n below 1 counts as 1. A limit that
+// would become 0 becomes -1: a share of too little is nothing, not unlimited.
+// Wall is not split, because branches run side by side.
+func (b Budget) Split(n int) Budget { return Budget(engine.Budget(b).Split(n)) }
+
 // WithBudget returns c under one more limit, for the same branch. It is a cap,
 // not a reservation: an enclosing budget that is used up refuses all the same.
 func (c *Context) WithBudget(b Budget) *Context {
@@ -164,14 +221,6 @@ func (c *Context) WithBudget(b Budget) *Context {
 	}
 	sub := *c
 	sub.use.Scope = c.branch.Scope(c.use.Scope, engine.Budget(b))
-	return &sub
-}
-
-// WithoutCancel returns c for cleaning up: its effects are made although the run
-// is canceled or out of budget.
-func (c *Context) WithoutCancel() *Context {
-	sub := *c
-	sub.use.Shielded = true
 	return &sub
 }
 
@@ -189,6 +238,5 @@ func (c *Context) Left() Budget {
 	if c.branch.Check() != nil {
 		return Budget{}
 	}
-	_, worked := c.branch.Now()
-	return Budget(c.use.Scope.LeftAt(worked))
+	return Budget(c.use.Scope.LeftAt(c.Elapsed()))
 }

@@ -101,31 +101,17 @@ func endOf[Out any](c *Context, out Out, err error) engine.End {
 // statusOf is the status of a flow that ended with err and does not say one. An
 // agent's own ErrBudget or ErrCanceled is a failure like any other.
 func statusOf(err error) Status {
-	over := IsOver(err)
+	says := func(code agent.Code) bool {
+		var crossed *agent.Error // from an agent, if it does not say that the run is over
+		return errors.Is(err, code) && (IsOver(err) || !errors.As(err, &crossed) || !errors.Is(crossed, code))
+	}
 	switch {
 	case err == nil:
 		return Completed
-	case over && errors.Is(err, ErrBudget), !over && isOfFlow(err, ErrBudget):
+	case says(ErrBudget):
 		return OutOfBudget
-	case over, isOfFlow(err, ErrCanceled):
+	case says(ErrCanceled):
 		return Canceled
-	default:
-		return Failed
 	}
-}
-
-// isOfFlow tells whether the flow itself put code into err: it is not inside an
-// error that came from an agent.
-func isOfFlow(err error, code agent.Code) bool {
-	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
-	case agent.Code:
-		return x == code
-	case *agent.Error:
-		return false
-	case interface{ Unwrap() error }:
-		return isOfFlow(x.Unwrap(), code)
-	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(x.Unwrap(), func(err error) bool { return isOfFlow(err, code) })
-	}
-	return false
+	return Failed
 }
