@@ -26,13 +26,8 @@ type Config struct {
 	Log      *slog.Logger     // nil: silent
 	Retry    Retry            // of transient errors
 	Parallel int              // calls at once over all runs; 0: no limit
-
-	// Observe makes an engine that looks, answers and cancels alone: it starts and
-	// resumes no run. A web page beside the workers is one.
-	Observe bool
-
-	// Leases say how the engine works with other engines on the same Store.
-	Leases Leases
+	Leases   Leases           // how it works with other engines on the same Store
+	Observe  bool             // it looks, answers and cancels alone, as a web page beside the workers: it starts and resumes no run
 
 	// RecordRequests keeps what was asked, as blobs by the hash of each message, so
 	// that the audit trail and a divergence can show it. It needs a Store that is
@@ -45,21 +40,13 @@ type Config struct {
 	AcceptChangedRequests bool
 }
 
-// Leases say how an engine works with other engines on the same store. A zero
-// field is its default.
+// Leases say how an engine works with other engines on the same store. For matters
+// where the store cannot tell that a process has died, and for processes that are
+// stopped. During an Outage what is to be recorded is kept and tried again.
 type Leases struct {
-	// For is how long an engine may be silent before others resume its runs. It
-	// matters where the store cannot tell that a process has died, and for processes
-	// that are stopped. 0: 30 s.
-	For time.Duration
-
-	// Poll is how often the engine looks for runs whose engine has died, and for
-	// letters from other processes. 0: 500 ms.
-	Poll time.Duration
-
-	// Outage is how long the store may fail before runs are suspended. Until then
-	// what is to be recorded is kept and tried again. 0: 1 minute.
-	Outage time.Duration
+	For    time.Duration // how long an engine may be silent before others resume its runs; 0: 30 s
+	Poll   time.Duration // how often to look for runs whose engine has died, and for letters from other processes; 0: 500 ms
+	Outage time.Duration // how long the store may fail before runs are suspended; 0: 1 minute
 }
 
 // Retry is how transient errors of agents are retried: with exponential backoff
@@ -209,12 +196,8 @@ func (e *Engine) Runs(ctx context.Context, q RunQuery) iter.Seq2[Info, error] {
 			if err == nil && live && Status(v.Status) != q.Status {
 				continue
 			}
-			info := infoOf(&v.Listing)
-			info.Status = Status(v.Status)
-			if !yield(info, err) || err != nil {
-				return
-			}
-			if n++; q.Limit > 0 && n >= q.Limit {
+			n++
+			if !yield(infoOf(&v), err) || err != nil || n == q.Limit {
 				return
 			}
 		}

@@ -27,27 +27,27 @@ type Scale struct {
 // AskVerdict is [Ask] for a Verdict on a scale: its bounds are in the schema that
 // the agent gets, and a score outside of them does not fit. It is never clamped.
 func AskVerdict(c *Context, name string, req agent.Request, s Scale) (Verdict, agent.Response, error) {
-	s = s.orDefault()
+	s, err := s.orDefault()
+	if err != nil {
+		return Verdict{}, agent.Response{}, err
+	}
 	if s == (Scale{Max: 100}) {
 		return Ask[Verdict](c, name, req)
-	}
-	if !s.valid() {
-		return Verdict{}, agent.Response{}, agent.ErrorOf(fmt.Errorf("%w: ask %q for a verdict on a scale of %v to %v: want one from less to more", ErrFlow, name, s.Min, s.Max))
 	}
 	shape := answer.MustFromSchema(fmt.Sprintf(`{"type":"object","properties":{"score":{"type":"number","minimum":%v,"maximum":%v},`+
 		`"feedback":{"type":"string"}},"required":["score"],"additionalProperties":false}`, s.Min, s.Max))
 	return askFor[Verdict](c, name, req, shape)
 }
 
-func (s Scale) orDefault() Scale {
+// orDefault is s, or the default for the zero Scale; ErrFlow if it has no room.
+func (s Scale) orDefault() (Scale, error) {
 	if s == (Scale{}) {
 		s.Max = 100
 	}
-	return s
-}
-
-func (s Scale) valid() bool {
-	return s.Min < s.Max && !math.IsInf(s.Min, 0) && !math.IsInf(s.Max, 0) // false for NaN, too
+	if s.Min < s.Max && !math.IsInf(s.Min, 0) && !math.IsInf(s.Max, 0) { // false for NaN, too
+		return s, nil
+	}
+	return s, agent.ErrorOf(fmt.Errorf("%w: the Scale is %v to %v: want one from less to more", ErrFlow, s.Min, s.Max))
 }
 
 // check returns ErrMalformed for a score outside of s.
@@ -97,9 +97,12 @@ type Refined[T any] struct {
 // (ErrFlow, also for a Gate outside of the Scale), Refine returns that error, and
 // beside it the best so far. An agent's own error of the same name is a failure.
 func Refine[T any](c *Context, r Refinement[T]) (best Refined[T], err error) {
-	s := r.Scale.orDefault()
-	if !s.valid() || math.IsNaN(r.Gate) || r.Gate != 0 && s.check(r.Gate) != nil {
-		return best, agent.ErrorOf(fmt.Errorf("%w: Refinement.Gate is %v on a Scale of %v to %v: want a gate on a scale from less to more", ErrFlow, r.Gate, s.Min, s.Max))
+	s, err := r.Scale.orDefault()
+	if err == nil && r.Gate != 0 && s.check(r.Gate) != nil {
+		err = agent.ErrorOf(fmt.Errorf("%w: Refinement.Gate is %v, which is not on the Scale of %v to %v", ErrFlow, r.Gate, s.Min, s.Max))
+	}
+	if err != nil {
+		return best, err
 	}
 	ends := func(err error) bool { return IsOver(err) || errors.Is(err, ErrFlow) }
 	fail := func(how string) {

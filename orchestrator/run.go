@@ -39,11 +39,7 @@ func (r *Run) Info(ctx context.Context) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	info := infoOf(&v.Listing)
-	info.Status = Status(v.Status)
-	for _, a := range v.Questions {
-		info.Questions = append(info.Questions, Question(a.Question))
-	}
+	info := infoOf(&v)
 	return info, info.add(r.engine.driver.Log(ctx, r.id, 0))
 }
 
@@ -207,12 +203,16 @@ const (
 	Failed      = Status(engine.Failed)
 )
 
-// infoOf is what a list shows of a run.
-func infoOf(l *blackboard.Listing) Info {
-	return Info{
-		ID: l.Run, Flow: l.Flow, Version: l.Version, Status: Status(l.Status), Err: l.Err, Labels: l.Labels,
-		Owner: l.Owner, Parent: l.Parent, Started: l.Started, Changed: l.Changed,
+// infoOf is what a list shows of a run, with its questions where v has them.
+func infoOf(v *engine.View) Info {
+	i := Info{
+		ID: v.Run, Flow: v.Flow, Version: v.Version, Status: Status(v.Status), Err: v.Err, Labels: v.Labels,
+		Owner: v.Owner, Parent: v.Parent, Started: v.Started, Changed: v.Changed,
 	}
+	for _, a := range v.Questions {
+		i.Questions = append(i.Questions, Question(a.Question))
+	}
+	return i
 }
 
 // add takes in what the log tells.
