@@ -162,7 +162,6 @@ func TestImportFaults(t *testing.T) {
 		{"no kind", header + strings.Replace(first, "started", "", 1), "line 2: the record has no kind"},
 		{"after the end", header + blob + first + strings.Replace(third, `"seq":2`, `"seq":1`, 1) + third, "line 5: a record after the run has ended"},
 		{"data of no listing", header + strings.Replace(first, `{"in":"<&> ü"}`, `["in"]`, 1), "line 2: blackboard: data of record 0 (started)"},
-		{"data and blob", header + blob + first + strings.Replace(second, `"at"`, `"data":1,"at"`, 1), "line 4: the record has both data and a blob"},
 		{"too many", exported + strings.Replace(third, `"seq":2`, `"seq":3`, 1), "line 6: more than the 3 records"},
 		{"year 10000", header + strings.Replace(first, "2026-01-02T03:04:05.000000006Z", "9999-12-31T23:59:59-01:00", 1), "line 2: the record's time is in year 10000"},
 	} {

@@ -168,8 +168,6 @@ func (in *imported) addRecord(r Record) error {
 		return errors.New("the record has no kind")
 	case want == 0 && r.Kind != Started:
 		return fmt.Errorf("the first record is %q, want %q", r.Kind, Started)
-	case r.Blob != "" && r.Data != nil:
-		return errors.New("the record has both data and a blob")
 	case r.Blob != "" && !known:
 		return fmt.Errorf("the record's blob %q is not among the blobs before", r.Blob)
 	case r.At.Year() < 0 || r.At.Year() > 9999:

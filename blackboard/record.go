@@ -18,7 +18,7 @@ type Record struct {
 	Hash   string          `json:"hash,omitempty"`   // of the request
 	At     time.Time       `json:"at"`               // UTC, nanoseconds; the zero time, or in the years 1678 to 2261
 	Data   json.RawMessage `json:"data,omitempty"`
-	Blob   string          `json:"blob,omitempty"` // the hash of the blob that holds Data, in place of a large Data
+	Blob   string          `json:"blob,omitempty"` // the hash of the blob that holds a large Data; Data has what listings need of it, or nothing
 }
 
 // The kinds of records that engines write. A flow may emit any other.

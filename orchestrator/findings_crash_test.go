@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -115,6 +116,20 @@ func TestQuestionsOfSeveralBranches(t *testing.T) {
 		got, err := f.Result(t.Context(), r)
 		require.NoError(t, err)
 		assert.Equal(t, 3, got)
+	})
+	everywhere(t, "N6 a question that one branch gave up expires for the other, and is shown no more", func(t *testing.T, s blackboard.Store) {
+		f := flow("gave up", func(c *orchestrator.Context) (bool, error) {
+			both := orchestrator.Map(c, []time.Duration{time.Second, 0}, 0, func(c *orchestrator.Context, wall time.Duration) (int, error) {
+				return orchestrator.Await[int](c.WithBudget(orchestrator.Budget{Wall: wall}), orchestrator.Question{Key: "n", Timeout: time.Minute})
+			})
+			return errors.Is(both[1].Err, orchestrator.ErrTimeout), c.Sleep(time.Hour)
+		})
+		r := begin(t, local(t, orchestrator.Config{Store: s}), f, "x")
+		pause(2 * time.Minute)
+		assert.Empty(t, infoOf(t, r).Questions)
+		got, err := f.Result(t.Context(), r)
+		require.NoError(t, err)
+		assert.True(t, got)
 	})
 	t.Run("N6 a letter is not taken while the run is executed from its log", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {

@@ -169,7 +169,7 @@ func (c *committer) isStored(ctx context.Context, rec *blackboard.Record) (bool,
 // putBlob keeps a value beside the log.
 func (c *committer) putBlob(run string, data []byte) (hash string, err error) {
 	err = c.try(func(ctx context.Context, _ bool) error {
-		hash, err = c.e.blobs.PutBlob(ctx, run, data)
+		hash, err = c.e.store.PutBlob(ctx, run, data)
 		return err
 	})
 	return hash, err

@@ -45,13 +45,6 @@ func (r *run) push(rec *record, err error) (next job) {
 	return next
 }
 
-// reset forgets a failure of a run that has not begun.
-func (q *queue) reset() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.err = nil
-}
-
 // failure is why the run stops, or nil.
 func (q *queue) failure() error {
 	q.mu.Lock()
@@ -207,7 +200,23 @@ func (r *run) leave(end engine.End, err error) {
 	if r.fenced {
 		err = nil
 	}
-	r.e.unregister(r, err)
+	r.e.leave(r, err)
+	r.close()
+}
+
+// abandon takes out a run that has not begun here.
+func (r *run) abandon() {
+	r.fenced = true
+	r.records.stopped.Store(true)
+	r.e.leave(r, nil)
+	r.close()
+}
+
+// close tells those who wait that the run is over.
+func (r *run) close() {
+	if !r.isLive() {
+		close(r.live)
+	}
 	close(r.done)
 	_ = r.records.changed()
 }

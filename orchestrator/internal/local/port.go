@@ -35,7 +35,6 @@ func (r *run) begin(op *engine.Op) {
 		f.unwanted.Store(op.Canceled)
 		r.e.pool.do(f)
 	case engine.Await:
-		r.answers.open(op)
 		if !op.Asked {
 			r.own(newRecord(op, blackboard.Asked, op.Ask))
 		}
@@ -58,7 +57,6 @@ func (r *run) Cancel(op *engine.Op) {
 		if r.questions.Drop(op) {
 			r.unlink(op)
 			r.own(newRecord(op, blackboard.Withdrawn, nil))
-			r.answers.close(op.Name, "was withdrawn")
 		}
 	case engine.Sleep, engine.Limit:
 		r.unlink(op)
@@ -82,6 +80,10 @@ func (r *run) Emit(rec blackboard.Record) { r.own(&record{Record: rec, data: rec
 func (r *run) own(rec *record) {
 	rec.op = nil
 	rec.At, _ = r.clock.Now()
+	if ask, ok := rec.data.(json.RawMessage); ok {
+		rec.Data = ask
+	}
+	r.asks.note(rec.Record)
 	r.e.pool.do(r.write(rec))
 }
 
@@ -108,37 +110,19 @@ func (f *flight) ring() job {
 
 // expire closes a question whose time is over, unless an answer came first.
 func (r *run) expire(key string) (bool, error) {
-	if r.e.inbox == nil {
-		return r.answers.close(key, "has expired"), nil
-	}
 	ctx, cancel := r.e.shortly()
 	defer cancel()
-	err := r.e.inbox.Put(ctx, blackboard.Letter{Run: r.id, Key: key, Expired: true})
-	if !errors.Is(err, blackboard.ErrConflict) {
-		return err == nil, err
-	}
-	expired, err := r.e.expired(ctx, r.id, key)
-	if err == nil && !expired {
-		r.e.takeLetters(ctx, r.id) // an answer came first
-	}
-	return expired && err == nil, err
-}
-
-// expired tells whether a question was closed already, because its time was over: for
-// another branch, or before the process died.
-func (e *Engine) expired(ctx context.Context, id, key string) (expired bool, err error) {
-	for l, err := range e.inbox.Letters(ctx, id) {
-		if err != nil || l.Key == key {
-			return l.Expired, err
+	l := blackboard.Letter{Run: r.id, Key: key, Expired: true}
+	err := r.e.store.Put(ctx, l)
+	if errors.Is(err, blackboard.ErrConflict) {
+		// It may be closed for another branch, or since before the process died.
+		var last blackboard.Record
+		if last, err = r.e.question(ctx, r.id, key); err == nil && last.Kind == blackboard.Answered {
+			r.e.takeLetters(ctx, r.id) // an answer came first
+			return false, nil
 		}
 	}
-	for rec, err := range e.inbox.Asks(ctx, id, key) {
-		if err != nil {
-			return false, err
-		}
-		expired = rec.Kind == blackboard.Expired
-	}
-	return expired, nil
+	return err == nil && r.asks.take(l), err
 }
 
 // startChild begins a run inside of this one, or resumes it where its log is there.

@@ -51,26 +51,21 @@ func (rec *record) encode() (err error) {
 			return fmt.Errorf("record %q of run %q: %w", rec.Kind, rec.Run, err)
 		}
 	}
-	if len(rec.Data) < largeData || e.blobs == nil || rec.Kind == blackboard.Asked { // stores read questions
+	if len(rec.Data) < e.large || rec.Kind == blackboard.Asked { // stores read questions
 		return nil
 	}
-	hash, err := e.commit.putBlob(rec.Run, rec.Data)
-	if err != nil {
+	if rec.Blob, err = e.commit.putBlob(rec.Run, rec.Data); err != nil {
 		return fmt.Errorf("large value of run %q: %w", rec.Run, err)
 	}
-	var rest any // by which stores list runs
-	switch d := rec.data.(type) {
+	rec.Data = nil
+	switch d := rec.data.(type) { // stores list runs by the rest of these
 	case engine.StartedData:
-		d.Blob, d.Data = hash, nil
-		rest = d
+		d.Data = nil
+		rec.Data, err = engine.Encode(d)
 	case engine.EndedData:
-		d.Blob, d.Output, d.State = hash, nil, nil
-		rest = d
-	default:
-		rec.Data, rec.Blob = nil, hash
-		return nil
+		d.Output, d.State = nil, nil
+		rec.Data, err = engine.Encode(d)
 	}
-	rec.Data, err = engine.Encode(rest)
 	return err
 }
 
@@ -128,7 +123,7 @@ type runLog struct {
 	seq    int64         // of the next record
 	ended  bool          // it has an Ended record
 	broken error         // why no record can follow
-	recs   []*record     // without a store
+	recs   []*record     // without a store: those that were not moved
 	signal chan struct{} // closed at the next record; nil: nothing waits for it
 }
 
@@ -148,6 +143,8 @@ func (l *runLog) add(rec *record) error {
 		}
 	}
 	switch {
+	case rec.Kind == blackboard.Started && l.seq > 0:
+		return blackboard.ErrConflict
 	case l.broken != nil:
 		return fmt.Errorf("%w: %w", errBroken, l.broken)
 	case l.ended:
@@ -191,18 +188,20 @@ func (l *runLog) watch() <-chan struct{} {
 	return l.signal
 }
 
-// from yields the records in memory.
-func (l *runLog) from(seq int64, yield func(blackboard.Record, error) bool) {
+// move gives the records in memory to take, and forgets them if it takes them.
+func (l *runLog) move(take func([]blackboard.Record) error) (err error) {
 	l.mu.Lock()
-	recs := l.recs
-	l.mu.Unlock()
-	for _, rec := range recs[min(int(seq), len(recs)):] {
-		out, err := rec.Record, error(nil)
-		if out.Data == nil && rec.data != nil {
-			out.Data, err = engine.Encode(rec.data)
-		}
-		if !yield(out, err) || err != nil {
-			return
+	defer l.mu.Unlock()
+	recs := make([]blackboard.Record, len(l.recs))
+	for i, rec := range l.recs {
+		if recs[i] = rec.Record; rec.Data == nil && rec.data != nil {
+			if recs[i].Data, err = engine.Encode(rec.data); err != nil {
+				return err
+			}
 		}
 	}
+	if err = take(recs); err == nil {
+		l.recs = nil
+	}
+	return err
 }

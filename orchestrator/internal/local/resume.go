@@ -5,26 +5,153 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
-// takeUp resumes the run of r's ID, for which r is registered, unless it has ended
-// or another engine works on it. It tells whether r is being worked on now.
-func (e *Engine) takeUp(ctx context.Context, r *run) (bool, error) {
-	l, err := e.listing(ctx, r.id)
-	if err != nil || l.Ended || e.hasTried(&l) {
-		return false, err
+// Resume implements engine.Driver.
+func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
+	switch {
+	case e.cfg.Observe:
+		return res, observes()
+	case e.closed.Load():
+		return res, closedError()
 	}
-	if free, err := e.free(ctx, worker(&l)); !free {
-		return false, err
+	if err := e.keep(ctx); err != nil {
+		return res, err
 	}
-	if l.Version != r.prog.Version {
-		return false, unregistered(l.Flow, l.Version)
+	e.keeper.watching.Store(true)
+	var taken []*run
+	var errs []error
+	alive := map[string]bool{}
+	for l, err := range e.store.List(ctx, blackboard.Query{Open: true}) {
+		if err != nil {
+			return res, errors.Join(append(errs, err)...)
+		}
+		if l.Parent != "" || e.run(l.Run) != nil {
+			continue
+		}
+		held, err := e.held(ctx, &l, alive)
+		switch {
+		case err != nil:
+			return res, errors.Join(append(errs, err)...)
+		case held:
+			res.Held = append(res.Held, engine.Held{Run: l.Run, Owner: l.Owner, Since: l.Changed})
+			continue
+		case !slices.ContainsFunc(e.cfg.Programs, func(p *engine.Program) bool { return p.Name == l.Flow }):
+			continue
+		}
+		r, err := e.adopt(ctx, &l, nil)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("run %q: %w", l.Run, err))
+		}
+		if r != nil {
+			taken = append(taken, r)
+		}
 	}
-	h, err := engine.ReadHistory(r.id, e.Log(ctx, r.id, 0))
+	for _, r := range taken {
+		if r.waitLive(ctx) != nil || !r.over() || !r.fenced {
+			res.Runs = append(res.Runs, r.id)
+		}
+	}
+	return res, errors.Join(errs...)
+}
+
+// resumeFree resumes the runs of engines that have died, and those that an outage
+// of the store suspended here.
+func (e *Engine) resumeFree(ctx context.Context) {
+	if !e.keeper.watching.Load() {
+		return
+	}
+	for l, err := range e.store.Orphans(ctx) {
+		if err != nil {
+			if ctx.Err() == nil {
+				e.cfg.Log.Warn("runs without an engine cannot be listed", "err", err)
+			}
+			return
+		}
+		if e.program(&l) != nil {
+			e.adoptFor(ctx, &l)
+		}
+	}
+	e.mu.Lock()
+	stopped := maps.Clone(e.stopped)
+	e.mu.Unlock()
+	for id, why := range stopped {
+		if !errors.Is(why.err, errOutage) {
+			continue
+		}
+		if l, err := e.store.listing(ctx, id); err == nil {
+			e.adoptFor(ctx, &l)
+		}
+	}
+}
+
+// adoptFor is adopt where nothing waits for the run.
+func (e *Engine) adoptFor(ctx context.Context, l *blackboard.Listing) {
+	if _, err := e.adopt(ctx, l, nil); err != nil && !errors.Is(err, engine.ErrNoFlow) && ctx.Err() == nil {
+		e.cfg.Log.Warn("run cannot be resumed", "run", l.Run, "flow", l.Flow, "err", err)
+	}
+}
+
+// program is the registered flow of a run, or nil.
+func (e *Engine) program(l *blackboard.Listing) *engine.Program {
+	for _, p := range e.cfg.Programs {
+		if p.Name == l.Flow && p.Version == l.Version {
+			return p
+		}
+	}
+	return nil
+}
+
+// resume resumes a run that no engine works on, and returns it; nil: it has ended or is
+// stuck, or another engine works on it. p is its flow; nil: the engine looks it up.
+func (e *Engine) resume(ctx context.Context, l *blackboard.Listing, p *engine.Program, parent *flight) (*run, error) {
+	tried := l.Status == blackboard.Stuck && e.whyStopped(l.Run, l.Status) != nil
+	if l.Ended || tried {
+		return nil, nil
+	}
+	if held, err := e.held(ctx, l, nil); held || err != nil {
+		return nil, err
+	}
+	if p == nil || p.Name != l.Flow || p.Version != l.Version {
+		p = e.program(l)
+	}
+	if p == nil {
+		return nil, unregistered(l)
+	}
+	r, mine, err := e.enter(ctx, l.Run, p, parent)
+	if err != nil || !mine {
+		return r, err
+	}
+	if loaded, err := r.load(ctx); !loaded {
+		r.abandon()
+		return nil, err
+	}
+	e.begin(r)
+	return r, nil
+}
+
+// adopt resumes a run that no engine works on, unless it is the child of one or this
+// engine only observes. That another engine was first, or this one closes, is no error.
+func (e *Engine) adopt(ctx context.Context, l *blackboard.Listing, p *engine.Program) (*run, error) {
+	if l.Parent != "" || e.cfg.Observe {
+		return nil, nil
+	}
+	r, err := e.resume(ctx, l, p, nil)
+	if errors.Is(err, blackboard.ErrConflict) || errors.Is(err, engine.ErrStopped) {
+		err = nil
+	}
+	return r, err
+}
+
+// load reads the log of a run. It tells whether there is something to resume.
+func (r *run) load(ctx context.Context) (bool, error) {
+	h, err := engine.ReadHistory(r.id, r.e.store.Records(ctx, r.id, 0))
 	if err != nil || h == nil || h.Ended() {
 		return false, err
 	}
@@ -33,72 +160,34 @@ func (e *Engine) takeUp(ctx context.Context, r *run) (bool, error) {
 		return false, err
 	}
 	r.in = h.Start.Input
-	h.Each(func(rec blackboard.Record) { r.answers.note(rec) })
-	r.clock = engine.Clock{}
+	h.Each(r.asks.note)
 	r.clock.Skip(h.Begun)
 	r.records.seq = h.Next()
 	replay.Clock, replay.Questions, replay.Live = &r.clock, &r.questions, r
-	replay.Accept, replay.Request = e.cfg.AcceptChanged, r.requestOf
+	replay.Accept, replay.Request = r.e.cfg.AcceptChanged, r.requestOf
 	r.replay, r.wasStuck = replay, h.Stuck
-	r.lived = make(chan struct{})
-	e.begin(r)
 	return true, nil
 }
 
-// worker is the engine that works on a run, unless it is dead; "": none, as the run
-// is stuck.
-func worker(l *blackboard.Listing) string {
-	if l.Status == blackboard.Stuck {
-		return ""
-	}
-	return l.Owner
-}
-
-// free tells whether no engine works on the runs of owner.
-func (e *Engine) free(ctx context.Context, owner string) (bool, error) {
-	if e.owners == nil || owner == e.id || owner == "" {
-		return true, nil
-	}
-	alive, err := e.owners.Alive(ctx, owner)
-	return !alive && err == nil, err
-}
-
-// resume resumes a run that no engine works on. p is its flow; nil: the engine
-// looks it up. It tells whether this engine works on it now.
-func (e *Engine) resume(ctx context.Context, l blackboard.Listing, p *engine.Program) (bool, error) {
-	if e.cfg.Observe || l.Ended {
+// held tells whether another engine, which is alive, works on the run. alive has which
+// engines are, as far as is known, and is filled in; nil: nothing is known.
+func (e *Engine) held(ctx context.Context, l *blackboard.Listing, alive map[string]bool) (bool, error) {
+	if l.Status == blackboard.Stuck || l.Owner == "" || l.Owner == e.id {
 		return false, nil
 	}
-	if p == nil || p.Name != l.Flow || p.Version != l.Version {
-		if p = e.program(l.Flow, l.Version); p == nil {
-			return false, unregistered(l.Flow, l.Version)
-		}
+	if held, known := alive[l.Owner]; known {
+		return held, nil
 	}
-	if err := e.startable(ctx, p); err != nil {
-		return false, err
+	held, err := e.store.Alive(ctx, l.Owner)
+	if err == nil && alive != nil {
+		alive[l.Owner] = held
 	}
-	r := newRun(e, l.Run, p)
-	other, err := e.register(r, true)
-	if err != nil || other != nil {
-		return other != nil, err
-	}
-	taken, err := e.takeUp(ctx, r)
-	if !taken {
-		e.unregister(r, nil)
-	}
-	return taken, err
-}
-
-// program is a registered flow, or nil.
-func (e *Engine) program(flow string, version int) *engine.Program {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.programs[programID{flow, version}]
+	return held, err
 }
 
 // unregistered says why a run is left alone.
-func unregistered(flow string, version int) error {
-	return agent.ErrorOf(fmt.Errorf("%w: %w: version %d of flow %q is not registered", engine.ErrDiverged, engine.ErrNoFlow, version, flow))
+func unregistered(l *blackboard.Listing) error {
+	return agent.ErrorOf(fmt.Errorf("%w: %w: version %d of flow %q is not registered", engine.ErrDiverged, engine.ErrNoFlow, l.Version, l.Flow))
 }
 
 // repeat applies the next record of the log to the flow, and behind the last one
@@ -116,7 +205,7 @@ func (r *run) repeat() {
 	case more:
 		return
 	case r.resumed:
-		close(r.lived)
+		close(r.live)
 		ctx, cancel := r.e.shortly()
 		r.e.takeLetters(ctx, r.id) // a cancel comes before what the run does next
 		cancel()
@@ -147,7 +236,7 @@ func (r *run) stuckChild() error {
 		return nil
 	}
 	for _, op := range r.replay.Children() {
-		l, err := r.e.listing(r.e.life, op.Input.Run)
+		l, err := r.e.store.listing(r.e.life, op.Input.Run)
 		if err != nil || l.Status != blackboard.Stuck {
 			continue // its start says what is wrong
 		}
@@ -158,8 +247,8 @@ func (r *run) stuckChild() error {
 		case err != nil:
 			continue
 		case child == nil:
-			err = r.e.whyStuck(r.e.life, in.Run)
-		case !r.e.holds(r.e.life, in.Run) || child.over():
+			err = r.e.whyStopped(in.Run, l.Status)
+		case child.waitLive(r.e.life) == nil && child.over():
 			err = child.err
 		}
 		if isStuck(err) {
@@ -187,9 +276,6 @@ func (r *run) fail(err error) {
 			err = errors.Join(writeErr, err)
 		}
 	}
-	r.e.mu.Lock()
-	r.e.tried[r.id] = r.prog
-	r.e.mu.Unlock()
 	r.leave(engine.End{}, err)
 }
 
@@ -208,7 +294,7 @@ func (r *run) requestOf(d *engine.CalledData) string {
 	if len(d.Request) == 0 {
 		return ""
 	}
-	data, err := r.e.blob(r.e.life, r.id, d.Request[0])
+	data, err := r.e.store.Blob(r.e.life, r.id, d.Request[0])
 	if err != nil {
 		return ""
 	}

@@ -22,12 +22,11 @@ type run struct {
 	prog *engine.Program
 	in   engine.Input
 
-	lived    chan struct{} // of a resumed run: closed when it is behind its log; nil: it is from its start
-	started  chan struct{} // closed when it is on record, or failed to be
-	recorded bool          // it is on record; under e.mu
-	done     chan struct{} // closed when it has ended or stopped
-	end      engine.End    // once done
-	err      error         // once done: why it did not end
+	live   chan struct{} // closed when it is on record and behind its log, or over
+	done   chan struct{} // closed when it has ended or stopped
+	end    engine.End    // once done
+	err    error         // once done: why it did not end
+	fenced bool          // once done: look again, as another engine works on it, or it has not begun here
 
 	flow sync.Mutex // held by the goroutine that drives the run
 	// Under flow:
@@ -40,24 +39,27 @@ type run struct {
 	state     func() (json.RawMessage, error)
 	wasStuck  string // why the flow failed before; "": it did not
 	resumed   bool   // that the run is resumed is on record
-	fenced    bool   // another engine resumed it first
 	isOver    bool
 
 	queue   queue
 	records *runLog // &log, or that of the run that this one retries
 	log     runLog
-	answers answers
+	asks    asks
 	parent  *flight     // of a child: what started it, if that was this engine
 	cut     atomic.Bool // calls that fail do so because the run stops
 
 	mu       sync.Mutex
 	flights  []*flight // under way
-	watchers watchers
+	watchers map[*watcher]bool
 }
 
 func newRun(e *Engine, id string, p *engine.Program) *run {
-	r := &run{e: e, id: id, prog: p, started: make(chan struct{}), done: make(chan struct{})}
+	r := &run{e: e, id: id, prog: p, live: make(chan struct{}), done: make(chan struct{})}
 	r.records = &r.log
+	if e.memory != nil {
+		r.records = e.memory.log(id, &r.log)
+		r.records.stopped.Store(false)
+	}
 	r.queue.driving = true // begin drives first
 	return r
 }
@@ -74,31 +76,53 @@ func (r *run) over() bool {
 	}
 }
 
-// begun waits until the run is on record, or failed to be, and tells which.
-func (r *run) begun(ctx context.Context) (bool, error) {
+// wait returns how the run ended, or why it stopped. mine is false if the caller has to
+// look again.
+func (r *run) wait(ctx context.Context) (end engine.End, mine bool, err error) {
 	select {
-	case <-r.started:
+	case <-r.done:
+		return r.end, !r.fenced, r.err
 	case <-ctx.Done():
-		return false, context.Cause(ctx)
+		return engine.End{}, true, context.Cause(ctx)
 	}
-	r.e.mu.Lock()
-	defer r.e.mu.Unlock()
-	return r.recorded, nil
 }
 
-// sameLog compares the log of r's ID with r.
-func (e *Engine) sameLog(ctx context.Context, r *run) error {
-	for rec, err := range e.Log(ctx, r.id, 0) {
-		if err != nil {
-			return err
-		}
-		var d engine.StartedData
-		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return fmt.Errorf("log of run %q: record 0: %w: %w", r.id, blackboard.ErrDamaged, err)
-		}
-		return same(r.id, rec.Name, &d.Input, r.prog.Name, &r.in)
+// waitLive waits until the run is on record and behind its log, or over.
+func (r *run) waitLive(ctx context.Context) error {
+	select {
+	case <-r.live:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return agent.ErrorOf(fmt.Errorf("%w: %q", engine.ErrNoRun, r.id))
+}
+
+// isLive tells whether the run is behind its log, and not over.
+func (r *run) isLive() bool {
+	select {
+	case <-r.live:
+		return !r.over()
+	default:
+		return false
+	}
+}
+
+// sameLog returns the listing of a run that is there, if its log is of in.
+func (e *Engine) sameLog(ctx context.Context, p *engine.Program, in *engine.Input) (l blackboard.Listing, err error) {
+	for rec, err := range e.store.Records(ctx, in.Run, 0) {
+		var d engine.StartedData
+		if err == nil {
+			err = decode(&rec, &d)
+		}
+		if err == nil {
+			err = same(in.Run, rec.Name, &d.Input, p.Name, in)
+		}
+		if err != nil {
+			return l, err
+		}
+		break
+	}
+	return e.store.listing(ctx, in.Run)
 }
 
 // same returns ErrExists, naming the first field in which a run that is there

@@ -2,127 +2,148 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/providers"
 )
 
-// answers are the questions of a run as its engine's other goroutines see them: which
-// are open, and which take no answer any more. The cancel has Key "".
-type answers struct {
+// asks are the states of a run's questions: the newest record of each that tells its
+// state, as blackboard.AskState says. The cancel is a question with Key "".
+type asks struct {
 	mu     sync.Mutex
-	taken  map[string]json.RawMessage // the answers, and the cancel
-	closed map[string]string          // questions without an answer: why
-	asks   []engine.Ask               // that wait for an answer, in the order in which they were asked
+	newest map[string]blackboard.Record // Seq: in which order they came
+	noted  int64
 }
 
-// take keeps an answer. If the question does not take it, a call with other data
-// gets the reason, and one with equal data nil and false.
-func (a *answers) take(key string, data json.RawMessage) (first bool, err error) {
+// note takes in a record.
+func (a *asks) note(rec blackboard.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if why, ok := a.closed[key]; ok {
-		return false, noQuestion(key, why)
+	if rec.Kind == blackboard.Canceled || blackboard.AskKind(rec.Kind) && blackboard.AskState(a.newest[rec.Name].Kind, rec) == rec.Kind {
+		a.add(rec)
 	}
-	if have, ok := a.taken[key]; ok {
-		return false, sameAnswer(key, have, data)
-	}
-	if a.taken == nil {
-		a.taken = map[string]json.RawMessage{}
-	}
-	a.taken[key] = data
-	a.forget(key)
-	return true, nil
 }
 
-// isClosed says why a question takes no answer; nil: it does, or is not asked yet.
-func (a *answers) isClosed(key string) error {
+// take notes a letter, unless its question takes none any more. What was closed for one
+// branch expires for another.
+func (a *asks) take(l blackboard.Letter) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if why, ok := a.closed[key]; ok {
-		return noQuestion(key, why)
+	state := a.newest[l.Key].Kind
+	taken := state == "" || state == blackboard.Asked || l.Expired && state != blackboard.Answered
+	if taken {
+		a.add(recordOf(&l))
 	}
-	return nil
+	return taken
 }
 
-// close closes a question for answers. It tells whether none came before.
-func (a *answers) close(key, why string) bool {
+func (a *asks) add(rec blackboard.Record) {
+	if a.newest == nil {
+		a.newest = map[string]blackboard.Record{}
+	}
+	rec.Seq = a.noted
+	a.noted++
+	a.newest[rec.Name] = rec
+}
+
+// of is the newest record of a question.
+func (a *asks) of(key string) blackboard.Record {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.forget(key)
-	if _, ok := a.taken[key]; ok {
-		return false
-	}
-	if a.closed == nil {
-		a.closed = map[string]string{}
-	}
-	a.closed[key] = why
-	return true
+	return a.newest[key]
 }
 
-// open notes that a question is asked, once more if it was closed before.
-func (a *answers) open(op *engine.Op) {
-	var ask engine.Ask
-	_ = json.Unmarshal(op.Ask, &ask) // the flow made it
+// open are the questions that wait for an answer, in the order in which they were
+// asked.
+func (a *asks) open() (open []engine.Ask, err error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.closed, op.Name)
-	if op.Reject != "" {
-		delete(a.taken, op.Name)
+	recs := slices.Collect(maps.Values(a.newest))
+	a.mu.Unlock()
+	slices.SortFunc(recs, func(a, b blackboard.Record) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, rec := range recs {
+		if rec.Kind != blackboard.Asked {
+			continue
+		}
+		var ask engine.Ask
+		if err := decode(&rec, &ask); err != nil {
+			return nil, err
+		}
+		open = append(open, ask)
 	}
-	if _, ok := a.taken[op.Name]; !ok {
-		a.forget(op.Name)
-		a.asks = append(a.asks, ask)
-	}
+	return open, nil
 }
 
-func (a *answers) forget(key string) {
-	for i := range a.asks {
-		if a.asks[i].Key == key {
-			a.asks = append(a.asks[:i:i], a.asks[i+1:]...)
-			return
+// recordOf is the record that a letter becomes.
+func recordOf(l *blackboard.Letter) blackboard.Record {
+	kind := blackboard.Answered
+	switch {
+	case l.Expired:
+		kind = blackboard.Expired
+	case l.Key == "":
+		kind = blackboard.Canceled
+	}
+	return blackboard.Record{Run: l.Run, Kind: kind, Name: l.Key, Data: l.Data}
+}
+
+// logged are the states of questions by the log; key "": of all.
+func (e *Engine) logged(ctx context.Context, id, key string) (*asks, error) {
+	a := &asks{}
+	for rec, err := range e.store.Asks(ctx, id, key) {
+		if err != nil {
+			return nil, err
+		}
+		a.note(rec)
+	}
+	return a, nil
+}
+
+// question is the newest record that tells the state of a question, or the one that
+// a letter will be.
+func (e *Engine) question(ctx context.Context, id, key string) (blackboard.Record, error) {
+	if r := e.run(id); r != nil { // it knows more than is on record
+		if rec := r.asks.of(key); rec.Kind != "" && rec.Kind != blackboard.Asked {
+			return rec, nil
 		}
 	}
-}
-
-// waiting are the questions that wait for an answer.
-func (a *answers) waiting() []engine.Ask {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return append([]engine.Ask(nil), a.asks...)
-}
-
-// note takes in a record of the log.
-func (a *answers) note(rec blackboard.Record) {
-	switch rec.Kind {
-	case blackboard.Answered, blackboard.Canceled:
-		_, _ = a.take(rec.Name, rec.Data)
-	case blackboard.Expired:
-		a.close(rec.Name, "has expired")
-	case blackboard.Withdrawn:
-		a.close(rec.Name, "was withdrawn")
-	case blackboard.Asked:
-		a.open(&engine.Op{Name: rec.Name, Ask: rec.Data})
+	for l, err := range e.store.Letters(ctx, id) { // first, because a letter becomes a record
+		if err != nil || l.Key == key {
+			return recordOf(&l), err
+		}
 	}
-}
-
-func noQuestion(key, why string) error {
-	return agent.ErrorOf(fmt.Errorf("%w: the question %q %s", engine.ErrNoQuestion, key, why))
-}
-
-// sameAnswer is what a second answer gets: nil if it is equal. A second cancel is no
-// error.
-func sameAnswer(key string, have, data json.RawMessage) error {
-	if key == "" || equalJSON(have, data) {
-		return nil
+	a, err := e.logged(ctx, id, key)
+	if err != nil {
+		return blackboard.Record{}, err
 	}
-	return agent.ErrorOf(fmt.Errorf("%w: the question %q has another answer", engine.ErrAnswered, key))
+	return a.of(key), nil
+}
+
+// verdict is what an answer gets whose question is in the state that rec tells. open:
+// the question takes it.
+func verdict(rec blackboard.Record, answer json.RawMessage) (open bool, err error) {
+	switch {
+	case rec.Kind == blackboard.Expired:
+		err = fmt.Errorf("%w: the question %q has expired", engine.ErrNoQuestion, rec.Name)
+	case rec.Kind == blackboard.Withdrawn:
+		err = fmt.Errorf("%w: the question %q was withdrawn", engine.ErrNoQuestion, rec.Name)
+	case rec.Kind != blackboard.Answered:
+		return true, nil
+	case equalJSON(rec.Data, answer):
+		return false, nil
+	default:
+		err = fmt.Errorf("%w: the question %q has another answer", engine.ErrAnswered, rec.Name)
+	}
+	return false, agent.ErrorOf(err)
 }
 
 func equalJSON(a, b json.RawMessage) bool {
@@ -133,15 +154,12 @@ func equalJSON(a, b json.RawMessage) bool {
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
 		return false
 	}
-	p, _ := json.Marshal(x) // maps are sorted
-	q, _ := json.Marshal(y)
-	return bytes.Equal(p, q)
+	return reflect.DeepEqual(x, y)
 }
 
 // Tell implements engine.Driver.
 func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 	switch c.Kind {
-	case engine.AnswerIt:
 	case engine.RetryIt:
 		return e.retry(ctx, id)
 	case engine.CancelIt:
@@ -149,215 +167,148 @@ func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 		if done, err := e.cancelStuck(ctx, id, c.Data); done || err != nil {
 			return err
 		}
-	}
-	r := e.run(id)
-	if r != nil && r.over() && r.err == nil {
-		return e.refusal(ctx, r.id, c, blackboard.ErrEnded)
-	}
-	if e.inbox == nil {
-		return e.tellHere(ctx, r, id, c)
-	}
-	if r != nil && c.Key != "" {
-		if err := r.answers.isClosed(c.Key); err != nil {
-			return err
-		}
-	}
-	if err := e.inbox.Put(ctx, blackboard.Letter{Run: id, Key: c.Key, Data: c.Data}); err != nil {
-		return e.refusal(ctx, id, c, err)
-	}
-	if r != nil {
-		e.takeLetters(ctx, id)
-		return nil
-	}
-	e.reviveFor(ctx, id)
-	return nil
-}
-
-// tellHere gives a command to a run of this process, without a store that takes
-// letters.
-func (e *Engine) tellHere(ctx context.Context, r *run, id string, c engine.Command) error {
-	if r == nil || r.over() {
-		v, err := e.Look(ctx, id)
-		switch {
-		case err != nil:
-			return err
-		case v.Ended:
-			return e.refusal(ctx, id, c, blackboard.ErrEnded)
-		}
-		return agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process, and the store has no inbox: call Resume first", engine.ErrStopped, id))
-	}
-	if err := r.waitLive(ctx); err != nil {
-		return err
-	}
-	if r.over() {
-		return e.Tell(ctx, id, c)
-	}
-	first, err := r.answers.take(c.Key, c.Data)
-	if err != nil || !first {
-		return err
-	}
-	if err = r.writeSync(ctx, answerRecord(c.Key, c.Data)); err == nil {
-		return nil
-	}
-	if errors.Is(err, errLate) { // it ends just now, and then its end says what is so
-		select {
-		case <-r.done:
-			return e.Tell(ctx, id, c)
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return fmt.Errorf("run %q: %w", r.id, err)
-}
-
-// waitLive waits until the run is behind its log, or over.
-func (r *run) waitLive(ctx context.Context) error {
-	select {
-	case <-r.started:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	if r.lived == nil {
-		return nil
-	}
-	select {
-	case <-r.lived:
-	case <-r.done:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// isLive tells whether the run is behind its log.
-func (r *run) isLive() bool {
-	select {
-	case <-r.started:
-	default:
-		return false
-	}
-	if r.lived == nil {
-		return true
-	}
-	select {
-	case <-r.lived:
-		return true
-	default:
-		return false
-	}
-}
-
-func answerRecord(key string, data json.RawMessage) *record {
-	rec := &record{Record: blackboard.Record{Kind: blackboard.Answered, Name: key}, data: data}
-	if key == "" {
-		rec.Kind = blackboard.Canceled
-	}
-	return rec
-}
-
-// refusal is what a command gets that the inbox did not keep.
-func (e *Engine) refusal(ctx context.Context, id string, c engine.Command, err error) error {
-	switch {
-	case errors.Is(err, blackboard.ErrNoRun):
-		return agent.ErrorOf(fmt.Errorf("%w: %q", engine.ErrNoRun, id))
-	case !errors.Is(err, blackboard.ErrConflict) && !errors.Is(err, blackboard.ErrEnded):
-		return err
-	case c.Key == "":
-		return nil
-	}
-	if errors.Is(err, blackboard.ErrConflict) { // first, because a letter becomes a record
-		for l, letterErr := range e.inbox.Letters(ctx, id) {
-			switch {
-			case letterErr != nil:
-				return letterErr
-			case l.Key == c.Key && l.Expired:
-				return noQuestion(c.Key, "has expired")
-			case l.Key == c.Key:
-				return sameAnswer(c.Key, l.Data, c.Data)
+	case engine.AnswerIt:
+		if r := e.run(id); r != nil {
+			if open, err := verdict(r.asks.of(c.Key), c.Data); !open {
+				return err
 			}
 		}
 	}
-	var newest blackboard.Record // that tells the state of the question
-	for rec, askErr := range e.asks(ctx, id, c.Key) {
-		if askErr != nil {
-			return askErr
-		}
-		if blackboard.AskState(newest.Kind, rec) != newest.Kind || rec.Kind == newest.Kind {
-			newest = rec
-		}
+	if err := e.store.Put(ctx, blackboard.Letter{Run: id, Key: c.Key, Data: c.Data}); err != nil {
+		return e.refusal(ctx, id, &c, err)
 	}
+	e.takeLetters(ctx, id)
+	return nil
+}
+
+// refusal is what a command gets that the inbox did not keep.
+func (e *Engine) refusal(ctx context.Context, id string, c *engine.Command, err error) error {
+	ended := errors.Is(err, blackboard.ErrEnded)
 	switch {
-	case newest.Kind == blackboard.Answered:
-		return sameAnswer(c.Key, newest.Data, c.Data)
-	case newest.Kind == blackboard.Expired:
-		return noQuestion(c.Key, "has expired")
-	case newest.Kind == blackboard.Withdrawn:
-		return noQuestion(c.Key, "was withdrawn")
-	case errors.Is(err, blackboard.ErrEnded):
+	case errors.Is(err, blackboard.ErrNoRun):
+		return noRun(id)
+	case !ended && !errors.Is(err, blackboard.ErrConflict):
+		return err
+	case c.Key == "":
+		return nil // it is canceled, or has ended
+	}
+	rec, err := e.question(ctx, id, c.Key)
+	if err != nil {
+		return err
+	}
+	switch open, err := verdict(rec, c.Data); {
+	case !open:
+		return err
+	case ended:
 		return agent.ErrorOf(fmt.Errorf("%w: run %q has ended", engine.ErrNoQuestion, id))
 	}
 	return agent.ErrorOf(fmt.Errorf("%w: the question %q", engine.ErrAnswered, c.Key))
 }
 
-// takeLetters puts letters on record for the runs that this engine works on; id "":
-// all.
+// takeLetters puts letters on record for the runs that this engine works on, and
+// resumes runs that have letters. id "": all.
 func (e *Engine) takeLetters(ctx context.Context, id string) {
-	if e.inbox == nil {
-		return
-	}
-	var mine []blackboard.Letter
-	for l, err := range e.inbox.Letters(ctx, id) {
+	var letters []blackboard.Letter
+	for l, err := range e.store.Letters(ctx, id) {
 		if err != nil {
 			if ctx.Err() == nil {
 				e.cfg.Log.Warn("letters to runs cannot be read", "err", err)
 			}
 			break
 		}
-		mine = append(mine, l)
+		letters = append(letters, l)
 	}
-	for _, l := range mine {
+	for _, l := range letters {
 		r := e.run(l.Run)
-		if r == nil {
-			e.reviveFor(ctx, l.Run)
-			continue
-		}
-		if l.Expired || r.over() || !r.isLive() {
-			continue
-		}
-		if first, _ := r.answers.take(l.Key, l.Data); !first {
-			continue
-		}
-		if id == "" {
-			e.pool.do(jobFunc(func() { e.pool.do(r.write(answerRecord(l.Key, l.Data))) }))
-		} else {
-			_ = r.writeSync(ctx, answerRecord(l.Key, l.Data)) // the letter is kept
+		switch {
+		case r == nil:
+			if listing, err := e.store.listing(ctx, l.Run); err == nil {
+				e.adoptFor(ctx, &listing)
+			}
+		case l.Expired || !r.isLive() || !r.asks.take(l):
+		case id == "":
+			e.pool.do(jobFunc(func() { e.pool.do(r.write(&record{Record: recordOf(&l), data: l.Data})) }))
+		default:
+			_ = r.writeSync(ctx, &record{Record: recordOf(&l), data: l.Data}) // the letter is kept
 		}
 	}
 }
 
-// revive resumes a run that no engine works on, if this one can; its error says why
-// it cannot. p is its flow; nil: the engine looks it up.
-func (e *Engine) revive(ctx context.Context, id string, p *engine.Program) error {
-	l, err := e.listing(ctx, id)
-	if err != nil || l.Ended || l.Parent != "" || e.cfg.Observe || e.hasTried(&l) {
-		return nil //nolint:nilerr // who asks meets the store's error by reading the run
+// retry executes the flow of a stuck run again.
+func (e *Engine) retry(ctx context.Context, id string) error {
+	l, err := e.store.listing(ctx, id)
+	if err != nil {
+		return err
 	}
-	if free, _ := e.free(ctx, worker(&l)); !free {
-		return nil
+	if l.Status != blackboard.Stuck {
+		return agent.ErrorOf(fmt.Errorf("%w: run %q is %s, not stuck", engine.ErrMalformed, id, l.Status))
 	}
-	if p == nil && e.program(l.Flow, l.Version) == nil {
-		return unregistered(l.Flow, l.Version)
+	ids, err := e.family(ctx, id)
+	if err != nil {
+		return err
 	}
-	_, err = e.resume(ctx, l, p)
-	if errors.Is(err, blackboard.ErrConflict) || errors.Is(err, engine.ErrStopped) {
-		return nil
-	}
+	p := e.unstop(ids...)
+	_, err = e.resume(ctx, &l, p, nil)
 	return err
 }
 
-// reviveFor resumes a run for a letter. The letter is kept in any case.
-func (e *Engine) reviveFor(ctx context.Context, id string) {
-	if err := e.revive(ctx, id, nil); err != nil && !errors.Is(err, engine.ErrNoFlow) && ctx.Err() == nil {
-		e.cfg.Log.Warn("run cannot be resumed", "run", id, "err", err)
+// cancelStuck ends a stuck run, and stuck runs inside of it, without executing their
+// flows. It tells whether the run was stuck.
+func (e *Engine) cancelStuck(ctx context.Context, id string, reason json.RawMessage) (stuck bool, err error) {
+	err = e.until(ctx, id, func() (bool, error) { // it may stop just now, or be retried
+		l, err := e.store.listing(ctx, id)
+		stuck = err == nil && l.Status == blackboard.Stuck
+		return !stuck || e.run(id) == nil, err
+	})
+	if err != nil || !stuck {
+		return false, err
 	}
+	return true, e.endStuck(ctx, id, reason)
+}
+
+// endStuck ends a run that is stuck, or whose parent is.
+func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage) error {
+	for l, err := range e.store.List(ctx, blackboard.Query{Parent: id, Open: true}) {
+		if err != nil {
+			return err
+		}
+		if child := e.run(l.Run); child != nil {
+			<-child.done // it was stopped with its parent
+		}
+		if err := e.endStuck(ctx, l.Run, reason); err != nil {
+			return err
+		}
+	}
+	l, err := e.store.listing(ctx, id)
+	if err != nil || l.Ended {
+		return err
+	}
+	end := engine.End{Status: engine.Canceled, Err: engine.CanceledBy(reason).Err}
+	for rec, err := range e.store.Records(ctx, id, 0) {
+		if err != nil {
+			return err
+		}
+		end.Spent = end.Spent.Add(usageOf(&rec))
+	}
+	r := newRun(e, id, &engine.Program{Name: l.Flow, Version: l.Version})
+	r.records.seq = l.Next
+	if err := r.writeSync(ctx, &record{Record: blackboard.Record{Kind: blackboard.Canceled}, data: reason}); err != nil {
+		return err
+	}
+	err = r.writeSync(ctx, &record{Record: blackboard.Record{Kind: blackboard.Ended, Name: l.Flow}, data: engine.EndedData{End: end}})
+	r.records.stopped.Store(true)
+	e.unstop(id)
+	return err
+}
+
+// usageOf is what the call used that rec is of.
+func usageOf(rec *blackboard.Record) providers.Usage {
+	var d struct {
+		engine.UsedData
+		engine.CalledData
+	}
+	if rec.Kind == blackboard.Called || rec.Kind == blackboard.Used {
+		_ = json.Unmarshal(rec.Data, &d)
+	}
+	return d.UsedData.Usage.Add(d.CalledData.Usage())
 }

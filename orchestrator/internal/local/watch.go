@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"sync"
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -13,79 +12,41 @@ import (
 // pieces is how much a watcher may be behind before something is lost to it.
 const pieces = 256
 
-// watchers are the readers of what the agents of a run report.
-type watchers struct {
-	mu  sync.Mutex
-	all map[*watch]bool
-}
-
-// watch is one of them.
-type watch struct {
+// watcher is a reader of what the agents of a run report.
+type watcher struct {
 	next chan agent.Progress
-	lost int // since the last that was put in next
+	lost int // since the last that was put in next; under run.mu
 }
 
-func (w *watchers) any() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.all) > 0
-}
-
-func (w *watchers) add() *watch {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	one := &watch{next: make(chan agent.Progress, pieces)}
-	if w.all == nil {
-		w.all = map[*watch]bool{}
-	}
-	w.all[one] = true
-	return one
-}
-
-func (w *watchers) remove(one *watch) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.all, one)
-}
-
-// tell gives p to all who look; one that is too far behind misses it.
-func (w *watchers) tell(p agent.Progress) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for one := range w.all {
-		p.Lost = one.lost
-		select {
-		case one.next <- p:
-			one.lost = 0
-		default:
-			one.lost++
-		}
+// tell gives p to w, unless that is too far behind.
+func (w *watcher) tell(p agent.Progress) {
+	p.Lost = w.lost
+	select {
+	case w.next <- p:
+		w.lost = 0
+	default:
+		w.lost++
 	}
 }
 
 // Watching implements agent.Watcher.
 func (r *run) Watching() bool {
-	for ; r != nil; r = r.above() {
-		if r.watchers.any() {
-			return true
-		}
-	}
-	return false
+	r.mu.Lock()
+	watched := len(r.watchers) > 0
+	r.mu.Unlock()
+	return watched || r.parent != nil && r.parent.r.Watching()
 }
 
 // Report implements agent.Watcher. Watchers of a run see its children, too.
 func (r *run) Report(p agent.Progress) {
-	for ; r != nil; r = r.above() {
-		r.watchers.tell(p)
+	r.mu.Lock()
+	for w := range r.watchers {
+		w.tell(p)
 	}
-}
-
-// above is the run that started r, if this engine works on it.
-func (r *run) above() *run {
-	if r.parent == nil {
-		return nil
+	r.mu.Unlock()
+	if r.parent != nil {
+		r.parent.r.Report(p)
 	}
-	return r.parent.r
 }
 
 // Watch implements engine.Watcher.
@@ -93,7 +54,7 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[agent.Progress,
 	return func(yield func(agent.Progress, error) bool) {
 		r := e.run(id)
 		if r == nil {
-			l, err := e.listing(ctx, id)
+			l, err := e.store.listing(ctx, id)
 			if err == nil && !l.Ended {
 				err = agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process", engine.ErrStopped, id))
 			}
@@ -102,24 +63,26 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[agent.Progress,
 			}
 			return
 		}
-		one := r.watchers.add()
-		defer r.watchers.remove(one)
+		w := &watcher{next: make(chan agent.Progress, pieces)}
+		r.mu.Lock()
+		if r.watchers == nil {
+			r.watchers = map[*watcher]bool{}
+		}
+		r.watchers[w] = true
+		r.mu.Unlock()
+		defer func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			delete(r.watchers, w)
+		}()
 		for {
 			select {
-			case p := <-one.next:
-				if !yield(p, nil) {
-					return
-				}
-				continue
-			default:
-			}
-			select {
-			case p := <-one.next:
+			case p := <-w.next:
 				if !yield(p, nil) {
 					return
 				}
 			case <-r.done:
-				if len(one.next) == 0 {
+				if len(w.next) == 0 {
 					return
 				}
 			case <-ctx.Done():

@@ -1,0 +1,251 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+)
+
+// storage is what an engine asks of its store, or of the memory that it has in place
+// of one. A stand-in answers for each face that a store does not have. What stores
+// keep beside the log is in Data already.
+type storage struct {
+	blackboard.Store
+	blackboard.Inbox
+	blackboard.Owners
+	blackboard.Blobs
+	blackboard.Deleter
+}
+
+// open lets the engine work with s; nil: in memory.
+func (e *Engine) open(s blackboard.Store) {
+	if s == nil {
+		e.memory = &memory{runs: map[string]*runLog{}}
+		e.store = storage{e.memory, here{e}, none{}, none{}, e.memory}
+		return
+	}
+	e.commit = newCommitter(e, s)
+	e.store = storage{s, or[blackboard.Inbox](s, here{e}), or[blackboard.Owners](s, none{}), or[blackboard.Blobs](s, none{}), or[blackboard.Deleter](s, none{})}
+	if _, ok := s.(blackboard.Blobs); ok {
+		e.large = largeData
+	}
+}
+
+// or is s as a T, or what stands in for it.
+func or[T any](s blackboard.Store, standIn T) T {
+	if face, ok := s.(T); ok {
+		return face
+	}
+	return standIn
+}
+
+// Records yields records with what is kept beside the log.
+func (s storage) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
+	return s.expanded(ctx, s.Store.Records(ctx, run, from))
+}
+
+// Asks yields records as Records does.
+func (s storage) Asks(ctx context.Context, run, key string) iter.Seq2[blackboard.Record, error] {
+	return s.expanded(ctx, s.Inbox.Asks(ctx, run, key))
+}
+
+func (s storage) expanded(ctx context.Context, recs iter.Seq2[blackboard.Record, error]) iter.Seq2[blackboard.Record, error] {
+	return func(yield func(blackboard.Record, error) bool) {
+		for rec, err := range recs {
+			if err == nil && rec.Blob != "" {
+				err = s.expand(ctx, &rec)
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (s storage) expand(ctx context.Context, rec *blackboard.Record) (err error) {
+	if rec.Data, err = s.Blob(ctx, rec.Run, rec.Blob); err != nil {
+		return fmt.Errorf("log of run %q: %w", rec.Run, err)
+	}
+	rec.Blob = ""
+	return nil
+}
+
+// decode decodes the Data of a record.
+func decode(rec *blackboard.Record, data any) error {
+	if err := json.Unmarshal(rec.Data, data); err != nil {
+		return fmt.Errorf("log of run %q: record %d: %w: %w", rec.Run, rec.Seq, blackboard.ErrDamaged, err)
+	}
+	return nil
+}
+
+// listing is what a list shows of a run, or ErrNoRun.
+func (s storage) listing(ctx context.Context, id string) (blackboard.Listing, error) {
+	for l, err := range s.List(ctx, blackboard.Query{Run: id}) {
+		return l, err
+	}
+	return blackboard.Listing{}, noRun(id)
+}
+
+func noRun(id string) error { return agent.ErrorOf(fmt.Errorf("%w: %q", engine.ErrNoRun, id)) }
+
+// none stands in for the faces without which an engine can do. It does not call what
+// is not here.
+type none struct{ blackboard.Blobs }
+
+func (none) Beat(context.Context, string, time.Duration) error            { return nil }
+func (none) Leave(context.Context, string) error                          { return nil }
+func (none) Alive(context.Context, string) (bool, error)                  { return false, nil }
+func (none) Orphans(context.Context) iter.Seq2[blackboard.Listing, error] { return empty }
+
+func empty[T any](func(T, error) bool) {}
+
+func (none) Blob(_ context.Context, _, hash string) ([]byte, error) {
+	return nil, fmt.Errorf("%w: blob %s, and the store keeps none", blackboard.ErrDamaged, hash)
+}
+
+func (none) Delete(context.Context, ...string) error {
+	return errors.New("the store cannot delete runs: it is no blackboard.Deleter")
+}
+
+// here stands in for an inbox: a run of this process puts a letter on record at once.
+type here struct{ e *Engine }
+
+// Put implements blackboard.Inbox.
+func (h here) Put(ctx context.Context, l blackboard.Letter) error {
+	r := h.e.run(l.Run)
+	if r == nil {
+		switch listing, err := h.e.store.listing(ctx, l.Run); {
+		case err != nil:
+			return err
+		case listing.Ended:
+			return blackboard.ErrEnded
+		}
+		return agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process, and the store has no inbox: call Resume first", engine.ErrStopped, l.Run))
+	}
+	if err := r.waitLive(ctx); err != nil {
+		return err
+	}
+	if !r.asks.take(l) {
+		return blackboard.ErrConflict
+	}
+	if l.Expired { // it is put on record by who closes the question
+		return nil
+	}
+	err := r.writeSync(ctx, &record{Record: recordOf(&l), data: l.Data})
+	if !errors.Is(err, errLate) {
+		return err
+	}
+	select { // it ends just now, and then its end says what is so
+	case <-r.done:
+		return h.Put(ctx, l)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Letters implements blackboard.Inbox.
+func (here) Letters(context.Context, string) iter.Seq2[blackboard.Letter, error] { return empty }
+
+// Asks implements blackboard.Inbox, but for yielding all records: asks.note skips the
+// others.
+func (h here) Asks(ctx context.Context, run, _ string) iter.Seq2[blackboard.Record, error] {
+	return h.e.store.Records(ctx, run, 0)
+}
+
+// memory is the store of an engine that has none. The records of a run stay with it,
+// not encoded, until they are read: then the Memory takes them.
+type memory struct {
+	blackboard.Memory
+
+	mu   sync.Mutex
+	runs map[string]*runLog
+	past []string // runs that ended or stopped, the oldest first
+}
+
+// remembered is how many ended runs an engine without a store can still show.
+const remembered = 256
+
+// log returns the log of that run: fresh, if there is none.
+func (m *memory) log(run string, fresh *runLog) *runLog {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l := m.runs[run]; l != nil {
+		return l
+	}
+	m.runs[run] = fresh
+	return fresh
+}
+
+// retire notes that a run ended or stopped. It returns the oldest one if these are too
+// many.
+func (m *memory) retire(run string) (oldest string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.past = append(m.past, run)
+	if len(m.past) <= remembered {
+		return ""
+	}
+	oldest, m.past = m.past[0], m.past[1:]
+	if l := m.runs[oldest]; l == nil || !l.stopped.Load() {
+		return "" // it was deleted, or is retried
+	}
+	return oldest
+}
+
+// Delete implements blackboard.Deleter.
+func (m *memory) Delete(ctx context.Context, runs ...string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range runs {
+		delete(m.runs, run)
+	}
+	return m.Memory.Delete(ctx, runs...)
+}
+
+// move lets the Memory take the records of a run, or with run "" of all.
+func (m *memory) move(ctx context.Context, run string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	logs := m.runs
+	if l := m.runs[run]; l != nil {
+		logs = map[string]*runLog{run: l}
+	}
+	for _, l := range logs {
+		if err := l.move(func(recs []blackboard.Record) error { return m.Append(ctx, recs) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Records implements blackboard.Store.
+func (m *memory) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
+	if err := m.move(ctx, run); err != nil {
+		return func(yield func(blackboard.Record, error) bool) { yield(blackboard.Record{}, err) }
+	}
+	return m.Memory.Records(ctx, run, from)
+}
+
+// Last implements blackboard.Store.
+func (m *memory) Last(ctx context.Context, run string) (blackboard.Record, error) {
+	if err := m.move(ctx, run); err != nil {
+		return blackboard.Record{}, err
+	}
+	return m.Memory.Last(ctx, run)
+}
+
+// List implements blackboard.Store.
+func (m *memory) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboard.Listing, error] {
+	if err := m.move(ctx, q.Run); err != nil {
+		return func(yield func(blackboard.Listing, error) bool) { yield(blackboard.Listing{}, err) }
+	}
+	return m.Memory.List(ctx, q)
+}
