@@ -85,17 +85,7 @@ func New(c Config) *Engine {
 // Start implements engine.Driver.
 func (e *Engine) Start(ctx context.Context, p *engine.Program, in engine.Input) (func(context.Context) (engine.End, error), error) {
 	r, err := e.start(ctx, p, in, nil)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) (engine.End, error) {
-		if r != nil {
-			if end, mine, err := r.wait(ctx); mine {
-				return end, err
-			}
-		}
-		return e.Wait(ctx, in.Run, p)
-	}, nil
+	return func(ctx context.Context) (engine.End, error) { return e.wait(ctx, r, in.Run, p) }, err
 }
 
 // start begins a run, or resumes the one of that ID if it is the same and free. It
@@ -120,7 +110,8 @@ func (e *Engine) start(ctx context.Context, p *engine.Program, in engine.Input, 
 	err = r.writeSync(ctx, &record{Record: blackboard.Record{Kind: blackboard.Started, Name: p.Name, At: at}, data: engine.StartedData{Version: p.Version, Owner: e.id, Input: in}})
 	if err == nil {
 		close(r.live)
-		e.begin(r)
+		e.unstop(r.id)
+		e.pool.do(r)
 		return r, nil
 	}
 	r.abandon()
@@ -137,8 +128,8 @@ func (e *Engine) start(ctx context.Context, p *engine.Program, in engine.Input, 
 // enter makes a run of that ID one that this engine works on, before it is on record
 // or read. If it is one already, that is returned, and mine is false.
 func (e *Engine) enter(ctx context.Context, id string, p *engine.Program, parent *flight) (r *run, mine bool, err error) {
-	if e.cfg.Observe {
-		return nil, false, observes()
+	if err := e.ready(ctx); err != nil {
+		return nil, false, err
 	}
 	errs := []error{p.Fault}
 	for _, name := range p.Agents {
@@ -148,9 +139,6 @@ func (e *Engine) enter(ctx context.Context, id string, p *engine.Program, parent
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, false, agent.ErrorOf(err)
-	}
-	if err := e.keep(ctx); err != nil {
-		return nil, false, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -167,14 +155,6 @@ func (e *Engine) enter(ctx context.Context, id string, p *engine.Program, parent
 	return r, true, nil
 }
 
-// begin lets a run that is on record be executed.
-func (e *Engine) begin(r *run) {
-	e.mu.Lock()
-	delete(e.stopped, r.id)
-	e.mu.Unlock()
-	e.pool.do(r)
-}
-
 // leave takes r out of the runs that this engine works on. err is why it stopped
 // without an end, if others may ask.
 func (e *Engine) leave(r *run, err error) {
@@ -185,10 +165,7 @@ func (e *Engine) leave(r *run, err error) {
 		e.stopped[r.id] = stop{err, r.prog}
 	}
 	if e.memory != nil {
-		if old := e.memory.retire(r.id); old != "" {
-			delete(e.stopped, old)
-			_ = e.memory.Delete(context.Background(), old)
-		}
+		delete(e.stopped, e.memory.retire(r.id))
 	}
 	e.runs.Done()
 }
@@ -275,18 +252,22 @@ func (e *Engine) drain(ctx context.Context) {
 		e.pool.do(r.push(nil, nil)) // one without a call under way stops now
 	}
 	for _, r := range e.all() {
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-			return
-		}
+		_, _, _ = r.wait(ctx)
 	}
+}
+
+// ready tells others that this engine lives, before it works on a run. Its error is why
+// it works on none.
+func (e *Engine) ready(ctx context.Context) error {
+	switch {
+	case e.cfg.Observe:
+		return agent.ErrorOf(fmt.Errorf("%w: the engine was made with Config.Observe and works on no run", engine.ErrStopped))
+	case e.closed.Load(), e.draining.Load():
+		return closedError()
+	}
+	return e.keep(ctx)
 }
 
 func closedError() error {
 	return agent.ErrorOf(fmt.Errorf("%w: the engine is closed; the run can be resumed", engine.ErrStopped))
-}
-
-func observes() error {
-	return agent.ErrorOf(fmt.Errorf("%w: the engine was made with Config.Observe and works on no run", engine.ErrStopped))
 }

@@ -33,46 +33,38 @@ func (e *Engine) Delete(ctx context.Context, id string) error {
 	}
 	for _, id := range ids {
 		l, err := e.store.listing(ctx, id)
-		if errors.Is(err, engine.ErrNoRun) {
-			continue
+		owner, held := "this one", e.run(id) != nil
+		if err == nil && !held && !l.Ended {
+			owner = l.Owner
+			held, err = e.held(ctx, &l, nil)
 		}
-		if err != nil {
+		switch {
+		case held:
+			return agent.ErrorOf(fmt.Errorf("%w: engine %q works on run %q: cancel it first", engine.ErrRunning, owner, id))
+		case err != nil && !errors.Is(err, engine.ErrNoRun):
 			return err
 		}
-		if e.run(id) != nil {
-			return running(id, "this engine")
-		}
-		if l.Ended {
-			continue
-		}
-		if held, err := e.held(ctx, &l, nil); held || err != nil {
-			return errors.Join(running(id, fmt.Sprintf("engine %q", l.Owner)), err)
-		}
 	}
-	return e.forget(ctx, ids)
-}
-
-func running(id, where string) error {
-	return agent.ErrorOf(fmt.Errorf("%w: %s works on run %q: cancel it first", engine.ErrRunning, where, id))
+	return e.forget(ctx, ids...)
 }
 
 // forget deletes runs that are not worked on.
-func (e *Engine) forget(ctx context.Context, ids []string) error {
+func (e *Engine) forget(ctx context.Context, ids ...string) error {
 	if err := e.store.Delete(ctx, ids...); err != nil {
 		return err
 	}
-	e.unstop(ids...)
+	for _, id := range ids {
+		e.unstop(id)
+	}
 	return nil
 }
 
-// unstop forgets why runs stopped here. It returns the flow of the first.
-func (e *Engine) unstop(ids ...string) *engine.Program {
+// unstop forgets why a run stopped here, and returns its flow.
+func (e *Engine) unstop(id string) *engine.Program {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p := e.stopped[ids[0]].prog
-	for _, id := range ids {
-		delete(e.stopped, id)
-	}
+	p := e.stopped[id].prog
+	delete(e.stopped, id)
 	return p
 }
 
@@ -102,7 +94,7 @@ func (e *Engine) Prune(ctx context.Context, q blackboard.Query) (pruned int, err
 	}
 	for batch := range slices.Chunk(families, pruneBatch) {
 		ids := slices.Concat(batch...)
-		if err := e.forget(ctx, ids); err != nil {
+		if err := e.forget(ctx, ids...); err != nil {
 			return pruned, err
 		}
 		pruned += len(ids)

@@ -36,7 +36,7 @@ func (r *run) begin(op *engine.Op) {
 		r.e.pool.do(f)
 	case engine.Await:
 		if !op.Asked {
-			r.own(newRecord(op, blackboard.Asked, op.Ask))
+			r.Emit(blackboard.Record{Kind: blackboard.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
 		}
 	}
 }
@@ -56,7 +56,7 @@ func (r *run) Cancel(op *engine.Op) {
 	case engine.Await:
 		if r.questions.Drop(op) {
 			r.unlink(op)
-			r.own(newRecord(op, blackboard.Withdrawn, nil))
+			r.Emit(blackboard.Record{Kind: blackboard.Withdrawn, Branch: op.Branch, N: op.N, Name: op.Name})
 		}
 	case engine.Sleep, engine.Limit:
 		r.unlink(op)
@@ -72,19 +72,12 @@ func (r *run) Recorded(string, int64) engine.Recorded { return engine.Recorded{}
 // Expose implements engine.Exposer.
 func (r *run) Expose(state func() (json.RawMessage, error)) { r.state = state }
 
-// Emit implements engine.Port.
-func (r *run) Emit(rec blackboard.Record) { r.own(&record{Record: rec, data: rec.Data}) }
-
-// own writes a record that the flow itself makes. It is committed together with what
-// comes next, at the latest when the flow waits.
-func (r *run) own(rec *record) {
-	rec.op = nil
+// Emit implements engine.Port: rec is committed together with what comes next, at the
+// latest when the flow waits.
+func (r *run) Emit(rec blackboard.Record) {
 	rec.At, _ = r.clock.Now()
-	if ask, ok := rec.data.(json.RawMessage); ok {
-		rec.Data = ask
-	}
-	r.asks.note(rec.Record)
-	r.e.pool.do(r.write(rec))
+	r.asks.note(rec)
+	r.e.pool.do(r.write(&record{Record: rec}))
 }
 
 // ring puts on record that the time of f is over.

@@ -15,13 +15,7 @@ import (
 
 // Resume implements engine.Driver.
 func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
-	switch {
-	case e.cfg.Observe:
-		return res, observes()
-	case e.closed.Load():
-		return res, closedError()
-	}
-	if err := e.keep(ctx); err != nil {
+	if err := e.ready(ctx); err != nil {
 		return res, err
 	}
 	e.keeper.watching.Store(true)
@@ -30,22 +24,20 @@ func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
 	alive := map[string]bool{}
 	for l, err := range e.store.List(ctx, blackboard.Query{Open: true}) {
 		if err != nil {
-			return res, errors.Join(append(errs, err)...)
+			errs = append(errs, err)
+			break
 		}
 		if l.Parent != "" || e.run(l.Run) != nil {
 			continue
 		}
 		held, err := e.held(ctx, &l, alive)
+		var r *run
 		switch {
-		case err != nil:
-			return res, errors.Join(append(errs, err)...)
 		case held:
 			res.Held = append(res.Held, engine.Held{Run: l.Run, Owner: l.Owner, Since: l.Changed})
-			continue
-		case !slices.ContainsFunc(e.cfg.Programs, func(p *engine.Program) bool { return p.Name == l.Flow }):
-			continue
+		case err == nil && slices.ContainsFunc(e.cfg.Programs, func(p *engine.Program) bool { return p.Name == l.Flow }):
+			r, err = e.adopt(ctx, &l, nil)
 		}
-		r, err := e.adopt(ctx, &l, nil)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("run %q: %w", l.Run, err))
 		}
@@ -132,7 +124,8 @@ func (e *Engine) resume(ctx context.Context, l *blackboard.Listing, p *engine.Pr
 		r.abandon()
 		return nil, err
 	}
-	e.begin(r)
+	e.unstop(r.id)
+	e.pool.do(r)
 	return r, nil
 }
 
@@ -242,12 +235,13 @@ func (r *run) stuckChild() error {
 		}
 		in := *op.Input
 		in.Parent = r.id
+		r.e.unstop(in.Run) // it is tried with its parent
 		child, err := r.e.start(r.e.life, op.Child, in, nil)
 		switch {
 		case err != nil:
 			continue
-		case child == nil:
-			err = r.e.whyStopped(in.Run, l.Status)
+		case child == nil: // by another engine
+			continue
 		case child.waitLive(r.e.life) == nil && child.over():
 			err = child.err
 		}
@@ -282,10 +276,6 @@ func (r *run) fail(err error) {
 // isStuck tells whether err is of the flow's code, and not of the world.
 func isStuck(err error) bool {
 	return errors.Is(err, engine.ErrFlow) || errors.Is(err, engine.ErrDiverged) && !errors.Is(err, engine.ErrNoFlow)
-}
-
-func stuckError(format string, args ...any) error {
-	return &agent.Error{Message: fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrFlow}}
 }
 
 // requestOf is the text of a recorded request, without its history; "": it was not

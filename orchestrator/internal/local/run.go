@@ -67,9 +67,14 @@ func newRun(e *Engine, id string, p *engine.Program) *run {
 func now() time.Time { return time.Now().Round(0).UTC() }
 
 // over tells whether the run has ended or stopped.
-func (r *run) over() bool {
+func (r *run) over() bool { return isClosed(r.done) }
+
+// isLive tells whether the run is behind its log, and not over.
+func (r *run) isLive() bool { return isClosed(r.live) && !r.over() }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-r.done:
+	case <-c:
 		return true
 	default:
 		return false
@@ -97,32 +102,22 @@ func (r *run) waitLive(ctx context.Context) error {
 	}
 }
 
-// isLive tells whether the run is behind its log, and not over.
-func (r *run) isLive() bool {
-	select {
-	case <-r.live:
-		return !r.over()
-	default:
-		return false
-	}
-}
-
 // sameLog returns the listing of a run that is there, if its log is of in.
 func (e *Engine) sameLog(ctx context.Context, p *engine.Program, in *engine.Input) (l blackboard.Listing, err error) {
-	for rec, err := range e.store.Records(ctx, in.Run, 0) {
-		var d engine.StartedData
-		if err == nil {
+	var d engine.StartedData
+	for rec, readErr := range e.store.Records(ctx, in.Run, 0) {
+		if err = readErr; err == nil {
 			err = decode(&rec, &d)
-		}
-		if err == nil {
-			err = same(in.Run, rec.Name, &d.Input, p.Name, in)
-		}
-		if err != nil {
-			return l, err
 		}
 		break
 	}
-	return e.store.listing(ctx, in.Run)
+	if err == nil {
+		l, err = e.store.listing(ctx, in.Run)
+	}
+	if err == nil {
+		err = same(in.Run, l.Flow, &d.Input, p.Name, in)
+	}
+	return l, err
 }
 
 // same returns ErrExists, naming the first field in which a run that is there

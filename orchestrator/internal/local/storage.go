@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -122,13 +123,11 @@ type here struct{ e *Engine }
 func (h here) Put(ctx context.Context, l blackboard.Letter) error {
 	r := h.e.run(l.Run)
 	if r == nil {
-		switch listing, err := h.e.store.listing(ctx, l.Run); {
-		case err != nil:
-			return err
-		case listing.Ended:
-			return blackboard.ErrEnded
+		listing, err := h.e.store.listing(ctx, l.Run)
+		if err == nil && !listing.Ended {
+			return agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process, and the store has no inbox: call Resume first", engine.ErrStopped, l.Run))
 		}
-		return agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process, and the store has no inbox: call Resume first", engine.ErrStopped, l.Run))
+		return cmp.Or(err, blackboard.ErrEnded)
 	}
 	if err := r.waitLive(ctx); err != nil {
 		return err
@@ -184,19 +183,19 @@ func (m *memory) log(run string, fresh *runLog) *runLog {
 	return fresh
 }
 
-// retire notes that a run ended or stopped. It returns the oldest one if these are too
-// many.
+// retire notes that a run ended or stopped. If these are too many, it forgets the oldest
+// and returns it.
 func (m *memory) retire(run string) (oldest string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.past = append(m.past, run)
-	if len(m.past) <= remembered {
-		return ""
+	if m.past = append(m.past, run); len(m.past) > remembered {
+		oldest, m.past = m.past[0], m.past[1:]
 	}
-	oldest, m.past = m.past[0], m.past[1:]
 	if l := m.runs[oldest]; l == nil || !l.stopped.Load() {
 		return "" // it was deleted, or is retried
 	}
+	delete(m.runs, oldest)
+	_ = m.Memory.Delete(context.Background(), oldest)
 	return oldest
 }
 

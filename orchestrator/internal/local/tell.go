@@ -208,19 +208,14 @@ func (e *Engine) refusal(ctx context.Context, id string, c *engine.Command, err 
 // takeLetters puts letters on record for the runs that this engine works on, and
 // resumes runs that have letters. id "": all.
 func (e *Engine) takeLetters(ctx context.Context, id string) {
-	var letters []blackboard.Letter
 	for l, err := range e.store.Letters(ctx, id) {
-		if err != nil {
+		r := e.run(l.Run)
+		switch {
+		case err != nil:
 			if ctx.Err() == nil {
 				e.cfg.Log.Warn("letters to runs cannot be read", "err", err)
 			}
-			break
-		}
-		letters = append(letters, l)
-	}
-	for _, l := range letters {
-		r := e.run(l.Run)
-		switch {
+			return
 		case r == nil:
 			if listing, err := e.store.listing(ctx, l.Run); err == nil {
 				e.adoptFor(ctx, &listing)
@@ -237,18 +232,12 @@ func (e *Engine) takeLetters(ctx context.Context, id string) {
 // retry executes the flow of a stuck run again.
 func (e *Engine) retry(ctx context.Context, id string) error {
 	l, err := e.store.listing(ctx, id)
-	if err != nil {
-		return err
+	if err == nil && l.Status != blackboard.Stuck {
+		err = agent.ErrorOf(fmt.Errorf("%w: run %q is %s, not stuck", engine.ErrMalformed, id, l.Status))
 	}
-	if l.Status != blackboard.Stuck {
-		return agent.ErrorOf(fmt.Errorf("%w: run %q is %s, not stuck", engine.ErrMalformed, id, l.Status))
+	if err == nil {
+		_, err = e.resume(ctx, &l, e.unstop(id), nil)
 	}
-	ids, err := e.family(ctx, id)
-	if err != nil {
-		return err
-	}
-	p := e.unstop(ids...)
-	_, err = e.resume(ctx, &l, p, nil)
 	return err
 }
 

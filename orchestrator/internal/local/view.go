@@ -75,10 +75,14 @@ func (e *Engine) Changed(ctx context.Context, id string, from int64) error {
 }
 
 // Wait implements engine.Driver.
-func (e *Engine) Wait(ctx context.Context, id string, p *engine.Program) (end engine.End, err error) {
+func (e *Engine) Wait(ctx context.Context, id string, p *engine.Program) (engine.End, error) {
+	return e.wait(ctx, e.run(id), id, p)
+}
+
+// wait is Wait. r is the run, if this engine works on it, or did.
+func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program) (end engine.End, err error) {
 	var since time.Time // no engine works on the run, and this one cannot
 	err = e.until(ctx, id, func() (done bool, err error) {
-		r := e.run(id)
 		if r == nil {
 			if why := e.whyStopped(id, ""); why != nil {
 				return true, why
@@ -105,14 +109,14 @@ func (e *Engine) Wait(ctx context.Context, id string, p *engine.Program) (end en
 			if errors.Is(err, blackboard.ErrDamaged) || err != nil && time.Since(since) > e.cfg.Lease {
 				return true, err
 			}
-			if r == nil {
-				return false, nil
+		}
+		if r != nil {
+			if end, done, err = r.wait(ctx); done {
+				return true, err
 			}
 		}
-		if end, done, err = r.wait(ctx); !done {
-			err = nil
-		}
-		return done, err
+		r = e.run(id)
+		return false, nil
 	})
 	return end, err
 }
@@ -132,20 +136,19 @@ func (e *Engine) end(ctx context.Context, id string) (engine.End, error) {
 
 // whyStuck is why the flow of a run failed, by its log.
 func (e *Engine) whyStuck(ctx context.Context, id string) error {
-	last := stuckError("run %q is stuck", id)
+	var d engine.StuckData
 	for rec, err := range e.store.Records(ctx, id, 0) {
-		var d engine.StuckData
 		if err == nil && rec.Kind == blackboard.Stuck {
 			err = decode(&rec, &d)
 		}
 		if err != nil {
 			return err
 		}
-		if d.Err != nil {
-			last = d.Err
-		}
 	}
-	return last
+	if d.Err == nil {
+		return noRun(id) // it was deleted meanwhile
+	}
+	return d.Err
 }
 
 // Look implements engine.Driver.
