@@ -214,18 +214,16 @@ func (f *flight) overdue() {
 	if !since.IsZero() { // else it is between two attempts
 		wait -= time.Since(since)
 	}
-	deaf := f.state == underway && wait <= 0
-	switch {
-	case deaf:
-		f.state = left
-	case f.state == underway:
-		f.arm(wait)
-	}
-	r.mu.Unlock()
-	if !deaf {
+	if f.state != underway || wait > 0 {
+		if f.state == underway {
+			f.arm(wait)
+		}
+		r.mu.Unlock()
 		return
 	}
-	r.e.pool.abandon(f)
+	f.state = left
+	r.e.pool.abandon(f) // before it can be seen to come home
+	r.mu.Unlock()
 	r.e.cfg.Log.Warn("agent left behind: it ignores its ctx", "agent", f.op.Name, "run", r.id, "call", f.op.Key(), "grace", f.wait)
 	if r.cut.Load() {
 		return // what it uses stays unknown
