@@ -72,17 +72,16 @@ func (s *Sched) spawn(path string, g *Group, body func(*Branch)) *Branch {
 
 // panicLine is where the panic that is being recovered came from.
 func panicLine() string {
-	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
 	panicking := false
-	for {
-		f, more := frames.Next()
-		if panicking && !strings.HasPrefix(f.Function, "runtime.") {
-			return fmt.Sprintf(" (%s:%d)", filepath.Base(f.File), f.Line)
-		}
-		panicking = panicking || f.Function == "runtime.gopanic"
-		if !more {
+	for i := 1; ; i++ {
+		pc, file, line, ok := runtime.Caller(i)
+		switch name := runtime.FuncForPC(pc).Name(); {
+		case !ok:
 			return ""
+		case panicking && !strings.HasPrefix(name, "runtime."):
+			return fmt.Sprintf(" (%s:%d)", filepath.Base(file), line)
+		case name == "runtime.gopanic":
+			panicking = true
 		}
 	}
 }

@@ -15,16 +15,9 @@ const (
 	onCalls = iota
 	onTokens
 	onCost
+
+	unknown = -1 // what a call wants: budgets that limit it have to be its own
 )
-
-// unknown is what a call wants of which nothing is known: budgets that limit it have
-// to be its own.
-const unknown = -1
-
-// of are the amounts in u.
-func of(u *providers.Usage) amounts {
-	return amounts{u.Calls, plus(u.Input, u.Output), int64(u.Cost)}
-}
 
 // add adds b to a, which stays between zero and the largest number.
 func (a *amounts) add(b amounts) {
@@ -33,7 +26,7 @@ func (a *amounts) add(b amounts) {
 	}
 }
 
-func (a amounts) lost() engine.Lost {
+func (a *amounts) lost() engine.Lost {
 	return engine.Lost{Calls: a[onCalls], Amount: engine.Amount{Cost: providers.NanoUSD(a[onCost]), Tokens: a[onTokens]}}
 }
 
@@ -137,7 +130,7 @@ func (sc *Scope) charge(u *providers.Usage) {
 	}
 	for ; sc != nil; sc = sc.parent {
 		sc.spent = sc.spent.Add(*u)
-		sc.used.add(of(u))
+		sc.used.add(amounts{u.Calls, plus(u.Input, u.Output), int64(u.Cost)})
 	}
 }
 
