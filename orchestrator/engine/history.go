@@ -1,137 +1,118 @@
 package engine
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"runtime"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/convene-go/convene/blackboard"
 )
 
-// History is the log of a run, read and decoded.
-type History struct {
-	Run   string
-	Flow  string
-	Start StartedData
-	Begun time.Time // of the first record
-	Stuck string    // why the flow failed the last time; "": it did not
-
-	recs    []blackboard.Record
-	answers [][]CalledData // of recs, by Seq, so many in a part
-}
-
 // part is how many answers are decoded by one goroutine, while the next records are
 // read.
 const part = 512
 
-// ReadHistory reads the log of a run from its first record; nil: there is none. What
+// NewReplay reads the log of a run from its first record; nil: there is none. What
 // is kept beside the log is in Data already.
-func ReadHistory(run string, records iter.Seq2[blackboard.Record, error]) (*History, error) {
-	h := &History{Run: run}
-	decoding, ctx := errgroup.WithContext(context.Background())
+func NewReplay(run string, log iter.Seq2[blackboard.Record, error]) (*Replay, error) {
+	p := &Replay{run: run, next: 1, effects: map[effectID]*onRecord{}, own: map[ownID]string{}}
+	var decoding errgroup.Group
 	decoding.SetLimit(runtime.GOMAXPROCS(0))
-	err := h.read(ctx, records, decoding)
-	if decodeErr := decoding.Wait(); err == nil {
-		err = decodeErr
+	var err error
+	for rec, readErr := range log {
+		switch {
+		case readErr != nil:
+			err = fmt.Errorf("log of run %q: %w", run, readErr)
+		case rec.Seq != int64(len(p.Records)):
+			err = p.damaged(rec.Seq, "it is at the place of record %d", len(p.Records))
+		default:
+			p.Records = append(p.Records, rec)
+			err = p.note(&p.Records[rec.Seq])
+		}
+		if err != nil {
+			break
+		}
+		if len(p.Records)%part == 0 {
+			decoding.Go(p.decode(len(p.Records) - part))
+		}
 	}
-	if err != nil || len(h.recs) == 0 {
+	decoding.Go(p.decode(len(p.Records) / part * part))
+	if err = cmp.Or(err, decoding.Wait()); err != nil || len(p.Records) == 0 {
 		return nil, err
 	}
-	return h, h.open()
+	return p, p.open()
 }
 
-func (h *History) read(ctx context.Context, records iter.Seq2[blackboard.Record, error], decoding *errgroup.Group) error {
-	for rec, err := range records {
-		if err != nil {
-			return fmt.Errorf("log of run %q: %w", h.Run, err)
+// note notes what rec says of an effect, or that the flow has to repeat it.
+func (p *Replay) note(rec *blackboard.Record) error {
+	switch rec.Kind {
+	case blackboard.Called, blackboard.Slept, blackboard.Expired:
+		p.effect(rec.Branch, rec.N).seq = rec.Seq
+		return nil
+	case blackboard.Started, blackboard.Ended, blackboard.Used, blackboard.Answered, blackboard.Canceled, blackboard.Resumed, blackboard.Stuck:
+		return nil
+	case blackboard.Changed:
+		p.effect(rec.Branch, rec.N).hash = rec.Hash
+	case blackboard.Refused:
+		d := &RefusedData{}
+		if err := json.Unmarshal(rec.Data, d); err != nil {
+			return p.damaged(rec.Seq, "%v", err)
 		}
-		if rec.Seq != int64(len(h.recs)) {
-			return h.damaged(rec.Seq, "it is at the place of record %d", len(h.recs))
-		}
-		h.recs = append(h.recs, rec)
-		if len(h.recs)%part == 0 {
-			h.decode(ctx, decoding)
-		}
+		p.effect(rec.Branch, rec.N).refused = d
 	}
-	h.decode(ctx, decoding)
+	p.own[ownIDOf(rec)] = rec.Kind
 	return nil
 }
 
-// decode lets g decode the answers of the records that came since.
-func (h *History) decode(ctx context.Context, g *errgroup.Group) {
-	recs := h.recs[len(h.answers)*part:]
-	if len(recs) == 0 {
-		return
-	}
-	answers := make([]CalledData, len(recs))
-	h.answers = append(h.answers, answers)
-	g.Go(func() error {
+// decode makes a function that decodes the answers of the records from there on.
+func (p *Replay) decode(from int) func() error {
+	recs, answers := p.Records[from:], make([]CalledData, len(p.Records)-from)
+	p.answers = append(p.answers, answers)
+	return func() error {
 		for i := range recs {
-			if recs[i].Kind != blackboard.Called || ctx.Err() != nil {
+			if recs[i].Kind != blackboard.Called {
 				continue
 			}
 			if err := json.Unmarshal(recs[i].Data, &answers[i]); err != nil {
-				return h.damaged(recs[i].Seq, "%v", err)
+				return p.damaged(recs[i].Seq, "%v", err)
 			}
 		}
 		return nil
-	})
+	}
 }
 
 // answer is the answer of a Called record.
-func (h *History) answer(seq int64) *CalledData { return &h.answers[seq/part][seq%part] }
+func (p *Replay) answer(seq int64) *CalledData { return &p.answers[seq/part][seq%part] }
 
-// open reads what the run is.
-func (h *History) open() error {
-	first := h.recs[0]
+// open reads what the run is, and why its flow failed, if it did: what calls came to
+// that were under way then may follow.
+func (p *Replay) open() error {
+	first := p.Records[0]
 	if first.Kind != blackboard.Started {
-		return h.damaged(0, "it is %q, want %q", first.Kind, blackboard.Started)
+		return p.damaged(0, "it is %q, want %q", first.Kind, blackboard.Started)
 	}
-	if err := json.Unmarshal(first.Data, &h.Start); err != nil {
-		return h.damaged(0, "%v", err)
+	if err := json.Unmarshal(first.Data, &p.Started); err != nil {
+		return p.damaged(0, "%v", err)
 	}
-	h.Flow, h.Begun = first.Name, first.At
-	h.Start.Run = h.Run
-	return h.openStuck()
-}
-
-// openStuck reads why the flow failed, if it did. What calls came to that were under
-// way then may follow.
-func (h *History) openStuck() error {
-	for i := len(h.recs) - 1; i > 0; i-- {
-		switch rec := &h.recs[i]; rec.Kind {
-		case blackboard.Called, blackboard.Used:
-			continue
-		case blackboard.Stuck:
-			var d StuckData
-			if err := json.Unmarshal(rec.Data, &d); err != nil || d.Err == nil {
-				return h.damaged(rec.Seq, "%v", err)
-			}
-			h.Stuck = d.Err.Message
+	p.Flow, p.Begun, p.Started.Run = first.Name, first.At, p.run
+	last := len(p.Records) - 1
+	for p.Records[last].Kind == blackboard.Called || p.Records[last].Kind == blackboard.Used {
+		last--
+	}
+	if rec := p.Records[last]; rec.Kind == blackboard.Stuck {
+		var d StuckData
+		if err := json.Unmarshal(rec.Data, &d); err != nil || d.Err == nil {
+			return p.damaged(rec.Seq, "%v", err)
 		}
-		return nil
+		p.Stuck = d.Err.Message
 	}
 	return nil
 }
 
-func (h *History) damaged(seq int64, format string, args ...any) error {
-	return fmt.Errorf("log of run %q: record %d: %w: %s", h.Run, seq, blackboard.ErrDamaged, fmt.Sprintf(format, args...))
-}
-
-// Next is the Seq of the record that comes next.
-func (h *History) Next() int64 { return int64(len(h.recs)) }
-
-// Ended tells whether the run has ended.
-func (h *History) Ended() bool { return h.recs[len(h.recs)-1].Kind == blackboard.Ended }
-
-// Each calls f with every record.
-func (h *History) Each(f func(rec blackboard.Record)) {
-	for _, rec := range h.recs {
-		f(rec)
-	}
+func (p *Replay) damaged(seq int64, format string, args ...any) error {
+	return fmt.Errorf("log of run %q: record %d: %w: %s", p.run, seq, blackboard.ErrDamaged, fmt.Sprintf(format, args...))
 }

@@ -11,48 +11,49 @@ import (
 // Questions are the open questions of a run and the answers that came, for engines
 // to keep. One goroutine at a time uses it.
 type Questions struct {
-	answers map[string]json.RawMessage
-	open    map[string][]*Op
+	keys map[string]question
+}
+
+type question struct {
+	answer json.RawMessage // nil: none came
+	open   []*Op
 }
 
 // Ask notes that op waits for an answer. ok: it is there already.
 func (q *Questions) Ask(op *Op) (answer json.RawMessage, ok bool) {
-	if op.Reject != "" {
-		delete(q.answers, op.Name)
+	if q.keys == nil {
+		q.keys = map[string]question{}
 	}
-	if answer, ok := q.answers[op.Name]; ok {
-		return answer, true
+	k := q.keys[op.Name]
+	if k.answer != nil && op.Reject == "" {
+		return k.answer, true
 	}
-	if q.open == nil {
-		q.open = map[string][]*Op{}
-	}
-	q.open[op.Name] = append(q.open[op.Name], op)
+	q.keys[op.Name] = question{open: append(k.open, op)}
 	return nil, false
 }
 
 // Answer keeps the answer for those who ask later, and returns the effects that
-// wait for it. The first answer counts: ok is false for a later one.
-func (q *Questions) Answer(key string, data json.RawMessage) (waiting []*Op, ok bool) {
-	if _, ok := q.answers[key]; ok {
-		return nil, false
+// wait for it. The first answer counts.
+func (q *Questions) Answer(key string, data json.RawMessage) (waiting []*Op) {
+	if q.keys == nil {
+		q.keys = map[string]question{}
 	}
-	if q.answers == nil {
-		q.answers = map[string]json.RawMessage{}
+	k := q.keys[key]
+	if k.answer == nil {
+		q.keys[key] = question{answer: data}
 	}
-	q.answers[key] = data
-	waiting = q.open[key]
-	delete(q.open, key)
-	return waiting, true
+	return k.open
 }
 
 // Drop takes op out of those that wait, and tells whether it was among them.
 func (q *Questions) Drop(op *Op) bool {
-	i := slices.Index(q.open[op.Name], op)
-	if i < 0 {
-		return false
+	k := q.keys[op.Name]
+	i := slices.Index(k.open, op)
+	if i >= 0 {
+		k.open = slices.Delete(k.open, i, i+1)
+		q.keys[op.Name] = k
 	}
-	q.open[op.Name] = slices.Delete(q.open[op.Name], i, i+1)
-	return true
+	return i >= 0
 }
 
 // Answer is the completion of an Await with its answer.

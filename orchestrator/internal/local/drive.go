@@ -137,7 +137,7 @@ func (r *run) deliver(rec *record) {
 			r.exec.Complete(engine.CanceledBy(d))
 			return
 		}
-		waiting, _ := r.questions.Answer(rec.Name, d)
+		waiting := r.questions.Answer(rec.Name, d)
 		for _, op := range waiting {
 			r.unlink(op)
 			r.ready = append(r.ready, engine.Answer(op, d))

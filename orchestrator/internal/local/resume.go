@@ -144,21 +144,23 @@ func (e *Engine) adopt(ctx context.Context, l *blackboard.Listing, p *engine.Pro
 
 // load reads the log of a run. It tells whether there is something to resume.
 func (r *run) load(ctx context.Context) (bool, error) {
-	h, err := engine.ReadHistory(r.id, r.e.store.Records(ctx, r.id, 0))
-	if err != nil || h == nil || h.Ended() {
+	replay, err := engine.NewReplay(r.id, r.e.store.Records(ctx, r.id, 0))
+	if err != nil || replay == nil {
 		return false, err
 	}
-	replay, err := engine.NewReplay(h)
-	if err != nil {
-		return false, err
+	next := int64(len(replay.Records))
+	if replay.Records[next-1].Kind == blackboard.Ended {
+		return false, nil
 	}
-	r.in = h.Start.Input
-	h.Each(r.asks.note)
-	r.clock.Skip(h.Begun)
-	r.records.seq = h.Next()
+	r.in = replay.Started.Input
+	for _, rec := range replay.Records {
+		r.asks.note(rec)
+	}
+	r.clock.Skip(replay.Begun)
+	r.records.seq = next
 	replay.Clock, replay.Questions, replay.Live = &r.clock, &r.questions, r
 	replay.Accept, replay.Request = r.e.cfg.AcceptChanged, r.requestOf
-	r.replay, r.wasStuck = replay, h.Stuck
+	r.replay, r.wasStuck = replay, replay.Stuck
 	return true, nil
 }
 
