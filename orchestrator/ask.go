@@ -76,15 +76,12 @@ func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.
 
 // Question is what a run asks the world outside: a human, a webhook.
 type Question struct {
-	Key     string          `json:"key"` // required, unique in the run
-	Text    string          `json:"text,omitempty"`
-	Options []string        `json:"options,omitempty"` // for choosing; nil: free
-	Data    json.RawMessage `json:"data,omitempty"`    // for the program that shows it
-	Timeout time.Duration   `json:"timeout,omitempty"` // then ErrTimeout; 0: none
-
-	// Rejected is why an answer that came before the question was dropped; "": none
-	// was. Await sets it.
-	Rejected string `json:"rejected,omitempty"`
+	Key      string          `json:"key"` // required, unique in the run
+	Text     string          `json:"text,omitempty"`
+	Options  []string        `json:"options,omitempty"`  // for choosing; nil: free
+	Data     json.RawMessage `json:"data,omitempty"`     // for the program that shows it
+	Timeout  time.Duration   `json:"timeout,omitempty"`  // then ErrTimeout; 0: none
+	Rejected string          `json:"rejected,omitempty"` // why an answer that came before the question was dropped, set by Await; "": none was
 }
 
 // Await asks q and waits for its answer (Run.Answer), which must be a T. It is

@@ -80,9 +80,8 @@ func (c *Context) Sleep(d time.Duration) error {
 	if d <= 0 {
 		return c.Err()
 	}
-	until := c.Now().Add(d)
 	op := c.branch.Op(engine.Sleep, "")
-	op.Until = until
+	op.Until = c.Now().Add(d)
 	if done := c.branch.Do(c.use, op); done.Err != nil {
 		return done.Err
 	}

@@ -224,8 +224,7 @@ func part[T any](e *Engine) (T, error) {
 	return d, nil
 }
 
-// PruneOptions say which ended runs [Engine.Prune] forgets. A zero field selects
-// all.
+// PruneOptions say which ended runs Prune forgets. A zero field selects all.
 type PruneOptions struct {
 	EndedBefore time.Time
 	Flow        string
@@ -233,8 +232,7 @@ type PruneOptions struct {
 }
 
 // Prune forgets runs that have ended, with their children, and returns how many
-// logs it deleted. Open runs, and children of open runs, stay. Other runs
-// are not held up.
+// logs it deleted. Open runs, and their children, stay. Other runs are not held up.
 func (e *Engine) Prune(ctx context.Context, o PruneOptions) (int, error) {
 	d, err := part[engine.Deleter](e)
 	if err != nil {

@@ -1,3 +1,24 @@
+// Package orchestrator runs teams of agents: flows in direct style, on an engine
+// that records what they do.
+//
+// A [Flow] is an ordinary function under a name. It reaches the world through its
+// [Context] alone: it calls agents, sleeps, asks people, and starts branches with
+// [Map] and [Queue]. An [Engine] executes flows. With a store it keeps a log of every
+// answer. When a process has died, an engine that was told to [Engine.Resume]
+// continues its runs: it executes the flow again over the recorded answers, and makes
+// no recorded call twice.
+//
+// So flow code is deterministic: no goroutines, channels, locks, clock, dice,
+// environment, or I/O, and nothing that depends on the order of a map. Time is
+// [Context.Now], waiting is [Context.Sleep]; what touches the world is an agent.
+// Do must not change variables that it captures: many runs share them.
+//
+// One branch of a run executes at a time and gives way only inside an effect, so
+// branches may share variables without locks; agents run truly in parallel.
+//
+// A [Budget] limits a run or a part of it. [IsOver] tells an error by which the engine
+// ends the flow from the failure of one call. A flow that breaks a rule leaves its run
+// [Stuck]: nothing is lost, and [Run.Retry] tries it again.
 package orchestrator
 
 import (
@@ -20,22 +41,16 @@ import (
 // form that decodes to the same value; they pass through it once in memory too, so
 // that a fresh and a resumed result are equal.
 type Flow[In, Out any] struct {
-	// Name finds the flow again at a resume and on other machines. Required.
-	Name string
+	Name    string // required; it finds the flow again at a resume and on other machines
+	Version int    // recorded with every run: only the version that a run started with resumes it
 
-	// Version is recorded with every run; a run is resumed only by the version that
-	// it started with.
-	Version int
-
-	// Agents are the names that Do may call, its children's included. They are
-	// looked for when a run starts, before anything is recorded, and a call of
-	// another one is ErrNoAgent. nil declares nothing: a missing agent is found at
-	// the call.
+	// Agents are the names that Do may call, its children's included. They are looked
+	// for when a run starts, before anything is recorded, and a call of another one is
+	// ErrNoAgent. nil declares nothing: a missing agent is found at the call.
 	Agents []string
 
-	// Do is the flow. It is deterministic: it reaches the world through its
-	// Context alone, and starts no goroutine. What it returns beside an error is
-	// kept and handed to the host: the best so far.
+	// Do is the flow, which is deterministic: see the package. What it returns beside
+	// an error is kept and handed to the host: the best so far.
 	Do func(c *Context, in In) (Out, error)
 }
 
@@ -156,13 +171,10 @@ func (f Flow[In, Out]) Child(c *Context, in In) (Out, error) {
 
 // StartOptions say how a run starts. The zero value is a new ID and no limit.
 type StartOptions struct {
-	ID     string            // up to 128 letters, digits, ".", "-", "_"; "": a new one
-	Budget Budget            // of the whole run
-	Labels map[string]string // the host's; shown in Info
-
-	// ContinuedFrom is the ended run that this one continues (a larger budget,
-	// more time): the input carries what is to be kept, this links the logs.
-	ContinuedFrom string
+	ID            string            // up to 128 letters, digits, ".", "-", "_"; "": a new one
+	Budget        Budget            // of the whole run
+	Labels        map[string]string // the host's; shown in Info
+	ContinuedFrom string            // the ended run that this one continues: In carries what is to be kept, this links the logs
 }
 
 // result is what the flow returned, if it ended without err.
