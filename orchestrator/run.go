@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -40,7 +41,16 @@ func (r *Run) Info(ctx context.Context) (Info, error) {
 		return Info{}, err
 	}
 	info := infoOf(&v)
-	return info, info.add(r.engine.driver.Log(ctx, r.id, 0))
+	info.ByAgent = map[string]providers.Usage{}
+	for rec, err := range r.engine.driver.Log(ctx, r.id, 0) {
+		if err == nil {
+			err = info.add(&rec)
+		}
+		if err != nil {
+			return info, err
+		}
+	}
+	return info, nil
 }
 
 // State decodes into v what the flow exposes now, or at its end; ErrNoState if it
@@ -64,34 +74,29 @@ func (r *Run) State(ctx context.Context, v any) error {
 // before they go to a browser.
 func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Record, error] {
 	return func(yield func(blackboard.Record, error) bool) {
-		d := r.engine.driver
-		failed := func(err error) {
-			if ctx.Err() == nil {
-				yield(blackboard.Record{}, err)
-			}
-		}
-		for next, ended := max(from, 0), false; ; {
+		d, next, ended := r.engine.driver, max(from, 0), false
+		for {
 			before := next
 			for rec, err := range d.Log(ctx, r.id, next) {
-				if err != nil {
-					failed(err)
+				if err != nil && ctx.Err() != nil || !yield(rec, err) || err != nil || rec.Kind == blackboard.Ended {
 					return
 				}
 				next = rec.Seq + 1
-				if !yield(rec, nil) || rec.Kind == blackboard.Ended {
-					return
-				}
 			}
-			if err := d.Changed(ctx, r.id, next); err != nil {
-				failed(err)
+			if ended && next == before {
+				return // from is behind the end
+			}
+			err := d.Changed(ctx, r.id, next)
+			if err == nil && next == before { // the log is read once more before the end counts
+				var v engine.View
+				v, err = d.Look(ctx, r.id)
+				ended = v.Ended
+			}
+			if err != nil {
+				if ctx.Err() == nil {
+					yield(blackboard.Record{}, err)
+				}
 				return
-			}
-			if next == before {
-				if ended {
-					return // from is behind the end
-				}
-				v, err := d.Look(ctx, r.id)
-				ended = err == nil && v.Ended // and the log is read once more
 			}
 		}
 	}
@@ -118,12 +123,15 @@ func (r *Run) Progress(ctx context.Context) iter.Seq2[agent.Progress, error] {
 // it then does not fit, it is dropped, and Question.Rejected says why. A run that
 // no engine works on is resumed, if its flow is in Config.Flows.
 func (r *Run) Answer(ctx context.Context, key string, value any) error {
-	if key == "" {
-		return agent.ErrorOf(fmt.Errorf("%w: the key of the question is empty", ErrMalformed))
+	malformed := func(err error) error {
+		return agent.ErrorOf(fmt.Errorf("%w: answer to the question %q: %w", ErrMalformed, key, err))
 	}
 	data, err := engine.Encode(value)
+	if key == "" {
+		err = errors.New("its key is empty")
+	}
 	if err != nil {
-		return agent.ErrorOf(fmt.Errorf("%w: answer to the question %q: %w", ErrMalformed, key, err))
+		return malformed(err)
 	}
 	v, err := r.engine.driver.Look(ctx, r.id)
 	if err != nil {
@@ -136,7 +144,7 @@ func (r *Run) Answer(ctx context.Context, key string, value any) error {
 				_, err = shape.Check(data)
 			}
 			if err != nil {
-				return agent.ErrorOf(fmt.Errorf("%w: answer to the question %q: %w", ErrMalformed, key, err))
+				return malformed(err)
 			}
 		}
 	}
@@ -215,21 +223,8 @@ func infoOf(v *engine.View) Info {
 	return i
 }
 
-// add takes in what the log tells.
-func (i *Info) add(log iter.Seq2[blackboard.Record, error]) error {
-	i.ByAgent = map[string]providers.Usage{}
-	for rec, err := range log {
-		if err != nil {
-			return err
-		}
-		if err := i.addRecord(&rec); err != nil {
-			return fmt.Errorf("orchestrator: log of run %q: record %d: %w: %w", rec.Run, rec.Seq, blackboard.ErrDamaged, err)
-		}
-	}
-	return nil
-}
-
-func (i *Info) addRecord(rec *blackboard.Record) error {
+// add takes in what a record of the log tells.
+func (i *Info) add(rec *blackboard.Record) error {
 	var d struct {
 		ContinuedFrom string                          // Started
 		Usage         providers.Usage                 // Used
@@ -243,7 +238,7 @@ func (i *Info) addRecord(rec *blackboard.Record) error {
 	switch rec.Kind {
 	case blackboard.Started, blackboard.Called, blackboard.Used, blackboard.Lost, blackboard.Ended:
 		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return err
+			return fmt.Errorf("orchestrator: log of run %q: record %d: %w: %w", rec.Run, rec.Seq, blackboard.ErrDamaged, err)
 		}
 	}
 	switch rec.Kind {
