@@ -68,7 +68,11 @@ func (f Flow[In, Out]) Run(ctx context.Context, e *Engine, in In, o ...StartOpti
 	if len(o) > 1 {
 		return zero, fmt.Errorf("orchestrator: Run of flow %q got %d StartOptions, want at most one", f.Name, len(o))
 	}
-	run, wait, err := f.start(ctx, e, in, append(o, StartOptions{})[0])
+	var how StartOptions
+	if len(o) == 1 {
+		how = o[0]
+	}
+	id, wait, err := f.start(ctx, e, in, how)
 	if err != nil {
 		return zero, err
 	}
@@ -77,13 +81,13 @@ func (f Flow[In, Out]) Run(ctx context.Context, e *Engine, in In, o ...StartOpti
 		return f.result(end, err)
 	}
 	uncanceled, cause := context.WithoutCancel(ctx), context.Cause(ctx)
-	if err := run.Cancel(uncanceled, cause.Error()); err != nil && !errors.Is(err, ErrNoRun) { // it has ended and is forgotten
+	if err := (&Run{e, id}).Cancel(uncanceled, cause.Error()); err != nil && !errors.Is(err, ErrNoRun) { // it has ended and is forgotten
 		return zero, err
 	}
 	for {
 		soon, stop := context.WithTimeout(uncanceled, time.Second)
 		if s, ok := e.driver.(engine.Stater); ok {
-			_, _ = s.State(soon, run.id) // it is read between two steps of the flow
+			_, _ = s.State(soon, id) // it is read between two steps of the flow
 		}
 		stubborn := soon.Err() != nil
 		end, err := wait(soon)
@@ -99,23 +103,20 @@ func (f Flow[In, Out]) Run(ctx context.Context, e *Engine, in In, o ...StartOpti
 }
 
 // start begins a run, if it may start. wait is that of engine.Driver.
-func (f Flow[In, Out]) start(ctx context.Context, e *Engine, in In, o StartOptions) (run *Run, wait func(context.Context) (engine.End, error), err error) {
+func (f Flow[In, Out]) start(ctx context.Context, e *Engine, in In, o StartOptions) (id string, wait func(context.Context) (engine.End, error), err error) {
 	if o.ID == "" {
 		o.ID = strings.ToLower(rand.Text())
 	} else if !validID.MatchString(o.ID) || strings.Trim(o.ID, ".") == "" {
-		return nil, nil, agent.ErrorOf(fmt.Errorf("%w: StartOptions.ID is %q: want up to 128 letters, digits, \".\", \"-\", \"_\", and not dots alone", ErrMalformed, text.Shorten(o.ID, 128)))
+		return "", nil, agent.ErrorOf(fmt.Errorf("%w: StartOptions.ID is %q: want up to 128 letters, digits, \".\", \"-\", \"_\", and not dots alone", ErrMalformed, text.Shorten(o.ID, 128)))
 	}
 	data, err := engine.Encode(&in)
 	if err != nil {
-		return nil, nil, fmt.Errorf("orchestrator: the input of flow %q has no JSON form: %w", f.Name, err)
+		return "", nil, fmt.Errorf("orchestrator: the input of flow %q has no JSON form: %w", f.Name, err)
 	}
 	wait, err = e.driver.Start(ctx, f.Program(), engine.Input{
 		Run: o.ID, Data: data, Budget: engine.Budget(o.Budget), Labels: o.Labels, ContinuedFrom: o.ContinuedFrom,
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return &Run{e, o.ID}, wait, nil
+	return o.ID, wait, err
 }
 
 // validID matches what is not misread in a path, a shell or a log.
@@ -128,8 +129,11 @@ var validID = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,128}$`)
 // ContinuedFrom, Start returns that run, and resumes it if no engine works on it;
 // else it is ErrExists and names what differs.
 func (f Flow[In, Out]) Start(ctx context.Context, e *Engine, in In, o StartOptions) (*Run, error) {
-	run, _, err := f.start(ctx, e, in, o)
-	return run, err
+	id, _, err := f.start(ctx, e, in, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{e, id}, nil
 }
 
 // Result waits for r and returns what the flow returned, as Run does. When ctx
