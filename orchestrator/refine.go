@@ -104,7 +104,6 @@ func Refine[T any](c *Context, r Refinement[T]) (best Refined[T], err error) {
 	if err != nil {
 		return best, err
 	}
-	ends := func(err error) bool { return IsOver(err) || errors.Is(err, ErrFlow) }
 	fail := func(how string) {
 		best.Failures = append(best.Failures, fmt.Sprintf("try %d %s: %v", best.Tries, how, err))
 	}
@@ -121,15 +120,7 @@ func Refine[T any](c *Context, r Refinement[T]) (best Refined[T], err error) {
 			fail("failed")
 			continue
 		}
-		for range 2 {
-			if try.Verdict, err = r.Grade(c, try.Value); err == nil {
-				err = s.check(try.Score)
-			}
-			if err == nil || ends(err) {
-				break
-			}
-		}
-		if err != nil {
+		if try.Verdict, err = r.grade(c, try.Value, s); err != nil {
 			if graded {
 				fail("was not graded")
 			} else {
@@ -155,3 +146,19 @@ func Refine[T any](c *Context, r Refinement[T]) (best Refined[T], err error) {
 	}
 	return best, err
 }
+
+// grade asks for a verdict, and once more if none comes that is on the scale.
+func (r Refinement[T]) grade(c *Context, v T, s Scale) (verdict Verdict, err error) {
+	for range 2 {
+		if verdict, err = r.Grade(c, v); err == nil {
+			err = s.check(verdict.Score)
+		}
+		if err == nil || ends(err) {
+			break
+		}
+	}
+	return verdict, err
+}
+
+// ends reports whether err ends a refinement.
+func ends(err error) bool { return IsOver(err) || errors.Is(err, ErrFlow) }

@@ -59,7 +59,15 @@ func (l *losses) value(t reflect.Type, path string) {
 	case reflect.Slice, reflect.Array:
 		l.value(t.Elem(), path+"[]")
 	case reflect.Map:
-		l.entries(t.Key(), t.Elem(), path)
+		key, value := t.Key(), t.Elem()
+		plain := key.Kind() == reflect.String || key.Kind() >= reflect.Int && key.Kind() <= reflect.Uintptr
+		if !plain && (!key.Implements(writesText) || !reflect.PointerTo(key).Implements(readsText)) {
+			l.add(path, "%v cannot be a key in JSON: want a string, an integer, or a type with MarshalText and UnmarshalText", key)
+		}
+		if !value.Implements(writesJSON) && reflect.PointerTo(value).Implements(writesJSON) {
+			l.add(path, "MarshalJSON of *%v is not called for a %[1]v in a map: use a pointer", value)
+		}
+		l.value(value, path+"[]")
 	case reflect.Struct:
 		l.fields(t, path, map[string]string{}, nil)
 	case reflect.Interface:
@@ -76,18 +84,6 @@ var (
 	writesJSON, readsJSON = reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler]()
 	writesText, readsText = reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()
 )
-
-// entries looks at the types of a map.
-func (l *losses) entries(key, value reflect.Type, path string) {
-	plain := key.Kind() == reflect.String || key.Kind() >= reflect.Int && key.Kind() <= reflect.Uintptr
-	if !plain && (!key.Implements(writesText) || !reflect.PointerTo(key).Implements(readsText)) {
-		l.add(path, "%v cannot be a key in JSON: want a string, an integer, or a type with MarshalText and UnmarshalText", key)
-	}
-	if !value.Implements(writesJSON) && reflect.PointerTo(value).Implements(writesJSON) {
-		l.add(path, "MarshalJSON of *%v is not called for a %[1]v in a map: use a pointer", value)
-	}
-	l.value(value, path+"[]")
-}
 
 // fields looks at the fields of a struct. names has the path of each JSON name that
 // is used, around the structs that embed this one.
