@@ -213,7 +213,7 @@ func settleLost(t *testing.T, s blackboard.Store, reached map[string]call) {
 		for _, c := range lostIn(log, run, reached) {
 			seq++
 			recs = append(recs, blackboard.Record{
-				Run: run, Seq: seq, Kind: lostCall, Branch: c.info.Branch, N: c.n,
+				Run: run, Seq: seq, Kind: lostCall, Branch: c.info.Branch, N: c.info.N,
 				Name: c.info.Agent, At: log[len(log)-1].At, Data: []byte("{}"),
 			})
 		}
@@ -247,7 +247,7 @@ func lostIn(log []blackboard.Record, run string, reached map[string]call) []call
 		}
 	}
 	slices.SortFunc(lost, func(a, b call) int {
-		return cmp.Or(slices.Compare(path(a.info.Branch), path(b.info.Branch)), cmp.Compare(a.n, b.n))
+		return cmp.Or(slices.Compare(path(a.info.Branch), path(b.info.Branch)), cmp.Compare(a.info.N, b.info.N))
 	})
 	return lost
 }

@@ -91,7 +91,7 @@ func TestLostCallsAreSettledOnceAKill(t *testing.T) {
 	}))
 	require.NoError(t, mem.Append(t.Context(), recs("over", 0, blackboard.Started, blackboard.Ended)))
 	made := func(run, branch, key string, n int64) call {
-		return call{info: agent.Info{Run: run, Branch: branch, Key: key, Agent: "a"}, n: n}
+		return call{info: agent.Info{Run: run, Branch: branch, N: n, Key: key, Agent: "a"}}
 	}
 	reached := map[string]call{
 		"r/0": made("r", "", "r/0", 0), "r/2": made("r", "", "r/2", 2), "r/0.1:3": made("r", "0.1", "r/0.1:3", 3), "over/7": made("over", "", "over/7", 7),

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,7 +28,6 @@ type world struct {
 // call is a call that reached an agent.
 type call struct {
 	info  agent.Info
-	n     int64         // of the effect in its branch
 	req   agent.Request // as it was asked last
 	times int           // first attempts
 }
@@ -94,8 +91,7 @@ func (w *world) arrive(info agent.Info, req agent.Request) time.Duration {
 	if info.Attempt > 1 {
 		return 0
 	}
-	n, _ := strconv.ParseInt(info.Key[strings.LastIndexAny(info.Key, "/:")+1:], 10, 64)
-	w.calls[info.Key] = call{info, n, req, w.calls[info.Key].times + 1}
+	w.calls[info.Key] = call{info, req, w.calls[info.Key].times + 1}
 	due, ok := w.due[info.Key]
 	if !ok {
 		due = time.Now().Add(w.latency(info.Key))
