@@ -25,6 +25,15 @@ const (
 	MaxDepth = 200     // objects and lists inside each other
 )
 
+var errLong = fmt.Errorf("the answer has more than %d bytes", MaxText)
+
+// The longest parts of a message, in bytes.
+const (
+	maxGot  = 60
+	maxPath = 120
+	maxWant = 240
+)
+
 // The errors of [Shape.Extract] for a text that holds no value to validate. All others,
 // and those of [Shape.Check] and [Decode], say what is wrong with the value in words fit
 // for the model: short, with the value's JSON path and little of its text.
@@ -53,14 +62,13 @@ func (s *Shape) Find(data json.RawMessage, text string) (Found, error) {
 // integer 12, an enum's other case, one value for a list of one, 90s for a
 // duration, and a field's name in other case or with other dashes.
 func (s *Shape) Check(data json.RawMessage) (Found, error) {
-	text, err := tidy(string(data))
-	if err != nil {
-		return Found{}, err
+	if len(data) > MaxText {
+		return Found{}, errLong
 	}
 	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
 		return Found{}, fmt.Errorf("not JSON: %w", err)
 	}
-	v, wrong := (&parser{text: text}).whole()
+	v, wrong := (&parser{text: strings.ToValidUTF8(string(data), "\ufffd")}).whole()
 	if wrong != nil {
 		return Found{}, wrong
 	}
@@ -78,21 +86,6 @@ func Decode[T any](found Found) (T, error) {
 	}
 	return v, nil
 }
-
-// tidy returns text as valid UTF-8 without a byte order mark.
-func tidy(text string) (string, error) {
-	if len(text) > MaxText {
-		return "", fmt.Errorf("the answer has %d bytes, want at most %d", len(text), MaxText)
-	}
-	return strings.ToValidUTF8(strings.TrimPrefix(text, "\ufeff"), "\ufffd"), nil
-}
-
-// The longest parts of a message, in bytes.
-const (
-	maxGot  = 60
-	maxPath = 120
-	maxWant = 240
-)
 
 // fault is why an answer has no value that fits. It makes its words only when it is
 // told: of many faults one is.

@@ -198,21 +198,17 @@ func within[N int | float64](n N, least, most *N) bool {
 	return (least == nil || n >= *least) && (most == nil || n <= *most)
 }
 
+// kinds are the types in JSON Schema of what a parser makes.
+var kinds = map[reflect.Kind]string{
+	reflect.Invalid: "null", reflect.Bool: "boolean", reflect.String: "string", reflect.Slice: "array", reflect.Map: "object",
+}
+
 // fits reports whether v has a type that s allows.
 func fits(v any, s *jsonschema.Schema) bool {
-	kind := "object"
-	switch x := v.(type) {
-	case nil:
-		kind = "null"
-	case bool:
-		kind = "boolean"
-	case string:
-		kind = "string"
-	case []any:
-		kind = "array"
-	case json.Number:
+	kind := kinds[reflect.ValueOf(v).Kind()]
+	if n, ok := v.(json.Number); ok {
 		kind = "number"
-		if _, whole := integer(x); whole && allows(s, "integer") {
+		if _, whole := integer(n); whole && allows(s, "integer") {
 			return true
 		}
 	}

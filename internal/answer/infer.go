@@ -28,31 +28,33 @@ func infer(t reflect.Type, around []reflect.Type) (*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("%v contains itself: its schema would have no end", t)
 	}
 	around = append(slices.Clip(around), t)
-	var elem *jsonschema.Schema
-	switch t.Kind() { //nolint:exhaustive // those with elements
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		var err error
-		if elem, err = infer(t.Elem(), around); err != nil {
-			return nil, err
+	k := t.Kind()
+	switch k { //nolint:exhaustive // all others are scalars, or refused
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+	case reflect.Map:
+		if !isKey(t.Key()) {
+			return nil, fmt.Errorf("%v cannot be a key in JSON", t.Key())
 		}
+	case reflect.Struct:
+		return object(t, around)
+	default:
+		if !scalar(k) {
+			return nil, fmt.Errorf("%v cannot be read from JSON", t)
+		}
+		return jsonschema.ForType(t, nil)
 	}
-	switch k := t.Kind(); {
-	case k == reflect.Pointer:
-		return nullable(elem), nil
+	elem, err := infer(t.Elem(), around)
+	switch {
+	case err != nil:
+		return nil, err
+	case k == reflect.Map:
+		elem = &jsonschema.Schema{Type: "object", AdditionalProperties: elem}
 	case k == reflect.Slice:
-		return nullable(&jsonschema.Schema{Type: "array", Items: elem}), nil
+		elem = &jsonschema.Schema{Type: "array", Items: elem}
 	case k == reflect.Array:
 		return &jsonschema.Schema{Type: "array", Items: elem, MinItems: new(t.Len()), MaxItems: new(t.Len())}, nil
-	case k == reflect.Map && isKey(t.Key()):
-		return nullable(&jsonschema.Schema{Type: "object", AdditionalProperties: elem}), nil
-	case k == reflect.Map:
-		return nil, fmt.Errorf("%v cannot be a key in JSON", t.Key())
-	case k == reflect.Struct:
-		return object(t, around)
-	case !scalar(k):
-		return nil, fmt.Errorf("%v cannot be read from JSON", t)
 	}
-	return jsonschema.ForType(t, nil)
+	return nullable(elem), nil
 }
 
 // scalar is for booleans, numbers and strings.
@@ -62,33 +64,29 @@ func scalar(k reflect.Kind) bool {
 
 func isKey(t reflect.Type) bool {
 	k := t.Kind()
-	return reflect.Int <= k && k <= reflect.Uintptr || k == reflect.String || has[encoding.TextUnmarshaler](t)
+	_, text := reflect.New(t).Interface().(encoding.TextUnmarshaler)
+	return reflect.Int <= k && k <= reflect.Uintptr || k == reflect.String || text
 }
 
 // special returns the schemas of types that JSON does not show as their kind, or nil.
 func special(t reflect.Type) *jsonschema.Schema {
-	switch k := t.Kind(); {
-	case t == reflect.TypeFor[time.Time]():
+	switch reflect.New(t).Interface().(type) { // a pointer has the methods of its value, too
+	case *time.Time:
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
-	case t == reflect.TypeFor[time.Duration]():
+	case *time.Duration:
 		return &jsonschema.Schema{Type: "integer", Title: durationTitle}
-	case t == reflect.TypeFor[json.Number]():
+	case *json.Number:
 		return &jsonschema.Schema{Type: "number"}
-	case t == reflect.TypeFor[any](), k != reflect.Pointer && k != reflect.Interface && (has[json.Marshaler](t) || has[json.Unmarshaler](t)):
-		// Only the type itself knows. Some models' APIs refuse the schema "true".
-		return &jsonschema.Schema{Description: "any JSON value"}
-	case k == reflect.Pointer || k == reflect.Interface:
-		return nil
-	case has[encoding.TextMarshaler](t) || has[encoding.TextUnmarshaler](t):
+	case *any, json.Marshaler, json.Unmarshaler: // only the type itself knows
+		return &jsonschema.Schema{Description: "any JSON value"} // some models' APIs refuse the schema "true"
+	case encoding.TextMarshaler, encoding.TextUnmarshaler:
 		return &jsonschema.Schema{Type: "string"}
-	case k == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && special(t.Elem()) == nil:
+	}
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && special(t.Elem()) == nil {
 		return nullable(&jsonschema.Schema{Type: "string", ContentEncoding: "base64"})
 	}
 	return nil
 }
-
-// has reports whether a T or a pointer to one has the methods of I.
-func has[I any](t reflect.Type) bool { return reflect.PointerTo(t).Implements(reflect.TypeFor[I]()) }
 
 // nullable adds null to the types that s names, if it names any.
 func nullable(s *jsonschema.Schema) *jsonschema.Schema {

@@ -26,10 +26,10 @@ type search struct {
 // text ends inside it. If several values do not fit, the error is about the one
 // that shares most fields with the shape, the last of equals.
 func (s *Shape) Extract(text string) (Found, error) {
-	text, err := tidy(text)
-	if err != nil {
-		return Found{}, err
+	if len(text) > MaxText {
+		return Found{}, errLong
 	}
+	text = strings.ToValidUTF8(text, "\ufffd")
 	search := search{shape: s, err: ErrNone}
 	if search.bare(text) || search.brackets(text) {
 		return search.found, nil
