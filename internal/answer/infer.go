@@ -64,8 +64,8 @@ func scalar(k reflect.Kind) bool {
 
 func isKey(t reflect.Type) bool {
 	k := t.Kind()
-	_, text := reflect.New(t).Interface().(encoding.TextUnmarshaler)
-	return reflect.Int <= k && k <= reflect.Uintptr || k == reflect.String || text
+	return reflect.Int <= k && k <= reflect.Uintptr || k == reflect.String ||
+		reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
 // special returns the schemas of types that JSON does not show as their kind, or nil.
