@@ -141,7 +141,7 @@ func (r *Run) Answer(ctx context.Context, key string, value any) error {
 		if a.Key == key {
 			shape, err := answer.FromSchema(a.Schema)
 			if err == nil {
-				_, err = shape.Check(data)
+				_, err = shape.Find(data, "")
 			}
 			if err != nil {
 				return malformed(err)

@@ -1,8 +1,8 @@
 // Package answer makes typed JSON of what models write.
 //
-// A [Shape] is a schema, of a Go type or given as JSON. [Shape.Extract] finds the
-// value in a model's text, mends what has only one reading, converts what loses
-// nothing, and validates. It never guesses: a text that is cut off is not closed,
+// A [Shape] is a schema, of a Go type or given as JSON. [Shape.Find] finds the value
+// in a model's text, mends what has only one reading, converts what loses nothing,
+// and validates. It never guesses: a text that is cut off is not closed,
 // a number on the wrong scale is not clamped, NaN is not null.
 package answer
 
@@ -25,8 +25,6 @@ const (
 	MaxDepth = 200     // objects and lists inside each other
 )
 
-var errLong = fmt.Errorf("the answer has more than %d bytes", MaxText)
-
 // The longest parts of a message, in bytes.
 const (
 	maxGot  = 60
@@ -34,52 +32,49 @@ const (
 	maxWant = 240
 )
 
-// The errors of [Shape.Extract] for a text that holds no value to validate. All others,
-// and those of [Shape.Check] and [Decode], say what is wrong with the value in words fit
-// for the model: short, with the value's JSON path and little of its text.
+// The errors of [Shape.Find] for an answer that holds no value to validate. All others,
+// and those of [Decode], say what is wrong with the value in words fit for the model:
+// short, with the value's path and little of its text.
 var (
 	ErrNone = errors.New("no JSON value in the answer")
 	ErrCut  = errors.New("the JSON in the answer is cut off")
 )
 
-// Found is a value that fits its shape.
-type Found struct {
-	JSON json.RawMessage // compact, with sorted keys and without HTML escapes
-}
-
-// Find returns the value in an answer: data where there is some, see [Shape.Check],
-// else what [Shape.Extract] finds in text.
-func (s *Shape) Find(data json.RawMessage, text string) (Found, error) {
-	if len(data) > 0 {
-		return s.Check(data)
-	}
-	return s.Extract(text)
-}
-
-// Check validates an answer that is JSON already.
+// Find returns the value in an answer as compact JSON with sorted keys: data where there
+// is some, else the first value in text that fits the shape. It converts what loses
+// nothing: numbers and booleans in quotes, 12.0 for the integer 12, an enum's other case,
+// one value for a list of one, 90s for a duration, and a field's name in other case or
+// with other dashes.
 //
-// It converts what loses nothing: numbers and booleans in quotes, 12.0 for the
-// integer 12, an enum's other case, one value for a list of one, 90s for a
-// duration, and a field's name in other case or with other dashes.
-func (s *Shape) Check(data json.RawMessage) (Found, error) {
-	if len(data) > MaxText {
-		return Found{}, errLong
+// Objects and lists are found anywhere in text. A string, number, boolean or null must be
+// all of it or of a fenced block. The value may have comments, trailing commas, single or
+// smart quotes, unquoted keys, raw control characters in strings and Python's literals.
+//
+// Find returns [ErrNone] if there is no JSON in text and [ErrCut] if text ends inside it.
+// If several values do not fit, the error is about the one that shares most fields with
+// the shape, the last of equals.
+func (s *Shape) Find(data json.RawMessage, text string) (json.RawMessage, error) {
+	if max(len(data), len(text)) > MaxText {
+		return nil, fmt.Errorf("the answer has more than %d bytes", MaxText)
+	}
+	if len(data) == 0 {
+		return s.search(strings.ToValidUTF8(text, "\ufffd"))
 	}
 	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
-		return Found{}, fmt.Errorf("not JSON: %w", err)
+		return nil, fmt.Errorf("not JSON: %w", err)
 	}
 	v, wrong := (&parser{text: strings.ToValidUTF8(string(data), "\ufffd")}).whole()
 	if wrong != nil {
-		return Found{}, wrong
+		return nil, wrong
 	}
-	return s.found(v)
+	return s.validate(v)
 }
 
 // Decode returns the value as a T. Numbers of unknown type are a [json.Number]. Its error
 // is about what no schema says, as an integer that the type cannot hold.
-func Decode[T any](found Found) (T, error) {
+func Decode[T any](found json.RawMessage) (T, error) {
 	var v T
-	dec := json.NewDecoder(bytes.NewReader(found.JSON))
+	dec := json.NewDecoder(bytes.NewReader(found))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err != nil {
 		return v, fmt.Errorf("the answer: %s", text.Shorten(err.Error(), maxWant))

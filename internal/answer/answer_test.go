@@ -26,7 +26,7 @@ func shapeOf[T any](tb testing.TB) *answer.Shape {
 	return s
 }
 
-func TestExtract(t *testing.T) {
+func TestFind(t *testing.T) {
 	tests := []struct {
 		name, in, want string
 	}{
@@ -69,10 +69,10 @@ func TestExtract(t *testing.T) {
 	s := shapeOf[plan](t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := s.Extract(tt.in)
+			got, err := s.Find(nil, tt.in)
 			require.NoError(t, err, tt.in)
-			assert.Equal(t, tt.want, string(got.JSON), tt.in)
-			again, err := s.Check(got.JSON)
+			assert.Equal(t, tt.want, string(got), tt.in)
+			again, err := s.Find(got, "")
 			require.NoError(t, err, tt.in)
 			assert.Equal(t, got, again, tt.in)
 			_, err = answer.Decode[plan](got)
@@ -81,7 +81,7 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-func TestExtractRefuses(t *testing.T) {
+func TestFindRefuses(t *testing.T) {
 	none, cut := answer.ErrNone.Error(), answer.ErrCut.Error()
 	tests := []struct{ name, in, want string }{
 		{"empty", "", none},
@@ -137,18 +137,18 @@ func TestExtractRefuses(t *testing.T) {
 	s := shapeOf[plan](t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := s.Extract(tt.in)
-			require.EqualError(t, err, tt.want, "Extract(%q) = %s", tt.in, got.JSON)
+			got, err := s.Find(nil, tt.in)
+			require.EqualError(t, err, tt.want, "Extract(%q) = %s", tt.in, got)
 		})
 	}
-	_, err := s.Extract(`{"a`)
+	_, err := s.Find(nil, `{"a`)
 	require.ErrorIs(t, err, answer.ErrCut)
-	_, err = s.Extract(`a`)
+	_, err = s.Find(nil, `a`)
 	require.ErrorIs(t, err, answer.ErrNone)
 }
 
-// TestExtractScalars: T is not an object.
-func TestExtractScalars(t *testing.T) {
+// TestFindScalars: T is not an object.
+func TestFindScalars(t *testing.T) {
 	none, cut := answer.ErrNone.Error(), answer.ErrCut.Error()
 	tests := []struct {
 		name     string
@@ -196,17 +196,17 @@ func TestExtractScalars(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := tt.shape.Extract(tt.in)
+			got, err := tt.shape.Find(nil, tt.in)
 			if err != nil {
 				assert.Equal(t, tt.want, err.Error(), tt.in)
 				return
 			}
-			assert.Equal(t, tt.want, string(got.JSON), tt.in)
+			assert.Equal(t, tt.want, string(got), tt.in)
 		})
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestFindData(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"fits", ` {"a": 1} `, `{"a":1}`},
 		{"converted", `{"A": "1"}`, `{"a":1}`},
@@ -220,18 +220,18 @@ func TestCheck(t *testing.T) {
 	s := shapeOf[plan](t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := s.Check(json.RawMessage(tt.in))
+			got, err := s.Find(json.RawMessage(tt.in), "")
 			if err != nil {
 				assert.Equal(t, tt.want, err.Error(), tt.in)
 				return
 			}
-			assert.Equal(t, tt.want, string(got.JSON), tt.in)
+			assert.Equal(t, tt.want, string(got), tt.in)
 		})
 	}
 }
 
 func TestDecodeKeepsNumbers(t *testing.T) {
-	found, err := shapeOf[map[string]any](t).Extract(`{"n": 9007199254740993}`)
+	found, err := shapeOf[map[string]any](t).Find(nil, `{"n": 9007199254740993}`)
 	require.NoError(t, err)
 	got, err := answer.Decode[map[string]any](found)
 	require.NoError(t, err)
@@ -240,12 +240,12 @@ func TestDecodeKeepsNumbers(t *testing.T) {
 
 // TestDecodeRefuses: the schema cannot say all that a type refuses.
 func TestDecodeRefuses(t *testing.T) {
-	found, err := shapeOf[plan](t).Extract(`{"a": 9223372036854775808}`)
+	found, err := shapeOf[plan](t).Find(nil, `{"a": 9223372036854775808}`)
 	require.NoError(t, err)
 	_, err = answer.Decode[plan](found)
 	require.EqualError(t, err, "the answer: json: cannot unmarshal number 9223372036854775808 into Go struct field plan.a of type int")
 
-	found, err = shapeOf[netip.Addr](t).Extract(`"` + strings.Repeat("home ", 1000) + `"`)
+	found, err = shapeOf[netip.Addr](t).Find(nil, `"`+strings.Repeat("home ", 1000)+`"`)
 	require.NoError(t, err)
 	_, err = answer.Decode[netip.Addr](found)
 	require.ErrorContains(t, err, `the answer: ParseAddr("home home`)
@@ -271,7 +271,7 @@ func TestErrorsAreShort(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := tt.shape.Extract(tt.in)
+			_, err := tt.shape.Find(nil, tt.in)
 			require.Error(t, err)
 			assert.Less(t, len(err.Error()), 600, err.Error())
 		})
@@ -281,10 +281,10 @@ func TestErrorsAreShort(t *testing.T) {
 func TestDepth(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	s := shapeOf[any](t)
-	got, err := s.Extract(nested(answer.MaxDepth))
+	got, err := s.Find(nil, nested(answer.MaxDepth))
 	require.NoError(t, err)
-	require.Equal(t, nested(answer.MaxDepth), string(got.JSON))
+	require.Equal(t, nested(answer.MaxDepth), string(got))
 
-	_, err = s.Extract(nested(answer.MaxDepth + 1))
+	_, err = s.Find(nil, nested(answer.MaxDepth+1))
 	require.EqualError(t, err, `malformed JSON in line 1: want at most 200 objects and lists inside each other, got "[`+strings.Repeat("]", 59)+`…"`)
 }

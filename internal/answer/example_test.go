@@ -6,7 +6,7 @@ import (
 	"github.com/convene-go/convene/internal/answer"
 )
 
-func ExampleShape_Extract() {
+func ExampleShape_Find() {
 	type review struct {
 		Score float64  `json:"score" jsonschema:"how good the text is" min:"0" max:"10"`
 		Risk  string   `json:"risk" enum:"low,high"`
@@ -17,15 +17,15 @@ func ExampleShape_Extract() {
 		fmt.Println(err)
 		return
 	}
-	found, err := shape.Extract("My review {draft}:\n```json\n{'Score': '8.5', 'risk': 'Low', 'notes': 'short',}\n```")
+	found, err := shape.Find(nil, "My review {draft}:\n```json\n{'Score': '8.5', 'risk': 'Low', 'notes': 'short',}\n```")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s\n", found.JSON)
-	_, err = shape.Extract(`{"score": 85, "risk": "low"}`)
+	fmt.Printf("%s\n", found)
+	_, err = shape.Find(nil, `{"score": 85, "risk": "low"}`)
 	fmt.Println(err)
-	_, err = shape.Extract(`{"score": 8.5, "risk": "lo`)
+	_, err = shape.Find(nil, `{"score": 8.5, "risk": "lo`)
 	fmt.Println(err)
 	// Output:
 	// {"notes":["short"],"risk":"low","score":8.5}

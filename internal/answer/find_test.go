@@ -10,7 +10,7 @@ import (
 	"github.com/convene-go/convene/internal/answer"
 )
 
-func TestFind(t *testing.T) {
+func TestFindPrefersData(t *testing.T) {
 	shape := answer.MustFromSchema(`{"type":"object","required":["a"]}`)
 	for _, tt := range []struct {
 		name, data, text, want string
@@ -21,7 +21,7 @@ func TestFind(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			found, err := shape.Find(json.RawMessage(tt.data), tt.text)
 			require.NoError(t, err)
-			assert.JSONEq(t, tt.want, string(found.JSON))
+			assert.JSONEq(t, tt.want, string(found))
 		})
 	}
 	_, err := shape.Find(json.RawMessage(`{"b":1}`), `{"a":2}`)

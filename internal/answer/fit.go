@@ -17,21 +17,21 @@ import (
 	"github.com/convene-go/convene/internal/text"
 )
 
-// found converts v, which it changes, and validates it.
-func (s *Shape) found(v any) (Found, error) {
+// validate returns v, which it changes, converted and as JSON.
+func (s *Shape) validate(v any) (json.RawMessage, error) {
 	v, wrong := s.fit(v, s.schema)
 	if wrong != nil {
-		return Found{}, wrong
+		return nil, wrong
 	}
 	data, err := text.JSON(v)
 	if err != nil || s.resolved == nil {
-		return Found{JSON: data}, err
+		return data, err
 	}
 	var plain any // with float64s: a json.Number may stand for one that takes minutes to compute
 	if json.Unmarshal(data, &plain) != nil || s.resolved.Validate(plain) != nil {
-		return Found{}, &fault{schema: s.schema, got: v} // the validator's text is long, and not the same each time
+		return nil, &fault{schema: s.schema, got: v} // the validator's text is long, and not the same each time
 	}
-	return Found{JSON: data}, nil
+	return data, nil
 }
 
 // fit makes v fit a schema: it converts what loses nothing, and finds the first fault in

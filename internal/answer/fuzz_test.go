@@ -15,9 +15,9 @@ import (
 	"github.com/convene-go/convene/internal/answer"
 )
 
-// FuzzExtract holds the laws of Extract for any text: what is accepted is JSON
+// FuzzFind holds the laws of Find for any text: what is accepted is JSON
 // that fits, and is accepted again as it is; valid JSON keeps its meaning.
-func FuzzExtract(f *testing.F) {
+func FuzzFind(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":1}`, "```json\n{'a': 1,}\n```", `{"a": "1", "b": ["x`, `{“a”: 1}`, `{a: None /* x`,
 		`[1] {"A": 1.0, "r": "LOW"}`, `{"a":1,"a":1.0}`, `"x"`, `1e400`, `{"\ud800":"\udc00\u0000"}`, "true // x",
@@ -32,19 +32,19 @@ func FuzzExtract(f *testing.F) {
 	require.NoError(f, err)
 
 	f.Fuzz(func(t *testing.T, in string) {
-		if found, err := typed.Extract(in); err == nil {
+		if found, err := typed.Find(nil, in); err == nil {
 			var v any
-			require.NoError(t, json.Unmarshal(found.JSON, &v), "%q", in)
+			require.NoError(t, json.Unmarshal(found, &v), "%q", in)
 			require.NoError(t, resolved.Validate(v), "%q", in)
-			again, err := typed.Check(found.JSON)
+			again, err := typed.Find(found, "")
 			require.NoError(t, err, "%q", in)
-			require.Equal(t, answer.Found{JSON: found.JSON}, again, "%q", in)
+			require.Equal(t, found, again, "%q", in)
 		}
-		found, err := anything.Extract(in)
+		found, err := anything.Find(nil, in)
 		if err == nil {
-			require.True(t, json.Valid(found.JSON), "%q gave %q", in, found.JSON)
+			require.True(t, json.Valid(found), "%q gave %q", in, found)
 		}
-		checked, checkErr := anything.Check(json.RawMessage(in))
+		checked, checkErr := anything.Find(json.RawMessage(in), "")
 		if !json.Valid([]byte(in)) {
 			if utf8.ValidString(in) && !strings.HasPrefix(in, "\ufeff") {
 				require.Error(t, checkErr, "%q", in)
@@ -57,7 +57,7 @@ func FuzzExtract(f *testing.F) {
 		require.NoError(t, err, "%q", in)
 		require.NoError(t, checkErr, "%q", in)
 		require.Equal(t, found, checked, "%q", in)
-		require.Equal(t, meaning(t, []byte(in)), meaning(t, found.JSON), "%q gave %q", in, found.JSON)
+		require.Equal(t, meaning(t, []byte(in)), meaning(t, found), "%q gave %q", in, found)
 	})
 }
 
@@ -114,8 +114,8 @@ func steps() *rapid.Generator[step] {
 	})
 }
 
-// TestExtractGivesBack: any value that Go marshals comes back from any wrapping.
-func TestExtractGivesBack(t *testing.T) {
+// TestFindGivesBack: any value that Go marshals comes back from any wrapping.
+func TestFindGivesBack(t *testing.T) {
 	s := shapeOf[sample](t)
 	rapid.Check(t, func(t *rapid.T) {
 		value := sample{
@@ -137,7 +137,7 @@ func TestExtractGivesBack(t *testing.T) {
 			{"{", "}"},
 		}).Draw(t, "wrap")
 
-		found, err := s.Extract(wrap[0] + string(data) + wrap[1])
+		found, err := s.Find(nil, wrap[0]+string(data)+wrap[1])
 		require.NoError(t, err, "%s%s%s", wrap[0], data, wrap[1])
 		got, err := answer.Decode[sample](found)
 		require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestCutIsRefused(t *testing.T) {
 		data, err := json.Marshal(sample{Steps: rapid.SliceOfN(steps(), 1, 2).Draw(t, "steps")})
 		require.NoError(t, err)
 		n := rapid.IntRange(1, len(data)-1).Draw(t, "n")
-		_, err = s.Extract("Answer: " + string(data[:n]))
+		_, err = s.Find(nil, "Answer: "+string(data[:n]))
 		require.ErrorIs(t, err, answer.ErrCut, "%s", data[:n])
 	})
 }

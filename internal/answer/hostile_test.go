@@ -55,12 +55,12 @@ func TestHostile(t *testing.T) {
 	s, scalar := shapeOf[plan](t), shapeOf[bool](t)
 	for _, tt := range hostile {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := s.Extract(tt.text)
+			_, err := s.Find(nil, tt.text)
 			if tt.name != "flat list" && tt.name != "escapes" && tt.name != "same keys" {
 				require.Error(t, err)
 				assert.Less(t, len(err.Error()), 600)
 			}
-			_, err = scalar.Extract(tt.text)
+			_, err = scalar.Find(nil, tt.text)
 			require.Error(t, err)
 		})
 	}
@@ -72,7 +72,7 @@ func BenchmarkHostile(b *testing.B) {
 		b.Run(strings.ReplaceAll(tt.name, " ", "-"), func(b *testing.B) {
 			b.SetBytes(int64(len(tt.text)))
 			for b.Loop() {
-				_, _ = s.Extract(tt.text)
+				_, _ = s.Find(nil, tt.text)
 			}
 		})
 	}
@@ -88,7 +88,7 @@ func BenchmarkTypical(b *testing.B) {
 		b.Run(tt.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, _ = s.Extract(tt.text)
+				_, _ = s.Find(nil, tt.text)
 			}
 		})
 	}

@@ -1,6 +1,9 @@
 package answer
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // effort is how many bytes may be read for each byte of the text: what begins as JSON
 // and ends nowhere is read again from its next bracket on.
@@ -9,32 +12,17 @@ const effort = 8
 // search looks for a value that fits.
 type search struct {
 	shape *Shape
-	found Found
+	found json.RawMessage
 	err   error // about the most promising value so far
 	score int   // how promising: 1 if it is malformed or of the right kind, 1 more for each known field
 }
 
-// Extract returns the first value in a model's text that fits the shape.
-//
-// Objects and lists are found anywhere in the text. A string, number, boolean or
-// null must be the whole text or a whole fenced block, as JSON. The value may
-// have comments, trailing commas, single or smart quotes, unquoted keys, raw
-// control characters in strings and Python's literals, and all that [Shape.Check]
-// converts.
-//
-// Extract returns [ErrNone] if there is no JSON in the text and [ErrCut] if the
-// text ends inside it. If several values do not fit, the error is about the one
-// that shares most fields with the shape, the last of equals.
-func (s *Shape) Extract(text string) (Found, error) {
-	if len(text) > MaxText {
-		return Found{}, errLong
-	}
-	text = strings.ToValidUTF8(text, "\ufffd")
+func (s *Shape) search(text string) (json.RawMessage, error) {
 	search := search{shape: s, err: ErrNone}
 	if search.bare(text) || search.brackets(text) {
 		return search.found, nil
 	}
-	return Found{}, search.err
+	return nil, search.err
 }
 
 // bare tries the whole text and its closed fenced blocks, where one is a string, number,
@@ -96,7 +84,7 @@ func (s *search) brackets(text string) bool {
 
 // try reports whether v fits.
 func (s *search) try(v any) bool {
-	found, err := s.shape.found(v)
+	found, err := s.shape.validate(v)
 	if err == nil {
 		s.found = found
 		return true

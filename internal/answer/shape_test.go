@@ -139,12 +139,12 @@ func TestStoredSchemaMeansTheSame(t *testing.T) {
 	assert.Equal(t, string(s.JSON()), string(stored.JSON()))
 
 	in := `{"ID": "x", "score": "9.5", "seen": null, "note": "", "plain": "True", "wait": "90s", "tags": "A"}`
-	want, err := s.Extract(in)
+	want, err := s.Find(nil, in)
 	require.NoError(t, err)
-	got, err := stored.Extract(in)
+	got, err := stored.Find(nil, in)
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
-	assert.JSONEq(t, `{"Plain":true,"id":"x","note":"","score":9.5,"seen":null,"tags":["a"],"wait":90000000000}`, string(got.JSON))
+	assert.JSONEq(t, `{"Plain":true,"id":"x","note":"","score":9.5,"seen":null,"tags":["a"],"wait":90000000000}`, string(got))
 }
 
 type tree struct {
@@ -228,12 +228,12 @@ func TestFromSchema(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := answer.FromSchema(json.RawMessage(tt.schema))
 			require.NoError(t, err)
-			got, err := s.Extract(tt.in)
+			got, err := s.Find(nil, tt.in)
 			if err != nil {
 				assert.Equal(t, tt.want, err.Error(), tt.in)
 				return
 			}
-			assert.Equal(t, tt.want, string(got.JSON), tt.in)
+			assert.Equal(t, tt.want, string(got), tt.in)
 		})
 	}
 }

@@ -61,7 +61,7 @@ func NewTool[In any](name, description string, call func(ctx context.Context, in
 	t := Tool{Tool: providers.Tool{Name: name, Description: description, Input: shape.JSON()}}
 	if call != nil {
 		t.Call = func(ctx context.Context, input json.RawMessage) (string, error) {
-			in, err := answer.Decode[In](answer.Found{JSON: input})
+			in, err := answer.Decode[In](input)
 			if err != nil {
 				return "", err
 			}
@@ -182,8 +182,7 @@ func fit(t Tool, input json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return input, nil //nolint:nilerr // what cannot be checked here is for the tool, as the comment of Tool says
 	}
-	found, err := shape.Check(input)
-	return found.JSON, err
+	return shape.Find(input, "")
 }
 
 // result is the message that shows the model what came of a tool call.

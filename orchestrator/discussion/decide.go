@@ -162,11 +162,11 @@ func (r *run) settle(c *orchestrator.Context, best Idea) {
 // named is the one idea that the leader's text names: by the field idea_id, else by
 // the one title that stands in it as a whole (DC14); nil: none, or several.
 func named(text string, ideas []Idea) *Idea {
-	if found, err := choiceIn.Extract(text); err == nil {
+	if found, err := choiceIn.Find(nil, text); err == nil {
 		var choice struct {
 			ID string `json:"idea_id"` //nolint:tagliatelle // as prompts call it
 		}
-		if json.Unmarshal(found.JSON, &choice) == nil {
+		if json.Unmarshal(found, &choice) == nil {
 			for _, idea := range ideas {
 				if idea.ID == strings.TrimSpace(choice.ID) {
 					return &idea

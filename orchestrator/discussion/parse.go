@@ -93,19 +93,19 @@ func ParseEvaluations(text string) ([]Evaluation, error) {
 
 // entries are the objects listed in an answer, under a name or alone.
 func entries(text, name string, shape *answer.Shape) ([]map[string]any, error) {
-	found, err := shape.Extract(text)
+	found, err := shape.Find(nil, text)
 	if err == nil {
 		var object map[string]json.RawMessage
-		if err := json.Unmarshal(found.JSON, &object); err != nil {
+		if err := json.Unmarshal(found, &object); err != nil {
 			return nil, err
 		}
 		return decodeList(object[name])
 	}
-	list, lerr := listIn.Extract(text)
+	list, lerr := listIn.Find(nil, text)
 	if lerr != nil {
 		return nil, fmt.Errorf("want a JSON object with %q: %w", name, err)
 	}
-	return decodeList(list.JSON)
+	return decodeList(list)
 }
 
 // decodeList keeps numbers as they were written.

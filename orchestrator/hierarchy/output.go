@@ -83,10 +83,10 @@ func (s *schema) output(resp agent.Response) (json.RawMessage, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("malformed output: %w", err)
-	case blank(found.JSON):
+	case blank(found):
 		return nil, errNoOutput
 	default:
-		return found.JSON, nil
+		return found, nil
 	}
 }
 
@@ -110,7 +110,7 @@ func selfScore(resp agent.Response) *float64 {
 	var own struct {
 		QualityScore float64 `json:"qualityScore"`
 	}
-	if json.Unmarshal(found.JSON, &own) != nil {
+	if json.Unmarshal(found, &own) != nil {
 		return nil
 	}
 	return new(grading.Round6(own.QualityScore))

@@ -52,7 +52,7 @@ func read(shape *answer.Shape, resp agent.Response, v any) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(found.JSON, v)
+	return json.Unmarshal(found, v)
 }
 
 var errNothing = errors.New("the answer is empty")

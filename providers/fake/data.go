@@ -37,11 +37,11 @@ func dataFor(schema json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := shape.Check(data)
+	found, err := shape.Find(data, "")
 	if err != nil {
 		return nil, fmt.Errorf("%s does not fit: %w", short(string(data)), err)
 	}
-	return found.JSON, nil
+	return found, nil
 }
 
 // maker makes data for the parts of a schema.
