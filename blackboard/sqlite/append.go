@@ -14,39 +14,30 @@ import (
 // others. A call that waits for another process or another call returns when ctx is
 // done; a write to the disk that has begun is not cut short.
 func (s *Store) Append(ctx context.Context, recs []blackboard.Record) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.life.RUnlock()
-	var err error
-	select {
-	case s.turn <- struct{}{}:
-		err = s.write(ctx, func(c *conn) error { return c.append(recs) })
-		<-s.turn
-	default:
-		err = s.appendTogether(ctx, appendCall{recs, make(chan error, 1)})
-	}
-	return wrap(err)
+	return s.call(ctx, func() error {
+		select {
+		case s.turn <- struct{}{}: // alone
+			defer func() { <-s.turn }()
+			return s.write(ctx, func(c *conn) error { return c.append(recs) })
+		default:
+		}
+		call := appendCall{recs, make(chan error, 1)}
+		select {
+		case s.turn <- struct{}{}:
+			s.appendWaiting(ctx, call)
+			<-s.turn
+		case s.waiting <- call: // another call of Append writes it
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return <-call.err
+	})
 }
 
 // appendCall is a call of Append that waits while another call writes.
 type appendCall struct {
 	recs []blackboard.Record
 	err  chan error // with room for one
-}
-
-// appendTogether waits until call has the turn, and then writes what waits, or until
-// the call that has the turn takes this one too.
-func (s *Store) appendTogether(ctx context.Context, call appendCall) error {
-	select {
-	case s.turn <- struct{}{}:
-		s.appendWaiting(ctx, call)
-		<-s.turn
-	case s.waiting <- call:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return <-call.err
 }
 
 // appendWaiting writes call, which has the turn, and all calls that wait. It takes
@@ -88,14 +79,10 @@ func (s *Store) takeWaiting(calls []appendCall) []appendCall {
 
 // append writes recs, or none.
 func (c *conn) append(recs []blackboard.Record) error {
-	if len(recs) == 1 && !touchesOtherTables(&recs[0]) {
-		return c.insert(&recs[0]) // an INSERT is a transaction by itself
+	if len(recs) == 1 && !listed(&recs[0]) && !blackboard.AskKind(recs[0].Kind) && recs[0].Kind != blackboard.Canceled {
+		return c.insert(&recs[0]) // which is a transaction by itself
 	}
 	return c.transaction(func(c *conn) error { return c.insertAll(recs) })
-}
-
-func touchesOtherTables(r *blackboard.Record) bool {
-	return r.Seq == 0 || r.Kind == blackboard.Canceled || blackboard.Listed(r.Kind) || blackboard.AskKind(r.Kind)
 }
 
 // insertAll writes recs, and what they mean for the list of runs and the inbox, in a
@@ -103,7 +90,7 @@ func touchesOtherTables(r *blackboard.Record) bool {
 func (c *conn) insertAll(recs []blackboard.Record) (err error) {
 	for i := 0; i < len(recs) && err == nil; i++ {
 		r := &recs[i]
-		if r.Seq == 0 || blackboard.Listed(r.Kind) {
+		if listed(r) {
 			err = c.putListing(r)
 		}
 		if err == nil {
@@ -119,6 +106,8 @@ func (c *conn) insertAll(recs []blackboard.Record) (err error) {
 	}
 	return err
 }
+
+func listed(r *blackboard.Record) bool { return r.Seq == 0 || blackboard.Listed(r.Kind) }
 
 // insertNext puts a record behind the one before it; if that is not there, or has
 // ended the run, the id is -1, which the table refuses. Parameters with numbers would

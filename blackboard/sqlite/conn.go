@@ -18,6 +18,9 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
+// busyTimeout is how long a call waits for other processes.
+const busyTimeout = 10 * time.Second
+
 // conn is a connection with its prepared statements, for one goroutine at a time.
 // It works on the driver itself, because the conversions and locks of
 // database/sql would cost as much as SQLite does.
@@ -43,18 +46,17 @@ type prepared interface {
 	driver.StmtQueryContext
 }
 
+// Parameters of connections. One to write to does not wait for other processes: see
+// conn.retry.
 const (
-	toRead  = "mode=rw&_busy_timeout=10000&_query_only=1" // makes no file that is missing
-	toWrite = "mode=rwc"                                  // does not wait for other processes: see conn.retry
+	toRead  = "?_error_rc=1&mode=rw&_busy_timeout=10000&_query_only=1"
+	toWrite = "?_error_rc=1&mode=rwc"
 )
 
-// connect opens the file at path, an absolute one, with parameters of the driver.
+// connect opens the file at path, an absolute one.
 func connect(path, params string) (*conn, error) {
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter
-	}
-	dc, err := new(sqlite.Driver).Open("file:" + (&url.URL{Path: path}).EscapedPath() + "?_error_rc=1&" + params)
+	path = "/" + strings.TrimPrefix(filepath.ToSlash(path), "/") // which may begin with a drive letter
+	dc, err := new(sqlite.Driver).Open("file:" + (&url.URL{Path: path}).EscapedPath() + params)
 	if err != nil {
 		return nil, err
 	}
@@ -184,4 +186,34 @@ func (c *conn) retry(ctx context.Context, f func(*conn) error) error {
 func as[T int64 | string | []byte](v driver.Value) T {
 	t, _ := v.(T)
 	return t
+}
+
+// code returns SQLite's primary result code of err, 0 if it has none.
+func code(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// advice says what to do about an error of SQLite.
+var advice = map[int]string{
+	sqlite3.SQLITE_NOTADB:   "it is not a SQLite file: give the path of a new file, or of one that this package made",
+	sqlite3.SQLITE_READONLY: "it cannot be written: the file and its directory must be writable, for -wal and -shm beside it too",
+	sqlite3.SQLITE_CANTOPEN: "it cannot be opened: give the path of a file in a directory that exists; both must be readable and writable",
+	sqlite3.SQLITE_BUSY:     fmt.Sprintf("another process kept it locked for %v: end that process, or its transaction", busyTimeout),
+	sqlite3.SQLITE_FULL:     "the disk is full: make room",
+}
+
+// wrap is for the errors of exported methods.
+func wrap(err error) error {
+	switch text, ok := advice[code(err)]; {
+	case err == nil:
+		return nil
+	case code(err) == sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("sqlite: %w: %v: restore the file from a copy", blackboard.ErrDamaged, err) //nolint:errorlint // SQLite's error is no API
+	case ok:
+		return fmt.Errorf("sqlite: %s: %w", text, err)
+	}
+	return fmt.Errorf("sqlite: %w", err)
 }

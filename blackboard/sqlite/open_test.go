@@ -40,7 +40,7 @@ func script(t testing.TB, path, statements string) error {
 
 func TestOpenMissingDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "no", "such")
-	wantError(t, filepath.Join(dir, "runs.db"), "there is no directory "+dir, "make it first")
+	wantError(t, filepath.Join(dir, "runs.db"), "it cannot be opened", "in a directory that exists")
 }
 
 func TestOpenDirectory(t *testing.T) {
@@ -50,7 +50,7 @@ func TestOpenDirectory(t *testing.T) {
 func TestOpenBelowAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	wantError(t, filepath.Join(file, "runs.db"), "is not a directory")
+	wantError(t, filepath.Join(file, "runs.db"), "it cannot be opened", "in a directory that exists")
 }
 
 func TestOpenNoDatabase(t *testing.T) {

@@ -100,6 +100,10 @@ func (c *conn) record(run string, row []driver.Value) (r blackboard.Record, ok b
 	return r, string(c.head(&r, at)) == head
 }
 
+func damaged(run, format string, args ...any) error {
+	return fmt.Errorf("%w: %s of run %q: restore the file from a copy", blackboard.ErrDamaged, fmt.Sprintf(format, args...), run)
+}
+
 // fields is the rest of a head. Fields that are missing are zero.
 type fields string
 

@@ -97,9 +97,6 @@ func (s *Store) open(cfg Config) (err error) {
 	if s.path, err = filepath.Abs(cfg.Path); err != nil {
 		return err
 	}
-	if err := checkPath(cfg.Path); err != nil {
-		return err
-	}
 	s.owners = owners{dir: s.path + ".owners", seen: make(map[string]sighting)}
 	if s.writer, err = connect(s.path, toWrite); err != nil {
 		return err
@@ -132,41 +129,39 @@ func (s *Store) Close() error {
 	return wrap(err)
 }
 
-// enter begins a call, which must end with s.life.RUnlock if there is no error.
-func (s *Store) enter(ctx context.Context) error {
+// call calls f, unless ctx is done or s is closed.
+func (s *Store) call(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.life.RLock()
+	defer s.life.RUnlock()
 	if s.closed {
-		s.life.RUnlock()
-		return fmt.Errorf("sqlite: %w", os.ErrClosed)
+		return wrap(os.ErrClosed)
 	}
-	return nil
+	return wrap(f())
 }
 
 // rows reads the rows of a query. A connection that saw an error is not used again.
-func (s *Store) rows(ctx context.Context, each eachRow, sql string, args ...driver.Value) (err error) {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.life.RUnlock()
-	var c *conn
-	select {
-	case c = <-s.readers:
-	default:
-		if c, err = connect(s.path, toRead); err != nil {
-			return wrap(err)
-		}
-	}
-	if err = c.rows(each, sql, args...); err == nil {
+func (s *Store) rows(ctx context.Context, each eachRow, sql string, args ...driver.Value) error {
+	return s.call(ctx, func() (err error) {
+		var c *conn
 		select {
-		case s.readers <- c:
-			return nil
+		case c = <-s.readers:
 		default:
+			if c, err = connect(s.path, toRead); err != nil {
+				return err
+			}
 		}
-	}
-	return wrap(errors.Join(err, c.close()))
+		if err = c.rows(each, sql, args...); err == nil {
+			select {
+			case s.readers <- c:
+				return nil
+			default:
+			}
+		}
+		return errors.Join(err, c.close())
+	})
 }
 
 // first reads the first row of a query, nil if there is none.
@@ -186,17 +181,15 @@ func (s *Store) texts(ctx context.Context, sql string, args ...driver.Value) (te
 
 // change calls f in a transaction, again while another process writes.
 func (s *Store) change(ctx context.Context, f func(*conn) error) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.life.RUnlock()
-	select {
-	case s.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-s.turn }()
-	return wrap(s.write(ctx, func(c *conn) error { return c.transaction(f) }))
+	return s.call(ctx, func() error {
+		select {
+		case s.turn <- struct{}{}:
+			defer func() { <-s.turn }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return s.write(ctx, func(c *conn) error { return c.transaction(f) })
+	})
 }
 
 // write calls f with the connection to write to, which the call has the turn to use,
