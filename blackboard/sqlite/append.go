@@ -48,7 +48,7 @@ func (s *Store) appendWaiting(ctx context.Context, call appendCall) {
 		return c.transaction(func(c *conn) (err error) {
 			calls = s.takeWaiting(calls)
 			for i := 0; i < len(calls) && err == nil; i++ {
-				err = c.insertAll(calls[i].recs)
+				err = c.putAll(calls[i].recs)
 			}
 			return err
 		})
@@ -80,34 +80,22 @@ func (s *Store) takeWaiting(calls []appendCall) []appendCall {
 // append writes recs, or none.
 func (c *conn) append(recs []blackboard.Record) error {
 	if len(recs) == 1 && !listed(&recs[0]) && !blackboard.AskKind(recs[0].Kind) && recs[0].Kind != blackboard.Canceled {
-		return c.insert(&recs[0]) // which is a transaction by itself
+		return c.put(&recs[0]) // one statement, which is a transaction by itself
 	}
-	return c.transaction(func(c *conn) error { return c.insertAll(recs) })
+	return c.transaction(func(c *conn) error { return c.putAll(recs) })
 }
 
-// insertAll writes recs, and what they mean for the list of runs and the inbox, in a
-// transaction.
-func (c *conn) insertAll(recs []blackboard.Record) (err error) {
+func (c *conn) putAll(recs []blackboard.Record) (err error) {
 	for i := 0; i < len(recs) && err == nil; i++ {
-		r := &recs[i]
-		if listed(r) {
-			err = c.putListing(r)
-		}
-		if err == nil {
-			err = c.insert(r)
-		}
-		if err == nil && r.Kind == blackboard.Canceled {
-			err = c.exec("UPDATE runs SET canceled = 1 WHERE run = ?", r.Run)
-		}
-		key, removes := blackboard.Removes(*r)
-		if ended := r.Kind == blackboard.Ended; err == nil && (removes || ended) {
-			err = c.exec("DELETE FROM letters WHERE run = ? AND (? OR key = ?)", r.Run, ended, key)
-		}
+		err = c.put(&recs[i])
 	}
 	return err
 }
 
 func listed(r *blackboard.Record) bool { return r.Seq == 0 || blackboard.Listed(r.Kind) }
+
+// maxSeq is the largest Seq that an id has room for.
+const maxSeq = 1<<32 - 1
 
 // insertNext puts a record behind the one before it; if that is not there, or has
 // ended the run, the id is -1, which the table refuses. Parameters with numbers would
@@ -120,30 +108,33 @@ const (
 	insertRest = ", ?, ?, ?, ?, CAST(? AS TEXT))"
 )
 
-// maxSeq is the largest Seq that an id has room for.
-const maxSeq = 1<<32 - 1
-
-// insert writes one record.
-func (c *conn) insert(r *blackboard.Record) error {
+// put writes one record, and what it means for the list of runs and the inbox.
+func (c *conn) put(r *blackboard.Record) (err error) {
 	at, ok := nanos(r.At)
 	if !ok {
 		return fmt.Errorf("record %d of run %q: the time %v is not in the years 1678 to 2261", r.Seq, r.Run, r.At)
 	}
-	sql := insertNext
+	insert := insertNext
 	if r.Seq == 0 {
-		sql = insertFirst
+		insert = insertFirst
 	}
-	err := blackboard.ErrConflict
-	if 0 <= r.Seq && r.Seq <= maxSeq {
-		err = c.exec(sql, r.Run, r.Seq-1, r.Kind, r.Name, at, c.head(r, at), []byte(r.Data))
+	if r.Seq < 0 || r.Seq > maxSeq {
+		err = blackboard.ErrConflict
+	} else if listed(r) {
+		err = c.putListing(r)
 	}
-	return conflict(r, err)
-}
-
-// conflict says which record is an [blackboard.ErrConflict].
-func conflict(r *blackboard.Record, err error) error {
+	if err == nil {
+		err = c.exec(insert, r.Run, r.Seq-1, r.Kind, r.Name, at, c.head(r, at), []byte(r.Data))
+	}
 	if errors.Is(err, blackboard.ErrConflict) {
 		return fmt.Errorf("%w: record %d of run %q is taken, leaves a gap, or the run has ended", err, r.Seq, r.Run)
+	}
+	if err == nil && r.Kind == blackboard.Canceled {
+		err = c.exec("UPDATE runs SET canceled = 1 WHERE run = ?", r.Run)
+	}
+	key, removes := blackboard.Removes(*r)
+	if ended := r.Kind == blackboard.Ended; err == nil && (removes || ended) {
+		err = c.exec("DELETE FROM letters WHERE run = ? AND (? OR key = ?)", r.Run, ended, key)
 	}
 	return err
 }

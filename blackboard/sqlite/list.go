@@ -56,7 +56,7 @@ func (c *conn) putListing(r *blackboard.Record) error {
 	if r.Seq > 0 {
 		return c.exec(updateListing, args...)
 	}
-	err = conflict(r, c.exec(insertListing, append(args, at, l.Flow, l.Parent)...))
+	err = c.exec(insertListing, append(args, at, l.Flow, l.Parent)...)
 	if err == nil && len(l.Labels) > 0 {
 		err = c.exec(insertLabels, l.Run)
 	}
@@ -131,23 +131,16 @@ func conditions(q blackboard.Query) (where string, args []driver.Value) {
 	return where, args
 }
 
+const deleteRun = "DELETE FROM log WHERE " + ofRun + "; DELETE FROM labels WHERE no = " + runNumber + `;
+	DELETE FROM runs WHERE run = ?1; DELETE FROM letters WHERE run = ?1; DELETE FROM blobs WHERE run = ?1`
+
 // Delete implements [blackboard.Deleter]. The file does not shrink: its space is
 // used again.
 func (s *Store) Delete(ctx context.Context, runs ...string) error {
-	return s.change(ctx, func(c *conn) error {
-		for _, run := range runs {
-			for _, sql := range []string{
-				"DELETE FROM log WHERE " + ofRun, // as long as the run has a number
-				"DELETE FROM labels WHERE no = " + runNumber,
-				"DELETE FROM runs WHERE run = ?1",
-				"DELETE FROM letters WHERE run = ?1",
-				"DELETE FROM blobs WHERE run = ?1",
-			} {
-				if err := c.exec(sql, run, int64(0)); err != nil {
-					return err
-				}
-			}
+	return s.change(ctx, func(c *conn) (err error) {
+		for i := 0; i < len(runs) && err == nil; i++ {
+			err = c.exec(deleteRun, runs[i], int64(0))
 		}
-		return nil
+		return err
 	})
 }

@@ -145,12 +145,8 @@ func (o *owners) lock() (name string, err error) {
 		if _, err := os.Stat(o.own.Path()); err == nil {
 			return filepath.Base(o.own.Path()), nil
 		}
-		if err := release(o.own); err != nil {
-			return "", err
-		}
-		o.own = nil
 	}
-	if err := os.MkdirAll(o.dir, 0o777); err != nil {
+	if err := errors.Join(release(o.own), os.MkdirAll(o.dir, 0o777)); err != nil {
 		return "", fmt.Errorf("folder for the locks of engines: %w", err)
 	}
 	name = rand.Text() + ".lock"
