@@ -63,21 +63,20 @@ func (in *imported) store(ctx context.Context, s Store) error {
 // inlineBlobs makes blobs the Data of the records that have them, for a store that
 // takes none.
 func (in *imported) inlineBlobs() error {
-	unused := maps.Clone(in.blobs)
+	blobs := in.blobs
+	in.blobs = maps.Clone(blobs)
 	for i := range in.recs {
 		if r := &in.recs[i]; r.Blob != "" {
-			data := in.blobs[r.Blob]
-			if !json.Valid(data) {
+			if !json.Valid(blobs[r.Blob]) {
 				return fmt.Errorf("record %d: blob %s is not JSON, and the store takes no blobs", r.Seq, r.Blob)
 			}
-			delete(unused, r.Blob)
-			r.Data, r.Blob = data, ""
+			delete(in.blobs, r.Blob)
+			r.Data, r.Blob = blobs[r.Blob], ""
 		}
 	}
-	for hash := range unused {
+	for hash := range in.blobs {
 		return fmt.Errorf("blob %s is the data of no record, and the store takes no blobs", hash)
 	}
-	in.blobs = nil
 	return nil
 }
 
@@ -113,63 +112,44 @@ func (in *imported) line(n int, line []byte) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&l); err != nil {
+	err := dec.Decode(&l)
+	if _, end := dec.Token(); err == nil && !errors.Is(end, io.EOF) {
+		err = errors.New("more than one JSON value")
+	}
+	switch {
+	case err != nil:
 		return fmt.Errorf("not a line of an export: %w", err)
+	case l.Bytes == nil:
+		return in.addRecord(l.Record)
+	case len(in.recs) > 0:
+		return errors.New("a blob after the first record")
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more than one JSON value")
-	}
-	if l.Bytes != nil {
-		return in.addBlob(l.Blob, *l.Bytes)
-	}
-	return in.addRecord(l.Record)
+	in.blobs[l.Blob] = *l.Bytes
+	return CheckBlob(in.header.Run, l.Blob, *l.Bytes)
 }
 
 func (in *imported) readHeader(line []byte) error {
 	h := &in.header
 	err := json.Unmarshal(line, h)
 	switch {
-	case err != nil || h.Format != exportFormat:
-		return fmt.Errorf("not an exported run: want a header with the format %q", exportFormat)
+	case err != nil || h.Format != exportFormat || h.Run == "" || h.Records < 1:
+		return fmt.Errorf("not an exported run: want a header with the format %q, a run, and how many records it has", exportFormat)
 	case h.Version != exportVersion:
 		return fmt.Errorf("the format has version %d, this program reads version %d", h.Version, exportVersion)
-	case h.Run == "":
-		return errors.New("the header names no run")
-	case h.Records < 1:
-		return fmt.Errorf("the header announces %d records, want 1 or more", h.Records)
 	}
-	return nil
-}
-
-func (in *imported) addBlob(hash string, data []byte) error {
-	if len(in.recs) > 0 {
-		return errors.New("a blob after the first record")
-	}
-	if got := BlobHash(data); got != hash {
-		return fmt.Errorf("the blob's hash is %s, but its bytes have %s", hash, got)
-	}
-	in.blobs[hash] = data
 	return nil
 }
 
 func (in *imported) addRecord(r Record) error {
 	r.At = r.At.UTC()
-	_, known := in.blobs[r.Blob]
-	switch want := in.listing.Next; {
-	case r.Run != in.header.Run:
-		return fmt.Errorf("a record of run %q in an export of run %q", r.Run, in.header.Run)
-	case want == in.header.Records:
-		return fmt.Errorf("more than the %d records that the header announces", want)
-	case r.Seq != want:
-		return fmt.Errorf("record %d where %d is next", r.Seq, want)
-	case in.listing.Ended:
-		return errors.New("a record after the run has ended")
-	case r.Kind == "":
-		return errors.New("the record has no kind")
-	case want == 0 && r.Kind != Started:
-		return fmt.Errorf("the first record is %q, want %q", r.Kind, Started)
-	case r.Blob != "" && !known:
-		return fmt.Errorf("the record's blob %q is not among the blobs before", r.Blob)
+	h, next, blob := in.header, in.listing.Next, in.blobs[r.Blob]
+	switch {
+	case r.Run != h.Run || r.Seq != next || next == h.Records || in.listing.Ended:
+		return fmt.Errorf("record %d of run %q is not the next of run %q, which has %d of %d, ended: %t", r.Seq, r.Run, h.Run, next, h.Records, in.listing.Ended)
+	case r.Kind == "" || next == 0 && r.Kind != Started:
+		return fmt.Errorf("the kind of record %d is %q", r.Seq, r.Kind)
+	case r.Blob != "" && (blob == nil || r.Data != nil):
+		return fmt.Errorf("the record's blob %q is not among the blobs before, or the record has data too", r.Blob)
 	case r.At.Year() < 0 || r.At.Year() > 9999:
 		return fmt.Errorf("the record's time is in year %d", r.At.Year())
 	}

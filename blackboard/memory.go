@@ -1,7 +1,6 @@
 package blackboard
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -100,7 +99,7 @@ func (m *Memory) Append(ctx context.Context, recs []Record) error {
 			if l.Ended || rec.Seq != l.Next {
 				return fmt.Errorf("%w: record %d of run %q, which has %d records, ended: %t", ErrConflict, rec.Seq, rec.Run, l.Next, l.Ended)
 			}
-			rec.At = utc(rec.At)
+			rec.At = rec.At.Round(0).UTC()
 			if err := l.Add(rec); err != nil {
 				return err
 			}
@@ -110,10 +109,12 @@ func (m *Memory) Append(ctx context.Context, recs []Record) error {
 			r := m.change(rec.Run)
 			r.recs = append(r.recs, own(rec))
 			r.listing = listings[rec.Run]
-			r.letters = slices.DeleteFunc(r.letters, func(l Letter) bool {
-				key, ok := Removes(rec)
-				return rec.Kind == Ended || ok && key == l.Key
-			})
+			if key, ok := Removes(rec); ok {
+				r.letters = slices.DeleteFunc(r.letters, func(l Letter) bool { return l.Key == key })
+			}
+			if rec.Kind == Ended {
+				r.letters = nil
+			}
 			m.notify(rec.Run)
 		}
 		return nil
@@ -122,18 +123,9 @@ func (m *Memory) Append(ctx context.Context, recs []Record) error {
 
 // own returns rec as it comes back from a store, with Data of its own.
 func own(rec Record) Record {
-	rec.At = utc(rec.At)
-	rec.Data = ownData(rec.Data)
+	rec.At = rec.At.Round(0).UTC()
+	rec.Data = append(json.RawMessage(nil), rec.Data...) // nil if it is empty
 	return rec
-}
-
-func utc(t time.Time) time.Time { return t.Round(0).UTC() }
-
-func ownData(data json.RawMessage) json.RawMessage {
-	if len(data) == 0 {
-		return nil
-	}
-	return bytes.Clone(data)
 }
 
 // Records implements [Store].

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -45,7 +46,7 @@ func (r memoryRun) refuses(key string) bool {
 }
 
 func ownLetter(l Letter) Letter {
-	l.Data = ownData(l.Data)
+	l.Data = append(json.RawMessage(nil), l.Data...)
 	return l
 }
 
