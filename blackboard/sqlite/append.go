@@ -101,11 +101,10 @@ const maxSeq = 1<<32 - 1
 // ended the run, the id is -1, which the table refuses. Parameters with numbers would
 // cost the driver a search each.
 const (
-	insertFirst = insertLog + "(SELECT no << 32 FROM runs WHERE run = ? AND ? < 0)" + insertRest
-	insertNext  = insertLog + `ifnull((SELECT id + 1 FROM log
-			WHERE id = (SELECT no FROM runs WHERE run = ?) << 32 | ? AND kind <> 'ended'), -1)` + insertRest
-	insertLog  = "INSERT INTO log(id, kind, name, at, head, data) VALUES("
-	insertRest = ", ?, ?, ?, ?, CAST(? AS TEXT))"
+	insertFirst = insertLog + "no << 32 FROM runs WHERE run = ? AND ? < 0" + insertRest
+	insertNext  = insertLog + "id + 1 FROM log WHERE id = (SELECT no FROM runs WHERE run = ?) << 32 | ? AND kind <> 'ended'" + insertRest
+	insertLog   = "INSERT INTO log(id, kind, name, at, head, data) VALUES(ifnull((SELECT "
+	insertRest  = "), -1), ?, ?, ?, ?, CAST(? AS TEXT))"
 )
 
 // put writes one record, and what it means for the list of runs and the inbox.

@@ -25,12 +25,10 @@ import (
 type Sync int
 
 const (
-	// Full has every record on the disk when Append returns. It outlives a loss
-	// of power.
+	// Full outlives a loss of power: a record is on the disk when Append returns.
 	Full Sync = iota
 	// Normal is several times as fast for a lone writer. A crash of the process
-	// loses nothing, a loss of power may lose the last records, but never leaves a
-	// gap or a damaged file.
+	// loses nothing; a loss of power may lose the last records, but leaves no gap.
 	Normal
 )
 
@@ -58,12 +56,10 @@ func (c Config) Validate() error {
 
 // Store keeps runs in a SQLite file. It is a [blackboard.Store],
 // [blackboard.Owners], [blackboard.Inbox], [blackboard.Blobs] and
-// [blackboard.Deleter], safe for concurrent use, and starts no goroutine.
-//
-// A call that writes waits up to ten seconds, and as long as its context allows,
-// while another process writes. When the file was deleted or replaced, calls that
-// write return [blackboard.ErrDamaged]. After Close every method returns
-// [os.ErrClosed].
+// [blackboard.Deleter], safe for concurrent use, and starts no goroutine. A call that
+// writes waits up to ten seconds, and as long as its context allows, while another
+// process writes. When the file was deleted or replaced, calls that write return
+// [blackboard.ErrDamaged]; after Close every method returns [os.ErrClosed].
 type Store struct {
 	path    string
 	file    os.FileInfo  // of the file that is open
@@ -83,33 +79,28 @@ func Open(path string) (*Store, error) { return New(Config{Path: path}) }
 // the path: a file that may not be written, a missing directory, a file of something
 // else, or of another version of this package.
 func New(cfg Config) (*Store, error) {
-	s := &Store{readers: make(chan *conn, 4), turn: make(chan struct{}, 1), waiting: make(chan appendCall)}
-	if err := s.open(cfg); err != nil {
+	path, err := filepath.Abs(cfg.Path)
+	if err = errors.Join(cfg.Validate(), err); err != nil {
+		return nil, wrap(err)
+	}
+	s := &Store{
+		path: path, readers: make(chan *conn, 4), turn: make(chan struct{}, 1), waiting: make(chan appendCall),
+		owners: owners{dir: path + ".owners", seen: make(map[string]sighting)},
+	}
+	if s.writer, err = connect(path, toWrite); err == nil {
+		// While other processes do the same SQLite may refuse to switch to the write-ahead log.
+		err = s.writer.retry(context.Background(), func(c *conn) error { return prepareFile(c, cfg.Sync) })
+		if err == nil {
+			s.file, err = os.Stat(path)
+		}
+		if err != nil {
+			err = errors.Join(err, s.writer.close())
+		}
+	}
+	if err != nil {
 		return nil, wrap(fmt.Errorf("open %s: %w", cfg.Path, err))
 	}
 	return s, nil
-}
-
-func (s *Store) open(cfg Config) (err error) {
-	if err := cfg.Validate(); err != nil {
-		return err
-	}
-	if s.path, err = filepath.Abs(cfg.Path); err != nil {
-		return err
-	}
-	s.owners = owners{dir: s.path + ".owners", seen: make(map[string]sighting)}
-	if s.writer, err = connect(s.path, toWrite); err != nil {
-		return err
-	}
-	// While other processes do the same SQLite may refuse to switch to the write-ahead log.
-	err = s.writer.retry(context.Background(), func(c *conn) error { return prepareFile(c, cfg.Sync) })
-	if err == nil {
-		s.file, err = os.Stat(s.path)
-	}
-	if err != nil {
-		return errors.Join(err, s.writer.close())
-	}
-	return nil
 }
 
 // Close waits for calls under way and closes the file; engines that beat through s
