@@ -148,7 +148,7 @@ func unquote(quoted string, s *jsonschema.Schema) []any {
 	if isNumber(quoted) {
 		list = append(list, json.Number(quoted))
 	}
-	if yes, err := strconv.ParseBool(strings.ToLower(quoted)); err == nil && len(quoted) > 1 {
+	if yes, ok := literals[strings.ToLower(quoted)].(bool); ok {
 		list = append(list, yes)
 	}
 	if d, err := time.ParseDuration(quoted); err == nil && s.Title == durationTitle {

@@ -59,7 +59,7 @@ func For[T any]() (*Shape, error) {
 // FromSchema returns the shape of a JSON Schema: draft 2020-12 or draft 7, with
 // references inside the document only. A string of format date-time must be one.
 func FromSchema(schema json.RawMessage) (*Shape, error) {
-	s := &Shape{raw: schema, schema: new(jsonschema.Schema), patterns: map[*jsonschema.Schema]*regexp.Regexp{}}
+	s := &Shape{raw: slices.Clone(schema), schema: new(jsonschema.Schema), patterns: map[*jsonschema.Schema]*regexp.Regexp{}}
 	err := json.Unmarshal(schema, &s.schema)
 	if err == nil && s.schema == nil {
 		err = errors.New("it is null")
@@ -89,44 +89,44 @@ func MustFromSchema(schema string) *Shape {
 // compile prepares what a schema says in text, and refuses one that refers to itself for
 // the same value: a validator would never come to an end. Lists, trees and the like,
 // which refer to themselves for a value inside, are fine.
-func (s *Shape) compile() error {
+func (s *Shape) compile() (err error) {
 	open := map[*jsonschema.Schema]bool{} // false: followed to its ends
 	todo := []*jsonschema.Schema{s.schema}
-	var follow func(*jsonschema.Schema) error
-	follow = func(sub *jsonschema.Schema) error {
-		if loop, seen := open[sub]; loop {
-			return fmt.Errorf("reference %q leads back to itself", sub.Ref)
-		} else if seen {
-			return nil
+	var follow func(*jsonschema.Schema)
+	follow = func(sub *jsonschema.Schema) {
+		loop, seen := open[sub]
+		ref, target := sub.Ref+sub.DynamicRef, s.named(sub.Ref)
+		switch {
+		case err != nil:
+			return
+		case loop:
+			err = fmt.Errorf("reference %q leads back to itself", ref)
+		case ref != "" && target == nil:
+			err = fmt.Errorf("reference %q: want one to #, #/$defs/NAME or #/definitions/NAME", ref)
+		case sub.ID != "" && sub != s.schema:
+			err = fmt.Errorf("$id %q: references in it would lead elsewhere", sub.ID)
+		}
+		if seen || err != nil {
+			return
 		}
 		open[sub] = true
-		same, inside := parts(sub)
-		todo = append(todo, inside...)
 		if sub.Pattern != "" {
 			s.patterns[sub] = regexp.MustCompile(sub.Pattern) // as Resolve did
 		}
-		if target := s.named(sub.Ref); target != nil {
-			same = append(same, target)
-		} else if sub.Ref+sub.DynamicRef != "" {
-			return fmt.Errorf("reference %q: want one to #, #/$defs/NAME or #/definitions/NAME", sub.Ref+sub.DynamicRef)
-		}
-		if sub.ID != "" && sub != s.schema {
-			return fmt.Errorf("$id %q: references in it would lead elsewhere", sub.ID)
-		}
+		same, inside := parts(sub)
 		for _, part := range same {
-			if err := follow(part); err != nil {
-				return err
-			}
+			follow(part)
+		}
+		if target != nil {
+			follow(target)
 		}
 		open[sub] = false
-		return nil
+		todo = append(todo, inside...)
 	}
 	for i := 0; i < len(todo); i++ {
-		if err := follow(todo[i]); err != nil {
-			return err
-		}
+		follow(todo[i])
 	}
-	return nil
+	return err
 }
 
 // parts lists the schemas in s: those of the same value, and those of values inside it.
@@ -155,13 +155,10 @@ func parts(s *jsonschema.Schema) (same, inside []*jsonschema.Schema) {
 // if v is not null.
 func (s *Shape) deref(sub *jsonschema.Schema, v any) *jsonschema.Schema {
 	for {
-		next := s.named(sub.Ref)
-		if either := slices.Concat(sub.AnyOf, sub.OneOf); next == nil && v != nil && len(either) == 2 {
-			for i, x := range either {
-				if x.Type == "null" {
-					next = either[1-i]
-				}
-			}
+		next, either := s.named(sub.Ref), slices.Concat(sub.AnyOf, sub.OneOf)
+		null := slices.IndexFunc(either, func(x *jsonschema.Schema) bool { return x.Type == "null" })
+		if next == nil && v != nil && null >= 0 && len(either) == 2 {
+			next = either[1-null]
 		}
 		if next == nil {
 			return sub
