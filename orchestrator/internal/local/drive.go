@@ -4,71 +4,56 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"sync"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
-
-// queue holds records that are committed and not yet applied to the flow, in log
-// order.
-type queue struct {
-	mu      sync.Mutex
-	items   []*record
-	head    int
-	err     error // why the run stops
-	driving bool  // a goroutine drives; for good, once the run is over
-}
 
 // push puts rec in line, if it was committed and the flow has to learn of it, and tells
 // those who wait. With err the run stops; without a rec it looks at its engine's state.
 // A push that finds no driver makes its caller the driver: the goroutine of a call
 // continues with the flow, and none has to be woken.
 func (r *run) push(rec *record, err error) (next job) {
-	q := &r.queue
-	q.mu.Lock()
-	matters := err != nil || rec == nil || rec.op != nil || rec.Kind == blackboard.Answered || rec.Kind == blackboard.Canceled
-	if matters && err == nil && rec != nil {
-		q.items = append(q.items, rec)
+	r.mu.Lock()
+	r.failure = cmp.Or(r.failure, err)
+	matters := rec == nil || err != nil
+	if !matters && (rec.op != nil || rec.Kind == blackboard.Answered || rec.Kind == blackboard.Canceled) {
+		r.line = append(r.line, rec)
+		matters = true
 	}
-	q.err = cmp.Or(q.err, err)
-	if matters && !q.driving {
-		q.driving, next = true, r
+	if matters && !r.driving {
+		r.driving, next = true, r
 	}
-	q.mu.Unlock()
-	if rec == nil {
-		return next
-	}
-	if rec.err = err; rec.done != nil {
-		rec.done <- err
+	r.mu.Unlock()
+	if rec != nil {
+		if rec.err = err; rec.done != nil {
+			rec.done <- err
+		}
 	}
 	return next
 }
 
-// failure is why the run stops, or nil.
-func (q *queue) failure() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.err
+// take returns the next record, or why the run stops; neither: there is none, and the
+// caller drives no more.
+func (r *run) take() (rec *record, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.failure != nil:
+	case r.head == len(r.line):
+		r.line, r.head, r.driving = r.line[:0], 0, false
+	default:
+		rec, r.line[r.head] = r.line[r.head], nil
+		r.head++
+	}
+	return rec, r.failure
 }
 
-// take returns the next record. nil: there is none, and the caller drives no more. A
-// failure comes before what is in line.
-func (q *queue) take() (*record, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.err != nil {
-		return nil, q.err
-	}
-	if q.head == len(q.items) {
-		q.items, q.head = q.items[:0], 0
-		q.driving = false
-		return nil, nil
-	}
-	rec := q.items[q.head]
-	q.items[q.head] = nil
-	q.head++
-	return rec, nil
+// whyStop is why the run stops, or nil.
+func (r *run) whyStop() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failure
 }
 
 // work implements job: it drives the run. It applies what has come since to the flow,
@@ -100,7 +85,7 @@ func (r *run) work() job {
 		case r.replay != nil:
 			r.repeat()
 		default:
-			rec, err := r.queue.take()
+			rec, err := r.take()
 			switch {
 			case err != nil:
 				r.stopFor(err)
@@ -155,7 +140,7 @@ func (r *run) deliver(rec *record) {
 func (r *run) finish() {
 	end := r.exec.End()
 	_, end.Elapsed = r.clock.Now()
-	err := r.queue.failure()
+	err := r.whyStop()
 	if err == nil && r.replay != nil {
 		if err = r.replay.Leftover(); err == nil {
 			r.replay.GoLive()

@@ -85,7 +85,8 @@ func New(c Config) *Engine {
 // Start implements engine.Driver.
 func (e *Engine) Start(ctx context.Context, p *engine.Program, in engine.Input) (func(context.Context) (engine.End, error), error) {
 	r, err := e.start(ctx, p, in, nil)
-	return func(ctx context.Context) (engine.End, error) { return e.wait(ctx, r, in.Run, p) }, err
+	id := in.Run // the rest of in is not kept
+	return func(ctx context.Context) (engine.End, error) { return e.wait(ctx, r, id, p) }, err
 }
 
 // start begins a run, or resumes the one of that ID if it is the same and free. It

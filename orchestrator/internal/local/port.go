@@ -87,18 +87,18 @@ func (f *flight) ring() job {
 		return r.write(newRecord(f.op, blackboard.Slept, nil))
 	}
 	expired, err := r.expire(f.op.Name)
+	if expired {
+		return r.write(newRecord(f.op, blackboard.Expired, nil))
+	}
 	if err != nil && !r.over() && r.e.life.Err() == nil {
 		r.e.cfg.Log.Warn("the end of a question's time cannot be recorded; trying again", "run", r.id, "question", f.op.Name, "err", err)
 		r.mu.Lock()
+		defer r.mu.Unlock()
 		if f.index >= 0 {
 			f.arm(r.e.cfg.Poll)
 		}
-		r.mu.Unlock()
 	}
-	if !expired {
-		return nil
-	}
-	return r.write(newRecord(f.op, blackboard.Expired, nil))
+	return nil
 }
 
 // expire closes a question whose time is over, unless an answer came first.

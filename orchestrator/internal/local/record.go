@@ -154,6 +154,9 @@ func (l *runLog) add(rec *record) error {
 	rec.Seq = l.seq
 	l.seq++
 	if rec.r.e.commit == nil {
+		if l.recs == nil {
+			l.recs = make([]*record, 0, 4) // a small run has its start and end in it
+		}
 		l.recs = append(l.recs, rec)
 		l.rouse()
 	}

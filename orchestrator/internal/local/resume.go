@@ -188,7 +188,7 @@ func unregistered(l *blackboard.Listing) error {
 // repeat applies the next record of the log to the flow, and behind the last one
 // puts on record that the run is resumed: that fences off every other process.
 func (r *run) repeat() {
-	if err := r.queue.failure(); err != nil {
+	if err := r.whyStop(); err != nil {
 		r.stopFor(err)
 		return
 	}

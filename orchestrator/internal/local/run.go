@@ -41,7 +41,6 @@ type run struct {
 	resumed   bool   // that the run is resumed is on record
 	isOver    bool
 
-	queue   queue
 	records *runLog // &log, or that of the run that this one retries
 	log     runLog
 	asks    asks
@@ -49,6 +48,10 @@ type run struct {
 	cut     atomic.Bool // calls that fail do so because the run stops
 
 	mu       sync.Mutex
+	line     []*record // committed and not yet applied to the flow, in log order: from head on
+	head     int
+	failure  error     // why the run stops
+	driving  bool      // a goroutine drives; for good, once the run is over
 	flights  []*flight // under way
 	watchers map[*watcher]bool
 }
@@ -60,7 +63,7 @@ func newRun(e *Engine, id string, p *engine.Program) *run {
 		r.records = e.memory.log(id, &r.log)
 		r.records.stopped.Store(false)
 	}
-	r.queue.driving = true // begin drives first
+	r.driving = true // begin drives first
 	return r
 }
 
