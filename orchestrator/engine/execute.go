@@ -42,19 +42,17 @@ type Task struct {
 	usage    providers.Usage // of all attempts, as the agent said
 	due      atomic.Int64    // when the attempt under way has to be over, in Unix nanoseconds; 0: no limit
 
-	mu    sync.Mutex
-	cause error        // why the call was canceled
-	under *callContext // what Cancel ends
-	first callContext  // of the first attempt
+	mu       sync.Mutex
+	canceled bool
+	under    *callContext // what Cancel ends
+	first    callContext  // of the first attempt
 }
 
 // Cancel ends the contexts of the call and prevents further attempts. It is safe
 // for concurrent use.
-func (t *Task) Cancel(cause error) {
+func (t *Task) Cancel() {
 	t.mu.Lock()
-	if t.cause == nil {
-		t.cause = cause
-	}
+	t.canceled = true
 	under := t.under
 	t.mu.Unlock()
 	if under != nil {
@@ -129,7 +127,7 @@ func (t *Task) watch(c *callContext) (canceled bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.under = c
-	return t.cause != nil
+	return t.canceled
 }
 
 // try makes one attempt, with c as its context.

@@ -155,7 +155,7 @@ func TestEndsOfATask(t *testing.T) {
 	})
 	t.Run("C5 a call that is canceled before it begins reaches no agent", func(t *testing.T) {
 		task := &Task{}
-		task.Cancel(ErrCanceled)
+		task.Cancel()
 		execute(t, agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
 			t.Error("the agent was called")
 			return agent.Response{}, nil
@@ -168,7 +168,7 @@ func TestEndsOfATask(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n := 0
 			task := &Task{Info: agent.Info{Agent: "a"}, Request: &agent.Request{}}
-			time.AfterFunc(time.Minute, func() { task.Cancel(ErrCanceled) })
+			time.AfterFunc(time.Minute, func() { task.Cancel() })
 			task.Execute(t.Context(), agent.Roster{"a": agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
 				n++
 				<-ctx.Done()
@@ -182,7 +182,7 @@ func TestEndsOfATask(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			task := &Task{Info: agent.Info{Agent: "a"}, Request: &agent.Request{}}
 			begun := time.Now()
-			time.AfterFunc(time.Minute, func() { task.Cancel(ErrCanceled) })
+			time.AfterFunc(time.Minute, func() { task.Cancel() })
 			task.Execute(t.Context(), agent.Roster{"a": agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
 				return agent.Response{}, agent.Transient(errors.New("busy"), time.Hour)
 			})}, Retry{})

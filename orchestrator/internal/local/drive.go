@@ -170,7 +170,7 @@ func (r *run) leave(end engine.End, err error) {
 	r.end, r.err = end, err
 	r.replay = nil
 	r.records.stopped.Store(true)
-	r.cutCalls(errOver)
+	r.cutCalls()
 	r.e.pool.do(r.later) // canceled before it began
 	r.later = nil
 	for _, f := range r.flying(engine.Sleep, engine.Limit, engine.Await, engine.Child) {
@@ -211,15 +211,15 @@ var errOver = errors.New("the run is over")
 // stop makes the run stop where it is, and its agents too.
 func (r *run) stop(why error) {
 	next := r.push(nil, why)
-	r.cutCalls(why)
+	r.cutCalls()
 	r.e.pool.do(next)
 }
 
 // cutCalls ends all calls of a run that stops. Those that fail by it have used what
 // they say, and are made again when the run is resumed.
-func (r *run) cutCalls(why error) {
+func (r *run) cutCalls() {
 	r.cut.Store(true)
 	for _, f := range r.flying(engine.Call) {
-		f.cancel(why)
+		f.cancel()
 	}
 }

@@ -178,8 +178,8 @@ func (f *flight) answer(err *agent.Error) *record {
 }
 
 // cancel ends the call's context. An agent that does not return soon is left behind.
-func (f *flight) cancel(cause error) {
-	f.task.Cancel(cause)
+func (f *flight) cancel() {
+	f.task.Cancel()
 	f.r.mu.Lock()
 	if f.canceled.IsZero() && f.state == underway {
 		f.canceled = time.Now()

@@ -49,7 +49,7 @@ func (r *run) Cancel(op *engine.Op) {
 	}
 	switch f.kind {
 	case engine.Call:
-		f.cancel(engine.ErrCanceled)
+		f.cancel()
 	case engine.Child:
 		f.unwanted.Store(true)
 		f.cancelChild()
