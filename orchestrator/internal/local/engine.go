@@ -58,16 +58,17 @@ type Engine struct {
 
 	mu       sync.Mutex
 	known    map[string]*run          // that this engine works on
-	stopped  map[string]stop          // runs that stopped here without an end
+	stopped  map[string]outcome       // runs that stopped here without an end
 	foreign  map[string]chan struct{} // closed when a run that others work on changes
 	closed   atomic.Bool              // set under mu
 	draining atomic.Bool
 }
 
-// stop is why a run stopped here without an end, and its flow.
-type stop struct {
+// outcome is why a run stopped here without an end, and its flow.
+type outcome struct {
 	err  error
 	prog *engine.Program
+	end  *engine.End // without a store: how it ended; nil: it did not
 }
 
 // New returns an engine. It starts nothing.
@@ -75,7 +76,7 @@ func New(c Config) *Engine {
 	c.Agents = maps.Clone(c.Agents)
 	e := &Engine{
 		cfg: c, id: rand.Text(), pool: newPool(c.Parallel), large: math.MaxInt,
-		known: map[string]*run{}, stopped: map[string]stop{}, foreign: map[string]chan struct{}{},
+		known: map[string]*run{}, stopped: map[string]outcome{}, foreign: map[string]chan struct{}{},
 	}
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.open(c.Store)
@@ -163,24 +164,22 @@ func (e *Engine) leave(r *run, err error) {
 	defer e.mu.Unlock()
 	delete(e.known, r.id)
 	if err != nil {
-		e.stopped[r.id] = stop{err, r.prog}
+		e.stopped[r.id] = outcome{err: err, prog: r.prog}
 	}
 	if e.memory != nil {
+		if err == nil && !r.fenced {
+			e.stopped[r.id] = outcome{end: &r.end}
+		}
 		delete(e.stopped, e.memory.retire(r.id))
 	}
 	e.runs.Done()
 }
 
-// whyStopped is why a run stopped here without an end, or nil. That of a stuck one
-// counts only while status says that it is: another engine may have retried it.
-func (e *Engine) whyStopped(id, status string) error {
+// past is what this engine knows of a run that it does not work on any more.
+func (e *Engine) past(id string) outcome {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	err := e.stopped[id].err
-	if isStuck(err) && status != blackboard.Stuck {
-		return nil
-	}
-	return err
+	return e.stopped[id]
 }
 
 // run returns the run of that ID if this engine works on it.

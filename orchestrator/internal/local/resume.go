@@ -103,8 +103,7 @@ func (e *Engine) program(l *blackboard.Listing) *engine.Program {
 // resume resumes a run that no engine works on, and returns it; nil: it has ended or is
 // stuck, or another engine works on it. p is its flow; nil: the engine looks it up.
 func (e *Engine) resume(ctx context.Context, l *blackboard.Listing, p *engine.Program, parent *flight) (*run, error) {
-	tried := l.Status == blackboard.Stuck && e.whyStopped(l.Run, l.Status) != nil
-	if l.Ended || tried {
+	if l.Ended || l.Status == blackboard.Stuck && isStuck(e.past(l.Run).err) { // it has been tried
 		return nil, nil
 	}
 	if held, err := e.held(ctx, l, nil); held || err != nil {

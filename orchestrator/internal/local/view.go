@@ -84,19 +84,23 @@ func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program)
 	var since time.Time // no engine works on the run, and this one cannot
 	err = e.until(ctx, id, func() (done bool, err error) {
 		if r == nil {
-			if why := e.whyStopped(id, ""); why != nil {
-				return true, why
+			past := e.past(id)
+			if past.end != nil {
+				end = *past.end
+				return true, nil
+			}
+			if past.err != nil && !isStuck(past.err) {
+				return true, past.err
 			}
 			l, err := e.store.listing(ctx, id)
-			why := e.whyStopped(id, l.Status)
 			switch {
 			case err != nil:
 				return true, err
 			case l.Ended:
 				end, err = e.end(ctx, id)
 				return true, err
-			case why != nil:
-				return true, why
+			case l.Status == blackboard.Stuck && past.err != nil:
+				return true, past.err
 			case l.Status == blackboard.Stuck && e.cfg.Observe:
 				return true, e.whyStuck(ctx, id)
 			}
