@@ -167,12 +167,12 @@ func (s *Sched) hold(e *effect, at account, a amounts) {
 
 // learn counts calls of an agent and the most that one of them used.
 func (s *Sched) learn(name string, seen engine.Figure) {
-	add := func(f engine.Figure) engine.Figure {
+	of := s.figures[name]
+	for _, f := range [...]*engine.Figure{&of, &s.all} {
 		f.Settled = plus(f.Settled, max(seen.Settled, 0))
 		f.Most.Cost, f.Most.Tokens = max(f.Most.Cost, seen.Most.Cost), max(f.Most.Tokens, seen.Most.Tokens)
-		return f
 	}
-	s.figures[name], s.all = add(s.figures[name]), add(s.all)
+	s.figures[name] = of
 }
 
 // learnOf learns from a call. A failure that used nothing says nothing.

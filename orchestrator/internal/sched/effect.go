@@ -90,9 +90,8 @@ func (b *Branch) Do(o Options, op *engine.Op) (c engine.Completion) {
 		c = engine.Completion{Response: e.response, Err: e.err, End: e.end}
 	}
 	if !e.pinned {
-		private := e.Private
-		*e = effect{}
-		e.Owner, e.Private, b.spare = e, private, e
+		*e = effect{Op: engine.Op{Private: e.Private, Owner: e}}
+		b.spare = e
 	}
 	return c
 }

@@ -123,13 +123,17 @@ func least[N ~int64](left, limit, used N) N {
 	return left
 }
 
-// charge counts what was used under sc. A usage with anything below zero is none.
+// charge counts what was used under sc, in place: it is called for every call in each
+// of its budgets. A usage with anything below zero is none.
 func (sc *Scope) charge(u *providers.Usage) {
 	if u.Negative() {
 		*u = providers.Usage{}
 	}
 	for ; sc != nil; sc = sc.parent {
-		sc.spent = sc.spent.Add(*u)
+		t := &sc.spent
+		t.Calls, t.ToolCalls, t.Unpriced = plus(t.Calls, u.Calls), plus(t.ToolCalls, u.ToolCalls), plus(t.Unpriced, u.Unpriced)
+		t.Input, t.CacheRead, t.CacheWrite = plus(t.Input, u.Input), plus(t.CacheRead, u.CacheRead), plus(t.CacheWrite, u.CacheWrite)
+		t.Output, t.Reasoning, t.Cost = plus(t.Output, u.Output), plus(t.Reasoning, u.Reasoning), plus(t.Cost, u.Cost)
 		sc.used.add(amounts{u.Calls, plus(u.Input, u.Output), int64(u.Cost)})
 	}
 }
