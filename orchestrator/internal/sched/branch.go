@@ -21,7 +21,7 @@ import (
 // own code alone; Check finds most calls that are not.
 type Branch struct {
 	s      *Sched
-	path   string
+	path   string // "" is the root, "0.2" the third branch of the first
 	group  *Group // that it belongs to; nil: the root
 	index  int    // in group
 	resume func() bool
@@ -40,9 +40,6 @@ type Branch struct {
 	shielded bool         // it was started under WithoutCancel
 	done     bool
 }
-
-// Path names the branch: "" is the root, "0.2" the third branch of the first.
-func (b *Branch) Path() string { return b.path }
 
 // spawn makes a branch and puts it in line.
 func (s *Sched) spawn(path string, g *Group, body func(*Branch)) *Branch {

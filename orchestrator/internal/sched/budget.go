@@ -33,7 +33,7 @@ func (s *Sched) decide(e *effect) (waits bool) {
 		}
 	}
 	for sc := e.scope; call && sc != nil; sc = sc.parent {
-		if sc.full(e.held) {
+		if sc.full(e) {
 			sc.blocked = s.round
 		}
 		waits = waits || sc.blocked == s.round
@@ -86,18 +86,13 @@ func (sc *Scope) refusal(e *effect) *agent.Error {
 	return nil
 }
 
-// full reports whether a call that wants w has to wait for calls that are under way
-// under sc.
-func (sc *Scope) full(w amounts) bool {
-	if sc.held[reserved][onCalls] == 0 {
-		return false
-	}
+// full reports whether e has to wait for calls that are under way under sc.
+func (sc *Scope) full(e *effect) bool {
+	full := sc.alone
 	for k, limit := range sc.limit {
-		if limit != 0 && w[k] == unknown || exceeds(limit, plus(sc.used[k], sc.held[reserved][k]), w[k]) {
-			return true
-		}
+		full = full || limit != 0 && e.held[k] == unknown || exceeds(limit, plus(sc.used[k], sc.held[reserved][k]), e.held[k])
 	}
-	return sc.alone
+	return full && sc.held[reserved][onCalls] > 0
 }
 
 // exceeds reports whether wanted does not fit beside used, or nothing is left. A
@@ -131,13 +126,8 @@ func (s *Sched) reserve(e *effect) {
 func (s *Sched) setAside(e *effect) {
 	_, worked := s.port.Now()
 	share := e.scope.LeftAt(worked)
-	if e.Input == nil {
-		e.Input = &engine.Input{}
-	}
+	e.Input.Run += "/" + e.Key()
 	e.Input.Budget, e.Input.Depth, e.Input.Figures = share, s.depth+1, maps.Clone(s.figures)
-	if e.Input.Run != "" {
-		e.Input.Run += "/" + e.Key()
-	}
 	s.hold(e, shared, amounts{max(share.Calls, 0), max(share.Tokens, 0), max(int64(share.Cost), 0)})
 	s.children++
 }

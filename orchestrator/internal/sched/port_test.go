@@ -268,6 +268,9 @@ func do(b *sched.Branch, o sched.Options, op engine.Op) engine.Completion {
 		op.Request = &agent.Request{}
 	}
 	*own = op
+	if op.Kind == engine.Child && op.Input == nil {
+		own.Input = &engine.Input{}
+	}
 	if o.Scope == nil {
 		o.Scope = b.Scope(nil, engine.Budget{})
 	}

@@ -1,0 +1,4 @@
+package sched
+
+// Path names the branch.
+func (b *Branch) Path() string { return b.path }
