@@ -39,12 +39,12 @@ func Map[I, O any](c *Context, items []I, limit int, f func(c *Context, item I) 
 		return out
 	}
 	g := c.branch.Group()
-	for i, item := range items {
+	for i := range items {
 		for limit > 0 && g.Running() >= limit {
 			g.Next()
 		}
 		if out[i].Err = c.Err(); out[i].Err == nil {
-			g.Go(c.use, func(b *sched.Branch) { out[i].Value, out[i].Err = f(c.in(b), item) })
+			g.Go(c.use, func(b *sched.Branch) { out[i].Value, out[i].Err = f(c.in(b), items[i]) })
 		}
 	}
 	for {

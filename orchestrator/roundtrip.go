@@ -17,9 +17,7 @@ import (
 // JSON: it names what, and each type and field that does not survive. nil: t is fine.
 // Methods MarshalJSON and UnmarshalJSON, or those for text, are trusted. An any is
 // allowed, although it decodes as a map, list, string, bool or float64. A field with
-// the tag json:"-" is left out on purpose.
-//
-// Results are kept by type. It is safe for concurrent use.
+// the tag json:"-" is left out on purpose. Results are kept by type.
 func checkJSON(t reflect.Type, what string) error {
 	kept, ok := checkedTypes.Load(t)
 	if !ok {
