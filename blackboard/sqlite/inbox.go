@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	selectRunState = "SELECT ended, canceled FROM runs WHERE run = ?"
-	insertLetter   = "INSERT INTO letters(run, key, expired, head, data) VALUES(?, ?, ?, ?, CAST(? AS TEXT))"
+	insertLetter = "INSERT INTO letters(run, key, expired, head, data) VALUES(?, ?, ?, ?, CAST(? AS TEXT))"
 
 	// Append has removed the letters that are in the log.
 	lettersBehind      = "SELECT expired, " + columns + ", run, key FROM letters WHERE (run, key) > (?, ?)"
@@ -40,7 +39,7 @@ func (s *Store) Put(ctx context.Context, l blackboard.Letter) error {
 
 // takes returns an error if the log of run closes key.
 func (c *conn) takes(run, key string) error {
-	row, err := c.first(selectRunState, run)
+	row, err := c.first("SELECT ended, canceled FROM runs WHERE run = ?", run)
 	switch {
 	case err != nil:
 		return err

@@ -126,8 +126,9 @@ func conditions(q blackboard.Query) (where string, args []driver.Value) {
 	add(!valued && name != "", "no IN (SELECT no FROM labels WHERE name = ?)", name)
 	add(q.Text != "", `(instr(lower(run), lower(?)) OR instr(lower(flow), lower(?)) OR instr(lower(err), lower(?))
 		OR EXISTS(SELECT 1 FROM labels WHERE labels.no = runs.no AND instr(lower(value), lower(?))))`, q.Text, q.Text, q.Text, q.Text)
-	before, _ := nanos(q.Before)
-	add(!q.Before.IsZero(), "last.at < ?", before)
+	before, ok := nanos(q.Before)
+	add(ok && before != noTime, "last.at < ?", before)
+	add(!ok && q.Before.Year() < 1970, "FALSE")
 	return where, args
 }
 

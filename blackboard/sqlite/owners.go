@@ -82,40 +82,36 @@ func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
 func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error] {
 	return pages(0, func(last *blackboard.Listing, add func(blackboard.Listing, int) error) error {
 		if last != nil {
-			return nil // all are in the first page
+			return nil // all were in the first page
 		}
-		orphans, err := s.orphans(ctx)
+		var orphans []blackboard.Listing
+		owners, err := s.texts(ctx, selectOwners)
+		if err != nil {
+			return err
+		}
+		for _, owner := range owners {
+			if alive, err := s.Alive(ctx, owner); err != nil {
+				return err
+			} else if alive {
+				continue
+			}
+			for l, err := range s.List(ctx, blackboard.Query{Open: true, Owner: owner}) {
+				if err != nil {
+					return err
+				}
+				if l.Owner == owner { // which may be none
+					orphans = append(orphans, l)
+				}
+			}
+		}
+		slices.SortFunc(orphans, func(a, b blackboard.Listing) int {
+			return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run))
+		})
 		for _, l := range orphans {
 			_ = add(l, 0)
 		}
-		return err
+		return nil
 	})
-}
-
-func (s *Store) orphans(ctx context.Context) (orphans []blackboard.Listing, err error) {
-	owners, err := s.texts(ctx, selectOwners)
-	if err != nil {
-		return nil, err
-	}
-	for _, owner := range owners {
-		if alive, err := s.Alive(ctx, owner); err != nil {
-			return nil, err
-		} else if alive {
-			continue
-		}
-		for l, err := range s.List(ctx, blackboard.Query{Open: true, Owner: owner}) {
-			if err != nil {
-				return nil, err
-			}
-			if l.Owner == owner { // which may be none
-				orphans = append(orphans, l)
-			}
-		}
-	}
-	slices.SortFunc(orphans, func(a, b blackboard.Listing) int {
-		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run))
-	})
-	return orphans, nil
 }
 
 // owners holds the lock of the engines that beat through a store, and knows when the

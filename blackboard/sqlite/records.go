@@ -184,18 +184,13 @@ func pages[T any](limit int, read func(last *T, add func(v T, bytes int) error) 
 // noTime stands for the zero time, which has no nanoseconds since 1970.
 const noTime = math.MinInt64
 
-// nanos returns t in nanoseconds since 1970. A time that is not ok cannot be stored; it
-// is before or after all that can.
+// nanos returns t in nanoseconds since 1970, not ok if there is no room for it.
 func nanos(t time.Time) (n int64, ok bool) {
-	switch y := t.UTC().Year(); {
-	case t.IsZero():
+	if t.IsZero() {
 		return noTime, true
-	case y < 1678:
-		return noTime, false
-	case y > 2261:
-		return math.MaxInt64, false
 	}
-	return t.UnixNano(), true
+	n = t.UnixNano()
+	return n, fromNanos(n).Equal(t)
 }
 
 func fromNanos(n int64) time.Time {

@@ -128,6 +128,15 @@ func TestTimeOutOfRange(t *testing.T) {
 	require.ErrorContains(t, err, `record 1 of run "r"`)
 	require.ErrorContains(t, err, "is not in the years 1678 to 2261")
 	require.NoError(t, appendOne(t, a, "r", 0), "nothing of it was stored")
+
+	for year, want := range map[int]int{-300: 0, 1: 0, 1000: 0, 3000: 1, 12000: 1} {
+		n := 0
+		for _, err := range a.List(t.Context(), blackboard.Query{Before: time.Date(year, 2, 1, 0, 0, 0, 0, time.UTC)}) {
+			require.NoError(t, err)
+			n++
+		}
+		assert.Equal(t, want, n, "runs whose last record is before the year %d", year)
+	}
 }
 
 // TestManyConnections has more loops at once than the store keeps connections.
