@@ -150,7 +150,7 @@ func (l *loop) run(ctx context.Context) (Response, error) {
 		case answer.Stop == providers.StopLength:
 			return Response{}, fmt.Errorf("%w: turn %d asks for %d tool calls, and its end is missing: none was made", ErrCut, l.turn, len(calls))
 		case l.turn >= l.llm.MaxTurns:
-			return Response{}, l.tooMany()
+			return Response{}, l.mayAsk()
 		}
 		l.say(providers.Message{Role: providers.Assistant, Text: answer.Text, ToolCalls: calls})
 		if err := l.callTools(ctx, calls); err != nil {
@@ -167,7 +167,7 @@ func (l *loop) mayAsk() error {
 	priced, ok := l.llm.Model.(providers.Priced)
 	switch unpriced := !ok || !priced.Priced() || l.spent.Unpriced > 0; {
 	case l.turn >= l.llm.MaxTurns:
-		return l.tooMany()
+		return fmt.Errorf("%w: the model still asks for tools in turn %d of %d", ErrTurns, l.turn, l.llm.MaxTurns)
 	case l.limits.Cost <= 0:
 		return nil
 	case l.spent.Cost >= l.limits.Cost:
@@ -179,10 +179,6 @@ func (l *loop) mayAsk() error {
 }
 
 const budget Code = "budget"
-
-func (l *loop) tooMany() error {
-	return fmt.Errorf("%w: the model still asks for tools in turn %d of %d", ErrTurns, l.turn, l.llm.MaxTurns)
-}
 
 // next makes one turn of the model, if there may be another.
 func (l *loop) next(ctx context.Context) (providers.Response, error) {

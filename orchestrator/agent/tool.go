@@ -133,13 +133,12 @@ func (l *loop) callTools(ctx context.Context, calls []providers.ToolCall) error 
 
 // callTool makes one tool call and reports it to watchers.
 func (l *loop) callTool(ctx context.Context, c providers.ToolCall) providers.Message {
-	p := Progress{Kind: ProgressTool, Turn: l.turn, Tool: &c, Usage: providers.Usage{ToolCalls: 1}}
 	i := InfoFrom(ctx)
 	i.Key += "/" + c.ID
 	begun := time.Now()
 	said, err := l.runTool(WithInfo(ctx, i), c)
-	p.Elapsed = time.Since(begun)
-	if p.Text = bounded(said); err != nil {
+	p := Progress{Kind: ProgressTool, Turn: l.turn, Tool: &c, Text: bounded(said), Usage: providers.Usage{ToolCalls: 1}, Elapsed: time.Since(begun)}
+	if err != nil {
 		p.Text, p.Err = "", bounded(err.Error())
 	}
 	Report(ctx, p)
@@ -157,9 +156,13 @@ func (l *loop) runTool(ctx context.Context, c providers.ToolCall) (said string, 
 		return "", fmt.Errorf("there is no tool %.100q; there are: %s", c.Name, strings.Join(names, ", "))
 	}
 	tool := l.llm.Tools[at]
-	input, err := fit(tool, inputOf(c))
-	if err != nil {
-		return "", fmt.Errorf("the input does not fit: %w", err)
+	if !isObject(c.Input) {
+		return "", errors.New("the input does not fit: it is not a JSON object")
+	}
+	if shape, unreadable := answer.FromSchema(tool.Input); unreadable == nil { // else the tool checks its input
+		if c.Input, err = shape.Find(c.Input, ""); err != nil {
+			return "", fmt.Errorf("the input does not fit: %w", err)
+		}
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -167,22 +170,7 @@ func (l *loop) runTool(ctx context.Context, c providers.ToolCall) (said string, 
 			said, err = "", fmt.Errorf("the tool panicked: %v", v)
 		}
 	}()
-	return tool.Call(ctx, input)
-}
-
-// fit returns the input of a tool call as its schema wants it.
-func fit(t Tool, input json.RawMessage) (json.RawMessage, error) {
-	if !isObject(input) {
-		return nil, errors.New("it is not a JSON object")
-	}
-	if t.Input == nil {
-		return input, nil
-	}
-	shape, err := answer.FromSchema(t.Input)
-	if err != nil {
-		return input, nil //nolint:nilerr // what cannot be checked here is for the tool, as the comment of Tool says
-	}
-	return shape.Find(input, "")
+	return tool.Call(ctx, c.Input)
 }
 
 // result is the message that shows the model what came of a tool call.
@@ -198,8 +186,8 @@ func result(c providers.ToolCall, said string, err error) providers.Message {
 func bounded(s string) string { return text.Cut(strings.ToValidUTF8(s, "?"), MaxToolResult) }
 
 // recordable returns calls as they are read back from a log, with IDs that are
-// nowhere else in the conversation. Input that is not JSON becomes a JSON string,
-// which no tool accepts.
+// nowhere else in the conversation. No input is an empty object; what is not JSON
+// becomes a JSON string, which no tool accepts.
 func recordable(calls []providers.ToolCall, talk []providers.Message) []providers.ToolCall {
 	if len(calls) == 0 {
 		return nil
@@ -218,19 +206,13 @@ func recordable(calls []providers.ToolCall, talk []providers.Message) []provider
 			id = fmt.Sprintf("%s-%d", base, n)
 		}
 		used[id] = true
-		fixed[i].ID, fixed[i].Input = id, inputOf(c)
+		input := compact(c.Input)
+		if len(input) == 0 || string(input) == "null" {
+			input = json.RawMessage("{}")
+		} else if !json.Valid(input) {
+			input = JSON(string(input))
+		}
+		fixed[i].ID, fixed[i].Input = id, input
 	}
 	return fixed
-}
-
-// inputOf is the input of a call as compact JSON; no input is an empty object.
-func inputOf(c providers.ToolCall) json.RawMessage {
-	switch data := compact(c.Input); {
-	case len(data) == 0 || string(data) == "null":
-		return json.RawMessage("{}")
-	case !json.Valid(data):
-		return JSON(string(c.Input))
-	default:
-		return data
-	}
 }
