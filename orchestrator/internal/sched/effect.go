@@ -271,9 +271,11 @@ func (s *Sched) decideAll() {
 		}
 	}
 	s.round++
-	for i := 0; i < len(s.queue); {
-		slices.SortFunc(s.queue[i:], func(a, b []*effect) int { return byPlace(a[0], b[0]) })
-		if s.decide(s.queue[i][0]) {
+	for i, sorted := 0, false; i < len(s.queue); {
+		if !sorted {
+			slices.SortFunc(s.queue[i:], func(a, b []*effect) int { return byPlace(a[0], b[0]) })
+		}
+		if sorted = s.decide(s.queue[i][0]); sorted { // else a later call of its class is first
 			i++
 		}
 	}
