@@ -11,18 +11,15 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// decide starts e, or refuses it, or finds that it has to wait for room. What the
-// log knows is not refused.
+// decide starts e, which then counts in its budgets, or refuses it, or finds that it
+// has to wait for room. What the log knows is not refused.
 func (s *Sched) decide(e *effect) (waits bool) {
 	call := e.Kind == engine.Call
-	if e.scope.limited == [3]bool{} || !e.budgeted() {
-		s.admit(e)
-		return false
-	}
-	if call {
+	limited := e.budgeted() && !e.shielded && e.scope.limited != [3]bool{}
+	if limited && call {
 		s.want(e)
 	}
-	for sc := e.scope; sc != nil; sc = sc.parent {
+	for sc := e.scope; limited && sc != nil; sc = sc.parent {
 		switch why := sc.refusal(e); {
 		case why == nil:
 		case !e.recorded():
@@ -32,7 +29,7 @@ func (s *Sched) decide(e *effect) (waits bool) {
 			return true
 		}
 	}
-	for sc := e.scope; call && sc != nil; sc = sc.parent {
+	for sc := e.scope; limited && call && sc != nil; sc = sc.parent {
 		if sc.full(e) {
 			sc.blocked = s.round
 		}
@@ -41,7 +38,14 @@ func (s *Sched) decide(e *effect) (waits bool) {
 	if waits || e.guessed && s.guesses[e.Name] >= max(s.figures[e.Name].Settled, 1) {
 		return true
 	}
-	s.admit(e)
+	s.dequeue(e)
+	switch {
+	case e.Kind == engine.Child:
+		s.setAside(e)
+	case limited:
+		s.reserve(e)
+	}
+	s.start(e)
 	return false
 }
 

@@ -111,7 +111,7 @@ func (s *Sched) ask(e *effect) {
 	s.waiting++
 	e.place, e.phase = s.asked, asked
 	if e.shielded {
-		s.admit(e)
+		s.decide(e)
 		return
 	}
 	if e.budgeted() {
@@ -149,18 +149,6 @@ func (s *Sched) ask(e *effect) {
 			s.start(e)
 		}
 	}
-}
-
-// admit counts e in its budgets and starts it.
-func (s *Sched) admit(e *effect) {
-	s.dequeue(e)
-	switch {
-	case e.Kind == engine.Child:
-		s.setAside(e)
-	case e.Kind == engine.Call && !e.shielded && e.scope.limited != [3]bool{}:
-		s.reserve(e)
-	}
-	s.start(e)
 }
 
 func (s *Sched) start(e *effect) {
