@@ -153,8 +153,7 @@ func (b *Branch) cancel(why *agent.Error) {
 // children are waited for.
 func (s *Sched) finished(b *Branch) {
 	b.done = true
-	s.ended++
-	if s.ended > 64 && s.ended > len(s.live)/2 {
+	if s.ended++; s.ended > 64 && s.ended > len(s.live)/2 {
 		s.live = slices.DeleteFunc(s.live, func(b *Branch) bool { return b.done })
 		s.ended = 0
 	}

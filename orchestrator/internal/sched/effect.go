@@ -221,8 +221,7 @@ func (s *Sched) enqueue(e *effect) {
 	e.queued = true
 	i := slices.IndexFunc(s.queue, func(class []*effect) bool { return alike(class[0], e) })
 	if i < 0 {
-		s.queue = append(s.queue, []*effect{e})
-		return
+		i, s.queue = len(s.queue), append(s.queue, nil)
 	}
 	at, _ := slices.BinarySearchFunc(s.queue[i], e, byPlace)
 	s.queue[i] = slices.Insert(s.queue[i], at, e)
