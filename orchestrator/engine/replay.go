@@ -314,7 +314,6 @@ func (p *Replay) Leftover() error {
 // GoLive hands all to Live: what the flow wrote and the log does not have, then the
 // effects that have no record. The history can be collected then.
 func (p *Replay) GoLive() {
-	p.live = true
 	fresh, rest := p.fresh, p.rest
 	*p = Replay{Clock: p.Clock, Questions: p.Questions, Live: p.Live, live: true}
 	for _, rec := range fresh {
