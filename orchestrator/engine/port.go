@@ -81,7 +81,7 @@ const (
 )
 
 // Completion is a finished effect. With Op nil the run is canceled, and Err says
-// why.
+// why: see [CanceledBy].
 type Completion struct {
 	Op       *Op
 	Response *agent.Response // nil with Err. Await: Data is the answer; Child: Data is the End, Usage what it spent

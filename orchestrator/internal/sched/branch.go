@@ -211,9 +211,8 @@ type Group struct {
 // Group returns an empty group.
 func (b *Branch) Group() *Group { return &Group{owner: b} }
 
-// Go starts a branch and returns its index. Where o is shielded, a cancel does not
-// reach it.
-func (g *Group) Go(o Options, body func(*Branch)) int {
+// Go starts a branch. Where o is shielded, a cancel does not reach it.
+func (g *Group) Go(o Options, body func(*Branch)) {
 	b := g.owner
 	if g.run == 0 {
 		b.groups = append(slices.DeleteFunc(b.groups, func(g *Group) bool { return g.run == 0 }), g)
@@ -230,11 +229,10 @@ func (g *Group) Go(o Options, body func(*Branch)) int {
 	}
 	g.kids = append(g.kids, k)
 	g.run++
-	return k.index
 }
 
-// Next waits for the next branch to finish and returns its index; false: none is
-// left.
+// Next waits for the next branch to finish and returns its index, in the order of
+// Go; false: none is left.
 func (g *Group) Next() (int, bool) {
 	for len(g.done) == 0 {
 		if g.run == 0 {
@@ -255,9 +253,9 @@ func (g *Group) Len() int { return g.run + len(g.done) }
 // Running is how many branches have not finished.
 func (g *Group) Running() int { return g.run }
 
-// Cancel cancels the branch of that index. Its errors carry ErrOver.
+// Cancel cancels the branch of that index. why has the code ErrOver.
 func (g *Group) Cancel(index int, why *agent.Error) {
 	if k := g.kids[index]; k != nil {
-		k.cancel(marked(why))
+		k.cancel(why)
 	}
 }

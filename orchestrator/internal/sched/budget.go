@@ -3,7 +3,6 @@ package sched
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -179,16 +178,6 @@ func (s *Sched) learnOf(e *effect, used *providers.Usage, failed bool) { //nolin
 
 func over(format string, args ...any) *agent.Error {
 	return &agent.Error{Message: "budget: " + fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrBudget, engine.ErrOver}}
-}
-
-// marked is why with ErrOver.
-func marked(why *agent.Error) *agent.Error {
-	if why == nil || slices.Contains(why.Codes, engine.ErrOver) {
-		return why
-	}
-	over := *why
-	over.Codes = append(slices.Clone(why.Codes), engine.ErrOver)
-	return &over
 }
 
 func timeIsUp(sc *Scope) *agent.Error {

@@ -249,8 +249,8 @@ func (r *run) cancel() {
 }
 
 var (
-	enough    = &agent.Error{Message: "enough", Codes: []agent.Code{engine.ErrCanceled}}
-	unwanted  = &agent.Error{Message: "not wanted any more", Codes: []agent.Code{engine.ErrCanceled}}
+	enough    = &agent.Error{Message: "enough", Codes: []agent.Code{engine.ErrCanceled, engine.ErrOver}}
+	unwanted  = &agent.Error{Message: "not wanted any more", Codes: []agent.Code{engine.ErrCanceled, engine.ErrOver}}
 	unlimited = sched.Options{}
 	shielded  = sched.Options{Shielded: true}
 )

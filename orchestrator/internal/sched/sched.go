@@ -130,7 +130,7 @@ func (s *Sched) effect(op *engine.Op, did string) *effect {
 func (s *Sched) Complete(c engine.Completion) {
 	s.applied++
 	if c.Op == nil {
-		s.root.cancel(marked(c.Err))
+		s.root.cancel(c.Err)
 	} else if c.Op.Kind == engine.Limit {
 		s.expire(c.Op)
 	} else if e := s.effect(c.Op, "completed"); e != nil && e.phase == settled {
