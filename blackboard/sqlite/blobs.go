@@ -22,14 +22,14 @@ func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, e
 
 // Blob implements [blackboard.Blobs].
 func (s *Store) Blob(ctx context.Context, run, hash string) ([]byte, error) {
-	row, err := s.first(ctx, selectBlob, run, hash)
+	rows, err := s.all(ctx, selectBlob, run, hash)
 	switch {
 	case err != nil:
 		return nil, err
-	case row == nil:
+	case len(rows) == 0:
 		return nil, fmt.Errorf("sqlite: %w: %q of run %q", blackboard.ErrNoBlob, hash, run)
 	}
-	data := as[[]byte](row[0])
+	data := as[[]byte](rows[0][0])
 	if err := blackboard.CheckBlob(run, hash, data); err != nil {
 		return nil, err
 	}
@@ -40,13 +40,13 @@ func (s *Store) Blob(ctx context.Context, run, hash string) ([]byte, error) {
 // began; one that is deleted meanwhile is [blackboard.ErrNoBlob].
 func (s *Store) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		hashes, err := s.texts(ctx, selectHashes, run)
+		hashes, err := s.all(ctx, selectHashes, run)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for _, hash := range hashes {
-			data, err := s.Blob(ctx, run, hash)
+		for _, row := range hashes {
+			data, err := s.Blob(ctx, run, as[string](row[0]))
 			if !yield(data, err) || err != nil {
 				return
 			}

@@ -136,17 +136,16 @@ func (c *conn) rows(each eachRow, sql string, args ...driver.Value) (err error) 
 	return err
 }
 
-// first returns the first row, nil if there is none.
-func (c *conn) first(sql string, args ...driver.Value) (first []driver.Value, err error) {
-	err = c.rows(take(&first), sql, args...)
-	return first, err
+// all returns all rows of a query that has few.
+func (c *conn) all(sql string, args ...driver.Value) (all [][]driver.Value, err error) {
+	err = c.rows(keep(&all), sql, args...)
+	return all, err
 }
 
-// take has enough of the first row.
-func take(first *[]driver.Value) eachRow {
+func keep(all *[][]driver.Value) eachRow {
 	return func(_ *conn, row []driver.Value) error {
-		*first = slices.Clone(row)
-		return io.EOF
+		*all = append(*all, slices.Clone(row))
+		return nil
 	}
 }
 

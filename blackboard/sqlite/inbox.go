@@ -39,15 +39,15 @@ func (s *Store) Put(ctx context.Context, l blackboard.Letter) error {
 
 // takes returns an error if the log of run closes key.
 func (c *conn) takes(run, key string) error {
-	row, err := c.first("SELECT ended, canceled FROM runs WHERE run = ?", run)
+	rows, err := c.all("SELECT ended, canceled FROM runs WHERE run = ?", run)
 	switch {
 	case err != nil:
 		return err
-	case row == nil:
+	case len(rows) == 0:
 		return fmt.Errorf("%w: %q", blackboard.ErrNoRun, run)
-	case as[int64](row[0]) != 0:
+	case as[int64](rows[0][0]) != 0:
 		return fmt.Errorf("%w: %q", blackboard.ErrEnded, run)
-	case key == "" && as[int64](row[1]) != 0:
+	case key == "" && as[int64](rows[0][1]) != 0:
 		return fmt.Errorf("%w: run %q is canceled", blackboard.ErrConflict, run)
 	case key == "":
 		return nil

@@ -30,11 +30,11 @@ const (
 func (c *conn) putListing(r *blackboard.Record) error {
 	var l blackboard.Listing
 	if r.Seq > 0 {
-		row, err := c.first(selectListing, r.Run)
-		if err != nil || row == nil {
+		rows, err := c.all(selectListing, r.Run)
+		if err != nil || len(rows) == 0 {
 			return err // without a run r is a conflict
 		}
-		if l, err = c.listing(row); err != nil {
+		if l, err = c.listing(rows[0]); err != nil {
 			return err
 		}
 	}
@@ -87,14 +87,14 @@ func (s *Store) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboa
 			at, _ = nanos(last.Started)
 			run = last.Run
 		case run != "":
-			row, err := s.first(ctx, "SELECT started_at FROM runs WHERE run = ?", run)
+			rows, err := s.all(ctx, "SELECT started_at FROM runs WHERE run = ?", run)
 			if err != nil {
 				return err
 			}
-			if row == nil {
+			if len(rows) == 0 {
 				return fmt.Errorf("sqlite: %w: %q", blackboard.ErrNoRun, run)
 			}
-			at = as[int64](row[0])
+			at = as[int64](rows[0][0])
 		}
 		return s.rows(ctx, func(c *conn, row []driver.Value) error {
 			l, err := c.listing(row)

@@ -42,10 +42,10 @@ func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 		if err != nil {
 			return err
 		}
-		row, err := c.first(selectBeat, owner)
+		rows, err := c.all(selectBeat, owner)
 		held := false
-		if row != nil && as[string](row[0]) != lock {
-			held, err = s.owners.held(as[string](row[0]))
+		if len(rows) > 0 && as[string](rows[0][0]) != lock {
+			held, err = s.owners.held(as[string](rows[0][0]))
 		}
 		switch {
 		case err != nil:
@@ -66,10 +66,11 @@ func (s *Store) Leave(ctx context.Context, owner string) error {
 // that holds its lock and has not beaten for its d, as far as s saw, is too: its
 // process is stopped, or hangs.
 func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
-	row, err := s.first(ctx, selectBeat, owner)
-	if err != nil || row == nil {
+	rows, err := s.all(ctx, selectBeat, owner)
+	if err != nil || len(rows) == 0 {
 		return false, err
 	}
+	row := rows[0]
 	held, err := s.owners.held(as[string](row[0]))
 	if err != nil {
 		return false, fmt.Errorf("sqlite: lock of engine %q: %w", owner, err)
@@ -85,11 +86,12 @@ func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error
 			return nil // all were in the first page
 		}
 		var orphans []blackboard.Listing
-		owners, err := s.texts(ctx, selectOwners)
+		owners, err := s.all(ctx, selectOwners)
 		if err != nil {
 			return err
 		}
-		for _, owner := range owners {
+		for _, row := range owners {
+			owner := as[string](row[0])
 			if alive, err := s.Alive(ctx, owner); err != nil {
 				return err
 			} else if alive {

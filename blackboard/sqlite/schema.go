@@ -65,11 +65,11 @@ var schema = `
 // fits into that of a processor; the log is moved into the file every 8 MB instead of
 // every 4, because many runs at once write many pages.
 func prepareFile(c *conn, sync Sync) error {
-	mode, err := c.first("PRAGMA journal_mode = WAL")
+	rows, err := c.all("PRAGMA journal_mode = WAL")
 	if err != nil {
 		return err
 	}
-	if mode := as[string](mode[0]); mode != "wal" {
+	if mode := as[string](rows[0][0]); mode != "wal" {
 		return fmt.Errorf("its file system allows no write-ahead log (journal_mode is %s): give a path on a local disk", mode)
 	}
 	synchronous := [...]string{Full: "FULL", Normal: "NORMAL"}[sync]
@@ -77,12 +77,12 @@ func prepareFile(c *conn, sync Sync) error {
 		return err
 	}
 	return c.transaction(func(*conn) error {
-		row, err := c.first(`SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master)
+		rows, err := c.all(`SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master)
 			FROM pragma_user_version, pragma_application_id`)
 		if err != nil {
 			return err
 		}
-		switch v, id, tables := as[int64](row[0]), as[int64](row[1]), as[int64](row[2]); {
+		switch v, id, tables := as[int64](rows[0][0]), as[int64](rows[0][1]), as[int64](rows[0][2]); {
 		case v == 0 && id == 0 && tables == 0:
 			return c.exec(schema)
 		case id != applicationID:

@@ -155,19 +155,10 @@ func (s *Store) rows(ctx context.Context, each eachRow, sql string, args ...driv
 	})
 }
 
-// first reads the first row of a query, nil if there is none.
-func (s *Store) first(ctx context.Context, sql string, args ...driver.Value) (row []driver.Value, err error) {
-	err = s.rows(ctx, take(&row), sql, args...)
-	return row, err
-}
-
-// texts reads the first column of a query.
-func (s *Store) texts(ctx context.Context, sql string, args ...driver.Value) (texts []string, err error) {
-	err = s.rows(ctx, func(_ *conn, row []driver.Value) error {
-		texts = append(texts, as[string](row[0]))
-		return nil
-	}, sql, args...)
-	return texts, err
+// all reads all rows of a query that has few.
+func (s *Store) all(ctx context.Context, sql string, args ...driver.Value) (all [][]driver.Value, err error) {
+	err = s.rows(ctx, keep(&all), sql, args...)
+	return all, err
 }
 
 // change calls f in a transaction, again while another process writes.
