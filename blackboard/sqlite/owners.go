@@ -23,6 +23,7 @@ const (
 	putBeat = `INSERT INTO owners(owner, lock, beat, silence) VALUES(?, ?, random(), ?)
 		ON CONFLICT(owner) DO UPDATE SET lock = excluded.lock, beat = excluded.beat, silence = excluded.silence`
 	selectBeat = "SELECT lock, beat, silence FROM owners WHERE owner = ?"
+	deleteBeat = "DELETE FROM owners WHERE owner = ? AND beat = ?" // not if it is back
 
 	// selectOwners looks up each owner of open runs in the index, however many runs
 	// it has.
@@ -75,7 +76,11 @@ func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("sqlite: lock of engine %q: %w", owner, err)
 	}
-	return held && s.owners.silent(owner, as[int64](row[1])) < time.Duration(as[int64](row[2])), nil
+	if held {
+		return s.owners.silent(owner, as[int64](row[1])) < time.Duration(as[int64](row[2])), nil
+	}
+	s.owners.forget(owner)
+	return false, s.change(ctx, func(c *conn) error { return c.exec(deleteBeat, owner, row[1]) })
 }
 
 // Orphans implements [blackboard.Owners]. It yields the runs that were orphans when
@@ -191,10 +196,15 @@ func (o *owners) held(name string) (bool, error) {
 func (o *owners) silent(owner string, beat int64) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	seen, ok := o.seen[owner]
-	if !ok || seen.beat != beat {
-		seen = sighting{beat, time.Now()}
-		o.seen[owner] = seen
+	if seen, ok := o.seen[owner]; ok && seen.beat == beat {
+		return time.Since(seen.since)
 	}
-	return time.Since(seen.since)
+	o.seen[owner] = sighting{beat, time.Now()}
+	return 0
+}
+
+func (o *owners) forget(owner string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.seen, owner)
 }
