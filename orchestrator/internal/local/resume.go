@@ -158,7 +158,13 @@ func (r *run) load(ctx context.Context) (bool, error) {
 	r.clock.Skip(replay.Begun)
 	r.records.seq = next
 	replay.Clock, replay.Questions, replay.Live = &r.clock, &r.questions, r
-	replay.Accept, replay.Request = r.e.cfg.AcceptChanged, r.requestOf
+	replay.Accept, replay.Request = r.e.cfg.AcceptChanged, func(d *engine.CalledData) string {
+		if len(d.Request) == 0 { // it was not recorded
+			return ""
+		}
+		data, _ := r.e.store.Blob(r.e.life, r.id, d.Request[0]) // the history is in others
+		return string(data)
+	}
 	r.replay, r.wasStuck = replay, replay.Stuck
 	return true, nil
 }
@@ -238,16 +244,11 @@ func (r *run) stuckChild() error {
 		in.Parent = r.id
 		r.e.unstop(in.Run) // it is tried with its parent
 		child, err := r.e.start(r.e.life, op.Child, in, nil)
-		switch {
-		case err != nil:
+		if err != nil || child == nil {
 			continue
-		case child == nil: // by another engine
-			continue
-		case child.waitLive(r.e.life) == nil && child.over():
-			err = child.err
 		}
-		if isStuck(err) {
-			return childStuck(op, err)
+		if child.waitLive(r.e.life) == nil && child.over() && isStuck(child.err) {
+			return childStuck(op, child.err)
 		}
 	}
 	return nil
@@ -277,17 +278,4 @@ func (r *run) fail(err error) {
 // isStuck tells whether err is of the flow's code, and not of the world.
 func isStuck(err error) bool {
 	return errors.Is(err, engine.ErrFlow) || errors.Is(err, engine.ErrDiverged) && !errors.Is(err, engine.ErrNoFlow)
-}
-
-// requestOf is the text of a recorded request, without its history; "": it was not
-// recorded.
-func (r *run) requestOf(d *engine.CalledData) string {
-	if len(d.Request) == 0 {
-		return ""
-	}
-	data, err := r.e.store.Blob(r.e.life, r.id, d.Request[0])
-	if err != nil {
-		return ""
-	}
-	return string(data)
 }

@@ -138,7 +138,7 @@ func (h here) Put(ctx context.Context, l blackboard.Letter) error {
 	if l.Expired { // it is put on record by who closes the question
 		return nil
 	}
-	err := r.writeSync(ctx, &record{Record: recordOf(&l), data: l.Data})
+	err := r.writeSync(ctx, letterRecord(&l))
 	if !errors.Is(err, errLate) {
 		return err
 	}

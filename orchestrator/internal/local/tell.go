@@ -1,7 +1,6 @@
 package local
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -43,7 +42,7 @@ func (a *asks) take(l blackboard.Letter) bool {
 	state := a.newest[l.Key].Kind
 	taken := state == "" || state == blackboard.Asked || l.Expired && state != blackboard.Answered
 	if taken {
-		a.add(recordOf(&l))
+		a.add(letterRecord(&l).Record)
 	}
 	return taken
 }
@@ -84,16 +83,15 @@ func (a *asks) open() (open []engine.Ask, err error) {
 	return open, nil
 }
 
-// recordOf is the record that a letter becomes.
-func recordOf(l *blackboard.Letter) blackboard.Record {
-	kind := blackboard.Answered
-	switch {
-	case l.Expired:
-		kind = blackboard.Expired
-	case l.Key == "":
-		kind = blackboard.Canceled
+// letterRecord is the record that a letter becomes.
+func letterRecord(l *blackboard.Letter) *record {
+	rec := &record{Record: blackboard.Record{Run: l.Run, Kind: blackboard.Answered, Name: l.Key, Data: l.Data}, data: l.Data}
+	if l.Expired {
+		rec.Kind = blackboard.Expired
+	} else if l.Key == "" {
+		rec.Kind = blackboard.Canceled
 	}
-	return blackboard.Record{Run: l.Run, Kind: kind, Name: l.Key, Data: l.Data}
+	return rec
 }
 
 // logged are the states of questions by the log; key "": of all.
@@ -118,7 +116,7 @@ func (e *Engine) question(ctx context.Context, id, key string) (blackboard.Recor
 	}
 	for l, err := range e.store.Letters(ctx, id) { // first, because a letter becomes a record
 		if err != nil || l.Key == key {
-			return recordOf(&l), err
+			return letterRecord(&l).Record, err
 		}
 	}
 	a, err := e.logged(ctx, id, key)
@@ -147,14 +145,8 @@ func verdict(rec blackboard.Record, answer json.RawMessage) (open bool, err erro
 }
 
 func equalJSON(a, b json.RawMessage) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
 	var x, y any
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
-		return false
-	}
-	return reflect.DeepEqual(x, y)
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // Tell implements engine.Driver.
@@ -222,9 +214,9 @@ func (e *Engine) takeLetters(ctx context.Context, id string) {
 			}
 		case l.Expired || !r.isLive() || !r.asks.take(l):
 		case id == "":
-			e.pool.do(jobFunc(func() { e.pool.do(r.write(&record{Record: recordOf(&l), data: l.Data})) }))
+			e.pool.do(jobFunc(func() { e.pool.do(r.write(letterRecord(&l))) }))
 		default:
-			_ = r.writeSync(ctx, &record{Record: recordOf(&l), data: l.Data}) // the letter is kept
+			_ = r.writeSync(ctx, letterRecord(&l)) // the letter is kept
 		}
 	}
 }
@@ -281,7 +273,7 @@ func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage
 	}
 	r := newRun(e, id, &engine.Program{Name: l.Flow, Version: l.Version})
 	r.records.seq = l.Next
-	if err := r.writeSync(ctx, &record{Record: blackboard.Record{Kind: blackboard.Canceled}, data: reason}); err != nil {
+	if err := r.writeSync(ctx, letterRecord(&blackboard.Letter{Data: reason})); err != nil {
 		return err
 	}
 	err = r.writeSync(ctx, &record{Record: blackboard.Record{Kind: blackboard.Ended, Name: l.Flow}, data: engine.EndedData{End: end}})

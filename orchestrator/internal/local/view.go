@@ -27,15 +27,12 @@ func (e *Engine) until(ctx context.Context, id string, look func() (done bool, e
 			return closedError()
 		}
 		if signal != nil {
-			again := time.NewTimer(poll)
 			select {
 			case <-signal:
-			case <-again.C:
+			case <-time.After(poll):
 			case <-ctx.Done():
-				again.Stop()
 				return context.Cause(ctx)
 			}
-			again.Stop()
 		}
 		signal, poll = e.signal(id)
 	}
@@ -219,49 +216,45 @@ func (e *Engine) Log(ctx context.Context, id string, from int64) iter.Seq2[black
 }
 
 // State implements engine.Stater.
-func (e *Engine) State(ctx context.Context, id string) (json.RawMessage, error) {
+func (e *Engine) State(ctx context.Context, id string) (state json.RawMessage, err error) {
 	if r := e.run(id); r != nil {
-		return r.exposed(ctx)
+		state, err = r.exposed(ctx)
+	} else {
+		var l blackboard.Listing
+		if l, err = e.store.listing(ctx, id); err == nil && !l.Ended {
+			err = agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process", engine.ErrNoState, id))
+		}
+		if err == nil {
+			var end engine.End
+			end, err = e.end(ctx, id)
+			state = end.State
+		}
 	}
-	l, err := e.store.listing(ctx, id)
-	switch {
-	case err != nil:
-		return nil, err
-	case !l.Ended:
-		return nil, agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process", engine.ErrNoState, id))
+	if err == nil && state == nil {
+		err = agent.ErrorOf(fmt.Errorf("%w: run %q", engine.ErrNoState, id))
 	}
-	end, err := e.end(ctx, id)
-	if err == nil && end.State == nil {
-		err = noState(id)
-	}
-	return end.State, err
+	return state, err
 }
 
 // exposed asks the flow for its state, between two of its steps.
 func (r *run) exposed(ctx context.Context) (json.RawMessage, error) {
-	var data json.RawMessage
+	var state json.RawMessage
 	var err error
 	asked := make(chan struct{})
 	r.e.pool.do(jobFunc(func() { // the flow may take long over a step
 		defer close(asked)
 		r.flow.Lock()
 		defer r.flow.Unlock()
-		if r.state == nil {
-			err = noState(r.id)
-			return
+		if r.state != nil {
+			state, err = r.state()
 		}
-		data, err = r.state()
 	}))
 	select {
 	case <-asked:
-		return data, err
+		return state, err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-r.e.life.Done():
 		return nil, closedError()
 	}
-}
-
-func noState(id string) error {
-	return agent.ErrorOf(fmt.Errorf("%w: run %q", engine.ErrNoState, id))
 }
