@@ -62,21 +62,16 @@ func (s storage) expanded(ctx context.Context, recs iter.Seq2[blackboard.Record,
 	return func(yield func(blackboard.Record, error) bool) {
 		for rec, err := range recs {
 			if err == nil && rec.Blob != "" {
-				err = s.expand(ctx, &rec)
+				if rec.Data, err = s.Blob(ctx, rec.Run, rec.Blob); err != nil {
+					err = fmt.Errorf("log of run %q: %w", rec.Run, err)
+				}
+				rec.Blob = ""
 			}
 			if !yield(rec, err) || err != nil {
 				return
 			}
 		}
 	}
-}
-
-func (s storage) expand(ctx context.Context, rec *blackboard.Record) (err error) {
-	if rec.Data, err = s.Blob(ctx, rec.Run, rec.Blob); err != nil {
-		return fmt.Errorf("log of run %q: %w", rec.Run, err)
-	}
-	rec.Blob = ""
-	return nil
 }
 
 // decode decodes the Data of a record.
@@ -231,14 +226,6 @@ func (m *memory) Records(ctx context.Context, run string, from int64) iter.Seq2[
 		return func(yield func(blackboard.Record, error) bool) { yield(blackboard.Record{}, err) }
 	}
 	return m.Memory.Records(ctx, run, from)
-}
-
-// Last implements blackboard.Store.
-func (m *memory) Last(ctx context.Context, run string) (blackboard.Record, error) {
-	if err := m.move(ctx, run); err != nil {
-		return blackboard.Record{}, err
-	}
-	return m.Memory.Last(ctx, run)
 }
 
 // List implements blackboard.Store.

@@ -94,7 +94,7 @@ func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program)
 			case err != nil:
 				return true, err
 			case l.Ended:
-				end, err = e.end(ctx, id)
+				end, err = e.end(ctx, &l)
 				return true, err
 			case l.Status == blackboard.Stuck && past.err != nil:
 				return true, past.err
@@ -123,16 +123,15 @@ func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program)
 }
 
 // end is how a run ended, by the last record of its log.
-func (e *Engine) end(ctx context.Context, id string) (engine.End, error) {
+func (e *Engine) end(ctx context.Context, l *blackboard.Listing) (engine.End, error) {
 	var d engine.EndedData
-	rec, err := e.store.Last(ctx, id)
-	if err == nil && rec.Blob != "" {
-		err = e.store.expand(ctx, &rec)
+	for rec, err := range e.store.Records(ctx, l.Run, l.Next-1) {
+		if err == nil {
+			err = decode(&rec, &d)
+		}
+		return d.End, err
 	}
-	if err == nil {
-		err = decode(&rec, &d)
-	}
-	return d.End, err
+	return d.End, noRun(l.Run) // it was deleted meanwhile
 }
 
 // whyStuck is why the flow of a run failed, by its log.
@@ -226,7 +225,7 @@ func (e *Engine) State(ctx context.Context, id string) (state json.RawMessage, e
 		}
 		if err == nil {
 			var end engine.End
-			end, err = e.end(ctx, id)
+			end, err = e.end(ctx, &l)
 			state = end.State
 		}
 	}
