@@ -37,11 +37,12 @@ func appendNothing(t testing.TB, s blackboard.Store) {
 }
 
 func appendAllFields(t testing.TB, s blackboard.Store) {
-	r := entry("r", 1)
-	r.Data, r.Blob = nil, strings.Repeat("0f", 32)
-	r.N, r.Kind = 1<<62, "my own kind"
-	mustAppend(t, s, entry("r", 0), r)
-	wantLog(t, s, "r", entry("r", 0), r)
+	large, both := entry("r", 1), entry("r", 2)
+	large.Data, large.Blob = nil, strings.Repeat("0f", 32)
+	large.N, large.Kind = 1<<62, "my own kind"
+	both.Blob = large.Blob
+	mustAppend(t, s, entry("r", 0), large, both)
+	wantLog(t, s, "r", entry("r", 0), large, both)
 }
 
 func appendFewFields(t testing.TB, s blackboard.Store) {

@@ -58,17 +58,17 @@ type Engine struct {
 
 	mu       sync.Mutex
 	known    map[string]*run          // that this engine works on
-	stopped  map[string]outcome       // runs that stopped here without an end
+	stopped  map[string]outcome       // runs that stopped here without an end; without a store also those that ended
 	foreign  map[string]chan struct{} // closed when a run that others work on changes
 	closed   atomic.Bool              // set under mu
 	draining atomic.Bool
 }
 
-// outcome is why a run stopped here without an end, and its flow.
+// outcome is what became of a run here.
 type outcome struct {
-	err  error
-	prog *engine.Program
-	end  *engine.End // without a store: how it ended; nil: it did not
+	err  error           // why it stopped without an end; nil: it ended
+	prog *engine.Program // of one that stopped: its flow
+	end  *engine.End     // of one that ended
 }
 
 // New returns an engine. It starts nothing.

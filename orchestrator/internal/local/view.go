@@ -162,14 +162,13 @@ func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
 	if err != nil || v.Ended {
 		return v, err
 	}
+	var known *asks
 	if r != nil && !r.over() {
-		v.Questions, err = r.asks.open()
+		known = &r.asks
+	} else if known, err = e.logged(ctx, id, ""); err != nil {
 		return v, err
 	}
-	logged, err := e.logged(ctx, id, "")
-	if err == nil {
-		v.Questions, err = logged.open()
-	}
+	v.Questions, err = known.open()
 	return v, err
 }
 
