@@ -78,7 +78,7 @@ func (c *committer) add(rec *record) job {
 // itself, so that one that was fenced off does not stop the others.
 func (c *committer) work() (next job) {
 	for {
-		if c.calls.Load() > 1 {
+		if c.calls.Load() > 0 {
 			runtime.Gosched() // let calls that are about to add a record do so
 		}
 		c.mu.Lock()
