@@ -199,10 +199,11 @@ func (r *run) abandon() {
 
 // close tells those who wait that the run is over.
 func (r *run) close() {
-	if !r.isLive() {
+	wasLive := isClosed(r.live)
+	close(r.done)
+	if !wasLive { // last: who waits for it finds whether the run is over
 		close(r.live)
 	}
-	close(r.done)
 	_ = r.records.changed()
 }
 
