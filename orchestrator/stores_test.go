@@ -159,6 +159,32 @@ func TestStartAtTheSameMoment(t *testing.T) {
 			assert.Equal(t, "tea", got)
 		})
 	})
+	t.Run("it ends once, where both have the whole log", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newPlain()
+			start := func(end <-chan struct{}) *orchestrator.Run {
+				slow := hooked{s, func(recs []blackboard.Record) error {
+					if has(recs, blackboard.Ended, "") {
+						<-end
+					}
+					return nil
+				}}
+				e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: slow})
+				r, err := in.Start(t.Context(), e, "tea", orchestrator.StartOptions{ID: "x"})
+				require.NoError(t, err)
+				synctest.Wait()
+				return r
+			}
+			theirEnd, myEnd := make(chan struct{}), make(chan struct{})
+			theirs, mine := start(theirEnd), start(myEnd)
+			close(theirEnd)
+			require.NoError(t, theirs.Wait(t.Context()))
+			close(myEnd)
+			got, err := in.Result(t.Context(), mine)
+			require.NoError(t, err)
+			assert.Equal(t, "tea", got)
+		})
+	})
 	t.Run("with another input it is not", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, err := race(t, "tea", "coffee")

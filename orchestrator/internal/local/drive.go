@@ -73,6 +73,10 @@ func (r *run) work() job {
 	}
 	for !r.isOver {
 		done, err := r.exec.Advance()
+		if len(r.canceled) > 0 {
+			r.cancel(r.canceled)
+			r.canceled = nil
+		}
 		switch {
 		case err != nil:
 			r.fail(err)
@@ -162,6 +166,7 @@ func (r *run) leave(end engine.End, err error) {
 	}
 	if err == nil {
 		err = r.writeSync(r.e.life, &record{Record: blackboard.Record{Kind: blackboard.Ended, Name: r.prog.Name}, data: engine.EndedData{End: end}})
+		r.fenced = r.replay != nil && !r.resumed && errors.Is(err, blackboard.ErrConflict) // all is from its log
 	}
 	if err != nil {
 		end = engine.End{}
@@ -220,7 +225,5 @@ func (r *run) stop(why error) {
 // they say, and are made again when the run is resumed.
 func (r *run) cutCalls() {
 	r.cut.Store(true)
-	for _, f := range r.flying(engine.Call) {
-		f.cancel()
-	}
+	r.cancel(r.flying(engine.Call))
 }

@@ -24,7 +24,10 @@ type flight struct {
 	given  []string      // the blobs of the same
 	unmade bool          // its agent is not called
 	wait   time.Duration // for its agent to return, once it is canceled or overdue
-	placed bool          // it holds one of Config.Parallel places; under pool.mu
+
+	// Under pool.mu:
+	placed    bool // it holds one of Config.Parallel places
+	withdrawn bool // it is canceled, and waits for no place
 
 	unwanted atomic.Bool // of a child: it is to be canceled
 
@@ -177,16 +180,23 @@ func (f *flight) answer(err *agent.Error) *record {
 	return &a.record
 }
 
-// cancel ends the call's context. An agent that does not return soon is left behind.
-func (f *flight) cancel() {
-	f.task.Cancel()
-	f.r.mu.Lock()
-	if f.canceled.IsZero() && f.state == underway {
-		f.canceled = time.Now()
-		f.arm(f.wait)
+// cancel ends the contexts of calls. Agents that do not return soon are left behind.
+// Calls that wait for a place reach no agent: they leave the line first, as others may
+// give their places back at once.
+func (r *run) cancel(calls []*flight) {
+	waiting := r.e.pool.withdraw(calls)
+	for _, f := range calls {
+		f.task.Cancel()
+		r.mu.Lock()
+		if f.canceled.IsZero() && f.state == underway {
+			f.canceled = time.Now()
+			f.arm(f.wait)
+		}
+		r.mu.Unlock()
 	}
-	f.r.mu.Unlock()
-	f.r.e.pool.withdraw(f)
+	for _, f := range waiting {
+		r.e.pool.do(f)
+	}
 }
 
 // arm sets the timer of f to d. r.mu is held.

@@ -101,18 +101,23 @@ func (p *pool) free(f *flight) {
 	p.do(next)
 }
 
-// withdraw performs f without a place, if it waits for one: it is canceled, and its
-// agent is not called.
-func (p *pool) withdraw(f *flight) {
+// withdraw takes those calls that wait for a place out of the line, and returns them.
+func (p *pool) withdraw(calls []*flight) (waiting []*flight) {
 	p.mu.Lock()
-	i := slices.Index(p.waiting, f)
-	if i >= 0 {
-		p.waiting = slices.Delete(p.waiting, i, i+1)
+	defer p.mu.Unlock()
+	if len(p.waiting) == 0 {
+		return nil
 	}
-	p.mu.Unlock()
-	if i >= 0 {
-		p.do(f)
+	for _, f := range calls {
+		f.withdrawn = true
 	}
+	p.waiting = slices.DeleteFunc(p.waiting, func(f *flight) bool {
+		if f.withdrawn {
+			waiting = append(waiting, f)
+		}
+		return f.withdrawn
+	})
+	return waiting
 }
 
 // abandon stops waiting for the goroutine that is inside f's agent; welcome counts

@@ -49,7 +49,7 @@ func (r *run) Cancel(op *engine.Op) {
 	}
 	switch f.kind {
 	case engine.Call:
-		f.cancel()
+		r.canceled = append(r.canceled, f)
 	case engine.Child:
 		f.unwanted.Store(true)
 		f.cancelChild()
