@@ -62,6 +62,8 @@ var arrows = map[string]may{
 	"blackboard":                    {own: []string{"fsm", "grading", "providers"}},
 	"blackboard/storetest":          {own: []string{"blackboard"}, others: []string{testify}},
 	"blackboard/sqlite":             {own: []string{"blackboard"}, others: []string{"modernc.org/sqlite", "github.com/gofrs/flock", "golang.org/x/sys"}, tree: true},
+	"blackboard/postgres":           {own: []string{"blackboard"}, others: []string{"github.com/jackc/pgx/v5"}},
+	"blackboard/postgres/pgtest":    {others: []string{"github.com/jackc/pgx/v5"}},
 	"blackboard/storetest/doubles":  {own: []string{"blackboard"}},
 	"orchestrator/agent":            {own: []string{"providers", "internal/answer", "internal/text"}, others: []string{schema}},
 	"orchestrator/engine":           {own: slices.Concat(agents, []string{"internal/text"}), others: []string{backoff, xsync}},

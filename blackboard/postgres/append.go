@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+// Append implements [blackboard.Store]. Calls that come while another is under way
+// are written together, in one transaction; a conflict of one is none of the others.
+// A record whose time is before 1678 or after 2261 is an error, unless it is the zero
+// time. A call that waits for the calls before it returns when ctx is done; one that
+// is being written, too, and then the outcome is unknown.
+func (s *Store) Append(ctx context.Context, recs []blackboard.Record) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.life.RUnlock()
+	b, err := newBundle(recs)
+	if err == nil && len(recs) > 0 {
+		err = s.group.append(ctx, b)
+	}
+	return explain(ctx, "append", err)
+}
+
+// maxGroup is how many records are written in one transaction, unless one call has
+// more.
+const maxGroup = 2048
+
+// group writes the records of several calls together. One goroutine does, while there
+// are calls; a call that leaves does not end what carries the records of others.
+type group struct {
+	store *Store
+
+	mu    sync.Mutex
+	queue []*appendCall
+	busy  bool // the goroutine runs
+}
+
+// appendCall is a call of Append.
+type appendCall struct {
+	*bundle
+	done chan error // with room for one
+}
+
+// append has b written, and returns when it is or ctx is done.
+func (g *group) append(ctx context.Context, b *bundle) error {
+	call := &appendCall{b, make(chan error, 1)}
+	g.mu.Lock()
+	g.queue = append(g.queue, call)
+	if !g.busy {
+		g.busy = true
+		g.store.work.Go(g.flush)
+	}
+	g.mu.Unlock()
+	select {
+	case err := <-call.done:
+		return err
+	case <-ctx.Done():
+		g.leave(call)
+		return ctx.Err()
+	}
+}
+
+// leave takes a call out of the queue, if it is still there.
+func (g *group) leave(call *appendCall) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.queue = slices.DeleteFunc(g.queue, func(c *appendCall) bool { return c == call })
+}
+
+// flush writes until the queue is empty.
+func (g *group) flush() {
+	for calls := g.next(); len(calls) > 0; calls = g.next() {
+		all, err := together(calls)
+		if err == nil {
+			err = g.write(all)
+		}
+		for _, c := range calls {
+			if len(calls) > 1 && isFault(err) { // of one call: nothing was stored
+				c.done <- g.write(c.bundle)
+				continue
+			}
+			c.done <- err
+		}
+	}
+}
+
+// next takes the calls that can be written together; none: the queue is empty, and
+// the goroutine ends. A call whose records do not follow those that are taken waits:
+// they may come to be in conflict, or not.
+func (g *group) next() (calls []*appendCall) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	taken := map[string]*part{}
+	n := 0
+	g.queue = slices.DeleteFunc(g.queue, func(c *appendCall) bool {
+		if n > 0 && (n+len(c.rows) > maxGroup || !c.follows(taken)) {
+			for _, p := range c.parts {
+				taken[p.run] = &part{ended: true} // what comes behind waits, too
+			}
+			return false
+		}
+		for _, p := range c.parts {
+			taken[p.run] = p
+		}
+		n += len(c.rows)
+		calls = append(calls, c)
+		return true
+	})
+	g.busy = len(calls) > 0
+	return calls
+}
+
+// write writes b, again if the server ended the transaction in favor of another one.
+func (g *group) write(b *bundle) (err error) {
+	ctx, cancel := g.store.bound(context.Background())
+	defer cancel()
+	for range 3 {
+		if err = g.store.write(ctx, b); code(err) != deadlock && code(err) != serialization {
+			break
+		}
+	}
+	if err == nil {
+		g.store.teller.tell(b.runs()...)
+	}
+	return g.store.seen(err)
+}

@@ -1,0 +1,129 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/blackboard/postgres/pgtest"
+)
+
+// small returns a record as the answer of an agent leaves it.
+func small(run string, seq int64) blackboard.Record {
+	return blackboard.Record{
+		Run: run, Seq: seq, Kind: blackboard.Called, Branch: "0.3", N: 2, Name: "writer",
+		Hash: "0123456789abcdef0123456789abcdef", At: time.Unix(1_700_000_000, seq).UTC(),
+		Data: fmt.Appendf(nil, `{"text":"%s"}`, bytes.Repeat([]byte("hello "), 20)),
+	}
+}
+
+// durable is a store on a server that waits for the disk, as servers do.
+func durable(b *testing.B) (postgres.Config, *postgres.Store) {
+	b.Helper()
+	cfg := postgres.Config{Pool: pool(b, pgtest.Open(b).DSN()+" pool_max_conns=8")}
+	return cfg, open(b, cfg)
+}
+
+// BenchmarkStep is a bare INSERT of one row with its commit beside Append of one
+// record, in turn, so that both see the same disk.
+func BenchmarkStep(b *testing.B) {
+	cfg, s := durable(b)
+	ctx := b.Context()
+	_, err := cfg.Pool.Exec(ctx, `CREATE TABLE bare(run bigint, seq bigint, kind text, branch text, n bigint, name text, hash text, at bigint, data bytea, PRIMARY KEY(run, seq))`)
+	require.NoError(b, err)
+	var bare, step time.Duration
+	var seq int64
+	for b.Loop() {
+		r := small("run-1", seq)
+		began := time.Now()
+		_, err := cfg.Pool.Exec(ctx, "INSERT INTO bare VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9)", 1, r.Seq, r.Kind, r.Branch, r.N, r.Name, r.Hash, r.At.UnixNano(), []byte(r.Data))
+		if err != nil {
+			b.Fatal(err)
+		}
+		bare += time.Since(began)
+		began = time.Now()
+		if err := s.Append(ctx, []blackboard.Record{r}); err != nil {
+			b.Fatal(err)
+		}
+		step += time.Since(began)
+		seq++
+	}
+	b.ReportMetric(float64(bare.Microseconds())/float64(b.N), "us/bare")
+	b.ReportMetric(float64(step.Microseconds())/float64(b.N), "us/step")
+	b.ReportMetric(float64(step)/float64(bare), "x")
+}
+
+// BenchmarkAppend has each appender write a run of its own, one record at a time.
+func BenchmarkAppend(b *testing.B) {
+	for _, appenders := range []int{1, 16, 64, 256} {
+		b.Run(fmt.Sprint(appenders), func(b *testing.B) {
+			_, s := durable(b)
+			b.ResetTimer()
+			var all sync.WaitGroup
+			for i := range appenders {
+				n := b.N / appenders
+				if i < b.N%appenders {
+					n++
+				}
+				all.Go(func() {
+					run := fmt.Sprint("run-", i)
+					for seq := range int64(n) {
+						if err := s.Append(context.Background(), []blackboard.Record{small(run, seq)}); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+}
+
+// BenchmarkAppendBatch writes 256 records of one run at a time.
+func BenchmarkAppendBatch(b *testing.B) {
+	const batch = 256
+	_, s := durable(b)
+	recs := make([]blackboard.Record, batch)
+	var seq int64
+	for b.Loop() {
+		for i := range recs {
+			recs[i] = small("run-1", seq)
+			seq++
+		}
+		require.NoError(b, s.Append(b.Context(), recs))
+	}
+	b.ReportMetric(float64(seq)/b.Elapsed().Seconds(), "records/s")
+}
+
+func BenchmarkRecords(b *testing.B) {
+	const n = 20_000
+	_, s := durable(b)
+	for from := int64(0); from < n; from += 1000 {
+		var recs []blackboard.Record
+		for seq := from; seq < from+1000; seq++ {
+			recs = append(recs, small("run-1", seq))
+		}
+		require.NoError(b, s.Append(b.Context(), recs))
+	}
+	b.ReportAllocs()
+	read := 0
+	for b.Loop() {
+		for _, err := range s.Records(b.Context(), "run-1", 0) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			read++
+		}
+	}
+	require.Equal(b, b.N*n, read)
+	b.ReportMetric(float64(read)/b.Elapsed().Seconds(), "records/s")
+}

@@ -1,0 +1,183 @@
+package postgres
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+// bundle is records, of one or of several runs, and what they change of the runs.
+type bundle struct {
+	parts []*part
+	rows  []row
+	byRun map[string]int // the index in parts
+}
+
+// row is a record as it is stored.
+type row struct {
+	blackboard.Record
+	part int64 // the number of its run in parts, from 1
+	at   int64
+}
+
+// part is what the records of one run change of the run.
+type part struct {
+	run         string
+	first, next int64
+	at          int64 // of the last record
+	ended       bool
+
+	// What follows changes with the records for which notable is true.
+	notable  bool
+	list     blackboard.Listing
+	started  bool // flow, version, parent and labels of list count
+	owned    bool // owner does
+	stated   bool // status and err do
+	canceled bool
+	labels   []byte   // of list, as JSON
+	closed   []string // the keys of the letters that the log removes
+	revs     int64    // how often what matters to letters changed
+}
+
+// newBundle checks recs. It keeps nothing of the caller's.
+func newBundle(recs []blackboard.Record) (*bundle, error) {
+	b := &bundle{rows: make([]row, 0, len(recs))}
+	for i := range recs {
+		r := recs[i]
+		r.Data = bytes.Clone(r.Data)
+		if err := b.add(&r); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// together is the records of all calls, which follow each other.
+func together(calls []*appendCall) (*bundle, error) {
+	if len(calls) == 1 {
+		return calls[0].bundle, nil
+	}
+	b := &bundle{}
+	for _, c := range calls {
+		for i := range c.rows {
+			if err := b.add(&c.rows[i].Record); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b, nil
+}
+
+// add adds a record that follows the last one of its run.
+func (b *bundle) add(r *blackboard.Record) error {
+	at, err := nanosOf(r)
+	if err != nil {
+		return err
+	}
+	i, p := b.part(r)
+	if r.Seq < 0 || r.Seq != p.next || p.ended {
+		return conflict(r.Run, r.Seq)
+	}
+	if err := p.take(r); err != nil {
+		return err
+	}
+	p.at, p.next = at, r.Seq+1
+	b.rows = append(b.rows, row{*r, int64(i + 1), at})
+	return nil
+}
+
+// part returns the part of r's run.
+func (b *bundle) part(r *blackboard.Record) (int, *part) {
+	if n := len(b.rows); n > 0 && b.rows[n-1].Run == r.Run {
+		i := int(b.rows[n-1].part) - 1
+		return i, b.parts[i]
+	}
+	i, ok := b.byRun[r.Run]
+	if !ok {
+		if b.byRun == nil {
+			b.byRun = map[string]int{}
+		}
+		i = len(b.parts)
+		b.byRun[r.Run] = i
+		b.parts = append(b.parts, &part{run: r.Run, first: r.Seq, next: r.Seq})
+	}
+	return i, b.parts[i]
+}
+
+// take takes in what r says of its run.
+func (p *part) take(r *blackboard.Record) error {
+	if r.Seq == 0 || blackboard.Listed(r.Kind) {
+		if err := p.list.Add(*r); err != nil {
+			return refused("%v", err)
+		}
+		p.notable = true
+	}
+	switch r.Kind {
+	case blackboard.Started:
+		p.started, p.owned = true, true
+	case blackboard.Resumed:
+		p.owned, p.stated = true, true
+	case blackboard.Stuck, blackboard.Ended:
+		p.stated = true
+		p.ended = r.Kind == blackboard.Ended
+	case blackboard.Canceled:
+		p.canceled = true
+	}
+	if p.labels = nil; len(p.list.Labels) > 0 {
+		var err error
+		if p.labels, err = json.Marshal(p.list.Labels); err != nil {
+			return fmt.Errorf("labels of run %q: %w", p.run, err)
+		}
+	}
+	if key, ok := blackboard.Removes(*r); ok {
+		p.closed = append(p.closed, key)
+	}
+	if p.canceled || p.ended || blackboard.AskKind(r.Kind) {
+		p.revs++
+		p.notable = true
+	}
+	return nil
+}
+
+// follows tells whether all records of b follow those of taken.
+func (b *bundle) follows(taken map[string]*part) bool {
+	for _, p := range b.parts {
+		if before := taken[p.run]; before != nil && (before.ended || before.next != p.first) {
+			return false
+		}
+	}
+	return true
+}
+
+// notable tells whether more than the log and the ends of the runs' logs change.
+func (b *bundle) notable() bool {
+	for _, p := range b.parts {
+		if p.notable {
+			return true
+		}
+	}
+	return false
+}
+
+// runs are the IDs of the runs.
+func (b *bundle) runs() []string {
+	ids := make([]string, len(b.parts))
+	for i, p := range b.parts {
+		ids[i] = p.run
+	}
+	return ids
+}
+
+// conflict names the runs.
+func (b *bundle) conflict() error {
+	if len(b.parts) == 1 {
+		return conflict(b.parts[0].run, b.parts[0].first)
+	}
+	return fmt.Errorf("%w: with a record of one of the runs %q", blackboard.ErrConflict, b.runs())
+}
+
+func conflict(run string, seq int64) error {
+	return fmt.Errorf("%w: record %d of run %q is taken, leaves a gap, or the run has ended", blackboard.ErrConflict, seq, run)
+}

@@ -1,0 +1,144 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+const (
+	selectRuns = `SELECT run, flow, version, parent, labels, owner, status, err, ended, started_at, changed_at, next
+		FROM @runs runs WHERE started_at <= $1 AND (started_at < $1 OR run > $2)`
+	newestFirst = " ORDER BY started_at DESC, run LIMIT $3"
+)
+
+// where is a condition. Its parameters come behind the three of a list.
+type where struct {
+	sql  string
+	args []any
+}
+
+// and adds a condition, in which %d stands for the number of a value.
+func (w *where) and(condition string, values ...any) {
+	numbers := make([]any, len(values))
+	for i, v := range values {
+		w.args = append(w.args, v)
+		numbers[i] = len(w.args) + 3
+	}
+	w.sql += " AND " + fmt.Sprintf(condition, numbers...)
+}
+
+// List implements [blackboard.Store].
+func (s *Store) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboard.Listing, error] {
+	return func(yield func(blackboard.Listing, error) bool) {
+		at, err := s.after(ctx, q.After)
+		if err != nil {
+			yield(blackboard.Listing{}, err)
+			return
+		}
+		n := 0
+		for l, err := range s.list(ctx, at, q.After, conditions(q)) {
+			if !yield(l, err) || err != nil {
+				return
+			}
+			if n++; n == q.Limit {
+				return
+			}
+		}
+	}
+}
+
+// after returns when a run began; run "": after all that do.
+func (s *Store) after(ctx context.Context, run string) (int64, error) {
+	at, found := int64(math.MaxInt64), run == ""
+	if found {
+		return at, nil
+	}
+	err := s.query(ctx, func(row pgx.Rows) error {
+		found = true
+		return row.Scan(&at)
+	}, s.sql.of("SELECT started_at FROM @runs WHERE run = $1"), toText(run))
+	if err == nil && !found {
+		err = fmt.Errorf("%w: %q", blackboard.ErrNoRun, run)
+	}
+	return at, err
+}
+
+// list yields the runs for which a condition holds, those behind the run that began
+// at that time.
+func (s *Store) list(ctx context.Context, at int64, run string, w where) iter.Seq2[blackboard.Listing, error] {
+	run = toText(run)
+	return pages(func(p *page[blackboard.Listing]) error {
+		if p.last != nil {
+			at, run = nanos(p.last.Started), toText(p.last.Run)
+		}
+		return s.query(ctx, func(row pgx.Rows) error {
+			l, err := listing(row)
+			if err == nil {
+				p.add(l, len(l.Err))
+			}
+			return err
+		}, s.sql.of(selectRuns+w.sql+newestFirst), append([]any{at, run, p.limit}, w.args...)...)
+	})
+}
+
+// listing reads a row of selectRuns.
+func listing(row pgx.Rows) (blackboard.Listing, error) {
+	var l blackboard.Listing
+	var labels []byte
+	var started, changed int64
+	err := row.Scan(&l.Run, &l.Flow, &l.Version, &l.Parent, &labels, &l.Owner, &l.Status, &l.Err, &l.Ended, &started, &changed, &l.Next)
+	if err != nil {
+		return l, err
+	}
+	for _, text := range []*string{&l.Run, &l.Flow, &l.Parent, &l.Owner, &l.Status, &l.Err} {
+		*text = fromText(*text)
+	}
+	l.Started, l.Changed = fromNanos(started), fromNanos(changed)
+	if labels != nil && json.Unmarshal(labels, &l.Labels) != nil {
+		return l, damaged(l.Run, "labels")
+	}
+	return l, nil
+}
+
+// conditions are those of q but for After and Limit.
+func conditions(q blackboard.Query) (w where) {
+	if q.Open {
+		w.and("NOT ended")
+	}
+	for _, equal := range []struct{ condition, value string }{
+		{"run = $%d", q.Run},
+		{"flow = $%d", q.Flow},
+		{"owner = $%d", q.Owner},
+		{"status = $%d AND status <> ''", q.Status}, // the index has no others
+		{"parent = $%d AND parent <> ''", q.Parent},
+	} {
+		if equal.value != "" {
+			w.and(equal.condition, toText(equal.value))
+		}
+	}
+	name, value, valued := strings.Cut(q.Label, "=")
+	switch {
+	case valued:
+		w.and(`no IN (SELECT no FROM @labels WHERE left(name, 100) = left($%[1]d, 100) AND name = $%[1]d
+			AND left(value, 100) = left($%[2]d, 100) AND value = $%[2]d)`, toText(name), toText(value))
+	case name != "":
+		w.and("no IN (SELECT no FROM @labels WHERE left(name, 100) = left($%[1]d, 100) AND name = $%[1]d)", toText(name))
+	}
+	if q.Text != "" { // the collation C changes the case of ASCII alone
+		w.and(`(strpos(lower(run), lower($%[1]d COLLATE "C")) > 0 OR strpos(lower(flow), lower($%[1]d COLLATE "C")) > 0
+			OR strpos(lower(err), lower($%[1]d COLLATE "C")) > 0
+			OR EXISTS(SELECT 1 FROM @labels l WHERE l.no = runs.no AND strpos(lower(value), lower($%[1]d COLLATE "C")) > 0))`, toText(q.Text))
+	}
+	if !q.Before.IsZero() {
+		w.and("changed_at < $%d", nanos(q.Before))
+	}
+	return w
+}

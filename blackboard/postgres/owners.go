@@ -1,0 +1,195 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+// unlockedFor is how long the lock of an engine must be seen free until the engine
+// counts as dead: long enough for a session that was cut to connect again.
+const unlockedFor = 400 * time.Millisecond
+
+const (
+	isHeld = `EXISTS(SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND classid::bigint << 32 | objid::bigint = o.lock)`
+
+	putBeat = `INSERT INTO @owners AS o(owner, lock, beat, silence, beat_at) VALUES($1, $2, $3, $4, now())
+		ON CONFLICT(owner) DO UPDATE SET lock = excluded.lock, beat = excluded.beat, silence = excluded.silence, beat_at = excluded.beat_at
+		WHERE o.lock = excluded.lock OR NOT ` + isHeld
+
+	// tidyOwners forgets engines that died long ago.
+	tidyOwners = "DELETE FROM @owners o WHERE beat_at < now() - interval '1 day' AND NOT " + isHeld
+
+	selectOwner = "SELECT owner, lock, beat, silence, " + isHeld + " FROM @owners o WHERE owner = $1"
+
+	// selectOwners looks up each owner of open runs in the index, however many runs
+	// it has. One that never called Beat has NULLs.
+	selectOwners = `WITH RECURSIVE next(owner) AS (SELECT min(owner) FROM @runs WHERE NOT ended UNION ALL
+		SELECT (SELECT min(r.owner) FROM @runs r WHERE NOT ended AND r.owner > next.owner) FROM next WHERE next.owner IS NOT NULL)
+		SELECT next.owner, coalesce(o.lock, 0), coalesce(o.beat, 0), coalesce(o.silence, 0), o.lock IS NOT NULL AND ` + isHeld + `
+		FROM next LEFT JOIN @owners o USING (owner) WHERE next.owner IS NOT NULL`
+)
+
+// owners knows since when the store has seen the beat of each engine.
+type owners struct {
+	mu   sync.Mutex // guards seen
+	seen map[string]sighting
+}
+
+// sighting is what was seen of an engine, and when first, by the monotonic clock.
+type sighting struct {
+	lock, beat   int64
+	since        time.Time // the beat
+	unlocked     bool
+	unlockedFrom time.Time
+}
+
+// life is a row of owners. A lock of 0: there is no row.
+type life struct {
+	owner             string
+	lock, beat, limit int64
+	held              bool
+}
+
+// isAlive looks at a row. It is dead when its lock was free for a while, or its beat
+// is older than its limit.
+func (o *owners) isAlive(row life) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if row.lock == 0 {
+		delete(o.seen, row.owner)
+		return false
+	}
+	now := time.Now()
+	s, ok := o.seen[row.owner]
+	if !ok || s.beat != row.beat || s.lock != row.lock {
+		s = sighting{lock: row.lock, beat: row.beat, since: now}
+	}
+	if !row.held && !s.unlocked {
+		s.unlockedFrom = now
+	}
+	s.unlocked = !row.held
+	o.seen[row.owner] = s
+	return now.Sub(s.since) < time.Duration(row.limit) && (row.held || now.Sub(s.unlockedFrom) < unlockedFor)
+}
+
+// forget drops all that was seen. After an outage of the server it proves nothing:
+// no engine could beat.
+func (o *owners) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.seen)
+}
+
+// Beat implements [blackboard.Owners]: from the first beat on the store has a session,
+// whose lock tells that the process is alive.
+func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
+	if owner == "" || d <= 0 {
+		return cmp.Or(ctx.Err(), fmt.Errorf("postgres: beat of engine %q for %v: want a name and more than 0", owner, d))
+	}
+	return s.do(ctx, "beat", func(ctx context.Context) error {
+		for {
+			lock, err := s.session.held(ctx)
+			if err != nil {
+				return err
+			}
+			if err := s.beat(ctx, owner, lock, d); err != nil {
+				return err
+			}
+			// If the session was lost meanwhile, the row has a lock that is free.
+			if now, err := s.session.held(ctx); err != nil || now == lock {
+				return err
+			}
+		}
+	})
+}
+
+func (s *Store) beat(ctx context.Context, owner string, lock int64, d time.Duration) error {
+	b := s.limits()
+	b.Queue(s.sql.of(tidyOwners))
+	b.Queue(s.sql.of(putBeat), toText(owner), lock, newLock(), int64(d))
+	res := s.send(ctx, b)
+	_, _ = res.Exec()
+	tag, err := res.Exec()
+	if err == nil && tag.RowsAffected() == 0 {
+		err = fmt.Errorf("%w: another engine is alive under the name %q: give each engine a name of its own", blackboard.ErrConflict, owner)
+	}
+	return cmp.Or(err, res.Close())
+}
+
+// Leave implements [blackboard.Owners].
+func (s *Store) Leave(ctx context.Context, owner string) error {
+	return s.do(ctx, "leave", func(ctx context.Context) error {
+		b := s.limits()
+		b.Queue(s.sql.of("DELETE FROM @owners WHERE owner = $1"), toText(owner))
+		return s.send(ctx, b).Close()
+	})
+}
+
+// Alive implements [blackboard.Owners]. An engine whose session is gone is dead, once
+// s has seen that for 0.4 seconds; one that has its session and has not beaten for
+// its d, as far as s saw, is too: its process is stopped, or cut off.
+func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
+	rows, err := s.lives(ctx, selectOwner, toText(owner))
+	if err != nil {
+		return false, err
+	}
+	if len(rows) == 0 {
+		rows = []life{{owner: owner}}
+	}
+	return s.owners.isAlive(rows[0]), nil
+}
+
+// lives reads rows of owners.
+func (s *Store) lives(ctx context.Context, sql string, args ...any) (rows []life, err error) {
+	err = s.query(ctx, func(row pgx.Rows) error {
+		var l life
+		err := row.Scan(&l.owner, &l.lock, &l.beat, &l.limit, &l.held)
+		l.owner = fromText(l.owner)
+		rows = append(rows, l)
+		return err
+	}, s.sql.of(sql), args...)
+	if err != nil {
+		s.owners.forget()
+	}
+	return rows, err
+}
+
+// Orphans implements [blackboard.Owners]. It yields the runs that were orphans when
+// it began.
+func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error] {
+	return collected(ctx, func() (orphans []blackboard.Listing, err error) {
+		rows, err := s.lives(ctx, selectOwners)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if s.owners.isAlive(row) {
+				continue
+			}
+			var owned where
+			owned.and("NOT ended AND owner = $%d", toText(row.owner))
+			for l, err := range s.list(ctx, math.MaxInt64, "", owned) {
+				if err != nil {
+					return nil, err
+				}
+				orphans = append(orphans, l)
+			}
+		}
+		slices.SortFunc(orphans, func(a, b blackboard.Listing) int {
+			return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run))
+		})
+		return orphans, nil
+	})
+}

@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/convene-go/convene/blackboard"
+)
+
+// askKinds is the condition of the index log_asks.
+const askKinds = "kind IN ('asked', 'answered', 'expired', 'withdrawn')"
+
+const (
+	selectLog = "SELECT seq, n, at, sum, kind, branch, name, hash, data, blob FROM @log WHERE no = (SELECT no FROM @runs WHERE run = $1)"
+
+	selectRecords = selectLog + " AND seq >= $2 ORDER BY seq LIMIT $3"
+	selectLast    = selectLog + " ORDER BY seq DESC LIMIT 1"
+	selectAsks    = selectLog + " AND " + askKinds + " AND seq >= $2 ORDER BY seq LIMIT $3"
+	selectAsksKey = selectLog + " AND " + askKinds + " AND left(name, 100) = left($4, 100) AND name = $4 AND seq >= $2 ORDER BY seq LIMIT $3"
+)
+
+// Records implements [blackboard.Store].
+func (s *Store) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
+	return s.records(ctx, run, max(from, 0), selectRecords)
+}
+
+// Asks implements [blackboard.Inbox].
+func (s *Store) Asks(ctx context.Context, run, key string) iter.Seq2[blackboard.Record, error] {
+	if key == "" {
+		return s.records(ctx, run, 0, selectAsks)
+	}
+	return s.records(ctx, run, 0, selectAsksKey, toText(key))
+}
+
+// records yields what sql selects of the records of run from Seq from on.
+func (s *Store) records(ctx context.Context, run string, from int64, sql string, args ...any) iter.Seq2[blackboard.Record, error] {
+	return pages(func(p *page[blackboard.Record]) error {
+		next := from
+		if p.last != nil {
+			next = p.last.Seq + 1
+		}
+		return s.query(ctx, func(row pgx.Rows) error {
+			r, err := record(run, row)
+			if err == nil && sql == selectRecords && r.Seq != next {
+				err = damaged(run, "missing record %d", next)
+			}
+			if err != nil {
+				return err
+			}
+			next = r.Seq + 1
+			p.add(r, len(r.Data))
+			return nil
+		}, s.sql.of(sql), append([]any{toText(run), next, p.limit}, args...)...)
+	})
+}
+
+// Last implements [blackboard.Store].
+func (s *Store) Last(ctx context.Context, run string) (r blackboard.Record, err error) {
+	found := false
+	err = s.query(ctx, func(row pgx.Rows) (err error) {
+		found = true
+		r, err = record(run, row)
+		return err
+	}, s.sql.of(selectLast), toText(run))
+	if err == nil && !found {
+		err = fmt.Errorf("%w: %q", blackboard.ErrNoRun, run)
+	}
+	if err != nil {
+		return blackboard.Record{}, err
+	}
+	return r, nil
+}
+
+// record reads a row of selectLog, and checks it.
+func record(run string, row pgx.Rows) (blackboard.Record, error) {
+	r := blackboard.Record{Run: run}
+	var at int64
+	var sum int32
+	var data []byte
+	if err := row.Scan(&r.Seq, &r.N, &at, &sum, &r.Kind, &r.Branch, &r.Name, &r.Hash, &data, &r.Blob); err != nil {
+		return blackboard.Record{}, err
+	}
+	for _, text := range []*string{&r.Kind, &r.Branch, &r.Name, &r.Hash, &r.Blob} {
+		*text = fromText(*text)
+	}
+	r.At, r.Data = fromNanos(at), data
+	if checksum(&r, at) != sum {
+		return blackboard.Record{}, damaged(run, "record %d", r.Seq)
+	}
+	return r, nil
+}

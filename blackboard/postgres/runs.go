@@ -1,0 +1,28 @@
+package postgres
+
+import (
+	"context"
+)
+
+// deleteRuns are the steps of Delete. The first keeps the runs as they are until the
+// last: who writes to one of them waits, and finds no run.
+var deleteRuns = []string{
+	"SELECT no FROM @runs WHERE run = ANY($1) ORDER BY run FOR UPDATE",
+	"DELETE FROM @log WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
+	"DELETE FROM @labels WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
+	"DELETE FROM @letters WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
+	"DELETE FROM @blobs WHERE run = ANY($1)",
+	"DELETE FROM @runs WHERE run = ANY($1)",
+}
+
+// Delete implements [blackboard.Deleter], in one transaction. The space is used again
+// after autovacuum has seen it.
+func (s *Store) Delete(ctx context.Context, runs ...string) error {
+	return s.do(ctx, "delete", func(ctx context.Context) error {
+		b := s.limits()
+		for _, sql := range deleteRuns {
+			b.Queue(s.sql.of(sql), toTexts(runs))
+		}
+		return s.send(ctx, b).Close()
+	})
+}

@@ -1,0 +1,163 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	crand "crypto/rand"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	dialLimit = 5 * time.Second        // for one attempt to connect
+	checkIdle = 5 * time.Second        // after which a quiet session is asked whether it lives
+	firstWait = 20 * time.Millisecond  // between attempts to connect
+	maxWait   = 500 * time.Millisecond // the same, when many have failed
+)
+
+// session is the store's own connection. It holds an advisory lock that no other
+// session ever had: as long as it is held, the process is alive. When the connection
+// is lost, the session connects again and takes another lock; the engines that beat
+// through the store come along.
+type session struct {
+	store  *Store
+	life   context.Context //nolint:containedctx // of the store
+	config *pgx.ConnConfig
+
+	mu      sync.Mutex
+	began   bool
+	lock    int64         // of the connection; 0: there is none
+	last    int64         // the newest lock, held or not
+	err     error         // of the last attempt to connect
+	changed chan struct{} // closed at the end of each attempt
+}
+
+// held returns the lock that the session holds, or why it cannot have one: it waits
+// for an attempt to connect.
+func (ss *session) held(ctx context.Context) (int64, error) {
+	for attempts := 0; ; attempts++ {
+		ss.mu.Lock()
+		ss.begin()
+		lock, err, changed := ss.lock, ss.err, ss.changed
+		ss.mu.Unlock()
+		if lock != 0 {
+			return lock, nil
+		}
+		if attempts > 0 && err != nil {
+			return 0, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// start begins to connect, once.
+func (ss *session) start() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.begin()
+}
+
+func (ss *session) begin() {
+	if !ss.began {
+		ss.began = true
+		ss.store.work.Go(ss.run)
+	}
+}
+
+// run keeps a connection until the store is closed.
+func (ss *session) run() {
+	wait := firstWait
+	for ss.life.Err() == nil {
+		conn, err := ss.connect()
+		if err != nil {
+			select {
+			case <-ss.life.Done():
+			case <-time.After(wait):
+			}
+			wait = min(2*wait, maxWait)
+			continue
+		}
+		wait = firstWait
+		ss.listen(conn)
+		ss.lost()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ss.life), time.Second)
+		_ = conn.Close(ctx) // it has failed, or is not needed any more
+		cancel()
+	}
+}
+
+// connect connects, takes a lock, and gives it to the engines whose lock was that of
+// the connection before.
+func (ss *session) connect() (conn *pgx.Conn, err error) {
+	ctx, cancel := context.WithTimeout(ss.life, dialLimit)
+	defer cancel()
+	lock := newLock()
+	conn, err = pgx.ConnectConfig(ctx, ss.config.Copy())
+	if err == nil {
+		_, err = conn.Exec(ctx, ss.store.sql.of(fmt.Sprintf(
+			`SELECT pg_advisory_lock(%[1]d); UPDATE @owners SET lock = %[1]d, beat = %[1]d WHERE lock = %[2]d; LISTEN %[3]s`,
+			lock, ss.last, ss.store.channel())), pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			_ = conn.Close(ctx)
+		}
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.err = err; err == nil {
+		ss.lock, ss.last = lock, lock
+	} else {
+		ss.err = fmt.Errorf("the store's own connection (Config.Session): %w", err)
+	}
+	close(ss.changed)
+	ss.changed = make(chan struct{})
+	return conn, ss.err
+}
+
+// lost says that there is no connection.
+func (ss *session) lost() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.lock = 0
+}
+
+// listen hands changes on until the connection fails or the store is closed.
+func (ss *session) listen(conn *pgx.Conn) {
+	for {
+		ctx, cancel := context.WithTimeout(ss.life, checkIdle)
+		n, err := conn.WaitForNotification(ctx)
+		quiet := ctx.Err() != nil
+		cancel()
+		switch {
+		case err == nil:
+			var c change
+			if json.Unmarshal([]byte(n.Payload), &c) == nil && c.By != ss.store.teller.name {
+				ss.store.teller.spread(c.Runs)
+			}
+		case ss.life.Err() != nil || !quiet:
+			return
+		default:
+			ctx, cancel := context.WithTimeout(ss.life, dialLimit)
+			err := conn.Ping(ctx)
+			cancel()
+			if err != nil {
+				return
+			}
+		}
+	}
+}
+
+// newLock returns a number other than 0 that no other session has.
+func newLock() int64 {
+	var b [8]byte
+	_, _ = crand.Read(b[:]) // never fails
+	return int64(binary.LittleEndian.Uint64(b[:])>>1) | 1
+}

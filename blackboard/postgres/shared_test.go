@@ -1,0 +1,257 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/postgres"
+)
+
+// appendOne appends a small record.
+func appendOne(t *testing.T, s *postgres.Store, run string, seq int64) error {
+	t.Helper()
+	return s.Append(t.Context(), []blackboard.Record{small(run, seq)})
+}
+
+func TestTwoStoresFence(t *testing.T) {
+	_, a, b := two(t)
+	require.NoError(t, appendOne(t, a, "r", 0))
+	require.NoError(t, appendOne(t, b, "r", 1))
+	require.ErrorIs(t, appendOne(t, a, "r", 1), blackboard.ErrConflict)
+	require.NoError(t, appendOne(t, a, "r", 2))
+	require.NoError(t, b.Delete(t.Context(), "r"))
+	require.ErrorIs(t, appendOne(t, a, "r", 3), blackboard.ErrConflict, "a has no wrong memory of a deleted run")
+	require.NoError(t, appendOne(t, a, "r", 0))
+	require.ErrorIs(t, appendOne(t, b, "r", 0), blackboard.ErrConflict)
+}
+
+func TestTwoStoresRace(t *testing.T) {
+	_, a, b := two(t)
+	var won [2][]int64
+	var both sync.WaitGroup
+	for i, s := range []*postgres.Store{a, b} {
+		both.Go(func() {
+			for seq := range int64(200) {
+				switch err := appendOne(t, s, "r", seq); {
+				case err == nil:
+					won[i] = append(won[i], seq)
+				case !errors.Is(err, blackboard.ErrConflict):
+					assert.NoError(t, err)
+				}
+			}
+		})
+	}
+	both.Wait()
+	read := 0
+	for _, err := range a.Records(t.Context(), "r", 0) {
+		require.NoError(t, err)
+		read++
+	}
+	assert.Equal(t, read, len(won[0])+len(won[1]), "every success is one record")
+}
+
+// TestLettersRace has the answer of one process and the end of the question by
+// another at the same time: either the letter was refused, or it was kept and the log
+// removed it.
+func TestLettersRace(t *testing.T) {
+	_, a, b := two(t)
+	require.NoError(t, appendOne(t, a, "r", 0))
+	kept := 0
+	for i := range int64(100) {
+		key := fmt.Sprint("q", i)
+		ask := blackboard.Record{Run: "r", Seq: 1 + 2*i, Kind: blackboard.Asked, Name: key}
+		expire := blackboard.Record{Run: "r", Seq: 2 + 2*i, Kind: blackboard.Expired, Name: key}
+		require.NoError(t, a.Append(t.Context(), []blackboard.Record{ask}))
+		var both sync.WaitGroup
+		both.Go(func() { assert.NoError(t, a.Append(t.Context(), []blackboard.Record{expire})) })
+		err := b.Put(t.Context(), blackboard.Letter{Run: "r", Key: key, Data: []byte(`"yes"`)})
+		both.Wait()
+		if err == nil {
+			kept++
+		} else {
+			require.ErrorIs(t, err, blackboard.ErrConflict)
+		}
+		for l, err := range b.Letters(t.Context(), "r") {
+			require.NoError(t, err)
+			require.Fail(t, "a letter is left", "%+v", l)
+		}
+	}
+	t.Logf("%d of 100 letters came first", kept)
+}
+
+// TestManyRunsTogether has processes that append to the same runs in other orders,
+// which must not end in a deadlock.
+func TestManyRunsTogether(t *testing.T) {
+	_, a, b := two(t)
+	const runs = 20
+	var recs []blackboard.Record
+	for i := range runs {
+		recs = append(recs, small(fmt.Sprint(i), 0))
+	}
+	require.NoError(t, a.Append(t.Context(), recs))
+	var all sync.WaitGroup
+	for w := range 8 {
+		store := []*postgres.Store{a, b}[w%2]
+		all.Go(func() {
+			for seq := range int64(20) {
+				var recs []blackboard.Record
+				for i := range runs {
+					if w%2 == 1 {
+						i = runs - 1 - i
+					}
+					recs = append(recs, small(fmt.Sprint(i), seq+1))
+				}
+				if err := store.Append(t.Context(), recs); err != nil {
+					assert.ErrorIs(t, err, blackboard.ErrConflict)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i := range runs {
+		last, err := a.Last(t.Context(), fmt.Sprint(i))
+		require.NoError(t, err)
+		assert.EqualValues(t, 20, last.Seq)
+	}
+}
+
+func TestNumbersOutOfRange(t *testing.T) {
+	_, a, _ := two(t)
+	require.NoError(t, appendOne(t, a, "r", 0))
+	for _, seq := range []int64{-1, 2, math.MaxInt64, math.MinInt64} {
+		odd := small("r", 0)
+		odd.Seq = seq
+		require.ErrorIs(t, a.Append(t.Context(), []blackboard.Record{odd}), blackboard.ErrConflict, "%d", seq)
+		for _, err := range a.Records(t.Context(), "r", max(seq, 1)) {
+			require.Fail(t, "there is but one record", "from %d on: %v", seq, err)
+		}
+	}
+}
+
+// TestOddTexts has texts that Postgres cannot hold.
+func TestOddTexts(t *testing.T) {
+	_, a, _ := two(t)
+	for _, text := range []string{"a\x00b", "\xff\xfe", `\x00`, `\`, "\x00"} {
+		first := small(text, 0)
+		first.Kind, first.Name, first.Branch, first.Blob, first.Hash = blackboard.Started, text, text, text, text
+		first.Data = []byte(`{"owner":"a\u0000b","parent":"p\u0000","labels":{"l\u0000":"v\u0000"}}`)
+		end := small(text, 1)
+		end.Kind, end.Data = blackboard.Ended, []byte(`{"status":"failed\u0000","error":{"message":"\u0000"}}`)
+		require.NoError(t, a.Append(t.Context(), []blackboard.Record{first, end}))
+		var got []blackboard.Record
+		for r, err := range a.Records(t.Context(), text, 0) {
+			require.NoError(t, err)
+			got = append(got, r)
+		}
+		assert.Equal(t, []blackboard.Record{first, end}, got)
+		hash, err := a.PutBlob(t.Context(), text, []byte("\x00"))
+		require.NoError(t, err)
+		_, err = a.Blob(t.Context(), text, hash)
+		require.NoError(t, err)
+		for _, q := range []blackboard.Query{
+			{Run: text},
+			{Flow: text},
+			{Run: text, Owner: "a\x00b"},
+			{Run: text, Parent: "p\x00"},
+			{Run: text, Label: "l\x00=v\x00"},
+			{Run: text, Status: "failed\x00"},
+		} {
+			n := 0
+			for l, err := range a.List(t.Context(), q) {
+				require.NoError(t, err)
+				assert.Equal(t, text, l.Run)
+				assert.Equal(t, "\x00", l.Err)
+				n++
+			}
+			assert.Equal(t, 1, n, "%+v", q)
+		}
+		for _, err := range a.List(t.Context(), blackboard.Query{Text: text}) {
+			require.NoError(t, err)
+		}
+		require.NoError(t, a.Delete(t.Context(), text))
+		_, err = a.Last(t.Context(), text)
+		require.ErrorIs(t, err, blackboard.ErrNoRun)
+	}
+}
+
+// TestLongTexts has keys and labels that are longer than an index of Postgres takes,
+// and a run's ID, which is refused.
+func TestLongTexts(t *testing.T) {
+	_, a, _ := two(t)
+	var long strings.Builder
+	for i := range 2000 {
+		_, _ = fmt.Fprint(&long, i*i) // hard to compress
+	}
+	key := long.String()
+	first := small("r", 0)
+	first.Kind, first.Data = blackboard.Started, fmt.Appendf(nil, `{"labels":{%q:%q}}`, key, key)
+	require.NoError(t, a.Append(t.Context(), []blackboard.Record{first, {Run: "r", Seq: 1, Kind: blackboard.Asked, Name: key}}))
+	require.NoError(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: key}))
+	require.ErrorIs(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: key}), blackboard.ErrConflict)
+	require.NoError(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: key + "x"}))
+	require.NoError(t, a.Append(t.Context(), []blackboard.Record{{Run: "r", Seq: 2, Kind: blackboard.Answered, Name: key}}))
+	for l, err := range a.Letters(t.Context(), "r") {
+		require.NoError(t, err)
+		assert.Equal(t, key+"x", l.Key)
+	}
+	for _, q := range []blackboard.Query{{Label: key}, {Label: key + "=" + key}} {
+		n := 0
+		for _, err := range a.List(t.Context(), q) {
+			require.NoError(t, err)
+			n++
+		}
+		assert.Equal(t, 1, n)
+	}
+	err := appendOne(t, a, key, 0)
+	require.ErrorContains(t, err, "longer than an index of Postgres can hold")
+}
+
+func TestTimeOutOfRange(t *testing.T) {
+	_, a, _ := two(t)
+	bad := small("r", 1)
+	bad.At = time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
+	err := a.Append(t.Context(), []blackboard.Record{small("r", 0), bad})
+	require.ErrorContains(t, err, `record 1 of run "r"`)
+	require.ErrorContains(t, err, "is not in the years 1678 to 2261")
+	require.NoError(t, appendOne(t, a, "r", 0), "nothing of it was stored")
+}
+
+// TestSmallPool has loops in loops and calls side by side on one connection.
+func TestSmallPool(t *testing.T) {
+	cfg := config(t)
+	cfg.Pool = pool(t, dsn(t)+" pool_max_conns=1")
+	s := open(t, cfg)
+	for i := range 20 {
+		require.NoError(t, appendOne(t, s, fmt.Sprint(i), 0))
+	}
+	var depth func(i int)
+	depth = func(i int) {
+		for _, err := range s.Records(t.Context(), fmt.Sprint(i), 0) {
+			require.NoError(t, err)
+			if i < 19 {
+				depth(i + 1)
+			}
+			require.NoError(t, appendOne(t, s, fmt.Sprint(i), 1))
+			break
+		}
+	}
+	depth(0)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			assert.NoError(t, s.Append(context.Background(), []blackboard.Record{small(fmt.Sprint(i), 2)}))
+			assert.NoError(t, s.Put(context.Background(), blackboard.Letter{Run: fmt.Sprint(i), Key: "q"}))
+		})
+	}
+	all.Wait()
+}
