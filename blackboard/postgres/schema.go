@@ -161,7 +161,8 @@ func (s *Store) version(ctx context.Context, db interface {
 }, versions []version,
 ) (int, error) {
 	var there bool
-	err := db.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", s.sql.of("@versions")).Scan(&there)
+	// to_regclass would not see what was made while this transaction waited.
+	err := db.QueryRow(ctx, "SELECT EXISTS(SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2)", s.cfg.Schema, s.cfg.Prefix+"versions").Scan(&there)
 	if err != nil || !there {
 		return 0, err
 	}

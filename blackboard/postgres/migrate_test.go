@@ -1,0 +1,134 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/postgres/pgtest"
+)
+
+// adds and breaks are versions that a newer program might bring.
+var (
+	adds   = version{oldest: 1, sql: "ALTER TABLE @runs ADD COLUMN novelty text"}
+	breaks = version{oldest: 3, sql: "ALTER TABLE @log RENAME COLUMN hash TO request"}
+)
+
+func TestMigrate(t *testing.T) {
+	p, err := pgxpool.New(t.Context(), pgtest.Open(t, "fsync=off").DSN())
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	with := func(schema string) *Store {
+		s, err := New(t.Context(), Config{Pool: p, Schema: schema})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, s.Close()) })
+		return s
+	}
+	newer := func(s *Store, v ...version) error {
+		return s.migrate(t.Context(), append(slices.Clip(versions), v...))
+	}
+
+	t.Run("many at once", func(t *testing.T) {
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				s, err := New(context.Background(), Config{Pool: p, Schema: "many", Prefix: "a_"})
+				if assert.NoError(t, err) {
+					assert.NoError(t, s.Close())
+				}
+			})
+		}
+		all.Wait()
+		var n int
+		require.NoError(t, p.QueryRow(t.Context(), "SELECT count(*) FROM many.a_versions").Scan(&n))
+		assert.Equal(t, len(versions), n)
+	})
+
+	t.Run("an older program works on after a change that adds", func(t *testing.T) {
+		s := with("added")
+		require.NoError(t, newer(s, adds))
+		older := with("added")
+		require.NoError(t, older.Append(t.Context(), []blackboard.Record{{Run: "r"}}))
+		require.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: "r", Seq: 1}}))
+	})
+
+	t.Run("an older program stops at a change that breaks", func(t *testing.T) {
+		s := with("broken")
+		require.NoError(t, newer(s, adds, breaks))
+		_, err := New(t.Context(), Config{Pool: p, Schema: "broken"})
+		require.ErrorContains(t, err, "the tables have version 3, for programs of version 3 and newer; this one has version 1: use a newer program")
+		require.NoError(t, newer(s, adds, breaks), "the newer one works on")
+		err = s.Append(t.Context(), []blackboard.Record{{Run: "r"}})
+		require.ErrorContains(t, err, "postgres: append:", "a store that is open finds out")
+	})
+
+	t.Run("a change that fails leaves nothing", func(t *testing.T) {
+		s := with("failed")
+		require.ErrorContains(t, newer(s, adds, version{oldest: 1, sql: "CREATE TABLE @more(a int); SELECT 1/0"}), "from version 2 to 3")
+		var n int
+		require.NoError(t, p.QueryRow(t.Context(), "SELECT count(*) FROM failed.versions").Scan(&n))
+		assert.Equal(t, 1, n)
+	})
+
+	t.Run("stores of one database", func(t *testing.T) {
+		var stores []*Store
+		for i, cfg := range []Config{{Schema: "shared"}, {Schema: "shared", Prefix: "x_"}, {Schema: "user"}, {}} {
+			cfg.Pool = p
+			s, err := New(t.Context(), cfg)
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, s.Close()) })
+			require.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: fmt.Sprint(i)}}))
+			stores = append(stores, s)
+		}
+		for i, s := range stores {
+			for l, err := range s.List(t.Context(), blackboard.Query{}) {
+				require.NoError(t, err)
+				assert.Equal(t, fmt.Sprint(i), l.Run)
+			}
+		}
+	})
+
+	t.Run("a role that may only use the tables", func(t *testing.T) {
+		with("granted")
+		for _, sql := range []string{
+			"CREATE ROLE clerk LOGIN", "GRANT USAGE ON SCHEMA granted TO clerk",
+			"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA granted TO clerk",
+			"REVOKE CREATE ON DATABASE postgres FROM PUBLIC",
+		} {
+			_, err := p.Exec(t.Context(), sql)
+			require.NoError(t, err)
+		}
+		cfg := p.Config()
+		cfg.ConnConfig.User = "clerk"
+		clerk, err := pgxpool.NewWithConfig(t.Context(), cfg)
+		require.NoError(t, err)
+		t.Cleanup(clerk.Close)
+		s, err := New(t.Context(), Config{Pool: clerk, Schema: "granted"})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, s.Close()) })
+		require.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: "r"}}))
+		require.NoError(t, s.Beat(t.Context(), "ann", 1))
+
+		_, err = New(t.Context(), Config{Pool: clerk, Schema: "elsewhere"})
+		require.ErrorContains(t, err, "postgres: open schema elsewhere: the role may not do this")
+	})
+
+	t.Run("a database of another encoding", func(t *testing.T) {
+		_, err := p.Exec(t.Context(), "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+		require.NoError(t, err)
+		cfg := p.Config()
+		cfg.ConnConfig.Database = "latin"
+		latin, err := pgxpool.NewWithConfig(t.Context(), cfg)
+		require.NoError(t, err)
+		t.Cleanup(latin.Close)
+		_, err = New(t.Context(), Config{Pool: latin})
+		require.ErrorContains(t, err, "the database has the encoding LATIN1, want UTF8")
+	})
+}

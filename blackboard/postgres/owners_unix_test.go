@@ -1,0 +1,75 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/postgres"
+)
+
+// taken resumes the run "r" as the engine "bob", after that of ann was silent.
+func taken(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	require.Equal(t, []string{"r"}, orphans(t, s))
+	require.NoError(t, s.Append(t.Context(), []blackboard.Record{{
+		Run: "r", Seq: 1, Kind: blackboard.Resumed, Data: []byte(`{"owner":"bob"}`),
+	}}))
+}
+
+// TestStoppedEngine stops the process of an engine, which keeps its session: silence
+// makes it dead, the log's fence keeps it out when it continues, and a beat makes it
+// alive again.
+func TestStoppedEngine(t *testing.T) {
+	t.Run("N7 C1 a stopped engine is dead when it was silent for d", func(t *testing.T) {
+		cfg := config(t)
+		s := open(t, cfg)
+		e := startEngine(t, cfg, dsn(t))
+		require.NoError(t, e.cmd.Process.Signal(syscall.SIGSTOP))
+		took := awaitLife(t, s, "ann", false)
+		assert.Greater(t, took, silence-2*beats)
+		assert.Less(t, took, 3*silence)
+		taken(t, s)
+
+		require.NoError(t, e.cmd.Process.Signal(syscall.SIGCONT))
+		assert.Contains(t, e.append(t), blackboard.ErrConflict.Error())
+		awaitLife(t, s, "ann", true)
+	})
+}
+
+// TestCutEngine cuts the network of an engine's process, whose session the server
+// still believes in.
+func TestCutEngine(t *testing.T) {
+	t.Run("N7 an engine that is cut off is dead when it was silent for d", func(t *testing.T) {
+		cfg := config(t)
+		s := open(t, cfg)
+		if server == nil {
+			t.Skip()
+		}
+		proxy, err := server.NewProxy()
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, proxy.Close()) })
+		e := startEngine(t, cfg, proxy.DSN())
+		proxy.Freeze()
+		took := awaitLife(t, s, "ann", false)
+		assert.Greater(t, took, silence-2*beats)
+		assert.Less(t, took, 3*silence)
+		taken(t, s)
+		said := e.append(t)
+		assert.Contains(t, said, "did not answer in time", "it is told what is wrong")
+
+		proxy.Thaw()
+		awaitLife(t, s, "ann", true)
+		assert.Contains(t, e.append(t), blackboard.ErrConflict.Error())
+		<-time.After(beats)
+		last, err := s.Last(t.Context(), "r")
+		require.NoError(t, err)
+		assert.Equal(t, blackboard.Resumed, last.Kind, "nothing of it was stored late")
+	})
+}
