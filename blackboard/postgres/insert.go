@@ -21,6 +21,11 @@ const (
 			AS r(part, seq, n, at, sum, kind, branch, name, hash, data, blob)
 		LEFT JOIN fence ON fence.part = r.part`
 
+	// insertOne is the same for one record that changes nothing else, in half the time.
+	insertOne = `WITH fence AS (UPDATE @runs SET next = $2 + 1, changed_at = $4 WHERE run = $1 AND next = $2 AND NOT ended RETURNING no)
+		INSERT INTO @log(no, seq, n, at, sum, kind, branch, name, hash, data, blob)
+		SELECT no, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 FROM fence`
+
 	// insertPlain is for records that change nothing else.
 	insertPlain = `WITH fence AS (
 		UPDATE @runs SET next = p.next, changed_at = p.at
@@ -56,18 +61,31 @@ const (
 )
 
 // write stores b, all or nothing, in one transaction and one round trip.
-func (s *Store) write(ctx context.Context, b *bundle) error {
-	batch := s.limits()
-	if b.notable() {
+func (s *Store) write(ctx context.Context, b *bundle) (err error) {
+	switch {
+	case b.notable():
+		batch := s.limits()
 		batch.Queue(s.sql.of(insertNotable), append(b.columns(), b.changes()...)...)
 		s.queueLabels(batch, b)
 		s.queueLetters(batch, b)
-	} else {
-		batch.Queue(s.sql.of(insertPlain), append(b.columns(), b.ends()...)...)
+		err = s.send(ctx, batch).Close()
+	case len(b.rows) == 1:
+		return s.writeOne(ctx, &b.rows[0])
+	default:
+		_, err = s.cfg.Pool.Exec(ctx, s.sql.of(insertPlain), append(b.columns(), b.ends()...)...)
 	}
-	err := s.send(ctx, batch).Close()
 	if code(err) == notNullViolation {
 		err = b.conflict()
+	}
+	return err
+}
+
+// writeOne stores one record that changes nothing else.
+func (s *Store) writeOne(ctx context.Context, r *row) error {
+	tag, err := s.cfg.Pool.Exec(ctx, s.sql.of(insertOne), toText(r.Run), r.Seq, r.N, r.at, checksum(&r.Record, r.at),
+		toText(r.Kind), toText(r.Branch), toText(r.Name), toText(r.Hash), toBytes(r.Data), toText(r.Blob))
+	if err == nil && tag.RowsAffected() == 0 {
+		err = conflict(r.Run, r.Seq)
 	}
 	return err
 }

@@ -53,12 +53,13 @@ type Config struct {
 	// share nothing. Empty: none.
 	Prefix string
 
-	// Timeout is how long one statement may take, at least 1 ms; the server ends what
-	// takes longer. Zero: DefaultTimeout.
+	// Timeout is how long one statement may take, at least 1 ms. The server ends what
+	// takes longer; records that change nothing but logs are one statement without
+	// settings of its own, which the store cancels. Zero: DefaultTimeout.
 	Timeout time.Duration
 
-	// LockTimeout is how long a statement may wait for other transactions, at least
-	// 1 ms. Zero: half of Timeout.
+	// LockTimeout is how long other statements may wait for other transactions, at
+	// least 1 ms. Zero: half of Timeout.
 	LockTimeout time.Duration
 }
 
