@@ -43,7 +43,7 @@ func (w *worker) roster() agent.Roster {
 func (w *worker) noted(used providers.Usage, fails func(agent.Info) error) agent.Func {
 	return func(ctx context.Context, req agent.Request) (agent.Response, error) {
 		i := agent.InfoFrom(ctx)
-		n := note{Kind: noteBegin, Gen: w.Gen, Run: i.Run, Key: i.Key, Attempt: i.Attempt, Cost: used.Cost}
+		n := note{Kind: noteBegin, Gen: w.Gen, Run: i.Run, Key: i.Key, Attempt: i.Attempt, Cost: used.Cost, At: time.Now()}
 		if err := w.notes.add(n); err != nil {
 			return agent.Response{}, err
 		}

@@ -101,7 +101,7 @@ func (s *storm) checkBudget(id string, in purse, limit orchestrator.Budget, char
 	var calls int64
 	var cost providers.NanoUSD
 	for _, n := range s.ledger.notes {
-		if n.Kind == noteBegin && (n.Run == id || strings.HasPrefix(n.Run, id+"/")) {
+		if n.Kind == noteBegin && (n.Run == id || strings.HasPrefix(n.Run, id+"/")) && !s.isLate(n) {
 			calls++
 			cost += n.Cost
 		}
@@ -117,6 +117,21 @@ func (s *storm) checkBudget(id string, in purse, limit orchestrator.Budget, char
 		return fmt.Errorf("%d nanoUSD are charged and %d were spent under a limit of %d", charged.Cost, cost, limit.Cost)
 	}
 	return nil
+}
+
+// isLate tells whether the process of a call had lost the run: then the call counts
+// for nothing.
+func (s *storm) isLate(n note) bool {
+	if s.fleet == nil {
+		return false
+	}
+	owner := ""
+	for _, rec := range s.ledger.logs[n.Run] {
+		if d := data(rec); d.Owner != "" && !rec.At.After(n.At) {
+			owner = d.Owner
+		}
+	}
+	return owner != ownerOf(s.ledger.logs[fmt.Sprintf("hello-%d", n.Gen)])
 }
 
 // checkCalls compares the calls on record with those that agents noted.

@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
 // ledger is what the storm has read so far: the logs of all runs, and the notes.
 type ledger struct {
-	store  *sqlite.Store
+	store  blackboard.Store
 	reader noteReader
+	late   *int // calls of processes that had lost their runs; nil: there are none
 
 	notes  []note
 	runs   []string
@@ -22,7 +22,7 @@ type ledger struct {
 	sealed map[string]bool // calls that were on record before the notes behind sealed were read
 }
 
-func newLedger(store *sqlite.Store, reader noteReader) *ledger {
+func newLedger(store blackboard.Store, reader noteReader) *ledger {
 	return &ledger{store: store, reader: reader, logs: map[string][]blackboard.Record{}, sealed: map[string]bool{}}
 }
 
@@ -44,6 +44,8 @@ func (l *ledger) look(ctx context.Context) error {
 	}
 	for _, n := range notes {
 		switch {
+		case n.Kind == noteBegin && l.sealed[n.Key] && l.late != nil && !l.owns(n.Gen, n.Run):
+			*l.late++
 		case n.Kind == noteBegin && l.sealed[n.Key]:
 			return fmt.Errorf("promise broken: call %s is on record, and process %d made it again", n.Key, n.Gen)
 		case n.Kind == noteTrouble:
@@ -59,6 +61,18 @@ func (l *ledger) look(ctx context.Context) error {
 		l.sealed[key] = true
 	}
 	return nil
+}
+
+// owns tells whether the run belongs to the engine of a process, as far as its log was
+// read.
+func (l *ledger) owns(gen int, run string) bool {
+	owner := ""
+	for _, rec := range l.logs[run] {
+		if d := data(rec); d.Owner != "" {
+			owner = d.Owner
+		}
+	}
+	return owner == ownerOf(l.logs[fmt.Sprintf("hello-%d", gen)])
 }
 
 // know adds a run, and the runs that it is a child of.

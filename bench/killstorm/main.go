@@ -1,6 +1,6 @@
-// Command killstorm kills processes that carry out runs on one SQLite file, at
-// moments drawn from a seed, starts others in their place, and checks what a log
-// promises:
+// Command killstorm kills processes that carry out runs on one SQLite file, or with
+// -postgres on one server, at moments drawn from a seed, starts others in their place,
+// and checks what a log promises:
 //
 //   - every run that was started ends, with the result that its input alone decides
 //   - a call that is on record is not made again
@@ -13,6 +13,12 @@
 // its counts. At the first promise that does not hold it keeps the files, says how
 // to repeat the storm, and exits with 1. The seed decides the flows and when to
 // kill; where a process is at that time, it does not.
+//
+// With -postgres a storm has 50 faults over a throwaway server and three processes,
+// each behind a proxy. Beside kills, processes are stopped and continued, the server
+// crashes and starts again, connections are cut for a while, dropped, or slow; faults
+// overlap. A process that was stopped or cut off may make calls of a run that another
+// one has resumed meanwhile: none of them counts, and the command prints how many.
 package main
 
 import (
@@ -43,7 +49,7 @@ type options struct {
 	kills, workers, parallel int
 	seed                     uint64
 	dir, sync                string
-	poll                     bool
+	poll, postgres           bool
 }
 
 func command() error {
@@ -53,9 +59,13 @@ func command() error {
 	flag.StringVar(&o.dir, "dir", "", "folder for the databases, made if missing; empty: a temporary one")
 	flag.StringVar(&o.sync, "sync", "", "normal or full; empty: both in turn")
 	flag.IntVar(&o.workers, "workers", 0, "processes at a time on one file, 1 or 2; 0: both in turn")
-	flag.IntVar(&o.parallel, "parallel", 4, "storms at a time")
+	flag.IntVar(&o.parallel, "parallel", 4, "storms at a time; with -postgres at most 2")
+	flag.BoolVar(&o.postgres, "postgres", false, "on Postgres: -kills counts faults of all kinds; -sync and -workers have no meaning")
 	flag.BoolVar(&o.poll, "poll", false, "processes call Resume again and again, for an engine that does not watch by itself")
 	flag.Parse()
+	if o.postgres {
+		o.parallel = min(o.parallel, 2)
+	}
 	if flag.NArg() > 0 || o.kills < 1 || o.parallel < 1 || o.workers < 0 || o.workers > 2 || syncs[o.sync] == nil {
 		flag.Usage()
 		return errors.New("a flag is out of range")
@@ -83,7 +93,12 @@ func command() error {
 var syncs = map[string][]string{"": {"normal", "full"}, "normal": {"normal"}, "full": {"full"}}
 
 // perStorm is how many kills a storm has, the last one aside.
-const perStorm = 15
+func (o options) perStorm() int {
+	if o.postgres {
+		return 50
+	}
+	return 15
+}
 
 // storms runs all of them, some at a time, and stops at the first error.
 func (o options) storms(ctx context.Context) (counts, error) {
@@ -95,7 +110,7 @@ func (o options) storms(ctx context.Context) (counts, error) {
 		wg   sync.WaitGroup
 		free = make(chan struct{}, o.parallel)
 	)
-	for i := 0; i*perStorm < o.kills; i++ {
+	for i := 0; i*o.perStorm() < o.kills; i++ {
 		free <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-free }()
@@ -119,11 +134,14 @@ func (o options) storms(ctx context.Context) (counts, error) {
 // storm is the one of that number.
 func (o options) storm(i int) *storm {
 	s := &storm{
-		strikes: min(perStorm, o.kills-i*perStorm), workers: o.workers,
+		strikes: min(o.perStorm(), o.kills-i*o.perStorm()), workers: o.workers,
 		seed: o.seed + uint64(i), dir: filepath.Join(o.dir, fmt.Sprintf("storm-%d", o.seed+uint64(i))),
 	}
 	if s.workers == 0 {
 		s.workers = 1 + i/2%2
+	}
+	if o.postgres {
+		s.workers, s.fleet = fleetWorkers, &fleet{}
 	}
 	modes := syncs[o.sync]
 	s.task = task{DB: filepath.Join(s.dir, "runs.db"), Notes: filepath.Join(s.dir, "notes"), Full: modes[i%len(modes)] == "full", Poll: o.poll}
@@ -133,6 +151,8 @@ func (o options) storm(i int) *storm {
 // counts are what storms saw.
 type counts struct {
 	kills, runs, records int
+	faults               faults        // beside kills
+	late                 int           // calls of processes that had lost their runs
 	calls                int           // that agents were asked for
 	twice                int           // calls that a kill cut off and another process made again
 	unseen               int           // of these, calls whose agent had answered
@@ -143,12 +163,16 @@ type counts struct {
 
 func (c counts) add(d counts) counts {
 	return counts{
-		c.kills + d.kills, c.runs + d.runs, c.records + d.records, c.calls + d.calls, c.twice + d.twice,
+		c.kills + d.kills, c.runs + d.runs, c.records + d.records, c.faults.add(d.faults), c.late + d.late, c.calls + d.calls, c.twice + d.twice,
 		c.unseen + d.unseen, c.answers + d.answers, c.takeovers + d.takeovers, max(c.slowest, d.slowest),
 	}
 }
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d kills, %d runs, %d records, %d calls, %d made again after a kill cut them off (%d had answered), %d answers, %d takeovers, the slowest after %v",
+	s := fmt.Sprintf("%d kills, %d runs, %d records, %d calls, %d made again after a kill cut them off (%d had answered), %d answers, %d takeovers, the slowest after %v",
 		c.kills, c.runs, c.records, c.calls, c.twice, c.unseen, c.answers, c.takeovers, c.slowest.Round(time.Millisecond))
+	if c.faults.sum() > 0 {
+		s += fmt.Sprintf("; %v, %d calls by processes that had lost their runs", c.faults, c.late)
+	}
+	return s
 }

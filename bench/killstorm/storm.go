@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator"
 )
 
@@ -22,7 +21,8 @@ type storm struct {
 	dir              string
 
 	rng      *rand.Rand
-	stores   []*sqlite.Store
+	stores   []store
+	fleet    *fleet                 // nil: on SQLite
 	hosts    []*orchestrator.Engine // that answer questions, and carry nothing out
 	ledger   *ledger
 	live     []*process
@@ -33,6 +33,9 @@ type storm struct {
 
 // String is the command line that repeats the storm.
 func (s *storm) String() string {
+	if s.fleet != nil {
+		return fmt.Sprintf("-postgres -seed %d -kills %d -dir %s", s.seed, s.strikes, filepath.Dir(s.dir)+"-again")
+	}
 	mode := "normal"
 	if s.Full {
 		mode = "full"
@@ -54,14 +57,14 @@ func (s *storm) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	s.rng = rand.New(rand.NewPCG(s.seed, 0))
-	for range s.workers {
-		p, err := s.spawn(ctx, 3)
+	for slot := range s.workers {
+		p, err := s.spawn(ctx, slot, 3)
 		if err != nil {
 			return err
 		}
 		s.live = append(s.live, p)
 	}
-	for s.kills < s.strikes {
+	for s.kills+s.faults.sum() < s.strikes {
 		if err := s.watch(ctx, s.lull()); err != nil {
 			return err
 		}
@@ -83,8 +86,13 @@ func (s *storm) open() error {
 		return err
 	}
 	s.asked, s.accepted = map[string]bool{}, map[string][]string{}
+	if s.fleet != nil {
+		if err := s.fleet.open(s); err != nil {
+			return err
+		}
+	}
 	for range 2 {
-		store, err := s.store()
+		store, err := s.store(context.Background())
 		if err != nil {
 			return err
 		}
@@ -106,6 +114,9 @@ func (s *storm) open() error {
 		return err
 	}
 	s.ledger = newLedger(s.stores[0], noteReader{file: notes})
+	if s.fleet != nil {
+		s.ledger.late = &s.late
+	}
 	return nil
 }
 
@@ -114,12 +125,19 @@ func (s *storm) close() error {
 	for i, host := range s.hosts {
 		errs = append(errs, host.Close(context.Background()), s.stores[i].Close())
 	}
+	if s.fleet != nil {
+		errs = append(errs, s.fleet.close())
+	}
 	return errors.Join(errs...)
 }
 
-func (s *storm) spawn(ctx context.Context, starts int) (*process, error) {
+// spawn starts a process in a slot of live.
+func (s *storm) spawn(ctx context.Context, slot, starts int) (*process, error) {
 	t := s.task
 	t.Gen, t.Starts, t.Seed = len(s.live)+len(s.past), starts, s.rng.Uint64()
+	if s.fleet != nil {
+		t.DB = s.fleet.proxies[slot].DSN()
+	}
 	return spawn(ctx, t)
 }
 
@@ -132,6 +150,9 @@ func (s *storm) lull() time.Duration {
 
 // strike kills a process, or all, and starts others.
 func (s *storm) strike(ctx context.Context) error {
+	if s.fleet != nil && s.rng.IntN(3) > 0 {
+		return s.fleet.strike(ctx, s)
+	}
 	victims := []int{s.rng.IntN(len(s.live))}
 	if len(s.live) == 2 && s.rng.IntN(4) == 0 && s.kills+2 <= s.strikes {
 		victims = []int{0, 1}
@@ -146,7 +167,7 @@ func (s *storm) strike(ctx context.Context) error {
 		return err
 	}
 	for _, i := range victims {
-		p, err := s.spawn(ctx, s.rng.IntN(4))
+		p, err := s.spawn(ctx, i, s.rng.IntN(4))
 		if err != nil {
 			return err
 		}
@@ -160,6 +181,9 @@ func (s *storm) strike(ctx context.Context) error {
 func (s *storm) calm(ctx context.Context) error {
 	const patience = 2 * time.Minute
 	last, moved := 0, time.Now()
+	if s.fleet != nil {
+		s.fleet.calm()
+	}
 	for still := 0; still < 2; { // a look may find a run that the one before did not know
 		if err := s.watch(ctx, 50*time.Millisecond); err != nil {
 			return err

@@ -18,7 +18,7 @@ func (s *storm) countTakeovers() {
 			ready[n.Gen] = n.At
 		}
 	}
-	for _, victim := range s.past[:s.kills] {
+	for _, victim := range s.past[:s.counts.kills] {
 		owner := ownerOf(s.ledger.logs[fmt.Sprintf("hello-%d", victim.gen)])
 		for _, log := range s.ledger.logs {
 			at, ok := takenOver(log, owner, victim.ended)
@@ -41,14 +41,24 @@ func ownerOf(log []blackboard.Record) string {
 
 // whose is the engine that a record says the run is owned by, "" if it does not say.
 func whose(rec blackboard.Record) string {
-	var d struct {
-		Owner  string `json:"owner"`
-		Parent string `json:"parent"`
-	}
-	if rec.Kind != blackboard.Started && rec.Kind != blackboard.Resumed || json.Unmarshal(rec.Data, &d) != nil || d.Parent != "" {
+	d := data(rec)
+	if d.Parent != "" {
 		return ""
 	}
 	return d.Owner
+}
+
+// ownerData is what a record says of who owns the run.
+type ownerData struct {
+	Owner  string `json:"owner"`
+	Parent string `json:"parent"`
+}
+
+func data(rec blackboard.Record) (d ownerData) {
+	if rec.Kind != blackboard.Started && rec.Kind != blackboard.Resumed || json.Unmarshal(rec.Data, &d) != nil {
+		return ownerData{}
+	}
+	return d
 }
 
 // takenOver tells when another engine resumed a run that owner had when it was

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/providers"
@@ -21,6 +22,7 @@ import (
 type task struct {
 	DB, Notes string // files
 	Full      bool   // sync
+	Fleet     bool   // on Postgres: DB is a DSN
 	Poll      bool   // resumes again and again
 
 	Gen    int    // the number of the process
@@ -35,7 +37,16 @@ type worker struct {
 	engine *orchestrator.Engine
 }
 
-func (t task) store() (*sqlite.Store, error) {
+// store is one of SQLite or Postgres.
+type store interface {
+	blackboard.Store
+	Close() error
+}
+
+func (t task) store(ctx context.Context) (store, error) {
+	if t.Fleet {
+		return openFleet(ctx, t.DB)
+	}
 	sync := sqlite.Normal
 	if t.Full {
 		sync = sqlite.Full
@@ -52,16 +63,20 @@ func work(arg string) (err error) {
 	if w.notes, err = openNotebook(w.Notes); err != nil {
 		return err
 	}
-	store, err := w.store()
-	if err != nil {
+	ctx := context.Background()
+	var store store
+	if err := w.patiently(func() (err error) {
+		store, err = w.store(ctx)
+		return err
+	}); err != nil {
 		return err
 	}
-	ctx := context.Background()
 	w.engine, err = orchestrator.NewLocal(orchestrator.Config{
 		Agents: w.roster(),
 		Flows:  []orchestrator.AnyFlow{plans(), spends(), hello()},
 		Store:  store,
 		Retry:  orchestrator.Retry{Initial: time.Millisecond},
+		Leases: w.leases(),
 	})
 	if err != nil {
 		return err
@@ -75,13 +90,19 @@ func work(arg string) (err error) {
 
 // begin starts what the process is to start, and resumes what is there.
 func (w *worker) begin(ctx context.Context) error {
-	if _, err := hello().Start(ctx, w.engine, w.Gen, orchestrator.StartOptions{ID: fmt.Sprintf("hello-%d", w.Gen)}); err != nil {
+	if err := w.patiently(func() error {
+		_, err := hello().Start(ctx, w.engine, w.Gen, orchestrator.StartOptions{ID: fmt.Sprintf("hello-%d", w.Gen)})
+		return err
+	}); err != nil {
 		return err
 	}
 	if err := w.notes.add(note{Kind: noteReady, Gen: w.Gen, At: time.Now()}); err != nil {
 		return err
 	}
-	if _, err := w.engine.Resume(ctx); err != nil {
+	if err := w.patiently(func() error {
+		_, err := w.engine.Resume(ctx)
+		return err
+	}); err != nil {
 		return fmt.Errorf("resume: %w", err)
 	}
 	r := rand.New(rand.NewPCG(w.Seed, 2))
@@ -100,15 +121,19 @@ func (w *worker) start(ctx context.Context, id string, r *rand.Rand) error {
 		return err
 	}
 	var run *orchestrator.Run
-	var err error
 	key := ""
-	if seed%3 == 0 {
-		in, budget := purseOf(seed)
-		run, err = spends().Start(ctx, w.engine, in, orchestrator.StartOptions{ID: id, Budget: budget})
-	} else {
+	if seed%3 != 0 {
 		key = planOf(seed, depth).firstQuestion()
-		run, err = plans().Start(ctx, w.engine, planned{seed, depth}, orchestrator.StartOptions{ID: id})
 	}
+	err := w.patiently(func() (err error) {
+		if seed%3 == 0 {
+			in, budget := purseOf(seed)
+			run, err = spends().Start(ctx, w.engine, in, orchestrator.StartOptions{ID: id, Budget: budget})
+		} else {
+			run, err = plans().Start(ctx, w.engine, planned{seed, depth}, orchestrator.StartOptions{ID: id})
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("start %s: %w", id, err)
 	}
@@ -122,7 +147,8 @@ func (w *worker) start(ctx context.Context, id string, r *rand.Rand) error {
 // accepted.
 func (w *worker) answer(ctx context.Context, run *orchestrator.Run, key, what string) error {
 	by := fmt.Sprintf("process %d, %s", w.Gen, what)
-	if err := run.Answer(ctx, key, reception{answerTo(key), by}); errors.Is(err, orchestrator.ErrAnswered) {
+	err := w.patiently(func() error { return run.Answer(ctx, key, reception{answerTo(key), by}) })
+	if errors.Is(err, orchestrator.ErrAnswered) {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("answer %s %s: %w", run.ID(), key, err)
