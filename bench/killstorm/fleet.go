@@ -43,7 +43,7 @@ func (f faults) String() string {
 }
 
 func (f *fleet) open(s *storm) (err error) {
-	if f.server, err = pgtest.Start(context.Background()); err != nil {
+	if f.server, err = pgtest.Start(context.Background(), "recovery_init_sync_method=syncfs"); err != nil {
 		return err
 	}
 	for range s.workers {
@@ -75,26 +75,26 @@ func (f *fleet) strike(ctx context.Context, s *storm) error {
 	slot := s.rng.IntN(len(s.live))
 	p, proxy := s.live[slot], f.proxies[slot]
 	lasts := time.Duration(s.rng.Int64N(int64(longest)))
-	switch s.rng.IntN(5) {
+	switch s.rng.IntN(9) {
 	case 0:
+		s.faults.restarts++
+		if err := f.restart(ctx, s, lasts/3); err != nil {
+			return err
+		}
+	case 1, 2:
 		s.faults.stops++
 		if err := pause(p.cmd.Process); err != nil {
 			return err
 		}
 		f.later(lasts, func() { _ = unpause(p.cmd.Process) }) // it may have been killed
-	case 1:
-		s.faults.restarts++
-		if err := f.restart(ctx, s, lasts/3); err != nil {
-			return err
-		}
-	case 2:
+	case 3, 4:
 		s.faults.cuts++
 		proxy.Freeze()
 		f.later(lasts, proxy.Thaw)
-	case 3:
+	case 5, 6:
 		s.faults.drops++
 		proxy.Drop()
-	case 4:
+	case 7, 8:
 		s.faults.delays++
 		proxy.Delay(time.Duration(1+s.rng.IntN(30)) * time.Millisecond)
 		f.later(lasts, func() { proxy.Delay(0) })
