@@ -129,10 +129,34 @@ func (f *flight) startChild() job {
 	if f.unwanted.Load() { // before it was there to be told
 		f.cancelChild()
 	}
+	if child == nil {
+		child, err = f.awaitChild(in)
+	}
+	if err != nil {
+		return f.childEnded(engine.End{}, err)
+	}
 	if child != nil && child.parent == f {
 		return nil // it tells when it is over
 	}
 	return f.childEnded(e.Wait(e.life, in.Run, f.op.Child))
+}
+
+// awaitChild waits for a child that another engine works on. When that engine dies,
+// this run alone resumes the child. It returns nil when the child has ended, or is stuck.
+func (f *flight) awaitChild(in engine.Input) (child *run, err error) {
+	e := f.r.e
+	err = e.until(e.life, in.Run, func() (bool, error) {
+		l, err := e.store.listing(e.life, in.Run)
+		if err != nil || l.Ended || f.r.over() {
+			return err == nil || f.r.over(), nil // a store that fails is asked again
+		}
+		if held, err := e.held(e.life, &l, nil); held || err != nil {
+			return false, nil
+		}
+		child, err = e.start(e.life, f.op.Child, in, f)
+		return child != nil || l.Status == blackboard.Stuck, err
+	})
+	return child, err
 }
 
 // childEnded puts the end of a child into its parent's log: the child's own log has
