@@ -1,4 +1,4 @@
-# make test lint cross storm bench fuzz fmt tidy: every module of go.work, one after another.
+# make test lint cross storm fleet bench fuzz fmt tidy: every module of go.work, one after another.
 # GNU make, Go and git are enough; the race detector also wants a C compiler.
 
 GO                    ?= go
@@ -6,6 +6,7 @@ GOLANGCI_LINT_VERSION := v2.15.0
 FUZZTIME              ?= 5s
 TESTFLAGS             ?= -timeout 20m
 KILLS                 ?= 300
+FAULTS                ?= 200
 
 root    := $(CURDIR)
 modules  = $(shell $(GO) list -m -f '{{.Dir}}')
@@ -24,13 +25,14 @@ each = @set -e; for m in $(modules); do cd "$$m"; \
 	if [ -z "$$($(GO) list -e ./... 2>/dev/null)" ]; then echo "$$m: no packages yet"; continue; fi; \
 	echo "== $$m"; $(1); done
 
-.PHONY: help test lint cross storm bench fuzz fmt tidy golangci-lint
+.PHONY: help test lint cross storm fleet bench fuzz fmt tidy golangci-lint
 
 help:
 	@echo 'make test    all tests, in random order, under the race detector'
 	@echo 'make lint    formatting, go vet and golangci-lint $(GOLANGCI_LINT_VERSION)'
 	@echo 'make cross   go vet for windows and darwin'
 	@echo 'make storm   kill KILLS ($(KILLS)) processes at work, and check what logs promise'
+	@echo 'make fleet   the same with FAULTS ($(FAULTS)) of three processes and a Postgres server'
 	@echo 'make bench   the table of measurements'
 	@echo 'make fuzz    every fuzz target for FUZZTIME ($(FUZZTIME))'
 	@echo 'make fmt     format all files'
@@ -68,6 +70,9 @@ cross:
 
 storm:
 	cd bench && $(GO) run ./killstorm -kills $(KILLS)
+
+fleet:
+	cd bench && $(GO) run ./killstorm -postgres -kills $(FAULTS)
 
 bench:
 	cd bench && $(GO) run .
