@@ -4,14 +4,18 @@ go 1.26.0
 
 replace github.com/convene-go/convene => ..
 
+replace github.com/convene-go/convene/blackboard/postgres => ../blackboard/postgres
+
 replace github.com/convene-go/convene/blackboard/sqlite => ../blackboard/sqlite
 
 replace github.com/convene-go/convene/providers/bedrock => ../providers/bedrock
 
 require (
 	github.com/convene-go/convene v0.0.0-00010101000000-000000000000
+	github.com/convene-go/convene/blackboard/postgres v0.0.0-00010101000000-000000000000
 	github.com/convene-go/convene/blackboard/sqlite v0.0.0-00010101000000-000000000000
 	github.com/convene-go/convene/providers/bedrock v0.0.0-00010101000000-000000000000
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/stretchr/testify v1.12.1
 )
 
@@ -24,6 +28,9 @@ require (
 	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/looplab/fsm v1.0.3 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
@@ -33,6 +40,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
 	modernc.org/libc v1.75.6 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect

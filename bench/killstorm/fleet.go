@@ -25,7 +25,7 @@ const (
 type fleet struct {
 	server  *pgtest.Server
 	proxies []*pgtest.Proxy
-	ends    sync.WaitGroup  // of faults that last
+	ends    sync.WaitGroup // of faults that last
 }
 
 // faults counts those beside kills.

@@ -18,7 +18,7 @@ func (s *storm) countTakeovers() {
 			ready[n.Gen] = n.At
 		}
 	}
-	for _, victim := range s.past[:s.counts.kills] {
+	for _, victim := range s.past[:s.kills] {
 		owner := ownerOf(s.ledger.logs[fmt.Sprintf("hello-%d", victim.gen)])
 		for _, log := range s.ledger.logs {
 			at, ok := takenOver(log, owner, victim.ended)
