@@ -13,6 +13,8 @@ import (
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
 	"github.com/convene-go/convene/blackboard/postgres/pgtest"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 )
 
 // small returns a record as the answer of an agent leaves it.
@@ -126,4 +128,81 @@ func BenchmarkRecords(b *testing.B) {
 	}
 	require.Equal(b, b.N*n, read)
 	b.ReportMetric(float64(read)/b.Elapsed().Seconds(), "records/s")
+}
+
+// BenchmarkBranches has a flow with that many branches, each of which calls an agent
+// that answers at once, again and again: a call is a record.
+func BenchmarkBranches(b *testing.B) {
+	for _, n := range []int{1, 16, 64} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			_, s := durable(b)
+			e, err := orchestrator.NewLocal(orchestrator.Config{Store: s, Agents: agent.Roster{"a": agent.Func(
+				func(context.Context, agent.Request) (agent.Response, error) { return agent.Response{Text: "x"}, nil },
+			)}})
+			require.NoError(b, err)
+			f := orchestrator.Flow[int, int]{Name: "f", Do: func(c *orchestrator.Context, calls int) (int, error) {
+				_, err := orchestrator.Values(orchestrator.Map(c, make([]int, n), 0, func(c *orchestrator.Context, _ int) (int, error) {
+					for range calls/n + 1 {
+						if _, err := c.Call("a", agent.Request{Prompt: "p"}); err != nil {
+							return 0, err
+						}
+					}
+					return 0, nil
+				}))
+				return 0, err
+			}}
+			b.ResetTimer()
+			_, err = f.Run(b.Context(), e, b.N)
+			b.StopTimer()
+			require.NoError(b, err)
+			require.NoError(b, e.Close(b.Context()))
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+		})
+	}
+}
+
+// BenchmarkResume resumes nothing beside 10,000 runs of a living engine.
+func BenchmarkResume(b *testing.B) {
+	_, s := durable(b)
+	require.NoError(b, s.Beat(b.Context(), "alive", time.Hour))
+	for from := range 10 {
+		var recs []blackboard.Record
+		for i := range 1000 {
+			first := small(fmt.Sprintf("run-%d-%d", from, i), 0)
+			first.Kind, first.Name, first.Data = blackboard.Started, "flow", []byte(`{"owner":"alive"}`)
+			recs = append(recs, first)
+		}
+		require.NoError(b, s.Append(b.Context(), recs))
+	}
+	e, err := orchestrator.NewLocal(orchestrator.Config{Store: s})
+	require.NoError(b, err)
+	b.ResetTimer()
+	for b.Loop() {
+		res, err := e.Resume(b.Context())
+		require.NoError(b, err)
+		require.Len(b, res.Held, 10_000)
+	}
+	b.StopTimer()
+	require.NoError(b, e.Close(b.Context()))
+}
+
+// BenchmarkPrune deletes 100 runs of 100 records at a time.
+func BenchmarkPrune(b *testing.B) {
+	_, s := durable(b)
+	const runs, records = 100, 100
+	for b.Loop() {
+		b.StopTimer()
+		ids := make([]string, runs)
+		for i := range ids {
+			ids[i] = fmt.Sprint("run-", i)
+			recs := make([]blackboard.Record, records)
+			for seq := range recs {
+				recs[seq] = small(ids[i], int64(seq))
+			}
+			require.NoError(b, s.Append(b.Context(), recs))
+		}
+		b.StartTimer()
+		require.NoError(b, s.Delete(b.Context(), ids...))
+	}
+	b.ReportMetric(float64(b.N*runs*records)/b.Elapsed().Seconds(), "records/s")
 }

@@ -1,0 +1,130 @@
+package postgres_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/blackboard/postgres/pgtest"
+	"github.com/convene-go/convene/orchestrator"
+)
+
+var retained = flag.Int("retained", 20_000, "records of TestRetention; by hand: 10000000 with -timeout 1h")
+
+// past is when the runs of TestRetention ended.
+var past = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// endedRun is the log of a run that ended, with 100 records and a child of ten.
+func endedRun(i int) []blackboard.Record {
+	id := fmt.Sprint("old-", i)
+	at := past.Add(time.Duration(i) * time.Millisecond)
+	log := func(id, parent string, n int64) (recs []blackboard.Record) {
+		for seq := range n {
+			r := small(id, seq)
+			r.At = at.Add(time.Duration(seq))
+			switch seq {
+			case 0:
+				r.Kind, r.Name, r.Data = blackboard.Started, "old", fmt.Appendf(nil, `{"owner":"gone","parent":%q,"labels":{"tenant":"t%d"}}`, parent, i%100)
+			case n - 1:
+				r.Kind, r.Data = blackboard.Ended, []byte(`{"status":"completed"}`)
+			}
+			recs = append(recs, r)
+		}
+		return recs
+	}
+	return append(log(id, "", 90), log(id+"/1", id, 10)...)
+}
+
+// TestRetention fills tables with runs that ended, and prunes half of them in batches
+// while another engine records. It prints how long things take.
+func TestRetention(t *testing.T) {
+	s := pgtest.Open(t, "fsync=off", "max_wal_size=8GB")
+	cfg := postgres.Config{Pool: pool(t, s.DSN()), Timeout: time.Minute}
+	store := open(t, cfg)
+	runs := *retained / 100
+	took := func(what string, f func() int) {
+		began := time.Now()
+		n := f()
+		d := time.Since(began)
+		t.Logf("%s: %d in %v, %.0f/s", what, n, d.Round(time.Millisecond), float64(n)/d.Seconds())
+	}
+	took("records appended", func() int {
+		var all sync.WaitGroup
+		var next atomic.Int64
+		for range 4 {
+			all.Go(func() {
+				for {
+					from := int(next.Add(20)) - 20
+					if from >= runs {
+						return
+					}
+					var recs []blackboard.Record
+					for i := from; i < min(from+20, runs); i++ {
+						recs = append(recs, endedRun(i)...)
+					}
+					if !assert.NoError(t, store.Append(context.WithoutCancel(t.Context()), recs)) {
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		return runs * 100
+	})
+	_, err := cfg.Pool.Exec(t.Context(), "ANALYZE")
+	require.NoError(t, err)
+	list := func(q blackboard.Query) func() int {
+		return func() (n int) {
+			for _, err := range store.List(t.Context(), q) {
+				require.NoError(t, err)
+				n++
+			}
+			return n
+		}
+	}
+	took("newest 20 listed", list(blackboard.Query{Limit: 20}))
+	took("open ones listed", list(blackboard.Query{Open: true}))
+	took("20 of a label listed", list(blackboard.Query{Label: "tenant=t7", Limit: 20}))
+	took("records of a run read", func() (n int) {
+		for _, err := range store.Records(t.Context(), "old-7", 0) {
+			require.NoError(t, err)
+			n++
+		}
+		return n
+	})
+
+	e := engine(t, orchestrator.Config{Store: store})
+	working, stop := context.WithCancel(t.Context())
+	var worker sync.WaitGroup
+	var slowest time.Duration
+	appended := 0
+	worker.Go(func() {
+		for ; working.Err() == nil; appended++ {
+			began := time.Now()
+			if !assert.NoError(t, store.Append(context.WithoutCancel(working), []blackboard.Record{small("new", int64(appended))})) {
+				return
+			}
+			slowest = max(slowest, time.Since(began))
+		}
+	})
+	half := past.Add(time.Duration(runs/2) * time.Millisecond)
+	took("runs pruned", func() int {
+		n, err := e.Prune(t.Context(), orchestrator.PruneOptions{EndedBefore: half})
+		require.NoError(t, err)
+		assert.Equal(t, runs/2*2, n, "with their children")
+		return n
+	})
+	stop()
+	worker.Wait()
+	t.Logf("meanwhile another run appended %d records, the slowest in %v", appended, slowest.Round(time.Millisecond))
+	assert.Equal(t, runs-runs/2+1+runs-runs/2, list(blackboard.Query{})(), "the other half, its children, and the new run")
+}
