@@ -105,3 +105,46 @@ func TestServerStaysAway(t *testing.T) {
 		require.NoError(t, s.Restart(t.Context()))
 	})
 }
+
+// TestRollingRestart drains three workers, one after the other, and starts others in
+// their place.
+func TestRollingRestart(t *testing.T) {
+	t.Run("C8 a rolling restart repeats nothing", func(t *testing.T) {
+		cfg := config(t)
+		cfg.Pool = pool(t, dsn(t)+" pool_max_conns=10")
+		calls := &tally{}
+		worker := func() *orchestrator.Engine {
+			e, err := orchestrator.NewLocal(orchestrator.Config{
+				Store: open(t, cfg), Flows: []orchestrator.AnyFlow{branchy}, Agents: agent.Roster{"a": calls},
+				Leases: orchestrator.Leases{Poll: 50 * time.Millisecond},
+			})
+			require.NoError(t, err)
+			_, err = e.Resume(t.Context())
+			require.NoError(t, err)
+			return e
+		}
+		workers := []*orchestrator.Engine{worker(), worker(), worker()}
+		for i, e := range workers {
+			_, err := branchy.Start(t.Context(), e, i, orchestrator.StartOptions{ID: fmt.Sprint("r", i)})
+			require.NoError(t, err)
+		}
+		for i := range workers {
+			<-time.After(50 * time.Millisecond)
+			require.NoError(t, workers[i].Drain(t.Context()))
+			workers[i] = worker()
+		}
+		for i := range workers {
+			run, err := workers[0].Open(t.Context(), fmt.Sprint("r", i))
+			require.NoError(t, err)
+			got, err := branchy.Result(t.Context(), run)
+			require.NoError(t, err)
+			assert.Equal(t, i, got)
+		}
+		keys, n := calls.count()
+		assert.Equal(t, 3*320, keys)
+		assert.Equal(t, keys, n)
+		for _, e := range workers {
+			require.NoError(t, e.Close(t.Context()))
+		}
+	})
+}

@@ -74,12 +74,16 @@ func two(t testing.TB) (cfg postgres.Config, a, b *postgres.Store) {
 	return cfg, open(t, cfg), open(t, cfg)
 }
 
-func TestStore(t *testing.T) {
+// suite checks stores by way of that parameter of the pool's DSN.
+func suite(parameter string) storetest.Suite {
 	configs := make(map[blackboard.Store]postgres.Config)
-	storetest.Suite{
+	return storetest.Suite{
 		Open: func(t *testing.T) blackboard.Store {
 			t.Helper()
 			cfg := config(t)
+			if parameter != "" {
+				cfg.Pool = pool(t, dsn(t)+" pool_max_conns=4 "+parameter)
+			}
 			s := open(t, cfg)
 			configs[s] = cfg
 			return s
@@ -99,5 +103,10 @@ func TestStore(t *testing.T) {
 			_, err := cfg.Pool.Exec(t.Context(), sql)
 			require.NoError(t, err)
 		},
-	}.Run(t)
+	}
 }
+
+func TestStore(t *testing.T) { suite("").Run(t) }
+
+// TestStorePooler has pools as they must be behind a pooler that shares connections.
+func TestStorePooler(t *testing.T) { suite("default_query_exec_mode=exec").Run(t) }
