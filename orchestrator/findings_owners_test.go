@@ -437,3 +437,20 @@ func TestChildOfAnotherEngine(t *testing.T) {
 		})
 	})
 }
+
+// TestObserverHears has an engine that works on nothing and waits for another engine's
+// run, with a store that tells of changes.
+func TestObserverHears(t *testing.T) {
+	t.Run("C1 an observer does not wait for its poll", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
+			s, v := blackboard.NewMemory(), newValve()
+			begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), pair, "x")
+			looks := local(t, orchestrator.Config{Store: s, Observe: true, Leases: orchestrator.Leases{Poll: time.Hour}})
+			time.AfterFunc(time.Second, func() { close(v.open) })
+			began := time.Now()
+			require.NoError(t, open(t, looks, "x").Wait(t.Context()))
+			assert.Equal(t, time.Second, time.Since(began))
+		})
+	})
+}

@@ -24,9 +24,11 @@ type keeper struct {
 	watching atomic.Bool // Resume was called
 	beaten   time.Time   // when the last beat was kept
 
-	mu   sync.Mutex
-	stop context.CancelFunc // nil: it has not begun
-	wg   sync.WaitGroup
+	mu      sync.Mutex
+	kept    bool // it says that this engine is alive
+	listens bool
+	stops   []context.CancelFunc
+	wg      sync.WaitGroup
 }
 
 // keep makes sure that others know that this engine is alive, before it begins work.
@@ -39,19 +41,17 @@ func (e *Engine) keep(ctx context.Context) error {
 	k := &e.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e.closed.Load() || k.stop != nil {
+	if e.closed.Load() || k.kept {
 		return nil
 	}
 	if err := e.store.Beat(ctx, e.id, e.cfg.Lease); err != nil {
 		return fmt.Errorf("this engine cannot be known as alive: %w", err)
 	}
-	k.beaten = time.Now()
-	var life context.Context
-	life, k.stop = context.WithCancel(e.life)
+	k.beaten, k.kept = time.Now(), true
+	life := k.begin(e.life)
 	poll := e.cfg.Poll
-	if n, ok := e.cfg.Store.(blackboard.Notifier); ok {
+	if e.beginListening() {
 		poll *= slower
-		k.wg.Go(func() { e.listen(life, n) })
 	}
 	k.every(life, poll, storeLimit, func(ctx context.Context) { e.takeLetters(ctx, "") })
 	k.every(life, e.cfg.Poll, storeLimit, e.resumeFree)
@@ -59,14 +59,21 @@ func (e *Engine) keep(ctx context.Context) error {
 	return nil
 }
 
+// begin returns a context for goroutines that end with the keeper.
+func (k *keeper) begin(life context.Context) context.Context {
+	life, stop := context.WithCancel(life)
+	k.stops = append(k.stops, stop)
+	return life
+}
+
 func (k *keeper) close() {
 	k.mu.Lock()
-	stop := k.stop
+	stops := k.stops
 	k.mu.Unlock()
-	if stop != nil {
+	for _, stop := range stops {
 		stop()
-		k.wg.Wait()
 	}
+	k.wg.Wait()
 }
 
 // every calls f each d, until ctx is done. A call may take as long as limit.
@@ -113,6 +120,27 @@ func (e *Engine) beat(ctx context.Context) {
 			r.stop(fmt.Errorf("%w: %w: engine %q has resumed run %q, because this one was silent for too long", engine.ErrStopped, blackboard.ErrConflict, l.Owner, r.id))
 		}
 	}
+}
+
+// hear makes sure that the engine hears of runs of other engines, if the store tells.
+func (e *Engine) hear() {
+	e.keeper.mu.Lock()
+	defer e.keeper.mu.Unlock()
+	if !e.closed.Load() {
+		e.beginListening()
+	}
+}
+
+// beginListening tells whether the store notifies.
+func (e *Engine) beginListening() bool {
+	k := &e.keeper
+	n, ok := e.cfg.Store.(blackboard.Notifier)
+	if ok && !k.listens {
+		k.listens = true
+		life := k.begin(e.life)
+		k.wg.Go(func() { e.listen(life, n) })
+	}
+	return ok
 }
 
 // listen reads letters when the store tells of them, and wakes who watches runs.

@@ -34,7 +34,9 @@ func (e *Engine) until(ctx context.Context, id string, look func() (done bool, e
 				return context.Cause(ctx)
 			}
 		}
-		signal, poll = e.signal(id)
+		if signal, poll = e.signal(id); poll < math.MaxInt64 { // another engine works on it
+			e.hear()
+		}
 	}
 }
 
