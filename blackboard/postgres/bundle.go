@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/convene-go/convene/blackboard"
 )
@@ -77,7 +78,7 @@ func (b *bundle) add(r *blackboard.Record) error {
 		return err
 	}
 	i, p := b.part(r)
-	if r.Seq < 0 || r.Seq != p.next || p.ended {
+	if r.Seq < 0 || r.Seq == math.MaxInt64 || r.Seq != p.next || p.ended {
 		return conflict(r.Run, r.Seq)
 	}
 	if err := p.take(r); err != nil {
