@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -451,6 +452,40 @@ func TestObserverHears(t *testing.T) {
 			began := time.Now()
 			require.NoError(t, open(t, looks, "x").Wait(t.Context()))
 			assert.Equal(t, time.Second, time.Since(began))
+		})
+	})
+}
+
+// lateOrphans is a store whose list of orphans is old when it is read: another engine
+// has resumed the runs meanwhile.
+type lateOrphans struct{ *blackboard.Memory }
+
+func (s lateOrphans) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error] {
+	return func(yield func(blackboard.Listing, error) bool) {
+		for l, err := range s.List(ctx, blackboard.Query{Open: true}) {
+			l.Owner = "dead"
+			if !yield(l, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestOrphanTakenMeanwhile(t *testing.T) {
+	t.Run("N7 C1 an engine does not take a run from one that was first", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
+			s, v := blackboard.NewMemory(), newValve()
+			first := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), pair, "x")
+			late := local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: lateOrphans{s}, Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
+			_, err := late.Resume(t.Context())
+			require.NoError(t, err)
+			pause(5 * lease.Poll)
+			close(v.open)
+			got, err := pair.Result(t.Context(), first)
+			require.NoError(t, err)
+			assert.Equal(t, "one two", got)
+			assert.NotContains(t, kinds(logOf(t, s, "x")), blackboard.Resumed)
 		})
 	})
 }

@@ -119,7 +119,7 @@ func (e *Engine) resume(ctx context.Context, l *blackboard.Listing, p *engine.Pr
 	if err != nil || !mine {
 		return r, err
 	}
-	if loaded, err := r.load(ctx); !loaded {
+	if loaded, err := r.load(ctx, l.Owner); !loaded {
 		r.abandon()
 		return nil, err
 	}
@@ -141,8 +141,10 @@ func (e *Engine) adopt(ctx context.Context, l *blackboard.Listing, p *engine.Pro
 	return r, err
 }
 
-// load reads the log of a run. It tells whether there is something to resume.
-func (r *run) load(ctx context.Context) (bool, error) {
+// load reads the log of a run whose owner is dead. It tells whether there is something
+// to resume: another engine may have been first, and this one must not take the run
+// away from it.
+func (r *run) load(ctx context.Context, owner string) (bool, error) {
 	replay, err := engine.NewReplay(r.id, r.e.store.Records(ctx, r.id, 0))
 	if err != nil || replay == nil {
 		return false, err
@@ -152,8 +154,17 @@ func (r *run) load(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	r.in = replay.Started.Input
+	var now blackboard.Listing
 	for _, rec := range replay.Records {
 		r.asks.note(rec)
+		if blackboard.Listed(rec.Kind) {
+			_ = now.Add(rec) // the store did
+		}
+	}
+	if now.Owner != owner {
+		if held, err := r.e.held(ctx, &now, nil); held || err != nil {
+			return false, err
+		}
 	}
 	r.clock.Skip(replay.Begun)
 	r.records.seq = next
