@@ -145,17 +145,17 @@ func (f *flight) startChild() job {
 // this run alone resumes the child. It returns nil when the child has ended, or is stuck.
 func (f *flight) awaitChild(in engine.Input) (child *run, err error) {
 	e := f.r.e
-	err = e.until(e.life, in.Run, func() (done bool, err error) {
-		l, failed := e.store.listing(e.life, in.Run) // a store that fails is asked again
-		if f.r.over() || failed == nil && l.Ended {
+	err = e.until(e.life, in.Run, func() (bool, error) {
+		l, err := e.store.listing(e.life, in.Run)
+		held := false
+		if err == nil && !l.Ended {
+			held, err = e.held(e.life, &l, nil)
+		}
+		switch {
+		case f.r.over(), err == nil && l.Ended:
 			return true, nil
-		}
-		held := true
-		if failed == nil {
-			held, failed = e.held(e.life, &l, nil)
-		}
-		if held || failed != nil {
-			return false, nil
+		case err != nil, held:
+			return false, nil //nolint:nilerr // a store that fails is asked again
 		}
 		child, err = e.start(e.life, f.op.Child, in, f)
 		return child != nil || l.Status == blackboard.Stuck, err
