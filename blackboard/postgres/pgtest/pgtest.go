@@ -8,7 +8,6 @@
 package pgtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +38,6 @@ type Server struct {
 	settings []string
 	cmd      *exec.Cmd
 	in       io.WriteCloser // the server ends with it
-	said     bytes.Buffer
 	exited   chan struct{}
 	watch    sync.WaitGroup
 }
@@ -105,6 +103,17 @@ func (s *Server) init(ctx context.Context) (err error) {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
+func (s *Server) log() string { return filepath.Join(s.dir, "log") }
+
+// said is what the server has printed since its last start.
+func (s *Server) said() string {
+	data, err := os.ReadFile(s.log())
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(data))
+}
+
 // DSN is where the server is.
 func (s *Server) DSN() string { return "host=" + s.dir + " port=5432 user=postgres dbname=postgres" }
 
@@ -123,7 +132,7 @@ kill $waiter 2>/dev/null
 exit 0`
 
 // Restart starts the server; one that runs is stopped first, as by Stop.
-func (s *Server) Restart(ctx context.Context) error {
+func (s *Server) Restart(ctx context.Context) (err error) {
 	if err := s.Stop(); err != nil {
 		return err
 	}
@@ -133,8 +142,12 @@ func (s *Server) Restart(ctx context.Context) error {
 	}
 	s.cmd = exec.Command("sh", args...) // Stop ends it
 	s.cmd.Dir = s.dir
-	s.said.Reset()
-	s.cmd.Stdout, s.cmd.Stderr = &s.said, &s.said
+	log, err := os.Create(s.log())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	s.cmd.Stdout, s.cmd.Stderr = log, log // a file: nobody waits until all of the server has closed it
 	s.user.run(s.cmd)
 	in, err := s.cmd.StdinPipe()
 	if err != nil {
@@ -163,9 +176,9 @@ func (s *Server) await(ctx context.Context) error {
 		}
 		select {
 		case <-s.exited:
-			return fmt.Errorf("pgtest: the server ended: %s", s.said.String())
+			return fmt.Errorf("pgtest: the server ended: %s", s.said())
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("pgtest: the server does not start: %w: %s", err, strings.TrimSpace(s.said.String())), s.Stop())
+			return errors.Join(fmt.Errorf("pgtest: the server does not start: %w: %s", err, s.said()), s.Stop())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
