@@ -2,7 +2,9 @@ package orchestrator_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -415,6 +417,46 @@ func TestKillsDuringACall(t *testing.T) {
 			assert.Equal(t, usd*9/10, i.Lost.Cost)
 			assert.Zero(t, i.Spent.Cost)
 			assert.Equal(t, orchestrator.OutOfBudget, i.Status)
+		})
+	})
+}
+
+// unreadable is a store that fails once to read the log of a run whose ID has a slash:
+// a child.
+type unreadable struct {
+	*blackboard.Memory
+	failed *bool
+}
+
+func (s unreadable) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
+	if strings.Contains(run, "/") && !*s.failed {
+		*s.failed = true
+		return func(yield func(blackboard.Record, error) bool) {
+			yield(blackboard.Record{}, errors.New("the network is down"))
+		}
+	}
+	return s.Memory.Records(ctx, run, from)
+}
+
+func TestChildThatCannotBeRead(t *testing.T) {
+	t.Run("C8 a parent whose child cannot be read for a while continues", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
+			kid := flow("kid", func(c *orchestrator.Context) (string, error) { return ask(c, "a", "one") })
+			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return kid.Child(c, none{}) })
+			s := blackboard.NewMemory()
+			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
+			begin(t, a.Engine, parent, "x")
+			synctest.Wait()
+			a.kill()
+			failed := false
+			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: unreadable{s, &failed}, Flows: []orchestrator.AnyFlow{parent, kid}, Leases: lease})
+			_, err := b.Resume(t.Context())
+			require.NoError(t, err)
+			got, err := parent.Result(t.Context(), open(t, local(t, orchestrator.Config{Store: s, Observe: true}), "x"))
+			require.NoError(t, err)
+			assert.Equal(t, "one", got)
+			assert.True(t, failed)
 		})
 	})
 }

@@ -179,9 +179,22 @@ func (f *flight) childEnded(end engine.End, err error) job {
 		return r.write(newRecord(f.op, blackboard.Called, &engine.CalledData{Err: agent.ErrorOf(err)}))
 	case isStuck(err):
 		err = childStuck(f.op, err)
+	case isForeign(err):
+		err = agent.ErrorOf(fmt.Errorf("%w: %w: child run %q cannot be read, and its parent is suspended: %w", engine.ErrStopped, errOutage, f.op.Input.Run, err))
 	}
 	r.stop(err)
 	return nil
+}
+
+// isForeign tells whether err is that of a store which fails for a while, and none that
+// this library makes.
+func isForeign(err error) bool {
+	for _, own := range []error{blackboard.ErrConflict, blackboard.ErrDamaged, blackboard.ErrNoRun, blackboard.ErrEnded} {
+		if errors.Is(err, own) {
+			return false
+		}
+	}
+	return len(agent.ErrorOf(err).Codes) == 0
 }
 
 // childStuck makes a run stuck with its child.
