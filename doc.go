@@ -19,7 +19,7 @@
 //   - grading: scores, thresholds, reviews and gates, as pure functions.
 //   - routing: relevance, selection and order, as pure functions.
 //   - providers: the face of language models, with roles, fallback chains and prices;
-//     providers/langchain and bedrock open real ones, providers/fake and cassette are
+//     providers/openai, anthropic and bedrock open real ones, providers/fake and cassette are
 //     for tests, providers/mcp brings tools.
 //   - blackboard: logs and the stores that keep them. blackboard/sqlite keeps them in
 //     one file and is a module of its own, so that only its users get a database.

@@ -63,7 +63,7 @@ func TestConfigFaults(t *testing.T) {
 	}
 	want := []string{
 		`role "a", model 2 (p:m): it is model 1 again: a fallback must not lead back`,
-		`limits of "opnai": unknown provider "opnai", known: anthropic, azure, bedrock, glm, google, ollama, openai, p`,
+		`limits of "opnai": unknown provider "opnai", known: anthropic, azure, bedrock, deepseek, glm, google, ollama, openai, openrouter, p`,
 		`limits of "p": parallel is -1, want 0 or more`,
 		`perMinute is 1000001, want 0 to 1000000`,
 		`prices of "m": providers: model "m" has no colon, want "provider:model"`,

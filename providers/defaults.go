@@ -2,16 +2,20 @@ package providers
 
 // The providers that this project has openers for. A host may have others.
 const (
-	Anthropic = "anthropic"
-	OpenAI    = "openai"
-	Google    = "google"
-	GLM       = "glm"
-	Ollama    = "ollama"
-	Azure     = "azure"
-	Bedrock   = "bedrock"
+	Anthropic  = "anthropic"
+	OpenAI     = "openai"
+	Google     = "google"
+	GLM        = "glm"
+	Ollama     = "ollama"
+	Azure      = "azure"
+	Bedrock    = "bedrock"
+	DeepSeek   = "deepseek"
+	OpenRouter = "openrouter"
 )
 
-func vendors() []string { return []string{Anthropic, OpenAI, Google, GLM, Ollama, Azure, Bedrock} }
+func vendors() []string {
+	return []string{Anthropic, OpenAI, Google, GLM, Ollama, Azure, Bedrock, DeepSeek, OpenRouter}
+}
 
 // The models of [Defaults], both of [Anthropic].
 const (

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Error is a failed model call. Its text holds no key and no prompt. Its Kind is
-// found by errors.Is: errors.Is(err, providers.RateLimited).
+// Error is a failed model call. Its text holds no key and no prompt. Its Kind and
+// Reason are found by errors.Is: errors.Is(err, providers.RateLimited).
 type Error struct {
 	Kind       Kind
+	Reason     Reason        // what is behind Kind; "": nothing more is known
 	Model      string        // provider:name
 	Status     int           // HTTP; 0: none
 	Message    string        // the vendor's words, redacted and cut
@@ -42,10 +43,15 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is reports whether target is e's Kind.
+// Is reports whether target is e's Kind or Reason.
 func (e *Error) Is(target error) bool {
-	kind, ok := target.(Kind)
-	return ok && kind == e.Kind
+	switch target := target.(type) {
+	case Kind:
+		return target == e.Kind
+	case Reason:
+		return target == e.Reason
+	}
+	return false
 }
 
 // Kind says what a failure means for the caller. It is an error, for errors.Is.
@@ -64,6 +70,24 @@ const (
 
 // Error returns the kind's name.
 func (k Kind) Error() string { return string(k) }
+
+// Reason tells failures of one Kind apart. It is an error, for errors.Is.
+type Reason string //nolint:errname // as Kind
+
+// The reasons that vendors have.
+//
+//nolint:errname // the same
+const (
+	Overloaded   Reason = "overloaded"   // the vendor has more calls than it can answer (Transient)
+	Unavailable  Reason = "unavailable"  // the vendor's fault, or the network's (Transient)
+	Quota        Reason = "quota"        // the account's money or allowance is used up (Permanent)
+	Unauthorized Reason = "unauthorized" // the key is wrong or may not do this (Permanent)
+	NotFound     Reason = "not-found"    // there is no such model (Permanent)
+	Refused      Reason = "refused"      // a filter does not let the request through (Invalid)
+)
+
+// Error returns the reason's name.
+func (r Reason) Error() string { return string(r) }
 
 // kindOf returns the kind of the outermost [Error] or Kind in err. Without one it
 // is Canceled for the errors of package context, else Permanent.

@@ -11,7 +11,7 @@ import (
 	"github.com/convene-go/convene/providers/fake"
 )
 
-// script opens scripted models. A program uses an opener, as langchain.Open(keys).
+// script opens scripted models. A program uses an opener, as openai.Open(keys).
 func script(s providers.Spec) (providers.Model, error) {
 	m := fake.New(nil)
 	if s.Provider == "anthropic" {

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Metered is Model as its Spec wants it: requests that say no temperature or
-// MaxTokens get the Spec's, and usage is counted and priced.
+// Metered is Model as its Spec wants it: requests that say no temperature,
+// MaxTokens or Params get the Spec's, and usage is counted and priced.
 //
 // An answer's Usage gets Calls 1, and Cost by [Spec.KnownPrice]. Unpriced is 1
 // instead when no price is known, or when the vendor did not report tokens of a
@@ -52,6 +52,7 @@ func (m Metered) Generate(ctx context.Context, req Request) (Response, error) {
 	if req.MaxTokens == 0 {
 		req.MaxTokens = m.Spec.MaxTokens
 	}
+	req.Params = orParams(req.Params, m.Spec.Params)
 	resp, err := m.Model.Generate(ctx, req)
 	if err != nil {
 		return Response{}, m.charge(err)

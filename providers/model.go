@@ -26,7 +26,8 @@ type Request struct {
 	Output      json.RawMessage          // JSON Schema of the wanted answer; nil: free text
 	MaxTokens   int                      // of the answer; 0: the model's default
 	Temperature *float64                 // 0 to 2; nil: not sent
-	OnText      func(chunk string) error // nil: no streaming; an error ends the call
+	OnText      func(chunk string) error // nil: nobody reads along; an error ends the call
+	Params
 }
 
 // Response is a model's answer. The caller owns it.
@@ -54,6 +55,7 @@ const (
 type Message struct {
 	Role      Role       `json:"role"`
 	Text      string     `json:"text,omitempty"`
+	Parts     []Part     `json:"parts,omitempty"`     // of a User or ToolRole: images and documents, behind Text
 	ToolCalls []ToolCall `json:"toolCalls,omitempty"` // of an Assistant
 	ToolID    string     `json:"toolID,omitempty"`    // of a ToolRole: which call it answers
 }

@@ -197,7 +197,7 @@ func TestRoleConfigValidate(t *testing.T) {
 		{"the same model of another service", providers.RoleConfig{"a": {spec("openai:gpt-4o"), elsewhere}}, nil, nil},
 		{"the same model in two roles", providers.RoleConfig{"a": {again}, "b": {again}}, nil, nil},
 		{"BA114 provider acme", providers.RoleConfig{"a": {spec("acme:m")}}, nil, []string{
-			`role "a", model 1 (acme:m): unknown provider "acme", known: anthropic, openai, google, glm, ollama, azure, bedrock`,
+			`role "a", model 1 (acme:m): unknown provider "acme", known: anthropic, openai, google, glm, ollama, azure, bedrock, deepseek, openrouter`,
 		}},
 		{"a provider of the host's own", providers.RoleConfig{"a": {spec("acme:m")}}, []string{"acme"}, nil},
 		{"a server that is named", providers.RoleConfig{"a": {{Provider: "acme", Model: "m", BaseURL: "http://host/v1"}}}, nil, nil},
@@ -207,7 +207,7 @@ func TestRoleConfigValidate(t *testing.T) {
 			`role "b" has no models`,
 			`role "c", model 1 (openai:): model name is empty`,
 			"maxTokens is -1, want 0 or more",
-			`role "d", model 1 (acme:m): unknown provider "acme", known: anthropic, openai, google, glm, ollama, azure, bedrock`,
+			`role "d", model 1 (acme:m): unknown provider "acme", known: anthropic, openai, google, glm, ollama, azure, bedrock, deepseek, openrouter`,
 		}},
 	}
 	for _, tt := range tests {

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,7 +32,7 @@ func (c Config) Open(open func(Spec) (Model, error)) (*Roles, error) {
 	}
 	b := builder{
 		open: open, prices: c.Prices,
-		models: map[specKey]opened{}, coolDowns: map[service]*coolDown{}, gates: map[string]*gate{},
+		models: map[string]opened{}, coolDowns: map[service]*coolDown{}, gates: map[string]*gate{},
 	}
 	for provider, limit := range c.Limits {
 		if limit != (Limit{}) && limit.check() == nil {
@@ -82,7 +83,7 @@ func (r *Roles) find(role string) (*Chain, bool) {
 type builder struct {
 	open      func(Spec) (Model, error)
 	prices    Prices
-	models    map[specKey]opened
+	models    map[string]opened
 	coolDowns map[service]*coolDown
 	gates     map[string]*gate
 }
@@ -147,24 +148,11 @@ func (b *builder) coolDown(s Spec) *coolDown {
 	return b.coolDowns[at]
 }
 
-// specKey is a Spec by value, so that equal ones are ==.
-type specKey struct {
-	spec     Spec // without pointers
-	hasTemp  bool
-	temp     float64
-	hasPrice bool
-	price    Price
-}
-
-func (s Spec) key() specKey {
-	k := specKey{hasTemp: s.Temperature != nil, hasPrice: s.Price != nil}
-	if k.hasTemp {
-		k.temp = *s.Temperature
+// key is s as a text, so that equal Specs have equal keys.
+func (s Spec) key() string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return s.String() // impossible: a Spec that is valid has a JSON form
 	}
-	if k.hasPrice {
-		k.price = *s.Price
-	}
-	s.Temperature, s.Price = nil, nil
-	k.spec = s
-	return k
+	return string(data)
 }

@@ -17,12 +17,14 @@ type Spec struct {
 	Provider    string   `json:"provider"`
 	Model       string   `json:"model"`
 	BaseURL     string   `json:"baseURL,omitempty"`     // of the service; "": the provider's own
-	APIVersion  string   `json:"apiVersion,omitempty"`  // azure alone
+	API         string   `json:"api,omitempty"`         // of OpenAI's formats: "chat" or "responses"; "": what suits the model
+	APIVersion  string   `json:"apiVersion,omitempty"`  // azure alone; "": its v1 API
 	Region      string   `json:"region,omitempty"`      // bedrock alone
 	Temperature *float64 `json:"temperature,omitempty"` // 0 to 2, for requests that say none; nil: not sent
 	MaxTokens   int      `json:"maxTokens,omitempty"`   // for requests that say none; 0: the model's default
-	Timeout     string   `json:"timeout,omitempty"`     // of one attempt, as "90s"; "": the opener's default
+	Timeout     string   `json:"timeout,omitempty"`     // of one attempt, as "90s"; "": none, for the opener limits silence
 	Price       *Price   `json:"price,omitempty"`       // nil: see KnownPrice
+	Params               // for requests that say none, as "effort" or "extra"
 }
 
 // ParseSpec reads "provider:model". Everything after the first colon is the
@@ -82,9 +84,13 @@ func (s Spec) Validate() error {
 			bad(`timeout is %q, want a duration above 0 such as "90s"`, s.Timeout)
 		}
 	}
+	if s.API != "" && s.API != "chat" && s.API != "responses" {
+		bad(`api is %q, want "chat" or "responses"`, s.API)
+	}
 	if s.Price != nil {
 		errs = append(errs, s.Price.check())
 	}
+	errs = append(errs, CheckParams(s.Params))
 	return errors.Join(errs...)
 }
 
@@ -113,6 +119,7 @@ func (s Spec) clone() Spec {
 	if s.Price != nil {
 		s.Price = new(*s.Price)
 	}
+	s.Params = CloneParams(s.Params)
 	return s
 }
 

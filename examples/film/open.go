@@ -6,18 +6,21 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/anthropic"
 	"github.com/convene-go/convene/providers/bedrock"
-	"github.com/convene-go/convene/providers/langchain"
+	"github.com/convene-go/convene/providers/openai"
 )
 
 // keyEnvs are the variables in which people keep keys, by provider. No other service
 // gets to see them.
 var keyEnvs = map[string]string{
-	providers.Anthropic: "ANTHROPIC_API_KEY",
-	providers.Azure:     "AZURE_OPENAI_API_KEY",
-	providers.GLM:       "ZAI_API_KEY",
-	providers.Google:    "GEMINI_API_KEY",
-	providers.OpenAI:    "OPENAI_API_KEY",
+	providers.Anthropic:  "ANTHROPIC_API_KEY",
+	providers.Azure:      "AZURE_OPENAI_API_KEY",
+	providers.DeepSeek:   "DEEPSEEK_API_KEY",
+	providers.GLM:        "ZAI_API_KEY",
+	providers.Google:     "GEMINI_API_KEY",
+	providers.OpenAI:     "OPENAI_API_KEY",
+	providers.OpenRouter: "OPENROUTER_API_KEY",
 }
 
 // The variables in which people keep what AWS wants.
@@ -56,13 +59,17 @@ func withKey(o options, getenv func(string) string) (open, error) {
 		env = keyEnvs[o.model.Provider]
 	}
 	if env == "" {
-		return langchain.Open(nil), nil
+		return openers(nil), nil
 	}
 	key := getenv(env)
 	if key == "" {
 		return nil, fmt.Errorf("a key: the environment variable %s is empty, -key-env names another one", env)
 	}
-	return langchain.Open(langchain.Keys{o.model.Provider: key}), nil
+	return openers(providers.Keys{o.model.Provider: key}), nil
+}
+
+func openers(keys providers.Keys) open {
+	return providers.Openers{"": openai.Open(keys), providers.Anthropic: anthropic.Open(keys)}.Open
 }
 
 // withAWS is for bedrock. Its error names all that is missing.

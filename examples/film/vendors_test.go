@@ -68,7 +68,7 @@ var vendors = map[string]vendor{
 		model: "ollama:llama3:8b", base: "/v1", request: "/chat/completions", typed: `"json_schema"`, answer: chat,
 	},
 	"azure": {
-		model: "azure:deployed", request: "/openai/deployments/deployed/chat/completions?api-version=2024-10-21",
+		model: "azure:deployed", request: "/openai/v1/chat/completions",
 		keys: map[string]string{"Api-Key": "^key-of-azure$"}, typed: `"json_schema"`, answer: chat,
 	},
 	"azure by version": {

@@ -17,8 +17,7 @@ var direct = []string{
 // langchain are the packages of langchaingo that may be imported.
 var langchain = []string{
 	"github.com/tmc/langchaingo/llms",
-	"github.com/tmc/langchaingo/llms/anthropic",
-	"github.com/tmc/langchaingo/llms/openai",
+	"github.com/tmc/langchaingo/llms/openai", // tests and examples only
 }
 
 // outsideWork are the modules that go.work leaves out: their minimum versions
@@ -55,9 +54,14 @@ var arrows = map[string]may{
 	"providers/cassette":            {own: []string{"providers", "providers/internal/redact"}},
 	"providers/modeltest":           {own: []string{"providers"}},
 	"providers/internal/stubtest":   {own: []string{"providers", "providers/fake", "providers/modeltest"}},
-	"providers/langchain":           {own: []string{"providers", "providers/internal/network", "providers/internal/redact"}, others: langchain},
+	"providers/internal/schema":     {},
+	"providers/internal/wire":       {own: []string{"providers", "providers/internal/network", "providers/internal/redact", "providers/internal/schema"}},
+	"providers/internal/claude":     {own: []string{"providers", "providers/internal/schema", "providers/internal/wire"}},
+	"providers/openai":              {own: []string{"providers", "providers/internal/redact", "providers/internal/schema", "providers/internal/wire"}},
+	"providers/anthropic":           {own: []string{"providers", "providers/internal/claude", "providers/internal/redact", "providers/internal/wire"}},
+	"providers/langchain":           {own: []string{"providers", "providers/internal/network", "providers/internal/redact", "providers/internal/wire"}, others: langchain},
 	"providers/internal/redact":     {},
-	"providers/bedrock":             {own: []string{"providers", "providers/internal/network", "providers/internal/redact"}, others: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}},
+	"providers/bedrock":             {own: []string{"providers", "providers/internal/claude", "providers/internal/network", "providers/internal/redact", "providers/internal/schema", "providers/internal/wire"}, others: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}},
 	"providers/mcp":                 {own: []string{"providers", "providers/internal/redact", "orchestrator/agent"}, others: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	"blackboard":                    {own: []string{"fsm", "grading", "providers"}},
 	"blackboard/storetest":          {own: []string{"blackboard"}, others: []string{testify}},

@@ -46,6 +46,8 @@ type Request struct {
 	Input       json.RawMessage     `json:"input,omitempty"`   // see JSON
 	Output      json.RawMessage     `json:"output,omitempty"`  // JSON Schema of the wanted answer; orchestrator.Ask sets it
 	Temperature *float64            `json:"temperature,omitempty"`
+	Parts       []providers.Part    `json:"parts,omitempty"` // images and documents, behind Prompt and Input
+	Params      providers.Params    `json:"params,omitzero"` // further settings of the model
 	Limits      Limits              `json:"limits,omitzero"`
 }
 

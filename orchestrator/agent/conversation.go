@@ -12,7 +12,7 @@ import (
 )
 
 // Continue returns req for the next call of the conversation in which resp
-// answered it: the History has all that was said, Prompt and Input are empty. Set
+// answered it: the History has all that was said, Prompt, Input and Parts are empty. Set
 // Prompt to say more. Without one, an [LLM] resumes the work that resp left
 // (Response.More).
 //
@@ -20,14 +20,14 @@ import (
 // it is the same in another process, and after a resume.
 func Continue(req Request, resp Response) Request {
 	said := slices.Clone(req.History)
-	if prompt := userText(req); prompt != "" {
-		said = append(said, providers.Message{Role: providers.User, Text: prompt})
+	if prompt := userText(req); prompt != "" || len(req.Parts) > 0 {
+		said = append(said, providers.Message{Role: providers.User, Text: prompt, Parts: req.Parts})
 	}
 	said = append(said, resp.Messages...)
 	if answer := cmp.Or(resp.Text, string(resp.Data)); answer != "" || !resp.More {
 		said = append(said, providers.Message{Role: providers.Assistant, Text: cmp.Or(answer, "(no answer)")}) // some vendors refuse an empty message
 	}
-	req.Prompt, req.Input, req.History = "", nil, said
+	req.Prompt, req.Input, req.Parts, req.History = "", nil, nil, said
 	return req
 }
 

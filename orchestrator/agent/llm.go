@@ -85,7 +85,7 @@ func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 		a.MaxTurns = 20
 	}
 	l := &loop{llm: a, limits: req.Limits, begun: time.Now()}
-	l.ask = providers.Request{Output: req.Output, MaxTokens: req.Limits.MaxTokens, Temperature: req.Temperature}
+	l.ask = providers.Request{Output: req.Output, MaxTokens: req.Limits.MaxTokens, Temperature: req.Temperature, Params: req.Params}
 	for _, t := range a.Tools {
 		l.ask.Tools = append(l.ask.Tools, t.Tool)
 	}
@@ -93,8 +93,8 @@ func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 		l.say(providers.Message{Role: providers.System, Text: a.Instructions})
 	}
 	l.say(req.History...)
-	if prompt, last := userText(req), len(req.History)-1; prompt != "" {
-		l.say(providers.Message{Role: providers.User, Text: prompt})
+	if prompt, last := userText(req), len(req.History)-1; prompt != "" || len(req.Parts) > 0 {
+		l.say(providers.Message{Role: providers.User, Text: prompt, Parts: req.Parts})
 	} else if last < 0 || req.History[last].Role != providers.ToolRole {
 		return Response{}, errors.New("agent: the request has neither Prompt nor Input, nor a History that ends in results of tools")
 	}

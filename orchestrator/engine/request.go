@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"math"
+	"reflect"
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -27,6 +28,11 @@ func RequestHash(name string, req *agent.Request) string {
 	if req.Temperature != nil {
 		b = binary.BigEndian.AppendUint64(append(b, 1), math.Float64bits(*req.Temperature))
 	}
+	b = parts(b, req.Parts)
+	if params := reflect.ValueOf(req.Params); !params.IsZero() {
+		data, _ := json.Marshal(req.Params) // what has no JSON form cannot be recorded either
+		b = field(append(b, 2), string(data))
+	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
@@ -45,6 +51,20 @@ func message(b []byte, m *providers.Message) []byte {
 		b = field(b, t.Name)
 		b = field(b, string(t.Input))
 		b = field(b, string(t.Extra))
+	}
+	return parts(b, m.Parts)
+}
+
+// parts adds what is there: without parts a hash is as it was before there were any.
+func parts(b []byte, parts []providers.Part) []byte {
+	if len(parts) == 0 {
+		return b
+	}
+	b = binary.AppendUvarint(append(b, 3), uint64(len(parts)))
+	for _, p := range parts {
+		for _, s := range []string{string(p.Kind), p.Text, string(p.Data), p.URL, p.Media, p.Name} {
+			b = field(b, s)
+		}
 	}
 	return b
 }

@@ -2,7 +2,7 @@
 // them: offline, in no time and free of charge.
 //
 //	rec, err := cassette.Record("testdata/team.jsonl", cassette.Options{})
-//	roles, err := providers.NewRoles(config, rec.Open(langchain.Open(keys)))
+//	roles, err := providers.NewRoles(config, rec.Open(openai.Open(keys)))
 //	... run the team ...
 //	err = rec.Close()
 //

@@ -42,7 +42,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	vendor := func(providers.Spec) (providers.Model, error) { // langchain.Open(keys), say
+	vendor := func(providers.Spec) (providers.Model, error) { // openai.Open(keys), say
 		return fake.New(nil, fake.Text("Use a secret manager.")), nil
 	}
 	if _, err := ask(rec.Open(vendor), "Where do I keep sk-0123456789abcdef?"); err != nil {

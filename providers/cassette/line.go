@@ -32,13 +32,25 @@ type request struct {
 	Output      json.RawMessage `json:"output,omitempty"`
 	MaxTokens   int             `json:"maxTokens,omitempty"`
 	Temperature *float64        `json:"temperature,omitempty"`
+	providers.Params
 }
 
 type message struct {
 	Role      providers.Role `json:"role"`
 	Text      string         `json:"text,omitempty"`
+	Parts     []part         `json:"parts,omitempty"`
 	ToolCalls []toolCall     `json:"toolCalls,omitempty"`
 	ToolID    string         `json:"toolID,omitempty"`
+}
+
+// part is a providers.Part with the hash of its file.
+type part struct {
+	Kind  providers.PartKind `json:"kind"`
+	Text  string             `json:"text,omitempty"`
+	SHA   string             `json:"sha256,omitempty"`
+	URL   string             `json:"url,omitempty"`
+	Media string             `json:"media,omitempty"`
+	Name  string             `json:"name,omitempty"`
 }
 
 type toolCall struct {
@@ -65,20 +77,28 @@ type response struct {
 
 // failure is a providers.Error but for its cause.
 type failure struct {
-	Kind       providers.Kind  `json:"kind"`
-	Model      string          `json:"model,omitempty"`
-	Status     int             `json:"status,omitempty"`
-	Message    string          `json:"message,omitempty"`
-	RetryAfter string          `json:"retryAfter,omitempty"` // as "7s"
-	TooLong    bool            `json:"tooLong,omitempty"`
-	Usage      providers.Usage `json:"usage,omitzero"`
+	Kind       providers.Kind   `json:"kind"`
+	Reason     providers.Reason `json:"reason,omitempty"`
+	Model      string           `json:"model,omitempty"`
+	Status     int              `json:"status,omitempty"`
+	Message    string           `json:"message,omitempty"`
+	RetryAfter string           `json:"retryAfter,omitempty"` // as "7s"
+	TooLong    bool             `json:"tooLong,omitempty"`
+	Usage      providers.Usage  `json:"usage,omitzero"`
 }
 
 // ask returns the line of a call without its answer.
 func (c cleaner) ask(model string, r providers.Request) (line, error) {
-	req := request{ToolChoice: r.ToolChoice, Output: c.raw(r.Output, c.request), MaxTokens: r.MaxTokens, Temperature: r.Temperature}
+	req := request{
+		ToolChoice: r.ToolChoice, Output: c.raw(r.Output, c.request), MaxTokens: r.MaxTokens, Temperature: r.Temperature, Params: r.Params,
+	}
+	req.Extra = c.raw(r.Extra, c.request)
+	req.Stop = nil
+	for _, s := range r.Stop {
+		req.Stop = append(req.Stop, c.request(s))
+	}
 	for _, m := range r.Messages {
-		req.Messages = append(req.Messages, message{Role: m.Role, Text: c.request(m.Text), ToolCalls: c.calls(m.ToolCalls, c.request), ToolID: c.request(m.ToolID)})
+		req.Messages = append(req.Messages, message{Role: m.Role, Text: c.request(m.Text), Parts: c.parts(m.Parts), ToolCalls: c.calls(m.ToolCalls, c.request), ToolID: c.request(m.ToolID)})
 	}
 	for _, t := range r.Tools {
 		req.Tools = append(req.Tools, tool{Name: t.Name, Description: c.request(t.Description), Input: c.raw(t.Input, c.request)})
@@ -92,6 +112,19 @@ func (c cleaner) ask(model string, r providers.Request) (line, error) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %s", l.Model, l.Req))
 	l.Key = hex.EncodeToString(sum[:])
 	return l, nil
+}
+
+func (c cleaner) parts(parts []providers.Part) []part {
+	var out []part
+	for _, p := range parts {
+		to := part{Kind: p.Kind, Text: c.request(p.Text), URL: c.request(p.URL), Media: p.Media, Name: c.request(p.Name)}
+		if len(p.Data) > 0 {
+			sum := sha256.Sum256(p.Data)
+			to.SHA = hex.EncodeToString(sum[:])
+		}
+		out = append(out, to)
+	}
+	return out
 }
 
 // answered returns the clean form of an answer.
@@ -114,7 +147,7 @@ func (c cleaner) failed(err error) *failure {
 	if !errors.As(err, &e) {
 		return &failure{Kind: providers.Permanent, Message: c.answer(err.Error())}
 	}
-	out := &failure{Kind: e.Kind, Model: c.answer(e.Model), Status: e.Status, Message: c.answer(e.Message), TooLong: e.TooLong, Usage: e.Usage}
+	out := &failure{Kind: e.Kind, Reason: e.Reason, Model: c.answer(e.Model), Status: e.Status, Message: c.answer(e.Message), TooLong: e.TooLong, Usage: e.Usage}
 	if e.RetryAfter > 0 {
 		out.RetryAfter = e.RetryAfter.String()
 	}
@@ -126,7 +159,7 @@ func (l line) play() (providers.Response, error) {
 	if f := l.Err; f != nil {
 		after, _ := time.ParseDuration(f.RetryAfter) // checked when it was read
 		return providers.Response{}, &providers.Error{
-			Kind: f.Kind, Model: f.Model, Status: f.Status, Message: f.Message, RetryAfter: after, TooLong: f.TooLong, Usage: f.Usage,
+			Kind: f.Kind, Reason: f.Reason, Model: f.Model, Status: f.Status, Message: f.Message, RetryAfter: after, TooLong: f.TooLong, Usage: f.Usage,
 		}
 	}
 	out := providers.Response{Text: l.Resp.Text, Stop: l.Resp.Stop, Usage: l.Resp.Usage, Model: l.Resp.Model}

@@ -2,7 +2,9 @@ package fake
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/convene-go/convene/providers"
@@ -13,6 +15,7 @@ func cloneRequest(r providers.Request) providers.Request {
 	r.Messages = slices.Clone(r.Messages)
 	for i := range r.Messages {
 		r.Messages[i].ToolCalls = cloneCalls(r.Messages[i].ToolCalls)
+		r.Messages[i].Parts = providers.CloneParts(r.Messages[i].Parts)
 	}
 	r.Tools = slices.Clone(r.Tools)
 	for i := range r.Tools {
@@ -22,6 +25,7 @@ func cloneRequest(r providers.Request) providers.Request {
 	if r.Temperature != nil {
 		r.Temperature = new(*r.Temperature)
 	}
+	r.Params = providers.CloneParams(r.Params)
 	return r
 }
 
@@ -39,6 +43,10 @@ func sum(r providers.Request) [sha256.Size]byte {
 	text := fmt.Sprintf("%q %q %q %q %d", r.Messages, r.Tools, r.ToolChoice, r.Output, r.MaxTokens)
 	if r.Temperature != nil {
 		text += fmt.Sprint(" ", *r.Temperature)
+	}
+	if params := reflect.ValueOf(r.Params); !params.IsZero() {
+		data, _ := json.Marshal(r.Params) // what has no JSON form tells nothing apart
+		text += string(data)
 	}
 	return sha256.Sum256([]byte(text))
 }

@@ -1,151 +1,240 @@
 package langchain
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"regexp"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tmc/langchaingo/llms"
 
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/network"
 	"github.com/convene-go/convene/providers/internal/redact"
+	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// model is one model of one vendor. All fields are set once.
-type model struct {
-	spec    providers.Spec
-	vendor  vendor
-	claude  claudeModel // of Claude alone
-	timeout time.Duration
-	redact  redact.Redactor
-	llm     llms.Model
+// Model makes a providers.Model of a model of langchaingo. It has no name: put it
+// into a [providers.Metered], whose Spec names and prices it, and for keys that errors
+// may not hold name them in secrets.
+//
+// It is as good as langchaingo's client lets it be. A status is found in the text of
+// an error where the client has written one, and RetryAfter is not. Some clients hide
+// that a context is done, take half a stream for a whole answer, have no limit on
+// what they read, or panic, which is a Transient error here. With Tools nothing is
+// streamed, a schema is put into the prompt, Params.Extra, Effort and ToolCall.Extra are
+// left out, and a Temperature of 0 is not told from none.
+func Model(m llms.Model, secrets ...string) providers.Model {
+	return &model{llm: m, redact: redact.New(secrets...)}
 }
 
-var (
-	errUnusable = errors.New("the answer has neither text nor tool calls")
-	errBroken   = errors.New("the vendor broke off the answer")
-)
+type model struct {
+	llm    llms.Model
+	redact redact.Redactor
+}
 
-func (m *model) isClaude() bool { return m.vendor.dialect == claude{} }
+var errCallback = errors.New("OnText ended the call")
 
 // Generate makes one attempt.
 func (m *model) Generate(ctx context.Context, req providers.Request) (providers.Response, error) {
-	if err := m.checkRequest(req); err != nil {
-		return providers.Response{}, m.fault(req, &providers.Error{Kind: providers.Invalid, Message: err.Error(), Err: err})
+	if err := wire.Check(req); err != nil {
+		return providers.Response{}, wire.Fault(m.redact, req, &providers.Error{Kind: providers.Invalid, Message: err.Error(), Err: err})
 	}
-	attempt, cancel := context.WithTimeout(ctx, m.timeout)
-	defer cancel()
-	ex := newExchange(m, req)
-	answer, err := m.call(context.WithValue(attempt, exchangeKey{}, ex), ex)
+	told := &telling{onText: req.OnText}
+	answer, err := m.ask(ctx, req, told)
 	if err == nil {
 		var resp providers.Response
-		if resp, err = m.answer(answer, ex); err == nil {
+		if resp, err = response(answer, req, told); err == nil {
 			return resp, nil
 		}
 	}
-	return providers.Response{}, m.fault(req, m.classify(ctx, attempt, ex, err))
+	return providers.Response{}, wire.Fault(m.redact, req, classify(ctx, err))
 }
 
-// call asks langchaingo, which panics at some answers.
-func (m *model) call(ctx context.Context, ex *exchange) (answer *llms.ContentResponse, err error) {
+// telling passes chunks to the caller's OnText.
+type telling struct {
+	onText func(string) error
+	any    bool
+	err    error
+	inside bool
+}
+
+func (t *telling) chunk(_ context.Context, chunk []byte) error {
+	if len(chunk) == 0 {
+		return nil
+	}
+	t.any, t.inside = true, true
+	err := t.onText(string(chunk))
+	t.inside = false
+	if err != nil {
+		t.err = fmt.Errorf("%w: %w", errCallback, err)
+	}
+	return t.err
+}
+
+// ask asks langchaingo, which panics at some answers.
+func (m *model) ask(ctx context.Context, req providers.Request, told *telling) (answer *llms.ContentResponse, err error) {
 	defer func() {
 		p := recover()
 		if p == nil {
 			return
 		}
-		if ex.inCallback {
+		if told.inside {
 			panic(p) // the caller's own
 		}
 		answer, err = nil, fmt.Errorf("the answer cannot be read: %v", p)
 	}()
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), network.Check("langchaingo")); err != nil {
 		return nil, err
 	}
-	return m.llm.GenerateContent(ctx, standIn, options(ex.req)...)
+	messages := req.Messages
+	if req.Output != nil {
+		messages = append([]providers.Message{{Role: providers.System, Text: wire.Prompted(req.Output)}}, messages...)
+	}
+	answer, err = m.llm.GenerateContent(ctx, toLangchain(messages), options(req, told)...)
+	switch {
+	case ctx.Err() != nil: // which some clients hide
+		return nil, ctx.Err()
+	case told.err != nil:
+		return nil, told.err
+	}
+	return answer, err
 }
 
-// answer puts together what langchaingo read and what the wire has beside it.
-func (m *model) answer(answer *llms.ContentResponse, ex *exchange) (providers.Response, error) {
-	switch {
-	case ex.wire.err != nil:
-		return providers.Response{}, fmt.Errorf("the answer cannot be read: %w", ex.wire.err)
-	case ex.wire.fault.present():
-		return providers.Response{}, errVendor
-	case len(answer.Choices) == 0 || answer.Choices[0] == nil:
-		return providers.Response{}, errUnusable
+func options(req providers.Request, told *telling) []llms.CallOption {
+	var out []llms.CallOption
+	if len(req.Tools) > 0 {
+		tools := make([]llms.Tool, len(req.Tools))
+		for i, t := range req.Tools {
+			tools[i] = llms.Tool{Type: "function", Function: &llms.FunctionDefinition{
+				Name: t.Name, Description: t.Description, Parameters: json.RawMessage(wire.InputOf(t)),
+			}}
+		}
+		out = append(out, llms.WithTools(tools))
 	}
-	choice := answer.Choices[0]
-	resp := providers.Response{Text: choice.Content, ToolCalls: ex.wire.calls, Usage: ex.wire.usage, Model: m.spec.String()}
-	ex.takeAnswer(&resp)
-	resp.Stop = stopOf(choice.StopReason, resp)
-	if ex.wire.refusal != "" {
-		resp.Text, resp.ToolCalls, resp.Stop = ex.wire.refusal, nil, providers.StopFilter
+	switch choice := req.ToolChoice; choice {
+	case "":
+	case "none", "required":
+		out = append(out, llms.WithToolChoice(choice))
+	default:
+		out = append(out, llms.WithToolChoice(llms.ToolChoice{Type: "function", Function: &llms.FunctionReference{Name: choice}}))
 	}
-	empty := resp.Text == "" && len(resp.ToolCalls) == 0
+	if req.MaxTokens > 0 {
+		out = append(out, llms.WithMaxTokens(req.MaxTokens))
+	}
+	if req.Temperature != nil {
+		out = append(out, llms.WithTemperature(*req.Temperature))
+	}
+	if req.TopP != nil {
+		out = append(out, llms.WithTopP(*req.TopP))
+	}
+	if len(req.Stop) > 0 {
+		out = append(out, llms.WithStopWords(req.Stop))
+	}
+	if req.Seed != nil {
+		out = append(out, llms.WithSeed(int(*req.Seed)))
+	}
+	if req.OnText != nil && len(req.Tools) == 0 {
+		out = append(out, llms.WithStreamingFunc(told.chunk))
+	}
+	return out
+}
+
+// response puts the choices of an answer together: some clients make one of each
+// part.
+func response(answer *llms.ContentResponse, req providers.Request, told *telling) (providers.Response, error) {
+	var resp providers.Response
+	if answer == nil {
+		return resp, errors.New("the answer is none")
+	}
+	reason := ""
+	for _, c := range answer.Choices {
+		if c == nil {
+			continue
+		}
+		resp.Text += c.Content
+		reason = cmp.Or(c.StopReason, reason)
+		if resp.Usage == (providers.Usage{}) {
+			resp.Usage = usage(c.GenerationInfo)
+		}
+		for _, t := range c.ToolCalls {
+			call := callIn(t)
+			call.ID = cmp.Or(call.ID, fmt.Sprintf("call_%d_%d", len(req.Messages), len(resp.ToolCalls)))
+			if len(call.Input) == 0 || string(call.Input) == `""` {
+				call.Input = json.RawMessage("{}")
+			}
+			resp.ToolCalls = append(resp.ToolCalls, call)
+		}
+	}
+	resp.Stop = wire.StopOf(reason, resp)
 	switch {
-	case empty && resp.Stop != providers.StopLength && resp.Stop != providers.StopFilter:
-		return providers.Response{}, errUnusable
-	case strings.EqualFold(choice.StopReason, "network_error"): // GLM's own
-		return providers.Response{}, errBroken
-	case ex.req.OnText == nil, ex.streamed, resp.Text == "", ex.wire.refusal != "":
+	case resp.Text == "" && len(resp.ToolCalls) == 0 && resp.Stop != providers.StopLength && resp.Stop != providers.StopFilter:
+		return resp, errors.New("the answer has neither text nor tool calls")
+	case req.OnText == nil || told.any || resp.Text == "" || resp.Stop == providers.StopFilter:
 		return resp, nil
 	}
-	return resp, ex.tell(resp.Text)
+	return resp, told.chunk(context.Background(), []byte(resp.Text))
 }
 
-// takeAnswer makes the text of an answer that came in another form: as the input
-// of a tool, or with null where the schema has nothing.
-func (ex *exchange) takeAnswer(resp *providers.Response) {
-	if ex.typed.widened {
-		resp.Text = withoutNulls(ex.req.Output, resp.Text)
+// usage reads the counts of a client, of which each has names of its own.
+func usage(info map[string]any) providers.Usage {
+	n := func(names ...string) int64 {
+		for _, name := range names {
+			if v, err := strconv.ParseInt(fmt.Sprint(info[name]), 10, 64); err == nil && v > 0 {
+				return v
+			}
+		}
+		return 0
 	}
-	isAnswer := func(c providers.ToolCall) bool { return ex.typed.tool != "" && c.Name == ex.typed.tool }
-	at := slices.IndexFunc(resp.ToolCalls, isAnswer)
-	if at < 0 {
-		return
+	u := providers.Usage{
+		Input: n("PromptTokens", "InputTokens", "input_tokens"), Output: n("CompletionTokens", "OutputTokens", "output_tokens"),
+		CacheRead: n("PromptCachedTokens", "CacheReadInputTokens"), CacheWrite: n("CacheCreationInputTokens"), Reasoning: n("ReasoningTokens", "CompletionReasoningTokens"),
 	}
-	answer := string(resp.ToolCalls[at].Input)
-	if resp.ToolCalls = slices.DeleteFunc(resp.ToolCalls, isAnswer); len(resp.ToolCalls) == 0 {
-		resp.Text, resp.ToolCalls = answer, nil // otherwise it was given too early
+	if _, apart := info["CacheReadInputTokens"]; apart { // as Anthropic counts
+		u.Input += u.CacheRead + u.CacheWrite
 	}
+	return wire.Counted(u)
 }
 
-// stopOf translates a finish reason of any vendor. Servers say stop with tool
-// calls too.
-func stopOf(reason string, resp providers.Response) providers.Stop {
-	switch reason = strings.ToLower(reason); {
-	case reason == "length", reason == "max_tokens", reason == "model_context_window_exceeded":
-		return providers.StopLength
-	case strings.HasPrefix(reason, "content_filter"), filters[reason]:
-		return providers.StopFilter
-	case len(resp.ToolCalls) > 0:
-		return providers.StopTools
-	case reason == "stop", reason == "end_turn", reason == "stop_sequence":
-		return providers.StopEnd
-	case reason == "tool_use" && resp.Text != "": // the answer was a tool's input
-		return providers.StopEnd
+var statusInText = regexp.MustCompile(`(?i)status(?: code)?:? (\d{3})\b`)
+
+// statuses are those that langchaingo's codes stand for.
+var statuses = map[llms.ErrorCode]int{
+	llms.ErrCodeAuthentication: 401, llms.ErrCodeRateLimit: 429, llms.ErrCodeInvalidRequest: 400, llms.ErrCodeResourceNotFound: 404,
+	llms.ErrCodeTimeout: 504, llms.ErrCodeQuotaExceeded: 402, llms.ErrCodeTokenLimit: 413, llms.ErrCodeProviderUnavailable: 503,
+	llms.ErrCodeContentFilter: 400, llms.ErrCodeNotImplemented: 400,
+}
+
+// classify says what err means, as far as it tells.
+func classify(ctx context.Context, err error) *providers.Error {
+	var coded *llms.Error
+	var ours *providers.Error
+	switch {
+	case errors.As(err, &ours): // of a model that went through LLM
+		e := *ours
+		e.Err = err
+		return &e
+	case ctx.Err() != nil:
+		return &providers.Error{Kind: providers.Canceled, Message: ctx.Err().Error(), Err: errors.Join(ctx.Err(), context.Cause(ctx), err)}
+	case errors.Is(err, errCallback):
+		return &providers.Error{Kind: providers.Canceled, Message: errCallback.Error(), Err: err}
+	case errors.Is(err, network.ErrBlocked):
+		return &providers.Error{Kind: providers.Permanent, Message: err.Error(), Err: err}
 	}
-	return providers.StopUnknown
-}
-
-// filters are the words of Anthropic, GLM and Gemini for a refusal.
-var filters = map[string]bool{
-	"refusal": true, "sensitive": true,
-	"safety": true, "recitation": true, "blocklist": true, "prohibited_content": true, "spii": true,
-}
-
-// fault fills in what every error of m says, without secrets.
-func (m *model) fault(req providers.Request, e *providers.Error) *providers.Error {
-	e.Model = m.redact.Clean(m.spec.String())
-	e.Message = m.speakable(e.Message, req)
-	e.Err = causeError{text: m.speakable(e.Err.Error(), req), err: e.Err}
+	status := 0
+	if m := statusInText.FindStringSubmatch(err.Error()); m != nil {
+		status, _ = strconv.Atoi(m[1]) // digits
+	} else if errors.As(err, &coded) {
+		status = statuses[coded.Code]
+	}
+	e := wire.ErrorOf(status, strings.TrimSpace(err.Error()))
+	if coded != nil && coded.Code == llms.ErrCodeContentFilter {
+		e.Reason = providers.Refused
+	}
+	e.Err = err
 	return e
-}
-
-// speakable returns text without secrets and prompts, on one line, and not long.
-func (m *model) speakable(text string, req providers.Request) string {
-	return short(m.redact.Clean(beginning(withoutPrompt(text, req))))
 }

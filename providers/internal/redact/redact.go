@@ -35,6 +35,7 @@ type Redactor struct {
 // known are the secrets in all their forms. They stand behind a pointer, so that
 // what prints a Redactor does not print them.
 type known struct {
+	secrets  []string
 	forms    []string // the longest first: one may be the beginning of another
 	replacer *strings.Replacer
 }
@@ -60,7 +61,18 @@ func New(secrets ...string) Redactor {
 	for _, f := range forms {
 		pairs = append(pairs, f, Mark)
 	}
-	return Redactor{&known{forms, strings.NewReplacer(pairs...)}}
+	return Redactor{&known{secrets, forms, strings.NewReplacer(pairs...)}}
+}
+
+// With returns the Redactor that knows the secrets of r and these.
+func (r Redactor) With(secrets ...string) Redactor {
+	switch {
+	case len(secrets) == 0:
+		return r
+	case r.known == nil:
+		return New(secrets...)
+	}
+	return New(append(slices.Clip(r.known.secrets), secrets...)...)
 }
 
 // Clean returns text with [Mark] in the place of every key.

@@ -80,7 +80,8 @@ func Body(r providers.Request) string {
 		Output      json.RawMessage  `json:",omitempty"`
 		MaxTokens   int              `json:",omitempty"`
 		Temperature *float64         `json:",omitempty"`
-	}{r.Messages, r.Tools, r.ToolChoice, r.Output, r.MaxTokens, r.Temperature})
+		Params      providers.Params `json:",omitzero"`
+	}{r.Messages, r.Tools, r.ToolChoice, r.Output, r.MaxTokens, r.Temperature, r.Params})
 	if err != nil {
 		return err.Error() // a RawMessage that is no JSON
 	}

@@ -1,0 +1,199 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/wire"
+)
+
+// message is one turn of a request.
+type message struct {
+	Role    string `json:"role"`
+	Content []any  `json:"content"` // *block, or json.RawMessage of what the vendor sees again
+}
+
+// block is a content block. Those of a request have what their type needs.
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	ToolUseID string          `json:"tool_use_id,omitempty"`
+	Content   any             `json:"content,omitempty"` // a text, or blocks
+	Source    *source         `json:"source,omitempty"`
+	Title     string          `json:"title,omitempty"`
+	Cache     *control        `json:"cache_control,omitempty"`
+}
+
+type source struct {
+	Type  string `json:"type"`
+	Media string `json:"media_type,omitempty"`
+	Data  any    `json:"data,omitempty"` // a text, or bytes as base64
+	URL   string `json:"url,omitempty"`
+}
+
+// messages returns the turns: messages of one role in a row are one, so that the
+// results of parallel calls stand together.
+func (t *Talk) messages() []message {
+	out := []message{}
+	for _, m := range t.req.Messages {
+		role, blocks := "user", []any(nil)
+		switch m.Role {
+		case providers.Assistant:
+			role, blocks = "assistant", t.assistant(m)
+		case providers.ToolRole:
+			blocks = []any{toolResult(m)}
+		case providers.User:
+			blocks = append(textBlock(m.Text), parts(m.Parts)...)
+		case providers.System: // these are the instructions
+		}
+		if len(blocks) == 0 {
+			continue
+		}
+		if last := len(out) - 1; last >= 0 && out[last].Role == role {
+			out[last].Content = append(out[last].Content, blocks...)
+			continue
+		}
+		out = append(out, message{Role: role, Content: blocks})
+	}
+	return out
+}
+
+func toolResult(m providers.Message) *block {
+	b := &block{Type: "tool_result", ToolUseID: wire.ID(m.ToolID), Content: m.Text}
+	if len(m.Parts) > 0 {
+		b.Content = append(textBlock(m.Text), parts(m.Parts)...)
+	}
+	return b
+}
+
+// textBlock returns text as a block, which must not be blank.
+func textBlock(text string) []any {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return []any{&block{Type: "text", Text: text}}
+}
+
+// parts returns images and documents as blocks.
+func parts(parts []providers.Part) []any {
+	var out []any
+	for _, p := range parts {
+		switch {
+		case p.Kind == providers.TextPart:
+			out = append(out, textBlock(p.Text)...)
+		case p.URL != "":
+			out = append(out, &block{Type: string(p.Kind), Title: p.Name, Source: &source{Type: "url", URL: p.URL}})
+		case p.Media == "text/plain":
+			out = append(out, &block{Type: "document", Title: p.Name, Source: &source{Type: "text", Media: p.Media, Data: string(p.Data)}})
+		default:
+			out = append(out, &block{Type: string(p.Kind), Title: p.Name, Source: &source{Type: "base64", Media: p.Media, Data: p.Data}})
+		}
+	}
+	for _, b := range out {
+		if b := b.(*block); b.Type == "image" { //nolint:errcheck // they all are
+			b.Title = ""
+		}
+	}
+	return out
+}
+
+// assistant returns what the assistant said, with its thoughts where they were.
+// They have the text between them: if that is not the message's any more, they stand
+// alone.
+func (t *Talk) assistant(m providers.Message) []any {
+	before := make([][]json.RawMessage, len(m.ToolCalls)) // by tool call
+	var text strings.Builder
+	for i, c := range m.ToolCalls {
+		if t.forget || json.Unmarshal(wire.SeenAgain(t.Provider, c), &before[i]) != nil {
+			before[i] = nil
+		}
+		for _, raw := range before[i] {
+			text.WriteString(textOf(raw))
+		}
+	}
+	whole := m.Text != "" && text.String() == m.Text
+	var out []any
+	if !whole {
+		out = textBlock(m.Text)
+	}
+	for i, c := range m.ToolCalls {
+		for _, raw := range before[i] {
+			if whole || typeOf(raw) != "text" {
+				out = append(out, raw)
+			}
+		}
+		out = append(out, &block{Type: "tool_use", ID: wire.ID(c.ID), Name: c.Name, Input: objectInput(c.Input)})
+	}
+	return out
+}
+
+func textOf(raw json.RawMessage) string {
+	var b block
+	if json.Unmarshal(raw, &b) != nil || b.Type != "text" {
+		return ""
+	}
+	return b.Text
+}
+
+func typeOf(raw json.RawMessage) string {
+	var b block
+	if json.Unmarshal(raw, &b) != nil {
+		return ""
+	}
+	return b.Type
+}
+
+// objectInput returns a call's input as the object that it has to be.
+func objectInput(input json.RawMessage) json.RawMessage {
+	input = bytes.TrimSpace(input)
+	switch {
+	case !wire.IsSet(input):
+		return json.RawMessage("{}")
+	case input[0] == '{':
+		return input
+	}
+	return append(append([]byte(`{"input":`), input...), '}')
+}
+
+// control marks the end of what is to be cached.
+type control struct {
+	Type string `json:"type"`
+}
+
+// long is from how many bytes of instructions and tools on they are cached. Less is
+// below what the vendor caches, or saves next to nothing.
+const long = 4000
+
+// cache marks what the next turn begins with: long instructions, and in a loop of
+// tools all that was said. Tools stand before the instructions, so their end is
+// marked by these.
+func (t *Talk) cache(body *request) {
+	if t.NoCache || t.Memory.Knows("cache_control") {
+		return
+	}
+	mark := &control{"ephemeral"}
+	system, _ := body.System.(string)
+	size := len(system)
+	for _, x := range body.Tools {
+		size += len(x.Description) + len(x.InputSchema)
+	}
+	if size >= long && system != "" {
+		body.System = []*block{{Type: "text", Text: system, Cache: mark}}
+	}
+	if len(t.req.Tools) == 0 || len(body.Messages) == 0 {
+		return
+	}
+	said := 0
+	for _, m := range t.req.Messages {
+		said += len(m.Text)
+	}
+	content := body.Messages[len(body.Messages)-1].Content
+	if b, ok := content[len(content)-1].(*block); ok && size+said >= long {
+		b.Cache = mark
+	}
+}

@@ -1,0 +1,229 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/schema"
+)
+
+// Answer is what a model has said so far. A [Talk] fills it.
+type Answer struct {
+	Calls   []*Call
+	Refusal strings.Builder // the model's words for not answering
+	Stop    string          // the vendor's word for why it ended; "": it has not
+	Usage   providers.Usage
+	Extra   json.RawMessage // what the vendor wants to see again with the calls; goes with the first one
+
+	// What Ask sets.
+	Tool  string        // the tool whose input is the answer; "": none
+	Alone bool          // no other tool may be called
+	Nulls *schema.Nulls // takes nulls out of the text; nil: it stays as it is
+
+	text     strings.Builder
+	told     bool // OnText got some of the text
+	heard    int  // bytes of words, thoughts and inputs
+	exchange *exchange
+}
+
+// Call is a tool call on its way.
+type Call struct {
+	ID, Name string
+	Extra    json.RawMessage
+	input    bytes.Buffer
+}
+
+// Text returns what was said so far.
+func (a *Answer) Text() string { return a.text.String() }
+
+// Say adds text to the answer, and tells the caller.
+func (a *Answer) Say(text string) error {
+	a.Heard(len(text))
+	if a.Nulls != nil {
+		text = a.Nulls.Write(text)
+	}
+	a.text.WriteString(text)
+	if a.Tool != "" {
+		return nil // the answer comes as a tool's input, if it does
+	}
+	return a.tell(text)
+}
+
+// Heard notes that n bytes of an answer came, said or only thought.
+func (a *Answer) Heard(n int) {
+	if a.heard += n; a.heard > 0 && a.exchange.streamed {
+		a.exchange.silence.begun()
+	}
+}
+
+// Input adds a piece to the input of a call.
+func (a *Answer) Input(c *Call, piece string) error {
+	a.Heard(len(piece))
+	c.input.WriteString(piece)
+	if a.Tool == "" || c.Name != a.Tool || !a.Alone {
+		return nil
+	}
+	return a.tell(piece)
+}
+
+// Call returns the i-th call, which is made if it is new.
+func (a *Answer) Call(i int) *Call {
+	for len(a.Calls) <= i {
+		a.Calls = append(a.Calls, &Call{})
+	}
+	return a.Calls[i]
+}
+
+// HasInput says whether the input of c is whole.
+func (c *Call) HasInput() bool { return json.Valid(c.input.Bytes()) }
+
+// tell passes text to the caller's OnText.
+func (a *Answer) tell(text string) error {
+	onText := a.exchange.req.OnText
+	if onText == nil || text == "" {
+		return nil
+	}
+	a.told = true
+	if err := onText(text); err != nil {
+		return fmt.Errorf("%w: %w", errCallback, err)
+	}
+	return nil
+}
+
+// response makes a Response of what the model said.
+func (m *Model) response(ex *exchange) (providers.Response, error) {
+	a := &ex.answer
+	if a.Nulls != nil {
+		rest := a.Nulls.Rest()
+		a.text.WriteString(rest)
+		if err := a.tell(rest); err != nil {
+			return providers.Response{}, err
+		}
+	}
+	resp := providers.Response{Text: a.text.String(), Usage: a.Usage, Model: m.spec.String()}
+	if err := a.takeCalls(&resp); err != nil {
+		return providers.Response{}, err
+	}
+	resp.Stop = StopOf(a.Stop, resp)
+	if a.Refusal.Len() > 0 {
+		resp.Text, resp.Stop = a.Refusal.String(), providers.StopFilter
+	}
+	if resp.Stop == providers.StopFilter {
+		resp.ToolCalls = nil
+	}
+	empty := resp.Text == "" && len(resp.ToolCalls) == 0
+	switch {
+	case empty && resp.Stop != providers.StopLength && resp.Stop != providers.StopFilter:
+		return providers.Response{}, errUnusable
+	case strings.EqualFold(a.Stop, "network_error"): // GLM's own
+		return providers.Response{}, errBroken
+	case a.told, resp.Stop == providers.StopFilter:
+		return resp, nil
+	}
+	return resp, a.tell(resp.Text)
+}
+
+// takeCalls adds the calls to resp, or makes its text of the input of the tool that
+// is the answer. Beside other calls it was given too early.
+func (a *Answer) takeCalls(resp *providers.Response) error {
+	var answer json.RawMessage
+	for i, c := range a.Calls {
+		if c.Name == "" && c.input.Len() == 0 && c.ID == "" {
+			continue // servers begin to count at 1
+		}
+		input := toolInput(c.input.String())
+		if a.Tool != "" && c.Name == a.Tool {
+			answer = json.RawMessage(strings.TrimSpace(c.input.String()))
+			continue
+		}
+		call := providers.ToolCall{ID: c.ID, Name: c.Name, Input: input, Extra: c.Extra}
+		if call.ID == "" { // unique in the conversation, of which this is the next turn
+			call.ID = fmt.Sprintf("call_%d_%d", len(a.exchange.req.Messages), i)
+		}
+		resp.ToolCalls = append(resp.ToolCalls, call)
+	}
+	if len(resp.ToolCalls) > 0 && resp.ToolCalls[0].Extra == nil {
+		resp.ToolCalls[0].Extra = slices.Clone(a.Extra)
+	}
+	if len(answer) > 0 && len(resp.ToolCalls) == 0 {
+		if a.told && !a.Alone {
+			return errors.New("the answer was told twice") // impossible: nothing is told before
+		}
+		resp.Text = string(answer)
+	}
+	return nil
+}
+
+// StopOf translates a finish reason of any vendor. Servers say stop with tool
+// calls too.
+func StopOf(reason string, resp providers.Response) providers.Stop {
+	switch reason = strings.ToLower(reason); {
+	case reason == "length", reason == "max_tokens", reason == "max_output_tokens", reason == "model_context_window_exceeded":
+		return providers.StopLength
+	case strings.HasPrefix(reason, "content_filter"), filters[reason]:
+		return providers.StopFilter
+	case len(resp.ToolCalls) > 0:
+		return providers.StopTools
+	case reason == "stop", reason == "end_turn", reason == "stop_sequence", reason == "completed":
+		return providers.StopEnd
+	case reason == "tool_use" && resp.Text != "": // the answer was a tool's input
+		return providers.StopEnd
+	}
+	return providers.StopUnknown
+}
+
+// filters are the words of Anthropic, Bedrock, GLM and Gemini for a refusal.
+var filters = map[string]bool{
+	"refusal": true, "sensitive": true, "guardrail_intervened": true,
+	"safety": true, "recitation": true, "blocklist": true, "prohibited_content": true, "spii": true,
+}
+
+// Counted returns u, or nothing if it holds a count that nobody can have meant:
+// then the call has no known cost.
+func Counted(u providers.Usage) providers.Usage {
+	for _, tokens := range []int64{u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite} {
+		if tokens < 0 || tokens > 1<<40 {
+			return providers.Usage{}
+		}
+	}
+	return u
+}
+
+// charged is what a call that failed has cost: as the vendor says or, of a stream
+// that broke off, by the lengths of what was sent and heard.
+func (ex *exchange) charged() providers.Usage {
+	const perToken = 4 // bytes, about
+	a := &ex.answer
+	u := a.Usage
+	if !ex.streamed || a.heard == 0 || a.Stop != "" && u != (providers.Usage{}) {
+		return u
+	}
+	if u.Input == 0 {
+		u.Input = 1 + sizeOf(ex.req)/perToken
+	}
+	u.Output = max(u.Output, 1+int64(a.heard)/perToken)
+	return u
+}
+
+// sizeOf is how many bytes of text a request has.
+func sizeOf(req providers.Request) int64 {
+	n := len(req.Output)
+	for _, m := range req.Messages {
+		n += len(m.Text)
+		for _, c := range m.ToolCalls {
+			n += len(c.Name) + len(c.Input)
+		}
+		for _, p := range m.Parts {
+			n += len(p.Text)
+		}
+	}
+	for _, t := range req.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.Input)
+	}
+	return int64(n)
+}

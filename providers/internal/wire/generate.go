@@ -1,0 +1,243 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/network"
+	"github.com/convene-go/convene/providers/internal/redact"
+)
+
+// maxErrorBody is how much of an error's body is read.
+const maxErrorBody = 8 << 10
+
+// concessions bounds how often one call is sent again because the vendor refuses
+// something that can be left out. Each thing is left out once.
+const concessions = 8
+
+var (
+	errTooBig     = errors.New("the answer is longer than the limit")
+	errCallback   = errors.New("OnText ended the call")
+	errUnusable   = errors.New("the answer has neither text nor tool calls")
+	errUnfinished = errors.New("the stream ended without a finish reason")
+	errBroken     = errors.New("the vendor broke off the answer")
+	errTimeout    = errors.New("no answer within")
+	errSign       = errors.New("sign request")
+)
+
+// exchange is one call: what was seen of it. It is used by one goroutine.
+type exchange struct {
+	req      providers.Request
+	secrets  []string
+	sent     bool
+	streamed bool // the answer came as a stream
+	status   int  // 0: none came
+	header   http.Header
+	said     *Said // of an answer with an error's status
+	answer   Answer
+	silence  silence
+}
+
+// silence ends a call in which nothing is heard for too long.
+type silence struct {
+	timer *time.Timer
+	limit time.Duration
+	idle  time.Duration
+}
+
+func (s *silence) heard() { s.timer.Reset(s.limit) }
+
+// begun shortens the limit: what has begun goes on.
+func (s *silence) begun() {
+	if s.limit != s.idle {
+		s.limit = s.idle
+		s.heard()
+	}
+}
+
+// silentError says for how long nothing was heard.
+type silentError struct{ limit time.Duration }
+
+func (e silentError) Error() string { return fmt.Sprintf("nothing heard for %v", e.limit) }
+
+// Generate makes one attempt.
+func (m *Model) Generate(ctx context.Context, req providers.Request) (providers.Response, error) {
+	ex := &exchange{req: req}
+	if err := Check(req); err != nil {
+		return providers.Response{}, m.fault(ex, &providers.Error{Kind: providers.Invalid, Message: err.Error(), Err: err})
+	}
+	attempt, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ex.silence = silence{limit: First, idle: m.options.Idle}
+	ex.silence.timer = time.AfterFunc(First, func() { cancel(silentError{ex.silence.limit}) })
+	defer ex.silence.timer.Stop()
+	if m.timeout > 0 {
+		over := time.AfterFunc(m.timeout, func() { cancel(fmt.Errorf("%w %v", errTimeout, m.timeout)) })
+		defer over.Stop()
+	}
+	err := m.ask(attempt, ex)
+	if err == nil {
+		var resp providers.Response
+		if resp, err = m.response(ex); err == nil {
+			return resp, nil
+		}
+	}
+	return providers.Response{}, m.fault(ex, m.classify(ctx, attempt, ex, err))
+}
+
+// ask sends the request, and again without what the vendor refuses to take.
+func (m *Model) ask(ctx context.Context, ex *exchange) error {
+	talk, err := m.talk(ex.req)
+	if err != nil {
+		return err
+	}
+	for range concessions {
+		if err := m.send(ctx, ex, talk); err != nil {
+			return err
+		}
+		if ex.said == nil || !talk.Concede(ex.status, ex.said) {
+			break
+		}
+	}
+	if ex.said != nil {
+		return ex.said
+	}
+	return nil
+}
+
+// send sends the request once and reads the answer.
+func (m *Model) send(ctx context.Context, ex *exchange, talk Talk) error {
+	ex.said, ex.status, ex.header, ex.streamed = nil, 0, nil, false
+	ex.answer = Answer{exchange: ex}
+	url, body, err := talk.Ask(&ex.answer)
+	if err != nil {
+		return fmt.Errorf("write request: %w", err)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	if err := errors.Join(ctx.Err(), network.Check(r.URL.Host)); err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	for name, values := range m.options.Header {
+		r.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if ex.secrets, err = m.sign(ctx, r, body); err != nil {
+		return fmt.Errorf("%w: %w", errSign, err)
+	}
+	ex.sent = true
+	resp, err := m.options.Transport.RoundTrip(r) // not a Client: it would follow redirects
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	ex.silence.heard()
+	ex.status, ex.header = resp.StatusCode, resp.Header
+	if ex.status < 200 || ex.status > 299 {
+		data, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // the status says enough
+		ex.said = readSaid(data, resp.Header)
+		return nil
+	}
+	return m.read(ex, talk, &hearing{r: &limitedReader{r: resp.Body, left: m.options.MaxBody}, silence: &ex.silence})
+}
+
+// read reads the answer, in one piece or as a stream.
+func (m *Model) read(ex *exchange, talk Talk, body io.Reader) error {
+	contentType := ex.header.Get("Content-Type")
+	in := bufio.NewReader(body)
+	if framed, ok := talk.(Framed); ok && strings.Contains(contentType, "eventstream") {
+		ex.streamed = true
+		return ex.finished(framed.Frames(&ex.answer, in))
+	}
+	if !strings.Contains(contentType, "event-stream") && (strings.Contains(contentType, "json") || beginsJSON(in)) {
+		data, err := io.ReadAll(in)
+		if err != nil {
+			return err
+		}
+		return talk.Whole(&ex.answer, data)
+	}
+	ex.streamed = true
+	return ex.finished(readEvents(in, m.options.MaxBody, func(name string, data []byte) (bool, error) {
+		return talk.Event(&ex.answer, name, data)
+	}))
+}
+
+// Framed is a [Talk] whose streams come in frames of the vendor's own.
+type Framed interface {
+	Frames(a *Answer, in io.Reader) error
+}
+
+func (ex *exchange) finished(err error) error {
+	if err == nil && ex.answer.Stop == "" {
+		return errUnfinished
+	}
+	return err
+}
+
+// beginsJSON says whether what comes is an object or a list: some servers say
+// nothing of their content.
+func beginsJSON(in *bufio.Reader) bool {
+	const spaces = 64
+	for n := 1; n <= spaces; n++ {
+		head, err := in.Peek(n)
+		if err != nil {
+			return false
+		}
+		switch head[n-1] {
+		case ' ', '\t', '\r', '\n':
+			continue
+		case '{', '[':
+			return true
+		}
+		return false
+	}
+	return false
+}
+
+// hearing tells of each piece that comes.
+type hearing struct {
+	r       io.Reader
+	silence *silence
+}
+
+func (h *hearing) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	if n > 0 {
+		h.silence.heard()
+	}
+	return n, err
+}
+
+// limitedReader fails with errTooBig after left bytes, where io.LimitReader would
+// pretend that there is no more.
+type limitedReader struct {
+	r    io.Reader
+	left int64
+}
+
+func (l *limitedReader) Read(p []byte) (int, error) {
+	if l.left < 0 {
+		return 0, errTooBig
+	}
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1] // one more, to see whether there is more
+	}
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return n - 1, errTooBig
+	}
+	return n, err
+}
+
+// redactor knows all secrets of a call.
+func (m *Model) redactor(ex *exchange) redact.Redactor { return m.redact.With(ex.secrets...) }

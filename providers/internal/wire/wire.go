@@ -1,0 +1,111 @@
+// Package wire asks models over HTTP. It has what does not depend on a vendor's
+// format: the transport, limits on what is read and on silence, errors by kind,
+// texts without keys and prompts. A format is a [Talk].
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/redact"
+)
+
+// Limits of a model that says none.
+const (
+	MaxBody = 16 << 20
+	First   = 10 * time.Minute // of silence before the answer begins
+	Idle    = time.Minute      // of silence once it has begun
+)
+
+// sharedTransport has no proxy, which would come from the environment.
+var sharedTransport http.RoundTripper = &http.Transport{
+	DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+	TLSHandshakeTimeout: 10 * time.Second,
+	ForceAttemptHTTP2:   true,
+	MaxIdleConns:        256,
+	MaxIdleConnsPerHost: 64,
+	IdleConnTimeout:     90 * time.Second,
+}
+
+// Options are what the openers of all vendors have in common.
+type Options struct {
+	Transport http.RoundTripper // nil: one that all models share, without a proxy
+	MaxBody   int64             // of an answer; 0: MaxBody
+	Header    http.Header       // sent with each request
+	Idle      time.Duration     // of silence once the answer has begun; 0: Idle
+}
+
+// Check returns every fault of o joined into one error, or nil.
+func (o Options) Check() error {
+	var errs []error
+	if o.MaxBody < 0 || o.MaxBody > 1<<30 {
+		errs = append(errs, fmt.Errorf("MaxBody is %d, want 0 to 1 GiB", o.MaxBody))
+	}
+	if o.Idle < 0 {
+		errs = append(errs, fmt.Errorf("the field Idle is %v, want 0 or more", o.Idle))
+	}
+	return errors.Join(errs...)
+}
+
+// Model asks one model of one vendor. All fields are set once.
+type Model struct {
+	options Options
+	spec    providers.Spec
+	timeout time.Duration // 0: none
+	redact  redact.Redactor
+	talk    func(providers.Request) (Talk, error)
+	sign    Sign
+}
+
+// Sign puts into a request, as the last thing that happens to it, what says who
+// sends it. It returns what of that is secret.
+type Sign func(ctx context.Context, r *http.Request, body []byte) (secrets []string, err error)
+
+// Talk is one request in a vendor's words, and what reads the answer. It is used
+// by one goroutine.
+type Talk interface {
+	// Ask returns where to send the request and what, and prepares a for the
+	// answer. It is called again after each Concede.
+	Ask(a *Answer) (url string, body []byte, err error)
+
+	// Whole reads an answer that came in one piece.
+	Whole(a *Answer, body []byte) error
+
+	// Event reads one event of an answer, and says whether it was the last one. The
+	// data is valid until it returns.
+	Event(a *Answer, name string, data []byte) (last bool, err error)
+
+	// Concede looks at a refusal and says whether to ask once more, now that Ask
+	// leaves out what the vendor does not take.
+	Concede(status int, said *Said) bool
+}
+
+// New returns the model of s. It knows the secrets that no error may hold beside
+// those that sign returns.
+func New(s providers.Spec, o Options, sign Sign, talk func(providers.Request) (Talk, error), secrets ...string) *Model {
+	if o.Transport == nil {
+		o.Transport = sharedTransport
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = MaxBody
+	}
+	if o.Idle == 0 {
+		o.Idle = Idle
+	}
+	m := &Model{options: o, spec: s, redact: redact.New(secrets...), talk: talk, sign: sign}
+	if s.Timeout != "" {
+		m.timeout, _ = time.ParseDuration(s.Timeout) // Validate has seen it
+	}
+	return m
+}
+
+// String returns the model's name. All else is kept out of logs.
+func (m *Model) String() string { return m.redact.Clean(m.spec.String()) }
+
+// Format is String, for every verb.
+func (m *Model) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, m.String()) }

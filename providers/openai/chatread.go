@@ -1,0 +1,255 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/wire"
+)
+
+// chatReader puts an answer together.
+type chatReader struct {
+	indexes []int // of the calls, as the server counts them
+	besides []*beside
+	content strings.Builder // of reasoning_content
+	reason  strings.Builder // of reasoning
+	said    thoughts        // which of them came
+}
+
+// chatEvent is an answer, or a piece of one.
+type chatEvent struct {
+	Choices []*struct {
+		Index        int      `json:"index"`
+		Delta        chatSaid `json:"delta"`
+		Message      chatSaid `json:"message"`
+		FinishReason string   `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *chatUsage `json:"usage"`
+	Error wire.Said  `json:"error"`
+}
+
+type chatSaid struct {
+	Content string `json:"content"`
+	Refusal string `json:"refusal"`
+	thoughts
+	ToolCalls []struct {
+		Index    *int            `json:"index"`
+		ID       string          `json:"id"`
+		Function chatFunction    `json:"function"`
+		Extra    json.RawMessage `json:"extra_content"`
+	} `json:"tool_calls"`
+}
+
+// chatUsage counts cached tokens as part of the prompt's.
+type chatUsage struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	Total      int64 `json:"total_tokens"`
+	CacheHit   int64 `json:"prompt_cache_hit_tokens"` // DeepSeek's
+	Details    struct {
+		Cached  int64 `json:"cached_tokens"`
+		Written int64 `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+	OutputDetails struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+// withThoughts returns u with what the model thought as part of the completion,
+// where only the total has it.
+func (u chatUsage) withThoughts() chatUsage {
+	if thought := u.Total - u.Prompt - u.Completion; thought > 0 {
+		u.Completion += thought
+		u.OutputDetails.Reasoning = max(u.OutputDetails.Reasoning, thought)
+	}
+	return u
+}
+
+func (u chatUsage) usage() providers.Usage {
+	return wire.Counted(providers.Usage{
+		Input: u.Prompt, Output: u.Completion, Reasoning: u.OutputDetails.Reasoning,
+		CacheRead: max(u.Details.Cached, u.CacheHit), CacheWrite: u.Details.Written,
+	})
+}
+
+// Whole implements [wire.Talk].
+func (c *chat) Whole(a *wire.Answer, body []byte) error {
+	_, err := c.add(a, body, "answer")
+	if err == nil {
+		c.read.finish(c, a)
+	}
+	return err
+}
+
+// Event implements [wire.Talk].
+func (c *chat) Event(a *wire.Answer, _ string, data []byte) (bool, error) {
+	if string(data) == "[DONE]" {
+		c.read.finish(c, a)
+		return true, nil
+	}
+	done, err := c.add(a, data, "event")
+	if done {
+		c.read.finish(c, a)
+	}
+	return false, err
+}
+
+// add reads an answer, or a piece of one, and says whether the model has finished.
+func (c *chat) add(a *wire.Answer, data []byte, what string) (finished bool, err error) {
+	var e chatEvent
+	err = json.Unmarshal(data, &e)
+	if e.Usage != nil {
+		if c.model.vendor.thoughtsLeft {
+			*e.Usage = e.Usage.withThoughts()
+		}
+		a.Usage = e.Usage.usage()
+	}
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("read %s: %w", what, err)
+	case e.Error.Present():
+		return false, &e.Error
+	case len(e.Choices) == 0 && what == "answer":
+		return false, errors.New("the answer holds no choice")
+	}
+	for _, choice := range e.Choices {
+		if choice == nil || choice.Index != 0 {
+			continue
+		}
+		if choice.FinishReason != "" {
+			a.Stop = choice.FinishReason
+			finished = true
+		}
+		for _, said := range []*chatSaid{&choice.Delta, &choice.Message} {
+			if err := c.read.add(c, a, said); err != nil {
+				return false, err
+			}
+		}
+	}
+	return finished, nil
+}
+
+func (r *chatReader) add(c *chat, a *wire.Answer, s *chatSaid) error {
+	r.think(a, s.thoughts)
+	a.Refusal.WriteString(s.Refusal)
+	if s.Content != "" {
+		if err := a.Say(s.Content); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.ToolCalls {
+		i := r.place(a, t.Index, t.ID, t.Function.Name)
+		call := a.Call(i)
+		if t.ID != "" {
+			call.ID = t.ID
+		}
+		if t.Function.Name != "" {
+			call.Name = t.Function.Name
+		}
+		if c.model.vendor.extras && wire.IsSet(t.Extra) {
+			r.besides[i].Extra = bytes.Clone(t.Extra)
+		}
+		if err := a.Input(call, t.Function.Arguments); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place returns which call a piece belongs to. Some servers give no index, or the
+// same one to all calls, which come whole then.
+func (r *chatReader) place(a *wire.Answer, index *int, id, name string) int {
+	last := len(r.indexes) - 1
+	at := -1
+	if index == nil {
+		at = last
+	} else {
+		for i, known := range r.indexes {
+			if known == *index {
+				at = i // the last one of that index
+			}
+		}
+	}
+	isNew := at < 0
+	if !isNew {
+		old := a.Call(at)
+		isNew = id != "" && old.ID != "" && id != old.ID || id == "" && name != "" && old.Name != "" && old.HasInput()
+	}
+	if !isNew {
+		return at
+	}
+	n := len(r.indexes)
+	if index != nil {
+		n = *index
+	}
+	r.indexes, r.besides = append(r.indexes, n), append(r.besides, &beside{})
+	return len(r.indexes) - 1
+}
+
+// think keeps what the model thinks.
+func (r *chatReader) think(a *wire.Answer, t thoughts) {
+	if t.ReasoningContent != nil {
+		r.said.ReasoningContent = t.ReasoningContent
+		r.content.WriteString(*t.ReasoningContent)
+		a.Heard(len(*t.ReasoningContent))
+	}
+	if t.Reasoning != nil {
+		r.said.Reasoning = t.Reasoning
+		r.reason.WriteString(*t.Reasoning)
+		a.Heard(len(*t.Reasoning))
+	}
+	for _, d := range t.Details {
+		r.said.Details = addDetail(r.said.Details, bytes.Clone(d))
+	}
+}
+
+// addDetail adds a piece of structured reasoning to the ones before: those of one
+// index are one, whose texts go on.
+func addDetail(all []json.RawMessage, piece json.RawMessage) []json.RawMessage {
+	var p, last map[string]any
+	if len(all) == 0 || json.Unmarshal(piece, &p) != nil || json.Unmarshal(all[len(all)-1], &last) != nil ||
+		p["index"] == nil || p["index"] != last["index"] || p["type"] != last["type"] {
+		return append(all, piece)
+	}
+	for name, value := range p {
+		more, isText := value.(string)
+		before, _ := last[name].(string)
+		switch {
+		case value == nil:
+		case isText && (name == "text" || name == "summary" || name == "data"):
+			last[name] = before + more
+		default:
+			last[name] = value
+		}
+	}
+	if data, err := json.Marshal(last); err == nil {
+		all[len(all)-1] = data
+	}
+	return all
+}
+
+// finish gives the calls what is to be seen again beside them.
+func (r *chatReader) finish(c *chat, a *wire.Answer) {
+	if r.said.ReasoningContent != nil {
+		r.said.ReasoningContent = new(r.content.String())
+	}
+	if r.said.Reasoning != nil {
+		r.said.Reasoning = new(r.reason.String())
+	}
+	if r.said.Details != nil {
+		r.said.Reasoning, r.said.ReasoningContent = nil, nil // the details say it all
+	}
+	for i, b := range r.besides {
+		if i == 0 {
+			b.thoughts = r.said
+		}
+		data, err := json.Marshal(b)
+		if err == nil && string(data) != "{}" {
+			a.Call(i).Extra = wire.Remember(c.model.spec.Provider, data)
+		}
+	}
+}
