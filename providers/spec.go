@@ -16,6 +16,7 @@ import (
 type Spec struct {
 	Provider    string   `json:"provider"`
 	Model       string   `json:"model"`
+	Family      string   `json:"family,omitempty"`      // the model's name where Model hides it: a deployment on azure, a profile of bedrock
 	BaseURL     string   `json:"baseURL,omitempty"`     // of the service; "": the provider's own
 	API         string   `json:"api,omitempty"`         // of OpenAI's formats: "chat" or "responses"; "": what suits the model
 	APIVersion  string   `json:"apiVersion,omitempty"`  // azure alone; "": its v1 API
@@ -63,6 +64,9 @@ func (s Spec) Validate() error {
 		bad("model name is empty")
 	case strings.ContainsFunc(s.Model, notInName):
 		bad("model name %q holds white space or a control character", s.Model)
+	}
+	if strings.ContainsFunc(s.Family, notInName) {
+		bad("family %q holds white space or a control character", s.Family)
 	}
 	if err := checkBaseURL(s.BaseURL); err != nil {
 		errs = append(errs, err)

@@ -45,7 +45,7 @@ type vendor struct {
 	answer  func(text, body string) any
 }
 
-const claudeOnBedrock = "/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke"
+const claudeOnBedrock = "/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream"
 
 var vendors = map[string]vendor{
 	"openai": {

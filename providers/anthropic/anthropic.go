@@ -115,7 +115,7 @@ func (o Opener) open(s providers.Spec) (*wire.Model, error) {
 		return nil, err
 	}
 	service := &claude.Service{
-		Provider: s.Provider, Name: s.Model, Model: claude.ModelOf(s.Model), NoCache: o.NoCache, Memory: new(wire.Memory), Stream: true,
+		Provider: s.Provider, Name: s.Model, Model: claude.ModelOf(cmp.Or(s.Family, s.Model)), NoCache: o.NoCache, Memory: new(wire.Memory), Stream: true,
 		URL: strings.TrimSuffix(cmp.Or(s.BaseURL, "https://api.anthropic.com/v1"), "/") + "/messages",
 	}
 	begin := func(req providers.Request) (wire.Talk, error) { return service.Begin(req), nil }

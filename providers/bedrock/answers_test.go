@@ -24,7 +24,7 @@ func TestAnswer(t *testing.T) {
 			want := usage
 			want.Calls, want.Cost = 1, 7*2+4*1+2*5+5*3
 			assert.Equal(t, providers.Response{Text: "hello", Stop: providers.StopEnd, Model: "bedrock:" + f.model, Usage: want}, got)
-			assert.Equal(t, []string{"/model/" + f.escaped + f.whole}, s.paths)
+			assert.Equal(t, []string{"/model/" + f.escaped + f.stream}, s.paths)
 		})
 	}
 }
@@ -43,8 +43,7 @@ func TestWhatIsSent(t *testing.T) {
 			require.NoError(t, err)
 			assert.JSONEq(t, wants[name], s.bodies[0]) // an unset temperature is not there
 			assert.Equal(t, "application/json", s.headers[0].Get("Content-Type"))
-			assert.Equal(t, "application/json", s.headers[0].Get("Accept"))
-			assert.Empty(t, s.headers[0].Get("X-Amzn-Bedrock-Accept"))
+			assert.Equal(t, "application/json", s.headers[0].Get("X-Amzn-Bedrock-Accept"))
 		})
 	}
 }
@@ -55,7 +54,7 @@ func TestBaseURLWithPath(t *testing.T) {
 			s := serve(t, reply(200, f.hello()))
 			_, err := open(t, providers.Spec{Provider: "bedrock", Model: f.model, BaseURL: s.URL + "/gate/way/"}).Generate(t.Context(), hi)
 			require.NoError(t, err)
-			assert.Equal(t, []string{"/gate/way/model/" + f.escaped + f.whole}, s.paths)
+			assert.Equal(t, []string{"/gate/way/model/" + f.escaped + f.stream}, s.paths)
 		})
 	}
 }
@@ -90,7 +89,7 @@ var long = []providers.Message{
 	{Role: providers.System, Text: "be kind"},
 	{Role: providers.User, Text: "what is it?"},
 	{Role: providers.Assistant, Text: "let me see", ToolCalls: []providers.ToolCall{
-		{ID: "c1", Name: "add", Input: json.RawMessage(`{"z":1,"a":2}`), Extra: json.RawMessage(`{"claude":[{"type":"thinking","signature":"S=="}],"converse":[{"reasoningContent":{"x":1}}]}`)},
+		{ID: "c1", Name: "add", Input: json.RawMessage(`{"z":1,"a":2}`)},
 		{ID: "functions.add:0", Name: "add", Extra: json.RawMessage(`{"google":{"thought_signature":"T=="}}`)},
 		{ID: "c3", Name: "add", Input: json.RawMessage(`"{\"a\":"`), Extra: json.RawMessage(`"x"`)},
 	}},
@@ -98,6 +97,12 @@ var long = []providers.Message{
 	{Role: providers.ToolRole, ToolID: "functions.add:0"},
 	{Role: providers.ToolRole, ToolID: "c3", Text: "no such thing"},
 	{Role: providers.User, Text: "and?"},
+}
+
+// thoughts are what the first call of long brings back.
+var thoughts = map[string]string{
+	"claude":   `{"provider":"bedrock/claude","content":[{"type":"thinking","signature":"S=="}]}`,
+	"converse": `{"provider":"bedrock/converse","content":[{"reasoningContent":{"x":1}}]}`,
 }
 
 func TestConversation(t *testing.T) {
@@ -134,7 +139,10 @@ func TestConversation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := families[name]
 			s := serve(t, reply(200, f.hello()))
-			_, err := f.open(t, s).Generate(t.Context(), providers.Request{Messages: long, Tools: []providers.Tool{{Name: "add"}}})
+			talk := slices.Clone(long)
+			talk[5].ToolCalls = slices.Clone(talk[5].ToolCalls)
+			talk[5].ToolCalls[0].Extra = json.RawMessage(thoughts[name])
+			_, err := f.open(t, s).Generate(t.Context(), providers.Request{Messages: talk, Tools: []providers.Tool{{Name: "add"}}})
 			require.NoError(t, err)
 			assert.JSONEq(t, tt.system, s.field(t, "system"))
 			assert.JSONEq(t, tt.messages, s.field(t, "messages"))
@@ -180,9 +188,9 @@ func TestSeveralBlocks(t *testing.T) {
 			assert.Equal(t, []providers.ToolCall{
 				{
 					ID: "c1", Name: "add", Input: json.RawMessage(`{"z":1,"a":2}`),
-					Extra: json.RawMessage(`{"` + name + `":[` + strings.Join(blocks[:3], ",") + `]}`),
+					Extra: json.RawMessage(`{"provider":"bedrock/` + name + `","content":[` + strings.Join(blocks[:3], ",") + `]}`),
 				},
-				{ID: "call_2_1", Name: "list", Input: json.RawMessage(`{}`), Extra: json.RawMessage(`{"` + name + `":[` + blocks[4] + `]}`)},
+				{ID: "call_2_1", Name: "list", Input: json.RawMessage(`{}`), Extra: json.RawMessage(`{"provider":"bedrock/` + name + `","content":[` + blocks[4] + `]}`)},
 			}, got.ToolCalls)
 
 			// it sees again what it wrote, or what the text has become
@@ -293,9 +301,9 @@ func TestImpossibleUsageIsUnknown(t *testing.T) {
 
 func TestInvalidRequestsAreNotSent(t *testing.T) {
 	tests := map[string]func(*providers.Request){
-		"no message says": func(r *providers.Request) { r.Messages = nil },
-		"says anything":   func(r *providers.Request) { r.Messages = r.Messages[:1] },
-		"message says anything": func(r *providers.Request) {
+		"no messages":    func(r *providers.Request) { r.Messages = nil },
+		"or say nothing": func(r *providers.Request) { r.Messages = r.Messages[:1] },
+		"all messages are": func(r *providers.Request) {
 			r.Messages = []providers.Message{{Role: providers.System, Text: "be brief"}, {Role: providers.User, Text: " "}}
 		},
 		"unknown role": func(r *providers.Request) { r.Messages = []providers.Message{{Role: "boss", Text: "go"}} },

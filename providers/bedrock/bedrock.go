@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -11,15 +12,17 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/smithy-go/encoding/httpbinding"
 
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/redact"
+	"github.com/convene-go/convene/providers/internal/wire"
 )
 
 // Limits of an [Opener] and a [providers.Spec] that say none.
 const (
-	DefaultMaxBody = 16 << 20
-	DefaultTimeout = 10 * time.Minute // of one attempt
+	DefaultMaxBody = wire.MaxBody
+	DefaultIdle    = wire.Idle
 )
 
 // Open returns what [providers.NewRoles] wants: the Open of an [Opener] with these
@@ -48,58 +51,61 @@ type Opener struct {
 	// MaxBody is how many bytes of an answer are read, decompressed. An answer
 	// that is longer is a Permanent error. At most 1 GiB; zero: DefaultMaxBody.
 	MaxBody int64
+
+	// Idle is for how long an answer that has begun may say nothing: more is a
+	// Transient error. Until it begins, a model may think for 10 minutes. Zero:
+	// DefaultIdle.
+	Idle time.Duration
+
+	// NoCache asks for no prompt caching of Claude. Without it, long instructions are
+	// cached, and with tools the conversation too.
+	NoCache bool
 }
 
 // Open opens the model of s, without calling it.
 //
-// The model is an ID of Bedrock's, such as anthropic.claude-sonnet-5 or
-// us.amazon.nova-pro-v1:0, or the ARN of an inference profile. Without a BaseURL
-// it is asked at the region's public endpoint. Redirects are not followed.
+// Without a BaseURL the region's public endpoint is asked. Redirects are not
+// followed. The model is an ID of Bedrock's, such as anthropic.claude-sonnet-5 or
+// us.amazon.nova-pro-v1:0, or the ARN of an inference profile, whose Family says what
+// the ARN hides: with the Family claude-sonnet-4-5 it is asked as that one is.
 //
-// The model is a [providers.Metered], so s's Price, Temperature and MaxTokens
-// count. Its Generate makes one attempt. It is limited by s's Timeout, or
-// [DefaultTimeout]: running out of that is a Transient error. With tools, and where
-// a schema becomes one, it does not stream: OnText gets the text in one piece. Its
-// errors are *[providers.Error].
+// The model is a [providers.Metered], so s's Price, Temperature, MaxTokens and
+// Params count. Its Generate makes one attempt; s's Timeout limits it as a whole.
+// Its errors are *[providers.Error]. Answers are streamed inside; where the
+// credentials may not do that, they come in one piece.
 func (o Opener) Open(s providers.Spec) (providers.Model, error) {
 	m, err := o.open(s)
 	if err != nil {
-		return nil, fmt.Errorf("bedrock: open %s: %w", o.redactor().Clean(s.String()), err)
+		return nil, fmt.Errorf("bedrock: open %s: %w", redact.New(o.secrets()...).Clean(s.String()), err)
 	}
 	return providers.Metered{Model: m, Spec: s}, nil
 }
 
-func (o Opener) open(s providers.Spec) (*model, error) {
+func (o Opener) open(s providers.Spec) (*wire.Model, error) {
 	region := cmp.Or(s.Region, o.Region)
-	if err := errors.Join(s.Validate(), o.check(), checkSpec(s), checkRegion(region, s.BaseURL)); err != nil {
+	if err := errors.Join(s.Validate(), o.check(), o.options().Check(), checkSpec(s), checkRegion(region, s.BaseURL)); err != nil {
 		return nil, err
 	}
 	base, err := url.Parse(cmp.Or(s.BaseURL, endpoint(region)))
 	if err != nil {
 		return nil, errors.New("baseURL is none") // impossible: Validate has seen it
 	}
-	m := &model{
-		name:    s.String(),
-		dialect: dialectOf(s.Model),
-		timeout: DefaultTimeout,
-		wire: wire{
-			retrieve:  o.Credentials.Retrieve,
-			signer:    v4.NewSigner(),
-			region:    region,
-			host:      base.Host,
-			base:      strings.TrimSuffix(base.String(), "/") + "/model/" + escape(s.Model) + "/",
-			transport: o.Transport,
-			maxBody:   cmp.Or(o.MaxBody, DefaultMaxBody),
-		},
-	}
-	if m.wire.transport == nil {
-		m.wire.transport = sharedTransport
-	}
-	if s.Timeout != "" {
-		m.timeout, _ = time.ParseDuration(s.Timeout) // Validate has seen it
-	}
-	return m, nil
+	url := strings.TrimSuffix(base.String(), "/") + "/model/" + escape(s.Model) + "/"
+	return wire.New(s, o.options(), sign(o.Credentials, region), talks(s, url, o.NoCache), o.secrets()...), nil
 }
+
+func (o Opener) options() wire.Options {
+	return wire.Options{Transport: o.Transport, MaxBody: o.MaxBody, Idle: o.Idle}
+}
+
+// escape returns a model's ID as it stands in a path: ARNs have slashes.
+func escape(id string) string { return httpbinding.EscapePath(id, true) }
+
+// String names nothing of o.
+func (o Opener) String() string { return "bedrock.Opener" }
+
+// Format is String, for every verb.
+func (o Opener) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.String()) }
 
 func (o Opener) check() error {
 	var errs []error
@@ -108,9 +114,6 @@ func (o Opener) check() error {
 		errs = append(errs, errors.New("Opener.Credentials is nil"))
 	case static:
 		errs = append(errs, k.check())
-	}
-	if o.MaxBody < 0 || o.MaxBody > 1<<30 {
-		errs = append(errs, fmt.Errorf("Opener.MaxBody is %d, want 0 to 1 GiB", o.MaxBody))
 	}
 	return errors.Join(errs...)
 }

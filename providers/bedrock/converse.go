@@ -2,27 +2,40 @@ package bedrock
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/wire"
 )
 
 // converse asks the models of all vendors in Bedrock's own words.
-type converse struct{}
+type converse struct {
+	operation
+	req    providers.Request
+	forget bool // the vendor does not want to see again what it thought
+	reader
+}
 
-func (converse) operations() (whole, stream string) { return "converse", "converse-stream" }
+// remembered is under what thoughts are kept that this format reads.
+const remembered = "bedrock/converse"
 
-func (converse) plan(req providers.Request) plan { return planOf(req, abilities{forced: true}) }
+type object map[string]any
 
 type converseRequest struct {
-	System          []object  `json:"system,omitempty"`
-	Messages        []message `json:"messages"`
-	InferenceConfig struct {
-		MaxTokens   int      `json:"maxTokens,omitempty"`
-		Temperature *float64 `json:"temperature,omitempty"`
-	} `json:"inferenceConfig"`
-	ToolConfig *converseTools `json:"toolConfig,omitempty"`
+	System          []object        `json:"system,omitempty"`
+	Messages        []message       `json:"messages"`
+	InferenceConfig inferenceConfig `json:"inferenceConfig"`
+	ToolConfig      *converseTools  `json:"toolConfig,omitempty"`
+}
+
+type inferenceConfig struct {
+	MaxTokens   int      `json:"maxTokens,omitempty"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"topP,omitempty"`
+	Stop        []string `json:"stopSequences,omitempty"`
 }
 
 type converseTools struct {
@@ -30,127 +43,230 @@ type converseTools struct {
 	ToolChoice object   `json:"toolChoice,omitempty"`
 }
 
-func (converse) request(req providers.Request, p plan) ([]byte, error) {
-	body := converseRequest{Messages: converseBlocks.messages(req), ToolConfig: converseToolsOf(p)}
-	body.InferenceConfig.MaxTokens = req.MaxTokens
-	body.InferenceConfig.Temperature = req.Temperature
-	for _, text := range system(req, p) {
-		body.System = append(body.System, object{"text": text})
-	}
-	return json.Marshal(body)
+type message struct {
+	Role    string `json:"role"`
+	Content []any  `json:"content"`
 }
 
-func converseToolsOf(p plan) *converseTools {
-	if len(p.tools) == 0 {
-		return nil
+// Ask implements [wire.Talk].
+func (c *converse) Ask(*wire.Answer) (string, []byte, error) {
+	c.reader = reader{}
+	req := c.req
+	tools, words := c.tools()
+	body := converseRequest{ToolConfig: tools, InferenceConfig: inferenceConfig{MaxTokens: req.MaxTokens, Stop: req.Stop}}
+	if !c.memory.Knows("temperature") {
+		body.InferenceConfig.Temperature = req.Temperature
 	}
-	out := &converseTools{}
-	for _, t := range p.tools {
-		spec := object{"name": t.Name, "inputSchema": object{"json": inputOf(t)}}
+	if !c.memory.Knows("topP") {
+		body.InferenceConfig.TopP = req.TopP
+	}
+	for _, m := range req.Messages {
+		if m.Role == providers.System && !wire.Blank(m) {
+			body.System = append(body.System, object{"text": m.Text})
+		}
+	}
+	for _, text := range words {
+		body.System = append(body.System, object{"text": text})
+	}
+	var err error
+	if body.Messages, err = c.messages(); err != nil {
+		return "", nil, err
+	}
+	data, err := wire.Body(body, req)
+	return c.url(), data, err
+}
+
+// tools returns the tools and the choice of them, and what the model is told
+// because it cannot be made to do it: a schema, and to call no tool.
+func (c *converse) tools() (out *converseTools, words []string) {
+	req := c.req
+	tools, choice := req.Tools, req.ToolChoice
+	if len(tools) == 0 {
+		if tools, choice = c.called(), ""; len(tools) > 0 {
+			choice = "none"
+		}
+	}
+	if req.Output != nil && (choice == "" || choice == "none") {
+		words = append(words, wire.Prompted(req.Output))
+	}
+	if choice == "none" {
+		if len(c.called()) == 0 {
+			return nil, words
+		}
+		words = append(words, "Call no tool now.")
+	}
+	if len(tools) == 0 {
+		return nil, words
+	}
+	out = &converseTools{}
+	for _, t := range tools {
+		spec := object{"name": t.Name, "inputSchema": object{"json": wire.InputOf(t)}}
 		if t.Description != "" {
 			spec["description"] = t.Description
 		}
 		out.Tools = append(out.Tools, object{"toolSpec": spec})
 	}
-	switch p.choice {
-	case "":
+	switch choice {
+	case "", "none":
 	case "required":
 		out.ToolChoice = object{"any": object{}}
 	default:
-		out.ToolChoice = object{"tool": object{"name": p.choice}}
+		out.ToolChoice = object{"tool": object{"name": choice}}
+	}
+	return out, words
+}
+
+// called returns the tools that were called before, of which nothing but the names
+// is known. Bedrock refuses calls and results of tools in a request without any.
+func (c *converse) called() []providers.Tool {
+	var out []providers.Tool
+	for _, m := range c.req.Messages {
+		for _, call := range m.ToolCalls {
+			if !slices.ContainsFunc(out, func(t providers.Tool) bool { return t.Name == call.Name }) {
+				out = append(out, providers.Tool{Name: call.Name})
+			}
+		}
 	}
 	return out
 }
 
-var converseBlocks = blocks{
-	name: "converse",
-	text: func(text string) any { return object{"text": text} },
-	call: func(id, name string, input any) any {
-		return object{"toolUse": object{"toolUseId": id, "name": name, "input": input}}
-	},
-	result: func(id, text string) any {
+// Concede implements [wire.Talk].
+func (c *converse) Concede(status int, said *wire.Said) bool {
+	if c.concede(status, said) {
+		return true
+	}
+	if !wire.RefusesRequest(status) {
+		return false
+	}
+	if !c.forget && said.RefusesThoughts() {
+		c.forget = true
+		return true
+	}
+	lower := strings.ToLower(said.Message)
+	switch refused := said.Unsupported(); {
+	case refused && c.req.Temperature != nil && strings.Contains(lower, "temperature"):
+		return c.memory.Learn("temperature", "")
+	case refused && c.req.TopP != nil && (strings.Contains(lower, "topp") || strings.Contains(lower, "top_p")):
+		return c.memory.Learn("topP", "")
+	}
+	return false
+}
+
+// messages returns the conversation without the system messages. What one side
+// says before the other does is one message, and nothing is blank: the models
+// refuse both.
+func (c *converse) messages() ([]message, error) {
+	var out []message
+	for _, m := range c.req.Messages {
+		if m.Role == providers.System || wire.Blank(m) {
+			continue
+		}
+		role := "user"
+		if m.Role == providers.Assistant {
+			role = "assistant"
+		}
+		content, err := c.content(m)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(out); n == 0 || out[n-1].Role != role {
+			out = append(out, message{Role: role})
+		}
+		last := &out[len(out)-1]
+		last.Content = append(last.Content, content...)
+	}
+	return out, nil
+}
+
+func (c *converse) content(m providers.Message) ([]any, error) {
+	parts, err := partsOf(m.Parts)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Role == providers.Assistant:
+		return c.assistant(m), nil
+	case m.Role == providers.ToolRole:
+		text := m.Text
 		if strings.TrimSpace(text) == "" {
 			text = "(no text)" // a blank one is refused
 		}
-		return object{"toolResult": object{"toolUseId": id, "content": []object{{"text": text}}}}
-	},
-}
-
-type converseAnswer struct {
-	Output struct {
-		Message struct {
-			Content []json.RawMessage `json:"content"`
-		} `json:"message"`
-	} `json:"output"`
-	StopReason string        `json:"stopReason"`
-	Usage      converseUsage `json:"usage"`
-}
-
-// converseUsage counts as Anthropic does: cached tokens are not part of the input.
-type converseUsage struct {
-	Input      int64 `json:"inputTokens"`
-	Output     int64 `json:"outputTokens"`
-	CacheRead  int64 `json:"cacheReadInputTokens"`
-	CacheWrite int64 `json:"cacheWriteInputTokens"`
-}
-
-func (u converseUsage) usage() providers.Usage {
-	return usageOf(u.Input, u.Output, u.CacheRead, u.CacheWrite)
-}
-
-func (converse) answer(r *reply, body []byte) error {
-	var a converseAnswer
-	err := json.Unmarshal(body, &a)
-	r.usage = a.Usage.usage()
-	if err != nil {
-		return fmt.Errorf("read answer: %w", err)
+		content := append([]any{object{"text": text}}, parts...)
+		return []any{object{"toolResult": object{"toolUseId": wire.ID(m.ToolID), "content": content}}}, nil
 	}
-	r.stop = stopOf(a.StopReason)
-	var before []json.RawMessage // of the next call
-	for _, raw := range a.Output.Message.Content {
-		var b struct {
-			Text             string
-			ReasoningContent json.RawMessage
-			ToolUse          *struct {
-				ID    string `json:"toolUseId"`
-				Name  string
-				Input json.RawMessage
+	return append(textOf(m.Text), parts...), nil
+}
+
+// textOf returns text as a part, or nothing if it is blank.
+func textOf(text string) []any {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return []any{object{"text": text}}
+}
+
+// partsOf returns images and documents, which Bedrock takes as bytes alone.
+func partsOf(parts []providers.Part) ([]any, error) {
+	var out []any
+	for i, p := range parts {
+		_, format, _ := strings.Cut(p.Media, "/")
+		if format == "plain" {
+			format = "txt"
+		}
+		switch source := (object{"bytes": p.Data}); {
+		case p.Kind == providers.TextPart:
+			out = append(out, textOf(p.Text)...)
+		case p.URL != "":
+			return nil, errors.New("a part has a URL, which Bedrock does not load: want Data")
+		case p.Kind == providers.ImagePart:
+			out = append(out, object{"image": object{"format": format, "source": source}})
+		default:
+			name := fmt.Sprintf("document-%d", i+1) // names may hold little else
+			out = append(out, object{"document": object{"format": format, "name": name, "source": source}})
+		}
+	}
+	return out, nil
+}
+
+// assistant returns what the model said: the text where its thoughts have it, or in
+// front of the first call.
+func (c *converse) assistant(m providers.Message) []any {
+	var kept strings.Builder
+	before := make([][]json.RawMessage, len(m.ToolCalls))
+	for i, call := range m.ToolCalls {
+		if c.forget || json.Unmarshal(wire.SeenAgain(remembered, call), &before[i]) != nil {
+			before[i] = nil
+		}
+		for _, raw := range before[i] {
+			text, _ := textIn(raw)
+			kept.WriteString(text)
+		}
+	}
+	asWritten := kept.String() == m.Text // else somebody has changed the text
+	var out []any
+	for i, call := range m.ToolCalls {
+		for _, raw := range before[i] {
+			if _, isText := textIn(raw); asWritten || !isText {
+				out = append(out, raw)
 			}
 		}
-		if err := json.Unmarshal(raw, &b); err != nil {
-			return fmt.Errorf("read answer: %w", err)
+		if i == 0 && !asWritten {
+			out = append(out, textOf(m.Text)...)
 		}
-		r.text.WriteString(b.Text)
-		switch {
-		case b.ToolUse != nil:
-			r.calls = append(r.calls, providers.ToolCall{
-				ID: b.ToolUse.ID, Name: b.ToolUse.Name, Input: inputOr(b.ToolUse.Input), Extra: converseBlocks.extra(before),
-			})
-			before = nil
-		case b.Text != "", b.ReasoningContent != nil:
-			before = append(before, raw)
-		}
+		out = append(out, object{"toolUse": object{"toolUseId": wire.ID(call.ID), "name": call.Name, "input": wire.ObjectInput(call.Input)}})
 	}
-	return nil
+	if len(m.ToolCalls) == 0 {
+		return textOf(m.Text)
+	}
+	return out
 }
 
-func (converse) event(r *reply, kind string, data []byte) (string, error) {
-	if kind != "contentBlockDelta" && kind != "messageStop" && kind != "metadata" {
-		return "", nil
+// textIn returns the text of a part.
+func textIn(raw json.RawMessage) (text string, ok bool) {
+	var part struct {
+		Text *string `json:"text"`
 	}
-	var e struct {
-		Delta      struct{ Text string }
-		StopReason string
-		Usage      converseUsage
+	if json.Unmarshal(raw, &part) != nil || part.Text == nil {
+		return "", false
 	}
-	if err := json.Unmarshal(data, &e); err != nil {
-		return "", fmt.Errorf("read event: %w", err)
-	}
-	switch kind {
-	case "messageStop":
-		r.stop = stopOf(e.StopReason)
-	case "metadata":
-		r.usage = e.Usage.usage()
-	}
-	return e.Delta.Text, nil
+	return *part.Text, true
 }

@@ -7,8 +7,11 @@
 //
 // Anthropic's models are asked by InvokeModel, in the body that is theirs, because
 // Converse has no place for a tool choice of none. All others are asked by
-// Converse, which is the same for every family of models. Each call is one HTTP
+// Converse, which is the same for every family of models. An inference profile
+// whose ARN does not tell the family has it in Spec.Family. Each call is one HTTP
 // request, signed by the AWS SDK's signer as the last thing that happens to it.
+// Answers are streamed, which needs the right bedrock:InvokeModelWithResponseStream;
+// without it, they come in one piece.
 //
 // Neither langchaingo's client for Bedrock nor the SDK's is in between.
 // langchaingo's makes an error of an answer that reaches its limit, and loses its

@@ -3,10 +3,13 @@ package bedrock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
-	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/convene-go/convene/providers/internal/wire"
 )
 
 // Keys are an AWS access key that stays the same. Neither printing them nor
@@ -35,6 +38,9 @@ func (k Keys) String() string { return "AWS keys" }
 // GoString is String, for %#v.
 func (k Keys) GoString() string { return k.String() }
 
+// Format is String, for every verb.
+func (k Keys) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.String()) }
+
 // check returns every fault of k joined into one error, or nil. It quotes no key.
 func (k Keys) check() error {
 	var errs []error
@@ -45,12 +51,9 @@ func (k Keys) check() error {
 		switch {
 		case part.value == "" && part.required:
 			errs = append(errs, errors.New("Keys."+part.name+" is empty"))
-		case strings.ContainsFunc(part.value, notInKey):
+		case strings.ContainsFunc(part.value, wire.NotInKey):
 			errs = append(errs, errors.New("Keys."+part.name+" holds white space or a character that no key has"))
 		}
 	}
 	return errors.Join(errs...)
 }
-
-// notInKey finds what a file or a shell adds to a key, and what no header takes.
-func notInKey(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r > unicode.MaxASCII }

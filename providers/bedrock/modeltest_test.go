@@ -13,14 +13,19 @@ import (
 
 func TestModel(t *testing.T) {
 	for name, f := range families {
-		t.Run(name, func(t *testing.T) {
-			modeltest.Run(t, func(t testing.TB, p modeltest.Play) modeltest.Subject {
-				s := serve(t, f.plays(p))
-				return modeltest.Subject{
-					Model: f.open(t, s), Sent: s.all, Secrets: []string{keys.ID, keys.Secret, keys.Session},
-				}
+		for _, shape := range []string{"streamed", "whole"} {
+			t.Run(name+" "+shape, func(t *testing.T) {
+				modeltest.Run(t, func(t testing.TB, p modeltest.Play) modeltest.Subject {
+					if shape == "whole" && p.Situation == modeltest.Stall {
+						t.Skip("what does not stream does not stall")
+					}
+					s := serve(t, f.plays(p, shape))
+					return modeltest.Subject{
+						Model: f.open(t, s), Sent: s.all, Secrets: []string{keys.ID, keys.Secret, keys.Session},
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -31,8 +36,8 @@ func (s *stub) all() []string {
 	return slices.Clone(s.bodies)
 }
 
-// plays does what the suite wants.
-func (f family) plays(p modeltest.Play) http.HandlerFunc {
+// plays does what the suite wants, with a stream or in one piece.
+func (f family) plays(p modeltest.Play, shape string) http.HandlerFunc {
 	// what AWS quotes of a request whose signature it does not like
 	message := fmt.Sprintf("%s\n/%s/%s/%s", p.Text, keys.ID, keys.Session, keys.Secret)
 	switch p.Situation {
@@ -61,7 +66,7 @@ func (f family) plays(p modeltest.Play) http.HandlerFunc {
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if strings.HasSuffix(r.URL.Path, f.stream) {
+		if shape == "streamed" {
 			f.playStream(w, r, p, string(body))
 			return
 		}
@@ -101,14 +106,19 @@ func (f family) answers(p modeltest.Play, body string) string {
 	return strings.Replace(f.says(`"`+stop+`"`, blocks...), f.counts(usage), f.counts(p.Usage), 1)
 }
 
-// playStream answers with a stream, which has texts alone.
+// playStream answers with a stream.
 func (f family) playStream(w http.ResponseWriter, r *http.Request, p modeltest.Play, body string) {
-	text, _ := p.Reply(body)
+	text, calls := p.Reply(body)
 	frames := f.start(p.Usage)
 	for _, chunk := range modeltest.Chunks(text) {
 		frames = append(frames, f.delta(chunk))
 	}
 	first := slices.Concat(frames[:min(len(frames), len(f.start(p.Usage))+1)]...)
+	stop := stopOf(p)
+	for i, c := range calls {
+		frames = append(frames, f.callFrames(2+2*i, c)...)
+		stop = "tool_use"
+	}
 	switch p.Situation { //nolint:exhaustive // all others go on to the end
 	case modeltest.Cut:
 		cut("application/vnd.amazon.eventstream", first)(w, r)
@@ -116,6 +126,6 @@ func (f family) playStream(w http.ResponseWriter, r *http.Request, p modeltest.P
 		events(first)(w, r)
 		<-r.Context().Done()
 	default:
-		events(append(frames, f.end(stopOf(p), p.Usage)...)...)(w, r)
+		events(append(frames, f.end(stop, p.Usage)...)...)(w, r)
 	}
 }

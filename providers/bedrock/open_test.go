@@ -72,10 +72,10 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func TestEndpoints(t *testing.T) {
 	tests := []struct{ region, want string }{
-		{"us-east-1", "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/converse"},
-		{"us-gov-west-1", "https://bedrock-runtime.us-gov-west-1.amazonaws.com/model/m/converse"},
-		{"cn-north-1", "https://bedrock-runtime.cn-north-1.amazonaws.com.cn/model/m/converse"},
-		{"", "https://bedrock-runtime.eu-west-3.amazonaws.com/model/m/converse"}, // the Opener's
+		{"us-east-1", "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/converse-stream"},
+		{"us-gov-west-1", "https://bedrock-runtime.us-gov-west-1.amazonaws.com/model/m/converse-stream"},
+		{"cn-north-1", "https://bedrock-runtime.cn-north-1.amazonaws.com.cn/model/m/converse-stream"},
+		{"", "https://bedrock-runtime.eu-west-3.amazonaws.com/model/m/converse-stream"}, // the Opener's
 	}
 	for _, tt := range tests {
 		t.Run(tt.region, func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestStreamThatIsNone(t *testing.T) {
 	}
 }
 
-func TestNoStreamWithTools(t *testing.T) {
+func TestStreamWithTools(t *testing.T) {
 	for name, f := range families {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, reply(200, f.hello()))
@@ -93,7 +93,7 @@ func TestNoStreamWithTools(t *testing.T) {
 			_, told, err := f.streamed(t, s, req)
 			require.NoError(t, err)
 			assert.Equal(t, []string{"hello"}, told)
-			assert.Equal(t, []string{"/model/" + f.escaped + f.whole}, s.paths)
+			assert.Equal(t, []string{"/model/" + f.escaped + f.stream}, s.paths)
 		})
 	}
 }
@@ -118,8 +118,8 @@ func TestStreamFailures(t *testing.T) {
 		kind   providers.Kind
 		text   string
 	}{
-		{"no stop reason", func(f family) http.HandlerFunc { return events(append(f.start(usage), f.delta("par"))...) }, providers.Transient, "without a stop reason"},
-		{"empty", func(family) http.HandlerFunc { return events() }, providers.Transient, "without a stop reason"},
+		{"no stop reason", func(f family) http.HandlerFunc { return events(append(f.start(usage), f.delta("par"))...) }, providers.Transient, "without a finish reason"},
+		{"empty", func(family) http.HandlerFunc { return events() }, providers.Transient, "without a finish reason"},
 		{"cut between events", func(f family) http.HandlerFunc {
 			return cut("application/vnd.amazon.eventstream", f.delta("par"))
 		}, providers.Transient, "EOF"},
@@ -147,7 +147,7 @@ func TestStreamFailures(t *testing.T) {
 			return events(frame("", ":message-type", "error", ":error-code", "InternalFailure", ":error-message", "oops"))
 		}, providers.Transient, "oops"},
 		{"no JSON", func(family) http.HandlerFunc { return events(event("chunk", "{"), event("messageStop", "{")) }, providers.Transient, "read event"},
-		{"page", func(family) http.HandlerFunc { return reply(200, "<html>", "Content-Type", "text/html") }, providers.Transient, "read stream"},
+		{"page", func(family) http.HandlerFunc { return reply(200, "<html>", "Content-Type", "text/html") }, providers.Transient, "without a finish reason"},
 		{"refused", func(family) http.HandlerFunc { return refuse(429, "ThrottlingException", "wait", "Retry-After", "7") }, providers.RateLimited, "wait"},
 	}
 	for _, tt := range tests {
@@ -173,7 +173,7 @@ func TestAnthropicErrorInAStream(t *testing.T) {
 	_, _, err := f.streamed(t, serve(t, events(frames...)), hi)
 	e := fault(t, err)
 	assert.Equal(t, providers.Transient, e.Kind)
-	assert.Equal(t, "Overloaded", e.Message)
+	assert.Contains(t, e.Message, "Overloaded")
 	assert.Equal(t, int64(13), e.Usage.Input, "it was charged")
 }
 
@@ -237,7 +237,7 @@ func TestStreamTimeout(t *testing.T) {
 			_, err := open(t, spec).Generate(t.Context(), req)
 			e := fault(t, err)
 			assert.Equal(t, providers.Transient, e.Kind)
-			assert.Equal(t, "no answer within 20ms", e.Message)
+			assert.Contains(t, e.Message, "no answer within 20ms (after ")
 		})
 	}
 }

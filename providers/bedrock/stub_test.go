@@ -22,6 +22,7 @@ import (
 
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/providers/bedrock"
+	"github.com/convene-go/convene/providers/modeltest"
 )
 
 // keys have no key's shape, so that only knowing them takes them out of a text.
@@ -235,6 +236,35 @@ func (f family) delta(text string) []byte {
 		return chunk(fmt.Sprintf(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":%q}}`, text))
 	}
 	return event("contentBlockDelta", fmt.Sprintf(`{"contentBlockIndex":1,"delta":{"text":%q}}`, text))
+}
+
+// callFrames returns the events of a tool call, and of the thought before it.
+func (f family) callFrames(at int, c providers.ToolCall) [][]byte {
+	var out [][]byte
+	add := func(claude, kind, converse string, args ...any) {
+		if f.claude() {
+			out = append(out, chunk(fmt.Sprintf(claude, args...)))
+			return
+		}
+		out = append(out, event(kind, fmt.Sprintf(converse, args...)))
+	}
+	if len(c.Extra) > 0 {
+		if f.claude() {
+			out = append(out, chunk(fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"thinking","thinking":"","signature":""}}`, at)))
+		}
+		add(`{"type":"content_block_delta","index":%d,"delta":{"type":"signature_delta","signature":%q}}`, "contentBlockDelta",
+			`{"contentBlockIndex":%d,"delta":{"reasoningContent":{"signature":%q}}}`, at, string(c.Extra))
+		add(`{"type":"content_block_stop","index":%d}`, "contentBlockStop", `{"contentBlockIndex":%d}`, at)
+	}
+	at++
+	add(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":%q,"name":%q,"input":{}}}`, "contentBlockStart",
+		`{"contentBlockIndex":%d,"start":{"toolUse":{"toolUseId":%q,"name":%q}}}`, at, c.ID, c.Name)
+	for _, piece := range modeltest.Chunks(string(c.Input)) {
+		add(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%q}}`, "contentBlockDelta",
+			`{"contentBlockIndex":%d,"delta":{"toolUse":{"input":%q}}}`, at, piece)
+	}
+	add(`{"type":"content_block_stop","index":%d}`, "contentBlockStop", `{"contentBlockIndex":%d}`, at)
+	return out
 }
 
 // end returns the events behind the text.

@@ -132,7 +132,7 @@ func TestSchemaBesideAToolOfThatName(t *testing.T) {
 	got, err := f.open(t, s).Generate(t.Context(), req)
 	require.NoError(t, err)
 	require.Len(t, got.ToolCalls, 1)
-	assert.Equal(t, "answer_", s.sent(t)["tools"].([]any)[1].(map[string]any)["name"])
+	assert.Equal(t, "final_answer", s.sent(t)["tools"].([]any)[1].(map[string]any)["name"])
 }
 
 func TestCutAnswerOfASchema(t *testing.T) {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -137,7 +138,8 @@ var reasoning = regexp.MustCompile(`^(?:o[1-9]|gpt-(?:[5-9]|[1-9]\d)|codex)`)
 
 // reasons says whether the model is known to think, as far as its name tells.
 func (m *model) reasons() bool {
-	return m.vendor.openai && reasoning.MatchString(m.spec.Model) && !strings.Contains(m.spec.Model, "-chat")
+	name := cmp.Or(m.spec.Family, m.spec.Model)
+	return m.vendor.openai && reasoning.MatchString(name) && !strings.Contains(name, "-chat")
 }
 
 // wantsResponses says whether the model is asked by Responses from the start.

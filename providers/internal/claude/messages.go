@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -117,17 +116,20 @@ func (t *Talk) assistant(m providers.Message) []any {
 		}
 	}
 	whole := m.Text != "" && text.String() == m.Text
-	var out []any
-	if !whole {
-		out = textBlock(m.Text)
+	if len(m.ToolCalls) == 0 {
+		return textBlock(m.Text)
 	}
+	var out []any
 	for i, c := range m.ToolCalls {
 		for _, raw := range before[i] {
 			if whole || typeOf(raw) != "text" {
 				out = append(out, raw)
 			}
 		}
-		out = append(out, &block{Type: "tool_use", ID: wire.ID(c.ID), Name: c.Name, Input: objectInput(c.Input)})
+		if i == 0 && !whole { // behind the thoughts, which stand first
+			out = append(out, textBlock(m.Text)...)
+		}
+		out = append(out, &block{Type: "tool_use", ID: wire.ID(c.ID), Name: c.Name, Input: wire.ObjectInput(c.Input)})
 	}
 	return out
 }
@@ -146,18 +148,6 @@ func typeOf(raw json.RawMessage) string {
 		return ""
 	}
 	return b.Type
-}
-
-// objectInput returns a call's input as the object that it has to be.
-func objectInput(input json.RawMessage) json.RawMessage {
-	input = bytes.TrimSpace(input)
-	switch {
-	case !wire.IsSet(input):
-		return json.RawMessage("{}")
-	case input[0] == '{':
-		return input
-	}
-	return append(append([]byte(`{"input":`), input...), '}')
 }
 
 // control marks the end of what is to be cached.

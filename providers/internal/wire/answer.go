@@ -48,8 +48,8 @@ func (a *Answer) Say(text string) error {
 		text = a.Nulls.Write(text)
 	}
 	a.text.WriteString(text)
-	if a.Tool != "" {
-		return nil // the answer comes as a tool's input, if it does
+	if a.Tool != "" || !a.exchange.streamed {
+		return nil // the answer comes as a tool's input, if it does; or it is here
 	}
 	return a.tell(text)
 }
@@ -65,7 +65,7 @@ func (a *Answer) Heard(n int) {
 func (a *Answer) Input(c *Call, piece string) error {
 	a.Heard(len(piece))
 	c.input.WriteString(piece)
-	if a.Tool == "" || c.Name != a.Tool || !a.Alone {
+	if a.Tool == "" || c.Name != a.Tool || !a.Alone || !a.exchange.streamed {
 		return nil
 	}
 	return a.tell(piece)
@@ -101,8 +101,10 @@ func (m *Model) response(ex *exchange) (providers.Response, error) {
 	if a.Nulls != nil {
 		rest := a.Nulls.Rest()
 		a.text.WriteString(rest)
-		if err := a.tell(rest); err != nil {
-			return providers.Response{}, err
+		if a.told {
+			if err := a.tell(rest); err != nil {
+				return providers.Response{}, err
+			}
 		}
 	}
 	resp := providers.Response{Text: a.text.String(), Usage: a.Usage, Model: m.spec.String()}

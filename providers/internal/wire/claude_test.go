@@ -94,7 +94,7 @@ func TestThoughtsAreSentBack(t *testing.T) {
 		want   string
 	}{
 		{"as they came", func(*providers.Message) {}, `[` + thoughtful + `]`},
-		{"another text", func(m *providers.Message) { m.Text = "let me think" }, `[{"type":"text","text":"let me think"},` + think1 + `,` + call1 + `,` + think2 + `,` + call2 + `]`},
+		{"another text", func(m *providers.Message) { m.Text = "let me think" }, `[` + think1 + `,{"type":"text","text":"let me think"},` + call1 + `,` + think2 + `,` + call2 + `]`},
 		{"no text", func(m *providers.Message) { m.Text = "" }, `[` + think1 + `,` + call1 + `,` + think2 + `,` + call2 + `]`},
 		{"one call", func(m *providers.Message) { m.ToolCalls = m.ToolCalls[:1] }, `[` + think1 + `,{"type":"text","text":"let me see"},` + call1 + `]`},
 		{"no extras", func(m *providers.Message) { m.ToolCalls[0].Extra, m.ToolCalls[1].Extra = nil, nil }, `[{"type":"text","text":"let me see"},` + call1 + `,` + call2 + `]`},

@@ -67,6 +67,9 @@ func (s *Said) RefusesFormat() bool {
 	return aboutFormat.MatchString(s.Message) && unsupported.MatchString(s.Message) && !badSchema.MatchString(s.Message)
 }
 
+// Unsupported says whether s refuses something as not supported.
+func (s *Said) Unsupported() bool { return unsupported.MatchString(s.Message) }
+
 // RefusesThoughts says whether s refuses thoughts of an earlier turn.
 func (s *Said) RefusesThoughts() bool { return badThoughts.MatchString(s.Message) }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -143,6 +144,19 @@ func InputOf(t providers.Tool) json.RawMessage {
 		return noInput
 	}
 	return t.Input
+}
+
+// ObjectInput returns a call's input as the object that some vendors want: those of
+// others, or broken ones, need not be one.
+func ObjectInput(input json.RawMessage) json.RawMessage {
+	input = bytes.TrimSpace(input)
+	switch {
+	case !IsSet(input):
+		return json.RawMessage("{}")
+	case input[0] == '{':
+		return input
+	}
+	return slices.Concat([]byte(`{"input":`), input, []byte("}"))
 }
 
 // Prompted are the words that tell a model which schema its answer has to fit.

@@ -167,6 +167,8 @@ var (
 
 	filtered = regexp.MustCompile(`(?i)content_filter|content_policy_violation|ResponsibleAIPolicyViolation|content management policy|invalid_prompt`)
 
+	tooLarge = regexp.MustCompile(`(?i)request_too_large|request too large`) // among those that come too fast
+
 	tooLong = regexp.MustCompile(`(?i)context_length_exceeded|maximum context length|prompt is too long|input is too long|too long for requested model|` +
 		`exceeds? (?:the )?(?:maximum|max|available context|context|model's context)|exceed_context_size|string_above_max_length|` +
 		`request_too_large|request too large|too many (?:input )?tokens`)
@@ -189,8 +191,12 @@ func (s *Said) fill(e *providers.Error) {
 	case e.Kind == providers.Invalid && filtered.MatchString(all):
 		e.Reason = providers.Refused
 	}
-	e.TooLong = status == http.StatusRequestEntityTooLarge ||
-		refused && status != 0 && e.Kind != providers.Permanent && (s.Code == "1261" || tooLong.MatchString(all))
+	switch e.Kind { //nolint:exhaustive // of the others none is too long
+	case providers.Invalid:
+		e.TooLong = status == http.StatusRequestEntityTooLarge || s.Code == "1261" || tooLong.MatchString(all)
+	case providers.RateLimited:
+		e.TooLong = tooLarge.MatchString(all)
+	}
 	switch e.Message = s.Error(); {
 	case e.Status >= 300 && e.Status < 400:
 		e.Message = "redirects are not followed"
