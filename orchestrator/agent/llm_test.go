@@ -58,6 +58,24 @@ func TestLLM(t *testing.T) {
 	assert.Len(t, req.History, 2, "the request is left as it was")
 }
 
+// Images and further settings reach the model, and images stay in the conversation.
+func TestPartsAndParams(t *testing.T) {
+	req := agent.Request{
+		Parts:  []providers.Part{{Kind: providers.ImagePart, URL: "https://example.com/a.png"}},
+		Params: providers.Params{Effort: providers.EffortLow, Extra: json.RawMessage(`{"a":1}`)},
+	}
+	m := &model{answer: providers.Response{Text: "a cat"}}
+	resp, err := agent.LLM{Model: m}.Call(t.Context(), req)
+	require.NoError(t, err)
+	said := providers.Message{Role: providers.User, Parts: req.Parts}
+	assert.Equal(t, []providers.Message{said}, m.asked.Messages)
+	assert.Equal(t, req.Params, m.asked.Params)
+	next := agent.Continue(req, resp)
+	assert.Equal(t, []providers.Message{said, {Role: providers.Assistant, Text: "a cat"}}, next.History)
+	assert.Empty(t, next.Parts)
+	assert.Equal(t, req.Params, next.Params)
+}
+
 func TestLLMRefuses(t *testing.T) {
 	ask := agent.Request{Prompt: "x"}
 	dear := agent.Request{Prompt: "x", Limits: agent.Limits{Cost: providers.USD}}

@@ -236,6 +236,17 @@ func TestRequests(t *testing.T) {
 			{History: tool(providers.ToolCall{Extra: raw("1")})},
 			{History: []providers.Message{{Text: "1"}, {}}},
 			{History: []providers.Message{{}, {Text: "1"}}},
+			{Parts: []providers.Part{{}}},
+			{Parts: []providers.Part{{Text: "1"}}},
+			{Parts: []providers.Part{{Data: []byte("1")}}},
+			{Parts: []providers.Part{{URL: "1"}}},
+			{History: message(providers.Message{Parts: []providers.Part{{}}})},
+			{History: message(providers.Message{Parts: []providers.Part{{Media: "1"}}})},
+			{Params: providers.Params{TopP: &zero}},
+			{Params: providers.Params{Stop: []string{"1"}}},
+			{Params: providers.Params{Seed: new(int64(1))}},
+			{Params: providers.Params{Effort: "low"}},
+			{Params: providers.Params{Extra: raw(`{"a":1}`)}},
 		} {
 			hash := RequestHash("a", &req)
 			if before, ok := seen[hash]; ok {

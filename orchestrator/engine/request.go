@@ -31,7 +31,7 @@ func RequestHash(name string, req *agent.Request) string {
 	b = parts(b, req.Parts)
 	if params := reflect.ValueOf(req.Params); !params.IsZero() {
 		data, _ := json.Marshal(req.Params) // what has no JSON form cannot be recorded either
-		b = field(append(b, 2), string(data))
+		b = field(binary.AppendUvarint(b, paramsMark), string(data))
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
@@ -55,12 +55,19 @@ func message(b []byte, m *providers.Message) []byte {
 	return parts(b, m.Parts)
 }
 
+// Marks of what a request need not have. No text is as long as they say, so none is
+// taken for one.
+const (
+	partsMark  = 1 << 40
+	paramsMark = 1 << 41
+)
+
 // parts adds what is there: without parts a hash is as it was before there were any.
 func parts(b []byte, parts []providers.Part) []byte {
 	if len(parts) == 0 {
 		return b
 	}
-	b = binary.AppendUvarint(append(b, 3), uint64(len(parts)))
+	b = binary.AppendUvarint(binary.AppendUvarint(b, partsMark), uint64(len(parts)))
 	for _, p := range parts {
 		for _, s := range []string{string(p.Kind), p.Text, string(p.Data), p.URL, p.Media, p.Name} {
 			b = field(b, s)

@@ -132,6 +132,14 @@ func TestEveryFieldIsAskedFor(t *testing.T) {
 		{"output", func(r *providers.Request) { r.Output = nil }, false},
 		{"max tokens", func(r *providers.Request) { r.MaxTokens = 0 }, false},
 		{"temperature", func(r *providers.Request) { r.Temperature = nil }, false},
+		{"an image", func(r *providers.Request) {
+			r.Messages[0].Parts = []providers.Part{{Kind: providers.ImagePart, Media: "image/png", Data: []byte("x")}}
+		}, false},
+		{"top p", func(r *providers.Request) { r.TopP = new(0.5) }, false},
+		{"stop", func(r *providers.Request) { r.Stop = []string{"END"} }, false},
+		{"seed", func(r *providers.Request) { r.Seed = new(int64(1)) }, false},
+		{"effort", func(r *providers.Request) { r.Effort = providers.EffortLow }, false},
+		{"extra", func(r *providers.Request) { r.Extra = json.RawMessage(`{"a":1}`) }, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

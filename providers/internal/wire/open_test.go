@@ -202,8 +202,9 @@ func TestOpenReadsNoEnvironment(t *testing.T) {
 
 func TestKeysAreNotPrinted(t *testing.T) {
 	o := opener{Keys: keys}
-	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
-		assert.NotContains(t, fmt.Sprintf(format, o), secret, format)
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q", "%t"} {
+		assert.NotContains(t, fmt.Sprintf(format, openai.Opener{Keys: o.Keys}), secret, format)
+		assert.NotContains(t, fmt.Sprintf(format, anthropic.Opener{Keys: o.Keys}), secret, format)
 		assert.Contains(t, fmt.Sprintf(format, o.Keys), "keys of anthropic, azure, corp", format)
 	}
 	data, err := json.Marshal(o.Keys)
@@ -216,7 +217,7 @@ func TestKeysAreNotPrinted(t *testing.T) {
 	for _, v := range vendors {
 		t.Run(v.name, func(t *testing.T) {
 			m := open(t, providers.Spec{Provider: v.name, Model: v.model, BaseURL: "http://h"}).(providers.Metered)
-			for _, format := range []string{"%v", "%+v", "%#v"} {
+			for _, format := range []string{"%v", "%+v", "%#v", "%d", "%x", "%t"} {
 				assert.NotContains(t, fmt.Sprintf(format, m), secret, format)
 				assert.NotContains(t, fmt.Sprintf(format, m.Model), secret, format)
 			}

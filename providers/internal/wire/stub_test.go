@@ -463,6 +463,17 @@ func open(t testing.TB, spec providers.Spec) providers.Model {
 	return m
 }
 
+// printed is values with every verb that a log may have.
+func printed(values ...any) string {
+	var out []string
+	for _, v := range values {
+		for _, format := range []string{"%v", "%+v", "%#v", "%d", "%t"} {
+			out = append(out, fmt.Sprintf(format, v))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
 // fault returns err as what every error must be: typed, naming the model, and
 // without the key however it is printed.
 func fault(t *testing.T, err error) *providers.Error {
@@ -471,7 +482,7 @@ func fault(t *testing.T, err error) *providers.Error {
 	require.ErrorAs(t, err, &e)
 	require.Contains(t, e.Model, ":")
 	require.ErrorIs(t, err, e.Kind)
-	for _, text := range []string{err.Error(), e.Message, fmt.Sprintf("%v %+v %#v %#v", err, *e, *e, e), fmt.Sprint(errors.Unwrap(err))} {
+	for _, text := range []string{err.Error(), e.Message, printed(err, *e, e), fmt.Sprint(errors.Unwrap(err))} {
 		if strings.Contains(text, secret) {
 			t.Errorf("the key is in %q", text)
 		}
