@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // Chain is a model made of models: the first one answers, the next one when the
 // one before is rate limited, and so on.
 //
-// It moves on at [RateLimited] only: any other failure is returned at once, for
-// a chain that moved on at every failure would hide broken models.
+// It moves on at [RateLimited], and at the reasons in FallbackOn. Any other failure
+// is returned at once, for a chain that moved on at every failure would hide broken
+// models. When no model answers, the error is that of the last one that was asked.
 //
 // A rate limited model cools down, for all callers: until its RetryAfter has
 // passed, at most [MaxCoolDown] and [DefaultCoolDown] if it did not say, plus up
@@ -24,7 +26,8 @@ import (
 // RetryAfter.
 //
 // What failed models charged is added to the Usage of the answer or error.
-// Response.Model says who answered. Text that a model passed to OnText before it
+// Response.Model says who answered, Response.Before why those before did not, and
+// Usage.Fallbacks counts such answers. Text that a model passed to OnText before it
 // was rate limited is not taken back: Response.Text holds the answer alone.
 //
 // A Chain does not retry: see [Retry]. It is safe for concurrent use.
@@ -32,6 +35,12 @@ type Chain struct {
 	// Total is how long one Generate may take over all models. Running out of it
 	// is a Transient error. 0 or less: no limit. Set it before the first call.
 	Total time.Duration
+
+	// FallbackOn are the reasons beside [RateLimited] at which the next model is
+	// asked: [Overloaded], [Unavailable], [Quota], [NotFound], [Unauthorized], and
+	// [Refused], which also stands for an answer that was stopped by a filter. Set it
+	// before the first call.
+	FallbackOn []Reason
 
 	links []*link
 }
@@ -78,6 +87,8 @@ func (c *Chain) walk(ctx context.Context, req Request) (Response, error) {
 	var spent Usage
 	for round := 0; ; round++ {
 		var trial <-chan struct{} // of the first link that is being tried out
+		var before []*Error       // why those that were asked did not answer
+		var last error            // of the last one that was asked, unless it is rate limited
 		for i, l := range c.links {
 			pass, busy := l.enter(ctx)
 			if pass == nil {
@@ -90,16 +101,29 @@ func (c *Chain) walk(ctx context.Context, req Request) (Response, error) {
 				continue
 			}
 			resp, err := l.ask(nth(ctx, round*len(c.links)+i), req, pass)
+			if err == nil && c.refused(i, resp) {
+				err = &Error{Kind: Invalid, Reason: Refused, Model: resp.Model, Message: "the model refused", Usage: resp.Usage}
+			}
 			if err == nil {
 				resp.Usage = spent.Add(resp.Usage)
+				if resp.Before = before; len(before) > 0 {
+					resp.Usage.Fallbacks++
+				}
 				return resp, nil
 			}
-			if kindOf(err) != RateLimited {
+			if !c.movesOn(err) {
 				return Response{}, addUsage(err, spent)
 			}
+			if last = addUsage(err, spent); kindOf(err) == RateLimited {
+				last = nil
+			}
 			spent = spent.Add(usageOf(err))
+			before = append(before, briefly(err))
 		}
-		if trial == nil {
+		switch {
+		case last != nil:
+			return Response{}, last
+		case trial == nil:
 			return Response{}, c.limited(spent)
 		}
 		select {
@@ -107,6 +131,32 @@ func (c *Chain) walk(ctx context.Context, req Request) (Response, error) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// movesOn says whether the next link is asked after err.
+func (c *Chain) movesOn(err error) bool {
+	if kindOf(err) == RateLimited {
+		return true
+	}
+	e, ok := errors.AsType[*Error](err)
+	return ok && slices.Contains(c.FallbackOn, e.Reason)
+}
+
+// refused says whether the i-th link's answer is a refusal after which the next one
+// is asked.
+func (c *Chain) refused(i int, resp Response) bool {
+	return resp.Stop == StopFilter && i < len(c.links)-1 && slices.Contains(c.FallbackOn, Refused)
+}
+
+// briefly is err without its cause.
+func briefly(err error) *Error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return &Error{Kind: kindOf(err), Message: err.Error()}
+	}
+	short := *e
+	short.Err = nil
+	return &short
 }
 
 // limited says that all links are rate limited, in the words of the one that is

@@ -108,7 +108,7 @@ func TestChainAddsUsageOfFailedLinks(t *testing.T) {
 	resp, err := c.Generate(t.Context(), hi)
 	require.NoError(t, err)
 	assert.Equal(t, "third", resp.Model)
-	assert.Equal(t, providers.Usage{Calls: 3, Input: 12}, resp.Usage)
+	assert.Equal(t, providers.Usage{Calls: 3, Input: 12, Fallbacks: 1}, resp.Usage)
 
 	broken := fake.Answer{Err: &providers.Error{Kind: providers.Transient, Usage: providers.Usage{Calls: 1, Input: 5}}}
 	c = chainOf(t, fake.New(t, limited(0)), fake.New(t, broken))

@@ -14,7 +14,11 @@ type Config struct {
 	Roles  RoleConfig       `json:"roles"`
 	Limits map[string]Limit `json:"limits,omitempty"` // by provider
 	Prices Prices           `json:"prices,omitempty"` // for Specs without a Price, before [BuiltinPrices]
-	Total  string           `json:"total,omitempty"`  // of one call over all models of a role, as "5m", see [Chain]; "": no limit
+	// FallbackOn are the reasons beside a rate limit at which a role's next model is
+	// asked, by role: see [Chain]. Those of "" are for roles that have none.
+	FallbackOn map[string][]Reason `json:"fallbackOn,omitempty"`
+
+	Total string `json:"total,omitempty"` // of one call over all models of a role, as "5m", see [Chain]; "": no limit
 }
 
 // Validate returns every fault of c joined into one error, or nil. What it says of
@@ -37,6 +41,16 @@ func (c Config) check(own ...string) error {
 	}
 	if err := c.Prices.check(); err != nil {
 		errs = append(errs, err)
+	}
+	for _, role := range slices.Sorted(maps.Keys(c.FallbackOn)) {
+		if _, ok := c.Roles[role]; !ok && role != "" {
+			errs = append(errs, fmt.Errorf("fallbackOn of %q: there is no such role", role))
+		}
+		for _, reason := range c.FallbackOn[role] {
+			if !slices.Contains(reasons, reason) {
+				errs = append(errs, fmt.Errorf("fallbackOn of %q: %q is none of %q", role, string(reason), reasons))
+			}
+		}
 	}
 	if c.Total != "" {
 		if d, err := time.ParseDuration(c.Total); err != nil || d <= 0 {

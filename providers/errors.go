@@ -86,6 +86,9 @@ const (
 	Refused      Reason = "refused"      // a filter does not let the request through (Invalid)
 )
 
+// reasons are all of them.
+var reasons = []Reason{Overloaded, Unavailable, Quota, Unauthorized, NotFound, Refused}
+
 // Error returns the reason's name.
 func (r Reason) Error() string { return string(r) }
 

@@ -36,7 +36,8 @@ type Response struct {
 	ToolCalls []ToolCall
 	Stop      Stop
 	Usage     Usage
-	Model     string // the one that answered, as provider:name
+	Model     string   // the one that answered, as provider:name
+	Before    []*Error // of a [Chain]: why the models before that one did not answer
 }
 
 // Stop says why a model stopped.

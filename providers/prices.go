@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -34,18 +37,103 @@ var builtin = sync.OnceValue(func() Prices {
 // its own list.
 func BuiltinPrices() Prices { return maps.Clone(builtin()) }
 
-// KnownPrice returns s.Price, else the one of [BuiltinPrices] if s has no BaseURL
-// and no Region, for other services have prices of their own. False: the price is
-// unknown, and so is the cost of calls.
+// KnownPrice returns s.Price, else one of [BuiltinPrices]: that of the model, of the
+// family that a snapshot belongs to (gpt-4o for gpt-4o-2024-08-06), or of the
+// vendor's own service for Azure and Bedrock. Another service, that is a BaseURL that
+// is not the vendor's own, has prices of its own. False: the price is unknown, and so
+// is the cost of calls.
 func (s Spec) KnownPrice() (Price, bool) {
 	if s.Price != nil {
 		return *s.Price, true
 	}
-	if s.BaseURL != "" || s.Region != "" {
+	if !s.atVendor() {
 		return Price{}, false
 	}
-	p, ok := builtin()[s.String()]
-	return p, ok
+	return builtin().of(s)
+}
+
+// PriceOf returns the model whose price [Spec.KnownPrice] is: s itself, or another
+// one, of which it is assumed. "": the price is unknown.
+func (s Spec) PriceOf() string {
+	if s.Price != nil {
+		return s.String()
+	}
+	if !s.atVendor() {
+		return ""
+	}
+	return builtin().find(s)
+}
+
+// of returns the price of s, or of its family.
+func (p Prices) of(s Spec) (Price, bool) {
+	price, ok := p[s.String()]
+	if !ok {
+		price, ok = p[p.find(s)]
+	}
+	return price, ok
+}
+
+// find returns under which name the price of s is; "": it is not there.
+func (p Prices) find(s Spec) string {
+	for _, name := range s.priceNames() {
+		if _, ok := p[name]; ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// unlike are snapshots whose price is known to differ from their family's, and is not
+// in the list.
+var unlike = map[string]bool{"gpt-4o-2024-05-13": true}
+
+// snapshot is the end of a name that says which edition of a model it is.
+var snapshot = regexp.MustCompile(`(-latest|[-@]20\d{2}-?\d{2}-?\d{2}|-v\d+(:\d+)?)+$`)
+
+// priceNames returns under which names s's price may stand, the surest first.
+func (s Spec) priceNames() []string {
+	var out []string
+	add := func(provider, model string) {
+		for _, name := range []string{model, snapshot.ReplaceAllString(model, "")} {
+			if unlike[model] && name != model {
+				break
+			}
+			if name != "" && !slices.Contains(out, provider+":"+name) {
+				out = append(out, provider+":"+name)
+			}
+		}
+	}
+	add(s.Provider, s.Model)
+	add(s.Provider, s.Family)
+	for _, model := range []string{s.Family, s.Model} {
+		switch at := strings.Index(model, "claude"); {
+		case s.Provider == Azure:
+			add(OpenAI, model)
+		case s.Provider == Bedrock && at >= 0:
+			add(Anthropic, strings.ReplaceAll(model[at:], ".", "-"))
+		}
+	}
+	return out
+}
+
+// hosts are the vendors' own services.
+var hosts = map[string]string{
+	Anthropic: "api.anthropic.com", DeepSeek: "api.deepseek.com", GLM: "api.z.ai", Google: "generativelanguage.googleapis.com",
+	OpenAI: "api.openai.com", OpenRouter: "openrouter.ai",
+}
+
+// atVendor says whether s is at the vendor's own service.
+func (s Spec) atVendor() bool {
+	switch {
+	case s.Provider == Azure:
+		return true
+	case s.Provider == Bedrock:
+		return s.BaseURL == ""
+	case s.BaseURL == "":
+		return s.Region == ""
+	}
+	u, err := url.Parse(s.BaseURL)
+	return err == nil && u.Hostname() != "" && u.Hostname() == hosts[s.Provider]
 }
 
 // check returns every fault of p joined into one error, or nil.

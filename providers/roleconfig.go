@@ -9,7 +9,8 @@ import (
 )
 
 // RoleConfig maps a role to its models: the first one answers, the others in
-// turn when the one before is rate limited, see [Chain]. A role that is not in it
+// turn when the one before is rate limited or as [Config.FallbackOn] says, see
+// [Chain]. A role that is not in it
 // has the models of "worker" if its name ends in "_worker" and that is there, else
 // those of "director".
 //

@@ -48,6 +48,11 @@ func (c Config) Open(open func(Spec) (Model, error)) (*Roles, error) {
 			errs = append(errs, err)
 		}
 		chain.Total = total
+		on, ok := c.FallbackOn[role]
+		if !ok {
+			on = c.FallbackOn[""]
+		}
+		chain.FallbackOn = slices.Clone(on)
 		r.chains[role] = chain
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -127,8 +132,8 @@ func (b *builder) model(s Spec) (Model, error) {
 }
 
 func (b *builder) openOne(s Spec) (Model, error) {
-	if price, ok := b.prices[s.String()]; ok && s.Price == nil {
-		s.Price = &price
+	if of, ok := b.prices.of(s); ok && s.Price == nil {
+		s.Price = &of
 	}
 	m, err := b.open(s.clone())
 	if err != nil {

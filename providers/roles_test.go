@@ -49,7 +49,7 @@ func TestRolesFromJSON(t *testing.T) {
 	resp, err := m.Generate(t.Context(), hi)
 	require.NoError(t, err)
 	assert.Equal(t, "p:small", resp.Model)
-	assert.Equal(t, providers.Usage{Calls: 2, Input: 1, Cost: 2000, Unpriced: 1}, resp.Usage)
+	assert.Equal(t, providers.Usage{Calls: 2, Input: 1, Cost: 2000, Fallbacks: 1, Unpriced: 1}, resp.Usage)
 	assert.Equal(t, 9, big.Requests()[0].MaxTokens)
 }
 

@@ -9,6 +9,22 @@ type NanoUSD int64
 // USD is one dollar.
 const USD NanoUSD = 1_000_000_000
 
+// Dollars returns an amount as people write it: Dollars(0.10) is ten cents. It is
+// rounded to the nearest nano-USD. What is no number is 0, what does not fit the
+// nearest amount that does.
+func Dollars(amount float64) NanoUSD {
+	nano := math.Round(amount * float64(USD))
+	switch {
+	case math.IsNaN(nano):
+		return 0
+	case nano >= math.MaxInt64:
+		return math.MaxInt64
+	case nano <= math.MinInt64:
+		return math.MinInt64
+	}
+	return NanoUSD(nano)
+}
+
 // Usage is what calls have used. The zero Usage is nothing used.
 type Usage struct {
 	Calls      int64   `json:"calls,omitempty"` // of models
@@ -18,8 +34,9 @@ type Usage struct {
 	Reasoning  int64   `json:"reasoning,omitempty"` // of Output, where the vendor says so
 	CacheRead  int64   `json:"cacheRead,omitempty"`
 	CacheWrite int64   `json:"cacheWrite,omitempty"`
-	Cost       NanoUSD `json:"cost,omitempty"`     // of the calls with a known price
-	Unpriced   int64   `json:"unpriced,omitempty"` // calls without one: Cost is a lower bound if not 0
+	Cost       NanoUSD `json:"cost,omitempty"`      // of the calls with a known price
+	Fallbacks  int64   `json:"fallbacks,omitempty"` // calls that another model than the first of a [Chain] answered
+	Unpriced   int64   `json:"unpriced,omitempty"`  // calls without one: Cost is a lower bound if not 0
 }
 
 // Add returns u and v together. A sum that would overflow stays at the largest
@@ -34,12 +51,13 @@ func (u Usage) Add(v Usage) Usage {
 	u.CacheWrite = sum(u.CacheWrite, v.CacheWrite)
 	u.Cost = sum(u.Cost, v.Cost)
 	u.Unpriced = sum(u.Unpriced, v.Unpriced)
+	u.Fallbacks = sum(u.Fallbacks, v.Fallbacks)
 	return u
 }
 
 // Negative reports whether a figure of u is below zero, which says nothing true.
 func (u Usage) Negative() bool {
-	return min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced) < 0
+	return min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced, u.Fallbacks) < 0
 }
 
 func sum[N ~int64](a, b N) N {

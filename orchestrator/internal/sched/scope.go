@@ -132,6 +132,7 @@ func (sc *Scope) charge(u *providers.Usage) {
 	for ; sc != nil; sc = sc.parent {
 		t := &sc.spent
 		t.Calls, t.ToolCalls, t.Unpriced = plus(t.Calls, u.Calls), plus(t.ToolCalls, u.ToolCalls), plus(t.Unpriced, u.Unpriced)
+		t.Fallbacks = plus(t.Fallbacks, u.Fallbacks)
 		t.Input, t.CacheRead, t.CacheWrite = plus(t.Input, u.Input), plus(t.CacheRead, u.CacheRead), plus(t.CacheWrite, u.CacheWrite)
 		t.Output, t.Reasoning, t.Cost = plus(t.Output, u.Output), plus(t.Reasoning, u.Reasoning), plus(t.Cost, u.Cost)
 		sc.used.add(amounts{u.Calls, plus(u.Input, u.Output), int64(u.Cost)})
