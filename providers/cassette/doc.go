@@ -9,6 +9,8 @@
 //	player, err := cassette.Play("testdata/team.jsonl", cassette.Options{})
 //	roles, err := providers.NewRoles(config, player.Open)
 //
+// [Open] does one or the other by its [Mode], such as [RecordIfMissing].
+//
 // A call is found again by the model's name and by what was asked, not by when: so
 // agents may work at the same time. Calls that were made several times are played
 // in the order of their recording, and the last of them again and again. A call

@@ -3,14 +3,15 @@ package cassette
 import (
 	"sync"
 
+	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/providers/internal/redact"
 )
 
 // Options say what is taken out of texts. Record and play with the same ones: by
-// them calls are found again. The zero Options take out what looks like a vendor's
-// key.
+// them calls are found again. The zero Options take out the keys that the models'
+// openers were given, and what looks like a vendor's key.
 type Options struct {
-	// Secrets are taken out too: API keys, names, whatever must not be in a file.
+	// Secrets are taken out too: keys of other services, names, whatever must not be in a file.
 	// Those of less than 4 bytes are not looked for.
 	Secrets []string
 
@@ -34,6 +35,23 @@ type cleaner struct {
 	Options
 	redactor redact.Redactor
 	done     *sync.Map // texts by what they were: a conversation has them at every turn
+}
+
+// with returns c that takes out what m knows of secrets, too.
+func (c cleaner) with(m providers.Model) cleaner {
+	knows, ok := m.(providers.Cleaner)
+	if !ok || c.Unredacted {
+		return c
+	}
+	redact := c.Redact
+	c.done = new(sync.Map)
+	c.Redact = func(text string) string {
+		if redact != nil {
+			text = redact(text)
+		}
+		return knows.Clean(text)
+	}
+	return c
 }
 
 func newCleaner(o Options) cleaner {

@@ -46,9 +46,12 @@ const mode = 0o600
 // error. OnText gets m's own text, which is not recorded. A call that cannot be
 // written, or holds a secret in spite of redaction, is an error of kind Permanent.
 //
+// The keys that m's opener was given are taken out without being named, if m is a
+// [providers.Cleaner], as the models of this library are.
+//
 // A call that is made again, see [providers.WithKey], gets what was recorded.
 func (r *Recorder) Model(name string, m providers.Model) providers.Model {
-	rec := recording{r, name, m}
+	rec := recording{r, name, m, r.clean.with(m)}
 	if p, ok := m.(providers.Priced); ok {
 		return pricedRecording{rec, p}
 	}
@@ -91,10 +94,10 @@ func (r *Recorder) before(id again) (line, bool) {
 
 // write adds l to the cassette: in one piece, so that nothing is between its parts
 // and a process that dies leaves whole lines behind it.
-func (r *Recorder) write(id again, l line) error {
+func (r *Recorder) write(id again, l line, clean cleaner) error {
 	data, err := marshal(l)
 	if err == nil {
-		err = r.clean.check(l)
+		err = clean.check(l)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,9 +116,10 @@ func (r *Recorder) write(id again, l line) error {
 
 // recording is a model that is recorded.
 type recording struct {
-	r    *Recorder
-	name string
-	m    providers.Model
+	r     *Recorder
+	name  string
+	m     providers.Model
+	clean cleaner // that knows m's secrets
 }
 
 // pricedRecording is a recording of a model that knows whether it is priced.
@@ -129,7 +133,7 @@ func (p pricedRecording) Priced() bool { return p.of.Priced() }
 
 // Generate asks the model and records what it says.
 func (r recording) Generate(ctx context.Context, req providers.Request) (providers.Response, error) {
-	l, err := r.r.clean.ask(r.name, req)
+	l, err := r.clean.ask(r.name, req)
 	if err != nil {
 		return providers.Response{}, &providers.Error{Kind: providers.Invalid, Model: r.name, Message: err.Error(), Err: err}
 	}
@@ -141,14 +145,14 @@ func (r recording) Generate(ctx context.Context, req providers.Request) (provide
 	usage := resp.Usage
 	switch {
 	case err == nil:
-		l.Resp = r.r.clean.answered(resp)
+		l.Resp = r.clean.answered(resp)
 	case gaveUp(ctx, err):
 		return providers.Response{}, err
 	default:
-		l.Err = r.r.clean.failed(err)
+		l.Err = r.clean.failed(err)
 		usage = l.Err.Usage
 	}
-	if err := r.r.write(id, l); err != nil {
+	if err := r.r.write(id, l, r.clean); err != nil {
 		return providers.Response{}, &providers.Error{
 			Kind: providers.Permanent, Model: l.Model, Message: "the call cannot be recorded: " + err.Error(), Usage: usage, Err: err,
 		}

@@ -55,6 +55,9 @@ func (m *model) Generate(ctx context.Context, req providers.Request) (providers.
 	return providers.Response{}, wire.Fault(m.redact, req, classify(ctx, err))
 }
 
+// Clean implements [providers.Cleaner].
+func (m *model) Clean(text string) string { return m.redact.Clean(text) }
+
 // telling passes chunks to the caller's OnText.
 type telling struct {
 	onText func(string) error

@@ -104,6 +104,9 @@ func New(s providers.Spec, o Options, sign Sign, talk func(providers.Request) (T
 	return m
 }
 
+// Clean implements [providers.Cleaner].
+func (m *Model) Clean(text string) string { return m.redact.Clean(text) }
+
 // String returns the model's name. All else is kept out of logs.
 func (m *Model) String() string { return m.redact.Clean(m.spec.String()) }
 
