@@ -32,6 +32,7 @@ type Tool struct {
 	//
 	// The model gets the text, cut at [MaxToolResult], or "error: " and the text of the
 	// error or panic: it tells the model what to do better, and does not end the call.
+	// [Show] has it see images too.
 	//
 	// InfoFrom(ctx) is the agent's, but for its Key: that is the call's key, a slash
 	// and the ID of the tool call. It is the same when the tools of a turn are called
@@ -136,13 +137,16 @@ func (l *loop) callTool(ctx context.Context, c providers.ToolCall) providers.Mes
 	i := InfoFrom(ctx)
 	i.Key += "/" + c.ID
 	begun := time.Now()
-	said, err := l.runTool(WithInfo(ctx, i), c)
+	seen := new(shown)
+	said, err := l.runTool(context.WithValue(WithInfo(ctx, i), shownKey{}, seen), c)
 	p := Progress{Kind: ProgressTool, Turn: l.turn, Tool: &c, Text: bounded(said), Usage: providers.Usage{ToolCalls: 1}, Elapsed: time.Since(begun)}
 	if err != nil {
 		p.Text, p.Err = "", bounded(err.Error())
 	}
 	Report(ctx, p)
-	return result(c, said, err)
+	m := result(c, said, err)
+	m.Parts = seen.taken()
+	return m
 }
 
 // runTool finds the tool, checks the input and calls.

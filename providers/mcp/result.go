@@ -1,40 +1,56 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
 )
 
-// textOf is a tool's result as a model reads it.
-func textOf(res *sdk.CallToolResult) string {
-	var parts []string
-	said := false // the structured content, in words
+// textOf is a tool's result as a model reads it: its content, or the structured
+// content, for as a rule both say the same. Structured content that says much more
+// stands instead of what is only a summary of it. Images are shown, where somebody
+// looks.
+func textOf(ctx context.Context, res *sdk.CallToolResult) string {
+	const more = 64          // bytes around a value in JSON
+	var all, others []string // all parts, and those that are no text
+	words := 0               // bytes of text
 	for _, c := range res.Content {
-		part := partOf(c)
+		part := partOf(ctx, c)
 		if part == "" {
 			continue
 		}
-		parts = append(parts, part)
-		said = said || res.StructuredContent != nil && sameJSON(part, res.StructuredContent)
-	}
-	if res.StructuredContent != nil && !said {
-		if data, err := json.Marshal(res.StructuredContent); err == nil {
-			parts = append(parts, string(data))
+		all = append(all, part)
+		if _, isText := c.(*sdk.TextContent); isText {
+			words += len(part)
+		} else {
+			others = append(others, part)
 		}
 	}
-	return strings.Join(parts, "\n")
+	if res.StructuredContent != nil {
+		data, err := json.Marshal(res.StructuredContent)
+		if err == nil && (words == 0 || len(data) > 2*words+more) {
+			all = append([]string{string(data)}, others...)
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // partOf is one part of a result; "": there is nothing to read.
-func partOf(c sdk.Content) string {
+func partOf(ctx context.Context, c sdk.Content) string {
 	switch c := c.(type) {
 	case *sdk.TextContent:
 		return c.Text
 	case *sdk.ImageContent:
+		part := providers.Part{Kind: providers.ImagePart, Media: c.MIMEType, Data: c.Data}
+		if agent.Show(ctx, part) == nil {
+			return fmt.Sprintf("[image, %s: shown]", c.MIMEType)
+		}
 		return note("image", c.MIMEType, len(c.Data))
 	case *sdk.AudioContent:
 		return note("sound", c.MIMEType, len(c.Data))
@@ -68,10 +84,4 @@ func resourceOf(r *sdk.ResourceContents) string {
 		return note("resource "+r.URI, r.MIMEType, len(r.Blob))
 	}
 	return "[resource " + r.URI + "]\n" + r.Text
-}
-
-// sameJSON tells whether text is the JSON of v, which came as JSON itself.
-func sameJSON(text string, v any) bool {
-	var got any
-	return json.Unmarshal([]byte(text), &got) == nil && reflect.DeepEqual(got, v)
 }

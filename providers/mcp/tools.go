@@ -39,8 +39,8 @@ type Choice struct {
 //
 // What vendors do not take in a name becomes an underscore, and a name that is too
 // long, or there already, ends in a hash of the server's own. A tool's result is its
-// text, with a note in place of an image, a sound or a file; structured content is
-// there as JSON. Where the server says that it is an error, it is one. Progress is
+// text, or its structured content as JSON where that says more, with a note in place
+// of a sound or a file. Images are shown to the model, see agent.Show. Where the server says that it is an error, it is one. Progress is
 // told as agent.ProgressStep to whoever watches; when a call's context is done, the
 // server is told.
 //
@@ -162,7 +162,7 @@ func (s *Server) call(ctx context.Context, own string, c providers.ToolCall) (st
 	if err != nil {
 		return "", s.failure(ctx, l, fmt.Sprintf("tool %q", own), err)
 	}
-	text := textOf(res)
+	text := textOf(ctx, res)
 	switch {
 	case res.IsError && text == "":
 		return "", errors.New("the tool failed and did not say why")

@@ -134,7 +134,9 @@ func TestResults(t *testing.T) {
 		{"a text file", result{Content: []sdk.Content{&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a.txt", Text: "hello"}}}}, "[resource file:///a.txt]\nhello", ""},
 		{"another file", result{Content: []sdk.Content{&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a.zip", MIMEType: "application/zip", Blob: []byte("12")}}}}, "[resource file:///a.zip, application/zip, 2 bytes: not shown]", ""},
 		{"structured content", result{Content: []sdk.Content{}, StructuredContent: map[string]any{"b": 1, "a": "x"}}, `{"a":"x","b":1}`, ""},
-		{"structured content beside words", result{Content: []sdk.Content{text("it is 5")}, StructuredContent: map[string]any{"n": 5}}, "it is 5\n{\"n\":5}", ""},
+		{"structured content beside words", result{Content: []sdk.Content{text("it is 5")}, StructuredContent: map[string]any{"n": 5}}, "it is 5", ""},
+		{"a summary of structured content", result{Content: []sdk.Content{text("3 rows")}, StructuredContent: map[string]any{"rows": strings.Repeat("x", 100)}}, `{"rows":"` + strings.Repeat("x", 100) + `"}`, ""},
+		{"a file in both", result{Content: []sdk.Content{text(strings.Repeat("y", 500))}, StructuredContent: map[string]any{"content": strings.Repeat("y", 500)}}, strings.Repeat("y", 500), ""},
 		{"structured content that is there as text", result{Content: []sdk.Content{text(`{ "n": 5 }`)}, StructuredContent: map[string]any{"n": 5}}, `{ "n": 5 }`, ""},
 		{"an error", result{Content: []sdk.Content{text("no such file")}, IsError: true}, "", "no such file"},
 		{"an error without words", result{Content: []sdk.Content{}, IsError: true}, "", "the tool failed and did not say why"},
@@ -154,6 +156,22 @@ func TestResults(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A model sees an image that a tool returns.
+func TestImages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(nil)
+		h.add("shoot", says(&sdk.TextContent{Text: "a cat:"}, &sdk.ImageContent{MIMEType: "image/png", Data: []byte("png")}))
+		tools, err := open(t, h).Tools(t.Context(), mcp.Choice{})
+		require.NoError(t, err)
+		m := fake.New(t, fake.Answer{ToolCalls: []providers.ToolCall{{ID: "c", Name: "shoot"}}}, fake.Answer{Text: "cute"})
+		_, err = agent.LLM{Model: m, Tools: tools}.Call(t.Context(), agent.Request{Prompt: "look"})
+		require.NoError(t, err)
+		asked := m.Requests()[1].Messages
+		assert.Equal(t, "a cat:\n[image, image/png: shown]", asked[len(asked)-1].Text)
+		assert.Equal(t, []providers.Part{{Kind: providers.ImagePart, Media: "image/png", Data: []byte("png")}}, asked[len(asked)-1].Parts)
+	})
 }
 
 func TestServerGetsTheInput(t *testing.T) {

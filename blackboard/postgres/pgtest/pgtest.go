@@ -191,10 +191,10 @@ func (s *Server) Stop() error {
 		return nil
 	}
 	_, err := io.WriteString(s.in, "stop\n")
-	if errors.Is(err, syscall.EPIPE) {
-		err = nil // it has ended by itself
-	}
 	err = errors.Join(err, s.in.Close())
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
+		err = nil // it has ended by itself, or just now
+	}
 	s.in = nil
 	<-s.exited
 	s.watch.Wait()
