@@ -25,7 +25,7 @@ each = @set -e; for m in $(modules); do cd "$$m"; \
 	if [ -z "$$($(GO) list -e ./... 2>/dev/null)" ]; then echo "$$m: no packages yet"; continue; fi; \
 	echo "== $$m"; $(1); done
 
-.PHONY: help test lint cross storm fleet bench fuzz fmt tidy golangci-lint
+.PHONY: help test lint cross storm fleet bench fuzz fmt tidy oracle golangci-lint
 
 help:
 	@echo 'make test    all tests, in random order, under the race detector'
@@ -35,6 +35,7 @@ help:
 	@echo 'make fleet   the same with FAULTS ($(FAULTS)) of three processes and a Postgres server'
 	@echo 'make bench   the table of measurements'
 	@echo 'make fuzz    every fuzz target for FUZZTIME ($(FUZZTIME))'
+	@echo 'make oracle  requests and answers beside the vendors own SDKs'
 	@echo 'make fmt     format all files'
 	@echo 'make tidy    go mod tidy in every module'
 
@@ -76,6 +77,10 @@ fleet:
 
 bench:
 	cd bench && $(GO) run .
+
+# A module outside the workspace: the SDKs would bind every other one.
+oracle:
+	cd providers/oracle && GOWORK=off $(GO) vet . && GOWORK=off $(GO) test -timeout 5m .
 
 tidy:
 	$(call each,GOWORK=off $(GO) mod tidy)

@@ -22,7 +22,7 @@ var langchain = []string{
 
 // outsideWork are the modules that go.work leaves out: their minimum versions
 // would bind all others.
-var outsideWork = []string{"internal/temporaldev", "bench/peers"}
+var outsideWork = []string{"internal/temporaldev", "bench/peers", "providers/oracle"}
 
 // may says what a package may import beside the standard library.
 type may struct {
@@ -62,6 +62,7 @@ var arrows = map[string]may{
 	"providers/langchain":           {own: []string{"providers", "providers/internal/network", "providers/internal/redact", "providers/internal/wire"}, others: langchain},
 	"providers/internal/redact":     {},
 	"providers/bedrock":             {own: []string{"providers", "providers/internal/claude", "providers/internal/network", "providers/internal/redact", "providers/internal/schema", "providers/internal/wire"}, others: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}},
+	"providers/oracle":              {},
 	"providers/mcp":                 {own: []string{"providers", "providers/internal/redact", "orchestrator/agent"}, others: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	"blackboard":                    {own: []string{"fsm", "grading", "providers"}},
 	"blackboard/storetest":          {own: []string{"blackboard"}, others: []string{testify}},
