@@ -43,6 +43,7 @@ type vendor struct {
 	keys    map[string]string // headers with a key, as regular expressions
 	typed   string            // what requests have that want JSON
 	answer  func(text, body string) any
+	refuses []string // parameters that it does not take
 }
 
 const claudeOnBedrock = "/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream"
@@ -83,6 +84,14 @@ var vendors = map[string]vendor{
 	"bedrock by region": {
 		model: "bedrock:eu.anthropic.claude-sonnet-4-5-20250929-v1:0", flags: []string{"-region", "us-east-1"},
 		request: claudeOnBedrock, keys: signed("us-east-1"), typed: `"tool_choice"`, answer: messages,
+	},
+	"a reasoning model": {
+		model: "openai:gpt-6-sol", base: "/v1", request: "/chat/completions", refuses: []string{"temperature", "top_p", "max_tokens"},
+		keys: map[string]string{"Authorization": "^Bearer key-of-openai$"}, typed: `"json_schema"`, answer: chat,
+	},
+	"a server that refuses a temperature": {
+		model: "acme:m", flags: []string{"-key-env", "ACME_KEY"}, base: "/api", request: "/chat/completions", refuses: []string{"temperature", "stream_options"},
+		keys: map[string]string{"Authorization": "^Bearer key-of-acme$"}, typed: `"json_schema"`, answer: chat,
 	},
 	"a compatible server": {
 		model: "acme:m", flags: []string{"-key-env", "ACME_KEY"}, base: "/api", request: "/chat/completions",
@@ -128,9 +137,17 @@ func messages(text, body string) any {
 func (v vendor) serve(t *testing.T, calls *atomic.Int64) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		calls.Add(1)
 		body, err := io.ReadAll(r.Body)
 		assert.NoError(t, err)
+		for _, param := range v.refuses {
+			if strings.Contains(string(body), `"`+param+`":`) {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = fmt.Fprintf(w, `{"error":{"message":"Unsupported parameter: '%s' is not supported with this model.","param":%q,"code":"unsupported_parameter"}}`, param, param)
+				return
+			}
+		}
+		assert.Contains(t, string(body)+r.RequestURI, "stream", "a long answer in one piece is refused")
+		calls.Add(1)
 		assert.Equal(t, v.base+v.request, r.RequestURI)
 		for header, want := range v.keys {
 			assert.Regexp(t, want, r.Header.Get(header), header)

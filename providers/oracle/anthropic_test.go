@@ -79,7 +79,7 @@ func TestClaude(t *testing.T) {
 	_, again := generate(t, s, m, req)
 	params.Messages = append(params.Messages, whole.ToParam(), sdk.NewUserMessage(toolResult("toolu_a", "rain")))
 	stream = client.Messages.NewStreaming(t.Context(), params)
-	for stream.Next() { //nolint:revive // the request alone is wanted
+	for stream.Next() {
 	}
 	require.NoError(t, stream.Err())
 	sameMessages(t, s.last(), again)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/convene-go/convene/providers"
@@ -48,17 +49,16 @@ type exchange struct {
 
 // silence ends a call in which nothing is heard for too long.
 type silence struct {
-	timer *time.Timer
-	limit time.Duration
+	timer *time.Timer // its function reads limit, too
+	limit atomic.Int64
 	idle  time.Duration
 }
 
-func (s *silence) heard() { s.timer.Reset(s.limit) }
+func (s *silence) heard() { s.timer.Reset(time.Duration(s.limit.Load())) }
 
 // begun shortens the limit: what has begun goes on.
 func (s *silence) begun() {
-	if s.limit != s.idle {
-		s.limit = s.idle
+	if s.limit.Swap(int64(s.idle)) != int64(s.idle) {
 		s.heard()
 	}
 }
@@ -76,8 +76,9 @@ func (m *Model) Generate(ctx context.Context, req providers.Request) (providers.
 	}
 	attempt, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ex.silence = silence{limit: First, idle: m.options.Idle}
-	ex.silence.timer = time.AfterFunc(First, func() { cancel(silentError{ex.silence.limit}) })
+	ex.silence.idle = m.options.Idle
+	ex.silence.limit.Store(int64(First))
+	ex.silence.timer = time.AfterFunc(First, func() { cancel(silentError{time.Duration(ex.silence.limit.Load())}) })
 	defer ex.silence.timer.Stop()
 	if m.timeout > 0 {
 		over := time.AfterFunc(m.timeout, func() { cancel(fmt.Errorf("%w %v", errTimeout, m.timeout)) })
