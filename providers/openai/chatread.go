@@ -33,15 +33,50 @@ type chatEvent struct {
 }
 
 type chatSaid struct {
-	Content string `json:"content"`
+	Content words  `json:"content"`
 	Refusal string `json:"refusal"`
 	thoughts
 	ToolCalls []struct {
-		Index    *int            `json:"index"`
-		ID       string          `json:"id"`
-		Function chatFunction    `json:"function"`
-		Extra    json.RawMessage `json:"extra_content"`
+		Index    *int   `json:"index"`
+		ID       string `json:"id"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments input  `json:"arguments"`
+		} `json:"function"`
+		Extra json.RawMessage `json:"extra_content"`
 	} `json:"tool_calls"`
+}
+
+// words are a text, of some servers a list of parts.
+type words string
+
+// UnmarshalJSON reads a text, or the texts in a list.
+func (w *words) UnmarshalJSON(data []byte) error {
+	if !bytes.HasPrefix(data, []byte("[")) {
+		return json.Unmarshal(data, (*string)(w))
+	}
+	var parts []struct {
+		Type, Text string
+	}
+	err := json.Unmarshal(data, &parts)
+	for _, p := range parts {
+		if p.Type == "text" || p.Type == "output_text" {
+			*w += words(p.Text)
+		}
+	}
+	return err
+}
+
+// input is the input of a tool, as a text with JSON in it, of some servers as JSON.
+type input string
+
+// UnmarshalJSON reads a text, or takes an object as it is.
+func (i *input) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte("{")) {
+		*i = input(data)
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(i))
 }
 
 // chatUsage counts cached tokens as part of the prompt's.
@@ -137,7 +172,7 @@ func (r *chatReader) add(c *chat, a *wire.Answer, s *chatSaid) error {
 	r.think(a, s.thoughts)
 	a.Refusal.WriteString(s.Refusal)
 	if s.Content != "" {
-		if err := a.Say(s.Content); err != nil {
+		if err := a.Say(string(s.Content)); err != nil {
 			return err
 		}
 	}
@@ -153,7 +188,7 @@ func (r *chatReader) add(c *chat, a *wire.Answer, s *chatSaid) error {
 		if c.model.vendor.extras && wire.IsSet(t.Extra) {
 			r.besides[i].Extra = bytes.Clone(t.Extra)
 		}
-		if err := a.Input(call, t.Function.Arguments); err != nil {
+		if err := a.Input(call, string(t.Function.Arguments)); err != nil {
 			return err
 		}
 	}

@@ -544,6 +544,9 @@ func TestPiecesOfCalls(t *testing.T) {
 		"no index, in pieces": {
 			`{"id":"a","function":{"name":"f","arguments":"{\"x\""}}`, `{"function":{"arguments":":1}"}}`, `{"id":"b","function":{"name":"g"}}`,
 		},
+		"inputs that are objects": {
+			`{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}`, `{"index":1,"id":"b","function":{"name":"g","arguments":{}}}`,
+		},
 		"counted from 1": {`{"index":1,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`, `{"index":2,"id":"b","function":{"name":"g","arguments":""}}`},
 	}
 	for name, pieces := range tests {
@@ -561,6 +564,23 @@ func TestPiecesOfCalls(t *testing.T) {
 			assert.Equal(t, []providers.ToolCall{
 				{ID: "a", Name: "f", Input: json.RawMessage(`{"x":1}`)}, {ID: "b", Name: "g", Input: json.RawMessage(`{}`)},
 			}, got.ToolCalls)
+		})
+	}
+}
+
+// Some servers have a list where others have a text.
+func TestContentInParts(t *testing.T) {
+	v := vendorNamed("corp")
+	content := `[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"hel"},{"type":"text","text":"lo"}]`
+	for name, handle := range map[string]http.HandlerFunc{
+		"whole":  reply(200, `{"choices":[{"message":{"content":`+content+`},"finish_reason":"stop"}]}`),
+		"stream": events(`{"choices":[{"delta":{"content":`+content+`}}]}`, v.finish(providers.StopEnd), "[DONE]"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, spec := v.serve(t, handle)
+			got, err := open(t, spec).Generate(t.Context(), hi)
+			require.NoError(t, err)
+			assert.Equal(t, "hello", got.Text)
 		})
 	}
 }

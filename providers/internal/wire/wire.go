@@ -17,7 +17,7 @@ import (
 
 // Limits of a model that says none.
 const (
-	MaxBody = 16 << 20
+	MaxBody = 64 << 20         // a stream has some 250 bytes a token
 	First   = 10 * time.Minute // of silence before the answer begins
 	Idle    = time.Minute      // of silence once it has begun
 )
