@@ -78,7 +78,11 @@ func waitOf(kind providers.Kind, h http.Header, said *Said) time.Duration {
 	if kind != providers.RateLimited && kind != providers.Transient {
 		return 0
 	}
-	return retryAfter(h, said.body, time.Now())
+	body := said.body
+	if body == nil { // in an answer, or a stream of it
+		body = beginning([]byte(said.Message))
+	}
+	return retryAfter(h, body, time.Now())
 }
 
 // page says whether a message is a page of a proxy: it tells people, not us.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -526,6 +527,19 @@ func TestReasons(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A stream says in words how long to wait.
+func TestRetryAfterInAStream(t *testing.T) {
+	for _, v := range everyone {
+		t.Run(v.name, func(t *testing.T) {
+			_, spec := v.serve(t, events(v.eventFailure(limited, "Rate limit reached. Please try again in 1.5s.")))
+			_, err := open(t, spec).Generate(t.Context(), hi)
+			e := fault(t, err)
+			assert.Equal(t, providers.RateLimited, e.Kind)
+			assert.Equal(t, 1500*time.Millisecond, e.RetryAfter)
+		})
 	}
 }
 
