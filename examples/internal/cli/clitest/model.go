@@ -2,9 +2,11 @@ package clitest
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -19,14 +21,27 @@ type Model struct {
 	Status atomic.Int64 // of HTTP; 0: OK
 }
 
-// NewModel starts a server that answers a request's body as answer says.
+// strict are parameters that today's models refuse.
+var strict = []string{"temperature", "top_p", "max_tokens", "stream_options"}
+
+// NewModel starts a server that answers a request's body as answer says. It is as
+// strict as today's models: it refuses parameters for sampling, and an answer that is
+// not streamed. What it refuses is no call.
 func NewModel(t *testing.T, answer func(body string) string) *Model {
 	t.Helper()
 	m := &Model{}
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m.Calls.Add(1)
 		body, err := io.ReadAll(r.Body)
 		assert.NoError(t, err)
+		assert.Contains(t, string(body), `"stream":true`)
+		for _, param := range strict {
+			if strings.Contains(string(body), `"`+param+`":`) {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = fmt.Fprintf(w, `{"error":{"message":"Unsupported parameter: '%s' is not supported with this model.","param":%q}}`, param, param)
+				return
+			}
+		}
+		m.Calls.Add(1)
 		assert.Equal(t, "/v1/chat/completions", r.URL.Path)
 		assert.Equal(t, "Bearer sk-test", r.Header.Get("Authorization"))
 		w.Header().Set("Content-Type", "application/json")
