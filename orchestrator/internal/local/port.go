@@ -141,21 +141,18 @@ func (f *flight) startChild() job {
 	return f.childEnded(e.Wait(e.life, in.Run, f.op.Child))
 }
 
-// awaitChild waits for a child that another engine works on. When that engine dies,
-// this run alone resumes the child. It returns nil when the child has ended, or is stuck.
+// awaitChild waits for a child that an engine works on which has resumed this run, too,
+// or until the store can be read again. It returns nil when the child has ended or is
+// stuck, or this run is over.
 func (f *flight) awaitChild(in engine.Input) (child *run, err error) {
 	e := f.r.e
 	err = e.until(e.life, in.Run, func() (bool, error) {
 		l, err := e.store.listing(e.life, in.Run)
-		held := false
-		if err == nil && !l.Ended {
-			held, err = e.held(e.life, &l, nil)
-		}
 		switch {
 		case f.r.over(), err == nil && l.Ended:
 			return true, nil
-		case err != nil, held:
-			return false, nil //nolint:nilerr // a store that fails is asked again
+		case err != nil:
+			return false, nil //nolint:nilerr // it is asked again
 		}
 		child, err = e.start(e.life, f.op.Child, in, f)
 		return child != nil || l.Status == blackboard.Stuck, err

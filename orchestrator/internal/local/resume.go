@@ -106,7 +106,11 @@ func (e *Engine) resume(ctx context.Context, l *blackboard.Listing, p *engine.Pr
 	if l.Ended || l.Status == blackboard.Stuck && isStuck(e.past(l.Run).err) { // it has been tried
 		return nil, nil
 	}
-	if held, err := e.held(ctx, l, nil); held || err != nil {
+	held, err := e.held(ctx, l, nil)
+	if held && parent != nil { // who works on a child without its parent has lost both
+		held, err = e.lost(ctx, parent.r)
+	}
+	if held || err != nil {
 		return nil, err
 	}
 	if p == nil || p.Name != l.Flow || p.Version != l.Version {
@@ -141,6 +145,12 @@ func (e *Engine) adopt(ctx context.Context, l *blackboard.Listing, p *engine.Pro
 	return r, err
 }
 
+// lost tells whether another engine has resumed a run that this one works on.
+func (e *Engine) lost(ctx context.Context, r *run) (bool, error) {
+	l, err := e.store.listing(ctx, r.id)
+	return l.Owner != e.id, err
+}
+
 // load reads the log of a run whose owner is dead. It tells whether there is something
 // to resume: another engine may have been first, and this one must not take the run
 // away from it.
@@ -161,7 +171,7 @@ func (r *run) load(ctx context.Context, owner string) (bool, error) {
 			_ = now.Add(rec) // the store did
 		}
 	}
-	if now.Owner != owner {
+	if now.Owner != owner && r.parent == nil {
 		if held, err := r.e.held(ctx, &now, nil); held || err != nil {
 			return false, err
 		}
