@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -452,6 +453,47 @@ func TestObserverHears(t *testing.T) {
 			began := time.Now()
 			require.NoError(t, open(t, looks, "x").Wait(t.Context()))
 			assert.Equal(t, time.Second, time.Since(began))
+		})
+	})
+}
+
+// overtaken is a store in which another engine records for a child just before it is
+// resumed.
+type overtaken struct {
+	*blackboard.Memory
+	done *bool
+}
+
+func (s overtaken) Append(ctx context.Context, recs []blackboard.Record) error {
+	if r := recs[0]; r.Kind == blackboard.Resumed && strings.Contains(r.Run, "/") && !*s.done {
+		*s.done = true
+		r.Data = json.RawMessage(`{"owner":"ghost"}`)
+		if err := s.Memory.Append(ctx, []blackboard.Record{r}); err != nil {
+			return err
+		}
+	}
+	return s.Memory.Append(ctx, recs)
+}
+
+func TestChildOvertaken(t *testing.T) {
+	t.Run("N7 C1 a late record of an engine that lost the parent does not stop the child", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
+			kid := flow("kid", func(c *orchestrator.Context) (string, error) { return ask(c, "a", "one") })
+			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return kid.Child(c, none{}) })
+			s := blackboard.NewMemory()
+			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
+			begin(t, a.Engine, parent, "x")
+			synctest.Wait()
+			a.kill()
+			done := false
+			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: overtaken{s, &done}, Flows: []orchestrator.AnyFlow{parent, kid}, Leases: lease})
+			_, err := b.Resume(t.Context())
+			require.NoError(t, err)
+			got, err := parent.Result(t.Context(), open(t, b, "x"))
+			require.NoError(t, err)
+			assert.Equal(t, "one", got)
+			assert.True(t, done)
 		})
 	})
 }

@@ -176,6 +176,11 @@ func (f *flight) childEnded(end engine.End, err error) job {
 		return r.write(newRecord(f.op, blackboard.Called, &engine.CalledData{Err: agent.ErrorOf(err)}))
 	case isStuck(err):
 		err = childStuck(f.op, err)
+	case errors.Is(err, blackboard.ErrConflict) && !r.over():
+		// An engine that has lost this run was faster with a record of the child.
+		if lost, failed := r.e.lost(r.e.life, r); failed != nil || !lost {
+			return f // which starts it again
+		}
 	case isForeign(err):
 		err = agent.ErrorOf(fmt.Errorf("%w: %w: child run %q cannot be read, and its parent is suspended: %w", engine.ErrStopped, errOutage, f.op.Input.Run, err))
 	}
