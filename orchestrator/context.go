@@ -23,6 +23,7 @@ const (
 	ErrNoAgent    = engine.ErrNoAgent    // none of that name, or not declared
 	ErrNoRun      = engine.ErrNoRun      // no run of that ID
 	ErrNoFlow     = engine.ErrNoFlow     // the run's flow is not registered, or not in its version
+	ErrNotServed  = engine.ErrNotServed  // the run's labels are for other engines: see Config.Serves
 	ErrExists     = engine.ErrExists     // the ID is taken by a run of another flow, input, budget or labels
 	ErrNoState    = engine.ErrNoState    // the flow exposes nothing
 	ErrMalformed  = engine.ErrMalformed  // an answer does not fit its schema

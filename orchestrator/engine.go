@@ -27,7 +27,13 @@ type Config struct {
 	Retry    Retry            // of transient errors
 	Parallel int              // calls at once over all runs; 0: no limit
 	Leases   Leases           // how it works with other engines on the same Store
-	Observe  bool             // it looks, answers and cancels alone, as a web page beside the workers: it starts and resumes no run
+
+	// Serves pins runs to engines, such as those of one machine, by labels: the engine
+	// starts and resumes only runs that have these values in these labels, or lack the
+	// labels. Empty: all runs.
+	Serves map[string]string
+
+	Observe bool // it looks, answers and cancels alone, as a web page beside the workers: it starts and resumes no run
 
 	// RecordRequests keeps what was asked, as blobs by the hash of each message, so
 	// that the audit trail and a divergence can show it. It needs a Store that is
@@ -67,7 +73,7 @@ type Engine struct{ driver engine.Driver }
 func NewLocal(c Config) (*Engine, error) {
 	lc := local.Config{
 		Agents: c.Agents, Store: c.Store, Log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), Retry: engine.Retry(c.Retry), Parallel: c.Parallel,
-		RecordRequests: c.RecordRequests, AcceptChanged: c.AcceptChangedRequests, Observe: c.Observe,
+		RecordRequests: c.RecordRequests, AcceptChanged: c.AcceptChangedRequests, Observe: c.Observe, Serves: maps.Clone(c.Serves),
 		Lease: cmp.Or(c.Leases.For, 30*time.Second), Poll: cmp.Or(c.Leases.Poll, 500*time.Millisecond), Outage: cmp.Or(c.Leases.Outage, time.Minute),
 	}
 	for _, f := range c.Flows {

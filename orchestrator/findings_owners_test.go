@@ -148,6 +148,58 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 	})
 }
 
+// Runs are pinned to engines by their labels.
+func TestServes(t *testing.T) {
+	at := func(host string, agents agent.Agent, s blackboard.Store) orchestrator.Config {
+		return orchestrator.Config{
+			Agents: agent.Roster{"a": agents}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Leases: lease, Serves: map[string]string{"host": host},
+		}
+	}
+	t.Run("N7 a run is resumed where its labels say", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
+			s := blackboard.NewMemory()
+			dead := newMortal(t, s, at("one", hang, s))
+			for id, labels := range map[string]map[string]string{"pinned": {"host": "one", "for": "ann"}, "free": {"for": "ann"}} {
+				_, err := pair.Start(t.Context(), dead.Engine, none{}, orchestrator.StartOptions{ID: id, Labels: labels})
+				require.NoError(t, err)
+			}
+			synctest.Wait()
+			dead.kill()
+			two := local(t, at("two", echo, s))
+			_, err := two.Resume(t.Context())
+			require.NoError(t, err)
+			pause(time.Hour)
+			assert.Equal(t, orchestrator.Completed, infoOf(t, open(t, two, "free")).Status)
+			left := infoOf(t, open(t, two, "pinned"))
+			assert.Equal(t, orchestrator.Suspended, left.Status)
+			assert.Contains(t, left.Err, `the label "host": "one"`)
+			require.NoError(t, open(t, two, "pinned").Cancel(t.Context(), "late"), "it can be told something from anywhere")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			_, err = pair.Result(ctx, open(t, two, "pinned"))
+			require.ErrorIs(t, err, orchestrator.ErrNotServed)
+
+			one := local(t, at("one", echo, s))
+			res, err := one.Resume(t.Context())
+			require.NoError(t, err)
+			require.Len(t, res.Runs, 1)
+			_, err = pair.Result(t.Context(), open(t, two, "pinned"))
+			require.ErrorIs(t, err, orchestrator.ErrCanceled)
+		})
+	})
+	t.Run("N7 a run is not started elsewhere", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			t.Helper()
+			s := blackboard.NewMemory()
+			_, err := pair.Start(t.Context(), local(t, at("two", echo, s)), none{}, orchestrator.StartOptions{ID: "x", Labels: map[string]string{"host": "one"}})
+			require.ErrorIs(t, err, orchestrator.ErrNotServed)
+			require.ErrorContains(t, err, `run "x" has the label "host": "one", and Config.Serves has "two"`)
+			assert.Empty(t, logOf(t, s, "x"))
+		})
+	})
+}
+
 func TestObserver(t *testing.T) {
 	t.Run("N7 Observe looks, answers and cancels, and works on nothing", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {

@@ -35,10 +35,11 @@ type Config struct {
 	Parallel       int // calls at once; 0: no limit
 	RecordRequests bool
 	AcceptChanged  bool
-	Observe        bool          // look, answer and cancel alone
-	Lease          time.Duration // an engine that has been silent for so long is dead
-	Poll           time.Duration // how often the store is asked for letters and free runs
-	Outage         time.Duration // how long the store may fail before runs are suspended
+	Observe        bool              // look, answer and cancel alone
+	Serves         map[string]string // labels that runs must not contradict
+	Lease          time.Duration     // an engine that has been silent for so long is dead
+	Poll           time.Duration     // how often the store is asked for letters and free runs
+	Outage         time.Duration     // how long the store may fail before runs are suspended
 }
 
 // Engine is an engine.Driver, Stater, Watcher and Deleter.
@@ -93,6 +94,9 @@ func (e *Engine) Start(ctx context.Context, p *engine.Program, in engine.Input) 
 // start begins a run, or resumes the one of that ID if it is the same and free. It
 // returns the run if this engine works on it, or did.
 func (e *Engine) start(ctx context.Context, p *engine.Program, in engine.Input, parent *flight) (*run, error) {
+	if err := e.serves(in.Run, in.Labels); err != nil {
+		return nil, err
+	}
 	r, mine, err := e.enter(ctx, in.Run, p, parent)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
 		switch {
 		case held:
 			res.Held = append(res.Held, engine.Held{Run: l.Run, Owner: l.Owner, Since: l.Changed})
-		case err == nil && slices.ContainsFunc(e.cfg.Programs, func(p *engine.Program) bool { return p.Name == l.Flow }):
+		case err == nil && e.serves(l.Run, l.Labels) == nil && slices.ContainsFunc(e.cfg.Programs, func(p *engine.Program) bool { return p.Name == l.Flow }):
 			r, err = e.adopt(ctx, &l, nil)
 		}
 		if err != nil {
@@ -66,7 +66,7 @@ func (e *Engine) resumeFree(ctx context.Context) {
 			}
 			return
 		}
-		if e.program(&l) != nil {
+		if e.misfit(&l) == nil {
 			e.adoptFor(ctx, &l)
 		}
 	}
@@ -85,7 +85,7 @@ func (e *Engine) resumeFree(ctx context.Context) {
 
 // adoptFor is adopt where nothing waits for the run.
 func (e *Engine) adoptFor(ctx context.Context, l *blackboard.Listing) {
-	if _, err := e.adopt(ctx, l, nil); err != nil && !errors.Is(err, engine.ErrNoFlow) && ctx.Err() == nil {
+	if _, err := e.adopt(ctx, l, nil); err != nil && !errors.Is(err, engine.ErrNoFlow) && !errors.Is(err, engine.ErrNotServed) && ctx.Err() == nil {
 		e.cfg.Log.Warn("run cannot be resumed", "run", l.Run, "flow", l.Flow, "err", err)
 	}
 }
@@ -116,8 +116,8 @@ func (e *Engine) resume(ctx context.Context, l *blackboard.Listing, p *engine.Pr
 	if p == nil || p.Name != l.Flow || p.Version != l.Version {
 		p = e.program(l)
 	}
-	if p == nil {
-		return nil, unregistered(l)
+	if p == nil || e.serves(l.Run, l.Labels) != nil {
+		return nil, e.misfit(l)
 	}
 	r, mine, err := e.enter(ctx, l.Run, p, parent)
 	if err != nil || !mine {
@@ -206,9 +206,25 @@ func (e *Engine) held(ctx context.Context, l *blackboard.Listing, alive map[stri
 	return held, err
 }
 
-// unregistered says why a run is left alone.
-func unregistered(l *blackboard.Listing) error {
-	return agent.ErrorOf(fmt.Errorf("%w: %w: version %d of flow %q is not registered", engine.ErrDiverged, engine.ErrNoFlow, l.Version, l.Flow))
+// misfit says why this engine leaves a run to others; nil: it can resume it.
+func (e *Engine) misfit(l *blackboard.Listing) error {
+	if err := e.serves(l.Run, l.Labels); err != nil {
+		return err
+	}
+	if e.program(l) == nil {
+		return agent.ErrorOf(fmt.Errorf("%w: %w: version %d of flow %q is not registered", engine.ErrDiverged, engine.ErrNoFlow, l.Version, l.Flow))
+	}
+	return nil
+}
+
+// serves says which label of a run this engine does not serve; nil: it serves all.
+func (e *Engine) serves(id string, labels map[string]string) error {
+	for name, want := range e.cfg.Serves {
+		if have, ok := labels[name]; ok && have != want {
+			return agent.ErrorOf(fmt.Errorf("%w: run %q has the label %q: %q, and Config.Serves has %q", engine.ErrNotServed, id, name, have, want))
+		}
+	}
+	return nil
 }
 
 // repeat applies the next record of the log to the flow, and behind the last one

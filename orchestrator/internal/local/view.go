@@ -204,8 +204,8 @@ func (e *Engine) view(ctx context.Context, r *run, l *blackboard.Listing, alive 
 	held, err := e.held(ctx, l, alive)
 	if held {
 		v.Status = engine.Running
-	} else if e.program(l) == nil && !e.cfg.Observe {
-		v.Err = unregistered(l).Error()
+	} else if why := e.misfit(l); why != nil && !e.cfg.Observe {
+		v.Err = why.Error()
 	}
 	return v, err
 }
