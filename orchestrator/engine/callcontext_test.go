@@ -135,7 +135,7 @@ func TestCallContext(t *testing.T) {
 			defer stop()
 			defer context.AfterFunc(two, func() {})()
 		}
-		assert.Equal(t, before, runtime.NumGoroutine())
+		assert.LessOrEqual(t, runtime.NumGoroutine(), before, "those of other tests may have ended meanwhile")
 		cancel()
 	})
 	t.Run("C17 one that nothing asks for has no timer, no channel and no tie", func(t *testing.T) {
