@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/convene-go/convene/blackboard"
 )
@@ -132,9 +133,11 @@ func readWhileAppending(t testing.TB, s blackboard.Store) {
 	wantLog(t, s, "r", entries("r", 0, n)...)
 }
 
-// readGrowing reads until the log is complete, and once more.
+// readGrowing reads until the log is complete, and once more. It waits between, as a
+// store may wait until it can write, and no time passes in a bubble of synctest while
+// somebody is busy.
 func readGrowing(ctx context.Context, s blackboard.Store, complete *atomic.Bool) error {
-	for last := false; !last; {
+	for last := false; !last; <-time.After(time.Microsecond) {
 		last = complete.Load()
 		if err := readOnce(ctx, s); err != nil {
 			return err
