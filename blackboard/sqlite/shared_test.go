@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -28,43 +27,6 @@ func two(t *testing.T) (path string, a, b *sqlite.Store) {
 func appendOne(t *testing.T, s *sqlite.Store, run string, seq int64) error {
 	t.Helper()
 	return s.Append(t.Context(), []blackboard.Record{small(run, seq)})
-}
-
-func TestTwoStoresFence(t *testing.T) {
-	_, a, b := two(t)
-	require.NoError(t, appendOne(t, a, "r", 0))
-	require.NoError(t, appendOne(t, b, "r", 1))
-	require.ErrorIs(t, appendOne(t, a, "r", 1), blackboard.ErrConflict)
-	require.NoError(t, appendOne(t, a, "r", 2))
-	require.NoError(t, b.Delete(t.Context(), "r"))
-	require.ErrorIs(t, appendOne(t, a, "r", 3), blackboard.ErrConflict, "a has no wrong memory of a deleted run")
-	require.NoError(t, appendOne(t, a, "r", 0))
-	require.ErrorIs(t, appendOne(t, b, "r", 0), blackboard.ErrConflict)
-}
-
-func TestTwoStoresRace(t *testing.T) {
-	_, a, b := two(t)
-	var won [2][]int64
-	var both sync.WaitGroup
-	for i, s := range []*sqlite.Store{a, b} {
-		both.Go(func() {
-			for seq := range int64(200) {
-				switch err := appendOne(t, s, "r", seq); {
-				case err == nil:
-					won[i] = append(won[i], seq)
-				case !errors.Is(err, blackboard.ErrConflict):
-					assert.NoError(t, err)
-				}
-			}
-		})
-	}
-	both.Wait()
-	read := 0
-	for _, err := range a.Records(t.Context(), "r", 0) {
-		require.NoError(t, err)
-		read++
-	}
-	assert.Equal(t, read, len(won[0])+len(won[1]), "every success is one record")
 }
 
 func TestTwoStoresLetters(t *testing.T) {

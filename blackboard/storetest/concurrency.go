@@ -12,11 +12,14 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-var concurrencyChecks = []check{
-	{"OneWins", oneWins},
-	{"DifferentRuns", differentRuns},
-	{"ConflictIsAlone", conflictIsAlone},
-	{"ReadWhileAppending", readWhileAppending},
+func (suite Suite) concurrencyChecks() []check {
+	return []check{
+		{"OneWins", suite.oneWins},
+		{"OtherIsFenced", suite.otherIsFenced},
+		{"DifferentRuns", differentRuns},
+		{"ConflictIsAlone", conflictIsAlone},
+		{"ReadWhileAppending", readWhileAppending},
+	}
 }
 
 // together calls f(0) to f(n-1) at once and returns their results.
@@ -35,15 +38,17 @@ func together(n int, f func(i int) error) []error {
 	return errs
 }
 
-// oneWins lets many append the same record number, with names to tell them apart.
-func oneWins(t testing.TB, s blackboard.Store) {
+// oneWins lets many, in two processes, append the same record number, with names to
+// tell them apart.
+func (suite Suite) oneWins(t testing.TB, s blackboard.Store) {
 	ctx := t.Context()
+	both := []blackboard.Store{s, suite.Other(t, s)}
 	for seq := range int64(20) {
 		winner := -1
 		for i, err := range together(8, func(i int) error {
 			r := entry("r", seq)
 			r.Name = fmt.Sprint(i)
-			return s.Append(ctx, []blackboard.Record{r})
+			return both[i%2].Append(ctx, []blackboard.Record{r})
 		}) {
 			switch {
 			case err == nil && winner >= 0:
@@ -59,6 +64,27 @@ func oneWins(t testing.TB, s blackboard.Store) {
 			t.Fatalf("record %d: %d of 8 won, the log has %+v", seq, winner, got)
 		}
 	}
+}
+
+// otherIsFenced appends in turn in two processes: what one of them remembers of a log
+// must not count.
+func (suite Suite) otherIsFenced(t testing.TB, s blackboard.Store) {
+	other := suite.Other(t, s)
+	mustAppend(t, s, entry("r", 0))
+	mustAppend(t, other, entry("r", 1))
+	wantConflict(t, s, entry("r", 1))
+	mustAppend(t, s, entry("r", 2))
+	wantLog(t, other, "r", entries("r", 0, 3)...)
+	d, ok := other.(blackboard.Deleter)
+	if !ok {
+		return
+	}
+	if err := d.Delete(t.Context(), "r"); err != nil {
+		t.Fatalf("Delete = %v", err)
+	}
+	wantConflict(t, s, entry("r", 3))
+	mustAppend(t, s, entry("r", 0))
+	wantConflict(t, other, entry("r", 0))
 }
 
 func differentRuns(t testing.TB, s blackboard.Store) {

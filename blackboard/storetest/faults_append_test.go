@@ -106,6 +106,16 @@ var appendFaults = []fault{
 			return err
 		}
 	}},
+	{"remembers the log of a run that was deleted", "Concurrency/OtherIsFenced", func(d *double) {
+		next := map[string]int64{}
+		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+			if recs[0].Seq != next[recs[0].Run] {
+				return blackboard.ErrConflict
+			}
+			next[recs[0].Run]++
+			return d.Memory.Append(ctx, recs)
+		}
+	}},
 	{"fails all for the conflict of one", "Concurrency/ConflictIsAlone", func(d *double) {
 		var mu sync.Mutex
 		failed := false

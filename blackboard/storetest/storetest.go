@@ -66,7 +66,7 @@ func (suite Suite) groups() []group {
 		{"Records", is[blackboard.Store], recordsChecks},
 		{"Last", is[blackboard.Store], lastChecks},
 		{"List", is[blackboard.Store], listChecks},
-		{"Concurrency", is[blackboard.Store], concurrencyChecks},
+		{"Concurrency", is[blackboard.Store], suite.concurrencyChecks()},
 		{"Owners", is[blackboard.Owners], suite.ownersChecks()},
 		{"Notifier", is[blackboard.Notifier], suite.notifierChecks()},
 		{"Inbox", is[blackboard.Inbox], inboxChecks},
