@@ -14,11 +14,12 @@ import (
 
 // Memory is a store that lives as long as the process. The zero value is empty
 // and ready to use; a Memory must not be copied. It is a [Store], [Owners],
-// [Notifier], [Inbox], [Blobs] and [Deleter].
+// [Notifier], [Messenger], [Inbox], [Blobs] and [Deleter].
 type Memory struct {
 	mu       sync.Mutex
 	runs     map[string]*memoryRun
 	alive    map[string]time.Time              // until when, by engine
+	servers  map[string]*memoryServer          // by engine
 	watchers map[chan struct{}]map[string]bool // what wakes a loop over Changes, and what it has to yield
 }
 
@@ -62,6 +63,7 @@ func (m *Memory) locked(ctx context.Context, f func() error) error {
 	if m.runs == nil {
 		m.runs = make(map[string]*memoryRun)
 		m.alive = make(map[string]time.Time)
+		m.servers = make(map[string]*memoryServer)
 		m.watchers = make(map[chan struct{}]map[string]bool)
 	}
 	return f()

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -146,6 +147,65 @@ func (m *Memory) Orphans(ctx context.Context) iter.Seq2[Listing, error] {
 		oldestFirst := func(a, b Listing) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run)) }
 		return m.selected(oldestFirst, func(l Listing) bool { return !l.Ended && !m.isAlive(l.Owner) }), nil
 	})
+}
+
+// memoryServer is a call of Serve.
+type memoryServer struct {
+	ctx    context.Context //nolint:containedctx // of the call
+	handle func(ctx context.Context, data []byte) []byte
+	work   sync.WaitGroup // of handle
+}
+
+// Request implements [Messenger].
+func (m *Memory) Request(ctx context.Context, owner string, data []byte) ([]byte, error) {
+	replied, none := make(chan []byte, 1), fmt.Errorf("%w: %q", ErrNoReply, owner)
+	data = bytes.Clone(data)
+	err := m.locked(ctx, func() error {
+		s := m.servers[owner]
+		if s == nil {
+			return none
+		}
+		s.work.Go(func() {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(s.ctx, cancel)()
+			if reply := s.handle(ctx, data); s.ctx.Err() == nil {
+				replied <- bytes.Clone(reply)
+			}
+			close(replied)
+		})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case reply, ok := <-replied:
+		if !ok {
+			return nil, none
+		}
+		return reply, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Serve implements [Messenger].
+func (m *Memory) Serve(ctx context.Context, owner string, handle func(ctx context.Context, data []byte) []byte) error {
+	s := &memoryServer{ctx: ctx, handle: handle}
+	err := m.locked(ctx, func() error {
+		m.servers[owner] = s
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	m.mu.Lock()
+	delete(m.servers, owner)
+	m.mu.Unlock()
+	s.work.Wait()
+	return ctx.Err()
 }
 
 // notify tells the loops over Changes, under the lock, that a run has changed.

@@ -2,8 +2,8 @@
 // that logs are kept in.
 //
 // A host plugs in its own storage by implementing [Store], four methods; package
-// storetest checks them. The optional interfaces [Owners], [Notifier], [Inbox],
-// [Blobs] and [Deleter] say what more a store can do. [Memory] has them all.
+// storetest checks them. The optional interfaces [Owners], [Notifier], [Messenger],
+// [Inbox], [Blobs] and [Deleter] say what more a store can do. [Memory] has them all.
 //
 // [Export] and [Import] carry a run from one store to another as JSON lines.
 package blackboard
@@ -26,6 +26,9 @@ var (
 
 	// ErrNoRun says that a store has no run of that ID.
 	ErrNoRun = errors.New("blackboard: no such run")
+
+	// ErrNoReply says that no engine of that name replies to requests.
+	ErrNoReply = errors.New("blackboard: no such engine replies")
 
 	// ErrEnded says that the run has ended and takes no letters.
 	ErrEnded = errors.New("blackboard: the run has ended")
@@ -130,6 +133,22 @@ type Notifier interface {
 	// which it yields. It may yield a run once for several changes, and for changes of
 	// this process; it may miss changes, so poll too, slowly.
 	Changes(ctx context.Context) iter.Seq2[string, error]
+}
+
+// Messenger is a Store that carries requests from one engine to another, and the
+// replies. It keeps neither of them. Data is any bytes, and may be megabytes.
+type Messenger interface {
+	// Request has the engine of that name handle data, and returns its reply. It
+	// returns ErrNoReply as soon as the store can tell that no engine of the name
+	// serves requests. An engine that hangs, or a request that is lost, ends with ctx
+	// alone: give it a deadline.
+	Request(ctx context.Context, owner string, data []byte) (reply []byte, err error)
+
+	// Serve replies by handle to the requests to the engine of that name, several at
+	// once, until ctx is done or the store is closed, and returns why when the last
+	// handle has returned. The context of handle ends with that of Serve, and at the
+	// deadline of the request. A name that has called Beat is served once at a time.
+	Serve(ctx context.Context, owner string, handle func(ctx context.Context, data []byte) []byte) error
 }
 
 // Letter is a message to a run from any process: the answer to the question that

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/convene-go/convene/internal/answer"
@@ -46,11 +47,12 @@ func read[T any](shape *answer.Shape, resp agent.Response) (v T, err error) {
 // is. An agent that answers in slices (Response.More) is called until its work ends.
 func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.Response) (T, error)) (T, agent.Response, error) {
 	var zero T
-	var before agent.Response // its Usage and Elapsed are those of the calls so far
+	var before agent.Response // its Usage, Elapsed and Fallbacks are those of the calls so far
 	input, repairs := req.Input, cmp.Or(req.Limits.Repairs, 1)
 	for {
 		resp, err := c.Call(name, req)
 		resp.Usage, resp.Elapsed = resp.Usage.Add(before.Usage), resp.Elapsed+before.Elapsed
+		resp.Fallbacks = slices.Concat(before.Fallbacks, resp.Fallbacks)
 		if err != nil {
 			return zero, resp, err
 		}

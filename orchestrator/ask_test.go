@@ -132,6 +132,42 @@ func TestAsk(t *testing.T) {
 	})
 }
 
+// What a model thinks aloud is on record, and no part of its answer: neither for a flow
+// that calls nor for one that asks, and the model does not see it again.
+func TestThinkingIsNoAnswer(t *testing.T) {
+	t.Run("DC35 the first object of a grade is not that of the thoughts", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := &answers{give: []agent.Response{
+				{Text: `<think>{"name":"Rome","people":1}</think>{"name":"Oslo"}`},
+				{Text: `<think>{"name":"Rome","people":1}</think>{"name":"Oslo","people":2}`},
+				{Text: "<think>Hm.</think>\nGood evening."},
+			}}
+			store := blackboard.NewMemory()
+			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: store})
+			f := flow("aloud", func(c *orchestrator.Context) (city, error) {
+				got, _, err := orchestrator.Ask[city](c, "a", agent.Request{Prompt: "a city"})
+				require.NoError(t, err)
+				resp, err := c.Call("a", agent.Request{Prompt: "hello"})
+				assert.Equal(t, "Good evening.", resp.Text)
+				return got, err
+			})
+			r := begin(t, e, f, "aloud")
+			got, err := f.Result(t.Context(), r)
+			require.NoError(t, err)
+			assert.Equal(t, city{"Oslo", 2}, got)
+			for _, m := range a.asked[1].History {
+				assert.NotContains(t, m.Text, "Rome")
+			}
+			var log string
+			for rec, err := range r.Events(t.Context(), 0) {
+				require.NoError(t, err)
+				log += string(rec.Data)
+			}
+			assert.Contains(t, log, "Rome", "the record has all that was said")
+		})
+	})
+}
+
 func TestAwait(t *testing.T) {
 	awaits := func(t *testing.T, do func(c *orchestrator.Context) (none, error)) error {
 		t.Helper()

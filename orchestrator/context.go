@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/sched"
@@ -58,6 +59,8 @@ func (c *Context) RunID() string { return c.run.id }
 
 // Call asks an agent. Its errors are *agent.Error; transient ones have been
 // retried. The effect of a call is recorded once, and not made again at a resume.
+// What a model thought aloud in <think>, <thinking> or <reasoning> at the beginning of
+// its answer is in the record, and not in Response.Text.
 func (c *Context) Call(name string, req agent.Request) (agent.Response, error) {
 	if c.run.agents != nil {
 		if _, ok := slices.BinarySearch(c.run.agents, name); !ok {
@@ -73,7 +76,9 @@ func (c *Context) Call(name string, req agent.Request) (agent.Response, error) {
 	if done.Err != nil {
 		return agent.Response{}, done.Err
 	}
-	return *done.Response, nil
+	resp := *done.Response
+	resp.Text = answer.WithoutThinking(resp.Text)
+	return resp, nil
 }
 
 // Sleep waits by the run's time. It returns ErrCanceled or ErrBudget, else nil.

@@ -33,9 +33,9 @@ func TestEngineInMemory(t *testing.T) {
 }
 
 func TestEngineOnStore(t *testing.T) {
-	enginetest.Run(t, enginetest.Engine{Storage: onStore})
+	enginetest.Run(t, enginetest.Engine{Peers: true, Storage: onStore})
 }
 
 func TestEngineInRealTime(t *testing.T) {
-	enginetest.Run(t, enginetest.Engine{RealTime: true, Storage: onStore})
+	enginetest.Run(t, enginetest.Engine{RealTime: true, Peers: true, Storage: onStore})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -68,10 +69,23 @@ func (x *execution) End() engine.End {
 // Failed.
 type Outcome struct {
 	Status     Status          `json:"status"`
-	Score      *float64        `json:"score,omitempty"` // of the result, on the team's scale; nil: not graded
-	Unverified []string        `json:"unverified,omitempty"`
+	Score      *float64        `json:"score,omitempty"`      // of the result, on the team's scale; nil: not graded
+	Unverified []string        `json:"unverified,omitempty"` // parts of the result that a gate was to see and did not pass
+	Warnings   []Warning       `json:"warnings,omitempty"`   // what went wrong without ending the run, in order
 	Spent      providers.Usage `json:"spent,omitzero"`
+	Elapsed    time.Duration   `json:"elapsed,omitzero"` // how long the run was worked on (Context.Elapsed), in nanoseconds
 }
+
+// Warning is something that went wrong without ending the run.
+type Warning struct {
+	Code    string `json:"code"`          // stable, "<team>/<what>", such as "hierarchy/ungraded"
+	Who     string `json:"who,omitempty"` // the member or part that it is about; "": the run
+	Message string `json:"message"`
+}
+
+// None switches off what a team's Config counts, where 0 stands for its default:
+// Retries: None is no retry.
+const None = -1
 
 func (o Outcome) outcome() Outcome { return o }
 

@@ -115,8 +115,8 @@ func TestTypesThatSurviveJSON(t *testing.T) {
 		hierarchy.Outcome{},
 		discussion.Input{},
 		discussion.Outcome{},
-		research.Brief{},
-		research.Output{},
+		research.Input{},
+		research.Outcome{},
 	} {
 		t.Run("C25 "+reflect.TypeOf(v).String(), func(t *testing.T) {
 			assert.NoError(t, orchestrator.CheckJSON(reflect.TypeOf(v), "it"))

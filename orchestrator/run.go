@@ -53,8 +53,9 @@ func (r *Run) Info(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// State decodes into v what the flow exposes now, or at its end; ErrNoState if it
-// exposes nothing, or if no engine or that of another process works on the run.
+// State decodes into v what the flow exposes now, or at its end. The engine of another
+// process is asked through the store, if that is a blackboard.Messenger. ErrNoState: it
+// exposes nothing, no engine works on the run, or that engine does not reply within 5 s.
 func (r *Run) State(ctx context.Context, v any) error {
 	s, err := part[engine.Stater](r.engine)
 	if err != nil {
@@ -104,9 +105,11 @@ func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Recor
 
 // Progress yields what the agents of the run and of its children report of their
 // work from now on: texts as they are written, turns, uses of tools. It is not
-// recorded; what is worth keeping is in Events. It ends when the run has ended or
-// stopped, or ctx is done (not an error). A slow reader delays nothing and misses
-// some. A run that this process does not work on is ErrStopped.
+// recorded; what is worth keeping is in Events. It ends when the run has ended or is
+// stuck, this engine is closed, or ctx is done (not an error). A slow reader delays
+// nothing and misses some. The engine of another process is asked as by State. When
+// another engine resumes the run, it continues there. ErrStopped: no engine works on the
+// run, or none has resumed it for Config.Leases.For, or that engine does not reply.
 func (r *Run) Progress(ctx context.Context) iter.Seq2[agent.Progress, error] {
 	w, err := part[engine.Watcher](r.engine)
 	if err != nil {

@@ -119,7 +119,7 @@ func (g *group) write(b *bundle) (err error) {
 	ctx, cancel := g.store.bound(context.Background())
 	defer cancel()
 	for range 3 {
-		if err = g.store.write(ctx, b); code(err) != deadlock && code(err) != serialization {
+		if err = g.store.unsure(g.store.write(ctx, b)); code(err) != deadlock && code(err) != serialization {
 			break
 		}
 	}

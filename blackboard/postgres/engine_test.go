@@ -12,7 +12,7 @@ import (
 )
 
 func TestEngine(t *testing.T) {
-	enginetest.Run(t, enginetest.Engine{RealTime: true, Storage: func(t *testing.T) enginetest.Open {
+	enginetest.Run(t, enginetest.Engine{RealTime: true, Peers: true, Storage: func(t *testing.T) enginetest.Open {
 		t.Helper()
 		store := open(t, config(t))
 		return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {

@@ -19,6 +19,7 @@ const (
 	serialization    = "40001"
 	readOnly         = "25006"
 	undefinedTable   = "42P01"
+	lockTimeout      = "55P03"
 )
 
 // code returns the code of Postgres of err, "" if it has none.
@@ -72,11 +73,13 @@ func advice(err error) string {
 	case c == "":
 		return "the server cannot be reached or did not answer in time"
 	case c == "57014":
-		return "it took longer than Config.Timeout"
-	case c == "55P03":
-		return "another transaction kept a lock longer than Config.LockTimeout"
+		return "it took longer than Config.Timeout, or than statement_timeout of the role or the DSN"
+	case c == lockTimeout:
+		return "another transaction kept a lock longer than Config.LockTimeout, or than lock_timeout of the role or the DSN"
 	case c == readOnly:
 		return "the server is read-only: connect with target_session_attrs=read-write"
+	case c == serialization:
+		return "a standby ended the query to apply changes: try again, or set hot_standby_feedback=on there"
 	case c == "54000":
 		return "a name is longer than an index of Postgres can hold"
 	case c == undefinedTable, c == "3F000":

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +84,7 @@ func (s *Store) put(ctx context.Context, l blackboard.Letter, rev int64) error {
 		res := s.send(ctx, b)
 		tag, err := res.Exec()
 		changed = err == nil && tag.RowsAffected() == 0
-		err = errors.Join(err, res.Close())
+		err = cmp.Or(err, res.Close())
 		if err == nil && !changed {
 			s.teller.tellLetter(l.Run)
 		}

@@ -188,10 +188,10 @@ func (s *Store) queueLetters(batch *pgx.Batch, b *bundle) {
 	}
 }
 
-// isFault tells whether err is of what was to be stored, and not of the server: then
-// the transaction has stored nothing.
+// isFault tells whether err is of what was to be stored, a run that is locked
+// included, and not of the server: then the transaction has stored nothing.
 func isFault(err error) bool {
 	c := code(err)
-	return errors.Is(err, blackboard.ErrConflict) || errors.Is(err, errRefused) ||
+	return errors.Is(err, blackboard.ErrConflict) || errors.Is(err, errRefused) || c == lockTimeout ||
 		len(c) > 2 && slices.Contains([]string{"22", "23", "54"}, c[:2])
 }

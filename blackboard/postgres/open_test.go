@@ -69,6 +69,7 @@ func TestReadOnly(t *testing.T) {
 // TestLocked has another program that keeps a run locked.
 func TestLocked(t *testing.T) {
 	cfg := config(t)
+	open(t, cfg) // the tables are made without haste
 	cfg.LockTimeout, cfg.Timeout = 50*time.Millisecond, 200*time.Millisecond
 	s := open(t, cfg)
 	require.NoError(t, appendOne(t, s, "r", 0))

@@ -7,10 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
 	"github.com/convene-go/convene/blackboard/postgres/pgtest"
 	"github.com/convene-go/convene/orchestrator"
@@ -43,6 +46,14 @@ func (c *tally) count() (keys, calls int) {
 	return len(c.made), calls
 }
 
+// awaitMore waits until there are n more calls.
+func (c *tally) awaitMore(n int) {
+	before, _ := c.count()
+	for now := before; now < before+n; now, _ = c.count() {
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
 // branchy calls an agent 40 times in each of 8 branches.
 var branchy = orchestrator.Flow[int, int]{Name: "branchy", Do: func(c *orchestrator.Context, n int) (int, error) {
 	_, err := orchestrator.Values(orchestrator.Map(c, make([]int, 8), 0, func(c *orchestrator.Context, _ int) (int, error) {
@@ -68,10 +79,7 @@ func TestServerRestarts(t *testing.T) {
 		run, err := branchy.Start(t.Context(), e, 7, orchestrator.StartOptions{ID: "r"})
 		require.NoError(t, err)
 		for range 3 {
-			before, _ := calls.count()
-			for now := before; now < before+40; now, _ = calls.count() {
-				<-time.After(5 * time.Millisecond)
-			}
+			calls.awaitMore(40)
 			require.NoError(t, s.Stop())
 			<-time.After(700 * time.Millisecond)
 			require.NoError(t, s.Restart(t.Context()))
@@ -106,45 +114,113 @@ func TestServerStaysAway(t *testing.T) {
 	})
 }
 
-// TestRollingRestart drains three workers, one after the other, and starts others in
-// their place.
-func TestRollingRestart(t *testing.T) {
-	t.Run("C8 a rolling restart repeats nothing", func(t *testing.T) {
-		cfg := config(t)
-		cfg.Pool = pool(t, dsn(t)+" pool_max_conns=10")
-		calls := &tally{}
-		worker := func() *orchestrator.Engine {
-			e, err := orchestrator.NewLocal(orchestrator.Config{
-				Store: open(t, cfg), Flows: []orchestrator.AnyFlow{branchy}, Agents: agent.Roster{"a": calls},
-				Leases: orchestrator.Leases{Poll: 50 * time.Millisecond},
+// locks is a flow of three calls, the second of which locks the run in the database.
+var locks = orchestrator.Flow[int, int]{Name: "locks", Do: func(c *orchestrator.Context, n int) (int, error) {
+	for _, name := range []string{"a", "locks", "a"} {
+		if _, err := c.Call(name, agent.Request{Prompt: name}); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}}
+
+// locked is a tally that locks all runs when it is first called.
+type locked struct {
+	tally
+	schema string
+	pool   *pgxpool.Pool
+	lock   sync.Once
+	tx     pgx.Tx
+}
+
+func (l *locked) Call(ctx context.Context, req agent.Request) (resp agent.Response, err error) {
+	l.lock.Do(func() {
+		ctx := context.WithoutCancel(ctx)
+		if l.tx, err = l.pool.Begin(ctx); err == nil {
+			_, err = l.tx.Exec(ctx, "SELECT FROM "+l.schema+".runs FOR UPDATE")
+		}
+	})
+	if err != nil {
+		return agent.Response{}, err
+	}
+	return l.tally.Call(ctx, req)
+}
+
+// TestServerTimeouts has time limits of the server that end the insert of a record.
+func TestServerTimeouts(t *testing.T) {
+	for parameter, want := range map[string]string{
+		"statement_timeout": "it took longer than Config.Timeout, or than statement_timeout",
+		"lock_timeout":      "another transaction kept a lock longer than Config.LockTimeout, or than lock_timeout",
+	} {
+		begin := func(t *testing.T, outage time.Duration) (e *orchestrator.Engine, l *locked, a *tally) {
+			t.Helper()
+			cfg := config(t)
+			l, a = &locked{schema: cfg.Schema, pool: cfg.Pool}, &tally{}
+			cfg.Pool = pool(t, dsn(t)+" "+parameter+"=300")
+			e = engine(t, orchestrator.Config{
+				Store: open(t, cfg), Flows: []orchestrator.AnyFlow{locks}, Agents: agent.Roster{"a": a, "locks": l},
+				Leases: orchestrator.Leases{Outage: outage},
 			})
+			return e, l, a
+		}
+		t.Run("C8 "+parameter+": a record waits until the lock is gone", func(t *testing.T) {
+			e, l, a := begin(t, time.Minute)
+			run, err := locks.Start(t.Context(), e, 7, orchestrator.StartOptions{ID: "r"})
 			require.NoError(t, err)
+			l.awaitMore(1)
+			<-time.After(time.Second) // the insert is ended a few times
+			require.NoError(t, l.tx.Rollback(t.Context()))
+			got, err := locks.Result(t.Context(), run)
+			require.NoError(t, err)
+			assert.Equal(t, 7, got)
+			_, first := a.count()
+			_, second := l.count()
+			assert.Equal(t, []int{2, 1}, []int{first, second}, "no call was made again")
+		})
+		t.Run("C8 "+parameter+": the run is suspended when that takes too long", func(t *testing.T) {
+			e, l, a := begin(t, time.Second)
+			run, err := locks.Start(t.Context(), e, 7, orchestrator.StartOptions{ID: "r"})
+			require.NoError(t, err)
+			err = run.Wait(t.Context())
+			require.ErrorIs(t, err, orchestrator.ErrStopped)
+			require.ErrorContains(t, err, "postgres: append: "+want)
+			require.NoError(t, l.tx.Rollback(t.Context()))
 			_, err = e.Resume(t.Context())
 			require.NoError(t, err)
-			return e
-		}
-		workers := []*orchestrator.Engine{worker(), worker(), worker()}
-		for i, e := range workers {
-			_, err := branchy.Start(t.Context(), e, i, orchestrator.StartOptions{ID: fmt.Sprint("r", i)})
+			got, err := locks.Result(t.Context(), run)
 			require.NoError(t, err)
+			assert.Equal(t, 7, got)
+			_, first := a.count()
+			assert.Equal(t, 2, first, "what was recorded is not made again")
+		})
+	}
+}
+
+// TestLockedRunAlone has records of a locked run and of another one that are written
+// together.
+func TestLockedRunAlone(t *testing.T) {
+	t.Run("C8 a locked run does not hold up others", func(t *testing.T) {
+		cfg := config(t)
+		cfg.Pool = pool(t, dsn(t)+" lock_timeout=200")
+		s := open(t, cfg)
+		for _, run := range []string{"locked", "locked too", "free"} {
+			require.NoError(t, appendOne(t, s, run, 0))
 		}
-		for i := range workers {
+		tx, err := cfg.Pool.Begin(t.Context())
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, tx.Rollback(context.WithoutCancel(t.Context()))) }()
+		_, err = tx.Exec(t.Context(), "SELECT FROM "+cfg.Schema+".runs WHERE run LIKE 'locked%' FOR UPDATE")
+		require.NoError(t, err)
+		errs := map[string]chan error{}
+		for _, run := range []string{"locked", "locked too", "free"} { // the last two while the first waits
+			err := make(chan error, 1)
+			errs[run] = err
+			go func() { err <- s.Append(context.WithoutCancel(t.Context()), []blackboard.Record{small(run, 1)}) }()
 			<-time.After(50 * time.Millisecond)
-			require.NoError(t, workers[i].Drain(t.Context()))
-			workers[i] = worker()
 		}
-		for i := range workers {
-			run, err := workers[0].Open(t.Context(), fmt.Sprint("r", i))
-			require.NoError(t, err)
-			got, err := branchy.Result(t.Context(), run)
-			require.NoError(t, err)
-			assert.Equal(t, i, got)
-		}
-		keys, n := calls.count()
-		assert.Equal(t, 3*320, keys)
-		assert.Equal(t, keys, n)
-		for _, e := range workers {
-			require.NoError(t, e.Close(t.Context()))
+		require.NoError(t, <-errs["free"])
+		for _, run := range []string{"locked", "locked too"} {
+			require.ErrorContains(t, <-errs[run], "another transaction kept a lock")
 		}
 	})
 }

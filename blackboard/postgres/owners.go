@@ -15,14 +15,22 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// unlockedFor is how long the lock of an engine must be seen free until the engine
-// counts as dead: long enough for a session that was cut to connect again.
-const unlockedFor = 400 * time.Millisecond
+const (
+	// unlockedFor is how long the lock of an engine must be seen free until the engine
+	// counts as dead: long enough for a session that was cut to connect again.
+	unlockedFor = 400 * time.Millisecond
+
+	// recovery is how long a free lock proves nothing after an outage of the server:
+	// all sessions were cut, and some take longer than others to connect again.
+	recovery = 2 * time.Second
+)
 
 const (
-	isHeld = `EXISTS(SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+	// isHeld is true on a standby, where no lock of an engine is seen: there the beats
+	// alone count, which it receives like all else.
+	isHeld = `(pg_is_in_recovery() OR EXISTS(SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-		AND classid::bigint << 32 | objid::bigint = o.lock)`
+		AND classid::bigint << 32 | objid::bigint = o.lock))`
 
 	putBeat = `INSERT INTO @owners AS o(owner, lock, beat, silence, beat_at) VALUES($1, $2, $3, $4, now())
 		ON CONFLICT(owner) DO UPDATE SET lock = excluded.lock, beat = excluded.beat, silence = excluded.silence, beat_at = excluded.beat_at
@@ -43,8 +51,10 @@ const (
 
 // owners knows since when the store has seen the beat of each engine.
 type owners struct {
-	mu   sync.Mutex // guards seen
+	mu   sync.Mutex // guards all
 	seen map[string]sighting
+	cut  bool      // our own session is lost: the server may be away
+	back time.Time // when it was last connected again
 }
 
 // sighting is what was seen of an engine, and when first, by the monotonic clock.
@@ -81,7 +91,8 @@ func (o *owners) isAlive(row life) bool {
 	}
 	s.unlocked = !row.held
 	o.seen[row.owner] = s
-	return now.Sub(s.since) < time.Duration(row.limit) && (row.held || now.Sub(s.unlockedFrom) < unlockedFor)
+	free := !row.held && now.Sub(s.unlockedFrom) >= unlockedFor && !o.cut && now.Sub(o.back) >= recovery
+	return now.Sub(s.since) < time.Duration(row.limit) && !free
 }
 
 // forget drops all that was seen. After an outage of the server it proves nothing:
@@ -90,6 +101,21 @@ func (o *owners) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	clear(o.seen)
+}
+
+// lost notes that the store's own session was lost.
+func (o *owners) lost() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cut = true
+}
+
+// found notes that it is connected again.
+func (o *owners) found() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.seen)
+	o.cut, o.back = false, time.Now()
 }
 
 // Beat implements [blackboard.Owners]: from the first beat on the store has a session,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/orchestrator"
 )
 
 // taken resumes the run "r" as the engine "bob", after that of ann was silent.
@@ -40,6 +41,29 @@ func TestStoppedEngine(t *testing.T) {
 		require.NoError(t, e.cmd.Process.Signal(syscall.SIGCONT))
 		assert.Contains(t, e.append(t), blackboard.ErrConflict.Error())
 		awaitLife(t, s, "ann", true)
+	})
+}
+
+// TestStoppedOwner stops the process that works on a run.
+func TestStoppedOwner(t *testing.T) {
+	t.Run("C18 the state of a run whose owner is stopped is an error after 5 s", func(t *testing.T) {
+		cfg := config(t)
+		e := startProcess(t, cfg, dsn(t), "TestTellingProcess")
+		r, err := worker(t, cfg, true).Open(t.Context(), "t")
+		require.NoError(t, err)
+		require.NoError(t, e.cmd.Process.Signal(syscall.SIGSTOP))
+		began := time.Now()
+		err = r.State(t.Context(), new(string))
+		require.ErrorIs(t, err, orchestrator.ErrNoState)
+		require.ErrorContains(t, err, "does not reply")
+		assert.Less(t, time.Since(began), 8*time.Second)
+		require.NoError(t, e.cmd.Process.Signal(syscall.SIGCONT))
+		require.NoError(t, r.State(t.Context(), new(string)))
+
+		require.NoError(t, e.cmd.Process.Signal(syscall.SIGSTOP))
+		time.AfterFunc(silence, e.kill)
+		err = r.State(t.Context(), new(string))
+		require.ErrorContains(t, err, "no engine works on it", "it died while it was asked")
 	})
 }
 

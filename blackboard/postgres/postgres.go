@@ -11,13 +11,16 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -108,8 +111,8 @@ func (c Config) Validate() error {
 }
 
 // Store keeps runs in a Postgres database. It is a [blackboard.Store],
-// [blackboard.Owners], [blackboard.Notifier], [blackboard.Inbox], [blackboard.Blobs]
-// and [blackboard.Deleter], safe for concurrent use.
+// [blackboard.Owners], [blackboard.Notifier], [blackboard.Messenger],
+// [blackboard.Inbox], [blackboard.Blobs] and [blackboard.Deleter], safe for concurrent use.
 //
 // Its errors are those of package blackboard and of contexts; others say in words
 // what to do and hide the driver's types. Texts of any bytes are kept: those that
@@ -127,15 +130,19 @@ type Store struct {
 	teller  teller
 	session session
 	owners  owners
+	doubt   atomic.Int64 // commits that were cut off, none of which is known to be on a standby
+
+	messenger messenger
 }
 
 var (
-	_ blackboard.Store    = (*Store)(nil)
-	_ blackboard.Owners   = (*Store)(nil)
-	_ blackboard.Notifier = (*Store)(nil)
-	_ blackboard.Inbox    = (*Store)(nil)
-	_ blackboard.Blobs    = (*Store)(nil)
-	_ blackboard.Deleter  = (*Store)(nil)
+	_ blackboard.Store     = (*Store)(nil)
+	_ blackboard.Owners    = (*Store)(nil)
+	_ blackboard.Notifier  = (*Store)(nil)
+	_ blackboard.Messenger = (*Store)(nil)
+	_ blackboard.Inbox     = (*Store)(nil)
+	_ blackboard.Blobs     = (*Store)(nil)
+	_ blackboard.Deleter   = (*Store)(nil)
 )
 
 // New checks that the database can be used, makes the tables if they are missing,
@@ -158,6 +165,7 @@ func New(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{cfg: cfg, sql: newStatements(cfg.Schema, cfg.Prefix), stop: stop, owners: owners{seen: map[string]sighting{}}}
 	s.group.store = s
 	s.teller = teller{store: s, name: rand.Text()}
+	s.messenger = messenger{store: s, servers: map[string]*server{}, waiting: map[string]chan message{}}
 	s.session = session{store: s, life: life, config: direct, changed: make(chan struct{})}
 	if err := s.migrate(ctx, versions); err != nil {
 		stop()
@@ -229,9 +237,35 @@ func (s *Store) do(ctx context.Context, what string, f func(ctx context.Context)
 	return explain(ctx, what, s.seen(f(bound)))
 }
 
+// confirm makes sure that what is read is on the standby, too, where commits wait for
+// one: a commit whose wait was cut off is there, but on the primary alone. A commit
+// behind it waits for both.
+func (s *Store) confirm(ctx context.Context) error {
+	cut := s.doubt.Load()
+	if cut == 0 {
+		return nil
+	}
+	_, err := s.cfg.Pool.Exec(ctx, s.sql.of("UPDATE @versions SET at = at WHERE version = 1"))
+	if err == nil {
+		s.doubt.CompareAndSwap(cut, 0)
+	}
+	return s.unsure(err)
+}
+
+// unsure notes an error that may have cut off a commit.
+func (s *Store) unsure(err error) error {
+	if c := code(err); err != nil && (c == "" || strings.HasPrefix(c, "57")) {
+		s.doubt.Add(1)
+	}
+	return err
+}
+
 // query reads the rows of one statement: each scans the current one.
 func (s *Store) query(ctx context.Context, each func(row pgx.Rows) error, sql string, args ...any) error {
 	return s.do(ctx, "read", func(ctx context.Context) error {
+		if err := s.confirm(ctx); err != nil {
+			return err
+		}
 		b := s.limits()
 		b.Queue(sql, args...)
 		res := s.send(ctx, b)
@@ -241,8 +275,8 @@ func (s *Store) query(ctx context.Context, each func(row pgx.Rows) error, sql st
 		}
 		if rows != nil {
 			rows.Close()
-			err = errors.Join(err, rows.Err())
+			err = cmp.Or(err, rows.Err())
 		}
-		return errors.Join(err, res.Close())
+		return cmp.Or(err, res.Close())
 	})
 }

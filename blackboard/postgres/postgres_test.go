@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,11 @@ import (
 var server *pgtest.Server
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if *engineDSN != "" { // a child process, on the server of its parent
+		m.Run()
+		return
+	}
 	var err error
 	server, err = pgtest.Start(context.Background(), "fsync=off", "max_connections=200")
 	if err != nil && !errors.Is(err, pgtest.ErrNotInstalled) {

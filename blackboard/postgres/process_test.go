@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,24 +62,31 @@ func ownedBy(run, owner string) blackboard.Record {
 
 // engineProcess is an engine in another process.
 type engineProcess struct {
-	cmd *exec.Cmd
-	in  io.Writer
-	out *bufio.Scanner
+	cmd   *exec.Cmd
+	in    io.Writer
+	out   *bufio.Scanner
+	ended sync.Once
 }
 
 // startEngine starts the engine "ann" on the tables of cfg, by way of that DSN.
 func startEngine(t *testing.T, cfg postgres.Config, dsn string) *engineProcess {
 	t.Helper()
+	return startProcess(t, cfg, dsn, "TestEngineProcess")
+}
+
+// startProcess starts a process that executes that test.
+func startProcess(t *testing.T, cfg postgres.Config, dsn, test string) *engineProcess {
+	t.Helper()
 	program, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), program, "-test.run=^TestEngineProcess$", "-engine="+dsn, "-schema="+cfg.Schema)
+	cmd := exec.CommandContext(t.Context(), program, "-test.run=^"+test+"$", "-engine="+dsn, "-schema="+cfg.Schema)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	e := &engineProcess{cmd, in, bufio.NewScanner(out)}
+	e := &engineProcess{cmd: cmd, in: in, out: bufio.NewScanner(out)}
 	t.Cleanup(e.kill)
 	require.Equal(t, "begun", e.says())
 	return e
@@ -97,10 +105,12 @@ func (e *engineProcess) append(t *testing.T) string {
 	return e.says()
 }
 
-// kill kills the process and waits for its end.
+// kill kills the process and waits for its end. It may be called again, also at once.
 func (e *engineProcess) kill() {
-	_ = e.cmd.Process.Kill()
-	_ = e.cmd.Wait()
+	e.ended.Do(func() {
+		_ = e.cmd.Process.Kill()
+		_ = e.cmd.Wait()
+	})
 }
 
 func isAlive(t *testing.T, s *postgres.Store, owner string) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,7 +45,14 @@ func endedRun(i int) []blackboard.Record {
 	return append(log(id, "", 90), log(id+"/1", id, 10)...)
 }
 
-// TestRetention fills tables with runs that ended, and prunes half of them in batches
+// blob is 20 kB that do not compress, of one run.
+func blob(i int) []byte {
+	data := make([]byte, 20_000)
+	_, _ = rand.NewChaCha8([32]byte{byte(i), byte(i >> 8), byte(i >> 16)}).Read(data)
+	return data
+}
+
+// TestRetention fills tables with runs that ended, and their blobs, and prunes half of them in batches
 // while another engine records. It prints how long things take.
 func TestRetention(t *testing.T) {
 	s := pgtest.Open(t, "fsync=off", "max_wal_size=8GB")
@@ -57,28 +65,41 @@ func TestRetention(t *testing.T) {
 		d := time.Since(began)
 		t.Logf("%s: %d in %v, %.0f/s", what, n, d.Round(time.Millisecond), float64(n)/d.Seconds())
 	}
-	took("records appended", func() int {
+	// together has four writers do something with 20 runs at a time.
+	together := func(write func(ctx context.Context, from, to int) error) {
 		var all sync.WaitGroup
 		var next atomic.Int64
 		for range 4 {
 			all.Go(func() {
-				for {
-					from := int(next.Add(20)) - 20
-					if from >= runs {
-						return
-					}
-					var recs []blackboard.Record
-					for i := from; i < min(from+20, runs); i++ {
-						recs = append(recs, endedRun(i)...)
-					}
-					if !assert.NoError(t, store.Append(context.WithoutCancel(t.Context()), recs)) {
+				for from := int(next.Add(20)) - 20; from < runs; from = int(next.Add(20)) - 20 {
+					if !assert.NoError(t, write(context.WithoutCancel(t.Context()), from, min(from+20, runs))) {
 						return
 					}
 				}
 			})
 		}
 		all.Wait()
+	}
+	took("records appended", func() int {
+		together(func(ctx context.Context, from, to int) error {
+			var recs []blackboard.Record
+			for i := from; i < to; i++ {
+				recs = append(recs, endedRun(i)...)
+			}
+			return store.Append(ctx, recs)
+		})
 		return runs * 100
+	})
+	took("blobs of 20 kB kept", func() int {
+		together(func(ctx context.Context, from, to int) error {
+			for i := from; i < to; i++ {
+				if _, err := store.PutBlob(ctx, fmt.Sprint("old-", i), blob(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return runs
 	})
 	_, err := cfg.Pool.Exec(t.Context(), "ANALYZE")
 	require.NoError(t, err)
@@ -126,5 +147,13 @@ func TestRetention(t *testing.T) {
 	stop()
 	worker.Wait()
 	t.Logf("meanwhile another run appended %d records, the slowest in %v", appended, slowest.Round(time.Millisecond))
+	for i := range runs {
+		_, err := store.Blob(t.Context(), fmt.Sprint("old-", i), blackboard.BlobHash(blob(i)))
+		if i < runs/2 {
+			require.ErrorIs(t, err, blackboard.ErrNoBlob)
+		} else {
+			require.NoError(t, err)
+		}
+	}
 	assert.Equal(t, runs-runs/2+1+runs-runs/2, list(blackboard.Query{})(), "the other half, its children, and the new run")
 }

@@ -31,6 +31,7 @@ type session struct {
 
 	mu      sync.Mutex
 	began   bool
+	needed  bool          // an engine lives by the lock; else it listens alone
 	lock    int64         // of the connection; 0: there is none
 	last    int64         // the newest lock, held or not
 	err     error         // of the last attempt to connect
@@ -42,6 +43,7 @@ type session struct {
 func (ss *session) held(ctx context.Context) (int64, error) {
 	for attempts := 0; ; attempts++ {
 		ss.mu.Lock()
+		ss.needed = true
 		ss.begin()
 		lock, err, changed := ss.lock, ss.err, ss.changed
 		ss.mu.Unlock()
@@ -83,7 +85,7 @@ func (ss *session) run() {
 			case <-ss.life.Done():
 			case <-time.After(wait):
 			}
-			wait = min(2*wait, maxWait)
+			wait = min(2*wait, ss.longestWait(err))
 			continue
 		}
 		wait = firstWait
@@ -95,6 +97,17 @@ func (ss *session) run() {
 	}
 }
 
+// longestWait is how long to wait between attempts, the last of which failed. A standby
+// lets nobody listen, until it is promoted.
+func (ss *session) longestWait(err error) time.Duration {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if code(err) == readOnly && !ss.needed {
+		return checkIdle
+	}
+	return maxWait
+}
+
 // connect connects, takes a lock, and gives it to the engines whose lock was that of
 // the connection before.
 func (ss *session) connect() (conn *pgx.Conn, err error) {
@@ -104,14 +117,17 @@ func (ss *session) connect() (conn *pgx.Conn, err error) {
 	conn, err = pgx.ConnectConfig(ctx, ss.config.Copy())
 	if err == nil {
 		_, err = conn.Exec(ctx, ss.store.sql.of(fmt.Sprintf(
-			`SELECT pg_advisory_lock(%[1]d); UPDATE @owners SET lock = %[1]d, beat = %[1]d WHERE lock = %[2]d; LISTEN %[3]s`,
-			lock, ss.last, ss.store.channel())), pgx.QueryExecModeSimpleProtocol)
+			`SELECT pg_advisory_lock(%[1]d); UPDATE @owners SET lock = %[1]d, beat = %[1]d WHERE lock = %[2]d; LISTEN %[3]s; LISTEN %[4]s`,
+			lock, ss.last, ss.store.channel(), ss.store.inbound(lock))), pgx.QueryExecModeSimpleProtocol)
 		if err != nil {
 			_ = conn.Close(ctx)
 		}
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
+	if err == nil && ss.last != 0 {
+		ss.store.owners.found()
+	}
 	if ss.err = err; err == nil {
 		ss.lock, ss.last = lock, lock
 	} else {
@@ -124,6 +140,7 @@ func (ss *session) connect() (conn *pgx.Conn, err error) {
 
 // lost says that there is no connection.
 func (ss *session) lost() {
+	ss.store.owners.lost()
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.lock = 0
@@ -131,12 +148,15 @@ func (ss *session) lost() {
 
 // listen hands changes on until the connection fails or the store is closed.
 func (ss *session) listen(conn *pgx.Conn) {
+	ss.store.messenger.partial.Reset()
 	for {
 		ctx, cancel := context.WithTimeout(ss.life, checkIdle)
 		n, err := conn.WaitForNotification(ctx)
 		quiet := ctx.Err() != nil
 		cancel()
 		switch {
+		case err == nil && n.Channel != ss.store.channel():
+			ss.store.messenger.receive(n.Payload)
 		case err == nil:
 			var c change
 			if json.Unmarshal([]byte(n.Payload), &c) == nil && c.By != ss.store.teller.name {

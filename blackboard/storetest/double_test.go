@@ -27,6 +27,8 @@ type double struct {
 	alive   func(ctx context.Context, owner string) (bool, error)
 	orphans func(ctx context.Context) listSeq
 	changes func(ctx context.Context) iter.Seq2[string, error]
+	request func(ctx context.Context, owner string, data []byte) ([]byte, error)
+	serve   func(ctx context.Context, owner string, handle handler) error
 	put     func(ctx context.Context, l blackboard.Letter) error
 	letters func(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error]
 	asks    func(ctx context.Context, run, key string) recordSeq
@@ -42,7 +44,7 @@ func newDouble() *double {
 	m := blackboard.NewMemory()
 	return &double{
 		Memory: m, append: m.Append, records: m.Records, last: m.Last, list: m.List, beat: m.Beat, leave: m.Leave,
-		alive: m.Alive, orphans: m.Orphans, changes: m.Changes, put: m.Put, letters: m.Letters, asks: m.Asks,
+		alive: m.Alive, orphans: m.Orphans, changes: m.Changes, request: m.Request, serve: m.Serve, put: m.Put, letters: m.Letters, asks: m.Asks,
 		putBlob: m.PutBlob, blob: m.Blob, blobsOf: m.BlobsOf, delete: m.Delete, damaged: make(map[string]bool),
 	}
 }
@@ -72,6 +74,14 @@ func (d *double) Alive(ctx context.Context, owner string) (bool, error) { return
 func (d *double) Orphans(ctx context.Context) listSeq { return d.orphans(ctx) }
 
 func (d *double) Changes(ctx context.Context) iter.Seq2[string, error] { return d.changes(ctx) }
+
+func (d *double) Request(ctx context.Context, owner string, data []byte) ([]byte, error) {
+	return d.request(ctx, owner, data)
+}
+
+func (d *double) Serve(ctx context.Context, owner string, handle handler) error {
+	return d.serve(ctx, owner, handle)
+}
 
 func (d *double) Asks(ctx context.Context, run, key string) recordSeq { return d.asks(ctx, run, key) }
 

@@ -69,6 +69,7 @@ func (suite Suite) groups() []group {
 		{"Concurrency", is[blackboard.Store], suite.concurrencyChecks()},
 		{"Owners", is[blackboard.Owners], suite.ownersChecks()},
 		{"Notifier", is[blackboard.Notifier], suite.notifierChecks()},
+		{"Messenger", is[blackboard.Messenger], suite.messengerChecks()},
 		{"Inbox", is[blackboard.Inbox], inboxChecks},
 		{"Asks", is[blackboard.Inbox], asksChecks},
 		{"Blobs", is[blackboard.Blobs], blobsChecks},

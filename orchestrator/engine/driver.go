@@ -99,9 +99,9 @@ type Stater interface {
 // Watcher is a Driver that shows what agents tell of their work, off the record.
 type Watcher interface {
 	// Watch yields what the agents of a run and of its children report from now on,
-	// until the run has ended or stopped, or ctx is done. A reader that is slow
-	// misses some. A run that this process does not work on is ErrStopped, or
-	// ErrNoRun.
+	// until the run has ended or is stuck, the engine is closed, or ctx is done. A
+	// reader that is slow misses some. A run that no engine works on, or none that
+	// can be asked, is ErrStopped, or ErrNoRun.
 	Watch(ctx context.Context, run string) iter.Seq2[agent.Progress, error]
 }
 

@@ -53,6 +53,9 @@ type Engine struct {
 	// no other process works on them.
 	Resumes bool
 
+	// Peers says that processes ask each other for the state and the progress of runs.
+	Peers bool
+
 	// RealTime says that the engine cannot live in a bubble of testing/synctest.
 	RealTime bool
 }
@@ -62,6 +65,7 @@ type check struct {
 	name    string
 	run     func(t *testing.T, h *host)
 	resumes bool // it needs a storage that survives
+	peers   bool // it needs processes that ask each other
 }
 
 var groups = []struct {
@@ -79,6 +83,7 @@ var groups = []struct {
 	{"Rules", ruleChecks},
 	{"Runs", runChecks},
 	{"Views", viewChecks},
+	{"Peers", peerChecks},
 	{"Resume", resumeChecks},
 	{"New", newPromises},
 }
@@ -100,6 +105,9 @@ func Run(t *testing.T, e Engine) {
 func (e Engine) check(t *testing.T, c check) {
 	if c.resumes && e.Forgets {
 		t.Skip("nothing survives in this engine")
+	}
+	if c.peers && !e.Peers {
+		t.Skip("a process of this engine knows the state of its own runs alone")
 	}
 	in := func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -30,7 +30,7 @@ func processes(t *testing.T, store blackboard.Store) enginetest.Open {
 func TestChecksShareAStorage(t *testing.T) {
 	store := blackboard.NewMemory()
 	t.Run("C22 with the same code for each flow", func(t *testing.T) {
-		enginetest.Run(t, enginetest.Engine{Storage: func(t *testing.T) enginetest.Open {
+		enginetest.Run(t, enginetest.Engine{Peers: true, Storage: func(t *testing.T) enginetest.Open {
 			t.Helper()
 			return processes(t, store)
 		}})
@@ -40,7 +40,7 @@ func TestChecksShareAStorage(t *testing.T) {
 // An engine may resume runs before it is asked to.
 func TestEngineThatResumesByItself(t *testing.T) {
 	t.Run("C22 what an engine does by itself is a field", func(t *testing.T) {
-		enginetest.Run(t, enginetest.Engine{Resumes: true, Storage: func(t *testing.T) enginetest.Open {
+		enginetest.Run(t, enginetest.Engine{Resumes: true, Peers: true, Storage: func(t *testing.T) enginetest.Open {
 			t.Helper()
 			open := processes(t, blackboard.NewMemory())
 			return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {

@@ -117,15 +117,18 @@ func (s *Server) said() string {
 // DSN is where the server is.
 func (s *Server) DSN() string { return "host=" + s.dir + " port=5432 user=postgres dbname=postgres" }
 
+// Dir is the folder of the server's Unix socket: the host in a DSN that names several.
+func (s *Server) Dir() string { return s.dir }
+
 // Socket is the path of the server's Unix socket.
 func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
 
 // guard is the shell program beside the server. It stops the server when it reads a
 // line. When its input ends without one, because our process has ended, it removes the
-// folder, too.
+// folder, too. A server that has just been started ignores the signal: it comes again.
 const guard = `exec 3<&0; dir=$1; shift
 "$@" </dev/null 3<&- & server=$!
-{ read -r line <&3 || touch "$dir/abandoned"; kill -QUIT $server; } & waiter=$!
+{ read -r line <&3 || touch "$dir/abandoned"; while kill -QUIT $server; do sleep 0.1; done; } 2>/dev/null & waiter=$!
 wait $server
 kill $waiter 2>/dev/null
 [ ! -e "$dir/abandoned" ] || rm -rf "$dir"

@@ -8,7 +8,7 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// extras are the optional interfaces but for Notifier.
+// extras are the optional interfaces but for Notifier and Messenger.
 type extras interface {
 	blackboard.Owners
 	blackboard.Inbox
@@ -17,8 +17,8 @@ type extras interface {
 }
 
 // Store returns the store that fails. It is a [blackboard.Notifier] if the store
-// behind it is, and all other optional interfaces if the store behind it is all of
-// them; else it is a plain [blackboard.Store]. A test hides an interface outside:
+// behind it is, never a [blackboard.Messenger], and all other optional interfaces if
+// the store behind it is all of them; else it is a plain [blackboard.Store]. A test hides an interface outside:
 // struct{ blackboard.Store }{d.Store()}.
 func (d *Double) Store() blackboard.Store {
 	f := forward{d}

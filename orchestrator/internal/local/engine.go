@@ -60,6 +60,7 @@ type Engine struct {
 	mu       sync.Mutex
 	known    map[string]*run          // that this engine works on
 	stopped  map[string]outcome       // runs that stopped here without an end; without a store also those that ended
+	watchers map[string]*watcher      // by name
 	foreign  map[string]chan struct{} // closed when a run that others work on changes
 	closed   atomic.Bool              // set under mu
 	draining atomic.Bool
@@ -77,7 +78,7 @@ func New(c Config) *Engine {
 	c.Agents = maps.Clone(c.Agents)
 	e := &Engine{
 		cfg: c, id: rand.Text(), pool: newPool(c.Parallel), large: math.MaxInt,
-		known: map[string]*run{}, stopped: map[string]outcome{}, foreign: map[string]chan struct{}{},
+		known: map[string]*run{}, stopped: map[string]outcome{}, watchers: map[string]*watcher{}, foreign: map[string]chan struct{}{},
 	}
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.open(c.Store)
@@ -228,6 +229,9 @@ func (e *Engine) Close(ctx context.Context, drain bool) error { //nolint:revive 
 		return errors.Join(e.stillRunning(ctx), fmt.Errorf("close: %w", context.Cause(ctx)))
 	}
 	still := e.stillRunning(ctx)
+	if !e.keeper.isKnown() {
+		return still
+	}
 	if err := e.store.Leave(ctx, e.id); err != nil { // other engines resume its runs at once
 		return errors.Join(fmt.Errorf("this engine cannot be known as stopped: %w", err), still)
 	}

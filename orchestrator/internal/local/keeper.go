@@ -56,7 +56,20 @@ func (e *Engine) keep(ctx context.Context) error {
 	k.every(life, poll, storeLimit, func(ctx context.Context) { e.takeLetters(ctx, "") })
 	k.every(life, e.cfg.Poll, storeLimit, e.resumeFree)
 	k.every(life, e.cfg.Lease/3, e.cfg.Lease/3, e.beat)
+	k.wg.Go(func() {
+		if err := e.store.Serve(life, e.id, e.serve); err != nil && life.Err() == nil {
+			e.cfg.Log.Warn("other engines cannot ask this one for the states of its runs", "err", err)
+		}
+	})
 	return nil
+}
+
+// isKnown tells whether others know of this engine. One that only observes may have a
+// store that it cannot change.
+func (k *keeper) isKnown() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.kept
 }
 
 // begin returns a context for goroutines that end with the keeper.

@@ -29,15 +29,13 @@ func (r *run) begin(op *engine.Op) {
 	if !until.IsZero() {
 		wait = max(time.Until(until), 1)
 	}
+	if op.Kind == engine.Await && !op.Asked { // before its time can be over
+		r.Emit(blackboard.Record{Kind: blackboard.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
+	}
 	r.link(f, wait)
-	switch op.Kind { //nolint:exhaustive // the others wait for their time alone
-	case engine.Child:
+	if op.Kind == engine.Child {
 		f.unwanted.Store(op.Canceled)
 		r.e.pool.do(f)
-	case engine.Await:
-		if !op.Asked {
-			r.Emit(blackboard.Record{Kind: blackboard.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
-		}
 	}
 }
 

@@ -163,14 +163,11 @@ func (l *runLog) add(rec *record) error {
 	return nil
 }
 
-// changed tells those who watch that there is something new, unless it could not be
-// stored: then it returns why.
+// changed tells those who watch to look, and returns why what is new was not stored.
 func (l *runLog) changed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.broken == nil {
-		l.rouse()
-	}
+	l.rouse()
 	return l.broken
 }
 

@@ -22,6 +22,7 @@ type storage struct {
 	blackboard.Store
 	blackboard.Inbox
 	blackboard.Owners
+	blackboard.Messenger
 	blackboard.Blobs
 	blackboard.Deleter
 }
@@ -30,11 +31,14 @@ type storage struct {
 func (e *Engine) open(s blackboard.Store) {
 	if s == nil {
 		e.memory = &memory{runs: map[string]*runLog{}}
-		e.store = storage{e.memory, here{e}, none{}, none{}, e.memory}
+		e.store = storage{e.memory, here{e}, none{}, none{}, none{}, e.memory}
 		return
 	}
 	e.commit = newCommitter(e, s)
-	e.store = storage{s, or[blackboard.Inbox](s, here{e}), or[blackboard.Owners](s, none{}), or[blackboard.Blobs](s, none{}), or[blackboard.Deleter](s, none{})}
+	e.store = storage{
+		s, or[blackboard.Inbox](s, here{e}), or[blackboard.Owners](s, none{}), or[blackboard.Messenger](s, none{}),
+		or[blackboard.Blobs](s, none{}), or[blackboard.Deleter](s, none{}),
+	}
 	if _, ok := s.(blackboard.Blobs); ok {
 		e.large = largeData
 	}
@@ -100,6 +104,12 @@ func (none) Beat(context.Context, string, time.Duration) error            { retu
 func (none) Leave(context.Context, string) error                          { return nil }
 func (none) Alive(context.Context, string) (bool, error)                  { return false, nil }
 func (none) Orphans(context.Context) iter.Seq2[blackboard.Listing, error] { return empty }
+
+func (none) Request(context.Context, string, []byte) ([]byte, error) {
+	return nil, fmt.Errorf("the store is no blackboard.Messenger: %w", errors.ErrUnsupported)
+}
+
+func (none) Serve(context.Context, string, func(context.Context, []byte) []byte) error { return nil }
 
 func empty[T any](func(T, error) bool) {}
 

@@ -216,28 +216,20 @@ func (e *Engine) Log(ctx context.Context, id string, from int64) iter.Seq2[black
 }
 
 // State implements engine.Stater.
-func (e *Engine) State(ctx context.Context, id string) (state json.RawMessage, err error) {
-	if r := e.run(id); r != nil {
-		state, err = r.exposed(ctx)
-	} else {
-		var l blackboard.Listing
-		if l, err = e.store.listing(ctx, id); err == nil && !l.Ended {
-			err = agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process", engine.ErrNoState, id))
-		}
-		if err == nil {
-			var end engine.End
-			end, err = e.end(ctx, &l)
-			state = end.State
-		}
-	}
-	if err == nil && state == nil {
+func (e *Engine) State(ctx context.Context, id string) (json.RawMessage, error) {
+	a, err := e.ask(ctx, request{Run: id})
+	if err == nil && a.State == nil {
 		err = agent.ErrorOf(fmt.Errorf("%w: run %q", engine.ErrNoState, id))
 	}
-	return state, err
+	return a.State, err
 }
 
-// exposed asks the flow for its state, between two of its steps.
+// exposed asks the flow for its state, between two of its steps, once it is behind its
+// log.
 func (r *run) exposed(ctx context.Context) (json.RawMessage, error) {
+	if err := r.waitLive(ctx); err != nil {
+		return nil, err
+	}
 	var state json.RawMessage
 	var err error
 	asked := make(chan struct{})
