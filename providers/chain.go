@@ -26,8 +26,8 @@ import (
 // RetryAfter.
 //
 // What failed models charged is added to the Usage of the answer or error.
-// Response.Model says who answered, Response.Before why those before did not, and
-// Usage.Fallbacks counts such answers. Text that a model passed to OnText before it
+// Response.Model says who answered, Response.Before why those before did not, be it
+// that they cool down, and Usage.Fallbacks counts such answers. Text that a model passed to OnText before it
 // was rate limited is not taken back: Response.Text holds the answer alone.
 //
 // A Chain does not retry: see [Retry]. It is safe for concurrent use.
@@ -87,7 +87,7 @@ func (c *Chain) walk(ctx context.Context, req Request) (Response, error) {
 	var spent Usage
 	for round := 0; ; round++ {
 		var trial <-chan struct{} // of the first link that is being tried out
-		var before []*Error       // why those that were asked did not answer
+		var before []*Error       // why those so far did not answer
 		var last error            // of the last one that was asked, unless it is rate limited
 		for i, l := range c.links {
 			pass, busy := l.enter(ctx)
@@ -98,6 +98,7 @@ func (c *Chain) walk(ctx context.Context, req Request) (Response, error) {
 				if trial == nil {
 					trial = busy
 				}
+				before = append(before, l.cool.skipped())
 				continue
 			}
 			resp, err := l.ask(nth(ctx, round*len(c.links)+i), req, pass)

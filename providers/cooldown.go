@@ -125,3 +125,11 @@ func (c *coolDown) said() *Error {
 	e.RetryAfter = max(time.Until(c.until), 1)
 	return &e
 }
+
+// skipped is why a call went past the model: its last rate limit, for which that
+// call is not charged.
+func (c *coolDown) skipped() *Error {
+	e := c.said()
+	e.Usage, e.Err = Usage{}, nil
+	return e
+}

@@ -27,9 +27,15 @@ func TestPriceOf(t *testing.T) {
 		{providers.Spec{Provider: "azure", Model: "gpt-4o", BaseURL: "https://name.openai.azure.com"}, "openai:gpt-4o"},
 		{providers.Spec{Provider: "azure", Model: "prod", Family: "gpt-5-mini-2025-08-07", BaseURL: "https://name.openai.azure.com"}, "openai:gpt-5-mini"},
 		{providers.Spec{Provider: "azure", Model: "prod", BaseURL: "https://name.openai.azure.com"}, ""},
-		{providers.Spec{Provider: "bedrock", Model: "eu.anthropic.claude-haiku-4-5-20251001-v1:0", Region: "eu-west-3"}, "anthropic:claude-haiku-4-5"},
+		{providers.Spec{Provider: "bedrock", Model: "global.anthropic.claude-haiku-4-5-20251001-v1:0", Region: "eu-west-3"}, "anthropic:claude-haiku-4-5"},
+		{providers.Spec{Provider: "bedrock", Model: "eu.anthropic.claude-3-haiku-20240307-v1:0"}, "anthropic:claude-3-haiku"},
 		{providers.Spec{Provider: "bedrock", Model: "arn:aws:bedrock:x", Family: "claude-sonnet-5"}, "anthropic:claude-sonnet-5"},
-		{providers.Spec{Provider: "bedrock", Model: "us.amazon.nova-pro-v1:0"}, ""},
+		{providers.Spec{Provider: "bedrock", Model: "us.amazon.nova-pro-v1:0"}, "bedrock:amazon.nova-pro"},
+		{providers.Spec{Provider: "bedrock", Model: "arn:aws:bedrock:eu-west-3:1:inference-profile/eu.amazon.nova-lite-v1:0"}, "bedrock:amazon.nova-lite"},
+		{providers.Spec{Provider: "bedrock", Model: "arn:aws:bedrock:x", Family: "nova-micro"}, "bedrock:amazon.nova-micro"},
+		{providers.Spec{Provider: "bedrock", Model: "meta.llama9-v1:0"}, ""},
+		{providers.Spec{Provider: "openai", Model: "gpt-4o-2024-05-13"}, "openai:gpt-4o-2024-05-13"},
+		{providers.Spec{Provider: "azure", Model: "gpt-4o-2024-05-13", BaseURL: "https://name.openai.azure.com"}, "openai:gpt-4o-2024-05-13"},
 		{providers.Spec{Provider: "corp", Model: "m", Price: &providers.Price{}}, "corp:m"},
 		{providers.Spec{Provider: "corp", Model: "m", BaseURL: "https://h"}, ""},
 	}
@@ -40,6 +46,20 @@ func TestPriceOf(t *testing.T) {
 		if ok && tt.spec.Price == nil {
 			assert.Equal(t, providers.BuiltinPrices()[tt.want], p)
 		}
+	}
+}
+
+// A profile for one part of the world costs a tenth more, from Claude 4.5 on.
+func TestPricesOfAPlace(t *testing.T) {
+	for model, want := range map[string]providers.Price{
+		"eu.anthropic.claude-sonnet-4-5-20250929-v1:0":                                                   {Input: 3_300_000_000, Output: 16_500_000_000, CacheRead: 330_000_000, CacheWrite: 4_125_000_000},
+		"arn:aws:bedrock:eu-west-3:1:inference-profile/us.anthropic.claude-opus-4-8":                     {Input: 5_500_000_000, Output: 27_500_000_000, CacheRead: 550_000_000, CacheWrite: 6_875_000_000},
+		"eu.anthropic.claude-sonnet-4-20250514-v1:0":                                                     {Input: 3_000_000_000, Output: 15_000_000_000, CacheRead: 300_000_000, CacheWrite: 3_750_000_000},
+		"arn:aws:bedrock:eu-west-3:1:inference-profile/global.anthropic.claude-sonnet-4-5-20250929-v1:0": {Input: 3_000_000_000, Output: 15_000_000_000, CacheRead: 300_000_000, CacheWrite: 3_750_000_000},
+	} {
+		got, ok := providers.Spec{Provider: "bedrock", Model: model}.KnownPrice()
+		assert.True(t, ok, model)
+		assert.Equal(t, want, got, model)
 	}
 }
 

@@ -3,6 +3,7 @@ package providers_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -86,4 +87,23 @@ func TestFallbackOnOfRoles(t *testing.T) {
 	c.FallbackOn = map[string][]providers.Reason{"x": {"sometimes"}}
 	require.ErrorContains(t, c.Validate("p"), `fallbackOn of "x": there is no such role`)
 	require.ErrorContains(t, c.Validate("p"), `"sometimes" is none of`)
+}
+
+// A model that cools down is passed by, and the answer says so too.
+func TestFallbackPastAModelThatCoolsDown(t *testing.T) {
+	limit := &providers.Error{Kind: providers.RateLimited, Model: "a:large", Message: "slow down", RetryAfter: time.Minute, Usage: providers.Usage{Input: 3}}
+	first, second := fake.New(t, fake.Answer{Err: limit}), fake.New(nil)
+	second.When(fake.Rule{Answer: fake.Answer{Text: "yes", Usage: providers.Usage{Input: 1}}})
+	c, err := providers.NewChain(first, second)
+	require.NoError(t, err)
+	for _, input := range []int64{4, 1} { // the limit is charged once
+		resp, err := c.Generate(t.Context(), providers.Request{Messages: []providers.Message{{Role: providers.User, Text: "hi"}}})
+		require.NoError(t, err)
+		assert.Equal(t, input, resp.Usage.Input)
+		assert.Equal(t, int64(1), resp.Usage.Fallbacks)
+		require.Len(t, resp.Before, 1)
+		assert.Equal(t, "slow down", resp.Before[0].Message)
+		assert.NoError(t, resp.Before[0].Err)
+	}
+	assert.Len(t, first.Requests(), 1)
 }

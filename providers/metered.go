@@ -5,8 +5,9 @@ import (
 	"errors"
 )
 
-// Metered is Model as its Spec wants it: requests that say no temperature,
-// MaxTokens or Params get the Spec's, and usage is counted and priced.
+// Metered is Model as its Spec wants it: all requests get the Spec's temperature, if
+// it has one, those that say no MaxTokens or Params get the Spec's, and usage is
+// counted and priced.
 //
 // An answer's Usage gets Calls 1, and Cost by [Spec.KnownPrice]. Unpriced is 1
 // instead when no price is known, or when the vendor did not report tokens of a
@@ -46,7 +47,7 @@ func (m Metered) Priced() bool {
 
 // Generate asks Model. A Response without a Model's name gets the Spec's.
 func (m Metered) Generate(ctx context.Context, req Request) (Response, error) {
-	if req.Temperature == nil && m.Spec.Temperature != nil {
+	if m.Spec.Temperature != nil {
 		req.Temperature = new(*m.Spec.Temperature)
 	}
 	if req.MaxTokens == 0 {

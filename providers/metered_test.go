@@ -99,9 +99,10 @@ func TestMeteredDefaults(t *testing.T) {
 		{name: "neither"},
 		{name: "of the spec", spec: providers.Request{Temperature: new(0.5), MaxTokens: 7}, want: providers.Request{Temperature: new(0.5), MaxTokens: 7}},
 		{
-			name: "the request wins", spec: providers.Request{Temperature: new(0.5), MaxTokens: 7},
-			req: providers.Request{Temperature: new(0.0), MaxTokens: 9}, want: providers.Request{Temperature: new(0.0), MaxTokens: 9},
+			name: "HC46 the spec's temperature stands over a team's, the request's tokens over the spec's", spec: providers.Request{Temperature: new(0.0), MaxTokens: 7},
+			req: providers.Request{Temperature: new(0.7), MaxTokens: 9}, want: providers.Request{Temperature: new(0.0), MaxTokens: 9},
 		},
+		{name: "of the request", req: providers.Request{Temperature: new(0.7)}, want: providers.Request{Temperature: new(0.7)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -25,7 +25,7 @@ type Request struct {
 	ToolChoice  string                   // "": the model's choice; "none", "required", or a tool's name
 	Output      json.RawMessage          // JSON Schema of the wanted answer; nil: free text
 	MaxTokens   int                      // of the answer; 0: the model's default
-	Temperature *float64                 // 0 to 2; nil: not sent
+	Temperature *float64                 // 0 to 2; nil: not sent. A Spec's stands over it
 	OnText      func(chunk string) error // nil: nobody reads along; an error ends the call
 	Params
 }
@@ -37,7 +37,7 @@ type Response struct {
 	Stop      Stop
 	Usage     Usage
 	Model     string   // the one that answered, as provider:name
-	Before    []*Error // of a [Chain]: why the models before that one did not answer
+	Before    []*Error // of a [Chain]: why the models before that one did not answer; agent.Response.Fallbacks has it on record
 }
 
 // Stop says why a model stopped.

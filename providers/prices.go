@@ -24,22 +24,28 @@ var pricesJSON []byte
 
 // builtin is read only.
 var builtin = sync.OnceValue(func() Prices {
-	var p Prices
-	if err := json.Unmarshal(pricesJSON, &p); err != nil {
+	var file struct {
+		About  string `json:"about"`
+		Prices Prices `json:"prices"`
+	}
+	if err := strict(pricesJSON, &file); err != nil {
 		panic(fmt.Sprintf("providers: embedded prices: %v", err)) // a test reads them
 	}
-	return p
+	return file.Prices
 })
 
 // BuiltinPrices returns a copy of the list that comes with this package: well-known
 // models at their vendors' own services, standard processing, as of the dates in
-// prices.json. Vendors change their prices: a host whose money depends on it brings
+// prices.json; of two prices of one model, by the hour or for a time, the higher one.
+// Vendors change their prices: a host whose money depends on it checks them, or brings
 // its own list.
 func BuiltinPrices() Prices { return maps.Clone(builtin()) }
 
 // KnownPrice returns s.Price, else one of [BuiltinPrices]: that of the model, of the
 // family that a snapshot belongs to (gpt-4o for gpt-4o-2024-08-06), or of the
-// vendor's own service for Azure and Bedrock. Another service, that is a BaseURL that
+// vendor's own service for Azure and Bedrock. Claude in one part of the world alone,
+// that is by a profile such as eu.anthropic.claude-sonnet-4-5, costs a tenth more from
+// 4.5 on. Another service, that is a BaseURL that
 // is not the vendor's own, has prices of its own. False: the price is unknown, and so
 // is the cost of calls.
 func (s Spec) KnownPrice() (Price, bool) {
@@ -49,7 +55,32 @@ func (s Spec) KnownPrice() (Price, bool) {
 	if !s.atVendor() {
 		return Price{}, false
 	}
-	return builtin().of(s)
+	price, ok := builtin().of(s)
+	if ok && s.Provider == Bedrock && dearer.MatchString(profile(s.Model)) {
+		price = price.tenthMore()
+	}
+	return price, ok
+}
+
+// dearer finds Bedrock's profiles for one part of the world, of models that cost more
+// there.
+var dearer = regexp.MustCompile(`^(?:us|eu|apac|jp|au|ca|us-gov)\.anthropic\.claude-[a-z]+-(?:4-[5-9]|[5-9])`)
+
+// place is where a profile of Bedrock's keeps requests.
+var place = regexp.MustCompile(`^(?:us|eu|apac|jp|au|ca|us-gov|global)\.`)
+
+// profile is the ID in an ARN of Bedrock's, or the ID itself.
+func profile(model string) string { return model[strings.LastIndexByte(model, '/')+1:] }
+
+func (p Price) tenthMore() Price {
+	long := p.Long
+	rates := p.rates()
+	for _, r := range []*Rates{&rates, &long} {
+		for _, part := range partsOf(r) {
+			*part.amount += (*part.amount + 9) / 10
+		}
+	}
+	return Price{rates.Input, rates.Output, rates.CacheRead, rates.CacheWrite, rates.Reasoning, p.Above, long}
 }
 
 // PriceOf returns the model whose price [Spec.KnownPrice] is: s itself, or another
@@ -83,10 +114,6 @@ func (p Prices) find(s Spec) string {
 	return ""
 }
 
-// unlike are snapshots whose price is known to differ from their family's, and is not
-// in the list.
-var unlike = map[string]bool{"gpt-4o-2024-05-13": true}
-
 // snapshot is the end of a name that says which edition of a model it is.
 var snapshot = regexp.MustCompile(`(-latest|[-@]20\d{2}-?\d{2}-?\d{2}|-v\d+(:\d+)?)+$`)
 
@@ -95,9 +122,6 @@ func (s Spec) priceNames() []string {
 	var out []string
 	add := func(provider, model string) {
 		for _, name := range []string{model, snapshot.ReplaceAllString(model, "")} {
-			if unlike[model] && name != model {
-				break
-			}
 			if name != "" && !slices.Contains(out, provider+":"+name) {
 				out = append(out, provider+":"+name)
 			}
@@ -111,6 +135,10 @@ func (s Spec) priceNames() []string {
 			add(OpenAI, model)
 		case s.Provider == Bedrock && at >= 0:
 			add(Anthropic, strings.ReplaceAll(model[at:], ".", "-"))
+		case s.Provider == Bedrock:
+			id := place.ReplaceAllString(profile(model), "")
+			add(Bedrock, id)
+			add(Bedrock, "amazon."+id) // a family such as nova-pro
 		}
 	}
 	return out

@@ -21,7 +21,7 @@ type Spec struct {
 	API         string   `json:"api,omitempty"`         // of OpenAI's formats: "chat" or "responses"; "": what suits the model
 	APIVersion  string   `json:"apiVersion,omitempty"`  // azure alone; "": its v1 API
 	Region      string   `json:"region,omitempty"`      // bedrock alone
-	Temperature *float64 `json:"temperature,omitempty"` // 0 to 2, for requests that say none; nil: not sent
+	Temperature *float64 `json:"temperature,omitempty"` // 0 to 2, in place of the requests' own; nil: theirs
 	MaxTokens   int      `json:"maxTokens,omitempty"`   // for requests that say none; 0: the model's default
 	Timeout     string   `json:"timeout,omitempty"`     // of one attempt, as "90s"; "": none, for the opener limits silence
 	Price       *Price   `json:"price,omitempty"`       // nil: see KnownPrice

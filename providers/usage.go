@@ -6,7 +6,7 @@ import "math"
 // do not depend on their order.
 type NanoUSD int64
 
-// USD is one dollar.
+// USD is one dollar. A part of one is written by [Dollars].
 const USD NanoUSD = 1_000_000_000
 
 // Dollars returns an amount as people write it: Dollars(0.10) is ten cents. It is

@@ -57,8 +57,9 @@ type Opener struct {
 	// DefaultIdle.
 	Idle time.Duration
 
-	// NoCache asks for no prompt caching of Claude. Without it, long instructions are
-	// cached, and with tools the conversation too.
+	// NoCache asks for no prompt caching of Claude and Nova. Without it, long
+	// instructions are cached, and with tools the conversation too. Where a model
+	// refuses the mark for that, it is left out at once and from then on.
 	NoCache bool
 }
 

@@ -15,6 +15,7 @@ import (
 type converse struct {
 	operation
 	req    providers.Request
+	cache  bool // the model has a cache of prompts
 	forget bool // the vendor does not want to see again what it thought
 	reader
 }
@@ -72,8 +73,26 @@ func (c *converse) Ask(*wire.Answer) (string, []byte, error) {
 	if body.Messages, err = c.messages(); err != nil {
 		return "", nil, err
 	}
+	c.mark(&body)
 	data, err := wire.Body(body, req)
 	return c.url(), data, err
+}
+
+// mark marks what the next turn begins with: long instructions, and in a loop of
+// tools all that was said. Nova takes no mark behind its tools, which these stand
+// behind.
+func (c *converse) mark(body *converseRequest) {
+	if !c.cache {
+		return
+	}
+	point := object{"cachePoint": object{"type": "default"}}
+	instructions, talk := wire.Cached(c.req)
+	if instructions && len(body.System) > 0 && !c.memory.Knows("cachePoint in system") {
+		body.System = append(body.System, point)
+	}
+	if last := len(body.Messages) - 1; talk && last >= 0 && !c.memory.Knows("cachePoint in messages") {
+		body.Messages[last].Content = append(body.Messages[last].Content, point)
+	}
 }
 
 // tools returns the tools and the choice of them, and what the model is told
@@ -144,12 +163,28 @@ func (c *converse) Concede(status int, said *wire.Said) bool {
 	}
 	lower := strings.ToLower(said.Message)
 	switch refused := said.Unsupported(); {
+	case c.cache && strings.Contains(said.Message, "cachePoint"):
+		c.noMark(said.Message)
 	case refused && c.req.Temperature != nil && strings.Contains(lower, "temperature"):
-		return c.memory.Learn("temperature", "")
+		c.memory.Learn("temperature", "")
 	case refused && c.req.TopP != nil && (strings.Contains(lower, "topp") || strings.Contains(lower, "top_p")):
-		return c.memory.Learn("topP", "")
+		c.memory.Learn("topP", "")
+	default:
+		return false
 	}
-	return false
+	return true
+}
+
+// noMark learns where a mark for the cache is refused: in the place that the message
+// points at, or nowhere is it taken.
+func (c *converse) noMark(message string) {
+	places := []string{"system", "messages"}
+	if at := slices.IndexFunc(places, func(p string) bool { return strings.Contains(message, "#/"+p) }); at >= 0 {
+		places = places[at : at+1]
+	}
+	for _, p := range places {
+		c.memory.Learn("cachePoint in "+p, "")
+	}
 }
 
 // messages returns the conversation without the system messages. What one side

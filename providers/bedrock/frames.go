@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/aws/smithy-go/eventstream"
@@ -76,7 +77,10 @@ func (o operation) url() string {
 func (o operation) concede(status int, said *wire.Said) bool {
 	refused := status == http.StatusForbidden && strings.Contains(said.Message, "Stream") ||
 		status == http.StatusBadRequest && strings.Contains(said.Message, "does not support streaming")
-	return refused && o.memory.Learn("stream", "")
+	if refused {
+		o.memory.Learn("stream", "")
+	}
+	return refused
 }
 
 // claudeTalk asks Anthropic's models by InvokeModel.
@@ -121,7 +125,10 @@ func talks(s providers.Spec, base string, noCache bool) func(providers.Request) 
 	}
 	if !strings.Contains(family, "anthropic.") && !strings.HasPrefix(family, "claude") {
 		o := operation{base: base, whole: "converse", stream: "converse-stream", memory: memory}
-		return func(req providers.Request) (wire.Talk, error) { return &converse{operation: o, req: req}, nil }
+		cache := !noCache && caches.MatchString(family)
+		return func(req providers.Request) (wire.Talk, error) {
+			return &converse{operation: o, req: req, cache: cache}, nil
+		}
 	}
 	model := claude.ModelOf(family)
 	model.Format = false // the models that take one take the answer's tool as well, or none
@@ -132,6 +139,9 @@ func talks(s providers.Spec, base string, noCache bool) func(providers.Request) 
 	o := operation{base: base, whole: "invoke", stream: "invoke-with-response-stream", memory: memory}
 	return func(req providers.Request) (wire.Talk, error) { return claudeTalk{service.Begin(req), o}, nil }
 }
+
+// caches finds the families that Converse takes marks for the cache of.
+var caches = regexp.MustCompile(`(?:^|amazon\.)nova-`)
 
 // What Claude may answer with if nobody says: Bedrock sets it aside from the
 // account's quota.

@@ -3,6 +3,7 @@ package bedrock_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -153,4 +154,67 @@ func FuzzStream(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Nova's instructions and conversations are marked for the cache; where a mark is
+// refused, it is left out from then on.
+func TestCacheOfNova(t *testing.T) {
+	long := providers.Message{Role: providers.System, Text: strings.Repeat("You are thorough. ", 300)}
+	clock := []providers.Tool{{Name: "clock", Input: json.RawMessage(`{"type":"object"}`)}}
+	talk := []providers.Message{
+		long,
+		{Role: providers.User, Text: "hi"},
+		{Role: providers.Assistant, ToolCalls: []providers.ToolCall{{ID: "a", Name: "clock"}}},
+		{Role: providers.ToolRole, ToolID: "a", Text: "noon"},
+	}
+	const system, messages = `},{"cachePoint":{"type":"default"}}]`, `"toolUseId":"a"}},{"cachePoint":{"type":"default"}}]`
+	loop := providers.Request{Messages: talk, Tools: clock}
+	brief := providers.Request{Messages: append([]providers.Message{{Role: providers.System, Text: "Be brief."}}, talk[1:]...), Tools: clock}
+	const refused = "The model returned the following errors: Malformed input request: #/%s: extraneous key [cachePoint] is not permitted, please reformat your input and try again."
+	tests := []struct {
+		name, model, family string
+		noCache             bool
+		req                 providers.Request
+		refuse              string // what is said of the first request; "": it is answered
+		marks               int
+		holds               string
+	}{
+		{name: "a loop", model: "us.amazon.nova-pro-v1:0", req: loop, marks: 2, holds: messages},
+		{name: "by its family", model: "arn:aws:bedrock:us-east-1:1:application-inference-profile/abc", family: "nova-lite", req: loop, marks: 2},
+		{name: "instructions alone", model: "amazon.nova-2-lite-v1:0", req: providers.Request{Messages: talk[:2]}, marks: 1, holds: system},
+		{name: "too short", model: "amazon.nova-pro-v1:0", req: brief},
+		{name: "not wanted", model: "amazon.nova-pro-v1:0", noCache: true, req: loop},
+		{name: "another model", model: "meta.llama3-1-70b-instruct-v1:0", req: loop},
+		{name: "refused in messages", model: "amazon.nova-pro-v1:0", req: loop, refuse: fmt.Sprintf(refused, "messages/2/content/1"), marks: 1, holds: system},
+		{name: "refused in system", model: "amazon.nova-pro-v1:0", req: loop, refuse: fmt.Sprintf(refused, "system/1"), marks: 1, holds: messages},
+		{name: "refused", model: "amazon.nova-pro-v1:0", req: loop, refuse: "cachePoint is not supported by this model"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := 0
+			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if n++; n == 1 && tt.refuse != "" {
+					refuse(400, "ValidationException", tt.refuse)(w, r)
+					return
+				}
+				reply(200, families["converse"].hello())(w, r)
+			})
+			m, err := bedrock.Opener{Credentials: keys, Region: home, NoCache: tt.noCache}.
+				Open(providers.Spec{Provider: "bedrock", Model: tt.model, Family: tt.family, BaseURL: s.URL})
+			require.NoError(t, err)
+			for range 2 {
+				got, err := m.Generate(t.Context(), tt.req)
+				require.NoError(t, err)
+				assert.Equal(t, usage.CacheRead, got.Usage.CacheRead)
+			}
+			last := s.bodies[len(s.bodies)-1]
+			assert.Equal(t, tt.marks, strings.Count(last, "cachePoint"), last)
+			assert.Contains(t, last, tt.holds)
+			hits := 2
+			if tt.refuse != "" {
+				hits++
+			}
+			assert.Len(t, s.bodies, hits, "it is refused once")
+		})
+	}
 }

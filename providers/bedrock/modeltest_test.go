@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convene-go/convene/providers/internal/failtest"
 	"github.com/convene-go/convene/providers/modeltest"
 )
 
@@ -60,7 +61,7 @@ func (f family) plays(p modeltest.Play, shape string) http.HandlerFunc {
 	case modeltest.Broken:
 		return refuse(500, "InternalServerException", message)
 	case modeltest.Slow:
-		return hang
+		return failtest.Stall("", "")
 	case modeltest.Answer, modeltest.Echo, modeltest.ToolCalls, modeltest.Length, modeltest.Refusal,
 		modeltest.Empty, modeltest.Cut, modeltest.Stall:
 	}
@@ -72,7 +73,7 @@ func (f family) plays(p modeltest.Play, shape string) http.HandlerFunc {
 		}
 		answer := f.answers(p, string(body))
 		if p.Situation == modeltest.Cut {
-			cut("application/json", []byte(answer[:len(answer)/2]))(w, r)
+			failtest.Cut("application/json", answer[:len(answer)/2])(w, r)
 		}
 		reply(200, answer)(w, r)
 	}
@@ -121,7 +122,7 @@ func (f family) playStream(w http.ResponseWriter, r *http.Request, p modeltest.P
 	}
 	switch p.Situation { //nolint:exhaustive // all others go on to the end
 	case modeltest.Cut:
-		cut("application/vnd.amazon.eventstream", first)(w, r)
+		failtest.Cut("application/vnd.amazon.eventstream", string(first))(w, r)
 	case modeltest.Stall:
 		events(first)(w, r)
 		<-r.Context().Done()

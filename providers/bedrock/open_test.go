@@ -117,7 +117,7 @@ func TestReadsNoEnvironment(t *testing.T) {
 }
 
 func TestKeysAreNotShown(t *testing.T) {
-	o := bedrock.Opener{Credentials: keys, Region: home, Transport: brokenTransport{}}
+	o := bedrock.Opener{Credentials: keys, Region: home, Transport: &answering{}}
 	m, err := o.Open(providers.Spec{Provider: "bedrock", Model: newest})
 	require.NoError(t, err)
 	assert.Equal(t, "bedrock:"+newest, fmt.Sprint(m.(providers.Metered).Model))

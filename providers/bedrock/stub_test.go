@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/providers/bedrock"
+	"github.com/convene-go/convene/providers/internal/failtest"
 	"github.com/convene-go/convene/providers/modeltest"
 )
 
@@ -85,17 +85,7 @@ func (s *stub) field(t *testing.T, name string) string {
 	return string(data)
 }
 
-// reply answers with a status and a body; headers are name, value, ...
-func reply(status int, body string, headers ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		for i := 0; i < len(headers); i += 2 {
-			w.Header().Set(headers[i], headers[i+1])
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}
-}
+var reply = failtest.Reply
 
 // refuse answers as AWS does; headers are name, value, ...
 func refuse(status int, code, message string, headers ...string) http.HandlerFunc {
@@ -324,16 +314,6 @@ func fault(t *testing.T, err error) *providers.Error {
 		}
 	}
 	return e
-}
-
-// newTLS starts a server whose certificate nobody knows.
-func newTLS(t *testing.T) *httptest.Server {
-	t.Helper()
-	s := httptest.NewUnstartedServer(reply(200, ""))
-	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	return s
 }
 
 // crc returns the checksum of data as events have it.

@@ -126,7 +126,7 @@ func TestEveryFieldIsAskedFor(t *testing.T) {
 		{"tool's result", func(r *providers.Request) { r.Messages[2].ToolID = "2" }, false},
 		{"tools", func(r *providers.Request) { r.Tools = nil }, false},
 		{"tool's name", func(r *providers.Request) { r.Tools[0].Name = "x" }, false},
-		{"tool's description", func(r *providers.Request) { r.Tools[0].Description = "x" }, false},
+		{"tool's description", func(r *providers.Request) { r.Tools[0].Description = "x" }, true},
 		{"tool's schema", func(r *providers.Request) { r.Tools[0].Input = nil }, false},
 		{"tool choice", func(r *providers.Request) { r.ToolChoice = "none" }, false},
 		{"output", func(r *providers.Request) { r.Output = nil }, false},

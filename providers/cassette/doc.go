@@ -21,6 +21,10 @@
 // Lines, one call a line in the order in which they were answered, readable and
 // writable for its owner alone:
 //
-//	{"v":1,"key":"...","model":"openai:gpt-x","req":{"messages":[...]},"resp":{"text":"...","stop":"end","usage":{...},"model":"..."}}
-//	{"v":1,"key":"...","model":"openai:gpt-x","req":{"messages":[...]},"err":{"kind":"rate-limited","status":429,"retryAfter":"7s"}}
+//	{"v":2,"key":"...","model":"openai:gpt-x","req":{"messages":[...]},"resp":{"text":"...","stop":"end","usage":{...},"model":"..."}}
+//	{"v":2,"key":"...","model":"openai:gpt-x","req":{"messages":[...]},"err":{"kind":"rate-limited","status":429,"retryAfter":"7s"}}
+//
+// Of the tools in a request the name and a hash of the schema are kept, so their
+// descriptions may change. With agent.TapeTools the tools themselves are on the
+// cassette too, and answer from it: then no server of theirs is needed.
 package cassette

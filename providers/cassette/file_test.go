@@ -40,7 +40,7 @@ func TestFormat(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(read(t, path)), "\n")
 	require.Len(t, lines, 2)
 	sum := sha256.Sum256([]byte(`"writer" {"messages":[{"role":"user","text":"hi"}]}`))
-	begin := fmt.Sprintf(`{"v":1,"key":"%x","model":"writer","req":{"messages":[{"role":"user","text":"hi"}]},`, sum)
+	begin := fmt.Sprintf(`{"v":2,"key":"%x","model":"writer","req":{"messages":[{"role":"user","text":"hi"}]},`, sum)
 	assert.Equal(t, begin+`"resp":{"text":"<hello>","stop":"end","usage":{"calls":1},"model":"fake:model"}}`, lines[0])
 	assert.Equal(t, begin+`"err":{"kind":"rate-limited","model":"fake:model","status":429,"message":"scripted failure","retryAfter":"7s"}}`, lines[1])
 }
@@ -69,7 +69,7 @@ func TestBadFiles(t *testing.T) {
 	tests := []struct{ name, content, want string }{
 		{"no JSON", good + "\nhello\n", "line 2: invalid character"},
 		{"an empty line", "\n" + good + "\n", "line 1: "},
-		{"another version", strings.Replace(good, `"v":1`, `"v":2`, 1) + "\n", "line 1: it is of version 2, want 1"},
+		{"another version", strings.Replace(good, `"v":2`, `"v":3`, 1) + "\n", "line 1: it is of version 3, want 1 to 2"},
 		{"no answer", `{"v":1,"key":"k","model":"m","req":{}}` + "\n", "line 1: want either resp or err"},
 		{"two answers", `{"v":1,"key":"k","resp":{},"err":{}}` + "\n", "line 1: want either resp or err"},
 		{"no key", `{"v":1,"resp":{}}` + "\n", "line 1: it has no key"},

@@ -11,23 +11,28 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// version is that of the format.
-const version = 1
+// version is that of the format. The first one had tools in full in its requests.
+const version = 2
 
-// line is one call.
+// line is one call, or a list of tools.
 type line struct {
 	V     int             `json:"v"`
-	Key   string          `json:"key"` // of Model and Req: what the call is found by
-	Model string          `json:"model"`
-	Req   json.RawMessage `json:"req"` // as request, clean, members sorted
+	Key   string          `json:"key,omitempty"` // of Model and Req: what the call is found by
+	Model string          `json:"model,omitempty"`
+	Req   json.RawMessage `json:"req,omitempty"` // as request, clean, members sorted
 	Resp  *response       `json:"resp,omitempty"`
 	Err   *failure        `json:"err,omitempty"`
+
+	List  string `json:"list,omitempty"` // of Tools, by a name of the host's
+	Tools []tool `json:"tools,omitempty"`
+
+	n int // of the line in its file, from 1
 }
 
 // request is a providers.Request but for OnText, which does not change the answer.
 type request struct {
 	Messages    []message       `json:"messages"`
-	Tools       []tool          `json:"tools,omitempty"`
+	Tools       []named         `json:"tools,omitempty"`
 	ToolChoice  string          `json:"toolChoice,omitempty"`
 	Output      json.RawMessage `json:"output,omitempty"`
 	MaxTokens   int             `json:"maxTokens,omitempty"`
@@ -66,6 +71,23 @@ type tool struct {
 	Input       json.RawMessage `json:"input,omitempty"`
 }
 
+// named is a tool of a request: what it is called and what it takes, not how it is
+// described.
+type named struct {
+	Name   string `json:"name"`
+	Schema string `json:"schema"` // hash of the JSON Schema, whatever the order of its members
+}
+
+func (t tool) named() named {
+	v, _ := readJSON(string(t.Input)) // what is no JSON is no schema
+	sum := sha256.Sum256(encode(v))
+	return named{t.Name, hex.EncodeToString(sum[:8])}
+}
+
+func (c cleaner) tool(t providers.Tool) tool {
+	return tool{Name: t.Name, Description: c.request(t.Description), Input: c.raw(t.Input, c.request)}
+}
+
 // response is a providers.Response.
 type response struct {
 	Text      string          `json:"text,omitempty"`
@@ -101,7 +123,7 @@ func (c cleaner) ask(model string, r providers.Request) (line, error) {
 		req.Messages = append(req.Messages, message{Role: m.Role, Text: c.request(m.Text), Parts: c.parts(m.Parts), ToolCalls: c.calls(m.ToolCalls, c.request), ToolID: c.request(m.ToolID)})
 	}
 	for _, t := range r.Tools {
-		req.Tools = append(req.Tools, tool{Name: t.Name, Description: c.request(t.Description), Input: c.raw(t.Input, c.request)})
+		req.Tools = append(req.Tools, c.tool(t).named())
 	}
 	data, err := marshal(req)
 	if err != nil {
@@ -109,9 +131,14 @@ func (c cleaner) ask(model string, r providers.Request) (line, error) {
 	}
 	v, _ := readJSON(string(data))                                // members in whatever order
 	l := line{V: version, Model: c.answer(model), Req: encode(v)} // and sorted
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %s", l.Model, l.Req))
-	l.Key = hex.EncodeToString(sum[:])
+	l.Key = l.hash()
 	return l, nil
+}
+
+// hash is the key of a call.
+func (l line) hash() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %s", l.Model, l.Req))
+	return hex.EncodeToString(sum[:])
 }
 
 func (c cleaner) parts(parts []providers.Part) []part {
@@ -177,8 +204,10 @@ func readLine(data []byte) (line, error) {
 		return line{}, err
 	}
 	switch {
-	case l.V != version:
-		return line{}, fmt.Errorf("it is of version %d, want %d", l.V, version)
+	case l.V < 1 || l.V > version:
+		return line{}, fmt.Errorf("it is of version %d, want 1 to %d", l.V, version)
+	case l.List != "":
+		return l, nil
 	case l.Key == "":
 		return line{}, errors.New("it has no key")
 	case (l.Resp == nil) == (l.Err == nil):
@@ -188,5 +217,29 @@ func readLine(data []byte) (line, error) {
 			return line{}, fmt.Errorf("retryAfter: %w", err)
 		}
 	}
+	if l.V == 1 {
+		return l.updated(), nil
+	}
 	return l, nil
+}
+
+// updated returns l, which is of the first version, as it would be today.
+func (l line) updated() line {
+	var req struct {
+		Tools []tool `json:"tools"`
+	}
+	v, _ := readJSON(string(l.Req))
+	members, ok := v.(map[string]any)
+	if !ok || json.Unmarshal(l.Req, &req) != nil || len(req.Tools) == 0 {
+		return l
+	}
+	var tools []named
+	for _, t := range req.Tools {
+		tools = append(tools, t.named())
+	}
+	members["tools"] = tools
+	v, _ = readJSON(string(encode(members)))
+	l.Req = encode(v)
+	l.Key = l.hash()
+	return l
 }

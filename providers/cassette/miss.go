@@ -51,7 +51,7 @@ func (p *Player) nearest(asked line) string {
 	slices.SortStableFunc(same, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	var lines []string
 	for _, c := range same[:min(near, len(same))] {
-		lines = append(lines, fmt.Sprintf("line %d (%s)", c.n+1, difference(p.lines[c.n].Req, asked.Req)))
+		lines = append(lines, fmt.Sprintf("line %d (%s)", p.lines[c.n].n, difference(p.lines[c.n].Req, asked.Req)))
 	}
 	return "the nearest recorded ones are " + strings.Join(lines, ", ")
 }

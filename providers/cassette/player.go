@@ -17,10 +17,14 @@ type Player struct {
 	clean cleaner
 	lines []line
 
+	lists   map[string][]tool
+	results map[string][]string // of tools, by name and input, in the order of their recording
+
 	mu     sync.Mutex
 	byKey  map[string][]int // what is left of lines, by line.Key; the last one stays
 	known  map[again]int    // calls that may be made again
 	misses []error
+	told   map[string]int // how many of results were
 }
 
 // Play reads the cassette at path. A last line without an end, as a process leaves
@@ -31,16 +35,21 @@ func Play(path string, o Options) (*Player, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cassette: play: %w", err)
 	}
-	p := &Player{path: path, clean: newCleaner(o), byKey: map[string][]int{}, known: map[again]int{}}
+	p := &Player{path: path, clean: newCleaner(o), byKey: map[string][]int{}, known: map[again]int{}, lists: map[string][]tool{}, told: map[string]int{}}
 	for n := 1; ; n++ {
 		text, rest, whole := bytes.Cut(data, []byte("\n"))
 		if !whole {
+			p.results = resultsOf(p.lines)
 			return p, nil
 		}
 		data = rest
 		l, err := readLine(text)
 		if err != nil {
 			return nil, fmt.Errorf("cassette: play %s: line %d: %w", path, n, err)
+		}
+		if l.n = n; l.List != "" {
+			p.lists[l.List] = l.Tools
+			continue
 		}
 		p.byKey[l.Key] = append(p.byKey[l.Key], len(p.lines))
 		p.lines = append(p.lines, l)

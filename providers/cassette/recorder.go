@@ -105,7 +105,11 @@ func (r *Recorder) write(id again, l line, clean cleaner) error {
 		_, err = r.file.Write(append(data, '\n'))
 	}
 	if err != nil {
-		r.err = errors.Join(r.err, fmt.Errorf("a call of model %q: %w", l.Model, err))
+		what := fmt.Sprintf("a call of model %q", l.Model)
+		if l.List != "" {
+			what = fmt.Sprintf("the tools %q", l.List)
+		}
+		r.err = errors.Join(r.err, fmt.Errorf("%s: %w", what, err))
 		return err
 	}
 	if id.call != "" {

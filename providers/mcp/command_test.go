@@ -27,9 +27,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	m.Run()
-	if installed != "" {
-		_ = os.RemoveAll(installed)
-	}
+	everything.Remove()
 }
 
 // program is an MCP server on standard input and output.

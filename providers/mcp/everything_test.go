@@ -3,147 +3,48 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
-	"sync"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/internal/npmtest"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/providers/fake"
 	"github.com/convene-go/convene/providers/mcp"
 )
 
-// everything is the reference server of the protocol, installed once with npm in
-// the versions of testdata/everything.
-var everything = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "everything")
-	if err != nil {
-		return "", err
-	}
-	installed = dir
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		data, err := os.ReadFile(filepath.Join("testdata", "everything", name))
-		if err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			return "", err
-		}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
-	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund")
-	npm.Dir = dir
-	if out, err := npm.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm ci: %w\n%s", err, out[max(0, len(out)-2000):])
-	}
-	return filepath.Join(dir, "node_modules", "@modelcontextprotocol", "server-everything", "dist", "index.js"), nil
-})
+// everything is the reference server of the protocol.
+var everything = npmtest.Programs{Folder: "testdata/everything"}
 
-// installed is the folder to remove when the tests have ended.
-var installed string
-
-// reference is the program of the reference server. Where it cannot be had, the
-// test is skipped, but in CI only where there is no npm.
+// reference is the program of the reference server.
 func reference(t *testing.T) (node, script string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("the reference server is left out of short tests")
-	}
-	node, err := exec.LookPath("node")
-	_, errNPM := exec.LookPath("npm")
-	if err := errors.Join(err, errNPM); err != nil {
-		t.Skipf("the reference server needs Node.js and npm, on Debian the packages nodejs and npm: %v", err)
-	}
-	script, err = everything()
-	switch {
-	case err != nil && slices.Contains(os.Environ(), "CI=true"):
-		t.Fatalf("install the reference server: %v", err)
-	case err != nil:
-		t.Skipf("the reference server cannot be installed; npm needs its registry, or has it in its cache after: cd providers/mcp/testdata/everything && npm ci --ignore-scripts\n%v", err)
-	}
-	return node, script
+	return everything.Script(t, "@modelcontextprotocol", "server-everything", "dist", "index.js")
 }
 
-// overHTTP starts the reference server and returns its port, and what ends it.
+// overHTTP starts the reference server on a port, and returns what ends it.
 func overHTTP(t *testing.T, port string) (stop func()) {
 	t.Helper()
 	node, script := reference(t)
-	cmd := exec.CommandContext(t.Context(), node, script, "streamableHttp")
-	cmd.Env = minimal("PORT=" + port)
-	if version, err := exec.CommandContext(t.Context(), node, "--version").Output(); err == nil && strings.HasPrefix(string(version), "v18.") {
-		cmd.Env = append(cmd.Env, "NODE_OPTIONS=--experimental-global-webcrypto")
+	env := []string{"PORT=" + port}
+	if major, _ := npmtest.Version(t, node); major == 18 {
+		env = append(env, "NODE_OPTIONS=--experimental-global-webcrypto")
 	}
-	log := &listening{up: make(chan struct{})}
-	cmd.Stderr = log
-	require.NoError(t, cmd.Start())
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait() // it was killed
-		})
-	}
-	t.Cleanup(stop)
-	select {
-	case <-log.up:
-	case <-time.After(time.Minute):
-		require.Fail(t, "the reference server does not listen", log.String())
-	}
-	return stop
-}
-
-// minimal is an environment with what Node.js may need, and more.
-func minimal(more ...string) []string {
-	return append(slices.DeleteFunc(os.Environ(), func(e string) bool {
-		return !strings.HasPrefix(e, "PATH=") && !strings.HasPrefix(e, "HOME=")
-	}), more...)
-}
-
-// listening is a log that tells when a server is up.
-type listening struct {
-	buffer
-	once sync.Once
-	up   chan struct{}
-}
-
-func (l *listening) Write(p []byte) (int, error) {
-	n, err := l.buffer.Write(p)
-	if strings.Contains(l.String(), "listening on port") {
-		l.once.Do(func() { close(l.up) })
-	}
-	return n, err
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "localhost:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
+	return npmtest.Start(t, regexp.MustCompile("listening on port"), env, node, script, "streamableHttp")
 }
 
 func TestReferenceServer(t *testing.T) {
 	t.Run("over stdio", func(t *testing.T) {
 		node, script := reference(t)
 		t.Setenv("ACME_KEY", "of the host")
-		talk(t, mcp.Command{Args: []string{node, script, "stdio"}, Env: minimal("SHOWN=yes")})
+		talk(t, mcp.Command{Args: []string{node, script, "stdio"}, Env: npmtest.Env("SHOWN=yes")})
 	})
 	t.Run("over HTTP", func(t *testing.T) {
-		port := freePort(t)
+		port := npmtest.FreePort(t)
 		overHTTP(t, port)
 		talk(t, mcp.HTTP{URL: "http://localhost:" + port + "/mcp"})
 	})
@@ -219,7 +120,7 @@ func asAgent(t *testing.T, s *mcp.Server) {
 
 // A service that is deployed anew has forgotten its sessions.
 func TestReferenceServerIsRestarted(t *testing.T) {
-	port := freePort(t)
+	port := npmtest.FreePort(t)
 	stop := overHTTP(t, port)
 	echo := all(t, open(t, mcp.HTTP{URL: "http://localhost:" + port + "/mcp"}))["echo"]
 	call := func() (string, error) { return echo.Call(t.Context(), json.RawMessage(`{"message":"hi"}`)) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/cassette"
 	"github.com/convene-go/convene/providers/fake"
 	"github.com/convene-go/convene/providers/mcp"
 )
@@ -317,4 +319,26 @@ func TestAgentWithToolsOfAServer(t *testing.T) {
 		assert.Equal(t, "b error: it has sunk", results[1])
 		assert.True(t, strings.HasPrefix(results[2], `c error: the input does not fit: `), results[2])
 	})
+}
+
+// A recorded loop with the tools of a server is played when the server is gone.
+func TestPlayedWithoutTheServer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "loop.jsonl")
+	run := func(live func() ([]agent.Tool, error), m providers.Model) string {
+		tape, err := cassette.Open(path, cassette.RecordIfMissing, cassette.Options{})
+		require.NoError(t, err)
+		tools, err := agent.TapeTools(tape, "weather", live)
+		require.NoError(t, err)
+		resp, err := agent.LLM{Model: tape.Model("m", m), Tools: tools}.Call(t.Context(), agent.Request{Prompt: "How is the weather?"})
+		require.NoError(t, err)
+		require.NoError(t, tape.Close())
+		return resp.Messages[1].Text
+	}
+	h := newHost(nil)
+	h.add("weather", says(&sdk.TextContent{Text: "rain"}))
+	s := open(t, h)
+	m := fake.New(t, fake.Call("a", "weather", struct{}{}), fake.Text("It rains."))
+	assert.Equal(t, "rain", run(func() ([]agent.Tool, error) { return s.Tools(t.Context(), mcp.Choice{}) }, m))
+	require.NoError(t, s.Close())
+	assert.Equal(t, "rain", run(func() ([]agent.Tool, error) { return nil, errors.New("there is no server") }, nil))
 }

@@ -119,6 +119,7 @@ func (c *chat) Ask(a *wire.Answer) (string, []byte, error) {
 		body.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	body.Effort = c.effort()
+	c.asked = body.Effort
 	if m.vendor.thinking && body.Effort != "" && !m.memory.Knows("thinking") {
 		body.Thinking = &kind{"enabled"}
 		if body.Effort == "none" {

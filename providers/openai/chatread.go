@@ -81,16 +81,16 @@ func (i *input) UnmarshalJSON(data []byte) error {
 
 // chatUsage counts cached tokens as part of the prompt's.
 type chatUsage struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
-	Total      int64 `json:"total_tokens"`
-	CacheHit   int64 `json:"prompt_cache_hit_tokens"` // DeepSeek's
+	Prompt     wire.Count `json:"prompt_tokens"`
+	Completion wire.Count `json:"completion_tokens"`
+	Total      wire.Count `json:"total_tokens"`
+	CacheHit   wire.Count `json:"prompt_cache_hit_tokens"` // DeepSeek's
 	Details    struct {
-		Cached  int64 `json:"cached_tokens"`
-		Written int64 `json:"cache_write_tokens"`
+		Cached  wire.Count `json:"cached_tokens"`
+		Written wire.Count `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	OutputDetails struct {
-		Reasoning int64 `json:"reasoning_tokens"`
+		Reasoning wire.Count `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 }
 
@@ -106,8 +106,8 @@ func (u chatUsage) withThoughts() chatUsage {
 
 func (u chatUsage) usage() providers.Usage {
 	return wire.Counted(providers.Usage{
-		Input: u.Prompt, Output: u.Completion, Reasoning: u.OutputDetails.Reasoning,
-		CacheRead: max(u.Details.Cached, u.CacheHit), CacheWrite: u.Details.Written,
+		Input: int64(u.Prompt), Output: int64(u.Completion), Reasoning: int64(u.OutputDetails.Reasoning),
+		CacheRead: int64(max(u.Details.Cached, u.CacheHit)), CacheWrite: int64(u.Details.Written),
 	})
 }
 
@@ -121,10 +121,13 @@ func (c *chat) Whole(a *wire.Answer, body []byte) error {
 }
 
 // Event implements [wire.Talk].
-func (c *chat) Event(a *wire.Answer, _ string, data []byte) (bool, error) {
-	if string(data) == "[DONE]" {
+func (c *chat) Event(a *wire.Answer, name string, data []byte) (bool, error) {
+	switch {
+	case string(data) == "[DONE]":
 		c.read.finish(c, a)
 		return true, nil
+	case name == "error":
+		return false, wire.SaidIn(bytes.Clone(data))
 	}
 	done, err := c.add(a, data, "event")
 	if done {

@@ -39,8 +39,9 @@ type call struct {
 	req    providers.Request
 	typed  typed
 	sent   []byte
-	forget bool // the vendor does not want to see again what it thought
-	stamp  bool // it wants something beside calls of other vendors
+	asked  string // the effort in it
+	forget bool   // the vendor does not want to see again what it thought
+	stamp  bool   // it wants something beside calls of other vendors
 }
 
 // prepare readies a for the answer.
@@ -75,7 +76,8 @@ func (c *call) Concede(status int, said *wire.Said) bool {
 			c.Talk = &responses{call: c}
 			return true
 		case said.Param == "reasoning_effort": // of tools beside effort
-			return m.memory.Learn("effort with tools", "none")
+			m.memory.Learn("effort with tools", "none")
+			return true
 		}
 	}
 	if !wire.RefusesRequest(status) {
@@ -108,15 +110,15 @@ func (c *call) leaveOut(said *wire.Said) bool {
 	case param == "":
 		return false
 	case param == "max_tokens":
-		return m.memory.Learn(param, "max_completion_tokens") && c.req.MaxTokens > 0
+		m.memory.Learn(param, "max_completion_tokens")
 	case param == "max_completion_tokens":
-		return m.memory.Learn(param, "max_tokens") && c.req.MaxTokens > 0
+		m.memory.Learn(param, "max_tokens")
 	case effortNames[param]:
-		asked := c.effort()
-		other := wire.Nearest(asked, said.SupportedValues())
-		return asked != "" && m.memory.Learn("effort "+asked, other) && other != asked
+		m.memory.Learn("effort "+c.asked, wire.Nearest(c.asked, said.SupportedValues()))
+	default:
+		m.memory.Learn(param, "")
 	}
-	return m.memory.Learn(param, "")
+	return true
 }
 
 // effort returns the vendor's word for the request's effort, "" for none.

@@ -89,8 +89,8 @@ func (r *responses) Ask(a *wire.Answer) (string, []byte, error) {
 	default:
 		body.Text = &textFormat{responsesFormat{r.typed.kind, "answer", r.typed.schema, r.typed.strict}}
 	}
-	if word := r.effort(); word != "" {
-		body.Reasoning = &effort{word}
+	if r.asked = r.effort(); r.asked != "" {
+		body.Reasoning = &effort{r.asked}
 	}
 	if (m.reasons() || body.Reasoning != nil) && !m.memory.Knows("include") {
 		body.Include = []string{"reasoning.encrypted_content"}

@@ -19,14 +19,14 @@ type responsesAnswer struct {
 	Error  wire.Said         `json:"error"`
 	Output []json.RawMessage `json:"output"`
 	Usage  struct {
-		Input   int64 `json:"input_tokens"`
-		Output  int64 `json:"output_tokens"`
+		Input   wire.Count `json:"input_tokens"`
+		Output  wire.Count `json:"output_tokens"`
 		Details struct {
-			Cached  int64 `json:"cached_tokens"`
-			Written int64 `json:"cache_write_tokens"`
+			Cached  wire.Count `json:"cached_tokens"`
+			Written wire.Count `json:"cache_write_tokens"`
 		} `json:"input_tokens_details"`
 		OutputDetails struct {
-			Reasoning int64 `json:"reasoning_tokens"`
+			Reasoning wire.Count `json:"reasoning_tokens"`
 		} `json:"output_tokens_details"`
 	} `json:"usage"`
 }
@@ -90,7 +90,8 @@ func (r *responses) Event(a *wire.Answer, _ string, data []byte) (bool, error) {
 func (r *responses) count(a *wire.Answer, answer responsesAnswer) {
 	u := answer.Usage
 	a.Usage = wire.Counted(providers.Usage{
-		Input: u.Input, Output: u.Output, CacheRead: u.Details.Cached, CacheWrite: u.Details.Written, Reasoning: u.OutputDetails.Reasoning,
+		Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.Details.Cached), CacheWrite: int64(u.Details.Written),
+		Reasoning: int64(u.OutputDetails.Reasoning),
 	})
 }
 

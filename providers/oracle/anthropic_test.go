@@ -34,37 +34,22 @@ func TestClaude(t *testing.T) {
 	s := serve(t, "text/event-stream", claudeStream)
 	m, err := anthropic.Open(providers.Keys{"anthropic": secret})(providers.Spec{Provider: "anthropic", Model: "claude-opus-4-8", BaseURL: s.URL + "/v1"})
 	require.NoError(t, err)
-	req := conversation()
+	req := cachedConversation()
 	req.ToolChoice, req.Effort, req.Stop = "", providers.EffortHigh, []string{"END"}
 	got, ours := generate(t, s, m, req)
-	known[sdk.MessageNewParams](t, ours, "stream", "system", "messages")
+	known[sdk.MessageNewParams](t, ours, "stream", "messages")
 
 	client := sdk.NewClient(option.WithAPIKey(secret), option.WithBaseURL(s.URL))
-	params := sdk.MessageNewParams{
-		Model: "claude-opus-4-8", MaxTokens: 500, StopSequences: []string{"END"},
-		System: []sdk.TextBlockParam{{Text: "Be brief."}},
-		Messages: []sdk.MessageParam{
-			sdk.NewUserMessage(sdk.NewTextBlock("What is it?"), sdk.NewImageBlockBase64("image/png", png)),
-			sdk.NewAssistantMessage(sdk.NewTextBlock("Let me see."),
-				sdk.NewToolUseBlock("call_a", map[string]any{"place": "Oslo"}, "weather"), sdk.NewToolUseBlock("call_b", map[string]any{"place": "Rome"}, "weather")),
-			sdk.NewUserMessage(toolResult("call_a", "rain"), toolResult("call_b", "sun")),
-		},
-		Tools: []sdk.ToolUnionParam{{OfTool: &sdk.ToolParam{
-			Name: "weather", Description: sdk.String("Tells the weather."), InputSchema: sdk.ToolInputSchemaParam{
-				Properties: map[string]any{"place": map[string]any{"type": "string"}}, Required: []string{"place"}, ExtraFields: map[string]any{"additionalProperties": false},
-			},
-		}}},
-		Thinking:     sdk.ThinkingConfigParamUnion{OfAdaptive: &sdk.ThinkingConfigAdaptiveParam{}},
-		OutputConfig: sdk.OutputConfigParam{Effort: sdk.OutputConfigEffortHigh, Format: sdk.JSONOutputFormatParam{Schema: schemaOf(t, answerSchema)}},
-	}
+	params := claudeParams(t)
+	params.Model = "claude-opus-4-8"
+	params.OutputConfig.Format = sdk.JSONOutputFormatParam{Schema: schemaOf(t, answerSchema)}
 	stream := client.Messages.NewStreaming(t.Context(), params)
 	var whole sdk.Message
 	for stream.Next() {
 		require.NoError(t, whole.Accumulate(stream.Current()))
 	}
 	require.NoError(t, stream.Err())
-	// a text of instructions may be a list of one block, a result's text too
-	sameJSON(t, s.last(), ours, "system", "messages")
+	sameJSON(t, s.last(), ours, "messages")
 	sameMessages(t, s.last(), ours)
 
 	assert.Equal(t, whole.Content[1].Text, got.Text)
@@ -77,12 +62,43 @@ func TestClaude(t *testing.T) {
 	// the thought goes back as the SDK would send it
 	req.Messages = append(req.Messages, providers.Message{Role: providers.Assistant, Text: got.Text, ToolCalls: got.ToolCalls}, providers.Message{Role: providers.ToolRole, ToolID: "toolu_a", Text: "rain"})
 	_, again := generate(t, s, m, req)
-	params.Messages = append(params.Messages, whole.ToParam(), sdk.NewUserMessage(toolResult("toolu_a", "rain")))
+	last := params.Messages[len(params.Messages)-1].Content
+	last[len(last)-1].OfToolResult.CacheControl = sdk.CacheControlEphemeralParam{} // the mark moves on
+	params.Messages = append(params.Messages, whole.ToParam(), sdk.NewUserMessage(marked(toolResult("toolu_a", "rain"))))
 	stream = client.Messages.NewStreaming(t.Context(), params)
 	for stream.Next() {
 	}
 	require.NoError(t, stream.Err())
 	sameMessages(t, s.last(), again)
+}
+
+// claudeParams is the conversation in the SDK's words, with what is marked for the
+// cache.
+func claudeParams(t *testing.T) sdk.MessageNewParams {
+	t.Helper()
+	return sdk.MessageNewParams{
+		MaxTokens: 500, StopSequences: []string{"END"},
+		System: []sdk.TextBlockParam{{Text: thorough, CacheControl: sdk.NewCacheControlEphemeralParam()}},
+		Messages: []sdk.MessageParam{
+			sdk.NewUserMessage(sdk.NewTextBlock("What is it?"), sdk.NewImageBlockBase64("image/png", png)),
+			sdk.NewAssistantMessage(sdk.NewTextBlock("Let me see."),
+				sdk.NewToolUseBlock("call_a", map[string]any{"place": "Oslo"}, "weather"), sdk.NewToolUseBlock("call_b", map[string]any{"place": "Rome"}, "weather")),
+			sdk.NewUserMessage(toolResult("call_a", "rain"), marked(toolResult("call_b", "sun"))),
+		},
+		Tools: []sdk.ToolUnionParam{{OfTool: &sdk.ToolParam{
+			Name: "weather", Description: sdk.String("Tells the weather."), InputSchema: sdk.ToolInputSchemaParam{
+				Properties: map[string]any{"place": map[string]any{"type": "string"}}, Required: []string{"place"}, ExtraFields: map[string]any{"additionalProperties": false},
+			},
+		}}},
+		Thinking:     sdk.ThinkingConfigParamUnion{OfAdaptive: &sdk.ThinkingConfigAdaptiveParam{}},
+		OutputConfig: sdk.OutputConfigParam{Effort: sdk.OutputConfigEffortHigh},
+	}
+}
+
+// marked is b as the end of what is cached.
+func marked(b sdk.ContentBlockParamUnion) sdk.ContentBlockParamUnion {
+	b.OfToolResult.CacheControl = sdk.NewCacheControlEphemeralParam()
+	return b
 }
 
 func toolResult(id, text string) sdk.ContentBlockParamUnion {

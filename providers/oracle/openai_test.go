@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"testing"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -171,4 +172,36 @@ func TestResponses(t *testing.T) {
 	_, again := generate(t, s, m, req)
 	assert.Contains(t, again, `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"E"}`)
 	known[responses.ResponseNewParams](t, again, "stream", "input")
+}
+
+// toStub sends what is meant for the vendor to a stub: only there requests say which
+// cache they belong to.
+type toStub struct{ s *stub }
+
+func (to toStub) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Scheme, r.URL.Host = "http", to.s.Listener.Addr().String()
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// The key of the cache is one that the SDK knows, in both formats, and the same for
+// conversations that begin alike.
+func TestCacheKey(t *testing.T) {
+	chat := serve(t, "text/event-stream", chatStream)
+	answers := serve(t, "text/event-stream", responsesStream)
+	for api, s := range map[string]*stub{"chat": chat, "responses": answers} {
+		m, err := openai.Opener{Keys: providers.Keys{"openai": secret}, Transport: toStub{s}}.Open(providers.Spec{Provider: "openai", Model: "gpt-4o", API: api})
+		require.NoError(t, err)
+		_, first := generate(t, s, m, cachedConversation())
+		longer := cachedConversation()
+		longer.Messages = append(longer.Messages, providers.Message{Role: providers.Assistant, Text: "It is wet."}, providers.Message{Role: providers.User, Text: "Where?"})
+		_, second := generate(t, s, m, longer)
+		assert.Equal(t, schemaOf(t, first)["prompt_cache_key"], schemaOf(t, second)["prompt_cache_key"])
+		assert.NotEmpty(t, schemaOf(t, first)["prompt_cache_key"])
+		if api == "chat" {
+			known[sdk.ChatCompletionNewParams](t, first, "stream")
+		} else {
+			known[responses.ResponseNewParams](t, first, "stream", "input")
+		}
+	}
 }

@@ -27,6 +27,12 @@ type stub struct {
 
 func serve(t *testing.T, contentType, answer string) *stub {
 	t.Helper()
+	return serveBy(t, func(string) (int, string, string) { return http.StatusOK, contentType, answer })
+}
+
+// serveBy answers by the path that is asked.
+func serveBy(t *testing.T, answer func(path string) (status int, contentType, body string)) *stub {
+	t.Helper()
 	s := &stub{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -34,8 +40,10 @@ func serve(t *testing.T, contentType, answer string) *stub {
 		s.bodies = append(s.bodies, string(body))
 		s.paths = append(s.paths, r.URL.EscapedPath())
 		s.mu.Unlock()
+		status, contentType, said := answer(r.URL.Path)
 		w.Header().Set("Content-Type", contentType)
-		_, _ = io.WriteString(w, answer)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, said)
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -86,6 +94,16 @@ func conversation() providers.Request {
 		Output:     json.RawMessage(answerSchema),
 		MaxTokens:  500,
 	}
+}
+
+// thorough are instructions that are long enough to be cached.
+var thorough = strings.Repeat("Be thorough. ", 400)
+
+// cachedConversation is the conversation with instructions that are cached.
+func cachedConversation() providers.Request {
+	req := conversation()
+	req.Messages[0].Text = thorough
+	return req
 }
 
 // generate asks m and returns what was sent.

@@ -155,10 +155,6 @@ type control struct {
 	Type string `json:"type"`
 }
 
-// long is from how many bytes of instructions and tools on they are cached. Less is
-// below what the vendor caches, or saves next to nothing.
-const long = 4000
-
 // cache marks what the next turn begins with: long instructions, and in a loop of
 // tools all that was said. Tools stand before the instructions, so their end is
 // marked by these.
@@ -167,23 +163,15 @@ func (t *Talk) cache(body *request) {
 		return
 	}
 	mark := &control{"ephemeral"}
-	system, _ := body.System.(string)
-	size := len(system)
-	for _, x := range body.Tools {
-		size += len(x.Description) + len(x.InputSchema)
-	}
-	if size >= long && system != "" {
+	instructions, talk := wire.Cached(t.req)
+	if system, _ := body.System.(string); instructions && system != "" {
 		body.System = []*block{{Type: "text", Text: system, Cache: mark}}
 	}
-	if len(t.req.Tools) == 0 || len(body.Messages) == 0 {
+	if !talk || len(body.Messages) == 0 {
 		return
 	}
-	said := 0
-	for _, m := range t.req.Messages {
-		said += len(m.Text)
-	}
 	content := body.Messages[len(body.Messages)-1].Content
-	if b, ok := content[len(content)-1].(*block); ok && size+said >= long {
+	if b, ok := content[len(content)-1].(*block); ok {
 		b.Cache = mark
 	}
 }

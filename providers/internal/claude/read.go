@@ -29,18 +29,18 @@ type opened struct {
 // usage counts cached tokens apart from the input's. Its counts come in several
 // events, of which the last one counts.
 type usage struct {
-	Input      *int64 `json:"input_tokens"`
-	Output     *int64 `json:"output_tokens"`
-	CacheRead  *int64 `json:"cache_read_input_tokens"`
-	CacheWrite *int64 `json:"cache_creation_input_tokens"`
+	Input      *wire.Count `json:"input_tokens"`
+	Output     *wire.Count `json:"output_tokens"`
+	CacheRead  *wire.Count `json:"cache_read_input_tokens"`
+	CacheWrite *wire.Count `json:"cache_creation_input_tokens"`
 	Details    struct {
-		Thinking *int64 `json:"thinking_tokens"`
+		Thinking *wire.Count `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 }
 
 // count takes over what u says.
 func (r *reader) count(a *wire.Answer, u usage) {
-	for _, p := range []struct{ to, from **int64 }{
+	for _, p := range []struct{ to, from **wire.Count }{
 		{&r.usage.Input, &u.Input},
 		{&r.usage.Output, &u.Output},
 		{&r.usage.CacheRead, &u.CacheRead},
@@ -51,11 +51,11 @@ func (r *reader) count(a *wire.Answer, u usage) {
 			*p.to = *p.from
 		}
 	}
-	n := func(p *int64) int64 {
+	n := func(p *wire.Count) int64 {
 		if p == nil {
 			return 0
 		}
-		return *p
+		return int64(*p)
 	}
 	out := wire.Counted(providers.Usage{
 		Input: n(r.usage.Input), Output: n(r.usage.Output), CacheRead: n(r.usage.CacheRead), CacheWrite: n(r.usage.CacheWrite),

@@ -254,13 +254,17 @@ func (t *Talk) Concede(status int, said *wire.Said) bool {
 	}
 	switch param := said.RefusedParam(t.sent, "temperature", "top_p", "thinking", "effort", "output_config.effort", "output_config", "cache_control", "stop_sequences"); param {
 	case "":
-		return strings.Contains(said.Message, "cache_control") && t.Memory.Learn("cache_control", "")
+		if !strings.Contains(said.Message, "cache_control") {
+			return false
+		}
+		t.Memory.Learn("cache_control", "")
 	case "effort", "output_config.effort", "output_config":
 		asked := t.Model.think(t.req.Effort, 1<<20, nil).Effort
-		return asked != "" && t.Memory.Learn("effort "+asked, wire.Nearest(asked, said.SupportedValues()))
+		t.Memory.Learn("effort "+asked, wire.Nearest(asked, said.SupportedValues()))
 	default:
-		return t.Memory.Learn(param, "")
+		t.Memory.Learn(param, "")
 	}
+	return true
 }
 
 var _ wire.Talk = (*Talk)(nil)

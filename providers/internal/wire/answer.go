@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/convene-go/convene/providers"
@@ -183,6 +184,24 @@ func StopOf(reason string, resp providers.Response) providers.Stop {
 var filters = map[string]bool{
 	"refusal": true, "sensitive": true, "guardrail_intervened": true,
 	"safety": true, "recitation": true, "blocklist": true, "prohibited_content": true, "spii": true,
+}
+
+// Count is a number of tokens. Some servers write it with a decimal point, or as a
+// text; what is no number is below 0, which [Counted] takes for nothing.
+type Count int64
+
+// UnmarshalJSON reads a number in any of these forms, and leaves null alone.
+func (c *Count) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	const most = 1 << 41
+	x, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
+	if err != nil || !(x >= 0 && x < most) { // NaN too
+		x = -1
+	}
+	*c = Count(x)
+	return nil
 }
 
 // Counted returns u, or nothing if it holds a count that nobody can have meant:

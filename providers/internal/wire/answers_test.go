@@ -130,7 +130,7 @@ func TestNoUsageIsUnknown(t *testing.T) {
 }
 
 func TestCacheWritesCountAsInput(t *testing.T) {
-	v := vendors[6]
+	v := claudes
 	_, spec := v.serve(t, reply(200, strings.Replace(v.body(hello), `"cache_creation_input_tokens":0`, `"cache_creation_input_tokens":100`, 1)))
 	got, err := open(t, spec).Generate(t.Context(), hi)
 	require.NoError(t, err)

@@ -12,9 +12,10 @@ import (
 func readEvents(r io.Reader, maxLine int64, add func(name string, data []byte) (last bool, err error)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, int(maxLine)+2) // a longer line is over r's limit first
-	name := ""
+	name, mark := "", []byte("\xef\xbb\xbf")
 	for lines.Scan() {
-		field, value, _ := bytes.Cut(lines.Bytes(), []byte(":"))
+		field, value, _ := bytes.Cut(bytes.TrimPrefix(lines.Bytes(), mark), []byte(":"))
+		mark = nil // only the first line may begin with a byte order mark
 		value = bytes.TrimSpace(value)
 		if string(field) == "event" {
 			name = string(value)

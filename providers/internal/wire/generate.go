@@ -100,13 +100,23 @@ func (m *Model) ask(ctx context.Context, ex *exchange) error {
 	if err != nil {
 		return err
 	}
+	var refused string // the request that was
 	for range concessions {
-		if err := m.send(ctx, ex, talk); err != nil {
+		ex.answer = Answer{exchange: ex}
+		url, body, err := talk.Ask(&ex.answer)
+		if err != nil {
+			return fmt.Errorf("write request: %w", err)
+		}
+		if refused != "" && refused == url+string(body) {
+			break
+		}
+		if err := m.send(ctx, ex, talk, url, body); err != nil {
 			return err
 		}
 		if ex.said == nil || !talk.Concede(ex.status, ex.said) {
 			break
 		}
+		refused = url + string(body)
 	}
 	if ex.said != nil {
 		return ex.said
@@ -114,14 +124,9 @@ func (m *Model) ask(ctx context.Context, ex *exchange) error {
 	return nil
 }
 
-// send sends the request once and reads the answer.
-func (m *Model) send(ctx context.Context, ex *exchange, talk Talk) error {
+// send sends a request and reads the answer.
+func (m *Model) send(ctx context.Context, ex *exchange, talk Talk, url string, body []byte) error {
 	ex.said, ex.status, ex.header, ex.streamed = nil, 0, nil, false
-	ex.answer = Answer{exchange: ex}
-	url, body, err := talk.Ask(&ex.answer)
-	if err != nil {
-		return fmt.Errorf("write request: %w", err)
-	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("make request: %w", err)
@@ -160,7 +165,7 @@ func (m *Model) read(ex *exchange, talk Talk, body io.Reader) error {
 		ex.streamed = true
 		return ex.finished(framed.Frames(&ex.answer, in))
 	}
-	if !strings.Contains(contentType, "event-stream") && (strings.Contains(contentType, "json") || beginsJSON(in)) {
+	if strings.Contains(contentType, "json") && !strings.Contains(contentType, "event-stream") || beginsJSON(in) {
 		data, err := io.ReadAll(in)
 		if err != nil {
 			return err
@@ -185,8 +190,8 @@ func (ex *exchange) finished(err error) error {
 	return err
 }
 
-// beginsJSON says whether what comes is an object or a list: some servers say
-// nothing of their content.
+// beginsJSON says whether what comes is an object or a list, which no stream of events
+// begins with: some servers say nothing of their content, or the wrong thing.
 func beginsJSON(in *bufio.Reader) bool {
 	const spaces = 64
 	for n := 1; n <= spaces; n++ {

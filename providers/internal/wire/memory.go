@@ -30,19 +30,15 @@ func (m *Memory) Instead(of string) (string, bool) {
 	return other, ok
 }
 
-// Learn notes that something is refused and what is to stand for it, and says
-// whether that is new.
-func (m *Memory) Learn(what, instead string) bool {
+// Learn notes that something is refused and what is to stand for it. Calls that are
+// made at the same time may learn the same.
+func (m *Memory) Learn(what, instead string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if old, ok := m.refused[what]; ok && old == instead {
-		return false
-	}
 	if m.refused == nil {
 		m.refused = map[string]string{}
 	}
 	m.refused[what] = instead
-	return true
 }
 
 var (

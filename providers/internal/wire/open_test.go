@@ -209,7 +209,7 @@ func TestKeysAreNotPrinted(t *testing.T) {
 	}
 	data, err := json.Marshal(o.Keys)
 	require.NoError(t, err)
-	assert.JSONEq(t, `"keys of anthropic, azure, corp, glm, google, openai"`, string(data))
+	assert.JSONEq(t, `"keys of anthropic, azure, corp, deepseek, glm, google, openai, openrouter"`, string(data))
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("opened", "keys", o.Keys, "opener", o)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("opened", "keys", o.Keys, "opener", o)

@@ -204,3 +204,21 @@ func Body(body any, req providers.Request) ([]byte, error) {
 	}
 	return schema.Merge(data, req.Extra)
 }
+
+// Cached says what of req is worth to be marked for a vendor's cache: long
+// instructions, with the tools that stand before them, and in a loop of tools all that
+// was said. Less is below what the vendors cache, or saves next to nothing.
+func Cached(req providers.Request) (instructions, talk bool) {
+	const long = 4000 // bytes
+	size, said := 0, 0
+	for _, t := range req.Tools {
+		size += len(t.Description) + len(t.Input)
+	}
+	for _, m := range req.Messages {
+		if m.Role == providers.System {
+			size += len(m.Text)
+		}
+		said += len(m.Text)
+	}
+	return size >= long, len(req.Tools) > 0 && size+said >= long
+}

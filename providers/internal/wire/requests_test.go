@@ -274,7 +274,7 @@ func TestExtras(t *testing.T) {
 			require.NoError(t, err)
 			second := s.requests()[1]
 			switch v.name {
-			case "google", "corp":
+			case "google", "corp", "openrouter":
 				assert.Contains(t, second, `"extra_content":{"google":{"thought_signature":"S=="}}`)
 				assert.Equal(t, 1, strings.Count(second, "extra_content"))
 			case "anthropic":

@@ -60,7 +60,7 @@ func wordOf(v any) string {
 // readSaid reads the answer of a request that was refused: an object with an error
 // in it, such an object in a list, an error alone, or any text.
 func readSaid(body []byte, h http.Header) *Said {
-	s := saidIn(body)
+	s := SaidIn(body)
 	s.body = body
 	if code, _, _ := strings.Cut(h.Get("X-Amzn-Errortype"), ":"); code != "" {
 		s.Code = code
@@ -68,7 +68,8 @@ func readSaid(body []byte, h http.Header) *Said {
 	return s
 }
 
-func saidIn(body []byte) *Said {
+// SaidIn reads an error in any of those forms.
+func SaidIn(body []byte) *Said {
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
 		body = list[0]
@@ -135,6 +136,8 @@ var statuses = map[string]int{
 	"authentication_error": 401, "billing_error": 402, "permission_error": 403, "not_found_error": 404,
 	"invalid_request_error": 400, "request_too_large": 413, "invalid_prompt": 400,
 	"api_error": 500, "server_error": 500, "timeout_error": 504, "overloaded_error": 529,
+	"context_length_exceeded": 400, "string_above_max_length": 400, "invalid_api_key": 401, "model_not_found": 404,
+	"server_is_overloaded": 503, "slow_down": 503, "overloaded": 503,
 
 	"INVALID_ARGUMENT": 400, "FAILED_PRECONDITION": 400, "UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403, "NOT_FOUND": 404,
 	"RESOURCE_EXHAUSTED": 429, "INTERNAL": 500, "UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/providers/anthropic"
+	"github.com/convene-go/convene/providers/internal/failtest"
 	"github.com/convene-go/convene/providers/modeltest"
 	"github.com/convene-go/convene/providers/openai"
 )
@@ -24,7 +25,7 @@ import (
 const secret = "sk-secret-key-0123456789"
 
 // keys are the keys of all vendors that have one.
-var keys = providers.Keys{"openai": secret, "azure": secret, "google": secret, "glm": secret, "anthropic": secret, "corp": secret}
+var keys = providers.Keys{"openai": secret, "azure": secret, "google": secret, "glm": secret, "anthropic": secret, "corp": secret, "deepseek": secret, "openrouter": secret}
 
 // opener opens models as a host does: those of Anthropic by their own package.
 type opener struct {
@@ -103,6 +104,8 @@ var vendors = []vendor{
 	{name: "azure", model: "deployed", request: "/openai/v1/chat/completions", header: "Api-Key"},
 	{name: "google", model: "gemini-m", path: "/v1beta/openai", request: "/chat/completions", header: "Authorization"},
 	{name: "glm", model: "glm-m", path: "/api/paas/v4", request: "/chat/completions", header: "Authorization"},
+	{name: "deepseek", model: "deepseek-m", request: "/chat/completions", header: "Authorization"},
+	{name: "openrouter", model: "vendor/m", path: "/api/v1", request: "/chat/completions", header: "Authorization"},
 	{name: "ollama", model: "llama:8b", path: "/v1", request: "/chat/completions"},
 	{name: "corp", model: "m", path: "/v1", request: "/chat/completions", header: "Authorization"},
 	{name: "anthropic", model: "claude-sonnet-4-5", path: "/v1", request: "/messages", header: "X-Api-Key", claude: true},
@@ -391,7 +394,7 @@ var (
 	tooLong  = trouble{"context_length_exceeded", "invalid_request_error", "INVALID_ARGUMENT", "1261"}
 	odd      = trouble{"invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", "1214"}
 	broken   = trouble{"server_error", "api_error", "INTERNAL", "500"}
-	overload = trouble{"overloaded", "overloaded_error", "UNAVAILABLE", "1234"}
+	overload = trouble{"overloaded", "overloaded_error", "UNAVAILABLE", "503"}
 )
 
 // failure returns the body of an error in v's words.
@@ -426,17 +429,7 @@ func written(value any) string {
 	return string(data)
 }
 
-// reply answers with a status and a body; headers are name, value, ...
-func reply(status int, body string, headers ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		for i := 0; i < len(headers); i += 2 {
-			w.Header().Set(headers[i], headers[i+1])
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}
-}
+var reply = failtest.Reply
 
 // events answers with a stream of the given data.
 func events(data ...string) http.HandlerFunc {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/failtest"
 	"github.com/convene-go/convene/providers/modeltest"
 )
 
@@ -61,7 +62,7 @@ func (v vendor) plays(p modeltest.Play, shape string) http.HandlerFunc {
 	case modeltest.Broken:
 		return refuse(500, broken, p.Text)
 	case modeltest.Slow:
-		return hang
+		return failtest.Stall("", "")
 	case modeltest.Answer, modeltest.Echo, modeltest.ToolCalls, modeltest.Length, modeltest.Refusal,
 		modeltest.Empty, modeltest.Cut, modeltest.Stall:
 	}
@@ -86,7 +87,7 @@ func (v vendor) answer(p modeltest.Play, request, shape string) http.HandlerFunc
 	}
 	if shape == "whole" {
 		if body := v.body(s); p.Situation == modeltest.Cut {
-			return cut("application/json", body[:len(body)/2])
+			return failtest.Cut("application/json", body[:len(body)/2])
 		}
 		return reply(200, v.body(s))
 	}
@@ -99,7 +100,7 @@ func (v vendor) answer(p modeltest.Play, request, shape string) http.HandlerFunc
 	first := "data: " + strings.Join(pieces[:min(4, len(pieces))], "\n\ndata: ") + "\n\n"
 	switch p.Situation { //nolint:exhaustive // all others go on to the end
 	case modeltest.Cut:
-		return cut("text/event-stream", first)
+		return failtest.Cut("text/event-stream", first)
 	case modeltest.Stall:
 		return func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")

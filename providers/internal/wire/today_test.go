@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/providers/internal/wire"
@@ -151,6 +153,48 @@ func TestStrictModels(t *testing.T) {
 				assert.Contains(t, last, `"`+tt.effort+`"`)
 			}
 			assert.Contains(t, last, "32000")
+		})
+	}
+}
+
+// Calls that are refused the same at the same time are all made again.
+func TestConcededAtTheSameTime(t *testing.T) {
+	const calls = 8
+	req := hi
+	req.Temperature, req.Effort = new(0.7), providers.EffortMinimal
+	for _, v := range everyone {
+		t.Run(v.name+v.request, func(t *testing.T) {
+			v.model = map[bool]string{true: "claude-sonnet-4-6", false: v.model}[v.claude] // which takes both
+			var first sync.WaitGroup
+			first.Add(calls)
+			answer := strict(v, func(body map[string]any, raw string) (string, string) {
+				switch {
+				case body["temperature"] != nil:
+					first.Done()
+					first.Wait()
+					return "temperature", "Unsupported parameter: 'temperature' is not supported with this model."
+				case strings.Contains(raw, `"minimal"`):
+					return map[bool]string{true: "reasoning.effort", false: "reasoning_effort"}[v.responses], "Unsupported value: 'reasoning_effort' does not support 'minimal' with this model. Supported values are: 'low', and 'high'."
+				}
+				return "", ""
+			})
+			s, spec := v.serve(t, answer)
+			m := open(t, spec)
+			var all errgroup.Group
+			for range calls {
+				all.Go(func() error {
+					_, err := m.Generate(t.Context(), req)
+					return err
+				})
+			}
+			require.NoError(t, all.Wait())
+			before := s.hits()
+			_, err := m.Generate(t.Context(), req)
+			require.NoError(t, err)
+			assert.Equal(t, before+1, s.hits(), "it is remembered")
+			if !v.claude {
+				assert.Contains(t, s.requests()[before], `"low"`, "the nearest step, whoever learned it")
+			}
 		})
 	}
 }

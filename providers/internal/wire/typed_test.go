@@ -43,19 +43,19 @@ func TestSchemas(t *testing.T) {
 	}{
 		{name: "object", schema: person, want: map[string]format{
 			"openai": {schema: personStrict, strict: true}, "azure": {schema: personStrict, strict: true},
-			"google": plain(personGemini), "glm": anyObject, "ollama": plain(person), "corp": plain(person), "anthropic": plain(personClaude),
+			"google": plain(personGemini), "glm": anyObject, "deepseek": anyObject, "ollama": plain(person), "corp": plain(person), "openrouter": plain(person), "anthropic": plain(personClaude),
 		}},
 		{name: "with tools", schema: person, tools: true, want: map[string]format{
 			"openai": {schema: personStrict, strict: true}, "azure": {schema: personStrict, strict: true},
-			"google": prompt, "glm": prompt, "ollama": prompt, "corp": plain(person), "anthropic": plain(personClaude),
+			"google": prompt, "glm": prompt, "deepseek": prompt, "ollama": prompt, "corp": plain(person), "openrouter": plain(person), "anthropic": plain(personClaude),
 		}},
 		{name: "map", schema: table, want: map[string]format{
 			"openai": plain(table), "azure": plain(table),
-			"google": anyObject, "glm": anyObject, "ollama": plain(table), "corp": plain(table), "anthropic": prompt,
+			"google": anyObject, "glm": anyObject, "deepseek": anyObject, "ollama": plain(table), "corp": plain(table), "openrouter": plain(table), "anthropic": prompt,
 		}},
 		{name: "list", schema: words, want: map[string]format{
 			"openai": prompt, "azure": prompt,
-			"google": plain(words), "glm": prompt, "ollama": plain(words), "corp": plain(words), "anthropic": prompt,
+			"google": plain(words), "glm": prompt, "deepseek": prompt, "ollama": plain(words), "corp": plain(words), "openrouter": plain(words), "anthropic": prompt,
 		}},
 	}
 	for _, tt := range tests {

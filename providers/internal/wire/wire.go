@@ -80,8 +80,8 @@ type Talk interface {
 	// data is valid until it returns.
 	Event(a *Answer, name string, data []byte) (last bool, err error)
 
-	// Concede looks at a refusal and says whether to ask once more, now that Ask
-	// leaves out what the vendor does not take.
+	// Concede looks at a refusal and says whether Ask leaves out now what the vendor
+	// does not take. The vendor is asked again if so, unless Ask returns the same.
 	Concede(status int, said *Said) bool
 }
 
