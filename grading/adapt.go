@@ -1,7 +1,7 @@
 package grading
 
 // These bound the adaptation of thresholds; percentages, but for the number of
-// samples (H89).
+// samples.
 const (
 	adaptSamples = 10
 	adaptMargin  = 10
@@ -11,7 +11,7 @@ const (
 )
 
 // Adapt returns the next passing threshold of an agent whose threshold is
-// current and whose scores so far are history, in any order (H89).
+// current and whose scores so far are history, in any order.
 //
 // The threshold moves towards the mean of history less 10, by at most 5, and is
 // then kept within 40 to 90. With fewer than 10 scores there is too little to go

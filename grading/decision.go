@@ -3,7 +3,7 @@ package grading
 // Decision is what becomes of one attempt. It drives the retry loop: accept
 // ends it, revise and discard both ask for another attempt while some are left.
 // A Decision is never mapped onto a ReviewStatus: revise fails, while
-// revision-needed passes (HC6).
+// revision-needed passes.
 type Decision string
 
 // The decisions on an attempt with a threshold T.
@@ -14,15 +14,15 @@ const (
 )
 
 // reviseSpan is how far below the threshold, in percent, work is still worth
-// revising (H42).
+// revising.
 const reviseSpan = 20
 
-// Decide returns what becomes of an attempt that has an output (H41-H43, H46).
+// Decide returns what becomes of an attempt that has an output.
 // Both bounds belong to the better side: a score of T is accepted, one of T-20
 // is revised.
 //
 // Score and threshold lie in 0..100 and are rounded to six decimals first. A
-// threshold below 20 is taken as it is, so that nothing is discarded (HC20). A
+// threshold below 20 is taken as it is, so that nothing is discarded. A
 // score that is not a number is discarded unless the threshold is 0.
 func Decide(score, threshold float64) Decision {
 	switch {
@@ -36,11 +36,11 @@ func Decide(score, threshold float64) Decision {
 }
 
 // Passes reports whether a score meets its threshold: it is T or more, or T is 0,
-// which means no gate (H46, H51, HC1).
+// which means no gate.
 //
 // Score and threshold lie in 0..100 and are rounded to six decimals first.
 // Passes is asked only about attempts that have an output: one without never
-// passes, whatever the threshold (HC41).
+// passes, whatever the threshold.
 func Passes(score, threshold float64) bool {
 	t := Round6(threshold)
 	return t == 0 || Round6(score) >= t

@@ -5,7 +5,7 @@
 // read and nothing is changed, so they may be called from any goroutine and
 // from flow code. Scores and thresholds are percentages from 0 to 100. Figures
 // are rounded to six decimals before they are compared with a bound, so that
-// 75.99999999999999 meets a threshold of 76 (HC21).
+// 75.99999999999999 meets a threshold of 76.
 package grading
 
 import (
@@ -23,8 +23,7 @@ type Dimensions struct {
 }
 
 // Percent returns the overall score of d, from 0 to 100, rounded to six
-// decimals: 40 parts quality, 30 parts relevance, 30 parts consistency (H39,
-// H40, HC21).
+// decimals: 40 parts quality, 30 parts relevance, 30 parts consistency.
 //
 // A dimension outside [0, 1], or one that is not a number, is an error and
 // never clamped: a grade of 85 on a scale to 1 must not become a full score.
@@ -43,7 +42,7 @@ func Percent(d Dimensions) (float64, error) {
 }
 
 // Weakest returns the names of the dimensions of d that lie below threshold, in
-// the order quality, relevance, consistency, or all three if none does (HC22).
+// the order quality, relevance, consistency, or all three if none does.
 // It says what a failed attempt should improve; an ungraded attempt has
 // Dimensions{}, for which all three are named.
 //

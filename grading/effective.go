@@ -1,11 +1,11 @@
 package grading
 
-// DefaultScore is the score, in percent, of an output that nobody graded (H56).
+// DefaultScore is the score, in percent, of an output that nobody graded.
 const DefaultScore = 75
 
 // Effective returns the one score of an attempt that the retry loop, the review
 // and the department's mean all use: the graded score, else the specialist's
-// own figure, else DefaultScore, in which case defaulted is true (HC5).
+// own figure, else DefaultScore, in which case defaulted is true.
 //
 // Nil means missing; a real 0 stays 0. Both figures lie in 0..100: the caller
 // has refused others as malformed. Effective is asked only about attempts that

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Facets are the four dimensions of a researched article, 0 to 1 each (R75).
+// Facets are the four dimensions of a researched article, 0 to 1 each.
 type Facets struct {
 	Article float64 `json:"article"` // completeness, structure, length
 	Source  float64 `json:"source"`  // number against the minimum, diversity, citations
@@ -18,13 +18,12 @@ type Facets struct {
 // above 0: only their proportions matter.
 type Weights Facets
 
-// DefaultWeights are those of R76.
+// DefaultWeights are those of the research team.
 var DefaultWeights = Weights{Article: 0.30, Source: 0.25, Factual: 0.25, Writing: 0.20}
 
-// Overall returns the weighted mean of f, 0 to 1, rounded to six decimals (R76,
-// RC39). A facet outside 0 to 1, a weight below 0, one of them that is not a number,
-// and weights whose sum is not above 0 are errors that name them; nothing is clamped
-// (RX7).
+// Overall returns the weighted mean of f, 0 to 1, rounded to six decimals. A facet
+// outside 0 to 1, a weight below 0, one of them that is not a number, and weights whose
+// sum is not above 0 are errors that name them; nothing is clamped.
 func Overall(f Facets, w Weights) (float64, error) {
 	var errs []error
 	sum, total := 0.0, 0.0
@@ -105,9 +104,9 @@ func clip(x float64) float64 {
 
 func mean(a, b, c float64) float64 { return Round6((a + b + c) / 3) }
 
-// readingSpeed is in words a minute (RC38).
+// readingSpeed is in words a minute.
 const readingSpeed = 200
 
 // ReadingMinutes is how long a text of so many words takes to read: at least 1 minute
-// (RC38).
+// .
 func ReadingMinutes(words int) int { return max(words/readingSpeed, 1) }

@@ -1,10 +1,10 @@
 package grading
 
 // ReviewStatus is the head's verdict on a specialist's result, given once, after
-// its attempts. It drives synthesis and scoring (HC6).
+// its attempts. It drives synthesis and scoring.
 type ReviewStatus string
 
-// The verdicts on a result with a threshold T (H78).
+// The verdicts on a result with a threshold T.
 const (
 	Approved       ReviewStatus = "approved"        // the score is T+10 or more, 100, or T is 0
 	Rejected       ReviewStatus = "rejected"        // the score is below T
@@ -12,13 +12,13 @@ const (
 )
 
 // reviewMargin is how far above the threshold, in percent, a result needs no
-// further improvement (H60).
+// further improvement.
 const reviewMargin = 10
 
-// Review returns the verdict on a result that has an output (H57-H60). Both
+// Review returns the verdict on a result that has an output. Both
 // bounds belong to the better side: a score of T needs revision, one of T+10 is
 // approved. Above a threshold of 90, where T+10 cannot be reached, 100 is
-// approved (HC19).
+// approved.
 //
 // Score and threshold lie in 0..100 and are rounded to six decimals first. A
 // score that is not a number is never approved unless the threshold is 0.

@@ -3,7 +3,7 @@ package grading
 import "math"
 
 // Round6 returns x rounded to six decimals, halves away from zero. Every figure
-// that is compared with a bound is rounded with it first (HC21).
+// that is compared with a bound is rounded with it first.
 //
 // The result is never negative zero. NaN, infinities and figures beyond 2^30,
 // which no score comes near, are returned as they are.
@@ -17,8 +17,7 @@ func Round6(x float64) float64 {
 	return 0
 }
 
-// Round returns x as a whole number, halves up: 91.5 is 92 and -0.5 is 0 (H69,
-// HC11). x is rounded to six decimals first, so that 91.49999999999999 is 92
+// Round returns x as a whole number, halves up: 91.5 is 92 and -0.5 is 0. x is rounded to six decimals first, so that 91.49999999999999 is 92
 // too. x is a finite figure below 2^53; the result is unspecified for others.
 func Round(x float64) int {
 	return int(math.Floor(Round6(x) + 0.5))

@@ -9,11 +9,11 @@ import (
 // Complexity says how much work a brief asks for.
 type Complexity string
 
-// The complexities. The highest class that applies is the one (HC8).
+// The complexities. The highest class that applies is the one.
 const (
-	Simple   Complexity = "simple"   // fewer than 50 words (H25)
-	Moderate Complexity = "moderate" // 50 to 100 words (H26)
-	Complex  Complexity = "complex"  // more than 100, or a complex term, or several parts (H27-H29)
+	Simple   Complexity = "simple"   // fewer than 50 words
+	Moderate Complexity = "moderate" // 50 to 100 words
+	Complex  Complexity = "complex"  // more than 100, or a complex term, or several parts
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	listFrom     = 2   // list lines that make a brief one of several parts
 )
 
-// Analysis is what a brief asks for (H24). Its slices are never nil.
+// Analysis is what a brief asks for. Its slices are never nil.
 type Analysis struct {
 	// Words counts the pieces of the brief between white space that hold a letter
 	// or a digit.
@@ -44,7 +44,7 @@ type Analysis struct {
 	Estimate int `json:"estimate"`
 }
 
-// Analyze returns what text asks for under rules r (H24-H29, HC8-HC10, HC36).
+// Analyze returns what text asks for under rules r.
 //
 // A list line begins, after white space, with "-", "*" or a number and a dot,
 // followed by white space and something more. The caller owns the result. The

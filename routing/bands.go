@@ -9,7 +9,7 @@ type Band struct {
 }
 
 // BandOf returns the band of a complexity of 0 to 1: below 0.4 simple, 3 to 5 workers;
-// below 0.7 medium, 6 to 10; else complex, 11 to 17 (R40, R41). Anything else is an
+// below 0.7 medium, 6 to 10; else complex, 11 to 17. Anything else is an
 // error.
 func BandOf(complexity float64) (Band, error) {
 	switch {
@@ -24,11 +24,11 @@ func BandOf(complexity float64) (Band, error) {
 	}
 }
 
-// sourcesPerWorker is how many sources one research worker is trusted to find (R43).
+// sourcesPerWorker is how many sources one research worker is trusted to find.
 const sourcesPerWorker = 5
 
 // ResearchWorkers is how many research workers so many sources are worth: one for
-// every five begun, 1 to 5 (R43).
+// every five begun, 1 to 5.
 func ResearchWorkers(minSources int) int {
 	return min(max((minSources+sourcesPerWorker-1)/sourcesPerWorker, 1), 5)
 }

@@ -11,7 +11,7 @@ import (
 // relevance.
 const maxPoints = 100
 
-// Relevance says how much a request concerns one target (H10).
+// Relevance says how much a request concerns one target.
 type Relevance struct {
 	ID string `json:"id"` // of the target
 
@@ -31,7 +31,7 @@ type Relevance struct {
 }
 
 // Keyword returns one relevance for each target, ordered by relevance (highest
-// first), then priority (lowest first), then ID (H10-H12, HC18). The caller owns
+// first), then priority (lowest first), then ID. The caller owns
 // the slice.
 //
 // A target has its base points and those of each keyword that stands in prompt,

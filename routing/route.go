@@ -8,13 +8,13 @@ import (
 	"github.com/convene-go/convene/grading"
 )
 
-// DefaultCut is the relevance that a supporting target must exceed (H14).
+// DefaultCut is the relevance that a supporting target must exceed.
 const DefaultCut = 0.30
 
 // Mode says how the chosen targets of a request work together.
 type Mode string
 
-// The modes (H15-H17).
+// The modes.
 const (
 	Single     Mode = "single"     // the primary works alone
 	Parallel   Mode = "parallel"   // all work at once
@@ -29,7 +29,7 @@ type Route struct {
 
 	// Waves holds the chosen targets, each once: those of one wave work together
 	// and start after all earlier waves. Single and Parallel have one wave. Within
-	// a wave the order is that of Relevances (HC15).
+	// a wave the order is that of Relevances.
 	Waves [][]string `json:"waves"`
 
 	// Relevances has all targets, the chosen ones and the others, in the order in
@@ -37,12 +37,12 @@ type Route struct {
 	Relevances []Relevance `json:"relevances"`
 
 	// LowConfidence says that nothing in the request speaks for any target, so
-	// that the primary was chosen by priority (HC17).
+	// that the primary was chosen by priority.
 	LowConfidence bool `json:"lowConfidence"`
 }
 
 // Decide returns the route for a request whose relevances are given, in any
-// order (H12-H17, HC14-HC18).
+// order.
 //
 // The most relevant target is the primary, by priority and then by ID if there
 // are several. Every other target whose relevance exceeds cut supports it;
@@ -74,12 +74,26 @@ func Decide(relevances []Relevance, deps map[string][]string, cut float64) (Rout
 		r.Supporting = above(r.Relevances[1:], grading.Round6(cut))
 	}
 	r.Primary = r.Relevances[0].ID
-	waves, err := Waves(append([]string{r.Primary}, r.Supporting...), deps)
-	if err != nil {
+	return r.Arrange(deps)
+}
+
+// Chosen returns the IDs of the chosen targets, the primary first.
+func (r Route) Chosen() []string { return append([]string{r.Primary}, r.Supporting...) }
+
+// Arrange returns r with Waves and Mode as its chosen targets and their dependencies ask
+// for. Its errors are those of Waves.
+func (r Route) Arrange(deps map[string][]string) (_ Route, err error) {
+	if r.Waves, err = Waves(r.Chosen(), deps); err != nil {
 		return Route{}, err
 	}
-	r.Waves = waves
-	r.Mode = modeOf(r)
+	switch {
+	case len(r.Supporting) == 0:
+		r.Mode = Single
+	case len(r.Waves) > 1:
+		r.Mode = Sequential
+	default:
+		r.Mode = Parallel
+	}
 	return r, nil
 }
 
@@ -91,17 +105,6 @@ func above(relevances []Relevance, cut float64) []string {
 		}
 	}
 	return ids
-}
-
-func modeOf(r Route) Mode {
-	switch {
-	case len(r.Supporting) == 0:
-		return Single
-	case len(r.Waves) > 1:
-		return Sequential
-	default:
-		return Parallel
-	}
 }
 
 func checkRelevances(relevances []Relevance, cut float64) error {

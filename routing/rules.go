@@ -4,34 +4,36 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Rules is what Analyze goes by. The zero value has the defaults and no skills.
 // All phrases are matched as Keyword matches keywords.
 type Rules struct {
 	// ComplexTerms make a brief complex whatever its length. Nil means complex,
-	// detailed, comprehensive and elaborate; an empty slice means none (HC10).
-	ComplexTerms []string
+	// detailed, comprehensive and elaborate; an empty slice means none.
+	ComplexTerms []string `json:"complexTerms,omitzero"`
 
 	// MultiPart marks a brief that asks for several things. Nil means also,
 	// additionally, furthermore, moreover and "as well as"; an empty slice means
-	// none. Two list lines count in any case (HC10).
-	MultiPart []string
+	// none. Two list lines count in any case.
+	MultiPart []string `json:"multiPart,omitzero"`
 
 	// Specialists is how many specialists each complexity is worth.
-	Specialists SpecialistCount
+	Specialists SpecialistCount `json:"specialists,omitzero"`
 
 	// Skills are the names of the skills to look for, as a rule those of the
-	// candidates (HC36). Names that are the same words count once.
-	Skills []string
+	// candidates. Names that are the same words count once.
+	Skills []string `json:"skills,omitzero"`
 
 	// Synonyms maps the name of a skill to other phrases that stand for it. Names
 	// that are not in Skills are not looked for.
-	Synonyms map[string][]string
+	Synonyms map[string][]string `json:"synonyms,omitzero"`
 }
 
 // SpecialistCount is how many specialists each complexity is worth, 1 or more.
-// Zero means 1 for Simple, 2 for Moderate, 4 for Complex (HC8).
+// Zero means 1 for Simple, 2 for Moderate, 4 for Complex.
 type SpecialistCount struct {
 	Simple   int `json:"simple,omitempty"`
 	Moderate int `json:"moderate,omitempty"`
@@ -53,6 +55,18 @@ var (
 	defaultComplexTerms = []string{"complex", "detailed", "comprehensive", "elaborate"}
 	defaultMultiPart    = []string{"also", "additionally", "furthermore", "moreover", "as well as"}
 )
+
+// Clone returns a copy that shares nothing with r.
+func (r Rules) Clone() Rules {
+	r.ComplexTerms = slices.Clone(r.ComplexTerms)
+	r.MultiPart = slices.Clone(r.MultiPart)
+	r.Skills = slices.Clone(r.Skills)
+	r.Synonyms = maps.Clone(r.Synonyms)
+	for skill, phrases := range r.Synonyms {
+		r.Synonyms[skill] = slices.Clone(phrases)
+	}
+	return r
+}
 
 func (r Rules) withDefaults() Rules {
 	if r.ComplexTerms == nil {

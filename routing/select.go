@@ -6,7 +6,7 @@ import (
 )
 
 // Candidate is somebody who can be chosen for a piece of work, such as a
-// specialist of a department; its head is not one (H33, H34).
+// specialist of a department; its head is not one.
 type Candidate struct {
 	ID     string
 	Skills []string // compared as words, in any case
@@ -15,7 +15,7 @@ type Candidate struct {
 	Inactive bool
 
 	// SuccessRate is the share of the candidate's work that succeeded, from 0 to
-	// 100 percent. Nil means unknown and counts as 0 (HC18).
+	// 100 percent. Nil means unknown and counts as 0.
 	SuccessRate *float64
 }
 
@@ -26,10 +26,10 @@ func (c Candidate) rate() float64 {
 	return *c.SuccessRate
 }
 
-// Select returns the at most n active candidates that have at least one of
-// skills, ordered by success rate (highest first) and then by ID (H35-H38,
-// HC18). Without skills every active candidate suits; if n is 0 or less, nobody
-// is selected.
+// Select returns the at most n active candidates that have at least one of skills,
+// ordered by success rate, highest first, and then by ID. Skills that no active
+// candidate has do not count; without any that counts, every active candidate suits. If
+// n is 0 or less, none is selected.
 //
 // The caller owns the returned slice; the candidates in it share their skills
 // with those given. IDs are unique, as the configuration has checked; a success
@@ -40,12 +40,18 @@ func Select(candidates []Candidate, skills []string, n int) []Candidate {
 		wanted[phraseKey(s)] = true
 	}
 	delete(wanted, "") // a skill without words is nobody's
-	hasWanted := func(skill string) bool { return wanted[phraseKey(skill)] }
-	suitable := []Candidate{}
+	suitable, skilled := []Candidate{}, []Candidate{}
 	for _, c := range candidates {
-		if !c.Inactive && (len(skills) == 0 || slices.ContainsFunc(c.Skills, hasWanted)) {
-			suitable = append(suitable, c)
+		if c.Inactive {
+			continue
 		}
+		suitable = append(suitable, c)
+		if slices.ContainsFunc(c.Skills, func(skill string) bool { return wanted[phraseKey(skill)] }) {
+			skilled = append(skilled, c)
+		}
+	}
+	if len(skilled) > 0 {
+		suitable = skilled
 	}
 	slices.SortStableFunc(suitable, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(b.rate(), a.rate()), cmp.Compare(a.ID, b.ID))

@@ -4,7 +4,8 @@
 //
 // All functions are pure: the same arguments give the same result, nothing is
 // read and nothing is changed, so they may be called from any goroutine and
-// from flow code. No model is asked.
+// from flow code. A [Graph] is the one thing with a memory: it schedules work that
+// grows and changes while it is done. No model is asked.
 package routing
 
 import (

@@ -9,51 +9,68 @@ import (
 
 // ErrCycle says that targets need each other in a circle. The error's text lists
 // them from the smallest ID on, each needing the next and the last needing the
-// first (HX5).
+// first.
 var ErrCycle = errors.New("dependency cycle")
 
 // Waves returns ids in layers: each ID stands in the first layer after all that
-// it needs (H80, H81). Within a layer the order is that of ids. The caller owns
+// it needs. Within a layer the order is that of ids. The caller owns
 // the slices.
 //
 // Deps maps an ID to the IDs that it needs; needs that are not in ids do not
-// count (HC15). Without ids there are no layers.
+// count. Without ids there are no layers.
 //
 // Waves returns ErrCycle, listing the cycle with the smallest ID in any and the
 // shortest of those, if ids need each other in a circle or one needs itself, and
 // an error if an ID is empty or stands there twice.
 func Waves(ids []string, deps map[string][]string) ([][]string, error) {
-	if err := checkIDs(ids); err != nil {
+	err := checkIDs(ids)
+	var layers [][]string
+	if err == nil {
+		layers, err = waves(ids, deps)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("routing: %w", err)
 	}
-	placed := make(map[string]bool, len(ids)) // has all of ids, and no other
+	return layers, nil
+}
+
+// waves is Waves for IDs that are known to be fit.
+func waves(ids []string, deps map[string][]string) ([][]string, error) {
+	left := make(map[string]int, len(ids)) // how many needs have no layer yet; has all of ids
 	for _, id := range ids {
-		placed[id] = false
+		left[id] = 0
 	}
-	waits := func(need string) bool {
-		done, chosen := placed[need]
-		return chosen && !done
-	}
-	waves := [][]string{}
-	for left := ids; len(left) > 0; {
-		var ready, later []string
-		for _, id := range left {
-			if slices.ContainsFunc(deps[id], waits) {
-				later = append(later, id)
-			} else {
-				ready = append(ready, id)
+	dependents := make(map[string][]string, len(ids))
+	for _, id := range ids {
+		for _, need := range deps[id] {
+			if _, chosen := left[need]; chosen {
+				left[id]++
+				dependents[need] = append(dependents[need], id)
 			}
 		}
-		if len(ready) == 0 {
-			return nil, fmt.Errorf("routing: %w: %s", ErrCycle, strings.Join(firstCycle(left, deps), ", "))
-		}
-		for _, id := range ready {
-			placed[id] = true
-		}
-		waves = append(waves, ready)
-		left = later
 	}
-	return waves, nil
+	placed := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return left[id] > 0 })
+	layer := make(map[string]int, len(ids))
+	for i := 0; i < len(placed); i++ { // grows while it is read
+		for _, id := range dependents[placed[i]] {
+			layer[id] = layer[placed[i]] + 1 // of the need that is placed last, which has the highest layer
+			if left[id]--; left[id] == 0 {
+				placed = append(placed, id)
+			}
+		}
+	}
+	if len(placed) < len(ids) {
+		rest := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return left[id] == 0 })
+		return nil, fmt.Errorf("%w: %s", ErrCycle, strings.Join(firstCycle(rest, deps), ", "))
+	}
+	layers := [][]string{}
+	for _, id := range ids {
+		for len(layers) <= layer[id] {
+			layers = append(layers, nil)
+		}
+		layers[layer[id]] = append(layers[layer[id]], id)
+	}
+	return layers, nil
 }
 
 // firstCycle returns the shortest cycle among ids through the smallest of them
@@ -74,18 +91,22 @@ func firstCycle(ids []string, deps map[string][]string) []string {
 // cycleThrough searches breadth first, so that the first way back to start is a
 // shortest one.
 func cycleThrough(start string, needs map[string][]string) []string {
-	paths := [][]string{{start}}
-	seen := map[string]bool{}
-	for len(paths) > 0 {
-		path := paths[0]
-		paths = paths[1:]
-		for _, n := range needs[path[len(path)-1]] {
-			if n == start {
-				return path
+	from := map[string]string{} // who needs an ID that was reached
+	reached := []string{start}
+	for i := 0; i < len(reached); i++ { // grows while it is read
+		for _, need := range needs[reached[i]] {
+			if need == start {
+				cycle := []string{reached[i]}
+				for id := reached[i]; id != start; {
+					id = from[id]
+					cycle = append(cycle, id)
+				}
+				slices.Reverse(cycle)
+				return cycle
 			}
-			if !seen[n] {
-				seen[n] = true
-				paths = append(paths, append(slices.Clone(path), n))
+			if _, seen := from[need]; !seen {
+				from[need] = reached[i]
+				reached = append(reached, need)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ const (
 
 // result is what a supervisor gets.
 type result struct {
-	Brief    research.Brief          `json:"brief"`
+	Brief    research.Input          `json:"brief"`
 	Research []research.WorkerOutput `json:"research"`
 	Writing  []research.WorkerOutput `json:"writing"`
 	Quality  []research.WorkerOutput `json:"quality"`

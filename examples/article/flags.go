@@ -16,8 +16,9 @@ import (
 type options struct {
 	cli.Settings
 
-	brief      research.Brief
+	brief      research.Input
 	text, json cli.File
+	page       cli.File
 
 	topic, prefer string
 	quality       float64
@@ -25,17 +26,18 @@ type options struct {
 
 func newFlags(o *options) *flag.FlagSet {
 	o.Program, o.DB, o.Budget = program, "article.db", 5*providers.USD
-	o.text.Flag, o.json.Flag = "-o", "-json"
+	o.text.Flag, o.json.Flag, o.page.Flag = "-o", "-json", "-page"
 	fs := o.Flags()
 	fs.StringVar(&o.topic, "topic", "", "what the article is about, at most 500 characters; it may also stand without the flag")
 	fs.IntVar(&o.brief.MinSources, "min-sources", 10, "how many sources there must be, 1 to 50")
 	fs.Float64Var(&o.quality, "quality", 0.80, "what the article must score, 0 to 1")
-	fs.IntVar(&o.brief.Length, "length", 2000, "how many words it shall have, 500 to 10000")
+	fs.IntVar(&o.brief.Length, "length", 1000, "how many words it shall have, 500 to 10000")
 	fs.StringVar(&o.brief.ContentType, "type", research.ContentTypes[0], strings.Join(research.ContentTypes, ", "))
 	fs.StringVar(&o.brief.Tone, "tone", research.Tones[0], strings.Join(research.Tones, ", "))
 	fs.StringVar(&o.brief.Depth, "depth", "standard", strings.Join(research.Depths, ", "))
 	fs.StringVar(&o.prefer, "prefer", "", "preferred `kinds` of sources, such as academic, with commas between them")
 	fs.StringVar(&o.text.Path, "o", "", "write the article as Markdown to this `file`")
+	fs.StringVar(&o.page.Path, "page", "", "write the article, and how it came about, as an HTML page to this `file`")
 	fs.StringVar(&o.json.Path, "json", "", "write all that came of the run as JSON to this `file`")
 	return fs
 }
@@ -76,12 +78,15 @@ func (o *options) check() error {
 	if err := o.brief.Validate(); err != nil {
 		return fmt.Errorf("the brief: %w", err)
 	}
-	return o.CheckFiles(o.text, o.json)
+	return o.CheckFiles(o.text, o.json, o.page)
 }
 
 func (o *options) checkSettings() error {
 	if err := o.Check(); err != nil {
 		return err
+	}
+	if o.Model == nil && o.brief.Topic != scripted {
+		return fmt.Errorf("the rehearsal has a script for one topic alone, %q: another one needs a -model", scripted)
 	}
 	if o.Budget == 0 {
 		return errors.New("-budget is 0, want 0.50 to 50 USD")

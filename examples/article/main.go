@@ -36,31 +36,35 @@ func article(ctx context.Context, args []string, c cli.Console) error {
 		return err
 	}
 	v := &view{budget: o.Budget}
-	return cli.Perform(ctx, c, cli.Job[research.Brief, research.Output]{
+	return cli.Perform(ctx, c, cli.Job[research.Input, research.Outcome]{
 		Settings: &o.Settings, Request: o.brief.Topic, Family: o.family(),
 		Flow: flow, Input: o.brief,
 		Limits:    orchestrator.Budget{Calls: o.Calls}, // money and time are in the brief
-		Rehearsal: rehearse(o.brief.Topic, o.Pace), Cast: cast,
+		Rehearsal: rehearse(o.Pace), Cast: cast,
+		Rules: "Sources and drafts are from a script that was written by hand. The supervisor marks by rules, from what is there: sources, their kinds, words, " +
+			"sections, claims with a known source, sentences that are short and said once.",
 		Lines: v.lines, Picture: v.picture,
-		Outcome: func(out research.Output) orchestrator.Outcome { return out.Outcome },
-		Report:  func(out research.Output) error { return o.report(c, out) },
-		Lack:    lack,
+		Outcome: func(out research.Outcome) orchestrator.Outcome { return out.Outcome },
+		Report: func(ctx context.Context, run *orchestrator.Run, out research.Outcome) error {
+			return errors.Join(o.report(c, out), o.writePage(ctx, c, run, out))
+		},
+		Lack: lack,
 	})
 }
 
-func newFlow() (orchestrator.Flow[research.Brief, research.Output], error) {
-	return research.New(research.Config{Name: program}, research.Catalogue())
+func newFlow() (orchestrator.Flow[research.Input, research.Outcome], error) {
+	return research.New(research.Config{Name: program, Workers: research.Catalogue()})
 }
 
 // lack is why a result is less than was asked for.
-func lack(out research.Output, err error) error {
+func lack(out research.Outcome, err error) error {
 	if err != nil || out.Status == orchestrator.Completed {
 		return err
 	}
 	if out.Score == nil {
 		return errors.New("nothing was evaluated")
 	}
-	return fmt.Errorf("quality %.4g is below what was wanted: %s", *out.Score, out.Explanation)
+	return fmt.Errorf("quality %.4g is below what was wanted, see the warnings", *out.Score)
 }
 
 // family is what the runs of the same team on the same brief are called.

@@ -30,17 +30,20 @@ func (v *view) lines(rec blackboard.Record) []string {
 		v.spent = v.spent.Add(*e.Usage)
 	}
 	switch rec.Kind {
-	case "phase":
+	case research.EventPhaseChanged:
 		return []string{"phase " + string(e.Phase)}
-	case "optimized":
+	case research.EventPlanOptimized:
 		return planned(e)
-	case "step_finished":
-		return []string{fmt.Sprintf("step %s is done, %d%% of the plan, workers have spent %s of %s", e.Step, *e.Percent, cli.USD(v.spent.Cost), cli.USD(v.budget))}
-	case "evaluated":
+	case research.EventStepFinished:
+		return []string{fmt.Sprintf("step %s is done, %d%% of the plan, %s of %s are spent", e.Step, *e.Percent, cli.USD(v.spent.Cost), cli.USD(v.budget))}
+	case research.EventIterationEvaluated:
+		if e.Score == nil {
+			return []string{fmt.Sprintf("iteration %d was not graded", e.Iteration)}
+		}
 		return []string{fmt.Sprintf("iteration %d scored %.4g of %.4g: %s", e.Iteration, *e.Score, *e.Threshold, strings.ToLower(string(e.Decision)))}
-	case "replan":
+	case research.EventIterationStarted:
 		return []string{"feedback: " + e.Text}
-	case "warning":
+	case research.EventWarningRaised:
 		return []string{"warning: " + e.Warning.Message}
 	}
 	if text := worker(rec.Kind, e); text != "" {
@@ -49,19 +52,21 @@ func (v *view) lines(rec blackboard.Record) []string {
 	return nil
 }
 
-// worker tells what a worker does.
+// worker tells what a worker, or another agent, does.
 func worker(kind string, e research.Event) string {
 	switch kind {
-	case "worker_started":
-		return fmt.Sprintf("%s works, attempt %d", e.Worker, e.Attempt)
-	case "worker_finished":
-		return e.Worker + " is done"
-	case "worker_retry":
-		return fmt.Sprintf("%s is asked again in %v: %s", e.Worker, e.Wait, e.Text)
-	case "worker_skipped":
-		return fmt.Sprintf("%s is left out: %s", e.Worker, e.Text)
-	case "worker_fallback":
-		return fmt.Sprintf("%s failed, %s takes its place", e.Worker, e.Text)
+	case research.EventAgentStarted:
+		return fmt.Sprintf("%s works, attempt %d", e.Agent, e.Attempt)
+	case research.EventAgentFinished:
+		return e.Agent + " is done"
+	case research.EventAgentFailed:
+		return fmt.Sprintf("%s failed: %s", e.Agent, e.Text)
+	case research.EventAgentDelayed:
+		return fmt.Sprintf("%s is asked again in %v", e.Agent, e.Wait)
+	case research.EventWorkerSkipped:
+		return fmt.Sprintf("%s is left out: %s", e.Agent, e.Text)
+	case research.EventWorkerReplaced:
+		return fmt.Sprintf("%s does the part of %s", e.Text, e.Agent)
 	default:
 		return ""
 	}
@@ -86,13 +91,9 @@ func (v *view) picture(ctx context.Context, run *orchestrator.Run, _ blackboard.
 	if n := len(s.Actions); n > 0 {
 		elapsed = s.Actions[n-1].At.Sub(s.StartedAt).Round(100 * time.Millisecond).String()
 	}
-	spent := providers.Usage{}
-	for _, t := range s.Tasks {
-		spent = spent.Add(t.Usage)
-	}
-	all := []string{fmt.Sprintf("  iteration %d of %d: %s, workers have spent %s of %s, %s", s.Iteration, s.MaxIterations, s.Phase, cli.USD(spent.Cost), cli.USD(v.budget), elapsed)}
+	all := []string{fmt.Sprintf("  iteration %d of %d: %s, %s of %s are spent, %s", s.Iteration, s.MaxIterations, s.Phase, cli.USD(s.Usage.Cost), cli.USD(v.budget), elapsed)}
 	for _, h := range s.History {
-		all = append(all, fmt.Sprintf("  %s scored %.4g of %.4g", h.Plan.ID, h.Quality, *s.Brief.MinQuality))
+		all = append(all, fmt.Sprintf("  %s scored %.4g of %.4g", h.Plan.ID, h.Quality, *s.Input.MinQuality))
 	}
 	for _, t := range s.Tasks {
 		if t.Iteration == s.Iteration {

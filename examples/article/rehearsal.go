@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
@@ -11,10 +13,20 @@ import (
 	"github.com/convene-go/convene/orchestrator/research"
 )
 
-const mostWords = 6 // of a topic that the rehearsal takes up: a section each
+// scripted is the topic that the script is about.
+const scripted = "AI in healthcare"
 
-// player is an agent of the rehearsal. It reads its input as a model would, and answers
-// by rule.
+//go:embed script/*.txt
+var scriptFiles embed.FS
+
+// stage is what the workers of the rehearsal share.
+type stage struct {
+	script rehearsal.Script
+	words  []string // of the topic
+}
+
+// player is an agent of the rehearsal: it reads its input as a model would, and answers
+// by the script or by rule.
 type player struct {
 	pace time.Duration
 	play func(input json.RawMessage) (any, error)
@@ -27,51 +39,59 @@ func (p player) Call(ctx context.Context, req agent.Request) (agent.Response, er
 	}
 	answer, err := p.play(req.Input)
 	if err != nil {
-		return agent.Response{}, fmt.Errorf("the rehearsal cannot read its input: %w", err)
+		return agent.Response{}, fmt.Errorf("the rehearsal cannot answer: %w", err)
+	}
+	if d, ok := answer.(research.Draft); ok {
+		agent.Report(ctx, agent.Progress{Kind: agent.ProgressText, Text: d.Content})
 	}
 	return agent.Response{Data: agent.JSON(answer)}, nil
 }
 
 // reading makes a play of a function of what the input holds.
-func reading[In any](f func(In) any) func(json.RawMessage) (any, error) {
+func reading[In any](f func(In) (any, error)) func(json.RawMessage) (any, error) {
 	return func(input json.RawMessage) (any, error) {
 		var in In
 		if err := json.Unmarshal(input, &in); err != nil {
 			return nil, err
 		}
-		return f(in), nil
+		return f(in)
 	}
 }
 
+func newStage() stage {
+	files, err := fs.Sub(scriptFiles, "script")
+	if err != nil {
+		panic(err) // it is a folder of this package
+	}
+	return stage{rehearsal.Script{Files: files}, rehearsal.Words(scripted, 6)}
+}
+
 // rehearse returns players for planner, supervisor and all workers.
-func rehearse(topic string, pace time.Duration) agent.Roster {
-	words := rehearsal.Words(topic, mostWords)
+func rehearse(pace time.Duration) agent.Roster {
+	s := newStage()
 	roster := agent.Roster{
 		planner:    player{pace, reading(plan)},
-		supervisor: player{pace, reading(func(r result) any { return judge(r, words) })},
-	}
-	work := func(f func(in research.WorkerInput, words []string) any) func(json.RawMessage) (any, error) {
-		return reading(func(in research.WorkerInput) any { return f(in, words) })
+		supervisor: player{pace, reading(func(r result) (any, error) { return judge(r, s.words), nil })},
 	}
 	for _, w := range research.Catalogue() {
-		f := check
+		work := s.check
 		switch w.Category {
 		case research.Researching:
-			f = find
+			work = s.find
 		case research.Analysing:
-			f = analyse
+			work = s.analyse
 		case research.Writing:
-			f = write
+			work = s.write
 		case research.Checking:
 		}
-		roster[w.ID] = player{pace, work(f)}
+		roster[w.ID] = player{pace, reading(work)}
 	}
 	return roster
 }
 
 // order is what a planner gets.
 type order struct {
-	Brief     research.Brief `json:"brief"`
+	Brief     research.Input `json:"brief"`
 	Iteration int            `json:"iteration"`
 	Research  int            `json:"research_workers"` // how many the sources are worth
 	Workers   []struct {
@@ -83,7 +103,7 @@ type order struct {
 // plan is the rule of the planner: the first plan tries it with a single research
 // worker, the second has one more than the sources are worth, and so on. How many
 // checks there are depends on the depth.
-func plan(o order) any {
+func plan(o order) (any, error) {
 	complexity := map[string]float64{"light": 0.3, "standard": 0.5, "deep": 0.8}[o.Brief.Depth]
 	limit := map[research.Category]int{research.Researching: 1, research.Analysing: 1, research.Writing: 1, research.Checking: 3}
 	switch o.Brief.Depth {
@@ -107,5 +127,5 @@ func plan(o order) any {
 		}
 		steps = append(steps, step)
 	}
-	return research.Plan{Complexity: complexity, Steps: steps, Notes: []string{rehearsal.Label + " " + note}}
+	return research.Plan{Complexity: complexity, Steps: steps, Notes: []string{rehearsal.Label + " " + note}}, nil
 }

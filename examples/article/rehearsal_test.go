@@ -3,15 +3,17 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/examples/internal/cli"
+	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/research"
-	"github.com/convene-go/convene/routing"
 )
 
 var words = []string{"tea", "water"}
@@ -19,17 +21,52 @@ var words = []string{"tea", "water"}
 // made is the result of so many research workers for a brief of 10 sources and 600
 // words, as a supervisor gets it.
 func made(workers int) result {
-	r := result{Brief: research.Brief{Topic: "Tea and water", MinSources: 10, Length: 600}}
+	r := result{Brief: research.Input{Topic: "Tea and water", MinSources: 10, Length: 600}}
 	inputs := map[string]json.RawMessage{}
 	for _, w := range research.Catalogue()[:workers] {
-		found := agent.JSON(find(research.WorkerInput{WorkerID: w.ID, Brief: r.Brief}, words))
+		found := agent.JSON(fiveSources(w.ID))
 		r.Research = append(r.Research, research.WorkerOutput{Worker: w.ID, Payload: found})
 		inputs[w.ID] = found
 	}
-	r.Writing = []research.WorkerOutput{{Payload: agent.JSON(write(research.WorkerInput{Brief: r.Brief, Inputs: inputs}, words))}}
+	r.Writing = []research.WorkerOutput{{Payload: agent.JSON(research.Draft{Content: essay(sources(inputs), r.Brief.Length/max(r.Brief.MinSources, 5*workers))})}}
 	r.Quality = []research.WorkerOutput{{Worker: "editor"}}
 	r.Sources, r.Words = len(r.sources()), len(strings.Fields(r.text()))
 	return r
+}
+
+// fiveSources are of a kind of their own, in turn about tea and water.
+func fiveSources(worker string) research.Findings {
+	var f research.Findings
+	for i := range 5 {
+		f.Sources = append(f.Sources, research.Source{
+			Title: words[i%2], URL: fmt.Sprintf("https://example.org/rehearsal/%s/%d", worker, i+1), Kind: worker, Excerpt: "Of tea and water.",
+		})
+	}
+	return f
+}
+
+// essay has a section for each word, and in it a paragraph of so many words on each
+// source that has it in its title.
+func essay(found []research.Source, share int) string {
+	var b strings.Builder
+	said := 0
+	b.WriteString("## Introduction\n\nOf tea and water.\n")
+	for _, word := range words {
+		fmt.Fprintf(&b, "\n## %s\n", word)
+		for _, s := range found {
+			if s.Title != word {
+				continue
+			}
+			paragraph := fmt.Sprintf("[A source](%s) is about %s.", s.URL, word)
+			for len(strings.Fields(paragraph)) < share {
+				said++
+				paragraph += fmt.Sprintf(" The thing number %d was said there and nowhere else.", said)
+			}
+			b.WriteString("\n" + paragraph + "\n")
+		}
+	}
+	b.WriteString("\n## Conclusion\n\nSo much for both.\n")
+	return b.String()
 }
 
 func marks(t *testing.T, r result) research.Marks {
@@ -115,7 +152,7 @@ func TestOneResearchWorkerFallsShort(t *testing.T) {
 
 func TestPlan(t *testing.T) {
 	ask := func(depth string, iteration int) []string {
-		o := order{Brief: research.Brief{Depth: depth}, Iteration: iteration, Research: 2}
+		o := order{Brief: research.Input{Depth: depth}, Iteration: iteration, Research: 2}
 		in := agent.JSON(map[string]any{"brief": o.Brief, "iteration": iteration, "research_workers": 2, "workers": catalogue()})
 		data, err := reading(plan)(in)
 		require.NoError(t, err)
@@ -142,43 +179,62 @@ func catalogue() []map[string]any {
 	return all
 }
 
-func TestSourcesAreOfTheTopic(t *testing.T) {
-	for _, least := range []int{1, 5, 7, 10, 50} {
-		seen := map[string]bool{}
-		for _, w := range research.Catalogue()[:routing.ResearchWorkers(least)] {
-			f, ok := find(research.WorkerInput{WorkerID: w.ID, Brief: research.Brief{MinSources: least}}, words).(research.Findings)
-			require.True(t, ok)
-			for _, s := range f.Sources {
-				assert.False(t, seen[s.URL], s.URL)
-				seen[s.URL] = true
-				assert.Len(t, about("tea", []research.Source{s}), 1, s.Excerpt)
-				assert.NotContains(t, fmt.Sprint(s), "%!")
-			}
+func TestScript(t *testing.T) {
+	s := newStage()
+	known := map[string]bool{}
+	var all []research.Source
+	for _, w := range research.Catalogue() {
+		if w.Category != research.Researching {
+			continue
 		}
-		assert.GreaterOrEqual(t, len(seen), least, "as many workers as the sources are worth find enough")
+		made, err := s.find(research.WorkerInput{WorkerID: w.ID})
+		require.NoError(t, err)
+		for _, source := range made.(research.Findings).Sources {
+			assert.False(t, known[source.URL], "%s is there twice", source.URL)
+			known[source.URL] = true
+			assert.NotEmpty(t, source.Kind)
+			assert.True(t, source.Relevance > 0 && source.Relevance <= 1, source.Title)
+			assert.Less(t, len(rehearsal.Missing(s.words, source.Title+" "+source.Excerpt)), len(s.words), "%q is of the topic", source.Title)
+			all = append(all, source)
+		}
 	}
+	assert.Len(t, all, 19)
+	for attempt, least := range map[int]int{1: 2, 2: 14} {
+		made, err := s.write(research.WorkerInput{WorkerID: "article_writer", Iteration: attempt})
+		require.NoError(t, err)
+		urls := links(made.(research.Draft).Content)
+		assert.GreaterOrEqual(t, len(urls), least)
+		for _, url := range urls {
+			assert.True(t, known[url], "draft %d links %s, which nobody found", attempt, url)
+		}
+		assert.True(t, strings.HasPrefix(made.(research.Draft).Content, "*(Rehearsal, no model was asked.) The sources are made up"))
+	}
+	_, err := s.find(research.WorkerInput{WorkerID: "somebody"})
+	require.EqualError(t, err, "the script has no text for somebody at attempt 1")
 }
 
-func TestEachSourceIsWrittenAboutOnce(t *testing.T) {
-	r := made(3)
-	assert.Len(t, links(r.text()), 15)
-	assert.Len(t, claims(r.text()), 15)
-	for i := range thoughts {
-		assert.NotContains(t, thought("tea", i), "%!")
-	}
-	assert.NotEqual(t, thought("tea", 0), thought("tea", len(thoughts)))
+func TestScriptIsForOneTopic(t *testing.T) {
+	got := tool.Start(t.Context(), "Tea", "-db", filepath.Join(t.TempDir(), "a.db"))
+	assert.Equal(t, cli.BadUsage, got.Code)
+	assert.Contains(t, got.Err, `article: the rehearsal has a script for one topic alone, "AI in healthcare": another one needs a -model`)
 }
 
 func TestChecksCountLinks(t *testing.T) {
 	r := made(1)
-	got := agent.JSON(check(research.WorkerInput{Inputs: map[string]json.RawMessage{"article_writer": replaced(&r, "(https://example.org/rehearsal/web_search/1)", "")}}, nil))
+	checked, err := newStage().check(research.WorkerInput{Inputs: map[string]json.RawMessage{"article_writer": replaced(&r, "(https://example.org/rehearsal/web_search/1)", "")}})
+	require.NoError(t, err)
+	got := agent.JSON(checked)
 	assert.JSONEq(t, `{"note":"(Rehearsal, no model was asked.)","claims":5,"with_source":4}`, string(got))
-	found := agent.JSON(find(research.WorkerInput{WorkerID: "web_search", Brief: r.Brief}, words))
-	got = agent.JSON(analyse(research.WorkerInput{Inputs: map[string]json.RawMessage{"web_search": found}}, []string{"tea", "wine"}))
-	assert.JSONEq(t, `{"note":"(Rehearsal, no model was asked.)","themes":[{"word":"tea","sources":5},{"word":"wine","sources":0}]}`, string(got))
+	counted, err := stage{newStage().script, []string{"tea", "wine"}}.analyse(research.WorkerInput{
+		WorkerID: "content_synthesizer", Iteration: 1, Inputs: map[string]json.RawMessage{"web_search": agent.JSON(fiveSources("web_search"))},
+	})
+	require.NoError(t, err)
+	data := string(agent.JSON(counted))
+	assert.Contains(t, data, `"themes":[{"word":"tea","sources":5},{"word":"wine","sources":0}]`)
+	assert.Contains(t, data, `"note":"Sources sorted by place of work`)
 }
 
 func TestBadInputOfAPlayer(t *testing.T) {
-	_, err := rehearse(healthcare, 0)[planner].Call(t.Context(), agent.Request{Input: []byte(`[]`)})
-	require.ErrorContains(t, err, "the rehearsal cannot read its input")
+	_, err := rehearse(0)[planner].Call(t.Context(), agent.Request{Input: []byte(`[]`)})
+	require.ErrorContains(t, err, "the rehearsal cannot answer")
 }

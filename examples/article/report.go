@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,11 +10,12 @@ import (
 
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/research"
 )
 
 // report prints what came of the run and writes the files that -o and -json name.
-func (o *options) report(c cli.Console, out research.Output) error {
+func (o *options) report(c cli.Console, out research.Outcome) error {
 	score := "not scored"
 	if out.Score != nil {
 		score = fmt.Sprintf("quality %.4g, wanted %.4g", *out.Score, o.quality)
@@ -44,7 +46,23 @@ func (o *options) report(c cli.Console, out research.Output) error {
 	return errors.Join(o.writeText(c, out), o.json.WriteJSON(c, "outcome", out))
 }
 
-func (o *options) writeText(c cli.Console, out research.Output) error {
+// writePage writes the page that -page names.
+func (o *options) writePage(ctx context.Context, c cli.Console, run *orchestrator.Run, out research.Outcome) error {
+	if o.page.Path == "" {
+		return nil
+	}
+	var state research.State
+	if err := run.State(ctx, &state); err != nil && !errors.Is(err, orchestrator.ErrNoState) {
+		return err
+	}
+	page, err := research.Page(state, out)
+	if err != nil {
+		return err
+	}
+	return o.page.Write(c, "page", page)
+}
+
+func (o *options) writeText(c cli.Console, out research.Outcome) error {
 	if out.Article == nil {
 		return nil
 	}
@@ -63,7 +81,7 @@ func preview(text string) string {
 }
 
 // markdown is the article with its sources.
-func (o *options) markdown(out research.Output) string {
+func (o *options) markdown(out research.Outcome) string {
 	var b strings.Builder
 	title := out.Article.Title
 	if title == "" {

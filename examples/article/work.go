@@ -5,49 +5,37 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
 	"github.com/convene-go/convene/orchestrator/research"
-	"github.com/convene-go/convene/routing"
 )
 
-// kinds are what the research workers find.
-var kinds = map[string]string{
-	"web_search": "web page", "academic_search": "paper", "news_search": "news article", "web_scraper": "long read", "social_media": "public thread",
-}
-
-// views are what an excerpt can say of two words.
-var views = []string{
-	"It follows what %s has meant for %s over the years",
-	"It asks whether %s is the right answer to %s",
-	"It counts the cases in which %s was decisive for %s",
-	"It lets people speak who work with %s and have doubts about %s",
-	"It compares three places in which %s met %s",
-	"It describes how %s could do without %s",
-}
-
-// find is what a research worker does: its share of the wanted sources, each about two
-// of the topic's words. All are rehearsed, and their addresses lead nowhere.
-func find(in research.WorkerInput, words []string) any {
-	worth := routing.ResearchWorkers(in.Brief.MinSources)
-	share := (in.Brief.MinSources + worth - 1) / worth
-	f := research.Findings{Summary: fmt.Sprintf("%s %d sources about %s.", rehearsal.Label, share, strings.Join(words, ", "))}
-	from := rehearsal.Dice(in.WorkerID, len(views))
-	for i := range share {
-		a, b := words[i%len(words)], words[(i+1)%len(words)]
-		f.Sources = append(f.Sources, research.Source{
-			Title:     fmt.Sprintf("Rehearsed %s %d: %s", kinds[in.WorkerID], i+1, a),
-			URL:       fmt.Sprintf("https://example.org/rehearsal/%s/%d", in.WorkerID, i+1),
-			Kind:      kinds[in.WorkerID],
-			Relevance: rehearsal.Ratio(len(rehearsal.Set(a+" "+b)), len(words)),
-			Excerpt:   fmt.Sprintf(views[(from+i)%len(views)], quote(a), quote(b)) + ". " + rehearsal.Label,
-		})
+// find is what a research worker does: the script has its sources. They are made up, and
+// their addresses lead nowhere.
+func (s stage) find(in research.WorkerInput) (any, error) {
+	text, err := s.script.Text(in.WorkerID, 1)
+	if err != nil {
+		return nil, err
 	}
-	return f
+	var f research.Findings
+	if err := json.Unmarshal([]byte(text), &f.Sources); err != nil {
+		return nil, err
+	}
+	for i := range f.Sources {
+		f.Sources[i].Excerpt += " " + rehearsal.Label
+	}
+	f.Summary = fmt.Sprintf("%s %d sources.", rehearsal.Label, len(f.Sources))
+	return f, nil
 }
 
-func quote(word string) string { return "“" + word + "”" }
+// write is what the writer does: the first draft is weak, the second one is not.
+func (s stage) write(in research.WorkerInput) (any, error) {
+	text, err := s.script.Text(in.WorkerID, in.Iteration)
+	return research.Draft{Title: "At the door, at the screen, at the desk", Content: invented + "\n\n" + text}, err
+}
+
+// invented begins every draft.
+const invented = "*" + rehearsal.Label + " The sources are made up: the text shows what the team does, not what is known.*"
 
 // sources are those in a worker's input, each once, in the order of the workers.
 func sources(inputs map[string]json.RawMessage) []research.Source {
@@ -75,13 +63,14 @@ type theme struct {
 }
 
 // analyse counts which sources are about which word.
-func analyse(in research.WorkerInput, words []string) any {
+func (s stage) analyse(in research.WorkerInput) (any, error) {
 	found := sources(in.Inputs)
-	themes := make([]theme, len(words))
-	for i, w := range words {
+	themes := make([]theme, len(s.words))
+	for i, w := range s.words {
 		themes[i] = theme{w, len(about(w, found))}
 	}
-	return map[string]any{"note": rehearsal.Label, "themes": themes}
+	note, err := s.script.Text(in.WorkerID, in.Iteration)
+	return map[string]any{"note": note, "themes": themes}, err
 }
 
 // about are the sources that have a word.
@@ -96,7 +85,7 @@ func about(word string, all []research.Source) []research.Source {
 }
 
 // check is what editor, fact checker and the others do: they count what the text links.
-func check(in research.WorkerInput, _ []string) any {
+func (stage) check(in research.WorkerInput) (any, error) {
 	linked, paragraphs := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(in.Inputs)) {
 		var d research.Draft
@@ -108,5 +97,5 @@ func check(in research.WorkerInput, _ []string) any {
 			linked += min(1, len(links(p)))
 		}
 	}
-	return map[string]any{"note": rehearsal.Label, "claims": paragraphs, "with_source": linked}
+	return map[string]any{"note": rehearsal.Label, "claims": paragraphs, "with_source": linked}, nil
 }

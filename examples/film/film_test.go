@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"flag"
 	"os"
@@ -16,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/blackboard/sqlite"
+	"github.com/convene-go/convene/examples/internal/cli"
+	"github.com/convene-go/convene/examples/internal/cli/clitest"
+	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 )
@@ -25,18 +26,14 @@ const bread = "Create a dramatic opening scene with Aladdin stealing bread"
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// ran is what one start of the program did.
-type ran struct {
-	code     int
-	out, err string
+// start runs the program in this process.
+func start(t *testing.T, env map[string]string, args ...string) clitest.Ran {
+	t.Helper()
+	return clitest.Program{Name: program, Run: film, Env: env}.Start(t.Context(), args...)
 }
 
-// start runs the program in this process.
-func start(ctx context.Context, env map[string]string, args ...string) ran {
-	var out, errs bytes.Buffer
-	code := film(ctx, args, console{strings.NewReader(""), &out, &errs, func(k string) string { return env[k] }, false})
-	return ran{code, out.String(), errs.String()}
-}
+// family is the ID of the first rehearsal of the request.
+func family() string { return (&options{request: bread}).family() }
 
 // outcome reads the JSON of -o without what differs from run to run.
 func outcome(t *testing.T, file string) hierarchy.Outcome {
@@ -62,12 +59,12 @@ func outcome(t *testing.T, file string) hierarchy.Outcome {
 	return out
 }
 
-var worked = regexp.MustCompile(`worked [0-9.]+m?s`)
+var worked = regexp.MustCompile(`[0-9.]+m?s from start to end`)
 
 // steady takes out of an output what may differ: the file, times, and the order of
 // lines of departments that work side by side.
 func steady(out, db string) string {
-	out = worked.ReplaceAllString(strings.ReplaceAll(out, db, "film.db"), "worked T")
+	out = worked.ReplaceAllString(strings.ReplaceAll(out, db, "film.db"), "T from start to end")
 	lines := strings.Split(out, "\n")
 	progress := func(l string) bool { return strings.HasPrefix(l, "  ") }
 	from := slices.IndexFunc(lines, progress)
@@ -78,28 +75,33 @@ func steady(out, db string) string {
 
 func TestPlainOutput(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "f.db")
-	got := start(t.Context(), nil, bread, "-pace", "0", "-db", db)
-	require.Equal(t, 0, got.code, got.err)
+	got := start(t, nil, bread, "-pace", "0", "-db", db)
+	require.Equal(t, 0, got.Code, got.Err)
 	golden := filepath.Join("testdata", "bread.txt")
-	text := steady(got.out, db)
+	text := steady(got.Out, db)
 	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(text), 0o600))
 	}
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
 	assert.Equal(t, string(want), text)
-	assert.Empty(t, got.err)
+	assert.Empty(t, got.Err)
 }
 
 func TestOutcomeIsJSON(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "o.json")
-	got := start(t.Context(), nil, "-o", file, "-pace", "0", "-db", filepath.Join(dir, "f.db"), bread)
-	require.Equal(t, 0, got.code, got.err)
+	file, page := filepath.Join(dir, "o.json"), filepath.Join(dir, "p.html")
+	got := start(t, nil, "-o", file, "-page", page, "-pace", "0", "-db", filepath.Join(dir, "f.db"), bread)
+	require.Equal(t, 0, got.Code, got.Err)
 	out := outcome(t, file)
 	assert.Equal(t, orchestrator.Completed, out.Status)
 	assert.Equal(t, "story", out.Route.Primary)
 	require.Len(t, out.Reports, 4)
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, want := range []string{bread, "Dawn, the market.", "Plot Specialist", "try 2 of 2", "A boy is hungry in a market."} {
+		assert.Contains(t, string(html), want)
+	}
 	retried := 0
 	for _, r := range out.Reports {
 		assert.Equal(t, hierarchy.FromSpecialists, r.Basis, r.DepartmentID)
@@ -108,72 +110,46 @@ func TestOutcomeIsJSON(t *testing.T) {
 		}
 	}
 	assert.Positive(t, retried, "a first try that forgets words is tried again")
-	assert.Contains(t, hierarchy.Text(out.Output["result"]), rehearsed)
+	assert.Contains(t, hierarchy.Text(out.Output["result"]), rehearsal.Label)
 }
 
 func TestEndedRunIsReportedAgain(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "f.db")
-	first := start(t.Context(), nil, bread, "-pace", "0", "-db", db)
-	again := start(t.Context(), nil, "-db", db, bread)
-	assert.Equal(t, 0, again.code, again.err)
-	assert.Contains(t, again.out, "ended earlier")
-	_, report, _ := strings.Cut(first.out, "\n\n")
-	assert.Contains(t, again.out, report)
+	first := start(t, nil, bread, "-pace", "0", "-db", db)
+	again := start(t, nil, "-db", db, bread)
+	assert.Equal(t, 0, again.Code, again.Err)
+	assert.Contains(t, again.Out, "ended earlier")
+	_, report, _ := strings.Cut(first.Out, "\n\n")
+	assert.Contains(t, again.Out, report)
 
-	fresh := start(t.Context(), nil, "-db", db, "-new", bread, "-pace=0")
-	assert.Contains(t, fresh.out, "run "+family(options{request: bread})+"-2 in ")
-	again = start(t.Context(), nil, "-db", db, bread)
-	assert.Contains(t, again.out, "-2 ended earlier", "the newest run counts")
+	fresh := start(t, nil, "-db", db, "-new", bread, "-pace=0")
+	assert.Contains(t, fresh.Out, "run "+family()+"-2 in ")
+	again = start(t, nil, "-db", db, bread)
+	assert.Contains(t, again.Out, "-2 ended earlier", "the newest run counts")
 }
 
 // records are the log of the request's first run.
 func records(t *testing.T, db string) []blackboard.Record {
 	t.Helper()
-	s, err := sqlite.Open(db)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Close()) }()
-	var all []blackboard.Record
-	for rec, err := range s.Records(t.Context(), family(options{request: bread}), 0) {
-		require.NoError(t, err)
-		all = append(all, rec)
-	}
-	return all
-}
-
-// interrupter cancels when the output has a text.
-type interrupter struct {
-	bytes.Buffer
-	at     string
-	cancel context.CancelFunc
-}
-
-func (i *interrupter) Write(p []byte) (int, error) {
-	n, err := i.Buffer.Write(p)
-	if strings.Contains(i.String(), i.at) {
-		i.cancel()
-	}
-	return n, err
+	return clitest.Log(t, db, family())
 }
 
 func TestInterruptSuspends(t *testing.T) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "f.db")
-	ctx, cancel := context.WithCancel(t.Context())
-	out := &interrupter{at: "attempt 1 scored", cancel: cancel}
-	var errs bytes.Buffer
-	code := film(ctx, []string{"-db", db, "-pace", "20ms", bread}, console{nil, out, &errs, nil, false})
-	assert.Equal(t, exitInterrupted, code)
-	assert.Regexp(t, `^film: interrupted: suspended run film-\w+ with \d+ recorded answers in .*f.db: start film with the same request again to go on\n$`, errs.String())
+	got := clitest.Program{Name: program, Run: film}.InterruptAt(t.Context(), "attempt 1 scored", "-db", db, "-pace", "20ms", bread)
+	assert.Equal(t, cli.Interrupted, got.Code)
+	assert.Regexp(t, `^film: interrupted: suspended run film-\w+ with \d+ recorded answers in .*f.db: start film with the same request again to go on\n$`, got.Err)
 
 	before := records(t, db)
-	got := start(t.Context(), nil, "-db", db, "-pace", "0", "-calls", "99", "-o", filepath.Join(dir, "a.json"), bread)
-	require.Equal(t, 0, got.code, got.err)
-	assert.Contains(t, got.out, "resumed run ")
-	assert.Contains(t, got.out, "it keeps the limits that it was started with: budget 0.0000 USD, timeout 0s, calls 0")
+	got = start(t, nil, "-db", db, "-pace", "0", "-calls", "99", "-o", filepath.Join(dir, "a.json"), bread)
+	require.Equal(t, 0, got.Code, got.Err)
+	assert.Contains(t, got.Out, "resumed run ")
+	assert.Contains(t, got.Out, "it keeps the limits that it was started with: budget 0.0000 USD, timeout 0s, calls 0")
 	assert.Equal(t, before, records(t, db)[:len(before)])
 
-	whole := start(t.Context(), nil, "-db", filepath.Join(dir, "g.db"), "-pace", "0", "-o", filepath.Join(dir, "b.json"), bread)
-	require.Equal(t, 0, whole.code, whole.err)
+	whole := start(t, nil, "-db", filepath.Join(dir, "g.db"), "-pace", "0", "-o", filepath.Join(dir, "b.json"), bread)
+	require.Equal(t, 0, whole.Code, whole.Err)
 	assert.Equal(t, outcome(t, filepath.Join(dir, "b.json")), outcome(t, filepath.Join(dir, "a.json")))
 }
 
@@ -183,30 +159,29 @@ func TestLimits(t *testing.T) {
 		flags []string
 		says  string
 	}{
-		{"some calls", []string{"-calls", "9"}, `(partial|failed): .*budget: the limit of 9 calls is reached`},
-		{"some time", []string{"-timeout", "100ms", "-pace", "30ms"}, `(partial|failed): .*budget: the time limit of 100ms is reached`},
-		{"too little for an answer", []string{"-timeout", "1ms", "-pace", "1h"}, `failed: no department is done: budget: the time limit of 1ms is reached`},
+		{"some calls", []string{"-calls", "9"}, `(partial|out-of-budget): .*budget: the limit of 9 calls is reached`},
+		{"some time", []string{"-timeout", "100ms", "-pace", "30ms"}, `(partial|out-of-budget): .*budget: the time limit of 100ms is reached`},
+		{"too little for an answer", []string{"-timeout", "1ms", "-pace", "1h"}, `out-of-budget: hierarchy: no department finished: budget: the time limit of 1ms is reached`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := start(t.Context(), nil, append([]string{bread, "-pace", "0", "-db", filepath.Join(t.TempDir(), "f.db")}, tt.flags...)...)
-			assert.Equal(t, exitFailed, got.code)
-			assert.Regexp(t, `^film: the run ended `+tt.says+` \(-new starts afresh\)\n$`, got.err)
-			assert.Contains(t, got.out, "Story Department: ", "the report is there all the same")
+			got := start(t, nil, append([]string{bread, "-pace", "0", "-db", filepath.Join(t.TempDir(), "f.db")}, tt.flags...)...)
+			assert.Equal(t, cli.Failed, got.Code)
+			assert.Regexp(t, `^film: the run ended `+tt.says+` \(-new starts afresh\)\n$`, got.Err)
+			assert.Contains(t, got.Out, "Story Department: ", "the report is there all the same")
 		})
 	}
 }
 
 func TestTerminalPicture(t *testing.T) {
-	var out, errs bytes.Buffer
-	code := film(t.Context(), []string{"-pace", "1ms", bread, "-db", filepath.Join(t.TempDir(), "f.db")}, console{nil, &out, &errs, nil, true})
-	require.Equal(t, 0, code, errs.String())
-	assert.Contains(t, out.String(), "\x1b[J")
-	assert.Regexp(t, `story-plot-specialist +\w+ +try 1`, out.String())
-	assert.Contains(t, out.String(), "the run is completed")
-	for line := range strings.Lines(out.String()) {
-		if n := len([]rune(line)); n > 2*width {
-			t.Errorf("a line has %d characters: %q", n, line)
+	for _, size := range []struct{ width, height int }{{40, 10}, {80, 24}, {200, 60}} {
+		got := clitest.Program{Name: program, Run: film}.Terminal(t.Context(), size.width, size.height, bread, "-pace", "1ms", "-db", filepath.Join(t.TempDir(), "f.db"))
+		require.Equal(t, 0, got.Code, got.Err)
+		assert.Equal(t, 1, strings.Count(got.Out, "the run is completed"), "one picture stays: %s", got.Out)
+		if size.height >= 24 {
+			assert.Regexp(t, `    passed     try 2, \d+ +story-plot-specialist\n`, got.Out)
+		} else {
+			assert.Regexp(t, `\n  … and \d+ more\n`, got.Out)
 		}
 	}
 }

@@ -1,16 +1,15 @@
 package main
 
 import (
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/examples/internal/cli"
 )
 
 func TestBadInput(t *testing.T) {
@@ -74,12 +73,12 @@ func TestBadInput(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			got := start(t.Context(), tt.env, tt.args...)
-			assert.Equal(t, tt.code, got.code)
-			assert.Contains(t, got.err, tt.want)
-			assert.Equal(t, 1, strings.Count(got.err, "\n"), "one line: %s", got.err)
-			assert.True(t, strings.HasPrefix(got.err, "film: "), got.err)
-			assert.Empty(t, got.out)
+			got := start(t, tt.env, tt.args...)
+			assert.Equal(t, tt.code, got.Code)
+			assert.Contains(t, got.Err, tt.want)
+			assert.Equal(t, 1, strings.Count(got.Err, "\n"), "one line: %s", got.Err)
+			assert.True(t, strings.HasPrefix(got.Err, "film: "), got.Err)
+			assert.Empty(t, got.Out)
 		})
 	}
 }
@@ -90,42 +89,10 @@ func TestReadOnlyFile(t *testing.T) {
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o500))
-	got := start(t.Context(), nil, bread, "-db", filepath.Join(dir, "f.db"))
-	assert.Equal(t, exitFailed, got.code)
-	assert.Contains(t, got.err, "f.db")
-	assert.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
-}
-
-func TestFlagsStandAnywhere(t *testing.T) {
-	for _, args := range [][]string{
-		{"-pace", "1s", "-new", "a b"},
-		{"a b", "-pace", "1s", "-new"},
-		{"-pace=1s", "a", "--new", "b"},
-		{"-new", "-pace", "1s", "--", "a", "b"},
-	} {
-		o, err := parse(args, nil)
-		require.NoError(t, err, "%q", args)
-		assert.Equal(t, "a b", o.request, "%q", args)
-		assert.Equal(t, "1s", o.pace.String(), "%q", args)
-		assert.True(t, o.fresh, "%q", args)
-	}
-	o, err := parse([]string{"--", "-new"}, nil)
-	require.NoError(t, err)
-	assert.Equal(t, "-new", o.request, "behind -- nothing is a flag")
-	assert.False(t, o.fresh)
-}
-
-func TestRequestFromInput(t *testing.T) {
-	o, err := parse([]string{"-"}, strings.NewReader("a scene\nwith bread\n"))
-	require.NoError(t, err)
-	assert.Equal(t, "a scene\nwith bread", o.request)
-
-	large := strings.NewReader("a" + strings.Repeat(" ", maxRequest) + "b")
-	_, err = parse([]string{"-"}, large)
-	require.ErrorContains(t, err, "too large", "its end is not cut off unsaid")
-	endless := io.MultiReader(strings.NewReader(strings.Repeat("x", maxRequest+1)), iotest.ErrReader(errors.New("read to the end")))
-	_, err = parse([]string{"-"}, endless)
-	require.ErrorContains(t, err, "too large")
+	got := start(t, nil, bread, "-db", filepath.Join(dir, "f.db"))
+	assert.Equal(t, cli.Failed, got.Code)
+	assert.Contains(t, got.Err, "f.db")
+	assert.Equal(t, 1, strings.Count(got.Err, "\n"), got.Err)
 }
 
 func TestOutcomeFileIsTriedAndLeftAlone(t *testing.T) {
@@ -133,8 +100,8 @@ func TestOutcomeFileIsTriedAndLeftAlone(t *testing.T) {
 	fresh, old := filepath.Join(dir, "fresh.json"), filepath.Join(dir, "old.json")
 	require.NoError(t, os.WriteFile(old, []byte("{}"), 0o600))
 	for _, file := range []string{fresh, old} {
-		got := start(t.Context(), nil, bread, "-o", file, "-db", dir)
-		assert.Equal(t, exitFailed, got.code, "the database is a directory")
+		got := start(t, nil, bread, "-o", file, "-db", dir)
+		assert.Equal(t, cli.Failed, got.Code, "the database is a directory")
 	}
 	assert.NoFileExists(t, fresh)
 	data, err := os.ReadFile(old)
@@ -142,18 +109,10 @@ func TestOutcomeFileIsTriedAndLeftAlone(t *testing.T) {
 	assert.Equal(t, "{}", string(data))
 }
 
-func TestBudgetWithAKnownPrice(t *testing.T) {
-	o, err := parse([]string{bread, "-model", "openai:gpt-4o-mini", "-budget", "1"}, nil)
-	require.NoError(t, err)
-	m, err := openModel(o, func(string) string { return "sk-test" })
-	require.NoError(t, err)
-	assert.True(t, (&outage{model: m}).Priced(), "or the engine would refuse the budget")
-}
-
 func TestHelp(t *testing.T) {
-	got := start(t.Context(), nil, "-h")
-	assert.Equal(t, 0, got.code)
-	for _, flag := range []string{"-db", "-o", "-model", "-base-url", "-api-version", "-region", "-key-env", "-price", "-budget", "-timeout", "-calls", "-pace", "-new"} {
-		assert.Contains(t, got.out, "  "+flag)
+	got := start(t, nil, "-h")
+	assert.Equal(t, 0, got.Code)
+	for _, flag := range []string{"-db", "-o", "-page", "-model", "-base-url", "-api-version", "-region", "-key-env", "-price", "-budget", "-timeout", "-calls", "-pace", "-new"} {
+		assert.Contains(t, got.Out, "  "+flag)
 	}
 }

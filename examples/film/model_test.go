@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/examples/internal/cli"
+	"github.com/convene-go/convene/examples/internal/cli/clitest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 )
@@ -66,42 +69,42 @@ func TestModel(t *testing.T) {
 		"-price", "1,2", "-budget", "1", "-db", filepath.Join(dir, "f.db"), "-o", file,
 	}
 	env := map[string]string{"ACME_KEY": "sk-test", "OPENAI_API_KEY": "sk-another"}
-	got := start(t.Context(), env, args...)
-	require.Equal(t, 0, got.code, got.err)
+	got := start(t, env, args...)
+	require.Equal(t, 0, got.Code, got.Err)
 	out := outcome(t, file)
 	assert.Equal(t, orchestrator.Completed, out.Status)
 	assert.Equal(t, "Aladdin runs.", hierarchy.Text(out.Output["result"]))
 	assert.Equal(t, s.calls.Load(), out.Spent.Calls)
 	assert.Equal(t, 200_000*out.Spent.Calls, int64(out.Spent.Cost), "100 tokens at 1 USD and 50 at 2 USD a million")
-	assert.Contains(t, got.out, "cast: openai:gpt-4o-mini at "+s.URL)
-	assert.NotContains(t, strings.ToLower(got.out), "rehearsal")
-	assert.NotContains(t, got.out, "sk-")
+	assert.Contains(t, got.Out, "agents: openai:gpt-4o-mini at "+s.URL)
+	assert.NotContains(t, strings.ToLower(got.Out), "rehearsal")
+	assert.NotContains(t, got.Out, "sk-")
 
 	before := s.calls.Load()
-	got = start(t.Context(), env, args...)
-	require.Equal(t, 0, got.code, got.err)
+	got = start(t, env, args...)
+	require.Equal(t, 0, got.Code, got.Err)
 	assert.Equal(t, before, s.calls.Load(), "an ended run is reported from the log")
-	got = start(t.Context(), nil, bread, "-pace", "0", "-db", filepath.Join(dir, "f.db"))
-	require.Equal(t, 0, got.code, got.err)
-	assert.NotContains(t, got.out, "ended earlier", "the rehearsal's run is another one")
+	got = start(t, nil, bread, "-pace", "0", "-db", filepath.Join(dir, "f.db"))
+	require.Equal(t, 0, got.Code, got.Err)
+	assert.NotContains(t, got.Out, "ended earlier", "the rehearsal's run is another one")
 }
 
 func TestModelOverBudget(t *testing.T) {
 	s := newStub(t, http.StatusOK)
-	got := start(t.Context(), map[string]string{"OPENAI_API_KEY": "sk-test"}, bread, "-model", "openai:gpt-4o-mini",
+	got := start(t, map[string]string{"OPENAI_API_KEY": "sk-test"}, bread, "-model", "openai:gpt-4o-mini",
 		"-base-url", s.URL+"/v1", "-price", "1,2", "-budget", "0.002", "-db", filepath.Join(t.TempDir(), "f.db"))
-	assert.Equal(t, exitFailed, got.code)
-	assert.Contains(t, got.err, "budget")
+	assert.Equal(t, cli.Failed, got.Code)
+	assert.Contains(t, got.Err, "budget")
 	assert.LessOrEqual(t, s.calls.Load(), int64(10), "each call costs 0.0002 USD")
 }
 
 func TestModelWithoutAPrice(t *testing.T) {
 	s := newStub(t, http.StatusOK)
-	got := start(t.Context(), map[string]string{"OPENAI_API_KEY": "sk-test"}, bread, "-model", "openai:gpt-4o-mini",
+	got := start(t, map[string]string{"OPENAI_API_KEY": "sk-test"}, bread, "-model", "openai:gpt-4o-mini",
 		"-base-url", s.URL+"/v1", "-db", filepath.Join(t.TempDir(), "f.db"))
-	require.Equal(t, 0, got.code, got.err)
+	require.Equal(t, 0, got.Code, got.Err)
 	n := s.calls.Load()
-	assert.Contains(t, got.out, fmt.Sprintf("at least 0.0000 USD (%d calls without a known price), %d tokens", n, 150*n))
+	assert.Contains(t, got.Out, fmt.Sprintf("at least 0.0000 USD (%d calls without a known price), %d tokens", n, 150*n))
 }
 
 // A refused key suspends the run: with a good one it goes on, and no agent has
@@ -110,16 +113,16 @@ func TestModelRefusesTheKey(t *testing.T) {
 	s, dir := newStub(t, http.StatusUnauthorized), t.TempDir()
 	args := []string{bread, "-model", "openai:gpt-4o-mini", "-base-url", s.URL + "/v1", "-db", filepath.Join(dir, "f.db"), "-o", filepath.Join(dir, "o.json")}
 	env := map[string]string{"OPENAI_API_KEY": "sk-test"}
-	got := start(t.Context(), env, args...)
-	assert.Equal(t, exitFailed, got.code)
-	assert.Regexp(t, `^film: the model does not answer: openai:gpt-4o-mini: .*wrong key.*: suspended run film-\w+ with 0 recorded answers in .*: start film with the same request again to go on\n$`, got.err)
-	assert.NotContains(t, got.out+got.err, "sk-test")
+	got := start(t, env, args...)
+	assert.Equal(t, cli.Failed, got.Code)
+	assert.Regexp(t, `^film: the model does not answer: openai:gpt-4o-mini: .*wrong key.*: suspended run film-\w+ with 0 recorded answers in .*: start film with the same request again to go on\n$`, got.Err)
+	assert.NotContains(t, got.Out+got.Err, "sk-test")
 	assert.LessOrEqual(t, s.calls.Load(), int64(6), "only those that were under way")
 
 	s.status.Store(http.StatusOK)
-	got = start(t.Context(), env, args...)
-	require.Equal(t, 0, got.code, got.err)
-	assert.Contains(t, got.out, "resumed run ")
+	got = start(t, env, args...)
+	require.Equal(t, 0, got.Code, got.Err)
+	assert.Contains(t, got.Out, "resumed run ")
 	for _, r := range outcome(t, filepath.Join(dir, "o.json")).Reports {
 		for _, a := range r.Specialists {
 			for _, attempt := range a.Attempts {
@@ -132,10 +135,36 @@ func TestModelRefusesTheKey(t *testing.T) {
 func TestTextsCommandNoTerminal(t *testing.T) {
 	s := newStub(t, http.StatusOK)
 	s.text = "\x1b[2JAladdin\x07 runs\u009b31m."
-	got := start(t.Context(), map[string]string{"OPENAI_API_KEY": "sk-test"}, bread, "-model", "openai:gpt-4o-mini",
+	got := start(t, map[string]string{"OPENAI_API_KEY": "sk-test"}, bread, "-model", "openai:gpt-4o-mini",
 		"-base-url", s.URL+"/v1", "-db", filepath.Join(t.TempDir(), "f.db"))
-	require.Equal(t, 0, got.code, got.err)
-	assert.Contains(t, got.out, "[2JAladdin runs31m.")
-	assert.NotContains(t, got.out, "\x1b")
-	assert.Equal(t, "a\tb\nc", plain("a\tb\r\n\x00c"))
+	require.Equal(t, 0, got.Code, got.Err)
+	assert.Contains(t, got.Out, "[2JAladdin runs31m.")
+	assert.NotContains(t, got.Out, "\x1b")
+}
+
+// The studio asks models that refuse what today's models refuse.
+func TestStrictModels(t *testing.T) {
+	for _, model := range clitest.StrictModels {
+		t.Run(model, func(t *testing.T) {
+			s := clitest.NewStrict(t, model, func(body string) string {
+				if strings.Contains(body, "suggestions") { // which the schema of a grade has
+					return `{"quality":0.9,"relevance":0.9,"consistency":0.9,"suggestions":[]}`
+				}
+				return "Aladdin runs."
+			})
+			dir := t.TempDir()
+			file := filepath.Join(dir, "o.json")
+			got := start(t, s.Env(), slices.Concat(s.Flags(), []string{bread, "-db", filepath.Join(dir, "f.db"), "-o", file})...)
+			require.Equal(t, 0, got.Code, got.Err)
+			out := outcome(t, file)
+			assert.Equal(t, orchestrator.Completed, out.Status)
+			assert.Equal(t, "Aladdin runs.", hierarchy.Text(out.Output["result"]))
+			assert.Equal(t, s.Calls.Load(), out.Spent.Calls, "none was sent again")
+			if strings.HasPrefix(model, "deepseek:") { // whose refusals have to be learned
+				assert.LessOrEqual(t, s.Refused.Load(), int64(6), "once for each call that was under way")
+			} else {
+				assert.Zero(t, s.Refused.Load(), "nothing that is known to be refused was sent")
+			}
+		})
+	}
 }

@@ -1,83 +1,62 @@
 package main
 
 import (
-	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/examples/internal/cli"
+	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 	"github.com/convene-go/convene/routing"
 )
 
-func TestWanted(t *testing.T) {
-	tests := []struct {
-		request string
-		want    []string
-	}{
-		{bread, []string{"dramatic", "opening", "Aladdin", "stealing", "bread"}},
-		{"Bread, BREAD and bread!", []string{"Bread"}},
-		{"the with of", []string{"the", "with", "of"}},
-		{"?!", []string{"something"}},
-		{"Ein Drache über Köln", []string{"Ein", "Drache", "über", "Köln"}},
-		{strings.Repeat("x", 99), []string{strings.Repeat("x", 40)}},
-	}
-	for _, tt := range tests {
-		assert.Equal(t, tt.want, wanted(tt.request), "%q", tt.request)
-	}
-	var many []string
-	for i := range 99 {
-		many = append(many, fmt.Sprintf("w%d", i))
-	}
-	assert.Len(t, wanted(strings.Join(many, " ")), mostWanted)
-}
-
 func TestWorseTextsScoreLess(t *testing.T) {
-	words := wanted(bread)
-	p := player{id: "p", craft: "dialogue", words: words}
-	whole := check(p.compose(words), words)
-	assert.Equal(t, checked{length: 1, coverage: 1, variety: 1}, whole)
-	assert.Empty(t, whole.suggestions())
-
-	part := check(p.compose(words[:2]), words)
-	assert.Less(t, part.length, whole.length)
-	assert.Equal(t, 0.4, part.coverage)
-	assert.Equal(t, []string{`take up "Aladdin"`, `take up "stealing"`, `take up "bread"`, "say more"}, part.suggestions())
-
-	twice := check(strings.Repeat(p.compose(words)+" ", 2), words)
-	assert.Equal(t, 0.5, twice.variety)
-	assert.Contains(t, twice.suggestions(), "repeat nothing")
-	assert.Equal(t, checked{missing: words}, check("", words))
-}
-
-func TestFeedbackIsTakenUp(t *testing.T) {
-	words := []string{"dragon", "bridge", "rain"}
-	p := player{id: "p", craft: "dialogue", words: words}
-	got := p.write("The request:\n<data name=\"previous attempt\">\nThe rain falls.\n</data>\n<data name=\"feedback\">\nAttempt 1: take up \"dragon\"\n</data>")
-	assert.Equal(t, []string{"bridge"}, check(got, words).missing)
-}
-
-func TestHeadTakesUpWhatItsTeamWrote(t *testing.T) {
-	words := []string{"dragon", "bridge", "rain"}
-	p := player{id: "h", craft: "the house", team: []string{"Ann", "Bob"}, words: words}
-	got := p.write("<data name=\"Ann\">\nA dragon lands. The bridge holds.\n</data>\n<data name=\"Bob\">\nThe bridge sways.\n</data>\n<data name=\"Eve\">\nNo rain today.\n</data>")
-	assert.True(t, strings.HasPrefix(got, "A dragon lands. The bridge sways. "), got)
-	assert.Empty(t, check(got, words).missing)
-	assert.NotContains(t, got, "No rain today", "she is not of this house")
-}
-
-func TestRehearsalIsDeterministic(t *testing.T) {
-	ask := agent.Request{Prompt: bread}
-	for name := range rehearse(bread, hierarchy.MovieDepartments(), 0) {
-		one, err := rehearse(bread, hierarchy.MovieDepartments(), 0)[name].Call(t.Context(), ask)
+	files, err := fs.Sub(scriptFiles, "script")
+	require.NoError(t, err)
+	script := rehearsal.Script{Files: files}
+	whole, err := script.Text(master, 1)
+	require.NoError(t, err)
+	assert.Equal(t, marks{Quality: 1, Relevance: 1, Consistency: 1}, mark(whole))
+	for _, who := range []string{"story-plot-specialist", "story-dialogue-specialist", "character-appearance-specialist", "visual-lighting-specialist", "audio-music-specialist"} {
+		first, err := script.Text(who, 1)
 		require.NoError(t, err)
-		two, err := rehearse(bread, hierarchy.MovieDepartments(), 0)[name].Call(t.Context(), ask)
+		second, err := script.Text(who, 2)
 		require.NoError(t, err)
-		assert.Equal(t, one, two, name)
+		weak, good := mark(first), mark(second)
+		assert.Less(t, weak.Quality, 0.4, who)
+		assert.Less(t, weak.Relevance, 1.0, who)
+		assert.NotEmpty(t, weak.Suggestions, who)
+		assert.Greater(t, good.Quality, 0.8, who)
+		assert.Equal(t, 1.0, good.Relevance, "%s: %q", who, good.Suggestions)
+		assert.Equal(t, 1.0, good.Consistency, "%s: %q", who, good.Suggestions)
 	}
+	assert.Equal(t, marks{Suggestions: []string{
+		"say more: 0 words are not enough", "show who", "show what", "show the deed", "show the danger", "show the first moment",
+	}, Consistency: 1}, mark(""))
+	assert.Equal(t, 0.5, mark("He runs. He runs.").Consistency)
+}
+
+func TestAttempt(t *testing.T) {
+	assert.Equal(t, 1, attempt(nil))
+	assert.Equal(t, 2, attempt(map[string]string{"feedback": "Attempt 1: say more"}))
+	assert.Equal(t, 3, attempt(map[string]string{"feedback": "Attempt 1: say more\nAttempt 2: show who\n"}))
+}
+
+func TestScriptIsForOneRequest(t *testing.T) {
+	got := start(t, nil, "Another scene", "-db", filepath.Join(t.TempDir(), "f.db"))
+	assert.Equal(t, cli.BadUsage, got.Code)
+	assert.Equal(t, "film: the rehearsal has a script for one request alone, \"Create a dramatic opening scene with Aladdin stealing bread\": another one needs a -model (film -h lists the flags)\n", got.Err)
+
+	// Who is not in the script says so, and the run goes on without.
+	_, err := rehearse(hierarchy.MovieDepartments(), 0)["audio-voice-specialist"].Call(t.Context(), agent.Request{Prompt: bread})
+	require.EqualError(t, err, "the script has no text for audio-voice-specialist at attempt 1")
+	assert.ErrorIs(t, err, agent.Code("permanent"))
 }
 
 func TestBriefsAreWorthSpecialists(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/examples/internal/cli/clitest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 )
@@ -172,13 +173,13 @@ func TestVendors(t *testing.T) {
 			url, dir := v.serve(t, &calls), t.TempDir()
 			file := filepath.Join(dir, "o.json")
 			args := []string{bread, "-model", v.model, "-base-url", url, "-price", "1,2", "-budget", "1", "-db", filepath.Join(dir, "f.db"), "-o", file}
-			got := start(t.Context(), everybodysKeys, append(args, v.flags...)...)
-			require.Equal(t, 0, got.code, got.err)
-			assert.Empty(t, got.err)
+			got := start(t, everybodysKeys, append(args, v.flags...)...)
+			require.Equal(t, 0, got.Code, got.Err)
+			assert.Empty(t, got.Err)
 
 			out, n := outcome(t, file), calls.Load()
 			assert.Equal(t, orchestrator.Completed, out.Status)
-			assert.Empty(t, out.Errors)
+			assert.Empty(t, out.Warnings)
 			assert.Equal(t, "Aladdin runs.", hierarchy.Text(out.Output["result"]))
 			require.Len(t, out.Reports, 4)
 			for _, r := range out.Reports {
@@ -191,18 +192,18 @@ func TestVendors(t *testing.T) {
 			assert.Equal(t, n, out.Spent.Calls, "none was sent again")
 			assert.Equal(t, 200_000*n, int64(out.Spent.Cost), "100 tokens at 1 USD and 50 at 2 USD a million")
 
-			assert.Contains(t, got.out, "cast: "+v.model+" at "+url+"\n")
-			assert.Contains(t, got.out, "\nResult\n  Aladdin runs.\n")
-			assert.Contains(t, got.out, fmt.Sprintf(", %d calls, %.4f USD, %d tokens, worked ", n, 0.0002*float64(n), 150*n))
+			assert.Contains(t, got.Out, "agents: "+v.model+" at "+url+"\n")
+			assert.Contains(t, got.Out, "\nResult\n  Aladdin runs.\n")
+			assert.Contains(t, got.Out, fmt.Sprintf(", %d calls, %.4f USD, %d tokens, ", n, 0.0002*float64(n), 150*n))
 			noKeys(t, dir, got)
 		})
 	}
 }
 
 // noKeys looks for keys in what a run printed and in the files that it left.
-func noKeys(t *testing.T, dir string, got ran) {
+func noKeys(t *testing.T, dir string, got clitest.Ran) {
 	t.Helper()
-	assert.NotContains(t, got.out+got.err, "key-of-")
+	assert.NotContains(t, got.Out+got.Err, "key-of-")
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

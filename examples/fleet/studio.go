@@ -38,7 +38,7 @@ func openWith(ctx context.Context, dsn string, cfg orchestrator.Config) (_ *stud
 			err = errors.Join(err, s.close(ctx))
 		}
 	}()
-	if s.film, err = hierarchy.New(hierarchy.Config{Name: "film", Departments: hierarchy.MovieDepartments(), Master: "master"}); err != nil {
+	if s.film, err = hierarchy.New(hierarchy.Config{Name: "film", Departments: hierarchy.MovieDepartments(), Master: hierarchy.Master{Agent: "master"}}); err != nil {
 		return nil, err
 	}
 	if s.pool, err = pgxpool.New(ctx, dsn); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
 
@@ -24,6 +25,7 @@ var hello = o.Flow[string, o.Refined[string]]{Name: "hello", Agents: []string{"w
 }}
 
 func main() {
+	flag.Parse() // there are none: anything but -h is a mistake
 	eng, err := o.NewLocal(o.Config{Agents: agent.Roster{"writer": agent.Func(writer), "critic": agent.Func(critic)}})
 	if err != nil {
 		log.Fatal(err)

@@ -7,12 +7,15 @@ import (
 
 	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/orchestrator/discussion"
 )
 
 const (
 	longEnough = 25 // words of an idea that one can picture
 	tooLong    = 120
 	rareLetter = 5 // letters of a word that says something
+
+	bestMark = 10
 )
 
 // What the text of an idea should have: one word of each kind.
@@ -28,25 +31,16 @@ var (
 
 // checked is what the checks say of an idea: marks of 0 to 10 and what would help.
 type checked struct {
-	marks grading.Criteria
+	marks discussion.Criteria
 	pros  []string
 	cons  []string
-}
-
-// mean is the mean of the marks.
-func (c checked) mean() float64 {
-	mean, err := c.marks.Mean()
-	if err != nil {
-		return 0 // no mark is out of range
-	}
-	return mean
 }
 
 // check looks at an idea, whoever had it: its length, the topic's words in it, what no
 // other idea says, first steps, and whether it says who, when, with what and how one
 // sees that it works.
 func check(p proposal, words []string, all []proposal) checked {
-	text := p.title + ". " + strings.TrimSuffix(p.text, rehearsed)
+	text := p.title + ". " + p.text
 	have := rehearsal.Set(text)
 	n := len(rehearsal.Tokens(text))
 	missing := rehearsal.Missing(words, text)
@@ -54,20 +48,20 @@ func check(p proposal, words []string, all []proposal) checked {
 	for _, kind := range whoHow {
 		whole += min(1, count(have, kind))
 	}
-	c := checked{marks: grading.Criteria{
-		Clarity:      tenth(rehearsal.Ratio(n, longEnough) * rehearsal.Ratio(tooLong, n)),
-		Impact:       tenth(rehearsal.Ratio(len(words)-len(missing), len(words))),
-		Innovation:   tenth(distinct(p, all)),
-		Feasibility:  tenth(rehearsal.Ratio(found, len(steps))),
-		Completeness: tenth(rehearsal.Ratio(whole, len(whoHow))),
+	c := checked{marks: discussion.Criteria{
+		discussion.Clarity:      tenth(rehearsal.Ratio(n, longEnough) * rehearsal.Ratio(tooLong, n)),
+		discussion.Impact:       tenth(rehearsal.Ratio(len(words)-len(missing), len(words))),
+		discussion.Innovation:   tenth(distinct(p, all)),
+		discussion.Feasibility:  tenth(rehearsal.Ratio(found, len(steps))),
+		discussion.Completeness: tenth(rehearsal.Ratio(whole, len(whoHow))),
 	}}
 	for _, f := range []struct {
 		good     bool
 		pro, con string
 	}{
-		{c.marks.Clarity == grading.MaxIdeaScore, "one can picture it", fmt.Sprintf("it has %d words, %d to %d would be clear", n, longEnough, tooLong)},
+		{c.marks[discussion.Clarity] == bestMark, "one can picture it", fmt.Sprintf("it has %d words, %d to %d would be clear", n, longEnough, tooLong)},
 		{len(missing) == 0, "it takes up the whole topic", "it leaves out " + list(missing)},
-		{c.marks.Innovation >= 6, "no other idea says the same", "much of it is in other ideas, too"},
+		{c.marks[discussion.Innovation] >= 6, "no other idea says the same", "much of it is in other ideas, too"},
 		{found == len(steps), "it names first steps", "first steps are missing"},
 		{whole == len(whoHow), "it says who, when, with what, and how one sees that it works", "who, when, with what, or how one sees that it works is missing"},
 	} {
@@ -118,4 +112,18 @@ func distinct(p proposal, all []proposal) float64 {
 		return 0
 	}
 	return rehearsal.Ratio(2*own, rare)
+}
+
+func quote(word string) string { return "“" + word + "”" }
+
+// list are words in quotation marks, as a sentence has them.
+func list(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quote(w)
+	}
+	if len(quoted) < 2 {
+		return strings.Join(quoted, "")
+	}
+	return strings.Join(quoted[:len(quoted)-1], ", ") + " and " + quoted[len(quoted)-1]
 }

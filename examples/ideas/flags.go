@@ -50,5 +50,8 @@ func (o *options) check() error {
 	if err := o.Check(); err != nil {
 		return err
 	}
+	if o.Model == nil && o.topic != scripted {
+		return fmt.Errorf("the rehearsal has a script for one topic alone, %q: another one needs a -model", scripted)
+	}
 	return o.CheckFiles(o.page, o.json)
 }

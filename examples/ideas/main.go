@@ -40,11 +40,14 @@ func ideas(ctx context.Context, args []string, c cli.Console) error {
 		Settings: &o.Settings, Request: o.topic, Family: o.family(),
 		Flow: flow, Input: o.input(),
 		Limits:    orchestrator.Budget{Cost: o.Budget, Wall: o.Timeout, Calls: o.Calls},
-		Rehearsal: rehearse(o.topic, o.Pace), Cast: cast,
+		Rehearsal: rehearse(o.Pace), Cast: cast,
+		Rules: rules,
 		Lines: lines, Picture: v.picture,
 		Outcome: func(out discussion.Outcome) orchestrator.Outcome { return out.Outcome },
-		Report:  func(out discussion.Outcome) error { return o.report(c, out) },
-		Lack:    lack,
+		Report: func(_ context.Context, _ *orchestrator.Run, out discussion.Outcome) error {
+			return o.report(c, out)
+		},
+		Lack: lack,
 	})
 }
 
@@ -77,10 +80,12 @@ func (o *options) family() string { return cli.Family(program, o.Who(), o.preset
 func (o *options) input() discussion.Input {
 	in := discussion.Input{Topic: o.topic}
 	if o.Model == nil {
-		in.Preamble = []discussion.Message{{Content: fmt.Sprintf("This is a rehearsal: no model is asked. %s", rules)}}
+		in.Preamble = []string{"This is a rehearsal: no model is asked. " + rules}
 	}
 	return in
 }
 
 // rules say what a rehearsal does.
-const rules = "What is said is made of the topic's words by fixed rules, and marks come from checks of the texts."
+var rules = fmt.Sprintf("What is said is from a script that was written by hand. The moderator marks by rules, 0 to 10 each: clarity: %d to %d words; "+
+	"impact: the topic's words; innovation: what no other idea says; feasibility: it says what comes first, then, and finally; "+
+	"completeness: who, when, with what, and how one sees that it works.", longEnough, tooLong)

@@ -70,3 +70,20 @@ func TestModelRefusesTheKey(t *testing.T) {
 	require.Equal(t, 0, got.Code, got.Err)
 	assert.Contains(t, got.Out, "resumed run ")
 }
+
+// The team asks models that refuse what today's models refuse.
+func TestStrictModels(t *testing.T) {
+	for _, model := range clitest.StrictModels {
+		t.Run(model, func(t *testing.T) {
+			s, dir := clitest.NewStrict(t, model, speak), t.TempDir()
+			p := clitest.Program{Name: program, Run: ideas, Env: s.Env()}
+			file := filepath.Join(dir, "o.json")
+			got := p.Start(t.Context(), slices.Concat(s.Flags(), []string{library, "-db", filepath.Join(dir, "i.db"), "-json", file})...)
+			require.Equal(t, 0, got.Code, got.Err)
+			out := outcome(t, file)
+			assert.Equal(t, "idea-1", out.FinalIdea.ID)
+			assert.Equal(t, s.Calls.Load(), out.Spent.Calls)
+			assert.Zero(t, s.Refused.Load(), "nothing that is known to be refused was sent")
+		})
+	}
+}

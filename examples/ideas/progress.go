@@ -25,23 +25,22 @@ func lines(rec blackboard.Record) []string {
 
 func tell(kind string, e discussion.Event) string {
 	switch kind {
-	case "round.started":
+	case discussion.EventRoundStarted:
 		return fmt.Sprintf("round %d", e.Round)
-	case "agent.started":
+	case discussion.EventAgentStarted:
 		return speaker(e) + " speaks"
-	case "agent.failed":
+	case discussion.EventAgentFailed:
 		return speaker(e) + " failed: " + e.Text
-	case "idea.added":
+	case discussion.EventIdeaAdded:
 		return fmt.Sprintf("  %s: %s", e.Idea.ID, e.Idea.Title)
-	case "idea.scored":
+	case discussion.EventIdeaScored:
 		return fmt.Sprintf("  %s scored %.1f: %s", e.Idea.ID, e.Idea.Score, e.Idea.Title)
-	case "selection.made":
+	case discussion.EventSelectionMade:
 		return fmt.Sprintf("chosen by %s: %s", e.Text, e.Idea.ID)
-	case "selection.overruled":
+	case discussion.EventSelectionOverruled:
 		return fmt.Sprintf("the leader's choice was %s", e.Idea.ID)
-	case "ideas.unparsed", "ideas.below_minimum", "validation.unusable", "evaluation.unknown", "evaluation.invalid",
-		"selection.none", "selection.skipped", "report.failed", "budget":
-		return e.Text
+	case discussion.EventWarningRaised:
+		return e.Warning.Message
 	default:
 		return ""
 	}
@@ -81,15 +80,15 @@ func (v *view) picture(_ context.Context, _ *orchestrator.Run, rec blackboard.Re
 // add takes an event into the view, and tells whether that changes it.
 func (v *view) add(kind string, e discussion.Event) bool {
 	switch kind {
-	case "round.started":
+	case discussion.EventRoundStarted:
 		v.round = e.Round
-	case "agent.started":
+	case discussion.EventAgentStarted:
 		v.now = speaker(e) + " speaks"
-	case "discussion.finished":
+	case discussion.EventRunFinished:
 		v.now = string(e.Status)
-	case "idea.added":
+	case discussion.EventIdeaAdded:
 		v.ideas = append(v.ideas, *e.Idea)
-	case "idea.scored":
+	case discussion.EventIdeaScored:
 		i := slices.IndexFunc(v.ideas, func(i discussion.Idea) bool { return i.ID == e.Idea.ID })
 		if i < 0 {
 			return false

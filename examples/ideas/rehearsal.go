@@ -1,36 +1,47 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"embed"
+	"encoding/json"
 	"fmt"
 	"html"
+	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
-	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
 )
 
-const (
-	mostWords = 8 // of a topic that the rehearsal takes up
-	atOnce    = 3 // ideas that one contribution is about
-)
+// scripted is the topic that the script is about.
+const scripted = "How might a small library attract teenagers?"
 
-// player is a member of the rehearsal. It reads its prompt as a model would, and
-// answers by rule.
+//go:embed script/*.txt
+var scriptFiles embed.FS
+
+// player is a member of the rehearsal: it says what the script has for it, and the
+// moderator marks by rule.
 type player struct {
-	role  discussion.Role
-	words []string // of the topic
-	pace  time.Duration
+	role   discussion.Role
+	script rehearsal.Script
+	words  []string // of the topic
+	pace   time.Duration
 }
 
 // rehearse returns players for all roles.
-func rehearse(topic string, pace time.Duration) agent.Roster {
+func rehearse(pace time.Duration) agent.Roster {
+	const mostWords = 8
+	files, err := fs.Sub(scriptFiles, "script")
+	if err != nil {
+		panic(err) // it is a folder of this package
+	}
 	roster := agent.Roster{}
 	for role := range instructions {
-		roster[string(role)] = player{role, rehearsal.Words(topic, mostWords), pace}
+		roster[string(role)] = player{role, rehearsal.Script{Files: files}, rehearsal.Words(scripted, mostWords), pace}
 	}
 	return roster
 }
@@ -41,146 +52,86 @@ func (p player) Call(ctx context.Context, req agent.Request) (agent.Response, er
 		return agent.Response{}, err
 	}
 	t := readTalk(req.Prompt)
-	var resp agent.Response
-	switch {
-	case p.role == discussion.Moderator:
-		resp.Data = agent.JSON(map[string]any{"evaluations": p.judge(t)})
-	case p.role == discussion.Ideation && req.Output != nil:
-		resp.Data = agent.JSON(map[string]any{"ideas": p.propose(t)})
-	case p.role == discussion.UICreator:
-		resp.Text = p.draw(t)
-	default:
-		resp.Text = p.speak(t)
-	}
-	return resp, nil
-}
-
-// propose has ideas: in the first round fresh ones, then better versions of earlier
-// ones and a fresh one.
-func (p player) propose(t talk) []idea {
-	switch {
-	case t.missing > 0:
-		return p.fresh(t, t.missing)
-	case t.round == 1:
-		return p.fresh(t, 3+rehearsal.Dice(strings.Join(p.words, "+"), 3))
-	}
-	all := p.improved(t, 2)
-	return append(all, p.fresh(t, 3-len(all))...)
-}
-
-// speak says what a member has to say in plain text.
-func (p player) speak(t talk) string {
-	var text string
 	switch p.role {
-	case discussion.TeamLeader:
-		return p.lead(t)
-	case discussion.Researcher:
-		text = p.research(t.round)
-	case discussion.Critic:
-		text = p.doubt(t)
-	case discussion.Implementer:
-		text = p.carryOut(t)
-	case discussion.Ideation:
-		text = p.answer(t)
-	case discussion.Moderator, discussion.UICreator, discussion.System: // they do not speak
+	case discussion.Moderator:
+		return agent.Response{Data: agent.JSON(map[string]any{"evaluations": p.judge(t)})}, nil
+	case discussion.UICreator:
+		return agent.Response{Text: p.draw(t)}, nil
+	case discussion.TeamLeader, discussion.Researcher, discussion.Ideation, discussion.Critic, discussion.Implementer, discussion.System:
 	}
-	return rehearsal.Label + " " + text
-}
-
-// angles are what a word suggests to a researcher.
-var angles = []string{
-	"who decides about %s, and who is never asked",
-	"what %s costs today, in money and in time",
-	"when people last changed their mind about %s",
-	"what was tried with %s before, and why it ended",
-	"where %s happens without anybody planning it",
-	"what %s looks like to somebody who meets it for the first time",
-}
-
-func (p player) research(round int) string {
-	said := make([]string, len(p.words))
-	for i, w := range p.words {
-		said[i] = fmt.Sprintf(angles[(rehearsal.Dice(w, len(angles))+round-1)%len(angles)], quote(w))
+	text, err := p.say(t, req)
+	if err != nil {
+		return agent.Response{}, &agent.Error{Message: err.Error(), Codes: []agent.Code{"permanent"}}
 	}
-	return "Questions that the topic's words suggest: " + strings.Join(said, "; ") + ". None of this was looked up."
+	agent.Report(ctx, agent.Progress{Kind: agent.ProgressText, Text: text})
+	return agent.Response{Text: text}, nil
 }
 
-func (p player) doubt(t talk) string {
-	var said []string
-	for _, i := range t.last(atOnce) {
-		cons := check(i, p.words, t.ideas).cons
-		if len(cons) == 0 {
-			said = append(said, fmt.Sprintf("%s holds: the checks find nothing.", quote(i.title)))
-			continue
+// say is what the script has for a member at this point.
+func (p player) say(t talk, req agent.Request) (string, error) {
+	switch part := string(p.role); {
+	case p.role == discussion.TeamLeader && t.opening:
+		return p.script.Text(part+".kickoff", 1)
+	case p.role == discussion.TeamLeader && strings.Contains(t.task, "idea_id"):
+		return p.choose(t)
+	case p.role == discussion.TeamLeader:
+		return p.script.Next(part+".synthesis", req.Prompt)
+	case p.role == discussion.Ideation && req.Output != nil:
+		return p.propose(t)
+	case p.role == discussion.Ideation:
+		return p.script.Next(part+".answer", req.Prompt)
+	case p.role == discussion.Critic && strings.Contains(t.task, "Reply to that answer"):
+		return p.script.Next(part+".reply", req.Prompt)
+	default:
+		return p.script.Next(part, req.Prompt)
+	}
+}
+
+// idea is what ideation answers with.
+type idea struct {
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Category    string `json:"category"`
+}
+
+// propose has the ideas of the round; where some are missing, those of later rounds.
+func (p player) propose(t talk) (string, error) {
+	for round := t.round; ; round++ {
+		text, err := p.script.Text(fmt.Sprintf("%s.%d", p.role, round), 1)
+		var ideas []idea
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &ideas)
 		}
-		said = append(said, fmt.Sprintf("%s may fail: %s.", quote(i.title), strings.Join(cons, "; ")))
-	}
-	return or(strings.Join(said, " "), "There are no ideas to doubt.")
-}
-
-func (p player) carryOut(t talk) string {
-	var said []string
-	for _, i := range t.last(atOnce) {
-		if check(i, p.words, t.ideas).marks.Feasibility == grading.MaxIdeaScore {
-			said = append(said, fmt.Sprintf("%s can begin next week, with the steps that it names.", quote(i.title)))
-		} else {
-			said = append(said, fmt.Sprintf("%s needs a first step, a person and a date.", quote(i.title)))
+		if err != nil {
+			return "", err
 		}
-	}
-	return or(strings.Join(said, " "), "There are no ideas to carry out.")
-}
-
-// answer takes one doubt seriously.
-func (p player) answer(t talk) string {
-	better := p.improved(t, 1)
-	if len(better) == 0 {
-		return "The doubts are noted; the ideas say already what the checks look for."
-	}
-	return fmt.Sprintf("The doubts are fair, so this is a better version: %s", agent.JSON(map[string]any{"ideas": better}))
-}
-
-// lead opens, sums up or chooses.
-func (p player) lead(t talk) string {
-	if t.opening {
-		return fmt.Sprintf("%s The topic is about %s. Let us bring these words together, two at a time, and say for each idea how it begins.", rehearsal.Label, list(p.words))
-	}
-	best, ok := p.best(t)
-	switch {
-	case !ok:
-		return rehearsal.Label + " There are no ideas yet."
-	case strings.Contains(t.task, "idea_id"):
-		return fmt.Sprintf("{\"idea_id\":%q} %s %s has the best marks of all %d ideas.", best.id, rehearsal.Label, quote(best.title), len(t.ideas))
-	}
-	text := fmt.Sprintf("%s Round %d leaves %d ideas. By the checks %s is ahead.", rehearsal.Label, t.round, len(t.ideas), quote(best.title))
-	if cons := check(best, p.words, t.ideas).cons; len(cons) > 0 {
-		text += " What it lacks: " + strings.Join(cons, "; ") + "."
-	}
-	return text
-}
-
-// best is the first idea with the best score, or while there is none, with the best
-// marks of the checks.
-func (p player) best(t talk) (best proposal, ok bool) {
-	top := -1.0
-	for _, i := range t.ideas {
-		score := i.score
-		if score == 0 {
-			score = check(i, p.words, t.ideas).mean()
+		if t.missing > 0 {
+			ideas = slices.DeleteFunc(ideas, func(i idea) bool { return t.has(i.Title) })
+			ideas = ideas[:min(len(ideas), t.missing)]
 		}
-		if score > top {
-			best, top, ok = i, score, true
+		if len(ideas) > 0 {
+			return string(agent.JSON(map[string]any{"ideas": ideas})), nil
 		}
 	}
-	return best, ok
+}
+
+// choose names the first idea with the best score.
+func (p player) choose(t talk) (string, error) {
+	if len(t.ideas) == 0 {
+		return "There are no ideas to choose from.", nil
+	}
+	best := slices.MaxFunc(t.ideas, func(a, b proposal) int { return cmp.Compare(a.score, b.score) })
+	why, err := p.script.Text(string(p.role)+".select", 1)
+	return fmt.Sprintf("{\"idea_id\":%q} %s %s", best.id, best.title+":", why), err
 }
 
 // evaluation is what a moderator says of an idea.
 type evaluation struct {
-	ID       string           `json:"idea_id"` //nolint:tagliatelle // as prompts call it
-	Criteria grading.Criteria `json:"criteria"`
-	Pros     []string         `json:"pros"`
-	Cons     []string         `json:"cons"`
-	Feedback string           `json:"feedback"`
+	ID       string              `json:"idea_id"` //nolint:tagliatelle // as prompts call it
+	Criteria discussion.Criteria `json:"criteria"`
+	Pros     []string            `json:"pros"`
+	Cons     []string            `json:"cons"`
+	Feedback string              `json:"feedback"`
 }
 
 func (p player) judge(t talk) []evaluation {

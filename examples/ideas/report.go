@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/examples/internal/cli"
@@ -14,14 +12,14 @@ import (
 // report prints what was found and writes the files that -o and -json name.
 func (o *options) report(c cli.Console, out discussion.Outcome) error {
 	d := out.Discussion
-	if ranked := ranking(d.Ideas); len(ranked) > 0 {
+	if ranked := discussion.Ranking(d.Ideas); len(ranked) > 0 {
 		c.Print("\nranking (%.1f is good enough)\n", d.Threshold)
 		for place, i := range ranked {
 			c.Print("  %2d. %s %s\n", place+1, mark(i), cli.Clip(i.Title, cli.Width-12))
 		}
 	}
 	for _, w := range out.Warnings {
-		c.Print("\nwarning: %s\n", cli.Clip(strings.TrimSpace(string(w.Role)+" "+w.Message), 200))
+		c.Print("\nwarning: %s\n", cli.Clip(strings.TrimSpace(w.Who+" "+w.Message), 200))
 	}
 	score := "no score"
 	if f := out.FinalIdea; f != nil {
@@ -49,13 +47,6 @@ func (o *options) write(c cli.Console, out discussion.Outcome) error {
 	return errors.Join(o.page.Write(c, "report", page), o.json.WriteJSON(c, "outcome", out))
 }
 
-// ranking are the ideas, the best first.
-func ranking(ideas []discussion.Idea) []discussion.Idea {
-	ideas = slices.Clone(ideas)
-	slices.SortStableFunc(ideas, func(a, b discussion.Idea) int { return cmp.Compare(b.Score, a.Score) })
-	return ideas
-}
-
 func mark(i discussion.Idea) string {
 	if !i.Validated {
 		return "  - "
@@ -64,8 +55,9 @@ func mark(i discussion.Idea) string {
 }
 
 func judgement(c cli.Console, f discussion.Idea) {
-	if m := f.Criteria; m != nil {
-		c.Print("  feasibility %.1f, innovation %.1f, impact %.1f, clarity %.1f, completeness %.1f\n", m.Feasibility, m.Innovation, m.Impact, m.Clarity, m.Completeness)
+	if m := f.Criteria; len(m) > 0 {
+		c.Print("  feasibility %.1f, innovation %.1f, impact %.1f, clarity %.1f, completeness %.1f\n", m[discussion.Feasibility],
+			m[discussion.Innovation], m[discussion.Impact], m[discussion.Clarity], m[discussion.Completeness])
 	}
 	for _, text := range f.Pros {
 		c.Print("%s", cli.Wrap("+ "+text, "  "))

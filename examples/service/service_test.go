@@ -193,7 +193,7 @@ func TestCancel(t *testing.T) {
 	out := p.outcome(run)
 	assert.Equal(t, orchestrator.Canceled, out.Status)
 	require.Len(t, out.Reports, 2)
-	assert.Equal(t, hierarchy.Done, out.Reports[0].Status, "what was finished is there")
+	assert.Equal(t, hierarchy.DepartmentDone, out.Reports[0].Status, "what was finished is there")
 }
 
 func TestRestartResumes(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
 	"os"
@@ -11,6 +12,10 @@ import (
 )
 
 func main() {
+	flag.Usage = func() {
+		fmt.Println("team: a team of one's own writes a report and asks before it publishes. Its agents are scripts; it has no flags.")
+	}
+	flag.Parse()
 	if err := run(context.Background()); err != nil {
 		log.Fatal(err)
 	}

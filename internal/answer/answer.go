@@ -63,7 +63,15 @@ func (s *Shape) Find(data json.RawMessage, text string) (json.RawMessage, error)
 	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
-	v, wrong := (&parser{text: strings.ToValidUTF8(string(data), "\ufffd")}).whole()
+	return s.Alone(string(data))
+}
+
+// Alone is [Shape.Find] for a text that is the value and nothing else.
+func (s *Shape) Alone(text string) (json.RawMessage, error) {
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("the answer has more than %d bytes", MaxText)
+	}
+	v, wrong := (&parser{text: strings.ToValidUTF8(text, "\ufffd")}).whole()
 	if wrong != nil {
 		return nil, wrong
 	}

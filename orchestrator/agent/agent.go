@@ -80,6 +80,17 @@ type Response struct {
 	More     bool                `json:"more,omitempty"`     // a slice ended, the work did not
 	Usage    providers.Usage     `json:"usage,omitzero"`
 	Elapsed  time.Duration       `json:"elapsed,omitempty"` // of all attempts; set by the engine
+
+	// Fallbacks are the turns that another model than the first one of a
+	// providers.Chain answered.
+	Fallbacks []Fallback `json:"fallbacks,omitempty"`
+}
+
+// Fallback says which model answered a turn, and why those before it did not.
+type Fallback struct {
+	Turn   int      `json:"turn"`   // of the tool loop, from 1
+	Model  string   `json:"model"`  // that answered, as provider:name
+	Before []string `json:"before"` // the errors of those before it, without keys and prompts
 }
 
 // JSON encodes v for Request.Input, without escapes for HTML. It panics if v has no

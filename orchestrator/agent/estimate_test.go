@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -24,4 +25,21 @@ func TestEstimate(t *testing.T) {
 	assert.Equal(t, short+500*2, long)
 	_, ok = agent.LLM{Model: fake.New(nil)}.Estimate(req)
 	assert.False(t, ok)
+}
+
+// A host gives a team what its agents' models and prompts tell.
+func TestEstimatesOfARoster(t *testing.T) {
+	price := &providers.Price{Input: 2_000_000, Output: 10_000_000} // nano-USD 2 and 10 a token
+	priced := providers.Metered{Model: fake.New(nil), Spec: providers.Spec{Provider: "p", Model: "m", Price: price}}
+	writer := agent.LLM{Model: priced, Instructions: strings.Repeat("y", 1000)}
+	roster := agent.Roster{
+		"writer": writer, "critic": agent.LLM{Model: priced}, "unknown": agent.LLM{Model: fake.New(nil)},
+		"code": agent.Func(func(context.Context, agent.Request) (agent.Response, error) { return agent.Response{}, nil }),
+	}
+	like := agent.Request{Prompt: strings.Repeat("x", 1000), Limits: agent.Limits{MaxTokens: 100}}
+	got := roster.Estimates(like)
+	require.Len(t, got, 2, "of those that can tell")
+	want, _ := writer.Estimate(like)
+	assert.Equal(t, want, got["writer"])
+	assert.Equal(t, want-500*2, got["critic"], "its instructions are shorter")
 }

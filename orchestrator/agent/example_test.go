@@ -2,7 +2,9 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers/fake"
@@ -70,4 +72,16 @@ func ExampleLLM_slices() {
 	// so far: a 6
 	// so far: a 6
 	// 12 together. <nil>
+}
+
+// An agent is any value with this method. An error that may pass is marked: the engine
+// tries the call again, not before the time that it names.
+func ExampleTransient() {
+	busy := agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
+		return agent.Response{}, agent.Transient(errors.New("the printer is warming up"), 30*time.Second)
+	})
+	_, err := busy.Call(context.Background(), agent.Request{Prompt: "Print this."})
+	e := agent.ErrorOf(err)
+	fmt.Println(e, e.Transient, e.RetryAfter)
+	// Output: the printer is warming up true 30s
 }

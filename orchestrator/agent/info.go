@@ -77,6 +77,7 @@ type Progress struct {
 	Text    string              // by Kind: the next piece, what the model said, what the tool returned, how far it is
 	Tool    *providers.ToolCall // ProgressTool and ProgressStep: what was called
 	Err     string              // ProgressTool: why it failed; "": it did not
+	Model   string              // ProgressTurn: which one answered, as provider:name; "": it did not say
 	Usage   providers.Usage     // of this step alone
 	Elapsed time.Duration       // of this step
 	Lost    int                 // how many the reader missed before this one, being slow

@@ -108,7 +108,7 @@ func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 	}
 	l.old = len(l.ask.Messages)
 	resp, err := l.run(ctx)
-	resp.Usage = l.spent
+	resp.Usage, resp.Fallbacks = l.spent, l.fallbacks
 	return resp, err
 }
 
@@ -121,6 +121,8 @@ type loop struct {
 	old    int               // how many of ask.Messages are the instructions, the History and the prompt
 	turn   int               // the last one since the prompt, in earlier slices too
 	spent  providers.Usage
+
+	fallbacks []Fallback
 }
 
 func (l *loop) say(m ...providers.Message) { l.ask.Messages = append(l.ask.Messages, m...) }
@@ -171,7 +173,7 @@ func (l *loop) mayAsk() error {
 	case l.limits.Cost <= 0:
 		return nil
 	case l.spent.Cost >= l.limits.Cost:
-		return fmt.Errorf("%w: turn %d does not start: those before it have cost %d of %d nano-USD", budget, l.turn+1, l.spent.Cost, l.limits.Cost)
+		return fmt.Errorf("%w: turn %d does not start: those before it have cost %s of %s USD", budget, l.turn+1, usd(l.spent.Cost), usd(l.limits.Cost))
 	case unpriced && !l.limits.AllowUnpriced:
 		return fmt.Errorf("%w: turn %d does not start: the model has no known price, which a limit on cost does not allow", budget, l.turn+1)
 	}
@@ -179,6 +181,11 @@ func (l *loop) mayAsk() error {
 }
 
 const budget Code = "budget"
+
+// usd is money as people read it.
+func usd(n providers.NanoUSD) string {
+	return strconv.FormatFloat(float64(n)/float64(providers.USD), 'f', -1, 64)
+}
 
 // next makes one turn of the model, if there may be another.
 func (l *loop) next(ctx context.Context) (providers.Response, error) {
@@ -204,6 +211,13 @@ func (l *loop) next(ctx context.Context) (providers.Response, error) {
 	answer.Usage.Calls = max(answer.Usage.Calls, 1)
 	l.turn = turn
 	l.spent = l.spent.Add(answer.Usage)
-	Report(ctx, Progress{Kind: ProgressTurn, Turn: turn, Text: answer.Text, Usage: answer.Usage, Elapsed: time.Since(begun)})
+	if len(answer.Before) > 0 {
+		f := Fallback{Turn: turn, Model: answer.Model}
+		for _, e := range answer.Before {
+			f.Before = append(f.Before, e.Error())
+		}
+		l.fallbacks = append(l.fallbacks, f)
+	}
+	Report(ctx, Progress{Kind: ProgressTurn, Turn: turn, Text: answer.Text, Model: answer.Model, Usage: answer.Usage, Elapsed: time.Since(begun)})
 	return answer, nil
 }

@@ -271,7 +271,7 @@ func TestProgressOfTheLoop(t *testing.T) {
 			assert.Equal(t, []agent.Progress{
 				text(1, "let "), text(1, "me "), text(1, "see"),
 				step(func(p *agent.Progress) {
-					p.Kind, p.Turn, p.Text, p.Usage, p.Elapsed = agent.ProgressTurn, 1, "let me see", used, time.Minute
+					p.Kind, p.Turn, p.Text, p.Model, p.Usage, p.Elapsed = agent.ProgressTurn, 1, "let me see", "fake:model", used, time.Minute
 				}),
 				step(func(p *agent.Progress) {
 					p.Kind, p.Turn, p.Tool, p.Err = agent.ProgressTool, 1, &none, `there is no tool "none"; there are: wait`
@@ -283,7 +283,7 @@ func TestProgressOfTheLoop(t *testing.T) {
 				}),
 				text(2, "done"),
 				step(func(p *agent.Progress) {
-					p.Kind, p.Turn, p.Text, p.Usage = agent.ProgressTurn, 2, "done", providers.Usage{Calls: 1}
+					p.Kind, p.Turn, p.Text, p.Model, p.Usage = agent.ProgressTurn, 2, "done", "fake:model", providers.Usage{Calls: 1}
 				}),
 			}, w.told)
 		})
@@ -334,4 +334,33 @@ func TestModelErrorsEndTheCall(t *testing.T) {
 	assert.Equal(t, providers.Usage{Calls: 1, ToolCalls: 1, Input: 4}, resp.Usage, "of the turns before")
 	assert.Equal(t, providers.Usage{Calls: 1, Input: 6}, agent.ErrorOf(err).Usage, "the error has its own")
 	assert.Empty(t, resp.Messages)
+}
+
+// The record of a call says which model of a chain answered, and why not the first.
+func TestFallbacksAreSaid(t *testing.T) {
+	full := &providers.Error{Kind: providers.RateLimited, Model: "a:large", Status: 429, Message: "slow down"}
+	spare := fake.New(t, fake.Call("c1", "wait", struct{ For time.Duration }{}), fake.Text("done"))
+	chain, err := providers.NewChain(fake.New(t, fake.Answer{Err: full}), spare)
+	require.NoError(t, err)
+	resp, err := agent.LLM{Model: chain, Tools: []agent.Tool{wait(t)}}.Call(t.Context(), agent.Request{Prompt: "go"})
+	require.NoError(t, err)
+	assert.Equal(t, "done", resp.Text)
+	before := []string{"a:large: rate-limited (HTTP 429): slow down"} // in the second turn it cools down
+	assert.Equal(t, []agent.Fallback{{Turn: 1, Model: "fake:model", Before: before}, {Turn: 2, Model: "fake:model", Before: before}}, resp.Fallbacks)
+	assert.Equal(t, int64(2), resp.Usage.Fallbacks)
+
+	resp, err = agent.LLM{Model: fake.New(t, fake.Text("done"))}.Call(t.Context(), agent.Request{Prompt: "go"})
+	require.NoError(t, err)
+	assert.Empty(t, resp.Fallbacks)
+}
+
+// The refusal of a turn tells money as people read it.
+func TestMoneyInRefusals(t *testing.T) {
+	price := &providers.Price{Input: providers.Dollars(1), Output: providers.Dollars(1)}
+	m := providers.Metered{Spec: providers.Spec{Provider: "p", Model: "m", Price: price}, Model: fake.New(t, fake.Answer{
+		ToolCalls: []providers.ToolCall{waitFor("a", 0)}, Usage: providers.Usage{Input: 30_000, Output: 20_000},
+	})}
+	_, err := agent.LLM{Model: m, Tools: []agent.Tool{wait(t)}}.Call(t.Context(), agent.Request{Prompt: "go", Limits: agent.Limits{Cost: providers.Dollars(0.04)}})
+	require.ErrorIs(t, err, agent.Code("budget"))
+	assert.ErrorContains(t, err, "turn 2 does not start: those before it have cost 0.05 of 0.04 USD")
 }

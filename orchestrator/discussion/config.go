@@ -1,24 +1,28 @@
 package discussion
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"time"
 
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
-	"github.com/convene-go/convene/routing"
 )
 
-// Role is what a member of the team is there for (D1).
+// Role is what a member of the team is there for.
 type Role string
 
-// The roles. Only the leader is required (D3, D4).
+// The roles. Only the leader is required; the step of a role that is not there is left
+// out.
 const (
-	TeamLeader  Role = routing.TeamLeader
-	Researcher  Role = routing.Researcher
-	Ideation    Role = routing.Ideation
-	Critic      Role = routing.Critic
-	Implementer Role = routing.Implementer
+	TeamLeader  Role = "team_leader"
+	Researcher  Role = "researcher"
+	Ideation    Role = "ideation"
+	Critic      Role = "critic"
+	Implementer Role = "implementer"
 	Moderator   Role = "moderator"
 	UICreator   Role = "ui_creator"
 )
@@ -26,120 +30,148 @@ const (
 // System is who the host's preamble is from. It is no role of a member.
 const System Role = "system"
 
-// roles are all of them, in the order in which they are named (DC7), the leader first.
+// roles are those of members, in the order in which the leader hears their names.
 var roles = []Role{TeamLeader, Researcher, Ideation, Critic, Implementer, Moderator, UICreator}
 
-// Config is a team and how it works. New copies it.
+// Config is a team and how it works. New copies it. It has a JSON form, without Hooks
+// and Prompts: durations are "5m" or seconds, money is USD, unknown fields are faults.
 type Config struct {
 	// Name is the flow's. "" means "discussion". Two teams on one engine need two.
-	Name string
+	Name string `json:"name,omitzero"`
 
-	// Team is who takes part, in any order: the order of speaking is fixed (D12). At
-	// most one member has a role, one is the leader.
-	Team []Member
+	// Team is who takes part, in any order: the order of speaking is fixed. At most one
+	// member has a role, one is the leader.
+	Team []Member `json:"team"`
 
-	// MaxRounds is how many rounds there are, at least 1 (D11).
-	MaxRounds int
+	Rounds Rounds `json:"rounds"`
+	Policy Policy `json:"policy,omitzero"`
+	Retry  Retry  `json:"retry,omitzero"`
+	Limits Limits `json:"limits,omitzero"`
+	Hooks  Hooks  `json:"-"`
 
-	// MinIdeas is how many ideas there should be after the last round. If there are
-	// fewer, ideation is asked for the rest, at most MaxTopUps times (DC3). 0: any
-	// number will do.
-	MinIdeas int
-
-	// MaxTopUps bounds those calls. 0 means 1, -1 none.
-	MaxTopUps int
-
-	// DeepDive has ideation and critic answer each other in every round that has ideas,
-	// DeepDiveExchanges times; 0 means once (DC4).
-	DeepDive          bool
-	DeepDiveExchanges int
-
-	// MinScoreThreshold, 0 to 10, is the score from which an idea counts as good enough
-	// (D44). It labels; the highest score wins all the same, unless RequireThreshold is
-	// set: then an idea below it is never the final one (DC2).
-	MinScoreThreshold float64
-	RequireThreshold  bool
-
-	// Reporter makes Outcome.Report, in place of the ui_creator's HTML, which stays a
-	// message if there is a ui_creator (DX11). nil: none.
-	Reporter Reporter
-
-	// Prompts replaces the prompts of the package, by file name ("kickoff.tmpl"). A file
-	// that is not there is the package's. It is read at New only.
-	Prompts fs.FS
-
-	Limits Limits
+	// Prompts replaces the prompts of the package, by file name ("kickoff.tmpl"): the
+	// package comment has them all. It is read at New only.
+	Prompts fs.FS `json:"-"`
 }
 
 // Member is an agent in a role.
 type Member struct {
-	Role        Role
-	Agent       string   // its name in the roster; several roles may share one
-	Name        string   // in the kickoff prompt; "": the role
-	Temperature *float64 // 0 to 2; nil: the model's own
+	Role        Role              `json:"role"`
+	Agent       string            `json:"agent"`                 // its name in the roster; several roles may share one
+	Name        string            `json:"name,omitzero"`         // in the kickoff prompt; "": the role
+	Temperature *float64          `json:"temperature,omitempty"` // 0 to 2; nil: the model's own
+	Estimate    providers.NanoUSD `json:"estimate,omitzero"`     // of a call's cost, set aside before it; 0: not known
 }
 
-// Limits bound a run. A zero field is the default.
+// Rounds say how long the team explores.
+type Rounds struct {
+	Max      int `json:"max"`               // at least 1
+	DeepDive int `json:"deepDive,omitzero"` // how often in a round ideation and critic answer each other; 0: never
+}
+
+// Policy says what is good enough.
+type Policy struct {
+	// Threshold is the score, 0 to 10, from which an idea counts as good enough. The
+	// highest score wins all the same, and the outcome says that it is below.
+	Threshold float64 `json:"threshold,omitzero"`
+
+	// RequireThreshold keeps an idea that has not met the Threshold from being the final
+	// one: then there is none. It wants a moderator.
+	RequireThreshold bool `json:"requireThreshold,omitzero"`
+
+	// MinIdeas is how many ideas there should be after the last round; for those that are
+	// missing ideation is asked again (Retry.TopUps). 0: any number will do.
+	MinIdeas int `json:"minIdeas,omitzero"`
+
+	// AssumeScore, 0 to 10, is the score of an idea whose grade did not come. It is marked
+	// as assumed, and what wins by it is unverified. nil: such an idea has no score.
+	AssumeScore *float64 `json:"assumeScore,omitempty"`
+}
+
+// Retry says what is asked for again.
+type Retry struct {
+	TopUps int `json:"topUps,omitzero"` // calls of ideation for ideas that are missing; 0: 1, orchestrator.None: none
+}
+
+// Limits bound a run. A zero field is the default, orchestrator.None no limit.
 type Limits struct {
-	Calls        int64             // of agents in a run; 0: no limit (DX13)
-	Cost         providers.NanoUSD // of a run; 0: no limit (DX13)
-	CallTimeout  time.Duration     // of a call with all its attempts; 0: 300 s (DX14)
-	TopicBytes   int               // of Input.Topic; 0: 64 KiB (DX3)
-	ContextBytes int               // of what an agent gets to read; 0: no limit (DX10)
-	IdeasPerCall int               // that are taken of one answer; 0: 20 (DX6)
+	Calls         int64             `json:"calls,omitzero"` // of agents in a run; 0: no limit
+	Cost          providers.NanoUSD `json:"cost,omitzero"`  // of a run; 0: no limit
+	AllowUnpriced bool              `json:"allowUnpriced,omitzero"`
+	Time          time.Duration     `json:"time,omitzero"`         // of a run; 0: no limit
+	CallTimeout   time.Duration     `json:"callTimeout,omitzero"`  // of a call with all its attempts; 0: 300 s
+	TopicBytes    int               `json:"topicBytes,omitzero"`   // of Input.Topic; 0: 64 KiB
+	ContextBytes  int               `json:"contextBytes,omitzero"` // of what an agent gets to read; 0: no limit
+	IdeasPerCall  int               `json:"ideasPerCall,omitzero"` // that are taken of one answer; 0: 20
 }
 
-// The defaults of Config and Limits.
-const (
-	defaultName         = "discussion"
-	defaultCallTimeout  = 300 * time.Second
-	defaultTopicBytes   = 64 << 10
-	defaultIdeasPerCall = 20
-)
+// Hooks are pure functions of the host.
+type Hooks struct {
+	// Report makes Outcome.Report of the finished outcome, whatever its status, in place
+	// of the ui_creator's HTML, which stays a message. [Page] is one. nil: none.
+	Report func(o Outcome) (html string, err error)
+}
 
-// Standard is a team of four and one round (D41-D44, DC5): leader, ideation,
-// moderator, ui_creator. agents are the names in the roster by role; a role that is
-// not there is played by an agent of the role's name. So it is with the other presets.
+// MarshalJSON implements json.Marshaler.
+func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Config) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
+
+// MarshalJSON implements json.Marshaler.
+func (m Member) MarshalJSON() ([]byte, error) { return team.Encode(m) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Member) UnmarshalJSON(data []byte) error { return team.Decode(data, m) }
+
+// MarshalJSON implements json.Marshaler.
+func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Limits) UnmarshalJSON(data []byte) error { return team.Decode(data, l) }
+
+// Standard is a team of four and one round: leader, ideation, moderator, ui_creator.
+// agents are the names in the roster by role; a role that is not there is played by an
+// agent of the role's name. So it is with the other presets.
 func Standard(agents map[Role]string) Config {
 	return Config{
-		Team:      team(agents, TeamLeader, Ideation, Moderator, UICreator),
-		MaxRounds: 1, MinIdeas: 3, MinScoreThreshold: 6.0,
+		Team:   members(agents, TeamLeader, Ideation, Moderator, UICreator),
+		Rounds: Rounds{Max: 1}, Policy: Policy{MinIdeas: 3, Threshold: 6.0},
 	}
 }
 
-// Extended is Standard with researcher and critic, two rounds and a deep dive
-// (D41-D44, DC5).
+// Extended is Standard with researcher and critic, two rounds and a deep dive.
 func Extended(agents map[Role]string) Config {
 	return Config{
-		Team:      team(agents, TeamLeader, Researcher, Ideation, Critic, Moderator, UICreator),
-		MaxRounds: 2, MinIdeas: 4, MinScoreThreshold: 7.0, DeepDive: true,
+		Team:   members(agents, TeamLeader, Researcher, Ideation, Critic, Moderator, UICreator),
+		Rounds: Rounds{Max: 2, DeepDive: 1}, Policy: Policy{MinIdeas: 4, Threshold: 7.0},
 	}
 }
 
-// Full is all seven roles, three rounds and a deep dive (D41-D44, DC5).
+// Full is all seven roles, three rounds and a deep dive.
 func Full(agents map[Role]string) Config {
 	return Config{
-		Team:      team(agents, roles...),
-		MaxRounds: 3, MinIdeas: 5, MinScoreThreshold: 7.5, DeepDive: true,
+		Team:   members(agents, roles...),
+		Rounds: Rounds{Max: 3, DeepDive: 1}, Policy: Policy{MinIdeas: 5, Threshold: 7.5},
 	}
 }
 
-func team(agents map[Role]string, wanted ...Role) []Member {
-	members := make([]Member, len(wanted))
+func members(agents map[Role]string, wanted ...Role) []Member {
+	all := make([]Member, len(wanted))
 	for i, role := range wanted {
-		name := agents[role]
-		if name == "" {
-			name = string(role)
+		all[i] = Member{Role: role, Agent: agents[role]}
+		if all[i].Agent == "" {
+			all[i].Agent = string(role)
 		}
-		members[i] = Member{Role: role, Agent: name}
 	}
-	return members
+	return all
 }
 
-// withDefaults returns a copy that shares nothing with c but functions and files.
+// withDefaults returns a copy that shares nothing with c but functions and files. In it,
+// 0 is no limit.
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
-		c.Name = defaultName
+		c.Name = "discussion"
 	}
 	c.Team = slices.Clone(c.Team)
 	for i, m := range c.Team {
@@ -150,26 +182,74 @@ func (c Config) withDefaults() Config {
 			c.Team[i].Temperature = new(*m.Temperature)
 		}
 	}
-	if c.MaxTopUps == 0 {
-		c.MaxTopUps = 1
+	if s := c.Policy.AssumeScore; s != nil {
+		c.Policy.AssumeScore = new(*s)
 	}
-	switch {
-	case !c.DeepDive:
-		c.DeepDiveExchanges = 0
-	case c.DeepDiveExchanges == 0:
-		c.DeepDiveExchanges = 1
-	}
+	c.Retry.TopUps = count(c.Retry.TopUps, 1)
 	l := &c.Limits
-	if l.CallTimeout == 0 {
-		l.CallTimeout = defaultCallTimeout
-	}
-	if l.TopicBytes == 0 {
-		l.TopicBytes = defaultTopicBytes
-	}
-	if l.IdeasPerCall == 0 {
-		l.IdeasPerCall = defaultIdeasPerCall
-	}
+	l.Calls, l.Cost, l.Time, l.ContextBytes = count(l.Calls, 0), count(l.Cost, 0), count(l.Time, 0), count(l.ContextBytes, 0)
+	l.CallTimeout = count(l.CallTimeout, 300*time.Second)
+	l.TopicBytes = count(l.TopicBytes, 64<<10)
+	l.IdeasPerCall = count(l.IdeasPerCall, 20)
 	return c
+}
+
+// count is n, or its default for 0, or 0 for None.
+func count[N ~int | ~int64](n, def N) N {
+	switch n {
+	case 0:
+		return def
+	case orchestrator.None:
+		return 0
+	}
+	return n
+}
+
+// ErrNoTeamLeader says that a Config has no leader.
+var ErrNoTeamLeader = errors.New("there is no team_leader")
+
+// check finds every fault of c.
+func (c Config) check() error {
+	var f team.Faults
+	if !c.has(TeamLeader) {
+		f.Add("Team: %w", ErrNoTeamLeader)
+	}
+	seen := map[Role]bool{}
+	for i, m := range c.Team {
+		switch {
+		case !slices.Contains(roles, m.Role):
+			f.Add("Team[%d].Role is %q, want one of %q", i, m.Role, roles)
+		case seen[m.Role]:
+			f.Add("Team[%d].Role: %q is there twice", i, m.Role)
+		}
+		seen[m.Role] = true
+		if m.Agent == "" {
+			f.Add("Team[%d].Agent is empty (role %q)", i, m.Role)
+		}
+		if m.Temperature != nil {
+			f.Within(fmt.Sprintf("Team[%d].Temperature", i), *m.Temperature, 0, 2)
+		}
+		team.Least(&f, fmt.Sprintf("Team[%d].Estimate", i), m.Estimate, 0)
+	}
+	team.Least(&f, "Rounds.Max", c.Rounds.Max, 1)
+	team.Least(&f, "Rounds.DeepDive", c.Rounds.DeepDive, 0)
+	f.Within("Policy.Threshold", c.Policy.Threshold, 0, maxScore)
+	team.Least(&f, "Policy.MinIdeas", c.Policy.MinIdeas, 0)
+	if s := c.Policy.AssumeScore; s != nil {
+		f.Within("Policy.AssumeScore", *s, 0, maxScore)
+	}
+	if c.Policy.RequireThreshold && !c.has(Moderator) {
+		f.Add("Policy.RequireThreshold is set, and the team has no moderator who could score")
+	}
+	team.Least(&f, "Retry.TopUps", c.Retry.TopUps, orchestrator.None)
+	team.Least(&f, "Limits.Calls", c.Limits.Calls, orchestrator.None)
+	team.Least(&f, "Limits.Cost", c.Limits.Cost, orchestrator.None)
+	team.Least(&f, "Limits.Time", c.Limits.Time, orchestrator.None)
+	team.Least(&f, "Limits.CallTimeout", c.Limits.CallTimeout, orchestrator.None)
+	team.Least(&f, "Limits.TopicBytes", c.Limits.TopicBytes, orchestrator.None)
+	team.Least(&f, "Limits.ContextBytes", c.Limits.ContextBytes, orchestrator.None)
+	team.Least(&f, "Limits.IdeasPerCall", c.Limits.IdeasPerCall, orchestrator.None)
+	return f.Err()
 }
 
 // member returns who has the role.
@@ -186,12 +266,12 @@ func (c Config) has(role Role) bool {
 	return ok
 }
 
-// speakers are the names of the members whom the leader directs: all but itself and
-// the ui_creator, in the order of the roles (D9, DC6, DC7).
-func (c Config) speakers() []string {
+// directed are the names of the members whom the leader directs: all but itself and the
+// ui_creator, in the order of the roles.
+func (c Config) directed() []string {
 	var names []string
-	for _, role := range roles {
-		if m, ok := c.member(role); ok && role != TeamLeader && role != UICreator {
+	for _, role := range roles[1 : len(roles)-1] {
+		if m, ok := c.member(role); ok {
 			names = append(names, m.Name)
 		}
 	}

@@ -7,12 +7,14 @@ import (
 	"github.com/convene-go/convene/internal/prompt"
 )
 
-// BuildContext returns what an agent gets to read of a discussion (D38-D40): the
-// topic, a line for each message, and the ideas, each with its score if it has one.
+// BuildContext returns what an agent gets to read of a discussion: the topic, the
+// messages, and the ideas, each with its score if it has one. Every text of an agent or
+// a user is delimited by itself; who wrote it, as what, its number and its score stand
+// outside, where no text can forge them.
 //
 // If that exceeds maxBytes (0: no limit), the oldest messages but for the kickoff and
 // the last synthesis give way to one line with their number; ideas never do, so that
-// the result may still be longer (DX10).
+// the result may still be longer.
 func BuildContext(d Discussion, maxBytes int) string {
 	text, _ := buildContext(d, maxBytes)
 	return text
@@ -20,18 +22,18 @@ func BuildContext(d Discussion, maxBytes int) string {
 
 // buildContext also returns how many messages were left out.
 func buildContext(d Discussion, maxBytes int) (text string, elided int) {
-	lines := make([]string, len(d.Messages))
-	size := 0
+	parts := make([]string, len(d.Messages))
+	head, ideas := "Topic:\n"+prompt.Delimit("topic", d.Topic, 0)+"\n", ideaList(d.Ideas)
+	size := len(head) + len(messagesHead) + len(ideas)
 	for i, m := range d.Messages {
-		lines[i] = fmt.Sprintf("[%s -> %s]: %s\n", m.From, m.To, m.Content)
-		size += len(lines[i])
+		name := fmt.Sprintf("message %d", i+1)
+		parts[i] = fmt.Sprintf("[%s -> %s]: %s, %s\n%s\n", m.From, m.To, name, m.Type, prompt.Delimit(name, m.Content, 0))
+		size += len(parts[i])
 	}
-	head := "Topic: " + prompt.OneLine(d.Topic) + "\n"
-	ideas := ideaLines(d.Ideas)
 	keep := kept(d.Messages)
 	at := -1 // where the line about what is left out goes
-	if over := len(head) + len(messagesHead) + size + len(ideas) - maxBytes; maxBytes > 0 && over > 0 {
-		for i := 0; i < len(lines) && over > 0; i++ {
+	if over := size - maxBytes; maxBytes > 0 && over > 0 {
+		for i := 0; i < len(parts) && over > 0; i++ {
 			if keep[i] {
 				continue
 			}
@@ -39,24 +41,18 @@ func buildContext(d Discussion, maxBytes int) (text string, elided int) {
 				at = i
 				over += elisionBytes
 			}
-			over -= len(lines[i])
-			lines[i] = ""
+			over -= len(parts[i])
+			parts[i] = ""
 			elided++
 		}
 	}
-	var b strings.Builder
-	b.WriteString(head)
-	if len(lines) > 0 {
-		b.WriteString(messagesHead)
+	if at >= 0 {
+		parts[at] = fmt.Sprintf("[... messages left out here: %d ...]\n", elided)
 	}
-	for i, line := range lines {
-		if i == at {
-			fmt.Fprintf(&b, "[... messages left out here: %d ...]\n", elided)
-		}
-		b.WriteString(line)
+	if len(parts) > 0 {
+		head += messagesHead
 	}
-	b.WriteString(ideas)
-	return strings.TrimSuffix(b.String(), "\n"), elided
+	return strings.TrimSuffix(head+strings.Join(parts, "")+ideas, "\n"), elided
 }
 
 const (
@@ -80,21 +76,21 @@ func kept(messages []Message) []bool {
 	return keep
 }
 
-// ideaLines is the section of the ideas; "" without any (D40).
-func ideaLines(ideas []Idea) string {
+// ideaList is the section of the ideas; "" without any.
+func ideaList(ideas []Idea) string {
 	if len(ideas) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("\nIdeas:\n")
 	for i, idea := range ideas {
-		fmt.Fprintf(&b, "%d. %s", i+1, prompt.OneLine(idea.Title))
-		if text := prompt.OneLine(idea.Description); text != "" {
-			b.WriteString(" - " + text)
+		text := prompt.OneLine(idea.Title)
+		if more := prompt.OneLine(idea.Description); more != "" {
+			text += " - " + more
 		}
-		fmt.Fprintf(&b, " [%s]\n", idea.ID)
+		fmt.Fprintf(&b, "%d. [%s]\n%s\n", i+1, idea.ID, prompt.Delimit(idea.ID, text, 0))
 		if idea.Validated {
-			fmt.Fprintf(&b, "   Score: %.1f/10\n", idea.Score) // DC26
+			fmt.Fprintf(&b, "   Score: %.1f/%d\n", idea.Score, maxScore)
 		}
 	}
 	return b.String()

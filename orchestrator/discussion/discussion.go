@@ -1,150 +1,146 @@
 package discussion
 
 import (
-	"time"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// The errors of runs, beside orchestrator.ErrCanceled and orchestrator.ErrBudget.
-const (
-	ErrEmptyTopic    = agent.Code("discussion/empty-topic")     // the topic is blank (DX3)
-	ErrTopicTooLarge = agent.Code("discussion/topic-too-large") // it exceeds Limits.TopicBytes (DX3)
-	ErrBadTopic      = agent.Code("discussion/bad-topic")       // it is no text: not UTF-8, or with control characters
-	ErrBadPreamble   = agent.Code("discussion/bad-preamble")    // Input.Preamble has a message without content
-	ErrKickoff       = agent.Code("discussion/kickoff")         // the leader failed to open the discussion (DC10)
-	ErrNoIdeas       = agent.Code("discussion/no-ideas")        // there is nothing for the moderator to score (D28)
-	ErrValidation    = agent.Code("discussion/validation")      // the moderator failed (DC11)
-)
-
-// Input is what a run is about.
-type Input struct {
-	Topic    string    `json:"topic"`
-	Preamble []Message `json:"preamble,omitempty"` // what the host says before the kickoff, from "system"; only Content counts (DC8)
+// New returns the flow of a team. All faults of cfg are in the one error, which is
+// ErrNoTeamLeader if there is no leader.
+func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
+	texts, err := newPrompts(cfg.Prompts)
+	if err := errors.Join(cfg.check(), err); err != nil {
+		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("discussion: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	return orchestrator.Flow[Input, Outcome]{
+		Name:   cfg.Name,
+		Agents: cfg.agents(),
+		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
+			return (&run{cfg: cfg, prompts: texts, in: in}).do(c)
+		},
+	}, nil
 }
 
-// Outcome is what came of a run. It is there beside an error, too, with what was said
-// until then (DX2).
-type Outcome struct {
-	orchestrator.Outcome // Score is that of FinalIdea, 0 to 10
+// run is one run of the team.
+type run struct {
+	cfg     Config
+	prompts prompt.Set
+	in      Input
 
-	Discussion     Discussion `json:"discussion"`
-	FinalIdea      *Idea      `json:"finalIdea,omitempty"`      // nil: none was chosen
-	SelectedBy     SelectedBy `json:"selectedBy"`               // what chose it (DC14)
-	LeaderChoice   *Idea      `json:"leaderChoice,omitempty"`   // the one that the leader named, which need not have won (DC19)
-	BelowThreshold bool       `json:"belowThreshold,omitempty"` // the best score is below Config.MinScoreThreshold (DC2)
-	Shortlist      []Idea     `json:"shortlist"`                // scored at or above the threshold, the best first (DC2)
-	Report         string     `json:"report,omitempty"`         // HTML of the ui_creator or of Config.Reporter. It is not sanitised: see Page
-	Warnings       []Warning  `json:"warnings,omitempty"`       // what went wrong without ending the run (DX16)
+	phases   *team.Tracker[Phase]
+	round    int // that is under way; 0: outside of the rounds
+	speaking Role
+	elided   int // messages left out of the last context
+	out      Outcome
 }
 
-// SelectedBy says what chose the final idea (DC14).
-type SelectedBy string
-
-// The ways to choose the final idea.
-const (
-	ByScore  SelectedBy = "score"  // the highest
-	ByLeader SelectedBy = "leader" // no idea had a score
-	ByNone   SelectedBy = "none"   // there is no final idea
-)
-
-// Discussion is all that was said. It has a JSON form.
-type Discussion struct {
-	ID          string    `json:"id"` // the run's
-	Topic       string    `json:"topic"`
-	Status      Status    `json:"status"`
-	Round       int       `json:"round"` // the last that was begun, from 1; 0: none
-	MaxRounds   int       `json:"maxRounds"`
-	Threshold   float64   `json:"threshold"` // Config.MinScoreThreshold
-	Messages    []Message `json:"messages"`
-	Ideas       []Idea    `json:"ideas"` // in the order in which they were proposed
-	FinalIdeaID string    `json:"finalIdeaID,omitempty"`
-	Started     time.Time `json:"started"`
-	Ended       time.Time `json:"ended,omitzero"`
+// do is the discussion: kickoff, rounds, validation, selection, report.
+func (r *run) do(c *orchestrator.Context) (Outcome, error) {
+	d := &r.out.Discussion
+	*d = Discussion{
+		ID: c.RunID(), Topic: r.in.Topic, Rounds: r.cfg.Rounds.Max, Threshold: r.cfg.Policy.Threshold,
+		Messages: []Message{}, Ideas: []Idea{}, Started: c.Now(),
+	}
+	r.out.SelectedBy, r.out.Shortlist = ByNone, []Idea{}
+	r.phases = team.Track("discussion", Phases, &d.Phase)
+	c.Expose(r.state)
+	l := r.cfg.Limits
+	c = c.WithBudget(orchestrator.Budget{Calls: l.Calls, Cost: l.Cost, AllowUnpriced: l.AllowUnpriced, Wall: l.Time})
+	for _, step := range []func(*orchestrator.Context) error{r.begin, r.kickOff, r.explore, r.validate, r.choose, r.visualize} {
+		if err := step(c); err != nil {
+			return r.end(c, fmt.Errorf("discussion: %w", err))
+		}
+	}
+	return r.end(c, nil)
 }
 
-// Status is where a discussion is (DC25).
-type Status string
-
-// The statuses of a discussion.
-const (
-	StatusRunning   Status = "running"
-	StatusCompleted Status = "completed"
-	StatusFailed    Status = "failed"
-	StatusCanceled  Status = "canceled"
-)
-
-// Message is one contribution (D36).
-type Message struct {
-	ID        string          `json:"id"`   // msg-1, msg-2, …
-	From      Role            `json:"from"` // or "system", for the host's preamble
-	To        string          `json:"to"`   // "team"
-	Content   string          `json:"content"`
-	Type      MessageType     `json:"type"`
-	Timestamp time.Time       `json:"timestamp"`
-	Round     int             `json:"round,omitempty"` // 0: outside of the rounds
-	Turn      int             `json:"turn,omitempty"`  // of its author in the round; from 2 on a deep dive (DC4)
-	Usage     providers.Usage `json:"usage,omitzero"`  // of the calls that it took (DX13)
+// state is what a run exposes.
+func (r *run) state() any {
+	d := r.out.Discussion
+	s := State{Phase: d.Phase, Round: d.Round, Rounds: d.Rounds, Speaking: r.speaking, Messages: len(d.Messages), Ideas: len(d.Ideas)}
+	if r.out.FinalIdea != nil {
+		s.Best = r.out.FinalIdea.Title
+	}
+	return s
 }
 
-// MessageType says what a message is (D37).
-type MessageType string
-
-// The types of messages.
-const (
-	TypePreamble      MessageType = "preamble"
-	TypeKickoff       MessageType = "kickoff"
-	TypeIdeation      MessageType = "ideation"
-	TypeResearcher    MessageType = "researcher"
-	TypeCritic        MessageType = "critic"
-	TypeImplementer   MessageType = "implementer"
-	TypeSynthesis     MessageType = "synthesis"
-	TypeValidation    MessageType = "validation"
-	TypeSelection     MessageType = "selection"
-	TypeVisualization MessageType = "visualization"
-)
-
-// Idea is a proposal, with what the moderator made of it.
-type Idea struct {
-	ID          string            `json:"id"` // idea-1, idea-2, …; never a model's (DX8)
-	Title       string            `json:"title"`
-	Description string            `json:"description,omitempty"`
-	Category    string            `json:"category,omitempty"`
-	CreatedBy   Role              `json:"createdBy"`
-	Round       int               `json:"round"`
-	Pros        []string          `json:"pros,omitempty"`
-	Cons        []string          `json:"cons,omitempty"`
-	Feedback    string            `json:"feedback,omitempty"`
-	Criteria    *grading.Criteria `json:"criteria,omitempty"`
-	Score       float64           `json:"score"` // 0 to 10, if Validated
-	Validated   bool              `json:"validated"`
-	Eligible    bool              `json:"eligible"` // its score meets Config.MinScoreThreshold
+// begin checks the input and lets the host speak.
+func (r *run) begin(c *orchestrator.Context) error {
+	r.emit(c, EventRunStarted, Event{Topic: r.in.Topic})
+	if err := r.in.check(r.cfg.Limits.TopicBytes); err != nil {
+		return err
+	}
+	r.fire(c, "start")
+	for _, text := range r.in.Preamble {
+		r.add(c, Message{From: System, Content: text, Type: TypePreamble})
+	}
+	return nil
 }
 
-// Warning is something that went wrong without ending the run (DX16).
-type Warning struct {
-	Code    string `json:"code"` // such as "agent.failed" or "ideas.below_minimum"
-	Role    Role   `json:"role,omitempty"`
-	Round   int    `json:"round,omitempty"` // 0: outside of the rounds
-	Message string `json:"message"`
+// check says whether the input is a topic. limit is that of its bytes, 0: none.
+func (in Input) check(limit int) error {
+	switch {
+	case strings.TrimSpace(in.Topic) == "":
+		return team.Fail(ErrEmptyTopic, "the topic is blank")
+	case limit > 0 && len(in.Topic) > limit:
+		return team.Fail(ErrTopicTooLarge, "the topic has %d bytes, want at most %d", len(in.Topic), limit)
+	case !utf8.ValidString(in.Topic):
+		return team.Fail(ErrBadTopic, "the topic is not UTF-8")
+	case strings.ContainsFunc(in.Topic, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) || r == utf8.RuneError }):
+		return team.Fail(ErrBadTopic, "the topic holds control characters")
+	}
+	for i, text := range in.Preamble {
+		if strings.TrimSpace(text) == "" {
+			return team.Fail(ErrBadPreamble, "Preamble[%d] is blank", i)
+		}
+	}
+	return nil
 }
 
-// Reporter makes a report of a finished discussion without a model. It is a pure
-// function. [HTML] is one.
-type Reporter interface {
-	Report(o Outcome) (html string, err error)
+// kickOff has the leader set the direction. Without it there is no discussion.
+func (r *run) kickOff(c *orchestrator.Context) error {
+	_, err := r.say(c, turn{role: TeamLeader, kind: TypeKickoff, prompt: "kickoff.tmpl"})
+	if err != nil && !team.Ends(err) {
+		return team.Fail(ErrKickoff, "kickoff: %w", err)
+	}
+	if err == nil {
+		r.fire(c, "replied")
+	}
+	return err
 }
 
-// State is what a run exposes while it goes on.
-type State struct {
-	Phase    Phase  `json:"phase"`
-	Round    int    `json:"round"`
-	Rounds   int    `json:"rounds"`
-	Speaking Role   `json:"speaking,omitempty"`
-	Messages int    `json:"messages"`
-	Ideas    int    `json:"ideas"`
-	Best     string `json:"best,omitempty"` // title of the final idea
+// end moves to the final phase and fills in what follows from it. The host's report is
+// made of the finished outcome.
+func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
+	r.fire(c, r.ending(c, err))
+	d := &r.out.Discussion
+	d.Ended = c.Now()
+	r.out.Status = orchestrator.Status(d.Phase)
+	r.out.Spent, r.out.Elapsed = c.Spent(), c.Elapsed()
+	r.report(c)
+	r.emit(c, EventRunFinished, Event{Status: r.out.Status, Usage: &r.out.Spent})
+	return r.out, err
+}
+
+// ending is the event that ends a run.
+func (r *run) ending(c *orchestrator.Context, err error) string {
+	switch {
+	case c.IsCanceled(err):
+		return "cancel"
+	case orchestrator.IsOver(err):
+		return "overspend"
+	case err != nil:
+		return "fail"
+	case r.out.FinalIdea == nil || len(r.out.Unverified) > 0:
+		return "finish_partly"
+	}
+	return "finish"
 }

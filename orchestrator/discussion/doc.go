@@ -1,11 +1,54 @@
-// Package discussion is a team that talks in rounds and decides by score: a leader
-// sets the direction, a researcher, an ideation specialist, a critic and an
-// implementer speak in turn and hear all that was said, the leader sums up each
-// round, a moderator scores the ideas, the best one wins, and a report is made.
+// Package discussion is a team that talks in rounds and decides by score: a leader sets
+// the direction, a researcher, an ideation specialist, a critic and an implementer speak
+// in turn and hear all that was said, the leader sums up each round, a moderator scores
+// the ideas, the best one wins, and a report is made.
 //
 // [New] makes a flow of a [Config]; [Standard], [Extended] and [Full] are configs to
 // start from. No model decides anything: who speaks when, which ideas count, what a
-// score is and who wins are computed, and the leader's own choice is kept as a
-// comment. [Outcome] has the whole discussion, also beside an error. [Page] makes a
-// page for people of it, without a model.
+// score is and who wins are computed, and the leader's own choice is kept as a comment.
+// [Outcome] has the whole discussion, also beside an error. [Page] makes a page for
+// people of it, without a model.
+//
+// # A run
+//
+// Kickoff: the leader opens. Without it there is no discussion. Rounds: see [Rounds]; a
+// member that fails costs its turn alone, and ideas that are missing after the last
+// round are asked for. Validation: the moderator scores every idea; a grade that does not
+// come is asked for once more, and then the ideas are ungraded. Selection: the leader
+// names its choice, and the highest score wins, of equals the first; without any score
+// the leader's choice does. Visualization: the ui_creator makes a page.
+//
+// # Prompts
+//
+// Config.Prompts may replace each of these files; all get the same fields:
+//
+//	kickoff.tmpl     the leader opens
+//	research.tmpl    the researcher
+//	ideate.tmpl      ideation in round 1
+//	improve.tmpl     ideation from round 2 on
+//	topup.tmpl       ideation, for ideas that are missing
+//	criticize.tmpl   the critic
+//	implement.tmpl   the implementer
+//	answer.tmpl      ideation to the critic, in a deep dive
+//	reply.tmpl       the critic to that answer
+//	synthesize.tmpl  the leader sums up a round
+//	validate.tmpl    the moderator
+//	select.tmpl      the leader chooses
+//	report.tmpl      the ui_creator
+//
+//	.Context  what [BuildContext] makes: topic, messages, ideas with scores
+//	.Size     members of the team
+//	.Members  names of those whom the leader directs
+//	.Round    1, 2, …; 0 outside of the rounds
+//	.Rounds   how many there are
+//	.Missing  topup.tmpl: how many ideas are still wanted
+//	.Final    report.tmpl: the final [Idea], or nil
+//	.Scored   select.tmpl: whether ideas have scores
+//
+// The function data delimits a text of others: {{data "winner" .Final.Title}}.
+//
+// # Events
+//
+// The constants that begin with Event are the kinds of a run's own records; [Event] is
+// their data.
 package discussion

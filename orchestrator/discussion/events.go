@@ -1,74 +1,72 @@
 package discussion
 
 import (
-	"fmt"
-
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/providers"
 )
 
-// Event is the data of the records that a run emits; which fields are set depends on
-// the record's kind:
-//
-//	discussion.started                          Topic
-//	phase.started, phase.finished               Phase
-//	round.started, round.finished               Round
-//	agent.started, agent.finished               Role, Round, Turn
-//	agent.failed                                Role, Round, Turn, Text
-//	message.added                               Message (DX19)
-//	idea.added, idea.scored                     Idea
-//	idea.duplicate, idea.dropped                Idea, Text
-//	ideas.unparsed, ideas.below_minimum         Text
-//	selection.made                              Idea, Text: by what
-//	selection.overruled                         Idea: the leader's (DC19)
-//	selection.below_threshold                   Idea
-//	context.elided                              Count of messages (DX10)
-//	validation.unusable                         Text
-//	evaluation.unknown, evaluation.invalid      Text
-//	selection.skipped, selection.none           Text
-//	report.failed, budget                       Text
-//	discussion.finished                         Status, Usage
+// The kinds of the records that a run emits. Each started has its finished, or failed, at
+// every end of a run; the phase that ends it has none.
+const (
+	EventRunStarted         = "discussion.run.started"
+	EventRunFinished        = "discussion.run.finished"
+	EventPhaseStarted       = "discussion.phase.started"
+	EventPhaseFinished      = "discussion.phase.finished"
+	EventRoundStarted       = "discussion.round.started"
+	EventRoundFinished      = "discussion.round.finished"
+	EventAgentStarted       = "discussion.agent.started"
+	EventAgentFinished      = "discussion.agent.finished"
+	EventAgentFailed        = "discussion.agent.failed"
+	EventMessageAdded       = "discussion.message.added"
+	EventIdeaAdded          = "discussion.idea.added"
+	EventIdeaRepeated       = "discussion.idea.repeated" // it was there already, and is not added
+	EventIdeaScored         = "discussion.idea.scored"
+	EventSelectionMade      = "discussion.selection.made"
+	EventSelectionOverruled = "discussion.selection.overruled" // the leader's choice was not the highest score
+	EventContextElided      = "discussion.context.elided"      // messages were left out of what an agent reads
+	EventWarningRaised      = "discussion.warning.raised"
+)
+
+// Event is the data of all these records.
 type Event struct {
 	Moves []string `json:"moves,omitempty"` // of the phase machine since the last record, as "phase -event-> phase"
 
-	Phase   Phase            `json:"phase,omitempty"`
-	Topic   string           `json:"topic,omitempty"`
-	Round   int              `json:"round,omitempty"`
-	Turn    int              `json:"turn,omitempty"`
-	Role    Role             `json:"role,omitempty"`
-	Message *Message         `json:"message,omitempty"`
-	Idea    *Idea            `json:"idea,omitempty"`
-	Count   int              `json:"count,omitempty"`
-	Text    string           `json:"text,omitempty"`
-	Status  Status           `json:"status,omitempty"`
-	Usage   *providers.Usage `json:"usage,omitempty"`
+	Topic   string                `json:"topic,omitempty"`   // run.started
+	Phase   Phase                 `json:"phase,omitempty"`   // phase.*
+	Round   int                   `json:"round,omitempty"`   // round.*, agent.*; 0: outside of the rounds
+	Role    Role                  `json:"role,omitempty"`    // agent.*
+	Turn    int                   `json:"turn,omitempty"`    // agent.*
+	Text    string                `json:"text,omitempty"`    // agent.failed: why; selection.made: by what
+	Message *Message              `json:"message,omitempty"` // message.added
+	Idea    *Idea                 `json:"idea,omitempty"`    // idea.*, selection.made; selection.overruled: the leader's
+	Count   int                   `json:"count,omitempty"`   // context.elided: of messages
+	Warning *orchestrator.Warning `json:"warning,omitempty"` // warning.raised
+	Status  orchestrator.Status   `json:"status,omitempty"`  // run.finished
+	Usage   *providers.Usage      `json:"usage,omitempty"`   // run.finished
 }
 
 // emit writes a record with the moves since the last one.
 func (r *run) emit(c *orchestrator.Context, kind string, e Event) {
-	e.Moves = r.moves
-	r.moves = nil
+	e.Moves = r.phases.Moves()
 	c.Emit(kind, e)
 }
 
-// fire moves the phase machine. A refused event is a mistake in this package.
+// fire moves the phase machine.
 func (r *run) fire(c *orchestrator.Context, event string) {
-	entry, err := r.machine.Fire(event, "", "")
-	if err != nil {
-		panic(fmt.Errorf("discussion: %w", err))
-	}
-	r.moves = append(r.moves, fmt.Sprintf("%s -%s-> %s", entry.From, entry.Event, entry.To))
-	r.state.Phase = entry.To
-	if entry.From == entry.To {
+	from := r.phases.Phase()
+	to := r.phases.Fire(event)
+	if from == to {
 		return
 	}
-	r.emit(c, "phase.finished", Event{Phase: entry.From})
-	r.emit(c, "phase.started", Event{Phase: entry.To})
+	if from != Created { // which nothing started
+		r.emit(c, EventPhaseFinished, Event{Phase: from})
+	}
+	r.emit(c, EventPhaseStarted, Event{Phase: to})
 }
 
-// warn notes what went wrong, as a record of that kind and in the outcome (DX16).
-func (r *run) warn(c *orchestrator.Context, kind string, role Role, e Event) {
-	e.Role, e.Round = role, r.round
-	r.emit(c, kind, e)
-	r.out.Warnings = append(r.out.Warnings, Warning{Code: kind, Role: role, Round: r.round, Message: e.Text})
+// warn notes what went wrong, as a record and in the outcome.
+func (r *run) warn(c *orchestrator.Context, code, who, message string) {
+	w := orchestrator.Warning{Code: code, Who: who, Message: message}
+	r.out.Warnings = append(r.out.Warnings, w)
+	r.emit(c, EventWarningRaised, Event{Warning: &w})
 }

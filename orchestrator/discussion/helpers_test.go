@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -48,11 +49,20 @@ func scores(values ...any) string {
 	return string(agent.JSON(map[string]any{"evaluations": list}))
 }
 
+// judge scores every idea in a prompt; the second one is the best.
+func judge(req agent.Request) agent.Response {
+	marks := make([]any, strings.Count(req.Prompt, "<data name=\"idea-"))
+	for i := range marks {
+		marks[i] = []float64{7.9, 9.1, 6, 5, 4}[i%5]
+	}
+	return agent.Response{Text: scores(marks...)}
+}
+
 // lines are what a role says that the cast has no answer for.
 func lines(role discussion.Role) []any {
 	own := map[discussion.Role]any{
 		discussion.Ideation:   ideas("Podcast lab", "Game night", "Repair café", "Silent disco", "Roof garden"),
-		discussion.Moderator:  scores(7.9, 9.1, 6),
+		discussion.Moderator:  func(_ context.Context, req agent.Request) (agent.Response, error) { return judge(req), nil },
 		discussion.UICreator:  "<h1>Report</h1>",
 		discussion.TeamLeader: "The team leader has spoken.",
 	}
@@ -171,7 +181,7 @@ func (p played) types() []string {
 func (p played) kinds() []string {
 	var all []string
 	for _, rec := range p.log {
-		if !strings.Contains("started resumed called slept ended canceled", rec.Kind) {
+		if strings.HasPrefix(rec.Kind, "discussion.") {
 			all = append(all, rec.Kind)
 		}
 	}
@@ -217,7 +227,7 @@ func without(cfg discussion.Config, gone ...discussion.Role) discussion.Config {
 
 // shallow is cfg without deep dives and top-ups.
 func shallow(cfg discussion.Config) discussion.Config {
-	cfg.DeepDive, cfg.MaxTopUps = false, -1
+	cfg.Rounds.DeepDive, cfg.Retry.TopUps = 0, orchestrator.None
 	return cfg
 }
 

@@ -1,133 +1,151 @@
 package discussion
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
-	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/internal/page"
 )
 
-//go:embed page.tmpl
-var pageText string
-
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
-
-// HTML is a [Reporter] that makes the page of [Page].
-type HTML struct{}
-
-// Report implements [Reporter].
-func (HTML) Report(o Outcome) (string, error) { return Page(o) }
-
-// Page makes a page of a discussion for people: topic, winner, ranking, ideas, course
-// and cost, without a model. It stands alone: it loads nothing and has no script.
+// Page makes a page of a discussion for people, without a model: the winner and why it
+// won, what it cost and what went wrong, all ideas by rank, and what was said. It stands
+// alone: it loads nothing and has no script.
 //
 // Text of agents is escaped. The ui_creator's own HTML is shown only inside of a frame
 // that may run nothing and load nothing: its sandbox is closed, and the page's content
 // security policy holds there, too.
 func Page(o Outcome) (string, error) {
-	var b strings.Builder
-	if err := pageTemplate.Execute(&b, viewOf(o)); err != nil {
-		return "", fmt.Errorf("discussion: page: %w", err)
-	}
-	return b.String(), nil
-}
-
-// What the template is filled with.
-type (
-	pageView struct {
-		Topic, Status, Verdict string
-		Winner                 *ideaView
-		Ranking                []ideaView // with a score, the best first
-		Threshold              float64
-		ThresholdAt            float64 // percent of the scale
-		Ideas                  []ideaView
-		Rounds                 []roundView
-		Warnings               []Warning
-		Created                template.HTMLAttr // the ui_creator's page as what the closed frame shows
-		Facts                  []fact
-	}
-	ideaView struct {
-		Idea
-		Place   int     // in the ranking, from 1; 0: no score
-		Percent float64 // of the scale
-		Marks   []mark
-		Won     bool
-	}
-	mark struct {
-		Name    string
-		Value   float64
-		Percent float64
-	}
-	roundView struct {
-		Title    string
-		Messages []Message
-	}
-	fact struct{ Name, Value string }
-)
-
-func viewOf(o Outcome) pageView {
 	d := o.Discussion
-	v := pageView{
-		Topic: d.Topic, Status: string(d.Status), Threshold: d.Threshold, ThresholdAt: percent(d.Threshold),
-		Rounds: courseOf(d.Messages), Warnings: o.Warnings, Facts: factsOf(o), Verdict: verdictOf(o),
-	}
-	for _, idea := range d.Ideas {
-		v.Ideas = append(v.Ideas, ideaView{
-			Idea: idea, Percent: percent(idea.Score), Marks: marksOf(idea.Criteria),
-			Won: o.FinalIdea != nil && o.FinalIdea.ID == idea.ID,
-		})
-	}
-	scores, valid := make([]float64, len(d.Ideas)), make([]bool, len(d.Ideas))
-	for i, idea := range d.Ideas {
-		scores[i], valid[i] = idea.Score, idea.Validated
-	}
-	for place, i := range grading.Shortlist(scores, valid, 0) {
-		v.Ideas[i].Place = place + 1
-		v.Ranking = append(v.Ranking, v.Ideas[i])
-	}
-	if i := slices.IndexFunc(v.Ideas, func(i ideaView) bool { return i.Won }); i >= 0 {
-		v.Winner = &v.Ideas[i]
-	}
-	for _, m := range d.Messages {
-		if m.Type == TypeVisualization {
-			v.Created = srcdoc(unfence(m.Content))
+	p := page.Of("Discussion", d.Topic, o.Outcome)
+	p.Facts = append([]page.Fact{
+		{Name: "Rounds", Value: fmt.Sprintf("%d of %d", d.Round, d.Rounds)},
+		{Name: "Ideas", Value: strconv.Itoa(len(d.Ideas))},
+		{Name: "Messages", Value: strconv.Itoa(len(d.Messages))},
+	}, p.Facts...)
+	for i, w := range p.Warnings {
+		p.Warnings[i].Who = roleInWords(Role(w.Who))
+		if idea := byID(w.Who, d.Ideas); idea != nil {
+			p.Warnings[i].Who = idea.Title
 		}
 	}
-	return v
+	ranked := Ranking(d.Ideas)
+	won := func(i Idea) bool { return o.FinalIdea != nil && o.FinalIdea.ID == i.ID }
+	ideas := page.Section{ID: "ideas", Title: "Ideas by rank"}
+	for place, idea := range ranked {
+		if s := idea.score(d); s != nil {
+			ideas.Note = fmt.Sprintf("The line marks the threshold of %v out of %d.", d.Threshold, maxScore)
+			ideas.Bars = append(ideas.Bars, page.Bar{Name: fmt.Sprintf("%d. %s", place+1, idea.Title), Score: *s})
+		}
+		card := idea.card(d)
+		card.Won = won(idea)
+		ideas.Cards = append(ideas.Cards, card)
+	}
+	for i, part := range o.Unverified {
+		if idea := byID(part, d.Ideas); idea != nil {
+			p.Unverified = slices.Clone(p.Unverified)
+			p.Unverified[i] = idea.Title
+		}
+	}
+	p.Result = result(o)
+	course := page.Section{ID: "course", Title: "Course of the discussion", Steps: steps(d.Messages)}
+	for _, s := range []page.Section{ideas, course} {
+		if len(s.Cards)+len(s.Steps) > 0 {
+			p.Sections = append(p.Sections, s)
+		}
+	}
+	if i := slices.IndexFunc(d.Messages, func(m Message) bool { return m.Type == TypeVisualization }); i >= 0 {
+		p.Sections = append(p.Sections, page.Section{ID: "created", Title: "The UI creator's own page", Frame: unfence(d.Messages[i].Content)})
+	}
+	return p.HTML()
 }
 
-// srcdoc is a page as the attribute of a frame. The template cannot make it: it takes
-// the tags out of attributes.
-func srcdoc(page string) template.HTMLAttr {
-	return template.HTMLAttr(`srcdoc="` + template.HTMLEscapeString(page) + `"`) //nolint:gosec // escaped here, for a closed frame
-}
-
-func percent(score float64) float64 {
-	return min(max(score, 0), grading.MaxIdeaScore) * 100 / grading.MaxIdeaScore
-}
-
-func marksOf(c *grading.Criteria) []mark {
-	if c == nil {
+// score is an idea's score for people; nil: none.
+func (i Idea) score(d Discussion) *page.Score {
+	if !i.scored() {
 		return nil
 	}
-	return []mark{
-		{"Feasibility", c.Feasibility, percent(c.Feasibility)},
-		{"Innovation", c.Innovation, percent(c.Innovation)},
-		{"Impact", c.Impact, percent(c.Impact)},
-		{"Clarity", c.Clarity, percent(c.Clarity)},
-		{"Completeness", c.Completeness, percent(c.Completeness)},
-	}
+	return &page.Score{Value: i.Score, Gate: d.Threshold, Max: maxScore}
 }
 
-// courseOf groups the messages: before the rounds, each round, after them. The
-// ui_creator's page is shown elsewhere.
-func courseOf(messages []Message) []roundView {
-	var course []roundView
+func (i Idea) card(d Discussion) page.Card {
+	tags := []string{fmt.Sprintf("round %d", i.Round)}
+	if i.Category != "" {
+		tags = append(tags, i.Category)
+	}
+	text := i.Description
+	switch {
+	case i.Assumed:
+		tags = append(tags, "assumed score")
+	case !i.Validated:
+		tags = append(tags, "no score")
+	}
+	if i.Feedback != "" {
+		text += "\n\nModerator: " + i.Feedback
+	}
+	c := page.Card{Title: i.Title, Score: i.score(d), Tags: tags, Text: text, Pros: i.Pros, Cons: i.Cons}
+	for _, name := range criteria {
+		if mark, ok := i.Criteria[name]; ok {
+			c.Bars = append(c.Bars, page.Bar{Name: page.Words(string(name)), Score: page.Score{Value: mark, Max: maxScore}})
+		}
+	}
+	return c
+}
+
+// result is the final idea and why it won: score, criteria, two pros, one con, the
+// leader's words.
+func result(o Outcome) page.Card {
+	if o.FinalIdea == nil {
+		return page.Card{Title: "No idea was chosen"}
+	}
+	c := o.FinalIdea.card(o.Discussion)
+	c.Won, c.Label, c.Why, c.Text = true, "Winner", verdict(o), o.FinalIdea.Description
+	c.Pros, c.Cons = c.Pros[:min(2, len(c.Pros))], c.Cons[:min(1, len(c.Cons))]
+	for _, m := range o.Discussion.Messages {
+		if m.Type == TypeSelection {
+			c.Quote = &page.Turn{Who: roleInWords(m.From), Text: choiceForm.ReplaceAllString(m.Content, "")}
+		}
+	}
+	return c
+}
+
+func roleInWords(r Role) string {
+	if r == System {
+		return "Host"
+	}
+	return strings.Replace(page.Words(string(r)), "Ui ", "UI ", 1)
+}
+
+// choiceForm is the choice in JSON with which the leader's words begin.
+var choiceForm = regexp.MustCompile(`\{[^{}]*"idea_id"[^{}]*\}`)
+
+// verdict is one sentence on why the final idea won.
+func verdict(o Outcome) string {
+	d, f := o.Discussion, o.FinalIdea
+	scored := len(slices.DeleteFunc(slices.Clone(d.Ideas), func(i Idea) bool { return !i.scored() }))
+	why := fmt.Sprintf("The highest of %d scores, ", scored)
+	if scored == 1 {
+		why = "The only score, "
+	}
+	switch {
+	case o.SelectedBy == ByLeader:
+		return "Chosen by the team leader: no idea has a score."
+	case f.Assumed:
+		return why + "which was assumed: the moderator gave none."
+	case o.BelowThreshold:
+		return why + fmt.Sprintf("below the threshold of %v.", d.Threshold)
+	case o.LeaderChoice != nil && o.LeaderChoice.ID != f.ID:
+		return why + fmt.Sprintf("and the threshold of %v is met. The team leader preferred “%s”.", d.Threshold, o.LeaderChoice.Title)
+	}
+	return why + fmt.Sprintf("and the threshold of %v is met.", d.Threshold)
+}
+
+// steps groups the messages: before the rounds, each round, after them. The ui_creator's
+// page is shown elsewhere.
+func steps(messages []Message) []page.Step {
+	var all []page.Step
 	rounds := false
 	for _, m := range messages {
 		if m.Type == TypeVisualization {
@@ -140,53 +158,18 @@ func courseOf(messages []Message) []roundView {
 		case rounds:
 			title = "Decision"
 		}
-		if n := len(course); n == 0 || course[n-1].Title != title {
-			course = append(course, roundView{Title: title})
+		if n := len(all); n == 0 || all[n-1].Title != title {
+			all = append(all, page.Step{Title: title})
 		}
-		last := &course[len(course)-1]
-		last.Messages = append(last.Messages, m)
+		t := page.Turn{Who: roleInWords(m.From), Text: m.Content}
+		if string(m.Type) != string(m.From) {
+			t.What = string(m.Type)
+		}
+		if m.Turn > 1 {
+			t.What = strings.TrimSpace(fmt.Sprintf("%s turn %d", t.What, m.Turn))
+		}
+		last := &all[len(all)-1]
+		last.Turns = append(last.Turns, t)
 	}
-	return course
-}
-
-// verdictOf is one sentence on how it ended.
-func verdictOf(o Outcome) string {
-	switch {
-	case o.FinalIdea != nil && o.SelectedBy == ByLeader:
-		return "Chosen by the team leader: no idea has a score."
-	case o.FinalIdea != nil && o.BelowThreshold:
-		return fmt.Sprintf("The highest score, below the %.1f that were wanted.", o.Discussion.Threshold)
-	case o.FinalIdea != nil && o.LeaderChoice != nil && o.LeaderChoice.ID != o.FinalIdea.ID:
-		return "The highest score; the team leader preferred another idea."
-	case o.FinalIdea != nil:
-		return "The highest score."
-	}
-	return "No idea was chosen."
-}
-
-func factsOf(o Outcome) []fact {
-	d := o.Discussion
-	facts := []fact{
-		{"Rounds", fmt.Sprintf("%d of %d", d.Round, d.MaxRounds)},
-		{"Ideas", fmt.Sprint(len(d.Ideas))},
-		{"Messages", fmt.Sprint(len(d.Messages))},
-		{"Calls", fmt.Sprint(o.Spent.Calls)},
-		{"Tokens", fmt.Sprintf("%d in, %d out", o.Spent.Input, o.Spent.Output)},
-		{"Cost", costOf(o.Spent)},
-	}
-	if !d.Ended.IsZero() {
-		facts = append(facts, fact{"Time", d.Ended.Sub(d.Started).Round(time.Second).String()})
-	}
-	return facts
-}
-
-func costOf(u providers.Usage) string {
-	cost := fmt.Sprintf("%.4f USD", float64(u.Cost)/float64(providers.USD))
-	switch {
-	case u.Unpriced > 0 && u.Cost == 0:
-		return "unknown"
-	case u.Unpriced > 0:
-		return "more than " + cost
-	}
-	return cost
+	return all
 }

@@ -1,11 +1,14 @@
 package discussion
 
-import "github.com/convene-go/convene/fsm"
+import (
+	"github.com/convene-go/convene/fsm"
+	"github.com/convene-go/convene/orchestrator"
+)
 
 // Phase is where a run is: a state of Phases.
 type Phase string
 
-// The phases of a run (D6). The last three end it.
+// The phases of a run. The last five end it; each is a status of the outcome.
 const (
 	Created     Phase = "created"
 	Kickoff     Phase = "kickoff"
@@ -13,18 +16,21 @@ const (
 	Validating  Phase = "validating"
 	Selecting   Phase = "selecting"
 	Visualizing Phase = "visualizing"
-	Completed   Phase = "completed"
-	Failed      Phase = "failed"
-	Canceled    Phase = "canceled"
+	Completed   Phase = Phase(orchestrator.Completed)
+	Partial     Phase = Phase(orchestrator.Partial)
+	OutOfBudget Phase = Phase(orchestrator.OutOfBudget)
+	Failed      Phase = Phase(orchestrator.Failed)
+	Canceled    Phase = Phase(orchestrator.Canceled)
 )
 
-// Phases is what a run may do next. Which of the events behind the last round comes
-// is decided by the flow: "to_validation" with a moderator and ideas, "to_selection"
-// without a moderator, and "fail" with a moderator and no ideas.
+// Phases is what a run may do next. The flow decides which of the events behind the last
+// round comes: "to_validation" with a moderator and ideas, "to_selection" without a
+// moderator, "fail" with a moderator and no ideas; and at the end "finish" if the final
+// idea has passed, else "finish_partly".
 var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 	Initial:  Created,
-	States:   []Phase{Created, Kickoff, Exploring, Validating, Selecting, Visualizing, Completed, Failed, Canceled},
-	Terminal: []Phase{Completed, Failed, Canceled},
+	States:   []Phase{Created, Kickoff, Exploring, Validating, Selecting, Visualizing, Completed, Partial, OutOfBudget, Failed, Canceled},
+	Terminal: []Phase{Completed, Partial, OutOfBudget, Failed, Canceled},
 	Rules: []fsm.Rule[Phase, string, string]{
 		{On: "start", From: []Phase{Created}, To: Kickoff},
 		{On: "replied", From: []Phase{Kickoff}, To: Exploring},
@@ -37,6 +43,8 @@ var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 		{On: "unusable", From: []Phase{Validating}, To: Selecting},
 		{On: "to_report", From: []Phase{Selecting}, To: Visualizing},
 		{On: "finish", From: []Phase{Selecting, Visualizing}, To: Completed},
+		{On: "finish_partly", From: []Phase{Selecting, Visualizing}, To: Partial},
+		{On: "overspend", To: OutOfBudget},
 		{On: "fail", To: Failed},
 		{On: "cancel", To: Canceled},
 	},

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
-	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
@@ -17,29 +17,44 @@ import (
 
 func TestBuildContext(t *testing.T) {
 	t.Run("DA33 D40 nothing but the topic", func(t *testing.T) {
-		assert.Equal(t, "Topic: cats", discussion.BuildContext(discussion.Discussion{Topic: "cats"}, 0))
+		assert.Equal(t, "Topic:\n<data name=\"topic\">\ncats\n</data>", discussion.BuildContext(discussion.Discussion{Topic: "cats"}, 0))
 	})
 	proves(t, []string{"DA34 D39 DC26 messages and ideas", "D39 messages and ideas"}, func(t *testing.T) {
 		d := discussion.Discussion{
 			Topic: "cats",
 			Messages: []discussion.Message{
-				{From: discussion.TeamLeader, To: "team", Content: "Go."},
-				{From: discussion.Critic, To: "team", Content: "Why?"},
+				{From: discussion.TeamLeader, To: "team", Type: discussion.TypeKickoff, Content: "Go."},
+				{From: discussion.Critic, To: "team", Type: discussion.TypeCritic, Content: "Why?"},
 			},
 			Ideas: []discussion.Idea{
 				{ID: "idea-1", Title: "Café", Description: "with cats"},
 				{ID: "idea-2", Title: "Song", Score: 8.25, Validated: true},
 			},
 		}
-		assert.Equal(t, `Topic: cats
+		assert.Equal(t, `Topic:
+<data name="topic">
+cats
+</data>
 
 Discussion so far:
-[team_leader -> team]: Go.
-[critic -> team]: Why?
+[team_leader -> team]: message 1, kickoff
+<data name="message 1">
+Go.
+</data>
+[critic -> team]: message 2, critic
+<data name="message 2">
+Why?
+</data>
 
 Ideas:
-1. Café - with cats [idea-1]
-2. Song [idea-2]
+1. [idea-1]
+<data name="idea-1">
+Café - with cats
+</data>
+2. [idea-2]
+<data name="idea-2">
+Song
+</data>
    Score: 8.2/10`, discussion.BuildContext(d, 0))
 	})
 	t.Run("D40 ideas without messages", func(t *testing.T) {
@@ -67,18 +82,40 @@ Ideas:
 
 		whole := discussion.BuildContext(d, 0)
 		assert.Equal(t, whole, discussion.BuildContext(d, len(whole)+10), "it fits")
-		some := discussion.BuildContext(d, len(whole)-80)
+		some := discussion.BuildContext(d, len(whole)-180)
 		assert.Contains(t, some, "messages left out here: 2", "no more than it takes, the oldest first")
 		assert.Contains(t, some, "old two")
-		assert.LessOrEqual(t, len(some), len(whole)-80)
+		assert.LessOrEqual(t, len(some), len(whole)-180)
+	})
+	t.Run("DX10 it fits if leaving out can make it fit, and leaves out no more than that", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			var d discussion.Discussion
+			for range rapid.IntRange(0, 12).Draw(t, "messages") {
+				kind := rapid.SampledFrom([]discussion.MessageType{discussion.TypeKickoff, discussion.TypeCritic, discussion.TypeSynthesis}).Draw(t, "kind")
+				d.Messages = append(d.Messages, discussion.Message{Type: kind, Content: strings.Repeat("x", rapid.IntRange(0, 60).Draw(t, "length"))})
+			}
+			least, limit := len(discussion.BuildContext(d, 1)), rapid.IntRange(1, 2000).Draw(t, "limit")
+			text := discussion.BuildContext(d, limit)
+			if len(text) > limit {
+				assert.LessOrEqual(t, len(text), least, "nothing more could be left out")
+			}
+			if len(discussion.BuildContext(d, 0)) <= limit-1 {
+				assert.NotContains(t, text, "left out here")
+			}
+		})
 	})
 	t.Run("DX10 the run says when messages are left out", func(t *testing.T) {
 		cfg := shallow(discussion.Full(nil))
 		cfg.Limits.ContextBytes = 600
 		p := debate{cfg: cfg}.play(t)
 		require.NoError(t, p.err)
-		assert.NotEmpty(t, p.events(t, "context.elided"))
-		assert.Positive(t, p.events(t, "context.elided")[0].Count)
+		assert.NotEmpty(t, p.events(t, discussion.EventContextElided))
+		last := 0
+		for _, e := range p.events(t, discussion.EventContextElided) {
+			assert.Positive(t, e.Count)
+			assert.NotEqual(t, last, e.Count, "once for each number")
+			last = e.Count
+		}
 	})
 }
 
@@ -117,8 +154,10 @@ func TestParseEvaluations(t *testing.T) {
 		want := 8.5
 		assert.Equal(t, []discussion.Evaluation{{
 			IdeaID: "idea-1", Title: "A", Score: &want,
-			Criteria: &grading.Criteria{Feasibility: 1, Innovation: 2, Impact: 3, Clarity: 4, Completeness: 5},
-			Pros:     []string{"p"}, Cons: []string{"c"}, Feedback: "f",
+			Criteria: discussion.Criteria{
+				discussion.Feasibility: 1, discussion.Innovation: 2, discussion.Impact: 3, discussion.Clarity: 4, discussion.Completeness: 5,
+			},
+			Pros: []string{"p"}, Cons: []string{"c"}, Feedback: "f",
 		}}, got)
 	})
 	t.Run("DX7 none is of use", func(t *testing.T) {
@@ -144,8 +183,9 @@ func FuzzParse(f *testing.F) {
 		if got, err := discussion.ParseEvaluations(text); err == nil {
 			valid := false
 			for _, e := range got {
-				_, err := grading.IdeaScore(e.Score, e.Criteria)
-				valid = valid || err == nil
+				score, ok := e.Rating()
+				valid = valid || ok
+				assert.True(t, score >= 0 && score <= 10, score)
 			}
 			assert.True(t, valid)
 		}
@@ -167,10 +207,10 @@ func TestPresets(t *testing.T) {
 		{"D1 D41 D42 D43 D44 DC5 Full", discussion.Full(nil), 3, 5, true, 7.5, []discussion.Role{leader, researcher, ideation, critic, implementer, moderator, creator}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.rounds, tt.cfg.MaxRounds)
-			assert.Equal(t, tt.ideas, tt.cfg.MinIdeas)
-			assert.Equal(t, tt.deep, tt.cfg.DeepDive)
-			assert.InDelta(t, tt.threshold, tt.cfg.MinScoreThreshold, 0)
+			assert.Equal(t, tt.rounds, tt.cfg.Rounds.Max)
+			assert.Equal(t, tt.ideas, tt.cfg.Policy.MinIdeas)
+			assert.Equal(t, tt.deep, tt.cfg.Rounds.DeepDive > 0)
+			assert.InDelta(t, tt.threshold, tt.cfg.Policy.Threshold, 0)
 			var team []discussion.Role
 			for _, m := range tt.cfg.Team {
 				team = append(team, m.Role)
@@ -192,19 +232,29 @@ func TestConfig(t *testing.T) {
 		change func(c *discussion.Config)
 		want   string
 	}{
-		{"DA43 DC23 no rounds", func(c *discussion.Config) { c.MaxRounds = 0 }, "MaxRounds is 0, want 1 or more"},
+		{"DA43 DC23 no rounds", func(c *discussion.Config) { c.Rounds.Max = 0 }, "Rounds.Max is 0, want 1 or more"},
 		{"DX4 two leaders", func(c *discussion.Config) {
 			c.Team = append(c.Team, discussion.Member{Role: discussion.TeamLeader, Agent: "x"})
 		}, `Team[4].Role: "team_leader" is there twice`},
 		{"DX4 an unknown role", func(c *discussion.Config) { c.Team[1].Role = "poet" }, `Team[1].Role is "poet", want one of`},
 		{"DX4 an agent without a name", func(c *discussion.Config) { c.Team[1].Agent = "" }, `Team[1].Agent is empty (role "ideation")`},
 		{"DX4 temperature", func(c *discussion.Config) { c.Team[1].Temperature = &hot }, "Team[1].Temperature is 2.5, want 0 to 2"},
-		{"DC2 threshold", func(c *discussion.Config) { c.MinScoreThreshold = 11 }, "MinScoreThreshold is 11, want 0 to 10"},
-		{"DC3 MinIdeas", func(c *discussion.Config) { c.MinIdeas = -1 }, "MinIdeas is -1"},
-		{"DC3 MaxTopUps", func(c *discussion.Config) { c.MaxTopUps = -2 }, "MaxTopUps is -2"},
-		{"DC4 exchanges", func(c *discussion.Config) { c.DeepDiveExchanges = -1 }, "DeepDiveExchanges is -1"},
-		{"DX13 calls", func(c *discussion.Config) { c.Limits.Calls = -1 }, "Limits.Calls is -1"},
-		{"DX14 timeout", func(c *discussion.Config) { c.Limits.CallTimeout = -1 }, "Limits.CallTimeout is -1"},
+		{"DC2 threshold", func(c *discussion.Config) { c.Policy.Threshold = 11 }, "Policy.Threshold is 11, want 0 to 10"},
+		{"DC3 MinIdeas", func(c *discussion.Config) { c.Policy.MinIdeas = -1 }, "Policy.MinIdeas is -1"},
+		{"DC3 MaxTopUps", func(c *discussion.Config) { c.Retry.TopUps = -2 }, "Retry.TopUps is -2"},
+		{"DC4 exchanges", func(c *discussion.Config) { c.Rounds.DeepDive = -1 }, "Rounds.DeepDive is -1"},
+		{"DX13 calls", func(c *discussion.Config) { c.Limits.Calls = -2 }, "Limits.Calls is -2"},
+		{"DX14 timeout", func(c *discussion.Config) { c.Limits.CallTimeout = -2 }, "Limits.CallTimeout is -2ns"},
+		{"DC2 a required threshold without a moderator", func(c *discussion.Config) {
+			*c = without(*c, discussion.Moderator)
+			c.Policy.RequireThreshold = true
+		}, "Policy.RequireThreshold is set, and the team has no moderator who could score"},
+		{"N2 an assumed score off the scale", func(c *discussion.Config) { c.Policy.AssumeScore = new(10.5) }, "Policy.AssumeScore is 10.5, want 0 to 10"},
+		{"DX13 an estimate below zero", func(c *discussion.Config) { c.Team[1].Estimate = -1 }, "Team[1].Estimate is -1, want 0 or more"},
+		{"DX4 all faults at once", func(c *discussion.Config) { c.Rounds.Max, c.Team[2].Agent = -1, "" }, "Team[2].Agent is empty (role \"moderator\")\nRounds.Max is -1, want 1 or more"},
+		{"a prompt of no name", func(c *discussion.Config) {
+			c.Prompts = fstest.MapFS{"selekt.tmpl": {Data: []byte("x")}}
+		}, "selekt.tmpl is no template of the team, want one of answer.tmpl, "},
 		{"a prompt with a wrong field", func(c *discussion.Config) {
 			c.Prompts = fstest.MapFS{"select.tmpl": {Data: []byte("{{.Nothing}}")}}
 		}, "select.tmpl"},
@@ -218,7 +268,7 @@ func TestConfig(t *testing.T) {
 	}
 	t.Run("DA43 DC23 five rounds", func(t *testing.T) {
 		cfg := discussion.Standard(nil)
-		cfg.MaxRounds = 5
+		cfg.Rounds.Max = 5
 		p := debate{cfg: cfg}.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, 5, strings.Count(strings.Join(p.types(), " "), "synthesis"))

@@ -1,60 +1,55 @@
 package discussion
 
 import (
-	"errors"
 	"regexp"
 	"strings"
 
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// report has the ui_creator make its page, and the Reporter (D32-D35, DX11). Neither
-// failure ends the run.
-func (r *run) report(c *orchestrator.Context) error {
+// visualize has the ui_creator make its page. That it fails, or that there is no budget
+// left for it, ends nothing.
+func (r *run) visualize(c *orchestrator.Context) error {
 	creator := r.cfg.has(UICreator)
-	if !creator && r.cfg.Reporter == nil {
+	if creator || r.cfg.Hooks.Report != nil {
+		r.fire(c, "to_report")
+	}
+	if !creator {
 		return nil
 	}
-	r.fire(c, "to_report")
-	if creator {
-		if err := r.create(c); err != nil {
-			return err
-		}
+	m, err := r.say(c, turn{role: UICreator, kind: TypeVisualization, prompt: "report.tmpl"})
+	if r.out.Report = unfence(m.Content); err == nil && r.out.Report == "" {
+		err = errSilent
 	}
-	if r.cfg.Reporter == nil {
-		return nil
-	}
-	if page, err := r.cfg.Reporter.Report(r.out); err == nil {
-		r.out.Report = page
-	} else {
-		r.warn(c, "report.failed", "", Event{Text: "the Reporter: " + err.Error()})
+	switch {
+	case err == nil:
+	case !team.Ends(err):
+		r.warn(c, WarnReportFailed, string(UICreator), err.Error())
+	case r.spent(c, err):
+		r.warn(c, WarnBudget, string(UICreator), err.Error())
+	default:
+		return err
 	}
 	return nil
 }
 
-// create has the ui_creator make its page.
-func (r *run) create(c *orchestrator.Context) error {
-	m, err := r.say(c, speech{role: UICreator, kind: TypeVisualization, prompt: reportPrompt})
-	switch {
-	case err == nil:
-		r.out.Report = unfence(m.Content)
-		if r.out.Report != "" {
-			return nil
-		}
-		err = errSilent
-	case c.IsCanceled(err), errors.Is(err, orchestrator.ErrFlow):
-		return err
-	case orchestrator.IsOver(err):
-		r.warn(c, "budget", UICreator, Event{Text: err.Error()})
-		return nil
+// report has the host make its report.
+func (r *run) report(c *orchestrator.Context) {
+	if r.cfg.Hooks.Report == nil {
+		return
 	}
-	r.warn(c, "report.failed", UICreator, Event{Text: err.Error()})
-	return nil
+	html, err := team.Guard("Hooks.Report", func() (string, error) { return r.cfg.Hooks.Report(r.out) })
+	if err != nil {
+		r.warn(c, WarnReportFailed, "", err.Error())
+		return
+	}
+	r.out.Report = html
 }
 
 var fence = regexp.MustCompile("(?s)^```[a-zA-Z]*\\s*\n(.*?)\n?\\s*```$")
 
-// unfence is the text in a fence of Markdown, or the text (DX11).
+// unfence is the text in a fence of Markdown, or the text.
 func unfence(text string) string {
 	text = strings.TrimSpace(text)
 	if in := fence.FindStringSubmatch(text); in != nil {

@@ -1,25 +1,18 @@
 package discussion
 
-import (
-	"fmt"
-	"strconv"
-	"strings"
+import "github.com/convene-go/convene/orchestrator"
 
-	"github.com/convene-go/convene/internal/prompt"
-	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/routing"
-)
-
-// explore runs the rounds (D11).
+// explore runs the rounds.
 func (r *run) explore(c *orchestrator.Context) error {
-	for n := 1; n <= r.cfg.MaxRounds; n++ {
-		r.round, r.out.Discussion.Round, r.state.Round = n, n, n
-		r.emit(c, "round.started", Event{Round: n})
-		if err := r.roundOf(c); err != nil {
+	for n := 1; n <= r.cfg.Rounds.Max; n++ {
+		r.round, r.out.Discussion.Round = n, n
+		r.emit(c, EventRoundStarted, Event{Round: n})
+		err := r.discuss(c)
+		r.emit(c, EventRoundFinished, Event{Round: n})
+		if err != nil {
 			return err
 		}
-		r.emit(c, "round.finished", Event{Round: n})
-		if n < r.cfg.MaxRounds {
+		if n < r.cfg.Rounds.Max {
 			r.fire(c, "round_done")
 		}
 	}
@@ -27,12 +20,14 @@ func (r *run) explore(c *orchestrator.Context) error {
 	return nil
 }
 
-// roundOf has everybody speak in turn (D12).
-func (r *run) roundOf(c *orchestrator.Context) error {
-	has := func(role string) bool { return r.cfg.has(Role(role)) }
-	ideas := func() bool { return len(r.out.Discussion.Ideas) > 0 }
-	for step := range routing.RoundSteps(has, ideas, r.cfg.DeepDiveExchanges) {
-		ok, err := r.step(c, Role(step.Role), step.Turn)
+// discuss has everybody speak who takes part. Critic, implementer and deep dives have a
+// turn only if there are ideas when it comes.
+func (r *run) discuss(c *orchestrator.Context) error {
+	for _, t := range r.cfg.order(r.round) {
+		if !r.cfg.has(t.role) || t.onIdeas && len(r.out.Discussion.Ideas) == 0 {
+			continue
+		}
+		ok, err := r.step(c, t)
 		if err != nil {
 			return err
 		}
@@ -41,7 +36,7 @@ func (r *run) roundOf(c *orchestrator.Context) error {
 		} else {
 			r.fire(c, "step_failed")
 		}
-		if Role(step.Role) == Ideation && step.Turn == 1 && r.round == r.cfg.MaxRounds {
+		if t.role == Ideation && t.number == 1 && r.round == r.cfg.Rounds.Max {
 			if err := r.topUp(c); err != nil {
 				return err
 			}
@@ -50,106 +45,38 @@ func (r *run) roundOf(c *orchestrator.Context) error {
 	return nil
 }
 
-// speeches are what the others do in a round.
-var speeches = map[Role]speech{
-	Researcher:  {kind: TypeResearcher, prompt: researchPrompt},
-	Critic:      {kind: TypeCritic, prompt: criticizePrompt},
-	Implementer: {kind: TypeImplementer, prompt: implementPrompt},
-	TeamLeader:  {kind: TypeSynthesis, prompt: synthesizePrompt},
+// order are the turns of a round: everybody once, in a deep dive ideation and critic
+// again, and the leader sums up.
+func (c Config) order(round int) []turn {
+	ideate := "ideate.tmpl"
+	if round > 1 {
+		ideate = "improve.tmpl"
+	}
+	turns := []turn{
+		{role: Researcher, kind: TypeResearcher, prompt: "research.tmpl", number: 1},
+		{role: Ideation, kind: TypeIdeation, prompt: ideate, number: 1},
+		{role: Critic, kind: TypeCritic, prompt: "criticize.tmpl", number: 1, onIdeas: true},
+		{role: Implementer, kind: TypeImplementer, prompt: "implement.tmpl", number: 1, onIdeas: true},
+	}
+	if c.has(Ideation) && c.has(Critic) {
+		for n := range c.Rounds.DeepDive {
+			turns = append(turns,
+				turn{role: Ideation, kind: TypeIdeation, prompt: "answer.tmpl", number: n + 2, onIdeas: true},
+				turn{role: Critic, kind: TypeCritic, prompt: "reply.tmpl", number: n + 2, onIdeas: true})
+		}
+	}
+	return append(turns, turn{role: TeamLeader, kind: TypeSynthesis, prompt: "synthesize.tmpl", number: 1})
 }
 
-// step is one turn in a round. A member that fails costs its turn alone (D45).
-func (r *run) step(c *orchestrator.Context, role Role, turn int) (ok bool, err error) {
-	if role == Ideation {
-		return r.ideate(c, turn)
+// step is one turn in a round. One that fails costs itself alone. In a deep dive ideas
+// are welcome and not demanded.
+func (r *run) step(c *orchestrator.Context, t turn) (ok bool, err error) {
+	if t.role == Ideation && t.number == 1 {
+		return r.propose(c, t)
 	}
-	s := speeches[role]
-	s.role, s.turn = role, turn
-	if role == Critic && turn > 1 {
-		s.prompt = replyPrompt
+	m, ok, err := r.try(c, t)
+	if ideas, perr := ParseIdeas(m.Content); t.role == Ideation && ok && perr == nil {
+		r.addIdeas(c, ideas)
 	}
-	_, ok, err = r.try(c, s)
 	return ok, err
-}
-
-// ideate has ideation propose ideas, or in a deep dive answer the critic, where ideas
-// are welcome and not demanded (DC4).
-func (r *run) ideate(c *orchestrator.Context, turn int) (bool, error) {
-	s := speech{role: Ideation, kind: TypeIdeation, turn: turn, prompt: ideatePrompt}
-	switch {
-	case turn > 1:
-		s.prompt = answerPrompt
-		m, ok, err := r.try(c, s)
-		if ideas, perr := ParseIdeas(m.Content); ok && perr == nil {
-			r.take(c, ideas)
-		}
-		return ok, err
-	case r.round > 1:
-		s.prompt = improvePrompt
-	}
-	return r.propose(c, s)
-}
-
-// propose has ideation answer with ideas in JSON and takes them (D16, D17).
-func (r *run) propose(c *orchestrator.Context, s speech) (bool, error) {
-	var ideas []Idea
-	s.output = ideasWanted
-	s.read = func(text string) (err error) {
-		ideas, err = ParseIdeas(text)
-		return err
-	}
-	_, ok, err := r.try(c, s)
-	r.take(c, ideas)
-	return ok, err
-}
-
-// topUp asks for the ideas that are missing after the last round's (DC3).
-func (r *run) topUp(c *orchestrator.Context) error {
-	missing := func() int { return r.cfg.MinIdeas - len(r.out.Discussion.Ideas) }
-	for n := 0; n < r.cfg.MaxTopUps && missing() > 0; n++ {
-		if _, err := r.propose(c, speech{role: Ideation, kind: TypeIdeation, turn: 1, prompt: topUpPrompt, missing: missing()}); err != nil {
-			return err
-		}
-	}
-	if missing() > 0 {
-		r.warn(c, "ideas.below_minimum", Ideation, Event{
-			Text: fmt.Sprintf("there are %d ideas, want at least %d", len(r.out.Discussion.Ideas), r.cfg.MinIdeas),
-		})
-	}
-	return nil
-}
-
-// take appends ideas to the discussion, but for those without a title, those that are
-// there already (DC21), and those beyond the limit of one answer (DX6).
-func (r *run) take(c *orchestrator.Context, ideas []Idea) {
-	d := &r.out.Discussion
-	known := map[string]bool{}
-	for _, idea := range d.Ideas {
-		known[idea.fingerprint()] = true
-	}
-	if most := r.cfg.Limits.IdeasPerCall; len(ideas) > most {
-		r.warn(c, "idea.dropped", Ideation, Event{Text: fmt.Sprintf("%d ideas in one answer, %d are taken", len(ideas), most)})
-		ideas = ideas[:most]
-	}
-	for _, idea := range ideas {
-		idea.CreatedBy, idea.Round = Ideation, r.round
-		switch {
-		case idea.Title == "":
-			r.warn(c, "idea.dropped", Ideation, Event{Idea: &idea, Text: "an idea without a title"})
-			continue
-		case known[idea.fingerprint()]:
-			r.emit(c, "idea.duplicate", Event{Idea: &idea, Round: r.round, Text: "it is there already"})
-			continue
-		}
-		known[idea.fingerprint()] = true
-		idea.ID = "idea-" + strconv.Itoa(len(d.Ideas)+1)
-		d.Ideas = append(d.Ideas, idea)
-		r.state.Ideas = len(d.Ideas)
-		r.emit(c, "idea.added", Event{Idea: &idea})
-	}
-}
-
-// fingerprint is the same for ideas that differ in case and white space alone.
-func (i Idea) fingerprint() string {
-	return strings.ToLower(prompt.OneLine(i.Title) + "\n" + prompt.OneLine(i.Description))
 }

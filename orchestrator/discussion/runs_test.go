@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,10 +17,12 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/providers"
 )
 
-// canceledAt is what becomes of a run that is canceled while a role speaks.
-func canceledAt(t *testing.T, cfg discussion.Config, at discussion.Role) (out discussion.Outcome, err error) {
+// watched starts a run in which a role does not answer, has look see it then, and cancels
+// it.
+func watched(t *testing.T, cfg discussion.Config, at discussion.Role, look func(t *testing.T, r *orchestrator.Run)) (out discussion.Outcome, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		roster := agent.Roster{}
@@ -38,17 +41,35 @@ func canceledAt(t *testing.T, cfg discussion.Config, at discussion.Role) (out di
 		r, serr := flow.Start(t.Context(), e, discussion.Input{Topic: topic}, orchestrator.StartOptions{})
 		require.NoError(t, serr)
 		synctest.Wait()
+		look(t, r)
 		require.NoError(t, r.Cancel(t.Context(), "enough"))
 		out, err = flow.Result(t.Context(), r)
+		look(t, r)
 	})
 	return out, err
+}
+
+// canceledAt is what becomes of a run that is canceled while a role speaks, with the
+// kinds of its records.
+func canceledAt(t *testing.T, cfg discussion.Config, at discussion.Role) (out discussion.Outcome, kinds []string, err error) {
+	t.Helper()
+	out, err = watched(t, cfg, at, func(t *testing.T, r *orchestrator.Run) {
+		if i, ierr := r.Info(t.Context()); ierr != nil || i.Status == orchestrator.Running {
+			return
+		}
+		for rec, lerr := range r.Events(t.Context(), 0) {
+			require.NoError(t, lerr)
+			kinds = append(kinds, rec.Kind)
+		}
+	})
+	return out, kinds, err
 }
 
 // transcript is everything that a run wrote and asked, as text.
 func (p played) transcript() string {
 	var b strings.Builder
 	for _, rec := range p.log {
-		if strings.Contains(rec.Kind, ".") || rec.Kind == "warning" {
+		if strings.HasPrefix(rec.Kind, "discussion.") {
 			fmt.Fprintf(&b, "%s %s\n", rec.Kind, rec.Data)
 		}
 	}
@@ -81,26 +102,67 @@ func shaken() debate {
 	}}
 }
 
-func TestCrashes(t *testing.T) {
-	t.Run("DX17 killed behind every record of Full", func(t *testing.T) {
-		c, _ := debate{cfg: discussion.Full(nil)}.open(t)
-		c.Sweep(t)
-	})
-	t.Run("DX17 killed behind every record, much goes wrong", func(t *testing.T) {
-		c, _ := shaken().open(t)
-		c.Sweep(t)
-	})
-	t.Run("DX17 killed behind every record, fails", func(t *testing.T) {
-		c, _ := debate{cfg: discussion.Standard(nil), cast: cast{discussion.Moderator: {errBoom}}}.open(t)
-		c.Sweep(t)
-	})
+// ends are runs for every end that the table of phases has, and every way to it.
+func ends() map[string]debate {
+	priced := func(text string) agent.Response {
+		return agent.Response{Text: text, Usage: providers.Usage{Calls: 1, Cost: 100}}
+	}
+	poor := discussion.Standard(nil)
+	poor.Limits.Cost = 250
+	hurried := discussion.Standard(nil)
+	hurried.Limits.Time = time.Minute
+	hang := []any{flowtest.Hang()}
+	strict := judged(2, scores(5, 5.9))
+	strict.cfg.Policy.RequireThreshold = true
+	assuming := judged(2, errBoom)
+	assuming.cfg.Policy.AssumeScore = new(7.0)
+	reported := debate{cfg: discussion.Standard(nil)}
+	reported.cfg.Hooks.Report = discussion.Page
+	return map[string]debate{
+		"completed":                           {cfg: discussion.Full(nil)},
+		"completed, much goes wrong":          shaken(),
+		"completed, the host reports":         reported,
+		"completed, the leader chose":         {cfg: without(discussion.Standard(nil), discussion.Moderator), cast: cast{discussion.TeamLeader: {"Podcast lab"}}},
+		"completed, no budget for the end":    limited(discussion.Standard(nil), 4),
+		"partial, below the threshold":        judged(2, scores(5, 5.9)),
+		"partial, none has met it":            strict,
+		"partial, ungraded":                   judged(2, errBoom),
+		"partial, assumed":                    assuming,
+		"partial, no choice":                  {cfg: without(discussion.Standard(nil), discussion.Moderator)},
+		"partial, no ideas":                   {cfg: without(discussion.Standard(nil), discussion.Moderator, discussion.Ideation)},
+		"out-of-budget, calls in a round":     limited(discussion.Full(nil), 4),
+		"out-of-budget, calls for the scores": limited(discussion.Standard(nil), 3),
+		"out-of-budget, money":                {cfg: poor, cast: cast{discussion.TeamLeader: {priced("go")}, discussion.Ideation: {priced(ideas("A", "B", "C"))}}},
+		"out-of-budget, time in a round":      {cfg: hurried, cast: cast{discussion.Ideation: hang}},
+		"out-of-budget, time for the scores":  {cfg: hurried, cast: cast{discussion.Moderator: hang}},
+		"completed, no time for the end":      {cfg: hurried, cast: cast{discussion.UICreator: hang}},
+		"failed, the topic is blank":          {cfg: discussion.Standard(nil), in: discussion.Input{Topic: " "}},
+		"failed, kickoff":                     {cfg: discussion.Standard(nil), cast: cast{discussion.TeamLeader: {errBoom}}},
+		"failed, no ideas for a moderator":    {cfg: discussion.Standard(nil), cast: cast{discussion.Ideation: {"prose"}}},
+	}
 }
 
-func TestDeterminism(t *testing.T) {
-	t.Run("DX9 any latency", func(t *testing.T) {
-		c, _ := shaken().open(t)
-		c.Determinism(t)
-	})
+func TestEnds(t *testing.T) {
+	seen := map[discussion.Phase]bool{discussion.Canceled: true} // see canceledAt
+	for name, d := range ends() {
+		t.Run("DC25 DX17 DX9 "+name, func(t *testing.T) {
+			status, _, _ := strings.Cut(name, ",")
+			c, _ := d.open(t)
+			out, _, err := c.Run(t)
+			assert.Equal(t, orchestrator.Status(status), out.Status)
+			assert.Equal(t, discussion.Phase(status), out.Discussion.Phase)
+			assert.Equal(t, status == "completed" || status == "partial", err == nil)
+			assert.Equal(t, out.Status == orchestrator.Partial && out.FinalIdea != nil, len(out.Unverified) > 0)
+			seen[out.Discussion.Phase] = true
+			c.Determinism(t)
+			if d.cfg.Limits.Calls == 0 && d.cfg.Limits.Cost == 0 { // those are charged for calls that a kill cut: the ends by time show the same
+				c.Sweep(t)
+			}
+		})
+	}
+	for _, phase := range []discussion.Phase{discussion.Completed, discussion.Partial, discussion.OutOfBudget, discussion.Failed, discussion.Canceled} {
+		assert.True(t, seen[phase], phase)
+	}
 }
 
 func TestSideBySide(t *testing.T) {
@@ -131,7 +193,7 @@ func TestSideBySide(t *testing.T) {
 func TestLogGrowsWithTheTranscript(t *testing.T) {
 	size := func(rounds int) (bytes, messages int) {
 		cfg := shallow(discussion.Full(nil))
-		cfg.MaxRounds, cfg.MinIdeas = rounds, 0
+		cfg.Rounds.Max, cfg.Policy.MinIdeas = rounds, 0
 		long := strings.Repeat("blah ", 200)
 		p := debate{cfg: cfg, cast: cast{discussion.Researcher: {long}, discussion.Critic: {long}, discussion.Implementer: {long}}}.play(t)
 		require.NoError(t, p.err)
@@ -154,26 +216,43 @@ func TestEvents(t *testing.T) {
 	t.Run("DX19 every message is in a record as it is added", func(t *testing.T) {
 		p := debate{cfg: discussion.Full(nil)}.play(t)
 		var added []discussion.Message
-		for _, e := range p.events(t, "message.added") {
+		for _, e := range p.events(t, discussion.EventMessageAdded) {
 			added = append(added, *e.Message)
 		}
 		assert.Equal(t, p.out.Discussion.Messages, added)
 	})
-	t.Run("DX16 every warning is in a record", func(t *testing.T) {
+	t.Run("DX16 DC24 every warning is in a record, and none is a message", func(t *testing.T) {
 		p := shaken().play(t)
-		for _, w := range p.out.Warnings {
-			assert.NotEmpty(t, p.events(t, w.Code), w.Code)
+		var raised []orchestrator.Warning
+		for _, e := range p.events(t, discussion.EventWarningRaised) {
+			raised = append(raised, *e.Warning)
 		}
-		assert.NotEmpty(t, p.out.Warnings)
+		assert.Equal(t, p.out.Warnings, raised)
+		for _, m := range p.out.Discussion.Messages {
+			assert.NotEqual(t, discussion.System, m.From)
+		}
+		assert.NotEmpty(t, raised)
 	})
 	t.Run("D6 phases in order", func(t *testing.T) {
 		p := debate{cfg: discussion.Full(nil)}.play(t)
 		var phases []discussion.Phase
-		for _, e := range p.events(t, "phase.started") {
+		for _, e := range p.events(t, discussion.EventPhaseStarted) {
 			phases = append(phases, e.Phase)
 		}
 		assert.Equal(t, []discussion.Phase{
 			discussion.Kickoff, discussion.Exploring, discussion.Validating, discussion.Selecting, discussion.Visualizing, discussion.Completed,
 		}, phases)
 	})
+}
+
+// stateAt is what a run exposes while a role speaks.
+func stateAt(t *testing.T, cfg discussion.Config, at discussion.Role) (s discussion.State) {
+	t.Helper()
+	cfg.Limits.CallTimeout = time.Hour
+	_, _ = watched(t, cfg, at, func(t *testing.T, r *orchestrator.Run) {
+		if s.Phase == "" {
+			require.NoError(t, r.State(t.Context(), &s))
+		}
+	})
+	return s
 }

@@ -28,23 +28,24 @@ func (c *Case[In, Out]) Determinism(t *testing.T) {
 
 func (c *Case[In, Out]) replayed(t *testing.T, seed uint64) {
 	t.Helper()
-	mem := blackboard.NewMemory()
+	s := c.empty(t)
 	w := newWorld(t, c.agents(t), seed)
-	p := c.open(t, plain{mem}, w)
+	p := c.open(t, s, w)
 	_, err := p.result()
 	p.close()
-	want := readLog(t, mem, caseID)
+	want := readLog(t, s, caseID)
 	if len(want) == 0 || want[len(want)-1].Kind != blackboard.Ended {
 		t.Fatalf("the run did not end: %v", err)
 	}
 
-	again := copyLogs(t, mem, func(rec blackboard.Record) bool { return rec.Run != caseID || rec.Kind != blackboard.Ended })
-	p = c.open(t, plain{again}, newWorld(t, deaf(t, w.roster), seed))
+	again := c.empty(t)
+	copyLogs(t, s, again, func(rec blackboard.Record) bool { return rec.Run != caseID || rec.Kind != blackboard.Ended })
+	p = c.open(t, again, newWorld(t, deaf(t, w.roster), seed))
 	_, err = p.result()
 	p.close()
 	got := readLog(t, again, caseID)
 	if got[len(got)-1].Kind != blackboard.Ended {
-		t.Fatalf("the replay did not end: %v%s", err, c.whyDiverged(t, mem, w, err))
+		t.Fatalf("the replay did not end: %v%s", err, c.whyDiverged(t, s, w, err))
 	}
 	sameLog(t, want, got)
 }

@@ -22,6 +22,12 @@ type Case[In, Out any] struct {
 	// case's own.
 	Config orchestrator.Config
 
+	// Store opens an empty store: one for each run, and Determinism another one for
+	// each replay, all in one bubble of virtual time with the test t. What it starts
+	// there ends by t.Cleanup. Of the optional parts of a store Blobs alone is used.
+	// nil: in memory.
+	Store func(t testing.TB) blackboard.Store
+
 	// Clocks names the fields of Out that Sweep does not compare, because a run that
 	// was killed and resumed takes longer: by their names in JSON, at any depth. nil
 	// stands for every value in Out whose type is time.Time or time.Duration; an
@@ -55,10 +61,10 @@ func (c *Case[In, Out]) Run(t *testing.T) (Out, []blackboard.Record, error) {
 	var log []blackboard.Record
 	var err error
 	Bubble(t, func(t *testing.T) {
-		mem := blackboard.NewMemory()
-		p := c.open(t, plain{mem}, newWorld(t, c.agents(t), 0))
+		s := c.empty(t)
+		p := c.open(t, s, newWorld(t, c.agents(t), 0))
 		out, err = p.result()
-		log = readLog(t, mem, caseID)
+		log = readLog(t, s, caseID)
 		p.close()
 	})
 	return out, log, err

@@ -208,3 +208,57 @@ func TestBubbleOfATestThatEnds(t *testing.T) {
 	})
 	assert.True(t, ran)
 }
+
+// tight is a store of four methods, or with blobs, that counts.
+type tight struct {
+	blackboard.Store
+	appended *int
+}
+
+func (s tight) Append(ctx context.Context, recs []blackboard.Record) error {
+	*s.appended += len(recs)
+	return s.Store.Append(ctx, recs)
+}
+
+// TestStore has cases on stores of their own, with and without blobs for large answers.
+func TestStore(t *testing.T) {
+	large := strings.Repeat("x", 100_000)
+	for name, open := range map[string]func(s blackboard.Store, mem *blackboard.Memory) blackboard.Store{
+		"four methods": func(s blackboard.Store, _ *blackboard.Memory) blackboard.Store { return s },
+		"with blobs": func(s blackboard.Store, mem *blackboard.Memory) blackboard.Store {
+			return struct {
+				blackboard.Store
+				blackboard.Blobs
+			}{s, mem}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := orchestrator.Flow[int, int]{Name: "f", Do: func(c *orchestrator.Context, _ int) (int, error) {
+				resp, err := c.Call("writer", agent.Request{Prompt: "p"})
+				return len(resp.Text), err
+			}}
+			k := flowtest.New(f, 0, func(tb testing.TB) agent.Roster {
+				return agent.Roster{"writer": flowtest.NewScript(tb, large)}
+			})
+			opened, closed, appended := 0, 0, 0
+			k.Store = func(tb testing.TB) blackboard.Store {
+				opened++
+				tb.Cleanup(func() { closed++ })
+				mem := blackboard.NewMemory()
+				return open(tight{mem, &appended}, mem)
+			}
+			out, log, err := k.Run(t)
+			require.NoError(t, err)
+			assert.Equal(t, len(large), out)
+			assert.Len(t, log, 3, "started, called, ended")
+			assert.Equal(t, 3, appended)
+			assert.Contains(t, string(log[1].Data), large)
+			assert.Equal(t, 1, opened)
+			k.Sweep(t)
+			assert.Equal(t, 1+1+4*6, opened, "one whole, and six faults behind none to three records")
+			k.Determinism(t)
+			assert.Equal(t, 1+1+4*6+2*16, opened, "a run and its replay")
+			assert.Equal(t, opened, closed)
+		})
+	}
+}

@@ -16,7 +16,9 @@ func (c *Case[In, Out]) underWay(t *testing.T, s blackboard.Store, w *world, kee
 	probe := *c
 	probe.Config.Parallel = 0
 	here := newWorld(t, silent(w.roster), 0)
-	p := probe.open(t, frozen{plain{copyLogs(t, s, keep)}}, here)
+	begun := blackboard.NewMemory()
+	copyLogs(t, s, begun, keep)
+	p := probe.open(t, frozen{begun}, here)
 	synctest.Wait()
 	calls := here.made()
 	p.close()
@@ -47,10 +49,9 @@ func before(rec blackboard.Record) func(blackboard.Record) bool {
 	}
 }
 
-// copyLogs is a store with the beginning of each log in s, as far as keep keeps it.
-func copyLogs(t *testing.T, s blackboard.Store, keep func(blackboard.Record) bool) *blackboard.Memory {
+// copyLogs copies the beginning of each log in s, as far as keep keeps it.
+func copyLogs(t *testing.T, s, to blackboard.Store, keep func(blackboard.Record) bool) {
 	t.Helper()
-	mem := blackboard.NewMemory()
 	for _, run := range runsIn(t, s) {
 		var log []blackboard.Record
 		for _, rec := range readLog(t, s, run) {
@@ -62,9 +63,8 @@ func copyLogs(t *testing.T, s blackboard.Store, keep func(blackboard.Record) boo
 		if log == nil {
 			continue
 		}
-		if err := mem.Append(context.WithoutCancel(t.Context()), log); err != nil {
+		if err := to.Append(context.WithoutCancel(t.Context()), log); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return mem
 }

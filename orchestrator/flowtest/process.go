@@ -33,7 +33,7 @@ func (c *Case[In, Out]) open(t *testing.T, store blackboard.Store, w *world) *pr
 	flow := c.flow
 	flow.Do = reportExit(t, c.flow.Do)
 	cfg := c.Config
-	cfg.Agents, cfg.Flows, cfg.Store = w.agents(), []orchestrator.AnyFlow{flow}, store
+	cfg.Agents, cfg.Flows, cfg.Store = w.agents(), []orchestrator.AnyFlow{flow}, plain(store)
 	if s, ok := store.(*faulty); ok && s.dies() { // a process that is killed does not try again
 		cfg.Leases.Outage = time.Nanosecond
 	}

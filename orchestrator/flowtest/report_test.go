@@ -1,6 +1,7 @@
 package flowtest_test
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -239,6 +241,33 @@ var faulty = map[string]func() faultyCase{
 		c.Config.Parallel = -1
 		return c
 	},
+	"garbling store": func() faultyCase {
+		return onStore(func(testing.TB) blackboard.Store { return garbling{blackboard.NewMemory()} })
+	},
+	"used store": func() faultyCase {
+		one := blackboard.NewMemory()
+		return onStore(func(testing.TB) blackboard.Store { return one })
+	},
+}
+
+// onStore is a case on another store.
+func onStore(open func(tb testing.TB) blackboard.Store) faultyCase {
+	c := asks(func(*orchestrator.Context) string { return "x" })
+	c.Store = open
+	return c
+}
+
+// garbling is a store that changes what agents answered.
+type garbling struct{ blackboard.Store }
+
+func (g garbling) Append(ctx context.Context, recs []blackboard.Record) error {
+	recs = slices.Clone(recs)
+	for i, rec := range recs {
+		if rec.Kind == blackboard.Called {
+			recs[i].Data = bytes.ReplaceAll(rec.Data, []byte("fine"), []byte("fire"))
+		}
+	}
+	return g.Store.Append(ctx, recs)
 }
 
 // What the kit is for: it finds flows that would not survive a restart, and says
@@ -276,6 +305,9 @@ func TestReports(t *testing.T) {
 		{"child", "Sweep", []string{"diverged", `call case/0/0 of agent "writer" is asked in other words`, "- kid ", "+ kid "}},
 		{"deadlock", "Bubble", []string{"begun", "deadlock: all goroutines in bubble are blocked"}},
 		{"left", "Bubble", []string{"deadlock: main bubble goroutine has exited but blocked goroutines remain", "a goroutine that was started at report_test.go:", "waits in chan receive at report_test.go:"}},
+		{"garbling store", "Sweep", []string{"the result differs", `$: "fine fine" uninterrupted, "fire fine" resumed`}},
+		{"garbling store", "Determinism", []string{`"ended" of case/0 (faulty), differs:`, `$.output: "fine fine" in the run, "fire fire" in its replay`}},
+		{"used store", "Sweep", []string{`Case.Store opened a store that holds the runs ["case"], want an empty one`}},
 		{"no agent", "Run", []string{"the engine of the case", "Config.Parallel is -1"}},
 	}
 	for _, tt := range tests {

@@ -14,17 +14,38 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// plain is a store for one process: it hides what a Memory is besides a Store and
-// Blobs, so nothing ticks, and a test that waits for nothing is found out.
-type plain struct{ *blackboard.Memory }
+// empty opens a store without runs.
+func (c *Case[In, Out]) empty(t *testing.T) blackboard.Store {
+	t.Helper()
+	if c.Store == nil {
+		return blackboard.NewMemory()
+	}
+	s := c.Store(t)
+	if held := runsIn(t, s); len(held) > 0 {
+		t.Fatalf("Case.Store opened a store that holds the runs %q, want an empty one", held)
+	}
+	return s
+}
 
-func (plain) Beat()    {}
-func (plain) Put()     {}
-func (plain) Changes() {}
+// plain is a store for one process: it hides what s is besides a Store and Blobs, so
+// nothing ticks, and a test that waits for nothing is found out.
+func plain(s blackboard.Store) blackboard.Store {
+	kept := s
+	if f, ok := s.(*faulty); ok {
+		kept = f.Store
+	}
+	if blobs, ok := kept.(blackboard.Blobs); ok {
+		return struct {
+			blackboard.Store
+			blackboard.Blobs
+		}{s, blobs}
+	}
+	return struct{ blackboard.Store }{s}
+}
 
-// frozen is plain for a process that gets no further than its log: nothing that
-// would advance a run is stored.
-type frozen struct{ plain }
+// frozen is for a process that gets no further than its log: nothing that would
+// advance a run is stored.
+type frozen struct{ *blackboard.Memory }
 
 // Append implements blackboard.Store.
 func (s frozen) Append(ctx context.Context, recs []blackboard.Record) error {
@@ -34,7 +55,7 @@ func (s frozen) Append(ctx context.Context, recs []blackboard.Record) error {
 			return errKilled
 		}
 	}
-	return s.plain.Append(ctx, recs)
+	return s.Memory.Append(ctx, recs)
 }
 
 // fault is what a store does to a run.
@@ -61,7 +82,7 @@ var (
 // faulty is a store that fails once it holds so many records: for ever if the
 // process was killed, else once.
 type faulty struct {
-	*blackboard.Memory
+	blackboard.Store
 	at    int // -1: never
 	fault fault
 
@@ -70,22 +91,18 @@ type faulty struct {
 	failed bool
 }
 
-func (*faulty) Beat()    {}
-func (*faulty) Put()     {}
-func (*faulty) Changes() {}
-
 // counts tells whether a sweep counts a record: the records of resumptions differ
 // from one engine to another.
 func counts(rec blackboard.Record) bool {
 	return rec.Kind != blackboard.Resumed && rec.Kind != lostCall
 }
 
-// newFaulty returns a store over mem that fails behind the nth record that counts.
-func newFaulty(t *testing.T, mem *blackboard.Memory, f fault, n int) *faulty {
+// newFaulty returns a store over kept that fails behind the nth record that counts.
+func newFaulty(t *testing.T, kept blackboard.Store, f fault, n int) *faulty {
 	t.Helper()
-	s := &faulty{Memory: mem, at: n, fault: f}
-	for _, run := range runsIn(t, mem) {
-		for _, rec := range readLog(t, mem, run) {
+	s := &faulty{Store: kept, at: n, fault: f}
+	for _, run := range runsIn(t, kept) {
+		for _, rec := range readLog(t, kept, run) {
 			if counts(rec) {
 				s.count++
 			}
@@ -125,7 +142,7 @@ func (s *faulty) Records(ctx context.Context, run string, from int64) iter.Seq2[
 	if err := s.dead(); err != nil {
 		return func(yield func(blackboard.Record, error) bool) { yield(blackboard.Record{}, err) }
 	}
-	return s.Memory.Records(ctx, run, from)
+	return s.Store.Records(ctx, run, from)
 }
 
 // List implements blackboard.Store.
@@ -133,7 +150,7 @@ func (s *faulty) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackbo
 	if err := s.dead(); err != nil {
 		return func(yield func(blackboard.Listing, error) bool) { yield(blackboard.Listing{}, err) }
 	}
-	return s.Memory.List(ctx, q)
+	return s.Store.List(ctx, q)
 }
 
 // dies tells whether the process is killed with its first failure.
@@ -184,7 +201,7 @@ func counted(recs []blackboard.Record) int {
 
 // store appends recs and counts them.
 func (s *faulty) store(ctx context.Context, recs []blackboard.Record) error {
-	err := s.Memory.Append(ctx, recs)
+	err := s.Store.Append(ctx, recs)
 	if err == nil {
 		s.count += counted(recs)
 	}

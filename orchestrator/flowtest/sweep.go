@@ -45,11 +45,12 @@ func (c *Case[In, Out]) whole(t *testing.T) ending {
 	t.Helper()
 	var e ending
 	Bubble(t, func(t *testing.T) {
-		s := &faulty{Memory: blackboard.NewMemory(), at: -1}
+		kept := c.empty(t)
+		s := &faulty{Store: kept, at: -1}
 		w := newWorld(t, c.agents(t), 0)
 		p := c.open(t, s, w)
 		out, err := p.result()
-		e = c.ending(t, s, w, out, err)
+		e = c.ending(t, kept, w, out, err)
 		p.close() // children may still be told to end
 		e.records = s.held()
 	})
@@ -60,21 +61,21 @@ func (c *Case[In, Out]) whole(t *testing.T) ending {
 func (c *Case[In, Out]) interrupted(t *testing.T, want ending, f fault, n int) {
 	t.Helper()
 	Bubble(t, func(t *testing.T) {
-		mem := blackboard.NewMemory()
+		s := c.empty(t)
 		w := newWorld(t, c.agents(t), 0)
-		c.fails(t, w, newFaulty(t, mem, f, n))
+		c.fails(t, w, newFaulty(t, s, f, n))
 		if f == twice {
-			c.fails(t, w, newFaulty(t, mem, f, n))
+			c.fails(t, w, newFaulty(t, s, f, n))
 		}
-		recorded, before := calledIn(t, mem), w.made()
-		p := c.open(t, plain{mem}, w)
+		recorded, before := calledIn(t, s), w.made()
+		p := c.open(t, s, w)
 		out, err := p.result()
-		got := c.ending(t, mem, w, out, err)
+		got := c.ending(t, s, w, out, err)
 		p.close()
 
 		want.compare(t, got)
 		repeated(t, recorded, before, w.made())
-		unique(t, mem)
+		unique(t, s)
 	})
 }
 
@@ -82,14 +83,14 @@ func (c *Case[In, Out]) interrupted(t *testing.T, want ending, f fault, n int) {
 // late for it.
 func (c *Case[In, Out]) fails(t *testing.T, w *world, s *faulty) {
 	t.Helper()
-	recorded, before := calledIn(t, s.Memory), w.made()
+	recorded, before := calledIn(t, s.Store), w.made()
 	p := c.open(t, s, w)
 	_, _ = p.result()
 	p.close()
 	repeated(t, recorded, before, w.made())
 	if settlesLost {
-		settleLost(t, s.Memory, w.made())
-		settleLost(t, s.Memory, c.underWay(t, s.Memory, w, everything)) // begun only by who resumes
+		settleLost(t, s.Store, w.made())
+		settleLost(t, s.Store, c.underWay(t, s.Store, w, everything)) // begun only by who resumes
 	}
 }
 

@@ -5,73 +5,77 @@ import (
 	"slices"
 
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// combine makes one output of those of the departments (H85) and the overall
-// quality (H88). It is attempted once (H3).
-func (r *run) combine(c *orchestrator.Context) error {
+// combine makes one output of those of the departments, and the overall quality. It is
+// attempted once.
+func (r *run) combine(c *orchestrator.Context) (err error) {
 	done := r.done()
 	for _, report := range done {
 		d, _ := r.cfg.department(report.DepartmentID)
 		r.out.Output[d.OutputKey] = report.Output
 	}
-	overall, err := r.overall(done)
-	if err != nil {
+	if r.out.Score, err = r.overall(done); err != nil {
 		return err
 	}
-	r.out.Score = &overall
-	if r.cfg.Master == "" {
-		return nil
-	}
-	return r.unite(c, done)
-}
-
-// unite has the master write one result. A budget that does not allow it leaves the
-// outputs as they are (HX12).
-func (r *run) unite(c *orchestrator.Context, done []Report) error {
-	prompt, err := r.prompts.Fill("master.tmpl", masterPrompt{r.in.Prompt, done})
-	if err != nil {
-		return err
-	}
-	master := Agent{ID: r.cfg.Master}.withDefaults()
-	resp, err := c.Call(master.ID, r.request(master, prompt))
-	if err != nil {
-		if r.stops(c, err) && !r.canceled {
-			return nil
+	if r.cfg.Master.Agent != "" {
+		if err := r.unite(c, done); err != nil {
+			return fmt.Errorf("master %q: %w", r.cfg.Master.Agent, err)
 		}
-		return fmt.Errorf("master %q: %w", master.ID, err)
 	}
-	output, err := outputOf(resp, nil)
-	if err != nil {
-		return fmt.Errorf("master %q: %w", master.ID, err)
-	}
-	r.out.Output[resultKey] = output
+	r.Fire("combined")
 	return nil
 }
 
-// overall is one figure of the departments that are done (HC13).
-func (r *run) overall(done []Report) (float64, error) {
-	scores := make([]DepartmentScore, len(done))
-	values, weights := make([]float64, len(done)), make([]float64, len(done))
-	for i, report := range done {
-		scores[i] = DepartmentScore{report.DepartmentID, report.RawQuality, relevance(r.out.Route, report.DepartmentID)}
-		values[i], weights[i] = scores[i].Quality, scores[i].Relevance
+// unite has the master write one result. If money, calls or time have ended, the
+// outputs stay as they are.
+func (r *run) unite(c *orchestrator.Context, done []Report) error {
+	text, err := r.prompts.Fill("master.tmpl", masterPrompt{r.in.Prompt, done})
+	if err != nil {
+		return err
+	}
+	master := Agent{ID: r.cfg.Master.Agent}.withDefaults(r.cfg)
+	resp, err := c.Call(master.ID, r.request(master, text))
+	if r.over(c, err) && !c.IsCanceled(err) {
+		r.warn(WarnBudget, master.ID, "the outputs of the departments were not united: "+err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.out.Output[resultKey], err = outputOf(resp, nil)
+	return err
+}
+
+// overall is one figure of the departments that are done and have one; nil: none has.
+func (r *run) overall(done []Report) (*float64, error) {
+	var scores []DepartmentScore
+	var values, weights []float64
+	for _, report := range done {
+		if report.Ungraded == "" {
+			relevance := relevance(r.out.Route, report.DepartmentID)
+			scores = append(scores, DepartmentScore{report.DepartmentID, report.RawQuality, relevance})
+			values, weights = append(values, report.RawQuality), append(weights, relevance)
+		}
+	}
+	if len(scores) == 0 {
+		return nil, nil //nolint:nilnil // no score is no fault
 	}
 	hook := r.cfg.Hooks.Overall
 	if hook == nil {
-		return grading.WeightedMean(values, weights), nil
+		return new(grading.WeightedMean(values, weights)), nil
 	}
-	overall, err := guard("overall", func() (float64, error) { return hook(scores), nil })
+	overall, err := team.Guard("overall", func() (float64, error) { return hook(scores), nil })
 	if err == nil && !validScore(overall) {
 		err = fmt.Errorf("overall: it is %v, want 0 to 100", overall)
 	}
-	return grading.Round6(overall), err
+	return new(grading.Round6(overall)), err
 }
 
-// check makes the checks of the whole result (H86, H87).
-func (r *run) check(c *orchestrator.Context) {
+// check makes the checks of the whole result.
+func (r *run) check(c *orchestrator.Context) error {
 	done := r.done()
 	var across []CheckStatus
 	for _, check := range r.cfg.Hooks.Validate {
@@ -79,53 +83,56 @@ func (r *run) check(c *orchestrator.Context) {
 	}
 	r.out.Checks.CrossDepartment = joined(across)
 	check := r.cfg.Hooks.Consistency
-	if r.cfg.Consistency != "" {
+	if r.cfg.Master.Consistency != "" {
 		check = r.askConsistency
 	}
 	if check != nil {
 		r.out.Checks.Consistency = r.ask(c, "consistency", check, done)
 	}
-	r.actor.emit(c, "validation.finished", Event{Checks: &r.out.Checks})
+	r.emit(c, EventChecksFinished, Event{Checks: &r.out.Checks})
+	return nil
 }
 
 // ask makes one check and keeps its issues. One that ended in an error failed; one
-// that the budget did not allow was skipped.
-func (r *run) ask(c *orchestrator.Context, stage string, check Check, done []Report) CheckStatus {
-	issues, err := guard(stage, func() ([]Issue, error) { return check(c, done) })
+// that could not be paid for was skipped.
+func (r *run) ask(c *orchestrator.Context, what string, check Check, done []Report) CheckStatus {
+	issues, err := team.Guard(what, func() ([]Issue, error) { return check(c, done) })
 	r.out.Checks.Issues = append(r.out.Checks.Issues, issues...)
 	switch {
-	case err != nil && r.stops(c, err):
-		return checkSkipped
+	case r.over(c, err):
+		r.warn(WarnBudget, r.cfg.Master.Consistency, err.Error())
+		return CheckSkipped
 	case err != nil:
-		r.out.Checks.Issues = append(r.out.Checks.Issues, Issue{Message: prompt.OneLine(err.Error())})
-		return checkFailed
+		r.warn(WarnCheck, "", err.Error())
+		return CheckFailed
 	case len(issues) > 0:
-		return checkFailed
+		return CheckFailed
 	default:
-		return checkPassed
+		return CheckPassed
 	}
+}
+
+// askConsistency asks the agent that knows what was established before.
+func (r *run) askConsistency(c *orchestrator.Context, reports []Report) ([]Issue, error) {
+	text, err := r.prompts.Fill("check.tmpl", checkPrompt{reports})
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := orchestrator.Ask[struct {
+		Issues []Issue `json:"issues"`
+	}](c, r.cfg.Master.Consistency, r.request(Agent{ID: r.cfg.Master.Consistency}.withDefaults(r.cfg), text))
+	return found.Issues, err
 }
 
 // joined is the status of several checks: failed if one failed, passed if all
 // passed, else skipped.
 func joined(checks []CheckStatus) CheckStatus {
 	switch {
-	case slices.Contains(checks, checkFailed):
-		return checkFailed
-	case len(checks) == 0, slices.Contains(checks, checkSkipped):
-		return checkSkipped
+	case slices.Contains(checks, CheckFailed):
+		return CheckFailed
+	case len(checks) == 0, slices.Contains(checks, CheckSkipped):
+		return CheckSkipped
 	default:
-		return checkPassed
+		return CheckPassed
 	}
-}
-
-// done returns the reports of departments that are done.
-func (r *run) done() []Report {
-	done := []Report{}
-	for _, d := range r.departments {
-		if d.report.Status == Done {
-			done = append(done, d.report)
-		}
-	}
-	return done
 }

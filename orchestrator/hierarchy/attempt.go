@@ -1,195 +1,198 @@
 package hierarchy
 
 import (
-	"encoding/json"
-	"errors"
+	"crypto/sha256"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// task is work that one agent tries until it passes: that of a specialist, of a
-// head that answers directly, and a synthesis (HC7).
-type task struct {
-	agent   Agent
-	prompt  string
-	retries int
-	gate    float64 // 0: every output passes
+// assignment is work that one agent tries until it passes: that of a specialist, of a
+// head that answers directly, and a synthesis.
+type assignment struct {
+	department Department
+	agent      Agent
+	brief      string // what the work is judged by
+	prompt     string // of the first attempt
+	retries    Retries
+	graded     bool
+	gate       float64 // 0: every output passes
 
-	// grade fills in the score of an attempt that has an output; self is the figure
-	// that the agent gave it. Its error ends the task. nil: it is not graded.
-	grade func(c *orchestrator.Context, a *Attempt, self *float64) error
-
-	// begin and end are told of each attempt; feedback is the line on the one before.
-	begin func(c *orchestrator.Context, number int, feedback string)
-	end   func(c *orchestrator.Context, a Attempt)
+	// moved fires the machine of who works: "start", "output", and what became of the
+	// attempt.
+	moved func(event string)
+	emit  func(c *orchestrator.Context, kind string, e Event)
 }
 
-// work makes attempts until one passes or none are left. Its error says that the
-// run is canceled or out of budget; an agent that fails is no error.
-func (r *run) work(c *orchestrator.Context, t task) ([]Attempt, error) {
-	w := &working{run: r, task: t}
-	_, err := orchestrator.Refine(c, orchestrator.Refinement[json.RawMessage]{
-		Attempts: t.retries + 1,
-		Gate:     t.gate,
-		Try:      w.try,
-		Grade:    w.judge,
-	})
-	if err != nil && r.stops(c, err) {
-		return w.attempts, err
+// work makes attempts until one passes or none are left. Its error says that the run
+// is canceled or out of budget; an agent that fails is no error.
+func (r *run) work(c *orchestrator.Context, w assignment) ([]Attempt, error) {
+	var attempts []Attempt
+	feedback := ""
+	for {
+		a := Attempt{Number: len(attempts)}
+		w.moved("start")
+		w.emit(c, EventAttemptStarted, Event{Attempt: &a.Number, Feedback: feedback})
+		self, err := r.try(c, w, attempts, &a)
+		if err != nil {
+			a.Error = prompt.OneLine(err.Error())
+			a.Feedback = failedLine(a)
+		}
+		if r.over(c, err) {
+			w.moved("stop")
+			w.emit(c, EventAttemptFinished, w.told(a))
+			return attempts, err
+		}
+		if err == nil && w.graded {
+			w.moved("output")
+			r.grade(c, w, &a, self)
+		}
+		attempts = append(attempts, a)
+		ends := a.Output != nil && (!w.graded || a.Ungraded+a.Assumed != "" || a.Decision == grading.Accept)
+		exhausted := !ends && a.Number >= int(w.retries)
+		w.moved(a.event(exhausted))
+		w.emit(c, EventAttemptFinished, w.told(a))
+		if ends || exhausted {
+			return attempts, nil
+		}
+		feedback = a.Feedback
 	}
-	return w.attempts, nil // a failed try is an Attempt; which one counts is said by best
 }
 
-// working is a task with its attempts so far.
-type working struct {
-	run      *run
-	task     task
-	attempts []Attempt
-	self     *float64 // the figure that the agent gave its last output
+// event is what became of an attempt.
+func (a Attempt) event(exhausted bool) string {
+	switch {
+	case exhausted:
+		return "exhausted"
+	case a.Output == nil:
+		return "error"
+	case a.Decision != grading.Accept && a.Ungraded+a.Assumed != "":
+		return "ungraded"
+	default:
+		return string(a.Decision)
+	}
 }
 
-// try makes one attempt that has no grade yet. Each one is kept, also one that
-// failed.
-func (w *working) try(c *orchestrator.Context, _ orchestrator.Refined[json.RawMessage]) (json.RawMessage, error) {
-	a := Attempt{Number: len(w.attempts)}
-	w.task.begin(c, a.Number, w.lastFeedback())
-	err := w.ask(c, &a)
-	if err != nil && w.run.stops(c, err) {
+// told is the event of an attempt.
+func (w assignment) told(a Attempt) Event {
+	e := Event{Attempt: &a.Number, Decision: a.Decision, Message: a.Error}
+	if a.Ungraded != "" {
+		e.Message = "not graded: " + a.Ungraded
+	} else if a.Output != nil && w.graded {
+		e.Score = &a.Score
+	}
+	return e
+}
+
+// try has the agent make the output of an attempt. self is the figure that the agent
+// gave it.
+func (r *run) try(c *orchestrator.Context, w assignment, before []Attempt, a *Attempt) (self *float64, err error) {
+	text := w.prompt
+	if n := len(before); n > 0 {
+		text, err = r.prompts.Fill("retry.tmpl", retryPrompt{
+			Request: w.prompt, Attempt: n + 1, Previous: Text(before[n-1].Output), Feedback: allFeedback(before),
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	a.Prompt = fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+	began := c.Elapsed()
+	resp, err := c.Call(w.agent.ID, r.request(w.agent, text))
+	if err != nil {
+		a.Duration = c.Elapsed() - began
 		return nil, err
 	}
-	if err != nil {
-		err = errors.New(prompt.OneLine(err.Error())) // without its codes: an agent cannot end the task
-		a.Error = err.Error()
-		a.Feedback = failedLine(a)
-		w.task.end(c, a)
-	}
-	w.attempts = append(w.attempts, a)
-	return a.Output, err
-}
-
-// ask has the agent make the output of an attempt.
-func (w *working) ask(c *orchestrator.Context, a *Attempt) error {
-	prompt, err := w.prompt()
-	if err != nil {
-		return err
-	}
-	a.Prompt = hash(prompt)
-	begun := c.Elapsed()
-	resp, err := c.Call(w.task.agent.ID, w.run.request(w.task.agent, prompt))
-	if err != nil {
-		a.Duration = millis(c.Elapsed() - begun)
-		return err
-	}
-	a.Duration = millis(resp.Elapsed)
-	w.self = selfScore(resp)
-	a.Output, err = outputOf(resp, w.run.schemas[w.task.agent.ID])
-	return err
-}
-
-func (w *working) lastFeedback() string {
-	if len(w.attempts) == 0 {
-		return ""
-	}
-	return w.attempts[len(w.attempts)-1].Feedback
-}
-
-// prompt is the task's own for the first attempt, unmodified, and then one that
-// brings the work before and all feedback (H49, H50).
-func (w *working) prompt() (string, error) {
-	n := len(w.attempts)
-	if n == 0 {
-		return w.task.prompt, nil
-	}
-	return w.run.prompts.Fill("retry.tmpl", retryPrompt{
-		Request:  w.task.prompt,
-		Attempt:  n + 1,
-		Previous: Text(w.attempts[n-1].Output),
-		Feedback: feedback(w.attempts),
-	})
-}
-
-// judge grades the last attempt.
-func (w *working) judge(c *orchestrator.Context, _ json.RawMessage) (orchestrator.Verdict, error) {
-	a := &w.attempts[len(w.attempts)-1]
-	if w.task.grade == nil {
-		w.task.end(c, *a)
-		return orchestrator.Verdict{}, nil
-	}
-	if err := w.task.grade(c, a, w.self); err != nil {
-		return orchestrator.Verdict{}, err
-	}
-	a.Decision = grading.Decide(a.Score, w.task.gate)
-	if a.Decision != grading.Accept {
-		a.Feedback = scoredLine(*a, w.task.gate)
-	}
-	w.task.end(c, *a)
-	return orchestrator.Verdict{Score: a.Score, Feedback: a.Feedback}, nil
+	a.Duration = resp.Elapsed
+	a.Output, err = outputOf(resp, r.shapes[w.agent.ID])
+	return selfScore(resp), err
 }
 
 // request asks an agent as its settings want it.
 func (r *run) request(a Agent, prompt string) agent.Request {
 	return agent.Request{
 		Prompt:      prompt,
-		Output:      r.schemas[a.ID].request(),
+		Output:      a.Schema,
 		Temperature: a.Temperature,
-		Limits:      agent.Limits{Total: a.Timeout},
+		Limits:      agent.Limits{Total: a.Timeout, Estimate: a.Estimate},
 	}
 }
 
-// best is the attempt that stands for all: the highest score, the latest of equals
-// (HC24). There is at least one.
+// best is the attempt that stands for all: the one with an output and the highest
+// score, the latest of equals; one with an ungraded output only if there is none. There
+// is at least one attempt.
 func best(attempts []Attempt) Attempt {
-	chosen := attempts[0]
-	for _, a := range attempts[1:] {
-		if a.Score >= chosen.Score {
-			chosen = a
+	return attempts[team.Best(len(attempts), team.Last, func(i int) *float64 { return new(attempts[i].rank()) })]
+}
+
+// rank is the score, less than any for an output without one, and least without an
+// output.
+func (a Attempt) rank() float64 {
+	switch {
+	case a.Output == nil:
+		return math.Inf(-1)
+	case a.Ungraded != "":
+		return -1
+	default:
+		return a.Score
+	}
+}
+
+// warnings are those of an agent's attempts.
+func warnings(who string, attempts []Attempt) []orchestrator.Warning {
+	var found []orchestrator.Warning
+	for _, a := range attempts {
+		if a.Ungraded != "" {
+			found = append(found, warning(WarnUngraded, who, a.Ungraded))
+		}
+		if a.Assumed != "" {
+			found = append(found, warning(WarnAssumedScore, who, fmt.Sprintf("score %s in place of a grade: %s", number(a.Score), a.Assumed)))
 		}
 	}
-	return chosen
+	if n := len(attempts); n > 0 && best(attempts).Output == nil {
+		found = append(found, warning(WarnAgentFailed, who, failure(attempts)))
+	}
+	return found
 }
 
-// feedback is that of all attempts, a line each, oldest first.
-func feedback(attempts []Attempt) string {
+// failure says why no attempt has an output.
+func failure(attempts []Attempt) string {
+	n := len(attempts)
+	return fmt.Sprintf("failed %d times, last: %s", n, attempts[n-1].Error)
+}
+
+// allFeedback is that of all attempts, a line each, oldest first.
+func allFeedback(attempts []Attempt) string {
 	var lines []string
 	for _, a := range attempts {
-		if a.Feedback != "" {
-			lines = append(lines, a.Feedback)
-		}
+		lines = append(lines, a.Feedback)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// scoredLine says what a graded attempt lacked (H52, HC22).
+// scoredLine says what a graded attempt lacked.
 func scoredLine(a Attempt, gate float64) string {
 	var dims grading.Dimensions
-	var suggestions []string
+	suggestions := ""
 	if a.Grade != nil {
-		suggestions = a.Grade.Suggestions
 		if a.Grade.Dimensions != nil {
 			dims = *a.Grade.Dimensions
 		}
+		if len(a.Grade.Suggestions) > 0 {
+			suggestions = " Suggestions: " + strings.Join(a.Grade.Suggestions, "; ")
+		}
 	}
-	line := fmt.Sprintf("Attempt %d scored %s, below the threshold of %s. Improve %s.",
-		a.Number+1, number(a.Score), number(gate), enumerate(grading.Weakest(dims, gate)))
-	if len(suggestions) > 0 {
-		line += " Suggestions: " + strings.Join(suggestions, "; ")
-	}
-	return prompt.OneLine(line)
+	return prompt.OneLine(fmt.Sprintf("Attempt %d scored %s of 100, below the threshold of %s. Improve %s.%s",
+		a.Number+1, number(a.Score), number(gate), strings.Join(grading.Weakest(dims, gate), ", "), suggestions))
 }
 
-// failedLine says why an attempt gave no output (HC23).
+// failedLine says why an attempt gave no output.
 func failedLine(a Attempt) string {
-	return fmt.Sprintf("Attempt %d failed: %s. Improve quality, relevance and consistency.", a.Number+1, strings.TrimSuffix(a.Error, "."))
-}
-
-func enumerate(words []string) string {
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-	}
-	return strings.Join(words, "")
+	return fmt.Sprintf("Attempt %d failed: %s. Improve quality, relevance, consistency.", a.Number+1, strings.TrimSuffix(a.Error, "."))
 }

@@ -1,7 +1,6 @@
 package hierarchy
 
 import (
-	"container/list"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -14,7 +13,7 @@ import (
 
 // Cached returns a for a roster, with its answers kept: the same request, that is
 // prompt, temperature and everything else that is asked but its limits, is answered
-// without another call and without usage (H94). At most entries answers are kept,
+// without another call and without usage. At most entries answers are kept,
 // the most recently used ones; fewer than 1 counts as 1. Errors and unfinished
 // answers are not kept, and two equal requests at the same time are two calls.
 //
@@ -24,16 +23,15 @@ import (
 // calls back until several can be sent to the vendor together needs no part of the
 // flow.
 func Cached(a agent.Agent, entries int) agent.Agent {
-	return &cache{agent: a, limit: max(entries, 1), order: list.New(), found: map[[sha256.Size]byte]*list.Element{}}
+	return &cache{agent: a, limit: max(entries, 1)}
 }
 
 type cache struct {
 	agent agent.Agent
 	limit int
 
-	mu    sync.Mutex // never held during a call
-	order *list.List // of *cached, the most recently used first
-	found map[[sha256.Size]byte]*list.Element
+	mu   sync.Mutex // never held during a call
+	kept []cached   // the most recently used last
 }
 
 type cached struct {
@@ -43,56 +41,42 @@ type cached struct {
 
 // Call implements agent.Agent.
 func (k *cache) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
-	key, err := keyOf(req)
+	asked := req
+	asked.Limits = agent.Limits{MaxTokens: req.Limits.MaxTokens, ToolCalls: req.Limits.ToolCalls}
+	data, err := json.Marshal(asked)
 	if err != nil {
 		return agent.Response{}, err
 	}
+	key := sha256.Sum256(data)
 	if resp, ok := k.get(key); ok {
 		return resp, nil
 	}
 	resp, err := k.agent.Call(ctx, req)
 	if err == nil && !resp.More {
-		k.put(key, resp)
+		k.put(key, copyOf(resp))
 	}
 	return resp, err
-}
-
-// keyOf is a hash of everything that is asked.
-func keyOf(req agent.Request) ([sha256.Size]byte, error) {
-	req.Limits = agent.Limits{MaxTokens: req.Limits.MaxTokens, ToolCalls: req.Limits.ToolCalls}
-	data, err := json.Marshal(req)
-	return sha256.Sum256(data), err
 }
 
 func (k *cache) get(key [sha256.Size]byte) (agent.Response, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	e, ok := k.found[key]
-	if !ok {
+	i := slices.IndexFunc(k.kept, func(c cached) bool { return c.key == key })
+	if i < 0 {
 		return agent.Response{}, false
 	}
-	k.order.MoveToFront(e)
-	kept, ok := e.Value.(*cached)
-	if !ok {
-		return agent.Response{}, false
-	}
-	return copyOf(kept.resp), true
+	found := k.kept[i]
+	k.kept = append(slices.Delete(k.kept, i, i+1), found)
+	return copyOf(found.resp), true
 }
 
 func (k *cache) put(key [sha256.Size]byte, resp agent.Response) {
-	resp = copyOf(resp)
 	resp.Usage = providers.Usage{}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, ok := k.found[key]; ok {
-		return
-	}
-	k.found[key] = k.order.PushFront(&cached{key, resp})
-	for k.order.Len() > k.limit {
-		if old, ok := k.order.Remove(k.order.Back()).(*cached); ok {
-			delete(k.found, old.key)
-		}
-	}
+	k.kept = slices.DeleteFunc(k.kept, func(c cached) bool { return c.key == key }) // of an equal request at the same time
+	k.kept = append(k.kept, cached{key, resp})
+	k.kept = slices.Delete(k.kept, 0, max(0, len(k.kept)-k.limit))
 }
 
 // copyOf returns an answer whose slices are the caller's.

@@ -2,84 +2,99 @@ package hierarchy
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/routing"
 )
 
 // Config is a team. New copies it; hooks are called as they are.
+//
+// Its JSON form has everything but Hooks and Prompts; unknown fields are faults.
+// Durations are texts such as "5m" or numbers of seconds, money is decimal USD.
 type Config struct {
 	// Name is the flow's. "" means "hierarchy". Two teams on one engine need two.
-	Name string
+	Name string `json:"name,omitzero"`
 
 	// Departments are the team. At least one.
-	Departments []Department
+	Departments []Department `json:"departments,omitzero"`
 
-	// Master is the agent that makes one result of all departments' outputs, under
-	// "result" in Outcome.Output. "": the outputs are merged by their keys (H85).
-	Master string
+	// Master has the agents that work for the master itself.
+	Master Master `json:"master,omitzero"`
 
-	// Consistency is the agent of a knowledge service that is asked whether the
-	// reports agree with what it knows. "": that check is skipped (H87).
-	Consistency string
-
-	// ResolveConflicts has heads settle what passing results contradict each other in
-	// before they write the synthesis, one more call (H92).
-	ResolveConflicts bool
-
-	// Rules say what makes a brief complex and how many specialists it is worth
-	// (H25-H29, HC8, HC10). The zero value has the defaults. Skills are the
-	// departments' own and must be empty here.
-	Rules routing.Rules
-
-	// SupportingCut is the relevance, 0 to 1, that a supporting department must
-	// exceed. nil means 0.30 (H14).
-	SupportingCut *float64
-
-	// HeadOnlyScore is the quality, 0 to 100, of a department whose head worked
-	// without specialists. nil means 85 (H66).
-	HeadOnlyScore *int
-
-	// StrictReview lets only approved results into synthesis and approval rate; off,
-	// those that need revision pass too (HC1).
-	StrictReview bool
-
-	// GradeHeads grades what heads do directly against the head's own threshold: below
-	// it they try again, and when attempts run out the department failed (HC29).
-	GradeHeads bool
-
-	// FailOnPartial makes a partial result an error, too: ErrPartial (HX15).
-	FailOnPartial bool
-
-	// SynthesisRounds is how often the head goes over its synthesis, the first time
-	// included. 0 means 1 (H91).
-	SynthesisRounds int
+	Policy Policy `json:"policy,omitzero"`
+	Retry  Retry  `json:"retry,omitzero"`
+	Limits Limits `json:"limits,omitzero"`
+	Hooks  Hooks  `json:"-"`
 
 	// Prompts replaces the prompts of the package, by file name ("retry.tmpl"); the
-	// package comment lists them. A file that is not there is the package's. It is read
-	// at New only.
-	Prompts fs.FS
+	// package comment lists them. A file that is not there is the package's, one of
+	// another name is a fault. It is read at New only.
+	Prompts fs.FS `json:"-"`
+}
 
-	Hooks  Hooks
-	Limits Limits
+// Master names the agents that work for the master itself. Both are optional: they are
+// skipped with a warning when the run's money or time ends.
+type Master struct {
+	Agent       string `json:"agent,omitzero"`       // makes one result, "result" in Outcome.Output, of the departments' outputs; "": they are merged by their keys
+	Consistency string `json:"consistency,omitzero"` // knows what was established, and is asked whether the reports agree with it; "": that check is skipped
+}
+
+// Policy says what is good enough and who works.
+type Policy struct {
+	// Rules say what makes a brief complex and how many specialists it is worth. The
+	// zero value has the defaults. Skills are the departments' own and must be empty.
+	Rules routing.Rules `json:"rules,omitzero"`
+
+	SupportingCut *float64 `json:"supportingCut,omitzero"` // the relevance, 0 to 1, that a supporting department must exceed; nil: 0.30
+	HeadOnlyScore *float64 `json:"headOnlyScore,omitzero"` // the quality, 0 to 100, of a department whose head worked without specialists; nil: 85
+
+	// AssumeScore is the score, 0 to 100, of work that was to be graded and was not.
+	// It is marked as assumed. nil: such work has no score and does not pass.
+	AssumeScore *float64 `json:"assumeScore,omitzero"`
+
+	// GradeHeads grades what heads write against the head's own threshold: below it
+	// they try again. When attempts run out, a department that its head answered has
+	// failed; the best synthesis is used and is unverified.
+	GradeHeads bool `json:"gradeHeads,omitzero"`
+
+	StrictReview     bool `json:"strictReview,omitzero"`     // what needs revision is in neither synthesis nor approval rate
+	ResolveConflicts bool `json:"resolveConflicts,omitzero"` // heads settle contradictions before they write the synthesis, one more call
+	FailOnPartial    bool `json:"failOnPartial,omitzero"`    // a partial result is an error, too: ErrPartial
+}
+
+// Retry says how often work is tried again where a department or an agent does not say
+// so itself.
+type Retry struct {
+	Specialists     Retries `json:"specialists,omitzero"`     // 0: 3
+	Heads           Retries `json:"heads,omitzero"`           // directly and in each synthesis; 0: 3
+	SynthesisRounds int     `json:"synthesisRounds,omitzero"` // how often a head goes over its synthesis, the first time included; 0: 1
 }
 
 // Limits bound a run. A zero field is the default.
 type Limits struct {
-	ParallelDepartments int               // at once; 0: no limit (HX9)
-	ParallelSpecialists int               // of a department at once; 0: no limit
-	Calls               int64             // of agents in a run; 0: no limit (HX12)
-	Cost                providers.NanoUSD // of a run; 0: no limit
-	PromptBytes         int               // of Input.Prompt; 0: 256 KiB (HX2)
-	QuoteBytes          int               // of each text quoted in a prompt; 0: 64 KiB (HX3)
+	ParallelDepartments int               `json:"parallelDepartments,omitzero"` // at once; 0: no limit
+	ParallelSpecialists int               `json:"parallelSpecialists,omitzero"` // of a department at once; 0: no limit
+	Calls               int64             `json:"calls,omitzero"`               // of agents in a run; 0: no limit
+	Cost                providers.NanoUSD `json:"cost,omitzero"`                // of a run; 0: no limit
+	AllowUnpriced       bool              `json:"allowUnpriced,omitzero"`       // calls without a known price pass under Cost
+	Time                time.Duration     `json:"time,omitzero"`                // that a run is worked on; calls under way are canceled then; 0: no limit
+	Estimate            providers.NanoUSD `json:"estimate,omitzero"`            // reserved for a call of an agent that has none of its own; 0: nothing
+	PromptBytes         int               `json:"promptBytes,omitzero"`         // of Input.Prompt; 0: 256 KiB
+	QuoteBytes          int               `json:"quoteBytes,omitzero"`          // of each text quoted in a prompt; 0: 64 KiB
 }
 
-// The defaults of Config and Limits.
+// The defaults.
 const (
 	defaultName          = "hierarchy"
 	defaultHeadOnlyScore = 85
+	defaultRetries       = 3
 	defaultPromptBytes   = 256 << 10
 	defaultQuoteBytes    = 64 << 10
 )
@@ -87,17 +102,54 @@ const (
 // resultKey is the key of the master's synthesis in Outcome.Output.
 const resultKey = "result"
 
+// ErrCycle says that departments depend on each other in a circle. The error's text
+// lists them from the smallest ID on.
+var ErrCycle = routing.ErrCycle
+
+// MarshalJSON implements json.Marshaler.
+func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Config) UnmarshalJSON(b []byte) error { return team.Decode(b, c) }
+
+// MarshalJSON implements json.Marshaler.
+func (m Master) MarshalJSON() ([]byte, error) { return team.Encode(m) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Master) UnmarshalJSON(b []byte) error { return team.Decode(b, m) }
+
+// MarshalJSON implements json.Marshaler.
+func (p Policy) MarshalJSON() ([]byte, error) { return team.Encode(p) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Policy) UnmarshalJSON(b []byte) error { return team.Decode(b, p) }
+
+// MarshalJSON implements json.Marshaler.
+func (r Retry) MarshalJSON() ([]byte, error) { return team.Encode(r) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Retry) UnmarshalJSON(b []byte) error { return team.Decode(b, r) }
+
+// MarshalJSON implements json.Marshaler.
+func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Limits) UnmarshalJSON(b []byte) error { return team.Decode(b, l) }
+
 // withDefaults returns a copy that shares nothing with c but functions and files.
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, defaultName)
+	c.Retry.Specialists = cmp.Or(c.Retry.Specialists, defaultRetries)
+	c.Retry.Heads = cmp.Or(c.Retry.Heads, defaultRetries)
+	c.Retry.SynthesisRounds = max(c.Retry.SynthesisRounds, 1)
 	c.Departments = slices.Clone(c.Departments)
 	for i, d := range c.Departments {
-		c.Departments[i] = d.withDefaults()
+		c.Departments[i] = d.withDefaults(c)
 	}
-	c.Rules = cloneRules(c.Rules)
-	c.SupportingCut = or(c.SupportingCut, routing.DefaultCut)
-	c.HeadOnlyScore = or(c.HeadOnlyScore, defaultHeadOnlyScore)
-	c.SynthesisRounds = max(c.SynthesisRounds, 1)
+	c.Policy.Rules = c.Policy.Rules.Clone()
+	c.Policy.SupportingCut = or(c.Policy.SupportingCut, routing.DefaultCut)
+	c.Policy.HeadOnlyScore = or(c.Policy.HeadOnlyScore, defaultHeadOnlyScore)
+	c.Policy.AssumeScore = clone(c.Policy.AssumeScore)
 	c.Hooks.Agents = slices.Clone(c.Hooks.Agents)
 	c.Hooks.Validate = slices.Clone(c.Hooks.Validate)
 	c.Limits.PromptBytes = cmp.Or(c.Limits.PromptBytes, defaultPromptBytes)
@@ -105,23 +157,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func cloneRules(r routing.Rules) routing.Rules {
-	r.ComplexTerms = slices.Clone(r.ComplexTerms)
-	r.MultiPart = slices.Clone(r.MultiPart)
-	if r.Synonyms != nil {
-		synonyms := make(map[string][]string, len(r.Synonyms))
-		for skill, phrases := range r.Synonyms {
-			synonyms[skill] = slices.Clone(phrases)
-		}
-		r.Synonyms = synonyms
-	}
-	return r
-}
-
 // agents returns the names of all agents that a run may call, sorted, each once.
 func (c Config) agents() []string {
 	names := slices.Clone(c.Hooks.Agents)
-	for _, name := range []string{c.Master, c.Consistency} {
+	for _, name := range []string{c.Master.Agent, c.Master.Consistency} {
 		if name != "" {
 			names = append(names, name)
 		}
@@ -132,8 +171,7 @@ func (c Config) agents() []string {
 			names = append(names, a.ID)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
 // department returns the department of that ID.
@@ -153,3 +191,120 @@ func (c Config) needs() map[string][]string {
 	}
 	return needs
 }
+
+// validate returns every problem of c in one error, or nil.
+func (c Config) validate() error {
+	f := &team.Faults{}
+	if len(c.Departments) == 0 {
+		f.Add("Departments is empty")
+	}
+	for _, d := range c.Departments {
+		d.validate(f)
+	}
+	c.validateIDs(f)
+	c.validateNeeds(f)
+	c.validateNumbers(f)
+	c.validateHooks(f)
+	return f.Err()
+}
+
+func (c Config) validateNumbers(f *team.Faults) {
+	p, r, l := c.Policy, c.Retry, c.Limits
+	within(f, "Policy.SupportingCut", p.SupportingCut, 1)
+	within(f, "Policy.HeadOnlyScore", p.HeadOnlyScore, 100)
+	within(f, "Policy.AssumeScore", p.AssumeScore, 100)
+	if len(p.Rules.Skills) > 0 {
+		f.Add("Policy.Rules.Skills is set, but skills are those of the departments' agents")
+	}
+	if err := p.Rules.Validate(); err != nil {
+		f.Add("Policy.Rules: %w", err)
+	}
+	team.Least(f, "Retry.Specialists", int(r.Specialists), -1)
+	team.Least(f, "Retry.Heads", int(r.Heads), -1)
+	team.Least(f, "Retry.SynthesisRounds", r.SynthesisRounds, 0)
+	team.Least(f, "Limits.ParallelDepartments", l.ParallelDepartments, 0)
+	team.Least(f, "Limits.ParallelSpecialists", l.ParallelSpecialists, 0)
+	team.Least(f, "Limits.Calls", l.Calls, 0)
+	team.Least(f, "Limits.Cost", int64(l.Cost), 0)
+	team.Least(f, "Limits.Time", l.Time, 0)
+	team.Least(f, "Limits.Estimate", int64(l.Estimate), 0)
+	team.Least(f, "Limits.PromptBytes", l.PromptBytes, 0)
+	team.Least(f, "Limits.QuoteBytes", l.QuoteBytes, 0)
+}
+
+func (c Config) validateHooks(f *team.Faults) {
+	if slices.ContainsFunc(c.Hooks.Agents, blankText) {
+		f.Add("Hooks.Agents has an empty name")
+	}
+	if c.Master.Consistency != "" && c.Hooks.Consistency != nil {
+		f.Add("Master.Consistency and Hooks.Consistency are both set")
+	}
+	if c.Policy.ResolveConflicts && c.Hooks.Resolve != nil {
+		f.Add("Policy.ResolveConflicts and Hooks.Resolve are both set")
+	}
+	for i, check := range c.Hooks.Validate {
+		if check == nil {
+			f.Add("Hooks.Validate[%d] is nil", i)
+		}
+	}
+}
+
+// validateIDs finds names that stand for two things.
+func (c Config) validateIDs(f *team.Faults) {
+	departments, members, keys := map[string]string{}, map[string]string{}, map[string]string{}
+	if c.Master.Agent != "" {
+		keys[resultKey] = "the master's result"
+	}
+	for _, d := range c.Departments {
+		owner := fmt.Sprintf("department %q", d.ID)
+		claim := func(names map[string]string, what, name string) {
+			if first, taken := names[name]; taken && name != "" {
+				f.Add("%s: %s %q is taken by %s", owner, what, name, first)
+				return
+			}
+			names[name] = owner
+		}
+		claim(departments, "ID", d.ID)
+		claim(keys, "OutputKey", cmp.Or(d.OutputKey, d.ID))
+		claim(members, "Head", d.Head)
+		head := false
+		for _, a := range d.Agents {
+			switch {
+			case a.ID != d.Head:
+				claim(members, "agent", a.ID)
+			case head:
+				f.Add("%s: agent %q is there twice: a department has no two heads", owner, a.ID)
+			default:
+				head = true
+			}
+		}
+	}
+}
+
+func (c Config) validateNeeds(f *team.Faults) {
+	var ids []string
+	for _, d := range c.Departments {
+		ids = append(ids, d.ID)
+	}
+	for _, d := range c.Departments {
+		for _, need := range d.DependsOn {
+			if need == d.ID {
+				f.Add("department %q: DependsOn names itself", d.ID)
+			} else if !slices.Contains(ids, need) {
+				f.Add("department %q: DependsOn names %q, which is no department", d.ID, need)
+			}
+		}
+	}
+	if _, err := routing.Waves(ids, c.needs()); errors.Is(err, ErrCycle) {
+		f.Add("%w", err)
+	}
+}
+
+// within adds a fault if x is there and outside of 0 to high.
+func within(f *team.Faults, field string, x *float64, high float64) {
+	if x != nil {
+		f.Within(field, *x, 0, high)
+	}
+}
+
+func blankText(s string) bool { return strings.TrimSpace(s) == "" }

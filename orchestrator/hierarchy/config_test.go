@@ -34,7 +34,7 @@ func TestConfig(t *testing.T) {
 		says   string
 	}{
 		"HA51 duplicate, threshold, temperature": {
-			{func(c *hierarchy.Config) { c.Departments[1].Agents = []hierarchy.Agent{{ID: "s"}} }, `department "b": agent "s": ID is there twice`},
+			{func(c *hierarchy.Config) { c.Departments[1].Agents = []hierarchy.Agent{{ID: "s"}} }, `department "b": agent "s" is taken by department "a"`},
 			{func(c *hierarchy.Config) { agentOf(c).PassingThreshold = new(101.0) }, `agent "s": PassingThreshold is 101, want 0 to 100`},
 			{func(c *hierarchy.Config) { agentOf(c).Temperature = new(2.5) }, `agent "s": Temperature is 2.5, want 0 to 2`},
 		},
@@ -43,41 +43,41 @@ func TestConfig(t *testing.T) {
 			{func(c *hierarchy.Config) { agentOf(c).Temperature = new(-.1) }, `agent "s": Temperature is -0.1, want 0 to 2`},
 			{func(c *hierarchy.Config) { agentOf(c).PassingThreshold = new(100.5) }, `agent "s": PassingThreshold is 100.5, want 0 to 100`},
 			{func(c *hierarchy.Config) { agentOf(c).PassingThreshold = new(math.NaN()) }, `agent "s": PassingThreshold is NaN`},
-			{func(c *hierarchy.Config) { agentOf(c).MaxRetries = new(-1) }, `agent "s": MaxRetries is -1, want 0 or more`},
-			{func(c *hierarchy.Config) { agentOf(c).Timeout = -time.Second }, `agent "s": Timeout is -1s, want 0 or more`},
+			{func(c *hierarchy.Config) { agentOf(c).MaxRetries = -2 }, `agent "s": MaxRetries is -2, want -1 or more`},
+			{func(c *hierarchy.Config) { agentOf(c).Timeout = -time.Second }, `agent "s": Timeout is -1s, want 0s or more`},
 			{func(c *hierarchy.Config) { agentOf(c).SuccessRate = new(-1.0) }, `agent "s": SuccessRate is -1, want 0 to 100`},
 			{func(c *hierarchy.Config) { agentOf(c).Schema = []byte("{") }, `agent "s": Schema: `},
 			{func(c *hierarchy.Config) { agentOf(c).Skills = []string{" "} }, `agent "s": routing: rules: Skills[0] is " ", which holds no word`},
 			{func(c *hierarchy.Config) { c.Departments[0].MinQuality = new(-1.0) }, `department "a": MinQuality is -1, want 0 to 100`},
 			{func(c *hierarchy.Config) { c.Departments[0].Gate = new(101.0) }, `department "a": Gate is 101, want 0 to 100`},
-			{func(c *hierarchy.Config) { c.Departments[0].MaxRetries = new(-1) }, `department "a": MaxRetries is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Departments[0].MaxRetries = -2 }, `department "a": MaxRetries is -2, want -1 or more`},
 			{func(c *hierarchy.Config) { c.Departments[0].Base = 101 }, `Base is 101, want 0 to 100`},
-			{func(c *hierarchy.Config) { c.SupportingCut = new(1.1) }, `SupportingCut is 1.1, want 0 to 1`},
-			{func(c *hierarchy.Config) { c.HeadOnlyScore = new(101) }, `HeadOnlyScore is 101, want 0 to 100`},
-			{func(c *hierarchy.Config) { c.SynthesisRounds = -1 }, `SynthesisRounds is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Policy.SupportingCut = new(1.1) }, `Policy.SupportingCut is 1.1, want 0 to 1`},
+			{func(c *hierarchy.Config) { c.Policy.HeadOnlyScore = new(101.0) }, `Policy.HeadOnlyScore is 101, want 0 to 100`},
+			{func(c *hierarchy.Config) { c.Retry.SynthesisRounds = -1 }, `Retry.SynthesisRounds is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { c.Limits.Calls = -1 }, `Limits.Calls is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { c.Limits.PromptBytes = -1 }, `Limits.PromptBytes is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { c.Limits.QuoteBytes = -1 }, `Limits.QuoteBytes is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { c.Limits.Cost = -1 }, `Limits.Cost is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { c.Limits.ParallelDepartments = -1 }, `Limits.ParallelDepartments is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { c.Limits.ParallelSpecialists = -1 }, `Limits.ParallelSpecialists is -1, want 0 or more`},
-			{func(c *hierarchy.Config) { c.Rules.Skills = []string{"x"} }, `Rules.Skills is set`},
-			{func(c *hierarchy.Config) { c.Rules.Specialists.Simple = -1 }, `Specialists.Simple is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Policy.Rules.Skills = []string{"x"} }, `Policy.Rules.Skills is set`},
+			{func(c *hierarchy.Config) { c.Policy.Rules.Specialists.Simple = -1 }, `Specialists.Simple is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { c.Hooks.Agents = []string{""} }, `Hooks.Agents has an empty name`},
 			{func(c *hierarchy.Config) { c.Hooks.Validate = []hierarchy.Check{nil} }, `Hooks.Validate[0] is nil`},
 		},
 		"HX4 names": {
 			{func(c *hierarchy.Config) { c.Departments = nil }, `Departments is empty`},
-			{func(c *hierarchy.Config) { c.Departments[1].ID = "a" }, `department "a": ID is there twice`},
+			{func(c *hierarchy.Config) { c.Departments[1].ID = "a" }, `department "a": ID "a" is taken by department "a"`},
 			{func(c *hierarchy.Config) { c.Departments[0].Agents = []hierarchy.Agent{{ID: "a-head"}, {ID: "a-head"}} }, `two heads`},
-			{func(c *hierarchy.Config) { c.Departments[1].Head = "a-head" }, `Head "a-head" belongs to department "a" already`},
-			{func(c *hierarchy.Config) { c.Departments[1].Head = "s" }, `agent "s": ID is there twice`},
+			{func(c *hierarchy.Config) { c.Departments[1].Head = "a-head" }, `department "b": Head "a-head" is taken by department "a"`},
+			{func(c *hierarchy.Config) { c.Departments[1].Head = "s" }, `department "b": Head "s" is taken by department "a"`},
 			{func(c *hierarchy.Config) { c.Departments[0].Head = "" }, `department "a": Head is empty`},
 			{func(c *hierarchy.Config) { c.Departments[0].Agents = []hierarchy.Agent{{ID: "a-head", Inactive: true}} }, `the head is not active`},
 			{func(c *hierarchy.Config) { c.Departments[0].DependsOn = []string{"z"} }, `department "a": DependsOn names "z", which is no department`},
 			{func(c *hierarchy.Config) { c.Departments[0].DependsOn = []string{"a"} }, `department "a": DependsOn names itself`},
 			{func(c *hierarchy.Config) { c.Departments[0].OutputKey = "b" }, `OutputKey "b" is taken by department "a"`},
-			{func(c *hierarchy.Config) { c.Master, c.Departments[0].OutputKey = "m", "result" }, `OutputKey "result" is taken by the master's result`},
+			{func(c *hierarchy.Config) { c.Master.Agent, c.Departments[0].OutputKey = "m", "result" }, `OutputKey "result" is taken by the master's result`},
 		},
 	}
 	for name, cases := range tests {
@@ -112,7 +112,7 @@ func TestConfig(t *testing.T) {
 		require.ErrorContains(t, refused(t, circle), "dependency cycle: a, b, c")
 	})
 	t.Run("HC39 no retries are valid", func(t *testing.T) {
-		require.NoError(t, refused(t, func(c *hierarchy.Config) { agentOf(c).MaxRetries = new(0) }))
+		require.NoError(t, refused(t, func(c *hierarchy.Config) { agentOf(c).MaxRetries = orchestrator.None }))
 	})
 	t.Run("H47 NewDepartment sets 80", func(t *testing.T) { assert.Equal(t, 80.0, *hierarchy.NewDepartment("d", "h").MinQuality) })
 	t.Run("H83 defaults of agents", func(t *testing.T) {
@@ -184,13 +184,13 @@ func TestJSON(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	t.Run("H3 what a run may do", func(t *testing.T) {
-		golden(t, "run.txt", hierarchy.RunTable.String()+"\n"+hierarchy.RunTable.Mermaid(""))
+		golden(t, "run.txt", hierarchy.Phases.String()+"\n"+hierarchy.Phases.Mermaid(""))
 	})
 	t.Run("H24 what a department may do", func(t *testing.T) {
-		golden(t, "department.txt", hierarchy.DepartmentTable.String()+"\n"+hierarchy.DepartmentTable.Mermaid(""))
+		golden(t, "department.txt", hierarchy.DepartmentPhases.String()+"\n"+hierarchy.DepartmentPhases.Mermaid(""))
 	})
 	t.Run("H48 what a specialist may do", func(t *testing.T) {
-		golden(t, "specialist.txt", hierarchy.SpecialistTable.String()+"\n"+hierarchy.SpecialistTable.Mermaid(""))
+		golden(t, "specialist.txt", hierarchy.SpecialistPhases.String()+"\n"+hierarchy.SpecialistPhases.Mermaid(""))
 	})
 }
 

@@ -1,183 +1,264 @@
 package hierarchy
 
 import (
-	"cmp"
-	"encoding/json"
-	"maps"
+	"errors"
+	"fmt"
 	"slices"
-	"time"
+
+	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/routing"
 )
 
-// Department is one department of the team: a head and any number of
-// specialists (H1).
-type Department struct {
-	// ID names the department in routes, dependencies and reports. Required,
-	// unique in the team.
-	ID string
+// department is one department of a run.
+type department struct {
+	Department
+	actor[DepartmentPhase]
 
-	// Name is for people and prompts. "" means ID; two departments may share one.
-	Name string
-
-	// Head is the roster name of the agent that leads. Required. It may stand in
-	// Agents too, with settings of its own; it is never a specialist (H34).
-	Head string
-
-	// OutputKey is the key of the department's output in Outcome.Output. ""
-	// means ID (HC38).
-	OutputKey string
-
-	// Priority decides between departments of equal relevance: 1 comes first.
-	Priority int
-
-	// Base is the department's relevance, in hundredths, for any request.
-	Base int
-
-	// Keywords maps a word or phrase to the hundredths of relevance that it adds
-	// (H11); routing.Keyword says what a word is.
-	Keywords map[string]int
-
-	// DependsOn are the IDs of departments whose results this one needs, as far as
-	// they were chosen for the request (HC14, HC15).
-	DependsOn []string
-
-	// MinQuality is the passing threshold, 0 to 100, of agents that have none of
-	// their own. nil is missing and leads to 60 (H45); NewDepartment sets 80 (HC3).
-	MinQuality *float64
-
-	// Gate is the quality, 0 to 100, from which Report.PassedGate is set. It
-	// informs and blocks nothing. nil means 60 (HC34).
-	Gate *float64
-
-	// MaxRetries is how often the head may try again, directly and in each
-	// synthesis, after its first attempt. nil means 3; 0 is one attempt (H5, H84).
-	MaxRetries *int
-
-	// Serial makes the specialists work one after the other (H82).
-	Serial bool
-
-	// Agents are the specialists, in any order.
-	Agents []Agent
+	run        *run
+	state      *DepartmentState
+	report     Report
+	warnings   []orchestrator.Warning
+	failure    string // why it failed
+	unverified bool   // its output was to be graded and did not pass
 }
 
-// Agent is the configuration of an agent that the host's roster has under ID.
-type Agent struct {
-	// ID is the agent's name in the roster. Required, unique in the team.
-	ID string
-
-	// Name is for people and prompts. "" means ID; two agents may share one.
-	Name string
-
-	// Specialization says in a few words what the agent is good at.
-	Specialization string
-
-	// Skills are looked for in the brief; a specialist is chosen if it has one of
-	// those found, or if none is found (H36, HC36).
-	Skills []string
-
-	// Inactive keeps the agent from being chosen (H35).
-	Inactive bool
-
-	// SuccessRate is the share, 0 to 100, of the agent's work that succeeded. It is
-	// the host's statistic (HX17). nil is unknown and comes last (HC18).
-	SuccessRate *float64
-
-	// PassingThreshold is the score, 0 to 100, from which work passes. nil is
-	// missing: the department's MinQuality holds, else 60. 0 is no gate (H44-H46).
-	PassingThreshold *float64
-
-	// MaxRetries is how often a specialist may try again after its first attempt.
-	// nil means 3; 0 is one attempt (H6, H54).
-	MaxRetries *int
-
-	// Timeout bounds one attempt, the engine's retries of transient errors
-	// included; then the attempt failed (HX10). 0 means 300 s.
-	Timeout time.Duration
-
-	// Temperature is sent with every request, 0 to 2. nil means 0.7 (H83, HC40).
-	Temperature *float64
-
-	// Schema is the JSON Schema that the agent's output must fit, or the attempt
-	// fails (HX7, HC29). nil: the output is not looked at.
-	Schema json.RawMessage
+func (d *department) warn(code, message string) {
+	d.warnings = append(d.warnings, warning(code, d.ID, message))
 }
 
-// The defaults of departments and agents (H83, H84).
-const (
-	defaultMinQuality  = 80
-	defaultGate        = 60
-	defaultRetries     = 3
-	defaultTimeout     = 300 * time.Second
-	defaultTemperature = 0.7
-)
-
-// NewDepartment returns a department with the defaults of the schema: its agents
-// need 80 unless they have a threshold of their own (H47, H84, HC3).
-func NewDepartment(id, head string, agents ...Agent) Department {
-	return Department{ID: id, Head: head, MinQuality: new(float64(defaultMinQuality)), Agents: agents}
-}
-
-// withDefaults returns a copy that shares nothing with d and has every default
-// filled in but MinQuality, for which missing has a meaning.
-func (d Department) withDefaults() Department {
-	d.Name = cmp.Or(d.Name, d.ID)
-	d.OutputKey = cmp.Or(d.OutputKey, d.ID)
-	d.Keywords = maps.Clone(d.Keywords)
-	d.DependsOn = slices.Clone(d.DependsOn)
-	d.MinQuality = clone(d.MinQuality)
-	d.Gate = or(d.Gate, defaultGate)
-	d.MaxRetries = or(d.MaxRetries, defaultRetries)
-	d.Agents = slices.Clone(d.Agents)
-	for i, a := range d.Agents {
-		d.Agents[i] = a.withDefaults()
+// work takes a department from its brief to its report. needs are the reports of
+// its dependencies. Its context has a budget of its own, which counts what it uses.
+func (d *department) work(c *orchestrator.Context, needs []Report) {
+	began := c.Elapsed()
+	d.Fire("ready")
+	d.emit(c, EventDepartmentStarted, Event{})
+	err := d.produce(c, needs)
+	d.report.Metadata.TotalExecutionTime = c.Elapsed() - began
+	d.report.Usage = c.Spent()
+	switch {
+	case err == nil:
+		d.finish(c, "scored", EventDepartmentFinished, "")
+		d.state.QualityScore = &d.report.QualityScore
+	case c.IsCanceled(err):
+		d.finish(c, "cancel", EventDepartmentCanceled, "")
+	default:
+		d.failure = prompt.OneLine(err.Error())
+		d.warn(WarnDepartmentFailed, d.failure)
+		d.finish(c, "fail", EventDepartmentFailed, d.failure)
 	}
-	return d
 }
 
-func (a Agent) withDefaults() Agent {
-	a.Name = cmp.Or(a.Name, a.ID)
-	a.Skills = slices.Clone(a.Skills)
-	a.SuccessRate = clone(a.SuccessRate)
-	a.PassingThreshold = clone(a.PassingThreshold)
-	a.MaxRetries = or(a.MaxRetries, defaultRetries)
-	a.Timeout = cmp.Or(a.Timeout, defaultTimeout)
-	a.Temperature = or(a.Temperature, defaultTemperature)
-	a.Schema = slices.Clone(a.Schema)
-	return a
-}
-
-// head returns the head's settings: those in Agents, or the defaults.
-func (d Department) head() Agent {
-	if i := slices.IndexFunc(d.Agents, func(a Agent) bool { return a.ID == d.Head }); i >= 0 {
-		return d.Agents[i]
+// finish fires the last event of a department and writes its last record.
+func (d *department) finish(c *orchestrator.Context, event, kind, message string) {
+	d.report.Status = d.Fire(event)
+	e := Event{Status: string(d.report.Status), Message: message, Usage: &d.report.Usage}
+	if d.report.Status == DepartmentDone && d.report.Ungraded == "" {
+		e.Score = &d.report.RawQuality
 	}
-	return Agent{ID: d.Head}.withDefaults()
+	d.emit(c, kind, e)
 }
 
-// specialists returns the agents but the head, inactive ones included.
-func (d Department) specialists() []Agent {
-	return slices.DeleteFunc(slices.Clone(d.Agents), func(a Agent) bool { return a.ID == d.Head })
-}
-
-// skills returns the skills of all specialists.
-func (d Department) skills() []string {
-	var all []string
-	for _, a := range d.specialists() {
-		all = append(all, a.Skills...)
+// produce makes output and scores of the report: the head decides who works, and
+// answers directly or makes one result of what its specialists did.
+func (d *department) produce(c *orchestrator.Context, needs []Report) error {
+	brief, analysis, err := d.analyze(c, needs)
+	if err != nil {
+		return err
 	}
-	return all
+	var chosen []Agent
+	if *or(d.run.in.RequiresSpecialists, analysis.Complexity != routing.Simple) {
+		if chosen, err = d.choose(brief, analysis); err != nil {
+			return err
+		}
+		if len(chosen) == 0 {
+			d.warn(WarnNoSpecialists, "the brief asks for specialists and no active one is there")
+		}
+	}
+	if len(chosen) == 0 {
+		d.Fire("direct")
+		return d.direct(c, brief, HeadOnly)
+	}
+	d.Fire("spawn")
+	ids := make([]string, len(chosen))
+	for i, a := range chosen {
+		ids[i] = a.ID
+	}
+	d.emit(c, EventSpecialistsSelected, Event{Agents: ids})
+	results := d.specialists(c, brief, chosen)
+	d.Fire("all_finished")
+	passing := d.review(c, results)
+	if err := c.Err(); err != nil {
+		return err
+	}
+	if len(passing) > 0 {
+		d.Fire("some_pass")
+		return d.synthesize(c, brief, passing)
+	}
+	d.Fire("none_pass")
+	d.warn(WarnSpecialistsRejected, fmt.Sprintf("none of %d specialists passed", len(results)))
+	quality, _ := d.quality()
+	d.report.SpecialistQuality = &quality
+	d.unverified = slices.ContainsFunc(results, func(s SpecialistResult) bool { return s.Ungraded != "" })
+	return d.direct(c, brief, HeadAfterFailure)
 }
 
-func clone[T any](p *T) *T {
-	if p == nil {
-		return nil
+// analyze returns the brief and what it asks for. The results of dependencies are
+// part of the brief and not of what is judged: material makes no request more
+// complex.
+func (d *department) analyze(c *orchestrator.Context, needs []Report) (string, routing.Analysis, error) {
+	began := c.Elapsed()
+	brief, err := d.request(c, needs)
+	if err != nil {
+		return "", routing.Analysis{}, err
 	}
-	return new(*p)
+	rules := d.run.cfg.Policy.Rules
+	for _, a := range d.Department.specialists() {
+		rules.Skills = append(rules.Skills, a.Skills...)
+	}
+	judge := d.run.cfg.Hooks.Analyze
+	if judge == nil {
+		judge = func(brief string, _ Department) routing.Analysis { return routing.Analyze(brief, rules) }
+	}
+	analysis, err := team.Guard("analysis", func() (routing.Analysis, error) { return judge(brief, d.Department), nil })
+	if err == nil && len(needs) > 0 {
+		brief, err = d.run.prompts.Fill("brief.tmpl", briefPrompt{brief, needs})
+	}
+	if err != nil {
+		return "", analysis, err
+	}
+	d.report.Metadata.AnalysisTime = c.Elapsed() - began
+	d.emit(c, EventDepartmentAnalyzed, Event{Analysis: &analysis})
+	return brief, analysis, nil
 }
 
-// or returns a pointer to a copy of *p, or to the default.
-func or[T any](p *T, otherwise T) *T {
-	if p == nil {
-		return &otherwise
+// request is what the master sends to the department.
+func (d *department) request(c *orchestrator.Context, needs []Report) (string, error) {
+	hook := d.run.cfg.Hooks.Brief
+	if hook == nil {
+		return d.run.in.Prompt, nil
 	}
-	return new(*p)
+	request, err := team.Guard("brief", func() (string, error) { return hook(c, d.run.in, d.Department, needs) })
+	if d.run.over(c, err) || err != nil {
+		return "", err
+	}
+	if blankText(request) {
+		return "", errors.New("brief: it is blank")
+	}
+	return request, nil
+}
+
+// choose selects the specialists.
+func (d *department) choose(brief string, a routing.Analysis) ([]Agent, error) {
+	staff := d.Department.specialists()
+	if hook := d.run.cfg.Hooks.Select; hook != nil {
+		chosen, err := team.Guard("selection", func() ([]Agent, error) {
+			return hook(Selection{d.run.in, d.Department, brief, a}), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return validSelection(chosen, staff)
+	}
+	candidates := make([]routing.Candidate, len(staff))
+	for i, s := range staff {
+		candidates[i] = routing.Candidate{ID: s.ID, Skills: s.Skills, Inactive: s.Inactive, SuccessRate: s.SuccessRate}
+	}
+	var chosen []Agent
+	for _, picked := range routing.Select(candidates, a.Skills, a.Estimate) {
+		chosen = append(chosen, staff[slices.IndexFunc(staff, func(s Agent) bool { return s.ID == picked.ID })])
+	}
+	return chosen, nil
+}
+
+// validSelection returns the department's active specialists that a hook chose. Another
+// one, or one chosen twice, is an error.
+func validSelection(chosen, staff []Agent) ([]Agent, error) {
+	var agents []Agent
+	for _, picked := range chosen {
+		same := func(s Agent) bool { return s.ID == picked.ID }
+		i := slices.IndexFunc(staff, same)
+		if i < 0 || staff[i].Inactive {
+			return nil, fmt.Errorf("selection: %q is no active specialist of the department", picked.ID)
+		}
+		if slices.ContainsFunc(agents, same) {
+			return nil, fmt.Errorf("selection: %q is chosen twice", picked.ID)
+		}
+		agents = append(agents, staff[i])
+	}
+	return agents, nil
+}
+
+// direct has the head answer the brief itself.
+func (d *department) direct(c *orchestrator.Context, brief string, basis Basis) error {
+	d.report.Basis = basis
+	d.emit(c, EventHeadAsked, Event{Basis: basis})
+	attempts, err := d.headWork(c, brief, brief)
+	if len(attempts) == 0 {
+		return err
+	}
+	b := best(attempts)
+	d.report.Output = b.Output
+	graded := d.run.cfg.Policy.GradeHeads
+	switch {
+	case err != nil: // money ended before the next attempt
+		return err
+	case b.Output == nil:
+		return fmt.Errorf("%s %s", d.Head, failure(attempts))
+	case !graded:
+		d.assess(*d.run.cfg.Policy.HeadOnlyScore)
+	case b.Ungraded != "":
+		d.report.Ungraded = b.Ungraded
+		d.unverified = b.Decision != grading.Accept
+	case b.Decision != grading.Accept:
+		return fmt.Errorf("%s: the best of %d attempts scored %s, below its threshold", d.Head, len(attempts), number(b.Score))
+	default:
+		d.assess(b.Score)
+		d.unverified = false
+	}
+	d.Fire("ok")
+	return nil
+}
+
+// headWork is work of the head, tried again as often as the department allows. Its
+// retries are transitions of the department.
+func (d *department) headWork(c *orchestrator.Context, brief, text string) (attempts []Attempt, err error) {
+	head, begun := d.head(d.run.cfg), 0
+	w := assignment{
+		department: d.Department, agent: head, brief: brief, prompt: text,
+		retries: d.MaxRetries, graded: d.run.cfg.Policy.GradeHeads, emit: d.emit,
+		moved: func(event string) {
+			if event != "start" {
+				return
+			}
+			if begun++; begun > 1 {
+				d.Fire("retry")
+			}
+		},
+	}
+	if w.graded {
+		if w.gate, err = d.run.threshold(head, d.Department); err != nil {
+			return nil, err
+		}
+	}
+	attempts, err = d.run.work(c, w)
+	d.warnings = append(d.warnings, warnings(head.ID, attempts)...)
+	return attempts, err
+}
+
+// assess gives the report its quality.
+func (d *department) assess(raw float64) {
+	d.report.RawQuality, d.report.QualityScore = grading.Round6(raw), grading.Round(raw)
+	d.report.PassedGate = grading.Passes(d.report.RawQuality, d.report.Gate)
+}
+
+// quality is what the specialists' work is worth.
+func (d *department) quality() (float64, int) {
+	var scored []grading.Scored
+	for _, s := range d.report.Specialists {
+		scored = append(scored, grading.Scored{Score: s.Score, Passed: s.passed(d.run.cfg.Policy.StrictReview), Ungraded: s.Ungraded != ""})
+	}
+	return grading.DepartmentQuality(scored)
 }

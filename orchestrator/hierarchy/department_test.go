@@ -38,11 +38,11 @@ func TestDirectOrSpawn(t *testing.T) {
 		assert.Equal(t, 1, p.calls())
 		assert.Equal(t, 85, r.QualityScore)
 		assert.Equal(t, hierarchy.HeadOnly, r.Basis)
-		assert.Empty(t, r.Flags)
+		assert.Empty(t, p.out.Warnings)
 	})
 	t.Run("H24 the head analyses first", func(t *testing.T) {
 		p := play(t, ask("a hat"), 0)
-		assert.Equal(t, []string{"department.started", "department.analyzed", "department.head_direct", "department.finished"}, p.kinds("dept/d"))
+		assert.Equal(t, []string{hierarchy.EventDepartmentStarted, hierarchy.EventDepartmentAnalyzed, hierarchy.EventHeadAsked, hierarchy.EventAttemptStarted, hierarchy.EventAttemptFinished, hierarchy.EventDepartmentFinished}, p.kinds("dept/d"))
 	})
 	t.Run("H25 49 words are simple", func(t *testing.T) { play(t, ask(brief("", 49)), 0) })
 	t.Run("H27 more than 100 words are complex", func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestDirectOrSpawn(t *testing.T) {
 	t.Run("H66 head-only is 85", func(t *testing.T) {
 		assert.Equal(t, 85.0, play(t, ask("a hat"), 0).report(t, "d").RawQuality)
 		cfg := one()
-		cfg.HeadOnlyScore = new(70)
+		cfg.Policy.HeadOnlyScore = new(70.0)
 		assert.Equal(t, 70, theater{cfg: cfg, in: ask("a hat"), cast: cast{"head": {"x"}}}.play(t).report(t, "d").QualityScore)
 	})
 	t.Run("HC9 complexity is that of the brief", func(t *testing.T) {
@@ -77,14 +77,14 @@ func TestDirectOrSpawn(t *testing.T) {
 			return brief(in.Prompt, 50), nil
 		}
 		p := theater{cfg: cfg, in: ask("Create a dramatic opening scene with Aladdin stealing bread"), cast: cast{"a": {said("x", 90)}, "head": {"y"}}}.play(t)
-		assert.Equal(t, routing.Moderate, p.events(t, "department.analyzed")[0].Analysis.Complexity)
+		assert.Equal(t, routing.Moderate, p.events(t, hierarchy.EventDepartmentAnalyzed)[0].Analysis.Complexity)
 		assert.Len(t, strings.Fields(p.asked["a"][0].Prompt), 50)
 		plain := theater{cfg: one(specialist("a", 60)), in: ask("Create a dramatic opening scene with Aladdin stealing bread"), cast: cast{"head": {"y"}}}.play(t)
 		assert.Equal(t, hierarchy.HeadOnly, plain.report(t, "d").Basis)
 	})
 	t.Run("HC10 terms and markers can be set", func(t *testing.T) {
 		cfg := one(specialist("a", 60))
-		cfg.Rules = routing.Rules{ComplexTerms: []string{"fancy"}, Specialists: routing.SpecialistCount{Complex: 1}}
+		cfg.Policy.Rules = routing.Rules{ComplexTerms: []string{"fancy"}, Specialists: routing.SpecialistCount{Complex: 1}}
 		th := theater{cfg: cfg, in: ask("a fancy hat"), cast: cast{"a": {said("x", 90)}, "head": {"y"}}}
 		assert.Equal(t, 1, th.play(t).report(t, "d").Metadata.SpecialistsUsed)
 		th.in, th.cast = ask("a detailed hat"), cast{"head": {"y"}}
@@ -107,9 +107,9 @@ func TestSelection(t *testing.T) {
 		p := th.play(t)
 		require.NoError(t, p.err)
 		if len(want) > 0 {
-			assert.Equal(t, want, p.events(t, "specialists.selected")[0].Agents)
+			assert.Equal(t, want, p.events(t, hierarchy.EventSpecialistsSelected)[0].Agents)
 		} else {
-			assert.Empty(t, p.events(t, "specialists.selected"))
+			assert.Empty(t, p.events(t, hierarchy.EventSpecialistsSelected))
 		}
 	}
 	two := hierarchy.Input{Prompt: brief("hat", 50)}
@@ -134,7 +134,7 @@ func TestSelection(t *testing.T) {
 	t.Run("HC18 ties", func(t *testing.T) { chosen(t, one(specialist("c", 60), rated("b", 0), rated("a", 0)), two, "a", "b") })
 	t.Run("HC36 skills are whole words, with synonyms", func(t *testing.T) {
 		cfg := one(rated("x", 50, "art"), rated("y", 99, "theme"))
-		cfg.Rules.Synonyms = map[string][]string{"art": {"drawing"}}
+		cfg.Policy.Rules.Synonyms = map[string][]string{"art": {"drawing"}}
 		chosen(t, cfg, hierarchy.Input{Prompt: brief("a drawing", 50)}, "x")
 		chosen(t, cfg, hierarchy.Input{Prompt: brief("a party", 50)}, "y", "x")
 	})
@@ -142,7 +142,7 @@ func TestSelection(t *testing.T) {
 		p := theater{cfg: one(), in: request(), cast: cast{"head": {"x"}}}.play(t)
 		r := p.report(t, "d")
 		assert.Equal(t, hierarchy.HeadOnly, r.Basis)
-		assert.Equal(t, []string{"no specialists available"}, r.Flags)
+		assert.Equal(t, []string{hierarchy.WarnNoSpecialists}, p.codes())
 	})
 	t.Run("H2 a hook cannot reach beyond the department", func(t *testing.T) {
 		gone := specialist("gone", 60)
@@ -151,11 +151,11 @@ func TestSelection(t *testing.T) {
 		for _, id := range []string{"head", "stranger", "gone"} {
 			cfg.Hooks.Select = func(hierarchy.Selection) []hierarchy.Agent { return []hierarchy.Agent{{ID: id}} }
 			p := theater{cfg: cfg, in: request()}.play(t)
-			assert.Contains(t, p.out.Errors[0].Message, "no active specialist of the department")
+			assert.Contains(t, p.err.Error(), "no active specialist of the department")
 			assert.Zero(t, p.calls())
 		}
 		cfg.Hooks.Select = func(hierarchy.Selection) []hierarchy.Agent { return []hierarchy.Agent{{ID: "a"}, {ID: "a"}} }
-		assert.Contains(t, theater{cfg: cfg, in: request()}.play(t).out.Errors[0].Message, `"a" is chosen twice`)
+		assert.Contains(t, theater{cfg: cfg, in: request()}.play(t).err.Error(), `"a" is chosen twice`)
 	})
 }
 
@@ -163,7 +163,7 @@ func TestReview(t *testing.T) {
 	note := func(t *testing.T, score float64) hierarchy.SpecialistResult {
 		t.Helper()
 		a := specialist("s", 65)
-		a.MaxRetries = new(0)
+		a.MaxRetries = orchestrator.None
 		return theater{cfg: one(a), in: request(), cast: cast{"s": {said("x", score)}, "head": {"y"}}}.play(t).report(t, "d").Specialists[0]
 	}
 	t.Run("H57 no threshold", func(t *testing.T) {
@@ -185,26 +185,26 @@ func TestReview(t *testing.T) {
 		assert.NotEqual(t, grading.Approved, note(t, 74.99).ReviewStatus)
 	})
 	t.Run("H55 each by itself", func(t *testing.T) {
-		reviews := trio(60, 59, 65, 90).play(t).events(t, "department.reviewed")[0].Reviews
+		reviews := trio(60, 59, 65, 90).play(t).events(t, hierarchy.EventDepartmentReviewed)[0].Reviews
 		assert.Equal(t, []grading.ReviewStatus{grading.Rejected, grading.RevisionNeeded, grading.Approved}, reviews)
 	})
 	t.Run("H55 after all have finished", func(t *testing.T) {
 		kinds := workedExample().play(t).kinds("dept/character")
 		assert.Equal(t, []string{
-			"department.started", "department.analyzed", "specialists.selected", "department.reviewed", "department.finished",
+			hierarchy.EventDepartmentStarted, hierarchy.EventDepartmentAnalyzed, hierarchy.EventSpecialistsSelected, hierarchy.EventDepartmentReviewed, hierarchy.EventAttemptStarted, hierarchy.EventAttemptFinished, hierarchy.EventDepartmentFinished,
 		}, kinds)
 		p := workedExample().play(t)
 		var at, reviewed int
 		for i, rec := range p.log {
 			switch rec.Kind {
-			case "specialist.finished":
+			case hierarchy.EventSpecialistFinished:
 				at = i
-			case "department.reviewed":
+			case hierarchy.EventDepartmentReviewed:
 				reviewed = i
 			}
 		}
 		assert.Greater(t, reviewed, at)
-		assert.Len(t, p.events(t, "department.reviewed")[0].Reviews, 2)
+		assert.Len(t, p.events(t, hierarchy.EventDepartmentReviewed)[0].Reviews, 2)
 	})
 	t.Run("H78 statuses", func(t *testing.T) {
 		assert.Equal(t, []string{"rejected", "revision-needed", "approved"},
@@ -227,7 +227,7 @@ func trio(threshold float64, scores ...float64) theater {
 	var agents []hierarchy.Agent
 	for i, score := range scores {
 		a := specialist(string(rune('a'+i)), threshold)
-		a.MaxRetries = new(0)
+		a.MaxRetries = orchestrator.None
 		agents = append(agents, a)
 		th.cast[a.ID] = []any{said("output of "+a.ID, score)}
 	}
@@ -260,7 +260,7 @@ func TestQuality(t *testing.T) {
 	})
 	t.Run("H71 the head answers when all fail", func(t *testing.T) { assert.Equal(t, "whole", hierarchy.Text(r.Output)) })
 	t.Run("HC27 flag and results stay", func(t *testing.T) {
-		assert.Equal(t, []string{"all specialists failed"}, r.Flags)
+		assert.Equal(t, []orchestrator.Warning{{Code: hierarchy.WarnSpecialistsRejected, Who: "d", Message: "none of 3 specialists passed"}}, p.out.Warnings)
 		assert.Equal(t, hierarchy.HeadAfterFailure, r.Basis)
 		require.NotNil(t, r.SpecialistQuality)
 		assert.Equal(t, 15.333333, *r.SpecialistQuality)
@@ -283,7 +283,7 @@ func TestQuality(t *testing.T) {
 	t.Run("HA16 strict review", func(t *testing.T) {
 		assert.Equal(t, 86, trio(60, 65, 65, 65).play(t).report(t, "d").QualityScore) // 60 + 26
 		strict := trio(60, 65, 65, 65)
-		strict.cfg.StrictReview = true
+		strict.cfg.Policy.StrictReview = true
 		r := strict.play(t).report(t, "d")
 		assert.Equal(t, 85, r.QualityScore)
 		require.NotNil(t, r.SpecialistQuality)
@@ -335,28 +335,28 @@ func TestSynthesis(t *testing.T) {
 		r := p.report(t, "d")
 		assert.Len(t, p.asked["head"], 4)
 		assert.Equal(t, "output of b", hierarchy.Text(r.Output))
-		assert.Equal(t, []string{"partial synthesis failure"}, r.Flags)
+		assert.Equal(t, orchestrator.Warning{Code: hierarchy.WarnFallback, Who: "d", Message: "partial synthesis failure: failed 4 times, last: boom"}, p.out.Warnings[1])
 		assert.InDelta(t, 91.6, r.RawQuality, 1e-9) // 60 + 79*.4
 		assert.Equal(t, 92, r.QualityScore)
-		assert.Equal(t, hierarchy.Done, r.Status)
+		assert.Equal(t, hierarchy.DepartmentDone, r.Status)
 		assert.Equal(t, hierarchy.FallbackOutput, r.Basis)
-		assert.Equal(t, "boom", p.events(t, "synthesis.fallback")[0].Message)
+		assert.Equal(t, "failed 4 times, last: boom", p.events(t, hierarchy.EventSynthesisReplaced)[0].Message)
 	})
 	t.Run("H72 up to three retries", func(t *testing.T) {
 		p := two(errBoom, "", errBoom, "late").play(t)
 		assert.Equal(t, "late", hierarchy.Text(p.report(t, "d").Output))
-		assert.Empty(t, p.report(t, "d").Flags)
-		assert.Len(t, p.events(t, "synthesis.retry"), 3)
+		assert.Empty(t, p.out.Warnings)
+		assert.Len(t, p.events(t, hierarchy.EventAttemptStarted), 2+4)
 	})
 	t.Run("H72 then the best specialist's output", func(t *testing.T) {
-		r := two(errBoom, errBoom, errBoom, errBoom).play(t).report(t, "d")
-		assert.Equal(t, "output of b", hierarchy.Text(r.Output))
-		assert.Equal(t, []string{"partial synthesis failure"}, r.Flags)
+		p := two(errBoom, errBoom, errBoom, errBoom).play(t)
+		assert.Equal(t, "output of b", hierarchy.Text(p.report(t, "d").Output))
+		assert.Equal(t, []string{hierarchy.WarnAgentFailed, hierarchy.WarnFallback}, p.codes())
 	})
 	t.Run("HA38 synthesis fails once", func(t *testing.T) {
 		p := two(errBoom, "whole").play(t)
 		assert.Len(t, p.asked["head"], 2)
-		assert.Empty(t, p.report(t, "d").Flags)
+		assert.Empty(t, p.out.Warnings)
 	})
 	t.Run("HC30 never fails the department", func(t *testing.T) {
 		p := two(errBoom, errBoom, errBoom, errBoom).play(t)
@@ -392,25 +392,25 @@ func TestSynthesis(t *testing.T) {
 	})
 	t.Run("H91 several rounds", func(t *testing.T) {
 		th := two("draft", "better", errBoom, "best")
-		th.cfg.SynthesisRounds = 3
+		th.cfg.Retry.SynthesisRounds = 3
 		p := th.play(t)
 		assert.Equal(t, "best", hierarchy.Text(p.report(t, "d").Output))
 		assert.Contains(t, p.asked["head"][1].Prompt, "<data name=\"draft\">\ndraft\n</data>")
 		th = two("draft", errBoom, errBoom, errBoom, errBoom)
-		th.cfg.SynthesisRounds = 2
+		th.cfg.Retry.SynthesisRounds = 9 // the first round that fails is the last
 		p = th.play(t)
 		assert.Equal(t, "draft", hierarchy.Text(p.report(t, "d").Output))
-		assert.Equal(t, []string{"refinement failed"}, p.report(t, "d").Flags)
+		assert.Equal(t, []string{hierarchy.WarnAgentFailed, hierarchy.WarnRefinement}, p.codes())
 	})
 	t.Run("H92 contradictions", func(t *testing.T) {
 		th := two("the hat is red", "whole")
-		th.cfg.ResolveConflicts = true
+		th.cfg.Policy.ResolveConflicts = true
 		p := th.play(t)
 		assert.Contains(t, p.asked["head"][0].Prompt, "contradict each other")
 		assert.Contains(t, p.asked["head"][1].Prompt, "<data name=\"settled contradictions\">\nthe hat is red\n</data>")
 		th = two(errBoom, "whole")
-		th.cfg.ResolveConflicts = true
-		assert.Equal(t, []string{"conflicts not resolved"}, th.play(t).report(t, "d").Flags)
+		th.cfg.Policy.ResolveConflicts = true
+		assert.Equal(t, []string{hierarchy.WarnConflicts}, th.play(t).codes())
 	})
 	t.Run("H92 by a hook", func(t *testing.T) {
 		th := two("whole")
@@ -421,10 +421,10 @@ func TestSynthesis(t *testing.T) {
 		th.cfg.Hooks.Resolve = func(*orchestrator.Context, hierarchy.Department, string, []hierarchy.SpecialistResult) (string, error) {
 			panic("ouch")
 		}
-		assert.Equal(t, []string{"conflicts not resolved"}, th.play(t).report(t, "d").Flags)
+		assert.Equal(t, []string{hierarchy.WarnConflicts}, th.play(t).codes())
 		th.cast = trio(60, 70).cast
 		th.cfg.Departments[0].Agents = th.cfg.Departments[0].Agents[:1]
-		assert.Empty(t, th.play(t).report(t, "d").Flags, "one result contradicts nobody")
+		assert.Empty(t, th.play(t).out.Warnings, "one result contradicts nobody")
 	})
 }
 
@@ -451,7 +451,7 @@ func TestHeadFailure(t *testing.T) {
 		assert.JSONEq(t, `{"hat":1}`, string(p.report(t, "d").Output))
 
 		graded := play("weak", "strong")
-		graded.cfg.GradeHeads = true
+		graded.cfg.Policy.GradeHeads = true
 		graded.cfg.Hooks.Grade = func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
 			return hierarchy.Grade{Score: new(map[string]float64{"weak": 50, "strong": 90}[hierarchy.Text(w.Output)])}, nil
 		}
@@ -459,13 +459,13 @@ func TestHeadFailure(t *testing.T) {
 		assert.Equal(t, 90, p.report(t, "d").QualityScore)
 		graded.cast["head"] = []any{"weak", "weak", "weak", "weak"}
 		p = graded.play(t)
-		assert.Equal(t, hierarchy.Failed, p.report(t, "d").Status)
-		assert.Equal(t, []string{"head below threshold"}, p.report(t, "d").Flags)
+		assert.Equal(t, hierarchy.DepartmentFailed, p.report(t, "d").Status)
+		require.EqualError(t, p.err, "hierarchy: no department finished: head: the best of 4 attempts scored 50, below its threshold")
 		assert.Equal(t, "weak", hierarchy.Text(p.report(t, "d").Output))
 	})
 	t.Run("HC7 one loop for both", func(t *testing.T) {
 		cfg := one()
-		cfg.Departments[0].MaxRetries = new(1)
+		cfg.Departments[0].MaxRetries = 1
 		p := theater{cfg: cfg, in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"head": {errBoom, "late"}}}.play(t)
 		assert.Contains(t, p.asked["head"][1].Prompt, "Your earlier work on it did not pass.")
 	})
@@ -493,15 +493,15 @@ func TestReportFormat(t *testing.T) {
 		has(t, s, "agentId", "agentName", "specialization", "output", "qualityScore", "executionTime", "reviewStatus", "reviewNotes")
 		assert.Equal(t, "Appearance Specialist", s["agentName"])
 	})
-	t.Run("H77 metadata in milliseconds", func(t *testing.T) {
+	t.Run("H77 metadata", func(t *testing.T) {
 		has(t, r["metadata"].(map[string]any), "analysisTime", "specialistsUsed", "totalExecutionTime", "successfulSpecialists", "failedSpecialists")
 		cfg := one()
 		slow := theater{cfg: cfg, in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"head": {delay(3, "x")}}}.play(t)
-		assert.EqualValues(t, 3000, slow.report(t, "d").Metadata.TotalExecutionTime)
+		assert.InDelta(t, 3, slow.report(t, "d").Metadata.TotalExecutionTime.Seconds(), .005)
 	})
 	t.Run("HX12 usage of one department is not that of another", func(t *testing.T) {
 		cfg := heads("a", "b")
-		cfg.Departments[0].MaxRetries = new(1)
+		cfg.Departments[0].MaxRetries = 1
 		two := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {errBoom, "x"}, "b-head": {"y"}}}.play(t)
 		assert.EqualValues(t, []int64{2, 1, 3}, []int64{two.report(t, "a").Usage.Calls, two.report(t, "b").Usage.Calls, two.out.Spent.Calls})
 	})

@@ -1,49 +1,63 @@
 package hierarchy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// dispatch lets the chosen departments work, wave after wave; those of one wave
-// work side by side (H79-H81, HC15). One failure stops no other (H70).
-func (r *run) dispatch(c *orchestrator.Context) {
+// dispatch lets the chosen departments work, wave after wave; those of one wave work
+// side by side. One failure stops no other. It is an error if none is done.
+func (r *run) dispatch(c *orchestrator.Context) error {
 	r.open(c)
 	for i, wave := range r.out.Route.Waves {
+		if i > 0 {
+			r.Fire("wave_done")
+		}
 		var ready []*department
-		for _, id := range wave {
-			if d := r.find(id); !d.skip(c) {
+		for _, d := range r.departments {
+			if slices.Contains(wave, d.ID) && !d.skip(c) {
 				ready = append(ready, d)
 			}
 		}
-		for j, done := range orchestrator.Map(c, ready, r.cfg.Limits.ParallelDepartments, func(c *orchestrator.Context, d *department) (struct{}, error) {
+		orchestrator.Map(c, ready, r.cfg.Limits.ParallelDepartments, func(c *orchestrator.Context, d *department) (struct{}, error) {
 			d.work(c.WithBudget(orchestrator.Budget{}), r.needs(d))
 			return struct{}{}, nil
-		}) {
-			if done.Err != nil { // the run was canceled before it began
-				r.stops(c, done.Err)
-				ready[j].abandon(c)
-			}
-		}
-		if r.canceled {
+		})
+		if c.Err() != nil {
 			break
-		}
-		if i < len(r.out.Route.Waves)-1 {
-			r.actor.fire("wave_done")
 		}
 	}
 	for _, d := range r.departments {
-		if d.report.Status == "" {
-			d.abandon(c)
+		if d.report.Status == "" { // the run was canceled before it began
+			d.finish(c, "cancel", EventDepartmentCanceled, "")
 		}
 	}
+	if len(r.done()) == 0 {
+		return r.nothingDone()
+	}
+	r.Fire("some_done")
+	return nil
+}
+
+// nothingDone says why no department is done: what refused its calls, or how the first
+// one failed.
+func (r *run) nothingDone() error {
+	if r.refused != nil {
+		return fmt.Errorf("no department finished: %w", r.refused)
+	}
+	i := slices.IndexFunc(r.departments, func(d *department) bool { return d.failure != "" })
+	if i < 0 {
+		return errors.New("no department finished")
+	}
+	return fmt.Errorf("no department finished: %s", r.departments[i].failure)
 }
 
 // open prepares the chosen departments and what is shown of them.
 func (r *run) open(c *orchestrator.Context) {
-	ids := append([]string{r.out.Route.Primary}, r.out.Route.Supporting...)
+	ids := r.out.Route.Chosen()
 	r.state.Departments = make([]DepartmentState, len(ids))
 	for i, id := range ids {
 		configured, _ := r.cfg.department(id)
@@ -54,23 +68,13 @@ func (r *run) open(c *orchestrator.Context) {
 			Department: configured,
 			run:        r,
 			state:      state,
-			actor:      newActor(path, DepartmentTable, &state.Phase),
+			actor:      newActor(path, DepartmentPhases, &state.Phase),
 			report: Report{
 				DepartmentID: id, DepartmentName: configured.Name, HeadExecutionID: c.RunID() + "/" + path,
-				Gate: *configured.Gate, Specialists: []SpecialistResult{}, Flags: []string{},
+				Gate: *configured.Gate, Specialists: []SpecialistResult{},
 			},
 		})
 	}
-}
-
-// find returns the chosen department of that ID, or nil.
-func (r *run) find(id string) *department {
-	for _, d := range r.departments {
-		if d.ID == id {
-			return d
-		}
-	}
-	return nil
 }
 
 // needs are the reports of the chosen departments that d depends on, in the order
@@ -85,24 +89,26 @@ func (r *run) needs(d *department) []Report {
 	return reports
 }
 
-// skip reports whether a dependency of d is missing, and ends d if so (HC32).
+// skip reports whether a dependency of d is missing, and ends d if so.
 func (d *department) skip(c *orchestrator.Context) bool {
 	for _, need := range d.run.needs(d) {
-		if need.Status != Done {
-			d.stage = "dependencies"
-			d.actor.fire("dependency_failed")
-			message := fmt.Sprintf("%s is %s", need.DepartmentID, need.Status)
-			d.run.errors = append(d.run.errors, DepartmentError{d.ID, d.stage, message})
-			d.finish(c, "department.skipped", message)
+		if need.Status != DepartmentDone {
+			why := fmt.Sprintf("%s is %s", need.DepartmentID, need.Status)
+			d.warn(WarnDepartmentSkipped, why)
+			d.finish(c, "dependency_missing", EventDepartmentSkipped, why)
 			return true
 		}
 	}
 	return false
 }
 
-// abandon ends a department that a canceled run did not begin.
-func (d *department) abandon(c *orchestrator.Context) {
-	d.stage = "waiting"
-	d.actor.fire("cancel")
-	d.fail(c, errCanceled)
+// done returns the reports of departments that are done.
+func (r *run) done() []Report {
+	done := []Report{}
+	for _, d := range r.departments {
+		if d.report.Status == DepartmentDone {
+			done = append(done, d.report)
+		}
+	}
+	return done
 }

@@ -39,17 +39,17 @@ func TestExtensions(t *testing.T) {
 			cast: cast{"hats": {"x"}, "rated": {"y"}, "head": {"z"}},
 		}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []string{"hats", "rated"}, p.events(t, "specialists.selected")[0].Agents)
+		assert.Equal(t, []string{"hats", "rated"}, p.events(t, hierarchy.EventSpecialistsSelected)[0].Agents)
 	})
 	t.Run("H93 each specialist is a record when it completes", func(t *testing.T) {
 		cfg := one(specialist("slow", 60), specialist("quick", 60))
 		p := theater{cfg: cfg, in: request(), cast: cast{"slow": {delay(9, said("x", 90))}, "quick": {delay(1, said("y", 90))}, "head": {"z"}}}.play(t)
-		events := p.events(t, "specialist.finished")
+		events := p.events(t, hierarchy.EventSpecialistFinished)
 		assert.Equal(t, []string{"quick", "slow"}, []string{events[0].Result.AgentID, events[1].Result.AgentID})
 		assert.Equal(t, "y", hierarchy.Text(events[0].Result.Output))
 		var times []int
 		for _, rec := range p.log {
-			if rec.Kind == "specialist.finished" {
+			if rec.Kind == hierarchy.EventSpecialistFinished {
 				times = append(times, int(rec.At.Sub(p.log[0].At).Seconds()))
 			}
 		}
@@ -85,6 +85,15 @@ func TestCache(t *testing.T) {
 		assert.Equal(t, providers.Usage{}, again.Usage)
 		assert.Equal(t, 1, calls)
 		assert.Equal(t, "a2", ask(t, agent.Request{Prompt: "a", Temperature: new(0.1)}).Text)
+		assert.Equal(t, "a2", ask(t, agent.Request{Prompt: "a", Temperature: new(0.1)}).Text)
+		for i, limits := range []agent.Limits{{MaxTokens: 9}, {ToolCalls: 9}} { // another answer is asked for
+			one := hierarchy.Cached(counted, 9)
+			_, err := one.Call(t.Context(), agent.Request{Prompt: "b"})
+			require.NoError(t, err)
+			resp, err := one.Call(t.Context(), agent.Request{Prompt: "b", Limits: limits})
+			require.NoError(t, err)
+			assert.Equal(t, "b"+strconv.Itoa(4+2*i), resp.Text)
+		}
 	})
 	t.Run("H94 bounded, and errors are not kept", func(t *testing.T) {
 		ask(t, agent.Request{Prompt: "b"})
@@ -97,6 +106,41 @@ func TestCache(t *testing.T) {
 			require.ErrorIs(t, err, errBoom)
 		}
 		assert.Equal(t, before+3, calls)
+	})
+	t.Run("H94 what is used stays", func(t *testing.T) {
+		one := hierarchy.Cached(counted, 2)
+		texts := map[string]string{}
+		for _, prompt := range []string{"a", "b", "a", "c", "a"} { // c pushes b out
+			resp, err := one.Call(t.Context(), agent.Request{Prompt: prompt})
+			require.NoError(t, err)
+			if texts[prompt] != "" {
+				assert.Equal(t, texts[prompt], resp.Text)
+			}
+			texts[prompt] = resp.Text
+		}
+	})
+	t.Run("H94 equal requests at the same time are kept once", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			calls, begun := 0, make(chan struct{})
+			slow := agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
+				if calls++; req.Prompt == "a" {
+					<-begun
+				}
+				return agent.Response{Text: req.Prompt}, nil
+			})
+			one := hierarchy.Cached(slow, 2)
+			ask := func(prompt string) { _, _ = one.Call(t.Context(), agent.Request{Prompt: prompt}) }
+			ask("b")
+			var wg sync.WaitGroup
+			for range 2 {
+				wg.Go(func() { ask("a") })
+				synctest.Wait()
+			}
+			close(begun)
+			wg.Wait()
+			ask("b")
+			assert.Equal(t, 3, calls, "b has kept its place")
+		})
 	})
 	t.Run("H94 a slice of an answer is not kept", func(t *testing.T) {
 		slices := 0
@@ -141,7 +185,7 @@ func TestState(t *testing.T) {
 		require.NoError(t, err)
 		for rec, err := range run.Events(t.Context(), 0) {
 			require.NoError(t, err)
-			if rec.Kind == "department.reviewed" {
+			if rec.Kind == hierarchy.EventDepartmentReviewed {
 				break
 			}
 		}
@@ -168,7 +212,7 @@ func TestState(t *testing.T) {
 	t.Run("H93 and where it ended", func(t *testing.T) {
 		assert.EqualValues(t, "completed", end.Phase)
 		require.Len(t, end.Departments, 1)
-		assert.Equal(t, hierarchy.Done, end.Departments[0].Phase)
+		assert.Equal(t, hierarchy.DepartmentDone, end.Departments[0].Phase)
 		assert.Equal(t, new(92), end.Departments[0].QualityScore)
 	})
 }

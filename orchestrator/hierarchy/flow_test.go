@@ -52,8 +52,8 @@ func TestRouting(t *testing.T) {
 		for _, rec := range p.log {
 			kinds = append(kinds, rec.Kind)
 		}
-		assert.Less(t, slices.Index(kinds, "routing.decided"), slices.Index(kinds, "department.started"))
-		assert.Less(t, slices.Index(kinds, "routing.decided"), slices.Index(kinds, "called"))
+		assert.Less(t, slices.Index(kinds, hierarchy.EventRouteDecided), slices.Index(kinds, hierarchy.EventDepartmentStarted))
+		assert.Less(t, slices.Index(kinds, hierarchy.EventRouteDecided), slices.Index(kinds, "called"))
 	})
 	t.Run("H10 one record per department", func(t *testing.T) {
 		assert.Len(t, route.Relevances, 6)
@@ -115,7 +115,7 @@ func TestRouting(t *testing.T) {
 	t.Run("H13 exactly one primary", func(t *testing.T) { assert.NotContains(t, route.Supporting, route.Primary) })
 	t.Run("H14 the cut is strict and can be set", func(t *testing.T) {
 		th := studio(breadTheft)
-		th.cfg.SupportingCut = new(.5)
+		th.cfg.Policy.SupportingCut = new(.5)
 		assert.Equal(t, []string{"character"}, th.play(t).out.Route.Supporting)
 	})
 	t.Run("H18 visual needs character and story", func(t *testing.T) {
@@ -201,8 +201,8 @@ func TestRouting(t *testing.T) {
 		assert.Len(t, q.out.Route.Relevances, 6, "all are scored")
 		th.in.Only = []string{"catering"}
 		q = th.play(t)
-		require.ErrorIs(t, q.err, hierarchy.ErrUnableToGenerate)
-		assert.Contains(t, q.out.Errors[0].Message, "catering")
+		require.ErrorIs(t, q.err, hierarchy.ErrUnable)
+		assert.Contains(t, q.err.Error(), "catering")
 	})
 }
 
@@ -215,18 +215,18 @@ func TestMasterFailure(t *testing.T) {
 		}
 		p := th.play(t)
 		assert.Equal(t, 1, calls)
-		require.ErrorIs(t, p.err, hierarchy.ErrUnableToGenerate)
+		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
 		assert.Zero(t, p.calls())
 		assert.Equal(t, orchestrator.Failed, p.out.Status)
 	})
 	t.Run("H3 the master tries once", func(t *testing.T) {
 		th := studio("hello")
-		th.cfg.Master, th.cast["director"] = "director", []any{errBoom}
+		th.cfg.Master.Agent, th.cast["director"] = "director", []any{errBoom}
 		p := th.play(t)
-		require.ErrorIs(t, p.err, hierarchy.ErrUnableToGenerate)
+		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
 		assert.Len(t, p.asked["director"], 1)
 		assert.Len(t, p.out.Reports, 1, "finished reports are there")
-		assert.Equal(t, hierarchy.Done, p.out.Reports[0].Status)
+		assert.Equal(t, hierarchy.DepartmentDone, p.out.Reports[0].Status)
 	})
 	t.Run("H73 at once", func(t *testing.T) {
 		th := studio("hello")
@@ -235,26 +235,28 @@ func TestMasterFailure(t *testing.T) {
 		}
 		p := th.play(t)
 		assert.Zero(t, p.calls())
-		assert.Contains(t, p.out.Errors[0].Message, `"catering" is no department`)
+		assert.Contains(t, p.err.Error(), `"catering" is no department`)
 	})
 	t.Run("H4 the message for users", func(t *testing.T) {
 		p := theater{cfg: one(), in: hierarchy.Input{Prompt: "a"}, cast: cast{"head": {errBoom, errBoom, errBoom, errBoom}}}.play(t)
-		assert.EqualError(t, p.err, "Unable to generate content")
+		require.EqualError(t, p.err, "hierarchy: no department finished: head failed 4 times, last: boom")
+		assert.Equal(t, "Unable to generate content", p.out.Message)
 	})
 	t.Run("HA41 every department fails", func(t *testing.T) {
 		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{
 			"a-head": {errBoom, errBoom, errBoom, errBoom}, "b-head": {errBoom, errBoom, errBoom, errBoom},
 		}}
 		p := th.play(t)
-		require.ErrorIs(t, p.err, hierarchy.ErrUnableToGenerate)
-		assert.EqualError(t, p.err, "Unable to generate content")
+		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
+		require.EqualError(t, p.err, "hierarchy: no department finished: a-head failed 4 times, last: boom")
+		assert.Equal(t, hierarchy.UnableToGenerate, p.out.Message)
 		assert.Len(t, p.out.Reports, 2)
 		assert.Equal(t, 8, p.calls())
 	})
 	t.Run("HA50 blank prompt", func(t *testing.T) {
 		p := theater{cfg: one(), in: hierarchy.Input{Prompt: " \n"}}.play(t)
 		require.ErrorIs(t, p.err, hierarchy.ErrEmptyRequest)
-		require.ErrorIs(t, p.err, hierarchy.ErrUnableToGenerate)
+		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
 		assert.Zero(t, p.calls())
 	})
 	t.Run("HX2 too large", func(t *testing.T) {
@@ -271,21 +273,20 @@ func TestDepartmentFailure(t *testing.T) {
 	t.Run("HA39 one fails, the other is fine", func(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
-		assert.Equal(t, hierarchy.Failed, p.report(t, "a").Status)
-		assert.Equal(t, hierarchy.Done, p.report(t, "b").Status)
-		assert.Equal(t, "a", p.out.Errors[0].Department)
+		assert.Equal(t, hierarchy.DepartmentFailed, p.report(t, "a").Status)
+		assert.Equal(t, hierarchy.DepartmentDone, p.report(t, "b").Status)
+		assert.Equal(t, "a", p.out.Warnings[1].Who)
 		assert.Len(t, p.asked["a-head"], 4)
 	})
 	t.Run("H70 partial data and an error report", func(t *testing.T) {
-		assert.Equal(t, `head "a-head" failed 4 times, last: boom`, p.out.Errors[0].Message)
-		assert.Equal(t, "head", p.out.Errors[0].Stage)
+		assert.Equal(t, orchestrator.Warning{Code: hierarchy.WarnDepartmentFailed, Who: "a", Message: "a-head failed 4 times, last: boom"}, p.out.Warnings[1])
 		assert.Len(t, p.out.Output, 1)
-		assert.Equal(t, []string{"a"}, p.out.Unverified)
+		assert.Empty(t, p.out.Unverified, "what failed is no part of the result")
 	})
 	t.Run("HX15 no error unless wanted", func(t *testing.T) {
 		require.NoError(t, p.err)
 		cfg := heads("a", "b")
-		cfg.FailOnPartial = true
+		cfg.Policy.FailOnPartial = true
 		q := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: failing}.play(t)
 		require.ErrorIs(t, q.err, hierarchy.ErrPartial)
 		assert.Equal(t, orchestrator.Partial, q.out.Status)
@@ -296,18 +297,18 @@ func TestDepartmentFailure(t *testing.T) {
 		q := th.play(t)
 		require.NoError(t, q.err)
 		assert.Equal(t, orchestrator.Partial, q.out.Status)
-		assert.Equal(t, hierarchy.Skipped, q.report(t, "visual").Status)
-		assert.Equal(t, hierarchy.Done, q.report(t, "story").Status)
-		assert.Equal(t, hierarchy.Done, q.report(t, "audio").Status)
+		assert.Equal(t, hierarchy.DepartmentSkipped, q.report(t, "visual").Status)
+		assert.Equal(t, hierarchy.DepartmentDone, q.report(t, "story").Status)
+		assert.Equal(t, hierarchy.DepartmentDone, q.report(t, "audio").Status)
 		assert.Empty(t, q.asked["visual-head"])
-		assert.Contains(t, q.out.Errors, hierarchy.DepartmentError{Department: "visual", Stage: "dependencies", Message: "character is failed"})
+		assert.Contains(t, q.out.Warnings, orchestrator.Warning{Code: hierarchy.WarnDepartmentSkipped, Who: "visual", Message: "character is failed"})
 	})
 	t.Run("HC32 dependents of the skipped are skipped", func(t *testing.T) {
 		cfg := heads("a", "b", "c")
 		cfg.Departments[1].DependsOn, cfg.Departments[2].DependsOn = []string{"a"}, []string{"b"}
 		q := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {on{"", errBoom}}}}.play(t)
-		assert.Equal(t, hierarchy.Skipped, q.report(t, "c").Status)
-		assert.Equal(t, "b is skipped", q.out.Errors[2].Message)
+		assert.Equal(t, hierarchy.DepartmentSkipped, q.report(t, "c").Status)
+		assert.Equal(t, "b is skipped", q.out.Warnings[3].Message)
 	})
 }
 
@@ -333,13 +334,13 @@ func TestOrder(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(q.asked["b-head"][0].Prompt, "the first"))
 	})
 	t.Run("H80 after its dependencies", func(t *testing.T) {
-		assert.Greater(t, at("department.started", "dept/visual"), at("department.finished", "dept/story"))
-		assert.Greater(t, at("department.started", "dept/visual"), at("department.finished", "dept/character"))
+		assert.Greater(t, at(hierarchy.EventDepartmentStarted, "dept/visual"), at(hierarchy.EventDepartmentFinished, "dept/story"))
+		assert.Greater(t, at(hierarchy.EventDepartmentStarted, "dept/visual"), at(hierarchy.EventDepartmentFinished, "dept/character"))
 	})
 	t.Run("H81 the others start together", func(t *testing.T) {
-		first := min(at("department.finished", "dept/story"), at("department.finished", "dept/character"), at("department.finished", "dept/audio"))
+		first := min(at(hierarchy.EventDepartmentFinished, "dept/story"), at(hierarchy.EventDepartmentFinished, "dept/character"), at(hierarchy.EventDepartmentFinished, "dept/audio"))
 		for _, id := range []string{"story", "character", "audio"} {
-			assert.Less(t, at("department.started", "dept/"+id), first)
+			assert.Less(t, at(hierarchy.EventDepartmentStarted, "dept/"+id), first)
 		}
 	})
 	t.Run("H79 parallel departments start together and are waited for", func(t *testing.T) {
@@ -350,7 +351,7 @@ func TestOrder(t *testing.T) {
 		q := th.play(t)
 		assert.Equal(t, 3, m.most)
 		assert.Len(t, q.out.Output, 3)
-		assert.InDelta(t, 1000+3000, q.out.Elapsed, 5)
+		assert.InDelta(t, 4, q.out.Elapsed.Seconds(), .005)
 	})
 	t.Run("HX9 limits", func(t *testing.T) {
 		m := &meter{}
@@ -443,13 +444,13 @@ func TestLimitedSpecialists(t *testing.T) {
 				th.cast[a.ID] = []any{flowtest.Delay(time.Duration(dice.IntN(5000))*time.Millisecond, said("x "+a.ID, float64(60+i)))}
 			}
 			th.cfg = one(agents...)
-			th.cfg.Rules.Specialists.Complex = 10
+			th.cfg.Policy.Rules.Specialists.Complex = 10
 			th.cfg.Limits.ParallelSpecialists = 3
 			th.wrap = m.wrap
 			p := th.play(t)
 			require.NoError(t, p.err)
 			assert.Equal(t, 3, m.most)
-			out := flowtest.Clockless(p.out, clocks...)
+			out := flowtest.Clockless(p.out)
 			if seed == 0 {
 				first = out
 			}
@@ -485,7 +486,7 @@ func TestCancel(t *testing.T) {
 		require.NoError(t, startErr)
 		for rec, err := range run.Events(t.Context(), 0) {
 			require.NoError(t, err)
-			if rec.Kind == "specialist.finished" {
+			if rec.Kind == hierarchy.EventSpecialistFinished {
 				break
 			}
 		}
@@ -502,15 +503,15 @@ func TestCancel(t *testing.T) {
 		require.ErrorIs(t, err, orchestrator.ErrCanceled)
 		assert.Equal(t, orchestrator.Canceled, out.Status)
 		r := out.Reports[0]
-		assert.Equal(t, hierarchy.Canceled, r.Status)
+		assert.Equal(t, hierarchy.DepartmentCanceled, r.Status)
 		assert.Equal(t, "of a", hierarchy.Text(r.Specialists[0].Output))
 	})
 	t.Run("HX1 a canceled department is neither synthesized nor failed by its specialists", func(t *testing.T) {
 		r := out.Reports[0]
-		assert.Empty(t, r.Flags)
+		assert.Empty(t, out.Warnings)
 		assert.Empty(t, r.Basis)
 		assert.Nil(t, r.Output)
-		assert.Equal(t, []hierarchy.DepartmentError{{Department: "d", Stage: "specialists", Message: "hierarchy: canceled"}}, out.Errors)
+		require.EqualError(t, err, "hierarchy: the run was canceled: enough")
 	})
 	t.Run("HX1 an agent's own cancellation is a failed attempt", func(t *testing.T) {
 		p := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {context.Canceled, said("x", 90)}, "head": {"whole"}}}.play(t)
@@ -543,9 +544,9 @@ func TestCancelBetweenWaves(t *testing.T) {
 			out, err := flow.Run(ctx, eng, hierarchy.Input{Prompt: "go"})
 			require.ErrorIs(t, err, context.Canceled)
 			for _, r := range out.Reports {
-				assert.Equal(t, hierarchy.Canceled, r.Status, r.DepartmentID)
+				assert.Equal(t, hierarchy.DepartmentCanceled, r.Status, r.DepartmentID)
 			}
-			assert.Equal(t, []string{"a", "b", "c"}, out.Unverified)
+			assert.Empty(t, out.Unverified)
 			require.NoError(t, eng.Close(t.Context()))
 		})
 	})
@@ -562,8 +563,8 @@ func TestHookErrors(t *testing.T) {
 		}
 		p := th.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []hierarchy.DepartmentError{{Department: "a", Stage: "brief", Message: "brief: boom"}}, p.out.Errors)
-		assert.Equal(t, hierarchy.Done, p.report(t, "b").Status)
+		assert.Equal(t, []orchestrator.Warning{{Code: hierarchy.WarnDepartmentFailed, Who: "a", Message: "brief: boom"}}, p.out.Warnings)
+		assert.Equal(t, hierarchy.DepartmentDone, p.report(t, "b").Status)
 	})
 	t.Run("HC9 a blank brief is none", func(t *testing.T) {
 		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}}
@@ -572,11 +573,11 @@ func TestHookErrors(t *testing.T) {
 		}
 		p := th.play(t)
 		assert.Zero(t, p.calls())
-		assert.Equal(t, hierarchy.DepartmentError{Department: "a", Stage: "brief", Message: "brief: it is blank"}, p.out.Errors[0])
+		require.EqualError(t, p.err, "hierarchy: no department finished: brief: it is blank")
 	})
 	t.Run("HX11 a prompt of the host's that fails is a failed attempt", func(t *testing.T) {
 		a := specialist("s", 60)
-		a.MaxRetries = new(1)
+		a.MaxRetries = 1
 		th := theater{cfg: one(a), in: request(), cast: cast{"s": {said("x", 10)}, "head": {"y"}}}
 		th.cfg.Prompts = fstest.MapFS{"retry.tmpl": {Data: []byte("{{if .Request}}{{slice .Request 9999}}{{end}}")}}
 		p := th.play(t)
@@ -592,6 +593,7 @@ func TestHookErrors(t *testing.T) {
 		p := th.play(t)
 		assert.Equal(t, hierarchy.HeadAfterFailure, p.report(t, "d").Basis)
 		assert.Contains(t, p.report(t, "d").Specialists[0].ReviewNotes, "threshold: it is 101, want 0 to 100")
+		assert.Equal(t, orchestrator.Warning{Code: hierarchy.WarnAgentFailed, Who: "s", Message: "stopped: threshold: it is 101, want 0 to 100"}, p.out.Warnings[0])
 	})
 	t.Run("H24 an analysis of the host's", func(t *testing.T) {
 		th := theater{cfg: one(specialist("s", 60)), in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"s": {said("x", 90)}, "head": {"y"}}}
@@ -606,61 +608,113 @@ func TestHookErrors(t *testing.T) {
 			th.cfg.Hooks.Grade = func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {
 				return hierarchy.Grade{Score: &score}, nil
 			}
-			assert.True(t, th.play(t).report(t, "d").Specialists[0].ScoreDefaulted)
+			s := th.play(t).report(t, "d").Specialists[0]
+			assert.Equal(t, grading.Rejected, s.ReviewStatus)
+			assert.Equal(t, fmt.Sprintf("grader: score is %v, want 0 to 100", score), s.Ungraded)
 		}
 		good, bad := &grading.Dimensions{Quality: .9, Relevance: .9, Consistency: .9}, &grading.Dimensions{Quality: 85, Relevance: .5, Consistency: .5}
 		for _, tt := range []struct {
 			grade     hierarchy.Grade
 			score     float64
 			defaulted bool
+			ungraded  string
 		}{
-			{hierarchy.Grade{Dimensions: good}, 90, false},
-			{hierarchy.Grade{Dimensions: bad}, 75, true},
-			{hierarchy.Grade{Dimensions: bad, Score: new(90.0)}, 75, true},
-			{hierarchy.Grade{Dimensions: good, Score: new(80.0)}, 80, false},
-			{hierarchy.Grade{}, 75, true},
+			{hierarchy.Grade{Dimensions: good}, 90, false, ""},
+			{hierarchy.Grade{Dimensions: bad}, 0, false, "grading: quality is 85, want 0 to 1"},
+			{hierarchy.Grade{Dimensions: bad, Score: new(90.0)}, 0, false, "grading: quality is 85, want 0 to 1"},
+			{hierarchy.Grade{Dimensions: good, Score: new(80.0)}, 80, false, ""},
+			{hierarchy.Grade{}, 75, true, ""},
 		} {
 			th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"x"}, "head": {"y"}}}
 			th.cfg.Hooks.Grade = func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) { return tt.grade, nil }
 			s := th.play(t).report(t, "d").Specialists[0]
 			assert.Equal(t, tt.score, s.Score, "%+v", tt.grade)
 			assert.Equal(t, tt.defaulted, s.ScoreDefaulted, "%+v", tt.grade)
+			assert.Equal(t, tt.ungraded, s.Ungraded)
 		}
 	})
 }
 
 func TestBudget(t *testing.T) {
-	t.Run("HX12 calls used up", func(t *testing.T) {
+	t.Run("HC47 a department is done when calls end", func(t *testing.T) {
 		cfg := heads("a", "b")
 		cfg.Departments[1].DependsOn = []string{"a"}
 		cfg.Limits.Calls = 1
-		p := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}}}.play(t)
-		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		th := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}}}
+		p := th.play(t)
+		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
-		assert.Equal(t, hierarchy.Done, p.report(t, "a").Status)
-		assert.Equal(t, hierarchy.Failed, p.report(t, "b").Status)
+		assert.Equal(t, hierarchy.DepartmentDone, p.report(t, "a").Status)
+		assert.Equal(t, hierarchy.DepartmentFailed, p.report(t, "b").Status)
 		assert.Equal(t, 1, p.calls())
+		assert.Equal(t, []orchestrator.Warning{
+			{Code: hierarchy.WarnDepartmentFailed, Who: "b", Message: "budget: the limit of 1 calls is reached"},
+			{Code: hierarchy.WarnBudget, Message: "budget: the limit of 1 calls is reached"},
+		}, p.out.Warnings)
 
-		cfg.Limits.Calls = 0
+		th.cfg.Policy.FailOnPartial = true
+		p = th.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		require.ErrorIs(t, p.err, hierarchy.ErrPartial)
+		require.EqualError(t, p.err, `hierarchy: the result is partial: missing ["b"], unverified []: budget: the limit of 1 calls is reached`)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+	})
+	t.Run("HC47 when money ends", func(t *testing.T) {
+		cfg := heads("a", "b")
+		cfg.Departments[1].DependsOn = []string{"a"}
 		cfg.Limits.Cost = 5
 		paid := agent.Response{Text: "x", Usage: providers.Usage{Calls: 1, Cost: 5}}
-		p = theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {paid}}}.play(t)
-		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		p := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {paid}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.EqualValues(t, 5, p.out.Spent.Cost)
-
+		assert.Contains(t, p.codes(), hierarchy.WarnBudget)
+	})
+	t.Run("HC47 when time ends", func(t *testing.T) {
+		cfg := heads("a", "b")
+		cfg.Departments[1].DependsOn = []string{"a"}
+		cfg.Limits.Time = time.Minute
+		p := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {delay(50, "x")}, "b-head": {delay(20, "y")}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.InDelta(t, 60, p.out.Elapsed.Seconds(), .01)
+		assert.Contains(t, p.out.Warnings, orchestrator.Warning{Code: hierarchy.WarnBudget, Message: "budget: the time limit of 1m0s is reached"})
+	})
+	t.Run("HC47 no department is done", func(t *testing.T) {
 		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("x", 10)}}}
 		th.cfg.Limits.Calls = 1
-		p = th.play(t)
+		p := th.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
-		require.ErrorIs(t, p.err, hierarchy.ErrUnableToGenerate)
-		assert.Equal(t, orchestrator.Failed, p.out.Status)
-		assert.Len(t, p.report(t, "d").Specialists[0].Attempts, 1)
-
-		th.cast["s"] = []any{said("x", 90)} // the synthesis is not paid for any more
-		p = th.play(t)
-		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
+		require.EqualError(t, p.err, "hierarchy: no department finished: budget: the limit of 1 calls is reached")
+		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
+		assert.Equal(t, hierarchy.UnableToGenerate, p.out.Message)
+		s := p.report(t, "d").Specialists[0]
+		assert.Len(t, s.Attempts, 1, "what was paid for is in the report")
+		assert.Equal(t, "score 10 is below the threshold of 60; stopped: budget: the limit of 1 calls is reached", s.ReviewNotes)
+	})
+	t.Run("HC47 the synthesis is not paid for any more", func(t *testing.T) {
+		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("x", 90)}}}
+		th.cfg.Limits.Calls = 1
+		p := th.play(t)
+		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, hierarchy.FallbackOutput, p.report(t, "d").Basis)
+		assert.Equal(t, "x", hierarchy.Text(p.out.Output["d"]))
+		assert.Equal(t, []string{hierarchy.WarnFallback, hierarchy.WarnBudget}, p.codes())
+	})
+	t.Run("HC47 the master is skipped", func(t *testing.T) {
+		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}}}
+		th.cfg.Master, th.cfg.Limits.Calls = hierarchy.Master{Agent: "director", Consistency: "brain"}, 1
+		p := th.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, hierarchy.CheckSkipped, p.out.Checks.Consistency)
+		assert.Len(t, p.out.Output, 1)
+		assert.Equal(t, []orchestrator.Warning{
+			{Code: hierarchy.WarnBudget, Who: "director", Message: "the outputs of the departments were not united: budget: the limit of 1 calls is reached"},
+			{Code: hierarchy.WarnBudget, Who: "brain", Message: "consistency: budget: the limit of 1 calls is reached"},
+		}, p.out.Warnings)
 	})
 	t.Run("HX12 a budget of the agent's own is a failed attempt", func(t *testing.T) {
 		p := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {orchestrator.ErrBudget, said("x", 90)}, "head": {"whole"}}}.play(t)
@@ -678,18 +732,12 @@ func TestBudget(t *testing.T) {
 		assert.Len(t, p.asked["s"], 4)
 		assert.Len(t, p.asked["head"], 1)
 	})
-	t.Run("HC33 what the budget refused is said", func(t *testing.T) {
-		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("x", 10)}}}
-		th.cfg.Limits.Calls = 1
-		errs := th.play(t).out.Errors
-		assert.Equal(t, hierarchy.DepartmentError{Stage: "departments", Message: "no department is done: budget: the limit of 1 calls is reached"}, errs[len(errs)-1])
-	})
 }
 
 func TestAggregation(t *testing.T) {
 	t.Run("H85 one result", func(t *testing.T) {
 		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}, "b-head": {"y"}, "director": {"x and y, united"}}}
-		th.cfg.Master, th.cfg.Departments[1].OutputKey = "director", "second"
+		th.cfg.Master.Agent, th.cfg.Departments[1].OutputKey = "director", "second"
 		p := th.play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.out.Output, 3)
@@ -711,7 +759,8 @@ func TestAggregation(t *testing.T) {
 		th.cfg.Hooks.Validate = []hierarchy.Check{finds, passes, breaks}
 		p := th.play(t)
 		assert.EqualValues(t, "failed", p.out.Checks.CrossDepartment)
-		assert.Equal(t, []hierarchy.Issue{{"a", "dull"}, {"", "validation: boom"}}, p.out.Checks.Issues)
+		assert.Equal(t, []hierarchy.Issue{{"a", "dull"}}, p.out.Checks.Issues)
+		assert.Equal(t, []orchestrator.Warning{{Code: hierarchy.WarnCheck, Message: "validation: boom"}}, p.out.Warnings)
 		assert.Equal(t, orchestrator.Completed, p.out.Status, "checks inform")
 
 		asks := func(c *orchestrator.Context, _ []hierarchy.Report) ([]hierarchy.Issue, error) {
@@ -727,7 +776,7 @@ func TestAggregation(t *testing.T) {
 	t.Run("H87 consistency with a knowledge service", func(t *testing.T) {
 		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {on{"", "x"}}}}
 		assert.EqualValues(t, "skipped", th.play(t).out.Checks.Consistency)
-		th.cfg.Consistency, th.cast["brain"] = "brain", []any{map[string]any{"issues": []any{}}}
+		th.cfg.Master.Consistency, th.cast["brain"] = "brain", []any{map[string]any{"issues": []any{}}}
 		assert.EqualValues(t, "passed", th.play(t).out.Checks.Consistency)
 		th.cast["brain"] = []any{map[string]any{"issues": []any{map[string]any{"department": "a", "message": "he has no hat"}}}}
 		p := th.play(t)
@@ -735,7 +784,7 @@ func TestAggregation(t *testing.T) {
 		assert.Equal(t, "he has no hat", p.out.Checks.Issues[0].Message)
 		assert.Contains(t, p.prompt("brain", 0), "<data name=\"a\">\nx\n</data>")
 
-		th.cfg.Consistency = ""
+		th.cfg.Master.Consistency = ""
 		th.cfg.Hooks.Consistency = func(_ *orchestrator.Context, rs []hierarchy.Report) ([]hierarchy.Issue, error) {
 			return []hierarchy.Issue{{Department: rs[0].DepartmentID, Message: "by a hook"}}, nil
 		}
@@ -745,7 +794,7 @@ func TestAggregation(t *testing.T) {
 	})
 	four := studio(breadTheft)
 	raws := map[string]float64{"character": 91.8, "story": 88.5, "visual": 82, "audio": 76.5}
-	four.cfg.GradeHeads = true
+	four.cfg.Policy.GradeHeads = true
 	four.cfg.Hooks.Grade = func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
 		return hierarchy.Grade{Score: new(raws[w.Department.ID])}, nil
 	}
@@ -767,7 +816,7 @@ func TestAggregation(t *testing.T) {
 		th.cfg.Hooks.Overall = func(scores []hierarchy.DepartmentScore) float64 { return scores[0].Quality }
 		assert.Equal(t, 88.5, *th.play(t).out.Score)
 		th.cfg.Hooks.Overall = func([]hierarchy.DepartmentScore) float64 { return 101 }
-		require.ErrorIs(t, th.play(t).err, hierarchy.ErrUnableToGenerate)
+		require.ErrorIs(t, th.play(t).err, hierarchy.ErrUnable)
 	})
 	t.Run("H88 the number is in the outcome", func(t *testing.T) {
 		p := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}}}.play(t)

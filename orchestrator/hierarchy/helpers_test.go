@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -64,6 +65,25 @@ func (p played) prompt(name string, n int) string {
 	return p.asked[name][n].Prompt
 }
 
+// codes are those of the warnings, in order.
+func (p played) codes() []string {
+	var codes []string
+	for _, w := range p.out.Warnings {
+		codes = append(codes, w.Code)
+	}
+	return codes
+}
+
+// promptWith is the first prompt of an agent that has part in it; "": none has.
+func (p played) promptWith(name, part string) string {
+	for _, req := range p.asked[name] {
+		if strings.Contains(req.Prompt, part) {
+			return req.Prompt
+		}
+	}
+	return ""
+}
+
 func (p played) calls() int {
 	n := 0
 	for _, reqs := range p.asked {
@@ -98,15 +118,14 @@ func (p played) kinds(path string) []string {
 	return kinds
 }
 
-// clocks are the fields of an outcome that hold milliseconds.
-var clocks = []string{"elapsed", "analysisTime", "totalExecutionTime", "executionTime", "duration"}
-
 // theater is a case: a team, a request and its cast.
 type theater struct {
 	cfg  hierarchy.Config
 	in   hierarchy.Input
 	cast cast
 	wrap func(name string, a agent.Agent) agent.Agent // nil: as it is
+
+	after func(cfg *hierarchy.Config) // what the host does with its Config after New; nil: nothing
 }
 
 // open makes the flow's case; scripts are those of the latest run.
@@ -114,6 +133,9 @@ func (th theater) open(t *testing.T) (*flowtest.Case[hierarchy.Input, hierarchy.
 	t.Helper()
 	flow, err := hierarchy.New(th.cfg)
 	require.NoError(t, err)
+	if th.after != nil {
+		th.after(&th.cfg)
+	}
 	scripts := map[string]*flowtest.Script{}
 	c := flowtest.New(flow, th.in, func(tb testing.TB) agent.Roster {
 		tb.Helper()
@@ -127,7 +149,6 @@ func (th theater) open(t *testing.T) (*flowtest.Case[hierarchy.Input, hierarchy.
 		}
 		return roster
 	})
-	c.Clocks = clocks
 	return c, scripts
 }
 
@@ -232,3 +253,5 @@ func delay(seconds int, then any) any {
 }
 
 type record = blackboard.Record
+
+var misnamed = fstest.MapFS{"synthesis.tmp": {Data: []byte("x")}}

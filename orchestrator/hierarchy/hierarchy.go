@@ -4,25 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
-)
-
-// The errors of runs. ErrUnableToGenerate is the message for users and matches
-// every failure of the master; what caused it is matched, too (H4, HC33).
-const (
-	ErrUnableToGenerate = agent.Code("Unable to generate content")
-	ErrEmptyRequest     = agent.Code("hierarchy/empty-request")     // the prompt is blank (HX2)
-	ErrRequestTooLarge  = agent.Code("hierarchy/request-too-large") // the prompt exceeds Limits.PromptBytes
-	ErrPartial          = agent.Code("hierarchy/partial")           // Config.FailOnPartial and a department is missing
-)
-
-var (
-	errCanceled    = fmt.Errorf("hierarchy: %w", orchestrator.ErrCanceled)
-	errNothingDone = errors.New("no department is done")
+	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
 // New returns the flow of a team. All faults of cfg are in the one error; it is
@@ -30,7 +17,7 @@ var (
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	err := cfg.validate()
 	cfg = cfg.withDefaults()
-	schemas, schemaErr := cfg.schemas()
+	shapes, schemaErr := cfg.shapes()
 	texts, promptErr := newPrompts(cfg.Prompts, cfg.Limits.QuoteBytes)
 	if err := errors.Join(err, schemaErr, promptErr); err != nil {
 		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("hierarchy: %w", err)
@@ -39,9 +26,8 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 		Name:   cfg.Name,
 		Agents: cfg.agents(),
 		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			r := &run{cfg: cfg, prompts: texts, schemas: schemas, in: in}
-			r.grader = cfg.Hooks.Grade
-			if r.grader == nil {
+			r := &run{cfg: cfg, prompts: texts, shapes: shapes, in: in}
+			if r.grader = cfg.Hooks.Grade; r.grader == nil {
 				r.grader = r.headGrade
 			}
 			return r.do(c)
@@ -54,151 +40,128 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 type run struct {
 	cfg     Config
 	prompts prompt.Set
-	schemas map[string]*schema
+	shapes  map[string]*answer.Shape // of agents that have a schema, by ID
 	grader  Grader
 	in      Input
 
-	actor       *actor[RunPhase]
+	actor[Phase]
 	state       State
 	departments []*department // the chosen ones, in the order of the route
-	errors      []DepartmentError
 	out         Outcome
-
-	over     error // the budget's first refusal
-	canceled bool
+	refused     error // why a call was not made: money, calls or time had ended
 }
 
-// do is the master: route, dispatch, combine, check (H1-H4).
+// do is the master: route, dispatch, combine, check.
 func (r *run) do(c *orchestrator.Context) (Outcome, error) {
-	r.actor = newActor("run", RunTable, &r.state.Phase)
-	r.out.Checks = Checks{checkSkipped, checkSkipped, []Issue{}}
+	r.actor = newActor("run", Phases, &r.state.Phase)
+	r.out.Checks = Checks{CheckSkipped, CheckSkipped, []Issue{}}
 	r.out.Output = map[string]json.RawMessage{}
 	c.Expose(func() any { return r.state.snapshot() })
-	c = c.WithBudget(orchestrator.Budget{Calls: r.cfg.Limits.Calls, Cost: r.cfg.Limits.Cost})
+	l := r.cfg.Limits
+	c = c.WithBudget(orchestrator.Budget{Calls: l.Calls, Cost: l.Cost, Wall: l.Time, AllowUnpriced: l.AllowUnpriced})
 
-	if err := r.accept(); err != nil {
-		r.actor.fire("reject")
-		return r.fail(c, "request", err)
-	}
-	r.actor.fire("accept")
-	r.actor.emit(c, "run.started", Event{})
-	var err error
-	if r.out.Route, err = r.route(); err != nil {
-		r.actor.fire("error")
-		return r.fail(c, "routing", err)
-	}
-	r.actor.fire("routed")
-	r.actor.emit(c, "routing.decided", Event{Route: &r.out.Route})
-
-	r.dispatch(c)
-	switch {
-	case r.canceled:
-		return r.cancel(c)
-	case len(r.done()) == 0:
-		r.actor.fire("none_done")
-		return r.fail(c, "departments", r.nothingDone())
-	}
-	r.actor.fire("all_done")
-	if err := r.combine(c); r.canceled {
-		return r.cancel(c)
-	} else if err != nil {
-		r.actor.fire("error")
-		return r.fail(c, "aggregation", err)
-	}
-	r.actor.fire("combined")
-	r.check(c)
-	if r.canceled {
-		return r.cancel(c)
+	r.emit(c, EventRunStarted, Event{})
+	for _, step := range []func(*orchestrator.Context) error{r.accept, r.route, r.dispatch, r.combine, r.check} {
+		err := step(c)
+		if canceled := c.Err(); canceled != nil {
+			err = canceled
+		}
+		if err != nil {
+			return r.fail(c, err)
+		}
 	}
 	return r.complete(c)
 }
 
-// nothingDone is why there is no result: the budget, or what is in Outcome.Errors.
-func (r *run) nothingDone() error {
-	if r.over != nil {
-		return fmt.Errorf("%w: %w", errNothingDone, r.over)
+// accept says whether the prompt is a request.
+func (r *run) accept(*orchestrator.Context) error {
+	if blankText(r.in.Prompt) {
+		return &coded{errors.New("the prompt is empty"), ErrEmptyRequest}
 	}
-	return errNothingDone
-}
-
-// accept says whether the prompt is a request (HX2).
-func (r *run) accept() error {
-	if strings.TrimSpace(r.in.Prompt) == "" {
-		return ErrEmptyRequest
+	if n, most := len(r.in.Prompt), r.cfg.Limits.PromptBytes; n > most {
+		return &coded{fmt.Errorf("the prompt has %d bytes, want at most %d", n, most), ErrRequestTooLarge}
 	}
-	if n := len(r.in.Prompt); n > r.cfg.Limits.PromptBytes {
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrRequestTooLarge, n, r.cfg.Limits.PromptBytes)
-	}
+	r.Fire("accept")
 	return nil
 }
 
-// stops reports whether err means that no further calls are made: the run is
-// canceled, or a budget is used up. An agent's own error of these names does not.
-func (r *run) stops(c *orchestrator.Context, err error) bool {
-	switch {
-	case !orchestrator.IsOver(err):
+// over tells whether err says that the run is over for those that meet it: it is
+// canceled, or money, calls or time have ended.
+func (r *run) over(c *orchestrator.Context, err error) bool {
+	if !team.Ends(err) {
 		return false
-	case c.IsCanceled(err):
-		r.canceled = true
-	case r.over == nil:
-		r.over = err
+	}
+	if r.refused == nil && !c.IsCanceled(err) {
+		r.refused = err
 	}
 	return true
 }
 
+// warn adds a warning of the run's.
+func (r *run) warn(code, who, message string) {
+	r.out.Warnings = append(r.out.Warnings, warning(code, who, message))
+}
+
+func warning(code, who, message string) orchestrator.Warning {
+	return orchestrator.Warning{Code: code, Who: who, Message: prompt.OneLine(message)}
+}
+
 // complete ends a run with at least one department done.
 func (r *run) complete(c *orchestrator.Context) (Outcome, error) {
-	missing := len(r.done()) < len(r.departments)
-	if missing || r.over != nil {
-		r.actor.fire("checked_partial")
-		r.out.Status = orchestrator.Partial
-	} else {
-		r.actor.fire("checked")
-		r.out.Status = orchestrator.Completed
-	}
-	var err error
-	if missing && r.cfg.FailOnPartial {
-		err = fmt.Errorf("hierarchy: %w", ErrPartial)
-	}
-	if r.over != nil {
-		err = errors.Join(err, fmt.Errorf("hierarchy: %w", r.over))
-	}
-	return r.end(c), err
-}
-
-// fail ends a run that has no result: a failure of the master (H4, H73). Finished
-// reports are in the Outcome all the same (HC33).
-func (r *run) fail(c *orchestrator.Context, stage string, err error) (Outcome, error) {
-	r.out.Status = orchestrator.Failed
-	r.errors = append(r.errors, DepartmentError{Stage: stage, Message: prompt.OneLine(err.Error())})
-	return r.end(c), &unable{err}
-}
-
-// cancel ends a run that somebody canceled (HX1).
-func (r *run) cancel(c *orchestrator.Context) (Outcome, error) {
-	r.actor.fire("cancel")
-	r.out.Status = orchestrator.Canceled
-	return r.end(c), errCanceled
-}
-
-// end fills in what every outcome has.
-func (r *run) end(c *orchestrator.Context) Outcome {
-	r.out.Reports = []Report{}
+	var missing []string
 	for _, d := range r.departments {
-		r.out.Reports = append(r.out.Reports, d.report)
-		if d.report.Status != Done {
+		switch {
+		case d.report.Status != DepartmentDone:
+			missing = append(missing, d.ID)
+		case d.unverified:
 			r.out.Unverified = append(r.out.Unverified, d.ID)
 		}
 	}
-	r.out.Errors = append([]DepartmentError{}, r.errors...)
-	r.out.Spent = c.Spent()
-	r.out.Elapsed = millis(c.Elapsed())
-	r.actor.emit(c, "run.finished", Event{Status: string(r.out.Status), Score: r.out.Score, Usage: &r.out.Spent})
-	return r.out
+	if r.refused == nil && len(missing)+len(r.out.Unverified) == 0 {
+		return r.end(c, "checked_all"), nil
+	}
+	out := r.end(c, "checked_part")
+	if !r.cfg.Policy.FailOnPartial {
+		return out, nil
+	}
+	err := fmt.Errorf("hierarchy: the result is partial: missing %q, unverified %q", missing, r.out.Unverified)
+	if r.refused != nil {
+		err = fmt.Errorf("%w: %w", err, r.refused)
+	}
+	return out, &coded{err, ErrPartial}
 }
 
-// unable is the master's failure: one message for users, and its cause for errors.Is.
-type unable struct{ cause error }
+// fail ends a run that has no result. Finished reports are in the Outcome all the same.
+func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
+	text := fmt.Errorf("hierarchy: %w", err)
+	switch {
+	case c.IsCanceled(err):
+		return r.end(c, "cancel"), text
+	case r.Phase() == PhaseDispatching && r.refused != nil:
+		return r.end(c, "refused"), &coded{text, ErrUnable}
+	default:
+		return r.end(c, "fail"), &coded{text, ErrUnable}
+	}
+}
 
-func (u *unable) Error() string   { return ErrUnableToGenerate.Error() }
-func (u *unable) Unwrap() []error { return []error{ErrUnableToGenerate, u.cause} }
+// end fires the last event of the run and fills in what every outcome has. The
+// warnings of departments come first, in the order of the route.
+func (r *run) end(c *orchestrator.Context, event string) Outcome {
+	r.out.Status = statuses[r.Fire(event)]
+	if r.out.Status == orchestrator.Failed || r.out.Status == orchestrator.OutOfBudget {
+		r.out.Message = UnableToGenerate
+	}
+	var warnings []orchestrator.Warning
+	r.out.Reports = []Report{}
+	for _, d := range r.departments {
+		warnings = append(warnings, d.warnings...)
+		r.out.Reports = append(r.out.Reports, d.report)
+	}
+	if r.refused != nil && !slices.ContainsFunc(r.out.Warnings, func(w orchestrator.Warning) bool { return w.Code == WarnBudget }) {
+		r.warn(WarnBudget, "", r.refused.Error())
+	}
+	r.out.Warnings = append(warnings, r.out.Warnings...)
+	r.out.Spent, r.out.Elapsed = c.Spent(), c.Elapsed()
+	r.emit(c, EventRunFinished, Event{Status: string(r.out.Status), Score: r.out.Score, Usage: &r.out.Spent})
+	return r.out
+}

@@ -1,13 +1,13 @@
 package hierarchy
 
 import (
-	"encoding/json"
-	"fmt"
-	"runtime/debug"
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/routing"
 )
 
@@ -15,50 +15,50 @@ import (
 // are deterministic: those without a Context are pure functions of their
 // arguments, those with one reach the world through it alone. They change nothing
 // that they are given. A panic of a hook is an error of what it was called for
-// (HX11).
+// .
 type Hooks struct {
 	// Agents are the roster names that hooks call, besides the team's own.
 	Agents []string
 
 	// Route chooses the departments: Primary and Supporting, with a Relevance of
 	// each. Mode and Waves are worked out from the dependencies whatever it says. nil:
-	// by keywords. Its error is the master's failure (HC33).
+	// by keywords. Its error is the master's failure.
 	Route func(in Input, departments []Department) (routing.Route, error)
 
-	// Brief writes what the master sends to a department (HC9). needs are the reports
-	// of its dependencies, whose results are appended to every brief anyway (H80). nil:
+	// Brief writes what the master sends to a department. needs are the reports
+	// of its dependencies, whose results are appended to every brief anyway. nil:
 	// the request as it is. Its error, or a blank text, fails the department.
 	Brief func(c *orchestrator.Context, in Input, d Department, needs []Report) (string, error)
 
 	// Analyze judges a brief, without the results of dependencies. nil: routing.Analyze
-	// by Config.Rules.
+	// by Policy.Rules.
 	Analyze func(brief string, d Department) routing.Analysis
 
 	// Select chooses specialists, in order, from the active ones of d; another one
-	// fails the department. nil: routing.Select. See Recommend (H90).
+	// fails the department. nil: routing.Select. See Recommend.
 	Select func(s Selection) []Agent
 
 	// Threshold is the passing threshold, 0 to 100, of an agent. nil:
-	// grading.ResolveThreshold. See AdaptThreshold (H89).
+	// grading.ResolveThreshold. See AdaptThreshold.
 	Threshold func(in Input, a Agent, d Department) float64
 
-	// Grade grades one output, once (HC37). nil: the head does. See SelfGrader.
+	// Grade grades one output. nil: the head does. See SelfGrader.
 	Grade Grader
 
 	// Resolve settles contradictions between passing results, of which there are at
-	// least two, before the synthesis: its note goes into the prompt (H92). nil: see
-	// Config.ResolveConflicts. Its error is a flag of the report.
+	// least two, before the synthesis: its note goes into the prompt. nil: see
+	// Policy.ResolveConflicts. Its error is a warning.
 	Resolve func(c *orchestrator.Context, d Department, brief string, passing []SpecialistResult) (string, error)
 
-	// Validate are the checks across departments, made in order (H86).
+	// Validate are the checks across departments, made in order.
 	Validate []Check
 
-	// Consistency checks against what a knowledge service knows (H87), in place of
-	// Config.Consistency.
+	// Consistency checks against what a knowledge service knows, in place of
+	// Master.Consistency.
 	Consistency Check
 
 	// Overall makes one figure, 0 to 100, of the departments that are done. nil: the
-	// mean weighted by relevance (H88, HC13).
+	// mean weighted by relevance.
 	Overall func(scores []DepartmentScore) float64
 }
 
@@ -68,29 +68,6 @@ type Selection struct {
 	Department Department
 	Brief      string
 	Analysis   routing.Analysis
-}
-
-// Grader grades an output. It returns a Grade without a Score and Dimensions if it
-// has none; an error counts as that, too (HX6).
-type Grader func(c *orchestrator.Context, w Work) (Grade, error)
-
-// Work is an output to be graded.
-type Work struct {
-	Department Department
-	Agent      Agent
-	Brief      string
-	Output     json.RawMessage
-	Threshold  float64
-	Attempt    int // from 0
-}
-
-// Grade is what a grader says of an output.
-type Grade struct {
-	// Score is 0 to 100. nil: that of Dimensions; without these the output is not
-	// graded, and the specialist's own figure counts, else 75 (HC5).
-	Score       *float64            `json:"score,omitempty"`
-	Dimensions  *grading.Dimensions `json:"dimensions,omitempty"`
-	Suggestions []string            `json:"suggestions,omitempty"` // for the next attempt
 }
 
 // Check looks at the reports of departments that are done and says what is wrong.
@@ -109,15 +86,46 @@ type DepartmentScore struct {
 	Quality, Relevance float64
 }
 
-// guard calls a hook and makes an error of its panic.
-func guard[T any](what string, hook func() (T, error)) (v T, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &agent.Error{Message: fmt.Sprintf("%s panicked: %v", what, p), Codes: []agent.Code{"panic"}, Stack: string(debug.Stack())}
+// AdaptThreshold moves the threshold of an agent towards what it has reached in
+// Input.History, for Hooks.Threshold: grading.Adapt says how.
+func AdaptThreshold(in Input, a Agent, d Department) float64 {
+	return grading.Adapt(grading.ResolveThreshold(a.PassingThreshold, d.MinQuality), in.History[a.ID])
+}
+
+// Recommend chooses the active specialists whose name, specialization and skills
+// share the most words with the brief, for Hooks.Select. Those with equally
+// many come by success rate, highest first, then ID. Unlike the default it also
+// takes specialists that have none of the skills that the brief names.
+func Recommend(s Selection) []Agent {
+	wanted := words(s.Brief)
+	var active []Agent
+	shared := map[string]int{}
+	for _, a := range s.Department.specialists() {
+		if a.Inactive {
+			continue
 		}
-	}()
-	if v, err = hook(); err != nil {
-		return v, fmt.Errorf("%s: %w", what, err)
+		active = append(active, a)
+		for word := range words(a.Name + " " + a.Specialization + " " + strings.Join(a.Skills, " ")) {
+			if wanted[word] {
+				shared[a.ID]++
+			}
+		}
 	}
-	return v, nil
+	rate := func(a Agent) float64 { return *or(a.SuccessRate, 0) }
+	slices.SortStableFunc(active, func(a, b Agent) int {
+		return cmp.Or(cmp.Compare(shared[b.ID], shared[a.ID]), cmp.Compare(rate(b), rate(a)), cmp.Compare(a.ID, b.ID))
+	})
+	return active[:min(max(s.Analysis.Estimate, 0), len(active))]
+}
+
+// words is the set of words of a text, in lower case, of at least four letters:
+// shorter ones say little about what is meant.
+func words(text string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if len([]rune(word)) >= 4 {
+			set[word] = true
+		}
+	}
+	return set
 }

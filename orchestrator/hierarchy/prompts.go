@@ -1,13 +1,12 @@
 package hierarchy
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"io/fs"
 	"text/template"
 
 	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
 //go:embed prompts/*.tmpl
@@ -74,21 +73,8 @@ func samples() map[string][]any {
 	}
 }
 
-// newPrompts reads the prompts of host, and the package's where host has none. All
-// faults are in the one error. Texts that are quoted are cut to quoteBytes (HX3).
+// newPrompts reads the prompts of host, and the package's where host has none. Texts
+// that are quoted are cut to quoteBytes.
 func newPrompts(host fs.FS, quoteBytes int) (prompt.Set, error) {
-	own, err := fs.Sub(ownPrompts, "prompts")
-	if err != nil {
-		return prompt.Set{}, err
-	}
-	return prompt.New(prompt.Source{
-		Own: own, Host: host, Samples: samples(), Quote: quoteBytes,
-		Funcs: template.FuncMap{"text": Text, "number": number},
-	})
-}
-
-// hash is the SHA-256 of a prompt in lower case hex.
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	return team.Prompts(ownPrompts, host, samples(), quoteBytes, template.FuncMap{"text": Text, "number": number})
 }

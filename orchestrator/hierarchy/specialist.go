@@ -1,6 +1,7 @@
 package hierarchy
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/convene-go/convene/grading"
@@ -12,20 +13,20 @@ import (
 type specialist struct {
 	dept  *department
 	agent Agent
-	actor *actor[SpecialistPhase]
 	state *SpecialistState
+	actor[SpecialistPhase]
 }
 
-// specialists lets the chosen agents work on the brief, side by side or, in a
-// serial department, one after the other (H7, H82), and returns their results in
-// the order of selection. They see the brief alone, never each other (HX14).
+// specialists lets the chosen agents work on the brief, side by side or, in a serial
+// department, one after the other, and returns their results in the order of
+// selection. They see the brief alone, never each other.
 func (d *department) specialists(c *orchestrator.Context, brief string, chosen []Agent) []SpecialistResult {
 	d.state.Specialists = make([]SpecialistState, len(chosen))
 	team := make([]*specialist, len(chosen))
 	for i, a := range chosen {
 		s := &d.state.Specialists[i]
 		s.AgentID = a.ID
-		team[i] = &specialist{dept: d, agent: a, state: s, actor: newActor(d.actor.path+"/spec/"+a.ID, SpecialistTable, &s.Phase)}
+		team[i] = &specialist{d, a, s, newActor(d.path+"/spec/"+a.ID, SpecialistPhases, &s.Phase)}
 	}
 	limit := d.run.cfg.Limits.ParallelSpecialists
 	if d.Serial {
@@ -36,11 +37,14 @@ func (d *department) specialists(c *orchestrator.Context, brief string, chosen [
 		return s.work(c.WithBudget(orchestrator.Budget{}), brief), nil
 	}) {
 		if done.Err != nil { // the run was canceled before it began
-			d.run.stops(c, done.Err)
-			team[i].actor.fire("stop")
+			team[i].Fire("stop")
 			continue
 		}
 		results = append(results, done.Value)
+		d.warnings = append(d.warnings, warnings(done.Value.AgentID, done.Value.Attempts)...)
+		if len(done.Value.Attempts) == 0 && c.Err() == nil {
+			d.warnings = append(d.warnings, warning(WarnAgentFailed, done.Value.AgentID, done.Value.ReviewNotes))
+		}
 	}
 	return results
 }
@@ -53,71 +57,45 @@ func (s *specialist) work(c *orchestrator.Context, brief string) SpecialistResul
 	threshold, err := r.threshold(s.agent, d)
 	if err == nil {
 		result.Threshold = threshold
-		result.Attempts, err = r.work(c, task{
-			agent: s.agent, prompt: brief, retries: *s.agent.MaxRetries, gate: threshold,
-			grade: func(c *orchestrator.Context, a *Attempt, self *float64) error {
-				s.actor.fire("output")
-				return r.grade(c, a, Work{d, s.agent, brief, a.Output, threshold, a.Number}, self)
-			},
-			begin: s.begin,
-			end:   s.end,
+		result.Attempts, err = r.work(c, assignment{
+			department: d, agent: s.agent, brief: brief, prompt: brief,
+			retries: s.agent.MaxRetries, graded: true, gate: threshold,
+			moved: s.moved, emit: s.told,
 		})
-	}
-	if !SpecialistTable.Terminal(s.actor.machine.Current()) {
-		s.actor.fire("stop")
+	} else {
+		s.Fire("stop")
 	}
 	result.settle(err)
 	result.Usage = c.Spent()
-	s.actor.emit(c, "specialist.finished", Event{Status: string(s.state.Phase), Result: streamed(result)})
+	streamed := result
+	streamed.Attempts = nil // they were records already
+	s.emit(c, EventSpecialistFinished, Event{Status: string(s.Phase()), Result: &streamed})
 	return result
 }
 
-func (s *specialist) begin(c *orchestrator.Context, number int, feedback string) {
-	if number > 0 {
-		s.actor.emit(c, "specialist.retry", Event{Attempt: &number, Feedback: feedback})
-	}
-	s.actor.fire("start")
-	s.state.Attempts++
-	s.actor.emit(c, "specialist.attempt", Event{Attempt: &number})
-}
-
-func (s *specialist) end(c *orchestrator.Context, a Attempt) {
-	event := string(a.Decision)
-	if a.Output == nil {
-		event = "error"
-	}
-	if a.Number == *s.agent.MaxRetries && a.Decision != grading.Accept {
-		event = "exhausted"
-	}
-	s.actor.fire(event)
-	if a.Output != nil {
-		s.state.Score = &a.Score
-		s.actor.emit(c, "specialist.graded", Event{Attempt: &a.Number, Score: &a.Score, Decision: a.Decision})
+func (s *specialist) moved(event string) {
+	s.Fire(event)
+	if event == "start" {
+		s.state.Attempts++
 	}
 }
 
-// threshold is the gate for an agent's work (H45, H89).
-func (r *run) threshold(a Agent, d Department) (float64, error) {
-	if r.cfg.Hooks.Threshold == nil {
-		return grading.Round6(grading.ResolveThreshold(a.PassingThreshold, d.MinQuality)), nil
-	}
-	t, err := guard("threshold", func() (float64, error) { return r.cfg.Hooks.Threshold(r.in, a, d), nil })
-	if err == nil && !validScore(t) {
-		err = fmt.Errorf("threshold: it is %v, want 0 to 100", t)
-	}
-	return grading.Round6(t), err
+func (s *specialist) told(c *orchestrator.Context, kind string, e Event) {
+	s.state.Score = cmp.Or(e.Score, s.state.Score)
+	s.emit(c, kind, e)
 }
 
 // settle fills in what the attempts come to; stopped is why there were no more.
 func (s *SpecialistResult) settle(stopped error) {
+	s.Attempts = append([]Attempt{}, s.Attempts...)
 	for _, a := range s.Attempts {
 		s.ExecutionTime += a.Duration
 	}
 	if len(s.Attempts) > 0 {
 		b := best(s.Attempts)
-		s.Output, s.Score, s.ScoreDefaulted = b.Output, b.Score, b.ScoreDefaulted
+		s.Output, s.Score, s.ScoreDefaulted, s.Ungraded, s.Assumed = b.Output, b.Score, b.ScoreDefaulted, b.Ungraded, b.Assumed
 		if b.Output == nil {
-			s.ReviewNotes = "no output: " + b.Error
+			s.ReviewNotes = "no output: " + s.Attempts[len(s.Attempts)-1].Error
 		}
 	}
 	if stopped != nil {
@@ -125,9 +103,78 @@ func (s *SpecialistResult) settle(stopped error) {
 	}
 }
 
-// streamed is a result for those who watch: without its attempts, which were
-// records already.
-func streamed(s SpecialistResult) *SpecialistResult {
-	s.Attempts = nil
-	return &s
+// review gives every result its verdict, by the specialist's own threshold and the
+// score it has already, and returns those that go into the synthesis.
+func (d *department) review(c *orchestrator.Context, results []SpecialistResult) []SpecialistResult {
+	var through []SpecialistResult
+	var reviews []grading.ReviewStatus
+	var ids []string
+	for i := range results {
+		s := &results[i]
+		s.review()
+		reviews, ids = append(reviews, s.ReviewStatus), append(ids, s.AgentID)
+		if s.passed(d.run.cfg.Policy.StrictReview) {
+			through = append(through, *s)
+		}
+	}
+	meta := &d.report.Metadata
+	meta.SpecialistsUsed = len(results)
+	meta.SuccessfulSpecialists = len(through)
+	meta.FailedSpecialists = len(results) - len(through)
+	d.report.Specialists = results
+	d.emit(c, EventDepartmentReviewed, Event{Agents: ids, Reviews: reviews})
+	return through
+}
+
+// review says what a result is worth. One without an output never passes.
+func (s *SpecialistResult) review() {
+	note := ""
+	switch {
+	case s.Output == nil:
+		s.ReviewStatus = grading.Rejected
+		s.ReviewNotes = cmp.Or(s.ReviewNotes, "no output")
+		return
+	case s.Ungraded != "" && s.Threshold == 0:
+		s.ReviewStatus, note = grading.Approved, s.approval()+"; not graded: "+s.Ungraded
+	case s.Ungraded != "":
+		s.ReviewStatus, note = grading.Rejected, "not graded: "+s.Ungraded
+	default:
+		s.ReviewStatus = grading.Review(s.Score, s.Threshold)
+		switch s.ReviewStatus {
+		case grading.Rejected:
+			note = fmt.Sprintf("score %s is below the threshold of %s", number(s.Score), number(s.Threshold))
+		case grading.RevisionNeeded:
+			note = fmt.Sprintf("score %s is acceptable but could be improved", number(s.Score))
+		case grading.Approved:
+			note = s.approval()
+		}
+	}
+	if s.ReviewNotes != "" { // why it was stopped
+		note += "; " + s.ReviewNotes
+	}
+	s.ReviewNotes = note
+}
+
+// approval is the note of an approved result.
+func (s *SpecialistResult) approval() string {
+	retries := len(s.Attempts) - 1
+	after := fmt.Sprintf("after %d retries", retries)
+	if retries == 1 {
+		after = "after 1 retry"
+	}
+	switch {
+	case s.Threshold == 0 && retries > 0:
+		return "auto-approved " + after + ", no threshold is set"
+	case s.Threshold == 0:
+		return "auto-approved, no threshold is set"
+	case retries > 0:
+		return "approved " + after
+	default:
+		return "approved by head"
+	}
+}
+
+// passed reports whether the result goes into synthesis and approval rate.
+func (s *SpecialistResult) passed(strict bool) bool {
+	return s.ReviewStatus == grading.Approved || s.ReviewStatus == grading.RevisionNeeded && !strict
 }

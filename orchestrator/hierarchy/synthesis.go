@@ -1,112 +1,123 @@
 package hierarchy
 
 import (
-	"encoding/json"
 	"errors"
+	"fmt"
 
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// synthesize has the head make one new result of what passed (H8, H62-H64). When
-// it fails for good, the best specialist's output stands in (H72, HC30).
+// synthesize has the head make one new result of what passed. When it fails for good,
+// the best specialist's output is used.
 func (d *department) synthesize(c *orchestrator.Context, brief string, passing []SpecialistResult) error {
-	d.stage = "synthesis"
 	d.report.Basis = FromSpecialists
-	output, err := d.written(c, "synthesis.tmpl", synthesisPrompt{
+	draft, err := d.write(c, brief, "synthesis.tmpl", synthesisPrompt{
 		Department: d.Department, Request: brief, Results: passing, Note: d.settle(c, brief, passing),
 	})
-	switch {
-	case err == nil:
-		d.report.Output = d.refine(c, brief, output)
-		d.actor.fire("ok")
-	case d.run.canceled:
-		return err
-	default:
+	switch canceled := c.Err(); {
+	case canceled != nil:
+		return canceled
+	case err != nil:
 		d.fallBack(c, passing, err)
+	default:
+		d.keep(d.refine(c, brief, draft))
+		d.Fire("ok")
 	}
 	raw, _ := d.quality()
 	d.assess(raw)
 	return nil
 }
 
-// written is what the head writes on a prompt, tried again as often as the
-// department allows. Its error is why there is nothing.
-func (d *department) written(c *orchestrator.Context, prompt string, values any) (json.RawMessage, error) {
-	text, err := d.run.prompts.Fill(prompt, values)
+// write returns the best of what the head writes on a prompt, tried again as often as
+// the department allows. Its error is why there is nothing.
+func (d *department) write(c *orchestrator.Context, brief, name string, values any) (Attempt, error) {
+	text, err := d.run.prompts.Fill(name, values)
 	if err != nil {
-		return nil, err
+		return Attempt{}, err
 	}
-	attempts, err := d.run.work(c, d.synthesisTask(text))
-	if err != nil {
-		return nil, err
+	attempts, err := d.headWork(c, brief, text)
+	if len(attempts) == 0 {
+		return Attempt{}, err
 	}
-	last := attempts[len(attempts)-1]
-	if last.Output == nil {
-		return nil, errors.New(last.Error)
+	b := best(attempts)
+	switch {
+	case b.Output != nil:
+		err = nil // what was written before money ended counts
+	case err == nil:
+		err = errors.New(failure(attempts))
 	}
-	return last.Output, nil
+	return b, err
 }
 
-// settle asks what holds where results contradict each other (H92).
+// keep makes a synthesis the output of the department.
+func (d *department) keep(b Attempt) {
+	d.report.Output = b.Output
+	if !d.run.cfg.Policy.GradeHeads || b.Decision == grading.Accept {
+		return
+	}
+	d.unverified = true
+	if b.Ungraded == "" {
+		d.warn(WarnBelowGate, fmt.Sprintf("the best synthesis scored %s, below the head's threshold", number(b.Score)))
+	}
+}
+
+// settle asks what holds where results contradict each other.
 func (d *department) settle(c *orchestrator.Context, brief string, passing []SpecialistResult) string {
 	hook := d.run.cfg.Hooks.Resolve
-	if d.run.cfg.ResolveConflicts {
+	if d.run.cfg.Policy.ResolveConflicts {
 		hook = d.run.headResolve
 	}
 	if hook == nil || len(passing) < 2 {
 		return ""
 	}
-	note, err := guard("conflict resolver", func() (string, error) { return hook(c, d.Department, brief, passing) })
-	if err != nil {
-		d.run.stops(c, err)
-		d.flag(flagConflicts)
+	note, err := team.Guard("conflict resolver", func() (string, error) { return hook(c, d.Department, brief, passing) })
+	if d.run.over(c, err) || err != nil {
+		d.warn(WarnConflicts, err.Error())
 		return ""
 	}
 	return note
 }
 
-// synthesisTask shows its retries, which are transitions of the department.
-func (d *department) synthesisTask(prompt string) task {
-	t := d.headTask(prompt)
-	t.begin = func(c *orchestrator.Context, number int, feedback string) {
-		if number > 0 {
-			d.actor.fire("retry")
-			d.actor.emit(c, "synthesis.retry", Event{Attempt: &number, Feedback: feedback})
-		}
+// headResolve has the head say what holds where passing results contradict each
+// other.
+func (r *run) headResolve(c *orchestrator.Context, d Department, brief string, passing []SpecialistResult) (string, error) {
+	text, err := r.prompts.Fill("resolve.tmpl", resolvePrompt{d, brief, passing})
+	if err != nil {
+		return "", err
 	}
-	return t
+	req := r.request(d.head(r.cfg), text)
+	req.Output = nil
+	resp, err := c.Call(d.Head, req)
+	return resp.Text, err
 }
 
-// refine has the head go over its draft in further rounds (H91). A round that
-// fails leaves the draft as it is.
-func (d *department) refine(c *orchestrator.Context, brief string, draft json.RawMessage) json.RawMessage {
-	total := d.run.cfg.SynthesisRounds
+// refine has the head go over its draft in further rounds, and returns the best
+// version, the later of equals. A round that fails ends them.
+func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt) Attempt {
+	total := d.run.cfg.Retry.SynthesisRounds
 	for round := 2; round <= total; round++ {
-		better, err := d.written(c, "refine.tmpl", refinePrompt{
-			Department: d.Department, Request: brief, Draft: Text(draft), Round: round, Total: total,
+		next, err := d.write(c, brief, "refine.tmpl", refinePrompt{
+			Department: d.Department, Request: brief, Draft: Text(draft.Output), Round: round, Total: total,
 		})
 		if err != nil {
-			d.flag(flagRefinement)
-			return draft
+			d.warn(WarnRefinement, err.Error())
+			break
 		}
-		draft = better
+		draft = best([]Attempt{draft, next})
 	}
 	return draft
 }
 
-// fallBack takes the best passing output, the first of equals (HC31); why is what
-// became of the synthesis.
+// fallBack takes the best passing output, the first of equals; why is what became of
+// the synthesis.
 func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResult, why error) {
-	chosen := passing[0]
-	for _, s := range passing[1:] {
-		if s.Score > chosen.Score {
-			chosen = s
-		}
-	}
-	d.actor.fire("exhausted")
+	chosen := passing[team.Best(len(passing), team.First, func(i int) *float64 { return &passing[i].Score })]
+	d.Fire("exhausted")
 	d.report.Output, d.report.Basis = chosen.Output, FallbackOutput
-	d.flag(flagPartialSynthesis)
-	d.actor.emit(c, "synthesis.fallback", Event{Agents: []string{chosen.AgentID}, Score: &chosen.Score, Message: prompt.OneLine(why.Error())})
-	d.actor.fire("taken")
+	d.warn(WarnFallback, "partial synthesis failure: "+why.Error())
+	d.emit(c, EventSynthesisReplaced, Event{Agents: []string{chosen.AgentID}, Score: &chosen.Score, Message: prompt.OneLine(why.Error())})
+	d.Fire("taken")
 }

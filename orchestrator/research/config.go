@@ -1,104 +1,169 @@
 package research
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"io/fs"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/providers"
 )
 
-// Config is how a team works. The zero value is the default. New copies it.
+// Config is how a team works. The zero value of a field is its default; Workers has
+// none. New copies it. Its JSON form leaves Hooks and Prompts out; durations are texts
+// such as "5m" or numbers of seconds, money is a decimal number of USD, and unknown
+// fields are faults.
 type Config struct {
-	Name          string        // of the flow; "": "research"
-	Planner       string        // the agents' names; "": "planner"
-	Supervisor    string        // "": "supervisor"
-	Strategist    string        // an agent that may name unnecessary workers (RC34); "": none, the optimiser alone
-	Merger        string        // an agent that makes one text of the writers' (R113); "": none, they are put together
-	MaxIterations int           // at least 1; 0: 3 (R29)
-	Attempts      int           // of a worker, at least 1; 0: 3 (R68)
-	BackoffBase   time.Duration // before the second attempt; 0: 2 s (R69)
-	BackoffFactor float64       // of each further wait, at least 1; 0: 2 (R69)
-	StepLimit     int           // workers of a step at once; 0: all
+	Name    string   `json:"name,omitzero"` // of the flow; "": "research"
+	Agents  Agents   `json:"agents,omitzero"`
+	Workers []Worker `json:"workers,omitempty"` // whom plans can name, in the order in which planners read it; see Catalogue
+	Policy  Policy   `json:"policy,omitzero"`
+	Retry   Retry    `json:"retry,omitzero"`
+	Limits  Limits   `json:"limits,omitzero"`
+	Hooks   Hooks    `json:"-"`
 
-	// Weights of the facets. nil: grading.DefaultWeights (RC13).
-	Weights *grading.Weights
-
-	// LastOnForce returns the last article of a run that ran out of iterations, money or
-	// time, instead of the best one (RC29).
-	LastOnForce bool
-
-	// WarnInfeasible goes on with a plan that cannot meet budget or time, with a warning,
-	// instead of failing before anything is spent (RC36).
-	WarnInfeasible bool
-
-	// Admit may refuse a brief that is valid: by its topic, or because there is no
-	// capacity (RC32). It is a pure function. nil: none is refused.
-	Admit func(b Brief) error
-
-	// Prompts replaces the prompts of the package, by file name ("plan.tmpl"). A file
-	// that is not there is the package's. It is read at New only.
-	Prompts fs.FS
+	// Prompts replaces templates of the package, by file name ("plan.tmpl"). It is read
+	// at New only. nil: none.
+	Prompts fs.FS `json:"-"`
 }
+
+// Agents names the agents beside the workers, as the roster has them.
+type Agents struct {
+	Planner    string `json:"planner,omitzero"`    // "": "planner"
+	Supervisor string `json:"supervisor,omitzero"` // "": "supervisor"
+	Strategist string `json:"strategist,omitzero"` // it may name unnecessary workers; "": there is none
+	Merger     string `json:"merger,omitzero"`     // it makes one text of several drafts; "": they are put together
+}
+
+// Policy is what counts as good, and what follows.
+type Policy struct {
+	Iterations int             `json:"iterations,omitzero"` // executions of a plan, at most; 0: 3
+	Weights    grading.Weights `json:"weights,omitzero"`    // of the marks; all 0: grading.DefaultWeights
+
+	// AssumeScore, 0 to 1, is the score of an iteration whose grade did not come. nil:
+	// it has none and has not passed.
+	AssumeScore *float64 `json:"assumeScore,omitempty"`
+
+	// LastOnForce returns the last graded article of a run that did not reach its
+	// threshold, instead of the best one.
+	LastOnForce bool `json:"lastOnForce,omitzero"`
+
+	// WarnInfeasible executes a first plan that cannot meet money or time, reduced to
+	// what must stay, with a warning. false: such a run fails before a worker is asked.
+	WarnInfeasible bool `json:"warnInfeasible,omitzero"`
+}
+
+// Retry is how often workers and planner are asked where a call fails, and the waits.
+type Retry struct {
+	Attempts int           `json:"attempts,omitzero"` // in all, at least 1; 0: 3
+	Wait     time.Duration `json:"wait,omitzero"`     // before the second one; 0: 2 s, orchestrator.None: none
+	Factor   float64       `json:"factor,omitzero"`   // of each further wait, at least 1; 0: 2
+	Longest  time.Duration `json:"longest,omitzero"`  // of a wait; 0: what is left of the time
+}
+
+// Limits bound calls. The money and the time of a run are in its Input.
+type Limits struct {
+	StepLimit int           `json:"stepLimit,omitzero"` // workers of a step at once; 0: all
+	Calls     int64         `json:"calls,omitzero"`     // of models, in a run; 0: any number
+	Timeout   time.Duration `json:"timeout,omitzero"`   // of a call of planner, supervisor, strategist or merger; 0: 5 minutes
+
+	// Estimate is what such a call may cost. It is reserved before the call, and kept for
+	// the evaluation when a plan is optimised. 0: what the dearest has cost so far.
+	Estimate providers.NanoUSD `json:"estimate,omitzero"`
+}
+
+// Hooks are pure functions of the host. A panic in one is an error. nil: none.
+type Hooks struct {
+	// Admit may refuse a valid input: for its topic, or for want of capacity.
+	Admit func(in Input) error
+
+	// Retryable tells whether an error of a worker is worth another attempt. nil: all
+	// but a refusal, a mistake of the request and what is permanent.
+	Retryable func(worker string, err error) bool
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Config) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
+
+// MarshalJSON implements json.Marshaler.
+func (a Agents) MarshalJSON() ([]byte, error) { return team.Encode(a) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *Agents) UnmarshalJSON(data []byte) error { return team.Decode(data, a) }
+
+// MarshalJSON implements json.Marshaler.
+func (p Policy) MarshalJSON() ([]byte, error) { return team.Encode(p) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Policy) UnmarshalJSON(data []byte) error { return team.Decode(data, p) }
+
+// MarshalJSON implements json.Marshaler.
+func (r Retry) MarshalJSON() ([]byte, error) { return team.Encode(r) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Retry) UnmarshalJSON(data []byte) error { return team.Decode(data, r) }
+
+// MarshalJSON implements json.Marshaler.
+func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Limits) UnmarshalJSON(data []byte) error { return team.Decode(data, l) }
 
 // withDefaults returns a copy of c.
 func (c Config) withDefaults() Config {
-	c.Name = or(c.Name, "research")
-	c.Planner = or(c.Planner, "planner")
-	c.Supervisor = or(c.Supervisor, "supervisor")
-	c.MaxIterations = or(c.MaxIterations, 3)
-	c.Attempts = or(c.Attempts, 3)
-	c.BackoffBase = or(c.BackoffBase, 2*time.Second)
-	c.BackoffFactor = or(c.BackoffFactor, 2)
-	weights := grading.DefaultWeights
-	if c.Weights != nil {
-		weights = *c.Weights
+	c.Name = cmp.Or(c.Name, "research")
+	c.Agents.Planner, c.Agents.Supervisor = cmp.Or(c.Agents.Planner, "planner"), cmp.Or(c.Agents.Supervisor, "supervisor")
+	c.Workers = withDefaults(c.Workers)
+	c.Policy.Iterations = cmp.Or(c.Policy.Iterations, 3)
+	c.Policy.Weights = cmp.Or(c.Policy.Weights, grading.DefaultWeights)
+	if c.Policy.AssumeScore != nil {
+		c.Policy.AssumeScore = new(*c.Policy.AssumeScore)
 	}
-	c.Weights = &weights
+	c.Retry.Attempts = cmp.Or(c.Retry.Attempts, 3)
+	c.Retry.Wait = cmp.Or(c.Retry.Wait, 2*time.Second)
+	c.Retry.Factor = cmp.Or(c.Retry.Factor, 2)
+	c.Limits.Timeout = cmp.Or(c.Limits.Timeout, 5*time.Minute)
 	return c
 }
 
-// validate returns every fault of c joined into one error, or nil (RX22).
+// validate returns every fault of c joined into one error, or nil.
 func (c Config) validate() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.MaxIterations < 0 {
-		bad("MaxIterations is %d, want 1 or more", c.MaxIterations)
-	}
-	if c.Attempts < 0 {
-		bad("Attempts is %d, want 1 or more", c.Attempts)
-	}
-	if c.BackoffBase < 0 {
-		bad("BackoffBase is %v, want 0 or more", c.BackoffBase)
-	}
-	if f := c.BackoffFactor; f != 0 && !(f >= 1) || math.IsInf(f, 0) {
-		bad("BackoffFactor is %v, want 1 or more", f)
-	}
-	if c.StepLimit < 0 {
-		bad("StepLimit is %d, want 0 or more", c.StepLimit)
-	}
-	if c.Weights != nil {
-		if _, err := grading.Overall(grading.Facets{}, *c.Weights); err != nil {
-			bad("Weights: %w", err)
+	var f team.Faults
+	team.Least(&f, "Policy.Iterations", c.Policy.Iterations, 0)
+	if w := c.Policy.Weights; w != (grading.Weights{}) {
+		if _, err := grading.Overall(grading.Facets{}, w); err != nil {
+			f.Add("Policy.Weights: %w", err)
 		}
 	}
-	return errors.Join(errs...)
+	if s := c.Policy.AssumeScore; s != nil {
+		f.Within("Policy.AssumeScore", *s, 0, 1)
+	}
+	team.Least(&f, "Retry.Attempts", c.Retry.Attempts, 0)
+	team.Least(&f, "Retry.Wait", c.Retry.Wait, orchestrator.None)
+	if c.Retry.Factor != 0 {
+		f.Within("Retry.Factor", c.Retry.Factor, 1, 1000)
+	}
+	team.Least(&f, "Retry.Longest", c.Retry.Longest, 0)
+	team.Least(&f, "Limits.StepLimit", c.Limits.StepLimit, 0)
+	team.Least(&f, "Limits.Calls", c.Limits.Calls, 0)
+	team.Least(&f, "Limits.Timeout", c.Limits.Timeout, 0)
+	team.Least(&f, "Limits.Estimate", c.Limits.Estimate, 0)
+	validateWorkers(&f, c.Workers)
+	return f.Err()
 }
 
 // agents returns the names of all agents that a run may call, sorted, each once.
-func (c Config) agents(reg Registry) []string {
-	var names []string
-	for _, name := range []string{c.Planner, c.Supervisor, c.Strategist, c.Merger} {
-		if name != "" {
-			names = append(names, name)
-		}
-	}
-	for _, w := range reg {
+func (c Config) agents() []string {
+	names := []string{c.Agents.Planner, c.Agents.Supervisor, c.Agents.Strategist, c.Agents.Merger}
+	for _, w := range c.Workers {
 		names = append(names, w.Agent)
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }

@@ -3,6 +3,7 @@ package research
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/convene-go/convene/grading"
@@ -10,88 +11,108 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Event is the data of the records that a run emits (RX20); which fields are set
-// depends on the record's kind:
-//
-//	rejected                     Text: every fault of the brief (R32)
-//	action                       Action (R106)
-//	phase                        From, Phase
-//	plan                         Plan, Iteration
-//	optimized                    Plan, Report
-//	step_started, step_finished  Step, Percent
-//	worker_started               Worker, Step, Attempt
-//	worker_retry                 Worker, Step, Attempt, Wait, Text
-//	worker_finished              Worker, Step, Usage, Percent
-//	worker_skipped               Worker, Step, Text
-//	worker_fallback              Worker, Step, Text: who takes its place
-//	evaluated                    Score, Threshold, Decision, Iteration
-//	replan                       Iteration, Text: the feedback
-//	warning                      Warning
-//	output                       Status, Score
-//	failed                       Status: the type, Text
+// The kinds of records that a run emits. Their data is an Event, of which the named
+// fields are set. Each EventAgentStarted has one EventAgentFinished or EventAgentFailed.
+const (
+	EventRunRejected        = "research.run.rejected"        // Text: every fault of the input
+	EventRunCompleted       = "research.run.completed"       // Status, Score
+	EventRunFailed          = "research.run.failed"          // Status: the type, Text
+	EventActionLogged       = "research.action.logged"       // Action
+	EventPhaseChanged       = "research.phase.changed"       // From, Phase
+	EventPlanCreated        = "research.plan.created"        // Plan, Iteration
+	EventPlanOptimized      = "research.plan.optimized"      // Plan, Report
+	EventStepStarted        = "research.step.started"        // Step, Percent
+	EventStepFinished       = "research.step.finished"       // Step, Percent
+	EventAgentStarted       = "research.agent.started"       // Agent (a worker's ID, "planner", …), Step, Attempt
+	EventAgentFinished      = "research.agent.finished"      // Agent, Step, Attempt, Usage, Percent
+	EventAgentFailed        = "research.agent.failed"        // Agent, Step, Attempt, Usage, Text
+	EventAgentDelayed       = "research.agent.delayed"       // Agent, Step, Attempt: the next one, Wait before it, Text
+	EventWorkerSkipped      = "research.worker.skipped"      // Agent, Step, Text
+	EventWorkerReplaced     = "research.worker.replaced"     // Agent, Step, Text: who does its part
+	EventIterationEvaluated = "research.iteration.evaluated" // Score (nil: ungraded), Threshold, Decision, Iteration
+	EventIterationStarted   = "research.iteration.started"   // from the second on: Iteration, Text: the feedback
+	EventWarningRaised      = "research.warning.raised"      // Warning
+)
+
+// Event is the data of the records that a run emits.
 type Event struct {
-	From      Phase            `json:"from,omitempty"`
-	Phase     Phase            `json:"phase,omitempty"`
-	Action    *Action          `json:"action,omitempty"`
-	Plan      *Plan            `json:"plan,omitempty"`
-	Report    *Report          `json:"report,omitempty"`
-	Iteration int              `json:"iteration,omitempty"`
-	Step      string           `json:"step,omitempty"`
-	Worker    string           `json:"worker,omitempty"`
-	Attempt   int              `json:"attempt,omitempty"`
-	Wait      time.Duration    `json:"wait,omitempty"` // nanoseconds
-	Percent   *int             `json:"percent,omitempty"`
-	Score     *float64         `json:"score,omitempty"`
-	Threshold *float64         `json:"threshold,omitempty"`
-	Decision  grading.Verdict  `json:"decision,omitempty"`
-	Warning   *Warning         `json:"warning,omitempty"`
-	Usage     *providers.Usage `json:"usage,omitempty"`
-	Status    string           `json:"status,omitempty"`
-	Text      string           `json:"text,omitempty"`
+	From      Phase                 `json:"from,omitempty"`
+	Phase     Phase                 `json:"phase,omitempty"`
+	Action    *Action               `json:"action,omitempty"`
+	Plan      *Plan                 `json:"plan,omitempty"`
+	Report    *Report               `json:"report,omitempty"`
+	Iteration int                   `json:"iteration,omitempty"`
+	Step      string                `json:"step,omitempty"`
+	Agent     string                `json:"agent,omitempty"`
+	Attempt   int                   `json:"attempt,omitempty"`
+	Wait      time.Duration         `json:"wait,omitempty"`
+	Percent   *int                  `json:"percent,omitempty"` // of the iteration's plan
+	Score     *float64              `json:"score,omitempty"`   // 0 to 1, as Threshold
+	Threshold *float64              `json:"threshold,omitempty"`
+	Decision  grading.Verdict       `json:"decision,omitempty"`
+	Warning   *orchestrator.Warning `json:"warning,omitempty"`
+	Usage     *providers.Usage      `json:"usage,omitempty"`
+	Status    string                `json:"status,omitempty"`
+	Text      string                `json:"text,omitempty"`
 }
 
-// fire moves the phase machine: the change is noted, then the phase is set, then the
-// action is logged (R23, R24). A refused event is a mistake in this package.
-func (r *run) fire(c *orchestrator.Context, event, established string) {
-	entry, err := r.machine.Fire(event, stateManager, established)
-	if err != nil {
-		panic(fmt.Errorf("research: %w", err))
-	}
-	r.state.Phases = append(r.state.Phases, PhaseChange{entry.From, entry.To, c.Now()})
-	r.state.Phase = entry.To
-	r.act(c, stateManager, "transition_phase", map[string]any{"from": string(entry.From), "to": string(entry.To)})
-	c.Emit("phase", Event{From: entry.From, Phase: entry.To})
+// The members of the team, as the log of actions has them.
+const (
+	controller   = "Controller"
+	stateManager = "StateManager"
+	planner      = "Planner"
+	strategist   = "Strategy"
+	conductor    = "Orchestrator"
+	supervisor   = "Supervisor"
+	merger       = "Merger"
+)
+
+// fire moves the phase machine: the change is noted, and then the action is logged.
+func (r *run) fire(c *orchestrator.Context, event string) {
+	from := r.tracker.Phase()
+	to := r.tracker.Fire(event)
+	r.state.Phases = append(r.state.Phases, PhaseChange{from, to, c.Now()})
+	r.act(c, stateManager, "transition_phase", map[string]any{"from": string(from), "to": string(to)})
+	c.Emit(EventPhaseChanged, Event{From: from, Phase: to})
 }
 
-// act logs what an agent of the team did (R106).
+// act logs what a member of the team did.
 func (r *run) act(c *orchestrator.Context, who, what string, details map[string]any) {
 	a := Action{Agent: who, Action: what, Details: details, At: c.Now()}
 	r.state.Actions = append(r.state.Actions, a)
-	c.Emit("action", Event{Action: &a})
+	c.Emit(EventActionLogged, Event{Action: &a})
 }
 
 // warn notes what went wrong without ending the run. The same one is noted once.
-func (r *run) warn(c *orchestrator.Context, code, format string, args ...any) {
-	w := Warning{code, fmt.Sprintf(format, args...)}
+func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...any) {
+	w := orchestrator.Warning{Code: "research/" + code, Who: who, Message: fmt.Sprintf(format, args...)}
 	if slices.Contains(r.state.Warnings, w) {
 		return
 	}
 	r.state.Warnings = append(r.state.Warnings, w)
-	c.Emit("warning", Event{Warning: &w})
+	c.Emit(EventWarningRaised, Event{Warning: &w})
 }
 
-// percent is how much of this iteration's plan is finished (RX20).
+// percent is how much of this iteration's plan is finished.
 func (r *run) percent() *int {
+	if r.state.Plan == nil {
+		return nil
+	}
 	finished, planned := 0, len(r.state.Plan.workers())
 	for _, t := range r.state.Tasks {
-		over := t.Status != TaskPending && t.Status != TaskRunning
-		if t.Iteration == r.state.Iteration && t.FallbackOf == "" && over {
+		if t.Iteration == r.state.Iteration && t.FallbackOf == "" && t.Status != TaskPending && t.Status != TaskRunning {
 			finished++
 		}
 	}
-	p := 100
-	if planned > 0 {
-		p = min(100*finished/planned, 100)
-	}
-	return &p
+	return new(100 * finished / max(planned, 1))
+}
+
+// amount is money as people read it, in USD with cents.
+func amount(n providers.NanoUSD) string { return fmt.Sprintf("%.2f", dollars(n)) }
+
+func dollars(n providers.NanoUSD) float64 { return float64(n) / float64(providers.USD) }
+
+// minutes is a duration in minutes, with a tenth if it is not whole.
+func minutes(d time.Duration) string {
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Minutes()), ".0")
 }

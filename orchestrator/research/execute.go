@@ -1,78 +1,77 @@
 package research
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/routing"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/providers"
 )
 
-// execute runs the plan step by step (R58-R66).
+// execute runs the plan step by step.
 func (r *run) execute(c *orchestrator.Context) error {
 	for i, s := range r.state.Plan.Steps {
-		c.Emit("step_started", Event{Step: s.ID, Percent: r.percent()})
-		if err := r.step(c, i); err != nil {
+		c.Emit(EventStepStarted, Event{Step: s.ID, Percent: r.percent()})
+		err := r.step(c, i)
+		if err == nil {
+			r.state.StepIndex = i + 1
+			r.act(c, conductor, "execute_step", map[string]any{"step": s.ID, "mode": string(s.Mode), "workers": s.Workers})
+		}
+		c.Emit(EventStepFinished, Event{Step: s.ID, Percent: r.percent()})
+		if err != nil {
 			return err
 		}
-		r.state.StepIndex = i + 1
-		r.act(c, conductor, "execute_step", map[string]any{"step": s.ID, "mode": string(s.Mode), "workers": s.Workers})
-		c.Emit("step_finished", Event{Step: s.ID, Percent: r.percent()})
 	}
-	r.fire(c, "executed", "steps_done")
+	r.fire(c, "executed")
 	return nil
 }
 
-// stint is a worker's part in a step, and what it made.
-type stint struct {
+// part is a worker's part in a step, and what came of it.
+type part struct {
 	worker Worker
-	step   Step
+	step   string
 	task   int            // its index in State.Tasks
-	made   []WorkerOutput // by it, or by who took its place
+	made   []WorkerOutput // by it, or by who did its part
 	filled bool           // by what another worker had made already
-	inputs map[string]json.RawMessage
+	short  bool           // it was skipped for want of money or time
+	drafts []WorkerOutput // that the worker has read
 }
 
-// step has all workers of a step work, and looks at what they made in the order of the
-// plan (R59, R66).
+// step has all workers of a step work. What they made is kept in the order of the plan.
 func (r *run) step(c *orchestrator.Context, at int) error {
 	s := r.state.Plan.Steps[at]
-	stints := make([]*stint, len(s.Workers))
-	for i, id := range s.Workers {
-		w, _ := r.reg.Worker(id)
-		stints[i] = &stint{worker: w, step: s, task: r.task(w, s.ID, ""), inputs: r.inputsOf(w)}
+	parts := make([]*part, len(s.Workers))
+	for i, w := range s.members(r.Workers) {
+		parts[i] = &part{worker: w, step: s.ID, task: r.task(w, s.ID, "")}
 	}
 	var err error
 	if s.Mode == Sequential {
-		err = r.inTurn(c, stints)
+		err = r.inTurn(c, parts)
 	} else {
-		err = r.sideBySide(c, stints)
-	}
-	worked := false
-	for _, st := range stints {
-		for _, made := range st.made {
-			r.keep(made)
-			worked = true
-		}
-		worked = worked || st.filled
+		err = r.sideBySide(c, parts)
 	}
 	if err != nil {
+		for _, p := range parts {
+			if t := &r.state.Tasks[p.task]; t.Status == TaskPending || t.Status == TaskRunning {
+				t.Status = TaskCanceled
+			}
+		}
 		return err
 	}
-	if !worked {
-		return r.barren(c, at)
+	if !slices.ContainsFunc(parts, func(p *part) bool { return p.made != nil || p.filled }) {
+		return r.missing(c, at, parts)
 	}
 	return nil
 }
 
-// task makes a task before its worker starts (R59).
+// task makes a task before its worker starts.
 func (r *run) task(w Worker, step, fallbackOf string) int {
 	n := len(r.state.Tasks)
 	r.state.Tasks = append(r.state.Tasks, Task{
@@ -83,32 +82,32 @@ func (r *run) task(w Worker, step, fallbackOf string) int {
 }
 
 // inTurn has workers work one after another; each gets what those before it in the step
-// made (R61).
-func (r *run) inTurn(c *orchestrator.Context, stints []*stint) error {
-	for i, st := range stints {
-		for _, before := range stints[:i] {
-			for _, made := range before.made {
-				st.inputs[made.Worker] = made.Payload
-			}
-		}
-		if err := r.perform(c, st); err != nil {
-			r.cancelFrom(stints[i+1:])
+// made.
+func (r *run) inTurn(c *orchestrator.Context, parts []*part) error {
+	var before []string
+	for _, p := range parts {
+		err := r.work(c, p, before)
+		r.keep(c, p)
+		if err != nil {
 			return err
+		}
+		for _, o := range p.made {
+			before = append(before, o.Worker)
 		}
 	}
 	return nil
 }
 
-// sideBySide has workers work at once (R60). The first that must not fail and does
-// cancels the others (RX11).
-func (r *run) sideBySide(c *orchestrator.Context, stints []*stint) error {
+// sideBySide has workers work at once. The first that must not fail and does cancels the
+// others.
+func (r *run) sideBySide(c *orchestrator.Context, parts []*part) error {
 	q := orchestrator.NewQueue[struct{}](c)
 	next, failed := 0, error(nil)
 	for {
-		for failed == nil && next < len(stints) && (r.cfg.StepLimit == 0 || q.Len() < r.cfg.StepLimit) {
-			st := stints[next]
+		for failed == nil && next < len(parts) && (r.Limits.StepLimit == 0 || q.Len() < r.Limits.StepLimit) {
+			p := parts[next]
 			next++
-			q.Go(st.worker.ID, func(c *orchestrator.Context) (struct{}, error) { return struct{}{}, r.perform(c, st) })
+			q.Go(p.worker.ID, func(c *orchestrator.Context) (struct{}, error) { return struct{}{}, r.work(c, p, nil) })
 		}
 		done, ok := q.Next()
 		if !ok {
@@ -119,285 +118,222 @@ func (r *run) sideBySide(c *orchestrator.Context, stints []*stint) error {
 			q.CancelAll()
 		}
 	}
-	if failed != nil {
-		r.cancelFrom(stints)
+	for _, p := range parts {
+		r.keep(c, p)
 	}
 	return failed
 }
 
-// cancelFrom marks what will not be done any more.
-func (r *run) cancelFrom(stints []*stint) {
-	for _, st := range stints {
-		if t := &r.state.Tasks[st.task]; t.Status == TaskPending || t.Status == TaskRunning {
-			t.Status = TaskCanceled
-		}
-	}
-}
-
-// perform is one worker's part: its attempts, then who takes its place, then going on
-// without it or not at all (R67-R73). An error ends the run.
-func (r *run) perform(c *orchestrator.Context, st *stint) error {
-	w := st.worker
-	if skip, why, err := r.barred(c, w); err != nil || skip {
-		if skip {
-			r.state.Tasks[st.task].Status = TaskSkipped
-			r.miss(c, st, why)
-		}
-		return err
-	}
-	err := r.attempt(c, st, w, st.task)
-	if err == nil {
+// work is one worker's part: its attempts, then who does it instead, then going on
+// without it or not at all. An error ends the iteration.
+func (r *run) work(c *orchestrator.Context, p *part, before []string) error {
+	w := p.worker
+	if !w.Critical && r.timeLeft(c) < 0 {
+		r.skip(c, p, "time", timeUp)
 		return nil
 	}
-	if over := r.endOfRun(err); over != nil {
-		return over
-	}
-	substitute, hasFallback := r.reg.Worker(w.Fallback)
-	switch routing.OnFailure(r.cfg.Attempts, r.cfg.Attempts, false, hasFallback, w.Critical) {
-	case routing.Fallback:
-		ferr := r.takePlace(c, st, substitute)
-		if over := r.endOfRun(ferr); ferr == nil || over != nil {
-			return over
+	tries, err := r.try(c, p, w, p.task, before)
+	switch {
+	case err == nil:
+		return nil
+	case c.IsCanceled(err), errors.Is(err, orchestrator.ErrFlow):
+		return err
+	case orchestrator.IsOver(err) && !w.Critical:
+		if r.timeLeft(c) < 0 {
+			r.skip(c, p, "time", timeUp)
+		} else {
+			r.skip(c, p, "budget", prompt.OneLine(err.Error()))
 		}
-		if !w.Critical {
-			break
-		}
-		return r.broken(w, st, err)
-	case routing.Abort:
-		return r.broken(w, st, err)
-	case routing.Retry, routing.Skip:
+		return nil
 	}
-	r.state.Tasks[st.task].Status = TaskSkipped
-	r.miss(c, st, prompt.OneLine(err.Error()))
+	if other, ok := find(r.Workers, w.Fallback); ok && !orchestrator.IsOver(err) {
+		ferr := r.replace(c, p, other, before)
+		if ferr == nil || c.IsCanceled(ferr) {
+			return ferr
+		}
+	}
+	if w.Critical {
+		return coded(ErrWorker, "%s failed %s: %w", w.ID, after(tries), err)
+	}
+	r.skip(c, p, "agent-failed", prompt.OneLine(err.Error()))
 	return nil
 }
 
-// broken is the failure of a critical worker (R70, RC10).
-func (r *run) broken(w Worker, st *stint, err error) error {
-	return fmt.Errorf("%w: %s failed after %s: %w", ErrWorker, w.ID, attempts(r.state.Tasks[st.task].Attempts), err)
+// skip notes that a worker's part is missing.
+func (r *run) skip(c *orchestrator.Context, p *part, code, cause string) {
+	r.state.Tasks[p.task].Status = TaskSkipped
+	p.short = code != "agent-failed"
+	r.missed = append(r.missed, p.worker.ID)
+	r.warn(c, code, p.worker.ID, "%s", p.worker.absence(cause))
+	c.Emit(EventWorkerSkipped, Event{Agent: p.worker.ID, Step: p.step, Text: cause})
 }
 
-// endOfRun is err if it is not the worker's, but means that the run ends.
-func (r *run) endOfRun(err error) error {
-	if err == nil {
-		return nil
-	}
-	if orchestrator.IsOver(err) || errors.Is(err, orchestrator.ErrFlow) || errors.Is(err, orchestrator.ErrNoAgent) {
-		return err
-	}
-	return nil
-}
-
-// barred tells whether a worker must not start: money or time are used up (RX3, RX4). A
-// critical one that has no money is an error; time does not stop it.
-func (r *run) barred(c *orchestrator.Context, w Worker) (skip bool, why string, err error) {
-	if r.state.Brief.MaxBudget-c.Spent().Cost <= 0 {
-		r.exhaust(c, "budget_exhausted", "the budget is used up", "The budget of %s USD is used up", usd(r.state.Brief.MaxBudget))
-		if w.Critical {
-			return false, "", fmt.Errorf("%w: nothing is left for %s", orchestrator.ErrBudget, w.ID)
-		}
-		return true, "the budget is used up", nil
-	}
-	if r.late(c) && !w.Critical {
-		return true, "the time is up", nil
-	}
-	return false, "", nil
-}
-
-// late tells whether the brief's time is up, and notes it.
-func (r *run) late(c *orchestrator.Context) bool {
-	limit := r.state.Brief.MaxTime
-	if limit == 0 || c.Elapsed() < limit {
-		return false
-	}
-	r.exhaust(c, "time_exhausted", "the time limit was reached", "The time limit of %v was reached", limit)
-	return true
-}
-
-// exhaust notes what makes this iteration the last one.
-func (r *run) exhaust(c *orchestrator.Context, code, forced, format string, args ...any) {
-	if r.outOf == "" {
-		r.outOf = forced
-	}
-	r.warn(c, code, format, args...)
-}
-
-// miss notes that a worker's part is missing (R72).
-func (r *run) miss(c *orchestrator.Context, st *stint, why string) {
-	r.missed = append(r.missed, st.worker.ID)
-	r.warnOf(c, st.worker.ID, why)
-	c.Emit("worker_skipped", Event{Worker: st.worker.ID, Step: st.step.ID, Text: why})
-}
-
-// warnOf says what the absence of a worker means.
-func (r *run) warnOf(c *orchestrator.Context, id, why string) {
-	w, _ := r.reg.Worker(id)
-	r.warn(c, "worker_skipped", "%s", or(w.Note, id+" unavailable: "+why))
-}
-
-// takePlace has another worker do the part, or uses what it has made already in this
-// iteration (R71, RC11).
-func (r *run) takePlace(c *orchestrator.Context, st *stint, w Worker) error {
-	r.state.Tasks[st.task].Status = TaskFailed
-	c.Emit("worker_fallback", Event{Worker: st.worker.ID, Step: st.step.ID, Text: w.ID})
-	if !r.completed(w.ID) {
-		if err := r.attempt(c, st, w, r.task(w, st.step.ID, st.worker.ID)); err != nil {
+// replace has another worker do the part, or uses what it has made already in this
+// iteration.
+func (r *run) replace(c *orchestrator.Context, p *part, w Worker, before []string) error {
+	r.state.Tasks[p.task].Status = TaskFailed
+	c.Emit(EventWorkerReplaced, Event{Agent: p.worker.ID, Step: p.step, Text: w.ID})
+	p.filled = slices.ContainsFunc(r.state.Tasks, func(t Task) bool {
+		return t.Worker == w.ID && t.Iteration == r.state.Iteration && t.Status == TaskCompleted
+	})
+	if !p.filled {
+		if _, err := r.try(c, p, w, r.task(w, p.step, p.worker.ID), before); err != nil {
 			return err
 		}
 	}
-	st.filled = true
-	r.warn(c, "fallback_used", "%s failed: %s took its place", st.worker.ID, w.ID)
+	r.warn(c, "fallback", p.worker.ID, "%s failed: %s did its part", p.worker.ID, w.ID)
 	return nil
 }
 
-// completed tells whether a worker has done its part in this iteration.
-func (r *run) completed(id string) bool {
-	return slices.ContainsFunc(r.state.Tasks, func(t Task) bool {
-		return t.Worker == id && t.Iteration == r.state.Iteration && t.Status == TaskCompleted
-	})
-}
-
-// attempt calls a worker until it answers or has no attempts left (R62, R68, R69).
-func (r *run) attempt(c *orchestrator.Context, st *stint, w Worker, task int) error {
-	text, err := r.prompts.Fill("work.tmpl", promptData{Worker: w.ID, Category: w.Category, Brief: r.state.Brief, Iteration: r.state.Iteration})
+// try calls a worker until it answers or has no attempts left, and returns how many
+// there were.
+func (r *run) try(c *orchestrator.Context, p *part, w Worker, task int, before []string) (int, error) {
+	text, err := r.prompts.Fill("work.tmpl", promptData{Worker: w.ID, Category: w.Category, Revises: w.Revises, Brief: r.state.Input, Iteration: r.state.Iteration})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	in := WorkerInput{
-		TaskID: r.state.Tasks[task].ID, WorkerID: w.ID, Brief: r.state.Brief, Inputs: st.inputs, Iteration: r.state.Iteration,
-	}
-	if r.state.Iteration > 1 {
-		in.Feedback = deref(r.state.Feedback)
-	}
-	r.state.Tasks[task].Status = TaskRunning
-	for n := 1; ; n++ {
-		r.state.Tasks[task].Attempts = n
-		c.Emit("worker_started", Event{Worker: w.ID, Step: st.step.ID, Attempt: n})
-		made, usage, err := r.call(c, w, agent.Request{Op: "work", Prompt: text, Input: agent.JSON(in), Output: wanted(w.Category)})
-		t := &r.state.Tasks[task] // others may have made tasks meanwhile
-		t.Usage = t.Usage.Add(usage)
-		if err == nil {
-			t.Status = TaskCompleted
-			st.made = append(st.made, WorkerOutput{Worker: w.ID, Iteration: r.state.Iteration, Payload: made})
-			c.Emit("worker_finished", Event{Worker: w.ID, Step: st.step.ID, Usage: &usage, Percent: r.percent()})
-			return nil
-		}
-		t.Error = prompt.OneLine(err.Error())
-		most := r.cfg.Attempts
-		if r.late(c) {
-			most = 1 // RX3
-		}
-		if c.IsCanceled(err) {
-			t.Status = TaskCanceled
-			return err
-		}
-		if r.endOfRun(err) != nil || routing.OnFailure(n, most, worth(w, err), false, true) != routing.Retry {
-			t.Status = TaskFailed
-			return err
-		}
-		if err := r.pause(c, err, Event{Worker: w.ID, Step: st.step.ID, Attempt: n + 1}); err != nil {
-			return err
-		}
-	}
-}
-
-// worth tells whether another attempt may help (RX12).
-func worth(w Worker, err error) bool {
-	if w.Retryable == nil {
-		return retryable(err)
-	}
-	again := false
-	if perr := guarded(func() error { again = w.Retryable(err); return nil }); perr != nil {
-		return false
-	}
-	return again
-}
-
-// call is one attempt, with the money that is left and no more time than there is
-// (RX3, RX5, RX14).
-func (r *run) call(c *orchestrator.Context, w Worker, req agent.Request) (json.RawMessage, usage, error) {
-	req.Limits = agent.Limits{Attempts: 1, Repairs: 2, Timeout: w.Timeout}
-	if limit := r.state.Brief.MaxTime; limit > c.Elapsed() && !w.Critical {
-		req.Limits.Timeout = min(req.Limits.Timeout, max(limit-c.Elapsed(), time.Millisecond))
-	}
-	spent := c.Spent()
-	c = c.WithBudget(orchestrator.Budget{Cost: max(r.state.Brief.MaxBudget-spent.Cost, 1)})
-	made, resp, err := orchestrator.AskWith(c, w.Agent, req, func(resp agent.Response) (json.RawMessage, error) {
-		return payload(w.Category, resp)
+	p.drafts = slices.DeleteFunc(slices.Clone(r.state.Writing), func(o WorkerOutput) bool {
+		maker, _ := find(r.Workers, o.Worker)
+		return !maker.feeds(w)
 	})
-	used := resp.Usage
-	if e, ok := errors.AsType[*agent.Error](err); ok {
-		used = used.Add(e.Usage)
+	req := agent.Request{Op: "work", Prompt: text, Input: agent.JSON(r.workerInput(w, r.state.Tasks[task].ID, before)), Output: wanted(w)}
+	r.state.Tasks[task].Status = TaskRunning
+	worth := func(err error) bool {
+		if r.Hooks.Retryable == nil {
+			return team.Retryable(err)
+		}
+		again, panicked := team.Guard("Hooks.Retryable", func() (bool, error) { return r.Hooks.Retryable(w.ID, err), nil })
+		return again && panicked == nil
 	}
-	return made, used, err
+	made, tries, err := team.Try(c, r.attempts(c, Event{Agent: w.ID, Step: p.step}, worth), func(try int) (json.RawMessage, error) {
+		r.state.Tasks[task].Attempts = try
+		k := call{who: w.ID, agent: w.Agent, step: p.step, attempt: try, critical: w.Critical, limits: agent.Limits{
+			Attempts: 1, Repairs: 2, Timeout: w.Timeout, Estimate: r.estimate(c, w),
+		}}
+		made, used, err := ask(r, c, k, req, payload(w))
+		t := &r.state.Tasks[task] // others may have made tasks meanwhile
+		t.Usage = t.Usage.Add(used)
+		if err != nil {
+			t.Error = prompt.OneLine(err.Error())
+		}
+		return made, err
+	})
+	t := &r.state.Tasks[task]
+	switch {
+	case err == nil:
+		t.Status = TaskCompleted
+		p.made = append(p.made, WorkerOutput{Worker: w.ID, Iteration: r.state.Iteration, Payload: made})
+	case c.IsCanceled(err):
+		t.Status = TaskCanceled
+	default:
+		t.Status = TaskFailed
+	}
+	return tries, err
 }
 
-// keep puts what a worker made where it belongs (R63).
-func (r *run) keep(o WorkerOutput) {
-	w, _ := r.reg.Worker(o.Worker)
-	switch w.Category {
-	case Researching:
-		r.state.Research = append(r.state.Research, o)
-	case Analysing:
-		r.state.Analysis = append(r.state.Analysis, o)
-	case Writing:
-		r.state.Writing = append(r.state.Writing, o)
-	case Checking:
-		r.state.Quality = append(r.state.Quality, o)
+// estimate is what is reserved for a call of a worker. A critical one is called as long
+// as there is any money.
+func (r *run) estimate(c *orchestrator.Context, w Worker) providers.NanoUSD {
+	if left := c.Left().Cost; w.Critical && left > 0 {
+		return min(w.EstCost, left)
 	}
+	return w.EstCost
 }
 
-// inputsOf is what a worker needs of what is there (R111).
-func (r *run) inputsOf(w Worker) map[string]json.RawMessage {
-	inputs := map[string]json.RawMessage{}
-	for _, list := range [][]WorkerOutput{r.state.Research, r.state.Analysis, r.state.Writing, r.state.Quality} {
-		for _, o := range list {
-			maker, _ := r.reg.Worker(o.Worker)
-			if slices.ContainsFunc(w.Needs, func(n string) bool { return slices.Contains(maker.Produces, n) }) {
-				key := o.Worker
-				for n := 2; inputs[key] != nil; n++ {
-					key = o.Worker + "#" + strconv.Itoa(n)
-				}
-				inputs[key] = o.Payload
-			}
+// keep puts what was made where it belongs.
+func (r *run) keep(c *orchestrator.Context, p *part) {
+	for _, o := range p.made {
+		w, _ := find(r.Workers, o.Worker)
+		list := r.state.of(w.Category)
+		*list = append(*list, o)
+		var d Draft
+		if w.Revises && len(p.drafts) > 0 && json.Unmarshal(o.Payload, &d) == nil && d.Content != "" {
+			r.revise(c, p.drafts, w.ID, d)
 		}
 	}
-	return inputs
 }
 
-// barren says what becomes of a run in which nobody of a step has worked: it fails if a
-// later step needs something that only they would have made (RC12). Without money or
-// time it goes on as far as critical workers get (RX3, RX4).
-func (r *run) barren(c *orchestrator.Context, at int) error {
+// revise puts the text of a checker in the place of the drafts that it has read.
+func (r *run) revise(c *orchestrator.Context, read []WorkerOutput, by string, d Draft) {
+	d.Title = cmp.Or(d.Title, articleOf(read).Title)
+	var drafts []WorkerOutput
+	for _, o := range r.state.Writing {
+		at := slices.IndexFunc(read, func(was WorkerOutput) bool { return was.Worker == o.Worker })
+		if at < 0 {
+			drafts = append(drafts, o)
+			continue
+		}
+		if o.RevisedBy != read[at].RevisedBy {
+			r.warn(c, "revision-lost", by, "%s and %s revised the same text: that of %s is used", o.RevisedBy, by, by)
+		}
+		if o.Worker == read[0].Worker {
+			o.Payload, o.RevisedBy = agent.JSON(d), by
+			drafts = append(drafts, o)
+		}
+	}
+	r.state.Writing = drafts
+}
+
+// workerInput is what a worker gets: what it needs of all that is there, and in a step in
+// turn what was made before it.
+func (r *run) workerInput(w Worker, task string, before []string) WorkerInput {
+	in := WorkerInput{TaskID: task, WorkerID: w.ID, Brief: r.state.Input.shown(), Inputs: map[string]json.RawMessage{}, Iteration: r.state.Iteration}
+	for _, o := range r.state.all() {
+		maker, _ := find(r.Workers, o.Worker)
+		if !maker.feeds(w) && (o.Iteration != r.state.Iteration || !slices.Contains(before, o.Worker)) {
+			continue
+		}
+		key := o.Worker
+		for n := 2; in.Inputs[key] != nil; n++ {
+			key = o.Worker + "#" + strconv.Itoa(n)
+		}
+		in.Inputs[key] = o.Payload
+	}
+	if r.state.Iteration == 1 {
+		return in
+	}
+	in.Feedback = *r.state.Feedback
+	last := r.done[len(r.done)-1]
+	if w.Category == Writing && len(last.writing) > 0 {
+		in.LastDraft, in.Checks = draftBy(w.ID, last.writing), map[string]json.RawMessage{}
+		for _, o := range last.quality {
+			in.Checks[o.Worker] = o.Payload
+		}
+	}
+	return in
+}
+
+// draftBy is the draft of a writer, or all drafts together if it has none.
+func draftBy(id string, drafts []WorkerOutput) *Draft {
+	if i := slices.IndexFunc(drafts, func(o WorkerOutput) bool { return o.Worker == id }); i >= 0 {
+		drafts = drafts[i : i+1]
+	}
+	a := articleOf(drafts)
+	return &Draft{a.Title, a.Content}
+}
+
+// missing says what becomes of an iteration in which nobody of a step has worked: it ends
+// if a later step needs something that only they would have made. Where money or time is
+// short it goes on as far as critical workers get.
+func (r *run) missing(c *orchestrator.Context, at int, parts []*part) error {
+	step := r.state.Plan.Steps[at]
 	have := map[string]bool{}
-	for _, list := range [][]WorkerOutput{r.state.Research, r.state.Analysis, r.state.Writing, r.state.Quality} {
-		for _, o := range list {
-			w, _ := r.reg.Worker(o.Worker)
-			for _, p := range w.Produces {
-				have[p] = true
+	for _, o := range r.state.all() {
+		w, _ := find(r.Workers, o.Worker)
+		for _, product := range w.Produces {
+			have[product] = true
+		}
+	}
+	for _, later := range r.state.Plan.Steps[at+1:] {
+		for _, w := range later.members(r.Workers) {
+			for _, need := range w.Needs {
+				made := func(p *part) bool { return !p.short && slices.Contains(p.worker.Produces, need) }
+				if !have[need] && slices.ContainsFunc(parts, made) {
+					return coded(ErrStep, "step %q produced nothing, and %s needs its %s", step.ID, w.ID, need)
+				}
 			}
 		}
 	}
-	steps := r.state.Plan.Steps
-	for _, id := range steps[at].Workers {
-		w, _ := r.reg.Worker(id)
-		for _, p := range w.Produces {
-			if user := r.firstThatNeeds(p, steps[at+1:]); user != "" && !have[p] && r.outOf == "" {
-				return fmt.Errorf("%w: no worker of step %q has worked, and %s needs their %s", ErrStep, steps[at].ID, user, p)
-			}
-		}
-	}
-	r.warn(c, "step_failed", "no worker of step %q has worked (%s)", steps[at].ID, strings.Join(steps[at].Workers, ", "))
+	r.warn(c, "step-failed", "", "step %q produced nothing (%s)", step.ID, strings.Join(step.Workers, ", "))
 	return nil
-}
-
-func (r *run) firstThatNeeds(product string, steps []Step) string {
-	for _, s := range steps {
-		for _, id := range s.Workers {
-			if w, _ := r.reg.Worker(id); slices.Contains(w.Needs, product) {
-				return id
-			}
-		}
-	}
-	return ""
 }

@@ -81,31 +81,32 @@ func lines(w research.Worker) any {
 // answer is that to all further calls.
 type project struct {
 	cfg     research.Config
-	workers research.Registry // nil: the catalogue
-	brief   research.Brief
+	workers []research.Worker // nil: the catalogue
+	brief   research.Input
 	cast    map[string][]any
 }
 
 // played is what became of a run.
 type played struct {
-	out   research.Output
+	out   research.Outcome
 	err   error
 	log   []blackboard.Record
 	state research.State // at the end
 	asked map[string][]agent.Request
 }
 
-// brief is about AI, with as many sources as one research worker finds.
-func brief() research.Brief {
-	return research.Brief{RequestID: "req-1", Topic: "AI in healthcare", MinSources: 5}
+// brief is about AI, with as many sources as one research worker finds in these tests.
+func brief() research.Input {
+	return research.Input{RequestID: "req-1", Topic: "AI in healthcare", MinSources: 1}
 }
 
-func (p project) open(t *testing.T) (c *flowtest.Case[research.Brief, research.Output], scripts map[string]*flowtest.Script) {
+func (p project) open(t *testing.T) (c *flowtest.Case[research.Input, research.Outcome], scripts map[string]*flowtest.Script) {
 	t.Helper()
 	if p.workers == nil {
 		p.workers = research.Catalogue()
 	}
-	flow, err := research.New(p.cfg, p.workers)
+	p.cfg.Workers = p.workers
+	flow, err := research.New(p.cfg)
 	require.NoError(t, err)
 	scripts = map[string]*flowtest.Script{}
 	c = flowtest.New(flow, p.brief, func(tb testing.TB) agent.Roster {
@@ -114,7 +115,7 @@ func (p project) open(t *testing.T) (c *flowtest.Case[research.Brief, research.O
 		for _, name := range flow.Agents {
 			answers := p.cast[name]
 			if answers == nil {
-				w, _ := p.workers.Worker(name)
+				w := worker(p.workers, name)
 				answers = []any{lines(w)}
 			}
 			last := len(answers) - 1
@@ -124,6 +125,15 @@ func (p project) open(t *testing.T) (c *flowtest.Case[research.Brief, research.O
 		return roster
 	})
 	return c, scripts
+}
+
+// worker is the one of that ID; none: a zero one.
+func worker(all []research.Worker, id string) research.Worker {
+	i := slices.IndexFunc(all, func(w research.Worker) bool { return w.ID == id })
+	if i < 0 {
+		return research.Worker{}
+	}
+	return all[i]
 }
 
 func (p project) play(t *testing.T) played {
@@ -174,8 +184,8 @@ func (p played) events(t *testing.T, kind string) []research.Event {
 func (p played) waits(t *testing.T, worker string) []float64 {
 	t.Helper()
 	var all []float64
-	for _, e := range p.events(t, "worker_retry") {
-		if worker == "" || e.Worker == worker {
+	for _, e := range p.events(t, research.EventAgentDelayed) {
+		if worker == "" || e.Agent == worker {
 			all = append(all, e.Wait.Seconds())
 		}
 	}

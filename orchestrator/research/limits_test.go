@@ -20,7 +20,7 @@ func TestLimits(t *testing.T) {
 		p := scored(0.9)
 		p.brief.MaxBudget = cents(100)
 		p.cast["planner"] = []any{small()}
-		p.cfg.WarnInfeasible = true
+		p.cfg.Policy.WarnInfeasible = true
 		p.cast["web_search"] = []any{costs(105, sources(research.Source{Title: "x"}))}
 		got := p.play(t)
 		require.ErrorIs(t, got.err, orchestrator.ErrBudget)
@@ -33,16 +33,15 @@ func TestLimits(t *testing.T) {
 	t.Run("RA69 RX4 the budget is gone after an iteration", func(t *testing.T) {
 		p := scored(0.7)
 		p.brief.MaxBudget = cents(300)
-		p.cast["citation_formatter"] = []any{costs(400, map[string]string{})}
+		p.cast["supervisor"] = []any{costs(400, marks(0.7))}
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.NotContains(t, got.phases(), research.RePlanning)
 		assert.Contains(t, got.phases(), research.Merging)
 		assert.Equal(t, orchestrator.Partial, got.out.Status)
-		assert.Contains(t, got.codes(), "budget_exhausted")
+		assert.Contains(t, got.codes(), "research/budget")
 		assert.Contains(t, got.warned(), "Quality 0.70 below target 0.80, but the budget is used up", "R94")
-		assert.Equal(t, "The budget is used up", got.out.Explanation)
-		assert.NotContains(t, got.codes(), "max_iterations")
+		assert.NotContains(t, got.codes(), "research/max-iterations")
 	})
 	t.Run("RX4 RX5 no new optional worker without money", func(t *testing.T) {
 		p := scored(0.9)
@@ -54,7 +53,8 @@ func TestLimits(t *testing.T) {
 			assert.Equal(t, research.TaskSkipped, got.task(t, w).Status)
 			assert.Empty(t, got.asked[w])
 		}
-		assert.Equal(t, orchestrator.Completed, got.out.Status, "good enough is good enough")
+		assert.Equal(t, orchestrator.Partial, got.out.Status, "nor for the supervisor")
+		assert.Equal(t, []string{"article"}, got.out.Unverified)
 	})
 	t.Run("RX5 calls under way beside each other are counted", func(t *testing.T) {
 		p := scored(0.9)
@@ -82,14 +82,14 @@ func TestLimits(t *testing.T) {
 		assert.Equal(t, research.TaskSkipped, got.task(t, "editor").Status)
 		assert.Equal(t, orchestrator.Partial, got.out.Status)
 		assert.Equal(t, 1, got.out.Metrics.Iterations, "the last one")
-		assert.Contains(t, got.codes(), "time_exhausted")
+		assert.Contains(t, got.codes(), "research/time")
 		assert.Contains(t, got.warned(), "Quality 0.70 below target 0.80, but the time limit was reached")
 		assert.Equal(t, 40*time.Minute, got.out.Metrics.Duration.Round(time.Minute))
 		assert.Equal(t, []research.Phase{research.Initialized, research.Planning, research.Strategy, research.Executing, research.Evaluating, research.Merging, research.Completed}, got.phases(), "no phase is left out")
 	})
 	t.Run("RX3 a critical call under way is not cut at the deadline", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxTime = 17 * time.Minute
+		p.brief.MaxTime = 18 * time.Minute
 		p.cast["content_synthesizer"] = []any{flowtest.Delay(3*time.Minute, map[string]string{})}
 		p.cast["web_search"] = []any{flowtest.Delay(9*time.Minute, sources(research.Source{Title: "x"}))}
 		p.cast["article_writer"] = []any{flowtest.Delay(10*time.Minute, "text")}
@@ -135,14 +135,14 @@ func TestLimits(t *testing.T) {
 
 // canceledAt is what becomes of the reference run if it is canceled while an agent
 // works.
-func canceledAt(t *testing.T, at string) (out research.Output, asked map[string][]agent.Request, err error) {
+func canceledAt(t *testing.T, at string) (out research.Outcome, asked map[string][]agent.Request, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		flow, ferr := research.New(research.Config{}, research.Catalogue())
+		flow, ferr := research.New(research.Config{Workers: research.Catalogue()})
 		require.NoError(t, ferr)
 		roster, scripts := agent.Roster{}, map[string]*flowtest.Script{}
 		for _, name := range flow.Agents {
-			w, _ := research.Catalogue().Worker(name)
+			w := worker(research.Catalogue(), name)
 			answer := lines(w)
 			switch name {
 			case at:

@@ -1,18 +1,27 @@
 package research
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
-	"github.com/convene-go/convene/routing"
 )
 
-// ErrInfeasible says that a plan cannot meet the brief's budget or time (RC36).
+// ErrInfeasible says that no plan with the critical workers meets money and time.
 const ErrInfeasible = agent.Code("research/infeasible-plan")
+
+// Bounds are what a plan may take. A zero field is no bound, a negative one allows
+// nothing.
+type Bounds struct {
+	Cost      providers.NanoUSD
+	Time      time.Duration
+	StepLimit int // workers of a step at once
+}
+
+// exceeds tells whether an amount is beyond its bound.
+func exceeds[N ~int64](n, bound N) bool { return bound != 0 && n > bound }
 
 // Report is what Optimise did.
 type Report struct {
@@ -20,222 +29,336 @@ type Report struct {
 	Merged       []string          `json:"merged,omitempty"`       // steps that were joined to the one before
 	Removed      []string          `json:"removed,omitempty"`      // workers
 	Swapped      []string          `json:"swapped,omitempty"`      // workers, as "dear -> cheap"
-	TimeSaved    time.Duration     `json:"time_saved"`             // of the estimate, nanoseconds
+	UnmetNeeds   []string          `json:"unmet_needs,omitempty"`  // of critical workers, as "writer needs analysis"
+	TimeSaved    time.Duration     `json:"time_saved"`             // of the estimate
 	CostSaved    providers.NanoUSD `json:"cost_saved"`
-	Unmet        []string          `json:"unmet,omitempty"` // limits that the plan still exceeds
+	Unmet        []string          `json:"unmet,omitempty"` // bounds that the plan exceeds: there is no plan that does not
 }
 
-// Optimise makes a plan fit the brief's budget and time (R49-R57). It is a pure
-// function: whoever wrote the plan, the same one comes out, and a second time nothing
-// changes. In this order it
+// Optimise returns the best plan within bounds that can be made of p. It is a pure
+// function, and a second time nothing changes.
 //
-//  1. has the workers of a step work side by side where none needs another (R52),
-//  2. joins steps of one category that follow each other, where that holds for all of
-//     their workers (R57),
-//  3. over budget, removes optional workers: the least priority first, then quality,
-//     research, analysis, writing, then the last in the plan,
-//  4. still over budget, takes cheaper workers, in place of the dearest first,
-//  5. over time, removes like 3, but only where that saves time,
-//  6. does it all again as long as something changes, for what is removed may let others
-//     work side by side,
-//  7. says what it could not meet.
+// Workers of a step work side by side where none needs another one, and steps of one
+// category that follow each other are joined, where that holds for all their workers.
+// What does not fit then is left out, or done by Worker.Cheaper, so that of all plans
+// that fit the best remains: first by what becomes of the critical workers, which all
+// stay; then by how many of their needs are met; then by what becomes of the others,
+// those that matter most first: by priority, then writing, analysis, research, quality,
+// then in the order of the plan. A plan with research workers keeps one, and an
+// optional worker stays only if what it needs is made before it, as far as anybody in p
+// makes it.
 //
-// It never removes a critical worker, nor the last one of research or of writing
-// (RC35).
-func Optimise(p Plan, b Brief, reg Registry) (Plan, Report) {
-	b = b.withDefaults()
-	reg = reg.withDefaults()
-	o := &optimiser{plan: p.tidy(reg), brief: b, reg: reg}
-	before := o.plan
-	for changes := -1; changes != o.report.changes(); {
-		changes = o.report.changes()
-		o.round()
+// Where no plan fits, Report.Unmet says why, and the plan has what must stay. A plan
+// that is too large or too entangled is ErrInvalidPlan.
+func Optimise(p Plan, within Bounds, workers []Worker) (Plan, Report, error) {
+	if err := p.tooLarge(); err != nil {
+		return p, Report{}, coded(ErrInvalidPlan, "%w", err)
 	}
-	if o.dear() {
-		o.report.Unmet = append(o.report.Unmet, fmt.Sprintf("it costs about %s USD, the limit is %s", usd(o.plan.EstCost), usd(b.MaxBudget)))
+	var report Report
+	workers = withDefaults(workers)
+	before := p.proposal().plan(workers).without(func(int, string) bool { return false }).estimated(workers, within.StepLimit)
+	all := before.arranged(workers, &report)
+	s := newSelection(all, within, workers)
+	feasible := s.choose(&report)
+	if s.checks > maxChecks {
+		return p, Report{}, coded(ErrInvalidPlan, "the plan is too entangled: more than %d combinations of its workers were tried", maxChecks)
 	}
-	if o.late() {
-		o.report.Unmet = append(o.report.Unmet, fmt.Sprintf("it takes about %v, the limit is %v", o.plan.EstTime, b.MaxTime))
+	q := s.selected(all, &report).arranged(workers, &report).estimated(workers, within.StepLimit)
+	q.ID = p.ID
+	report.TimeSaved, report.CostSaved = before.EstTime-q.EstTime, before.EstCost-q.EstCost
+	if !feasible && exceeds(q.EstCost, within.Cost) {
+		report.Unmet = append(report.Unmet, fmt.Sprintf("it costs about %s USD, the limit is %s", amount(q.EstCost), amount(max(within.Cost, 0))))
 	}
-	o.report.TimeSaved = before.EstTime - o.plan.EstTime
-	o.report.CostSaved = before.EstCost - o.plan.EstCost
-	return o.plan, o.report
+	if !feasible && exceeds(q.EstTime, within.Time) {
+		report.Unmet = append(report.Unmet, fmt.Sprintf("it takes about %s minutes, the limit is %s", minutes(q.EstTime), minutes(max(within.Time, 0))))
+	}
+	return q, report, nil
 }
 
-// changes is how many there were.
-func (r Report) changes() int {
-	return len(r.Parallelised) + len(r.Merged) + len(r.Removed) + len(r.Swapped)
+// maxChecks is how many combinations of workers are tried for one plan.
+const maxChecks = 100_000
+
+// selection decides who of a plan stays.
+type selection struct {
+	within Bounds
+	items  []item
+	order  []int   // of items, by their value
+	levels []int   // of items: an index of options, or undecided or out
+	must   [][]int // needs that are to be met, of critical items and at the end of the plan
+	found  []int   // the levels of the last valid plan
+	names  []string
+	checks int
+
+	made, makers []int // reused by each check, by product
+	times        []time.Duration
 }
 
-// round does each step of Optimise once.
-func (o *optimiser) round() {
-	o.parallelise()
-	o.merge()
-	for o.dear() && o.remove(anyCandidate) {
-	}
-	for o.dear() && o.swap() {
-	}
-	for o.late() && o.remove(savesTime) {
-	}
+// item is a place of a worker in a plan.
+type item struct {
+	step     int
+	critical bool
+	options  []option // the worker itself, and its cheaper one
+	least    option   // what a critical one that is not decided costs and takes at least
 }
 
-func (o *optimiser) dear() bool { return o.plan.EstCost > o.brief.MaxBudget }
-
-type optimiser struct {
-	plan   Plan
-	brief  Brief
-	reg    Registry
-	report Report
+type option struct {
+	Worker
+	needs, uses, makes []int // products; needs without those that nobody makes before
 }
 
-func (o *optimiser) late() bool { return o.brief.MaxTime > 0 && o.plan.EstTime > o.brief.MaxTime }
+// The levels beside the indexes of options, and the products beside those with a name.
+const (
+	undecided = -1
+	out       = -2
+	itself    = -1 // lacks where a critical item is not decided
+	presence  = 0  // of a research worker
+)
 
-// independent tells whether workers can work side by side.
-func (o *optimiser) independent(ids []string) bool {
-	needs, produces := make([][]string, len(ids)), make([][]string, len(ids))
-	for i, id := range ids {
-		w, _ := o.reg.Worker(id)
-		needs[i], produces[i] = w.Needs, w.Produces
+func newSelection(p Plan, within Bounds, workers []Worker) *selection {
+	s := &selection{within: within, names: []string{presence: ""}}
+	number := func(names []string) (all []int) {
+		for _, name := range names {
+			if !slices.Contains(s.names, name) {
+				s.names = append(s.names, name)
+			}
+			all = append(all, slices.Index(s.names, name))
+		}
+		return all
 	}
-	return routing.Independent(needs, produces)
-}
-
-func (o *optimiser) parallelise() {
-	for i := range o.plan.Steps {
-		s := &o.plan.Steps[i]
-		if s.Mode == Sequential && len(s.Workers) > 1 && o.independent(s.Workers) {
-			s.Mode = Parallel
-			o.report.Parallelised = append(o.report.Parallelised, s.ID)
+	planned, made := p.workers(), map[int]bool{} // made by somebody so far
+	for step := range p.Steps {
+		for _, w := range p.Steps[step].members(workers) {
+			it := item{step: step, critical: w.Critical, options: []option{{Worker: w}}, least: option{Worker: w}}
+			if c, ok := find(workers, w.Cheaper); ok && c.EstCost < w.EstCost && !slices.Contains(planned, c.ID) {
+				it.options = append(it.options, option{Worker: c})
+				it.least.EstCost, it.least.EstTime = c.EstCost, min(c.EstTime, w.EstTime)
+			}
+			var makes []int
+			for i := range it.options {
+				o := &it.options[i]
+				o.uses, o.makes = number(o.Needs), number(o.Produces)
+				if o.Category == Researching {
+					o.makes = append(o.makes, presence)
+				}
+				o.needs = slices.DeleteFunc(slices.Clone(o.uses), func(n int) bool { return !made[n] })
+				makes = append(makes, o.makes...)
+			}
+			for _, m := range makes {
+				made[m] = true
+			}
+			s.items, s.order = append(s.items, it), append(s.order, len(s.items))
 		}
 	}
-	o.plan = o.plan.estimate(o.reg)
+	s.levels, s.must = slices.Repeat([]int{undecided}, len(s.items)), make([][]int, len(s.items)+1)
+	if made[presence] {
+		s.must[len(s.items)] = []int{presence}
+	}
+	s.made, s.makers = make([]int, len(s.names)), make([]int, len(s.names))
+	slices.SortStableFunc(s.order, func(a, b int) int { return slices.Compare(s.items[a].rank(), s.items[b].rank()) })
+	return s
 }
 
-func (o *optimiser) merge() {
-	var steps []Step
-	for _, s := range o.plan.Steps {
-		if n := len(steps); n > 0 && steps[n-1].Category == s.Category && !slices.Contains(s.DependsOn, steps[n-1].ID) {
-			all := slices.Concat(steps[n-1].Workers, s.Workers)
-			slices.Sort(all)
-			if unique := slices.Compact(slices.Clone(all)); len(unique) == len(all) && o.independent(all) {
-				last := &steps[n-1]
-				last.Workers = slices.Concat(last.Workers, s.Workers)
-				last.Mode = Parallel
-				o.report.Merged = append(o.report.Merged, s.ID)
-				o.rename(s.ID, last.ID)
+// rank is by what items are ordered: what matters more has less.
+func (it item) rank() []int {
+	critical := slices.Index([]bool{true, false}, it.critical)
+	return []int{
+		critical, slices.Index([]Priority{High, Medium, Low}, it.options[0].Priority),
+		slices.Index([]Category{Writing, Analysing, Researching, Checking}, it.options[0].Category),
+	}
+}
+
+// choose decides the level of each item, and reports needs of critical items that are
+// not met. false: no plan fits; then what must stay is kept whatever it costs.
+func (s *selection) choose(report *Report) bool {
+	critical := slices.DeleteFunc(slices.Clone(s.order), func(i int) bool { return !s.items[i].critical })
+	for _, i := range critical {
+		if s.best(i) || s.checks > maxChecks {
+			continue
+		}
+		s.within = Bounds{}
+		for i := range s.levels {
+			if s.levels[i] = undecided; s.items[i].critical {
+				s.levels[i] = len(s.items[i].options) - 1
+			}
+		}
+		s.valid()
+		copy(s.levels, s.found)
+		return false
+	}
+	for _, i := range critical {
+		o := s.items[i].options[max(s.levels[i], 0)]
+		for _, need := range o.needs {
+			if s.must[i] = append(s.must[i], need); !s.valid() {
+				s.must[i] = s.must[i][:len(s.must[i])-1]
+				report.UnmetNeeds = append(report.UnmetNeeds, o.ID+" needs "+s.names[need])
+			}
+		}
+	}
+	for _, i := range s.order[len(critical):] {
+		s.best(i)
+	}
+	return true
+}
+
+// best gives an item the highest level with which there is a valid plan; false: none, so
+// that it is out.
+func (s *selection) best(i int) bool {
+	for level := range s.items[i].options {
+		if s.levels[i] = level; s.free(i) && s.valid() {
+			return true
+		}
+	}
+	s.levels[i] = out
+	return false
+}
+
+// free tells whether an item may have its level: a cheaper worker stands for one alone.
+func (s *selection) free(i int) bool {
+	same := func(j, level int) bool {
+		return level > 0 && s.items[j].options[level].ID == s.items[i].options[1].ID && s.items[j].options[0].ID != s.items[i].options[0].ID
+	}
+	for j, level := range s.levels {
+		if s.levels[i] > 0 && same(j, level) {
+			return false
+		}
+	}
+	return true
+}
+
+// valid tells whether the decided levels can be completed to a valid plan, which found
+// has then: it looks for who can make the first product that lacks, by value, and so on.
+func (s *selection) valid() bool {
+	if s.checks++; s.checks > maxChecks {
+		return false
+	}
+	fits, before, lack := s.look()
+	if fits && before < 0 {
+		s.found = slices.Clone(s.levels)
+	}
+	if !fits || before < 0 {
+		return fits
+	}
+	for _, i := range s.order {
+		for level, o := range s.items[i].options {
+			serves := i < before && slices.Contains(o.makes, lack)
+			if s.levels[i] != undecided || !serves && (lack != itself || i != before) {
 				continue
 			}
-		}
-		steps = append(steps, s)
-	}
-	o.plan.Steps = steps
-	o.plan = o.plan.estimate(o.reg)
-}
-
-// rename makes later steps depend on the step that another one was joined to.
-func (o *optimiser) rename(from, to string) {
-	for i := range o.plan.Steps {
-		on := o.plan.Steps[i].DependsOn
-		for j := range on {
-			if on[j] == from {
-				on[j] = to
+			s.levels[i] = level
+			done := s.free(i) && s.valid()
+			if s.levels[i] = undecided; done {
+				return true
 			}
-		}
-	}
-}
-
-// candidate is a worker that may be removed.
-type candidate struct {
-	Worker
-	step, place int
-	position    int // in the plan
-}
-
-func anyCandidate(*optimiser, candidate) bool { return true }
-
-func savesTime(o *optimiser, c candidate) bool {
-	return o.without(c).EstTime < o.plan.EstTime
-}
-
-// remove takes the first candidate out of the plan, and tells whether there was one.
-func (o *optimiser) remove(fits func(*optimiser, candidate) bool) bool {
-	for _, c := range o.candidates() {
-		if fits(o, c) {
-			o.plan = o.without(c)
-			o.report.Removed = append(o.report.Removed, c.ID)
-			return true
 		}
 	}
 	return false
 }
 
-// without is the plan without a worker, and without its step if that is empty then.
-func (o *optimiser) without(c candidate) Plan {
-	p := o.plan.clone()
-	s := &p.Steps[c.step]
-	s.Workers = slices.Delete(s.Workers, c.place, c.place+1)
-	if len(s.Workers) == 0 {
-		gone := s.ID
-		p.Steps = slices.Delete(p.Steps, c.step, c.step+1)
-		for i := range p.Steps {
-			p.Steps[i].DependsOn = slices.DeleteFunc(p.Steps[i].DependsOn, func(id string) bool { return id == gone })
+// look tells whether what is kept is within the bounds, and the first product that
+// somebody kept lacks, who sits at before; -1: nobody.
+func (s *selection) look() (fits bool, before, lack int) {
+	var cost providers.NanoUSD
+	var took time.Duration
+	clear(s.made)
+	before = -1
+	lacks := func(i, product int) {
+		if before < 0 {
+			before, lack = i, product
 		}
 	}
-	return p.estimate(o.reg)
-}
-
-// candidates are the workers that may go, the first to go first.
-func (o *optimiser) candidates() []candidate {
-	count := map[Category]int{}
-	var all []candidate
-	for i, s := range o.plan.Steps {
-		for j, id := range s.Workers {
-			w, _ := o.reg.Worker(id)
-			count[w.Category]++
-			all = append(all, candidate{Worker: w, step: i, place: j, position: len(all)})
-		}
-	}
-	all = slices.DeleteFunc(all, func(c candidate) bool {
-		needed := (c.Category == Researching || c.Category == Writing) && count[c.Category] == 1
-		return c.Critical || needed
-	})
-	slices.SortStableFunc(all, func(a, b candidate) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(leastFirst, a.Priority), slices.Index(leastFirst, b.Priority)),
-			cmp.Compare(slices.Index(goFirst, a.Category), slices.Index(goFirst, b.Category)),
-			cmp.Compare(b.position, a.position),
-		)
-	})
-	return all
-}
-
-var (
-	leastFirst = []Priority{Low, Medium, High}
-	goFirst    = []Category{Checking, Researching, Analysing, Writing}
-)
-
-// swap takes a cheaper worker in place of the dearest that has one, and tells whether
-// there was one.
-func (o *optimiser) swap() bool {
-	var best *candidate
-	for i, s := range o.plan.Steps {
-		for j, id := range s.Workers {
-			w, _ := o.reg.Worker(id)
-			cheap, ok := o.reg.Worker(w.Cheaper)
-			if !ok || cheap.EstCost >= w.EstCost || slices.Contains(o.plan.workers(), cheap.ID) {
+	for from, to := 0, 0; from < len(s.items); from = to {
+		s.times = s.times[:0]
+		for ; to < len(s.items) && s.items[to].step == s.items[from].step; to++ {
+			o := s.kept(to)
+			if o == nil {
 				continue
 			}
-			if best == nil || w.EstCost > best.EstCost {
-				best = &candidate{Worker: w, step: i, place: j}
+			if s.levels[to] == undecided {
+				lacks(to, itself)
+			}
+			cost += o.EstCost
+			s.times = append(s.times, o.EstTime)
+			needs := o.needs
+			if s.items[to].critical {
+				needs = s.must[to]
+			}
+			for _, n := range needs {
+				if s.made[n] == 0 {
+					lacks(to, n)
+				}
+			}
+			for _, m := range o.makes {
+				s.made[m]++
+				s.makers[m]++
+			}
+		}
+		if s.inTurn(from, to) {
+			took += length(s.times, 1)
+		} else {
+			took += length(s.times, s.within.StepLimit)
+		}
+	}
+	for _, n := range s.must[len(s.items)] {
+		if s.made[n] == 0 {
+			lacks(len(s.items), n)
+		}
+	}
+	return !exceeds(cost, s.within.Cost) && !exceeds(took, s.within.Time), before, lack
+}
+
+// kept is what an item counts as; nil: it is not kept.
+func (s *selection) kept(i int) *option {
+	switch it := &s.items[i]; {
+	case s.levels[i] >= 0:
+		return &it.options[s.levels[i]]
+	case s.levels[i] == undecided && it.critical:
+		return &it.least
+	}
+	return nil
+}
+
+// inTurn tells whether a kept item of a step makes what another one uses, by the makers
+// of the step, which it clears.
+func (s *selection) inTurn(from, to int) (needed bool) {
+	for i := from; i < to; i++ {
+		if o := s.kept(i); o != nil {
+			for _, n := range o.uses {
+				needed = needed || s.makers[n] > 1 || s.makers[n] == 1 && !slices.Contains(o.makes, n)
 			}
 		}
 	}
-	if best == nil {
-		return false
+	for i := from; i < to; i++ {
+		if o := s.kept(i); o != nil {
+			for _, m := range o.makes {
+				s.makers[m] = 0
+			}
+		}
 	}
-	o.plan = o.plan.clone()
-	o.plan.Steps[best.step].Workers[best.place] = best.Cheaper
-	o.plan = o.plan.estimate(o.reg)
-	o.report.Swapped = append(o.report.Swapped, best.ID+" -> "+best.Cheaper)
-	return true
+	return needed
+}
+
+// selected is p with who stays.
+func (s *selection) selected(p Plan, report *Report) Plan {
+	i := 0
+	q := p.without(func(_ int, id string) bool {
+		gone := s.levels[i] < 0
+		if gone {
+			report.Removed = append(report.Removed, id)
+		}
+		i++
+		return gone
+	})
+	i = 0
+	for _, step := range q.Steps {
+		for k, id := range step.Workers {
+			for s.levels[i] < 0 {
+				i++
+			}
+			if step.Workers[k] = s.items[i].options[s.levels[i]].ID; step.Workers[k] != id {
+				report.Swapped = append(report.Swapped, id+" -> "+step.Workers[k])
+			}
+			i++
+		}
+	}
+	return q
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// Phase is where a run is: a state of Phases (R1, R2).
+// Phase is where a run is: a state of Phases.
 type Phase string
 
-// The phases. The last two end a run (R4).
+// The phases. The last two end a run.
 const (
 	Initialized Phase = "initialized"
 	Planning    Phase = "planning"
@@ -25,63 +25,33 @@ const (
 	Failed      Phase = "failed"
 )
 
-// Who may write the phase, and who decides what (R24, R108, R109).
-const (
-	controller   = "Controller"
-	stateManager = "StateManager"
-	planner      = "Planner"
-	strategist   = "Strategy"
-	conductor    = "Orchestrator"
-	supervisor   = "Supervisor"
-	merger       = "Merger"
-)
-
-// Phases is what a run may do next (R6-R17). A guard is a precondition that whoever
-// fires the event says is met, by its name in the note. The flow never fires
-// "force_direct": that is for hosts that want no merging (RC1).
+// Phases is what a run may do next. "stop" leaves an iteration that cannot be finished
+// where an earlier one was graded. "force_direct" is for hosts that want no merging: the
+// flow does not fire it.
 var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 	Initial:  Initialized,
 	States:   []Phase{Initialized, Planning, Strategy, Executing, Evaluating, RePlanning, Merging, Completed, Failed},
 	Terminal: []Phase{Completed, Failed},
 	Rules: []fsm.Rule[Phase, string, string]{
-		{On: "start", From: []Phase{Initialized}, To: Planning, Roles: writers},
-		{On: "planned", From: []Phase{Planning}, To: Strategy, Roles: writers, Guard: "plan"},
-		{On: "optimized", From: []Phase{Strategy}, To: Executing, Roles: writers, Guard: "optimized"},
-		{On: "executed", From: []Phase{Executing}, To: Evaluating, Roles: writers, Guard: "steps_done"},
-		{On: "accept", From: []Phase{Evaluating}, To: Merging, Roles: writers, Guard: "good"},
-		{On: "force", From: []Phase{Evaluating}, To: Merging, Roles: writers, Guard: "exhausted"},
-		{On: "force_direct", From: []Phase{Evaluating}, To: Completed, Roles: writers, Guard: "forced_and_output_ready"},
-		{On: "revise", From: []Phase{Evaluating}, To: RePlanning, Roles: writers, Guard: "retryable"},
-		{On: "replan", From: []Phase{RePlanning}, To: Planning, Roles: writers},
-		{On: "merged", From: []Phase{Merging}, To: Completed, Roles: writers, Guard: "output"},
-		{On: "fail", To: Failed, Roles: []string{stateManager, controller}},
+		{On: "start", From: []Phase{Initialized}, To: Planning},
+		{On: "planned", From: []Phase{Planning}, To: Strategy},
+		{On: "optimized", From: []Phase{Strategy}, To: Executing},
+		{On: "executed", From: []Phase{Executing}, To: Evaluating},
+		{On: "accept", From: []Phase{Evaluating}, To: Merging},
+		{On: "force", From: []Phase{Evaluating}, To: Merging},
+		{On: "force_direct", From: []Phase{Evaluating}, To: Completed},
+		{On: "revise", From: []Phase{Evaluating}, To: RePlanning},
+		{On: "replan", From: []Phase{RePlanning}, To: Planning},
+		{On: "stop", From: []Phase{Planning, Strategy, Executing}, To: Merging},
+		{On: "merged", From: []Phase{Merging}, To: Completed},
+		{On: "fail", To: Failed},
 	},
-	Guards: established("plan", "optimized", "steps_done", "good", "exhausted", "forced_and_output_ready", "retryable", "output"),
 })
 
-var (
-	writers = []string{stateManager}
-	events  = []string{"start", "planned", "optimized", "executed", "accept", "force", "force_direct", "revise", "replan", "merged", "fail"}
-)
-
-// established are guards that agree if the note says that they hold.
-func established(names ...string) map[string]fsm.Guard[Phase, string, string] {
-	guards := map[string]fsm.Guard[Phase, string, string]{}
-	for _, name := range names {
-		guards[name] = func(e fsm.Entry[Phase, string, string]) error {
-			if !slices.Contains(strings.Fields(e.Note), name) {
-				return fmt.Errorf("nobody has established %q", name)
-			}
-			return nil
-		}
-	}
-	return guards
-}
-
-// ErrTransition says that a phase does not follow another one (R22).
+// ErrTransition says that a phase does not follow another one.
 const ErrTransition = agent.Code("research/invalid-transition")
 
-// why says what is wrong with moves that people expect (R18-R20).
+// why says what is wrong with moves that people expect.
 var why = map[[2]Phase]string{
 	{Initialized, Executing}: "PLANNING and STRATEGY come first",
 	{Executing, Planning}:    "the only way back leads through EVALUATING and RE_PLANNING",
@@ -89,16 +59,15 @@ var why = map[[2]Phase]string{
 }
 
 // CheckMove returns nil if a phase can follow another one by some event, and else an
-// ErrTransition that names both and says why not (R17-R22). It does not ask guards.
+// ErrTransition that names both and says why not.
 func CheckMove(from, to Phase) error {
 	var next []string
-	for _, event := range events {
-		target, ok := Phases.Next(from, event)
-		if ok && target == to {
+	for _, rule := range Phases.Allowed(from) {
+		if rule.To == to {
 			return nil
 		}
-		if name := upper(target); ok && !slices.Contains(next, name) {
-			next = append(next, name)
+		if !slices.Contains(next, upper(rule.To)) {
+			next = append(next, upper(rule.To))
 		}
 	}
 	reason := why[[2]Phase{from, to}]
@@ -107,12 +76,12 @@ func CheckMove(from, to Phase) error {
 	case Phases.Terminal(from):
 		reason = "the run has ended"
 	case from == to:
-		reason = "that is no move"
+		reason = "it is there already"
 	default:
 		reason = "it leads to " + strings.Join(next, ", ")
 	}
 	return fmt.Errorf("%w: from %s to %s: %s", ErrTransition, upper(from), upper(to), reason)
 }
 
-// upper is the name of a phase as people write it (R101).
+// upper is the name of a phase as people write it.
 func upper(p Phase) string { return strings.ToUpper(string(p)) }

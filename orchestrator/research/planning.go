@@ -1,201 +1,237 @@
 package research
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/routing"
 )
 
-// plannerInput is what a planner gets, as JSON (R110, R47).
+// plannerInput is what a planner gets, as JSON.
 type plannerInput struct {
-	Brief     Brief           `json:"brief"`
-	Bands     []routing.Band  `json:"complexity_bands"`
+	Brief     Input           `json:"brief"`
+	Left      string          `json:"left"` // of money and time
+	Bands     []string        `json:"complexity_bands"`
 	Workers   []catalogueItem `json:"workers"`
-	Research  int             `json:"research_workers"` // how many the sources are worth (R43)
+	Research  int             `json:"research_workers"` // how many the sources are worth
 	Iteration int             `json:"iteration"`
 
 	// From the second iteration on.
-	Feedback  string   `json:"feedback,omitempty"`
-	Issues    []string `json:"issues,omitempty"`
-	Previous  *Plan    `json:"previous_plan,omitempty"`
-	Missed    []string `json:"failed_workers,omitempty"`
-	Removed   []string `json:"removed_workers,omitempty"` // for want of money or time
-	Score     *float64 `json:"previous_score,omitempty"`
-	Threshold *float64 `json:"threshold,omitempty"`
+	Feedback  string    `json:"feedback,omitempty"`
+	Issues    []string  `json:"issues,omitempty"`
+	Previous  *proposal `json:"previous_plan,omitempty"`
+	Missed    []string  `json:"failed_workers,omitempty"`
+	Removed   []string  `json:"removed_workers,omitempty"` // for want of money or time
+	Score     *float64  `json:"previous_score,omitempty"`
+	Threshold *float64  `json:"threshold,omitempty"`
 }
 
 type catalogueItem struct {
-	ID       string        `json:"id"`
-	Category Category      `json:"category"`
-	Critical bool          `json:"critical"`
-	Needs    []string      `json:"needs,omitempty"`
-	Produces []string      `json:"produces,omitempty"`
-	CostUSD  string        `json:"cost_usd"`
-	Time     time.Duration `json:"time"` // nanoseconds
+	ID       string   `json:"id"`
+	Category Category `json:"category"`
+	Critical bool     `json:"critical"`
+	Needs    []string `json:"needs,omitempty"`
+	Produces []string `json:"produces,omitempty"`
+	Cost     string   `json:"cost"` // "USD 0.20", as Time in words
+	Time     string   `json:"time"`
 }
 
-// plan has the planner make a plan and makes it one that can be relied on (R36-R48).
+// plan has the planner make a plan and makes it one that can be relied on.
 func (r *run) plan(c *orchestrator.Context) error {
-	var last Plan // that could be read at all
-	ask := func() (Plan, agent.Response, error) {
-		text, err := r.prompts.Fill("plan.tmpl", promptData{Iteration: r.state.Iteration})
-		if err != nil {
-			return Plan{}, agent.Response{}, err
-		}
-		req := agent.Request{Op: "plan", Prompt: text, Input: agent.JSON(r.plannerInput()), Output: planWanted, Limits: r.metaLimits()}
-		return orchestrator.AskWith(c, r.cfg.Planner, req, func(resp agent.Response) (Plan, error) {
-			var p Plan
-			if err := read(planIn, resp, &p); err != nil {
-				return Plan{}, err
-			}
-			last = p.tidy(r.reg)
-			return last, last.check(r.reg)
-		})
-	}
-	p, err := persist(r, c, "planner", ask)
-	if errors.Is(err, orchestrator.ErrMalformed) && last.Steps != nil {
-		p, err = r.salvage(c, last)
-	}
+	text, err := r.prompts.Fill("plan.tmpl", promptData{Iteration: r.state.Iteration})
 	if err != nil {
 		return err
 	}
-	p = p.required(r.state.Brief, r.reg)
+	req := agent.Request{Op: "plan", Prompt: text, Input: agent.JSON(r.plannerInput(c)), Output: json.RawMessage(planWanted)}
+	var last Plan // that could be read at all
+	worth := func(err error) bool { return !errors.Is(err, orchestrator.ErrMalformed) && team.Retryable(err) }
+	p, tries, err := team.Try(c, r.attempts(c, Event{Agent: "planner"}, worth), func(try int) (Plan, error) {
+		k := r.meta("planner", r.Agents.Planner, try)
+		k.limits.Repairs = 2
+		return askMeta(r, c, k, req, func(resp agent.Response) (Plan, error) {
+			q, err := read[proposal](planIn)(resp)
+			if err != nil {
+				return Plan{}, err
+			}
+			last = q.plan(r.Workers)
+			unknown, err := last.check(r.Workers)
+			if err == nil && unknown != nil {
+				err = fmt.Errorf("%s; known are %q", strings.Join(unknown, "; "), ids(r.Workers))
+			}
+			return last, err
+		})
+	})
+	if err != nil {
+		if p, err = r.salvage(c, last, tries, err); err != nil {
+			return err
+		}
+	}
+	for i, s := range p.Steps {
+		if len(s.Workers) == 0 {
+			r.warn(c, "empty-step", "", "steps[%d] of the plan names no worker", i)
+		}
+	}
+	p = p.without(func(_ int, id string) bool { _, ok := find(r.Workers, id); return !ok })
+	p = p.required(r.state.Input, r.Workers).estimated(r.Workers, r.Limits.StepLimit)
 	r.planned++
 	p.ID = fmt.Sprintf("plan-%d", r.planned)
-	r.checkResearch(c, p)
+	if have, want := r.count(p, Researching), routing.ResearchWorkers(r.state.Input.MinSources); have < want {
+		r.warn(c, "few-research-workers", "", "research workers: %d, want %d for %d sources", have, want, r.state.Input.MinSources)
+	}
 	r.state.Plan, r.state.StepIndex = &p, 0
 	r.act(c, planner, "create_plan", map[string]any{"steps": len(p.Steps), "cost": dollars(p.EstCost)})
-	c.Emit("plan", Event{Plan: &p, Iteration: r.state.Iteration})
-	r.fire(c, "planned", "plan")
+	c.Emit(EventPlanCreated, Event{Plan: &p, Iteration: r.state.Iteration})
+	r.fire(c, "planned")
 	return nil
 }
 
-// salvage makes what it can of a plan that was not repaired: unknown workers are left
-// out if a critical writer remains (RX8, RX9).
-func (r *run) salvage(c *orchestrator.Context, p Plan) (Plan, error) {
-	if err := p.check(r.reg); !errors.Is(err, errUnknownWorker) {
-		return p, fmt.Errorf("%w: %w", ErrInvalidPlan, err)
+// salvage uses a plan that was not repaired, if unknown workers are all that is wrong
+// with it; else it says how planning failed.
+func (r *run) salvage(c *orchestrator.Context, last Plan, tries int, err error) (Plan, error) {
+	switch {
+	case team.Ends(err):
+		return last, err
+	case !errors.Is(err, orchestrator.ErrMalformed):
+		return last, coded(ErrAgent, "planner failed %s: %w", after(tries), err)
+	case last.Steps == nil:
+		return last, coded(ErrOutput, "planner: %w", err)
 	}
-	p, gone := p.known(r.reg)
-	if err := p.check(r.reg); err != nil {
-		return p, fmt.Errorf("%w: %w", ErrInvalidPlan, err)
+	unknown, err := last.check(r.Workers)
+	if err != nil {
+		return last, coded(ErrInvalidPlan, "the plan is of no use: %w", err)
 	}
-	for _, id := range gone {
-		r.warn(c, "unknown_worker", "the plan names %q, which is no worker", id)
+	for _, fault := range unknown {
+		r.warn(c, "unknown-worker", "", "%s: it is left out", fault)
 	}
-	return p, nil
+	return last, nil
 }
 
-// checkResearch warns of too few research workers for the sources (RC8).
-func (r *run) checkResearch(c *orchestrator.Context, p Plan) {
-	have := 0
+func ids(workers []Worker) []string {
+	all := make([]string, len(workers))
+	for i, w := range workers {
+		all[i] = w.ID
+	}
+	return all
+}
+
+// count is how many places of a plan workers of a category have.
+func (r *run) count(p Plan, category Category) int {
+	n := 0
 	for _, id := range p.workers() {
-		if w, _ := r.reg.Worker(id); w.Category == Researching {
-			have++
+		if w, _ := find(r.Workers, id); w.Category == category {
+			n++
 		}
 	}
-	if want := routing.ResearchWorkers(r.state.Brief.MinSources); have < want {
-		r.warn(c, "few_research_workers", "research workers: %d, want %d for %d sources", have, want, r.state.Brief.MinSources)
-	}
+	return n
 }
 
-func (r *run) plannerInput() plannerInput {
-	in := plannerInput{Brief: r.state.Brief, Research: routing.ResearchWorkers(r.state.Brief.MinSources), Iteration: r.state.Iteration}
-	for _, complexity := range []float64{0, 0.4, 0.7} {
-		band, _ := routing.BandOf(complexity)
-		in.Bands = append(in.Bands, band)
+func (r *run) plannerInput(c *orchestrator.Context) plannerInput {
+	in := plannerInput{
+		Brief: r.state.Input.shown(), Left: r.left(c),
+		Research: routing.ResearchWorkers(r.state.Input.MinSources), Iteration: r.state.Iteration,
 	}
-	for _, w := range r.reg {
-		in.Workers = append(in.Workers, catalogueItem{w.ID, w.Category, w.Critical, w.Needs, w.Produces, usd(w.EstCost), w.EstTime})
+	for _, from := range []float64{0, 0.4, 0.7} {
+		b, _ := routing.BandOf(from)
+		in.Bands = append(in.Bands, fmt.Sprintf("from %.1f on: %s, %d to %d workers", from, b.Name, b.Min, b.Max))
+	}
+	for _, w := range r.Workers {
+		in.Workers = append(in.Workers, catalogueItem{w.ID, w.Category, w.Critical, w.Needs, w.Produces, "USD " + amount(w.EstCost), minutes(w.EstTime) + " minutes"})
 	}
 	if n := len(r.state.History); n > 0 {
 		last := r.state.History[n-1]
-		in.Previous, in.Score, in.Threshold = &last.Plan, &last.Quality, r.state.Brief.MinQuality
-		in.Feedback, in.Issues, in.Missed, in.Removed = deref(r.state.Feedback), r.marks.Issues, r.missed, r.removed
+		previous := last.Plan.proposal()
+		in.Previous, in.Score, in.Threshold = &previous, &last.Quality, r.state.Input.MinQuality
+		in.Feedback, in.Issues, in.Missed, in.Removed = *r.state.Feedback, r.done[len(r.done)-1].marks.Issues, r.missed, r.removed
 	}
 	return in
 }
 
-func deref(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-// optimise makes the plan fit money and time (R49-R57).
+// optimise makes the plan fit money and time.
 func (r *run) optimise(c *orchestrator.Context) error {
-	p := r.drop(c, *r.state.Plan)
-	q, report := Optimise(p, r.state.Brief, r.reg)
-	report.TimeSaved = r.state.Plan.EstTime - q.EstTime
-	report.CostSaved = r.state.Plan.EstCost - q.EstCost
-	if report.Unmet != nil {
-		if !r.cfg.WarnInfeasible {
-			return fmt.Errorf("%w: %q", ErrInfeasible, report.Unmet)
-		}
-		for _, unmet := range report.Unmet {
-			r.warn(c, "constraints_unmet", "%s", unmet)
-		}
+	given := *r.state.Plan
+	p := r.necessary(c, given)
+	q, report, err := Optimise(p, r.room(c), r.Workers)
+	if err != nil {
+		return err
 	}
-	if band, err := routing.BandOf(q.Complexity); err == nil && len(q.workers()) < band.Min && len(q.workers()) < len(r.state.Plan.workers()) {
-		r.warn(c, "below_band", "%d workers are left, a %s task is worth %d", len(q.workers()), band.Name, band.Min)
+	report.TimeSaved, report.CostSaved = given.EstTime-q.EstTime, given.EstCost-q.EstCost
+	if report.Unmet != nil && (!r.Policy.WarnInfeasible || r.state.Iteration > 1) {
+		return coded(ErrInfeasible, "no plan fits: %s", strings.Join(report.Unmet, "; "))
+	}
+	for _, unmet := range report.Unmet {
+		r.warn(c, "infeasible-plan", "", "%s", unmet)
+	}
+	for _, unmet := range report.UnmetNeeds {
+		r.warn(c, "unmet-need", "", "%s, and nobody who makes it fits money and time", unmet)
+	}
+	if band, err := routing.BandOf(q.Complexity); err == nil && len(q.workers()) < min(band.Min, len(given.workers())) {
+		r.warn(c, "below-band", "", "%d workers are left, a %s task is worth %d", len(q.workers()), band.Name, band.Min)
 	}
 	r.missed, r.removed = nil, report.Removed
 	for _, id := range report.Removed {
-		r.warnOf(c, id, "removed to meet budget and time")
+		w, _ := find(r.Workers, id)
+		r.warn(c, "removed", id, "%s", w.absence("removed to meet money and time"))
 	}
 	r.state.Plan = &q
 	r.act(c, strategist, "optimize_plan", map[string]any{"time_saved": report.TimeSaved.Minutes(), "cost_saved": dollars(report.CostSaved)})
-	c.Emit("optimized", Event{Plan: &q, Report: &report})
-	r.fire(c, "optimized", "optimized")
+	c.Emit(EventPlanOptimized, Event{Plan: &q, Report: &report})
+	r.fire(c, "optimized")
 	return nil
 }
 
-// drop takes out what planner and strategist find unnecessary, but for what must stay
-// (R53, RC34). A strategist that fails is done without (RX27).
-func (r *run) drop(c *orchestrator.Context, p Plan) Plan {
+// necessary takes out what planner and strategist find unnecessary, but for critical
+// workers and the last one of research. A strategist that fails is done without.
+func (r *run) necessary(c *orchestrator.Context, p Plan) Plan {
 	names := slices.Clone(p.Drop)
-	if r.cfg.Strategist != "" {
-		text, err := r.prompts.Fill("strategy.tmpl", promptData{Iteration: r.state.Iteration})
-		var found drops
-		if err == nil {
-			found, _, err = orchestrator.Ask[drops](c, r.cfg.Strategist, agent.Request{
-				Op: "strategy", Prompt: text, Input: agent.JSON(strategyInput{r.state.Brief, p}), Limits: r.metaLimits(),
-			})
-		}
+	if r.Agents.Strategist != "" {
+		more, err := r.unnecessary(c, p)
 		if err != nil {
-			r.warn(c, "strategy_unavailable", "the strategist failed: %s", prompt.OneLine(err.Error()))
+			r.warn(c, "agent-failed", "strategist", "the strategist failed: %s", prompt.OneLine(err.Error()))
 		}
-		names = append(names, found.Drop...)
+		names = append(names, more...)
 	}
-	o := &optimiser{plan: p, brief: r.state.Brief, reg: r.reg}
-	for o.remove(func(_ *optimiser, c candidate) bool { return slices.Contains(names, c.ID) }) {
+	researching := r.count(p, Researching)
+	return p.without(func(_ int, id string) bool {
+		w, _ := find(r.Workers, id)
+		if w.Critical || !slices.Contains(names, id) || w.Category == Researching && researching == 1 {
+			return false
+		}
+		if w.Category == Researching {
+			researching--
+		}
+		return true
+	})
+}
+
+// unnecessary are the workers that the strategist names.
+func (r *run) unnecessary(c *orchestrator.Context, p Plan) ([]string, error) {
+	text, err := r.prompts.Fill("strategy.tmpl", promptData{Iteration: r.state.Iteration})
+	if err != nil {
+		return nil, err
 	}
-	return o.plan
+	found, err := askMeta(r, c, r.meta("strategist", r.Agents.Strategist, 1), agent.Request{
+		Op: "strategy", Prompt: text, Output: json.RawMessage(dropWanted), Input: agent.JSON(struct {
+			Brief Input    `json:"brief"`
+			Plan  proposal `json:"plan"`
+		}{r.state.Input.shown(), p.proposal()}),
+	}, read[proposal](dropIn))
+	return found.Drop, err
 }
 
-type strategyInput struct {
-	Brief Brief `json:"brief"`
-	Plan  Plan  `json:"plan"`
-}
-
-type drops struct {
-	Drop []string `json:"drop"`
-}
-
-// replan is R82: the plan is in the history already (RC14); the next iteration begins.
+// replan begins the next iteration.
 func (r *run) replan(c *orchestrator.Context) {
-	r.fire(c, "revise", "retryable")
+	r.fire(c, "revise")
 	r.state.Iteration++
 	r.state.Plan, r.state.StepIndex = nil, 0
 	r.state.Analysis, r.state.Writing, r.state.Quality = []WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}
 	r.act(c, supervisor, "re_plan", map[string]any{"iteration": r.state.Iteration, "reason": "quality_low"})
-	c.Emit("replan", Event{Iteration: r.state.Iteration, Text: deref(r.state.Feedback)})
-	r.fire(c, "replan", "")
+	c.Emit(EventIterationStarted, Event{Iteration: r.state.Iteration, Text: *r.state.Feedback})
+	r.fire(c, "replan")
 }

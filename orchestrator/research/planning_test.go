@@ -14,7 +14,7 @@ import (
 func TestPlanning(t *testing.T) {
 	proves(t, []string{"R36 R37 R38 R39 RC24 estimates are computed", "R39 estimates are computed"}, func(t *testing.T) {
 		p := scored(0.9).play(t)
-		first := p.events(t, "plan")[0].Plan
+		first := p.events(t, research.EventPlanCreated)[0].Plan
 		assert.Equal(t, 17*time.Minute, first.EstTime)
 		assert.Equal(t, cents(240), first.EstCost)
 		a := p.state.Actions[2]
@@ -64,7 +64,7 @@ func TestPlanning(t *testing.T) {
 		got = p.play(t)
 		require.NoError(t, got.err)
 		assert.Len(t, got.asked["planner"], 3)
-		assert.Equal(t, []string{"unknown_worker"}, got.codes())
+		assert.Equal(t, []string{"research/unknown-worker"}, got.codes())
 	})
 	for _, tt := range []struct{ name, plan string }{
 		{"RX9 no writer", plan(0.3, sequential("research", "web_search"))},
@@ -95,11 +95,12 @@ func TestPlanning(t *testing.T) {
 	})
 	t.Run("R110 what a planner gets", func(t *testing.T) {
 		p := scored(0.65, 0.9)
+		p.brief.MinSources = 5
 		p.cast["news_search"] = []any{errBoom}
 		got := p.play(t)
 		type planned struct {
-			Brief   research.Brief   `json:"brief"`
-			Bands   []map[string]any `json:"complexity_bands"`
+			Brief   research.Input `json:"brief"`
+			Bands   []string       `json:"complexity_bands"`
 			Workers []struct {
 				ID string `json:"id"`
 			} `json:"workers"`
@@ -115,7 +116,7 @@ func TestPlanning(t *testing.T) {
 		assert.Len(t, first.Bands, 3)
 		assert.Len(t, first.Workers, 11)
 		assert.Nil(t, first.Previous)
-		assert.Equal(t, "plan-1", second.Previous.ID)
+		assert.Len(t, second.Previous.Steps, 4)
 		assert.Equal(t, []string{"news_search"}, second.Missed)
 		assert.InDelta(t, 0.65, *second.Score, 0)
 		assert.InDelta(t, 0.80, *second.Threshold, 0)
@@ -161,21 +162,21 @@ func TestStrategy(t *testing.T) {
 		assert.Equal(t, "InfeasiblePlanError", got.out.Failure.Type)
 		assert.Equal(t, "STRATEGY", got.out.Failure.Phase)
 		assert.Empty(t, got.state.Tasks)
-		p.cfg.WarnInfeasible = true
+		p.cfg.Policy.WarnInfeasible = true
 		got = p.play(t)
 		require.NoError(t, got.err)
-		assert.Contains(t, got.codes(), "constraints_unmet")
+		assert.Contains(t, got.codes(), "research/infeasible-plan")
 	})
 	t.Run("RC35 fewer workers than the band", func(t *testing.T) {
 		p := scored(0.9)
 		p.brief.MaxBudget = cents(150)
 		got := p.play(t)
 		require.NoError(t, got.err)
-		assert.Contains(t, got.codes(), "below_band")
+		assert.Contains(t, got.codes(), "research/below-band")
 	})
 	t.Run("R53 RC34 what planner and strategist find unnecessary goes, but not what must stay", func(t *testing.T) {
 		p := scored(0.9)
-		p.cfg.Strategist = "strategist"
+		p.cfg.Agents.Strategist = "strategist"
 		p.cast["planner"] = []any{strings.Replace(reference(), `"steps"`, `"drop":["news_search","article_writer"],"steps"`, 1)}
 		p.cast["strategist"] = []any{`{"drop":["editor"]}`}
 		got := p.play(t)
@@ -186,10 +187,10 @@ func TestStrategy(t *testing.T) {
 	})
 	t.Run("RX27 a strategist that fails is done without", func(t *testing.T) {
 		p := scored(0.9)
-		p.cfg.Strategist = "strategist"
+		p.cfg.Agents.Strategist = "strategist"
 		p.cast["strategist"] = []any{errBoom}
 		got := p.play(t)
 		require.NoError(t, got.err)
-		assert.Equal(t, []string{"strategy_unavailable"}, got.codes())
+		assert.Equal(t, []string{"research/agent-failed"}, got.codes())
 	})
 }

@@ -5,33 +5,30 @@ import (
 	"io/fs"
 
 	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
 //go:embed prompts/*.tmpl
 var ownPrompts embed.FS
 
 // promptData is what the templates are filled with. What agents work on is the JSON of
-// Request.Input, never part of a prompt (RX24).
+// Request.Input, never part of a prompt.
 type promptData struct {
 	Worker    string
 	Category  Category
-	Brief     Brief
+	Revises   bool
+	Brief     Input
 	Iteration int
 }
 
 func newPrompts(host fs.FS) (prompt.Set, error) {
-	own, err := fs.Sub(ownPrompts, "prompts")
-	if err != nil {
-		return prompt.Set{}, err
-	}
 	samples := map[string][]any{}
 	for _, name := range []string{"plan.tmpl", "strategy.tmpl", "work.tmpl", "evaluate.tmpl", "merge.tmpl"} {
 		for _, category := range categories {
-			samples[name] = append(samples[name],
-				promptData{Worker: "w", Category: category, Brief: Brief{}.withDefaults(), Iteration: 2},
-				promptData{Worker: "w", Category: category, Iteration: 1},
-			)
+			for iteration, revises := range []bool{false, true} {
+				samples[name] = append(samples[name], promptData{"w", category, revises, Input{}.withDefaults(), iteration + 1})
+			}
 		}
 	}
-	return prompt.New(prompt.Source{Own: own, Host: host, Samples: samples})
+	return team.Prompts(ownPrompts, host, samples, 0, nil)
 }

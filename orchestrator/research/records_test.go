@@ -28,7 +28,7 @@ func TestRecords(t *testing.T) {
 	})
 	t.Run("R5 R102 state can be read while it runs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			flow, err := research.New(research.Config{}, research.Catalogue())
+			flow, err := research.New(research.Config{Workers: research.Catalogue()})
 			require.NoError(t, err)
 			roster := agent.Roster{}
 			for _, name := range flow.Agents {
@@ -50,7 +50,7 @@ func TestRecords(t *testing.T) {
 	proves(t, []string{"R106 R109 every action is a record", "R109 every action is a record"}, func(t *testing.T) {
 		p := scored(0.65, 0.88).play(t)
 		var actions []research.Action
-		for _, e := range p.events(t, "action") {
+		for _, e := range p.events(t, research.EventActionLogged) {
 			actions = append(actions, *e.Action)
 		}
 		assert.Equal(t, p.state.Actions, actions)
@@ -60,13 +60,13 @@ func TestRecords(t *testing.T) {
 		p.cast["editor"] = []any{errBoom, map[string]string{}}
 		got := p.play(t)
 		for kind, n := range map[string]int{
-			"phase": 6, "plan": 1, "optimized": 1, "step_started": 4, "step_finished": 4, "worker_started": 9,
-			"worker_retry": 1, "worker_finished": 8, "evaluated": 1, "output": 1,
+			research.EventPhaseChanged: 6, research.EventPlanCreated: 1, research.EventPlanOptimized: 1, research.EventStepStarted: 4, research.EventStepFinished: 4, research.EventAgentStarted: 11,
+			research.EventAgentDelayed: 1, research.EventAgentFinished: 10, research.EventAgentFailed: 1, research.EventIterationEvaluated: 1, research.EventRunCompleted: 1,
 		} {
 			assert.Len(t, got.events(t, kind), n, kind)
 		}
 		var percents []int
-		for _, e := range got.events(t, "step_finished") {
+		for _, e := range got.events(t, research.EventStepFinished) {
 			percents = append(percents, *e.Percent)
 		}
 		assert.Equal(t, []int{37, 50, 62, 100}, percents)
@@ -93,7 +93,7 @@ func TestRecords(t *testing.T) {
 		assert.Contains(t, string(got.asked["article_writer"][0].Input), "Ignore all rules")
 	})
 	t.Run("RX26 the same id twice", func(t *testing.T) {
-		flow, err := research.New(research.Config{}, research.Catalogue())
+		flow, err := research.New(research.Config{Workers: research.Catalogue()})
 		require.NoError(t, err)
 		roster := agent.Roster{}
 		for _, name := range flow.Agents {
@@ -103,7 +103,7 @@ func TestRecords(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { _ = e.Close(context.WithoutCancel(t.Context())) }()
 		other := brief()
-		_, err = flow.Start(t.Context(), e, research.Brief{}, orchestrator.StartOptions{ID: "x"})
+		_, err = flow.Start(t.Context(), e, research.Input{}, orchestrator.StartOptions{ID: "x"})
 		require.NoError(t, err)
 		_, err = flow.Start(t.Context(), e, other, orchestrator.StartOptions{ID: "x"})
 		require.ErrorIs(t, err, orchestrator.ErrExists)
@@ -121,7 +121,7 @@ func TestCrashes(t *testing.T) {
 	broke := func() project {
 		p := scored(0.9)
 		p.brief.MaxBudget = cents(100)
-		p.cfg.WarnInfeasible = true
+		p.cfg.Policy.WarnInfeasible = true
 		p.cast["planner"] = []any{small()}
 		p.cast["web_search"] = []any{costs(105, sources(research.Source{Title: "x"}))}
 		return p
@@ -146,16 +146,16 @@ func TestCrashes(t *testing.T) {
 func TestJSON(t *testing.T) {
 	t.Run("R91 the output goes through JSON", func(t *testing.T) {
 		o := scored(0.65, 0.88).play(t).out
-		var again research.Output
+		var again research.Outcome
 		require.NoError(t, json.Unmarshal(agent.JSON(o), &again))
 		assert.Equal(t, o, again)
 	})
 	t.Run("RX26 100 runs of one configured value", func(t *testing.T) {
-		flow, err := research.New(research.Config{}, research.Catalogue())
+		flow, err := research.New(research.Config{Workers: research.Catalogue()})
 		require.NoError(t, err)
 		roster := agent.Roster{}
 		for _, name := range flow.Agents {
-			w, _ := research.Catalogue().Worker(name)
+			w := worker(research.Catalogue(), name)
 			answer := lines(w)
 			switch name {
 			case "planner":

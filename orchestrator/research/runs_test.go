@@ -1,6 +1,7 @@
 package research_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,7 +37,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Empty(t, p.out.Warnings)
 		assert.Empty(t, p.out.Metrics.Improvement)
 	})
-	proves(t, []string{"RA49 R104 R105 RC19 RC33 pattern 1: the fifteen actions", "R104 pattern 1: the fifteen actions", "R105 pattern 1: the fifteen actions"}, func(t *testing.T) {
+	proves(t, []string{"RA49 R64 R104 R105 RC19 RC33 pattern 1: the fifteen actions", "R104 pattern 1: the fifteen actions", "R105 pattern 1: the fifteen actions"}, func(t *testing.T) {
 		p := scored(0.91).play(t)
 		require.NoError(t, p.err)
 		var actions []string
@@ -82,12 +83,11 @@ func TestWholeRuns(t *testing.T) {
 		assert.Equal(t, 1, count(p.phases(), research.Merging))
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, []string{"Quality 0.78 below target 0.80, but max iterations reached", "Max iterations reached"}, p.warned())
-		assert.Equal(t, []string{"quality_below_target", "max_iterations"}, p.codes())
-		assert.Equal(t, "Max iterations reached", p.out.Explanation)
+		assert.Equal(t, []string{"research/below-target", "research/max-iterations"}, p.codes())
 		assert.Equal(t, "Max iterations reached", *p.state.Feedback)
 		assert.NotNil(t, p.out.Article)
 	})
-	proves(t, []string{"RA52 R21 R47 R84 RC27 example 2: the planner adds workers", "R21 example 2: the planner adds workers", "R47 example 2: the planner adds workers", "R84 example 2: the planner adds workers"}, func(t *testing.T) {
+	proves(t, []string{"RA52 RC3 R21 R47 R84 RC27 example 2: the planner adds workers", "R21 example 2: the planner adds workers", "R47 example 2: the planner adds workers", "R84 example 2: the planner adds workers"}, func(t *testing.T) {
 		b := brief()
 		quality := 0.85
 		b.MinQuality, b.MinSources = &quality, 10
@@ -159,26 +159,31 @@ func TestWholeRuns(t *testing.T) {
 		last bool
 		want string
 		at   float64
+
+		improved string
 	}{
-		{"RA56 RC29 RX19 forced: the best iteration", false, "two", 0.78},
-		{"RA57 RC29 forced: the last iteration", true, "three", 0.70},
+		{"RA56 RC29 RX19 forced: the best iteration", false, "two", 0.78, "+13% quality (0.65 → 0.78)"},
+		{"RA57 RC29 forced: the last iteration", true, "three", 0.70, "+5% quality (0.65 → 0.70)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := scored(0.65, 0.78, 0.70)
-			p.cfg.LastOnForce = tt.last
+			p.cfg.Policy.LastOnForce = tt.last
 			p.cast["article_writer"] = []any{research.Draft{Content: "one"}, research.Draft{Content: "two"}, research.Draft{Content: "three"}}
 			got := p.play(t)
 			require.NoError(t, got.err)
 			assert.Equal(t, orchestrator.Partial, got.out.Status)
-			assert.Equal(t, tt.want, got.out.Article.Content)
+			assert.Equal(t, fmt.Sprintf("> Partial result: quality %.2f, wanted 0.80; max iterations reached.\n\n%s", tt.at, tt.want), got.out.Article.Content, "RC51")
+			assert.Equal(t, 1, got.out.Article.Words)
+			assert.Equal(t, tt.improved, got.out.Metrics.Improvement)
 			assert.InDelta(t, tt.at, *got.out.Score, 0)
 			assert.InDelta(t, tt.at, got.out.Quality["overall"], 0)
+			assert.InDelta(t, tt.at, got.state.QualityScore, 0)
 			assert.Len(t, got.state.History, 3)
 		})
 	}
 	t.Run("RA58 RA22 one iteration", func(t *testing.T) {
 		p := scored(0.5)
-		p.cfg.MaxIterations = 1
+		p.cfg.Policy.Iterations = 1
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Partial, got.out.Status)
@@ -211,7 +216,7 @@ func TestWholeRuns(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Len(t, got.asked["planner"], 3)
 		assert.Equal(t, cents(30), got.out.Spent.Cost)
-		assert.Equal(t, 1, count(kinds(got), "plan"))
+		assert.Equal(t, 1, count(kinds(got), research.EventPlanCreated))
 	})
 	t.Run("RA62 RX6 a planner that answers in prose", func(t *testing.T) {
 		p := scored(0.9)
@@ -234,13 +239,15 @@ func TestWholeRuns(t *testing.T) {
 	proves(t, []string{"RA64 R31 R32 a brief that is refused", "R32 a brief that is refused"}, func(t *testing.T) {
 		p := scored(0.9)
 		quality := 1.2
-		p.brief = research.Brief{MinQuality: &quality, MinSources: 51}
+		p.brief = research.Input{MinQuality: &quality, MinSources: 51}
 		got := p.play(t)
 		require.ErrorIs(t, got.err, research.ErrRejected)
 		for _, problem := range []string{"topic is missing", "min_quality is 1.2, want 0 to 1", "min_sources is 51, want 1 to 50"} {
 			assert.ErrorContains(t, got.err, problem)
 		}
-		assert.Equal(t, []string{"rejected"}, kinds(got))
+		assert.Equal(t, []string{research.EventRunRejected}, kinds(got))
+		assert.Contains(t, got.events(t, research.EventRunRejected)[0].Text, "topic is missing")
+		assert.NotNil(t, got.out.Sources)
 		assert.Empty(t, got.asked)
 		assert.Empty(t, got.out.ExecutionID)
 		assert.Equal(t, "ValidationError", got.out.Failure.Type)

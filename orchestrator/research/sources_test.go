@@ -47,6 +47,10 @@ func TestSources(t *testing.T) {
 		got := found(t, []source{{Title: "The  Report"}}, []source{{Title: "the report", Relevance: 0.4}})
 		assert.Equal(t, []source{{Title: "The Report", Relevance: 0.4}}, got)
 	})
+	t.Run("RC49 no user and password in the address", func(t *testing.T) {
+		got := found(t, []source{{Title: "A", URL: "https://me:secret@example.com/x?a=%20"}}, []source{{Title: "B", URL: "http://www.example.com/x?a=%20"}})
+		assert.Equal(t, []source{{Title: "A", URL: "https://example.com/x?a=%20"}}, got)
+	})
 	t.Run("RX24 only http and https addresses", func(t *testing.T) {
 		for _, url := range []string{"javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "ftp://x/y", "//x/y"} {
 			assert.Equal(t, []source{{Title: "x"}}, found(t, []source{{Title: "x", URL: url}}, []source{{Title: "x"}}), url)
@@ -66,13 +70,22 @@ func TestSources(t *testing.T) {
 
 func TestNormalURL(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
-		{"RX15 case of scheme and host", "HTTP://EXAMPLE.com/Path", "http://example.com/Path"},
-		{"RX15 default port", "http://example.com:80/x", "http://example.com/x"},
+		{"RX15 case of scheme and host", "HTTP://EXAMPLE.com/Path", "https://example.com/Path"},
+		{"RC49 scheme", "http://example.com/x", "https://example.com/x"},
+		{"RC49 www.", "https://www.example.com/x", "https://example.com/x"},
+		{"RC49 a host that is called www", "https://www.com/x", "https://www.com/x"},
+		{"RX15 default port", "http://example.com:80/x", "https://example.com/x"},
+		{"RC49 the other default port", "https://example.com:443/x", "https://example.com/x"},
 		{"RX15 another port", "https://example.com:8443/x", "https://example.com:8443/x"},
 		{"RX15 fragment and trailing slash", "https://example.com/x/#a", "https://example.com/x"},
 		{"RX15 the root", "https://example.com/", "https://example.com"},
 		{"RX15 campaign parameters alone", "https://example.com/?a=1&utm_medium=x&UTM_Term=y&b=2", "https://example.com?a=1&b=2"},
-		{"RX15 an IPv6 host", "http://[::1]:80/x", "http://[::1]/x"},
+		{"RC49 other tracking", "https://example.com/?gclid=1&fbclid=2&id=3", "https://example.com?id=3"},
+		{"RC49 letters that need no code", "https://example.com/%41%7e%2d?q=%61%20b", "https://example.com/A~-?q=a%20b"},
+		{"RC49 codes that are needed stay, in one case", "https://example.com/a%2fb%C3%a9", "https://example.com/a%2Fb%C3%A9"},
+		{"RC49 a blank and a letter that need a code have one", "https://example.com/x?q=a b\u00e9&r= &s", "https://example.com/x?q=a%20b%C3%A9&r=%20&s"},
+		{"RC49 user and password", "https://me:secret@example.com/x", "https://example.com/x"},
+		{"RX15 an IPv6 host", "http://[::1]:80/x", "https://[::1]/x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, ok := research.NormalURL(tt.in)
@@ -87,7 +100,7 @@ func TestNormalURL(t *testing.T) {
 }
 
 func FuzzNormalURL(f *testing.F) {
-	for _, seed := range []string{"https://example.com/a?utm_x=1#f", "http://EXAMPLE.com:80//", "https://[::1]:443/%2F/?&&", "http://a/?a=%zz"} {
+	for _, seed := range []string{"https://example.com/a?utm_x=1#f", "http://EXAMPLE.com:80//", "https://[::1]:443/%2F/?&&", "http://a/?a=%zz", "http://a/b? &", "http://a/?\xff=\u0130"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

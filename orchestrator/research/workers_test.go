@@ -16,7 +16,7 @@ import (
 )
 
 func TestWorkers(t *testing.T) {
-	t.Run("R59 RX14 tasks and what workers get", func(t *testing.T) {
+	t.Run("R59 R111 RX14 tasks and what workers get", func(t *testing.T) {
 		p := scored(0.65, 0.9).play(t)
 		require.NoError(t, p.err)
 		task := p.task(t, "article_writer")
@@ -38,7 +38,7 @@ func TestWorkers(t *testing.T) {
 		assert.Equal(t, 5*providers.USD, p.asked["article_writer"][0].Limits.Cost, "RX5")
 	})
 	proves(t, []string{"R61 R63 one after another, each with what those before it made", "R63 one after another, each with what those before it made"}, func(t *testing.T) {
-		reg := research.Registry{
+		reg := []research.Worker{
 			{ID: "a", Category: research.Checking, Produces: []string{"x"}},
 			{ID: "b", Category: research.Checking, Needs: []string{"x"}, Produces: []string{"y"}},
 			{ID: "w", Category: research.Writing, Critical: true},
@@ -69,7 +69,7 @@ func TestWorkers(t *testing.T) {
 	})
 	t.Run("R60 a limit on how many work at once", func(t *testing.T) {
 		p := scored(0.9)
-		p.cfg.StepLimit = 1
+		p.cfg.Limits.StepLimit = 1
 		for _, w := range []string{"web_search", "academic_search", "news_search"} {
 			p.cast[w] = []any{flowtest.Delay(time.Second, sources(research.Source{Title: w}))}
 		}
@@ -89,7 +89,8 @@ func TestWorkers(t *testing.T) {
 	t.Run("RA44 R71 RC11 RC37 a fallback", func(t *testing.T) {
 		got := scraping().play(t)
 		require.NoError(t, got.err)
-		assert.Equal(t, []string{"fallback_used"}, got.codes())
+		assert.Equal(t, []string{"research/fallback"}, got.codes())
+		assert.Equal(t, 33, *got.events(t, research.EventStepFinished)[0].Percent, "one of three")
 		assert.Equal(t, 3, got.task(t, "web_scraper").Attempts)
 		assert.Equal(t, research.TaskFailed, got.task(t, "web_scraper").Status)
 		assert.Equal(t, 1, got.task(t, "web_search").Attempts)
@@ -103,15 +104,15 @@ func TestWorkers(t *testing.T) {
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Len(t, got.asked["web_search"], 1)
-		assert.Equal(t, []string{"fallback_used"}, got.codes())
+		assert.Equal(t, []string{"research/fallback"}, got.codes())
 		assert.Len(t, got.state.Research, 1)
 	})
-	t.Run("RC11 a fallback that fails, too", func(t *testing.T) {
+	t.Run("RC11 R70 a fallback that fails, too", func(t *testing.T) {
 		got := scraping(errBoom).play(t)
 		require.ErrorIs(t, got.err, research.ErrStep, "there is no research at all")
 		assert.Equal(t, 3, got.task(t, "web_search").Attempts)
 	})
-	t.Run("RA46 RX12 what will not get better", func(t *testing.T) {
+	t.Run("RA46 RC30 RX12 what will not get better", func(t *testing.T) {
 		for _, kind := range []providers.Kind{providers.Permanent, providers.Invalid} {
 			p := scored(0.9)
 			p.cast["news_search"] = []any{&providers.Error{Kind: kind, Message: "no"}}
@@ -126,17 +127,13 @@ func TestWorkers(t *testing.T) {
 			1: func(error) bool { return false },
 			3: func(err error) bool { return errors.Is(err, agent.Code("permanent")) },
 		} {
-			reg := research.Catalogue()
-			reg[2].Retryable = retryable
 			p := scored(0.9)
-			p.workers = reg
+			p.cfg.Hooks.Retryable = func(worker string, err error) bool { return worker == "news_search" && retryable(err) }
 			p.cast["news_search"] = []any{&providers.Error{Kind: providers.Permanent}}
 			assert.Equal(t, attempts, p.play(t).task(t, "news_search").Attempts)
 		}
-		reg := research.Catalogue()
-		reg[2].Retryable = func(error) bool { panic("oh") }
 		p := scored(0.9)
-		p.workers = reg
+		p.cfg.Hooks.Retryable = func(string, error) bool { panic("oh") }
 		p.cast["news_search"] = []any{errBoom}
 		assert.Equal(t, 1, p.play(t).task(t, "news_search").Attempts)
 	})
@@ -173,6 +170,8 @@ func TestWorkers(t *testing.T) {
 		assert.Len(t, got.asked["web_search"], 4, "sent back twice, then another attempt")
 		assert.Equal(t, 2, got.task(t, "web_search").Attempts)
 		assert.Equal(t, []float64{2}, got.waits(t, "web_search"))
+		p.cast["web_search"] = []any{"prose", "prose", sources(research.Source{Title: "x"})}
+		assert.Equal(t, 1, p.play(t).task(t, "web_search").Attempts)
 	})
 	t.Run("RX11 a critical worker fails beside others", func(t *testing.T) {
 		p := scored(0.9)
@@ -192,7 +191,7 @@ func TestWorkers(t *testing.T) {
 	})
 	t.Run("RA47 four attempts", func(t *testing.T) {
 		p := scored(0.9)
-		p.cfg.Attempts = 4
+		p.cfg.Retry.Attempts = 4
 		p.cast["news_search"] = []any{errBoom}
 		assert.Equal(t, []float64{2, 4, 8}, p.play(t).waits(t, "news_search"))
 	})

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
+
+	"golang.org/x/term"
 )
 
 // Console is what a program touches beside files and models.
@@ -21,7 +23,10 @@ type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
-	Terminal bool // Out is one
+
+	// Size is how many characters wide and high the terminal is that Out is. nil: it is
+	// none.
+	Size func() (width, height int)
 }
 
 // Program does what args want.
@@ -68,15 +73,24 @@ func Usage(program string, err error) error {
 func Main(name string, p Program) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	code := Run(ctx, name, p, os.Args[1:], Console{os.Stdin, os.Stdout, os.Stderr, os.Getenv, isTerminal(os.Stdout)})
+	code := Run(ctx, name, p, os.Args[1:], Console{os.Stdin, os.Stdout, os.Stderr, os.Getenv, terminal(os.Stdout)})
 	stop()
 	os.Exit(code)
 }
 
-// isTerminal is good enough to choose between two ways to show progress.
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+// terminal is the Size of a terminal, or nil for a file that is none.
+func terminal(f *os.File) func() (width, height int) {
+	fd := int(f.Fd())
+	if !term.IsTerminal(fd) || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	return func() (width, height int) {
+		width, height, err := term.GetSize(fd)
+		if err != nil || width == 0 || height == 0 {
+			return 80, 24
+		}
+		return width, height
+	}
 }
 
 // Run runs a program and returns the exit code. An error is told in one line on c.Err.

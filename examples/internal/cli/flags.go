@@ -30,6 +30,7 @@ type Settings struct {
 	Fresh   bool              // start afresh although there is a run
 
 	model, baseURL, price string
+	apiVersion, region    string
 	usd                   float64
 }
 
@@ -39,9 +40,11 @@ func (s *Settings) Flags() *flag.FlagSet {
 	fs.SetOutput(io.Discard)
 	fs.StringVar(&s.DB, "db", s.DB, "the SQLite `file` that keeps every answer")
 	fs.StringVar(&s.model, "model", "", "ask this model, as `provider:name`; without it a rehearsal answers")
-	fs.StringVar(&s.baseURL, "base-url", "", "the `URL` of the model's server")
-	fs.StringVar(&s.KeyEnv, "key-env", "", "the environment `variable` with the key (openai: OPENAI_API_KEY, and so on)")
-	fs.StringVar(&s.price, "price", "", "what the model costs: USD for a million tokens as `in,out`")
+	fs.StringVar(&s.baseURL, "base-url", "", "the `URL` of the model's server: what comes before /chat/completions, /messages, azure's /openai or bedrock's /model")
+	fs.StringVar(&s.apiVersion, "api-version", "", "the `date` that names the version of azure's API; without it the newest stable one")
+	fs.StringVar(&s.region, "region", "", "the `region` of bedrock's model; without it that of AWS_REGION")
+	fs.StringVar(&s.KeyEnv, "key-env", "", "the environment `variable` with the key (OPENAI_API_KEY, ANTHROPIC_API_KEY, ... by provider; bedrock: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN)")
+	fs.StringVar(&s.price, "price", "", "what the model costs: USD for a million tokens as `in,out`; without it what is known of the provider's own service")
 	fs.Float64Var(&s.usd, "budget", float64(s.Budget)/float64(providers.USD), "the most that a run may cost in `USD`; 0: no limit")
 	fs.DurationVar(&s.Timeout, "timeout", s.Timeout, "how long a run may be worked on; 0: no limit")
 	fs.Int64Var(&s.Calls, "calls", s.Calls, "the most calls of agents in a run; 0: no limit")
@@ -99,8 +102,8 @@ func (s *Settings) Check() error {
 
 func (s *Settings) checkModel() error {
 	if s.model == "" {
-		if s.baseURL != "" || s.price != "" || s.KeyEnv != "" {
-			return errors.New("-base-url, -price and -key-env say more about a -model, which is missing")
+		if s.baseURL != "" || s.apiVersion != "" || s.region != "" || s.price != "" || s.KeyEnv != "" {
+			return errors.New("-base-url, -api-version, -region, -key-env and -price say more about a -model, which is missing")
 		}
 		return nil
 	}
@@ -108,7 +111,7 @@ func (s *Settings) checkModel() error {
 	if err != nil {
 		return fmt.Errorf("-model %q: %w", s.model, err)
 	}
-	spec.BaseURL = s.baseURL
+	spec.BaseURL, spec.APIVersion, spec.Region = s.baseURL, s.apiVersion, s.region
 	if spec.Price, err = price(s.price); err != nil {
 		return err
 	}

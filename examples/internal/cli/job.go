@@ -30,22 +30,24 @@ type Job[In, Out any] struct {
 	Input   In
 	Limits  orchestrator.Budget // of the run
 
-	// Rehearsal and Cast are the agents: without a model, and with one.
+	// Rehearsal and Cast are the agents: without a model, and with one. Rules say where
+	// the texts and marks of a rehearsal come from.
 	Rehearsal agent.Roster
+	Rules     string
 	Cast      func(m providers.Model) agent.Roster
 
 	// Lines tells a record in lines; none: it is not worth one. Picture, for terminals,
-	// is the run as lines after a record, drawn in the place of the last ones; nil: they
-	// stay. Both get all records of the run, but lines of before a resumption are not
+	// is the run as lines after a record, the most important first, below a line with the
+	// time and the cost; nil: the last ones stay. Both get all records of the run, but lines of before a resumption are not
 	// shown again.
 	Lines   func(rec blackboard.Record) []string
 	Picture func(ctx context.Context, run *orchestrator.Run, rec blackboard.Record) []string
 
-	// Outcome is the common part of an Out. Report shows what came of the run and writes
+	// Outcome is the common part of an Out. Report shows what came of run and writes
 	// files. Lack is why an outcome is less than was asked for, err being the run's own
 	// error; nil: it is not.
 	Outcome func(out Out) orchestrator.Outcome
-	Report  func(out Out) error
+	Report  func(ctx context.Context, run *orchestrator.Run, out Out) error
 	Lack    func(out Out, err error) error
 }
 
@@ -111,7 +113,7 @@ func (s *session[In, Out]) work(ctx context.Context) error {
 	if status == "" { // the run stopped, or has no outcome
 		return errors.Join(s.hint(err), shown)
 	}
-	reported := s.Report(out)
+	reported := s.Report(ctx, run, out)
 	if err = s.Lack(out, err); err != nil {
 		err = fmt.Errorf("the run ended %s: %w (-new starts afresh)", status, err)
 	}

@@ -49,8 +49,11 @@ func counter(b agent.Func) cli.Program {
 				return []string{fmt.Sprintf("told %d", told)}
 			},
 			Outcome: func(out orchestrator.Outcome) orchestrator.Outcome { return out },
-			Report:  func(orchestrator.Outcome) error { c.Print("reported\n"); return nil },
-			Lack:    func(_ orchestrator.Outcome, err error) error { return err },
+			Report: func(context.Context, *orchestrator.Run, orchestrator.Outcome) error {
+				c.Print("reported\n")
+				return nil
+			},
+			Lack: func(_ orchestrator.Outcome, err error) error { return err },
 		})
 	}
 }

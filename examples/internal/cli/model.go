@@ -7,42 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/convene-go/convene/providers"
-	"github.com/convene-go/convene/providers/anthropic"
-	"github.com/convene-go/convene/providers/openai"
 )
-
-// keyEnvs are the variables in which people keep keys, by provider. No other service
-// gets to see them.
-var keyEnvs = map[string]string{
-	providers.Anthropic:  "ANTHROPIC_API_KEY",
-	providers.Azure:      "AZURE_OPENAI_API_KEY",
-	providers.DeepSeek:   "DEEPSEEK_API_KEY",
-	providers.GLM:        "ZAI_API_KEY",
-	providers.Google:     "GEMINI_API_KEY",
-	providers.OpenAI:     "OPENAI_API_KEY",
-	providers.OpenRouter: "OPENROUTER_API_KEY",
-}
-
-// Open opens the model of s. One that does not answer calls suspend with the reason.
-func (s *Settings) Open(getenv func(string) string, suspend context.CancelCauseFunc) (providers.Model, error) {
-	keys := providers.Keys{}
-	env := s.KeyEnv
-	if env == "" {
-		env = keyEnvs[s.Model.Provider]
-	}
-	if env != "" {
-		key := getenv(env)
-		if key == "" {
-			return nil, Usage(s.Program, fmt.Errorf("-model %s needs a key: the environment variable %s is empty, -key-env names another one", s.Model, env))
-		}
-		keys[s.Model.Provider] = key
-	}
-	m, err := providers.Openers{"": openai.Open(keys), providers.Anthropic: anthropic.Open(keys)}.Open(*s.Model)
-	if err != nil {
-		return nil, Usage(s.Program, fmt.Errorf("-model: %w", err))
-	}
-	return &outage{model: m, suspend: suspend}, nil
-}
 
 // Who names who answers: it is part of the ID of a run.
 func (s *Settings) Who() string {

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator"
@@ -14,8 +12,7 @@ func (s *session[In, Out]) heading() {
 	const most = 200 // characters of a request
 	s.c.Print("request: %s\n", Clip(s.Request, most))
 	if s.Model == nil {
-		s.c.Print("agents: REHEARSAL. No model is asked: the texts are made of the request's words,\n"+
-			"the marks come from checks of these texts. -model names a real one (%s -h).\n", s.Program)
+		s.c.Print("agents: REHEARSAL. No model is asked (-model names one, %s -h).\n%s", s.Program, Wrap(s.Rules, ""))
 		return
 	}
 	s.c.Print("agents: %s\n", s.Who())
@@ -46,19 +43,15 @@ func (s *session[In, Out]) opening(ctx context.Context, run *orchestrator.Run, b
 	return nil
 }
 
-// watch shows the run until it ends: lines for what happens behind the records that
-// were there before, or, on a terminal, a picture that is drawn again.
+// watch shows the run until it ends: on a terminal as a picture, else in lines for what
+// happens behind the records that were there before.
 func (s *session[In, Out]) watch(ctx context.Context, run *orchestrator.Run, from int64) error {
-	drawn := 0
+	if s.c.Size != nil {
+		return s.watchLive(ctx, run)
+	}
 	for rec, err := range run.Events(ctx, 0) {
 		if err != nil {
 			return err
-		}
-		if s.c.Terminal {
-			if picture := s.Picture(ctx, run, rec); picture != nil {
-				drawn = s.draw(picture, drawn)
-			}
-			continue
 		}
 		for _, line := range s.Lines(rec) {
 			if rec.Seq >= from {
@@ -67,29 +60,6 @@ func (s *session[In, Out]) watch(ctx context.Context, run *orchestrator.Run, fro
 		}
 	}
 	return nil
-}
-
-// draw puts a picture in the place of the last one, which had so many lines.
-func (s *session[In, Out]) draw(picture []string, lines int) int {
-	var b strings.Builder
-	if lines > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", lines)
-	}
-	b.WriteString("\x1b[J")
-	for _, l := range picture {
-		b.WriteString(fit(Plain(l)) + "\n")
-	}
-	_, _ = fmt.Fprint(s.c.Out, b.String()) // not by Print: it commands the terminal
-	return len(picture)
-}
-
-// fit cuts a line to the width of a picture, and keeps its indentation.
-func fit(line string) string {
-	line = strings.NewReplacer("\n", " ", "\t", " ").Replace(line)
-	if r := []rune(line); len(r) > Width {
-		return string(r[:Width-1]) + "…"
-	}
-	return line
 }
 
 // Ending is the end of a report. took is from start to end, pauses included.

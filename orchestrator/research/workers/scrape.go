@@ -106,6 +106,9 @@ func targets(in research.WorkerInput) (list []target, again bool) {
 	}
 	for _, src := range append(wanted, found...) {
 		key, ok := research.NormalURL(src.URL)
+		if strings.Contains(src.URL, "@") {
+			key = src.URL // with a user it is refused, and must not stand for the page
+		}
 		if !ok || done[key] {
 			continue
 		}

@@ -25,7 +25,7 @@ func TestTeam(t *testing.T) {
 		assert.Equal(t, "all:triage AND all:nurses", r.URL.Query().Get("search_query"))
 		_, _ = io.WriteString(w, regexp.MustCompile(`https?://arxiv\.org`).ReplaceAllString(recorded(t, "arxiv.xml"), news.URL))
 	}))
-	flow, err := research.New(research.Config{}, research.Catalogue())
+	flow, err := research.New(research.Config{Workers: research.Catalogue()})
 	require.NoError(t, err)
 	writer := &flowtest.Script{}
 	plan := agent.JSON(map[string]any{"complexity": 0.3, "steps": []map[string]any{
@@ -33,7 +33,7 @@ func TestTeam(t *testing.T) {
 		{"id": "read", "category": "research", "mode": "SEQUENTIAL", "workers": []string{"web_scraper"}, "depends_on": []string{"search"}},
 		{"id": "write", "category": "writing", "mode": "SEQUENTIAL", "workers": []string{"article_writer"}},
 	}})
-	c := flowtest.New(flow, research.Brief{Topic: "Triage by nurses", MinSources: 5, PreferredSources: []string{news.URL + "/beds"}}, func(tb testing.TB) agent.Roster {
+	c := flowtest.New(flow, research.Input{Topic: "Triage by nurses", MinSources: 5, PreferredSources: []string{news.URL + "/beds"}}, func(tb testing.TB) agent.Roster {
 		tb.Helper()
 		search, err := workers.NewAcademicSearch(workers.SearchConfig{URL: arxiv.URL})
 		require.NoError(tb, err)
@@ -83,9 +83,9 @@ func TestTeam(t *testing.T) {
 // If no page can be read, the team takes what its fallback finds.
 func TestTeamWithoutPages(t *testing.T) {
 	news := serve(t, http.NotFoundHandler())
-	flow, err := research.New(research.Config{}, research.Catalogue())
+	flow, err := research.New(research.Config{Workers: research.Catalogue()})
 	require.NoError(t, err)
-	c := flowtest.New(flow, research.Brief{Topic: "Triage", MinSources: 5, PreferredSources: []string{news.URL + "/a"}}, func(tb testing.TB) agent.Roster {
+	c := flowtest.New(flow, research.Input{Topic: "Triage", MinSources: 5, PreferredSources: []string{news.URL + "/a"}}, func(tb testing.TB) agent.Roster {
 		tb.Helper()
 		roster := agent.Roster{
 			"planner":        flowtest.NewScript(tb, `{"complexity":0.3,"steps":[{"category":"research","mode":"SEQUENTIAL","workers":["web_scraper"]},{"category":"writing","mode":"SEQUENTIAL","workers":["article_writer"]}]}`),
@@ -103,8 +103,9 @@ func TestTeamWithoutPages(t *testing.T) {
 	})
 	out, _, err := c.Run(t)
 	require.NoError(t, err)
-	require.Len(t, out.Warnings, 1)
-	assert.Equal(t, "fallback_used", out.Warnings[0].Code)
+	require.Len(t, out.Warnings, 2)
+	assert.Equal(t, "research/fallback", out.Warnings[0].Code)
+	assert.Equal(t, "research/few-sources", out.Warnings[1].Code)
 	assert.Zero(t, out.Metrics.Retries, "a 404 is not tried again")
 	assert.Equal(t, []research.Source{{Title: "Wards"}}, out.Sources)
 }

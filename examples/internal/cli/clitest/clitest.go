@@ -17,12 +17,14 @@ import (
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/examples/internal/cli"
+	"github.com/convene-go/convene/examples/internal/cli/vterm"
 )
 
 // Ran is what one start of a program did.
 type Ran struct {
 	Code     int
 	Out, Err string
+	Drawn    string // on a terminal: all that was written to it, in order
 }
 
 // Program is a program under test.
@@ -39,7 +41,7 @@ func (p Program) Start(ctx context.Context, args ...string) Ran {
 	code := cli.Run(ctx, p.Name, p.Run, args, cli.Console{
 		In: strings.NewReader(p.In), Out: &out, Err: &errs, Getenv: func(k string) string { return p.Env[k] },
 	})
-	return Ran{code, out.String(), errs.String()}
+	return Ran{Code: code, Out: out.String(), Err: errs.String()}
 }
 
 // InterruptAt runs the program and cancels its context once its output has a text.
@@ -49,7 +51,7 @@ func (p Program) InterruptAt(ctx context.Context, text string, args ...string) R
 	out := &interrupter{at: text, cancel: cancel}
 	var errs bytes.Buffer
 	code := cli.Run(ctx, p.Name, p.Run, args, cli.Console{Out: out, Err: &errs, Getenv: func(k string) string { return p.Env[k] }})
-	return Ran{code, out.out.String(), errs.String()}
+	return Ran{Code: code, Out: out.out.String(), Err: errs.String()}
 }
 
 type interrupter struct {
@@ -67,11 +69,13 @@ func (i *interrupter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Terminal runs the program as if on a terminal.
-func (p Program) Terminal(ctx context.Context, args ...string) Ran {
-	var out, errs bytes.Buffer
-	code := cli.Run(ctx, p.Name, p.Run, args, cli.Console{Out: &out, Err: &errs, Terminal: true})
-	return Ran{code, out.String(), errs.String()}
+// Terminal runs the program on a terminal of that size. Out is what it shows at the
+// end, with what was scrolled out at the top.
+func (p Program) Terminal(ctx context.Context, width, height int, args ...string) Ran {
+	screen := vterm.New(width, height)
+	var errs bytes.Buffer
+	code := cli.Run(ctx, p.Name, p.Run, args, cli.Console{Out: screen, Err: &errs, Size: screen.Size})
+	return Ran{code, screen.String(), errs.String(), screen.Drawn()}
 }
 
 // Build makes the program of this folder as a user would, and returns its path.

@@ -1,0 +1,43 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/internal/teamtest"
+)
+
+// TestTeams kills the ready teams behind every record.
+func TestTeams(t *testing.T) {
+	var mu sync.Mutex
+	var free []string // schemas of stores that are closed
+	teamtest.Sweep(t, func(tb testing.TB) blackboard.Store {
+		tb.Helper()
+		schema := fmt.Sprint("test_", schemas.Add(1))
+		mu.Lock()
+		if n := len(free); n > 0 {
+			schema, free = free[n-1], free[:n-1]
+		}
+		mu.Unlock()
+		s := open(tb, postgres.Config{Pool: pool(tb, dsn(tb)+" pool_max_conns=1"), Schema: schema})
+		tb.Cleanup(func() {
+			ctx := context.WithoutCancel(tb.Context())
+			var runs []string
+			for l, err := range s.List(ctx, blackboard.Query{}) {
+				require.NoError(tb, err)
+				runs = append(runs, l.Run)
+			}
+			require.NoError(tb, s.Delete(ctx, runs...))
+			mu.Lock()
+			defer mu.Unlock()
+			free = append(free, schema)
+		})
+		return s
+	})
+}

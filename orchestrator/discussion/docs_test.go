@@ -1,0 +1,115 @@
+package discussion_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator/discussion"
+)
+
+const manual = "../../docs/discussion.md"
+
+func TestManual(t *testing.T) {
+	data, err := os.ReadFile(manual)
+	require.NoError(t, err)
+	text := string(data)
+	block := func(kind string) string {
+		_, rest, ok := strings.Cut(text, "```"+kind+"\n")
+		require.True(t, ok, kind)
+		inner, _, _ := strings.Cut(rest, "```")
+		return inner
+	}
+	t.Run("its machine is that of the package", func(t *testing.T) {
+		if *update {
+			text = strings.Replace(text, block("mermaid"), discussion.Phases.Mermaid(""), 1)
+			require.NoError(t, os.WriteFile(manual, []byte(text), 0o644))
+		}
+		assert.Equal(t, discussion.Phases.Mermaid(""), block("mermaid"))
+	})
+	t.Run("its program prints what it says", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "main.go")
+		require.NoError(t, os.WriteFile(file, []byte(block("go")), 0o600))
+		got, err := exec.CommandContext(t.Context(), "go", "run", file).CombinedOutput()
+		require.NoError(t, err, "%s", got)
+		assert.Contains(t, text, "It prints\n\n```\n"+string(got)+"```\n")
+	})
+	t.Run("it has every setting, status, warning and event", func(t *testing.T) {
+		var names []string
+		var walk func(prefix string, of reflect.Type)
+		walk = func(prefix string, of reflect.Type) {
+			for f := range of.Fields() {
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				switch {
+				case name == "-":
+					name = f.Name
+				case f.Type.Kind() == reflect.Struct:
+					walk(name+".", f.Type)
+					continue
+				case f.Type == reflect.TypeFor[[]discussion.Member]():
+					walk("", f.Type.Elem())
+				}
+				names = append(names, "`"+strings.TrimPrefix(prefix+name, "Hooks.")+"`")
+			}
+		}
+		walk("", reflect.TypeFor[discussion.Config]())
+		names = append(names, "`Hooks.Report`")
+		for _, phase := range []discussion.Phase{discussion.Completed, discussion.Partial, discussion.OutOfBudget, discussion.Canceled, discussion.Failed} {
+			names = append(names, "`"+string(phase)+"`")
+		}
+		for _, file := range []string{"outcome.go", "events.go"} {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, m := range regexp.MustCompile(`(?m)^\t(?:Warn|Event)\w+\s+= "([^"]+)"`).FindAllStringSubmatch(string(source), -1) {
+				names = append(names, "`"+m[1]+"`")
+			}
+			for _, m := range regexp.MustCompile(`(?m)^\t(Err\w+)`).FindAllStringSubmatch(string(source), -1) {
+				names = append(names, "`"+m[1]+"`")
+			}
+		}
+		assert.Greater(t, len(names), 60)
+		for _, name := range names {
+			if name != "`Hooks`" {
+				assert.Contains(t, text, name)
+			}
+		}
+	})
+	t.Run("the package comment has every prompt and its fields", func(t *testing.T) {
+		source, err := os.ReadFile("doc.go")
+		require.NoError(t, err)
+		files, err := os.ReadDir("prompts")
+		require.NoError(t, err)
+		require.Len(t, files, 13)
+		for _, f := range files {
+			assert.Contains(t, string(source), "//\t"+f.Name()+" ")
+			body, err := os.ReadFile(filepath.Join("prompts", f.Name()))
+			require.NoError(t, err)
+			for _, m := range regexp.MustCompile(`\.[A-Z]\w+`).FindAllString(string(body), -1) {
+				if m != ".Title" {
+					assert.Contains(t, string(source), "//\t"+m+" ")
+				}
+			}
+		}
+	})
+}
+
+func TestStateIsExposed(t *testing.T) {
+	t.Run("D6 what a host sees while a run goes on", func(t *testing.T) {
+		p := debate{cfg: discussion.Full(nil)}.play(t)
+		var last struct{ State discussion.State }
+		require.NoError(t, json.Unmarshal(p.log[len(p.log)-1].Data, &last))
+		assert.Equal(t, discussion.State{Phase: discussion.Completed, Round: 3, Rounds: 3, Messages: 25, Ideas: 5, Best: "Game night"}, last.State)
+		cfg := discussion.Full(nil)
+		assert.Equal(t, discussion.State{
+			Phase: discussion.Exploring, Round: 1, Rounds: 3, Speaking: discussion.Critic, Messages: 3, Ideas: 5,
+		}, stateAt(t, cfg, discussion.Critic))
+	})
+}

@@ -1,0 +1,137 @@
+package discussion
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+)
+
+// What ideation is told to answer with. What is read is looser: one bad entry shall not
+// cost the others.
+var ideasWanted = json.RawMessage(`{"type":"object","required":["ideas"],"additionalProperties":false,"properties":{` +
+	`"ideas":{"type":"array","items":{"type":"object","required":["title","description"],"additionalProperties":false,"properties":{` +
+	`"title":{"type":"string"},"description":{"type":"string"},"category":{"type":"string"}}}}}}`)
+
+var (
+	ideasIn    = answer.MustFromSchema(`{"type":"object","required":["ideas"],"properties":{"ideas":{"type":"array","items":{"type":"object"}}}}`)
+	listIn     = answer.MustFromSchema(`{"type":"array","minItems":1,"items":{"type":"object"}}`)
+	errNoIdeas = errors.New(`there is no JSON object with "ideas", each with a "title"`)
+)
+
+// ParseIdeas reads the ideas in an answer: a JSON object with "ideas", or a bare list,
+// also in a fence or inside of prose. Only Title, Description and Category are set. An
+// idea without a title is among them; that none has one is an error.
+func ParseIdeas(text string) ([]Idea, error) {
+	items, err := entries(text, "ideas", ideasIn)
+	if err != nil {
+		return nil, err
+	}
+	ideas, titled := make([]Idea, len(items)), false
+	for i, item := range items {
+		ideas[i] = Idea{Title: textOf(item["title"]), Description: textOf(item["description"]), Category: textOf(item["category"])}
+		titled = titled || ideas[i].Title != ""
+	}
+	if !titled {
+		return nil, errNoIdeas
+	}
+	return ideas, nil
+}
+
+// entries are the objects listed in an answer, under a name or alone. Numbers are as
+// they were written.
+func entries(text, name string, shape *answer.Shape) (items []map[string]any, err error) {
+	found, err := shape.Find(nil, text)
+	if err == nil {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(found, &object); err != nil {
+			return nil, err
+		}
+		found = object[name]
+	} else if list, lerr := listIn.Find(nil, text); lerr == nil {
+		found = list
+	} else {
+		return nil, fmt.Errorf("want a JSON object with %q: %w", name, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(found))
+	d.UseNumber()
+	return items, d.Decode(&items)
+}
+
+// textOf is a text or a number as text; "" for anything else.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strings.TrimSpace(v)
+	case json.Number:
+		return v.String()
+	}
+	return ""
+}
+
+// propose has ideation answer with ideas in JSON and adds them.
+func (r *run) propose(c *orchestrator.Context, t turn) (bool, error) {
+	var ideas []Idea
+	t.output = ideasWanted
+	t.read = func(text string) (err error) {
+		ideas, err = ParseIdeas(text)
+		return err
+	}
+	_, ok, err := r.try(c, t)
+	r.addIdeas(c, ideas)
+	return ok, err
+}
+
+// topUp asks for the ideas that are missing after the last round's.
+func (r *run) topUp(c *orchestrator.Context) error {
+	missing := func() int { return r.cfg.Policy.MinIdeas - len(r.out.Discussion.Ideas) }
+	for n := 0; n < r.cfg.Retry.TopUps && missing() > 0; n++ {
+		t := turn{role: Ideation, kind: TypeIdeation, prompt: "topup.tmpl", number: 1, missing: missing()}
+		if _, err := r.propose(c, t); err != nil {
+			return err
+		}
+	}
+	if missing() > 0 {
+		r.warn(c, WarnFewIdeas, string(Ideation), fmt.Sprintf("there are %d ideas, want at least %d", len(r.out.Discussion.Ideas), r.cfg.Policy.MinIdeas))
+	}
+	return nil
+}
+
+// addIdeas appends ideas to the discussion, but for those without a title, those that
+// are there already, and those beyond the limit of one answer.
+func (r *run) addIdeas(c *orchestrator.Context, ideas []Idea) {
+	d := &r.out.Discussion
+	known := map[string]bool{}
+	for _, idea := range d.Ideas {
+		known[idea.fingerprint()] = true
+	}
+	if most := r.cfg.Limits.IdeasPerCall; most > 0 && len(ideas) > most {
+		r.warn(c, WarnIdeaDropped, string(Ideation), fmt.Sprintf("round %d: %d ideas in one answer, %d are taken", r.round, len(ideas), most))
+		ideas = ideas[:most]
+	}
+	for _, idea := range ideas {
+		idea.CreatedBy, idea.Round = Ideation, r.round
+		switch same := idea.fingerprint(); {
+		case idea.Title == "":
+			r.warn(c, WarnIdeaDropped, string(Ideation), fmt.Sprintf("round %d: an idea without a title", r.round))
+		case known[same]:
+			r.emit(c, EventIdeaRepeated, Event{Idea: &idea})
+		default:
+			known[same] = true
+			idea.ID = "idea-" + strconv.Itoa(len(d.Ideas)+1)
+			d.Ideas = append(d.Ideas, idea)
+			r.emit(c, EventIdeaAdded, Event{Idea: &idea})
+		}
+	}
+}
+
+// fingerprint is the same for ideas that differ in case and white space alone.
+func (i Idea) fingerprint() string {
+	return strings.ToLower(prompt.OneLine(i.Title) + "\n" + prompt.OneLine(i.Description))
+}

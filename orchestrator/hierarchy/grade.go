@@ -1,0 +1,141 @@
+package hierarchy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+)
+
+// Grader grades an output. It returns a Grade without a Score and Dimensions if the
+// output is not to be graded: then the figure counts that the agent gave its work, else
+// 75. After an error, or a figure out of range, it is asked once more; then the output
+// is ungraded.
+type Grader func(c *orchestrator.Context, w Work) (Grade, error)
+
+// Work is an output to be graded.
+type Work struct {
+	Department Department
+	Agent      Agent
+	Brief      string
+	Output     json.RawMessage
+	Threshold  float64
+	Attempt    int // from 0
+}
+
+// Grade is what a grader says of an output.
+type Grade struct {
+	// Score is 0 to 100. nil: that of Dimensions.
+	Score       *float64            `json:"score,omitempty"`
+	Dimensions  *grading.Dimensions `json:"dimensions,omitempty"`
+	Suggestions []string            `json:"suggestions,omitempty"` // for the next attempt
+}
+
+// SelfGrader takes the figure that an agent reports of its own work: the member
+// qualityScore, 0 to 100, of an answer that is a JSON object. Without one the work
+// scores 75. It makes no call.
+func SelfGrader(*orchestrator.Context, Work) (Grade, error) { return Grade{}, nil }
+
+// marks is what a head answers when it grades. A figure on another scale does not fit
+// and is never clamped.
+type marks struct {
+	Quality     float64  `json:"quality" min:"0" max:"1"`
+	Relevance   float64  `json:"relevance" min:"0" max:"1"`
+	Consistency float64  `json:"consistency" min:"0" max:"1"`
+	Suggestions []string `json:"suggestions,omitempty"`
+}
+
+// headGrade has the head of the department grade; an answer that cannot be used is
+// sent back once.
+func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
+	text, err := r.prompts.Fill("grade.tmpl", gradePrompt{
+		Department: w.Department, Agent: w.Agent, Request: w.Brief, Output: Text(w.Output),
+	})
+	if err != nil {
+		return Grade{}, err
+	}
+	head := w.Department.head(r.cfg)
+	req := r.request(head, text)
+	req.Output = nil // that of its work, not of its grades
+	m, _, err := orchestrator.Ask[marks](c, head.ID, req)
+	if err != nil {
+		return Grade{}, err
+	}
+	dims := grading.Dimensions{Quality: m.Quality, Relevance: m.Relevance, Consistency: m.Consistency}
+	return Grade{Dimensions: &dims, Suggestions: m.Suggestions}, nil
+}
+
+// grade gives an attempt its score and decides on it. self is the agent's own figure,
+// which counts only if no grade was asked for.
+func (r *run) grade(c *orchestrator.Context, w assignment, a *Attempt, self *float64) {
+	g, err := team.Graded(func() (Grade, error) {
+		g, err := team.Guard("grader", func() (Grade, error) {
+			return r.grader(c, Work{w.department, w.agent, w.brief, a.Output, w.gate, a.Number})
+		})
+		if err != nil {
+			return Grade{}, err
+		}
+		return g.scored()
+	})
+	r.over(c, err)
+	assumed := r.cfg.Policy.AssumeScore
+	switch {
+	case err == nil && g.Score != nil:
+		a.Grade, a.Score = &g, *g.Score
+	case err == nil:
+		a.Score, a.ScoreDefaulted = grading.Effective(nil, self)
+	case assumed == nil || c.IsCanceled(err):
+		a.Ungraded = prompt.OneLine(err.Error())
+	default:
+		a.Score, a.Assumed = *assumed, prompt.OneLine(err.Error())
+	}
+	switch {
+	case a.Ungraded != "" && w.gate == 0:
+		a.Decision = grading.Accept
+	case a.Ungraded == "":
+		a.Decision = grading.Decide(a.Score, w.gate)
+	}
+	if a.Ungraded == "" && a.Decision != grading.Accept {
+		a.Feedback = scoredLine(*a, w.gate)
+	}
+}
+
+// scored returns g with its Score: the one it has or that of its dimensions. A
+// figure out of range is an error and never clamped.
+func (g Grade) scored() (Grade, error) {
+	if g.Score != nil && !validScore(*g.Score) {
+		return Grade{}, fmt.Errorf("grader: score is %v, want 0 to 100", *g.Score)
+	}
+	if g.Dimensions != nil {
+		percent, err := grading.Percent(*g.Dimensions)
+		if err != nil {
+			return Grade{}, err
+		}
+		g.Score = or(g.Score, percent)
+	}
+	if g.Score != nil {
+		g.Score = new(grading.Round6(*g.Score))
+	}
+	return g, nil
+}
+
+// threshold is the gate for an agent's work.
+func (r *run) threshold(a Agent, d Department) (float64, error) {
+	if r.cfg.Hooks.Threshold == nil {
+		return grading.Round6(grading.ResolveThreshold(a.PassingThreshold, d.MinQuality)), nil
+	}
+	t, err := team.Guard("threshold", func() (float64, error) { return r.cfg.Hooks.Threshold(r.in, a, d), nil })
+	if err == nil && !validScore(t) {
+		err = fmt.Errorf("threshold: it is %v, want 0 to 100", t)
+	}
+	return grading.Round6(t), err
+}
+
+func validScore(x float64) bool { return x >= 0 && x <= 100 } // also refuses NaN
+
+// number writes a figure for prompts and notes.
+func number(x float64) string { return strconv.FormatFloat(grading.Round6(x), 'f', -1, 64) }

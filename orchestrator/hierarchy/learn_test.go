@@ -1,0 +1,213 @@
+package hierarchy_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/routing"
+)
+
+func TestLearn(t *testing.T) {
+	t.Run("HC45 HX17 history and success rates of outcomes", func(t *testing.T) {
+		one := trio(60, 95, 62, 30).play(t).out
+		two := trio(60, 55, 61, 40).play(t).out
+		e := hierarchy.Learn(one, two)
+		assert.Equal(t, map[string][]float64{"a": {95, 55}, "b": {62, 61}, "c": {30, 40}}, e.History)
+		assert.Equal(t, map[string]float64{"a": 50, "b": 100, "c": 0}, e.SuccessRates)
+		third := hierarchy.Learn(one, two, one).SuccessRates
+		assert.Equal(t, 66.666667, third["a"])
+	})
+	t.Run("HC45 what says nothing of an agent does not count", func(t *testing.T) {
+		attempts := []hierarchy.Attempt{{}}
+		output := json.RawMessage(`"x"`)
+		result := func(s hierarchy.SpecialistResult) hierarchy.SpecialistResult {
+			s.AgentID = "s"
+			return s
+		}
+		for name, s := range map[string]hierarchy.SpecialistResult{
+			"no attempt":    {ReviewStatus: grading.Rejected},
+			"no review":     {Attempts: attempts, Output: output, Score: 90},
+			"not graded":    {Attempts: attempts, Output: output, ReviewStatus: grading.Rejected, Ungraded: "down"},
+			"assumed":       {Attempts: attempts, Output: output, Score: 70, ReviewStatus: grading.Approved, Assumed: "down"},
+			"nobody graded": {Attempts: attempts, Output: output, Score: 75, ReviewStatus: grading.Approved, ScoreDefaulted: true},
+		} {
+			e := hierarchy.Learn(hierarchy.Outcome{Reports: []hierarchy.Report{{Specialists: []hierarchy.SpecialistResult{result(s)}}}})
+			assert.Equal(t, hierarchy.Experience{History: map[string][]float64{}, SuccessRates: map[string]float64{}}, e, name)
+		}
+		failed := result(hierarchy.SpecialistResult{Attempts: attempts, ReviewStatus: grading.Rejected})
+		e := hierarchy.Learn(hierarchy.Outcome{Reports: []hierarchy.Report{{Specialists: []hierarchy.SpecialistResult{failed}}}})
+		assert.Equal(t, map[string]float64{"s": 0}, e.SuccessRates, "one that failed is no success")
+		assert.Empty(t, e.History, "and has no score")
+	})
+	t.Run("HC45 H89 experience is used", func(t *testing.T) {
+		var outs []hierarchy.Outcome
+		for range 10 {
+			outs = append(outs, trio(60, 90, 90).play(t).out)
+		}
+		e := hierarchy.Learn(outs...)
+		th := trio(60, 64.9, 64.9)
+		th.cfg.Hooks.Threshold, th.in.History = hierarchy.AdaptThreshold, e.History
+		assert.Equal(t, 65.0, th.play(t).report(t, "d").Specialists[0].Threshold) // towards 80, by at most 5
+	})
+	t.Run("HC45 success rates choose specialists", func(t *testing.T) {
+		before := trio(60, 10, 90).cfg.Departments
+		before[0].Agents = append(before[0].Agents, specialist("new", 60))
+		before[0].Agents[2].SuccessRate = new(55.0)
+		after := hierarchy.Learn(trio(60, 10, 90).play(t).out).Rate(before)
+		var rates []*float64
+		for _, a := range after[0].Agents {
+			rates = append(rates, a.SuccessRate)
+		}
+		assert.Equal(t, []*float64{new(0.0), new(100.0), new(55.0)}, rates)
+		assert.Nil(t, before[0].Agents[0].SuccessRate, "a copy")
+	})
+}
+
+func TestConfigJSON(t *testing.T) {
+	read := func(t *testing.T, text string) hierarchy.Config {
+		t.Helper()
+		var cfg hierarchy.Config
+		require.NoError(t, json.Unmarshal([]byte(text), &cfg))
+		return cfg
+	}
+	t.Run("HC45 H83 H84 the fields of a content system", func(t *testing.T) {
+		cfg := read(t, `{"departments": [{"id": "d", "head": "h",
+			"coordinationSettings": {"minQualityThreshold": 70, "maxRetries": 0, "allowParallelExecution": false},
+			"agents": [
+				{"id": "s", "passingThreshold": 65, "executionSettings": {"maxRetries": 2, "timeout": 120, "temperature": 0.2}},
+				{"id": "z", "passingThreshold": 0, "maxRetries": 0, "timeout": "5m"}
+			]}]}`)
+		assert.Equal(t, []hierarchy.Department{{
+			ID: "d", Head: "h", MinQuality: new(70.0), MaxRetries: orchestrator.None, Serial: true,
+			Agents: []hierarchy.Agent{
+				{ID: "s", PassingThreshold: new(65.0), MaxRetries: 2, Timeout: 2 * time.Minute, Temperature: new(0.2)},
+				{ID: "z", PassingThreshold: new(0.0), MaxRetries: orchestrator.None, Timeout: 5 * time.Minute},
+			},
+		}}, cfg.Departments)
+		assert.False(t, read(t, `{"departments": [{"id": "d", "head": "h", "allowParallelExecution": true}]}`).Departments[0].Serial)
+		plain := read(t, `{"departments": [{"id": "d", "head": "h"}]}`).Departments[0]
+		assert.Equal(t, hierarchy.Department{ID: "d", Head: "h"}, plain, "what is absent has its default")
+	})
+	t.Run("HC45 no retries are written as 0, the default is not", func(t *testing.T) {
+		data, err := json.Marshal(hierarchy.Agent{ID: "s", MaxRetries: orchestrator.None})
+		require.NoError(t, err)
+		assert.JSONEq(t, `{"id": "s", "maxRetries": 0}`, string(data))
+		data, err = json.Marshal(hierarchy.Agent{ID: "s", Timeout: 90 * time.Second, Estimate: providers.Dollars(0.25)})
+		require.NoError(t, err)
+		assert.JSONEq(t, `{"id": "s", "timeout": "1m30s", "estimate": 0.25}`, string(data))
+	})
+	t.Run("HC45 the groups", func(t *testing.T) {
+		cfg := read(t, `{"name": "n", "master": {"agent": "m", "consistency": "b"},
+			"policy": {"rules": {"complexTerms": ["fancy"], "multiPart": [], "specialists": {"complex": 3}, "synonyms": {"art": ["drawing"]}},
+				"supportingCut": 0.4, "headOnlyScore": 0, "assumeScore": 75, "strictReview": true, "gradeHeads": true, "resolveConflicts": true, "failOnPartial": true},
+			"retry": {"specialists": 0, "heads": 1, "synthesisRounds": 2},
+			"limits": {"parallelDepartments": 1, "parallelSpecialists": 2, "calls": 30, "cost": 1.5, "allowUnpriced": true, "time": "10m", "estimate": 0.01, "promptBytes": 100, "quoteBytes": 50}}`)
+		assert.Equal(t, hierarchy.Config{
+			Name: "n", Master: hierarchy.Master{Agent: "m", Consistency: "b"},
+			Policy: hierarchy.Policy{
+				Rules: routing.Rules{
+					ComplexTerms: []string{"fancy"}, MultiPart: []string{}, Specialists: routing.SpecialistCount{Complex: 3},
+					Synonyms: map[string][]string{"art": {"drawing"}},
+				},
+				SupportingCut: new(0.4), HeadOnlyScore: new(0.0), AssumeScore: new(75.0),
+				StrictReview: true, GradeHeads: true, ResolveConflicts: true, FailOnPartial: true,
+			},
+			Retry: hierarchy.Retry{Specialists: orchestrator.None, Heads: 1, SynthesisRounds: 2},
+			Limits: hierarchy.Limits{
+				ParallelDepartments: 1, ParallelSpecialists: 2, Calls: 30, Cost: providers.Dollars(1.5), AllowUnpriced: true,
+				Time: 10 * time.Minute, Estimate: providers.Dollars(0.01), PromptBytes: 100, QuoteBytes: 50,
+			},
+		}, cfg)
+	})
+	t.Run("HC45 faults name their fields", func(t *testing.T) {
+		for text, want := range map[string]string{
+			`{"department": []}`: "department is unknown",
+			`{"hooks": {}}`:      "hooks is unknown",
+			`{"departments": [{"id": "d", "heads": "h"}]}`:                                "departments[0].heads is unknown",
+			`{"departments": [{"agents": [{"maxRetries": "x"}]}]}`:                        "departments[0].agents[0].maxRetries is a JSON string, want a whole number",
+			`{"departments": [{"agents": [{"executionSettings": {"timeout": "soon"}}]}]}`: `departments[0].agents[0].timeout is "soon", want a duration such as "5m", or a number of seconds`,
+			`{"departments": [{"agents": [{"executionSettings": 3}]}]}`:                   "departments[0].agents[0].executionSettings is unknown",
+			`{"departments": [{"allowParallelExecution": "no"}]}`:                         "departments[0].allowParallelExecution is unknown",
+			`{"limits": {"cost": "1"}, "policy": {"gradeHead": true}}`:                    "policy.gradeHead is unknown\nlimits.cost is \"1\", want USD with at most 9 decimals",
+		} {
+			var cfg hierarchy.Config
+			require.EqualError(t, json.Unmarshal([]byte(text), &cfg), want, text)
+		}
+	})
+	t.Run("HC45 a Config with too many retries below none is refused at New", func(t *testing.T) {
+		cfg := read(t, `{"departments": [{"id": "d", "head": "h", "maxRetries": -2}]}`)
+		_, err := hierarchy.New(cfg)
+		require.ErrorContains(t, err, "MaxRetries is -2, want -1 or more")
+	})
+	t.Run("HC45 what was written is read", rapid.MakeCheck(func(t *rapid.T) {
+		score := rapid.Ptr(rapid.Float64Range(0, 100), true)
+		text := rapid.StringN(0, 5, -1)
+		retries := rapid.Map(rapid.IntRange(-1, 5), func(n int) hierarchy.Retries { return hierarchy.Retries(n) })
+		agents := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) hierarchy.Agent {
+			return hierarchy.Agent{
+				ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Specialization: text.Draw(t, "specialization"),
+				Skills: rapid.SliceOf(text).Draw(t, "skills"), Inactive: rapid.Bool().Draw(t, "inactive"), SuccessRate: score.Draw(t, "rate"),
+				PassingThreshold: score.Draw(t, "threshold"), MaxRetries: retries.Draw(t, "retries"), Temperature: score.Draw(t, "temperature"),
+				Timeout: time.Duration(rapid.Int64().Draw(t, "timeout")), Estimate: providers.NanoUSD(rapid.Int64().Draw(t, "estimate")),
+				Schema: rapid.SampledFrom([]json.RawMessage{nil, json.RawMessage(`{"type":"object"}`)}).Draw(t, "schema"),
+			}
+		}), 0, 2)
+		want := hierarchy.Config{
+			Departments: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) hierarchy.Department {
+				return hierarchy.Department{
+					ID: text.Draw(t, "id"), Head: text.Draw(t, "head"), OutputKey: text.Draw(t, "key"), Priority: rapid.Int().Draw(t, "priority"),
+					Keywords: rapid.MapOf(text, rapid.Int()).Draw(t, "keywords"), DependsOn: rapid.SliceOf(text).Draw(t, "needs"),
+					MinQuality: score.Draw(t, "quality"), Gate: score.Draw(t, "gate"), MaxRetries: retries.Draw(t, "retries"),
+					Serial: rapid.Bool().Draw(t, "serial"), Agents: agents.Draw(t, "agents"),
+				}
+			}), 0, 2).Draw(t, "departments"),
+			Policy: hierarchy.Policy{AssumeScore: score.Draw(t, "assume"), FailOnPartial: rapid.Bool().Draw(t, "fail")},
+			Retry:  hierarchy.Retry{Specialists: retries.Draw(t, "specialists"), Heads: retries.Draw(t, "heads")},
+			Limits: hierarchy.Limits{Cost: providers.NanoUSD(rapid.Int64().Draw(t, "cost")), Time: time.Duration(rapid.Int64().Draw(t, "time"))},
+		}
+		data, err := json.Marshal(want)
+		require.NoError(t, err)
+		var got hierarchy.Config
+		require.NoError(t, json.Unmarshal(data, &got))
+		require.Equal(t, want, got)
+	}))
+	t.Run("HX4 blank names", func(t *testing.T) {
+		for want, change := range map[string]func(c *hierarchy.Config){
+			`department " ": ID is empty`:              func(c *hierarchy.Config) { c.Departments[0].ID = " " },
+			`department "": ID is empty`:               func(c *hierarchy.Config) { c.Departments[0].ID = "" },
+			`department "a": Head is empty`:            func(c *hierarchy.Config) { c.Departments[0].Head = "\t" },
+			`department "a": agent "\n": ID is empty`:  func(c *hierarchy.Config) { c.Departments[0].Agents[0].ID = "\n" },
+			`Hooks.Agents has an empty name`:           func(c *hierarchy.Config) { c.Hooks.Agents = []string{" "} },
+			`Policy.AssumeScore is 101, want 0 to 100`: func(c *hierarchy.Config) { c.Policy.AssumeScore = new(101.0) },
+			`Limits.Time is -1ns, want 0s or more`:     func(c *hierarchy.Config) { c.Limits.Time = -1 },
+			`Limits.Estimate is -1, want 0 or more`:    func(c *hierarchy.Config) { c.Limits.Estimate = -1 },
+			`Retry.Heads is -2, want -1 or more`:       func(c *hierarchy.Config) { c.Retry.Heads = -2 },
+			`Retry.Specialists is -2, want -1 or more`: func(c *hierarchy.Config) { c.Retry.Specialists = -2 },
+			`agent "s": Estimate is -1, want 0 or more`: func(c *hierarchy.Config) {
+				c.Departments[0].Agents[0].Estimate = -1
+			},
+			"synthesis.tmp is no template of the team": func(c *hierarchy.Config) { c.Prompts = misnamed },
+			"Master.Consistency and Hooks.Consistency are both set": func(c *hierarchy.Config) {
+				c.Master.Consistency = "b"
+				c.Hooks.Consistency = func(*orchestrator.Context, []hierarchy.Report) ([]hierarchy.Issue, error) { return nil, nil }
+			},
+			"Policy.ResolveConflicts and Hooks.Resolve are both set": func(c *hierarchy.Config) {
+				c.Policy.ResolveConflicts = true
+				c.Hooks.Resolve = func(*orchestrator.Context, hierarchy.Department, string, []hierarchy.SpecialistResult) (string, error) {
+					return "", nil
+				}
+			},
+		} {
+			require.ErrorContains(t, refused(t, change), want)
+		}
+	})
+}

@@ -1,0 +1,237 @@
+package hierarchy
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/routing"
+)
+
+// Input is one request to the team.
+type Input struct {
+	Prompt string   `json:"prompt"`         // blank is ErrEmptyRequest, more than Limits.PromptBytes is ErrRequestTooLarge
+	Only   []string `json:"only,omitempty"` // restricts the choice to these department IDs, all are scored still; empty: all
+
+	// RequiresSpecialists: nil leaves it to the complexity of each brief, false lets
+	// heads answer alone, true asks specialists even for a simple brief.
+	RequiresSpecialists *bool `json:"requiresSpecialists,omitempty"`
+
+	Vars    map[string]string    `json:"vars,omitempty"`    // the host's, for hooks
+	History map[string][]float64 `json:"history,omitempty"` // scores of earlier work, 0 to 100, by agent ID, for AdaptThreshold: see Learn
+}
+
+// Outcome is what became of a request. It is there beside an error, too, with every
+// report that was finished.
+//
+// Status is Completed: all chosen departments are done and their outputs passed what
+// was to grade them; Partial: a department is missing or in Unverified, or a call was
+// refused because money, calls or time had ended; OutOfBudget: they ended before any
+// department was done; Failed; or Canceled.
+//
+// Score is the overall quality, 0 to 100; nil: no department that is done has one.
+// Unverified are the IDs of departments that are done and whose output was to be
+// graded and did not pass.
+type Outcome struct {
+	orchestrator.Outcome
+
+	// Message is UnableToGenerate, for users, if there is no result; else "".
+	Message string `json:"message,omitempty"`
+
+	Route   routing.Route `json:"route"`
+	Reports []Report      `json:"reports"` // of the chosen departments, in the order of the route
+
+	// Output has the outputs of departments that are done by their OutputKey, and
+	// under "result" that of the master, if there is one.
+	Output map[string]json.RawMessage `json:"output"`
+
+	Checks Checks `json:"checks"`
+}
+
+// UnableToGenerate is what users are told of a run that has no result; the error says
+// why.
+const UnableToGenerate = "Unable to generate content"
+
+// The codes of warnings. Who is an agent for the first three and the master's agents,
+// else a department.
+const (
+	WarnUngraded     = "hierarchy/ungraded"      // an output was to be graded and was not
+	WarnAssumedScore = "hierarchy/assumed-score" // it has Policy.AssumeScore in place of a grade
+	WarnAgentFailed  = "hierarchy/agent-failed"  // no attempt of an agent gave an output
+
+	WarnBudget              = "hierarchy/budget"               // a call was refused: money, calls or time had ended
+	WarnFallback            = "hierarchy/fallback"             // partial synthesis failure: the best specialist's output is taken
+	WarnBelowGate           = "hierarchy/below-gate"           // no attempt at the synthesis passed: the best one is taken
+	WarnRefinement          = "hierarchy/refinement"           // a round over the synthesis failed: the one before is taken
+	WarnConflicts           = "hierarchy/conflicts"            // contradictions were not settled
+	WarnNoSpecialists       = "hierarchy/no-specialists"       // they were wanted and there are none: the head answered
+	WarnSpecialistsRejected = "hierarchy/specialists-rejected" // no specialist passed: the head answered
+	WarnDepartmentFailed    = "hierarchy/department-failed"
+	WarnDepartmentSkipped   = "hierarchy/department-skipped" // what it depends on is missing
+	WarnCheck               = "hierarchy/check"              // a check of the whole result was not made
+)
+
+// Checks are the checks of the whole result. They inform and block nothing.
+type Checks struct {
+	CrossDepartment CheckStatus `json:"crossDepartment"`
+	Consistency     CheckStatus `json:"consistency"`
+	Issues          []Issue     `json:"issues"` // of both, in the order found
+}
+
+// CheckStatus says how a check went.
+type CheckStatus string
+
+// The statuses of checks.
+const (
+	CheckPassed  CheckStatus = "passed"
+	CheckFailed  CheckStatus = "failed" // it found issues, or ended in an error
+	CheckSkipped CheckStatus = "skipped"
+)
+
+// Basis says whose work the output of a department is.
+type Basis string
+
+// The bases.
+const (
+	FromSpecialists  Basis = "specialists"        // synthesis of what passed
+	HeadOnly         Basis = "head-only"          // no specialist was asked
+	HeadAfterFailure Basis = "head-after-failure" // no specialist passed
+	FallbackOutput   Basis = "fallback-output"    // the best specialist's, because the synthesis failed
+)
+
+// Report is what a department hands to the master.
+type Report struct {
+	DepartmentID    string `json:"departmentId"`
+	DepartmentName  string `json:"departmentName"`
+	HeadExecutionID string `json:"headExecutionId"` // of the run and the department
+
+	Status DepartmentPhase `json:"status"` // done, failed, skipped or canceled
+	Basis  Basis           `json:"basis,omitempty"`
+	Output json.RawMessage `json:"output,omitempty"` // see Text
+
+	// QualityScore is RawQuality as a whole number, halves up. Both are 0 to 100, and
+	// 0 unless Status is done and Ungraded is "".
+	QualityScore int     `json:"qualityScore"`
+	RawQuality   float64 `json:"rawQuality"`
+	Ungraded     string  `json:"ungraded,omitempty"` // why the head's work has no score; "": it has one
+
+	// SpecialistQuality is what the specialists' work was worth when none passed and
+	// the head answered in their place.
+	SpecialistQuality *float64 `json:"specialistQuality,omitempty"`
+
+	Gate       float64 `json:"gate"`
+	PassedGate bool    `json:"passedGate"` // informs, blocks nothing
+
+	// Specialists are the results in the order of selection, the rejected ones
+	// included.
+	Specialists []SpecialistResult `json:"specialistResults"`
+
+	Metadata Metadata        `json:"metadata"`
+	Usage    providers.Usage `json:"usage,omitzero"` // of all calls for this department
+}
+
+// Metadata counts a department's specialists and its time.
+type Metadata struct {
+	AnalysisTime          time.Duration `json:"analysisTime"`
+	SpecialistsUsed       int           `json:"specialistsUsed"`
+	TotalExecutionTime    time.Duration `json:"totalExecutionTime"`
+	SuccessfulSpecialists int           `json:"successfulSpecialists"`
+	FailedSpecialists     int           `json:"failedSpecialists"`
+}
+
+// SpecialistResult is what became of one specialist's work. Output and Score are those
+// of its best attempt, the later of equals.
+type SpecialistResult struct {
+	AgentID        string               `json:"agentId"`
+	AgentName      string               `json:"agentName"`
+	Specialization string               `json:"specialization"`
+	Output         json.RawMessage      `json:"output,omitempty"` // whole; see Text
+	Score          float64              `json:"qualityScore"`     // 0 to 100
+	ScoreDefaulted bool                 `json:"scoreDefaulted,omitempty"`
+	Ungraded       string               `json:"ungraded,omitempty"`     // why there is no Score; "": there is one
+	Assumed        string               `json:"assumed,omitempty"`      // why Score is Policy.AssumeScore; "": it is not
+	Threshold      float64              `json:"threshold"`              // 0 to 100; 0: no gate
+	ReviewStatus   grading.ReviewStatus `json:"reviewStatus,omitempty"` // "" until the head has reviewed
+	ReviewNotes    string               `json:"reviewNotes"`
+	ExecutionTime  time.Duration        `json:"executionTime"` // of all attempts, grading excluded
+	Attempts       []Attempt            `json:"attempts"`
+	Usage          providers.Usage      `json:"usage,omitzero"` // of all attempts and their grading
+}
+
+// Attempt is one try of an agent.
+type Attempt struct {
+	Number         int              `json:"attempt"`          // from 0
+	Prompt         string           `json:"prompt"`           // its SHA-256
+	Output         json.RawMessage  `json:"output,omitempty"` // nil: it failed
+	Grade          *Grade           `json:"grade,omitempty"`  // nil: not graded
+	Score          float64          `json:"score"`            // 0 to 100; 0 without an output
+	ScoreDefaulted bool             `json:"scoreDefaulted,omitempty"`
+	Ungraded       string           `json:"ungraded,omitempty"` // why Output has no Score; "": it has one
+	Assumed        string           `json:"assumed,omitempty"`  // why Score is Policy.AssumeScore; "": it is not
+	Decision       grading.Decision `json:"decision,omitempty"` // "" without an output, a score or a gate
+	Feedback       string           `json:"feedback,omitempty"` // one line for the next attempt
+	Error          string           `json:"error,omitempty"`
+	Duration       time.Duration    `json:"duration"` // of the agent's work
+}
+
+// Text returns an output for people and prompts: that of an agent that answered
+// in words as these words, any other as its JSON. No output is "".
+func Text(output json.RawMessage) string {
+	var s string
+	if json.Unmarshal(output, &s) == nil {
+		return s
+	}
+	return string(output)
+}
+
+// State is what a run exposes: Run.State reads it.
+type State struct {
+	Phase       Phase             `json:"phase"`
+	Departments []DepartmentState `json:"departments"` // the chosen ones, in the order of the route
+}
+
+// DepartmentState is where a department is.
+type DepartmentState struct {
+	ID           string            `json:"id"`
+	Phase        DepartmentPhase   `json:"phase"`
+	QualityScore *int              `json:"qualityScore,omitempty"` // of one that is done
+	Specialists  []SpecialistState `json:"specialists"`            // in the order of selection
+}
+
+// SpecialistState is where a specialist is.
+type SpecialistState struct {
+	AgentID  string          `json:"agentId"`
+	Phase    SpecialistPhase `json:"phase"`
+	Attempts int             `json:"attempts"`        // started
+	Score    *float64        `json:"score,omitempty"` // of the last attempt that has one
+}
+
+// snapshot returns a copy that shares no slice with s.
+func (s State) snapshot() State {
+	s.Departments = slices.Clone(s.Departments)
+	for i, d := range s.Departments {
+		s.Departments[i].Specialists = slices.Clone(d.Specialists)
+	}
+	return s
+}
+
+// The codes of errors. ErrUnable matches every end without a result, beside what caused
+// it.
+const (
+	ErrUnable          = agent.Code("hierarchy/unable")
+	ErrEmptyRequest    = agent.Code("hierarchy/empty-request")     // the prompt is blank
+	ErrRequestTooLarge = agent.Code("hierarchy/request-too-large") // the prompt exceeds Limits.PromptBytes
+	ErrPartial         = agent.Code("hierarchy/partial")           // Policy.FailOnPartial and the result is partial
+)
+
+// coded is an error with a code that its text does not repeat.
+type coded struct {
+	error
+	code agent.Code
+}
+
+func (e *coded) Unwrap() []error { return []error{e.code, e.error} }

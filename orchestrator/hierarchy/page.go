@@ -1,0 +1,115 @@
+package hierarchy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/internal/page"
+)
+
+// Page makes a page of an outcome for people, without a model: what was made, what it
+// cost, what is unverified, and how it came about: each department with the tries of its
+// specialists, their scores and gates. asked is Input.Prompt. The page stands alone: it
+// loads nothing and has no script, and text of agents is escaped.
+func Page(asked string, o Outcome) (string, error) {
+	p := page.Of("Hierarchy", asked, o.Outcome)
+	names := map[string]string{}
+	departments := page.Section{ID: "departments", Title: "Departments"}
+	course := page.Section{ID: "course", Title: "How it came about"}
+	for _, r := range o.Reports {
+		names[r.DepartmentID] = r.DepartmentName
+		departments.Cards = append(departments.Cards, r.card())
+		step := page.Step{Title: r.DepartmentName}
+		for _, s := range r.Specialists {
+			names[s.AgentID] = s.AgentName
+			step.Turns = append(step.Turns, s.turns()...)
+		}
+		if len(step.Turns) > 0 {
+			course.Steps = append(course.Steps, step)
+		}
+	}
+	p.Unverified = slices.Clone(p.Unverified)
+	for i, id := range p.Unverified {
+		p.Unverified[i] = nameOf(names, id)
+	}
+	for i, w := range p.Warnings {
+		p.Warnings[i].Who = nameOf(names, w.Who)
+	}
+	p.Result = o.result()
+	for _, s := range []page.Section{departments, course} {
+		if len(s.Cards)+len(s.Steps) > 0 {
+			p.Sections = append(p.Sections, s)
+		}
+	}
+	return p.HTML()
+}
+
+func nameOf(names map[string]string, id string) string {
+	if name := names[id]; name != "" {
+		return name
+	}
+	return id
+}
+
+// result is the master's text, or what the departments made.
+func (o Outcome) result() page.Card {
+	if len(o.Output) == 0 {
+		return page.Card{Title: UnableToGenerate}
+	}
+	c := page.Card{Won: true, Label: "Result", Title: "What the team made", Why: fmt.Sprintf("By %d of %d departments.", len(o.done()), len(o.Reports))}
+	if o.Score != nil {
+		c.Score = &page.Score{Value: *o.Score, Max: 100}
+	}
+	if text, ok := o.Output[resultKey]; ok {
+		c.Text = Text(text)
+		return c
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Output)) {
+		c.Text += "## " + page.Words(key) + "\n\n" + Text(o.Output[key]) + "\n\n"
+	}
+	return c
+}
+
+// done are the reports of departments that are done.
+func (o Outcome) done() []Report {
+	return slices.DeleteFunc(slices.Clone(o.Reports), func(r Report) bool { return r.Status != DepartmentDone })
+}
+
+func (r Report) card() page.Card {
+	c := page.Card{Title: r.DepartmentName, Tags: []string{string(r.Status)}, Text: Text(r.Output), Won: r.Status == DepartmentDone}
+	if r.Basis != "" {
+		c.Tags = append(c.Tags, strings.ReplaceAll(string(r.Basis), "-", " "))
+	}
+	switch {
+	case r.Status != DepartmentDone:
+	case r.Ungraded == "":
+		c.Score = &page.Score{Value: r.RawQuality, Gate: r.Gate, Max: 100}
+	default:
+		c.Tags = append(c.Tags, "no score")
+		c.Why = "Not graded: " + r.Ungraded
+	}
+	return c
+}
+
+// turns are the tries of a specialist.
+func (s *SpecialistResult) turns() []page.Turn {
+	var turns []page.Turn
+	for i, a := range s.Attempts {
+		t := page.Turn{Who: s.AgentName, What: fmt.Sprintf("try %d of %d", i+1, len(s.Attempts)), Text: Text(a.Output)}
+		switch {
+		case a.Output == nil:
+			t.Text = "It failed: " + a.Error
+		case a.Ungraded != "":
+			t.Text += "\n\nNot graded: " + a.Ungraded
+		default:
+			t.Score = &page.Score{Value: a.Score, Gate: s.Threshold, Max: 100}
+		}
+		if a.Feedback != "" {
+			t.Text += "\n\nFeedback: " + a.Feedback
+		}
+		turns = append(turns, t)
+	}
+	return turns
+}

@@ -1,0 +1,223 @@
+package team
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/providers"
+)
+
+// Encode is the JSON form of a Config or of one of its groups, a struct: as
+// encoding/json has it, but for durations, which are texts such as "5m0s", and money,
+// which is a decimal number of USD; of both, -1 is orchestrator.None. Each field has a
+// json tag.
+func Encode(group any) ([]byte, error) {
+	v := reflect.ValueOf(group)
+	fields := make([]reflect.StructField, v.NumField())
+	for i := range fields {
+		fields[i] = v.Type().Field(i)
+		fields[i].Type = shadow(fields[i].Type)
+	}
+	out := reflect.New(reflect.StructOf(fields)).Elem()
+	for i := range fields {
+		out.Field(i).Set(v.Field(i).Convert(fields[i].Type))
+	}
+	return json.Marshal(out.Interface())
+}
+
+// Decode reads what Encode has written into group, a pointer to the struct. A duration
+// may also be a number of seconds. What data does not mention stays as it is. All
+// faults are in one error; each names its field by the path from group on, and an
+// unknown field is one.
+func Decode(data []byte, group any) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return misfit(err)
+	}
+	var all misfits
+	v := reflect.ValueOf(group).Elem()
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if raw, ok := members[name]; ok && name != "-" {
+			delete(members, name)
+			all = all.add(name, decode(raw, v.Field(i)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		all = all.add(name, misfits{{what: "is unknown"}})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// decode reads data into a field. The elements of a list are read one by one, so that
+// faults have their numbers.
+func decode(data []byte, field reflect.Value) error {
+	if field.Kind() != reflect.Slice || field.Type().Elem().Kind() != reflect.Struct {
+		read := reflect.New(shadow(field.Type()))
+		read.Elem().Set(field.Convert(read.Type().Elem()))
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.DisallowUnknownFields()
+		if err := d.Decode(read.Interface()); err != nil {
+			return misfit(err)
+		}
+		field.Set(read.Elem().Convert(field.Type()))
+		return nil
+	}
+	var elements []json.RawMessage
+	if err := json.Unmarshal(data, &elements); err != nil {
+		return misfit(err)
+	}
+	var all misfits
+	list := reflect.MakeSlice(field.Type(), len(elements), len(elements))
+	for i, element := range elements {
+		all = all.add("["+strconv.Itoa(i)+"]", decode(element, list.Index(i)))
+	}
+	if len(all) > 0 {
+		return all
+	}
+	if elements != nil {
+		field.Set(list)
+	}
+	return nil
+}
+
+// misfits are the faults of a JSON text.
+type misfits []struct{ path, what string }
+
+func (m misfits) Error() string {
+	lines := make([]string, len(m))
+	for i, f := range m {
+		lines[i] = strings.TrimSpace(f.path + " " + f.what)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// add returns m with what is wrong with the part of that name, if anything is.
+func (m misfits) add(name string, err error) misfits {
+	inner, _ := errors.AsType[misfits](err)
+	for _, f := range inner {
+		f.path = strings.TrimSuffix(strings.ReplaceAll(name+"."+f.path, ".[", "["), ".")
+		m = append(m, f)
+	}
+	return m
+}
+
+// misfit is an error of encoding/json in our words.
+func misfit(err error) error {
+	if found, ok := errors.AsType[misfits](err); ok {
+		return found
+	}
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return misfits{{t.Field, fmt.Sprintf("is a JSON %s, want %s", t.Value, plain(t.Type))}}
+	}
+	what := strings.TrimPrefix(err.Error(), "json: ")
+	if name, ok := strings.CutPrefix(what, "unknown field "); ok {
+		return misfits{{strings.Trim(name, "\""), "is unknown"}}
+	}
+	return misfits{{"", "is no JSON: " + what}}
+}
+
+// plain names a type as JSON does.
+func plain(t reflect.Type) string {
+	switch t.Kind() { //nolint:exhaustive // the rest are numbers
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Bool:
+		return "a bool"
+	case reflect.String:
+		return "a string"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	default:
+		return "a number"
+	}
+}
+
+// shadow is the type in whose place a field of type t is encoded.
+func shadow(t reflect.Type) reflect.Type {
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		return reflect.TypeFor[duration]()
+	case reflect.TypeFor[providers.NanoUSD]():
+		return reflect.TypeFor[money]()
+	default:
+		return t
+	}
+}
+
+type duration time.Duration
+
+func (d duration) MarshalJSON() ([]byte, error) {
+	if d == orchestrator.None {
+		return none, nil
+	}
+	return json.Marshal(time.Duration(d).String())
+}
+
+// none is orchestrator.None as a duration or money.
+var none = []byte("-1")
+
+// UnmarshalJSON reads a text such as "5m", or a number of seconds.
+func (d *duration) UnmarshalJSON(data []byte) error {
+	if bytes.Equal(data, none) {
+		*d = orchestrator.None
+		return nil
+	}
+	text := string(data)
+	if unquoted, err := strconv.Unquote(text); err == nil {
+		text = unquoted
+	} else {
+		text += "s"
+	}
+	read, err := time.ParseDuration(text)
+	if err != nil {
+		return misfits{{what: fmt.Sprintf("is %.40s, want a duration such as \"5m\", or a number of seconds", data)}}
+	}
+	*d = duration(read)
+	return nil
+}
+
+type money providers.NanoUSD
+
+func (m money) MarshalJSON() ([]byte, error) {
+	switch m {
+	case orchestrator.None:
+		return none, nil
+	case money(-providers.USD): // which is not None
+		return []byte("-1.0"), nil
+	}
+	text := new(big.Rat).SetFrac64(int64(m), int64(providers.USD)).FloatString(9)
+	return []byte(strings.TrimSuffix(strings.TrimRight(text, "0"), ".")), nil
+}
+
+// UnmarshalJSON reads a decimal number of USD, exactly.
+func (m *money) UnmarshalJSON(data []byte) error {
+	if bytes.Equal(data, none) {
+		*m = orchestrator.None
+		return nil
+	}
+	amount, ok := new(big.Rat).SetString(string(data))
+	if ok {
+		amount.Mul(amount, new(big.Rat).SetInt64(int64(providers.USD)))
+	}
+	if !ok || !amount.IsInt() || !amount.Num().IsInt64() {
+		return misfits{{what: fmt.Sprintf("is %.40s, want USD with at most 9 decimals", data)}}
+	}
+	*m = money(amount.Num().Int64())
+	return nil
+}

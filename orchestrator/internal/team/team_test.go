@@ -1,0 +1,244 @@
+package team_test
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/convene-go/convene/fsm"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/providers"
+)
+
+//go:embed prompts/*.tmpl
+var prompts embed.FS
+
+type phase string
+
+var lights = fsm.MustNew(fsm.Definition[phase, string, string]{
+	Initial: "red", States: []phase{"red", "green", "off"}, Terminal: []phase{"off"},
+	Rules: []fsm.Rule[phase, string, string]{
+		{On: "go", From: []phase{"red"}, To: "green"},
+		{On: "stop", From: []phase{"green"}, To: "red"},
+		{On: "break", To: "off"},
+	},
+})
+
+func TestTracker(t *testing.T) {
+	var shown phase
+	m := team.Track("light", lights, &shown)
+	assert.Equal(t, phase("red"), shown)
+	assert.Equal(t, phase("green"), m.Fire("go"))
+	m.Fire("stop")
+	assert.Equal(t, phase("red"), shown)
+	assert.Equal(t, []string{"red -go-> green", "green -stop-> red"}, m.Moves())
+	assert.Empty(t, m.Moves(), "each move is told once")
+	m.Fire("break")
+	assert.Equal(t, phase("off"), m.Phase())
+	assert.PanicsWithError(t, `light: event "go" from "off" is not allowed; allowed: none (terminal)`, func() { m.Fire("go") })
+}
+
+func TestFaults(t *testing.T) {
+	var f team.Faults
+	require.NoError(t, f.Err())
+	f.Within("Cut", 0.5, 0, 1)
+	f.Within("Cut", 1, 0, 1)
+	team.Least(&f, "Rounds", 1, 1)
+	require.NoError(t, f.Err())
+	f.Within("Cut", math.NaN(), 0, 1)
+	f.Within("Score", 10.1, 0, 10)
+	team.Least(&f, "Rounds", 0, 1)
+	team.Least(&f, "Wait", -time.Second, 0)
+	require.EqualError(t, f.Err(), "Cut is NaN, want 0 to 1\nScore is 10.1, want 0 to 10\nRounds is 0, want 1 or more\nWait is -1s, want 0s or more")
+}
+
+func TestGuard(t *testing.T) {
+	v, err := team.Guard("Hooks.Route", func() (int, error) { return 3, nil })
+	require.NoError(t, err)
+	assert.Equal(t, 3, v)
+	_, err = team.Guard("Hooks.Route", func() (int, error) { return 0, errors.New("no") })
+	require.EqualError(t, err, "Hooks.Route: no")
+	_, err = team.Guard("Hooks.Route", func() (int, error) { panic("oh") })
+	require.ErrorContains(t, err, "Hooks.Route panicked: oh")
+	e, ok := errors.AsType[*agent.Error](err)
+	require.True(t, ok)
+	assert.Contains(t, e.Stack, "team_test.go")
+}
+
+func TestFail(t *testing.T) {
+	boom := &agent.Error{Message: "boom", Codes: []agent.Code{"x/boom"}, Usage: providers.Usage{Calls: 1}}
+	err := team.Fail("x/kickoff", "kickoff: %w", boom)
+	require.EqualError(t, err, "kickoff: boom")
+	require.ErrorIs(t, err, agent.Code("x/kickoff"))
+	require.ErrorIs(t, err, agent.Code("x/boom"))
+	assert.Equal(t, []agent.Code{"x/boom"}, boom.Codes)
+}
+
+func TestBest(t *testing.T) {
+	scores := []*float64{nil, new(math.NaN()), new(3.0), new(7.0), new(7.0000001), new(-1.0)}
+	at := func(i int) *float64 { return scores[i] }
+	assert.Equal(t, 3, team.Best(len(scores), team.First, at))
+	assert.Equal(t, 4, team.Best(len(scores), team.Last, at))
+	assert.Equal(t, -1, team.Best(2, team.Last, at), "what has no score is not the best")
+	assert.Equal(t, 2, team.Best(3, team.First, at))
+}
+
+func TestGraded(t *testing.T) {
+	tests := []struct {
+		name  string
+		fails int
+		asked int
+		ok    bool
+	}{{"at once", 0, 1, true}, {"the second time", 1, 2, true}, {"never", 2, 2, false}}
+	for _, tt := range tests {
+		asked := 0
+		grade, err := team.Graded(func() (int, error) {
+			if asked++; asked <= tt.fails {
+				return 0, errors.New("no grade")
+			}
+			return 80, nil
+		})
+		assert.Equal(t, tt.asked, asked, tt.name)
+		assert.Equal(t, tt.ok, err == nil && grade == 80, tt.name)
+	}
+}
+
+func TestTry(t *testing.T) {
+	type told struct {
+		Try  int
+		Wait time.Duration
+	}
+	tests := []struct {
+		name  string
+		errs  []error
+		most  int
+		tries int
+		waits []told
+	}{
+		{"at once", []error{nil}, 3, 1, nil},
+		{"twice", []error{errors.New("busy"), nil}, 3, 2, []told{{2, 2 * time.Second}}},
+		{"never", []error{errors.New("1"), errors.New("2"), errors.New("3")}, 3, 3, []told{{2, 2 * time.Second}, {3, 4 * time.Second}}},
+		{"no tries is one", []error{errors.New("1")}, 0, 1, nil},
+		{"permanent", []error{agent.Code("permanent")}, 3, 1, nil},
+		{"refused", []error{agent.ErrRefused}, 3, 1, nil},
+		{"an agent's own budget", []error{orchestrator.ErrBudget}, 3, 1, nil},
+		{"the vendor's wait", []error{&agent.Error{Message: "slow down", RetryAfter: 3 * time.Second}, nil}, 3, 2, []told{{2, 3 * time.Second}}},
+		{"the vendor's wait is bounded", []error{&agent.Error{Message: "slow down", RetryAfter: time.Hour}, nil}, 3, 2, []told{{2, 5 * time.Second}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			flow := orchestrator.Flow[int, int]{Name: "try", Do: func(c *orchestrator.Context, _ int) (int, error) {
+				var waits []told
+				start := c.Now()
+				_, tries, err := team.Try(c, team.Attempts{
+					Most: tt.most, Base: 2 * time.Second, Factor: 2, Longest: 5 * time.Second,
+					Waits: func(try int, wait time.Duration, _ error) { waits = append(waits, told{try, wait}) },
+				}, func(try int) (int, error) { return try, tt.errs[try-1] })
+				assert.Equal(t, tt.waits, waits)
+				assert.Equal(t, tt.tries, tries)
+				assert.ErrorIs(t, err, tt.errs[tries-1])
+				slept := time.Duration(0)
+				for _, w := range waits {
+					slept += w.Wait
+				}
+				assert.Equal(t, slept, c.Now().Sub(start))
+				return 0, nil
+			}}
+			_, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
+			require.NoError(t, err)
+		})
+	}
+}
+
+type group struct {
+	Wait  time.Duration     `json:"wait,omitzero"`
+	Money providers.NanoUSD `json:"money,omitzero"`
+	Calls int64             `json:"calls,omitzero"`
+	Score *float64          `json:"score,omitempty"`
+	Names []string          `json:"names,omitempty"`
+	Parts []part            `json:"parts,omitempty"`
+	Hook  func()            `json:"-"`
+}
+
+type part struct {
+	ID   string        `json:"id"`
+	Wait time.Duration `json:"wait,omitzero"`
+}
+
+func (p part) MarshalJSON() ([]byte, error)     { return team.Encode(p) }
+func (p *part) UnmarshalJSON(data []byte) error { return team.Decode(data, p) }
+
+func TestConfigJSON(t *testing.T) {
+	data, err := team.Encode(group{Wait: 5 * time.Minute, Money: providers.Dollars(1.25), Parts: []part{{"a", time.Second}}})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"wait":"5m0s","money":1.25,"parts":[{"id":"a","wait":"1s"}]}`, string(data))
+
+	var g group
+	require.NoError(t, team.Decode([]byte(`{"wait":90,"money":0.000000001,"score":0,"parts":[{"id":"b","wait":1.5}]}`), &g))
+	assert.Equal(t, group{Wait: 90 * time.Second, Money: 1, Score: new(0.0), Parts: []part{{"b", 1500 * time.Millisecond}}}, g)
+
+	data, err = team.Encode(group{Wait: orchestrator.None, Money: orchestrator.None, Calls: orchestrator.None})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"wait":-1,"money":-1,"calls":-1}`, string(data))
+	g = group{}
+	require.NoError(t, team.Decode(data, &g))
+	assert.Equal(t, group{Wait: orchestrator.None, Money: orchestrator.None, Calls: orchestrator.None}, g, "-1 is None")
+	data, err = team.Encode(group{Wait: -time.Second, Money: -providers.USD})
+	require.NoError(t, err)
+	g = group{}
+	require.NoError(t, team.Decode(data, &g))
+	assert.Equal(t, group{Wait: -time.Second, Money: -providers.USD}, g, "what is not None stays")
+
+	faults := []struct{ data, want string }{
+		{`[]`, "is a JSON array, want an object"},
+		{`{"wait":"soon"}`, `wait is "soon", want a duration such as "5m", or a number of seconds`},
+		{`{"wait":null}`, `wait is null, want a duration such as "5m", or a number of seconds`},
+		{`{"money":"1"}`, `money is "1", want USD with at most 9 decimals`},
+		{`{"money":0.0000000001}`, `money is 0.0000000001, want USD with at most 9 decimals`},
+		{`{"money":1e30}`, `money is 1e30, want USD with at most 9 decimals`},
+		{`{"calls":1.5}`, "calls is a JSON number 1.5, want a whole number"},
+		{`{"hook":1,"wiat":2}`, "hook is unknown\nwiat is unknown"},
+		{`{"parts":[{"id":"a"},{"id":3,"wait":"x"}]}`, "parts[1].id is a JSON number, want a string\nparts[1].wait is \"x\", want a duration such as \"5m\", or a number of seconds"},
+		{`{"parts":[{"idd":"a"}]}`, "parts[0].idd is unknown"},
+	}
+	for _, tt := range faults {
+		require.EqualError(t, team.Decode([]byte(tt.data), &group{}), tt.want, tt.data)
+	}
+}
+
+func TestConfigJSONRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := group{
+			Wait: time.Duration(rapid.Int64().Draw(t, "wait")), Money: providers.NanoUSD(rapid.Int64().Draw(t, "money")),
+			Calls: rapid.Int64().Draw(t, "calls"),
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "parts") {
+			want.Parts = append(want.Parts, part{ID: rapid.String().Draw(t, "id"), Wait: time.Duration(rapid.Int64().Draw(t, "part"))})
+		}
+		data, err := team.Encode(want)
+		require.NoError(t, err)
+		require.True(t, json.Valid(data))
+		var got group
+		require.NoError(t, team.Decode(data, &got))
+		require.Equal(t, want, got)
+	})
+}
+
+func TestPrompts(t *testing.T) {
+	samples := map[string][]any{"a.tmpl": {1}}
+	_, err := team.Prompts(prompts, nil, samples, 0, nil)
+	require.NoError(t, err)
+	_, err = team.Prompts(prompts, fstest.MapFS{"a.tmpl": {Data: []byte("x")}, "aa.tmpl": {Data: []byte("x")}}, samples, 0, nil)
+	require.EqualError(t, err, "prompts: aa.tmpl is no template of the team, want one of a.tmpl")
+}

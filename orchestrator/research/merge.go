@@ -1,0 +1,117 @@
+package research
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+)
+
+// merge makes the outcome of the chosen iteration. Only a cancel is an error.
+func (r *run) merge(c *orchestrator.Context) error {
+	it := r.chosen()
+	article, err := r.polish(c, it.writing)
+	if err != nil {
+		return err
+	}
+	if r.verdict == grading.Complete {
+		r.out.Status = orchestrator.Completed
+		if n := len(r.done); n > 1 {
+			r.out.SystemNotes = append(r.out.SystemNotes, fmt.Sprintf("Generated after %d iterations to meet quality threshold.", n))
+		}
+		r.present(c, it, article, "")
+		return nil
+	}
+	r.out.Status = orchestrator.Partial
+	if it.score != nil {
+		r.warn(c, "below-target", "", "Quality %.2f below target %.2f, but %s", *it.score, *r.state.Input.MinQuality, r.reason())
+	}
+	if r.outOf == "" {
+		r.warn(c, "max-iterations", "", "%s", sentence(maxIterations))
+	}
+	r.out.SystemNotes = append(r.out.SystemNotes, "A lower quality threshold or a larger budget may lead to a complete result.")
+	r.present(c, it, article, r.reason())
+	return nil
+}
+
+// polish has the merger make one text of several drafts; if it fails, or there is no
+// money or time for it, they stay as they were put together.
+func (r *run) polish(c *orchestrator.Context, drafts []WorkerOutput) (Article, error) {
+	article := articleOf(drafts)
+	if r.Agents.Merger == "" {
+		return article, nil
+	}
+	text, err := r.prompts.Fill("merge.tmpl", promptData{Brief: r.state.Input})
+	if err != nil {
+		return article, err
+	}
+	merged, err := askMeta(r, c, r.meta("merger", r.Agents.Merger, 1), agent.Request{
+		Op: "merge", Prompt: text, Output: json.RawMessage(draftWanted), Input: agent.JSON(map[string]any{"drafts": drafts, "tone": r.state.Input.Tone}),
+	}, payload(Worker{Category: Writing}))
+	if c.IsCanceled(err) {
+		return article, err
+	}
+	if err != nil {
+		r.warn(c, "agent-failed", "merger", "the merger failed: %s", prompt.OneLine(err.Error()))
+		return article, nil
+	}
+	title := article.Title
+	article = articleOf([]WorkerOutput{{Payload: merged}})
+	article.Title = cmp.Or(article.Title, title)
+	return article, nil
+}
+
+// present puts the article of an iteration in the outcome. because says why it is not
+// complete; "": it is.
+func (r *run) present(c *orchestrator.Context, it *iteration, a Article, because string) {
+	r.out.Article, r.out.Score, r.out.Sources = &a, it.score, sourcesOf(r.state.Research)
+	if have, want := len(r.out.Sources), r.state.Input.MinSources; have < want {
+		r.warn(c, "few-sources", "", "%d distinct sources were found, want %d", have, want)
+	}
+	quality := "it was not graded"
+	if it.score != nil {
+		r.state.QualityScore = *it.score
+		quality = fmt.Sprintf("quality %.2f, wanted %.2f", *it.score, *r.state.Input.MinQuality)
+		r.out.Quality = map[string]float64{"overall": *it.score}
+		if it.marks.Facets != (grading.Facets{}) {
+			m := it.marks
+			r.out.Quality = map[string]float64{"overall": *it.score, "article": m.Article, "source": m.Source, "factual": m.Factual, "writing": m.Writing}
+		}
+		if first := r.done[0].score; len(r.done) > 1 && first != nil {
+			r.out.Metrics.Improvement = improvement(*first, *it.score)
+		}
+	}
+	if because != "" {
+		a.Content = fmt.Sprintf("> Partial result: %s; %s.\n\n%s", quality, because, a.Content)
+		r.out.Unverified = []string{"article"}
+	}
+}
+
+// articleOf puts drafts together in their order.
+func articleOf(drafts []WorkerOutput) Article {
+	var a Article
+	var texts []string
+	for _, o := range drafts {
+		var d Draft
+		if json.Unmarshal(o.Payload, &d) == nil {
+			a.Title = cmp.Or(a.Title, d.Title)
+			texts = append(texts, strings.TrimSpace(d.Content))
+		}
+	}
+	a.Content = strings.Join(texts, "\n\n")
+	a.Words = len(strings.Fields(a.Content))
+	a.ReadMinutes = grading.ReadingMinutes(a.Words)
+	return a
+}
+
+// improvement is the way from one score to another in percentage points, halves away
+// from zero.
+func improvement(from, to float64) string {
+	return fmt.Sprintf("%+d%% quality (%.2f → %.2f)", int(math.Round(grading.Round6(100*to-100*from))), from, to)
+}
