@@ -1,0 +1,137 @@
+// Package git runs git for packages that keep work in repositories. Nothing that a
+// repository or a user has configured is executed: no hooks, filters, drivers, pagers,
+// editors, monitors, credential helpers or signing; and nothing is fetched or pushed.
+package git
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/convene-go/convene/internal/proc"
+)
+
+// The defaults of Repo.
+const (
+	defaultTime   = 2 * time.Minute
+	defaultOutput = 32 << 20
+)
+
+// Repo says where git runs, and as whom. It is safe for concurrent use, as far as git
+// is: two commands that write one index exclude each other.
+type Repo struct {
+	Dir    string        // where git runs
+	GitDir string        // the repository, if it is not the one that Dir is in; then Dir is the work tree
+	Name   string        // of author and committer; "": Convene
+	Email  string        // the same; "": convene@localhost
+	Time   time.Duration // of one command; 0: 2 minutes
+	Mark   string        // of its processes, for proc.Sweep
+}
+
+// Error is a command of git that failed.
+type Error struct {
+	Args   []string // without the settings of this package
+	Code   int      // git's exit code, such as 1 of a merge with conflicts; -1: it was killed
+	Detail string   // what git wrote to stderr, or why it was killed
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("git %s: exit %d: %s", strings.Join(e.Args, " "), e.Code, cmp.Or(e.Detail, "no message"))
+}
+
+// settings take precedence over those of the repository.
+var settings = []string{
+	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.pager=cat", "core.editor=false",
+	"core.sshCommand=false", "core.askPass=false", "core.gitProxy=", "core.alternateRefsCommand=",
+	"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull, "core.autocrlf=false", "core.quotePath=false",
+	"commit.gpgSign=false", "tag.gpgSign=false", "gpg.program=false", "gpg.ssh.program=false", "gpg.x509.program=false",
+	"credential.helper=", "protocol.allow=never", "submodule.recurse=false",
+	"gc.auto=0", "maintenance.auto=false", "advice.detachedHead=false", "init.defaultBranch=main",
+}
+
+// Run runs git with the arguments, the name of a command first, none of which a shell
+// sees, and returns what it wrote to stdout. Put "--" before names that are not yours. A command that fails is
+// an *[Error], and its stdout is returned beside it. Output of more than 32 MiB is an
+// error. Another error says that git could not be started, or that ctx ended.
+func (r Repo) Run(ctx context.Context, args ...string) (string, error) {
+	drivers, err := r.drivers(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(args) > 0 && slices.Contains(shows, args[0]) {
+		args = slices.Insert(slices.Clone(args), 1, "--no-ext-diff", "--no-textconv")
+	}
+	return r.run(ctx, drivers, args)
+}
+
+// shows are the commands that show differences, with other programs if one is
+// configured: no setting can switch that off.
+var shows = []string{"diff", "diff-files", "diff-index", "diff-tree", "format-patch", "log", "show"}
+
+// run runs git with further settings.
+func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return "", fmt.Errorf("find git: %w", err)
+	}
+	var all []string
+	if r.GitDir != "" {
+		all = append(all, "--git-dir="+r.GitDir, "--work-tree="+r.Dir)
+	}
+	for _, s := range slices.Concat(settings, further) {
+		all = append(all, "-c", s)
+	}
+	res, err := proc.Run(ctx, proc.Command{
+		Path: path, Args: append(all, args...), Dir: r.Dir, Env: r.env(path),
+		Time: cmp.Or(r.Time, defaultTime), Output: defaultOutput, Mark: r.Mark,
+	})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
+	case res.End != proc.Exited:
+		return res.Stdout.Head, &Error{Args: args, Code: -1, Detail: res.Why}
+	case res.Code != 0:
+		return res.Stdout.Head, &Error{Args: args, Code: res.Code, Detail: strings.TrimSpace(res.Stderr.String())}
+	case res.Stdout.Cut > 0:
+		return "", fmt.Errorf("git %s: more than %d bytes of output", strings.Join(args, " "), defaultOutput)
+	}
+	return res.Stdout.Head, nil
+}
+
+// env is the whole environment of git: who commits, and no settings of the user.
+func (r Repo) env(path string) []string {
+	name, email := cmp.Or(r.Name, "Convene"), cmp.Or(r.Email, "convene@localhost")
+	return []string{
+		"PATH=" + strings.Join([]string{filepath.Dir(path), "/usr/bin", "/bin"}, string(os.PathListSeparator)),
+		"LC_ALL=C",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email,
+	}
+}
+
+// drivers are settings that disable the filters and drivers that the repository
+// names: filters change nothing, and drivers of merges report a conflict.
+func (r Repo) drivers(ctx context.Context) ([]string, error) {
+	keys, err := r.run(ctx, nil, []string{"config", "--null", "--name-only", "--get-regexp", `^(filter|merge)\..*\.(clean|smudge|process|required|driver)$`})
+	if _, failed := err.(*Error); failed { //nolint:errorlint // run does not wrap it: there is no such key, or no repository yet
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var off []string
+	for key := range strings.SplitSeq(strings.TrimSuffix(keys, "\x00"), "\x00") {
+		value := ""
+		if strings.HasSuffix(key, ".required") || strings.HasSuffix(key, ".driver") {
+			value = "false" // no; the program that fails
+		}
+		off = append(off, key+"="+value)
+	}
+	return off, nil
+}

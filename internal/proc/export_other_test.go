@@ -1,0 +1,6 @@
+//go:build !linux
+
+package proc
+
+// Isolates reports whether the kernel lets us make PID namespaces.
+func Isolates() bool { return false }

@@ -1,0 +1,147 @@
+// Package safepath keeps paths and names that a model wrote where they belong: inside
+// a folder, out of its repository, and harmless as names of files and branches.
+package safepath
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ErrUnsafePath says that a path leaves its folder, leads into a repository, or is no
+// name of a file on every system.
+var ErrUnsafePath = errors.New("unsafe path")
+
+// Clean returns p in its shortest form, with slashes, relative to the folder that it
+// belongs into. A leading slash means that folder. Every other error than nil is
+// ErrUnsafePath: p is empty or the folder itself, leads out of it by "..", has a
+// component that is ".git" on some file system, or is written in a way that means
+// something else on another system (a backslash, a colon, a device, a control or
+// invisible character, a dot or space at an end).
+func Clean(p string) (string, error) {
+	unsafe := func(why string) (string, error) { return "", fmt.Errorf("%w %q: %s", ErrUnsafePath, p, why) }
+	if !utf8.ValidString(p) {
+		return unsafe("it is not UTF-8")
+	}
+	if strings.ContainsFunc(p, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }) {
+		return unsafe("it has an invisible character")
+	}
+	if i := strings.IndexAny(p, `\:`); i >= 0 {
+		return unsafe(fmt.Sprintf("it has a %q", p[i]))
+	}
+	clean := path.Clean(strings.TrimLeft(p, "/"))
+	switch {
+	case clean == ".":
+		return unsafe("it names no file")
+	case clean == ".." || strings.HasPrefix(clean, "../"):
+		return unsafe("it leads out of its folder")
+	}
+	for component := range strings.SplitSeq(clean, "/") {
+		if why := refuse(component); why != "" {
+			return unsafe(why)
+		}
+	}
+	return clean, nil
+}
+
+// device matches names that Windows takes for a device, whatever follows a dot.
+var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)`)
+
+// refuse says why a path may not have the component; "": it may.
+func refuse(component string) string {
+	switch lower := strings.ToLower(component); {
+	case strings.TrimRight(component, ". ") != component:
+		return fmt.Sprintf("%q ends in a dot or a space", component)
+	case lower == ".git", lower == "git~1":
+		return fmt.Sprintf("%q belongs to git", component)
+	case device.MatchString(component):
+		return fmt.Sprintf("%q is a device on some systems", component)
+	}
+	return ""
+}
+
+// In is [Clean] for a path in the folder root, which exists. A path that leaves root,
+// or leads into a repository, through a symbolic link is an ErrUnsafePath, too. What
+// does not exist yet is no error. Other errors come from the file system.
+//
+// Write and Remove stay in root even if links change meanwhile.
+func In(root, p string) (string, error) {
+	clean, err := Clean(p)
+	if err != nil {
+		return "", err
+	}
+	base, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return "", fmt.Errorf("look at the folder: %w", err)
+	}
+	for at := clean; at != "."; at = path.Dir(at) {
+		full := filepath.Join(base, filepath.FromSlash(at))
+		real, err := filepath.EvalSymlinks(full)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Lstat(full); err == nil {
+				return "", fmt.Errorf("%w %q: %q is a link that leads nowhere", ErrUnsafePath, p, at)
+			}
+			continue // what is above it counts
+		}
+		if err != nil {
+			return "", fmt.Errorf("look at %q: %w", at, err)
+		}
+		rel, err := filepath.Rel(base, real)
+		if err == nil && rel != "." {
+			_, err = Clean(filepath.ToSlash(rel))
+		}
+		if err != nil {
+			return "", fmt.Errorf("%w %q: %q is a link that leads out of its folder or into a repository", ErrUnsafePath, p, at)
+		}
+		break
+	}
+	return clean, nil
+}
+
+// Write writes a file in the folder root, and makes the folders above it. The file
+// that was there is replaced, keeping its permissions; a new one has 0644. The errors
+// are those of [In], and of the file system.
+func Write(root, p string, data []byte) error {
+	return inside(root, p, func(r *os.Root, clean string) error {
+		if err := r.MkdirAll(path.Dir(clean), 0o755); err != nil {
+			return err
+		}
+		return r.WriteFile(clean, data, 0o644)
+	})
+}
+
+// Remove removes a file in the folder root, a link as such, and then the folders above
+// it that are empty. A file that is not there is no error; a folder that is not empty
+// is one. The errors are those of [In], and of the file system.
+func Remove(root, p string) error {
+	return inside(root, p, func(r *os.Root, clean string) error {
+		if err := r.Remove(clean); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		dir := path.Dir(clean)
+		for dir != "." && r.Remove(dir) == nil { // up to the first that is in use
+			dir = path.Dir(dir)
+		}
+		return nil
+	})
+}
+
+// inside calls do with the folder and the clean path.
+func inside(root, p string, do func(r *os.Root, clean string) error) error {
+	clean, err := In(root, p)
+	if err != nil {
+		return err
+	}
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return fmt.Errorf("open the folder: %w", err)
+	}
+	return errors.Join(do(r, filepath.FromSlash(clean)), r.Close())
+}

@@ -1,0 +1,90 @@
+package delivery
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+)
+
+func TestGates(t *testing.T) {
+	seen := []string{" ", "go test passes"}
+	critical := []Issue{{Severity: Critical, Category: Security}}
+	for _, tt := range []struct {
+		name string
+		v    Verdict
+		want string
+	}{
+		{"S41 SA4 a plan at the bound", Verdict{Kind: GatePlan, Approved: true, Score: 70}, ""},
+		{"S41 SA4 below it", Verdict{Kind: GatePlan, Approved: true, Score: 69}, "its score is 69 of 100, and 70 are needed"},
+		{"S42 SA8 code at the bound", Verdict{Kind: GateCode, Approved: true, Score: 60}, ""},
+		{"S42 SA8 below it", Verdict{Kind: GateCode, Approved: true, Score: 59}, "its score is 59 of 100, and 60 are needed"},
+		{"S42 SA11 a critical security issue", Verdict{Kind: GateCode, Approved: true, Score: 90, Findings: critical}, "there is a critical security issue"},
+		{"S42 a major one", Verdict{Kind: GateCode, Approved: true, Score: 90, Findings: []Issue{{Severity: Major, Category: Security}, {Severity: Critical, Category: Bug}}}, ""},
+		{"SC52 elsewhere it is no gate's", Verdict{Kind: GateGoal, Approved: true, Score: 90, Findings: critical}, ""},
+		{"SC12 a report with any score", Verdict{Kind: GateTest, Approved: true}, ""},
+		{"SC12 SA33 disapproved", Verdict{Kind: GateTest, Score: 100, Reason: " untested "}, "untested"},
+		{"S43 SA16 a step at the bound", Verdict{Kind: GateStep, Approved: true, Score: 70, Evidence: seen}, ""},
+		{"S43 SA16 below it", Verdict{Kind: GateStep, Approved: true, Score: 69, Evidence: seen}, "its score is 69 of 100, and 70 are needed"},
+		{"SC39 SA34 no evidence", Verdict{Kind: GateStep, Approved: true, Score: 90}, "there is no evidence of completion"},
+		{"SC52 blank evidence", Verdict{Kind: GateStep, Approved: true, Score: 90, Evidence: []string{"", " \n"}}, "there is no evidence of completion"},
+		{"S44 SA17 the goal at the bound", Verdict{Kind: GateGoal, Approved: true, Score: 80}, ""},
+		{"S44 SA17 below it", Verdict{Kind: GateGoal, Approved: true, Score: 79}, "its score is 79 of 100, and 80 are needed"},
+		{"SC11 SA32 disapproved", Verdict{Kind: GateCode, Score: 95}, "the supervisor does not approve it"},
+		{"no number", Verdict{Kind: GateTest, Approved: true, Score: math.NaN()}, "its score is NaN of 100, and 0 are needed"},
+		{"six decimals", Verdict{Kind: GatePlan, Approved: true, Score: 69.9999999}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, Gates{}.withDefaults().rejects(tt.v))
+		})
+	}
+}
+
+func TestGatesOfTheHost(t *testing.T) {
+	g := Gates{Plan: orchestrator.None, Code: 95.5, Test: 50}.withDefaults()
+	assert.Empty(t, g.rejects(Verdict{Kind: GatePlan, Approved: true}))
+	assert.NotEmpty(t, g.rejects(Verdict{Kind: GatePlan}), "S2 the supervisor still decides")
+	assert.NotEmpty(t, g.rejects(Verdict{Kind: GateCode, Approved: true, Score: 95.4}))
+	assert.NotEmpty(t, g.rejects(Verdict{Kind: GateTest, Approved: true, Score: 49}))
+	var f team.Faults
+	g.validate(&f)
+	Gates{}.withDefaults().validate(&f)
+	require.NoError(t, f.Err())
+	Gates{Plan: 101, Code: -2, Step: math.Inf(1), Goal: math.NaN()}.withDefaults().validate(&f)
+	require.EqualError(t, f.Err(), `Policy.Gates.Plan is 101, want 0 to 100
+Policy.Gates.Code is -2, want 0 to 100
+Policy.Gates.Step is +Inf, want 0 to 100
+Policy.Gates.Goal is NaN, want 0 to 100`)
+}
+
+func TestAssumedScore(t *testing.T) {
+	g, score := Gates{}.withDefaults(), func(x float64) *float64 { return &x }
+	assert.False(t, g.assumes(GatePlan, nil), "SC51 the host says so, or nothing is assumed")
+	assert.True(t, g.assumes(GatePlan, score(70)), "SC51 where it reaches the gate")
+	assert.False(t, g.assumes(GatePlan, score(69)), "SC51 below it, as nil")
+	assert.True(t, g.assumes(GateTest, score(0)))
+	assert.False(t, g.assumes(GateGoal, score(100)), "SC51 never the goal")
+}
+
+func TestResults(t *testing.T) {
+	critical := []Issue{{Severity: Minor}, {Severity: Critical}}
+	assert.Empty(t, TestResult{Passed: true, Issues: critical[:1]}.fails())
+	assert.Equal(t, "the tests failed", TestResult{}.fails())
+	assert.Equal(t, "no test ran", TestResult{Reason: "no test ran"}.fails())
+	assert.Equal(t, "there is a critical issue", TestResult{Passed: true, Issues: critical}.fails(), "SC52")
+
+	report := TestResult{Kind: "report", Passed: true, Issues: critical[:1], Suggestions: []string{"more"}}
+	for _, tt := range []struct{ report, run bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
+		report.Passed = tt.report
+		both := report.with(TestResult{Kind: RealRun, Passed: tt.run, Reason: "why", Ran: 3, Output: "out", Issues: critical[1:]})
+		assert.Equal(t, tt.report && tt.run, both.Passed, "SX9 both must say so")
+		assert.Equal(t, TestResult{
+			Kind: "report", Passed: both.Passed, Reason: "why", Ran: 3, Output: "out",
+			Issues: []Issue{{Severity: Critical}, {Severity: Minor}}, Suggestions: []string{"more"},
+		}, both)
+	}
+}

@@ -1,0 +1,240 @@
+package delivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/delivery"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+)
+
+var errBoom = errors.New("boom")
+
+type object = map[string]any
+
+// steps is a planner's answer of n steps.
+func steps(n int) object { return needing(make([][]int, n)...) }
+
+// needing is a plan whose steps need others.
+func needing(needs ...[]int) object {
+	list := []object{}
+	for i, n := range needs {
+		list = append(list, object{"number": i + 1, "description": fmt.Sprintf("do part %d of %d", i+1, len(needs)), "complexity": "medium", "dependsOn": n})
+	}
+	return object{"analysis": "in parts", "steps": list}
+}
+
+// code is a coder's answer.
+func code() object {
+	return object{
+		"summary": "done", "files": []object{{"path": "a.go", "content": "package a"}},
+		"tests": []object{{"path": "a_test.go", "content": "package a"}},
+	}
+}
+
+// marks is a supervisor's answer that approves.
+func marks(score float64) object {
+	return object{"approved": true, "score": score, "evidence": []string{"the tests pass"}, "reason": "I looked at it", "recommendation": "name the units"}
+}
+
+var (
+	passed  = object{"passed": true}
+	failed  = object{"passed": false, "issues": []object{{"severity": "major", "category": "bug", "description": "it adds wrongly"}}}
+	blocked = object{"summary": "", "blocked": true, "reason": "the format is not known"}
+	tooMuch = object{"summary": "", "needsSubPlan": true, "reason": "it is too much"}
+)
+
+// always is an answer to all calls that are left.
+type always struct{ answer any }
+
+// project is a case: a team, and what its roles answer, in turn, by what they are
+// asked: plan, subplan, code, fix, check, integrate, and the gates. What is left is
+// answered well.
+type project struct {
+	cfg   delivery.Config
+	in    delivery.Input
+	cast  map[string][]any
+	space agent.Agent // nil: there is no workspace
+}
+
+var good = map[string]any{
+	"plan": steps(2), "subplan": steps(1), "code": code(), "fix": code(), "check": passed, "integrate": passed,
+	"verify plan": marks(90), "verify code": marks(90), "verify test": marks(90), "verify step": marks(90), "verify goal": marks(90),
+}
+
+// asked are the requests to all roles, by what they are asked.
+type asked map[string][]agent.Request
+
+func (a asked) total() (n int) {
+	for _, reqs := range a {
+		n += len(reqs)
+	}
+	return n
+}
+
+// played is what became of a run.
+type played struct {
+	out   delivery.Outcome
+	err   error
+	log   []blackboard.Record
+	asked asked
+}
+
+func config() delivery.Config {
+	return delivery.Config{Agents: delivery.Agents{Planner: "planner", Coder: "coder", Tester: "tester", Supervisor: "supervisor"}}
+}
+
+func (p project) open(t *testing.T) (*flowtest.Case[delivery.Input, delivery.Outcome], map[string]*flowtest.Script) {
+	t.Helper()
+	p.cfg.Agents = config().Agents
+	if p.space != nil {
+		p.cfg.Agents.Workspace = "workspace"
+	}
+	if p.in.Goal == "" && p.in.From == nil {
+		p.in.Goal = "a parser of durations"
+	}
+	flow, err := delivery.New(p.cfg)
+	require.NoError(t, err)
+	for kind := range p.cast {
+		require.Contains(t, good, kind)
+	}
+	scripts := map[string]*flowtest.Script{}
+	c := flowtest.New(flow, p.in, func(tb testing.TB) agent.Roster {
+		tb.Helper()
+		for kind, answer := range good {
+			answers := slices.Clone(p.cast[kind])
+			if n := len(answers); n > 0 {
+				if rest, ok := answers[n-1].(always); ok {
+					answers, answer = answers[:n-1], rest.answer
+				}
+			}
+			scripts[kind] = flowtest.NewScript(tb, answers...).Else(answer)
+		}
+		role := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+			return scripts[kindOf(req)].Call(ctx, req)
+		})
+		roster := agent.Roster{"planner": role, "coder": role, "tester": role, "supervisor": role}
+		if p.space != nil {
+			roster["workspace"] = p.space
+		}
+		return roster
+	})
+	return c, scripts
+}
+
+// kindOf says what is asked.
+func kindOf(req agent.Request) string {
+	if req.Op != delivery.OpVerify {
+		return req.Op
+	}
+	var in delivery.VerifyInput
+	if err := json.Unmarshal(req.Input, &in); err != nil {
+		panic(err)
+	}
+	return "verify " + string(in.Gate)
+}
+
+func (p project) play(t *testing.T) played {
+	t.Helper()
+	c, scripts := p.open(t)
+	got := played{asked: asked{}}
+	got.out, got.log, got.err = c.Run(t)
+	for kind, s := range scripts {
+		if reqs := s.Requests(); len(reqs) > 0 {
+			got.asked[kind] = reqs
+		}
+	}
+	require.Equal(t, blackboard.Ended, got.log[len(got.log)-1].Kind)
+	return got
+}
+
+// events are the run's own records of a kind.
+func (p played) events(t *testing.T, kind string) (found []delivery.Event) {
+	t.Helper()
+	for _, rec := range p.log {
+		if rec.Kind == kind {
+			var e delivery.Event
+			require.NoError(t, json.Unmarshal(rec.Data, &e))
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// levels are those of the verdicts, in order.
+func (p played) levels() (all []delivery.Level) {
+	for _, v := range p.out.Report.Verdicts {
+		all = append(all, v.Level)
+	}
+	return all
+}
+
+// sent counts messages.
+func (p played) sent(m delivery.Message) (n int) {
+	for _, h := range p.out.State.EventLog {
+		if h.Message == m {
+			n++
+		}
+	}
+	return n
+}
+
+// slept are the waits before further tries, in seconds.
+func (p played) slept(t *testing.T) (all []float64) {
+	t.Helper()
+	for _, e := range p.events(t, delivery.EventAgentRetried) {
+		all = append(all, e.Left.Seconds())
+	}
+	return all
+}
+
+// step is a step of the outcome.
+func (p played) step(t *testing.T, id string) delivery.Step {
+	t.Helper()
+	for _, plan := range p.out.State.Plans {
+		for _, s := range plan.Steps {
+			if s.ID == id {
+				return s
+			}
+		}
+	}
+	t.Fatalf("no step %s", id)
+	return delivery.Step{}
+}
+
+// trace are the events of the run's machine.
+func (p played) trace(t *testing.T) string {
+	t.Helper()
+	var all []string
+	for _, e := range p.events(t, delivery.EventPhaseChanged) {
+		all = append(all, e.On)
+	}
+	return strings.Join(all, " ")
+}
+
+// input is what a role got with a request.
+func input[T any](t *testing.T, req agent.Request) (v T) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(req.Input, &v))
+	return v
+}
+
+// with is an answer with other fields.
+func with(o object, more object) object {
+	o = maps.Clone(o)
+	maps.Copy(o, more)
+	return o
+}
+
+// times is an answer several times.
+func times(n int, answer any) []any { return slices.Repeat([]any{answer}, n) }

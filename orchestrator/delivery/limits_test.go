@@ -1,0 +1,242 @@
+package delivery_test
+
+import (
+	"context"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/delivery"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/providers"
+)
+
+// slow is an answer that takes a number of seconds.
+func slow(seconds int, answer any) any {
+	return flowtest.Delay(time.Duration(seconds)*time.Second, answer)
+}
+
+func limited(minutes int) delivery.Config {
+	return delivery.Config{Limits: delivery.Limits{Time: time.Duration(minutes) * time.Minute}}
+}
+
+// tight is a run of ten minutes whose plan takes 350 s: execution has the next 190 s.
+func tight(more map[string][]any) project {
+	p := project{cfg: limited(10), cast: map[string][]any{"plan": {slow(290, steps(2))}, "verify plan": {slow(60, marks(90))}}}
+	maps.Copy(p.cast, more)
+	return p
+}
+
+// late is tight with a verdict on step 1 that comes after the time is up.
+func late() project {
+	return tight(map[string][]any{"code": {slow(60, code())}, "verify step": {slow(195, marks(90))}})
+}
+
+func TestTime(t *testing.T) {
+	t.Run("SA41 S6 S21 S34 SC40 SC53 SC55 expiry between two steps", func(t *testing.T) {
+		p := late().play(t)
+		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
+		require.NotErrorIs(t, p.err, orchestrator.ErrBudget, "there is a result")
+		assert.Equal(t, delivery.TimeExpired, p.out.State.Status)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, delivery.StepCompleted, p.step(t, "p1.s1").Status, "the verdict counts")
+		assert.Equal(t, []string{"p1.s2"}, p.out.Report.Unfinished)
+		assert.Equal(t, 2+5, p.asked.total())
+		assert.InDelta(t, 605, p.out.Elapsed.Seconds(), 1)
+		assert.NotNil(t, p.out.State.EndTime)
+	})
+	t.Run("SA42 SC44 SC55 SC59 expiry during a call that ends soon", func(t *testing.T) {
+		p := tight(map[string][]any{"code": {code(), slow(258, code())}}).play(t)
+		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.NotNil(t, p.step(t, "p1.s2").Code, "the output is kept")
+		assert.Len(t, p.asked["verify code"], 1)
+		assert.InDelta(t, 608, p.out.Elapsed.Seconds(), 1)
+	})
+	t.Run("SA43 SC44 expiry during a call that hangs", func(t *testing.T) {
+		p := tight(map[string][]any{"code": {flowtest.Hang()}}).play(t)
+		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget, "SC53")
+		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
+		assert.InDelta(t, 630, p.out.Elapsed.Seconds(), 1)
+		assert.Len(t, p.asked["code"], 1, "a call cut by the run's end is no failure of the agent")
+		assert.Empty(t, p.out.Warnings)
+	})
+	t.Run("SA44 S32 SC3 a step's time is shared out anew", func(t *testing.T) {
+		p := project{cfg: limited(120), cast: map[string][]any{"plan": {steps(8)}, "code": {slow(299, code())}, "check": {slow(1, passed)}}}.play(t)
+		require.NoError(t, p.err)
+		started := p.events(t, delivery.EventStepStarted)
+		require.Len(t, started, 8)
+		assert.InDelta(t, 12, started[0].Left.Minutes(), 0.01)
+		assert.InDelta(t, 13, started[1].Left.Minutes(), 0.01)
+	})
+	t.Run("SA45 SC5 SC55 a slow plan that is approved", func(t *testing.T) {
+		p := project{cfg: limited(60), cast: map[string][]any{"plan": {slow(290, steps(2))}, "verify plan": {slow(130, marks(90))}}}.play(t)
+		require.NoError(t, p.err)
+		assert.InDelta(t, 23.5, p.events(t, delivery.EventStepStarted)[0].Left.Minutes(), 0.01, "47 minutes for two steps")
+	})
+	t.Run("SA45 SC5 a slow plan that is rejected", func(t *testing.T) {
+		p := project{cfg: limited(60), cast: map[string][]any{"plan": {slow(290, steps(2))}, "verify plan": {slow(130, marks(60))}}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrPlanning)
+		require.EqualError(t, p.err, "delivery: planning: planning budget")
+		assert.Equal(t, delivery.Failed, p.out.State.Status)
+		assert.Equal(t, 2, p.asked.total())
+	})
+	t.Run("SA46 S33 SC4 the time for fixes is up", func(t *testing.T) {
+		cfg := limited(60)
+		cfg.Retry.Iterations = 1
+		p := project{cfg: cfg, cast: map[string][]any{
+			"plan": {steps(12)}, "check": {failed, failed}, "fix": {slow(75, code())}, // 48 minutes for 12 steps; 72 s of 4 minutes for fixes
+		}}.play(t)
+		assert.Equal(t, 1, p.out.State.Metrics.FixCycles)
+		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
+		assert.Equal(t, delivery.StepCompleted, p.step(t, "p1.s2").Status)
+		require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
+	})
+	t.Run("SA46 S33 the time for fixes is not up", func(t *testing.T) {
+		p := project{cfg: limited(60), cast: map[string][]any{"plan": {steps(12)}, "check": {failed, failed}, "fix": {slow(70, code())}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 2, p.out.State.Metrics.FixCycles)
+	})
+	t.Run("SC5 S28 the time of a step is up", func(t *testing.T) {
+		cfg := limited(60)
+		cfg.Retry.Iterations = 1
+		p := project{cfg: cfg, cast: map[string][]any{"plan": {steps(12)}, "code": {slow(245, code())}}}.play(t)
+		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
+		assert.Len(t, p.asked["verify code"], 11)
+	})
+	t.Run("SC5 the time of execution is up", func(t *testing.T) {
+		p := tight(map[string][]any{"code": {slow(94, code())}, "check": {slow(100, passed)}})
+		p.cfg.Retry.Iterations = 1
+		got := p.play(t)
+		require.ErrorIs(t, got.err, delivery.ErrGoalNotReached)
+		require.ErrorContains(t, got.err, "not finished: steps 2")
+		assert.Equal(t, "step budget", got.step(t, "p1.s1").FailReason)
+		assert.Equal(t, delivery.StepPending, got.step(t, "p1.s2").Status)
+		assert.Len(t, got.asked["code"], 1)
+	})
+	t.Run("SA47 SC58 continuing", func(t *testing.T) {
+		first := late().play(t)
+		p := project{in: delivery.Input{From: &first.out.State}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Empty(t, p.asked["plan"])
+		assert.Len(t, p.asked["code"], 1)
+		assert.Equal(t, 5+3, p.asked.total())
+		assert.Contains(t, p.trace(t), "continue")
+	})
+	t.Run("SC58 the interrupted step keeps its attempts", func(t *testing.T) {
+		first := tight(map[string][]any{"verify code": {marks(59)}, "code": {code(), flowtest.Hang()}}).play(t)
+		require.ErrorIs(t, first.err, delivery.ErrTimeExpired)
+		assert.Equal(t, 2, first.step(t, "p1.s1").Attempts)
+		p := project{in: delivery.Input{From: &first.out.State}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 2, p.step(t, "p1.s1").Attempts)
+		assert.Equal(t, 1, p.out.State.Metrics.VerificationsFailed)
+	})
+	t.Run("SC26 SC48 no limit of time", func(t *testing.T) {
+		p := project{cfg: delivery.Config{Limits: delivery.Limits{Time: orchestrator.None}}, cast: map[string][]any{"code": {slow(299, code()), slow(299, code())}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Empty(t, input[delivery.PlanInput](t, p.asked["plan"][0]).TimeLeft)
+	})
+	t.Run("SX15 SC55 a call has five minutes", func(t *testing.T) {
+		p := project{cfg: delivery.Config{Limits: delivery.Limits{Time: orchestrator.None}}, cast: map[string][]any{"code": {flowtest.Hang()}}}.play(t)
+		require.NoError(t, p.err)
+		assert.InDelta(t, 301, p.out.Elapsed.Seconds(), 1, "and is tried again a second later")
+	})
+	t.Run("SC55 SC28 the vendor's wait", func(t *testing.T) {
+		p := project{cast: map[string][]any{"code": {&agent.Error{Message: "slow down", RetryAfter: 3 * time.Second}}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, []float64{3}, p.slept(t))
+	})
+}
+
+func costs(usd float64, answer any) agent.Response {
+	return agent.Response{Data: agent.JSON(answer), Usage: providers.Usage{Calls: 1, Cost: providers.Dollars(usd)}}
+}
+
+func TestBudgets(t *testing.T) {
+	t.Run("SX14 SC53 calls are used up, with a result", func(t *testing.T) {
+		p := project{cfg: delivery.Config{Limits: delivery.Limits{Calls: 8}}}.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, delivery.Aborted, p.out.State.Status)
+		assert.Equal(t, 8, p.asked.total())
+	})
+	t.Run("SX14 SC53 calls are used up, without one", func(t *testing.T) {
+		p := project{cfg: delivery.Config{Limits: delivery.Limits{Calls: 3}}}.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
+	})
+	t.Run("SX14 SC53 N1 money is used up", func(t *testing.T) {
+		p := project{cfg: delivery.Config{Limits: delivery.Limits{Cost: providers.Dollars(1)}}, cast: map[string][]any{"plan": {costs(1, steps(2))}}}.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
+		assert.Equal(t, providers.Dollars(1), p.out.State.Agents[delivery.Planner].Usage.Cost, "S24")
+		assert.Equal(t, 1, p.out.State.Agents[delivery.Planner].Requests)
+	})
+	t.Run("N1 SC56 an agent's own budget is its failure", func(t *testing.T) {
+		p := project{cast: map[string][]any{"plan": {orchestrator.ErrBudget}}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrPlanning)
+		assert.Equal(t, orchestrator.Failed, p.out.Status)
+	})
+	t.Run("SA49 SX1 SC38 a cancel", func(t *testing.T) {
+		cfg := config()
+		flow, err := delivery.New(cfg)
+		require.NoError(t, err)
+		synctest.Test(t, func(t *testing.T) {
+			role := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+				if req.Op == delivery.OpCode {
+					<-ctx.Done()
+					return agent.Response{}, ctx.Err()
+				}
+				return agent.Response{Data: agent.JSON(good[kindOf(req)])}, nil
+			})
+			e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"planner": role, "coder": role, "tester": role, "supervisor": role}})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, e.Close(context.WithoutCancel(t.Context()))) }()
+			run, err := flow.Start(t.Context(), e, delivery.Input{Goal: "x"}, orchestrator.StartOptions{})
+			require.NoError(t, err)
+			synctest.Wait()
+			require.NoError(t, run.Cancel(t.Context(), "enough"))
+			out, err := flow.Result(t.Context(), run)
+			require.ErrorIs(t, err, context.Canceled)
+			assert.Equal(t, orchestrator.Canceled, out.Status)
+			assert.Equal(t, delivery.Aborted, out.State.Status)
+			assert.Equal(t, []string{"p1.s1", "p1.s2"}, out.Report.Unfinished)
+		})
+	})
+}
+
+// Runs that are killed anywhere come to the same end.
+func TestSweep(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		project
+	}{
+		{"SA1 all good", project{}},
+		{"SA12 tests fail once", project{cast: map[string][]any{"check": {failed}}}},
+		{"SA20 a sub-plan", project{cast: map[string][]any{"code": times(3, blocked), "subplan": {steps(2)}}}},
+		{"SA43 the time is up", project{cfg: limited(2), cast: map[string][]any{"code": {code(), flowtest.Hang()}}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, _ := tt.open(t)
+			c.Sweep(t)
+		})
+	}
+}
+
+func TestDeterminism(t *testing.T) {
+	t.Run("SX11 a run with everything", func(t *testing.T) {
+		c, _ := project{cfg: delivery.Config{Retry: delivery.Retry{Iterations: 2}}, cast: map[string][]any{
+			"check": {failed}, "code": {tooMuch, errBoom}, "verify goal": {marks(70)},
+		}}.open(t)
+		c.Determinism(t)
+	})
+}

@@ -1,0 +1,37 @@
+package delivery
+
+// Metrics are the figures of a run.
+type Metrics struct {
+	TotalSteps          int `json:"totalSteps"` // of all approved plans
+	CompletedSteps      int `json:"completedSteps"`
+	FailedSteps         int `json:"failedSteps"`
+	BlockedSteps        int `json:"blockedSteps"` // skipped, because a step before them failed
+	ReplanCount         int `json:"replanCount"`  // plans asked for after the first
+	FixCycles           int `json:"fixCycles"`
+	VerificationsPassed int `json:"verificationsPassed"`
+	VerificationsFailed int `json:"verificationsFailed"` // rejections without a model included
+}
+
+// countSteps counts the steps of the approved plans among plans.
+func (m *Metrics) countSteps(plans []Plan) {
+	m.TotalSteps, m.CompletedSteps, m.FailedSteps, m.BlockedSteps = 0, 0, 0, 0
+	for _, p := range plans {
+		if !p.Approved {
+			continue
+		}
+		m.TotalSteps += len(p.Steps)
+		for _, s := range p.Steps {
+			switch s.Status {
+			case StepCompleted:
+				m.CompletedSteps++
+			case StepFailed:
+				m.FailedSteps++
+			case StepBlocked:
+				if s.skipped() {
+					m.BlockedSteps++
+				}
+			case StepPending, StepInProgress: // not handled yet
+			}
+		}
+	}
+}

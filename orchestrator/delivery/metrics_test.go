@@ -1,0 +1,37 @@
+package delivery
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+)
+
+func TestMetrics(t *testing.T) {
+	m := Metrics{TotalSteps: 99, ReplanCount: 1, FixCycles: 2, VerificationsPassed: 1, VerificationsFailed: 2}
+	m.countSteps([]Plan{
+		{Approved: true, Steps: []Step{{Status: StepCompleted}, {Status: StepFailed, Attempts: 3}, {Status: StepBlocked}, {Status: StepPending}}},
+		{Steps: []Step{{Status: StepPending}, {Status: StepPending}}}, // rejected
+		{Approved: true, Status: PlanFailed, Depth: 1, Steps: []Step{{Status: StepBlocked, Attempts: 1}, {Status: StepInProgress}}},
+	})
+	t.Run("S25 SC34 SC19 steps are counted anew", func(t *testing.T) {
+		assert.Equal(t, Metrics{
+			TotalSteps: 6, CompletedSteps: 1, FailedSteps: 1, BlockedSteps: 1,
+			ReplanCount: 1, FixCycles: 2, VerificationsPassed: 1, VerificationsFailed: 2,
+		}, m)
+	})
+}
+
+func TestMetricsLaws(t *testing.T) {
+	plan := rapid.Custom(func(r *rapid.T) Plan {
+		step := rapid.Custom(func(r *rapid.T) Step {
+			return Step{Status: rapid.SampledFrom(StepPhases.States()).Draw(r, "status"), Attempts: rapid.IntRange(0, 3).Draw(r, "attempts")}
+		})
+		return Plan{Approved: rapid.Bool().Draw(r, "approved"), Steps: rapid.SliceOf(step).Draw(r, "steps")}
+	})
+	rapid.Check(t, func(r *rapid.T) {
+		var m Metrics
+		m.countSteps(rapid.SliceOf(plan).Draw(r, "plans"))
+		assert.LessOrEqual(t, m.CompletedSteps+m.FailedSteps+m.BlockedSteps, m.TotalSteps, "SC34")
+	})
+}

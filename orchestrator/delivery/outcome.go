@@ -1,0 +1,228 @@
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/providers"
+)
+
+// Input is what is wanted.
+type Input struct {
+	Goal    string            `json:"goal,omitempty"`    // required, at most 256 KiB; with From it may be left out
+	Context map[string]string `json:"context,omitempty"` // what the team should know, such as conventions of the project
+
+	// From continues a run that ended before its time: the State of its Outcome. Its
+	// completed steps stay, the step that was under way keeps its attempts. The time
+	// and the escalation start anew. nil: the run begins with a plan.
+	From *State `json:"from,omitempty"`
+}
+
+// maxGoal is how many bytes a goal has at most.
+const maxGoal = 256 << 10
+
+// The errors of runs, beside orchestrator.ErrBudget and orchestrator.ErrCanceled.
+const (
+	ErrEmptyGoal      = agent.Code("delivery/empty-goal")
+	ErrGoalTooLarge   = agent.Code("delivery/goal-too-large")
+	ErrState          = agent.Code("delivery/invalid-state")    // Input.From cannot be continued
+	ErrPlanning       = agent.Code("delivery/planning")         // there is no approved plan
+	ErrGoalNotReached = agent.Code("delivery/goal-not-reached") // the iterations are used up, or the goal was not graded
+	ErrAborted        = agent.Code("delivery/aborted")          // by the supervisor's last level
+	ErrTimeExpired    = agent.Code("delivery/time-expired")     // also orchestrator.ErrBudget beside OutOfBudget
+)
+
+// validate says why a run does not start.
+func (in Input) validate() error {
+	goal := in.goal()
+	switch {
+	case strings.TrimSpace(goal) == "":
+		return team.Fail(ErrEmptyGoal, "goal is empty")
+	case len(goal) > maxGoal:
+		return team.Fail(ErrGoalTooLarge, "goal has %d bytes, want at most %d", len(goal), maxGoal)
+	}
+	if in.From == nil {
+		return nil
+	}
+	if err := in.From.validate(); err != nil {
+		return team.Fail(ErrState, "from: %w", err)
+	}
+	if in.From.PrimaryGoal != goal {
+		return team.Fail(ErrState, "from: primaryGoal is another one than goal")
+	}
+	return nil
+}
+
+// goal is what is wanted, of this run or of the one that it continues.
+func (in Input) goal() string {
+	if in.Goal == "" && in.From != nil {
+		return in.From.PrimaryGoal
+	}
+	return in.Goal
+}
+
+// Outcome is what came of a run. It is there beside an error, too. Its Status is
+// Completed if all gates passed and no step failed; Partial if a step is missing or
+// something was not verified, or if the run ended before its goal with at least one
+// step completed; else OutOfBudget, Canceled or Failed. Score is the supervisor's for
+// the goal, 0 to 100.
+type Outcome struct {
+	orchestrator.Outcome
+
+	State  State  `json:"state"`
+	Report Report `json:"report"`
+}
+
+// Report is what people read of a run.
+type Report struct {
+	Steps       []StepSummary `json:"steps"` // of all approved plans
+	Verdicts    []Verdict     `json:"verdicts"`
+	FailReasons []string      `json:"failReasons"`
+	Unfinished  []string      `json:"unfinished"` // IDs of steps of the last plan that were not completed
+}
+
+// StepSummary is a step without its work.
+type StepSummary struct {
+	ID          string     `json:"id"`
+	Description string     `json:"description"`
+	Status      StepStatus `json:"status"`
+	Attempts    int        `json:"attempts"`
+	FailReason  string     `json:"failReason,omitempty"`
+}
+
+// State is what a run exposes while it goes on, and at its end. It holds all that a
+// further run needs to continue: see Input.From.
+type State struct {
+	ID          string              `json:"id"` // of the run
+	PrimaryGoal string              `json:"primaryGoal"`
+	Status      Phase               `json:"status"`
+	Plans       []Plan              `json:"plans"`       // all that were made, in order
+	CurrentPlan string              `json:"currentPlan"` // ID; "": there is none
+	PlanStack   []string            `json:"planStack"`   // IDs of the plans that are executed, the root first
+	CurrentRole Role                `json:"currentAgent,omitempty"`
+	Iteration   int                 `json:"iteration"`
+	StartTime   time.Time           `json:"startTime"`
+	EndTime     *time.Time          `json:"endTime"`   // nil: it goes on
+	TimeLimit   time.Duration       `json:"timeLimit"` // in nanoseconds; -1: none
+	Agents      map[Role]AgentState `json:"agents"`
+	Metrics     Metrics             `json:"metrics"`
+	Escalation  Escalation          `json:"escalation"`
+	EventLog    []Header            `json:"eventLog"`          // the last 1,000 messages
+	Dropped     int                 `json:"dropped,omitempty"` // messages before them
+
+	Snapshot   string                 `json:"snapshot,omitempty"`   // of the workspace, with the last step that was accepted
+	Unrestored bool                   `json:"unrestored,omitempty"` // the workspace is to be restored to it before anything else
+	Unverified []string               `json:"unverified,omitempty"` // IDs of plans and steps that went on without a grade; "goal"
+	Warnings   []orchestrator.Warning `json:"warnings,omitempty"`
+}
+
+// AgentState is what a role is doing.
+type AgentState struct {
+	Status     string          `json:"status"` // idle, working or failed
+	LastOutput string          `json:"lastOutput,omitempty"`
+	Requests   int             `json:"requests"` // with those that failed
+	Failures   int             `json:"failures"` // requests without an answer that could be used
+	Usage      providers.Usage `json:"usage"`
+}
+
+// validate says why a run cannot be continued from s.
+func (s *State) validate() error {
+	var f team.Faults
+	ids := map[string]bool{}
+	for i, p := range s.Plans {
+		if p.ID == "" || ids[p.ID] {
+			f.Add("plans[%d].id is %q, want one that no other plan has", i, p.ID)
+		}
+		ids[p.ID] = true
+		if !p.Approved {
+			continue
+		}
+		for _, fault := range p.faults(1, len(p.Steps), nil) {
+			f.Add("plans[%d]: %s", i, fault)
+		}
+		for j, step := range p.Steps {
+			if !slices.Contains(StepPhases.States(), step.Status) {
+				f.Add("plans[%d].steps[%d].status is %q, want one of %q", i, j, step.Status, StepPhases.States())
+			}
+			if step.Attempts < 0 {
+				f.Add("plans[%d].steps[%d].attempts is %d, want 0 or more", i, j, step.Attempts)
+			}
+		}
+	}
+	if s.Iteration < 0 {
+		f.Add("iteration is %d, want 0 or more", s.Iteration)
+	}
+	return f.Err()
+}
+
+// plan is the plan of that ID, nil if there is none. It is valid until a plan is added.
+func (s *State) plan(id string) *Plan {
+	for i := range s.Plans {
+		if s.Plans[i].ID == id {
+			return &s.Plans[i]
+		}
+	}
+	return nil
+}
+
+// root is the last root plan that was approved, nil if there is none.
+func (s *State) root() *Plan {
+	for i := len(s.Plans) - 1; i >= 0; i-- {
+		if p := &s.Plans[i]; p.Approved && p.ParentPlanID == "" {
+			return p
+		}
+	}
+	return nil
+}
+
+// achieved reports whether a step of a root plan was completed, in any iteration.
+func (s *State) achieved() bool {
+	return slices.ContainsFunc(s.Plans, func(p Plan) bool {
+		return p.Approved && p.ParentPlanID == "" && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Status == StepCompleted })
+	})
+}
+
+// report sums up the plans.
+func (s *State) report(verdicts []Verdict, reasons []string) Report {
+	r := Report{Steps: []StepSummary{}, Verdicts: verdicts, FailReasons: reasons, Unfinished: []string{}}
+	for _, p := range s.Plans {
+		if !p.Approved {
+			continue
+		}
+		for _, step := range p.Steps {
+			r.Steps = append(r.Steps, StepSummary{step.ID, step.Description, step.Status, step.Attempts, step.FailReason})
+		}
+	}
+	if root := s.root(); root != nil {
+		for _, step := range root.Steps {
+			if step.Status != StepCompleted {
+				r.Unfinished = append(r.Unfinished, step.ID)
+			}
+		}
+	}
+	return r
+}
+
+// ended is the status of a run that ended in phase because of err.
+func ended(phase Phase, err error, achieved, whole bool) orchestrator.Status {
+	switch {
+	case errors.Is(err, orchestrator.ErrCanceled) && orchestrator.IsOver(err):
+		return orchestrator.Canceled
+	case phase == Completed && whole:
+		return orchestrator.Completed
+	case phase == Completed, achieved:
+		return orchestrator.Partial
+	case phase == TimeExpired, orchestrator.IsOver(err):
+		return orchestrator.OutOfBudget
+	}
+	return orchestrator.Failed
+}
+
+// header is the ID of a message.
+func header(n int) string { return fmt.Sprintf("m%d", n) }

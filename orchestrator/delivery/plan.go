@@ -1,0 +1,162 @@
+package delivery
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Complexity says how hard a step is.
+type Complexity string
+
+// The complexities.
+const (
+	Simple  Complexity = "simple"
+	Medium  Complexity = "medium"
+	Complex Complexity = "complex"
+)
+
+// Plan is a list of steps towards the goal, or towards a step of another plan.
+type Plan struct {
+	ID               string     `json:"id"` // p1, p2, …
+	Goal             string     `json:"goal"`
+	Analysis         string     `json:"analysis,omitempty"`
+	Steps            []Step     `json:"steps"`
+	Depth            int        `json:"depth"`                  // 0 to 3
+	ParentPlanID     string     `json:"parentPlanId,omitempty"` // "": it is a root
+	Status           PlanStatus `json:"status"`
+	Approved         bool       `json:"approved,omitempty"` // it was executed
+	CurrentStepIndex int        `json:"currentStepIndex"`
+}
+
+// Step is one piece of work of a plan.
+type Step struct {
+	ID           string      `json:"id"`     // p1.s1: the plan and the number
+	Number       int         `json:"number"` // of the planner
+	Description  string      `json:"description"`
+	Complexity   Complexity  `json:"complexity"`
+	DependsOn    []int       `json:"dependsOn,omitempty"` // numbers of steps of the same plan
+	Status       StepStatus  `json:"status"`
+	Depth        int         `json:"depth"`
+	ParentStepID string      `json:"parentStepId,omitempty"` // of a sub-plan's step
+	SubSteps     []string    `json:"subSteps,omitempty"`     // IDs
+	Attempts     int         `json:"attempts"`
+	MaxAttempts  int         `json:"maxAttempts"`
+	Code         *CodeOutput `json:"codeOutput,omitempty"`
+	Tests        *TestResult `json:"testResults,omitempty"`
+	Verification *Verdict    `json:"verificationResult,omitempty"`
+	FailReason   string      `json:"failReason,omitempty"`
+}
+
+// skipped reports whether a step is blocked because one before it failed; one
+// that is blocked after an attempt has a sub-plan under way.
+func (s Step) skipped() bool { return s.Status == StepBlocked && s.Attempts == 0 }
+
+// faults says why a plan is rejected without a model:
+// rejected is the plan that was rejected before it, nil if there is none.
+func (p Plan) faults(least, most int, rejected *Plan) (faults []string) {
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	if n := len(p.Steps); n < least || n > most {
+		bad("the plan has %d steps, want %d to %d", n, least, most)
+	}
+	count := map[int]int{}
+	for _, s := range p.Steps {
+		count[s.Number]++
+	}
+	for i, s := range p.Steps {
+		if strings.TrimSpace(s.Description) == "" {
+			bad("step %d has no description", s.Number)
+		}
+		if count[s.Number] > 1 && slices.IndexFunc(p.Steps, func(o Step) bool { return o.Number == s.Number }) == i {
+			bad("the number %d is used by %d steps", s.Number, count[s.Number])
+		}
+		for _, needed := range s.DependsOn {
+			if needed == s.Number {
+				bad("step %d depends on itself", s.Number)
+			} else if count[needed] == 0 {
+				bad("step %d depends on step %d, which is not in the plan", s.Number, needed)
+			}
+		}
+	}
+	if len(faults) == 0 {
+		if _, cycle := order(p.Steps); cycle != nil {
+			bad("steps %s wait for each other", join(cycle))
+		}
+	}
+	if rejected != nil && p.same(*rejected) {
+		bad("the plan is the one that was rejected")
+	}
+	return faults
+}
+
+// same reports whether two plans ask for the same.
+func (p Plan) same(other Plan) bool {
+	return slices.EqualFunc(p.Steps, other.Steps, func(a, b Step) bool {
+		return a.Number == b.Number && a.Description == b.Description && a.Complexity == b.Complexity && slices.Equal(a.DependsOn, b.DependsOn)
+	})
+}
+
+// order returns the positions of steps in the order in which they are executed: always
+// the lowest number among those whose dependencies are behind. If some
+// depend on each other it returns their numbers, and those of what needs them.
+func order(steps []Step) (positions, cycle []int) {
+	byNumber := make([]int, len(steps))
+	for i := range steps {
+		byNumber[i] = i
+	}
+	slices.SortStableFunc(byNumber, func(a, b int) int { return cmp.Compare(steps[a].Number, steps[b].Number) })
+	done := map[int]bool{}
+	for len(byNumber) > 0 {
+		next := slices.IndexFunc(byNumber, func(i int) bool {
+			return !slices.ContainsFunc(steps[i].DependsOn, func(n int) bool { return !done[n] })
+		})
+		if next < 0 {
+			for _, i := range byNumber {
+				cycle = append(cycle, steps[i].Number)
+			}
+			return nil, cycle
+		}
+		positions = append(positions, byNumber[next])
+		done[steps[byNumber[next]].Number] = true
+		byNumber = slices.Delete(byNumber, next, next+1)
+	}
+	return positions, nil
+}
+
+// join lists numbers in words.
+func join(numbers []int) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = fmt.Sprint(n)
+	}
+	return strings.Join(words, ", ")
+}
+
+// unmet says why a root plan cannot have met the goal, without asking an agent:
+// acceptable is how many of its steps may have failed or been skipped.
+func (p Plan) unmet(acceptable int) string {
+	var lost, open []int
+	for _, s := range p.Steps {
+		switch s.Status {
+		case StepPending, StepInProgress:
+			open = append(open, s.Number)
+		case StepBlocked:
+			if s.skipped() {
+				lost = append(lost, s.Number)
+			} else {
+				open = append(open, s.Number)
+			}
+		case StepFailed:
+			lost = append(lost, s.Number)
+		case StepCompleted:
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return "not finished: steps " + join(open)
+	case len(lost) > acceptable:
+		return fmt.Sprintf("failed or skipped: steps %s; %d may be", join(lost), acceptable)
+	}
+	return ""
+}

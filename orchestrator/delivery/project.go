@@ -1,0 +1,146 @@
+package delivery
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+)
+
+// project asks the workspace for an operation, again where it fails. Without a
+// workspace nothing is done.
+func project[T any](r *run, c *orchestrator.Context, op string, until time.Duration, input any) (v T, err error) {
+	e := Event{Target: op}
+	v, _, err = team.Try(c, r.tries(c, until, e), func(int) (T, error) {
+		total := max(r.callTime(c), time.Second)
+		req := agent.Request{Op: op, Limits: agent.Limits{Attempts: 1, Total: total}}
+		if input != nil {
+			req.Input = agent.JSON(input)
+		}
+		resp, err := c.Call(r.Agents.Workspace, req)
+		if err != nil || len(resp.Data) == 0 {
+			return v, err
+		}
+		if err = json.Unmarshal(resp.Data, &v); err != nil {
+			err = agent.ErrorOf(fmt.Errorf("%w: the workspace's answer to %s: %w", orchestrator.ErrMalformed, op, err))
+		}
+		return v, err
+	})
+	return v, err
+}
+
+// broken is what an error of the workspace means for the step: a reason why it fails,
+// or an error that ends more.
+func (r *run) broken(c *orchestrator.Context, op string, err error) (string, error) {
+	if err == nil {
+		return "", nil
+	}
+	if err = r.cause(c, err); stops(err) {
+		return "", err
+	}
+	why := fmt.Sprintf("the workspace could not %s: %s", op, prompt.OneLine(err.Error()))
+	r.warn(c, "workspace", op, "%s", why)
+	return why, nil
+}
+
+// keep notes the state of the project before a step.
+func (r *run) keep(c *orchestrator.Context, w *work) (string, error) {
+	if r.Agents.Workspace == "" {
+		return "", nil
+	}
+	if r.state.Unrestored {
+		if err := r.goBack(c); err != nil {
+			return "", err
+		}
+		if r.state.Unrestored {
+			return "the workspace could not be restored", nil
+		}
+	}
+	snap, err := project[Snapshot](r, c, OpSnapshot, w.end, SnapshotRequest{})
+	w.base = snap.ID
+	if err == nil && r.state.Snapshot == "" {
+		r.state.Snapshot = snap.ID // before the first step of all
+	}
+	return r.broken(c, OpSnapshot, err)
+}
+
+// apply writes code into the project. A reason: it is refused because of its paths, or
+// could not be written.
+func (r *run) apply(c *orchestrator.Context, out CodeOutput) (string, error) {
+	if r.Agents.Workspace == "" {
+		return "", nil
+	}
+	_, err := project[struct{}](r, c, OpApply, r.limit, ApplyRequest{slices.Concat([]File{}, out.Files, out.Tests)})
+	if errors.Is(err, ErrUnsafePath) {
+		return "a file was refused: " + prompt.OneLine(err.Error()), nil
+	}
+	return r.broken(c, OpApply, err)
+}
+
+// runTests runs the project's tests; nil: there is no project.
+func (r *run) runTests(c *orchestrator.Context, until time.Duration) (*TestResult, error) {
+	if r.Agents.Workspace == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	res, err := project[TestResult](r, c, OpTest, until, nil)
+	why, err := r.broken(c, OpTest, err)
+	if why != "" {
+		res = TestResult{Kind: RealRun, Reason: why}
+	}
+	return &res, err
+}
+
+// restore makes the project what it was before the step.
+func (r *run) restore(c *orchestrator.Context, w *work) (string, error) {
+	if r.Agents.Workspace == "" || w.base == "" {
+		return "", nil
+	}
+	_, err := project[struct{}](r, c, OpRestore, r.limit, Snapshot{ID: w.base})
+	r.state.Unrestored = err != nil
+	return r.broken(c, OpRestore, err)
+}
+
+// accept notes the project's state with a root step that was accepted.
+func (r *run) accept(c *orchestrator.Context, w *work) error {
+	if r.Agents.Workspace == "" {
+		return nil
+	}
+	snap, err := project[Snapshot](r, c, OpSnapshot, r.limit, SnapshotRequest{Since: w.base})
+	r.state.Snapshot = snap.ID // "" after an error: an older one would take the step back
+	if err == nil {
+		c.Emit(EventProjectChanged, Event{Target: w.ID, Text: snap.Diff})
+	}
+	_, err = r.broken(c, OpSnapshot, err)
+	return err
+}
+
+// goBack restores what an earlier run could not, or has left behind, before anything
+// else.
+func (r *run) goBack(c *orchestrator.Context) error {
+	if r.Agents.Workspace == "" || !r.state.Unrestored {
+		return nil
+	}
+	_, err := project[struct{}](r, c, OpRestore, r.limit, Snapshot{ID: r.state.Snapshot})
+	r.state.Unrestored = err != nil
+	_, err = r.broken(c, OpRestore, err)
+	return err
+}
+
+// leave makes the project what it was with the last step that was accepted, at the end
+// of a run that did not reach its goal.
+func (r *run) leave(c *orchestrator.Context) {
+	if r.Agents.Workspace == "" || r.state.Snapshot == "" {
+		return
+	}
+	c = c.WithoutCancel()
+	_, err := c.Call(r.Agents.Workspace, agent.Request{Op: OpRestore, Input: agent.JSON(Snapshot{ID: r.state.Snapshot}), Limits: agent.Limits{Attempts: 1, Total: graceCap}})
+	if r.state.Unrestored = err != nil; r.state.Unrestored {
+		r.warn(c, "workspace", OpRestore, "the workspace could not be restored: %s", err)
+	}
+}

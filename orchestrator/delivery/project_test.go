@@ -1,0 +1,258 @@
+package delivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/delivery"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+)
+
+// folder is a workspace in memory. Its tests pass unless a file has the word BUG.
+type folder struct {
+	mu     sync.Mutex
+	files  map[string]string
+	states map[string]map[string]string
+	ops    []string
+	done   map[string]agent.Response // by key
+	fails  map[string]error          // by op
+}
+
+func newFolder() *folder {
+	return &folder{files: map[string]string{}, states: map[string]map[string]string{}, done: map[string]agent.Response{}, fails: map[string]error{}}
+}
+
+func (f *folder) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := agent.InfoFrom(ctx).Key
+	if resp, ok := f.done[key]; ok {
+		return resp, nil
+	}
+	f.ops = append(f.ops, req.Op)
+	if err := f.fails[req.Op]; err != nil {
+		return agent.Response{}, err
+	}
+	var answer any = struct{}{}
+	switch req.Op {
+	case delivery.OpSnapshot:
+		id := string(agent.JSON(f.files))
+		f.states[id] = maps.Clone(f.files)
+		answer = delivery.Snapshot{ID: id, Diff: "+"}
+	case delivery.OpApply:
+		var in delivery.ApplyRequest
+		if err := json.Unmarshal(req.Input, &in); err != nil {
+			return agent.Response{}, err
+		}
+		for _, file := range in.Files {
+			if strings.HasPrefix(file.Path, "/") {
+				return agent.Response{}, fmt.Errorf("files %q: %w", file.Path, delivery.ErrUnsafePath)
+			}
+			f.files[file.Path] = file.Content
+		}
+	case delivery.OpTest:
+		res := delivery.TestResult{Kind: delivery.RealRun, Passed: true, Ran: len(f.files)}
+		for path, content := range f.files {
+			if strings.Contains(content, "BUG") {
+				res.Passed, res.Output, res.Reason = false, "--- FAIL in "+path, "a test failed"
+			}
+		}
+		answer = res
+	case delivery.OpRestore:
+		var in delivery.Snapshot
+		if err := json.Unmarshal(req.Input, &in); err != nil {
+			return agent.Response{}, err
+		}
+		state, ok := f.states[in.ID]
+		if !ok {
+			return agent.Response{}, errors.New("no such state")
+		}
+		f.files = maps.Clone(state)
+	}
+	resp := agent.Response{Data: agent.JSON(answer)}
+	f.done[key] = resp
+	return resp, nil
+}
+
+// writes is a coder's answer with one file, and a test of it.
+func writes(path, content string) object {
+	return object{"summary": "wrote " + path, "files": []object{{"path": path, "content": content}}, "tests": []object{{"path": path + "_test", "content": "test"}}}
+}
+
+func TestProject(t *testing.T) {
+	t.Run("SC57 SX8 accepted steps stay", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cast: map[string][]any{"code": {writes("a", "1"), writes("b", "2")}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Equal(t, map[string]string{"a": "1", "a_test": "test", "b": "2", "b_test": "test"}, f.files)
+		assert.Equal(t, []string{"snapshot", "apply", "test", "snapshot", "snapshot", "apply", "test", "snapshot", "test"}, f.ops)
+		assert.Equal(t, 15, p.asked.total(), "the workspace is not counted")
+		require.NotNil(t, input[delivery.TestInput](t, p.asked["check"][0]).Run, "S56")
+		assert.Contains(t, p.asked["check"][0].Prompt, "really did")
+	})
+	t.Run("SX9 SC52 a real run overrides the tester", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cast: map[string][]any{"code": {writes("a", "BUG")}, "fix": {object{"summary": "fixed", "files": []object{{"path": "a", "content": "ok"}}}}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 1, p.out.State.Metrics.FixCycles)
+		fix := input[delivery.CodeInput](t, p.asked["fix"][0]).Fix
+		assert.Equal(t, []string{"Make the tests pass. --- FAIL in a"}, fix.Items)
+		assert.Equal(t, "--- FAIL in a", fix.Output)
+		assert.Equal(t, "ok", f.files["a"])
+		assert.Equal(t, "test", f.files["a_test"], "SC49: a fix is a delta")
+		assert.Len(t, p.step(t, "p1.s1").Code.Tests, 1, "SC49")
+	})
+	t.Run("SC57 attempts start from the step's snapshot", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cast: map[string][]any{"code": {writes("wrong", "1"), writes("a", "1"), writes("b", "2")}, "verify step": {marks(60)}}}.play(t)
+		require.NoError(t, p.err)
+		assert.NotContains(t, f.files, "wrong")
+		assert.Len(t, f.files, 4)
+	})
+	t.Run("SC57 a failed step leaves nothing", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cfg: delivery.Config{Policy: delivery.Policy{AcceptableFailures: 1}}, cast: map[string][]any{
+			"code": {writes("a", "BUG"), writes("b", "2")}, "fix": {always{writes("a", "BUG again")}},
+		}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, map[string]string{"b": "2", "b_test": "test"}, f.files)
+	})
+	t.Run("SC57 a failed sub-plan leaves nothing", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cfg: delivery.Config{Policy: delivery.Policy{AcceptableFailures: 1}, Limits: delivery.Limits{Depth: 1}}, cast: map[string][]any{
+			"code": {tooMuch, writes("sub", "1"), tooMuch, writes("b", "2")}, "subplan": {steps(2)},
+		}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, map[string]string{"b": "2", "b_test": "test"}, f.files)
+	})
+	t.Run("SC57 expiry leaves what was accepted", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cfg: limited(2), cast: map[string][]any{"code": {writes("a", "1"), writes("b", "2")}, "verify step": {marks(90), flowtest.Hang()}}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
+		assert.Equal(t, map[string]string{"a": "1", "a_test": "test"}, f.files)
+		assert.False(t, p.out.State.Unrestored)
+	})
+	t.Run("SC57 expiry in a sub-plan takes back the whole step", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cfg: limited(2), cast: map[string][]any{
+			"code": {writes("a", "1"), tooMuch, writes("b", "2"), flowtest.Hang()}, "subplan": {steps(2)},
+		}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
+		assert.Equal(t, delivery.StepCompleted, p.step(t, "p2.s1").Status)
+		assert.Equal(t, map[string]string{"a": "1", "a_test": "test"}, f.files)
+	})
+	t.Run("SC57 a sub-plan starts from the step's snapshot", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cfg: delivery.Config{Retry: delivery.Retry{Attempts: 1}}, cast: map[string][]any{
+			"code": {writes("wrong", "1"), writes("a", "1"), writes("b", "2")}, "verify step": {marks(60)},
+		}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, map[string]string{"a": "1", "a_test": "test", "b": "2", "b_test": "test"}, f.files)
+	})
+	t.Run("SC57 a path that is refused", func(t *testing.T) {
+		p := project{space: newFolder(), cast: map[string][]any{"code": {writes("/etc/passwd", "1")}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 2, p.step(t, "p1.s1").Attempts)
+		assert.Equal(t, 1, p.out.State.Metrics.VerificationsFailed)
+		assert.Contains(t, input[delivery.CodeInput](t, p.asked["code"][1]).Feedback[0], "/etc/passwd")
+	})
+	t.Run("SC57 a restore that is refused is done by the next run", func(t *testing.T) {
+		f := newFolder()
+		stop := project{space: f, cfg: limited(2), cast: map[string][]any{"code": {writes("a", "1"), writes("b", "2")}, "verify step": {marks(90), flowtest.Hang()}}}
+		f.fails[delivery.OpRestore] = errBoom
+		first := stop.play(t)
+		assert.True(t, first.out.State.Unrestored)
+		assert.Equal(t, "delivery/workspace", first.out.Warnings[0].Code)
+		assert.Contains(t, f.files, "b")
+
+		delete(f.fails, delivery.OpRestore)
+		f.ops, f.done = nil, map[string]agent.Response{}
+		p := project{space: f, in: delivery.Input{From: &first.out.State}, cast: map[string][]any{"code": {writes("c", "3")}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, delivery.OpRestore, f.ops[0])
+		assert.Equal(t, map[string]string{"a": "1", "a_test": "test", "c": "3", "c_test": "test"}, f.files)
+	})
+	t.Run("SC46 tests that cannot be run have failed", func(t *testing.T) {
+		f := newFolder()
+		f.fails[delivery.OpTest] = errBoom
+		p := project{space: f, cfg: delivery.Config{Retry: delivery.Retry{Iterations: 1, FixCycles: orchestrator.None}}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
+		assert.Contains(t, p.step(t, "p1.s1").FailReason, "the workspace could not test: boom")
+		assert.Equal(t, 4+4, strings.Count(strings.Join(f.ops, " "), "test"), "S51")
+	})
+	t.Run("SC46 no snapshot, no step", func(t *testing.T) {
+		f := newFolder()
+		f.fails[delivery.OpSnapshot] = errBoom
+		p := project{space: f, cfg: delivery.Config{Retry: delivery.Retry{Iterations: 1}}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
+		assert.Empty(t, p.asked["code"])
+	})
+}
+
+func TestFallback(t *testing.T) {
+	backup := func(role delivery.Role, answer any) (delivery.Config, *[]delivery.Failure) {
+		asked := &[]delivery.Failure{}
+		return delivery.Config{Hooks: delivery.Hooks{Fallback: func(f delivery.Failure) ([]byte, error) {
+			*asked = append(*asked, f)
+			if f.Role != role {
+				return nil, nil
+			}
+			return agent.JSON(answer), nil
+		}}}, asked
+	}
+	for _, tt := range []struct {
+		name       string
+		role       delivery.Role
+		kind       string
+		answer     any
+		unverified string
+	}{
+		{"S52 SC51 a plan", delivery.Planner, "plan", steps(2), "p1"},
+		{"S52 SC51 code", delivery.Coder, "code", code(), "p1.s1"},
+		{"S52 SC51 a report", delivery.Tester, "check", passed, "p1.s1"},
+		{"S52 SC51 a verdict", delivery.Supervisor, "verify plan", marks(90), "p1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg, asked := backup(tt.role, tt.answer)
+			p := project{cfg: cfg, cast: map[string][]any{tt.kind: times(4, errBoom)}}.play(t)
+			require.NoError(t, p.err)
+			assert.Equal(t, orchestrator.Partial, p.out.Status)
+			assert.Equal(t, []string{tt.unverified}, p.out.Unverified)
+			require.Len(t, *asked, 1)
+			assert.Equal(t, 15+3, p.asked.total())
+			if tt.role == delivery.Supervisor {
+				assert.Equal(t, 8, p.out.State.Metrics.VerificationsPassed, "it is no verdict of the supervisor")
+			}
+		})
+	}
+	t.Run("SC51 never for the goal", func(t *testing.T) {
+		cfg, asked := backup(delivery.Supervisor, marks(100))
+		p := project{cfg: cfg, cast: map[string][]any{"verify goal": times(4, errBoom)}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
+		assert.Empty(t, *asked)
+	})
+	t.Run("SC51 what it gives is checked", func(t *testing.T) {
+		cfg, _ := backup(delivery.Planner, object{"steps": "two"})
+		p := project{cfg: cfg, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrPlanning)
+		assert.Contains(t, p.out.Warnings[1].Message, "Hooks.Fallback")
+	})
+	t.Run("SC51 its panic is an error", func(t *testing.T) {
+		p := project{cfg: delivery.Config{Hooks: delivery.Hooks{Fallback: func(delivery.Failure) ([]byte, error) { panic("oh") }}}, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrPlanning)
+		assert.Contains(t, p.out.Warnings[1].Message, "Hooks.Fallback panicked: oh")
+	})
+}

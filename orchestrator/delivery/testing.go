@@ -1,0 +1,159 @@
+package delivery
+
+import (
+	"cmp"
+
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+)
+
+// tested is what came of tests. Their standing is rejected if they have not passed, or
+// the supervisor rejected their report; why says so.
+type tested struct {
+	ruling
+
+	report TestResult
+}
+
+// on is the event by which work whose tests pass goes on.
+func (t tested) on() string {
+	if t.standing == unverified {
+		return "tests_unverified"
+	}
+	return "tests_passed"
+}
+
+// test has the tester test a step, or the whole for OpIntegrate, beside a real run, and
+// the supervisor review the report.
+func (r *run) test(c *orchestrator.Context, w *work, op string) (tested, error) {
+	data := promptData{}
+	in := TestInput{Goal: r.state.PrimaryGoal, Context: r.in.Context}
+	if op == OpIntegrate {
+		in.Steps = r.summaries()
+	} else {
+		task := w.task()
+		in.Step, in.Code = &task, shownCode(w.Code)
+	}
+	if err := r.late(c, w.end); err != nil {
+		return tested{}, err
+	}
+	real, err := r.runTests(c, w.end)
+	if err != nil {
+		return tested{}, err
+	}
+	in.Run, data.Ran = shownReport(real), real != nil
+	in.Guidance = r.guided(Tester, &data)
+	got, err := ask[reportAnswer](r, c, call{
+		role: Tester, op: op, tmpl: "test.tmpl", target: w.target(), until: w.end, request: TestRequest, reply: TestResponse, data: data, input: in,
+	})
+	if err != nil {
+		return tested{}, err
+	}
+	a := got.value
+	report := TestResult{Passed: a.Passed, Issues: a.Issues, Suggestions: a.Suggestions, Coverage: a.Coverage, FixPlan: a.FixPlan}
+	if cause := got.failed; cause != nil {
+		report.Reason = "the tester failed: " + prompt.OneLine(cause.Error())
+	}
+	if real != nil {
+		report = report.with(*real)
+	}
+	if w.Step != nil {
+		w.Tests = &report
+	}
+	out := tested{ruling{why: report.fails()}, report}
+	if got.failed == nil {
+		var gate ruling
+		gate, err = r.reviewReport(c, review{
+			gate: GateTest, target: w.target(), judged: Tester, until: w.end, backup: got.backup,
+			input: VerifyInput{Step: in.Step, Code: in.Code, Tests: shownReport(&report)},
+		})
+		switch {
+		case gate.standing == rejected:
+			out.verdict, out.why = gate.verdict, cmp.Or(out.why, "the report was rejected: "+gate.why)
+		case out.why == "":
+			out.ruling = gate
+		}
+	}
+	return out, err
+}
+
+// reviewReport has the supervisor review a report of tests.
+func (r *run) reviewReport(c *orchestrator.Context, w review) (ruling, error) {
+	switch {
+	case !r.Policy.SkipTestReview:
+		return r.verify(c, w)
+	case w.backup:
+		r.unverified(w.target)
+		return ruling{standing: unverified}, nil
+	}
+	return ruling{standing: approved}, nil
+}
+
+// target is the step's ID; that of the whole is "goal".
+func (w *work) target() string {
+	if w.Step == nil {
+		return "goal"
+	}
+	return w.ID
+}
+
+// judgeGoal verifies what a root plan came to. again tells whether a further iteration
+// may do better.
+func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool, err error) {
+	if err := r.late(c, r.limit); err != nil {
+		return false, false, err
+	}
+	root := r.state.plan(id)
+	if why := root.unmet(r.Policy.AcceptableFailures); why != "" {
+		return false, true, r.unmet(c, id, why)
+	}
+	r.fire(c, "plan_done")
+	tests, err := r.test(c, &work{end: r.limit}, OpIntegrate)
+	if err != nil {
+		return false, false, err
+	}
+	if tests.standing == rejected {
+		return false, true, r.unmet(c, id, "integration: "+tests.why)
+	}
+	if tests.standing == unverified {
+		r.fire(c, "integration_unverified")
+	} else {
+		r.fire(c, "integration_passed")
+	}
+	gate, err := r.verify(c, review{gate: GateGoal, target: "goal", judged: Planner, until: r.limit, input: VerifyInput{Plan: root.bare(), Tests: shownReport(&tests.report)}})
+	if gate.verdict != nil {
+		r.goal = gate.verdict
+	}
+	switch {
+	case err != nil:
+		return false, false, err
+	case gate.standing == approved:
+		r.movePlan(id, "complete")
+		r.send(c, Header{Message: GoalComplete, From: Supervisor, To: conductor, Target: "goal"}, nil)
+		r.fire(c, "goal_approved")
+		return true, false, nil
+	}
+	r.ends(id, gate)
+	return false, gate.verdict != nil, nil
+}
+
+// unmet rejects the goal without a model.
+func (r *run) unmet(c *orchestrator.Context, id, why string) error {
+	r.ends(id, ruling{why: why})
+	_, err := r.reject(c, review{gate: GateGoal, target: "goal", judged: Planner}, why)
+	return err
+}
+
+// ends notes how an iteration came out.
+func (r *run) ends(id string, gate ruling) {
+	r.movePlan(id, "fail")
+	r.last = &LastIteration{Reason: gate.why, Verdict: gate.verdict, Completed: []StepSummary{}, Failed: []StepSummary{}}
+	for _, s := range r.state.plan(id).Steps {
+		sum := StepSummary{s.ID, s.Description, s.Status, s.Attempts, s.FailReason}
+		if s.Status == StepCompleted {
+			r.last.Completed = append(r.last.Completed, sum)
+		} else {
+			r.last.Failed = append(r.last.Failed, sum)
+		}
+	}
+}

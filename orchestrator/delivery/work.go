@@ -1,0 +1,88 @@
+package delivery
+
+import "github.com/convene-go/convene/orchestrator/agent"
+
+// File is a file that a coder wrote: its whole content, or that it goes.
+type File struct {
+	Path    string `json:"path"` // from the root of the project, with slashes
+	Content string `json:"content,omitempty"`
+	Delete  bool   `json:"delete,omitempty"`
+}
+
+// Severity says how bad an issue is.
+type Severity string
+
+// The severities.
+const (
+	Critical Severity = "critical"
+	Major    Severity = "major"
+	Minor    Severity = "minor"
+)
+
+// Category says what kind of issue it is.
+type Category string
+
+// The categories.
+const (
+	Bug      Category = "bug"
+	Security Category = "security"
+	Smell    Category = "smell"
+	Other    Category = "other"
+)
+
+// Issue is something that is wrong with work.
+type Issue struct {
+	Severity    Severity `json:"severity" enum:"critical,major,minor"`
+	Category    Category `json:"category" enum:"bug,security,smell,other"`
+	Description string   `json:"description"`
+	Location    string   `json:"location,omitempty"`
+}
+
+// FixPlan is what a coder shall do about issues, in this order.
+type FixPlan struct {
+	Items []string `json:"items"`
+}
+
+// TestResult is what came of tests: a tester's report, or a real run.
+type TestResult struct {
+	Kind        string   `json:"kind,omitempty"`
+	Passed      bool     `json:"passed"`
+	Reason      string   `json:"reason,omitempty"` // why a real run has not passed
+	Ran         int      `json:"ran,omitempty"`    // tests of a real run that passed or failed
+	Issues      []Issue  `json:"issues,omitempty"`
+	Suggestions []string `json:"suggestions,omitempty"`
+	Coverage    *float64 `json:"coverage,omitempty"` // 0 to 100; nil: not judged
+	Output      string   `json:"output,omitempty"`   // of a real run, without times and paths of the machine
+	FixPlan     *FixPlan `json:"fixPlan,omitempty"`
+}
+
+// RealRun is the Kind of a [TestResult] of the workspace.
+const RealRun = "run"
+
+// What Agents.Workspace is asked, as Request.Op. Each acts once by the Key of its call,
+// and changes nothing else than the project.
+const (
+	OpSnapshot = "snapshot" // keeps the project as it is: [SnapshotRequest], [Snapshot]
+	OpApply    = "apply"    // writes files: [ApplyRequest], no answer
+	OpTest     = "test"     // runs the project's tests: no input, [TestResult]; failed tests are no error
+	OpRestore  = "restore"  // makes the project what it was: [Snapshot], no answer
+)
+
+// ApplyRequest is the input of OpApply. If one path is refused, nothing is written.
+type ApplyRequest struct {
+	Files []File `json:"files"`
+}
+
+// SnapshotRequest is the input of OpSnapshot.
+type SnapshotRequest struct {
+	Since string `json:"since,omitempty"` // the snapshot that the answer's Diff begins at; "": no Diff
+}
+
+// Snapshot is a state of the project. Equal states have equal IDs.
+type Snapshot struct {
+	ID   string `json:"id"`
+	Diff string `json:"diff,omitempty"` // in unified format
+}
+
+// ErrUnsafePath says that a file was refused because of its path.
+const ErrUnsafePath = agent.Code("delivery/unsafe-path")

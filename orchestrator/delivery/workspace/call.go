@@ -1,0 +1,142 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/convene-go/convene/internal/safepath"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/delivery"
+)
+
+// Call does what req.Op says, once for each key of a call. A test that fails is an
+// answer. Errors are inputs that do not fit, delivery.ErrUnsafePath, and those of the
+// file system and of git.
+func (w *Workspace) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	record := ""
+	if key := agent.InfoFrom(ctx).Key; key != "" {
+		sum := sha256.Sum256([]byte(key))
+		record = w.state("calls/" + hex.EncodeToString(sum[:]) + ".json")
+		data, err := os.ReadFile(record)
+		if err == nil {
+			return agent.Response{Data: data}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return agent.Response{}, fmt.Errorf("workspace: read the record of the call: %w", err)
+		}
+	}
+	answer, err := w.do(ctx, req)
+	if err == nil && record != "" {
+		err = replace(record, answer)
+	}
+	if err != nil {
+		return agent.Response{}, fmt.Errorf("workspace: %s: %w", req.Op, err)
+	}
+	return agent.Response{Data: answer}, nil
+}
+
+// do carries out one operation.
+func (w *Workspace) do(ctx context.Context, req agent.Request) (json.RawMessage, error) {
+	done := agent.JSON(struct{}{})
+	switch req.Op {
+	case delivery.OpSnapshot:
+		in, err := read[delivery.SnapshotRequest](req.Input)
+		if err != nil {
+			return nil, err
+		}
+		return answer(w.snapshot(ctx, in))
+	case delivery.OpApply:
+		in, err := read[delivery.ApplyRequest](req.Input)
+		if err != nil {
+			return nil, err
+		}
+		return done, w.apply(in.Files)
+	case delivery.OpTest:
+		return answer(w.test(ctx))
+	case delivery.OpRestore:
+		in, err := read[delivery.Snapshot](req.Input)
+		if err != nil {
+			return nil, err
+		}
+		return done, w.restore(ctx, in.ID)
+	}
+	return nil, fmt.Errorf("the Op is %q, want snapshot, apply, test or restore", req.Op)
+}
+
+// read decodes an input, strictly.
+func read[T any](input json.RawMessage) (in T, err error) {
+	if len(input) == 0 {
+		return in, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(input))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		return in, fmt.Errorf("read Input: %w", err)
+	}
+	return in, nil
+}
+
+// answer encodes v unless there is an error.
+func answer(v any, err error) (json.RawMessage, error) {
+	if err != nil {
+		return nil, err
+	}
+	return agent.JSON(v), nil
+}
+
+// apply writes files, or nothing if one of the paths is refused. Made again, it
+// writes the same.
+func (w *Workspace) apply(files []delivery.File) error {
+	var errs []error
+	seen := map[string]int{}
+	for i, f := range files {
+		clean, err := safepath.In(w.cfg.Dir, f.Path)
+		switch first, twice := seen[strings.ToLower(clean)]; {
+		case errors.Is(err, safepath.ErrUnsafePath):
+			errs = append(errs, fmt.Errorf("files[%d]: %w: %w", i, delivery.ErrUnsafePath, err))
+		case err != nil:
+			errs = append(errs, fmt.Errorf("files[%d]: %w", i, err))
+		case twice:
+			errs = append(errs, fmt.Errorf("files[%d] %q is files[%d], too: %w", i, clean, first, delivery.ErrUnsafePath))
+		case f.Delete && f.Content != "":
+			errs = append(errs, fmt.Errorf("files[%d] %q has content, and is to be deleted", i, clean))
+		}
+		seen[strings.ToLower(clean)] = i
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for _, f := range files {
+		write := func() error { return safepath.Write(w.cfg.Dir, f.Path, []byte(f.Content)) }
+		if f.Delete {
+			write = func() error { return safepath.Remove(w.cfg.Dir, f.Path) }
+		}
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace writes a file as a whole: after a crash it is there or it is not.
+func replace(path string, data []byte) error {
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

@@ -1,0 +1,7 @@
+package workspace
+
+// Mark is by what the processes of w are found.
+func Mark(w *Workspace) string { return w.mark }
+
+// Judge says what came of a run.
+var Judge = judge

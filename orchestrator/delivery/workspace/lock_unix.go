@@ -1,0 +1,22 @@
+//go:build unix
+
+package workspace
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lock takes the lock of a file, which ends with the process at the latest, and
+// returns what releases it.
+func lock(path string) (func() error, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f.Close, nil
+}

@@ -1,0 +1,192 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/internal/proc"
+	"github.com/convene-go/convene/internal/text"
+	"github.com/convene-go/convene/orchestrator/delivery"
+)
+
+const (
+	issueBytes  = 4 << 10  // of one issue's description
+	outputBytes = 64 << 10 // of the whole output of failures
+	issuesMost  = 50       // that one run reports
+)
+
+// event is a line of go test -json.
+type event struct {
+	Action, Package, Test, Output, ImportPath string
+}
+
+// part is what one test, package or build has said.
+type part struct {
+	name   string // the package, and the test in it
+	test   bool
+	build  bool
+	failed bool
+	output strings.Builder
+}
+
+// report is what go test -json has said.
+type report struct {
+	parts      []*part // in the order of their first line
+	ran        int     // tests that passed or failed
+	unreadable string  // the first line that is no event; "": none
+}
+
+// parse reads the output of go test -json.
+func parse(out string) *report {
+	r := new(report)
+	known := map[string]*part{}
+	for line := range strings.Lines(out) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		var e event
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Action == "" || e.Package+e.ImportPath == "" {
+			if r.unreadable == "" {
+				r.unreadable = line
+			}
+			continue
+		}
+		r.add(e, known)
+	}
+	return r
+}
+
+// add adds one event.
+func (r *report) add(e event, known map[string]*part) {
+	name := e.ImportPath
+	if e.Package != "" {
+		name = strings.TrimSuffix(e.Package+" "+e.Test, " ")
+	}
+	build := strings.HasPrefix(e.Action, "build-")
+	key := fmt.Sprint(build, e.Package, "\x00", e.Test, "\x00", e.ImportPath)
+	if known[key] == nil {
+		known[key] = &part{name: name, test: e.Test != "", build: build}
+		r.parts = append(r.parts, known[key])
+	}
+	p := known[key]
+	switch e.Action {
+	case "output", "build-output":
+		p.output.WriteString(e.Output)
+	case "pass":
+		if p.test {
+			r.ran++
+		}
+	case "fail":
+		p.failed = true
+		if p.test {
+			r.ran++
+		}
+	case "build-fail":
+		p.failed = true
+	}
+}
+
+// judge says whether a run has passed, and why not.
+func judge(res proc.Result, clean func(string) string) delivery.TestResult {
+	r := parse(res.Stdout.Head + res.Stdout.Tail)
+	out := delivery.TestResult{Kind: delivery.RealRun, Ran: r.ran}
+	out.Reason = clean(reason(res, r))
+	out.Passed = out.Reason == ""
+	if out.Passed {
+		return out
+	}
+	var all strings.Builder
+	for _, p := range r.failures() {
+		said := strings.TrimSpace(clean(p.output.String()))
+		all.WriteString(clean(p.name) + "\n" + said + "\n\n")
+		if len(out.Issues) < issuesMost {
+			out.Issues = append(out.Issues, p.issue(clean(p.name), said))
+		}
+	}
+	if stderr := strings.TrimSpace(clean(res.Stderr.String())); stderr != "" {
+		all.WriteString(stderr)
+	}
+	out.Output = text.Cut(strings.TrimSpace(all.String()), outputBytes)
+	if len(out.Issues) == 0 {
+		out.Issues = []delivery.Issue{{Severity: delivery.Major, Category: delivery.Bug, Description: text.Cut(strings.TrimSpace(out.Reason+"\n"+out.Output), issueBytes)}}
+	}
+	return out
+}
+
+// reason says why a run has not passed; "": it has.
+func reason(res proc.Result, r *report) string {
+	failed := r.failures()
+	names := make([]string, 0, len(failed))
+	built := true
+	for _, p := range failed {
+		names = append(names, p.name)
+		built = built && !p.build
+	}
+	switch {
+	case res.End != proc.Exited:
+		return "the run was " + res.Why
+	case res.Stdout.Cut > 0:
+		return "the run wrote more than can be read"
+	case !built:
+		return "the code does not build"
+	case len(failed) > 0:
+		return text.Shorten("failed: "+strings.Join(names, ", "), 500)
+	case res.Code != 0:
+		return fmt.Sprintf("the run ended with exit code %d", res.Code)
+	case r.unreadable != "":
+		return "the run wrote a line that is no event of go test -json: " + text.Shorten(r.unreadable, 200)
+	case r.ran == 0:
+		return "no test ran"
+	}
+	return ""
+}
+
+// failures are the parts that failed: builds first, then tests, without those that
+// failed only because a test inside of them did.
+func (r *report) failures() (failed []*part) {
+	inside := func(p *part) bool { // something of it failed by itself
+		return slices.ContainsFunc(r.parts, func(q *part) bool {
+			separator := "/"
+			if !p.test {
+				separator = " "
+			}
+			return q.failed && q.test && strings.HasPrefix(q.name, p.name+separator)
+		})
+	}
+	builds := slices.ContainsFunc(r.parts, func(p *part) bool { return p.failed && p.build })
+	for _, p := range r.parts {
+		switch {
+		case !p.failed, !p.build && inside(p):
+		case !p.build && !p.test && builds && !strings.Contains(p.output.String(), "panic:"):
+			// the package says only that its build failed
+		default:
+			failed = append(failed, p)
+		}
+	}
+	slices.SortStableFunc(failed, func(a, b *part) int {
+		switch {
+		case a.build == b.build:
+			return 0
+		case a.build:
+			return -1
+		}
+		return 1
+	})
+	return failed
+}
+
+// issue is what failed as an issue, with what it said.
+func (p *part) issue(name, said string) delivery.Issue {
+	i := delivery.Issue{Severity: delivery.Major, Category: delivery.Bug, Location: name}
+	what := "test failed"
+	switch {
+	case p.build:
+		i.Severity, what = delivery.Critical, "build failed"
+	case !p.test:
+		what = "package failed"
+	}
+	i.Description = text.Cut(what+": "+said, issueBytes)
+	return i
+}

@@ -1,0 +1,133 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/convene-go/convene/internal/text"
+	"github.com/convene-go/convene/orchestrator/delivery"
+)
+
+// diffBytes is how much of a difference an answer has.
+const diffBytes = 256 << 10
+
+// openRepository makes the repository of snapshots, or removes the locks that a
+// killed git has left in it.
+func (w *Workspace) openRepository(ctx context.Context) error {
+	if _, err := w.repo.Run(ctx, "init", "--quiet"); err != nil {
+		return err
+	}
+	err := filepath.WalkDir(w.repo.GitDir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".lock") {
+			err = os.Remove(path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// Contents are kept byte for byte, whatever attributes the project gives its files.
+	info := filepath.Join(w.repo.GitDir, "info")
+	if err := os.MkdirAll(info, 0o700); err != nil {
+		return err
+	}
+	return replace(filepath.Join(info, "attributes"), []byte("* -text -eol -ident -filter -working-tree-encoding !diff !merge\n"))
+}
+
+// snapshot keeps the folder as it is. The ID is that of its tree: equal states have
+// equal ones, and there is nothing to do twice.
+func (w *Workspace) snapshot(ctx context.Context, in delivery.SnapshotRequest) (delivery.Snapshot, error) {
+	if in.Since != "" {
+		if err := w.check(ctx, in.Since); err != nil {
+			return delivery.Snapshot{}, err
+		}
+	}
+	if _, err := w.repo.Run(ctx, "add", "--all", "--force", "--", "."); err != nil {
+		return delivery.Snapshot{}, err
+	}
+	staged, err := w.repo.Run(ctx, "ls-files", "--stage")
+	if err != nil {
+		return delivery.Snapshot{}, err
+	}
+	for line := range strings.Lines(staged) {
+		if strings.HasPrefix(line, "160000 ") { // its files would not be kept
+			_, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			return delivery.Snapshot{}, fmt.Errorf("%s is a repository of its own", name)
+		}
+	}
+	tree, err := w.repo.Run(ctx, "write-tree")
+	if err != nil {
+		return delivery.Snapshot{}, err
+	}
+	s := delivery.Snapshot{ID: strings.TrimSpace(tree)}
+	if in.Since != "" {
+		if s.Diff, err = w.repo.Run(ctx, "diff", "--no-color", "--no-renames", in.Since, s.ID, "--"); err != nil {
+			return delivery.Snapshot{}, err
+		}
+		s.Diff = text.Cut(s.Diff, diffBytes)
+	}
+	return s, nil
+}
+
+// restore makes the folder what it was at a snapshot.
+func (w *Workspace) restore(ctx context.Context, id string) error {
+	if err := w.check(ctx, id); err != nil {
+		return err
+	}
+	if err := tame(w.cfg.Dir); err != nil {
+		return err
+	}
+	if _, err := w.repo.Run(ctx, "read-tree", "--reset", "-u", id); err != nil {
+		return err
+	}
+	_, err := w.repo.Run(ctx, "clean", "-ffdxq")
+	return err
+}
+
+// tame removes from the project what git does not see or keeps away from: pipes,
+// sockets and devices, and repositories but that of the project itself. And it opens
+// the folders that are closed.
+func tame(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || path == dir:
+			return err
+		case filepath.Dir(path) == dir && d.Name() == ".git":
+			return fs.SkipDir
+		case strings.EqualFold(d.Name(), ".git"):
+			if err := removeAll(path); err != nil || !d.IsDir() {
+				return err
+			}
+			return fs.SkipDir
+		case d.IsDir():
+			info, err := d.Info()
+			if err != nil || info.Mode().Perm()&0o700 == 0o700 {
+				return err
+			}
+			return os.Chmod(path, 0o755)
+		case !d.Type().IsRegular() && d.Type() != fs.ModeSymlink:
+			return os.Remove(path)
+		}
+		return nil
+	})
+}
+
+var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// check says whether id is a snapshot.
+func (w *Workspace) check(ctx context.Context, id string) error {
+	if !objectID.MatchString(id) {
+		return fmt.Errorf("%q is no ID of a snapshot", id)
+	}
+	kind, err := w.repo.Run(ctx, "cat-file", "-t", id)
+	if err != nil || kind != "tree\n" {
+		return errors.Join(fmt.Errorf("there is no snapshot %s here", id), err)
+	}
+	return nil
+}

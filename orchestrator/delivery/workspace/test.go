@@ -1,0 +1,94 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/convene-go/convene/internal/proc"
+	"github.com/convene-go/convene/orchestrator/delivery"
+)
+
+// testOutput is how much of stdout is kept: a run that writes more is not readable.
+const testOutput = 16 << 20
+
+// test runs the project's tests and undoes what they change in the folder.
+func (w *Workspace) test(ctx context.Context) (delivery.TestResult, error) {
+	if err := w.beginTest(ctx); err != nil {
+		return delivery.TestResult{}, err
+	}
+	res, err := w.run(ctx)
+	return res, errors.Join(err, w.endTest(context.WithoutCancel(ctx)))
+}
+
+// run runs the tests once.
+func (w *Workspace) run(ctx context.Context) (delivery.TestResult, error) {
+	program, err := exec.LookPath(w.cfg.Test[0])
+	if err != nil {
+		return delivery.TestResult{}, fmt.Errorf("find %s: %w", w.cfg.Test[0], err)
+	}
+	res, err := proc.Run(ctx, proc.Command{
+		Path: program, Args: w.cfg.Test[1:], Dir: w.cfg.Dir, Env: w.env(program), Mark: w.mark,
+		Time: w.cfg.Time, Output: 2 * testOutput, Flood: 2 * testOutput, Processes: w.cfg.Processes,
+		Writable: append([]string{w.cfg.Dir, w.state("home"), w.state("tmp"), w.state("cache"), w.state("mod")}, w.cfg.Writable...),
+	})
+	if err != nil {
+		return delivery.TestResult{}, err
+	}
+	return judge(res, w.cleaner(program)), nil
+}
+
+// env is the environment of tests. The last of two variables of one name counts.
+func (w *Workspace) env(program string) []string {
+	path := strings.Join([]string{filepath.Dir(program), "/usr/local/bin", "/usr/bin", "/bin"}, string(os.PathListSeparator))
+	return append([]string{
+		"PATH=" + path, "HOME=" + w.state("home"), "TMPDIR=" + w.state("tmp"), "LC_ALL=C",
+		"GOCACHE=" + w.state("cache"), "GOMODCACHE=" + w.state("mod"), "GOPROXY=off", "GOTOOLCHAIN=local", "GOENV=off", "GOWORK=off",
+	}, w.cfg.Env...)
+}
+
+// beginTest notes the state to which the folder goes back, before tests can change it.
+func (w *Workspace) beginTest(ctx context.Context) error {
+	before, err := w.snapshot(ctx, delivery.SnapshotRequest{})
+	if err != nil {
+		return err
+	}
+	return replace(w.state("testing"), []byte(before.ID))
+}
+
+// endTest makes the folder what it was before the tests, if there were any.
+func (w *Workspace) endTest(ctx context.Context) error {
+	before, err := os.ReadFile(w.state("testing"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.restore(ctx, string(before)); err != nil {
+		return err
+	}
+	if err := removeAll(w.state("tmp")); err != nil {
+		return err
+	}
+	return errors.Join(os.Mkdir(w.state("tmp"), 0o700), os.Remove(w.state("testing")))
+}
+
+// removeAll removes a folder or a file, also if folders in it are closed.
+func removeAll(path string) error {
+	if os.RemoveAll(path) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(path, func(inner string, d fs.DirEntry, err error) error { // what stays closed cannot be removed, which the end says
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(inner, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
