@@ -1,0 +1,127 @@
+package board
+
+import (
+	"slices"
+	"time"
+)
+
+// Evaluate returns the changes by which tasks follow what they wait for: PLANNED ones
+// become READY or BLOCKED, and BLOCKED ones whose tasks are complete become READY, in
+// the order in which they were added. The caller applies them in that order.
+// After that, no task is PLANNED.
+//
+// It costs time for the tasks that change.
+func (e *Editor) Evaluate(at time.Time) []Change {
+	move := func(id string, m Move) Change { return Change{By: RoleDirector, At: at, Task: id, Do: m} }
+	e.planned = slices.DeleteFunc(e.planned, func(id string) bool { return e.b.Tasks[e.at[id]].Status != Planned })
+	changes := make([]Change, 0, len(e.planned))
+	for _, id := range e.planned {
+		t := &e.b.Tasks[e.at[id]]
+		if why := e.Waits(id); why != nil {
+			changes = append(changes, move(t.ID, Move{Event: EventBlock, Blocked: why}))
+		}
+	}
+	for _, id := range e.graph.Due() {
+		event := EventUnblock
+		if e.b.Tasks[e.at[id]].Status == Planned {
+			event = EventReady
+		}
+		changes = append(changes, move(id, Move{Event: event}))
+	}
+	slices.SortStableFunc(changes, func(a, b Change) int { return e.at[a.Task] - e.at[b.Task] })
+	return changes
+}
+
+// Waits returns for which tasks a task waits now and why, or nil if it waits for none.
+// A task that waits for an abandoned one waits for a decision.
+func (e *Editor) Waits(id string) *BlockedReason {
+	unmet := e.graph.Unmet(id)
+	if len(unmet) == 0 {
+		return nil
+	}
+	why := &BlockedReason{Type: ByDependency, WaitingOn: unmet}
+	waiting := e.b.Tasks[e.at[id]].WaitingFor
+	for _, need := range unmet {
+		if e.b.Tasks[e.at[need]].Status == Abandoned {
+			why.Type = ByAbandoned
+			return why
+		}
+		if slices.Contains(waiting, need) {
+			why.Type = BySubtask
+		}
+	}
+	return why
+}
+
+// Reblock is an [Action] of the director: it gives a BLOCKED task another reason, as
+// what it waits for has changed.
+type Reblock struct {
+	Blocked BlockedReason `json:"blocked"`
+}
+
+func (Reblock) kind() string { return "reblock" }
+
+func (r Reblock) apply(e *Editor, c Change) error {
+	if err := c.allow(director); err != nil {
+		return err
+	}
+	t, err := e.live(c.Task)
+	if err != nil {
+		return err
+	}
+	// It is the same as to block it anew.
+	m := Move{Event: EventBlock, Blocked: &r.Blocked}
+	if t.Status != Blocked {
+		return notBlocked(t)
+	}
+	if err := m.blockFault(e, t); err != nil {
+		return err
+	}
+	if err := e.place(t.ID, Blocked, m.Blocked, c.At); err != nil {
+		return err
+	}
+	e.happen(t, m, Blocked, c.At)
+	return nil
+}
+
+// Abandon returns the changes by which a task is abandoned, or an error that is
+// [ErrNoTask] or [ErrTerminal].
+//
+// What waits for it directly goes on without it where goesOn says so, and otherwise is
+// BLOCKED until the director decides. Nil means that nothing goes on.
+func (e *Editor) Abandon(id, reason string, goesOn func(dependent string) bool, at time.Time) ([]Change, error) {
+	if _, err := e.live(id); err != nil {
+		return nil, namedError("abandon", id, err)
+	}
+	change := func(id string, a Action) Change { return Change{By: RoleDirector, At: at, Task: id, Do: a} }
+	changes := []Change{change(id, Move{Event: EventAbandon, Reason: reason})}
+	for _, dependent := range e.graph.Dependents(id) {
+		t := &e.b.Tasks[e.at[dependent]]
+		why := BlockedReason{Type: ByAbandoned}
+		switch {
+		case t.Final():
+		case goesOn != nil && goesOn(dependent):
+			changes = append(changes, change(dependent, Edit{DropNeeds: []string{id}}))
+		case t.Status == Blocked && t.Blocked.Type.byTasks():
+			changes = append(changes, change(dependent, Reblock{Blocked: why}))
+		case t.Status == Planned:
+			changes = append(changes, change(dependent, Move{Event: EventBlock, Blocked: &why}))
+		}
+	}
+	return changes, nil
+}
+
+// AbandonBranch returns the changes by which a task and all that wait for it, directly
+// or through others, are abandoned, or an error as [Editor.Abandon].
+func (e *Editor) AbandonBranch(id, reason string, at time.Time) ([]Change, error) {
+	if _, err := e.live(id); err != nil {
+		return nil, namedError("abandon branch", id, err)
+	}
+	var changes []Change
+	for _, id := range append([]string{id}, e.graph.Descendants(id)...) {
+		if !e.b.Tasks[e.at[id]].Final() {
+			changes = append(changes, Change{By: RoleDirector, At: at, Task: id, Do: Move{Event: EventAbandon, Reason: reason}})
+		}
+	}
+	return changes, nil
+}

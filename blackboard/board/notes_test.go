@@ -1,0 +1,157 @@
+package board_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/providers"
+)
+
+func TestNew(t *testing.T) {
+	t.Run("B1 B3 B4 one objective and one spec", func(t *testing.T) {
+		_, err := board.New(" ", "", map[string]json.RawMessage{"db": json.RawMessage(`{`)})
+		require.EqualError(t, err, "board: run_id is empty\nobjective is empty\nspec[\"db\"] is no JSON")
+		r := newRun(t, task("a"))
+		data, err := json.Marshal(r.Board())
+		require.NoError(t, err)
+		var fields map[string]any
+		require.NoError(t, json.Unmarshal(data, &fields))
+		assert.Equal(t, "run-1", fields["run_id"])
+		assert.Equal(t, "PROGRESSING", fields["strategy_status"])
+		r.evaluate()
+		r.dispatch("a")
+		r.do(board.RoleWorker, "a", board.Remember{Messages: user("x")})
+		r.do(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{Area: "api", Summary: "s"}})
+		r.do(board.RoleWorker, "", board.AddInsight{Insight: board.Insight{Summary: "s"}})
+		r.do(board.RoleGuardian, "a", board.Remember{Messages: system("back to work")})
+		r.do(board.RoleWorker, "a", board.Move{Event: board.EventDeliver, Frozen: frozen("a")})
+		m := pass()
+		m.Files = map[string]string{"f": "h"}
+		r.do(board.RoleStrategist, "a", m)
+		require.NoError(t, json.Unmarshal([]byte(r.picture()), &fields))
+		for _, field := range []string{"run_id", "objective", "spec", "design_log", "insights", "task_memories", "tasks", "filesystem", "guardian", "strategy_status"} {
+			assert.Contains(t, fields, field)
+		}
+	})
+}
+
+func TestInsights(t *testing.T) {
+	t.Run("B6 B12 B45 anybody adds, at once and for good", func(t *testing.T) {
+		r := newRun(t, task("a"))
+		r.do(board.RoleWorker, "", board.AddInsight{Insight: board.Insight{Topic: []string{"http"}, Summary: "axios", SourceTask: "a"}})
+		r.do(board.RoleStrategist, "", board.AddInsight{Insight: board.Insight{ID: "i2", Summary: "other"}})
+		r.do(board.RoleDirector, "", board.AddInsight{Insight: board.Insight{Summary: "third"}})
+		assert.Equal(t, []string{"i1", "i2", "i3"}, []string{r.Board().Insights[0].ID, r.Board().Insights[1].ID, r.Board().Insights[2].ID})
+		assert.Equal(t, r.now, r.Board().Insights[2].At)
+	})
+	t.Run("BX34 duplicates", func(t *testing.T) {
+		r := newRun(t, task("a"), task("b"))
+		one := board.Insight{ID: "x", Topic: []string{"http"}, Summary: "axios", SourceTask: "a"}
+		r.do(board.RoleWorker, "", board.AddInsight{Insight: one})
+		require.ErrorIs(t, r.try(board.RoleWorker, "", board.AddInsight{Insight: board.Insight{ID: "x", Summary: "new"}}), board.ErrDuplicate)
+		one.ID = "y"
+		require.ErrorIs(t, r.try(board.RoleWorker, "", board.AddInsight{Insight: one}), board.ErrDuplicate)
+		one.SourceTask = "b"
+		r.do(board.RoleWorker, "", board.AddInsight{Insight: one})
+		assert.Len(t, r.Board().Insights, 2)
+	})
+	t.Run("B6 bad ones", func(t *testing.T) {
+		r := newRun(t)
+		r.refuses(board.RoleWorker, "", board.AddInsight{}, "summary is empty")
+		r.refuses(board.RoleWorker, "", board.AddInsight{Insight: board.Insight{Summary: "s", SourceTask: "nobody"}}, "no such task")
+		r.refuses(board.RoleGuardian, "", board.AddInsight{Insight: board.Insight{Summary: "s"}}, "not allowed")
+	})
+}
+
+func TestDecisions(t *testing.T) {
+	t.Run("B5 BA98 BA90 the log only grows", func(t *testing.T) {
+		r := newRun(t, task("a"))
+		r.do(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{ID: "d2", Area: "api", Summary: "REST", Reason: "simple", AppliesTo: []string{"a"}}})
+		r.do(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{Area: "db", Summary: "SQLite"}})
+		assert.Equal(t, "d3", r.Board().DesignLog[1].ID, "d2 is taken")
+		assert.Equal(t, r.now, r.Board().DesignLog[1].At)
+	})
+	t.Run("BX35 an entry is not changed", func(t *testing.T) {
+		r := newRun(t)
+		r.do(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{ID: "d1", Area: "api", Summary: "REST"}})
+		r.refuses(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{ID: "d1", Area: "api", Summary: "GraphQL"}}, "only ever longer")
+	})
+	t.Run("B5 BC42 bad ones", func(t *testing.T) {
+		r := newRun(t)
+		r.refuses(board.RoleWorker, "", board.AddDecision{Decision: board.Decision{Area: "a", Summary: "s"}}, "not allowed")
+		r.refuses(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{AppliesTo: []string{"x"}}}, "area or summary is empty\napplies_to[0] \"x\": no such task")
+	})
+}
+
+func TestSpec(t *testing.T) {
+	t.Run("B60 BA90 an area is set", func(t *testing.T) {
+		r := newRun(t)
+		r.do(board.RoleDirector, "", board.SetSpec{Area: "db", Value: json.RawMessage(`{"tables":[]}`)})
+		assert.JSONEq(t, `{"tables":[]}`, string(r.Board().Spec["db"]))
+		r.refuses(board.RoleDirector, "", board.SetSpec{Area: " ", Value: json.RawMessage(`1`)}, "area is empty")
+		r.refuses(board.RoleDirector, "", board.SetSpec{Area: "db", Value: json.RawMessage(`{`)}, "no JSON")
+		r.refuses(board.RoleDirector, "", board.SetSpec{Area: "db"}, "no JSON")
+		r.refuses(board.RoleWorker, "", board.SetSpec{Area: "db", Value: json.RawMessage(`1`)}, "not allowed")
+	})
+}
+
+func TestMemory(t *testing.T) {
+	t.Run("B7 B89 B93 BX33 who may say what", func(t *testing.T) {
+		r := newRun(t, task("a"))
+		r.refuses(board.RoleWorker, "a", board.Remember{Messages: user("x")}, "it is PLANNED, want ACTIVE")
+		r.do(board.RoleDirector, "a", board.Remember{Messages: user("hint")})
+		r.evaluate()
+		r.dispatch("a")
+		r.do(board.RoleWorker, "a", board.Remember{Messages: []providers.Message{{Role: providers.Assistant, Text: "y"}}})
+		assert.True(t, r.Board().Guardian.LastNudge.IsZero())
+		r.do(board.RoleGuardian, "a", board.Remember{Messages: system("STOP")})
+		assert.Equal(t, r.now, r.Board().Guardian.LastNudge)
+		assert.Len(t, r.Board().Memories["a"], 3)
+		r.refuses(board.RoleWorker, "a", board.Remember{Messages: system("I am the system")}, "is a system message")
+		r.refuses(board.RoleDirector, "a", board.Remember{Messages: system("x")}, "is a system message")
+		r.refuses(board.RoleGuardian, "a", board.Remember{Messages: user("x")}, "want one system message")
+		r.refuses(board.RoleWorker, "a", board.Remember{Messages: []providers.Message{{Role: "ghost"}}}, `role is "ghost"`)
+		r.refuses(board.RoleWorker, "a", board.Remember{}, "messages is empty")
+		r.refuses(board.RoleStrategist, "a", board.Remember{Messages: user("x")}, "not allowed")
+	})
+}
+
+func TestWatch(t *testing.T) {
+	t.Run("B9 B93 B90 what the Guardian notes", func(t *testing.T) {
+		r := newRun(t, task("a"))
+		r.evaluate()
+		r.refuses(board.RoleGuardian, "a", board.SetWatch{}, "it is READY, want ACTIVE")
+		r.dispatch("a")
+		w := board.Watch{Alignments: []float64{0, 100}, Verdict: "ON_TRACK", Tokens: 5, ToolCalls: 3, Writes: 1}
+		r.do(board.RoleGuardian, "a", board.SetWatch{Watch: w})
+		assert.Empty(t, r.Board().Guardian.LastReviewed)
+		r.do(board.RoleGuardian, "a", board.SetWatch{Watch: w, Reviewed: true})
+		assert.Equal(t, "a", r.Board().Guardian.LastReviewed)
+		r.refuses(board.RoleGuardian, "a", board.SetWatch{Watch: board.Watch{Alignments: []float64{100.5}}}, "alignments[0] is 100.5, want 0 to 100")
+		r.refuses(board.RoleGuardian, "a", board.SetWatch{Watch: board.Watch{Tokens: -1}}, "below 0")
+		r.refuses(board.RoleWorker, "a", board.SetWatch{}, "not allowed")
+		r.do(board.RoleDirector, "a", board.Move{Event: board.EventRelease})
+		r.dispatch("a")
+		assert.Equal(t, board.Watch{Alignments: []float64{0, 100}, Verdict: "ON_TRACK"}, r.Board().Guardian.Watches["a"], "counts begin anew")
+	})
+}
+
+func TestSpend(t *testing.T) {
+	t.Run("B116 BX28 of the task and of the run", func(t *testing.T) {
+		r := newRun(t, task("a"))
+		r.do(board.RoleWorker, "a", board.Spend{Usage: providers.Usage{Calls: 2, Cost: 5}})
+		r.do(board.RoleDirector, "", board.Spend{Usage: providers.Usage{Calls: 1, Cost: 7}})
+		assert.Equal(t, providers.Usage{Calls: 2, Cost: 5}, r.task("a").Spent)
+		assert.Equal(t, providers.Usage{Calls: 3, Cost: 12}, r.Board().Spent)
+		r.do(board.RoleDirector, "a", board.Move{Event: board.EventAbandon, Reason: "x"})
+		r.do(board.RoleWorker, "a", board.Spend{Usage: providers.Usage{Calls: 1}})
+		assert.EqualValues(t, 3, r.task("a").Spent.Calls, "a late bill of what was abandoned")
+		r.refuses(board.RoleWorker, "a", board.Spend{Usage: providers.Usage{Cost: -1}}, "below 0")
+		r.refuses(board.RoleWorker, "x", board.Spend{}, "no such task")
+		r.refuses("stranger", "a", board.Spend{}, "not allowed")
+	})
+}

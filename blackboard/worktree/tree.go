@@ -1,0 +1,433 @@
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/convene-go/convene/internal/safepath"
+)
+
+// Tree is the worktree of one attempt.
+type Tree struct {
+	Task    string `json:"task"`
+	Attempt int    `json:"attempt"`
+	Branch  string `json:"branch"`
+	Path    string `json:"path"` // absolute
+	Base    string `json:"base"` // the commit that it started from
+}
+
+// tree returns the names of an attempt.
+func (w *Trees) tree(task string, attempt int) (Tree, error) {
+	if task == "" || attempt < 1 {
+		return Tree{}, fmt.Errorf("task is %q and attempt %d, want a name and 1 or more", task, attempt)
+	}
+	slug := safepath.Slug(task)
+	return Tree{
+		Task: task, Attempt: attempt,
+		Branch: fmt.Sprintf("%s/%s/a%d", w.prefix, slug, attempt),
+		Path:   filepath.Join(w.base, slug, fmt.Sprint("a", attempt)),
+	}, nil
+}
+
+// check returns an error unless t is a tree of this run.
+func (w *Trees) check(t Tree) error {
+	want, err := w.tree(t.Task, t.Attempt)
+	if want.Base = t.Base; err == nil && want != t {
+		err = fmt.Errorf("tree of %q is no tree of this run", t.Task)
+	}
+	return err
+}
+
+// ref is the ref of this package that keeps a commit of an attempt.
+func (w *Trees) ref(what string, t Tree) string {
+	return fmt.Sprintf("refs/convene/%s/%s/%s/a%d", what, w.short, safepath.Slug(t.Task), t.Attempt)
+}
+
+// Create makes the worktree of an attempt, counted from 1, on a branch of its own. It
+// starts from base, a branch or a commit; "" is the tip of [Trees.Target]. If it is there
+// already, its content is left as it is.
+func (w *Trees) Create(ctx context.Context, task string, attempt int, base string) (Tree, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, err := w.tree(task, attempt)
+	if err == nil {
+		t.Base, err = w.begin(ctx, t, base)
+	}
+	if err == nil {
+		err = w.place(ctx, t)
+	}
+	if err != nil {
+		return Tree{}, fmt.Errorf("worktree: create %q: %w", task, err)
+	}
+	return t, nil
+}
+
+// begin makes the branch of t and returns the commit that it started from. That commit is
+// kept first, so that a repetition starts from it, too.
+func (w *Trees) begin(ctx context.Context, t Tree, base string) (string, error) {
+	kept := w.ref("base", t)
+	from, err := w.commit(ctx, kept)
+	if err != nil {
+		return "", err
+	}
+	if from == "" {
+		name := cmp.Or(base, "refs/heads/"+w.main)
+		if from, err = w.commit(ctx, name); err != nil {
+			return "", err
+		}
+		if from == "" {
+			return "", fmt.Errorf("there is no commit %q to start from", name)
+		}
+		if _, err := w.do(ctx, "update-ref", kept, from, none); err != nil {
+			return "", err
+		}
+	}
+	tip, err := w.commit(ctx, "refs/heads/"+t.Branch)
+	if err == nil && tip == "" {
+		_, err = w.do(ctx, "update-ref", "refs/heads/"+t.Branch, from, none)
+	}
+	return from, err
+}
+
+// place makes the folder of t, unless it is there.
+func (w *Trees) place(ctx context.Context, t Tree) error {
+	trees, err := w.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, other := range trees {
+		if other.path != t.Path {
+			continue
+		}
+		if !other.unfinished && !other.missing() {
+			return nil
+		}
+		if err := w.removeTree(ctx, other.path); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(t.Path); err != nil {
+		return err
+	}
+	_, err = w.do(ctx, "worktree", "add", "--quiet", "--", t.Path, t.Branch)
+	return err
+}
+
+// removeTree removes a worktree that git knows, whatever is in it.
+func (w *Trees) removeTree(ctx context.Context, path string) error {
+	_, err := w.do(ctx, "worktree", "remove", "--force", "--force", "--", path)
+	return err
+}
+
+// commitID is what git calls a commit.
+var commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// Head returns the commit that the branch of t is at.
+func (w *Trees) Head(ctx context.Context, t Tree) (string, error) {
+	id, err := "", w.check(t)
+	if err == nil {
+		id, err = w.commit(ctx, "refs/heads/"+t.Branch)
+	}
+	if err == nil && id == "" {
+		err = fmt.Errorf("branch %q does not exist", t.Branch)
+	}
+	if err != nil {
+		return "", fmt.Errorf("worktree: head: %w", err)
+	}
+	return id, nil
+}
+
+// Note is the message of a commit.
+type Note struct {
+	// Phase and Summary make the first line, "[task] phase: summary"; of the summary, the
+	// first line with at most 50 characters.
+	Phase, Summary string
+
+	// Key makes the commit happen once: repeated with the same key as the last commit of
+	// the branch has, it is that commit. "": no key.
+	Key string
+}
+
+const summaryLength = 50
+
+// title is the first line of the message.
+func (n Note) title(task string) string {
+	summary, _, _ := strings.Cut(strings.TrimSpace(n.Summary), "\n")
+	if runes := []rune(summary); len(runes) > summaryLength {
+		summary = string(runes[:summaryLength-1]) + "…"
+	}
+	line := fmt.Sprintf("[%s] %s: %s", task, n.Phase, summary)
+	return strings.Join(strings.FieldsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+}
+
+// Commit commits the files and folders of paths, also those that are ignored, and what is
+// gone of them; nil: everything that is not ignored. It returns the commit, or ErrNoChange,
+// or ErrUnsafePath if a path or a symbolic link leaves the worktree; a repository inside of
+// the worktree is that, too.
+func (w *Trees) Commit(ctx context.Context, t Tree, n Note, paths []string) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id, err := "", w.check(t)
+	if err == nil {
+		id, err = w.add(ctx, t, n, paths)
+	}
+	if err != nil {
+		return "", fmt.Errorf("worktree: commit of %q: %w", t.Task, err)
+	}
+	return id, nil
+}
+
+func (w *Trees) add(ctx context.Context, t Tree, n Note, paths []string) (string, error) {
+	if n.Key != "" {
+		last, err := w.in(ctx, t.Path, "log", "-1", "--format=%H %(trailers:key=Convene-Key,valueonly,separator=%x20)")
+		if id, key, _ := strings.Cut(last, " "); err != nil || key == keyText(n.Key) {
+			return id, err
+		}
+	}
+	args := []string{"--literal-pathspecs", "add", "--all", "--", "."}
+	if paths != nil {
+		args = []string{"--literal-pathspecs", "add", "--all", "--force", "--"}
+		for _, p := range paths {
+			clean, err := safepath.In(t.Path, p)
+			if err != nil {
+				return "", err
+			}
+			args = append(args, clean)
+		}
+	}
+	if paths == nil || len(paths) > 0 {
+		if _, err := w.in(ctx, t.Path, args...); err != nil {
+			return "", err
+		}
+	}
+	staged, err := w.in(ctx, t.Path, "diff", "--cached", "--raw", "-z", "--no-renames", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	if staged == "" {
+		return "", ErrNoChange
+	}
+	if err := stagedFault(t.Path, staged); err != nil {
+		_, undo := w.in(ctx, t.Path, "reset", "--quiet")
+		return "", errors.Join(err, undo)
+	}
+	message := n.title(t.Task)
+	if n.Key != "" {
+		message += "\n\nConvene-Key: " + keyText(n.Key)
+	}
+	if _, err := w.in(ctx, t.Path, "commit", "--quiet", "--no-verify", "--message="+message); err != nil {
+		return "", err
+	}
+	return w.in(ctx, t.Path, "rev-parse", "HEAD")
+}
+
+// keyText is a key as a trailer can hold it.
+func keyText(key string) string { return strconv.QuoteToASCII(key) }
+
+// stagedFault looks for symbolic links that leave the worktree, and repositories in it,
+// among what is staged, as diff --raw -z shows it.
+func stagedFault(root, staged string) error {
+	fields := strings.Split(strings.TrimSuffix(staged, "\x00"), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		modes := strings.Fields(fields[i])
+		name := fields[i+1]
+		if len(modes) < 2 {
+			return fmt.Errorf("git diff --raw says %q", fields[i])
+		}
+		switch modes[1] {
+		case "160000":
+			return fmt.Errorf("%w: %q is a repository of its own", ErrUnsafePath, name)
+		case "120000":
+			target, err := os.Readlink(filepath.Join(root, filepath.FromSlash(name)))
+			if err != nil {
+				return err
+			}
+			if target = filepath.ToSlash(target); path.IsAbs(target) || filepath.IsAbs(target) {
+				return fmt.Errorf("%w: %q is a link to %q", ErrUnsafePath, name, target)
+			}
+			to := path.Join(path.Dir(name), target)
+			if _, err := safepath.Clean(to); to != "." && err != nil {
+				return fmt.Errorf("%w: %q is a link to %q", ErrUnsafePath, name, target)
+			}
+		}
+		if _, err := safepath.Clean(name); modes[1] != "000000" && err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reset makes the worktree what a commit of it is: what was changed and added since is
+// lost, but for what is ignored.
+func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.check(t)
+	if err == nil && !commitID.MatchString(commit) {
+		err = fmt.Errorf("%q is no commit", commit)
+	}
+	if err == nil {
+		_, err = w.in(ctx, t.Path, "reset", "--hard", "--quiet", commit)
+	}
+	if err == nil {
+		_, err = w.in(ctx, t.Path, "clean", "-ffd", "--quiet")
+	}
+	if err != nil {
+		return fmt.Errorf("worktree: reset %q: %w", t.Task, err)
+	}
+	return nil
+}
+
+// Diff returns what a commit of t changed since it started, as text of at most limit bytes;
+// of a longer one, it says how much is missing.
+func (w *Trees) Diff(ctx context.Context, t Tree, commit string, limit int) (string, error) {
+	err := w.check(t)
+	if err == nil && (!commitID.MatchString(commit) || !commitID.MatchString(t.Base)) {
+		err = fmt.Errorf("%q or %q is no commit", t.Base, commit)
+	}
+	var text string
+	if err == nil {
+		text, err = w.diff(ctx, t.Base, commit)
+	}
+	if err != nil {
+		return "", fmt.Errorf("worktree: diff of %q: %w", t.Task, err)
+	}
+	return cut(text, limit), nil
+}
+
+func (w *Trees) diff(ctx context.Context, from, to string) (string, error) {
+	text, err := w.do(ctx, "diff", "--no-color", "--stat=200", "--patch", from, to, "--")
+	if exit(err) == -1 && ctx.Err() == nil {
+		return w.do(ctx, "diff", "--no-color", "--stat=200", from, to, "--") // it is too long
+	}
+	return text, err
+}
+
+// cut returns at most limit bytes of text, in whole characters, and says what is missing.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return fmt.Sprintf("%s\n[truncated: %d of %d bytes are shown]", text[:limit], limit, len(text))
+}
+
+// Artifact is a file at a commit.
+type Artifact struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`             // in bytes
+	Binary bool   `json:"binary,omitempty"` // then there is no text
+	Text   string `json:"text,omitempty"`   // cut, with a note, if it is long
+}
+
+// largest is the size beyond which a file is not looked into.
+const largest = 16 << 20
+
+// Read returns a file at a commit, with at most limit bytes of its text. A path that is
+// not there, or is no file, is fs.ErrNotExist.
+func (w *Trees) Read(ctx context.Context, commit, name string, limit int) (Artifact, error) {
+	a, err := w.read(ctx, commit, name, limit)
+	if err != nil {
+		return Artifact{}, fmt.Errorf("worktree: read: %w", err)
+	}
+	return a, nil
+}
+
+func (w *Trees) read(ctx context.Context, commit, name string, limit int) (Artifact, error) {
+	clean, err := safepath.Clean(name)
+	if err != nil {
+		return Artifact{}, err
+	}
+	if !commitID.MatchString(commit) {
+		return Artifact{}, fmt.Errorf("%q is no commit", commit)
+	}
+	out, err := w.do(ctx, "--literal-pathspecs", "ls-tree", "-z", "--long", "--full-tree", commit, "--", clean)
+	if err != nil {
+		return Artifact{}, err
+	}
+	head, _, _ := strings.Cut(out, "\t")
+	fields := strings.Fields(head) // mode, type, object, size
+	if len(fields) != 4 || fields[1] != "blob" {
+		return Artifact{}, fmt.Errorf("%q: %w", clean, fs.ErrNotExist)
+	}
+	size, err := strconv.ParseInt(fields[3], 10, 64)
+	if err != nil {
+		return Artifact{}, err
+	}
+	a := Artifact{Path: clean, Size: size, Binary: size > largest}
+	if a.Binary {
+		return a, nil
+	}
+	r := w.git
+	text, err := r.Run(ctx, "cat-file", "blob", fields[2])
+	if err != nil {
+		return Artifact{}, err
+	}
+	if a.Binary = strings.ContainsRune(text, 0) || !utf8.ValidString(text); !a.Binary {
+		a.Text = cut(text, limit)
+	}
+	return a, nil
+}
+
+// Remove removes the worktree of an attempt, whatever is in it; what is gone already is no
+// error. The branch stays, so that it can be looked at, until it is deleted, too.
+func (w *Trees) Remove(ctx context.Context, t Tree) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.check(t)
+	if err == nil {
+		err = w.remove(ctx, t.Path)
+	}
+	if err != nil {
+		return fmt.Errorf("worktree: remove %q: %w", t.Task, err)
+	}
+	return nil
+}
+
+// remove removes a folder below the base, as a worktree if git knows it.
+func (w *Trees) remove(ctx context.Context, dir string) error {
+	trees, err := w.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, other := range trees {
+		if other.path == dir {
+			if err := w.removeTree(ctx, dir); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(dir)) // fails while it has others
+	return nil
+}
+
+// Delete removes the worktree and the branch of an attempt, and all that this package kept
+// of it; what is gone already is no error. Commits that were merged stay.
+func (w *Trees) Delete(ctx context.Context, t Tree) error {
+	if err := w.Remove(ctx, t); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, ref := range []string{"refs/heads/" + t.Branch, w.ref("merge", t), w.ref("base", t)} {
+		if _, err := w.do(ctx, "update-ref", "-d", ref); err != nil {
+			return fmt.Errorf("worktree: delete %q: %w", t.Task, err)
+		}
+	}
+	return nil
+}

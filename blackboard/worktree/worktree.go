@@ -1,0 +1,491 @@
+// Package worktree gives each attempt at a task a git worktree and a branch of its own,
+// and merges what passed its review into the main branch, one merge a task.
+//
+// Git itself does the work, as a program without a shell, and runs nothing that the
+// repository or a user has configured: no hooks, filters or drivers. Who commits is said
+// with each command and written to no configuration.
+//
+// Everything can be interrupted at any moment and repeated: what was done before is
+// found and not done again. A merge is made in memory and then becomes the main branch
+// by one compare-and-swap, so that nothing half-done is ever there.
+//
+// Several runs, of several processes, can work on one repository: branches and folders
+// carry the run, and who loses the compare-and-swap merges again.
+package worktree
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/convene-go/convene/internal/git"
+	"github.com/convene-go/convene/internal/safepath"
+)
+
+var (
+	// ErrUnsafePath says that a path leaves its worktree or leads into a repository.
+	ErrUnsafePath = safepath.ErrUnsafePath
+
+	// ErrDirtyRepo says that the main branch is checked out in a folder that has changes
+	// of its own.
+	ErrDirtyRepo = errors.New("the repository has changes that are not committed")
+
+	// ErrNoRepo says that there is no repository.
+	ErrNoRepo = errors.New("no git repository")
+
+	// ErrNoChange says that there is nothing to commit.
+	ErrNoChange = errors.New("nothing has changed")
+
+	// ErrOldGit says that git is older than 2.38.
+	ErrOldGit = errors.New("git 2.38 or later is needed")
+)
+
+// Config says where a run works.
+type Config struct {
+	// Repo is the top folder of a repository. Init makes one there if there is none.
+	Repo string
+	Init bool
+
+	// Run is the ID of the run; not empty.
+	Run string
+
+	// Main is the branch that attempts start from and are merged into; "": main.
+	Main string
+
+	// Base is the folder for worktrees; "": worktrees, and for a bare repository its
+	// path with .worktrees behind it. A relative one is below Repo, where git is told to
+	// ignore it.
+	Base string
+
+	// Prefix begins the names of branches; "": task.
+	Prefix string
+
+	// AllowDirty lets a run work on a repository whose main branch is checked out with
+	// changes. Main is not touched then: merges go to the branch orchestrator/<run>.
+	AllowDirty bool
+
+	// Name and Email are of who commits; "": Convene, convene@localhost.
+	Name, Email string
+
+	// Time limits each command of git; 0: 10 minutes.
+	Time time.Duration
+}
+
+// defaultTime is long enough to check out a large repository.
+const defaultTime = 10 * time.Minute
+
+// Trees are the worktrees of one run. It is safe for concurrent use; what changes the
+// repository goes one after the other.
+type Trees struct {
+	git    git.Repo
+	bare   bool
+	common string // git's own folder
+	main   string // the branch that attempts start from and are merged into
+	base   string // the folder for the worktrees of this run
+	prefix string // of the branches of this run
+	run    string
+	short  string // of run
+
+	mu    sync.Mutex // one change of the repository at a time
+	after func(args []string) error
+}
+
+// Open prepares the repository for a run. The errors are ErrOldGit, ErrNoRepo,
+// ErrDirtyRepo, what is wrong with c, and failures of git and of the file system.
+//
+// A repository without commits gets an empty one.
+func Open(ctx context.Context, c Config) (*Trees, error) { return open(ctx, c, nil) }
+
+func open(ctx context.Context, c Config, after func(args []string) error) (*Trees, error) {
+	w, err := newTrees(c, after)
+	if err != nil {
+		return nil, fmt.Errorf("worktree: %w", err)
+	}
+	for _, step := range []func(context.Context, Config) error{w.checkVersion, w.findRepo, w.findCommon, w.findMain, w.placeBase, w.chooseTarget} {
+		if err := step(ctx, c); err != nil {
+			return nil, fmt.Errorf("worktree: open %s: %w", c.Repo, err)
+		}
+	}
+	return w, nil
+}
+
+func newTrees(c Config, after func(args []string) error) (*Trees, error) {
+	var faults []error
+	if c.Repo == "" {
+		faults = append(faults, errors.New("config: Repo is empty"))
+	}
+	if c.Run == "" {
+		faults = append(faults, errors.New("config: Run is empty"))
+	}
+	for _, field := range []struct{ name, value string }{{"Main", c.Main}, {"Prefix", c.Prefix}} {
+		if field.value != "" && !branchName.MatchString(field.value) {
+			faults = append(faults, fmt.Errorf("config: %s is %q, want words of letters, digits, _ and - with / between them", field.name, field.value))
+		}
+	}
+	repo, err := filepath.Abs(c.Repo)
+	if err := errors.Join(append(faults, err)...); err != nil {
+		return nil, err
+	}
+	w := &Trees{main: "main", run: c.Run, short: Short(c.Run), after: after}
+	if c.Main != "" {
+		w.main = c.Main
+	}
+	w.prefix = "task/" + w.short
+	if c.Prefix != "" {
+		w.prefix = c.Prefix + "/" + w.short
+	}
+	w.git = git.Repo{Dir: repo, Name: c.Name, Email: c.Email, Time: c.Time}
+	if c.Time == 0 {
+		w.git.Time = defaultTime
+	}
+	return w, nil
+}
+
+// branchName is what branches of a Config look like: a part of what git allows.
+var branchName = regexp.MustCompile(`^\w[\w-]*([/.]\w[\w-]*)*$`)
+
+// Short returns eight hexadecimal digits that stand for a run in names.
+func Short(run string) string {
+	sum := sha256.Sum256([]byte(run))
+	return hex.EncodeToString(sum[:4])
+}
+
+// Branch returns the name of the branch of an attempt, counted from 1, at a task of a run:
+// <prefix>/<Short(run)>/<slug of the task>/a<attempt>.
+func Branch(prefix, run, task string, attempt int) string {
+	return fmt.Sprintf("%s/%s/%s/a%d", prefix, Short(run), safepath.Slug(task), attempt)
+}
+
+// Target returns the branch that merges go to: Main, or orchestrator/<run> where Main must
+// not be touched.
+func (w *Trees) Target() string { return w.main }
+
+// in runs git in a folder and returns its output without the line's end.
+func (w *Trees) in(ctx context.Context, dir string, args ...string) (string, error) {
+	r := w.git
+	r.Dir = dir
+	if args[0] == "worktree" { // git itself does not expect two of these at once
+		release, err := lock(ctx, filepath.Join(w.common, "convene.lock"))
+		if err != nil {
+			return "", err
+		}
+		defer release()
+	}
+	out, err := r.Run(ctx, args...)
+	if err == nil && w.after != nil {
+		err = w.after(args)
+	}
+	return strings.TrimSuffix(out, "\n"), err
+}
+
+// do runs git in the repository.
+func (w *Trees) do(ctx context.Context, args ...string) (string, error) {
+	return w.in(ctx, w.git.Dir, args...)
+}
+
+// exit returns the exit code with which git failed, 0 if it has not, and -1 for any other
+// error.
+func exit(err error) int {
+	var failed *git.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &failed):
+		return failed.Code
+	}
+	return -1
+}
+
+var version = regexp.MustCompile(`(\d+)\.(\d+)`)
+
+func (w *Trees) checkVersion(ctx context.Context, _ Config) error {
+	out, err := w.in(ctx, os.TempDir(), "version")
+	if err != nil {
+		return err
+	}
+	if !recent(out) {
+		return fmt.Errorf("%w: this is %q", ErrOldGit, out)
+	}
+	return nil
+}
+
+// recent says whether what git calls its version is one that can merge in memory.
+func recent(text string) bool {
+	found := version.FindStringSubmatch(text)
+	if found == nil {
+		return false
+	}
+	major, _ := strconv.Atoi(found[1])
+	minor, _ := strconv.Atoi(found[2])
+	return major > 2 || major == 2 && minor >= 38
+}
+
+// findRepo finds the repository, or makes it.
+func (w *Trees) findRepo(ctx context.Context, c Config) error {
+	if c.Init {
+		if err := os.MkdirAll(w.git.Dir, 0o755); err != nil {
+			return err
+		}
+	}
+	info, err := os.Stat(w.git.Dir)
+	if err != nil || !info.IsDir() {
+		return fmt.Errorf("%w: it is no folder", ErrNoRepo)
+	}
+	dir, err := filepath.EvalSymlinks(w.git.Dir)
+	if err != nil {
+		return err
+	}
+	w.git.Dir = dir
+	found, top, err := w.top(ctx)
+	if err != nil {
+		return err
+	}
+	if found && top == dir {
+		return nil
+	}
+	if !c.Init {
+		if found {
+			return fmt.Errorf("%w: it is a folder of the repository %s", ErrNoRepo, top)
+		}
+		return ErrNoRepo
+	}
+	_, err = w.do(ctx, "init", "--quiet", "--initial-branch="+w.main, "--", dir)
+	return err
+}
+
+func (w *Trees) findCommon(ctx context.Context, _ Config) (err error) {
+	w.common, err = w.do(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	return err
+}
+
+// top returns the top folder of the repository that the folder is in, if it is in one; of
+// a bare one, that itself.
+func (w *Trees) top(ctx context.Context) (found bool, top string, err error) {
+	out, err := w.do(ctx, "rev-parse", "--is-bare-repository", "--absolute-git-dir")
+	if exit(err) == 128 {
+		return false, "", nil
+	}
+	if err != nil {
+		return false, "", err
+	}
+	bare, dir, _ := strings.Cut(out, "\n")
+	if w.bare = bare == "true"; !w.bare {
+		dir, err = w.do(ctx, "rev-parse", "--show-toplevel")
+		if exit(err) == 128 {
+			return false, "", fmt.Errorf("%w: it is inside of a repository's own folder", ErrNoRepo)
+		}
+		if err != nil {
+			return false, "", err
+		}
+	}
+	top, err = filepath.EvalSymlinks(filepath.FromSlash(dir))
+	return true, top, err
+}
+
+// findMain finds the main branch. A repository without any commit gets an empty one.
+func (w *Trees) findMain(ctx context.Context, _ Config) error {
+	tip, err := w.commit(ctx, "refs/heads/"+w.main)
+	if err != nil || tip != "" {
+		return err
+	}
+	refs, err := w.do(ctx, "for-each-ref", "--count=5", "--format=%(refname:short)", "refs/heads", "refs/remotes")
+	if err != nil {
+		return err
+	}
+	if refs != "" {
+		return fmt.Errorf("it has no branch %q, but %q", w.main, strings.Split(refs, "\n"))
+	}
+	if head, err := w.commit(ctx, "HEAD"); err != nil || head != "" {
+		return errors.Join(err, fmt.Errorf("it has no branch %q, and its HEAD is detached", w.main))
+	}
+	tree, err := w.do(ctx, "mktree", "--missing")
+	if err != nil {
+		return err
+	}
+	first, err := w.do(ctx, "commit-tree", tree, "-m", "Empty")
+	if err != nil {
+		return err
+	}
+	_, err = w.do(ctx, "update-ref", "refs/heads/"+w.main, first, none)
+	if exit(err) == 128 {
+		return nil // another run was first
+	}
+	return err
+}
+
+// none is what update-ref takes for the old value of a ref that must not exist.
+const none = ""
+
+// commit returns the commit that a name stands for, "" if there is none.
+func (w *Trees) commit(ctx context.Context, name string) (string, error) {
+	id, err := w.do(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+	if exit(err) == 1 {
+		return "", nil
+	}
+	return id, err
+}
+
+// placeBase makes the folder for worktrees, and lets git ignore it.
+func (w *Trees) placeBase(ctx context.Context, c Config) error {
+	base := c.Base
+	switch {
+	case base == "" && w.bare:
+		base = w.git.Dir + ".worktrees"
+	case base == "":
+		base = "worktrees"
+	}
+	if !filepath.IsAbs(base) {
+		base = filepath.Join(w.git.Dir, base)
+	}
+	w.base = filepath.Join(base, w.short)
+	if err := os.MkdirAll(w.base, 0o755); err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(w.base)
+	if err != nil {
+		return err
+	}
+	w.base = real
+	rel, err := filepath.Rel(w.git.Dir, filepath.Dir(real))
+	if err != nil || rel == "." || w.bare && filepath.IsLocal(rel) {
+		return fmt.Errorf("the folder for worktrees, %s, is the repository itself or in a bare one", base)
+	}
+	if !filepath.IsLocal(rel) {
+		return nil
+	}
+	_, err = w.do(ctx, "ls-files", "--error-unmatch", "--", rel)
+	if err == nil {
+		return fmt.Errorf("the folder for worktrees, %s, has files that are in the repository", base)
+	}
+	if exit(err) != 1 {
+		return err
+	}
+	return w.exclude(ctx, "/"+filepath.ToSlash(rel)+"/")
+}
+
+// exclude lets git ignore what a pattern matches, in this repository alone.
+func (w *Trees) exclude(ctx context.Context, pattern string) error {
+	file, err := w.do(ctx, "rev-parse", "--path-format=absolute", "--git-path", "info/exclude")
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if slices.Contains(strings.Split(string(data), "\n"), pattern) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("\n" + pattern + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// chooseTarget decides where merges go.
+func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
+	if err := w.finishForwards(ctx); err != nil {
+		return err
+	}
+	own := "orchestrator/" + w.short
+	tip, err := w.commit(ctx, "refs/heads/"+own)
+	if err != nil {
+		return err
+	}
+	if tip == "" {
+		if err := w.settle(ctx, w.main); !errors.Is(err, ErrDirtyRepo) || !c.AllowDirty {
+			return err
+		}
+		if _, err := w.do(ctx, "update-ref", "refs/heads/"+own, "refs/heads/"+w.main, none); err != nil {
+			return err
+		}
+	}
+	w.main = own // and so it stays for the whole run
+	return nil
+}
+
+// dirty returns a folder that has a branch checked out and changes of its own, or "".
+func (w *Trees) dirty(ctx context.Context, branch string) (string, error) {
+	trees, err := w.list(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, t := range trees {
+		if t.branch != branch || t.missing() {
+			continue
+		}
+		clean, err := w.clean(ctx, t.path)
+		if err != nil || !clean {
+			return t.path, err
+		}
+	}
+	return "", nil
+}
+
+// clean says whether a folder has no changes of its own, and nothing like a merge or a
+// rebase is under way in it.
+func (w *Trees) clean(ctx context.Context, dir string) (bool, error) {
+	out, err := w.in(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=normal")
+	if err != nil || out != "" {
+		return false, err
+	}
+	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
+		path, err := w.in(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", name)
+		if err != nil {
+			return false, err
+		}
+		if _, err := os.Stat(path); err == nil {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// listed is a worktree as git knows it.
+type listed struct {
+	path, branch string
+	unfinished   bool // git was interrupted while it made it
+}
+
+func (l listed) missing() bool {
+	_, err := os.Stat(l.path)
+	return err != nil
+}
+
+// list returns all worktrees of the repository; a bare repository itself is none.
+func (w *Trees) list(ctx context.Context) ([]listed, error) {
+	out, err := w.do(ctx, "worktree", "list", "--porcelain", "-z")
+	if err != nil {
+		return nil, err
+	}
+	var trees []listed
+	for line := range strings.SplitSeq(out, "\x00") {
+		key, value, _ := strings.Cut(line, " ")
+		switch key {
+		case "worktree":
+			trees = append(trees, listed{path: filepath.FromSlash(value)})
+		case "branch":
+			trees[len(trees)-1].branch = strings.TrimPrefix(value, "refs/heads/")
+		case "locked":
+			trees[len(trees)-1].unfinished = value == "initializing"
+		case "bare":
+			trees = trees[:len(trees)-1]
+		}
+	}
+	return trees, nil
+}

@@ -1,0 +1,167 @@
+package director
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// say is a verdict with its tone, as "VERDICT tone".
+func say(c check) string {
+	return strings.TrimSpace(string(c.verdict()) + " " + tone(c.verdict(), c.alignment))
+}
+
+func TestVerdict(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		alignments    []float64
+		better, other string
+	}{
+		{"BA41 B84 B82", []float64{100, 90, 89, 70}, "ON_TRACK", "ON_TRACK"},
+		{"BA42 B84 B85 B88", []float64{69.9, 69, 50}, "ON_TRACK", "DRIFTING gentle"},
+		{"BA43 B85 B88 BC11", []float64{49.9, 49, 25}, "RECOVERING", "DRIFTING direct"},
+		{"BA44 B87 B88 BC12", []float64{24.9, 24, 0}, "RECOVERING", "STALLED firm"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, a := range tt.alignments {
+				assert.Equal(t, tt.better, say(check{alignment: a, trajectory: improving}), a)
+				for _, way := range []trajectory{stable, worsening} {
+					assert.Equal(t, tt.other, say(check{alignment: a, trajectory: way}), "%v %s", a, way)
+				}
+			}
+		})
+	}
+	for _, tt := range []struct {
+		name  string
+		check check
+		want  string
+		ends  bool
+	}{
+		{"BA45 B86 BC14 in circles at 95", check{alignment: 95, trajectory: stable, repeating: true}, "BLOCKED gentle", false},
+		{"BA46 in circles and improving", check{alignment: 30, trajectory: improving, repeating: true}, "BLOCKED direct", false},
+		{"BA47 in circles and lost", check{alignment: 20, trajectory: stable, repeating: true}, "STALLED firm", false},
+		{"BA48 one nudge was ignored", check{alignment: 60, trajectory: stable, nudgesIgnored: 1}, "DRIFTING gentle", false},
+		{"BA48 BC13 BC15 two nudges were ignored", check{alignment: 60, trajectory: stable, nudgesIgnored: 2}, "STALLED gentle", true},
+		{"BA49 two, but it improves", check{alignment: 60, trajectory: improving, nudgesIgnored: 2}, "ON_TRACK", false},
+		{"BA50 B87 inactive", check{alignment: 95, trajectory: improving, inactive: true}, "STALLED gentle", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, say(tt.check))
+			assert.Equal(t, tt.ends, tt.check.ends())
+		})
+	}
+	t.Run("BA49 what was ignored is forgotten when it improves", func(t *testing.T) {
+		assert.Zero(t, countIgnored(2, true, check{alignment: 60, trajectory: improving}))
+		assert.Equal(t, 2, countIgnored(2, false, check{alignment: 60, trajectory: stable}))
+		assert.Zero(t, countIgnored(2, false, check{alignment: 70, trajectory: worsening}))
+	})
+	t.Run("B82 B85 every alignment has a verdict and a tone that fit", rapid.MakeCheck(func(t *rapid.T) {
+		c := check{
+			alignment:  rapid.Float64Range(0, 100).Draw(t, "alignment"),
+			trajectory: rapid.SampledFrom([]trajectory{improving, stable, worsening}).Draw(t, "trajectory"),
+			repeating:  rapid.Bool().Draw(t, "repeating"), nudgesIgnored: rapid.IntRange(0, 3).Draw(t, "ignored"), inactive: rapid.Bool().Draw(t, "inactive"),
+		}
+		v := c.verdict()
+		if c.trajectory == improving && !c.inactive {
+			assert.NotEqual(t, stalled, v, "one that improves gets time")
+			assert.False(t, c.ends())
+		}
+		assert.Equal(t, v == onTrack || v == recovering, tone(v, c.alignment) == "")
+		if c.ends() {
+			assert.Equal(t, stalled, v)
+		}
+	}))
+}
+
+func TestSequences(t *testing.T) {
+	for _, tt := range []struct {
+		name, alignments, want string // an alignment with r behind it is one in circles
+	}{
+		{"BA51 B83", "50 75", "DRIFTING gentle 0; ON_TRACK 0"},
+		{"BA52", "80 60 40 20", "ON_TRACK 0; DRIFTING gentle 0; DRIFTING direct 1; STALLED firm 2 ends"},
+		{"BA53", "80 60 65 72", "ON_TRACK 0; DRIFTING gentle 0; ON_TRACK 0; ON_TRACK 0"},
+		{"BA54", "20 30 45 60", "STALLED firm 0; RECOVERING 0; RECOVERING 0; ON_TRACK 0"},
+		{"BA55", "20 20 20", "STALLED firm 0; STALLED firm 1; STALLED firm 2 ends"},
+		{"BA56", "40 40 40", "DRIFTING direct 0; DRIFTING direct 1; STALLED direct 2 ends"},
+		{"BA57", "95 95r 95r 95r", "ON_TRACK 0; BLOCKED gentle 0; BLOCKED gentle 1; STALLED gentle 2 ends"},
+		{"BA58", "95 95r 95r 95", "ON_TRACK 0; BLOCKED gentle 0; BLOCKED gentle 1; ON_TRACK 0"},
+		{"BA59 B83 BC16", "30 31 30 29", "DRIFTING direct 0; RECOVERING 0; DRIFTING direct 0; DRIFTING direct 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var said []string
+			var alignments []float64
+			ignored, nudged := 0, false
+			for word := range strings.FieldsSeq(tt.alignments) {
+				var a float64
+				number, repeating := strings.CutSuffix(word, "r")
+				_, err := fmt.Sscan(number, &a)
+				require.NoError(t, err)
+				alignments = append(alignments, a)
+				c := check{alignment: a, trajectory: trajectoryOf(alignments), repeating: repeating}
+				ignored = countIgnored(ignored, nudged, c)
+				c.nudgesIgnored = ignored
+				line := fmt.Sprint(say(c), " ", ignored)
+				if c.ends() {
+					line += " ends"
+				}
+				said = append(said, line)
+				nudged = tone(c.verdict(), a) != "" && !c.ends()
+			}
+			assert.Equal(t, tt.want, strings.Join(said, "; "))
+		})
+	}
+	t.Run("BC16 B83 fewer than two are stable", func(t *testing.T) {
+		assert.Equal(t, stable, trajectoryOf(nil))
+		assert.Equal(t, stable, trajectoryOf([]float64{5}))
+		assert.Equal(t, stable, trajectoryOf([]float64{9, 5, 5}))
+		assert.Equal(t, improving, trajectoryOf([]float64{9, 50, 75}))
+		assert.Equal(t, worsening, trajectoryOf([]float64{1, 50, 49.9}))
+	})
+}
+
+func TestCheckDue(t *testing.T) {
+	for _, tt := range []struct {
+		calls   int
+		elapsed time.Duration
+		want    bool
+	}{
+		{14, 59900 * time.Millisecond, false},
+		{15, 0, true},
+		{0, time.Minute, true},
+		{14, time.Minute, true},
+		{15, time.Minute, true},
+		{16, time.Second, true},
+	} {
+		t.Run(fmt.Sprintf("BA60 B81 %d calls, %v", tt.calls, tt.elapsed), func(t *testing.T) {
+			assert.Equal(t, tt.want, checkDue(tt.calls, 15, tt.elapsed, time.Minute))
+		})
+	}
+	t.Run("BA60 an interval of 0 is none", func(t *testing.T) {
+		assert.False(t, checkDue(99, 0, time.Hour, 0))
+		assert.True(t, checkDue(99, 1, time.Hour, 0))
+		assert.True(t, checkDue(99, 0, time.Hour, 1))
+	})
+	t.Run("B118 the interval by risk", func(t *testing.T) {
+		for risk, want := range map[float64]int{0: 23, 0.25: 19, 0.5: 15, 0.75: 11, 1: 8} {
+			got, err := interval(15, &risk)
+			require.NoError(t, err)
+			assert.Equal(t, want, got, risk)
+		}
+		got, err := interval(15, nil)
+		require.NoError(t, err)
+		assert.Equal(t, 15, got)
+		got, err = interval(0, nil)
+		require.NoError(t, err)
+		assert.Equal(t, 1, got)
+		for _, bad := range []float64{-0.1, 1.1, math.NaN()} {
+			_, err := interval(15, &bad)
+			require.ErrorContains(t, err, "want 0 to 1")
+		}
+	})
+}

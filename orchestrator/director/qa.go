@@ -1,0 +1,99 @@
+package director
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/convene-go/convene/blackboard/board"
+)
+
+// The outcomes of a review.
+const (
+	outcomePass    = "PASS"
+	outcomeFail    = "FAIL"
+	outcomeNotes   = "PASS_WITH_NOTES"
+	outcomePartial = "PARTIAL" // some criteria are met
+)
+
+// review is what the strategist answers.
+type review struct {
+	Passed   bool                 `json:"passed"`
+	Criteria []criterionAnswer    `json:"criteria"`
+	Tests    []board.TestAnalysis `json:"tests,omitempty"`
+	Feedback string               `json:"feedback"`
+	Focus    string               `json:"focus,omitempty"`
+	Notes    []string             `json:"notes,omitempty"`
+
+	PlanWrong bool `json:"plan_wrong,omitempty"`
+}
+
+// criterionAnswer is about the criterion of that number, from 1.
+type criterionAnswer struct {
+	Number      int    `json:"number"`
+	Passed      bool   `json:"passed"`
+	Reasoning   string `json:"reasoning"`
+	Suggestions string `json:"suggestions,omitempty"`
+}
+
+// judge folds a review of work with these criteria into its result. It has passed if the
+// strategist says so, every criterion has exactly one answer that says so, and no failing
+// test is the code's fault. Problems say what in the review does not fit together. A review
+// that blames nobody known for a failing test is malformed.
+func judge(criteria []string, r review) (qa board.QA, problems []string, err error) {
+	qa = board.QA{Outcome: outcomeFail, Kind: board.FailedReview, Feedback: r.Feedback, Focus: r.Focus, Tests: r.Tests, PlanWrong: r.PlanWrong}
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	met := 0
+	for i, criterion := range criteria {
+		result := criterionResult(criterion, i+1, r.Criteria)
+		if result.Passed {
+			met++
+		}
+		qa.Criteria = append(qa.Criteria, result)
+	}
+	for _, a := range r.Criteria {
+		if a.Number < 1 || a.Number > len(criteria) {
+			problem("criterion %d does not exist: there are %d", a.Number, len(criteria))
+		}
+	}
+	codeWrong := false
+	for i, test := range r.Tests {
+		switch test.Fault {
+		case board.CodeWrong, board.BothWrong, board.TestWrong:
+		default:
+			return board.QA{}, nil, fmt.Errorf("tests[%d]: fault is %q, want code_wrong, test_wrong or both", i, test.Fault)
+		}
+		codeWrong = codeWrong || test.Fault != board.TestWrong
+		if test.Fault != board.CodeWrong && !slices.Contains(qa.TestsToRevise, test.Test) {
+			qa.TestsToRevise = append(qa.TestsToRevise, test.Test)
+		}
+	}
+	all := len(criteria) > 0 && met == len(criteria) && !codeWrong
+	switch {
+	case all && r.Passed && len(r.Notes) > 0:
+		qa.Passed, qa.Kind, qa.Outcome = true, "", outcomeNotes
+	case all && r.Passed:
+		qa.Passed, qa.Kind, qa.Outcome = true, "", outcomePass
+	case r.Passed:
+		problem("the model passed it, but %d of %d criteria are met and the code is at fault for a test: %t", met, len(criteria), codeWrong)
+	}
+	if !qa.Passed && met > 0 && met < len(criteria) && !codeWrong {
+		qa.Outcome = outcomePartial
+	}
+	return qa, problems, nil
+}
+
+// criterionResult returns the one answer about a criterion, or a failure.
+func criterionResult(criterion string, number int, answers []criterionAnswer) board.CriterionResult {
+	result := board.CriterionResult{Criterion: criterion, Reasoning: "not evaluated"}
+	found := 0
+	for _, a := range answers {
+		if a.Number == number {
+			found++
+			result.Passed, result.Reasoning, result.Suggestions = a.Passed, a.Reasoning, a.Suggestions
+		}
+	}
+	if found > 1 {
+		return board.CriterionResult{Criterion: criterion, Reasoning: fmt.Sprintf("%d answers about it", found)}
+	}
+	return result
+}
