@@ -53,7 +53,7 @@ test:
 
 lint: golangci-lint
 	$(call each,"$(lint_bin)" fmt --diff --config "$(config)" && \
-		$(GO) vet ./... && "$(lint_bin)" run --config "$(config)" ./...)
+		$(GO) vet ./... && "$(lint_bin)" run --allow-parallel-runners --config "$(config)" ./...)
 
 fmt: golangci-lint
 	$(call each,"$(lint_bin)" fmt --config "$(config)")
@@ -80,7 +80,7 @@ bench:
 
 # A module outside the workspace: the SDKs would bind every other one.
 oracle:
-	cd providers/oracle && GOWORK=off $(GO) vet . && GOWORK=off $(GO) test -timeout 5m .
+	cd providers/oracle && GOWORK=off $(GO) mod tidy -diff && GOWORK=off $(GO) vet . && GOWORK=off $(GO) test -timeout 5m .
 
 tidy:
 	$(call each,GOWORK=off $(GO) mod tidy)

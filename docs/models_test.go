@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -121,5 +122,53 @@ func TestBlocksOfModels(t *testing.T) {
 		if !strings.Contains(string(source), indented+"\n") {
 			t.Errorf("models_test.go does not compile this block of models.md:\n%s", m[2])
 		}
+	}
+}
+
+// The table of vendors names all that the library knows, and what is said to open them
+// does.
+func TestTableOfVendors(t *testing.T) {
+	page, err := os.ReadFile("models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = providers.RoleConfig{"a": {{Provider: "nobody", Model: "m"}}}.Validate()
+	_, list, found := strings.Cut(fmt.Sprint(err), "known: ")
+	if !found {
+		t.Fatalf("which providers are known is not in %q", err)
+	}
+	known := map[string]bool{"bedrock": true} // a module of its own: its tests open it
+	names := regexp.MustCompile("`([a-z]+)`")
+	for row := range strings.Lines(string(page)) {
+		columns := strings.Split(row, "|")
+		if len(columns) != 5 || !strings.HasPrefix(columns[2], " `providers/") {
+			continue
+		}
+		for _, name := range names.FindAllStringSubmatch(columns[1], -1) {
+			spec := providers.Spec{Provider: name[1], Model: "m"}
+			keys := providers.Keys{name[1]: "k"}
+			open := openai.Open(keys)
+			switch {
+			case name[1] == "bedrock", name[1] == "baseURL":
+				continue
+			case strings.Contains(columns[2], "anthropic"):
+				open = anthropic.Open(keys)
+			case strings.Contains(columns[3], "needs a `baseURL`"):
+				spec.BaseURL = "https://name.example"
+			}
+			known[name[1]] = true
+			if _, err := open(spec); err != nil {
+				t.Errorf("the page says that %s opens %s: %v", columns[2], name[1], err)
+			}
+		}
+	}
+	for name := range strings.SplitSeq(list, ", ") {
+		if !known[name] {
+			t.Errorf("the page has no row for %s", name)
+		}
+		delete(known, name)
+	}
+	for name := range known {
+		t.Errorf("the page has a row for %s, which is not known", name)
 	}
 }

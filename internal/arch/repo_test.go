@@ -85,7 +85,7 @@ func walk(visit func(name string, data []byte) error) error {
 			}
 			return nil
 		}
-		if !d.Type().IsRegular() || slices.Contains([]string{".db", ".prof", ".test"}, path.Ext(rel)) {
+		if rel == ".git" || !d.Type().IsRegular() || slices.Contains([]string{".db", ".prof", ".test"}, path.Ext(rel)) {
 			return nil
 		}
 		data, err := os.ReadFile(p)

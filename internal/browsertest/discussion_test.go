@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/discussion"
 	"github.com/convene-go/convene/providers"
@@ -20,39 +20,58 @@ import (
 
 const evil = `<script>alert(1)</script>`
 
-// outcome is a discussion as it may end, with the ui_creator's page.
+// outcome is a discussion as it may end, with more ideas than are shown open, and the
+// ui_creator's page.
 func outcome(created string) discussion.Outcome {
 	start := time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
 	long := strings.Repeat("Teenagers come where their friends are, where something happens and nobody tells them to be quiet. ", 4)
-	marks := &grading.Criteria{Feasibility: 8, Innovation: 7, Impact: 9, Clarity: 8, Completeness: 6}
+	marks := discussion.Criteria{discussion.Feasibility: 8, discussion.Innovation: 7, discussion.Impact: 9, discussion.Clarity: 8, discussion.Completeness: 6}
 	ideas := []discussion.Idea{
-		{ID: "idea-1", Title: "Podcast lab", Description: long, Category: "media", Round: 1, CreatedBy: discussion.Ideation, Criteria: marks, Score: 7.6, Validated: true, Eligible: true, Pros: []string{"Cheap to begin with", "Teenagers lead it"}, Cons: []string{"Needs a quiet room"}, Feedback: "Begin with one microphone."},
-		{ID: "idea-2", Title: evil, Description: evil, Round: 1, CreatedBy: discussion.Ideation, Score: 4.1, Validated: true},
-		{ID: "idea-3", Title: "Repair café", Description: "Mend phones and bicycles together.", Round: 2, CreatedBy: discussion.Ideation},
+		{Title: "Repair café", Description: "Mend phones and bicycles together.", Round: 2},
+		{Title: evil, Description: evil, Round: 1, Score: 4.1, Validated: true},
+		{Title: "Night shift", Description: "Open until midnight on Fridays.", Round: 1, Score: 7.45, Validated: true, Cons: []string{"Costs a guard"}},
+		{
+			Title: "Podcast lab", Description: long, Category: "media", Round: 1, Criteria: marks, Score: 7.6, Validated: true, Eligible: true,
+			Pros: []string{"Cheap to begin with", "Teenagers lead it", "It can be copied"}, Cons: []string{"Needs a quiet room", "Wears off"},
+			Feedback: "Begin with one microphone.",
+		},
 	}
-	say := func(from discussion.Role, kind discussion.MessageType, round int, text string) discussion.Message {
-		return discussion.Message{From: from, To: "team", Type: kind, Round: round, Turn: 1, Content: text}
+	for n := range 20 {
+		ideas = append(ideas, discussion.Idea{Title: fmt.Sprintf("Small idea %d", n+1), Description: "It is small.", Round: 2, Score: 5 - float64(n)/10, Validated: true})
+	}
+	for i := range ideas {
+		ideas[i].ID, ideas[i].CreatedBy = fmt.Sprintf("idea-%d", i+1), discussion.Ideation
+	}
+	say := func(from discussion.Role, kind discussion.MessageType, round, turn int, text string) discussion.Message {
+		return discussion.Message{From: from, To: "team", Type: kind, Round: round, Turn: turn, Content: text}
 	}
 	o := discussion.Outcome{
-		Outcome: orchestrator.Outcome{Status: orchestrator.Completed, Spent: providers.Usage{Calls: 12, Input: 52_300, Output: 8_100, Cost: 41_000_000}},
-		Discussion: discussion.Discussion{
-			ID: "run", Topic: "How might a small library attract teenagers? " + evil, Status: discussion.StatusCompleted, Round: 2, MaxRounds: 2, Threshold: 7,
-			Ideas: ideas, FinalIdeaID: "idea-1", Started: start, Ended: start.Add(95 * time.Second),
-			Messages: []discussion.Message{
-				say(discussion.TeamLeader, discussion.TypeKickoff, 0, long),
-				say(discussion.Researcher, discussion.TypeResearcher, 1, long),
-				say(discussion.Ideation, discussion.TypeIdeation, 1, `{"ideas":[{"title":"Podcast lab"}]}`),
-				say(discussion.Critic, discussion.TypeCritic, 1, evil+strings.Repeat("W", 300)),
-				say(discussion.TeamLeader, discussion.TypeSynthesis, 2, long),
-				say(discussion.Moderator, discussion.TypeValidation, 0, "scores"),
-				say(discussion.TeamLeader, discussion.TypeSelection, 0, "Podcast lab."),
+		Outcome: orchestrator.Outcome{
+			Status: orchestrator.Completed, Spent: providers.Usage{Calls: 12, Input: 52_300, Output: 8_100, Cost: 41_000_000}, Elapsed: 95 * time.Second,
+			Warnings: []orchestrator.Warning{
+				{Code: discussion.WarnAgentFailed, Who: string(discussion.Researcher), Message: "round 2: openai: 503 overloaded"},
+				{Code: discussion.WarnUngraded, Who: "idea-1", Message: "the moderator gave it no score that counts"},
 			},
 		},
-		FinalIdea: &ideas[0], SelectedBy: discussion.ByScore, Shortlist: ideas[:1],
-		Warnings: []discussion.Warning{{Code: "agent.failed", Role: discussion.Researcher, Round: 2, Message: "timeout"}},
+		Discussion: discussion.Discussion{
+			ID: "run", Topic: "How might a small library attract teenagers? " + evil, Phase: discussion.Completed, Round: 2, Rounds: 2, Threshold: 7.5,
+			Ideas: ideas, FinalIdeaID: "idea-4", Started: start, Ended: start.Add(95 * time.Second),
+			Messages: []discussion.Message{
+				say(discussion.System, discussion.TypePreamble, 0, 0, "We have 500 euros and two rooms."),
+				say(discussion.TeamLeader, discussion.TypeKickoff, 0, 0, "## Direction\n\nLet us look at **three** things:\n\n- noise\n- money\n- who decides\n\n"+long),
+				say(discussion.Researcher, discussion.TypeResearcher, 1, 1, long),
+				say(discussion.Ideation, discussion.TypeIdeation, 1, 1, `{"ideas":[{"title":"Podcast lab","description":"A room and a microphone."},{"title":"Night shift","description":"Open late.","category":"time"}]}`),
+				say(discussion.Critic, discussion.TypeCritic, 1, 1, evil+strings.Repeat("W", 300)),
+				say(discussion.Ideation, discussion.TypeIdeation, 1, 2, "You are right about the noise.\n\n```json\n{\"ideas\":[{\"title\":\"Repair café\"}]}\n```"),
+				say(discussion.TeamLeader, discussion.TypeSynthesis, 2, 1, long),
+				say(discussion.Moderator, discussion.TypeValidation, 0, 0, `{"evaluations":[{"idea_id":"idea-4","criteria":{"feasibility":8,"innovation":7},"pros":["Cheap"],"feedback":"Begin."}]}`),
+				say(discussion.TeamLeader, discussion.TypeSelection, 0, 0, `{"idea_id":"idea-4"} I choose the **podcast lab**: it is the one that teenagers would run by themselves.`),
+			},
+		},
+		FinalIdea: &ideas[3], SelectedBy: discussion.ByScore, LeaderChoice: &ideas[3], Shortlist: ideas[3:4],
 	}
 	if created != "" {
-		o.Discussion.Messages = append(o.Discussion.Messages, say(discussion.UICreator, discussion.TypeVisualization, 0, created))
+		o.Discussion.Messages = append(o.Discussion.Messages, say(discussion.UICreator, discussion.TypeVisualization, 0, 0, created))
 	}
 	return o
 }
@@ -81,15 +100,18 @@ func TestDiscussionPage(t *testing.T) {
 			assert.LessOrEqual(t, eval[float64](b, "document.documentElement.scrollWidth"), float64(view.width), "nothing sticks out")
 			assert.Equal(t, view.scheme == "dark", eval[bool](b, "matchMedia('(prefers-color-scheme: dark)').matches"))
 			assert.GreaterOrEqual(t, contrast(b), 4.5, "text is readable on its ground (WCAG AA)")
-			assert.Equal(t, 3.0, eval[float64](b, "document.querySelectorAll('#ideas + .grid article').length"))
+			assert.Equal(t, 20.0, eval[float64](b, "document.querySelectorAll('#ideas > .grid article').length"))
+			assert.Equal(t, 4.0, eval[float64](b, "document.querySelectorAll('#ideas .fold article').length"), "more than 20 fold")
+			assert.Equal(t, "Podcast lab", eval[string](b, "document.querySelector('#result h3').textContent"))
 			assert.Equal(t, 4.0, eval[float64](b, "document.querySelectorAll('.course > section').length"), "opening, two rounds, decision")
-			assert.Equal(t, evil, eval[string](b, "document.querySelectorAll('#ideas + .grid h3')[1].textContent"), "a title stays text")
+			assert.Equal(t, evil, eval[string](b, "document.querySelectorAll('#ideas > .grid h3')[11].textContent"), "a title stays text")
 			assert.Equal(t, 0.0, eval[float64](b, "document.scripts.length"))
+			b.shoot("discussion-" + view.name)
 			for _, d := range []string{"false", "true"} {
 				eval[bool](b, "document.querySelectorAll('details').forEach(d => d.open = "+d+"), true")
 				assert.LessOrEqual(t, eval[float64](b, "document.documentElement.scrollWidth"), float64(view.width), "open details: "+d)
 			}
-			assert.Greater(t, len(b.shoot("discussion-"+view.name)), 10_000)
+			assert.Greater(t, len(b.shoot("discussion-"+view.name+"-open")), 10_000)
 			assert.Empty(t, b.problems())
 			assert.Empty(t, b.outside())
 		})

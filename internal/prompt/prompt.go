@@ -21,7 +21,7 @@ type Set struct{ templates *template.Template }
 // Source says where templates come from.
 type Source struct {
 	Own     fs.FS            // the team's, by name; each of Samples is there
-	Host    fs.FS            // nil: none; a file that is there replaces the team's
+	Host    fs.FS            // nil: none; a file that is there replaces the team's of the same name
 	Samples map[string][]any // by file name: what fills the template; all are tried, so that a wrong field shows early
 	Quote   int              // bytes that data quotes of a text; 0: all
 	Funcs   template.FuncMap // beside data and inc
@@ -36,6 +36,9 @@ func New(s Source) (Set, error) {
 	set := Set{root}
 	var errs []error
 	names := slices.Sorted(maps.Keys(s.Samples))
+	if err := s.unknown(names); err != nil {
+		errs = append(errs, err)
+	}
 	for _, name := range names {
 		body, err := s.read(name)
 		if err == nil {
@@ -57,6 +60,24 @@ func New(s Source) (Set, error) {
 		}
 	}
 	return set, errors.Join(errs...)
+}
+
+// unknown returns an error if the host has files that are no templates of the team.
+func (s Source) unknown(names []string) error {
+	if s.Host == nil {
+		return nil
+	}
+	var errs []error
+	err := fs.WalkDir(s.Host, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !slices.Contains(names, name) {
+			errs = append(errs, fmt.Errorf("prompts: %s is no template of the team, want one of %s", name, strings.Join(names, ", ")))
+		}
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("prompts: %w", err)
+	}
+	return errors.Join(append(errs, err)...)
 }
 
 func (s Source) read(name string) (string, error) {
