@@ -37,7 +37,7 @@ func (r *run) unite(c *orchestrator.Context, done []Report) error {
 		return err
 	}
 	master := Agent{ID: r.cfg.Master.Agent}.withDefaults(r.cfg)
-	resp, err := c.Call(master.ID, r.request(master, text))
+	resp, err := c.Call(master.ID, request(master, text))
 	if r.over(c, err) && !c.IsCanceled(err) {
 		r.warn(WarnBudget, master.ID, "the outputs of the departments were not united: "+err.Error())
 		return nil
@@ -52,12 +52,9 @@ func (r *run) unite(c *orchestrator.Context, done []Report) error {
 // overall is one figure of the departments that are done and have one; nil: none has.
 func (r *run) overall(done []Report) (*float64, error) {
 	var scores []DepartmentScore
-	var values, weights []float64
 	for _, report := range done {
 		if report.Ungraded == "" {
-			relevance := relevance(r.out.Route, report.DepartmentID)
-			scores = append(scores, DepartmentScore{report.DepartmentID, report.RawQuality, relevance})
-			values, weights = append(values, report.RawQuality), append(weights, relevance)
+			scores = append(scores, DepartmentScore{report.DepartmentID, report.RawQuality, relevance(r.out.Route, report.DepartmentID)})
 		}
 	}
 	if len(scores) == 0 {
@@ -65,13 +62,22 @@ func (r *run) overall(done []Report) (*float64, error) {
 	}
 	hook := r.cfg.Hooks.Overall
 	if hook == nil {
-		return new(grading.WeightedMean(values, weights)), nil
+		hook = byRelevance
 	}
-	overall, err := team.Guard("overall", func() (float64, error) { return hook(scores), nil })
-	if err == nil && !validScore(overall) {
-		err = fmt.Errorf("overall: it is %v, want 0 to 100", overall)
+	overall, err := percent("overall", func() float64 { return hook(scores) })
+	if err != nil {
+		return nil, err
 	}
-	return new(grading.Round6(overall)), err
+	return &overall, nil
+}
+
+// byRelevance is the mean of the qualities, weighted by relevance.
+func byRelevance(scores []DepartmentScore) float64 {
+	var values, weights []float64
+	for _, s := range scores {
+		values, weights = append(values, s.Quality), append(weights, s.Relevance)
+	}
+	return grading.WeightedMean(values, weights)
 }
 
 // check makes the checks of the whole result.
@@ -120,7 +126,7 @@ func (r *run) askConsistency(c *orchestrator.Context, reports []Report) ([]Issue
 	}
 	found, _, err := orchestrator.Ask[struct {
 		Issues []Issue `json:"issues"`
-	}](c, r.cfg.Master.Consistency, r.request(Agent{ID: r.cfg.Master.Consistency}.withDefaults(r.cfg), text))
+	}](c, r.cfg.Master.Consistency, request(Agent{ID: r.cfg.Master.Consistency}.withDefaults(r.cfg), text))
 	return found.Issues, err
 }
 

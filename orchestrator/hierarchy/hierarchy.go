@@ -75,7 +75,7 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 
 // accept says whether the prompt is a request.
 func (r *run) accept(*orchestrator.Context) error {
-	if blankText(r.in.Prompt) {
+	if blank(r.in.Prompt) {
 		return &coded{errors.New("the prompt is empty"), ErrEmptyRequest}
 	}
 	if n, most := len(r.in.Prompt), r.cfg.Limits.PromptBytes; n > most {

@@ -111,7 +111,7 @@ func Recommend(s Selection) []Agent {
 			}
 		}
 	}
-	rate := func(a Agent) float64 { return *or(a.SuccessRate, 0) }
+	rate := func(a Agent) float64 { return *cmp.Or(a.SuccessRate, new(0.0)) }
 	slices.SortStableFunc(active, func(a, b Agent) int {
 		return cmp.Or(cmp.Compare(shared[b.ID], shared[a.ID]), cmp.Compare(rate(b), rate(a)), cmp.Compare(a.ID, b.ID))
 	})

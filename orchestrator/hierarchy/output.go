@@ -16,24 +16,21 @@ import (
 // does not fit the agent's shape, if it has one.
 func outputOf(resp agent.Response, shape *answer.Shape) (json.RawMessage, error) {
 	output := resp.Data
-	if strings.TrimSpace(resp.Text) != "" {
+	if !blank(resp.Text) {
 		output = agent.JSON(resp.Text)
 	}
-	if shape != nil && !blank(output) {
+	if shape != nil && !blank(Text(output)) {
 		found, err := shape.Find(resp.Data, resp.Text)
 		if err != nil {
 			return nil, fmt.Errorf("malformed output: %w", err)
 		}
 		output = found
 	}
-	if blank(output) {
+	if blank(Text(output)) {
 		return nil, errors.New("the answer is empty")
 	}
 	return output, nil
 }
-
-// blank reports whether data says nothing: it is missing, null or a blank string.
-func blank(data json.RawMessage) bool { return strings.TrimSpace(Text(data)) == "" }
 
 // shapes are those of the outputs of all agents that have a schema, by agent ID.
 func (c Config) shapes() (map[string]*answer.Shape, error) {

@@ -52,21 +52,16 @@ func (d *department) specialists(c *orchestrator.Context, brief string, chosen [
 // work makes the attempts of one specialist. Its context has a budget of its own,
 // which counts what it uses.
 func (s *specialist) work(c *orchestrator.Context, brief string) SpecialistResult {
-	r, d := s.dept.run, s.dept.Department
-	result := SpecialistResult{AgentID: s.agent.ID, AgentName: s.agent.Name, Specialization: s.agent.Specialization, Attempts: []Attempt{}}
-	threshold, err := r.threshold(s.agent, d)
-	if err == nil {
-		result.Threshold = threshold
-		result.Attempts, err = r.work(c, assignment{
-			department: d, agent: s.agent, brief: brief, prompt: brief,
-			retries: s.agent.MaxRetries, graded: true, gate: threshold,
-			moved: s.moved, emit: s.told,
-		})
-	} else {
-		s.Fire("stop")
+	a := s.agent
+	w := assignment{
+		run: s.dept.run, department: s.dept.Department, agent: a, brief: brief, prompt: brief, retries: a.MaxRetries, graded: true,
+		moved: s.moved, emit: s.told, attempts: []Attempt{},
 	}
-	result.settle(err)
-	result.Usage = c.Spent()
+	stopped := w.work(c)
+	result := SpecialistResult{
+		AgentID: a.ID, AgentName: a.Name, Specialization: a.Specialization, Threshold: w.gate, Attempts: w.attempts, Usage: c.Spent(),
+	}
+	result.settle(stopped)
 	streamed := result
 	streamed.Attempts = nil // they were records already
 	s.emit(c, EventSpecialistFinished, Event{Status: string(s.Phase()), Result: &streamed})
@@ -87,7 +82,6 @@ func (s *specialist) told(c *orchestrator.Context, kind string, e Event) {
 
 // settle fills in what the attempts come to; stopped is why there were no more.
 func (s *SpecialistResult) settle(stopped error) {
-	s.Attempts = append([]Attempt{}, s.Attempts...)
 	for _, a := range s.Attempts {
 		s.ExecutionTime += a.Duration
 	}
