@@ -1,7 +1,6 @@
 package discussion
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,22 +45,20 @@ func ParseIdeas(text string) ([]Idea, error) {
 
 // entries are the objects listed in an answer, under a name or alone. Numbers are as
 // they were written.
-func entries(text, name string, shape *answer.Shape) (items []map[string]any, err error) {
-	found, err := shape.Find(nil, text)
+func entries(text, name string, shape *answer.Shape) ([]map[string]any, error) {
+	list, err := shape.Find(nil, text)
 	if err == nil {
-		var object map[string]json.RawMessage
-		if err := json.Unmarshal(found, &object); err != nil {
+		object, err := answer.Decode[map[string]json.RawMessage](list)
+		if err != nil {
 			return nil, err
 		}
-		found = object[name]
-	} else if list, lerr := listIn.Find(nil, text); lerr == nil {
-		found = list
+		list = object[name]
+	} else if bare, none := listIn.Find(nil, text); none == nil {
+		list = bare
 	} else {
 		return nil, fmt.Errorf("want a JSON object with %q: %w", name, err)
 	}
-	d := json.NewDecoder(bytes.NewReader(found))
-	d.UseNumber()
-	return items, d.Decode(&items)
+	return answer.Decode[[]map[string]any](list)
 }
 
 // textOf is a text or a number as text; "" for anything else.

@@ -12,10 +12,11 @@ import (
 // combine makes one output of those of the departments, and the overall quality. It is
 // attempted once.
 func (r *run) combine(c *orchestrator.Context) (err error) {
-	done := r.done()
-	for _, report := range done {
-		d, _ := r.cfg.department(report.DepartmentID)
-		r.out.Output[d.OutputKey] = report.Output
+	done := r.out.done()
+	for _, d := range r.departments {
+		if d.report.Status == DepartmentDone {
+			r.out.Output[d.OutputKey] = d.report.Output
+		}
 	}
 	if r.out.Score, err = r.overall(done); err != nil {
 		return err
@@ -82,7 +83,7 @@ func byRelevance(scores []DepartmentScore) float64 {
 
 // check makes the checks of the whole result.
 func (r *run) check(c *orchestrator.Context) error {
-	done := r.done()
+	done := r.out.done()
 	var across []CheckStatus
 	for _, check := range r.cfg.Hooks.Validate {
 		across = append(across, r.ask(c, "validation", check, done))

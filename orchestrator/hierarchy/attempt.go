@@ -119,7 +119,7 @@ func (w *assignment) try(c *orchestrator.Context, a *Attempt) (self *float64, er
 		return nil, err
 	}
 	a.Duration = resp.Elapsed
-	a.Output, err = outputOf(resp, w.run.shapes[w.agent.ID])
+	a.Output, err = outputOf(resp, w.agent.Schema)
 	return selfScore(resp), err
 }
 

@@ -20,7 +20,7 @@ type department struct {
 
 	run        *run
 	state      *DepartmentState
-	report     Report
+	report     *Report // in the outcome
 	warnings   []orchestrator.Warning
 	failure    string // why it failed
 	unverified bool   // its output was to be graded and did not pass

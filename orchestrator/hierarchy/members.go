@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
@@ -197,6 +198,11 @@ func (a Agent) validate(f *team.Faults, d Department) {
 	}
 	if err := (routing.Rules{Skills: a.Skills}).Validate(); err != nil {
 		f.Add("department %q: agent %q: %w", d.ID, a.ID, err)
+	}
+	if len(a.Schema) > 0 {
+		if _, err := answer.FromSchema(a.Schema); err != nil {
+			f.Add("%s: %w", at("Schema"), err)
+		}
 	}
 	f.WithinIfSet(at("SuccessRate"), a.SuccessRate, 0, 100)
 	f.WithinIfSet(at("PassingThreshold"), a.PassingThreshold, 0, 100)

@@ -13,41 +13,25 @@ import (
 
 // outputOf returns what an agent answered in the form in which reports keep it: words
 // as a JSON string, data as it is. It is an error if there is nothing, or something that
-// does not fit the agent's shape, if it has one.
-func outputOf(resp agent.Response, shape *answer.Shape) (json.RawMessage, error) {
+// does not fit the agent's schema, if it has one.
+func outputOf(resp agent.Response, schema json.RawMessage) (json.RawMessage, error) {
 	output := resp.Data
 	if !blank(resp.Text) {
 		output = agent.JSON(resp.Text)
 	}
-	if shape != nil && !blank(Text(output)) {
-		found, err := shape.Find(resp.Data, resp.Text)
+	if len(schema) > 0 && !blank(Text(output)) {
+		shape, err := answer.FromSchema(schema)
 		if err != nil {
+			return nil, err
+		}
+		if output, err = shape.Find(resp.Data, resp.Text); err != nil {
 			return nil, fmt.Errorf("malformed output: %w", err)
 		}
-		output = found
 	}
 	if blank(Text(output)) {
 		return nil, errors.New("the answer is empty")
 	}
 	return output, nil
-}
-
-// shapes are those of the outputs of all agents that have a schema, by agent ID.
-func (c Config) shapes() (map[string]*answer.Shape, error) {
-	shapes := map[string]*answer.Shape{}
-	var errs []error
-	for _, d := range c.Departments {
-		for _, a := range d.Agents {
-			if len(a.Schema) == 0 {
-				continue
-			}
-			var err error
-			if shapes[a.ID], err = answer.FromSchema(a.Schema); err != nil {
-				errs = append(errs, fmt.Errorf("department %q: agent %q: Schema: %w", d.ID, a.ID, err))
-			}
-		}
-	}
-	return shapes, errors.Join(errs...)
 }
 
 // ownFigure is an answer that has a figure of its own among whatever else.

@@ -54,11 +54,6 @@ func (o Outcome) result() page.Card {
 	return c
 }
 
-// done are the reports of departments that are done.
-func (o Outcome) done() []Report {
-	return slices.DeleteFunc(slices.Clone(o.Reports), func(r Report) bool { return r.Status != DepartmentDone })
-}
-
 func (r Report) card() page.Card {
 	c := page.Card{Title: r.DepartmentName, Tags: []string{string(r.Status)}, Text: Text(r.Output), Won: r.Status == DepartmentDone}
 	if r.Basis != "" {

@@ -3,6 +3,7 @@ package hierarchy
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/prompt"
@@ -122,50 +123,46 @@ func (d *department) review(c *orchestrator.Context, results []SpecialistResult)
 
 // review says what a result is worth. One without an output never passes.
 func (s *SpecialistResult) review() {
-	note := ""
-	switch {
-	case s.Output == nil:
-		s.ReviewStatus = grading.Rejected
-		s.ReviewNotes = cmp.Or(s.ReviewNotes, "no output")
+	if s.Output == nil {
+		s.ReviewStatus, s.ReviewNotes = grading.Rejected, cmp.Or(s.ReviewNotes, "no output")
 		return
-	case s.Ungraded != "" && s.Threshold == 0:
-		s.ReviewStatus, note = grading.Approved, s.approval()+"; not graded: "+s.Ungraded
-	case s.Ungraded != "":
-		s.ReviewStatus, note = grading.Rejected, "not graded: "+s.Ungraded
-	default:
-		s.ReviewStatus = grading.Review(s.Score, s.Threshold)
-		switch s.ReviewStatus {
-		case grading.Rejected:
-			note = fmt.Sprintf("score %s is below the threshold of %s", number(s.Score), number(s.Threshold))
-		case grading.RevisionNeeded:
-			note = fmt.Sprintf("score %s is acceptable but could be improved", number(s.Score))
-		case grading.Approved:
-			note = s.approval()
+	}
+	s.ReviewStatus = grading.Review(s.Score, s.Threshold) // without a grade the score is 0
+	var notes []string
+	switch s.ReviewStatus {
+	case grading.Approved:
+		notes = append(notes, s.approval())
+	case grading.RevisionNeeded:
+		notes = append(notes, fmt.Sprintf("score %s is acceptable but could be improved", number(s.Score)))
+	case grading.Rejected:
+		if s.Ungraded == "" {
+			notes = append(notes, fmt.Sprintf("score %s is below the threshold of %s", number(s.Score), number(s.Threshold)))
 		}
 	}
-	if s.ReviewNotes != "" { // why it was stopped
-		note += "; " + s.ReviewNotes
+	if s.Ungraded != "" {
+		notes = append(notes, "not graded: "+s.Ungraded)
 	}
-	s.ReviewNotes = note
+	if s.ReviewNotes != "" { // why it was stopped
+		notes = append(notes, s.ReviewNotes)
+	}
+	s.ReviewNotes = strings.Join(notes, "; ")
 }
 
 // approval is the note of an approved result.
 func (s *SpecialistResult) approval() string {
-	retries := len(s.Attempts) - 1
-	after := fmt.Sprintf("after %d retries", retries)
-	if retries == 1 {
-		after = "after 1 retry"
+	how := ""
+	switch retries := len(s.Attempts) - 1; {
+	case retries == 1:
+		how = " after 1 retry"
+	case retries > 1:
+		how = fmt.Sprintf(" after %d retries", retries)
+	case s.Threshold > 0:
+		how = " by head"
 	}
-	switch {
-	case s.Threshold == 0 && retries > 0:
-		return "auto-approved " + after + ", no threshold is set"
-	case s.Threshold == 0:
-		return "auto-approved, no threshold is set"
-	case retries > 0:
-		return "approved " + after
-	default:
-		return "approved by head"
+	if s.Threshold == 0 {
+		return "auto-approved" + how + ", no threshold is set"
 	}
+	return "approved" + how
 }
 
 // passed reports whether the result goes into synthesis and approval rate.

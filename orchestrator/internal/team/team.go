@@ -104,8 +104,8 @@ func (f *Faults) Counts(name string, group any, low int64) {
 // Err is all faults in one error, or nil.
 func (f *Faults) Err() error { return errors.Join(f.errs...) }
 
-// Clone returns a copy of a Config that shares no pointer, list or map with it. Functions
-// and interfaces are the same.
+// Clone returns a copy of v that shares no pointer, list or map with it. Functions,
+// interfaces and unexported fields are the same.
 func Clone[T any](v T) T { return clone(reflect.ValueOf(&v).Elem()).Interface().(T) } //nolint:errcheck // it is of v's type
 
 func clone(v reflect.Value) reflect.Value {
@@ -114,7 +114,9 @@ func clone(v reflect.Value) reflect.Value {
 	switch {
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			own.Field(i).Set(clone(v.Field(i)))
+			if own.Field(i).CanSet() {
+				own.Field(i).Set(clone(v.Field(i)))
+			}
 		}
 	case v.Kind() == reflect.Pointer && !v.IsNil():
 		own.Set(clone(v.Elem()).Addr())
