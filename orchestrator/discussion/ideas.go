@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,12 +33,11 @@ func ParseIdeas(text string) ([]Idea, error) {
 	if err != nil {
 		return nil, err
 	}
-	ideas, titled := make([]Idea, len(items)), false
+	ideas := make([]Idea, len(items))
 	for i, item := range items {
 		ideas[i] = Idea{Title: textOf(item["title"]), Description: textOf(item["description"]), Category: textOf(item["category"])}
-		titled = titled || ideas[i].Title != ""
 	}
-	if !titled {
+	if !slices.ContainsFunc(ideas, func(i Idea) bool { return i.Title != "" }) {
 		return nil, errNoIdeas
 	}
 	return ideas, nil
@@ -73,16 +73,16 @@ func textOf(v any) string {
 }
 
 // propose has ideation answer with ideas in JSON and adds them.
-func (r *run) propose(c *orchestrator.Context, t turn) (bool, error) {
+func (r *run) propose(c *orchestrator.Context, t turn) (Message, error) {
 	var ideas []Idea
 	t.output = ideasWanted
 	t.read = func(text string) (err error) {
 		ideas, err = ParseIdeas(text)
 		return err
 	}
-	_, ok, err := r.try(c, t)
+	m, err := r.try(c, t)
 	r.addIdeas(c, ideas)
-	return ok, err
+	return m, err
 }
 
 // topUp asks for the ideas that are missing after the last round's.

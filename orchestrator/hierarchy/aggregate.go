@@ -131,15 +131,12 @@ func (r *run) askConsistency(c *orchestrator.Context, reports []Report) ([]Issue
 	return found.Issues, err
 }
 
-// joined is the status of several checks: failed if one failed, passed if all
-// passed, else skipped.
+// joined is the worst of several statuses; of none it is skipped.
 func joined(checks []CheckStatus) CheckStatus {
-	switch {
-	case slices.Contains(checks, CheckFailed):
-		return CheckFailed
-	case len(checks) == 0, slices.Contains(checks, CheckSkipped):
-		return CheckSkipped
-	default:
-		return CheckPassed
+	for _, status := range []CheckStatus{CheckFailed, CheckSkipped, CheckPassed} {
+		if slices.Contains(checks, status) {
+			return status
+		}
 	}
+	return CheckSkipped
 }

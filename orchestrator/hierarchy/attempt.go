@@ -45,14 +45,14 @@ func (w *assignment) work(c *orchestrator.Context) (err error) {
 		}
 	}
 	feedback := ""
-	for last := false; !last; {
+	for {
 		a := Attempt{Number: len(w.attempts)}
 		w.moved("start")
 		w.emit(c, EventAttemptStarted, Event{Attempt: &a.Number, Feedback: feedback})
 		self, err := w.try(c, &a)
 		if err != nil {
 			a.Error = prompt.OneLine(err.Error())
-			a.Feedback = failedLine(a)
+			a.Feedback = fmt.Sprintf("Attempt %d failed: %s. Improve quality, relevance, consistency.", a.Number+1, strings.TrimSuffix(a.Error, "."))
 		}
 		if w.run.over(c, err) {
 			w.moved("stop")
@@ -64,12 +64,13 @@ func (w *assignment) work(c *orchestrator.Context) (err error) {
 			w.grade(c, &a, self)
 		}
 		w.attempts, feedback = append(w.attempts, a), a.Feedback
-		var event string
-		event, last = w.verdict(a)
+		event, last := w.verdict(a)
 		w.moved(event)
 		w.emit(c, EventAttemptFinished, w.told(a))
+		if last {
+			return nil
+		}
 	}
-	return nil
 }
 
 // verdict is what became of an attempt, and whether it is the last one.
@@ -104,8 +105,12 @@ func (w *assignment) told(a Attempt) Event {
 func (w *assignment) try(c *orchestrator.Context, a *Attempt) (self *float64, err error) {
 	text := w.prompt
 	if a.Number > 0 {
+		var feedback []string
+		for _, before := range w.attempts {
+			feedback = append(feedback, before.Feedback)
+		}
 		text, err = w.run.prompts.Fill("retry.tmpl", retryPrompt{
-			Request: w.prompt, Attempt: a.Number + 1, Previous: Text(w.attempts[a.Number-1].Output), Feedback: allFeedback(w.attempts),
+			Request: w.prompt, Attempt: a.Number + 1, Previous: Text(w.attempts[a.Number-1].Output), Feedback: strings.Join(feedback, "\n"),
 		})
 		if err != nil {
 			return nil, err
@@ -119,7 +124,7 @@ func (w *assignment) try(c *orchestrator.Context, a *Attempt) (self *float64, er
 		return nil, err
 	}
 	a.Duration = resp.Elapsed
-	a.Output, err = outputOf(resp, w.agent.Schema)
+	a.Output, err = outputOf(resp, w.run.shapes[w.agent.ID])
 	return selfScore(resp), err
 }
 
@@ -137,20 +142,16 @@ func request(a Agent, prompt string) agent.Request {
 // score, the latest of equals; one with an ungraded output only if there is none. There
 // is at least one attempt.
 func best(attempts []Attempt) Attempt {
-	return attempts[team.Best(len(attempts), team.Last, func(i int) *float64 { return new(attempts[i].rank()) })]
-}
-
-// rank is the score, less than any for an output without one, and least without an
-// output.
-func (a Attempt) rank() float64 {
-	switch {
-	case a.Output == nil:
-		return math.Inf(-1)
-	case a.Ungraded != "":
-		return -1
-	default:
-		return a.Score
-	}
+	return attempts[team.Best(len(attempts), team.Last, func(i int) *float64 {
+		switch a := attempts[i]; {
+		case a.Output == nil:
+			return new(math.Inf(-1))
+		case a.Ungraded != "":
+			return new(-1.0)
+		default:
+			return &a.Score
+		}
+	})]
 }
 
 // warnings are those of an agent's attempts.
@@ -176,15 +177,6 @@ func failure(attempts []Attempt) string {
 	return fmt.Sprintf("failed %d times, last: %s", n, attempts[n-1].Error)
 }
 
-// allFeedback is that of all attempts, a line each, oldest first.
-func allFeedback(attempts []Attempt) string {
-	var lines []string
-	for _, a := range attempts {
-		lines = append(lines, a.Feedback)
-	}
-	return strings.Join(lines, "\n")
-}
-
 // scoredLine says what a graded attempt lacked.
 func scoredLine(a Attempt, gate float64) string {
 	g := *cmp.Or(a.Grade, new(Grade{}))
@@ -195,9 +187,4 @@ func scoredLine(a Attempt, gate float64) string {
 		line += " Suggestions: " + strings.Join(g.Suggestions, "; ")
 	}
 	return prompt.OneLine(line)
-}
-
-// failedLine says why an attempt gave no output.
-func failedLine(a Attempt) string {
-	return fmt.Sprintf("Attempt %d failed: %s. Improve quality, relevance, consistency.", a.Number+1, strings.TrimSuffix(a.Error, "."))
 }

@@ -100,8 +100,7 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 	}
 	d.Fire("none_pass")
 	d.warn(WarnSpecialistsRejected, fmt.Sprintf("none of %d specialists passed", len(results)))
-	quality, _ := d.quality()
-	d.report.SpecialistQuality = &quality
+	d.report.SpecialistQuality = new(d.quality())
 	d.unverified = slices.ContainsFunc(results, func(s SpecialistResult) bool { return s.Ungraded != "" })
 	return d.direct(c, brief, HeadAfterFailure)
 }
@@ -241,10 +240,11 @@ func (d *department) assess(raw float64) {
 }
 
 // quality is what the specialists' work is worth.
-func (d *department) quality() (float64, int) {
+func (d *department) quality() float64 {
 	var scored []grading.Scored
 	for _, s := range d.report.Specialists {
 		scored = append(scored, grading.Scored{Score: s.Score, Passed: s.passed(d.run.cfg.Policy.StrictReview), Ungraded: s.Ungraded != ""})
 	}
-	return grading.DepartmentQuality(scored)
+	raw, _ := grading.DepartmentQuality(scored)
+	return raw
 }

@@ -97,8 +97,11 @@ func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) {
 // scored returns g with its Score: the one it has or that of its dimensions. A
 // figure out of range is an error and never clamped.
 func (g Grade) scored() (Grade, error) {
-	if g.Score != nil && !validScore(*g.Score) {
-		return Grade{}, fmt.Errorf("grader: score is %v, want 0 to 100", *g.Score)
+	if g.Score != nil {
+		if !validScore(*g.Score) {
+			return Grade{}, fmt.Errorf("grader: score is %v, want 0 to 100", *g.Score)
+		}
+		g.Score = new(grading.Round6(*g.Score))
 	}
 	if g.Dimensions != nil {
 		percent, err := grading.Percent(*g.Dimensions)
@@ -106,9 +109,6 @@ func (g Grade) scored() (Grade, error) {
 			return Grade{}, err
 		}
 		g.Score = cmp.Or(g.Score, &percent)
-	}
-	if g.Score != nil {
-		g.Score = new(grading.Round6(*g.Score))
 	}
 	return g, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
@@ -16,15 +17,16 @@ import (
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	err := cfg.validate()
 	cfg = cfg.withDefaults()
-	texts, promptErr := newPrompts(cfg.Prompts, cfg.Limits.QuoteBytes)
+	texts, promptErr := team.Prompts(ownPrompts, cfg.Prompts, samples(), cfg.Limits.QuoteBytes, functions)
 	if err := errors.Join(err, promptErr); err != nil {
 		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("hierarchy: %w", err)
 	}
+	shapes := cfg.shapes()
 	return orchestrator.Flow[Input, Outcome]{
 		Name:   cfg.Name,
 		Agents: cfg.agents(),
 		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			r := &run{cfg: cfg, prompts: texts, in: in}
+			r := &run{cfg: cfg, prompts: texts, shapes: shapes, in: in}
 			if r.grader = cfg.Hooks.Grade; r.grader == nil {
 				r.grader = r.headGrade
 			}
@@ -38,6 +40,7 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 type run struct {
 	cfg     Config
 	prompts prompt.Set
+	shapes  map[string]*answer.Shape // of agents that have a schema, by ID
 	grader  Grader
 	in      Input
 

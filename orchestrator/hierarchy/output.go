@@ -13,17 +13,13 @@ import (
 
 // outputOf returns what an agent answered in the form in which reports keep it: words
 // as a JSON string, data as it is. It is an error if there is nothing, or something that
-// does not fit the agent's schema, if it has one.
-func outputOf(resp agent.Response, schema json.RawMessage) (json.RawMessage, error) {
-	output := resp.Data
+// does not fit the agent's shape, if it has one.
+func outputOf(resp agent.Response, shape *answer.Shape) (output json.RawMessage, err error) {
+	output = resp.Data
 	if !blank(resp.Text) {
 		output = agent.JSON(resp.Text)
 	}
-	if len(schema) > 0 && !blank(Text(output)) {
-		shape, err := answer.FromSchema(schema)
-		if err != nil {
-			return nil, err
-		}
+	if shape != nil && !blank(Text(output)) {
 		if output, err = shape.Find(resp.Data, resp.Text); err != nil {
 			return nil, fmt.Errorf("malformed output: %w", err)
 		}
@@ -32,6 +28,20 @@ func outputOf(resp agent.Response, schema json.RawMessage) (json.RawMessage, err
 		return nil, errors.New("the answer is empty")
 	}
 	return output, nil
+}
+
+// shapes are those of the outputs of all agents that have a schema, by agent ID. c is
+// valid.
+func (c Config) shapes() map[string]*answer.Shape {
+	shapes := map[string]*answer.Shape{}
+	for _, d := range c.Departments {
+		for _, a := range d.Agents {
+			if len(a.Schema) > 0 {
+				shapes[a.ID] = answer.MustFromSchema(string(a.Schema))
+			}
+		}
+	}
+	return shapes
 }
 
 // ownFigure is an answer that has a figure of its own among whatever else.
@@ -51,10 +61,10 @@ func selfScore(resp agent.Response) *float64 {
 	if err != nil {
 		return nil
 	}
-	var own struct {
+	own, err := answer.Decode[struct {
 		QualityScore float64 `json:"qualityScore"`
-	}
-	if json.Unmarshal(found, &own) != nil {
+	}](found)
+	if err != nil {
 		return nil
 	}
 	return new(grading.Round6(own.QualityScore))

@@ -56,7 +56,7 @@ func (s *specialist) work(c *orchestrator.Context, brief string) SpecialistResul
 	a := s.agent
 	w := assignment{
 		run: s.dept.run, department: s.dept.Department, agent: a, brief: brief, prompt: brief, retries: a.MaxRetries, graded: true,
-		moved: s.moved, emit: s.told, attempts: []Attempt{},
+		moved: func(event string) { s.Fire(event) }, emit: s.told, attempts: []Attempt{},
 	}
 	stopped := w.work(c)
 	result := SpecialistResult{
@@ -69,15 +69,9 @@ func (s *specialist) work(c *orchestrator.Context, brief string) SpecialistResul
 	return result
 }
 
-func (s *specialist) moved(event string) {
-	s.Fire(event)
-	if event == "start" {
-		s.state.Attempts++
-	}
-}
-
+// told also shows the attempt.
 func (s *specialist) told(c *orchestrator.Context, kind string, e Event) {
-	s.state.Score = cmp.Or(e.Score, s.state.Score)
+	s.state.Attempts, s.state.Score = *e.Attempt+1, cmp.Or(e.Score, s.state.Score)
 	s.emit(c, kind, e)
 }
 

@@ -26,8 +26,7 @@ func (d *department) synthesize(c *orchestrator.Context, brief string, passing [
 		d.keep(d.refine(c, brief, draft))
 		d.Fire("ok")
 	}
-	raw, _ := d.quality()
-	d.assess(raw)
+	d.assess(d.quality())
 	return nil
 }
 
