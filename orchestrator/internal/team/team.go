@@ -1,6 +1,6 @@
 // Package team has what every team does in the same way: moving its state machines,
 // collecting faults of a Config, reading prompts, calling hooks, trying again, picking
-// the best, and the JSON form of a Config.
+// the best, and the copy and the JSON form of a Config.
 package team
 
 import (
