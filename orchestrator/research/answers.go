@@ -31,6 +31,9 @@ const (
 	draftWanted = `{"type":"object","required":["content"],"properties":{"title":{"type":"string"},"content":{"type":"string"}}}`
 )
 
+// wanted are the schemas that workers are given. The others answer in any form.
+var wanted = map[Category]string{Researching: findingsWanted, Writing: draftWanted}
+
 var planIn, dropIn, marksIn, findingsIn, draftIn = shape(planWanted), shape(dropWanted), shape(marksWanted), shape(findingsWanted), shape(draftWanted)
 
 // shape is how an answer is read. A list may be null: agents in Go send that for an
@@ -109,15 +112,3 @@ func draftOf(resp agent.Response) (d Draft, ok bool) {
 
 // fence takes out what opens a block of code.
 var fence = strings.NewReplacer("```json", "", "```JSON", "", "```", "", "~~~json", "", "~~~", "")
-
-// wanted is the schema that a worker is given; nil: free text.
-func wanted(w Worker) json.RawMessage {
-	switch w.Category {
-	case Researching:
-		return json.RawMessage(findingsWanted)
-	case Writing:
-		return json.RawMessage(draftWanted)
-	case Analysing, Checking:
-	}
-	return nil
-}

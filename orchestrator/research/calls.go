@@ -2,6 +2,7 @@ package research
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -13,15 +14,26 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// call says how an agent is asked.
+// call is what an agent is asked, and what came of asking it so far. Planner,
+// supervisor, strategist and merger are asked as workers without a category.
 type call struct {
-	who      string // in events
-	agent    string // in the roster
-	step     string
-	attempt  int
-	limits   agent.Limits
-	critical bool          // the end of the time does not cut it
-	grace    time.Duration // it has at least that
+	Worker
+
+	op      string // of the request; its template has that name
+	step    string
+	input   any
+	output  string        // the schema of the answer; "": any text
+	repairs int           // as in agent.Limits
+	grace   time.Duration // it has at least that, although the time is up
+
+	attempts int // that were begun
+	used     providers.Usage
+}
+
+// call makes one of planner, supervisor, strategist or merger.
+func (r *run) call(op, who, name, output string, input any) *call {
+	w := Worker{ID: who, Agent: name, Timeout: r.Limits.Timeout, EstCost: r.Limits.Estimate}
+	return &call{Worker: w, op: op, output: output, input: input}
 }
 
 // Why a run ends although it is not good enough.
@@ -31,73 +43,80 @@ const (
 	maxIterations = "max iterations reached"
 )
 
-// ask calls an agent once, with its repairs, and tells of it. It carries what is left of
-// the time; what is left of the money is in the budget of c.
-func ask[T any](r *run, c *orchestrator.Context, k call, req agent.Request, read func(agent.Response) (T, error)) (T, providers.Usage, error) {
-	e := Event{Agent: k.who, Step: k.step, Attempt: k.attempt}
-	c.Emit(EventAgentStarted, e)
-	within := c
-	if left := r.timeLeft(c); left != 0 && !k.critical {
-		left = max(left, k.grace)
-		if left <= k.limits.Timeout {
-			k.limits.Timeout = 0 // the end of the time comes first
-		}
-		within = c.WithBudget(orchestrator.Budget{Wall: left})
+// ask calls an agent once, with its repairs, and tells of it.
+func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Response) (T, error)) (v T, err error) {
+	within, limits := r.bounds(c, k)
+	req := agent.Request{Op: k.op, Input: agent.JSON(k.input), Output: json.RawMessage(k.output), Limits: limits}
+	if req.Prompt, err = r.prompts.Fill(k.op+".tmpl", promptData{k.ID, k.Category, k.Revises, r.state.Input, r.state.Iteration}); err != nil {
+		return v, team.Fail("permanent", "%w", err)
 	}
-	req.Limits = k.limits
-	v, resp, err := orchestrator.AskWith(within, k.agent, req, read)
-	used := resp.Usage
+	k.attempts++
+	e := Event{Agent: k.ID, Step: k.step, Attempt: k.attempts}
+	c.Emit(EventAgentStarted, e)
+	v, resp, err := orchestrator.AskWith(within, k.Agent, req, read)
+	e.Usage = &resp.Usage
 	if failed, ok := errors.AsType[*agent.Error](err); ok {
-		used = used.Add(failed.Usage)
+		resp.Usage = resp.Usage.Add(failed.Usage)
+	}
+	if k.used = k.used.Add(resp.Usage); k.Category == "" {
+		r.dearest = max(r.dearest, resp.Usage.Cost)
+	}
+	r.state.Usage = c.Spent()
+	if err == nil {
+		c.Emit(EventAgentFinished, e)
+		return v, nil
 	}
 	if orchestrator.IsOver(err) && !c.IsCanceled(err) && r.timeLeft(c) < 0 {
 		over := *agent.ErrorOf(err)
 		over.Message, err = timeUp, &over
 	}
-	r.state.Usage = c.Spent()
-	e.Usage = &used
-	if err != nil {
-		e.Text = prompt.OneLine(err.Error())
-		c.Emit(EventAgentFailed, e)
-		return v, used, err
-	}
-	c.Emit(EventAgentFinished, e)
-	return v, used, nil
-}
-
-// meta is how planner, supervisor, strategist and merger are asked.
-func (r *run) meta(who, name string, attempt int) call {
-	return call{who: who, agent: name, attempt: attempt, limits: agent.Limits{
-		Attempts: 1, Timeout: r.Limits.Timeout, Estimate: cmp.Or(r.Limits.Estimate, r.dearest),
-	}}
-}
-
-// askMeta asks one of them.
-func askMeta[T any](r *run, c *orchestrator.Context, k call, req agent.Request, read func(agent.Response) (T, error)) (T, error) {
-	v, used, err := ask(r, c, k, req, read)
-	r.dearest = max(r.dearest, used.Cost)
+	e.Text = prompt.OneLine(err.Error())
+	c.Emit(EventAgentFailed, e)
 	return v, err
 }
 
+// bounds are those of a call: what is left of the time, unless its worker is critical,
+// and what is reserved of the money. A critical worker is called as long as there is any.
+func (r *run) bounds(c *orchestrator.Context, k *call) (*orchestrator.Context, agent.Limits) {
+	limits := agent.Limits{Attempts: 1, Repairs: k.repairs, Timeout: k.Timeout, Estimate: k.EstCost}
+	if k.Category == "" {
+		limits.Estimate = cmp.Or(k.EstCost, r.dearest)
+	}
+	if k.Critical {
+		if left := c.Left().Cost; left > 0 {
+			limits.Estimate = min(k.EstCost, left)
+		}
+		return c, limits
+	}
+	left := r.timeLeft(c)
+	if left == 0 {
+		return c, limits
+	}
+	left = max(left, k.grace)
+	if left <= limits.Timeout {
+		limits.Timeout = 0 // the end of the time comes first
+	}
+	return c.WithBudget(orchestrator.Budget{Wall: left}), limits
+}
+
 // attempts is how often an agent is tried: when the time is up, once.
-func (r *run) attempts(c *orchestrator.Context, e Event, worth func(err error) bool) team.Attempts {
+func (r *run) attempts(c *orchestrator.Context, k *call, worth func(err error) bool) team.Attempts {
 	left := func() time.Duration { return r.timeLeft(c) }
 	return team.Attempts{
 		Most: r.Retry.Attempts, Base: r.Retry.Wait, Factor: r.Retry.Factor, Longest: r.Retry.Longest, Left: left,
 		Retryable: func(err error) bool { return left() >= 0 && worth(err) },
 		Waits: func(try int, wait time.Duration, failed error) {
-			e.Attempt, e.Wait, e.Text = try, wait, prompt.OneLine(failed.Error())
-			c.Emit(EventAgentDelayed, e)
+			c.Emit(EventAgentDelayed, Event{Agent: k.ID, Step: k.step, Attempt: try, Wait: wait, Text: prompt.OneLine(failed.Error())})
 		},
 	}
 }
 
 // after says how many attempts there were.
-func after(attempts int) string {
-	if attempts == 1 {
+func (k *call) after() string {
+	if k.attempts == 1 {
 		return "after 1 attempt"
 	}
-	return fmt.Sprintf("after %d attempts", attempts)
+	return fmt.Sprintf("after %d attempts", k.attempts)
 }
 
 // timeLeft is what is left of the time; 0: there is no limit, -1: it is up.
@@ -111,6 +130,20 @@ func (r *run) timeLeft(c *orchestrator.Context) time.Duration {
 		return -1
 	}
 	return min(rest, cmp.Or(left, rest))
+}
+
+// shortage is what is short, as the codes of warnings and people call it.
+func (r *run) shortage(c *orchestrator.Context) (code, text string) {
+	if r.timeLeft(c) < 0 {
+		return "time", timeUp
+	}
+	return "budget", budgetUsed
+}
+
+// breaks tells whether the run cannot go on at all: it is canceled, or its flow broke a
+// rule.
+func (r *run) breaks(c *orchestrator.Context, err error) bool {
+	return c.IsCanceled(err) || errors.Is(err, orchestrator.ErrFlow)
 }
 
 // room is what a plan may take: what is left of money and time, less what evaluations

@@ -1,8 +1,6 @@
 package research
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,63 +32,58 @@ const grace = 30 * time.Second
 
 // evaluate has the supervisor mark the result and draws the conclusion.
 func (r *run) evaluate(c *orchestrator.Context) error {
-	text, err := r.prompts.Fill("evaluate.tmpl", promptData{Brief: r.state.Input, Iteration: r.state.Iteration})
-	if err != nil {
-		return err
-	}
 	in, s := r.state.Input, r.state
 	sources := len(sourcesOf(s.Research))
-	req := agent.Request{Op: "evaluate", Prompt: text, Output: json.RawMessage(marksWanted), Input: agent.JSON(supervisorInput{
+	k := r.call("evaluate", "supervisor", r.Agents.Supervisor, marksWanted, supervisorInput{
 		Results: s.Results, Brief: in.shown(), Threshold: *in.MinQuality, Iteration: s.Iteration, MaxIterations: s.MaxIterations,
 		Missed: r.missed, Words: articleOf(s.Writing).Words, Sources: sources, Lacking: max(in.MinSources-sources, 0),
-	})}
-	before := orchestrator.Budget{Cost: c.Spent().Cost, Wall: c.Elapsed()}
-	attempt := 0
-	marks, err := team.Graded(func() (Marks, error) {
-		attempt++
-		k := r.meta("supervisor", r.Agents.Supervisor, attempt)
-		k.grace = grace
-		return askMeta(r, c, k, req, read[Marks](marksIn))
 	})
-	if c.IsCanceled(err) || errors.Is(err, orchestrator.ErrFlow) {
+	k.grace = grace
+	began := c.Elapsed()
+	it, err := team.Graded(func() (iteration, error) { return ask(r, c, k, r.grade) })
+	if r.breaks(c, err) {
 		return err
 	}
-	r.overhead.Cost += c.Spent().Cost - before.Cost
-	r.overhead.Wall += c.Elapsed() - before.Wall
-	it := iteration{writing: s.Writing, quality: s.Quality}
-	if err == nil {
-		it.marks = marks
-		var score float64
-		if score, err = grading.Overall(marks.Facets, r.Policy.Weights); err != nil {
-			return err
-		}
-		it.score = &score
-	} else {
+	r.overhead.Cost += k.used.Cost
+	r.overhead.Wall += c.Elapsed() - began
+	it.writing, it.quality = s.Writing, s.Quality
+	if err != nil {
 		r.ungraded(c, &it, err)
 	}
 	r.conclude(c, it, sources, err != nil)
 	return nil
 }
 
+// grade reads the marks of an iteration.
+func (r *run) grade(resp agent.Response) (it iteration, err error) {
+	if it.marks, err = read[Marks](marksIn)(resp); err != nil {
+		return it, err
+	}
+	score, err := grading.Overall(it.marks.Facets, r.Policy.Weights)
+	it.score = &score
+	return it, err
+}
+
 // ungraded says what becomes of an iteration whose grade did not come.
 func (r *run) ungraded(c *orchestrator.Context, it *iteration, err error) {
 	cause := prompt.OneLine(err.Error())
 	if orchestrator.IsOver(err) {
-		r.warn(c, r.describe(c, err).code, "supervisor", "%s: too little for the supervisor", r.left(c))
+		code, _ := r.shortage(c)
+		r.warn(c, code, "supervisor", "%s: too little for the supervisor", r.left(c))
 	}
 	if s := r.Policy.AssumeScore; s != nil {
 		it.score = new(grading.Round6(*s))
 		r.warn(c, "assumed-score", "", "iteration %d was not graded: its score is assumed to be %.2f: %s", r.state.Iteration, *s, cause)
 		return
 	}
-	r.outOf = fmt.Sprintf("the grade of iteration %d did not come", r.state.Iteration)
+	r.because = fmt.Sprintf("the grade of iteration %d did not come", r.state.Iteration)
 	r.warn(c, "ungraded", "", "iteration %d was not graded: %s", r.state.Iteration, cause)
 }
 
 // conclude decides what follows from an iteration.
 func (r *run) conclude(c *orchestrator.Context, it iteration, sources int, ungraded bool) {
 	threshold := *r.state.Input.MinQuality
-	record := IterationRecord{Plan: r.state.Plan.clone(), Ungraded: ungraded}
+	record := IterationRecord{Plan: *r.state.Plan, Ungraded: ungraded}
 	r.verdict = grading.ForceComplete
 	if it.score != nil {
 		record.Quality = *it.score
@@ -105,52 +98,39 @@ func (r *run) conclude(c *orchestrator.Context, it iteration, sources int, ungra
 	}
 	r.state.History = append(r.state.History, record)
 	r.done = append(r.done, it)
-	r.state.ShouldContinue = r.verdict == grading.Continue
-	r.state.Feedback = nil
-	switch r.verdict {
-	case grading.Complete:
-	case grading.Continue:
-		r.state.Feedback = new(r.feedback(it, sources))
-	case grading.ForceComplete:
-		r.state.Feedback = new(sentence(r.reason()))
-	}
+	r.state.ShouldContinue, r.state.Feedback = r.verdict == grading.Continue, nil
 	r.act(c, supervisor, "evaluate", map[string]any{"quality": record.Quality, "decision": string(r.verdict)})
 	c.Emit(EventIterationEvaluated, Event{Score: it.score, Threshold: &threshold, Decision: r.verdict, Iteration: r.state.Iteration})
 	switch r.verdict {
 	case grading.Complete:
 		r.fire(c, "accept")
 	case grading.ForceComplete:
+		r.state.Feedback = new(sentence(r.because))
 		r.fire(c, "force")
-	case grading.Continue: // see replan
+	case grading.Continue:
+		r.state.Feedback = new(r.feedback(it, sources))
 	}
 }
 
 // short tells whether no further iteration is possible: no critical writer fits what is
 // left of money and time.
 func (r *run) short(c *orchestrator.Context) bool {
-	room := r.room(c)
+	room, code, message := r.room(c), "budget", r.left(c)+": too little for another plan"
 	affordable := func(w Worker) bool { return w.writes() && !exceeds(w.EstCost, room.Cost) }
 	quick := func(w Worker) bool { return w.writes() && !exceeds(w.EstTime, room.Time) }
+	r.because = budgetUsed
 	switch {
 	case c.Left().Calls < 0:
-		r.outOf = budgetUsed
-		r.warn(c, "budget", "", "no calls are left")
+		message = "no calls are left"
 	case !slices.ContainsFunc(r.Workers, affordable):
-		r.outOf = budgetUsed
-		r.warn(c, "budget", "", "%s: too little for another plan", r.left(c))
 	case !slices.ContainsFunc(r.Workers, quick):
-		r.outOf = timeUp
-		r.warn(c, "time", "", "%s: too little for another plan", r.left(c))
+		code, r.because = "time", timeUp
+	default:
+		r.because = maxIterations
+		return false
 	}
-	return r.outOf != ""
-}
-
-// reason is why a run ends although it is not good enough.
-func (r *run) reason() string {
-	if r.outOf == "" {
-		return maxIterations
-	}
-	return r.outOf
+	r.warn(c, code, "", "%s", message)
+	return true
 }
 
 // sentence is text with a capital.

@@ -10,7 +10,6 @@ import (
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
 )
 
 // merge makes the outcome of the chosen iteration. Only a cancel is an error.
@@ -23,20 +22,20 @@ func (r *run) merge(c *orchestrator.Context) error {
 	if r.verdict == grading.Complete {
 		r.out.Status = orchestrator.Completed
 		if n := len(r.done); n > 1 {
-			r.out.SystemNotes = append(r.out.SystemNotes, fmt.Sprintf("Generated after %d iterations to meet quality threshold.", n))
+			r.out.SystemNotes = []string{fmt.Sprintf("Generated after %d iterations to meet quality threshold.", n)}
 		}
 		r.present(c, it, article, "")
 		return nil
 	}
 	r.out.Status = orchestrator.Partial
 	if it.score != nil {
-		r.warn(c, "below-target", "", "Quality %.2f below target %.2f, but %s", *it.score, *r.state.Input.MinQuality, r.reason())
+		r.warn(c, "below-target", "", "Quality %.2f below target %.2f, but %s", *it.score, *r.state.Input.MinQuality, r.because)
 	}
-	if r.outOf == "" {
+	if r.because == maxIterations {
 		r.warn(c, "max-iterations", "", "%s", sentence(maxIterations))
 	}
-	r.out.SystemNotes = append(r.out.SystemNotes, "A lower quality threshold or a larger budget may lead to a complete result.")
-	r.present(c, it, article, r.reason())
+	r.out.SystemNotes = []string{"A lower quality threshold or a larger budget may lead to a complete result."}
+	r.present(c, it, article, r.because)
 	return nil
 }
 
@@ -47,24 +46,18 @@ func (r *run) polish(c *orchestrator.Context, drafts []WorkerOutput) (Article, e
 	if r.Agents.Merger == "" {
 		return article, nil
 	}
-	text, err := r.prompts.Fill("merge.tmpl", promptData{Brief: r.state.Input})
-	if err != nil {
+	input := map[string]any{"drafts": drafts, "tone": r.state.Input.Tone}
+	merged, err := ask(r, c, r.call("merge", "merger", r.Agents.Merger, draftWanted, input), payload(Worker{Category: Writing}))
+	switch {
+	case r.breaks(c, err):
 		return article, err
-	}
-	merged, err := askMeta(r, c, r.meta("merger", r.Agents.Merger, 1), agent.Request{
-		Op: "merge", Prompt: text, Output: json.RawMessage(draftWanted), Input: agent.JSON(map[string]any{"drafts": drafts, "tone": r.state.Input.Tone}),
-	}, payload(Worker{Category: Writing}))
-	if c.IsCanceled(err) {
-		return article, err
-	}
-	if err != nil {
+	case err != nil:
 		r.warn(c, "agent-failed", "merger", "the merger failed: %s", prompt.OneLine(err.Error()))
 		return article, nil
 	}
-	title := article.Title
-	article = articleOf([]WorkerOutput{{Payload: merged}})
-	article.Title = cmp.Or(article.Title, title)
-	return article, nil
+	polished := articleOf([]WorkerOutput{{Payload: merged}})
+	polished.Title = cmp.Or(polished.Title, article.Title)
+	return polished, nil
 }
 
 // present puts the article of an iteration in the outcome. because says why it is not

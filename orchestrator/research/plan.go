@@ -2,13 +2,13 @@ package research
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -23,11 +23,11 @@ const (
 
 // Plan is who does what, in which order.
 type Plan struct {
-	ID         string            `json:"id"`         // plan-1, plan-2, …
-	Complexity float64           `json:"complexity"` // 0 to 1
+	ID         string            `json:"id,omitzero"` // plan-1, plan-2, …
+	Complexity float64           `json:"complexity"`  // 0 to 1
 	Steps      []Step            `json:"steps"`
-	EstTime    time.Duration     `json:"est_time"` // the sum of the steps', as EstCost
-	EstCost    providers.NanoUSD `json:"est_cost"`
+	EstTime    time.Duration     `json:"est_time,omitzero"` // the sum of the steps', as EstCost
+	EstCost    providers.NanoUSD `json:"est_cost,omitzero"`
 	Notes      []string          `json:"notes,omitempty"`
 	Drop       []string          `json:"drop,omitempty"` // workers that the planner finds unnecessary
 }
@@ -40,8 +40,8 @@ type Step struct {
 	Workers   []string          `json:"workers"`
 	Mode      Mode              `json:"mode"`
 	DependsOn []string          `json:"depends_on,omitempty"` // earlier steps
-	EstTime   time.Duration     `json:"est_time"`
-	EstCost   providers.NanoUSD `json:"est_cost"`
+	EstTime   time.Duration     `json:"est_time,omitzero"`
+	EstCost   providers.NanoUSD `json:"est_cost,omitzero"`
 }
 
 // ErrInvalidPlan says that a plan is of no use.
@@ -53,48 +53,46 @@ const (
 	maxWorkers = 256 // places in all steps
 )
 
-// proposal is a plan as planners write and read it: without estimates.
-type proposal struct {
-	Complexity float64        `json:"complexity"`
-	Steps      []proposedStep `json:"steps"`
-	Notes      []string       `json:"notes,omitempty"`
-	Drop       []string       `json:"drop,omitempty"`
-}
+// readPlan reads a plan of a planner. Its ID and its estimates are not the planner's.
+func readPlan(resp agent.Response) (Plan, error) {
+	type ignored = any
+	q, err := read[struct {
+		Plan
 
-type proposedStep struct {
-	ID        string   `json:"id,omitempty"`
-	Name      string   `json:"name,omitempty"`
-	Category  Category `json:"category"`
-	Workers   []string `json:"workers"`
-	Mode      Mode     `json:"mode"`
-	DependsOn []string `json:"depends_on,omitempty"`
-}
+		ID      ignored `json:"id"`
+		EstTime ignored `json:"est_time"`
+		EstCost ignored `json:"est_cost"`
+		Steps   []struct {
+			Step
 
-// proposal is p as planners read it.
-func (p Plan) proposal() proposal {
-	q := proposal{Complexity: p.Complexity, Notes: p.Notes, Drop: p.Drop}
-	for _, s := range p.Steps {
-		q.Steps = append(q.Steps, proposedStep{s.ID, s.Name, s.Category, s.Workers, s.Mode, s.DependsOn})
+			EstTime ignored `json:"est_time"`
+			EstCost ignored `json:"est_cost"`
+		} `json:"steps"`
+	}](planIn)(resp)
+	for _, s := range q.Steps {
+		q.Plan.Steps = append(q.Plan.Steps, s.Step)
 	}
-	return q
+	return q.Plan, err
 }
 
-// plan is q with IDs and categories filled in. A worker is in a step once.
-func (q proposal) plan(workers []Worker) Plan {
-	p := Plan{Complexity: q.Complexity, Notes: q.Notes, Drop: q.Drop}
-	for i, s := range q.Steps {
-		t := Step{
-			ID: cmp.Or(s.ID, fmt.Sprintf("step-%d", i+1)), Name: s.Name, Category: s.Category,
-			Mode: Mode(strings.ToUpper(string(s.Mode))), DependsOn: s.DependsOn,
+// shown is what agents read of p: without estimates.
+func (p Plan) shown() Plan {
+	p.ID, p.EstTime, p.EstCost, p.Steps = "", 0, 0, slices.Clone(p.Steps)
+	for i := range p.Steps {
+		p.Steps[i].EstTime, p.Steps[i].EstCost = 0, 0
+	}
+	return p
+}
+
+// complete is p with IDs, modes and categories filled in, and each worker once a step.
+func (p Plan) complete(workers []Worker) Plan {
+	p.Steps = slices.Clone(p.Steps)
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		s.ID, s.Mode, s.Workers = cmp.Or(s.ID, fmt.Sprintf("step-%d", i+1)), Mode(strings.ToUpper(string(s.Mode))), replaced(s.Workers, nil)
+		for _, w := range s.members(workers) {
+			s.Category = cmp.Or(s.Category, w.Category)
 		}
-		for _, id := range s.Workers {
-			if !slices.Contains(t.Workers, id) {
-				t.Workers = append(t.Workers, id)
-			}
-			w, _ := find(workers, id)
-			t.Category = cmp.Or(t.Category, w.Category)
-		}
-		p.Steps = append(p.Steps, t)
 	}
 	return p
 }
@@ -108,25 +106,13 @@ func (p Plan) workers() []string {
 	return all
 }
 
-// clone returns p sharing nothing with it.
-func (p Plan) clone() Plan {
-	p.Steps = slices.Clone(p.Steps)
-	for i, s := range p.Steps {
-		p.Steps[i].Workers = slices.Clone(s.Workers)
-		p.Steps[i].DependsOn = slices.Clone(s.DependsOn)
-	}
-	p.Notes, p.Drop = slices.Clone(p.Notes), slices.Clone(p.Drop)
-	return p
-}
-
-// without returns p without the workers that gone names, and without the steps that are
+// without returns p without the workers that are gone, and without the steps that are
 // empty then: what depended on them depends on what they depended on.
-func (p Plan) without(gone func(step int, id string) bool) Plan {
-	p = p.clone()
+func (p Plan) without(gone func(id string) bool) Plan {
 	steps, passed := []Step{}, map[string][]string{}
-	for i, s := range p.Steps {
-		s.Workers = slices.DeleteFunc(s.Workers, func(id string) bool { return gone(i, id) })
-		s.DependsOn = inherit(s.DependsOn, passed)
+	for _, s := range p.Steps {
+		s.Workers = slices.DeleteFunc(slices.Clone(s.Workers), gone)
+		s.DependsOn = replaced(s.DependsOn, passed)
 		if len(s.Workers) > 0 {
 			steps = append(steps, s)
 		} else {
@@ -137,31 +123,30 @@ func (p Plan) without(gone func(step int, id string) bool) Plan {
 	return p
 }
 
-// inherit returns names, each once, with those that passed has in the place of others.
-func inherit(names []string, passed map[string][]string) []string {
-	var all []string
+// nobody is the worker without an ID.
+func nobody(id string) bool { return id == "" }
+
+// replaced returns names, each once, with those that by has in the place of others.
+func replaced(names []string, by map[string][]string) (all []string) {
 	for _, name := range names {
-		for _, heir := range inPlaceOf(name, passed) {
-			if !slices.Contains(all, heir) {
-				all = append(all, heir)
+		others, ok := by[name]
+		if !ok {
+			others = []string{name}
+		}
+		for _, other := range others {
+			if !slices.Contains(all, other) {
+				all = append(all, other)
 			}
 		}
 	}
 	return all
 }
 
-func inPlaceOf(name string, passed map[string][]string) []string {
-	if heirs, ok := passed[name]; ok {
-		return heirs
-	}
-	return []string{name}
-}
-
 // members returns the workers of a step.
 func (s Step) members(workers []Worker) []Worker {
 	all := make([]Worker, len(s.Workers))
 	for i, id := range s.Workers {
-		all[i], _ = find(workers, id)
+		all[i] = find(workers, id)
 	}
 	return all
 }
@@ -187,22 +172,19 @@ func inTurn(all []Worker) bool {
 // work in turn; side by side each works on the place that is free first, of at most
 // limit (0: as many as there are workers).
 func (p Plan) estimated(workers []Worker, limit int) Plan {
-	p = p.clone()
-	p.EstTime, p.EstCost = 0, 0
+	p.Steps, p.EstTime, p.EstCost = slices.Clone(p.Steps), 0, 0
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		all := s.members(workers)
-		times := make([]time.Duration, len(all))
+		all, places, times := s.members(workers), limit, []time.Duration(nil)
+		if s.Mode == Sequential || inTurn(all) {
+			places = 1
+		}
 		s.EstCost = 0
-		for j, w := range all {
-			times[j] = w.EstTime
+		for _, w := range all {
+			times = append(times, w.EstTime)
 			s.EstCost += w.EstCost
 		}
-		if s.Mode == Sequential || inTurn(all) {
-			s.EstTime = length(times, 1)
-		} else {
-			s.EstTime = length(times, limit)
-		}
+		s.EstTime = length(times, places)
 		p.EstTime += s.EstTime
 		p.EstCost += s.EstCost
 	}
@@ -211,10 +193,7 @@ func (p Plan) estimated(workers []Worker, limit int) Plan {
 
 // length is how long workers take, at most limit side by side (0: all).
 func length(times []time.Duration, limit int) time.Duration {
-	if limit == 0 {
-		limit = len(times)
-	}
-	places := make([]time.Duration, max(min(limit, len(times)), 1))
+	places := make([]time.Duration, max(min(cmp.Or(limit, len(times)), len(times)), 1))
 	for _, t := range times {
 		places[slices.Index(places, slices.Min(places))] += t
 	}
@@ -224,7 +203,6 @@ func length(times []time.Duration, limit int) time.Duration {
 // arranged has the workers of each step work side by side unless one needs another one,
 // and joins steps of one category that follow each other and need nothing of each other.
 func (p Plan) arranged(workers []Worker, report *Report) Plan {
-	p = p.clone()
 	steps, joined := []Step{}, map[string][]string{}
 	for _, s := range p.Steps {
 		all := s.members(workers)
@@ -238,11 +216,11 @@ func (p Plan) arranged(workers []Worker, report *Report) Plan {
 				report.Parallelised = append(report.Parallelised, s.ID)
 			}
 		}
-		s.DependsOn = inherit(s.DependsOn, joined)
+		s.DependsOn = replaced(s.DependsOn, joined)
 		if n := len(steps); n > 0 && steps[n-1].takes(s, workers) {
 			last := &steps[n-1]
-			last.Workers, last.Mode = append(last.Workers, s.Workers...), Parallel
-			last.DependsOn = inherit(append(last.DependsOn, s.DependsOn...), nil)
+			last.Workers, last.Mode = slices.Concat(last.Workers, s.Workers), Parallel
+			last.DependsOn = replaced(slices.Concat(last.DependsOn, s.DependsOn), nil)
 			joined[s.ID] = []string{last.ID}
 			report.Merged = append(report.Merged, s.ID)
 			continue
@@ -272,19 +250,16 @@ func (p Plan) tooLarge() error {
 // is told. unknown are the workers that are not known, by step; only they can be left
 // out.
 func (p Plan) check(workers []Worker) (unknown []string, err error) {
-	var errs []error
-	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf(format, args...))
-	}
+	var f team.Faults
 	if err := p.tooLarge(); err != nil {
-		errs = append(errs, err)
+		f.Add("%w", err)
 	}
 	writer, earlier := false, map[string]bool{}
 	for i, s := range p.Steps {
 		known := 0
 		for _, id := range s.Workers {
-			w, ok := find(workers, id)
-			if !ok {
+			w := find(workers, id)
+			if w.ID == "" {
 				unknown = append(unknown, fmt.Sprintf("steps[%d] names %q, which is no worker", i, id))
 				continue
 			}
@@ -292,30 +267,29 @@ func (p Plan) check(workers []Worker) (unknown []string, err error) {
 			writer = writer || w.writes()
 		}
 		if known > 0 && s.Mode != Parallel && s.Mode != Sequential {
-			bad("steps[%d].mode is %q, want PARALLEL or SEQUENTIAL", i, s.Mode)
+			f.Add("steps[%d].mode is %q, want PARALLEL or SEQUENTIAL", i, s.Mode)
 		}
 		if known > 0 && !slices.Contains(categories, s.Category) {
-			bad("steps[%d].category is %q, want one of %q", i, s.Category, categories)
+			f.Add("steps[%d].category is %q, want one of %q", i, s.Category, categories)
 		}
 		for _, on := range s.DependsOn {
 			if !earlier[on] {
-				bad("steps[%d].depends_on names %q, which is no earlier step", i, on)
+				f.Add("steps[%d].depends_on names %q, which is no earlier step", i, on)
 			}
 		}
 		if earlier[s.ID] {
-			bad("steps[%d].id is %q, as that of an earlier step", i, s.ID)
+			f.Add("steps[%d].id is %q, as that of an earlier step", i, s.ID)
 		}
 		earlier[s.ID] = true
 	}
 	if !writer {
-		bad("the plan needs a step with a critical worker of category %q", Writing)
+		f.Add("the plan needs a step with a critical worker of category %q", Writing)
 	}
-	return unknown, errors.Join(errs...)
+	return unknown, f.Err()
 }
 
 // required adds the workers that the input calls for and the planner left out.
 func (p Plan) required(in Input, workers []Worker) Plan {
-	p = p.clone()
 	for _, w := range workers {
 		wanted := slices.Contains(w.For.Tones, in.Tone)
 		for _, source := range in.PreferredSources {
@@ -334,6 +308,7 @@ func (p Plan) required(in Input, workers []Worker) Plan {
 // one; without such a step to a new one, research first and all others last.
 func (p Plan) with(w Worker) Plan {
 	at := -1
+	p.Steps = slices.Clone(p.Steps)
 	for i, s := range p.Steps {
 		if s.Category == w.Category && (at < 0 || w.Category != Researching) {
 			at = i
@@ -342,7 +317,7 @@ func (p Plan) with(w Worker) Plan {
 	step := Step{ID: "added-" + w.ID, Category: w.Category, Workers: []string{w.ID}, Mode: Sequential}
 	switch {
 	case at >= 0:
-		p.Steps[at].Workers = append(p.Steps[at].Workers, w.ID)
+		p.Steps[at].Workers = slices.Concat(p.Steps[at].Workers, step.Workers)
 	case w.Category == Researching:
 		p.Steps = slices.Insert(p.Steps, 0, step)
 	default:

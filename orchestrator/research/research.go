@@ -2,7 +2,6 @@ package research
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,7 +25,7 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 		Name:   cfg.Name,
 		Agents: cfg.agents(),
 		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			return (&run{Config: cfg, prompts: texts}).do(c, in)
+			return (&run{Config: cfg, prompts: texts, because: maxIterations, out: Outcome{Sources: []Source{}}}).do(c, in)
 		},
 	}, nil
 }
@@ -40,12 +39,11 @@ type run struct {
 	tracker *team.Tracker[Phase]
 	state   State
 	out     Outcome
-	planned int             // plans so far
 	verdict grading.Verdict // on the last iteration
 	missed  []string        // workers that failed or were skipped in this iteration
 	removed []string        // workers that the optimiser took out of its plan
 	done    []iteration     // that were evaluated
-	outOf   string          // why there is no further iteration; "": nothing but their number
+	because string          // there is no further iteration
 
 	dearest  providers.NanoUSD   // call of planner, supervisor, strategist or merger
 	overhead orchestrator.Budget // cost and time of evaluations so far
@@ -66,7 +64,7 @@ func (r *run) do(c *orchestrator.Context, in Input) (Outcome, error) {
 	}
 	c = r.begin(c, in)
 	err := r.iterate(c)
-	if it := r.chosen(); err != nil && it != nil && it.score != nil && !c.IsCanceled(err) && !errors.Is(err, orchestrator.ErrFlow) {
+	if it := r.chosen(); err != nil && it != nil && it.score != nil && !r.breaks(c, err) {
 		r.stop(c, err)
 		err = nil
 	}
@@ -93,9 +91,8 @@ func (r *run) reject(c *orchestrator.Context, in Input, err error) (Outcome, err
 	message := err.Error()
 	c.Emit(EventRunRejected, Event{Text: message})
 	r.out.Outcome = orchestrator.Outcome{Status: orchestrator.Failed, Spent: c.Spent(), Elapsed: c.Elapsed()}
-	r.out.RequestID, r.out.Sources = in.RequestID, []Source{}
-	r.out.Failure = &Failure{Type: "ValidationError", Message: message}
-	return r.out, coded(ErrRejected, "research: %w", err)
+	r.out.RequestID, r.out.Failure = in.RequestID, &Failure{Type: "ValidationError", Message: message}
+	return r.out, team.Fail(ErrRejected, "research: %w", err)
 }
 
 // begin makes the state, and c the budget of the run.
@@ -105,7 +102,7 @@ func (r *run) begin(c *orchestrator.Context, in Input) *orchestrator.Context {
 	c = c.WithBudget(orchestrator.Budget{Cost: in.MaxBudget, Calls: r.Limits.Calls, AllowUnpriced: unpriced})
 	sum := sha256.Sum256([]byte(c.RunID()))
 	r.state = State{
-		ExecutionID: "exec_" + c.Now().UTC().Format("20060102_150405") + "_" + hex.EncodeToString(sum[:2]),
+		ExecutionID: fmt.Sprintf("exec_%s_%x", c.Now().UTC().Format("20060102_150405"), sum[:2]),
 		Input:       in, Iteration: 1, MaxIterations: r.Policy.Iterations, StartedAt: c.Now(),
 		History: []IterationRecord{}, Tasks: []Task{}, Results: Results{[]WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}},
 		Phases: []PhaseChange{}, Actions: []Action{}, Warnings: []orchestrator.Warning{},
@@ -132,6 +129,9 @@ func (r *run) iterate(c *orchestrator.Context) error {
 	}
 }
 
+// last is the last iteration that was evaluated.
+func (r *run) last() *iteration { return &r.done[len(r.done)-1] }
+
 // chosen is the iteration that is returned: the last one if it is good enough, else the
 // best graded one (Policy.LastOnForce: the last graded one), else the last one. nil: none
 // was evaluated.
@@ -140,13 +140,13 @@ func (r *run) chosen() *iteration {
 		return nil
 	}
 	best := team.Best(len(r.done), team.Last, func(i int) *float64 {
-		if s := r.done[i].score; s != nil && r.Policy.LastOnForce {
-			return new(float64(i))
+		if s := r.done[i].score; s == nil || !r.Policy.LastOnForce {
+			return s
 		}
-		return r.done[i].score
+		return new(float64(i))
 	})
 	if best < 0 || r.verdict == grading.Complete {
-		best = len(r.done) - 1
+		return r.last()
 	}
 	return &r.done[best]
 }
@@ -155,7 +155,7 @@ func (r *run) chosen() *iteration {
 func (r *run) stop(c *orchestrator.Context, err error) {
 	f := r.describe(c, err)
 	r.warn(c, f.code, "", "iteration %d was given up: %s", r.state.Iteration, f.Message)
-	r.outOf, r.verdict = f.ended, grading.ForceComplete
+	r.because, r.verdict = f.ended, grading.ForceComplete
 	r.fire(c, "stop")
 }
 
@@ -193,23 +193,13 @@ func (r *run) finish(c *orchestrator.Context) {
 	r.state.CompletedAt, r.state.Usage = new(c.Now()), c.Spent()
 	r.out.RequestID, r.out.ExecutionID = r.state.Input.RequestID, r.state.ExecutionID
 	r.out.Warnings, r.out.Spent, r.out.Elapsed = r.state.Warnings, c.Spent(), c.Elapsed()
-	if r.out.Sources == nil {
-		r.out.Sources = []Source{}
-	}
-	m := &r.out.Metrics
-	m.Duration, m.Tasks, m.Iterations = c.Now().Sub(r.state.StartedAt), len(r.state.Tasks), r.state.Iteration
+	m, count := &r.out.Metrics, map[TaskStatus]int{}
 	for _, t := range r.state.Tasks {
-		switch t.Status {
-		case TaskCompleted:
-			m.Succeeded++
-		case TaskFailed:
-			m.Failed++
-		case TaskSkipped:
-			m.Skipped++
-		case TaskPending, TaskRunning, TaskCanceled:
-		}
+		count[t.Status]++
 		m.Retries += max(t.Attempts-1, 0)
 	}
+	m.Duration, m.Tasks, m.Iterations = c.Now().Sub(r.state.StartedAt), len(r.state.Tasks), r.state.Iteration
+	m.Succeeded, m.Failed, m.Skipped = count[TaskCompleted], count[TaskFailed], count[TaskSkipped]
 }
 
 // The errors of runs, beside ErrRejected, ErrInfeasible, ErrInvalidPlan,
@@ -220,13 +210,6 @@ const (
 	ErrOutput = agent.Code("research/invalid-output") // the planner's answer is of no use
 	ErrAgent  = agent.Code("research/agent-failed")   // the planner failed
 )
-
-// coded is an error under a code that its text does not repeat.
-func coded(code agent.Code, format string, args ...any) error {
-	e := agent.ErrorOf(fmt.Errorf(format, args...))
-	e.Codes = append(e.Codes, code)
-	return e
-}
 
 // ending is how an error ends a run, or an iteration.
 type ending struct {
@@ -256,10 +239,8 @@ func (r *run) describe(c *orchestrator.Context, err error) ending {
 	case c.IsCanceled(err):
 		e.Type, e.ended, e.status = "Canceled", "the run was canceled", orchestrator.Canceled
 	case orchestrator.IsOver(err):
-		e.Type, e.code, e.ended, e.status = "BudgetExceededError", "budget", budgetUsed, orchestrator.OutOfBudget
-		if r.timeLeft(c) < 0 {
-			e.code, e.ended = "time", timeUp
-		}
+		e.Type, e.status = "BudgetExceededError", orchestrator.OutOfBudget
+		e.code, e.ended = r.shortage(c)
 	}
 	if crossed, ok := errors.AsType[*agent.Error](err); ok {
 		e.Stack = crossed.Stack
