@@ -99,7 +99,7 @@ func (r *run) conclude(c *orchestrator.Context, it iteration, sources int, ungra
 	r.state.History = append(r.state.History, record)
 	r.done = append(r.done, it)
 	r.state.ShouldContinue, r.state.Feedback = r.verdict == grading.Continue, nil
-	r.act(c, supervisor, "evaluate", map[string]any{"quality": record.Quality, "decision": string(r.verdict)})
+	r.act(c, "Supervisor", "evaluate", map[string]any{"quality": record.Quality, "decision": string(r.verdict)})
 	c.Emit(EventIterationEvaluated, Event{Score: it.score, Threshold: &threshold, Decision: r.verdict, Iteration: r.state.Iteration})
 	switch r.verdict {
 	case grading.Complete:

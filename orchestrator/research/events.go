@@ -56,27 +56,16 @@ type Event struct {
 	Text      string                `json:"text,omitempty"`
 }
 
-// The members of the team, as the log of actions has them.
-const (
-	controller   = "Controller"
-	stateManager = "StateManager"
-	planner      = "Planner"
-	strategist   = "Strategy"
-	conductor    = "Orchestrator"
-	supervisor   = "Supervisor"
-	merger       = "Merger"
-)
-
 // fire moves the phase machine: the change is noted, and then the action is logged.
 func (r *run) fire(c *orchestrator.Context, event string) {
 	from := r.tracker.Phase()
 	to := r.tracker.Fire(event)
 	r.state.Phases = append(r.state.Phases, PhaseChange{from, to, c.Now()})
-	r.act(c, stateManager, "transition_phase", map[string]any{"from": string(from), "to": string(to)})
+	r.act(c, "StateManager", "transition_phase", map[string]any{"from": string(from), "to": string(to)})
 	c.Emit(EventPhaseChanged, Event{From: from, Phase: to})
 }
 
-// act logs what a member of the team did.
+// act logs what a member of the team did, who is named as people call it.
 func (r *run) act(c *orchestrator.Context, who, what string, details map[string]any) {
 	a := Action{Agent: who, Action: what, Details: details, At: c.Now()}
 	r.state.Actions = append(r.state.Actions, a)

@@ -20,7 +20,7 @@ func (r *run) execute(c *orchestrator.Context) error {
 		err := r.step(c, i)
 		if err == nil {
 			r.state.StepIndex = i + 1
-			r.act(c, conductor, "execute_step", map[string]any{"step": s.ID, "mode": string(s.Mode), "workers": s.Workers})
+			r.act(c, "Orchestrator", "execute_step", map[string]any{"step": s.ID, "mode": string(s.Mode), "workers": s.Workers})
 		}
 		c.Emit(EventStepFinished, Event{Step: s.ID, Percent: r.percent()})
 		if err != nil {

@@ -81,23 +81,29 @@ const maxChecks = 100_000
 // selection decides who of a plan stays.
 type selection struct {
 	within Bounds
-	items  []*item         // by position; behind them the end of the plan
-	order  []*item         // by value, critical ones first; without the end
-	tied   [][]func() bool // by step: whether two options of which one needs the other are both picked
+	steps  []*stage // behind them one with the end of the plan
+	order  []*item  // by value, critical ones first; without the end
 	checks int
-	keep   bool // what completes a plan stays picked
+	keep   bool            // what completes a plan stays picked
+	made   map[string]bool // reused by each check
+}
 
-	made  map[string]bool // reused by each check
-	times [][]time.Duration
+// stage are the items of a step.
+type stage struct {
+	items []*item
+	known bool // what their picks cost and take
+	cost  providers.NanoUSD
+	took  time.Duration
 }
 
 // item is a place of a worker in a plan.
 type item struct {
 	Worker
-	at, step int
-	options  []*option // the worker, its cheaper one, and nobody unless it is critical
-	open     *option   // what it costs and takes at least while it is undecided
-	pick     *option   // one of these
+	step    *stage
+	at      int
+	options []*option // the worker, its cheaper one, and nobody unless it is critical
+	open    *option   // what it costs and takes at least while it is undecided
+	pick    *option   // one of these
 }
 
 // option is who does the part of an item. Nobody has no ID.
@@ -115,12 +121,12 @@ const (
 )
 
 func newSelection(p Plan, within Bounds, workers []Worker) *selection {
-	n := len(p.Steps)
-	s := &selection{within: within, tied: make([][]func() bool, n), made: map[string]bool{}, times: make([][]time.Duration, n)}
+	s := &selection{within: within, made: map[string]bool{}}
 	planned, possible := p.workers(), map[string]bool{}
-	for step := range p.Steps {
-		for _, w := range p.Steps[step].members(workers) {
-			it := &item{Worker: w, at: len(s.items), step: step, options: []*option{newOption(w, possible)}, open: new(option)}
+	for _, step := range p.Steps {
+		here := new(stage)
+		for _, w := range step.members(workers) {
+			it := &item{Worker: w, step: here, at: len(s.order), options: []*option{newOption(w, possible)}, open: new(option)}
 			if c := find(workers, w.Cheaper); c.ID != "" && c.EstCost < w.EstCost && !slices.Contains(planned, c.ID) {
 				it.options = append(it.options, newOption(c, possible))
 			}
@@ -129,21 +135,21 @@ func newSelection(p Plan, within Bounds, workers []Worker) *selection {
 					possible[product] = true
 				}
 			}
-			s.tie(it)
 			if least := it.options[len(it.options)-1]; w.Critical {
 				it.open.needs, it.open.EstCost, it.open.EstTime = []string{decision}, least.EstCost, min(least.EstTime, w.EstTime)
 			} else {
 				it.options = append(it.options, new(option))
 			}
 			it.pick = it.open
-			s.items, s.order = append(s.items, it), append(s.order, it)
+			here.items, s.order = append(here.items, it), append(s.order, it)
 		}
+		s.steps = append(s.steps, here)
 	}
-	end := &item{at: len(s.items), pick: new(option)}
+	end := &item{at: len(s.order), pick: new(option)}
 	if possible[presence] {
 		end.pick.needs = []string{presence}
 	}
-	s.items = append(s.items, end)
+	s.steps = append(s.steps, &stage{items: []*item{end}})
 	slices.SortStableFunc(s.order, func(a, b *item) int { return a.rank() - b.rank() })
 	return s
 }
@@ -162,21 +168,8 @@ func newOption(w Worker, possible map[string]bool) *option {
 	return o
 }
 
-// tie notes which options of an item and of those before it in its step need each other.
-func (s *selection) tie(it *item) {
-	for _, other := range s.items {
-		if other.step != it.step {
-			continue
-		}
-		for _, a := range it.options {
-			for _, b := range other.options {
-				if a.feeds(b.Worker) || b.feeds(a.Worker) {
-					s.tied[it.step] = append(s.tied[it.step], func() bool { return it.pick == a && other.pick == b })
-				}
-			}
-		}
-	}
-}
+// set picks an option.
+func (it *item) set(o *option) { it.pick, it.step.known = o, false }
 
 // rank is by what workers are ordered: what matters more has less.
 func (w Worker) rank() int {
@@ -216,8 +209,8 @@ func (s *selection) choose(report *Report) bool {
 func (s *selection) reduce() {
 	s.within, s.keep = Bounds{}, true
 	for _, it := range s.order {
-		if it.pick = it.open; it.Critical {
-			it.pick = it.options[len(it.options)-1]
+		if it.set(it.open); it.Critical {
+			it.set(it.options[len(it.options)-1])
 		}
 	}
 	s.valid()
@@ -231,8 +224,8 @@ func (s *selection) best(it *item) bool {
 // try picks an option, and tells whether there is a valid plan with it. A cheaper worker
 // stands for one worker alone.
 func (s *selection) try(it *item, o *option) bool {
-	it.pick = o
-	return !slices.ContainsFunc(s.items, func(other *item) bool {
+	it.set(o)
+	return !slices.ContainsFunc(s.order, func(other *item) bool {
 		return o.ID != "" && other.pick.ID == o.ID && other.ID != it.ID
 	}) && s.valid()
 }
@@ -255,7 +248,7 @@ func (s *selection) valid() bool {
 			}
 			done := s.try(it, o)
 			if !done || !s.keep {
-				it.pick = it.open
+				it.set(it.open)
 			}
 			if done {
 				return true
@@ -271,27 +264,26 @@ func (s *selection) look() (fits bool, where *item, lack string) {
 	var cost providers.NanoUSD
 	var took time.Duration
 	clear(s.made)
-	for _, it := range s.items {
-		for _, product := range it.pick.needs {
-			if where == nil && !s.made[product] {
-				where, lack = it, product
+	for _, step := range s.steps {
+		for _, it := range step.items {
+			for _, product := range it.pick.needs {
+				if where == nil && !s.made[product] {
+					where, lack = it, product
+				}
+			}
+			for _, product := range it.pick.makes {
+				s.made[product] = true
 			}
 		}
-		for _, product := range it.pick.makes {
-			s.made[product] = true
+		if !step.known {
+			var all []Worker
+			for _, it := range step.items {
+				all = append(all, it.pick.Worker)
+			}
+			step.cost, step.took = effort(all, s.within.StepLimit)
+			step.known = true
 		}
-		cost += it.pick.EstCost
-		if it.pick.EstTime > 0 {
-			s.times[it.step] = append(s.times[it.step], it.pick.EstTime)
-		}
-	}
-	for step, times := range s.times {
-		limit := s.within.StepLimit
-		if slices.ContainsFunc(s.tied[step], func(both func() bool) bool { return both() }) {
-			limit = 1
-		}
-		took += length(times, limit)
-		s.times[step] = times[:0]
+		cost, took = cost+step.cost, took+step.took
 	}
 	return !exceeds(cost, s.within.Cost) && !exceeds(took, s.within.Time), where, lack
 }
@@ -300,14 +292,15 @@ func (s *selection) look() (fits bool, where *item, lack string) {
 func (s *selection) selected(p Plan, report *Report) Plan {
 	p.Steps = slices.Clone(p.Steps)
 	for i := range p.Steps {
-		p.Steps[i].Workers = nil
-	}
-	for _, it := range s.items[:len(s.order)] {
-		step, id := &p.Steps[it.step], it.pick.ID
-		if step.Workers = append(step.Workers, id); id == "" {
-			report.Removed = append(report.Removed, it.ID)
-		} else if id != it.ID {
-			report.Swapped = append(report.Swapped, it.ID+" -> "+id)
+		step := &p.Steps[i]
+		step.Workers = nil
+		for _, it := range s.steps[i].items {
+			id := it.pick.ID
+			if step.Workers = append(step.Workers, id); id == "" {
+				report.Removed = append(report.Removed, it.ID)
+			} else if id != it.ID {
+				report.Swapped = append(report.Swapped, it.ID+" -> "+id)
+			}
 		}
 	}
 	return p.without(nobody)

@@ -151,53 +151,52 @@ func (s Step) members(workers []Worker) []Worker {
 	return all
 }
 
-// connected tells whether one of these workers makes what another one needs, or is it.
-func connected(some, others []Worker) bool {
-	return slices.ContainsFunc(some, func(a Worker) bool {
-		return slices.ContainsFunc(others, func(b Worker) bool { return a.feeds(b) || b.feeds(a) || a.ID == b.ID })
+// inTurn tells whether one of these workers makes what another one needs.
+func inTurn(all []Worker) bool {
+	makers := map[string][]string{} // IDs by product
+	for _, w := range all {
+		for _, product := range w.Produces {
+			makers[product] = append(makers[product], w.ID)
+		}
+	}
+	return slices.ContainsFunc(all, func(w Worker) bool {
+		other := func(id string) bool { return id != w.ID }
+		return slices.ContainsFunc(w.Needs, func(need string) bool { return slices.ContainsFunc(makers[need], other) })
 	})
 }
 
-// inTurn tells whether one of these workers makes what another one needs.
-func inTurn(all []Worker) bool {
-	for i := range all {
-		if connected(all[:i], all[i:i+1]) {
-			return true
-		}
-	}
-	return false
-}
-
-// estimated returns p with times and costs. Costs always add up. Times do where workers
+// effort is what the workers of a step cost and take: costs add up. Times do where they
 // work in turn; side by side each works on the place that is free first, of at most
 // limit (0: as many as there are workers).
+func effort(all []Worker, limit int) (cost providers.NanoUSD, took time.Duration) {
+	limit = max(min(cmp.Or(limit, len(all)), len(all)), 1)
+	if inTurn(all) {
+		limit = 1
+	}
+	places := make([]time.Duration, limit)
+	for i, w := range all {
+		if limit < len(all) {
+			i = slices.Index(places, slices.Min(places))
+		}
+		places[i] += w.EstTime
+		cost += w.EstCost
+	}
+	return cost, slices.Max(places)
+}
+
+// estimated returns p with times and costs, where limit workers of a step work at once.
 func (p Plan) estimated(workers []Worker, limit int) Plan {
 	p.Steps, p.EstTime, p.EstCost = slices.Clone(p.Steps), 0, 0
 	for i := range p.Steps {
-		s := &p.Steps[i]
-		all, places, times := s.members(workers), limit, []time.Duration(nil)
-		if s.Mode == Sequential || inTurn(all) {
-			places = 1
+		s, atOnce := &p.Steps[i], limit
+		if s.Mode == Sequential {
+			atOnce = 1
 		}
-		s.EstCost = 0
-		for _, w := range all {
-			times = append(times, w.EstTime)
-			s.EstCost += w.EstCost
-		}
-		s.EstTime = length(times, places)
+		s.EstCost, s.EstTime = effort(s.members(workers), atOnce)
 		p.EstTime += s.EstTime
 		p.EstCost += s.EstCost
 	}
 	return p
-}
-
-// length is how long workers take, at most limit side by side (0: all).
-func length(times []time.Duration, limit int) time.Duration {
-	places := make([]time.Duration, max(min(cmp.Or(limit, len(times)), len(times)), 1))
-	for _, t := range times {
-		places[slices.Index(places, slices.Min(places))] += t
-	}
-	return slices.Max(places)
 }
 
 // arranged has the workers of each step work side by side unless one needs another one,
@@ -234,8 +233,9 @@ func (p Plan) arranged(workers []Worker, report *Report) Plan {
 // takes tells whether the step behind s can be joined to it.
 func (s Step) takes(next Step, workers []Worker) bool {
 	side := func(s Step) bool { return s.Mode == Parallel || len(s.Workers) == 1 }
+	again := func(id string) bool { return slices.Contains(s.Workers, id) }
 	return s.Category == next.Category && side(s) && side(next) && !slices.Contains(next.DependsOn, s.ID) &&
-		!connected(s.members(workers), next.members(workers))
+		!slices.ContainsFunc(next.Workers, again) && !inTurn(slices.Concat(s.members(workers), next.members(workers)))
 }
 
 // tooLarge returns an error for a plan beyond what is planned.

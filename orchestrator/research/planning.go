@@ -60,7 +60,7 @@ func (r *run) plan(c *orchestrator.Context) error {
 		r.warn(c, "few-research-workers", "", "research workers: %d, want %d for %d sources", have, want, r.state.Input.MinSources)
 	}
 	r.state.Plan, r.state.StepIndex = &p, 0
-	r.act(c, planner, "create_plan", map[string]any{"steps": len(p.Steps), "cost": dollars(p.EstCost)})
+	r.act(c, "Planner", "create_plan", map[string]any{"steps": len(p.Steps), "cost": dollars(p.EstCost)})
 	c.Emit(EventPlanCreated, Event{Plan: &p, Iteration: r.state.Iteration})
 	r.fire(c, "planned")
 	return nil
@@ -167,7 +167,7 @@ func (r *run) optimise(c *orchestrator.Context) error {
 		r.warn(c, "removed", id, "%s", find(r.Workers, id).absence("removed to meet money and time"))
 	}
 	r.state.Plan = &q
-	r.act(c, strategist, "optimize_plan", map[string]any{"time_saved": report.TimeSaved.Minutes(), "cost_saved": dollars(report.CostSaved)})
+	r.act(c, "Strategy", "optimize_plan", map[string]any{"time_saved": report.TimeSaved.Minutes(), "cost_saved": dollars(report.CostSaved)})
 	c.Emit(EventPlanOptimized, Event{Plan: &q, Report: &report})
 	r.fire(c, "optimized")
 	return nil
@@ -205,7 +205,7 @@ func (r *run) replan(c *orchestrator.Context) {
 	r.state.Iteration++
 	r.state.Plan, r.state.StepIndex = nil, 0
 	r.state.Analysis, r.state.Writing, r.state.Quality = []WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}
-	r.act(c, supervisor, "re_plan", map[string]any{"iteration": r.state.Iteration, "reason": "quality_low"})
+	r.act(c, "Supervisor", "re_plan", map[string]any{"iteration": r.state.Iteration, "reason": "quality_low"})
 	c.Emit(EventIterationStarted, Event{Iteration: r.state.Iteration, Text: *r.state.Feedback})
 	r.fire(c, "replan")
 }

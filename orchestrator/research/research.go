@@ -109,7 +109,7 @@ func (r *run) begin(c *orchestrator.Context, in Input) *orchestrator.Context {
 	}
 	r.tracker = team.Track("research", Phases, &r.state.Phase)
 	c.Expose(func() any { return r.state })
-	r.act(c, controller, "initialize", nil)
+	r.act(c, "Controller", "initialize", nil)
 	return c
 }
 
@@ -161,7 +161,7 @@ func (r *run) stop(c *orchestrator.Context, err error) {
 
 // complete ends a run that has an article.
 func (r *run) complete(c *orchestrator.Context) (Outcome, error) {
-	r.act(c, merger, "create_output", map[string]any{"status": string(r.out.Status), "quality": r.state.QualityScore})
+	r.act(c, "Merger", "create_output", map[string]any{"status": string(r.out.Status), "quality": r.state.QualityScore})
 	r.fire(c, "merged")
 	r.finish(c)
 	c.Emit(EventRunCompleted, Event{Status: string(r.out.Status), Score: r.out.Score})
@@ -173,7 +173,7 @@ func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 	f := r.describe(c, err)
 	f.Phase, f.ExecutionID = upper(r.state.Phase), r.state.ExecutionID
 	r.out.Status, r.out.Failure = f.status, &f.Failure
-	r.act(c, controller, "fail", map[string]any{"type": f.Type, "message": f.Message, "phase": f.Phase})
+	r.act(c, "Controller", "fail", map[string]any{"type": f.Type, "message": f.Message, "phase": f.Phase})
 	r.fire(c, "fail")
 	r.out.Partial = &PartialResults{r.state.Results, c.Spent().Cost}
 	it := r.chosen()

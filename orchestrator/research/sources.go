@@ -27,15 +27,12 @@ func NormalURL(text string) (string, bool) {
 	for strings.HasPrefix(host, "www.") && strings.Count(host, ".") > 1 {
 		host = strings.TrimPrefix(host, "www.")
 	}
-	var query []string
-	for part := range strings.SplitSeq(escapeQuery(plainLetters(u.RawQuery)), "&") {
+	query := slices.DeleteFunc(strings.Split(escapeQuery(plainLetters(u.RawQuery)), "&"), func(part string) bool {
 		name, _, _ := strings.Cut(strings.ToLower(part), "=")
-		if part != "" && !strings.HasPrefix(name, "utm_") && !slices.Contains(tracking, name) {
-			query = append(query, part)
-		}
-	}
+		return part == "" || strings.HasPrefix(name, "utm_") || slices.Contains(tracking, name)
+	})
 	address := "https://" + host + strings.TrimRight(plainLetters(u.EscapedPath()), "/")
-	if query != nil {
+	if len(query) > 0 {
 		address += "?" + strings.Join(query, "&")
 	}
 	return address, true
@@ -62,11 +59,10 @@ var encoded = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 // and writes the other codes in one case.
 func plainLetters(s string) string {
 	return encoded.ReplaceAllStringFunc(s, func(code string) string {
-		plain, err := url.PathUnescape(code)
-		if err != nil || !strings.Contains("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", plain) {
-			return strings.ToUpper(code)
+		if plain, err := url.PathUnescape(code); err == nil && url.QueryEscape(plain) == plain {
+			return plain
 		}
-		return plain
+		return strings.ToUpper(code)
 	})
 }
 
