@@ -251,9 +251,8 @@ func (p Plan) tooLarge() error {
 // out.
 func (p Plan) check(workers []Worker) (unknown []string, err error) {
 	var f team.Faults
-	if err := p.tooLarge(); err != nil {
-		f.Add("%w", err)
-	}
+	err = p.tooLarge()
+	f.If(err != nil, "%w", err)
 	writer, earlier := false, map[string]bool{}
 	for i, s := range p.Steps {
 		known := 0
@@ -266,37 +265,26 @@ func (p Plan) check(workers []Worker) (unknown []string, err error) {
 			known++
 			writer = writer || w.writes()
 		}
-		if known > 0 && s.Mode != Parallel && s.Mode != Sequential {
-			f.Add("steps[%d].mode is %q, want PARALLEL or SEQUENTIAL", i, s.Mode)
-		}
-		if known > 0 && !slices.Contains(categories, s.Category) {
-			f.Add("steps[%d].category is %q, want one of %q", i, s.Category, categories)
-		}
+		f.If(known > 0 && s.Mode != Parallel && s.Mode != Sequential, "steps[%d].mode is %q, want PARALLEL or SEQUENTIAL", i, s.Mode)
+		f.If(known > 0 && !slices.Contains(categories, s.Category), "steps[%d].category is %q, want one of %q", i, s.Category, categories)
 		for _, on := range s.DependsOn {
-			if !earlier[on] {
-				f.Add("steps[%d].depends_on names %q, which is no earlier step", i, on)
-			}
+			f.If(!earlier[on], "steps[%d].depends_on names %q, which is no earlier step", i, on)
 		}
-		if earlier[s.ID] {
-			f.Add("steps[%d].id is %q, as that of an earlier step", i, s.ID)
-		}
+		f.If(earlier[s.ID], "steps[%d].id is %q, as that of an earlier step", i, s.ID)
 		earlier[s.ID] = true
 	}
-	if !writer {
-		f.Add("the plan needs a step with a critical worker of category %q", Writing)
-	}
+	f.If(!writer, "the plan needs a step with a critical worker of category %q", Writing)
 	return unknown, f.Err()
 }
 
 // required adds the workers that the input calls for and the planner left out.
 func (p Plan) required(in Input, workers []Worker) Plan {
 	for _, w := range workers {
-		wanted := slices.Contains(w.For.Tones, in.Tone)
-		for _, source := range in.PreferredSources {
-			for _, word := range w.For.Sources {
-				wanted = wanted || strings.Contains(strings.ToLower(source), strings.ToLower(word))
-			}
-		}
+		wanted := slices.Contains(w.For.Tones, in.Tone) || slices.ContainsFunc(in.PreferredSources, func(source string) bool {
+			return slices.ContainsFunc(w.For.Sources, func(word string) bool {
+				return strings.Contains(strings.ToLower(source), strings.ToLower(word))
+			})
+		})
 		if wanted && !slices.Contains(p.workers(), w.ID) {
 			p = p.with(w)
 		}
@@ -314,14 +302,12 @@ func (p Plan) with(w Worker) Plan {
 			at = i
 		}
 	}
-	step := Step{ID: "added-" + w.ID, Category: w.Category, Workers: []string{w.ID}, Mode: Sequential}
-	switch {
-	case at >= 0:
-		p.Steps[at].Workers = slices.Concat(p.Steps[at].Workers, step.Workers)
-	case w.Category == Researching:
-		p.Steps = slices.Insert(p.Steps, 0, step)
-	default:
-		p.Steps = append(p.Steps, step)
+	if at < 0 {
+		if at = len(p.Steps); w.Category == Researching {
+			at = 0
+		}
+		p.Steps = slices.Insert(p.Steps, at, Step{ID: "added-" + w.ID, Category: w.Category, Mode: Sequential})
 	}
+	p.Steps[at].Workers = slices.Concat(p.Steps[at].Workers, []string{w.ID})
 	return p
 }

@@ -104,7 +104,7 @@ func Catalogue() []Worker {
 
 // withDefaults returns a copy that shares nothing with workers.
 func withDefaults(workers []Worker) []Worker {
-	workers = slices.Clone(workers)
+	workers = team.Clone(workers)
 	for i := range workers {
 		w := &workers[i]
 		w.Agent = cmp.Or(w.Agent, w.ID)
@@ -116,8 +116,6 @@ func withDefaults(workers []Worker) []Worker {
 			w.Timeout = cmp.Or(w.Timeout, max(30*time.Second, 2*w.EstTime))
 		}
 		w.Timeout = cmp.Or(w.Timeout, 300*time.Second)
-		w.Needs, w.Produces = slices.Clone(w.Needs), slices.Clone(w.Produces)
-		w.For = For{slices.Clone(w.For.Sources), slices.Clone(w.For.Tones)}
 	}
 	return workers
 }
@@ -126,38 +124,22 @@ func withDefaults(workers []Worker) []Worker {
 func validateWorkers(f *team.Faults, workers []Worker) {
 	seen := map[string]bool{}
 	for i, w := range workers {
-		bad := func(format string, args ...any) {
-			f.Add("Workers[%d] (%q): "+format, append([]any{i, w.ID}, args...)...)
+		bad := func(wrong bool, format string, args ...any) {
+			f.If(wrong, "Workers[%d] (%q): "+format, append([]any{i, w.ID}, args...)...)
 		}
-		if w.ID == "" || seen[w.ID] {
-			bad("ID is empty or that of an earlier worker")
-		}
+		bad(w.ID == "" || seen[w.ID], "ID is empty or that of an earlier worker")
 		seen[w.ID] = true
-		if !slices.Contains(categories, w.Category) {
-			bad("Category is %q, want one of %q", w.Category, categories)
-		}
-		if !slices.Contains([]Priority{"", High, Medium, Low}, w.Priority) {
-			bad("Priority is %q, want HIGH, MEDIUM or LOW", w.Priority)
-		}
-		if w.EstCost < 0 || w.EstTime < 0 || w.Timeout < 0 {
-			bad("EstCost, EstTime or Timeout is negative")
-		}
-		if w.Fallback != "" && (w.Fallback == w.ID || find(workers, w.Fallback).ID == "") {
-			bad("Fallback is %q, want another worker", w.Fallback)
-		}
-		if c := find(workers, w.Cheaper); w.Cheaper != "" && (c.ID == "" || c.ID == w.ID || c.Category != w.Category || c.Critical != w.Critical) {
-			bad("Cheaper is %q, want another worker of the same category that is as critical", w.Cheaper)
-		}
-		if w.Revises && w.Category != Checking {
-			bad("Revises is for workers of category %q", Checking)
-		}
+		bad(!slices.Contains(categories, w.Category), "Category is %q, want one of %q", w.Category, categories)
+		bad(!slices.Contains([]Priority{"", High, Medium, Low}, w.Priority), "Priority is %q, want HIGH, MEDIUM or LOW", w.Priority)
+		bad(w.EstCost < 0 || w.EstTime < 0 || w.Timeout < 0, "EstCost, EstTime or Timeout is negative")
+		other, cheap := find(workers, w.Fallback), find(workers, w.Cheaper)
+		bad(w.Fallback != "" && (other.ID == "" || other.ID == w.ID), "Fallback is %q, want another worker", w.Fallback)
+		bad(w.Cheaper != "" && (cheap.ID == "" || cheap.ID == w.ID || cheap.Category != w.Category || cheap.Critical != w.Critical),
+			"Cheaper is %q, want another worker of the same category that is as critical", w.Cheaper)
+		bad(w.Revises && w.Category != Checking, "Revises is for workers of category %q", Checking)
 		for _, tone := range w.For.Tones {
-			if !slices.Contains(Tones, tone) {
-				bad("For.Tones has %q, want one of %q", tone, Tones)
-			}
+			bad(!slices.Contains(Tones, tone), "For.Tones has %q, want one of %q", tone, Tones)
 		}
 	}
-	if !slices.ContainsFunc(workers, Worker.writes) {
-		f.Add("Workers: none is critical and of category %q", Writing)
-	}
+	f.If(!slices.ContainsFunc(workers, Worker.writes), "Workers: none is critical and of category %q", Writing)
 }
