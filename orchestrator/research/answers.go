@@ -59,14 +59,13 @@ var errNothing = errors.New("the answer is empty")
 // or any JSON. Text that is none becomes {"text": …}, or the content of a draft.
 func payload(w Worker) func(resp agent.Response) (json.RawMessage, error) {
 	return func(resp agent.Response) (json.RawMessage, error) {
-		if strings.TrimSpace(resp.Text) == "" && resp.Data == nil {
+		text := strings.TrimSpace(resp.Text)
+		if text == "" && resp.Data == nil {
 			return nil, errNothing
 		}
 		if w.Category == Researching {
 			f, err := read[Findings](findingsIn)(resp)
-			if f.Sources == nil {
-				f.Sources = []Source{}
-			}
+			f.Sources = append([]Source{}, f.Sources...)
 			return agent.JSON(f), err
 		}
 		if w.Category == Writing || w.Revises {
@@ -81,28 +80,24 @@ func payload(w Worker) func(resp agent.Response) (json.RawMessage, error) {
 				return nil, errNothing
 			}
 		}
-		if text := []byte(strings.TrimSpace(resp.Text)); resp.Data == nil && json.Valid(text) {
-			return text, nil
+		switch {
+		case resp.Data != nil:
+			return resp.Data, nil
+		case json.Valid([]byte(text)):
+			return json.RawMessage(text), nil
 		}
-		if resp.Data == nil {
-			return agent.JSON(map[string]string{"text": resp.Text}), nil
-		}
-		return resp.Data, nil
+		return agent.JSON(map[string]string{"text": resp.Text}), nil
 	}
 }
 
 // draftOf is the draft that an answer is, if it is one: JSON with no prose around it but
 // a line that leads in. An example in a text is no draft.
 func draftOf(resp agent.Response) (d Draft, ok bool) {
-	var found json.RawMessage
-	err := errNothing
+	found, err := json.RawMessage(nil), errNothing
 	if resp.Data != nil {
 		found, err = draftIn.Find(resp.Data, "")
-	} else if from := strings.IndexByte(resp.Text, '{'); from >= 0 {
-		lead := strings.TrimSpace(fence.Replace(resp.Text[:from]))
-		if !strings.Contains(lead, "\n") {
-			found, err = draftIn.Alone(strings.TrimRight(resp.Text[from:], "`~ \t\r\n"))
-		}
+	} else if lead, _, any := strings.Cut(resp.Text, "{"); any && !strings.Contains(strings.TrimSpace(fence.Replace(lead)), "\n") {
+		found, err = draftIn.Alone(strings.TrimRight(resp.Text[len(lead):], "`~ \t\r\n"))
 	}
 	if err == nil {
 		err = json.Unmarshal(found, &d)

@@ -112,6 +112,9 @@ func (c Config) withDefaults() Config {
 	c.Retry.Wait = cmp.Or(c.Retry.Wait, 2*time.Second)
 	c.Retry.Factor = cmp.Or(c.Retry.Factor, 2)
 	c.Limits.Timeout = cmp.Or(c.Limits.Timeout, 5*time.Minute)
+	if c.Hooks.Retryable == nil {
+		c.Hooks.Retryable = func(_ string, err error) bool { return team.Retryable(err) }
+	}
 	return c
 }
 

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,39 +41,41 @@ func (r *run) evaluate(c *orchestrator.Context) error {
 	})
 	k.grace = grace
 	began := c.Elapsed()
-	it, err := team.Graded(func() (iteration, error) { return ask(r, c, k, r.grade) })
+	it, err := team.Graded(func() (IterationRecord, error) { return ask(r, c, k, r.grade) })
 	if r.breaks(c, err) {
 		return err
 	}
 	r.overhead.Cost += k.used.Cost
 	r.overhead.Wall += c.Elapsed() - began
-	it.writing, it.quality = s.Writing, s.Quality
+	it.Plan, it.writing, it.quality = *s.Plan, s.Writing, s.Quality
 	if err != nil {
 		r.ungraded(c, &it, err)
 	}
-	r.conclude(c, it, sources, err != nil)
+	r.conclude(c, it, sources)
 	return nil
 }
 
 // grade reads the marks of an iteration.
-func (r *run) grade(resp agent.Response) (it iteration, err error) {
+func (r *run) grade(resp agent.Response) (it IterationRecord, err error) {
 	if it.marks, err = read[Marks](marksIn)(resp); err != nil {
 		return it, err
 	}
-	score, err := grading.Overall(it.marks.Facets, r.Policy.Weights)
-	it.score = &score
+	it.Quality, err = grading.Overall(it.marks.Facets, r.Policy.Weights)
+	it.score = new(it.Quality)
 	return it, err
 }
 
 // ungraded says what becomes of an iteration whose grade did not come.
-func (r *run) ungraded(c *orchestrator.Context, it *iteration, err error) {
+func (r *run) ungraded(c *orchestrator.Context, it *IterationRecord, err error) {
+	it.Ungraded = true
 	cause := prompt.OneLine(err.Error())
 	if orchestrator.IsOver(err) {
 		code, _ := r.shortage(c)
 		r.warn(c, code, "supervisor", "%s: too little for the supervisor", r.left(c))
 	}
 	if s := r.Policy.AssumeScore; s != nil {
-		it.score = new(grading.Round6(*s))
+		it.Quality = grading.Round6(*s)
+		it.score = new(it.Quality)
 		r.warn(c, "assumed-score", "", "iteration %d was not graded: its score is assumed to be %.2f: %s", r.state.Iteration, *s, cause)
 		return
 	}
@@ -81,34 +84,28 @@ func (r *run) ungraded(c *orchestrator.Context, it *iteration, err error) {
 }
 
 // conclude decides what follows from an iteration.
-func (r *run) conclude(c *orchestrator.Context, it iteration, sources int, ungraded bool) {
-	threshold := *r.state.Input.MinQuality
-	record := IterationRecord{Plan: *r.state.Plan, Ungraded: ungraded}
+func (r *run) conclude(c *orchestrator.Context, it IterationRecord, sources int) {
+	s, threshold := &r.state, *r.state.Input.MinQuality
 	r.verdict = grading.ForceComplete
 	if it.score != nil {
-		record.Quality = *it.score
-		r.verdict = grading.Next(*it.score, threshold, r.state.Iteration, r.state.MaxIterations)
+		r.verdict = grading.Next(it.Quality, threshold, s.Iteration, s.MaxIterations)
 	}
 	if r.verdict == grading.Continue && r.short(c) {
 		r.verdict = grading.ForceComplete
 	}
-	r.state.QualityScore, r.state.Completeness = record.Quality, it.marks.Article
-	if it.marks.Completeness != nil {
-		r.state.Completeness = *it.marks.Completeness
-	}
-	r.state.History = append(r.state.History, record)
-	r.done = append(r.done, it)
-	r.state.ShouldContinue, r.state.Feedback = r.verdict == grading.Continue, nil
-	r.act(c, "Supervisor", "evaluate", map[string]any{"quality": record.Quality, "decision": string(r.verdict)})
-	c.Emit(EventIterationEvaluated, Event{Score: it.score, Threshold: &threshold, Decision: r.verdict, Iteration: r.state.Iteration})
+	s.QualityScore, s.Completeness = it.Quality, *cmp.Or(it.marks.Completeness, &it.marks.Article)
+	s.ShouldContinue, s.Feedback = r.verdict == grading.Continue, nil
+	s.History = append(s.History, it)
+	r.act(c, "Supervisor", "evaluate", map[string]any{"quality": it.Quality, "decision": string(r.verdict)})
+	c.Emit(EventIterationEvaluated, Event{Score: it.score, Threshold: &threshold, Decision: r.verdict, Iteration: s.Iteration})
 	switch r.verdict {
 	case grading.Complete:
 		r.fire(c, "accept")
 	case grading.ForceComplete:
-		r.state.Feedback = new(sentence(r.because))
+		s.Feedback = new(sentence(r.because))
 		r.fire(c, "force")
 	case grading.Continue:
-		r.state.Feedback = new(r.feedback(it, sources))
+		s.Feedback = new(r.feedback(it, sources))
 	}
 }
 
@@ -118,17 +115,17 @@ func (r *run) short(c *orchestrator.Context) bool {
 	room, code, message := r.room(c), "budget", r.left(c)+": too little for another plan"
 	affordable := func(w Worker) bool { return w.writes() && !exceeds(w.EstCost, room.Cost) }
 	quick := func(w Worker) bool { return w.writes() && !exceeds(w.EstTime, room.Time) }
-	r.because = budgetUsed
+	because := budgetUsed
 	switch {
 	case c.Left().Calls < 0:
 		message = "no calls are left"
 	case !slices.ContainsFunc(r.Workers, affordable):
 	case !slices.ContainsFunc(r.Workers, quick):
-		code, r.because = "time", timeUp
+		code, because = "time", timeUp
 	default:
-		r.because = maxIterations
 		return false
 	}
+	r.because = because
 	r.warn(c, code, "", "%s", message)
 	return true
 }
@@ -137,7 +134,7 @@ func (r *run) short(c *orchestrator.Context) bool {
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // feedback is what to improve: what the supervisor says, and what can be counted.
-func (r *run) feedback(it iteration, sources int) string {
+func (r *run) feedback(it IterationRecord, sources int) string {
 	var parts []string
 	for _, text := range append([]string{it.marks.Feedback}, it.marks.Issues...) {
 		if text = prompt.OneLine(text); text != "" {
@@ -151,7 +148,7 @@ func (r *run) feedback(it iteration, sources int) string {
 		parts = append(parts, "workers that failed or were left out: "+strings.Join(r.missed, ", "))
 	}
 	if len(parts) == 0 {
-		parts = append(parts, fmt.Sprintf("the score is %.2f, want %.2f", *it.score, *r.state.Input.MinQuality))
+		parts = append(parts, fmt.Sprintf("the score is %.2f, want %.2f", it.Quality, *r.state.Input.MinQuality))
 	}
 	return strings.Join(parts, "; ")
 }

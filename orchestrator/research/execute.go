@@ -126,25 +126,22 @@ func (r *run) work(c *orchestrator.Context, p *part) error {
 		return r.skip(c, p, "time", timeUp)
 	}
 	k, err := r.try(c, p, p.Worker, p.task)
-	switch {
-	case err == nil:
-		return nil
-	case r.breaks(c, err):
-		return err
-	case orchestrator.IsOver(err) && !p.Critical:
-		code, _ := r.shortage(c)
-		return r.skip(c, p, code, prompt.OneLine(err.Error()))
-	}
-	if other := find(r.Workers, p.Fallback); other.ID != "" && !orchestrator.IsOver(err) {
-		ferr := r.replace(c, p, other)
-		if ferr == nil || r.breaks(c, ferr) {
+	if other := find(r.Workers, p.Fallback); err != nil && !team.Ends(err) && other.ID != "" {
+		if ferr := r.replace(c, p, other); ferr == nil || r.breaks(c, ferr) {
 			return ferr
 		}
 	}
-	if p.Critical {
+	switch {
+	case err == nil, r.breaks(c, err):
+		return err
+	case p.Critical:
 		return team.Fail(ErrWorker, "%s failed %s: %w", p.ID, k.after(), err)
 	}
-	return r.skip(c, p, "agent-failed", prompt.OneLine(err.Error()))
+	code := "agent-failed"
+	if orchestrator.IsOver(err) {
+		code, _ = r.shortage(c)
+	}
+	return r.skip(c, p, code, prompt.OneLine(err.Error()))
 }
 
 // skip notes that a worker's part is missing.
@@ -180,7 +177,11 @@ func (r *run) try(c *orchestrator.Context, p *part, w Worker, task int) (*call, 
 	t := func() *Task { return &r.state.Tasks[task] } // others may make tasks meanwhile
 	t().Status = TaskRunning
 	k := &call{Worker: w, op: "work", step: p.step, input: r.workerInput(w, t().ID, p.before), output: wanted[w.Category], repairs: 2}
-	made, _, err := team.Try(c, r.attempts(c, k, r.retryable(w.ID)), func(try int) (json.RawMessage, error) {
+	worth := func(err error) bool {
+		again, panicked := team.Guard("Hooks.Retryable", func() (bool, error) { return r.Hooks.Retryable(w.ID, err), nil })
+		return again && panicked == nil
+	}
+	made, _, err := team.Try(c, r.attempts(c, k, worth), func(try int) (json.RawMessage, error) {
 		t().Attempts = try
 		made, err := ask(r, c, k, payload(w))
 		t().Usage = k.used
@@ -199,17 +200,6 @@ func (r *run) try(c *orchestrator.Context, p *part, w Worker, task int) (*call, 
 		t().Status = TaskFailed
 	}
 	return k, err
-}
-
-// retryable tells whether an error of a worker is worth another attempt.
-func (r *run) retryable(worker string) func(err error) bool {
-	if r.Hooks.Retryable == nil {
-		return team.Retryable
-	}
-	return func(err error) bool {
-		again, panicked := team.Guard("Hooks.Retryable", func() (bool, error) { return r.Hooks.Retryable(worker, err), nil })
-		return again && panicked == nil
-	}
 }
 
 // keep puts what was made where it belongs.

@@ -21,21 +21,22 @@ func (r *run) merge(c *orchestrator.Context) error {
 	}
 	if r.verdict == grading.Complete {
 		r.out.Status = orchestrator.Completed
-		if n := len(r.done); n > 1 {
+		if n := len(r.state.History); n > 1 {
 			r.out.SystemNotes = []string{fmt.Sprintf("Generated after %d iterations to meet quality threshold.", n)}
 		}
-		r.present(c, it, article, "")
-		return nil
+	} else {
+		r.out.Status = orchestrator.Partial
+		if it.score != nil {
+			r.warn(c, "below-target", "", "Quality %.2f below target %.2f, but %s", *it.score, *r.state.Input.MinQuality, r.because)
+		}
+		if r.because == maxIterations {
+			r.warn(c, "max-iterations", "", "%s", sentence(maxIterations))
+		}
+		r.out.SystemNotes = []string{"A lower quality threshold or a larger budget may lead to a complete result."}
 	}
-	r.out.Status = orchestrator.Partial
-	if it.score != nil {
-		r.warn(c, "below-target", "", "Quality %.2f below target %.2f, but %s", *it.score, *r.state.Input.MinQuality, r.because)
-	}
-	if r.because == maxIterations {
-		r.warn(c, "max-iterations", "", "%s", sentence(maxIterations))
-	}
-	r.out.SystemNotes = []string{"A lower quality threshold or a larger budget may lead to a complete result."}
 	r.present(c, it, article, r.because)
+	r.act(c, "Merger", "create_output", map[string]any{"status": string(r.out.Status), "quality": r.state.QualityScore})
+	r.fire(c, "merged")
 	return nil
 }
 
@@ -61,8 +62,8 @@ func (r *run) polish(c *orchestrator.Context, drafts []WorkerOutput) (Article, e
 }
 
 // present puts the article of an iteration in the outcome. because says why it is not
-// complete; "": it is.
-func (r *run) present(c *orchestrator.Context, it *iteration, a Article, because string) {
+// complete, where the run is not.
+func (r *run) present(c *orchestrator.Context, it *IterationRecord, a Article, because string) {
 	r.out.Article, r.out.Score, r.out.Sources = &a, it.score, sourcesOf(r.state.Research)
 	if have, want := len(r.out.Sources), r.state.Input.MinSources; have < want {
 		r.warn(c, "few-sources", "", "%d distinct sources were found, want %d", have, want)
@@ -71,16 +72,16 @@ func (r *run) present(c *orchestrator.Context, it *iteration, a Article, because
 	if it.score != nil {
 		r.state.QualityScore = *it.score
 		quality = fmt.Sprintf("quality %.2f, wanted %.2f", *it.score, *r.state.Input.MinQuality)
-		r.out.Quality = map[string]float64{"overall": *it.score}
-		if it.marks.Facets != (grading.Facets{}) {
-			m := it.marks
-			r.out.Quality = map[string]float64{"overall": *it.score, "article": m.Article, "source": m.Source, "factual": m.Factual, "writing": m.Writing}
+		q := map[string]float64{"overall": *it.score}
+		if m := it.marks; m.Facets != (grading.Facets{}) {
+			q["article"], q["source"], q["factual"], q["writing"] = m.Article, m.Source, m.Factual, m.Writing
 		}
-		if first := r.done[0].score; len(r.done) > 1 && first != nil {
+		r.out.Quality = q
+		if first := r.state.History[0].score; len(r.state.History) > 1 && first != nil {
 			r.out.Metrics.Improvement = improvement(*first, *it.score)
 		}
 	}
-	if because != "" {
+	if r.out.Status != orchestrator.Completed {
 		a.Content = fmt.Sprintf("> Partial result: %s; %s.\n\n%s", quality, because, a.Content)
 		r.out.Unverified = []string{"article"}
 	}

@@ -188,6 +188,10 @@ type IterationRecord struct {
 	Plan     Plan    `json:"plan"`
 	Quality  float64 `json:"quality"`
 	Ungraded bool    `json:"ungraded,omitempty"` // the grade did not come: Quality is 0, or Policy.AssumeScore
+
+	score            *float64 // Quality; nil: there is none
+	marks            Marks
+	writing, quality []WorkerOutput
 }
 
 // PhaseChange is one move of the phase machine.

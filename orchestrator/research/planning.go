@@ -80,7 +80,7 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 			last = p.complete(r.Workers)
 			unknown, err := last.check(r.Workers)
 			if err == nil && unknown != nil {
-				err = fmt.Errorf("%s; known are %q", strings.Join(unknown, "; "), ids(r.Workers))
+				err = fmt.Errorf("%s; known are %q", strings.Join(unknown, "; "), r.Workers)
 			}
 			return last, err
 		})
@@ -101,14 +101,6 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 		r.warn(c, "unknown-worker", "", "%s: it is left out", fault)
 	}
 	return last, nil
-}
-
-func ids(workers []Worker) []string {
-	all := make([]string, len(workers))
-	for i, w := range workers {
-		all[i] = w.ID
-	}
-	return all
 }
 
 // researchers is how many places of a plan research workers have.
@@ -133,10 +125,10 @@ func (r *run) plannerInput(c *orchestrator.Context) plannerInput {
 	for _, w := range r.Workers {
 		in.Workers = append(in.Workers, catalogueItem{w.ID, w.Category, w.Critical, w.Needs, w.Produces, "USD " + amount(w.EstCost), minutes(w.EstTime) + " minutes"})
 	}
-	if n := len(r.state.History); n > 0 {
-		last := r.state.History[n-1]
+	if len(r.state.History) > 0 {
+		last := r.last()
 		in.Previous, in.Score, in.Threshold = new(last.Plan.shown()), &last.Quality, r.state.Input.MinQuality
-		in.Feedback, in.Issues, in.Missed, in.Removed = *r.state.Feedback, r.last().marks.Issues, r.missed, r.removed
+		in.Feedback, in.Issues, in.Missed, in.Removed = *r.state.Feedback, last.marks.Issues, r.missed, r.removed
 	}
 	return in
 }

@@ -42,18 +42,10 @@ type run struct {
 	verdict grading.Verdict // on the last iteration
 	missed  []string        // workers that failed or were skipped in this iteration
 	removed []string        // workers that the optimiser took out of its plan
-	done    []iteration     // that were evaluated
 	because string          // there is no further iteration
 
 	dearest  providers.NanoUSD   // call of planner, supervisor, strategist or merger
 	overhead orchestrator.Budget // cost and time of evaluations so far
-}
-
-// iteration is what one execution of a plan came to.
-type iteration struct {
-	score            *float64 // nil: its grade did not come
-	marks            Marks
-	writing, quality []WorkerOutput
 }
 
 // do is the run: admission, then plan, optimise, execute and evaluate until it is good
@@ -74,7 +66,7 @@ func (r *run) do(c *orchestrator.Context, in Input) (Outcome, error) {
 	if err != nil {
 		return r.fail(c, err)
 	}
-	return r.complete(c)
+	return r.finish(c, EventRunCompleted, Event{Status: string(r.out.Status), Score: r.out.Score}), nil
 }
 
 // admit tells whether a run is started at all.
@@ -130,25 +122,26 @@ func (r *run) iterate(c *orchestrator.Context) error {
 }
 
 // last is the last iteration that was evaluated.
-func (r *run) last() *iteration { return &r.done[len(r.done)-1] }
+func (r *run) last() *IterationRecord { return &r.state.History[len(r.state.History)-1] }
 
 // chosen is the iteration that is returned: the last one if it is good enough, else the
 // best graded one (Policy.LastOnForce: the last graded one), else the last one. nil: none
 // was evaluated.
-func (r *run) chosen() *iteration {
-	if len(r.done) == 0 {
+func (r *run) chosen() *IterationRecord {
+	all := r.state.History
+	if len(all) == 0 {
 		return nil
 	}
-	best := team.Best(len(r.done), team.Last, func(i int) *float64 {
-		if s := r.done[i].score; s == nil || !r.Policy.LastOnForce {
-			return s
+	best := team.Best(len(all), team.Last, func(i int) *float64 {
+		if all[i].score == nil || !r.Policy.LastOnForce {
+			return all[i].score
 		}
 		return new(float64(i))
 	})
 	if best < 0 || r.verdict == grading.Complete {
 		return r.last()
 	}
-	return &r.done[best]
+	return &all[best]
 }
 
 // stop leaves an iteration that cannot be finished: an earlier one is returned.
@@ -157,15 +150,6 @@ func (r *run) stop(c *orchestrator.Context, err error) {
 	r.warn(c, f.code, "", "iteration %d was given up: %s", r.state.Iteration, f.Message)
 	r.because, r.verdict = f.ended, grading.ForceComplete
 	r.fire(c, "stop")
-}
-
-// complete ends a run that has an article.
-func (r *run) complete(c *orchestrator.Context) (Outcome, error) {
-	r.act(c, "Merger", "create_output", map[string]any{"status": string(r.out.Status), "quality": r.state.QualityScore})
-	r.fire(c, "merged")
-	r.finish(c)
-	c.Emit(EventRunCompleted, Event{Status: string(r.out.Status), Score: r.out.Score})
-	return r.out, nil
 }
 
 // fail ends a run that cannot go on, with what there is.
@@ -178,18 +162,16 @@ func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 	r.out.Partial = &PartialResults{r.state.Results, c.Spent().Cost}
 	it := r.chosen()
 	if it == nil && len(r.state.Writing) > 0 {
-		it = &iteration{writing: r.state.Writing}
+		it = &IterationRecord{writing: r.state.Writing}
 	}
 	if it != nil {
 		r.present(c, it, articleOf(it.writing), f.ended)
 	}
-	r.finish(c)
-	c.Emit(EventRunFailed, Event{Text: f.Message, Status: f.Type})
-	return r.out, fmt.Errorf("research: %w", err)
+	return r.finish(c, EventRunFailed, Event{Text: f.Message, Status: f.Type}), fmt.Errorf("research: %w", err)
 }
 
 // finish fills in what every outcome has, at the run's last moment.
-func (r *run) finish(c *orchestrator.Context) {
+func (r *run) finish(c *orchestrator.Context, kind string, e Event) Outcome {
 	r.state.CompletedAt, r.state.Usage = new(c.Now()), c.Spent()
 	r.out.RequestID, r.out.ExecutionID = r.state.Input.RequestID, r.state.ExecutionID
 	r.out.Warnings, r.out.Spent, r.out.Elapsed = r.state.Warnings, c.Spent(), c.Elapsed()
@@ -200,6 +182,8 @@ func (r *run) finish(c *orchestrator.Context) {
 	}
 	m.Duration, m.Tasks, m.Iterations = c.Now().Sub(r.state.StartedAt), len(r.state.Tasks), r.state.Iteration
 	m.Succeeded, m.Failed, m.Skipped = count[TaskCompleted], count[TaskFailed], count[TaskSkipped]
+	c.Emit(kind, e)
+	return r.out
 }
 
 // The errors of runs, beside ErrRejected, ErrInfeasible, ErrInvalidPlan,
@@ -210,6 +194,12 @@ const (
 	ErrOutput = agent.Code("research/invalid-output") // the planner's answer is of no use
 	ErrAgent  = agent.Code("research/agent-failed")   // the planner failed
 )
+
+// failures are the names of these errors in a Failure.
+var failures = map[agent.Code]string{
+	ErrWorker: "WorkerExecutionError", ErrStep: "StepFailedError", ErrInvalidPlan: "InvalidPlanError",
+	ErrInfeasible: "InfeasiblePlanError", ErrOutput: "OutputError", ErrAgent: "AgentExecutionError",
+}
 
 // ending is how an error ends a run, or an iteration.
 type ending struct {
@@ -227,10 +217,7 @@ func (r *run) describe(c *orchestrator.Context, err error) ending {
 		Failure: Failure{Type: "SystemError", Message: prompt.OneLine(err.Error())},
 		code:    "failed", ended: fmt.Sprintf("iteration %d could not be finished", r.state.Iteration), status: orchestrator.Failed,
 	}
-	for code, name := range map[agent.Code]string{
-		ErrWorker: "WorkerExecutionError", ErrStep: "StepFailedError", ErrInvalidPlan: "InvalidPlanError",
-		ErrInfeasible: "InfeasiblePlanError", ErrOutput: "OutputError", ErrAgent: "AgentExecutionError",
-	} {
+	for code, name := range failures {
 		if errors.Is(err, code) { // at most one
 			e.Type, e.code = name, strings.TrimPrefix(string(code), "research/")
 		}

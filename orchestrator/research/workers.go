@@ -64,6 +64,9 @@ func (w Worker) MarshalJSON() ([]byte, error) { return team.Encode(w) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *Worker) UnmarshalJSON(data []byte) error { return team.Decode(data, w) }
 
+// String is the ID.
+func (w Worker) String() string { return w.ID }
+
 // find returns the worker of that ID; without one, a zero one.
 func find(workers []Worker, id string) Worker {
 	if i := slices.IndexFunc(workers, func(w Worker) bool { return w.ID == id }); i >= 0 {
