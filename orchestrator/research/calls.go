@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -79,17 +81,14 @@ func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Respon
 // and what is reserved of the money. A critical worker is called as long as there is any.
 func (r *run) bounds(c *orchestrator.Context, k *call) (*orchestrator.Context, agent.Limits) {
 	limits := agent.Limits{Attempts: 1, Repairs: k.repairs, Timeout: k.Timeout, Estimate: k.EstCost}
-	if k.Category == "" {
+	switch left := c.Left().Cost; {
+	case k.Category == "":
 		limits.Estimate = cmp.Or(k.EstCost, r.dearest)
-	}
-	if k.Critical {
-		if left := c.Left().Cost; left > 0 {
-			limits.Estimate = min(k.EstCost, left)
-		}
-		return c, limits
+	case k.Critical && left > 0:
+		limits.Estimate = min(k.EstCost, left)
 	}
 	left := r.timeLeft(c)
-	if left == 0 {
+	if k.Critical || left == 0 {
 		return c, limits
 	}
 	left = max(left, k.grace)
@@ -101,10 +100,10 @@ func (r *run) bounds(c *orchestrator.Context, k *call) (*orchestrator.Context, a
 
 // attempts is how often an agent is tried: when the time is up, once.
 func (r *run) attempts(c *orchestrator.Context, k *call, worth func(err error) bool) team.Attempts {
-	left := func() time.Duration { return r.timeLeft(c) }
 	return team.Attempts{
-		Most: r.Retry.Attempts, Base: r.Retry.Wait, Factor: r.Retry.Factor, Longest: r.Retry.Longest, Left: left,
-		Retryable: func(err error) bool { return left() >= 0 && worth(err) },
+		Most: r.Retry.Attempts, Base: r.Retry.Wait, Factor: r.Retry.Factor, Longest: r.Retry.Longest,
+		Left:      func() time.Duration { return r.timeLeft(c) },
+		Retryable: func(err error) bool { return r.timeLeft(c) >= 0 && worth(err) },
 		Waits: func(try int, wait time.Duration, failed error) {
 			c.Emit(EventAgentDelayed, Event{Agent: k.ID, Step: k.step, Attempt: try, Wait: wait, Text: prompt.OneLine(failed.Error())})
 		},
@@ -173,3 +172,102 @@ func (r *run) left(c *orchestrator.Context) string {
 	}
 	return text + " are left"
 }
+
+// What agents are told to answer with. Scores carry their scale.
+const (
+	share = `{"type":"number","minimum":0,"maximum":1}`
+	texts = `{"type":"array","items":{"type":"string"}}`
+
+	planWanted = `{"type":"object","required":["complexity","steps"],"properties":{"complexity":` + share + `,` +
+		`"steps":{"type":"array","items":{"type":"object","required":["category","workers","mode"],"properties":{` +
+		`"id":{"type":"string"},"name":{"type":"string"},"category":{"type":"string"},"workers":` + texts + `,` +
+		`"mode":{"type":"string"},"depends_on":` + texts + `}}},"notes":` + texts + `,"drop":` + texts + `}}`
+
+	dropWanted = `{"type":"object","required":["drop"],"properties":{"drop":` + texts + `}}`
+
+	marksWanted = `{"type":"object","required":["article","source","factual","writing"],"properties":{"article":` + share + `,"source":` + share + `,` +
+		`"factual":` + share + `,"writing":` + share + `,"completeness":` + share + `,"feedback":{"type":"string"},"issues":` + texts + `}}`
+
+	findingsWanted = `{"type":"object","required":["sources"],"properties":{"sources":{"type":"array","items":{"type":"object","required":["title"],` +
+		`"properties":{"title":{"type":"string"},"url":{"type":"string"},"kind":{"type":"string"},"relevance":` + share + `,"excerpt":{"type":"string"}}}},` +
+		`"summary":{"type":"string"}}}`
+
+	draftWanted = `{"type":"object","required":["content"],"properties":{"title":{"type":"string"},"content":{"type":"string"}}}`
+)
+
+// wanted are the schemas that workers are given. The others answer in any form.
+var wanted = map[Category]string{Researching: findingsWanted, Writing: draftWanted}
+
+var planIn, dropIn, marksIn, findingsIn, draftIn = shape(planWanted), shape(dropWanted), shape(marksWanted), shape(findingsWanted), shape(draftWanted)
+
+// shape is how an answer is read. A list may be null: agents in Go send that for an
+// empty one.
+func shape(schema string) *answer.Shape {
+	return answer.MustFromSchema(strings.ReplaceAll(schema, `"type":"array"`, `"type":["array","null"]`))
+}
+
+// read finds a value of that shape in an answer.
+func read[T any](shape *answer.Shape) func(resp agent.Response) (T, error) {
+	return func(resp agent.Response) (v T, err error) {
+		found, err := shape.Find(resp.Data, resp.Text)
+		if err == nil {
+			err = json.Unmarshal(found, &v)
+		}
+		return v, err
+	}
+}
+
+var errNothing = errors.New("the answer is empty")
+
+// payload is what a worker made, in the form in which others get it: findings, a draft,
+// or any JSON. Text that is none becomes {"text": …}, or the content of a draft.
+func payload(w Worker) func(resp agent.Response) (json.RawMessage, error) {
+	return func(resp agent.Response) (json.RawMessage, error) {
+		text := strings.TrimSpace(resp.Text)
+		if text == "" && resp.Data == nil {
+			return nil, errNothing
+		}
+		if w.Category == Researching {
+			f, err := read[Findings](findingsIn)(resp)
+			f.Sources = append([]Source{}, f.Sources...)
+			return agent.JSON(f), err
+		}
+		if w.Category == Writing || w.Revises {
+			d, ok := draftOf(resp)
+			if !ok && w.Category == Writing {
+				d.Content = resp.Text
+			}
+			if strings.TrimSpace(d.Content) != "" {
+				return agent.JSON(d), nil
+			}
+			if w.Category == Writing {
+				return nil, errNothing
+			}
+		}
+		switch {
+		case resp.Data != nil:
+			return resp.Data, nil
+		case json.Valid([]byte(text)):
+			return json.RawMessage(text), nil
+		}
+		return agent.JSON(map[string]string{"text": resp.Text}), nil
+	}
+}
+
+// draftOf is the draft that an answer is, if it is one: JSON with no prose around it but
+// a line that leads in. An example in a text is no draft.
+func draftOf(resp agent.Response) (d Draft, ok bool) {
+	found, err := json.RawMessage(nil), errNothing
+	if resp.Data != nil {
+		found, err = draftIn.Find(resp.Data, "")
+	} else if lead, _, any := strings.Cut(resp.Text, "{"); any && !strings.Contains(strings.TrimSpace(fence.Replace(lead)), "\n") {
+		found, err = draftIn.Alone(strings.TrimRight(resp.Text[len(lead):], "`~ \t\r\n"))
+	}
+	if err == nil {
+		err = json.Unmarshal(found, &d)
+	}
+	return d, err == nil
+}
+
+// fence takes out what opens a block of code.
+var fence = strings.NewReplacer("```json", "", "```JSON", "", "```", "", "~~~json", "", "~~~", "")

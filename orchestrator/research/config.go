@@ -122,17 +122,12 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	var f team.Faults
 	team.Least(&f, "Policy.Iterations", c.Policy.Iterations, 0)
-	if w := c.Policy.Weights; w != (grading.Weights{}) {
-		if _, err := grading.Overall(grading.Facets{}, w); err != nil {
-			f.Add("Policy.Weights: %w", err)
-		}
-	}
+	_, err := grading.Overall(grading.Facets{}, cmp.Or(c.Policy.Weights, grading.DefaultWeights))
+	f.If(err != nil, "Policy.Weights: %w", err)
 	f.WithinIfSet("Policy.AssumeScore", c.Policy.AssumeScore, 0, 1)
 	team.Least(&f, "Retry.Attempts", c.Retry.Attempts, 0)
 	team.Least(&f, "Retry.Wait", c.Retry.Wait, orchestrator.None)
-	if c.Retry.Factor != 0 {
-		f.Within("Retry.Factor", c.Retry.Factor, 1, 1000)
-	}
+	f.Within("Retry.Factor", cmp.Or(c.Retry.Factor, 1), 1, 1000)
 	team.Least(&f, "Retry.Longest", c.Retry.Longest, 0)
 	f.Counts("Limits", c.Limits, 0)
 	validateWorkers(&f, c.Workers)

@@ -24,7 +24,7 @@ const (
 	EventStepStarted        = "research.step.started"        // Step, Percent
 	EventStepFinished       = "research.step.finished"       // Step, Percent
 	EventAgentStarted       = "research.agent.started"       // Agent (a worker's ID, "planner", …), Step, Attempt
-	EventAgentFinished      = "research.agent.finished"      // Agent, Step, Attempt, Usage, Percent
+	EventAgentFinished      = "research.agent.finished"      // Agent, Step, Attempt, Usage
 	EventAgentFailed        = "research.agent.failed"        // Agent, Step, Attempt, Usage, Text
 	EventAgentDelayed       = "research.agent.delayed"       // Agent, Step, Attempt: the next one, Wait before it, Text
 	EventWorkerSkipped      = "research.worker.skipped"      // Agent, Step, Text
@@ -84,9 +84,6 @@ func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...an
 
 // percent is how much of this iteration's plan is finished.
 func (r *run) percent() *int {
-	if r.state.Plan == nil {
-		return nil
-	}
 	finished, planned := 0, len(r.state.Plan.workers())
 	for _, t := range r.state.Tasks {
 		if t.Iteration == r.state.Iteration && t.FallbackOf == "" && t.Status != TaskPending && t.Status != TaskRunning {

@@ -37,7 +37,7 @@ type part struct {
 
 	step   string
 	task   int            // its index in State.Tasks
-	before []string       // workers that made something before it in a step in turn
+	before []*part        // of a step in turn
 	made   *WorkerOutput  // by it, or by who did its part; nil: nothing
 	filled bool           // by what another worker had made already
 	short  bool           // it was skipped for want of money or time
@@ -81,14 +81,10 @@ func (r *run) task(w Worker, step, fallbackOf string) int {
 
 // inTurn has parts done one after another; each gets what those before it made.
 func (r *run) inTurn(c *orchestrator.Context, parts []*part) error {
-	var before []string
-	for _, p := range parts {
-		p.before = before
+	for i, p := range parts {
+		p.before = parts[:i]
 		if err := r.work(c, p); err != nil {
 			return err
-		}
-		if p.made != nil {
-			before = append(before, p.made.Worker)
 		}
 		r.keep(c, p)
 	}
@@ -190,14 +186,12 @@ func (r *run) try(c *orchestrator.Context, p *part, w Worker, task int) (*call, 
 		}
 		return made, err
 	})
-	switch {
-	case err == nil:
+	t().Status = TaskFailed
+	if err == nil {
 		t().Status = TaskCompleted
 		p.made = &WorkerOutput{Worker: w.ID, Iteration: r.state.Iteration, Payload: made}
-	case c.IsCanceled(err):
+	} else if c.IsCanceled(err) {
 		t().Status = TaskCanceled
-	default:
-		t().Status = TaskFailed
 	}
 	return k, err
 }
@@ -239,10 +233,13 @@ func (r *run) revise(c *orchestrator.Context, read []WorkerOutput, by string, d 
 
 // workerInput is what a worker gets: what it needs of all that is there, and what was
 // made before it in a step in turn.
-func (r *run) workerInput(w Worker, task string, before []string) WorkerInput {
+func (r *run) workerInput(w Worker, task string, before []*part) WorkerInput {
 	in := WorkerInput{TaskID: task, WorkerID: w.ID, Brief: r.state.Input.shown(), Inputs: map[string]json.RawMessage{}, Iteration: r.state.Iteration}
 	for _, o := range r.state.all() {
-		if !find(r.Workers, o.Worker).feeds(w) && (o.Iteration != r.state.Iteration || !slices.Contains(before, o.Worker)) {
+		mine := func(p *part) bool {
+			return p.made != nil && p.made.Worker == o.Worker && p.made.Iteration == o.Iteration
+		}
+		if !find(r.Workers, o.Worker).feeds(w) && !slices.ContainsFunc(before, mine) {
 			continue
 		}
 		key := o.Worker
@@ -256,21 +253,17 @@ func (r *run) workerInput(w Worker, task string, before []string) WorkerInput {
 	}
 	in.Feedback = *r.state.Feedback
 	if last := r.last(); w.Category == Writing && len(last.writing) > 0 {
-		in.LastDraft, in.Checks = draftBy(w.ID, last.writing), map[string]json.RawMessage{}
+		drafts := last.writing // its own, or all together if it has none
+		if i := slices.IndexFunc(drafts, func(o WorkerOutput) bool { return o.Worker == w.ID }); i >= 0 {
+			drafts = drafts[i : i+1]
+		}
+		a := articleOf(drafts)
+		in.LastDraft, in.Checks = &Draft{a.Title, a.Content}, map[string]json.RawMessage{}
 		for _, o := range last.quality {
 			in.Checks[o.Worker] = o.Payload
 		}
 	}
 	return in
-}
-
-// draftBy is the draft of a writer, or all drafts together if it has none.
-func draftBy(id string, drafts []WorkerOutput) *Draft {
-	if i := slices.IndexFunc(drafts, func(o WorkerOutput) bool { return o.Worker == id }); i >= 0 {
-		drafts = drafts[i : i+1]
-	}
-	a := articleOf(drafts)
-	return &Draft{a.Title, a.Content}
 }
 
 // missing says what becomes of an iteration in which nobody of a step has worked: it ends

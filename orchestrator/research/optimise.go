@@ -173,11 +173,8 @@ func (it *item) set(o *option) { it.pick, it.step.known = o, false }
 
 // rank is by what workers are ordered: what matters more has less.
 func (w Worker) rank() int {
-	rank := 10*slices.Index([]Priority{High, Medium, Low}, w.Priority) + slices.Index([]Category{Writing, Analysing, Researching, Checking}, w.Category)
-	if w.Critical {
-		return rank - 100
-	}
-	return rank
+	return 100*slices.Index([]bool{true, false}, w.Critical) + 10*slices.Index([]Priority{High, Medium, Low}, w.Priority) +
+		slices.Index([]Category{Writing, Analysing, Researching, Checking}, w.Category)
 }
 
 // choose decides each item, and reports needs of critical items that are not met.

@@ -63,12 +63,9 @@ func (in Input) shown() Input {
 // its default.
 func (in Input) Validate() error {
 	var f team.Faults
-	switch n := utf8.RuneCountInString(in.Topic); {
-	case strings.TrimSpace(in.Topic) == "":
-		f.Add("topic is missing")
-	case n > 500 || !utf8.ValidString(in.Topic):
-		f.Add("topic has %d characters, want a text of 1 to 500", n)
-	}
+	n, missing := utf8.RuneCountInString(in.Topic), strings.TrimSpace(in.Topic) == ""
+	f.If(missing, "topic is missing")
+	f.If(!missing && (n > 500 || !utf8.ValidString(in.Topic)), "topic has %d characters, want a text of 1 to 500", n)
 	in = in.withDefaults()
 	for _, one := range []struct {
 		name, value string

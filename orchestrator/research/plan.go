@@ -55,18 +55,17 @@ const (
 
 // readPlan reads a plan of a planner. Its ID and its estimates are not the planner's.
 func readPlan(resp agent.Response) (Plan, error) {
-	type ignored = any
 	q, err := read[struct {
 		Plan
 
-		ID      ignored `json:"id"`
-		EstTime ignored `json:"est_time"`
-		EstCost ignored `json:"est_cost"`
+		ID      any `json:"id"`
+		EstTime any `json:"est_time"`
+		EstCost any `json:"est_cost"`
 		Steps   []struct {
 			Step
 
-			EstTime ignored `json:"est_time"`
-			EstCost ignored `json:"est_cost"`
+			EstTime any `json:"est_time"`
+			EstCost any `json:"est_cost"`
 		} `json:"steps"`
 	}](planIn)(resp)
 	for _, s := range q.Steps {
@@ -205,15 +204,13 @@ func (p Plan) arranged(workers []Worker, report *Report) Plan {
 	steps, joined := []Step{}, map[string][]string{}
 	for _, s := range p.Steps {
 		all := s.members(workers)
-		mode := Parallel
-		if inTurn(all) {
-			mode = Sequential
-		}
-		if len(all) > 1 && s.Mode != mode {
-			s.Mode = mode
-			if mode == Parallel {
-				report.Parallelised = append(report.Parallelised, s.ID)
-			}
+		switch {
+		case len(all) == 1:
+		case inTurn(all):
+			s.Mode = Sequential
+		case s.Mode != Parallel:
+			s.Mode = Parallel
+			report.Parallelised = append(report.Parallelised, s.ID)
 		}
 		s.DependsOn = replaced(s.DependsOn, joined)
 		if n := len(steps); n > 0 && steps[n-1].takes(s, workers) {

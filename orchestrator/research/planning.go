@@ -69,6 +69,8 @@ func (r *run) plan(c *orchestrator.Context) error {
 // proposed is the planner's plan. One that was not repaired is used if unknown workers
 // are all that is wrong with it.
 func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
+	var unknown []string
+	var wrong error
 	k := r.call("plan", "planner", r.Agents.Planner, planWanted, r.plannerInput(c))
 	k.repairs = 2
 	worth := func(err error) bool { return !errors.Is(err, orchestrator.ErrMalformed) && team.Retryable(err) }
@@ -78,11 +80,10 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 				return p, err
 			}
 			last = p.complete(r.Workers)
-			unknown, err := last.check(r.Workers)
-			if err == nil && unknown != nil {
-				err = fmt.Errorf("%s; known are %q", strings.Join(unknown, "; "), r.Workers)
+			if unknown, wrong = last.check(r.Workers); wrong == nil && unknown != nil {
+				return last, fmt.Errorf("%s; known are %q", strings.Join(unknown, "; "), r.Workers)
 			}
-			return last, err
+			return last, wrong
 		})
 	})
 	switch {
@@ -92,10 +93,8 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 		return last, team.Fail(ErrAgent, "planner failed %s: %w", k.after(), err)
 	case last.Steps == nil:
 		return last, team.Fail(ErrOutput, "planner: %w", err)
-	}
-	unknown, err := last.check(r.Workers)
-	if err != nil {
-		return last, team.Fail(ErrInvalidPlan, "the plan is of no use: %w", err)
+	case wrong != nil:
+		return last, team.Fail(ErrInvalidPlan, "the plan is of no use: %w", wrong)
 	}
 	for _, fault := range unknown {
 		r.warn(c, "unknown-worker", "", "%s: it is left out", fault)

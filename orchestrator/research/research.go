@@ -51,14 +51,18 @@ type run struct {
 // do is the run: admission, then plan, optimise, execute and evaluate until it is good
 // enough or something ends it, then merge.
 func (r *run) do(c *orchestrator.Context, in Input) (Outcome, error) {
-	if err := r.admit(in); err != nil {
-		return r.reject(c, in, err)
+	r.state.Input, r.state.StartedAt = in, c.Now()
+	if err := r.admit(in); err != nil { // no execution ID, no phase
+		r.out.Status, r.out.Failure = orchestrator.Failed, &Failure{Type: "ValidationError", Message: err.Error()}
+		return r.finish(c, EventRunRejected, Event{Text: err.Error()}), team.Fail(ErrRejected, "research: %w", err)
 	}
 	c = r.begin(c, in)
 	err := r.iterate(c)
 	if it := r.chosen(); err != nil && it != nil && it.score != nil && !r.breaks(c, err) {
-		r.stop(c, err)
-		err = nil
+		f, code, _ := r.describe(c, err)
+		r.warn(c, code, "", "iteration %d was given up: %s", r.state.Iteration, f.Message)
+		r.verdict, err = grading.ForceComplete, nil
+		r.fire(c, "stop")
 	}
 	if err == nil {
 		err = r.merge(c)
@@ -76,15 +80,6 @@ func (r *run) admit(in Input) error {
 	}
 	_, err := team.Guard("Hooks.Admit", func() (any, error) { return nil, r.Hooks.Admit(in.withDefaults()) })
 	return err
-}
-
-// reject ends what never began: no execution ID, no phase.
-func (r *run) reject(c *orchestrator.Context, in Input, err error) (Outcome, error) {
-	message := err.Error()
-	c.Emit(EventRunRejected, Event{Text: message})
-	r.out.Outcome = orchestrator.Outcome{Status: orchestrator.Failed, Spent: c.Spent(), Elapsed: c.Elapsed()}
-	r.out.RequestID, r.out.Failure = in.RequestID, &Failure{Type: "ValidationError", Message: message}
-	return r.out, team.Fail(ErrRejected, "research: %w", err)
 }
 
 // begin makes the state, and c the budget of the run.
@@ -144,19 +139,11 @@ func (r *run) chosen() *IterationRecord {
 	return &all[best]
 }
 
-// stop leaves an iteration that cannot be finished: an earlier one is returned.
-func (r *run) stop(c *orchestrator.Context, err error) {
-	f := r.describe(c, err)
-	r.warn(c, f.code, "", "iteration %d was given up: %s", r.state.Iteration, f.Message)
-	r.because, r.verdict = f.ended, grading.ForceComplete
-	r.fire(c, "stop")
-}
-
 // fail ends a run that cannot go on, with what there is.
 func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
-	f := r.describe(c, err)
+	f, _, status := r.describe(c, err)
 	f.Phase, f.ExecutionID = upper(r.state.Phase), r.state.ExecutionID
-	r.out.Status, r.out.Failure = f.status, &f.Failure
+	r.out.Status, r.out.Failure = status, &f
 	r.act(c, "Controller", "fail", map[string]any{"type": f.Type, "message": f.Message, "phase": f.Phase})
 	r.fire(c, "fail")
 	r.out.Partial = &PartialResults{r.state.Results, c.Spent().Cost}
@@ -165,7 +152,7 @@ func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 		it = &IterationRecord{writing: r.state.Writing}
 	}
 	if it != nil {
-		r.present(c, it, articleOf(it.writing), f.ended)
+		r.present(c, it, articleOf(it.writing))
 	}
 	return r.finish(c, EventRunFailed, Event{Text: f.Message, Status: f.Type}), fmt.Errorf("research: %w", err)
 }
@@ -201,36 +188,23 @@ var failures = map[agent.Code]string{
 	ErrInfeasible: "InfeasiblePlanError", ErrOutput: "OutputError", ErrAgent: "AgentExecutionError",
 }
 
-// ending is how an error ends a run, or an iteration.
-type ending struct {
-	Failure
-
-	code   string // of the warning where an earlier iteration is returned
-	ended  string // what people are told of the article
-	status orchestrator.Status
-}
-
-// describe says how err ends a run. That money or time is up counts only where the
+// describe says how err ends a run, or an iteration where an earlier one is returned:
+// then code is that of the warning. That money or time is up counts only where the
 // engine says so.
-func (r *run) describe(c *orchestrator.Context, err error) ending {
-	e := ending{
-		Failure: Failure{Type: "SystemError", Message: prompt.OneLine(err.Error())},
-		code:    "failed", ended: fmt.Sprintf("iteration %d could not be finished", r.state.Iteration), status: orchestrator.Failed,
-	}
-	for code, name := range failures {
-		if errors.Is(err, code) { // at most one
-			e.Type, e.code = name, strings.TrimPrefix(string(code), "research/")
+func (r *run) describe(c *orchestrator.Context, err error) (f Failure, code string, status orchestrator.Status) {
+	f = Failure{Type: "SystemError", Message: prompt.OneLine(err.Error()), Stack: agent.ErrorOf(err).Stack}
+	code, status, r.because = "failed", orchestrator.Failed, fmt.Sprintf("iteration %d could not be finished", r.state.Iteration)
+	for known, name := range failures {
+		if errors.Is(err, known) { // at most one
+			f.Type, code = name, strings.TrimPrefix(string(known), "research/")
 		}
 	}
 	switch {
 	case c.IsCanceled(err):
-		e.Type, e.ended, e.status = "Canceled", "the run was canceled", orchestrator.Canceled
+		f.Type, status, r.because = "Canceled", orchestrator.Canceled, "the run was canceled"
 	case orchestrator.IsOver(err):
-		e.Type, e.status = "BudgetExceededError", orchestrator.OutOfBudget
-		e.code, e.ended = r.shortage(c)
+		f.Type, status = "BudgetExceededError", orchestrator.OutOfBudget
+		code, r.because = r.shortage(c)
 	}
-	if crossed, ok := errors.AsType[*agent.Error](err); ok {
-		e.Stack = crossed.Stack
-	}
-	return e
+	return f, code, status
 }
