@@ -24,9 +24,9 @@ type call struct {
 	op      string // of the request; its template has that name
 	step    string
 	input   any
-	output  string        // the schema of the answer; "": any text
-	repairs int           // as in agent.Limits
-	grace   time.Duration // it has at least that, although the time is up
+	output  json.RawMessage // the schema of the answer; nil: any text
+	repairs int             // as in agent.Limits
+	grace   time.Duration   // it has at least that, although the time is up
 
 	attempts int // that were begun
 	used     providers.Usage
@@ -35,7 +35,7 @@ type call struct {
 // call makes one of planner, supervisor, strategist or merger.
 func (r *run) call(op, who, name, output string, input any) *call {
 	w := Worker{ID: who, Agent: name, Timeout: r.Limits.Timeout, EstCost: r.Limits.Estimate}
-	return &call{Worker: w, op: op, output: output, input: input}
+	return &call{Worker: w, op: op, output: json.RawMessage(output), input: input}
 }
 
 // Why a run ends although it is not good enough.
@@ -48,9 +48,9 @@ const (
 // ask calls an agent once, with its repairs, and tells of it.
 func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Response) (T, error)) (v T, err error) {
 	within, limits := r.bounds(c, k)
-	req := agent.Request{Op: k.op, Input: agent.JSON(k.input), Output: json.RawMessage(k.output), Limits: limits}
+	req := agent.Request{Op: k.op, Input: agent.JSON(k.input), Output: k.output, Limits: limits}
 	if req.Prompt, err = r.prompts.Fill(k.op+".tmpl", promptData{k.ID, k.Category, k.Revises, r.state.Input, r.state.Iteration}); err != nil {
-		return v, team.Fail("permanent", "%w", err)
+		return v, team.Fail("permanent", "%w", err) // filled again it would fail again
 	}
 	k.attempts++
 	e := Event{Agent: k.ID, Step: k.step, Attempt: k.attempts}
@@ -196,7 +196,7 @@ const (
 )
 
 // wanted are the schemas that workers are given. The others answer in any form.
-var wanted = map[Category]string{Researching: findingsWanted, Writing: draftWanted}
+var wanted = map[Category]json.RawMessage{Researching: json.RawMessage(findingsWanted), Writing: json.RawMessage(draftWanted)}
 
 var planIn, dropIn, marksIn, findingsIn, draftIn = shape(planWanted), shape(dropWanted), shape(marksWanted), shape(findingsWanted), shape(draftWanted)
 

@@ -30,9 +30,6 @@ type supervisorInput struct {
 	Lacking       int      `json:"missing_sources,omitempty"` // of those that the brief wants
 }
 
-// grace is the time that an evaluation has at least, although the time is up.
-const grace = 30 * time.Second
-
 // evaluate has the supervisor mark the result and draws the conclusion.
 func (r *run) evaluate(c *orchestrator.Context) error {
 	in, s := r.state.Input, r.state
@@ -41,7 +38,7 @@ func (r *run) evaluate(c *orchestrator.Context) error {
 		Results: s.Results, Brief: in.shown(), Threshold: *in.MinQuality, Iteration: s.Iteration, MaxIterations: s.MaxIterations,
 		Missed: r.missed, Words: articleOf(s.Writing).Words, Sources: sources, Lacking: max(in.MinSources-sources, 0),
 	})
-	k.grace = grace
+	k.grace = 30 * time.Second
 	began := c.Elapsed()
 	it, err := team.Graded(func() (IterationRecord, error) { return ask(r, c, k, r.grade) })
 	if r.breaks(c, err) {
@@ -154,7 +151,7 @@ func (r *run) feedback(it IterationRecord, sources int) string {
 	return strings.Join(parts, "; ")
 }
 
-// merge makes the outcome of the chosen iteration. Only a cancel is an error.
+// merge makes the outcome of the chosen iteration. An error ends the run.
 func (r *run) merge(c *orchestrator.Context) error {
 	it := r.chosen()
 	article, err := r.polish(c, it.writing)

@@ -216,15 +216,13 @@ func (r *run) revise(c *orchestrator.Context, read []WorkerOutput, by string, d 
 	var drafts []WorkerOutput
 	for _, o := range r.state.Writing {
 		at := slices.IndexFunc(read, func(was WorkerOutput) bool { return was.Worker == o.Worker })
-		if at < 0 {
-			drafts = append(drafts, o)
-			continue
-		}
-		if o.RevisedBy != read[at].RevisedBy {
+		if at >= 0 && o.RevisedBy != read[at].RevisedBy {
 			r.warn(c, "revision-lost", by, "%s and %s revised the same text: that of %s is used", o.RevisedBy, by, by)
 		}
-		if o.Worker == read[0].Worker {
+		if at == 0 {
 			o.Payload, o.RevisedBy = agent.JSON(d), by
+		}
+		if at <= 0 {
 			drafts = append(drafts, o)
 		}
 	}

@@ -67,12 +67,9 @@ func (in Input) Validate() error {
 	f.If(missing, "topic is missing")
 	f.If(!missing && (n > 500 || !utf8.ValidString(in.Topic)), "topic has %d characters, want a text of 1 to 500", n)
 	in = in.withDefaults()
-	for _, one := range []struct {
-		name, value string
-		known       []string
-	}{{"content_type", in.ContentType, ContentTypes}, {"tone", in.Tone, Tones}, {"depth", in.Depth, Depths}} {
-		f.If(!slices.Contains(one.known, one.value), "%s is %q, want one of %q", one.name, one.value, one.known)
-	}
+	f.If(!slices.Contains(ContentTypes, in.ContentType), "content_type is %q, want one of %q", in.ContentType, ContentTypes)
+	f.If(!slices.Contains(Tones, in.Tone), "tone is %q, want one of %q", in.Tone, Tones)
+	f.If(!slices.Contains(Depths, in.Depth), "depth is %q, want one of %q", in.Depth, Depths)
 	f.If(in.Length < 500 || in.Length > 10_000, "length is %d words, want 500 to 10,000", in.Length)
 	f.If(in.MinSources < 1 || in.MinSources > 50, "min_sources is %d, want 1 to 50", in.MinSources)
 	f.If(in.Depth == "light" && in.MinSources > 12, "min_sources is %d, which contradicts depth \"light\": want at most 12, or more depth", in.MinSources)

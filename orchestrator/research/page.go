@@ -18,10 +18,7 @@ import (
 // escaped.
 func Page(s State, o Outcome) (string, error) {
 	p := page.Of("Research", s.Input.Topic, o.Outcome)
-	gate := 0.0
-	if q := s.Input.MinQuality; q != nil {
-		gate = *q
-	}
+	gate := *cmp.Or(s.Input.MinQuality, new(0.0))
 	p.Result = result(s, o, gate)
 	marks := page.Section{ID: "marks", Title: "Marks"}
 	for _, name := range slices.Sorted(maps.Keys(o.Quality)) {
@@ -50,11 +47,7 @@ func Page(s State, o Outcome) (string, error) {
 func result(s State, o Outcome, gate float64) page.Card {
 	a := o.Article
 	if a == nil {
-		c := page.Card{Title: "There is no article"}
-		if o.Failure != nil {
-			c.Text = o.Failure.Message
-		}
-		return c
+		return page.Card{Title: "There is no article", Text: cmp.Or(o.Failure, new(Failure)).Message}
 	}
 	c := page.Card{
 		Won: true, Label: "Article", Title: cmp.Or(a.Title, s.Input.Topic), Text: a.Content, Why: o.Metrics.Improvement,

@@ -47,13 +47,11 @@ type Step struct {
 // ErrInvalidPlan says that a plan is of no use.
 const ErrInvalidPlan = agent.Code("research/invalid-plan")
 
-// The largest plans.
-const (
-	maxSteps   = 64
-	maxWorkers = 256 // places in all steps
-)
+// The largest plans: steps, and places of workers in all of them.
+const maxSteps, maxWorkers = 64, 256
 
-// readPlan reads a plan of a planner. Its ID and its estimates are not the planner's.
+// readPlan reads a plan of a planner. The outer fields hide those of Plan and Step: ID
+// and estimates are not the planner's, whatever it writes there.
 func readPlan(resp agent.Response) (Plan, error) {
 	q, err := read[struct {
 		Plan

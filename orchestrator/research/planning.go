@@ -103,13 +103,8 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 }
 
 // researchers is how many places of a plan research workers have.
-func (r *run) researchers(p Plan) (n int) {
-	for _, id := range p.workers() {
-		if find(r.Workers, id).Category == Researching {
-			n++
-		}
-	}
-	return n
+func (r *run) researchers(p Plan) int {
+	return len(slices.DeleteFunc(p.workers(), func(id string) bool { return find(r.Workers, id).Category != Researching }))
 }
 
 func (r *run) plannerInput(c *orchestrator.Context) plannerInput {

@@ -42,7 +42,7 @@ type run struct {
 	verdict grading.Verdict // on the last iteration
 	missed  []string        // workers that failed or were skipped in this iteration
 	removed []string        // workers that the optimiser took out of its plan
-	because string          // there is no further iteration
+	because string          // why there is no further iteration
 
 	dearest  providers.NanoUSD   // call of planner, supervisor, strategist or merger
 	overhead orchestrator.Budget // cost and time of evaluations so far
@@ -84,9 +84,8 @@ func (r *run) admit(in Input) error {
 
 // begin makes the state, and c the budget of the run.
 func (r *run) begin(c *orchestrator.Context, in Input) *orchestrator.Context {
-	unpriced := in.AllowUnpriced || c.Left().AllowUnpriced
 	in = in.withDefaults()
-	c = c.WithBudget(orchestrator.Budget{Cost: in.MaxBudget, Calls: r.Limits.Calls, AllowUnpriced: unpriced})
+	c = c.WithBudget(orchestrator.Budget{Cost: in.MaxBudget, Calls: r.Limits.Calls, AllowUnpriced: in.AllowUnpriced || c.Left().AllowUnpriced})
 	sum := sha256.Sum256([]byte(c.RunID()))
 	r.state = State{
 		ExecutionID: fmt.Sprintf("exec_%s_%x", c.Now().UTC().Format("20060102_150405"), sum[:2]),
