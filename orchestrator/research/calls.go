@@ -47,12 +47,12 @@ const (
 
 // ask calls an agent once, with its repairs, and tells of it.
 func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Response) (T, error)) (v T, err error) {
+	k.attempts++
 	within, limits := r.bounds(c, k)
 	req := agent.Request{Op: k.op, Input: agent.JSON(k.input), Output: k.output, Limits: limits}
 	if req.Prompt, err = r.prompts.Fill(k.op+".tmpl", promptData{k.ID, k.Category, k.Revises, r.state.Input, r.state.Iteration}); err != nil {
 		return v, team.Fail("permanent", "%w", err) // filled again it would fail again
 	}
-	k.attempts++
 	e := Event{Agent: k.ID, Step: k.step, Attempt: k.attempts}
 	c.Emit(EventAgentStarted, e)
 	v, resp, err := orchestrator.AskWith(within, k.Agent, req, read)
