@@ -2,10 +2,13 @@ package research
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -13,15 +16,26 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// call says how an agent is asked.
+// call is what an agent is asked, and what came of asking it so far. Planner,
+// supervisor, strategist and merger are asked as workers without a category.
 type call struct {
-	who      string // in events
-	agent    string // in the roster
-	step     string
-	attempt  int
-	limits   agent.Limits
-	critical bool          // the end of the time does not cut it
-	grace    time.Duration // it has at least that
+	Worker
+
+	op      string // of the request; its template has that name
+	step    string
+	input   any
+	output  json.RawMessage // the schema of the answer; nil: any text
+	repairs int             // as in agent.Limits
+	grace   time.Duration   // it has at least that, although the time is up
+
+	attempts int // that were begun
+	used     providers.Usage
+}
+
+// call makes one of planner, supervisor, strategist or merger.
+func (r *run) call(op, who, name, output string, input any) *call {
+	w := Worker{ID: who, Agent: name, Timeout: r.Limits.Timeout, EstCost: r.Limits.Estimate}
+	return &call{Worker: w, op: op, output: json.RawMessage(output), input: input}
 }
 
 // Why a run ends although it is not good enough.
@@ -31,73 +45,77 @@ const (
 	maxIterations = "max iterations reached"
 )
 
-// ask calls an agent once, with its repairs, and tells of it. It carries what is left of
-// the time; what is left of the money is in the budget of c.
-func ask[T any](r *run, c *orchestrator.Context, k call, req agent.Request, read func(agent.Response) (T, error)) (T, providers.Usage, error) {
-	e := Event{Agent: k.who, Step: k.step, Attempt: k.attempt}
-	c.Emit(EventAgentStarted, e)
-	within := c
-	if left := r.timeLeft(c); left != 0 && !k.critical {
-		left = max(left, k.grace)
-		if left <= k.limits.Timeout {
-			k.limits.Timeout = 0 // the end of the time comes first
-		}
-		within = c.WithBudget(orchestrator.Budget{Wall: left})
+// ask calls an agent once, with its repairs, and tells of it.
+func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Response) (T, error)) (v T, err error) {
+	k.attempts++
+	within, limits := r.bounds(c, k)
+	req := agent.Request{Op: k.op, Input: agent.JSON(k.input), Output: k.output, Limits: limits}
+	if req.Prompt, err = r.prompts.Fill(k.op+".tmpl", promptData{k.ID, k.Category, k.Revises, r.state.Input, r.state.Iteration}); err != nil {
+		return v, team.Fail("permanent", "%w", err) // filled again it would fail again
 	}
-	req.Limits = k.limits
-	v, resp, err := orchestrator.AskWith(within, k.agent, req, read)
-	used := resp.Usage
+	e := Event{Agent: k.ID, Step: k.step, Attempt: k.attempts}
+	c.Emit(EventAgentStarted, e)
+	v, resp, err := orchestrator.AskWith(within, k.Agent, req, read)
+	e.Usage = &resp.Usage
 	if failed, ok := errors.AsType[*agent.Error](err); ok {
-		used = used.Add(failed.Usage)
+		resp.Usage = resp.Usage.Add(failed.Usage)
+	}
+	if k.used = k.used.Add(resp.Usage); k.Category == "" {
+		r.dearest = max(r.dearest, resp.Usage.Cost)
+	}
+	r.state.Usage = c.Spent()
+	if err == nil {
+		c.Emit(EventAgentFinished, e)
+		return v, nil
 	}
 	if orchestrator.IsOver(err) && !c.IsCanceled(err) && r.timeLeft(c) < 0 {
 		over := *agent.ErrorOf(err)
 		over.Message, err = timeUp, &over
 	}
-	r.state.Usage = c.Spent()
-	e.Usage = &used
-	if err != nil {
-		e.Text = prompt.OneLine(err.Error())
-		c.Emit(EventAgentFailed, e)
-		return v, used, err
-	}
-	c.Emit(EventAgentFinished, e)
-	return v, used, nil
-}
-
-// meta is how planner, supervisor, strategist and merger are asked.
-func (r *run) meta(who, name string, attempt int) call {
-	return call{who: who, agent: name, attempt: attempt, limits: agent.Limits{
-		Attempts: 1, Timeout: r.Limits.Timeout, Estimate: cmp.Or(r.Limits.Estimate, r.dearest),
-	}}
-}
-
-// askMeta asks one of them.
-func askMeta[T any](r *run, c *orchestrator.Context, k call, req agent.Request, read func(agent.Response) (T, error)) (T, error) {
-	v, used, err := ask(r, c, k, req, read)
-	r.dearest = max(r.dearest, used.Cost)
+	e.Text = prompt.OneLine(err.Error())
+	c.Emit(EventAgentFailed, e)
 	return v, err
 }
 
+// bounds are those of a call: what is left of the time, unless its worker is critical,
+// and what is reserved of the money. A critical worker is called as long as there is any.
+func (r *run) bounds(c *orchestrator.Context, k *call) (*orchestrator.Context, agent.Limits) {
+	limits := agent.Limits{Attempts: 1, Repairs: k.repairs, Timeout: k.Timeout, Estimate: k.EstCost}
+	switch left := c.Left().Cost; {
+	case k.Category == "":
+		limits.Estimate = cmp.Or(k.EstCost, r.dearest)
+	case k.Critical && left > 0:
+		limits.Estimate = min(k.EstCost, left)
+	}
+	left := r.timeLeft(c)
+	if k.Critical || left == 0 {
+		return c, limits
+	}
+	left = max(left, k.grace)
+	if left <= limits.Timeout {
+		limits.Timeout = 0 // the end of the time comes first
+	}
+	return c.WithBudget(orchestrator.Budget{Wall: left}), limits
+}
+
 // attempts is how often an agent is tried: when the time is up, once.
-func (r *run) attempts(c *orchestrator.Context, e Event, worth func(err error) bool) team.Attempts {
-	left := func() time.Duration { return r.timeLeft(c) }
+func (r *run) attempts(c *orchestrator.Context, k *call, worth func(err error) bool) team.Attempts {
 	return team.Attempts{
-		Most: r.Retry.Attempts, Base: r.Retry.Wait, Factor: r.Retry.Factor, Longest: r.Retry.Longest, Left: left,
-		Retryable: func(err error) bool { return left() >= 0 && worth(err) },
+		Most: r.Retry.Attempts, Base: r.Retry.Wait, Factor: r.Retry.Factor, Longest: r.Retry.Longest,
+		Left:      func() time.Duration { return r.timeLeft(c) },
+		Retryable: func(err error) bool { return r.timeLeft(c) >= 0 && worth(err) },
 		Waits: func(try int, wait time.Duration, failed error) {
-			e.Attempt, e.Wait, e.Text = try, wait, prompt.OneLine(failed.Error())
-			c.Emit(EventAgentDelayed, e)
+			c.Emit(EventAgentDelayed, Event{Agent: k.ID, Step: k.step, Attempt: try, Wait: wait, Text: prompt.OneLine(failed.Error())})
 		},
 	}
 }
 
 // after says how many attempts there were.
-func after(attempts int) string {
-	if attempts == 1 {
+func (k *call) after() string {
+	if k.attempts == 1 {
 		return "after 1 attempt"
 	}
-	return fmt.Sprintf("after %d attempts", attempts)
+	return fmt.Sprintf("after %d attempts", k.attempts)
 }
 
 // timeLeft is what is left of the time; 0: there is no limit, -1: it is up.
@@ -111,6 +129,20 @@ func (r *run) timeLeft(c *orchestrator.Context) time.Duration {
 		return -1
 	}
 	return min(rest, cmp.Or(left, rest))
+}
+
+// shortage is what is short, as the codes of warnings and people call it.
+func (r *run) shortage(c *orchestrator.Context) (code, text string) {
+	if r.timeLeft(c) < 0 {
+		return "time", timeUp
+	}
+	return "budget", budgetUsed
+}
+
+// breaks tells whether the run cannot go on at all: it is canceled, or its flow broke a
+// rule.
+func (r *run) breaks(c *orchestrator.Context, err error) bool {
+	return c.IsCanceled(err) || errors.Is(err, orchestrator.ErrFlow)
 }
 
 // room is what a plan may take: what is left of money and time, less what evaluations
@@ -140,3 +172,102 @@ func (r *run) left(c *orchestrator.Context) string {
 	}
 	return text + " are left"
 }
+
+// What agents are told to answer with. Scores carry their scale.
+const (
+	share = `{"type":"number","minimum":0,"maximum":1}`
+	texts = `{"type":"array","items":{"type":"string"}}`
+
+	planWanted = `{"type":"object","required":["complexity","steps"],"properties":{"complexity":` + share + `,` +
+		`"steps":{"type":"array","items":{"type":"object","required":["category","workers","mode"],"properties":{` +
+		`"id":{"type":"string"},"name":{"type":"string"},"category":{"type":"string"},"workers":` + texts + `,` +
+		`"mode":{"type":"string"},"depends_on":` + texts + `}}},"notes":` + texts + `,"drop":` + texts + `}}`
+
+	dropWanted = `{"type":"object","required":["drop"],"properties":{"drop":` + texts + `}}`
+
+	marksWanted = `{"type":"object","required":["article","source","factual","writing"],"properties":{"article":` + share + `,"source":` + share + `,` +
+		`"factual":` + share + `,"writing":` + share + `,"completeness":` + share + `,"feedback":{"type":"string"},"issues":` + texts + `}}`
+
+	findingsWanted = `{"type":"object","required":["sources"],"properties":{"sources":{"type":"array","items":{"type":"object","required":["title"],` +
+		`"properties":{"title":{"type":"string"},"url":{"type":"string"},"kind":{"type":"string"},"relevance":` + share + `,"excerpt":{"type":"string"}}}},` +
+		`"summary":{"type":"string"}}}`
+
+	draftWanted = `{"type":"object","required":["content"],"properties":{"title":{"type":"string"},"content":{"type":"string"}}}`
+)
+
+// wanted are the schemas that workers are given. The others answer in any form.
+var wanted = map[Category]json.RawMessage{Researching: json.RawMessage(findingsWanted), Writing: json.RawMessage(draftWanted)}
+
+var planIn, dropIn, marksIn, findingsIn, draftIn = shape(planWanted), shape(dropWanted), shape(marksWanted), shape(findingsWanted), shape(draftWanted)
+
+// shape is how an answer is read. A list may be null: agents in Go send that for an
+// empty one.
+func shape(schema string) *answer.Shape {
+	return answer.MustFromSchema(strings.ReplaceAll(schema, `"type":"array"`, `"type":["array","null"]`))
+}
+
+// read finds a value of that shape in an answer.
+func read[T any](shape *answer.Shape) func(resp agent.Response) (T, error) {
+	return func(resp agent.Response) (v T, err error) {
+		found, err := shape.Find(resp.Data, resp.Text)
+		if err == nil {
+			err = json.Unmarshal(found, &v)
+		}
+		return v, err
+	}
+}
+
+var errNothing = errors.New("the answer is empty")
+
+// payload is what a worker made, in the form in which others get it: findings, a draft,
+// or any JSON. Text that is none becomes {"text": …}, or the content of a draft.
+func payload(w Worker) func(resp agent.Response) (json.RawMessage, error) {
+	return func(resp agent.Response) (json.RawMessage, error) {
+		text := strings.TrimSpace(resp.Text)
+		if text == "" && resp.Data == nil {
+			return nil, errNothing
+		}
+		if w.Category == Researching {
+			f, err := read[Findings](findingsIn)(resp)
+			f.Sources = append([]Source{}, f.Sources...)
+			return agent.JSON(f), err
+		}
+		if w.Category == Writing || w.Revises {
+			d, ok := draftOf(resp)
+			if !ok && w.Category == Writing {
+				d.Content = resp.Text
+			}
+			if strings.TrimSpace(d.Content) != "" {
+				return agent.JSON(d), nil
+			}
+			if w.Category == Writing {
+				return nil, errNothing
+			}
+		}
+		switch {
+		case resp.Data != nil:
+			return resp.Data, nil
+		case json.Valid([]byte(text)):
+			return json.RawMessage(text), nil
+		}
+		return agent.JSON(map[string]string{"text": resp.Text}), nil
+	}
+}
+
+// draftOf is the draft that an answer is, if it is one: JSON with no prose around it but
+// a line that leads in. An example in a text is no draft.
+func draftOf(resp agent.Response) (d Draft, ok bool) {
+	found, err := json.RawMessage(nil), errNothing
+	if resp.Data != nil {
+		found, err = draftIn.Find(resp.Data, "")
+	} else if lead, _, any := strings.Cut(resp.Text, "{"); any && !strings.Contains(strings.TrimSpace(fence.Replace(lead)), "\n") {
+		found, err = draftIn.Alone(strings.TrimRight(resp.Text[len(lead):], "`~ \t\r\n"))
+	}
+	if err == nil {
+		err = json.Unmarshal(found, &d)
+	}
+	return d, err == nil
+}
+
+// fence takes out what opens a block of code.
+var fence = strings.NewReplacer("```json", "", "```JSON", "", "```", "", "~~~json", "", "~~~", "")

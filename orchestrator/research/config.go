@@ -85,23 +85,8 @@ type Hooks struct {
 	Retryable func(worker string, err error) bool
 }
 
-// MarshalJSON implements json.Marshaler.
-func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
-
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *Config) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
-
-// MarshalJSON implements json.Marshaler.
-func (a Agents) MarshalJSON() ([]byte, error) { return team.Encode(a) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (a *Agents) UnmarshalJSON(data []byte) error { return team.Decode(data, a) }
-
-// MarshalJSON implements json.Marshaler.
-func (p Policy) MarshalJSON() ([]byte, error) { return team.Encode(p) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *Policy) UnmarshalJSON(data []byte) error { return team.Decode(data, p) }
 
 // MarshalJSON implements json.Marshaler.
 func (r Retry) MarshalJSON() ([]byte, error) { return team.Encode(r) }
@@ -115,20 +100,21 @@ func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *Limits) UnmarshalJSON(data []byte) error { return team.Decode(data, l) }
 
-// withDefaults returns a copy of c.
+// withDefaults returns a copy that shares nothing with c but functions and files.
 func (c Config) withDefaults() Config {
+	c = team.Clone(c)
 	c.Name = cmp.Or(c.Name, "research")
 	c.Agents.Planner, c.Agents.Supervisor = cmp.Or(c.Agents.Planner, "planner"), cmp.Or(c.Agents.Supervisor, "supervisor")
 	c.Workers = withDefaults(c.Workers)
 	c.Policy.Iterations = cmp.Or(c.Policy.Iterations, 3)
 	c.Policy.Weights = cmp.Or(c.Policy.Weights, grading.DefaultWeights)
-	if c.Policy.AssumeScore != nil {
-		c.Policy.AssumeScore = new(*c.Policy.AssumeScore)
-	}
 	c.Retry.Attempts = cmp.Or(c.Retry.Attempts, 3)
 	c.Retry.Wait = cmp.Or(c.Retry.Wait, 2*time.Second)
 	c.Retry.Factor = cmp.Or(c.Retry.Factor, 2)
 	c.Limits.Timeout = cmp.Or(c.Limits.Timeout, 5*time.Minute)
+	if c.Hooks.Retryable == nil {
+		c.Hooks.Retryable = func(_ string, err error) bool { return team.Retryable(err) }
+	}
 	return c
 }
 
@@ -136,24 +122,14 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	var f team.Faults
 	team.Least(&f, "Policy.Iterations", c.Policy.Iterations, 0)
-	if w := c.Policy.Weights; w != (grading.Weights{}) {
-		if _, err := grading.Overall(grading.Facets{}, w); err != nil {
-			f.Add("Policy.Weights: %w", err)
-		}
-	}
-	if s := c.Policy.AssumeScore; s != nil {
-		f.Within("Policy.AssumeScore", *s, 0, 1)
-	}
+	_, err := grading.Overall(grading.Facets{}, cmp.Or(c.Policy.Weights, grading.DefaultWeights))
+	f.If(err != nil, "Policy.Weights: %w", err)
+	f.WithinIfSet("Policy.AssumeScore", c.Policy.AssumeScore, 0, 1)
 	team.Least(&f, "Retry.Attempts", c.Retry.Attempts, 0)
 	team.Least(&f, "Retry.Wait", c.Retry.Wait, orchestrator.None)
-	if c.Retry.Factor != 0 {
-		f.Within("Retry.Factor", c.Retry.Factor, 1, 1000)
-	}
+	f.Within("Retry.Factor", cmp.Or(c.Retry.Factor, 1), 1, 1000)
 	team.Least(&f, "Retry.Longest", c.Retry.Longest, 0)
-	team.Least(&f, "Limits.StepLimit", c.Limits.StepLimit, 0)
-	team.Least(&f, "Limits.Calls", c.Limits.Calls, 0)
-	team.Least(&f, "Limits.Timeout", c.Limits.Timeout, 0)
-	team.Least(&f, "Limits.Estimate", c.Limits.Estimate, 0)
+	f.Counts("Limits", c.Limits, 0)
 	validateWorkers(&f, c.Workers)
 	return f.Err()
 }

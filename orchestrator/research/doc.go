@@ -20,8 +20,9 @@
 // # Prompts
 //
 // Config.Prompts replaces plan.tmpl, strategy.tmpl, work.tmpl, evaluate.tmpl and
-// merge.tmpl. Each is filled with Brief (the Input), Iteration, and for work.tmpl Worker,
-// Category and Revises. What agents work on is the JSON of Request.Input.
+// merge.tmpl. Each is filled with Brief (the Input), Iteration and Worker (the ID of who
+// is asked), work.tmpl also with Category and Revises of the worker. What agents work on
+// is the JSON of Request.Input.
 //
 // # Events
 //

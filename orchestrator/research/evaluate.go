@@ -1,9 +1,10 @@
 package research
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -29,141 +30,115 @@ type supervisorInput struct {
 	Lacking       int      `json:"missing_sources,omitempty"` // of those that the brief wants
 }
 
-// grace is the time that an evaluation has at least, although the time is up.
-const grace = 30 * time.Second
-
 // evaluate has the supervisor mark the result and draws the conclusion.
 func (r *run) evaluate(c *orchestrator.Context) error {
-	text, err := r.prompts.Fill("evaluate.tmpl", promptData{Brief: r.state.Input, Iteration: r.state.Iteration})
-	if err != nil {
-		return err
-	}
 	in, s := r.state.Input, r.state
 	sources := len(sourcesOf(s.Research))
-	req := agent.Request{Op: "evaluate", Prompt: text, Output: json.RawMessage(marksWanted), Input: agent.JSON(supervisorInput{
+	k := r.call("evaluate", "supervisor", r.Agents.Supervisor, marksWanted, supervisorInput{
 		Results: s.Results, Brief: in.shown(), Threshold: *in.MinQuality, Iteration: s.Iteration, MaxIterations: s.MaxIterations,
 		Missed: r.missed, Words: articleOf(s.Writing).Words, Sources: sources, Lacking: max(in.MinSources-sources, 0),
-	})}
-	before := orchestrator.Budget{Cost: c.Spent().Cost, Wall: c.Elapsed()}
-	attempt := 0
-	marks, err := team.Graded(func() (Marks, error) {
-		attempt++
-		k := r.meta("supervisor", r.Agents.Supervisor, attempt)
-		k.grace = grace
-		return askMeta(r, c, k, req, read[Marks](marksIn))
 	})
-	if c.IsCanceled(err) || errors.Is(err, orchestrator.ErrFlow) {
+	k.grace = 30 * time.Second
+	began := c.Elapsed()
+	it, err := team.Graded(func() (IterationRecord, error) { return ask(r, c, k, r.grade) })
+	if r.breaks(c, err) {
 		return err
 	}
-	r.overhead.Cost += c.Spent().Cost - before.Cost
-	r.overhead.Wall += c.Elapsed() - before.Wall
-	it := iteration{writing: s.Writing, quality: s.Quality}
-	if err == nil {
-		it.marks = marks
-		var score float64
-		if score, err = grading.Overall(marks.Facets, r.Policy.Weights); err != nil {
-			return err
-		}
-		it.score = &score
-	} else {
+	r.overhead.Cost += k.used.Cost
+	r.overhead.Wall += c.Elapsed() - began
+	it.Plan, it.writing, it.quality = *s.Plan, s.Writing, s.Quality
+	if err != nil {
 		r.ungraded(c, &it, err)
 	}
-	r.conclude(c, it, sources, err != nil)
+	r.conclude(c, it, sources)
 	return nil
 }
 
+// grade reads the marks of an iteration.
+func (r *run) grade(resp agent.Response) (it IterationRecord, err error) {
+	if it.marks, err = read[Marks](marksIn)(resp); err != nil {
+		return it, err
+	}
+	it.Quality, err = grading.Overall(it.marks.Facets, r.Policy.Weights)
+	it.score = new(it.Quality)
+	return it, err
+}
+
 // ungraded says what becomes of an iteration whose grade did not come.
-func (r *run) ungraded(c *orchestrator.Context, it *iteration, err error) {
+func (r *run) ungraded(c *orchestrator.Context, it *IterationRecord, err error) {
+	it.Ungraded = true
 	cause := prompt.OneLine(err.Error())
 	if orchestrator.IsOver(err) {
-		r.warn(c, r.describe(c, err).code, "supervisor", "%s: too little for the supervisor", r.left(c))
+		code, _ := r.shortage(c)
+		r.warn(c, code, "supervisor", "%s: too little for the supervisor", r.left(c))
 	}
 	if s := r.Policy.AssumeScore; s != nil {
-		it.score = new(grading.Round6(*s))
+		it.Quality = grading.Round6(*s)
+		it.score = new(it.Quality)
 		r.warn(c, "assumed-score", "", "iteration %d was not graded: its score is assumed to be %.2f: %s", r.state.Iteration, *s, cause)
 		return
 	}
-	r.outOf = fmt.Sprintf("the grade of iteration %d did not come", r.state.Iteration)
+	r.because = fmt.Sprintf("the grade of iteration %d did not come", r.state.Iteration)
 	r.warn(c, "ungraded", "", "iteration %d was not graded: %s", r.state.Iteration, cause)
 }
 
 // conclude decides what follows from an iteration.
-func (r *run) conclude(c *orchestrator.Context, it iteration, sources int, ungraded bool) {
-	threshold := *r.state.Input.MinQuality
-	record := IterationRecord{Plan: r.state.Plan.clone(), Ungraded: ungraded}
+func (r *run) conclude(c *orchestrator.Context, it IterationRecord, sources int) {
+	s, threshold := &r.state, *r.state.Input.MinQuality
 	r.verdict = grading.ForceComplete
 	if it.score != nil {
-		record.Quality = *it.score
-		r.verdict = grading.Next(*it.score, threshold, r.state.Iteration, r.state.MaxIterations)
+		r.verdict = grading.Next(it.Quality, threshold, s.Iteration, s.MaxIterations)
 	}
 	if r.verdict == grading.Continue && r.short(c) {
 		r.verdict = grading.ForceComplete
 	}
-	r.state.QualityScore, r.state.Completeness = record.Quality, it.marks.Article
-	if it.marks.Completeness != nil {
-		r.state.Completeness = *it.marks.Completeness
-	}
-	r.state.History = append(r.state.History, record)
-	r.done = append(r.done, it)
-	r.state.ShouldContinue = r.verdict == grading.Continue
-	r.state.Feedback = nil
-	switch r.verdict {
-	case grading.Complete:
-	case grading.Continue:
-		r.state.Feedback = new(r.feedback(it, sources))
-	case grading.ForceComplete:
-		r.state.Feedback = new(sentence(r.reason()))
-	}
-	r.act(c, supervisor, "evaluate", map[string]any{"quality": record.Quality, "decision": string(r.verdict)})
-	c.Emit(EventIterationEvaluated, Event{Score: it.score, Threshold: &threshold, Decision: r.verdict, Iteration: r.state.Iteration})
+	s.QualityScore, s.Completeness = it.Quality, *cmp.Or(it.marks.Completeness, &it.marks.Article)
+	s.ShouldContinue, s.Feedback = r.verdict == grading.Continue, nil
+	s.History = append(s.History, it)
+	r.act(c, "Supervisor", "evaluate", map[string]any{"quality": it.Quality, "decision": string(r.verdict)})
+	c.Emit(EventIterationEvaluated, Event{Score: it.score, Threshold: &threshold, Decision: r.verdict, Iteration: s.Iteration})
 	switch r.verdict {
 	case grading.Complete:
 		r.fire(c, "accept")
 	case grading.ForceComplete:
+		s.Feedback = new(sentence(r.because))
 		r.fire(c, "force")
-	case grading.Continue: // see replan
+	case grading.Continue:
+		s.Feedback = new(r.feedback(it, sources))
 	}
 }
 
 // short tells whether no further iteration is possible: no critical writer fits what is
 // left of money and time.
 func (r *run) short(c *orchestrator.Context) bool {
-	room := r.room(c)
+	room, code, message := r.room(c), "budget", r.left(c)+": too little for another plan"
 	affordable := func(w Worker) bool { return w.writes() && !exceeds(w.EstCost, room.Cost) }
 	quick := func(w Worker) bool { return w.writes() && !exceeds(w.EstTime, room.Time) }
+	because := budgetUsed
 	switch {
 	case c.Left().Calls < 0:
-		r.outOf = budgetUsed
-		r.warn(c, "budget", "", "no calls are left")
+		message = "no calls are left"
 	case !slices.ContainsFunc(r.Workers, affordable):
-		r.outOf = budgetUsed
-		r.warn(c, "budget", "", "%s: too little for another plan", r.left(c))
 	case !slices.ContainsFunc(r.Workers, quick):
-		r.outOf = timeUp
-		r.warn(c, "time", "", "%s: too little for another plan", r.left(c))
+		code, because = "time", timeUp
+	default:
+		return false
 	}
-	return r.outOf != ""
-}
-
-// reason is why a run ends although it is not good enough.
-func (r *run) reason() string {
-	if r.outOf == "" {
-		return maxIterations
-	}
-	return r.outOf
+	r.because = because
+	r.warn(c, code, "", "%s", message)
+	return true
 }
 
 // sentence is text with a capital.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // feedback is what to improve: what the supervisor says, and what can be counted.
-func (r *run) feedback(it iteration, sources int) string {
-	var parts []string
-	for _, text := range append([]string{it.marks.Feedback}, it.marks.Issues...) {
-		if text = prompt.OneLine(text); text != "" {
-			parts = append(parts, text)
-		}
+func (r *run) feedback(it IterationRecord, sources int) string {
+	parts := append([]string{it.marks.Feedback}, it.marks.Issues...)
+	for i, text := range parts {
+		parts[i] = prompt.OneLine(text)
 	}
+	parts = slices.DeleteFunc(parts, func(text string) bool { return text == "" })
 	if want := r.state.Input.MinSources; sources < want {
 		parts = append(parts, fmt.Sprintf("only %d of %d sources", sources, want))
 	}
@@ -171,7 +146,99 @@ func (r *run) feedback(it iteration, sources int) string {
 		parts = append(parts, "workers that failed or were left out: "+strings.Join(r.missed, ", "))
 	}
 	if len(parts) == 0 {
-		parts = append(parts, fmt.Sprintf("the score is %.2f, want %.2f", *it.score, *r.state.Input.MinQuality))
+		parts = append(parts, fmt.Sprintf("the score is %.2f, want %.2f", it.Quality, *r.state.Input.MinQuality))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// merge makes the outcome of the chosen iteration. An error ends the run.
+func (r *run) merge(c *orchestrator.Context) error {
+	it := r.chosen()
+	article, err := r.polish(c, it.writing)
+	if err != nil {
+		return err
+	}
+	if r.verdict == grading.Complete {
+		r.out.Status = orchestrator.Completed
+		if n := len(r.state.History); n > 1 {
+			r.out.SystemNotes = []string{fmt.Sprintf("Generated after %d iterations to meet quality threshold.", n)}
+		}
+	} else {
+		r.out.Status = orchestrator.Partial
+		if it.score != nil {
+			r.warn(c, "below-target", "", "Quality %.2f below target %.2f, but %s", *it.score, *r.state.Input.MinQuality, r.because)
+		}
+		if r.because == maxIterations {
+			r.warn(c, "max-iterations", "", "%s", sentence(maxIterations))
+		}
+		r.out.SystemNotes = []string{"A lower quality threshold or a larger budget may lead to a complete result."}
+	}
+	r.present(c, it, article)
+	r.act(c, "Merger", "create_output", map[string]any{"status": string(r.out.Status), "quality": r.state.QualityScore})
+	r.fire(c, "merged")
+	return nil
+}
+
+// polish has the merger make one text of several drafts; if it fails, or there is no
+// money or time for it, they stay as they were put together.
+func (r *run) polish(c *orchestrator.Context, drafts []WorkerOutput) (Article, error) {
+	article := articleOf(drafts)
+	if r.Agents.Merger == "" {
+		return article, nil
+	}
+	input := map[string]any{"drafts": drafts, "tone": r.state.Input.Tone}
+	merged, err := ask(r, c, r.call("merge", "merger", r.Agents.Merger, draftWanted, input), payload(Worker{Category: Writing}))
+	switch {
+	case r.breaks(c, err):
+		return article, err
+	case err != nil:
+		r.warn(c, "agent-failed", "merger", "the merger failed: %s", prompt.OneLine(err.Error()))
+		return article, nil
+	}
+	polished := articleOf([]WorkerOutput{{Payload: merged}})
+	polished.Title = cmp.Or(polished.Title, article.Title)
+	return polished, nil
+}
+
+// present puts the article of an iteration in the outcome.
+func (r *run) present(c *orchestrator.Context, it *IterationRecord, a Article) {
+	r.out.Article, r.out.Score, r.out.Sources = &a, it.score, sourcesOf(r.state.Research)
+	if have, want := len(r.out.Sources), r.state.Input.MinSources; have < want {
+		r.warn(c, "few-sources", "", "%d distinct sources were found, want %d", have, want)
+	}
+	quality := "it was not graded"
+	if it.score != nil {
+		r.state.QualityScore = *it.score
+		quality = fmt.Sprintf("quality %.2f, wanted %.2f", *it.score, *r.state.Input.MinQuality)
+		q := map[string]float64{"overall": *it.score}
+		if m := it.marks; m.Facets != (grading.Facets{}) {
+			q["article"], q["source"], q["factual"], q["writing"] = m.Article, m.Source, m.Factual, m.Writing
+		}
+		r.out.Quality = q
+		if first := r.state.History[0].score; len(r.state.History) > 1 && first != nil {
+			points := math.Round(grading.Round6(100**it.score - 100**first)) // halves away from zero
+			r.out.Metrics.Improvement = fmt.Sprintf("%+d%% quality (%.2f → %.2f)", int(points), *first, *it.score)
+		}
+	}
+	if r.out.Status != orchestrator.Completed {
+		a.Content = fmt.Sprintf("> Partial result: %s; %s.\n\n%s", quality, r.because, a.Content)
+		r.out.Unverified = []string{"article"}
+	}
+}
+
+// articleOf puts drafts together in their order.
+func articleOf(drafts []WorkerOutput) Article {
+	var a Article
+	var texts []string
+	for _, o := range drafts {
+		var d Draft
+		if json.Unmarshal(o.Payload, &d) == nil {
+			a.Title = cmp.Or(a.Title, d.Title)
+			texts = append(texts, strings.TrimSpace(d.Content))
+		}
+	}
+	a.Content = strings.Join(texts, "\n\n")
+	a.Words = len(strings.Fields(a.Content))
+	a.ReadMinutes = grading.ReadingMinutes(a.Words)
+	return a
 }

@@ -24,7 +24,7 @@ const (
 	EventStepStarted        = "research.step.started"        // Step, Percent
 	EventStepFinished       = "research.step.finished"       // Step, Percent
 	EventAgentStarted       = "research.agent.started"       // Agent (a worker's ID, "planner", …), Step, Attempt
-	EventAgentFinished      = "research.agent.finished"      // Agent, Step, Attempt, Usage, Percent
+	EventAgentFinished      = "research.agent.finished"      // Agent, Step, Attempt, Usage
 	EventAgentFailed        = "research.agent.failed"        // Agent, Step, Attempt, Usage, Text
 	EventAgentDelayed       = "research.agent.delayed"       // Agent, Step, Attempt: the next one, Wait before it, Text
 	EventWorkerSkipped      = "research.worker.skipped"      // Agent, Step, Text
@@ -56,27 +56,16 @@ type Event struct {
 	Text      string                `json:"text,omitempty"`
 }
 
-// The members of the team, as the log of actions has them.
-const (
-	controller   = "Controller"
-	stateManager = "StateManager"
-	planner      = "Planner"
-	strategist   = "Strategy"
-	conductor    = "Orchestrator"
-	supervisor   = "Supervisor"
-	merger       = "Merger"
-)
-
 // fire moves the phase machine: the change is noted, and then the action is logged.
 func (r *run) fire(c *orchestrator.Context, event string) {
 	from := r.tracker.Phase()
 	to := r.tracker.Fire(event)
 	r.state.Phases = append(r.state.Phases, PhaseChange{from, to, c.Now()})
-	r.act(c, stateManager, "transition_phase", map[string]any{"from": string(from), "to": string(to)})
+	r.act(c, "StateManager", "transition_phase", map[string]any{"from": string(from), "to": string(to)})
 	c.Emit(EventPhaseChanged, Event{From: from, Phase: to})
 }
 
-// act logs what a member of the team did.
+// act logs what a member of the team did, who is named as people call it.
 func (r *run) act(c *orchestrator.Context, who, what string, details map[string]any) {
 	a := Action{Agent: who, Action: what, Details: details, At: c.Now()}
 	r.state.Actions = append(r.state.Actions, a)
@@ -95,9 +84,6 @@ func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...an
 
 // percent is how much of this iteration's plan is finished.
 func (r *run) percent() *int {
-	if r.state.Plan == nil {
-		return nil
-	}
 	finished, planned := 0, len(r.state.Plan.workers())
 	for _, t := range r.state.Tasks {
 		if t.Iteration == r.state.Iteration && t.FallbackOf == "" && t.Status != TaskPending && t.Status != TaskRunning {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -52,19 +53,18 @@ type Report struct {
 // that is too large or too entangled is ErrInvalidPlan.
 func Optimise(p Plan, within Bounds, workers []Worker) (Plan, Report, error) {
 	if err := p.tooLarge(); err != nil {
-		return p, Report{}, coded(ErrInvalidPlan, "%w", err)
+		return p, Report{}, team.Fail(ErrInvalidPlan, "%w", err)
 	}
 	var report Report
 	workers = withDefaults(workers)
-	before := p.proposal().plan(workers).without(func(int, string) bool { return false }).estimated(workers, within.StepLimit)
+	before := p.complete(workers).without(nobody).estimated(workers, within.StepLimit)
 	all := before.arranged(workers, &report)
 	s := newSelection(all, within, workers)
 	feasible := s.choose(&report)
 	if s.checks > maxChecks {
-		return p, Report{}, coded(ErrInvalidPlan, "the plan is too entangled: more than %d combinations of its workers were tried", maxChecks)
+		return p, Report{}, team.Fail(ErrInvalidPlan, "the plan is too entangled: more than %d combinations of its workers were tried", maxChecks)
 	}
 	q := s.selected(all, &report).arranged(workers, &report).estimated(workers, within.StepLimit)
-	q.ID = p.ID
 	report.TimeSaved, report.CostSaved = before.EstTime-q.EstTime, before.EstCost-q.EstCost
 	if !feasible && exceeds(q.EstCost, within.Cost) {
 		report.Unmet = append(report.Unmet, fmt.Sprintf("it costs about %s USD, the limit is %s", amount(q.EstCost), amount(max(within.Cost, 0))))
@@ -81,172 +81,173 @@ const maxChecks = 100_000
 // selection decides who of a plan stays.
 type selection struct {
 	within Bounds
-	items  []item
-	order  []int   // of items, by their value
-	levels []int   // of items: an index of options, or undecided or out
-	must   [][]int // needs that are to be met, of critical items and at the end of the plan
-	found  []int   // the levels of the last valid plan
-	names  []string
+	steps  []*stage // behind them one with the end of the plan
+	order  []*item  // by value, critical ones first; without the end
 	checks int
+	keep   bool            // what completes a plan stays picked
+	made   map[string]bool // reused by each check
+}
 
-	made, makers []int // reused by each check, by product
-	times        []time.Duration
+// stage are the items of a step.
+type stage struct {
+	items []*item
+	known bool // what their picks cost and take
+	cost  providers.NanoUSD
+	took  time.Duration
 }
 
 // item is a place of a worker in a plan.
 type item struct {
-	step     int
-	critical bool
-	options  []option // the worker itself, and its cheaper one
-	least    option   // what a critical one that is not decided costs and takes at least
+	Worker
+	step    *stage
+	at      int
+	options []*option // the worker, its cheaper one, and nobody unless it is critical
+	open    *option   // what it costs and takes at least while it is undecided
+	pick    *option   // one of these
 }
 
+// option is who does the part of an item. Nobody has no ID.
 type option struct {
 	Worker
-	needs, uses, makes []int // products; needs without those that nobody makes before
+	wants []string // what it needs of what can be made before it
+	needs []string // of these, what must be made before it
+	makes []string
 }
 
-// The levels beside the indexes of options, and the products beside those with a name.
+// Products beside those that workers name.
 const (
-	undecided = -1
-	out       = -2
-	itself    = -1 // lacks where a critical item is not decided
-	presence  = 0  // of a research worker
+	presence = ""     // of a research worker
+	decision = "\x00" // of nobody: an undecided critical item needs it
 )
 
 func newSelection(p Plan, within Bounds, workers []Worker) *selection {
-	s := &selection{within: within, names: []string{presence: ""}}
-	number := func(names []string) (all []int) {
-		for _, name := range names {
-			if !slices.Contains(s.names, name) {
-				s.names = append(s.names, name)
+	s := &selection{within: within, made: map[string]bool{}}
+	planned, possible := p.workers(), map[string]bool{}
+	for _, step := range p.Steps {
+		here := new(stage)
+		for _, w := range step.members(workers) {
+			it := &item{Worker: w, step: here, at: len(s.order), options: []*option{newOption(w, possible)}, open: new(option)}
+			if c := find(workers, w.Cheaper); c.ID != "" && c.EstCost < w.EstCost && !slices.Contains(planned, c.ID) {
+				it.options = append(it.options, newOption(c, possible))
 			}
-			all = append(all, slices.Index(s.names, name))
-		}
-		return all
-	}
-	planned, made := p.workers(), map[int]bool{} // made by somebody so far
-	for step := range p.Steps {
-		for _, w := range p.Steps[step].members(workers) {
-			it := item{step: step, critical: w.Critical, options: []option{{Worker: w}}, least: option{Worker: w}}
-			if c, ok := find(workers, w.Cheaper); ok && c.EstCost < w.EstCost && !slices.Contains(planned, c.ID) {
-				it.options = append(it.options, option{Worker: c})
-				it.least.EstCost, it.least.EstTime = c.EstCost, min(c.EstTime, w.EstTime)
-			}
-			var makes []int
-			for i := range it.options {
-				o := &it.options[i]
-				o.uses, o.makes = number(o.Needs), number(o.Produces)
-				if o.Category == Researching {
-					o.makes = append(o.makes, presence)
+			for _, o := range it.options {
+				for _, product := range o.makes {
+					possible[product] = true
 				}
-				o.needs = slices.DeleteFunc(slices.Clone(o.uses), func(n int) bool { return !made[n] })
-				makes = append(makes, o.makes...)
 			}
-			for _, m := range makes {
-				made[m] = true
+			if least := it.options[len(it.options)-1]; w.Critical {
+				it.open.needs, it.open.EstCost, it.open.EstTime = []string{decision}, least.EstCost, min(least.EstTime, w.EstTime)
+			} else {
+				it.options = append(it.options, new(option))
 			}
-			s.items, s.order = append(s.items, it), append(s.order, len(s.items))
+			it.pick = it.open
+			here.items, s.order = append(here.items, it), append(s.order, it)
 		}
+		s.steps = append(s.steps, here)
 	}
-	s.levels, s.must = slices.Repeat([]int{undecided}, len(s.items)), make([][]int, len(s.items)+1)
-	if made[presence] {
-		s.must[len(s.items)] = []int{presence}
+	end := &item{at: len(s.order), pick: new(option)}
+	if possible[presence] {
+		end.pick.needs = []string{presence}
 	}
-	s.made, s.makers = make([]int, len(s.names)), make([]int, len(s.names))
-	slices.SortStableFunc(s.order, func(a, b int) int { return slices.Compare(s.items[a].rank(), s.items[b].rank()) })
+	s.steps = append(s.steps, &stage{items: []*item{end}})
+	slices.SortStableFunc(s.order, func(a, b *item) int { return a.rank() - b.rank() })
 	return s
 }
 
-// rank is by what items are ordered: what matters more has less.
-func (it item) rank() []int {
-	critical := slices.Index([]bool{true, false}, it.critical)
-	return []int{
-		critical, slices.Index([]Priority{High, Medium, Low}, it.options[0].Priority),
-		slices.Index([]Category{Writing, Analysing, Researching, Checking}, it.options[0].Category),
+// newOption is a worker behind those who can make what is possible. What a critical one
+// wants it need not have.
+func newOption(w Worker, possible map[string]bool) *option {
+	o := &option{Worker: w, makes: slices.Clone(w.Produces)}
+	o.wants = slices.DeleteFunc(slices.Clone(w.Needs), func(product string) bool { return !possible[product] })
+	if !w.Critical {
+		o.needs = o.wants
 	}
+	if w.Category == Researching {
+		o.makes = append(o.makes, presence)
+	}
+	return o
 }
 
-// choose decides the level of each item, and reports needs of critical items that are
-// not met. false: no plan fits; then what must stay is kept whatever it costs.
+// set picks an option.
+func (it *item) set(o *option) { it.pick, it.step.known = o, false }
+
+// rank is by what workers are ordered: what matters more has less.
+func (w Worker) rank() int {
+	return 100*slices.Index([]bool{true, false}, w.Critical) + 10*slices.Index([]Priority{High, Medium, Low}, w.Priority) +
+		slices.Index([]Category{Writing, Analysing, Researching, Checking}, w.Category)
+}
+
+// choose decides each item, and reports needs of critical items that are not met.
+// false: no plan fits; then what must stay is kept whatever it costs.
 func (s *selection) choose(report *Report) bool {
-	critical := slices.DeleteFunc(slices.Clone(s.order), func(i int) bool { return !s.items[i].critical })
-	for _, i := range critical {
-		if s.best(i) || s.checks > maxChecks {
-			continue
-		}
-		s.within = Bounds{}
-		for i := range s.levels {
-			if s.levels[i] = undecided; s.items[i].critical {
-				s.levels[i] = len(s.items[i].options) - 1
-			}
-		}
-		s.valid()
-		copy(s.levels, s.found)
-		return false
-	}
-	for _, i := range critical {
-		o := s.items[i].options[max(s.levels[i], 0)]
-		for _, need := range o.needs {
-			if s.must[i] = append(s.must[i], need); !s.valid() {
-				s.must[i] = s.must[i][:len(s.must[i])-1]
-				report.UnmetNeeds = append(report.UnmetNeeds, o.ID+" needs "+s.names[need])
-			}
-		}
-	}
-	for _, i := range s.order[len(critical):] {
-		s.best(i)
-	}
-	return true
-}
-
-// best gives an item the highest level with which there is a valid plan; false: none, so
-// that it is out.
-func (s *selection) best(i int) bool {
-	for level := range s.items[i].options {
-		if s.levels[i] = level; s.free(i) && s.valid() {
-			return true
-		}
-	}
-	s.levels[i] = out
-	return false
-}
-
-// free tells whether an item may have its level: a cheaper worker stands for one alone.
-func (s *selection) free(i int) bool {
-	same := func(j, level int) bool {
-		return level > 0 && s.items[j].options[level].ID == s.items[i].options[1].ID && s.items[j].options[0].ID != s.items[i].options[0].ID
-	}
-	for j, level := range s.levels {
-		if s.levels[i] > 0 && same(j, level) {
+	for _, it := range s.order {
+		if it.Critical && !s.best(it) {
+			s.reduce()
 			return false
 		}
 	}
+	for _, it := range s.order {
+		if !it.Critical {
+			s.best(it)
+			continue
+		}
+		o := it.pick
+		for _, want := range o.wants {
+			if o.needs = append(o.needs, want); !s.valid() {
+				o.needs = o.needs[:len(o.needs)-1]
+				report.UnmetNeeds = append(report.UnmetNeeds, o.ID+" needs "+want)
+			}
+		}
+	}
 	return true
 }
 
-// valid tells whether the decided levels can be completed to a valid plan, which found
-// has then: it looks for who can make the first product that lacks, by value, and so on.
+// reduce picks what must stay, whatever it costs.
+func (s *selection) reduce() {
+	s.within, s.keep = Bounds{}, true
+	for _, it := range s.order {
+		if it.set(it.open); it.Critical {
+			it.set(it.options[len(it.options)-1])
+		}
+	}
+	s.valid()
+}
+
+// best picks the first option of an item with which there is a valid plan; false: none.
+func (s *selection) best(it *item) bool {
+	return slices.ContainsFunc(it.options, func(o *option) bool { return s.try(it, o) })
+}
+
+// try picks an option, and tells whether there is a valid plan with it. A cheaper worker
+// stands for one worker alone.
+func (s *selection) try(it *item, o *option) bool {
+	it.set(o)
+	return !slices.ContainsFunc(s.order, func(other *item) bool {
+		return o.ID != "" && other.pick.ID == o.ID && other.ID != it.ID
+	}) && s.valid()
+}
+
+// valid tells whether what is undecided can complete what is picked to a valid plan: it
+// looks for who can make the first product that lacks, by value, and so on.
 func (s *selection) valid() bool {
 	if s.checks++; s.checks > maxChecks {
 		return false
 	}
-	fits, before, lack := s.look()
-	if fits && before < 0 {
-		s.found = slices.Clone(s.levels)
-	}
-	if !fits || before < 0 {
+	fits, where, product := s.look()
+	if !fits || where == nil {
 		return fits
 	}
-	for _, i := range s.order {
-		for level, o := range s.items[i].options {
-			serves := i < before && slices.Contains(o.makes, lack)
-			if s.levels[i] != undecided || !serves && (lack != itself || i != before) {
+	for _, it := range s.order {
+		for _, o := range it.options {
+			serves := it.at < where.at && slices.Contains(o.makes, product)
+			if it.pick != it.open || it != where && !serves {
 				continue
 			}
-			s.levels[i] = level
-			done := s.free(i) && s.valid()
-			if s.levels[i] = undecided; done {
+			done := s.try(it, o)
+			if !done || !s.keep {
+				it.set(it.open)
+			}
+			if done {
 				return true
 			}
 		}
@@ -254,111 +255,50 @@ func (s *selection) valid() bool {
 	return false
 }
 
-// look tells whether what is kept is within the bounds, and the first product that
-// somebody kept lacks, who sits at before; -1: nobody.
-func (s *selection) look() (fits bool, before, lack int) {
+// look tells whether what is picked is within the bounds, and at which item a product
+// lacks first; nil: nowhere.
+func (s *selection) look() (fits bool, where *item, lack string) {
 	var cost providers.NanoUSD
 	var took time.Duration
 	clear(s.made)
-	before = -1
-	lacks := func(i, product int) {
-		if before < 0 {
-			before, lack = i, product
-		}
-	}
-	for from, to := 0, 0; from < len(s.items); from = to {
-		s.times = s.times[:0]
-		for ; to < len(s.items) && s.items[to].step == s.items[from].step; to++ {
-			o := s.kept(to)
-			if o == nil {
-				continue
-			}
-			if s.levels[to] == undecided {
-				lacks(to, itself)
-			}
-			cost += o.EstCost
-			s.times = append(s.times, o.EstTime)
-			needs := o.needs
-			if s.items[to].critical {
-				needs = s.must[to]
-			}
-			for _, n := range needs {
-				if s.made[n] == 0 {
-					lacks(to, n)
+	for _, step := range s.steps {
+		for _, it := range step.items {
+			for _, product := range it.pick.needs {
+				if where == nil && !s.made[product] {
+					where, lack = it, product
 				}
 			}
-			for _, m := range o.makes {
-				s.made[m]++
-				s.makers[m]++
+			for _, product := range it.pick.makes {
+				s.made[product] = true
 			}
 		}
-		if s.inTurn(from, to) {
-			took += length(s.times, 1)
-		} else {
-			took += length(s.times, s.within.StepLimit)
-		}
-	}
-	for _, n := range s.must[len(s.items)] {
-		if s.made[n] == 0 {
-			lacks(len(s.items), n)
-		}
-	}
-	return !exceeds(cost, s.within.Cost) && !exceeds(took, s.within.Time), before, lack
-}
-
-// kept is what an item counts as; nil: it is not kept.
-func (s *selection) kept(i int) *option {
-	switch it := &s.items[i]; {
-	case s.levels[i] >= 0:
-		return &it.options[s.levels[i]]
-	case s.levels[i] == undecided && it.critical:
-		return &it.least
-	}
-	return nil
-}
-
-// inTurn tells whether a kept item of a step makes what another one uses, by the makers
-// of the step, which it clears.
-func (s *selection) inTurn(from, to int) (needed bool) {
-	for i := from; i < to; i++ {
-		if o := s.kept(i); o != nil {
-			for _, n := range o.uses {
-				needed = needed || s.makers[n] > 1 || s.makers[n] == 1 && !slices.Contains(o.makes, n)
+		if !step.known {
+			var all []Worker
+			for _, it := range step.items {
+				all = append(all, it.pick.Worker)
 			}
+			step.cost, step.took = effort(all, s.within.StepLimit)
+			step.known = true
 		}
+		cost, took = cost+step.cost, took+step.took
 	}
-	for i := from; i < to; i++ {
-		if o := s.kept(i); o != nil {
-			for _, m := range o.makes {
-				s.makers[m] = 0
-			}
-		}
-	}
-	return needed
+	return !exceeds(cost, s.within.Cost) && !exceeds(took, s.within.Time), where, lack
 }
 
-// selected is p with who stays.
+// selected is p with who was picked.
 func (s *selection) selected(p Plan, report *Report) Plan {
-	i := 0
-	q := p.without(func(_ int, id string) bool {
-		gone := s.levels[i] < 0
-		if gone {
-			report.Removed = append(report.Removed, id)
-		}
-		i++
-		return gone
-	})
-	i = 0
-	for _, step := range q.Steps {
-		for k, id := range step.Workers {
-			for s.levels[i] < 0 {
-				i++
+	p.Steps = slices.Clone(p.Steps)
+	for i := range p.Steps {
+		step := &p.Steps[i]
+		step.Workers = nil
+		for _, it := range s.steps[i].items {
+			id := it.pick.ID
+			if step.Workers = append(step.Workers, id); id == "" {
+				report.Removed = append(report.Removed, it.ID)
+			} else if id != it.ID {
+				report.Swapped = append(report.Swapped, it.ID+" -> "+id)
 			}
-			if step.Workers[k] = s.items[i].options[s.levels[i]].ID; step.Workers[k] != id {
-				report.Swapped = append(report.Swapped, id+" -> "+step.Workers[k])
-			}
-			i++
 		}
 	}
-	return q
+	return p.without(nobody)
 }

@@ -46,10 +46,7 @@ func (in Input) withDefaults() Input {
 	in.ContentType, in.Tone, in.Depth = cmp.Or(in.ContentType, ContentTypes[0]), cmp.Or(in.Tone, Tones[0]), cmp.Or(in.Depth, "standard")
 	in.Length = cmp.Or(in.Length, 2000)
 	in.MaxBudget = cmp.Or(in.MaxBudget, 5*providers.USD)
-	if in.Depth == "light" {
-		in.MinSources = cmp.Or(in.MinSources, 5)
-	}
-	in.MinSources = cmp.Or(in.MinSources, 10)
+	in.MinSources = cmp.Or(in.MinSources, map[string]int{"light": 5}[in.Depth], 10)
 	in.MinQuality = new(*cmp.Or(in.MinQuality, new(0.80)))
 	in.PreferredSources = slices.Clone(in.PreferredSources)
 	return in
@@ -66,36 +63,19 @@ func (in Input) shown() Input {
 // its default.
 func (in Input) Validate() error {
 	var f team.Faults
-	switch n := utf8.RuneCountInString(in.Topic); {
-	case strings.TrimSpace(in.Topic) == "":
-		f.Add("topic is missing")
-	case n > 500 || !utf8.ValidString(in.Topic):
-		f.Add("topic has %d characters, want a text of 1 to 500", n)
-	}
+	n, missing := utf8.RuneCountInString(in.Topic), strings.TrimSpace(in.Topic) == ""
+	f.If(missing, "topic is missing")
+	f.If(!missing && (n > 500 || !utf8.ValidString(in.Topic)), "topic has %d characters, want a text of 1 to 500", n)
 	in = in.withDefaults()
-	one := func(name, value string, known []string) {
-		if !slices.Contains(known, value) {
-			f.Add("%s is %q, want one of %q", name, value, known)
-		}
-	}
-	one("content_type", in.ContentType, ContentTypes)
-	one("tone", in.Tone, Tones)
-	one("depth", in.Depth, Depths)
-	if in.Length < 500 || in.Length > 10_000 {
-		f.Add("length is %d words, want 500 to 10,000", in.Length)
-	}
-	if in.MinSources < 1 || in.MinSources > 50 {
-		f.Add("min_sources is %d, want 1 to 50", in.MinSources)
-	} else if in.Depth == "light" && in.MinSources > 12 {
-		f.Add("min_sources is %d, which contradicts depth \"light\": want at most 12, or more depth", in.MinSources)
-	}
+	f.If(!slices.Contains(ContentTypes, in.ContentType), "content_type is %q, want one of %q", in.ContentType, ContentTypes)
+	f.If(!slices.Contains(Tones, in.Tone), "tone is %q, want one of %q", in.Tone, Tones)
+	f.If(!slices.Contains(Depths, in.Depth), "depth is %q, want one of %q", in.Depth, Depths)
+	f.If(in.Length < 500 || in.Length > 10_000, "length is %d words, want 500 to 10,000", in.Length)
+	f.If(in.MinSources < 1 || in.MinSources > 50, "min_sources is %d, want 1 to 50", in.MinSources)
+	f.If(in.Depth == "light" && in.MinSources > 12, "min_sources is %d, which contradicts depth \"light\": want at most 12, or more depth", in.MinSources)
 	f.Within("min_quality", *in.MinQuality, 0, 1)
-	if in.MaxBudget < providers.USD/2 || in.MaxBudget > 50*providers.USD {
-		f.Add("max_budget is %s USD, want 0.50 to 50", amount(in.MaxBudget))
-	}
-	if in.MaxTime != 0 && (in.MaxTime < time.Minute || in.MaxTime > 2*time.Hour) {
-		f.Add("max_time is %v, want 1m to 2h", in.MaxTime)
-	}
+	f.If(in.MaxBudget < providers.USD/2 || in.MaxBudget > 50*providers.USD, "max_budget is %s USD, want 0.50 to 50", amount(in.MaxBudget))
+	f.If(in.MaxTime != 0 && (in.MaxTime < time.Minute || in.MaxTime > 2*time.Hour), "max_time is %v, want 1m to 2h", in.MaxTime)
 	return f.Err()
 }
 
@@ -202,6 +182,10 @@ type IterationRecord struct {
 	Plan     Plan    `json:"plan"`
 	Quality  float64 `json:"quality"`
 	Ungraded bool    `json:"ungraded,omitempty"` // the grade did not come: Quality is 0, or Policy.AssumeScore
+
+	score            *float64 // Quality; nil: there is none
+	marks            Marks
+	writing, quality []WorkerOutput
 }
 
 // PhaseChange is one move of the phase machine.

@@ -18,8 +18,8 @@ import (
 // escaped.
 func Page(s State, o Outcome) (string, error) {
 	p := page.Of("Research", s.Input.Topic, o.Outcome)
-	p.Result = result(s, o)
-	gate := leastQuality(s)
+	gate := *cmp.Or(s.Input.MinQuality, new(0.0))
+	p.Result = result(s, o, gate)
 	marks := page.Section{ID: "marks", Title: "Marks"}
 	for _, name := range slices.Sorted(maps.Keys(o.Quality)) {
 		score := page.Score{Value: o.Quality[name], Max: 1}
@@ -44,28 +44,17 @@ func Page(s State, o Outcome) (string, error) {
 	return p.HTML()
 }
 
-func leastQuality(s State) float64 {
-	if s.Input.MinQuality == nil {
-		return 0
-	}
-	return *s.Input.MinQuality
-}
-
-func result(s State, o Outcome) page.Card {
+func result(s State, o Outcome, gate float64) page.Card {
 	a := o.Article
 	if a == nil {
-		c := page.Card{Title: "There is no article"}
-		if o.Failure != nil {
-			c.Text = o.Failure.Message
-		}
-		return c
+		return page.Card{Title: "There is no article", Text: cmp.Or(o.Failure, new(Failure)).Message}
 	}
 	c := page.Card{
 		Won: true, Label: "Article", Title: cmp.Or(a.Title, s.Input.Topic), Text: a.Content, Why: o.Metrics.Improvement,
 		Tags: []string{fmt.Sprintf("%d words", a.Words), fmt.Sprintf("%d minutes to read", a.ReadMinutes), fmt.Sprintf("%d sources", len(o.Sources))},
 	}
 	if o.Score != nil {
-		c.Score = &page.Score{Value: *o.Score, Gate: leastQuality(s), Max: 1}
+		c.Score = &page.Score{Value: *o.Score, Gate: gate, Max: 1}
 	}
 	return c
 }
@@ -98,7 +87,7 @@ func (s *State) step(n int, gate float64) page.Step {
 
 // made is what a task's worker answered, as far as the state still has it.
 func (s *State) made(t Task) string {
-	for _, o := range slices.Concat(s.Research, s.Analysis, s.Writing, s.Quality) {
+	for _, o := range s.all() {
 		if o.Worker == t.Worker && o.Iteration == t.Iteration {
 			var d Draft
 			if json.Unmarshal(o.Payload, &d) == nil && d.Content != "" {

@@ -66,19 +66,16 @@ func CheckMove(from, to Phase) error {
 		if rule.To == to {
 			return nil
 		}
-		if !slices.Contains(next, upper(rule.To)) {
-			next = append(next, upper(rule.To))
-		}
+		next = append(next, upper(rule.To))
 	}
 	reason := why[[2]Phase{from, to}]
 	switch {
-	case reason != "":
 	case Phases.Terminal(from):
 		reason = "the run has ended"
 	case from == to:
 		reason = "it is there already"
-	default:
-		reason = "it leads to " + strings.Join(next, ", ")
+	case reason == "":
+		reason = "it leads to " + strings.Join(slices.Compact(next), ", ")
 	}
 	return fmt.Errorf("%w: from %s to %s: %s", ErrTransition, upper(from), upper(to), reason)
 }

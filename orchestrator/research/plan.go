@@ -2,13 +2,13 @@ package research
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -23,11 +23,11 @@ const (
 
 // Plan is who does what, in which order.
 type Plan struct {
-	ID         string            `json:"id"`         // plan-1, plan-2, …
-	Complexity float64           `json:"complexity"` // 0 to 1
+	ID         string            `json:"id,omitzero"` // plan-1, plan-2, …
+	Complexity float64           `json:"complexity"`  // 0 to 1
 	Steps      []Step            `json:"steps"`
-	EstTime    time.Duration     `json:"est_time"` // the sum of the steps', as EstCost
-	EstCost    providers.NanoUSD `json:"est_cost"`
+	EstTime    time.Duration     `json:"est_time,omitzero"` // the sum of the steps', as EstCost
+	EstCost    providers.NanoUSD `json:"est_cost,omitzero"`
 	Notes      []string          `json:"notes,omitempty"`
 	Drop       []string          `json:"drop,omitempty"` // workers that the planner finds unnecessary
 }
@@ -40,61 +40,56 @@ type Step struct {
 	Workers   []string          `json:"workers"`
 	Mode      Mode              `json:"mode"`
 	DependsOn []string          `json:"depends_on,omitempty"` // earlier steps
-	EstTime   time.Duration     `json:"est_time"`
-	EstCost   providers.NanoUSD `json:"est_cost"`
+	EstTime   time.Duration     `json:"est_time,omitzero"`
+	EstCost   providers.NanoUSD `json:"est_cost,omitzero"`
 }
 
 // ErrInvalidPlan says that a plan is of no use.
 const ErrInvalidPlan = agent.Code("research/invalid-plan")
 
-// The largest plans.
-const (
-	maxSteps   = 64
-	maxWorkers = 256 // places in all steps
-)
+// The largest plans: steps, and places of workers in all of them.
+const maxSteps, maxWorkers = 64, 256
 
-// proposal is a plan as planners write and read it: without estimates.
-type proposal struct {
-	Complexity float64        `json:"complexity"`
-	Steps      []proposedStep `json:"steps"`
-	Notes      []string       `json:"notes,omitempty"`
-	Drop       []string       `json:"drop,omitempty"`
-}
+// readPlan reads a plan of a planner. The outer fields hide those of Plan and Step: ID
+// and estimates are not the planner's, whatever it writes there.
+func readPlan(resp agent.Response) (Plan, error) {
+	q, err := read[struct {
+		Plan
 
-type proposedStep struct {
-	ID        string   `json:"id,omitempty"`
-	Name      string   `json:"name,omitempty"`
-	Category  Category `json:"category"`
-	Workers   []string `json:"workers"`
-	Mode      Mode     `json:"mode"`
-	DependsOn []string `json:"depends_on,omitempty"`
-}
+		ID      any `json:"id"`
+		EstTime any `json:"est_time"`
+		EstCost any `json:"est_cost"`
+		Steps   []struct {
+			Step
 
-// proposal is p as planners read it.
-func (p Plan) proposal() proposal {
-	q := proposal{Complexity: p.Complexity, Notes: p.Notes, Drop: p.Drop}
-	for _, s := range p.Steps {
-		q.Steps = append(q.Steps, proposedStep{s.ID, s.Name, s.Category, s.Workers, s.Mode, s.DependsOn})
+			EstTime any `json:"est_time"`
+			EstCost any `json:"est_cost"`
+		} `json:"steps"`
+	}](planIn)(resp)
+	for _, s := range q.Steps {
+		q.Plan.Steps = append(q.Plan.Steps, s.Step)
 	}
-	return q
+	return q.Plan, err
 }
 
-// plan is q with IDs and categories filled in. A worker is in a step once.
-func (q proposal) plan(workers []Worker) Plan {
-	p := Plan{Complexity: q.Complexity, Notes: q.Notes, Drop: q.Drop}
-	for i, s := range q.Steps {
-		t := Step{
-			ID: cmp.Or(s.ID, fmt.Sprintf("step-%d", i+1)), Name: s.Name, Category: s.Category,
-			Mode: Mode(strings.ToUpper(string(s.Mode))), DependsOn: s.DependsOn,
+// shown is what agents read of p: without estimates.
+func (p Plan) shown() Plan {
+	p.ID, p.EstTime, p.EstCost, p.Steps = "", 0, 0, slices.Clone(p.Steps)
+	for i := range p.Steps {
+		p.Steps[i].EstTime, p.Steps[i].EstCost = 0, 0
+	}
+	return p
+}
+
+// complete is p with IDs, modes and categories filled in, and each worker once a step.
+func (p Plan) complete(workers []Worker) Plan {
+	p.Steps = slices.Clone(p.Steps)
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		s.ID, s.Mode, s.Workers = cmp.Or(s.ID, fmt.Sprintf("step-%d", i+1)), Mode(strings.ToUpper(string(s.Mode))), replaced(s.Workers, nil)
+		for _, w := range s.members(workers) {
+			s.Category = cmp.Or(s.Category, w.Category)
 		}
-		for _, id := range s.Workers {
-			if !slices.Contains(t.Workers, id) {
-				t.Workers = append(t.Workers, id)
-			}
-			w, _ := find(workers, id)
-			t.Category = cmp.Or(t.Category, w.Category)
-		}
-		p.Steps = append(p.Steps, t)
 	}
 	return p
 }
@@ -108,25 +103,13 @@ func (p Plan) workers() []string {
 	return all
 }
 
-// clone returns p sharing nothing with it.
-func (p Plan) clone() Plan {
-	p.Steps = slices.Clone(p.Steps)
-	for i, s := range p.Steps {
-		p.Steps[i].Workers = slices.Clone(s.Workers)
-		p.Steps[i].DependsOn = slices.Clone(s.DependsOn)
-	}
-	p.Notes, p.Drop = slices.Clone(p.Notes), slices.Clone(p.Drop)
-	return p
-}
-
-// without returns p without the workers that gone names, and without the steps that are
+// without returns p without the workers that are gone, and without the steps that are
 // empty then: what depended on them depends on what they depended on.
-func (p Plan) without(gone func(step int, id string) bool) Plan {
-	p = p.clone()
+func (p Plan) without(gone func(id string) bool) Plan {
 	steps, passed := []Step{}, map[string][]string{}
-	for i, s := range p.Steps {
-		s.Workers = slices.DeleteFunc(s.Workers, func(id string) bool { return gone(i, id) })
-		s.DependsOn = inherit(s.DependsOn, passed)
+	for _, s := range p.Steps {
+		s.Workers = slices.DeleteFunc(slices.Clone(s.Workers), gone)
+		s.DependsOn = replaced(s.DependsOn, passed)
 		if len(s.Workers) > 0 {
 			steps = append(steps, s)
 		} else {
@@ -137,112 +120,101 @@ func (p Plan) without(gone func(step int, id string) bool) Plan {
 	return p
 }
 
-// inherit returns names, each once, with those that passed has in the place of others.
-func inherit(names []string, passed map[string][]string) []string {
-	var all []string
+// nobody is the worker without an ID.
+func nobody(id string) bool { return id == "" }
+
+// replaced returns names, each once, with those that by has in the place of others.
+func replaced(names []string, by map[string][]string) (all []string) {
 	for _, name := range names {
-		for _, heir := range inPlaceOf(name, passed) {
-			if !slices.Contains(all, heir) {
-				all = append(all, heir)
+		others, ok := by[name]
+		if !ok {
+			others = []string{name}
+		}
+		for _, other := range others {
+			if !slices.Contains(all, other) {
+				all = append(all, other)
 			}
 		}
 	}
 	return all
-}
-
-func inPlaceOf(name string, passed map[string][]string) []string {
-	if heirs, ok := passed[name]; ok {
-		return heirs
-	}
-	return []string{name}
 }
 
 // members returns the workers of a step.
 func (s Step) members(workers []Worker) []Worker {
 	all := make([]Worker, len(s.Workers))
 	for i, id := range s.Workers {
-		all[i], _ = find(workers, id)
+		all[i] = find(workers, id)
 	}
 	return all
 }
 
-// connected tells whether one of these workers makes what another one needs, or is it.
-func connected(some, others []Worker) bool {
-	return slices.ContainsFunc(some, func(a Worker) bool {
-		return slices.ContainsFunc(others, func(b Worker) bool { return a.feeds(b) || b.feeds(a) || a.ID == b.ID })
+// inTurn tells whether one of these workers makes what another one needs.
+func inTurn(all []Worker) bool {
+	makers := map[string][]string{} // IDs by product
+	for _, w := range all {
+		for _, product := range w.Produces {
+			makers[product] = append(makers[product], w.ID)
+		}
+	}
+	return slices.ContainsFunc(all, func(w Worker) bool {
+		other := func(id string) bool { return id != w.ID }
+		return slices.ContainsFunc(w.Needs, func(need string) bool { return slices.ContainsFunc(makers[need], other) })
 	})
 }
 
-// inTurn tells whether one of these workers makes what another one needs.
-func inTurn(all []Worker) bool {
-	for i := range all {
-		if connected(all[:i], all[i:i+1]) {
-			return true
-		}
-	}
-	return false
-}
-
-// estimated returns p with times and costs. Costs always add up. Times do where workers
+// effort is what the workers of a step cost and take: costs add up. Times do where they
 // work in turn; side by side each works on the place that is free first, of at most
 // limit (0: as many as there are workers).
+func effort(all []Worker, limit int) (cost providers.NanoUSD, took time.Duration) {
+	limit = max(min(cmp.Or(limit, len(all)), len(all)), 1)
+	if inTurn(all) {
+		limit = 1
+	}
+	places := make([]time.Duration, limit)
+	for i, w := range all {
+		if limit < len(all) {
+			i = slices.Index(places, slices.Min(places))
+		}
+		places[i] += w.EstTime
+		cost += w.EstCost
+	}
+	return cost, slices.Max(places)
+}
+
+// estimated returns p with times and costs, where limit workers of a step work at once.
 func (p Plan) estimated(workers []Worker, limit int) Plan {
-	p = p.clone()
-	p.EstTime, p.EstCost = 0, 0
+	p.Steps, p.EstTime, p.EstCost = slices.Clone(p.Steps), 0, 0
 	for i := range p.Steps {
-		s := &p.Steps[i]
-		all := s.members(workers)
-		times := make([]time.Duration, len(all))
-		s.EstCost = 0
-		for j, w := range all {
-			times[j] = w.EstTime
-			s.EstCost += w.EstCost
+		s, atOnce := &p.Steps[i], limit
+		if s.Mode == Sequential {
+			atOnce = 1
 		}
-		if s.Mode == Sequential || inTurn(all) {
-			s.EstTime = length(times, 1)
-		} else {
-			s.EstTime = length(times, limit)
-		}
+		s.EstCost, s.EstTime = effort(s.members(workers), atOnce)
 		p.EstTime += s.EstTime
 		p.EstCost += s.EstCost
 	}
 	return p
 }
 
-// length is how long workers take, at most limit side by side (0: all).
-func length(times []time.Duration, limit int) time.Duration {
-	if limit == 0 {
-		limit = len(times)
-	}
-	places := make([]time.Duration, max(min(limit, len(times)), 1))
-	for _, t := range times {
-		places[slices.Index(places, slices.Min(places))] += t
-	}
-	return slices.Max(places)
-}
-
 // arranged has the workers of each step work side by side unless one needs another one,
 // and joins steps of one category that follow each other and need nothing of each other.
 func (p Plan) arranged(workers []Worker, report *Report) Plan {
-	p = p.clone()
 	steps, joined := []Step{}, map[string][]string{}
 	for _, s := range p.Steps {
 		all := s.members(workers)
-		mode := Parallel
-		if inTurn(all) {
-			mode = Sequential
+		switch {
+		case len(all) == 1:
+		case inTurn(all):
+			s.Mode = Sequential
+		case s.Mode != Parallel:
+			s.Mode = Parallel
+			report.Parallelised = append(report.Parallelised, s.ID)
 		}
-		if len(all) > 1 && s.Mode != mode {
-			s.Mode = mode
-			if mode == Parallel {
-				report.Parallelised = append(report.Parallelised, s.ID)
-			}
-		}
-		s.DependsOn = inherit(s.DependsOn, joined)
+		s.DependsOn = replaced(s.DependsOn, joined)
 		if n := len(steps); n > 0 && steps[n-1].takes(s, workers) {
 			last := &steps[n-1]
-			last.Workers, last.Mode = append(last.Workers, s.Workers...), Parallel
-			last.DependsOn = inherit(append(last.DependsOn, s.DependsOn...), nil)
+			last.Workers, last.Mode = slices.Concat(last.Workers, s.Workers), Parallel
+			last.DependsOn = replaced(slices.Concat(last.DependsOn, s.DependsOn), nil)
 			joined[s.ID] = []string{last.ID}
 			report.Merged = append(report.Merged, s.ID)
 			continue
@@ -256,8 +228,9 @@ func (p Plan) arranged(workers []Worker, report *Report) Plan {
 // takes tells whether the step behind s can be joined to it.
 func (s Step) takes(next Step, workers []Worker) bool {
 	side := func(s Step) bool { return s.Mode == Parallel || len(s.Workers) == 1 }
+	again := func(id string) bool { return slices.Contains(s.Workers, id) }
 	return s.Category == next.Category && side(s) && side(next) && !slices.Contains(next.DependsOn, s.ID) &&
-		!connected(s.members(workers), next.members(workers))
+		!slices.ContainsFunc(next.Workers, again) && !inTurn(slices.Concat(s.members(workers), next.members(workers)))
 }
 
 // tooLarge returns an error for a plan beyond what is planned.
@@ -272,57 +245,41 @@ func (p Plan) tooLarge() error {
 // is told. unknown are the workers that are not known, by step; only they can be left
 // out.
 func (p Plan) check(workers []Worker) (unknown []string, err error) {
-	var errs []error
-	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf(format, args...))
-	}
-	if err := p.tooLarge(); err != nil {
-		errs = append(errs, err)
-	}
+	var f team.Faults
+	err = p.tooLarge()
+	f.If(err != nil, "%w", err)
 	writer, earlier := false, map[string]bool{}
 	for i, s := range p.Steps {
 		known := 0
 		for _, id := range s.Workers {
-			w, ok := find(workers, id)
-			if !ok {
+			w := find(workers, id)
+			if w.ID == "" {
 				unknown = append(unknown, fmt.Sprintf("steps[%d] names %q, which is no worker", i, id))
 				continue
 			}
 			known++
 			writer = writer || w.writes()
 		}
-		if known > 0 && s.Mode != Parallel && s.Mode != Sequential {
-			bad("steps[%d].mode is %q, want PARALLEL or SEQUENTIAL", i, s.Mode)
-		}
-		if known > 0 && !slices.Contains(categories, s.Category) {
-			bad("steps[%d].category is %q, want one of %q", i, s.Category, categories)
-		}
+		f.If(known > 0 && s.Mode != Parallel && s.Mode != Sequential, "steps[%d].mode is %q, want PARALLEL or SEQUENTIAL", i, s.Mode)
+		f.If(known > 0 && !slices.Contains(categories, s.Category), "steps[%d].category is %q, want one of %q", i, s.Category, categories)
 		for _, on := range s.DependsOn {
-			if !earlier[on] {
-				bad("steps[%d].depends_on names %q, which is no earlier step", i, on)
-			}
+			f.If(!earlier[on], "steps[%d].depends_on names %q, which is no earlier step", i, on)
 		}
-		if earlier[s.ID] {
-			bad("steps[%d].id is %q, as that of an earlier step", i, s.ID)
-		}
+		f.If(earlier[s.ID], "steps[%d].id is %q, as that of an earlier step", i, s.ID)
 		earlier[s.ID] = true
 	}
-	if !writer {
-		bad("the plan needs a step with a critical worker of category %q", Writing)
-	}
-	return unknown, errors.Join(errs...)
+	f.If(!writer, "the plan needs a step with a critical worker of category %q", Writing)
+	return unknown, f.Err()
 }
 
 // required adds the workers that the input calls for and the planner left out.
 func (p Plan) required(in Input, workers []Worker) Plan {
-	p = p.clone()
 	for _, w := range workers {
-		wanted := slices.Contains(w.For.Tones, in.Tone)
-		for _, source := range in.PreferredSources {
-			for _, word := range w.For.Sources {
-				wanted = wanted || strings.Contains(strings.ToLower(source), strings.ToLower(word))
-			}
-		}
+		wanted := slices.Contains(w.For.Tones, in.Tone) || slices.ContainsFunc(in.PreferredSources, func(source string) bool {
+			return slices.ContainsFunc(w.For.Sources, func(word string) bool {
+				return strings.Contains(strings.ToLower(source), strings.ToLower(word))
+			})
+		})
 		if wanted && !slices.Contains(p.workers(), w.ID) {
 			p = p.with(w)
 		}
@@ -334,19 +291,18 @@ func (p Plan) required(in Input, workers []Worker) Plan {
 // one; without such a step to a new one, research first and all others last.
 func (p Plan) with(w Worker) Plan {
 	at := -1
+	p.Steps = slices.Clone(p.Steps)
 	for i, s := range p.Steps {
 		if s.Category == w.Category && (at < 0 || w.Category != Researching) {
 			at = i
 		}
 	}
-	step := Step{ID: "added-" + w.ID, Category: w.Category, Workers: []string{w.ID}, Mode: Sequential}
-	switch {
-	case at >= 0:
-		p.Steps[at].Workers = append(p.Steps[at].Workers, w.ID)
-	case w.Category == Researching:
-		p.Steps = slices.Insert(p.Steps, 0, step)
-	default:
-		p.Steps = append(p.Steps, step)
+	if at < 0 {
+		if at = len(p.Steps); w.Category == Researching {
+			at = 0
+		}
+		p.Steps = slices.Insert(p.Steps, at, Step{ID: "added-" + w.ID, Category: w.Category, Mode: Sequential})
 	}
+	p.Steps[at].Workers = slices.Concat(p.Steps[at].Workers, []string{w.ID})
 	return p
 }

@@ -1,7 +1,6 @@
 package research
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,13 +23,13 @@ type plannerInput struct {
 	Iteration int             `json:"iteration"`
 
 	// From the second iteration on.
-	Feedback  string    `json:"feedback,omitempty"`
-	Issues    []string  `json:"issues,omitempty"`
-	Previous  *proposal `json:"previous_plan,omitempty"`
-	Missed    []string  `json:"failed_workers,omitempty"`
-	Removed   []string  `json:"removed_workers,omitempty"` // for want of money or time
-	Score     *float64  `json:"previous_score,omitempty"`
-	Threshold *float64  `json:"threshold,omitempty"`
+	Feedback  string   `json:"feedback,omitempty"`
+	Issues    []string `json:"issues,omitempty"`
+	Previous  *Plan    `json:"previous_plan,omitempty"`
+	Missed    []string `json:"failed_workers,omitempty"`
+	Removed   []string `json:"removed_workers,omitempty"` // for want of money or time
+	Score     *float64 `json:"previous_score,omitempty"`
+	Threshold *float64 `json:"threshold,omitempty"`
 }
 
 type catalogueItem struct {
@@ -45,67 +44,57 @@ type catalogueItem struct {
 
 // plan has the planner make a plan and makes it one that can be relied on.
 func (r *run) plan(c *orchestrator.Context) error {
-	text, err := r.prompts.Fill("plan.tmpl", promptData{Iteration: r.state.Iteration})
+	p, err := r.proposed(c)
 	if err != nil {
 		return err
-	}
-	req := agent.Request{Op: "plan", Prompt: text, Input: agent.JSON(r.plannerInput(c)), Output: json.RawMessage(planWanted)}
-	var last Plan // that could be read at all
-	worth := func(err error) bool { return !errors.Is(err, orchestrator.ErrMalformed) && team.Retryable(err) }
-	p, tries, err := team.Try(c, r.attempts(c, Event{Agent: "planner"}, worth), func(try int) (Plan, error) {
-		k := r.meta("planner", r.Agents.Planner, try)
-		k.limits.Repairs = 2
-		return askMeta(r, c, k, req, func(resp agent.Response) (Plan, error) {
-			q, err := read[proposal](planIn)(resp)
-			if err != nil {
-				return Plan{}, err
-			}
-			last = q.plan(r.Workers)
-			unknown, err := last.check(r.Workers)
-			if err == nil && unknown != nil {
-				err = fmt.Errorf("%s; known are %q", strings.Join(unknown, "; "), ids(r.Workers))
-			}
-			return last, err
-		})
-	})
-	if err != nil {
-		if p, err = r.salvage(c, last, tries, err); err != nil {
-			return err
-		}
 	}
 	for i, s := range p.Steps {
 		if len(s.Workers) == 0 {
 			r.warn(c, "empty-step", "", "steps[%d] of the plan names no worker", i)
 		}
 	}
-	p = p.without(func(_ int, id string) bool { _, ok := find(r.Workers, id); return !ok })
+	p = p.without(func(id string) bool { return find(r.Workers, id).ID == "" })
 	p = p.required(r.state.Input, r.Workers).estimated(r.Workers, r.Limits.StepLimit)
-	r.planned++
-	p.ID = fmt.Sprintf("plan-%d", r.planned)
-	if have, want := r.count(p, Researching), routing.ResearchWorkers(r.state.Input.MinSources); have < want {
+	p.ID = fmt.Sprintf("plan-%d", r.state.Iteration)
+	if have, want := r.researchers(p), routing.ResearchWorkers(r.state.Input.MinSources); have < want {
 		r.warn(c, "few-research-workers", "", "research workers: %d, want %d for %d sources", have, want, r.state.Input.MinSources)
 	}
 	r.state.Plan, r.state.StepIndex = &p, 0
-	r.act(c, planner, "create_plan", map[string]any{"steps": len(p.Steps), "cost": dollars(p.EstCost)})
+	r.act(c, "Planner", "create_plan", map[string]any{"steps": len(p.Steps), "cost": dollars(p.EstCost)})
 	c.Emit(EventPlanCreated, Event{Plan: &p, Iteration: r.state.Iteration})
 	r.fire(c, "planned")
 	return nil
 }
 
-// salvage uses a plan that was not repaired, if unknown workers are all that is wrong
-// with it; else it says how planning failed.
-func (r *run) salvage(c *orchestrator.Context, last Plan, tries int, err error) (Plan, error) {
+// proposed is the planner's plan. One that was not repaired is used if unknown workers
+// are all that is wrong with it.
+func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
+	var unknown []string
+	var wrong error
+	k := r.call("plan", "planner", r.Agents.Planner, planWanted, r.plannerInput(c))
+	k.repairs = 2
+	worth := func(err error) bool { return !errors.Is(err, orchestrator.ErrMalformed) && team.Retryable(err) }
+	_, _, err = team.Try(c, r.attempts(c, k, worth), func(int) (Plan, error) {
+		return ask(r, c, k, func(resp agent.Response) (p Plan, err error) {
+			if p, err = readPlan(resp); err != nil {
+				return p, err
+			}
+			last = p.complete(r.Workers)
+			if unknown, wrong = last.check(r.Workers); wrong == nil && unknown != nil {
+				return last, fmt.Errorf("%s; known are %q", strings.Join(unknown, "; "), r.Workers)
+			}
+			return last, wrong
+		})
+	})
 	switch {
-	case team.Ends(err):
+	case err == nil, team.Ends(err):
 		return last, err
 	case !errors.Is(err, orchestrator.ErrMalformed):
-		return last, coded(ErrAgent, "planner failed %s: %w", after(tries), err)
+		return last, team.Fail(ErrAgent, "planner failed %s: %w", k.after(), err)
 	case last.Steps == nil:
-		return last, coded(ErrOutput, "planner: %w", err)
-	}
-	unknown, err := last.check(r.Workers)
-	if err != nil {
-		return last, coded(ErrInvalidPlan, "the plan is of no use: %w", err)
+		return last, team.Fail(ErrOutput, "planner: %w", err)
+	case wrong != nil:
+		return last, team.Fail(ErrInvalidPlan, "the plan is of no use: %w", wrong)
 	}
 	for _, fault := range unknown {
 		r.warn(c, "unknown-worker", "", "%s: it is left out", fault)
@@ -113,23 +102,9 @@ func (r *run) salvage(c *orchestrator.Context, last Plan, tries int, err error) 
 	return last, nil
 }
 
-func ids(workers []Worker) []string {
-	all := make([]string, len(workers))
-	for i, w := range workers {
-		all[i] = w.ID
-	}
-	return all
-}
-
-// count is how many places of a plan workers of a category have.
-func (r *run) count(p Plan, category Category) int {
-	n := 0
-	for _, id := range p.workers() {
-		if w, _ := find(r.Workers, id); w.Category == category {
-			n++
-		}
-	}
-	return n
+// researchers is how many places of a plan research workers have.
+func (r *run) researchers(p Plan) int {
+	return len(slices.DeleteFunc(p.workers(), func(id string) bool { return find(r.Workers, id).Category != Researching }))
 }
 
 func (r *run) plannerInput(c *orchestrator.Context) plannerInput {
@@ -144,11 +119,10 @@ func (r *run) plannerInput(c *orchestrator.Context) plannerInput {
 	for _, w := range r.Workers {
 		in.Workers = append(in.Workers, catalogueItem{w.ID, w.Category, w.Critical, w.Needs, w.Produces, "USD " + amount(w.EstCost), minutes(w.EstTime) + " minutes"})
 	}
-	if n := len(r.state.History); n > 0 {
-		last := r.state.History[n-1]
-		previous := last.Plan.proposal()
-		in.Previous, in.Score, in.Threshold = &previous, &last.Quality, r.state.Input.MinQuality
-		in.Feedback, in.Issues, in.Missed, in.Removed = *r.state.Feedback, r.done[len(r.done)-1].marks.Issues, r.missed, r.removed
+	if len(r.state.History) > 0 {
+		last := r.last()
+		in.Previous, in.Score, in.Threshold = new(last.Plan.shown()), &last.Quality, r.state.Input.MinQuality
+		in.Feedback, in.Issues, in.Missed, in.Removed = *r.state.Feedback, last.marks.Issues, r.missed, r.removed
 	}
 	return in
 }
@@ -163,7 +137,7 @@ func (r *run) optimise(c *orchestrator.Context) error {
 	}
 	report.TimeSaved, report.CostSaved = given.EstTime-q.EstTime, given.EstCost-q.EstCost
 	if report.Unmet != nil && (!r.Policy.WarnInfeasible || r.state.Iteration > 1) {
-		return coded(ErrInfeasible, "no plan fits: %s", strings.Join(report.Unmet, "; "))
+		return team.Fail(ErrInfeasible, "no plan fits: %s", strings.Join(report.Unmet, "; "))
 	}
 	for _, unmet := range report.Unmet {
 		r.warn(c, "infeasible-plan", "", "%s", unmet)
@@ -176,11 +150,10 @@ func (r *run) optimise(c *orchestrator.Context) error {
 	}
 	r.missed, r.removed = nil, report.Removed
 	for _, id := range report.Removed {
-		w, _ := find(r.Workers, id)
-		r.warn(c, "removed", id, "%s", w.absence("removed to meet money and time"))
+		r.warn(c, "removed", id, "%s", find(r.Workers, id).absence("removed to meet money and time"))
 	}
 	r.state.Plan = &q
-	r.act(c, strategist, "optimize_plan", map[string]any{"time_saved": report.TimeSaved.Minutes(), "cost_saved": dollars(report.CostSaved)})
+	r.act(c, "Strategy", "optimize_plan", map[string]any{"time_saved": report.TimeSaved.Minutes(), "cost_saved": dollars(report.CostSaved)})
 	c.Emit(EventPlanOptimized, Event{Plan: &q, Report: &report})
 	r.fire(c, "optimized")
 	return nil
@@ -191,38 +164,25 @@ func (r *run) optimise(c *orchestrator.Context) error {
 func (r *run) necessary(c *orchestrator.Context, p Plan) Plan {
 	names := slices.Clone(p.Drop)
 	if r.Agents.Strategist != "" {
-		more, err := r.unnecessary(c, p)
+		input := map[string]any{"brief": r.state.Input.shown(), "plan": p.shown()}
+		found, err := ask(r, c, r.call("strategy", "strategist", r.Agents.Strategist, dropWanted, input), read[struct{ Drop []string }](dropIn))
 		if err != nil {
 			r.warn(c, "agent-failed", "strategist", "the strategist failed: %s", prompt.OneLine(err.Error()))
 		}
-		names = append(names, more...)
+		names = append(names, found.Drop...)
 	}
-	researching := r.count(p, Researching)
-	return p.without(func(_ int, id string) bool {
-		w, _ := find(r.Workers, id)
-		if w.Critical || !slices.Contains(names, id) || w.Category == Researching && researching == 1 {
+	researchers := r.researchers(p)
+	return p.without(func(id string) bool {
+		w := find(r.Workers, id)
+		researches := w.Category == Researching
+		if w.Critical || !slices.Contains(names, id) || researches && researchers == 1 {
 			return false
 		}
-		if w.Category == Researching {
-			researching--
+		if researches {
+			researchers--
 		}
 		return true
 	})
-}
-
-// unnecessary are the workers that the strategist names.
-func (r *run) unnecessary(c *orchestrator.Context, p Plan) ([]string, error) {
-	text, err := r.prompts.Fill("strategy.tmpl", promptData{Iteration: r.state.Iteration})
-	if err != nil {
-		return nil, err
-	}
-	found, err := askMeta(r, c, r.meta("strategist", r.Agents.Strategist, 1), agent.Request{
-		Op: "strategy", Prompt: text, Output: json.RawMessage(dropWanted), Input: agent.JSON(struct {
-			Brief Input    `json:"brief"`
-			Plan  proposal `json:"plan"`
-		}{r.state.Input.shown(), p.proposal()}),
-	}, read[proposal](dropIn))
-	return found.Drop, err
 }
 
 // replan begins the next iteration.
@@ -231,7 +191,7 @@ func (r *run) replan(c *orchestrator.Context) {
 	r.state.Iteration++
 	r.state.Plan, r.state.StepIndex = nil, 0
 	r.state.Analysis, r.state.Writing, r.state.Quality = []WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}
-	r.act(c, supervisor, "re_plan", map[string]any{"iteration": r.state.Iteration, "reason": "quality_low"})
+	r.act(c, "Supervisor", "re_plan", map[string]any{"iteration": r.state.Iteration, "reason": "quality_low"})
 	c.Emit(EventIterationStarted, Event{Iteration: r.state.Iteration, Text: *r.state.Feedback})
 	r.fire(c, "replan")
 }

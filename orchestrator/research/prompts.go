@@ -22,13 +22,11 @@ type promptData struct {
 }
 
 func newPrompts(host fs.FS) (prompt.Set, error) {
-	samples := map[string][]any{}
-	for _, name := range []string{"plan.tmpl", "strategy.tmpl", "work.tmpl", "evaluate.tmpl", "merge.tmpl"} {
-		for _, category := range categories {
-			for iteration, revises := range []bool{false, true} {
-				samples[name] = append(samples[name], promptData{"w", category, revises, Input{}.withDefaults(), iteration + 1})
-			}
+	var all []any
+	for _, category := range categories {
+		for i, revises := range []bool{false, true} {
+			all = append(all, promptData{"w", category, revises, Input{}.withDefaults(), i + 1})
 		}
 	}
-	return team.Prompts(ownPrompts, host, samples, 0, nil)
+	return team.Prompts(ownPrompts, host, map[string][]any{"plan.tmpl": all, "strategy.tmpl": all, "work.tmpl": all, "evaluate.tmpl": all, "merge.tmpl": all}, 0, nil)
 }

@@ -2,7 +2,6 @@ package research
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,7 +25,7 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 		Name:   cfg.Name,
 		Agents: cfg.agents(),
 		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			return (&run{Config: cfg, prompts: texts}).do(c, in)
+			return (&run{Config: cfg, prompts: texts, because: maxIterations, out: Outcome{Sources: []Source{}}}).do(c, in)
 		},
 	}, nil
 }
@@ -40,35 +39,30 @@ type run struct {
 	tracker *team.Tracker[Phase]
 	state   State
 	out     Outcome
-	planned int             // plans so far
 	verdict grading.Verdict // on the last iteration
 	missed  []string        // workers that failed or were skipped in this iteration
 	removed []string        // workers that the optimiser took out of its plan
-	done    []iteration     // that were evaluated
-	outOf   string          // why there is no further iteration; "": nothing but their number
+	because string          // why there is no further iteration
 
 	dearest  providers.NanoUSD   // call of planner, supervisor, strategist or merger
 	overhead orchestrator.Budget // cost and time of evaluations so far
 }
 
-// iteration is what one execution of a plan came to.
-type iteration struct {
-	score            *float64 // nil: its grade did not come
-	marks            Marks
-	writing, quality []WorkerOutput
-}
-
 // do is the run: admission, then plan, optimise, execute and evaluate until it is good
 // enough or something ends it, then merge.
 func (r *run) do(c *orchestrator.Context, in Input) (Outcome, error) {
-	if err := r.admit(in); err != nil {
-		return r.reject(c, in, err)
+	r.state.Input, r.state.StartedAt = in, c.Now()
+	if err := r.admit(in); err != nil { // no execution ID, no phase
+		r.out.Status, r.out.Failure = orchestrator.Failed, &Failure{Type: "ValidationError", Message: err.Error()}
+		return r.finish(c, EventRunRejected, Event{Text: err.Error()}), team.Fail(ErrRejected, "research: %w", err)
 	}
 	c = r.begin(c, in)
 	err := r.iterate(c)
-	if it := r.chosen(); err != nil && it != nil && it.score != nil && !c.IsCanceled(err) && !errors.Is(err, orchestrator.ErrFlow) {
-		r.stop(c, err)
-		err = nil
+	if it := r.chosen(); err != nil && it != nil && it.score != nil && !r.breaks(c, err) {
+		f, code, _ := r.describe(c, err)
+		r.warn(c, code, "", "iteration %d was given up: %s", r.state.Iteration, f.Message)
+		r.verdict, err = grading.ForceComplete, nil
+		r.fire(c, "stop")
 	}
 	if err == nil {
 		err = r.merge(c)
@@ -76,7 +70,7 @@ func (r *run) do(c *orchestrator.Context, in Input) (Outcome, error) {
 	if err != nil {
 		return r.fail(c, err)
 	}
-	return r.complete(c)
+	return r.finish(c, EventRunCompleted, Event{Status: string(r.out.Status), Score: r.out.Score}), nil
 }
 
 // admit tells whether a run is started at all.
@@ -88,31 +82,20 @@ func (r *run) admit(in Input) error {
 	return err
 }
 
-// reject ends what never began: no execution ID, no phase.
-func (r *run) reject(c *orchestrator.Context, in Input, err error) (Outcome, error) {
-	message := err.Error()
-	c.Emit(EventRunRejected, Event{Text: message})
-	r.out.Outcome = orchestrator.Outcome{Status: orchestrator.Failed, Spent: c.Spent(), Elapsed: c.Elapsed()}
-	r.out.RequestID, r.out.Sources = in.RequestID, []Source{}
-	r.out.Failure = &Failure{Type: "ValidationError", Message: message}
-	return r.out, coded(ErrRejected, "research: %w", err)
-}
-
 // begin makes the state, and c the budget of the run.
 func (r *run) begin(c *orchestrator.Context, in Input) *orchestrator.Context {
-	unpriced := in.AllowUnpriced || c.Left().AllowUnpriced
 	in = in.withDefaults()
-	c = c.WithBudget(orchestrator.Budget{Cost: in.MaxBudget, Calls: r.Limits.Calls, AllowUnpriced: unpriced})
+	c = c.WithBudget(orchestrator.Budget{Cost: in.MaxBudget, Calls: r.Limits.Calls, AllowUnpriced: in.AllowUnpriced || c.Left().AllowUnpriced})
 	sum := sha256.Sum256([]byte(c.RunID()))
 	r.state = State{
-		ExecutionID: "exec_" + c.Now().UTC().Format("20060102_150405") + "_" + hex.EncodeToString(sum[:2]),
+		ExecutionID: fmt.Sprintf("exec_%s_%x", c.Now().UTC().Format("20060102_150405"), sum[:2]),
 		Input:       in, Iteration: 1, MaxIterations: r.Policy.Iterations, StartedAt: c.Now(),
 		History: []IterationRecord{}, Tasks: []Task{}, Results: Results{[]WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}},
 		Phases: []PhaseChange{}, Actions: []Action{}, Warnings: []orchestrator.Warning{},
 	}
 	r.tracker = team.Track("research", Phases, &r.state.Phase)
 	c.Expose(func() any { return r.state })
-	r.act(c, controller, "initialize", nil)
+	r.act(c, "Controller", "initialize", nil)
 	return c
 }
 
@@ -132,84 +115,61 @@ func (r *run) iterate(c *orchestrator.Context) error {
 	}
 }
 
+// last is the last iteration that was evaluated.
+func (r *run) last() *IterationRecord { return &r.state.History[len(r.state.History)-1] }
+
 // chosen is the iteration that is returned: the last one if it is good enough, else the
 // best graded one (Policy.LastOnForce: the last graded one), else the last one. nil: none
 // was evaluated.
-func (r *run) chosen() *iteration {
-	if len(r.done) == 0 {
+func (r *run) chosen() *IterationRecord {
+	all := r.state.History
+	if len(all) == 0 {
 		return nil
 	}
-	best := team.Best(len(r.done), team.Last, func(i int) *float64 {
-		if s := r.done[i].score; s != nil && r.Policy.LastOnForce {
-			return new(float64(i))
+	best := team.Best(len(all), team.Last, func(i int) *float64 {
+		if all[i].score == nil || !r.Policy.LastOnForce {
+			return all[i].score
 		}
-		return r.done[i].score
+		return new(float64(i))
 	})
 	if best < 0 || r.verdict == grading.Complete {
-		best = len(r.done) - 1
+		return r.last()
 	}
-	return &r.done[best]
-}
-
-// stop leaves an iteration that cannot be finished: an earlier one is returned.
-func (r *run) stop(c *orchestrator.Context, err error) {
-	f := r.describe(c, err)
-	r.warn(c, f.code, "", "iteration %d was given up: %s", r.state.Iteration, f.Message)
-	r.outOf, r.verdict = f.ended, grading.ForceComplete
-	r.fire(c, "stop")
-}
-
-// complete ends a run that has an article.
-func (r *run) complete(c *orchestrator.Context) (Outcome, error) {
-	r.act(c, merger, "create_output", map[string]any{"status": string(r.out.Status), "quality": r.state.QualityScore})
-	r.fire(c, "merged")
-	r.finish(c)
-	c.Emit(EventRunCompleted, Event{Status: string(r.out.Status), Score: r.out.Score})
-	return r.out, nil
+	return &all[best]
 }
 
 // fail ends a run that cannot go on, with what there is.
 func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
-	f := r.describe(c, err)
+	f, _, status := r.describe(c, err)
 	f.Phase, f.ExecutionID = upper(r.state.Phase), r.state.ExecutionID
-	r.out.Status, r.out.Failure = f.status, &f.Failure
-	r.act(c, controller, "fail", map[string]any{"type": f.Type, "message": f.Message, "phase": f.Phase})
+	r.out.Status, r.out.Failure = status, &f
+	r.act(c, "Controller", "fail", map[string]any{"type": f.Type, "message": f.Message, "phase": f.Phase})
 	r.fire(c, "fail")
 	r.out.Partial = &PartialResults{r.state.Results, c.Spent().Cost}
 	it := r.chosen()
 	if it == nil && len(r.state.Writing) > 0 {
-		it = &iteration{writing: r.state.Writing}
+		it = &IterationRecord{writing: r.state.Writing}
 	}
 	if it != nil {
-		r.present(c, it, articleOf(it.writing), f.ended)
+		r.present(c, it, articleOf(it.writing))
 	}
-	r.finish(c)
-	c.Emit(EventRunFailed, Event{Text: f.Message, Status: f.Type})
-	return r.out, fmt.Errorf("research: %w", err)
+	return r.finish(c, EventRunFailed, Event{Text: f.Message, Status: f.Type}), fmt.Errorf("research: %w", err)
 }
 
 // finish fills in what every outcome has, at the run's last moment.
-func (r *run) finish(c *orchestrator.Context) {
+func (r *run) finish(c *orchestrator.Context, kind string, e Event) Outcome {
 	r.state.CompletedAt, r.state.Usage = new(c.Now()), c.Spent()
 	r.out.RequestID, r.out.ExecutionID = r.state.Input.RequestID, r.state.ExecutionID
 	r.out.Warnings, r.out.Spent, r.out.Elapsed = r.state.Warnings, c.Spent(), c.Elapsed()
-	if r.out.Sources == nil {
-		r.out.Sources = []Source{}
-	}
-	m := &r.out.Metrics
-	m.Duration, m.Tasks, m.Iterations = c.Now().Sub(r.state.StartedAt), len(r.state.Tasks), r.state.Iteration
+	m, count := &r.out.Metrics, map[TaskStatus]int{}
 	for _, t := range r.state.Tasks {
-		switch t.Status {
-		case TaskCompleted:
-			m.Succeeded++
-		case TaskFailed:
-			m.Failed++
-		case TaskSkipped:
-			m.Skipped++
-		case TaskPending, TaskRunning, TaskCanceled:
-		}
+		count[t.Status]++
 		m.Retries += max(t.Attempts-1, 0)
 	}
+	m.Duration, m.Tasks, m.Iterations = c.Now().Sub(r.state.StartedAt), len(r.state.Tasks), r.state.Iteration
+	m.Succeeded, m.Failed, m.Skipped = count[TaskCompleted], count[TaskFailed], count[TaskSkipped]
+	c.Emit(kind, e)
+	return r.out
 }
 
 // The errors of runs, beside ErrRejected, ErrInfeasible, ErrInvalidPlan,
@@ -221,48 +181,29 @@ const (
 	ErrAgent  = agent.Code("research/agent-failed")   // the planner failed
 )
 
-// coded is an error under a code that its text does not repeat.
-func coded(code agent.Code, format string, args ...any) error {
-	e := agent.ErrorOf(fmt.Errorf(format, args...))
-	e.Codes = append(e.Codes, code)
-	return e
+// failures are the names of these errors in a Failure.
+var failures = map[agent.Code]string{
+	ErrWorker: "WorkerExecutionError", ErrStep: "StepFailedError", ErrInvalidPlan: "InvalidPlanError",
+	ErrInfeasible: "InfeasiblePlanError", ErrOutput: "OutputError", ErrAgent: "AgentExecutionError",
 }
 
-// ending is how an error ends a run, or an iteration.
-type ending struct {
-	Failure
-
-	code   string // of the warning where an earlier iteration is returned
-	ended  string // what people are told of the article
-	status orchestrator.Status
-}
-
-// describe says how err ends a run. That money or time is up counts only where the
+// describe says how err ends a run, or an iteration where an earlier one is returned:
+// then code is that of the warning. That money or time is up counts only where the
 // engine says so.
-func (r *run) describe(c *orchestrator.Context, err error) ending {
-	e := ending{
-		Failure: Failure{Type: "SystemError", Message: prompt.OneLine(err.Error())},
-		code:    "failed", ended: fmt.Sprintf("iteration %d could not be finished", r.state.Iteration), status: orchestrator.Failed,
-	}
-	for code, name := range map[agent.Code]string{
-		ErrWorker: "WorkerExecutionError", ErrStep: "StepFailedError", ErrInvalidPlan: "InvalidPlanError",
-		ErrInfeasible: "InfeasiblePlanError", ErrOutput: "OutputError", ErrAgent: "AgentExecutionError",
-	} {
-		if errors.Is(err, code) { // at most one
-			e.Type, e.code = name, strings.TrimPrefix(string(code), "research/")
+func (r *run) describe(c *orchestrator.Context, err error) (f Failure, code string, status orchestrator.Status) {
+	f = Failure{Type: "SystemError", Message: prompt.OneLine(err.Error()), Stack: agent.ErrorOf(err).Stack}
+	code, status, r.because = "failed", orchestrator.Failed, fmt.Sprintf("iteration %d could not be finished", r.state.Iteration)
+	for known, name := range failures {
+		if errors.Is(err, known) { // at most one
+			f.Type, code = name, strings.TrimPrefix(string(known), "research/")
 		}
 	}
 	switch {
 	case c.IsCanceled(err):
-		e.Type, e.ended, e.status = "Canceled", "the run was canceled", orchestrator.Canceled
+		f.Type, status, r.because = "Canceled", orchestrator.Canceled, "the run was canceled"
 	case orchestrator.IsOver(err):
-		e.Type, e.code, e.ended, e.status = "BudgetExceededError", "budget", budgetUsed, orchestrator.OutOfBudget
-		if r.timeLeft(c) < 0 {
-			e.code, e.ended = "time", timeUp
-		}
+		f.Type, status = "BudgetExceededError", orchestrator.OutOfBudget
+		code, r.because = r.shortage(c)
 	}
-	if crossed, ok := errors.AsType[*agent.Error](err); ok {
-		e.Stack = crossed.Stack
-	}
-	return e
+	return f, code, status
 }

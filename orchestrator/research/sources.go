@@ -16,8 +16,8 @@ import (
 // trailing slash and parameters that track visitors; letters that need no
 // percent-encoding have none. false: text is no http or https address.
 func NormalURL(text string) (string, bool) {
-	u, ok := webURL(text)
-	if !ok {
+	u, err := url.Parse(strings.TrimSpace(text))
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", false
 	}
 	host := strings.ToLower(u.Host)
@@ -27,15 +27,12 @@ func NormalURL(text string) (string, bool) {
 	for strings.HasPrefix(host, "www.") && strings.Count(host, ".") > 1 {
 		host = strings.TrimPrefix(host, "www.")
 	}
-	var query []string
-	for part := range strings.SplitSeq(escapeQuery(plainLetters(u.RawQuery)), "&") {
+	query := slices.DeleteFunc(strings.Split(canonical(u.RawQuery), "&"), func(part string) bool {
 		name, _, _ := strings.Cut(strings.ToLower(part), "=")
-		if part != "" && !strings.HasPrefix(name, "utm_") && !slices.Contains(tracking, name) {
-			query = append(query, part)
-		}
-	}
-	address := "https://" + host + strings.TrimRight(plainLetters(u.EscapedPath()), "/")
-	if query != nil {
+		return part == "" || strings.HasPrefix(name, "utm_") || slices.Contains(tracking, name)
+	})
+	address := "https://" + host + strings.TrimRight(canonical(u.EscapedPath()), "/")
+	if len(query) > 0 {
 		address += "?" + strings.Join(query, "&")
 	}
 	return address, true
@@ -46,35 +43,22 @@ var tracking = []string{
 	"fbclid", "gclid", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "twclid", "ttclid", "igshid", "mc_cid", "mc_eid", "_ga", "_gl", "_hsenc", "_hsmi",
 }
 
-// webURL reads an http or https address.
-func webURL(text string) (*url.URL, bool) {
-	u, err := url.Parse(strings.TrimSpace(text))
-	if err != nil || u.Hostname() == "" {
-		return nil, false
-	}
-	scheme := strings.ToLower(u.Scheme)
-	return u, scheme == "http" || scheme == "https"
-}
+var coded = regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^!-~]`)
 
-var encoded = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-
-// plainLetters decodes the letters, digits and marks that no address needs to encode,
-// and writes the other codes in one case.
-func plainLetters(s string) string {
-	return encoded.ReplaceAllStringFunc(s, func(code string) string {
-		plain, err := url.PathUnescape(code)
-		if err != nil || !strings.Contains("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", plain) {
-			return strings.ToUpper(code)
+// canonical decodes the letters, digits and marks that no address needs to encode,
+// encodes blanks, control characters and all that is not ASCII, which [url.Parse] lets
+// stand in a query, and writes codes in one case.
+func canonical(s string) string {
+	return coded.ReplaceAllStringFunc(s, func(code string) string {
+		if code[0] != '%' {
+			return url.PathEscape(code)
 		}
-		return plain
+		if plain, err := url.PathUnescape(code); err == nil && url.QueryEscape(plain) == plain {
+			return plain
+		}
+		return strings.ToUpper(code)
 	})
 }
-
-var uncoded = regexp.MustCompile(`[^!-~]`)
-
-// escapeQuery writes blanks, control characters and all that is not ASCII as codes:
-// [url.Parse] lets them stand in a query.
-func escapeQuery(s string) string { return uncoded.ReplaceAllStringFunc(s, url.PathEscape) }
 
 // sourcesOf are the sources that workers found: each once, the most relevant first,
 // equals in the order in which they were found. An address tells no user and password.
@@ -89,10 +73,9 @@ func sourcesOf(research []WorkerOutput) []Source {
 		for _, s := range f.Sources {
 			s.Title, s.URL = prompt.OneLine(s.Title), strings.TrimSpace(s.URL)
 			key, ok := NormalURL(s.URL)
-			if u, _ := webURL(s.URL); !ok {
-				s.URL = ""
-				key = "title " + strings.ToLower(s.Title)
-			} else if u.User != nil {
+			if !ok {
+				s.URL, key = "", "title "+strings.ToLower(s.Title)
+			} else if u, err := url.Parse(s.URL); err == nil && u.User != nil {
 				u.User = nil
 				s.URL = u.String()
 			}

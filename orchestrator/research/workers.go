@@ -64,13 +64,15 @@ func (w Worker) MarshalJSON() ([]byte, error) { return team.Encode(w) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *Worker) UnmarshalJSON(data []byte) error { return team.Decode(data, w) }
 
-// find returns the worker of that ID.
-func find(workers []Worker, id string) (Worker, bool) {
-	i := slices.IndexFunc(workers, func(w Worker) bool { return w.ID == id })
-	if i < 0 {
-		return Worker{}, false
+// String is the ID.
+func (w Worker) String() string { return w.ID }
+
+// find returns the worker of that ID; without one, a zero one.
+func find(workers []Worker, id string) Worker {
+	if i := slices.IndexFunc(workers, func(w Worker) bool { return w.ID == id }); i >= 0 {
+		return workers[i]
 	}
-	return workers[i], true
+	return Worker{}
 }
 
 // writes tells whether w is a writer without whom there is no article.
@@ -87,44 +89,25 @@ func (w Worker) absence(cause string) string { return cmp.Or(w.Note, w.ID+" unav
 // Catalogue returns eleven workers to start from, of which the writer alone is
 // critical. The host's roster has an agent of each name.
 func Catalogue() []Worker {
-	work := func(id string, category Category, cents providers.NanoUSD, minutes time.Duration, note string) Worker {
-		return Worker{ID: id, Category: category, EstCost: cents * providers.USD / 100, EstTime: minutes * time.Minute, Note: note}
-	}
-	research := func(id string, cents providers.NanoUSD, minutes time.Duration, note string) Worker {
-		w := work(id, Researching, cents, minutes, note)
-		w.Produces = []string{"sources"}
-		return w
-	}
-	check := func(id, makes string, cents providers.NanoUSD, minutes time.Duration, note string) Worker {
-		w := work(id, Checking, cents, minutes, note)
-		w.Needs, w.Produces = []string{"article"}, []string{makes}
-		return w
-	}
-	papers := research("academic_search", 15, 4, "Academic search unavailable")
-	papers.For.Sources = []string{"academic"}
-	scraper := research("web_scraper", 20, 4, "Web pages were not read in full")
-	scraper.Fallback, scraper.Needs = "web_search", []string{"sources"} // it reads what others found
-	social := research("social_media", 140, 4, "Social media unavailable")
-	social.Priority = Low
-	synthesizer := work("content_synthesizer", Analysing, 30, 2, "Sources were not analysed")
-	synthesizer.Needs, synthesizer.Produces = []string{"sources"}, []string{"analysis"}
-	writer := work("article_writer", Writing, 90, 6, "")
-	writer.Critical, writer.Needs, writer.Produces = true, []string{"sources", "analysis"}, []string{"article"}
-	editor := check("editor", "edits", 20, 4, "The text was not edited")
-	editor.Revises = true
-	citations := check("citation_formatter", "citations", 20, 3, "Citations were not formatted")
-	citations.Revises, citations.For.Tones = true, []string{"academic"}
-	seo := check("seo_optimizer", "keywords", 10, 2, "SEO optimization unavailable")
-	seo.Priority = Low
+	const cent = providers.USD / 100
 	return []Worker{
-		research("web_search", 20, 5, "Web search unavailable"), papers, research("news_search", 15, 3, "News search unavailable"), scraper, social,
-		synthesizer, writer, check("fact_checker", "facts", 30, 4, "Facts were not checked"), editor, citations, seo,
+		{ID: "web_search", Category: Researching, Produces: []string{"sources"}, EstCost: 20 * cent, EstTime: 5 * time.Minute, Note: "Web search unavailable"},
+		{ID: "academic_search", Category: Researching, For: For{Sources: []string{"academic"}}, Produces: []string{"sources"}, EstCost: 15 * cent, EstTime: 4 * time.Minute, Note: "Academic search unavailable"},
+		{ID: "news_search", Category: Researching, Produces: []string{"sources"}, EstCost: 15 * cent, EstTime: 3 * time.Minute, Note: "News search unavailable"},
+		{ID: "web_scraper", Category: Researching, Fallback: "web_search", Needs: []string{"sources"}, Produces: []string{"sources"}, EstCost: 20 * cent, EstTime: 4 * time.Minute, Note: "Web pages were not read in full"}, // it reads what others found
+		{ID: "social_media", Category: Researching, Priority: Low, Produces: []string{"sources"}, EstCost: 140 * cent, EstTime: 4 * time.Minute, Note: "Social media unavailable"},
+		{ID: "content_synthesizer", Category: Analysing, Needs: []string{"sources"}, Produces: []string{"analysis"}, EstCost: 30 * cent, EstTime: 2 * time.Minute, Note: "Sources were not analysed"},
+		{ID: "article_writer", Category: Writing, Critical: true, Needs: []string{"sources", "analysis"}, Produces: []string{"article"}, EstCost: 90 * cent, EstTime: 6 * time.Minute},
+		{ID: "fact_checker", Category: Checking, Needs: []string{"article"}, Produces: []string{"facts"}, EstCost: 30 * cent, EstTime: 4 * time.Minute, Note: "Facts were not checked"},
+		{ID: "editor", Category: Checking, Revises: true, Needs: []string{"article"}, Produces: []string{"edits"}, EstCost: 20 * cent, EstTime: 4 * time.Minute, Note: "The text was not edited"},
+		{ID: "citation_formatter", Category: Checking, Revises: true, For: For{Tones: []string{"academic"}}, Needs: []string{"article"}, Produces: []string{"citations"}, EstCost: 20 * cent, EstTime: 3 * time.Minute, Note: "Citations were not formatted"},
+		{ID: "seo_optimizer", Category: Checking, Priority: Low, Needs: []string{"article"}, Produces: []string{"keywords"}, EstCost: 10 * cent, EstTime: 2 * time.Minute, Note: "SEO optimization unavailable"},
 	}
 }
 
 // withDefaults returns a copy that shares nothing with workers.
 func withDefaults(workers []Worker) []Worker {
-	workers = slices.Clone(workers)
+	workers = team.Clone(workers)
 	for i := range workers {
 		w := &workers[i]
 		w.Agent = cmp.Or(w.Agent, w.ID)
@@ -132,15 +115,10 @@ func withDefaults(workers []Worker) []Worker {
 			w.Priority = cmp.Or(w.Priority, High)
 		}
 		w.Priority = cmp.Or(w.Priority, Medium)
-		switch {
-		case w.Timeout > 0:
-		case w.EstTime > 0:
-			w.Timeout = max(30*time.Second, 2*w.EstTime)
-		default:
-			w.Timeout = 300 * time.Second
+		if w.EstTime > 0 {
+			w.Timeout = cmp.Or(w.Timeout, max(30*time.Second, 2*w.EstTime))
 		}
-		w.Needs, w.Produces = slices.Clone(w.Needs), slices.Clone(w.Produces)
-		w.For = For{slices.Clone(w.For.Sources), slices.Clone(w.For.Tones)}
+		w.Timeout = cmp.Or(w.Timeout, 300*time.Second)
 	}
 	return workers
 }
@@ -149,38 +127,22 @@ func withDefaults(workers []Worker) []Worker {
 func validateWorkers(f *team.Faults, workers []Worker) {
 	seen := map[string]bool{}
 	for i, w := range workers {
-		bad := func(format string, args ...any) {
-			f.Add("Workers[%d] (%q): "+format, append([]any{i, w.ID}, args...)...)
+		bad := func(wrong bool, format string, args ...any) {
+			f.If(wrong, "Workers[%d] (%q): "+format, append([]any{i, w.ID}, args...)...)
 		}
-		if w.ID == "" || seen[w.ID] {
-			bad("ID is empty or that of an earlier worker")
-		}
+		bad(w.ID == "" || seen[w.ID], "ID is empty or that of an earlier worker")
 		seen[w.ID] = true
-		if !slices.Contains(categories, w.Category) {
-			bad("Category is %q, want one of %q", w.Category, categories)
-		}
-		if !slices.Contains([]Priority{"", High, Medium, Low}, w.Priority) {
-			bad("Priority is %q, want HIGH, MEDIUM or LOW", w.Priority)
-		}
-		if w.EstCost < 0 || w.EstTime < 0 || w.Timeout < 0 {
-			bad("EstCost, EstTime or Timeout is negative")
-		}
-		if _, ok := find(workers, w.Fallback); w.Fallback != "" && (!ok || w.Fallback == w.ID) {
-			bad("Fallback is %q, want another worker", w.Fallback)
-		}
-		if c, ok := find(workers, w.Cheaper); w.Cheaper != "" && (!ok || w.Cheaper == w.ID || c.Category != w.Category || c.Critical != w.Critical) {
-			bad("Cheaper is %q, want another worker of the same category that is as critical", w.Cheaper)
-		}
-		if w.Revises && w.Category != Checking {
-			bad("Revises is for workers of category %q", Checking)
-		}
+		bad(!slices.Contains(categories, w.Category), "Category is %q, want one of %q", w.Category, categories)
+		bad(!slices.Contains([]Priority{"", High, Medium, Low}, w.Priority), "Priority is %q, want HIGH, MEDIUM or LOW", w.Priority)
+		bad(w.EstCost < 0 || w.EstTime < 0 || w.Timeout < 0, "EstCost, EstTime or Timeout is negative")
+		other, cheap := find(workers, w.Fallback), find(workers, w.Cheaper)
+		bad(w.Fallback != "" && (other.ID == "" || other.ID == w.ID), "Fallback is %q, want another worker", w.Fallback)
+		bad(w.Cheaper != "" && (cheap.ID == "" || cheap.ID == w.ID || cheap.Category != w.Category || cheap.Critical != w.Critical),
+			"Cheaper is %q, want another worker of the same category that is as critical", w.Cheaper)
+		bad(w.Revises && w.Category != Checking, "Revises is for workers of category %q", Checking)
 		for _, tone := range w.For.Tones {
-			if !slices.Contains(Tones, tone) {
-				bad("For.Tones has %q, want one of %q", tone, Tones)
-			}
+			bad(!slices.Contains(Tones, tone), "For.Tones has %q, want one of %q", tone, Tones)
 		}
 	}
-	if !slices.ContainsFunc(workers, Worker.writes) {
-		f.Add("Workers: none is critical and of category %q", Writing)
-	}
+	f.If(!slices.ContainsFunc(workers, Worker.writes), "Workers: none is critical and of category %q", Writing)
 }

@@ -66,6 +66,13 @@ func (f *Faults) Add(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf(format, args...))
 }
 
+// If adds a fault if something is wrong.
+func (f *Faults) If(wrong bool, format string, args ...any) { //nolint:revive // the conditions of a table
+	if wrong {
+		f.Add(format, args...)
+	}
+}
+
 // Within adds a fault if x is not a number from low to high.
 func (f *Faults) Within(field string, x, low, high float64) {
 	if !(x >= low && x <= high) { // also refuses NaN
