@@ -19,7 +19,7 @@ import (
 // in other words when it runs again, both texts are compared by line.
 //
 // A process dies before it has reached an agent: calls under way at that time cost
-// nothing.
+// nothing, whatever limit the run has. One that the flow had given up counts as one call.
 func (c *Case[In, Out]) Sweep(t *testing.T) {
 	t.Helper()
 	want := c.whole(t)
@@ -88,10 +88,7 @@ func (c *Case[In, Out]) fails(t *testing.T, w *world, s *faulty) {
 	_, _ = p.result()
 	p.close()
 	repeated(t, recorded, before, w.made())
-	if settlesLost {
-		settleLost(t, s.Store, w.made())
-		settleLost(t, s.Store, c.underWay(t, s.Store, w, everything)) // begun only by who resumes
-	}
+	c.settleLost(t, s.Store, w)
 }
 
 // repeated fails the test if a recorded call was made again.
