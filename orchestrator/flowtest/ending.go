@@ -14,11 +14,11 @@ import (
 
 // ending is what must be the same however often a run was interrupted.
 type ending struct {
-	records int // that count, of all logs
-	out     json.RawMessage
-	err     error
-	spent   providers.Usage // by calls that were not given up
-	status  engine.Status
+	waited []bool // of the records that count, of all logs: whether the flow waited for it
+	out    json.RawMessage
+	err    error
+	spent  providers.Usage // by calls that were not given up
+	status engine.Status
 }
 
 // ending reads how the run of a case ended. One that did not fails the test.

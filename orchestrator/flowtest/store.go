@@ -98,7 +98,7 @@ type faulty struct {
 	fault fault
 
 	mu     sync.Mutex
-	count  int // of the records that a sweep counts
+	waited []bool // of the records that a sweep counts: whether the flow waited for it
 	failed bool
 }
 
@@ -114,19 +114,25 @@ func newFaulty(t *testing.T, kept blackboard.Store, f fault, n int) *faulty {
 	s := &faulty{Store: kept, at: n, fault: f}
 	for _, run := range runsIn(t, kept) {
 		for _, rec := range readLog(t, kept, run) {
-			if counts(rec) {
-				s.count++
-			}
+			s.note(rec)
 		}
 	}
 	return s
 }
 
-// held is how many records that count the store has.
-func (s *faulty) held() int {
+// note counts a record. What is no start, and nothing that a flow learns, the flow has
+// written by itself.
+func (s *faulty) note(rec blackboard.Record) {
+	if counts(rec) {
+		s.waited = append(s.waited, rec.Kind == blackboard.Started || advances(rec))
+	}
+}
+
+// waitedFor tells of each record that counts whether the flow waited for it.
+func (s *faulty) waitedFor() []bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.count
+	return s.waited
 }
 
 // Append implements blackboard.Store.
@@ -172,7 +178,7 @@ func (s *faulty) append(ctx context.Context, recs []blackboard.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dies := s.dies()
-	if s.at < 0 || s.failed && !dies || !s.failed && s.count+counted(recs) <= s.at {
+	if s.at < 0 || s.failed && !dies || !s.failed && len(s.waited)+counted(recs) <= s.at {
 		return s.store(ctx, recs)
 	}
 	if s.failed {
@@ -191,7 +197,7 @@ func (s *faulty) append(ctx context.Context, recs []blackboard.Record) error {
 	case killed, twice:
 	}
 	for i, rec := range recs { // one by one: what is a batch here may be none elsewhere
-		if counts(rec) && s.count == s.at {
+		if counts(rec) && len(s.waited) == s.at {
 			break
 		}
 		if err := s.store(ctx, recs[i:i+1]); err != nil {
@@ -214,8 +220,10 @@ func counted(recs []blackboard.Record) int {
 // store appends recs and counts them.
 func (s *faulty) store(ctx context.Context, recs []blackboard.Record) error {
 	err := s.Store.Append(ctx, recs)
-	if err == nil {
-		s.count += counted(recs)
+	for _, rec := range recs {
+		if err == nil {
+			s.note(rec)
+		}
 	}
 	return err
 }
