@@ -423,6 +423,29 @@ func TestFamily(t *testing.T) {
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Zero(t, p.calls())
 	})
+	t.Run("HC47 the first refusal is told", func(t *testing.T) {
+		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}}
+		th.cfg.Limits.Cost = providers.USD
+		for i, usd := range []providers.NanoUSD{7, 9} {
+			d := &th.cfg.Departments[i]
+			d.Agents = []hierarchy.Agent{{ID: d.Head, Estimate: usd * providers.USD}}
+		}
+		p := th.play(t)
+		require.ErrorContains(t, p.err, "no department finished: budget: 1 of 1 USD are left, and the call wants 7, its Limits.Estimate")
+		last := p.out.Warnings[len(p.out.Warnings)-1]
+		assert.Equal(t, hierarchy.WarnBudget, last.Code)
+		assert.Contains(t, last.Message, "the call wants 7,")
+	})
+	t.Run("H4 a master that fails after a refusal has failed", func(t *testing.T) {
+		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}, "director": {errBoom}}}
+		th.cfg.Limits.Cost, th.cfg.Master.Agent = providers.USD, "director"
+		th.cfg.Departments[1].Agents = []hierarchy.Agent{{ID: "b-head", Estimate: 9 * providers.USD}}
+		p := th.play(t)
+		assert.Equal(t, orchestrator.Failed, p.out.Status)
+		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
+		require.ErrorContains(t, p.err, `master "director": boom`)
+		assert.Contains(t, p.codes(), hierarchy.WarnBudget)
+	})
 	t.Run("HX16 what the host does with its Config after New changes nothing", func(t *testing.T) {
 		assumed := gradedPair(marks(80), "no idea")
 		assumed.cfg.Policy.AssumeScore = new(70.0)
