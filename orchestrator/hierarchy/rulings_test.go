@@ -423,6 +423,17 @@ func TestFamily(t *testing.T) {
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Zero(t, p.calls())
 	})
+	t.Run("HC42 H57 an answer of the head that is not graded is approved without a gate", func(t *testing.T) {
+		th := writtenBy(nil, "plain")
+		th.in, th.cfg.Departments[0].Agents = hierarchy.Input{Prompt: "a hat"}, []hierarchy.Agent{specialist("head", 0)}
+		delete(th.cast, "a")
+		p := th.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Empty(t, p.out.Unverified)
+		assert.Nil(t, p.out.Score)
+		assert.Equal(t, []string{hierarchy.WarnUngraded}, p.codes())
+	})
 	t.Run("HC47 the first refusal is told", func(t *testing.T) {
 		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}}
 		th.cfg.Limits.Cost = providers.USD

@@ -882,4 +882,50 @@ func TestSurvivors(t *testing.T) {
 		assert.Equal(t, orchestrator.Failed, got.out.Status)
 		assert.Equal(t, []string{"article"}, got.out.Unverified)
 	})
+	t.Run("R60 RX11 who waits for a place beside one that fails is canceled", func(t *testing.T) {
+		p := scored(0.9)
+		p.cfg.Limits.StepLimit = 1
+		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), parallel("writing", "article_writer", "fact_checker"))}
+		p.cast["article_writer"] = []any{&providers.Error{Kind: providers.Permanent, Message: "no"}}
+		p.workers = research.Catalogue()
+		for i := range p.workers {
+			p.workers[i].Needs = nil
+		}
+		got := p.play(t)
+		require.ErrorIs(t, got.err, research.ErrWorker)
+		assert.Equal(t, research.TaskCanceled, got.task(t, "fact_checker").Status)
+		assert.Empty(t, got.asked["fact_checker"])
+	})
+	t.Run("R61 in turn each gets what those before it made", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search", "web_scraper", "news_search"), sequential("writing", "article_writer"))}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		inputs := input[research.WorkerInput](t, got.asked["news_search"][0]).Inputs
+		assert.Contains(t, inputs, "web_search", "it needs nothing, and sees it")
+		assert.Contains(t, inputs, "web_scraper")
+	})
+	t.Run("RX20 R73 a worker that is skipped is an event", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["news_search"] = []any{errBoom}
+		skipped := p.play(t).events(t, research.EventWorkerSkipped)
+		require.Len(t, skipped, 1)
+		assert.Equal(t, research.Event{Agent: "news_search", Step: "research", Text: "boom"}, skipped[0])
+	})
+	t.Run("RX5 a task tells what all its attempts used", func(t *testing.T) {
+		p := scored(0.9)
+		failed := &agent.Error{Message: "boom", Usage: providers.Usage{Calls: 1, Cost: cents(3)}}
+		p.cast["news_search"] = []any{failed, costs(4, sources(research.Source{Title: "x"}))}
+		task := p.play(t).task(t, "news_search")
+		assert.Equal(t, 2, task.Attempts)
+		assert.Equal(t, cents(3+4), task.Usage.Cost)
+	})
+	t.Run("RC12 a step that nobody needs and that produced nothing", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), sequential("writing", "article_writer"), parallel("quality", "editor", "fact_checker"))}
+		p.cast["editor"], p.cast["fact_checker"] = []any{errBoom}, []any{errBoom}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, `step "quality" produced nothing (editor, fact_checker)`, got.warning(t, "research/step-failed").Message)
+	})
 }
