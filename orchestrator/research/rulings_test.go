@@ -928,4 +928,30 @@ func TestSurvivors(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Equal(t, `step "quality" produced nothing (editor, fact_checker)`, got.warning(t, "research/step-failed").Message)
 	})
+	t.Run("RC43 of equal priority analysis matters more than a second source", func(t *testing.T) {
+		w := func(id string, category research.Category) research.Worker {
+			return research.Worker{ID: id, Category: category, EstCost: cents(10), Critical: category == research.Writing}
+		}
+		workers := []research.Worker{w("a", research.Researching), w("b", research.Researching), w("x", research.Analysing), w("w", research.Writing)}
+		p := research.Plan{Steps: []research.Step{
+			{ID: "r", Category: research.Researching, Mode: research.Parallel, Workers: []string{"a", "b"}},
+			{ID: "x", Category: research.Analysing, Mode: research.Sequential, Workers: []string{"x"}},
+			{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"w"}},
+		}}
+		q, report, err := research.Optimise(p, research.Bounds{Cost: cents(30)}, workers)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "x", "w"}, members(q))
+		assert.Equal(t, []string{"b"}, report.Removed)
+	})
+	t.Run("RC43 what must stay is there at its least cost where nothing fits", func(t *testing.T) {
+		workers := []research.Worker{
+			{ID: "dear", Category: research.Writing, Critical: true, Cheaper: "cheap", EstCost: cents(50)},
+			{ID: "cheap", Category: research.Writing, Critical: true, EstCost: cents(20)},
+		}
+		p := research.Plan{Steps: []research.Step{{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"dear"}}}}
+		q, report, err := research.Optimise(p, research.Bounds{Cost: cents(10)}, workers)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"cheap"}, members(q))
+		assert.Equal(t, []string{"it costs about 0.20 USD, the limit is 0.10"}, report.Unmet)
+	})
 }
