@@ -954,4 +954,29 @@ func TestSurvivors(t *testing.T) {
 		assert.Equal(t, []string{"cheap"}, members(q))
 		assert.Equal(t, []string{"it costs about 0.20 USD, the limit is 0.10"}, report.Unmet)
 	})
+	t.Run("R65 a call that failed has what it used in its event", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["news_search"] = []any{&agent.Error{Message: "boom", Usage: providers.Usage{Calls: 1, Cost: cents(3)}}}
+		for _, e := range p.play(t).events(t, research.EventAgentFailed) {
+			assert.Equal(t, cents(3), e.Usage.Cost, e.Agent)
+		}
+	})
+	t.Run("RC42 for the supervisor what the dearest of these agents cost is reserved", func(t *testing.T) {
+		p := scored(0.9)
+		p.cfg.Agents.Strategist = "strategist"
+		p.cast["planner"] = []any{costs(9, small())}
+		p.cast["strategist"] = []any{costs(2, map[string]any{"drop": []string{}})}
+		assert.Equal(t, cents(9), p.play(t).asked["supervisor"][0].Limits.Estimate)
+	})
+	t.Run("RX8 RC44 what two empty steps depended on is depended on once", func(t *testing.T) {
+		p := scored(0.9)
+		on := func(s step, ids ...string) step {
+			s.DependsOn = ids
+			return s
+		}
+		a, b := on(sequential("analysis"), "research"), on(sequential("quality"), "research")
+		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), a, b, on(sequential("writing", "article_writer"), "analysis", "quality"))}
+		steps := p.play(t).state.Plan.Steps
+		assert.Equal(t, []string{"research"}, steps[len(steps)-1].DependsOn)
+	})
 }
