@@ -434,6 +434,26 @@ func TestFamily(t *testing.T) {
 		assert.Nil(t, p.out.Score)
 		assert.Equal(t, []string{hierarchy.WarnUngraded}, p.codes())
 	})
+	t.Run("HC42 an ungraded attempt stands behind one that is graded 0", func(t *testing.T) {
+		th := gradedPair(nil, nil)
+		th.cfg.Departments[0].Agents = th.cfg.Departments[0].Agents[:1]
+		th.cast["A"] = []any{"a bad one", "a later one"}
+		th.cast["head"] = []any{on{"a bad one", marks(0)}, on{"a later one", "no idea"}, on{"Your answer cannot be used", "still none"}, on{"draw a detailed hat", "the head's own"}}
+		s := th.play(t).report(t, "d").Specialists[0]
+		require.Len(t, s.Attempts, 2)
+		assert.Equal(t, "a bad one", hierarchy.Text(s.Output))
+	})
+	t.Run("HX6 what is compared is rounded to six decimals, and a pass has no feedback", func(t *testing.T) {
+		th := theater{cfg: one(specialist("s", 79.99999999)), in: request(), cast: cast{"s": {"work"}, "head": {"whole"}}}
+		th.cfg.Hooks.Grade = func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {
+			return hierarchy.Grade{Score: new(89.99999999)}, nil
+		}
+		s := th.play(t).report(t, "d").Specialists[0]
+		assert.Equal(t, []float64{80, 90}, []float64{s.Threshold, s.Score})
+		assert.Empty(t, s.Attempts[0].Feedback)
+		th.cfg.Hooks.Threshold = func(hierarchy.Input, hierarchy.Agent, hierarchy.Department) float64 { return 69.99999999 }
+		assert.Equal(t, 70.0, th.play(t).report(t, "d").Specialists[0].Threshold)
+	})
 	t.Run("HC47 the first refusal is told", func(t *testing.T) {
 		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}}
 		th.cfg.Limits.Cost = providers.USD

@@ -979,4 +979,12 @@ func TestSurvivors(t *testing.T) {
 		steps := p.play(t).state.Plan.Steps
 		assert.Equal(t, []string{"research"}, steps[len(steps)-1].DependsOn)
 	})
+	t.Run("RC40 a checker that is called for is added to the last step of its category", func(t *testing.T) {
+		p := scored(0.9)
+		p.brief.Tone = "academic"
+		last := step{ID: "last", Category: "quality", Mode: "SEQUENTIAL", Workers: []string{"editor"}, DependsOn: []string{"quality"}}
+		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), sequential("writing", "article_writer"), sequential("quality", "fact_checker"), last)}
+		steps := p.play(t).events(t, research.EventPlanCreated)[0].Plan.Steps
+		assert.Equal(t, []string{"editor", "citation_formatter"}, steps[len(steps)-1].Workers)
+	})
 }
