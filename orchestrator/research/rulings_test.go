@@ -987,4 +987,13 @@ func TestSurvivors(t *testing.T) {
 		steps := p.play(t).events(t, research.EventPlanCreated)[0].Plan.Steps
 		assert.Equal(t, []string{"editor", "citation_formatter"}, steps[len(steps)-1].Workers)
 	})
+	t.Run("RX3 N1 the end of the time comes before a timeout at the same moment", func(t *testing.T) {
+		p := scored(0.9)
+		p.brief.MaxTime = 5 * time.Minute // as long as a planner has
+		p.cast["planner"] = []any{flowtest.Hang()}
+		got := p.play(t)
+		require.ErrorIs(t, got.err, orchestrator.ErrBudget)
+		require.Len(t, got.asked["planner"], 1)
+		assert.Zero(t, got.asked["planner"][0].Limits.Timeout)
+	})
 }
