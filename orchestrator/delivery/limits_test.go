@@ -2,7 +2,9 @@ package delivery_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -214,29 +216,74 @@ func TestBudgets(t *testing.T) {
 	})
 }
 
-// Runs that are killed anywhere come to the same end.
-func TestSweep(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		project
-	}{
-		{"SA1 all good", project{}},
-		{"SA12 tests fail once", project{cast: map[string][]any{"check": {failed}}}},
-		{"SA20 a sub-plan", project{cast: map[string][]any{"code": times(3, blocked), "subplan": {steps(2)}}}},
-		{"SA43 the time is up", project{cfg: limited(2), cast: map[string][]any{"code": {code(), flowtest.Hang()}}}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c, _ := tt.open(t)
-			c.Sweep(t)
-		})
+// endings are runs that end in every way but a cancel, which comes from outside.
+func endings() map[string]project {
+	cost := func(usd float64) delivery.Config {
+		return delivery.Config{Limits: delivery.Limits{Cost: providers.Dollars(usd)}}
 	}
+	once := delivery.Config{Retry: delivery.Retry{Iterations: 1}}
+	rough := delivery.Config{Retry: delivery.Retry{Iterations: 2}}
+	lenient := delivery.Config{Policy: delivery.Policy{AcceptableFailures: 1}}
+	first := delivery.State{PrimaryGoal: "x", Plans: []delivery.Plan{{ID: "", Approved: true}}}
+	all := map[string]project{
+		"SA1 completed":                            {},
+		"SA12 completed, tests fail once":          {cast: map[string][]any{"check": {failed}}},
+		"SA20 completed, with a sub-plan":          {cast: map[string][]any{"code": times(3, blocked), "subplan": {steps(2)}}},
+		"SX11 completed, a run with everything":    {cfg: rough, cast: map[string][]any{"check": {failed}, "code": {tooMuch, errBoom}, "verify goal": {marks(70)}}},
+		"SA53 partial, a step is never graded":     {cast: map[string][]any{"verify step": times(4, errBoom)}},
+		"SC59 partial, a step has failed":          {cfg: lenient, cast: map[string][]any{"check": times(4, failed)}},
+		"SA43 partial, the time is up":             {cfg: limited(2), cast: map[string][]any{"code": {code(), flowtest.Hang()}}},
+		"SA52 partial, the goal is never graded":   {cast: map[string][]any{"verify goal": times(4, errBoom)}},
+		"SX14 partial, the money is used up":       {cfg: cost(1), cast: map[string][]any{"verify step": {costs(1, marks(90))}}},
+		"SA43 out-of-budget, the time is up":       {cfg: limited(2), cast: map[string][]any{"code": {flowtest.Hang()}}},
+		"SX14 out-of-budget, the money is used up": {cfg: cost(1), cast: map[string][]any{"plan": {costs(1, steps(2))}}},
+		"SA30 failed, the planner":                 {cast: map[string][]any{"plan": {agent.ErrRefused}}},
+		"SA24 failed, the goal is not reached":     {cfg: once, cast: map[string][]any{"check": {always{failed}}}},
+		"S38 failed, the supervisor ends the run":  {cast: map[string][]any{"verify plan": {always{marks(10)}}}},
+		"SA48 failed, a blank goal":                {in: delivery.Input{Goal: " "}},
+		"SC58 failed, what cannot be continued":    {in: delivery.Input{Goal: "x", From: &first}},
+	}
+	for name, p := range all {
+		if p.cast == nil || p.cast["plan"] != nil || name == "SA43 partial, the time is up" {
+			continue
+		}
+		p.cfg.Limits.MinSteps, p.cast["plan"] = 1, []any{always{steps(1)}} // a step is enough to see it
+		all[name] = p
+	}
+	return all
 }
 
-func TestDeterminism(t *testing.T) {
-	t.Run("SX11 a run with everything", func(t *testing.T) {
-		c, _ := project{cfg: delivery.Config{Retry: delivery.Retry{Iterations: 2}}, cast: map[string][]any{
-			"check": {failed}, "code": {tooMuch, errBoom}, "verify goal": {marks(70)},
-		}}.open(t)
+// oneStep is a run of ten calls, which has so many: the plan, its review, code, its
+// review, the tests, their review, the step, the whole, its review, the goal.
+func oneStep(calls int64) project {
+	return project{cfg: delivery.Config{Limits: delivery.Limits{Calls: calls, MinSteps: 1}}, cast: map[string][]any{"plan": {steps(1)}}}
+}
+
+// TestEnds has every end come out the same, wherever the run was killed and in whatever
+// order its calls came back.
+func TestEnds(t *testing.T) {
+	check := func(t *testing.T, p project, status string) {
+		t.Helper()
+		c, _ := p.open(t)
+		out, _, err := c.Run(t)
+		assert.Equal(t, orchestrator.Status(status), out.Status, "%v", err)
+		c.Sweep(t)
 		c.Determinism(t)
-	})
+	}
+	for name, p := range endings() {
+		t.Run(name, func(t *testing.T) {
+			_, status, _ := strings.Cut(name, " ")
+			status, _, _ = strings.Cut(status, ",")
+			check(t, p, status)
+		})
+	}
+	for n, status := range []string{
+		1: "out-of-budget", "out-of-budget", "out-of-budget", "out-of-budget", "out-of-budget", "out-of-budget",
+		"partial", "partial", "partial", // the step is completed, the goal is not judged
+		"completed",
+	} {
+		if n > 0 {
+			t.Run(fmt.Sprintf("SX14 N4 of 10 calls there are %d", n), func(t *testing.T) { check(t, oneStep(int64(n)), status) })
+		}
+	}
 }

@@ -95,8 +95,7 @@ type End struct {
 }
 
 // Lost is what budgets hold against calls whose process was killed, and against
-// calls and children that were left behind: what they used is not known. It is
-// the Data of a Lost record, for the calls of one resumption.
+// calls and children that were left behind: what they used is not known.
 type Lost struct {
 	Calls int64 `json:"calls,omitempty"`
 	Amount

@@ -14,11 +14,11 @@ import (
 
 // ending is what must be the same however often a run was interrupted.
 type ending struct {
-	records int // that count, of all logs
-	out     json.RawMessage
-	err     error
-	spent   providers.Usage // by calls that were not given up
-	status  engine.Status
+	waited []bool // of the records that count, of all logs: whether the flow waited for it
+	out    json.RawMessage
+	err    error
+	spent  providers.Usage // by calls that were not given up
+	status engine.Status
 }
 
 // ending reads how the run of a case ended. One that did not fails the test.
@@ -42,16 +42,20 @@ func spent(t *testing.T, log []blackboard.Record, told providers.Usage) provider
 	t.Helper()
 	var sure, all providers.Usage
 	for _, rec := range log {
-		if rec.Kind != blackboard.Called {
+		var d struct {
+			engine.CalledData
+			engine.UsedData // of a call that was given up before a kill
+		}
+		if rec.Kind != blackboard.Called && rec.Kind != blackboard.Used {
 			continue
 		}
-		var d engine.CalledData
 		if err := json.Unmarshal(rec.Data, &d); err != nil {
 			t.Fatal(err)
 		}
-		all = all.Add(d.Usage())
+		used := d.CalledData.Usage()
+		all = all.Add(used).Add(d.UsedData.Usage)
 		if d.Err == nil || !errors.Is(d.Err, engine.ErrCanceled) {
-			sure = sure.Add(d.Usage())
+			sure = sure.Add(used)
 		}
 	}
 	if told.Calls < sure.Calls || told.Calls > all.Calls || told.Cost < sure.Cost || told.Cost > all.Cost {
@@ -93,7 +97,8 @@ func (c *Case[In, Out]) whyDiverged(t *testing.T, s blackboard.Store, w *world, 
 			if rec.Kind != blackboard.Called || !ok {
 				continue
 			}
-			is, ok := c.underWay(t, s, w, before(rec))[keyOf(rec)]
+			_, under := c.resume(t, s, w, before(rec))
+			is, ok := under[keyOf(rec)]
 			if !ok {
 				continue
 			}

@@ -85,11 +85,13 @@ func TestRunIsTheSameEveryTime(t *testing.T) {
 }
 
 // A sweep is one whole run, and one for each of six faults at each length that the log
-// can have.
+// can have; for a kill alone within what the flow writes in one go.
 func TestSweepStopsEverywhere(t *testing.T) {
 	runs := 0
 	f := orchestrator.Flow[int, string]{Name: "short", Do: func(c *orchestrator.Context, _ int) (string, error) {
 		_, _ = c.Call("writer", agent.Request{})
+		c.Emit("step", nil)
+		c.Emit("step", nil)
 		c.Emit("step", nil)
 		resp, err := c.Call("writer", agent.Request{})
 		return resp.Text, err
@@ -100,10 +102,10 @@ func TestSweepStopsEverywhere(t *testing.T) {
 	})
 	_, log, err := k.Run(t)
 	require.NoError(t, err)
-	require.Len(t, log, 5, "started, called, step, called, ended")
+	require.Len(t, log, 7, "started, called, step, step, step, called, ended")
 	runs = 0
 	k.Sweep(t)
-	assert.Equal(t, 1+6*6, runs)
+	assert.Equal(t, 1+6*6+2, runs)
 }
 
 func TestCaseIsStartedAsItSays(t *testing.T) {

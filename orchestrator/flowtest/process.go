@@ -16,15 +16,15 @@ const caseID = "case"
 
 // process is one engine with the run of a case.
 type process[Out any] struct {
-	t      *testing.T
-	eng    *orchestrator.Engine
-	store  blackboard.Store
-	run    *orchestrator.Run
-	err    error // of the start
-	wait   func(context.Context, *orchestrator.Run) (Out, error)
-	cancel context.CancelFunc
-	people sync.WaitGroup
-	closed sync.Once
+	t       *testing.T
+	eng     *orchestrator.Engine
+	store   blackboard.Store
+	run     *orchestrator.Run
+	err     error // of the start
+	wait    func(context.Context, *orchestrator.Run) (Out, error)
+	answers map[string]any // to the run's questions
+	people  sync.WaitGroup
+	closed  sync.Once
 }
 
 // open starts the run of the case, or resumes it where store has its log.
@@ -43,12 +43,9 @@ func (c *Case[In, Out]) open(t *testing.T, store blackboard.Store, w *world) *pr
 	}
 	o := c.Options
 	o.ID = caseID
-	ctx, cancel := context.WithCancel(t.Context())
-	p := &process[Out]{t: t, eng: eng, store: store, wait: flow.Result, cancel: cancel}
+	p := &process[Out]{t: t, eng: eng, store: store, wait: flow.Result, answers: c.Answers}
 	t.Cleanup(p.close) // a test that fails on the way leaves nothing in its bubble
-	if p.run, p.err = flow.Start(ctx, eng, c.in, o); p.err == nil {
-		p.people.Go(func() { answerAll(ctx, t, p.run, c.Answers) })
-	}
+	p.run, p.err = flow.Start(t.Context(), eng, c.in, o)
 	return p
 }
 
@@ -73,7 +70,7 @@ func reportExit[In, Out any](t *testing.T, do func(*orchestrator.Context, In) (O
 	}
 }
 
-// result waits for the end of the run.
+// result answers the questions of the run and waits for its end.
 func (p *process[Out]) result() (Out, error) {
 	if p.err != nil {
 		var zero Out
@@ -81,6 +78,7 @@ func (p *process[Out]) result() (Out, error) {
 	}
 	ctx, cancel := context.WithCancel(p.t.Context())
 	defer cancel()
+	p.people.Go(func() { answerAll(ctx, p.t, p.run, p.answers) })
 	p.people.Go(func() { p.watch(ctx, cancel) })
 	return p.wait(ctx, p.run)
 }
@@ -105,7 +103,6 @@ func (p *process[Out]) watch(ctx context.Context, giveUp func()) {
 // close ends the process in good order. It may be called twice.
 func (p *process[Out]) close() {
 	p.closed.Do(func() {
-		p.cancel()
 		p.people.Wait()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), patience)
 		defer cancel()

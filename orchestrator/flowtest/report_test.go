@@ -152,12 +152,18 @@ var faulty = map[string]func() faultyCase{
 	},
 	"panic": func() faultyCase { return asks(func(*orchestrator.Context) string { panic("ouch") }) },
 	"emission": func() faultyCase {
-		return asks(func(c *orchestrator.Context) string {
-			if runs.Add(1)%3 == 1 {
+		var first atomic.Bool // process of a run
+		c := asks(func(c *orchestrator.Context) string {
+			if first.Swap(false) {
 				c.Emit("sometimes", nil)
 			}
 			return "x"
 		})
+		c.Store = func(testing.TB) blackboard.Store {
+			first.Store(true)
+			return blackboard.NewMemory()
+		}
+		return c
 	},
 	"question": func() faultyCase {
 		return asks(func(c *orchestrator.Context) string {

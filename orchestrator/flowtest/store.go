@@ -1,7 +1,6 @@
 package flowtest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,19 +42,31 @@ func plain(s blackboard.Store) blackboard.Store {
 	return struct{ blackboard.Store }{s}
 }
 
-// frozen is for a process that gets no further than its log: nothing that would
-// advance a run is stored.
+// frozen is for a process that gets no further than its log: what would advance a run
+// is not stored, but what came before it is.
 type frozen struct{ *blackboard.Memory }
 
 // Append implements blackboard.Store.
 func (s frozen) Append(ctx context.Context, recs []blackboard.Record) error {
-	for _, rec := range recs {
-		switch rec.Kind {
-		case blackboard.Called, blackboard.Slept, blackboard.Expired, blackboard.Answered, blackboard.Canceled, blackboard.Ended:
-			return errKilled
+	n := slices.IndexFunc(recs, advances)
+	if n < 0 {
+		return s.Memory.Append(ctx, recs)
+	}
+	if n > 0 {
+		if err := s.Memory.Append(ctx, recs[:n]); err != nil {
+			return err
 		}
 	}
-	return s.Memory.Append(ctx, recs)
+	return errKilled
+}
+
+// advances tells whether a flow learns something from a record, or ends with it.
+func advances(rec blackboard.Record) bool {
+	switch rec.Kind {
+	case blackboard.Called, blackboard.Slept, blackboard.Expired, blackboard.Answered, blackboard.Canceled, blackboard.Ended:
+		return true
+	}
+	return false
 }
 
 // fault is what a store does to a run.
@@ -80,21 +91,21 @@ var (
 )
 
 // faulty is a store that fails once it holds so many records: for ever if the
-// process was killed, else once.
+// process ends by it, else once.
 type faulty struct {
 	blackboard.Store
 	at    int // -1: never
 	fault fault
 
 	mu     sync.Mutex
-	count  int // of the records that a sweep counts
+	waited []bool // of the records that a sweep counts: whether the flow waited for it
 	failed bool
 }
 
 // counts tells whether a sweep counts a record: the records of resumptions differ
 // from one engine to another.
 func counts(rec blackboard.Record) bool {
-	return rec.Kind != blackboard.Resumed && rec.Kind != lostCall
+	return rec.Kind != blackboard.Resumed && rec.Kind != blackboard.Used
 }
 
 // newFaulty returns a store over kept that fails behind the nth record that counts.
@@ -103,19 +114,25 @@ func newFaulty(t *testing.T, kept blackboard.Store, f fault, n int) *faulty {
 	s := &faulty{Store: kept, at: n, fault: f}
 	for _, run := range runsIn(t, kept) {
 		for _, rec := range readLog(t, kept, run) {
-			if counts(rec) {
-				s.count++
-			}
+			s.note(rec)
 		}
 	}
 	return s
 }
 
-// held is how many records that count the store has.
-func (s *faulty) held() int {
+// note counts a record. What is no start, and nothing that a flow learns, the flow has
+// written by itself.
+func (s *faulty) note(rec blackboard.Record) {
+	if counts(rec) {
+		s.waited = append(s.waited, rec.Kind == blackboard.Started || advances(rec))
+	}
+}
+
+// waitedFor tells of each record that counts whether the flow waited for it.
+func (s *faulty) waitedFor() []bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.count
+	return s.waited
 }
 
 // Append implements blackboard.Store.
@@ -127,7 +144,7 @@ func (s *faulty) Append(ctx context.Context, recs []blackboard.Record) error {
 	return err
 }
 
-// dead tells whether the process was killed: it reads nothing any more, either.
+// dead tells whether the process has ended: it reads nothing any more, either.
 func (s *faulty) dead() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,14 +170,15 @@ func (s *faulty) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackbo
 	return s.Store.List(ctx, q)
 }
 
-// dies tells whether the process is killed with its first failure.
-func (s *faulty) dies() bool { return s.fault == killed || s.fault == twice }
+// dies tells whether the first failure is the end of the process: it was killed, or
+// another one works on its runs.
+func (s *faulty) dies() bool { return s.fault == killed || s.fault == twice || s.fault == conflict }
 
 func (s *faulty) append(ctx context.Context, recs []blackboard.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dies := s.dies()
-	if s.at < 0 || s.failed && !dies || !s.failed && s.count+counted(recs) <= s.at {
+	if s.at < 0 || s.failed && !dies || !s.failed && len(s.waited)+counted(recs) <= s.at {
 		return s.store(ctx, recs)
 	}
 	if s.failed {
@@ -179,7 +197,7 @@ func (s *faulty) append(ctx context.Context, recs []blackboard.Record) error {
 	case killed, twice:
 	}
 	for i, rec := range recs { // one by one: what is a batch here may be none elsewhere
-		if counts(rec) && s.count == s.at {
+		if counts(rec) && len(s.waited) == s.at {
 			break
 		}
 		if err := s.store(ctx, recs[i:i+1]); err != nil {
@@ -202,69 +220,10 @@ func counted(recs []blackboard.Record) int {
 // store appends recs and counts them.
 func (s *faulty) store(ctx context.Context, recs []blackboard.Record) error {
 	err := s.Store.Append(ctx, recs)
-	if err == nil {
-		s.count += counted(recs)
+	for _, rec := range recs {
+		if err == nil {
+			s.note(rec)
+		}
 	}
 	return err
-}
-
-// lostCall is the kind of a record that says what a call used that a process lost.
-const lostCall = "used"
-
-// settlesLost tells whether engines know records of that kind.
-const settlesLost = true
-
-// settleLost puts on record that the calls that reached the agents and have no
-// record of their own used nothing: the process died before the agents were reached,
-// and budgets are charged with nothing.
-func settleLost(t *testing.T, s blackboard.Store, reached map[string]call) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	for _, run := range runsIn(t, s) {
-		log := readLog(t, s, run)
-		if len(log) == 0 || log[len(log)-1].Kind == blackboard.Ended {
-			continue
-		}
-		seq := log[len(log)-1].Seq
-		var recs []blackboard.Record
-		for _, c := range lostIn(log, run, reached) {
-			seq++
-			recs = append(recs, blackboard.Record{
-				Run: run, Seq: seq, Kind: lostCall, Branch: c.info.Branch, N: c.info.N,
-				Name: c.info.Agent, At: log[len(log)-1].At, Data: []byte("{}"),
-			})
-		}
-		if recs == nil {
-			continue
-		}
-		if err := s.Append(ctx, recs); err != nil {
-			t.Fatalf("records of the calls that run %q lost: %v", run, err)
-		}
-	}
-}
-
-// lostIn are the calls of a run that its log tells nothing of since it was last
-// resumed, in a fixed order.
-func lostIn(log []blackboard.Record, run string, reached map[string]call) []call {
-	called, settled := map[string]bool{}, map[string]bool{}
-	for _, rec := range log {
-		switch rec.Kind {
-		case blackboard.Called:
-			called[keyOf(rec)] = true
-		case lostCall:
-			settled[keyOf(rec)] = true
-		case blackboard.Resumed:
-			clear(settled)
-		}
-	}
-	var lost []call
-	for key, c := range reached {
-		if c.info.Run == run && !called[key] && !settled[key] {
-			lost = append(lost, c)
-		}
-	}
-	slices.SortFunc(lost, func(a, b call) int {
-		return cmp.Or(slices.Compare(path(a.info.Branch), path(b.info.Branch)), cmp.Compare(a.info.N, b.info.N))
-	})
-	return lost
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/orchestrator/agent"
 )
 
 func recs(run string, from int64, kinds ...string) []blackboard.Record {
@@ -43,7 +42,7 @@ func TestFaultyStore(t *testing.T) {
 		{unwritten, 2, []error{nil, errWrite, blackboard.ErrConflict}, 2},
 		{unsure, 2, []error{nil, errUnsure, nil}, 4},
 		{hanging, 2, []error{nil, errHangs, blackboard.ErrConflict}, 2},
-		{conflict, 2, []error{nil, blackboard.ErrConflict, blackboard.ErrConflict}, 2},
+		{conflict, 2, []error{nil, blackboard.ErrConflict, errKilled}, 2},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.fault), func(t *testing.T) {
@@ -54,7 +53,7 @@ func TestFaultyStore(t *testing.T) {
 					require.ErrorIs(t, s.Append(t.Context(), batch), tt.errs[i], "batch %d", i)
 				}
 				assert.Len(t, readLog(t, mem, "r"), tt.stored)
-				assert.Equal(t, tt.stored, s.held())
+				assert.Len(t, s.waitedFor(), tt.stored)
 			})
 		})
 	}
@@ -81,35 +80,4 @@ func TestSecondKillIsAtTheSameRecord(t *testing.T) {
 	s := newFaulty(t, mem, twice, 1)
 	require.ErrorIs(t, s.Append(t.Context(), recs("r", 2, "resumed", "called")), errKilled)
 	assert.Equal(t, []string{"started", "resumed", "resumed"}, kindsIn(t, mem, "r"))
-}
-
-func TestLostCallsAreSettledOnceAKill(t *testing.T) {
-	mem := blackboard.NewMemory()
-	require.NoError(t, mem.Append(t.Context(), []blackboard.Record{
-		{Run: "r", Kind: blackboard.Started},
-		{Run: "r", Seq: 1, Kind: blackboard.Called, N: 0, Name: "a"},
-	}))
-	require.NoError(t, mem.Append(t.Context(), recs("over", 0, blackboard.Started, blackboard.Ended)))
-	made := func(run, branch, key string, n int64) call {
-		return call{info: agent.Info{Run: run, Branch: branch, N: n, Key: key, Agent: "a"}}
-	}
-	reached := map[string]call{
-		"r/0": made("r", "", "r/0", 0), "r/2": made("r", "", "r/2", 2), "r/0.1:3": made("r", "0.1", "r/0.1:3", 3), "over/7": made("over", "", "over/7", 7),
-	}
-	for range 2 { // the second time there is nothing left to settle
-		settleLost(t, mem, reached)
-	}
-	log := readLog(t, mem, "r")
-	require.Len(t, log, 4)
-	for i, want := range []blackboard.Record{
-		{Run: "r", Seq: 2, Kind: lostCall, N: 2, Name: "a", Data: []byte("{}")},
-		{Run: "r", Seq: 3, Kind: lostCall, Branch: "0.1", N: 3, Name: "a", Data: []byte("{}")},
-	} {
-		assert.Equal(t, want, log[2+i])
-	}
-	assert.Len(t, readLog(t, mem, "over"), 2)
-
-	require.NoError(t, mem.Append(t.Context(), recs("r", 4, blackboard.Resumed)))
-	settleLost(t, mem, reached)
-	assert.Equal(t, []string{"started", "called", "used", "used", "resumed", "used", "used"}, kindsIn(t, mem, "r"))
 }

@@ -7,27 +7,29 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// Sweep runs the case once to its end, then, for every record of its log, once more
-// for each way in which a process or its store can fail behind that record: killed;
-// killed there, resumed, and killed again before it gets further; and with a store
-// that fails to write, that writes but reports an error, that does not answer, or that
-// says that another process was first. Each time the run is resumed. It must come to
-// the same result, error and status, make no recorded call again, write no record
-// twice, and have spent the same.
+// Sweep runs the case once to its end, then, for every record of its log, once more,
+// killed behind that record. Where the flow waited for the world there, it also does so
+// once for each other way in which a process or its store can fail: killed, resumed, and
+// killed again before it gets further; and with a store that fails to write, that writes
+// but reports an error, that does not answer, or that says that another process was
+// first. Within a series of records that the flow wrote in one go these would show the
+// same as before and behind it. Each time the run is resumed. It must come to the same
+// result, error and status, make no recorded call again, write no record twice, and have
+// spent the same.
 //
 // What differs is shown field by field, but for Case.Clocks. If the flow asks an agent
 // in other words when it runs again, both texts are compared by line.
 //
 // A process dies before it has reached an agent: calls under way at that time cost
-// nothing.
+// nothing, whatever limit the run has. One that the flow had given up counts as one call.
 func (c *Case[In, Out]) Sweep(t *testing.T) {
 	t.Helper()
 	want := c.whole(t)
 	failed := 0
-	for n := range want.records + 1 {
-		for _, f := range faults {
+	for n := range len(want.waited) + 1 {
+		for _, f := range want.faults(n) {
 			if failed == mostFailures {
-				t.Errorf("%d runs failed: the sweep ends behind record %d of %d", failed, n, want.records)
+				t.Errorf("%d runs failed: the sweep ends behind record %d of %d", failed, n, len(want.waited))
 				return
 			}
 			if !t.Run(fmt.Sprintf("%s %d", f, n), func(t *testing.T) { c.interrupted(t, want, f, n) }) {
@@ -52,9 +54,17 @@ func (c *Case[In, Out]) whole(t *testing.T) ending {
 		out, err := p.result()
 		e = c.ending(t, kept, w, out, err)
 		p.close() // children may still be told to end
-		e.records = s.held()
+		e.waited = s.waitedFor()
 	})
 	return e
+}
+
+// faults are those that happen behind n records.
+func (e ending) faults(n int) []fault {
+	if n > 0 && n < len(e.waited) && !e.waited[n-1] && !e.waited[n] {
+		return []fault{killed}
+	}
+	return faults
 }
 
 // interrupted lets a fault happen behind n records, and resumes the run.
@@ -88,10 +98,7 @@ func (c *Case[In, Out]) fails(t *testing.T, w *world, s *faulty) {
 	_, _ = p.result()
 	p.close()
 	repeated(t, recorded, before, w.made())
-	if settlesLost {
-		settleLost(t, s.Store, w.made())
-		settleLost(t, s.Store, c.underWay(t, s.Store, w, everything)) // begun only by who resumes
-	}
+	c.settleLost(t, s.Store, w)
 }
 
 // repeated fails the test if a recorded call was made again.

@@ -539,13 +539,23 @@ func TestCancelBetweenWaves(t *testing.T) {
 			}
 			eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
 			require.NoError(t, err)
-			ctx, cancel := context.WithCancel(t.Context())
-			go func() { <-begun; cancel() }()
-			out, err := flow.Run(ctx, eng, hierarchy.Input{Prompt: "go"})
+			run, err := flow.Start(t.Context(), eng, hierarchy.Input{Prompt: "go"}, orchestrator.StartOptions{})
+			require.NoError(t, err)
+			<-begun
+			require.NoError(t, run.Cancel(t.Context(), "enough"))
+			out, err := flow.Result(t.Context(), run)
 			require.ErrorIs(t, err, context.Canceled)
 			for _, r := range out.Reports {
 				assert.Equal(t, hierarchy.DepartmentCanceled, r.Status, r.DepartmentID)
 			}
+			ended := 0
+			for rec, err := range run.Events(t.Context(), 0) {
+				require.NoError(t, err)
+				if rec.Kind == hierarchy.EventDepartmentCanceled {
+					ended++
+				}
+			}
+			assert.Equal(t, 3, ended, "each has a last record")
 			assert.Empty(t, out.Unverified)
 			require.NoError(t, eng.Close(t.Context()))
 		})

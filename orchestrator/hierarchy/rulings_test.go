@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -422,6 +423,60 @@ func TestFamily(t *testing.T) {
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Zero(t, p.calls())
 	})
+	t.Run("HC42 H57 an answer of the head that is not graded is approved without a gate", func(t *testing.T) {
+		th := writtenBy(nil, "plain")
+		th.in, th.cfg.Departments[0].Agents = hierarchy.Input{Prompt: "a hat"}, []hierarchy.Agent{specialist("head", 0)}
+		delete(th.cast, "a")
+		p := th.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Empty(t, p.out.Unverified)
+		assert.Nil(t, p.out.Score)
+		assert.Equal(t, []string{hierarchy.WarnUngraded}, p.codes())
+	})
+	t.Run("HC42 an ungraded attempt stands behind one that is graded 0", func(t *testing.T) {
+		th := gradedPair(nil, nil)
+		th.cfg.Departments[0].Agents = th.cfg.Departments[0].Agents[:1]
+		th.cast["A"] = []any{"a bad one", "a later one"}
+		th.cast["head"] = []any{on{"a bad one", marks(0)}, on{"a later one", "no idea"}, on{"Your answer cannot be used", "still none"}, on{"draw a detailed hat", "the head's own"}}
+		s := th.play(t).report(t, "d").Specialists[0]
+		require.Len(t, s.Attempts, 2)
+		assert.Equal(t, "a bad one", hierarchy.Text(s.Output))
+	})
+	t.Run("HX6 what is compared is rounded to six decimals, and a pass has no feedback", func(t *testing.T) {
+		th := theater{cfg: one(specialist("s", 79.99999999)), in: request(), cast: cast{"s": {"work"}, "head": {"whole"}}}
+		th.cfg.Hooks.Grade = func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {
+			return hierarchy.Grade{Score: new(89.99999999)}, nil
+		}
+		s := th.play(t).report(t, "d").Specialists[0]
+		assert.Equal(t, []float64{80, 90}, []float64{s.Threshold, s.Score})
+		assert.Empty(t, s.Attempts[0].Feedback)
+		th.cfg.Hooks.Threshold = func(hierarchy.Input, hierarchy.Agent, hierarchy.Department) float64 { return 69.99999999 }
+		assert.Equal(t, 70.0, th.play(t).report(t, "d").Specialists[0].Threshold)
+	})
+	t.Run("HC47 the first refusal is told", func(t *testing.T) {
+		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}}
+		th.cfg.Limits.Cost = providers.USD
+		for i, usd := range []providers.NanoUSD{7, 9} {
+			d := &th.cfg.Departments[i]
+			d.Agents = []hierarchy.Agent{{ID: d.Head, Estimate: usd * providers.USD}}
+		}
+		p := th.play(t)
+		require.ErrorContains(t, p.err, "no department finished: budget: 1 of 1 USD are left, and the call wants 7, its Limits.Estimate")
+		last := p.out.Warnings[len(p.out.Warnings)-1]
+		assert.Equal(t, hierarchy.WarnBudget, last.Code)
+		assert.Contains(t, last.Message, "the call wants 7,")
+	})
+	t.Run("H4 a master that fails after a refusal has failed", func(t *testing.T) {
+		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}, "director": {errBoom}}}
+		th.cfg.Limits.Cost, th.cfg.Master.Agent = providers.USD, "director"
+		th.cfg.Departments[1].Agents = []hierarchy.Agent{{ID: "b-head", Estimate: 9 * providers.USD}}
+		p := th.play(t)
+		assert.Equal(t, orchestrator.Failed, p.out.Status)
+		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
+		require.ErrorContains(t, p.err, `master "director": boom`)
+		assert.Contains(t, p.codes(), hierarchy.WarnBudget)
+	})
 	t.Run("HX16 what the host does with its Config after New changes nothing", func(t *testing.T) {
 		assumed := gradedPair(marks(80), "no idea")
 		assumed.cfg.Policy.AssumeScore = new(70.0)
@@ -579,11 +634,14 @@ func TestFamily(t *testing.T) {
 	})
 }
 
+// end is a run and the status in which it ends.
+type end struct {
+	theater
+	status orchestrator.Status
+}
+
 // ends are runs that end in every way but a cancel, which comes from outside.
-func ends() map[string]theater {
-	refused := theater{cfg: one(), in: hierarchy.Input{Prompt: " "}}
-	failing := theater{cfg: one(), in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"head": {errBoom, "", errBoom, errBoom}}}
-	// Limits are on money: calls that a killed process lost are charged as calls.
+func ends() map[string]end {
 	paid := func(text string, score float64, cost providers.NanoUSD) agent.Response {
 		resp := said(text, score)
 		resp.Usage = providers.Usage{Calls: 1, Cost: cost}
@@ -598,24 +656,68 @@ func ends() map[string]theater {
 	masterless := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}, "director": {errBoom}}}
 	masterless.cfg.Master.Agent = "director"
 	slow := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {delay(50, "x")}, "b-head": {hang()}}}
-	slow.cfg.Limits.Time = 60e9
-	return map[string]theater{
-		"completed": premiere(), "partial": shaken(), "unverified": fallbackOnly(), "out of money": broke,
-		"below the gate and out of money": late, "master skipped": skipped, "master failed": masterless,
-		"refused prompt": refused, "failed": failing, "out of time": slow,
+	slow.cfg.Limits.Time = time.Minute
+	idle := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {hang()}}}
+	idle.cfg.Limits.Time = time.Minute
+	strict := fallbackOnly()
+	strict.cfg.Policy.FailOnPartial = true
+	assumed := gradedPair(marks(80), "no idea")
+	assumed.cfg.Policy.AssumeScore = new(70.0)
+	few := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {on{"", "x"}}, "b-head": {on{"", "y"}}}}
+	few.cfg.Limits.Calls, few.cfg.Limits.ParallelDepartments = 1, 1
+
+	all := map[string]end{
+		"completed":                       {premiere(), orchestrator.Completed},
+		"completed, a score is assumed":   {assumed, orchestrator.Completed},
+		"partial":                         {shaken(), orchestrator.Partial},
+		"unverified":                      {fallbackOnly(), orchestrator.Partial},
+		"unverified, and an error":        {strict, orchestrator.Partial},
+		"out of money":                    {broke, orchestrator.OutOfBudget},
+		"below the gate and out of money": {late, orchestrator.Partial},
+		"master skipped":                  {skipped, orchestrator.Partial},
+		"master failed":                   {masterless, orchestrator.Failed},
+		"refused prompt":                  {theater{cfg: one(), in: hierarchy.Input{Prompt: " "}}, orchestrator.Failed},
+		"no such department":              {theater{cfg: one(), in: hierarchy.Input{Prompt: "a hat", Only: []string{"x"}}}, orchestrator.Failed},
+		"failed":                          {theater{cfg: one(), in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"head": {errBoom, "", errBoom, errBoom}}}, orchestrator.Failed},
+		"out of time":                     {slow, orchestrator.Partial},
+		"out of time, nothing is done":    {idle, orchestrator.OutOfBudget},
+		"out of calls, one is done":       {few, orchestrator.Partial},
 	}
+	for n, status := range []orchestrator.Status{
+		1: orchestrator.OutOfBudget, orchestrator.OutOfBudget, // between the specialists, and before their grades
+		orchestrator.Partial, // between the grades: one specialist has passed
+		orchestrator.Partial, // before the contradictions
+		orchestrator.Partial, // before the synthesis
+		orchestrator.Partial, // before the master
+		orchestrator.Partial, // before the consistency
+		orchestrator.Completed,
+	} {
+		if n > 0 {
+			all[fmt.Sprintf("of 8 calls there are %d", n)] = end{wholeTeam(int64(n)), status}
+		}
+	}
+	return all
 }
 
+// wholeTeam is a run of 8 calls: two specialists, their grades, the contradictions, the
+// synthesis, the master, the consistency. It has so many.
+func wholeTeam(calls int64) theater {
+	th := gradedPair(marks(80), marks(80))
+	th.cfg.Limits.Calls = calls
+	th.cfg.Policy.ResolveConflicts = true
+	th.cfg.Master = hierarchy.Master{Agent: "director", Consistency: "brain"}
+	th.cast["head"] = append([]any{on{"contradict each other", "they agree"}}, th.cast["head"]...)
+	th.cast["director"], th.cast["brain"] = []any{on{"", "all"}}, []any{on{"", map[string]any{"issues": []any{}}}}
+	return th
+}
+
+// TestEnds has every end come out the same, wherever the run was killed and in whatever
+// order its calls came back.
 func TestEnds(t *testing.T) {
-	want := map[string]orchestrator.Status{
-		"completed": orchestrator.Completed, "partial": orchestrator.Partial, "unverified": orchestrator.Partial, "out of money": orchestrator.OutOfBudget,
-		"below the gate and out of money": orchestrator.Partial, "master skipped": orchestrator.Partial, "master failed": orchestrator.Failed,
-		"refused prompt": orchestrator.Failed, "failed": orchestrator.Failed, "out of time": orchestrator.Partial,
-	}
-	for name, th := range ends() {
-		t.Run("HX8 HX13 "+name, func(t *testing.T) {
-			assert.Equal(t, want[name], th.play(t).out.Status)
-			c, _ := th.open(t)
+	for name, end := range ends() {
+		t.Run("HX8 HX13 N4 "+name, func(t *testing.T) {
+			assert.Equal(t, end.status, end.play(t).out.Status)
+			c, _ := end.open(t)
 			c.Sweep(t)
 			c.Determinism(t)
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -110,37 +111,102 @@ func TestRecords(t *testing.T) {
 	})
 }
 
-func TestCrashes(t *testing.T) {
-	rough := func() project {
-		p := scored(0.65, 0.88)
-		p.cast["planner"] = []any{"prose", reference(), errBoom, reference()}
-		p.cast["news_search"] = []any{errBoom}
-		p.cast["article_writer"] = []any{errBoom, costs(90, "text")}
+// end is a run, how many calls it may make (0: as many as it wants), and how it ends.
+type end struct {
+	project
+	calls  int64
+	status orchestrator.Status
+}
+
+// ends are runs that end in every way but a cancel, which comes from outside.
+func ends() map[string]end {
+	of := func(change func(p *project)) project { // a run of three workers
+		p := project{brief: brief(), cast: map[string][]any{"planner": {small()}, "supervisor": {marks(0.9)}}}
+		change(&p)
 		return p
 	}
-	broke := func() project {
-		p := scored(0.9)
-		p.brief.MaxBudget = cents(100)
-		p.cfg.Policy.WarnInfeasible = true
-		p.cast["planner"] = []any{small()}
-		p.cast["web_search"] = []any{costs(105, sources(research.Source{Title: "x"}))}
-		return p
+	infeasible := func(p *project) { p.cfg.Policy.WarnInfeasible = true }
+	weak := func(p *project) { p.cast["supervisor"] = []any{marks(0.65)} }
+	rough := scored(0.65, 0.88)
+	rough.cast["planner"] = []any{"prose", reference(), errBoom, reference()}
+	rough.cast["news_search"] = []any{errBoom}
+	rough.cast["article_writer"] = []any{errBoom, costs(90, "text")}
+
+	all := map[string]end{
+		"RA50 completed, two iterations":    {scored(0.65, 0.88), 0, orchestrator.Completed},
+		"RA66 completed, one iteration":     {scored(0.9), 0, orchestrator.Completed},
+		"RA54 RA67 completed with failures": {rough, 0, orchestrator.Completed},
+		"R51 partial, below the target":     {of(weak), 0, orchestrator.Partial},
+		"N2 partial, not graded":            {of(func(p *project) { p.cast["supervisor"] = []any{"prose"} }), 0, orchestrator.Partial},
+		"N2 completed, a score is assumed": {of(func(p *project) {
+			p.cast["supervisor"], p.cfg.Policy.AssumeScore = []any{errBoom}, new(0.9)
+		}), 0, orchestrator.Completed},
+		"RC41 partial, money in the second iteration": {of(func(p *project) {
+			weak(p)
+			p.cast["web_search"] = []any{sources(research.Source{Title: "x"}), costs(600, sources(research.Source{Title: "y"}))}
+		}), 0, orchestrator.Partial},
+		"RC41 partial, time in the second iteration": {of(func(p *project) {
+			weak(p)
+			p.brief.MaxTime, p.cfg.Limits.Timeout = 30*time.Minute, time.Hour
+			p.cast["planner"] = []any{small(), flowtest.Hang()}
+		}), 0, orchestrator.Partial},
+		"RC41 partial, the second writer fails": {of(func(p *project) {
+			weak(p)
+			p.cast["article_writer"] = []any{research.Draft{Content: "one"}, errBoom}
+		}), 0, orchestrator.Partial},
+		"RA68 out of budget, money": {of(func(p *project) {
+			infeasible(p)
+			p.brief.MaxBudget = cents(100)
+			p.cast["web_search"] = []any{costs(105, sources(research.Source{Title: "x"}))}
+		}), 0, orchestrator.OutOfBudget},
+		"RX3 out of budget, time": {of(func(p *project) {
+			p.brief.MaxTime, p.cfg.Limits.Timeout = time.Minute, time.Hour
+			p.cast["planner"] = []any{flowtest.Hang()}
+		}), 0, orchestrator.OutOfBudget},
+		"failed, the input":            {of(func(p *project) { p.brief.Topic = " " }), 0, orchestrator.Failed},
+		"RX27 failed, the planner":     {of(func(p *project) { p.cast["planner"] = []any{errBoom} }), 0, orchestrator.Failed},
+		"RA62 failed, prose":           {of(func(p *project) { p.cast["planner"] = []any{"prose"} }), 0, orchestrator.Failed},
+		"RA77 failed, nothing fits":    {of(func(p *project) { p.brief.MaxTime = 2 * time.Minute }), 0, orchestrator.Failed},
+		"RX9 failed, no writer":        {of(func(p *project) { p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"))} }), 0, orchestrator.Failed},
+		"failed, the writer":           {of(func(p *project) { p.cast["article_writer"] = []any{errBoom} }), 0, orchestrator.Failed},
+		"RA59 failed, all researchers": {of(func(p *project) { p.cast["web_search"] = []any{errBoom} }), 0, orchestrator.Failed},
 	}
-	for name, p := range map[string]project{
-		"RA50 RX2 killed behind every record, two iterations": scored(0.65, 0.88),
-		"RA66 RX2 killed behind every record, one iteration":  scored(0.9),
-		"RA54 RX2 killed behind every record, failures":       rough(),
-		"RA68 RX2 killed behind every record, out of money":   broke(),
+	for n, status := range []orchestrator.Status{
+		1:                        orchestrator.OutOfBudget, // before the strategist, who is done without
+		orchestrator.OutOfBudget, // before the research
+		orchestrator.OutOfBudget, // before the writer
+		orchestrator.Partial,     // before the editor, and so before the supervisor
+		orchestrator.Partial,     // before the supervisor
+		orchestrator.Completed,   // before the merger, who is done without
+		orchestrator.Completed,
 	} {
-		t.Run(name, func(t *testing.T) {
-			c, _ := p.open(t)
+		if n > 0 {
+			all[fmt.Sprintf("RX4 RC42 of 7 calls there are %d", n)] = end{of(func(p *project) {
+				p.cfg.Agents = research.Agents{Strategist: "strategist", Merger: "merger"}
+				p.cast["strategist"] = []any{map[string]any{"drop": []string{}}}
+				p.cast["merger"] = []any{research.Draft{Title: "One", Content: "All in one."}}
+			}), int64(n), status}
+		}
+	}
+	return all
+}
+
+// TestEnds has every end come out the same, wherever the run was killed and in whatever
+// order its calls came back.
+func TestEnds(t *testing.T) {
+	for name, end := range ends() {
+		t.Run("RX2 N4 "+name, func(t *testing.T) {
+			c, _ := end.open(t)
+			c.Options.Budget.Calls = end.calls
+			out, _, _ := c.Run(t)
+			assert.Equal(t, end.status, out.Status, "%+v", out.Failure)
+			if end.calls > 0 {
+				assert.Equal(t, end.calls, out.Spent.Calls, "all that it may make")
+			}
 			c.Sweep(t)
+			c.Determinism(t)
 		})
 	}
-	t.Run("RA67 any order of completion", func(t *testing.T) {
-		c, _ := rough().open(t)
-		c.Determinism(t)
-	})
 }
 
 func TestJSON(t *testing.T) {

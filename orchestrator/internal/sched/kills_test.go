@@ -179,7 +179,7 @@ func TestKills(t *testing.T) {
 		require.Len(t, j.emitted, 4)
 		for i, rec := range j.emitted[:3] {
 			assert.Equal(t, []any{blackboard.Lost, "", int64(i)}, []any{rec.Kind, rec.Branch, rec.N})
-			assert.JSONEq(t, `{"calls":1,"cost":300000000}`, string(rec.Data))
+			assert.JSONEq(t, `{"calls":1,"cost":300000000,"of":[{"agent":"","cost":300000000}]}`, string(rec.Data))
 		}
 		assert.Equal(t, blackboard.Refused, j.emitted[3].Kind)
 		assert.True(t, j.process(0, first), "the next process sees the same end")
@@ -336,6 +336,29 @@ func TestKills(t *testing.T) {
 		r.last("0", "tidy")
 		assert.Equal(t, []string{"start call 0"}, r.told)
 		assert.Equal(t, engine.Lost{Calls: 2}, ended(r).Lost)
+	}))
+	t.Run("N4 it is on record which calls were lost", both(func(t seam) {
+		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			g := b.Group()
+			for _, est := range []providers.NanoUSD{30, 20, 10, 90} {
+				g.Go(unlimited, func(b *sched.Branch) {
+					do(b, sched.Options{Scope: sc}, engine.Op{Kind: engine.Call, Name: "a", Request: &agent.Request{Limits: agent.Limits{Estimate: est}}})
+				})
+			}
+			do(b, unlimited, engine.Op{Kind: engine.Sleep})
+			g.Cancel(1, unwanted)
+			join(g)
+		})
+		r.waits()
+		charged := r.find("2:0")
+		r.answer("0", "")
+		r.waits()
+		r.s.Charge(charged, providers.Usage{Calls: 1, Cost: 5})
+		r.s.Lose()
+		require.NotEmpty(t, r.emitted)
+		assert.Equal(t, blackboard.Lost, r.emitted[0].Kind)
+		assert.JSONEq(t, `{"calls":2,"cost":50,"of":[{"branch":"0","agent":"a","cost":30},{"branch":"1","agent":"a","cost":20,"givenUp":true}]}`, string(r.emitted[0].Data),
+			"what the third one used is known, and the fourth one waits")
 	}))
 	t.Run("N4 sleeps and questions are not lost", both(func(t seam) {
 		r := t.begin(func(_ *run, b *sched.Branch) {

@@ -212,11 +212,10 @@ func (s *Sched) Lose() {
 		}
 	}
 	slices.SortFunc(calls, byPlace)
-	var sum amounts
+	s.tellLost(calls)
 	for _, e := range slices.Backward(calls) { // each goes before all that wait
 		s.hold(e, nothing, amounts{})
 		if !e.charged {
-			sum.add(e.reservation())
 			e.scope.count(lost, e.reservation())
 		}
 		e.charged = false
@@ -229,10 +228,6 @@ func (s *Sched) Lose() {
 			s.enqueue(e)
 		}
 	}
-	if sum[onCalls] > 0 {
-		s.port.Emit(blackboard.Record{Kind: blackboard.Lost, N: s.losses, Data: agent.JSON(sum.lost())})
-		s.losses++
-	}
 	s.decideAll()
 	for _, e := range calls {
 		if e.queued && !e.known.Made { // it waits now
@@ -240,6 +235,25 @@ func (s *Sched) Lose() {
 			e.phase = asked
 		}
 	}
+}
+
+// tellLost puts on record which calls are lost, but for those whose usage is known.
+func (s *Sched) tellLost(calls []*effect) {
+	var d engine.LostData
+	var sum amounts
+	for _, e := range calls {
+		if e.charged {
+			continue
+		}
+		sum.add(e.reservation())
+		d.Of = append(d.Of, engine.LostCall{Branch: e.Branch, N: e.N, Agent: e.Name, Amount: e.Reserved, GivenUp: e.branch.wait != e})
+	}
+	if d.Of == nil {
+		return
+	}
+	d.Lost = sum.lost()
+	s.port.Emit(blackboard.Record{Kind: blackboard.Lost, N: s.losses, Data: agent.JSON(d)})
+	s.losses++
 }
 
 // broken stops the run: the flow's code broke a rule.
