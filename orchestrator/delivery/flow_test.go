@@ -354,6 +354,13 @@ func TestRuns(t *testing.T) {
 		{"SC51 N2 an assumed score below the gate", project{cfg: delivery.Config{Policy: delivery.Policy{AssumeScore: new(69.0)}}, cast: map[string][]any{"verify step": times(4, errBoom)}}, ends{
 			calls: 18, phase: delivery.Completed, status: orchestrator.Partial,
 		}, nil},
+		{"SC25 S54 a sub-plan of a second iteration hears nothing of the first", project{cast: map[string][]any{
+			"verify goal": {marks(75)}, "code": {code(), code(), tooMuch},
+		}}, ends{calls: 15 + 15 + 6, phase: delivery.Completed, status: orchestrator.Completed, iteration: 2}, func(t *testing.T, p played) {
+			t.Helper()
+			assert.NotNil(t, input[delivery.PlanInput](t, p.asked["plan"][1]).Last)
+			assert.Nil(t, input[delivery.PlanInput](t, p.asked["subplan"][0]).Last)
+		}},
 		{"SC41 an unknown complexity", project{cast: map[string][]any{"plan": {object{"steps": []object{
 			{"number": 1, "description": "a", "complexity": "hard"}, {"number": 2, "description": "b", "complexity": "Simple"},
 		}}}}}, done(15), func(t *testing.T, p played) {

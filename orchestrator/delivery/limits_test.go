@@ -111,6 +111,33 @@ func TestTime(t *testing.T) {
 		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
 		assert.Len(t, p.asked["verify code"], 11)
 	})
+	t.Run("SC5 SA46 no fix begins after the time of a step", func(t *testing.T) {
+		cfg := limited(60)
+		cfg.Retry.Iterations = 1 // a step has four minutes
+		p := project{cfg: cfg, cast: map[string][]any{"plan": {steps(12)}, "code": {slow(230, code())}, "check": {failed}, "verify test": {slow(20, marks(90))}}}.play(t)
+		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
+		assert.Zero(t, p.out.State.Metrics.FixCycles)
+		assert.Zero(t, p.sent(delivery.FixPlanMessage))
+	})
+	t.Run("SC5 no attempt begins after the time of a step", func(t *testing.T) {
+		cfg := limited(60)
+		cfg.Retry.Iterations = 1
+		p := project{cfg: cfg, cast: map[string][]any{"plan": {steps(12)}, "code": {slow(230, code())}, "verify step": {slow(20, marks(60))}}}.play(t)
+		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
+		assert.Equal(t, 1, p.step(t, "p1.s1").Attempts)
+		assert.NotContains(t, p.trace(t), "step_retried")
+		assert.Len(t, p.events(t, delivery.EventBudgetExceeded), 1)
+	})
+	t.Run("SC5 SC55 a step that the run's end cuts has not failed", func(t *testing.T) {
+		for what, more := range map[string]map[string][]any{
+			"after a rejection":     {"code": {slow(60, code())}, "verify step": {slow(250, marks(60))}},
+			"after tests that fail": {"code": {slow(60, code())}, "check": {failed}, "verify test": {slow(250, marks(90))}},
+		} {
+			p := tight(more).play(t)
+			require.ErrorIs(t, p.err, delivery.ErrTimeExpired, what)
+			assert.Equal(t, delivery.StepInProgress, p.step(t, "p1.s1").Status, what)
+		}
+	})
 	t.Run("SC5 the time of execution is up", func(t *testing.T) {
 		p := tight(map[string][]any{"code": {slow(94, code())}, "check": {slow(100, passed)}})
 		p.cfg.Retry.Iterations = 1

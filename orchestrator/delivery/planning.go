@@ -35,7 +35,7 @@ func (r *run) plan(c *orchestrator.Context, j planJob) (string, error) {
 	var before *Plan
 	var reasons []string
 	for try := 1; ; try++ {
-		if try > 1 && c.Elapsed() >= j.end {
+		if c.Elapsed() >= j.end {
 			return "", r.outOfPlanning(c, j)
 		}
 		answer, err := r.askPlan(c, j, before, reasons)

@@ -25,6 +25,7 @@ type folder struct {
 	files  map[string]string
 	states map[string]map[string]string
 	ops    []string
+	wrote  [][]delivery.File         // by each apply
 	done   map[string]agent.Response // by key
 	fails  map[string]error          // by op
 }
@@ -55,6 +56,7 @@ func (f *folder) Call(ctx context.Context, req agent.Request) (agent.Response, e
 		if err := json.Unmarshal(req.Input, &in); err != nil {
 			return agent.Response{}, err
 		}
+		f.wrote = append(f.wrote, in.Files)
 		for _, file := range in.Files {
 			if strings.HasPrefix(file.Path, "/") {
 				return agent.Response{}, fmt.Errorf("files %q: %w", file.Path, delivery.ErrUnsafePath)
@@ -113,6 +115,7 @@ func TestProject(t *testing.T) {
 		assert.Equal(t, "ok", f.files["a"])
 		assert.Equal(t, "test", f.files["a_test"], "SC49: a fix is a delta")
 		assert.Len(t, p.step(t, "p1.s1").Code.Tests, 1, "SC49")
+		assert.Equal(t, []delivery.File{{Path: "a", Content: "ok"}}, f.wrote[1], "SC49: what changes is written, and nothing else")
 	})
 	t.Run("SC57 attempts start from the step's snapshot", func(t *testing.T) {
 		f := newFolder()
@@ -249,6 +252,17 @@ func TestFallback(t *testing.T) {
 		p := project{cfg: cfg, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
 		require.ErrorIs(t, p.err, delivery.ErrPlanning)
 		assert.Contains(t, p.out.Warnings[1].Message, "Hooks.Fallback")
+	})
+	t.Run("SC51 no score is assumed for what it gives", func(t *testing.T) {
+		cfg, _ := backup(delivery.Coder, code())
+		cfg.Policy.AssumeScore = new(100.0)
+		p := project{cfg: cfg, cast: map[string][]any{"code": times(4, errBoom), "verify code": times(4, errBoom)}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, []string{"p1.s1"}, p.out.Unverified)
+		for _, w := range p.out.Warnings {
+			assert.NotEqual(t, "delivery/assumed-score", w.Code)
+		}
 	})
 	t.Run("SC51 its panic is an error", func(t *testing.T) {
 		p := project{cfg: delivery.Config{Hooks: delivery.Hooks{Fallback: func(delivery.Failure) ([]byte, error) { panic("oh") }}}, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
