@@ -23,7 +23,7 @@ func lock(ctx context.Context, path string) (func() error, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	tick := time.NewTicker(lockWait / 100)
+	tick := time.NewTicker(lockWait / 100) //nolint:forbidigo // opening a workspace is no part of a flow
 	defer tick.Stop()
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
