@@ -130,12 +130,13 @@ func TestTime(t *testing.T) {
 	})
 	t.Run("SC5 SC55 a step that the run's end cuts has not failed", func(t *testing.T) {
 		for what, more := range map[string]map[string][]any{
-			"after a rejection":     {"code": {slow(60, code())}, "verify step": {slow(250, marks(60))}},
-			"after tests that fail": {"code": {slow(60, code())}, "check": {failed}, "verify test": {slow(250, marks(90))}},
+			"after a rejection":     {"code": {slow(60, code())}, "verify step": {slow(195, marks(60))}},
+			"after tests that fail": {"code": {slow(60, code())}, "check": {failed}, "verify test": {slow(195, marks(90))}},
 		} {
 			p := tight(more).play(t)
 			require.ErrorIs(t, p.err, delivery.ErrTimeExpired, what)
 			assert.Equal(t, delivery.StepInProgress, p.step(t, "p1.s1").Status, what)
+			assert.InDelta(t, 605, p.out.Elapsed.Seconds(), 1, what)
 		}
 	})
 	t.Run("SC5 the time of execution is up", func(t *testing.T) {
