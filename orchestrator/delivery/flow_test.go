@@ -199,6 +199,7 @@ func TestRuns(t *testing.T) {
 			assert.Equal(t, 4, m.CompletedSteps)
 			parent := p.step(t, "p1.s1")
 			assert.Equal(t, []string{"p2.s1", "p2.s2"}, parent.SubSteps)
+			assert.Equal(t, "done\ndone", parent.Code.Summary)
 			assert.Equal(t, "p1.s1", p.step(t, "p2.s1").ParentStepID)
 			assert.NotNil(t, parent.Tests)
 			assert.NotNil(t, parent.Verification)
@@ -250,6 +251,15 @@ func TestRuns(t *testing.T) {
 			assert.Len(t, p.asked["code"], 1)
 			assert.Equal(t, delivery.StepBlocked, p.step(t, "p1.s2").Status)
 			assert.Contains(t, p.step(t, "p1.s2").FailReason, "step 1")
+		}},
+		{"SC19 a step that needs a blocked one", project{
+			cfg:  delivery.Config{Policy: delivery.Policy{AcceptableFailures: 3}},
+			cast: map[string][]any{"plan": {needing(nil, []int{1}, []int{2})}, "check": {always{failed}}},
+		}, ends{calls: 21, phase: delivery.Completed, status: orchestrator.Partial, metrics: func(m delivery.Metrics) bool {
+			return m.BlockedSteps == 2 && m.FailedSteps == 1
+		}}, func(t *testing.T, p played) {
+			t.Helper()
+			assert.Equal(t, "it needs step 2, which was not completed", p.step(t, "p1.s3").FailReason)
 		}},
 		{"SA26 SC18 circles and what is not there", project{cast: map[string][]any{
 			"plan": {needing([]int{2}, []int{1}), needing([]int{9}, nil), needing(nil, nil)},

@@ -96,12 +96,12 @@ func (r *run) runTests(c *orchestrator.Context, until time.Duration) (*TestResul
 	return &res, err
 }
 
-// restore makes the project what it was before the step.
-func (r *run) restore(c *orchestrator.Context, w *work) (string, error) {
-	if r.Agents.Workspace == "" || w.base == "" {
+// restore makes the project what it was at a snapshot; "": there is none to go back to.
+func (r *run) restore(c *orchestrator.Context, id string) (string, error) {
+	if r.Agents.Workspace == "" || id == "" {
 		return "", nil
 	}
-	_, err := project[struct{}](r, c, OpRestore, r.limit, Snapshot{ID: w.base})
+	_, err := project[struct{}](r, c, OpRestore, r.limit, Snapshot{ID: id})
 	r.state.Unrestored = err != nil
 	return r.broken(c, OpRestore, err)
 }
@@ -123,12 +123,10 @@ func (r *run) accept(c *orchestrator.Context, w *work) error {
 // goBack restores what an earlier run could not, or has left behind, before anything
 // else.
 func (r *run) goBack(c *orchestrator.Context) error {
-	if r.Agents.Workspace == "" || !r.state.Unrestored {
+	if !r.state.Unrestored {
 		return nil
 	}
-	_, err := project[struct{}](r, c, OpRestore, r.limit, Snapshot{ID: r.state.Snapshot})
-	r.state.Unrestored = err != nil
-	_, err = r.broken(c, OpRestore, err)
+	_, err := r.restore(c, r.state.Snapshot)
 	return err
 }
 
