@@ -232,6 +232,12 @@ func TestRuns(t *testing.T) {
 			assert.Len(t, p.asked["code"], 8)
 			assert.Equal(t, []string{"p1.s1", "p1.s2"}, p.out.Report.Unfinished)
 		}},
+		{"SC53 SC20 steps of sub-plans alone are no result", project{
+			cfg:  delivery.Config{Retry: delivery.Retry{Iterations: 1}, Limits: delivery.Limits{Depth: 1}},
+			cast: map[string][]any{"code": {tooMuch, code(), always{tooMuch}}, "subplan": {steps(2)}},
+		}, ends{calls: 2 + 1 + 2 + 5 + 1 + 1 + 2 + 1, phase: delivery.Failed, status: orchestrator.Failed, err: delivery.ErrGoalNotReached, metrics: func(m delivery.Metrics) bool {
+			return m.CompletedSteps == 1
+		}}, nil},
 		{"SA23 SC7 the step gate rejects three times", project{cast: map[string][]any{"verify step": times(3, marks(60))}}, done(35), nil},
 		{"SA24 S48 SC23 SC59 too many failed steps", project{cfg: iterations(1), cast: map[string][]any{"plan": {steps(5)}, "check": {always{failed}}}}, ends{
 			calls: 50, phase: delivery.Failed, status: orchestrator.Failed, err: delivery.ErrGoalNotReached,

@@ -59,6 +59,13 @@ func TestTime(t *testing.T) {
 		assert.Len(t, p.asked["verify code"], 1)
 		assert.InDelta(t, 608, p.out.Elapsed.Seconds(), 1)
 	})
+	t.Run("SC55 S51 a call that fails after the end is not tried again", func(t *testing.T) {
+		p := tight(map[string][]any{"code": {code(), slow(258, errBoom)}}).play(t)
+		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
+		assert.Empty(t, p.slept(t))
+		assert.Empty(t, p.out.Warnings)
+		assert.InDelta(t, 608, p.out.Elapsed.Seconds(), 1)
+	})
 	t.Run("SA43 SC44 expiry during a call that hangs", func(t *testing.T) {
 		p := tight(map[string][]any{"code": {flowtest.Hang()}}).play(t)
 		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
@@ -158,6 +165,16 @@ func TestTime(t *testing.T) {
 		assert.Len(t, p.asked["code"], 1)
 		assert.Equal(t, 5+3, p.asked.total())
 		assert.Contains(t, p.trace(t), "continue")
+	})
+	t.Run("SC58 SC51 what was unverified stays so", func(t *testing.T) {
+		unsure := late()
+		unsure.cast["verify code"] = times(4, errBoom)
+		first := unsure.play(t)
+		require.Equal(t, []string{"p1.s1"}, first.out.Unverified)
+		p := project{in: delivery.Input{From: &first.out.State}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, []string{"p1.s1"}, p.out.Unverified)
 	})
 	t.Run("SC58 the interrupted step keeps its attempts", func(t *testing.T) {
 		first := tight(map[string][]any{"verify code": {marks(59)}, "code": {code(), flowtest.Hang()}}).play(t)

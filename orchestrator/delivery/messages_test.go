@@ -250,6 +250,12 @@ func TestState(t *testing.T) {
 		assert.Equal(t, "failed", p.out.State.Agents[delivery.Tester].Status)
 		assert.Equal(t, 2, p.out.State.Agents[delivery.Tester].Failures)
 	})
+	t.Run("S52 the same warning is given once", func(t *testing.T) {
+		p := project{cfg: delivery.Config{Retry: delivery.Retry{Iterations: 1, FixCycles: 1, FailedSteps: 1}}, cast: map[string][]any{"check": {always{errBoom}}}}.play(t)
+		assert.Equal(t, []orchestrator.Warning{{Code: "delivery/agent-failed", Who: "tester", Message: "p1.s1: boom"}}, p.out.Warnings)
+		assert.Len(t, p.events(t, delivery.EventWarningRaised), 1)
+		assert.Len(t, p.events(t, delivery.EventAgentFailed), 2)
+	})
 	t.Run("S22 the end", func(t *testing.T) {
 		p := project{}.play(t)
 		require.NotNil(t, p.out.State.EndTime)

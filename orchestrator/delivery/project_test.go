@@ -28,10 +28,11 @@ type folder struct {
 	wrote  [][]delivery.File         // by each apply
 	done   map[string]agent.Response // by key
 	fails  map[string]error          // by op
+	most   map[string]int            // how often, by op; 0: always
 }
 
 func newFolder() *folder {
-	return &folder{files: map[string]string{}, states: map[string]map[string]string{}, done: map[string]agent.Response{}, fails: map[string]error{}}
+	return &folder{files: map[string]string{}, states: map[string]map[string]string{}, done: map[string]agent.Response{}, fails: map[string]error{}, most: map[string]int{}}
 }
 
 func (f *folder) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
@@ -43,6 +44,9 @@ func (f *folder) Call(ctx context.Context, req agent.Request) (agent.Response, e
 	}
 	f.ops = append(f.ops, req.Op)
 	if err := f.fails[req.Op]; err != nil {
+		if f.most[req.Op]--; f.most[req.Op] == 0 {
+			delete(f.fails, req.Op)
+		}
 		return agent.Response{}, err
 	}
 	var answer any = struct{}{}
@@ -148,6 +152,46 @@ func TestProject(t *testing.T) {
 		assert.Equal(t, map[string]string{"a": "1", "a_test": "test"}, f.files)
 		assert.False(t, p.out.State.Unrestored)
 	})
+	t.Run("SC57 expiry in the first step leaves nothing", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cfg: limited(2), cast: map[string][]any{"code": {writes("a", "1")}, "verify step": {flowtest.Hang()}}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
+		assert.Contains(t, f.ops, "apply")
+		assert.Empty(t, f.files)
+	})
+	t.Run("SC57 SX14 the end of a budget leaves what was accepted", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cfg: delivery.Config{Limits: delivery.Limits{Calls: 8}}, cast: map[string][]any{"code": {writes("a", "1")}}}.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Contains(t, f.ops, "apply")
+		assert.Empty(t, f.files)
+		assert.False(t, p.out.State.Unrestored)
+	})
+	t.Run("SC57 a restore that is refused is done before the next step", func(t *testing.T) {
+		f := newFolder()
+		f.fails[delivery.OpRestore], f.most[delivery.OpRestore] = errBoom, 4
+		p := project{space: f, cfg: delivery.Config{Retry: delivery.Retry{FixCycles: orchestrator.None}, Policy: delivery.Policy{AcceptableFailures: 1}}, cast: map[string][]any{
+			"code": {writes("a", "BUG"), writes("b", "2")},
+		}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, map[string]string{"b": "2", "b_test": "test"}, f.files)
+		assert.False(t, p.out.State.Unrestored)
+	})
+	t.Run("SC57 SC58 a step with a sub-plan under way is done anew", func(t *testing.T) {
+		f := newFolder()
+		first := project{space: f, cfg: limited(2), cast: map[string][]any{"code": {tooMuch, writes("a", "1"), flowtest.Hang()}, "subplan": {steps(2)}}}.play(t)
+		require.ErrorIs(t, first.err, delivery.ErrTimeExpired)
+		assert.Equal(t, delivery.StepBlocked, first.step(t, "p1.s1").Status)
+		assert.Empty(t, f.files)
+
+		f.done = map[string]agent.Response{}
+		p := project{space: f, in: delivery.Input{From: &first.out.State}, cast: map[string][]any{"code": {writes("b", "2"), writes("c", "3")}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Equal(t, delivery.PlanFailed, p.out.State.Plans[1].Status)
+		assert.Equal(t, delivery.StepCompleted, p.step(t, "p1.s1").Status)
+		assert.Len(t, f.files, 4)
+	})
 	t.Run("SC57 expiry in a sub-plan takes back the whole step", func(t *testing.T) {
 		f := newFolder()
 		p := project{space: f, cfg: limited(2), cast: map[string][]any{
@@ -241,6 +285,14 @@ func TestFallback(t *testing.T) {
 			}
 		})
 	}
+	t.Run("SC51 a report that is not reviewed", func(t *testing.T) {
+		cfg, _ := backup(delivery.Tester, passed)
+		cfg.Policy.SkipTestReview = true
+		p := project{cfg: cfg, cast: map[string][]any{"check": times(4, errBoom)}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, []string{"p1.s1"}, p.out.Unverified)
+	})
 	t.Run("SC51 never for the goal", func(t *testing.T) {
 		cfg, asked := backup(delivery.Supervisor, marks(100))
 		p := project{cfg: cfg, cast: map[string][]any{"verify goal": times(4, errBoom)}}.play(t)

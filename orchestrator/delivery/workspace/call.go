@@ -17,7 +17,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
-// Call does what req.Op says, once for each key of a call. A test that fails is an
+// Call does what req.Op says, once for each key of a call and request. A test that fails is an
 // answer. Errors are inputs that do not fit, delivery.ErrUnsafePath, and those of the
 // file system and of git, without paths of this machine: a coder may read them.
 func (w *Workspace) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
@@ -36,7 +36,7 @@ func (w *Workspace) once(ctx context.Context, req agent.Request) (agent.Response
 	defer w.mu.Unlock()
 	record := ""
 	if key := agent.InfoFrom(ctx).Key; key != "" {
-		sum := sha256.Sum256([]byte(key))
+		sum := sha256.Sum256([]byte(strings.Join([]string{key, req.Op, req.Prompt, string(req.Input)}, "\x00")))
 		record = w.state("calls/" + hex.EncodeToString(sum[:]) + ".json")
 		data, err := os.ReadFile(record)
 		if err == nil {

@@ -106,7 +106,7 @@ func deliver(t *testing.T, w *workspace.Workspace, c *crew, cfg delivery.Config)
 	e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"crew": c, "workspace": w}})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, e.Close(context.WithoutCancel(t.Context()))) }()
-	return flow.Run(t.Context(), e, delivery.Input{Goal: "operators"})
+	return flow.Run(t.Context(), e, delivery.Input{Goal: "operators"}, orchestrator.StartOptions{ID: "operators"})
 }
 
 // quick is config without go vet, which takes longer than such tests.
@@ -209,6 +209,22 @@ func TestTeam(t *testing.T) {
 				}
 			}
 			assert.NotRegexp(t, `\d+\.\d+s\b|\d\d:\d\d:\d\d`, said)
+		}
+	})
+}
+
+// A host that keeps no log begins anew with the same ID, and so with the same keys.
+func TestRunOfTheSameID(t *testing.T) {
+	t.Run("SC46 a further run does its own work", func(t *testing.T) {
+		c := quick(t)
+		w := open(t, c)
+		team := &crew{lines: map[string]object{"plan": plan("Sub"), "code p1.s1": operator("Sub", "return a - b")}}
+		cfg := delivery.Config{Policy: delivery.Policy{SkipTestReview: true}, Limits: delivery.Limits{MinSteps: 1}}
+		for range 2 {
+			out, err := deliver(t, w, team, cfg)
+			require.NoError(t, err)
+			assert.Equal(t, orchestrator.Completed, out.Status)
+			require.NoError(t, os.Remove(filepath.Join(c.Dir, "sub.go")), "it was written")
 		}
 	})
 }

@@ -19,7 +19,7 @@
 //
 // # Crashes
 //
-// Each call acts once by the key of its call: its answer is recorded, and made again
+// Each call acts once by its key and request: its answer is recorded, and made again
 // it is answered from there. If the process is killed before that, the call begins
 // again from the same state. Nothing of a test run survives a kill of this process; what does
 // where there is no PID namespace is ended by the next [Open].
