@@ -240,6 +240,13 @@ func TestProject(t *testing.T) {
 		assert.Contains(t, p.step(t, "p1.s1").FailReason, "the workspace could not test: boom")
 		assert.Equal(t, 4+4, strings.Count(strings.Join(f.ops, " "), "test"), "S51")
 	})
+	t.Run("SC57 a run without a step leaves the folder alone", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrPlanning)
+		assert.Empty(t, f.ops)
+		assert.False(t, p.out.State.Unrestored)
+	})
 	t.Run("SC46 no snapshot, no step", func(t *testing.T) {
 		f := newFolder()
 		f.fails[delivery.OpSnapshot] = errBoom
