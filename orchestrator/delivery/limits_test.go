@@ -95,6 +95,23 @@ func TestTime(t *testing.T) {
 		assert.Equal(t, delivery.Failed, p.out.State.Status)
 		assert.Equal(t, 2, p.asked.total())
 	})
+	t.Run("SC2 SC5 planning takes nothing from verification", func(t *testing.T) {
+		p := project{cfg: limited(10), cast: map[string][]any{ // the last minute is for verification
+			"plan": {slow(290, object{"steps": "two"}), slow(240, steps(2))}, "verify plan": {slow(15, errBoom)},
+		}}.play(t)
+		require.EqualError(t, p.err, "delivery: planning: planning budget")
+		assert.Equal(t, 3, p.asked.total())
+	})
+	t.Run("SC5 a sub-plan has the time of its step", func(t *testing.T) {
+		cfg := limited(60)
+		cfg.Retry.Iterations = 1 // a step has four minutes
+		p := project{cfg: cfg, cast: map[string][]any{
+			"plan": {steps(12)}, "code": {tooMuch}, "subplan": {slow(230, steps(1))}, "verify plan": {marks(90), slow(20, marks(60))},
+		}}.play(t)
+		assert.Equal(t, "planning: step budget", p.step(t, "p1.s1").FailReason)
+		require.Len(t, p.asked["subplan"], 1)
+		assert.Equal(t, "step budget", p.events(t, delivery.EventBudgetExceeded)[0].Text)
+	})
 	t.Run("SA46 S33 SC4 the time for fixes is up", func(t *testing.T) {
 		cfg := limited(60)
 		cfg.Retry.Iterations = 1
@@ -175,6 +192,12 @@ func TestTime(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, []string{"p1.s1"}, p.out.Unverified)
+	})
+	t.Run("SC58 SC35 the next plan is one after the first", func(t *testing.T) {
+		first := late().play(t)
+		p := project{in: delivery.Input{From: &first.out.State}, cast: map[string][]any{"verify goal": {marks(75)}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 1, p.out.State.Metrics.ReplanCount)
 	})
 	t.Run("SC58 the interrupted step keeps its attempts", func(t *testing.T) {
 		first := tight(map[string][]any{"verify code": {marks(59)}, "code": {code(), flowtest.Hang()}}).play(t)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,13 +27,14 @@ type folder struct {
 	states map[string]map[string]string
 	ops    []string
 	wrote  [][]delivery.File         // by each apply
+	runs   map[string]bool           // that were named
 	done   map[string]agent.Response // by key
 	fails  map[string]error          // by op
 	most   map[string]int            // how often, by op; 0: always
 }
 
 func newFolder() *folder {
-	return &folder{files: map[string]string{}, states: map[string]map[string]string{}, done: map[string]agent.Response{}, fails: map[string]error{}, most: map[string]int{}}
+	return &folder{files: map[string]string{}, states: map[string]map[string]string{}, done: map[string]agent.Response{}, fails: map[string]error{}, most: map[string]int{}, runs: map[string]bool{}}
 }
 
 func (f *folder) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
@@ -42,7 +44,7 @@ func (f *folder) Call(ctx context.Context, req agent.Request) (agent.Response, e
 	if resp, ok := f.done[key]; ok {
 		return resp, nil
 	}
-	f.ops = append(f.ops, req.Op)
+	f.ops, f.runs[req.Prompt] = append(f.ops, req.Op), true
 	if err := f.fails[req.Op]; err != nil {
 		if f.most[req.Op]--; f.most[req.Op] == 0 {
 			delete(f.fails, req.Op)
@@ -105,6 +107,7 @@ func TestProject(t *testing.T) {
 		assert.Equal(t, map[string]string{"a": "1", "a_test": "test", "b": "2", "b_test": "test"}, f.files)
 		assert.Equal(t, []string{"snapshot", "apply", "test", "snapshot", "snapshot", "apply", "test", "snapshot", "test"}, f.ops)
 		assert.Equal(t, 15, p.asked.total(), "the workspace is not counted")
+		assert.Equal(t, map[string]bool{"for the run that began at " + p.out.State.StartTime.Format(time.RFC3339Nano): true}, f.runs, "SC46")
 		require.NotNil(t, input[delivery.TestInput](t, p.asked["check"][0]).Run, "S56")
 		assert.Contains(t, p.asked["check"][0].Prompt, "really did")
 	})

@@ -4,7 +4,10 @@ package workspace_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +34,23 @@ func TestLock(t *testing.T) {
 			require.NoError(t, take(t)())
 			assert.InDelta(t, 1, time.Since(begun).Seconds(), 0.1)
 		})
+	})
+	t.Run("SC47 a child that is being started has the file, too", func(t *testing.T) {
+		unlock := take(t)
+		copied := 0
+		for fd := range 1000 { // as a fork does
+			if at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil && at == path {
+				copied, err = syscall.Dup(fd)
+				require.NoError(t, err)
+				break
+			}
+		}
+		if copied == 0 {
+			t.Skip("open files are not to be seen here")
+		}
+		require.NoError(t, unlock())
+		require.NoError(t, take(t)())
+		require.NoError(t, syscall.Close(copied))
 	})
 	t.Run("SC46 another process works on", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
