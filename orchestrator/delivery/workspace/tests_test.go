@@ -156,9 +156,10 @@ func TestHostile(t *testing.T) {
 		assert.NotEmpty(t, got.Reason)
 	})
 	t.Run("SC57 changes the project", func(t *testing.T) {
-		c := hostile(t, "\"os\"\n\"os/exec\"\n", "os.WriteFile(\"sum.go\", nil, 0o644)\nos.Remove(\"go.mod\")\nos.MkdirAll(\"locked/x\", 0o755)\nos.Chmod(\"locked\", 0)\nos.Mkdir(os.TempDir()+\"/x\", 0)\nexec.Command(\"git\", \"init\", \"-q\", \"nested\").Run()\nos.WriteFile(\"nested/f\", nil, 0o644)\n"+
+		c := hostile(t, "\"os\"\n\"os/exec\"\n", "os.WriteFile(\"sum.go\", nil, 0o644)\nos.Remove(\"go.mod\")\nos.MkdirAll(\"locked/x\", 0o755)\nos.Chmod(\"locked\", 0)\nos.Chmod(\"kept\", 0)\nos.Mkdir(os.TempDir()+\"/x\", 0)\nexec.Command(\"git\", \"init\", \"-q\", \"nested\").Run()\nos.WriteFile(\"nested/f\", nil, 0o644)\n"+
 			"exec.Command(\"mkfifo\", \"pipe.go\").Run()\nexec.Command(\"git\", \"init\", \"-q\", \"inner\").Run()\nos.MkdirAll(\"sub/.GIT\", 0o755)")
 		write(t, c, "inner/kept.go", "package inner\n")
+		write(t, c, "kept/kept.go", "package kept\n")
 		w := open(t, c)
 		before := snapshot(t, w, "")
 		got := test(t, w)
@@ -167,6 +168,12 @@ func TestHostile(t *testing.T) {
 		assert.FileExists(t, filepath.Join(c.Dir, "go.mod"))
 		assert.NoDirExists(t, filepath.Join(c.Dir, "nested"))
 		assert.NoDirExists(t, filepath.Join(c.Dir, "locked"))
+		info, err := os.Stat(filepath.Join(c.Dir, "kept"))
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o755), info.Mode().Perm(), "it is open again")
+		left, err := os.ReadDir(filepath.Join(c.State, "tmp"))
+		require.NoError(t, err)
+		assert.Empty(t, left)
 		assert.NoDirExists(t, filepath.Join(c.Dir, "inner", ".git"))
 		assert.NoDirExists(t, filepath.Join(c.Dir, "sub"))
 		assert.NoFileExists(t, filepath.Join(c.Dir, "pipe.go"))
