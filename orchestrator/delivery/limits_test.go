@@ -294,7 +294,6 @@ func TestSweep(t *testing.T) {
 		{"SA43 the time is up", project{cfg: limited(2), cast: map[string][]any{"code": {code(), flowtest.Hang()}}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			c, _ := tt.open(t)
 			c.Sweep(t)
 		})
