@@ -46,7 +46,7 @@ func ask[T any](r *run, c *orchestrator.Context, q call) (answered[T], error) {
 		return got, err
 	}
 	r.state.CurrentRole = q.role
-	id := r.send(c, Header{Message: q.request, From: conductor, To: q.role, Target: q.target}, nil)
+	q.id = r.send(c, Header{Message: q.request, From: conductor, To: q.role, Target: q.target}, nil)
 	state := r.state.Agents[q.role]
 	state.Status = "working"
 	state.Requests++
@@ -65,7 +65,6 @@ func ask[T any](r *run, c *orchestrator.Context, q call) (answered[T], error) {
 		}
 		return v, err
 	})
-	q.id = id
 	return settle(r, c, q, got, err)
 }
 

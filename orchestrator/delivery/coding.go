@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -142,8 +143,7 @@ func (r *run) unfixable(c *orchestrator.Context, w *work, failed string, f fixin
 			return stuck, why
 		}
 		return lost, why
-	case c.Elapsed() >= min(f.end, w.end) && c.Elapsed() < r.limit:
-		c.Emit(EventBudgetExceeded, Event{Target: w.ID, Text: stepBudget})
+	case errors.Is(r.late(c, min(f.end, w.end)), errLate):
 		return lost, stepBudget
 	}
 	return accepted, ""

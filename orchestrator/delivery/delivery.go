@@ -126,7 +126,8 @@ func (r *run) iterate(c *orchestrator.Context) error {
 	for {
 		begun := c.Elapsed()
 		if root == nil {
-			id, err := r.plan(c, planJob{op: OpPlan, goal: r.state.PrimaryGoal, end: r.planningEnd(begun), until: r.executionLatest(begun), least: r.Limits.MinSteps})
+			planned, latest := r.planningEnds(begun)
+			id, err := r.plan(c, planJob{op: OpPlan, goal: r.state.PrimaryGoal, end: planned, until: latest, least: r.Limits.MinSteps})
 			if err != nil {
 				return err
 			}
@@ -150,22 +151,18 @@ func (r *run) iterate(c *orchestrator.Context) error {
 	}
 }
 
-// The ends of the phases of an iteration that began at a time.
-func (r *run) planningEnd(begun time.Duration) time.Duration {
+// planningEnds is until when plans are asked for in an iteration that began at a time,
+// and when the time of verification begins.
+func (r *run) planningEnds(begun time.Duration) (planned, latest time.Duration) {
 	if r.limit == endless {
-		return endless
+		return endless, endless
 	}
-	return begun + Allocate(r.limit-begun, 0).Planning
+	a := Allocate(r.limit-begun, 0)
+	return begun + a.Planning, r.limit - a.Verification
 }
 
-// executionLatest is when what verification needs begins.
-func (r *run) executionLatest(begun time.Duration) time.Duration {
-	if r.limit == endless {
-		return endless
-	}
-	return r.limit - Allocate(r.limit-begun, 0).Verification
-}
-
+// executionEnd is when execution ends of an iteration that began at a time, and whose
+// plan is approved now.
 func (r *run) executionEnd(begun, now time.Duration) time.Duration {
 	if r.limit == endless {
 		return endless

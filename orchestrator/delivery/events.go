@@ -108,7 +108,7 @@ func (r *run) fire(c *orchestrator.Context, on string) {
 // send emits a message and returns its ID.
 func (r *run) send(c *orchestrator.Context, h Header, payload any) string {
 	r.sent++
-	h.ID, h.PlanPath = header(r.sent), slices.Clone(r.state.PlanStack)
+	h.ID, h.PlanPath = fmt.Sprintf("m%d", r.sent), slices.Clone(r.state.PlanStack)
 	h.Depth = max(0, len(h.PlanPath)-1)
 	r.state.EventLog = append(r.state.EventLog, h)
 	if extra := len(r.state.EventLog) - keptHeaders; extra > 0 {

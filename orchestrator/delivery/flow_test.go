@@ -199,6 +199,7 @@ func TestRuns(t *testing.T) {
 			assert.Equal(t, 4, m.CompletedSteps)
 			parent := p.step(t, "p1.s1")
 			assert.Equal(t, []string{"p2.s1", "p2.s2"}, parent.SubSteps)
+			assert.Equal(t, "done\ndone", parent.Code.Summary)
 			assert.Equal(t, "p1.s1", p.step(t, "p2.s1").ParentStepID)
 			assert.NotNil(t, parent.Tests)
 			assert.NotNil(t, parent.Verification)
@@ -231,6 +232,12 @@ func TestRuns(t *testing.T) {
 			assert.Len(t, p.asked["code"], 8)
 			assert.Equal(t, []string{"p1.s1", "p1.s2"}, p.out.Report.Unfinished)
 		}},
+		{"SC53 SC20 steps of sub-plans alone are no result", project{
+			cfg:  delivery.Config{Retry: delivery.Retry{Iterations: 1}, Limits: delivery.Limits{Depth: 1}},
+			cast: map[string][]any{"code": {tooMuch, code(), always{tooMuch}}, "subplan": {steps(2)}},
+		}, ends{calls: 2 + 1 + 2 + 5 + 1 + 1 + 2 + 1, phase: delivery.Failed, status: orchestrator.Failed, err: delivery.ErrGoalNotReached, metrics: func(m delivery.Metrics) bool {
+			return m.CompletedSteps == 1
+		}}, nil},
 		{"SA23 SC7 the step gate rejects three times", project{cast: map[string][]any{"verify step": times(3, marks(60))}}, done(35), nil},
 		{"SA24 S48 SC23 SC59 too many failed steps", project{cfg: iterations(1), cast: map[string][]any{"plan": {steps(5)}, "check": {always{failed}}}}, ends{
 			calls: 50, phase: delivery.Failed, status: orchestrator.Failed, err: delivery.ErrGoalNotReached,
@@ -250,6 +257,15 @@ func TestRuns(t *testing.T) {
 			assert.Len(t, p.asked["code"], 1)
 			assert.Equal(t, delivery.StepBlocked, p.step(t, "p1.s2").Status)
 			assert.Contains(t, p.step(t, "p1.s2").FailReason, "step 1")
+		}},
+		{"SC19 a step that needs a blocked one", project{
+			cfg:  delivery.Config{Policy: delivery.Policy{AcceptableFailures: 3}},
+			cast: map[string][]any{"plan": {needing(nil, []int{1}, []int{2})}, "check": {always{failed}}},
+		}, ends{calls: 21, phase: delivery.Completed, status: orchestrator.Partial, metrics: func(m delivery.Metrics) bool {
+			return m.BlockedSteps == 2 && m.FailedSteps == 1
+		}}, func(t *testing.T, p played) {
+			t.Helper()
+			assert.Equal(t, "it needs step 2, which was not completed", p.step(t, "p1.s3").FailReason)
 		}},
 		{"SA26 SC18 circles and what is not there", project{cast: map[string][]any{
 			"plan": {needing([]int{2}, []int{1}), needing([]int{9}, nil), needing(nil, nil)},
@@ -354,6 +370,13 @@ func TestRuns(t *testing.T) {
 		{"SC51 N2 an assumed score below the gate", project{cfg: delivery.Config{Policy: delivery.Policy{AssumeScore: new(69.0)}}, cast: map[string][]any{"verify step": times(4, errBoom)}}, ends{
 			calls: 18, phase: delivery.Completed, status: orchestrator.Partial,
 		}, nil},
+		{"SC25 S54 a sub-plan of a second iteration hears nothing of the first", project{cast: map[string][]any{
+			"verify goal": {marks(75)}, "code": {code(), code(), tooMuch},
+		}}, ends{calls: 15 + 15 + 6, phase: delivery.Completed, status: orchestrator.Completed, iteration: 2}, func(t *testing.T, p played) {
+			t.Helper()
+			assert.NotNil(t, input[delivery.PlanInput](t, p.asked["plan"][1]).Last)
+			assert.Nil(t, input[delivery.PlanInput](t, p.asked["subplan"][0]).Last)
+		}},
 		{"SC41 an unknown complexity", project{cast: map[string][]any{"plan": {object{"steps": []object{
 			{"number": 1, "description": "a", "complexity": "hard"}, {"number": 2, "description": "b", "complexity": "Simple"},
 		}}}}}, done(15), func(t *testing.T, p played) {

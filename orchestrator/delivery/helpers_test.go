@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -94,7 +95,8 @@ func config() delivery.Config {
 	return delivery.Config{Agents: delivery.Agents{Planner: "planner", Coder: "coder", Tester: "tester", Supervisor: "supervisor"}}
 }
 
-func (p project) open(t *testing.T) (*flowtest.Case[delivery.Input, delivery.Outcome], map[string]*flowtest.Script) {
+// flow is the team's flow, and p's whole input.
+func (p project) flow(t *testing.T) (orchestrator.Flow[delivery.Input, delivery.Outcome], delivery.Input) {
 	t.Helper()
 	p.cfg.Agents = config().Agents
 	if p.space != nil {
@@ -108,28 +110,68 @@ func (p project) open(t *testing.T) (*flowtest.Case[delivery.Input, delivery.Out
 	for kind := range p.cast {
 		require.Contains(t, good, kind)
 	}
-	scripts := map[string]*flowtest.Script{}
-	c := flowtest.New(flow, p.in, func(tb testing.TB) agent.Roster {
-		tb.Helper()
-		for kind, answer := range good {
-			answers := slices.Clone(p.cast[kind])
-			if n := len(answers); n > 0 {
-				if rest, ok := answers[n-1].(always); ok {
-					answers, answer = answers[:n-1], rest.answer
-				}
+	return flow, p.in
+}
+
+// roster are the agents; scripts gets what they say, by what they are asked.
+func (p project) roster(tb testing.TB, scripts map[string]*flowtest.Script) agent.Roster {
+	tb.Helper()
+	for kind, answer := range good {
+		answers := slices.Clone(p.cast[kind])
+		if n := len(answers); n > 0 {
+			if rest, ok := answers[n-1].(always); ok {
+				answers, answer = answers[:n-1], rest.answer
 			}
-			scripts[kind] = flowtest.NewScript(tb, answers...).Else(answer)
 		}
-		role := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
-			return scripts[kindOf(req)].Call(ctx, req)
-		})
-		roster := agent.Roster{"planner": role, "coder": role, "tester": role, "supervisor": role}
-		if p.space != nil {
-			roster["workspace"] = p.space
-		}
-		return roster
+		scripts[kind] = flowtest.NewScript(tb, answers...).Else(answer)
+	}
+	role := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+		return scripts[kindOf(req)].Call(ctx, req)
 	})
-	return c, scripts
+	roster := agent.Roster{"planner": role, "coder": role, "tester": role, "supervisor": role}
+	if p.space != nil {
+		roster["workspace"] = p.space
+	}
+	return roster
+}
+
+func (p project) open(t *testing.T) (*flowtest.Case[delivery.Input, delivery.Outcome], map[string]*flowtest.Script) {
+	t.Helper()
+	flow, in := p.flow(t)
+	scripts := map[string]*flowtest.Script{}
+	return flowtest.New(flow, in, func(tb testing.TB) agent.Roster { tb.Helper(); return p.roster(tb, scripts) }), scripts
+}
+
+// stateAt is what a host sees while the n-th request of a kind is under way.
+func (p project) stateAt(t *testing.T, kind string, n int) (seen delivery.State) {
+	t.Helper()
+	flow, in := p.flow(t)
+	flowtest.Bubble(t, func(t *testing.T) {
+		roster := p.roster(t, map[string]*flowtest.Script{})
+		asked, answer, count := make(chan struct{}), make(chan struct{}), 0
+		for name, role := range roster {
+			roster[name] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+				if kindOf(req) == kind {
+					if count++; count == n {
+						close(asked)
+						<-answer
+					}
+				}
+				return role.Call(ctx, req)
+			})
+		}
+		e, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+		require.NoError(t, err)
+		run, err := flow.Start(t.Context(), e, in, orchestrator.StartOptions{})
+		require.NoError(t, err)
+		<-asked
+		require.NoError(t, run.State(t.Context(), &seen))
+		close(answer)
+		_, err = flow.Result(t.Context(), run)
+		require.NoError(t, err)
+		require.NoError(t, e.Close(t.Context()))
+	})
+	return seen
 }
 
 // kindOf says what is asked.

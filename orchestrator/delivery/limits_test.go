@@ -61,6 +61,13 @@ func TestTime(t *testing.T) {
 		assert.Len(t, p.asked["verify code"], 1)
 		assert.InDelta(t, 608, p.out.Elapsed.Seconds(), 1)
 	})
+	t.Run("SC55 S51 a call that fails after the end is not tried again", func(t *testing.T) {
+		p := tight(map[string][]any{"code": {code(), slow(258, errBoom)}}).play(t)
+		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
+		assert.Empty(t, p.slept(t))
+		assert.Empty(t, p.out.Warnings)
+		assert.InDelta(t, 608, p.out.Elapsed.Seconds(), 1)
+	})
 	t.Run("SA43 SC44 expiry during a call that hangs", func(t *testing.T) {
 		p := tight(map[string][]any{"code": {flowtest.Hang()}}).play(t)
 		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
@@ -90,6 +97,23 @@ func TestTime(t *testing.T) {
 		assert.Equal(t, delivery.Failed, p.out.State.Status)
 		assert.Equal(t, 2, p.asked.total())
 	})
+	t.Run("SC2 SC5 planning takes nothing from verification", func(t *testing.T) {
+		p := project{cfg: limited(10), cast: map[string][]any{ // the last minute is for verification
+			"plan": {slow(290, object{"steps": "two"}), slow(240, steps(2))}, "verify plan": {slow(15, errBoom)},
+		}}.play(t)
+		require.EqualError(t, p.err, "delivery: planning: planning budget")
+		assert.Equal(t, 3, p.asked.total())
+	})
+	t.Run("SC5 a sub-plan has the time of its step", func(t *testing.T) {
+		cfg := limited(60)
+		cfg.Retry.Iterations = 1 // a step has four minutes
+		p := project{cfg: cfg, cast: map[string][]any{
+			"plan": {steps(12)}, "code": {tooMuch}, "subplan": {slow(230, steps(1))}, "verify plan": {marks(90), slow(20, marks(60))},
+		}}.play(t)
+		assert.Equal(t, "planning: step budget", p.step(t, "p1.s1").FailReason)
+		require.Len(t, p.asked["subplan"], 1)
+		assert.Equal(t, "step budget", p.events(t, delivery.EventBudgetExceeded)[0].Text)
+	})
 	t.Run("SA46 S33 SC4 the time for fixes is up", func(t *testing.T) {
 		cfg := limited(60)
 		cfg.Retry.Iterations = 1
@@ -113,6 +137,34 @@ func TestTime(t *testing.T) {
 		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
 		assert.Len(t, p.asked["verify code"], 11)
 	})
+	t.Run("SC5 SA46 no fix begins after the time of a step", func(t *testing.T) {
+		cfg := limited(60)
+		cfg.Retry.Iterations = 1 // a step has four minutes
+		p := project{cfg: cfg, cast: map[string][]any{"plan": {steps(12)}, "code": {slow(230, code())}, "check": {failed}, "verify test": {slow(20, marks(90))}}}.play(t)
+		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
+		assert.Zero(t, p.out.State.Metrics.FixCycles)
+		assert.Zero(t, p.sent(delivery.FixPlanMessage))
+	})
+	t.Run("SC5 no attempt begins after the time of a step", func(t *testing.T) {
+		cfg := limited(60)
+		cfg.Retry.Iterations = 1
+		p := project{cfg: cfg, cast: map[string][]any{"plan": {steps(12)}, "code": {slow(230, code())}, "verify step": {slow(20, marks(60))}}}.play(t)
+		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
+		assert.Equal(t, 1, p.step(t, "p1.s1").Attempts)
+		assert.NotContains(t, p.trace(t), "step_retried")
+		assert.Len(t, p.events(t, delivery.EventBudgetExceeded), 1)
+	})
+	t.Run("SC5 SC55 a step that the run's end cuts has not failed", func(t *testing.T) {
+		for what, more := range map[string]map[string][]any{
+			"after a rejection":     {"code": {slow(60, code())}, "verify step": {slow(195, marks(60))}},
+			"after tests that fail": {"code": {slow(60, code())}, "check": {failed}, "verify test": {slow(195, marks(90))}},
+		} {
+			p := tight(more).play(t)
+			require.ErrorIs(t, p.err, delivery.ErrTimeExpired, what)
+			assert.Equal(t, delivery.StepInProgress, p.step(t, "p1.s1").Status, what)
+			assert.InDelta(t, 605, p.out.Elapsed.Seconds(), 1, what)
+		}
+	})
 	t.Run("SC5 the time of execution is up", func(t *testing.T) {
 		p := tight(map[string][]any{"code": {slow(94, code())}, "check": {slow(100, passed)}})
 		p.cfg.Retry.Iterations = 1
@@ -132,6 +184,22 @@ func TestTime(t *testing.T) {
 		assert.Len(t, p.asked["code"], 1)
 		assert.Equal(t, 5+3, p.asked.total())
 		assert.Contains(t, p.trace(t), "continue")
+	})
+	t.Run("SC58 SC51 what was unverified stays so", func(t *testing.T) {
+		unsure := late()
+		unsure.cast["verify code"] = times(4, errBoom)
+		first := unsure.play(t)
+		require.Equal(t, []string{"p1.s1"}, first.out.Unverified)
+		p := project{in: delivery.Input{From: &first.out.State}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, []string{"p1.s1"}, p.out.Unverified)
+	})
+	t.Run("SC58 SC35 the next plan is one after the first", func(t *testing.T) {
+		first := late().play(t)
+		p := project{in: delivery.Input{From: &first.out.State}, cast: map[string][]any{"verify goal": {marks(75)}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 1, p.out.State.Metrics.ReplanCount)
 	})
 	t.Run("SC58 the interrupted step keeps its attempts", func(t *testing.T) {
 		first := tight(map[string][]any{"verify code": {marks(59)}, "code": {code(), flowtest.Hang()}}).play(t)

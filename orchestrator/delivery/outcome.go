@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -223,6 +222,3 @@ func ended(phase Phase, err error, achieved, whole bool) orchestrator.Status {
 	}
 	return orchestrator.Failed
 }
-
-// header is the ID of a message.
-func header(n int) string { return fmt.Sprintf("m%d", n) }

@@ -24,63 +24,55 @@ type planJob struct {
 	blocked    *Blocked
 }
 
-// fails is an error of planning: only of the root it ends the run.
-func (j planJob) fails(format string, args ...any) error {
-	return team.Fail(ErrPlanning, "planning: "+format, args...)
+// plan makes a plan that passes its gate, and returns its ID. If there is none the
+// error is ErrPlanning, which ends the run only for a root.
+func (r *run) plan(c *orchestrator.Context, j planJob) (string, error) {
+	id, err := r.approvedPlan(c, j)
+	if !errors.Is(err, errLate) {
+		return id, err
+	}
+	budget := "planning budget"
+	if j.parentStep != nil {
+		budget = stepBudget
+	}
+	c.Emit(EventBudgetExceeded, Event{Target: r.state.CurrentPlan, Text: budget})
+	return "", team.Fail(ErrPlanning, "planning: %s", budget)
 }
 
-// plan makes a plan that passes its gate, and returns its ID. If there is none the
-// error is ErrPlanning.
-func (r *run) plan(c *orchestrator.Context, j planJob) (string, error) {
+// approvedPlan is plan while there is time; then the error is errLate.
+func (r *run) approvedPlan(c *orchestrator.Context, j planJob) (string, error) {
 	var before *Plan
 	var reasons []string
 	for try := 1; ; try++ {
-		if try > 1 && c.Elapsed() >= j.end {
-			return "", r.outOfPlanning(c, j)
+		if c.Elapsed() >= j.end {
+			return "", errLate
 		}
 		answer, err := r.askPlan(c, j, before, reasons)
-		if errors.Is(err, errLate) {
-			return "", r.outOfPlanning(c, j)
-		}
 		if err != nil {
 			return "", err
 		}
 		if answer.failed != nil {
-			return "", j.fails("the planner failed: %w", answer.failed)
+			return "", team.Fail(ErrPlanning, "planning: the planner failed: %w", answer.failed)
 		}
 		p := r.newPlan(c, j, answer.value)
 		gate, err := r.reviewPlan(c, j, draftPlan{p, before, answer.backup})
-		if errors.Is(err, errLate) {
-			return "", r.outOfPlanning(c, j)
-		}
 		if err != nil {
 			return "", err
 		}
 		if gate.standing != rejected {
 			r.fire(c, gate.on("plan"))
-			p = r.state.plan(p.ID)
-			p.Approved = true
-			move(PlanPhases, &p.Status, "approve")
+			r.state.plan(p.ID).Approved = true
+			r.movePlan(p.ID, "approve")
 			r.state.Metrics.countSteps(r.state.Plans)
 			return p.ID, nil
 		}
 		r.movePlan(p.ID, "fail")
 		reasons, before = append(reasons, gate.why), p
 		if try == r.Retry.Plans {
-			return "", j.fails("no plan was approved in %d attempts: %s", try, gate.why)
+			return "", team.Fail(ErrPlanning, "planning: no plan was approved in %d attempts: %s", try, gate.why)
 		}
 		r.fire(c, "plan_rejected")
 	}
-}
-
-// outOfPlanning says that the time for a plan is up.
-func (r *run) outOfPlanning(c *orchestrator.Context, j planJob) error {
-	budget := "planning budget"
-	if j.parentStep != nil {
-		budget = stepBudget
-	}
-	c.Emit(EventBudgetExceeded, Event{Target: r.state.CurrentPlan, Text: budget})
-	return j.fails("%s", budget)
 }
 
 // askPlan asks the planner once. before is the plan that was rejected.
@@ -148,8 +140,10 @@ func (r *run) reviewPlan(c *orchestrator.Context, j planJob, d draftPlan) (rulin
 	return r.verify(c, w)
 }
 
-// movePlan moves the state of a plan.
-func (r *run) movePlan(id, on string) { move(PlanPhases, &r.state.plan(id).Status, on) }
+// movePlan moves a plan by an event.
+func (r *run) movePlan(id, on string) {
+	team.Move("delivery: plan "+id, PlanPhases, &r.state.plan(id).Status, on)
+}
 
 // subPlan makes and executes a sub-plan for a step. Why it failed is the text.
 func (r *run) subPlan(c *orchestrator.Context, s *Step, end time.Duration, reasons []string) (string, error) {

@@ -19,7 +19,7 @@ func project[T any](r *run, c *orchestrator.Context, op string, until time.Durat
 	e := Event{Target: op}
 	v, _, err = team.Try(c, r.tries(c, until, e), func(int) (T, error) {
 		total := max(r.callTime(c), time.Second)
-		req := agent.Request{Op: op, Limits: agent.Limits{Attempts: 1, Total: total}}
+		req := agent.Request{Op: op, Prompt: r.begun(), Limits: agent.Limits{Attempts: 1, Total: total}}
 		if input != nil {
 			req.Input = agent.JSON(input)
 		}
@@ -33,6 +33,12 @@ func project[T any](r *run, c *orchestrator.Context, op string, until time.Durat
 		return v, err
 	})
 	return v, err
+}
+
+// begun tells this run from one of the same ID whose log is gone: its calls have the
+// same keys.
+func (r *run) begun() string {
+	return "for the run that began at " + r.state.StartTime.Format(time.RFC3339Nano)
 }
 
 // broken is what an error of the workspace means for the step: a reason why it fails,
@@ -96,12 +102,12 @@ func (r *run) runTests(c *orchestrator.Context, until time.Duration) (*TestResul
 	return &res, err
 }
 
-// restore makes the project what it was before the step.
-func (r *run) restore(c *orchestrator.Context, w *work) (string, error) {
-	if r.Agents.Workspace == "" || w.base == "" {
+// restore makes the project what it was at a snapshot; "": there is none to go back to.
+func (r *run) restore(c *orchestrator.Context, id string) (string, error) {
+	if r.Agents.Workspace == "" || id == "" {
 		return "", nil
 	}
-	_, err := project[struct{}](r, c, OpRestore, r.limit, Snapshot{ID: w.base})
+	_, err := project[struct{}](r, c, OpRestore, r.limit, Snapshot{ID: id})
 	r.state.Unrestored = err != nil
 	return r.broken(c, OpRestore, err)
 }
@@ -123,12 +129,10 @@ func (r *run) accept(c *orchestrator.Context, w *work) error {
 // goBack restores what an earlier run could not, or has left behind, before anything
 // else.
 func (r *run) goBack(c *orchestrator.Context) error {
-	if r.Agents.Workspace == "" || !r.state.Unrestored {
+	if !r.state.Unrestored {
 		return nil
 	}
-	_, err := project[struct{}](r, c, OpRestore, r.limit, Snapshot{ID: r.state.Snapshot})
-	r.state.Unrestored = err != nil
-	_, err = r.broken(c, OpRestore, err)
+	_, err := r.restore(c, r.state.Snapshot)
 	return err
 }
 
@@ -139,7 +143,9 @@ func (r *run) leave(c *orchestrator.Context) {
 		return
 	}
 	c = c.WithoutCancel()
-	_, err := c.Call(r.Agents.Workspace, agent.Request{Op: OpRestore, Input: agent.JSON(Snapshot{ID: r.state.Snapshot}), Limits: agent.Limits{Attempts: 1, Total: graceCap}})
+	_, err := c.Call(r.Agents.Workspace, agent.Request{
+		Op: OpRestore, Prompt: r.begun(), Input: agent.JSON(Snapshot{ID: r.state.Snapshot}), Limits: agent.Limits{Attempts: 1, Total: graceCap},
+	})
 	if r.state.Unrestored = err != nil; r.state.Unrestored {
 		r.warn(c, "workspace", OpRestore, "the workspace could not be restored: %s", err)
 	}

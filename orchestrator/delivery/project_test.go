@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,12 +26,15 @@ type folder struct {
 	files  map[string]string
 	states map[string]map[string]string
 	ops    []string
+	wrote  [][]delivery.File         // by each apply
+	runs   map[string]bool           // that were named
 	done   map[string]agent.Response // by key
 	fails  map[string]error          // by op
+	most   map[string]int            // how often, by op; 0: always
 }
 
 func newFolder() *folder {
-	return &folder{files: map[string]string{}, states: map[string]map[string]string{}, done: map[string]agent.Response{}, fails: map[string]error{}}
+	return &folder{files: map[string]string{}, states: map[string]map[string]string{}, done: map[string]agent.Response{}, fails: map[string]error{}, most: map[string]int{}, runs: map[string]bool{}}
 }
 
 func (f *folder) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
@@ -40,8 +44,11 @@ func (f *folder) Call(ctx context.Context, req agent.Request) (agent.Response, e
 	if resp, ok := f.done[key]; ok {
 		return resp, nil
 	}
-	f.ops = append(f.ops, req.Op)
+	f.ops, f.runs[req.Prompt] = append(f.ops, req.Op), true
 	if err := f.fails[req.Op]; err != nil {
+		if f.most[req.Op]--; f.most[req.Op] == 0 {
+			delete(f.fails, req.Op)
+		}
 		return agent.Response{}, err
 	}
 	var answer any = struct{}{}
@@ -55,6 +62,7 @@ func (f *folder) Call(ctx context.Context, req agent.Request) (agent.Response, e
 		if err := json.Unmarshal(req.Input, &in); err != nil {
 			return agent.Response{}, err
 		}
+		f.wrote = append(f.wrote, in.Files)
 		for _, file := range in.Files {
 			if strings.HasPrefix(file.Path, "/") {
 				return agent.Response{}, fmt.Errorf("files %q: %w", file.Path, delivery.ErrUnsafePath)
@@ -99,6 +107,7 @@ func TestProject(t *testing.T) {
 		assert.Equal(t, map[string]string{"a": "1", "a_test": "test", "b": "2", "b_test": "test"}, f.files)
 		assert.Equal(t, []string{"snapshot", "apply", "test", "snapshot", "snapshot", "apply", "test", "snapshot", "test"}, f.ops)
 		assert.Equal(t, 15, p.asked.total(), "the workspace is not counted")
+		assert.Equal(t, map[string]bool{"for the run that began at " + p.out.State.StartTime.Format(time.RFC3339Nano): true}, f.runs, "SC46")
 		require.NotNil(t, input[delivery.TestInput](t, p.asked["check"][0]).Run, "S56")
 		assert.Contains(t, p.asked["check"][0].Prompt, "really did")
 	})
@@ -113,6 +122,7 @@ func TestProject(t *testing.T) {
 		assert.Equal(t, "ok", f.files["a"])
 		assert.Equal(t, "test", f.files["a_test"], "SC49: a fix is a delta")
 		assert.Len(t, p.step(t, "p1.s1").Code.Tests, 1, "SC49")
+		assert.Equal(t, []delivery.File{{Path: "a", Content: "ok"}}, f.wrote[1], "SC49: what changes is written, and nothing else")
 	})
 	t.Run("SC57 attempts start from the step's snapshot", func(t *testing.T) {
 		f := newFolder()
@@ -144,6 +154,46 @@ func TestProject(t *testing.T) {
 		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
 		assert.Equal(t, map[string]string{"a": "1", "a_test": "test"}, f.files)
 		assert.False(t, p.out.State.Unrestored)
+	})
+	t.Run("SC57 expiry in the first step leaves nothing", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cfg: limited(2), cast: map[string][]any{"code": {writes("a", "1")}, "verify step": {flowtest.Hang()}}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
+		assert.Contains(t, f.ops, "apply")
+		assert.Empty(t, f.files)
+	})
+	t.Run("SC57 SX14 the end of a budget leaves what was accepted", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cfg: delivery.Config{Limits: delivery.Limits{Calls: 8}}, cast: map[string][]any{"code": {writes("a", "1")}}}.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Contains(t, f.ops, "apply")
+		assert.Empty(t, f.files)
+		assert.False(t, p.out.State.Unrestored)
+	})
+	t.Run("SC57 a restore that is refused is done before the next step", func(t *testing.T) {
+		f := newFolder()
+		f.fails[delivery.OpRestore], f.most[delivery.OpRestore] = errBoom, 4
+		p := project{space: f, cfg: delivery.Config{Retry: delivery.Retry{FixCycles: orchestrator.None}, Policy: delivery.Policy{AcceptableFailures: 1}}, cast: map[string][]any{
+			"code": {writes("a", "BUG"), writes("b", "2")},
+		}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, map[string]string{"b": "2", "b_test": "test"}, f.files)
+		assert.False(t, p.out.State.Unrestored)
+	})
+	t.Run("SC57 SC58 a step with a sub-plan under way is done anew", func(t *testing.T) {
+		f := newFolder()
+		first := project{space: f, cfg: limited(2), cast: map[string][]any{"code": {tooMuch, writes("a", "1"), flowtest.Hang()}, "subplan": {steps(2)}}}.play(t)
+		require.ErrorIs(t, first.err, delivery.ErrTimeExpired)
+		assert.Equal(t, delivery.StepBlocked, first.step(t, "p1.s1").Status)
+		assert.Empty(t, f.files)
+
+		f.done = map[string]agent.Response{}
+		p := project{space: f, in: delivery.Input{From: &first.out.State}, cast: map[string][]any{"code": {writes("b", "2"), writes("c", "3")}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Equal(t, delivery.PlanFailed, p.out.State.Plans[1].Status)
+		assert.Equal(t, delivery.StepCompleted, p.step(t, "p1.s1").Status)
+		assert.Len(t, f.files, 4)
 	})
 	t.Run("SC57 expiry in a sub-plan takes back the whole step", func(t *testing.T) {
 		f := newFolder()
@@ -193,6 +243,13 @@ func TestProject(t *testing.T) {
 		assert.Contains(t, p.step(t, "p1.s1").FailReason, "the workspace could not test: boom")
 		assert.Equal(t, 4+4, strings.Count(strings.Join(f.ops, " "), "test"), "S51")
 	})
+	t.Run("SC57 a run without a step leaves the folder alone", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: f, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrPlanning)
+		assert.Empty(t, f.ops)
+		assert.False(t, p.out.State.Unrestored)
+	})
 	t.Run("SC46 no snapshot, no step", func(t *testing.T) {
 		f := newFolder()
 		f.fails[delivery.OpSnapshot] = errBoom
@@ -238,6 +295,14 @@ func TestFallback(t *testing.T) {
 			}
 		})
 	}
+	t.Run("SC51 a report that is not reviewed", func(t *testing.T) {
+		cfg, _ := backup(delivery.Tester, passed)
+		cfg.Policy.SkipTestReview = true
+		p := project{cfg: cfg, cast: map[string][]any{"check": times(4, errBoom)}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, []string{"p1.s1"}, p.out.Unverified)
+	})
 	t.Run("SC51 never for the goal", func(t *testing.T) {
 		cfg, asked := backup(delivery.Supervisor, marks(100))
 		p := project{cfg: cfg, cast: map[string][]any{"verify goal": times(4, errBoom)}}.play(t)
@@ -249,6 +314,17 @@ func TestFallback(t *testing.T) {
 		p := project{cfg: cfg, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
 		require.ErrorIs(t, p.err, delivery.ErrPlanning)
 		assert.Contains(t, p.out.Warnings[1].Message, "Hooks.Fallback")
+	})
+	t.Run("SC51 no score is assumed for what it gives", func(t *testing.T) {
+		cfg, _ := backup(delivery.Coder, code())
+		cfg.Policy.AssumeScore = new(100.0)
+		p := project{cfg: cfg, cast: map[string][]any{"code": times(4, errBoom), "verify code": times(4, errBoom)}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, []string{"p1.s1"}, p.out.Unverified)
+		for _, w := range p.out.Warnings {
+			assert.NotEqual(t, "delivery/assumed-score", w.Code)
+		}
 	})
 	t.Run("SC51 its panic is an error", func(t *testing.T) {
 		p := project{cfg: delivery.Config{Hooks: delivery.Hooks{Fallback: func(delivery.Failure) ([]byte, error) { panic("oh") }}}, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)

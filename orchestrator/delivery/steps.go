@@ -6,22 +6,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/fsm"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
 // stepBudget is why a step fails whose time is up.
 const stepBudget = "step budget"
 
-// move moves a state of a plan or step. An event that the table refuses is a mistake of
-// the team.
-func move[S ~string](table *fsm.Table[S, string, string], state *S, on string) {
-	to, err := table.Check(*state, on, "")
-	if err != nil {
-		panic(err)
-	}
-	*state = to
-}
+// moveStep moves a step by an event.
+func moveStep(s *Step, on string) { team.Move("delivery: step "+s.ID, StepPhases, &s.Status, on) }
 
 // execute executes a plan. Of a sub-plan the text says why it failed; a root plan goes
 // on after failed steps. errLate: the time for it is up, and steps are left.
@@ -31,7 +24,7 @@ func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) (
 	steps := r.state.plan(id).Steps
 	positions, _ := order(steps) // the gate found no circle
 	failed := 0
-	for at, i := range positions {
+	for _, i := range positions {
 		s := &steps[i]
 		r.state.plan(id).CurrentStepIndex = i
 		switch lost := lostNeed(steps, *s); {
@@ -45,7 +38,7 @@ func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) (
 				}
 				return "", err
 			}
-			if err := r.step(c, s, share(c.Elapsed(), until, open(steps, positions[at:]))); err != nil {
+			if err := r.step(c, s, share(c.Elapsed(), until, open(steps))); err != nil {
 				return "", err
 			}
 		}
@@ -74,10 +67,10 @@ func share(now, until time.Duration, steps int) time.Duration {
 	return now + stepTime(until-now, steps)
 }
 
-// open counts the steps at positions that are not handled yet.
-func open(steps []Step, positions []int) (n int) {
-	for _, i := range positions {
-		if steps[i].Status == StepPending {
+// open counts the steps that are not handled yet.
+func open(steps []Step) (n int) {
+	for _, s := range steps {
+		if s.Status == StepPending {
 			n++
 		}
 	}
@@ -97,7 +90,7 @@ func lostNeed(steps []Step, s Step) int {
 
 // skip leaves a step out, because one that it needs was not completed.
 func (r *run) skip(c *orchestrator.Context, s *Step, lost int) {
-	move(StepPhases, &s.Status, "skip")
+	moveStep(s, "skip")
 	s.FailReason = fmt.Sprintf("it needs step %d, which was not completed", lost)
 	r.fire(c, "step_skipped")
 	r.blocked(c, s, s.FailReason)
@@ -131,7 +124,7 @@ type work struct {
 // step does a step: attempts, then a sub-plan. It ends in completed or failed, unless
 // the error ends more.
 func (r *run) step(c *orchestrator.Context, s *Step, end time.Duration) error {
-	move(StepPhases, &s.Status, "begin")
+	moveStep(s, "begin")
 	w := &work{Step: s, begun: c.Elapsed(), end: end}
 	if r.resumed[s.ID] {
 		delete(r.resumed, s.ID)
@@ -148,52 +141,51 @@ func (r *run) step(c *orchestrator.Context, s *Step, end time.Duration) error {
 	for {
 		s.Attempts++
 		got, why, err := r.attempt(c, w)
-		if errors.Is(err, errLate) {
-			c.Emit(EventBudgetExceeded, Event{Target: s.ID, Text: stepBudget})
-			return r.lose(c, w, stepBudget, nil)
-		}
 		switch {
-		case err != nil:
-			return err
+		case err != nil || got == lost:
+			return r.lose(c, w, why, err)
 		case got == accepted:
 			return nil
-		case got == lost:
-			return r.lose(c, w, why, nil)
 		}
 		w.feedback = append(w.feedback, why)
 		if got == stuck || s.Attempts >= s.MaxAttempts {
 			return r.descend(c, w)
 		}
-		if c.Elapsed() >= w.end && c.Elapsed() < r.limit {
-			c.Emit(EventBudgetExceeded, Event{Target: s.ID, Text: stepBudget})
-			return r.lose(c, w, stepBudget, nil)
+		if late := r.late(c, w.end); errors.Is(late, errLate) {
+			return r.lose(c, w, "", late)
 		}
-		if why, err := r.restore(c, w); err != nil || why != "" {
+		if why, err := r.restore(c, w.base); err != nil || why != "" {
 			return r.lose(c, w, why, err)
 		}
-		move(StepPhases, &s.Status, "retry")
+		moveStep(s, "retry")
 		r.fire(c, "step_retried")
 	}
 }
 
-// lose ends a step that has failed, unless err ends more.
+// lose ends a step that has failed, unless err ends more. errLate: its time is up.
 func (r *run) lose(c *orchestrator.Context, w *work, why string, err error) error {
+	if errors.Is(err, errLate) {
+		why, err = stepBudget, nil
+	}
 	if err != nil {
 		return err
 	}
-	move(StepPhases, &w.Status, "fail")
+	if why == stepBudget {
+		c.Emit(EventBudgetExceeded, Event{Target: w.ID, Text: stepBudget})
+	}
+	moveStep(w.Step, "fail")
 	w.FailReason = why
 	r.reasons = append(r.reasons, w.ID+": "+why)
 	r.fire(c, "step_failed")
 	r.state.Metrics.countSteps(r.state.Plans)
 	c.Emit(EventStepFailed, Event{Target: w.ID, Text: why, Percent: r.percent()})
-	_, err = r.restore(c, w)
+	_, err = r.restore(c, w.base)
 	return err
 }
 
 // complete ends a step whose gate it has passed, or went through without a grade.
 func (r *run) complete(c *orchestrator.Context, w *work, s standing) error {
-	move(StepPhases, &w.Status, "complete")
+	moveStep(w.Step, "complete")
 	r.state.Metrics.countSteps(r.state.Plans)
 	r.send(c, Header{Message: StepComplete, From: Supervisor, To: conductor, Target: w.ID}, nil)
 	r.fire(c, s.on("step"))
@@ -234,40 +226,30 @@ func (r *run) descend(c *orchestrator.Context, w *work) error {
 	if w.Depth >= r.Limits.Depth {
 		return r.lose(c, w, why, nil)
 	}
-	switch err := r.late(c, w.end); {
-	case errors.Is(err, errLate):
-		c.Emit(EventBudgetExceeded, Event{Target: w.ID, Text: stepBudget})
-		return r.lose(c, w, stepBudget, nil)
-	case err != nil:
-		return err
+	if err := r.late(c, w.end); err != nil {
+		return r.lose(c, w, "", err)
 	}
-	if broken, err := r.restore(c, w); err != nil || broken != "" {
+	if broken, err := r.restore(c, w.base); err != nil || broken != "" {
 		return r.lose(c, w, broken, err)
 	}
-	move(StepPhases, &w.Status, "descend")
+	moveStep(w.Step, "descend")
 	r.blocked(c, w.Step, why)
 	why, err := r.subPlan(c, w.Step, w.end, w.feedback)
 	if err != nil || why != "" {
 		return r.lose(c, w, why, err)
 	}
-	move(StepPhases, &w.Status, "ascend")
+	moveStep(w.Step, "ascend")
 	r.fire(c, "subplan_done")
 	w.Code = r.merged(w.SubSteps)
 	tests, err := r.test(c, w, OpCheck)
-	if err == nil && tests.standing == rejected {
-		return r.lose(c, w, tests.why, nil)
+	if err != nil || tests.standing == rejected {
+		return r.lose(c, w, tests.why, err)
 	}
-	if err == nil {
-		r.fire(c, tests.on())
-		var got result
-		if got, why, err = r.stepGate(c, w); err == nil && got != accepted {
-			return r.lose(c, w, why, nil)
-		}
+	r.fire(c, tests.on())
+	if got, why, err := r.stepGate(c, w); err != nil || got != accepted {
+		return r.lose(c, w, why, err)
 	}
-	if errors.Is(err, errLate) {
-		return r.lose(c, w, stepBudget, nil)
-	}
-	return err
+	return nil
 }
 
 // merged is the code of several steps, in their order.

@@ -59,8 +59,9 @@ type TestResult struct {
 // RealRun is the Kind of a [TestResult] of the workspace.
 const RealRun = "run"
 
-// What Agents.Workspace is asked, as Request.Op. Each acts once by the Key of its call,
-// and changes nothing else than the project.
+// What Agents.Workspace is asked, as Request.Op. Each acts once by the Key of its call
+// and the request, and changes nothing else than the project. Request.Prompt says when
+// the run began: a further run may use an ID, and so its keys, again.
 const (
 	OpSnapshot = "snapshot" // keeps the project as it is: [SnapshotRequest], [Snapshot]
 	OpApply    = "apply"    // writes files: [ApplyRequest], no answer

@@ -17,32 +17,40 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
-// Call does what req.Op says, once for each key of a call. A test that fails is an
+// Call does what req.Op says, once for each key of a call and request. A test that fails is an
 // answer. Errors are inputs that do not fit, delivery.ErrUnsafePath, and those of the
-// file system and of git.
+// file system and of git, without paths of this machine: a coder may read them.
 func (w *Workspace) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
+	resp, err := w.once(ctx, req)
+	if err != nil {
+		e := *agent.ErrorOf(fmt.Errorf("workspace: %s: %w", req.Op, err))
+		e.Message = w.withoutPaths(e.Message)
+		return agent.Response{}, &e
+	}
+	return resp, nil
+}
+
+// once does what req says, unless a call of its key has done so.
+func (w *Workspace) once(ctx context.Context, req agent.Request) (agent.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	record := ""
 	if key := agent.InfoFrom(ctx).Key; key != "" {
-		sum := sha256.Sum256([]byte(key))
+		sum := sha256.Sum256([]byte(strings.Join([]string{key, req.Op, req.Prompt, string(req.Input)}, "\x00")))
 		record = w.state("calls/" + hex.EncodeToString(sum[:]) + ".json")
 		data, err := os.ReadFile(record)
 		if err == nil {
 			return agent.Response{Data: data}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return agent.Response{}, fmt.Errorf("workspace: read the record of the call: %w", err)
+			return agent.Response{}, fmt.Errorf("read the record of the call: %w", err)
 		}
 	}
 	answer, err := w.do(ctx, req)
 	if err == nil && record != "" {
 		err = replace(record, answer)
 	}
-	if err != nil {
-		return agent.Response{}, fmt.Errorf("workspace: %s: %w", req.Op, err)
-	}
-	return agent.Response{Data: answer}, nil
+	return agent.Response{Data: answer}, err
 }
 
 // do carries out one operation.

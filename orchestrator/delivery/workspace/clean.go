@@ -25,23 +25,20 @@ var noise = []struct {
 }
 
 // cleaner returns what takes paths of this machine, times and addresses out of the
-// output of tests.
+// output of tests. program is the path of the one that runs them.
 func (w *Workspace) cleaner(program string) func(string) string {
-	pairs := []string{
-		w.cfg.Dir + string(filepath.Separator), "",
-		w.cfg.Dir, ".",
-	}
-	temp := regexp.MustCompile(regexp.QuoteMeta(w.state("tmp")) + `[^\s"'` + "`" + `:,)]*`)
-	rest := strings.NewReplacer(append(pairs,
-		w.cfg.State, "$STATE",
-		filepath.Dir(filepath.Dir(program)), "$GOROOT",
-	)...)
+	goroot := strings.NewReplacer(filepath.Dir(filepath.Dir(program)), "$GOROOT")
 	return func(s string) string {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-		s = rest.Replace(temp.ReplaceAllString(s, "$$TMPDIR"))
+		s = goroot.Replace(w.withoutPaths(strings.ToValidUTF8(s, "\uFFFD")))
 		for _, n := range noise {
 			s = n.what.ReplaceAllString(s, n.in)
 		}
 		return s
 	}
+}
+
+// withoutPaths names the folders of the workspace as everywhere.
+func (w *Workspace) withoutPaths(s string) string {
+	temp := regexp.MustCompile(regexp.QuoteMeta(w.state("tmp")) + `[^\s"'` + "`" + `:,)]*`)
+	return strings.NewReplacer(w.cfg.Dir+string(filepath.Separator), "", w.cfg.Dir, ".", w.cfg.State, "$STATE").Replace(temp.ReplaceAllString(s, "$$TMPDIR"))
 }

@@ -62,13 +62,14 @@ func TestKilledDuringTests(t *testing.T) {
 				if _, err := os.Stat(%[1]q); err != nil { return } // it is the second time
 				os.WriteFile("sum.go", []byte("half of it"), 0o644)
 				hold, _ := os.OpenFile(%[1]q, os.O_RDWR, 0)
-				for _, args := range [][]string{{"sleep", "999"}, {"setsid", "sleep", "998"}} {
+				for _, args := range [][]string{{"sleep", "60"}, {"setsid", "sleep", "60"}} {
 					cmd := exec.Command(args[0], args[1:]...)
 					cmd.Stdout = hold
 					cmd.Start()
 				}
 				os.WriteFile(%[2]q, []byte("x"), 0)
-				select {}`, filepath.Join(fifos, "alive"), filepath.Join(fifos, "ready")))
+				cmd := exec.Command("sleep", "60")
+				cmd.Run()`, filepath.Join(fifos, "alive"), filepath.Join(fifos, "ready")))
 			c.Writable = append(c.Writable, fifos)
 			w, err := workspace.Open(t.Context(), c)
 			require.NoError(t, err)

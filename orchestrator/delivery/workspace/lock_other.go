@@ -2,5 +2,7 @@
 
 package workspace
 
+import "context"
+
 // lock does nothing: two processes are not kept apart here.
-func lock(string) (func() error, error) { return func() error { return nil }, nil }
+func lock(context.Context, string) (func() error, error) { return func() error { return nil }, nil }

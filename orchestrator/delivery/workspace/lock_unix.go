@@ -3,20 +3,40 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"os"
 	"syscall"
+	"time"
 )
+
+// lockWait is how long a lock is waited for. A process that was killed while it started
+// another one keeps its locks until that one has begun, or ended: a moment later.
+const lockWait = 2 * time.Second
 
 // lock takes the lock of a file, which ends with the process at the latest, and
 // returns what releases it.
-func lock(path string) (func() error, error) {
+func lock(ctx context.Context, path string) (func() error, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(err, f.Close())
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	tick := time.NewTicker(lockWait / 100) //nolint:forbidigo // opening a workspace is no part of a flow
+	defer tick.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, errors.Join(err, f.Close())
+		}
 	}
-	return f.Close, nil
+	return func() error { // unlocked first: a process that we are starting has f, too
+		return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+	}, nil
 }

@@ -62,6 +62,12 @@ func TestJudge(t *testing.T) {
 			"the code does not build", 1,
 			[]string{"q", "p TestB"},
 		},
+		{
+			"SC52 a package that panics beside a build that failed", ended(1, `{"Action":"build-fail","ImportPath":"q"}`, `{"Action":"fail","Package":"q","FailedBuild":"q"}`,
+				`{"Action":"output","Package":"p","Output":"panic: at init\n"}`, pkgFail),
+			"the code does not build", 0,
+			[]string{"q", "p"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := workspace.Judge(tt.res, same)

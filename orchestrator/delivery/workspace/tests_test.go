@@ -109,9 +109,9 @@ func TestHostile(t *testing.T) {
 		change              func(*workspace.Config)
 		reason              string
 	}{
-		{"SC57 hangs", "\"os\"\n", "r, _, _ := os.Pipe()\nr.Read(make([]byte, 1))", func(c *workspace.Config) { c.Time = 5 * time.Second }, "the run was killed after the time limit of 5s"},
-		{"SC57 floods", "\"fmt\"\n\"strings\"\n", "line := strings.Repeat(\"x\", 1<<16)\nfor range 1 << 14 { fmt.Println(line) }", func(*workspace.Config) {}, "the run was killed after it wrote more than 33554432 bytes"},
-		{"SC57 forks", "\"os/exec\"\n", "for { exec.Command(\"sleep\", \"999\").Start() }", func(c *workspace.Config) { c.Processes = 100 }, "the run was killed with more than 100 processes"},
+		{"SC57 hangs", "\"time\"\n", "time.Sleep(time.Minute)", func(c *workspace.Config) { c.Time = 5 * time.Second }, "the run was killed after the time limit of 5s"},
+		{"SC57 floods with 1 GiB", "\"fmt\"\n\"strings\"\n", "line := strings.Repeat(\"x\", 1<<16)\nfor range 1 << 14 { fmt.Println(line) }", func(*workspace.Config) {}, "the run was killed after it wrote more than 33554432 bytes"},
+		{"SC57 forks", "\"os/exec\"\n", "for range 500 { exec.Command(\"sleep\", \"30\").Start() }\nexec.Command(\"sleep\", \"30\").Run()", func(c *workspace.Config) { c.Processes = 100 }, "the run was killed with more than 100 processes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if strings.HasSuffix(tt.name, "forks") && runtime.GOOS != "linux" {
@@ -147,16 +147,19 @@ func TestHostile(t *testing.T) {
 		assert.Equal(t, "kept", string(data))
 	})
 	t.Run("SC57 kills its parent", func(t *testing.T) {
-		c := hostile(t, "\"os\"\n\"syscall\"\n", "syscall.Kill(os.Getppid(), syscall.SIGKILL)\nsyscall.Kill(-1, syscall.SIGKILL)\nselect {}")
+		ours, _ := os.Readlink("/proc/self/ns/pid") // "": it cannot be told, and nothing of ours is to be killed
+		c := hostile(t, "\"os\"\n\"syscall\"\n\"time\"\n", "syscall.Kill(os.Getppid(), syscall.SIGKILL)\n"+
+			"if space, _ := os.Readlink(\"/proc/self/ns/pid\"); space != "+strconv.Quote(ours)+" { syscall.Kill(-1, syscall.SIGKILL) }\ntime.Sleep(30 * time.Second)")
 		c.Time = 6 * time.Second
 		got := test(t, open(t, c))
 		assert.False(t, got.Passed)
 		assert.NotEmpty(t, got.Reason)
 	})
 	t.Run("SC57 changes the project", func(t *testing.T) {
-		c := hostile(t, "\"os\"\n\"os/exec\"\n", "os.WriteFile(\"sum.go\", nil, 0o644)\nos.Remove(\"go.mod\")\nos.MkdirAll(\"locked/x\", 0o755)\nos.Chmod(\"locked\", 0)\nos.Mkdir(os.TempDir()+\"/x\", 0)\nexec.Command(\"git\", \"init\", \"-q\", \"nested\").Run()\nos.WriteFile(\"nested/f\", nil, 0o644)\n"+
+		c := hostile(t, "\"os\"\n\"os/exec\"\n", "os.WriteFile(\"sum.go\", nil, 0o644)\nos.Remove(\"go.mod\")\nos.MkdirAll(\"locked/x\", 0o755)\nos.Chmod(\"locked\", 0)\nos.Chmod(\"kept\", 0)\nos.Mkdir(os.TempDir()+\"/x\", 0)\nexec.Command(\"git\", \"init\", \"-q\", \"nested\").Run()\nos.WriteFile(\"nested/f\", nil, 0o644)\n"+
 			"exec.Command(\"mkfifo\", \"pipe.go\").Run()\nexec.Command(\"git\", \"init\", \"-q\", \"inner\").Run()\nos.MkdirAll(\"sub/.GIT\", 0o755)")
 		write(t, c, "inner/kept.go", "package inner\n")
+		write(t, c, "kept/kept.go", "package kept\n")
 		w := open(t, c)
 		before := snapshot(t, w, "")
 		got := test(t, w)
@@ -165,9 +168,27 @@ func TestHostile(t *testing.T) {
 		assert.FileExists(t, filepath.Join(c.Dir, "go.mod"))
 		assert.NoDirExists(t, filepath.Join(c.Dir, "nested"))
 		assert.NoDirExists(t, filepath.Join(c.Dir, "locked"))
+		info, err := os.Stat(filepath.Join(c.Dir, "kept"))
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o755), info.Mode().Perm(), "it is open again")
+		left, err := os.ReadDir(filepath.Join(c.State, "tmp"))
+		require.NoError(t, err)
+		assert.Empty(t, left)
 		assert.NoDirExists(t, filepath.Join(c.Dir, "inner", ".git"))
 		assert.NoDirExists(t, filepath.Join(c.Dir, "sub"))
 		assert.NoFileExists(t, filepath.Join(c.Dir, "pipe.go"))
+	})
+	t.Run("SC57 leaves links that lead out", func(t *testing.T) {
+		c := hostile(t, "\"os\"\n", "os.Remove(\"sum.go\")\nos.Symlink("+strconv.Quote(kept)+", \"sum.go\")\nos.RemoveAll(\"deep\")\nos.Symlink("+strconv.Quote(outside)+", \"deep\")")
+		write(t, c, "deep/kept", "ours")
+		w := open(t, c)
+		before := snapshot(t, w, "")
+		assert.True(t, test(t, w).Passed)
+		assert.Equal(t, before.ID, snapshot(t, w, "").ID)
+		assert.Equal(t, "ours", content(t, c, "deep/kept"))
+		data, err := os.ReadFile(kept)
+		require.NoError(t, err)
+		assert.Equal(t, "kept", string(data))
 	})
 	t.Run("SC57 asks for secrets", func(t *testing.T) {
 		t.Setenv("API_KEY", "secret")

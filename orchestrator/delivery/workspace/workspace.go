@@ -19,7 +19,7 @@
 //
 // # Crashes
 //
-// Each call acts once by the key of its call: its answer is recorded, and made again
+// Each call acts once by its key and request: its answer is recorded, and made again
 // it is answered from there. If the process is killed before that, the call begins
 // again from the same state. Nothing of a test run survives a kill of this process; what does
 // where there is no PID namespace is ended by the next [Open].
@@ -156,7 +156,7 @@ func open(ctx context.Context, c Config) (w *Workspace, err error) {
 	sum := sha256.Sum256([]byte(c.State))
 	w = &Workspace{cfg: c, mark: "workspace-" + hex.EncodeToString(sum[:8])}
 	w.repo = git.Repo{Dir: c.Dir, GitDir: w.state("snapshots.git"), Mark: w.mark}
-	if w.unlock, err = lock(w.state("lock")); err != nil {
+	if w.unlock, err = lock(ctx, w.state("lock")); err != nil {
 		return nil, fmt.Errorf("another process uses %s: %w", c.State, err)
 	}
 	w.unlock = sync.OnceValue(w.unlock)

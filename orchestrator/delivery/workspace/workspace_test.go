@@ -130,7 +130,9 @@ func TestSnapshotAndRestore(t *testing.T) {
 	assert.Contains(t, second.Diff, "-// Sum adds.\n")
 	assert.Contains(t, second.Diff, "b/ignored.log", "nothing is ignored")
 
+	write(t, c, "later.log", "never in a snapshot, and ignored")
 	must(t, w, delivery.OpRestore, first, nil)
+	assert.NoFileExists(t, filepath.Join(c.Dir, "later.log"))
 	assert.Equal(t, "one\r\ntwo\n$Id$\n\x00\xff", content(t, c, "a.txt"), "byte for byte")
 	info, err := os.Stat(filepath.Join(c.Dir, "a.txt"))
 	require.NoError(t, err)
@@ -196,6 +198,30 @@ func TestBadRequests(t *testing.T) {
 	}
 	_, err := call(t, w, "", delivery.OpSnapshot, nil)
 	require.Error(t, err, "a repository inside of the project cannot be kept")
+
+	c = config(t)
+	w = open(t, c)
+	write(t, c, "whole/x.go", "package whole\n")
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x"}} {
+		git := exec.CommandContext(t.Context(), "git", args...)
+		git.Dir = filepath.Join(c.Dir, "whole")
+		require.NoError(t, git.Run())
+	}
+	_, err = call(t, w, "", delivery.OpSnapshot, nil)
+	require.EqualError(t, err, "workspace: snapshot: whole is a repository of its own")
+}
+
+// A git that was killed leaves its locks.
+func TestLocksOfGit(t *testing.T) {
+	t.Run("SC57 SC46 they go with the next Open", func(t *testing.T) {
+		c := config(t)
+		require.NoError(t, open(t, c).Close())
+		left := filepath.Join(c.State, "snapshots.git", "index.lock")
+		require.NoError(t, os.WriteFile(left, nil, 0o600))
+		w := open(t, c)
+		assert.NoFileExists(t, left)
+		snapshot(t, w, "")
+	})
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -240,6 +266,9 @@ func TestOnceByKey(t *testing.T) {
 	_, err = call(t, w, "run/1", delivery.OpApply, files("one"))
 	require.NoError(t, err)
 	assert.Equal(t, "changed since", content(t, c, "x.txt"), "SC46 the same call is not made again")
+	_, err = call(t, w, "run/1", delivery.OpApply, files("of another run"))
+	require.NoError(t, err)
+	assert.Equal(t, "of another run", content(t, c, "x.txt"), "SC46 another one of that key is")
 	first, err := call(t, w, "run/2", delivery.OpSnapshot, nil)
 	require.NoError(t, err)
 	_, err = call(t, w, "run/3", delivery.OpApply, files("two"))

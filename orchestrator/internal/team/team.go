@@ -21,34 +21,40 @@ import (
 // Tracker is one state machine of a run. It belongs to the run's branches: only one of
 // them executes at a time.
 type Tracker[S ~string] struct {
-	what    string
-	machine *fsm.Machine[S, string, string]
-	shown   *S // the phase in the state that the run exposes
-	moves   []string
+	what  string
+	table *fsm.Table[S, string, string]
+	shown *S // in the state that the run exposes
+	moves []string
 }
 
 // Track starts a machine at the initial state of its table. what names it in the
-// panic of a refused event; shown follows its state.
+// panic of a refused event; shown has its state, which nothing else changes.
 func Track[S ~string](what string, table *fsm.Table[S, string, string], shown *S) *Tracker[S] {
-	t := &Tracker[S]{what: what, machine: table.Start(nil), shown: shown}
-	*shown = t.machine.Current()
-	return t
+	*shown = table.Start(nil).Current()
+	return &Tracker[S]{what: what, table: table, shown: shown}
 }
 
-// Fire moves the machine and returns the new state. An event that the table refuses is
-// a mistake of the team: it panics, and the engine leaves the run stuck.
+// Fire moves the machine and returns the new state. See [Move] for a refused event.
 func (t *Tracker[S]) Fire(event string) S {
-	entry, err := t.machine.Fire(event, "", "")
-	if err != nil {
-		panic(fmt.Errorf("%s: %w", t.what, err))
-	}
-	t.moves = append(t.moves, fmt.Sprintf("%s -%s-> %s", entry.From, entry.Event, entry.To))
-	*t.shown = entry.To
-	return entry.To
+	from := *t.shown
+	Move(t.what, t.table, t.shown, event)
+	t.moves = append(t.moves, fmt.Sprintf("%s -%s-> %s", from, event, *t.shown))
+	return *t.shown
 }
 
 // Phase is the state in which the machine is.
-func (t *Tracker[S]) Phase() S { return t.machine.Current() }
+func (t *Tracker[S]) Phase() S { return *t.shown }
+
+// Move moves a state that has no tracker, as one of many in a list. An event that the
+// table refuses is a mistake of the team: it panics with what, and the engine leaves
+// the run stuck.
+func Move[S ~string](what string, table *fsm.Table[S, string, string], state *S, event string) {
+	to, err := table.Check(*state, event, "")
+	if err != nil {
+		panic(fmt.Errorf("%s: %w", what, err))
+	}
+	*state = to
+}
 
 // Moves returns the transitions since the last call, as "state -event-> state", so
 // that each of them is in one event of the run.

@@ -47,6 +47,11 @@ func TestTracker(t *testing.T) {
 	m.Fire("break")
 	assert.Equal(t, phase("off"), m.Phase())
 	assert.PanicsWithError(t, `light: event "go" from "off" is not allowed; allowed: none (terminal)`, func() { m.Fire("go") })
+	assert.Equal(t, []string{"red -break-> off"}, m.Moves(), "what is refused is no move")
+	list := []phase{"red", "green"}
+	team.Move("light", lights, &list[1], "stop")
+	assert.Equal(t, []phase{"red", "red"}, list)
+	assert.PanicsWithError(t, `light: event "stop" from "red" is not allowed; allowed: go->green, break->off`, func() { team.Move("light", lights, &list[0], "stop") })
 }
 
 func TestFaults(t *testing.T) {
