@@ -9,13 +9,17 @@ import (
 )
 
 // lock takes the lock of a file, which ends with the process at the latest, and
-// returns what releases it.
+// returns what releases it. The error is ErrInUse if another process has it.
 func lock(path string) (func() error, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = ErrInUse
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f.Close, nil
