@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -236,6 +237,54 @@ func TestEndedRunIsReportedAgain(t *testing.T) {
 	assert.Contains(t, fresh.Err, "out holds duration.go already: a new run wants an empty folder (factory -h lists the flags)\n")
 }
 
+// process is a factory that was started.
+type process struct {
+	*exec.Cmd
+	lines *bufio.Scanner
+}
+
+func begin(t *testing.T, program string, args ...string) process {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	return process{cmd, bufio.NewScanner(out)}
+}
+
+// until reads lines up to one with a text, and returns them.
+func (p process) until(t *testing.T, text string) string {
+	t.Helper()
+	said := ""
+	for p.lines.Scan() {
+		said += p.lines.Text() + "\n"
+		if strings.Contains(p.lines.Text(), text) {
+			return said
+		}
+	}
+	require.Fail(t, "it ended before it said "+text, said)
+	return ""
+}
+
+func (p process) kill(t *testing.T) {
+	t.Helper()
+	require.NoError(t, p.Process.Kill())
+	require.Error(t, p.Wait())
+}
+
+// takenOver runs two factories on the same run. The second one shows it, and takes the
+// run and the folder over when the first one is killed; then it is killed, too.
+func takenOver(t *testing.T, built, dir string) {
+	t.Helper()
+	first := begin(t, built, args(dir, "-pace", "200ms")...)
+	assert.Contains(t, first.until(t, "gate code of p2.s1 passes"), "resumed run ") // the workspace is open
+	second := begin(t, built, args(dir)...)
+	assert.NotContains(t, second.until(t, "another factory works on run "), "resumed")
+	first.kill(t)
+	second.until(t, "tests: not passed")
+	second.kill(t)
+}
+
 // Killed at work and interrupted, the run is finished by the next process: it repeats no
 // call, and comes to the same.
 func TestKilled(t *testing.T) {
@@ -248,9 +297,9 @@ func TestKilled(t *testing.T) {
 		assert.Greater(t, len(clitest.Answers(log)), len(clitest.Answers(before)))
 		before = log
 	}
-	clitest.KillAt(t, "gate code of p1.s1 passes", 1, built, args(dir)...) // while code is written, or tested
+	clitest.KillAt(t, "changed: 3 files", 1, built, args(dir, "-pace", "200ms")...)
 	stays()
-	clitest.KillAt(t, "tests: not passed", 1, built, args(dir)...)
+	takenOver(t, built, dir)
 	stays()
 	got := tool.InterruptAt(t.Context(), "gate code of p2.s2 passes", args(dir)...)
 	assert.Equal(t, cli.Interrupted, got.Code)
@@ -267,6 +316,7 @@ func TestKilled(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(got.Out, "completed   p1.s1"))
 	assert.Regexp(t, `\n  … and \d more\n`, got.Drawn)
 	assert.Contains(t, got.Drawn, "executing: coder, ")
+	assert.Contains(t, got.Drawn, "\n  divided     p1.s2 ")
 	assert.Regexp(t, `, (1h0m|59m) left\n`, got.Drawn)
 	stays()
 	assert.Equal(t, clitest.Answers(clitest.Log(t, m.path("f.db"), runID(t, args(m.dir)))), clitest.Answers(before), "the same calls, each recorded once")

@@ -162,7 +162,7 @@ func (v *view) picture(ctx context.Context, run *orchestrator.Run, rec blackboar
 	}
 	v.at = rec.At
 	if told := lines(rec); len(told) > 0 {
-		v.last = strings.TrimSpace(told[0])
+		v.last = "  " + strings.Join(strings.Fields(strings.Join(told[:min(2, len(told))], " ")), " ")
 	}
 	var s delivery.State
 	if run.State(ctx, &s) != nil {
@@ -175,7 +175,10 @@ func (v *view) picture(ctx context.Context, run *orchestrator.Run, rec blackboar
 	if s.TimeLimit > 0 && s.EndTime == nil {
 		head += ", " + short(s.TimeLimit-v.worked) + " left"
 	}
-	all := []string{head, "  " + v.last}
+	all := []string{head}
+	if v.last != "" {
+		all = append(all, v.last)
+	}
 	if e := s.Escalation; e.Issues > 0 {
 		all = append(all, fmt.Sprintf("  rejected in a row: %d, level %s", e.Issues, e.Level))
 	}
@@ -185,7 +188,7 @@ func (v *view) picture(ctx context.Context, run *orchestrator.Run, rec blackboar
 			all = append(all, fmt.Sprintf("  plan %s: %d steps, %s", p.ID, len(p.Steps), p.Status))
 		case p.ParentPlanID == "":
 			walk(s, p, func(step delivery.Step) {
-				all = append(all, fmt.Sprintf("  %s%-11s %s", strings.Repeat("  ", step.Depth), words(string(step.Status)), title(step)))
+				all = append(all, fmt.Sprintf("  %s%-11s %s", strings.Repeat("  ", step.Depth), status(step), title(step)))
 			})
 		}
 	}
@@ -223,6 +226,14 @@ func title(s delivery.Step) string {
 		text += " (" + strings.Join(parts, ", ") + ")"
 	}
 	return text + " " + s.Description
+}
+
+// status is that of a step, in words.
+func status(s delivery.Step) string {
+	if s.Status == delivery.StepBlocked && s.Attempts > 0 {
+		return "divided" // its sub-plan is under way
+	}
+	return words(string(s.Status))
 }
 
 func words(id string) string { return strings.ReplaceAll(id, "_", " ") }

@@ -18,7 +18,7 @@ func (o *options) report(c cli.Console, out delivery.Outcome) error {
 	for _, p := range out.State.Plans {
 		if p.ParentPlanID == "" && p.Approved {
 			walk(out.State, p, func(s delivery.Step) {
-				text := words(string(s.Status)) + " " + title(s)
+				text := status(s) + " " + title(s)
 				if s.FailReason != "" {
 					text += ": " + cli.Clip(s.FailReason, 400)
 				}
