@@ -75,7 +75,7 @@ func (o Outcome) result() page.Card {
 }
 
 func (s Step) card() page.Card {
-	c := page.Card{Label: s.ID, Title: s.Description, Won: s.Status == StepCompleted, Why: s.FailReason, Tags: []string{page.Words(string(s.Status)), string(s.Complexity)}}
+	c := page.Card{Label: s.ID, Title: text.Shorten(s.Description, 200), Won: s.Status == StepCompleted, Why: s.FailReason, Tags: []string{page.Words(string(s.Status)), string(s.Complexity)}}
 	if s.Attempts > 1 {
 		c.Tags = append(c.Tags, fmt.Sprintf("%d attempts", s.Attempts))
 	}
