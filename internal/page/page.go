@@ -86,6 +86,9 @@ type Turn struct {
 	What  string // such as "try 2 of 3"
 	Score *Score // nil: none
 	Text  string // Markdown is shown as plain paragraphs, JSON as a list
+
+	Output string // of a program, shown behind Text as it stands
+	Diff   string // in unified format, shown behind them as it stands, with marked lines
 }
 
 // Score is a score on a scale from 0 to Max, with the gate that it was to reach.
@@ -195,6 +198,7 @@ var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
 	"prose":   prose,
 	"first":   headline,
 	"srcdoc":  srcdoc,
+	"diff":    diff,
 	"initial": func(n int) int { return min(n, shown) },
 	"more":    func(n int) int { return max(0, n-shown) },
 }).Parse(source))
@@ -203,6 +207,35 @@ var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
 // the tags out of attributes.
 func srcdoc(html string) template.HTMLAttr {
 	return template.HTMLAttr(`srcdoc="` + template.HTMLEscapeString(html) + `"`) //nolint:gosec // escaped here, for a closed frame
+}
+
+// change is a line of a difference.
+type change struct {
+	Kind string // "added", "removed", "place" for what says where; "": unchanged
+	Text string
+}
+
+// diff makes lines of a difference in unified format.
+func diff(s string) []change {
+	var lines []change
+	content := false // behind the first "@@" of a file
+	for line := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {
+		c := change{Text: line}
+		switch {
+		case strings.HasPrefix(line, "diff "):
+			c.Kind, content = "place", false
+		case strings.HasPrefix(line, "@@"):
+			c.Kind, content = "place", true
+		case !content:
+			c.Kind = "place"
+		case strings.HasPrefix(line, "+"):
+			c.Kind = "added"
+		case strings.HasPrefix(line, "-"):
+			c.Kind = "removed"
+		}
+		lines = append(lines, c)
+	}
+	return lines
 }
 
 // HTML is the page.

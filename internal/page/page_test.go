@@ -141,6 +141,25 @@ func TestEmptySectionsAreLeftOut(t *testing.T) {
 	assert.Equal(t, "empty", sections[0].ID, "the page is left as it is")
 }
 
+// What programs wrote is shown as it stands: no Markdown and no JSON is looked for.
+func TestTurnsShowOutputAndDiff(t *testing.T) {
+	html := section(t, page.Section{Steps: []page.Step{{Turns: []page.Turn{{
+		Text: "so", Output: "--- FAIL: <T>\n```\n{\"a\":1}",
+		Diff: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n one\n---dashes\n+++<plus> {\"a\":1}\ndiff --git a/y b/y\n--- a/y\n",
+	}}}}})
+	assert.Contains(t, html, "<p>so</p><pre>--- FAIL: &lt;T&gt;\n```\n{&#34;a&#34;:1}</pre><pre>")
+	assert.Contains(t, html, `<pre><span class="place">diff --git a/x b/x</span>
+<span class="place">--- a/x</span>
+<span class="place">&#43;&#43;&#43; b/x</span>
+<span class="place">@@ -1,2 &#43;1,2 @@</span>
+<span> one</span>
+<span class="removed">---dashes</span>
+<span class="added">&#43;&#43;&#43;&lt;plus&gt; {&#34;a&#34;:1}</span>
+<span class="place">diff --git a/y b/y</span>
+<span class="place">--- a/y</span>
+</pre>`)
+}
+
 func TestFold(t *testing.T) {
 	many := func(n int) page.Section {
 		var s page.Section

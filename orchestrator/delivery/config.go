@@ -76,7 +76,7 @@ type Limits struct {
 	MinSteps int               `json:"minSteps,omitzero"` // of a plan that is no sub-plan; 0: 2
 	MaxSteps int               `json:"maxSteps,omitzero"` // of any plan; 0: 15
 	Cost     providers.NanoUSD `json:"cost,omitzero"`     // 0: any
-	Calls    int64             `json:"calls,omitzero"`    // of models, an operation of the workspace counting as one; 0: any number
+	Calls    int64             `json:"calls,omitzero"`    // of agents, the workspace among them; 0: any number
 }
 
 // Role is a member of the team.

@@ -50,5 +50,6 @@
 // # Events
 //
 // All that members say to each other are EventMessageSent; the other kinds are beside
-// it. Phases, StepPhases and PlanPhases are the machines as tables.
+// it. Phases, StepPhases and PlanPhases are the machines as tables. [Page] makes a page
+// for people of an outcome and its events.
 package delivery

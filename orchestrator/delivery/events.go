@@ -25,6 +25,8 @@ const (
 	EventAgentRetried   = "delivery.agent.retried"   // Role, Attempt: the next one, Left: the wait before it, Text
 	EventAgentFailed    = "delivery.agent.failed"    // Role, Target, Text
 	EventWarningRaised  = "delivery.warning.raised"  // Warning
+	EventWorkJudged     = "delivery.work.judged"     // Target, Verdict, Text: why the work does not pass; "": it does
+	EventProjectTested  = "delivery.project.tested"  // Target, Tests: what a real run came to
 	EventProjectChanged = "delivery.project.changed" // Target, Text: the difference that a step made
 	EventRunFinished    = "delivery.run.finished"    // Status, Text, Percent
 )
@@ -91,6 +93,8 @@ type Event struct {
 	Attempt int                   `json:"attempt,omitempty"`
 	Left    time.Duration         `json:"left,omitempty"` // in nanoseconds
 	Percent *int                  `json:"percent,omitempty"`
+	Verdict *Verdict              `json:"verdict,omitempty"`
+	Tests   *TestResult           `json:"tests,omitempty"`
 	Warning *orchestrator.Warning `json:"warning,omitempty"`
 	Status  orchestrator.Status   `json:"status,omitempty"`
 	Text    string                `json:"text,omitempty"`

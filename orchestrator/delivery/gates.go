@@ -66,7 +66,8 @@ type Verdict struct {
 	Kind           GateKind `json:"kind"`
 	Target         string   `json:"target"` // the ID of the plan or step; "goal"
 	Approved       bool     `json:"approved"`
-	Score          float64  `json:"score"` // 0 to 100
+	Score          float64  `json:"score"`               // 0 to 100
+	Threshold      float64  `json:"threshold,omitempty"` // the score from which on it passes; 0: any
 	Findings       []Issue  `json:"findings,omitempty"`
 	Evidence       []string `json:"evidence,omitempty"`
 	Progress       string   `json:"progress,omitempty"`

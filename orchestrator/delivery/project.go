@@ -112,13 +112,16 @@ func (r *run) restore(c *orchestrator.Context, id string) (string, error) {
 	return r.broken(c, OpRestore, err)
 }
 
-// accept notes the project's state with a root step that was accepted.
+// accept tells what a step changed that was accepted. The state with a step of a root
+// plan is the one that a later run continues from.
 func (r *run) accept(c *orchestrator.Context, w *work) error {
 	if r.Agents.Workspace == "" {
 		return nil
 	}
 	snap, err := project[Snapshot](r, c, OpSnapshot, r.limit, SnapshotRequest{Since: w.base})
-	r.state.Snapshot = snap.ID // "" after an error: an older one would take the step back
+	if w.Depth == 0 {
+		r.state.Snapshot = snap.ID // "" after an error: an older one would take the step back
+	}
 	if err == nil {
 		c.Emit(EventProjectChanged, Event{Target: w.ID, Text: snap.Diff})
 	}

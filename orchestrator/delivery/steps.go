@@ -190,9 +190,6 @@ func (r *run) complete(c *orchestrator.Context, w *work, s standing) error {
 	r.send(c, Header{Message: StepComplete, From: Supervisor, To: conductor, Target: w.ID}, nil)
 	r.fire(c, s.on("step"))
 	c.Emit(EventStepCompleted, Event{Target: w.ID, Percent: r.percent()})
-	if w.Depth > 0 {
-		return nil
-	}
 	return r.accept(c, w)
 }
 

@@ -41,6 +41,9 @@ func (r *run) test(c *orchestrator.Context, w *work, op string) (tested, error) 
 	if err != nil {
 		return tested{}, err
 	}
+	if real != nil {
+		c.Emit(EventProjectTested, Event{Target: w.target(), Tests: real})
+	}
 	in.Run, data.Ran = shownReport(real), real != nil
 	in.Guidance = r.guided(Tester, &data)
 	got, err := ask[reportAnswer](r, c, call{

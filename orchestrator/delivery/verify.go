@@ -108,6 +108,7 @@ func (r *run) reject(c *orchestrator.Context, w review, why string) (ruling, err
 // level says. The error is errAborted.
 func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string) error {
 	e, ladder := &r.state.Escalation, r.Policy.Ladder
+	v.Threshold = r.Policy.Gates.threshold(v.Kind)
 	before := cmp.Or(e.Level, LevelNone)
 	switch {
 	case why == "":
@@ -122,6 +123,7 @@ func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string
 	}
 	v.Level = e.Level
 	r.verdicts = append(r.verdicts, *v)
+	c.Emit(EventWorkJudged, Event{Target: v.Target, Verdict: v, Text: prompt.OneLine(why)})
 	if e.Level.Above(LevelNone) {
 		g := &Guidance{Level: e.Level, Text: advice(*v, why), Issues: e.Issues, Of: ladder.AbortAt}
 		r.guidance[judged] = g

@@ -36,6 +36,10 @@ type Job[In, Out any] struct {
 	Rules     string
 	Cast      func(m providers.Model) agent.Roster
 
+	// Prepare is called before a new run is started, not before one is resumed. nil: nothing
+	// is to be done.
+	Prepare func() error
+
 	// Lines tells a record in lines; none: it is not worth one. Picture, for terminals,
 	// is the run as lines after a record, the most important first, below a line with the
 	// time and the cost; nil: the last ones stay. Both get all records of the run, but lines of before a resumption are not
@@ -96,6 +100,11 @@ func (s *session[In, Out]) work(ctx context.Context) error {
 	before, err := s.Find(ctx, s.log, s.Family)
 	if err != nil {
 		return fmt.Errorf("-db %s: %w", s.DB, err)
+	}
+	if before.Records == 0 && s.Prepare != nil {
+		if err := s.Prepare(); err != nil {
+			return err
+		}
 	}
 	s.heading()
 	run, err := s.begin(ctx, before)

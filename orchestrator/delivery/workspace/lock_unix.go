@@ -15,7 +15,7 @@ import (
 const lockWait = 2 * time.Second
 
 // lock takes the lock of a file, which ends with the process at the latest, and
-// returns what releases it.
+// returns what releases it. The error is ErrInUse if another process has it.
 func lock(ctx context.Context, path string) (func() error, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -30,10 +30,13 @@ func lock(ctx context.Context, path string) (func() error, error) {
 		if err == nil {
 			break
 		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errors.Join(err, f.Close())
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, errors.Join(err, f.Close())
+			return nil, errors.Join(ErrInUse, f.Close())
 		}
 	}
 	return func() error { // unlocked first: a process that we are starting has f, too

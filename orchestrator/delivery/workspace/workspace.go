@@ -110,6 +110,9 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
+// ErrInUse says that another process uses Config.State, or this one has it open already.
+var ErrInUse = errors.New("another process uses the folder State")
+
 // Workspace is an agent: delivery.OpSnapshot and the other operations of package
 // delivery say what it does. Its calls are done one at a time.
 type Workspace struct {
@@ -123,7 +126,7 @@ type Workspace struct {
 
 // Open prepares a workspace: it ends processes that an earlier process has left, and
 // undoes what an interrupted run of tests has changed in the folder. The errors are
-// every fault of c, and that another process uses State.
+// every fault of c, and ErrInUse.
 func Open(ctx context.Context, c Config) (*Workspace, error) {
 	w, err := open(ctx, c)
 	if err != nil {
@@ -157,7 +160,7 @@ func open(ctx context.Context, c Config) (w *Workspace, err error) {
 	w = &Workspace{cfg: c, mark: "workspace-" + hex.EncodeToString(sum[:8])}
 	w.repo = git.Repo{Dir: c.Dir, GitDir: w.state("snapshots.git"), Mark: w.mark}
 	if w.unlock, err = lock(ctx, w.state("lock")); err != nil {
-		return nil, fmt.Errorf("another process uses %s: %w", c.State, err)
+		return nil, fmt.Errorf("%w: %s", err, c.State)
 	}
 	w.unlock = sync.OnceValue(w.unlock)
 	if err := w.recover(ctx); err != nil {

@@ -249,6 +249,7 @@ func TestOpenRefuses(t *testing.T) {
 	w, err := workspace.Open(t.Context(), c)
 	require.NoError(t, err)
 	_, err = workspace.Open(t.Context(), c)
+	require.ErrorIs(t, err, workspace.ErrInUse)
 	require.ErrorContains(t, err, "workspace: another process uses ")
 	require.NoError(t, w.Close())
 	open(t, c)
