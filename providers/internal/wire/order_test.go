@@ -53,6 +53,14 @@ leave the login alone
 			assert.Equal(t, want, last.Role+": "+last.Content)
 		})
 	}
+	t.Run("BC44 a blank one is no reminder", func(t *testing.T) {
+		v := vendors[2]
+		s, spec := v.serve(t, reply(200, v.body(hello)))
+		_, err := open(t, spec).Generate(t.Context(), told(asksFor, noon, blank))
+		require.NoError(t, err)
+		assert.Len(t, s.sent(t)["messages"], 4)
+		assert.NotContains(t, s.bodies[0], "system-reminder")
+	})
 	t.Run("BC44 openai by responses", func(t *testing.T) {
 		v := everyone[len(everyone)-1]
 		s, spec := v.serve(t, reply(200, v.body(hello)))
