@@ -84,7 +84,7 @@ func TestRoleConfigWith(t *testing.T) {
 		delete(after, "director")
 		assert.Equal(t, before, after)
 	})
-	t.Run("BA110 three roles change", func(t *testing.T) {
+	t.Run("BA110 BC50 three roles change", func(t *testing.T) {
 		c := providers.Defaults().
 			With("code_worker", spec("glm:glm-4-plus")).
 			With("guardian", spec("openai:gpt-4o-mini")).

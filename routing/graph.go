@@ -1,7 +1,6 @@
 package routing
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,12 +20,42 @@ const (
 	Abandoned NodeState = "abandoned" // what needs it cannot start until that need is dropped
 )
 
+// state is a NodeState in one byte.
+type state uint8
+
+const (
+	waiting state = iota
+	ready
+	active
+	held
+	done
+	abandoned
+	unknown
+)
+
+var states = [...]NodeState{Waiting, Ready, Active, Held, Done, Abandoned}
+
 // moves are the states that a node may move to, by the state it is in.
-var moves = map[NodeState][]NodeState{
-	Waiting: {Ready, Held, Abandoned},
-	Ready:   {Waiting, Active, Held, Abandoned},
-	Active:  {Waiting, Ready, Held, Done, Abandoned},
-	Held:    {Waiting, Ready, Done, Abandoned},
+var moves = [...][]state{
+	waiting:   {ready, held, abandoned},
+	ready:     {waiting, active, held, abandoned},
+	active:    {waiting, ready, held, done, abandoned},
+	held:      {waiting, ready, done, abandoned},
+	done:      nil,
+	abandoned: nil,
+}
+
+// stateOf returns the state of a name; no name is waiting.
+func stateOf(name NodeState) state {
+	for s, known := range states {
+		if name == known {
+			return state(s)
+		}
+	}
+	if name == "" {
+		return waiting
+	}
+	return unknown
 }
 
 // Node is a piece of work as a [Graph] sees it.
@@ -54,13 +83,17 @@ type Node struct {
 // A Graph is for one goroutine at a time. A method that returns an error has changed
 // nothing. NewGraph makes it; the zero value is of no use.
 type Graph struct {
-	age    time.Duration
-	ranks  map[string]int // of phases
-	nodes  map[string]*node
-	size   int
-	due    []*node
-	queues []*queue
-	active int
+	age     time.Duration
+	ranks   map[string]int   // of phases
+	index   map[string]int32 // of nodes, by ID
+	nodes   []node           // in the order in which they were added
+	ids     []string         // of nodes
+	created []time.Time      // of nodes
+	links   links
+	due     []int32
+	queues  []*queue
+	active  int
+	asker   uint32 // the last one that asked for needs
 }
 
 // Preference is how ready nodes of a [Graph] are ordered. The zero value orders by
@@ -76,27 +109,24 @@ type Preference struct {
 	AgeEvery time.Duration
 }
 
-// node is a Node in a graph.
+// node is a Node in a graph, which knows nodes by their index. It is small and without
+// pointers: a large graph is bound by the caches of the processor.
 type node struct {
-	id         string
-	created    time.Time
-	state      NodeState
-	needs      []*node
-	dependents []*node // who needs this one
-	asked      *node   // the last node that was given this one as a need
-	queue      *queue  // of the profile
 	priority   int
-	urgency    int64 // the priority that decides in the queue
-	seq        int   // counts the nodes in the order in which they were added
-	rank       int   // of the phase
-	unmet      int   // how many of needs are not done
-	place      int   // in the queue, while the node is ready
-	listed     bool  // is in due
+	needs      list
+	dependents list   // who needs this one
+	asked      uint32 // the last one that was given this one as a need
+	unmet      int32  // how many of needs are not done
+	place      int32  // in the queue, while the node is ready
+	rank       int32  // of the phase
+	queue      int32  // of the profile
+	state      state
+	listed     bool // is in due
 }
 
 // NewGraph returns an empty graph.
 func NewGraph(p Preference) *Graph {
-	g := &Graph{age: p.AgeEvery, ranks: make(map[string]int, len(p.Phases)), nodes: map[string]*node{}}
+	g := &Graph{age: p.AgeEvery, ranks: make(map[string]int, len(p.Phases)), index: map[string]int32{}}
 	for i, phase := range p.Phases {
 		if _, ok := g.ranks[phase]; !ok {
 			g.ranks[phase] = i
@@ -113,49 +143,68 @@ func NewGraph(p Preference) *Graph {
 // and one that needs all needs done though they are not. If nodes need each other in a
 // circle, it is [ErrCycle] with the path.
 func (g *Graph) Add(nodes ...Node) error {
-	added, err := g.resolve(nodes, nil)
+	base, err := g.resolve(nodes, none)
 	if err != nil {
 		return fmt.Errorf("routing: %w", err)
 	}
-	g.insert(added)
-	for i, n := range nodes {
-		g.enter(added[i], n.Since)
+	g.insert(base)
+	for i := range nodes {
+		g.enter(int32(base+i), nodes[i].Since)
 	}
 	return nil
 }
 
-// resolve makes nodes that know their needs and can be found, but that nothing in the
-// graph knows of yet: forget takes them back. Gone is a node that takes no part any
-// more, or nil.
-func (g *Graph) resolve(ns []Node, gone *node) (added []*node, err error) {
-	added, faults := g.register(ns)
-	needs := make([]*node, 0, total(ns))
+// none is no node.
+const none int32 = -1
+
+// resolve makes nodes that know their needs and can be found, but that no other node
+// knows of yet, and returns the index of the first: forget takes them back. Gone is a
+// node that takes no part any more, or none.
+func (g *Graph) resolve(ns []Node, gone int32) (base int, err error) {
+	base, before := len(g.nodes), len(g.links)
+	faults := g.register(ns)
+	at := g.links.extend(total(ns))
 	inOrder := true
-	for i, n := range added {
-		n.needs = needs[len(needs):len(needs):cap(needs)]
-		for _, id := range ns[i].Needs {
-			need := g.nodes[id]
-			if fault := g.need(n, need, id, gone); fault != nil {
+	for i := range ns {
+		id := int32(base + i)
+		g.nodes[id].needs = list{at: at, room: int32(len(ns[i].Needs))}
+		at += int32(len(ns[i].Needs))
+		asker := g.ask()
+		for _, name := range ns[i].Needs {
+			need, fault := g.need(asker, ns[i].ID, name, base, gone)
+			if need == id {
+				fault = fmt.Errorf("%q needs itself", ns[i].ID)
+			}
+			if fault != nil {
 				faults = append(faults, fault)
 				continue
 			}
-			inOrder = inOrder && need.seq < n.seq
+			inOrder = inOrder && need < id
+			g.nodes[id].needs = g.links.add(g.nodes[id].needs, need)
 		}
-		needs = needs[:len(needs)+len(n.needs)]
-		n.needs = slices.Clip(n.needs)
-		if fault := n.stateFault(); fault != nil {
+		if fault := g.stateFault(&g.nodes[id], &ns[i]); fault != nil {
 			faults = append(faults, fault)
 		}
 	}
 	err = errors.Join(faults...)
 	if err == nil && !inOrder { // a circle has a node that needs a later one
-		err = circle(added, func(n *node) []*node { return n.needs })
+		err = g.circle(g.since(base), g.needs)
 	}
 	if err != nil {
-		g.forget(added)
-		return nil, err
+		g.forget(base)
+		g.links = g.links[:before]
+		return 0, err
 	}
-	return added, nil
+	return base, nil
+}
+
+// since returns the nodes that were added last, from an index on.
+func (g *Graph) since(base int) []int32 {
+	all := make([]int32, len(g.nodes)-base)
+	for i := range all {
+		all[i] = int32(base + i)
+	}
+	return all
 }
 
 // total counts the needs of nodes.
@@ -168,117 +217,155 @@ func total(ns []Node) (n int) {
 
 // register makes nodes without needs that can be found by their IDs, and says which IDs
 // are at fault.
-func (g *Graph) register(ns []Node) (added []*node, faults []error) {
-	batch := make([]node, len(ns))
-	added = make([]*node, len(ns))
+func (g *Graph) register(ns []Node) (faults []error) {
 	if len(g.nodes) == 0 {
-		g.nodes = make(map[string]*node, len(ns))
+		g.index = make(map[string]int32, len(ns))
 	}
-	for i, n := range ns {
+	g.nodes = slices.Grow(g.nodes, len(ns))
+	g.ids, g.created = slices.Grow(g.ids, len(ns)), slices.Grow(g.created, len(ns))
+	for i := range ns {
+		n := &ns[i]
 		rank, ok := g.ranks[n.Phase]
 		if !ok {
 			rank = len(g.ranks)
 		}
-		batch[i] = node{
-			id: n.ID, created: n.Created, state: cmp.Or(n.State, Waiting), priority: n.Priority,
-			queue: g.queueOf(n.Profile), seq: g.size + i, rank: rank,
-		}
-		added[i] = &batch[i]
-		switch {
-		case n.ID == "":
+		if n.ID == "" {
 			faults = append(faults, fmt.Errorf("node %d has no ID", i))
-		case g.nodes[n.ID] != nil:
+		} else if _, taken := g.index[n.ID]; taken {
 			faults = append(faults, fmt.Errorf("ID %q is taken", n.ID))
-		default:
-			g.nodes[n.ID] = added[i]
+		} else {
+			g.index[n.ID] = int32(len(g.nodes))
 		}
+		g.nodes = append(g.nodes, node{state: stateOf(n.State), priority: n.Priority, queue: g.queueOf(n.Profile), rank: int32(rank)})
+		g.ids, g.created = append(g.ids, n.ID), append(g.created, n.Created)
 	}
-	return added, faults
+	return faults
 }
 
-// forget takes back nodes that resolve has made.
-func (g *Graph) forget(added []*node) {
-	for _, n := range added {
-		if g.nodes[n.id] == n {
-			delete(g.nodes, n.id)
+// forget takes back the nodes from an index on.
+func (g *Graph) forget(base int) {
+	for i, id := range g.ids[base:] {
+		if g.index[id] == int32(base+i) {
+			delete(g.index, id)
 		}
 	}
+	clear(g.ids[base:])
+	g.nodes, g.ids, g.created = g.nodes[:base], g.ids[:base], g.created[:base]
 }
 
-// need adds a need that has that ID, or is nil because nothing has, to a node that is
-// not yet in the graph, or says why it cannot be one.
-func (g *Graph) need(n, need *node, id string, gone *node) error {
-	switch {
-	case need == nil:
-		return fmt.Errorf("%q needs %q, which does not exist", n.id, id)
-	case need == n:
-		return fmt.Errorf("%q needs itself", n.id)
-	case need == gone || need.state == Abandoned && need.seq < g.size:
-		return fmt.Errorf("%q needs %q, which is abandoned", n.id, id)
-	case need.asked == n:
-		return fmt.Errorf("%q needs %q twice", n.id, id)
+// ask returns a number for one that asks for needs, which no node has yet.
+func (g *Graph) ask() uint32 {
+	g.asker++
+	if g.asker == 0 { // all numbers have been used
+		for i := range g.nodes {
+			g.nodes[i].asked = 0
+		}
+		g.asker = 1
 	}
-	need.asked = n
-	n.needs = append(n.needs, need)
-	return nil
+	return g.asker
+}
+
+// need returns the node of an ID for one that asks for it, or says why it cannot be a
+// need. Nodes from base on are being added.
+func (g *Graph) need(asker uint32, who, id string, base int, gone int32) (int32, error) {
+	i, found := g.index[id]
+	if !found {
+		return none, fmt.Errorf("%q needs %q, which does not exist", who, id)
+	}
+	switch need := &g.nodes[i]; {
+	case i == gone || need.state == abandoned && int(i) < base:
+		return i, fmt.Errorf("%q needs %q, which is abandoned", who, id)
+	case need.asked == asker:
+		return i, fmt.Errorf("%q needs %q twice", who, id)
+	default:
+		need.asked = asker
+		return i, nil
+	}
 }
 
 // stateFault says why a new node cannot be in its state; nil: it can.
-func (n *node) stateFault() error {
-	if n.state != Abandoned && n.state != Done && moves[n.state] == nil {
-		return fmt.Errorf("%q is %q, which is no state", n.id, n.state)
+func (g *Graph) stateFault(n *node, as *Node) error {
+	if n.state == unknown {
+		return fmt.Errorf("%q is %q, which is no state", as.ID, as.State)
 	}
-	open := slices.IndexFunc(n.needs, func(need *node) bool { return need.state != Done })
-	if (n.state == Ready || n.state == Done) && open >= 0 {
-		return fmt.Errorf("%q is %s, but needs %q, which is %s", n.id, n.state, n.needs[open].id, n.needs[open].state)
+	if n.state != ready && n.state != done {
+		return nil
+	}
+	for _, need := range g.links.of(n.needs) {
+		if s := g.nodes[need].state; s != done && s != unknown {
+			return fmt.Errorf("%q is %s, but needs %q, which is %s", as.ID, as.State, g.ids[need], states[s])
+		}
 	}
 	return nil
 }
 
 // circle returns ErrCycle if some of nodes need each other in a circle. Abandoned ones
 // do not count.
-func circle(nodes []*node, needs func(*node) []*node) error {
-	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n *node) bool { return n.state == Abandoned })
+func (g *Graph) circle(nodes []int32, needs func(int32) []int32) error {
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n int32) bool { return g.nodes[n].state == abandoned })
 	deps := make(map[string][]string, len(nodes))
 	for _, n := range nodes {
-		deps[n.id] = idsOf(needs(n))
+		deps[g.ids[n]] = g.names(needs(n))
 	}
-	_, err := waves(idsOf(nodes), deps)
+	_, err := waves(g.names(nodes), deps)
 	return err
 }
 
-// insert makes the graph know nodes that resolve has made; enter follows.
-func (g *Graph) insert(added []*node) {
-	g.size += len(added)
-	for _, n := range added {
-		for _, need := range n.needs {
-			need.dependents = append(need.dependents, n)
-			if need.state != Done {
-				n.unmet++
+// insert makes others know the nodes that resolve has made; enter follows.
+func (g *Graph) insert(base int) {
+	added := g.nodes[base:]
+	more := make([]int32, len(added)) // how many of added need each of them
+	inner := 0
+	for i := range added {
+		for _, need := range g.links.of(added[i].needs) {
+			if int(need) >= base {
+				more[int(need)-base]++
+				inner++
 			}
+		}
+	}
+	at := g.links.extend(inner)
+	for i := range added {
+		added[i].dependents = list{at: at, room: more[i]}
+		at += more[i]
+	}
+	for i := range added {
+		g.connect(int32(base+i), g.links.of(added[i].needs))
+	}
+}
+
+// connect makes needs of a node know it.
+func (g *Graph) connect(id int32, needs []int32) {
+	n := &g.nodes[id]
+	for _, need := range needs {
+		m := &g.nodes[need]
+		m.dependents = g.links.add(m.dependents, id)
+		if m.state != done {
+			n.unmet++
 		}
 	}
 }
 
-// look notes that n is due, if it is.
-func (g *Graph) look(n *node) {
-	if n.isDue() && !n.listed {
+// look notes that a node is due, if it is.
+func (g *Graph) look(id int32) {
+	if n := &g.nodes[id]; n.isDue() && !n.listed {
 		n.listed = true
-		g.due = append(g.due, n)
+		g.due = append(g.due, id)
 	}
 }
 
-func (n *node) isDue() bool { return n.state == Waiting && n.unmet == 0 }
+func (n *node) isDue() bool { return n.state == waiting && n.unmet == 0 }
 
 // Due returns the IDs of the waiting nodes whose needs are all done, in the order in
 // which they were added. They stay due until they are moved.
 func (g *Graph) Due() []string {
-	g.due = slices.DeleteFunc(g.due, func(n *node) bool {
+	g.due = slices.DeleteFunc(g.due, func(id int32) bool {
+		n := &g.nodes[id]
 		n.listed = n.isDue()
 		return !n.listed
 	})
-	slices.SortFunc(g.due, bySeq)
-	return idsOf(g.due)
+	slices.Sort(g.due)
+	return g.names(g.due)
 }
 
 // Move puts a node into another state at a time, which matters for ageing only.
@@ -288,67 +375,68 @@ func (g *Graph) Due() []string {
 // but active. Only a node whose needs are all done becomes ready, active or done.
 // Any other move is an error that says why.
 func (g *Graph) Move(id string, to NodeState, at time.Time) error {
-	n, err := g.find(id)
+	i, err := g.find(id)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(moves[n.state], to) {
-		return fmt.Errorf("routing: %q is %s and cannot become %s", id, n.state, to)
+	n, next := &g.nodes[i], stateOf(to)
+	if to == "" || !slices.Contains(moves[n.state], next) {
+		return fmt.Errorf("routing: %q is %s and cannot become %s", id, states[n.state], to)
 	}
-	if n.unmet > 0 && (to == Ready || to == Active || to == Done) {
+	if n.unmet > 0 && (next == ready || next == active || next == done) {
 		return fmt.Errorf("routing: %q cannot become %s: it needs %q", id, to, g.Unmet(id))
 	}
-	g.move(n, to, at)
+	g.move(i, next, at)
 	return nil
 }
 
 // move carries out a move that is allowed.
-func (g *Graph) move(n *node, to NodeState, at time.Time) {
+func (g *Graph) move(id int32, to state, at time.Time) {
+	n := &g.nodes[id]
 	switch n.state {
-	case Ready:
-		n.queue.remove(n)
-	case Active:
-		n.queue.active--
+	case ready:
+		g.queues[n.queue].remove(int(n.place))
+	case active:
+		g.queues[n.queue].active--
 		g.active--
-	case Waiting, Held, Done, Abandoned:
+	case waiting, held, done, abandoned, unknown:
 	}
 	n.state = to
-	g.enter(n, at)
-	if to == Done {
-		for _, d := range n.dependents {
-			d.unmet--
+	g.enter(id, at)
+	if to == done {
+		for _, d := range g.links.of(n.dependents) {
+			g.nodes[d].unmet--
 			g.look(d)
 		}
 	}
 }
 
 // enter notes that a node is in its state since a time.
-func (g *Graph) enter(n *node, at time.Time) {
-	switch n.state {
-	case Ready:
-		n.urgency = int64(n.priority) - g.tick(at)
-		n.queue.add(n)
-	case Active:
-		n.queue.active++
+func (g *Graph) enter(id int32, at time.Time) {
+	switch n := &g.nodes[id]; n.state {
+	case ready:
+		g.queues[n.queue].add(entry{int64(n.priority) - g.tick(at), n.rank, id})
+	case active:
+		g.queues[n.queue].active++
 		g.active++
-	case Waiting:
-		g.look(n)
-	case Held, Done, Abandoned:
+	case waiting:
+		g.look(id)
+	case held, done, abandoned, unknown:
 	}
 }
 
 // State returns the state of a node; "" if there is none of that ID.
 func (g *Graph) State(id string) NodeState {
-	if n := g.nodes[id]; n != nil {
-		return n.state
+	if i, ok := g.index[id]; ok {
+		return states[g.nodes[i].state]
 	}
 	return ""
 }
 
 // Needs returns the IDs of what a node needs, in their order; none for an unknown ID.
 func (g *Graph) Needs(id string) []string {
-	if n := g.nodes[id]; n != nil {
-		return idsOf(n.needs)
+	if i, ok := g.index[id]; ok {
+		return g.names(g.needs(i))
 	}
 	return nil
 }
@@ -356,30 +444,35 @@ func (g *Graph) Needs(id string) []string {
 // Unmet returns the IDs of what a node needs and is not done, in their order; none
 // for an unknown ID. Abandoned ones are among them.
 func (g *Graph) Unmet(id string) []string {
+	i, ok := g.index[id]
+	if !ok || g.nodes[i].unmet == 0 {
+		return nil
+	}
 	var unmet []string
-	if n := g.nodes[id]; n != nil {
-		for _, need := range n.needs {
-			if need.state != Done {
-				unmet = append(unmet, need.id)
-			}
+	for _, need := range g.needs(i) {
+		if g.nodes[need].state != done {
+			unmet = append(unmet, g.ids[need])
 		}
 	}
 	return unmet
 }
 
-func (g *Graph) find(id string) (*node, error) {
-	if n := g.nodes[id]; n != nil {
-		return n, nil
+func (g *Graph) find(id string) (int32, error) {
+	if i, ok := g.index[id]; ok {
+		return i, nil
 	}
-	return nil, fmt.Errorf("routing: node %q does not exist", id)
+	return none, fmt.Errorf("routing: node %q does not exist", id)
 }
 
-func bySeq(a, b *node) int { return a.seq - b.seq }
+// needs and dependents return those of a node, which the caller must not change.
+func (g *Graph) needs(id int32) []int32      { return g.links.of(g.nodes[id].needs) }
+func (g *Graph) dependents(id int32) []int32 { return g.links.of(g.nodes[id].dependents) }
 
-func idsOf(nodes []*node) []string {
+// names returns the IDs of nodes.
+func (g *Graph) names(nodes []int32) []string {
 	ids := make([]string, len(nodes))
 	for i, n := range nodes {
-		ids[i] = n.id
+		ids[i] = g.ids[n]
 	}
 	return ids
 }

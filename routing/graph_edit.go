@@ -19,72 +19,73 @@ func (g *Graph) Depend(id string, on ...string) error {
 	if err != nil {
 		return err
 	}
-	probe := &node{id: id} // takes the needs until all are known to be fit
-	for _, need := range n.needs {
-		need.asked = probe
+	asker := g.ask()
+	for _, need := range g.needs(n) {
+		g.nodes[need].asked = asker
 	}
+	var more []int32
 	var faults []error
-	for _, other := range on {
-		need := g.nodes[other]
-		if need != nil && need.asked == probe {
+	for _, name := range on {
+		if i, ok := g.index[name]; ok && g.nodes[i].asked == asker {
 			continue
 		}
+		need, fault := g.need(asker, id, name, len(g.nodes), none)
 		if need == n {
-			faults = append(faults, fmt.Errorf("%q needs itself", id))
-		} else if fault := g.need(probe, need, other, nil); fault != nil {
-			faults = append(faults, fault)
+			fault = fmt.Errorf("%q needs itself", id)
 		}
+		if fault != nil {
+			faults = append(faults, fault)
+			continue
+		}
+		more = append(more, need)
 	}
 	if len(faults) > 0 {
 		return fmt.Errorf("routing: %w", errors.Join(faults...))
 	}
-	needs := func(m *node) []*node {
+	needs := func(m int32) []int32 {
 		switch {
 		case m == n:
-			return slices.Concat(n.needs, probe.needs)
-		case m.state == Done:
+			return slices.Concat(g.needs(n), more)
+		case g.nodes[m].state == done:
 			return nil // whatever it needs is done, so that there is no way back
 		}
-		return m.needs
+		return g.needs(m)
 	}
-	if above := closure(probe.needs, needs); slices.Contains(above, n) {
-		return fmt.Errorf("routing: %w", circle(above, needs))
+	if above := g.closure(more, needs); slices.Contains(above, n) {
+		return fmt.Errorf("routing: %w", g.circle(above, needs))
 	}
-	g.link(n, probe.needs)
+	g.link(n, more)
 	return nil
 }
 
 // link adds needs to a node of the graph.
-func (g *Graph) link(n *node, needs []*node) {
-	n.needs = append(n.needs, needs...)
+func (g *Graph) link(id int32, needs []int32) {
 	for _, need := range needs {
-		need.dependents = append(need.dependents, n)
-		if need.state != Done {
-			n.unmet++
-		}
+		g.nodes[id].needs = g.links.add(g.nodes[id].needs, need)
 	}
-	if n.state == Ready && n.unmet > 0 {
-		g.move(n, Waiting, time.Time{})
+	g.connect(id, needs)
+	if n := &g.nodes[id]; n.state == ready && n.unmet > 0 {
+		g.move(id, waiting, time.Time{})
 	}
 }
 
 // Drop makes a node go on without one that it needs. It is an error if the node does
 // not need it, or is done or abandoned.
 func (g *Graph) Drop(id, need string) error {
-	n, err := g.open(id)
+	i, err := g.open(id)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(n.needs, func(m *node) bool { return m.id == need })
-	if i < 0 {
+	gone, ok := g.index[need]
+	if !ok || !slices.Contains(g.needs(i), gone) {
 		return fmt.Errorf("routing: %q does not need %q", id, need)
 	}
-	gone := n.needs[i]
-	n.needs = slices.Delete(n.needs, i, i+1)
-	gone.dependents = slices.DeleteFunc(gone.dependents, func(m *node) bool { return m == n })
-	if gone.state != Done {
+	n, m := &g.nodes[i], &g.nodes[gone]
+	n.needs = g.links.without(n.needs, gone)
+	m.dependents = g.links.without(m.dependents, i)
+	if m.state != done {
 		n.unmet--
-		g.look(n)
+		g.look(i)
 	}
 	return nil
 }
@@ -104,36 +105,40 @@ func (g *Graph) Split(id string, into ...Node) (last []string, err error) {
 	if len(into) == 0 {
 		return nil, fmt.Errorf("routing: %q is split into nothing", id)
 	}
-	added, err := g.resolve(inherit(into, idsOf(parent.needs)), parent)
+	before := len(g.links)
+	base, err := g.resolve(inherit(into, g.Needs(id)), parent)
 	if err != nil {
 		return nil, fmt.Errorf("routing: %w", err)
 	}
-	sinks := slices.DeleteFunc(slices.Clone(added), func(n *node) bool {
-		return slices.ContainsFunc(added, func(m *node) bool { return slices.Contains(m.needs, n) })
+	added := g.since(base)
+	sinks := slices.DeleteFunc(slices.Clone(added), func(n int32) bool {
+		return slices.ContainsFunc(added, func(m int32) bool { return slices.Contains(g.needs(m), n) })
 	})
-	below := closure(parent.dependents, func(n *node) []*node { return n.dependents })
-	err = circle(slices.Concat(added, below), func(n *node) []*node { return swap(n.needs, parent, sinks) })
+	below := g.closure(g.dependents(parent), g.dependents)
+	err = g.circle(slices.Concat(added, below), func(n int32) []int32 { return swap(g.needs(n), parent, sinks) })
 	if err != nil {
-		g.forget(added)
+		g.forget(base)
+		g.links = g.links[:before]
 		return nil, fmt.Errorf("routing: %w", err)
 	}
-	g.insert(added)
+	g.insert(base)
 	for _, n := range added {
 		g.enter(n, time.Time{})
 	}
-	for _, n := range parent.dependents {
-		if n.state == Abandoned {
+	for _, i := range g.dependents(parent) {
+		n := &g.nodes[i]
+		if n.state == abandoned {
 			continue
 		}
-		n.needs = swap(n.needs, parent, sinks)
-		n.unmet += len(sinks) - 1
+		n.needs = g.links.put(swap(g.links.of(n.needs), parent, sinks))
+		n.unmet += int32(len(sinks) - 1)
 		for _, sink := range sinks {
-			sink.dependents = append(sink.dependents, n)
+			g.nodes[sink].dependents = g.links.add(g.nodes[sink].dependents, i)
 		}
 	}
-	parent.dependents = nil
-	g.move(parent, Abandoned, time.Time{})
-	return idsOf(sinks), nil
+	g.nodes[parent].dependents = list{}
+	g.move(parent, abandoned, time.Time{})
+	return g.names(sinks), nil
 }
 
 // inherit returns the nodes in which those that need no other one of them need what
@@ -155,7 +160,7 @@ func inherit(into []Node, needs []string) []Node {
 }
 
 // swap returns nodes with others in the place of one.
-func swap(nodes []*node, one *node, others []*node) []*node {
+func swap(nodes []int32, one int32, others []int32) []int32 {
 	i := slices.Index(nodes, one)
 	if i < 0 {
 		return nodes
@@ -166,30 +171,30 @@ func swap(nodes []*node, one *node, others []*node) []*node {
 // Dependents returns the IDs of the nodes that need one directly and are not
 // abandoned, in the order in which they were added; none for an unknown ID.
 func (g *Graph) Dependents(id string) []string {
-	n := g.nodes[id]
-	if n == nil {
+	n, ok := g.index[id]
+	if !ok {
 		return nil
 	}
-	direct := slices.DeleteFunc(slices.Clone(n.dependents), func(d *node) bool { return d.state == Abandoned })
-	slices.SortFunc(direct, bySeq)
-	return idsOf(direct)
+	direct := slices.DeleteFunc(slices.Clone(g.dependents(n)), func(d int32) bool { return g.nodes[d].state == abandoned })
+	slices.Sort(direct)
+	return g.names(direct)
 }
 
 // Descendants returns the IDs of the nodes that need one, directly or through others,
 // each behind those that it needs and otherwise in the order in which they were added.
 // Abandoned nodes do not count, nor does what needs nothing but them.
 func (g *Graph) Descendants(id string) []string {
-	n := g.nodes[id]
-	if n == nil {
+	n, ok := g.index[id]
+	if !ok {
 		return nil
 	}
-	below := closure(n.dependents, func(d *node) []*node { return d.dependents })
-	slices.SortFunc(below, bySeq)
+	below := g.closure(g.dependents(n), g.dependents)
+	slices.Sort(below)
 	deps := make(map[string][]string, len(below))
 	for _, d := range below {
-		deps[d.id] = idsOf(d.needs)
+		deps[g.ids[d]] = g.names(g.needs(d))
 	}
-	layers, err := waves(idsOf(below), deps)
+	layers, err := waves(g.names(below), deps)
 	if err != nil {
 		panic(err) // no method lets a cycle in
 	}
@@ -198,12 +203,12 @@ func (g *Graph) Descendants(id string) []string {
 
 // closure returns nodes and what next leads to from them, each once, without those
 // that are abandoned.
-func closure(nodes []*node, next func(*node) []*node) []*node {
-	seen := map[*node]bool{}
-	var all []*node
-	add := func(nodes []*node) {
+func (g *Graph) closure(nodes []int32, next func(int32) []int32) []int32 {
+	seen := map[int32]bool{}
+	var all []int32
+	add := func(nodes []int32) {
 		for _, n := range nodes {
-			if n.state != Abandoned && !seen[n] {
+			if g.nodes[n].state != abandoned && !seen[n] {
 				seen[n] = true
 				all = append(all, n)
 			}
@@ -217,10 +222,10 @@ func closure(nodes []*node, next func(*node) []*node) []*node {
 }
 
 // open returns the node of an ID that is neither done nor abandoned.
-func (g *Graph) open(id string) (*node, error) {
-	n, err := g.find(id)
-	if err == nil && moves[n.state] == nil {
-		return nil, fmt.Errorf("routing: %q is %s", id, n.state)
+func (g *Graph) open(id string) (int32, error) {
+	i, err := g.find(id)
+	if err == nil && moves[g.nodes[i].state] == nil {
+		return none, fmt.Errorf("routing: %q is %s", id, states[g.nodes[i].state])
 	}
-	return n, err
+	return i, err
 }

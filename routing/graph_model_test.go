@@ -471,3 +471,70 @@ func TestGraphLaws(t *testing.T) {
 		assert.Equal(t, orders[0], orders[1])
 	}))
 }
+
+func TestGraphQueue(t *testing.T) {
+	t.Run("B37 B41 BX22 whichever ready nodes are taken out or get another priority, the others start in order", rapid.MakeCheck(func(t *rapid.T) {
+		g := routing.NewGraph(routing.Preference{})
+		var priorities []int // -1: taken out
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			at := rapid.IntRange(0, max(len(priorities)-1, 0)).Draw(t, "node")
+			id, priority := fmt.Sprint(at), rapid.IntRange(0, 50).Draw(t, "priority")
+			switch what := rapid.IntRange(0, 4).Draw(t, "what"); {
+			case what > 1 || len(priorities) == 0:
+				addReady(t, g, &priorities, priority)
+			case what == 1 && priorities[at] >= 0:
+				g.Prioritize(id, priority)
+				priorities[at] = priority
+			case priorities[at] >= 0:
+				require.NoError(t, g.Move(id, routing.Held, start))
+				priorities[at] = -1
+			}
+		}
+		require.Equal(t, byPriority(priorities), drain(t, g))
+	}))
+	t.Run("B37 one that takes the place of another may belong above its neighbours", func(t *testing.T) {
+		g := routing.NewGraph(routing.Preference{})
+		var priorities []int
+		for _, p := range []int{50, 40, 49, 39, 38, 48} {
+			addReady(t, g, &priorities, p)
+		}
+		require.NoError(t, g.Move("4", routing.Held, start)) // the last one, 48, comes to stand below 40
+		priorities[4] = -1
+		for range 4 {
+			addReady(t, g, &priorities, 1)
+		}
+		require.Equal(t, []string{"0", "2", "5", "1", "3", "6", "7", "8", "9"}, drain(t, g))
+	})
+}
+
+// addReady adds a ready node whose ID is its number.
+func addReady(t checker, g *routing.Graph, priorities *[]int, priority int) {
+	t.Helper()
+	id := fmt.Sprint(len(*priorities))
+	require.NoError(t, g.Add(routing.Node{ID: id, Priority: priority}))
+	require.NoError(t, g.Move(id, routing.Ready, start))
+	*priorities = append(*priorities, priority)
+}
+
+// byPriority returns the IDs of nodes in the order in which they are to start.
+func byPriority(priorities []int) (ids []string) {
+	for p := 50; p >= 0; p-- {
+		for i, q := range priorities {
+			if p == q {
+				ids = append(ids, fmt.Sprint(i))
+			}
+		}
+	}
+	return ids
+}
+
+// drain starts all ready nodes, and returns their IDs in order.
+func drain(t checker, g *routing.Graph) (ids []string) {
+	t.Helper()
+	limits := routing.Limits{Global: 1000}
+	for id, ok := g.Next(limits); ok; id, ok = g.Next(limits) {
+		require.NoError(t, g.Move(id, routing.Active, start))
+		ids = append(ids, id)
+	}
+	return ids
+}

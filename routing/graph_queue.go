@@ -2,7 +2,6 @@ package routing
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 	"time"
 )
@@ -25,66 +24,77 @@ func (g *Graph) Next(limits Limits) (id string, ok bool) {
 	if g.active >= max(limits.Global, 1) {
 		return "", false
 	}
-	var first *node
+	var first *entry
 	for _, q := range g.queues {
 		limit, limited := limits.Profiles[q.profile]
-		if len(q.nodes) == 0 || limited && q.active >= limit {
+		if len(q.entries) == 0 || limited && q.active >= limit {
 			continue
 		}
-		if first == nil || before(q.nodes[0], first) < 0 {
-			first = q.nodes[0]
+		if first == nil || g.before(q.entries[0], *first) < 0 {
+			first = &q.entries[0]
 		}
 	}
 	if first == nil {
 		return "", false
 	}
-	return first.id, true
+	return g.ids[first.node], true
 }
 
 // Queue returns the IDs of all ready nodes in the order in which they are started.
 func (g *Graph) Queue() []string {
-	var ready []*node
+	var ready []entry
 	for _, q := range g.queues {
-		ready = append(ready, q.nodes...)
+		ready = append(ready, q.entries...)
 	}
-	slices.SortFunc(ready, before)
-	return idsOf(ready)
+	slices.SortFunc(ready, g.before)
+	ids := make([]string, len(ready))
+	for i, e := range ready {
+		ids[i] = g.ids[e.node]
+	}
+	return ids
 }
 
 // Prioritize gives a node another priority. A ready node keeps what it has gained by
 // ageing. An unknown ID does nothing.
 func (g *Graph) Prioritize(id string, priority int) {
-	n := g.nodes[id]
-	if n == nil {
+	i, ok := g.index[id]
+	if !ok {
 		return
 	}
-	n.urgency += int64(priority) - int64(n.priority)
-	n.priority = priority
-	if n.state == Ready {
-		heap.Fix(&n.queue.nodes, n.place)
+	n := &g.nodes[i]
+	if n.state == ready {
+		q := g.queues[n.queue]
+		q.entries[n.place].urgency += int64(priority) - int64(n.priority)
+		q.fix(int(n.place))
 	}
+	n.priority = priority
 }
 
-// queue has the ready nodes of one profile.
+// queue has the ready nodes of one profile: the one that is started first is at index 0.
 type queue struct {
+	g       *Graph
 	profile string
 	active  int
-	nodes   nodeHeap
+	entries []entry
 }
 
-func (g *Graph) queueOf(profile string) *queue {
-	for _, q := range g.queues {
+// entry is a ready node, with what decides between it and others.
+type entry struct {
+	urgency int64 // the priority, and what it gained
+	rank    int32 // of the phase
+	node    int32
+}
+
+// queueOf returns the index of a profile's queue.
+func (g *Graph) queueOf(profile string) int32 {
+	for i, q := range g.queues {
 		if q.profile == profile {
-			return q
+			return int32(i)
 		}
 	}
-	q := &queue{profile: profile}
-	g.queues = append(g.queues, q)
-	return q
+	g.queues = append(g.queues, &queue{g: g, profile: profile})
+	return int32(len(g.queues) - 1)
 }
-
-func (q *queue) add(n *node)    { heap.Push(&q.nodes, n) }
-func (q *queue) remove(n *node) { heap.Remove(&q.nodes, n.place) }
 
 // tick counts the multiples of the ageing period up to a time. A node that became
 // ready k ticks before another one has k points more.
@@ -96,38 +106,54 @@ func (g *Graph) tick(at time.Time) int64 {
 }
 
 // before is negative if a is started before b.
-func before(a, b *node) int {
-	return cmp.Or(
-		cmp.Compare(b.urgency, a.urgency),
-		a.rank-b.rank,
-		a.created.Compare(b.created),
-		bySeq(a, b),
-	)
+func (g *Graph) before(a, b entry) int {
+	if c := cmp.Or(cmp.Compare(b.urgency, a.urgency), cmp.Compare(a.rank, b.rank)); c != 0 {
+		return c
+	}
+	return cmp.Or(g.created[a.node].Compare(g.created[b.node]), cmp.Compare(a.node, b.node))
 }
 
-// nodeHeap has the node that is started first at index 0.
-type nodeHeap []*node
+func (q *queue) add(e entry) {
+	last := len(q.entries)
+	q.entries = append(q.entries, e)
+	q.g.nodes[e.node].place = int32(last)
+	q.fix(last)
+}
 
-func (h *nodeHeap) Len() int           { return len(*h) }
-func (h *nodeHeap) Less(i, j int) bool { return before((*h)[i], (*h)[j]) < 0 }
-func (h *nodeHeap) Swap(i, j int) {
-	s := *h
+func (q *queue) remove(i int) {
+	last := len(q.entries) - 1
+	q.swap(i, last)
+	q.entries = q.entries[:last]
+	if i < last {
+		q.fix(i)
+	}
+}
+
+// fix moves the entry at i to where it belongs: none is before that at half its index.
+func (q *queue) fix(i int) {
+	for i > 0 && q.before(i, (i-1)/2) {
+		q.swap(i, (i-1)/2)
+		i = (i - 1) / 2
+	}
+	for {
+		first := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(q.entries); child++ {
+			if q.before(child, first) {
+				first = child
+			}
+		}
+		if first == i {
+			return
+		}
+		q.swap(i, first)
+		i = first
+	}
+}
+
+func (q *queue) before(i, j int) bool { return q.g.before(q.entries[i], q.entries[j]) < 0 }
+
+func (q *queue) swap(i, j int) {
+	s := q.entries
 	s[i], s[j] = s[j], s[i]
-	s[i].place, s[j].place = i, j
-}
-
-// Push implements [heap.Interface].
-func (h *nodeHeap) Push(x any) {
-	n := x.(*node) //nolint:errcheck // only queue.add calls it
-	n.place = len(*h)
-	*h = append(*h, n)
-}
-
-// Pop implements [heap.Interface].
-func (h *nodeHeap) Pop() any {
-	last := len(*h) - 1
-	n := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return n
+	q.g.nodes[s[i].node].place, q.g.nodes[s[j].node].place = int32(i), int32(j)
 }

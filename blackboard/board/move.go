@@ -83,16 +83,31 @@ var contents = map[Event]struct{ must, may []string }{
 	EventAbandon:  {must: []string{"reason"}},
 }
 
-// has returns the names of the fields that are set, but for event and who.
-func (m Move) has() map[string]bool {
-	set := map[string]bool{
-		"reason": !blank(m.Reason), "blocked": m.Blocked != nil, "needs": len(m.Needs) > 0, "branch": m.Branch != "",
-		"frozen": m.Frozen != nil, "summary": m.Summary != "", "merged": m.Merged != "", "files": len(m.Files) > 0,
-		"qa": m.QA != nil, "checkpoint": m.Checkpoint != nil, "escalation": m.Escalation != nil,
-		"messages": len(m.Messages) > 0, "wipe": m.Wipe,
+// has returns the names of the fields that are set, but for event and who, in order.
+func (m Move) has() (names []string) {
+	for _, field := range [...]struct {
+		name string
+		set  bool
+	}{
+		{"blocked", m.Blocked != nil},
+		{"branch", m.Branch != ""},
+		{"checkpoint", m.Checkpoint != nil},
+		{"escalation", m.Escalation != nil},
+		{"files", len(m.Files) > 0},
+		{"frozen", m.Frozen != nil},
+		{"merged", m.Merged != ""},
+		{"messages", len(m.Messages) > 0},
+		{"needs", len(m.Needs) > 0},
+		{"qa", m.QA != nil},
+		{"reason", !blank(m.Reason)},
+		{"summary", m.Summary != ""},
+		{"wipe", m.Wipe},
+	} {
+		if field.set {
+			names = append(names, field.name)
+		}
 	}
-	maps.DeleteFunc(set, func(_ string, is bool) bool { return !is })
-	return set
+	return names
 }
 
 func (m Move) apply(e *Editor, c Change) error {
@@ -124,13 +139,12 @@ func (m Move) check(e *Editor, t *Task) error {
 	var faults faultList
 	content, has := contents[m.Event], m.has()
 	for _, field := range content.must {
-		if !has[field] {
+		if !slices.Contains(has, field) {
 			faults.add("%s is missing", field)
 		}
-		delete(has, field)
 	}
-	for _, field := range slices.Sorted(maps.Keys(has)) {
-		if !slices.Contains(content.may, field) {
+	for _, field := range has {
+		if !slices.Contains(content.must, field) && !slices.Contains(content.may, field) {
 			faults.add("%s does not go with %q", field, m.Event)
 		}
 	}

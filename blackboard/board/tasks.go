@@ -28,6 +28,7 @@ func (a AddTasks) apply(e *Editor, c Change) error {
 	if err := e.graph.Add(nodes...); err != nil {
 		return err
 	}
+	e.b.Tasks = slices.Grow(e.b.Tasks, len(a.Tasks)) // a task is large, and would be moved again and again
 	for _, d := range a.Tasks {
 		e.insert(d, c.At)
 	}

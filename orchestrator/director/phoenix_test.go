@@ -58,6 +58,9 @@ func TestStagnation(t *testing.T) {
 	t.Run("BA100 a pass ends the row", func(t *testing.T) {
 		assert.Equal(t, "- - - -", after("a b P a"))
 	})
+	t.Run("BA100 BC9 the task that failed most counts, whichever failed last", func(t *testing.T) {
+		assert.Equal(t, "- - - - STAGNATING STAGNATING", after("a P a P a b"))
+	})
 	t.Run("BA101 three in a row of different tasks", func(t *testing.T) {
 		assert.Equal(t, "- - STAGNATING", after("a b c"))
 	})
