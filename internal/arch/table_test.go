@@ -98,6 +98,7 @@ var arrows = map[string]may{
 	"orchestrator/delivery":           {own: slices.Concat(team, []string{"internal/answer", "internal/prompt", "internal/text"})},
 	"orchestrator/delivery/workspace": {own: []string{"orchestrator/agent", "orchestrator/delivery", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
 	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard/board", "blackboard/worktree", "internal/answer", "internal/prompt", "internal/safepath", "internal/text"})},
+	"orchestrator/director/workbench": {own: []string{"orchestrator/agent", "orchestrator/director", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
 	"orchestrator/director/portfolio": {own: slices.Concat(team, []string{"orchestrator/director"})},
 }
 
@@ -119,6 +120,7 @@ var goStatements = map[string]string{
 	"bench/peers/limits.go":               "the same",
 	"bench/killstorm/process.go":          "waits for a child process that is killed; its end is awaited over a channel",
 	"bench/killstorm/worker.go":           "lives until the process is killed",
+	"examples/internal/cli/questions.go":  "nothing ends a read from a terminal, so nobody can wait for it",
 	"orchestrator/enginetest/seam.go":     "the coroutines over goroutines: resume hands over to them and waits",
 	"orchestrator/internal/local/pool.go": "close counts them, and cannot wait for one that is inside a deaf agent",
 }
