@@ -52,7 +52,10 @@ const (
 	StopUnknown Stop = "unknown" // the vendor did not say, or said something else
 )
 
-// Message is one turn of a conversation, independent of vendors.
+// Message is one turn of a conversation, independent of vendors. The system's at the
+// beginning are the instructions. One of the system's behind others counts from there
+// on: the vendor gets it in its place, as a message of the system's where it takes one
+// there, else as a reminder in the user's turn.
 type Message struct {
 	Role      Role       `json:"role"`
 	Text      string     `json:"text,omitempty"`

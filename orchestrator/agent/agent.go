@@ -58,9 +58,9 @@ type Request struct {
 type Limits struct {
 	Timeout   time.Duration     `json:"timeout,omitempty"`   // of one attempt: then ctx is done, and the attempt failed transiently
 	Total     time.Duration     `json:"total,omitempty"`     // of all attempts and the waits between them: then the call failed
-	Grace     time.Duration     `json:"grace,omitempty"`     // how long the agent may take to return after its call was canceled or overdue: then it is left behind; 0: 1 s
+	Grace     time.Duration     `json:"grace,omitempty"`     // how long the agent may take to return after its call was canceled or overdue: then it is left behind; 0: 1 s. An LLM gives a tool as long at the end of a Slice
 	Attempts  int               `json:"attempts,omitempty"`  // at transient errors; 0: the engine's default, 1: no second try
-	Slice     time.Duration     `json:"slice,omitempty"`     // of a tool loop: the agent returns what it has, Response.More set
+	Slice     time.Duration     `json:"slice,omitempty"`     // of a tool loop: the agent stops its tools and returns what it has, Response.More set
 	ToolCalls int               `json:"toolCalls,omitempty"` // of a tool loop, the same
 	MaxTokens int               `json:"maxTokens,omitempty"` // of the answer
 	Repairs   int               `json:"repairs,omitempty"`   // of Ask: how often an answer that does not fit is sent back; 0: once, -1: never

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -29,6 +31,32 @@ func Continue(req Request, resp Response) Request {
 	}
 	req.Prompt, req.Input, req.Parts, req.History = "", nil, nil, said
 	return req
+}
+
+// resumable returns nil if a model can answer to a History without a prompt behind it:
+// it ends in results of all tools that were called last, or says something, and messages
+// of the system's may stand behind that.
+func resumable(history []providers.Message) error {
+	end := len(history)
+	for end > 0 && history[end-1].Role == providers.System {
+		end--
+	}
+	asked, answered := end, map[string]bool{}
+	for asked > 0 && history[asked-1].Role == providers.ToolRole {
+		asked--
+		answered[history[asked].ToolID] = true
+	}
+	if nudged := end < len(history); end == 0 || asked == end && (!nudged || len(history[end-1].ToolCalls) > 0) {
+		return errors.New("agent: the request has neither Prompt nor Input, nor a History that ends in results of tools or, behind what was said, in a system message")
+	}
+	if asked > 0 {
+		for _, c := range history[asked-1].ToolCalls {
+			if !answered[c.ID] {
+				return fmt.Errorf("agent: the History has no result of the tool call %q (%s)", c.ID, c.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // userText is the user's message: the prompt, and behind it the input as data. An

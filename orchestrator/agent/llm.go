@@ -42,6 +42,15 @@ const (
 //		resp, err = c.Call("coder", req)
 //	}
 //
+// When the time of a slice is over, its tools that still run are canceled, and the
+// model is shown an error for each; one that has not returned Limits.Grace later is
+// left behind. So every tool call in Response.Messages has its result. An answer of the
+// model is waited for. Its tools have the whole of Limits.Slice if it is the first of
+// the slice, or if it came too late: a slow model must not keep tools from finishing.
+//
+// Between slices a flow may append a message of the system's to the History, which
+// nudges the agent: the model is shown it in its place.
+//
 // A call that fails is made again as a whole, its tool calls included. A slice ends
 // before a later turn that fails transiently instead, so that only the turn is retried.
 type LLM struct {
@@ -93,10 +102,10 @@ func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 		l.say(providers.Message{Role: providers.System, Text: a.Instructions})
 	}
 	l.say(req.History...)
-	if prompt, last := userText(req), len(req.History)-1; prompt != "" || len(req.Parts) > 0 {
+	if prompt := userText(req); prompt != "" || len(req.Parts) > 0 {
 		l.say(providers.Message{Role: providers.User, Text: prompt, Parts: req.Parts})
-	} else if last < 0 || req.History[last].Role != providers.ToolRole {
-		return Response{}, errors.New("agent: the request has neither Prompt nor Input, nor a History that ends in results of tools")
+	} else if err := resumable(req.History); err != nil {
+		return Response{}, err
 	}
 	for _, m := range l.ask.Messages {
 		switch m.Role { //nolint:exhaustive // the others are no turns

@@ -19,7 +19,7 @@ import (
 )
 
 // wait is a tool that waits.
-func wait(t *testing.T) agent.Tool {
+func wait(t testing.TB) agent.Tool {
 	t.Helper()
 	return tool(t, "wait", func(ctx context.Context, in struct{ For time.Duration }) (string, error) {
 		select {

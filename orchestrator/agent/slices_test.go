@@ -104,8 +104,13 @@ func TestSliceEndsByTime(t *testing.T) {
 		resp, err := llm.Call(t.Context(), req)
 		require.NoError(t, err)
 		assert.True(t, resp.More)
-		assert.Equal(t, 80*time.Second, time.Since(begun), "behind the results of a turn, not inside of it")
-		assert.Len(t, results(resp.Messages), 3)
+		assert.Equal(t, time.Minute, time.Since(begun).Round(time.Second), "its tools are stopped")
+		said := results(resp.Messages)
+		require.Len(t, said, 3, "each call has a result")
+		assert.Equal(t, "a: after 40s", said[0])
+		for i, id := range []string{"b", "c"} {
+			assert.Equal(t, id+": error: stopped, for the time of this part of the work is over; call it again if its result is still needed, in smaller steps if you can: context deadline exceeded", said[i+1])
+		}
 
 		resp, err = llm.Call(t.Context(), agent.Continue(req, resp))
 		require.NoError(t, err)

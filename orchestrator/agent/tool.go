@@ -113,18 +113,21 @@ func (l *loop) callTools(ctx context.Context, calls []providers.ToolCall) error 
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("before %d tool calls: %w", len(calls), err)
 	}
-	results := make([]providers.Message, len(calls)) // results[i] is written only by call i
-	var all sync.WaitGroup
+	work, left, end := l.slice(ctx)
+	defer end()
+	uses := make([]*toolUse, len(calls))
 	for i, c := range calls {
+		uses[i] = &toolUse{call: c, turn: l.turn, begun: time.Now(), came: make(chan providers.Message, 1)}
 		if i >= maxCalls {
-			results[i] = result(c, "", fmt.Errorf("not called: one turn asks for %d calls, and at most %d are made", len(calls), maxCalls))
+			uses[i].came <- result(c, "", fmt.Errorf("not called: one turn asks for %d calls, and at most %d are made", len(calls), maxCalls))
 			continue
 		}
-		results[i] = result(c, "", errors.New("the tool ended its goroutine"))
-		all.Go(func() { results[i] = l.callTool(ctx, c) })
+		var one sync.WaitGroup // it is waited for by its result
+		one.Go(func() { l.callTool(work, uses[i]) })
 	}
-	all.Wait()
-	l.say(results...)
+	for _, u := range uses {
+		l.say(u.wait(ctx, left))
+	}
 	l.spent.ToolCalls += int64(len(calls))
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("during %d tool calls: %w", len(calls), err)
@@ -132,21 +135,19 @@ func (l *loop) callTools(ctx context.Context, calls []providers.ToolCall) error 
 	return nil
 }
 
-// callTool makes one tool call and reports it to watchers.
-func (l *loop) callTool(ctx context.Context, c providers.ToolCall) providers.Message {
-	i := InfoFrom(ctx)
-	i.Key += "/" + c.ID
-	begun := time.Now()
+// callTool makes one tool call.
+func (l *loop) callTool(work context.Context, u *toolUse) {
+	i := InfoFrom(work)
+	i.Key += "/" + u.call.ID
 	seen := new(shown)
-	said, err := l.runTool(context.WithValue(WithInfo(ctx, i), shownKey{}, seen), c)
-	p := Progress{Kind: ProgressTool, Turn: l.turn, Tool: &c, Text: bounded(said), Usage: providers.Usage{ToolCalls: 1}, Elapsed: time.Since(begun)}
-	if err != nil {
-		p.Text, p.Err = "", bounded(err.Error())
-	}
-	Report(ctx, p)
-	m := result(c, said, err)
-	m.Parts = seen.taken()
-	return m
+	said, err := "", errors.New("the tool ended its goroutine")
+	defer func() {
+		if err != nil && errors.Is(context.Cause(work), errSlice) {
+			err = fmt.Errorf("%w: %w", errSlice, err)
+		}
+		u.settle(work, said, err, seen.taken())
+	}()
+	said, err = l.runTool(context.WithValue(WithInfo(work, i), shownKey{}, seen), u.call)
 }
 
 // runTool finds the tool, checks the input and calls.

@@ -24,7 +24,7 @@ type query struct {
 }
 
 // tool makes a tool of a function, or fails the test.
-func tool[In any](t *testing.T, name string, call func(context.Context, In) (string, error)) agent.Tool {
+func tool[In any](t testing.TB, name string, call func(context.Context, In) (string, error)) agent.Tool {
 	t.Helper()
 	made, err := agent.NewTool(name, "does "+name, call)
 	require.NoError(t, err)

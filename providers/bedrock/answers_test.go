@@ -108,8 +108,8 @@ var thoughts = map[string]string{
 func TestConversation(t *testing.T) {
 	other := "call_" + hexSum([]byte("functions.add:0"))[:32] // no ID of Bedrock's has dots
 	tests := map[string]struct{ system, messages string }{
-		"claude": {`"be brief\n\nbe kind"`, `[
-			{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"what is it?"}]},
+		"claude": {`"be brief"`, `[
+			{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"<system-reminder>\nbe kind\n</system-reminder>"},{"type":"text","text":"what is it?"}]},
 			{"role":"assistant","content":[
 				{"type":"thinking","signature":"S=="},
 				{"type":"text","text":"let me see"},
@@ -121,8 +121,8 @@ func TestConversation(t *testing.T) {
 				{"type":"tool_result","tool_use_id":"` + other + `","content":""},
 				{"type":"tool_result","tool_use_id":"c3","content":"no such thing"},
 				{"type":"text","text":"and?"}]}]`},
-		"converse": {`[{"text":"be brief"},{"text":"be kind"}]`, `[
-			{"role":"user","content":[{"text":"hi"},{"text":"what is it?"}]},
+		"converse": {`[{"text":"be brief"}]`, `[
+			{"role":"user","content":[{"text":"hi"},{"text":"<system-reminder>\nbe kind\n</system-reminder>"},{"text":"what is it?"}]},
 			{"role":"assistant","content":[
 				{"reasoningContent":{"x":1}},
 				{"text":"let me see"},

@@ -61,8 +61,8 @@ func (c *converse) Ask(*wire.Answer) (string, []byte, error) {
 	if !c.memory.Knows("topP") {
 		body.InferenceConfig.TopP = req.TopP
 	}
-	for _, m := range req.Messages {
-		if m.Role == providers.System && !wire.Blank(m) {
+	for _, m := range req.Messages[:wire.Leading(req.Messages)] {
+		if !wire.Blank(m) {
 			body.System = append(body.System, object{"text": m.Text})
 		}
 	}
@@ -187,13 +187,14 @@ func (c *converse) noMark(message string) {
 	}
 }
 
-// messages returns the conversation without the system messages. What one side
+// messages returns the conversation behind the instructions. What one side
 // says before the other does is one message, and nothing is blank: the models
 // refuse both.
 func (c *converse) messages() ([]message, error) {
 	var out []message
-	for _, m := range c.req.Messages {
-		if m.Role == providers.System || wire.Blank(m) {
+	talk := c.req.Messages[wire.Leading(c.req.Messages):]
+	for _, m := range wire.InOrder(talk) {
+		if wire.Blank(m) {
 			continue
 		}
 		role := "user"

@@ -94,7 +94,7 @@ func (m *model) ask(ctx context.Context, req providers.Request, told *telling) (
 	if err := errors.Join(ctx.Err(), network.Check("langchaingo")); err != nil {
 		return nil, err
 	}
-	messages := req.Messages
+	messages := wire.InOrder(req.Messages)
 	if req.Output != nil {
 		messages = append([]providers.Message{{Role: providers.System, Text: wire.Prompted(req.Output)}}, messages...)
 	}

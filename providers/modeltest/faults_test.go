@@ -172,6 +172,14 @@ func dropFirst(tell func(string) error) func(string) error {
 	}
 }
 
+// order sorts system messages before others.
+func order(m providers.Message) string {
+	if m.Role == providers.System {
+		return "1"
+	}
+	return "2"
+}
+
 var faults = []fault{
 	{"text is trimmed", "Answers/Text", "Response.Text is", answering(func(_ request, r *response) { r.Text = r.Text[:4] })},
 	{"stop is unknown", "Answers/Text", "Response.Stop is", answering(func(_ request, r *response) { r.Stop = providers.StopUnknown })},
@@ -208,6 +216,16 @@ var faults = []fault{
 	{"messages are turned round", "Requests/Messages", "another order", asking(func(r *request) {
 		r.Messages = slices.Clone(r.Messages)
 		slices.Reverse(r.Messages)
+	})},
+	{"later system messages are moved to the front", "Requests/SystemBehindOthers", "in front of what was said before it", asking(func(r *request) {
+		r.Messages = slices.Clone(r.Messages)
+		slices.SortStableFunc(r.Messages, func(a, b providers.Message) int {
+			return strings.Compare(order(a), order(b))
+		})
+	})},
+	{"later system messages are lost", "Requests/SystemBehindOthers", "was sent 0 times", asking(func(r *request) {
+		later := func(m providers.Message) bool { return order(m) == "1" && m.Text != r.Messages[0].Text }
+		r.Messages = slices.DeleteFunc(slices.Clone(r.Messages), later)
 	})},
 	{"it is sent twice", "Requests/OneAttempt", "2 requests reached the stub", twice},
 	{"MaxTokens is lost", "Requests/MaxTokens", `"4321" was not sent`, asking(func(r *request) { r.MaxTokens = 0 })},

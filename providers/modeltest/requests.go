@@ -10,6 +10,7 @@ import (
 
 var requestChecks = []check{
 	{"Messages", requestMessages},
+	{"SystemBehindOthers", requestSystem},
 	{"OneAttempt", requestOneAttempt},
 	{"MaxTokens", requestMaxTokens},
 	{"Temperature", requestTemperature},
@@ -33,6 +34,41 @@ func requestMessages(t testing.TB, open Open) {
 	body := sent(t, s)[0]
 	if strings.Index(body, prompt) > strings.Index(body, "Take your time.") {
 		t.Errorf("the messages were sent in another order: %.2000s", body)
+	}
+}
+
+// A system message that stands behind others reaches the vendor in its place, in
+// whatever form it takes one: not in front of what it answers to, and not twice.
+func requestSystem(t testing.TB, open Open) {
+	s := open(t, play(ToolCalls))
+	req := withTools()
+	first := answered(t, s, req)
+	req = withResults(req, first)
+	const nudge, further = "nudge: does this serve the task?", "So far, so good."
+	req.Messages = append(req.Messages, providers.Message{Role: providers.System, Text: nudge})
+	answered(t, s, req)
+	wantInOrder(t, sent(t, s)[1], instructions, resultWord+"-0", resultWord+"-1", nudge)
+	req.Messages = append(req.Messages,
+		providers.Message{Role: providers.Assistant, Text: further},
+		providers.Message{Role: providers.System, Text: "nudge: go on."},
+		providers.Message{Role: providers.User, Text: "Is it done?"})
+	answered(t, s, req)
+	wantInOrder(t, sent(t, s)[2], instructions, resultWord+"-1", nudge, further, "nudge: go on.", "Is it done?")
+}
+
+// wantInOrder wants each part once in a request, behind the one before it.
+func wantInOrder(t testing.TB, body string, parts ...string) {
+	t.Helper()
+	at := -1
+	for _, part := range parts {
+		switch found := strings.Index(body, part); {
+		case strings.Count(body, part) != 1:
+			t.Errorf("%q was sent %d times, want it once: %.2000s", part, strings.Count(body, part), body)
+		case found < at:
+			t.Errorf("%q was sent in front of what was said before it: %.2000s", part, body)
+		default:
+			at = found
+		}
 	}
 }
 

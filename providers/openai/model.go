@@ -18,6 +18,9 @@ type model struct {
 
 // begin returns a call's conversation with the vendor.
 func (m *model) begin(req providers.Request) (wire.Talk, error) {
+	if !m.vendor.openai {
+		req.Messages = wire.InOrder(req.Messages)
+	}
 	c := &call{model: m, req: req}
 	c.Talk = &chat{call: c}
 	if m.wantsResponses() {

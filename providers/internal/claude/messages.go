@@ -39,8 +39,13 @@ type source struct {
 // results of parallel calls stand together.
 func (t *Talk) messages() []message {
 	out := []message{}
-	for _, m := range t.req.Messages {
+	t.midway = false
+	talk := t.req.Messages[wire.Leading(t.req.Messages):] // behind the instructions
+	for i, m := range talk {
 		role, blocks := "user", []any(nil)
+		if m.Role == providers.System && !wire.Blank(m) && !t.takesSystem(out, talk[i+1:]) {
+			m = wire.Reminder(m)
+		}
 		switch m.Role {
 		case providers.Assistant:
 			role, blocks = "assistant", t.assistant(m)
@@ -48,7 +53,9 @@ func (t *Talk) messages() []message {
 			blocks = []any{toolResult(m)}
 		case providers.User:
 			blocks = append(textBlock(m.Text), parts(m.Parts)...)
-		case providers.System: // these are the instructions
+		case providers.System:
+			role, blocks = "system", textBlock(m.Text)
+			t.midway = t.midway || len(blocks) > 0
 		}
 		if len(blocks) == 0 {
 			continue
@@ -60,6 +67,22 @@ func (t *Talk) messages() []message {
 		out = append(out, message{Role: role, Content: blocks})
 	}
 	return out
+}
+
+// takesSystem says whether a system message may stand between what was said before
+// and what comes next: the models that take one want the user's turn before it, and
+// the assistant's behind it or nothing.
+func (t *Talk) takesSystem(before []message, next []providers.Message) bool {
+	last := len(before) - 1
+	if !t.Model.Midway || t.Memory.Knows(midway) || last < 0 || before[last].Role == "assistant" {
+		return false
+	}
+	for _, m := range next {
+		if m.Role != providers.System && !wire.Blank(m) {
+			return m.Role == providers.Assistant
+		}
+	}
+	return true
 }
 
 func toolResult(m providers.Message) *block {

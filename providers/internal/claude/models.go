@@ -13,6 +13,7 @@ type Model struct {
 	Sampling  bool // a temperature
 	Format    bool // a schema for the answer, in output_config
 	Force     bool // a tool choice that forces a tool
+	Midway    bool // a system message behind others
 	thinks    thinks
 }
 
@@ -30,9 +31,10 @@ const (
 
 // The generations of Claude models, by the vendor's pages of November 2026.
 var (
-	newest   = Model{MaxTokens: 32_000, Format: true, thinks: always}
-	haiku5   = Model{MaxTokens: 32_000, Format: true, Force: true, thinks: always}
-	five     = Model{MaxTokens: 32_000, Format: true, Force: true, thinks: unlessTold}
+	newest   = Model{MaxTokens: 32_000, Format: true, Midway: true, thinks: always}
+	haiku5   = Model{MaxTokens: 32_000, Format: true, Midway: true, Force: true, thinks: always}
+	five     = Model{MaxTokens: 32_000, Format: true, Midway: true, Force: true, thinks: unlessTold}
+	opus48   = Model{MaxTokens: 32_000, Format: true, Midway: true, Force: true, thinks: ifAsked}
 	adaptive = Model{MaxTokens: 32_000, Format: true, Force: true, thinks: ifAsked}
 	typedNew = Model{MaxTokens: 32_000, Format: true, Force: true, Sampling: true, thinks: ifAsked}
 	opus45   = Model{MaxTokens: 32_000, Format: true, Force: true, Sampling: true, thinks: byEffort}
@@ -48,7 +50,7 @@ var models = map[string]Model{
 	"claude-haiku-5-5":  haiku5,
 	"claude-opus-5":     five,
 	"claude-sonnet-5":   five,
-	"claude-opus-4-8":   adaptive,
+	"claude-opus-4-8":   opus48,
 	"claude-opus-4-7":   adaptive,
 	"claude-opus-4-6":   typedNew,
 	"claude-sonnet-4-6": typedNew,

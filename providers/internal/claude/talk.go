@@ -5,6 +5,8 @@ package claude
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,6 +34,7 @@ type Talk struct {
 	typed  typed
 	sent   []byte
 	forget bool // the vendor does not want to see again what it thought
+	midway bool // a system message was sent behind others
 	reader
 }
 
@@ -158,11 +161,12 @@ func (t *Talk) Ask(a *wire.Answer) (string, []byte, error) {
 	return t.URL, data, err
 }
 
-// instructions returns the system messages, for which there is one place.
+// instructions returns the system messages that the conversation begins with, for
+// which there is one place.
 func (t *Talk) instructions(words []string) string {
 	var texts []string
-	for _, m := range t.req.Messages {
-		if m.Role == providers.System && !wire.Blank(m) {
+	for _, m := range t.req.Messages[:wire.Leading(t.req.Messages)] {
+		if !wire.Blank(m) {
 			texts = append(texts, m.Text)
 		}
 	}
@@ -238,8 +242,20 @@ func (t *Talk) called() []tool {
 	return out
 }
 
+// midway is under what it is remembered that system messages behind others are
+// refused.
+const midway = "system behind others"
+
+// aboutSystem is said of a system message that stands behind others, by Anthropic, and
+// by servers that speak its format for other models.
+var aboutSystem = regexp.MustCompile("(?i)roles? [`'\"]?system|system (?:role|message)|messages\\.\\d+\\.role|[`'\"]system[`'\"]")
+
 // Concede implements [wire.Talk].
 func (t *Talk) Concede(status int, said *wire.Said) bool {
+	if t.midway && status >= http.StatusBadRequest && aboutSystem.MatchString(said.Message) { // some servers answer 500
+		t.Memory.Learn(midway, "")
+		return true
+	}
 	if !wire.RefusesRequest(status) {
 		return false
 	}

@@ -214,11 +214,13 @@ func Cached(req providers.Request) (instructions, talk bool) {
 	for _, t := range req.Tools {
 		size += len(t.Description) + len(t.Input)
 	}
-	for _, m := range req.Messages {
-		if m.Role == providers.System {
+	first := Leading(req.Messages)
+	for i, m := range req.Messages {
+		if i < first {
 			size += len(m.Text)
+		} else {
+			said += len(m.Text)
 		}
-		said += len(m.Text)
 	}
 	return size >= long, len(req.Tools) > 0 && size+said >= long
 }

@@ -212,8 +212,12 @@ func TestConversationOfOtherVendors(t *testing.T) {
 			{"role":"assistant","content":"","tool_calls":[{"id":"c3","type":"function","function":{"name":"clock","arguments":"{\"a\":"}}]},
 			{"role":"tool","content":"no","tool_call_id":"c3"},
 			{"role":"system","content":"be kind"}]`
+			const reminded = `"<system-reminder>\nbe kind\n</system-reminder>"`
+			if v.name != "openai" && v.name != "azure" {
+				want = strings.Replace(want, `"system","content":"be kind"`, `"user","content":`+reminded, 1)
+			}
 			if v.claude {
-				assert.Equal(t, "be brief\n\nbe kind", s.sent(t)["system"])
+				assert.Equal(t, "be brief", s.sent(t)["system"])
 				assert.Contains(t, s.bodies[0], "12345678901234567890", "no digit is lost")
 				want = `[
 				{"role":"user","content":[{"type":"text","text":"hi"}]},
@@ -225,7 +229,7 @@ func TestConversationOfOtherVendors(t *testing.T) {
 					{"type":"tool_result","tool_use_id":"` + b + `","content":""},
 					{"type":"text","text":"and?"}]},
 				{"role":"assistant","content":[{"type":"tool_use","id":"c3","name":"clock","input":{"input":"{\"a\":"}}]},
-				{"role":"user","content":[{"type":"tool_result","tool_use_id":"c3","content":"no"}]}]`
+				{"role":"user","content":[{"type":"tool_result","tool_use_id":"c3","content":"no"},{"type":"text","text":` + reminded + `}]}]`
 			}
 			assert.JSONEq(t, want, got)
 		})
