@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/blackboard/board"
@@ -63,16 +64,15 @@ func todoboard(ctx context.Context, args []string, c cli.Console) error {
 // reply makes an answer of what a person said to a question of the run: one of its
 // options, or words for whoever asked.
 func reply(q orchestrator.Question, said string) (any, error) {
-	for _, option := range q.Options {
-		if strings.EqualFold(said, option) {
-			return director.Answer{Action: option}, nil
+	if option := strings.ToLower(said); slices.Contains(q.Options, option) {
+		if option == director.ActionEdit {
+			return nil, errors.New("edit takes criteria: say in words what is wanted")
 		}
+		return director.Answer{Action: option}, nil
 	}
 	for _, action := range []string{director.ActionRetry, director.ActionProvided} {
-		for _, option := range q.Options {
-			if option == action {
-				return director.Answer{Action: action, Guidance: said}, nil
-			}
+		if slices.Contains(q.Options, action) {
+			return director.Answer{Action: action, Guidance: said}, nil
 		}
 	}
 	return nil, fmt.Errorf("want one of %q", q.Options)

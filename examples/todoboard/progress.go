@@ -54,7 +54,7 @@ func tell(kind string, e director.Event) string {
 	case director.EventHumanAsked:
 		return "a person is asked: " + e.Text
 	case director.EventHumanAnswered:
-		return because("a person says "+e.On, e.Text)
+		return "a person says " + e.Text
 	case director.EventBudgetExceeded:
 		return "the budget is used up: " + e.Text
 	case director.EventWarningRaised:
