@@ -262,7 +262,6 @@ func (w *Trees) finishForwards(ctx context.Context) error {
 const (
 	followTries = 20
 	followWait  = 100 * time.Millisecond
-	staleLock   = 10 * time.Second
 )
 
 // errBusy says that somebody else has the index of a folder just now.

@@ -309,7 +309,7 @@ func resetFolder(ctx context.Context, dir, commit string) error {
 		return errors.New("it is no worktree")
 	}
 	folder := git.Repo{Dir: dir, Time: defaultTime}
-	if _, err := folder.Run(ctx, "reset", "--hard", "--quiet", commit); err != nil {
+	if _, err := runGit(ctx, folder, []string{"reset", "--hard", "--quiet", commit}); err != nil {
 		return err
 	}
 	_, err = folder.Run(ctx, "clean", "-ffd", "--quiet")
