@@ -3,6 +3,7 @@ package browsertest
 import (
 	"bufio"
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -15,15 +16,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+const boardName = "Tea & <Cake>"
+
+// build has the example build a board, and returns the repository.
+func build(t *testing.T) string {
+	t.Helper()
+	browser(t) // without one, nothing is built
+	dir := t.TempDir()
+	repo := filepath.Join(dir, "repo")
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./todoboard", "-dir", repo, "-db", filepath.Join(dir, "b.db"), "-answer", boardName, "-pace", "0")
+	cmd.Dir = filepath.Join("..", "..", "examples")
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	return repo
+}
+
+// run runs a command in a folder and returns its output.
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s %q: %s", name, args, said)
+	return strings.TrimSpace(string(said))
+}
+
 // serve builds the server of a repository and starts it on an empty board; it returns
 // its URL.
 func serve(t *testing.T, repo string) string {
 	t.Helper()
 	server := filepath.Join(t.TempDir(), "server")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", server, ".")
-	build.Dir = repo
-	said, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", said)
+	run(t, repo, "go", "build", "-o", server, ".")
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), server, "-addr", "localhost:0", "-file", filepath.Join(t.TempDir(), "todos.json"))
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -58,12 +81,16 @@ func (b *tab) add(title, due string) {
 
 func TestTodoBoard(t *testing.T) {
 	repo := build(t)
+	require.Equal(t, "9", run(t, repo, "git", "rev-list", "--count", "--merges", "main"), "a merge a task")
+	run(t, repo, "go", "test", "./...")
 	for _, view := range []struct {
 		name          string
 		width, height int64
 		scheme        string
 	}{{"desk", 1200, 800, "light"}, {"phone", 400, 800, "dark"}} {
-		t.Run(view.name, func(t *testing.T) { useBoard(t, visit(t, serve(t, repo), view.width, view.height, view.scheme), "todoboard-"+view.name) })
+		t.Run(view.name, func(t *testing.T) {
+			useBoard(t, visit(t, serve(t, repo), view.width, view.height, view.scheme), "todoboard-"+view.name)
+		})
 	}
 }
 
@@ -107,5 +134,3 @@ func useBoard(t *testing.T, b *tab, name string) {
 }
 
 func (b *tab) wide() bool { return eval[bool](b, "innerWidth > 640") }
-const boardName = "Todo Board"
-func build(t *testing.T) string { return "/tmp/todo" }
