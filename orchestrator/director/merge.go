@@ -34,16 +34,17 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 		return nil // it was abandoned meanwhile
 	}
 	got, kind, err := r.land(c, &t)
-	if !r.current(c, id, n, board.AwaitingQA) {
+	j := r.job(id)
+	if err != nil && team.Ends(err) {
+		j.refused = true
 		return err
 	}
-	j := r.job(id)
+	if !r.current(c, id, n, board.AwaitingQA) {
+		return nil
+	}
 	answer, qa, by := j.reviewed, j.verdict, j.by
 	j.reviewed, j.by = nil, ""
-	switch {
-	case err != nil && team.Ends(err):
-		return err
-	case err != nil:
+	if err != nil {
 		kind, got.Conflicts = board.MergeConflict, nil
 		r.warn(c, "merge", id, "attempt %d could not be merged: %s", n, err)
 	}

@@ -20,7 +20,7 @@ func (r *run) beginReviews() {
 			return
 		}
 		key := attemptKey("qa", id, t.Attempt)
-		if r.under[key] || r.job(id).reviewed != nil {
+		if r.under[key] || r.job(id).reviewed != nil || r.job(id).refused {
 			continue
 		}
 		r.reviewing++
@@ -39,6 +39,7 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	}
 	answer, qa, err := r.judgement(c, &t)
 	if err != nil && team.Ends(err) {
+		r.job(id).refused = true
 		return err
 	}
 	if !r.current(c, id, n, board.AwaitingQA) {
