@@ -67,6 +67,7 @@ type job struct {
 	reviewed  *Review        // that passed
 	verdict   board.QA       // of it
 	by        string         // who passed it; "": the strategist
+	refused   bool           // there is no money or time for its review or merge
 }
 
 // job returns that of a task.
