@@ -65,3 +65,22 @@ func TestLocksOfKilledGits(t *testing.T) {
 		wait.Wait()
 	})
 }
+
+// Git removes the link to the repository first, and the folder's files then.
+func TestKilledWhileAFolderIsRemoved(t *testing.T) {
+	for _, left := range []string{"files", "the note of git"} {
+		t.Run("BX2 what is left is "+left, func(t *testing.T) {
+			r := newRepo(t)
+			w := r.open()
+			tree := create(t, w, "a", 1)
+			require.NoError(t, os.Remove(filepath.Join(tree.Path, ".git")))
+			if left != "files" {
+				require.NoError(t, os.RemoveAll(tree.Path))
+			}
+			require.NoError(t, w.Delete(t.Context(), tree))
+			assert.NoDirExists(t, tree.Path)
+			assert.Equal(t, "refs/heads/main", r.run("for-each-ref", "--format=%(refname)"))
+			assert.NotContains(t, r.run("worktree", "list"), "\n", "git knows the main folder alone")
+		})
+	}
+}

@@ -455,6 +455,9 @@ func (w *Trees) Remove(ctx context.Context, t Tree) error {
 
 // remove removes a folder below the base, as a worktree if git knows it.
 func (w *Trees) remove(ctx context.Context, dir string) error {
+	if err := os.RemoveAll(dir); err != nil { // git refuses a folder of which it was killed while it removed it
+		return err
+	}
 	trees, err := w.list(ctx)
 	if err != nil {
 		return err
@@ -465,9 +468,6 @@ func (w *Trees) remove(ctx context.Context, dir string) error {
 				return err
 			}
 		}
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return err
 	}
 	_ = os.Remove(filepath.Dir(dir)) // fails while it has others
 	return nil
