@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,22 +42,21 @@ func (v *victim) kill(t *testing.T) (ended bool) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	var killed atomic.Bool
 	var timer *time.Timer
 	for s := bufio.NewScanner(out); s.Scan(); {
 		if !strings.HasPrefix(s.Text(), "  ") {
 			continue // it is no progress
 		}
 		if lines--; lines < 0 && timer == nil {
-			timer = time.AfterFunc(moment, func() { killed.Store(cmd.Process.Kill() == nil) })
+			timer = time.AfterFunc(moment, func() { _ = cmd.Process.Kill() }) // it may have ended
 		}
 	}
 	err = cmd.Wait()
 	if timer != nil {
 		timer.Stop()
 	}
-	if killed.Load() && err != nil {
-		return false
+	if code := cmd.ProcessState.ExitCode(); code < 0 {
+		return false // by the signal
 	}
 	require.NoError(t, err)
 	return true

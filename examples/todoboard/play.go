@@ -51,12 +51,12 @@ var (
 // --" with the old and the new text and a line "====" between them, "-- remove a --",
 // "-- test --", "-- nudged --" with what is said then, and at the end "-- done --" with
 // the answer.
-func readPlay(part string, attempt int) (play, error) {
+func readPlay(part string, attempt int) (*play, error) {
 	text, err := playText(part, attempt)
 	if err != nil {
-		return play{}, err
+		return nil, err
 	}
-	var p play
+	p := new(play)
 	at := section.FindAllStringSubmatchIndex(text, -1)
 	for i, m := range at {
 		to := len(text)
@@ -67,11 +67,11 @@ func readPlay(part string, attempt int) (play, error) {
 			p.opening = strings.TrimSpace(text[:m[0]])
 		}
 		if err := p.add(part, text[m[2]:m[3]], text[m[1]:to]); err != nil {
-			return play{}, fmt.Errorf("the script of %s at attempt %d: %w", part, attempt, err)
+			return nil, fmt.Errorf("the script of %s at attempt %d: %w", part, attempt, err)
 		}
 	}
 	if p.end == "" {
-		return play{}, fmt.Errorf("the script of %s at attempt %d has no end", part, attempt)
+		return nil, fmt.Errorf("the script of %s at attempt %d has no end", part, attempt)
 	}
 	return p, nil
 }
@@ -141,7 +141,7 @@ func written(part, attempt, path string) (string, error) {
 }
 
 // turn is what comes after a conversation: the words and the step, or the end.
-func (p play) turn(talk []providers.Message) (words string, next *step) {
+func (p *play) turn(talk []providers.Message) (words string, next *step) {
 	done, since := 0, -1 // turns of this attempt, in all and since a nudge
 	for _, m := range talk[begun(talk):] {
 		switch {
@@ -157,10 +157,10 @@ func (p play) turn(talk []providers.Message) (words string, next *step) {
 	if since >= 0 {
 		at = p.nudged + since
 	}
-	switch {
-	case at == 0:
+	switch at {
+	case 0:
 		words = p.opening
-	case at == p.nudged:
+	case p.nudged:
 		words = p.turned
 	}
 	if at >= len(p.steps) {

@@ -158,7 +158,7 @@ func assignment(req agent.Request) (task string, attempt int, err error) {
 
 // actor is a model that says what a play says.
 type actor struct {
-	play play
+	play *play
 	pace time.Duration
 }
 

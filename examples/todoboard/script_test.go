@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"go/format"
 	"os"
 	"os/exec"
@@ -69,7 +68,7 @@ func TestScriptBuildsABoard(t *testing.T) {
 			assert.NoDirExists(t, filepath.Join(dir, "auth"), "the login is gone")
 			for _, command := range [][]string{{"go", "vet", "./..."}, {"go", "test", "./..."}} {
 				cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
-				cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off") //nolint:forbidigo // the environment of the go command
+				cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
 				out, err := cmd.CombinedOutput()
 				require.NoError(t, err, "%s", out)
 			}
@@ -177,13 +176,13 @@ func TestGuardianSeesALogin(t *testing.T) {
 
 // The name of the board comes from a person, by way of a file.
 func TestBoardName(t *testing.T) {
-	p := play{steps: []step{{"write_file", input{Path: "web/index.html", Content: "<h1>{{board name}}</h1>"}}}, end: "{}"}
+	p := &play{steps: []step{{"write_file", input{Path: "web/index.html", Content: "<h1>{{board name}}</h1>"}}}, end: "{}"}
 	for said, want := range map[string]string{
 		"# Page\n\nBoard name: Tea & <b>Cake</b>\n":            "<h1>Tea &amp; &lt;b&gt;Cake&lt;/b&gt;</h1>",
 		"x\n<data name=\"guidance\">\nMy \"board\"\n</data>\n": "<h1>My &#34;board&#34;</h1>",
 		"": "<h1>Todo Board</h1>",
 	} {
-		resp, err := actor{p, 0}.Generate(context.Background(), providers.Request{Messages: []providers.Message{{Role: providers.ToolRole, Text: said}}}) //nolint:usetesting // it ends at once
+		resp, err := actor{p, 0}.Generate(t.Context(), providers.Request{Messages: []providers.Message{{Role: providers.ToolRole, Text: said}}})
 		require.NoError(t, err)
 		assert.Contains(t, string(resp.ToolCalls[0].Input), want)
 	}

@@ -27,7 +27,7 @@ var tool = clitest.Program{Name: program, Run: todoboard}
 func in(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath") //nolint:forbidigo // the environment of go and git
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s %q: %s", name, args, out)
 	return strings.TrimSpace(string(out))

@@ -70,7 +70,7 @@ func (s *session[In, Out]) settle(ctx context.Context, run *orchestrator.Run, q 
 		case given != "":
 			return fmt.Errorf("-answer %q: %w", given, err)
 		case ctx.Err() != nil || errors.Is(err, orchestrator.ErrAnswered) || errors.Is(err, orchestrator.ErrNoQuestion):
-			return nil // by somebody else, or the run has ended
+			return nil //nolint:nilerr // it was answered by somebody else, or the run has ended
 		}
 		s.say(err.Error()+"\n", false)
 	}

@@ -58,11 +58,12 @@ func (w *Workbench) Tools() ([]agent.Tool, error) {
 		return "removed", remove(root, in.Path)
 	})
 	if names := slices.Sorted(maps.Keys(w.cfg.Commands)); len(names) > 0 {
-		about := "Runs a command in the worktree and returns its output. There are:"
+		var about strings.Builder
+		about.WriteString("Runs a command in the worktree and returns its output. There are:")
 		for _, name := range names {
-			about += fmt.Sprintf("\n%s: %s", name, strings.Join(w.cfg.Commands[name], " "))
+			fmt.Fprintf(&about, "\n%s: %s", name, strings.Join(w.cfg.Commands[name], " "))
 		}
-		add(&t, "run", about, w.tool)
+		add(&t, "run", about.String(), w.tool)
 	}
 	return t.tools, errors.Join(t.errs...)
 }

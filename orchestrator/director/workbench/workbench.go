@@ -141,16 +141,24 @@ func (w *Workbench) env(program, tmp string) []string {
 // temporary makes a folder for one command. It removes those that killed processes have
 // left: no command lives longer than twice its time.
 func (w *Workbench) temporary() (string, error) {
+	dir, err := os.MkdirTemp(w.state("tmp"), "")
+	if err != nil {
+		return "", err
+	}
+	now, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
 	all, err := os.ReadDir(w.state("tmp"))
 	if err != nil {
 		return "", err
 	}
 	for _, old := range all {
-		if info, err := old.Info(); err == nil && time.Since(info.ModTime()) > 2*w.cfg.Time {
+		if info, err := old.Info(); err == nil && now.ModTime().Sub(info.ModTime()) > 2*w.cfg.Time {
 			if err := os.RemoveAll(filepath.Join(w.state("tmp"), old.Name())); err != nil {
 				return "", err
 			}
 		}
 	}
-	return os.MkdirTemp(w.state("tmp"), "")
+	return dir, nil
 }

@@ -121,7 +121,7 @@ func TestToolsNeedAWorktree(t *testing.T) {
 	tools, err := w.Tools()
 	require.NoError(t, err)
 	require.Len(t, tools, 5, "no run: there are no commands")
-	_, err = tools[0].Call(context.Background(), json.RawMessage(`{}`)) //nolint:usetesting // one without a place
+	_, err = tools[0].Call(context.Background(), json.RawMessage(`{}`))
 	assert.EqualError(t, err, "this worker has no worktree")
 }
 
