@@ -191,7 +191,7 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 	}
 	text, err := r.prompts.Fill("work.tmpl", promptData{
 		Op: OpWork, Does: a.profile.Does, Worktree: a.tree != nil, Resumed: a.resumed,
-		Retried: slices.ContainsFunc(v.Memory, func(m providers.Message) bool { return m.Role == providers.System }),
+		Retried: len(v.Memory) > 0 && v.Memory[0].Role == providers.System,
 	})
 	if err != nil {
 		return err

@@ -126,13 +126,13 @@ func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
 // pause blocks a task until the tasks are complete that its worker wants, and which the
 // director adds.
 func (r *run) pause(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
-	tasks, err := r.spawned(c, a.id, result.Spawn)
-	if err != nil {
-		return &mishap{kind: board.Crashed, text: prompt.OneLine(err.Error())}, nil
-	}
 	why, err := r.keepWork(c, a)
 	if why != nil || err != nil || !r.stillActive(a) {
 		return why, err
+	}
+	tasks, err := r.spawned(c, a.id, result.Spawn) // once more: others may have added tasks meanwhile
+	if err != nil {
+		return &mishap{kind: board.Crashed, text: prompt.OneLine(err.Error())}, nil
 	}
 	r.all(c, r.pausing(a.id, tasks, board.Move{Checkpoint: a.checkpoint(result.Checkpoint)}))
 	r.clear(c, a.id, false)

@@ -187,7 +187,7 @@ func (r *run) runCheck(c *orchestrator.Context, t *board.Task, commit string) (*
 		return nil, nil //nolint:nilnil // there is nothing to run
 	}
 	req := agent.Request{Op: OpCheck, Input: agent.JSON(CheckInput{Task: t.ID, Commit: commit, Command: p.Check})}
-	req.Limits = agent.Limits{Total: within(c, r.Limits.CallTime)}
+	req.Limits = agent.Limits{Total: within(c, r.Limits.CallTime), Estimate: nothing}
 	result, resp, err := orchestrator.Ask[CheckResult](c, r.Agents.Check, req)
 	r.spend(c, board.RoleStrategist, t.ID, resp.Usage, err)
 	return &result, err
