@@ -104,6 +104,7 @@ func TestKills(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), program, v.args()...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		assert.Contains(t, string(out), "completed: 9 of 9 tasks complete")
+		assert.NotContains(t, string(out), "warning: ")
 		repository(t, v.repo, "My todos")
 		v.neverBroken(t)
 		for call, n := range clitest.Answers(clitest.Log(t, v.db, (&options{dir: v.repo}).family())) {

@@ -33,20 +33,21 @@ func in(t *testing.T, dir, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// One board: nobody answers, so that the run is suspended; a second start goes on at a
-// terminal, where somebody types; a third one shows the report again.
+// One board: nobody answers, at a tiny terminal, so that the run is suspended; a second
+// start goes on at a terminal, where somebody types; a third one shows the report again.
 func TestTodoBoard(t *testing.T) {
 	dir := t.TempDir()
 	repo, db, file := filepath.Join(dir, "my repo"), filepath.Join(dir, "b.db"), filepath.Join(dir, "o.json")
 	args := []string{"-dir", repo, "-db", db, "-json", file, "-pace", "0"}
 
-	nobody := tool.Start(t.Context(), args...)
+	nobody := tool.Terminal(t.Context(), 30, 5, args...)
 	assert.Equal(t, cli.Failed, nobody.Code)
 	assert.Regexp(t, `^todoboard: a person is asked: .*What shall the board be called\?.*: nobody is there: answer it with -answer, or at a terminal: `+
 		`suspended run todoboard-\w+ with \d+ recorded answers in .*b.db: start todoboard with the same request again to go on\n$`, nobody.Err)
-	assert.Contains(t, nobody.Out, "agents: REHEARSAL. No model is asked")
-	assert.Contains(t, nobody.Out, "from a script that was written")
-	id := regexp.MustCompile(`run (todoboard-\w+) in`).FindStringSubmatch(nobody.Out)[1]
+	assert.Contains(t, nobody.Drawn, "agents: REHEARSAL. No model is asked")
+	assert.Contains(t, nobody.Drawn, "from a script that was written")
+	assert.Contains(t, nobody.Drawn, "  … and ", "the board is higher than the terminal")
+	id := regexp.MustCompile(`run (todoboard-\w+) in`).FindStringSubmatch(nobody.Drawn)[1]
 	before := clitest.Log(t, db, id)
 
 	typing := tool
