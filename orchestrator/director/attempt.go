@@ -107,6 +107,7 @@ func (r *run) perform(c *orchestrator.Context, a *attempt) (result WorkerResult,
 	if why, err = r.prepare(c, a); why != nil || err != nil {
 		return result, why, err
 	}
+	defer r.dropCheck(a)
 	for {
 		resp, err := r.slice(c, a)
 		if err != nil {
@@ -120,7 +121,6 @@ func (r *run) perform(c *orchestrator.Context, a *attempt) (result WorkerResult,
 		}
 		if !resp.More {
 			if result, err = r.read(c, a, resp); err == nil {
-				r.dropCheck(a)
 				return result, nil, nil
 			}
 			if a.repairs++; a.repairs > 2 {
