@@ -31,7 +31,11 @@ func (s *session[In, Out]) answer(ctx context.Context, run *orchestrator.Run) {
 		if !open {
 			continue // it was answered before
 		}
-		if err := s.settle(ctx, run, q, given); err != nil {
+		err := s.settle(ctx, run, q, given)
+		if ctx.Err() != nil {
+			return // the run needs no answer any more
+		}
+		if err != nil {
 			s.stop(fmt.Errorf("%w: %s: %w", errUnanswered, Clip(q.Text, 500), err))
 			return
 		}
@@ -51,7 +55,11 @@ func question(ctx context.Context, run *orchestrator.Run, key string) (q orchest
 
 // settle answers a question with what was given, or else with what is typed.
 func (s *session[In, Out]) settle(ctx context.Context, run *orchestrator.Run, q orchestrator.Question, given string) error {
-	s.say("\n"+Wrap(Plain(q.Text), "")+Wrap("("+strings.Join(append(slices.Clone(q.Options), "or words"), ", ")+")", ""), false)
+	text := "\n" + Wrap(Plain(q.Text), "")
+	if len(q.Options) > 0 {
+		text += Wrap("("+strings.Join(q.Options, ", ")+", or words)", "")
+	}
+	s.say(text, false)
 	for {
 		said, err := given, error(nil)
 		if given == "" {
