@@ -138,7 +138,7 @@ func TestConfigJSON(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
+func TestDomains(t *testing.T) {
 	t.Run("BA128 B111 research and a report, by configuration alone", func(t *testing.T) {
 		cfg := director.Report()
 		cfg.Agents = director.Agents{Director: "director", Strategist: "strategist", Guardian: "guardian"}

@@ -2,6 +2,7 @@ package director_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -114,5 +115,45 @@ func TestWorktrees(t *testing.T) {
 		ignored.Path = "/../x"
 		do("3", director.OpCommit, ignored, &second)
 		assert.NotEmpty(t, second.Unsafe)
+	})
+}
+
+// busy is a model that calls a tool so many times, and is then done.
+type busy struct{ calls int }
+
+func (b busy) Generate(_ context.Context, req providers.Request) (providers.Response, error) {
+	made := 0
+	for _, m := range req.Messages {
+		if m.Role == providers.ToolRole {
+			made++
+		}
+	}
+	if made < b.calls {
+		return providers.Response{Stop: providers.StopTools, ToolCalls: []providers.ToolCall{{ID: fmt.Sprint("c", made), Name: "look", Input: []byte(`{}`)}}}, nil
+	}
+	nudges := 0
+	for _, m := range req.Messages {
+		if m.Role == providers.System {
+			nudges++
+		}
+	}
+	return providers.Response{Stop: providers.StopEnd, Text: string(agent.JSON(director.WorkerResult{
+		Status: director.StatusComplete, ResultPath: "a.md", Artifact: fmt.Sprintf("%d nudges", nudges),
+	}))}, nil
+}
+
+func TestModelWorker(t *testing.T) {
+	t.Run("BC44 BC58 a model with tools works in slices", func(t *testing.T) {
+		look, err := agent.NewTool("look", "Looks.", func(context.Context, struct{}) (string, error) { return "seen", nil })
+		require.NoError(t, err)
+		s := one(map[string]func(asked) any{"assess": func(asked) any { return director.Assessment{Alignment: 95} }})
+		s.extra = func(testing.TB) agent.Roster {
+			return agent.Roster{"code_worker": director.Worker(busy{20}, look)}
+		}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "0 nudges", p.out.Files["a.md"])
+		assert.EqualValues(t, 20, p.out.Board.Spent.ToolCalls)
+		s.sweep(t)
 	})
 }
