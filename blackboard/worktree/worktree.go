@@ -181,7 +181,7 @@ func (w *Trees) in(ctx context.Context, dir string, args ...string) (string, err
 		}
 		defer release()
 	}
-	out, err := r.Run(ctx, args...)
+	out, err := runGit(ctx, r, args)
 	if err == nil && w.after != nil {
 		err = w.after(args)
 	}

@@ -97,7 +97,8 @@ var arrows = map[string]may{
 	"internal/browsertest":            {any: true},
 	"orchestrator/delivery":           {own: slices.Concat(team, []string{"internal/answer", "internal/page", "internal/prompt", "internal/text"})},
 	"orchestrator/delivery/workspace": {own: []string{"orchestrator/agent", "orchestrator/delivery", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
-	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard/board", "blackboard/worktree", "internal/answer", "internal/prompt"})},
+	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard/board", "blackboard/worktree", "internal/answer", "internal/prompt", "internal/safepath", "internal/text"})},
+	"orchestrator/director/workbench": {own: []string{"orchestrator/agent", "orchestrator/director", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
 	"orchestrator/director/portfolio": {own: slices.Concat(team, []string{"orchestrator/director"})},
 }
 
@@ -105,7 +106,7 @@ var (
 	agents  = []string{"providers", "blackboard", "orchestrator/agent"}
 	engines = []string{"providers", "blackboard", "orchestrator/agent", "orchestrator/engine"}
 
-	teams = []string{"orchestrator/delivery", "orchestrator/discussion", "orchestrator/hierarchy", "orchestrator/research"}
+	teams = []string{"orchestrator/delivery", "orchestrator/director", "orchestrator/discussion", "orchestrator/hierarchy", "orchestrator/research"}
 
 	// A team stands on everything but other teams, engines and test kits.
 	team = []string{"fsm", "grading", "routing", "providers", "blackboard", "orchestrator", "orchestrator/agent", "orchestrator/internal/team"}
@@ -119,6 +120,7 @@ var goStatements = map[string]string{
 	"bench/peers/limits.go":               "the same",
 	"bench/killstorm/process.go":          "waits for a child process that is killed; its end is awaited over a channel",
 	"bench/killstorm/worker.go":           "lives until the process is killed",
+	"examples/internal/cli/questions.go":  "nothing ends a read from a terminal, so nobody can wait for it",
 	"orchestrator/enginetest/seam.go":     "the coroutines over goroutines: resume hands over to them and waits",
 	"orchestrator/internal/local/pool.go": "close counts them, and cannot wait for one that is inside a deaf agent",
 }

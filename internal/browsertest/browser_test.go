@@ -55,7 +55,6 @@ type tab struct {
 // open shows html in a tab of that size, in the color scheme "light" or "dark".
 func open(t *testing.T, html string, width, height int64, scheme string) *tab {
 	t.Helper()
-	path := browser(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
 			http.NotFound(w, r)
@@ -65,6 +64,13 @@ func open(t *testing.T, html string, width, height int64, scheme string) *tab {
 		_, _ = w.Write([]byte(html))
 	}))
 	t.Cleanup(srv.Close)
+	return visit(t, srv.URL+"/", width, height, scheme)
+}
+
+// visit is open of the page at a URL.
+func visit(t *testing.T, url string, width, height int64, scheme string) *tab {
+	t.Helper()
+	path := browser(t)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
@@ -82,7 +88,7 @@ func open(t *testing.T, html string, width, height int64, scheme string) *tab {
 	require.NoError(t, err)
 	limited, done := context.WithTimeout(ctx, time.Minute)
 	defer done()
-	require.NoError(t, chromedp.Do(limited, chromedp.EmulateViewport(width, height), chromedp.Navigate(srv.URL+"/")))
+	require.NoError(t, chromedp.Do(limited, chromedp.EmulateViewport(width, height), chromedp.Navigate(url)))
 	return b
 }
 

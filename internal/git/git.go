@@ -32,6 +32,7 @@ type Repo struct {
 	Email  string        // the same; "": convene@localhost
 	Time   time.Duration // of one command; 0: 2 minutes
 	Mark   string        // of its processes, for proc.Sweep
+	Index  string        // the file with the index; "": that of the repository
 }
 
 // Error is a command of git that failed.
@@ -107,12 +108,16 @@ func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
 // env is the whole environment of git: who commits, and no settings of the user.
 func (r Repo) env(path string) []string {
 	name, email := cmp.Or(r.Name, "Convene"), cmp.Or(r.Email, "convene@localhost")
-	return []string{
+	env := []string{
 		"PATH=" + strings.Join([]string{filepath.Dir(path), "/usr/bin", "/bin"}, string(os.PathListSeparator)),
 		"LC_ALL=C",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
 		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email,
 	}
+	if r.Index != "" {
+		env = append(env, "GIT_INDEX_FILE="+r.Index)
+	}
+	return env
 }
 
 // drivers are settings that disable the filters and drivers that the repository

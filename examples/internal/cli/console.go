@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode"
 
@@ -114,6 +115,19 @@ func Run(ctx context.Context, name string, p Program, args []string, c Console) 
 // commands a terminal: a text may come from a model.
 func (c Console) Print(format string, args ...any) {
 	_, _ = io.WriteString(c.Out, Plain(fmt.Sprintf(format, args...)))
+}
+
+// locked is a writer for several goroutines.
+type locked struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// Write implements io.Writer.
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(p)
 }
 
 // Plain is text without control characters but for line ends and tabs.

@@ -47,6 +47,12 @@ type Job[In, Out any] struct {
 	Lines   func(rec blackboard.Record) []string
 	Picture func(ctx context.Context, run *orchestrator.Run, rec blackboard.Record) []string
 
+	// Reply makes an answer of what a person said to a question of the run; its error says
+	// what was wanted. nil: the run asks nothing. Answer is said to the first question;
+	// for the others, and if it is "", a line of Console.In is read.
+	Reply  func(q orchestrator.Question, said string) (any, error)
+	Answer string
+
 	// Outcome is the common part of an Out. Report shows what came of run and writes
 	// files. Lack is why an outcome is less than was asked for, err being the run's own
 	// error; nil: it is not.
@@ -61,6 +67,10 @@ type session[In, Out any] struct {
 	c   Console
 	log Log
 	eng *orchestrator.Engine
+
+	stop  context.CancelCauseFunc // suspends the run
+	live  *live                   // nil: there is no terminal
+	typed chan string             // lines; nil: nothing was asked
 }
 
 // Perform starts a run of the job, resumes it, or shows how it ended.
@@ -84,7 +94,11 @@ func Perform[In, Out any](ctx context.Context, c Console, job Job[In, Out]) (err
 	if err != nil {
 		return err
 	}
-	s := &session[In, Out]{job, c, log, eng}
+	c.Out = &locked{out: c.Out} // questions are asked while lines are printed
+	s := &session[In, Out]{Job: job, c: c, log: log, eng: eng, stop: suspend}
+	if c.Size != nil {
+		s.live = onTerminal(c)
+	}
 	defer func() { err = errors.Join(err, s.close(ctx)) }()
 	return s.work(ctx)
 }
@@ -149,7 +163,13 @@ func (s *session[In, Out]) follow(ctx context.Context, run *orchestrator.Run, be
 	if !before.Ended {
 		wait.Go(func() { shown = s.watch(watching, run, before.Records) })
 	}
+	asking, hush := context.WithCancel(watching)
+	defer hush()
+	if !before.Ended && s.Reply != nil {
+		wait.Go(func() { s.answer(asking, run) })
+	}
 	out, err = s.Flow.Result(ctx, run)
+	hush() // an open prompt waits for nothing any more
 	if s.Outcome(out).Status == "" {
 		stop() // the run has not ended: its events do not end either
 	}
@@ -160,7 +180,7 @@ func (s *session[In, Out]) follow(ctx context.Context, run *orchestrator.Run, be
 // suspend stops the run where it is and says why: an interrupt, or the model.
 func (s *session[In, Out]) suspend(ctx context.Context, run *orchestrator.Run) error {
 	why := ErrInterrupted
-	if cause := context.Cause(ctx); errors.Is(cause, errOutage) {
+	if cause := context.Cause(ctx); errors.Is(cause, errOutage) || errors.Is(cause, errUnanswered) {
 		why = cause
 	}
 	if err := s.close(ctx); err != nil {

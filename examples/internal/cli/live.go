@@ -30,6 +30,22 @@ type live struct {
 	heard string   // the last sentence of an agent, with its name
 	said  map[string]string
 	drawn []int // the widths of the lines that stand there
+	still bool  // somebody types: nothing is drawn
+}
+
+func onTerminal(c Console) *live {
+	return &live{out: c.Out, size: c.Size, began: time.Now(), said: map[string]string{}}
+}
+
+// say writes a text in the place of the picture, which goes on below it, once still is
+// false.
+func (l *live) say(text string, still bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	width, height := l.size()
+	l.draw(nil, max(width, 2), max(height, 2))
+	_, _ = io.WriteString(l.out, Plain(text)) // a closed console is no error
+	l.still = still
 }
 
 // tick draws the clock again until ctx is done. It notices that the terminal has
@@ -95,6 +111,9 @@ func (l *live) show(change func()) {
 	if change != nil {
 		change()
 	}
+	if l.still {
+		return
+	}
 	width, height := l.size()
 	lines := append([]string{fmt.Sprintf("  %v, %s", time.Since(l.began).Truncate(time.Second), l.cost)}, l.rows...)
 	if l.heard != "" {
@@ -137,7 +156,8 @@ func fit(line string, width int) string {
 // watchLive shows the run as a picture until it ends.
 func (s *session[In, Out]) watchLive(ctx context.Context, run *orchestrator.Run) (err error) {
 	ctx, stop := context.WithCancel(ctx)
-	l := &live{out: s.c.Out, size: s.c.Size, began: time.Now(), said: map[string]string{}, cost: s.soFar(ctx, run)}
+	l, cost := s.live, s.soFar(ctx, run)
+	l.show(func() { l.began, l.cost = time.Now(), cost })
 	var all sync.WaitGroup
 	all.Go(func() { l.tick(ctx) })
 	all.Go(func() { l.listen(ctx, run) })

@@ -74,7 +74,7 @@ func (i *interrupter) Write(p []byte) (int, error) {
 func (p Program) Terminal(ctx context.Context, width, height int, args ...string) Ran {
 	screen := vterm.New(width, height)
 	var errs bytes.Buffer
-	code := cli.Run(ctx, p.Name, p.Run, args, cli.Console{Out: screen, Err: &errs, Size: screen.Size})
+	code := cli.Run(ctx, p.Name, p.Run, args, cli.Console{In: strings.NewReader(p.In), Out: screen, Err: &errs, Size: screen.Size})
 	return Ran{code, screen.String(), errs.String(), screen.Drawn()}
 }
 

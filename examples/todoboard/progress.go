@@ -1,0 +1,167 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/examples/internal/cli"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/director"
+)
+
+// lines tells a record; nil is nothing worth a line.
+func lines(rec blackboard.Record) []string {
+	var e director.Event
+	if !strings.HasPrefix(rec.Kind, "director.") || json.Unmarshal(rec.Data, &e) != nil {
+		return nil // a record of the engine's
+	}
+	text := tell(rec.Kind, e)
+	if text == "" {
+		return nil
+	}
+	if e.Task != "" {
+		text = e.Task + ": " + text
+	}
+	return []string{cli.Clip(text, 300)}
+}
+
+// tell says in a line what happened; "" is nothing worth a line.
+func tell(kind string, e director.Event) string {
+	switch kind {
+	case director.EventPhaseChanged:
+		return "phase " + e.To
+	case director.EventTaskAdded:
+		if e.Definition == nil {
+			return ""
+		}
+		return "new, " + because(e.Definition.Title, e.Who)
+	case director.EventTaskMoved:
+		return moved(e)
+	case director.EventInsightShared:
+		return "insight: " + e.Text
+	case director.EventDecisionLogged:
+		return "decision: " + e.Text
+	case director.EventRunStagnated:
+		return fmt.Sprintf("%d failures: the tasks are planned anew", e.Count)
+	case director.EventRunReplanned:
+		return because("the plan is "+e.On, e.Text)
+	case director.EventHumanAsked:
+		return "a person is asked: " + e.Text
+	case director.EventHumanAnswered:
+		return "a person says " + e.Text
+	case director.EventBudgetExceeded:
+		return "the budget is used up: " + e.Text
+	case director.EventWarningRaised:
+		if e.Warning == nil {
+			return ""
+		}
+		return "warning: " + e.Warning.Message
+	}
+	return attempted(kind, e)
+}
+
+// attempted tells what happened to an attempt.
+func attempted(kind string, e director.Event) string {
+	switch kind {
+	case director.EventTaskDispatched:
+		return fmt.Sprintf("%s works, attempt %d", e.Who, e.Attempt)
+	case director.EventCheckFinished:
+		if e.Alignment == nil {
+			return ""
+		}
+		return fmt.Sprintf("the Guardian sees %g%% on the task: %s", *e.Alignment, e.On)
+	case director.EventWorkerNudged:
+		return "nudged, " + e.On
+	case director.EventSuggestionReviewed:
+		return because("suggestion "+e.On+": "+e.Who, e.Text)
+	case director.EventEscalationRaised:
+		return because(e.On, e.Text)
+	case director.EventReviewFinished:
+		return because(fmt.Sprintf("review of attempt %d: %s", e.Attempt, e.On), e.Text)
+	case director.EventCommitMerged:
+		return "merged, " + short(e.Text)
+	case director.EventMergeFailed:
+		return because("not merged, "+e.On, strings.Join(e.Files, ", "))
+	case director.EventAttemptFailed:
+		return because(fmt.Sprintf("attempt %d has failed, %s", e.Attempt, e.On), e.Text)
+	}
+	return ""
+}
+
+// moved tells a move that no other line tells.
+func moved(e director.Event) string {
+	switch state := board.State(e.To); state { //nolint:exhaustive // the others are told by what caused them
+	case board.Blocked, board.Complete, board.Abandoned:
+		return because(e.To, e.Text)
+	}
+	return ""
+}
+
+func because(text, why string) string {
+	if why == "" {
+		return text
+	}
+	return text + ": " + why
+}
+
+// short is a commit as people write it.
+func short(commit string) string { return commit[:min(len(commit), 10)] }
+
+// order is the order of states in the picture: what is under way first.
+var order = []board.State{
+	board.WaitingHuman, board.Active, board.AwaitingQA, board.FailedQA, board.Ready, board.Blocked, board.Planned, board.Complete, board.Abandoned,
+}
+
+// picture is the board as a terminal shows it; nil: there is none now.
+func picture(ctx context.Context, run *orchestrator.Run, _ blackboard.Record) []string {
+	var s director.State
+	if run.State(ctx, &s) != nil || s.Board == nil {
+		return nil
+	}
+	tasks := slices.Clone(s.Board.Tasks)
+	slices.SortStableFunc(tasks, func(a, b board.Task) int {
+		return cmp.Compare(slices.Index(order, a.Status), slices.Index(order, b.Status))
+	})
+	count := map[board.State]int{}
+	for _, t := range tasks {
+		count[t.Status]++
+	}
+	head := []string{string(s.Phase)}
+	for _, state := range order {
+		if n := count[state]; n > 0 {
+			head = append(head, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	all := []string{"  " + strings.Join(head, ", ")}
+	for _, t := range tasks {
+		all = append(all, strings.TrimRight(fmt.Sprintf("    %-13s %-12s %s", t.Status, t.ID, standing(t, s.Board)), " "))
+	}
+	return all
+}
+
+// standing says where a task stands.
+func standing(t board.Task, b *board.Board) string {
+	attempt := fmt.Sprintf("attempt %d", t.Attempt)
+	switch t.Status { //nolint:exhaustive // of the others there is nothing to say
+	case board.Active, board.AwaitingQA, board.FailedQA:
+		if w := b.Guardian.Watches[t.ID]; w.Verdict != "" && t.Status == board.Active {
+			attempt += ", " + w.Verdict
+		}
+		return attempt
+	case board.Blocked:
+		if t.Blocked != nil {
+			return because(string(t.Blocked.Type), strings.Join(t.Blocked.WaitingOn, ", "))
+		}
+	case board.WaitingHuman, board.Abandoned:
+		return t.Reason
+	case board.Complete:
+		return attempt + ", merged " + short(t.Merged)
+	}
+	return ""
+}
