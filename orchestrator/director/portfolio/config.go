@@ -39,9 +39,10 @@ type Hooks[I, O any] struct {
 	// not asked about rounds that failed. Required.
 	Score func(p Project, out O) *float64
 
-	// Next is the input of a project's next round, from what came of the last one: a
-	// director continues its board by it. nil: the input of the first round again.
-	Next func(p Project, in I, out O) I
+	// Brief is what a round is given: in is the input of the entry, p the project at the
+	// stage that it has now, last what came of its round before, nil at the first one. nil:
+	// every round gets in.
+	Brief func(p Project, in I, last *O) I
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -76,8 +77,8 @@ func (c Config[I, O]) withDefaults() Config[I, O] {
 	if c.Limits.Rounds == 0 {
 		c.Limits.Rounds = 5
 	}
-	if c.Hooks.Next == nil {
-		c.Hooks.Next = func(_ Project, in I, _ O) I { return in }
+	if c.Hooks.Brief == nil {
+		c.Hooks.Brief = func(_ Project, in I, _ *O) I { return in }
 	}
 	return c
 }

@@ -17,6 +17,7 @@ const (
 	WarnRoundFailed = "portfolio/round-failed" // a round ended with an error; its project gets no more money
 	WarnUngraded    = "portfolio/ungraded"     // a project has no score; it gets no more money
 	WarnBadScore    = "portfolio/bad-score"    // Hooks.Score gave one that is not within 0 to 1, or panicked
+	WarnBadBrief    = "portfolio/bad-brief"    // Hooks.Brief panicked, and the project gets no more money
 	WarnNoMoney     = "portfolio/no-money"     // a project could not make all its rounds
 )
 

@@ -44,7 +44,7 @@ type run[I, O any] struct {
 // project is one project of a run.
 type project[I, O any] struct {
 	Report[O]
-	in      I // of its next round
+	in      I
 	running bool
 	judged  bool // its score has been used for a promotion
 	budget  providers.NanoUSD
@@ -175,11 +175,17 @@ func (r *run[I, O]) whyKilled(c *orchestrator.Context, p *project[I, O]) string 
 
 // start begins a round, under its budget if there is one.
 func (r *run[I, O]) start(c *orchestrator.Context, p *project[I, O], budget providers.NanoUSD) {
+	in, err := team.Guard("Hooks.Brief", func() (I, error) { return r.Hooks.Brief(p.Project, p.in, p.Last), nil })
+	if err != nil {
+		p.Score = nil
+		r.warn(c, WarnBadBrief, p.ID, err.Error())
+		return
+	}
 	p.Rounds++
 	r.running++
 	p.running, p.budget = true, budget
 	r.emit(c, EventRoundStarted, Event{Project: p.ID, Stage: p.Stage, Round: p.Rounds, Budget: budget})
-	in, work := p.in, r.Work
+	work := r.Work
 	r.queue.Go(p.ID, func(c *orchestrator.Context) (round[O], error) {
 		c = c.WithBudget(orchestrator.Budget{Cost: budget, AllowUnpriced: c.Left().AllowUnpriced})
 		out, err := work.Child(c, in)
@@ -220,9 +226,6 @@ func (r *run[I, O]) grade(c *orchestrator.Context, p *project[I, O], out O) {
 		f.Within("the score", *score, 0, 1)
 		err = f.Err()
 	}
-	if err == nil {
-		p.in, err = team.Guard("Hooks.Next", func() (I, error) { return r.Hooks.Next(p.Project, p.in, out), nil })
-	}
 	switch {
 	case err != nil:
 		r.warn(c, WarnBadScore, p.ID, err.Error())
@@ -251,12 +254,12 @@ func (r *run[I, O]) end(c *orchestrator.Context, err error) (Outcome[O], error) 
 
 // judge says which projects did not make all their rounds, and why.
 func (r *run[I, O]) judge(c *orchestrator.Context) {
-	for _, p := range r.projects {
+	for i, p := range r.projects {
 		switch {
 		case p.Stage == Killed:
 		case p.Score == nil:
 			r.out.Unverified = append(r.out.Unverified, p.ID)
-			if p.Rounds == 0 {
+			if r.in.Projects[i].Score == nil && p.Rounds == 0 {
 				r.warn(c, WarnUngraded, p.ID, "the input has no score of it")
 			}
 		case p.Rounds < r.Limits.Rounds:
