@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/convene-go/convene/internal/git"
 	"github.com/convene-go/convene/internal/safepath"
 )
 
@@ -286,6 +287,62 @@ func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
 		return fmt.Errorf("worktree: reset %q: %w", t.Task, err)
 	}
 	return nil
+}
+
+// ResetFolder does so for a folder that is the worktree of some run, for those who know no
+// more than the folder: a worker that begins again. A folder that is none, such as the top
+// of a repository, is an error.
+func ResetFolder(ctx context.Context, dir, commit string) error {
+	err := resetFolder(ctx, dir, commit)
+	if err != nil {
+		return fmt.Errorf("worktree: reset %s: %w", dir, err)
+	}
+	return nil
+}
+
+func resetFolder(ctx context.Context, dir, commit string) error {
+	if !commitID.MatchString(commit) {
+		return fmt.Errorf("%q is no commit", commit)
+	}
+	info, err := os.Lstat(filepath.Join(dir, ".git"))
+	if err != nil || !info.Mode().IsRegular() {
+		return errors.New("it is no worktree")
+	}
+	folder := git.Repo{Dir: dir, Time: defaultTime}
+	if _, err := folder.Run(ctx, "reset", "--hard", "--quiet", commit); err != nil {
+		return err
+	}
+	_, err = folder.Run(ctx, "clean", "-ffd", "--quiet")
+	return err
+}
+
+// Changed returns what a commit has otherwise than another one, "" for its first parent:
+// the hash of each file by its path, "" for one that is gone.
+func (w *Trees) Changed(ctx context.Context, from, to string) (map[string]string, error) {
+	if from != "" && !commitID.MatchString(from) || !commitID.MatchString(to) {
+		return nil, fmt.Errorf("worktree: changed: %q or %q is no commit", from, to)
+	}
+	if from == "" {
+		from = to + "^"
+	}
+	out, err := w.do(ctx, "diff", "--raw", "-z", "--no-renames", "--no-abbrev", from, to, "--")
+	if err != nil {
+		return nil, fmt.Errorf("worktree: changed: %w", err)
+	}
+	files := map[string]string{}
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		words := strings.Fields(fields[i]) // modes, hashes, letter
+		if len(words) < 5 {
+			return nil, fmt.Errorf("worktree: changed: git diff --raw says %q", fields[i])
+		}
+		hash := words[3]
+		if strings.Trim(hash, "0") == "" {
+			hash = ""
+		}
+		files[fields[i+1]] = hash
+	}
+	return files, nil
 }
 
 // Diff returns what a commit of t changed since it started, as text of at most limit bytes;

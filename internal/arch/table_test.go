@@ -97,7 +97,7 @@ var arrows = map[string]may{
 	"internal/browsertest":            {any: true},
 	"orchestrator/delivery":           {own: slices.Concat(team, []string{"internal/answer", "internal/prompt", "internal/text"})},
 	"orchestrator/delivery/workspace": {own: []string{"orchestrator/agent", "orchestrator/delivery", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
-	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard/board", "blackboard/worktree", "internal/answer", "internal/prompt"})},
+	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard/board", "blackboard/worktree", "internal/answer", "internal/prompt", "internal/safepath", "internal/text"})},
 	"orchestrator/director/portfolio": {own: slices.Concat(team, []string{"orchestrator/director"})},
 }
 

@@ -2,5 +2,52 @@
 // them in git worktrees: a director who plans and decides, workers who do one task each, a
 // strategist who reviews, and a guardian who keeps workers on course.
 //
-// Here are the rules by which it decides; each is a function of values.
+// # A run
+//
+// The director splits the objective into tasks that depend on each other. Each component
+// that is built gets a TEST task. A task whose dependencies are complete is given to a
+// worker of its profile, by priority and phase, as many at once as the limits allow. The
+// worker works in slices; between two of them the guardian judges whether it still serves
+// its task, and may nudge it or end the attempt. What it delivers is frozen, reviewed by
+// the strategist against the acceptance criteria, and merged, one task after the other;
+// only then the task is complete. Failed work begins anew, from a wiped memory with one
+// message that says what was wrong. A task without attempts left is for a person.
+//
+// Workers can pause for subtasks, share insights, suggest tasks and turn to the director;
+// the director plans anew when reviews fail in a row. What is allowed is board.TaskTable
+// and routing; what passes is decided from the criteria, never by a model alone.
+//
+// Without Agents.Worktree, artifacts are texts in the answers of workers: see
+// WorkerResult.Artifact.
+//
+// # Ends
+//
+// Outcome.End says how a run ended. Its status is Completed if every task is complete, or
+// was abandoned by a decision; Partial if a task is complete, and others were given up,
+// completed in part, or are not done; without any that is complete it is OutOfBudget,
+// Canceled or Failed. The error is nil for the end "completed" alone, if anything is
+// complete. Outcome.Board as Input.Board lets another run go on.
+//
+// # People
+//
+// A run asks by questions of the keys ask/<task>/<n>, and ask/run/<n> when agents fail
+// again and again: their answers are an [Answer]. It stays open meanwhile, and works on
+// what does not wait; with Policy.ReturnWhenWaiting it ends instead.
+//
+// # Prompts
+//
+// plan.tmpl, change.tmpl, escalate.tmpl, replan.tmpl and conflict.tmpl are for the
+// director, qa.tmpl for the strategist, assess.tmpl for the guardian, work.tmpl and
+// continue.tmpl for workers; nudge.tmpl and phoenix.tmpl are the system messages that a
+// worker gets from the guardian and after a failure. Their fields are Op, MaxTasks,
+// HasBuild, Abandoned, Type, Kind, Ran, Refine, Does, Worktree, Retried, Resumed, Insights,
+// Tone, Verdict, Issue, Nudge, Attempt, Conflict, Title, Branch, Feedback, Focus, Criteria,
+// Tests and Files. What agents work on is Request.Input: [PlanInput], [ChangeInput],
+// [EscalationInput], [ReplanInput], [ConflictInput], [ReviewInput], [AssessInput],
+// [WorkInput] or [SliceInput].
+//
+// # Events
+//
+// Each change of the board is told by an event: see the kinds. Conversations are not told,
+// the calls of the log have them.
 package director

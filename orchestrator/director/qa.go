@@ -15,20 +15,24 @@ const (
 	outcomePartial = "PARTIAL" // some criteria are met
 )
 
-// review is what the strategist answers.
-type review struct {
+// Review is what the strategist answers about an artifact. Whether it passes follows from
+// all of it.
+type Review struct {
 	Passed   bool                 `json:"passed"`
-	Criteria []criterionAnswer    `json:"criteria"`
-	Tests    []board.TestAnalysis `json:"tests,omitempty"`
-	Feedback string               `json:"feedback"`
-	Focus    string               `json:"focus,omitempty"`
-	Notes    []string             `json:"notes,omitempty"`
+	Criteria []CriterionAnswer    `json:"criteria"`
+	Tests    []board.TestAnalysis `json:"tests,omitempty" jsonschema:"failing tests, and whose fault it is: code_wrong, test_wrong or both"`
+	Feedback string               `json:"feedback,omitempty"`
+	Focus    string               `json:"focus,omitempty" jsonschema:"what the next attempt should look at first"`
+	Notes    []string             `json:"notes,omitempty" jsonschema:"of work that passes"`
 
-	PlanWrong bool `json:"plan_wrong,omitempty"`
+	// Refined are the criteria that the placeholder in the input should have.
+	Refined []string `json:"refined_test_criteria,omitempty"`
+
+	PlanWrong bool `json:"plan_wrong,omitempty" jsonschema:"no attempt can pass: the tasks must be changed"`
 }
 
-// criterionAnswer is about the criterion of that number, from 1.
-type criterionAnswer struct {
+// CriterionAnswer is about the criterion of that number, from 1.
+type CriterionAnswer struct {
 	Number      int    `json:"number"`
 	Passed      bool   `json:"passed"`
 	Reasoning   string `json:"reasoning"`
@@ -39,7 +43,7 @@ type criterionAnswer struct {
 // strategist says so, every criterion has exactly one answer that says so, and no failing
 // test is the code's fault. Problems say what in the review does not fit together. A review
 // that blames nobody known for a failing test is malformed.
-func judge(criteria []string, r review) (qa board.QA, problems []string, err error) {
+func judge(criteria []string, r Review) (qa board.QA, problems []string, err error) {
 	qa = board.QA{Outcome: outcomeFail, Kind: board.FailedReview, Feedback: r.Feedback, Focus: r.Focus, Tests: r.Tests, PlanWrong: r.PlanWrong}
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	met := 0
@@ -83,7 +87,7 @@ func judge(criteria []string, r review) (qa board.QA, problems []string, err err
 }
 
 // criterionResult returns the one answer about a criterion, or a failure.
-func criterionResult(criterion string, number int, answers []criterionAnswer) board.CriterionResult {
+func criterionResult(criterion string, number int, answers []CriterionAnswer) board.CriterionResult {
 	result := board.CriterionResult{Criterion: criterion, Reasoning: "not evaluated"}
 	found := 0
 	for _, a := range answers {

@@ -14,10 +14,10 @@ import (
 var threeCriteria = []string{"404 is handled", "JSON", "rate limit"}
 
 // answers passes the criteria of these numbers, and fails those below 0.
-func answers(numbers ...int) []criterionAnswer {
-	var all []criterionAnswer
+func answers(numbers ...int) []CriterionAnswer {
+	var all []CriterionAnswer
 	for _, n := range numbers {
-		all = append(all, criterionAnswer{Number: max(n, -n), Passed: n > 0, Reasoning: "because"})
+		all = append(all, CriterionAnswer{Number: max(n, -n), Passed: n > 0, Reasoning: "because"})
 	}
 	return all
 }
@@ -29,25 +29,25 @@ func test(name string, fault board.TestFault) board.TestAnalysis {
 func TestJudge(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		review  review
+		review  Review
 		outcome string
 		revise  []string
 		problem string
 	}{
-		{"BA30 B69 B70 all pass", review{Passed: true, Criteria: answers(1, 2, 3)}, "PASS", nil, ""},
-		{"BA31 BC26 two of three", review{Passed: true, Criteria: answers(1, 2, -3)}, "PARTIAL", nil, "the model passed it, but 2 of 3 criteria are met and the code is at fault for a test: false"},
-		{"BA32 the model fails it", review{Criteria: answers(1, 2, 3)}, "FAIL", nil, ""},
-		{"BA33 BC26 one is missing", review{Passed: true, Criteria: answers(1, 2)}, "PARTIAL", nil, "the model passed it, but 2 of 3 criteria are met and the code is at fault for a test: false"},
-		{"BA34 one that does not exist", review{Passed: true, Criteria: answers(1, 2, 3, 4)}, "PASS", nil, "criterion 4 does not exist: there are 3"},
-		{"BA34 BC56 none has the number 0", review{Passed: true, Criteria: answers(1, 2, 3, 0)}, "PASS", nil, "criterion 0 does not exist: there are 3"},
-		{"BA35 B71 the code is wrong", review{Passed: true, Criteria: answers(1, 2, 3), Tests: []board.TestAnalysis{test("T1", board.CodeWrong)}}, "FAIL", nil, "the model passed it, but 3 of 3 criteria are met and the code is at fault for a test: true"},
-		{"BA36 B71 the test is wrong", review{Passed: true, Criteria: answers(1, 2, 3), Tests: []board.TestAnalysis{test("T1", board.TestWrong), test("T1", board.TestWrong)}}, "PASS", []string{"T1"}, ""},
-		{"BA37 B71 both", review{Criteria: answers(1, 2, 3), Tests: []board.TestAnalysis{test("T1", board.BothWrong), test("T2", board.TestWrong)}}, "FAIL", []string{"T1", "T2"}, ""},
-		{"B117 notes", review{Passed: true, Criteria: answers(3, 2, 1), Notes: []string{"slow"}}, "PASS_WITH_NOTES", nil, ""},
-		{"B117 some are met", review{Criteria: answers(1, -2, -3)}, "PARTIAL", nil, ""},
-		{"B117 none is met", review{Criteria: answers(-1, -2, -3)}, "FAIL", nil, ""},
-		{"B117 some are met, and the code is wrong", review{Criteria: answers(1, -2), Tests: []board.TestAnalysis{test("T", board.BothWrong)}}, "FAIL", []string{"T"}, ""},
-		{"BC56 two answers about one", review{Passed: true, Criteria: answers(1, 2, 3, 3)}, "PARTIAL", nil, "the model passed it, but 2 of 3 criteria are met and the code is at fault for a test: false"},
+		{"BA30 B69 B70 all pass", Review{Passed: true, Criteria: answers(1, 2, 3)}, "PASS", nil, ""},
+		{"BA31 BC26 two of three", Review{Passed: true, Criteria: answers(1, 2, -3)}, "PARTIAL", nil, "the model passed it, but 2 of 3 criteria are met and the code is at fault for a test: false"},
+		{"BA32 the model fails it", Review{Criteria: answers(1, 2, 3)}, "FAIL", nil, ""},
+		{"BA33 BC26 one is missing", Review{Passed: true, Criteria: answers(1, 2)}, "PARTIAL", nil, "the model passed it, but 2 of 3 criteria are met and the code is at fault for a test: false"},
+		{"BA34 one that does not exist", Review{Passed: true, Criteria: answers(1, 2, 3, 4)}, "PASS", nil, "criterion 4 does not exist: there are 3"},
+		{"BA34 BC56 none has the number 0", Review{Passed: true, Criteria: answers(1, 2, 3, 0)}, "PASS", nil, "criterion 0 does not exist: there are 3"},
+		{"BA35 B71 the code is wrong", Review{Passed: true, Criteria: answers(1, 2, 3), Tests: []board.TestAnalysis{test("T1", board.CodeWrong)}}, "FAIL", nil, "the model passed it, but 3 of 3 criteria are met and the code is at fault for a test: true"},
+		{"BA36 B71 the test is wrong", Review{Passed: true, Criteria: answers(1, 2, 3), Tests: []board.TestAnalysis{test("T1", board.TestWrong), test("T1", board.TestWrong)}}, "PASS", []string{"T1"}, ""},
+		{"BA37 B71 both", Review{Criteria: answers(1, 2, 3), Tests: []board.TestAnalysis{test("T1", board.BothWrong), test("T2", board.TestWrong)}}, "FAIL", []string{"T1", "T2"}, ""},
+		{"B117 notes", Review{Passed: true, Criteria: answers(3, 2, 1), Notes: []string{"slow"}}, "PASS_WITH_NOTES", nil, ""},
+		{"B117 some are met", Review{Criteria: answers(1, -2, -3)}, "PARTIAL", nil, ""},
+		{"B117 none is met", Review{Criteria: answers(-1, -2, -3)}, "FAIL", nil, ""},
+		{"B117 some are met, and the code is wrong", Review{Criteria: answers(1, -2), Tests: []board.TestAnalysis{test("T", board.BothWrong)}}, "FAIL", []string{"T"}, ""},
+		{"BC56 two answers about one", Review{Passed: true, Criteria: answers(1, 2, 3, 3)}, "PARTIAL", nil, "the model passed it, but 2 of 3 criteria are met and the code is at fault for a test: false"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			qa, problems, err := judge(threeCriteria, tt.review)
@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 		})
 	}
 	t.Run("BA33 what a missing answer says", func(t *testing.T) {
-		qa, _, err := judge(threeCriteria, review{Passed: true, Feedback: "f", Focus: "g", PlanWrong: true, Criteria: answers(1, 2)})
+		qa, _, err := judge(threeCriteria, Review{Passed: true, Feedback: "f", Focus: "g", PlanWrong: true, Criteria: answers(1, 2)})
 		require.NoError(t, err)
 		assert.Equal(t, board.CriterionResult{Criterion: "rate limit", Reasoning: "not evaluated"}, qa.Criteria[2])
 		assert.Equal(t, board.CriterionResult{Criterion: "JSON", Passed: true, Reasoning: "because"}, qa.Criteria[1])
@@ -74,16 +74,16 @@ func TestJudge(t *testing.T) {
 		assert.True(t, qa.PlanWrong)
 	})
 	t.Run("BC56 no criteria is a failure, unknown faults are malformed", func(t *testing.T) {
-		qa, problems, err := judge(nil, review{Passed: true})
+		qa, problems, err := judge(nil, Review{Passed: true})
 		require.NoError(t, err)
 		assert.False(t, qa.Passed)
 		assert.Len(t, problems, 1)
-		_, _, err = judge(threeCriteria, review{Tests: []board.TestAnalysis{test("T", "moon")}})
+		_, _, err = judge(threeCriteria, Review{Tests: []board.TestAnalysis{test("T", "moon")}})
 		require.EqualError(t, err, `tests[0]: fault is "moon", want code_wrong, test_wrong or both`)
 	})
 	t.Run("BC26 BC56 the order of answers does not matter, and nothing passes that lacks one", rapid.MakeCheck(func(t *rapid.T) {
 		numbers := rapid.SliceOf(rapid.IntRange(-4, 4)).Draw(t, "answers")
-		r := review{Passed: rapid.Bool().Draw(t, "passed"), Criteria: answers(numbers...)}
+		r := Review{Passed: rapid.Bool().Draw(t, "passed"), Criteria: answers(numbers...)}
 		qa, _, err := judge(threeCriteria, r)
 		require.NoError(t, err)
 		want := r.Passed

@@ -1,0 +1,197 @@
+package director
+
+import "encoding/json"
+
+// What the agents are asked, as Request.Op. Each has its input and its answer.
+const (
+	OpDecompose = "decompose" // the director: PlanInput, Decomposition
+	OpReview    = "review"    // the director: ChangeInput, ChangeReview
+	OpEscalate  = "escalate"  // the director: EscalationInput, Resolution
+	OpSplit     = "split"     // the director: EscalationInput, Decomposition
+	OpReplan    = "replan"    // the director: ReplanInput, Replan
+	OpConflict  = "conflict"  // the director: ConflictInput, ConflictAnswer
+	OpQA        = "qa"        // the strategist: ReviewInput, Review
+	OpAssess    = "assess"    // the guardian: AssessInput, Assessment
+	OpWork      = "work"      // a worker, at the beginning of an attempt: WorkInput, WorkerResult
+	OpContinue  = "continue"  // a worker, in every further slice: SliceInput, WorkerResult
+)
+
+// TaskPlan is a task as a model plans it.
+type TaskPlan struct {
+	ID          string   `json:"id" jsonschema:"a short name that no other task has"`
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Component   string   `json:"component"`
+	Phase       string   `json:"phase"`
+	Profile     string   `json:"assigned_worker_profile,omitempty" jsonschema:"empty: the one for the phase"`
+	Priority    int      `json:"priority,omitempty" jsonschema:"higher is more important"`
+	DependsOn   []string `json:"depends_on,omitempty" jsonschema:"IDs of tasks that must be complete before this one"`
+	Criteria    []string `json:"acceptance_criteria,omitempty" jsonschema:"what the result is reviewed against, at least one"`
+	Risk        *float64 `json:"risk,omitempty" min:"0" max:"1" jsonschema:"0 (safe) to 1 (risky)"`
+}
+
+// Decomposition is the director's plan: of the whole project, or of a task that is split.
+type Decomposition struct {
+	Tasks []TaskPlan `json:"tasks"`
+}
+
+// ChangeReview is what the director decides about suggestions of workers, and about tasks
+// that need one that was abandoned.
+type ChangeReview struct {
+	// Suggestions that are not listed are rejected.
+	Suggestions []SuggestionVerdict `json:"suggestions,omitempty"`
+
+	// CanProceed are the IDs of the dependents that can go on without the abandoned task.
+	CanProceed []string `json:"can_proceed,omitempty"`
+}
+
+// SuggestionVerdict is about the suggestion of that number, from 1.
+type SuggestionVerdict struct {
+	Number  int    `json:"number"`
+	Approve bool   `json:"approve"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// Resolution is what the director decides about an escalation. With Resolved false a
+// person is asked, unless Abandon is set.
+type Resolution struct {
+	Resolved      bool                       `json:"resolved"`
+	Clarification string                     `json:"clarification,omitempty" jsonschema:"said to the worker"`
+	Decisions     []DecisionPlan             `json:"decisions,omitempty"`
+	Spec          map[string]json.RawMessage `json:"spec,omitempty" jsonschema:"new requirements, by area"`
+	Tasks         []TaskPlan                 `json:"tasks,omitempty" jsonschema:"that must be complete before the task goes on"`
+	Abandon       bool                       `json:"abandon,omitempty" jsonschema:"nobody will do the task"`
+	Reason        string                     `json:"reason,omitempty"`
+}
+
+// Replan is how the director changes the tasks. An empty one changes nothing.
+type Replan struct {
+	Add       []TaskPlan     `json:"add,omitempty"`
+	Edit      []TaskEdit     `json:"edit,omitempty"`
+	Abandon   []AbandonPlan  `json:"abandon,omitempty"`
+	Decisions []DecisionPlan `json:"decisions,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
+}
+
+// TaskEdit changes a task that is not final. An empty field leaves that as it is.
+type TaskEdit struct {
+	ID          string   `json:"id"`
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Priority    *int     `json:"priority,omitempty"`
+	Criteria    []string `json:"acceptance_criteria,omitempty"`
+	AddNeeds    []string `json:"add_depends_on,omitempty"`
+	DropNeeds   []string `json:"drop_depends_on,omitempty"`
+}
+
+// AbandonPlan abandons a task, and with Branch all that need it. Without Branch, those
+// that need it directly go on without it where CanProceed lists them, and are blocked
+// otherwise.
+type AbandonPlan struct {
+	ID         string   `json:"id"`
+	Branch     bool     `json:"branch,omitempty"`
+	CanProceed []string `json:"can_proceed,omitempty"`
+	Reason     string   `json:"reason,omitempty"`
+}
+
+// ConflictAnswer is what the director decides about a task whose merge failed.
+type ConflictAnswer struct {
+	DependsOn []string `json:"depends_on,omitempty" jsonschema:"IDs of tasks that it should wait for from now on"`
+	Reason    string   `json:"reason,omitempty"`
+}
+
+// Assessment is what the guardian answers.
+type Assessment struct {
+	Alignment  float64 `json:"alignment" min:"0" max:"100" jsonschema:"0 (off the task) to 100 (on it)"`
+	Trajectory string  `json:"trajectory,omitempty" jsonschema:"IMPROVING, STABLE or WORSENING"` // anything else: it follows from the alignments
+	Repeating  bool    `json:"repeating,omitempty" jsonschema:"the worker goes in circles"`
+	Issue      string  `json:"issue,omitempty" jsonschema:"what is wrong"`
+	Nudge      string  `json:"nudge,omitempty" jsonschema:"what to do instead"`
+}
+
+// The values of WorkerResult.Status.
+const (
+	StatusComplete = "complete"
+	StatusWaiting  = "waiting_subtask" // for Spawn
+	StatusFailed   = "failed"
+)
+
+// WorkerResult is what a worker answers at the end of its work on a task.
+type WorkerResult struct {
+	Status     string `json:"status" enum:"complete,waiting_subtask,failed"`
+	ResultPath string `json:"result_path,omitempty" jsonschema:"the file with the result, with complete"`
+	Summary    string `json:"summary,omitempty"`
+
+	// Artifact is the text of the file at ResultPath, of a worker that has not written
+	// it. Without worktrees it is where the result is.
+	Artifact string `json:"artifact,omitempty" jsonschema:"the text of the file at result_path, if you have not written it"`
+
+	Suggested  []Suggestion       `json:"suggested_tasks,omitempty" jsonschema:"further tasks that you suggest"`
+	Insights   []InsightPlan      `json:"insights,omitempty" jsonschema:"what other tasks should know"`
+	Decisions  []DecisionPlan     `json:"decisions,omitempty" jsonschema:"of design"`
+	Escalation *EscalationRequest `json:"escalation,omitempty" jsonschema:"what the director should look at"`
+	Checkpoint *CheckpointPlan    `json:"checkpoint,omitempty" jsonschema:"what you want to have back when you go on"`
+	Spawn      []Suggestion       `json:"spawn,omitempty" jsonschema:"tasks to wait for, with waiting_subtask"`
+}
+
+// Suggestion is a task that a worker wants.
+type Suggestion struct {
+	TaskPlan
+
+	Rationale string `json:"rationale,omitempty"`
+
+	// FromParent, in Spawn, starts the task from what the worker has made so far, and
+	// merges its result there.
+	FromParent bool `json:"from_parent,omitempty"`
+}
+
+// InsightPlan is something that one task found out and others can use.
+type InsightPlan struct {
+	ID      string   `json:"id,omitempty"`
+	Topic   []string `json:"topic,omitempty" jsonschema:"tags; none: of interest to all"`
+	Summary string   `json:"summary"`
+}
+
+// DecisionPlan is a decision of design.
+type DecisionPlan struct {
+	Area      string   `json:"area"`
+	AppliesTo []string `json:"applies_to,omitempty" jsonschema:"IDs of tasks; none: all, or all of the component that is named like the area"`
+	Summary   string   `json:"summary"`
+	Reason    string   `json:"reason,omitempty"`
+}
+
+// EscalationRequest is what a worker wants from the director.
+type EscalationRequest struct {
+	Type        string       `json:"type" enum:"NEEDS_RESEARCH,NEEDS_REPLANNING,SPEC_MISMATCH,NEEDS_CLARIFICATION,BLOCKED_EXTERNAL,SCOPE_TOO_LARGE"`
+	Reason      string       `json:"reason"`
+	Needs       string       `json:"needs,omitempty" jsonschema:"with BLOCKED_EXTERNAL, what is needed from outside"`
+	Affected    []string     `json:"affected,omitempty"`
+	Spawn       []Suggestion `json:"spawn,omitempty" jsonschema:"tasks that would help"`
+	NonBlocking bool         `json:"non_blocking,omitempty" jsonschema:"you went on all the same"`
+}
+
+// CheckpointPlan is what a worker that pauses wants to have back.
+type CheckpointPlan struct {
+	Resume  string          `json:"resume" jsonschema:"what to do next"`
+	Partial json.RawMessage `json:"partial,omitempty" jsonschema:"what you have so far"`
+	Files   []string        `json:"files,omitempty"`
+}
+
+// Answer is a person's answer to a question of a run; its options say which actions fit.
+type Answer struct {
+	Action   string                     `json:"action" enum:"retry,edit,accept,abandon,abandon_branch,provided,stop"`
+	Guidance string                     `json:"guidance,omitempty"`            // to the worker, with retry, edit and provided
+	Criteria []string                   `json:"acceptance_criteria,omitempty"` // with edit: those of the task from now on
+	Spec     map[string]json.RawMessage `json:"spec,omitempty"`                // with edit: requirements by area
+}
+
+// The actions of an Answer.
+const (
+	ActionRetry         = "retry"          // another attempt; the failed ones are forgotten. Of a run that is paused: it goes on
+	ActionEdit          = "edit"           // Criteria or Spec, then retry
+	ActionAccept        = "accept"         // what was last delivered is taken as it is
+	ActionAbandon       = "abandon"        // the task
+	ActionAbandonBranch = "abandon_branch" // the task and all that need it
+	ActionProvided      = "provided"       // what is needed from outside is there
+	ActionStop          = "stop"           // a run that is paused ends
+)

@@ -1,0 +1,97 @@
+package director
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
+)
+
+// question is a request to director, strategist or guardian.
+type question struct {
+	agent    string
+	role     board.Role
+	op, tmpl string
+	task     string // it is about; "": the run
+	data     promptData
+	input    any
+	repairs  int           // further answers to one that does not fit
+	total    time.Duration // that the call may take; 0: Limits.CallTime
+}
+
+// toDirector is a question to the director, whose answer is repaired twice.
+func (r *run) toDirector(op, tmpl, task string, input any) question {
+	return question{agent: r.Agents.Director, role: board.RoleDirector, op: op, tmpl: tmpl, task: task, input: input, repairs: 2}
+}
+
+// ask asks for a T that fits its schema and that check accepts; what check returns is
+// told to the model.
+func ask[T any](r *run, c *orchestrator.Context, q question, check func(T) error) (T, error) {
+	var zero T
+	shape, err := answer.For[T]()
+	if err != nil {
+		return zero, err
+	}
+	q.data.Op = q.op
+	text, err := r.prompts.Fill(q.tmpl, q.data)
+	if err != nil {
+		return zero, err
+	}
+	req := agent.Request{Op: q.op, Prompt: text, Input: agent.JSON(q.input), Output: shape.JSON()}
+	req.Limits = agent.Limits{Repairs: cmp.Or(q.repairs, orchestrator.None), Total: within(c, cmp.Or(q.total, r.Limits.CallTime)), Estimate: r.Limits.Estimate}
+	v, resp, err := orchestrator.AskWith(c, q.agent, req, func(resp agent.Response) (T, error) {
+		found, err := shape.Find(resp.Data, resp.Text)
+		if err != nil {
+			return zero, err
+		}
+		v, err := answer.Decode[T](found)
+		if err == nil && check != nil {
+			err = check(v)
+		}
+		return v, err
+	})
+	r.spend(c, q.role, q.task, resp.Usage, err)
+	return v, err
+}
+
+// within is the shorter of a time and what is left of the run's.
+func within(c *orchestrator.Context, d time.Duration) time.Duration {
+	if left := c.Left().Wall; left > 0 && left < d {
+		return left
+	}
+	return d
+}
+
+// spend notes what a call has used, also one that failed.
+func (r *run) spend(c *orchestrator.Context, by board.Role, task string, used providers.Usage, err error) {
+	if failed, ok := errors.AsType[*agent.Error](err); ok {
+		used = used.Add(failed.Usage)
+	}
+	if used != (providers.Usage{}) {
+		r.must(c, board.Change{By: by, Task: task, Do: board.Spend{Usage: used}})
+	}
+}
+
+// left tells models what is left of money and time; "": there are no limits.
+func (r *run) left(c *orchestrator.Context) string {
+	left := c.Left()
+	var parts []string
+	if left.Cost != 0 {
+		parts = append(parts, "USD "+strconv.FormatFloat(float64(max(left.Cost, 0)/(providers.USD/100))/100, 'f', 2, 64))
+	}
+	if left.Wall != 0 {
+		parts = append(parts, fmt.Sprintf("%.0f minutes", max(left.Wall, 0).Minutes()))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, " and ") + " are left"
+}

@@ -1,0 +1,123 @@
+package director
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/orchestrator"
+)
+
+// change applies a change to the board and tells of it. A change that is refused changes
+// nothing.
+func (r *run) change(c *orchestrator.Context, ch board.Change) error {
+	ch.At = c.Now()
+	before, _ := r.board.Task(ch.Task)
+	if err := r.board.Apply(ch); err != nil {
+		return err
+	}
+	r.tell(c, ch, before)
+	return nil
+}
+
+// must applies a change that cannot be refused: the flow made it for the state in which
+// the board is. That it is refused is a mistake of the team: it panics, and the engine
+// leaves the run stuck.
+func (r *run) must(c *orchestrator.Context, ch board.Change) {
+	if err := r.change(c, ch); err != nil {
+		panic(fmt.Errorf("director: %w", err))
+	}
+}
+
+// move is must for an event of a task.
+func (r *run) move(c *orchestrator.Context, by board.Role, task string, m board.Move) {
+	r.must(c, board.Change{By: by, Task: task, Do: m})
+}
+
+// direct is move for the director.
+func (r *run) direct(c *orchestrator.Context, task string, m board.Move) {
+	r.move(c, board.RoleDirector, task, m)
+}
+
+// all applies changes of which each must be accepted.
+func (r *run) all(c *orchestrator.Context, changes []board.Change) {
+	for _, ch := range changes {
+		r.must(c, ch)
+	}
+}
+
+// trial tells what would be refused of changes that a model wants, one after the other,
+// without changing the board.
+func (r *run) trial(c *orchestrator.Context, changes []board.Change) error {
+	bare := *r.board.Board()
+	bare.Memories = nil
+	data, err := json.Marshal(bare)
+	if err != nil {
+		return err
+	}
+	copied, err := board.Restore(data, r.preference())
+	if err != nil {
+		return err
+	}
+	for _, ch := range changes {
+		ch.At = c.Now()
+		if err := copied.Apply(ch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell emits what a change has done.
+func (r *run) tell(c *orchestrator.Context, ch board.Change, before board.Task) {
+	e := Event{Task: ch.Task}
+	switch do := ch.Do.(type) {
+	case board.AddTasks:
+		tellAdded(c, do.Tasks, "")
+	case board.Split:
+		r.tellMoved(c, e, before, "split", board.Move{Reason: "split"})
+		tellAdded(c, do.Into, ch.Task)
+	case board.Edit:
+		e.Edit = &do
+		c.Emit(EventTaskEdited, e)
+	case board.Refine:
+		e.Edit, e.Text = &board.Edit{Criteria: do.Criteria}, "refined"
+		c.Emit(EventTaskEdited, e)
+	case board.Reblock:
+		e.On, e.Text = string(do.Blocked.Type), do.Blocked.Description
+		e.From, e.To, e.Who = string(before.Status), string(board.Blocked), string(ch.By)
+		c.Emit(EventTaskMoved, e)
+	case board.Move:
+		e.Who = string(ch.By)
+		r.tellMoved(c, e, before, string(do.Event), do)
+	case board.AddInsight:
+		e.Task, e.Text = do.SourceTask, do.Summary
+		c.Emit(EventInsightShared, e)
+	case board.AddDecision:
+		e.Text = do.Area + ": " + do.Summary
+		c.Emit(EventDecisionLogged, e)
+	case board.SetSpec:
+		e.Text = do.Area
+		c.Emit(EventSpecChanged, e)
+	}
+}
+
+func tellAdded(c *orchestrator.Context, tasks []board.Definition, instead string) {
+	for _, d := range tasks {
+		c.Emit(EventTaskAdded, Event{Task: d.ID, Definition: &d, Who: cmp.Or(instead, d.Parent)})
+	}
+}
+
+// tellMoved tells of a task's move, which has been made.
+func (r *run) tellMoved(c *orchestrator.Context, e Event, before board.Task, on string, m board.Move) {
+	now, _ := r.board.Task(e.Task)
+	e.From, e.To, e.On, e.Text, e.Attempt = string(before.Status), string(now.Status), on, m.Reason, now.Attempt
+	if m.Blocked != nil {
+		e.Text = string(m.Blocked.Type)
+	}
+	if m.Who != "" {
+		e.Who = m.Who
+	}
+	c.Emit(EventTaskMoved, e)
+}

@@ -1,0 +1,177 @@
+package director
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+)
+
+// New returns the flow of a team. All faults of cfg are in the one error.
+func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
+	texts, err := newPrompts(cfg.Prompts)
+	whole := cfg.withDefaults()
+	if err := errors.Join(whole.validate(cfg), err); err != nil {
+		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("director: %w", err)
+	}
+	return orchestrator.Flow[Input, Outcome]{
+		Name:   whole.Name,
+		Agents: whole.agents(),
+		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
+			return (&run{Config: whole, prompts: texts, in: in}).do(c)
+		},
+	}, nil
+}
+
+// run is one run of the team. Only one branch executes at a time, so that branches may
+// share it: between two effects of a branch nothing else happens to the board.
+type run struct {
+	Config
+	prompts prompt.Set
+	in      Input
+
+	tracker *team.Tracker[Phase]
+	state   State
+	board   *board.Editor
+	trees   forest
+	tasks   map[string]*job // what is under way or kept for tasks
+	queue   *orchestrator.Queue[struct{}]
+	under   map[string]bool // keys of the branches in queue
+	stops   []string        // keys of branches that the loop is to cancel
+	merges  []string        // IDs of tasks that passed, in the order of their reviews
+	wishes  []wish          // suggestions that are to be reviewed
+	shares  shares
+
+	failures  stagnation
+	outages   outages
+	planWrong string // why the strategist wants a re-plan; "": it does not
+	paused    bool   // a person is asked whether the run goes on
+	asking    bool   // that question is open
+	askedRun  int    // how often it was
+	reviewing int    // reviews under way
+	merging   bool   // a merge is under way
+	restedAt  int64  // the version of the board at which a re-plan for want of anything to do changed nothing
+	over      error  // why no attempt begins any more: money, calls or time are used up
+}
+
+// job is what the run keeps for a task beside the board.
+type job struct {
+	decisions []DecisionPlan // of the worker, logged when the task is complete
+	asked     int            // questions so far
+	asking    bool           // one is open
+	silent    bool           // nobody has answered in time
+	reviewed  *Review        // that passed
+	verdict   board.QA       // of it
+}
+
+// job returns that of a task.
+func (r *run) job(id string) *job {
+	j := r.tasks[id]
+	if j == nil {
+		j = new(job)
+		r.tasks[id] = j
+	}
+	return j
+}
+
+// do is the run: the board is made or taken over, tasks are planned, and worked on until
+// nothing is left or something ends it.
+func (r *run) do(c *orchestrator.Context) (Outcome, error) {
+	c = r.begin(c)
+	for _, step := range []func(*orchestrator.Context) error{r.open, r.decompose, r.work} {
+		if err := step(c); err != nil {
+			return r.end(c, err)
+		}
+	}
+	return r.end(c, nil)
+}
+
+// begin makes the state, and c the budget of the run.
+func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
+	c = c.WithBudget(orchestrator.Budget{Cost: r.Limits.Cost, Calls: r.Limits.Calls, AllowUnpriced: c.Left().AllowUnpriced})
+	r.tasks, r.under = map[string]*job{}, map[string]bool{}
+	r.tracker = team.Track("director", Phases, &r.state.Phase)
+	c.Expose(func() any { return r.shown() })
+	return c
+}
+
+// shown is the state as it is now.
+func (r *run) shown() State {
+	s := r.state
+	s.Ready, s.Blocked, s.Active = []string{}, []BlockedTask{}, []string{}
+	if r.board == nil {
+		return s
+	}
+	bare := *r.board.Board()
+	bare.Memories = nil
+	s.Board = &bare
+	s.Ready = append(s.Ready, r.board.ReadyQueue()...)
+	s.Active = append(s.Active, r.board.In(board.Active)...)
+	for _, id := range r.board.In(board.Blocked) {
+		t, _ := r.board.Task(id)
+		s.Blocked = append(s.Blocked, BlockedTask{id, *t.Blocked})
+	}
+	return s
+}
+
+// end ends the run, with what there is.
+func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
+	if !Phases.Terminal(r.state.Phase) {
+		r.fire(c, ending(c, err))
+	}
+	out := Outcome{Outcome: orchestrator.Outcome{Warnings: r.state.Warnings, Spent: c.Spent(), Elapsed: c.Elapsed()}, End: r.state.Phase}
+	out.Status, err = r.summarize(&out).status(out.End, err)
+	e := Event{To: string(out.End), Status: out.Status}
+	if err != nil {
+		err = fmt.Errorf("director: %w", err)
+		e.Text = prompt.OneLine(err.Error())
+	}
+	c.Emit(EventRunFinished, e)
+	return out, err
+}
+
+// summarize fills in what there is on the board.
+func (r *run) summarize(out *Outcome) (d done) {
+	if r.board == nil {
+		return d
+	}
+	d.whole = true
+	out.Board, out.Files, out.Drafts, out.Branch = r.board.Board(), r.trees.files, r.trees.drafts, r.trees.branch
+	out.Summary = map[board.State]int{}
+	for i := range out.Board.Tasks {
+		t := &out.Board.Tasks[i]
+		out.Summary[t.Status]++
+		d.any = d.any || t.Status == board.Complete
+		if !t.Final() {
+			out.Pending = append(out.Pending, t.ID)
+		}
+		partial := t.Status == board.Complete && t.QA != nil && t.QA.Outcome == outcomePartial
+		if partial {
+			out.Unverified = append(out.Unverified, t.ID)
+		}
+		if partial || t.Status == board.Abandoned && givenUp(t.Reason) {
+			d.whole = false
+		}
+	}
+	return d
+}
+
+// ending is the event with which an error ends a run.
+func ending(c *orchestrator.Context, err error) string {
+	switch {
+	case err == nil:
+		return "complete"
+	case c.IsCanceled(err):
+		return "cancel"
+	case orchestrator.IsOver(err), errors.Is(err, errNoMoney):
+		return "overspend"
+	case errors.Is(err, ErrWaiting):
+		return "wait"
+	case errors.Is(err, ErrStuck):
+		return "stick"
+	}
+	return "fail"
+}

@@ -1,0 +1,155 @@
+package director
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/providers"
+)
+
+// escalate carries out what a worker wants from the director instead of going on. It
+// costs no retry.
+func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
+	why, err := r.keepWork(c, a)
+	if why != nil || err != nil || !r.stillActive(a) {
+		return why, err
+	}
+	e := *result.Escalation
+	m := board.Move{Checkpoint: a.checkpoint(result.Checkpoint), Escalation: &board.Escalation{
+		Type: board.EscalationType(e.Type), Reason: e.Reason, Needs: e.Needs, Affected: e.Affected,
+	}}
+	switch board.EscalationType(e.Type) {
+	case board.BlockedExternal:
+		m.Event, m.Blocked = board.EventPause, &board.BlockedReason{
+			Type: board.ByExternal, Description: e.Reason, WaitingOn: []string{cmp.Or(strings.TrimSpace(e.Needs), strings.TrimSpace(e.Reason))},
+		}
+		r.direct(c, a.id, m)
+	case board.ScopeTooLarge:
+		err = r.split(c, a, result, m)
+	case board.NeedsResearch:
+		if tasks, bad := r.spawned(c, a.id, e.Spawn); bad == nil {
+			r.all(c, r.pausing(a.id, tasks, m))
+			break
+		}
+		err = r.resolve(c, a, result, m)
+	case board.NeedsReplanning, board.SpecMismatch, board.NeedsClarification:
+		err = r.resolve(c, a, result, m)
+	}
+	if err == nil {
+		r.clear(c, a.id, false)
+	}
+	return nil, err
+}
+
+// toEscalation is a question to the director about an escalation.
+func (r *run) toEscalation(c *orchestrator.Context, op string, a *attempt, result WorkerResult) question {
+	t, _ := r.board.Task(a.id)
+	q := r.toDirector(op, "escalate.tmpl", a.id, EscalationInput{
+		Graph: r.graph(c), Task: t.Definition, Attempt: a.n, Escalation: *result.Escalation, Checkpoint: result.Checkpoint,
+	})
+	q.data = promptData{Type: result.Escalation.Type}
+	return q
+}
+
+// split puts smaller tasks in the place of one; a split that cannot be used is for a
+// person.
+func (r *run) split(c *orchestrator.Context, a *attempt, result WorkerResult, m board.Move) error {
+	into := func(d Decomposition) ([]board.Change, error) {
+		if r.depth(a.id) >= r.Limits.Depth {
+			return nil, fmt.Errorf("the task was itself caused by tasks, %d deep", r.depth(a.id))
+		}
+		tasks, err := r.definitions(d.Tasks, false)
+		return []board.Change{{By: board.RoleDirector, Task: a.id, Do: board.Split{Into: tasks}}}, err
+	}
+	answer, err := ask(r, c, r.toEscalation(c, OpSplit, a, result), func(d Decomposition) error {
+		if !r.stillActive(a) {
+			return nil
+		}
+		changes, err := into(d)
+		if err == nil {
+			err = r.trial(c, changes)
+		}
+		return err
+	})
+	switch {
+	case err != nil && team.Ends(err), !r.stillActive(a):
+		return err
+	case err != nil:
+		r.askInstead(c, a, m, "it is too large, and could not be split: "+prompt.OneLine(err.Error()))
+		return nil
+	}
+	changes, _ := into(answer)
+	before, _ := r.board.Task(a.id)
+	r.all(c, changes)
+	r.leave(c, &before)
+	return nil
+}
+
+// askInstead lets a person decide.
+func (r *run) askInstead(c *orchestrator.Context, a *attempt, m board.Move, why string) {
+	m.Event, m.Reason = board.EventAsk, why
+	r.direct(c, a.id, m)
+}
+
+// resolve asks the director what to do. What cannot be used is for a person.
+func (r *run) resolve(c *orchestrator.Context, a *attempt, result WorkerResult, m board.Move) error {
+	answer, err := ask(r, c, r.toEscalation(c, OpEscalate, a, result), func(v Resolution) error {
+		if !r.stillActive(a) {
+			return nil
+		}
+		changes, err := r.resolution(a, v, m)
+		if err == nil {
+			err = r.trial(c, changes)
+		}
+		return err
+	})
+	switch {
+	case err != nil && team.Ends(err), !r.stillActive(a):
+		return err
+	case err != nil:
+		r.askInstead(c, a, m, fmt.Sprintf("%s: %s. The director's answer cannot be used: %s", result.Escalation.Type, result.Escalation.Reason, prompt.OneLine(err.Error())))
+		return nil
+	case answer.Abandon:
+		return r.abandonTask(c, a.id, cmp.Or(answer.Reason, result.Escalation.Reason))
+	}
+	changes, _ := r.resolution(a, answer, m)
+	r.all(c, changes)
+	return nil
+}
+
+// resolution is what an answer of the director changes.
+func (r *run) resolution(a *attempt, v Resolution, m board.Move) ([]board.Change, error) {
+	if v.Abandon {
+		return nil, nil
+	}
+	if !v.Resolved && len(v.Tasks) == 0 {
+		m.Event, m.Reason = board.EventAsk, cmp.Or(strings.TrimSpace(v.Reason), fmt.Sprintf("%s: %s", m.Escalation.Type, m.Escalation.Reason))
+		return []board.Change{{By: board.RoleDirector, Task: a.id, Do: m}}, nil
+	}
+	var changes []board.Change
+	for _, d := range v.Decisions {
+		changes = append(changes, board.Change{By: board.RoleDirector, Do: board.AddDecision{Decision: d.decision()}})
+	}
+	for _, area := range slices.Sorted(maps.Keys(v.Spec)) {
+		changes = append(changes, board.Change{By: board.RoleDirector, Do: board.SetSpec{Area: area, Value: v.Spec[area]}})
+	}
+	if len(v.Tasks) > 0 {
+		tasks, err := r.definitions(v.Tasks, false)
+		for i := range tasks {
+			tasks[i].Parent = a.id
+		}
+		return append(changes, r.pausing(a.id, tasks, m)...), err
+	}
+	m.Event = board.EventResolve
+	if text := strings.TrimSpace(v.Clarification); text != "" {
+		m.Messages = []providers.Message{{Role: providers.User, Text: "The director has looked at what you asked. Go on with your task.\n" + prompt.Delimit("clarification", text, 0)}}
+	}
+	return append(changes, board.Change{By: board.RoleDirector, Task: a.id, Do: m}), nil
+}

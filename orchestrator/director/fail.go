@@ -1,0 +1,164 @@
+package director
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/providers"
+)
+
+// givenUpPrefix begins the reasons of tasks that were abandoned because no attempt was
+// left.
+const givenUpPrefix = "given up: "
+
+func givenUp(reason string) bool { return strings.HasPrefix(reason, givenUpPrefix) }
+
+// lose ends an attempt that failed before its review: another one begins, or a person is
+// asked.
+func (r *run) lose(c *orchestrator.Context, a *attempt, why mishap) {
+	t, _ := r.board.Task(a.id)
+	qa := board.QA{Kind: why.kind, Outcome: outcomeFail, Feedback: why.text}
+	c.Emit(EventAttemptFailed, Event{Task: a.id, Attempt: a.n, On: string(why.kind), Text: why.text})
+	if why.outage && r.outages.failed(c, r, a.id, why.text) {
+		r.direct(c, a.id, board.Move{Event: board.EventRelease, Reason: "the run is paused"})
+		return
+	}
+	if r.attempts().after(t.RetryCount+1, t.ConflictCount) == askHuman {
+		r.direct(c, a.id, board.Move{Event: board.EventAsk, Reason: "no attempt is left: " + why.text, QA: &qa})
+		r.clear(c, a.id, false)
+		return
+	}
+	giveUpNow := r.attempts().after(t.RetryCount+1, t.ConflictCount) == giveUp
+	r.direct(c, a.id, board.Move{Event: board.EventLose, QA: &qa, Messages: r.phoenix(c, &t, qa)})
+	r.forget(c, a.id)
+	if giveUpNow {
+		r.abandon(c, a.id, givenUpPrefix+why.text)
+	}
+}
+
+// phoenix is the one message with which a task starts anew.
+func (r *run) phoenix(c *orchestrator.Context, t *board.Task, qa board.QA) []providers.Message {
+	data := promptData{
+		Op: OpWork, Attempt: t.Attempt, Kind: string(qa.Kind), Conflict: qa.Kind == board.MergeConflict || qa.Kind == board.MergeBroken,
+		Title: firstOf(t.Title, t.ID), Feedback: qa.Feedback, Focus: qa.Focus, Criteria: unmet(qa.Criteria), Files: qa.Files,
+	}
+	for _, test := range qa.Tests {
+		if test.Fault != board.TestWrong || t.Phase == PhaseTest {
+			data.Tests = append(data.Tests, test)
+		}
+	}
+	if r.trees.agent != "" && !r.Policy.DropFailed {
+		data.Branch = r.trees.name(c, t.ID, t.Attempt)
+	}
+	messages, err := r.system("phoenix.tmpl", data)
+	if err != nil || messages[0].Text == "" {
+		r.warn(c, "prompt", t.ID, "phoenix.tmpl cannot be used: %v", err)
+		messages = []providers.Message{{Role: providers.System, Text: fmt.Sprintf("Attempt %d at this task has failed. Begin anew.", t.Attempt)}}
+	}
+	return messages
+}
+
+func firstOf(texts ...string) string {
+	i := slices.IndexFunc(texts, func(s string) bool { return strings.TrimSpace(s) != "" })
+	return texts[max(i, 0)]
+}
+
+// forget tells that a task begins anew, and removes the worktree of its failed attempt;
+// its branch stays for reference, unless the host wants it dropped.
+func (r *run) forget(c *orchestrator.Context, id string) {
+	t, _ := r.board.Task(id)
+	delete(r.trees.drafts, id)
+	c.Emit(EventAttemptReset, Event{Task: id, Attempt: t.Attempt + 1})
+	r.clear(c, id, r.Policy.DropFailed)
+}
+
+// afterFailure is what follows when a task is FAILED_QA: another attempt, a fix of the
+// code, or a person is asked.
+func (r *run) afterFailure(c *orchestrator.Context, id string, qa board.QA) error {
+	t, _ := r.board.Task(id)
+	if qa.Kind == board.NoReview {
+		r.escalateTask(c, id, "it could not be reviewed: "+qa.Feedback)
+		return nil
+	}
+	switch r.attempts().after(t.RetryCount, t.ConflictCount) {
+	case askHuman:
+		r.escalateTask(c, id, "no attempt is left: "+prompt.OneLine(qa.Feedback))
+	case giveUp:
+		r.abandon(c, id, givenUpPrefix+prompt.OneLine(qa.Feedback))
+	case phoenix:
+		if fix, ok := r.fixFor(&t, qa); ok {
+			r.all(c, []board.Change{
+				{By: board.RoleDirector, Do: board.AddTasks{Tasks: []board.Definition{fix}}},
+				{By: board.RoleDirector, Task: id, Do: board.Move{
+					Event: board.EventWaitFix, Blocked: &board.BlockedReason{Type: board.BySubtask}, Needs: []string{fix.ID}, Messages: r.phoenix(c, &t, qa),
+				}},
+			})
+		} else {
+			r.direct(c, id, board.Move{Event: board.EventPhoenix, Messages: r.phoenix(c, &t, qa)})
+		}
+		r.forget(c, id)
+	}
+	return nil
+}
+
+func (r *run) escalateTask(c *orchestrator.Context, id, why string) {
+	r.direct(c, id, board.Move{Event: board.EventEscalate, Reason: why})
+}
+
+// fixFor is the task that fixes the code which a TEST task found wrong.
+func (r *run) fixFor(t *board.Task, qa board.QA) (board.Definition, bool) {
+	builder, ok := r.profileFor(PhaseBuild)
+	if t.Phase != PhaseTest || !ok || !slices.Contains(r.Policy.Phases, PhaseBuild) || r.liveTasks() >= r.Limits.Tasks {
+		return board.Definition{}, false
+	}
+	var criteria []string
+	for _, test := range qa.Tests {
+		if test.Fault != board.TestWrong {
+			criteria = append(criteria, fmt.Sprintf("The test %s passes: %s", test.Test, firstOf(test.Analysis, "its code is wrong")))
+		}
+	}
+	if len(criteria) == 0 {
+		return board.Definition{}, false
+	}
+	return board.Definition{
+		ID: r.freeID("fix-" + t.Component), Title: "Fix what the tests of " + t.Component + " found", Description: qa.Feedback,
+		Component: t.Component, Phase: PhaseBuild, Profile: builder.ID, Priority: t.Priority, Criteria: criteria, Parent: t.ID,
+	}, true
+}
+
+// freeID is a name with a number behind it that no task has.
+func (r *run) freeID(name string) string {
+	for n := 1; ; n++ {
+		id := fmt.Sprintf("%s-%d", name, n)
+		if _, taken := r.board.Task(id); !taken {
+			return id
+		}
+	}
+}
+
+// outages counts failures of agents in a row at different tasks.
+type outages struct {
+	tasks []string // that failed since something last worked
+	why   string   // the last failure
+}
+
+func (o *outages) succeeded() { o.tasks = nil }
+
+// failed notes one, and says whether they are so many that the run is paused.
+func (o *outages) failed(c *orchestrator.Context, r *run, task, why string) bool {
+	if o.why = why; !slices.Contains(o.tasks, task) {
+		o.tasks = append(o.tasks, task)
+	}
+	if r.Retry.Outages == 0 || len(o.tasks) < r.Retry.Outages {
+		return false
+	}
+	if !r.paused {
+		r.paused = true
+		r.warn(c, "outage", "", "the run is paused: agents failed at %s: %s", strings.Join(o.tasks, ", "), why)
+	}
+	return true
+}

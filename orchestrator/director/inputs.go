@@ -1,0 +1,219 @@
+package director
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/convene-go/convene/blackboard/board"
+)
+
+// What agents get, as the JSON of Request.Input. Texts of other agents are data in it.
+
+// PlanInput is what the director gets for OpDecompose.
+type PlanInput struct {
+	Objective  string                     `json:"objective"`
+	Spec       map[string]json.RawMessage `json:"spec,omitempty"`
+	Profiles   []ProfileInfo              `json:"profiles"`
+	Phases     []string                   `json:"phases"`
+	Components []string                   `json:"components,omitempty"` // nil: any
+	Insights   []board.Insight            `json:"insights,omitempty"`
+	MaxTasks   int                        `json:"max_tasks"`
+	Left       string                     `json:"left,omitempty"` // of money and time, in words
+}
+
+// ProfileInfo is a profile as models see it.
+type ProfileInfo struct {
+	ID     string   `json:"id"`
+	Phases []string `json:"phases,omitempty"` // none: any
+	Does   string   `json:"does,omitempty"`
+	Tools  []string `json:"tools,omitempty"`
+}
+
+// Graph is the tasks and what is known, as the director sees them.
+type Graph struct {
+	Objective string                     `json:"objective"`
+	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
+	Tasks     []TaskInfo                 `json:"tasks"`
+	DesignLog []board.Decision           `json:"design_log,omitempty"`
+	Profiles  []ProfileInfo              `json:"profiles"`
+	Phases    []string                   `json:"phases"`
+	Left      string                     `json:"left,omitempty"` // of money and time, in words
+}
+
+// TaskInfo is a task without what its workers said.
+type TaskInfo struct {
+	ID        string               `json:"id"`
+	Title     string               `json:"title,omitempty"`
+	Component string               `json:"component"`
+	Phase     string               `json:"phase"`
+	Status    board.State          `json:"status"`
+	Priority  int                  `json:"priority,omitempty"`
+	DependsOn []string             `json:"depends_on,omitempty"`
+	Criteria  []string             `json:"acceptance_criteria,omitempty"`
+	Retries   int                  `json:"retry_count,omitempty"`
+	Conflicts int                  `json:"conflict_count,omitempty"`
+	Blocked   *board.BlockedReason `json:"blocked_reason,omitempty"`
+	Failure   *Failure             `json:"last_failure,omitempty"`
+	Summary   string               `json:"summary,omitempty"`
+}
+
+// Failure is why an attempt failed.
+type Failure struct {
+	Kind     board.FailureKind       `json:"kind"`
+	Feedback string                  `json:"feedback,omitempty"`
+	Criteria []board.CriterionResult `json:"criteria,omitempty"` // that were not met
+	Files    []string                `json:"files,omitempty"`    // that conflict
+}
+
+// ChangeInput is what the director gets for OpReview: suggestions, or dependents of an
+// abandoned task.
+type ChangeInput struct {
+	Graph       Graph        `json:"graph"`
+	Task        string       `json:"task"` // that suggests, or was abandoned
+	Suggestions []Suggestion `json:"suggestions,omitempty"`
+	Abandoned   string       `json:"abandoned,omitempty"` // why it was
+	Dependents  []string     `json:"dependents,omitempty"`
+}
+
+// EscalationInput is what the director gets for OpEscalate and OpSplit.
+type EscalationInput struct {
+	Graph      Graph             `json:"graph"`
+	Task       board.Definition  `json:"task"`
+	Attempt    int               `json:"attempt"`
+	Escalation EscalationRequest `json:"escalation"`
+	Checkpoint *CheckpointPlan   `json:"checkpoint,omitempty"`
+}
+
+// ReplanInput is what the director gets for OpReplan.
+type ReplanInput struct {
+	Graph    Graph    `json:"graph"`
+	Why      string   `json:"why"`
+	Replans  int      `json:"replans"` // that there were before
+	Failures []string `json:"failures,omitempty"`
+}
+
+// ConflictInput is what the director gets for OpConflict.
+type ConflictInput struct {
+	Graph   Graph             `json:"graph"`
+	Task    string            `json:"task"`
+	Attempt int               `json:"attempt"`
+	Kind    board.FailureKind `json:"kind"`
+	Files   []string          `json:"files,omitempty"`
+	Text    string            `json:"text,omitempty"`
+}
+
+// ReviewInput is what the strategist gets. Criteria are answered by their numbers, from 1.
+type ReviewInput struct {
+	Objective string                     `json:"objective"`
+	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
+	Decisions []board.Decision           `json:"decisions,omitempty"`
+	Task      board.Definition           `json:"task"`
+	Attempt   int                        `json:"attempt"`
+	Criteria  []Criterion                `json:"criteria"`
+	Summary   string                     `json:"summary,omitempty"` // the worker's
+	Artifact  Artifact                   `json:"artifact"`
+	Diff      string                     `json:"diff,omitempty"`
+	Checks    *CheckResult               `json:"checks,omitempty"`      // what a command really did
+	Refine    *board.Definition          `json:"placeholder,omitempty"` // a TEST task whose criteria are to be refined
+}
+
+// Criterion is an acceptance criterion with its number.
+type Criterion struct {
+	Number int    `json:"number"`
+	Text   string `json:"text"`
+}
+
+// Artifact is what was delivered.
+type Artifact struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"` // in bytes
+	Binary bool   `json:"binary,omitempty"`
+	Text   string `json:"text,omitempty"` // cut, with a note, if it is long
+}
+
+// AssessInput is what the guardian gets.
+type AssessInput struct {
+	Objective string                     `json:"objective"`
+	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
+	Task      board.Definition           `json:"task"`
+	Attempt   int                        `json:"attempt"`
+	Messages  []Said                     `json:"messages"` // the last ones
+	Metrics   Metrics                    `json:"metrics"`
+	Earlier   []float64                  `json:"earlier_alignments,omitempty"` // 0 to 100, the oldest first
+	Ignored   int                        `json:"nudges_ignored,omitempty"`
+}
+
+// Said is a message of a worker's conversation.
+type Said struct {
+	Role  string   `json:"role"`
+	Text  string   `json:"text,omitempty"`
+	Tools []string `json:"tools,omitempty"` // that were called, with their input
+}
+
+// Metrics say what a worker did since the last checkpoint: commit, saved checkpoint or
+// dispatch.
+type Metrics struct {
+	SinceMessage string `json:"since_last_message"` // such as "45s"
+	Tokens       int64  `json:"tokens"`
+	ToolCalls    int64  `json:"tool_calls"`
+	Writes       int64  `json:"filesystem_writes"`
+}
+
+// WorkInput is what a worker gets at the beginning of an attempt.
+type WorkInput struct {
+	Attempt    int                        `json:"attempt"`
+	Slice      int                        `json:"slice"` // 1
+	Objective  string                     `json:"objective"`
+	Task       board.Definition           `json:"task"`
+	Profile    ProfileInfo                `json:"profile"`
+	Spec       map[string]json.RawMessage `json:"spec,omitempty"`
+	Decisions  []board.Decision           `json:"decisions,omitempty"`
+	Insights   []board.Insight            `json:"insights,omitempty"`
+	Inputs     []Delivered                `json:"inputs,omitempty"`   // of tasks that this one depends on
+	Subtasks   []Delivered                `json:"subtasks,omitempty"` // of tasks that it paused for
+	Checkpoint *board.Checkpoint          `json:"checkpoint,omitempty"`
+	Worktree   *Place                     `json:"worktree,omitempty"` // nil: answer with the artifact's text
+	Left       string                     `json:"left,omitempty"`     // of money and time, in words
+}
+
+// SliceInput is what a worker gets with every further slice.
+type SliceInput struct {
+	Task     string          `json:"task"`
+	Attempt  int             `json:"attempt"`
+	Slice    int             `json:"slice"`
+	Insights []board.Insight `json:"insights,omitempty"` // that are new; the prompt says so
+	Worktree *Place          `json:"worktree,omitempty"`
+}
+
+// Place is where a worker works.
+type Place struct {
+	Path   string `json:"path"`   // absolute
+	Commit string `json:"commit"` // at which the slice begins: what was changed since is reset
+}
+
+// Delivered is the result of another task.
+type Delivered struct {
+	board.Result
+
+	Text string `json:"text,omitempty"` // cut if it is long; "" with a worktree, which has the file
+}
+
+// CheckInput is what Agents.Check gets, with the Op "check": a command to run on a
+// commit. Its answer is a [CheckResult]: a command that fails is an answer, no error.
+type CheckInput struct {
+	Task    string   `json:"task"`
+	Commit  string   `json:"commit"`
+	Command []string `json:"command"`
+}
+
+// OpCheck is what Agents.Check is asked.
+const OpCheck = "check"
+
+// CheckResult is what a command did.
+type CheckResult struct {
+	Passed  bool          `json:"passed"`
+	Failed  []string      `json:"failed,omitempty"` // names of tests
+	Ran     int           `json:"ran,omitempty"`    // tests
+	Output  string        `json:"output,omitempty"` // cut if it is long
+	Elapsed time.Duration `json:"elapsed,omitempty"`
+}

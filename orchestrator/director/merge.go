@@ -1,0 +1,230 @@
+package director
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+)
+
+// beginMerge begins the merge of what passed first, if none is under way.
+func (r *run) beginMerge() {
+	if len(r.merges) == 0 || r.merging {
+		return
+	}
+	id := r.merges[0]
+	r.merges = r.merges[1:]
+	t, _ := r.board.Task(id)
+	r.merging = true
+	r.start(attemptKey("merge", id, t.Attempt), func(c *orchestrator.Context) error {
+		defer func() { r.merging = false }()
+		return r.merge(c, id, t.Attempt)
+	})
+}
+
+// merge is the branch of a merge: only then the task is complete.
+func (r *run) merge(c *orchestrator.Context, id string, n int) error {
+	t, _ := r.board.Task(id)
+	if t.Status != board.AwaitingQA || t.Attempt != n {
+		return nil // it was abandoned meanwhile
+	}
+	got, kind, err := r.land(c, &t)
+	if !r.current(c, id, n, board.AwaitingQA) {
+		return err
+	}
+	j := r.job(id)
+	answer, qa := j.reviewed, j.verdict
+	j.reviewed = nil
+	switch {
+	case err != nil && team.Ends(err):
+		j.reviewed = answer
+		return err
+	case err != nil:
+		kind, got.Conflicts = board.MergeConflict, nil
+		r.warn(c, "merge", id, "attempt %d could not be merged: %s", n, err)
+	}
+	if kind != "" {
+		return r.conflict(c, &t, kind, got)
+	}
+	c.Emit(EventCommitMerged, Event{Task: id, Attempt: n, Text: got.Commit})
+	if got.Behind != "" {
+		r.warn(c, "checkout", id, "the folder %s has the branch checked out and could not follow it", got.Behind)
+	}
+	r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventPass, QA: &qa, Merged: got.Commit, Files: got.Files})
+	r.completed(c, &t, *answer, qa)
+	r.clear(c, id, true)
+	return nil
+}
+
+// land puts the work where it belongs. A kind says why it could not.
+func (r *run) land(c *orchestrator.Context, t *board.Task) (got Merged, kind board.FailureKind, err error) {
+	if r.trees.agent == "" {
+		content := r.trees.drafts[t.ID]
+		delete(r.trees.drafts, t.ID)
+		r.trees.files[t.Frozen.Path] = content
+		got.Merged, got.Commit, got.Files = true, t.Frozen.Commit, map[string]string{t.Frozen.Path: hash(content)}
+		return got, "", nil
+	}
+	tree, _ := r.trees.tree(t.ID, t.Attempt)
+	got, err = git[Merged](r, c, OpMerge, MergeRequest{Tree: tree, Commit: t.Frozen.Commit, Into: r.into(t)})
+	if err == nil && !got.Merged {
+		kind = board.MergeConflict
+	}
+	return got, kind, err
+}
+
+// conflict fails a merge: the worker did nothing wrong, and does it again from what is
+// merged now. The director is told, and may let the task wait for others first.
+func (r *run) conflict(c *orchestrator.Context, t *board.Task, kind board.FailureKind, got Merged) error {
+	feedback := "others have changed the same files meanwhile"
+	if got.Moved {
+		feedback = "others moved the branch again and again"
+	}
+	qa := board.QA{Kind: kind, Outcome: outcomeFail, Feedback: feedback, Files: got.Conflicts}
+	c.Emit(EventMergeFailed, Event{Task: t.ID, Attempt: t.Attempt, On: string(kind), Files: got.Conflicts})
+	r.move(c, board.RoleStrategist, t.ID, board.Move{Event: board.EventConflict, QA: &qa})
+	if r.attempts().after(t.RetryCount, t.ConflictCount+1) == phoenix {
+		if err := r.askConflict(c, t, qa); err != nil {
+			return err
+		}
+	}
+	if now, _ := r.board.Task(t.ID); now.Status != board.FailedQA {
+		return nil
+	}
+	return r.afterFailure(c, t.ID, qa)
+}
+
+// askConflict asks the director whether the task should wait for others from now on. An
+// answer that cannot be used changes nothing.
+func (r *run) askConflict(c *orchestrator.Context, t *board.Task, qa board.QA) error {
+	q := r.toDirector(OpConflict, "conflict.tmpl", t.ID, ConflictInput{
+		Graph: r.graph(c), Task: t.ID, Attempt: t.Attempt, Kind: qa.Kind, Files: qa.Files, Text: qa.Feedback,
+	})
+	q.data = promptData{Kind: string(qa.Kind)}
+	edit := func(a ConflictAnswer) []board.Change {
+		if len(a.DependsOn) == 0 {
+			return nil
+		}
+		return []board.Change{{By: board.RoleDirector, Task: t.ID, Do: board.Edit{AddNeeds: a.DependsOn}}}
+	}
+	a, err := ask(r, c, q, func(a ConflictAnswer) error { return r.trial(c, edit(a)) })
+	switch {
+	case err != nil && team.Ends(err):
+		return err
+	case err != nil:
+		r.warn(c, "conflict", t.ID, "the director's answer changes nothing: %s", err)
+	default:
+		if now, _ := r.board.Task(t.ID); now.Status == board.FailedQA {
+			r.all(c, edit(a))
+		}
+	}
+	return nil
+}
+
+// completed carries out what follows from a review that passed, once the work is merged.
+func (r *run) completed(c *orchestrator.Context, t *board.Task, answer Review, qa board.QA) {
+	r.failures.passed()
+	j := r.job(t.ID)
+	r.log(c, t.ID, j.decisions)
+	j.decisions = nil
+	for _, note := range answer.Notes {
+		if strings.TrimSpace(note) != "" && qa.Outcome == outcomeNotes {
+			r.post(c, board.RoleStrategist, board.Insight{Topic: []string{"qa"}, Summary: note, SourceTask: t.ID})
+		}
+	}
+	r.refine(c, t, answer.Refined)
+	r.revise(c, t, qa)
+	if qa.Outcome == outcomePartial {
+		r.followUp(c, t, qa)
+	}
+	if b := r.board.Board(); b.Strategy == board.Stagnating && r.state.Replans >= r.Retry.Replans {
+		r.must(c, board.Change{By: board.RoleDirector, Do: board.Steer{Event: board.Progress}})
+	}
+}
+
+// log appends decisions to the design log. One that names no area or unknown tasks is
+// dropped with a warning.
+func (r *run) log(c *orchestrator.Context, who string, decisions []DecisionPlan) {
+	for _, d := range decisions {
+		err := r.change(c, board.Change{By: board.RoleDirector, Do: board.AddDecision{Decision: d.decision()}})
+		if err != nil {
+			r.warn(c, "decision", who, "a decision was dropped: %s", err)
+		}
+	}
+}
+
+func (d DecisionPlan) decision() board.Decision {
+	return board.Decision{Area: d.Area, AppliesTo: d.AppliesTo, Summary: d.Summary, Reason: d.Reason}
+}
+
+// refine gives the TEST task of what was built its criteria; one that has been started
+// gets them as an insight.
+func (r *run) refine(c *orchestrator.Context, t *board.Task, criteria []string) {
+	p := r.placeholderOf(t)
+	criteria = slices.DeleteFunc(slices.Clone(criteria), func(s string) bool { return strings.TrimSpace(s) == "" })
+	if p == nil || len(criteria) == 0 {
+		return
+	}
+	if untouched(p) {
+		r.must(c, board.Change{By: board.RoleStrategist, Task: p.ID, Do: board.Refine{Criteria: criteria}})
+		return
+	}
+	r.post(c, board.RoleStrategist, board.Insight{
+		Topic: []string{t.Component}, SourceTask: t.ID, Summary: "Tests should cover: " + strings.Join(criteria, "; "),
+	})
+}
+
+// revise has tests corrected that were wrong where the code was right.
+func (r *run) revise(c *orchestrator.Context, t *board.Task, qa board.QA) {
+	var criteria []string
+	for _, test := range qa.TestsToRevise {
+		criteria = append(criteria, fmt.Sprintf("The test %s is revised: what it expects is wrong", test))
+	}
+	if len(criteria) == 0 {
+		return
+	}
+	b := r.board.Board()
+	for i := range b.Tasks {
+		if p := &b.Tasks[i]; p.Component == t.Component && p.Phase == PhaseTest && p.ID != t.ID && untouched(p) {
+			all := slices.Clone(p.Criteria)
+			for _, criterion := range criteria {
+				if !slices.Contains(all, criterion) {
+					all = append(all, criterion)
+				}
+			}
+			r.must(c, board.Change{By: board.RoleDirector, Task: p.ID, Do: board.Edit{Criteria: all}})
+			return
+		}
+	}
+	r.further(c, t, board.Definition{ID: "revise-tests-" + t.Component, Title: "Revise tests of " + t.Component, Phase: PhaseTest, Criteria: criteria})
+}
+
+// followUp is the task that gets the criteria which a task that completed in part has not
+// met.
+func (r *run) followUp(c *orchestrator.Context, t *board.Task, qa board.QA) {
+	var criteria []string
+	for _, failed := range unmet(qa.Criteria) {
+		criteria = append(criteria, failed.Criterion)
+	}
+	r.further(c, t, board.Definition{ID: "rest-" + t.ID, Title: "The rest of " + cmp.Or(t.Title, t.ID), Phase: t.Phase, Profile: t.Profile, Criteria: criteria})
+}
+
+// further adds a task that follows from t; a number is added to its ID.
+func (r *run) further(c *orchestrator.Context, t *board.Task, d board.Definition) {
+	d.ID, d.Description, d.Component, d.Priority, d.Parent = r.freeID(d.ID), t.Description, t.Component, t.Priority, t.ID
+	err := r.fits(&d)
+	if err == nil && r.liveTasks() >= r.Limits.Tasks {
+		err = fmt.Errorf("there are %d tasks already", r.Limits.Tasks)
+	}
+	if err == nil {
+		err = r.change(c, board.Change{By: board.RoleDirector, Do: board.AddTasks{Tasks: []board.Definition{d}}})
+	}
+	if err != nil {
+		r.warn(c, "task", t.ID, "%s cannot be added: %s", d.ID, prompt.OneLine(err.Error()))
+	}
+}

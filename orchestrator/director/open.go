@@ -1,0 +1,60 @@
+package director
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+)
+
+// open makes the board, or takes over that of an earlier run, and opens the repository.
+func (r *run) open(c *orchestrator.Context) error {
+	if err := r.in.validate(); err != nil {
+		return err
+	}
+	b, err := r.in.Board, error(nil)
+	if b == nil {
+		b, err = board.New(c.RunID(), r.in.Objective, nil)
+	}
+	if err == nil {
+		b.RunID = c.RunID()
+		r.board, err = board.Open(b, r.preference())
+	}
+	if err != nil {
+		return team.Fail(ErrInput, "%w", err)
+	}
+	if r.in.Objective != "" {
+		b.Objective = r.in.Objective
+	}
+	for _, area := range slices.Sorted(maps.Keys(r.in.Spec)) {
+		r.must(c, board.Change{By: board.RoleDirector, Do: board.SetSpec{Area: area, Value: r.in.Spec[area]}})
+	}
+	if err := r.openForest(c); err != nil {
+		return err
+	}
+	return r.takeOver(c)
+}
+
+// takeOver makes what another run has left ready to be worked on.
+func (r *run) takeOver(c *orchestrator.Context) error {
+	for _, id := range r.board.In(board.Active) {
+		r.direct(c, id, board.Move{Event: board.EventRelease, Reason: "another run ended"})
+	}
+	for _, id := range r.board.In(board.FailedQA) {
+		t, _ := r.board.Task(id)
+		if err := r.afterFailure(c, id, *t.QA); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.in.Answers)) {
+		if t, ok := r.board.Task(id); !ok || t.Status != board.WaitingHuman {
+			return team.Fail(ErrInput, "answers[%q]: no such task waits for a person", id)
+		}
+		if err := r.obey(c, id, r.in.Answers[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

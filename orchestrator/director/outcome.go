@@ -1,0 +1,162 @@
+package director
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+)
+
+// Input is what is wanted.
+type Input struct {
+	Objective string                     `json:"objective,omitempty"` // required, but with Board
+	Spec      map[string]json.RawMessage `json:"spec,omitempty"`      // requirements by area, such as db or ui
+
+	// Tasks are those that the run begins with. nil: the director plans them.
+	Tasks []board.Definition `json:"tasks,omitempty"`
+
+	// Board continues a run that has ended: the Board of its Outcome. Tasks that were
+	// under way are begun again, those that were delivered are reviewed again. Objective
+	// and Spec, where they are set, take the place of the board's; Tasks are added to it.
+	Board *board.Board `json:"board,omitempty"`
+
+	// Files and Drafts are the artifacts of that run, if it had no worktrees: the Files and
+	// Drafts of its Outcome.
+	Files  map[string]string `json:"files,omitempty"`
+	Drafts map[string]string `json:"drafts,omitempty"`
+
+	// Answers are given to tasks of Board that wait for a person, by the task's ID.
+	Answers map[string]Answer `json:"answers,omitempty"`
+}
+
+// The errors of runs, beside orchestrator.ErrBudget and orchestrator.ErrCanceled.
+const (
+	ErrInput         = agent.Code("director/invalid-input")
+	ErrDecomposition = agent.Code("director/decomposition") // the director did not plan tasks that can be done
+	ErrHook          = agent.Code("director/hook-failed")
+	ErrWorktree      = agent.Code("director/worktree")     // there is no repository to work in
+	ErrNothingDone   = agent.Code("director/nothing-done") // every task was abandoned
+	ErrWaiting       = agent.Code("director/waiting-human")
+	ErrStuck         = agent.Code("director/stuck")
+)
+
+// validate says why a run does not start.
+func (in Input) validate() error {
+	var f team.Faults
+	if strings.TrimSpace(in.Objective) == "" && in.Board == nil {
+		f.Add("objective is empty")
+	}
+	for _, area := range slices.Sorted(maps.Keys(in.Spec)) {
+		if strings.TrimSpace(area) == "" || !json.Valid(in.Spec[area]) {
+			f.Add("spec[%q] has no name or is no JSON", area)
+		}
+	}
+	if in.Board == nil && len(in.Answers) > 0 {
+		f.Add("answers is set, but board is not: no task waits for one")
+	}
+	for _, id := range slices.Sorted(maps.Keys(in.Answers)) {
+		if fault := in.Answers[id].fault(taskOptions); fault != "" {
+			f.Add("answers[%q]: %s", id, fault)
+		}
+	}
+	if err := f.Err(); err != nil {
+		return team.Fail(ErrInput, "%w", err)
+	}
+	return nil
+}
+
+// Outcome is what came of a run. It is there beside an error, too. End says how it
+// ended; Status follows from it and from what is done: see the package.
+type Outcome struct {
+	orchestrator.Outcome
+
+	End     Phase               `json:"end"`
+	Board   *board.Board        `json:"board,omitempty"`   // as it is at the end: see Input.Board; nil: there is none
+	Files   map[string]string   `json:"files,omitempty"`   // artifacts of a run without worktrees, by path
+	Drafts  map[string]string   `json:"drafts,omitempty"`  // those that have not passed, by task
+	Pending []string            `json:"pending,omitempty"` // IDs of tasks that are not final
+	Summary map[board.State]int `json:"summary,omitempty"` // how many tasks are in each state
+	Branch  string              `json:"branch,omitempty"`  // that merges went to; "": there are no worktrees
+}
+
+// State is what a run exposes while it goes on, and at its end.
+type State struct {
+	Phase    Phase                  `json:"phase"`
+	Board    *board.Board           `json:"board,omitempty"` // without the memories of tasks
+	Ready    []string               `json:"ready"`           // IDs, in the order of their dispatch
+	Blocked  []BlockedTask          `json:"blocked"`
+	Active   []string               `json:"active"`
+	Asked    []string               `json:"asked"` // keys of open questions
+	Replans  int                    `json:"replans"`
+	Warnings []orchestrator.Warning `json:"warnings,omitempty"`
+}
+
+// BlockedTask is a task and what it waits for.
+type BlockedTask struct {
+	ID     string              `json:"id"`
+	Reason board.BlockedReason `json:"reason"`
+}
+
+// fault says what is wrong with an answer to a question with those options; "": nothing.
+func (a Answer) fault(options []string) string {
+	switch {
+	case !slices.Contains(options, a.Action):
+		return fmt.Sprintf("action is %q, want one of %q", a.Action, options)
+	case a.Action == ActionEdit && len(a.Criteria) == 0 && len(a.Spec) == 0:
+		return "action is edit, but acceptance_criteria and spec are empty"
+	}
+	for i, criterion := range a.Criteria {
+		if strings.TrimSpace(criterion) == "" {
+			return fmt.Sprintf("acceptance_criteria[%d] is empty", i)
+		}
+	}
+	return ""
+}
+
+// The options of questions.
+var (
+	taskOptions     = []string{ActionRetry, ActionEdit, ActionAccept, ActionAbandon, ActionAbandonBranch}
+	externalOptions = []string{ActionProvided, ActionAbandon, ActionAbandonBranch}
+	runOptions      = []string{ActionRetry, ActionStop}
+)
+
+// done is what a run has achieved.
+type done struct {
+	any   bool // a task is complete
+	whole bool // none was given up, or completed in part
+}
+
+// status is that of a run which has ended in phase because of err, and the error that it
+// returns.
+func (d done) status(end Phase, err error) (orchestrator.Status, error) {
+	switch end { //nolint:exhaustive // the others are no ends
+	case Canceled:
+		return orchestrator.Canceled, err
+	case Completed:
+		if d.any && d.whole {
+			return orchestrator.Completed, nil
+		}
+		if d.any {
+			return orchestrator.Partial, nil
+		}
+		return orchestrator.Failed, team.Fail(ErrNothingDone, "every task was abandoned")
+	case BudgetExhausted:
+		if !errors.Is(err, orchestrator.ErrBudget) {
+			err = team.Fail(orchestrator.ErrBudget, "%w", err)
+		}
+		if !d.any {
+			return orchestrator.OutOfBudget, err
+		}
+	}
+	if d.any {
+		return orchestrator.Partial, err
+	}
+	return orchestrator.Failed, err
+}

@@ -1,0 +1,165 @@
+package director
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/providers"
+)
+
+// The phases that mean something to the team; any others are as good. "implement" is
+// read as build.
+const (
+	PhasePlan     = "plan"
+	PhaseBuild    = "build" // its components get TEST tasks, whose criteria follow from what was built
+	PhaseTest     = "test"
+	PhaseDocument = "document"
+)
+
+// Profile is a kind of worker that tasks can be assigned to.
+type Profile struct {
+	ID     string   `json:"id"`               // as tasks name it
+	Agent  string   `json:"agent,omitzero"`   // in the roster; "": the ID
+	Phases []string `json:"phases,omitempty"` // of its tasks; nil: any
+	Does   string   `json:"does,omitzero"`    // its duties, told to the director and to the worker
+	Tools  []string `json:"tools,omitempty"`  // tool libraries by domain, told to both
+
+	// Limit is how many of them may work at once. 0: Limits.Parallel counts alone.
+	Limit int `json:"limit,omitzero"`
+
+	// Check is a command that Agents.Check runs on what was delivered, for the review,
+	// and on the result of the merge. nil: none.
+	Check []string `json:"check,omitempty"`
+
+	// Estimate is what a slice of its work costs, reserved before it. 0: not known.
+	Estimate providers.NanoUSD `json:"estimate,omitzero"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p Profile) MarshalJSON() ([]byte, error) { return team.Encode(p) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Profile) UnmarshalJSON(data []byte) error { return team.Decode(data, p) }
+
+// Software returns a Config for projects of software, without Agents: phases plan,
+// build, test and document, and a profile for each, beside a researcher for any. The
+// host's roster has an agent of each profile's name.
+func Software() Config {
+	return Config{
+		Profiles: []Profile{
+			{ID: "planner_worker", Phases: []string{PhasePlan}, Does: "Write design documents, and decide on the architecture. List each decision under decisions."},
+			{ID: "code_worker", Phases: []string{PhaseBuild}, Does: "Write the code, with unit tests of your own code."},
+			{ID: "test_worker", Phases: []string{PhaseTest}, Does: "Write acceptance and integration tests of the acceptance criteria, whatever the code intends."},
+			{ID: "research_worker", Does: "Investigate, and recommend what to do."},
+			{ID: "writer_worker", Phases: []string{PhaseDocument}, Does: "Write documentation: README, descriptions of interfaces, guides."},
+		},
+		Policy: Policy{Phases: []string{PhasePlan, PhaseBuild, PhaseTest, PhaseDocument}},
+	}
+}
+
+// Report returns a Config for research that ends in a report, without Agents: phases
+// plan, execute and qa of the components research, synthesis, outline, draft, edit and
+// citations. The host's roster has an agent of each profile's name.
+func Report() Config {
+	return Config{
+		Profiles: []Profile{
+			{ID: "research_worker", Phases: []string{PhasePlan, "execute"}, Does: "Define the research questions, gather sources, and synthesize what they say. Keep notes of where each statement comes from."},
+			{ID: "writer_worker", Phases: []string{PhasePlan, "execute"}, Does: "Outline and draft the report for its audience, from the notes alone."},
+			{ID: "editor_worker", Phases: []string{"execute", "qa"}, Does: "Edit the text, complete the citations, and check coverage, facts and coherence."},
+		},
+		Policy: Policy{
+			Phases:     []string{PhasePlan, "execute", "qa"},
+			Components: []string{"research", "synthesis", "outline", "draft", "edit", "citations"},
+		},
+	}
+}
+
+// profilesWithDefaults returns a copy that shares nothing with profiles.
+func profilesWithDefaults(profiles []Profile) []Profile {
+	profiles = slices.Clone(profiles)
+	for i := range profiles {
+		p := &profiles[i]
+		p.Agent = cmp.Or(p.Agent, p.ID)
+		p.Phases, p.Tools, p.Check = slices.Clone(p.Phases), slices.Clone(p.Tools), slices.Clone(p.Check)
+	}
+	return profiles
+}
+
+// phaseOrder is the order of phases, or the one that follows from the profiles.
+func phaseOrder(given []string, profiles []Profile) []string {
+	if given != nil {
+		return slices.Clone(given)
+	}
+	order := []string{PhasePlan, PhaseBuild, PhaseTest}
+	for _, p := range profiles {
+		for _, phase := range p.Phases {
+			if !slices.Contains(order, phase) {
+				order = append(order, phase)
+			}
+		}
+	}
+	return order
+}
+
+// validateProfiles adds what is wrong with profiles and phases to f.
+func (c Config) validateProfiles(f *team.Faults) {
+	if len(c.Profiles) == 0 {
+		f.Add("Profiles is empty, want at least one kind of worker")
+	}
+	seen := map[string]bool{}
+	for i, p := range c.Profiles {
+		if p.ID == "" || seen[p.ID] {
+			f.Add("Profiles[%d]: ID is %q, want one that no earlier profile has", i, p.ID)
+		}
+		seen[p.ID] = true
+		for _, phase := range p.Phases {
+			if !slices.Contains(c.Policy.Phases, phase) {
+				f.Add("Profiles[%d] (%q): Phases has %q, want some of Policy.Phases, %q", i, p.ID, phase, c.Policy.Phases)
+			}
+		}
+		if p.Limit < 0 || p.Estimate < 0 {
+			f.Add("Profiles[%d] (%q): Limit or Estimate is negative", i, p.ID)
+		}
+		if len(p.Check) > 0 && c.Agents.Check == "" {
+			f.Add("Profiles[%d] (%q): Check is %q, but Agents.Check is empty: nobody runs it", i, p.ID, p.Check)
+		}
+	}
+	for _, list := range []struct {
+		field  string
+		values []string
+	}{{"Policy.Phases", c.Policy.Phases}, {"Policy.Components", c.Policy.Components}} {
+		for i, value := range list.values {
+			if value == "" || slices.Contains(list.values[:i], value) {
+				f.Add("%s[%d] is %q, want a name that is not there before", list.field, i, value)
+			}
+		}
+	}
+}
+
+// profile returns the profile of that ID.
+func (c Config) profile(id string) (Profile, bool) {
+	i := slices.IndexFunc(c.Profiles, func(p Profile) bool { return p.ID == id })
+	if i < 0 {
+		return Profile{}, false
+	}
+	return c.Profiles[i], true
+}
+
+// profileFor returns the first profile that names a phase, else the first that takes any.
+func (c Config) profileFor(phase string) (Profile, bool) {
+	for _, fits := range []func(Profile) bool{
+		func(p Profile) bool { return slices.Contains(p.Phases, phase) },
+		func(p Profile) bool { return p.Phases == nil },
+	} {
+		if i := slices.IndexFunc(c.Profiles, fits); i >= 0 {
+			return c.Profiles[i], true
+		}
+	}
+	return Profile{}, false
+}
+
+// takes says whether tasks of a phase can be assigned to p.
+func (p Profile) takes(phase string) bool {
+	return p.Phases == nil || slices.Contains(p.Phases, phase)
+}

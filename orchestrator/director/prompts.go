@@ -1,0 +1,86 @@
+package director
+
+import (
+	"embed"
+	"io/fs"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/providers"
+)
+
+//go:embed prompts/*.tmpl
+var ownPrompts embed.FS
+
+// promptData is what the templates are filled with. What agents work on is the JSON of
+// Request.Input, never part of a prompt; what they said stands in messages by the function
+// data alone.
+type promptData struct {
+	Op        string
+	MaxTasks  int
+	HasBuild  bool   // there is a build phase
+	Abandoned bool   // a task was, and others need it
+	Type      string // of an escalation
+	Kind      string // of a failure
+	Ran       bool   // a command was run
+	Refine    bool   // there is a placeholder
+
+	Does     string // duties of a profile
+	Worktree bool
+	Retried  bool
+	Resumed  bool // from a checkpoint
+	Insights []board.Insight
+
+	Tone, Verdict, Issue, Nudge string
+
+	Attempt         int
+	Conflict        bool
+	Title           string
+	Branch          string
+	Feedback, Focus string
+	Criteria        []board.CriterionResult // that were not met
+	Tests           []board.TestAnalysis
+	Files           []string
+}
+
+// newPrompts reads the templates, the host's before those of the package.
+func newPrompts(host fs.FS) (prompt.Set, error) {
+	failure := promptData{
+		Op: OpWork, Attempt: 1, Title: "t", Branch: "b", Feedback: "f", Focus: "f", Criteria: []board.CriterionResult{{Criterion: "c", Reasoning: "r", Suggestions: "s"}},
+		Tests: []board.TestAnalysis{{Test: "T", Analysis: "a", Fault: board.CodeWrong}}, Files: []string{"a"},
+	}
+	conflict := failure
+	conflict.Conflict = true
+	samples := map[string][]any{
+		"plan.tmpl":     {promptData{Op: OpDecompose, MaxTasks: 1, HasBuild: true}, promptData{}},
+		"change.tmpl":   {promptData{Op: OpReview, Abandoned: true}, promptData{}},
+		"escalate.tmpl": {promptData{Op: OpSplit}},
+		"replan.tmpl":   {promptData{Op: OpReplan}},
+		"conflict.tmpl": {promptData{Op: OpConflict, Kind: string(board.MergeBroken)}, promptData{}},
+		"qa.tmpl":       {promptData{Op: OpQA, Ran: true, Refine: true}, promptData{}},
+		"assess.tmpl":   {promptData{Op: OpAssess}},
+		"work.tmpl":     {promptData{Op: OpWork, Does: "d", Worktree: true, Retried: true, Resumed: true}, promptData{}},
+		"continue.tmpl": {promptData{Op: OpContinue, Insights: []board.Insight{{Summary: "s", SourceTask: "t"}}}},
+		"nudge.tmpl":    {promptData{Tone: firm, Verdict: string(inCircles), Issue: "i", Nudge: "n"}, promptData{Tone: direct}, promptData{Tone: gentle}},
+		"phoenix.tmpl":  {failure, conflict, promptData{}},
+	}
+	for _, kind := range escalationTypes {
+		samples["escalate.tmpl"] = append(samples["escalate.tmpl"], promptData{Op: OpEscalate, Type: string(kind)})
+	}
+	return team.Prompts(ownPrompts, host, samples, 0, nil)
+}
+
+// escalationTypes are those that workers can raise.
+var escalationTypes = []board.EscalationType{
+	board.NeedsResearch, board.NeedsReplanning, board.SpecMismatch, board.NeedsClarification, board.BlockedExternal, board.ScopeTooLarge,
+}
+
+// system is a system message filled from a template.
+func (r *run) system(name string, data promptData) ([]providers.Message, error) {
+	text, err := r.prompts.Fill(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return []providers.Message{{Role: providers.System, Text: text}}, nil
+}

@@ -1,0 +1,159 @@
+package director
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+)
+
+// replanIfDue has the director change the tasks if the run stagnates, or a review says
+// that the plan is wrong. No attempt begins before that.
+func (r *run) replanIfDue(c *orchestrator.Context) error {
+	why := r.planWrong
+	if r.board.Board().Strategy == board.Stagnating {
+		why = fmt.Sprintf("%d reviews in a row, or of one task, have failed", max(r.failures.row, r.failures.worst))
+	}
+	if why == "" {
+		return nil
+	}
+	r.planWrong = ""
+	_, err := r.replan(c, why)
+	return err
+}
+
+// replan asks the director to change the tasks, as often as the run may. An answer that
+// cannot be used changes nothing.
+func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err error) {
+	if r.state.Replans >= r.Retry.Replans || r.over != nil {
+		return false, nil
+	}
+	r.fire(c, "replan")
+	defer r.fire(c, "replanned")
+	q := r.toDirector(OpReplan, "replan.tmpl", "", ReplanInput{Graph: r.graph(c), Why: why, Replans: r.state.Replans, Failures: r.failureTexts()})
+	r.state.Replans++
+	answer, err := ask(r, c, q, func(v Replan) error {
+		changes, err := r.replanning(c, v)
+		if err == nil {
+			err = r.trial(c, changes)
+		}
+		return err
+	})
+	if err != nil && team.Ends(err) {
+		if !isCanceled(err) {
+			r.over = err
+			return false, nil
+		}
+		return false, err
+	}
+	how, text := "unchanged", answer.Reason
+	if err != nil {
+		text = "the director's answer cannot be used: " + prompt.OneLine(err.Error())
+		r.warn(c, "replan", "", "%s", text)
+		answer = Replan{}
+	}
+	if changes, _ := r.replanning(c, answer); len(changes) > 0 {
+		how, changed = "changed", true
+		r.abandonAll(c, changes)
+	}
+	r.failures.replanned()
+	if r.board.Board().Strategy == board.Stagnating {
+		r.must(c, board.Change{By: board.RoleDirector, Do: board.Steer{Event: board.Replanned}})
+	}
+	r.all(c, r.board.Evaluate(c.Now()))
+	c.Emit(EventRunReplanned, Event{Count: r.state.Replans, On: how, Text: text})
+	return changed, nil
+}
+
+// replanning is what an answer of the director changes, in an order in which it can be
+// applied.
+func (r *run) replanning(c *orchestrator.Context, v Replan) ([]board.Change, error) {
+	var changes []board.Change
+	change := func(task string, do board.Action) {
+		changes = append(changes, board.Change{By: board.RoleDirector, Task: task, Do: do})
+	}
+	for _, d := range v.Decisions {
+		change("", board.AddDecision{Decision: d.decision()})
+	}
+	if len(v.Add) > 0 {
+		tasks, err := r.definitions(v.Add, false)
+		if err != nil {
+			return nil, err
+		}
+		change("", board.AddTasks{Tasks: tasks})
+	}
+	for _, e := range v.Edit {
+		do := board.Edit{Priority: e.Priority, Criteria: e.Criteria, AddNeeds: e.AddNeeds, DropNeeds: e.DropNeeds}
+		if e.Title != "" {
+			do.Title = &e.Title
+		}
+		if e.Description != "" {
+			do.Description = &e.Description
+		}
+		if t, ok := r.board.Task(e.ID); ok && t.Status == board.Ready && len(e.AddNeeds) > 0 {
+			do.AddNeeds = nil
+			change(e.ID, board.Move{Event: board.EventBlock, Blocked: &board.BlockedReason{Type: board.ByDependency}, Needs: e.AddNeeds})
+		}
+		change(e.ID, do)
+	}
+	gone := map[string]bool{}
+	for _, a := range v.Abandon {
+		more, err := r.abandoning(c, a, gone)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, more...)
+	}
+	return append(changes, r.unblocking(v, gone)...), nil
+}
+
+// abandoning are the changes by which tasks are abandoned that were not before.
+func (r *run) abandoning(c *orchestrator.Context, a AbandonPlan, gone map[string]bool) ([]board.Change, error) {
+	why := "re-plan: " + firstOf(a.Reason, "no longer needed")
+	var changes []board.Change
+	var err error
+	if a.Branch {
+		changes, err = r.board.AbandonBranch(a.ID, why, c.Now())
+	} else {
+		changes, err = r.board.Abandon(a.ID, why, func(id string) bool { return slices.Contains(a.CanProceed, id) }, c.Now())
+	}
+	if err != nil {
+		return nil, err
+	}
+	changes = slices.DeleteFunc(changes, func(ch board.Change) bool { return gone[ch.Task] })
+	for _, ch := range changes {
+		if m, ok := ch.Do.(board.Move); ok && m.Event == board.EventAbandon {
+			gone[ch.Task] = true
+		}
+	}
+	return changes, nil
+}
+
+// unblocking lets tasks go on that were blocked for want of a re-plan, and that this one
+// has not abandoned.
+func (r *run) unblocking(v Replan, gone map[string]bool) (changes []board.Change) {
+	if len(v.Add)+len(v.Edit)+len(v.Abandon)+len(v.Decisions) == 0 {
+		return nil
+	}
+	for _, id := range r.board.In(board.Blocked) {
+		if t, _ := r.board.Task(id); t.Blocked.Type == board.ByReplanning && !gone[id] {
+			changes = append(changes, board.Change{By: board.RoleDirector, Task: id, Do: board.Move{Event: board.EventUnblock}})
+		}
+	}
+	return changes
+}
+
+// failureTexts are why tasks failed last.
+func (r *run) failureTexts() (all []string) {
+	b := r.board.Board()
+	for i := range b.Tasks {
+		if f := failureOf(b.Tasks[i].QA); f != nil {
+			all = append(all, strings.TrimSpace(fmt.Sprintf("%s (%s): %s", b.Tasks[i].ID, f.Kind, f.Feedback)))
+		}
+	}
+	return all
+}

@@ -1,0 +1,167 @@
+package director
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+)
+
+// accept carries out what a worker has answered: insights at once, suggestions kept for
+// their review, then its escalation, its pause or its delivery.
+func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
+	r.publish(c, a.id, result.Insights)
+	if len(result.Suggested) > 0 {
+		r.wishes = append(r.wishes, wish{task: a.id, attempt: a.n, suggestions: result.Suggested})
+	}
+	if e := result.Escalation; e != nil {
+		c.Emit(EventEscalationRaised, Event{Task: a.id, Attempt: a.n, On: e.Type, Text: e.Reason})
+		if !e.NonBlocking {
+			return r.escalate(c, a, result)
+		}
+		r.warn(c, "escalation", a.id, "%s: %s", e.Type, e.Reason)
+	}
+	switch result.Status {
+	case StatusWaiting:
+		return r.pause(c, a, result)
+	case StatusFailed:
+		return &mishap{kind: board.Crashed, text: "the worker gave up: " + prompt.OneLine(result.Summary)}, nil
+	}
+	return r.deliver(c, a, result)
+}
+
+// publish posts insights, visible to all at once. One that is there already is dropped.
+func (r *run) publish(c *orchestrator.Context, task string, insights []InsightPlan) {
+	for _, i := range insights {
+		r.post(c, board.RoleWorker, board.Insight{ID: i.ID, Topic: i.Topic, Summary: i.Summary, SourceTask: task})
+	}
+}
+
+// post adds an insight.
+func (r *run) post(c *orchestrator.Context, by board.Role, i board.Insight) {
+	err := r.change(c, board.Change{By: by, Do: board.AddInsight{Insight: i}})
+	if err != nil && !errors.Is(err, board.ErrDuplicate) {
+		r.warn(c, "insight", i.SourceTask, "an insight was dropped: %s", err)
+	}
+}
+
+// deliver freezes the artifact for its review.
+func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
+	frozen := board.Frozen{Path: result.ResultPath, Branch: memoryBranch}
+	if a.tree == nil {
+		if strings.TrimSpace(result.Artifact) == "" {
+			return &mishap{kind: board.EmptyResult, text: "the worker said that it was done, and the artifact is empty"}, nil
+		}
+		r.trees.drafts[a.id] = result.Artifact
+		frozen.Commit = hash(result.Artifact)
+	} else {
+		why, err := r.commit(c, a, result)
+		if why != nil || err != nil || !r.stillActive(a) {
+			return why, err
+		}
+		frozen.Branch, frozen.Commit = a.tree.Branch, a.head
+	}
+	r.job(a.id).decisions = result.Decisions
+	r.move(c, board.RoleWorker, a.id, board.Move{Event: board.EventDeliver, Frozen: &frozen, Summary: result.Summary})
+	return nil, nil
+}
+
+// commit commits what the worker has made.
+func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
+	t, _ := r.board.Task(a.id)
+	got, err := git[Committed](r, c, OpCommit, CommitRequest{
+		Tree: *a.tree, Since: a.head, Phase: t.Phase, Summary: result.Summary, Path: result.ResultPath, Text: result.Artifact,
+	})
+	switch {
+	case err != nil:
+		return brokenCall(err), ends(err)
+	case got.Unsafe != "":
+		return &mishap{kind: board.EmptyResult, text: got.Unsafe}, nil
+	}
+	a.head = got.Commit
+	switch {
+	case a.head == a.tree.Base && !a.resumed:
+		return &mishap{kind: board.EmptyResult, text: "the worker said that it was done, and nothing was changed"}, nil
+	case !got.Found:
+		return &mishap{kind: board.EmptyResult, text: fmt.Sprintf("the worker said that it was done, and there is no file %s", result.ResultPath)}, nil
+	}
+	return nil, nil
+}
+
+// checkpoint is what a worker that pauses gets back.
+func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
+	k := &board.Checkpoint{ID: fmt.Sprintf("%s/a%d", a.id, a.n)}
+	if p != nil {
+		k.Resume, k.Partial, k.Files = p.Resume, slices.Clone(p.Partial), p.Files
+		if !json.Valid(k.Partial) {
+			k.Partial = nil
+		}
+	}
+	if a.tree != nil {
+		k.Commit = a.head
+	}
+	return k
+}
+
+// pause blocks a task until the tasks are complete that its worker wants, and which the
+// director adds.
+func (r *run) pause(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
+	tasks, err := r.spawned(c, a.id, result.Spawn)
+	if err != nil {
+		return &mishap{kind: board.Crashed, text: prompt.OneLine(err.Error())}, nil
+	}
+	why, err := r.keepWork(c, a)
+	if why != nil || err != nil || !r.stillActive(a) {
+		return why, err
+	}
+	r.all(c, r.pausing(a.id, tasks, board.Move{Checkpoint: a.checkpoint(result.Checkpoint)}))
+	r.clear(c, a.id, false)
+	return nil, nil
+}
+
+// pausing are the changes that add tasks and pause the one that waits for them.
+func (r *run) pausing(id string, tasks []board.Definition, m board.Move) []board.Change {
+	m.Event, m.Blocked = board.EventPause, &board.BlockedReason{Type: board.BySubtask}
+	for _, t := range tasks {
+		m.Needs = append(m.Needs, t.ID)
+	}
+	return []board.Change{
+		{By: board.RoleDirector, Do: board.AddTasks{Tasks: tasks}},
+		{By: board.RoleDirector, Task: id, Do: m},
+	}
+}
+
+// spawned are the tasks that a worker wants for its task, or what is wrong with them.
+func (r *run) spawned(c *orchestrator.Context, parent string, wanted []Suggestion) ([]board.Definition, error) {
+	if r.depth(parent) >= r.Limits.Depth {
+		return nil, fmt.Errorf("the task was itself caused by tasks, %d deep: it must be done without further ones", r.depth(parent))
+	}
+	plans := make([]TaskPlan, len(wanted))
+	for i, s := range wanted {
+		plans[i] = s.TaskPlan
+	}
+	tasks, err := r.definitions(plans, false)
+	if err != nil {
+		return nil, err
+	}
+	for i := range tasks {
+		tasks[i].Parent, tasks[i].FromParent = parent, wanted[i].FromParent
+	}
+	return tasks, r.trial(c, r.pausing(parent, tasks, board.Move{}))
+}
+
+// depth is how many tasks have caused a task, one for another.
+func (r *run) depth(id string) (n int) {
+	for {
+		t, ok := r.board.Task(id)
+		if !ok || t.Parent == "" {
+			return n
+		}
+		id, n = t.Parent, n+1
+	}
+}

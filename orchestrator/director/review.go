@@ -1,0 +1,169 @@
+package director
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+)
+
+// beginReviews begins the review of what was delivered, as many at once as there may be
+// workers.
+func (r *run) beginReviews() {
+	for _, id := range r.board.In(board.AwaitingQA) {
+		t, _ := r.board.Task(id)
+		if r.reviewing >= r.Limits.Parallel {
+			return
+		}
+		key := attemptKey("qa", id, t.Attempt)
+		if r.under[key] || r.job(id).reviewed != nil {
+			continue
+		}
+		r.reviewing++
+		r.start(key, func(c *orchestrator.Context) error {
+			defer func() { r.reviewing-- }()
+			return r.review(c, id, t.Attempt)
+		})
+	}
+}
+
+// review is the branch of a review. What passes waits for its merge.
+func (r *run) review(c *orchestrator.Context, id string, n int) error {
+	t, _ := r.board.Task(id)
+	if t.Accepted {
+		return nil // never: what was delivered is no longer accepted
+	}
+	answer, qa, err := r.judgement(c, &t)
+	if err != nil && team.Ends(err) {
+		return err
+	}
+	if !r.current(c, id, n, board.AwaitingQA) {
+		return nil
+	}
+	switch {
+	case err != nil:
+		why := prompt.OneLine(err.Error())
+		qa = board.QA{Kind: board.NoReview, Outcome: outcomeFail, Feedback: why}
+		r.warn(c, "ungraded", id, "attempt %d: %s", n, why)
+		c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: string(board.NoReview), Text: why})
+		r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventUngraded, QA: &qa})
+		r.outages.failed(c, r, id, why)
+		return r.afterFailure(c, id, qa)
+	case !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != outcomePartial):
+		return r.reject(c, id, n, qa)
+	}
+	r.outages.succeeded()
+	c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: qa.Outcome, Text: qa.Feedback})
+	qa.Passed, qa.Kind = true, ""
+	j := r.job(id)
+	j.reviewed, j.verdict = &answer, qa
+	r.merges = append(r.merges, id)
+	return nil
+}
+
+// judgement asks the strategist, once more if no review comes that can be used.
+func (r *run) judgement(c *orchestrator.Context, t *board.Task) (Review, board.QA, error) {
+	var answer Review
+	in, err := r.reviewInput(c, t)
+	if err != nil {
+		return answer, board.QA{}, err
+	}
+	q := question{agent: r.Agents.Strategist, role: board.RoleStrategist, op: OpQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1}
+	q.data = promptData{Ran: in.Checks != nil, Refine: in.Refine != nil}
+	answer, err = team.Graded(func() (Review, error) {
+		return ask(r, c, q, func(v Review) error {
+			_, _, err := judge(t.Criteria, v)
+			return err
+		})
+	})
+	if err != nil {
+		return answer, board.QA{}, err
+	}
+	qa, problems, err := judge(t.Criteria, answer)
+	for _, problem := range problems {
+		r.warn(c, "review", t.ID, "attempt %d: %s", t.Attempt, problem)
+	}
+	return answer, qa, err
+}
+
+// reviewInput is what the strategist sees of a task.
+func (r *run) reviewInput(c *orchestrator.Context, t *board.Task) (in ReviewInput, err error) {
+	seen, err := r.inspect(c, t)
+	if err != nil {
+		return in, err
+	}
+	v, err := r.board.View(t.ID)
+	if err != nil {
+		return in, err
+	}
+	in = ReviewInput{
+		Objective: v.Objective, Spec: v.Spec, Decisions: v.Decisions, Task: t.Definition, Attempt: t.Attempt, Summary: t.Summary,
+		Artifact: seen.Artifact, Diff: seen.Diff,
+	}
+	for i, text := range t.Criteria {
+		in.Criteria = append(in.Criteria, Criterion{i + 1, text})
+	}
+	if p := r.placeholderOf(t); p != nil {
+		in.Refine = &p.Definition
+	}
+	in.Checks, err = r.runCheck(c, t, t.Frozen.Commit)
+	return in, err
+}
+
+// placeholderOf is the TEST task whose criteria follow from what a task has built; nil:
+// there is none that can still be changed.
+func (r *run) placeholderOf(t *board.Task) *board.Task {
+	if t.Phase != PhaseBuild {
+		return nil
+	}
+	b := r.board.Board()
+	i := slices.IndexFunc(b.Tasks, func(o board.Task) bool {
+		return o.Component == t.Component && o.Phase == PhaseTest && o.Status != board.Abandoned
+	})
+	if i < 0 {
+		return nil
+	}
+	p := b.Tasks[i]
+	return &p
+}
+
+// untouched says whether nobody has begun with a task.
+func untouched(t *board.Task) bool {
+	return t.Attempt == 0 && slices.Contains([]board.State{board.Planned, board.Blocked, board.Ready}, t.Status)
+}
+
+// reject fails what was reviewed.
+func (r *run) reject(c *orchestrator.Context, id string, n int, qa board.QA) error {
+	r.outages.succeeded()
+	if qa.Outcome == outcomePartial {
+		qa.Outcome = outcomeFail
+	}
+	c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: qa.Outcome, Text: qa.Feedback})
+	r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventFail, QA: &qa})
+	r.failures.failed(id)
+	if limit := r.Retry.Stagnation; limit > 0 && r.failures.reached(limit) && r.board.Board().Strategy == board.Progressing {
+		r.must(c, board.Change{By: board.RoleStrategist, Do: board.Steer{Event: board.Stagnate}})
+		c.Emit(EventRunStagnated, Event{Count: max(r.failures.row, r.failures.worst)})
+	}
+	if qa.PlanWrong && r.planWrong == "" {
+		r.planWrong = fmt.Sprintf("the review of %s says that the plan is wrong: %s", id, prompt.OneLine(qa.Feedback))
+	}
+	return r.afterFailure(c, id, qa)
+}
+
+// runCheck runs the command of a task's profile on a commit; nil: there is none.
+func (r *run) runCheck(c *orchestrator.Context, t *board.Task, commit string) (*CheckResult, error) {
+	p, _ := r.profile(t.Profile)
+	if r.Agents.Check == "" || len(p.Check) == 0 {
+		return nil, nil //nolint:nilnil // there is nothing to run
+	}
+	req := agent.Request{Op: OpCheck, Input: agent.JSON(CheckInput{Task: t.ID, Commit: commit, Command: p.Check})}
+	req.Limits = agent.Limits{Total: within(c, r.Limits.CallTime)}
+	result, resp, err := orchestrator.Ask[CheckResult](c, r.Agents.Check, req)
+	r.spend(c, board.RoleStrategist, t.ID, resp.Usage, err)
+	return &result, err
+}

@@ -1,0 +1,167 @@
+package director
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard/worktree"
+	"github.com/convene-go/convene/internal/text"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
+)
+
+// forest is where artifacts are: worktrees, or texts in memory.
+type forest struct {
+	agent  string // "": in memory
+	total  time.Duration
+	prefix string // of branches
+	branch string // that merges go to
+	trees  map[string][]worktree.Tree
+	files  map[string]string // merged artifacts, in memory
+	drafts map[string]string // those that are not, by task
+}
+
+// memoryBranch is the name of the branch of what is kept in memory.
+const memoryBranch = "memory"
+
+// openForest opens the repository, if there is one.
+func (r *run) openForest(c *orchestrator.Context) error {
+	r.trees = forest{agent: r.Agents.Worktree, total: r.Limits.CallTime, trees: map[string][]worktree.Tree{}, files: map[string]string{}, drafts: map[string]string{}}
+	maps.Copy(r.trees.files, r.in.Files)
+	maps.Copy(r.trees.drafts, r.in.Drafts)
+	if r.trees.agent == "" {
+		return nil
+	}
+	got, err := git[Opened](r, c, OpOpen, OpenRequest{})
+	if err != nil {
+		if team.Ends(err) {
+			return err
+		}
+		return team.Fail(ErrWorktree, "%w", err)
+	}
+	r.trees.branch, r.trees.prefix = got.Branch, got.Prefix
+	return nil
+}
+
+// git asks the worktree agent for an operation.
+func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err error) {
+	resp, err := c.Call(r.trees.agent, agent.Request{Op: op, Input: agent.JSON(input), Limits: agent.Limits{Total: within(c, r.trees.total)}})
+	if err == nil {
+		if err = json.Unmarshal(resp.Data, &v); err != nil {
+			err = agent.ErrorOf(fmt.Errorf("%w: the answer of the worktree agent to %s: %w", orchestrator.ErrMalformed, op, err))
+		}
+	}
+	return v, err
+}
+
+// name is the branch of an attempt.
+func (f *forest) name(c *orchestrator.Context, task string, n int) string {
+	if f.agent == "" {
+		return memoryBranch
+	}
+	return worktree.Branch(f.prefix, c.RunID(), task, n)
+}
+
+// tree is the worktree of an attempt.
+func (f *forest) tree(task string, n int) (worktree.Tree, bool) {
+	i := slices.IndexFunc(f.trees[task], func(t worktree.Tree) bool { return t.Attempt == n })
+	if i < 0 {
+		return worktree.Tree{}, false
+	}
+	return f.trees[task][i], true
+}
+
+// plant makes the worktree of an attempt. base is a branch or commit; "": the branch that
+// merges go to.
+func (r *run) plant(c *orchestrator.Context, task string, n int, base string) (Created, error) {
+	got, err := git[Created](r, c, OpCreate, CreateRequest{Task: task, Attempt: n, Base: base})
+	if err == nil {
+		r.trees.trees[task] = append(r.trees.trees[task], got.Tree)
+	}
+	return got, err
+}
+
+// clear removes the worktrees of a task, and with branches their branches. It is done
+// also if the run is over; that it cannot be done is a warning.
+func (r *run) clear(c *orchestrator.Context, task string, branches bool) { //nolint:revive // flag-parameter: of the request
+	trees := r.trees.trees[task]
+	if len(trees) == 0 {
+		return
+	}
+	if _, err := git[struct{}](r, c.WithoutCancel(), OpRemove, RemoveRequest{Trees: trees, Branches: branches}); err != nil {
+		r.warn(c, "worktree", task, "its worktrees could not be removed: %s", err)
+		return
+	}
+	if branches {
+		delete(r.trees.trees, task)
+	}
+}
+
+// hash stands for the commit of a text in memory.
+func hash(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:20])
+}
+
+// shownBytes is how many bytes of an artifact or a diff later requests quote.
+const shownBytes = 64 << 10
+
+// inspect is what was delivered, as it is reviewed.
+func (r *run) inspect(c *orchestrator.Context, t *board.Task) (Inspected, error) {
+	if r.trees.agent == "" {
+		content := r.trees.drafts[t.ID]
+		return Inspected{Artifact: Artifact{Path: t.Frozen.Path, Size: int64(len(content)), Text: text.Cut(content, shownBytes)}}, nil
+	}
+	tree, ok := r.trees.tree(t.ID, t.Attempt)
+	if !ok { // it was delivered in another run
+		got, err := r.plant(c, t.ID, t.Attempt, t.Frozen.Commit)
+		if err != nil {
+			return Inspected{}, err
+		}
+		tree = got.Tree
+	}
+	return git[Inspected](r, c, OpInspect, InspectRequest{Tree: tree, Commit: t.Frozen.Commit, Path: t.Frozen.Path, Limit: shownBytes})
+}
+
+// delivered are results of other tasks as a worker gets them.
+func (f *forest) delivered(results []board.Result) (all []Delivered) {
+	for _, res := range results {
+		d := Delivered{Result: res}
+		if f.agent == "" {
+			d.Text = text.Cut(f.files[res.Path], shownBytes)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// base is where an attempt begins: what an earlier attempt has left, if it is resumed; its
+// parent's branch, if it is made for that; else the branch that merges go to.
+func (r *run) base(t *board.Task) string {
+	if t.Checkpoint != nil && t.Checkpoint.Commit != "" {
+		if last := r.trees.trees[t.ID]; len(last) > 0 {
+			return last[len(last)-1].Branch // with what was merged into it meanwhile
+		}
+		return t.Checkpoint.Commit
+	}
+	return r.into(t)
+}
+
+// into is the branch that a task is merged into; "": the one that merges go to.
+func (r *run) into(t *board.Task) string {
+	if !t.FromParent {
+		return ""
+	}
+	last := r.trees.trees[t.Parent]
+	if len(last) == 0 {
+		return ""
+	}
+	return last[len(last)-1].Branch
+}

@@ -1,0 +1,75 @@
+package director
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/convene-go/convene/blackboard/worktree"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
+)
+
+// workerTurns is how often the model of a worker may be asked in one attempt, whose time
+// and whose Guardian are its real limits.
+const workerTurns = 500
+
+// ModelWorker is a worker that is a model with tools: see [Worker].
+type ModelWorker struct {
+	agent.LLM
+}
+
+// Worker returns the agent of a profile whose work is done by a model with tools. It is
+// an [agent.LLM] for long work in slices, over which the Guardian watches. With worktrees,
+// each slice begins with the worktree as the last one left it, so that one that is made
+// again after a crash starts clean; tools find the folder by [PlaceFrom].
+func Worker(model providers.Model, tools ...agent.Tool) ModelWorker {
+	return ModelWorker{agent.LLM{Model: model, Tools: tools, MaxTurns: workerTurns}}
+}
+
+type placeKey struct{}
+
+// PlaceFrom returns where the worker works whose tool is called, and false if it has no
+// worktree. The folder is the worker's alone.
+func PlaceFrom(ctx context.Context) (Place, bool) {
+	p, ok := ctx.Value(placeKey{}).(Place)
+	return p, ok
+}
+
+// WithPlace returns ctx for the tools of a worker, for agents that are none of [Worker]
+// and for tests of tools.
+func WithPlace(ctx context.Context, p Place) context.Context {
+	return context.WithValue(ctx, placeKey{}, p)
+}
+
+// Call implements [agent.Agent].
+func (w ModelWorker) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
+	ctx, req, err := prepareSlice(ctx, req)
+	if err != nil {
+		return agent.Response{}, err
+	}
+	return w.LLM.Call(ctx, req)
+}
+
+// prepareSlice makes the worktree clean, and takes out of a further slice's request what
+// is not for the model.
+func prepareSlice(ctx context.Context, req agent.Request) (context.Context, agent.Request, error) {
+	var in struct {
+		Worktree *Place `json:"worktree"`
+	}
+	if len(req.Input) > 0 {
+		if err := json.Unmarshal(req.Input, &in); err != nil {
+			return ctx, req, fmt.Errorf("director: read Input: %w", err)
+		}
+	}
+	if in.Worktree != nil {
+		if err := worktree.ResetFolder(ctx, in.Worktree.Path, in.Worktree.Commit); err != nil {
+			return ctx, req, fmt.Errorf("director: %w", err)
+		}
+		ctx = WithPlace(ctx, *in.Worktree)
+	}
+	if req.Op == OpContinue {
+		req.Input = nil // its prompt and its history say it
+	}
+	return ctx, req, nil
+}
