@@ -15,7 +15,7 @@ func (o *options) report(c cli.Console, out outcome) error {
 		if p.Score != nil {
 			score = fmt.Sprintf("score %.2f", *p.Score)
 		}
-		c.Print("\n%s: %s, %s, %d rounds, %s USD\n", p.ID, p.Stage, score, p.Rounds, cli.USD(p.Spent.Cost))
+		c.Print("\n%s: %s, %s, %d rounds, %s\n", p.ID, p.Stage, score, p.Rounds, cli.USD(p.Spent.Cost))
 		switch {
 		case p.Killed != "":
 			c.Print("  killed: %s\n", p.Killed)

@@ -170,7 +170,7 @@ func (r *run[I, O]) whyKilled(c *orchestrator.Context, p *project[I, O]) string 
 	if after := r.Policy.StaleAfter; after > 0 && c.Now().Sub(p.LastProgress) > after {
 		return fmt.Sprintf("no progress for more than %v", after)
 	}
-	return fmt.Sprintf("its score of %g is below %g", *p.Score, r.Policy.Kill)
+	return fmt.Sprintf("its score of %.2f is below %.2f", *p.Score, r.Policy.Kill)
 }
 
 // start begins a round, under its budget if there is one.
