@@ -1,0 +1,344 @@
+package director_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/providers"
+)
+
+// wants is a worker whose first attempt at a task answers otherwise.
+func wants(task string, first director.WorkerResult) func(asked) any {
+	return func(a asked) any {
+		if a.task == task && a.attempt == 1 {
+			return first
+		}
+		return nil
+	}
+}
+
+// escalates is a worker whose first attempt escalates.
+func escalates(task string, e director.EscalationRequest) func(asked) any {
+	return wants(task, director.WorkerResult{Status: director.StatusFailed, Escalation: &e, Checkpoint: &director.CheckpointPlan{Resume: "write the handler", Partial: json.RawMessage(`{"half":1}`)}})
+}
+
+func plan(id, phase string, needs ...string) director.TaskPlan {
+	return director.TaskPlan{ID: id, Component: "api", Phase: phase, DependsOn: needs, Criteria: []string{id + " is done"}}
+}
+
+// last is the last request to a worker for a task.
+func (p played) last(t *testing.T, task string) asked {
+	t.Helper()
+	var found *asked
+	for _, a := range p.of("work") {
+		if a.task == task {
+			found = &a
+		}
+	}
+	require.NotNil(t, found, task)
+	return *found
+}
+
+func workInput(a asked) (in director.WorkInput) {
+	decode(a.req.Input, &in)
+	return in
+}
+
+func TestPause(t *testing.T) {
+	paused := director.WorkerResult{
+		Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}},
+		Checkpoint: &director.CheckpointPlan{Resume: "write the handler", Partial: json.RawMessage(`{"half":1}`)},
+	}
+	t.Run("BA87 B64 B65 B50 it goes on with its checkpoint when the subtask is complete", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": wants("db_build", paused)})
+		s.cfg.Limits.Parallel = 1
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "PLANNED READY ACTIVE BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "db_build"))
+		task := p.task(t, "db_build")
+		assert.Zero(t, task.RetryCount, "B66")
+		assert.Equal(t, []string{"find"}, task.WaitingFor)
+		assert.Equal(t, "db_build", p.task(t, "find").Parent)
+		in := workInput(p.last(t, "db_build"))
+		assert.Equal(t, 2, in.Attempt)
+		assert.Equal(t, "write the handler", in.Checkpoint.Resume)
+		assert.JSONEq(t, `{"half":1}`, string(in.Checkpoint.Partial))
+		require.Len(t, in.Subtasks, 1)
+		assert.Equal(t, "find by attempt 1", in.Subtasks[0].Text)
+		assert.Len(t, p.last(t, "db_build").req.History, 2, "what it said before")
+		assert.Contains(t, p.last(t, "db_build").req.Prompt, "checkpoint")
+		assert.Empty(t, p.of("review"), "B67")
+		s.sweep(t)
+	})
+	t.Run("BX13 BX15 a subtask that cannot be added is told to the worker", func(t *testing.T) {
+		bad := paused
+		bad.Spawn = []director.Suggestion{{TaskPlan: plan("find", "plan", "db_build")}}
+		answers := 0
+		p := one(map[string]func(asked) any{"work": func(a asked) any {
+			if a.task == "db_build" && a.n == 1 {
+				answers++
+				return bad
+			}
+			return nil
+		}}).play(t)
+		require.NoError(t, p.err)
+		require.Len(t, p.of("work"), 2)
+		assert.Contains(t, p.of("work")[1].req.Prompt, "dependency cycle")
+		assert.Len(t, p.out.Board.Tasks, 1)
+		assert.Equal(t, 1, p.task(t, "db_build").Attempt)
+	})
+	t.Run("BX19 an answer that stays unusable fails the attempt", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"work": func(a asked) any {
+			if a.attempt == 1 {
+				return director.WorkerResult{Status: director.StatusComplete, ResultPath: "../x", Artifact: "x"}
+			}
+			return nil
+		}}).play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.of("work"), 4, "BX7: two repairs, then another attempt")
+		assert.Contains(t, p.of("work")[1].req.Prompt, "unsafe path")
+		assert.Equal(t, 1, p.task(t, "db_build").RetryCount)
+	})
+	t.Run("BA94 BX17 the subtask is abandoned", func(t *testing.T) {
+		s := one(map[string]func(asked) any{
+			"work": wants("db_build", paused), "qa": failing("find", 9),
+		})
+		s.cfg.Policy.GiveUp, s.cfg.Retry.Tasks = true, orchestrator.None
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrStuck)
+		p.is(t, "find ABANDONED, db_build BLOCKED")
+		assert.Equal(t, board.ByAbandoned, p.task(t, "db_build").Blocked.Type)
+		assert.Equal(t, orchestrator.Failed, p.out.Status)
+		assert.Len(t, p.of("replan"), 1, "BX23")
+	})
+}
+
+func TestEscalations(t *testing.T) {
+	t.Run("BA88 B58 NEEDS_RESEARCH", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"work": escalates("db_build", director.EscalationRequest{
+			Type: "NEEDS_RESEARCH", Reason: "which date format?", Spawn: []director.Suggestion{{TaskPlan: director.TaskPlan{
+				ID: "dates", Component: "db", Phase: "plan", Profile: "research_worker", Criteria: []string{"a format is recommended"},
+			}}},
+		})}).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "PLANNED READY ACTIVE BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "db_build"))
+		assert.Equal(t, "research_worker", p.task(t, "dates").Profile)
+		assert.Equal(t, board.NeedsResearch, p.task(t, "db_build").Escalation.Type)
+		assert.Equal(t, "write the handler", workInput(p.last(t, "db_build")).Checkpoint.Resume)
+	})
+	t.Run("BA88 the director says what is to be found out", func(t *testing.T) {
+		p := one(map[string]func(asked) any{
+			"work": escalates("db_build", director.EscalationRequest{Type: "NEEDS_RESEARCH", Reason: "which date format?"}),
+			"escalate": func(asked) any {
+				return director.Resolution{Resolved: true, Tasks: []director.TaskPlan{{ID: "dates", Component: "db", Phase: "plan", Profile: "research_worker", Criteria: []string{"x"}}}}
+			},
+		}).play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build COMPLETE, dates COMPLETE")
+	})
+	clarify := director.EscalationRequest{Type: "NEEDS_CLARIFICATION", Reason: "is today overdue?"}
+	t.Run("BA89 B61 the director clarifies", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"work": escalates("db_build", clarify), "escalate": func(a asked) any {
+			var in director.EscalationInput
+			decode(a.req.Input, &in)
+			assert.Equal(t, "is today overdue?", in.Escalation.Reason)
+			assert.Equal(t, "db_build", in.Task.ID)
+			assert.Len(t, in.Graph.Tasks, 1, "B125")
+			return director.Resolution{Resolved: true, Clarification: "No, it is not."}
+		}}).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "PLANNED READY ACTIVE READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "db_build"))
+		memory := p.last(t, "db_build").req.History
+		assert.Equal(t, providers.User, memory[len(memory)-1].Role)
+		assert.Contains(t, memory[len(memory)-1].Text, "No, it is not.")
+		assert.Zero(t, p.task(t, "db_build").RetryCount, "B66")
+	})
+	t.Run("BA89 B61 the director does not", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"work": escalates("db_build", clarify), "escalate": func(asked) any { return director.Resolution{} }}).play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		p.is(t, "db_build WAITING_HUMAN")
+		assert.Contains(t, p.task(t, "db_build").Reason, "is today overdue?")
+	})
+	t.Run("BC56 B61 an answer that cannot be used is for a person", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"work": escalates("db_build", clarify), "escalate": func(asked) any { return "rubbish" }}).play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		assert.Len(t, p.of("escalate"), 3, "two repairs")
+		p.is(t, "db_build WAITING_HUMAN")
+	})
+	t.Run("BA90 B60 SPEC_MISMATCH", func(t *testing.T) {
+		s := one(map[string]func(asked) any{
+			"work": escalates("db_build", director.EscalationRequest{Type: "SPEC_MISMATCH", Reason: "two colors"}),
+			"escalate": func(asked) any {
+				return director.Resolution{
+					Resolved: true, Spec: map[string]json.RawMessage{"ui": json.RawMessage(`{"overdue":"#ef4444"}`)},
+					Decisions: []director.DecisionPlan{{Area: "ui", Summary: "red it is", Reason: "the spec is older"}},
+				}
+			},
+		})
+		s.in.Spec = map[string]json.RawMessage{"ui": json.RawMessage(`{"overdue":"red"}`)}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		require.Len(t, p.out.Board.DesignLog, 1)
+		assert.Equal(t, "red it is", p.out.Board.DesignLog[0].Summary)
+		assert.JSONEq(t, `{"overdue":"#ef4444"}`, string(workInput(p.last(t, "db_build")).Spec["ui"]))
+		assert.Equal(t, "PLANNED READY ACTIVE READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "db_build"))
+	})
+	t.Run("BA91 B62 BLOCKED_EXTERNAL", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": escalates("db_build", director.EscalationRequest{Type: "BLOCKED_EXTERNAL", Reason: "no access", Needs: "API key"})})
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		task := p.task(t, "db_build")
+		assert.Equal(t, board.ByExternal, task.Blocked.Type)
+		assert.Equal(t, []string{"API key"}, task.Blocked.WaitingOn)
+		s.cfg.Policy.ReturnWhenWaiting = false
+		s.reply = map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionProvided, Guidance: "it is in the vault"}}
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "PLANNED READY ACTIVE BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "db_build"))
+		memory := p.last(t, "db_build").req.History
+		assert.Contains(t, memory[len(memory)-1].Text, "it is in the vault")
+		s.sweep(t)
+	})
+	t.Run("BA92 B59 NEEDS_REPLANNING", func(t *testing.T) {
+		replan := director.EscalationRequest{Type: "NEEDS_REPLANNING", Reason: "the schema is wrong"}
+		p := one(map[string]func(asked) any{"work": escalates("db_build", replan), "escalate": func(asked) any {
+			return director.Resolution{Resolved: true, Tasks: []director.TaskPlan{plan("schema", "plan")}}
+		}}).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "PLANNED READY ACTIVE BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "db_build"))
+		p.is(t, "schema COMPLETE")
+		s := one(map[string]func(asked) any{"work": escalates("db_build", replan), "escalate": func(asked) any {
+			return director.Resolution{Abandon: true, Reason: "not needed"}
+		}})
+		s.in.Tasks = append(s.in.Tasks, define("api_plan"))
+		p = s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build ABANDONED, api_plan COMPLETE")
+		assert.Equal(t, "not needed", p.task(t, "db_build").Reason)
+		assert.Equal(t, orchestrator.Completed, p.out.Status, "BC55: by a decision")
+	})
+	t.Run("BA93 B63 SCOPE_TOO_LARGE", func(t *testing.T) {
+		s := script{cfg: director.Config{}, in: director.Input{Tasks: seven()}, roles: map[string]func(asked) any{
+			"work": escalates("api_build", director.EscalationRequest{Type: "SCOPE_TOO_LARGE", Reason: "too much"}),
+			"split": func(asked) any {
+				return director.Decomposition{Tasks: []director.TaskPlan{plan("s1", "build"), plan("s2", "build", "s1")}}
+			},
+		}}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		p.is(t, "api_build ABANDONED, s1 COMPLETE, s2 COMPLETE, test-api COMPLETE, views_build COMPLETE")
+		assert.Equal(t, []string{"s2", "views_plan"}, p.task(t, "views_build").DependsOn)
+		assert.Equal(t, []string{"s2"}, p.task(t, "test-api").DependsOn)
+		assert.ElementsMatch(t, []string{"api_plan", "db_build"}, p.task(t, "s1").DependsOn)
+		assert.Equal(t, "split", p.task(t, "api_build").Reason)
+	})
+	t.Run("BC56 a split that cannot be used is for a person", func(t *testing.T) {
+		p := one(map[string]func(asked) any{
+			"work": escalates("db_build", director.EscalationRequest{Type: "SCOPE_TOO_LARGE", Reason: "too much"}),
+			"split": func(asked) any {
+				return director.Decomposition{Tasks: []director.TaskPlan{plan("s1", "build", "s2"), plan("s2", "build", "s1")}}
+			},
+		}).play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		require.Len(t, p.of("split"), 3)
+		assert.Contains(t, p.of("split")[1].req.Prompt, "dependency cycle")
+		p.is(t, "db_build WAITING_HUMAN")
+		assert.Len(t, p.out.Board.Tasks, 1)
+	})
+	t.Run("B56 d3 one that does not block is recorded, and delivery goes on", func(t *testing.T) {
+		r := done("db_build", 1)
+		r.Escalation = &director.EscalationRequest{Type: "SPEC_MISMATCH", Reason: "two colors", NonBlocking: true}
+		p := one(map[string]func(asked) any{"work": wants("db_build", r)}).play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.events(t, director.EventEscalationRaised), 1)
+		assert.True(t, p.warned("escalation"))
+	})
+}
+
+func TestKnowledge(t *testing.T) {
+	t.Run("BA95 B44 suggestions: approved, rejected, not decided, merged", func(t *testing.T) {
+		r := done("db_build", 1)
+		dup := plan("other", "plan")
+		dup.Title, dup.Criteria = "the API  plan", []string{"it has examples"}
+		r.Suggested = []director.Suggestion{{TaskPlan: plan("more", "document")}, {TaskPlan: plan("less", "document")}, {TaskPlan: plan("none", "document")}, {TaskPlan: dup}}
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			if a.task == "db_build" {
+				return r
+			}
+			return nil
+		}, "review": func(a asked) any {
+			return director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 1, Approve: true}, {Number: 2, Reason: "out of scope"}, {Number: 4, Approve: true}}}
+		}})
+		s.in.Tasks = append(s.in.Tasks, define("api_plan", "db_build"))
+		s.cfg.Limits.Parallel = 1
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.out.Board.Tasks, 3)
+		p.is(t, "more COMPLETE")
+		assert.Equal(t, "db_build", p.task(t, "more").Parent)
+		assert.Equal(t, []string{"It does what api_plan is for", "it has examples"}, p.task(t, "api_plan").Criteria, "BX14")
+		how := map[string]string{}
+		for _, e := range p.events(t, director.EventSuggestionReviewed) {
+			how[e.Who] = e.On
+		}
+		assert.Equal(t, map[string]string{"more": "approved", "less": "rejected", "none": "rejected", "other": "merged"}, how)
+		s.sweep(t)
+	})
+	t.Run("BA96 BX13 a suggestion that closes a cycle", func(t *testing.T) {
+		r := done("db_build", 1)
+		r.Suggested = []director.Suggestion{{TaskPlan: plan("x", "build", "x")}}
+		p := one(map[string]func(asked) any{"work": wants("db_build", r), "review": func(asked) any {
+			return director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 1, Approve: true}}}
+		}}).play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.out.Board.Tasks, 1)
+		assert.Equal(t, "rejected", p.events(t, director.EventSuggestionReviewed)[0].On)
+	})
+	t.Run("BA97 B12 an insight reaches workers that are at work", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			if a.task == "db_build" {
+				return toils(40, 1e9, true)(a)
+			}
+			r := done(a.task, a.attempt)
+			r.Insights = []director.InsightPlan{{Topic: []string{"db"}, Summary: "SQLite has no dates"}, {Topic: []string{"css"}, Summary: "of no interest"}}
+			return slow{20e9, r}
+		}})
+		s.in.Tasks = append(s.in.Tasks, define("api_plan"))
+		p := s.play(t)
+		require.NoError(t, p.err)
+		var told []string
+		for _, a := range p.of("work") {
+			if a.task == "db_build" && a.slice > 1 {
+				told = append(told, a.req.Prompt)
+			}
+		}
+		require.Len(t, told, 2)
+		assert.Empty(t, told[0], "15 s: not yet")
+		assert.Contains(t, told[1], "SQLite has no dates")
+		assert.NotContains(t, told[1], "of no interest")
+		assert.Empty(t, p.of("review"), "no approval")
+	})
+	t.Run("BA98 BC42 decisions are logged when the task passes", func(t *testing.T) {
+		r := done("db_plan", 1)
+		r.Decisions = []director.DecisionPlan{{Area: "db", AppliesTo: []string{"db_build"}, Summary: "dates are text"}}
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			if a.task == "db_plan" {
+				return r
+			}
+			return nil
+		}, "qa": failing("db_plan", 1)})
+		s.in.Tasks = []board.Definition{define("db_plan"), define("db_build", "db_plan")}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		require.Len(t, p.out.Board.DesignLog, 1, "not the first time, which failed")
+		assert.Equal(t, "dates are text", workInput(p.last(t, "db_build")).Decisions[0].Summary)
+		assert.Empty(t, workInput(p.last(t, "db_plan")).Decisions)
+	})
+}

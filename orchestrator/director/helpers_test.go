@@ -1,0 +1,331 @@
+package director_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/providers"
+)
+
+// asked is a request to a member of the team, as scripts see it.
+type asked struct {
+	agent, op string
+	task      string
+	attempt   int
+	slice     int
+	n         int // of the op in the run so far for that agent and task, from 1
+	req       agent.Request
+}
+
+// script is a case: a team, and what its members answer. What is nil, or answers nil,
+// is answered well.
+type script struct {
+	cfg    director.Config
+	in     director.Input
+	roles  map[string]func(a asked) any // by op: decompose, review, escalate, split, replan, conflict, qa, assess, work
+	extra  agent.Roster
+	reply  map[string]any // answers to questions
+	budget orchestrator.Budget
+}
+
+// slow is an answer that takes time.
+type slow struct {
+	d    time.Duration
+	then any
+}
+
+// played is what became of a run.
+type played struct {
+	out   director.Outcome
+	err   error
+	log   []blackboard.Record
+	asked []asked
+}
+
+func (p played) of(op string) (found []asked) {
+	for _, a := range p.asked {
+		if a.op == op {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// done is a worker's good answer.
+func done(task string, attempt int) director.WorkerResult {
+	return director.WorkerResult{
+		Status: director.StatusComplete, ResultPath: "/artifacts/" + task + ".md", Artifact: fmt.Sprintf("%s by attempt %d", task, attempt), Summary: "made " + task,
+	}
+}
+
+// pass is a strategist's answer that passes everything.
+func pass(req agent.Request) director.Review {
+	var in director.ReviewInput
+	decode(req.Input, &in)
+	r := director.Review{Passed: true, Feedback: "good"}
+	for _, c := range in.Criteria {
+		r.Criteria = append(r.Criteria, director.CriterionAnswer{Number: c.Number, Passed: true, Reasoning: "it is there"})
+	}
+	return r
+}
+
+// fail is one that fails the first criterion.
+func fail(req agent.Request) director.Review {
+	r := pass(req)
+	r.Passed, r.Feedback, r.Focus = false, "the rule on dates is missing", "dates"
+	r.Criteria[0] = director.CriterionAnswer{Number: 1, Reasoning: "it is not there", Suggestions: "add it"}
+	return r
+}
+
+func decode(data json.RawMessage, v any) {
+	if err := json.Unmarshal(data, v); err != nil {
+		panic(err)
+	}
+}
+
+// read is what a request is about.
+func read(name string, req agent.Request) asked {
+	a := asked{agent: name, op: req.Op, req: req, slice: 1}
+	var in struct {
+		Task    json.RawMessage `json:"task"`
+		Attempt int             `json:"attempt"`
+		Slice   int             `json:"slice"`
+	}
+	decode(req.Input, &in)
+	if len(in.Task) > 0 && json.Unmarshal(in.Task, &a.task) != nil {
+		var d board.Definition
+		decode(in.Task, &d)
+		a.task = d.ID
+	}
+	a.attempt, a.slice = in.Attempt, max(1, in.Slice)
+	if a.op == director.OpContinue {
+		a.op = director.OpWork
+	}
+	return a
+}
+
+// good is what a member answers that has no script.
+func good(a asked) any {
+	switch a.op {
+	case director.OpWork:
+		return done(a.task, a.attempt)
+	case director.OpQA:
+		return pass(a.req)
+	case director.OpAssess:
+		return director.Assessment{Alignment: 95, Trajectory: "STABLE"}
+	case director.OpReplan:
+		return director.Replan{}
+	case director.OpReview:
+		return director.ChangeReview{}
+	case director.OpConflict:
+		return director.ConflictAnswer{}
+	}
+	return fmt.Errorf("%s is not scripted", a.op)
+}
+
+// config is a team for software.
+func config() director.Config {
+	cfg := director.Software()
+	cfg.Agents = director.Agents{Director: "director", Strategist: "strategist", Guardian: "guardian"}
+	return cfg
+}
+
+func (s script) open(t *testing.T) (*flowtest.Case[director.Input, director.Outcome], func() []asked) {
+	t.Helper()
+	if s.cfg.Profiles == nil {
+		with := s.cfg
+		s.cfg = config()
+		s.cfg.Retry, s.cfg.Limits, s.cfg.Hooks, s.cfg.Prompts = with.Retry, with.Limits, with.Hooks, with.Prompts
+		phases := s.cfg.Policy.Phases
+		if s.cfg.Policy = with.Policy; with.Policy.Phases == nil {
+			s.cfg.Policy.Phases = phases
+		}
+		s.cfg.Agents.Worktree, s.cfg.Agents.Check = with.Agents.Worktree, with.Agents.Check
+	}
+	if s.in.Objective == "" && s.in.Board == nil {
+		s.in.Objective = "Build a Todo Board web app"
+	}
+	flow, err := director.New(s.cfg)
+	require.NoError(t, err)
+	var mu sync.Mutex
+	var all []asked
+	c := flowtest.New(flow, s.in, func(tb testing.TB) agent.Roster {
+		tb.Helper()
+		mu.Lock()
+		all = nil
+		mu.Unlock()
+		seen := map[string]int{} // of this run, by key of the call
+		counts := map[string]int{}
+		roster := agent.Roster{}
+		for _, name := range flow.Agents {
+			roster[name] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+				a := read(name, req)
+				key := agent.InfoFrom(ctx).Key
+				mu.Lock()
+				if seen[key] == 0 {
+					counts[a.op+"/"+a.task]++
+					seen[key] = counts[a.op+"/"+a.task]
+					a.n = seen[key]
+					all = append(all, a)
+				}
+				a.n = seen[key]
+				mu.Unlock()
+				var answer any
+				if role := s.roles[a.op]; role != nil {
+					answer = role(a)
+				}
+				if answer == nil {
+					answer = good(a)
+				}
+				return respond(ctx, req, answer)
+			})
+		}
+		for name, extra := range s.extra {
+			roster[name] = extra
+		}
+		return roster
+	})
+	c.Answers, c.Options.Budget = s.reply, s.budget
+	return c, func() []asked {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
+}
+
+func respond(ctx context.Context, req agent.Request, answer any) (agent.Response, error) {
+	switch v := answer.(type) {
+	case slow:
+		select {
+		case <-ctx.Done():
+			return agent.Response{}, context.Cause(ctx)
+		case <-time.After(v.d):
+		}
+		return respond(ctx, req, v.then)
+	case error:
+		return agent.Response{}, v
+	case agent.Response:
+		return v, nil
+	case func(context.Context, agent.Request) (agent.Response, error):
+		return v(ctx, req)
+	case string:
+		return agent.Response{Text: v}, nil
+	}
+	return agent.Response{Data: agent.JSON(answer)}, nil
+}
+
+func (s script) play(t *testing.T) played {
+	t.Helper()
+	c, all := s.open(t)
+	var p played
+	p.out, p.log, p.err = c.Run(t)
+	require.Equal(t, blackboard.Ended, p.log[len(p.log)-1].Kind)
+	p.asked = all()
+	return p
+}
+
+// sweep kills the run behind every record, and replays it in other orders.
+func (s script) sweep(t *testing.T) {
+	t.Helper()
+	c, _ := s.open(t)
+	c.Sweep(t)
+	c.Determinism(t)
+}
+
+// events are the run's own records of a kind.
+func (p played) events(t *testing.T, kind string) (found []director.Event) {
+	t.Helper()
+	for _, rec := range p.log {
+		if rec.Kind == kind {
+			var e director.Event
+			require.NoError(t, json.Unmarshal(rec.Data, &e))
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// states are those that a task went through.
+func (p played) states(t *testing.T, task string) string {
+	t.Helper()
+	all := []string{"PLANNED"}
+	for _, e := range p.events(t, director.EventTaskMoved) {
+		if e.Task == task {
+			all = append(all, e.To)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// task is a task of the outcome.
+func (p played) task(t *testing.T, id string) board.Task {
+	t.Helper()
+	require.NotNil(t, p.out.Board)
+	i := slices.IndexFunc(p.out.Board.Tasks, func(task board.Task) bool { return task.ID == id })
+	require.GreaterOrEqual(t, i, 0, "no task %s", id)
+	return p.out.Board.Tasks[i]
+}
+
+// is checks the states of tasks at the end: "a COMPLETE, b BLOCKED".
+func (p played) is(t *testing.T, want string) {
+	t.Helper()
+	for pair := range strings.SplitSeq(want, ", ") {
+		id, state, _ := strings.Cut(pair, " ")
+		require.Equal(t, board.State(state), p.task(t, id).Status, id)
+	}
+}
+
+// warned says whether there is a warning of a code.
+func (p played) warned(code string) bool {
+	return slices.ContainsFunc(p.out.Warnings, func(w orchestrator.Warning) bool { return w.Code == "director/"+code })
+}
+
+// define is a task with a criterion; its ID is component_phase, or the phase is build.
+func define(id string, needs ...string) board.Definition {
+	component, phase, ok := strings.Cut(id, "_")
+	if !ok {
+		phase = director.PhaseBuild
+	}
+	profile := map[string]string{"plan": "planner_worker", "test": "test_worker", "document": "writer_worker"}[phase]
+	if profile == "" {
+		profile = "code_worker"
+	}
+	return board.Definition{
+		ID: id, Title: "The " + strings.ReplaceAll(id, "_", " "), Component: component, Phase: phase, Profile: profile, Priority: 10,
+		DependsOn: needs, Criteria: []string{"It does what " + id + " is for"},
+	}
+}
+
+// seven are the tasks of the Todo Board.
+func seven() []board.Definition {
+	return []board.Definition{
+		define("db_plan"), define("db_build", "db_plan"), define("db_test", "db_build"),
+		define("api_plan", "db_plan"), define("api_build", "api_plan", "db_build"),
+		define("views_plan", "api_plan"), define("views_build", "api_build", "views_plan"),
+	}
+}
+
+// calls is a slice of n tool calls, with their cost.
+func messages(n int) (all []providers.Message) {
+	for i := range n {
+		id := fmt.Sprint("c", i)
+		all = append(all,
+			providers.Message{Role: providers.Assistant, ToolCalls: []providers.ToolCall{{ID: id, Name: "look", Input: json.RawMessage(`{}`)}}},
+			providers.Message{Role: providers.ToolRole, ToolID: id, Text: "seen"})
+	}
+	return all
+}

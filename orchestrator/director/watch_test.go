@@ -1,0 +1,246 @@
+package director_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/providers"
+)
+
+// toils is a worker that makes so many tool calls of a length, in slices, and is then
+// done; with its last call, or in a turn behind it.
+func toils(calls int, each time.Duration, withLast bool) func(asked) any {
+	return func(a asked) any {
+		return func(ctx context.Context, req agent.Request) (agent.Response, error) {
+			made := 0
+			for _, m := range req.History {
+				if m.Role == providers.ToolRole {
+					made++
+				}
+			}
+			var resp agent.Response
+			begun := time.Now()
+			for made < calls {
+				select {
+				case <-ctx.Done():
+					return agent.Response{}, context.Cause(ctx)
+				case <-time.After(each):
+				}
+				made++
+				resp.Usage.ToolCalls++
+				resp.Messages = append(resp.Messages, messages(1)...)
+				over := int(resp.Usage.ToolCalls) >= req.Limits.ToolCalls || time.Since(begun) >= req.Limits.Slice
+				if over && (made < calls || !withLast) {
+					resp.More = true
+					return resp, nil
+				}
+			}
+			resp.Data = agent.JSON(done(a.task, a.attempt))
+			return resp, nil
+		}
+	}
+}
+
+// one is a case of one task.
+func one(roles map[string]func(asked) any) script {
+	return script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build")}}, roles: roles}
+}
+
+func TestChecks(t *testing.T) {
+	checks := func(p played, each time.Duration) string {
+		var all []string
+		for _, a := range p.of("assess") {
+			var in director.AssessInput
+			decode(a.req.Input, &in)
+			all = append(all, fmt.Sprintf("%d (%v)", in.Metrics.ToolCalls, time.Duration(in.Metrics.ToolCalls)*each))
+		}
+		return strings.Join(all, ", ")
+	}
+	for _, tt := range []struct {
+		name     string
+		calls    int
+		each     time.Duration
+		withLast bool
+		want     string
+	}{
+		{"BA61 B81 40 calls of 3 s", 40, 3 * time.Second, true, "15 (45s), 30 (1m30s)"},
+		{"BA62 40 calls of 5 s", 40, 5 * time.Second, true, "12 (1m0s), 24 (2m0s), 36 (3m0s)"},
+		{"BA63 10 calls of 25 s", 10, 25 * time.Second, true, "3 (1m15s), 6 (2m30s), 9 (3m45s)"},
+		{"BA64 BC17 45 calls of 4 s, done with the last", 45, 4 * time.Second, true, "15 (1m0s), 30 (2m0s)"},
+		{"BA64 BC58 and in a turn behind it", 45, 4 * time.Second, false, "15 (1m0s), 30 (2m0s), 45 (3m0s)"},
+		{"BA65 46 calls of 4 s", 46, 4 * time.Second, true, "15 (1m0s), 30 (2m0s), 45 (3m0s)"},
+		{"BA66 done after 15", 15, time.Second, true, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := one(map[string]func(asked) any{"work": toils(tt.calls, tt.each, tt.withLast)}).play(t)
+			require.NoError(t, p.err)
+			assert.Equal(t, tt.want, checks(p, tt.each))
+			assert.Empty(t, p.out.Warnings)
+		})
+	}
+	t.Run("BA61 BX30 it is killed behind every record", func(t *testing.T) {
+		one(map[string]func(asked) any{"work": toils(32, 3*time.Second, true), "assess": func(asked) any {
+			return director.Assessment{Alignment: 60, Issue: "it plays", Nudge: "work"}
+		}}).sweep(t)
+	})
+	t.Run("BA67 BC57 a guardian who answers rubbish is skipped", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"work": toils(20, time.Second, true), "assess": func(asked) any { return "rubbish" }}).play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.of("assess"), 2, "one repair")
+		assert.True(t, p.warned("unchecked"))
+	})
+	t.Run("BX20 an alignment out of scale is malformed, one in quotes is not", func(t *testing.T) {
+		for answer, want := range map[string]int{
+			`{"alignment":150}`: 2, `{"alignment":-5}`: 2, `{"alignment":"85%"}`: 2, `{"alignment":"NaN"}`: 2, `{"alignment":"85"}`: 1,
+		} {
+			p := one(map[string]func(asked) any{"work": toils(20, time.Second, true), "assess": func(asked) any { return answer }}).play(t)
+			require.NoError(t, p.err)
+			assert.Len(t, p.of("assess"), want, answer)
+		}
+	})
+	t.Run("B118 by the risk of the task", func(t *testing.T) {
+		for risk, want := range map[float64]string{0: "23 (23s)", 1: "8 (8s), 16 (16s), 24 (24s)"} {
+			s := one(map[string]func(asked) any{"work": toils(30, time.Second, true)})
+			s.in.Tasks[0].Risk = &risk
+			assert.Equal(t, want, checks(s.play(t), time.Second))
+		}
+	})
+	t.Run("B80 B90 B124 what the guardian sees", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": toils(40, time.Second, true)})
+		p := s.play(t)
+		var in director.AssessInput
+		decode(p.of("assess")[1].req.Input, &in)
+		assert.Equal(t, "Build a Todo Board web app", in.Objective)
+		assert.Equal(t, []string{"It does what db_build is for"}, in.Task.Criteria)
+		assert.Equal(t, []float64{95}, in.Earlier)
+		assert.Len(t, in.Messages, 30)
+		assert.EqualValues(t, 30, in.Metrics.ToolCalls, "since the dispatch: apart from the trigger")
+		assert.Equal(t, []string{"look {}"}, in.Messages[0].Tools)
+	})
+}
+
+func TestNudges(t *testing.T) {
+	// assesses answers with alignments in turn, one a check.
+	assesses := func(alignments ...float64) func(asked) any {
+		return func(a asked) any {
+			return director.Assessment{Alignment: alignments[min(a.n, len(alignments))-1], Issue: "it adds a login", Nudge: "leave it out"}
+		}
+	}
+	history := func(p played, slice int) []providers.Message {
+		for _, a := range p.of("work") {
+			if a.slice == slice {
+				return a.req.History
+			}
+		}
+		return nil
+	}
+	t.Run("B88 B89 BC44 BA51 a nudge has its place in the conversation", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"work": toils(40, time.Second, true), "assess": assesses(50, 75)}).play(t)
+		require.NoError(t, p.err)
+		second, third := history(p, 2), history(p, 3)
+		require.Len(t, second, 1+30+1)
+		assert.Equal(t, providers.System, second[31].Role)
+		assert.Contains(t, second[31].Text, "Does what you are doing serve your task?")
+		assert.Contains(t, second[31].Text, "it adds a login")
+		assert.Equal(t, second, third[:32], "the history is only ever longer")
+		assert.Len(t, third, 32+30, "IMPROVING: no further one")
+		nudges := p.events(t, director.EventWorkerNudged)
+		require.Len(t, nudges, 1)
+		assert.Equal(t, "gentle", nudges[0].On)
+		var verdicts []string
+		for _, e := range p.events(t, director.EventCheckFinished) {
+			verdicts = append(verdicts, e.On)
+		}
+		assert.Equal(t, []string{"DRIFTING", "ON_TRACK"}, verdicts)
+		assert.Equal(t, "db_build", p.out.Board.Guardian.LastReviewed, "B93")
+		assert.False(t, p.out.Board.Guardian.LastNudge.IsZero(), "B93")
+	})
+	t.Run("BA52 BA28 B87 BC13 ignored twice: the attempt ends", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			if a.attempt == 1 {
+				return toils(90, time.Second, true)(a)
+			}
+			return nil
+		}, "assess": assesses(80, 60, 40, 20)})
+		p := s.play(t)
+		require.NoError(t, p.err)
+		var tones []string
+		for _, e := range p.events(t, director.EventWorkerNudged) {
+			tones = append(tones, e.On)
+		}
+		assert.Equal(t, []string{"gentle", "direct"}, tones, "one that ends is not nudged")
+		assert.Len(t, p.of("assess"), 4)
+		assert.Equal(t, 1, p.task(t, "db_build").RetryCount)
+		lost := p.events(t, director.EventAttemptFailed)
+		require.Len(t, lost, 1)
+		assert.Equal(t, string(board.StalledWorker), lost[0].On)
+		last := p.of("work")
+		memory := last[len(last)-1].req.History
+		require.Len(t, memory, 1, "BA28: one system message")
+		assert.Equal(t, providers.System, memory[0].Role)
+	})
+	t.Run("B91 BC41 BX24 an attempt that takes too long", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			if a.attempt == 1 {
+				return toils(100, 10*time.Second, true)(a)
+			}
+			return nil
+		}})
+		p := s.play(t)
+		require.NoError(t, p.err)
+		lost := p.events(t, director.EventAttemptFailed)
+		require.Len(t, lost, 1)
+		assert.Equal(t, string(board.TimedOut), lost[0].On)
+		assert.Len(t, p.of("assess"), 9, "one each 60 s; at 600 s the time is over, without a model")
+	})
+	t.Run("BA28 BC57 an agent that never returns is cut at the end of its time", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			if a.attempt == 1 {
+				return slow{time.Hour, nil}
+			}
+			return nil
+		}})
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, string(board.TimedOut), p.events(t, director.EventAttemptFailed)[0].On)
+		assert.Less(t, p.out.Elapsed, 11*time.Minute)
+		assert.Empty(t, p.of("assess"))
+	})
+	t.Run("B87 BC15 B90 a worker that says nothing", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			if a.attempt == 1 {
+				return slow{60 * time.Second, agent.Response{More: true}}
+			}
+			return nil
+		}, "assess": func(asked) any { return errors.New("down") }})
+		p := s.play(t)
+		require.NoError(t, p.err)
+		lost := p.events(t, director.EventAttemptFailed)
+		require.Len(t, lost, 1)
+		assert.Equal(t, string(board.StalledWorker), lost[0].On, "a dead guardian does not keep it")
+		assert.Contains(t, lost[0].Text, "2m0s")
+	})
+	t.Run("B92 BC39 the check runs during the next slice", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": toils(58, time.Second, true), "assess": func(a asked) any {
+			return slow{5 * time.Second, director.Assessment{Alignment: 60, Issue: "x"}}
+		}})
+		s.cfg.Policy.GuardianAsync = true
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Less(t, p.out.Elapsed, 60*time.Second, "no slice waits for a check")
+		assert.Len(t, history(p, 2), 31, "the first check is under way")
+		third := history(p, 3)
+		assert.Equal(t, providers.System, third[len(third)-1].Role)
+		s.sweep(t)
+	})
+}
