@@ -17,9 +17,9 @@ import (
 // unit and lies in [0, 1]: 0 is worthless, 1 is perfect. The zero value is the
 // worst grade, not a missing one.
 type Dimensions struct {
-	Quality     float64 `json:"quality"`
-	Relevance   float64 `json:"relevance"`
-	Consistency float64 `json:"consistency"`
+	Quality     float64 `json:"quality" min:"0" max:"1"`
+	Relevance   float64 `json:"relevance" min:"0" max:"1"`
+	Consistency float64 `json:"consistency" min:"0" max:"1"`
 }
 
 // Percent returns the overall score of d, from 0 to 100, rounded to six

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 )
 
 // Rules is what Analyze goes by. The zero value has the defaults and no skills.
@@ -55,18 +53,6 @@ var (
 	defaultComplexTerms = []string{"complex", "detailed", "comprehensive", "elaborate"}
 	defaultMultiPart    = []string{"also", "additionally", "furthermore", "moreover", "as well as"}
 )
-
-// Clone returns a copy that shares nothing with r.
-func (r Rules) Clone() Rules {
-	r.ComplexTerms = slices.Clone(r.ComplexTerms)
-	r.MultiPart = slices.Clone(r.MultiPart)
-	r.Skills = slices.Clone(r.Skills)
-	r.Synonyms = maps.Clone(r.Synonyms)
-	for skill, phrases := range r.Synonyms {
-		r.Synonyms[skill] = slices.Clone(phrases)
-	}
-	return r
-}
 
 func (r Rules) withDefaults() Rules {
 	if r.ComplexTerms == nil {

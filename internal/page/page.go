@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,8 @@ type Fact struct{ Name, Value string }
 type Note struct{ Who, Text string }
 
 // Section is a part of the page. What it has of Text, Bars, Cards, Steps and Frame is
-// shown in this order. Bars and Cards behind the first 20 are folded.
+// shown in this order; one that has none of them is left out. Bars and Cards behind the
+// first 20 are folded.
 type Section struct {
 	ID, Title, Note string
 	Text            string
@@ -136,7 +138,7 @@ const longestTitle = 300 // bytes
 
 // Of is a page with what every outcome has: status, cost, warnings, what is unverified.
 func Of(team, title string, o orchestrator.Outcome) Page {
-	p := Page{Team: team, Title: text.Shorten(text.OneLine(title), longestTitle), Status: Words(string(o.Status)), Unverified: o.Unverified}
+	p := Page{Team: team, Title: text.Shorten(text.OneLine(title), longestTitle), Status: Words(string(o.Status))}
 	if o.Status == "" {
 		p.Status = "Running"
 	}
@@ -146,8 +148,20 @@ func Of(team, title string, o orchestrator.Outcome) Page {
 		{"Cost", cost(o.Spent)},
 		{"Time", o.Elapsed.Round(time.Second).String()},
 	}
+	p.Unverified = slices.Clone(o.Unverified)
 	for _, w := range o.Warnings {
 		p.Warnings = append(p.Warnings, Note{w.Who, w.Message})
+	}
+	return p
+}
+
+// Named is a page of Of that calls members and parts of the result by their names.
+func (p Page) Named(name func(id string) string) Page {
+	for i, id := range p.Unverified {
+		p.Unverified[i] = name(id)
+	}
+	for i, w := range p.Warnings {
+		p.Warnings[i].Who = name(w.Who)
 	}
 	return p
 }
@@ -193,6 +207,9 @@ func srcdoc(html string) template.HTMLAttr {
 
 // HTML is the page.
 func (p Page) HTML() (string, error) {
+	p.Sections = slices.DeleteFunc(slices.Clone(p.Sections), func(s Section) bool {
+		return s.Text+s.Frame == "" && len(s.Bars)+len(s.Cards)+len(s.Steps) == 0
+	})
 	var b strings.Builder
 	if err := tmpl.Execute(&b, p); err != nil {
 		return "", fmt.Errorf("page: %w", err)

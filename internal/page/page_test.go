@@ -65,6 +65,10 @@ func TestOf(t *testing.T) {
 		Facts:    []page.Fact{{"Calls", "3"}, {"Tokens", "10 in, 5 out"}, {"Cost", "1.2340 USD"}, {"Time", "1m30s"}},
 		Warnings: []page.Note{{"ann", "was late"}},
 	}, p)
+	named := page.Of("Research", "Tea", out).Named(func(id string) string { return map[string]string{"ann": "Ann", "the year": "Year"}[id] })
+	assert.Equal(t, []string{"Year"}, named.Unverified)
+	assert.Equal(t, []page.Note{{"Ann", "was late"}}, named.Warnings)
+	assert.Equal(t, []string{"the year"}, out.Unverified, "the outcome is left as it is")
 	assert.Equal(t, "Running", page.Of("x", "y", orchestrator.Outcome{}).Status)
 	cost := func(u providers.Usage) string { return page.Of("", "", orchestrator.Outcome{Spent: u}).Facts[2].Value }
 	assert.Equal(t, "unknown", cost(providers.Usage{Unpriced: 1}))
@@ -125,6 +129,16 @@ func TestTurnsShowAuthorAndFirstLine(t *testing.T) {
 			assert.NotContains(t, html, "<details open")
 		})
 	}
+}
+
+func TestEmptySectionsAreLeftOut(t *testing.T) {
+	sections := []page.Section{{ID: "empty", Title: "Empty", Note: "n"}, {ID: "full", Title: "Full", Bars: []page.Bar{{Name: "b", Score: page.Score{Max: 1}}}}}
+	html, err := page.Page{Sections: sections}.HTML()
+	require.NoError(t, err)
+	assert.NotContains(t, html, "Empty")
+	assert.Contains(t, html, "Full")
+	assert.Len(t, sections, 2)
+	assert.Equal(t, "empty", sections[0].ID, "the page is left as it is")
 }
 
 func TestFold(t *testing.T) {

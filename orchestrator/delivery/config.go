@@ -106,29 +106,8 @@ type Failure struct {
 	Err    error
 }
 
-// MarshalJSON implements json.Marshaler.
-func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
-
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *Config) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
-
-// MarshalJSON implements json.Marshaler.
-func (a Agents) MarshalJSON() ([]byte, error) { return team.Encode(a) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (a *Agents) UnmarshalJSON(data []byte) error { return team.Decode(data, a) }
-
-// MarshalJSON implements json.Marshaler.
-func (p Policy) MarshalJSON() ([]byte, error) { return team.Encode(p) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *Policy) UnmarshalJSON(data []byte) error { return team.Decode(data, p) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (g *Gates) UnmarshalJSON(data []byte) error { return team.Decode(data, g) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *Ladder) UnmarshalJSON(data []byte) error { return team.Decode(data, l) }
 
 // MarshalJSON implements json.Marshaler.
 func (r Retry) MarshalJSON() ([]byte, error) { return team.Encode(r) }
@@ -144,12 +123,10 @@ func (l *Limits) UnmarshalJSON(data []byte) error { return team.Decode(data, l) 
 
 // withDefaults returns a copy of c in which None is spelled out where it counts.
 func (c Config) withDefaults() Config {
+	c = team.Clone(c)
 	c.Name = cmp.Or(c.Name, "delivery")
 	p := &c.Policy
 	p.Gates, p.Ladder = p.Gates.withDefaults(), p.Ladder.withDefaults()
-	if p.AssumeScore != nil {
-		p.AssumeScore = new(*p.AssumeScore)
-	}
 	r, l := &c.Retry, &c.Limits
 	r.Attempts, r.Plans, r.FailedSteps = cmp.Or(r.Attempts, 3), cmp.Or(r.Plans, 3), cmp.Or(r.FailedSteps, 3)
 	r.Iterations = cmp.Or(r.Iterations, 10)
@@ -174,9 +151,7 @@ func (c Config) validate(given Config) error {
 	c.Policy.Gates.validate(&f)
 	c.Policy.Ladder.validate(&f)
 	team.Least(&f, "Policy.AcceptableFailures", c.Policy.AcceptableFailures, 0)
-	if s := c.Policy.AssumeScore; s != nil {
-		f.Within("Policy.AssumeScore", *s, 0, 100)
-	}
+	f.WithinIfSet("Policy.AssumeScore", c.Policy.AssumeScore, 0, 100)
 	g := given
 	for _, count := range []struct {
 		field    string

@@ -1,6 +1,7 @@
 package discussion
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -112,9 +113,6 @@ type Hooks struct {
 	Report func(o Outcome) (html string, err error)
 }
 
-// MarshalJSON implements json.Marshaler.
-func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
-
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *Config) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
 
@@ -159,50 +157,26 @@ func Full(agents map[Role]string) Config {
 func members(agents map[Role]string, wanted ...Role) []Member {
 	all := make([]Member, len(wanted))
 	for i, role := range wanted {
-		all[i] = Member{Role: role, Agent: agents[role]}
-		if all[i].Agent == "" {
-			all[i].Agent = string(role)
-		}
+		all[i] = Member{Role: role, Agent: cmp.Or(agents[role], string(role))}
 	}
 	return all
 }
 
 // withDefaults returns a copy that shares nothing with c but functions and files. In it,
-// 0 is no limit.
+// 0 is no limit. Numbers are None or more.
 func (c Config) withDefaults() Config {
-	if c.Name == "" {
-		c.Name = "discussion"
-	}
-	c.Team = slices.Clone(c.Team)
+	c = team.Clone(c)
+	c.Name = cmp.Or(c.Name, "discussion")
 	for i, m := range c.Team {
-		if m.Name == "" {
-			c.Team[i].Name = string(m.Role)
-		}
-		if m.Temperature != nil {
-			c.Team[i].Temperature = new(*m.Temperature)
-		}
+		c.Team[i].Name = cmp.Or(m.Name, string(m.Role))
 	}
-	if s := c.Policy.AssumeScore; s != nil {
-		c.Policy.AssumeScore = new(*s)
-	}
-	c.Retry.TopUps = count(c.Retry.TopUps, 1)
+	c.Retry.TopUps = max(0, cmp.Or(c.Retry.TopUps, 1))
 	l := &c.Limits
-	l.Calls, l.Cost, l.Time, l.ContextBytes = count(l.Calls, 0), count(l.Cost, 0), count(l.Time, 0), count(l.ContextBytes, 0)
-	l.CallTimeout = count(l.CallTimeout, 300*time.Second)
-	l.TopicBytes = count(l.TopicBytes, 64<<10)
-	l.IdeasPerCall = count(l.IdeasPerCall, 20)
+	l.Calls, l.Cost, l.Time, l.ContextBytes = max(0, l.Calls), max(0, l.Cost), max(0, l.Time), max(0, l.ContextBytes)
+	l.CallTimeout = max(0, cmp.Or(l.CallTimeout, 300*time.Second))
+	l.TopicBytes = max(0, cmp.Or(l.TopicBytes, 64<<10))
+	l.IdeasPerCall = max(0, cmp.Or(l.IdeasPerCall, 20))
 	return c
-}
-
-// count is n, or its default for 0, or 0 for None.
-func count[N ~int | ~int64](n, def N) N {
-	switch n {
-	case 0:
-		return def
-	case orchestrator.None:
-		return 0
-	}
-	return n
 }
 
 // ErrNoTeamLeader says that a Config has no leader.
@@ -226,29 +200,19 @@ func (c Config) check() error {
 		if m.Agent == "" {
 			f.Add("Team[%d].Agent is empty (role %q)", i, m.Role)
 		}
-		if m.Temperature != nil {
-			f.Within(fmt.Sprintf("Team[%d].Temperature", i), *m.Temperature, 0, 2)
-		}
+		f.WithinIfSet(fmt.Sprintf("Team[%d].Temperature", i), m.Temperature, 0, 2)
 		team.Least(&f, fmt.Sprintf("Team[%d].Estimate", i), m.Estimate, 0)
 	}
 	team.Least(&f, "Rounds.Max", c.Rounds.Max, 1)
 	team.Least(&f, "Rounds.DeepDive", c.Rounds.DeepDive, 0)
 	f.Within("Policy.Threshold", c.Policy.Threshold, 0, maxScore)
 	team.Least(&f, "Policy.MinIdeas", c.Policy.MinIdeas, 0)
-	if s := c.Policy.AssumeScore; s != nil {
-		f.Within("Policy.AssumeScore", *s, 0, maxScore)
-	}
+	f.WithinIfSet("Policy.AssumeScore", c.Policy.AssumeScore, 0, maxScore)
 	if c.Policy.RequireThreshold && !c.has(Moderator) {
 		f.Add("Policy.RequireThreshold is set, and the team has no moderator who could score")
 	}
 	team.Least(&f, "Retry.TopUps", c.Retry.TopUps, orchestrator.None)
-	team.Least(&f, "Limits.Calls", c.Limits.Calls, orchestrator.None)
-	team.Least(&f, "Limits.Cost", c.Limits.Cost, orchestrator.None)
-	team.Least(&f, "Limits.Time", c.Limits.Time, orchestrator.None)
-	team.Least(&f, "Limits.CallTimeout", c.Limits.CallTimeout, orchestrator.None)
-	team.Least(&f, "Limits.TopicBytes", c.Limits.TopicBytes, orchestrator.None)
-	team.Least(&f, "Limits.ContextBytes", c.Limits.ContextBytes, orchestrator.None)
-	team.Least(&f, "Limits.IdeasPerCall", c.Limits.IdeasPerCall, orchestrator.None)
+	f.Counts("Limits", c.Limits, orchestrator.None)
 	return f.Err()
 }
 

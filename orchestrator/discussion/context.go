@@ -24,30 +24,33 @@ func BuildContext(d Discussion, maxBytes int) string {
 func buildContext(d Discussion, maxBytes int) (text string, elided int) {
 	parts := make([]string, len(d.Messages))
 	head, ideas := "Topic:\n"+prompt.Delimit("topic", d.Topic, 0)+"\n", ideaList(d.Ideas)
-	size := len(head) + len(messagesHead) + len(ideas)
+	size, synthesis := len(head)+len(messagesHead)+len(ideas), -1
 	for i, m := range d.Messages {
 		name := fmt.Sprintf("message %d", i+1)
 		parts[i] = fmt.Sprintf("[%s -> %s]: %s, %s\n%s\n", m.From, m.To, name, m.Type, prompt.Delimit(name, m.Content, 0))
 		size += len(parts[i])
-	}
-	keep := kept(d.Messages)
-	at := -1 // where the line about what is left out goes
-	if over := size - maxBytes; maxBytes > 0 && over > 0 {
-		for i := 0; i < len(parts) && over > 0; i++ {
-			if keep[i] {
-				continue
-			}
-			if at < 0 {
-				at = i
-				over += elisionBytes
-			}
-			over -= len(parts[i])
-			parts[i] = ""
-			elided++
+		if m.Type == TypeSynthesis {
+			synthesis = i
 		}
 	}
-	if at >= 0 {
-		parts[at] = fmt.Sprintf("[... messages left out here: %d ...]\n", elided)
+	first := -1 // of those that are left out
+	for i, m := range d.Messages {
+		if maxBytes <= 0 || size <= maxBytes {
+			break
+		}
+		if m.Type == TypeKickoff || i == synthesis {
+			continue
+		}
+		if first < 0 {
+			first = i
+			size += elisionBytes
+		}
+		size -= len(parts[i])
+		parts[i] = ""
+		elided++
+	}
+	if elided > 0 {
+		parts[first] = fmt.Sprintf("[... messages left out here: %d ...]\n", elided)
 	}
 	if len(parts) > 0 {
 		head += messagesHead
@@ -59,22 +62,6 @@ const (
 	messagesHead = "\nDiscussion so far:\n"
 	elisionBytes = 50 // about, of the line about what is left out
 )
-
-// kept marks the messages that are never left out.
-func kept(messages []Message) []bool {
-	keep := make([]bool, len(messages))
-	last := -1
-	for i, m := range messages {
-		keep[i] = m.Type == TypeKickoff
-		if m.Type == TypeSynthesis {
-			last = i
-		}
-	}
-	if last >= 0 {
-		keep[last] = true
-	}
-	return keep
-}
 
 // ideaList is the section of the ideas; "" without any.
 func ideaList(ideas []Idea) string {

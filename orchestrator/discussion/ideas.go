@@ -1,10 +1,10 @@
 package discussion
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,12 +33,11 @@ func ParseIdeas(text string) ([]Idea, error) {
 	if err != nil {
 		return nil, err
 	}
-	ideas, titled := make([]Idea, len(items)), false
+	ideas := make([]Idea, len(items))
 	for i, item := range items {
 		ideas[i] = Idea{Title: textOf(item["title"]), Description: textOf(item["description"]), Category: textOf(item["category"])}
-		titled = titled || ideas[i].Title != ""
 	}
-	if !titled {
+	if !slices.ContainsFunc(ideas, func(i Idea) bool { return i.Title != "" }) {
 		return nil, errNoIdeas
 	}
 	return ideas, nil
@@ -46,22 +45,20 @@ func ParseIdeas(text string) ([]Idea, error) {
 
 // entries are the objects listed in an answer, under a name or alone. Numbers are as
 // they were written.
-func entries(text, name string, shape *answer.Shape) (items []map[string]any, err error) {
-	found, err := shape.Find(nil, text)
+func entries(text, name string, shape *answer.Shape) ([]map[string]any, error) {
+	list, err := shape.Find(nil, text)
 	if err == nil {
-		var object map[string]json.RawMessage
-		if err := json.Unmarshal(found, &object); err != nil {
+		object, err := answer.Decode[map[string]json.RawMessage](list)
+		if err != nil {
 			return nil, err
 		}
-		found = object[name]
-	} else if list, lerr := listIn.Find(nil, text); lerr == nil {
-		found = list
+		list = object[name]
+	} else if bare, none := listIn.Find(nil, text); none == nil {
+		list = bare
 	} else {
 		return nil, fmt.Errorf("want a JSON object with %q: %w", name, err)
 	}
-	d := json.NewDecoder(bytes.NewReader(found))
-	d.UseNumber()
-	return items, d.Decode(&items)
+	return answer.Decode[[]map[string]any](list)
 }
 
 // textOf is a text or a number as text; "" for anything else.
@@ -76,16 +73,16 @@ func textOf(v any) string {
 }
 
 // propose has ideation answer with ideas in JSON and adds them.
-func (r *run) propose(c *orchestrator.Context, t turn) (bool, error) {
+func (r *run) propose(c *orchestrator.Context, t turn) (Message, error) {
 	var ideas []Idea
 	t.output = ideasWanted
 	t.read = func(text string) (err error) {
 		ideas, err = ParseIdeas(text)
 		return err
 	}
-	_, ok, err := r.try(c, t)
+	m, err := r.try(c, t)
 	r.addIdeas(c, ideas)
-	return ok, err
+	return m, err
 }
 
 // topUp asks for the ideas that are missing after the last round's.

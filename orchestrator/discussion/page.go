@@ -19,73 +19,53 @@ import (
 // security policy holds there, too.
 func Page(o Outcome) (string, error) {
 	d := o.Discussion
-	p := page.Of("Discussion", d.Topic, o.Outcome)
+	p := page.Of("Discussion", d.Topic, o.Outcome).Named(func(id string) string {
+		if idea := byID(id, d.Ideas); idea != nil {
+			return idea.Title
+		}
+		return roleInWords(Role(id))
+	})
 	p.Facts = append([]page.Fact{
 		{Name: "Rounds", Value: fmt.Sprintf("%d of %d", d.Round, d.Rounds)},
 		{Name: "Ideas", Value: strconv.Itoa(len(d.Ideas))},
 		{Name: "Messages", Value: strconv.Itoa(len(d.Messages))},
 	}, p.Facts...)
-	for i, w := range p.Warnings {
-		p.Warnings[i].Who = roleInWords(Role(w.Who))
-		if idea := byID(w.Who, d.Ideas); idea != nil {
-			p.Warnings[i].Who = idea.Title
-		}
-	}
-	ranked := Ranking(d.Ideas)
-	won := func(i Idea) bool { return o.FinalIdea != nil && o.FinalIdea.ID == i.ID }
 	ideas := page.Section{ID: "ideas", Title: "Ideas by rank"}
-	for place, idea := range ranked {
-		if s := idea.score(d); s != nil {
-			ideas.Note = fmt.Sprintf("The line marks the threshold of %v out of %d.", d.Threshold, maxScore)
-			ideas.Bars = append(ideas.Bars, page.Bar{Name: fmt.Sprintf("%d. %s", place+1, idea.Title), Score: *s})
-		}
+	for i, idea := range Ranking(d.Ideas) {
 		card := idea.card(d)
-		card.Won = won(idea)
+		if card.Score != nil {
+			ideas.Note = fmt.Sprintf("The line marks the threshold of %v out of %d.", d.Threshold, maxScore)
+			ideas.Bars = append(ideas.Bars, page.Bar{Name: fmt.Sprintf("%d. %s", i+1, idea.Title), Score: *card.Score})
+		}
+		card.Won = o.FinalIdea != nil && o.FinalIdea.ID == idea.ID
 		ideas.Cards = append(ideas.Cards, card)
 	}
-	for i, part := range o.Unverified {
-		if idea := byID(part, d.Ideas); idea != nil {
-			p.Unverified = slices.Clone(p.Unverified)
-			p.Unverified[i] = idea.Title
-		}
+	created := page.Section{ID: "created", Title: "The UI creator's own page"}
+	if i := slices.IndexFunc(d.Messages, func(m Message) bool { return m.Type == TypeVisualization }); i >= 0 {
+		created.Frame = unfence(d.Messages[i].Content)
 	}
 	p.Result = result(o)
-	course := page.Section{ID: "course", Title: "Course of the discussion", Steps: steps(d.Messages)}
-	for _, s := range []page.Section{ideas, course} {
-		if len(s.Cards)+len(s.Steps) > 0 {
-			p.Sections = append(p.Sections, s)
-		}
-	}
-	if i := slices.IndexFunc(d.Messages, func(m Message) bool { return m.Type == TypeVisualization }); i >= 0 {
-		p.Sections = append(p.Sections, page.Section{ID: "created", Title: "The UI creator's own page", Frame: unfence(d.Messages[i].Content)})
-	}
+	p.Sections = []page.Section{ideas, {ID: "course", Title: "Course of the discussion", Steps: steps(d.Messages)}, created}
 	return p.HTML()
 }
 
-// score is an idea's score for people; nil: none.
-func (i Idea) score(d Discussion) *page.Score {
-	if !i.scored() {
-		return nil
-	}
-	return &page.Score{Value: i.Score, Gate: d.Threshold, Max: maxScore}
-}
-
 func (i Idea) card(d Discussion) page.Card {
-	tags := []string{fmt.Sprintf("round %d", i.Round)}
+	c := page.Card{Title: i.Title, Tags: []string{fmt.Sprintf("round %d", i.Round)}, Text: i.Description, Pros: i.Pros, Cons: i.Cons}
 	if i.Category != "" {
-		tags = append(tags, i.Category)
+		c.Tags = append(c.Tags, i.Category)
 	}
-	text := i.Description
 	switch {
 	case i.Assumed:
-		tags = append(tags, "assumed score")
+		c.Tags = append(c.Tags, "assumed score")
 	case !i.Validated:
-		tags = append(tags, "no score")
+		c.Tags = append(c.Tags, "no score")
+	}
+	if i.scored() {
+		c.Score = &page.Score{Value: i.Score, Gate: d.Threshold, Max: maxScore}
 	}
 	if i.Feedback != "" {
-		text += "\n\nModerator: " + i.Feedback
+		c.Text += "\n\nModerator: " + i.Feedback
 	}
-	c := page.Card{Title: i.Title, Score: i.score(d), Tags: tags, Text: text, Pros: i.Pros, Cons: i.Cons}
 	for _, name := range criteria {
 		if mark, ok := i.Criteria[name]; ok {
 			c.Bars = append(c.Bars, page.Bar{Name: page.Words(string(name)), Score: page.Score{Value: mark, Max: maxScore}})

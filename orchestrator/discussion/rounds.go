@@ -27,15 +27,15 @@ func (r *run) discuss(c *orchestrator.Context) error {
 		if !r.cfg.has(t.role) || t.onIdeas && len(r.out.Discussion.Ideas) == 0 {
 			continue
 		}
-		ok, err := r.step(c, t)
+		m, err := r.step(c, t)
 		if err != nil {
 			return err
 		}
-		if ok {
-			r.fire(c, "step_done")
-		} else {
-			r.fire(c, "step_failed")
+		event := "step_done"
+		if m.ID == "" {
+			event = "step_failed"
 		}
+		r.fire(c, event)
 		if t.role == Ideation && t.number == 1 && r.round == r.cfg.Rounds.Max {
 			if err := r.topUp(c); err != nil {
 				return err
@@ -68,15 +68,15 @@ func (c Config) order(round int) []turn {
 	return append(turns, turn{role: TeamLeader, kind: TypeSynthesis, prompt: "synthesize.tmpl", number: 1})
 }
 
-// step is one turn in a round. One that fails costs itself alone. In a deep dive ideas
-// are welcome and not demanded.
-func (r *run) step(c *orchestrator.Context, t turn) (ok bool, err error) {
+// step is one turn in a round. One that fails costs itself alone: its Message is the zero
+// one. In a deep dive ideas are welcome and not demanded.
+func (r *run) step(c *orchestrator.Context, t turn) (Message, error) {
 	if t.role == Ideation && t.number == 1 {
 		return r.propose(c, t)
 	}
-	m, ok, err := r.try(c, t)
-	if ideas, perr := ParseIdeas(m.Content); t.role == Ideation && ok && perr == nil {
+	m, err := r.try(c, t)
+	if ideas, none := ParseIdeas(m.Content); t.role == Ideation && none == nil {
 		r.addIdeas(c, ideas)
 	}
-	return ok, err
+	return m, err
 }

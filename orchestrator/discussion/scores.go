@@ -1,6 +1,7 @@
 package discussion
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,11 +97,8 @@ func ParseEvaluations(text string) ([]Evaluation, error) {
 	for i, item := range items {
 		e := &all[i]
 		*e = Evaluation{
-			IdeaID: textOf(item["idea_id"]), Title: textOf(item["title"]), Criteria: Criteria{},
+			IdeaID: cmp.Or(textOf(item["idea_id"]), textOf(item["id"])), Title: textOf(item["title"]), Criteria: Criteria{},
 			Pros: listOf(item["pros"]), Cons: listOf(item["cons"]), Feedback: textOf(item["feedback"]),
-		}
-		if e.IdeaID == "" {
-			e.IdeaID = textOf(item["id"])
 		}
 		mark := func(name string) *float64 {
 			x, err := markOf(name, item[name])
@@ -180,20 +178,15 @@ func (r *run) validate(c *orchestrator.Context) error {
 	if team.Ends(err) {
 		return err
 	}
-	if err != nil {
+	event := "scored"
+	if err == nil {
+		r.apply(c, found)
+	} else {
+		event = "unusable"
 		r.warn(c, WarnUngraded, string(Moderator), err.Error())
-		r.assume(c)
-		r.fire(c, "unusable")
-		return nil
-	}
-	r.apply(c, found)
-	for _, idea := range ideas {
-		if !idea.Validated {
-			r.warn(c, WarnUngraded, idea.ID, "the moderator gave it no score that counts")
-		}
 	}
 	r.assume(c)
-	r.fire(c, "scored")
+	r.fire(c, event)
 	return nil
 }
 
@@ -236,6 +229,8 @@ func (r *run) apply(c *orchestrator.Context, found []Evaluation) {
 	for _, idea := range ideas {
 		if idea.Validated {
 			r.emit(c, EventIdeaScored, Event{Idea: &idea})
+		} else {
+			r.warn(c, WarnUngraded, idea.ID, "the moderator gave it no score that counts")
 		}
 	}
 }

@@ -114,8 +114,7 @@ func named(text string, ideas []Idea) *Idea {
 		}
 		if json.Unmarshal(found, &choice) == nil {
 			if idea := byID(fmt.Sprint(choice.ID), ideas); idea != nil {
-				one := *idea
-				return &one
+				return new(*idea)
 			}
 		}
 	}

@@ -94,19 +94,17 @@ func (r *run) add(c *orchestrator.Context, m Message) Message {
 	return m
 }
 
-// try is say where a failure is a warning: it returns an error only if the run cannot go
-// on.
-func (r *run) try(c *orchestrator.Context, t turn) (m Message, ok bool, err error) {
-	m, err = r.say(c, t)
+// try is say where a failure is a warning: then the Message is the zero one, and an
+// error says that the run cannot go on.
+func (r *run) try(c *orchestrator.Context, t turn) (Message, error) {
+	m, err := r.say(c, t)
+	if err == nil || team.Ends(err) {
+		return m, err
+	}
 	code := WarnAgentFailed
-	switch {
-	case err == nil:
-		return m, true, nil
-	case team.Ends(err):
-		return m, false, err
-	case m.ID != "":
+	if m.ID != "" {
 		code = WarnIdeasUnparsed
 	}
 	r.warn(c, code, string(t.role), fmt.Sprintf("round %d: %v", r.round, err))
-	return m, m.ID != "", nil
+	return m, nil
 }

@@ -12,10 +12,11 @@ import (
 // combine makes one output of those of the departments, and the overall quality. It is
 // attempted once.
 func (r *run) combine(c *orchestrator.Context) (err error) {
-	done := r.done()
-	for _, report := range done {
-		d, _ := r.cfg.department(report.DepartmentID)
-		r.out.Output[d.OutputKey] = report.Output
+	done := r.out.done()
+	for _, d := range r.departments {
+		if d.report.Status == DepartmentDone {
+			r.out.Output[d.OutputKey] = d.report.Output
+		}
 	}
 	if r.out.Score, err = r.overall(done); err != nil {
 		return err
@@ -37,7 +38,7 @@ func (r *run) unite(c *orchestrator.Context, done []Report) error {
 		return err
 	}
 	master := Agent{ID: r.cfg.Master.Agent}.withDefaults(r.cfg)
-	resp, err := c.Call(master.ID, r.request(master, text))
+	resp, err := c.Call(master.ID, request(master, text))
 	if r.over(c, err) && !c.IsCanceled(err) {
 		r.warn(WarnBudget, master.ID, "the outputs of the departments were not united: "+err.Error())
 		return nil
@@ -52,12 +53,9 @@ func (r *run) unite(c *orchestrator.Context, done []Report) error {
 // overall is one figure of the departments that are done and have one; nil: none has.
 func (r *run) overall(done []Report) (*float64, error) {
 	var scores []DepartmentScore
-	var values, weights []float64
 	for _, report := range done {
 		if report.Ungraded == "" {
-			relevance := relevance(r.out.Route, report.DepartmentID)
-			scores = append(scores, DepartmentScore{report.DepartmentID, report.RawQuality, relevance})
-			values, weights = append(values, report.RawQuality), append(weights, relevance)
+			scores = append(scores, DepartmentScore{report.DepartmentID, report.RawQuality, relevance(r.out.Route, report.DepartmentID)})
 		}
 	}
 	if len(scores) == 0 {
@@ -65,18 +63,27 @@ func (r *run) overall(done []Report) (*float64, error) {
 	}
 	hook := r.cfg.Hooks.Overall
 	if hook == nil {
-		return new(grading.WeightedMean(values, weights)), nil
+		hook = byRelevance
 	}
-	overall, err := team.Guard("overall", func() (float64, error) { return hook(scores), nil })
-	if err == nil && !validScore(overall) {
-		err = fmt.Errorf("overall: it is %v, want 0 to 100", overall)
+	overall, err := percent("overall", func() float64 { return hook(scores) })
+	if err != nil {
+		return nil, err
 	}
-	return new(grading.Round6(overall)), err
+	return &overall, nil
+}
+
+// byRelevance is the mean of the qualities, weighted by relevance.
+func byRelevance(scores []DepartmentScore) float64 {
+	var values, weights []float64
+	for _, s := range scores {
+		values, weights = append(values, s.Quality), append(weights, s.Relevance)
+	}
+	return grading.WeightedMean(values, weights)
 }
 
 // check makes the checks of the whole result.
 func (r *run) check(c *orchestrator.Context) error {
-	done := r.done()
+	done := r.out.done()
 	var across []CheckStatus
 	for _, check := range r.cfg.Hooks.Validate {
 		across = append(across, r.ask(c, "validation", check, done))
@@ -120,19 +127,16 @@ func (r *run) askConsistency(c *orchestrator.Context, reports []Report) ([]Issue
 	}
 	found, _, err := orchestrator.Ask[struct {
 		Issues []Issue `json:"issues"`
-	}](c, r.cfg.Master.Consistency, r.request(Agent{ID: r.cfg.Master.Consistency}.withDefaults(r.cfg), text))
+	}](c, r.cfg.Master.Consistency, request(Agent{ID: r.cfg.Master.Consistency}.withDefaults(r.cfg), text))
 	return found.Issues, err
 }
 
-// joined is the status of several checks: failed if one failed, passed if all
-// passed, else skipped.
+// joined is the worst of several statuses; of none it is skipped.
 func joined(checks []CheckStatus) CheckStatus {
-	switch {
-	case slices.Contains(checks, CheckFailed):
-		return CheckFailed
-	case len(checks) == 0, slices.Contains(checks, CheckSkipped):
-		return CheckSkipped
-	default:
-		return CheckPassed
+	for _, status := range []CheckStatus{CheckFailed, CheckSkipped, CheckPassed} {
+		if slices.Contains(checks, status) {
+			return status
+		}
 	}
+	return CheckSkipped
 }

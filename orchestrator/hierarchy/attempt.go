@@ -1,6 +1,7 @@
 package hierarchy
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"math"
@@ -16,71 +17,80 @@ import (
 // assignment is work that one agent tries until it passes: that of a specialist, of a
 // head that answers directly, and a synthesis.
 type assignment struct {
+	run        *run
 	department Department
 	agent      Agent
 	brief      string // what the work is judged by
 	prompt     string // of the first attempt
 	retries    Retries
 	graded     bool
-	gate       float64 // 0: every output passes
 
 	// moved fires the machine of who works: "start", "output", and what became of the
-	// attempt.
+	// attempt; "stop" if the run allows none.
 	moved func(event string)
 	emit  func(c *orchestrator.Context, kind string, e Event)
+
+	gate     float64 // if graded; 0: every output passes
+	attempts []Attempt
 }
 
 // work makes attempts until one passes or none are left. Its error says that the run
-// is canceled or out of budget; an agent that fails is no error.
-func (r *run) work(c *orchestrator.Context, w assignment) ([]Attempt, error) {
-	var attempts []Attempt
+// is canceled or out of budget, or that there is no gate; an agent that fails is no
+// error.
+func (w *assignment) work(c *orchestrator.Context) (err error) {
+	if w.graded {
+		if w.gate, err = w.run.threshold(w.agent, w.department); err != nil {
+			w.moved("stop")
+			return err
+		}
+	}
 	feedback := ""
 	for {
-		a := Attempt{Number: len(attempts)}
+		a := Attempt{Number: len(w.attempts)}
 		w.moved("start")
 		w.emit(c, EventAttemptStarted, Event{Attempt: &a.Number, Feedback: feedback})
-		self, err := r.try(c, w, attempts, &a)
+		self, err := w.try(c, &a)
 		if err != nil {
 			a.Error = prompt.OneLine(err.Error())
-			a.Feedback = failedLine(a)
+			a.Feedback = fmt.Sprintf("Attempt %d failed: %s. Improve quality, relevance, consistency.", a.Number+1, strings.TrimSuffix(a.Error, "."))
 		}
-		if r.over(c, err) {
+		if w.run.over(c, err) {
 			w.moved("stop")
 			w.emit(c, EventAttemptFinished, w.told(a))
-			return attempts, err
+			return err
 		}
 		if err == nil && w.graded {
 			w.moved("output")
-			r.grade(c, w, &a, self)
+			w.grade(c, &a, self)
 		}
-		attempts = append(attempts, a)
-		ends := a.Output != nil && (!w.graded || a.Ungraded+a.Assumed != "" || a.Decision == grading.Accept)
-		exhausted := !ends && a.Number >= int(w.retries)
-		w.moved(a.event(exhausted))
+		w.attempts, feedback = append(w.attempts, a), a.Feedback
+		event, last := w.verdict(a)
+		w.moved(event)
 		w.emit(c, EventAttemptFinished, w.told(a))
-		if ends || exhausted {
-			return attempts, nil
+		if last {
+			return nil
 		}
-		feedback = a.Feedback
 	}
 }
 
-// event is what became of an attempt.
-func (a Attempt) event(exhausted bool) string {
+// verdict is what became of an attempt, and whether it is the last one.
+func (w *assignment) verdict(a Attempt) (event string, last bool) {
 	switch {
-	case exhausted:
-		return "exhausted"
+	case a.Output != nil && (!w.graded || a.Decision == grading.Accept):
+		return string(grading.Accept), true
+	case a.Ungraded+a.Assumed != "":
+		return "ungraded", true
+	case a.Number >= int(w.retries):
+		return "exhausted", true
 	case a.Output == nil:
-		return "error"
-	case a.Decision != grading.Accept && a.Ungraded+a.Assumed != "":
-		return "ungraded"
+		return "error", false
 	default:
-		return string(a.Decision)
+		return string(a.Decision), false
 	}
 }
 
 // told is the event of an attempt.
-func (w assignment) told(a Attempt) Event {
+func (w *assignment) told(a Attempt) Event {
 	e := Event{Attempt: &a.Number, Decision: a.Decision, Message: a.Error}
 	if a.Ungraded != "" {
 		e.Message = "not graded: " + a.Ungraded
@@ -92,11 +102,15 @@ func (w assignment) told(a Attempt) Event {
 
 // try has the agent make the output of an attempt. self is the figure that the agent
 // gave it.
-func (r *run) try(c *orchestrator.Context, w assignment, before []Attempt, a *Attempt) (self *float64, err error) {
+func (w *assignment) try(c *orchestrator.Context, a *Attempt) (self *float64, err error) {
 	text := w.prompt
-	if n := len(before); n > 0 {
-		text, err = r.prompts.Fill("retry.tmpl", retryPrompt{
-			Request: w.prompt, Attempt: n + 1, Previous: Text(before[n-1].Output), Feedback: allFeedback(before),
+	if a.Number > 0 {
+		var feedback []string
+		for _, before := range w.attempts {
+			feedback = append(feedback, before.Feedback)
+		}
+		text, err = w.run.prompts.Fill("retry.tmpl", retryPrompt{
+			Request: w.prompt, Attempt: a.Number + 1, Previous: Text(w.attempts[a.Number-1].Output), Feedback: strings.Join(feedback, "\n"),
 		})
 		if err != nil {
 			return nil, err
@@ -104,18 +118,18 @@ func (r *run) try(c *orchestrator.Context, w assignment, before []Attempt, a *At
 	}
 	a.Prompt = fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 	began := c.Elapsed()
-	resp, err := c.Call(w.agent.ID, r.request(w.agent, text))
+	resp, err := c.Call(w.agent.ID, request(w.agent, text))
 	if err != nil {
 		a.Duration = c.Elapsed() - began
 		return nil, err
 	}
 	a.Duration = resp.Elapsed
-	a.Output, err = outputOf(resp, r.shapes[w.agent.ID])
+	a.Output, err = outputOf(resp, w.run.shapes[w.agent.ID])
 	return selfScore(resp), err
 }
 
 // request asks an agent as its settings want it.
-func (r *run) request(a Agent, prompt string) agent.Request {
+func request(a Agent, prompt string) agent.Request {
 	return agent.Request{
 		Prompt:      prompt,
 		Output:      a.Schema,
@@ -128,20 +142,16 @@ func (r *run) request(a Agent, prompt string) agent.Request {
 // score, the latest of equals; one with an ungraded output only if there is none. There
 // is at least one attempt.
 func best(attempts []Attempt) Attempt {
-	return attempts[team.Best(len(attempts), team.Last, func(i int) *float64 { return new(attempts[i].rank()) })]
-}
-
-// rank is the score, less than any for an output without one, and least without an
-// output.
-func (a Attempt) rank() float64 {
-	switch {
-	case a.Output == nil:
-		return math.Inf(-1)
-	case a.Ungraded != "":
-		return -1
-	default:
-		return a.Score
-	}
+	return attempts[team.Best(len(attempts), team.Last, func(i int) *float64 {
+		switch a := attempts[i]; {
+		case a.Output == nil:
+			return new(math.Inf(-1))
+		case a.Ungraded != "":
+			return new(-1.0)
+		default:
+			return &a.Score
+		}
+	})]
 }
 
 // warnings are those of an agent's attempts.
@@ -167,32 +177,14 @@ func failure(attempts []Attempt) string {
 	return fmt.Sprintf("failed %d times, last: %s", n, attempts[n-1].Error)
 }
 
-// allFeedback is that of all attempts, a line each, oldest first.
-func allFeedback(attempts []Attempt) string {
-	var lines []string
-	for _, a := range attempts {
-		lines = append(lines, a.Feedback)
-	}
-	return strings.Join(lines, "\n")
-}
-
 // scoredLine says what a graded attempt lacked.
 func scoredLine(a Attempt, gate float64) string {
-	var dims grading.Dimensions
-	suggestions := ""
-	if a.Grade != nil {
-		if a.Grade.Dimensions != nil {
-			dims = *a.Grade.Dimensions
-		}
-		if len(a.Grade.Suggestions) > 0 {
-			suggestions = " Suggestions: " + strings.Join(a.Grade.Suggestions, "; ")
-		}
+	g := *cmp.Or(a.Grade, new(Grade{}))
+	weakest := grading.Weakest(*cmp.Or(g.Dimensions, new(grading.Dimensions{})), gate)
+	line := fmt.Sprintf("Attempt %d scored %s of 100, below the threshold of %s. Improve %s.",
+		a.Number+1, number(a.Score), number(gate), strings.Join(weakest, ", "))
+	if len(g.Suggestions) > 0 {
+		line += " Suggestions: " + strings.Join(g.Suggestions, "; ")
 	}
-	return prompt.OneLine(fmt.Sprintf("Attempt %d scored %s of 100, below the threshold of %s. Improve %s.%s",
-		a.Number+1, number(a.Score), number(gate), strings.Join(grading.Weakest(dims, gate), ", "), suggestions))
-}
-
-// failedLine says why an attempt gave no output.
-func failedLine(a Attempt) string {
-	return fmt.Sprintf("Attempt %d failed: %s. Improve quality, relevance, consistency.", a.Number+1, strings.TrimSuffix(a.Error, "."))
+	return prompt.OneLine(line)
 }

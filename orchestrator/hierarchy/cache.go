@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -53,7 +54,7 @@ func (k *cache) Call(ctx context.Context, req agent.Request) (agent.Response, er
 	}
 	resp, err := k.agent.Call(ctx, req)
 	if err == nil && !resp.More {
-		k.put(key, copyOf(resp))
+		k.put(key, team.Clone(resp))
 	}
 	return resp, err
 }
@@ -67,7 +68,7 @@ func (k *cache) get(key [sha256.Size]byte) (agent.Response, bool) {
 	}
 	found := k.kept[i]
 	k.kept = append(slices.Delete(k.kept, i, i+1), found)
-	return copyOf(found.resp), true
+	return team.Clone(found.resp), true
 }
 
 func (k *cache) put(key [sha256.Size]byte, resp agent.Response) {
@@ -77,11 +78,4 @@ func (k *cache) put(key [sha256.Size]byte, resp agent.Response) {
 	k.kept = slices.DeleteFunc(k.kept, func(c cached) bool { return c.key == key }) // of an equal request at the same time
 	k.kept = append(k.kept, cached{key, resp})
 	k.kept = slices.Delete(k.kept, 0, max(0, len(k.kept)-k.limit))
-}
-
-// copyOf returns an answer whose slices are the caller's.
-func copyOf(resp agent.Response) agent.Response {
-	resp.Data = slices.Clone(resp.Data)
-	resp.Messages = slices.Clone(resp.Messages)
-	return resp
 }

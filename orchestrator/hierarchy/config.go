@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/routing"
@@ -90,15 +92,6 @@ type Limits struct {
 	QuoteBytes          int               `json:"quoteBytes,omitzero"`          // of each text quoted in a prompt; 0: 64 KiB
 }
 
-// The defaults.
-const (
-	defaultName          = "hierarchy"
-	defaultHeadOnlyScore = 85
-	defaultRetries       = 3
-	defaultPromptBytes   = 256 << 10
-	defaultQuoteBytes    = 64 << 10
-)
-
 // resultKey is the key of the master's synthesis in Outcome.Output.
 const resultKey = "result"
 
@@ -106,29 +99,8 @@ const resultKey = "result"
 // lists them from the smallest ID on.
 var ErrCycle = routing.ErrCycle
 
-// MarshalJSON implements json.Marshaler.
-func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
-
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *Config) UnmarshalJSON(b []byte) error { return team.Decode(b, c) }
-
-// MarshalJSON implements json.Marshaler.
-func (m Master) MarshalJSON() ([]byte, error) { return team.Encode(m) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *Master) UnmarshalJSON(b []byte) error { return team.Decode(b, m) }
-
-// MarshalJSON implements json.Marshaler.
-func (p Policy) MarshalJSON() ([]byte, error) { return team.Encode(p) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *Policy) UnmarshalJSON(b []byte) error { return team.Decode(b, p) }
-
-// MarshalJSON implements json.Marshaler.
-func (r Retry) MarshalJSON() ([]byte, error) { return team.Encode(r) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (r *Retry) UnmarshalJSON(b []byte) error { return team.Decode(b, r) }
 
 // MarshalJSON implements json.Marshaler.
 func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
@@ -138,40 +110,30 @@ func (l *Limits) UnmarshalJSON(b []byte) error { return team.Decode(b, l) }
 
 // withDefaults returns a copy that shares nothing with c but functions and files.
 func (c Config) withDefaults() Config {
-	c.Name = cmp.Or(c.Name, defaultName)
-	c.Retry.Specialists = cmp.Or(c.Retry.Specialists, defaultRetries)
-	c.Retry.Heads = cmp.Or(c.Retry.Heads, defaultRetries)
-	c.Retry.SynthesisRounds = max(c.Retry.SynthesisRounds, 1)
-	c.Departments = slices.Clone(c.Departments)
+	c = team.Clone(c)
+	c.Name = cmp.Or(c.Name, "hierarchy")
+	c.Retry.Specialists, c.Retry.Heads = cmp.Or(c.Retry.Specialists, 3), cmp.Or(c.Retry.Heads, 3)
+	c.Policy.SupportingCut = cmp.Or(c.Policy.SupportingCut, new(routing.DefaultCut))
+	c.Policy.HeadOnlyScore = cmp.Or(c.Policy.HeadOnlyScore, new(85.0))
+	c.Limits.PromptBytes = cmp.Or(c.Limits.PromptBytes, 256<<10)
+	c.Limits.QuoteBytes = max(0, cmp.Or(c.Limits.QuoteBytes, 64<<10)) // prompts are tried although validate refuses it
 	for i, d := range c.Departments {
 		c.Departments[i] = d.withDefaults(c)
 	}
-	c.Policy.Rules = c.Policy.Rules.Clone()
-	c.Policy.SupportingCut = or(c.Policy.SupportingCut, routing.DefaultCut)
-	c.Policy.HeadOnlyScore = or(c.Policy.HeadOnlyScore, defaultHeadOnlyScore)
-	c.Policy.AssumeScore = clone(c.Policy.AssumeScore)
-	c.Hooks.Agents = slices.Clone(c.Hooks.Agents)
-	c.Hooks.Validate = slices.Clone(c.Hooks.Validate)
-	c.Limits.PromptBytes = cmp.Or(c.Limits.PromptBytes, defaultPromptBytes)
-	c.Limits.QuoteBytes = max(0, cmp.Or(c.Limits.QuoteBytes, defaultQuoteBytes)) // prompts are tried although validate refuses it
 	return c
 }
 
 // agents returns the names of all agents that a run may call, sorted, each once.
 func (c Config) agents() []string {
-	names := slices.Clone(c.Hooks.Agents)
-	for _, name := range []string{c.Master.Agent, c.Master.Consistency} {
-		if name != "" {
-			names = append(names, name)
-		}
-	}
+	names := slices.Concat(c.Hooks.Agents, []string{c.Master.Agent, c.Master.Consistency})
 	for _, d := range c.Departments {
 		names = append(names, d.Head)
 		for _, a := range d.Agents {
 			names = append(names, a.ID)
 		}
 	}
-	return slices.Compact(slices.Sorted(slices.Values(names)))
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
 // department returns the department of that ID.
@@ -209,31 +171,24 @@ func (c Config) validate() error {
 }
 
 func (c Config) validateNumbers(f *team.Faults) {
-	p, r, l := c.Policy, c.Retry, c.Limits
-	within(f, "Policy.SupportingCut", p.SupportingCut, 1)
-	within(f, "Policy.HeadOnlyScore", p.HeadOnlyScore, 100)
-	within(f, "Policy.AssumeScore", p.AssumeScore, 100)
+	p, r := c.Policy, c.Retry
+	f.WithinIfSet("Policy.SupportingCut", p.SupportingCut, 0, 1)
+	f.WithinIfSet("Policy.HeadOnlyScore", p.HeadOnlyScore, 0, 100)
+	f.WithinIfSet("Policy.AssumeScore", p.AssumeScore, 0, 100)
 	if len(p.Rules.Skills) > 0 {
 		f.Add("Policy.Rules.Skills is set, but skills are those of the departments' agents")
 	}
 	if err := p.Rules.Validate(); err != nil {
 		f.Add("Policy.Rules: %w", err)
 	}
-	team.Least(f, "Retry.Specialists", int(r.Specialists), -1)
-	team.Least(f, "Retry.Heads", int(r.Heads), -1)
+	team.Least(f, "Retry.Specialists", r.Specialists, orchestrator.None)
+	team.Least(f, "Retry.Heads", r.Heads, orchestrator.None)
 	team.Least(f, "Retry.SynthesisRounds", r.SynthesisRounds, 0)
-	team.Least(f, "Limits.ParallelDepartments", l.ParallelDepartments, 0)
-	team.Least(f, "Limits.ParallelSpecialists", l.ParallelSpecialists, 0)
-	team.Least(f, "Limits.Calls", l.Calls, 0)
-	team.Least(f, "Limits.Cost", int64(l.Cost), 0)
-	team.Least(f, "Limits.Time", l.Time, 0)
-	team.Least(f, "Limits.Estimate", int64(l.Estimate), 0)
-	team.Least(f, "Limits.PromptBytes", l.PromptBytes, 0)
-	team.Least(f, "Limits.QuoteBytes", l.QuoteBytes, 0)
+	f.Counts("Limits", c.Limits, 0)
 }
 
 func (c Config) validateHooks(f *team.Faults) {
-	if slices.ContainsFunc(c.Hooks.Agents, blankText) {
+	if slices.ContainsFunc(c.Hooks.Agents, blank) {
 		f.Add("Hooks.Agents has an empty name")
 	}
 	if c.Master.Consistency != "" && c.Hooks.Consistency != nil {
@@ -282,29 +237,19 @@ func (c Config) validateIDs(f *team.Faults) {
 }
 
 func (c Config) validateNeeds(f *team.Faults) {
-	var ids []string
-	for _, d := range c.Departments {
-		ids = append(ids, d.ID)
-	}
+	needs := c.needs()
 	for _, d := range c.Departments {
 		for _, need := range d.DependsOn {
-			if need == d.ID {
-				f.Add("department %q: DependsOn names itself", d.ID)
-			} else if !slices.Contains(ids, need) {
+			if _, ok := needs[need]; !ok {
 				f.Add("department %q: DependsOn names %q, which is no department", d.ID, need)
+			} else if need == d.ID {
+				f.Add("department %q: DependsOn names itself", d.ID)
 			}
 		}
 	}
-	if _, err := routing.Waves(ids, c.needs()); errors.Is(err, ErrCycle) {
+	if _, err := routing.Waves(slices.Sorted(maps.Keys(needs)), needs); errors.Is(err, ErrCycle) {
 		f.Add("%w", err)
 	}
 }
 
-// within adds a fault if x is there and outside of 0 to high.
-func within(f *team.Faults, field string, x *float64, high float64) {
-	if x != nil {
-		f.Within(field, *x, 0, high)
-	}
-}
-
-func blankText(s string) bool { return strings.TrimSpace(s) == "" }
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

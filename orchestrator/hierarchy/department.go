@@ -1,6 +1,7 @@
 package hierarchy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +20,7 @@ type department struct {
 
 	run        *run
 	state      *DepartmentState
-	report     Report
+	report     *Report // in the outcome
 	warnings   []orchestrator.Warning
 	failure    string // why it failed
 	unverified bool   // its output was to be graded and did not pass
@@ -69,7 +70,7 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 		return err
 	}
 	var chosen []Agent
-	if *or(d.run.in.RequiresSpecialists, analysis.Complexity != routing.Simple) {
+	if *cmp.Or(d.run.in.RequiresSpecialists, new(analysis.Complexity != routing.Simple)) {
 		if chosen, err = d.choose(brief, analysis); err != nil {
 			return err
 		}
@@ -99,8 +100,7 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 	}
 	d.Fire("none_pass")
 	d.warn(WarnSpecialistsRejected, fmt.Sprintf("none of %d specialists passed", len(results)))
-	quality, _ := d.quality()
-	d.report.SpecialistQuality = &quality
+	d.report.SpecialistQuality = new(d.quality())
 	d.unverified = slices.ContainsFunc(results, func(s SpecialistResult) bool { return s.Ungraded != "" })
 	return d.direct(c, brief, HeadAfterFailure)
 }
@@ -144,51 +144,45 @@ func (d *department) request(c *orchestrator.Context, needs []Report) (string, e
 	if d.run.over(c, err) || err != nil {
 		return "", err
 	}
-	if blankText(request) {
+	if blank(request) {
 		return "", errors.New("brief: it is blank")
 	}
 	return request, nil
 }
 
-// choose selects the specialists.
+// choose selects the specialists: active ones of the department, each once.
 func (d *department) choose(brief string, a routing.Analysis) ([]Agent, error) {
+	hook := d.run.cfg.Hooks.Select
+	if hook == nil {
+		hook = bySkills
+	}
+	picked, err := team.Guard("selection", func() ([]Agent, error) { return hook(Selection{d.run.in, d.Department, brief, a}), nil })
 	staff := d.Department.specialists()
-	if hook := d.run.cfg.Hooks.Select; hook != nil {
-		chosen, err := team.Guard("selection", func() ([]Agent, error) {
-			return hook(Selection{d.run.in, d.Department, brief, a}), nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		return validSelection(chosen, staff)
-	}
-	candidates := make([]routing.Candidate, len(staff))
-	for i, s := range staff {
-		candidates[i] = routing.Candidate{ID: s.ID, Skills: s.Skills, Inactive: s.Inactive, SuccessRate: s.SuccessRate}
-	}
 	var chosen []Agent
-	for _, picked := range routing.Select(candidates, a.Skills, a.Estimate) {
-		chosen = append(chosen, staff[slices.IndexFunc(staff, func(s Agent) bool { return s.ID == picked.ID })])
-	}
-	return chosen, nil
-}
-
-// validSelection returns the department's active specialists that a hook chose. Another
-// one, or one chosen twice, is an error.
-func validSelection(chosen, staff []Agent) ([]Agent, error) {
-	var agents []Agent
-	for _, picked := range chosen {
-		same := func(s Agent) bool { return s.ID == picked.ID }
+	for _, p := range picked {
+		same := func(s Agent) bool { return s.ID == p.ID }
 		i := slices.IndexFunc(staff, same)
 		if i < 0 || staff[i].Inactive {
-			return nil, fmt.Errorf("selection: %q is no active specialist of the department", picked.ID)
+			return nil, fmt.Errorf("selection: %q is no active specialist of the department", p.ID)
 		}
-		if slices.ContainsFunc(agents, same) {
-			return nil, fmt.Errorf("selection: %q is chosen twice", picked.ID)
+		if slices.ContainsFunc(chosen, same) {
+			return nil, fmt.Errorf("selection: %q is chosen twice", p.ID)
 		}
-		agents = append(agents, staff[i])
+		chosen = append(chosen, staff[i])
 	}
-	return agents, nil
+	return chosen, err
+}
+
+// bySkills selects by the skills that the brief names.
+func bySkills(s Selection) (chosen []Agent) {
+	var candidates []routing.Candidate
+	for _, a := range s.Department.specialists() {
+		candidates = append(candidates, routing.Candidate{ID: a.ID, Skills: a.Skills, Inactive: a.Inactive, SuccessRate: a.SuccessRate})
+	}
+	for _, picked := range routing.Select(candidates, s.Analysis.Skills, s.Analysis.Estimate) {
+		chosen = append(chosen, Agent{ID: picked.ID})
+	}
+	return chosen
 }
 
 // direct has the head answer the brief itself.
@@ -224,28 +218,19 @@ func (d *department) direct(c *orchestrator.Context, brief string, basis Basis) 
 
 // headWork is work of the head, tried again as often as the department allows. Its
 // retries are transitions of the department.
-func (d *department) headWork(c *orchestrator.Context, brief, text string) (attempts []Attempt, err error) {
-	head, begun := d.head(d.run.cfg), 0
-	w := assignment{
-		department: d.Department, agent: head, brief: brief, prompt: text,
+func (d *department) headWork(c *orchestrator.Context, brief, text string) ([]Attempt, error) {
+	w := &assignment{
+		run: d.run, department: d.Department, agent: d.head(d.run.cfg), brief: brief, prompt: text,
 		retries: d.MaxRetries, graded: d.run.cfg.Policy.GradeHeads, emit: d.emit,
-		moved: func(event string) {
-			if event != "start" {
-				return
-			}
-			if begun++; begun > 1 {
-				d.Fire("retry")
-			}
-		},
 	}
-	if w.graded {
-		if w.gate, err = d.run.threshold(head, d.Department); err != nil {
-			return nil, err
+	w.moved = func(event string) {
+		if event == "start" && len(w.attempts) > 0 {
+			d.Fire("retry")
 		}
 	}
-	attempts, err = d.run.work(c, w)
-	d.warnings = append(d.warnings, warnings(head.ID, attempts)...)
-	return attempts, err
+	err := w.work(c)
+	d.warnings = append(d.warnings, warnings(d.Head, w.attempts)...)
+	return w.attempts, err
 }
 
 // assess gives the report its quality.
@@ -255,10 +240,11 @@ func (d *department) assess(raw float64) {
 }
 
 // quality is what the specialists' work is worth.
-func (d *department) quality() (float64, int) {
+func (d *department) quality() float64 {
 	var scored []grading.Scored
 	for _, s := range d.report.Specialists {
 		scored = append(scored, grading.Scored{Score: s.Score, Passed: s.passed(d.run.cfg.Policy.StrictReview), Ungraded: s.Ungraded != ""})
 	}
-	return grading.DepartmentQuality(scored)
+	raw, _ := grading.DepartmentQuality(scored)
+	return raw
 }

@@ -35,7 +35,7 @@ func (r *run) dispatch(c *orchestrator.Context) error {
 			d.finish(c, "cancel", EventDepartmentCanceled, "")
 		}
 	}
-	if len(r.done()) == 0 {
+	if len(r.out.done()) == 0 {
 		return r.nothingDone()
 	}
 	r.Fire("some_done")
@@ -55,60 +55,38 @@ func (r *run) nothingDone() error {
 	return fmt.Errorf("no department finished: %s", r.departments[i].failure)
 }
 
-// open prepares the chosen departments and what is shown of them.
+// open prepares the chosen departments, their reports, and what is shown of them.
 func (r *run) open(c *orchestrator.Context) {
 	ids := r.out.Route.Chosen()
-	r.state.Departments = make([]DepartmentState, len(ids))
+	r.state.Departments, r.out.Reports = make([]DepartmentState, len(ids)), make([]Report, len(ids))
 	for i, id := range ids {
 		configured, _ := r.cfg.department(id)
-		state := &r.state.Departments[i]
+		path, state, report := "dept/"+id, &r.state.Departments[i], &r.out.Reports[i]
 		state.ID, state.Specialists = id, []SpecialistState{}
-		path := "dept/" + id
-		r.departments = append(r.departments, &department{
-			Department: configured,
-			run:        r,
-			state:      state,
-			actor:      newActor(path, DepartmentPhases, &state.Phase),
-			report: Report{
-				DepartmentID: id, DepartmentName: configured.Name, HeadExecutionID: c.RunID() + "/" + path,
-				Gate: *configured.Gate, Specialists: []SpecialistResult{},
-			},
-		})
+		*report = Report{
+			DepartmentID: id, DepartmentName: configured.Name, HeadExecutionID: c.RunID() + "/" + path,
+			Gate: *configured.Gate, Specialists: []SpecialistResult{},
+		}
+		d := &department{Department: configured, run: r, state: state, report: report, actor: newActor(path, DepartmentPhases, &state.Phase)}
+		r.departments = append(r.departments, d)
 	}
 }
 
 // needs are the reports of the chosen departments that d depends on, in the order
 // of the route.
 func (r *run) needs(d *department) []Report {
-	var reports []Report
-	for _, other := range r.departments {
-		if slices.Contains(d.DependsOn, other.ID) {
-			reports = append(reports, other.report)
-		}
-	}
-	return reports
+	return slices.DeleteFunc(slices.Clone(r.out.Reports), func(r Report) bool { return !slices.Contains(d.DependsOn, r.DepartmentID) })
 }
 
 // skip reports whether a dependency of d is missing, and ends d if so.
 func (d *department) skip(c *orchestrator.Context) bool {
-	for _, need := range d.run.needs(d) {
-		if need.Status != DepartmentDone {
-			why := fmt.Sprintf("%s is %s", need.DepartmentID, need.Status)
-			d.warn(WarnDepartmentSkipped, why)
-			d.finish(c, "dependency_missing", EventDepartmentSkipped, why)
-			return true
-		}
+	needs := d.run.needs(d)
+	i := slices.IndexFunc(needs, func(r Report) bool { return r.Status != DepartmentDone })
+	if i < 0 {
+		return false
 	}
-	return false
-}
-
-// done returns the reports of departments that are done.
-func (r *run) done() []Report {
-	done := []Report{}
-	for _, d := range r.departments {
-		if d.report.Status == DepartmentDone {
-			done = append(done, d.report)
-		}
-	}
-	return done
+	why := fmt.Sprintf("%s is %s", needs[i].DepartmentID, needs[i].Status)
+	d.warn(WarnDepartmentSkipped, why)
+	d.finish(c, "dependency_missing", EventDepartmentSkipped, why)
+	return true
 }

@@ -1,6 +1,7 @@
 package hierarchy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -40,17 +41,8 @@ type Grade struct {
 // scores 75. It makes no call.
 func SelfGrader(*orchestrator.Context, Work) (Grade, error) { return Grade{}, nil }
 
-// marks is what a head answers when it grades. A figure on another scale does not fit
-// and is never clamped.
-type marks struct {
-	Quality     float64  `json:"quality" min:"0" max:"1"`
-	Relevance   float64  `json:"relevance" min:"0" max:"1"`
-	Consistency float64  `json:"consistency" min:"0" max:"1"`
-	Suggestions []string `json:"suggestions,omitempty"`
-}
-
-// headGrade has the head of the department grade; an answer that cannot be used is
-// sent back once.
+// headGrade has the head of the department grade; an answer that cannot be used, as one
+// on another scale, is sent back once.
 func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
 	text, err := r.prompts.Fill("grade.tmpl", gradePrompt{
 		Department: w.Department, Agent: w.Agent, Request: w.Brief, Output: Text(w.Output),
@@ -59,19 +51,18 @@ func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
 		return Grade{}, err
 	}
 	head := w.Department.head(r.cfg)
-	req := r.request(head, text)
-	req.Output = nil // that of its work, not of its grades
-	m, _, err := orchestrator.Ask[marks](c, head.ID, req)
-	if err != nil {
-		return Grade{}, err
-	}
-	dims := grading.Dimensions{Quality: m.Quality, Relevance: m.Relevance, Consistency: m.Consistency}
-	return Grade{Dimensions: &dims, Suggestions: m.Suggestions}, nil
+	head.Schema = nil // that of its work, not of its grades
+	marks, _, err := orchestrator.Ask[struct {
+		grading.Dimensions
+		Suggestions []string `json:"suggestions,omitempty"`
+	}](c, head.ID, request(head, text))
+	return Grade{Dimensions: &marks.Dimensions, Suggestions: marks.Suggestions}, err
 }
 
 // grade gives an attempt its score and decides on it. self is the agent's own figure,
 // which counts only if no grade was asked for.
-func (r *run) grade(c *orchestrator.Context, w assignment, a *Attempt, self *float64) {
+func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) {
+	r := w.run
 	g, err := team.Graded(func() (Grade, error) {
 		g, err := team.Guard("grader", func() (Grade, error) {
 			return r.grader(c, Work{w.department, w.agent, w.brief, a.Output, w.gate, a.Number})
@@ -84,22 +75,21 @@ func (r *run) grade(c *orchestrator.Context, w assignment, a *Attempt, self *flo
 	r.over(c, err)
 	assumed := r.cfg.Policy.AssumeScore
 	switch {
-	case err == nil && g.Score != nil:
-		a.Grade, a.Score = &g, *g.Score
 	case err == nil:
-		a.Score, a.ScoreDefaulted = grading.Effective(nil, self)
+		a.Score, a.ScoreDefaulted = grading.Effective(g.Score, self)
+		if g.Score != nil {
+			a.Grade = &g
+		}
 	case assumed == nil || c.IsCanceled(err):
 		a.Ungraded = prompt.OneLine(err.Error())
+		if w.gate == 0 {
+			a.Decision = grading.Accept
+		}
+		return
 	default:
 		a.Score, a.Assumed = *assumed, prompt.OneLine(err.Error())
 	}
-	switch {
-	case a.Ungraded != "" && w.gate == 0:
-		a.Decision = grading.Accept
-	case a.Ungraded == "":
-		a.Decision = grading.Decide(a.Score, w.gate)
-	}
-	if a.Ungraded == "" && a.Decision != grading.Accept {
+	if a.Decision = grading.Decide(a.Score, w.gate); a.Decision != grading.Accept {
 		a.Feedback = scoredLine(*a, w.gate)
 	}
 }
@@ -107,32 +97,43 @@ func (r *run) grade(c *orchestrator.Context, w assignment, a *Attempt, self *flo
 // scored returns g with its Score: the one it has or that of its dimensions. A
 // figure out of range is an error and never clamped.
 func (g Grade) scored() (Grade, error) {
-	if g.Score != nil && !validScore(*g.Score) {
-		return Grade{}, fmt.Errorf("grader: score is %v, want 0 to 100", *g.Score)
+	if g.Score != nil {
+		if !validScore(*g.Score) {
+			return Grade{}, fmt.Errorf("grader: score is %v, want 0 to 100", *g.Score)
+		}
+		g.Score = new(grading.Round6(*g.Score))
 	}
 	if g.Dimensions != nil {
 		percent, err := grading.Percent(*g.Dimensions)
 		if err != nil {
 			return Grade{}, err
 		}
-		g.Score = or(g.Score, percent)
-	}
-	if g.Score != nil {
-		g.Score = new(grading.Round6(*g.Score))
+		g.Score = cmp.Or(g.Score, &percent)
 	}
 	return g, nil
 }
 
 // threshold is the gate for an agent's work.
 func (r *run) threshold(a Agent, d Department) (float64, error) {
-	if r.cfg.Hooks.Threshold == nil {
-		return grading.Round6(grading.ResolveThreshold(a.PassingThreshold, d.MinQuality)), nil
+	hook := r.cfg.Hooks.Threshold
+	if hook == nil {
+		hook = func(_ Input, a Agent, d Department) float64 {
+			return grading.ResolveThreshold(a.PassingThreshold, d.MinQuality)
+		}
 	}
-	t, err := team.Guard("threshold", func() (float64, error) { return r.cfg.Hooks.Threshold(r.in, a, d), nil })
-	if err == nil && !validScore(t) {
-		err = fmt.Errorf("threshold: it is %v, want 0 to 100", t)
+	return percent("threshold", func() float64 { return hook(r.in, a, d) })
+}
+
+// percent is what a hook says, which must be 0 to 100.
+func percent(what string, hook func() float64) (float64, error) {
+	x, err := team.Guard(what, func() (float64, error) { return hook(), nil })
+	if err == nil && !validScore(x) {
+		err = fmt.Errorf("%s: it is %v, want 0 to 100", what, x)
 	}
-	return grading.Round6(t), err
+	if err != nil {
+		return 0, err
+	}
+	return grading.Round6(x), nil
 }
 
 func validScore(x float64) bool { return x >= 0 && x <= 100 } // also refuses NaN

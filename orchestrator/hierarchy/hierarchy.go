@@ -17,11 +17,11 @@ import (
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	err := cfg.validate()
 	cfg = cfg.withDefaults()
-	shapes, schemaErr := cfg.shapes()
-	texts, promptErr := newPrompts(cfg.Prompts, cfg.Limits.QuoteBytes)
-	if err := errors.Join(err, schemaErr, promptErr); err != nil {
+	texts, promptErr := team.Prompts(ownPrompts, cfg.Prompts, samples(), cfg.Limits.QuoteBytes, functions)
+	if err := errors.Join(err, promptErr); err != nil {
 		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("hierarchy: %w", err)
 	}
+	shapes := cfg.shapes()
 	return orchestrator.Flow[Input, Outcome]{
 		Name:   cfg.Name,
 		Agents: cfg.agents(),
@@ -54,9 +54,8 @@ type run struct {
 // do is the master: route, dispatch, combine, check.
 func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 	r.actor = newActor("run", Phases, &r.state.Phase)
-	r.out.Checks = Checks{CheckSkipped, CheckSkipped, []Issue{}}
-	r.out.Output = map[string]json.RawMessage{}
-	c.Expose(func() any { return r.state.snapshot() })
+	r.out = Outcome{Reports: []Report{}, Output: map[string]json.RawMessage{}, Checks: Checks{CheckSkipped, CheckSkipped, []Issue{}}}
+	c.Expose(func() any { return r.state })
 	l := r.cfg.Limits
 	c = c.WithBudget(orchestrator.Budget{Calls: l.Calls, Cost: l.Cost, Wall: l.Time, AllowUnpriced: l.AllowUnpriced})
 
@@ -75,11 +74,11 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 
 // accept says whether the prompt is a request.
 func (r *run) accept(*orchestrator.Context) error {
-	if blankText(r.in.Prompt) {
-		return &coded{errors.New("the prompt is empty"), ErrEmptyRequest}
+	if blank(r.in.Prompt) {
+		return team.Fail(ErrEmptyRequest, "the prompt is empty")
 	}
 	if n, most := len(r.in.Prompt), r.cfg.Limits.PromptBytes; n > most {
-		return &coded{fmt.Errorf("the prompt has %d bytes, want at most %d", n, most), ErrRequestTooLarge}
+		return team.Fail(ErrRequestTooLarge, "the prompt has %d bytes, want at most %d", n, most)
 	}
 	r.Fire("accept")
 	return nil
@@ -128,20 +127,19 @@ func (r *run) complete(c *orchestrator.Context) (Outcome, error) {
 	if r.refused != nil {
 		err = fmt.Errorf("%w: %w", err, r.refused)
 	}
-	return out, &coded{err, ErrPartial}
+	return out, team.Fail(ErrPartial, "%w", err)
 }
 
 // fail ends a run that has no result. Finished reports are in the Outcome all the same.
 func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
-	text := fmt.Errorf("hierarchy: %w", err)
+	event := "fail"
 	switch {
 	case c.IsCanceled(err):
-		return r.end(c, "cancel"), text
+		return r.end(c, "cancel"), fmt.Errorf("hierarchy: %w", err)
 	case r.Phase() == PhaseDispatching && r.refused != nil:
-		return r.end(c, "refused"), &coded{text, ErrUnable}
-	default:
-		return r.end(c, "fail"), &coded{text, ErrUnable}
+		event = "refused"
 	}
+	return r.end(c, event), team.Fail(ErrUnable, "hierarchy: %w", err)
 }
 
 // end fires the last event of the run and fills in what every outcome has. The
@@ -151,14 +149,12 @@ func (r *run) end(c *orchestrator.Context, event string) Outcome {
 	if r.out.Status == orchestrator.Failed || r.out.Status == orchestrator.OutOfBudget {
 		r.out.Message = UnableToGenerate
 	}
-	var warnings []orchestrator.Warning
-	r.out.Reports = []Report{}
-	for _, d := range r.departments {
-		warnings = append(warnings, d.warnings...)
-		r.out.Reports = append(r.out.Reports, d.report)
-	}
 	if r.refused != nil && !slices.ContainsFunc(r.out.Warnings, func(w orchestrator.Warning) bool { return w.Code == WarnBudget }) {
 		r.warn(WarnBudget, "", r.refused.Error())
+	}
+	var warnings []orchestrator.Warning
+	for _, d := range r.departments {
+		warnings = append(warnings, d.warnings...)
 	}
 	r.out.Warnings = append(warnings, r.out.Warnings...)
 	r.out.Spent, r.out.Elapsed = c.Spent(), c.Elapsed()

@@ -14,8 +14,7 @@ import (
 // Hooks are the host's own parts of the flow; nil fields are the package's. They
 // are deterministic: those without a Context are pure functions of their
 // arguments, those with one reach the world through it alone. They change nothing
-// that they are given. A panic of a hook is an error of what it was called for
-// .
+// that they are given. A panic of a hook is an error of what it was called for.
 type Hooks struct {
 	// Agents are the roster names that hooks call, besides the team's own.
 	Agents []string
@@ -97,21 +96,16 @@ func AdaptThreshold(in Input, a Agent, d Department) float64 {
 // many come by success rate, highest first, then ID. Unlike the default it also
 // takes specialists that have none of the skills that the brief names.
 func Recommend(s Selection) []Agent {
-	wanted := words(s.Brief)
-	var active []Agent
-	shared := map[string]int{}
-	for _, a := range s.Department.specialists() {
-		if a.Inactive {
-			continue
-		}
-		active = append(active, a)
+	wanted, shared := words(s.Brief), map[string]int{}
+	active := slices.DeleteFunc(s.Department.specialists(), func(a Agent) bool { return a.Inactive })
+	for _, a := range active {
 		for word := range words(a.Name + " " + a.Specialization + " " + strings.Join(a.Skills, " ")) {
 			if wanted[word] {
 				shared[a.ID]++
 			}
 		}
 	}
-	rate := func(a Agent) float64 { return *or(a.SuccessRate, 0) }
+	rate := func(a Agent) float64 { return *cmp.Or(a.SuccessRate, new(0.0)) }
 	slices.SortStableFunc(active, func(a, b Agent) int {
 		return cmp.Or(cmp.Compare(shared[b.ID], shared[a.ID]), cmp.Compare(rate(b), rate(a)), cmp.Compare(a.ID, b.ID))
 	})

@@ -1,9 +1,8 @@
 package hierarchy
 
 import (
-	"slices"
-
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
 // Experience is what outcomes say of specialists, by agent ID.
@@ -48,12 +47,11 @@ func Learn(outcomes ...Outcome) Experience {
 // Rate returns a copy of departments whose agents have the success rates of e; agents
 // that e does not know keep theirs.
 func (e Experience) Rate(departments []Department) []Department {
-	departments = slices.Clone(departments)
-	for i, d := range departments {
-		departments[i].Agents = slices.Clone(d.Agents)
-		for j, a := range d.Agents {
+	departments = team.Clone(departments)
+	for _, d := range departments {
+		for i, a := range d.Agents {
 			if rate, ok := e.SuccessRates[a.ID]; ok {
-				departments[i].Agents[j].SuccessRate = &rate
+				d.Agents[i].SuccessRate = &rate
 			}
 		}
 	}

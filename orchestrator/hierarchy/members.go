@@ -1,7 +1,6 @@
 package hierarchy
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
@@ -76,25 +76,14 @@ type Agent struct {
 // orchestrator.None is no retry. In JSON 0 is no retry, and the default is left out.
 type Retries int
 
-// The defaults of departments and agents.
-const (
-	defaultMinQuality  = 80
-	defaultGate        = 60
-	defaultTimeout     = 300 * time.Second
-	defaultTemperature = 0.7
-)
-
 // NewDepartment returns a department whose agents need 80 unless they have a threshold
 // of their own.
 func NewDepartment(id, head string, agents ...Agent) Department {
-	return Department{ID: id, Head: head, MinQuality: new(float64(defaultMinQuality)), Agents: agents}
+	return Department{ID: id, Head: head, MinQuality: new(80.0), Agents: agents}
 }
 
 // MarshalJSON implements json.Marshaler.
 func (r Retries) MarshalJSON() ([]byte, error) { return json.Marshal(max(int(r), 0)) }
-
-// MarshalJSON implements json.Marshaler.
-func (d Department) MarshalJSON() ([]byte, error) { return team.Encode(d) }
 
 // MarshalJSON implements json.Marshaler.
 func (a Agent) MarshalJSON() ([]byte, error) { return team.Encode(a) }
@@ -121,12 +110,12 @@ func flat(data []byte, group string) []byte {
 	if json.Unmarshal(data, &members) != nil {
 		return data
 	}
-	if raw := members[group]; raw != nil && json.Unmarshal(raw, &settings) == nil {
+	if json.Unmarshal(members[group], &settings) == nil {
 		delete(members, group)
 		maps.Copy(members, settings)
 	}
 	const parallel = "allowParallelExecution"
-	switch string(bytes.TrimSpace(members[parallel])) {
+	switch string(members[parallel]) {
 	case "true":
 		delete(members, parallel)
 	case "false":
@@ -140,17 +129,13 @@ func flat(data []byte, group string) []byte {
 	return flat
 }
 
-// withDefaults returns a copy that shares nothing with d and has every default filled
-// in but MinQuality, for which missing has a meaning. Retries are numbers from 0 on.
+// withDefaults returns d with every default filled in but MinQuality, for which missing
+// has a meaning. Retries are numbers from 0 on. d is a copy of the host's.
 func (d Department) withDefaults(c Config) Department {
 	d.Name = cmp.Or(d.Name, d.ID)
 	d.OutputKey = cmp.Or(d.OutputKey, d.ID)
-	d.Keywords = maps.Clone(d.Keywords)
-	d.DependsOn = slices.Clone(d.DependsOn)
-	d.MinQuality = clone(d.MinQuality)
-	d.Gate = or(d.Gate, defaultGate)
+	d.Gate = cmp.Or(d.Gate, new(60.0))
 	d.MaxRetries = max(cmp.Or(d.MaxRetries, c.Retry.Heads), 0)
-	d.Agents = slices.Clone(d.Agents)
 	for i, a := range d.Agents {
 		d.Agents[i] = a.withDefaults(c)
 	}
@@ -159,16 +144,12 @@ func (d Department) withDefaults(c Config) Department {
 
 func (a Agent) withDefaults(c Config) Agent {
 	a.Name = cmp.Or(a.Name, a.ID)
-	a.Skills = slices.Clone(a.Skills)
-	a.SuccessRate = clone(a.SuccessRate)
-	a.PassingThreshold = clone(a.PassingThreshold)
 	a.MaxRetries = max(cmp.Or(a.MaxRetries, c.Retry.Specialists), 0)
-	a.Timeout = cmp.Or(a.Timeout, defaultTimeout)
-	if a.Temperature = or(a.Temperature, defaultTemperature); *a.Temperature == orchestrator.None {
+	a.Timeout = cmp.Or(a.Timeout, 300*time.Second)
+	if a.Temperature = cmp.Or(a.Temperature, new(0.7)); *a.Temperature == orchestrator.None {
 		a.Temperature = nil
 	}
 	a.Estimate = cmp.Or(a.Estimate, c.Limits.Estimate)
-	a.Schema = slices.Clone(a.Schema)
 	return a
 }
 
@@ -191,17 +172,17 @@ func (d Department) target() routing.Target {
 
 func (d Department) validate(f *team.Faults) {
 	at := func(field string) string { return fmt.Sprintf("department %q: %s", d.ID, field) }
-	if blankText(d.ID) {
+	if blank(d.ID) {
 		f.Add("%s is empty", at("ID"))
 	} else if err := d.target().Validate(); err != nil {
 		f.Add("department %q: %w", d.ID, err)
 	}
-	if blankText(d.Head) {
+	if blank(d.Head) {
 		f.Add("%s is empty", at("Head"))
 	}
-	within(f, at("MinQuality"), d.MinQuality, 100)
-	within(f, at("Gate"), d.Gate, 100)
-	team.Least(f, at("MaxRetries"), int(d.MaxRetries), orchestrator.None)
+	f.WithinIfSet(at("MinQuality"), d.MinQuality, 0, 100)
+	f.WithinIfSet(at("Gate"), d.Gate, 0, 100)
+	team.Least(f, at("MaxRetries"), d.MaxRetries, orchestrator.None)
 	for _, a := range d.Agents {
 		a.validate(f, d)
 	}
@@ -209,7 +190,7 @@ func (d Department) validate(f *team.Faults) {
 
 func (a Agent) validate(f *team.Faults, d Department) {
 	at := func(field string) string { return fmt.Sprintf("department %q: agent %q: %s", d.ID, a.ID, field) }
-	if blankText(a.ID) {
+	if blank(a.ID) {
 		f.Add("%s is empty", at("ID"))
 	}
 	if a.Inactive && a.ID == d.Head {
@@ -218,27 +199,17 @@ func (a Agent) validate(f *team.Faults, d Department) {
 	if err := (routing.Rules{Skills: a.Skills}).Validate(); err != nil {
 		f.Add("department %q: agent %q: %w", d.ID, a.ID, err)
 	}
-	within(f, at("SuccessRate"), a.SuccessRate, 100)
-	within(f, at("PassingThreshold"), a.PassingThreshold, 100)
+	if len(a.Schema) > 0 {
+		if _, err := answer.FromSchema(a.Schema); err != nil {
+			f.Add("%s: %w", at("Schema"), err)
+		}
+	}
+	f.WithinIfSet(at("SuccessRate"), a.SuccessRate, 0, 100)
+	f.WithinIfSet(at("PassingThreshold"), a.PassingThreshold, 0, 100)
 	if a.Temperature != nil && *a.Temperature != orchestrator.None {
 		f.Within(at("Temperature"), *a.Temperature, 0, 2)
 	}
-	team.Least(f, at("MaxRetries"), int(a.MaxRetries), orchestrator.None)
+	team.Least(f, at("MaxRetries"), a.MaxRetries, orchestrator.None)
 	team.Least(f, at("Timeout"), a.Timeout, 0)
-	team.Least(f, at("Estimate"), int64(a.Estimate), 0)
-}
-
-func clone[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	return new(*p)
-}
-
-// or returns a pointer to a copy of *p, or to the default.
-func or[T any](p *T, otherwise T) *T {
-	if p == nil {
-		return &otherwise
-	}
-	return new(*p)
+	team.Least(f, at("Estimate"), a.Estimate, 0)
 }

@@ -52,6 +52,11 @@ type Outcome struct {
 	Checks Checks `json:"checks"`
 }
 
+// done are the reports of departments that are done.
+func (o Outcome) done() []Report {
+	return slices.DeleteFunc(slices.Clone(o.Reports), func(r Report) bool { return r.Status != DepartmentDone })
+}
+
 // UnableToGenerate is what users are told of a run that has no result; the error says
 // why.
 const UnableToGenerate = "Unable to generate content"
@@ -210,15 +215,6 @@ type SpecialistState struct {
 	Score    *float64        `json:"score,omitempty"` // of the last attempt that has one
 }
 
-// snapshot returns a copy that shares no slice with s.
-func (s State) snapshot() State {
-	s.Departments = slices.Clone(s.Departments)
-	for i, d := range s.Departments {
-		s.Departments[i].Specialists = slices.Clone(d.Specialists)
-	}
-	return s
-}
-
 // The codes of errors. ErrUnable matches every end without a result, beside what caused
 // it.
 const (
@@ -227,11 +223,3 @@ const (
 	ErrRequestTooLarge = agent.Code("hierarchy/request-too-large") // the prompt exceeds Limits.PromptBytes
 	ErrPartial         = agent.Code("hierarchy/partial")           // Policy.FailOnPartial and the result is partial
 )
-
-// coded is an error with a code that its text does not repeat.
-type coded struct {
-	error
-	code agent.Code
-}
-
-func (e *coded) Unwrap() []error { return []error{e.code, e.error} }

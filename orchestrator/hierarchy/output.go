@@ -14,43 +14,34 @@ import (
 // outputOf returns what an agent answered in the form in which reports keep it: words
 // as a JSON string, data as it is. It is an error if there is nothing, or something that
 // does not fit the agent's shape, if it has one.
-func outputOf(resp agent.Response, shape *answer.Shape) (json.RawMessage, error) {
-	output := resp.Data
-	if strings.TrimSpace(resp.Text) != "" {
+func outputOf(resp agent.Response, shape *answer.Shape) (output json.RawMessage, err error) {
+	output = resp.Data
+	if !blank(resp.Text) {
 		output = agent.JSON(resp.Text)
 	}
-	if shape != nil && !blank(output) {
-		found, err := shape.Find(resp.Data, resp.Text)
-		if err != nil {
+	if shape != nil && !blank(Text(output)) {
+		if output, err = shape.Find(resp.Data, resp.Text); err != nil {
 			return nil, fmt.Errorf("malformed output: %w", err)
 		}
-		output = found
 	}
-	if blank(output) {
+	if blank(Text(output)) {
 		return nil, errors.New("the answer is empty")
 	}
 	return output, nil
 }
 
-// blank reports whether data says nothing: it is missing, null or a blank string.
-func blank(data json.RawMessage) bool { return strings.TrimSpace(Text(data)) == "" }
-
-// shapes are those of the outputs of all agents that have a schema, by agent ID.
-func (c Config) shapes() (map[string]*answer.Shape, error) {
+// shapes are those of the outputs of all agents that have a schema, by agent ID. c is
+// valid.
+func (c Config) shapes() map[string]*answer.Shape {
 	shapes := map[string]*answer.Shape{}
-	var errs []error
 	for _, d := range c.Departments {
 		for _, a := range d.Agents {
-			if len(a.Schema) == 0 {
-				continue
-			}
-			var err error
-			if shapes[a.ID], err = answer.FromSchema(a.Schema); err != nil {
-				errs = append(errs, fmt.Errorf("department %q: agent %q: Schema: %w", d.ID, a.ID, err))
+			if len(a.Schema) > 0 {
+				shapes[a.ID] = answer.MustFromSchema(string(a.Schema))
 			}
 		}
 	}
-	return shapes, errors.Join(errs...)
+	return shapes
 }
 
 // ownFigure is an answer that has a figure of its own among whatever else.
@@ -70,10 +61,10 @@ func selfScore(resp agent.Response) *float64 {
 	if err != nil {
 		return nil
 	}
-	var own struct {
+	own, err := answer.Decode[struct {
 		QualityScore float64 `json:"qualityScore"`
-	}
-	if json.Unmarshal(found, &own) != nil {
+	}](found)
+	if err != nil {
 		return nil
 	}
 	return new(grading.Round6(own.QualityScore))

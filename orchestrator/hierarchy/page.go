@@ -1,6 +1,7 @@
 package hierarchy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +15,6 @@ import (
 // specialists, their scores and gates. asked is Input.Prompt. The page stands alone: it
 // loads nothing and has no script, and text of agents is escaped.
 func Page(asked string, o Outcome) (string, error) {
-	p := page.Of("Hierarchy", asked, o.Outcome)
 	names := map[string]string{}
 	departments := page.Section{ID: "departments", Title: "Departments"}
 	course := page.Section{ID: "course", Title: "How it came about"}
@@ -30,27 +30,9 @@ func Page(asked string, o Outcome) (string, error) {
 			course.Steps = append(course.Steps, step)
 		}
 	}
-	p.Unverified = slices.Clone(p.Unverified)
-	for i, id := range p.Unverified {
-		p.Unverified[i] = nameOf(names, id)
-	}
-	for i, w := range p.Warnings {
-		p.Warnings[i].Who = nameOf(names, w.Who)
-	}
-	p.Result = o.result()
-	for _, s := range []page.Section{departments, course} {
-		if len(s.Cards)+len(s.Steps) > 0 {
-			p.Sections = append(p.Sections, s)
-		}
-	}
+	p := page.Of("Hierarchy", asked, o.Outcome).Named(func(id string) string { return cmp.Or(names[id], id) })
+	p.Result, p.Sections = o.result(), []page.Section{departments, course}
 	return p.HTML()
-}
-
-func nameOf(names map[string]string, id string) string {
-	if name := names[id]; name != "" {
-		return name
-	}
-	return id
 }
 
 // result is the master's text, or what the departments made.
@@ -70,11 +52,6 @@ func (o Outcome) result() page.Card {
 		c.Text += "## " + page.Words(key) + "\n\n" + Text(o.Output[key]) + "\n\n"
 	}
 	return c
-}
-
-// done are the reports of departments that are done.
-func (o Outcome) done() []Report {
-	return slices.DeleteFunc(slices.Clone(o.Reports), func(r Report) bool { return r.Status != DepartmentDone })
 }
 
 func (r Report) card() page.Card {

@@ -2,11 +2,7 @@ package hierarchy
 
 import (
 	"embed"
-	"io/fs"
 	"text/template"
-
-	"github.com/convene-go/convene/internal/prompt"
-	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
 //go:embed prompts/*.tmpl
@@ -55,6 +51,9 @@ type (
 	checkPrompt struct{ Reports []Report }
 )
 
+// functions are those of the templates, beside what all teams have.
+var functions = template.FuncMap{"text": Text, "number": number}
+
 // samples fill every template at New, with everything and with as little as there
 // may be, so that a wrong field shows there.
 func samples() map[string][]any {
@@ -71,10 +70,4 @@ func samples() map[string][]any {
 		"master.tmpl":    {masterPrompt{Reports: reports}},
 		"check.tmpl":     {checkPrompt{reports}},
 	}
-}
-
-// newPrompts reads the prompts of host, and the package's where host has none. Texts
-// that are quoted are cut to quoteBytes.
-func newPrompts(host fs.FS, quoteBytes int) (prompt.Set, error) {
-	return team.Prompts(ownPrompts, host, samples(), quoteBytes, template.FuncMap{"text": Text, "number": number})
 }

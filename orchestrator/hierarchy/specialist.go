@@ -3,6 +3,7 @@ package hierarchy
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/prompt"
@@ -52,42 +53,30 @@ func (d *department) specialists(c *orchestrator.Context, brief string, chosen [
 // work makes the attempts of one specialist. Its context has a budget of its own,
 // which counts what it uses.
 func (s *specialist) work(c *orchestrator.Context, brief string) SpecialistResult {
-	r, d := s.dept.run, s.dept.Department
-	result := SpecialistResult{AgentID: s.agent.ID, AgentName: s.agent.Name, Specialization: s.agent.Specialization, Attempts: []Attempt{}}
-	threshold, err := r.threshold(s.agent, d)
-	if err == nil {
-		result.Threshold = threshold
-		result.Attempts, err = r.work(c, assignment{
-			department: d, agent: s.agent, brief: brief, prompt: brief,
-			retries: s.agent.MaxRetries, graded: true, gate: threshold,
-			moved: s.moved, emit: s.told,
-		})
-	} else {
-		s.Fire("stop")
+	a := s.agent
+	w := assignment{
+		run: s.dept.run, department: s.dept.Department, agent: a, brief: brief, prompt: brief, retries: a.MaxRetries, graded: true,
+		moved: func(event string) { s.Fire(event) }, emit: s.told, attempts: []Attempt{},
 	}
-	result.settle(err)
-	result.Usage = c.Spent()
+	stopped := w.work(c)
+	result := SpecialistResult{
+		AgentID: a.ID, AgentName: a.Name, Specialization: a.Specialization, Threshold: w.gate, Attempts: w.attempts, Usage: c.Spent(),
+	}
+	result.settle(stopped)
 	streamed := result
 	streamed.Attempts = nil // they were records already
 	s.emit(c, EventSpecialistFinished, Event{Status: string(s.Phase()), Result: &streamed})
 	return result
 }
 
-func (s *specialist) moved(event string) {
-	s.Fire(event)
-	if event == "start" {
-		s.state.Attempts++
-	}
-}
-
+// told also shows the attempt.
 func (s *specialist) told(c *orchestrator.Context, kind string, e Event) {
-	s.state.Score = cmp.Or(e.Score, s.state.Score)
+	s.state.Attempts, s.state.Score = *e.Attempt+1, cmp.Or(e.Score, s.state.Score)
 	s.emit(c, kind, e)
 }
 
 // settle fills in what the attempts come to; stopped is why there were no more.
 func (s *SpecialistResult) settle(stopped error) {
-	s.Attempts = append([]Attempt{}, s.Attempts...)
 	for _, a := range s.Attempts {
 		s.ExecutionTime += a.Duration
 	}
@@ -128,50 +117,46 @@ func (d *department) review(c *orchestrator.Context, results []SpecialistResult)
 
 // review says what a result is worth. One without an output never passes.
 func (s *SpecialistResult) review() {
-	note := ""
-	switch {
-	case s.Output == nil:
-		s.ReviewStatus = grading.Rejected
-		s.ReviewNotes = cmp.Or(s.ReviewNotes, "no output")
+	if s.Output == nil {
+		s.ReviewStatus, s.ReviewNotes = grading.Rejected, cmp.Or(s.ReviewNotes, "no output")
 		return
-	case s.Ungraded != "" && s.Threshold == 0:
-		s.ReviewStatus, note = grading.Approved, s.approval()+"; not graded: "+s.Ungraded
-	case s.Ungraded != "":
-		s.ReviewStatus, note = grading.Rejected, "not graded: "+s.Ungraded
-	default:
-		s.ReviewStatus = grading.Review(s.Score, s.Threshold)
-		switch s.ReviewStatus {
-		case grading.Rejected:
-			note = fmt.Sprintf("score %s is below the threshold of %s", number(s.Score), number(s.Threshold))
-		case grading.RevisionNeeded:
-			note = fmt.Sprintf("score %s is acceptable but could be improved", number(s.Score))
-		case grading.Approved:
-			note = s.approval()
+	}
+	s.ReviewStatus = grading.Review(s.Score, s.Threshold) // without a grade the score is 0
+	var notes []string
+	switch s.ReviewStatus {
+	case grading.Approved:
+		notes = append(notes, s.approval())
+	case grading.RevisionNeeded:
+		notes = append(notes, fmt.Sprintf("score %s is acceptable but could be improved", number(s.Score)))
+	case grading.Rejected:
+		if s.Ungraded == "" {
+			notes = append(notes, fmt.Sprintf("score %s is below the threshold of %s", number(s.Score), number(s.Threshold)))
 		}
 	}
-	if s.ReviewNotes != "" { // why it was stopped
-		note += "; " + s.ReviewNotes
+	if s.Ungraded != "" {
+		notes = append(notes, "not graded: "+s.Ungraded)
 	}
-	s.ReviewNotes = note
+	if s.ReviewNotes != "" { // why it was stopped
+		notes = append(notes, s.ReviewNotes)
+	}
+	s.ReviewNotes = strings.Join(notes, "; ")
 }
 
 // approval is the note of an approved result.
 func (s *SpecialistResult) approval() string {
-	retries := len(s.Attempts) - 1
-	after := fmt.Sprintf("after %d retries", retries)
-	if retries == 1 {
-		after = "after 1 retry"
+	how := ""
+	switch retries := len(s.Attempts) - 1; {
+	case retries == 1:
+		how = " after 1 retry"
+	case retries > 1:
+		how = fmt.Sprintf(" after %d retries", retries)
+	case s.Threshold > 0:
+		how = " by head"
 	}
-	switch {
-	case s.Threshold == 0 && retries > 0:
-		return "auto-approved " + after + ", no threshold is set"
-	case s.Threshold == 0:
-		return "auto-approved, no threshold is set"
-	case retries > 0:
-		return "approved " + after
-	default:
-		return "approved by head"
+	if s.Threshold == 0 {
+		return "auto-approved" + how + ", no threshold is set"
 	}
+	return "approved" + how
 }
 
 // passed reports whether the result goes into synthesis and approval rate.

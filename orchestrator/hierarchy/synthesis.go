@@ -26,8 +26,7 @@ func (d *department) synthesize(c *orchestrator.Context, brief string, passing [
 		d.keep(d.refine(c, brief, draft))
 		d.Fire("ok")
 	}
-	raw, _ := d.quality()
-	d.assess(raw)
+	d.assess(d.quality())
 	return nil
 }
 
@@ -88,9 +87,9 @@ func (r *run) headResolve(c *orchestrator.Context, d Department, brief string, p
 	if err != nil {
 		return "", err
 	}
-	req := r.request(d.head(r.cfg), text)
-	req.Output = nil
-	resp, err := c.Call(d.Head, req)
+	head := d.head(r.cfg)
+	head.Schema = nil // that of its work
+	resp, err := c.Call(d.Head, request(head, text))
 	return resp.Text, err
 }
 

@@ -40,11 +40,7 @@ func Page(s State, o Outcome) (string, error) {
 		}
 		sources.Cards = append(sources.Cards, card)
 	}
-	for _, section := range []page.Section{marks, course, sources} {
-		if len(section.Bars)+len(section.Steps)+len(section.Cards) > 0 {
-			p.Sections = append(p.Sections, section)
-		}
-	}
+	p.Sections = []page.Section{marks, course, sources}
 	return p.HTML()
 }
 

@@ -20,7 +20,7 @@ import (
 // Encode is the JSON form of a Config or of one of its groups, a struct: as
 // encoding/json has it, but for durations, which are texts such as "5m0s", and money,
 // which is a decimal number of USD; of both, -1 is orchestrator.None. Each field has a
-// json tag.
+// json tag. A struct without a duration or money of its own needs no MarshalJSON.
 func Encode(group any) ([]byte, error) {
 	v := reflect.ValueOf(group)
 	fields := make([]reflect.StructField, v.NumField())
@@ -38,7 +38,7 @@ func Encode(group any) ([]byte, error) {
 // Decode reads what Encode has written into group, a pointer to the struct. A duration
 // may also be a number of seconds. What data does not mention stays as it is. All
 // faults are in one error; each names its field by the path from group on, and an
-// unknown field is one.
+// unknown field is one. Structs in group need no UnmarshalJSON for that.
 func Decode(data []byte, group any) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
@@ -62,9 +62,12 @@ func Decode(data []byte, group any) error {
 	return all
 }
 
-// decode reads data into a field. The elements of a list are read one by one, so that
-// faults have their numbers.
+// decode reads data into a field: a group by its fields, and the elements of a list one
+// by one, so that all faults are found and have their paths.
 func decode(data []byte, field reflect.Value) error {
+	if _, own := reflect.TypeAssert[json.Unmarshaler](field.Addr()); field.Kind() == reflect.Struct && !own {
+		return Decode(data, field.Addr().Interface())
+	}
 	if field.Kind() != reflect.Slice || field.Type().Elem().Kind() != reflect.Struct {
 		read := reflect.New(shadow(field.Type()))
 		read.Elem().Set(field.Convert(read.Type().Elem()))

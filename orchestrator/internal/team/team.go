@@ -1,12 +1,13 @@
 // Package team has what every team does in the same way: moving its state machines,
 // collecting faults of a Config, reading prompts, calling hooks, trying again, picking
-// the best, and the JSON form of a Config.
+// the best, and the copy and the JSON form of a Config.
 package team
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime/debug"
 	"time"
 
@@ -72,6 +73,13 @@ func (f *Faults) Within(field string, x, low, high float64) {
 	}
 }
 
+// WithinIfSet is Within for a field that may be nil.
+func (f *Faults) WithinIfSet(field string, x *float64, low, high float64) {
+	if x != nil {
+		f.Within(field, *x, low, high)
+	}
+}
+
 // Least adds a fault if n is less than low.
 func Least[N ~int | ~int64](f *Faults, field string, n, low N) {
 	if n < low {
@@ -79,8 +87,52 @@ func Least[N ~int | ~int64](f *Faults, field string, n, low N) {
 	}
 }
 
+// Counts adds a fault for each whole number, duration or amount in a group of a Config
+// that is less than low. name is the group's.
+func (f *Faults) Counts(name string, group any, low int64) {
+	v := reflect.ValueOf(group)
+	for i := range v.NumField() {
+		n := v.Field(i)
+		if n.CanInt() && n.Int() < low {
+			want := reflect.New(n.Type()).Elem()
+			want.SetInt(low)
+			f.Add("%s.%s is %v, want %v or more", name, v.Type().Field(i).Name, n, want)
+		}
+	}
+}
+
 // Err is all faults in one error, or nil.
 func (f *Faults) Err() error { return errors.Join(f.errs...) }
+
+// Clone returns a copy of v that shares no pointer, list or map with it. Functions,
+// interfaces and unexported fields are the same.
+func Clone[T any](v T) T { return clone(reflect.ValueOf(&v).Elem()).Interface().(T) } //nolint:errcheck // it is of v's type
+
+func clone(v reflect.Value) reflect.Value {
+	own := reflect.New(v.Type()).Elem()
+	own.Set(v)
+	switch {
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if own.Field(i).CanSet() {
+				own.Field(i).Set(clone(v.Field(i)))
+			}
+		}
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		own.Set(clone(v.Elem()).Addr())
+	case v.Kind() == reflect.Slice && !v.IsNil():
+		own.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			own.Index(i).Set(clone(v.Index(i)))
+		}
+	case v.Kind() == reflect.Map && !v.IsNil():
+		own.Set(reflect.MakeMap(v.Type()))
+		for key, value := range v.Seq2() {
+			own.SetMapIndex(key, clone(value))
+		}
+	}
+	return own
+}
 
 // Guard calls a hook of the host. Its panic becomes an error with a stack; what names
 // the hook in errors.

@@ -63,6 +63,30 @@ func TestFaults(t *testing.T) {
 	require.EqualError(t, f.Err(), "Cut is NaN, want 0 to 1\nScore is 10.1, want 0 to 10\nRounds is 0, want 1 or more\nWait is -1s, want 0s or more")
 }
 
+func TestCounts(t *testing.T) {
+	var f team.Faults
+	f.Counts("Limits", group{Wait: -1, Money: -1, Calls: -1}, orchestrator.None)
+	require.NoError(t, f.Err())
+	f.Counts("Limits", group{Wait: -1, Money: -2, Calls: 1}, 0)
+	require.EqualError(t, f.Err(), "Limits.Wait is -1ns, want 0s or more\nLimits.Money is -2, want 0 or more")
+}
+
+func TestClone(t *testing.T) {
+	type nested struct {
+		Group group
+		Map   map[string]*[]int
+		Any   any
+	}
+	n := nested{group{Score: new(1.0), Names: []string{"a"}, Parts: []part{{ID: "p"}}}, map[string]*[]int{"k": {1, 2}}, &group{}}
+	c := team.Clone(n)
+	assert.Equal(t, n, c)
+	assert.Same(t, n.Any, c.Any, "an interface is the same")
+	*c.Group.Score, c.Group.Names[0], c.Group.Parts[0].ID, (*c.Map["k"])[0], c.Map["l"] = 2, "b", "q", 3, nil
+	assert.Equal(t, nested{group{Score: new(1.0), Names: []string{"a"}, Parts: []part{{ID: "p"}}}, map[string]*[]int{"k": {1, 2}}, &group{}}, n)
+	assert.Equal(t, group{}, team.Clone(group{}), "nil stays nil")
+	assert.NotNil(t, team.Clone(group{Names: []string{}}).Names, "empty stays empty")
+}
+
 func TestGuard(t *testing.T) {
 	v, err := team.Guard("Hooks.Route", func() (int, error) { return 3, nil })
 	require.NoError(t, err)
@@ -168,7 +192,16 @@ type group struct {
 	Score *float64          `json:"score,omitempty"`
 	Names []string          `json:"names,omitempty"`
 	Parts []part            `json:"parts,omitempty"`
+	Plain plain             `json:"plain,omitzero"`
 	Hook  func()            `json:"-"`
+}
+
+// plain has no methods.
+type plain struct {
+	Wait  time.Duration `json:"wait"`
+	Inner struct {
+		N int `json:"n"`
+	} `json:"inner"`
 }
 
 type part struct {
@@ -211,6 +244,7 @@ func TestConfigJSON(t *testing.T) {
 		{`{"hook":1,"wiat":2}`, "hook is unknown\nwiat is unknown"},
 		{`{"parts":[{"id":"a"},{"id":3,"wait":"x"}]}`, "parts[1].id is a JSON number, want a string\nparts[1].wait is \"x\", want a duration such as \"5m\", or a number of seconds"},
 		{`{"parts":[{"idd":"a"}]}`, "parts[0].idd is unknown"},
+		{`{"plain":{"wait":"x","inner":{"n":"1","m":2}}}`, "plain.wait is \"x\", want a duration such as \"5m\", or a number of seconds\nplain.inner.n is a JSON string, want a whole number\nplain.inner.m is unknown"},
 	}
 	for _, tt := range faults {
 		require.EqualError(t, team.Decode([]byte(tt.data), &group{}), tt.want, tt.data)
