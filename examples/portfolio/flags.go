@@ -120,3 +120,11 @@ func (o *options) request() string {
 	}
 	return fmt.Sprintf("%s in %d rounds", strings.Join(ids, ", "), o.rounds)
 }
+
+// price is what calls cost: known of a rehearsal's.
+func (o *options) price() func(string) providers.NanoUSD {
+	if o.Model == nil {
+		return price
+	}
+	return func(string) providers.NanoUSD { return 0 }
+}

@@ -24,24 +24,19 @@ const (
 	worker   = "worker"
 )
 
-// newFlow returns the portfolio. A rehearsal knows what its calls cost.
-func newFlow(rounds int, rehearsal bool) (orchestrator.Flow[input, outcome], error) {
+// newFlow returns the portfolio. price is what a call of an agent costs, 0 if that is not
+// known.
+func newFlow(rounds int, price func(agent string) providers.NanoUSD) (orchestrator.Flow[input, outcome], error) {
 	cfg := director.Config{
 		Name:   program + "-project",
 		Agents: director.Agents{Director: planner, Strategist: reviewer},
 		Profiles: []director.Profile{
-			{ID: "researcher", Agent: worker, Phases: []string{"find_out"}, Does: "Find out what is true, and say how you know it."},
-			{ID: "maker", Agent: worker, Phases: []string{"make"}, Does: "Make the thing itself: a plan, a price list, a page."},
+			{ID: "researcher", Agent: worker, Phases: []string{"find_out"}, Estimate: price(worker), Does: "Find out what is true, and say how you know it."},
+			{ID: "maker", Agent: worker, Phases: []string{"make"}, Estimate: price(worker), Does: "Make the thing itself: a plan, a price list, a page."},
 		},
 		Policy: director.Policy{Phases: []string{"find_out", "make"}, NoTestPlaceholders: true, GiveUp: true},
 		Retry:  director.Retry{Tasks: 1},
-		Limits: director.Limits{Parallel: 2},
-	}
-	if rehearsal {
-		cfg.Limits.Estimate = price(planner)
-		for i := range cfg.Profiles {
-			cfg.Profiles[i].Estimate = price(worker)
-		}
+		Limits: director.Limits{Parallel: 2, Estimate: price(planner)},
 	}
 	work, err := director.New(cfg)
 	if err != nil {

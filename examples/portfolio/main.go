@@ -29,7 +29,7 @@ func portfolios(ctx context.Context, args []string, c cli.Console) error {
 	if err != nil {
 		return err
 	}
-	flow, err := newFlow(o.rounds, o.Model == nil)
+	flow, err := newFlow(o.rounds, o.price())
 	if err != nil {
 		return err
 	}
