@@ -45,8 +45,10 @@ func USD(n providers.NanoUSD) string {
 // Cost is what calls have cost, as text.
 func (s *Settings) Cost(u providers.Usage) string {
 	switch {
-	case s.Model == nil:
+	case s.Model == nil && u.Cost == 0:
 		return "no cost"
+	case s.Model == nil:
+		return USD(u.Cost) + " at the rehearsal's prices"
 	case u.Unpriced > 0:
 		return fmt.Sprintf("at least %s (%d calls without a known price), %d tokens", USD(u.Cost), u.Unpriced, u.Input+u.Output)
 	default:

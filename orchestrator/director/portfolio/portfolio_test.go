@@ -1,8 +1,12 @@
 package portfolio_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,113 +14,438 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
+	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/providers"
 )
 
-var (
-	now    = time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC)
-	policy = portfolio.Policy{Promote: 0.7, Kill: 0.2, StaleAfter: 30 * 24 * time.Hour}
+// job is the input of the work of these tests.
+type job struct {
+	Name  string `json:"name"`
+	Round int    `json:"round"`
+	Calls int    `json:"calls"`
+
+	Stage portfolio.Stage `json:"stage"`
+}
+
+type made struct {
+	orchestrator.Outcome
+	Potential *float64        `json:"potential,omitempty"`
+	Stage     portfolio.Stage `json:"stage"`
+}
+
+type (
+	config  = portfolio.Config[job, made]
+	input   = portfolio.Input[job]
+	outcome = portfolio.Outcome[made]
 )
 
-func project(id string, stage portfolio.Stage, score float64, days int) portfolio.Project {
-	return portfolio.Project{ID: id, Stage: stage, Score: &score, LastProgress: now.AddDate(0, 0, -days)}
-}
-
-func allocate(t require.TestingT, budget providers.NanoUSD, p portfolio.Policy, projects ...portfolio.Project) []portfolio.Order {
-	orders, err := portfolio.Allocate(projects, budget, p, now)
-	require.NoError(t, err)
-	return orders
-}
-
-func TestAllocate(t *testing.T) {
-	orders := allocate(t, 300*providers.USD, policy,
-		project("a", portfolio.Validating, 0.8, 5), project("b", portfolio.Researching, 0.4, 10),
-		project("c", portfolio.Idea, 0.1, 2), project("d", portfolio.Building, 0.6, 31))
-	for i, want := range []struct {
-		name  string
-		order portfolio.Order
-	}{
-		{"BA123 B120 a promising one", portfolio.Order{Project: "a", Action: portfolio.Promote, Stage: portfolio.Building, Budget: 200 * providers.USD, Runs: true}},
-		{"BA124 one in between", portfolio.Order{Project: "b", Action: portfolio.Keep, Stage: portfolio.Researching, Budget: 100 * providers.USD, Runs: true}},
-		{"BA125 a weak one", portfolio.Order{Project: "c", Action: portfolio.Kill, Stage: portfolio.Killed}},
-		{"BA126 a stale one", portfolio.Order{Project: "d", Action: portfolio.Kill, Stage: portfolio.Killed}},
-	} {
-		t.Run(want.name, func(t *testing.T) { assert.Equal(t, want.order, orders[i]) })
-	}
-	t.Run("BA125 BA126 bounds", func(t *testing.T) {
-		orders := allocate(t, 0, policy, project("kill", portfolio.Idea, 0.2, 30), project("promote", portfolio.Idea, 0.7, 0), project("below", portfolio.Idea, 0.699999, 0))
-		assert.Equal(t, portfolio.Keep, orders[0].Action, "a score of Kill and exactly StaleAfter")
-		assert.Equal(t, portfolio.Promote, orders[1].Action)
-		assert.Equal(t, portfolio.Keep, orders[2].Action)
-		forever := policy
-		forever.StaleAfter = 0
-		assert.Equal(t, portfolio.Keep, allocate(t, 0, forever, project("old", portfolio.Idea, 0.3, 9999))[0].Action)
-	})
-	t.Run("BC67 rounded down, nothing for a sum of 0, nothing for what is ungraded", func(t *testing.T) {
-		orders := allocate(t, 10, policy, project("a", portfolio.Idea, 0.5, 0), project("b", portfolio.Idea, 0.5, 0), project("c", portfolio.Idea, 0.5, 0))
-		assert.Equal(t, []providers.NanoUSD{3, 3, 3}, []providers.NanoUSD{orders[0].Budget, orders[1].Budget, orders[2].Budget})
-		none := policy
-		none.Kill = 0
-		assert.Equal(t, portfolio.Order{Project: "a", Action: portfolio.Keep, Stage: portfolio.Idea}, allocate(t, 10, none, project("a", portfolio.Idea, 0, 0))[0])
-		ungraded := portfolio.Project{ID: "u", Stage: portfolio.Launching, LastProgress: now}
-		assert.Equal(t, portfolio.Order{Project: "u", Action: portfolio.Keep, Stage: portfolio.Launching}, allocate(t, 10, policy, ungraded)[0])
-		ungraded.LastProgress = time.Time{}
-		assert.Equal(t, portfolio.Kill, allocate(t, 10, policy, ungraded)[0].Action, "stale is stale")
-	})
-	t.Run("B120 slots go to the highest scores, of equals to the smallest ID", func(t *testing.T) {
-		slots := policy
-		slots.Slots = 2
-		orders := allocate(t, 100, slots, project("z", portfolio.Idea, 0.5, 0), project("b", portfolio.Idea, 0.4, 0), project("a", portfolio.Idea, 0.4, 0), project("k", portfolio.Killed, 1, 0))
-		require.Len(t, orders, 3, "killed ones have no order")
-		assert.Equal(t, []bool{true, false, true}, []bool{orders[0].Runs, orders[1].Runs, orders[2].Runs})
-	})
-	t.Run("BA127 what operates is not promoted", func(t *testing.T) {
-		assert.Equal(t, portfolio.Order{Project: "a", Action: portfolio.Keep, Stage: portfolio.Operating, Budget: 10, Runs: true}, allocate(t, 10, policy, project("a", portfolio.Operating, 1, 0))[0])
-	})
-	t.Run("BC67 bad input, all at once", func(t *testing.T) {
-		_, err := portfolio.Allocate([]portfolio.Project{project("", "MOON", math.NaN(), 0), project("a", portfolio.Idea, 1.5, 0), project("a", portfolio.Idea, 0, 0)}, -1, portfolio.Policy{Promote: 2, Kill: -1}, now)
-		require.EqualError(t, err, "portfolio: promote is 2, want 0 to 1\nkill is -1, want 0 to 1\nbudget is -1, want 0 or more\n"+
-			"projects[0]: id \"\" is empty or taken\nprojects[0] \"\": stage is \"MOON\", which is unknown\nprojects[0] \"\": score is NaN, want 0 to 1\n"+
-			"projects[1] \"a\": score is 1.5, want 0 to 1\nprojects[2]: id \"a\" is empty or taken")
-	})
-	t.Run("BC67 no more than the budget, and more for a higher score", rapid.MakeCheck(func(t *rapid.T) {
-		var projects []portfolio.Project
-		for i := range rapid.IntRange(0, 8).Draw(t, "projects") {
-			projects = append(projects, project(fmt.Sprint(i), portfolio.Idea, rapid.Float64Range(0, 1).Draw(t, "score"), rapid.IntRange(0, 60).Draw(t, "days")))
+// studio is the work: calls of one agent, the last of which says how promising it is.
+var studio = orchestrator.Flow[job, made]{
+	Name: "studio", Agents: []string{"maker"},
+	Do: func(c *orchestrator.Context, in job) (out made, err error) {
+		out.Stage = in.Stage
+		for i := range max(in.Calls, 1) {
+			var resp agent.Response
+			resp, err = c.Call("maker", agent.Request{Prompt: fmt.Sprintf("%s %d/%d.", in.Name, in.Round, i+1), Limits: agent.Limits{Estimate: providers.USD}})
+			if err != nil {
+				break
+			}
+			if err = json.Unmarshal(resp.Data, &out.Potential); err != nil {
+				break
+			}
 		}
-		budget := providers.NanoUSD(rapid.Int64Range(0, math.MaxInt64).Draw(t, "budget"))
-		var spent providers.NanoUSD
-		orders := allocate(t, budget, policy, projects...)
-		for i, order := range orders {
-			require.GreaterOrEqual(t, order.Budget, providers.NanoUSD(0))
-			require.LessOrEqual(t, order.Budget, budget-spent)
-			spent += order.Budget
-			for j := range orders[:i] {
-				if orders[j].Action != portfolio.Kill && order.Action != portfolio.Kill && *projects[j].Score <= *projects[i].Score {
-					assert.LessOrEqual(t, orders[j].Budget, order.Budget)
+		out.Spent = c.Spent()
+		return out, err
+	},
+}
+
+func usual() config {
+	return config{
+		Work: studio, Policy: portfolio.Policy{StaleAfter: 30 * 24 * time.Hour}, Limits: portfolio.Limits{Rounds: 2, Cost: 300 * providers.USD},
+		Hooks: portfolio.Hooks[job, made]{
+			Score: func(_ portfolio.Project, out made) *float64 { return out.Potential },
+			Brief: func(p portfolio.Project, in job, last *made) job {
+				in.Round, in.Stage = 1, p.Stage
+				if last != nil {
+					in.Round = 2
+				}
+				return in
+			},
+		},
+	}
+}
+
+// answer is a call's answer: how promising the project is (nil: cannot be told), at a
+// price, after a time.
+func answer(d time.Duration, dollars float64, potential any) any {
+	return flowtest.Delay(d, agent.Response{Data: agent.JSON(potential), Usage: providers.Usage{Calls: 1, Input: 10, Output: 5, Cost: providers.Dollars(dollars)}})
+}
+
+// entry is a project since 2000, the year in which the time of tests begins.
+func entry(id string, stage portfolio.Stage, score any, days int) portfolio.Entry[job] {
+	e := portfolio.Entry[job]{Project: portfolio.Project{ID: id, Stage: stage, LastProgress: time.Date(2000, 1, 1-days, 0, 0, 0, 0, time.UTC)}, Input: job{Name: id}}
+	if s, ok := score.(float64); ok {
+		e.Score = &s
+	}
+	return e
+}
+
+type play struct {
+	cfg     config
+	in      input
+	answers map[string]any
+	options orchestrator.StartOptions
+}
+
+func (p play) play(t *testing.T) *flowtest.Case[input, outcome] {
+	t.Helper()
+	flow, err := portfolio.New(p.cfg)
+	require.NoError(t, err)
+	c := flowtest.New(flow, p.in, func(t testing.TB) agent.Roster {
+		s := flowtest.NewScript(t)
+		for prompt, answer := range p.answers {
+			s.On(prompt, answer)
+		}
+		return agent.Roster{"maker": s}
+	})
+	c.Options = p.options
+	return c
+}
+
+func (p play) run(t *testing.T) (outcome, []portfolio.Event, error) {
+	t.Helper()
+	out, log, err := p.play(t).Run(t)
+	return out, eventsOf(t, log), err
+}
+
+func eventsOf(t require.TestingT, log []blackboard.Record) (events []portfolio.Event) {
+	for _, rec := range log {
+		if strings.HasPrefix(rec.Kind, "portfolio.") {
+			var e portfolio.Event
+			require.NoError(t, json.Unmarshal(rec.Data, &e))
+			e.Moves = append([]string{rec.Kind}, e.Moves...)
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// rounds are the rounds that were begun, with their budgets in USD.
+func rounds(events []portfolio.Event) (begun []string) {
+	for _, e := range events {
+		if e.Moves[0] == portfolio.EventRoundStarted {
+			begun = append(begun, fmt.Sprintf("%s %s %d: %g", e.Project, e.Stage, e.Round, float64(e.Budget)/float64(providers.USD)))
+		}
+	}
+	return begun
+}
+
+func codes(warnings []orchestrator.Warning) (all []string) {
+	for _, w := range warnings {
+		all = append(all, w.Code+" "+w.Who)
+	}
+	return all
+}
+
+// staged is three projects over two rounds: one stale, one killed for its score, one
+// promoted.
+func staged() play {
+	return play{
+		cfg: usual(),
+		in: input{Projects: []portfolio.Entry[job]{
+			entry("a", portfolio.Validating, 0.8, 5), entry("b", portfolio.Researching, 0.4, 10), entry("d", portfolio.Building, 0.6, 31),
+		}},
+		answers: map[string]any{"a 1/1.": answer(2*time.Minute, 10, 0.6), "b 1/1.": answer(time.Minute, 20, 0.1), "a 2/1.": answer(time.Minute, 30, 0.9)},
+	}
+}
+
+func TestRun(t *testing.T) {
+	t.Run("B120 BC67 money moves from killed projects to the others, after each round", func(t *testing.T) {
+		out, events, err := staged().run(t)
+		require.NoError(t, err)
+		assert.Equal(t, orchestrator.Completed, out.Status)
+		assert.Equal(t, []string{"a BUILDING 1: 100", "b RESEARCHING 1: 50", "a BUILDING 2: 270"}, rounds(events))
+		assert.Equal(t, []portfolio.Stage{portfolio.Building, portfolio.Killed, portfolio.Killed}, []portfolio.Stage{out.Projects[0].Stage, out.Projects[1].Stage, out.Projects[2].Stage})
+		assert.Equal(t, "its score of 0.10 is below 0.20", out.Projects[1].Killed)
+		assert.Equal(t, "no progress for more than 720h0m0s", out.Projects[2].Killed)
+		assert.Equal(t, []int{2, 1, 0}, []int{out.Projects[0].Rounds, out.Projects[1].Rounds, out.Projects[2].Rounds})
+		assert.Equal(t, 40*providers.USD, out.Projects[0].Spent.Cost)
+		assert.Equal(t, 60*providers.USD, out.Spent.Cost)
+		assert.InDelta(t, 0.9, *out.Projects[0].Last.Potential, 0)
+		assert.Equal(t, portfolio.Building, out.Projects[0].Last.Stage, "a round is told the stage that the project has now")
+		assert.Nil(t, out.Projects[2].Last)
+		assert.WithinDuration(t, time.Date(2000, 1, 1, 0, 3, 0, 0, time.UTC), out.Projects[0].LastProgress, time.Second)
+		var allocated []providers.NanoUSD
+		for _, e := range events {
+			if e.Moves[0] == portfolio.EventMoneyAllocated {
+				allocated = append(allocated, e.Budget)
+			}
+		}
+		// 300 USD over two rounds. b has cost 20, and 100 are set aside for a: 180, for a alone. a
+		// has cost 10: 270, for its last round. That has cost 30, and none is left to make.
+		assert.Equal(t, []providers.NanoUSD{150 * providers.USD, 180 * providers.USD, 270 * providers.USD, 240 * providers.USD}, allocated)
+	})
+	t.Run("BC67 a child that its share ends is graded by what it has", func(t *testing.T) {
+		p := staged()
+		p.cfg.Limits = portfolio.Limits{Rounds: 1, Cost: 3 * providers.USD}
+		p.in.Projects[0].Input.Calls = 9
+		p.answers = map[string]any{"a 1/1.": answer(0, 1, 0.5), "a 1/2.": answer(0, 1, 0.6), "b 1/1.": answer(0, 1, 0.3)}
+		out, events, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a BUILDING 1: 2", "b RESEARCHING 1: 1"}, rounds(events))
+		assert.Equal(t, orchestrator.Completed, out.Status)
+		assert.InDelta(t, 0.6, *out.Projects[0].Score, 0)
+		assert.Equal(t, "it was cut off", out.Projects[0].Error)
+		assert.Equal(t, 3*providers.USD, out.Spent.Cost)
+	})
+	t.Run("BC67 what is not graded is kept, without money", func(t *testing.T) {
+		p := staged()
+		p.in.Projects[1].Score = nil
+		delete(p.answers, "b 1/1.")
+		p.answers["a 1/1."] = answer(0, 1, nil)
+		delete(p.answers, "a 2/1.")
+		p.in.Projects = append(p.in.Projects, entry("e", portfolio.Idea, 0.5, 0))
+		p.answers["e 1/1."], p.answers["e 2/1."] = answer(0, 1, 0.5), answer(0, 1, 0.5)
+		out, events, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, orchestrator.Partial, out.Status)
+		assert.Equal(t, []string{"a", "b"}, out.Unverified)
+		assert.Equal(t, []string{"portfolio/ungraded a", "portfolio/ungraded b"}, codes(out.Warnings))
+		assert.Len(t, rounds(events), 3)
+		assert.Equal(t, portfolio.Researching, out.Projects[1].Stage)
+	})
+	t.Run("B120 a score promotes once", func(t *testing.T) {
+		p := staged()
+		p.in.Projects = []portfolio.Entry[job]{entry("a", portfolio.Idea, 0.9, 0), entry("b", portfolio.Idea, 0.9, 0)}
+		p.answers = map[string]any{
+			"a 1/1.": answer(time.Minute, 1, 0.9), "a 2/1.": answer(time.Minute, 1, 0.9),
+			"b 1/1.": answer(time.Hour, 1, 0.5), "b 2/1.": answer(time.Hour, 1, 0.7),
+		}
+		out, events, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, portfolio.Validating, out.Projects[0].Stage, "before each of its rounds")
+		assert.Equal(t, portfolio.Researching, out.Projects[1].Stage)
+		promoted := 0
+		for _, e := range events {
+			if e.Moves[0] == portfolio.EventProjectPromoted {
+				promoted++
+			}
+		}
+		assert.Equal(t, 3, promoted)
+	})
+	t.Run("B120 slots go to the highest scores", func(t *testing.T) {
+		p := staged()
+		p.cfg.Policy.Slots, p.cfg.Limits.Rounds = 1, 1
+		p.answers["b 1/1."] = answer(0, 1, 0.4)
+		delete(p.answers, "a 2/1.")
+		out, events, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, orchestrator.Completed, out.Status)
+		assert.Equal(t, []string{"a BUILDING 1: 200", "b RESEARCHING 1: 290"}, rounds(events))
+	})
+	t.Run("without a limit on money all run", func(t *testing.T) {
+		p := staged()
+		p.cfg.Limits.Cost = 0
+		out, events, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, orchestrator.Completed, out.Status)
+		assert.Equal(t, []string{"a BUILDING 1: 0", "b RESEARCHING 1: 0", "a BUILDING 2: 0"}, rounds(events))
+	})
+	t.Run("what fails gets no more money", func(t *testing.T) {
+		for name, broken := range map[string]func(p *play){
+			"portfolio/round-failed": func(p *play) { p.answers["b 1/1."] = errors.New("no plan") },
+			"portfolio/bad-score":    func(p *play) { p.answers["b 1/1."] = answer(0, 1, 1.5) },
+			"portfolio/bad-score ":   func(p *play) { p.cfg.Hooks.Score = panicsFor("b", p.cfg.Hooks.Score) },
+			"portfolio/bad-brief":    func(p *play) { delete(p.answers, "b 1/1."); p.cfg.Hooks.Brief = nothingFor("b", p.cfg.Hooks.Brief) },
+		} {
+			p := staged()
+			broken(&p)
+			out, _, err := p.run(t)
+			require.NoError(t, err)
+			assert.Equal(t, orchestrator.Partial, out.Status)
+			assert.Equal(t, []string{strings.TrimSpace(name) + " b"}, codes(out.Warnings))
+			assert.Equal(t, []string{"b"}, out.Unverified)
+			assert.LessOrEqual(t, out.Projects[1].Rounds, 1)
+		}
+	})
+	t.Run("money that ends before all rounds is a warning", func(t *testing.T) {
+		p := staged()
+		p.cfg.Limits.Cost = 3 * providers.USD
+		p.in.Projects = p.in.Projects[:1]
+		p.answers = map[string]any{"a 1/1.": answer(0, 3, 0.6)} // more than its share
+		out, _, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, orchestrator.Partial, out.Status)
+		assert.Equal(t, []string{"portfolio/no-money a"}, codes(out.Warnings))
+	})
+}
+
+func panicsFor(id string, score func(portfolio.Project, made) *float64) func(portfolio.Project, made) *float64 {
+	return func(p portfolio.Project, out made) *float64 {
+		if p.ID == id {
+			panic("no idea")
+		}
+		return score(p, out)
+	}
+}
+
+func nothingFor(id string, brief func(portfolio.Project, job, *made) job) func(portfolio.Project, job, *made) job {
+	return func(p portfolio.Project, in job, last *made) job {
+		if p.ID == id {
+			panic("nothing to do")
+		}
+		return brief(p, in, last)
+	}
+}
+
+// ends are plays by how they end.
+func ends() map[string]struct {
+	play
+	status orchestrator.Status
+	err    error
+} {
+	alone := func(score any, change func(p *play)) play {
+		p := staged()
+		p.in.Projects = []portfolio.Entry[job]{entry("a", portfolio.Idea, score, 0)}
+		p.answers = map[string]any{"a 1/1.": answer(time.Minute, 1, 0.6), "a 2/1.": answer(time.Minute, 1, 0.6)}
+		change(&p)
+		return p
+	}
+	return map[string]struct {
+		play
+		status orchestrator.Status
+		err    error
+	}{
+		"completed":   {staged(), orchestrator.Completed, nil},
+		"all killed":  {alone(0.1, func(p *play) { p.answers = nil }), orchestrator.Completed, nil},
+		"partial":     {alone(0.6, func(p *play) { p.answers["a 2/1."] = errors.New("no plan") }), orchestrator.Partial, nil},
+		"no projects": {alone(0.6, func(p *play) { p.in, p.answers = input{}, nil }), orchestrator.Failed, portfolio.ErrBadProjects},
+		"twice":       {alone(0.6, func(p *play) { p.in.Projects, p.answers = slices.Repeat(p.in.Projects, 2), nil }), orchestrator.Failed, portfolio.ErrBadProjects},
+		"not graded":  {alone(nil, func(p *play) { p.answers = nil }), orchestrator.Failed, portfolio.ErrNoRound},
+		"failed":      {alone(0.6, func(p *play) { p.answers = map[string]any{"a 1/1.": errors.New("no plan")} }), orchestrator.Failed, portfolio.ErrNoRound},
+		"no money":    {alone(0.6, func(p *play) { p.answers, p.options.Budget.Cost = nil, orchestrator.None }), orchestrator.OutOfBudget, orchestrator.ErrBudget},
+		"no time": {alone(0.6, func(p *play) {
+			p.cfg.Limits.Time = time.Minute
+			p.answers = map[string]any{"a 1/1.": flowtest.Hang()}
+		}), orchestrator.OutOfBudget, orchestrator.ErrBudget},
+		"time for one round": {alone(0.6, func(p *play) {
+			p.cfg.Limits.Time = 90 * time.Second
+			p.answers["a 2/1."] = flowtest.Hang()
+		}), orchestrator.Partial, nil},
+	}
+}
+
+func TestEnds(t *testing.T) {
+	for name, end := range ends() {
+		t.Run(name, func(t *testing.T) {
+			out, _, err := end.run(t)
+			assert.Equal(t, end.status, out.Status)
+			if end.err == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, end.err)
+			}
+			assert.Len(t, out.Projects, len(end.in.Projects))
+			end.play.play(t).Sweep(t)
+			end.play.play(t).Determinism(t)
+		})
+	}
+	t.Run("canceled", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			p := staged()
+			flow, err := portfolio.New(p.cfg)
+			require.NoError(t, err)
+			called := make(chan struct{}, 2)
+			maker := agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+				called <- struct{}{}
+				<-ctx.Done()
+				return agent.Response{}, ctx.Err()
+			})
+			e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"maker": maker}})
+			require.NoError(t, err)
+			defer func() { assert.NoError(t, e.Close(context.Background())) }()
+			run, err := flow.Start(t.Context(), e, p.in, orchestrator.StartOptions{})
+			require.NoError(t, err)
+			<-called
+			<-called
+			require.NoError(t, run.Cancel(context.Background(), "enough"))
+			out, err := flow.Result(t.Context(), run)
+			require.ErrorIs(t, err, orchestrator.ErrCanceled)
+			assert.Equal(t, orchestrator.Canceled, out.Status)
+			assert.Equal(t, 1, out.Projects[0].Rounds)
+			assert.Empty(t, out.Warnings)
+		})
+	})
+}
+
+// TestBounds lets random projects be worked on: the limits hold, and every run ends.
+func TestBounds(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := staged()
+		p.in.Projects, p.answers = nil, map[string]any{}
+		slots, most, cost := rapid.IntRange(0, 3).Draw(rt, "slots"), rapid.IntRange(1, 3).Draw(rt, "rounds"), rapid.IntRange(1, 30).Draw(rt, "cost")
+		p.cfg.Policy.Slots, p.cfg.Limits = slots, portfolio.Limits{Rounds: most, Cost: providers.Dollars(float64(cost))}
+		for i := range rapid.IntRange(1, 5).Draw(rt, "projects") {
+			id := string(rune('a' + i))
+			p.in.Projects = append(p.in.Projects, entry(id, portfolio.Idea, rapid.Float64Range(0, 1).Draw(rt, "score"), 0))
+			p.in.Projects[i].Input.Calls = rapid.IntRange(1, 4).Draw(rt, "calls")
+		}
+		maker := agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+			select {
+			case <-time.After(time.Duration(rapid.IntRange(1, 100).Draw(rt, "time")) * time.Second):
+			case <-ctx.Done():
+			}
+			return agent.Response{Data: agent.JSON(rapid.Float64Range(0, 1).Draw(rt, "potential")), Usage: providers.Usage{Calls: 1, Cost: providers.USD}}, ctx.Err()
+		})
+		flow, err := portfolio.New(p.cfg)
+		require.NoError(rt, err)
+		flowtest.Bubble(t, func(*testing.T) {
+			store := blackboard.NewMemory()
+			e, err := orchestrator.NewLocal(orchestrator.Config{Store: store, Agents: agent.Roster{"maker": maker}, Parallel: 1})
+			require.NoError(rt, err)
+			out, err := flow.Run(context.Background(), e, p.in, orchestrator.StartOptions{ID: "p"})
+			assert.True(rt, err == nil || errors.Is(err, orchestrator.ErrBudget) || errors.Is(err, portfolio.ErrNoRound), "%v", err)
+			require.NoError(rt, e.Close(context.Background()))
+			assert.LessOrEqual(rt, out.Spent.Cost, p.cfg.Limits.Cost)
+			var log []blackboard.Record
+			for rec, err := range store.Records(context.Background(), "p", 0) {
+				require.NoError(rt, err)
+				log = append(log, rec)
+			}
+			running := 0
+			for _, event := range eventsOf(rt, log) {
+				switch event.Moves[0] {
+				case portfolio.EventRoundStarted:
+					running++
+					assert.True(rt, slots == 0 || running <= slots)
+					assert.LessOrEqual(rt, event.Round, most)
+					assert.NotEqual(rt, portfolio.Killed, event.Stage)
+				case portfolio.EventRoundFinished:
+					running--
 				}
 			}
-		}
-	}))
+			assert.Zero(rt, running)
+		})
+	})
 }
 
-func TestStages(t *testing.T) {
-	t.Run("BA127 B120 one step at a time, and killed from any", func(t *testing.T) {
-		line := []portfolio.Stage{portfolio.Idea, portfolio.Researching, portfolio.Validating, portfolio.Building, portfolio.Launching, portfolio.Operating}
-		for i, from := range line {
-			options := portfolio.Stages.Allowed(from)
-			to, ok := portfolio.Stages.Next(from, portfolio.Promote)
-			if from == portfolio.Operating {
-				assert.False(t, ok)
-				assert.Len(t, options, 1)
-			} else {
-				assert.Equal(t, line[i+1], to)
-				assert.Len(t, options, 2)
-			}
-			to, _ = portfolio.Stages.Next(from, portfolio.Kill)
-			assert.Equal(t, portfolio.Killed, to)
-		}
-		assert.Empty(t, portfolio.Stages.Allowed(portfolio.Killed))
-	})
+func TestConfig(t *testing.T) {
+	_, err := portfolio.New(config{Policy: portfolio.Policy{Promote: 1.5, Kill: -0.5, Slots: -2}, Limits: portfolio.Limits{Rounds: -1, Cost: -1, Time: -1}})
+	for _, want := range []string{"Work", "Hooks.Score", "Limits.Rounds", "Limits.Cost", "Limits.Time", "policy.promote", "policy.kill"} {
+		require.ErrorContains(t, err, want)
+	}
+	cfg := usual()
+	cfg.Policy.Promote = orchestrator.None
+	data, err := json.Marshal(cfg)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"policy": {"promote": -1, "staleAfter": "720h0m0s"}, "limits": {"rounds": 2, "cost": 300}}`, string(data))
+	var back config
+	require.NoError(t, json.Unmarshal(data, &back))
+	assert.Equal(t, cfg.Policy, back.Policy)
+	assert.Equal(t, cfg.Limits, back.Limits)
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"policy":{"promise":1}}`), &back), "promise")
 }

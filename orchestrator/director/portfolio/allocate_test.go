@@ -1,0 +1,122 @@
+package portfolio_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/convene-go/convene/orchestrator/director/portfolio"
+	"github.com/convene-go/convene/providers"
+)
+
+var (
+	now    = time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC)
+	policy = portfolio.Policy{Promote: 0.7, Kill: 0.2, StaleAfter: 30 * 24 * time.Hour}
+)
+
+func project(id string, stage portfolio.Stage, score float64, days int) portfolio.Project {
+	return portfolio.Project{ID: id, Stage: stage, Score: &score, LastProgress: now.AddDate(0, 0, -days)}
+}
+
+func allocate(t require.TestingT, budget providers.NanoUSD, p portfolio.Policy, projects ...portfolio.Project) []portfolio.Order {
+	orders, err := portfolio.Allocate(projects, budget, p, now)
+	require.NoError(t, err)
+	return orders
+}
+
+func TestAllocate(t *testing.T) {
+	orders := allocate(t, 300*providers.USD, policy,
+		project("a", portfolio.Validating, 0.8, 5), project("b", portfolio.Researching, 0.4, 10),
+		project("c", portfolio.Idea, 0.1, 2), project("d", portfolio.Building, 0.6, 31))
+	for i, want := range []struct {
+		name  string
+		order portfolio.Order
+	}{
+		{"BA123 B120 a promising one", portfolio.Order{Project: "a", Action: portfolio.Promote, Stage: portfolio.Building, Budget: 200 * providers.USD, Runs: true}},
+		{"BA124 one in between", portfolio.Order{Project: "b", Action: portfolio.Keep, Stage: portfolio.Researching, Budget: 100 * providers.USD, Runs: true}},
+		{"BA125 a weak one", portfolio.Order{Project: "c", Action: portfolio.Kill, Stage: portfolio.Killed}},
+		{"BA126 a stale one", portfolio.Order{Project: "d", Action: portfolio.Kill, Stage: portfolio.Killed}},
+	} {
+		t.Run(want.name, func(t *testing.T) { assert.Equal(t, want.order, orders[i]) })
+	}
+	t.Run("BA125 BA126 bounds", func(t *testing.T) {
+		orders := allocate(t, 0, policy, project("kill", portfolio.Idea, 0.2, 30), project("promote", portfolio.Idea, 0.7, 0), project("below", portfolio.Idea, 0.699999, 0))
+		assert.Equal(t, portfolio.Keep, orders[0].Action, "a score of Kill and exactly StaleAfter")
+		assert.Equal(t, portfolio.Promote, orders[1].Action)
+		assert.Equal(t, portfolio.Keep, orders[2].Action)
+		forever := policy
+		forever.StaleAfter = 0
+		assert.Equal(t, portfolio.Keep, allocate(t, 0, forever, project("old", portfolio.Idea, 0.3, 9999))[0].Action)
+	})
+	t.Run("BC67 rounded down, nothing for a sum of 0, nothing for what is ungraded", func(t *testing.T) {
+		orders := allocate(t, 10, policy, project("a", portfolio.Idea, 0.5, 0), project("b", portfolio.Idea, 0.5, 0), project("c", portfolio.Idea, 0.5, 0))
+		assert.Equal(t, []providers.NanoUSD{3, 3, 3}, []providers.NanoUSD{orders[0].Budget, orders[1].Budget, orders[2].Budget})
+		none := policy
+		none.Kill = 0
+		assert.Equal(t, portfolio.Order{Project: "a", Action: portfolio.Keep, Stage: portfolio.Idea}, allocate(t, 10, none, project("a", portfolio.Idea, 0, 0))[0])
+		ungraded := portfolio.Project{ID: "u", Stage: portfolio.Launching, LastProgress: now}
+		assert.Equal(t, portfolio.Order{Project: "u", Action: portfolio.Keep, Stage: portfolio.Launching}, allocate(t, 10, policy, ungraded)[0])
+		ungraded.LastProgress = time.Time{}
+		assert.Equal(t, portfolio.Kill, allocate(t, 10, policy, ungraded)[0].Action, "stale is stale")
+	})
+	t.Run("B120 slots go to the highest scores, of equals to the smallest ID", func(t *testing.T) {
+		slots := policy
+		slots.Slots = 2
+		orders := allocate(t, 100, slots, project("z", portfolio.Idea, 0.5, 0), project("b", portfolio.Idea, 0.4, 0), project("a", portfolio.Idea, 0.4, 0), project("k", portfolio.Killed, 1, 0))
+		require.Len(t, orders, 3, "killed ones have no order")
+		assert.Equal(t, []bool{true, false, true}, []bool{orders[0].Runs, orders[1].Runs, orders[2].Runs})
+	})
+	t.Run("BA127 what operates is not promoted", func(t *testing.T) {
+		assert.Equal(t, portfolio.Order{Project: "a", Action: portfolio.Keep, Stage: portfolio.Operating, Budget: 10, Runs: true}, allocate(t, 10, policy, project("a", portfolio.Operating, 1, 0))[0])
+	})
+	t.Run("BC67 bad input, all at once", func(t *testing.T) {
+		_, err := portfolio.Allocate([]portfolio.Project{project("", "MOON", math.NaN(), 0), project("a", portfolio.Idea, 1.5, 0), project("a", portfolio.Idea, 0, 0)}, -1, portfolio.Policy{Promote: 2, Kill: -0.5}, now)
+		require.EqualError(t, err, "portfolio: policy.promote is 2, want 0 to 1\npolicy.kill is -0.5, want 0 to 1\nbudget is -1, want 0 or more\n"+
+			"projects[0]: id \"\" is empty or taken\nprojects[0] \"\": stage is \"MOON\", which is unknown\nprojects[0] \"\": score is NaN, want 0 to 1\n"+
+			"projects[1] \"a\": score is 1.5, want 0 to 1\nprojects[2]: id \"a\" is empty or taken")
+	})
+	t.Run("BC67 no more than the budget, and more for a higher score", rapid.MakeCheck(func(t *rapid.T) {
+		var projects []portfolio.Project
+		for i := range rapid.IntRange(0, 8).Draw(t, "projects") {
+			projects = append(projects, project(fmt.Sprint(i), portfolio.Idea, rapid.Float64Range(0, 1).Draw(t, "score"), rapid.IntRange(0, 60).Draw(t, "days")))
+		}
+		budget := providers.NanoUSD(rapid.Int64Range(0, math.MaxInt64).Draw(t, "budget"))
+		var spent providers.NanoUSD
+		orders := allocate(t, budget, policy, projects...)
+		for i, order := range orders {
+			require.GreaterOrEqual(t, order.Budget, providers.NanoUSD(0))
+			require.LessOrEqual(t, order.Budget, budget-spent)
+			spent += order.Budget
+			for j := range orders[:i] {
+				if orders[j].Action != portfolio.Kill && order.Action != portfolio.Kill && *projects[j].Score <= *projects[i].Score {
+					assert.LessOrEqual(t, orders[j].Budget, order.Budget)
+				}
+			}
+		}
+	}))
+}
+
+func TestStages(t *testing.T) {
+	t.Run("BA127 B120 one step at a time, and killed from any", func(t *testing.T) {
+		line := []portfolio.Stage{portfolio.Idea, portfolio.Researching, portfolio.Validating, portfolio.Building, portfolio.Launching, portfolio.Operating}
+		for i, from := range line {
+			options := portfolio.Stages.Allowed(from)
+			to, ok := portfolio.Stages.Next(from, portfolio.Promote)
+			if from == portfolio.Operating {
+				assert.False(t, ok)
+				assert.Len(t, options, 1)
+			} else {
+				assert.Equal(t, line[i+1], to)
+				assert.Len(t, options, 2)
+			}
+			to, _ = portfolio.Stages.Next(from, portfolio.Kill)
+			assert.Equal(t, portfolio.Killed, to)
+		}
+		assert.Empty(t, portfolio.Stages.Allowed(portfolio.Killed))
+	})
+}

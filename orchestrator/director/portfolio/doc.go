@@ -1,0 +1,26 @@
+// Package portfolio works on several projects that share a budget, one level above a
+// team: which projects go on, which are stopped, and what each may spend.
+//
+// # A run
+//
+// A project is worked on in rounds. A round is a child run of [Config].Work: a director,
+// or any other flow. Before the first round and after each one, [Allocate] decides by the
+// scores of all projects: it kills, promotes by a stage, and shares out the money.
+// A share is a round's budget, which the child cannot exceed; what a round leaves comes
+// back and is shared out again, so the money of a killed project moves to the others.
+// While a project has more than one round to go, only a part of the money is shared out:
+// all of it, divided by the largest number of rounds that a project still has to go.
+//
+// A score is used once for a promotion: the next one takes another round. A round that
+// fails, or that [Hooks].Score cannot grade, leaves its project without a score, so it
+// gets no more money, and the outcome is Partial.
+//
+// The run is over when no project may run: all are killed, ungraded, through with their
+// rounds, or without money.
+//
+// # Events
+//
+// portfolio.run.started and .finished; portfolio.money.allocated with all orders;
+// portfolio.project.promoted and .killed; portfolio.round.started and .finished;
+// portfolio.warning.raised. The data of all is an [Event].
+package portfolio
