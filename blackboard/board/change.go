@@ -48,6 +48,7 @@ var actions = map[string]func(json.RawMessage) (Action, error){
 	Refine{}.kind():      decode[Refine],
 	Move{}.kind():        decode[Move],
 	Reblock{}.kind():     decode[Reblock],
+	Forgive{}.kind():     decode[Forgive],
 	AddInsight{}.kind():  decode[AddInsight],
 	AddDecision{}.kind(): decode[AddDecision],
 	SetSpec{}.kind():     decode[SetSpec],

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -81,6 +82,28 @@ func (r Reblock) apply(e *Editor, c Change) error {
 		return err
 	}
 	e.happen(t, m, Blocked, c.At)
+	return nil
+}
+
+// Forgive is an [Action] of the director: it takes back the retry that a task's last
+// failure has cost, as it was no fault of the worker. A task without failures is refused.
+type Forgive struct{}
+
+func (Forgive) kind() string { return "forgive" }
+
+func (Forgive) apply(e *Editor, c Change) error {
+	if err := c.allow(director); err != nil {
+		return err
+	}
+	t, err := e.live(c.Task)
+	if err != nil {
+		return err
+	}
+	if t.RetryCount == 0 {
+		return errors.New("no attempt has failed")
+	}
+	t.RetryCount--
+	t.UpdatedAt = c.At
 	return nil
 }
 

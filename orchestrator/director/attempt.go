@@ -55,7 +55,7 @@ func (r *run) attempt(c *orchestrator.Context, id string) error {
 	t, _ := r.board.Task(id)
 	defer r.shares.close(attemptKey("work", id, t.Attempt))
 	if t.Accepted {
-		r.move(c, board.RoleWorker, id, board.Move{Event: board.EventDeliver, Who: "human", Frozen: t.Frozen, Summary: t.Summary})
+		r.acceptFrozen(c, &t)
 		return nil
 	}
 	a := &attempt{id: id, n: t.Attempt}

@@ -75,6 +75,9 @@ func (r *run) spend(c *orchestrator.Context, by board.Role, task string, used pr
 	if failed, ok := errors.AsType[*agent.Error](err); ok {
 		used = used.Add(failed.Usage)
 	}
+	if t, ok := r.board.Task(task); ok && by == board.RoleWorker {
+		r.shares.note(c, attemptKey("work", task, t.Attempt))
+	}
 	if used != (providers.Usage{}) {
 		r.must(c, board.Change{By: by, Task: task, Do: board.Spend{Usage: used}})
 	}

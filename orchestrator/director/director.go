@@ -63,8 +63,10 @@ type job struct {
 	asked     int            // questions so far
 	asking    bool           // one is open
 	silent    bool           // nobody has answered in time
+	held      *Answer        // carried out when what the task needs is complete
 	reviewed  *Review        // that passed
 	verdict   board.QA       // of it
+	by        string         // who passed it; "": the strategist
 }
 
 // job returns that of a task.

@@ -3,6 +3,7 @@ package director_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -304,11 +305,11 @@ func TestKnowledge(t *testing.T) {
 	t.Run("BA97 B12 an insight reaches workers that are at work", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
 			if a.task == "db_build" {
-				return toils(40, 1e9, true)(a)
+				return toils(40, time.Second)(a)
 			}
 			r := done(a.task, a.attempt)
 			r.Insights = []director.InsightPlan{{Topic: []string{"db"}, Summary: "SQLite has no dates"}, {Topic: []string{"css"}, Summary: "of no interest"}}
-			return slow{20e9, r}
+			return slow{20 * time.Second, r}
 		}})
 		s.in.Tasks = append(s.in.Tasks, define("api_plan"))
 		p := s.play(t)

@@ -23,7 +23,7 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why mishap) {
 	t, _ := r.board.Task(a.id)
 	qa := board.QA{Kind: why.kind, Outcome: outcomeFail, Feedback: why.text}
 	c.Emit(EventAttemptFailed, Event{Task: a.id, Attempt: a.n, On: string(why.kind), Text: why.text})
-	if why.outage && r.outages.failed(c, r, a.id, why.text) {
+	if why.outage && r.outage(c, a.id, why.text) {
 		r.direct(c, a.id, board.Move{Event: board.EventRelease, Reason: "the run is paused"})
 		return
 	}
@@ -31,6 +31,9 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why mishap) {
 		r.direct(c, a.id, board.Move{Event: board.EventAsk, Reason: "no attempt is left: " + why.text, QA: &qa})
 		r.clear(c, a.id, false)
 		return
+	}
+	if why.outage {
+		r.outages.lost = append(r.outages.lost, a.id)
 	}
 	giveUpNow := r.attempts().after(t.RetryCount+1, t.ConflictCount) == giveUp
 	r.direct(c, a.id, board.Move{Event: board.EventLose, QA: &qa, Messages: r.phoenix(c, &t, qa)})
@@ -71,7 +74,6 @@ func firstOf(texts ...string) string {
 // its branch stays for reference, unless the host wants it dropped.
 func (r *run) forget(c *orchestrator.Context, id string) {
 	t, _ := r.board.Task(id)
-	delete(r.trees.drafts, id)
 	c.Emit(EventAttemptReset, Event{Task: id, Attempt: t.Attempt + 1})
 	r.clear(c, id, r.Policy.DropFailed)
 }
@@ -97,6 +99,8 @@ func (r *run) afterFailure(c *orchestrator.Context, id string, qa board.QA) erro
 					Event: board.EventWaitFix, Blocked: &board.BlockedReason{Type: board.BySubtask}, Needs: []string{fix.ID}, Messages: r.phoenix(c, &t, qa),
 				}},
 			})
+		} else if r.board.Waits(id) != nil {
+			r.direct(c, id, board.Move{Event: board.EventWaitFix, Blocked: &board.BlockedReason{Type: board.ByDependency}, Messages: r.phoenix(c, &t, qa)})
 		} else {
 			r.direct(c, id, board.Move{Event: board.EventPhoenix, Messages: r.phoenix(c, &t, qa)})
 		}
@@ -143,13 +147,16 @@ func (r *run) freeID(name string) string {
 // outages counts failures of agents in a row at different tasks.
 type outages struct {
 	tasks []string // that failed since something last worked
+	lost  []string // those of them that it has cost a retry
 	why   string   // the last failure
 }
 
-func (o *outages) succeeded() { o.tasks = nil }
+func (o *outages) succeeded() { o.tasks, o.lost = nil, nil }
 
-// failed notes one, and says whether they are so many that the run is paused.
-func (o *outages) failed(c *orchestrator.Context, r *run, task, why string) bool {
+// outage notes that an agent has failed at a task, and says whether so many have that the
+// run is paused. Then it has cost no task a retry.
+func (r *run) outage(c *orchestrator.Context, task, why string) bool {
+	o := &r.outages
 	if o.why = why; !slices.Contains(o.tasks, task) {
 		o.tasks = append(o.tasks, task)
 	}
@@ -160,5 +167,11 @@ func (o *outages) failed(c *orchestrator.Context, r *run, task, why string) bool
 		r.paused = true
 		r.warn(c, "outage", "", "the run is paused: agents failed at %s: %s", strings.Join(o.tasks, ", "), why)
 	}
+	for _, id := range o.lost {
+		if t, _ := r.board.Task(id); !t.Final() && t.RetryCount > 0 {
+			r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Forgive{}})
+		}
+	}
+	o.lost = nil
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ type script struct {
 	cfg    director.Config
 	in     director.Input
 	roles  map[string]func(a asked) any // by op: decompose, review, escalate, split, replan, conflict, qa, assess, work
-	extra  agent.Roster
+	extra  func(tb testing.TB) agent.Roster
 	reply  map[string]any // answers to questions
 	budget orchestrator.Budget
 }
@@ -144,67 +145,94 @@ func config() director.Config {
 	return cfg
 }
 
+// whole is the Config of a case.
+func (s script) whole() director.Config {
+	if s.cfg.Profiles != nil {
+		return s.cfg
+	}
+	cfg := config()
+	phases := cfg.Policy.Phases
+	cfg.Policy, cfg.Retry, cfg.Limits, cfg.Hooks, cfg.Prompts = s.cfg.Policy, s.cfg.Retry, s.cfg.Limits, s.cfg.Hooks, s.cfg.Prompts
+	if cfg.Policy.Phases == nil {
+		cfg.Policy.Phases = phases
+	}
+	cfg.Agents.Worktree, cfg.Agents.Check = s.cfg.Agents.Worktree, s.cfg.Agents.Check
+	return cfg
+}
+
+// flow is the flow and the input of a case.
+func (s script) flow(t *testing.T) (orchestrator.Flow[director.Input, director.Outcome], director.Input) {
+	t.Helper()
+	in := s.in
+	if in.Objective == "" && in.Board == nil {
+		in.Objective = "Build a Todo Board web app"
+	}
+	flow, err := director.New(s.whole())
+	require.NoError(t, err)
+	return flow, in
+}
+
+// diary has the requests of a run.
+type diary struct {
+	mu   sync.Mutex
+	all  []asked
+	seen map[string]int // numbers by the key of the call
+	last map[string]int // numbers by op and task
+}
+
+// note numbers a request. One that is made again keeps its number.
+func (d *diary) note(a asked, key string) asked {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.seen[key] == 0 {
+		d.last[a.op+"/"+a.task]++
+		d.seen[key] = d.last[a.op+"/"+a.task]
+		a.n = d.seen[key]
+		d.all = append(d.all, a)
+	}
+	a.n = d.seen[key]
+	return a
+}
+
+func newDiary() *diary { return &diary{seen: map[string]int{}, last: map[string]int{}} }
+
+// roster has the members of the team, who answer as the script says.
+func (s script) roster(tb testing.TB, names []string, d *diary) agent.Roster {
+	tb.Helper()
+	roster := agent.Roster{}
+	for _, name := range names {
+		roster[name] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+			a := d.note(read(name, req), agent.InfoFrom(ctx).Key)
+			var answer any
+			if role := s.roles[a.op]; role != nil {
+				answer = role(a)
+			}
+			if wait, ok := answer.(slow); ok && wait.then == nil {
+				answer = slow{wait.d, good(a)}
+			}
+			if answer == nil {
+				answer = good(a)
+			}
+			return respond(ctx, req, answer)
+		})
+	}
+	if s.extra != nil {
+		maps.Copy(roster, s.extra(tb))
+	}
+	return roster
+}
+
 func (s script) open(t *testing.T) (*flowtest.Case[director.Input, director.Outcome], func() []asked) {
 	t.Helper()
-	if s.cfg.Profiles == nil {
-		with := s.cfg
-		s.cfg = config()
-		s.cfg.Retry, s.cfg.Limits, s.cfg.Hooks, s.cfg.Prompts = with.Retry, with.Limits, with.Hooks, with.Prompts
-		phases := s.cfg.Policy.Phases
-		if s.cfg.Policy = with.Policy; with.Policy.Phases == nil {
-			s.cfg.Policy.Phases = phases
-		}
-		s.cfg.Agents.Worktree, s.cfg.Agents.Check = with.Agents.Worktree, with.Agents.Check
-	}
-	if s.in.Objective == "" && s.in.Board == nil {
-		s.in.Objective = "Build a Todo Board web app"
-	}
-	flow, err := director.New(s.cfg)
-	require.NoError(t, err)
-	var mu sync.Mutex
-	var all []asked
-	c := flowtest.New(flow, s.in, func(tb testing.TB) agent.Roster {
+	flow, in := s.flow(t)
+	var d *diary
+	c := flowtest.New(flow, in, func(tb testing.TB) agent.Roster {
 		tb.Helper()
-		mu.Lock()
-		all = nil
-		mu.Unlock()
-		seen := map[string]int{} // of this run, by key of the call
-		counts := map[string]int{}
-		roster := agent.Roster{}
-		for _, name := range flow.Agents {
-			roster[name] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
-				a := read(name, req)
-				key := agent.InfoFrom(ctx).Key
-				mu.Lock()
-				if seen[key] == 0 {
-					counts[a.op+"/"+a.task]++
-					seen[key] = counts[a.op+"/"+a.task]
-					a.n = seen[key]
-					all = append(all, a)
-				}
-				a.n = seen[key]
-				mu.Unlock()
-				var answer any
-				if role := s.roles[a.op]; role != nil {
-					answer = role(a)
-				}
-				if answer == nil {
-					answer = good(a)
-				}
-				return respond(ctx, req, answer)
-			})
-		}
-		for name, extra := range s.extra {
-			roster[name] = extra
-		}
-		return roster
+		d = newDiary()
+		return s.roster(tb, flow.Agents, d)
 	})
 	c.Answers, c.Options.Budget = s.reply, s.budget
-	return c, func() []asked {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(all)
-	}
+	return c, func() []asked { return d.all }
 }
 
 func respond(ctx context.Context, req agent.Request, answer any) (agent.Response, error) {

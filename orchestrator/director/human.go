@@ -26,7 +26,7 @@ func (r *run) beginQuestions() {
 	}
 	for _, id := range r.waiting() {
 		j := r.job(id)
-		if j.silent || j.asking {
+		if j.silent || j.asking || j.held != nil {
 			continue
 		}
 		j.asking = true
@@ -111,8 +111,30 @@ func (r *run) questionText(t *board.Task) string {
 	return fmt.Sprintf("Task %s waits for a person: %s", t.ID, t.Reason)
 }
 
-// obey carries out a person's answer about a task that waits for one.
+// obeyHeld carries out answers that had to wait for other tasks.
+func (r *run) obeyHeld(c *orchestrator.Context) error {
+	for _, id := range r.waiting() {
+		if j := r.job(id); j.held != nil && r.board.Waits(id) == nil {
+			answer := *j.held
+			j.held = nil
+			if err := r.obey(c, id, answer); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// obey carries out a person's answer about a task that waits for one. Needs that were
+// abandoned are dropped: the person wants it to go on. For others it waits.
 func (r *run) obey(c *orchestrator.Context, id string, answer Answer) error {
+	if answer.Action != ActionAbandon && answer.Action != ActionAbandonBranch {
+		r.dropAbandoned(c, id)
+		if r.board.Waits(id) != nil {
+			r.job(id).held = &answer
+			return nil
+		}
+	}
 	t, _ := r.board.Task(id)
 	switch answer.Action {
 	case ActionAbandon:
@@ -121,7 +143,7 @@ func (r *run) obey(c *orchestrator.Context, id string, answer Answer) error {
 		r.abandonBranch(c, id, firstOf(answer.Guidance, "a person decided so"))
 		return nil
 	case ActionAccept:
-		if err := r.change(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Move{Event: board.EventAccept, Who: "human"}}); err != nil {
+		if err := r.change(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Move{Event: board.EventAccept, Who: human}}); err != nil {
 			r.warn(c, "answer", id, "it cannot be accepted: %s", err)
 		}
 		return nil
@@ -129,12 +151,12 @@ func (r *run) obey(c *orchestrator.Context, id string, answer Answer) error {
 		if len(guidance(answer)) > 0 {
 			r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Remember{Messages: guidance(answer)}})
 		}
-		r.direct(c, id, board.Move{Event: board.EventUnblock, Who: "human"})
+		r.direct(c, id, board.Move{Event: board.EventUnblock, Who: human})
 		return nil
 	case ActionEdit:
 		r.edit(c, id, answer)
 	}
-	m := board.Move{Event: board.EventRetry, Who: "human", Messages: guidance(answer)}
+	m := board.Move{Event: board.EventRetry, Who: human, Messages: guidance(answer)}
 	if t.QA != nil && !t.QA.Passed { // the attempt failed: it begins anew
 		m.Wipe, m.Messages = true, r.phoenix(c, &t, *t.QA)
 	}
@@ -146,6 +168,23 @@ func (r *run) obey(c *orchestrator.Context, id string, answer Answer) error {
 		}
 	}
 	return nil
+}
+
+// dropAbandoned lets a task go on without those of its needs that were abandoned.
+func (r *run) dropAbandoned(c *orchestrator.Context, id string) {
+	why := r.board.Waits(id)
+	if why == nil {
+		return
+	}
+	var gone []string
+	for _, need := range why.WaitingOn {
+		if t, _ := r.board.Task(need); t.Status == board.Abandoned {
+			gone = append(gone, need)
+		}
+	}
+	if len(gone) > 0 {
+		r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Edit{DropNeeds: gone}})
+	}
 }
 
 // edit changes criteria and spec as a person wants it.

@@ -38,11 +38,10 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 		return err
 	}
 	j := r.job(id)
-	answer, qa := j.reviewed, j.verdict
-	j.reviewed = nil
+	answer, qa, by := j.reviewed, j.verdict, j.by
+	j.reviewed, j.by = nil, ""
 	switch {
 	case err != nil && team.Ends(err):
-		j.reviewed = answer
 		return err
 	case err != nil:
 		kind, got.Conflicts = board.MergeConflict, nil
@@ -55,7 +54,7 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	if got.Behind != "" {
 		r.warn(c, "checkout", id, "the folder %s has the branch checked out and could not follow it", got.Behind)
 	}
-	r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventPass, QA: &qa, Merged: got.Commit, Files: got.Files})
+	r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventPass, Who: by, QA: &qa, Merged: got.Commit, Files: got.Files})
 	r.completed(c, &t, *answer, qa)
 	r.clear(c, id, true)
 	return nil
@@ -70,7 +69,10 @@ func (r *run) land(c *orchestrator.Context, t *board.Task) (got Merged, kind boa
 		got.Merged, got.Commit, got.Files = true, t.Frozen.Commit, map[string]string{t.Frozen.Path: hash(content)}
 		return got, "", nil
 	}
-	tree, _ := r.trees.tree(t.ID, t.Attempt)
+	tree, err := r.treeOf(c, t)
+	if err != nil {
+		return got, "", err
+	}
 	got, err = git[Merged](r, c, OpMerge, MergeRequest{Tree: tree, Commit: t.Frozen.Commit, Into: r.into(t)})
 	if err == nil && !got.Merged {
 		kind = board.MergeConflict

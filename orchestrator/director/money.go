@@ -11,18 +11,19 @@ var errNoMoney = team.Fail(orchestrator.ErrBudget, "no money is left for another
 
 // shares are the parts of the run's money that workers under way have been given.
 type shares struct {
-	given map[string]share // by the key of the branch
+	whole providers.NanoUSD // the run's, when the first one was given
+	given map[string]*share // by the key of the branch
 }
 
 type share struct {
 	money providers.NanoUSD
-	c     *orchestrator.Context // of which it is the budget
+	spent providers.NanoUSD // by calls that have ended
 }
 
 // rest is what is left of all of them.
 func (s *shares) rest() (sum providers.NanoUSD) {
 	for _, one := range s.given {
-		sum += max(0, one.money-one.c.Spent().Cost)
+		sum += max(0, one.money-one.spent)
 	}
 	return sum
 }
@@ -31,26 +32,21 @@ func (s *shares) rest() (sum providers.NanoUSD) {
 // reserve for reviews and what attempts under way still have, divided by the free places.
 // 0: there is no limit on money; false: there is nothing left.
 func (r *run) share(c *orchestrator.Context) (providers.NanoUSD, bool) {
-	left := c.Left().Cost
+	s, left := &r.shares, c.Left().Cost
 	if left == 0 {
 		return 0, true
 	}
-	free := max(1, r.Limits.Parallel-len(r.shares.given))
-	part := (left - r.reserve(c) - r.shares.rest()) / providers.NanoUSD(free)
+	if s.given == nil {
+		s.given, s.whole = map[string]*share{}, max(0, left)+c.Spent().Cost
+	}
+	reserve := providers.NanoUSD(float64(s.whole) * r.Limits.Reserve / 100)
+	free := max(1, r.Limits.Parallel-len(s.given))
+	part := (s.whole - c.Spent().Cost - reserve - s.rest()) / providers.NanoUSD(free)
 	if part <= 0 {
 		r.exceed(c)
 		return 0, false
 	}
 	return part, true
-}
-
-// reserve is the money that is kept for reviews of what is finished.
-func (r *run) reserve(c *orchestrator.Context) providers.NanoUSD {
-	whole := r.Limits.Cost
-	if whole == 0 {
-		whole = max(0, c.Left().Cost) + c.Spent().Cost
-	}
-	return providers.NanoUSD(float64(whole) * r.Limits.Reserve / 100)
 }
 
 // exceed notes that no attempt begins any more.
@@ -61,17 +57,28 @@ func (r *run) exceed(c *orchestrator.Context) {
 	}
 }
 
-// open gives the branch of that key its share.
-func (s *shares) open(c *orchestrator.Context, key string, money providers.NanoUSD) *orchestrator.Context {
-	if money == 0 {
+// give sets a share aside for the branch of that key, before it begins.
+func (s *shares) give(key string, money providers.NanoUSD) {
+	if money > 0 {
+		s.given[key] = &share{money: money}
+	}
+}
+
+// open puts the branch of that key under its share.
+func (s *shares) open(c *orchestrator.Context, key string) *orchestrator.Context {
+	one := s.given[key]
+	if one == nil {
 		return c
 	}
-	c = c.WithBudget(orchestrator.Budget{Cost: money, AllowUnpriced: c.Left().AllowUnpriced})
-	if s.given == nil {
-		s.given = map[string]share{}
+	return c.WithBudget(orchestrator.Budget{Cost: one.money, AllowUnpriced: c.Left().AllowUnpriced})
+}
+
+// note keeps what the branch of that key, whose context c is, has spent: other branches
+// cannot ask its context.
+func (s *shares) note(c *orchestrator.Context, key string) {
+	if one := s.given[key]; one != nil {
+		one.spent = c.Spent().Cost
 	}
-	s.given[key] = share{money, c}
-	return c
 }
 
 // close takes back what is left of it.

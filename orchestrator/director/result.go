@@ -93,6 +93,21 @@ func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (
 	return nil, nil
 }
 
+// acceptFrozen delivers what a person has accepted as it is: that is its review.
+func (r *run) acceptFrozen(c *orchestrator.Context, t *board.Task) {
+	qa := board.QA{Passed: true, Outcome: outcomePass, Feedback: "a person accepts it"}
+	if t.QA != nil {
+		qa.Criteria = t.QA.Criteria
+	}
+	r.move(c, board.RoleWorker, t.ID, board.Move{Event: board.EventDeliver, Who: human, Frozen: t.Frozen, Summary: t.Summary})
+	j := r.job(t.ID)
+	j.reviewed, j.verdict, j.by = &Review{}, qa, human
+	r.merges = append(r.merges, t.ID)
+}
+
+// human is who stands behind what a person decides.
+const human = "human"
+
 // checkpoint is what a worker that pauses gets back.
 func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
 	k := &board.Checkpoint{ID: fmt.Sprintf("%s/a%d", a.id, a.n)}

@@ -51,7 +51,7 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 		r.warn(c, "ungraded", id, "attempt %d: %s", n, why)
 		c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: string(board.NoReview), Text: why})
 		r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventUngraded, QA: &qa})
-		r.outages.failed(c, r, id, why)
+		r.outage(c, id, why)
 		return r.afterFailure(c, id, qa)
 	case !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != outcomePartial):
 		return r.reject(c, id, n, qa)

@@ -85,6 +85,9 @@ func (r *run) advance(c *orchestrator.Context) error {
 	if err := r.replanIfDue(c); err != nil {
 		return err
 	}
+	if err := r.obeyHeld(c); err != nil {
+		return err
+	}
 	if !r.paused {
 		r.dispatch(c)
 	}
@@ -114,7 +117,8 @@ func (r *run) dispatch(c *orchestrator.Context) {
 		r.direct(c, id, board.Move{Event: board.EventDispatch, Branch: r.trees.name(c, id, n)})
 		key := attemptKey("work", id, n)
 		c.Emit(EventTaskDispatched, Event{Task: id, Attempt: n, Who: t.Profile, Branch: r.trees.name(c, id, n)})
-		r.start(key, func(c *orchestrator.Context) error { return r.attempt(r.shares.open(c, key, share), id) })
+		r.shares.give(key, share)
+		r.start(key, func(c *orchestrator.Context) error { return r.attempt(r.shares.open(c, key), id) })
 	}
 }
 

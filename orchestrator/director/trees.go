@@ -119,15 +119,20 @@ func (r *run) inspect(c *orchestrator.Context, t *board.Task) (Inspected, error)
 		content := r.trees.drafts[t.ID]
 		return Inspected{Artifact: Artifact{Path: t.Frozen.Path, Size: int64(len(content)), Text: text.Cut(content, shownBytes)}}, nil
 	}
-	tree, ok := r.trees.tree(t.ID, t.Attempt)
-	if !ok { // it was delivered in another run
-		got, err := r.plant(c, t.ID, t.Attempt, t.Frozen.Commit)
-		if err != nil {
-			return Inspected{}, err
-		}
-		tree = got.Tree
+	tree, err := r.treeOf(c, t)
+	if err != nil {
+		return Inspected{}, err
 	}
 	return git[Inspected](r, c, OpInspect, InspectRequest{Tree: tree, Commit: t.Frozen.Commit, Path: t.Frozen.Path, Limit: shownBytes})
+}
+
+// treeOf is the worktree of what was delivered last.
+func (r *run) treeOf(c *orchestrator.Context, t *board.Task) (worktree.Tree, error) {
+	if tree, ok := r.trees.tree(t.ID, t.Attempt); ok {
+		return tree, nil
+	}
+	got, err := r.plant(c, t.ID, t.Attempt, t.Frozen.Commit) // it was delivered in another run
+	return got.Tree, err
 }
 
 // delivered are results of other tasks as a worker gets them.

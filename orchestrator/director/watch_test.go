@@ -17,9 +17,13 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// toils is a worker that makes so many tool calls of a length, in slices, and is then
-// done; with its last call, or in a turn behind it.
-func toils(calls int, each time.Duration, withLast bool) func(asked) any {
+// toils is a worker that makes so many tool calls of a length, in slices, and is done
+// with the last one.
+func toils(calls int, each time.Duration) func(asked) any { return toilsUntil(calls, calls, each) }
+
+// toilsUntil is one that is not done at its last call, but in a turn behind it, if calls
+// is less than doneAt.
+func toilsUntil(calls, doneAt int, each time.Duration) func(asked) any {
 	return func(a asked) any {
 		return func(ctx context.Context, req agent.Request) (agent.Response, error) {
 			made := 0
@@ -40,7 +44,7 @@ func toils(calls int, each time.Duration, withLast bool) func(asked) any {
 				resp.Usage.ToolCalls++
 				resp.Messages = append(resp.Messages, messages(1)...)
 				over := int(resp.Usage.ToolCalls) >= req.Limits.ToolCalls || time.Since(begun) >= req.Limits.Slice
-				if over && (made < calls || !withLast) {
+				if over && made < doneAt {
 					resp.More = true
 					return resp, nil
 				}
@@ -67,34 +71,34 @@ func TestChecks(t *testing.T) {
 		return strings.Join(all, ", ")
 	}
 	for _, tt := range []struct {
-		name     string
-		calls    int
-		each     time.Duration
-		withLast bool
-		want     string
+		name   string
+		calls  int
+		each   time.Duration
+		doneAt int // 0: with the last call
+		want   string
 	}{
-		{"BA61 B81 40 calls of 3 s", 40, 3 * time.Second, true, "15 (45s), 30 (1m30s)"},
-		{"BA62 40 calls of 5 s", 40, 5 * time.Second, true, "12 (1m0s), 24 (2m0s), 36 (3m0s)"},
-		{"BA63 10 calls of 25 s", 10, 25 * time.Second, true, "3 (1m15s), 6 (2m30s), 9 (3m45s)"},
-		{"BA64 BC17 45 calls of 4 s, done with the last", 45, 4 * time.Second, true, "15 (1m0s), 30 (2m0s)"},
-		{"BA64 BC58 and in a turn behind it", 45, 4 * time.Second, false, "15 (1m0s), 30 (2m0s), 45 (3m0s)"},
-		{"BA65 46 calls of 4 s", 46, 4 * time.Second, true, "15 (1m0s), 30 (2m0s), 45 (3m0s)"},
-		{"BA66 done after 15", 15, time.Second, true, ""},
+		{"BA61 B81 40 calls of 3 s", 40, 3 * time.Second, 0, "15 (45s), 30 (1m30s)"},
+		{"BA62 40 calls of 5 s", 40, 5 * time.Second, 0, "12 (1m0s), 24 (2m0s), 36 (3m0s)"},
+		{"BA63 10 calls of 25 s", 10, 25 * time.Second, 0, "3 (1m15s), 6 (2m30s), 9 (3m45s)"},
+		{"BA64 BC17 45 calls of 4 s, done with the last", 45, 4 * time.Second, 0, "15 (1m0s), 30 (2m0s)"},
+		{"BA64 BC58 and in a turn behind it", 45, 4 * time.Second, 46, "15 (1m0s), 30 (2m0s), 45 (3m0s)"},
+		{"BA65 46 calls of 4 s", 46, 4 * time.Second, 0, "15 (1m0s), 30 (2m0s), 45 (3m0s)"},
+		{"BA66 done after 15", 15, time.Second, 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := one(map[string]func(asked) any{"work": toils(tt.calls, tt.each, tt.withLast)}).play(t)
+			p := one(map[string]func(asked) any{"work": toilsUntil(tt.calls, max(tt.calls, tt.doneAt), tt.each)}).play(t)
 			require.NoError(t, p.err)
 			assert.Equal(t, tt.want, checks(p, tt.each))
 			assert.Empty(t, p.out.Warnings)
 		})
 	}
 	t.Run("BA61 BX30 it is killed behind every record", func(t *testing.T) {
-		one(map[string]func(asked) any{"work": toils(32, 3*time.Second, true), "assess": func(asked) any {
+		one(map[string]func(asked) any{"work": toils(32, 3*time.Second), "assess": func(asked) any {
 			return director.Assessment{Alignment: 60, Issue: "it plays", Nudge: "work"}
 		}}).sweep(t)
 	})
 	t.Run("BA67 BC57 a guardian who answers rubbish is skipped", func(t *testing.T) {
-		p := one(map[string]func(asked) any{"work": toils(20, time.Second, true), "assess": func(asked) any { return "rubbish" }}).play(t)
+		p := one(map[string]func(asked) any{"work": toils(20, time.Second), "assess": func(asked) any { return "rubbish" }}).play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.of("assess"), 2, "one repair")
 		assert.True(t, p.warned("unchecked"))
@@ -103,20 +107,20 @@ func TestChecks(t *testing.T) {
 		for answer, want := range map[string]int{
 			`{"alignment":150}`: 2, `{"alignment":-5}`: 2, `{"alignment":"85%"}`: 2, `{"alignment":"NaN"}`: 2, `{"alignment":"85"}`: 1,
 		} {
-			p := one(map[string]func(asked) any{"work": toils(20, time.Second, true), "assess": func(asked) any { return answer }}).play(t)
+			p := one(map[string]func(asked) any{"work": toils(20, time.Second), "assess": func(asked) any { return answer }}).play(t)
 			require.NoError(t, p.err)
 			assert.Len(t, p.of("assess"), want, answer)
 		}
 	})
 	t.Run("B118 by the risk of the task", func(t *testing.T) {
 		for risk, want := range map[float64]string{0: "23 (23s)", 1: "8 (8s), 16 (16s), 24 (24s)"} {
-			s := one(map[string]func(asked) any{"work": toils(30, time.Second, true)})
+			s := one(map[string]func(asked) any{"work": toils(30, time.Second)})
 			s.in.Tasks[0].Risk = &risk
 			assert.Equal(t, want, checks(s.play(t), time.Second))
 		}
 	})
 	t.Run("B80 B90 B124 what the guardian sees", func(t *testing.T) {
-		s := one(map[string]func(asked) any{"work": toils(40, time.Second, true)})
+		s := one(map[string]func(asked) any{"work": toils(40, time.Second)})
 		p := s.play(t)
 		var in director.AssessInput
 		decode(p.of("assess")[1].req.Input, &in)
@@ -145,7 +149,7 @@ func TestNudges(t *testing.T) {
 		return nil
 	}
 	t.Run("B88 B89 BC44 BA51 a nudge has its place in the conversation", func(t *testing.T) {
-		p := one(map[string]func(asked) any{"work": toils(40, time.Second, true), "assess": assesses(50, 75)}).play(t)
+		p := one(map[string]func(asked) any{"work": toils(40, time.Second), "assess": assesses(50, 75)}).play(t)
 		require.NoError(t, p.err)
 		second, third := history(p, 2), history(p, 3)
 		require.Len(t, second, 1+30+1)
@@ -168,7 +172,7 @@ func TestNudges(t *testing.T) {
 	t.Run("BA52 BA28 B87 BC13 ignored twice: the attempt ends", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
 			if a.attempt == 1 {
-				return toils(90, time.Second, true)(a)
+				return toils(90, time.Second)(a)
 			}
 			return nil
 		}, "assess": assesses(80, 60, 40, 20)})
@@ -192,7 +196,7 @@ func TestNudges(t *testing.T) {
 	t.Run("B91 BC41 BX24 an attempt that takes too long", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
 			if a.attempt == 1 {
-				return toils(100, 10*time.Second, true)(a)
+				return toils(100, 10*time.Second)(a)
 			}
 			return nil
 		}})
@@ -231,7 +235,7 @@ func TestNudges(t *testing.T) {
 		assert.Contains(t, lost[0].Text, "2m0s")
 	})
 	t.Run("B92 BC39 the check runs during the next slice", func(t *testing.T) {
-		s := one(map[string]func(asked) any{"work": toils(58, time.Second, true), "assess": func(a asked) any {
+		s := one(map[string]func(asked) any{"work": toils(58, time.Second), "assess": func(a asked) any {
 			return slow{5 * time.Second, director.Assessment{Alignment: 60, Issue: "x"}}
 		}})
 		s.cfg.Policy.GuardianAsync = true

@@ -1,0 +1,304 @@
+package director_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard/worktree"
+	"github.com/convene-go/convene/internal/git"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/director"
+)
+
+// repo is a repository with a file.
+type repo struct {
+	tb testing.TB
+	git.Repo
+}
+
+func newRepo(tb testing.TB) *repo {
+	tb.Helper()
+	r := &repo{tb, git.Repo{Dir: tb.TempDir()}}
+	r.run("init", "--quiet", "--initial-branch=main")
+	require.NoError(tb, os.WriteFile(filepath.Join(r.Dir, "main.txt"), []byte("1\n2\n3\n"), 0o600))
+	r.run("add", "main.txt")
+	r.run("commit", "--quiet", "-m", "first")
+	return r
+}
+
+func (r *repo) run(args ...string) string {
+	r.tb.Helper()
+	out, err := r.Run(r.tb.Context(), args...)
+	require.NoError(r.tb, err)
+	return strings.TrimSpace(out)
+}
+
+// show is a file on the main branch.
+func (r *repo) show(path string) string { return r.run("show", "main:"+path) }
+
+// branches are those of tasks.
+func (r *repo) branches() string {
+	return strings.ReplaceAll(r.run("for-each-ref", "--format=%(refname:short)", "refs/heads/task"), "\n", " ")
+}
+
+// play runs a case in the repository, by the clock of the machine: git is a program. each
+// sees the run's own records.
+func (r *repo) play(t *testing.T, s script, each func(kind string, e director.Event)) played {
+	t.Helper()
+	s.cfg.Agents.Worktree = "worktree"
+	flow, in := s.flow(t)
+	d := newDiary()
+	roster := s.roster(t, flow.Agents, d)
+	roster["worktree"] = director.NewWorktrees(worktree.Config{Repo: r.Dir})
+	engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, engine.Close(context.WithoutCancel(t.Context()))) }()
+	run, err := flow.Start(t.Context(), engine, in, orchestrator.StartOptions{})
+	require.NoError(t, err)
+	var p played
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	for rec, err := range run.Events(ctx, 0) {
+		require.NoError(t, err)
+		p.log = append(p.log, rec)
+		if strings.HasPrefix(rec.Kind, "director.") && each != nil {
+			var e director.Event
+			decode(rec.Data, &e)
+			each(rec.Kind, e)
+		}
+	}
+	require.NoError(t, ctx.Err(), "the run does not end")
+	p.out, p.err = flow.Result(t.Context(), run)
+	p.asked = d.all
+	return p
+}
+
+// writes is a worker that writes a file into its worktree and delivers it.
+func writes(a asked, path, text string) any {
+	var in struct {
+		Worktree director.Place `json:"worktree"`
+	}
+	decode(a.req.Input, &in)
+	full := filepath.Join(in.Worktree.Path, path)
+	err := os.MkdirAll(filepath.Dir(full), 0o750)
+	if err = errors.Join(err, os.WriteFile(full, []byte(text), 0o600)); err != nil {
+		return err
+	}
+	return director.WorkerResult{Status: director.StatusComplete, ResultPath: path, Summary: "wrote " + path}
+}
+
+func TestGit(t *testing.T) {
+	t.Run("B94 B95 B97 BA118 two tasks, different files", func(t *testing.T) {
+		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
+			"work": func(a asked) any { return writes(a, "artifacts/"+a.task+".md", "made by "+a.task) },
+		}}
+		r := newRepo(t)
+		p := r.play(t, s, nil)
+		require.NoError(t, p.err)
+		assert.Equal(t, "made by db_build", r.show("artifacts/db_build.md"))
+		assert.Equal(t, "made by api_build", r.show("artifacts/api_build.md"))
+		assert.Equal(t, "main", p.out.Branch)
+		assert.Empty(t, r.branches())
+		assert.Equal(t, p.task(t, "db_build").Merged, p.out.Board.Files["artifacts/db_build.md"].Commit)
+		var in director.ReviewInput
+		decode(p.of("qa")[0].req.Input, &in)
+		assert.Equal(t, "made by "+in.Task.ID, in.Artifact.Text, "B68")
+		assert.Contains(t, in.Diff, "+made by "+in.Task.ID, "B74")
+		assert.Contains(t, r.run("log", "--format=%s", "main"), "[db_build] build: wrote artifacts/db_build.md")
+		entries, err := os.ReadDir(filepath.Join(r.Dir, "worktrees"))
+		require.NoError(t, err)
+		for _, e := range entries {
+			left, err := os.ReadDir(filepath.Join(r.Dir, "worktrees", e.Name()))
+			require.NoError(t, err)
+			assert.Empty(t, left)
+		}
+	})
+	t.Run("BA117 BA26 BC20 BC21 BC63 B100 two tasks change the same line", func(t *testing.T) {
+		merged := make(chan struct{})
+		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
+			"work": func(a asked) any {
+				if a.attempt == 2 {
+					return writes(a, "main.txt", "1\ndb_build and api_build\n3\n")
+				}
+				if a.task == "api_build" {
+					<-merged
+				}
+				return writes(a, "main.txt", "1\n"+a.task+"\n3\n")
+			},
+			"conflict": func(a asked) any {
+				var in director.ConflictInput
+				decode(a.req.Input, &in)
+				assert.Equal(t, []string{"main.txt"}, in.Files)
+				assert.Equal(t, "api_build", in.Task)
+				return nil
+			},
+		}}
+		r := newRepo(t)
+		p := r.play(t, s, func(kind string, e director.Event) {
+			if kind == director.EventCommitMerged && e.Task == "db_build" {
+				close(merged)
+			}
+		})
+		require.NoError(t, p.err)
+		assert.Equal(t, "1\ndb_build and api_build\n3", r.show("main.txt"))
+		task := p.task(t, "api_build")
+		assert.Equal(t, 1, task.ConflictCount)
+		assert.Zero(t, task.RetryCount)
+		assert.Equal(t, 2, task.Attempt)
+		assert.Equal(t, "PLANNED READY ACTIVE AWAITING_QA FAILED_QA READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "api_build"))
+		assert.Len(t, p.of("conflict"), 1)
+		memory := p.last(t, "api_build").req.History
+		require.Len(t, memory, 1)
+		assert.Contains(t, memory[0].Text, "main.txt")
+		assert.Contains(t, memory[0].Text, "could not be merged")
+	})
+	t.Run("BC63 the director lets it wait", func(t *testing.T) {
+		merged, conflict := make(chan struct{}), make(chan struct{})
+		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build"), define("late_build")}}, roles: map[string]func(asked) any{
+			"work": func(a asked) any {
+				switch {
+				case a.task == "api_build" && a.attempt == 1:
+					<-merged
+				case a.task == "late_build":
+					<-conflict
+					return writes(a, "late.txt", "late")
+				}
+				return writes(a, "main.txt", a.task)
+			},
+			"conflict": func(asked) any { return director.ConflictAnswer{DependsOn: []string{"late_build"}} },
+		}}
+		p := newRepo(t).play(t, s, func(kind string, e director.Event) {
+			if kind == director.EventCommitMerged && e.Task == "db_build" {
+				close(merged)
+			}
+			if kind == director.EventAttemptReset {
+				close(conflict)
+			}
+		})
+		require.NoError(t, p.err)
+		assert.Equal(t, []string{"late_build"}, p.task(t, "api_build").DependsOn)
+		assert.Equal(t, "PLANNED READY ACTIVE AWAITING_QA FAILED_QA BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "api_build"))
+	})
+	t.Run("BA27 conflicts without end go to a person", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any { return writes(a, "main.txt", "mine") }})
+		r := newRepo(t)
+		s.roles["qa"] = func(a asked) any { // somebody else is always first
+			r := r
+			require.NoError(t, os.WriteFile(filepath.Join(r.Dir, "main.txt"), []byte(strings.Repeat("theirs\n", a.attempt)), 0o600))
+			r.run("commit", "--quiet", "--all", "-m", "theirs")
+			return nil
+		}
+		p := r.play(t, s, nil)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		p.is(t, "db_build WAITING_HUMAN")
+		assert.Equal(t, 4, p.task(t, "db_build").ConflictCount)
+		assert.Zero(t, p.task(t, "db_build").RetryCount)
+	})
+	t.Run("BA121 BX10 a worker that has changed nothing, or not what it says", func(t *testing.T) {
+		for name, first := range map[string]director.WorkerResult{
+			"nothing was changed":    {Status: director.StatusComplete, ResultPath: "main.txt"},
+			"there is no file x.txt": {Status: director.StatusComplete, ResultPath: "x.txt"},
+		} {
+			s := one(map[string]func(asked) any{"work": func(a asked) any {
+				if a.attempt > 1 {
+					return writes(a, "x.txt", "x")
+				}
+				if first.ResultPath == "x.txt" {
+					_ = writes(a, "y.txt", "y")
+				}
+				return first
+			}})
+			r := newRepo(t)
+			p := r.play(t, s, nil)
+			require.NoError(t, p.err)
+			lost := p.events(t, director.EventAttemptFailed)
+			require.Len(t, lost, 1)
+			assert.Equal(t, string(board.EmptyResult), lost[0].On)
+			assert.Contains(t, lost[0].Text, name)
+		}
+	})
+	t.Run("BA122 B98 BC8 BC60 the branch of a failed attempt stays until the task is done", func(t *testing.T) {
+		var during string
+		s := one(map[string]func(asked) any{"work": func(a asked) any { return writes(a, "x.txt", "x") }, "qa": failing("db_build", 1)})
+		r := newRepo(t)
+		work := s.roles["work"]
+		s.roles["work"] = func(a asked) any {
+			if a.attempt == 2 {
+				during = r.branches()
+			}
+			return work(a)
+		}
+		p := r.play(t, s, nil)
+		require.NoError(t, p.err)
+		run := worktree.Short(p.out.Board.RunID)
+		assert.Equal(t, "task/"+run+"/db_build/a1 task/"+run+"/db_build/a2", during)
+		assert.Contains(t, p.last(t, "db_build").req.History[0].Text, "/db_build/a1")
+		assert.Empty(t, r.branches())
+		s.cfg.Policy.DropFailed = true
+		r = newRepo(t)
+		p = r.play(t, s, nil)
+		require.NoError(t, p.err)
+		assert.Equal(t, "task/"+worktree.Short(p.out.Board.RunID)+"/db_build/a2", during)
+	})
+	t.Run("BA87 BC22 BC59 BC60 a pause keeps the work, a subtask from it is merged there", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			switch {
+			case a.task == "sub":
+				in := workInput(a)
+				_, err := os.Stat(filepath.Join(in.Worktree.Path, "half.txt"))
+				assert.NoError(t, err, "it starts from its parent's work")
+				return writes(a, "sub.txt", "sub")
+			case a.attempt == 1:
+				_ = writes(a, "half.txt", "half")
+				return director.WorkerResult{
+					Status: director.StatusWaiting, Checkpoint: &director.CheckpointPlan{Resume: "go on"},
+					Spawn: []director.Suggestion{{TaskPlan: plan("sub", "build"), FromParent: true}},
+				}
+			}
+			in := workInput(a)
+			for _, name := range []string{"half.txt", "sub.txt"} {
+				_, err := os.Stat(filepath.Join(in.Worktree.Path, name))
+				assert.NoError(t, err, name)
+			}
+			return writes(a, "whole.txt", "whole")
+		}})
+		r := newRepo(t)
+		s.roles["qa"] = func(a asked) any {
+			if a.task == "db_build" {
+				assert.Equal(t, "main.txt", r.run("ls-tree", "--name-only", "main"), "the parent's work is not on main before its review")
+			}
+			return nil
+		}
+		p := r.play(t, s, nil)
+		require.NoError(t, p.err)
+		assert.Equal(t, "half.txt\nmain.txt\nsub.txt\nwhole.txt", r.run("ls-tree", "--name-only", "main"))
+		assert.Empty(t, r.branches())
+	})
+	t.Run("BA85 B99 an abandoned task leaves nothing", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any { return writes(a, "x.txt", "x") }, "qa": failing("db_build", 9)})
+		s.cfg.Retry.Tasks, s.cfg.Policy.GiveUp = 1, true
+		r := newRepo(t)
+		p := r.play(t, s, nil)
+		require.ErrorIs(t, p.err, director.ErrNothingDone)
+		assert.Empty(t, r.branches())
+		assert.Equal(t, "main.txt", r.run("ls-tree", "--name-only", "main"))
+	})
+	t.Run("BA120 BX3 a dirty repository, before any model", func(t *testing.T) {
+		r := newRepo(t)
+		require.NoError(t, os.WriteFile(filepath.Join(r.Dir, "main.txt"), []byte("changed"), 0o600))
+		p := r.play(t, one(nil), nil)
+		require.ErrorIs(t, p.err, director.ErrWorktree)
+		require.ErrorContains(t, p.err, "not committed")
+		assert.Equal(t, orchestrator.Failed, p.out.Status)
+		assert.Empty(t, p.asked)
+	})
+}

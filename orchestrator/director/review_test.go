@@ -1,0 +1,365 @@
+package director_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/providers"
+)
+
+// edits changes a good review.
+func edits(task string, attempt int, edit func(r *director.Review)) func(asked) any {
+	return func(a asked) any {
+		if a.task != task || attempt > 0 && a.attempt != attempt {
+			return nil
+		}
+		r := pass(a.req)
+		edit(&r)
+		return r
+	}
+}
+
+func TestReviews(t *testing.T) {
+	t.Run("B68 B123 what the strategist sees", func(t *testing.T) {
+		s := one(nil)
+		s.in.Tasks[0].Criteria = []string{"It stores todos", "It refuses unknown states"}
+		s.in.Spec = map[string]json.RawMessage{"db": json.RawMessage(`{"todos":["id"]}`)}
+		p := s.play(t)
+		var in director.ReviewInput
+		decode(p.of("qa")[0].req.Input, &in)
+		assert.Equal(t, []director.Criterion{{Number: 1, Text: "It stores todos"}, {Number: 2, Text: "It refuses unknown states"}}, in.Criteria)
+		assert.Equal(t, "db_build by attempt 1", in.Artifact.Text)
+		assert.Equal(t, "made db_build", in.Summary)
+		assert.Contains(t, in.Spec, "db")
+	})
+	t.Run("BA31 BC26 passed by the model, and a criterion is not met", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"qa": edits("db_build", 1, func(r *director.Review) { r.Criteria[0].Passed = false })}).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 1, p.task(t, "db_build").RetryCount)
+		assert.True(t, p.warned("review"))
+	})
+	t.Run("BA25 B78 B126 BA23 what the next attempt begins with", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"qa": failing("db_build", 1), "work": func(a asked) any {
+			if a.task == "db_build" && a.attempt == 1 {
+				return agent.Response{Messages: messages(5), Data: agent.JSON(done(a.task, 1)), Usage: providers.Usage{ToolCalls: 5}}
+			}
+			return nil
+		}})
+		s.in.Tasks = append(s.in.Tasks, define("api_plan"))
+		p := s.play(t)
+		require.NoError(t, p.err)
+		memory := p.last(t, "db_build").req.History
+		require.Len(t, memory, 1)
+		assert.Equal(t, providers.System, memory[0].Role)
+		for _, text := range []string{"The db build", "It does what db_build is for", "it is not there", "add it", "the rule on dates is missing", "dates"} {
+			assert.Contains(t, memory[0].Text, text)
+		}
+		assert.Contains(t, p.last(t, "db_build").req.Prompt, "Earlier attempts have failed")
+		assert.NotEmpty(t, p.out.Board.Memories["api_plan"], "others keep theirs")
+		assert.Nil(t, workInput(p.last(t, "db_build")).Checkpoint)
+	})
+	t.Run("BA29 BC56 BX19 no review: two reviews, four calls, no attempt", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"qa": func(asked) any { return "rubbish" }}).play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		assert.Len(t, p.of("qa"), 4)
+		assert.Equal(t, "PLANNED READY ACTIVE AWAITING_QA FAILED_QA WAITING_HUMAN", p.states(t, "db_build"))
+		assert.Zero(t, p.task(t, "db_build").RetryCount)
+		assert.Equal(t, board.NoReview, p.task(t, "db_build").QA.Kind)
+		assert.True(t, p.warned("ungraded"))
+	})
+	t.Run("BC56 whose fault it is must be one that is known", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"qa": func(a asked) any {
+			if a.n == 1 {
+				r := pass(a.req)
+				r.Tests = []board.TestAnalysis{{Test: "TestX", Fault: "nobody"}}
+				return r
+			}
+			return nil
+		}}).play(t)
+		require.NoError(t, p.err)
+		require.Len(t, p.of("qa"), 2)
+		assert.Contains(t, p.of("qa")[1].req.Prompt, "want code_wrong, test_wrong or both")
+	})
+	build := func(qa func(asked) any, tasks ...board.Definition) script {
+		s := script{cfg: director.Config{}, in: director.Input{Tasks: tasks}, roles: map[string]func(asked) any{"qa": qa}}
+		s.cfg.Policy.ReturnWhenWaiting = true
+		return s
+	}
+	t.Run("BA38 B72 the criteria of the placeholder follow from what was built", func(t *testing.T) {
+		p := build(edits("api_build", 0, func(r *director.Review) { r.Refined = []string{"GET /todos returns 200", " "} }), define("api_build")).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, []string{"GET /todos returns 200"}, p.task(t, "test-api").Criteria)
+		assert.False(t, p.task(t, "test-api").Placeholder)
+		assert.Len(t, p.of("qa"), 2, "one call a review")
+		var in director.ReviewInput
+		decode(p.of("qa")[0].req.Input, &in)
+		assert.Equal(t, "test-api", in.Refine.ID)
+		assert.Contains(t, p.of("qa")[0].req.Prompt, "refined_test_criteria")
+	})
+	t.Run("BA39 a build that fails refines nothing", func(t *testing.T) {
+		s := build(func(a asked) any {
+			r := fail(a.req)
+			r.Refined = []string{"x"}
+			return r
+		}, define("api_build"))
+		s.cfg.Retry.Tasks = orchestrator.None
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		assert.True(t, p.task(t, "test-api").Placeholder)
+	})
+	t.Run("BA40 a plan that passes refines nothing", func(t *testing.T) {
+		p := build(edits("api_plan", 0, func(r *director.Review) { r.Refined = []string{"x"} }), define("api_plan"), define("api_build", "api_plan")).play(t)
+		require.NoError(t, p.err)
+		assert.True(t, p.task(t, "test-api").Placeholder)
+	})
+	t.Run("BC25 a TEST task that has begun gets an insight", func(t *testing.T) {
+		s := build(edits("api_build", 0, func(r *director.Review) { r.Refined = []string{"GET /todos returns 200"} }), define("api_test"), define("api_build", "api_test"))
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, []string{"It does what api_test is for"}, p.task(t, "api_test").Criteria)
+		require.Len(t, p.out.Board.Insights, 1)
+		assert.Contains(t, p.out.Board.Insights[0].Summary, "GET /todos returns 200")
+	})
+	t.Run("BC23 B71 tests that find wrong code wait for its fix", func(t *testing.T) {
+		s := build(edits("api_test", 1, func(r *director.Review) {
+			r.Passed, r.Tests = false, []board.TestAnalysis{{Test: "TestToday", Analysis: "today is overdue", Fault: board.CodeWrong}}
+		}), define("api_build"), define("api_test", "api_build"))
+		p := s.play(t)
+		require.NoError(t, p.err)
+		fix := p.task(t, "fix-api-1")
+		assert.Equal(t, director.PhaseBuild, fix.Phase)
+		assert.Equal(t, "code_worker", fix.Profile)
+		assert.Equal(t, []string{"The test TestToday passes: today is overdue"}, fix.Criteria)
+		assert.Equal(t, "PLANNED BLOCKED READY ACTIVE AWAITING_QA FAILED_QA BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "api_test"))
+		assert.Equal(t, 1, p.task(t, "api_test").RetryCount)
+		p.is(t, "fix-api-1 COMPLETE")
+		s.sweep(t)
+	})
+	t.Run("BA36 BC24 B71 tests that are wrong are revised", func(t *testing.T) {
+		wrong := func(r *director.Review) { r.Tests = []board.TestAnalysis{{Test: "T1", Fault: board.TestWrong}} }
+		p := build(edits("api_build", 0, wrong), define("api_build")).play(t)
+		require.NoError(t, p.err)
+		assert.Contains(t, p.task(t, "test-api").Criteria, "The test T1 is revised: what it expects is wrong")
+		p = build(edits("api_build", 0, wrong), define("api_test"), define("api_build", "api_test")).play(t)
+		require.NoError(t, p.err)
+		more := p.task(t, "revise-tests-api-1")
+		assert.Equal(t, "test_worker", more.Profile)
+		assert.Equal(t, board.Complete, more.Status)
+	})
+	t.Run("B117 PASS_WITH_NOTES", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"qa": edits("db_build", 1, func(r *director.Review) { r.Notes = []string{"names could be shorter"} })}).play(t)
+		require.NoError(t, p.err)
+		require.Len(t, p.out.Board.Insights, 1)
+		assert.Equal(t, []string{"qa"}, p.out.Board.Insights[0].Topic)
+		assert.Equal(t, "PASS_WITH_NOTES", p.task(t, "db_build").QA.Outcome)
+	})
+	partial := edits("db_build", 1, func(r *director.Review) { r.Passed, r.Criteria[1].Passed = false, false })
+	t.Run("B117 BC55 PARTIAL completes with what passed, and the rest follows", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"qa": partial})
+		s.in.Tasks[0].Criteria = []string{"a", "b"}
+		s.cfg.Policy.AllowPartial = true
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, []string{"db_build"}, p.out.Unverified)
+		assert.Equal(t, []string{"b"}, p.task(t, "rest-db_build-1").Criteria)
+		p.is(t, "db_build COMPLETE, rest-db_build-1 COMPLETE")
+	})
+	t.Run("B117 PARTIAL is FAIL otherwise", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"qa": partial})
+		s.in.Tasks[0].Criteria = []string{"a", "b"}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 2, p.task(t, "db_build").Attempt)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+	})
+}
+
+func TestReplans(t *testing.T) {
+	t.Run("BA101 B104 three reviews in a row", func(t *testing.T) {
+		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_plan"), define("c_plan")}}, roles: map[string]func(asked) any{
+			"qa": func(a asked) any {
+				if a.attempt == 1 {
+					return fail(a.req)
+				}
+				return nil
+			},
+		}}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.of("replan"), 1)
+		var in director.ReplanInput
+		decode(p.of("replan")[0].req.Input, &in)
+		assert.Len(t, in.Failures, 3, "B125")
+		assert.Contains(t, in.Why, "3 reviews")
+	})
+	t.Run("BA102 B43 at most two", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"qa": failing("db_build", 99)})
+		s.cfg.Retry.Tasks = 12
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		assert.Equal(t, 13, p.task(t, "db_build").RetryCount)
+		assert.Len(t, p.of("replan"), 2)
+	})
+	t.Run("BA103 the plan is wrong", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"qa": func(a asked) any {
+			if a.task == "db_build" && a.attempt == 1 {
+				r := fail(a.req)
+				r.PlanWrong = true
+				return r
+			}
+			return nil
+		}, "replan": func(asked) any {
+			return director.Replan{
+				Add:       []director.TaskPlan{plan("extra", "document")},
+				Edit:      []director.TaskEdit{{ID: "db_build", Description: "with dates", AddNeeds: []string{"extra"}}},
+				Decisions: []director.DecisionPlan{{Area: "db", Summary: "dates are text"}},
+				Reason:    "dates were missing",
+			}
+		}}).play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.of("replan"), 1)
+		assert.Empty(t, p.events(t, director.EventRunStagnated))
+		p.is(t, "extra COMPLETE, db_build COMPLETE")
+		assert.Equal(t, "with dates", p.task(t, "db_build").Description)
+		assert.Equal(t, []string{"extra"}, p.task(t, "db_build").DependsOn)
+		assert.Equal(t, "changed", p.events(t, director.EventRunReplanned)[0].On)
+	})
+	t.Run("BX13 BX19 a re-plan that cannot be applied changes nothing", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"qa": failing("db_build", 3), "replan": func(asked) any {
+			return director.Replan{Add: []director.TaskPlan{plan("x", "build")}, Abandon: []director.AbandonPlan{{ID: "nobody"}}}
+		}}).play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.of("replan"), 3)
+		assert.Len(t, p.out.Board.Tasks, 1)
+		assert.True(t, p.warned("replan"))
+	})
+	t.Run("BC55 a re-plan may abandon a branch", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"qa": failing("db_build", 3), "replan": func(asked) any {
+			return director.Replan{Abandon: []director.AbandonPlan{{ID: "db_build", Branch: true, Reason: "too hard"}}}
+		}})
+		s.in.Tasks = append(s.in.Tasks, define("db_test", "db_build"), define("api_plan"))
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build ABANDONED, db_test ABANDONED, api_plan COMPLETE")
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+	})
+	t.Run("BA104 BX23 BC55 nothing can be done", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"qa": failing("db_build", 9)})
+		s.in.Tasks = append(s.in.Tasks, define("db_test", "db_build"), define("api_plan"))
+		s.cfg.Policy.GiveUp, s.cfg.Retry.Tasks = true, orchestrator.None
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrStuck)
+		assert.Equal(t, director.Stuck, p.out.End)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Len(t, p.of("replan"), 1)
+		p.is(t, "db_build ABANDONED, db_test BLOCKED")
+		assert.Equal(t, board.ByAbandoned, p.task(t, "db_test").Blocked.Type)
+		require.ErrorContains(t, p.err, "db_test is BLOCKED")
+		s.sweep(t)
+	})
+	t.Run("BX23 the re-plan helps", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"qa": failing("db_build", 9), "replan": func(asked) any {
+			return director.Replan{Edit: []director.TaskEdit{{ID: "db_test", DropNeeds: []string{"db_build"}}}}
+		}})
+		s.in.Tasks = append(s.in.Tasks, define("db_test", "db_build"))
+		s.cfg.Policy.GiveUp, s.cfg.Retry.Tasks = true, orchestrator.None
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build ABANDONED, db_test COMPLETE")
+		assert.Equal(t, orchestrator.Partial, p.out.Status, "BC55: given up")
+	})
+}
+
+func TestDecomposition(t *testing.T) {
+	plans := func(answers ...any) script {
+		return script{cfg: bare(), roles: map[string]func(asked) any{"decompose": func(a asked) any { return answers[min(a.n, len(answers))-1] }}}
+	}
+	good := director.Decomposition{Tasks: []director.TaskPlan{plan("p", "plan"), plan("b", "implement", "p")}}
+	t.Run("B31 B121 BC1 the director's tasks", func(t *testing.T) {
+		p := plans(good).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "build", p.task(t, "b").Phase)
+		assert.Equal(t, "code_worker", p.task(t, "b").Profile)
+		var in director.PlanInput
+		decode(p.of("decompose")[0].req.Input, &in)
+		assert.Equal(t, "Build a Todo Board web app", in.Objective)
+		assert.Len(t, in.Profiles, 5)
+		assert.Equal(t, 200, in.MaxTasks)
+	})
+	for name, bad := range map[string]struct {
+		plan director.Decomposition
+		want string
+	}{
+		"BX12 a cycle":               {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "plan", "b"), plan("b", "plan", "a")}}, "dependency cycle: a, b"},
+		"BX12 an unknown dependency": {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "plan", "x")}}, `"x"`},
+		"BX12 on itself":             {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "plan", "a")}}, "needs itself"},
+		"BC1 an unknown phase":       {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "ship")}}, `phase is "ship"`},
+		"B121 no tasks":              {director.Decomposition{}, "want at least one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plans(bad.plan, bad.plan, good).play(t)
+			require.NoError(t, p.err)
+			require.Len(t, p.of("decompose"), 3)
+			assert.Contains(t, p.of("decompose")[1].req.Prompt, bad.want)
+			p = plans(bad.plan).play(t)
+			require.ErrorIs(t, p.err, director.ErrDecomposition, "BX19")
+			require.ErrorContains(t, p.err, bad.want)
+			assert.Equal(t, director.Failed, p.out.End)
+			assert.Equal(t, orchestrator.Failed, p.out.Status)
+			assert.Empty(t, p.of("work"))
+		})
+	}
+	t.Run("BC27 a task without criteria is repaired, and then gets one", func(t *testing.T) {
+		naked := director.Decomposition{Tasks: []director.TaskPlan{{ID: "a", Component: "x", Phase: "plan"}}}
+		p := plans(naked).play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.of("decompose"), 3)
+		assert.Equal(t, []string{"The artifact fulfils the task description"}, p.task(t, "a").Criteria)
+	})
+	t.Run("BX15 too many", func(t *testing.T) {
+		s := plans(good)
+		s.cfg.Limits.Tasks = 1
+		p := s.play(t)
+		require.ErrorContains(t, p.err, "want at most 1 in all")
+	})
+	t.Run("BC53 a hook changes the plan", func(t *testing.T) {
+		s := plans(good)
+		s.cfg.Hooks.Plan = func(tasks []board.Definition) ([]board.Definition, error) { return tasks[:1], nil }
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.out.Board.Tasks, 1)
+		s.cfg.Hooks.Plan = func([]board.Definition) ([]board.Definition, error) { return nil, errors.New("too dear") }
+		p = s.play(t)
+		require.ErrorIs(t, p.err, director.ErrHook)
+		require.ErrorContains(t, p.err, "too dear")
+	})
+	t.Run("BC27 tasks that are given must fit, too", func(t *testing.T) {
+		for want, change := range map[string]func(d *board.Definition){
+			"acceptance_criteria is empty": func(d *board.Definition) { d.Criteria = nil },
+			"assigned_worker_profile":      func(d *board.Definition) { d.Profile = "painter" },
+			"id is":                        func(d *board.Definition) { d.ID = "" },
+		} {
+			s := one(nil)
+			change(&s.in.Tasks[0])
+			p := s.play(t)
+			require.ErrorIs(t, p.err, director.ErrInput, want)
+			require.ErrorContains(t, p.err, want)
+		}
+	})
+	t.Run("B1 no objective", func(t *testing.T) {
+		s := one(nil)
+		s.in.Objective = " "
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrInput)
+		require.ErrorContains(t, p.err, "objective is empty")
+	})
+}
