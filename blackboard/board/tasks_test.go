@@ -298,3 +298,18 @@ func TestAbandon(t *testing.T) {
 		r.is("b READY")
 	})
 }
+
+func TestForgive(t *testing.T) {
+	t.Run("BX29 a retry is given back, once for each failure", func(t *testing.T) {
+		r := newRun(t, task("a"), task("b"))
+		r.evaluate()
+		r.dispatch("a")
+		r.do(board.RoleDirector, "a", board.Move{Event: board.EventLose, QA: &board.QA{Kind: board.Crashed}, Messages: system("again")})
+		assert.Equal(t, 1, r.task("a").RetryCount)
+		r.refuses(board.RoleWorker, "a", board.Forgive{}, "not allowed")
+		r.do(board.RoleDirector, "a", board.Forgive{})
+		assert.Zero(t, r.task("a").RetryCount)
+		r.refuses(board.RoleDirector, "a", board.Forgive{}, "no attempt has failed")
+		r.refuses(board.RoleDirector, "b", board.Forgive{}, "no attempt has failed")
+	})
+}

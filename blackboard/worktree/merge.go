@@ -90,6 +90,20 @@ func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check fu
 	return Merge{Moved: true}, nil
 }
 
+// Parents returns the tree of a commit and its parents: two merges of which all these are
+// equal are the same merge, made at different times.
+func (w *Trees) Parents(ctx context.Context, commit string) (tree string, parents []string, err error) {
+	if !commitID.MatchString(commit) {
+		return "", nil, fmt.Errorf("worktree: parents: %q is no commit", commit)
+	}
+	out, err := w.do(ctx, "log", "-1", "--format=%T %P", commit)
+	if err != nil {
+		return "", nil, fmt.Errorf("worktree: parents: %w", err)
+	}
+	ids := strings.Fields(out)
+	return ids[0], ids[1:], nil
+}
+
 // merged returns the commit by which a commit came to a tip: the merge of it, or the tip;
 // "" if it is not there.
 func (w *Trees) merged(ctx context.Context, commit, tip string) (string, error) {

@@ -1,6 +1,8 @@
 package worktree_test
 
 import (
+	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -334,5 +336,64 @@ func TestSweep(t *testing.T) {
 		assert.NoDirExists(t, filepath.Dir(tree.Path))
 		assert.Equal(t, before, r.run("rev-parse", "main"))
 		assert.Equal(t, "refs/heads/main", r.run("for-each-ref", "--format=%(refname)"))
+	})
+}
+
+func TestChanged(t *testing.T) {
+	t.Run("BC66 B8 the files that a commit changed, with their hashes", func(t *testing.T) {
+		r := newRepo(t)
+		w := r.open()
+		tree := create(t, w, "a", 1)
+		write(t, tree.Path, "x", "1")
+		require.NoError(t, os.Remove(filepath.Join(tree.Path, "main.txt")))
+		id, err := w.Commit(t.Context(), tree, worktree.Note{}, nil)
+		require.NoError(t, err)
+		want := map[string]string{"x": r.run("rev-parse", id+":x"), "main.txt": ""}
+		for _, from := range []string{"", tree.Base} {
+			files, err := w.Changed(t.Context(), from, id)
+			require.NoError(t, err)
+			assert.Equal(t, want, files)
+		}
+		files, err := w.Changed(t.Context(), id, id)
+		require.NoError(t, err)
+		assert.Empty(t, files)
+		_, err = w.Changed(t.Context(), "--help", id)
+		require.ErrorContains(t, err, "is no commit")
+	})
+	t.Run("BC61 a merge that is made again has the same tree and parents", func(t *testing.T) {
+		r := newRepo(t)
+		w := r.open()
+		tree := create(t, w, "a", 1)
+		id := change(t, w, tree, "x", "1")
+		var made []string
+		for range 2 {
+			_, err := w.Merge(t.Context(), tree, id, "", func(_ context.Context, merge string) error {
+				made = append(made, merge)
+				return errors.New("not yet")
+			})
+			require.ErrorContains(t, err, "not yet")
+		}
+		first, parents, err := w.Parents(t.Context(), made[0])
+		require.NoError(t, err)
+		second, again, err := w.Parents(t.Context(), made[1])
+		require.NoError(t, err)
+		assert.Equal(t, first, second)
+		assert.Equal(t, []string{tree.Base, id}, parents)
+		assert.Equal(t, parents, again)
+		_, _, err = w.Parents(t.Context(), "main")
+		require.ErrorContains(t, err, "is no commit")
+	})
+	t.Run("BC59 a folder is reset by those who know it alone", func(t *testing.T) {
+		r := newRepo(t)
+		w := r.open()
+		tree := create(t, w, "a", 1)
+		wip := change(t, w, tree, "x", "1")
+		write(t, tree.Path, "x", "2")
+		write(t, tree.Path, "y", "3")
+		require.NoError(t, worktree.ResetFolder(t.Context(), tree.Path, wip))
+		assert.Equal(t, "1", read(t, tree.Path, "x"))
+		assert.NoFileExists(t, filepath.Join(tree.Path, "y"))
+		require.ErrorContains(t, worktree.ResetFolder(t.Context(), r.Dir, wip), "it is no worktree")
+		require.ErrorContains(t, worktree.ResetFolder(t.Context(), tree.Path, "main"), "is no commit")
 	})
 }

@@ -105,7 +105,7 @@ var (
 	agents  = []string{"providers", "blackboard", "orchestrator/agent"}
 	engines = []string{"providers", "blackboard", "orchestrator/agent", "orchestrator/engine"}
 
-	teams = []string{"orchestrator/delivery", "orchestrator/discussion", "orchestrator/hierarchy", "orchestrator/research"}
+	teams = []string{"orchestrator/delivery", "orchestrator/director", "orchestrator/discussion", "orchestrator/hierarchy", "orchestrator/research"}
 
 	// A team stands on everything but other teams, engines and test kits.
 	team = []string{"fsm", "grading", "routing", "providers", "blackboard", "orchestrator", "orchestrator/agent", "orchestrator/internal/team"}

@@ -13,6 +13,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
+	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/orchestrator/discussion"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
@@ -44,6 +45,19 @@ func Sweep(t *testing.T, open func(tb testing.TB) blackboard.Store) {
 	t.Run("delivery", func(t *testing.T) {
 		t.Parallel()
 		built(t, open)
+	})
+	t.Run("director", func(t *testing.T) {
+		t.Parallel()
+		cfg := director.Software()
+		cfg.Agents = director.Agents{Director: "director", Strategist: "strategist", Guardian: "guardian"}
+		flow, err := director.New(cfg)
+		require.NoError(t, err)
+		worker := answers(`{"status":"complete","result_path":"todo.md","artifact":"A table of todos."}`)
+		run(t, open, flow, director.Input{Objective: "a todo board"}, map[string]agent.Func{
+			"director":    answers(`{"tasks":[{"id":"db","component":"db","phase":"build","acceptance_criteria":["todos are stored"]}]}`),
+			"strategist":  answers(`{"passed":true,"criteria":[{"number":1,"passed":true,"reasoning":"it is there"}]}`),
+			"code_worker": worker, "test_worker": worker,
+		})
 	})
 	t.Run("research", func(t *testing.T) {
 		t.Parallel()

@@ -67,6 +67,7 @@ type job struct {
 	reviewed  *Review        // that passed
 	verdict   board.QA       // of it
 	by        string         // who passed it; "": the strategist
+	refused   bool           // there is no money or time for its review or merge
 }
 
 // job returns that of a task.
@@ -124,6 +125,7 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 	if !Phases.Terminal(r.state.Phase) {
 		r.fire(c, ending(c, err))
 	}
+	r.leaveFolders(c)
 	out := Outcome{Outcome: orchestrator.Outcome{Warnings: r.state.Warnings, Spent: c.Spent(), Elapsed: c.Elapsed()}, End: r.state.Phase}
 	out.Status, err = r.summarize(&out).status(out.End, err)
 	e := Event{To: string(out.End), Status: out.Status}

@@ -27,18 +27,18 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why mishap) {
 		r.direct(c, a.id, board.Move{Event: board.EventRelease, Reason: "the run is paused"})
 		return
 	}
-	if r.attempts().after(t.RetryCount+1, t.ConflictCount) == askHuman {
+	if why.outage {
+		r.outages.lost = append(r.outages.lost, a.id)
+	}
+	route := r.attempts().after(t.RetryCount+1, t.ConflictCount)
+	if route == askHuman {
 		r.direct(c, a.id, board.Move{Event: board.EventAsk, Reason: "no attempt is left: " + why.text, QA: &qa})
 		r.clear(c, a.id, false)
 		return
 	}
-	if why.outage {
-		r.outages.lost = append(r.outages.lost, a.id)
-	}
-	giveUpNow := r.attempts().after(t.RetryCount+1, t.ConflictCount) == giveUp
 	r.direct(c, a.id, board.Move{Event: board.EventLose, QA: &qa, Messages: r.phoenix(c, &t, qa)})
 	r.forget(c, a.id)
-	if giveUpNow {
+	if route == giveUp {
 		r.abandon(c, a.id, givenUpPrefix+why.text)
 	}
 }

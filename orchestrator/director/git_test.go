@@ -16,7 +16,9 @@ import (
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/internal/git"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/providers"
 )
 
 // repo is a repository with a file.
@@ -97,6 +99,7 @@ func writes(a asked, path, text string) any {
 }
 
 func TestGit(t *testing.T) {
+	t.Parallel()
 	t.Run("B94 B95 B97 BA118 two tasks, different files", func(t *testing.T) {
 		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any { return writes(a, "artifacts/"+a.task+".md", "made by "+a.task) },
@@ -301,4 +304,52 @@ func TestGit(t *testing.T) {
 		assert.Equal(t, orchestrator.Failed, p.out.Status)
 		assert.Empty(t, p.asked)
 	})
+	t.Run("BC53 BX26 another run takes what the first one left", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any { return writes(a, "x.txt", "x") }, "qa": failing("db_build", 1)})
+		s.cfg.Retry.Tasks = orchestrator.None
+		r := newRepo(t)
+		p := r.play(t, s, nil)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		left, err := filepath.Glob(filepath.Join(r.Dir, "worktrees", "*", "*", "*"))
+		require.NoError(t, err)
+		assert.Empty(t, left, "no worktree is left behind")
+		assert.Contains(t, r.branches(), "/db_build/a1", "its work is")
+		s.in = director.Input{Board: p.out.Board, Answers: map[string]director.Answer{"db_build": {Action: director.ActionAccept}}}
+		p = r.play(t, s, nil)
+		require.NoError(t, p.err)
+		assert.Equal(t, "x", r.show("x.txt"))
+		assert.Empty(t, p.of("work"))
+	})
+	t.Run("BC53 BX1 work that was cut goes on from its commits", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			if a.attempt == 1 && a.slice == 1 {
+				_ = writes(a, "half.txt", "half")
+				return costs2(agent.Response{More: true, Messages: messages(1)})
+			}
+			if a.attempt == 1 {
+				return errors.New("never: there is no money for a second slice")
+			}
+			in := workInput(a)
+			_, err := os.Stat(filepath.Join(in.Worktree.Path, "half.txt"))
+			assert.NoError(t, err)
+			assert.NotNil(t, in.Checkpoint)
+			return writes(a, "whole.txt", "whole")
+		}})
+		s.cfg.Limits.Cost = providers.USD
+		r := newRepo(t)
+		p := r.play(t, s, nil)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		p.is(t, "db_build READY")
+		assert.Zero(t, p.task(t, "db_build").RetryCount)
+		s.in, s.cfg.Limits.Cost = director.Input{Board: p.out.Board}, 0
+		p = r.play(t, s, nil)
+		require.NoError(t, p.err)
+		assert.Equal(t, "half.txt\nmain.txt\nwhole.txt", r.run("ls-tree", "--name-only", "main"))
+	})
+}
+
+// costs2 is a response that costs two dollars.
+func costs2(resp agent.Response) agent.Response {
+	resp.Usage = providers.Usage{Calls: 1, Cost: 2 * providers.USD}
+	return resp
 }

@@ -29,6 +29,7 @@ func hopeless(attempts int, answers map[string]any) script {
 }
 
 func TestPeople(t *testing.T) {
+	t.Parallel()
 	t.Run("BX26 retry, with guidance, from zero", func(t *testing.T) {
 		s := hopeless(1, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionRetry, Guidance: "use ISO dates"}})
 		p := s.play(t)
@@ -40,7 +41,6 @@ func TestPeople(t *testing.T) {
 		require.Len(t, memory, 2)
 		assert.Equal(t, providers.System, memory[0].Role)
 		assert.Contains(t, memory[1].Text, "use ISO dates")
-		s.sweep(t)
 	})
 	t.Run("BX26 edit", func(t *testing.T) {
 		p := hopeless(1, map[string]any{"ask/db_build/1": director.Answer{
@@ -117,7 +117,7 @@ func TestPeople(t *testing.T) {
 		p.is(t, "db_build ABANDONED")
 		assert.Equal(t, orchestrator.Partial, p.out.Status, "BC55: given up")
 	})
-	t.Run("BX25 N6 late, double and unknown answers", func(t *testing.T) {
+	t.Run("BX25 B41 BC45 late, double and unknown answers", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			cfg := config()
 			cfg.Retry.Tasks, cfg.Policy.NoTestPlaceholders = orchestrator.None, true
@@ -127,7 +127,7 @@ func TestPeople(t *testing.T) {
 			for _, name := range flow.Agents {
 				roster[name] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
 					a := read(name, req)
-					if a.op == director.OpQA && a.attempt == 1 {
+					if a.op == director.OpQA && a.task == "db_build" && a.attempt == 1 {
 						return respond(ctx, req, fail(req))
 					}
 					return respond(ctx, req, good(a))
@@ -135,7 +135,7 @@ func TestPeople(t *testing.T) {
 			}
 			engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
 			require.NoError(t, err)
-			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []board.Definition{define("db_build")}}, orchestrator.StartOptions{})
+			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []board.Definition{define("db_build"), define("db_test", "db_build")}}, orchestrator.StartOptions{})
 			require.NoError(t, err)
 			for _, err := range run.Events(t.Context(), 0) {
 				require.NoError(t, err)
@@ -143,6 +143,14 @@ func TestPeople(t *testing.T) {
 				require.NoError(t, err)
 				if len(info.Questions) > 0 {
 					assert.Equal(t, "ask/db_build/1", info.Questions[0].Key)
+					var s director.State
+					require.NoError(t, run.State(t.Context(), &s), "B41")
+					assert.Equal(t, director.Working, s.Phase)
+					assert.Equal(t, []string{"ask/db_build/1"}, s.Asked)
+					assert.Empty(t, s.Ready)
+					assert.Empty(t, s.Active)
+					assert.Equal(t, []director.BlockedTask{{ID: "db_test", Reason: *s.Board.Tasks[1].Blocked}}, s.Blocked)
+					assert.Empty(t, s.Board.Memories)
 					break
 				}
 			}
@@ -176,6 +184,7 @@ func TestPeople(t *testing.T) {
 }
 
 func TestAbandonment(t *testing.T) {
+	t.Parallel()
 	// cut abandons api_plan: its only review fails, a person gives it up.
 	cut := func(cfg director.Config, review func(asked) any) script {
 		cfg.Policy.NoTestPlaceholders, cfg.Retry.Tasks = true, orchestrator.None
@@ -236,6 +245,7 @@ func TestAbandonment(t *testing.T) {
 }
 
 func TestEnds(t *testing.T) {
+	t.Parallel()
 	t.Run("BX1 BC55 canceled", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			cfg := config()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard/board"
 	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
@@ -34,21 +35,22 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 		return nil // it was abandoned meanwhile
 	}
 	got, kind, err := r.land(c, &t)
-	if !r.current(c, id, n, board.AwaitingQA) {
+	j := r.job(id)
+	if err != nil && team.Ends(err) {
+		j.refused = true
 		return err
 	}
-	j := r.job(id)
+	if !r.current(c, id, n, board.AwaitingQA) {
+		return nil
+	}
 	answer, qa, by := j.reviewed, j.verdict, j.by
 	j.reviewed, j.by = nil, ""
-	switch {
-	case err != nil && team.Ends(err):
-		return err
-	case err != nil:
-		kind, got.Conflicts = board.MergeConflict, nil
+	if err != nil {
 		r.warn(c, "merge", id, "attempt %d could not be merged: %s", n, err)
+		return r.conflict(c, &t, board.QA{Kind: board.MergeConflict, Feedback: "it could not be merged: " + prompt.OneLine(err.Error())})
 	}
 	if kind != "" {
-		return r.conflict(c, &t, kind, got)
+		return r.conflict(c, &t, board.QA{Kind: kind, Feedback: whyConflict(kind, got), Files: got.Conflicts})
 	}
 	c.Emit(EventCommitMerged, Event{Task: id, Attempt: n, Text: got.Commit})
 	if got.Behind != "" {
@@ -73,22 +75,70 @@ func (r *run) land(c *orchestrator.Context, t *board.Task) (got Merged, kind boa
 	if err != nil {
 		return got, "", err
 	}
-	got, err = git[Merged](r, c, OpMerge, MergeRequest{Tree: tree, Commit: t.Frozen.Commit, Into: r.into(t)})
+	req := MergeRequest{Tree: tree, Commit: t.Frozen.Commit, Into: r.into(t), Prepare: r.checked(t)}
+	got, err = git[Merged](r, c, OpMerge, req)
+	for tries := 1; err == nil && got.Prepared != ""; tries++ {
+		if tries > mergeTries {
+			got.Moved = true
+			break
+		}
+		broken, err := r.broken(c, t, got)
+		if err != nil {
+			return got, "", err
+		}
+		if len(broken) > 0 {
+			got.Conflicts = broken
+			return got, board.MergeBroken, nil
+		}
+		req.Checked = got.Prepared
+		if got, err = git[Merged](r, c, OpMerge, req); err != nil {
+			return got, "", err
+		}
+	}
 	if err == nil && !got.Merged {
 		kind = board.MergeConflict
 	}
 	return got, kind, err
 }
 
+// mergeTries is how often a merge is checked anew because others moved the branch.
+const mergeTries = 4
+
+// broken are the tests that fail with what others have merged, and passed without this
+// work, if any do. The review may have said that some of them are wrong.
+func (r *run) broken(c *orchestrator.Context, t *board.Task, merge Merged) ([]string, error) {
+	after, err := r.runCheck(c, t, merge.Prepared)
+	if err != nil || after == nil || after.Passed {
+		return nil, err
+	}
+	before, err := r.runCheck(c, t, merge.Onto)
+	if err != nil {
+		return nil, err
+	}
+	known := slices.Concat(before.Failed, r.job(t.ID).verdict.TestsToRevise)
+	broken := slices.DeleteFunc(slices.Clone(after.Failed), func(test string) bool { return slices.Contains(known, test) })
+	if len(broken) == 0 && len(after.Failed) == 0 && before.Passed {
+		broken = []string{"the check itself: " + prompt.OneLine(text.Shorten(after.Output, 500))}
+	}
+	return broken, nil
+}
+
+// whyConflict says it in words.
+func whyConflict(kind board.FailureKind, got Merged) string {
+	switch {
+	case kind == board.MergeBroken:
+		return "with what others have merged meanwhile, tests fail that passed before"
+	case got.Moved:
+		return "others moved the branch again and again"
+	}
+	return "others have changed the same files meanwhile"
+}
+
 // conflict fails a merge: the worker did nothing wrong, and does it again from what is
 // merged now. The director is told, and may let the task wait for others first.
-func (r *run) conflict(c *orchestrator.Context, t *board.Task, kind board.FailureKind, got Merged) error {
-	feedback := "others have changed the same files meanwhile"
-	if got.Moved {
-		feedback = "others moved the branch again and again"
-	}
-	qa := board.QA{Kind: kind, Outcome: outcomeFail, Feedback: feedback, Files: got.Conflicts}
-	c.Emit(EventMergeFailed, Event{Task: t.ID, Attempt: t.Attempt, On: string(kind), Files: got.Conflicts})
+func (r *run) conflict(c *orchestrator.Context, t *board.Task, qa board.QA) error {
+	qa.Outcome = outcomeFail
+	c.Emit(EventMergeFailed, Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Files: qa.Files})
 	r.move(c, board.RoleStrategist, t.ID, board.Move{Event: board.EventConflict, QA: &qa})
 	if r.attempts().after(t.RetryCount, t.ConflictCount+1) == phoenix {
 		if err := r.askConflict(c, t, qa); err != nil {

@@ -14,12 +14,79 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// paid is an answer at a price.
-func paid(dollars float64, answer any) agent.Response {
-	return agent.Response{Data: agent.JSON(answer), Usage: providers.Usage{Calls: 1, Cost: providers.Dollars(dollars)}}
+// costs is an answer that costs so many cents.
+func costs(answer any, cents providers.NanoUSD) agent.Response {
+	return agent.Response{Data: agent.JSON(answer), Usage: providers.Usage{Calls: 1, Cost: cents * providers.USD / 100}}
+}
+
+func TestMoney(t *testing.T) {
+	t.Parallel()
+	tasks := func(n int) (all []board.Definition) {
+		for _, id := range []string{"a_plan", "b_plan", "c_plan", "d_plan", "e_plan", "f_plan"}[:n] {
+			all = append(all, define(id))
+		}
+		return all
+	}
+	// priced is a team whose workers cost 10 cents an attempt and whose reviews cost 1.
+	priced := func(n int, budget providers.NanoUSD) script {
+		s := script{cfg: bare(), in: director.Input{Tasks: tasks(n)}, roles: map[string]func(asked) any{
+			"work": func(a asked) any { return slow{time.Second, costs(done(a.task, a.attempt), 10)} },
+			"qa":   func(a asked) any { return costs(pass(a.req), 1) },
+		}}
+		s.cfg.Limits.Cost = budget
+		return s
+	}
+	t.Run("B116 BX28 what is used is on the board, by task and run", func(t *testing.T) {
+		p := priced(2, 0).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 11*providers.USD/100, p.task(t, "a_plan").Spent.Cost)
+		assert.Equal(t, 22*providers.USD/100, p.out.Board.Spent.Cost)
+		assert.Equal(t, p.out.Spent.Cost, p.out.Board.Spent.Cost)
+	})
+	t.Run("BX28 failed attempts count", func(t *testing.T) {
+		s := priced(1, 0)
+		s.roles["qa"] = func(a asked) any {
+			if a.attempt == 1 {
+				return costs(fail(a.req), 1)
+			}
+			return costs(pass(a.req), 1)
+		}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 22*providers.USD/100, p.task(t, "a_plan").Spent.Cost)
+	})
+	t.Run("BX27 BC65 BC55 the money ends: what is finished is reviewed", func(t *testing.T) {
+		s := priced(6, 40*providers.USD/100)
+		s.cfg.Limits.Parallel = 1
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, director.BudgetExhausted, p.out.End)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Equal(t, map[board.State]int{board.Complete: 3, board.Ready: 3}, p.out.Summary, "3 x 0.11; 0.07 are left and the fourth attempt is refused")
+		for _, id := range []string{"d_plan", "e_plan", "f_plan"} {
+			assert.Zero(t, p.task(t, id).RetryCount)
+		}
+		s.in = director.Input{Board: p.out.Board, Files: p.out.Files, Drafts: p.out.Drafts}
+		s.cfg.Limits.Cost = providers.USD
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status, "it goes on with a larger budget")
+	})
+	t.Run("BC55 no money for anything", func(t *testing.T) {
+		s := priced(2, providers.USD/10000)
+		s.roles["work"] = func(a asked) any { return costs(done(a.task, a.attempt), 10) }
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, director.BudgetExhausted, p.out.End)
+	})
+	t.Run("BX27 whatever comes back first, its replay is the same", func(t *testing.T) {
+		c, _ := priced(3, 30*providers.USD/100).open(t)
+		c.Determinism(t)
+	})
 }
 
 func TestShares(t *testing.T) {
+	t.Parallel()
 	// three are tasks that need nothing of each other.
 	three := []board.Definition{}
 	for _, id := range []string{"a", "b", "c"} {
@@ -37,8 +104,10 @@ func TestShares(t *testing.T) {
 		p := script{
 			cfg: cfg, in: director.Input{Objective: "three things", Tasks: three},
 			roles: map[string]func(a asked) any{
-				"work": func(a asked) any { return slow{time.Minute, paid(worker, done(a.task, a.attempt))} },
-				"qa":   func(a asked) any { return paid(0.5, pass(a.req)) },
+				"work": func(a asked) any {
+					return slow{time.Minute, costs(done(a.task, a.attempt), providers.NanoUSD(100*worker))}
+				},
+				"qa": func(a asked) any { return costs(pass(a.req), 50) },
 			},
 		}.play(t)
 		var limits []providers.NanoUSD

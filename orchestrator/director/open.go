@@ -39,12 +39,21 @@ func (r *run) open(c *orchestrator.Context) error {
 
 // takeOver makes what another run has left ready to be worked on.
 func (r *run) takeOver(c *orchestrator.Context) error {
+	for i, t := range r.board.Board().Tasks {
+		if err := r.fits(&t.Definition); err != nil && !t.Final() {
+			return team.Fail(ErrInput, "board: tasks[%d] %q: %w", i, t.ID, err)
+		}
+	}
 	for _, id := range r.board.In(board.Active) {
 		r.direct(c, id, board.Move{Event: board.EventRelease, Reason: "another run ended"})
 	}
 	for _, id := range r.board.In(board.FailedQA) {
 		t, _ := r.board.Task(id)
-		if err := r.afterFailure(c, id, *t.QA); err != nil {
+		qa := board.QA{Kind: board.FailedReview}
+		if t.QA != nil {
+			qa = *t.QA
+		}
+		if err := r.afterFailure(c, id, qa); err != nil {
 			return err
 		}
 	}

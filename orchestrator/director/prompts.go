@@ -52,6 +52,8 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 	}
 	conflict := failure
 	conflict.Conflict = true
+	broken := conflict
+	broken.Kind = string(board.MergeBroken)
 	samples := map[string][]any{
 		"plan.tmpl":     {promptData{Op: OpDecompose, MaxTasks: 1, HasBuild: true}, promptData{}},
 		"change.tmpl":   {promptData{Op: OpReview, Abandoned: true}, promptData{}},
@@ -63,7 +65,7 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 		"work.tmpl":     {promptData{Op: OpWork, Does: "d", Worktree: true, Retried: true, Resumed: true}, promptData{}},
 		"continue.tmpl": {promptData{Op: OpContinue, Insights: []board.Insight{{Summary: "s", SourceTask: "t"}}}},
 		"nudge.tmpl":    {promptData{Tone: firm, Verdict: string(inCircles), Issue: "i", Nudge: "n"}, promptData{Tone: direct}, promptData{Tone: gentle}},
-		"phoenix.tmpl":  {failure, conflict, promptData{}},
+		"phoenix.tmpl":  {failure, conflict, broken, promptData{}},
 	}
 	for _, kind := range escalationTypes {
 		samples["escalate.tmpl"] = append(samples["escalate.tmpl"], promptData{Op: OpEscalate, Type: string(kind)})

@@ -140,7 +140,7 @@ func (r *run) unblocking(v Replan, gone map[string]bool) (changes []board.Change
 		return nil
 	}
 	for _, id := range r.board.In(board.Blocked) {
-		if t, _ := r.board.Task(id); t.Blocked.Type == board.ByReplanning && !gone[id] {
+		if t, _ := r.board.Task(id); t.Blocked.Type == board.ByReplanning && !gone[id] && r.board.Waits(id) == nil {
 			changes = append(changes, board.Change{By: board.RoleDirector, Task: id, Do: board.Move{Event: board.EventUnblock}})
 		}
 	}

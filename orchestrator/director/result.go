@@ -8,9 +8,63 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/internal/safepath"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 )
+
+// read is the worker's answer, or what is wrong with it.
+func (r *run) read(c *orchestrator.Context, a *attempt, resp agent.Response) (WorkerResult, error) {
+	shape, err := answer.For[WorkerResult]()
+	if err != nil {
+		return WorkerResult{}, err
+	}
+	found, err := shape.Find(resp.Data, resp.Text)
+	if err != nil {
+		return WorkerResult{}, err
+	}
+	result, err := answer.Decode[WorkerResult](found)
+	if err == nil {
+		err = r.checkResult(c, a, &result)
+	}
+	return result, err
+}
+
+// checkResult says what in a worker's answer cannot be carried out.
+func (r *run) checkResult(c *orchestrator.Context, a *attempt, result *WorkerResult) error {
+	var f team.Faults
+	blocking := result.Escalation != nil && !result.Escalation.NonBlocking
+	switch {
+	case blocking, result.Status == StatusFailed:
+	case result.Status == StatusWaiting:
+		if _, err := r.spawned(c, a.id, result.Spawn); err != nil {
+			f.Add("spawn: %w", err)
+		}
+	default:
+		path, err := safepath.Clean(result.ResultPath)
+		if err != nil {
+			f.Add("result_path: %w", err)
+		}
+		result.ResultPath = path
+	}
+	if e := result.Escalation; e != nil && e.Type == string(board.BlockedExternal) && strings.TrimSpace(e.Needs+e.Reason) == "" {
+		f.Add("escalation.needs is empty, want what is needed from outside")
+	}
+	for i, insight := range result.Insights {
+		if strings.TrimSpace(insight.Summary) == "" {
+			f.Add("insights[%d].summary is empty", i)
+		}
+	}
+	for i, d := range result.Decisions {
+		if strings.TrimSpace(d.Area) == "" || strings.TrimSpace(d.Summary) == "" {
+			f.Add("decisions[%d]: area or summary is empty", i)
+		}
+	}
+	return f.Err()
+}
 
 // accept carries out what a worker has answered: insights at once, suggestions kept for
 // their review, then its escalation, its pause or its delivery.
@@ -126,13 +180,13 @@ func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
 // pause blocks a task until the tasks are complete that its worker wants, and which the
 // director adds.
 func (r *run) pause(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
-	tasks, err := r.spawned(c, a.id, result.Spawn)
-	if err != nil {
-		return &mishap{kind: board.Crashed, text: prompt.OneLine(err.Error())}, nil
-	}
 	why, err := r.keepWork(c, a)
 	if why != nil || err != nil || !r.stillActive(a) {
 		return why, err
+	}
+	tasks, err := r.spawned(c, a.id, result.Spawn) // once more: others may have added tasks meanwhile
+	if err != nil {
+		return &mishap{kind: board.Crashed, text: prompt.OneLine(err.Error())}, nil
 	}
 	r.all(c, r.pausing(a.id, tasks, board.Move{Checkpoint: a.checkpoint(result.Checkpoint)}))
 	r.clear(c, a.id, false)

@@ -1,6 +1,7 @@
 package director
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,7 +21,7 @@ func (r *run) beginReviews() {
 			return
 		}
 		key := attemptKey("qa", id, t.Attempt)
-		if r.under[key] || r.job(id).reviewed != nil {
+		if r.under[key] || r.job(id).reviewed != nil || r.job(id).refused {
 			continue
 		}
 		r.reviewing++
@@ -39,6 +40,7 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	}
 	answer, qa, err := r.judgement(c, &t)
 	if err != nil && team.Ends(err) {
+		r.job(id).refused = true
 		return err
 	}
 	if !r.current(c, id, n, board.AwaitingQA) {
@@ -77,7 +79,7 @@ func (r *run) judgement(c *orchestrator.Context, t *board.Task) (Review, board.Q
 	answer, err = team.Graded(func() (Review, error) {
 		return ask(r, c, q, func(v Review) error {
 			_, _, err := judge(t.Criteria, v)
-			return err
+			return errors.Join(err, in.Checks.fits(v))
 		})
 	})
 	if err != nil {
@@ -88,6 +90,23 @@ func (r *run) judgement(c *orchestrator.Context, t *board.Task) (Review, board.Q
 		r.warn(c, "review", t.ID, "attempt %d: %s", t.Attempt, problem)
 	}
 	return answer, qa, err
+}
+
+// fits says why a review cannot pass work whose command has failed: each test that failed
+// must be the test's own fault.
+func (k *CheckResult) fits(v Review) error {
+	if k == nil || k.Passed || !v.Passed {
+		return nil
+	}
+	if len(k.Failed) == 0 {
+		return errors.New("passed is true, but the command under checks has failed, and names no test")
+	}
+	for _, test := range k.Failed {
+		if !slices.ContainsFunc(v.Tests, func(a board.TestAnalysis) bool { return a.Test == test }) {
+			return fmt.Errorf("passed is true, but tests does not say whose fault it is that %s fails", test)
+		}
+	}
+	return nil
 }
 
 // reviewInput is what the strategist sees of a task.
@@ -155,14 +174,20 @@ func (r *run) reject(c *orchestrator.Context, id string, n int, qa board.QA) err
 	return r.afterFailure(c, id, qa)
 }
 
+// checked says whether a command is run on what a task delivers.
+func (r *run) checked(t *board.Task) bool {
+	p, _ := r.profile(t.Profile)
+	return r.Agents.Check != "" && len(p.Check) > 0
+}
+
 // runCheck runs the command of a task's profile on a commit; nil: there is none.
 func (r *run) runCheck(c *orchestrator.Context, t *board.Task, commit string) (*CheckResult, error) {
 	p, _ := r.profile(t.Profile)
-	if r.Agents.Check == "" || len(p.Check) == 0 {
+	if !r.checked(t) {
 		return nil, nil //nolint:nilnil // there is nothing to run
 	}
 	req := agent.Request{Op: OpCheck, Input: agent.JSON(CheckInput{Task: t.ID, Commit: commit, Command: p.Check})}
-	req.Limits = agent.Limits{Total: within(c, r.Limits.CallTime)}
+	req.Limits = agent.Limits{Total: within(c, r.Limits.CallTime), Estimate: nothing}
 	result, resp, err := orchestrator.Ask[CheckResult](c, r.Agents.Check, req)
 	r.spend(c, board.RoleStrategist, t.ID, resp.Usage, err)
 	return &result, err

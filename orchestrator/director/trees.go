@@ -15,6 +15,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/providers"
 )
 
 // forest is where artifacts are: worktrees, or texts in memory.
@@ -24,16 +25,21 @@ type forest struct {
 	prefix string // of branches
 	branch string // that merges go to
 	trees  map[string][]worktree.Tree
+	folder map[string]bool   // tasks that have a worktree, and not only branches
 	files  map[string]string // merged artifacts, in memory
 	drafts map[string]string // those that are not, by task
 }
+
+// nothing is what is reserved for calls that cost no money: without an estimate they would
+// wait for those that do.
+const nothing providers.NanoUSD = 1
 
 // memoryBranch is the name of the branch of what is kept in memory.
 const memoryBranch = "memory"
 
 // openForest opens the repository, if there is one.
 func (r *run) openForest(c *orchestrator.Context) error {
-	r.trees = forest{agent: r.Agents.Worktree, total: r.Limits.CallTime, trees: map[string][]worktree.Tree{}, files: map[string]string{}, drafts: map[string]string{}}
+	r.trees = forest{agent: r.Agents.Worktree, total: r.Limits.CallTime, trees: map[string][]worktree.Tree{}, folder: map[string]bool{}, files: map[string]string{}, drafts: map[string]string{}}
 	maps.Copy(r.trees.files, r.in.Files)
 	maps.Copy(r.trees.drafts, r.in.Drafts)
 	if r.trees.agent == "" {
@@ -50,9 +56,14 @@ func (r *run) openForest(c *orchestrator.Context) error {
 	return nil
 }
 
-// git asks the worktree agent for an operation.
+// git asks the worktree agent for an operation. What was paid for is committed and merged
+// also if the run is over.
 func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err error) {
-	resp, err := c.Call(r.trees.agent, agent.Request{Op: op, Input: agent.JSON(input), Limits: agent.Limits{Total: within(c, r.trees.total)}})
+	limits := agent.Limits{Total: within(c, r.trees.total), Estimate: nothing}
+	if op == OpCommit || op == OpMerge || op == OpRemove {
+		c = c.WithoutCancel()
+	}
+	resp, err := c.Call(r.trees.agent, agent.Request{Op: op, Input: agent.JSON(input), Limits: limits})
 	if err == nil {
 		if err = json.Unmarshal(resp.Data, &v); err != nil {
 			err = agent.ErrorOf(fmt.Errorf("%w: the answer of the worktree agent to %s: %w", orchestrator.ErrMalformed, op, err))
@@ -84,6 +95,7 @@ func (r *run) plant(c *orchestrator.Context, task string, n int, base string) (C
 	got, err := git[Created](r, c, OpCreate, CreateRequest{Task: task, Attempt: n, Base: base})
 	if err == nil {
 		r.trees.trees[task] = append(r.trees.trees[task], got.Tree)
+		r.trees.folder[task] = true
 	}
 	return got, err
 }
@@ -95,12 +107,24 @@ func (r *run) clear(c *orchestrator.Context, task string, branches bool) { //nol
 	if len(trees) == 0 {
 		return
 	}
-	if _, err := git[struct{}](r, c.WithoutCancel(), OpRemove, RemoveRequest{Trees: trees, Branches: branches}); err != nil {
+	if _, err := git[struct{}](r, c, OpRemove, RemoveRequest{Trees: trees, Branches: branches}); err != nil {
 		r.warn(c, "worktree", task, "its worktrees could not be removed: %s", err)
 		return
 	}
+	delete(r.trees.folder, task)
 	if branches {
 		delete(r.trees.trees, task)
+	}
+}
+
+// leaveFolders removes the worktrees that are left at the end of a run. The branches of
+// tasks that are not final stay, with what was committed.
+func (r *run) leaveFolders(c *orchestrator.Context) {
+	for _, id := range slices.Sorted(maps.Keys(r.trees.trees)) {
+		t, _ := r.board.Task(id)
+		if r.trees.folder[id] || t.Final() {
+			r.clear(c, id, t.Final())
+		}
 	}
 }
 

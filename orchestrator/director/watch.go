@@ -55,7 +55,7 @@ func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*mishap, er
 	return r.follow(c, a, r.assess(c, a, r.assessInput(a)))
 }
 
-// dropCheck cancels a check of a worker that is done meanwhile.
+// dropCheck cancels a check that is under way when an attempt ends.
 func (r *run) dropCheck(a *attempt) {
 	if a.checks == nil {
 		return

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/convene-go/convene/blackboard/worktree"
@@ -93,6 +94,11 @@ type (
 		Tree   worktree.Tree `json:"tree"`
 		Commit string        `json:"commit"`
 		Into   string        `json:"into,omitempty"` // a branch; "": the one that merges go to
+
+		// Prepare makes the commit of the merge, and changes no branch. Checked is such a
+		// commit: it is merged only if the branch is where it was then.
+		Prepare bool   `json:"prepare,omitempty"`
+		Checked string `json:"checked,omitempty"`
 	}
 
 	// Merged is what came of it. Files are what the merge changed: hashes by path, ""
@@ -100,7 +106,9 @@ type (
 	Merged struct {
 		worktree.Merge
 
-		Files map[string]string `json:"files,omitempty"`
+		Files    map[string]string `json:"files,omitempty"`
+		Prepared string            `json:"prepared,omitempty"` // the commit of a merge that is not on the branch
+		Onto     string            `json:"onto,omitempty"`     // the commit that it would be merged onto
 	}
 
 	// RemoveRequest removes worktrees, and with Branches their branches.
@@ -272,13 +280,40 @@ func inspectTree(ctx context.Context, t *worktree.Trees, in InspectRequest, _ st
 }
 
 func mergeTree(ctx context.Context, t *worktree.Trees, in MergeRequest, _ string) (Merged, error) {
-	m, err := t.Merge(ctx, in.Tree, in.Commit, in.Into, nil)
+	var out Merged
+	check := func(ctx context.Context, merge string) error {
+		tree, parents, err := t.Parents(ctx, merge)
+		if err != nil {
+			return err
+		}
+		if in.Checked != "" {
+			was, before, err := t.Parents(ctx, in.Checked)
+			if err != nil {
+				return err
+			}
+			if was == tree && slices.Equal(parents, before) {
+				return nil
+			}
+		}
+		out.Prepared, out.Onto = merge, parents[0]
+		return errPrepared
+	}
+	if !in.Prepare && in.Checked == "" {
+		check = nil
+	}
+	m, err := t.Merge(ctx, in.Tree, in.Commit, in.Into, check)
+	if errors.Is(err, errPrepared) {
+		return out, nil
+	}
 	if err != nil || !m.Merged {
 		return Merged{Merge: m}, err
 	}
 	files, err := t.Changed(ctx, "", m.Commit)
 	return Merged{Merge: m, Files: files}, err
 }
+
+// errPrepared stops a merge before it is on the branch.
+var errPrepared = errors.New("the merge is prepared")
 
 func removeTrees(ctx context.Context, t *worktree.Trees, in RemoveRequest, _ string) (struct{}, error) {
 	remove := t.Remove

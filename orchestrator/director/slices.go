@@ -1,0 +1,147 @@
+package director
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
+)
+
+// firstSlice is the request with which an attempt begins.
+func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
+	v, err := r.board.View(a.id)
+	if err != nil {
+		return err
+	}
+	shape, err := answer.For[WorkerResult]()
+	if err != nil {
+		return err
+	}
+	text, err := r.prompts.Fill("work.tmpl", promptData{
+		Op: OpWork, Does: a.profile.Does, Worktree: a.tree != nil, Resumed: a.resumed,
+		Retried: len(v.Memory) > 0 && v.Memory[0].Role == providers.System,
+	})
+	if err != nil {
+		return err
+	}
+	a.slices, a.seen = 1, len(r.board.Board().Insights)
+	in := WorkInput{
+		Attempt: a.n, Slice: 1, Objective: v.Objective, Task: v.Task.Definition, Profile: a.profile.info(), Spec: v.Spec, Decisions: v.Decisions,
+		Insights: v.Insights, Inputs: r.trees.delivered(v.Inputs), Subtasks: r.trees.delivered(v.Subtasks), Checkpoint: v.Task.Checkpoint,
+		Worktree: a.place(), Left: r.left(c),
+	}
+	a.req = agent.Request{Op: OpWork, Prompt: text, Input: agent.JSON(in), History: slices.Clone(v.Memory), Output: shape.JSON()}
+	return nil
+}
+
+func (a *attempt) place() *Place {
+	if a.tree == nil {
+		return nil
+	}
+	return &Place{Path: a.tree.Path, Commit: a.head}
+}
+
+// nextSlice makes the request of a further slice, of what the last one has left in a.req.
+func (r *run) nextSlice(a *attempt) {
+	a.slices++
+	in := SliceInput{Task: a.id, Attempt: a.n, Slice: a.slices, Worktree: a.place()}
+	if news := r.news(a); len(news) > 0 && a.req.Prompt == "" {
+		if text, err := r.prompts.Fill("continue.tmpl", promptData{Op: OpContinue, Insights: news}); err == nil {
+			in.Insights, a.req.Prompt, a.seen = news, text, len(r.board.Board().Insights)
+		}
+	}
+	a.req.Op, a.req.Input = OpContinue, agent.JSON(in)
+}
+
+// news are the insights of others since the worker was last told of any.
+func (r *run) news(a *attempt) (news []board.Insight) {
+	v, err := r.board.View(a.id)
+	if err != nil {
+		return nil
+	}
+	old := map[string]bool{}
+	for _, i := range r.board.Board().Insights[:a.seen] {
+		old[i.ID] = true
+	}
+	for _, i := range v.Insights {
+		if !old[i.ID] && i.SourceTask != a.id {
+			news = append(news, i)
+		}
+	}
+	return news
+}
+
+// slice has the worker work until the next check at the latest.
+func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error) {
+	l := agent.Limits{Estimate: a.profile.Estimate}
+	if a.every > 0 {
+		l.ToolCalls = max(1, a.every-a.calls)
+	}
+	if every := r.Limits.GuardianEvery; every > 0 {
+		l.Slice = max(time.Millisecond, every-a.since)
+	}
+	if all := r.Limits.TaskTime; all > 0 {
+		l.Total = max(time.Millisecond, all-a.total)
+		if l.Slice == 0 || l.Total < l.Slice {
+			l.Slice = l.Total
+		}
+	}
+	if left := c.Left().Wall; left > 0 && (l.Total == 0 || left < l.Total) {
+		l.Total = left
+	}
+	a.req.Limits = l
+	resp, err := c.Call(a.profile.Agent, a.req)
+	r.spend(c, board.RoleWorker, a.id, resp.Usage, err)
+	a.calls += int(resp.Usage.ToolCalls)
+	a.since, a.total = a.since+resp.Elapsed, a.total+resp.Elapsed
+	return resp, err
+}
+
+// remember adds what was said to the memory of the task, and to the next request.
+func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response) *mishap {
+	if a.req.Op == OpContinue {
+		a.req.Input = nil // it is no part of the conversation
+	}
+	before := len(a.req.History)
+	a.req = agent.Continue(a.req, resp)
+	if len(resp.Messages) == 0 && resp.More {
+		a.silent += resp.Elapsed
+	} else {
+		a.silent = 0
+	}
+	r.measure(c, a, resp)
+	said := a.req.History[before:]
+	if len(said) == 0 {
+		return nil
+	}
+	if err := r.change(c, board.Change{By: board.RoleWorker, Task: a.id, Do: board.Remember{Messages: said}}); err != nil {
+		return &mishap{kind: board.Crashed, text: "what the agent said cannot be kept: " + prompt.OneLine(err.Error())}
+	}
+	return nil
+}
+
+// keepWork commits what a slice has left in the worktree.
+func (r *run) keepWork(c *orchestrator.Context, a *attempt) (*mishap, error) {
+	if a.tree != nil {
+		got, err := git[Committed](r, c, OpCommit, CommitRequest{Tree: *a.tree, Since: a.head, Phase: "wip", Summary: fmt.Sprintf("slice %d", a.slices)})
+		if err != nil {
+			return brokenCall(err), ends(err)
+		}
+		if got.Unsafe != "" {
+			return &mishap{kind: board.Crashed, text: got.Unsafe}, nil
+		}
+		if !r.stillActive(a) {
+			return nil, nil
+		}
+		a.head = got.Commit
+		r.measureWrites(c, a, got.Files)
+	}
+	c.Emit(EventSliceFinished, Event{Task: a.id, Attempt: a.n, Count: a.calls, Text: a.head})
+	return nil, nil
+}
