@@ -39,9 +39,9 @@ func TestPriceCost(t *testing.T) {
 		{"free", providers.Price{}, providers.Usage{Input: 1000}, 0},
 		{"more cached than input", price, providers.Usage{Input: 10, CacheRead: 20}, 10_000},
 		{"negative", price, providers.Usage{Input: -10, Output: -1, CacheRead: -3}, 0},
-		{"BA115", providers.Price{Input: 3 * providers.USD, Output: 15 * providers.USD}, providers.Usage{Input: 12_000, Output: 2_000}, 66_000_000}, // 0.066 USD
-		{"reasoning is part of output", price, providers.Usage{Output: 100, Reasoning: 60}, 800_000},                                                // 100*8000
-		{"reasoning at its price", providers.Price{Output: 2e9, Reasoning: 3e9}, providers.Usage{Output: 10, Reasoning: 4}, 24_000},                 // 6*2000 + 4*3000
+		{"BA115 three and fifteen dollars", providers.Price{Input: 3 * providers.USD, Output: 15 * providers.USD}, providers.Usage{Input: 12_000, Output: 2_000}, 66_000_000}, // 0.066 USD
+		{"reasoning is part of output", price, providers.Usage{Output: 100, Reasoning: 60}, 800_000},                                                                          // 100*8000
+		{"reasoning at its price", providers.Price{Output: 2e9, Reasoning: 3e9}, providers.Usage{Output: 10, Reasoning: 4}, 24_000},                                           // 6*2000 + 4*3000
 		{"more reasoning than output", providers.Price{Output: 2e9, Reasoning: 3e9}, providers.Usage{Output: 10, Reasoning: 40}, 30_000},
 		{"negative reasoning", price, providers.Usage{Output: 100, Reasoning: -60}, 800_000},
 		{"as long as allowed", tiered, providers.Usage{Input: 100_000, CacheRead: 40_000, CacheWrite: 10_000, Output: 1000, Reasoning: 500}, 7_150_000}, // 50000*100 + 40000*10 + 10000*125 + 1000*500

@@ -39,7 +39,7 @@ func TestDefaults(t *testing.T) {
 			assert.NoError(t, c.Validate(), provider)
 		}
 	})
-	t.Run("B106 eight roles", func(t *testing.T) {
+	t.Run("B106 BC50 eight roles", func(t *testing.T) {
 		sonnet := []providers.Spec{{Provider: "anthropic", Model: "claude-sonnet-5-5"}}
 		haiku := []providers.Spec{{Provider: "anthropic", Model: "claude-haiku-5-5"}}
 		assert.Equal(t, providers.RoleConfig{

@@ -34,6 +34,7 @@ func checked(r *repo, result func(files string) director.CheckResult, tasks ...b
 var green, red = director.CheckResult{Passed: true, Ran: 3}, director.CheckResult{Failed: []string{"TestBoth"}, Ran: 3, Output: "exit code 1"}
 
 func TestChecked(t *testing.T) {
+	t.Parallel()
 	t.Run("BC61 B68 the reviewer sees what the command did at the frozen commit", func(t *testing.T) {
 		r := newRepo(t)
 		p := r.play(t, checked(r, func(string) director.CheckResult { return green }, define("db_build")), nil)

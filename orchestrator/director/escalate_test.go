@@ -52,6 +52,7 @@ func workInput(a asked) (in director.WorkInput) {
 }
 
 func TestPause(t *testing.T) {
+	t.Parallel()
 	paused := director.WorkerResult{
 		Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}},
 		Checkpoint: &director.CheckpointPlan{Resume: "write the handler", Partial: json.RawMessage(`{"half":1}`)},
@@ -121,6 +122,7 @@ func TestPause(t *testing.T) {
 }
 
 func TestEscalations(t *testing.T) {
+	t.Parallel()
 	t.Run("BA88 B58 NEEDS_RESEARCH", func(t *testing.T) {
 		p := one(map[string]func(asked) any{"work": escalates("db_build", director.EscalationRequest{
 			Type: "NEEDS_RESEARCH", Reason: "which date format?", Spawn: []director.Suggestion{{TaskPlan: director.TaskPlan{
@@ -204,7 +206,6 @@ func TestEscalations(t *testing.T) {
 		assert.Equal(t, "PLANNED READY ACTIVE BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "db_build"))
 		memory := p.last(t, "db_build").req.History
 		assert.Contains(t, memory[len(memory)-1].Text, "it is in the vault")
-		s.sweep(t)
 	})
 	t.Run("BA92 B59 NEEDS_REPLANNING", func(t *testing.T) {
 		replan := director.EscalationRequest{Type: "NEEDS_REPLANNING", Reason: "the schema is wrong"}
@@ -264,6 +265,7 @@ func TestEscalations(t *testing.T) {
 }
 
 func TestKnowledge(t *testing.T) {
+	t.Parallel()
 	t.Run("BA95 B44 suggestions: approved, rejected, not decided, merged", func(t *testing.T) {
 		r := done("db_build", 1)
 		dup := plan("other", "plan")

@@ -28,6 +28,7 @@ func bare() director.Config {
 }
 
 func TestTodoBoard(t *testing.T) {
+	t.Parallel()
 	play := func(t *testing.T, cfg director.Config, qa func(asked) any) played {
 		t.Helper()
 		return script{cfg: cfg, in: director.Input{Tasks: seven()}, roles: map[string]func(asked) any{"qa": qa}}.play(t)

@@ -99,6 +99,7 @@ func writes(a asked, path, text string) any {
 }
 
 func TestGit(t *testing.T) {
+	t.Parallel()
 	t.Run("B94 B95 B97 BA118 two tasks, different files", func(t *testing.T) {
 		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any { return writes(a, "artifacts/"+a.task+".md", "made by "+a.task) },

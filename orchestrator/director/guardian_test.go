@@ -23,10 +23,10 @@ func TestVerdict(t *testing.T) {
 		alignments    []float64
 		better, other string
 	}{
-		{"BA41 B84 B82", []float64{100, 90, 89, 70}, "ON_TRACK", "ON_TRACK"},
-		{"BA42 B84 B85 B88", []float64{69.9, 69, 50}, "ON_TRACK", "DRIFTING gentle"},
-		{"BA43 B85 B88 BC11", []float64{49.9, 49, 25}, "RECOVERING", "DRIFTING direct"},
-		{"BA44 B87 B88 BC12", []float64{24.9, 24, 0}, "RECOVERING", "STALLED firm"},
+		{"BA41 B84 B82 from 70", []float64{100, 90, 89, 70}, "ON_TRACK", "ON_TRACK"},
+		{"BA42 B84 B85 B88 from 50", []float64{69.9, 69, 50}, "ON_TRACK", "DRIFTING gentle"},
+		{"BA43 B85 B88 BC11 from 25", []float64{49.9, 49, 25}, "RECOVERING", "DRIFTING direct"},
+		{"BA44 B87 B88 BC12 below 25", []float64{24.9, 24, 0}, "RECOVERING", "STALLED firm"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, a := range tt.alignments {
@@ -83,15 +83,15 @@ func TestSequences(t *testing.T) {
 	for _, tt := range []struct {
 		name, alignments, want string // an alignment with r behind it is one in circles
 	}{
-		{"BA51 B83", "50 75", "DRIFTING gentle 0; ON_TRACK 0"},
-		{"BA52", "80 60 40 20", "ON_TRACK 0; DRIFTING gentle 0; DRIFTING direct 1; STALLED firm 2 ends"},
-		{"BA53", "80 60 65 72", "ON_TRACK 0; DRIFTING gentle 0; ON_TRACK 0; ON_TRACK 0"},
-		{"BA54", "20 30 45 60", "STALLED firm 0; RECOVERING 0; RECOVERING 0; ON_TRACK 0"},
-		{"BA55", "20 20 20", "STALLED firm 0; STALLED firm 1; STALLED firm 2 ends"},
-		{"BA56", "40 40 40", "DRIFTING direct 0; DRIFTING direct 1; STALLED direct 2 ends"},
-		{"BA57", "95 95r 95r 95r", "ON_TRACK 0; BLOCKED gentle 0; BLOCKED gentle 1; STALLED gentle 2 ends"},
-		{"BA58", "95 95r 95r 95", "ON_TRACK 0; BLOCKED gentle 0; BLOCKED gentle 1; ON_TRACK 0"},
-		{"BA59 B83 BC16", "30 31 30 29", "DRIFTING direct 0; RECOVERING 0; DRIFTING direct 0; DRIFTING direct 1"},
+		{"BA51 B83 from 50 to 75", "50 75", "DRIFTING gentle 0; ON_TRACK 0"},
+		{"BA52 down to 20", "80 60 40 20", "ON_TRACK 0; DRIFTING gentle 0; DRIFTING direct 1; STALLED firm 2 ends"},
+		{"BA53 a recovery from 60", "80 60 65 72", "ON_TRACK 0; DRIFTING gentle 0; ON_TRACK 0; ON_TRACK 0"},
+		{"BA54 a recovery from 20", "20 30 45 60", "STALLED firm 0; RECOVERING 0; RECOVERING 0; ON_TRACK 0"},
+		{"BA55 20 for ever", "20 20 20", "STALLED firm 0; STALLED firm 1; STALLED firm 2 ends"},
+		{"BA56 40 for ever", "40 40 40", "DRIFTING direct 0; DRIFTING direct 1; STALLED direct 2 ends"},
+		{"BA57 in circles for ever", "95 95r 95r 95r", "ON_TRACK 0; BLOCKED gentle 0; BLOCKED gentle 1; STALLED gentle 2 ends"},
+		{"BA58 in circles, then not", "95 95r 95r 95", "ON_TRACK 0; BLOCKED gentle 0; BLOCKED gentle 1; ON_TRACK 0"},
+		{"BA59 B83 BC16 up and down", "30 31 30 29", "DRIFTING direct 0; RECOVERING 0; DRIFTING direct 0; DRIFTING direct 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var said []string

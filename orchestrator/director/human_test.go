@@ -29,6 +29,7 @@ func hopeless(attempts int, answers map[string]any) script {
 }
 
 func TestPeople(t *testing.T) {
+	t.Parallel()
 	t.Run("BX26 retry, with guidance, from zero", func(t *testing.T) {
 		s := hopeless(1, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionRetry, Guidance: "use ISO dates"}})
 		p := s.play(t)
@@ -40,7 +41,6 @@ func TestPeople(t *testing.T) {
 		require.Len(t, memory, 2)
 		assert.Equal(t, providers.System, memory[0].Role)
 		assert.Contains(t, memory[1].Text, "use ISO dates")
-		s.sweep(t)
 	})
 	t.Run("BX26 edit", func(t *testing.T) {
 		p := hopeless(1, map[string]any{"ask/db_build/1": director.Answer{
@@ -184,6 +184,7 @@ func TestPeople(t *testing.T) {
 }
 
 func TestAbandonment(t *testing.T) {
+	t.Parallel()
 	// cut abandons api_plan: its only review fails, a person gives it up.
 	cut := func(cfg director.Config, review func(asked) any) script {
 		cfg.Policy.NoTestPlaceholders, cfg.Retry.Tasks = true, orchestrator.None
@@ -244,6 +245,7 @@ func TestAbandonment(t *testing.T) {
 }
 
 func TestEnds(t *testing.T) {
+	t.Parallel()
 	t.Run("BX1 BC55 canceled", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			cfg := config()

@@ -20,6 +20,7 @@ func costs(answer any, cents providers.NanoUSD) agent.Response {
 }
 
 func TestMoney(t *testing.T) {
+	t.Parallel()
 	tasks := func(n int) (all []board.Definition) {
 		for _, id := range []string{"a_plan", "b_plan", "c_plan", "d_plan", "e_plan", "f_plan"}[:n] {
 			all = append(all, define(id))
@@ -85,6 +86,7 @@ func TestMoney(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
+	t.Parallel()
 	// three are tasks that need nothing of each other.
 	three := []board.Definition{}
 	for _, id := range []string{"a", "b", "c"} {

@@ -28,6 +28,7 @@ func edits(task string, attempt int, edit func(r *director.Review)) func(asked) 
 }
 
 func TestReviews(t *testing.T) {
+	t.Parallel()
 	t.Run("B68 B123 what the strategist sees", func(t *testing.T) {
 		s := one(nil)
 		s.in.Tasks[0].Criteria = []string{"It stores todos", "It refuses unknown states"}
@@ -184,6 +185,7 @@ func TestReviews(t *testing.T) {
 }
 
 func TestReplans(t *testing.T) {
+	t.Parallel()
 	t.Run("BA101 B104 three reviews in a row", func(t *testing.T) {
 		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_plan"), define("c_plan")}}, roles: map[string]func(asked) any{
 			"qa": func(a asked) any {
@@ -280,6 +282,7 @@ func TestReplans(t *testing.T) {
 }
 
 func TestDecomposition(t *testing.T) {
+	t.Parallel()
 	plans := func(answers ...any) script {
 		return script{cfg: bare(), roles: map[string]func(asked) any{"decompose": func(a asked) any { return answers[min(a.n, len(answers))-1] }}}
 	}

@@ -61,6 +61,7 @@ func one(roles map[string]func(asked) any) script {
 }
 
 func TestChecks(t *testing.T) {
+	t.Parallel()
 	checks := func(p played, each time.Duration) string {
 		var all []string
 		for _, a := range p.of("assess") {
@@ -134,6 +135,7 @@ func TestChecks(t *testing.T) {
 }
 
 func TestNudges(t *testing.T) {
+	t.Parallel()
 	// assesses answers with alignments in turn, one a check.
 	assesses := func(alignments ...float64) func(asked) any {
 		return func(a asked) any {

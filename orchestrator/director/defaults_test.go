@@ -1,0 +1,67 @@
+package director
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+)
+
+func TestDefaults(t *testing.T) {
+	team := Software()
+	team.Agents = Agents{Director: "d", Strategist: "s"}
+	cfg := team.withDefaults()
+	require.NoError(t, cfg.validate(team))
+	t.Run("B109 BC28 the parameters", func(t *testing.T) {
+		assert.Equal(t, "director", cfg.Name)
+		assert.Equal(t, Retry{Tasks: 3, Conflicts: 3, Replans: 2, Stagnation: 3, Outages: 3}, cfg.Retry)
+		assert.Equal(t, Limits{
+			Parallel: 3, Tasks: 200, Depth: 3, GuardianCalls: 15, GuardianEvery: 60 * time.Second, Inactivity: 120 * time.Second,
+			TaskTime: 600 * time.Second, CallTime: 300 * time.Second, Reserve: 5,
+		}, cfg.Limits)
+		assert.Equal(t, Ask, cfg.Policy.OnAbandoned)
+		assert.Equal(t, Wait, cfg.Policy.OnSilence)
+		for _, p := range cfg.Profiles {
+			assert.Zero(t, p.Limit, p.ID)
+			assert.Equal(t, p.ID, p.Agent)
+		}
+	})
+	t.Run("B109 inactivity follows the interval of the guardian", func(t *testing.T) {
+		slow := team
+		slow.Limits.GuardianEvery = 5 * time.Minute
+		assert.Equal(t, 10*time.Minute, slow.withDefaults().Limits.Inactivity)
+	})
+	t.Run("BC49 no switch is on by default", func(t *testing.T) {
+		switches := 0
+		var look func(v reflect.Value)
+		look = func(v reflect.Value) {
+			switch v.Kind() { //nolint:exhaustive // others hold no switch
+			case reflect.Bool:
+				switches++
+				assert.False(t, v.Bool())
+			case reflect.Struct:
+				for _, field := range v.Fields() {
+					look(field)
+				}
+			}
+		}
+		look(reflect.ValueOf(cfg))
+		assert.Equal(t, 6, switches)
+	})
+	t.Run("BC49 None is none", func(t *testing.T) {
+		none := team
+		none.Retry = Retry{Tasks: orchestrator.None, Conflicts: orchestrator.None, Replans: orchestrator.None, Stagnation: orchestrator.None, Outages: orchestrator.None}
+		none.Limits = Limits{
+			Depth: orchestrator.None, GuardianCalls: orchestrator.None, GuardianEvery: orchestrator.None, Inactivity: orchestrator.None,
+			TaskTime: orchestrator.None, HumanTime: orchestrator.None, AgeEvery: orchestrator.None, Reserve: orchestrator.None,
+		}
+		got := none.withDefaults()
+		assert.Equal(t, Retry{}, got.Retry)
+		assert.Equal(t, Limits{Parallel: 3, Tasks: 200, CallTime: 300 * time.Second}, got.Limits)
+		require.NoError(t, got.validate(none))
+	})
+}
