@@ -65,6 +65,10 @@ func TestTodoBoard(t *testing.T) {
 	t.Run("B127 what happened", func(t *testing.T) { happened(t, log) })
 	t.Run("BC68 the board", func(t *testing.T) { outcome(t, file) })
 	t.Run("BA117 the repository", func(t *testing.T) { repository(t, repo, "Tea &amp; &lt;Cake&gt;") })
+	t.Run("BC51 what was built needs the standard library alone, and keeps todos in a file", func(t *testing.T) {
+		assert.Equal(t, "todoboard", in(t, repo, "go", "list", "-m", "all"))
+		assert.Contains(t, in(t, repo, "go", "list", "-deps", "./store"), "\nos\n")
+	})
 	t.Run("the report again", func(t *testing.T) {
 		again := tool.Start(t.Context(), args...)
 		require.Equal(t, 0, again.Code, again.Err)

@@ -3,6 +3,7 @@ package director_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,6 +125,42 @@ func TestGit(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, left)
 		}
+	})
+	t.Run("B115 a component from plan to tests: a nudge, a review that fails, three merges", func(t *testing.T) {
+		tasks := []board.Definition{define("db_plan"), define("db_build", "db_plan"), define("db_test", "db_build")}
+		r := newRepo(t)
+		p := r.play(t, script{cfg: bare(), in: director.Input{Tasks: tasks}, roles: map[string]func(asked) any{
+			"work": func(a asked) any {
+				switch {
+				case a.task == "db_build" && a.attempt == 1 && a.slice <= 1:
+					return agent.Response{More: true, Messages: messages(15), Usage: providers.Usage{Calls: 1, ToolCalls: 15}}
+				case a.slice > 1:
+					return director.WorkerResult{Status: director.StatusComplete, ResultPath: a.task + ".md", Artifact: "by attempt 1", Summary: "wrote it"}
+				}
+				return writes(a, a.task+".md", fmt.Sprintf("%s by attempt %d", a.task, a.attempt))
+			},
+			"assess": func(asked) any { return director.Assessment{Alignment: 40, Nudge: "back to the database"} },
+			"qa":     failing("db_build", 1),
+		}}, nil)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		built := p.task(t, "db_build")
+		assert.Equal(t, []int{1, 2}, []int{built.RetryCount, built.Attempt})
+		var moves []string
+		for _, e := range p.events(t, director.EventTaskMoved) {
+			if e.Task == "db_build" {
+				moves = append(moves, e.To)
+			}
+		}
+		assert.Equal(t, []string{"BLOCKED", "READY", "ACTIVE", "AWAITING_QA", "FAILED_QA", "READY", "ACTIVE", "AWAITING_QA", "COMPLETE"}, moves)
+		nudges := p.events(t, director.EventWorkerNudged)
+		require.Len(t, nudges, 1)
+		assert.Equal(t, "db_build", nudges[0].Task)
+		assert.Equal(t, "direct", nudges[0].On)
+		assert.Equal(t, "3", r.run("rev-list", "--count", "--merges", "main"))
+		assert.Equal(t, "db_build by attempt 2", r.show("db_build.md"))
+		assert.Equal(t, "db_test by attempt 1", r.show("db_test.md"))
+		assert.Empty(t, r.branches())
 	})
 	t.Run("BA117 BA26 BC20 BC21 BC63 B100 two tasks change the same line", func(t *testing.T) {
 		merged := make(chan struct{})
