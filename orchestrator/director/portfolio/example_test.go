@@ -36,7 +36,7 @@ func analyst(_ context.Context, req agent.Request) (agent.Response, error) {
 // is worth nothing: their money goes to the third.
 func Example() {
 	flow, err := portfolio.New(portfolio.Config[string, float64]{
-		Work:   study,
+		Work:   study, // with a director: portfolio.Config[director.Input, director.Outcome]
 		Policy: portfolio.Policy{StaleAfter: 30 * 24 * time.Hour},
 		Limits: portfolio.Limits{Rounds: 2, Cost: 30 * providers.USD},
 		Hooks: portfolio.Hooks[string, float64]{
