@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/blackboard/board"
 	"github.com/convene-go/convene/orchestrator/delivery"
+	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/director/portfolio"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 )
 
@@ -89,13 +92,122 @@ func TestDeliveryPage(t *testing.T) {
 		assert.Greater(t, names, 25)
 	})
 	t.Run("its workspace is that of an example", func(t *testing.T) {
-		example, err := os.ReadFile("../orchestrator/delivery/workspace/example_test.go")
-		require.NoError(t, err)
-		_, snippet, _ := strings.Cut(text, "```go\nspace, err")
-		snippet, _, found := strings.Cut(snippet, "```")
-		require.True(t, found)
-		for line := range strings.Lines(snippet) {
-			assert.Contains(t, string(example), strings.TrimSpace(line))
+		isOfExample(t, text, "space, err", "../orchestrator/delivery/workspace/example_test.go")
+	})
+}
+
+// isOfExample says that the snippet of a page that begins so stands in a file, which is
+// compiled.
+func isOfExample(t *testing.T, text, begins, file string) {
+	t.Helper()
+	example, err := os.ReadFile(file)
+	require.NoError(t, err)
+	_, snippet, _ := strings.Cut(text, "```go\n"+begins)
+	snippet, _, found := strings.Cut(snippet, "```")
+	require.True(t, found)
+	for line := range strings.Lines(snippet) {
+		assert.Contains(t, string(example), strings.TrimSpace(line))
+	}
+}
+
+func TestDirectorPage(t *testing.T) {
+	page, err := os.ReadFile("director.md")
+	require.NoError(t, err)
+	text := string(page)
+	team, several, found := strings.Cut(text, "## Several projects")
+	require.True(t, found)
+	// part is the table or paragraph that begins so.
+	part := func(text, begins string) string {
+		_, text, found := strings.Cut(text, "\n"+begins)
+		require.True(t, found, begins)
+		text, _, _ = strings.Cut(text, "\n\n")
+		return text
+	}
+	for _, machine := range []string{
+		director.Phases.Mermaid(""), board.TaskTable.Mermaid(""), board.StrategyTable.Mermaid(""), portfolio.Stages.Mermaid(""), portfolio.Phases.Mermaid(""),
+	} {
+		assert.Contains(t, text, "```mermaid\n"+machine+"```\n")
+	}
+	t.Run("it has every setting", func(t *testing.T) {
+		assert.Equal(t, 45, settings(t, part(team, "| Config |"), reflect.TypeFor[director.Config]()))
+		assert.Equal(t, 12, settings(t, part(several, "| Config |"), reflect.TypeFor[portfolio.Config[string, string]]()))
+	})
+	t.Run("it has every end", func(t *testing.T) {
+		for _, end := range director.Phases.States() {
+			if director.Phases.Terminal(end) {
+				assert.Contains(t, part(team, "| `Outcome.End` |"), "\n| `"+string(end)+"` | ")
+			}
+		}
+		for _, end := range portfolio.Phases.States() {
+			if portfolio.Phases.Terminal(end) {
+				assert.Contains(t, part(several, "| status |"), "\n| `"+string(end)+"` | ")
+			}
 		}
 	})
+	t.Run("it has every event, error, warning, operation, input, action, failure, escalation and verdict", func(t *testing.T) {
+		for _, of := range []struct {
+			files, pattern, text string
+			least                int
+		}{
+			{"director/*.go", `(?m)^\tEvent\w+ += "([^"]+)"`, part(team, "| kind |"), 26},
+			{"director/*.go", `(?m)^\t(Err\w+) += agent\.Code`, part(team, "| `Outcome.End` |"), 7},
+			{"director/*.go", `r\.warn\(c, "([a-z-]+)"`, part(team, "Warnings have the code `director/`"), 15},
+			{"director/*.go", `(?m)^\tOp\w+ += "([^"]+)"`, part(team, "| role |"), 16},
+			{"director/inputs.go", `(?m)^type (\w+Input) struct`, part(team, "| role |"), 10},
+			{"director/answers.go", `(?m)^\tAction\w+ += "([^"]+)"`, part(team, "| question |"), 7},
+			{"director/guardian.go", `(?m)^\t\w+ +drift = "([^"]+)"`, part(team, "| verdict |"), 5},
+			{"../blackboard/board/task.go", `(?m)^\t\w+ +FailureKind = "([^"]+)"`, part(team, "| failure |"), 8},
+			{"../blackboard/board/task.go", `(?m)^\t\w+ +EscalationType = "([^"]+)"`, part(team, "| escalation |"), 6},
+			{"director/portfolio/*.go", `(?m)^\tEvent\w+ += "([^"]+)"`, several, 8},
+			{"director/portfolio/*.go", `(?m)^\tWarn\w+ += "([^"]+)"`, several, 5},
+			{"director/portfolio/*.go", `(?m)^\t(Err\w+) += agent\.Code`, several, 2},
+		} {
+			names := 0
+			files, err := filepath.Glob("../orchestrator/" + of.files)
+			require.NoError(t, err)
+			for _, file := range files {
+				source, err := os.ReadFile(file)
+				require.NoError(t, err)
+				for _, m := range regexp.MustCompile(of.pattern).FindAllStringSubmatch(string(source), -1) {
+					names++
+					assert.Contains(t, of.text, "`"+m[1]+"`", of.pattern)
+				}
+			}
+			assert.GreaterOrEqual(t, names, of.least, of.pattern)
+		}
+	})
+	t.Run("its snippets are those of examples", func(t *testing.T) {
+		isOfExample(t, text, "bench, err", "../orchestrator/director/workbench/example_test.go")
+		isOfExample(t, text, "flow, err := portfolio", "../orchestrator/director/portfolio/example_test.go")
+	})
+}
+
+// settings says that each field of a Config has a row in the table, with its name in JSON
+// where it has one, and counts them.
+func settings(t *testing.T, table string, config reflect.Type) (n int) {
+	t.Helper()
+	row := func(name string, field reflect.StructField) {
+		n++
+		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if key == "-" || key == "" {
+			key = ""
+		} else {
+			key = "[^|]*`" + key + "`"
+		}
+		assert.Regexp(t, "(?m)^\\| "+name+"[^|]*\\|"+key, table)
+	}
+	for field := range config.Fields() {
+		group, of := field.Name, field.Type
+		if of.Kind() == reflect.Slice && of.Elem().Kind() == reflect.Struct {
+			group, of = group+`\[\]`, of.Elem()
+		}
+		if of.Kind() != reflect.Struct || field.Name == "Work" {
+			row("`"+group+"`", field)
+			continue
+		}
+		for inner := range of.Fields() {
+			row("`"+group+`\.([^|]*`+"`\\.)?"+inner.Name+"`", inner)
+		}
+	}
+	return n
 }

@@ -75,7 +75,8 @@ type Retry struct {
 	Outages    int `json:"max_outages,omitzero"`          // failures in a row of agents, at different tasks, at which the run is paused; 0: 3
 }
 
-// Limits bound a run. Of each, orchestrator.None is none, but for Parallel, Tasks and CallTime.
+// Limits bound a run. Of each, orchestrator.None is none, but for Parallel, Tasks, CallTime,
+// Cost, Calls and Estimate.
 type Limits struct {
 	Parallel int `json:"max_concurrent_workers,omitzero"` // workers at once; 0: 3
 	Tasks    int `json:"max_tasks,omitzero"`              // that are not final; 0: 200

@@ -22,11 +22,20 @@
 //
 // # Ends
 //
-// Outcome.End says how a run ended. Its status is Completed if every task is complete, or
-// was abandoned by a decision; Partial if a task is complete, and others were given up,
-// completed in part, or are not done; without any that is complete it is OutOfBudget,
-// Canceled or Failed. The error is nil for the end "completed" alone, if anything is
-// complete. Outcome.Board as Input.Board lets another run go on.
+// Outcome.End says how a run ended:
+//
+//	completed         every task is complete, or was abandoned
+//	waiting_human     what is left waits for people
+//	stuck             what is left waits for something that will not happen
+//	budget_exhausted  money, calls or time are used up
+//	canceled          the run was canceled
+//	failed            the input, the plan, a hook or the repository is no use
+//
+// Its status is Completed if every task is complete, or was abandoned by a decision;
+// Partial if a task is complete, and others were given up, completed in part, or are not
+// done; without any that is complete it is OutOfBudget, Canceled or Failed. The error is
+// nil for the end "completed" alone, if anything is complete. Outcome.Board as Input.Board
+// lets another run go on.
 //
 // # People
 //
@@ -36,15 +45,52 @@
 //
 // # Prompts
 //
-// plan.tmpl, change.tmpl, escalate.tmpl, replan.tmpl and conflict.tmpl are for the
-// director, qa.tmpl for the strategist, assess.tmpl for the guardian, work.tmpl and
-// continue.tmpl for workers; nudge.tmpl and phoenix.tmpl are the system messages that a
-// worker gets from the guardian and after a failure. Their fields are Op, MaxTasks,
-// HasBuild, Abandoned, Type, Kind, Ran, Refine, Does, Worktree, Retried, Resumed, Insights,
-// Tone, Verdict, Issue, Nudge, Attempt, Conflict, Title, Branch, Feedback, Focus, Criteria,
-// Tests and Files. What agents work on is Request.Input: [PlanInput], [ChangeInput],
-// [EscalationInput], [ReplanInput], [ConflictInput], [ReviewInput], [AssessInput],
-// [WorkInput] or [SliceInput].
+// Config.Prompts may replace each of these files:
+//
+//	plan.tmpl      to the director: the first tasks
+//	change.tmpl    to the director: suggestions of a worker, or who needs a task that was abandoned
+//	escalate.tmpl  to the director: what a worker cannot decide, or a task that is to be split
+//	replan.tmpl    to the director: the tasks are changed
+//	conflict.tmpl  to the director: a merge has failed
+//	qa.tmpl        to the strategist
+//	assess.tmpl    to the guardian
+//	work.tmpl      to a worker, at the beginning of an attempt
+//	continue.tmpl  to a worker, in a further slice: insights of others
+//	nudge.tmpl     the guardian's system message to a worker
+//	phoenix.tmpl   the system message with which a task begins anew
+//
+// These fields are set in the files that are named; in others they are zero:
+//
+//	.Op         all but nudge: Request.Op
+//	.MaxTasks   plan: how many tasks there may be
+//	.HasBuild   plan: whether there is a phase build
+//	.Abandoned  change: whether a task was abandoned; else there are suggestions
+//	.Type       escalate: of the escalation
+//	.Kind       conflict, phoenix: of the failure
+//	.Ran        qa: whether a command was run
+//	.Refine     qa: whether there is a placeholder
+//	.Does       work: duties of the profile
+//	.Worktree   work: whether there is one
+//	.Retried    work: whether attempts have failed before
+//	.Resumed    work: whether it goes on from a checkpoint
+//	.Insights   continue: of board.Insight
+//	.Tone       nudge: gentle, direct or firm
+//	.Verdict    nudge: DRIFTING, BLOCKED or STALLED
+//	.Issue      nudge: what is wrong, in the guardian's words
+//	.Nudge      nudge: what to do instead, in the guardian's words
+//	.Attempt    phoenix: the one that failed
+//	.Conflict   phoenix: whether its merge failed
+//	.Title      phoenix: of the task
+//	.Branch     phoenix: of the failed attempt
+//	.Feedback   phoenix: why it failed
+//	.Focus      phoenix: what to look at first
+//	.Criteria   phoenix: of board.CriterionResult, those not met
+//	.Tests      phoenix: of board.TestAnalysis
+//	.Files      phoenix: that conflict, or tests that fail
+//
+// The function data delimits a text of others: {{data "issue" .Issue}}. What agents work
+// on is Request.Input: [PlanInput], [ChangeInput], [EscalationInput], [ReplanInput],
+// [ConflictInput], [ReviewInput], [AssessInput], [WorkInput], [SliceInput] or [CheckInput].
 //
 // # Events
 //

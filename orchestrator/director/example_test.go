@@ -2,6 +2,8 @@ package director_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/providers/fake"
 )
 
 // answers is an agent that gives the same answer each time.
@@ -34,7 +37,7 @@ func small() agent.Roster {
 	}
 }
 
-func run(cfg director.Config, in director.Input, roster agent.Roster) director.Outcome {
+func open(cfg director.Config, roster agent.Roster) (orchestrator.Flow[director.Input, director.Outcome], *orchestrator.Engine) {
 	flow, err := director.New(cfg)
 	if err != nil {
 		log.Fatal(err)
@@ -43,6 +46,11 @@ func run(cfg director.Config, in director.Input, roster agent.Roster) director.O
 	if err != nil {
 		log.Fatal(err)
 	}
+	return flow, engine
+}
+
+func run(cfg director.Config, in director.Input, roster agent.Roster) director.Outcome {
+	flow, engine := open(cfg, roster)
 	ctx := context.Background()
 	defer func() { _ = engine.Close(ctx) }()
 	out, err := flow.Run(ctx, engine, in)
@@ -50,6 +58,31 @@ func run(cfg director.Config, in director.Input, roster agent.Roster) director.O
 		log.Fatal(err)
 	}
 	return out
+}
+
+// single is a team without second attempts, and a task for it.
+func single() (director.Config, director.Input) {
+	cfg := director.Software()
+	cfg.Agents = director.Agents{Director: "ann", Strategist: "sam"}
+	cfg.Policy.NoTestPlaceholders = true
+	cfg.Retry.Tasks = orchestrator.None
+	return cfg, director.Input{Objective: "Build a todo board", Tasks: []board.Definition{
+		{ID: "db_build", Component: "db", Phase: director.PhaseBuild, Criteria: []string{"Todos are stored"}},
+	}}
+}
+
+// strict is small with a strategist who fails each first attempt.
+func strict() agent.Roster {
+	roster := small()
+	lenient := roster["sam"]
+	roster["sam"] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+		var in director.ReviewInput
+		if err := json.Unmarshal(req.Input, &in); err != nil || in.Attempt > 1 {
+			return lenient.Call(ctx, req)
+		}
+		return agent.Response{Data: agent.JSON(director.Review{Feedback: "due dates are missing"})}, nil
+	})
+	return roster
 }
 
 // A team plans a project and does it, with artifacts in memory. With Agents.Worktree they
@@ -67,6 +100,78 @@ func Example() {
 	// db_plan COMPLETE []
 	// db_build COMPLETE [db_plan]
 	// test-db COMPLETE [db_build]
+}
+
+// A worker is a model with tools. This model is a script: it calls a tool, and is done.
+func ExampleWorker() {
+	count, err := agent.NewTool("count_todos", "Counts todos.", func(context.Context, struct{}) (string, error) { return "3", nil })
+	if err != nil {
+		log.Fatal(err)
+	}
+	model := fake.New(nil,
+		fake.Call("c1", "count_todos", struct{}{}),
+		fake.JSON(director.WorkerResult{Status: director.StatusComplete, ResultPath: "todo.md", Artifact: "There are 3 todos."}),
+	)
+	roster := small()
+	roster["code_worker"] = director.Worker(model, count)
+	cfg, in := single()
+	out := run(cfg, in, roster)
+	fmt.Println(out.Files["todo.md"], out.Board.Spent.ToolCalls, "tool call")
+	// Output:
+	// There are 3 todos. 1 tool call
+}
+
+// A task without attempts left is for a person. The run stays open until the answer.
+func ExampleAnswer() {
+	cfg, in := single()
+	flow, engine := open(cfg, strict())
+	ctx := context.Background()
+	defer func() { _ = engine.Close(ctx) }()
+	run, err := flow.Start(ctx, engine, in, orchestrator.StartOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for rec, err := range run.Events(ctx, 0) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if rec.Kind != director.EventHumanAsked {
+			continue
+		}
+		var e director.Event
+		if err := json.Unmarshal(rec.Data, &e); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s: %s\n", e.On, e.Text)
+		if err := run.Answer(ctx, e.On, director.Answer{Action: director.ActionRetry, Guidance: "Dates are texts."}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	out, err := flow.Result(ctx, run)
+	fmt.Println(out.Status, err)
+	// Output:
+	// ask/db_build/1: Task db_build waits for a person: no attempt is left: due dates are missing
+	// completed <nil>
+}
+
+// The board of a run that has ended continues in another one.
+func ExampleInput_board() {
+	cfg, in := single()
+	cfg.Policy.ReturnWhenWaiting = true
+	flow, engine := open(cfg, strict())
+	ctx := context.Background()
+	defer func() { _ = engine.Close(ctx) }()
+	out, err := flow.Run(ctx, engine, in)
+	fmt.Println(out.End, out.Pending, errors.Is(err, director.ErrWaiting))
+
+	out, err = flow.Run(ctx, engine, director.Input{
+		Board: out.Board, Files: out.Files, Drafts: out.Drafts,
+		Answers: map[string]director.Answer{"db_build": {Action: director.ActionAccept}},
+	})
+	fmt.Println(out.End, out.Files["todo.md"], err)
+	// Output:
+	// waiting_human [db_build] true
+	// completed A table of todos. <nil>
 }
 
 // Each prompt can be replaced by a file of the same name.

@@ -136,3 +136,40 @@ func TestShares(t *testing.T) {
 		assert.Equal(t, []string{"c"}, p.out.Pending)
 	})
 }
+
+// What the end of the run's time cuts has not failed.
+func TestTime(t *testing.T) {
+	t.Parallel()
+	minute := func(asked) any { return slow{time.Minute, nil} }
+	for _, tt := range []struct {
+		name  string
+		op    string
+		wall  time.Duration
+		a     board.State
+		b     board.State
+		state orchestrator.Status
+	}{
+		{"a worker", "work", 90 * time.Second, board.Complete, board.Ready, orchestrator.Partial},
+		{"a review", "qa", 30 * time.Second, board.AwaitingQA, board.Blocked, orchestrator.OutOfBudget},
+		{"the second review", "qa", 90 * time.Second, board.Complete, board.AwaitingQA, orchestrator.Partial},
+	} {
+		t.Run("BX27 BC55 the run's time ends: "+tt.name, func(t *testing.T) {
+			p := script{
+				cfg: bare(), in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_plan", "a_plan")}},
+				roles: map[string]func(asked) any{tt.op: minute}, budget: orchestrator.Budget{Wall: tt.wall},
+			}.play(t)
+			require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+			assert.Equal(t, director.BudgetExhausted, p.out.End)
+			assert.Equal(t, tt.state, p.out.Status)
+			assert.Equal(t, tt.a, p.task(t, "a_plan").Status)
+			assert.Equal(t, tt.b, p.task(t, "b_plan").Status)
+			assert.Zero(t, p.task(t, "a_plan").RetryCount+p.task(t, "b_plan").RetryCount)
+			assert.Empty(t, p.out.Warnings)
+		})
+	}
+	t.Run("BX27 BC55 the run's time ends: the plan", func(t *testing.T) {
+		p := script{cfg: bare(), roles: map[string]func(asked) any{"decompose": minute}, budget: orchestrator.Budget{Wall: time.Second}}.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, director.BudgetExhausted, p.out.End, "not failed: the plan was not bad")
+	})
+}

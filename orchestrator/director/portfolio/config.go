@@ -92,6 +92,8 @@ func (c Config[I, O]) validate() error {
 	if c.Hooks.Score == nil {
 		f.Add("Hooks.Score is missing: want a function that grades a round from 0 to 1")
 	}
+	team.Least(&f, "Policy.StaleAfter", c.Policy.StaleAfter, orchestrator.None)
+	team.Least(&f, "Policy.Slots", c.Policy.Slots, orchestrator.None)
 	team.Least(&f, "Limits.Rounds", c.Limits.Rounds, 1)
 	team.Least(&f, "Limits.Cost", c.Limits.Cost, 0)
 	team.Least(&f, "Limits.Time", c.Limits.Time, 0)

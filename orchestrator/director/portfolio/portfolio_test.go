@@ -434,8 +434,8 @@ func TestBounds(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	_, err := portfolio.New(config{Policy: portfolio.Policy{Promote: 1.5, Kill: -0.5, Slots: -2}, Limits: portfolio.Limits{Rounds: -1, Cost: -1, Time: -1}})
-	for _, want := range []string{"Work", "Hooks.Score", "Limits.Rounds", "Limits.Cost", "Limits.Time", "policy.promote", "policy.kill"} {
+	_, err := portfolio.New(config{Policy: portfolio.Policy{Promote: 1.5, Kill: -0.5, StaleAfter: -2, Slots: -2}, Limits: portfolio.Limits{Rounds: -1, Cost: -1, Time: -1}})
+	for _, want := range []string{"Work", "Hooks.Score", "Limits.Rounds", "Limits.Cost", "Limits.Time", "policy.promote", "policy.kill", "Policy.StaleAfter", "Policy.Slots"} {
 		require.ErrorContains(t, err, want)
 	}
 	cfg := usual()
