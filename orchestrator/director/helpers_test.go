@@ -287,6 +287,14 @@ func (p played) events(t *testing.T, kind string) (found []director.Event) {
 	return found
 }
 
+// at is the time of the first record of a kind.
+func (p played) at(t *testing.T, kind string) time.Time {
+	t.Helper()
+	i := slices.IndexFunc(p.log, func(rec blackboard.Record) bool { return rec.Kind == kind })
+	require.GreaterOrEqual(t, i, 0, "no record %s", kind)
+	return p.log[i].At
+}
+
 // states are those that a task went through.
 func (p played) states(t *testing.T, task string) string {
 	t.Helper()

@@ -239,6 +239,7 @@ func TestAbandonment(t *testing.T) {
 		assert.Less(t, p.out.Elapsed, 5*time.Minute, "nobody waits for it")
 		assert.NotContains(t, p.out.Files, "artifacts/api_plan.md")
 		assert.Len(t, p.events(t, director.EventResultDropped), 1)
+		assert.Equal(t, p.at(t, director.EventRunReplanned), p.at(t, director.EventResultDropped), "its worker is stopped at once")
 		c, _ := s.open(t)
 		c.Determinism(t)
 	})
