@@ -62,10 +62,11 @@ func ask[T any](r *run, c *orchestrator.Context, q question, check func(T) error
 	return v, err
 }
 
-// within is the shorter of a time and what is left of the run's.
+// within is a time that a call may take, or 0 if the run's time ends before: the engine
+// ends the call then, and that is no failure of its agent.
 func within(c *orchestrator.Context, d time.Duration) time.Duration {
-	if left := c.Left().Wall; left > 0 && left < d {
-		return left
+	if left := c.Left().Wall; left > 0 && left <= d {
+		return 0
 	}
 	return d
 }

@@ -92,9 +92,7 @@ func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error)
 			l.Slice = l.Total
 		}
 	}
-	if left := c.Left().Wall; left > 0 && (l.Total == 0 || left < l.Total) {
-		l.Total = left
-	}
+	l.Total = within(c, l.Total)
 	a.req.Limits = l
 	resp, err := c.Call(a.profile.Agent, a.req)
 	r.spend(c, board.RoleWorker, a.id, resp.Usage, err)

@@ -61,7 +61,7 @@ func (r *run) openForest(c *orchestrator.Context) error {
 func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err error) {
 	limits := agent.Limits{Total: within(c, r.trees.total), Estimate: nothing}
 	if op == OpCommit || op == OpMerge || op == OpRemove {
-		c = c.WithoutCancel()
+		c, limits.Total = c.WithoutCancel(), r.trees.total
 	}
 	resp, err := c.Call(r.trees.agent, agent.Request{Op: op, Input: agent.JSON(input), Limits: limits})
 	if err == nil {
