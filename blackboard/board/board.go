@@ -56,7 +56,7 @@ type Decision struct {
 	AppliesTo []string  `json:"applies_to,omitempty"` // IDs of tasks; none: all tasks, or all of the component that is named like the area
 	Summary   string    `json:"summary"`
 	Reason    string    `json:"reason,omitempty"`
-	At        time.Time `json:"timestamp,omitzero"` // of the change
+	At        time.Time `json:"timestamp,omitzero"` // of the change, in whole seconds: models read it
 }
 
 // Insight is something that one task found out and others can use. It needs no
@@ -66,7 +66,7 @@ type Insight struct {
 	Topic      []string  `json:"topic,omitempty"` // tags; none: of interest to all
 	Summary    string    `json:"summary"`
 	SourceTask string    `json:"source_task,omitempty"`
-	At         time.Time `json:"timestamp,omitzero"` // of the change
+	At         time.Time `json:"timestamp,omitzero"` // of the change, in whole seconds: models read it
 }
 
 // File says where a file of the virtual filesystem is kept. Its path in [Board.Files]

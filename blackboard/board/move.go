@@ -245,7 +245,7 @@ func (e *Editor) happen(t *Task, m Move, to State, at time.Time) {
 	t.Status, t.UpdatedAt, t.Blocked = to, at, nil
 	if m.Blocked != nil {
 		why := *m.Blocked
-		why.Since = at
+		why.Since = at.Truncate(time.Second)
 		if why.Type.byTasks() {
 			why.WaitingOn = e.graph.Unmet(t.ID)
 		}

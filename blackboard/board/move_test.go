@@ -51,8 +51,9 @@ func TestTaskBegins(t *testing.T) {
 	t.Run("BA6 B30 blocked_reason is there while BLOCKED", func(t *testing.T) {
 		r := newRun(t, task("a"), task("b", "a"))
 		assert.Nil(t, r.task("b").Blocked)
+		r.now = r.now.Add(time.Millisecond)
 		r.evaluate()
-		assert.Equal(t, &board.BlockedReason{Type: board.ByDependency, WaitingOn: []string{"a"}, Since: r.now}, r.task("b").Blocked)
+		assert.Equal(t, &board.BlockedReason{Type: board.ByDependency, WaitingOn: []string{"a"}, Since: r.now.Truncate(time.Second)}, r.task("b").Blocked, "models read it")
 		r.complete("a")
 		r.evaluate()
 		r.is("b READY")

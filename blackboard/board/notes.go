@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/convene-go/convene/providers"
 )
@@ -34,7 +35,7 @@ func (a AddInsight) apply(e *Editor, c Change) error {
 	if insight.ID == "" {
 		insight.ID = e.free("insight ", "i", len(e.b.Insights))
 	}
-	insight.At = c.At
+	insight.At = c.At.Truncate(time.Second)
 	e.know(insight)
 	e.b.Insights = append(e.b.Insights, insight)
 	return nil
@@ -91,7 +92,7 @@ func (a AddDecision) apply(e *Editor, c Change) error {
 	if d.ID == "" {
 		d.ID = e.free("decision ", "d", len(e.b.DesignLog))
 	}
-	d.At = c.At
+	d.At = c.At.Truncate(time.Second)
 	e.known["decision "+d.ID] = true
 	e.b.DesignLog = append(e.b.DesignLog, d)
 	return nil

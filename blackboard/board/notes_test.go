@@ -3,6 +3,7 @@ package board_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -42,11 +43,12 @@ func TestNew(t *testing.T) {
 func TestInsights(t *testing.T) {
 	t.Run("B6 B12 B45 anybody adds, at once and for good", func(t *testing.T) {
 		r := newRun(t, task("a"))
+		r.now = r.now.Add(time.Millisecond)
 		r.do(board.RoleWorker, "", board.AddInsight{Insight: board.Insight{Topic: []string{"http"}, Summary: "axios", SourceTask: "a"}})
 		r.do(board.RoleStrategist, "", board.AddInsight{Insight: board.Insight{ID: "i2", Summary: "other"}})
 		r.do(board.RoleDirector, "", board.AddInsight{Insight: board.Insight{Summary: "third"}})
 		assert.Equal(t, []string{"i1", "i2", "i3"}, []string{r.Board().Insights[0].ID, r.Board().Insights[1].ID, r.Board().Insights[2].ID})
-		assert.Equal(t, r.now, r.Board().Insights[2].At)
+		assert.Equal(t, r.now.Truncate(time.Second), r.Board().Insights[2].At, "models read it")
 	})
 	t.Run("BX34 duplicates", func(t *testing.T) {
 		r := newRun(t, task("a"), task("b"))
@@ -70,10 +72,11 @@ func TestInsights(t *testing.T) {
 func TestDecisions(t *testing.T) {
 	t.Run("B5 BA98 BA90 the log only grows", func(t *testing.T) {
 		r := newRun(t, task("a"))
+		r.now = r.now.Add(time.Millisecond)
 		r.do(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{ID: "d2", Area: "api", Summary: "REST", Reason: "simple", AppliesTo: []string{"a"}}})
 		r.do(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{Area: "db", Summary: "SQLite"}})
 		assert.Equal(t, "d3", r.Board().DesignLog[1].ID, "d2 is taken")
-		assert.Equal(t, r.now, r.Board().DesignLog[1].At)
+		assert.Equal(t, r.now.Truncate(time.Second), r.Board().DesignLog[1].At, "models read it")
 	})
 	t.Run("BX35 an entry is not changed", func(t *testing.T) {
 		r := newRun(t)

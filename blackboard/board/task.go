@@ -158,7 +158,7 @@ type BlockedReason struct {
 	Type        BlockType `json:"type"`
 	Description string    `json:"description,omitempty"`
 	WaitingOn   []string  `json:"waiting_on,omitempty"` // when it was blocked: tasks, or what is needed from outside
-	Since       time.Time `json:"since,omitzero"`       // of the change
+	Since       time.Time `json:"since,omitzero"`       // of the change, in whole seconds: models read it
 }
 
 // BlockType is what a task waits for.

@@ -76,7 +76,6 @@ func TestPause(t *testing.T) {
 		assert.Len(t, p.last(t, "db_build").req.History, 2, "what it said before")
 		assert.Contains(t, p.last(t, "db_build").req.Prompt, "checkpoint")
 		assert.Empty(t, p.of("review"), "B67")
-		s.sweep(t)
 	})
 	t.Run("BX13 BX15 a subtask that cannot be added is told to the worker", func(t *testing.T) {
 		bad := paused
@@ -292,7 +291,6 @@ func TestKnowledge(t *testing.T) {
 			how[e.Who] = e.On
 		}
 		assert.Equal(t, map[string]string{"more": "approved", "less": "rejected", "none": "rejected", "other": "merged"}, how)
-		s.sweep(t)
 	})
 	t.Run("BA96 BX13 a suggestion that closes a cycle", func(t *testing.T) {
 		r := done("db_build", 1)

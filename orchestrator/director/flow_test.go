@@ -115,9 +115,6 @@ func TestTodoBoard(t *testing.T) {
 		assert.Equal(t, []string{"views_build"}, p.task(t, "test-views").DependsOn)
 		assert.True(t, p.task(t, "test-api").Placeholder)
 	})
-	t.Run("BA16 BX30 it is killed behind every record", func(t *testing.T) {
-		script{cfg: bare(), in: director.Input{Tasks: seven()[:3]}, roles: map[string]func(asked) any{"qa": failing("db_build", 1)}}.sweep(t)
-	})
 	t.Run("BA28 B49 a worker that crashes", func(t *testing.T) {
 		p := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any { return errors.New("boom") },

@@ -28,7 +28,8 @@ type asked struct {
 	task      string
 	attempt   int
 	slice     int
-	n         int // of the op in the run so far for that agent and task, from 1
+	n         int       // of the op in the run so far for that agent and task, from 1
+	at        time.Time // when it was asked first
 	req       agent.Request
 }
 
@@ -176,25 +177,26 @@ func (s script) flow(t *testing.T) (orchestrator.Flow[director.Input, director.O
 type diary struct {
 	mu   sync.Mutex
 	all  []asked
-	seen map[string]int // numbers by the key of the call
-	last map[string]int // numbers by op and task
+	seen map[string]asked // by the key of the call
+	last map[string]int   // numbers by op and task
 }
 
-// note numbers a request. One that is made again keeps its number.
+// note numbers a request. One that is made again keeps its number and its time.
 func (d *diary) note(a asked, key string) asked {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.seen[key] == 0 {
-		d.last[a.op+"/"+a.task]++
-		d.seen[key] = d.last[a.op+"/"+a.task]
-		a.n = d.seen[key]
-		d.all = append(d.all, a)
+	if first, ok := d.seen[key]; ok {
+		a.n, a.at = first.n, first.at
+		return a
 	}
-	a.n = d.seen[key]
+	d.last[a.op+"/"+a.task]++
+	a.n, a.at = d.last[a.op+"/"+a.task], time.Now()
+	d.seen[key] = a
+	d.all = append(d.all, a)
 	return a
 }
 
-func newDiary() *diary { return &diary{seen: map[string]int{}, last: map[string]int{}} }
+func newDiary() *diary { return &diary{seen: map[string]asked{}, last: map[string]int{}} }
 
 // roster has the members of the team, who answer as the script says.
 func (s script) roster(tb testing.TB, names []string, d *diary) agent.Roster {
@@ -207,8 +209,11 @@ func (s script) roster(tb testing.TB, names []string, d *diary) agent.Roster {
 			if role := s.roles[a.op]; role != nil {
 				answer = role(a)
 			}
-			if wait, ok := answer.(slow); ok && wait.then == nil {
-				answer = slow{wait.d, good(a)}
+			if wait, ok := answer.(slow); ok {
+				wait.d -= time.Since(a.at) // a call that is made again is answered when the first one would have been
+				if answer = wait; wait.then == nil {
+					answer = slow{wait.d, good(a)}
+				}
 			}
 			if answer == nil {
 				answer = good(a)
@@ -285,6 +290,14 @@ func (p played) events(t *testing.T, kind string) (found []director.Event) {
 		}
 	}
 	return found
+}
+
+// at is the time of the first record of a kind.
+func (p played) at(t *testing.T, kind string) time.Time {
+	t.Helper()
+	i := slices.IndexFunc(p.log, func(rec blackboard.Record) bool { return rec.Kind == kind })
+	require.GreaterOrEqual(t, i, 0, "no record %s", kind)
+	return p.log[i].At
 }
 
 // states are those that a task went through.

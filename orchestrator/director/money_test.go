@@ -72,16 +72,21 @@ func TestMoney(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Completed, p.out.Status, "it goes on with a larger budget")
 	})
+	t.Run("BX1 BC65 the time ends: what is under way is released, and has lost no attempt", func(t *testing.T) {
+		s := one(nil).also(define("api_plan")).hanging("api_plan")
+		s.budget.Wall = time.Minute
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		p.is(t, "db_build COMPLETE, api_plan READY")
+		assert.Zero(t, p.task(t, "api_plan").RetryCount)
+		assert.Equal(t, "the budget is used up", p.task(t, "api_plan").Reason)
+	})
 	t.Run("BC55 no money for anything", func(t *testing.T) {
 		s := priced(2, providers.USD/10000)
 		s.roles["work"] = func(a asked) any { return costs(done(a.task, a.attempt), 10) }
 		p := s.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Equal(t, director.BudgetExhausted, p.out.End)
-	})
-	t.Run("BX27 whatever comes back first, its replay is the same", func(t *testing.T) {
-		c, _ := priced(3, 30*providers.USD/100).open(t)
-		c.Determinism(t)
 	})
 }
 

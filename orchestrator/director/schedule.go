@@ -70,14 +70,19 @@ func (r *run) start(key string, do func(c *orchestrator.Context) error) {
 // looks: a branch cannot do it.
 func (r *run) stop(keys ...string) { r.stops = append(r.stops, keys...) }
 
-// advance begins all that is due.
-func (r *run) advance(c *orchestrator.Context) error {
+// cancelStopped cancels the branches that are to be stopped.
+func (r *run) cancelStopped() {
 	for _, key := range r.stops {
 		if r.under[key] {
 			r.queue.Cancel(key)
 		}
 	}
 	r.stops = nil
+}
+
+// advance begins all that is due.
+func (r *run) advance(c *orchestrator.Context) error {
+	r.cancelStopped()
 	if err := c.Err(); err != nil {
 		return err
 	}
@@ -88,6 +93,7 @@ func (r *run) advance(c *orchestrator.Context) error {
 	if err := r.obeyHeld(c); err != nil {
 		return err
 	}
+	r.cancelStopped() // what these two have abandoned
 	if !r.paused {
 		r.dispatch(c)
 	}

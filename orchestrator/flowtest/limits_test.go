@@ -51,19 +51,21 @@ func sideBySide(c *orchestrator.Context, n int) (said int, err error) {
 }
 
 // firstOf takes the first answer of two, gives the other call up, and goes on.
-func firstOf(c *orchestrator.Context, n int) (int, error) {
-	q := orchestrator.NewQueue[string](c)
-	for _, prompt := range []string{"now", "hang"} {
-		q.Go(prompt, func(c *orchestrator.Context) (string, error) {
-			resp, err := c.Call("writer", agent.Request{Prompt: prompt})
-			return resp.Text, err
-		})
+func firstOf(prompts ...string) func(*orchestrator.Context, int) (int, error) {
+	return func(c *orchestrator.Context, n int) (int, error) {
+		q := orchestrator.NewQueue[string](c)
+		for _, prompt := range prompts {
+			q.Go(prompt, func(c *orchestrator.Context) (string, error) {
+				resp, err := c.Call("writer", agent.Request{Prompt: prompt})
+				return resp.Text, err
+			})
+		}
+		if first, _ := q.Next(); first.Err != nil {
+			return 0, first.Err
+		}
+		q.CancelAll()
+		return say(c, n, agent.Limits{})
 	}
-	if first, _ := q.Next(); first.Err != nil {
-		return 0, first.Err
-	}
-	q.CancelAll()
-	return say(c, n, agent.Limits{})
 }
 
 // besideAChild calls the writer beside a child that does so, too, and ends with the
@@ -101,15 +103,16 @@ func TestSweepOfLimits(t *testing.T) {
 		budget budget
 		said   int
 	}{
-		"calls in turn":                   {inTurn, 9, budget{Calls: 3}, 3},
-		"cost in turn":                    {inTurn, 9, budget{Cost: 30}, 3},
-		"cost with an estimate":           {estimated, 9, budget{Cost: 35}, 3},
-		"tokens in turn":                  {inTurn, 9, budget{Tokens: 20}, 4},
-		"calls side by side":              {sideBySide, 4, budget{Calls: 5}, 5},
-		"cost side by side":               {sideBySide, 4, budget{Cost: 50}, 5},
-		"calls, and one that is canceled": {firstOf, 9, budget{Calls: 5}, 3},
-		"calls beside a child":            {besideAChild, 9, budget{Calls: 4}, 4},
-		"calls of a part, then of all":    {inAPart, 9, budget{Calls: 5}, 5},
+		"calls in turn":                    {inTurn, 9, budget{Calls: 3}, 3},
+		"cost in turn":                     {inTurn, 9, budget{Cost: 30}, 3},
+		"cost with an estimate":            {estimated, 9, budget{Cost: 35}, 3},
+		"tokens in turn":                   {inTurn, 9, budget{Tokens: 20}, 4},
+		"calls side by side":               {sideBySide, 4, budget{Calls: 5}, 5},
+		"cost side by side":                {sideBySide, 4, budget{Cost: 50}, 5},
+		"calls, and the last is canceled":  {firstOf("now", "hang"), 9, budget{Calls: 5}, 3},
+		"calls, and the first is canceled": {firstOf("hang", "now"), 9, budget{Calls: 5}, 3},
+		"calls beside a child":             {besideAChild, 9, budget{Calls: 4}, 4},
+		"calls of a part, then of all":     {inAPart, 9, budget{Calls: 5}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := flowtest.New(orchestrator.Flow[int, int]{Name: "limited", Do: tt.do}, tt.n, func(tb testing.TB) agent.Roster {

@@ -84,7 +84,8 @@ func exitedAt() (at string, ok bool) {
 }
 
 // arrive notes a call and tells how long its answer still takes. One that is made
-// again after a crash is answered when the first one would have been.
+// again after a crash is answered when the first one would have been, but not before
+// all that are made beside it have arrived: one that is given up then has cost a call.
 func (w *world) arrive(info agent.Info, req agent.Request) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +98,7 @@ func (w *world) arrive(info agent.Info, req agent.Request) time.Duration {
 		due = time.Now().Add(w.latency(info.Key))
 		w.due[info.Key] = due
 	}
-	return time.Until(due)
+	return max(time.Until(due), 1)
 }
 
 // latency is between 1 and 1,000 microseconds, by the key and the seed.

@@ -105,15 +105,18 @@ func (p play) play(t *testing.T) *flowtest.Case[input, outcome] {
 	t.Helper()
 	flow, err := portfolio.New(p.cfg)
 	require.NoError(t, err)
-	c := flowtest.New(flow, p.in, func(t testing.TB) agent.Roster {
-		s := flowtest.NewScript(t)
-		for prompt, answer := range p.answers {
-			s.On(prompt, answer)
-		}
-		return agent.Roster{"maker": s}
-	})
+	c := flowtest.New(flow, p.in, p.roster)
 	c.Options = p.options
 	return c
+}
+
+func (p play) roster(tb testing.TB) agent.Roster {
+	tb.Helper()
+	s := flowtest.NewScript(tb)
+	for prompt, answer := range p.answers {
+		s.On(prompt, answer)
+	}
+	return agent.Roster{"maker": s}
 }
 
 func (p play) run(t *testing.T) (outcome, []portfolio.Event, error) {
@@ -315,14 +318,29 @@ func ends() map[string]struct {
 		change(&p)
 		return p
 	}
+	inTurn := staged()
+	inTurn.cfg.Policy.Slots = 1
 	return map[string]struct {
 		play
 		status orchestrator.Status
 		err    error
 	}{
-		"completed":   {staged(), orchestrator.Completed, nil},
-		"all killed":  {alone(0.1, func(p *play) { p.answers = nil }), orchestrator.Completed, nil},
-		"partial":     {alone(0.6, func(p *play) { p.answers["a 2/1."] = errors.New("no plan") }), orchestrator.Partial, nil},
+		"completed":     {staged(), orchestrator.Completed, nil},
+		"all killed":    {alone(0.1, func(p *play) { p.answers = nil }), orchestrator.Completed, nil},
+		"partial":       {alone(0.6, func(p *play) { p.answers["a 2/1."] = errors.New("no plan") }), orchestrator.Partial, nil},
+		"one at a time": {inTurn, orchestrator.Completed, nil},
+		"killed for its score": {alone(0.6, func(p *play) {
+			p.answers = map[string]any{"a 1/1.": answer(time.Minute, 1, 0.1)}
+		}), orchestrator.Completed, nil},
+		"not graded again": {alone(0.6, func(p *play) { p.answers["a 2/1."] = answer(time.Minute, 1, nil) }), orchestrator.Partial, nil},
+		"money for one round": {alone(0.6, func(p *play) {
+			p.cfg.Limits.Cost = 3 * providers.USD
+			p.answers = map[string]any{"a 1/1.": answer(time.Minute, 3, 0.6)}
+		}), orchestrator.Partial, nil},
+		"calls for one round": {alone(0.6, func(p *play) {
+			p.options.Budget.Calls = 1
+			delete(p.answers, "a 2/1.")
+		}), orchestrator.Partial, nil},
 		"no projects": {alone(0.6, func(p *play) { p.in, p.answers = input{}, nil }), orchestrator.Failed, portfolio.ErrBadProjects},
 		"twice":       {alone(0.6, func(p *play) { p.in.Projects, p.answers = slices.Repeat(p.in.Projects, 2), nil }), orchestrator.Failed, portfolio.ErrBadProjects},
 		"not graded":  {alone(nil, func(p *play) { p.answers = nil }), orchestrator.Failed, portfolio.ErrNoRound},
@@ -340,7 +358,9 @@ func ends() map[string]struct {
 }
 
 func TestEnds(t *testing.T) {
+	seen := map[portfolio.Phase]bool{portfolio.Canceled: true}
 	for name, end := range ends() {
+		seen[portfolio.Phase(end.status)] = true
 		t.Run(name, func(t *testing.T) {
 			out, _, err := end.run(t)
 			assert.Equal(t, end.status, out.Status)
@@ -354,6 +374,30 @@ func TestEnds(t *testing.T) {
 			end.play.play(t).Determinism(t)
 		})
 	}
+	for _, phase := range portfolio.Phases.States() {
+		assert.Equal(t, portfolio.Phases.Terminal(phase), seen[phase], phase)
+	}
+	t.Run("canceled in another run", func(t *testing.T) {
+		p := staged()
+		p.answers = map[string]any{"a 1/1.": answer(time.Minute, 1, 0.9), "b 1/1.": flowtest.Hang(), "a 2/1.": flowtest.Hang()}
+		flow, err := portfolio.New(p.cfg)
+		require.NoError(t, err)
+		c := flowtest.New(orchestrator.Flow[input, outcome]{Name: "around", Agents: flow.Agents, Do: func(c *orchestrator.Context, in input) (outcome, error) {
+			q := orchestrator.NewQueue[outcome](c)
+			q.Go("team", func(c *orchestrator.Context) (outcome, error) { return flow.Child(c, in) })
+			if err := c.Sleep(time.Hour); err != nil {
+				return outcome{}, err
+			}
+			q.CancelAll()
+			r, _ := q.Next()
+			return r.Value, r.Err
+		}}, p.in, p.roster)
+		out, _, err := c.Run(t)
+		require.ErrorIs(t, err, orchestrator.ErrCanceled)
+		assert.Equal(t, orchestrator.Canceled, out.Status)
+		c.Sweep(t)
+		c.Determinism(t)
+	})
 	t.Run("canceled", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			p := staged()
