@@ -47,7 +47,6 @@ type mishap struct {
 // what it answers is carried out.
 func (r *run) attempt(c *orchestrator.Context, id string) error {
 	t, _ := r.board.Task(id)
-	defer r.shares.close(attemptKey("work", id, t.Attempt))
 	if t.Accepted {
 		r.acceptFrozen(c, &t)
 		return nil

@@ -11,13 +11,15 @@ var errNoMoney = team.Fail(orchestrator.ErrBudget, "no money is left for another
 
 // shares are the parts of the run's money that workers under way have been given.
 type shares struct {
-	whole providers.NanoUSD // the run's, when the first one was given
-	given map[string]*share // by the key of the branch
+	whole providers.NanoUSD            // the run's, when the first one was given
+	given map[string]*share            // by the key of the branch
+	least map[string]providers.NanoUSD // by task: what its next attempt gets, after a share was too small
 }
 
 type share struct {
 	money providers.NanoUSD
 	spent providers.NanoUSD // by calls that have ended
+	all   bool              // that there was
 }
 
 // rest is what is left of all of them.
@@ -28,25 +30,38 @@ func (s *shares) rest() (sum providers.NanoUSD) {
 	return sum
 }
 
-// share is the money that an attempt may take which begins now: what is left without the
-// reserve for reviews and what attempts under way still have, divided by the free places.
-// 0: there is no limit on money; false: there is nothing left.
-func (r *run) share(c *orchestrator.Context) (providers.NanoUSD, bool) {
+// reserve is what is kept for reviews.
+func (r *run) reserve() providers.NanoUSD {
+	return providers.NanoUSD(float64(r.shares.whole) * r.Limits.Reserve / 100)
+}
+
+// share is the money that an attempt at a task may take which begins now: what is left
+// without the reserve for reviews and what attempts under way still have, divided by the
+// free places. A task whose last share was too small gets more: it waits for that, at
+// most until it is alone, and then gets all there is. nil: there is no limit on money;
+// false: there is not enough now.
+func (r *run) share(c *orchestrator.Context, task string) (*share, bool) {
 	s, left := &r.shares, c.Left().Cost
 	if left == 0 {
-		return 0, true
+		return nil, true
 	}
 	if s.given == nil {
 		s.given, s.whole = map[string]*share{}, max(0, left)+c.Spent().Cost
+		s.least = map[string]providers.NanoUSD{}
 	}
-	reserve := providers.NanoUSD(float64(s.whole) * r.Limits.Reserve / 100)
+	least, alone := s.least[task], len(s.given) == 0
 	free := max(1, r.Limits.Parallel-len(s.given))
-	part := (s.whole - c.Spent().Cost - reserve - s.rest()) / providers.NanoUSD(free)
-	if part <= 0 {
-		r.exceed(c)
-		return 0, false
+	if least > 0 && alone {
+		free = 1
 	}
-	return part, true
+	part := (s.whole - c.Spent().Cost - r.reserve() - s.rest()) / providers.NanoUSD(free)
+	if part <= 0 && alone {
+		r.exceed(c)
+	}
+	if part <= 0 || part < least && !alone {
+		return nil, false
+	}
+	return &share{money: part, all: alone && free == 1}, true
 }
 
 // exceed notes that no attempt begins any more.
@@ -57,20 +72,23 @@ func (r *run) exceed(c *orchestrator.Context) {
 	}
 }
 
-// give sets a share aside for the branch of that key, before it begins.
-func (s *shares) give(key string, money providers.NanoUSD) {
-	if money > 0 {
-		s.given[key] = &share{money: money}
-	}
-}
-
-// open puts the branch of that key under its share.
-func (s *shares) open(c *orchestrator.Context, key string) *orchestrator.Context {
+// underShare runs the branch of an attempt under its share, which was given before. If the
+// share ends it, but not the run's money, the task has a larger one at its next attempt.
+func (r *run) underShare(c *orchestrator.Context, key, task string, do func(c *orchestrator.Context) error) error {
+	s := &r.shares
 	one := s.given[key]
 	if one == nil {
-		return c
+		return do(c)
 	}
-	return c.WithBudget(orchestrator.Budget{Cost: one.money, AllowUnpriced: c.Left().AllowUnpriced})
+	err := do(c.WithBudget(orchestrator.Budget{Cost: one.money, AllowUnpriced: c.Left().AllowUnpriced}))
+	delete(s.given, key)
+	left := c.Left()
+	if one.all || !orchestrator.IsOver(err) || isCanceled(err) || left.Calls < 0 || left.Tokens < 0 || left.Wall < 0 {
+		delete(s.least, task)
+		return err
+	}
+	s.least[task] = max(2*one.money, (s.whole-r.reserve())/providers.NanoUSD(r.Limits.Parallel))
+	return nil
 }
 
 // note keeps what the branch of that key, whose context c is, has spent: other branches
@@ -80,6 +98,3 @@ func (s *shares) note(c *orchestrator.Context, key string) {
 		one.spent = c.Spent().Cost
 	}
 }
-
-// close takes back what is left of it.
-func (s *shares) close(key string) { delete(s.given, key) }

@@ -130,6 +130,32 @@ func TestShares(t *testing.T) {
 		assert.Len(t, limits, 3)
 		assert.Equal(t, providers.Dollars(4.5), p.out.Spent.Cost)
 	})
+	t.Run("BC65 BX27 a task that needs more than its share waits for a larger one, and the run has not ended", func(t *testing.T) {
+		for i := range cfg.Profiles {
+			cfg.Profiles[i].Estimate = 5 * providers.USD // no call fits into 4.5
+			defer func() { cfg.Profiles[i].Estimate = providers.USD }()
+		}
+		p, limits := play(t, 1)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		// One after the other gets all there is: 10 - 1, then without 1 for each that is done
+		// and 0.5 for each that is reviewed, which the last one is not yet.
+		assert.Equal(t, []providers.NanoUSD{9 * providers.USD, 8 * providers.USD, providers.Dollars(6.5)}, limits)
+		for _, id := range []string{"a", "b", "c"} {
+			assert.Zero(t, p.task(t, id).RetryCount)
+		}
+	})
+	t.Run("BC65 BX27 a task that all there is does not suffice for ends the run", func(t *testing.T) {
+		for i := range cfg.Profiles {
+			cfg.Profiles[i].Estimate = providers.Dollars(8.5)
+			defer func() { cfg.Profiles[i].Estimate = providers.USD }()
+		}
+		p, limits := play(t, 1)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, director.BudgetExhausted, p.out.End)
+		assert.Equal(t, []providers.NanoUSD{9 * providers.USD}, limits)
+		assert.Equal(t, map[board.State]int{board.Complete: 1, board.Ready: 2}, p.out.Summary)
+	})
 	t.Run("BX27 without money for another attempt, what is done is reviewed from the reserve", func(t *testing.T) {
 		p, limits := play(t, 4.5)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)

@@ -111,7 +111,7 @@ func (r *run) dispatch(c *orchestrator.Context) {
 		if !ok {
 			return
 		}
-		share, ok := r.share(c)
+		share, ok := r.share(c, id)
 		if !ok {
 			return
 		}
@@ -123,8 +123,12 @@ func (r *run) dispatch(c *orchestrator.Context) {
 		r.direct(c, id, board.Move{Event: board.EventDispatch, Branch: r.trees.name(c, id, n)})
 		key := attemptKey("work", id, n)
 		c.Emit(EventTaskDispatched, Event{Task: id, Attempt: n, Who: t.Profile, Branch: r.trees.name(c, id, n)})
-		r.shares.give(key, share)
-		r.start(key, func(c *orchestrator.Context) error { return r.attempt(r.shares.open(c, key), id) })
+		if share != nil {
+			r.shares.given[key] = share
+		}
+		r.start(key, func(c *orchestrator.Context) error {
+			return r.underShare(c, key, id, func(c *orchestrator.Context) error { return r.attempt(c, id) })
+		})
 	}
 }
 
