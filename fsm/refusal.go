@@ -25,7 +25,7 @@ type TransitionError[S, E, R ~string] struct {
 	// has no role for it or, if Err is set, its guard refused.
 	Allowed []Option[S, E, R]
 
-	// Err is the guard's reason, and nil if it was not a guard who refused.
+	// Err is the reason of the guard that refused; nil: no guard refused.
 	Err error
 
 	table *Table[S, E, R]

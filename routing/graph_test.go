@@ -327,7 +327,7 @@ func TestGraphAgain(t *testing.T) {
 		require.EqualError(t, err, `routing: "d" is ready, but needs "x", which is waiting`)
 		_, _, err = again("b: ; a: b")
 		require.EqualError(t, err, `routing: "a" is done, but needs "b", which is abandoned`)
-		require.EqualError(t, routing.NewGraph(routing.Preference{}).Add(routing.Node{ID: "a", State: "lost"}), `routing: "a" is "lost", which is no state`)
+		require.EqualError(t, routing.NewGraph(routing.Preference{}).Add(routing.Node{ID: "a", State: "lost"}), `routing: "a" has the unknown state "lost"`)
 	})
 }
 

@@ -54,7 +54,7 @@ func TestWavesRefuses(t *testing.T) {
 		{"HX5 the shortest through it", []string{"a", "b", "c"}, map[string][]string{"a": {"b", "c"}, "b": {"c"}, "c": {"a"}}, "routing: dependency cycle: a, c", true},
 		{"HX5 the smaller of two that are as short", []string{"a", "b", "c"}, map[string][]string{"a": {"c", "b"}, "b": {"a"}, "c": {"a"}}, "routing: dependency cycle: a, b", true},
 		{"HX5 not by way of an unchosen one", []string{"a", "b", "c"}, map[string][]string{"a": {"b", "x"}, "b": {"c"}, "c": {"a"}, "x": {"a"}}, "routing: dependency cycle: a, b, c", true},
-		{"HX4 the same ID twice", []string{"a", "b", "a"}, nil, `routing: ID "a" stands there twice`, false},
+		{"HX4 the same ID twice", []string{"a", "b", "a"}, nil, `routing: ID "a" is listed twice`, false},
 		{"HX4 an empty ID", []string{"a", ""}, nil, "routing: ID 1 is empty", false},
 	}
 	for _, tt := range tests {
