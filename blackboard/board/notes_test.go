@@ -78,7 +78,7 @@ func TestDecisions(t *testing.T) {
 	t.Run("BX35 an entry is not changed", func(t *testing.T) {
 		r := newRun(t)
 		r.do(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{ID: "d1", Area: "api", Summary: "REST"}})
-		r.refuses(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{ID: "d1", Area: "api", Summary: "GraphQL"}}, "only ever longer")
+		r.refuses(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{ID: "d1", Area: "api", Summary: "GraphQL"}}, "append-only")
 	})
 	t.Run("B5 BC42 bad ones", func(t *testing.T) {
 		r := newRun(t)

@@ -2,15 +2,15 @@
 // and merges what passed its review into the main branch, one merge a task.
 //
 // Git itself does the work, as a program without a shell, and runs nothing that the
-// repository or a user has configured: no hooks, filters or drivers. Who commits is said
-// with each command and written to no configuration.
+// repository or a user has configured: no hooks, filters or drivers. The name of the
+// committer is passed with each command and written to no configuration.
 //
-// Everything can be interrupted at any moment and repeated: what was done before is
-// found and not done again. A merge is made in memory and then becomes the main branch
-// by one compare-and-swap, so that nothing half-done is ever there.
+// Every call can be interrupted at any moment and repeated: what was done already is not
+// done again. A merge is made in memory; then one compare-and-swap moves the main branch,
+// so that it never has a part of a merge.
 //
-// Several runs, of several processes, can work on one repository: branches and folders
-// carry the run, and who loses the compare-and-swap merges again.
+// Several runs, of several processes, can work on one repository: the names of branches and
+// folders contain the run, and a run that loses the compare-and-swap merges again.
 package worktree
 
 import (
@@ -84,8 +84,8 @@ type Config struct {
 // defaultTime is long enough to check out a large repository.
 const defaultTime = 10 * time.Minute
 
-// Trees are the worktrees of one run. It is safe for concurrent use; what changes the
-// repository goes one after the other.
+// Trees are the worktrees of one run. It is safe for concurrent use; changes of the
+// repository run one after the other.
 type Trees struct {
 	git    git.Repo
 	bare   bool
