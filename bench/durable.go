@@ -49,8 +49,8 @@ func (d *durable) close() error {
 	return errors.Join(d.eng.Close(context.Background()), d.store.Close(), os.RemoveAll(d.dir))
 }
 
-// bareTable is what the engine is measured against: one prepared INSERT of the same
-// row, into a table that nothing has to be looked up for.
+// bareTable is what the engine is compared with: one prepared INSERT of the same
+// row, into a table without look-ups.
 type bareTable struct {
 	db   *sql.DB
 	stmt *sql.Stmt

@@ -11,8 +11,8 @@
 // Kills come in storms of 15, each over a file of its own: with one or two
 // processes at a time, with sync NORMAL or FULL. Storms overlap. The command prints
 // its counts. At the first promise that does not hold it keeps the files, says how
-// to repeat the storm, and exits with 1. The seed decides the flows and when to
-// kill; where a process is at that time, it does not.
+// to repeat the storm, and exits with 1. The seed decides the flows and the times of
+// the kills, not how far a process is at that time.
 //
 // With -postgres a storm has 50 faults over a throwaway server and three processes,
 // each behind a proxy. Beside kills, processes are stopped and continued, the server

@@ -21,12 +21,11 @@ import (
 type variant struct {
 	name string
 
-	// build makes what can be made beforehand for n times of the work, and returns
-	// what does it n times.
+	// build prepares n times the work, and returns a function that does it.
 	build func(n int) (func(context.Context) error, error)
 
-	// process, if it is set, takes the sample in place of build, and has something
-	// to say beside the time.
+	// process, if it is set, takes the sample instead of build, and returns a note beside
+	// the time.
 	process func() (time.Duration, string, error)
 }
 

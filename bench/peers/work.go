@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// library is what a library makes of the workloads. A nil function: it has no
-// construct for it.
+// library has the workloads of a library. A nil function: the library has no construct
+// for it.
 type library struct {
 	name   string
 	chain  func(n int, takes time.Duration) (func(context.Context) error, error) // calls in turn

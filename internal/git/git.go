@@ -56,10 +56,10 @@ var settings = []string{
 	"gc.auto=0", "maintenance.auto=false", "advice.detachedHead=false", "init.defaultBranch=main",
 }
 
-// Run runs git with the arguments, the name of a command first, none of which a shell
-// sees, and returns what it wrote to stdout. Put "--" before names that are not yours. A command that fails is
-// an *[Error], and its stdout is returned beside it. Output of more than 32 MiB is an
-// error. Another error says that git could not be started, or that ctx ended.
+// Run runs git with the arguments, the name of a command first, without a shell, and
+// returns what it wrote to stdout. Put "--" before names that others chose. A command
+// that fails is an *[Error], beside its stdout. Output of more than 32 MiB is an error.
+// Any other error says that git could not be started, or that ctx ended.
 func (r Repo) Run(ctx context.Context, args ...string) (string, error) {
 	drivers, err := r.drivers(ctx)
 	if err != nil {
