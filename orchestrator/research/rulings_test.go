@@ -55,7 +55,7 @@ func TestDocumentExamples(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Completed, got.out.Status)
 		assert.Equal(t, []string{"news_search", "article_writer"}, members(*got.state.Plan), "some time has passed since the start")
-		assert.Equal(t, "article_writer needs analysis, and nobody who makes it fits money and time", got.warning(t, "research/unmet-need").Message)
+		assert.Equal(t, "article_writer needs analysis, and no worker that makes it fits money and time", got.warning(t, "research/unmet-need").Message)
 		assert.Contains(t, got.warned(), "Web search unavailable")
 	})
 	t.Run("RC41 RC42 R103 5 USD and three weak iterations", func(t *testing.T) {
