@@ -346,7 +346,7 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 	tests := map[string]func(*providers.Request){
 		"no messages":             func(r *providers.Request) { r.Messages = nil },
 		"messages are the system": func(r *providers.Request) { r.Messages = r.Messages[:1] },
-		"or say nothing": func(r *providers.Request) {
+		"or blank": func(r *providers.Request) {
 			r.Messages = []providers.Message{{Role: providers.Assistant}}
 			r.Output = json.RawMessage(`{}`)
 		},
