@@ -303,7 +303,7 @@ func TestKilled(t *testing.T) {
 	stays()
 	got := tool.InterruptAt(t.Context(), "gate code of p2.s2 passes", args(dir)...)
 	assert.Equal(t, cli.Interrupted, got.Code)
-	assert.Regexp(t, `^factory: interrupted: suspended run factory-\w+ with \d+ recorded answers in .*f.db: start factory with the same request again to go on\n$`, got.Err)
+	assert.Regexp(t, `^factory: interrupted: suspended run factory-\w+ with \d+ recorded answers in .*f.db: start factory with the same request again to continue\n$`, got.Err)
 	stays()
 
 	got = tool.Terminal(t.Context(), 40, 10, args(dir)...)
@@ -330,8 +330,8 @@ func TestLess(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"too few calls", []string{"-calls", "3"}, `^factory: the run ended out-of-budget: .*the limit of 3 calls is reached.* \(-new starts afresh\)\n$`},
-		{"too little time", []string{"-timeout", "1ms", "-pace", "2ms"}, `^factory: the run ended out-of-budget: .*time expired.* \(-new starts afresh\)\n$`},
+		{"too few calls", []string{"-calls", "3"}, `^factory: the run ended out-of-budget: .*the limit of 3 calls is reached.* \(-new starts a new run\)\n$`},
+		{"too little time", []string{"-timeout", "1ms", "-pace", "2ms"}, `^factory: the run ended out-of-budget: .*time expired.* \(-new starts a new run\)\n$`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -115,7 +115,7 @@ func TestModelRefusesTheKey(t *testing.T) {
 	env := map[string]string{"OPENAI_API_KEY": "sk-test"}
 	got := start(t, env, args...)
 	assert.Equal(t, cli.Failed, got.Code)
-	assert.Regexp(t, `^film: the model does not answer: openai:gpt-4o-mini: .*wrong key.*: suspended run film-\w+ with 0 recorded answers in .*: start film with the same request again to go on\n$`, got.Err)
+	assert.Regexp(t, `^film: the model does not answer: openai:gpt-4o-mini: .*wrong key.*: suspended run film-\w+ with 0 recorded answers in .*: start film with the same request again to continue\n$`, got.Err)
 	assert.NotContains(t, got.Out+got.Err, "sk-test")
 	assert.LessOrEqual(t, s.calls.Load(), int64(6), "only those that were under way")
 

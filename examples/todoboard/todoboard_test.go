@@ -42,8 +42,8 @@ func TestTodoBoard(t *testing.T) {
 
 	nobody := tool.Terminal(t.Context(), 30, 5, args...)
 	assert.Equal(t, cli.Failed, nobody.Code)
-	assert.Regexp(t, `^todoboard: a person is asked: .*What shall the board be called\?.*: nobody is there: answer it with -answer, or at a terminal: `+
-		`suspended run todoboard-\w+ with \d+ recorded answers in .*b.db: start todoboard with the same request again to go on\n$`, nobody.Err)
+	assert.Regexp(t, `^todoboard: a person is asked: .*What shall the board be called\?.*: no answer is given: use -answer, or a terminal: `+
+		`suspended run todoboard-\w+ with \d+ recorded answers in .*b.db: start todoboard with the same request again to continue\n$`, nobody.Err)
 	assert.Contains(t, nobody.Drawn, "agents: REHEARSAL. No model is asked")
 	assert.Contains(t, nobody.Drawn, "from a script that was written")
 	assert.Contains(t, nobody.Drawn, "  … and ", "the board is higher than the terminal")

@@ -79,10 +79,10 @@ func TestQuestions(t *testing.T) {
 		assert.Equal(t, cli.Failed, got.Code)
 		assert.Regexp(t, `^quiz: a person is asked: The first\?: -answer "three": want one or two: suspended run quiz-1 with 0 recorded answers in .*\n$`, got.Err)
 	})
-	t.Run("nobody is there for the second", func(t *testing.T) {
+	t.Run("no answer for the second", func(t *testing.T) {
 		got := start("one", "")
 		assert.Equal(t, cli.Failed, got.Code)
-		assert.Regexp(t, `^quiz: a person is asked: The second\?: nobody is there: answer it with -answer, or at a terminal: suspended run`, got.Err)
+		assert.Regexp(t, `^quiz: a person is asked: The second\?: no answer is given: use -answer, or a terminal: suspended run`, got.Err)
 	})
 }
 
