@@ -428,7 +428,7 @@ func run(t checker, nodes []routing.Node, limits routing.Limits, pick func(activ
 		for profile, limit := range limits.Profiles {
 			require.LessOrEqual(t, running[profile], limit)
 		}
-		for _, id := range g.Queue() { // whoever waits, waits for a full limit
+		for _, id := range g.Queue() { // a waiting node waits for a full limit
 			p := byID[id].Profile
 			limit, limited := limits.Profiles[p]
 			require.True(t, len(active) == limits.Global || limited && running[p] == limit, "%s is left waiting", id)
@@ -445,7 +445,7 @@ func run(t checker, nodes []routing.Node, limits routing.Limits, pick func(activ
 }
 
 func TestGraphLaws(t *testing.T) {
-	t.Run("B33 B39 B40 BX21 BX22 no node before its needs, no limit exceeded, nobody left out, the same order again", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("B33 B39 B40 BX21 BX22 no node before its needs, no limit exceeded, no node left out, the same order again", rapid.MakeCheck(func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "nodes")
 		nodes := make([]routing.Node, n)
 		for i := range nodes {

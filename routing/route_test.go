@@ -153,7 +153,7 @@ func TestDecide(t *testing.T) {
 			assert.False(t, route.LowConfidence)
 		})
 	}
-	t.Run("HC17 no match: priority, then ID, nobody supports", func(t *testing.T) {
+	t.Run("HC17 no match: priority, then ID, no supporting target", func(t *testing.T) {
 		given := []routing.Relevance{base("c", .9, 2), base("b", .4, 1), base("a", .35, 1)}
 		route, err := routing.Decide(given, nil, .3)
 		require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestDecideRefuses(t *testing.T) {
 		cut        float64
 		want       string
 	}{
-		{"H13 nobody to choose", nil, nil, .3, "routing: relevances are empty"},
+		{"H13 no targets", nil, nil, .3, "routing: relevances are empty"},
 		{"H10 relevance above 1", []routing.Relevance{a, rel("b", 1.01, 1)}, nil, .3, `routing: relevance of "b" is 1.01, want 0 to 1`},
 		{"H10 relevance below 0", []routing.Relevance{rel("b", -.01, 1)}, nil, .3, `routing: relevance of "b" is -0.01, want 0 to 1`},
 		{"H10 relevance not a number", []routing.Relevance{rel("b", math.NaN(), 1)}, nil, .3, `routing: relevance of "b" is NaN, want 0 to 1`},

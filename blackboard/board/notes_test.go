@@ -40,7 +40,7 @@ func TestNew(t *testing.T) {
 }
 
 func TestInsights(t *testing.T) {
-	t.Run("B6 B12 B45 anybody adds, at once and for good", func(t *testing.T) {
+	t.Run("B6 B12 B45 every worker adds, without approval", func(t *testing.T) {
 		r := newRun(t, task("a"))
 		r.do(board.RoleWorker, "", board.AddInsight{Insight: board.Insight{Topic: []string{"http"}, Summary: "axios", SourceTask: "a"}})
 		r.do(board.RoleStrategist, "", board.AddInsight{Insight: board.Insight{ID: "i2", Summary: "other"}})

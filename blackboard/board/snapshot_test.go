@@ -209,7 +209,7 @@ func drawMove(t *rapid.T, r *run, c *board.Change, id func() string) board.Move 
 }
 
 func TestBoardLaws(t *testing.T) {
-	t.Run("B27 B110 B119 BX13 BC46 any changes: refused ones change nothing, and the board can be opened again and goes on alike", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("B27 B110 B119 BX13 BC46 any changes: refused ones change nothing, and a reopened board behaves the same", rapid.MakeCheck(func(t *rapid.T) {
 		r, count := newRun(t), 0
 		limits := routing.Limits{Global: 2, Profiles: map[string]int{"code_worker": 1}}
 		var journal []board.Change

@@ -225,7 +225,7 @@ func TestRestartResumes(t *testing.T) {
 }
 
 // The runs of a process that ends later are resumed, too, without a request.
-func TestRunsOfAnotherProcessGoOn(t *testing.T) {
+func TestRunsOfAnotherProcessAreResumed(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "runs.db")
 	agents, reached := held()
 	first := boot(t, db, agents)

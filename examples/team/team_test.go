@@ -106,7 +106,7 @@ func TestCrash(t *testing.T) { newCase().Sweep(t) }
 func TestOrder(t *testing.T) {
 	c := flowtest.New(report, brief, func(t testing.TB) agent.Roster {
 		r := scripts(t)
-		r["reviewer"] = flowtest.NewScript(t).On("good", "fine") // whoever comes first: their order is the log's
+		r["reviewer"] = flowtest.NewScript(t).On("good", "fine") // in any order: the log decides it
 		return r
 	})
 	c.Answers = map[string]any{publish: true}

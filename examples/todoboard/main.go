@@ -50,7 +50,7 @@ func todoboard(ctx context.Context, args []string, c cli.Console) error {
 		Limits:    orchestrator.Budget{Wall: o.Timeout, Calls: o.Calls},
 		Rehearsal: s.rehearse(o.Pace), Cast: func(m providers.Model) agent.Roster { return s.cast(m) },
 		Rules: "What workers do and what the director decides is from a script that was written by hand, by task and attempt. The files, git, the tests and the merges are " +
-			"real. The strategist passes what there is unless a test fails; the Guardian looks whether somebody builds a login.",
+			"real. The strategist passes what there is unless a test fails; the Guardian checks whether a worker builds a login.",
 		Lines: lines, Picture: picture,
 		Answer: o.answer, Reply: reply,
 		Outcome: func(out director.Outcome) orchestrator.Outcome { return out.Outcome },

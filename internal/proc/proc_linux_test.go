@@ -180,7 +180,7 @@ func killed(t *testing.T, cmd *exec.Cmd) *os.File {
 }
 
 // A fifo ends when the last process that holds it has ended: nothing is waited for.
-func TestKillOfOurs(t *testing.T) {
+func TestKillOfThisProcess(t *testing.T) {
 	needsNamespaces(t)
 	for i := range 5 {
 		t.Run(fmt.Sprintf("SC47 S53 kill -9 of ours leaves nothing %d", i), func(t *testing.T) {

@@ -402,7 +402,7 @@ func TestMoneyAndTime(t *testing.T) {
 		p := priced(0.9)
 		got := p.play(t)
 		assert.Equal(t, cents(20), got.asked["web_search"][0].Limits.Estimate)
-		assert.Equal(t, cents(5), got.asked["supervisor"][0].Limits.Estimate, "as dear as the planner was")
+		assert.Equal(t, cents(5), got.asked["supervisor"][0].Limits.Estimate, "as much as the planner cost")
 		p.cfg.Limits.Estimate = cents(7)
 		got = p.play(t)
 		assert.Equal(t, cents(7), got.asked["supervisor"][0].Limits.Estimate)
@@ -805,7 +805,7 @@ func TestEventsHaveEnds(t *testing.T) {
 	}
 }
 
-// What faults that were put into the code on purpose have survived, each with its test.
+// TestSurvivors has the cases that mutation testing found untested.
 func TestSurvivors(t *testing.T) {
 	t.Run("RC11 a fallback that has worked in an earlier iteration works again", func(t *testing.T) {
 		p := scored(0.6, 0.9)
@@ -817,7 +817,7 @@ func TestSurvivors(t *testing.T) {
 		assert.Len(t, got.asked["web_search"], 2)
 		assert.Len(t, got.state.Research, 2)
 	})
-	t.Run("RC11 RX4 where the money is short nobody does a part instead", func(t *testing.T) {
+	t.Run("RC11 RX4 no fallback when the money is used up", func(t *testing.T) {
 		p := scored(0.9)
 		p.brief.MaxBudget = cents(150)
 		p.workers = append(research.Catalogue(), research.Worker{ID: "second", Category: research.Writing, Critical: true, EstCost: 1})
@@ -920,7 +920,7 @@ func TestSurvivors(t *testing.T) {
 		assert.Equal(t, 2, task.Attempts)
 		assert.Equal(t, cents(3+4), task.Usage.Cost)
 	})
-	t.Run("RC12 a step that nobody needs and that produced nothing", func(t *testing.T) {
+	t.Run("RC12 a step that no later one needs and that produced nothing", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), sequential("writing", "article_writer"), parallel("quality", "editor", "fact_checker"))}
 		p.cast["editor"], p.cast["fact_checker"] = []any{errBoom}, []any{errBoom}

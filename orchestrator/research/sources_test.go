@@ -31,7 +31,7 @@ func TestSources(t *testing.T) {
 		got := found(t, []source{{Title: "A", URL: "https://example.com/x", Excerpt: "short"}}, []source{{Title: "B", URL: "https://example.com/x", Excerpt: "the whole page"}})
 		assert.Equal(t, []source{{Title: "A", URL: "https://example.com/x", Excerpt: "the whole page"}}, got)
 	})
-	t.Run("RX15 the highest relevance, whoever found it first", func(t *testing.T) {
+	t.Run("RX15 the highest relevance, whichever worker found it first", func(t *testing.T) {
 		got := found(t, []source{{Title: "A", URL: "https://example.com/x", Relevance: 0.9}}, []source{{Title: "B", URL: "https://example.com/x", Relevance: 0.8}})
 		assert.Equal(t, []source{{Title: "A", URL: "https://example.com/x", Relevance: 0.9}}, got)
 	})

@@ -78,7 +78,7 @@ func (s *session[In, Out]) answerQuestion(ctx context.Context, run *orchestrator
 		case given != "":
 			return fmt.Errorf("-answer %q: %w", given, err)
 		case ctx.Err() != nil || errors.Is(err, orchestrator.ErrAnswered) || errors.Is(err, orchestrator.ErrNoQuestion):
-			return nil //nolint:nilerr // it was answered by somebody else, or the run has ended
+			return nil //nolint:nilerr // another process answered it, or the run has ended
 		}
 		s.say(err.Error()+"\n", false)
 	}

@@ -70,7 +70,7 @@ func TestQuestions(t *testing.T) {
 		assert.Equal(t, 0, got.Code, got.Err)
 		assert.Contains(t, got.Out, "The first?")
 		assert.Contains(t, got.Out, "answered: one\n")
-		assert.Contains(t, got.Out, "> want one or two\n", "what does not fit is asked for again")
+		assert.Contains(t, got.Out, "want one or two\n", "what does not fit is asked for again")
 		assert.Contains(t, got.Out, "answered: two\n")
 		assert.Contains(t, got.Out, "  got 1\n")
 	})
@@ -86,7 +86,7 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
-// A prompt that nobody answers does not hold up a run that goes on without an answer.
+// An open prompt does not delay a run that continues without an answer.
 func TestQuestionThatEndsByItself(t *testing.T) {
 	silent, in := io.Pipe()
 	defer func() { assert.NoError(t, in.Close()) }()

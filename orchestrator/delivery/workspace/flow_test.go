@@ -255,7 +255,7 @@ func TestErrorsHaveNoPaths(t *testing.T) {
 		require.ErrorContains(t, err, "workspace: snapshot: open $STATE/calls/")
 		assert.NotContains(t, err.Error(), filepath.Dir(c.Dir))
 	})
-	t.Run("SX11 a folder that is gone", func(t *testing.T) {
+	t.Run("SX11 a missing folder", func(t *testing.T) {
 		require.NoError(t, os.RemoveAll(c.Dir))
 		_, err := call(t, w, "", delivery.OpSnapshot, nil)
 		require.Error(t, err)

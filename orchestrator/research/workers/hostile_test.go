@@ -40,7 +40,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// endless writes until nobody reads.
+// endless writes until the client disconnects.
 func endless(w io.Writer, text string) {
 	for {
 		if _, err := io.WriteString(w, text); err != nil {
@@ -197,7 +197,7 @@ func TestFetchSlowLoris(t *testing.T) {
 	})
 }
 
-// drip gives a byte a second, for as long as somebody wants it.
+// drip sends a byte a second until the client disconnects.
 type drip struct {
 	ctx context.Context //nolint:containedctx // a body is read without one
 }
@@ -220,7 +220,7 @@ func TestFetchCanceled(t *testing.T) {
 	}))
 	_, err := scraperOf(t, workers.ScraperConfig{}, s).Fetch(ctx, s.URL)
 	require.ErrorIs(t, err, context.Canceled)
-	assert.False(t, agent.ErrorOf(err).Transient, "nobody wants another try")
+	assert.False(t, agent.ErrorOf(err).Transient, "a canceled call is not retried")
 }
 
 // Nothing is left open behind a call.

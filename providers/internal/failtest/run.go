@@ -183,10 +183,10 @@ func drowned(t *testing.T, f Format, answer http.HandlerFunc) {
 }
 
 func refused(t *testing.T, f Format) {
-	nobody := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+	refusing := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	}}
-	_, err := f.Open(t, Options{URL: "http://h", Transport: nobody}).Generate(t.Context(), hi)
+	_, err := f.Open(t, Options{URL: "http://h", Transport: refusing}).Generate(t.Context(), hi)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	e := f.fault(t, err)
 	assert.Equal(t, []error{providers.Transient, providers.Unavailable}, []error{e.Kind, e.Reason})

@@ -200,8 +200,8 @@ func chaos(t *testing.T, mock string) {
 	}
 }
 
-// A server of another author: it counts more cached tokens than there are, and goes on
-// behind the end.
+// A server of another author: it counts more cached tokens than there are, and continues
+// after the end.
 func TestMockOpenAIAPI(t *testing.T) {
 	node, script := programs.Script(t, "mock-openai-api", "dist", "cli.js")
 	port := npmtest.FreePort(t)

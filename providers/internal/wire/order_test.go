@@ -95,7 +95,7 @@ func TestNudgeOfClaude(t *testing.T) {
 		{"behind results, of Opus 4.8", "claude-opus-4-8", []providers.Message{asksFor, noon, nudge}, user + "," + call + `,{"role":"user","content":[` + result + `]},` + system},
 		{"behind results, of an older model", "claude-sonnet-4-5", []providers.Message{asksFor, noon, nudge}, user + "," + call + `,{"role":"user","content":[` + result + "," + reminder + `]}`},
 		{"behind results, of Opus 4.7", "claude-opus-4-7", []providers.Message{asksFor, noon, nudge}, user + "," + call + `,{"role":"user","content":[` + result + "," + reminder + `]}`},
-		{"and the work went on", "claude-sonnet-5-5", []providers.Message{nudge, asksFor, noon}, user + "," + system + "," + call + `,{"role":"user","content":[` + result + `]}`},
+		{"and the work continued", "claude-sonnet-5-5", []providers.Message{nudge, asksFor, noon}, user + "," + system + "," + call + `,{"role":"user","content":[` + result + `]}`},
 		{
 			"two in a row, and a blank one", "claude-sonnet-5-5",
 			[]providers.Message{nudge, blank, nudge},

@@ -30,7 +30,7 @@ func TestRequest(t *testing.T) {
 			if v.claude {
 				want = `{"model":"` + v.model + `","system":"be brief","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"max_tokens":32000,"stream":true}`
 			}
-			assert.JSONEq(t, want, s.bodies[0], "nothing is sent that nobody said")
+			assert.JSONEq(t, want, s.bodies[0], "only the fields of the request are sent")
 		})
 	}
 }
