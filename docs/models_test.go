@@ -71,7 +71,7 @@ var _ = []any{
 	func(m providers.Model, req providers.Request) error {
 		most, known := providers.Estimate(m, req)
 		if !known || most > providers.Dollars(0.10) {
-			return errors.New("too dear, or of no known price")
+			return errors.New("too expensive, or without a known price")
 		}
 		return nil
 	},
