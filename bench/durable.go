@@ -40,7 +40,7 @@ func openDurable(sync sqlite.Sync, a agent.Agent) (*durable, error) {
 	return d, err
 }
 
-// open opens the file once more, as another process would.
+// open opens the file again, as another process would.
 func (d *durable) open(sync sqlite.Sync) (*sqlite.Store, error) {
 	return sqlite.New(sqlite.Config{Path: filepath.Join(d.dir, "log.db"), Sync: sync})
 }

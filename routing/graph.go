@@ -265,7 +265,7 @@ func (g *Graph) ask() uint32 {
 	return g.asker
 }
 
-// need returns the node of an ID, or an error that says why who cannot need it. Nodes
+// need returns the node of an ID, or an error that says why it cannot be a need of who. Nodes
 // from base on are being added.
 func (g *Graph) need(asker uint32, who, id string, base int, gone int32) (int32, error) {
 	i, found := g.index[id]

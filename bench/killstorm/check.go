@@ -107,7 +107,7 @@ func (s *storm) checkBudget(id string, in purse, limit orchestrator.Budget, char
 		}
 	}
 	over := providers.NanoUSD(0)
-	if !in.Estimated { // one call can be under way whose cost was not known before
+	if !in.Estimated { // one call of unknown cost may be running
 		cost, over = charged.Cost, price
 	}
 	if limit.Calls > 0 && max(calls, charged.Calls) > limit.Calls {

@@ -4,7 +4,7 @@
 //
 //   - every run that was started ends, with the result that its input alone decides
 //   - a call that is on record is not made again
-//   - a call that was under way is made again, under the same key
+//   - a call that was running is made again, under the same key
 //   - what calls cost, those that a kill cut off included, stays within budgets
 //   - an answer that was accepted is the one that the flow got
 //

@@ -28,7 +28,7 @@ type storm struct {
 	live     []*process
 	past     []*process          // those that were killed first
 	asked    map[string]bool     // answers that were sent, by run and question
-	accepted map[string][]string // and by whom those were that were accepted
+	accepted map[string][]string // the authors of accepted answers, by run and question
 }
 
 // String is the command line that repeats the storm.

@@ -76,7 +76,7 @@ func check(what string, err error) {
 	}
 }
 
-// measure takes samples of all variants in turn, each time beginning with another,
+// measure takes samples of all variants alternately, each time beginning with another,
 // after one of each that does not count, and prints the medians.
 func (w workload) measure(samples int) error {
 	variants, err := w.variants()
@@ -128,7 +128,7 @@ func median(ds []time.Duration) time.Duration {
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
-// repeat does once n times; what it needs was made beforehand.
+// repeat does once n times; what it needs was made before.
 func repeat(name string, once func(context.Context) error) variant {
 	return variant{name: name, build: func(n int) (func(context.Context) error, error) {
 		return func(ctx context.Context) error {

@@ -70,7 +70,7 @@ func (r Reblock) apply(e *Editor, c Change) error {
 	if err != nil {
 		return err
 	}
-	// It is the same as to block it anew.
+	// It is checked like a new block.
 	m := Move{Event: EventBlock, Blocked: &r.Blocked}
 	if t.Status != Blocked {
 		return notBlocked(t)

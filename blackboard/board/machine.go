@@ -38,7 +38,7 @@ const (
 	EventBlock    Event = "block"    // it waits for something
 	EventUnblock  Event = "unblock"  // what it waited for is complete
 	EventDispatch Event = "dispatch" // a worker begins an attempt
-	EventDeliver  Event = "deliver"  // the worker is done, or a person accepts what there is
+	EventDeliver  Event = "deliver"  // the worker is done, or a person accepts the artifact
 	EventPause    Event = "pause"    // the worker waits for subtasks or something outside
 	EventLose     Event = "lose"     // the attempt failed by a crash, a stall or the like: one retry
 	EventRelease  Event = "release"  // the attempt was canceled or interrupted: no retry
@@ -105,7 +105,7 @@ const (
 	Progress  StrategyEvent = "progress"  // a task passed
 )
 
-// StrategyTable says how the strategy changes, and by whom.
+// StrategyTable says how the strategy changes, and which role may change it.
 var StrategyTable = fsm.MustNew(fsm.Definition[Strategy, StrategyEvent, Role]{
 	Initial: Progressing,
 	States:  []Strategy{Progressing, Stagnating},

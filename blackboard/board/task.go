@@ -74,7 +74,7 @@ type Task struct {
 	Spent       providers.Usage `json:"spent,omitzero"`
 	CreatedAt   time.Time       `json:"created_at"`
 	UpdatedAt   time.Time       `json:"updated_at"`
-	StartedAt   time.Time       `json:"started_at,omitzero"` // of the attempt that is under way, or was the last
+	StartedAt   time.Time       `json:"started_at,omitzero"` // of the current or last attempt
 	CompletedAt time.Time       `json:"completed_at,omitzero"`
 }
 

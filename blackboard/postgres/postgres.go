@@ -122,7 +122,7 @@ func (c Config) Validate() error {
 type Store struct {
 	cfg     Config
 	sql     *statements
-	life    sync.RWMutex // held for reading by calls under way, for writing by Close
+	life    sync.RWMutex // held for reading by running calls, for writing by Close
 	closed  bool
 	stop    context.CancelFunc // ends the goroutines below
 	work    sync.WaitGroup     // the goroutines of group, teller and session

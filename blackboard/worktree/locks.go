@@ -88,11 +88,11 @@ func release(ctx context.Context, path string) (gone bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
-	patience := staleLock
+	limit := staleLock
 	if own.MatchString(path) {
-		patience = ownLock
+		limit = ownLock
 	}
-	if err != nil || time.Since(info.ModTime()) < patience {
+	if err != nil || time.Since(info.ModTime()) < limit {
 		return false, err
 	}
 	return true, os.Remove(path)

@@ -157,7 +157,7 @@ func oneLine(s string) string {
 // swap moves a branch from one commit to another, or returns false if it is at a third one.
 // It first records the folders that have the branch checked out, for finish to update.
 func (w *Trees) swap(ctx context.Context, branch, from, to string) (bool, error) {
-	if err := w.settle(ctx, branch); err != nil {
+	if err := w.awaitUpdates(ctx, branch); err != nil {
 		return false, err
 	}
 	trees, err := w.list(ctx)
@@ -178,9 +178,9 @@ func (w *Trees) swap(ctx context.Context, branch, from, to string) (bool, error)
 	return err == nil, err
 }
 
-// settle waits while other runs update folders that have a branch checked out, and finishes
+// awaitUpdates waits while other runs update folders that have a branch checked out, and finishes
 // interrupted updates. It returns ErrDirtyRepo for a folder with changes of other origin.
-func (w *Trees) settle(ctx context.Context, branch string) error {
+func (w *Trees) awaitUpdates(ctx context.Context, branch string) error {
 	for try := 0; ; try++ {
 		dirty, err := w.dirty(ctx, branch)
 		if err != nil || dirty == "" {

@@ -74,7 +74,7 @@ type Config struct {
 	// changes. Main is not touched then: merges go to the branch orchestrator/<run>.
 	AllowDirty bool
 
-	// Name and Email are of who commits; "": Convene, convene@localhost.
+	// Name and Email are those of the committer; "": Convene, convene@localhost.
 	Name, Email string
 
 	// Time limits each command of git; 0: 10 minutes.
@@ -408,7 +408,7 @@ func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 		return err
 	}
 	if tip == "" {
-		if err := w.settle(ctx, w.main); !errors.Is(err, ErrDirtyRepo) || !c.AllowDirty {
+		if err := w.awaitUpdates(ctx, w.main); !errors.Is(err, ErrDirtyRepo) || !c.AllowDirty {
 			return err
 		}
 		if _, err := w.do(ctx, "update-ref", "refs/heads/"+own, "refs/heads/"+w.main, none); err != nil {
@@ -438,7 +438,7 @@ func (w *Trees) dirty(ctx context.Context, branch string) (string, error) {
 }
 
 // clean says whether a folder has no changes of its own, and nothing like a merge or a
-// rebase is under way in it.
+// rebase is in progress in it.
 func (w *Trees) clean(ctx context.Context, dir string) (bool, error) {
 	out, err := w.in(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=normal")
 	if err != nil || out != "" {

@@ -23,7 +23,7 @@ const (
 	defaultOutput = 32 << 20
 )
 
-// Repo says where git runs, and as whom. It is safe for concurrent use, as far as git
+// Repo says where git runs, and as which author. It is safe for concurrent use, as far as git
 // is: two commands that write one index exclude each other.
 type Repo struct {
 	Dir    string        // where git runs
@@ -105,7 +105,7 @@ func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
 	return res.Stdout.Head, nil
 }
 
-// env is the whole environment of git: who commits, and no settings of the user.
+// env is the whole environment of git: the committer, and no settings of the user.
 func (r Repo) env(path string) []string {
 	name, email := cmp.Or(r.Name, "Convene"), cmp.Or(r.Email, "convene@localhost")
 	env := []string{

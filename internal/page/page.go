@@ -87,8 +87,8 @@ type Turn struct {
 	Score *Score // nil: none
 	Text  string // Markdown is shown as plain paragraphs, JSON as a list
 
-	Output string // of a program, shown behind Text as it stands
-	Diff   string // in unified format, shown behind them as it stands, with marked lines
+	Output string // of a program, shown after Text, verbatim
+	Diff   string // in unified format, shown after them, verbatim, with marked lines
 }
 
 // Score is a score on a scale from 0 to Max, with the gate that it was to reach.

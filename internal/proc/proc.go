@@ -181,7 +181,7 @@ func ended(ctx, parent context.Context, res Result, cmd *exec.Cmd, waitErr error
 	return res, nil
 }
 
-// process is a program under way.
+// process is a running program.
 type process struct {
 	cmd      *exec.Cmd
 	isolated bool // in a PID namespace of its own

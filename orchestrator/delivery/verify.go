@@ -39,7 +39,7 @@ type ruling struct {
 type review struct {
 	gate   GateKind
 	target string
-	judged Role // whom a correction is for
+	judged Role // the role to correct
 	until  time.Duration
 	input  VerifyInput // with the work
 	backup bool        // the work is from Hooks.Fallback

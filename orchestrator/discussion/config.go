@@ -229,7 +229,7 @@ func (c Config) has(role Role) bool {
 	return ok
 }
 
-// directed are the names of the members whom the leader directs: all but itself and the
+// directed are the names of the members that the leader directs: all but itself and the
 // ui_creator, in the order of the roles.
 func (c Config) directed() []string {
 	var names []string

@@ -38,7 +38,7 @@
 //
 //	.Context  what [BuildContext] makes: topic, messages, ideas with scores
 //	.Size     members of the team
-//	.Members  names of those whom the leader directs
+//	.Members  names of those that the leader directs
 //	.Round    1, 2, …; 0 outside of the rounds
 //	.Rounds   how many there are
 //	.Missing  topup.tmpl: how many ideas are still wanted

@@ -17,7 +17,7 @@ var errHoldsSecret = errors.New("it still holds a secret after redaction")
 
 // answer cleans the text of an answer.
 func (c cleaner) answer(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD") // as a file of JSON has it
+	text = strings.ToValidUTF8(text, "\uFFFD") // as in a JSON file
 	if c.Redact != nil {
 		text = c.Redact(text)
 	}

@@ -1,4 +1,4 @@
-// Package fake scripts a model for unit tests: answers in turn, or by rules that
+// Package fake scripts a model for unit tests: answers in order, or by rules that
 // do not depend on the order of calls, for agents that work at the same time.
 //
 //	m := fake.New(t, fake.Text("first"), fake.Fail(providers.RateLimited, time.Minute))

@@ -120,7 +120,7 @@ func plain(name string) string {
 	}, name)
 }
 
-// tool is a tool of the server as an agent has it.
+// tool converts a tool of the server for agents.
 func (s *Server) tool(name string, t *sdk.Tool) (agent.Tool, error) {
 	made := providers.Tool{Name: name, Description: t.Description}
 	if made.Description == "" {
