@@ -125,8 +125,8 @@ func TestBlocksOfModels(t *testing.T) {
 	}
 }
 
-// The table of vendors names all that the library knows, and what is said to open them
-// does.
+// The table of vendors names all providers of the library, and the packages that open
+// them.
 func TestTableOfVendors(t *testing.T) {
 	page, err := os.ReadFile("models.md")
 	if err != nil {

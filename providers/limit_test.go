@@ -31,8 +31,8 @@ func underLimit(t testing.TB, l providers.Limit, m providers.Model) providers.Mo
 	return model
 }
 
-// clocked answers after took, and tells when each call began and how many were
-// under way at most.
+// clocked answers after took, and records when each call began and how many were
+// running at most.
 type clocked struct {
 	took time.Duration
 

@@ -93,7 +93,7 @@ func requests(request func(ctx context.Context, d *double, owner string, data []
 	}
 }
 
-// direct has requests call handle itself, also behind the end of Serve.
+// direct makes requests call handle directly, also after the end of Serve.
 func direct(d *double) {
 	var handles sync.Map
 	d.serve = func(ctx context.Context, owner string, handle handler) error {

@@ -47,7 +47,7 @@ func outcome(t *testing.T, file string) research.Outcome {
 var took = regexp.MustCompile(`\S+ from start to end`)
 
 // steady takes out of an output what may differ: times, and the order of lines of
-// workers that work side by side.
+// workers that run in parallel.
 func steady(out string) string {
 	lines := strings.Split(took.ReplaceAllString(out, "T from start to end"), "\n")
 	worker := func(l string) bool { return strings.HasPrefix(l, "      ") }

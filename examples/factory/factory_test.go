@@ -32,7 +32,7 @@ var (
 )
 
 // made is where a whole run of the rehearsal has left its files, for all tests that look
-// at what came of it.
+// at its result.
 type made struct {
 	dir string
 	ran clitest.Ran
@@ -286,7 +286,7 @@ func takenOver(t *testing.T, built, dir string) {
 }
 
 // Killed at work and interrupted, the run is finished by the next process: it repeats no
-// call, and comes to the same.
+// call, and has the same result.
 func TestKilled(t *testing.T) {
 	m, built, dir := whole(t), clitest.Build(t), t.TempDir()
 	id, db := runID(t, args(dir)), filepath.Join(dir, "f.db")

@@ -62,7 +62,7 @@ func outcome(t *testing.T, file string) hierarchy.Outcome {
 var worked = regexp.MustCompile(`[0-9.]+m?s from start to end`)
 
 // steady takes out of an output what may differ: the file, times, and the order of
-// lines of departments that work side by side.
+// lines of departments that run in parallel.
 func steady(out, db string) string {
 	out = worked.ReplaceAllString(strings.ReplaceAll(out, db, "film.db"), "T from start to end")
 	lines := strings.Split(out, "\n")

@@ -15,7 +15,7 @@ import (
 
 var brief = Brief{Goal: "tea", Sections: 3}
 
-// scripts answer by what they are asked, for writers work side by side.
+// scripts answer by the prompt, because writers run in parallel.
 func scripts(t testing.TB) agent.Roster {
 	return agent.Roster{
 		"planner": flowtest.NewScript(t, plan{Titles: []string{"leaves", "water", "time", "cups"}}),

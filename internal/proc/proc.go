@@ -6,8 +6,8 @@
 // On every system the program gets only the environment that it is given, time and
 // output are limited, and too much output does not fill the memory.
 //
-// On Linux the program is the first process of a PID namespace, for root of that alone,
-// otherwise of one with a user namespace. It is killed when Run returns and when our
+// On Linux the program is the first process of a PID namespace, which for other users than
+// root needs a user namespace, too. It is killed when Run returns and when our
 // process ends, even by kill -9; then the kernel kills every process that it has
 // started, whatever group, session or name that has. None of them can send a signal to
 // a process outside. [Command.Writable] is enforced by Landlock (Linux 5.13; truncation

@@ -19,7 +19,7 @@ import (
 	"github.com/convene-go/convene/internal/proc"
 )
 
-// With these arguments, and a script behind them, this test binary is a program that
+// With these arguments, and a script after them, this test binary is a program that
 // runs the script and reports the result.
 const (
 	asHelper     = "run-script"
@@ -156,7 +156,7 @@ func TestFirstOfItsNamespace(t *testing.T) {
 }
 
 // holders is a script whose processes hold the fifo "alive" open: in the background,
-// deaf, in a session of their own, and the program itself.
+// ignoring signals, in a session of their own, and the program itself.
 const holders = `exec 9<>alive; (trap '' HUP TERM; sleep 999) & setsid sleep 998 & setsid sh -c 'sleep 997 & sleep 996' & echo >ready; sleep 995`
 
 // killed starts cmd, kills it by kill -9 when its program is ready, and returns the

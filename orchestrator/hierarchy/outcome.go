@@ -27,10 +27,10 @@ type Input struct {
 
 // Outcome is the result of a request, also beside an error, with every finished report.
 //
-// Status is Completed: all chosen departments are done and no output failed its grade;
-// Partial: a department is missing or in Unverified, or a call was refused because money,
-// calls or time were used up; OutOfBudget: they were used up before any department was
-// done; Failed; or Canceled.
+// Status is Completed: all chosen departments are done and all outputs that had to be
+// graded passed; Partial: a department is missing or in Unverified, or a call was refused
+// because money, calls or time were used up; OutOfBudget: they were used up before any
+// department was done; Failed; or Canceled.
 //
 // Score is the overall quality, 0 to 100; nil: no department that is done has one.
 // Unverified are the IDs of departments that are done, but whose output had to be graded

@@ -51,8 +51,9 @@ type Policy struct {
 	// threshold. false: the best one.
 	LastOnForce bool `json:"lastOnForce,omitzero"`
 
-	// WarnInfeasible reduces a first plan that cannot meet money or time to its critical
-	// workers and executes it with a warning. false: the run fails before a worker is called.
+	// WarnInfeasible executes a first plan that cannot meet money or time with its critical
+	// workers and those that it cannot do without, and a warning. false: the run fails
+	// before a worker is called.
 	WarnInfeasible bool `json:"warnInfeasible,omitzero"`
 }
 

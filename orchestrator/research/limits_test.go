@@ -133,8 +133,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// canceledAt is what becomes of the reference run if it is canceled while an agent
-// works.
+// canceledAt is the result of the reference run if it is canceled while an agent works.
 func canceledAt(t *testing.T, at string) (out research.Outcome, asked map[string][]agent.Request, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

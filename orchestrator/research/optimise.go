@@ -48,8 +48,9 @@ type Report struct {
 // with research workers keeps one, and an optional worker stays only if its needs are
 // made before it, unless no worker in p makes them.
 //
-// If no plan fits, Report.Unmet says why, and the plan has the critical workers only. A
-// plan that is too large or has too many combinations is ErrInvalidPlan.
+// If no plan fits, Report.Unmet says why, and the plan has the critical workers, and those
+// that a plan cannot do without. A plan that is too large or has too many combinations is
+// ErrInvalidPlan.
 func Optimise(p Plan, within Bounds, workers []Worker) (Plan, Report, error) {
 	if err := p.tooLarge(); err != nil {
 		return p, Report{}, team.Fail(ErrInvalidPlan, "%w", err)
@@ -177,7 +178,7 @@ func (w Worker) rank() int {
 }
 
 // choose decides each item, and reports needs of critical items that are not met. false:
-// no plan fits; then it keeps the critical workers whatever they cost.
+// no plan fits; then it keeps what reduce picks.
 func (s *selection) choose(report *Report) bool {
 	for _, it := range s.order {
 		if it.Critical && !s.best(it) {
@@ -201,7 +202,7 @@ func (s *selection) choose(report *Report) bool {
 	return true
 }
 
-// reduce picks the critical workers, and what a plan needs, whatever they cost.
+// reduce picks the critical workers, and what a plan cannot do without, at the least cost.
 func (s *selection) reduce() {
 	s.within, s.keep = Bounds{}, true
 	for _, it := range s.order {

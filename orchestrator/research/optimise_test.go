@@ -413,7 +413,7 @@ func (d dice) puzzle() (research.Plan, research.Bounds, []research.Worker) {
 	return p, research.Bounds{Cost: providers.NanoUSD(d.IntN(20)), Time: time.Duration(d.IntN(20)), StepLimit: d.IntN(3)}, workers
 }
 
-// oracle decides by looking at everything that there is: each place of a worker at
+// oracle decides by trying everything: each place of a worker at
 // each level, the first of the highest objective. nil: nothing is valid.
 type oracle struct {
 	workers []research.Worker
@@ -462,7 +462,7 @@ func (r oracle) best() (kept []research.Worker, objective []int) {
 	return kept, objective
 }
 
-// possible tells whether anybody before a place can make a product.
+// possible tells whether a worker before a place can make a product.
 func (r oracle) possible(i int, product string) bool {
 	return slices.ContainsFunc(r.options[:i], func(levels []research.Worker) bool {
 		return slices.ContainsFunc(levels, func(w research.Worker) bool { return slices.Contains(w.Produces, product) })

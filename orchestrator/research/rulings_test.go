@@ -240,8 +240,8 @@ func TestStops(t *testing.T) {
 	})
 }
 
-// canceledIn is what becomes of the reference run, with a merger, if it is canceled when
-// it stands still.
+// canceledIn is the result of the reference run, with a merger, if it is canceled while all
+// its branches wait.
 func canceledIn(t *testing.T, change func(cast map[string][]any)) (out research.Outcome, state research.State, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -756,7 +756,7 @@ func TestAnswersOfWorkers(t *testing.T) {
 	})
 }
 
-// Each record that begins something has one that ends it.
+// Each started record has its finished or failed one.
 func TestEventsHaveEnds(t *testing.T) {
 	p := scored(0.65, 0.9)
 	p.cast["news_search"] = []any{errBoom}

@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/research"
 )
 
-// found is what becomes of sources that research workers found.
+// found returns the outcome's sources for those that research workers found.
 func found(t *testing.T, first, second []research.Source) []research.Source {
 	t.Helper()
 	p := scored(0.9)

@@ -49,7 +49,7 @@ func endless(w io.Writer, text string) {
 	}
 }
 
-// hostile are answers that no worker may choke on, and what is said of them.
+// hostile are answers that no worker may fail to handle, and their errors.
 func hostile(t *testing.T) map[string]struct {
 	answer http.HandlerFunc
 	want   string
@@ -138,7 +138,7 @@ func TestFetchHostile(t *testing.T) {
 	})
 }
 
-// A server that sends a byte now and then is left when the time for a page is over.
+// Reading from a server that sends a byte now and then ends with the time for a page.
 func TestFetchSlowLoris(t *testing.T) {
 	t.Run("in its body", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestFetchCanceled(t *testing.T) {
 	assert.False(t, agent.ErrorOf(err).Transient, "a canceled call is not retried")
 }
 
-// Nothing is left open behind a call.
+// A call leaves no open connection.
 func TestFetchLeavesNoConnection(t *testing.T) {
 	closed := make(chan struct{}, 10)
 	var opened atomic.Int64

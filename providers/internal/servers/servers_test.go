@@ -148,7 +148,7 @@ func loops(ctx context.Context, t *testing.T, r route) {
 	assert.Equal(t, "It rains in Oslo, and the sun shines in Rome.", resp.Text)
 }
 
-// failures wants refusals to be told apart, through a gateway too.
+// failures requires distinct refusals, also through a gateway.
 func failures(ctx context.Context, t *testing.T, r route) {
 	t.Helper()
 	_, err := open(t, r.spec, r.header).Generate(ctx, ask("You are too fast."))
@@ -167,7 +167,7 @@ func failures(ctx context.Context, t *testing.T, r route) {
 	assert.NotContains(t, err.Error(), "wrong-key")
 }
 
-// chaos has the server fail in its own ways.
+// chaos makes the server fail in its own ways.
 func chaos(t *testing.T, mock string) {
 	t.Helper()
 	for _, tt := range []struct {
