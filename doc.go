@@ -13,16 +13,16 @@
 //   - orchestrator/hierarchy, discussion, research: ready teams, of departments and
 //     specialists, of people who talk in rounds, of researchers and writers.
 //
-// What they stand on is useful by itself:
+// The packages below them are useful by themselves:
 //
 //   - fsm: state machines as tables.
 //   - grading: scores, thresholds, reviews and gates, as pure functions.
 //   - routing: relevance, selection and order, as pure functions.
-//   - providers: the face of language models, with roles, fallback chains and prices;
+//   - providers: the interface of language models, with roles, fallback chains and prices;
 //     providers/openai, anthropic and bedrock open real ones, providers/fake and cassette are
 //     for tests, providers/mcp brings tools.
 //   - blackboard: logs and the stores that keep them. blackboard/sqlite keeps them in
-//     one file and is a module of its own, so that only its users get a database.
+//     one file and is a module of its own, so that only its users depend on a database.
 //
 // Authors of stores check theirs with blackboard/storetest. Authors of engines
 // start with orchestrator/engine and check theirs with orchestrator/enginetest.

@@ -72,8 +72,8 @@ func engineOf(a agent.Agent, s blackboard.Store) (*orchestrator.Engine, error) {
 	return orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s})
 }
 
-// work is what a run does: branches side by side, each with calls in turn; or the
-// calls alone.
+// work is what a run does: parallel branches, each with sequential calls; or the calls
+// alone.
 type work struct {
 	Branches, Calls int
 	Timeout         time.Duration // of each call
@@ -101,7 +101,7 @@ func inTurn(c *orchestrator.Context, in work) error {
 	return nil
 }
 
-// stuck tells when it is called, and answers when its call is canceled.
+// stuck reports when it is called, and answers when its call is canceled.
 func stuck(arrived chan<- struct{}) agent.Func {
 	return func(ctx context.Context, _ agent.Request) (agent.Response, error) {
 		arrived <- struct{}{}

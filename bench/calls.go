@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// calls is W1: calls without a log, beside a goroutine with a channel for each.
+// calls is W1: calls without a log, compared with a goroutine and a channel for each.
 func calls(t *table) error {
 	const n, some = 10, 1000 // calls in a run, runs
 	for _, v := range []struct {
@@ -72,7 +72,7 @@ func bare(n int) sample {
 	})
 }
 
-// fanOut is W2: 1,000 agents of 20 ms side by side. The limit is an errgroup.
+// fanOut is W2: 1,000 parallel agents of 20 ms. The limit is an errgroup.
 func fanOut(t *table) error {
 	const n, takes = 1000, 20 * time.Millisecond
 	for _, v := range []struct {

@@ -40,7 +40,7 @@ func openDurable(sync sqlite.Sync, a agent.Agent) (*durable, error) {
 	return d, err
 }
 
-// open opens the file once more, as another process would.
+// open opens the file again, as another process would.
 func (d *durable) open(sync sqlite.Sync) (*sqlite.Store, error) {
 	return sqlite.New(sqlite.Config{Path: filepath.Join(d.dir, "log.db"), Sync: sync})
 }
@@ -49,8 +49,8 @@ func (d *durable) close() error {
 	return errors.Join(d.eng.Close(context.Background()), d.store.Close(), os.RemoveAll(d.dir))
 }
 
-// bareTable is what the engine is measured against: one prepared INSERT of the same
-// row, into a table that nothing has to be looked up for.
+// bareTable is what the engine is compared with: one prepared INSERT of the same
+// row, into a table without look-ups.
 type bareTable struct {
 	db   *sql.DB
 	stmt *sql.Stmt

@@ -11,8 +11,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// replays is how many records of a log in SQLite a resumed run gets through in a
-// second, reading and matching included.
+// replays is how many records per second a resumed run reads from SQLite and matches.
 func replays(t *table) error {
 	d, err := openDurable(sqlite.Normal, nop)
 	if err != nil {
@@ -27,7 +26,7 @@ func replays(t *table) error {
 				return false, r.Err
 			}
 		}
-		there <- struct{}{} // what a flow must not do, but for a stopwatch
+		there <- struct{}{} // flows must not do this; here it stops a clock
 		return orchestrator.Await[bool](c, orchestrator.Question{Key: "never"})
 	}}
 	ctx := context.Background()
@@ -58,8 +57,8 @@ func replays(t *table) error {
 	return d.close()
 }
 
-// hosts is what a program waits for that has many runs, or long ones: a Resume
-// beside 5,000 runs of another engine, and an answer to a run of 50,000 records.
+// hosts is what programs with many or long runs wait for: a Resume beside 5,000 runs of
+// another engine, and an answer to a run of 50,000 records.
 func hosts(t *table) error {
 	d, err := openDurable(sqlite.Normal, nop)
 	if err != nil {

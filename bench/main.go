@@ -1,6 +1,6 @@
 // Command bench measures Convene beside the limits of the machine: a goroutine and
 // a channel, an errgroup, a bare INSERT. Every row is the median of paired samples,
-// taken in turn in one run. Compare figures of one run alone; times depend on the
+// taken alternately in one run. Compare figures of one run alone; times depend on the
 // machine, and the targets are meant for two cores that do nothing else.
 //
 //	go run .                    the whole table

@@ -13,7 +13,7 @@ import (
 )
 
 // refine is W3: a run of three rounds of a try and its grade, the third of which
-// passes. The limit are the same calls without an engine.
+// passes. The limit is the same calls without an engine.
 func refine(t *table) error {
 	e, err := engineOf(nop, nil)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// pair is two variants of the same work, measured in turn.
+// pair is two variants of the same work, measured alternately.
 type pair struct {
 	ours, limit time.Duration // medians, for one unit of the work
 	ratio       float64       // the median of the paired ratios
@@ -18,7 +18,7 @@ type pair struct {
 // sample is one measurement: what some units of work took.
 type sample func() (time.Duration, error)
 
-// compare takes n samples of each variant, in turn and in changing order, after one
+// compare takes n samples of each variant, alternately and in changing order, after one
 // of each that does not count.
 func compare(n, units int, ours, limit sample) (pair, error) {
 	var a, b []time.Duration

@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// waiting is what 10,000 runs hold that wait for an agent.
+// waiting measures what 10,000 runs that wait for an agent hold.
 func waiting(t *table) error {
 	const n = 10_000
 	for _, w := range []struct {

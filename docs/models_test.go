@@ -71,7 +71,7 @@ var _ = []any{
 	func(m providers.Model, req providers.Request) error {
 		most, known := providers.Estimate(m, req)
 		if !known || most > providers.Dollars(0.10) {
-			return errors.New("too dear, or of no known price")
+			return errors.New("too expensive, or without a known price")
 		}
 		return nil
 	},
@@ -125,8 +125,8 @@ func TestBlocksOfModels(t *testing.T) {
 	}
 }
 
-// The table of vendors names all that the library knows, and what is said to open them
-// does.
+// The table of vendors names all providers of the library, and the packages that open
+// them.
 func TestTableOfVendors(t *testing.T) {
 	page, err := os.ReadFile("models.md")
 	if err != nil {

@@ -108,7 +108,7 @@ func TestNewReportsAllFaultsInOneError(t *testing.T) {
 	golden(t, "faults.txt", err.Error()+"\n")
 }
 
-func TestAnAnyRuleAndItsExplicitSelfTransitionGoTogether(t *testing.T) {
+func TestAnAnyRuleAndItsExplicitSelfTransitionAreCompatible(t *testing.T) {
 	def := taskRules()
 	def.Rules = append(def.Rules, rule{On: "pause", From: []state{"paused"}, To: "paused"})
 	to, ok := newTable(t, def).Next("paused", "pause")

@@ -21,8 +21,8 @@ type Entry[S, E, R ~string] struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// Restore returns a machine that has the given history and goes on from where
-// that ended. The machine keeps a copy of history; now is as for Start.
+// Restore returns a machine that has the given history and continues in the state in
+// which that ended. The machine keeps a copy of history; now is as for Start.
 //
 // Every entry is checked against the table: it starts where the one before it
 // ended, its event is allowed there for its actor, and it ends where the table

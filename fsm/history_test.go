@@ -21,7 +21,7 @@ func TestAnEntryIsPlainJSON(t *testing.T) {
 	]`, string(text))
 }
 
-func TestARestoredMachineGoesOn(t *testing.T) {
+func TestARestoredMachineContinues(t *testing.T) {
 	machine := newTable(t, taskRules()).Start(time.Now)
 	_, err := machine.Fire("plan", "director", "first")
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 )
 
 // Machine is one current state that moves by the rules of its table, and the
-// history of its moves. It is safe for concurrent use. Table.Start and
-// Table.Restore make it; the zero value is of no use.
+// history of its moves. It is safe for concurrent use. Create it with Table.Start or
+// Table.Restore; the zero value is not usable.
 type Machine[S, E, R ~string] struct {
 	table *Table[S, E, R]
 	now   func() time.Time

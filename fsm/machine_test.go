@@ -77,7 +77,7 @@ func TestAGuardIsNotAskedAboutWhatTheTableRefuses(t *testing.T) {
 	assert.NoError(t, refused.Err)
 }
 
-func TestAPanickingGuardRefusesAndTheMachineGoesOn(t *testing.T) {
+func TestAPanickingGuardRefusesAndTheMachineStaysUsable(t *testing.T) {
 	fail := true
 	machine := guarded(t, func(entry) error {
 		if fail {
@@ -97,7 +97,7 @@ func TestAPanickingGuardRefusesAndTheMachineGoesOn(t *testing.T) {
 	assert.Equal(t, state("b"), machine.Current())
 }
 
-func TestAGuardThatEndsItsGoroutineDoesNotWedgeTheMachine(t *testing.T) {
+func TestAGuardThatEndsItsGoroutineDoesNotBlockTheMachine(t *testing.T) {
 	end := true
 	machine := guarded(t, func(entry) error {
 		if end {
@@ -115,7 +115,7 @@ func TestAGuardThatEndsItsGoroutineDoesNotWedgeTheMachine(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestACancelledContextFiresNothingAndTheMachineGoesOn(t *testing.T) {
+func TestACancelledContextFiresNothingAndTheMachineStaysUsable(t *testing.T) {
 	machine := guarded(t, func(entry) error { return nil })
 	cause := errors.New("the user left")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -25,7 +25,7 @@ type TransitionError[S, E, R ~string] struct {
 	// has no role for it or, if Err is set, its guard refused.
 	Allowed []Option[S, E, R]
 
-	// Err is the guard's reason, and nil if it was not a guard who refused.
+	// Err is the reason of the guard that refused; nil: no guard refused.
 	Err error
 
 	table *Table[S, E, R]
@@ -45,7 +45,7 @@ func (e *TransitionError[S, E, R]) Is(target error) bool { return target == ErrT
 func (e *TransitionError[S, E, R]) Unwrap() error { return e.Err }
 
 // refusal returns the error for an event that does not happen; err is the reason
-// of the guard who refused, if one did.
+// of the guard that refused, if one did.
 func (t *Table[S, E, R]) refusal(from S, event E, actor R, err error) error {
 	return &TransitionError[S, E, R]{
 		From: from, Event: event, Actor: actor, Allowed: t.Allowed(from), Err: err, table: t,

@@ -9,8 +9,8 @@ import (
 )
 
 // Table is a checked Definition. It never changes, is safe for concurrent use
-// and may serve any number of machines. New makes it; the zero value is of no
-// use.
+// and may serve any number of machines. Create it with New; the zero value is not
+// usable.
 type Table[S, E, R ~string] struct {
 	def     Definition[S, E, R]
 	events  []E // each once, in the order of their first rule

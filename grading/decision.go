@@ -1,7 +1,7 @@
 package grading
 
-// Decision is what becomes of one attempt. It drives the retry loop: accept
-// ends it, revise and discard both ask for another attempt while some are left.
+// Decision says what to do with one attempt. It drives the retry loop: accept
+// ends it; revise and discard ask for another attempt while some are left.
 // A Decision is never mapped onto a ReviewStatus: revise fails, while
 // revision-needed passes.
 type Decision string
@@ -17,13 +17,12 @@ const (
 // revising.
 const reviseSpan = 20
 
-// Decide returns what becomes of an attempt that has an output.
-// Both bounds belong to the better side: a score of T is accepted, one of T-20
-// is revised.
+// Decide returns the decision on an attempt that has an output. Bounds are
+// inclusive: a score of T is accepted, one of T-20 is revised.
 //
-// Score and threshold lie in 0..100 and are rounded to six decimals first. A
-// threshold below 20 is taken as it is, so that nothing is discarded. A
-// score that is not a number is discarded unless the threshold is 0.
+// Score and threshold lie in 0..100 and are rounded to six decimals first. With a
+// threshold below 20, nothing is discarded. A score that is not a number is
+// discarded unless the threshold is 0.
 func Decide(score, threshold float64) Decision {
 	switch {
 	case Passes(score, threshold):
@@ -39,8 +38,8 @@ func Decide(score, threshold float64) Decision {
 // which means no gate.
 //
 // Score and threshold lie in 0..100 and are rounded to six decimals first.
-// Passes is asked only about attempts that have an output: one without never
-// passes, whatever the threshold.
+// Call Passes only for attempts that have an output: one without never passes,
+// whatever the threshold.
 func Passes(score, threshold float64) bool {
 	t := Round6(threshold)
 	return t == 0 || Round6(score) >= t

@@ -43,8 +43,8 @@ func Percent(d Dimensions) (float64, error) {
 
 // Weakest returns the names of the dimensions of d that lie below threshold, in
 // the order quality, relevance, consistency, or all three if none does.
-// It says what a failed attempt should improve; an ungraded attempt has
-// Dimensions{}, for which all three are named.
+// They tell a retry what to improve; an ungraded attempt has Dimensions{}, for
+// which all three are named.
 //
 // Each dimension counts as a percentage; threshold lies in 0..100. The caller
 // owns the slice.

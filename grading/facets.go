@@ -56,8 +56,8 @@ func Overall(f Facets, w Weights) (float64, error) {
 
 func isShare(x float64) bool { return x >= 0 && x <= 1 } // NaN is not
 
-// Share is so many of so many. Of nothing at all, it is everything; negative counts are
-// taken as 0, and more than the whole as the whole.
+// Share is Part of Whole, from 0 to 1. It is 1 if Whole is 0 or less; a negative Part
+// counts as 0, one above Whole as Whole.
 type Share struct{ Part, Whole int }
 
 func (s Share) value() float64 {
@@ -107,6 +107,5 @@ func mean(a, b, c float64) float64 { return Round6((a + b + c) / 3) }
 // readingSpeed is in words a minute.
 const readingSpeed = 200
 
-// ReadingMinutes is how long a text of so many words takes to read: at least 1 minute
-// .
+// ReadingMinutes is how long a text of so many words takes to read: at least 1 minute.
 func ReadingMinutes(words int) int { return max(words/readingSpeed, 1) }

@@ -15,10 +15,9 @@ const (
 // further improvement.
 const reviewMargin = 10
 
-// Review returns the verdict on a result that has an output. Both
-// bounds belong to the better side: a score of T needs revision, one of T+10 is
-// approved. Above a threshold of 90, where T+10 cannot be reached, 100 is
-// approved.
+// Review returns the verdict on a result that has an output. Bounds are inclusive:
+// a score of T needs revision, one of T+10 is approved. Above a threshold of 90,
+// where T+10 cannot be reached, 100 is approved.
 //
 // Score and threshold lie in 0..100 and are rounded to six decimals first. A
 // score that is not a number is never approved unless the threshold is 0.

@@ -8,38 +8,37 @@ import (
 	"time"
 )
 
-// Chain is a model made of models: the first one answers, the next one when the
-// one before is rate limited, and so on.
+// Chain is a model made of models: the first one answers, the next one if the one before
+// is rate limited, and so on.
 //
 // It moves on at [RateLimited], and at the reasons in FallbackOn. Any other failure
-// is returned at once, for a chain that moved on at every failure would hide broken
-// models. When no model answers, the error is that of the last one that was asked.
+// is returned at once, because moving on at every failure would hide broken models. If no
+// model answers, the error is that of the last one that was called.
 //
-// A rate limited model cools down, for all callers: until its RetryAfter has
-// passed, at most [MaxCoolDown] and [DefaultCoolDown] if it did not say, plus up
-// to a tenth by chance, so that processes do not come back at the same moment.
-// Then one call tries whether it answers again. Meanwhile the others go on to the
-// next model, and wait for that call only if there is no other. So a limited model
-// is asked once per cool-down, beside the calls that were under way when the first
-// of them found out: a [Limit] bounds those. When all models are rate limited the
-// error is RateLimited, with the time until the first of them may be asked again as
-// RetryAfter.
+// A rate limited model cools down, for all callers: until its RetryAfter has passed, at
+// most [MaxCoolDown], or [DefaultCoolDown] without one, plus up to a tenth by chance, so
+// that processes do not return at the same moment. Then one call is the trial: it finds
+// out whether the model answers again. Meanwhile other calls use the next model, and
+// wait for the trial only if there is none. So a limited model is called once per
+// cool-down, apart from the calls that were running when it became limited: a [Limit]
+// bounds those. If all models are rate limited the error is RateLimited, with the time
+// until the first of them may be called again as RetryAfter.
 //
 // What failed models charged is added to the Usage of the answer or error.
-// Response.Model says who answered, Response.Before why those before did not, be it
-// that they cool down, and Usage.Fallbacks counts such answers. Text that a model passed to OnText before it
-// was rate limited is not taken back: Response.Text holds the answer alone.
+// Response.Model names the model that answered, Response.Before has the errors of those
+// before it, cool-downs included, and Usage.Fallbacks counts such answers. Text that a
+// model passed to OnText before it was rate limited is not withdrawn: Response.Text has
+// only the answer.
 //
 // A Chain does not retry: see [Retry]. It is safe for concurrent use.
 type Chain struct {
-	// Total is how long one Generate may take over all models. Running out of it
-	// is a Transient error. 0 or less: no limit. Set it before the first call.
+	// Total is how long one Generate may take over all models. Exceeding it is a
+	// Transient error. 0 or less: no limit. Set it before the first call.
 	Total time.Duration
 
-	// FallbackOn are the reasons beside [RateLimited] at which the next model is
-	// asked: [Overloaded], [Unavailable], [Quota], [NotFound], [Unauthorized], and
-	// [Refused], which also stands for an answer that was stopped by a filter. Set it
-	// before the first call.
+	// FallbackOn are the reasons beside [RateLimited] at which the next model is called:
+	// [Overloaded], [Unavailable], [Quota], [NotFound], [Unauthorized], and [Refused],
+	// which includes an answer that a filter stopped. Set it before the first call.
 	FallbackOn []Reason
 
 	links []*link
@@ -50,8 +49,8 @@ var (
 	_ Priced = (*Chain)(nil)
 )
 
-// NewChain returns the chain of models, of which there is at least one. A chain
-// may be a model of another one.
+// NewChain returns the chain of models, at least one. A chain may be a model of another
+// one.
 func NewChain(models ...Model) (*Chain, error) {
 	if len(models) == 0 {
 		return nil, errors.New("providers: chain is empty")
@@ -81,14 +80,14 @@ func (c *Chain) Generate(ctx context.Context, req Request) (Response, error) {
 	return within(ctx, c.Total, func(ctx context.Context) (Response, error) { return c.walk(ctx, req) })
 }
 
-// walk asks the links in turn, and starts over when somebody else has tried out
-// one that nobody could answer for.
+// walk calls the links in turn. If none answered and one is on trial by another call, it
+// waits for that and starts again.
 func (c *Chain) walk(ctx context.Context, req Request) (Response, error) {
 	var spent Usage
 	for round := 0; ; round++ {
-		var trial <-chan struct{} // of the first link that is being tried out
+		var trial <-chan struct{} // of the first link on trial
 		var before []*Error       // why those so far did not answer
-		var last error            // of the last one that was asked, unless it is rate limited
+		var last error            // of the last one that was called, unless it is rate limited
 		for i, l := range c.links {
 			pass, busy := l.enter(ctx)
 			if pass == nil {
@@ -134,7 +133,7 @@ func (c *Chain) walk(ctx context.Context, req Request) (Response, error) {
 	}
 }
 
-// movesOn says whether the next link is asked after err.
+// movesOn says whether the next link is called after err.
 func (c *Chain) movesOn(err error) bool {
 	if kindOf(err) == RateLimited {
 		return true
@@ -143,8 +142,8 @@ func (c *Chain) movesOn(err error) bool {
 	return ok && slices.Contains(c.FallbackOn, e.Reason)
 }
 
-// refused says whether the i-th link's answer is a refusal after which the next one
-// is asked.
+// refused says whether the i-th link's answer is a refusal after which the next one is
+// called.
 func (c *Chain) refused(i int, resp Response) bool {
 	return resp.Stop == StopFilter && i < len(c.links)-1 && slices.Contains(c.FallbackOn, Refused)
 }
@@ -160,8 +159,8 @@ func briefly(err error) *Error {
 	return &short
 }
 
-// limited says that all links are rate limited, in the words of the one that is
-// free first.
+// limited is the error that all links are rate limited, with the message of the one that
+// is free first.
 func (c *Chain) limited(spent Usage) *Error {
 	var first *Error
 	for _, l := range c.links {

@@ -141,7 +141,7 @@ func TestChainAllLimited(t *testing.T) {
 		later(5 * time.Second)
 		e = failure()
 		assert.Equal(t, whole-5*time.Second, e.RetryAfter, "what is left")
-		assert.Zero(t, e.Usage, "nobody was asked")
+		assert.Zero(t, e.Usage, "no model was called")
 
 		later(e.RetryAfter)
 		resp, err := c.Generate(t.Context(), hi)
@@ -220,7 +220,7 @@ func TestNewChainFaults(t *testing.T) {
 	require.EqualError(t, err, "providers: model 2 of the chain is nil")
 }
 
-// Each model of a chain has a key of its own, the same whoever is asked before it.
+// Each model of a chain has its own key, whichever models are called before it.
 func TestChainModelsHaveKeys(t *testing.T) {
 	var keys []string
 	m := providers.ModelFunc(func(ctx context.Context, _ providers.Request) (providers.Response, error) {

@@ -1,6 +1,6 @@
 package providers
 
-// Cleaner is what models implement that know secrets: the keys that their opener was
+// Cleaner is implemented by models that know secrets: the keys that their opener was
 // given.
 type Cleaner interface {
 	// Clean returns text without them.
@@ -13,13 +13,13 @@ var (
 	_ Cleaner = (*Chain)(nil)
 )
 
-// Clean implements [Cleaner] with what Model knows.
+// Clean implements [Cleaner] with the secrets of Model.
 func (m Metered) Clean(text string) string { return cleanBy(m.Model, text) }
 
-// Clean implements [Cleaner] with what Model knows.
+// Clean implements [Cleaner] with the secrets of Model.
 func (r Retry) Clean(text string) string { return cleanBy(r.Model, text) }
 
-// Clean implements [Cleaner] with what the models of the chain know.
+// Clean implements [Cleaner] with the secrets of the models of the chain.
 func (c *Chain) Clean(text string) string {
 	for _, l := range c.links {
 		text = cleanBy(l.model, text)

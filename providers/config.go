@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Config is what a host says about its models, as one piece of JSON. Only Roles
-// is needed. Fields that do not exist are errors.
+// Config is the configuration of a host's models, as one piece of JSON. Only Roles is
+// required. Unknown fields are errors.
 type Config struct {
 	Roles  RoleConfig       `json:"roles"`
 	Limits map[string]Limit `json:"limits,omitempty"` // by provider
 	Prices Prices           `json:"prices,omitempty"` // for Specs without a Price, before [BuiltinPrices]
 	// FallbackOn are the reasons beside a rate limit at which a role's next model is
-	// asked, by role: see [Chain]. Those of "" are for roles that have none.
+	// called, by role: see [Chain]. Those of "" are for roles without their own.
 	FallbackOn map[string][]Reason `json:"fallbackOn,omitempty"`
 
 	Total string `json:"total,omitempty"` // of one call over all models of a role, as "5m", see [Chain]; "": no limit
 }
 
-// Validate returns every fault of c joined into one error, or nil. What it says of
-// roles is in [RoleConfig.Validate].
+// Validate returns every fault of c joined into one error, or nil. For roles see
+// [RoleConfig.Validate].
 func (c Config) Validate(own ...string) error {
 	return errors.Join(c.Roles.Validate(own...), c.check(own...))
 }
@@ -60,7 +60,7 @@ func (c Config) check(own ...string) error {
 	return errors.Join(errs...)
 }
 
-// providers returns those that c may speak of, in order.
+// providers returns the known ones, sorted.
 func (c Config) providers(own ...string) []string {
 	known := append(vendors(), own...)
 	for _, specs := range c.Roles {

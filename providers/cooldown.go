@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// How long a rate limited model is left alone.
+// How long a rate limited model is not called.
 const (
 	DefaultCoolDown = 10 * time.Second // if the vendor does not say
 	MaxCoolDown     = 5 * time.Minute  // whatever the vendor says
 )
 
-// coolDown keeps callers away from one rate limited model. It is free, closed
-// until a time, or after that on trial: one call finds out whether it is free
-// again. The zero coolDown is free.
+// coolDown keeps callers away from one rate limited model. It is free, closed until a
+// time, or then on trial: one call finds out whether the model is free again. The zero
+// coolDown is free.
 type coolDown struct {
 	mu    sync.Mutex
 	until time.Time     // zero: free
 	trial chan struct{} // closed when the call on trial ends; nil: there is none
 	err   *Error        // the last rate limit
 
-	waiting map[*pass]context.CancelFunc // who is to be told when it closes
+	waiting map[*pass]context.CancelFunc // waits to cancel when it closes
 }
 
 // pass lets one call through. Its holder ends it.
@@ -32,8 +32,8 @@ type pass struct {
 	trial chan struct{} // not nil: this is the call on trial
 }
 
-// enter returns a pass, or nil: busy is then what is closed when the call on trial
-// ends, or nil if nobody may call yet.
+// enter returns a pass, or nil: then busy is closed when the call on trial ends, or is nil
+// if the model still cools down.
 func (c *coolDown) enter() (p *pass, busy <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,8 +49,8 @@ func (c *coolDown) enter() (p *pass, busy <-chan struct{}) {
 	return &pass{of: c, trial: c.trial}, nil
 }
 
-// line returns ctx for the holder of p to wait with before the call: it ends when c
-// closes, but for the call on trial. The holder ends the wait.
+// line returns a context for the holder of p to wait with before the call: it is canceled
+// when c closes, except for the call on trial. The holder calls end.
 func (c *coolDown) line(ctx context.Context, p *pass) (waits context.Context, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	if p.trial != nil {
@@ -74,8 +74,8 @@ func (c *coolDown) line(ctx context.Context, p *pass) (waits context.Context, en
 	}
 }
 
-// end tells how the call went: err is nil or its error. A trial that was canceled
-// has found out nothing, and the next caller tries.
+// end reports the result of the call: err is nil or its error. A canceled trial has no
+// result, and the next caller becomes the trial.
 func (p *pass) end(err error) {
 	c := p.of
 	c.mu.Lock()
@@ -92,7 +92,7 @@ func (p *pass) end(err error) {
 	}
 }
 
-// hit closes c, or keeps it closed for longer.
+// hit closes c, or extends its time.
 func (c *coolDown) hit(err error) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -115,8 +115,8 @@ func (c *coolDown) hit(err error) {
 // jittered is the most that a cool-down of d can last.
 func jittered(d time.Duration) time.Duration { return d + d/10 }
 
-// said returns a copy of the last rate limit, with the time until the next call
-// as RetryAfter: at least 1, for the cool-down may end just now. There is one.
+// said returns a copy of the last rate limit, with the time until the next call as
+// RetryAfter: at least 1, because the cool-down may end just now. There must be one.
 func (c *coolDown) said() *Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,8 +126,7 @@ func (c *coolDown) said() *Error {
 	return &e
 }
 
-// skipped is why a call went past the model: its last rate limit, for which that
-// call is not charged.
+// skipped is why a call skipped the model: its last rate limit, without the usage.
 func (c *coolDown) skipped() *Error {
 	e := c.said()
 	e.Usage, e.Err = Usage{}, nil

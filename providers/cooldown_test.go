@@ -57,7 +57,7 @@ func together(t *testing.T, n int, m providers.Model) map[string]int {
 // pastCoolDown is certainly over the cool-down that limited(time.Minute) starts.
 const pastCoolDown = 66 * time.Second
 
-func TestChainOneTries(t *testing.T) {
+func TestChainHasOneTrial(t *testing.T) {
 	tests := []struct {
 		name   string
 		first  []fake.Answer  // of the first model, after it was limited
@@ -82,7 +82,7 @@ func TestChainOneTries(t *testing.T) {
 	}
 }
 
-// Who has nowhere else to go waits for the trial, and for no more than that.
+// A caller without another model waits for the trial, and no longer.
 func TestChainWaitsForTheTrial(t *testing.T) {
 	t.Run("it answers", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestChainWaitsForTheTrial(t *testing.T) {
 	})
 }
 
-// A trial that found out nothing is another caller's.
+// A trial without a result passes to the next caller.
 func TestChainTrialIsHandedOn(t *testing.T) {
 	for _, how := range []string{"canceled", "panicked"} {
 		t.Run(how, func(t *testing.T) {

@@ -23,9 +23,8 @@ const (
 	DefaultHaiku  = "claude-haiku-5-5"
 )
 
-// Defaults returns the models of the director's team: [DefaultSonnet] for all of
-// its roles but the guardian, whose model is [DefaultHaiku]. They have no
-// fallback.
+// Defaults returns the models of the director's team: [DefaultSonnet] for all of its roles
+// except the guardian, whose model is [DefaultHaiku]. They have no fallback.
 func Defaults() RoleConfig {
 	return DefaultsOf(Spec{Provider: Anthropic, Model: DefaultSonnet}, Spec{Provider: Anthropic, Model: DefaultHaiku})
 }

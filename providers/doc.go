@@ -1,11 +1,11 @@
-// Package providers is the face of language models: one interface, messages,
-// usage and prices, errors by kind, and roles with fallback chains.
+// Package providers has the interface of language models: one method, messages, usage
+// and prices, errors by kind, and roles with fallback chains.
 //
-// A host that has its own gateway implements [Model], one method. Everybody
-// else opens a model by name with one of the packages below this one, and in
-// unit tests scripts one with package fake.
+// A host with its own gateway implements [Model], one method. All others open a model by
+// name with one of the packages below this one, and script one with package fake in unit
+// tests.
 //
-// [Config] says in one piece of JSON which models the roles of a host have, what
-// they fall back on, what their providers allow and what they cost; [NewRoles] is
-// the short way. [Retry] is for models that no engine looks after.
+// [Config] says in one piece of JSON which models the roles of a host have, their
+// fallbacks, limits and prices; [NewRoles] is the short way. [Retry] is for models that
+// are used without an engine.
 package providers

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Error is a failed model call. Its text holds no key and no prompt. Its Kind and
-// Reason are found by errors.Is: errors.Is(err, providers.RateLimited).
+// Error is a failed model call. Its text contains no key and no prompt. errors.Is finds
+// its Kind and Reason: errors.Is(err, providers.RateLimited).
 type Error struct {
 	Kind       Kind
-	Reason     Reason        // what is behind Kind; "": nothing more is known
+	Reason     Reason        // a more precise cause than Kind; "": unknown
 	Model      string        // provider:name
 	Status     int           // HTTP; 0: none
-	Message    string        // the vendor's words, redacted and cut
+	Message    string        // the vendor's message, redacted and cut
 	RetryAfter time.Duration // 0: not said
-	TooLong    bool          // the request does not fit this model: another may take it
+	TooLong    bool          // the request does not fit this model: another may accept it
 	Usage      Usage         // charged although it failed
-	Err        error         // the cause; it is not printed, for it may hold a key
+	Err        error         // the cause; it is not printed, because it may contain a key
 }
 
 // Error names the model, the kind and the vendor's message.

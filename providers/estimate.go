@@ -11,17 +11,17 @@ const (
 	answerTokens   = 32_000 // of an answer without a limit
 )
 
-// Estimator is what models implement that can tell what a call may cost.
+// Estimator is implemented by models that can estimate the cost of a call.
 type Estimator interface {
 	// Estimate returns an upper bound, false if no price is known.
 	Estimate(req Request) (NanoUSD, bool)
 }
 
-// Estimate returns what a call of m may cost at most, without asking it: for the
-// texts, images and tools of req, for an answer of MaxTokens, or of 32,000 tokens if
-// nobody says, and for the dearest model of a chain. False: m is no [Estimator], or a
-// price is unknown. It counts neither retries nor what a chain's models charge
-// although they fail. Use it for agent.Limits.Estimate.
+// Estimate returns the most that a call of m may cost, without calling it: for the texts,
+// images and tools of req, for an answer of MaxTokens, or of 32,000 tokens without it,
+// and for the most expensive model of a chain. False: m is no [Estimator], or a price is
+// unknown. It counts neither retries nor what failed models of a chain charge. Use it for
+// agent.Limits.Estimate.
 func Estimate(m Model, req Request) (NanoUSD, bool) {
 	e, ok := m.(Estimator)
 	if !ok {

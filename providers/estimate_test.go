@@ -82,9 +82,9 @@ func TestEstimate(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, providers.NanoUSD((1000/2+16)*2+100*10), cost)
 
-	dear := m
-	dear.Spec.Price = &providers.Price{Input: 20_000_000, Output: 100_000_000}
-	c, err := providers.NewChain(m, dear)
+	expensive := m
+	expensive.Spec.Price = &providers.Price{Input: 20_000_000, Output: 100_000_000}
+	c, err := providers.NewChain(m, expensive)
 	require.NoError(t, err)
 	most, ok := providers.Estimate(providers.Retry{Model: c}, req)
 	require.True(t, ok)

@@ -101,7 +101,7 @@ func ExampleConfig_Open() {
 	// code_worker: corp:small, 0.0044 USD
 }
 
-// A price that nobody knows makes a cost unknown, not 0.
+// An unknown price makes a cost unknown, not 0.
 func ExampleSpec_KnownPrice() {
 	for _, name := range []string{"anthropic:claude-haiku-5-5", "ollama:llama3:8b"} {
 		spec, err := providers.ParseSpec(name)

@@ -9,15 +9,14 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// maxPerMinute bounds Limit.PerMinute: each call of a minute is remembered.
+// maxPerMinute limits Limit.PerMinute: each call of a minute is stored.
 const maxPerMinute = 1_000_000
 
-// Limit is what one provider allows, for all models and roles together that one
-// [Roles] has there. Calls that exceed it wait, first come, first served, as long
-// as their context lasts; a Spec's Timeout begins after the wait. The zero Limit is
-// none.
+// Limit is the limit of one provider, for all models and roles together that one [Roles]
+// has there. Calls that exceed it wait, first come, first served, while their context
+// lasts; a Spec's Timeout begins after the wait. The zero Limit is no limit.
 type Limit struct {
-	Parallel  int `json:"parallel,omitempty"`  // calls under way at once; 0: no limit
+	Parallel  int `json:"parallel,omitempty"`  // calls at once; 0: no limit
 	PerMinute int `json:"perMinute,omitempty"` // calls that begin within any minute; 0: no limit, at most a million
 }
 
@@ -33,7 +32,7 @@ func (l Limit) check() error {
 	return errors.Join(errs...)
 }
 
-// gate keeps a Limit.
+// gate enforces a Limit.
 type gate struct {
 	places *semaphore.Weighted // nil: no limit
 	pace   *pace               // nil: no limit
@@ -50,7 +49,7 @@ func newGate(l Limit) *gate {
 	return g
 }
 
-// enter waits until a call may begin. If it returns nil, the caller leaves.
+// enter waits until a call may begin. If it returns nil, the caller must call leave.
 func (g *gate) enter(ctx context.Context) error {
 	if g.places != nil {
 		if err := g.places.Acquire(ctx, 1); err != nil {
@@ -73,17 +72,16 @@ func (g *gate) leave() {
 	}
 }
 
-// pace is a bucket of tokens, each of which comes back a minute after it was
-// taken. So no minute has more calls than there are tokens, whichever minute the
-// vendor counts by; a bucket that fills up steadily lets twice as many through
-// after a rest.
+// pace is a bucket of tokens, each of which returns a minute after it was taken. So no
+// minute has more calls than there are tokens, however the vendor counts minutes; a
+// bucket that fills up steadily would allow twice as many after a pause.
 type pace struct {
-	turn  *semaphore.Weighted // of 1: who waits for the next token
+	turn  *semaphore.Weighted // of 1: held by the caller that waits for the next token
 	begun []time.Time         // when each token was taken; those from next on are the oldest
 	next  int
 }
 
-// wait takes a token, when there is one. A caller that gives up takes none.
+// wait takes a token, when there is one. A canceled caller takes none.
 func (p *pace) wait(ctx context.Context) error {
 	if err := p.turn.Acquire(ctx, 1); err != nil {
 		return err

@@ -31,8 +31,8 @@ func underLimit(t testing.TB, l providers.Limit, m providers.Model) providers.Mo
 	return model
 }
 
-// clocked answers after took, and tells when each call began and how many were
-// under way at most.
+// clocked answers after took, and records when each call began and how many were
+// running at most.
 type clocked struct {
 	took time.Duration
 
@@ -87,8 +87,7 @@ func TestLimitPerMinute(t *testing.T) {
 	})
 }
 
-// No minute sees more calls than PerMinute, however they come, and nobody waits
-// without need.
+// No minute has more calls than PerMinute, in any order, and no call waits without need.
 func TestLimitPerMinuteAlways(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.IntRange(1, 5).Draw(rt, "perMinute")
@@ -152,7 +151,7 @@ func TestLimitFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// Who gives up in the line leaves it to the others, and uses up nothing.
+// A call that is canceled while it waits uses up nothing.
 func TestLimitGivenUp(t *testing.T) {
 	for name, limit := range map[string]providers.Limit{"parallel": {Parallel: 1}, "perMinute": {PerMinute: 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +178,7 @@ func TestLimitGivenUp(t *testing.T) {
 	}
 }
 
-// Who gives up while waiting for the next minute gives his place back.
+// A call that is canceled while it waits for the next minute returns its place.
 func TestLimitGivenUpWithAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := underLimit(t, providers.Limit{Parallel: 1, PerMinute: 1}, &clocked{})

@@ -14,7 +14,7 @@ import (
 	"github.com/convene-go/convene/providers/fake"
 )
 
-// Who waits for a place at a model that turns out to be limited asks the next one.
+// A call that waits for a place at a model that becomes limited uses the next model.
 func TestLimitLineOfALimitedModel(t *testing.T) {
 	for name, limit := range map[string]providers.Limit{"parallel": {Parallel: 4}, "perMinute": {PerMinute: 4}} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestLimitLineOfALimitedModel(t *testing.T) {
 	}
 }
 
-// A trial stands in line too, and keeps its turn.
+// A trial waits for its place, too, and stays the trial.
 func TestLimitLineOfATrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := fake.New(t, slow(limited(time.Minute)), says("m"))
@@ -63,7 +63,7 @@ func TestLimitLineOfATrial(t *testing.T) {
 	})
 }
 
-// A trial that is given up in the line is another caller's.
+// A trial that is canceled while it waits passes to the next caller.
 func TestLimitLineOfATrialGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := underLimit(t, providers.Limit{PerMinute: 1}, fake.New(t, limited(10*time.Second), says("m")))

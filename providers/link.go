@@ -9,8 +9,8 @@ type link struct {
 	gate  *gate     // shared by all links to the same provider; nil: there is no limit
 }
 
-// enter waits for a place at the provider, and returns a pass. It returns nil when
-// the model cools down, or begins to, as [coolDown.enter] does, or when ctx is done.
+// enter waits for a place at the provider, and returns a pass. It returns nil when the
+// model cools down, or begins to, as [coolDown.enter] does, or when ctx is done.
 func (l *link) enter(ctx context.Context) (p *pass, busy <-chan struct{}) {
 	for ctx.Err() == nil {
 		p, busy = l.cool.enter()
@@ -22,9 +22,8 @@ func (l *link) enter(ctx context.Context) (p *pass, busy <-chan struct{}) {
 	return nil, nil
 }
 
-// queue waits in the line at the gate. It is false when ctx is done, or when the
-// model has begun to cool down: who waits for a place at a limited model had better
-// ask the next one.
+// queue waits at the gate. It is false when ctx is done, or when the model begins to cool
+// down: then the caller should use the next model instead of waiting.
 func (l *link) queue(ctx context.Context, p *pass) bool {
 	ctx, leave := l.cool.line(ctx, p)
 	defer leave()
@@ -40,9 +39,9 @@ func (l *link) queue(ctx context.Context, p *pass) bool {
 
 // ask makes the call that p was given for.
 func (l *link) ask(ctx context.Context, req Request, p *pass) (resp Response, err error) {
-	err = Canceled // for a panic
+	err = Canceled // in case of a panic
 	defer func() {
-		p.end(err) // first, so that the next in line is told
+		p.end(err) // first, so that waiting callers see the result
 		if l.gate != nil {
 			l.gate.leave()
 		}

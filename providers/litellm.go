@@ -15,10 +15,10 @@ import (
 // model_prices_and_context_window.json.
 //
 // Its providers gemini, zai and bedrock_converse become [Google], [GLM] and
-// [Bedrock]; others keep their names. Left out is what has no price for tokens of
-// text, a price of 0, which that list also has for what it does not know, or more
-// than one limit of length. The error says that data is not such a list, or that
-// it holds no price.
+// [Bedrock]; others keep their names. It leaves out entries without a price for text
+// tokens, with a price of 0, which that list also uses for unknown prices, or with more
+// than one length limit. The error says that data is not such a list, or that it has no
+// price.
 func LiteLLMPrices(data []byte) (Prices, error) {
 	var models map[string]json.RawMessage
 	if err := json.Unmarshal(data, &models); err != nil {
@@ -85,8 +85,8 @@ func (l litellm) rates(suffix string) (Rates, bool) {
 	return listed(texts, perTokens*USD)
 }
 
-// above returns the one limit of length, in thousands of tokens, or 0. It is not
-// known when there are several, or one for a part of the rates.
+// above returns the one length limit, in thousands of tokens, or 0. It is unknown if there
+// are several, or one for a part of the rates.
 func (l litellm) above() (limit int64, known bool) {
 	if _, tiered := l["tiered_pricing"]; tiered {
 		return 0, false

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Metered is Model as its Spec wants it: all requests get the Spec's temperature, if
-// it has one, those that say no MaxTokens or Params get the Spec's, and usage is
+// Metered is Model with the settings of its Spec: all requests get the Spec's temperature,
+// if it has one, requests without MaxTokens or Params get the Spec's, and usage is
 // counted and priced.
 //
 // An answer's Usage gets Calls 1, and Cost by [Spec.KnownPrice]. Unpriced is 1
@@ -27,11 +27,11 @@ var (
 	_ Priced = Metered{}
 )
 
-// Priced is what models implement that know whether their calls can be priced.
-// One that does not implement it should be taken as unpriced.
+// Priced is implemented by models that know whether their calls can be priced. Models
+// without it should be taken as unpriced.
 type Priced interface {
-	// Priced says whether the price is known before the call: if not, the calls'
-	// Usage will hold Unpriced and a limit on money cannot be kept.
+	// Priced says whether the price is known before the call: if not, the calls' Usage
+	// will have Unpriced and a limit on money cannot be enforced.
 	Priced() bool
 }
 
@@ -45,7 +45,7 @@ func (m Metered) Priced() bool {
 	return ok && p.Priced()
 }
 
-// Generate asks Model. A Response without a Model's name gets the Spec's.
+// Generate calls Model. A Response without a Model's name gets the Spec's.
 func (m Metered) Generate(ctx context.Context, req Request) (Response, error) {
 	if m.Spec.Temperature != nil {
 		req.Temperature = new(*m.Spec.Temperature)

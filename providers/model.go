@@ -23,10 +23,10 @@ type Request struct {
 	Messages    []Message
 	Tools       []Tool
 	ToolChoice  string                   // "": the model's choice; "none", "required", or a tool's name
-	Output      json.RawMessage          // JSON Schema of the wanted answer; nil: free text
+	Output      json.RawMessage          // JSON Schema of the answer; nil: free text
 	MaxTokens   int                      // of the answer; 0: the model's default
-	Temperature *float64                 // 0 to 2; nil: not sent. A Spec's stands over it
-	OnText      func(chunk string) error // nil: nobody reads along; an error ends the call
+	Temperature *float64                 // 0 to 2; nil: not sent. A Spec's takes precedence
+	OnText      func(chunk string) error // gets the answer as it comes; an error ends the call; nil: not used
 	Params
 }
 
@@ -37,13 +37,13 @@ type Response struct {
 	Stop      Stop
 	Usage     Usage
 	Model     string   // the one that answered, as provider:name
-	Before    []*Error // of a [Chain]: why the models before that one did not answer; agent.Response.Fallbacks has it on record
+	Before    []*Error // of a [Chain]: why the models before that one did not answer; recorded as agent.Response.Fallbacks
 }
 
 // Stop says why a model stopped.
 type Stop string
 
-// The reasons to stop. What a vendor says beyond them is StopUnknown.
+// The reasons to stop. Any other reason of a vendor is StopUnknown.
 const (
 	StopEnd     Stop = "end"     // it had no more to say
 	StopLength  Stop = "length"  // MaxTokens, or the model's own limit: the answer is cut off
@@ -52,19 +52,19 @@ const (
 	StopUnknown Stop = "unknown" // the vendor did not say, or said something else
 )
 
-// Message is one turn of a conversation, independent of vendors. The system's at the
-// beginning are the instructions. One of the system's behind others counts from there
-// on: the vendor gets it in its place, as a message of the system's where it takes one
-// there, else as a reminder in the user's turn.
+// Message is one turn of a conversation, independent of vendors. System messages at the
+// beginning are the instructions. A system message after others applies from there on:
+// the vendor gets it in its place, as a system message where it takes one there, else as
+// a reminder in the user's turn.
 type Message struct {
 	Role      Role       `json:"role"`
 	Text      string     `json:"text,omitempty"`
-	Parts     []Part     `json:"parts,omitempty"`     // of a User or ToolRole: images and documents, behind Text
+	Parts     []Part     `json:"parts,omitempty"`     // of a User or ToolRole: images and documents, after Text
 	ToolCalls []ToolCall `json:"toolCalls,omitempty"` // of an Assistant
 	ToolID    string     `json:"toolID,omitempty"`    // of a ToolRole: which call it answers
 }
 
-// Role says who speaks.
+// Role says who wrote a message.
 type Role string
 
 // The roles of messages.
@@ -75,17 +75,17 @@ const (
 	ToolRole  Role = "tool"
 )
 
-// Tool is what a model may ask to be called.
+// Tool is a function that a model may call.
 type Tool struct {
 	Name        string
 	Description string
 	Input       json.RawMessage // JSON Schema of the arguments; nil: none
 }
 
-// ToolCall is a model's wish to have a tool called.
+// ToolCall is a model's request to call a tool.
 type ToolCall struct {
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input,omitempty"`
-	Extra json.RawMessage `json:"extra,omitempty"` // what the vendor wants to see again; opaque
+	Extra json.RawMessage `json:"extra,omitempty"` // must be sent back to the vendor; opaque
 }

@@ -11,9 +11,9 @@ import (
 // ModelsDevPrices reads the price list of the project models.dev, its api.json.
 //
 // Its providers zai and amazon-bedrock become [GLM] and [Bedrock]; others keep
-// their names. Left out is what has no price, a price of 0, which that list also
-// has for subscriptions, or more than one limit of length. The error says that
-// data is not such a list, or that it holds no price.
+// their names. It leaves out entries without a price, with a price of 0, which that list
+// also uses for subscriptions, or with more than one length limit. The error says that
+// data is not such a list, or that it has no price.
 func ModelsDevPrices(data []byte) (Prices, error) {
 	var list map[string]modelsDevProvider
 	if err := json.Unmarshal(data, &list); err != nil {

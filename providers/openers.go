@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// ErrUnknownProvider says that nobody opens models of a provider.
+// ErrUnknownProvider says that there is no opener for a provider.
 var ErrUnknownProvider = errors.New("unknown provider")
 
-// Openers opens models with one opener a provider. The one under "" opens what has
-// none of its own.
+// Openers opens models with one opener per provider. The one under "" opens the others.
 type Openers map[string]func(Spec) (Model, error)
 
-// Open opens the model of s: it is what [NewRoles] wants. Without an opener for
-// s's provider the error is ErrUnknownProvider.
+// Open opens the model of s, for [NewRoles]. Without an opener for s's provider the error
+// is ErrUnknownProvider.
 func (o Openers) Open(s Spec) (Model, error) {
 	open := o[s.Provider]
 	if open == nil {

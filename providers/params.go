@@ -8,21 +8,21 @@ import (
 	"slices"
 )
 
-// Params are further settings of a request, and of a [Spec] for requests that say
-// none. The zero Params set nothing. A model leaves out what it is known to refuse.
+// Params are further settings of a request, and of a [Spec] for requests without them.
+// The zero Params set nothing. A model leaves out what it is known to refuse.
 type Params struct {
 	TopP *float64 `json:"topP,omitempty"` // above 0, at most 1; nil: not sent
 	Stop []string `json:"stop,omitempty"` // the answer ends before the first of these texts; at most 16
-	Seed *int64   `json:"seed,omitempty"` // for answers that can be repeated, as far as the vendor can; nil: not sent
+	Seed *int64   `json:"seed,omitempty"` // for reproducible answers, if the vendor supports it; nil: not sent
 
-	// Effort is how long a model may think before it answers. Models that know
-	// fewer steps take the nearest one.
+	// Effort is how long a model may think before it answers. Models with fewer steps use
+	// the nearest one.
 	Effort Effort `json:"effort,omitempty"`
 
 	// Extra is a JSON object that is merged into the body of the vendor's request,
 	// for parameters that this package has no field for: {"num_ctx": 8192}. Objects
-	// are merged field by field, null takes a field out, anything else replaces what
-	// is there. Of a Spec and a request, the request's is merged last.
+	// are merged field by field, null removes a field, anything else replaces the old
+	// value. A Spec's is merged first, then the request's.
 	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
@@ -31,12 +31,12 @@ type Effort string
 
 // The steps of effort.
 const (
-	EffortNone    Effort = "none" // no thinking, where the model can do without
+	EffortNone    Effort = "none" // no thinking, if the model can switch it off
 	EffortMinimal Effort = "minimal"
 	EffortLow     Effort = "low"
 	EffortMedium  Effort = "medium"
 	EffortHigh    Effort = "high"
-	EffortMax     Effort = "max" // the most that the model has
+	EffortMax     Effort = "max" // the highest step of the model
 )
 
 var efforts = []Effort{"", EffortNone, EffortMinimal, EffortLow, EffortMedium, EffortHigh, EffortMax}
@@ -85,7 +85,7 @@ func CheckParams(p Params) error {
 	return errors.Join(errs...)
 }
 
-// CloneParams returns p sharing nothing with it.
+// CloneParams returns a deep copy of p.
 func CloneParams(p Params) Params {
 	if p.TopP != nil {
 		p.TopP = new(*p.TopP)

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Limits of the parts of one request. Vendors have lower ones of their own.
+// Limits of the parts of one request. Vendors have their own, lower ones.
 const (
 	MaxParts     = 100
 	MaxPartBytes = 32 << 20 // of all parts together
 )
 
-// Part is a piece of a message beside its text: an image, a document, or text that
-// stands between them. An image or document has either Data or URL.
+// Part is a piece of a message beside its text: an image, a document, or text between
+// them. An image or document has either Data or URL.
 type Part struct {
 	Kind  PartKind `json:"kind"`
 	Text  string   `json:"text,omitempty"`  // of TextPart
@@ -68,7 +68,7 @@ func CheckParts(messages []Message) error {
 	return errors.Join(errs...)
 }
 
-// CloneParts returns parts sharing nothing with them.
+// CloneParts returns a deep copy of parts.
 func CloneParts(parts []Part) []Part {
 	parts = slices.Clone(parts)
 	for i := range parts {

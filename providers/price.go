@@ -39,7 +39,7 @@ type Rates struct {
 // perTokens is how many tokens a Price is for.
 const perTokens = 1_000_000
 
-// maxRate is the highest amount that is believed: more is a mistake in the unit.
+// maxRate is the highest amount that is accepted: more is a mistake in the unit.
 const maxRate = 1_000_000 * USD
 
 // Cost returns what the tokens of one call cost at p:
@@ -109,8 +109,8 @@ func partsOf(r *Rates) []rate {
 	}
 }
 
-// sum128 holds sums of products of counts that a vendor reports: they may be
-// anything, and must not wrap round to a negative cost.
+// sum128 is the sum of products of counts that a vendor reports: they may be anything, and
+// must not overflow to a negative cost.
 type sum128 struct{ hi, lo uint64 }
 
 func (s *sum128) add(tokens int64, price NanoUSD) {

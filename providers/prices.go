@@ -16,13 +16,13 @@ import (
 // Prices is a price list: what models cost, by "provider:model". In JSON, each
 // Price may have a date and a source.
 //
-// A host's own list goes over a public one with maps.Copy, or into [Config].
+// To extend a public list by a host's own, use maps.Copy, or [Config].
 type Prices map[string]Price
 
 //go:embed prices.json
 var pricesJSON []byte
 
-// builtin is read only.
+// builtin must not be changed.
 var builtin = sync.OnceValue(func() Prices {
 	var file struct {
 		About  string `json:"about"`
@@ -36,18 +36,17 @@ var builtin = sync.OnceValue(func() Prices {
 
 // BuiltinPrices returns a copy of the list that comes with this package: well-known
 // models at their vendors' own services, standard processing, as of the dates in
-// prices.json; of two prices of one model, by the hour or for a time, the higher one.
-// Vendors change their prices: a host whose money depends on it checks them, or brings
-// its own list.
+// prices.json; if a price depends on the hour or is temporary, the higher one. Vendors
+// change their prices: a host whose money depends on it should check them, or use its
+// own list.
 func BuiltinPrices() Prices { return maps.Clone(builtin()) }
 
 // KnownPrice returns s.Price, else one of [BuiltinPrices]: that of the model, of the
-// family that a snapshot belongs to (gpt-4o for gpt-4o-2024-08-06), or of the
-// vendor's own service for Azure and Bedrock. Claude in one part of the world alone,
-// that is by a profile such as eu.anthropic.claude-sonnet-4-5, costs a tenth more from
-// 4.5 on. Another service, that is a BaseURL that
-// is not the vendor's own, has prices of its own. False: the price is unknown, and so
-// is the cost of calls.
+// family of a snapshot (gpt-4o for gpt-4o-2024-08-06), or of the vendor's own service for
+// Azure and Bedrock. Claude in only one part of the world, by a profile such as
+// eu.anthropic.claude-sonnet-4-5, costs a tenth more from 4.5 on. Another service, which
+// is a BaseURL that is not the vendor's own, has its own prices. False: the price is
+// unknown, and so is the cost of calls.
 func (s Spec) KnownPrice() (Price, bool) {
 	if s.Price != nil {
 		return *s.Price, true
@@ -62,11 +61,11 @@ func (s Spec) KnownPrice() (Price, bool) {
 	return price, ok
 }
 
-// dearer finds Bedrock's profiles for one part of the world, of models that cost more
+// dearer matches Bedrock's profiles for one part of the world, of models that cost more
 // there.
 var dearer = regexp.MustCompile(`^(?:us|eu|apac|jp|au|ca|us-gov)\.anthropic\.claude-[a-z]+-(?:4-[5-9]|[5-9])`)
 
-// place is where a profile of Bedrock's keeps requests.
+// place matches the region in which a profile of Bedrock's keeps requests.
 var place = regexp.MustCompile(`^(?:us|eu|apac|jp|au|ca|us-gov|global)\.`)
 
 // profile is the ID in an ARN of Bedrock's, or the ID itself.
@@ -83,8 +82,8 @@ func (p Price) tenthMore() Price {
 	return Price{rates.Input, rates.Output, rates.CacheRead, rates.CacheWrite, rates.Reasoning, p.Above, long}
 }
 
-// PriceOf returns the model whose price [Spec.KnownPrice] is: s itself, or another
-// one, of which it is assumed. "": the price is unknown.
+// PriceOf returns the name of the model whose price [Spec.KnownPrice] is: s itself, or
+// another one with the same price. "": the price is unknown.
 func (s Spec) PriceOf() string {
 	if s.Price != nil {
 		return s.String()
@@ -104,7 +103,7 @@ func (p Prices) of(s Spec) (Price, bool) {
 	return price, ok
 }
 
-// find returns under which name the price of s is; "": it is not there.
+// find returns the name under which the price of s is listed; "": it is not.
 func (p Prices) find(s Spec) string {
 	for _, name := range s.priceNames() {
 		if _, ok := p[name]; ok {
@@ -114,10 +113,10 @@ func (p Prices) find(s Spec) string {
 	return ""
 }
 
-// snapshot is the end of a name that says which edition of a model it is.
+// snapshot matches the end of a name that says which edition of a model it is.
 var snapshot = regexp.MustCompile(`(-latest|[-@]20\d{2}-?\d{2}-?\d{2}|-v\d+(:\d+)?)+$`)
 
-// priceNames returns under which names s's price may stand, the surest first.
+// priceNames returns the names under which s's price may be listed, the surest first.
 func (s Spec) priceNames() []string {
 	var out []string
 	add := func(provider, model string) {

@@ -1,6 +1,6 @@
 package providers
 
-// rename returns our name of a provider in a public price list.
+// rename returns this package's name of a provider in a public price list.
 func rename(provider string) string {
 	switch provider {
 	case "gemini":
@@ -13,7 +13,7 @@ func rename(provider string) string {
 	return provider
 }
 
-// put adds a price to the list, unless it or its model's name is none.
+// put adds a price to the list, unless it or its model's name is empty.
 func (p Prices) put(provider, model string, price Price) {
 	s := Spec{Provider: provider, Model: model}
 	if s.Validate() == nil && price.check() == nil {
@@ -21,8 +21,8 @@ func (p Prices) put(provider, model string, price Price) {
 	}
 }
 
-// listed reads amounts of so many nano-USD, in the order of partsOf. It is
-// false if input or output is missing, both are 0, or one is no amount.
+// listed reads amounts of so many nano-USD, in the order of partsOf. It is false if
+// input or output is missing, both are 0, or one is not an amount.
 func listed(texts [5]string, unit NanoUSD) (Rates, bool) {
 	var r Rates
 	for i, part := range partsOf(&r) {

@@ -7,24 +7,24 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// Retry is Model asked again when it failed in a way that may pass: at
-// [Transient] and [RateLimited] errors. It is for those who use models by
-// themselves. Agents are retried by their engine: do not retry twice.
+// Retry calls Model again after failures that may pass: [Transient] and [RateLimited]
+// errors. It is for models that are used without an engine. Engines retry agents: do not
+// retry twice.
 //
 // Between attempts it waits, longer each time and with jitter, at least for the
-// RetryAfter of the error. It does not begin a wait that is longer than the longest
-// cool-down of a [Chain], or than what is left of Total or of the context's time:
-// then it returns the error of the last attempt at once. When the caller gives up while it waits, the error is
-// Canceled, with the context's cause and the last failure's text.
+// RetryAfter of the error. If a wait would be longer than the longest cool-down of a
+// [Chain], or than the rest of Total or of the context's time, it returns the error of
+// the last attempt at once. When the caller cancels during a wait, the error is Canceled,
+// with the context's cause and the last failure's text.
 //
 // What failed attempts charged is added to the Usage of the answer or error. Text
-// that a failed attempt passed to OnText is not taken back.
+// that a failed attempt passed to OnText is not withdrawn.
 //
 // It is safe for concurrent use if Model is.
 type Retry struct {
 	Model Model
 
-	// Attempts is how often Model is asked at most. 0 or less: 4.
+	// Attempts is how often Model is called at most. 0 or less: 4.
 	Attempts int
 
 	// Initial is the wait before the second attempt, give or take a half. It
@@ -34,8 +34,8 @@ type Retry struct {
 	// Max is what Initial grows to. 0 or less: 1 min.
 	Max time.Duration
 
-	// Total is how long all attempts and waits may take together. Running out of
-	// it is a Transient error. 0 or less: no limit.
+	// Total is how long all attempts and waits may take together. Exceeding it is a
+	// Transient error. 0 or less: no limit.
 	Total time.Duration
 }
 
@@ -50,8 +50,8 @@ func (r Retry) Priced() bool {
 	return ok && p.Priced()
 }
 
-// Generate asks Model until it answers, fails for good, or Attempts or Total are
-// used up.
+// Generate calls Model until it answers, fails permanently, or Attempts or Total are used
+// up.
 func (r Retry) Generate(ctx context.Context, req Request) (Response, error) {
 	if r.Model == nil {
 		return Response{}, &Error{Kind: Invalid, Message: "Retry.Model is nil"}
@@ -60,11 +60,11 @@ func (r Retry) Generate(ctx context.Context, req Request) (Response, error) {
 }
 
 func (r Retry) attempts(ctx context.Context, req Request) (resp Response, err error) {
-	var before error // what the attempt before the last one said
+	var before error // the error of the attempt before the last one
 	var spent Usage  // by the attempts before the last one
 	attempt := 0
-	wait := r.patience(ctx)
-	_ = backoff.Retry(func() error { // what counts is err: backoff would put the context's error in its place
+	wait := r.waits(ctx)
+	_ = backoff.Retry(func() error { // use err: backoff would return the context's error
 		before, spent = err, spent.Add(usageOf(err))
 		resp, err = r.Model.Generate(nth(ctx, attempt), req)
 		attempt++
@@ -73,7 +73,7 @@ func (r Retry) attempts(ctx context.Context, req Request) (resp Response, err er
 		}
 		wait.hint = retryAfter(err)
 		return err
-	}, backoff.WithContext(wait, ctx)) // outermost, or it would not be seen during waits
+	}, backoff.WithContext(wait, ctx)) // outermost, so that it ends waits
 	switch {
 	case err == nil:
 		resp.Usage = spent.Add(resp.Usage)
@@ -91,16 +91,16 @@ func mayPass(err error) bool {
 	return err != nil && (kindOf(err) == Transient || kindOf(err) == RateLimited)
 }
 
-// gaveUp says that ctx ended the attempts, and how the last one failed that it did
-// not end.
+// gaveUp is the error when ctx ended the attempts, with the last failure that ctx did not
+// cause.
 func gaveUp(ctx context.Context, last error, spent Usage) *Error {
 	e := canceled(ctx, spent)
 	e.Message += "; before that: " + last.Error()
 	return e
 }
 
-func (r Retry) patience(ctx context.Context) *patience {
-	p := &patience{left: orElse(r.Attempts, 4) - 1, BackOff: backoff.NewExponentialBackOff(
+func (r Retry) waits(ctx context.Context) *retryAfterBackoff {
+	p := &retryAfterBackoff{left: orElse(r.Attempts, 4) - 1, BackOff: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(orElse(r.Initial, time.Second)),
 		backoff.WithMaxInterval(orElse(r.Max, time.Minute)),
 		backoff.WithMultiplier(2),
@@ -110,8 +110,8 @@ func (r Retry) patience(ctx context.Context) *patience {
 	return p
 }
 
-// patience waits at least as long as the vendor asked for, or not at all.
-type patience struct {
+// retryAfterBackoff waits at least as long as the vendor asked for, or not at all.
+type retryAfterBackoff struct {
 	backoff.BackOff
 	left     int           // attempts
 	hint     time.Duration // of the last error
@@ -119,7 +119,7 @@ type patience struct {
 	limited  bool // there is a deadline
 }
 
-func (p *patience) NextBackOff() time.Duration {
+func (p *retryAfterBackoff) NextBackOff() time.Duration {
 	wait := max(p.BackOff.NextBackOff(), p.hint)
 	if p.left <= 0 || p.hint > jittered(MaxCoolDown) || p.limited && time.Until(p.deadline) <= wait {
 		return backoff.Stop

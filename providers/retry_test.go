@@ -190,7 +190,7 @@ func TestRetryWithoutModel(t *testing.T) {
 	assert.ErrorContains(t, err, "Retry.Model is nil")
 }
 
-// Whoever knows a call again by its key must not take one attempt for another.
+// Attempts have different keys, so that a model that recognizes keys tells them apart.
 func TestRetryAttemptsHaveKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []string

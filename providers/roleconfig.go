@@ -8,17 +8,16 @@ import (
 	"slices"
 )
 
-// RoleConfig maps a role to its models: the first one answers, the others in
-// turn when the one before is rate limited or as [Config.FallbackOn] says, see
-// [Chain]. A role that is not in it
-// has the models of "worker" if its name ends in "_worker" and that is there, else
-// those of "director".
+// RoleConfig maps a role to its models: the first one answers, the next one if the one
+// before is rate limited or as [Config.FallbackOn] says, see [Chain]. A missing role has
+// the models of "worker" if its name ends in "_worker" and that exists, else those of
+// "director".
 //
-// It is plain JSON, in which a Spec may also be a text that [ParseSpec] reads.
-// Fields that do not exist are errors.
+// It is plain JSON, in which a Spec may also be a text that [ParseSpec] reads. Unknown
+// fields are errors.
 type RoleConfig map[string][]Spec
 
-// The roles that stand in for others.
+// The roles that replace missing ones.
 const (
 	director = "director"
 	worker   = "worker"
@@ -49,7 +48,7 @@ func (c RoleConfig) Validate(own ...string) error {
 	return errors.Join(errs...)
 }
 
-// check finds the faults that do not depend on who opens the models.
+// check finds the faults that do not depend on openers.
 func (c RoleConfig) check() error {
 	var errs []error
 	if len(c) == 0 {

@@ -23,9 +23,9 @@ func NewRoles(c RoleConfig, open func(Spec) (Model, error)) (*Roles, error) {
 }
 
 // Open opens every model of c once: roles with equal Specs share it. All faults
-// (empty chain, bad range, what open refuses) are in the one error. Which providers
-// there are is for open to say. Neither c nor what it points to is kept. The models
-// are wrapped in [Metered] here, so open need not see to it.
+// (empty chain, bad range, what open refuses) are in the one error. open decides which
+// providers exist. Open keeps neither c nor what it points to, and wraps the models in
+// [Metered].
 func (c Config) Open(open func(Spec) (Model, error)) (*Roles, error) {
 	if open == nil {
 		return nil, errors.New("providers: open is nil")
@@ -61,9 +61,8 @@ func (c Config) Open(open func(Spec) (Model, error)) (*Roles, error) {
 	return r, nil
 }
 
-// Model returns the chain of role, or of the role that stands in for it by the
-// order of [RoleConfig], as one Model, which is [Priced]. If there is none, the
-// error lists the known roles.
+// Model returns the chain of role, or of the role that replaces it by [RoleConfig], as
+// one Model, which is [Priced]. If there is none, the error lists the known roles.
 func (r *Roles) Model(role string) (Model, error) {
 	c, ok := r.find(role)
 	if !ok {
@@ -98,7 +97,7 @@ type opened struct {
 	err   error
 }
 
-// service is what a vendor counts rate limits by.
+// service is what a vendor counts rate limits for.
 type service struct{ provider, model, baseURL, region string }
 
 func (s Spec) service() service { return service{s.Provider, s.Model, s.BaseURL, s.Region} }

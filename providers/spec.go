@@ -18,19 +18,19 @@ type Spec struct {
 	Model       string   `json:"model"`
 	Family      string   `json:"family,omitempty"`      // the model's name where Model hides it: a deployment on azure, a profile of bedrock
 	BaseURL     string   `json:"baseURL,omitempty"`     // of the service; "": the provider's own
-	API         string   `json:"api,omitempty"`         // of OpenAI's formats: "chat" or "responses"; "": what suits the model
+	API         string   `json:"api,omitempty"`         // of OpenAI's formats: "chat" or "responses"; "": chosen by the model
 	APIVersion  string   `json:"apiVersion,omitempty"`  // azure alone; "": its v1 API
 	Region      string   `json:"region,omitempty"`      // bedrock alone
 	Temperature *float64 `json:"temperature,omitempty"` // 0 to 2, in place of the requests' own; nil: theirs
 	MaxTokens   int      `json:"maxTokens,omitempty"`   // for requests that say none; 0: the model's default
-	Timeout     string   `json:"timeout,omitempty"`     // of one attempt, as "90s"; "": none, for the opener limits silence
+	Timeout     string   `json:"timeout,omitempty"`     // of one attempt, as "90s"; "": none, because the opener limits silence
 	Price       *Price   `json:"price,omitempty"`       // nil: see KnownPrice
-	Params               // for requests that say none, as "effort" or "extra"
+	Params               // for requests without them, as "effort" or "extra"
 }
 
 // ParseSpec reads "provider:model". Everything after the first colon is the
 // model's name, so "ollama:llama3:8b" is llama3:8b at ollama. Whether the
-// provider exists is for the opener to say.
+// provider exists is checked by the opener.
 func ParseSpec(text string) (Spec, error) {
 	if text == "" {
 		return Spec{}, errors.New(`providers: model is empty, want "provider:model"`)
@@ -115,7 +115,7 @@ func checkBaseURL(text string) error {
 	return nil
 }
 
-// clone returns s sharing nothing with it.
+// clone returns a deep copy of s.
 func (s Spec) clone() Spec {
 	if s.Temperature != nil {
 		s.Temperature = new(*s.Temperature)
@@ -150,8 +150,8 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// notInLabel finds what could lead elsewhere in a URL that a region or version is
-// put into.
+// notInLabel matches characters that could change the host of a URL that contains a
+// region or version.
 func notInLabel(r rune) bool {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-':

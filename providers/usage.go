@@ -9,9 +9,8 @@ type NanoUSD int64
 // USD is one dollar. A part of one is written by [Dollars].
 const USD NanoUSD = 1_000_000_000
 
-// Dollars returns an amount as people write it: Dollars(0.10) is ten cents. It is
-// rounded to the nearest nano-USD. What is no number is 0, what does not fit the
-// nearest amount that does.
+// Dollars returns an amount in dollars: Dollars(0.10) is ten cents. It is rounded to the
+// nearest nano-USD. NaN is 0, an amount out of range is the nearest that fits.
 func Dollars(amount float64) NanoUSD {
 	nano := math.Round(amount * float64(USD))
 	switch {
@@ -39,8 +38,7 @@ type Usage struct {
 	Unpriced   int64   `json:"unpriced,omitempty"`  // calls without one: Cost is a lower bound if not 0
 }
 
-// Add returns u and v together. A sum that would overflow stays at the largest
-// number.
+// Add returns the sum of u and v. A sum that would overflow is the largest number.
 func (u Usage) Add(v Usage) Usage {
 	u.Calls = sum(u.Calls, v.Calls)
 	u.ToolCalls = sum(u.ToolCalls, v.ToolCalls)
@@ -55,7 +53,7 @@ func (u Usage) Add(v Usage) Usage {
 	return u
 }
 
-// Negative reports whether a figure of u is below zero, which says nothing true.
+// Negative reports whether a figure of u is below zero, which is impossible.
 func (u Usage) Negative() bool {
 	return min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced, u.Fallbacks) < 0
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// nth returns ctx for the n-th call, from 0, that one call becomes: each has a key
-// of its own.
+// nth returns ctx for the n-th model call, from 0, that a call leads to: each has its own
+// key.
 func nth(ctx context.Context, n int) context.Context {
 	key := KeyFrom(ctx)
 	if n == 0 || key == "" {
@@ -21,8 +21,8 @@ func nth(ctx context.Context, n int) context.Context {
 // errTotal is why a call that took too long ends.
 var errTotal = errors.New("the time for all attempts is over")
 
-// within asks under a limit of time; 0 or less is none. When that limit, and not
-// the caller, ended the call, the error is Transient.
+// within calls ask with a time limit; 0 or less is none. If that limit, and not the
+// caller, ended the call, the error is Transient.
 func within(ctx context.Context, total time.Duration, ask func(context.Context) (Response, error)) (Response, error) {
 	if total <= 0 {
 		return ask(ctx)

@@ -14,8 +14,8 @@ type NodeState string
 const (
 	Waiting   NodeState = "waiting"   // needs other nodes, or has not been made ready yet
 	Ready     NodeState = "ready"     // may be started
-	Active    NodeState = "active"    // is worked on, and counts against the limits
-	Held      NodeState = "held"      // started or stopped, and counts against no limit: in review, or a person is asked
+	Active    NodeState = "active"    // is worked on, counts against the limits
+	Held      NodeState = "held"      // not scheduled, counts against no limit: in review, or a person is asked
 	Done      NodeState = "done"      // what needs it may start
 	Abandoned NodeState = "abandoned" // what needs it cannot start until that need is dropped
 )
@@ -67,21 +67,21 @@ type Node struct {
 	Priority int       // higher comes first
 	Created  time.Time // the earlier comes first among nodes of equal priority and phase
 
-	// State is where a node is that was in another graph before. Empty means waiting.
+	// State is that of a node taken from another graph. Empty means waiting.
 	State NodeState
 	Since time.Time // of being ready, for ageing
 }
 
-// Graph schedules nodes that need each other. It always knows which nodes are due
-// and which one is next; a change costs time for the nodes that it touches, not for
-// the whole graph.
+// Graph schedules nodes that depend on each other. It keeps track of which nodes are
+// due and which one is next; the cost of a change depends on the nodes that it affects,
+// not on the size of the graph.
 //
 // The order in which ready nodes are started is: priority, highest first; phase;
 // creation, earliest first; then the order in which they were added. So the same
 // calls always give the same order.
 //
-// A Graph is for one goroutine at a time. A method that returns an error has changed
-// nothing. NewGraph makes it; the zero value is of no use.
+// A Graph is not safe for concurrent use. A method that returns an error has changed
+// nothing. Create it with NewGraph; the zero value is not usable.
 type Graph struct {
 	age     time.Duration
 	ranks   map[string]int   // of phases
@@ -93,7 +93,7 @@ type Graph struct {
 	due     []int32
 	queues  []*queue
 	active  int
-	asker   uint32 // the last one that asked for needs
+	asker   uint32 // the last number that ask returned
 }
 
 // Preference is how ready nodes of a [Graph] are ordered. The zero value orders by
@@ -109,13 +109,13 @@ type Preference struct {
 	AgeEvery time.Duration
 }
 
-// node is a Node in a graph, which knows nodes by their index. It is small and without
-// pointers: a large graph is bound by the caches of the processor.
+// node is a Node in a graph, identified by its index. It is small and has no pointers,
+// so that large graphs fit into the caches of the processor.
 type node struct {
 	priority   int
 	needs      list
-	dependents list   // who needs this one
-	asked      uint32 // the last one that was given this one as a need
+	dependents list   // the nodes that need this one
+	asked      uint32 // by which asker this node was last looked up; finds duplicate needs
 	unmet      int32  // how many of needs are not done
 	place      int32  // in the queue, while the node is ready
 	rank       int32  // of the phase
@@ -138,9 +138,9 @@ func NewGraph(p Preference) *Graph {
 // Add adds nodes, all or none. Nodes may need each other in any order. It keeps no
 // slice of them.
 //
-// The error joins all faults: an empty ID, one that is taken, a need that does not
-// exist, was abandoned before, is listed twice or is the node itself, an unknown state,
-// and one that needs all needs done though they are not. If nodes need each other in a
+// The error joins all faults: an empty or duplicate ID, a need that does not exist, is
+// abandoned, is listed twice or is the node itself, an unknown state, and a state that
+// requires all needs to be done when they are not. If nodes need each other in a
 // circle, it is [ErrCycle] with the path.
 func (g *Graph) Add(nodes ...Node) error {
 	base, err := g.resolve(nodes, none)
@@ -154,12 +154,12 @@ func (g *Graph) Add(nodes ...Node) error {
 	return nil
 }
 
-// none is no node.
+// none is the index of no node.
 const none int32 = -1
 
-// resolve makes nodes that know their needs and can be found, but that no other node
-// knows of yet, and returns the index of the first: forget takes them back. Gone is a
-// node that takes no part any more, or none.
+// resolve adds nodes with their needs, but not yet as dependents of other nodes, and
+// returns the index of the first. If there is an error, it adds none. Gone is a node
+// that is about to be abandoned, or none.
 func (g *Graph) resolve(ns []Node, gone int32) (base int, err error) {
 	base, before := len(g.nodes), len(g.links)
 	faults := g.register(ns)
@@ -215,8 +215,8 @@ func total(ns []Node) (n int) {
 	return n
 }
 
-// register makes nodes without needs that can be found by their IDs, and says which IDs
-// are at fault.
+// register adds nodes without needs to the index of IDs, and returns the faults of
+// their IDs.
 func (g *Graph) register(ns []Node) (faults []error) {
 	if len(g.nodes) == 0 {
 		g.index = make(map[string]int32, len(ns))
@@ -242,7 +242,7 @@ func (g *Graph) register(ns []Node) (faults []error) {
 	return faults
 }
 
-// forget takes back the nodes from an index on.
+// forget removes the nodes from an index on.
 func (g *Graph) forget(base int) {
 	for i, id := range g.ids[base:] {
 		if g.index[id] == int32(base+i) {
@@ -253,7 +253,7 @@ func (g *Graph) forget(base int) {
 	g.nodes, g.ids, g.created = g.nodes[:base], g.ids[:base], g.created[:base]
 }
 
-// ask returns a number for one that asks for needs, which no node has yet.
+// ask returns a number that no node has in asked yet.
 func (g *Graph) ask() uint32 {
 	g.asker++
 	if g.asker == 0 { // all numbers have been used
@@ -265,8 +265,8 @@ func (g *Graph) ask() uint32 {
 	return g.asker
 }
 
-// need returns the node of an ID for one that asks for it, or says why it cannot be a
-// need. Nodes from base on are being added.
+// need returns the node of an ID, or an error that says why it cannot be a need of who. Nodes
+// from base on are being added.
 func (g *Graph) need(asker uint32, who, id string, base int, gone int32) (int32, error) {
 	i, found := g.index[id]
 	if !found {
@@ -286,7 +286,7 @@ func (g *Graph) need(asker uint32, who, id string, base int, gone int32) (int32,
 // stateFault says why a new node cannot be in its state; nil: it can.
 func (g *Graph) stateFault(n *node, as *Node) error {
 	if n.state == unknown {
-		return fmt.Errorf("%q is %q, which is no state", as.ID, as.State)
+		return fmt.Errorf("%q has the unknown state %q", as.ID, as.State)
 	}
 	if n.state != ready && n.state != done {
 		return nil
@@ -311,7 +311,7 @@ func (g *Graph) circle(nodes []int32, needs func(int32) []int32) error {
 	return err
 }
 
-// insert makes others know the nodes that resolve has made; enter follows.
+// insert adds the nodes that resolve made to the dependents of what they need; enter follows.
 func (g *Graph) insert(base int) {
 	added := g.nodes[base:]
 	more := make([]int32, len(added)) // how many of added need each of them
@@ -334,7 +334,7 @@ func (g *Graph) insert(base int) {
 	}
 }
 
-// connect makes needs of a node know it.
+// connect adds a node to the dependents of its needs, and counts the unmet ones.
 func (g *Graph) connect(id int32, needs []int32) {
 	n := &g.nodes[id]
 	for _, need := range needs {
@@ -346,7 +346,7 @@ func (g *Graph) connect(id int32, needs []int32) {
 	}
 }
 
-// look notes that a node is due, if it is.
+// look adds a node to due, if it is due.
 func (g *Graph) look(id int32) {
 	if n := &g.nodes[id]; n.isDue() && !n.listed {
 		n.listed = true
@@ -411,7 +411,7 @@ func (g *Graph) move(id int32, to state, at time.Time) {
 	}
 }
 
-// enter notes that a node is in its state since a time.
+// enter adds a node to the queue, the counts or the due nodes, depending on its state.
 func (g *Graph) enter(id int32, at time.Time) {
 	switch n := &g.nodes[id]; n.state {
 	case ready:
@@ -441,8 +441,8 @@ func (g *Graph) Needs(id string) []string {
 	return nil
 }
 
-// Unmet returns the IDs of what a node needs and is not done, in their order; none
-// for an unknown ID. Abandoned ones are among them.
+// Unmet returns the IDs of the needs of a node that are not done, abandoned ones
+// included, in their order; none for an unknown ID.
 func (g *Graph) Unmet(id string) []string {
 	i, ok := g.index[id]
 	if !ok || g.nodes[i].unmet == 0 {

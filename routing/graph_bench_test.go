@@ -25,8 +25,7 @@ func wide(n int) []routing.Node {
 	return nodes
 }
 
-// schedule adds nodes and carries them through to the end, and returns how long that
-// took for each.
+// schedule adds nodes and completes them, and returns the time per node.
 func schedule(b *testing.B, nodes []routing.Node) time.Duration {
 	b.Helper()
 	begun := time.Now()

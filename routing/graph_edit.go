@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Depend makes a node need further ones, all or none, behind those that it needs
-// already. What it needs already is left out. A ready node that then needs something
-// that is not done is waiting again.
+// Depend adds needs to a node, all or none, after those that it has. Needs that it has
+// already are ignored. A ready node waits again if a new need is not done.
 //
 // The error joins all faults, which are those of [Graph.Add]; it is [ErrCycle] with
 // the path if one of the further nodes needs this one. A node that is done or
@@ -47,7 +46,7 @@ func (g *Graph) Depend(id string, on ...string) error {
 		case m == n:
 			return slices.Concat(g.needs(n), more)
 		case g.nodes[m].state == done:
-			return nil // whatever it needs is done, so that there is no way back
+			return nil // all its needs are done, so no cycle leads through it
 		}
 		return g.needs(m)
 	}
@@ -69,7 +68,7 @@ func (g *Graph) link(id int32, needs []int32) {
 	}
 }
 
-// Drop makes a node go on without one that it needs. It is an error if the node does
+// Drop removes a need from a node. It is an error if the node does
 // not need it, or is done or abandoned.
 func (g *Graph) Drop(id, need string) error {
 	i, err := g.open(id)
@@ -90,10 +89,9 @@ func (g *Graph) Drop(id, need string) error {
 	return nil
 }
 
-// Split puts several nodes in the place of one, which is abandoned. Those of
-// them that need none of the others need what that one needed, and what they name
-// themselves behind it. What needed that one needs the last of them in its place: those
-// that none of the others needs, whose IDs are returned.
+// Split replaces a node by several, and abandons it. Those of them that need none of
+// the others get its needs, before their own. Nodes that needed it need the last of
+// them instead: those that none of the others needs, whose IDs are returned.
 //
 // The error joins all faults, which are those of [Graph.Add]; a node that is done or
 // abandoned cannot be split, and nothing can be split into nothing.
@@ -141,8 +139,7 @@ func (g *Graph) Split(id string, into ...Node) (last []string, err error) {
 	return g.names(sinks), nil
 }
 
-// inherit returns the nodes in which those that need no other one of them need what
-// their parent needed as well.
+// inherit returns the nodes; those that need no other one of them also get needs.
 func inherit(into []Node, needs []string) []Node {
 	inner := make(map[string]bool, len(into))
 	for _, n := range into {
@@ -159,7 +156,7 @@ func inherit(into []Node, needs []string) []Node {
 	return into
 }
 
-// swap returns nodes with others in the place of one.
+// swap returns nodes with others in place of one.
 func swap(nodes []int32, one int32, others []int32) []int32 {
 	i := slices.Index(nodes, one)
 	if i < 0 {
@@ -181,8 +178,8 @@ func (g *Graph) Dependents(id string) []string {
 }
 
 // Descendants returns the IDs of the nodes that need one, directly or through others,
-// each behind those that it needs and otherwise in the order in which they were added.
-// Abandoned nodes do not count, nor does what needs nothing but them.
+// each after those that it needs and otherwise in the order in which they were added.
+// Abandoned nodes, and those reached only through them, are left out.
 func (g *Graph) Descendants(id string) []string {
 	n, ok := g.index[id]
 	if !ok {

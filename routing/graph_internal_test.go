@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever asks for needs has a number that no node knows, also when all were used.
-func TestAskersAreTold(t *testing.T) {
+// ask returns a number that no node has, also after an overflow.
+func TestAskAfterOverflow(t *testing.T) {
 	for _, after := range [][]Node{
-		{{ID: "c", Needs: []string{"b"}}},                       // which nobody has asked for
-		{{ID: "c"}, {ID: "d"}, {ID: "e", Needs: []string{"a"}}}, // the third, for what the second one asked for before
+		{{ID: "c", Needs: []string{"b"}}},                       // b was not looked up before
+		{{ID: "c"}, {ID: "d"}, {ID: "e", Needs: []string{"a"}}}, // a was looked up before
 	} {
 		g := NewGraph(Preference{})
 		require.NoError(t, g.Add(Node{ID: "a"}, Node{ID: "b", Needs: []string{"a"}}))

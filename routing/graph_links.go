@@ -2,24 +2,24 @@ package routing
 
 import "slices"
 
-// links are lists of nodes, one behind the other in one piece of memory.
+// links stores lists of nodes one after another in one slice.
 type links []int32
 
-// list is where a list is in links.
+// list says where in links a list is, how long it is, and how long it can get there.
 type list struct{ at, n, room int32 }
 
-// extend makes room for so many more nodes, and returns where it is.
+// extend adds room for n nodes and returns its start.
 func (l *links) extend(n int) (at int32) {
 	at = int32(len(*l))
 	*l = append(*l, make([]int32, n)...)
 	return at
 }
 
-// of returns the nodes of a list, which stay as they are.
+// of returns the nodes of a list, which the caller must not change.
 func (l *links) of(x list) []int32 { return (*l)[x.at : x.at+x.n : x.at+x.n] }
 
-// add returns a list with one more node. A list whose room is used moves to the end:
-// what it leaves is less than what it gets.
+// add returns a list with one more node. A full list moves to the end, where it gets
+// more room than it leaves behind.
 func (l *links) add(x list, id int32) list {
 	if x.n == x.room {
 		room := max(2*x.room, 2)

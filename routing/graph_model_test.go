@@ -15,8 +15,8 @@ import (
 	"github.com/convene-go/convene/routing"
 )
 
-// slowGraph is a second Graph that keeps nothing but its nodes in order of adding and
-// works everything out anew whenever it is asked.
+// slowGraph is a second Graph that keeps only its nodes in order of adding and recomputes
+// everything at each call.
 type slowGraph struct {
 	age   time.Duration
 	nodes []slowNode
@@ -148,8 +148,7 @@ func (s *slowGraph) descendants(id string) []string {
 	return ids
 }
 
-// fit tells whether the graph is one that may be, after needs were added to a graph
-// that was.
+// fit tells whether the graph is valid, after needs were added to a valid graph.
 func (s *slowGraph) fit(before *slowGraph) bool {
 	seen := map[string]bool{}
 	for _, n := range s.nodes {
@@ -395,7 +394,7 @@ func (b *bothGraphs) Check(*rapid.T) {
 }
 
 func TestGraphLikeSlowGraph(t *testing.T) {
-	t.Run("BC48 B33 B37 B40 BX22 the same as a graph that works everything out anew", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("BC48 B33 B37 B40 BX22 the same as a graph that recomputes everything", rapid.MakeCheck(func(t *rapid.T) {
 		age := time.Duration(rapid.SampledFrom([]int{0, 60}).Draw(t, "age")) * time.Second
 		b := &bothGraphs{t: t, slow: &slowGraph{age: age}, g: routing.NewGraph(routing.Preference{Phases: phases, AgeEvery: age})}
 		b.limits = routing.Limits{Global: rapid.IntRange(1, 4).Draw(t, "global"), Profiles: map[string]int{"p": 1, "q": 0}}
@@ -403,7 +402,7 @@ func TestGraphLikeSlowGraph(t *testing.T) {
 	}))
 }
 
-// run carries a graph through to its end: each step finishes one active node, drawn by
+// run completes a graph: each step finishes one active node, drawn by
 // pick, and starts what the limits allow. It returns what was started in that order.
 func run(t checker, nodes []routing.Node, limits routing.Limits, pick func(active int) int) []string {
 	t.Helper()
@@ -428,7 +427,7 @@ func run(t checker, nodes []routing.Node, limits routing.Limits, pick func(activ
 		for profile, limit := range limits.Profiles {
 			require.LessOrEqual(t, running[profile], limit)
 		}
-		for _, id := range g.Queue() { // whoever waits, waits for a full limit
+		for _, id := range g.Queue() { // a waiting node waits for a full limit
 			p := byID[id].Profile
 			limit, limited := limits.Profiles[p]
 			require.True(t, len(active) == limits.Global || limited && running[p] == limit, "%s is left waiting", id)
@@ -445,7 +444,7 @@ func run(t checker, nodes []routing.Node, limits routing.Limits, pick func(activ
 }
 
 func TestGraphLaws(t *testing.T) {
-	t.Run("B33 B39 B40 BX21 BX22 no node before its needs, no limit exceeded, nobody left out, the same order again", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("B33 B39 B40 BX21 BX22 no node before its needs, no limit exceeded, no node left out, the same order again", rapid.MakeCheck(func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "nodes")
 		nodes := make([]routing.Node, n)
 		for i := range nodes {

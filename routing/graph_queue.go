@@ -54,8 +54,8 @@ func (g *Graph) Queue() []string {
 	return ids
 }
 
-// Prioritize gives a node another priority. A ready node keeps what it has gained by
-// ageing. An unknown ID does nothing.
+// Prioritize sets the priority of a node. A ready node keeps what it has gained by
+// ageing. An unknown ID is ignored.
 func (g *Graph) Prioritize(id string, priority int) {
 	i, ok := g.index[id]
 	if !ok {
@@ -129,7 +129,7 @@ func (q *queue) remove(i int) {
 	}
 }
 
-// fix moves the entry at i to where it belongs: none is before that at half its index.
+// fix restores the heap order after a change of the entry at i.
 func (q *queue) fix(i int) {
 	for i > 0 && q.before(i, (i-1)/2) {
 		q.swap(i, (i-1)/2)

@@ -268,7 +268,7 @@ func TestGraphRefuses(t *testing.T) {
 		{"BX12 a circle behind others", "d: ; z: d c; c: a; a: b; b: c d", "routing: dependency cycle: a, b, c"},
 		{"BX12 twice", "a: ; b: a a", `routing: "b" needs "a" twice`},
 		{"BX12 an ID twice", "a: ; a: ", `routing: ID "a" is taken`},
-		{"BX12 an ID that is there", "old: ", `routing: ID "old" is taken`},
+		{"BX12 an ID of an older node", "old: ", `routing: ID "old" is taken`},
 		{"BX12 no ID", " : ", "routing: node 0 has no ID"},
 		{"BX12 abandoned", "a: gone", `routing: "a" needs "gone", which is abandoned`},
 		{"BX12 all faults at once", "a: x a; b: gone", "routing: \"a\" needs \"x\", which does not exist\n\"a\" needs itself\n\"b\" needs \"gone\", which is abandoned"},
@@ -327,7 +327,7 @@ func TestGraphAgain(t *testing.T) {
 		require.EqualError(t, err, `routing: "d" is ready, but needs "x", which is waiting`)
 		_, _, err = again("b: ; a: b")
 		require.EqualError(t, err, `routing: "a" is done, but needs "b", which is abandoned`)
-		require.EqualError(t, routing.NewGraph(routing.Preference{}).Add(routing.Node{ID: "a", State: "lost"}), `routing: "a" is "lost", which is no state`)
+		require.EqualError(t, routing.NewGraph(routing.Preference{}).Add(routing.Node{ID: "a", State: "lost"}), `routing: "a" has the unknown state "lost"`)
 	})
 }
 
@@ -345,7 +345,7 @@ func TestGraphDepend(t *testing.T) {
 		require.NoError(t, g.Depend("a", "b"), "what it needs already is left out")
 		assert.Equal(t, []string{"b", "c"}, g.Needs("a"))
 	})
-	t.Run("B102 a dropped need is waited for no more", func(t *testing.T) {
+	t.Run("B102 a dropped need no longer blocks", func(t *testing.T) {
 		g := graphOf(t, routing.Preference{}, nodesOf("a: ; b: ; c: a b")...)
 		evaluate(t, g)
 		require.NoError(t, g.Drop("c", "a"))
@@ -452,7 +452,7 @@ func TestGraphDescendants(t *testing.T) {
 		move(t, g, routing.Abandoned, "b")
 		assert.Equal(t, []string{"d"}, g.Descendants("a"))
 		assert.Equal(t, []string{"d"}, g.Dependents("a"))
-		assert.Equal(t, []string{"c"}, g.Dependents("b"), "who must go on without it")
+		assert.Equal(t, []string{"c"}, g.Dependents("b"), "the nodes that lose the need")
 		assert.Equal(t, []string{"b"}, g.Unmet("c"))
 		evaluate(t, g)
 		move(t, g, routing.Active, "a")

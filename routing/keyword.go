@@ -34,8 +34,8 @@ type Relevance struct {
 // first), then priority (lowest first), then ID. The caller owns
 // the slice.
 //
-// A target has its base points and those of each keyword that stands in prompt,
-// a keyword that stands there often counting once; 100 points, which are never
+// A target has its base points and those of each keyword in prompt, a repeated
+// keyword counting once; 100 points, which are never
 // exceeded, are a relevance of 1. A keyword matches whole words next to each
 // other, in any case. A word is a run of letters and digits, with the marks on
 // them; everything else separates words, also apostrophes, hyphens and

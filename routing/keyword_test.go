@@ -47,7 +47,7 @@ func TestKeyword(t *testing.T) {
 		{"H11 accents count", "the cafe", "café", false},
 		{"H11 a mark belongs to its word", "cafe\u0301 noir", "cafe", false},
 		{"H11 Cyrillic", "Новая сцена", "СЦЕНА", true},
-		{"H11 a letter of another script goes on with the word", "x中文", "x中文", true},
+		{"H11 a letter of another script belongs to the word", "x中文", "x中文", true},
 		{"H11 a word behind an emoji", "❤\ufe0fstory", "story", true},
 		{"H11 no words in the keyword", "a - b", "-", false},
 		{"H11 empty keyword", "story", "", false},
@@ -130,7 +130,7 @@ func TestKeywordRecord(t *testing.T) {
 		})
 		assert.Equal(t, []string{"a 0.11", "b 0.10", "c 0.10", "d 0.10"}, scores(got))
 	})
-	t.Run("H10 nobody", func(t *testing.T) { assert.Empty(t, routing.Keyword("scene", nil)) })
+	t.Run("H10 no targets", func(t *testing.T) { assert.Empty(t, routing.Keyword("scene", nil)) })
 }
 
 func TestTargetValidate(t *testing.T) {

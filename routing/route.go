@@ -47,7 +47,7 @@ type Route struct {
 // The most relevant target is the primary, by priority and then by ID if there
 // are several. Every other target whose relevance exceeds cut supports it;
 // DefaultCut is the usual cut, and exactly the cut is out. If every record is
-// BaseOnly, the order is priority and then ID, and nobody supports the primary.
+// BaseOnly, the order is priority and then ID, and no target supports the primary.
 // Relevances and cut lie in [0, 1] and are rounded to six decimals first.
 //
 // Deps maps an ID to the IDs that it needs. Only needs between chosen targets
@@ -55,7 +55,7 @@ type Route struct {
 //
 // Decide returns ErrCycle if chosen targets need each other in a circle, and an
 // error that names the field if there are no relevances, an ID is empty or
-// stands there twice, or a relevance or the cut is outside [0, 1] or not a
+// is listed twice, or a relevance or the cut is outside [0, 1] or not a
 // number.
 func Decide(relevances []Relevance, deps map[string][]string, cut float64) (Route, error) {
 	if err := checkRelevances(relevances, cut); err != nil {
@@ -80,8 +80,8 @@ func Decide(relevances []Relevance, deps map[string][]string, cut float64) (Rout
 // Chosen returns the IDs of the chosen targets, the primary first.
 func (r Route) Chosen() []string { return append([]string{r.Primary}, r.Supporting...) }
 
-// Arrange returns r with Waves and Mode as its chosen targets and their dependencies ask
-// for. Its errors are those of Waves.
+// Arrange returns r with Waves and Mode set by deps, the needs of its chosen targets.
+// Its errors are those of Waves.
 func (r Route) Arrange(deps map[string][]string) (_ Route, err error) {
 	if r.Waves, err = Waves(r.Chosen(), deps); err != nil {
 		return Route{}, err
@@ -135,7 +135,7 @@ func checkIDs(ids []string) error {
 		case id == "":
 			faults = append(faults, fmt.Errorf("ID %d is empty", i))
 		case seen[id]:
-			faults = append(faults, fmt.Errorf("ID %q stands there twice", id))
+			faults = append(faults, fmt.Errorf("ID %q is listed twice", id))
 		}
 		seen[id] = true
 	}

@@ -153,7 +153,7 @@ func TestDecide(t *testing.T) {
 			assert.False(t, route.LowConfidence)
 		})
 	}
-	t.Run("HC17 no match: priority, then ID, nobody supports", func(t *testing.T) {
+	t.Run("HC17 no match: priority, then ID, no supporting target", func(t *testing.T) {
 		given := []routing.Relevance{base("c", .9, 2), base("b", .4, 1), base("a", .35, 1)}
 		route, err := routing.Decide(given, nil, .3)
 		require.NoError(t, err)
@@ -184,11 +184,11 @@ func TestDecideRefuses(t *testing.T) {
 		cut        float64
 		want       string
 	}{
-		{"H13 nobody to choose", nil, nil, .3, "routing: relevances are empty"},
+		{"H13 no targets", nil, nil, .3, "routing: relevances are empty"},
 		{"H10 relevance above 1", []routing.Relevance{a, rel("b", 1.01, 1)}, nil, .3, `routing: relevance of "b" is 1.01, want 0 to 1`},
 		{"H10 relevance below 0", []routing.Relevance{rel("b", -.01, 1)}, nil, .3, `routing: relevance of "b" is -0.01, want 0 to 1`},
 		{"H10 relevance not a number", []routing.Relevance{rel("b", math.NaN(), 1)}, nil, .3, `routing: relevance of "b" is NaN, want 0 to 1`},
-		{"H10 two records for one ID", []routing.Relevance{a, a}, nil, .3, `routing: ID "a" stands there twice`},
+		{"H10 two records for one ID", []routing.Relevance{a, a}, nil, .3, `routing: ID "a" is listed twice`},
 		{"H10 a record without ID", []routing.Relevance{a, rel("", .5, 1)}, nil, .3, "routing: ID 1 is empty"},
 		{"H14 cut above 1", []routing.Relevance{a}, nil, 30, "routing: cut is 30, want 0 to 1"},
 		{"H14 cut not a number", []routing.Relevance{a}, nil, math.NaN(), "routing: cut is NaN, want 0 to 1"},

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Rules is what Analyze goes by. The zero value has the defaults and no skills.
+// Rules configure Analyze. The zero value has the defaults and no skills.
 // All phrases are matched as Keyword matches keywords.
 type Rules struct {
 	// ComplexTerms make a brief complex whatever its length. Nil means complex,
@@ -65,8 +65,7 @@ func (r Rules) withDefaults() Rules {
 }
 
 // Validate returns every problem of r in one error that names the field, or nil:
-// a phrase without a word can never match, and a number of specialists is not
-// negative.
+// phrases without a word, which never match, and negative numbers of specialists.
 func (r Rules) Validate() error {
 	var faults []error
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Candidate is somebody who can be chosen for a piece of work, such as a
+// Candidate is a worker that can be chosen for a piece of work, such as a
 // specialist of a department; its head is not one.
 type Candidate struct {
 	ID     string
@@ -39,7 +39,7 @@ func Select(candidates []Candidate, skills []string, n int) []Candidate {
 	for _, s := range skills {
 		wanted[phraseKey(s)] = true
 	}
-	delete(wanted, "") // a skill without words is nobody's
+	delete(wanted, "") // a skill without words matches no candidate
 	suitable, skilled := []Candidate{}, []Candidate{}
 	for _, c := range candidates {
 		if c.Inactive {

@@ -15,7 +15,7 @@ import (
 	"slices"
 )
 
-// Target is somebody a request can be routed to, such as a department.
+// Target is what a request can be routed to, such as a department.
 type Target struct {
 	// ID names the target in routes and dependencies. It is not empty, and no two
 	// targets of one request share it.

@@ -21,7 +21,7 @@ var ErrCycle = errors.New("dependency cycle")
 //
 // Waves returns ErrCycle, listing the cycle with the smallest ID in any and the
 // shortest of those, if ids need each other in a circle or one needs itself, and
-// an error if an ID is empty or stands there twice.
+// an error if an ID is empty or is listed twice.
 func Waves(ids []string, deps map[string][]string) ([][]string, error) {
 	err := checkIDs(ids)
 	var layers [][]string
@@ -34,7 +34,7 @@ func Waves(ids []string, deps map[string][]string) ([][]string, error) {
 	return layers, nil
 }
 
-// waves is Waves for IDs that are known to be fit.
+// waves is Waves for IDs that are known to be valid.
 func waves(ids []string, deps map[string][]string) ([][]string, error) {
 	left := make(map[string]int, len(ids)) // how many needs have no layer yet; has all of ids
 	for _, id := range ids {

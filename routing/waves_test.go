@@ -27,7 +27,7 @@ func TestWaves(t *testing.T) {
 		{"HC15 only chosen needs count", []string{"visual", "image_quality"}, filmDeps(), [][]string{{"visual"}, {"image_quality"}}},
 		{"HC15 a chosen one behind an unchosen one is not waited for", []string{"image_quality", "story"}, filmDeps(), [][]string{{"image_quality", "story"}}},
 		{"HC15 a need named twice counts once", []string{"b", "a"}, map[string][]string{"b": {"a", "a"}}, [][]string{{"a"}, {"b"}}},
-		{"HC15 nobody", nil, filmDeps(), [][]string{}},
+		{"HC15 no IDs", nil, filmDeps(), [][]string{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestWavesRefuses(t *testing.T) {
 		{"HX5 the shortest through it", []string{"a", "b", "c"}, map[string][]string{"a": {"b", "c"}, "b": {"c"}, "c": {"a"}}, "routing: dependency cycle: a, c", true},
 		{"HX5 the smaller of two that are as short", []string{"a", "b", "c"}, map[string][]string{"a": {"c", "b"}, "b": {"a"}, "c": {"a"}}, "routing: dependency cycle: a, b", true},
 		{"HX5 not by way of an unchosen one", []string{"a", "b", "c"}, map[string][]string{"a": {"b", "x"}, "b": {"c"}, "c": {"a"}, "x": {"a"}}, "routing: dependency cycle: a, b, c", true},
-		{"HX4 the same ID twice", []string{"a", "b", "a"}, nil, `routing: ID "a" stands there twice`, false},
+		{"HX4 the same ID twice", []string{"a", "b", "a"}, nil, `routing: ID "a" is listed twice`, false},
 		{"HX4 an empty ID", []string{"a", ""}, nil, "routing: ID 1 is empty", false},
 	}
 	for _, tt := range tests {
@@ -77,7 +77,7 @@ func TestWavesRefuses(t *testing.T) {
 
 func TestWavesLaws(t *testing.T) {
 	ids := []string{"a", "b", "c", "d", "e", "f"}
-	t.Run("H80 everybody once, after all they need, as early as possible", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("H80 each ID once, after all that it needs, as early as possible", rapid.MakeCheck(func(t *rapid.T) {
 		deps := map[string][]string{}
 		for i, id := range ids { // needs point to earlier IDs, so there is no cycle
 			for _, n := range ids[:i] {

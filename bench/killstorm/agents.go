@@ -24,8 +24,8 @@ func agentFor(k kind) string {
 	return "writer"
 }
 
-// roster are the agents: each notes that it was called, takes some milliseconds,
-// and notes that it answers.
+// roster are the agents: each notes its call, takes some milliseconds, and notes its
+// answer.
 func (w *worker) roster() agent.Roster {
 	return agent.Roster{
 		"writer": w.noted(usage, func(agent.Info) error { return nil }),

@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// check looks at what the storm left, and counts it.
+// check checks the logs and notes after the storm, and counts them.
 func (s *storm) check(ctx context.Context) error {
 	s.records = s.ledger.records()
 	for _, n := range s.ledger.notes {
@@ -107,7 +107,7 @@ func (s *storm) checkBudget(id string, in purse, limit orchestrator.Budget, char
 		}
 	}
 	over := providers.NanoUSD(0)
-	if !in.Estimated { // one call can be under way whose cost was not known before
+	if !in.Estimated { // one call of unknown cost may be running
 		cost, over = charged.Cost, price
 	}
 	if limit.Calls > 0 && max(calls, charged.Calls) > limit.Calls {
@@ -119,8 +119,8 @@ func (s *storm) checkBudget(id string, in purse, limit orchestrator.Budget, char
 	return nil
 }
 
-// isLate tells whether the process of a call had lost the run: then the call counts
-// for nothing.
+// isLate tells whether the process of a call had lost the run: then the call does not
+// count.
 func (s *storm) isLate(n note) bool {
 	if s.fleet == nil {
 		return false

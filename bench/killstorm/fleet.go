@@ -17,7 +17,7 @@ import (
 
 const (
 	fleetWorkers = 3               // processes at a time
-	fleetLease   = 2 * time.Second // how long one may be silent
+	fleetLease   = 2 * time.Second // after which a silent one counts as dead
 	longest      = 3 * time.Second // a process is stopped or cut off
 )
 
@@ -66,11 +66,11 @@ func (f *fleet) close() error {
 	return errors.Join(append(errs, f.server.Close())...)
 }
 
-// calm lets the faults end that last.
+// calm waits until lasting faults have ended.
 func (f *fleet) calm() { f.ends.Wait() }
 
-// strike makes a fault of another kind than a kill. All but a crash of the server end
-// by themselves while the storm goes on.
+// strike makes a fault other than a kill. All but a crash of the server end by
+// themselves, while the storm continues.
 func (f *fleet) strike(ctx context.Context, s *storm) error {
 	slot := s.rng.IntN(len(s.live))
 	p, proxy := s.live[slot], f.proxies[slot]
@@ -109,8 +109,8 @@ func (f *fleet) later(d time.Duration, end func()) {
 	})
 }
 
-// restart crashes the server and starts it after a while. The storm itself looks only
-// when it is there.
+// restart crashes the server and starts it after a while. The storm reads only while the
+// server is up.
 func (f *fleet) restart(ctx context.Context, s *storm, away time.Duration) error {
 	if err := f.server.Stop(); err != nil {
 		return err
@@ -163,8 +163,8 @@ func (t task) leases() orchestrator.Leases {
 	return orchestrator.Leases{}
 }
 
-// patiently calls f, in a fleet again and again while a fault lasts. What f does may
-// be done twice.
+// patiently calls f; in a fleet it retries f while a fault lasts. The effect of f may
+// happen twice.
 func (t task) patiently(f func() error) error {
 	err := f()
 	for began := time.Now(); t.Fleet && err != nil && !errors.Is(err, orchestrator.ErrAnswered) && time.Since(began) < time.Minute; err = f() {

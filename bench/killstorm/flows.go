@@ -26,7 +26,7 @@ type planned struct {
 // depth is how many levels of children a run has.
 const depth = 2
 
-// made is what comes of it.
+// made is the result of such a run.
 type made struct {
 	Text string            `json:"text"`
 	By   map[string]string `json:"by"` // who answered, by question
@@ -101,7 +101,7 @@ func (f *following) inTurn(c *orchestrator.Context, parts []part, text string) (
 }
 
 // race asks an agent with the order in which branches finished: a resumed run that
-// saw another order than the first time would ask something else.
+// saw another order would make a different call.
 func (f *following) race(c *orchestrator.Context, p part, text string) (string, error) {
 	q := orchestrator.NewQueue[string](c)
 	for _, sub := range p.parts {
@@ -118,7 +118,7 @@ func (f *following) race(c *orchestrator.Context, p part, text string) (string, 
 	return join(texts), err
 }
 
-// purse is the input of a run that spends what it may.
+// purse is the input of a run that spends its budget.
 type purse struct {
 	Items     int  `json:"items"`
 	Estimated bool `json:"estimated"` // calls say what they will cost
@@ -128,7 +128,7 @@ type purse struct {
 // price is what a call of the payer costs.
 const price = 30 * providers.USD / 1000
 
-// spending is what came of it.
+// spending is the result of such a run.
 type spending struct {
 	Calls int64             `json:"calls"`
 	Cost  providers.NanoUSD `json:"cost"`

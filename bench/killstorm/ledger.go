@@ -26,9 +26,8 @@ func newLedger(store blackboard.Store, reader noteReader) *ledger {
 	return &ledger{store: store, reader: reader, logs: map[string][]blackboard.Record{}, sealed: map[string]bool{}}
 }
 
-// look reads on. First the logs, then the notes, and then what it saw in the logs
-// is sealed: a note that comes later tells of a call that was made when its record
-// had been there.
+// look reads new records, then new notes, and then seals the records that it read: a
+// note that follows tells of a call that was made when its record existed already.
 func (l *ledger) look(ctx context.Context) error {
 	var seen []string
 	for _, id := range l.runs {
@@ -63,8 +62,8 @@ func (l *ledger) look(ctx context.Context) error {
 	return nil
 }
 
-// owns tells whether the run belongs to the engine of a process, as far as its log was
-// read.
+// owns tells whether the run belongs to the engine of a process, by the part of its log
+// that was read.
 func (l *ledger) owns(gen int, run string) bool {
 	owner := ""
 	for _, rec := range l.logs[run] {

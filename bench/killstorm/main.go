@@ -4,15 +4,15 @@
 //
 //   - every run that was started ends, with the result that its input alone decides
 //   - a call that is on record is not made again
-//   - a call that was under way is made again, under the same key
+//   - a call that was running is made again, under the same key
 //   - what calls cost, those that a kill cut off included, stays within budgets
 //   - an answer that was accepted is the one that the flow got
 //
 // Kills come in storms of 15, each over a file of its own: with one or two
 // processes at a time, with sync NORMAL or FULL. Storms overlap. The command prints
 // its counts. At the first promise that does not hold it keeps the files, says how
-// to repeat the storm, and exits with 1. The seed decides the flows and when to
-// kill; where a process is at that time, it does not.
+// to repeat the storm, and exits with 1. The seed decides the flows and the times of
+// the kills, not how far a process is at that time.
 //
 // With -postgres a storm has 50 faults over a throwaway server and three processes,
 // each behind a proxy. Beside kills, processes are stopped and continued, the server

@@ -12,7 +12,7 @@ import (
 )
 
 // note is a line of the file in which processes say what they do, before and after
-// they do it. It outlives a kill, as the database does.
+// they do it. A kill does not lose it.
 type note struct {
 	Kind    noteKind          `json:"kind"`
 	Gen     int               `json:"gen"` // of the process
@@ -30,7 +30,7 @@ type noteKind string
 
 const (
 	noteReady    noteKind = "ready"    // the process has an engine
-	noteUp       noteKind = "up"       // it has resumed and started what it is to
+	noteUp       noteKind = "up"       // it has resumed runs and started its own
 	noteStart    noteKind = "start"    // it is about to start a run
 	noteStarted  noteKind = "started"  // it has
 	noteBegin    noteKind = "begin"    // an agent is called

@@ -26,10 +26,10 @@ const (
 	call     kind = iota
 	flaky         // a call that fails transiently at first
 	broken        // a call that fails
-	sequence      // parts in turn
-	branches      // parts side by side
-	race          // parts side by side, taken in the order in which they finish
-	capped        // parts in turn, under a budget and a time limit that are never reached
+	sequence      // sequential parts
+	branches      // parallel parts
+	race          // parallel parts, collected in the order in which they finish
+	capped        // sequential parts, under a budget and a time limit that are never reached
 	sleep
 	question
 	child
@@ -67,7 +67,7 @@ func draw(r *rand.Rand, id string, levels, depth int) part {
 	return p
 }
 
-// expect is what a flow makes of a part and a text, computed without an engine.
+// expect is the result of a flow for a part and a text, computed without an engine.
 func (p part) expect(text string, depth int) string {
 	switch p.kind {
 	case call, flaky:
@@ -127,13 +127,13 @@ func (p part) firstQuestion() string {
 
 func (p part) prompt(text string) string { return p.id + ": " + text }
 
-// reply is what agents answer.
+// reply is the answer of agents.
 func reply(prompt string) string {
 	sum := sha256.Sum256([]byte(prompt))
 	return hex.EncodeToString(sum[:6])
 }
 
-// answerTo is what a question is answered.
+// answerTo is the answer to a question.
 func answerTo(key string) string { return reply("the answer to " + key) }
 
 // join makes one text of several, whatever their order.

@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// storm is a row of kills over one database.
+// storm is a series of kills over one database.
 type storm struct {
 	task
 	counts
@@ -28,7 +28,7 @@ type storm struct {
 	live     []*process
 	past     []*process          // those that were killed first
 	asked    map[string]bool     // answers that were sent, by run and question
-	accepted map[string][]string // and by whom those were that were accepted
+	accepted map[string][]string // the authors of accepted answers, by run and question
 }
 
 // String is the command line that repeats the storm.
@@ -43,7 +43,7 @@ func (s *storm) String() string {
 	return fmt.Sprintf("-seed %d -kills %d -sync %s -workers %d -dir %s", s.seed, s.strikes, mode, s.workers, filepath.Dir(s.dir)+"-again")
 }
 
-// run has the storm and checks what it left.
+// run runs the storm and checks the result.
 func (s *storm) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -141,7 +141,7 @@ func (s *storm) spawn(ctx context.Context, slot, starts int) (*process, error) {
 	return spawn(ctx, t)
 }
 
-// lull draws how long a process lives: some are killed before they are up, most
+// lull draws how long a process runs: some are killed before they are up, most
 // while they work, some while their runs wait.
 func (s *storm) lull() time.Duration {
 	longest := []time.Duration{30, 200, 200, 200, 600}[s.rng.IntN(5)]
@@ -184,7 +184,7 @@ func (s *storm) calm(ctx context.Context) error {
 	if s.fleet != nil {
 		s.fleet.calm()
 	}
-	for still := 0; still < 2; { // a look may find a run that the one before did not know
+	for still := 0; still < 2; { // a look may find a new run
 		if err := s.watch(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (s *storm) calm(ctx context.Context) error {
 	return s.ledger.look(ctx)
 }
 
-// up tells whether all processes have started what they are to start.
+// up tells whether all processes have started their runs.
 func (s *storm) up() bool {
 	ready := map[int]bool{}
 	for _, n := range s.ledger.notes {

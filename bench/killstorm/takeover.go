@@ -8,9 +8,9 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// countTakeovers finds, for each process that was killed, the runs that it left,
-// and how long other processes were up until one of them resumed the run.
-// Parents resume their children: those do not count.
+// countTakeovers finds the runs of each process that was killed, and how long other
+// processes were up until one of them resumed the run. Children do not count: their
+// parents resume them.
 func (s *storm) countTakeovers() {
 	ready := map[int]time.Time{}
 	for _, n := range s.ledger.notes {
@@ -39,7 +39,7 @@ func ownerOf(log []blackboard.Record) string {
 	return whose(log[0])
 }
 
-// whose is the engine that a record says the run is owned by, "" if it does not say.
+// whose is the engine that owns the run according to a record, "" if it does not say.
 func whose(rec blackboard.Record) string {
 	d := data(rec)
 	if d.Parent != "" {
@@ -48,7 +48,7 @@ func whose(rec blackboard.Record) string {
 	return d.Owner
 }
 
-// ownerData is what a record says of who owns the run.
+// ownerData is what a record says about the owner of the run.
 type ownerData struct {
 	Owner  string `json:"owner"`
 	Parent string `json:"parent"`

@@ -88,7 +88,7 @@ func work(arg string) (err error) {
 	return errors.Join(w.engine.Close(ctx), store.Close())
 }
 
-// begin starts what the process is to start, and resumes what is there.
+// begin starts the runs of the process, and resumes existing ones.
 func (w *worker) begin(ctx context.Context) error {
 	if err := w.patiently(func() error {
 		_, err := hello().Start(ctx, w.engine, w.Gen, orchestrator.StartOptions{ID: fmt.Sprintf("hello-%d", w.Gen)})
@@ -192,7 +192,7 @@ func (w *worker) poll(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_, _ = w.engine.Resume(ctx) // what fails is tried again
+			_, _ = w.engine.Resume(ctx) // failures are retried
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/cloudwego/eino/schema"
 )
 
-// eino's graphs are of package compose, its agents of adk. It keeps a checkpoint at
-// an interrupt alone, so it has no steps on record; its graphs have no limit on what
-// runs at once: a semaphore in the nodes is one.
+// eino's graphs are of package compose, its agents of adk. It stores a checkpoint only
+// at an interrupt, so it has no recorded steps. Its graphs have no limit on parallel
+// nodes: a semaphore in the nodes limits them.
 var eino = library{
 	name: "eino",
 	chain: func(n int, takes time.Duration) (once, error) {

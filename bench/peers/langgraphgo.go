@@ -106,7 +106,7 @@ func lgMerge(_ context.Context, s lgState, news []lgState) (lgState, error) {
 	return lgState{s.Steps + len(news), text}, nil
 }
 
-// lgInTurn puts n nodes behind one another.
+// lgInTurn adds n nodes in sequence.
 func lgInTurn(g interface {
 	AddEdge(from, to string)
 	SetEntryPoint(name string)

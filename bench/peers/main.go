@@ -21,12 +21,11 @@ import (
 type variant struct {
 	name string
 
-	// build makes what can be made beforehand for n times of the work, and returns
-	// what does it n times.
+	// build prepares n times the work, and returns a function that does it.
 	build func(n int) (func(context.Context) error, error)
 
-	// process, if it is set, takes the sample in place of build, and has something
-	// to say beside the time.
+	// process, if it is set, takes the sample instead of build, and returns a note beside
+	// the time.
 	process func() (time.Duration, string, error)
 }
 
@@ -77,7 +76,7 @@ func check(what string, err error) {
 	}
 }
 
-// measure takes samples of all variants in turn, each time beginning with another,
+// measure takes samples of all variants alternately, each time beginning with another,
 // after one of each that does not count, and prints the medians.
 func (w workload) measure(samples int) error {
 	variants, err := w.variants()
@@ -129,7 +128,7 @@ func median(ds []time.Duration) time.Duration {
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
-// repeat does once n times; what it needs was made beforehand.
+// repeat does once n times; what it needs was made before.
 func repeat(name string, once func(context.Context) error) variant {
 	return variant{name: name, build: func(n int) (func(context.Context) error, error) {
 		return func(ctx context.Context) error {

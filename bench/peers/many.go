@@ -16,8 +16,8 @@ const (
 	manyTakes = 50 * time.Millisecond
 )
 
-// many starts a process for each sample. The process prints what it measured; the
-// time to start it is in none of them.
+// many starts a process for each sample. The process prints what it measured, without
+// the time to start it.
 func many() ([]variant, error) {
 	program, err := os.Executable()
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// library is what a library makes of the workloads. A nil function: it has no
-// construct for it.
+// library has the workloads of a library. A nil function: the library has no construct
+// for it.
 type library struct {
 	name   string
-	chain  func(n int, takes time.Duration) (func(context.Context) error, error) // calls in turn
+	chain  func(n int, takes time.Duration) (func(context.Context) error, error) // sequential calls
 	models func(n int, takes time.Duration) (func(context.Context) error, error) // the same by agents with a model
-	fanOut func(n int, takes time.Duration) (func(context.Context) error, error) // calls side by side
+	fanOut func(n int, takes time.Duration) (func(context.Context) error, error) // parallel calls
 	loop   func(rounds int) (func(context.Context) error, error)                 // try and grade
 	dag    func(needs [][]int) (func(context.Context) error, error)              // at most 8 at once
 	memory func(steps int) variant                                               // steps on record in memory

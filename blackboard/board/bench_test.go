@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/routing"
 )
 
-// work carries so many tasks with up to three dependencies each through to the end, with
+// work completes so many tasks with up to three dependencies each, with
 // ten changes a task, and returns how long a change took.
 func work(b *testing.B, n int) time.Duration {
 	b.Helper()

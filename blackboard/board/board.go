@@ -1,5 +1,5 @@
 // Package board is the blackboard of one run of a team that works on tasks: what is to
-// be done, what was decided, what was learned, and how every task stands.
+// done, what was decided and learned, and the state of every task.
 //
 // A [Board] is plain data and its JSON form is its snapshot. It is changed by an
 // [Editor] alone, through [Change] values: [Editor.Apply] checks who makes a change, the
@@ -24,8 +24,8 @@ import (
 
 // Board is all that the agents of a run know and share.
 //
-// Spec, DesignLog and Insights stay when a task starts anew; Memories of that task do
-// not.
+// Spec, DesignLog and Insights are kept when a task restarts; the Memories of that task
+// are removed.
 type Board struct {
 	RunID     string `json:"run_id"`
 	Objective string `json:"objective"`
@@ -33,8 +33,8 @@ type Board struct {
 	// Spec has the requirements by area, such as db or ui, in the form of the domain.
 	Spec map[string]json.RawMessage `json:"spec,omitempty"`
 
-	DesignLog []Decision `json:"design_log,omitempty"` // only ever longer
-	Insights  []Insight  `json:"insights,omitempty"`   // only ever longer
+	DesignLog []Decision `json:"design_log,omitempty"` // append-only
+	Insights  []Insight  `json:"insights,omitempty"`   // append-only
 
 	// Memories are the messages of the worker of a task, by the task's ID.
 	Memories map[string][]providers.Message `json:"task_memories,omitempty"`
@@ -82,7 +82,7 @@ type File struct {
 type Guardian struct {
 	LastReviewed string           `json:"last_reviewed_task,omitempty"`
 	LastNudge    time.Time        `json:"last_nudge_time,omitzero"`
-	Watches      map[string]Watch `json:"watches,omitempty"` // by task; gone when the task starts anew
+	Watches      map[string]Watch `json:"watches,omitempty"` // by task; removed when the task restarts
 }
 
 // Watch is what the Guardian has seen of an attempt at a task.

@@ -10,12 +10,11 @@ import (
 )
 
 var (
-	// ErrTerminal says that a task is COMPLETE or ABANDONED, so that nothing can happen
-	// to it.
+	// ErrTerminal says that a task is COMPLETE or ABANDONED and cannot change any more.
 	ErrTerminal = errors.New("the task is final")
 
 	// ErrDuplicate says that an insight is on the board already.
-	ErrDuplicate = errors.New("it is there already")
+	ErrDuplicate = errors.New("it is on the board already")
 
 	// ErrNoTask says that there is no task of that ID.
 	ErrNoTask = errors.New("no such task")
@@ -30,13 +29,13 @@ type Change struct {
 	Do   Action
 }
 
-// Action is what a [Change] does. Its implementations are the types of this package
-// that say so.
+// Action is what a [Change] does. Only types of this package implement it; their
+// comments say so.
 type Action interface {
 	kind() string
 
-	// apply checks everything first. It changes the graph as the last check, as that
-	// changes nothing if it fails, and then the board.
+	// apply checks first. Then it changes the graph, which changes nothing if it fails,
+	// and then the board.
 	apply(e *Editor, c Change) error
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/convene-go/convene/routing"
 )
 
-// Editor changes a board and schedules its tasks. It is for one goroutine at a time.
-// Open makes it; the zero value is of no use.
+// Editor changes a board and schedules its tasks. It is not safe for concurrent use.
+// Create it with Open; the zero value is not usable.
 type Editor struct {
 	b       *Board
 	graph   *routing.Graph
@@ -21,10 +21,10 @@ type Editor struct {
 	known   map[string]bool // IDs of decisions, IDs and contents of insights
 }
 
-// Open returns an editor of a board, which is the editor's from then on. The preference
-// decides the order in which ready tasks are dispatched.
+// Open returns an editor that owns the board from then on. The preference decides the
+// order in which ready tasks are dispatched.
 //
-// A board that could not have come about by changes is refused, with all faults in one
+// A board that no changes could have produced is refused, with all faults in one
 // error.
 func Open(b *Board, p routing.Preference) (*Editor, error) {
 	e := &Editor{b: b, graph: routing.NewGraph(p), at: make(map[string]int, len(b.Tasks)), known: map[string]bool{}}
@@ -68,8 +68,8 @@ func (b *Board) fill() {
 	}
 }
 
-// Apply carries out a change, or returns an error and has changed nothing. It never
-// changes what c holds, and keeps parts of it: the caller must not change them either.
+// Apply carries out a change; if it returns an error, it has changed nothing. The editor
+// keeps parts of c without changing them, and the caller must not change them either.
 //
 // The error is [ErrNoTask], [ErrTerminal] or [ErrDuplicate], an fsm.ErrTransition that
 // says which events are allowed, a routing.ErrCycle with the path, or says what else is
@@ -89,11 +89,11 @@ func (e *Editor) Apply(c Change) error {
 	return nil
 }
 
-// Board returns the board. It is the editor's: the caller only reads it, and not while
-// a change is applied.
+// Board returns the board, which the editor owns: the caller may only read it, and not
+// while Apply runs.
 func (e *Editor) Board() *Board { return e.b }
 
-// Task returns the task of an ID. What it points to belongs to the board.
+// Task returns the task of an ID. The board owns what it points to.
 func (e *Editor) Task(id string) (t Task, ok bool) {
 	i, ok := e.at[id]
 	if !ok {

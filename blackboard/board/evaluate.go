@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Evaluate returns the changes by which tasks follow what they wait for: PLANNED ones
+// Evaluate returns the changes that follow from the state of dependencies: PLANNED tasks
 // become READY or BLOCKED, and BLOCKED ones whose tasks are complete become READY, in
 // the order in which they were added. The caller applies them in that order.
 // After that, no task is PLANNED.
 //
-// It costs time for the tasks that change.
+// Its cost depends on the number of tasks that change.
 func (e *Editor) Evaluate(at time.Time) []Change {
 	move := func(id string, m Move) Change { return Change{By: RoleDirector, At: at, Task: id, Do: m} }
 	e.planned = slices.DeleteFunc(e.planned, func(id string) bool { return e.b.Tasks[e.at[id]].Status != Planned })
@@ -33,8 +33,8 @@ func (e *Editor) Evaluate(at time.Time) []Change {
 	return changes
 }
 
-// Waits returns for which tasks a task waits now and why, or nil if it waits for none.
-// A task that waits for an abandoned one waits for a decision.
+// Waits returns which tasks a task waits for and why, or nil if it waits for none. A
+// task that waits for an abandoned one waits for a decision of the director.
 func (e *Editor) Waits(id string) *BlockedReason {
 	unmet := e.graph.Unmet(id)
 	if len(unmet) == 0 {
@@ -54,7 +54,7 @@ func (e *Editor) Waits(id string) *BlockedReason {
 	return why
 }
 
-// Reblock is an [Action] of the director: it gives a BLOCKED task another reason, as
+// Reblock is an [Action] of the director: it changes the reason of a BLOCKED task after
 // what it waits for has changed.
 type Reblock struct {
 	Blocked BlockedReason `json:"blocked"`
@@ -70,7 +70,7 @@ func (r Reblock) apply(e *Editor, c Change) error {
 	if err != nil {
 		return err
 	}
-	// It is the same as to block it anew.
+	// It is checked like a new block.
 	m := Move{Event: EventBlock, Blocked: &r.Blocked}
 	if t.Status != Blocked {
 		return notBlocked(t)
@@ -85,8 +85,8 @@ func (r Reblock) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// Forgive is an [Action] of the director: it takes back the retry that a task's last
-// failure has cost, as it was no fault of the worker. A task without failures is refused.
+// Forgive is an [Action] of the director: it removes the retry that a task's last failure
+// cost, which was no fault of the worker. A task without failures is refused.
 type Forgive struct{}
 
 func (Forgive) kind() string { return "forgive" }
@@ -110,9 +110,9 @@ func (Forgive) apply(e *Editor, c Change) error {
 // Abandon returns the changes by which a task is abandoned, or an error that is
 // [ErrNoTask] or [ErrTerminal].
 //
-// What waits for it directly goes on without it where goesOn says so, and otherwise is
-// BLOCKED until the director decides. Nil means that nothing goes on.
-func (e *Editor) Abandon(id, reason string, goesOn func(dependent string) bool, at time.Time) ([]Change, error) {
+// Tasks that depend on it directly lose that dependency where drop returns true, and are
+// BLOCKED until the director decides elsewhere. A nil drop returns false.
+func (e *Editor) Abandon(id, reason string, drop func(dependent string) bool, at time.Time) ([]Change, error) {
 	if _, err := e.live(id); err != nil {
 		return nil, namedError("abandon", id, err)
 	}
@@ -123,7 +123,7 @@ func (e *Editor) Abandon(id, reason string, goesOn func(dependent string) bool, 
 		why := BlockedReason{Type: ByAbandoned}
 		switch {
 		case t.Final():
-		case goesOn != nil && goesOn(dependent):
+		case drop != nil && drop(dependent):
 			changes = append(changes, change(dependent, Edit{DropNeeds: []string{id}}))
 		case t.Status == Blocked && t.Blocked.Type.byTasks():
 			changes = append(changes, change(dependent, Reblock{Blocked: why}))

@@ -26,7 +26,7 @@ type checker interface {
 	Helper()
 }
 
-// run is an editor with a clock that goes on by a second with each change.
+// run is an editor with a clock that advances by a second with each change.
 type run struct {
 	*board.Editor
 	t   checker

@@ -7,15 +7,15 @@ type State string
 
 // The states of tasks. COMPLETE and ABANDONED are final.
 const (
-	Planned      State = "PLANNED"       // was added and not looked at since
+	Planned      State = "PLANNED"       // added, not evaluated yet
 	Ready        State = "READY"         // may be dispatched
 	Blocked      State = "BLOCKED"       // waits for what its BlockedReason says
-	Active       State = "ACTIVE"        // a worker is at it
+	Active       State = "ACTIVE"        // a worker works on it
 	AwaitingQA   State = "AWAITING_QA"   // the artifact is frozen and reviewed
-	FailedQA     State = "FAILED_QA"     // the review, or the merge behind it, failed
+	FailedQA     State = "FAILED_QA"     // the review, or the merge after it, failed
 	Complete     State = "COMPLETE"      // the work is merged
 	WaitingHuman State = "WAITING_HUMAN" // a person was asked
-	Abandoned    State = "ABANDONED"     // kept for the record
+	Abandoned    State = "ABANDONED"     // canceled, kept for the record
 )
 
 // Role is who makes a change.
@@ -36,9 +36,9 @@ type Event string
 const (
 	EventReady    Event = "ready"    // all it needs is complete
 	EventBlock    Event = "block"    // it waits for something
-	EventUnblock  Event = "unblock"  // what it waited for is there
+	EventUnblock  Event = "unblock"  // what it waited for is complete
 	EventDispatch Event = "dispatch" // a worker begins an attempt
-	EventDeliver  Event = "deliver"  // the worker is done, or a person accepts what there is
+	EventDeliver  Event = "deliver"  // the worker is done, or a person accepts the artifact
 	EventPause    Event = "pause"    // the worker waits for subtasks or something outside
 	EventLose     Event = "lose"     // the attempt failed by a crash, a stall or the like: one retry
 	EventRelease  Event = "release"  // the attempt was canceled or interrupted: no retry
@@ -53,7 +53,7 @@ const (
 	EventEscalate Event = "escalate" // no attempt is left
 	EventRetry    Event = "retry"    // a person wants another attempt
 	EventAccept   Event = "accept"   // a person takes the last reviewed artifact as it is
-	EventAbandon  Event = "abandon"  // nobody will do it
+	EventAbandon  Event = "abandon"  // it will not be done
 )
 
 // TaskTable says which events lead from state to state, and who may cause them. Other
@@ -86,7 +86,7 @@ var TaskTable = fsm.MustNew(fsm.Definition[State, Event, Role]{
 	},
 })
 
-// Strategy is whether the run gets anywhere.
+// Strategy says whether the run makes progress.
 type Strategy string
 
 // The states of the strategy.
@@ -105,7 +105,7 @@ const (
 	Progress  StrategyEvent = "progress"  // a task passed
 )
 
-// StrategyTable says how the strategy changes, and by whom.
+// StrategyTable says how the strategy changes, and which role may change it.
 var StrategyTable = fsm.MustNew(fsm.Definition[Strategy, StrategyEvent, Role]{
 	Initial: Progressing,
 	States:  []Strategy{Progressing, Stagnating},

@@ -10,12 +10,12 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Move is an [Action] that lets an event happen to a task, by [TaskTable]. What it has
-// beside the event depends on that: see [Event] and the fields.
+// Move is an [Action] that fires an event of [TaskTable] on a task. The comments of the
+// fields say which events need them.
 type Move struct {
 	Event Event `json:"event"`
 
-	// Who is set if a person stands behind the role, such as one who passed a task.
+	// Who is the person who acted in the role, if there is one, such as to pass a task.
 	Who string `json:"who,omitempty"`
 
 	// Reason is required for abandon, ask and escalate.
@@ -31,7 +31,7 @@ type Move struct {
 	// Branch is that of the attempt; for dispatch.
 	Branch string `json:"branch,omitempty"`
 
-	// Frozen is required for deliver; Summary goes with it.
+	// Frozen is required for deliver, which may also have a Summary.
 	Frozen  *Frozen `json:"frozen,omitempty"`
 	Summary string  `json:"summary,omitempty"`
 
@@ -83,7 +83,7 @@ var contents = map[Event]struct{ must, may []string }{
 	EventAbandon:  {must: []string{"reason"}},
 }
 
-// has returns the names of the fields that are set, but for event and who, in order.
+// has returns the names of the fields that are set, except event and who, in order.
 func (m Move) has() (names []string) {
 	for _, field := range [...]struct {
 		name string
@@ -134,7 +134,7 @@ func (m Move) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// check returns what is wrong with what the event has.
+// check returns what is wrong with the fields of m for its event.
 func (m Move) check(e *Editor, t *Task) error {
 	var faults faultList
 	content, has := contents[m.Event], m.has()
@@ -266,7 +266,7 @@ func (e *Editor) happen(t *Task, m Move, to State, at time.Time) {
 	}
 }
 
-// effects are what events do beyond that.
+// effects are the effects of some events beyond those.
 var effects = map[Event]func(e *Editor, t *Task, m Move, at time.Time){
 	EventBlock: func(_ *Editor, t *Task, m Move, _ time.Time) { t.DependsOn = union(t.DependsOn, m.Needs) },
 	EventDispatch: func(e *Editor, t *Task, m Move, at time.Time) {
@@ -348,7 +348,7 @@ func (e *Editor) wipe(t *Task, messages []providers.Message) {
 	t.WaitingFor = nil
 }
 
-// abandon notes that nobody will do a task, which the graph knows already.
+// abandon ends a task that will not be done. The graph knows it already.
 func (e *Editor) abandon(t *Task, reason string, at time.Time) {
 	t.Status, t.UpdatedAt, t.Reason = Abandoned, at, reason
 	t.Blocked, t.Checkpoint, t.Accepted = nil, nil, false

@@ -397,12 +397,12 @@ func TestPause(t *testing.T) {
 		r.do(board.RoleDirector, "", board.AddTasks{Tasks: []board.Definition{sub}})
 		r.do(board.RoleDirector, "a", board.Move{
 			Event: board.EventPause, Blocked: &board.BlockedReason{Type: board.BySubtask, Description: "research first"},
-			Needs: []string{"sub"}, Checkpoint: &board.Checkpoint{Resume: "go on with routes", Commit: "wip"},
+			Needs: []string{"sub"}, Checkpoint: &board.Checkpoint{Resume: "continue with routes", Commit: "wip"},
 			Escalation: &board.Escalation{Type: board.NeedsResearch, Reason: "r"},
 		})
 		return r
 	}
-	proves(t, []string{"BA87 B46 B64 B65 B66 wait for a subtask and go on", "BA88 B58 the same for research"}, func(t *testing.T) {
+	proves(t, []string{"BA87 B46 B64 B65 B66 wait for a subtask and resume", "BA88 B58 the same for research"}, func(t *testing.T) {
 		r := paused(t)
 		r.is("a BLOCKED, sub PLANNED")
 		assert.Equal(t, []string{"sub"}, r.task("a").Blocked.WaitingOn)
@@ -420,13 +420,13 @@ func TestPause(t *testing.T) {
 		r.dispatch("a")
 		v, err := r.View("a")
 		require.NoError(t, err)
-		assert.Equal(t, "go on with routes", v.Task.Checkpoint.Resume)
+		assert.Equal(t, "continue with routes", v.Task.Checkpoint.Resume)
 		r.do(board.RoleWorker, "a", board.Move{Event: board.EventDeliver, Frozen: frozen("a")})
 		assert.Nil(t, r.task("a").Checkpoint)
 		assert.Equal(t, []board.Result{{Task: "sub", Title: "The sub build", Status: board.Complete, Path: "artifacts/sub.md", Summary: "made sub"}}, v.Subtasks)
 		assert.Zero(t, v.Task.RetryCount)
 	})
-	t.Run("B78 BA25 a task that starts anew waits for nothing it once paused for", func(t *testing.T) {
+	t.Run("B78 BA25 a restarted task no longer waits for its subtasks", func(t *testing.T) {
 		r := paused(t)
 		r.complete("sub")
 		r.evaluate()

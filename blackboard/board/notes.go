@@ -9,9 +9,9 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// AddInsight is an [Action] of all but the Guardian: it appends to the insights, without
-// anybody's approval. An ID that is there, or the same topic and summary of the same
-// task, is [ErrDuplicate].
+// AddInsight is an [Action] of every role but the Guardian: it appends an insight, which
+// needs no approval. A known ID, or the same topic and summary of the same task, is
+// [ErrDuplicate].
 type AddInsight struct {
 	Insight
 }
@@ -41,7 +41,7 @@ func (a AddInsight) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// content is what makes an insight the same as another one.
+// content identifies an insight: insights with the same content are duplicates.
 func (i Insight) content() string {
 	return fmt.Sprintf("insight of %q: %q %q", i.SourceTask, i.Topic, i.Summary)
 }
@@ -62,7 +62,7 @@ func (e *Editor) free(what, letter string, n int) string {
 }
 
 // AddDecision is an [Action] of the director: it appends to the design log. An entry is
-// never changed; a later one can take its place.
+// never changed; a later one can replace it.
 type AddDecision struct {
 	Decision
 }
@@ -79,7 +79,7 @@ func (a AddDecision) apply(e *Editor, c Change) error {
 		faults.add("area or summary is empty")
 	}
 	if e.known["decision "+d.ID] {
-		faults.add("id %q is taken: the design log is only ever longer", d.ID)
+		faults.add("id %q is taken: the design log is append-only", d.ID)
 	}
 	for i, id := range d.AppliesTo {
 		if _, err := e.task(id); err != nil {
@@ -120,9 +120,9 @@ func (s SetSpec) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// Remember is an [Action] that appends to the memory of a task: what an ACTIVE worker
-// said and did, one system message of the Guardian to it, or what the director has to
-// say. Only the Guardian's is a system message.
+// Remember is an [Action] that appends to the memory of a task: messages of its ACTIVE
+// worker, one system message of the Guardian to it, or messages of the director. Only
+// the Guardian's is a system message.
 type Remember struct {
 	Messages []providers.Message `json:"messages"`
 }
@@ -155,8 +155,8 @@ func (r Remember) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// SetWatch is an [Action] of the Guardian: it notes what was seen of an ACTIVE task.
-// Reviewed says that this was a check.
+// SetWatch is an [Action] of the Guardian: it records what the Guardian saw of an ACTIVE
+// task. Reviewed says that this was a check.
 type SetWatch struct {
 	Watch
 	Reviewed bool `json:"reviewed,omitempty"`

@@ -41,7 +41,7 @@ func TestNew(t *testing.T) {
 }
 
 func TestInsights(t *testing.T) {
-	t.Run("B6 B12 B45 anybody adds, at once and for good", func(t *testing.T) {
+	t.Run("B6 B12 B45 every worker adds, without approval", func(t *testing.T) {
 		r := newRun(t, task("a"))
 		r.now = r.now.Add(time.Millisecond)
 		r.do(board.RoleWorker, "", board.AddInsight{Insight: board.Insight{Topic: []string{"http"}, Summary: "axios", SourceTask: "a"}})
@@ -81,7 +81,7 @@ func TestDecisions(t *testing.T) {
 	t.Run("BX35 an entry is not changed", func(t *testing.T) {
 		r := newRun(t)
 		r.do(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{ID: "d1", Area: "api", Summary: "REST"}})
-		r.refuses(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{ID: "d1", Area: "api", Summary: "GraphQL"}}, "only ever longer")
+		r.refuses(board.RoleDirector, "", board.AddDecision{Decision: board.Decision{ID: "d1", Area: "api", Summary: "GraphQL"}}, "append-only")
 	})
 	t.Run("B5 BC42 bad ones", func(t *testing.T) {
 		r := newRun(t)

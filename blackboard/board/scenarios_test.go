@@ -113,7 +113,7 @@ func TestEndOfABoard(t *testing.T) {
 		assert.Equal(t, before, r.picture())
 		assert.Equal(t, "not wanted any more", r.task("a").Reason)
 	})
-	t.Run("BA104 what waits for an abandoned task alone does not go on by itself", func(t *testing.T) {
+	t.Run("BA104 a task that waits only for an abandoned one stays BLOCKED", func(t *testing.T) {
 		r := newRun(t, task("a"), task("b", "a"), task("c", "b"))
 		r.evaluate()
 		changes, err := r.Abandon("a", "not wanted", nil, r.now)
@@ -193,7 +193,7 @@ func TestSharedState(t *testing.T) {
 		r.do(board.RoleWorker, "db_build", board.Remember{Messages: user("my own words")})
 		v, err := r.View("api_build")
 		require.NoError(t, err)
-		require.Len(t, v.Insights, 1, "at once, and nobody has approved it")
+		require.Len(t, v.Insights, 1, "at once, without approval")
 		assert.Equal(t, "SQLite has no booleans", v.Insights[0].Summary)
 		require.Len(t, v.Decisions, 1)
 		assert.Equal(t, "IDs are integers", v.Decisions[0].Summary)
@@ -233,6 +233,6 @@ func TestSharedState(t *testing.T) {
 			r.dispatch(id)
 			order = append(order, id)
 		}
-		assert.Equal(t, []string{"4", "3", "2", "1"}, order, "one editor at a time, who holds up nobody else")
+		assert.Equal(t, []string{"4", "3", "2", "1"}, order, "one editor at a time, and others are not delayed")
 	})
 }

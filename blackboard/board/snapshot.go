@@ -20,14 +20,14 @@ func (e *Editor) Snapshot() ([]byte, error) {
 }
 
 // Restore returns an editor of the board in a snapshot. It refuses what [Open] refuses,
-// unknown fields, and anything behind the board.
+// unknown fields, and data after the board.
 func Restore(data []byte, p routing.Preference) (*Editor, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	b := new(Board)
 	err := d.Decode(b)
 	if err == nil && !errors.Is(d.Decode(new(json.RawMessage)), io.EOF) {
-		err = errors.New("there is something behind the board")
+		err = errors.New("there is data after the board")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("board: restore: %w", err)

@@ -60,7 +60,7 @@ func TestRestore(t *testing.T) {
 			{`"tasks":`, `"guardian":{"watches":{"x":{}}},"tasks":`, `guardian: watches["x"]: no such task`},
 			{`"tasks":`, `"filesystem":{"/x":{"branch":"","commit":"","task":""}},"tasks":`, `filesystem: path is "/x"`},
 			{`"tasks":`, `"surprise":1,"tasks":`, `unknown field "surprise"`},
-			{`{"run_id"`, `{} {"run_id"`, "something behind the board"},
+			{`{"run_id"`, `{} {"run_id"`, "data after the board"},
 		} {
 			text := valid(t).picture()
 			require.Contains(t, text, tt.old)
@@ -73,7 +73,7 @@ func TestRestore(t *testing.T) {
 		again, err := board.Restore([]byte(r.picture()), preference)
 		require.NoError(t, err)
 		require.ErrorIs(t, again.Apply(board.Change{By: board.RoleWorker, Do: board.AddInsight{Insight: board.Insight{Summary: "s"}}}), board.ErrDuplicate)
-		require.ErrorContains(t, again.Apply(board.Change{By: board.RoleDirector, Do: board.AddDecision{Decision: board.Decision{ID: "d1", Area: "a", Summary: "t"}}}), "only ever longer")
+		require.ErrorContains(t, again.Apply(board.Change{By: board.RoleDirector, Do: board.AddDecision{Decision: board.Decision{ID: "d1", Area: "a", Summary: "t"}}}), "append-only")
 	})
 }
 
@@ -209,7 +209,7 @@ func drawMove(t *rapid.T, r *run, c *board.Change, id func() string) board.Move 
 }
 
 func TestBoardLaws(t *testing.T) {
-	t.Run("B27 B110 B119 BX13 BC46 any changes: refused ones change nothing, and the board can be opened again and goes on alike", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("B27 B110 B119 BX13 BC46 any changes: refused ones change nothing, and a reopened board behaves the same", rapid.MakeCheck(func(t *rapid.T) {
 		r, count := newRun(t), 0
 		limits := routing.Limits{Global: 2, Profiles: map[string]int{"code_worker": 1}}
 		var journal []board.Change

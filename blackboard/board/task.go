@@ -8,8 +8,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Definition is what a task is, as whoever plans it says. The rest of a [Task] is what
-// becomes of it.
+// Definition is what a plan says about a task. The other fields of a [Task] say what
+// happened to it since.
 type Definition struct {
 	ID          string `json:"id"`
 	Title       string `json:"title,omitempty"`
@@ -28,8 +28,8 @@ type Definition struct {
 	// Risk, from 0 to 1, is how closely the Guardian looks. Nil means 0.5.
 	Risk *float64 `json:"risk,omitempty"`
 
-	// Placeholder says that the criteria are general and that those of the review of
-	// what is tested will take their place.
+	// Placeholder says that the criteria are general; the review of what is tested
+	// replaces them.
 	Placeholder bool `json:"placeholder,omitempty"`
 
 	// Parent is the task that this one was made for; "" for none. A task FromParent
@@ -47,24 +47,24 @@ type Task struct {
 	QA         *QA            `json:"qa_feedback,omitempty"`
 	Blocked    *BlockedReason `json:"blocked_reason,omitempty"` // while BLOCKED
 
-	RetryCount    int `json:"retry_count"`              // failed attempts, of the worker's fault
+	RetryCount    int `json:"retry_count"`              // failed attempts that were the worker's fault
 	ConflictCount int `json:"conflict_count,omitempty"` // merges that failed
 
-	// Attempt counts the dispatches and is never set back.
+	// Attempt counts the dispatches and is never reset.
 	Attempt int `json:"attempt,omitempty"`
 
 	// WaitingFor are the tasks that the worker paused for.
 	WaitingFor []string    `json:"waiting_for,omitempty"`
-	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // to resume from; gone when the task starts anew
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // to resume from; removed when the task restarts
 	Escalation *Escalation `json:"escalation,omitempty"` // the last one
 
-	// Branch is that of the last attempt. Frozen is what was last handed over for
-	// review; it stays when the task starts anew. Merged is the commit of the merge.
+	// Branch is that of the last attempt. Frozen is what was last delivered for review;
+	// it is kept when the task restarts. Merged is the commit of the merge.
 	Branch string  `json:"branch,omitempty"`
 	Frozen *Frozen `json:"frozen,omitempty"`
 	Merged string  `json:"merged,omitempty"`
 
-	// Accepted says that a person took Frozen as it is: the next attempt is to deliver
+	// Accepted says that a person accepted Frozen as it is: the next attempt delivers
 	// it without a worker.
 	Accepted bool `json:"accepted,omitempty"`
 
@@ -74,11 +74,11 @@ type Task struct {
 	Spent       providers.Usage `json:"spent,omitzero"`
 	CreatedAt   time.Time       `json:"created_at"`
 	UpdatedAt   time.Time       `json:"updated_at"`
-	StartedAt   time.Time       `json:"started_at,omitzero"` // of the attempt that is under way, or was the last
+	StartedAt   time.Time       `json:"started_at,omitzero"` // of the current or last attempt
 	CompletedAt time.Time       `json:"completed_at,omitzero"`
 }
 
-// Final says whether nothing can happen to the task any more.
+// Final says whether the task is COMPLETE or ABANDONED and cannot change any more.
 func (t *Task) Final() bool { return TaskTable.Terminal(t.Status) }
 
 // Frozen is an artifact at a commit.
@@ -88,7 +88,7 @@ type Frozen struct {
 	Commit string `json:"commit"`
 }
 
-// QA is the result of an attempt that was reviewed, or that failed before.
+// QA is the result of an attempt that was reviewed, or that failed before its review.
 type QA struct {
 	Passed   bool        `json:"passed"`
 	Kind     FailureKind `json:"kind,omitempty"`    // why it failed; "" if it passed
@@ -143,7 +143,7 @@ type TestAnalysis struct {
 	Fault    TestFault `json:"fault"`
 }
 
-// TestFault is whose fault it is that a test fails.
+// TestFault says what is at fault when a test fails.
 type TestFault string
 
 // The faults.
@@ -181,7 +181,7 @@ func (t BlockType) byTasks() bool {
 
 var blockTypes = []BlockType{ByDependency, BySubtask, ByAbandoned, ByExternal, ByReplanning}
 
-// Checkpoint is what a worker that pauses wants to have back.
+// Checkpoint is what a paused worker needs to resume.
 type Checkpoint struct {
 	ID      string          `json:"id,omitempty"`
 	Resume  string          `json:"resume"` // what to do next, in words
@@ -190,7 +190,7 @@ type Checkpoint struct {
 	Commit  string          `json:"commit,omitempty"` // on the branch of the task
 }
 
-// EscalationType is why a worker turns to the director.
+// EscalationType is why a worker asks the director.
 type EscalationType string
 
 // The types of escalations.
@@ -211,10 +211,10 @@ type Escalation struct {
 	Reason      string         `json:"reason"`
 	Needs       string         `json:"needs,omitempty"`
 	Affected    []string       `json:"affected,omitempty"`
-	NonBlocking bool           `json:"non_blocking,omitempty"` // the worker went on
+	NonBlocking bool           `json:"non_blocking,omitempty"` // the worker did not wait
 }
 
-// needs are the tasks that must be complete before t goes on.
+// needs are the tasks that must be complete before t starts or resumes.
 func (t *Task) needs() []string {
 	needs := slices.Clone(t.DependsOn)
 	for _, id := range t.WaitingFor {

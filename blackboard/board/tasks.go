@@ -28,7 +28,7 @@ func (a AddTasks) apply(e *Editor, c Change) error {
 	if err := e.graph.Add(nodes...); err != nil {
 		return err
 	}
-	e.b.Tasks = slices.Grow(e.b.Tasks, len(a.Tasks)) // a task is large, and would be moved again and again
+	e.b.Tasks = slices.Grow(e.b.Tasks, len(a.Tasks)) // one allocation: a task is large
 	for _, d := range a.Tasks {
 		e.insert(d, c.At)
 	}
@@ -62,10 +62,10 @@ func (e *Editor) insert(d Definition, at time.Time) {
 	e.b.Tasks = append(e.b.Tasks, Task{Definition: d, Status: Planned, CreatedAt: at, UpdatedAt: at})
 }
 
-// Split is an [Action] of the director: it puts several tasks in the place of one, which
-// is abandoned with the reason "split". Those that depend on none of the others depend
-// on what that one waited for; what waited for that one waits for those that none of the
-// others depends on. They have its priority, and its parent.
+// Split is an [Action] of the director: it replaces a task by several, and abandons it
+// with the reason "split". Those that depend on none of the others depend on what it
+// depended on; tasks that depended on it depend on those that none of the others depends
+// on. They have its priority, and its parent.
 type Split struct {
 	Into []Definition `json:"into"`
 }
@@ -128,7 +128,7 @@ type Edit struct {
 	// AWAITING_QA; for a READY one see [EventBlock].
 	AddNeeds []string `json:"add_needs,omitempty"`
 
-	// DropNeeds are tasks that this one goes on without.
+	// DropNeeds are tasks that this one no longer depends on.
 	DropNeeds []string `json:"drop_needs,omitempty"`
 }
 

@@ -166,7 +166,7 @@ func TestSplit(t *testing.T) {
 		r.evaluate()
 		r.is("test-api READY")
 	})
-	t.Run("B46 who paused for the task waits for its parts", func(t *testing.T) {
+	t.Run("B46 a task that paused for it waits for its parts", func(t *testing.T) {
 		r := newRun(t, task("a"), task("sub"))
 		r.evaluate()
 		r.dispatch("a")
@@ -197,15 +197,15 @@ func TestSplit(t *testing.T) {
 }
 
 func TestAbandon(t *testing.T) {
-	abandon := func(t *testing.T, goesOn func(string) bool) *run {
+	abandon := func(t *testing.T, drop func(string) bool) *run {
 		r := newRun(t, nineTasks()...)
 		r.evaluate()
-		changes, err := r.Abandon("api_plan", "re-scoped", goesOn, r.now)
+		changes, err := r.Abandon("api_plan", "re-scoped", drop, r.now)
 		require.NoError(t, err)
 		r.apply(changes...)
 		return r
 	}
-	t.Run("BA83 B102 nobody goes on", func(t *testing.T) {
+	t.Run("BA83 B102 dependents are blocked", func(t *testing.T) {
 		r := abandon(t, nil)
 		r.is("api_plan ABANDONED, api_build BLOCKED, views_plan BLOCKED, views_build BLOCKED")
 		assert.Equal(t, "re-scoped", r.task("api_plan").Reason)
@@ -216,7 +216,7 @@ func TestAbandon(t *testing.T) {
 		r.evaluate()
 		r.is("api_build BLOCKED")
 	})
-	t.Run("BA84 api_build goes on", func(t *testing.T) {
+	t.Run("BA84 api_build drops the dependency", func(t *testing.T) {
 		r := abandon(t, func(id string) bool { return id == "api_build" })
 		assert.Equal(t, []string{"db_build"}, r.task("api_build").DependsOn)
 		assert.Equal(t, board.ByDependency, r.task("api_build").Blocked.Type)
@@ -225,7 +225,7 @@ func TestAbandon(t *testing.T) {
 		r.evaluate()
 		r.is("api_build READY, views_plan BLOCKED")
 	})
-	t.Run("B102 tasks that were not looked at yet are blocked, others left", func(t *testing.T) {
+	t.Run("B102 PLANNED dependents are blocked, others unchanged", func(t *testing.T) {
 		r := newRun(t, task("a"), task("b", "a"), task("c"))
 		changes, err := r.Abandon("a", "x", nil, r.now)
 		require.NoError(t, err)
@@ -242,7 +242,7 @@ func TestAbandon(t *testing.T) {
 		r.do(board.RoleDirector, "c", board.Move{Event: board.EventAbandon, Reason: "z"})
 		assert.NotContains(t, r.Board().Memories, "c")
 	})
-	t.Run("BC32 a final or asked dependent is left as it is", func(t *testing.T) {
+	t.Run("BC32 a final or WAITING_HUMAN dependent is unchanged", func(t *testing.T) {
 		r := newRun(t, task("a"), task("b", "a"), task("c", "a"))
 		r.evaluate()
 		r.do(board.RoleDirector, "b", board.Move{Event: board.EventAsk, Reason: "?"})

@@ -17,7 +17,7 @@ type View struct {
 	Objective string `json:"objective"`
 	Task      Task   `json:"task"`
 
-	// Spec has the areas of the spec but those that are named like other components.
+	// Spec has the areas of the spec, except those that are named like other components.
 	Spec map[string]json.RawMessage `json:"spec"`
 
 	// Decisions apply to the task; Insights have no topic, or one that the task's words
@@ -30,7 +30,7 @@ type View struct {
 	Inputs   []Result `json:"inputs,omitempty"`
 	Subtasks []Result `json:"subtasks,omitempty"`
 
-	Memory []providers.Message `json:"-"` // belongs into the conversation, not beside it
+	Memory []providers.Message `json:"-"` // part of the conversation, not of this JSON
 }
 
 // Result is what a task delivered.

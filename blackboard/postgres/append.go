@@ -8,11 +8,11 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// Append implements [blackboard.Store]. Calls that come while another is under way
-// are written together, in one transaction; a conflict of one is none of the others.
-// A record whose time is before 1678 or after 2261 is an error, unless it is the zero
-// time. A call that waits for the calls before it returns when ctx is done; one that
-// is being written, too, and then the outcome is unknown.
+// Append implements [blackboard.Store]. Calls that arrive during a write are written
+// together, in one transaction; a conflict of one call does not fail the others. A
+// record whose time is before 1678 or after 2261 is an error, unless it is the zero
+// time. A call returns when ctx is done; if it was being written by then, the outcome
+// is unknown.
 func (s *Store) Append(ctx context.Context, recs []blackboard.Record) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -29,8 +29,8 @@ func (s *Store) Append(ctx context.Context, recs []blackboard.Record) error {
 // more.
 const maxGroup = 2048
 
-// group writes the records of several calls together. One goroutine does, while there
-// are calls; a call that leaves does not end what carries the records of others.
+// group writes the records of several calls together, on one goroutine while there are
+// calls. A call that is canceled does not stop the write of the others.
 type group struct {
 	store *Store
 
@@ -45,7 +45,7 @@ type appendCall struct {
 	done chan error // with room for one
 }
 
-// append has b written, and returns when it is or ctx is done.
+// append queues b and returns when it is written or ctx is done.
 func (g *group) append(ctx context.Context, b *bundle) error {
 	call := &appendCall{b, make(chan error, 1)}
 	g.mu.Lock()
@@ -59,13 +59,13 @@ func (g *group) append(ctx context.Context, b *bundle) error {
 	case err := <-call.done:
 		return err
 	case <-ctx.Done():
-		g.leave(call)
+		g.remove(call)
 		return ctx.Err()
 	}
 }
 
-// leave takes a call out of the queue, if it is still there.
-func (g *group) leave(call *appendCall) {
+// remove removes a call from the queue, if it is still there.
+func (g *group) remove(call *appendCall) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.queue = slices.DeleteFunc(g.queue, func(c *appendCall) bool { return c == call })
@@ -79,7 +79,7 @@ func (g *group) flush() {
 			err = g.write(all)
 		}
 		for _, c := range calls {
-			if len(calls) > 1 && isFault(err) { // of one call: nothing was stored
+			if len(calls) > 1 && isFault(err) { // the fault of one call: nothing was stored
 				c.done <- g.write(c.bundle)
 				continue
 			}
@@ -88,9 +88,9 @@ func (g *group) flush() {
 	}
 }
 
-// next takes the calls that can be written together; none: the queue is empty, and
-// the goroutine ends. A call whose records do not follow those that are taken waits:
-// they may come to be in conflict, or not.
+// next removes the calls from the queue that can be written together; none: the queue is
+// empty, and the goroutine ends. A call whose records do not follow those waits: the
+// result of this write decides whether it conflicts.
 func (g *group) next() (calls []*appendCall) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,7 +99,7 @@ func (g *group) next() (calls []*appendCall) {
 	g.queue = slices.DeleteFunc(g.queue, func(c *appendCall) bool {
 		if n > 0 && (n+len(c.rows) > maxGroup || !c.follows(taken)) {
 			for _, p := range c.parts {
-				taken[p.run] = &part{ended: true} // what comes behind waits, too
+				taken[p.run] = &part{ended: true} // later calls of the run wait, too
 			}
 			return false
 		}
@@ -114,7 +114,7 @@ func (g *group) next() (calls []*appendCall) {
 	return calls
 }
 
-// write writes b, again if the server ended the transaction in favor of another one.
+// write writes b, and retries if the server ended the transaction in favor of another one.
 func (g *group) write(b *bundle) (err error) {
 	ctx, cancel := g.store.bound(context.Background())
 	defer cancel()

@@ -50,7 +50,7 @@ func (s *Store) Blob(ctx context.Context, run, hash string) ([]byte, error) {
 	return data, nil
 }
 
-// BlobsOf implements [blackboard.Blobs]. It yields the blobs that were there when it
+// BlobsOf implements [blackboard.Blobs]. It yields the blobs that existed when it
 // began; one that is deleted meanwhile is [blackboard.ErrNoBlob].
 func (s *Store) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {

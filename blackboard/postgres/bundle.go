@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// bundle is records, of one or of several runs, and what they change of the runs.
+// bundle has records of one or several runs, and the changes of these runs.
 type bundle struct {
 	parts []*part
 	rows  []row
@@ -23,26 +23,26 @@ type row struct {
 	at   int64
 }
 
-// part is what the records of one run change of the run.
+// part is the change of one run by its records.
 type part struct {
 	run         string
 	first, next int64
 	at          int64 // of the last record
 	ended       bool
 
-	// What follows changes with the records for which notable is true.
-	notable  bool
-	list     blackboard.Listing
-	started  bool // flow, version, parent and labels of list count
-	owned    bool // owner does
-	stated   bool // status and err do
-	canceled bool
-	labels   []byte   // of list, as JSON
-	closed   []string // the keys of the letters that the log removes
-	revs     int64    // how often what matters to letters changed
+	// The rest is written if touchesIndexes is true.
+	touchesIndexes bool
+	list           blackboard.Listing
+	started        bool // flow, version, parent and labels of list count
+	owned          bool // owner does
+	stated         bool // status and err do
+	canceled       bool
+	labels         []byte   // those of list, as JSON
+	closed         []string // the keys of the letters that these records remove
+	revs           int64    // changes that matter to letters
 }
 
-// newBundle checks recs. It keeps nothing of the caller's.
+// newBundle checks recs. It keeps no slice of the caller's.
 func newBundle(recs []blackboard.Record) (*bundle, error) {
 	b := &bundle{rows: make([]row, 0, len(recs))}
 	for i := range recs {
@@ -55,7 +55,7 @@ func newBundle(recs []blackboard.Record) (*bundle, error) {
 	return b, nil
 }
 
-// together is the records of all calls, which follow each other.
+// together joins the records of all calls, which follow each other.
 func together(calls []*appendCall) (*bundle, error) {
 	if len(calls) == 1 {
 		return calls[0].bundle, nil
@@ -107,13 +107,13 @@ func (b *bundle) part(r *blackboard.Record) (int, *part) {
 	return i, b.parts[i]
 }
 
-// take takes in what r says of its run.
+// take adds what r changes of its run.
 func (p *part) take(r *blackboard.Record) error {
 	if r.Seq == 0 || blackboard.Listed(r.Kind) {
 		if err := p.list.Add(*r); err != nil {
 			return refused("%v", err)
 		}
-		p.notable = true
+		p.touchesIndexes = true
 	}
 	switch r.Kind {
 	case blackboard.Started:
@@ -137,7 +137,7 @@ func (p *part) take(r *blackboard.Record) error {
 	}
 	if p.canceled || p.ended || blackboard.AskKind(r.Kind) {
 		p.revs++
-		p.notable = true
+		p.touchesIndexes = true
 	}
 	return nil
 }
@@ -152,10 +152,10 @@ func (b *bundle) follows(taken map[string]*part) bool {
 	return true
 }
 
-// notable tells whether more than the log and the ends of the runs' logs change.
-func (b *bundle) notable() bool {
+// touchesIndexes tells whether more changes than the logs and their ends.
+func (b *bundle) touchesIndexes() bool {
 	for _, p := range b.parts {
-		if p.notable {
+		if p.touchesIndexes {
 			return true
 		}
 	}

@@ -30,8 +30,8 @@ func code(err error) string {
 	return ""
 }
 
-// seen takes the connections to a server that has become read-only out of use: after
-// a failover they would serve nothing.
+// seen closes the pool's connections to a server that has become read-only: after a
+// failover they are useless.
 func (s *Store) seen(err error) error {
 	if code(err) == readOnly {
 		s.cfg.Pool.Reset()
@@ -39,8 +39,8 @@ func (s *Store) seen(err error) error {
 	return err
 }
 
-// explain returns err as the host sees it: errors of package blackboard and of ctx as
-// they are, those of the driver in words, with what to do.
+// explain returns err for the host: errors of package blackboard and of ctx unchanged,
+// those of the driver as text that says what to do.
 func explain(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
@@ -59,14 +59,14 @@ func explain(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("postgres: %s: %s: %v", what, advice(err), err) //nolint:errorlint // the driver's error is no API
 }
 
-// errRefused is a fault of what the caller gave or of the tables, in our own words.
+// errRefused is a fault of the arguments or of the tables, found by this package.
 var errRefused = errors.New("refused")
 
 func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errRefused, fmt.Sprintf(format, args...))
 }
 
-// advice says what a driver's error means.
+// advice says what a driver's error means and what to do.
 func advice(err error) string {
 	c := code(err)
 	switch {

@@ -57,8 +57,8 @@ func TestSlowSession(t *testing.T) {
 	})
 }
 
-// TestStandbyAway has a standby that confirms nothing for a while: what Postgres keeps
-// on the primary alone is not believed.
+// TestStandbyAway has a standby that confirms nothing for a while: records that only the
+// primary has are not returned.
 func TestStandbyAway(t *testing.T) {
 	t.Run("C8 a record that the standby has not confirmed is not read", func(t *testing.T) {
 		_, standby, dsn := pair(t)
@@ -114,6 +114,6 @@ func TestFailover(t *testing.T) {
 		}
 		keys, n := calls.count()
 		assert.Equal(t, 3*320, keys)
-		assert.Equal(t, keys, n, "each call was made once, and nobody took a run for an orphan")
+		assert.Equal(t, keys, n, "each call was made once, and no run was taken for an orphan")
 	})
 }

@@ -15,8 +15,7 @@ import (
 const (
 	selectTakes = `SELECT rev, ended, canceled, EXISTS(SELECT 1 FROM @letters l WHERE l.no = r.no AND l.key = $2) FROM @runs r WHERE run = $1`
 
-	// putLetter keeps a letter if nothing that matters to letters has changed in the
-	// run since its rev was read.
+	// putLetter stores a letter if the run's rev has not changed since it was read.
 	putLetter = `WITH run AS (UPDATE @runs SET rev = rev + 1 WHERE run = $1 AND rev = $2 AND NOT ended RETURNING no)
 		INSERT INTO @letters(no, key, expired, data, sum) SELECT no, $3, $4, $5, $6 FROM run`
 
@@ -26,7 +25,7 @@ const (
 	selectLettersOfRun = selectLetters + " WHERE run = $1 ORDER BY id"
 )
 
-// errChanged says that the run has changed between reading and writing.
+// errChanged says that the run changed between reading and writing.
 var errChanged = errors.New("the run has changed")
 
 // Put implements [blackboard.Inbox].
@@ -41,8 +40,8 @@ func (s *Store) Put(ctx context.Context, l blackboard.Letter) error {
 	return err
 }
 
-// takes returns the rev of run, or an error if its log closes key or a letter is
-// there. The rev is read first: what changes later changes it, too.
+// takes returns the rev of run, or an error if its log closes key or it has a letter for
+// key. It reads the rev first, so that putLetter notices later changes.
 func (s *Store) takes(ctx context.Context, run, key string) (rev int64, err error) {
 	found, ended, canceled, taken := false, false, false, false
 	err = s.query(ctx, func(row pgx.Rows) error {

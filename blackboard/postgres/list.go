@@ -19,7 +19,7 @@ const (
 	newestFirst = " ORDER BY started_at DESC, run LIMIT $3"
 )
 
-// where is a condition. Its parameters come behind the three of a list.
+// where is a condition. Its parameters follow the three of a list.
 type where struct {
 	sql  string
 	args []any
@@ -55,7 +55,7 @@ func (s *Store) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboa
 	}
 }
 
-// after returns when a run began; run "": after all that do.
+// after returns when a run started; for run "", a time after all starts.
 func (s *Store) after(ctx context.Context, run string) (int64, error) {
 	at, found := int64(math.MaxInt64), run == ""
 	if found {
@@ -71,8 +71,8 @@ func (s *Store) after(ctx context.Context, run string) (int64, error) {
 	return at, err
 }
 
-// list yields the runs for which a condition holds, those behind the run that began
-// at that time.
+// list yields the runs for which a condition holds, those after the given run, which
+// started at the given time.
 func (s *Store) list(ctx context.Context, at int64, run string, w where) iter.Seq2[blackboard.Listing, error] {
 	run = toText(run)
 	return pages(func(p *page[blackboard.Listing]) error {

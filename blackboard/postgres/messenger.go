@@ -19,16 +19,16 @@ const (
 	// requestLimit is how long a request whose context has no deadline waits.
 	requestLimit = time.Minute
 
-	// checkOwner is how often one that waits looks whether the engine's session lives.
+	// checkOwner is how often a waiting request checks that the engine's session is alive.
 	checkOwner = 500 * time.Millisecond
 )
 
-// Each session listens to a channel of its own, which its lock names. A message is cut
-// into notifications of one transaction, so that they come together and in order.
+// Each session listens to a channel of its own, named after its lock. A message is split
+// into notifications of one transaction, so that they arrive together and in order.
 const (
 	notifySession = "SELECT pg_notify($1, part) FROM unnest($2::text[]) AS part"
 
-	// selectSession is the lock of the session that an engine lives by, if it is held.
+	// selectSession is the lock of the engine's session, if it is held.
 	selectSession = "SELECT lock FROM @owners o WHERE owner = $1 AND " + isHeld
 )
 
@@ -37,13 +37,13 @@ type message struct {
 	ID     string        `json:"id"`
 	From   int64         `json:"from,omitempty"`   // of a request: the lock of the session that gets the reply
 	Owner  []byte        `json:"owner,omitempty"`  // of a request: the engine
-	Within time.Duration `json:"within,omitempty"` // of a request: how long its reply is waited for
+	Within time.Duration `json:"within,omitempty"` // of a request: how long its sender waits for the reply
 	Served bool          `json:"served,omitempty"` // of a reply: there is one
 	Data   []byte        `json:"data,omitempty"`
 }
 
-// parts are the notifications of m. The number of those that follow makes each of them
-// another one: Postgres drops equal ones.
+// parts are the notifications of m. Each has the number of those that follow, which makes
+// it unique: Postgres drops equal ones.
 func (m message) parts() (parts []string) {
 	text, _ := json.Marshal(m) // never fails
 	for n := len(text) / tellBytes; n >= 0; n-- {
@@ -54,10 +54,10 @@ func (m message) parts() (parts []string) {
 	return parts
 }
 
-// messenger carries requests of this process, and those to it.
+// messenger sends and receives the requests of this process.
 type messenger struct {
 	store   *Store
-	partial strings.Builder // of the message that comes in; used by the session alone
+	partial strings.Builder // of the message being received; used by the session alone
 
 	mu      sync.Mutex
 	servers map[string]*server      // by engine
@@ -71,11 +71,11 @@ type server struct {
 	work   sync.WaitGroup // of handle
 }
 
-// inbound is the channel of the session that has that lock.
+// inbound is the channel of the session with that lock.
 func (s *Store) inbound(lock int64) string { return fmt.Sprintf("%s_%x", s.channel(), lock) }
 
-// Request implements [blackboard.Messenger]. It waits a minute at most. A request whose
-// engine dies or loses its session meanwhile is ErrNoReply within a second; while the
+// Request implements [blackboard.Messenger]. It waits a minute at most. If the engine
+// dies or loses its session meanwhile, it returns ErrNoReply within a second; while the
 // session of this process is lost, replies are lost.
 func (s *Store) Request(ctx context.Context, owner string, data []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
@@ -121,7 +121,7 @@ func noReply(owner string) error {
 	return fmt.Errorf("postgres: request: %w: engine %q", blackboard.ErrNoReply, owner)
 }
 
-// sessionOf returns the lock of the session that an engine lives by.
+// sessionOf returns the lock of the session of an engine.
 func (s *Store) sessionOf(ctx context.Context, owner string) (lock int64, err error) {
 	err = s.query(ctx, func(row pgx.Rows) error { return row.Scan(&lock) }, s.sql.of(selectSession), toText(owner))
 	if err == nil && lock == 0 {
@@ -150,7 +150,7 @@ func (s *Store) Serve(ctx context.Context, owner string, handle func(ctx context
 		return err
 	}
 	s.session.start()
-	s.life.RUnlock() // it does not hold up Close
+	s.life.RUnlock() // Close does not wait for it
 	serving, stop := context.WithCancel(ctx)
 	x, srv := &s.messenger, &server{ctx: serving, handle: handle}
 	x.mu.Lock()
@@ -171,7 +171,7 @@ func (s *Store) Serve(ctx context.Context, owner string, handle func(ctx context
 	return s.enter(context.WithoutCancel(ctx))
 }
 
-// receive takes a notification of the session's own channel.
+// receive handles a notification on the session's own channel.
 func (x *messenger) receive(payload string) {
 	left, text, _ := strings.Cut(payload, ":")
 	x.partial.WriteString(text)
@@ -182,7 +182,7 @@ func (x *messenger) receive(payload string) {
 	err := json.Unmarshal([]byte(x.partial.String()), &m)
 	x.partial.Reset()
 	if err != nil {
-		return // of a program that is no store
+		return // not from a store
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -200,7 +200,7 @@ func (x *messenger) receive(payload string) {
 	x.store.work.Go(func() { x.answer(m.From, message{ID: m.ID}) })
 }
 
-// reply has a request handled. What was handled behind the end of Serve has no reply.
+// reply runs the handler on a request. After the end of Serve it sends no reply.
 func (x *messenger) reply(srv *server, m message) {
 	ctx, cancel := context.WithTimeout(srv.ctx, m.Within)
 	defer cancel()
@@ -212,14 +212,14 @@ func (x *messenger) reply(srv *server, m message) {
 	x.answer(m.From, reply)
 }
 
-// answer sends a reply. If it fails, the request ends with its context.
+// answer sends a reply. If that fails, the request waits until its context is done.
 func (x *messenger) answer(to int64, reply message) {
 	ctx, cancel := x.store.bound(context.Background())
 	defer cancel()
 	_ = x.send(ctx, to, reply)
 }
 
-// send notifies the session that has that lock.
+// send notifies the session with that lock.
 func (x *messenger) send(ctx context.Context, to int64, m message) error {
 	_, err := x.store.cfg.Pool.Exec(ctx, notifySession, x.store.inbound(to), m.parts())
 	return err

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// tellEvery is how often other processes are told at most: what changes
-	// meanwhile is told together.
+	// tellEvery is the shortest time between two notifications of other processes: later
+	// changes are collected for the next one.
 	tellEvery = 20 * time.Millisecond
 
 	// tellBytes is how long a notification of Postgres may be, with a reserve.
@@ -26,15 +26,15 @@ type change struct {
 	Runs []string `json:"runs"`
 }
 
-// channel is the name under which stores of these tables tell each other.
+// channel is the channel on which stores of these tables notify each other.
 func (s *Store) channel() string { return fmt.Sprintf("convene_%x", uint64(s.sql.number("changes"))) }
 
-// teller tells other processes which runs have changed, behind the commits: a
-// notification inside of a transaction would let all that notify commit one by one.
-// What a process does not come to tell is seen by polls.
+// teller notifies other processes of changed runs, after the commits: a notification
+// inside of a transaction would make all such transactions commit one by one. Processes
+// find changes that were not notified by polling.
 type teller struct {
 	store *Store
-	name  string // of this store among those that tell each other
+	name  string // of this store among those on the channel
 
 	mu       sync.Mutex
 	pending  map[string]bool
@@ -48,8 +48,8 @@ type watcher struct {
 	more chan struct{}   // full while runs has any
 }
 
-// tell says that this process has appended to runs. Loops of the same store are told
-// if there are several: then another engine of this process may want to know.
+// tell reports that this process has appended to runs. Loops of the same store are notified
+// only if there are several: then there may be another engine of this process.
 func (t *teller) tell(runs ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +59,7 @@ func (t *teller) tell(runs ...string) {
 	t.send(runs)
 }
 
-// tellLetter says that this process has put a letter for run.
+// tellLetter reports that this process has put a letter for run.
 func (t *teller) tellLetter(run string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +67,7 @@ func (t *teller) tellLetter(run string) {
 	t.send([]string{run})
 }
 
-// send has other processes told of runs.
+// send queues runs for the notification of other processes.
 func (t *teller) send(runs []string) {
 	if t.pending == nil {
 		t.pending = map[string]bool{}
@@ -81,7 +81,7 @@ func (t *teller) send(runs []string) {
 	}
 }
 
-// run sends what is pending until there is nothing, or the store is closed.
+// run sends what is pending until nothing is left, or the store is closed.
 func (t *teller) run() {
 	for runs := t.take(); len(runs) > 0; runs = t.take() {
 		t.notify(runs)
@@ -101,7 +101,7 @@ func (t *teller) take() []string {
 	return runs
 }
 
-// notify tells others of runs. If it fails, they learn it by their polls.
+// notify notifies other processes of runs. If it fails, they find the changes by polling.
 func (t *teller) notify(runs []string) {
 	for len(runs) > 0 {
 		n, bytes := 0, 0
@@ -120,7 +120,7 @@ func (t *teller) notify(runs []string) {
 	}
 }
 
-// spread hands changes of other processes to the loops over Changes.
+// spread passes changes by other processes to the loops over Changes.
 func (t *teller) spread(runs []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,9 +139,9 @@ func (t *teller) hand(runs []string) {
 	}
 }
 
-// Changes implements [blackboard.Notifier]. Changes of this process come, too, when
-// they are letters or when there are several loops. While the session is lost,
-// changes are missed.
+// Changes implements [blackboard.Notifier]. Changes by this process are yielded, too, if
+// they are letters or if there are several loops. While the session is lost, changes are
+// missed.
 func (s *Store) Changes(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := s.enter(ctx); err != nil {
@@ -152,7 +152,7 @@ func (s *Store) Changes(ctx context.Context) iter.Seq2[string, error] {
 		s.teller.watch(w)
 		defer s.teller.unwatch(w)
 		s.session.start()
-		s.life.RUnlock() // a loop does not hold up Close
+		s.life.RUnlock() // Close does not wait for a loop
 		for {
 			select {
 			case <-ctx.Done():
@@ -187,7 +187,7 @@ func (t *teller) unwatch(w *watcher) {
 	delete(t.watchers, w)
 }
 
-// changed takes the runs that w has to yield.
+// changed returns the runs that w has to yield, and clears them.
 func (t *teller) changed(w *watcher) map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

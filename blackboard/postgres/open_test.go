@@ -28,7 +28,7 @@ func TestConfig(t *testing.T) {
 	require.ErrorContains(t, err, "postgres: Pool is nil")
 }
 
-// wantOurs has an error that shows the host nothing of the driver but words.
+// wantOurs requires an error without types of the driver.
 func wantOurs(t *testing.T, err error) {
 	t.Helper()
 	require.Error(t, err)
@@ -96,9 +96,9 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestAppendHeedsContext has records that wait for one that is locked: the end of
-// one's context is its own affair.
-func TestAppendHeedsContext(t *testing.T) {
+// TestCanceledAppend has calls that wait for a locked run: a canceled one returns and does
+// not affect the others.
+func TestCanceledAppend(t *testing.T) {
 	t.Run("C8 a call that waits returns when its ctx is done", func(t *testing.T) {
 		cfg := config(t)
 		s := open(t, cfg)

@@ -89,7 +89,7 @@ func TestServerRestarts(t *testing.T) {
 		assert.Equal(t, 7, got)
 		keys, n := calls.count()
 		assert.Equal(t, 320, keys)
-		assert.Equal(t, 320, n, "each call was made once, and nobody took the run for an orphan")
+		assert.Equal(t, 320, n, "each call was made once, and the run was not taken for an orphan")
 	})
 }
 
@@ -163,7 +163,7 @@ func TestServerTimeouts(t *testing.T) {
 			})
 			return e, l, a
 		}
-		t.Run("C8 "+parameter+": a record waits until the lock is gone", func(t *testing.T) {
+		t.Run("C8 "+parameter+": a record waits until the lock is released", func(t *testing.T) {
 			e, l, a := begin(t, time.Minute)
 			run, err := locks.Start(t.Context(), e, 7, orchestrator.StartOptions{ID: "r"})
 			require.NoError(t, err)

@@ -17,17 +17,17 @@ import (
 
 const (
 	// unlockedFor is how long the lock of an engine must be seen free until the engine
-	// counts as dead: long enough for a session that was cut to connect again.
+	// counts as dead: long enough for a lost session to reconnect.
 	unlockedFor = 400 * time.Millisecond
 
 	// recovery is how long a free lock proves nothing after an outage of the server:
-	// all sessions were cut, and some take longer than others to connect again.
+	// all sessions were lost, and some take longer than others to reconnect.
 	recovery = 2 * time.Second
 )
 
 const (
-	// isHeld is true on a standby, where no lock of an engine is seen: there the beats
-	// alone count, which it receives like all else.
+	// isHeld is true on a standby, which does not have the locks: there only the beats
+	// count, which are replicated.
 	isHeld = `(pg_is_in_recovery() OR EXISTS(SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND classid::bigint << 32 | objid::bigint = o.lock))`
@@ -36,7 +36,7 @@ const (
 		ON CONFLICT(owner) DO UPDATE SET lock = excluded.lock, beat = excluded.beat, silence = excluded.silence, beat_at = excluded.beat_at
 		WHERE o.lock = excluded.lock OR NOT ` + isHeld
 
-	// tidyOwners forgets engines that died long ago.
+	// tidyOwners deletes engines that died long ago.
 	tidyOwners = "DELETE FROM @owners o WHERE beat_at < now() - interval '1 day' AND NOT " + isHeld
 
 	selectOwner = "SELECT owner, lock, beat, silence, " + isHeld + " FROM @owners o WHERE owner = $1"
@@ -49,15 +49,15 @@ const (
 		FROM next LEFT JOIN @owners o USING (owner) WHERE next.owner IS NOT NULL`
 )
 
-// owners knows since when the store has seen the beat of each engine.
+// owners records since when the store has seen the current beat of each engine.
 type owners struct {
 	mu   sync.Mutex // guards all
 	seen map[string]sighting
-	cut  bool      // our own session is lost: the server may be away
-	back time.Time // when it was last connected again
+	cut  bool      // the store's own session is lost: the server may be down
+	back time.Time // when it last reconnected
 }
 
-// sighting is what was seen of an engine, and when first, by the monotonic clock.
+// sighting is what was seen of an engine, and since when, by the monotonic clock.
 type sighting struct {
 	lock, beat   int64
 	since        time.Time // the beat
@@ -72,8 +72,8 @@ type life struct {
 	held              bool
 }
 
-// isAlive looks at a row. It is dead when its lock was free for a while, or its beat
-// is older than its limit.
+// isAlive evaluates a row. The engine is dead when its lock was free for a while, or its
+// beat is older than its limit.
 func (o *owners) isAlive(row life) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,22 +95,22 @@ func (o *owners) isAlive(row life) bool {
 	return now.Sub(s.since) < time.Duration(row.limit) && !free
 }
 
-// forget drops all that was seen. After an outage of the server it proves nothing:
-// no engine could beat.
+// forget drops all sightings. They prove nothing after an outage of the server, during
+// which no engine could beat.
 func (o *owners) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	clear(o.seen)
 }
 
-// lost notes that the store's own session was lost.
+// lost records that the store's own session is lost.
 func (o *owners) lost() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.cut = true
 }
 
-// found notes that it is connected again.
+// found records that it has reconnected.
 func (o *owners) found() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,7 +119,7 @@ func (o *owners) found() {
 }
 
 // Beat implements [blackboard.Owners]: from the first beat on the store has a session,
-// whose lock tells that the process is alive.
+// whose lock shows that the process is alive.
 func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 	if owner == "" || d <= 0 {
 		return cmp.Or(ctx.Err(), fmt.Errorf("postgres: beat of engine %q for %v: want a name and more than 0", owner, d))
@@ -133,7 +133,7 @@ func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 			if err := s.beat(ctx, owner, lock, d); err != nil {
 				return err
 			}
-			// If the session was lost meanwhile, the row has a lock that is free.
+			// If the session was lost meanwhile, the row has a lock that is not held.
 			if now, err := s.session.held(ctx); err != nil || now == lock {
 				return err
 			}
@@ -163,9 +163,9 @@ func (s *Store) Leave(ctx context.Context, owner string) error {
 	})
 }
 
-// Alive implements [blackboard.Owners]. An engine whose session is gone is dead, once
-// s has seen that for 0.4 seconds; one that has its session and has not beaten for
-// its d, as far as s saw, is too: its process is stopped, or cut off.
+// Alive implements [blackboard.Owners]. An engine is dead when s has seen its session lost
+// for 0.4 seconds, or when s has seen no beat for longer than the engine's d although it
+// has a session: its process is stopped, or disconnected.
 func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
 	rows, err := s.lives(ctx, selectOwner, toText(owner))
 	if err != nil {

@@ -64,8 +64,8 @@ func TestBeatNameTaken(t *testing.T) {
 	assert.True(t, isAlive(t, a, "ann"))
 }
 
-// TestSessionLost cuts the session of a living engine again and again: nobody takes it
-// for dead.
+// TestSessionLost cuts the session of a living engine again and again: it never counts as
+// dead.
 func TestSessionLost(t *testing.T) {
 	cfg, a, b := two(t)
 	require.NoError(t, a.Beat(t.Context(), "ann", time.Hour))
@@ -95,9 +95,9 @@ func TestSessionWrong(t *testing.T) {
 	require.NoError(t, appendOne(t, s, "r", 0), "records need no session")
 }
 
-// TestOwnersHeedNoWallClock has times of records far from now: only beats and the
+// TestOwnersIgnoreTheWallClock has times of records far from now: only beats and the
 // process's monotonic clock count.
-func TestOwnersHeedNoWallClock(t *testing.T) {
+func TestOwnersIgnoreTheWallClock(t *testing.T) {
 	cfg, a, b := two(t)
 	require.NoError(t, a.Beat(t.Context(), "ann", time.Hour))
 	require.NoError(t, a.Append(t.Context(), []blackboard.Record{ownedBy("r", "ann"), ownedBy("dead", "dan")}))

@@ -29,15 +29,14 @@ func (p *page[T]) add(v T, bytes int) {
 	p.bytes += bytes
 }
 
-// next is the page behind p. Its limit follows from the size of the rows of p.
+// next is the page after p. Its limit follows from the size of the rows of p.
 func (p *page[T]) next() page[T] {
 	n := len(p.vs)
 	last := p.vs[n-1]
 	return page[T]{last: &last, limit: min(mostRows, max(fewRows, pageBytes/(1+p.bytes/n))), vs: p.vs[:0]}
 }
 
-// pages yields the values of one page after the other. No connection is in use while
-// it yields.
+// pages yields the values page by page. No connection is in use while it yields.
 func pages[T any](read func(*page[T]) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		p := page[T]{limit: firstPage}

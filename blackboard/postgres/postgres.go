@@ -1,10 +1,10 @@
 // Package postgres keeps the logs of runs in a Postgres database, for any number of
 // processes on any number of machines.
 //
-// The host gives the pool of connections, and with it TLS, passwords and the choice
-// of the server, all as package pgxpool has them. Beside the pool each [Store] has
-// one connection of its own, the session: its lock tells others that this process is
-// alive, and through it other processes report changes. The session must reach the
+// The host passes the pool of connections, and with it TLS, passwords and the choice
+// of the server, all as in package pgxpool. Beside the pool each [Store] has one
+// connection of its own, the session: its lock shows others that this process is
+// alive, and it receives the changes of other processes. The session must reach the
 // server itself, not through a pooler that shares connections, such as pgbouncer.
 //
 // A server that may fail over needs target_session_attrs=read-write in both.
@@ -43,8 +43,8 @@ type Config struct {
 	Pool *pgxpool.Pool
 
 	// Session is the DSN of the store's own connection, for locks and notifications.
-	// It leads to the server itself and to the same database. Empty: connect as Pool
-	// does, which is right unless a pooler is between.
+	// It leads to the server itself and to the same database. Empty: that of Pool,
+	// which is right unless there is a pooler in between.
 	Session string
 
 	// Schema is the schema that holds the tables; it is made if it is missing.
@@ -122,7 +122,7 @@ func (c Config) Validate() error {
 type Store struct {
 	cfg     Config
 	sql     *statements
-	life    sync.RWMutex // held for reading by calls under way, for writing by Close
+	life    sync.RWMutex // held for reading by running calls, for writing by Close
 	closed  bool
 	stop    context.CancelFunc // ends the goroutines below
 	work    sync.WaitGroup     // the goroutines of group, teller and session
@@ -130,7 +130,7 @@ type Store struct {
 	teller  teller
 	session session
 	owners  owners
-	doubt   atomic.Int64 // commits that were cut off, none of which is known to be on a standby
+	doubt   atomic.Int64 // commits with an unknown result, which may not be on the standby
 
 	messenger messenger
 }
@@ -174,8 +174,8 @@ func New(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Close waits for calls under way and closes the session, not the pool. Engines that
-// beat through s and have not left are dead. It may be called again.
+// Close waits for running calls and closes the session, not the pool. Engines that beat
+// through s and have not left count as dead. It may be called again.
 func (s *Store) Close() error {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -208,7 +208,7 @@ func (s *Store) limits() *pgx.Batch {
 	return b
 }
 
-// setLimits holds for the transaction. One that waits for its client holds locks.
+// setLimits holds for the transaction. A transaction that waits for its client holds locks.
 const setLimits = `SELECT set_config('statement_timeout', $1::int8::text, true), set_config('lock_timeout', $2::int8::text, true),
 	set_config('idle_in_transaction_session_timeout', $1::int8::text, true)`
 
@@ -221,7 +221,7 @@ func (s *Store) send(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 }
 
 // bound is ctx with the time limit of a statement, and a little more so that the
-// server's own comes first.
+// server's own limit ends it first.
 func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.cfg.Timeout+s.cfg.Timeout/4)
 }
@@ -237,9 +237,9 @@ func (s *Store) do(ctx context.Context, what string, f func(ctx context.Context)
 	return explain(ctx, what, s.seen(f(bound)))
 }
 
-// confirm makes sure that what is read is on the standby, too, where commits wait for
-// one: a commit whose wait was cut off is there, but on the primary alone. A commit
-// behind it waits for both.
+// confirm makes sure that what is read is on the standby, too, if commits wait for one: a
+// commit whose wait was interrupted may be on the primary only. A later commit waits for
+// both.
 func (s *Store) confirm(ctx context.Context) error {
 	cut := s.doubt.Load()
 	if cut == 0 {
@@ -252,7 +252,7 @@ func (s *Store) confirm(ctx context.Context) error {
 	return s.unsure(err)
 }
 
-// unsure notes an error that may have cut off a commit.
+// unsure records an error that may have interrupted a commit.
 func (s *Store) unsure(err error) error {
 	if c := code(err); err != nil && (c == "" || strings.HasPrefix(c, "57")) {
 		s.doubt.Add(1)

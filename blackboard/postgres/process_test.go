@@ -29,7 +29,7 @@ const (
 
 // TestEngineProcess is the process of the engine "ann" of other tests: it begins the
 // run "r" and beats until it is killed. For each line that it reads it appends a
-// record and says what came of that.
+// record and prints the result.
 func TestEngineProcess(t *testing.T) {
 	if *engineDSN == "" {
 		t.Skip("it is the process of other tests")
@@ -97,7 +97,7 @@ func (e *engineProcess) says() string {
 	return e.out.Text()
 }
 
-// append has the engine append a record, and returns what came of it.
+// append lets the engine append a record, and returns the result.
 func (e *engineProcess) append(t *testing.T) string {
 	t.Helper()
 	_, err := fmt.Fprintln(e.in, "append")

@@ -35,7 +35,7 @@ func (s *Store) Asks(ctx context.Context, run, key string) iter.Seq2[blackboard.
 	return s.records(ctx, run, 0, selectAsksKey, toText(key))
 }
 
-// records yields what sql selects of the records of run from Seq from on.
+// records yields the records of run that sql selects, from Seq from on.
 func (s *Store) records(ctx context.Context, run string, from int64, sql string, args ...any) iter.Seq2[blackboard.Record, error] {
 	return pages(func(p *page[blackboard.Record]) error {
 		next := from

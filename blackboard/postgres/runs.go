@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// deleteRuns are the steps of Delete. The first keeps the runs as they are until the
-// last: who writes to one of them waits, and finds no run.
+// deleteRuns are the steps of Delete. The first locks the runs: a writer waits until the
+// last, and then finds no run.
 var deleteRuns = []string{
 	"SELECT no FROM @runs WHERE run = ANY($1) ORDER BY run FOR UPDATE",
 	"DELETE FROM @log WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
@@ -15,8 +15,8 @@ var deleteRuns = []string{
 	"DELETE FROM @runs WHERE run = ANY($1)",
 }
 
-// Delete implements [blackboard.Deleter], in one transaction. The space is used again
-// after autovacuum has seen it.
+// Delete implements [blackboard.Deleter], in one transaction. Autovacuum makes the space
+// available again later.
 func (s *Store) Delete(ctx context.Context, runs ...string) error {
 	return s.do(ctx, "delete", func(ctx context.Context) error {
 		b := s.limits()

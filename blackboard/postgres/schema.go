@@ -15,18 +15,18 @@ import (
 type version struct {
 	sql string
 
-	// oldest is the oldest version of this package's tables whose programs can go on
-	// working with them afterwards. A change that only adds leaves it as it was.
+	// oldest is the version of the oldest programs that can still use the tables
+	// afterwards. A change that only adds keeps it.
 	oldest int
 }
 
 // versions[i] turns tables of version i into those of version i+1; an empty schema
-// goes through all of them. In the SQL an @ stands before the name of a table, and a
-// # before the name of an index.
+// gets all of them. In the SQL an @ marks the name of a table, and a # that of an
+// index.
 //
 // A record's key is the number of its run and its Seq. The table runs has what lists
-// show and, in next, the Seq that a record must have to be the run's next one: who
-// changes it first wins. It also counts, in rev, what matters to letters.
+// show and, in next, the Seq of the run's next record: the first writer to increase it
+// wins. It also counts, in rev, the changes that matter to letters.
 var versions = []version{{oldest: 1, sql: `
 	CREATE TABLE @runs(
 		no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -72,7 +72,7 @@ var versions = []version{{oldest: 1, sql: `
 		SELECT run, seq, kind, branch, n, name, hash, to_timestamp(at / 1e9) AS at, encode(data, 'escape') AS data, blob
 		FROM @runs JOIN @log USING (no);`}}
 
-// statements make the SQL of a store out of that of this package.
+// statements are this package's SQL with the names of the store's tables.
 type statements struct {
 	names  *strings.Replacer
 	schema string
@@ -140,8 +140,8 @@ func (s *Store) checkEncoding(ctx context.Context) error {
 	return nil
 }
 
-// makeSchema asks for the schema first: making one that is there needs the right to
-// make it all the same.
+// makeSchema checks first whether the schema exists: CREATE SCHEMA IF NOT EXISTS requires
+// the right to create it in any case.
 func (s *Store) makeSchema(ctx context.Context, tx pgx.Tx) error {
 	var there bool
 	err := tx.QueryRow(ctx, "SELECT EXISTS(SELECT 1 FROM pg_namespace WHERE nspname = $1)", s.cfg.Schema).Scan(&there)
@@ -155,13 +155,13 @@ func (s *Store) makeSchema(ctx context.Context, tx pgx.Tx) error {
 }
 
 // version returns the version of the tables, 0 if there are none. Tables that this
-// program cannot work with are an error.
+// program cannot use are an error.
 func (s *Store) version(ctx context.Context, db interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }, versions []version,
 ) (int, error) {
 	var there bool
-	// to_regclass would not see what was made while this transaction waited.
+	// to_regclass does not see what was made while this transaction waited.
 	err := db.QueryRow(ctx, "SELECT EXISTS(SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2)", s.cfg.Schema, s.cfg.Prefix+"versions").Scan(&there)
 	if err != nil || !there {
 		return 0, err

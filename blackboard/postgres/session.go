@@ -15,15 +15,14 @@ import (
 
 const (
 	dialLimit = 5 * time.Second        // for one attempt to connect
-	checkIdle = 5 * time.Second        // after which a quiet session is asked whether it lives
+	checkIdle = 5 * time.Second        // after which a quiet session is checked
 	firstWait = 20 * time.Millisecond  // between attempts to connect
 	maxWait   = 500 * time.Millisecond // the same, when many have failed
 )
 
 // session is the store's own connection. It holds an advisory lock that no other
-// session ever had: as long as it is held, the process is alive. When the connection
-// is lost, the session connects again and takes another lock; the engines that beat
-// through the store come along.
+// session ever had: while the lock is held, the process is alive. When the connection
+// is lost, the session reconnects with a new lock, and the store's engines get that lock.
 type session struct {
 	store  *Store
 	life   context.Context //nolint:containedctx // of the store
@@ -31,15 +30,15 @@ type session struct {
 
 	mu      sync.Mutex
 	began   bool
-	needed  bool          // an engine lives by the lock; else it listens alone
+	needed  bool          // an engine needs the lock; else the session only listens
 	lock    int64         // of the connection; 0: there is none
 	last    int64         // the newest lock, held or not
 	err     error         // of the last attempt to connect
 	changed chan struct{} // closed at the end of each attempt
 }
 
-// held returns the lock that the session holds, or why it cannot have one: it waits
-// for an attempt to connect.
+// held returns the lock that the session holds, or why it has none: it waits for an
+// attempt to connect.
 func (ss *session) held(ctx context.Context) (int64, error) {
 	for attempts := 0; ; attempts++ {
 		ss.mu.Lock()
@@ -92,13 +91,13 @@ func (ss *session) run() {
 		ss.listen(conn)
 		ss.lost()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ss.life), time.Second)
-		_ = conn.Close(ctx) // it has failed, or is not needed any more
+		_ = conn.Close(ctx) // it failed, or the store is closed
 		cancel()
 	}
 }
 
-// longestWait is how long to wait between attempts, the last of which failed. A standby
-// lets nobody listen, until it is promoted.
+// longestWait is how long to wait after a failed attempt. On a standby LISTEN fails until
+// it is promoted.
 func (ss *session) longestWait(err error) time.Duration {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -108,8 +107,8 @@ func (ss *session) longestWait(err error) time.Duration {
 	return maxWait
 }
 
-// connect connects, takes a lock, and gives it to the engines whose lock was that of
-// the connection before.
+// connect connects, takes a lock, and gives it to the engines that had the previous
+// connection's lock.
 func (ss *session) connect() (conn *pgx.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ss.life, dialLimit)
 	defer cancel()
@@ -138,7 +137,7 @@ func (ss *session) connect() (conn *pgx.Conn, err error) {
 	return conn, ss.err
 }
 
-// lost says that there is no connection.
+// lost records that there is no connection.
 func (ss *session) lost() {
 	ss.store.owners.lost()
 	ss.mu.Lock()
@@ -146,7 +145,7 @@ func (ss *session) lost() {
 	ss.lock = 0
 }
 
-// listen hands changes on until the connection fails or the store is closed.
+// listen passes changes on until the connection fails or the store is closed.
 func (ss *session) listen(conn *pgx.Conn) {
 	ss.store.messenger.partial.Reset()
 	for {

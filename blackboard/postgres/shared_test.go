@@ -188,7 +188,7 @@ func TestTimeOutOfRange(t *testing.T) {
 	require.NoError(t, appendOne(t, a, "r", 0), "nothing of it was stored")
 }
 
-// TestSmallPool has loops in loops and calls side by side on one connection.
+// TestSmallPool has nested loops and parallel calls on one connection.
 func TestSmallPool(t *testing.T) {
 	cfg := config(t)
 	cfg.Pool = pool(t, dsn(t)+" pool_max_conns=1")

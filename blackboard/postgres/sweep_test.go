@@ -13,7 +13,7 @@ import (
 	"github.com/convene-go/convene/internal/teamtest"
 )
 
-// TestTeams kills the ready teams behind every record.
+// TestTeams kills the ready teams after every record.
 func TestTeams(t *testing.T) {
 	var mu sync.Mutex
 	var free []string // schemas of stores that are closed

@@ -16,8 +16,8 @@ import (
 // hexMark begins a text that is stored in hex.
 const hexMark = `\x`
 
-// toText returns s as a column of type text holds it. Postgres refuses zero bytes and
-// what is not UTF-8; such texts, and those that look like it, are stored in hex.
+// toText returns s as a column of type text stores it. Postgres refuses zero bytes and
+// invalid UTF-8; such texts, and those that look like stored hex, are stored in hex.
 func toText(s string) string {
 	if strings.HasPrefix(s, hexMark) || strings.IndexByte(s, 0) >= 0 || !utf8.ValidString(s) {
 		return hexMark + hex.EncodeToString([]byte(s))
@@ -100,8 +100,8 @@ func nanosOf(r *blackboard.Record) (int64, error) {
 	return nanos(r.At), nil
 }
 
-// nanos returns t in nanoseconds since 1970. Times that are not stored are before or
-// after all that are.
+// nanos returns t in nanoseconds since 1970. Times out of range count as before or after
+// all others.
 func nanos(t time.Time) int64 {
 	switch {
 	case t.Before(minTime):

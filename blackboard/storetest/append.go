@@ -178,7 +178,7 @@ func appendKeepsNothing(t testing.TB, s blackboard.Store) {
 	wantLog(t, s, "r", want...)
 }
 
-// appendAfterEnded has a run that ended: nothing follows.
+// appendAfterEnded appends to a run that ended: nothing may follow.
 func appendAfterEnded(t testing.TB, s blackboard.Store) {
 	end := kinded("r", 1, blackboard.Ended, "")
 	mustAppend(t, s, entry("r", 0), end)
@@ -190,7 +190,7 @@ func appendAfterEnded(t testing.TB, s blackboard.Store) {
 	wantRuns(t, s, openRuns)
 }
 
-// appendEndedTogether has records behind an end that comes with them.
+// appendEndedTogether appends records after an end in the same call.
 func appendEndedTogether(t testing.TB, s blackboard.Store) {
 	mustAppend(t, s, entry("old", 0))
 	for _, run := range []string{"r", "old"} {

@@ -66,8 +66,8 @@ func (suite Suite) oneWins(t testing.TB, s blackboard.Store) {
 	}
 }
 
-// otherIsFenced appends in turn in two processes: what one of them remembers of a log
-// must not count.
+// otherIsFenced appends in turn in two processes: neither may rely on what it remembers
+// of a log.
 func (suite Suite) otherIsFenced(t testing.TB, s blackboard.Store) {
 	other := suite.Other(t, s)
 	mustAppend(t, s, entry("r", 0))
@@ -112,7 +112,7 @@ func differentRuns(t testing.TB, s blackboard.Store) {
 	}
 }
 
-// conflictIsAlone has appends that are conflicts beside others that are none.
+// conflictIsAlone has concurrent appends, some of which are conflicts.
 func conflictIsAlone(t testing.TB, s blackboard.Store) {
 	ctx := t.Context()
 	mustAppend(t, s, entry("old", 0))
@@ -159,9 +159,9 @@ func readWhileAppending(t testing.TB, s blackboard.Store) {
 	wantLog(t, s, "r", entries("r", 0, n)...)
 }
 
-// readGrowing reads until the log is complete, and once more. It waits between, as a
-// store may wait until it can write, and no time passes in a bubble of synctest while
-// somebody is busy.
+// readGrowing reads until the log is complete, and once more. It sleeps in between: a
+// store may wait to write, and in a bubble of synctest no time passes while a goroutine
+// runs.
 func readGrowing(ctx context.Context, s blackboard.Store, complete *atomic.Bool) error {
 	for last := false; !last; <-time.After(time.Microsecond) {
 		last = complete.Load()

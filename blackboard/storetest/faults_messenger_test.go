@@ -37,7 +37,7 @@ var messengerFaults = []fault{
 			return d.Memory.Request(ctx, owner, data)
 		})(d)
 	}},
-	{"requests to nobody wait", "Messenger/NoReply", requests(func(ctx context.Context, d *double, owner string, data []byte) ([]byte, error) {
+	{"requests without an engine wait", "Messenger/NoReply", requests(func(ctx context.Context, d *double, owner string, data []byte) ([]byte, error) {
 		reply, err := d.Memory.Request(ctx, owner, data)
 		if errors.Is(err, blackboard.ErrNoReply) && string(data) != hello {
 			<-ctx.Done()
@@ -93,7 +93,7 @@ func requests(request func(ctx context.Context, d *double, owner string, data []
 	}
 }
 
-// direct has requests call handle itself, also behind the end of Serve.
+// direct makes requests call handle directly, also after the end of Serve.
 func direct(d *double) {
 	var handles sync.Map
 	d.serve = func(ctx context.Context, owner string, handle handler) error {

@@ -132,7 +132,7 @@ var ownersFaults = []fault{
 	}},
 }
 
-// tells makes changes of one sort known alone: Answered stands for letters.
+// tells reports only changes of one kind: Answered for letters.
 func tells(kind string) func(*double) {
 	return func(d *double) {
 		told := blackboard.NewMemory()

@@ -240,7 +240,7 @@ func inboxNoRun(t testing.TB, s blackboard.Store) {
 	wantLetters(t, in, "")
 }
 
-// inboxAfterEnded has letters that their run did not read any more.
+// inboxAfterEnded has letters that their run has not read before its end.
 func inboxAfterEnded(t testing.TB, s blackboard.Store) {
 	in := as[blackboard.Inbox](t, s)
 	mustAppend(t, s, entry("r", 0), kinded("r", 1, blackboard.Asked, "q"), entry("other", 0))

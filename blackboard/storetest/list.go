@@ -85,7 +85,7 @@ var fullStart = withData(
 	`{"version":3,"owner":"ann","parent":"p/1","labels":{"team":"a","empty":""},"in":{"owner":"x"},"status":"x","error":{"message":"x"}}`,
 )
 
-// afterStart is the listing behind fullStart.
+// afterStart is the listing after fullStart.
 func afterStart() blackboard.Listing {
 	return blackboard.Listing{
 		Run: "r", Flow: "film", Version: 3, Owner: "ann", Parent: "p/1", Started: day, Changed: day, Next: 1,

@@ -27,11 +27,10 @@ func (suite Suite) messengerChecks() []check {
 // handler is what Serve calls.
 type handler = func(ctx context.Context, data []byte) []byte
 
-// hello is the data of the requests by which serve waits until it is served.
+// hello is the data of the requests by which serve waits until the engine serves.
 const hello = "are you there?"
 
-// serve has requests to owner handled by s, from its return on, until stop, which
-// returns what Serve returned.
+// serve makes s handle requests to owner, until stop, which returns what Serve returned.
 func serve(t testing.TB, s blackboard.Store, owner string, handle handler) (stop func() error) {
 	t.Helper()
 	if o, ok := s.(blackboard.Owners); ok {
@@ -146,7 +145,7 @@ func (suite Suite) repliesLarge(t testing.TB, s blackboard.Store) {
 	}
 }
 
-// repliesSideBySide has a request that is handled when the next one is.
+// repliesSideBySide has two requests that are handled at the same time.
 func (suite Suite) repliesSideBySide(t testing.TB, s blackboard.Store) {
 	first, second := make(chan struct{}), make(chan struct{})
 	stop := serve(t, s, "ann", func(ctx context.Context, data []byte) []byte {
@@ -190,8 +189,8 @@ func (suite Suite) repliesNone(t testing.TB, s blackboard.Store) {
 	wantNoReply(t, suite.Other(t, s), "ann")
 }
 
-// replyDeadline has an engine that hangs: its handle, too, learns that nothing waits
-// for the reply.
+// replyDeadline has an engine that hangs: the context of its handle must end with the
+// request.
 func (suite Suite) replyDeadline(t testing.TB, s blackboard.Store) {
 	late := make(chan error, 1)
 	release := make(chan struct{})

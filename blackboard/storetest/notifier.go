@@ -19,8 +19,8 @@ func (suite Suite) notifierChecks() []check {
 	}
 }
 
-// awaitChange makes a change of run, again and again because a Notifier may miss
-// one, until a loop over Changes has yielded the run.
+// awaitChange changes run until a loop over Changes has yielded the run. It repeats the
+// change, because a Notifier may miss one.
 func (suite Suite) awaitChange(t testing.TB, s blackboard.Store, run string, change func(s blackboard.Store, n int64)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -72,7 +72,7 @@ func (suite Suite) notifiesPut(t testing.TB, s blackboard.Store) {
 	})
 }
 
-// notifierBreak leaves a loop, which must not hold up what comes then.
+// notifierBreak breaks out of a loop, which must not block later calls.
 func (suite Suite) notifierBreak(t testing.TB, s blackboard.Store) {
 	suite.awaitChange(t, s, "r", func(other blackboard.Store, n int64) { mustAppend(t, other, entry("r", n)) })
 	wantFree(t, s, "Changes", entry("new", 0))

@@ -107,7 +107,7 @@ func (suite Suite) ownerLeaves(t testing.TB, s blackboard.Store) {
 	}
 }
 
-// ownerSilent has an engine that is silent: it dies d later, not before.
+// ownerSilent has an engine that is silent: it counts as dead after d, not before.
 func (suite Suite) ownerSilent(t testing.TB, s blackboard.Store) {
 	for name, seen := range suite.observers(t, s) {
 		began := time.Now()

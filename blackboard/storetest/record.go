@@ -42,7 +42,7 @@ func entries(run string, from, to int64) []blackboard.Record {
 	return recs
 }
 
-// mustAppend appends recs, which nothing forbids.
+// mustAppend appends recs, which must succeed.
 func mustAppend(t testing.TB, s blackboard.Store, recs ...blackboard.Record) {
 	t.Helper()
 	if err := s.Append(t.Context(), recs); err != nil {
@@ -50,7 +50,7 @@ func mustAppend(t testing.TB, s blackboard.Store, recs ...blackboard.Record) {
 	}
 }
 
-// wantConflict appends recs, which is a conflict.
+// wantConflict appends recs, which must be a conflict.
 func wantConflict(t testing.TB, s blackboard.Store, recs ...blackboard.Record) {
 	t.Helper()
 	if err := s.Append(t.Context(), recs); !errors.Is(err, blackboard.ErrConflict) {
@@ -136,7 +136,7 @@ func firstError[T any](t testing.TB, seq iter.Seq2[T, error]) error {
 	return first
 }
 
-// leave breaks off a loop at the first value.
+// leave breaks out of a loop at the first value.
 func leave[T any](t testing.TB, seq iter.Seq2[T, error]) {
 	t.Helper()
 	for _, err := range seq {

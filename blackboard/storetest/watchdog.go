@@ -10,8 +10,8 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// inTime calls f and returns its error, or not ok if it does not return. Then f is
-// left behind: a store that holds a lock for ever must not hang the suite.
+// inTime calls f and returns its error, or not ok if it does not return in time. Then f
+// keeps running: a store that holds a lock for ever must not hang the suite.
 func inTime(f func() error) (ok bool, err error) {
 	result := make(chan error, 1)
 	var calls sync.WaitGroup
@@ -27,22 +27,22 @@ func inTime(f func() error) (ok bool, err error) {
 	}
 }
 
-// wantFree appends rec after a loop was left, which must have freed the store.
+// wantFree appends rec after a break out of a loop, which must have released all locks.
 func wantFree(t testing.TB, s blackboard.Store, loop string, rec blackboard.Record) {
 	t.Helper()
 	ctx := t.Context()
 	ok, err := inTime(func() error { return s.Append(ctx, []blackboard.Record{rec}) })
 	if !ok {
-		t.Fatalf("Append after a loop over %s was left does not return: the loop still holds a lock", loop)
+		t.Fatalf("Append after a loop over %s was broken off does not return: the loop still holds a lock", loop)
 	}
 	if err != nil {
-		t.Fatalf("Append after a loop over %s was left = %v", loop, err)
+		t.Fatalf("Append after a loop over %s was broken off = %v", loop, err)
 	}
 }
 
-// usable calls the methods of s in the body of a loop over s; it appends rec. If
-// they do not return it complains and says false: the caller leaves the loop,
-// which frees them if it was the loop that held a lock.
+// usable calls the methods of s in the body of a loop over s; it appends rec. If they do
+// not return, it reports that and returns false: the caller then leaves the loop, which
+// releases a lock that the loop held.
 func usable(t testing.TB, s blackboard.Store, loop string, rec blackboard.Record) bool {
 	t.Helper()
 	ctx := t.Context()

@@ -12,8 +12,8 @@ import (
 	"github.com/convene-go/convene/internal/git"
 )
 
-// A git that is killed leaves its locks. One that is as old as this belongs to nobody any
-// more: ownLock is for what this package alone writes, staleLock for the rest.
+// A killed git leaves its locks. A lock that is older than this is stale: ownLock for files
+// that only this package writes, staleLock for the others.
 const (
 	ownLock   = time.Second
 	staleLock = 10 * time.Second
@@ -21,15 +21,15 @@ const (
 )
 
 var (
-	// held finds the lock because of which git could not do what it should.
+	// held finds the lock in the error of a git that could not acquire it.
 	held = regexp.MustCompile(`Unable to create '([^'\n]+)\.lock': File exists|could not lock config file (\S+): File exists`)
 
-	// own are refs of this package, branches of attempts, and what belongs to worktrees.
+	// own matches refs of this package, branches of attempts, and what belongs to worktrees.
 	own = regexp.MustCompile(`[/\\](refs[/\\]convene[/\\]|refs[/\\]heads[/\\].+[/\\]a\d+\.lock$|worktrees[/\\])`)
 )
 
-// runGit runs git. It waits while somebody holds a lock that git needs, and removes one
-// that was left.
+// runGit runs git. It waits while another process holds a lock that git needs, and removes
+// a stale one.
 func runGit(ctx context.Context, r git.Repo, args []string) (string, error) {
 	for {
 		out, err := r.Run(ctx, args...)
@@ -60,7 +60,7 @@ func lockOf(dir string, err error) string {
 	return path
 }
 
-// released returns once a lock is gone.
+// released waits until a lock is released.
 func released(ctx context.Context, path string) error {
 	for {
 		if gone, err := release(ctx, path); gone || err != nil {
@@ -74,8 +74,8 @@ func released(ctx context.Context, path string) error {
 	}
 }
 
-// release says whether a lock is gone, and removes one that was left. No other process of
-// ours does so at the same time: what is removed is the lock that was looked at.
+// release says whether a lock is released, and removes a stale one. Only one process of this
+// package does so at a time, so that it removes the lock that it has looked at.
 func release(ctx context.Context, path string) (gone bool, err error) {
 	if repo := repository(path); repo != "" {
 		done, err := lock(ctx, filepath.Join(repo, "convene-locks.lock"))
@@ -88,11 +88,11 @@ func release(ctx context.Context, path string) (gone bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
-	patience := staleLock
+	limit := staleLock
 	if own.MatchString(path) {
-		patience = ownLock
+		limit = ownLock
 	}
-	if err != nil || time.Since(info.ModTime()) < patience {
+	if err != nil || time.Since(info.ModTime()) < limit {
 		return false, err
 	}
 	return true, os.Remove(path)

@@ -41,7 +41,7 @@ func TestLocksOfKilledGits(t *testing.T) {
 		leave(t, r.Dir, ".git/worktrees/a1/index.lock", 2*time.Second)
 		require.NoError(t, worktree.ResetFolder(t.Context(), tree.Path, id))
 	})
-	t.Run("BX31 the lock of somebody who is at work is waited for", func(t *testing.T) {
+	t.Run("BX31 waits for the lock of a running git", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()
 		tree := create(t, w, "a", 1)

@@ -13,31 +13,31 @@ import (
 	"time"
 )
 
-// Merge is what came of a merge.
+// Merge is the result of a merge.
 type Merge struct {
-	// Merged says that the branch has the work now, in the commit Commit.
+	// Merged says that the branch contains the work, since the commit Commit.
 	Merged bool   `json:"merged"`
 	Commit string `json:"commit,omitempty"`
 
-	// Conflicts are the files for which it was not possible, sorted. Moved says instead
-	// that others changed the branch again and again.
+	// Conflicts are the files that conflict, sorted. Moved says instead that every try
+	// failed because another process moved the branch.
 	Conflicts []string `json:"conflicts,omitempty"`
 	Moved     bool     `json:"moved,omitempty"`
 
-	// Behind is a folder with the branch checked out that was changed meanwhile, so that
-	// its files are not those of the merge. Sweep tries again.
+	// Behind is a folder with the branch checked out that was changed during the merge
+	// and does not have the merged files. Sweep tries again.
 	Behind string `json:"behind,omitempty"`
 }
 
-// mergeTries is how often a merge is made anew because the branch was moved.
+// mergeTries limits how often a merge is made because the branch moved.
 const mergeTries = 4
 
-// Merge merges a commit of t into a branch; "" is [Trees.Target]. There is always a commit
-// with two parents, and a trailer that says what it is for. What is merged already is
-// found, and not merged again.
+// Merge merges a commit of t into a branch; "" is [Trees.Target]. It always makes a commit
+// with two parents, and a trailer that names the attempt. A commit that is merged already
+// is not merged again.
 //
-// Check, which may be nil, sees the commit of the merge before it is on the branch; its
-// error is returned, and nothing was merged. A folder that has the branch checked out must
+// Check may be nil. It is called with the commit of the merge before the branch moves to it;
+// its error is returned, and nothing was merged. A folder that has the branch checked out must
 // be clean, otherwise it is ErrDirtyRepo; it gets the files of the merge.
 func (w *Trees) Merge(ctx context.Context, t Tree, commit, into string, check func(ctx context.Context, merge string) error) (Merge, error) {
 	w.mu.Lock()
@@ -104,8 +104,8 @@ func (w *Trees) Parents(ctx context.Context, commit string) (tree string, parent
 	return ids[0], ids[1:], nil
 }
 
-// merged returns the commit by which a commit came to a tip: the merge of it, or the tip;
-// "" if it is not there.
+// merged returns the commit that brought a commit into a tip: its merge, or the tip; "" if
+// it is not merged.
 func (w *Trees) merged(ctx context.Context, commit, tip string) (string, error) {
 	_, err := w.do(ctx, "merge-base", "--is-ancestor", commit, tip)
 	if exit(err) == 1 {
@@ -126,8 +126,8 @@ func (w *Trees) merged(ctx context.Context, commit, tip string) (string, error) 
 	return tip, nil
 }
 
-// make makes the commit that merges a commit into a tip, on no branch, or says which files
-// conflict. A ref keeps it from being collected.
+// make makes the merge commit of a commit and a tip, on no branch, or returns the files
+// that conflict. A ref protects it from git's garbage collection.
 func (w *Trees) make(ctx context.Context, t Tree, commit, tip string) (merge string, conflicts []string, err error) {
 	out, err := w.do(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", tip, commit)
 	tree, files, _ := strings.Cut(out, "\x00")
@@ -149,15 +149,15 @@ func (w *Trees) make(ctx context.Context, t Tree, commit, tip string) (merge str
 	return merge, nil, err
 }
 
-// oneLine replaces what would end a line.
+// oneLine replaces line breaks and other control characters by spaces.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' }), " ")
 }
 
-// swap moves a branch from one commit to another one, or says that it is elsewhere. Folders
-// that have it checked out are noted before, so that their files can follow.
+// swap moves a branch from one commit to another, or returns false if it is at a third one.
+// It first records the folders that have the branch checked out, for finish to update.
 func (w *Trees) swap(ctx context.Context, branch, from, to string) (bool, error) {
-	if err := w.settle(ctx, branch); err != nil {
+	if err := w.awaitUpdates(ctx, branch); err != nil {
 		return false, err
 	}
 	trees, err := w.list(ctx)
@@ -178,10 +178,9 @@ func (w *Trees) swap(ctx context.Context, branch, from, to string) (bool, error)
 	return err == nil, err
 }
 
-// settle waits until no folder that has a branch checked out is brought forward by a run,
-// and helps where that was interrupted. It returns ErrDirtyRepo for one that was changed by
-// somebody else.
-func (w *Trees) settle(ctx context.Context, branch string) error {
+// awaitUpdates waits while other runs update folders that have a branch checked out, and finishes
+// interrupted updates. It returns ErrDirtyRepo for a folder with changes of other origin.
+func (w *Trees) awaitUpdates(ctx context.Context, branch string) error {
 	for try := 0; ; try++ {
 		dirty, err := w.dirty(ctx, branch)
 		if err != nil || dirty == "" {
@@ -205,7 +204,7 @@ func (w *Trees) settle(ctx context.Context, branch string) error {
 	}
 }
 
-// pause gives others a moment.
+// pause waits a moment for other runs.
 func pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -215,8 +214,8 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// forwards begins the refs of all runs that have the commit at which the files of a folder
-// are, while they follow a branch that the run has moved; forward is that of this run.
+// forwards is the prefix of the refs by which runs record the commit whose files a folder
+// has, while they update it to its moved branch; forward is the ref of this run.
 func forwards(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return "refs/convene/forward/" + hex.EncodeToString(sum[:8]) + "/"
@@ -224,7 +223,7 @@ func forwards(dir string) string {
 
 func (w *Trees) forward(dir string) string { return forwards(dir) + w.short }
 
-// finish lets folders that have a branch checked out follow it.
+// finish updates the folders that have a branch checked out.
 func (w *Trees) finish(ctx context.Context, branch string, m Merge, err error) (Merge, error) {
 	if err != nil {
 		return Merge{}, err
@@ -248,8 +247,8 @@ func (w *Trees) finish(ctx context.Context, branch string, m Merge, err error) (
 	return m, nil
 }
 
-// finishForwards does so for all folders that an interrupted merge has left behind. It is
-// no error that one cannot follow.
+// finishForwards finishes the updates of folders that an interrupted merge left. A folder
+// that cannot be updated is no error.
 func (w *Trees) finishForwards(ctx context.Context) error {
 	refs, err := w.do(ctx, "for-each-ref", "--format=%(refname)", "refs/convene/forward")
 	if err != nil || refs == "" {
@@ -272,18 +271,18 @@ func (w *Trees) finishForwards(ctx context.Context) error {
 	return nil
 }
 
-// These say how long a folder is tried to follow its branch, while others have its index.
+// These limit how long the update of a folder is retried while its index is locked.
 const (
 	followTries = 20
 	followWait  = 100 * time.Millisecond
 )
 
-// errBusy says that somebody else has the index of a folder just now.
+// errBusy says that another process has locked the index of a folder.
 var errBusy = errors.New("the index of the folder is in use")
 
-// follow gives a folder the files of its branch, if it has those of the commit that a ref
-// has for it. It says whether it has the files of its branch then. Changes that somebody
-// made there are never lost: then it stays behind.
+// follow updates a folder to its branch, if the folder has the files of the commit that ref
+// records. It says whether the folder has the files of its branch then. It never overwrites
+// other changes in the folder.
 func (w *Trees) follow(ctx context.Context, dir, ref string) (bool, error) {
 	for range followTries {
 		at, err := w.commit(ctx, ref)
@@ -322,8 +321,8 @@ func (w *Trees) follow(ctx context.Context, dir, ref string) (bool, error) {
 	return false, nil
 }
 
-// forwardTo makes the files of a folder, which are at a commit, those of another one, and
-// says whether it could.
+// forwardTo updates the files of a folder from one commit to another, and says whether it
+// could.
 func (w *Trees) forwardTo(ctx context.Context, dir, at, head string) (bool, error) {
 	locked, err := w.locked(ctx, dir)
 	if err != nil {
@@ -339,11 +338,11 @@ func (w *Trees) forwardTo(ctx context.Context, dir, at, head string) (bool, erro
 	case code < 0:
 		return false, err
 	}
-	// Somebody has changed files, or git was interrupted while it wrote them: it writes
-	// its index last, and only files that the two commits have differently.
+	// The files were changed, or git was interrupted while it wrote them: it writes its
+	// index last, and only files that differ between the two commits.
 	_, err = w.in(ctx, dir, "diff", "--cached", "--quiet", at, "--")
 	if exit(err) > 0 {
-		return false, errBusy // another run brings the folder forward
+		return false, errBusy // another run updates the folder
 	}
 	if err != nil {
 		return false, err
@@ -359,8 +358,8 @@ func (w *Trees) forwardTo(ctx context.Context, dir, at, head string) (bool, erro
 	return w.rewrite(ctx, dir, head, paths)
 }
 
-// locked says whether somebody has the index of a folder. A lock that a git has left that
-// was killed is removed.
+// locked says whether another process has locked the index of a folder. It removes the lock
+// of a killed git.
 func (w *Trees) locked(ctx context.Context, dir string) (bool, error) {
 	lock, err := w.in(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", "index.lock")
 	if err != nil {
@@ -376,8 +375,8 @@ func (w *Trees) locked(ctx context.Context, dir string) (bool, error) {
 	return true, nil
 }
 
-// interrupted says whether each of the paths of a folder is as one commit has it, as the
-// other one has it, or a beginning of that. So nothing is there that anybody else wrote.
+// interrupted says whether each of the paths of a folder has its content in one of the two
+// commits, or a beginning of that in head. Then the folder has no changes of other origin.
 func (w *Trees) interrupted(ctx context.Context, dir, at, head string, paths []string) (bool, error) {
 	for _, path := range paths {
 		file := filepath.Join(dir, filepath.FromSlash(path))
@@ -420,7 +419,7 @@ func (w *Trees) interrupted(ctx context.Context, dir, at, head string, paths []s
 	return true, nil
 }
 
-// rewrite gives some paths of a folder the content that they have in a commit.
+// rewrite writes some paths of a folder as they are in a commit.
 func (w *Trees) rewrite(ctx context.Context, dir, commit string, paths []string) (bool, error) {
 	f, err := os.CreateTemp("", "convene-paths-*")
 	if err != nil {

@@ -70,7 +70,7 @@ func TestMerge(t *testing.T) {
 		assert.Equal(t, before, r.run("rev-parse", "main"))
 		assert.Equal(t, worktree.Merge{Merged: true, Commit: before}, merge(t, w, one, one.Base), "what main has by itself")
 	})
-	t.Run("BC61 who looks at the merge before can refuse it", func(t *testing.T) {
+	t.Run("BC61 Check can refuse a merge", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()
 		one := create(t, w, "one", 1)
@@ -232,8 +232,8 @@ func stoppedAfter(t *testing.T, n int, want string) {
 }
 
 func TestKilledWhileFilesAreWritten(t *testing.T) {
-	// stopped merges a file that is changed, one that is new and one that is gone, and
-	// stops before the folder follows.
+	// stopped merges a file that is changed, one that is new and one that is removed, and
+	// stops before the folder is updated.
 	stopped := func(t *testing.T) (*repo, string) {
 		r := newRepo(t)
 		write(t, r.Dir, "gone", "x")
@@ -278,7 +278,7 @@ func TestKilledWhileFilesAreWritten(t *testing.T) {
 		assert.Empty(t, r.run("status", "--porcelain"))
 	})
 	for name, content := range map[string]string{"main.txt": "mine", "new": "mine, too", "gone": "mine as well"} {
-		t.Run("BC62 BX3 what somebody wrote meanwhile stays: "+name, func(t *testing.T) {
+		t.Run("BC62 BX3 other changes are kept: "+name, func(t *testing.T) {
 			r, _ := stopped(t)
 			write(t, r.Dir, name, content)
 			_, err := worktree.Open(t.Context(), r.config())
@@ -286,7 +286,7 @@ func TestKilledWhileFilesAreWritten(t *testing.T) {
 			assert.Equal(t, content, read(t, r.Dir, name))
 		})
 	}
-	t.Run("BC62 somebody who is just using the folder is waited for", func(t *testing.T) {
+	t.Run("BC62 waits for a process that uses the folder", func(t *testing.T) {
 		r, _ := stopped(t)
 		write(t, r.Dir, ".git/index.lock", "")
 		done := make(chan error, 1)

@@ -11,7 +11,7 @@ import (
 // Sweep removes what an earlier process of this run has left: worktrees of this run whose
 // branch is not in keep, and folders beside them that git does not know. It returns what it
 // removed. Branches stay, and nothing outside of the folder for worktrees of this run is
-// touched. A folder whose files were to follow a merge follows now.
+// touched. It also finishes interrupted updates of folders after a merge.
 func (w *Trees) Sweep(ctx context.Context, keep []string) (removed []string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -74,7 +74,7 @@ func (w *Trees) Create(ctx context.Context, task string, attempt int, base strin
 }
 
 // begin makes the branch of t and returns the commit that it started from. That commit is
-// kept first, so that a repetition starts from it, too.
+// recorded first, so that a retry starts from the same.
 func (w *Trees) begin(ctx context.Context, t Tree, base string) (string, error) {
 	kept := w.ref("base", t)
 	from, err := w.commit(ctx, kept)
@@ -130,7 +130,7 @@ func (w *Trees) removeTree(ctx context.Context, path string) error {
 	return err
 }
 
-// commitID is what git calls a commit.
+// commitID matches the hash of a commit.
 var commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // Head returns the commit that the branch of t is at.
@@ -154,8 +154,8 @@ type Note struct {
 	// first line with at most 50 characters.
 	Phase, Summary string
 
-	// Key makes the commit happen once: repeated with the same key as the last commit of
-	// the branch has, it is that commit. "": no key.
+	// Key makes Commit idempotent: if the last commit of the branch has the same key, that
+	// one is returned. "": no key.
 	Key string
 }
 
@@ -171,10 +171,9 @@ func (n Note) title(task string) string {
 	return strings.Join(strings.FieldsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }
 
-// Commit commits the files and folders of paths, also those that are ignored, and what is
-// gone of them; nil: everything that is not ignored. It returns the commit, or ErrNoChange,
-// or ErrUnsafePath if a path or a symbolic link leaves the worktree; a repository inside of
-// the worktree is that, too.
+// Commit commits the files and folders of paths, also ignored and removed ones; nil:
+// everything that is not ignored. It returns the commit, or ErrNoChange, or ErrUnsafePath if
+// a path or a symbolic link leads out of the worktree, or if there is a repository in it.
 func (w *Trees) Commit(ctx context.Context, t Tree, n Note, paths []string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -268,8 +267,8 @@ func stagedFault(root, staged string) error {
 	return nil
 }
 
-// Reset makes the worktree what a commit of it is: what was changed and added since is
-// lost, but for what is ignored.
+// Reset restores the files of a commit in the worktree: changed and new files are lost,
+// except ignored ones.
 func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -289,9 +288,9 @@ func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
 	return nil
 }
 
-// ResetFolder does so for a folder that is the worktree of some run, for those who know no
-// more than the folder: a worker that begins again. A folder that is none, such as the top
-// of a repository, is an error.
+// ResetFolder is Reset for callers that know only the folder of a worktree, such as a
+// worker that restarts. A folder that is no worktree, such as the top of a repository, is
+// an error.
 func ResetFolder(ctx context.Context, dir, commit string) error {
 	err := resetFolder(ctx, dir, commit)
 	if err != nil {
@@ -316,8 +315,8 @@ func resetFolder(ctx context.Context, dir, commit string) error {
 	return err
 }
 
-// Changed returns what a commit has otherwise than another one, "" for its first parent:
-// the hash of each file by its path, "" for one that is gone.
+// Changed returns the files that differ in a commit from another one, "" for its first
+// parent: the hash of each by its path, "" for a removed one.
 func (w *Trees) Changed(ctx context.Context, from, to string) (map[string]string, error) {
 	if from != "" && !commitID.MatchString(from) || !commitID.MatchString(to) {
 		return nil, fmt.Errorf("worktree: changed: %q or %q is no commit", from, to)
@@ -389,7 +388,7 @@ type Artifact struct {
 	Text   string `json:"text,omitempty"`   // cut, with a note, if it is long
 }
 
-// largest is the size beyond which a file is not looked into.
+// largest is the size beyond which a file counts as binary.
 const largest = 16 << 20
 
 // Read returns a file at a commit, with at most limit bytes of its text. A path that is
@@ -438,8 +437,8 @@ func (w *Trees) read(ctx context.Context, commit, name string, limit int) (Artif
 	return a, nil
 }
 
-// Remove removes the worktree of an attempt, whatever is in it; what is gone already is no
-// error. The branch stays, so that it can be looked at, until it is deleted, too.
+// Remove removes the worktree of an attempt, whatever is in it; a missing one is no error.
+// The branch stays until Delete.
 func (w *Trees) Remove(ctx context.Context, t Tree) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -455,7 +454,7 @@ func (w *Trees) Remove(ctx context.Context, t Tree) error {
 
 // remove removes a folder below the base, as a worktree if git knows it.
 func (w *Trees) remove(ctx context.Context, dir string) error {
-	if err := os.RemoveAll(dir); err != nil { // git refuses a folder of which it was killed while it removed it
+	if err := os.RemoveAll(dir); err != nil { // git refuses a folder whose removal was interrupted
 		return err
 	}
 	trees, err := w.list(ctx)
@@ -469,12 +468,12 @@ func (w *Trees) remove(ctx context.Context, dir string) error {
 			}
 		}
 	}
-	_ = os.Remove(filepath.Dir(dir)) // fails while it has others
+	_ = os.Remove(filepath.Dir(dir)) // fails while it has other folders
 	return nil
 }
 
-// Delete removes the worktree and the branch of an attempt, and all that this package kept
-// of it; what is gone already is no error. Commits that were merged stay.
+// Delete removes the worktree and the branch of an attempt, and the refs that this package
+// kept for it; missing ones are no error. Merged commits stay.
 func (w *Trees) Delete(ctx context.Context, t Tree) error {
 	if err := w.Remove(ctx, t); err != nil {
 		return err

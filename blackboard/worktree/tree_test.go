@@ -45,7 +45,7 @@ func TestCreate(t *testing.T) {
 		assert.Equal(t, first, again)
 		assert.Equal(t, "1", read(t, again.Path, "wip"))
 	})
-	t.Run("BX30 B98 a worktree that somebody removed, and one that git was making", func(t *testing.T) {
+	t.Run("BX30 B98 a worktree that was removed, and one that git was making", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()
 		tree := create(t, w, "a", 1)
@@ -74,7 +74,7 @@ func TestCreate(t *testing.T) {
 		require.NoError(t, w.Delete(t.Context(), first))
 		assert.Equal(t, second.Branch, r.run("for-each-ref", "--format=%(refname:short)", "refs/heads/task/4e65d3fb/a"))
 	})
-	t.Run("BA77 BX8 a task without a name, attempt 0, and a tree of somebody else", func(t *testing.T) {
+	t.Run("BA77 BX8 a task without a name, attempt 0, and a tree of another run", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()
 		_, err := w.Create(t.Context(), "", 1, "")
@@ -324,7 +324,7 @@ func TestSweep(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, removed)
 	})
-	t.Run("B99 abandoned: worktree and branch are gone, main is as it was", func(t *testing.T) {
+	t.Run("B99 abandoned: worktree and branch are removed, main is unchanged", func(t *testing.T) {
 		r := newRepo(t)
 		before := r.run("rev-parse", "main")
 		w := r.open()
@@ -383,7 +383,7 @@ func TestChanged(t *testing.T) {
 		_, _, err = w.Parents(t.Context(), "main")
 		require.ErrorContains(t, err, "is no commit")
 	})
-	t.Run("BC59 a folder is reset by those who know it alone", func(t *testing.T) {
+	t.Run("BC59 ResetFolder needs only the folder", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()
 		tree := create(t, w, "a", 1)

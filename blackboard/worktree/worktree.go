@@ -2,15 +2,15 @@
 // and merges what passed its review into the main branch, one merge a task.
 //
 // Git itself does the work, as a program without a shell, and runs nothing that the
-// repository or a user has configured: no hooks, filters or drivers. Who commits is said
-// with each command and written to no configuration.
+// repository or a user has configured: no hooks, filters or drivers. The name of the
+// committer is passed with each command and written to no configuration.
 //
-// Everything can be interrupted at any moment and repeated: what was done before is
-// found and not done again. A merge is made in memory and then becomes the main branch
-// by one compare-and-swap, so that nothing half-done is ever there.
+// Every call can be interrupted at any moment and repeated: what was done already is not
+// done again. A merge is made in memory; then one compare-and-swap moves the main branch,
+// so that it never has a part of a merge.
 //
-// Several runs, of several processes, can work on one repository: branches and folders
-// carry the run, and who loses the compare-and-swap merges again.
+// Several runs, of several processes, can work on one repository: the names of branches and
+// folders contain the run, and a run that loses the compare-and-swap merges again.
 package worktree
 
 import (
@@ -74,7 +74,7 @@ type Config struct {
 	// changes. Main is not touched then: merges go to the branch orchestrator/<run>.
 	AllowDirty bool
 
-	// Name and Email are of who commits; "": Convene, convene@localhost.
+	// Name and Email are those of the committer; "": Convene, convene@localhost.
 	Name, Email string
 
 	// Time limits each command of git; 0: 10 minutes.
@@ -84,8 +84,8 @@ type Config struct {
 // defaultTime is long enough to check out a large repository.
 const defaultTime = 10 * time.Minute
 
-// Trees are the worktrees of one run. It is safe for concurrent use; what changes the
-// repository goes one after the other.
+// Trees are the worktrees of one run. It is safe for concurrent use; changes of the
+// repository run one after the other.
 type Trees struct {
 	git    git.Repo
 	bare   bool
@@ -408,7 +408,7 @@ func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 		return err
 	}
 	if tip == "" {
-		if err := w.settle(ctx, w.main); !errors.Is(err, ErrDirtyRepo) || !c.AllowDirty {
+		if err := w.awaitUpdates(ctx, w.main); !errors.Is(err, ErrDirtyRepo) || !c.AllowDirty {
 			return err
 		}
 		if _, err := w.do(ctx, "update-ref", "refs/heads/"+own, "refs/heads/"+w.main, none); err != nil {
@@ -438,7 +438,7 @@ func (w *Trees) dirty(ctx context.Context, branch string) (string, error) {
 }
 
 // clean says whether a folder has no changes of its own, and nothing like a merge or a
-// rebase is under way in it.
+// rebase is in progress in it.
 func (w *Trees) clean(ctx context.Context, dir string) (bool, error) {
 	out, err := w.in(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=normal")
 	if err != nil || out != "" {

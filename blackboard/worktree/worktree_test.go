@@ -171,7 +171,7 @@ func TestOpen(t *testing.T) {
 		_, err := worktree.Open(t.Context(), c)
 		require.ErrorContains(t, err, "in a bare one")
 	})
-	t.Run("BX5 a detached head, and nobody's name", func(t *testing.T) {
+	t.Run("BX5 a detached head, and no name of a committer", func(t *testing.T) {
 		r := newRepo(t)
 		r.run("checkout", "--quiet", "--detach")
 		head := r.run("rev-parse", "HEAD")
@@ -182,7 +182,7 @@ func TestOpen(t *testing.T) {
 		assert.Equal(t, "Convene <convene@localhost>", r.run("log", "-1", "--format=%an <%ae>", "main"))
 		assert.Empty(t, r.run("status", "--porcelain"))
 		_, err := r.Run(t.Context(), "config", "--local", "user.name")
-		require.Error(t, err, "nobody's name is configured")
+		require.Error(t, err, "no name is configured")
 	})
 	t.Run("BX5 no such main branch", func(t *testing.T) {
 		r := newRepo(t)
@@ -285,7 +285,7 @@ func TestDirty(t *testing.T) {
 		assert.Equal(t, before, r.run("rev-parse", "main"))
 		assert.Equal(t, "mine", read(t, r.Dir, "x"))
 	})
-	t.Run("BX3 what somebody writes while main moves is kept", func(t *testing.T) {
+	t.Run("BX3 changes made while main moves are kept", func(t *testing.T) {
 		r := newRepo(t)
 		w, err := worktree.OpenStopping(t.Context(), r.config(), func(args []string) error {
 			if len(args) == 4 && args[1] == "refs/heads/main" {

@@ -47,7 +47,7 @@ func outcome(t *testing.T, file string) research.Outcome {
 var took = regexp.MustCompile(`\S+ from start to end`)
 
 // steady takes out of an output what may differ: times, and the order of lines of
-// workers that work side by side.
+// workers that run in parallel.
 func steady(out string) string {
 	lines := strings.Split(took.ReplaceAllString(out, "T from start to end"), "\n")
 	worker := func(l string) bool { return strings.HasPrefix(l, "      ") }
@@ -164,7 +164,7 @@ func TestInterruptSuspends(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "a.db")
 	got := tool.InterruptAt(t.Context(), "web_search is done", "-db", db, "-pace", "20ms", healthcare)
 	assert.Equal(t, cli.Interrupted, got.Code)
-	assert.Regexp(t, `^article: interrupted: suspended run article-\w+ with \d+ recorded answers in .*a.db: start article with the same request again to go on\n$`, got.Err)
+	assert.Regexp(t, `^article: interrupted: suspended run article-\w+ with \d+ recorded answers in .*a.db: start article with the same request again to continue\n$`, got.Err)
 	id := runID(t, healthcare)
 	before := clitest.Log(t, db, id)
 	got = tool.Start(t.Context(), "-db", db, "-pace", "0", healthcare)
@@ -179,8 +179,8 @@ func TestLess(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"too much quality", []string{"-quality", "1"}, `^article: the run ended partial: quality 0\.\d+ is below what was wanted, see the warnings \(-new starts afresh\)\n$`},
-		{"too few calls", []string{"-calls", "3"}, `^article: the run ended out.of.budget: .*the limit of 3 calls is reached \(-new starts afresh\)\n$`},
+		{"too much quality", []string{"-quality", "1"}, `^article: the run ended partial: quality 0\.\d+ is below what was wanted, see the warnings \(-new starts a new run\)\n$`},
+		{"too few calls", []string{"-calls", "3"}, `^article: the run ended out.of.budget: .*the limit of 3 calls is reached \(-new starts a new run\)\n$`},
 		{"too little money", []string{"-budget", "0.5"}, `^article: the run ended failed: .*it costs about 1.10 USD, the limit is 0.50.*\n$`},
 		{"too little time", []string{"-timeout", "1m"}, `^article: the run ended failed: .*it takes about 11 minutes, the limit is 1.*\n$`},
 	}
@@ -234,7 +234,7 @@ func TestBadInput(t *testing.T) {
 		{"unknown flag", []string{healthcare, "-nonsense"}, "", 2, "not defined: -nonsense (article -h lists the flags)"},
 		{"no topic", nil, "", 2, "the topic is empty: say with -topic what to write about"},
 		{"empty topic", []string{"-topic", ""}, "", 2, "the topic is empty"},
-		{"two topics", []string{"-topic", healthcare, "Tea"}, "", 2, `the topic is there twice: as -topic, and as "Tea"`},
+		{"two topics", []string{"-topic", healthcare, "Tea"}, "", 2, `the topic is given twice: as -topic, and as "Tea"`},
 		{"empty input", []string{"-topic", "-"}, "", 2, "the topic is empty"},
 		{"a megabyte", []string{strings.Repeat("tea ", 1<<18)}, "", 2, "the topic is too large"},
 		{"501 characters", []string{strings.Repeat("ä", 501), "-model", "acme:m", "-price", "1,2"}, "", 2, "the brief: topic has 501 characters, want a text of 1 to 500"},

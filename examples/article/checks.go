@@ -16,7 +16,7 @@ const (
 	easySentence = 25 // words that a sentence may have
 )
 
-// result is what a supervisor gets.
+// result is the input of a supervisor.
 type result struct {
 	Brief    research.Input          `json:"brief"`
 	Research []research.WorkerOutput `json:"research"`
@@ -26,7 +26,7 @@ type result struct {
 	Sources  int                     `json:"source_count"`
 }
 
-// judge is the rule of the supervisor: every mark is a check of what is there.
+// judge is the rule of the supervisor: every mark is a computed check.
 func judge(r result, words []string) any {
 	found, text := r.sources(), r.text()
 	kindsFound := map[string]bool{}
@@ -142,8 +142,8 @@ func claims(text string) []string {
 	return all
 }
 
-// supportedClaims counts the claims that link a known source, and about whose word two
-// kinds of sources speak.
+// supportedClaims counts the claims that link a known source and have a word that two
+// kinds of sources have, too.
 func supportedClaims(text string, byURL map[string]research.Source, words []string, found []research.Source) int {
 	n := 0
 	for _, claim := range claims(text) {
@@ -181,7 +181,7 @@ func sentences(text string) []string {
 	return all
 }
 
-// variety is how many of the sentences say what no other one says, 0 to 1.
+// variety is the share of sentences that differ from all others, 0 to 1.
 func variety(text string) float64 {
 	seen := map[string]bool{}
 	said := sentences(text)
@@ -191,7 +191,7 @@ func variety(text string) float64 {
 	return rehearsal.Ratio(len(seen), len(said))
 }
 
-// readability is how many of the sentences are not too long, 0 to 1.
+// readability is the share of sentences that are not too long, 0 to 1.
 func readability(text string) float64 {
 	easy, said := 0, sentences(text)
 	for _, s := range said {

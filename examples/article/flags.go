@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// options are a command line that was understood.
+// options are a parsed command line.
 type options struct {
 	cli.Settings
 
@@ -51,7 +51,7 @@ func parse(args []string, in io.Reader) (options, error) {
 	var o options
 	text, err := cli.Parse(newFlags(&o), args)
 	if err == nil && o.topic != "" && text != "" {
-		err = fmt.Errorf("the topic is there twice: as -topic, and as %q", cli.Clip(text, 40))
+		err = fmt.Errorf("the topic is given twice: as -topic, and as %q", cli.Clip(text, 40))
 	}
 	if err == nil {
 		o.brief.Topic, err = cli.Text(o.topic+text, in, "topic", "say with -topic what to write about")

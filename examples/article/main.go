@@ -1,6 +1,6 @@
-// Article has a team research a topic and write about it with sources, plan by plan
-// until it is good enough: with a real model, or with a rehearsal that needs none. It is
-// killed and started again as one likes, and continues where it was.
+// Article lets a team research a topic and write about it with sources, plan by plan
+// until it is good enough: with a real model, or with a rehearsal that needs none. It can
+// be killed and started again at any time, and continues where it was.
 //
 //	go run ./examples/article -topic "AI in healthcare" -min-sources 10 -quality 0.85 -budget 5 -o article.md
 package main
@@ -21,7 +21,7 @@ const program = "article"
 
 func main() { cli.Main(program, article) }
 
-// article does what args want.
+// article runs the program with args.
 func article(ctx context.Context, args []string, c cli.Console) error {
 	o, err := parse(args, c.In)
 	if errors.Is(err, flag.ErrHelp) {
@@ -48,7 +48,7 @@ func article(ctx context.Context, args []string, c cli.Console) error {
 		Report: func(ctx context.Context, run *orchestrator.Run, out research.Outcome) error {
 			return errors.Join(o.report(c, out), o.writePage(ctx, c, run, out))
 		},
-		Lack: lack,
+		Lack: shortfall,
 	})
 }
 
@@ -56,8 +56,8 @@ func newFlow() (orchestrator.Flow[research.Input, research.Outcome], error) {
 	return research.New(research.Config{Name: program, Workers: research.Catalogue()})
 }
 
-// lack is why a result is less than was asked for.
-func lack(out research.Outcome, err error) error {
+// shortfall is why a result is less than requested.
+func shortfall(out research.Outcome, err error) error {
 	if err != nil || out.Status == orchestrator.Completed {
 		return err
 	}
@@ -67,5 +67,5 @@ func lack(out research.Outcome, err error) error {
 	return fmt.Errorf("quality %.4g is below what was wanted, see the warnings", *out.Score)
 }
 
-// family is what the runs of the same team on the same brief are called.
+// family is the common name of runs of the same team on the same brief.
 func (o *options) family() string { return cli.Family(program, o.Who(), string(agent.JSON(o.brief))) }

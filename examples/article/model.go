@@ -13,10 +13,10 @@ const (
 	supervisor = "supervisor"
 )
 
-// fromMemory warns of the sources of models.
+// fromMemory is the warning about the sources of models.
 const fromMemory = "The sources were named by a model that has no access to the web: check each of them."
 
-// trades are what the workers are told about themselves.
+// trades are the instructions of workers.
 var trades = map[string]string{
 	"web_search":          "You know many pages of the web. You name those that you are sure of, with their addresses, and make none up.",
 	"academic_search":     "You know the academic literature. You name papers that you are sure of, with the addresses of their pages, and make none up.",
@@ -31,7 +31,7 @@ var trades = map[string]string{
 	"seo_optimizer":       "You say under which words people look for a text like this one.",
 }
 
-// cast has one model play planner, supervisor and all workers.
+// cast lets one model play planner, supervisor and all workers.
 func cast(m providers.Model) agent.Roster {
 	play := func(text string) agent.Agent { return agent.LLM{Model: m, Instructions: text} }
 	roster := agent.Roster{

@@ -14,13 +14,13 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// view is what is told of a run while it is executed.
+// view is what the program shows of a running run.
 type view struct {
 	budget providers.NanoUSD
 	spent  providers.Usage
 }
 
-// lines tells what happened; nil is nothing worth a line.
+// lines describes a record; nil: it is not shown.
 func (v *view) lines(rec blackboard.Record) []string {
 	var e research.Event
 	if json.Unmarshal(rec.Data, &e) != nil {
@@ -52,7 +52,7 @@ func (v *view) lines(rec blackboard.Record) []string {
 	return nil
 }
 
-// worker tells what a worker, or another agent, does.
+// worker describes what a worker, or another agent, does.
 func worker(kind string, e research.Event) string {
 	switch kind {
 	case research.EventAgentStarted:
@@ -72,7 +72,7 @@ func worker(kind string, e research.Event) string {
 	}
 }
 
-// planned tells a plan.
+// planned describes a plan.
 func planned(e research.Event) []string {
 	all := []string{fmt.Sprintf("%s: about %s and %v", e.Plan.ID, cli.USD(e.Plan.EstCost), e.Plan.EstTime)}
 	for _, s := range e.Plan.Steps {

@@ -19,7 +19,7 @@ const scripted = "AI in healthcare"
 //go:embed script/*.txt
 var scriptFiles embed.FS
 
-// stage is what the workers of the rehearsal share.
+// stage is shared by the workers of the rehearsal.
 type stage struct {
 	script rehearsal.Script
 	words  []string // of the topic
@@ -47,7 +47,7 @@ func (p player) Call(ctx context.Context, req agent.Request) (agent.Response, er
 	return agent.Response{Data: agent.JSON(answer)}, nil
 }
 
-// reading makes a play of a function of what the input holds.
+// reading makes a play from a function of the decoded input.
 func reading[In any](f func(In) (any, error)) func(json.RawMessage) (any, error) {
 	return func(input json.RawMessage) (any, error) {
 		var in In
@@ -89,20 +89,20 @@ func rehearse(pace time.Duration) agent.Roster {
 	return roster
 }
 
-// order is what a planner gets.
+// order is the input of a planner.
 type order struct {
 	Brief     research.Input `json:"brief"`
 	Iteration int            `json:"iteration"`
-	Research  int            `json:"research_workers"` // how many the sources are worth
+	Research  int            `json:"research_workers"` // how many the sources require
 	Workers   []struct {
 		ID       string            `json:"id"`
 		Category research.Category `json:"category"`
 	} `json:"workers"`
 }
 
-// plan is the rule of the planner: the first plan tries it with a single research
-// worker, the second has one more than the sources are worth, and so on. How many
-// checks there are depends on the depth.
+// plan is the rule of the planner: the first plan has a single research worker, the
+// second has one more than the sources require, and so on. The depth decides the number
+// of checks.
 func plan(o order) (any, error) {
 	complexity := map[string]float64{"light": 0.3, "standard": 0.5, "deep": 0.8}[o.Brief.Depth]
 	limit := map[research.Category]int{research.Researching: 1, research.Analysing: 1, research.Writing: 1, research.Checking: 3}

@@ -85,7 +85,7 @@ func TestMarksOfAWholeResult(t *testing.T) {
 	assert.Empty(t, m.Issues)
 }
 
-func TestLessIsMarkedLess(t *testing.T) {
+func TestWeakerResultsScoreLess(t *testing.T) {
 	whole := marks(t, made(3))
 	article := func(m research.Marks) float64 { return m.Article }
 	source := func(m research.Marks) float64 { return m.Source }
@@ -205,7 +205,7 @@ func TestScript(t *testing.T) {
 		urls := links(made.(research.Draft).Content)
 		assert.GreaterOrEqual(t, len(urls), least)
 		for _, url := range urls {
-			assert.True(t, known[url], "draft %d links %s, which nobody found", attempt, url)
+			assert.True(t, known[url], "draft %d links %s, which no worker found", attempt, url)
 		}
 		assert.True(t, strings.HasPrefix(made.(research.Draft).Content, "*(Rehearsal, no model was asked.) The sources are made up"))
 	}

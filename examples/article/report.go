@@ -14,7 +14,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/research"
 )
 
-// report prints what came of the run and writes the files that -o and -json name.
+// report prints the result of the run and writes the files that -o and -json name.
 func (o *options) report(c cli.Console, out research.Outcome) error {
 	score := "not scored"
 	if out.Score != nil {

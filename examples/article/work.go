@@ -10,8 +10,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/research"
 )
 
-// find is what a research worker does: the script has its sources. They are made up, and
-// their addresses lead nowhere.
+// find is the work of a research worker: the script has its sources. They are made up, and
+// their addresses do not exist.
 func (s stage) find(in research.WorkerInput) (any, error) {
 	text, err := s.script.Text(in.WorkerID, 1)
 	if err != nil {
@@ -28,7 +28,7 @@ func (s stage) find(in research.WorkerInput) (any, error) {
 	return f, nil
 }
 
-// write is what the writer does: the first draft is weak, the second one is not.
+// write is the work of the writer: the first draft is weak, the second one is not.
 func (s stage) write(in research.WorkerInput) (any, error) {
 	text, err := s.script.Text(in.WorkerID, in.Iteration)
 	return research.Draft{Title: "At the door, at the screen, at the desk", Content: invented + "\n\n" + text}, err
@@ -44,7 +44,7 @@ func sources(inputs map[string]json.RawMessage) []research.Source {
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
 		var f research.Findings
 		if json.Unmarshal(inputs[name], &f) != nil {
-			continue // another worker's
+			continue // of another worker
 		}
 		for _, s := range f.Sources {
 			if s.URL != "" && !known[s.URL] {
@@ -84,7 +84,7 @@ func about(word string, all []research.Source) []research.Source {
 	return some
 }
 
-// check is what editor, fact checker and the others do: they count what the text links.
+// check is the work of editor, fact checker and the others: they count the links of a text.
 func (stage) check(in research.WorkerInput) (any, error) {
 	linked, paragraphs := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(in.Inputs)) {

@@ -32,7 +32,7 @@ var (
 )
 
 // made is where a whole run of the rehearsal has left its files, for all tests that look
-// at what came of it.
+// at its result.
 type made struct {
 	dir string
 	ran clitest.Ran
@@ -288,7 +288,7 @@ func takenOver(t *testing.T, built, dir string) {
 }
 
 // Killed at work and interrupted, the run is finished by the next process: it repeats no
-// call, and comes to the same.
+// call, and has the same result.
 func TestKilled(t *testing.T) {
 	m, built, dir := whole(t), clitest.Build(t), t.TempDir()
 	id, db := runID(t, args(dir)), filepath.Join(dir, "f.db")
@@ -305,7 +305,7 @@ func TestKilled(t *testing.T) {
 	stays()
 	got := tool.InterruptAt(t.Context(), "gate code of p2.s2 passes", args(dir)...)
 	assert.Equal(t, cli.Interrupted, got.Code)
-	assert.Regexp(t, `^factory: interrupted: suspended run factory-\w+ with \d+ recorded answers in .*f.db: start factory with the same request again to go on\n$`, got.Err)
+	assert.Regexp(t, `^factory: interrupted: suspended run factory-\w+ with \d+ recorded answers in .*f.db: start factory with the same request again to continue\n$`, got.Err)
 	stays()
 
 	got = tool.Terminal(t.Context(), 40, 10, args(dir)...)
@@ -332,8 +332,8 @@ func TestLess(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"too few calls", []string{"-calls", "3"}, `^factory: the run ended out-of-budget: .*the limit of 3 calls is reached.* \(-new starts afresh\)\n$`},
-		{"too little time", []string{"-timeout", "1ms", "-pace", "2ms"}, `^factory: the run ended out-of-budget: .*time expired.* \(-new starts afresh\)\n$`},
+		{"too few calls", []string{"-calls", "3"}, `^factory: the run ended out-of-budget: .*the limit of 3 calls is reached.* \(-new starts a new run\)\n$`},
+		{"too little time", []string{"-timeout", "1ms", "-pace", "2ms"}, `^factory: the run ended out-of-budget: .*time expired.* \(-new starts a new run\)\n$`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

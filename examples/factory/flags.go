@@ -14,7 +14,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
-// options are a command line that was understood.
+// options are a parsed command line.
 type options struct {
 	cli.Settings
 
@@ -58,7 +58,7 @@ func parse(args []string, in io.Reader) (options, error) {
 	return o, cli.Usage(program, err)
 }
 
-// checkPaths finds out before the work begins which files and folders cannot be used.
+// checkPaths finds files and folders that cannot be used, before the work begins.
 func (o *options) checkPaths() (err error) {
 	if o.dir == "" {
 		return errors.New("-dir is empty, want a folder")
@@ -81,7 +81,7 @@ func (o *options) checkPaths() (err error) {
 	return o.CheckFiles(o.json, o.page)
 }
 
-// makeDir makes the project's folder for a run that is new.
+// makeDir makes the project's folder for a new run.
 func (o *options) makeDir() error {
 	if err := os.MkdirAll(o.dir, 0o750); err != nil {
 		return fmt.Errorf("-dir: %w", err)
@@ -96,13 +96,13 @@ func (o *options) makeDir() error {
 	return nil
 }
 
-// family is what the runs of the same team on the same objective in the same folder are
-// called.
+// family is the common name of runs of the same team on the same objective in the same
+// folder.
 func (o *options) family() string {
 	return cli.Family(program, o.Who(), o.objective, o.dir, o.Timeout.String())
 }
 
-// input is what the team is told.
+// input is the input of the team.
 func (o *options) input() delivery.Input {
 	return delivery.Input{Goal: o.objective, Context: map[string]string{
 		"language": "Go, with the standard library alone. go.mod says go 1.24; its module is example.com/ and the name of the package.",

@@ -1,7 +1,7 @@
-// Factory has a team plan, code, test and verify a small program until it is what was
-// asked for: with a real model, or with a rehearsal that needs none. The code is real
-// either way: it is written into a folder, and its tests are run there. It is killed and
-// started again as one likes, and continues where it was.
+// Factory lets a team plan, code, test and verify a small program until it is what was
+// requested: with a real model, or with a rehearsal that needs none. The code is real
+// in both cases: it is written into a folder, and its tests are run there. It can be
+// killed and started again at any time, and continues where it was.
 //
 //	go run ./examples/factory "a Go package that parses and formats ISO 8601 durations, with tests" -page factory.html
 package main
@@ -22,7 +22,7 @@ const program = "factory"
 
 func main() { cli.Main(program, factory) }
 
-// factory does what args want.
+// factory runs the program with args.
 func factory(ctx context.Context, args []string, c cli.Console) (err error) {
 	o, err := parse(args, c.In)
 	if errors.Is(err, flag.ErrHelp) {
@@ -58,12 +58,12 @@ func factory(ctx context.Context, args []string, c cli.Console) (err error) {
 		Report: func(ctx context.Context, run *orchestrator.Run, out delivery.Outcome) error {
 			return errors.Join(o.report(c, out), o.writePage(ctx, c, run, out))
 		},
-		Lack: lack,
+		Lack: shortfall,
 	})
 }
 
-// lack is why a result is less than was asked for.
-func lack(out delivery.Outcome, err error) error {
+// shortfall is why a result is less than requested.
+func shortfall(out delivery.Outcome, err error) error {
 	if err != nil || out.Status == orchestrator.Completed {
 		return err
 	}

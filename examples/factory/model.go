@@ -6,7 +6,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// instructions are what the members of a team of models are told about themselves.
+// instructions are those of the members of a team of models.
 var instructions = map[delivery.Role]string{
 	delivery.Planner:    "You plan the work of a team that delivers small Go programs. Your steps are few, each can be tested by itself, and each says what is done when it is done.",
 	delivery.Coder:      "You write Go that other people like to read: plain names, short functions, errors that say what was wanted. Your tests have expected values that you worked out by hand, and cases at every limit.",
@@ -14,7 +14,7 @@ var instructions = map[delivery.Role]string{
 	delivery.Supervisor: "You review the work of a team that delivers small Go programs, with the same strict measure every time. You name the line and the input, never a feeling.",
 }
 
-// cast has one model play every member of the team.
+// cast lets one model play every member of the team.
 func cast(m providers.Model) agent.Roster {
 	roster := agent.Roster{}
 	for role, text := range instructions {

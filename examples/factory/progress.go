@@ -13,10 +13,10 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
-// most is how many characters are shown of what an agent says.
+// most is how many characters of an agent's text are shown.
 const most = 140
 
-// lines tells what happened; nil is nothing worth a line.
+// lines describes a record; nil: it is not shown.
 func lines(rec blackboard.Record) []string {
 	var e delivery.Event
 	if json.Unmarshal(rec.Data, &e) != nil {
@@ -38,7 +38,7 @@ func lines(rec blackboard.Record) []string {
 	return nil
 }
 
-// tell says in a line what became of steps, and what went wrong.
+// tell describes in a line what happened to steps, and what went wrong.
 func tell(kind string, e delivery.Event) string {
 	switch kind {
 	case delivery.EventStepStarted:
@@ -63,7 +63,7 @@ func tell(kind string, e delivery.Event) string {
 	}
 }
 
-// message tells plans, code and fix plans.
+// message describes plans, code and fix plans.
 func message(e delivery.Event) []string {
 	var said struct {
 		Summary      string
@@ -99,7 +99,7 @@ func message(e delivery.Event) []string {
 	return nil
 }
 
-// judged tells a verdict.
+// judged describes a verdict.
 func judged(e delivery.Event) string {
 	v := e.Verdict
 	text := fmt.Sprintf("gate %s of %s", v.Kind, v.Target)
@@ -121,7 +121,7 @@ func judged(e delivery.Event) string {
 	return text
 }
 
-// tested tells a real run of the tests.
+// tested describes a real run of the tests.
 func tested(t *delivery.TestResult) string {
 	if t.Passed {
 		return fmt.Sprintf("tests: all %d pass", t.Ran)
@@ -129,7 +129,7 @@ func tested(t *delivery.TestResult) string {
 	return fmt.Sprintf("tests: not passed, %d ran: %s", t.Ran, cli.Clip(t.Reason, most))
 }
 
-// changed sums up a difference in unified format.
+// changed summarizes a difference in unified format.
 func changed(diff string) string {
 	files, added, removed, content := 0, 0, 0, false
 	for line := range strings.Lines(diff) {
@@ -207,7 +207,7 @@ func walk(s delivery.State, p delivery.Plan, visit func(delivery.Step)) {
 	}
 }
 
-// title is a step with how far it is: its attempts, its tests, its gate.
+// title is a step with its progress: attempts, tests, gate.
 func title(s delivery.Step) string {
 	var parts []string
 	if s.Attempts > 1 {
@@ -231,14 +231,14 @@ func title(s delivery.Step) string {
 // status is that of a step, in words.
 func status(s delivery.Step) string {
 	if s.Status == delivery.StepBlocked && s.Attempts > 0 {
-		return "divided" // its sub-plan is under way
+		return "divided" // its sub-plan is running
 	}
 	return words(string(s.Status))
 }
 
 func words(id string) string { return strings.ReplaceAll(id, "_", " ") }
 
-// short is a time as people say it.
+// short is a duration in words.
 func short(d time.Duration) string {
 	if d = max(0, d.Round(time.Second)); d < time.Minute {
 		return d.String()

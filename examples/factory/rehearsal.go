@@ -22,7 +22,7 @@ const scripted = "a Go package that parses and formats ISO 8601 durations, with 
 var scriptFiles embed.FS
 
 // script has the texts of the rehearsal, in files "<agent>.<task>.<attempt>.txt". A task
-// is the ID of a step, or "goal"; in front of it a supervisor has what is judged.
+// is the ID of a step, or "goal"; for a supervisor the judged gate comes before it.
 var script = func() fs.FS {
 	files, err := fs.Sub(scriptFiles, "script")
 	if err != nil {
@@ -31,7 +31,7 @@ var script = func() fs.FS {
 	return files
 }()
 
-// text is what an agent says to a task at an attempt, from 1.
+// text is an agent's text for a task at an attempt, from 1.
 func text(part string, attempt int) (string, error) {
 	data, err := fs.ReadFile(script, fmt.Sprintf("%s.%d.txt", part, attempt))
 	if err != nil {
@@ -40,7 +40,7 @@ func text(part string, attempt int) (string, error) {
 	return strings.TrimSpace(string(data)) + "\n", nil
 }
 
-// attempt is which of a coder's texts for a step some code is, from 1; 0: none of them.
+// attempt is the number of the coder's text for a step from which code is, from 1; 0: none.
 func attempt(step string, code *delivery.CodeOutput) int {
 	for n := 1; code != nil; n++ {
 		said, err := text("coder."+step, n)
@@ -54,7 +54,7 @@ func attempt(step string, code *delivery.CodeOutput) int {
 	return 0
 }
 
-// player is a member of the team that knows the script.
+// player is a member of the team that follows the script.
 type player struct {
 	role delivery.Role
 	pace time.Duration
@@ -91,8 +91,7 @@ func (p player) Call(ctx context.Context, req agent.Request) (agent.Response, er
 	return agent.Response{Data: answer}, nil
 }
 
-// look finds out what a request is about: the task, and the attempt at it that is wanted
-// or looked at.
+// look returns the task of a request, and the attempt that it asks for or is about.
 func look(req agent.Request) (task string, n int, err error) {
 	switch req.Op {
 	case delivery.OpPlan, delivery.OpSubPlan:
@@ -122,7 +121,7 @@ func read[In any](req agent.Request) (in In, err error) {
 	return in, err
 }
 
-// target is the ID of a step or of a plan; of neither it is the goal.
+// target is the ID of a step or of a plan, else the goal.
 func target(p *delivery.Plan, s *delivery.Task) string {
 	switch {
 	case s != nil:
@@ -133,8 +132,8 @@ func target(p *delivery.Plan, s *delivery.Task) string {
 	return "goal"
 }
 
-// attemptAt is the attempt at a step to which code belongs. That of a sub-plan is in
-// pieces, and looked at once.
+// attemptAt is the attempt at a step to which code belongs. That of a sub-plan has several
+// pieces, and is reviewed once.
 func attemptAt(s *delivery.Task, code *delivery.CodeOutput) int {
 	if s == nil {
 		return 1
@@ -142,8 +141,8 @@ func attemptAt(s *delivery.Task, code *delivery.CodeOutput) int {
 	return max(1, attempt(s.ID, code))
 }
 
-// written is a coder's text: a summary, and behind it files, each below a line
-// "-- name --". Without files it says why the step is too much for one.
+// written is a coder's text: a summary, and after it files, each below a line
+// "-- name --". Without files it says why the step is too much for one attempt.
 func written(said string) delivery.CodeOutput {
 	var out delivery.CodeOutput
 	summary, rest, more := strings.Cut("\n"+said, "\n-- ")
@@ -165,7 +164,7 @@ func written(said string) delivery.CodeOutput {
 	return out
 }
 
-// gist is what an answer says in words.
+// gist is the text of an answer without its data.
 func gist(said string) string {
 	var in struct {
 		Analysis, Reason string

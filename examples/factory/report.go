@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
-// report prints what came of the run and writes the file that -json names.
+// report prints the result of the run and writes the file that -json names.
 func (o *options) report(c cli.Console, out delivery.Outcome) error {
 	c.Print("\nsteps\n")
 	for _, p := range out.State.Plans {
@@ -52,7 +52,7 @@ func (o *options) report(c cli.Console, out delivery.Outcome) error {
 	return o.json.WriteJSON(c, "outcome", out)
 }
 
-// shown is the project's folder as people would name it here.
+// shown is the project's folder as a path from the current one.
 func (o *options) shown() string {
 	here, err := filepath.Abs(".")
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // workshop is the agent that writes and tests the code.
 const workshop = "workshop"
 
-// shop is a workspace that is opened when it is first needed: until then another factory
-// may work on the same run in the same folder, and be killed.
+// shop is a workspace that is opened at its first use: until then another process may
+// work on the same run in the same folder, and be killed.
 type shop struct {
 	cfg workspace.Config
 
@@ -69,7 +69,7 @@ func (s *shop) Call(ctx context.Context, req agent.Request) (agent.Response, err
 	return w.Call(ctx, req)
 }
 
-// workspace opens the workspace once no other process has it.
+// workspace opens the workspace once no other process uses it.
 func (s *shop) workspace(ctx context.Context) (*workspace.Workspace, error) {
 	const again = 200 * time.Millisecond
 	s.mu.Lock()

@@ -62,7 +62,7 @@ func outcome(t *testing.T, file string) hierarchy.Outcome {
 var worked = regexp.MustCompile(`[0-9.]+m?s from start to end`)
 
 // steady takes out of an output what may differ: the file, times, and the order of
-// lines of departments that work side by side.
+// lines of departments that run in parallel.
 func steady(out, db string) string {
 	out = worked.ReplaceAllString(strings.ReplaceAll(out, db, "film.db"), "T from start to end")
 	lines := strings.Split(out, "\n")
@@ -139,7 +139,7 @@ func TestInterruptSuspends(t *testing.T) {
 	db := filepath.Join(dir, "f.db")
 	got := clitest.Program{Name: program, Run: film}.InterruptAt(t.Context(), "attempt 1 scored", "-db", db, "-pace", "20ms", bread)
 	assert.Equal(t, cli.Interrupted, got.Code)
-	assert.Regexp(t, `^film: interrupted: suspended run film-\w+ with \d+ recorded answers in .*f.db: start film with the same request again to go on\n$`, got.Err)
+	assert.Regexp(t, `^film: interrupted: suspended run film-\w+ with \d+ recorded answers in .*f.db: start film with the same request again to continue\n$`, got.Err)
 
 	before := records(t, db)
 	got = start(t, nil, "-db", db, "-pace", "0", "-calls", "99", "-o", filepath.Join(dir, "a.json"), bread)
@@ -167,7 +167,7 @@ func TestLimits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := start(t, nil, append([]string{bread, "-pace", "0", "-db", filepath.Join(t.TempDir(), "f.db")}, tt.flags...)...)
 			assert.Equal(t, cli.Failed, got.Code)
-			assert.Regexp(t, `^film: the run ended `+tt.says+` \(-new starts afresh\)\n$`, got.Err)
+			assert.Regexp(t, `^film: the run ended `+tt.says+` \(-new starts a new run\)\n$`, got.Err)
 			assert.Contains(t, got.Out, "Story Department: ", "the report is there all the same")
 		})
 	}

@@ -95,7 +95,7 @@ func TestReadOnlyFile(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(got.Err, "\n"), got.Err)
 }
 
-func TestOutcomeFileIsTriedAndLeftAlone(t *testing.T) {
+func TestOutcomeFileIsCheckedNotChanged(t *testing.T) {
 	dir := t.TempDir()
 	fresh, old := filepath.Join(dir, "fresh.json"), filepath.Join(dir, "old.json")
 	require.NoError(t, os.WriteFile(old, []byte("{}"), 0o600))

@@ -1,6 +1,6 @@
-// Film has a studio of departments work on a request: with a real model, or
-// with a rehearsal roster that needs none. It may be killed at any
-// time: started again, it continues where it was.
+// Film lets a studio of departments work on a request: with a real model, or with a
+// rehearsal that needs none. It can be killed at any time: started again, it continues
+// where it was.
 //
 //	go run ./examples/film "Create a dramatic opening scene with Aladdin stealing bread"
 package main
@@ -26,7 +26,7 @@ const (
 
 func main() { cli.Main(program, film) }
 
-// film does what args want.
+// film runs the program with args.
 func film(ctx context.Context, args []string, c cli.Console) error {
 	o, err := parse(args, c.In)
 	if errors.Is(err, flag.ErrHelp) {
@@ -53,7 +53,7 @@ func film(ctx context.Context, args []string, c cli.Console) error {
 		Report: func(_ context.Context, _ *orchestrator.Run, out hierarchy.Outcome) error {
 			return o.report(c, out)
 		},
-		Lack: lack,
+		Lack: shortfall,
 	})
 }
 
@@ -63,9 +63,9 @@ func newFlow(departments []hierarchy.Department) (orchestrator.Flow[hierarchy.In
 	})
 }
 
-// lack is why not all was made that was asked for: the error, or the last warning of a
+// shortfall is why the result is less than requested: the error, or the last warning of a
 // partial result.
-func lack(out hierarchy.Outcome, err error) error {
+func shortfall(out hierarchy.Outcome, err error) error {
 	if err == nil && out.Status == orchestrator.Completed {
 		return nil
 	}
@@ -75,7 +75,7 @@ func lack(out hierarchy.Outcome, err error) error {
 	return err
 }
 
-// cast has one model play every agent of the studio.
+// cast lets one model play every agent of the studio.
 func cast(m providers.Model, departments []hierarchy.Department) agent.Roster {
 	play := func(format string, args ...any) agent.Agent {
 		return agent.LLM{Model: m, Instructions: fmt.Sprintf(format, args...) + " Answer in at most 150 words of plain text, unless JSON is asked for."}
@@ -90,7 +90,7 @@ func cast(m providers.Model, departments []hierarchy.Department) agent.Roster {
 	return roster
 }
 
-// options are a command line that was understood.
+// options are a parsed command line.
 type options struct {
 	cli.Settings
 
@@ -131,5 +131,5 @@ func parse(args []string, in io.Reader) (options, error) {
 	return o, cli.Usage(program, err)
 }
 
-// family is what the runs of the same cast on the same request are called.
+// family is the common name of runs of the same cast on the same request.
 func (o *options) family() string { return cli.Family(program, o.Who(), o.request) }

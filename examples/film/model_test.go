@@ -107,15 +107,15 @@ func TestModelWithoutAPrice(t *testing.T) {
 	assert.Contains(t, got.Out, fmt.Sprintf("at least 0.0000 USD (%d calls without a known price), %d tokens", n, 150*n))
 }
 
-// A refused key suspends the run: with a good one it goes on, and no agent has
-// used up its attempts.
+// A refused key suspends the run: with a valid one it resumes, and no agent has used up
+// its attempts.
 func TestModelRefusesTheKey(t *testing.T) {
 	s, dir := newStub(t, http.StatusUnauthorized), t.TempDir()
 	args := []string{bread, "-model", "openai:gpt-4o-mini", "-base-url", s.URL + "/v1", "-db", filepath.Join(dir, "f.db"), "-o", filepath.Join(dir, "o.json")}
 	env := map[string]string{"OPENAI_API_KEY": "sk-test"}
 	got := start(t, env, args...)
 	assert.Equal(t, cli.Failed, got.Code)
-	assert.Regexp(t, `^film: the model does not answer: openai:gpt-4o-mini: .*wrong key.*: suspended run film-\w+ with 0 recorded answers in .*: start film with the same request again to go on\n$`, got.Err)
+	assert.Regexp(t, `^film: the model does not answer: openai:gpt-4o-mini: .*wrong key.*: suspended run film-\w+ with 0 recorded answers in .*: start film with the same request again to continue\n$`, got.Err)
 	assert.NotContains(t, got.Out+got.Err, "sk-test")
 	assert.LessOrEqual(t, s.calls.Load(), int64(6), "only those that were under way")
 
@@ -132,7 +132,7 @@ func TestModelRefusesTheKey(t *testing.T) {
 	}
 }
 
-func TestTextsCommandNoTerminal(t *testing.T) {
+func TestTextsHaveNoControlSequences(t *testing.T) {
 	s := newStub(t, http.StatusOK)
 	s.text = "\x1b[2JAladdin\x07 runs\u009b31m."
 	got := start(t, map[string]string{"OPENAI_API_KEY": "sk-test"}, bread, "-model", "openai:gpt-4o-mini",

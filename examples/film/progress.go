@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 )
 
-// lines tells a record; nil is nothing worth a line.
+// lines describes a record; nil: it is not shown.
 func lines(rec blackboard.Record) []string {
 	var e hierarchy.Event
 	if err := json.Unmarshal(rec.Data, &e); err != nil || e.Path == "" {
@@ -24,7 +24,7 @@ func lines(rec blackboard.Record) []string {
 	return nil
 }
 
-// tell says in a line what happened; "" is nothing worth a line.
+// tell describes an event in a line; "": it is not shown.
 func tell(kind string, e hierarchy.Event) string {
 	who := strings.NewReplacer("dept/", "", "/spec/", ": ").Replace(e.Path)
 	switch kind {
@@ -66,8 +66,7 @@ func tell(kind string, e hierarchy.Event) string {
 	}
 }
 
-// picture has a line for each department and each specialist; nil: there is no state
-// now.
+// picture has a line for each department and each specialist; nil: there is no state now.
 func picture(ctx context.Context, run *orchestrator.Run, _ blackboard.Record) []string {
 	var state hierarchy.State
 	if run.State(ctx, &state) != nil {

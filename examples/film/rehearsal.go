@@ -20,8 +20,8 @@ const scripted = "Create a dramatic opening scene with Aladdin stealing bread"
 //go:embed script/*.txt
 var scriptFiles embed.FS
 
-// player is an agent of the rehearsal: it says what the script has for it, and a head
-// marks by rule.
+// player is an agent of the rehearsal: it answers with its script, and a head marks by
+// rule.
 type player struct {
 	id     string
 	script rehearsal.Script
@@ -69,7 +69,8 @@ func (p player) Call(ctx context.Context, req agent.Request) (agent.Response, er
 	return resp, nil
 }
 
-// attempt is which one a prompt asks for: the feedback has a line for each before.
+// attempt is the number of the attempt that a prompt asks for: the feedback has a line for
+// each earlier one.
 func attempt(pieces map[string]string) int {
 	if feedback := strings.TrimSpace(pieces["feedback"]); feedback != "" {
 		return strings.Count(feedback, "\n") + 2
@@ -77,7 +78,7 @@ func attempt(pieces map[string]string) int {
 	return 1
 }
 
-// marks is what a head answers when it grades. The figures are 0 to 1.
+// marks is a head's answer when it grades. The figures are 0 to 1.
 type marks struct {
 	Quality     float64  `json:"quality"`
 	Relevance   float64  `json:"relevance"`
@@ -88,10 +89,10 @@ type marks struct {
 // enough is how many words a text needs.
 const enough = 90
 
-// rules are those of mark, for people.
+// rules describe mark, for people.
 var rules = fmt.Sprintf("quality: %d words are enough; relevance: it has all of %s; consistency: no sentence comes twice", enough, pointNames())
 
-// points are what a text takes up if it has one of the words of each.
+// points are what a text must mention: one word of each.
 var points = []struct{ name, words string }{
 	{"who", "aladdin"},
 	{"what", "bread loaf loaves"},
@@ -108,7 +109,7 @@ func pointNames() string {
 	return strings.Join(names, ", ")
 }
 
-// mark looks at a text, by whomever it is.
+// mark grades a text of any agent.
 func mark(text string) marks {
 	var m marks
 	words := len(rehearsal.Tokens(text))

@@ -53,7 +53,7 @@ func TestScriptIsForOneRequest(t *testing.T) {
 	assert.Equal(t, cli.BadUsage, got.Code)
 	assert.Equal(t, "film: the rehearsal has a script for one request alone, \"Create a dramatic opening scene with Aladdin stealing bread\": another one needs a -model (film -h lists the flags)\n", got.Err)
 
-	// Who is not in the script says so, and the run goes on without.
+	// An agent without a script fails, and the run continues without it.
 	_, err := rehearse(hierarchy.MovieDepartments(), 0)["audio-voice-specialist"].Call(t.Context(), agent.Request{Prompt: bread})
 	require.EqualError(t, err, "the script has no text for audio-voice-specialist at attempt 1")
 	assert.ErrorIs(t, err, agent.Code("permanent"))

@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 )
 
-// report prints what was made and writes it to the file that -o names.
+// report prints the result and writes it to the file that -o names.
 func (o *options) report(c cli.Console, out hierarchy.Outcome) error {
 	for _, r := range out.Reports {
 		department(c, r)

@@ -20,9 +20,9 @@ import (
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 )
 
-// everybodysKeys are in the environment, whoever is asked. No key has a shape by
+// allKeys are in the environment, whichever vendor is called. No key has a shape by
 // which it would be taken out of a text.
-var everybodysKeys = map[string]string{
+var allKeys = map[string]string{
 	"OPENAI_API_KEY":        "key-of-openai",
 	"ANTHROPIC_API_KEY":     "key-of-anthropic",
 	"GEMINI_API_KEY":        "key-of-google",
@@ -173,7 +173,7 @@ func TestVendors(t *testing.T) {
 			url, dir := v.serve(t, &calls), t.TempDir()
 			file := filepath.Join(dir, "o.json")
 			args := []string{bread, "-model", v.model, "-base-url", url, "-price", "1,2", "-budget", "1", "-db", filepath.Join(dir, "f.db"), "-o", file}
-			got := start(t, everybodysKeys, append(args, v.flags...)...)
+			got := start(t, allKeys, append(args, v.flags...)...)
 			require.Equal(t, 0, got.Code, got.Err)
 			assert.Empty(t, got.Err)
 

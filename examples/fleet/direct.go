@@ -10,8 +10,8 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// direct has the workers make films, kills the first worker when it is in the middle
-// of its own, and tells what it sees in the database.
+// direct makes the workers produce films, kills the first worker in the middle of one, and
+// reports what it sees in the database.
 func (s *studio) direct(ctx context.Context, workers []*worker, films int, out io.Writer) error {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	began := time.Now()
@@ -49,7 +49,7 @@ func (s *studio) direct(ctx context.Context, workers []*worker, films int, out i
 
 func over(i orchestrator.Info) bool { return i.Status == orchestrator.Completed }
 
-// await looks until all films are as they ought to be.
+// await waits until ok is true for all films.
 func (s *studio) await(ctx context.Context, ids []string, ok func(orchestrator.Info) bool) error {
 	left := slices.Clone(ids)
 	for {
@@ -85,7 +85,7 @@ func (s *studio) owner(ctx context.Context, id string) (string, error) {
 	return info.Owner, err
 }
 
-// report says what became of the films.
+// report prints the results of the films.
 func (s *studio) report(ctx context.Context, ids []string, say func(string, ...any)) error {
 	calls, twice := 0, 0
 	for n, id := range ids {

@@ -1,5 +1,5 @@
-// Fleet has two worker processes make films on one Postgres database. One of them is
-// killed at work, and the other one continues its films.
+// Fleet lets two worker processes make films on one Postgres database. One of them is
+// killed while it works, and the other one continues its films.
 //
 //	go run ./examples/fleet
 //	go run ./examples/fleet -dsn postgres://me@localhost/mine
@@ -60,7 +60,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	return o, err
 }
 
-// fleet makes the films and tells what happens.
+// fleet makes the films and reports what happens.
 func fleet(ctx context.Context, args []string, out io.Writer) (err error) {
 	o, err := parse(args, out)
 	if err != nil {

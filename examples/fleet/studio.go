@@ -25,12 +25,12 @@ type studio struct {
 	film  orchestrator.Flow[hierarchy.Input, hierarchy.Outcome]
 }
 
-// open opens a studio that only looks: it has no agents.
+// open opens a studio that only reads: it has no agents.
 func open(ctx context.Context, dsn string) (*studio, error) {
 	return openWith(ctx, dsn, orchestrator.Config{Observe: true})
 }
 
-// openWith opens a studio with that engine. This is all that a host has to write.
+// openWith opens a studio with that engine. A host needs no more code than this.
 func openWith(ctx context.Context, dsn string, cfg orchestrator.Config) (_ *studio, err error) {
 	s := &studio{}
 	defer func() {
@@ -69,7 +69,7 @@ func (s *studio) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// request is what a film is about.
+// request is the request for a film.
 func request(n int) string {
 	return fmt.Sprintf("Create a dramatic opening scene, take %d, with Aladdin stealing bread", n)
 }
@@ -86,7 +86,7 @@ func cast(pace time.Duration) agent.Roster {
 	return roster
 }
 
-// actor says a sentence, or a grade where one is wanted.
+// actor answers with a sentence, or with a grade if one is requested.
 func actor(name string, pace time.Duration) agent.Func {
 	return func(ctx context.Context, req agent.Request) (agent.Response, error) {
 		select {
@@ -102,7 +102,7 @@ func actor(name string, pace time.Duration) agent.Func {
 	}
 }
 
-// calls counts a film's calls on record, and those of them that are there twice.
+// calls counts a film's recorded calls, and those that are recorded twice.
 func (s *studio) calls(ctx context.Context, id string) (calls, twice int, err error) {
 	seen := map[string]bool{}
 	for rec, err := range s.store.Records(ctx, id, 0) {

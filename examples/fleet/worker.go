@@ -14,8 +14,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 )
 
-// work is the main function of a worker process: it resumes what other processes left
-// behind, and starts a film for each line that it reads, until there are no more.
+// work is the main function of a worker process: it resumes the runs of dead processes,
+// and starts a film for each line that it reads, until the input ends.
 func work(ctx context.Context, name, dsn, pace string, in io.Reader) (err error) {
 	d, err := time.ParseDuration(pace)
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	strong = "Tea: a small fire you can hold."
 )
 
-// writer takes the critic's advice, if it was given any.
+// writer uses the critic's advice, if there is one.
 func writer(_ context.Context, r agent.Request) (agent.Response, error) {
 	if strings.Contains(r.Prompt, advice) {
 		return agent.Response{Text: strong}, nil
@@ -24,7 +24,7 @@ func writer(_ context.Context, r agent.Request) (agent.Response, error) {
 	return agent.Response{Text: weak}, nil
 }
 
-// critic wants more than a definition.
+// critic requires more than a definition.
 func critic(_ context.Context, r agent.Request) (agent.Response, error) {
 	verdict := o.Verdict{Score: 90}
 	if strings.Contains(r.Prompt, weak) {

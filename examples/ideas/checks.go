@@ -18,7 +18,7 @@ const (
 	bestMark = 10
 )
 
-// What the text of an idea should have: one word of each kind.
+// Words that the text of an idea should have: one of each kind.
 var (
 	steps  = []string{"first", "then", "finally"}
 	whoHow = [][]string{
@@ -29,16 +29,15 @@ var (
 	}
 )
 
-// checked is what the checks say of an idea: marks of 0 to 10 and what would help.
+// checked is the result of the checks of an idea: marks of 0 to 10 and improvements.
 type checked struct {
 	marks discussion.Criteria
 	pros  []string
 	cons  []string
 }
 
-// check looks at an idea, whoever had it: its length, the topic's words in it, what no
-// other idea says, first steps, and whether it says who, when, with what and how one
-// sees that it works.
+// check checks an idea: its length, the topic's words in it, words that no other idea has,
+// first steps, and whether it says who, when, with what and how success is seen.
 func check(p proposal, words []string, all []proposal) checked {
 	text := p.title + ". " + p.text
 	have := rehearsal.Set(text)
@@ -87,7 +86,7 @@ func count(have map[string]bool, words []string) int {
 	return n
 }
 
-// distinct is how much of an idea no other one says, 0 to 1. Half of its own words is
+// distinct is the share of an idea's words that no other idea has, 0 to 1. Half of them is
 // enough for 1.
 func distinct(p proposal, all []proposal) float64 {
 	others := map[string]bool{}
@@ -116,7 +115,7 @@ func distinct(p proposal, all []proposal) float64 {
 
 func quote(word string) string { return "“" + word + "”" }
 
-// list are words in quotation marks, as a sentence has them.
+// list are words in quotation marks, as in a sentence.
 func list(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

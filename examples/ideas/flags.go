@@ -8,7 +8,7 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli"
 )
 
-// options are a command line that was understood.
+// options are a parsed command line.
 type options struct {
 	cli.Settings
 

@@ -136,7 +136,7 @@ func TestInterruptSuspends(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "i.db")
 	got := tool.InterruptAt(t.Context(), "idea-1", "-db", db, "-pace", "20ms", library)
 	assert.Equal(t, cli.Interrupted, got.Code)
-	assert.Regexp(t, `^ideas: interrupted: suspended run ideas-\w+ with \d+ recorded answers in .*i.db: start ideas with the same request again to go on\n$`, got.Err)
+	assert.Regexp(t, `^ideas: interrupted: suspended run ideas-\w+ with \d+ recorded answers in .*i.db: start ideas with the same request again to continue\n$`, got.Err)
 	before := clitest.Log(t, db, runID("standard"))
 
 	got = tool.Start(t.Context(), "-db", db, "-pace", "0", "-calls", "99", library)
@@ -151,7 +151,7 @@ func TestLimits(t *testing.T) {
 	page := filepath.Join(dir, "o.html")
 	got := tool.Start(t.Context(), library, "-preset", "full", "-pace", "0", "-calls", "5", "-o", page, "-db", filepath.Join(dir, "i.db"))
 	assert.Equal(t, cli.Failed, got.Code)
-	assert.Regexp(t, `^ideas: the run ended out.of.budget: .*budget: the limit of 5 calls is reached \(-new starts afresh\)\n$`, got.Err)
+	assert.Regexp(t, `^ideas: the run ended out.of.budget: .*budget: the limit of 5 calls is reached \(-new starts a new run\)\n$`, got.Err)
 	assert.Contains(t, got.Out, "idea-1", "what there is, is told")
 	assert.FileExists(t, page)
 }

@@ -1,6 +1,6 @@
-// Ideas has a team talk about a topic in rounds and choose the best idea by score: with
-// a real model, or with a rehearsal that needs none. It is killed and started again as
-// one likes, and continues where it was. The report is a page for a browser.
+// Ideas lets a team talk about a topic in rounds and choose the best idea by score: with
+// a real model, or with a rehearsal that needs none. It can be killed and started again
+// at any time, and continues where it was. The report is a page for a browser.
 //
 //	go run ./examples/ideas "How might a small library attract teenagers?" -preset full -o report.html
 package main
@@ -20,7 +20,7 @@ const program = "ideas"
 
 func main() { cli.Main(program, ideas) }
 
-// ideas does what args want.
+// ideas runs the program with args.
 func ideas(ctx context.Context, args []string, c cli.Console) error {
 	o, err := parse(args, c.In)
 	if errors.Is(err, flag.ErrHelp) {
@@ -47,7 +47,7 @@ func ideas(ctx context.Context, args []string, c cli.Console) error {
 		Report: func(_ context.Context, _ *orchestrator.Run, out discussion.Outcome) error {
 			return o.report(c, out)
 		},
-		Lack: lack,
+		Lack: shortfall,
 	})
 }
 
@@ -56,8 +56,8 @@ func newFlow(cfg discussion.Config) (orchestrator.Flow[discussion.Input, discuss
 	return discussion.New(cfg)
 }
 
-// lack is what there should be and is not.
-func lack(out discussion.Outcome, err error) error {
+// shortfall is why the result is less than requested.
+func shortfall(out discussion.Outcome, err error) error {
 	if err == nil && out.FinalIdea == nil {
 		return errors.New("no idea was chosen")
 	}
@@ -73,10 +73,10 @@ var presets = map[string]func(map[discussion.Role]string) discussion.Config{
 
 const presetNames = "standard, extended or full"
 
-// family is what the runs of the same team about the same topic are called.
+// family is the common name of runs of the same team about the same topic.
 func (o *options) family() string { return cli.Family(program, o.Who(), o.preset, o.topic) }
 
-// input is the topic; in a rehearsal somebody says first that it is one.
+// input is the topic; in a rehearsal the preamble says that it is one.
 func (o *options) input() discussion.Input {
 	in := discussion.Input{Topic: o.topic}
 	if o.Model == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// instructions are what the members of a team of models are told about themselves.
+// instructions are those of the members of a team of models.
 var instructions = map[discussion.Role]string{
 	discussion.TeamLeader:  "You lead a team that looks for ideas. You set a direction, sum up what was said, and decide.",
 	discussion.Researcher:  "You are the researcher of a team that looks for ideas. You bring facts and say how sure you are of them.",
@@ -17,7 +17,7 @@ var instructions = map[discussion.Role]string{
 	discussion.UICreator:   "You make reports: HTML of one page, with inline styles, without scripts and without anything that is loaded.",
 }
 
-// cast has one model play every member of the team.
+// cast lets one model play every member of the team.
 func cast(m providers.Model) agent.Roster {
 	roster := agent.Roster{}
 	for role, text := range instructions {

@@ -61,7 +61,7 @@ func TestModelRefusesTheKey(t *testing.T) {
 	args := append(s.Flags(), library, "-db", filepath.Join(dir, "i.db"))
 	got := p.Start(t.Context(), args...)
 	assert.Equal(t, cli.Failed, got.Code)
-	assert.Regexp(t, `^ideas: the model does not answer: acme:m: .*wrong key.*: suspended run ideas-\w+ with 0 recorded answers in .*: start ideas with the same request again to go on\n$`, got.Err)
+	assert.Regexp(t, `^ideas: the model does not answer: acme:m: .*wrong key.*: suspended run ideas-\w+ with 0 recorded answers in .*: start ideas with the same request again to continue\n$`, got.Err)
 	assert.NotContains(t, got.Out+got.Err, "sk-test")
 	assert.Equal(t, int64(1), s.Calls.Load())
 

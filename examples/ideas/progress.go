@@ -11,7 +11,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/discussion"
 )
 
-// lines tells what happened; nil is nothing worth a line.
+// lines describes a record; nil: it is not shown.
 func lines(rec blackboard.Record) []string {
 	var e discussion.Event
 	if json.Unmarshal(rec.Data, &e) != nil {
@@ -77,7 +77,7 @@ func (v *view) picture(_ context.Context, _ *orchestrator.Run, rec blackboard.Re
 	return all
 }
 
-// add takes an event into the view, and tells whether that changes it.
+// add adds an event to the view, and tells whether the view changed.
 func (v *view) add(kind string, e discussion.Event) bool {
 	switch kind {
 	case discussion.EventRoundStarted:

@@ -23,8 +23,8 @@ const scripted = "How might a small library attract teenagers?"
 //go:embed script/*.txt
 var scriptFiles embed.FS
 
-// player is a member of the rehearsal: it says what the script has for it, and the
-// moderator marks by rule.
+// player is a member of the rehearsal: it answers with its script, and the moderator marks
+// by rule.
 type player struct {
 	role   discussion.Role
 	script rehearsal.Script
@@ -67,7 +67,7 @@ func (p player) Call(ctx context.Context, req agent.Request) (agent.Response, er
 	return agent.Response{Text: text}, nil
 }
 
-// say is what the script has for a member at this point.
+// say is the script's text for a member at this point.
 func (p player) say(t talk, req agent.Request) (string, error) {
 	switch part := string(p.role); {
 	case p.role == discussion.TeamLeader && t.opening:
@@ -87,14 +87,14 @@ func (p player) say(t talk, req agent.Request) (string, error) {
 	}
 }
 
-// idea is what ideation answers with.
+// idea is an idea in ideation's answer.
 type idea struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`
 	Category    string `json:"category"`
 }
 
-// propose has the ideas of the round; where some are missing, those of later rounds.
+// propose returns the ideas of the round; if ideas are missing, those of later rounds.
 func (p player) propose(t talk) (string, error) {
 	for round := t.round; ; round++ {
 		text, err := p.script.Text(fmt.Sprintf("%s.%d", p.role, round), 1)
@@ -125,7 +125,7 @@ func (p player) choose(t talk) (string, error) {
 	return fmt.Sprintf("{\"idea_id\":%q} %s %s", best.id, best.title+":", why), err
 }
 
-// evaluation is what a moderator says of an idea.
+// evaluation is a moderator's evaluation of an idea.
 type evaluation struct {
 	ID       string              `json:"idea_id"` //nolint:tagliatelle // as prompts call it
 	Criteria discussion.Criteria `json:"criteria"`
@@ -143,7 +143,7 @@ func (p player) judge(t talk) []evaluation {
 	return all
 }
 
-// draw makes a little page.
+// draw makes a small page.
 func (p player) draw(t talk) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!doctype html><html><body><p>%s</p><ol>", rehearsal.Label)

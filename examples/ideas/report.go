@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/discussion"
 )
 
-// report prints what was found and writes the files that -o and -json name.
+// report prints the result and writes the files that -o and -json name.
 func (o *options) report(c cli.Console, out discussion.Outcome) error {
 	d := out.Discussion
 	if ranked := discussion.Ranking(d.Ideas); len(ranked) > 0 {

@@ -8,16 +8,16 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
 )
 
-// talk is what a prompt tells of a discussion.
+// talk is the discussion as read from a prompt.
 type talk struct {
 	ideas   []proposal
-	task    string // what stands outside of quoted texts: the headings, and what is wanted
+	task    string // the text outside of quotations: the headings, and the task
 	opening bool   // nothing was said yet
 	round   int
-	missing int // ideas that are asked for; 0: as many as one likes
+	missing int // ideas that are asked for; 0: any number
 }
 
-// proposal is an idea as it stands in a prompt.
+// proposal is an idea in a prompt.
 type proposal struct {
 	id, title, text string
 	score           float64 // 0: none yet

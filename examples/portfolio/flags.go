@@ -21,7 +21,7 @@ const (
 	month = 30 * day
 )
 
-// options are a command line that was understood.
+// options are a parsed command line.
 type options struct {
 	cli.Settings
 
@@ -84,7 +84,7 @@ func (o *options) check(file string) error {
 	return o.CheckFiles(o.json)
 }
 
-// entry is a project as it stands in a file.
+// entry is a project in a file.
 type entry struct {
 	ID        string          `json:"id"`
 	Stage     portfolio.Stage `json:"stage"`
@@ -121,7 +121,7 @@ func (o *options) request() string {
 	return fmt.Sprintf("%s in %d rounds", strings.Join(ids, ", "), o.rounds)
 }
 
-// price is what calls cost: known of a rehearsal's.
+// price is the cost of a call: known only in a rehearsal.
 func (o *options) price() func(string) providers.NanoUSD {
 	if o.Model == nil {
 		return price

@@ -24,8 +24,8 @@ const (
 	worker   = "worker"
 )
 
-// newFlow returns the portfolio. price is what a call of an agent costs, 0 if that is not
-// known.
+// newFlow returns the portfolio. price is the cost of a call of an agent, 0 if that is
+// unknown.
 func newFlow(rounds int, price func(agent string) providers.NanoUSD) (orchestrator.Flow[input, outcome], error) {
 	cfg := director.Config{
 		Name:   program + "-project",
@@ -78,7 +78,7 @@ func promise(b *board.Board) *float64 {
 	return &share
 }
 
-// brief is what the director of a round is told: the stage, and what the last round made.
+// brief is the input of a round's director: the stage, and the result of the last round.
 func brief(p portfolio.Project, in director.Input, last *director.Outcome) director.Input {
 	in.Spec = map[string]json.RawMessage{"project": agent.JSON(p.ID), "stage": agent.JSON(p.Stage)}
 	if last != nil {
@@ -88,7 +88,7 @@ func brief(p portfolio.Project, in director.Input, last *director.Outcome) direc
 	return in
 }
 
-// cast has one model play everybody.
+// cast lets one model play all agents.
 func cast(m providers.Model) agent.Roster {
 	return agent.Roster{
 		planner:  agent.LLM{Model: m, Instructions: "You direct small projects with little money. You plan as few tasks as will do, at most three."},

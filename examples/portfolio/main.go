@@ -1,6 +1,6 @@
-// Portfolio has directors work on three small projects that share one budget, in two
+// Portfolio lets directors work on three small projects that share one budget, in two
 // rounds: one project is killed because nothing has happened to it for a month, one
-// because it spent its share without showing much, and its money goes to the third. It
+// because it spent its share with little result, and its money goes to the third. It
 // runs with a real model, or with a rehearsal that needs none.
 //
 //	go run ./examples/portfolio
@@ -19,7 +19,7 @@ const program = "portfolio"
 
 func main() { cli.Main(program, portfolios) }
 
-// portfolios does what args want.
+// portfolios runs the program with args.
 func portfolios(ctx context.Context, args []string, c cli.Console) error {
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {

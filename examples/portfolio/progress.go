@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
 )
 
-// lines tells what happened; nil is nothing worth a line.
+// lines describes a record; nil: it is not shown.
 func lines(rec blackboard.Record) []string {
 	var e portfolio.Event
 	if !strings.HasPrefix(rec.Kind, "portfolio.") || json.Unmarshal(rec.Data, &e) != nil {
@@ -35,7 +35,7 @@ func lines(rec blackboard.Record) []string {
 	return nil
 }
 
-// allocated says who gets how much of the next round's money.
+// allocated describes how the next round's money is shared.
 func allocated(e portfolio.Event) []string {
 	var shares []string
 	for _, o := range e.Orders {

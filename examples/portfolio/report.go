@@ -8,7 +8,7 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli"
 )
 
-// report prints what became of each project, and writes the file that -json names.
+// report prints the result of each project, and writes the file that -json names.
 func (o *options) report(c cli.Console, out outcome) error {
 	for _, p := range out.Projects {
 		score := "no score"

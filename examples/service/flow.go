@@ -14,11 +14,11 @@ type Outcome struct {
 	Published bool `json:"published"`
 }
 
-// question is what the person is asked.
+// question is the key of the question to the person.
 const question = "publish"
 
-// newFlow has a person decide on what the team of cfg made. Its agents are the
-// team's.
+// newFlow lets a person decide whether the result of cfg's team is published. Its agents
+// are the team's.
 func newFlow(cfg hierarchy.Config) (orchestrator.Flow[hierarchy.Input, Outcome], error) {
 	team, err := hierarchy.New(cfg)
 	if err != nil {

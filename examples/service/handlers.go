@@ -13,7 +13,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-const maxBody = 256 << 10 // of requests; what a team takes as a prompt
+const maxBody = 256 << 10 // of requests; as long as a team's prompt
 
 // start begins a run. A client that sends the same Idempotency-Key and prompt
 // again gets the same run.
@@ -36,7 +36,7 @@ func (s *server) start(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, run.ID())
 }
 
-// prompt reads what the team is asked for.
+// prompt reads the request for the team.
 func prompt(w http.ResponseWriter, r *http.Request) (string, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	if err := r.ParseForm(); err != nil { // FormValue would hide it
@@ -50,7 +50,7 @@ func prompt(w http.ResponseWriter, r *http.Request) (string, error) {
 }
 
 // events streams the log as server-sent events. A browser that lost the connection
-// sends the Last-Event-ID and gets what came after it.
+// sends the Last-Event-ID and gets the events after it.
 func (s *server) events(w http.ResponseWriter, r *http.Request, run *orchestrator.Run) error {
 	var from int64
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -66,16 +66,16 @@ func (s *server) events(w http.ResponseWriter, r *http.Request, run *orchestrato
 	for rec, err := range run.Events(r.Context(), from) {
 		if err != nil {
 			s.log.Warn("event stream ended", "run", run.ID(), "err", err)
-			return nil // the head of the response is out
+			return nil // the head of the response is sent
 		}
 		if err := send(w, rec); err != nil || rc.Flush() != nil {
-			return nil // the client has gone
+			return nil // the client disconnected
 		}
 	}
 	return nil
 }
 
-// send writes one event without what models said: that is not for browsers.
+// send writes one event without the texts of models, which are not for browsers.
 func send(w http.ResponseWriter, rec blackboard.Record) error {
 	if rec.Kind == blackboard.Called || rec.Kind == blackboard.Ended {
 		rec.Data = nil
@@ -126,8 +126,7 @@ func (s *server) state(w http.ResponseWriter, r *http.Request, run *orchestrator
 	return reply(w, state)
 }
 
-// outcome waits for the end. Partial work is an outcome, too: its status and errors
-// are in it.
+// outcome waits for the end. Partial work is an outcome, too, with its status and errors.
 func (s *server) outcome(w http.ResponseWriter, r *http.Request, run *orchestrator.Run) error {
 	out, err := s.flow.Result(r.Context(), run)
 	if err != nil && out.Status == "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/convene-go/convene/blackboard/sqlite"
 )
 
-const grace = 10 * time.Second // for requests and agents under way
+const grace = 10 * time.Second // for running requests and agents
 
 func main() {
 	addr := flag.String("addr", "localhost:8080", "the address to listen on")
@@ -35,14 +35,14 @@ func main() {
 	}
 }
 
-// serve answers until ctx is done. Runs under way are suspended then; the next
-// start resumes them.
+// serve answers until ctx is done. Then it suspends the runs, and the next start resumes
+// them.
 func serve(ctx context.Context, addr, db string, log *slog.Logger) (err error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr) // first: a service that cannot listen resumes no run
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Close() }() // the server has closed it, if it came to that
+	defer func() { _ = l.Close() }() // the server may have closed it already
 	store, err := sqlite.Open(db)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func serve(ctx context.Context, addr, db string, log *slog.Logger) (err error) {
 	return <-stopped
 }
 
-// shutdown lets requests end and then suspends the runs.
+// shutdown waits for running requests and then suspends the runs.
 func (s *server) shutdown(ctx context.Context, web *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()

@@ -14,16 +14,15 @@ import (
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 )
 
-// server hands out the runs of one flow. It keeps no state of its own: what it
-// shows is in the store, so that any process may show it.
+// server gives access to the runs of one flow. It has no state of its own: what it shows
+// is in the store, so that any process may show it.
 type server struct {
 	engine *orchestrator.Engine
 	flow   orchestrator.Flow[hierarchy.Input, Outcome]
 	log    *slog.Logger
 }
 
-// open makes a server. Its engine resumes the runs of processes that died, now and
-// from now on.
+// open makes a server. Its engine resumes the runs of dead processes, now and later.
 func open(ctx context.Context, agents agent.Roster, store blackboard.Store, log *slog.Logger) (*server, error) {
 	flow, err := newFlow(hierarchy.Config{Name: "team", Departments: departments()})
 	if err != nil {
@@ -31,7 +30,7 @@ func open(ctx context.Context, agents agent.Roster, store blackboard.Store, log 
 	}
 	eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: agents, Flows: []orchestrator.AnyFlow{flow}, Store: store, Log: log})
 	if err != nil {
-		return nil, err // it lists agents that the flow wants and the roster has not
+		return nil, err // it lists the agents that are missing in the roster
 	}
 	resumed, err := eng.Resume(ctx)
 	if err != nil {
@@ -68,7 +67,7 @@ func (s *server) with(h handler) http.HandlerFunc {
 	}
 }
 
-// statuses says which error of the library is whose fault.
+// statuses are the HTTP statuses of the library's errors.
 var statuses = []struct {
 	err    error
 	status int
@@ -92,7 +91,7 @@ func (s *server) fail(w http.ResponseWriter, err error) {
 			return
 		}
 	}
-	s.log.Error("request failed", "err", err) // the client is not told what
+	s.log.Error("request failed", "err", err) // the client gets no details
 	http.Error(w, "internal error", http.StatusInternalServerError)
 }
 
@@ -102,6 +101,6 @@ func reply(w http.ResponseWriter, v any) error {
 		return fmt.Errorf("reply: %w", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(data, '\n')) // an error: the client has gone
+	_, _ = w.Write(append(data, '\n')) // an error: the client disconnected
 	return nil
 }

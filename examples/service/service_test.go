@@ -88,7 +88,7 @@ type event struct {
 	rec      blackboard.Record
 }
 
-// until reads the stream behind the event last up to one of that kind.
+// until reads the stream after the event last up to one of that kind.
 func (p process) until(run, last, kind string) []event {
 	p.t.Helper()
 	resp := p.do("GET", "/runs/"+run+"/events", "", "Last-Event-ID", last)
@@ -225,7 +225,7 @@ func TestRestartResumes(t *testing.T) {
 }
 
 // The runs of a process that ends later are resumed, too, without a request.
-func TestRunsOfAnotherProcessGoOn(t *testing.T) {
+func TestRunsOfAnotherProcessAreResumed(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "runs.db")
 	agents, reached := held()
 	first := boot(t, db, agents)

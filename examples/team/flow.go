@@ -1,5 +1,5 @@
-// Team is a team of one's own: a planner splits the work, writers work side by
-// side under budgets, reviewers race, and a person has the last word.
+// Team is a custom team: a planner splits the work, writers work in parallel under
+// budgets, reviewers race, and a person decides about publishing.
 package main
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// Brief is what the team is asked for.
+// Brief is the input of the team.
 type Brief struct {
 	Goal     string `json:"goal"`
 	Sections int    `json:"sections"` // at most
 }
 
-// Report is what it makes. Unverified are the titles that were not graded to the end.
+// Report is its result. Unverified are the titles that were not fully graded.
 type Report struct {
 	orchestrator.Outcome
 	Sections []Section `json:"sections"`
@@ -55,7 +55,7 @@ var report = orchestrator.Flow[Brief, Report]{
 	Do:     do,
 }
 
-// do reads as the team works: plan, write, review, ask.
+// do follows the work of the team: plan, write, review, ask.
 func do(c *orchestrator.Context, in Brief) (Report, error) {
 	var out Report
 	state := State{Goal: in.Goal, Phase: "plan"}

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	flag.Usage = func() {
-		fmt.Println("team: a team of one's own writes a report and asks before it publishes. Its agents are scripts; it has no flags.")
+		fmt.Println("team: a custom team writes a report and asks before it publishes. Its agents are scripts; it has no flags.")
 	}
 	flag.Parse()
 	if err := run(context.Background()); err != nil {
@@ -21,13 +21,13 @@ func main() {
 	}
 }
 
-// run has a report written and is the person who publishes it.
+// run starts the team and answers its question as the person who publishes.
 func run(ctx context.Context) error {
 	eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: scripted})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = eng.Close(ctx) }() // all is said: its runs have ended
+	defer func() { _ = eng.Close(ctx) }() // no error: its runs have ended
 	run, err := report.Start(ctx, eng, Brief{Goal: "how to make tea", Sections: 3}, orchestrator.StartOptions{
 		Budget: orchestrator.Budget{Calls: 60},
 	})

@@ -7,14 +7,14 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// review is a flow of its own: each one has its own log, and can be looked at alone.
+// review is a flow of its own: each one has its own log, and can be inspected alone.
 var review = orchestrator.Flow[string, string]{Name: "review", Agents: []string{"reviewer"}, Do: func(c *orchestrator.Context, text string) (string, error) {
 	r, err := c.Call("reviewer", agent.Request{Prompt: "Review: " + text})
 	return r.Text, err
 }}
 
-// firstReviews has all sections reviewed, takes the first n that come, and
-// sends the other reviewers home. A review that fails is none.
+// firstReviews starts a review of each section, returns the first n results, and cancels
+// the others. A failed review does not count.
 func firstReviews(c *orchestrator.Context, sections []Section, n int) ([]string, error) {
 	share := c.Left().Split(len(sections))
 	q := orchestrator.NewQueue[string](c)

@@ -15,7 +15,7 @@ import (
 
 var brief = Brief{Goal: "tea", Sections: 3}
 
-// scripts answer by what they are asked, for writers work side by side.
+// scripts answer by the prompt, because writers run in parallel.
 func scripts(t testing.TB) agent.Roster {
 	return agent.Roster{
 		"planner": flowtest.NewScript(t, plan{Titles: []string{"leaves", "water", "time", "cups"}}),
@@ -106,7 +106,7 @@ func TestCrash(t *testing.T) { newCase().Sweep(t) }
 func TestOrder(t *testing.T) {
 	c := flowtest.New(report, brief, func(t testing.TB) agent.Roster {
 		r := scripts(t)
-		r["reviewer"] = flowtest.NewScript(t).On("good", "fine") // whoever comes first: their order is the log's
+		r["reviewer"] = flowtest.NewScript(t).On("good", "fine") // in any order: the log decides it
 		return r
 	})
 	c.Answers = map[string]any{publish: true}

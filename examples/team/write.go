@@ -7,8 +7,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// write has a section written until the critic is content. What is there when the
-// budget ends comes beside the error.
+// write writes a section until the critic accepts it. If the budget ends, it returns the
+// last text beside the error.
 func write(c *orchestrator.Context, title string) (Section, error) {
 	best, err := orchestrator.Refine(c, orchestrator.Refinement[string]{
 		Attempts: 3, Gate: 80,

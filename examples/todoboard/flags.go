@@ -13,7 +13,7 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli"
 )
 
-// options are a command line that was understood.
+// options are a parsed command line.
 type options struct {
 	cli.Settings
 
@@ -72,7 +72,7 @@ func (o *options) check(ctx context.Context) error {
 	return o.checkDir(ctx)
 }
 
-// checkDir refuses a folder with files in it, unless a run of ours is at work there.
+// checkDir refuses a folder with files in it, unless a run of this program uses it.
 func (o *options) checkDir(ctx context.Context) error {
 	files, err := os.ReadDir(o.dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {

@@ -62,8 +62,8 @@ func (v *victim) kill(t *testing.T) (ended bool) {
 	return true
 }
 
-// main is the commit at which main is; "": there is none yet. Whatever was killed, it
-// is whole, and only ever went on.
+// main is the commit of the main branch; "": there is none yet. After any kill it is
+// complete, and contains the commit before.
 func (v *victim) main(t *testing.T, before string) string {
 	t.Helper()
 	git := func(args ...string) (string, error) {
@@ -86,8 +86,8 @@ func (v *victim) main(t *testing.T, before string) string {
 	return now
 }
 
-// The program is killed at seeded moments and started again: it goes on, no answer is
-// asked for twice, main is never broken, and in the end the board is there.
+// The program is killed at seeded moments and started again: it continues, no answer is
+// requested twice, main is never broken, and in the end the board is complete.
 func TestKills(t *testing.T) {
 	program, left := clitest.Build(t), *kills
 	dice := rand.New(rand.NewPCG(*seed, 0)) //nolint:gosec // chance that can be repeated

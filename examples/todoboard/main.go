@@ -1,7 +1,7 @@
-// Todoboard has a team build a web server with a board of todos, in a git repository, by
+// Todoboard lets a team build a web server with a board of todos, in a git repository, by
 // tasks that are planned, built, tested, reviewed and merged: with a real model, or with
-// a rehearsal that needs none. It is killed and started again as one likes, and continues
-// where it was; the main branch is never broken.
+// a rehearsal that needs none. It can be killed and started again at any time, and
+// continues where it was; the main branch is never broken.
 //
 //	go run ./examples/todoboard -dir /tmp/board -answer "My todos"
 package main
@@ -26,7 +26,7 @@ const program = "todoboard"
 
 func main() { cli.Main(program, todoboard) }
 
-// todoboard does what args want.
+// todoboard runs the program with args.
 func todoboard(ctx context.Context, args []string, c cli.Console) error {
 	o, err := parse(ctx, args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -50,19 +50,19 @@ func todoboard(ctx context.Context, args []string, c cli.Console) error {
 		Limits:    orchestrator.Budget{Wall: o.Timeout, Calls: o.Calls},
 		Rehearsal: s.rehearse(o.Pace), Cast: func(m providers.Model) agent.Roster { return s.cast(m) },
 		Rules: "What workers do and what the director decides is from a script that was written by hand, by task and attempt. The files, git, the tests and the merges are " +
-			"real. The strategist passes what there is unless a test fails; the Guardian looks whether somebody builds a login.",
+			"real. The strategist passes what there is unless a test fails; the Guardian checks whether a worker builds a login.",
 		Lines: lines, Picture: picture,
 		Answer: o.answer, Reply: reply,
 		Outcome: func(out director.Outcome) orchestrator.Outcome { return out.Outcome },
 		Report: func(_ context.Context, _ *orchestrator.Run, out director.Outcome) error {
 			return o.report(c, out)
 		},
-		Lack: lack,
+		Lack: shortfall,
 	})
 }
 
-// reply makes an answer of what a person said to a question of the run: one of its
-// options, or words for whoever asked.
+// reply converts a person's answer to a question of the run: one of its options, or words
+// for the agent that asked.
 func reply(q orchestrator.Question, said string) (any, error) {
 	if option := strings.ToLower(said); slices.Contains(q.Options, option) {
 		if option == director.ActionEdit {
@@ -78,13 +78,13 @@ func reply(q orchestrator.Question, said string) (any, error) {
 	return nil, fmt.Errorf("want one of %q", q.Options)
 }
 
-// lack is why a board is less than was asked for.
-func lack(out director.Outcome, err error) error {
+// shortfall is why a board is less than requested.
+func shortfall(out director.Outcome, err error) error {
 	if err == nil && out.Status != orchestrator.Completed {
-		return fmt.Errorf("%d tasks were given up, see the board", out.Summary[board.Abandoned])
+		return fmt.Errorf("%d tasks were abandoned, see the board", out.Summary[board.Abandoned])
 	}
 	return err
 }
 
-// family is what the runs of the same team in the same folder are called.
+// family is the common name of runs of the same team in the same folder.
 func (o *options) family() string { return cli.Family(program, o.Who(), o.dir) }

@@ -6,7 +6,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// cast has one model play everybody.
+// cast lets one model play all agents.
 func (s *shop) cast(m providers.Model) agent.Roster {
 	roster := s.roster()
 	for name, text := range map[string]string{

@@ -13,15 +13,15 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// play is what a worker says and does in one attempt at a task: a call of a tool in each
-// turn, and the answer at the end.
+// play is the script of a worker for one attempt at a task: a tool call in each turn, and
+// the answer at the end.
 type play struct {
 	opening string
 	steps   []step
 	end     string // JSON
 
-	// turned is what the worker says when the Guardian has nudged it, and nudged the step
-	// that it does then; without a nudge it gets there by itself. 0: it goes on.
+	// turned is the worker's text after a nudge of the Guardian, and nudged the step that
+	// it does then; without a nudge it continues to the end.
 	turned string
 	nudged int
 }
@@ -31,7 +31,7 @@ type step struct {
 	input input
 }
 
-// input is that of any of the tools.
+// input is the input of any of the tools.
 type input struct {
 	Path    string `json:"path,omitempty"`
 	Content string `json:"content,omitempty"`
@@ -76,7 +76,7 @@ func readPlay(part string, attempt int) (*play, error) {
 	return p, nil
 }
 
-// playText is the file for an attempt, or that for the last one before it.
+// playText is the file for an attempt, or for the last attempt before it.
 func playText(part string, attempt int) (string, error) {
 	for n := attempt; n > 0; n-- {
 		if data, err := fs.ReadFile(script, fmt.Sprintf("%s.%d.txt", part, n)); err == nil {
@@ -122,7 +122,7 @@ func (p *play) add(part, head, body string) error {
 	return nil
 }
 
-// written is what an attempt writes to a file.
+// written is the content that an attempt writes to a file.
 func written(part, attempt, path string) (string, error) {
 	n, err := strconv.Atoi(attempt)
 	if err != nil {
@@ -140,7 +140,7 @@ func written(part, attempt, path string) (string, error) {
 	return "", fmt.Errorf("attempt %d does not write %s", n, path)
 }
 
-// turn is what comes after a conversation: the words and the step, or the end.
+// turn is the next turn of a conversation: the words and the step, or the end.
 func (p *play) turn(talk []providers.Message) (words string, next *step) {
 	done, since := 0, -1 // turns of this attempt, in all and since a nudge
 	for _, m := range talk[begun(talk):] {
@@ -169,7 +169,7 @@ func (p *play) turn(talk []providers.Message) (words string, next *step) {
 	return words, &p.steps[at]
 }
 
-// begun is where an attempt begins in a conversation: earlier ones may stand before it.
+// begun is where an attempt begins in a conversation, which may contain earlier ones.
 func begun(talk []providers.Message) int {
 	for i, m := range slices.Backward(talk) {
 		if m.Role == providers.User && strings.Contains(m.Text, `,"slice":1,`) {
@@ -179,7 +179,7 @@ func begun(talk []providers.Message) int {
 	return 0
 }
 
-// call is a step as a model asks for it, with a name of its own in the conversation.
+// call is a step as a model's tool call, with a unique ID in the conversation.
 func (s step) call(talk []providers.Message) providers.ToolCall {
 	return providers.ToolCall{ID: fmt.Sprintf("call-%d", len(talk)), Name: s.tool, Input: json.RawMessage(agent.JSON(s.input))}
 }

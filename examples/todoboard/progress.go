@@ -15,7 +15,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/director"
 )
 
-// lines tells a record; nil is nothing worth a line.
+// lines describes a record; nil: it is not shown.
 func lines(rec blackboard.Record) []string {
 	var e director.Event
 	if !strings.HasPrefix(rec.Kind, "director.") || json.Unmarshal(rec.Data, &e) != nil {
@@ -31,7 +31,7 @@ func lines(rec blackboard.Record) []string {
 	return []string{cli.Clip(text, 300)}
 }
 
-// tell says in a line what happened; "" is nothing worth a line.
+// tell describes an event in a line; "": it is not shown.
 func tell(kind string, e director.Event) string {
 	switch kind {
 	case director.EventPhaseChanged:
@@ -66,7 +66,7 @@ func tell(kind string, e director.Event) string {
 	return attempted(kind, e)
 }
 
-// attempted tells what happened to an attempt.
+// attempted describes what happened to an attempt.
 func attempted(kind string, e director.Event) string {
 	switch kind {
 	case director.EventTaskDispatched:
@@ -94,7 +94,7 @@ func attempted(kind string, e director.Event) string {
 	return ""
 }
 
-// moved tells a move that no other line tells.
+// moved describes a move that no other line describes.
 func moved(e director.Event) string {
 	switch state := board.State(e.To); state { //nolint:exhaustive // the others are told by what caused them
 	case board.Blocked, board.Complete, board.Abandoned:
@@ -110,10 +110,10 @@ func because(text, why string) string {
 	return text + ": " + why
 }
 
-// short is a commit as people write it.
+// short is an abbreviated commit.
 func short(commit string) string { return commit[:min(len(commit), 10)] }
 
-// order is the order of states in the picture: what is under way first.
+// order is the order of states in the picture: active ones first.
 var order = []board.State{
 	board.WaitingHuman, board.Active, board.AwaitingQA, board.FailedQA, board.Ready, board.Blocked, board.Planned, board.Complete, board.Abandoned,
 }
@@ -145,7 +145,7 @@ func picture(ctx context.Context, run *orchestrator.Run, _ blackboard.Record) []
 	return all
 }
 
-// standing says where a task stands.
+// standing describes the state of a task.
 func standing(t board.Task, b *board.Board) string {
 	attempt := fmt.Sprintf("attempt %d", t.Attempt)
 	switch t.Status { //nolint:exhaustive // of the others there is nothing to say

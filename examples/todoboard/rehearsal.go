@@ -19,7 +19,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// rehearse returns who plays without a model. Workers play by the script with the real
+// rehearse returns the agents without a model. Workers follow the script with the real
 // tools.
 func (s *shop) rehearse(pace time.Duration) agent.Roster {
 	roster := s.roster()
@@ -50,14 +50,14 @@ func (p player) Call(ctx context.Context, req agent.Request) (agent.Response, er
 	return agent.Response{Text: text}, nil
 }
 
-// decide is what the director does.
+// decide is the script of the director.
 func decide(op string, _ json.RawMessage) (string, error) {
 	data, err := fs.ReadFile(script, "director."+op+".txt")
 	return string(data), err
 }
 
-// review is the rule of the strategist: a criterion is met unless there is nothing, or a
-// test fails that is about it. A failing test about none of them fails all.
+// review is the rule of the strategist: a criterion is met unless the work is missing, or a
+// test about it fails. A failing test that is about none of them fails all.
 func review(_ string, input json.RawMessage) (string, error) {
 	var in director.ReviewInput
 	if err := json.Unmarshal(input, &in); err != nil {
@@ -106,7 +106,7 @@ func about(test string, criteria []director.Criterion) (numbers []int) {
 	return numbers
 }
 
-// watch is the rule of the Guardian: nobody asked for a login.
+// watch is the rule of the Guardian: a login is out of scope.
 func watch(_ string, input json.RawMessage) (string, error) {
 	var in director.AssessInput
 	if err := json.Unmarshal(input, &in); err != nil {
@@ -124,7 +124,7 @@ func watch(_ string, input json.RawMessage) (string, error) {
 	return mustRead(name), nil
 }
 
-// worker is a profile of the rehearsal: director.Worker with a model that plays.
+// worker is a profile of the rehearsal: director.Worker with a scripted model.
 type worker struct {
 	name  string
 	pace  time.Duration
@@ -144,7 +144,7 @@ func (w worker) Call(ctx context.Context, req agent.Request) (agent.Response, er
 	return director.Worker(actor{p, w.pace}, w.tools...).Call(ctx, req)
 }
 
-// assignment is the task of a request, and which attempt at it.
+// assignment is the task and the attempt of a request.
 func assignment(req agent.Request) (task string, attempt int, err error) {
 	if req.Op == director.OpContinue {
 		var in director.SliceInput
@@ -156,7 +156,7 @@ func assignment(req agent.Request) (task string, attempt int, err error) {
 	return in.Task.ID, in.Attempt, err
 }
 
-// actor is a model that says what a play says.
+// actor is a model that follows a play.
 type actor struct {
 	play *play
 	pace time.Duration
@@ -181,7 +181,7 @@ func (a actor) Generate(ctx context.Context, req providers.Request) (providers.R
 	return providers.Response{Text: words, ToolCalls: []providers.ToolCall{call}, Stop: providers.StopTools}, nil
 }
 
-// Priced implements providers.Priced: a rehearsal costs nothing.
+// Priced implements providers.Priced: a rehearsal is free.
 func (actor) Priced() bool { return true }
 
 const placeholder = "{{board name}}"
@@ -191,8 +191,7 @@ var (
 	guidance = regexp.MustCompile(`(?s)<data name="guidance">\n(.*?)\n</data>`)
 )
 
-// named is what the board is called, as far as a conversation says it, for the inside of
-// the JSON of a call.
+// named is the name of the board in a conversation, escaped for the JSON of a call.
 func named(talk []providers.Message, call providers.ToolCall) string {
 	name := "Todo Board"
 	for _, m := range talk {

@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/director"
 )
 
-// report prints what came of the run and writes the file that -json names.
+// report prints the result of the run and writes the file that -json names.
 func (o *options) report(c cli.Console, out director.Outcome) error {
 	if out.Board != nil {
 		c.Print("\ntasks\n")
@@ -39,7 +39,7 @@ func total(out director.Outcome) (n int) {
 	return n
 }
 
-// quoted is a folder for a command line.
+// quoted is a folder, quoted for a command line.
 func quoted(dir string) string {
 	if strings.ContainsAny(dir, " \t\n'\"$`\\*?[](){}<>|&;#~!") {
 		return "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"

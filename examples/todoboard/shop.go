@@ -17,7 +17,7 @@ import (
 //go:embed script
 var scriptFiles embed.FS
 
-// script has what is wanted, and what is said and done in a rehearsal.
+// script has the objective and the texts of a rehearsal.
 var script = func() fs.FS {
 	files, err := fs.Sub(scriptFiles, "script")
 	if err != nil {
@@ -53,7 +53,7 @@ const (
 	checks     = "checks"
 )
 
-// gotest are the tests of what is built.
+// gotest is the command that tests the built program.
 var gotest = []string{"go", "test", "-json", "-count=1", "./..."}
 
 func newFlow(s cli.Settings) (orchestrator.Flow[director.Input, director.Outcome], error) {
@@ -70,7 +70,7 @@ func newFlow(s cli.Settings) (orchestrator.Flow[director.Input, director.Outcome
 	return director.New(cfg)
 }
 
-// shop is where the workers work.
+// shop has the folders and tools of the workers.
 type shop struct {
 	bench *workbench.Workbench
 	trees *director.Worktrees
@@ -89,5 +89,5 @@ func newShop(dir, cache string) (*shop, error) {
 	return &shop{bench: bench, trees: director.NewWorktrees(worktree.Config{Repo: dir, Init: true}), tools: tools}, err
 }
 
-// roster has who works without being asked anything.
+// roster has the agents that call no model.
 func (s *shop) roster() agent.Roster { return agent.Roster{worktrees: s.trees, checks: s.bench} }

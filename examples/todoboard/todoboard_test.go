@@ -33,21 +33,21 @@ func in(t *testing.T, dir, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// One board: nobody answers, at a tiny terminal, so that the run is suspended; a second
-// start goes on at a terminal, where somebody types; a third one shows the report again.
+// One board: without an answer, at a tiny terminal, the run is suspended; a second start
+// resumes it at a terminal with typed answers; a third one shows the report again.
 func TestTodoBoard(t *testing.T) {
 	dir := t.TempDir()
 	repo, db, file := filepath.Join(dir, "my repo"), filepath.Join(dir, "b.db"), filepath.Join(dir, "o.json")
 	args := []string{"-dir", repo, "-db", db, "-json", file, "-pace", "0"}
 
-	nobody := tool.Terminal(t.Context(), 30, 5, args...)
-	assert.Equal(t, cli.Failed, nobody.Code)
-	assert.Regexp(t, `^todoboard: a person is asked: .*What shall the board be called\?.*: nobody is there: answer it with -answer, or at a terminal: `+
-		`suspended run todoboard-\w+ with \d+ recorded answers in .*b.db: start todoboard with the same request again to go on\n$`, nobody.Err)
-	assert.Contains(t, nobody.Drawn, "agents: REHEARSAL. No model is asked")
-	assert.Contains(t, nobody.Drawn, "from a script that was written")
-	assert.Contains(t, nobody.Drawn, "  … and ", "the board is higher than the terminal")
-	id := regexp.MustCompile(`run (todoboard-\w+) in`).FindStringSubmatch(nobody.Drawn)[1]
+	unanswered := tool.Terminal(t.Context(), 30, 5, args...)
+	assert.Equal(t, cli.Failed, unanswered.Code)
+	assert.Regexp(t, `^todoboard: a person is asked: .*What shall the board be called\?.*: no answer is given: use -answer, or a terminal: `+
+		`suspended run todoboard-\w+ with \d+ recorded answers in .*b.db: start todoboard with the same request again to continue\n$`, unanswered.Err)
+	assert.Contains(t, unanswered.Drawn, "agents: REHEARSAL. No model is asked")
+	assert.Contains(t, unanswered.Drawn, "from a script that was written")
+	assert.Contains(t, unanswered.Drawn, "  … and ", "the board is higher than the terminal")
+	id := regexp.MustCompile(`run (todoboard-\w+) in`).FindStringSubmatch(unanswered.Drawn)[1]
 	before := clitest.Log(t, db, id)
 
 	typing := tool
@@ -56,7 +56,7 @@ func TestTodoBoard(t *testing.T) {
 	require.Equal(t, 0, got.Code, "%s\n%s", got.Err, got.Out)
 	assert.Contains(t, got.Drawn, "resumed run "+id)
 	assert.Contains(t, got.Drawn, "answered: Tea & <Cake>")
-	assert.Regexp(t, `  working, .*1 ACTIVE`, got.Drawn, "the board is shown while it goes on")
+	assert.Regexp(t, `  working, .*1 ACTIVE`, got.Drawn, "the board is shown during the run")
 	assert.Regexp(t, `    ACTIVE +api_build +attempt 1, DRIFTING`, got.Drawn)
 	assert.Contains(t, got.Out, "completed: 9 of 9 tasks complete")
 	log := clitest.Log(t, db, id)
@@ -144,7 +144,7 @@ func repository(t *testing.T, repo, name string) {
 	assert.Equal(t, "main", in(t, repo, "git", "branch", "--format=%(refname:short)"), "no branch is left")
 	assert.Len(t, strings.Split(in(t, repo, "git", "worktree", "list"), "\n"), 1, "no worktree is left")
 	assert.Empty(t, in(t, repo, "git", "status", "--porcelain"))
-	assert.NoDirExists(t, filepath.Join(repo, "auth"), "the login is gone")
+	assert.NoDirExists(t, filepath.Join(repo, "auth"), "the login is removed")
 	page, err := os.ReadFile(filepath.Join(repo, "web", "index.html"))
 	require.NoError(t, err)
 	assert.Contains(t, string(page), "<h1>"+name+"</h1>")

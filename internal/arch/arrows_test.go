@@ -72,7 +72,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	if _, ok := ruleOf("orchestrator/unheard"); ok {
-		t.Error("a package that nobody named has a rule")
+		t.Error("an unlisted package has a rule")
 	}
 }
 

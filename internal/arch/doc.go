@@ -1,4 +1,4 @@
-// Package arch holds no code: its tests are the laws of the repository that no
-// linter knows. They say which modules the root may require, who may import whom,
-// and a few things that no file may hold.
+// Package arch has only tests: rules of this repository that no linter checks. They say
+// which modules the root may require, which package may import which, and a few things
+// that no file may contain.
 package arch

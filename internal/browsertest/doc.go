@@ -1,3 +1,3 @@
-// Package browsertest looks at the pages that the library makes in a real browser. It
-// is a module of its own, so that nobody else gets the driver of one.
+// Package browsertest checks the library's HTML pages in a real browser. It is a module of
+// its own, so that only it depends on a browser driver.
 package browsertest

@@ -23,7 +23,7 @@ const (
 	defaultOutput = 32 << 20
 )
 
-// Repo says where git runs, and as whom. It is safe for concurrent use, as far as git
+// Repo says where git runs, and as which author. It is safe for concurrent use, as far as git
 // is: two commands that write one index exclude each other.
 type Repo struct {
 	Dir    string        // where git runs
@@ -56,10 +56,10 @@ var settings = []string{
 	"gc.auto=0", "maintenance.auto=false", "advice.detachedHead=false", "init.defaultBranch=main",
 }
 
-// Run runs git with the arguments, the name of a command first, none of which a shell
-// sees, and returns what it wrote to stdout. Put "--" before names that are not yours. A command that fails is
-// an *[Error], and its stdout is returned beside it. Output of more than 32 MiB is an
-// error. Another error says that git could not be started, or that ctx ended.
+// Run runs git with the arguments, the name of a command first, without a shell, and
+// returns what it wrote to stdout. Put "--" before names that others chose. A command
+// that fails is an *[Error], beside its stdout. Output of more than 32 MiB is an error.
+// Any other error says that git could not be started, or that ctx ended.
 func (r Repo) Run(ctx context.Context, args ...string) (string, error) {
 	drivers, err := r.drivers(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
 	return res.Stdout.Head, nil
 }
 
-// env is the whole environment of git: who commits, and no settings of the user.
+// env is the whole environment of git: the committer, and no settings of the user.
 func (r Repo) env(path string) []string {
 	name, email := cmp.Or(r.Name, "Convene"), cmp.Or(r.Email, "convene@localhost")
 	env := []string{

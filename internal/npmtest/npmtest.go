@@ -126,7 +126,7 @@ func Env(more ...string) []string {
 	}), more...)
 }
 
-// FreePort is a port of this machine that nobody listens on just now.
+// FreePort is a port of this machine that no process listens on now.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "localhost:0")

@@ -1,6 +1,6 @@
-// Package page makes pages for people of what a team made: the result first and why it
-// is the result, what it cost and what went wrong, and how it came about. A page stands
-// alone: it loads nothing and has no script. All text of agents is escaped.
+// Package page makes HTML pages of what a team made: first the result and the reason for
+// it, the cost and the warnings, then how it came about. A page is self-contained: it
+// loads nothing and has no script. All text of agents is escaped.
 //
 //	p := page.Of("Research", brief.Topic, out.Outcome)
 //	p.Result = page.Card{Won: true, Title: "Article", Score: &page.Score{Value: 82, Gate: 75, Max: 100}, Text: out.Article}
@@ -38,12 +38,12 @@ type Page struct {
 // Fact is a figure with its name.
 type Fact struct{ Name, Value string }
 
-// Note is something that somebody is told.
+// Note is a message to a person, such as a warning.
 type Note struct{ Who, Text string }
 
-// Section is a part of the page. What it has of Text, Bars, Cards, Steps and Frame is
-// shown in this order; one that has none of them is left out. Bars and Cards behind the
-// first 20 are folded.
+// Section is a part of the page. Its Text, Bars, Cards, Steps and Frame are shown in this
+// order; a section without any of them is left out. Bars and Cards after the first 20 are
+// folded.
 type Section struct {
 	ID, Title, Note string
 	Text            string
@@ -87,8 +87,8 @@ type Turn struct {
 	Score *Score // nil: none
 	Text  string // Markdown is shown as plain paragraphs, JSON as a list
 
-	Output string // of a program, shown behind Text as it stands
-	Diff   string // in unified format, shown behind them as it stands, with marked lines
+	Output string // of a program, shown after Text, verbatim
+	Diff   string // in unified format, shown after them, verbatim, with marked lines
 }
 
 // Score is a score on a scale from 0 to Max, with the gate that it was to reach.
@@ -102,8 +102,8 @@ type Score struct {
 func (s Score) Below() bool { return round6(s.Value) < round6(s.Gate) }
 
 // Short is the score with one decimal (of 100: none; of 1: two), one more within a
-// hundredth of the scale around the gate, and as many as it takes where it would read
-// like the gate; and the word "below".
+// hundredth of the scale around the gate, and as many as it takes to differ from the
+// gate; and the word "below".
 func (s Score) Short() string {
 	digits := s.digits()
 	if s.Gate > 0 && round6(math.Abs(s.Value-s.Gate)) <= s.Max/100 {
@@ -203,8 +203,8 @@ var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
 	"more":    func(n int) int { return max(0, n-shown) },
 }).Parse(source))
 
-// srcdoc is a page as the attribute of a frame. The template cannot make it: it takes
-// the tags out of attributes.
+// srcdoc is a page as the attribute of a frame. The template cannot make it: it strips
+// tags from attributes.
 func srcdoc(html string) template.HTMLAttr {
 	return template.HTMLAttr(`srcdoc="` + template.HTMLEscapeString(html) + `"`) //nolint:gosec // escaped here, for a closed frame
 }

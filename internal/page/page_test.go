@@ -141,7 +141,7 @@ func TestEmptySectionsAreLeftOut(t *testing.T) {
 	assert.Equal(t, "empty", sections[0].ID, "the page is left as it is")
 }
 
-// What programs wrote is shown as it stands: no Markdown and no JSON is looked for.
+// Output of programs is shown verbatim, without reading Markdown or JSON.
 func TestTurnsShowOutputAndDiff(t *testing.T) {
 	html := section(t, page.Section{Steps: []page.Step{{Turns: []page.Turn{{
 		Text: "so", Output: "--- FAIL: <T>\n```\n{\"a\":1}",

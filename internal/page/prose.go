@@ -151,7 +151,7 @@ func markdown(blocks []block, s string) []block {
 				flush()
 			}
 			item0 = append(item0, item{Text: mdBullet.FindStringSubmatch(bare)[1]})
-		case len(item0) > 0 && strings.HasPrefix(line, " "): // goes on
+		case len(item0) > 0 && strings.HasPrefix(line, " "): // continues the item
 			item0[len(item0)-1].Text += " " + bare
 		default:
 			if len(item0) > 0 {
@@ -167,8 +167,8 @@ func markdown(blocks []block, s string) []block {
 	return blocks
 }
 
-// inline takes the marks out of a line. Of a link its text and its host are left: a page
-// leads nowhere.
+// inline takes the marks out of a line. Of a link it keeps the text and the host: pages
+// have no links.
 func inline(line string) string {
 	line = mdLink.ReplaceAllString(mdMarks.ReplaceAllString(line, ""), "$1 ($2)")
 	return mdEmph.ReplaceAllString(line, "$1$2")

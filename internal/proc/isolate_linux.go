@@ -16,8 +16,8 @@ type isolation struct {
 
 // onOwnThread calls work on a thread that ends with the calling goroutine: a program
 // dies with the thread that started it, and inherits what the thread may write. It is
-// not the first thread of the process: that one never ends, and stands for the process
-// in /proc, where the program could look at a thread that is restricted as it is.
+// never the first thread of the process: that one never ends, and /proc shows it as the
+// process, where the program could read a thread with its own restrictions.
 func onOwnThread(work func()) {
 	runtime.LockOSThread() // not unlocked again
 	if syscall.Gettid() != os.Getpid() {
@@ -45,7 +45,7 @@ func prepare(c Command) (isolation, error) {
 			_, _, _ = syscall.Syscall6(syscall.SYS_PRCTL, dropCapability, capability, 0, 0, 0, 0)
 		}
 	}
-	if c.Processes > 0 { // who counts comes before who is counted
+	if c.Processes > 0 { // so that watch runs before the processes that it counts
 		if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10); err != nil {
 			return isolation{}, fmt.Errorf("lower the priority: %w", err)
 		}

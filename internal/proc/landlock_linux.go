@@ -9,7 +9,7 @@ import (
 )
 
 // The system calls of Landlock have these numbers on all architectures that Go and
-// Linux share but mips, where they are refused.
+// Linux share, except mips, where they are refused.
 const (
 	sysCreateRuleset = 444
 	sysAddRule       = 445
@@ -27,11 +27,11 @@ const (
 	refer = 1 << 13 // move between folders, from version 2 on
 )
 
-// devices may be written though they are outside of what is writable.
+// devices may be written although they are not below writable.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty"}
 
-// restrictWrites has the calling thread, and all that it starts, change nothing
-// outside of writable. It does nothing on a kernel without Landlock.
+// restrictWrites makes the calling thread, and all that it starts, unable to change files
+// that are not below writable. It does nothing on a kernel without Landlock.
 func restrictWrites(writable []string) error {
 	version, _, errno := syscall.Syscall(sysCreateRuleset, 0, 0, 1)
 	if errno != 0 {

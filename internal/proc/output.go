@@ -22,8 +22,8 @@ func (o Output) String() string {
 	return fmt.Sprintf("%s\n[cut: %d bytes]\n%s", o.Head, o.Cut, o.Tail)
 }
 
-// capture keeps the beginning and the end of what is written to it. It takes all that
-// is written, and stops the program at a flood.
+// capture keeps the beginning and the end of what is written to it. It accepts all
+// writes, and stops the program when there are too many bytes.
 type capture struct {
 	half  int
 	flood int64

@@ -1,29 +1,28 @@
-// Package proc runs programs that are not trusted to end, to be quiet or to be
-// alone: with a limit on time, on output and on processes, in an environment of their
-// own, and so that nothing of them is left when Run returns.
+// Package proc runs untrusted programs: with limits on time, output and processes, in an
+// environment of their own, and so that no process of them is left when Run returns.
 //
 // # What holds where
 //
-// On every system the program gets the environment that it is given and nothing of
-// ours, time and output are limited, and a flood of output fills no memory.
+// On every system the program gets only the environment that it is given, time and
+// output are limited, and too much output does not fill the memory.
 //
-// On Linux the program is the first process of a PID namespace, as root in one
-// alone, otherwise in one with a user namespace. It is killed when Run is over and
-// when our process ends, by kill -9 too, and with it the kernel kills every process
-// that it has started, whatever group, session or name it has taken. Nothing in
-// there can send a signal to a process outside. [Command.Writable] is enforced by
-// Landlock (Linux 5.13, without a limit on truncation before 6.2), which also hides
-// memory and environment of our process. [Command.Processes] is enforced by looking
-// fifty times a second; processes that double faster than that may last until
-// [Command.Time]. A program of root loses the capabilities that reach beyond
-// files and users, such as to mount, to trace and to load modules.
+// On Linux the program is the first process of a PID namespace, which for other users than
+// root needs a user namespace, too. It is killed when Run returns and when our
+// process ends, even by kill -9; then the kernel kills every process that it has
+// started, whatever group, session or name that has. None of them can send a signal to
+// a process outside. [Command.Writable] is enforced by Landlock (Linux 5.13; truncation
+// from 6.2 on), which also hides memory and environment of our process.
+// [Command.Processes] is enforced by counting fifty times a second; processes that
+// double faster than that may last until [Command.Time]. A program of root loses the
+// capabilities that reach beyond files and users, such as to mount, to trace and to
+// load modules.
 //
 // Where the kernel allows no namespace, as in many containers, and on other Unix
-// systems, the program has a process group of its own, which is killed when Run is
-// over. What leaves the group lives on, and so may the group if our process is killed
-// (on Linux the program itself still ends with us). [Sweep] ends such processes at
-// the next start; it finds them by [Command.Mark]. Writes and the number of processes
-// are not limited there, except by Landlock on Linux.
+// systems, the program has a process group of its own, which is killed when Run
+// returns. Processes that leave the group survive, and so may the group if our process
+// is killed (on Linux the program itself still ends with us). [Sweep] kills such
+// processes at the next start; it finds them by [Command.Mark]. Writes and the number of
+// processes are not limited there, except writes by Landlock on Linux.
 //
 // On Windows only the program itself is killed, writes are not limited, and Sweep
 // finds nothing.
@@ -65,14 +64,14 @@ type Command struct {
 	Time      time.Duration // then it is killed; 0: only ctx ends it
 	Output    int           // bytes kept of stdout and of stderr: the first half and the last; 0: DefaultOutput
 	Flood     int64         // bytes written to one of them at which it is killed; 0: DefaultFlood
-	Processes int           // that may live at once; with more it is killed; 0: no limit, and the priority is not lowered
+	Processes int           // at once; with more the program is killed; 0: no limit, and the priority is not lowered
 
 	// Writable are the only files and folders, with all below, that may be changed.
 	// Each must exist. Empty: no limit.
 	Writable []string
 
-	// Mark is a word by which Sweep finds what an earlier process of ours has left.
-	// Empty: not found.
+	// Mark is a word by which Sweep finds the processes of an earlier run of this program.
+	// Empty: it does not find them.
 	Mark string
 }
 
@@ -88,7 +87,7 @@ const (
 	Crowded  End = "limit of processes" // of Command.Processes
 )
 
-// Result is what came of a program.
+// Result is how a program ended and what it wrote.
 type Result struct {
 	Stdout, Stderr Output
 	End            End
@@ -105,10 +104,10 @@ type limitError struct {
 
 func (e *limitError) Error() string { return e.why }
 
-// Run runs c and returns when it and what it started have ended, as far as the system
-// allows; see the package comment. A program that fails or meets a limit is a Result,
-// not an error. The errors are that it could not be started, and ctx's cause when ctx
-// ended it; then the Result has what was written until then.
+// Run runs c and returns when it and all processes that it started have ended, as far as
+// the system allows; see the package comment. A program that fails or exceeds a limit is
+// a Result, not an error. An error says that it could not be started, or is ctx's cause
+// when ctx ended it; then the Result has the output until then.
 func Run(ctx context.Context, c Command) (Result, error) {
 	var (
 		res  Result
@@ -153,7 +152,7 @@ func run(parent context.Context, c Command) (Result, error) {
 	watched := begin(p)
 	waitErr := p.cmd.Wait()
 	if !p.isolated {
-		p.kill() // what it left behind in its group
+		p.kill() // what is left in its group
 	}
 	watched()
 	pipes.drain()
@@ -182,7 +181,7 @@ func ended(ctx, parent context.Context, res Result, cmd *exec.Cmd, waitErr error
 	return res, nil
 }
 
-// process is a program under way.
+// process is a running program.
 type process struct {
 	cmd      *exec.Cmd
 	isolated bool // in a PID namespace of its own
@@ -216,8 +215,8 @@ func start(ctx context.Context, c Command, prepared isolation, pipes *pipes) (*p
 	}
 }
 
-// pipes are what a program writes into. They are not the ones of exec.Cmd, because
-// the rest of the output is read after the rest of the processes was killed.
+// pipes receive the output of a program. They are not those of exec.Cmd, because the
+// rest of the output is read after the remaining processes were killed.
 type pipes struct {
 	out, errs pipe
 	readers   sync.WaitGroup
@@ -240,7 +239,7 @@ func newPipes(out, errs io.Writer) (*pipes, error) {
 	return p, nil
 }
 
-// started begins to read: the program has its own ends of the pipes now.
+// started begins to read: the program has its own ends of the pipes by now.
 func (p *pipes) started() {
 	for _, one := range []pipe{p.out, p.errs} {
 		_ = one.write.Close()
@@ -256,7 +255,7 @@ func (p *pipes) drain() {
 	p.abandon()
 }
 
-// abandon closes what is open: a second time is harmless.
+// abandon closes what is open; calling it twice is harmless.
 func (p *pipes) abandon() {
 	for _, f := range []*os.File{p.out.read, p.out.write, p.errs.read, p.errs.write} {
 		_ = f.Close()

@@ -19,7 +19,7 @@ import (
 	"github.com/convene-go/convene/internal/proc"
 )
 
-// With these arguments, and a script behind them, this test binary is a program that
+// With these arguments, and a script after them, this test binary is a program that
 // runs the script and reports the result.
 const (
 	asHelper     = "run-script"
@@ -156,7 +156,7 @@ func TestFirstOfItsNamespace(t *testing.T) {
 }
 
 // holders is a script whose processes hold the fifo "alive" open: in the background,
-// deaf, in a session of their own, and the program itself.
+// ignoring signals, in a session of their own, and the program itself.
 const holders = `exec 9<>alive; (trap '' HUP TERM; sleep 999) & setsid sleep 998 & setsid sh -c 'sleep 997 & sleep 996' & echo >ready; sleep 995`
 
 // killed starts cmd, kills it by kill -9 when its program is ready, and returns the
@@ -180,7 +180,7 @@ func killed(t *testing.T, cmd *exec.Cmd) *os.File {
 }
 
 // A fifo ends when the last process that holds it has ended: nothing is waited for.
-func TestKillOfOurs(t *testing.T) {
+func TestKillOfThisProcess(t *testing.T) {
 	needsNamespaces(t)
 	for i := range 5 {
 		t.Run(fmt.Sprintf("SC47 S53 kill -9 of ours leaves nothing %d", i), func(t *testing.T) {

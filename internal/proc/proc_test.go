@@ -104,7 +104,7 @@ func TestCancel(t *testing.T) {
 	defer cancel(nil)
 	c := sh(t, "echo begun; mkfifo f; : >f; sleep 1000")
 	why := errors.New("no longer wanted")
-	go func() { // the program waits until somebody reads
+	go func() { // the program waits for a reader
 		path := filepath.Join(c.Dir, "f")
 		for {
 			if _, err := os.ReadFile(path); err == nil {

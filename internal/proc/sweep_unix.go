@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// sweeps is how often Sweep looks again: processes may start others while it looks.
+// sweeps is how often Sweep looks again: processes may start others meanwhile.
 const sweeps = 50
 
 // Sweep kills every process of this user that has the mark in its environment, and
-// returns how many it has killed: what [Run] started with [Command.Mark] in a process
-// that was killed. It must not run beside a Run with the same mark. The environment
-// is what shows that a process is ours; one that has overwritten its own is not found.
+// returns how many: processes that [Run] started with [Command.Mark] in a process that
+// was killed. It must not run while a Run with the same mark does. A process that has
+// overwritten its environment is not found.
 func Sweep(ctx context.Context, mark string) (int, error) {
 	if mark == "" {
 		return 0, nil

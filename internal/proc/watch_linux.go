@@ -14,8 +14,8 @@ import (
 // look is how often processes are counted.
 const look = 20 * time.Millisecond
 
-// watch returns what counts the processes of a program that is about to start, and
-// stops it when there are too many. Its result ends the counting and waits for it.
+// watch returns a function that counts the processes of a program that is about to
+// start, and stops it when there are too many. Its result ends the counting.
 func watch(c Command, stop context.CancelCauseFunc) func(*process) func() {
 	least, _ := tasks() // before the program has any
 	return func(p *process) func() {
@@ -45,8 +45,7 @@ func watch(c Command, stop context.CancelCauseFunc) func(*process) func() {
 	}
 }
 
-// tasks counts the threads of the system: what says cheaply that there cannot be many
-// new processes.
+// tasks counts the threads of the system: a cheap proof that there are few new processes.
 func tasks() (n int, err error) {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err == nil {
@@ -55,11 +54,10 @@ func tasks() (n int, err error) {
 	return n, err
 }
 
-// crowded reports whether the process first, which is the first one of a namespace,
-// and its descendants are more than limit: all others of the namespace are its
-// descendants. It looks at the youngest processes first, and at no more than four
-// times the limit, because there may be very many. Those that are gone when it looks
-// at them are shared out between what descends and what does not.
+// crowded reports whether the process first, the first one of a namespace, and its
+// descendants are more than limit; all others of the namespace are its descendants. It
+// looks at the youngest processes first, and at no more than four times the limit. Those
+// that end before it looks at them are divided between descendants and others.
 func crowded(first, limit int) bool {
 	var ours, others, gone int
 	known := map[int]relation{0: other, first: descendant}
@@ -88,20 +86,20 @@ const (
 	descendant
 )
 
-// relate returns the relation of a process by that of its parent, and makes it known.
+// relate returns the relation of a process by that of its parent, and records it in known.
 func relate(pid int, known map[int]relation) relation {
 	r, ok := known[pid]
 	if ok {
 		return r
 	}
-	known[pid] = vanished // also if numbers change hands meanwhile and make a circle
+	known[pid] = vanished // also if reused process IDs make a circle
 	if parent, ok := parentOf(pid); ok {
 		known[pid] = relate(parent, known)
 	}
 	return known[pid]
 }
 
-// parentOf returns the parent of a process, if that is not gone.
+// parentOf returns the parent of a process, unless that has ended.
 func parentOf(pid int) (parent int, ok bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package safepath keeps paths and names that a model wrote where they belong: inside
-// a folder, out of its repository, and harmless as names of files and branches.
+// Package safepath checks and repairs paths and names that a model wrote: they stay inside
+// a folder, outside of its repository, and are safe as names of files and branches.
 package safepath
 
 import (
@@ -19,12 +19,11 @@ import (
 // name of a file on every system.
 var ErrUnsafePath = errors.New("unsafe path")
 
-// Clean returns p in its shortest form, with slashes, relative to the folder that it
-// belongs into. A leading slash means that folder. Every other error than nil is
-// ErrUnsafePath: p is empty or the folder itself, leads out of it by "..", has a
-// component that is ".git" on some file system, or is written in a way that means
-// something else on another system (a backslash, a colon, a device, a control or
-// invisible character, a dot or space at an end).
+// Clean returns p in its shortest form, with slashes, relative to its folder. A leading
+// slash means that folder. An error is always ErrUnsafePath: p is empty or the folder
+// itself, leads out of it by "..", has a component that is ".git" on some file system, or
+// is written in a way that means something else on another system (a backslash, a colon,
+// a device, a control or invisible character, a dot or space at an end).
 func Clean(p string) (string, error) {
 	unsafe := func(why string) (string, error) { return "", fmt.Errorf("%w %q: %s", ErrUnsafePath, p, why) }
 	if !utf8.ValidString(p) {
@@ -67,10 +66,11 @@ func refuse(component string) string {
 	return ""
 }
 
-// In is [Clean] for a path in the folder root, which exists. A path that leaves root,
-// or leads into a repository, through a symbolic link is an ErrUnsafePath, too. What
-// does not exist yet is no error. Other errors come from the file system.
+// In is [Clean] for a path in the existing folder root. A path that leads out of root, or
+// into a repository, through a symbolic link is ErrUnsafePath, too. A path that does not
+// exist yet is no error. Other errors come from the file system.
 //
+// Write and Remove stay in root even if links change meanwhile.
 // Write and Remove stay in root even if links change meanwhile.
 func In(root, p string) (string, error) {
 	clean, err := Clean(p)
@@ -88,7 +88,7 @@ func In(root, p string) (string, error) {
 			if _, err := os.Lstat(full); err == nil {
 				return "", fmt.Errorf("%w %q: %q is a link that leads nowhere", ErrUnsafePath, p, at)
 			}
-			continue // what is above it counts
+			continue // look at its folder
 		}
 		if err != nil {
 			return "", fmt.Errorf("look at %q: %w", at, err)
@@ -105,9 +105,9 @@ func In(root, p string) (string, error) {
 	return clean, nil
 }
 
-// Write writes a file in the folder root, and makes the folders above it. The file
-// that was there is replaced, keeping its permissions; a new one has 0644. The errors
-// are those of [In], and of the file system.
+// Write writes a file in the folder root, and makes the folders above it. An existing
+// file is replaced, keeping its permissions; a new one has 0644. The errors are those of
+// [In], and of the file system.
 func Write(root, p string, data []byte) error {
 	return inside(root, p, func(r *os.Root, clean string) error {
 		if err := r.MkdirAll(path.Dir(clean), 0o755); err != nil {
@@ -117,16 +117,16 @@ func Write(root, p string, data []byte) error {
 	})
 }
 
-// Remove removes a file in the folder root, a link as such, and then the folders above
-// it that are empty. A file that is not there is no error; a folder that is not empty
-// is one. The errors are those of [In], and of the file system.
+// Remove removes a file in the folder root, a link as such, and then the empty folders
+// above it. A missing file is no error; a folder that is not empty is one. The errors are
+// those of [In], and of the file system.
 func Remove(root, p string) error {
 	return inside(root, p, func(r *os.Root, clean string) error {
 		if err := r.Remove(clean); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		dir := path.Dir(clean)
-		for dir != "." && r.Remove(dir) == nil { // up to the first that is in use
+		for dir != "." && r.Remove(dir) == nil { // up to the first that is not empty
 			dir = path.Dir(dir)
 		}
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// slugLength is the most that a slug keeps of what it was made of.
+// slugLength is how many bytes of its origin a slug keeps.
 const slugLength = 40
 
 // Slug returns a name made of id that is harmless in paths, branches and commands: 1

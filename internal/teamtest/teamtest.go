@@ -1,5 +1,5 @@
-// Package teamtest sweeps small teams of all kinds on a store: each is killed behind
-// every record of its log, and replayed after other orders of completion.
+// Package teamtest tests small teams of all kinds on a store: each is killed after every
+// record of its log, and replayed with other orders of completion.
 package teamtest
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/research"
 )
 
-// Sweep sweeps the teams, side by side, on stores that open opens, as flowtest.Case.Store
-// wants it.
+// Sweep tests the teams, in parallel, on the stores that open returns, which is as
+// flowtest.Case.Store.
 func Sweep(t *testing.T, open func(tb testing.TB) blackboard.Store) {
 	t.Helper()
 	t.Run("hierarchy", func(t *testing.T) {
@@ -79,7 +79,7 @@ func Sweep(t *testing.T, open func(tb testing.TB) blackboard.Store) {
 	})
 }
 
-// built is a project of two steps that go well.
+// built is a project of two steps that succeed.
 func built(t *testing.T, open func(tb testing.TB) blackboard.Store) {
 	t.Helper()
 	flow, err := delivery.New(delivery.Config{Agents: delivery.Agents{Planner: "planner", Coder: "coder", Tester: "tester", Supervisor: "supervisor"}})

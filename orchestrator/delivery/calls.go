@@ -18,7 +18,7 @@ type call struct {
 	role           Role
 	op, tmpl       string
 	target         string        // the ID of the plan or step; "goal"
-	until          time.Duration // when no try begins any more
+	until          time.Duration // after which no try begins
 	request, reply Message
 	data           promptData
 	input          any
@@ -26,15 +26,15 @@ type call struct {
 	id             string // of the message that asks
 }
 
-// answered is what came of a request.
+// answered is the result of a request.
 type answered[T any] struct {
 	value  T
-	backup bool  // it is the host's
-	failed error // why there is none: the calls have failed; nil: there is one
+	backup bool  // it is Hooks.Fallback's
+	failed error // why there is no value: all calls failed; nil: there is one
 }
 
-// ask asks a role: a try and Retry.Calls further ones, and one repair in all. The error
-// is what ends more than the request: errLate, errExpired, or the end of the run.
+// ask asks a role: one try and Retry.Calls further ones, and at most one repair of an
+// answer. The error ends more than this request: errLate, errExpired, or the run.
 func ask[T any](r *run, c *orchestrator.Context, q call) (answered[T], error) {
 	var got answered[T]
 	if err := r.late(c, q.until); err != nil {
@@ -65,7 +65,7 @@ func ask[T any](r *run, c *orchestrator.Context, q call) (answered[T], error) {
 		}
 		return v, err
 	})
-	return settle(r, c, q, got, err)
+	return finish(r, c, q, got, err)
 }
 
 // once makes one call.
@@ -84,8 +84,8 @@ func once[T any](r *run, c *orchestrator.Context, q call, req agent.Request) (v 
 	return v, resp, err
 }
 
-// settle notes what came of a request.
-func settle[T any](r *run, c *orchestrator.Context, q call, got answered[T], err error) (answered[T], error) {
+// finish records the result of a request; a failed one gets the host's fallback.
+func finish[T any](r *run, c *orchestrator.Context, q call, got answered[T], err error) (answered[T], error) {
 	state := r.state.Agents[q.role]
 	defer func() { r.state.Agents[q.role] = state }()
 	state.Status = "idle"
@@ -114,7 +114,7 @@ func settle[T any](r *run, c *orchestrator.Context, q call, got answered[T], err
 	return got, nil
 }
 
-// fallback asks the host for an answer.
+// fallback asks Hooks.Fallback for an answer.
 func fallback[T any](r *run, q call, cause error) (v T, found bool, err error) {
 	if r.Hooks.Fallback == nil || q.noFallback {
 		return v, false, nil
@@ -139,7 +139,7 @@ func fallback[T any](r *run, q call, cause error) (v T, found bool, err error) {
 	return v, true, nil
 }
 
-// tries is how often a call is made.
+// tries says how often a call is made, and when it is retried.
 func (r *run) tries(c *orchestrator.Context, until time.Duration, e Event) team.Attempts {
 	end := min(until, r.limit)
 	return team.Attempts{
@@ -160,7 +160,8 @@ func (r *run) tries(c *orchestrator.Context, until time.Duration, e Event) team.
 	}
 }
 
-// late says that no call may begin: in this part, or at all.
+// late returns an error if no call may begin any more: errLate for this part of the run,
+// errExpired for all of it.
 func (r *run) late(c *orchestrator.Context, until time.Duration) error {
 	switch now := c.Elapsed(); {
 	case now >= r.limit:
@@ -179,7 +180,8 @@ func (r *run) callTime(c *orchestrator.Context) time.Duration {
 	return callTime(r.limit, c.Elapsed(), r.grace)
 }
 
-// cause is why a call has failed: that the run's time cut it is no failure of its agent.
+// cause is why a call failed. A call that the end of the run's time cut is no failure of
+// its agent: errExpired.
 func (r *run) cause(c *orchestrator.Context, err error) error {
 	if !team.Ends(err) && c.Elapsed() >= r.limit {
 		return errExpired
@@ -192,7 +194,7 @@ func stops(err error) bool {
 	return errors.Is(err, errLate) || errors.Is(err, ErrTimeExpired) || errors.Is(err, errAborted) || team.Ends(err)
 }
 
-// timeLeft tells models what is left of the time.
+// timeLeft is the remaining time in words, for models.
 func (r *run) timeLeft(c *orchestrator.Context) string {
 	if r.limit == endless {
 		return ""

@@ -20,7 +20,7 @@ type CodeOutput struct {
 	Reason       string   `json:"reason,omitempty"` // why it is blocked
 }
 
-// fixed returns the attempt c with a fix, which has what changes.
+// fixed returns the attempt c with the files of a fix.
 func (c CodeOutput) fixed(fix CodeOutput) CodeOutput {
 	changed := slices.Concat(fix.Files, fix.Tests)
 	unchanged := func(files []File) []File {
@@ -32,11 +32,10 @@ func (c CodeOutput) fixed(fix CodeOutput) CodeOutput {
 	return fix
 }
 
-// rooted is a path in one way of writing it.
+// rooted is a path in one normal form.
 func rooted(p string) string { return path.Clean("/" + p) }
 
-// faults says why code is rejected without a model: it has no test with
-// content.
+// faults says why code is rejected without asking a model: it has no test with content.
 func (c CodeOutput) faults() string {
 	tested := slices.ContainsFunc(c.Tests, func(f File) bool { return !f.Delete && strings.TrimSpace(f.Content) != "" })
 	if !tested {
@@ -50,7 +49,7 @@ const quoted = 4 << 10
 
 // DeriveFixPlan returns what to do about tests that have not passed: the tester's plan
 // if there is one; else its issues, the worst first; else one item that quotes the
-// output. The findings of a verdict that rejects the report, or the code, are added.
+// output. It adds the findings of a verdict that rejects the report, or the code.
 func DeriveFixPlan(t TestResult, v *Verdict) FixPlan {
 	var plan FixPlan
 	if t.FixPlan != nil {

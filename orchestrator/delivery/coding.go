@@ -11,7 +11,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// code has the coder do a step once, and judges the code.
+// code lets the coder do a step once, and judges the code.
 func (r *run) code(c *orchestrator.Context, w *work) (result, string, error) {
 	data := promptData{Rejected: len(w.feedback) > 0}
 	in := CodeInput{
@@ -69,11 +69,11 @@ func (r *run) needs(w *work) []Done {
 
 // draftCode is code before its gate.
 type draftCode struct {
-	changed, whole CodeOutput // whole is the attempt with what changed
-	backup         bool       // it is the host's
+	changed, whole CodeOutput // whole is the attempt with the changed files
+	backup         bool       // it is from Hooks.Fallback
 }
 
-// judgeCode judges code: first what needs no model. What passes is applied.
+// judgeCode judges code: first by rules, then by a model. Accepted code is applied.
 func (r *run) judgeCode(c *orchestrator.Context, w *work, d draftCode) (ruling, error) {
 	task := w.task()
 	job := review{gate: GateCode, target: w.ID, judged: Coder, until: w.end, input: VerifyInput{Step: &task, Code: shownCode(&d.whole)}, backup: d.backup}
@@ -93,7 +93,7 @@ func (r *run) judgeCode(c *orchestrator.Context, w *work, d draftCode) (ruling, 
 	return gate, nil
 }
 
-// tests tests an attempt, and has the coder fix it while tests fail.
+// tests tests an attempt, and lets the coder fix it while tests fail.
 func (r *run) tests(c *orchestrator.Context, w *work) (result, string, error) {
 	cycle, fixEnd := 0, endless
 	for {
@@ -127,13 +127,13 @@ func (r *run) tests(c *orchestrator.Context, w *work) (result, string, error) {
 	}
 }
 
-// fixing is how far the fixes of an attempt are.
+// fixing is the progress of the fixes of an attempt.
 type fixing struct {
 	cycle int
 	end   time.Duration // no fix begins after it
 }
 
-// unfixable says what becomes of a step whose tests fail, if there is no further fix
+// unfixable returns the result for a step whose tests fail, if no further fix is allowed
 // after cycle, or at this time.
 func (r *run) unfixable(c *orchestrator.Context, w *work, failed string, f fixing) (result, string) {
 	switch {
@@ -149,8 +149,8 @@ func (r *run) unfixable(c *orchestrator.Context, w *work, failed string, f fixin
 	return accepted, ""
 }
 
-// fix has the coder fix an attempt once, and judges the fix. What is not accepted ends
-// the attempt.
+// fix lets the coder fix an attempt once, and judges the fix. A fix that is not accepted
+// ends the attempt.
 func (r *run) fix(c *orchestrator.Context, w *work, cycle int, tests tested) (gate ruling, got result, err error) {
 	plan := DeriveFixPlan(tests.report, tests.verdict)
 	r.state.Metrics.FixCycles++

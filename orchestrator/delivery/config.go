@@ -35,33 +35,33 @@ type Agents struct {
 	Coder      string `json:"coder,omitzero"`      // required
 	Tester     string `json:"tester,omitzero"`     // required
 	Supervisor string `json:"supervisor,omitzero"` // required
-	Workspace  string `json:"workspace,omitzero"`  // the project in which code is real: see OpApply; "": code is text only
+	Workspace  string `json:"workspace,omitzero"`  // the project that code is written into: see OpApply; "": code stays text
 }
 
-// Policy is what counts as good, and what follows.
+// Policy says what is good enough, and what happens otherwise.
 type Policy struct {
 	Gates  Gates  `json:"gates,omitzero"`
 	Ladder Ladder `json:"ladder,omitzero"`
 
 	// AcceptableFailures is how many steps of a plan may have failed, or been skipped,
-	// where the goal is judged all the same.
+	// while the goal can still be reached.
 	AcceptableFailures int `json:"acceptableFailures,omitzero"`
 
-	// AssumeScore, 0 to 100, is the score of work whose grade did not come; it counts
-	// where it reaches the gate, and never for the goal. nil: such work is unverified.
+	// AssumeScore, 0 to 100, is the score of work that could not be graded; it counts
+	// if it reaches the gate, and never for the goal. nil: such work is unverified.
 	AssumeScore *float64 `json:"assumeScore,omitempty"`
 
 	SkipTestReview       bool `json:"skipTestReview,omitzero"`       // the supervisor does not review reports of tests
 	SubPlanOnTestFailure bool `json:"subPlanOnTestFailure,omitzero"` // a step whose tests still fail gets a sub-plan; false: it has failed
 }
 
-// Retry is how often something is done again. Of counts, orchestrator.None is none.
+// Retry says how often things are retried. For counts, orchestrator.None means never.
 type Retry struct {
 	Attempts    int `json:"attempts,omitzero"`    // at a step, before it gets a sub-plan; at least 1; 0: 3
 	FixCycles   int `json:"fixCycles,omitzero"`   // of an attempt whose tests fail; 0: 3
 	Plans       int `json:"plans,omitzero"`       // until one is approved; at least 1; 0: 3
 	Iterations  int `json:"iterations,omitzero"`  // root plans that are executed; at least 1; 0: 10
-	FailedSteps int `json:"failedSteps,omitzero"` // of a plan, with which it is given up; at least 1; 0: 3
+	FailedSteps int `json:"failedSteps,omitzero"` // of a plan, after which it is abandoned; at least 1; 0: 3
 
 	Calls  int           `json:"calls,omitzero"`  // further tries of a call that failed; 0: 3
 	Wait   time.Duration `json:"wait,omitzero"`   // before the first of them; 0: 1 s, orchestrator.None: none
@@ -70,13 +70,13 @@ type Retry struct {
 
 // Limits bound a run.
 type Limits struct {
-	Time     time.Duration     `json:"time,omitzero"`     // that the run is worked on; 0: 2 h, orchestrator.None: any
-	Grace    time.Duration     `json:"grace,omitzero"`    // that a call may go on after Time, at most a twentieth of it; 0: 30 s, orchestrator.None: none
+	Time     time.Duration     `json:"time,omitzero"`     // of work on the run; 0: 2 h, orchestrator.None: no limit
+	Grace    time.Duration     `json:"grace,omitzero"`    // that a running call may take after Time, at most a twentieth of it; 0: 30 s, orchestrator.None: none
 	Depth    int               `json:"depth,omitzero"`    // of sub-plans in sub-plans; 0: 3, orchestrator.None: there are no sub-plans
 	MinSteps int               `json:"minSteps,omitzero"` // of a plan that is no sub-plan; 0: 2
 	MaxSteps int               `json:"maxSteps,omitzero"` // of any plan; 0: 15
-	Cost     providers.NanoUSD `json:"cost,omitzero"`     // 0: any
-	Calls    int64             `json:"calls,omitzero"`    // of agents, the workspace among them; 0: any number
+	Cost     providers.NanoUSD `json:"cost,omitzero"`     // 0: no limit
+	Calls    int64             `json:"calls,omitzero"`    // of agents, the workspace included; 0: no limit
 }
 
 // Role is a member of the team.
@@ -92,13 +92,13 @@ const (
 
 // Hooks are pure functions of the host. A panic in one is an error. nil: none.
 type Hooks struct {
-	// Fallback answers in the place of a role whose calls have failed, with the JSON
-	// that the role would have answered; nil: it does not. What it gives is unverified.
-	// It is never asked to judge the goal.
+	// Fallback answers for a role whose calls have failed, with the JSON that the role
+	// would have answered; nil: no answer. Such answers are unverified. It is never asked
+	// to judge the goal.
 	Fallback func(Failure) ([]byte, error)
 }
 
-// Failure is what a role could not be asked.
+// Failure is a request that a role could not answer.
 type Failure struct {
 	Role   Role
 	Op     string // what was wanted: see the package
@@ -121,7 +121,7 @@ func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *Limits) UnmarshalJSON(data []byte) error { return team.Decode(data, l) }
 
-// withDefaults returns a copy of c in which None is spelled out where it counts.
+// withDefaults returns a copy of c in which None has its value where it counts.
 func (c Config) withDefaults() Config {
 	c = team.Clone(c)
 	c.Name = cmp.Or(c.Name, "delivery")
@@ -138,7 +138,7 @@ func (c Config) withDefaults() Config {
 }
 
 // validate returns every fault of c, which has its defaults, joined into one error, or
-// nil. given is c before that.
+// nil. given is c before them.
 func (c Config) validate(given Config) error {
 	var f team.Faults
 	for _, role := range []struct{ field, name string }{
@@ -188,15 +188,15 @@ func (c Config) agents() []string {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
-// agent is who has a role.
+// agent is the agent of a role.
 func (c Config) agent(role Role) string {
 	return map[Role]string{Planner: c.Agents.Planner, Coder: c.Agents.Coder, Tester: c.Agents.Tester, Supervisor: c.Agents.Supervisor}[role]
 }
 
-// endless is a time that does not come.
+// endless stands for no time limit.
 const endless = time.Duration(math.MaxInt64)
 
-// time is how long a run is worked on.
+// time is how long a run may be worked on.
 func (l Limits) time() time.Duration {
 	if l.Time == orchestrator.None {
 		return endless

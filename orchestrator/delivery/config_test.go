@@ -52,7 +52,7 @@ func TestConfig(t *testing.T) {
 		{"SC17 more steps than fit", func(c *delivery.Config) { c.Limits.MinSteps = 16 }, "Limits.MinSteps is 16, want at most Limits.MaxSteps, 15"},
 		{"SX14 a cost", func(c *delivery.Config) { c.Limits.Cost = -1 }, "Limits.Cost is -1"},
 		{"SX14 calls of models", func(c *delivery.Config) { c.Limits.Calls = -1 }, "Limits.Calls is -1"},
-		{"S54 a prompt of no use", func(c *delivery.Config) { c.Prompts = fstest.MapFS{"plans.tmpl": {}} }, "plans.tmpl is no template of the team"},
+		{"S54 an unknown prompt", func(c *delivery.Config) { c.Prompts = fstest.MapFS{"plans.tmpl": {}} }, "plans.tmpl is no template of the team"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := config()
@@ -146,8 +146,8 @@ func TestInput(t *testing.T) {
 			require.NoError(t, err)
 			out, log, err := flowtest.New(flow, tt.in, func(tb testing.TB) agent.Roster {
 				tb.Helper()
-				nobody := flowtest.NewScript(tb) // a call fails the test
-				return agent.Roster{"planner": nobody, "coder": nobody, "tester": nobody, "supervisor": nobody}
+				uncalled := flowtest.NewScript(tb) // a call fails the test
+				return agent.Roster{"planner": uncalled, "coder": uncalled, "tester": uncalled, "supervisor": uncalled}
 			}).Run(t)
 			assert.NotEmpty(t, log)
 			require.ErrorIs(t, err, tt.err)

@@ -35,27 +35,27 @@ type run struct {
 
 	tracker  *team.Tracker[Phase]
 	state    State
-	limit    time.Duration // at this time, counted as worked on, the run is over
+	limit    time.Duration // the run is over after this much work time
 	grace    time.Duration
 	sent     int // messages
-	planned  int // plans that were asked for
+	planned  int // requests for plans
 	guidance map[Role]*Guidance
 	verdicts []Verdict
 	reasons  []string       // why steps failed
 	last     *LastIteration // nil: this is the first one
 	goal     *Verdict
-	resumed  map[string]bool // steps whose attempt was under way in the run before
+	resumed  map[string]bool // steps whose attempt the previous run did not finish
 }
 
-// What ends a part of the run beside errors that end all runs.
+// Errors that end a part of the run, beside those that end all runs.
 var (
 	errLate    = errors.New("no call may begin any more")  // in this part
 	errExpired = team.Fail(ErrTimeExpired, "time expired") // in any
 	errAborted = team.Fail(ErrAborted, "aborted after too many rejections in a row")
 )
 
-// do is the run: plans are made and executed until the goal is reached or something
-// ends it.
+// do is the run: it makes and executes plans until the goal is reached or an error ends
+// it.
 func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 	err := r.in.validate()
 	c = r.begin(c)
@@ -73,7 +73,7 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 	return r.end(c, err)
 }
 
-// begin makes the state, and c the budget of the run.
+// begin sets the state, and returns c with the budget of the run.
 func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 	c = c.WithBudget(orchestrator.Budget{Cost: r.Limits.Cost, Calls: r.Limits.Calls, AllowUnpriced: c.Left().AllowUnpriced})
 	r.limit, r.grace = r.Limits.time(), graceTime(r.Limits.time(), r.Limits.Grace)
@@ -90,7 +90,7 @@ func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 	return c
 }
 
-// continues takes over what another run has done.
+// continues copies what a previous run has done.
 func (r *run) continues(from State) {
 	s := &r.state
 	s.Plans, s.Iteration, s.Metrics = slices.Clone(from.Plans), max(1, from.Iteration), from.Metrics
@@ -151,8 +151,8 @@ func (r *run) iterate(c *orchestrator.Context) error {
 	}
 }
 
-// planningEnds is until when plans are asked for in an iteration that began at a time,
-// and when the time of verification begins.
+// planningEnds returns when, in an iteration that began at a time, the last plan may be
+// asked for, and when the time of verification begins.
 func (r *run) planningEnds(begun time.Duration) (planned, latest time.Duration) {
 	if r.limit == endless {
 		return endless, endless
@@ -161,7 +161,7 @@ func (r *run) planningEnds(begun time.Duration) (planned, latest time.Duration) 
 	return begun + a.Planning, r.limit - a.Verification
 }
 
-// executionEnd is when execution ends of an iteration that began at a time, and whose
+// executionEnd returns when execution ends in an iteration that began at a time, and whose
 // plan is approved now.
 func (r *run) executionEnd(begun, now time.Duration) time.Duration {
 	if r.limit == endless {
@@ -170,13 +170,13 @@ func (r *run) executionEnd(begun, now time.Duration) time.Duration {
 	return now + executionTime(r.limit-begun, now-begun)
 }
 
-// end ends the run, with what there is.
+// end ends the run and returns the outcome so far.
 func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 	if !Phases.Terminal(r.state.Status) {
 		r.fire(c, ending(c, err))
 	}
 	if r.state.Status != Completed {
-		r.leave(c)
+		r.restoreAccepted(c)
 	}
 	s := &r.state
 	s.EndTime, s.CurrentRole = new(c.Now()), ""
@@ -201,7 +201,7 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 	return out, err
 }
 
-// ending is the event with which an error ends a run.
+// ending is the event of an error that ends a run.
 func ending(c *orchestrator.Context, err error) string {
 	switch {
 	case errors.Is(err, ErrTimeExpired):

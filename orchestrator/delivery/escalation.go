@@ -8,31 +8,30 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// Level says how hard the supervisor intervenes.
+// Level says how strongly the supervisor intervenes.
 type Level string
 
 // The levels, from the lightest on.
 const (
-	LevelNone     Level = "NONE"     // go on
-	LevelRemind   Level = "REMIND"   // a word beside the next request
+	LevelNone     Level = "NONE"     // no intervention
+	LevelRemind   Level = "REMIND"   // a remark in the next request
 	LevelCorrect  Level = "CORRECT"  // a clear redirection
-	LevelRefocus  Level = "REFOCUS"  // the next request has the goal, the step and the correction alone
+	LevelRefocus  Level = "REFOCUS"  // the next request has only the goal, the step and the correction
 	LevelCritical Level = "CRITICAL" // the same, with a final warning
 	LevelAbort    Level = "ABORT"    // the run ends
 )
 
 var levels = []Level{LevelNone, LevelRemind, LevelCorrect, LevelRefocus, LevelCritical, LevelAbort}
 
-// Above reports whether l is a harder intervention than other.
+// Above reports whether l is a stronger intervention than other.
 func (l Level) Above(other Level) bool {
 	return slices.Index(levels, l) > slices.Index(levels, other)
 }
 
-// Fresh reports whether the next request leaves out the output before it and older
-// feedback.
+// Fresh reports whether the next request leaves out earlier output and older feedback.
 func (l Level) Fresh() bool { return l.Above(LevelCorrect) }
 
-// higher returns the harder one.
+// higher returns the stronger one.
 func higher(a, b Level) Level {
 	if b.Above(a) {
 		return b
@@ -41,7 +40,7 @@ func higher(a, b Level) Level {
 }
 
 // Ladder says which scores and how many consecutive issues lead to which level. A zero
-// field is its default; orchestrator.None leaves that way to its level out.
+// field is its default; orchestrator.None disables that rule.
 type Ladder struct {
 	Remind  float64 `json:"remind,omitempty"`  // a score, 0 to 100, below which the level is REMIND; 0: 70
 	Correct float64 `json:"correct,omitempty"` // below which it is CORRECT; 0: 50
@@ -117,21 +116,20 @@ func (l Ladder) byCount(n int) Level {
 	return LevelNone
 }
 
-// Escalation counts consecutive issues over all agents of a run. An issue
-// is a verdict, or a check without a model, that does not pass. Work that was not
-// graded is none, and changes nothing.
+// Escalation counts consecutive issues over all agents of a run. An issue is a verdict,
+// or a check without a model, that does not pass. Ungraded work is no issue and changes
+// nothing.
 type Escalation struct {
 	Issues int   `json:"issues"`
 	Level  Level `json:"level"` // of the last verdict; "" before the first
 }
 
-// passed counts a verdict that passes its gate: its score may be worth a reminder all
-// the same.
+// passed counts a verdict that passes its gate; a low score may still lead to a level.
 func (e *Escalation) passed(l Ladder, score float64) {
 	e.Issues, e.Level = 0, l.byScore(score)
 }
 
-// rejected counts a verdict that does not.
+// rejected counts a verdict that does not pass.
 func (e *Escalation) rejected(l Ladder, score float64) {
 	e.Issues++
 	e.Level = higher(l.byScore(score), l.byCount(e.Issues))

@@ -25,13 +25,13 @@ const (
 	EventAgentRetried   = "delivery.agent.retried"   // Role, Attempt: the next one, Left: the wait before it, Text
 	EventAgentFailed    = "delivery.agent.failed"    // Role, Target, Text
 	EventWarningRaised  = "delivery.warning.raised"  // Warning
-	EventWorkJudged     = "delivery.work.judged"     // Target, Verdict, Text: why the work does not pass; "": it does
-	EventProjectTested  = "delivery.project.tested"  // Target, Tests: what a real run came to
+	EventWorkJudged     = "delivery.work.judged"     // Target, Verdict, Text: why the work is rejected; "": it passes
+	EventProjectTested  = "delivery.project.tested"  // Target, Tests: the result of a real run
 	EventProjectChanged = "delivery.project.changed" // Target, Text: the difference that a step made
 	EventRunFinished    = "delivery.run.finished"    // Status, Text, Percent
 )
 
-// Message is what members of the team say to each other.
+// Message is the type of a message between members of the team.
 type Message string
 
 // The messages.
@@ -68,7 +68,7 @@ const (
 	everybody Role = "all"
 )
 
-// Header is a message without what it carries.
+// Header is a message without its payload.
 type Header struct {
 	ID       string   `json:"id"` // m1, m2, …
 	Message  Message  `json:"message"`
@@ -103,7 +103,7 @@ type Event struct {
 // keptHeaders is how many headers a State has.
 const keptHeaders = 1000
 
-// fire moves the run's machine.
+// fire moves the run's state machine.
 func (r *run) fire(c *orchestrator.Context, on string) {
 	from := r.tracker.Phase()
 	c.Emit(EventPhaseChanged, Event{From: from, Phase: r.tracker.Fire(on), On: on})
@@ -127,7 +127,7 @@ func (r *run) send(c *orchestrator.Context, h Header, payload any) string {
 	return h.ID
 }
 
-// warn notes what went wrong without ending the run. The same one is noted once.
+// warn records a problem that does not end the run, each one once.
 func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...any) {
 	w := orchestrator.Warning{Code: "delivery/" + code, Who: who, Message: prompt.OneLine(fmt.Sprintf(format, args...))}
 	if slices.Contains(r.state.Warnings, w) {
@@ -137,7 +137,7 @@ func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...an
 	c.Emit(EventWarningRaised, Event{Warning: &w})
 }
 
-// percent is how much of the root plan is finished.
+// percent is the finished part of the root plan.
 func (r *run) percent() *int {
 	root := r.state.root()
 	if root == nil {

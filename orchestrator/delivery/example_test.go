@@ -36,7 +36,7 @@ func crew() agent.Roster {
 	}
 }
 
-// deliver runs a team. Any outcome has what there is, also beside an error.
+// deliver runs a team and returns the outcome, also beside an error.
 func deliver(cfg delivery.Config, agents agent.Roster) (delivery.Outcome, error) {
 	cfg.Agents = delivery.Agents{Planner: "ann", Coder: "bob", Tester: "cleo", Supervisor: "dan"}
 	flow, err := delivery.New(cfg)

@@ -331,7 +331,7 @@ func TestRuns(t *testing.T) {
 			assert.Equal(t, []string{"it adds wrongly", "no test of leap years"}, input[delivery.CodeInput](t, p.asked["fix"][0]).Fix.Items)
 		}},
 		{"SA34 SC39 no evidence", project{cast: map[string][]any{"verify step": {with(marks(90), object{"evidence": []string{" "}})}}}, done(20), nil},
-		{"SA50 SX4 a score of no use is repaired", project{cast: map[string][]any{"verify plan": {with(marks(90), object{"score": "abc"})}}}, done(16), func(t *testing.T, p played) {
+		{"SA50 SX4 an unusable score is repaired", project{cast: map[string][]any{"verify plan": {with(marks(90), object{"score": "abc"})}}}, done(16), func(t *testing.T, p played) {
 			t.Helper()
 			assert.Empty(t, p.slept(t))
 			assert.Equal(t, 0, p.out.State.Metrics.VerificationsFailed)

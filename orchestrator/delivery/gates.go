@@ -11,7 +11,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// off is orchestrator.None: what is switched off.
+// off is orchestrator.None: disabled.
 const off = orchestrator.None
 
 // GateKind says what is judged.
@@ -26,9 +26,9 @@ const (
 	GateGoal GateKind = "goal"
 )
 
-// Gates are the scores, 0 to 100, from which on work passes, the bound included. Zero
-// is the default; orchestrator.None leaves the decision to the supervisor's approval
-// and to what the gate asks for beside a score.
+// Gates are the scores, 0 to 100, at or above which work passes. Zero is the default;
+// with orchestrator.None the supervisor's approval and the other conditions of the gate
+// decide.
 type Gates struct {
 	Plan float64 `json:"plan,omitempty"` // 0: 70
 	Code float64 `json:"code,omitempty"` // 0: 60
@@ -55,26 +55,26 @@ func (g Gates) validate(f *team.Faults) {
 	}
 }
 
-// threshold is the score from which on work of the kind passes.
+// threshold is the score at or above which work of the kind passes.
 func (g Gates) threshold(kind GateKind) float64 {
 	scores := map[GateKind]float64{GatePlan: g.Plan, GateCode: g.Code, GateTest: g.Test, GateStep: g.Step, GateGoal: g.Goal}
 	return max(0, scores[kind])
 }
 
-// Verdict is what the supervisor says of work.
+// Verdict is the supervisor's judgement of work.
 type Verdict struct {
 	Kind           GateKind `json:"kind"`
 	Target         string   `json:"target"` // the ID of the plan or step; "goal"
 	Approved       bool     `json:"approved"`
 	Score          float64  `json:"score"`               // 0 to 100
-	Threshold      float64  `json:"threshold,omitempty"` // the score from which on it passes; 0: any
+	Threshold      float64  `json:"threshold,omitempty"` // the least score that passes; 0: any
 	Findings       []Issue  `json:"findings,omitempty"`
 	Evidence       []string `json:"evidence,omitempty"`
 	Progress       string   `json:"progress,omitempty"`
 	GoalAlignment  string   `json:"goalAlignment,omitempty"`
 	Reason         string   `json:"reason,omitempty"`
 	Recommendation string   `json:"recommendation,omitempty"`
-	Local          bool     `json:"local,omitempty"` // rejected without a model: there is no score
+	Local          bool     `json:"local,omitempty"` // rejected by a rule, without a model: there is no score
 	Level          Level    `json:"level,omitempty"` // to which it led
 }
 
@@ -100,7 +100,7 @@ func (g Gates) assumes(kind GateKind, score *float64) bool {
 	return score != nil && kind != GateGoal && grading.Round6(*score) >= g.threshold(kind)
 }
 
-// fails says why tests with the result have not passed, whoever says so; "": they have.
+// fails says why tests with the result have not passed; "": they have.
 func (t TestResult) fails() string {
 	switch {
 	case !t.Passed:
@@ -111,7 +111,7 @@ func (t TestResult) fails() string {
 	return ""
 }
 
-// with returns a tester's report beside a real run: both must have passed.
+// with combines a tester's report with a real run: both must have passed.
 func (t TestResult) with(run TestResult) TestResult {
 	t.Passed = t.Passed && run.Passed
 	t.Reason = cmp.Or(run.Reason, t.Reason)

@@ -83,7 +83,7 @@ func (a asked) total() (n int) {
 	return n
 }
 
-// played is what became of a run.
+// played is the result of a run.
 type played struct {
 	out   delivery.Outcome
 	err   error
@@ -142,7 +142,7 @@ func (p project) open(t *testing.T) (*flowtest.Case[delivery.Input, delivery.Out
 	return flowtest.New(flow, in, func(tb testing.TB) agent.Roster { tb.Helper(); return p.roster(tb, scripts) }), scripts
 }
 
-// stateAt is what a host sees while the n-th request of a kind is under way.
+// stateAt is what a host sees during the n-th request of a kind.
 func (p project) stateAt(t *testing.T, kind string, n int) (seen delivery.State) {
 	t.Helper()
 	flow, in := p.flow(t)

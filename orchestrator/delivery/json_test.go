@@ -69,7 +69,7 @@ func TestJSON(t *testing.T) {
 		},
 		{"SC48 gates", Gates{Plan: 1, Code: 2, Test: 3, Step: 4, Goal: 5}, `{"plan":1,"code":2,"test":3,"step":4,"goal":5}`},
 		{"SC46 an apply", ApplyRequest{Files: []File{}}, `{"files":[]}`},
-		{"SC46 a wish for a snapshot", SnapshotRequest{Since: "x"}, `{"since":"x"}`},
+		{"SC46 a request for a snapshot", SnapshotRequest{Since: "x"}, `{"since":"x"}`},
 		{"SC46 a snapshot", Snapshot{ID: "x", Diff: "d"}, `{"id":"x","diff":"d"}`},
 		{"S23 phases", Phases.States(), `["initializing","planning","executing","testing","verifying","completed","failed","aborted","time_expired"]`},
 		{"S27 states of steps", StepPhases.States(), `["pending","in_progress","completed","failed","blocked"]`},

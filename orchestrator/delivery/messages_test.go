@@ -18,7 +18,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
-// everything are runs in which, together, everything is said that can be.
+// everything are runs that together have every message.
 func everything() map[string]project {
 	return map[string]project{
 		"goes well, with a reminder": {cast: map[string][]any{"verify test": {marks(65)}}},
@@ -68,7 +68,7 @@ func golden(t *testing.T, name, got string) {
 	require.Equal(t, string(want), got, "run with -update if the change is meant")
 }
 
-// Who says what to whom, and what answers what.
+// The sender and receiver of each message, and which message it answers.
 func TestMessages(t *testing.T) {
 	want := map[delivery.Message][]string{
 		delivery.PlanRequest: {"orchestrator > planner"}, delivery.PlanResponse: {"planner > orchestrator"},
@@ -158,7 +158,7 @@ func TestWhenMessagesAreSent(t *testing.T) {
 	})
 }
 
-// The plans that are under way stand in each header.
+// Each header has the plans that are being executed.
 func TestPlanPath(t *testing.T) {
 	t.Run("SX16 where a message was sent", func(t *testing.T) {
 		p := project{cast: map[string][]any{"code": {tooMuch}}}.play(t)
@@ -194,7 +194,7 @@ func TestLongRun(t *testing.T) {
 	})
 }
 
-// What a host sees of a run that is under way.
+// What a host sees of a running run.
 func TestState(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

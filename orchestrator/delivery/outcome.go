@@ -17,9 +17,9 @@ type Input struct {
 	Goal    string            `json:"goal,omitempty"`    // required, at most 256 KiB; with From it may be left out
 	Context map[string]string `json:"context,omitempty"` // what the team should know, such as conventions of the project
 
-	// From continues a run that ended before its time: the State of its Outcome. Its
-	// completed steps stay, the step that was under way keeps its attempts. The time
-	// and the escalation start anew. nil: the run begins with a plan.
+	// From continues a run that ended before its goal: the State of its Outcome. Completed
+	// steps are kept, and an unfinished step keeps its count of attempts. Time and
+	// escalation start at zero. nil: the run begins with a plan.
 	From *State `json:"from,omitempty"`
 }
 
@@ -37,7 +37,7 @@ const (
 	ErrTimeExpired    = agent.Code("delivery/time-expired")     // also orchestrator.ErrBudget beside OutOfBudget
 )
 
-// validate says why a run does not start.
+// validate returns why a run cannot start, or nil.
 func (in Input) validate() error {
 	goal := in.goal()
 	switch {
@@ -58,7 +58,7 @@ func (in Input) validate() error {
 	return nil
 }
 
-// goal is what is wanted, of this run or of the one that it continues.
+// goal is the goal of this run, or of the one that it continues.
 func (in Input) goal() string {
 	if in.Goal == "" && in.From != nil {
 		return in.From.PrimaryGoal
@@ -66,11 +66,10 @@ func (in Input) goal() string {
 	return in.Goal
 }
 
-// Outcome is what came of a run. It is there beside an error, too. Its Status is
-// Completed if all gates passed and no step failed; Partial if a step is missing or
-// something was not verified, or if the run ended before its goal with at least one
-// step completed; else OutOfBudget, Canceled or Failed. Score is the supervisor's for
-// the goal, 0 to 100.
+// Outcome is the result of a run, also beside an error. Its Status is Completed if all
+// gates passed and no step failed; Partial if a step is missing or something was not
+// verified, or if the run ended before its goal with at least one step completed; else
+// OutOfBudget, Canceled or Failed. Score is the supervisor's for the goal, 0 to 100.
 type Outcome struct {
 	orchestrator.Outcome
 
@@ -78,7 +77,7 @@ type Outcome struct {
 	Report Report `json:"report"`
 }
 
-// Report is what people read of a run.
+// Report is the summary of a run for people.
 type Report struct {
 	Steps       []StepSummary `json:"steps"` // of all approved plans
 	Verdicts    []Verdict     `json:"verdicts"`
@@ -86,7 +85,7 @@ type Report struct {
 	Unfinished  []string      `json:"unfinished"` // IDs of steps of the last plan that were not completed
 }
 
-// StepSummary is a step without its work.
+// StepSummary is a step without its code and tests.
 type StepSummary struct {
 	ID          string     `json:"id"`
 	Description string     `json:"description"`
@@ -95,19 +94,19 @@ type StepSummary struct {
 	FailReason  string     `json:"failReason,omitempty"`
 }
 
-// State is what a run exposes while it goes on, and at its end. It holds all that a
-// further run needs to continue: see Input.From.
+// State is what a run exposes while it runs, and at its end. It holds all that a further
+// run needs to continue: see Input.From.
 type State struct {
 	ID          string              `json:"id"` // of the run
 	PrimaryGoal string              `json:"primaryGoal"`
 	Status      Phase               `json:"status"`
 	Plans       []Plan              `json:"plans"`       // all that were made, in order
-	CurrentPlan string              `json:"currentPlan"` // ID; "": there is none
+	CurrentPlan string              `json:"currentPlan"` // ID; "": no plan is current
 	PlanStack   []string            `json:"planStack"`   // IDs of the plans that are executed, the root first
 	CurrentRole Role                `json:"currentAgent,omitempty"`
 	Iteration   int                 `json:"iteration"`
 	StartTime   time.Time           `json:"startTime"`
-	EndTime     *time.Time          `json:"endTime"`   // nil: it goes on
+	EndTime     *time.Time          `json:"endTime"`   // nil: the run has not ended
 	TimeLimit   time.Duration       `json:"timeLimit"` // in nanoseconds; -1: none
 	Agents      map[Role]AgentState `json:"agents"`
 	Metrics     Metrics             `json:"metrics"`
@@ -116,8 +115,8 @@ type State struct {
 	Dropped     int                 `json:"dropped,omitempty"` // messages before them
 
 	Snapshot   string                 `json:"snapshot,omitempty"`   // of the workspace, with the last step that was accepted
-	Unrestored bool                   `json:"unrestored,omitempty"` // the workspace is to be restored to it before anything else
-	Unverified []string               `json:"unverified,omitempty"` // IDs of plans and steps that went on without a grade; "goal"
+	Unrestored bool                   `json:"unrestored,omitempty"` // the next run restores the workspace to Snapshot first
+	Unverified []string               `json:"unverified,omitempty"` // IDs of plans and steps that were accepted without a grade; "goal"
 	Warnings   []orchestrator.Warning `json:"warnings,omitempty"`
 }
 
@@ -125,12 +124,12 @@ type State struct {
 type AgentState struct {
 	Status     string          `json:"status"` // idle, working or failed
 	LastOutput string          `json:"lastOutput,omitempty"`
-	Requests   int             `json:"requests"` // with those that failed
-	Failures   int             `json:"failures"` // requests without an answer that could be used
+	Requests   int             `json:"requests"` // including failed ones
+	Failures   int             `json:"failures"` // requests without a usable answer
 	Usage      providers.Usage `json:"usage"`
 }
 
-// validate says why a run cannot be continued from s.
+// validate returns why a run cannot be continued from s, or nil.
 func (s *State) validate() error {
 	var f team.Faults
 	ids := map[string]bool{}
@@ -187,7 +186,7 @@ func (s *State) achieved() bool {
 	})
 }
 
-// report sums up the plans.
+// report summarizes the plans.
 func (s *State) report(verdicts []Verdict, reasons []string) Report {
 	r := Report{Steps: []StepSummary{}, Verdicts: verdicts, FailReasons: reasons, Unfinished: []string{}}
 	for _, p := range s.Plans {

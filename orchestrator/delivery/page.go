@@ -13,12 +13,12 @@ import (
 	"github.com/convene-go/convene/internal/text"
 )
 
-// Page makes a page of an outcome for people, without a model: whether the goal is
-// reached and what proves it, what it cost, what is unverified, the steps with what each
-// one changed in the project, and how it came about: plans, code, real runs of tests,
-// reports and verdicts. records are those of the run (Run.Events from 0), whose messages
-// and differences are shown; with nil there are none. The page stands alone: it loads
-// nothing and has no script, and text of agents is escaped. The error is one of records.
+// Page makes an HTML page of an outcome, without a model: whether the goal is reached and
+// what proves it, what it cost, what is unverified, the steps with what each one changed
+// in the project, and how it came about: plans, code, real runs of tests, reports and
+// verdicts. records are those of the run (Run.Events from 0), whose messages and
+// differences are shown; nil: none. The page is self-contained: it loads nothing and has
+// no script, and text of agents is escaped. The error is one of records.
 func Page(o Outcome, records iter.Seq2[blackboard.Record, error]) (string, error) {
 	s := &o.State
 	p := page.Of("Delivery", s.PrimaryGoal, o.Outcome)
@@ -55,7 +55,7 @@ func Page(o Outcome, records iter.Seq2[blackboard.Record, error]) (string, error
 	return p.HTML()
 }
 
-// result is the verdict on the goal, the last one if there are several.
+// result is the card of the verdict on the goal, the last one if there are several.
 func (o Outcome) result() page.Card {
 	c := page.Card{Title: "The goal is not reached", Won: o.State.Status == Completed}
 	if c.Won {
@@ -91,7 +91,7 @@ func (s Step) card() page.Card {
 	return c
 }
 
-// mark is a verdict's score for people; nil: it has none.
+// mark is the score of a verdict; nil: it has none.
 func (v Verdict) mark() *page.Score {
 	if v.Local {
 		return nil
@@ -99,17 +99,17 @@ func (v Verdict) mark() *page.Score {
 	return &page.Score{Value: v.Score, Gate: v.Threshold, Max: 100}
 }
 
-// telling makes sections of the records of a run.
+// telling makes sections from the records of a run.
 type telling struct {
 	state           *State
 	changes, course page.Section
 }
 
-// record adds what a record tells, if it is one of this package.
+// record adds the content of a record, if it is one of this package.
 func (t *telling) record(rec blackboard.Record) {
 	var e Event
 	if json.Unmarshal(rec.Data, &e) != nil {
-		return // an engine's
+		return // a record of the engine
 	}
 	switch rec.Kind {
 	case EventMessageSent:
@@ -140,8 +140,8 @@ func (t *telling) record(rec blackboard.Record) {
 	}
 }
 
-// message adds what somebody said to somebody. Requests and what verdicts repeat are
-// left out.
+// message adds a message between members. It leaves out requests and what verdicts
+// repeat.
 func (t *telling) message(e Event) {
 	switch e.Message { //nolint:exhaustive // the others are told by verdicts and steps
 	case PlanResponse:
@@ -178,7 +178,7 @@ func (t *telling) message(e Event) {
 	}
 }
 
-// add adds a turn under a title, which is a new one unless it is the last; "": the last.
+// add adds a turn under a title, or under the last title for "".
 func (t *telling) add(title string, turn page.Turn) {
 	steps := t.course.Steps
 	if n := len(steps); n == 0 || title != "" && steps[n-1].Title != title {
@@ -189,7 +189,7 @@ func (t *telling) add(title string, turn page.Turn) {
 	t.course.Steps = steps
 }
 
-// work is what a target is, in words.
+// work is the name of a target in words.
 func (t *telling) work(id string) string {
 	for _, p := range t.state.Plans {
 		for _, s := range p.Steps {
@@ -204,7 +204,7 @@ func (t *telling) work(id string) string {
 	return id
 }
 
-// turn is a verdict with the reason why the work does not pass; "": it does.
+// turn is the turn of a verdict with the reason why the work is rejected; "": it passes.
 func (v Verdict) turn(why string) page.Turn {
 	turn := page.Turn{Who: "Supervisor", What: string(v.Kind) + " approved", Score: v.mark()}
 	if why != "" {
@@ -241,10 +241,11 @@ func planned(payload any) string {
 
 func payload[T any](e Event) T { return payloadOf[T](e.Payload) }
 
-// payloadOf reads what was decoded without its type. What does not fit is left out.
+// payloadOf converts a value that was decoded without its type. It leaves out what does
+// not fit.
 func payloadOf[T any](v any) (out T) {
 	if data, err := json.Marshal(v); err == nil {
-		_ = json.Unmarshal(data, &out) // what it is shown as is what could be read
+		_ = json.Unmarshal(data, &out) // shows what could be read
 	}
 	return out
 }

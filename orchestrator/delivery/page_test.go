@@ -105,7 +105,7 @@ func TestPageOfLess(t *testing.T) {
 	require.ErrorIs(t, err, errBoom)
 }
 
-// What happens is told once, with the gate that it was for.
+// Each verdict and each real run of tests is one event, with its gate.
 func TestJudgedAndTested(t *testing.T) {
 	p := troubled(t)
 	var judged []delivery.Verdict
@@ -138,8 +138,8 @@ func TestJudgedAndTested(t *testing.T) {
 	assert.Equal(t, "the plan has 1 steps, want 2 to 15", e.Text)
 }
 
-// A sub-plan's state is none to continue from: with the step above it not accepted, it is
-// taken back.
+// A run is never continued from the state within a sub-plan: unless its step is accepted,
+// the state is undone.
 func TestSnapshotIsOfRootSteps(t *testing.T) {
 	p := project{space: newFolder(), cast: map[string][]any{"code": {tooMuch, writes("sub", "1"), writes("b", "1")}, "verify step": {marks(90), marks(50)}}, cfg: delivery.Config{Retry: delivery.Retry{Iterations: 1}}}.play(t)
 	require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)

@@ -18,10 +18,10 @@ const (
 	TimeExpired  Phase = "time_expired"
 )
 
-// Phases is what may happen in a run. Which of several events fits is decided by
-// the flow: step_retried while the step has attempts left, subplan_started when it has
+// Phases is the state machine of a run. Where several events are allowed, the flow
+// decides: step_retried while the step has attempts left, subplan_started when it has
 // none and may have a sub-plan, step_failed otherwise; goal_unmet while iterations are
-// left, goal_failed otherwise. What was not graded goes on by an event "…_unverified".
+// left, goal_failed otherwise. Ungraded work that is kept fires "…_unverified".
 var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 	Initial:  Initializing,
 	States:   []Phase{Initializing, Planning, Executing, Testing, Verifying, Completed, Failed, Aborted, TimeExpired},
@@ -75,11 +75,11 @@ const (
 	StepInProgress StepStatus = "in_progress"
 	StepCompleted  StepStatus = "completed"
 	StepFailed     StepStatus = "failed"
-	StepBlocked    StepStatus = "blocked" // a step before it failed, or its sub-plan is under way
+	StepBlocked    StepStatus = "blocked" // a step that it needs failed, or its sub-plan is running
 )
 
-// StepPhases is what may happen to a step. A step that is skipped stays blocked;
-// one that descends into a sub-plan ascends from it, or fails with it.
+// StepPhases is the state machine of a step. A step that is skipped stays blocked; one
+// that descends into a sub-plan ascends from it, or fails with it.
 var StepPhases = fsm.MustNew(fsm.Definition[StepStatus, string, string]{
 	Initial:  StepPending,
 	States:   []StepStatus{StepPending, StepInProgress, StepCompleted, StepFailed, StepBlocked},
@@ -106,7 +106,7 @@ const (
 	PlanFailed     PlanStatus = "failed"
 )
 
-// PlanPhases is what may happen to a plan.
+// PlanPhases is the state machine of a plan.
 var PlanPhases = fsm.MustNew(fsm.Definition[PlanStatus, string, string]{
 	Initial:  PlanPending,
 	States:   []PlanStatus{PlanPending, PlanInProgress, PlanCompleted, PlanFailed},

@@ -49,12 +49,12 @@ type Step struct {
 	FailReason   string      `json:"failReason,omitempty"`
 }
 
-// skipped reports whether a step is blocked because one before it failed; one
-// that is blocked after an attempt has a sub-plan under way.
+// skipped reports whether a step is blocked because one that it needs failed; a step that
+// is blocked after an attempt has a running sub-plan.
 func (s Step) skipped() bool { return s.Status == StepBlocked && s.Attempts == 0 }
 
-// faults says why a plan is rejected without a model:
-// rejected is the plan that was rejected before it, nil if there is none.
+// faults says why a plan is rejected without asking a model; rejected is the plan that
+// was rejected before it, nil if there is none.
 func (p Plan) faults(least, most int, rejected *Plan) (faults []string) {
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	if n := len(p.Steps); n < least || n > most {
@@ -90,16 +90,16 @@ func (p Plan) faults(least, most int, rejected *Plan) (faults []string) {
 	return faults
 }
 
-// same reports whether two plans ask for the same.
+// same reports whether two plans have the same steps.
 func (p Plan) same(other Plan) bool {
 	return slices.EqualFunc(p.Steps, other.Steps, func(a, b Step) bool {
 		return a.Number == b.Number && a.Description == b.Description && a.Complexity == b.Complexity && slices.Equal(a.DependsOn, b.DependsOn)
 	})
 }
 
-// order returns the positions of steps in the order in which they are executed: always
-// the lowest number among those whose dependencies are behind. If some
-// depend on each other it returns their numbers, and those of what needs them.
+// order returns the positions of steps in the order of execution: always the lowest number
+// among those whose dependencies come earlier. If some depend on each other it returns
+// their numbers, and those of steps that need them.
 func order(steps []Step) (positions, cycle []int) {
 	byNumber := make([]int, len(steps))
 	for i := range steps {
@@ -133,7 +133,7 @@ func join(numbers []int) string {
 	return strings.Join(words, ", ")
 }
 
-// unmet says why a root plan cannot have met the goal, without asking an agent:
+// unmet says why a root plan cannot have met the goal, without asking an agent;
 // acceptable is how many of its steps may have failed or been skipped.
 func (p Plan) unmet(acceptable int) string {
 	var lost, open []int

@@ -12,20 +12,20 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// planJob is a plan that is wanted.
+// planJob is a request for a plan.
 type planJob struct {
 	op         string // OpPlan or OpSubPlan
 	goal       string
-	end        time.Duration // when no further plan is asked for
-	until      time.Duration // when no call begins any more
+	end        time.Duration // after which no further plan is asked for
+	until      time.Duration // after which no call begins
 	least      int           // steps
 	parentPlan string        // of a sub-plan
 	parentStep *Step
 	blocked    *Blocked
 }
 
-// plan makes a plan that passes its gate, and returns its ID. If there is none the
-// error is ErrPlanning, which ends the run only for a root.
+// plan makes a plan that passes its gate, and returns its ID. If it cannot, the error is
+// ErrPlanning, which ends the run only for a root plan.
 func (r *run) plan(c *orchestrator.Context, j planJob) (string, error) {
 	id, err := r.approvedPlan(c, j)
 	if !errors.Is(err, errLate) {
@@ -39,7 +39,7 @@ func (r *run) plan(c *orchestrator.Context, j planJob) (string, error) {
 	return "", team.Fail(ErrPlanning, "planning: %s", budget)
 }
 
-// approvedPlan is plan while there is time; then the error is errLate.
+// approvedPlan is plan without the limit on time: then the error is errLate.
 func (r *run) approvedPlan(c *orchestrator.Context, j planJob) (string, error) {
 	var before *Plan
 	var reasons []string
@@ -99,7 +99,7 @@ func (r *run) askPlan(c *orchestrator.Context, j planJob, before *Plan, reasons 
 	return ask[planAnswer](r, c, q)
 }
 
-// newPlan makes a plan of an answer.
+// newPlan makes a plan from an answer.
 func (r *run) newPlan(c *orchestrator.Context, j planJob, a planAnswer) *Plan {
 	p := Plan{ID: fmt.Sprintf("p%d", len(r.state.Plans)+1), Goal: j.goal, Analysis: a.Analysis, Steps: []Step{}, ParentPlanID: j.parentPlan}
 	p.Status = PlanPending
@@ -128,10 +128,10 @@ type draftPlan struct {
 	*Plan
 
 	before *Plan // that was rejected
-	backup bool  // it is the host's
+	backup bool  // it is from Hooks.Fallback
 }
 
-// reviewPlan judges a plan: first what needs no model.
+// reviewPlan judges a plan: first by rules, then by a model.
 func (r *run) reviewPlan(c *orchestrator.Context, j planJob, d draftPlan) (ruling, error) {
 	w := review{gate: GatePlan, target: d.ID, judged: Planner, until: j.until, input: VerifyInput{Plan: d.bare()}, backup: d.backup}
 	if faults := d.faults(j.least, r.Limits.MaxSteps, d.before); len(faults) > 0 {
@@ -140,12 +140,12 @@ func (r *run) reviewPlan(c *orchestrator.Context, j planJob, d draftPlan) (rulin
 	return r.verify(c, w)
 }
 
-// movePlan moves a plan by an event.
+// movePlan fires an event of a plan.
 func (r *run) movePlan(id, on string) {
 	team.Move("delivery: plan "+id, PlanPhases, &r.state.plan(id).Status, on)
 }
 
-// subPlan makes and executes a sub-plan for a step. Why it failed is the text.
+// subPlan makes and executes a sub-plan for a step. The text says why it failed.
 func (r *run) subPlan(c *orchestrator.Context, s *Step, end time.Duration, reasons []string) (string, error) {
 	parent := r.state.PlanStack[len(r.state.PlanStack)-1]
 	r.fire(c, "subplan_started")

@@ -13,8 +13,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// project asks the workspace for an operation, again where it fails. Without a
-// workspace nothing is done.
+// project calls the workspace, and retries a failed call. Without a workspace it does
+// nothing.
 func project[T any](r *run, c *orchestrator.Context, op string, until time.Duration, input any) (v T, err error) {
 	e := Event{Target: op}
 	v, _, err = team.Try(c, r.tries(c, until, e), func(int) (T, error) {
@@ -35,14 +35,14 @@ func project[T any](r *run, c *orchestrator.Context, op string, until time.Durat
 	return v, err
 }
 
-// begun tells this run from one of the same ID whose log is gone: its calls have the
-// same keys.
+// begun distinguishes this run from one of the same ID whose log was deleted: its calls
+// have the same keys.
 func (r *run) begun() string {
 	return "for the run that began at " + r.state.StartTime.Format(time.RFC3339Nano)
 }
 
-// broken is what an error of the workspace means for the step: a reason why it fails,
-// or an error that ends more.
+// broken returns what an error of the workspace means: a reason why the step fails, or an
+// error that ends more.
 func (r *run) broken(c *orchestrator.Context, op string, err error) (string, error) {
 	if err == nil {
 		return "", nil
@@ -55,7 +55,7 @@ func (r *run) broken(c *orchestrator.Context, op string, err error) (string, err
 	return why, nil
 }
 
-// keep notes the state of the project before a step.
+// keep records the state of the project before a step.
 func (r *run) keep(c *orchestrator.Context, w *work) (string, error) {
 	if r.Agents.Workspace == "" {
 		return "", nil
@@ -76,8 +76,8 @@ func (r *run) keep(c *orchestrator.Context, w *work) (string, error) {
 	return r.broken(c, OpSnapshot, err)
 }
 
-// apply writes code into the project. A reason: it is refused because of its paths, or
-// could not be written.
+// apply writes code into the project. A reason: a path was refused, or a file could not
+// be written.
 func (r *run) apply(c *orchestrator.Context, out CodeOutput) (string, error) {
 	if r.Agents.Workspace == "" {
 		return "", nil
@@ -102,7 +102,7 @@ func (r *run) runTests(c *orchestrator.Context, until time.Duration) (*TestResul
 	return &res, err
 }
 
-// restore makes the project what it was at a snapshot; "": there is none to go back to.
+// restore restores the project to a snapshot; "": there is none, and nothing happens.
 func (r *run) restore(c *orchestrator.Context, id string) (string, error) {
 	if r.Agents.Workspace == "" || id == "" {
 		return "", nil
@@ -112,15 +112,15 @@ func (r *run) restore(c *orchestrator.Context, id string) (string, error) {
 	return r.broken(c, OpRestore, err)
 }
 
-// accept tells what a step changed that was accepted. The state with a step of a root
-// plan is the one that a later run continues from.
+// accept records what an accepted step changed. After a step of a root plan, a later run
+// continues from that state.
 func (r *run) accept(c *orchestrator.Context, w *work) error {
 	if r.Agents.Workspace == "" {
 		return nil
 	}
 	snap, err := project[Snapshot](r, c, OpSnapshot, r.limit, SnapshotRequest{Since: w.base})
 	if w.Depth == 0 {
-		r.state.Snapshot = snap.ID // "" after an error: an older one would take the step back
+		r.state.Snapshot = snap.ID // "" after an error: an older one would undo the step
 	}
 	if err == nil {
 		c.Emit(EventProjectChanged, Event{Target: w.ID, Text: snap.Diff})
@@ -129,8 +129,7 @@ func (r *run) accept(c *orchestrator.Context, w *work) error {
 	return err
 }
 
-// goBack restores what an earlier run could not, or has left behind, before anything
-// else.
+// goBack restores the project first of all, if an earlier run could not.
 func (r *run) goBack(c *orchestrator.Context) error {
 	if !r.state.Unrestored {
 		return nil
@@ -139,9 +138,9 @@ func (r *run) goBack(c *orchestrator.Context) error {
 	return err
 }
 
-// leave makes the project what it was with the last step that was accepted, at the end
-// of a run that did not reach its goal.
-func (r *run) leave(c *orchestrator.Context) {
+// restoreAccepted restores the project to the last accepted step, at the end of a run that
+// did not reach its goal.
+func (r *run) restoreAccepted(c *orchestrator.Context) {
 	if r.Agents.Workspace == "" || r.state.Snapshot == "" {
 		return
 	}

@@ -13,8 +13,8 @@ import (
 //go:embed prompts/*.tmpl
 var ownPrompts embed.FS
 
-// What the roles are asked, as Request.Op. The input is a PlanInput, CodeInput,
-// TestInput or VerifyInput.
+// The operations that roles are asked for, as Request.Op. The input is a PlanInput,
+// CodeInput, TestInput or VerifyInput.
 const (
 	OpPlan      = "plan"
 	OpSubPlan   = "subplan"
@@ -25,7 +25,7 @@ const (
 	OpVerify    = "verify"
 )
 
-// promptData is what the templates are filled with. What agents work on is the JSON of
+// promptData is the data of the templates. The work that agents see is the JSON of
 // Request.Input, never part of a prompt.
 type promptData struct {
 	Op                 string
@@ -38,7 +38,7 @@ type promptData struct {
 	Issues, AbortAt    int
 }
 
-// newPrompts reads the templates, the host's before those of the package.
+// newPrompts reads the templates; those of the host replace those of the package.
 func newPrompts(host fs.FS) (prompt.Set, error) {
 	samples := map[string][]any{}
 	for name, ops := range map[string][]string{
@@ -56,12 +56,12 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 	return team.Prompts(ownPrompts, host, samples, 0, nil)
 }
 
-// Guidance is what the supervisor says to whom it corrects.
+// Guidance is the supervisor's correction for a role.
 type Guidance struct {
 	Level  Level  `json:"level"`
 	Text   string `json:"text"`
 	Issues int    `json:"issues"` // in a row
-	Of     int    `json:"of"`     // with which the run ends; -1: with none
+	Of     int    `json:"of"`     // at which the run ends; -1: never
 }
 
 // PlanInput is what a planner gets.
@@ -70,7 +70,7 @@ type PlanInput struct {
 	Context  map[string]string `json:"context,omitempty"`
 	TimeLeft string            `json:"timeLeft,omitempty"` // in words; "": no limit
 	Rejected *Plan             `json:"rejected,omitempty"`
-	Reasons  []string          `json:"reasons,omitempty"` // why it was
+	Reasons  []string          `json:"reasons,omitempty"` // why it was rejected
 	Blocked  *Blocked          `json:"blocked,omitempty"` // of a sub-plan
 	Last     *LastIteration    `json:"last,omitempty"`    // from the second iteration on
 	Guidance *Guidance         `json:"guidance,omitempty"`
@@ -85,7 +85,7 @@ type Blocked struct {
 	Depth    int      `json:"depth"`
 }
 
-// LastIteration is how an iteration came out.
+// LastIteration is the result of an iteration.
 type LastIteration struct {
 	Reason    string        `json:"reason"`
 	Verdict   *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
@@ -116,13 +116,13 @@ type CodeInput struct {
 	Guidance *Guidance         `json:"guidance,omitempty"`
 }
 
-// Done is a step that another one needs.
+// Done is a completed step that another one needs.
 type Done struct {
 	Step Task        `json:"step"`
 	Code *CodeOutput `json:"code,omitempty"`
 }
 
-// Fix is what is to be fixed.
+// Fix says what to fix.
 type Fix struct {
 	FixPlan
 
@@ -185,7 +185,7 @@ type (
 	}
 )
 
-// shownBytes is how many bytes of work later requests quote.
+// shownBytes is how many bytes of code and output later requests quote.
 const shownBytes = 64 << 10
 
 // shownCode is code as later requests quote it.
@@ -205,7 +205,7 @@ func shownCode(c *CodeOutput) *CodeOutput {
 	return &out
 }
 
-// within is as much of s as is left, and takes it.
+// within returns as much of s as left allows, and reduces left.
 func within(s string, left *int) string {
 	if *left <= 0 && s != "" {
 		return "[cut]"

@@ -10,14 +10,14 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// stepBudget is why a step fails whose time is up.
+// stepBudget is why a step whose time is up fails.
 const stepBudget = "step budget"
 
-// moveStep moves a step by an event.
+// moveStep fires an event of a step.
 func moveStep(s *Step, on string) { team.Move("delivery: step "+s.ID, StepPhases, &s.Status, on) }
 
-// execute executes a plan. Of a sub-plan the text says why it failed; a root plan goes
-// on after failed steps. errLate: the time for it is up, and steps are left.
+// execute executes a plan. For a sub-plan the text says why it failed; a root plan
+// continues after failed steps. errLate: its time is up, and steps are left.
 func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) (string, error) {
 	r.state.PlanStack = append(r.state.PlanStack, id)
 	r.state.CurrentPlan = id
@@ -28,7 +28,7 @@ func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) (
 		s := &steps[i]
 		r.state.plan(id).CurrentStepIndex = i
 		switch lost := lostNeed(steps, *s); {
-		case s.Status != StepPending: // of a run before
+		case s.Status != StepPending: // done by a previous run
 		case lost > 0:
 			r.skip(c, s, lost)
 		default:
@@ -59,7 +59,7 @@ func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) (
 	return "", nil
 }
 
-// share is when the time of a step ends that begins now, with steps behind it.
+// share is when the time of a step ends that begins now, with more steps after it.
 func share(now, until time.Duration, steps int) time.Duration {
 	if until == endless {
 		return endless
@@ -67,7 +67,7 @@ func share(now, until time.Duration, steps int) time.Duration {
 	return now + stepTime(until-now, steps)
 }
 
-// open counts the steps that are not handled yet.
+// open counts the steps that are still pending.
 func open(steps []Step) (n int) {
 	for _, s := range steps {
 		if s.Status == StepPending {
@@ -88,7 +88,7 @@ func lostNeed(steps []Step, s Step) int {
 	return 0
 }
 
-// skip leaves a step out, because one that it needs was not completed.
+// skip blocks a step, because one that it needs was not completed.
 func (r *run) skip(c *orchestrator.Context, s *Step, lost int) {
 	moveStep(s, "skip")
 	s.FailReason = fmt.Sprintf("it needs step %d, which was not completed", lost)
@@ -102,17 +102,17 @@ func (r *run) blocked(c *orchestrator.Context, s *Step, why string) {
 	c.Emit(EventStepBlocked, Event{Target: s.ID, Text: why})
 }
 
-// result is what came of an attempt at a step.
+// result is the result of an attempt at a step.
 type result int
 
 const (
 	accepted result = iota
-	refused         // another attempt may do better
+	refused         // another attempt may succeed
 	lost            // the step has failed
 	stuck           // it needs a sub-plan
 )
 
-// work is a step that is worked on.
+// work is the step that is being executed.
 type work struct {
 	*Step
 
@@ -121,8 +121,8 @@ type work struct {
 	feedback   []string      // why earlier attempts were not accepted
 }
 
-// step does a step: attempts, then a sub-plan. It ends in completed or failed, unless
-// the error ends more.
+// step executes a step: attempts, then a sub-plan. It ends completed or failed, unless the
+// error ends more.
 func (r *run) step(c *orchestrator.Context, s *Step, end time.Duration) error {
 	moveStep(s, "begin")
 	w := &work{Step: s, begun: c.Elapsed(), end: end}
@@ -162,7 +162,7 @@ func (r *run) step(c *orchestrator.Context, s *Step, end time.Duration) error {
 	}
 }
 
-// lose ends a step that has failed, unless err ends more. errLate: its time is up.
+// lose fails a step, unless err ends more. errLate: its time is up.
 func (r *run) lose(c *orchestrator.Context, w *work, why string, err error) error {
 	if errors.Is(err, errLate) {
 		why, err = stepBudget, nil
@@ -183,7 +183,7 @@ func (r *run) lose(c *orchestrator.Context, w *work, why string, err error) erro
 	return err
 }
 
-// complete ends a step whose gate it has passed, or went through without a grade.
+// complete completes a step that passed its gate, or could not be graded.
 func (r *run) complete(c *orchestrator.Context, w *work, s standing) error {
 	moveStep(w.Step, "complete")
 	r.state.Metrics.countSteps(r.state.Plans)
@@ -205,7 +205,7 @@ func (r *run) attempt(c *orchestrator.Context, w *work) (result, string, error) 
 	return r.stepGate(c, w)
 }
 
-// stepGate has the supervisor judge a step whose tests pass.
+// stepGate lets the supervisor judge a step whose tests pass.
 func (r *run) stepGate(c *orchestrator.Context, w *work) (result, string, error) {
 	task := w.task()
 	gate, err := r.verify(c, review{gate: GateStep, target: w.ID, judged: Coder, until: w.end, input: VerifyInput{Step: &task, Code: shownCode(w.Code), Tests: shownReport(w.Tests)}})
@@ -216,8 +216,8 @@ func (r *run) stepGate(c *orchestrator.Context, w *work) (result, string, error)
 	return accepted, "", r.complete(c, w, gate.standing)
 }
 
-// descend gives a blocked step a sub-plan, if it may have one; then the step is tested
-// and judged.
+// descend makes and executes a sub-plan for a blocked step, if it may have one; then it
+// tests and judges the step.
 func (r *run) descend(c *orchestrator.Context, w *work) error {
 	why := w.feedback[len(w.feedback)-1]
 	if w.Depth >= r.Limits.Depth {

@@ -7,15 +7,15 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// tested is what came of tests. Their standing is rejected if they have not passed, or
-// the supervisor rejected their report; why says so.
+// tested is the result of tests. Its standing is rejected if they have not passed, or
+// the supervisor rejected their report; why is the reason.
 type tested struct {
 	ruling
 
 	report TestResult
 }
 
-// on is the event by which work whose tests pass goes on.
+// on is the event of tests that have passed.
 func (t tested) on() string {
 	if t.standing == unverified {
 		return "tests_unverified"
@@ -23,7 +23,7 @@ func (t tested) on() string {
 	return "tests_passed"
 }
 
-// test has the tester test a step, or the whole for OpIntegrate, beside a real run, and
+// test lets the tester test a step, or the whole for OpIntegrate, beside a real run, and
 // the supervisor review the report.
 func (r *run) test(c *orchestrator.Context, w *work, op string) (tested, error) {
 	data := promptData{}
@@ -80,7 +80,7 @@ func (r *run) test(c *orchestrator.Context, w *work, op string) (tested, error) 
 	return out, err
 }
 
-// reviewReport has the supervisor review a report of tests.
+// reviewReport lets the supervisor review a report of tests.
 func (r *run) reviewReport(c *orchestrator.Context, w review) (ruling, error) {
 	switch {
 	case !r.Policy.SkipTestReview:
@@ -92,7 +92,7 @@ func (r *run) reviewReport(c *orchestrator.Context, w review) (ruling, error) {
 	return ruling{standing: approved}, nil
 }
 
-// target is the step's ID; that of the whole is "goal".
+// target is the step's ID, "goal" for the whole.
 func (w *work) target() string {
 	if w.Step == nil {
 		return "goal"
@@ -100,8 +100,8 @@ func (w *work) target() string {
 	return w.ID
 }
 
-// judgeGoal verifies what a root plan came to. again tells whether a further iteration
-// may do better.
+// judgeGoal verifies the result of a root plan. again says whether a further iteration
+// may succeed.
 func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool, err error) {
 	if err := r.late(c, r.limit); err != nil {
 		return false, false, err
@@ -140,14 +140,14 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 	return false, gate.verdict != nil, nil
 }
 
-// unmet rejects the goal without a model.
+// unmet rejects the goal by a rule, without asking a model.
 func (r *run) unmet(c *orchestrator.Context, id, why string) error {
 	r.ends(id, ruling{why: why})
 	_, err := r.reject(c, review{gate: GateGoal, target: "goal", judged: Planner}, why)
 	return err
 }
 
-// ends notes how an iteration came out.
+// ends records the result of an iteration.
 func (r *run) ends(id string, gate ruling) {
 	r.movePlan(id, "fail")
 	r.last = &LastIteration{Reason: gate.why, Verdict: gate.verdict, Completed: []StepSummary{}, Failed: []StepSummary{}}

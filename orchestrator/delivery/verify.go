@@ -10,16 +10,16 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// standing is how work stands after its gate.
+// standing is the result of a gate.
 type standing int
 
 const (
 	rejected   standing = iota
-	unverified          // it goes on without a grade
+	unverified          // kept without a grade
 	approved
 )
 
-// on is the event by which work that goes on does so.
+// on is the event of work that is kept.
 func (s standing) on(work string) string {
 	if s == unverified {
 		return work + "_unverified"
@@ -27,7 +27,7 @@ func (s standing) on(work string) string {
 	return work + "_approved"
 }
 
-// ruling is how work stands, and why it was rejected or has no grade.
+// ruling is the result of a gate, and why work was rejected or has no grade.
 type ruling struct {
 	standing
 
@@ -35,17 +35,17 @@ type ruling struct {
 	why     string
 }
 
-// review is work that the supervisor is to judge.
+// review is work for the supervisor to judge.
 type review struct {
 	gate   GateKind
 	target string
-	judged Role // whom a correction is for
+	judged Role // the role to correct
 	until  time.Duration
-	input  VerifyInput // with what is judged
-	backup bool        // the work is the host's
+	input  VerifyInput // with the work
+	backup bool        // the work is from Hooks.Fallback
 }
 
-// verify asks for a verdict on work, and says how the work stands.
+// verify asks for a verdict on work, and returns the ruling.
 func (r *run) verify(c *orchestrator.Context, w review) (ruling, error) {
 	in := w.input
 	in.Gate, in.Threshold, in.Goal, in.Context = w.gate, r.Policy.Gates.threshold(w.gate), r.state.PrimaryGoal, r.in.Context
@@ -66,7 +66,7 @@ func (r *run) verify(c *orchestrator.Context, w review) (ruling, error) {
 		GoalAlignment: a.GoalAlignment, Reason: a.Reason, Recommendation: a.Recommendation,
 	}
 	why := r.Policy.Gates.rejects(*v)
-	if !got.backup { // the host's verdict is no issue, and no proof
+	if !got.backup { // a verdict of Hooks.Fallback is neither an issue nor a proof
 		err = r.judge(c, v, w.judged, why)
 	}
 	switch {
@@ -79,7 +79,7 @@ func (r *run) verify(c *orchestrator.Context, w review) (ruling, error) {
 	return ruling{approved, v, ""}, err
 }
 
-// ungraded says how work stands whose grade did not come.
+// ungraded returns the ruling for work that could not be graded.
 func (r *run) ungraded(c *orchestrator.Context, w review, cause error) ruling {
 	why := "not graded: " + prompt.OneLine(cause.Error())
 	if r.Policy.Gates.assumes(w.gate, r.Policy.AssumeScore) && !w.backup {
@@ -91,21 +91,21 @@ func (r *run) ungraded(c *orchestrator.Context, w review, cause error) ruling {
 	return ruling{unverified, nil, why}
 }
 
-// unverified notes what went on without a grade.
+// unverified records work that was kept without a grade.
 func (r *run) unverified(target string) {
 	if !slices.Contains(r.state.Unverified, target) {
 		r.state.Unverified = append(r.state.Unverified, target)
 	}
 }
 
-// reject rejects work without a model.
+// reject rejects work by a rule, without asking a model.
 func (r *run) reject(c *orchestrator.Context, w review, why string) (ruling, error) {
 	v := &Verdict{Kind: w.gate, Target: w.target, Reason: why, Local: true}
 	return ruling{rejected, v, why}, r.judge(c, v, w.judged, why)
 }
 
-// judge counts a verdict, which rejects if there is a reason why, and intervenes as its
-// level says. The error is errAborted.
+// judge counts a verdict, which rejects the work if why is not empty, and intervenes at its
+// level. The error is errAborted.
 func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string) error {
 	e, ladder := &r.state.Escalation, r.Policy.Ladder
 	v.Threshold = r.Policy.Gates.threshold(v.Kind)
@@ -139,7 +139,7 @@ func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string
 	return nil
 }
 
-// advice is what a verdict tells whom it judged.
+// advice is the supervisor's correction for the role that was judged.
 func advice(v Verdict, why string) string {
 	lines := []string{}
 	for _, line := range slices.Concat([]string{why, v.Reason, v.Recommendation}, fixes(v.Findings)) {
@@ -153,7 +153,7 @@ func advice(v Verdict, why string) string {
 	return strings.Join(lines, "\n")
 }
 
-// guided takes the guidance for a role's next request.
+// guided returns the guidance for a role's next request, and clears it.
 func (r *run) guided(role Role, data *promptData) *Guidance {
 	g := r.guidance[role]
 	delete(r.guidance, role)
@@ -163,7 +163,7 @@ func (r *run) guided(role Role, data *promptData) *Guidance {
 	return g
 }
 
-// fresh reports whether the next request leaves out what was before.
+// fresh reports whether the next request leaves out earlier output.
 func (g *Guidance) fresh() bool { return g != nil && g.Level.Fresh() }
 
 // summaries are the steps of all approved plans.

@@ -2,7 +2,7 @@ package delivery
 
 import "github.com/convene-go/convene/orchestrator/agent"
 
-// File is a file that a coder wrote: its whole content, or that it goes.
+// File is a file that a coder wrote: its whole content, or its deletion.
 type File struct {
 	Path    string `json:"path"` // from the root of the project, with slashes
 	Content string `json:"content,omitempty"`
@@ -43,7 +43,7 @@ type FixPlan struct {
 	Items []string `json:"items"`
 }
 
-// TestResult is what came of tests: a tester's report, or a real run.
+// TestResult is the result of tests: a tester's report, or a real run.
 type TestResult struct {
 	Kind        string   `json:"kind,omitempty"`
 	Passed      bool     `json:"passed"`
@@ -59,14 +59,14 @@ type TestResult struct {
 // RealRun is the Kind of a [TestResult] of the workspace.
 const RealRun = "run"
 
-// What Agents.Workspace is asked, as Request.Op. Each acts once by the Key of its call
-// and the request, and changes nothing else than the project. Request.Prompt says when
-// the run began: a further run may use an ID, and so its keys, again.
+// The operations of Agents.Workspace, as Request.Op. Each acts once per Key of its call
+// and request, and changes only the project. Request.Prompt says when the run began: a
+// later run may use the same ID, and so the same keys.
 const (
-	OpSnapshot = "snapshot" // keeps the project as it is: [SnapshotRequest], [Snapshot]
+	OpSnapshot = "snapshot" // stores the state of the project: [SnapshotRequest], [Snapshot]
 	OpApply    = "apply"    // writes files: [ApplyRequest], no answer
 	OpTest     = "test"     // runs the project's tests: no input, [TestResult]; failed tests are no error
-	OpRestore  = "restore"  // makes the project what it was: [Snapshot], no answer
+	OpRestore  = "restore"  // restores a stored state: [Snapshot], no answer
 )
 
 // ApplyRequest is the input of OpApply. If one path is refused, nothing is written.
@@ -76,7 +76,7 @@ type ApplyRequest struct {
 
 // SnapshotRequest is the input of OpSnapshot.
 type SnapshotRequest struct {
-	Since string `json:"since,omitempty"` // the snapshot that the answer's Diff begins at; "": no Diff
+	Since string `json:"since,omitempty"` // the older snapshot for the answer's Diff; "": no Diff
 }
 
 // Snapshot is a state of the project. Equal states have equal IDs.

@@ -13,11 +13,10 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Role is what a member of the team is there for.
+// Role is the task of a member in the team.
 type Role string
 
-// The roles. Only the leader is required; the step of a role that is not there is left
-// out.
+// The roles. Only the leader is required; steps of missing roles are skipped.
 const (
 	TeamLeader  Role = "team_leader"
 	Researcher  Role = "researcher"
@@ -28,10 +27,10 @@ const (
 	UICreator   Role = "ui_creator"
 )
 
-// System is who the host's preamble is from. It is no role of a member.
+// System is the author of the host's preamble. No member has this role.
 const System Role = "system"
 
-// roles are those of members, in the order in which the leader hears their names.
+// roles are those of members, in the order in which the leader reads their names.
 var roles = []Role{TeamLeader, Researcher, Ideation, Critic, Implementer, Moderator, UICreator}
 
 // Config is a team and how it works. New copies it. It has a JSON form, without Hooks
@@ -40,8 +39,8 @@ type Config struct {
 	// Name is the flow's. "" means "discussion". Two teams on one engine need two.
 	Name string `json:"name,omitzero"`
 
-	// Team is who takes part, in any order: the order of speaking is fixed. At most one
-	// member has a role, one is the leader.
+	// Team has the members, in any order: the order of speaking is fixed. At most one
+	// member has a role, and one is the leader.
 	Team []Member `json:"team"`
 
 	Rounds Rounds `json:"rounds"`
@@ -72,26 +71,26 @@ type Rounds struct {
 
 // Policy says what is good enough.
 type Policy struct {
-	// Threshold is the score, 0 to 10, from which an idea counts as good enough. The
-	// highest score wins all the same, and the outcome says that it is below.
+	// Threshold is the score, 0 to 10, at or above which an idea is good enough. The
+	// highest score wins in any case, and the outcome says if it is below.
 	Threshold float64 `json:"threshold,omitzero"`
 
-	// RequireThreshold keeps an idea that has not met the Threshold from being the final
-	// one: then there is none. It wants a moderator.
+	// RequireThreshold makes an idea below the Threshold not the final one: then there
+	// is none. It requires a moderator.
 	RequireThreshold bool `json:"requireThreshold,omitzero"`
 
-	// MinIdeas is how many ideas there should be after the last round; for those that are
-	// missing ideation is asked again (Retry.TopUps). 0: any number will do.
+	// MinIdeas is how many ideas there should be after the last round; ideation is asked
+	// again for missing ones (Retry.TopUps). 0: no minimum.
 	MinIdeas int `json:"minIdeas,omitzero"`
 
-	// AssumeScore, 0 to 10, is the score of an idea whose grade did not come. It is marked
-	// as assumed, and what wins by it is unverified. nil: such an idea has no score.
+	// AssumeScore, 0 to 10, is the score of an idea that could not be graded. It is marked
+	// as assumed, and an idea that wins by it is unverified. nil: such an idea has no score.
 	AssumeScore *float64 `json:"assumeScore,omitempty"`
 }
 
-// Retry says what is asked for again.
+// Retry says how often calls are repeated.
 type Retry struct {
-	TopUps int `json:"topUps,omitzero"` // calls of ideation for ideas that are missing; 0: 1, orchestrator.None: none
+	TopUps int `json:"topUps,omitzero"` // calls of ideation for missing ideas; 0: 1, orchestrator.None: none
 }
 
 // Limits bound a run. A zero field is the default, orchestrator.None no limit.
@@ -102,13 +101,13 @@ type Limits struct {
 	Time          time.Duration     `json:"time,omitzero"`         // of a run; 0: no limit
 	CallTimeout   time.Duration     `json:"callTimeout,omitzero"`  // of a call with all its attempts; 0: 300 s
 	TopicBytes    int               `json:"topicBytes,omitzero"`   // of Input.Topic; 0: 64 KiB
-	ContextBytes  int               `json:"contextBytes,omitzero"` // of what an agent gets to read; 0: no limit
-	IdeasPerCall  int               `json:"ideasPerCall,omitzero"` // that are taken of one answer; 0: 20
+	ContextBytes  int               `json:"contextBytes,omitzero"` // of the discussion in a prompt; 0: no limit
+	IdeasPerCall  int               `json:"ideasPerCall,omitzero"` // used of one answer; 0: 20
 }
 
 // Hooks are pure functions of the host.
 type Hooks struct {
-	// Report makes Outcome.Report of the finished outcome, whatever its status, in place
+	// Report makes Outcome.Report from the finished outcome, whatever its status, instead
 	// of the ui_creator's HTML, which stays a message. [Page] is one. nil: none.
 	Report func(o Outcome) (html string, err error)
 }
@@ -129,8 +128,8 @@ func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
 func (l *Limits) UnmarshalJSON(data []byte) error { return team.Decode(data, l) }
 
 // Standard is a team of four and one round: leader, ideation, moderator, ui_creator.
-// agents are the names in the roster by role; a role that is not there is played by an
-// agent of the role's name. So it is with the other presets.
+// agents are the names in the roster by role; a role that is missing there has an agent
+// with the role's name. The other presets do the same.
 func Standard(agents map[Role]string) Config {
 	return Config{
 		Team:   members(agents, TeamLeader, Ideation, Moderator, UICreator),
@@ -194,7 +193,7 @@ func (c Config) check() error {
 		case !slices.Contains(roles, m.Role):
 			f.Add("Team[%d].Role is %q, want one of %q", i, m.Role, roles)
 		case seen[m.Role]:
-			f.Add("Team[%d].Role: %q is there twice", i, m.Role)
+			f.Add("Team[%d].Role: %q is listed twice", i, m.Role)
 		}
 		seen[m.Role] = true
 		if m.Agent == "" {
@@ -216,7 +215,7 @@ func (c Config) check() error {
 	return f.Err()
 }
 
-// member returns who has the role.
+// member returns the member with the role.
 func (c Config) member(role Role) (Member, bool) {
 	i := slices.IndexFunc(c.Team, func(m Member) bool { return m.Role == role })
 	if i < 0 {
@@ -230,7 +229,7 @@ func (c Config) has(role Role) bool {
 	return ok
 }
 
-// directed are the names of the members whom the leader directs: all but itself and the
+// directed are the names of the members that the leader directs: all but itself and the
 // ui_creator, in the order of the roles.
 func (c Config) directed() []string {
 	var names []string

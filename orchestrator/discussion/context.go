@@ -7,14 +7,14 @@ import (
 	"github.com/convene-go/convene/internal/prompt"
 )
 
-// BuildContext returns what an agent gets to read of a discussion: the topic, the
-// messages, and the ideas, each with its score if it has one. Every text of an agent or
-// a user is delimited by itself; who wrote it, as what, its number and its score stand
-// outside, where no text can forge them.
+// BuildContext returns a discussion as agents read it: the topic, the messages, and the
+// ideas, each with its score if it has one. Every text of an agent or a user is delimited
+// separately; its author, type, number and score are outside, where no text can forge
+// them.
 //
-// If that exceeds maxBytes (0: no limit), the oldest messages but for the kickoff and
-// the last synthesis give way to one line with their number; ideas never do, so that
-// the result may still be longer.
+// If that exceeds maxBytes (0: no limit), one line with their number replaces the oldest
+// messages, except the kickoff and the last synthesis; ideas are always kept, so that the
+// result may still be longer.
 func BuildContext(d Discussion, maxBytes int) string {
 	text, _ := buildContext(d, maxBytes)
 	return text

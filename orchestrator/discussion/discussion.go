@@ -36,7 +36,7 @@ type run struct {
 	in      Input
 
 	phases   *team.Tracker[Phase]
-	round    int // that is under way; 0: outside of the rounds
+	round    int // current; 0: outside of the rounds
 	speaking Role
 	elided   int // messages left out of the last context
 	out      Outcome
@@ -62,7 +62,7 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 	return r.end(c, nil)
 }
 
-// state is what a run exposes.
+// state is the state that a run exposes.
 func (r *run) state() any {
 	d := r.out.Discussion
 	s := State{Phase: d.Phase, Round: d.Round, Rounds: d.Rounds, Speaking: r.speaking, Messages: len(d.Messages), Ideas: len(d.Ideas)}
@@ -72,7 +72,7 @@ func (r *run) state() any {
 	return s
 }
 
-// begin checks the input and lets the host speak.
+// begin checks the input and adds the host's preamble.
 func (r *run) begin(c *orchestrator.Context) error {
 	r.emit(c, EventRunStarted, Event{Topic: r.in.Topic})
 	if err := r.in.check(r.cfg.Limits.TopicBytes); err != nil {
@@ -85,7 +85,7 @@ func (r *run) begin(c *orchestrator.Context) error {
 	return nil
 }
 
-// check says whether the input is a topic. limit is that of its bytes, 0: none.
+// check returns an error unless the input is a topic. limit is that of its bytes, 0: none.
 func (in Input) check(limit int) error {
 	switch {
 	case strings.TrimSpace(in.Topic) == "":
@@ -105,7 +105,7 @@ func (in Input) check(limit int) error {
 	return nil
 }
 
-// kickOff has the leader set the direction. Without it there is no discussion.
+// kickOff lets the leader set the direction. Without it the run fails.
 func (r *run) kickOff(c *orchestrator.Context) error {
 	_, err := r.say(c, turn{role: TeamLeader, kind: TypeKickoff, prompt: "kickoff.tmpl"})
 	if err != nil && !team.Ends(err) {
@@ -117,8 +117,8 @@ func (r *run) kickOff(c *orchestrator.Context) error {
 	return err
 }
 
-// end moves to the final phase and fills in what follows from it. The host's report is
-// made of the finished outcome.
+// end moves to the final phase and completes the outcome, from which the host's report is
+// made.
 func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 	r.fire(c, r.ending(c, err))
 	d := &r.out.Discussion

@@ -469,7 +469,7 @@ func TestJSON(t *testing.T) {
 		require.NoError(t, json.Unmarshal(a, &again))
 		assert.Equal(t, first.out, again)
 	})
-	t.Run("D36 ids are unique and times go on", func(t *testing.T) {
+	t.Run("D36 ids are unique and times increase", func(t *testing.T) {
 		messages := debate{cfg: discussion.Full(nil)}.play(t).out.Discussion.Messages
 		seen := map[string]bool{}
 		var last time.Time

@@ -1,22 +1,22 @@
 // Package discussion is a team that talks in rounds and decides by score: a leader sets
-// the direction, a researcher, an ideation specialist, a critic and an implementer speak
-// in turn and hear all that was said, the leader sums up each round, a moderator scores
-// the ideas, the best one wins, and a report is made.
+// the direction; a researcher, an ideation specialist, a critic and an implementer speak
+// in turn and read all messages; the leader sums up each round; a moderator scores the
+// ideas; the best one wins; and a report is made.
 //
 // [New] makes a flow of a [Config]; [Standard], [Extended] and [Full] are configs to
-// start from. No model decides anything: who speaks when, which ideas count, what a
-// score is and who wins are computed, and the leader's own choice is kept as a comment.
-// [Outcome] has the whole discussion, also beside an error. [Page] makes a page for
-// people of it, without a model.
+// start from. No model controls the run: who speaks when, which ideas count, what a
+// score is and which idea wins are computed, and the leader's own choice is recorded as
+// a comment. [Outcome] has the whole discussion, also beside an error. [Page] makes an
+// HTML page of it, without a model.
 //
 // # A run
 //
-// Kickoff: the leader opens. Without it there is no discussion. Rounds: see [Rounds]; a
-// member that fails costs its turn alone, and ideas that are missing after the last
-// round are asked for. Validation: the moderator scores every idea; a grade that does not
-// come is asked for once more, and then the ideas are ungraded. Selection: the leader
-// names its choice, and the highest score wins, of equals the first; without any score
-// the leader's choice does. Visualization: the ui_creator makes a page.
+// Kickoff: the leader opens; if that fails, the run fails. Rounds: see [Rounds]; a
+// member that fails misses only its turn, and ideation is asked for missing ideas after
+// the last round. Validation: the moderator scores every idea; a grade that cannot be
+// used is requested once more, then the ideas are ungraded. Selection: the leader names
+// its choice, and the highest score wins, the first of equals; without any score the
+// leader's choice wins. Visualization: the ui_creator makes a page.
 //
 // # Prompts
 //
@@ -38,7 +38,7 @@
 //
 //	.Context  what [BuildContext] makes: topic, messages, ideas with scores
 //	.Size     members of the team
-//	.Members  names of those whom the leader directs
+//	.Members  names of those that the leader directs
 //	.Round    1, 2, …; 0 outside of the rounds
 //	.Rounds   how many there are
 //	.Missing  topup.tmpl: how many ideas are still wanted

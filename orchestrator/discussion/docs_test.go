@@ -102,7 +102,7 @@ func TestManual(t *testing.T) {
 }
 
 func TestStateIsExposed(t *testing.T) {
-	t.Run("D6 what a host sees while a run goes on", func(t *testing.T) {
+	t.Run("D6 what a host sees during a run", func(t *testing.T) {
 		p := debate{cfg: discussion.Full(nil)}.play(t)
 		var last struct{ State discussion.State }
 		require.NoError(t, json.Unmarshal(p.log[len(p.log)-1].Data, &last))

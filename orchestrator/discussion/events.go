@@ -6,7 +6,7 @@ import (
 )
 
 // The kinds of the records that a run emits. Each started has its finished, or failed, at
-// every end of a run; the phase that ends it has none.
+// every end of a run, except the phase that ends it.
 const (
 	EventRunStarted         = "discussion.run.started"
 	EventRunFinished        = "discussion.run.finished"
@@ -19,11 +19,11 @@ const (
 	EventAgentFailed        = "discussion.agent.failed"
 	EventMessageAdded       = "discussion.message.added"
 	EventIdeaAdded          = "discussion.idea.added"
-	EventIdeaRepeated       = "discussion.idea.repeated" // it was there already, and is not added
+	EventIdeaRepeated       = "discussion.idea.repeated" // a duplicate, not added
 	EventIdeaScored         = "discussion.idea.scored"
 	EventSelectionMade      = "discussion.selection.made"
 	EventSelectionOverruled = "discussion.selection.overruled" // the leader's choice was not the highest score
-	EventContextElided      = "discussion.context.elided"      // messages were left out of what an agent reads
+	EventContextElided      = "discussion.context.elided"      // messages were left out of an agent's prompt
 	EventWarningRaised      = "discussion.warning.raised"
 )
 
@@ -64,7 +64,7 @@ func (r *run) fire(c *orchestrator.Context, event string) {
 	r.emit(c, EventPhaseStarted, Event{Phase: to})
 }
 
-// warn notes what went wrong, as a record and in the outcome.
+// warn records a problem, as a record and in the outcome.
 func (r *run) warn(c *orchestrator.Context, code, who, message string) {
 	w := orchestrator.Warning{Code: code, Who: who, Message: message}
 	r.out.Warnings = append(r.out.Warnings, w)

@@ -79,7 +79,7 @@ type debate struct {
 	cast cast
 }
 
-// played is what became of a run.
+// played is the result of a run.
 type played struct {
 	out   discussion.Outcome
 	err   error

@@ -13,8 +13,8 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// What ideation is told to answer with. What is read is looser: one bad entry shall not
-// cost the others.
+// ideasWanted is the schema that ideation is asked for. Answers are read less strictly: a
+// bad entry does not invalidate the others.
 var ideasWanted = json.RawMessage(`{"type":"object","required":["ideas"],"additionalProperties":false,"properties":{` +
 	`"ideas":{"type":"array","items":{"type":"object","required":["title","description"],"additionalProperties":false,"properties":{` +
 	`"title":{"type":"string"},"description":{"type":"string"},"category":{"type":"string"}}}}}}`)
@@ -26,8 +26,8 @@ var (
 )
 
 // ParseIdeas reads the ideas in an answer: a JSON object with "ideas", or a bare list,
-// also in a fence or inside of prose. Only Title, Description and Category are set. An
-// idea without a title is among them; that none has one is an error.
+// also in a fence or inside of prose. Only Title, Description and Category are set. Ideas
+// without a title are included; it is an error if none has one.
 func ParseIdeas(text string) ([]Idea, error) {
 	items, err := entries(text, "ideas", ideasIn)
 	if err != nil {
@@ -72,7 +72,7 @@ func textOf(v any) string {
 	return ""
 }
 
-// propose has ideation answer with ideas in JSON and adds them.
+// propose lets ideation answer with ideas in JSON and adds them.
 func (r *run) propose(c *orchestrator.Context, t turn) (Message, error) {
 	var ideas []Idea
 	t.output = ideasWanted
@@ -85,7 +85,7 @@ func (r *run) propose(c *orchestrator.Context, t turn) (Message, error) {
 	return m, err
 }
 
-// topUp asks for the ideas that are missing after the last round's.
+// topUp asks for missing ideas after the last round.
 func (r *run) topUp(c *orchestrator.Context) error {
 	missing := func() int { return r.cfg.Policy.MinIdeas - len(r.out.Discussion.Ideas) }
 	for n := 0; n < r.cfg.Retry.TopUps && missing() > 0; n++ {
@@ -100,8 +100,8 @@ func (r *run) topUp(c *orchestrator.Context) error {
 	return nil
 }
 
-// addIdeas appends ideas to the discussion, but for those without a title, those that
-// are there already, and those beyond the limit of one answer.
+// addIdeas appends ideas to the discussion, except those without a title, duplicates, and
+// those beyond the limit of one answer.
 func (r *run) addIdeas(c *orchestrator.Context, ideas []Idea) {
 	d := &r.out.Discussion
 	known := map[string]bool{}
@@ -128,7 +128,7 @@ func (r *run) addIdeas(c *orchestrator.Context, ideas []Idea) {
 	}
 }
 
-// fingerprint is the same for ideas that differ in case and white space alone.
+// fingerprint is equal for ideas that differ only in case and white space.
 func (i Idea) fingerprint() string {
 	return strings.ToLower(prompt.OneLine(i.Title) + "\n" + prompt.OneLine(i.Description))
 }

@@ -12,44 +12,44 @@ import (
 const (
 	ErrEmptyTopic    = agent.Code("discussion/empty-topic")     // the topic is blank
 	ErrTopicTooLarge = agent.Code("discussion/topic-too-large") // it exceeds Limits.TopicBytes
-	ErrBadTopic      = agent.Code("discussion/bad-topic")       // it is no text: not UTF-8, or with control characters
+	ErrBadTopic      = agent.Code("discussion/bad-topic")       // it is not UTF-8, or has control characters
 	ErrBadPreamble   = agent.Code("discussion/bad-preamble")    // a text of Input.Preamble is blank
 	ErrKickoff       = agent.Code("discussion/kickoff")         // the leader failed to open the discussion
-	ErrNoIdeas       = agent.Code("discussion/no-ideas")        // there is nothing for the moderator to score
+	ErrNoIdeas       = agent.Code("discussion/no-ideas")        // the moderator has no ideas to score
 )
 
 // The codes of warnings. Who is a role, an idea's ID, or "".
 const (
-	WarnAgentFailed    = "discussion/agent-failed"    // a member failed, and the run went on without it
+	WarnAgentFailed    = "discussion/agent-failed"    // a member failed, and the run continued without it
 	WarnIdeasUnparsed  = "discussion/ideas-unparsed"  // an answer has no ideas that can be read; it is kept as a message
-	WarnIdeaDropped    = "discussion/idea-dropped"    // it has no title, or is one too many
+	WarnIdeaDropped    = "discussion/idea-dropped"    // it has no title, or exceeds Limits.IdeasPerCall
 	WarnFewIdeas       = "discussion/few-ideas"       // less than Policy.MinIdeas
-	WarnUngraded       = "discussion/ungraded"        // of the moderator: no grade came; of an idea: none of it
+	WarnUngraded       = "discussion/ungraded"        // of the moderator: no grades; of an idea: no grade for it
 	WarnAssumedScore   = "discussion/assumed-score"   // an idea has Policy.AssumeScore
-	WarnUnknownIdea    = "discussion/unknown-idea"    // an evaluation is of no idea
+	WarnUnknownIdea    = "discussion/unknown-idea"    // an evaluation names no known idea
 	WarnBadMark        = "discussion/bad-mark"        // a mark of an idea was dropped: it is no number of 0 to 10
-	WarnBelowThreshold = "discussion/below-threshold" // the best score is
-	WarnFallback       = "discussion/fallback"        // the leader's choice stands in for scores that did not come
+	WarnBelowThreshold = "discussion/below-threshold" // the best score is below the threshold
+	WarnFallback       = "discussion/fallback"        // the leader's choice is used, because scores are missing
 	WarnNoChoice       = "discussion/no-choice"       // there is no final idea
 	WarnReportFailed   = "discussion/report-failed"   // of the ui_creator, or of Hooks.Report
 	WarnBudget         = "discussion/budget"          // a step that is not needed for a result was skipped
 )
 
-// Input is what a run is about.
+// Input is the topic of a run.
 type Input struct {
 	Topic    string   `json:"topic"`
 	Preamble []string `json:"preamble,omitempty"` // what the host says before the kickoff
 }
 
-// Outcome is what came of a run. It is there beside an error, too, with what was said
-// until then. Status is
+// Outcome is the result of a run, also beside an error, with all messages until then.
+// Status is
 //
 //   - Completed: there is a final idea, and its score meets the threshold. Without a
 //     moderator, the leader's choice is enough.
 //   - Partial: no idea was chosen, or the final one is Unverified: below the threshold,
 //     without a score, or with an assumed one.
-//   - OutOfBudget, with orchestrator.ErrBudget: money, calls or time ended before there
-//     was a score, or without a moderator a choice.
+//   - OutOfBudget, with orchestrator.ErrBudget: money, calls or time were used up before
+//     there was a score, or without a moderator a choice.
 //   - Canceled, with orchestrator.ErrCanceled.
 //   - Failed, with a code of this package.
 type Outcome struct {
@@ -74,7 +74,7 @@ const (
 	ByNone   SelectedBy = "none"   // there is no final idea
 )
 
-// Discussion is all that was said. It has a JSON form.
+// Discussion is everything that was said. It has a JSON form.
 type Discussion struct {
 	ID          string    `json:"id"` // the run's
 	Topic       string    `json:"topic"`
@@ -98,7 +98,7 @@ type Message struct {
 	Type      MessageType     `json:"type"`
 	Timestamp time.Time       `json:"timestamp"`
 	Round     int             `json:"round,omitempty"` // 0: outside of the rounds
-	Turn      int             `json:"turn,omitempty"`  // of its author in the round; from 2 on a deep dive
+	Turn      int             `json:"turn,omitempty"`  // of its author in the round; 2 or more: a deep dive
 	Usage     providers.Usage `json:"usage,omitzero"`  // of the calls that it took
 }
 
@@ -119,7 +119,7 @@ const (
 	TypeVisualization MessageType = "visualization"
 )
 
-// Idea is a proposal, with what the moderator made of it.
+// Idea is a proposal, with the moderator's evaluation.
 type Idea struct {
 	ID          string   `json:"id"` // idea-1, idea-2, …; never a model's
 	Title       string   `json:"title"`
@@ -137,7 +137,7 @@ type Idea struct {
 	Eligible    bool     `json:"eligible"`          // its score meets Policy.Threshold
 }
 
-// State is what a run exposes while it goes on.
+// State is what a run exposes while it runs.
 type State struct {
 	Phase    Phase  `json:"phase"`
 	Round    int    `json:"round"`

@@ -10,13 +10,13 @@ import (
 	"github.com/convene-go/convene/internal/page"
 )
 
-// Page makes a page of a discussion for people, without a model: the winner and why it
-// won, what it cost and what went wrong, all ideas by rank, and what was said. It stands
-// alone: it loads nothing and has no script.
+// Page makes an HTML page of a discussion, without a model: the winner and why it won,
+// what it cost and what went wrong, all ideas by rank, and what was said. It is
+// self-contained: it loads nothing and has no script.
 //
 // Text of agents is escaped. The ui_creator's own HTML is shown only inside of a frame
-// that may run nothing and load nothing: its sandbox is closed, and the page's content
-// security policy holds there, too.
+// that may run nothing and load nothing: its sandbox allows nothing, and the page's
+// content security policy applies there, too.
 func Page(o Outcome) (string, error) {
 	d := o.Discussion
 	p := page.Of("Discussion", d.Topic, o.Outcome).Named(func(id string) string {

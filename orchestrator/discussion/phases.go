@@ -23,10 +23,10 @@ const (
 	Canceled    Phase = Phase(orchestrator.Canceled)
 )
 
-// Phases is what a run may do next. The flow decides which of the events behind the last
-// round comes: "to_validation" with a moderator and ideas, "to_selection" without a
-// moderator, "fail" with a moderator and no ideas; and at the end "finish" if the final
-// idea has passed, else "finish_partly".
+// Phases is the state machine of a run. The flow decides between the events after the last
+// round: "to_validation" with a moderator and ideas, "to_selection" without a moderator,
+// "fail" with a moderator and no ideas; and at the end "finish" if the final idea has
+// passed, else "finish_partly".
 var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 	Initial:  Created,
 	States:   []Phase{Created, Kickoff, Exploring, Validating, Selecting, Visualizing, Completed, Partial, OutOfBudget, Failed, Canceled},

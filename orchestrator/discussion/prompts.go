@@ -11,10 +11,9 @@ import (
 //go:embed prompts/*.tmpl
 var ownPrompts embed.FS
 
-// promptData is what every template is filled with; the package comment says what the
-// fields are for.
+// promptData is the data of every template; the package comment describes the fields.
 type promptData struct {
-	Context string // what BuildContext makes; foreign text in it is delimited
+	Context string // what BuildContext makes; text of agents and users in it is delimited
 	Size    int
 	Members []string
 	Round   int

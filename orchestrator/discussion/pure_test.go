@@ -235,7 +235,7 @@ func TestConfig(t *testing.T) {
 		{"DA43 DC23 no rounds", func(c *discussion.Config) { c.Rounds.Max = 0 }, "Rounds.Max is 0, want 1 or more"},
 		{"DX4 two leaders", func(c *discussion.Config) {
 			c.Team = append(c.Team, discussion.Member{Role: discussion.TeamLeader, Agent: "x"})
-		}, `Team[4].Role: "team_leader" is there twice`},
+		}, `Team[4].Role: "team_leader" is listed twice`},
 		{"DX4 an unknown role", func(c *discussion.Config) { c.Team[1].Role = "poet" }, `Team[1].Role is "poet", want one of`},
 		{"DX4 an agent without a name", func(c *discussion.Config) { c.Team[1].Agent = "" }, `Team[1].Agent is empty (role "ideation")`},
 		{"DX4 temperature", func(c *discussion.Config) { c.Team[1].Temperature = &hot }, "Team[1].Temperature is 2.5, want 0 to 2"},

@@ -8,8 +8,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// visualize has the ui_creator make its page. That it fails, or that there is no budget
-// left for it, ends nothing.
+// visualize lets the ui_creator make its page. Its failure, or a missing budget, does not
+// end the run.
 func (r *run) visualize(c *orchestrator.Context) error {
 	creator := r.cfg.has(UICreator)
 	if creator || r.cfg.Hooks.Report != nil {
@@ -34,7 +34,7 @@ func (r *run) visualize(c *orchestrator.Context) error {
 	return nil
 }
 
-// report has the host make its report.
+// report lets the host make its report.
 func (r *run) report(c *orchestrator.Context) {
 	if r.cfg.Hooks.Report == nil {
 		return

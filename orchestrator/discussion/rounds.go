@@ -20,8 +20,8 @@ func (r *run) explore(c *orchestrator.Context) error {
 	return nil
 }
 
-// discuss has everybody speak who takes part. Critic, implementer and deep dives have a
-// turn only if there are ideas when it comes.
+// discuss gives each member its turn. Critic, implementer and deep dives have one only if
+// there are ideas by then.
 func (r *run) discuss(c *orchestrator.Context) error {
 	for _, t := range r.cfg.order(r.round) {
 		if !r.cfg.has(t.role) || t.onIdeas && len(r.out.Discussion.Ideas) == 0 {
@@ -45,8 +45,8 @@ func (r *run) discuss(c *orchestrator.Context) error {
 	return nil
 }
 
-// order are the turns of a round: everybody once, in a deep dive ideation and critic
-// again, and the leader sums up.
+// order are the turns of a round: each member once, in a deep dive ideation and critic
+// again, and then the leader, who sums up.
 func (c Config) order(round int) []turn {
 	ideate := "ideate.tmpl"
 	if round > 1 {
@@ -68,8 +68,8 @@ func (c Config) order(round int) []turn {
 	return append(turns, turn{role: TeamLeader, kind: TypeSynthesis, prompt: "synthesize.tmpl", number: 1})
 }
 
-// step is one turn in a round. One that fails costs itself alone: its Message is the zero
-// one. In a deep dive ideas are welcome and not demanded.
+// step is one turn in a round. A turn that fails returns the zero Message and does not end
+// the round. In a deep dive ideas are optional.
 func (r *run) step(c *orchestrator.Context, t turn) (Message, error) {
 	if t.role == Ideation && t.number == 1 {
 		return r.propose(c, t)

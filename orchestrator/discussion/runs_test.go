@@ -49,7 +49,7 @@ func watched(t *testing.T, cfg discussion.Config, at discussion.Role, look func(
 	return out, err
 }
 
-// canceledAt is what becomes of a run that is canceled while a role speaks, with the
+// canceledAt is the result of a run that is canceled while a role speaks, with the
 // kinds of its records.
 func canceledAt(t *testing.T, cfg discussion.Config, at discussion.Role) (out discussion.Outcome, kinds []string, err error) {
 	t.Helper()
@@ -91,7 +91,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// shaken is a Full discussion in which much goes wrong.
+// shaken is a Full discussion with many failures.
 func shaken() debate {
 	return debate{cfg: discussion.Full(nil), cast: cast{
 		discussion.TeamLeader: {"go", errBoom, "two", "three", "Podcast lab"},
@@ -189,7 +189,7 @@ func TestSideBySide(t *testing.T) {
 	})
 }
 
-// The log holds what was said, not what everybody was given to read.
+// The log has the messages, not the prompts that repeat them.
 func TestLogGrowsWithTheTranscript(t *testing.T) {
 	size := func(rounds int) (bytes, messages int) {
 		cfg := shallow(discussion.Full(nil))

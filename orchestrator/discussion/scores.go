@@ -32,8 +32,8 @@ const (
 
 var criteria = []Criterion{Feasibility, Innovation, Impact, Clarity, Completeness}
 
-// Criteria are the marks of an idea, 0 to 10 each; one that is not there was not given,
-// or was dropped.
+// Criteria are the marks of an idea, 0 to 10 each; a missing one was not given, or was
+// dropped.
 type Criteria map[Criterion]float64
 
 // Mean returns the arithmetic mean of all five marks, rounded to six decimals; false if
@@ -50,7 +50,7 @@ func (c Criteria) Mean() (float64, bool) {
 	return grading.Round6(sum / float64(len(criteria))), true
 }
 
-// Evaluation is what a moderator says of one idea.
+// Evaluation is a moderator's evaluation of one idea.
 type Evaluation struct {
 	IdeaID   string   // or
 	Title    string   // of the idea, in any case
@@ -71,7 +71,8 @@ func (e Evaluation) Rating() (float64, bool) {
 	return e.Criteria.Mean()
 }
 
-// What the moderator is told to answer with. What is read is looser.
+// evaluationsWanted is the schema that the moderator is asked for. Answers are read less
+// strictly.
 var evaluationsWanted = json.RawMessage(strings.ReplaceAll(`{"type":"object","required":["evaluations"],"additionalProperties":false,"properties":{`+
 	`"evaluations":{"type":"array","items":{"type":"object","required":["idea_id","criteria"],"additionalProperties":false,"properties":{`+
 	`"idea_id":{"type":"string"},"score":MARK,`+
@@ -86,8 +87,8 @@ var (
 )
 
 // ParseEvaluations reads the evaluations in an answer: a JSON object with "evaluations",
-// or a bare list, also in a fence or inside of prose. That none has a Rating is an
-// error.
+// or a bare list, also in a fence or inside of prose. It is an error if none has a
+// Rating.
 func ParseEvaluations(text string) ([]Evaluation, error) {
 	items, err := entries(text, "evaluations", evaluationsIn)
 	if err != nil {
@@ -153,8 +154,7 @@ func listOf(v any) []string {
 	return list
 }
 
-// validate has the moderator score the ideas. What gets no score, although it was to
-// have one, is ungraded.
+// validate lets the moderator score the ideas. Ideas without a score are ungraded.
 func (r *run) validate(c *orchestrator.Context) error {
 	ideas := r.out.Discussion.Ideas
 	switch {
@@ -190,7 +190,7 @@ func (r *run) validate(c *orchestrator.Context) error {
 	return nil
 }
 
-// readEvaluations is ParseEvaluations, where one must be of an idea.
+// readEvaluations is ParseEvaluations, with an error if none is of one of the ideas.
 func readEvaluations(text string, ideas []Idea) ([]Evaluation, error) {
 	found, err := ParseEvaluations(text)
 	if err != nil {
@@ -208,7 +208,7 @@ func readEvaluations(text string, ideas []Idea) ([]Evaluation, error) {
 	return nil, fmt.Errorf(`no evaluation with a score is of one of the ideas: want as "idea_id" one of %s`, strings.Join(ids, ", "))
 }
 
-// apply puts evaluations to their ideas; of two for one idea the last counts.
+// apply copies evaluations to their ideas; of two for one idea the last counts.
 func (r *run) apply(c *orchestrator.Context, found []Evaluation) {
 	ideas := r.out.Discussion.Ideas
 	for _, e := range found {
@@ -235,7 +235,7 @@ func (r *run) apply(c *orchestrator.Context, found []Evaluation) {
 	}
 }
 
-// assume gives ideas without a score the one that the host assumes, if it does.
+// assume gives ideas without a score Policy.AssumeScore, if it is set.
 func (r *run) assume(c *orchestrator.Context) {
 	s := r.cfg.Policy.AssumeScore
 	for i := range r.out.Discussion.Ideas {
@@ -250,8 +250,7 @@ func (r *run) meets(score float64) bool {
 	return grading.Round6(score) >= grading.Round6(r.cfg.Policy.Threshold)
 }
 
-// of is the idea that e is of: by ID, else by title, of equal titles the latest; nil:
-// none.
+// of finds the idea of e: by ID, else by title, of equal titles the latest; nil: none.
 func (e Evaluation) of(ideas []Idea) *Idea {
 	if idea := byID(e.IdeaID, ideas); idea != nil {
 		return idea

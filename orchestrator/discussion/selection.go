@@ -34,8 +34,8 @@ func (i Idea) scored() bool { return i.Validated || i.Assumed }
 // scored tells whether an idea has a score.
 func (r *run) scored() bool { return slices.ContainsFunc(r.out.Discussion.Ideas, Idea.scored) }
 
-// choose has the leader pick an idea, and takes the one with the highest score; without
-// any score, the leader's.
+// choose lets the leader pick an idea, and then selects the one with the highest score;
+// without any score, the leader's.
 func (r *run) choose(c *orchestrator.Context) error {
 	if len(r.out.Discussion.Ideas) == 0 {
 		r.warn(c, WarnNoChoice, "", "there are no ideas")
@@ -49,14 +49,14 @@ func (r *run) choose(c *orchestrator.Context) error {
 		r.warn(c, WarnAgentFailed, string(TeamLeader), err.Error())
 	case !r.spent(c, err) || !r.scored():
 		return err
-	default: // what there is will do
+	default: // decide without the leader
 		r.warn(c, WarnBudget, string(TeamLeader), err.Error())
 	}
 	r.decide(c)
 	return nil
 }
 
-// spent tells whether err is there because a budget is used up.
+// spent tells whether the cause of err is a budget that is used up.
 func (r *run) spent(c *orchestrator.Context, err error) bool {
 	return orchestrator.IsOver(err) && !c.IsCanceled(err)
 }
@@ -106,7 +106,7 @@ func (r *run) decide(c *orchestrator.Context) {
 var choiceIn = answer.MustFromSchema(`{"type":"object","required":["idea_id"],"properties":{"idea_id":{"type":["string","integer"]}}}`)
 
 // named is the one idea that the leader's text names: by the field idea_id, else by the
-// one title that stands in it as a whole; nil: none, or several.
+// one title that it contains as a whole; nil: none, or several.
 func named(text string, ideas []Idea) *Idea {
 	if found, err := choiceIn.Find(nil, text); err == nil {
 		var choice struct {

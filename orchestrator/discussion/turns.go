@@ -21,16 +21,16 @@ type turn struct {
 	onIdeas bool // only if there are ideas
 	missing int  // ideas, for the prompt
 
-	// Of turns that answer in JSON: the schema, and what reads the answer. An answer
-	// that cannot be read is sent back once.
+	// For turns that answer in JSON: the schema, and the function that reads the answer. An
+	// answer that cannot be read is sent back once.
 	output json.RawMessage
 	read   func(text string) error
 }
 
 var errSilent = errors.New("the agent's answer is empty")
 
-// say has a member speak: it gets the discussion and its task, and what it answers
-// becomes a message. An answer that cannot be read is a message, too, beside the error.
+// say gives a member its turn: it gets the discussion and its task, and its answer becomes
+// a message. An answer that cannot be read is a message, too, beside the error.
 func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 	m, _ := r.cfg.member(t.role)
 	text, err := r.fill(c, t)
@@ -94,8 +94,8 @@ func (r *run) add(c *orchestrator.Context, m Message) Message {
 	return m
 }
 
-// try is say where a failure is a warning: then the Message is the zero one, and an
-// error says that the run cannot go on.
+// try is say with failures as warnings: then the Message is the zero one. An error says
+// that the run cannot continue.
 func (r *run) try(c *orchestrator.Context, t turn) (Message, error) {
 	m, err := r.say(c, t)
 	if err == nil || team.Ends(err) {

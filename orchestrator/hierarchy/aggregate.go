@@ -9,8 +9,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// combine makes one output of those of the departments, and the overall quality. It is
-// attempted once.
+// combine makes one output of those of the departments, and the overall quality. It
+// makes one attempt.
 func (r *run) combine(c *orchestrator.Context) (err error) {
 	done := r.out.done()
 	for _, d := range r.departments {
@@ -30,7 +30,7 @@ func (r *run) combine(c *orchestrator.Context) (err error) {
 	return nil
 }
 
-// unite has the master write one result. If money, calls or time have ended, the
+// unite lets the master write one result. If money, calls or time are used up, the
 // outputs stay as they are.
 func (r *run) unite(c *orchestrator.Context, done []Report) error {
 	text, err := r.prompts.Fill("master.tmpl", masterPrompt{r.in.Prompt, done})
@@ -50,7 +50,7 @@ func (r *run) unite(c *orchestrator.Context, done []Report) error {
 	return err
 }
 
-// overall is one figure of the departments that are done and have one; nil: none has.
+// overall is the overall quality of the finished departments that have one; nil: none has.
 func (r *run) overall(done []Report) (*float64, error) {
 	var scores []DepartmentScore
 	for _, report := range done {
@@ -81,7 +81,7 @@ func byRelevance(scores []DepartmentScore) float64 {
 	return grading.WeightedMean(values, weights)
 }
 
-// check makes the checks of the whole result.
+// check runs the checks of the whole result.
 func (r *run) check(c *orchestrator.Context) error {
 	done := r.out.done()
 	var across []CheckStatus
@@ -100,8 +100,8 @@ func (r *run) check(c *orchestrator.Context) error {
 	return nil
 }
 
-// ask makes one check and keeps its issues. One that ended in an error failed; one
-// that could not be paid for was skipped.
+// ask runs one check and keeps its issues. A check with an error failed; one without
+// budget was skipped.
 func (r *run) ask(c *orchestrator.Context, what string, check Check, done []Report) CheckStatus {
 	issues, err := team.Guard(what, func() ([]Issue, error) { return check(c, done) })
 	r.out.Checks.Issues = append(r.out.Checks.Issues, issues...)
@@ -119,7 +119,7 @@ func (r *run) ask(c *orchestrator.Context, what string, check Check, done []Repo
 	}
 }
 
-// askConsistency asks the agent that knows what was established before.
+// askConsistency asks Master.Consistency, the agent that knows earlier facts.
 func (r *run) askConsistency(c *orchestrator.Context, reports []Report) ([]Issue, error) {
 	text, err := r.prompts.Fill("check.tmpl", checkPrompt{reports})
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *run) askConsistency(c *orchestrator.Context, reports []Report) ([]Issue
 	return found.Issues, err
 }
 
-// joined is the worst of several statuses; of none it is skipped.
+// joined is the worst of several statuses; without any it is skipped.
 func joined(checks []CheckStatus) CheckStatus {
 	for _, status := range []CheckStatus{CheckFailed, CheckSkipped, CheckPassed} {
 		if slices.Contains(checks, status) {

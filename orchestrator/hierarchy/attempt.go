@@ -14,7 +14,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// assignment is work that one agent tries until it passes: that of a specialist, of a
+// assignment is work that one agent attempts until it passes: that of a specialist, of a
 // head that answers directly, and a synthesis.
 type assignment struct {
 	run        *run
@@ -25,8 +25,8 @@ type assignment struct {
 	retries    Retries
 	graded     bool
 
-	// moved fires the machine of who works: "start", "output", and what became of the
-	// attempt; "stop" if the run allows none.
+	// moved fires an event of the state machine of the worker: "start", "output", and the
+	// verdict on the attempt; "stop" if the run allows no more.
 	moved func(event string)
 	emit  func(c *orchestrator.Context, kind string, e Event)
 
@@ -34,8 +34,8 @@ type assignment struct {
 	attempts []Attempt
 }
 
-// work makes attempts until one passes or none are left. Its error says that the run
-// is canceled or out of budget, or that there is no gate; an agent that fails is no
+// work makes attempts until one passes or none are left. Its error says that the run is
+// canceled or out of budget, or that the threshold is invalid; an agent that fails is no
 // error.
 func (w *assignment) work(c *orchestrator.Context) (err error) {
 	if w.graded {
@@ -73,7 +73,7 @@ func (w *assignment) work(c *orchestrator.Context) (err error) {
 	}
 }
 
-// verdict is what became of an attempt, and whether it is the last one.
+// verdict is the event after an attempt, and whether it is the last one.
 func (w *assignment) verdict(a Attempt) (event string, last bool) {
 	switch {
 	case a.Output != nil && (!w.graded || a.Decision == grading.Accept):
@@ -89,7 +89,7 @@ func (w *assignment) verdict(a Attempt) (event string, last bool) {
 	}
 }
 
-// told is the event of an attempt.
+// told is the Event of an attempt.
 func (w *assignment) told(a Attempt) Event {
 	e := Event{Attempt: &a.Number, Decision: a.Decision, Message: a.Error}
 	if a.Ungraded != "" {
@@ -100,8 +100,7 @@ func (w *assignment) told(a Attempt) Event {
 	return e
 }
 
-// try has the agent make the output of an attempt. self is the figure that the agent
-// gave it.
+// try lets the agent make the output of an attempt. self is the agent's own score of it.
 func (w *assignment) try(c *orchestrator.Context, a *Attempt) (self *float64, err error) {
 	text := w.prompt
 	if a.Number > 0 {
@@ -128,7 +127,7 @@ func (w *assignment) try(c *orchestrator.Context, a *Attempt) (self *float64, er
 	return selfScore(resp), err
 }
 
-// request asks an agent as its settings want it.
+// request is a request to an agent with its settings.
 func request(a Agent, prompt string) agent.Request {
 	return agent.Request{
 		Prompt:      prompt,
@@ -138,9 +137,9 @@ func request(a Agent, prompt string) agent.Request {
 	}
 }
 
-// best is the attempt that stands for all: the one with an output and the highest
-// score, the latest of equals; one with an ungraded output only if there is none. There
-// is at least one attempt.
+// best is the attempt that counts: the one with an output and the highest score, the
+// latest of equals; one with an ungraded output only if there is none. There is at least
+// one attempt.
 func best(attempts []Attempt) Attempt {
 	return attempts[team.Best(len(attempts), team.Last, func(i int) *float64 {
 		switch a := attempts[i]; {
@@ -177,7 +176,7 @@ func failure(attempts []Attempt) string {
 	return fmt.Sprintf("failed %d times, last: %s", n, attempts[n-1].Error)
 }
 
-// scoredLine says what a graded attempt lacked.
+// scoredLine says what a graded attempt lacks.
 func scoredLine(a Attempt, gate float64) string {
 	g := *cmp.Or(a.Grade, new(Grade{}))
 	weakest := grading.Weakest(*cmp.Or(g.Dimensions, new(grading.Dimensions{})), gate)

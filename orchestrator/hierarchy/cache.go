@@ -12,17 +12,16 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Cached returns a for a roster, with its answers kept: the same request, that is
-// prompt, temperature and everything else that is asked but its limits, is answered
-// without another call and without usage. At most entries answers are kept,
-// the most recently used ones; fewer than 1 counts as 1. Errors and unfinished
-// answers are not kept, and two equal requests at the same time are two calls.
+// Cached returns a for a roster, with a cache: a request that is equal in prompt,
+// temperature and everything else except its limits is answered without another call and
+// without usage. It holds at most entries answers, the most recently used ones; fewer
+// than 1 counts as 1. Errors and unfinished answers are not cached, and two equal
+// requests at the same time are two calls.
 //
-// A retry of a failed attempt has another prompt, so that it is never answered with
-// what did not pass. The returned agent is safe for concurrent use; agents do not
-// share what they keep. This is also the place for batching: a decorator that holds
-// calls back until several can be sent to the vendor together needs no part of the
-// flow.
+// A retry of a failed attempt has another prompt, so it never gets the rejected answer
+// again. The returned agent is safe for concurrent use; each has its own cache. Batching
+// can be added the same way: a decorator that holds calls back until several can be sent
+// to the vendor together needs no change of the flow.
 func Cached(a agent.Agent, entries int) agent.Agent {
 	return &cache{agent: a, limit: max(entries, 1)}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/convene-go/convene/routing"
 )
 
-// Config is a team. New copies it; hooks are called as they are.
+// Config is a team. New copies it; it calls hooks as they are.
 //
 // Its JSON form has everything but Hooks and Prompts; unknown fields are faults.
 // Durations are texts such as "5m" or numbers of seconds, money is decimal USD.
@@ -27,7 +27,7 @@ type Config struct {
 	// Departments are the team. At least one.
 	Departments []Department `json:"departments,omitzero"`
 
-	// Master has the agents that work for the master itself.
+	// Master has the agents of the master.
 	Master Master `json:"master,omitzero"`
 
 	Policy Policy `json:"policy,omitzero"`
@@ -36,19 +36,19 @@ type Config struct {
 	Hooks  Hooks  `json:"-"`
 
 	// Prompts replaces the prompts of the package, by file name ("retry.tmpl"); the
-	// package comment lists them. A file that is not there is the package's, one of
-	// another name is a fault. It is read at New only.
+	// package comment lists them. A missing file is the package's, an unknown name is a
+	// fault. It is read at New only.
 	Prompts fs.FS `json:"-"`
 }
 
-// Master names the agents that work for the master itself. Both are optional: they are
-// skipped with a warning when the run's money or time ends.
+// Master names the agents of the master. Both are optional: they are skipped with a
+// warning when the run's money or time is used up.
 type Master struct {
-	Agent       string `json:"agent,omitzero"`       // makes one result, "result" in Outcome.Output, of the departments' outputs; "": they are merged by their keys
-	Consistency string `json:"consistency,omitzero"` // knows what was established, and is asked whether the reports agree with it; "": that check is skipped
+	Agent       string `json:"agent,omitzero"`       // makes one result, "result" in Outcome.Output, of the departments' outputs; "": only the outputs by their keys
+	Consistency string `json:"consistency,omitzero"` // knows earlier facts, and checks whether the reports agree with them; "": no check
 }
 
-// Policy says what is good enough and who works.
+// Policy says what is good enough and which agents work.
 type Policy struct {
 	// Rules say what makes a brief complex and how many specialists it is worth. The
 	// zero value has the defaults. Skills are the departments' own and must be empty.
@@ -57,26 +57,26 @@ type Policy struct {
 	SupportingCut *float64 `json:"supportingCut,omitzero"` // the relevance, 0 to 1, that a supporting department must exceed; nil: 0.30
 	HeadOnlyScore *float64 `json:"headOnlyScore,omitzero"` // the quality, 0 to 100, of a department whose head worked without specialists; nil: 85
 
-	// AssumeScore is the score, 0 to 100, of work that was to be graded and was not.
-	// It is marked as assumed. nil: such work has no score and does not pass.
+	// AssumeScore is the score, 0 to 100, of work that could not be graded. It is marked
+	// as assumed. nil: such work has no score and does not pass.
 	AssumeScore *float64 `json:"assumeScore,omitzero"`
 
 	// GradeHeads grades what heads write against the head's own threshold: below it
-	// they try again. When attempts run out, a department that its head answered has
-	// failed; the best synthesis is used and is unverified.
+	// they retry. When attempts run out, a department that its head answered has failed;
+	// the best synthesis is used and is unverified.
 	GradeHeads bool `json:"gradeHeads,omitzero"`
 
-	StrictReview     bool `json:"strictReview,omitzero"`     // what needs revision is in neither synthesis nor approval rate
-	ResolveConflicts bool `json:"resolveConflicts,omitzero"` // heads settle contradictions before they write the synthesis, one more call
+	StrictReview     bool `json:"strictReview,omitzero"`     // results that need revision count neither in synthesis nor in approval rate
+	ResolveConflicts bool `json:"resolveConflicts,omitzero"` // heads resolve contradictions before the synthesis, one more call
 	FailOnPartial    bool `json:"failOnPartial,omitzero"`    // a partial result is an error, too: ErrPartial
 }
 
-// Retry says how often work is tried again where a department or an agent does not say
-// so itself.
+// Retry says how often work is retried where a department or an agent has no setting of
+// its own.
 type Retry struct {
 	Specialists     Retries `json:"specialists,omitzero"`     // 0: 3
 	Heads           Retries `json:"heads,omitzero"`           // directly and in each synthesis; 0: 3
-	SynthesisRounds int     `json:"synthesisRounds,omitzero"` // how often a head goes over its synthesis, the first time included; 0: 1
+	SynthesisRounds int     `json:"synthesisRounds,omitzero"` // how often a head writes its synthesis, each time improving the last; 0: 1
 }
 
 // Limits bound a run. A zero field is the default.
@@ -86,8 +86,8 @@ type Limits struct {
 	Calls               int64             `json:"calls,omitzero"`               // of agents in a run; 0: no limit
 	Cost                providers.NanoUSD `json:"cost,omitzero"`                // of a run; 0: no limit
 	AllowUnpriced       bool              `json:"allowUnpriced,omitzero"`       // calls without a known price pass under Cost
-	Time                time.Duration     `json:"time,omitzero"`                // that a run is worked on; calls under way are canceled then; 0: no limit
-	Estimate            providers.NanoUSD `json:"estimate,omitzero"`            // reserved for a call of an agent that has none of its own; 0: nothing
+	Time                time.Duration     `json:"time,omitzero"`                // of work on a run; running calls are canceled then; 0: no limit
+	Estimate            providers.NanoUSD `json:"estimate,omitzero"`            // reserved for a call of an agent without its own estimate; 0: nothing
 	PromptBytes         int               `json:"promptBytes,omitzero"`         // of Input.Prompt; 0: 256 KiB
 	QuoteBytes          int               `json:"quoteBytes,omitzero"`          // of each text quoted in a prompt; 0: 64 KiB
 }
@@ -116,7 +116,7 @@ func (c Config) withDefaults() Config {
 	c.Policy.SupportingCut = cmp.Or(c.Policy.SupportingCut, new(routing.DefaultCut))
 	c.Policy.HeadOnlyScore = cmp.Or(c.Policy.HeadOnlyScore, new(85.0))
 	c.Limits.PromptBytes = cmp.Or(c.Limits.PromptBytes, 256<<10)
-	c.Limits.QuoteBytes = max(0, cmp.Or(c.Limits.QuoteBytes, 64<<10)) // prompts are tried although validate refuses it
+	c.Limits.QuoteBytes = max(0, cmp.Or(c.Limits.QuoteBytes, 64<<10)) // validate reports it, but prompts are filled first
 	for i, d := range c.Departments {
 		c.Departments[i] = d.withDefaults(c)
 	}
@@ -204,7 +204,7 @@ func (c Config) validateHooks(f *team.Faults) {
 	}
 }
 
-// validateIDs finds names that stand for two things.
+// validateIDs finds names that are used twice.
 func (c Config) validateIDs(f *team.Faults) {
 	departments, members, keys := map[string]string{}, map[string]string{}, map[string]string{}
 	if c.Master.Agent != "" {
@@ -228,7 +228,7 @@ func (c Config) validateIDs(f *team.Faults) {
 			case a.ID != d.Head:
 				claim(members, "agent", a.ID)
 			case head:
-				f.Add("%s: agent %q is there twice: a department has no two heads", owner, a.ID)
+				f.Add("%s: agent %q is listed twice: a department has no two heads", owner, a.ID)
 			default:
 				head = true
 			}

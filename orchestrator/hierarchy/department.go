@@ -16,7 +16,7 @@ import (
 // department is one department of a run.
 type department struct {
 	Department
-	actor[DepartmentPhase]
+	tracker[DepartmentPhase]
 
 	run        *run
 	state      *DepartmentState
@@ -30,8 +30,8 @@ func (d *department) warn(code, message string) {
 	d.warnings = append(d.warnings, warning(code, d.ID, message))
 }
 
-// work takes a department from its brief to its report. needs are the reports of
-// its dependencies. Its context has a budget of its own, which counts what it uses.
+// work takes a department from its brief to its report. needs are the reports of its
+// dependencies. Its context has a budget of its own, which counts its usage.
 func (d *department) work(c *orchestrator.Context, needs []Report) {
 	began := c.Elapsed()
 	d.Fire("ready")
@@ -62,8 +62,8 @@ func (d *department) finish(c *orchestrator.Context, event, kind, message string
 	d.emit(c, kind, e)
 }
 
-// produce makes output and scores of the report: the head decides who works, and
-// answers directly or makes one result of what its specialists did.
+// produce sets output and scores of the report: the head decides whether specialists work,
+// and answers directly or makes one result of theirs.
 func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 	brief, analysis, err := d.analyze(c, needs)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 			return err
 		}
 		if len(chosen) == 0 {
-			d.warn(WarnNoSpecialists, "the brief asks for specialists and no active one is there")
+			d.warn(WarnNoSpecialists, "the brief asks for specialists and none is active")
 		}
 	}
 	if len(chosen) == 0 {
@@ -105,9 +105,8 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 	return d.direct(c, brief, HeadAfterFailure)
 }
 
-// analyze returns the brief and what it asks for. The results of dependencies are
-// part of the brief and not of what is judged: material makes no request more
-// complex.
+// analyze returns the brief and its analysis. The results of dependencies are part of the
+// brief but are not analyzed: they do not make a request more complex.
 func (d *department) analyze(c *orchestrator.Context, needs []Report) (string, routing.Analysis, error) {
 	began := c.Elapsed()
 	brief, err := d.request(c, needs)
@@ -134,7 +133,7 @@ func (d *department) analyze(c *orchestrator.Context, needs []Report) (string, r
 	return brief, analysis, nil
 }
 
-// request is what the master sends to the department.
+// request is the master's request to the department.
 func (d *department) request(c *orchestrator.Context, needs []Report) (string, error) {
 	hook := d.run.cfg.Hooks.Brief
 	if hook == nil {
@@ -150,7 +149,7 @@ func (d *department) request(c *orchestrator.Context, needs []Report) (string, e
 	return request, nil
 }
 
-// choose selects the specialists: active ones of the department, each once.
+// choose selects specialists: active ones of the department, each once.
 func (d *department) choose(brief string, a routing.Analysis) ([]Agent, error) {
 	hook := d.run.cfg.Hooks.Select
 	if hook == nil {
@@ -185,7 +184,7 @@ func bySkills(s Selection) (chosen []Agent) {
 	return chosen
 }
 
-// direct has the head answer the brief itself.
+// direct lets the head answer the brief itself.
 func (d *department) direct(c *orchestrator.Context, brief string, basis Basis) error {
 	d.report.Basis = basis
 	d.emit(c, EventHeadAsked, Event{Basis: basis})
@@ -216,8 +215,8 @@ func (d *department) direct(c *orchestrator.Context, brief string, basis Basis) 
 	return nil
 }
 
-// headWork is work of the head, tried again as often as the department allows. Its
-// retries are transitions of the department.
+// headWork is work of the head, retried as often as the department allows. Retries are
+// transitions of the department.
 func (d *department) headWork(c *orchestrator.Context, brief, text string) ([]Attempt, error) {
 	w := &assignment{
 		run: d.run, department: d.Department, agent: d.head(d.run.cfg), brief: brief, prompt: text,
@@ -233,13 +232,13 @@ func (d *department) headWork(c *orchestrator.Context, brief, text string) ([]At
 	return w.attempts, err
 }
 
-// assess gives the report its quality.
+// assess sets the quality of the report.
 func (d *department) assess(raw float64) {
 	d.report.RawQuality, d.report.QualityScore = grading.Round6(raw), grading.Round(raw)
 	d.report.PassedGate = grading.Passes(d.report.RawQuality, d.report.Gate)
 }
 
-// quality is what the specialists' work is worth.
+// quality is the quality of the specialists' work.
 func (d *department) quality() float64 {
 	var scored []grading.Scored
 	for _, s := range d.report.Specialists {

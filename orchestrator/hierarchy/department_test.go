@@ -424,7 +424,7 @@ func TestSynthesis(t *testing.T) {
 		assert.Equal(t, []string{hierarchy.WarnConflicts}, th.play(t).codes())
 		th.cast = trio(60, 70).cast
 		th.cfg.Departments[0].Agents = th.cfg.Departments[0].Agents[:1]
-		assert.Empty(t, th.play(t).out.Warnings, "one result contradicts nobody")
+		assert.Empty(t, th.play(t).out.Warnings, "there is no other result")
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// dispatch lets the chosen departments work, wave after wave; those of one wave work
-// side by side. One failure stops no other. It is an error if none is done.
+// dispatch runs the chosen departments, wave after wave; those of one wave run in
+// parallel. A failure does not stop the others. It is an error if no department is done.
 func (r *run) dispatch(c *orchestrator.Context) error {
 	r.open(c)
 	for i, wave := range r.out.Route.Waves {
@@ -42,8 +42,8 @@ func (r *run) dispatch(c *orchestrator.Context) error {
 	return nil
 }
 
-// nothingDone says why no department is done: what refused its calls, or how the first
-// one failed.
+// nothingDone says why no department is done: the refusal of its calls, or the first
+// failure.
 func (r *run) nothingDone() error {
 	if r.refused != nil {
 		return fmt.Errorf("no department finished: %w", r.refused)
@@ -55,7 +55,7 @@ func (r *run) nothingDone() error {
 	return fmt.Errorf("no department finished: %s", r.departments[i].failure)
 }
 
-// open prepares the chosen departments, their reports, and what is shown of them.
+// open prepares the chosen departments, their reports and their states.
 func (r *run) open(c *orchestrator.Context) {
 	ids := r.out.Route.Chosen()
 	r.state.Departments, r.out.Reports = make([]DepartmentState, len(ids)), make([]Report, len(ids))
@@ -67,7 +67,7 @@ func (r *run) open(c *orchestrator.Context) {
 			DepartmentID: id, DepartmentName: configured.Name, HeadExecutionID: c.RunID() + "/" + path,
 			Gate: *configured.Gate, Specialists: []SpecialistResult{},
 		}
-		d := &department{Department: configured, run: r, state: state, report: report, actor: newActor(path, DepartmentPhases, &state.Phase)}
+		d := &department{Department: configured, run: r, state: state, report: report, tracker: newTracker(path, DepartmentPhases, &state.Phase)}
 		r.departments = append(r.departments, d)
 	}
 }
@@ -78,7 +78,7 @@ func (r *run) needs(d *department) []Report {
 	return slices.DeleteFunc(slices.Clone(r.out.Reports), func(r Report) bool { return !slices.Contains(d.DependsOn, r.DepartmentID) })
 }
 
-// skip reports whether a dependency of d is missing, and ends d if so.
+// skip reports whether a dependency of d is missing, and if so ends d.
 func (d *department) skip(c *orchestrator.Context) bool {
 	needs := d.run.needs(d)
 	i := slices.IndexFunc(needs, func(r Report) bool { return r.Status != DepartmentDone })

@@ -1,31 +1,30 @@
 // Package hierarchy is a team of three tiers: a master routes each request to
-// departments, their heads answer it or have specialists work on it, and
-// what comes back is graded, tried again with feedback, reviewed and made into one
-// result.
+// departments, their heads answer it or let specialists work on it, and the results are
+// graded, retried with feedback, reviewed and combined into one.
 //
-// [New] makes a flow of a [Config]. The master asks no model to route and tries
-// nothing again; every threshold, score and choice is computed. [Department] and
-// [Agent] say who works, [Hooks] replace parts of the policy, [Outcome] has every
-// report that was finished, also beside an error. [MovieDepartments] is a team to
-// start from, [Learn] makes success rates of outcomes.
+// [New] makes a flow of a [Config]. The master asks no model to route and retries
+// nothing; every threshold, score and choice is computed. [Department] and [Agent]
+// configure the members, [Hooks] replace parts of the policy, [Outcome] has every
+// finished report, also beside an error. [MovieDepartments] is a team to start from,
+// [Learn] computes success rates from outcomes.
 //
 // # A run
 //
 // The route names a primary department and those that support it. Departments of
-// one wave work side by side; a wave begins when those before it have ended, and
-// brings their results to the departments that depend on them.
+// one wave run in parallel; a wave begins when those before it have ended, and gets
+// their results for the departments that depend on them.
 //
-// A head answers a simple brief itself. For any other it has specialists work, each
-// until an output passes its threshold or its attempts run out, reviews what they
-// made, and writes one result of what passed. If no specialist passed, it answers
+// A head answers a simple brief itself. For any other it lets specialists work, each
+// until an output passes its threshold or its attempts run out, reviews their results,
+// and writes one result of those that passed. If no specialist passed, it answers
 // itself; if it cannot write the result, the best specialist's output is used.
 //
-// A grade that does not come is asked for once more, then the work has no score and has
-// not passed. When money, calls or time end, no call is made any more, and what was
-// finished is the result.
+// A grade that cannot be used is requested once more, then the work has no score and has
+// not passed. When money, calls or time are used up, no further call is made, and the
+// result is what was finished.
 //
-// The master puts the departments' outputs side by side or has an agent make one of
-// them, computes the overall quality, and has the whole checked.
+// The master returns the departments' outputs by their keys or lets an agent make one of
+// them, computes the overall quality, and checks the whole.
 //
 // # Prompts
 //
@@ -41,14 +40,13 @@
 //	master.tmpl     to Master.Agent: .Request, .Reports (a []Report)
 //	check.tmpl      to Master.Consistency: .Reports
 //
-// A field with ("") is empty where there is nothing to say. The functions are text,
-// which is [Text] of an output; data, which quotes a text under a name, cut to
-// Limits.QuoteBytes, so that it cannot end its quotation; number, which writes a
-// figure; and inc, which adds one.
+// A field with ("") may be empty. The functions are text, which is [Text] of an output;
+// data, which quotes a text under a name, cut to Limits.QuoteBytes, so that it cannot end
+// its quotation; number, which writes a number; and inc, which adds one.
 //
 // # Events
 //
 // A run writes records of the kinds EventRunStarted and so on; each has an [Event].
-// [State] is what Run.State shows meanwhile, by [Phases], [DepartmentPhases] and
+// Run.State shows a [State] while it runs, by [Phases], [DepartmentPhases] and
 // [SpecialistPhases].
 package hierarchy

@@ -22,7 +22,7 @@ const (
 	EventHeadAsked           = "hierarchy.head.asked"           // Basis: the head answers directly
 	EventSpecialistsSelected = "hierarchy.specialists.selected" // Agents
 	EventDepartmentReviewed  = "hierarchy.department.reviewed"  // Agents, and their Reviews in this order
-	EventSynthesisReplaced   = "hierarchy.synthesis.replaced"   // Agents: whose output is taken, Score, Message: why
+	EventSynthesisReplaced   = "hierarchy.synthesis.replaced"   // Agents: whose output is used, Score, Message: why
 	EventDepartmentFinished  = "hierarchy.department.finished"  // Status, Score, Usage
 	EventDepartmentFailed    = "hierarchy.department.failed"    // Status, Usage, Message: why
 	EventDepartmentSkipped   = "hierarchy.department.skipped"   // Status, Message: why
@@ -60,18 +60,18 @@ type Event struct {
 	Usage    *providers.Usage       `json:"usage,omitempty"`
 }
 
-// actor is one state machine of a run with the path of its records.
-type actor[S ~string] struct {
+// tracker is one state machine of a run with the path of its records.
+type tracker[S ~string] struct {
 	*team.Tracker[S]
 	path string
 }
 
-func newActor[S ~string](path string, t *fsm.Table[S, string, string], shown *S) actor[S] {
-	return actor[S]{team.Track("hierarchy: "+path, t, shown), path}
+func newTracker[S ~string](path string, t *fsm.Table[S, string, string], shown *S) tracker[S] {
+	return tracker[S]{team.Track("hierarchy: "+path, t, shown), path}
 }
 
 // emit writes a record with the moves since the last one.
-func (a actor[S]) emit(c *orchestrator.Context, kind string, e Event) {
+func (a tracker[S]) emit(c *orchestrator.Context, kind string, e Event) {
 	e.Path, e.Moves = a.path, a.Moves()
 	c.Emit(kind, e)
 }

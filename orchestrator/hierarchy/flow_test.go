@@ -404,7 +404,7 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// meter counts calls under way at once.
+// meter counts concurrent calls.
 type meter struct {
 	mu        sync.Mutex
 	now, most int

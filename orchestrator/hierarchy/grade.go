@@ -12,10 +12,9 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// Grader grades an output. It returns a Grade without a Score and Dimensions if the
-// output is not to be graded: then the figure counts that the agent gave its work, else
-// 75. After an error, or a figure out of range, it is asked once more; then the output
-// is ungraded.
+// Grader grades an output. A Grade without a Score and Dimensions means that the output
+// is not to be graded: then the agent's own score counts, else 75. After an error, or a
+// score out of range, it is asked once more; then the output is ungraded.
 type Grader func(c *orchestrator.Context, w Work) (Grade, error)
 
 // Work is an output to be graded.
@@ -28,7 +27,7 @@ type Work struct {
 	Attempt    int // from 0
 }
 
-// Grade is what a grader says of an output.
+// Grade is a grader's judgement of an output.
 type Grade struct {
 	// Score is 0 to 100. nil: that of Dimensions.
 	Score       *float64            `json:"score,omitempty"`
@@ -36,13 +35,13 @@ type Grade struct {
 	Suggestions []string            `json:"suggestions,omitempty"` // for the next attempt
 }
 
-// SelfGrader takes the figure that an agent reports of its own work: the member
+// SelfGrader uses the score that an agent reports for its own work: the member
 // qualityScore, 0 to 100, of an answer that is a JSON object. Without one the work
 // scores 75. It makes no call.
 func SelfGrader(*orchestrator.Context, Work) (Grade, error) { return Grade{}, nil }
 
-// headGrade has the head of the department grade; an answer that cannot be used, as one
-// on another scale, is sent back once.
+// headGrade lets the head of the department grade; an answer that cannot be used, such as
+// a score on another scale, is sent back once.
 func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
 	text, err := r.prompts.Fill("grade.tmpl", gradePrompt{
 		Department: w.Department, Agent: w.Agent, Request: w.Brief, Output: Text(w.Output),
@@ -51,7 +50,7 @@ func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
 		return Grade{}, err
 	}
 	head := w.Department.head(r.cfg)
-	head.Schema = nil // that of its work, not of its grades
+	head.Schema = nil // it is for its work, not for grades
 	marks, _, err := orchestrator.Ask[struct {
 		grading.Dimensions
 		Suggestions []string `json:"suggestions,omitempty"`
@@ -59,7 +58,7 @@ func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
 	return Grade{Dimensions: &marks.Dimensions, Suggestions: marks.Suggestions}, err
 }
 
-// grade gives an attempt its score and decides on it. self is the agent's own figure,
+// grade sets the score of an attempt and decides on it. self is the agent's own score,
 // which counts only if no grade was asked for.
 func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) {
 	r := w.run
@@ -124,7 +123,7 @@ func (r *run) threshold(a Agent, d Department) (float64, error) {
 	return percent("threshold", func() float64 { return hook(r.in, a, d) })
 }
 
-// percent is what a hook says, which must be 0 to 100.
+// percent is the result of a hook, which must be 0 to 100.
 func percent(what string, hook func() float64) (float64, error) {
 	x, err := team.Guard(what, func() (float64, error) { return hook(), nil })
 	if err == nil && !validScore(x) {
@@ -138,5 +137,5 @@ func percent(what string, hook func() float64) (float64, error) {
 
 func validScore(x float64) bool { return x >= 0 && x <= 100 } // also refuses NaN
 
-// number writes a figure for prompts and notes.
+// number is a number as text for prompts and notes.
 func number(x float64) string { return strconv.FormatFloat(grading.Round6(x), 'f', -1, 64) }

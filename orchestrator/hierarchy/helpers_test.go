@@ -42,7 +42,7 @@ func marks(percent float64, suggestions ...string) map[string]any {
 	return map[string]any{"quality": x, "relevance": x, "consistency": x, "suggestions": suggestions}
 }
 
-// played is what became of a run.
+// played is the result of a run.
 type played struct {
 	out   hierarchy.Outcome
 	err   error

@@ -44,16 +44,16 @@ type run struct {
 	grader  Grader
 	in      Input
 
-	actor[Phase]
+	tracker[Phase]
 	state       State
 	departments []*department // the chosen ones, in the order of the route
 	out         Outcome
-	refused     error // why a call was not made: money, calls or time had ended
+	refused     error // why a call was refused: money, calls or time were used up
 }
 
 // do is the master: route, dispatch, combine, check.
 func (r *run) do(c *orchestrator.Context) (Outcome, error) {
-	r.actor = newActor("run", Phases, &r.state.Phase)
+	r.tracker = newTracker("run", Phases, &r.state.Phase)
 	r.out = Outcome{Reports: []Report{}, Output: map[string]json.RawMessage{}, Checks: Checks{CheckSkipped, CheckSkipped, []Issue{}}}
 	c.Expose(func() any { return r.state })
 	l := r.cfg.Limits
@@ -72,7 +72,7 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 	return r.complete(c)
 }
 
-// accept says whether the prompt is a request.
+// accept returns an error unless the prompt is a request.
 func (r *run) accept(*orchestrator.Context) error {
 	if blank(r.in.Prompt) {
 		return team.Fail(ErrEmptyRequest, "the prompt is empty")
@@ -84,8 +84,8 @@ func (r *run) accept(*orchestrator.Context) error {
 	return nil
 }
 
-// over tells whether err says that the run is over for those that meet it: it is
-// canceled, or money, calls or time have ended.
+// over tells whether err ends the run: it is canceled, or money, calls or time are used
+// up. It records the latter.
 func (r *run) over(c *orchestrator.Context, err error) bool {
 	if !team.Ends(err) {
 		return false
@@ -96,7 +96,7 @@ func (r *run) over(c *orchestrator.Context, err error) bool {
 	return true
 }
 
-// warn adds a warning of the run's.
+// warn adds a warning of the run.
 func (r *run) warn(code, who, message string) {
 	r.out.Warnings = append(r.out.Warnings, warning(code, who, message))
 }
@@ -130,7 +130,7 @@ func (r *run) complete(c *orchestrator.Context) (Outcome, error) {
 	return out, team.Fail(ErrPartial, "%w", err)
 }
 
-// fail ends a run that has no result. Finished reports are in the Outcome all the same.
+// fail ends a run that has no result. The Outcome has the finished reports.
 func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 	event := "fail"
 	switch {
@@ -142,8 +142,8 @@ func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 	return r.end(c, event), team.Fail(ErrUnable, "hierarchy: %w", err)
 }
 
-// end fires the last event of the run and fills in what every outcome has. The
-// warnings of departments come first, in the order of the route.
+// end fires the last event of the run and sets what every outcome has. The warnings of
+// departments come first, in the order of the route.
 func (r *run) end(c *orchestrator.Context, event string) Outcome {
 	r.out.Status = statuses[r.Fire(event)]
 	if r.out.Status == orchestrator.Failed || r.out.Status == orchestrator.OutOfBudget {

@@ -13,27 +13,27 @@ import (
 
 // Hooks are the host's own parts of the flow; nil fields are the package's. They
 // are deterministic: those without a Context are pure functions of their
-// arguments, those with one reach the world through it alone. They change nothing
-// that they are given. A panic of a hook is an error of what it was called for.
+// arguments, those with one have effects through it alone. They must not change their
+// arguments. A panic of a hook is an error of the step that called it.
 type Hooks struct {
 	// Agents are the roster names that hooks call, besides the team's own.
 	Agents []string
 
 	// Route chooses the departments: Primary and Supporting, with a Relevance of
-	// each. Mode and Waves are worked out from the dependencies whatever it says. nil:
-	// by keywords. Its error is the master's failure.
+	// each. Mode and Waves are computed from the dependencies in any case. nil: by
+	// keywords. An error fails the run.
 	Route func(in Input, departments []Department) (routing.Route, error)
 
-	// Brief writes what the master sends to a department. needs are the reports
-	// of its dependencies, whose results are appended to every brief anyway. nil:
-	// the request as it is. Its error, or a blank text, fails the department.
+	// Brief writes the master's request to a department. needs are the reports of its
+	// dependencies, whose results are appended to every brief anyway. nil: the request
+	// unchanged. An error, or a blank text, fails the department.
 	Brief func(c *orchestrator.Context, in Input, d Department, needs []Report) (string, error)
 
 	// Analyze judges a brief, without the results of dependencies. nil: routing.Analyze
 	// by Policy.Rules.
 	Analyze func(brief string, d Department) routing.Analysis
 
-	// Select chooses specialists, in order, from the active ones of d; another one
+	// Select chooses specialists, in order, from the active ones of d; any other agent
 	// fails the department. nil: routing.Select. See Recommend.
 	Select func(s Selection) []Agent
 
@@ -44,24 +44,24 @@ type Hooks struct {
 	// Grade grades one output. nil: the head does. See SelfGrader.
 	Grade Grader
 
-	// Resolve settles contradictions between passing results, of which there are at
-	// least two, before the synthesis: its note goes into the prompt. nil: see
-	// Policy.ResolveConflicts. Its error is a warning.
+	// Resolve resolves contradictions between passing results, of which there are at
+	// least two, before the synthesis: its note is part of the prompt. nil: see
+	// Policy.ResolveConflicts. An error is a warning.
 	Resolve func(c *orchestrator.Context, d Department, brief string, passing []SpecialistResult) (string, error)
 
-	// Validate are the checks across departments, made in order.
+	// Validate are the checks across departments, run in order.
 	Validate []Check
 
-	// Consistency checks against what a knowledge service knows, in place of
+	// Consistency checks the reports against a knowledge service, instead of
 	// Master.Consistency.
 	Consistency Check
 
-	// Overall makes one figure, 0 to 100, of the departments that are done. nil: the
-	// mean weighted by relevance.
+	// Overall computes the overall quality, 0 to 100, of the finished departments. nil:
+	// the mean weighted by relevance.
 	Overall func(scores []DepartmentScore) float64
 }
 
-// Selection is what specialists are chosen by.
+// Selection is the input of Hooks.Select.
 type Selection struct {
 	Input      Input
 	Department Department
@@ -69,7 +69,7 @@ type Selection struct {
 	Analysis   routing.Analysis
 }
 
-// Check looks at the reports of departments that are done and says what is wrong.
+// Check returns what is wrong with the reports of finished departments.
 type Check func(c *orchestrator.Context, reports []Report) ([]Issue, error)
 
 // Issue is something a Check found.
@@ -85,16 +85,16 @@ type DepartmentScore struct {
 	Quality, Relevance float64
 }
 
-// AdaptThreshold moves the threshold of an agent towards what it has reached in
-// Input.History, for Hooks.Threshold: grading.Adapt says how.
+// AdaptThreshold moves the threshold of an agent towards its scores in Input.History,
+// for Hooks.Threshold: see grading.Adapt.
 func AdaptThreshold(in Input, a Agent, d Department) float64 {
 	return grading.Adapt(grading.ResolveThreshold(a.PassingThreshold, d.MinQuality), in.History[a.ID])
 }
 
 // Recommend chooses the active specialists whose name, specialization and skills
-// share the most words with the brief, for Hooks.Select. Those with equally
-// many come by success rate, highest first, then ID. Unlike the default it also
-// takes specialists that have none of the skills that the brief names.
+// share the most words with the brief, for Hooks.Select. Equals are ordered by success
+// rate, highest first, then ID. Unlike the default it may choose specialists without
+// any of the skills that the brief names.
 func Recommend(s Selection) []Agent {
 	wanted, shared := words(s.Brief), map[string]int{}
 	active := slices.DeleteFunc(s.Department.specialists(), func(a Agent) bool { return a.Inactive })
@@ -113,7 +113,7 @@ func Recommend(s Selection) []Agent {
 }
 
 // words is the set of words of a text, in lower case, of at least four letters:
-// shorter ones say little about what is meant.
+// shorter ones carry little meaning.
 func words(text string) map[string]bool {
 	set := map[string]bool{}
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {

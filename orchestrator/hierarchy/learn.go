@@ -5,7 +5,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// Experience is what outcomes say of specialists, by agent ID.
+// Experience is what outcomes show about specialists, by agent ID.
 type Experience struct {
 	// History has the scores of their results, 0 to 100, oldest first: for
 	// Input.History.
@@ -16,10 +16,9 @@ type Experience struct {
 	SuccessRates map[string]float64 `json:"successRates"`
 }
 
-// Learn makes experience of outcomes, given from the oldest to the newest. Results that
-// say nothing of an agent do not count: those without an attempt or a review, and those
-// without a grade. One without an output counts as no success and has no score; 75 and
-// Policy.AssumeScore are no scores.
+// Learn computes experience from outcomes, given from the oldest to the newest. Results
+// without an attempt, a review or a grade do not count. A result without an output counts
+// as no success and has no score; 75 and Policy.AssumeScore do not count as scores.
 func Learn(outcomes ...Outcome) Experience {
 	e := Experience{History: map[string][]float64{}, SuccessRates: map[string]float64{}}
 	successes, all := map[string]int{}, map[string]int{}
@@ -45,7 +44,7 @@ func Learn(outcomes ...Outcome) Experience {
 }
 
 // Rate returns a copy of departments whose agents have the success rates of e; agents
-// that e does not know keep theirs.
+// without one in e keep theirs.
 func (e Experience) Rate(departments []Department) []Department {
 	departments = team.Clone(departments)
 	for _, d := range departments {

@@ -34,11 +34,11 @@ func TestLearn(t *testing.T) {
 			return s
 		}
 		for name, s := range map[string]hierarchy.SpecialistResult{
-			"no attempt":    {ReviewStatus: grading.Rejected},
-			"no review":     {Attempts: attempts, Output: output, Score: 90},
-			"not graded":    {Attempts: attempts, Output: output, ReviewStatus: grading.Rejected, Ungraded: "down"},
-			"assumed":       {Attempts: attempts, Output: output, Score: 70, ReviewStatus: grading.Approved, Assumed: "down"},
-			"nobody graded": {Attempts: attempts, Output: output, Score: 75, ReviewStatus: grading.Approved, ScoreDefaulted: true},
+			"no attempt": {ReviewStatus: grading.Rejected},
+			"no review":  {Attempts: attempts, Output: output, Score: 90},
+			"not graded": {Attempts: attempts, Output: output, ReviewStatus: grading.Rejected, Ungraded: "down"},
+			"assumed":    {Attempts: attempts, Output: output, Score: 70, ReviewStatus: grading.Approved, Assumed: "down"},
+			"ungraded":   {Attempts: attempts, Output: output, Score: 75, ReviewStatus: grading.Approved, ScoreDefaulted: true},
 		} {
 			e := hierarchy.Learn(hierarchy.Outcome{Reports: []hierarchy.Report{{Specialists: []hierarchy.SpecialistResult{result(s)}}}})
 			assert.Equal(t, hierarchy.Experience{History: map[string][]float64{}, SuccessRates: map[string]float64{}}, e, name)

@@ -27,10 +27,10 @@ type Department struct {
 	Priority  int            `json:"priority,omitzero"`  // of departments with equal relevance, 1 comes first
 	Base      int            `json:"base,omitzero"`      // relevance for any request, in hundredths
 	Keywords  map[string]int `json:"keywords,omitzero"`  // hundredths of relevance that a word or phrase adds; see routing.Keyword
-	DependsOn []string       `json:"dependsOn,omitzero"` // whose results this one needs, as far as they were chosen for the request
+	DependsOn []string       `json:"dependsOn,omitzero"` // whose results this one needs, if they were chosen for the request
 
-	// MinQuality is the passing threshold, 0 to 100, of agents that have none of
-	// their own. nil is missing and leads to 60; NewDepartment sets 80.
+	// MinQuality is the passing threshold, 0 to 100, of agents without their own. nil is
+	// missing and means 60; NewDepartment sets 80.
 	MinQuality *float64 `json:"minQualityThreshold,omitzero"`
 
 	Gate       *float64 `json:"gate,omitzero"`       // the quality, 0 to 100, that sets Report.PassedGate; informs, blocks nothing; nil: 60
@@ -54,8 +54,8 @@ type Agent struct {
 	// those found; skills that no active specialist has do not count.
 	Skills []string `json:"skills,omitzero"`
 
-	// PassingThreshold is the score, 0 to 100, from which work passes. nil is
-	// missing: the department's MinQuality holds, else 60. 0 is no gate.
+	// PassingThreshold is the least score, 0 to 100, that passes. nil is missing: the
+	// department's MinQuality, else 60. 0 is no gate.
 	PassingThreshold *float64 `json:"passingThreshold,omitzero"`
 
 	MaxRetries Retries `json:"maxRetries,omitzero"` // 0: Retry.Specialists
@@ -72,12 +72,12 @@ type Agent struct {
 	Schema   json.RawMessage   `json:"schema,omitzero"`   // the JSON Schema that an output must fit, or the attempt fails; nil: any output
 }
 
-// Retries is how often work is tried again after the first attempt. 0 is the default,
+// Retries is how often work is retried after the first attempt. 0 is the default,
 // orchestrator.None is no retry. In JSON 0 is no retry, and the default is left out.
 type Retries int
 
-// NewDepartment returns a department whose agents need 80 unless they have a threshold
-// of their own.
+// NewDepartment returns a department whose agents need 80 unless they have their own
+// threshold.
 func NewDepartment(id, head string, agents ...Agent) Department {
 	return Department{ID: id, Head: head, MinQuality: new(80.0), Agents: agents}
 }
@@ -129,7 +129,7 @@ func flat(data []byte, group string) []byte {
 	return flat
 }
 
-// withDefaults returns d with every default filled in but MinQuality, for which missing
+// withDefaults returns d with every default set except MinQuality, for which missing
 // has a meaning. Retries are numbers from 0 on. d is a copy of the host's.
 func (d Department) withDefaults(c Config) Department {
 	d.Name = cmp.Or(d.Name, d.ID)
@@ -161,7 +161,7 @@ func (d Department) head(c Config) Agent {
 	return Agent{ID: d.Head}.withDefaults(c)
 }
 
-// specialists returns the agents but the head, inactive ones included.
+// specialists returns the agents except the head, inactive ones included.
 func (d Department) specialists() []Agent {
 	return slices.DeleteFunc(slices.Clone(d.Agents), func(a Agent) bool { return a.ID == d.Head })
 }

@@ -25,17 +25,16 @@ type Input struct {
 	History map[string][]float64 `json:"history,omitempty"` // scores of earlier work, 0 to 100, by agent ID, for AdaptThreshold: see Learn
 }
 
-// Outcome is what became of a request. It is there beside an error, too, with every
-// report that was finished.
+// Outcome is the result of a request, also beside an error, with every finished report.
 //
-// Status is Completed: all chosen departments are done and their outputs passed what
-// was to grade them; Partial: a department is missing or in Unverified, or a call was
-// refused because money, calls or time had ended; OutOfBudget: they ended before any
+// Status is Completed: all chosen departments are done and all outputs that had to be
+// graded passed; Partial: a department is missing or in Unverified, or a call was refused
+// because money, calls or time were used up; OutOfBudget: they were used up before any
 // department was done; Failed; or Canceled.
 //
 // Score is the overall quality, 0 to 100; nil: no department that is done has one.
-// Unverified are the IDs of departments that are done and whose output was to be
-// graded and did not pass.
+// Unverified are the IDs of departments that are done, but whose output had to be graded
+// and did not pass.
 type Outcome struct {
 	orchestrator.Outcome
 
@@ -57,30 +56,30 @@ func (o Outcome) done() []Report {
 	return slices.DeleteFunc(slices.Clone(o.Reports), func(r Report) bool { return r.Status != DepartmentDone })
 }
 
-// UnableToGenerate is what users are told of a run that has no result; the error says
+// UnableToGenerate is the message for users of a run without a result; the error says
 // why.
 const UnableToGenerate = "Unable to generate content"
 
 // The codes of warnings. Who is an agent for the first three and the master's agents,
 // else a department.
 const (
-	WarnUngraded     = "hierarchy/ungraded"      // an output was to be graded and was not
+	WarnUngraded     = "hierarchy/ungraded"      // an output could not be graded
 	WarnAssumedScore = "hierarchy/assumed-score" // it has Policy.AssumeScore in place of a grade
 	WarnAgentFailed  = "hierarchy/agent-failed"  // no attempt of an agent gave an output
 
-	WarnBudget              = "hierarchy/budget"               // a call was refused: money, calls or time had ended
-	WarnFallback            = "hierarchy/fallback"             // partial synthesis failure: the best specialist's output is taken
-	WarnBelowGate           = "hierarchy/below-gate"           // no attempt at the synthesis passed: the best one is taken
-	WarnRefinement          = "hierarchy/refinement"           // a round over the synthesis failed: the one before is taken
-	WarnConflicts           = "hierarchy/conflicts"            // contradictions were not settled
-	WarnNoSpecialists       = "hierarchy/no-specialists"       // they were wanted and there are none: the head answered
+	WarnBudget              = "hierarchy/budget"               // a call was refused: money, calls or time were used up
+	WarnFallback            = "hierarchy/fallback"             // partial synthesis failure: the best specialist's output is used
+	WarnBelowGate           = "hierarchy/below-gate"           // no attempt at the synthesis passed: the best one is used
+	WarnRefinement          = "hierarchy/refinement"           // a round over the synthesis failed: the previous one is used
+	WarnConflicts           = "hierarchy/conflicts"            // contradictions were not resolved
+	WarnNoSpecialists       = "hierarchy/no-specialists"       // specialists are required but none is active: the head answered
 	WarnSpecialistsRejected = "hierarchy/specialists-rejected" // no specialist passed: the head answered
 	WarnDepartmentFailed    = "hierarchy/department-failed"
 	WarnDepartmentSkipped   = "hierarchy/department-skipped" // what it depends on is missing
-	WarnCheck               = "hierarchy/check"              // a check of the whole result was not made
+	WarnCheck               = "hierarchy/check"              // a check of the whole result failed to run
 )
 
-// Checks are the checks of the whole result. They inform and block nothing.
+// Checks are the checks of the whole result. They only inform.
 type Checks struct {
 	CrossDepartment CheckStatus `json:"crossDepartment"`
 	Consistency     CheckStatus `json:"consistency"`
@@ -97,18 +96,18 @@ const (
 	CheckSkipped CheckStatus = "skipped"
 )
 
-// Basis says whose work the output of a department is.
+// Basis says who made the output of a department.
 type Basis string
 
 // The bases.
 const (
-	FromSpecialists  Basis = "specialists"        // synthesis of what passed
+	FromSpecialists  Basis = "specialists"        // synthesis of passing results
 	HeadOnly         Basis = "head-only"          // no specialist was asked
 	HeadAfterFailure Basis = "head-after-failure" // no specialist passed
 	FallbackOutput   Basis = "fallback-output"    // the best specialist's, because the synthesis failed
 )
 
-// Report is what a department hands to the master.
+// Report is the result of a department.
 type Report struct {
 	DepartmentID    string `json:"departmentId"`
 	DepartmentName  string `json:"departmentName"`
@@ -124,12 +123,12 @@ type Report struct {
 	RawQuality   float64 `json:"rawQuality"`
 	Ungraded     string  `json:"ungraded,omitempty"` // why the head's work has no score; "": it has one
 
-	// SpecialistQuality is what the specialists' work was worth when none passed and
-	// the head answered in their place.
+	// SpecialistQuality is the quality of the specialists' work when none passed and
+	// the head answered instead.
 	SpecialistQuality *float64 `json:"specialistQuality,omitempty"`
 
 	Gate       float64 `json:"gate"`
-	PassedGate bool    `json:"passedGate"` // informs, blocks nothing
+	PassedGate bool    `json:"passedGate"` // only informs
 
 	// Specialists are the results in the order of selection, the rejected ones
 	// included.
@@ -148,8 +147,8 @@ type Metadata struct {
 	FailedSpecialists     int           `json:"failedSpecialists"`
 }
 
-// SpecialistResult is what became of one specialist's work. Output and Score are those
-// of its best attempt, the later of equals.
+// SpecialistResult is the result of one specialist. Output and Score are those of its
+// best attempt, the later of equals.
 type SpecialistResult struct {
 	AgentID        string               `json:"agentId"`
 	AgentName      string               `json:"agentName"`
@@ -183,8 +182,8 @@ type Attempt struct {
 	Duration       time.Duration    `json:"duration"` // of the agent's work
 }
 
-// Text returns an output for people and prompts: that of an agent that answered
-// in words as these words, any other as its JSON. No output is "".
+// Text returns an output for people and prompts: the words of an agent that answered in
+// words, else JSON. No output is "".
 func Text(output json.RawMessage) string {
 	var s string
 	if json.Unmarshal(output, &s) == nil {
@@ -215,8 +214,7 @@ type SpecialistState struct {
 	Score    *float64        `json:"score,omitempty"` // of the last attempt that has one
 }
 
-// The codes of errors. ErrUnable matches every end without a result, beside what caused
-// it.
+// The codes of errors. ErrUnable matches every run without a result, beside its cause.
 const (
 	ErrUnable          = agent.Code("hierarchy/unable")
 	ErrEmptyRequest    = agent.Code("hierarchy/empty-request")     // the prompt is blank

@@ -11,9 +11,9 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// outputOf returns what an agent answered in the form in which reports keep it: words
-// as a JSON string, data as it is. It is an error if there is nothing, or something that
-// does not fit the agent's shape, if it has one.
+// outputOf returns an answer as reports store it: words as a JSON string, data
+// unchanged. It is an error if there is nothing, or if the answer does not fit the
+// agent's shape, if it has one.
 func outputOf(resp agent.Response, shape *answer.Shape) (output json.RawMessage, err error) {
 	output = resp.Data
 	if !blank(resp.Text) {
@@ -44,14 +44,13 @@ func (c Config) shapes() map[string]*answer.Shape {
 	return shapes
 }
 
-// ownFigure is an answer that has a figure of its own among whatever else.
+// ownFigure is the shape of an answer with the agent's own score among other members.
 var ownFigure = answer.MustFromSchema(
 	`{"type":"object","required":["qualityScore"],"properties":{"qualityScore":{"type":"number","minimum":0,"maximum":100}}}`)
 
-// selfScore is the figure that a specialist reports of its own work: the member
+// selfScore is the score that a specialist reports for its own work: the member
 // qualityScore, 0 to 100, of an answer that is a JSON object, also in quotes. nil:
-// there is none that can be used. JSON in the midst of words is no
-// figure of the agent's.
+// there is none that can be used. JSON in the midst of words does not count.
 func selfScore(resp agent.Response) *float64 {
 	text := strings.TrimSpace(resp.Text)
 	if len(resp.Data) == 0 && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "```") {

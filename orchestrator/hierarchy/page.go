@@ -10,10 +10,10 @@ import (
 	"github.com/convene-go/convene/internal/page"
 )
 
-// Page makes a page of an outcome for people, without a model: what was made, what it
-// cost, what is unverified, and how it came about: each department with the tries of its
-// specialists, their scores and gates. asked is Input.Prompt. The page stands alone: it
-// loads nothing and has no script, and text of agents is escaped.
+// Page makes an HTML page of an outcome, without a model: the result, what it cost, what
+// is unverified, and how it came about: each department with the attempts of its
+// specialists, their scores and gates. asked is Input.Prompt. The page is self-contained:
+// it loads nothing and has no script, and text of agents is escaped.
 func Page(asked string, o Outcome) (string, error) {
 	names := map[string]string{}
 	departments := page.Section{ID: "departments", Title: "Departments"}
@@ -70,7 +70,7 @@ func (r Report) card() page.Card {
 	return c
 }
 
-// turns are the tries of a specialist.
+// turns are the attempts of a specialist.
 func (s *SpecialistResult) turns() []page.Turn {
 	var turns []page.Turn
 	for i, a := range s.Attempts {

@@ -22,7 +22,7 @@ const (
 	PhaseCanceled    Phase = "canceled"
 )
 
-// Phases is what a run may do next. Nothing is tried again.
+// Phases is the state machine of a run. Nothing is retried.
 var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 	Initial: PhaseReceived,
 	States: []Phase{
@@ -69,7 +69,7 @@ const (
 	DepartmentCanceled     DepartmentPhase = "canceled"
 )
 
-// DepartmentPhases is what a department may do next. "retry" is a further attempt of
+// DepartmentPhases is the state machine of a department. "retry" is a further attempt of
 // the head.
 var DepartmentPhases = fsm.MustNew(fsm.Definition[DepartmentPhase, string, string]{
 	Initial: DepartmentWaiting,
@@ -110,7 +110,7 @@ const (
 	SpecialistFailed   SpecialistPhase = "failed"
 )
 
-// SpecialistPhases is what a specialist may do next. "error", "revise" and "discard"
+// SpecialistPhases is the state machine of a specialist. "error", "revise" and "discard"
 // lead to another attempt; "exhausted" says that none is left, "stop" that the run
 // allows none.
 var SpecialistPhases = fsm.MustNew(fsm.Definition[SpecialistPhase, string, string]{

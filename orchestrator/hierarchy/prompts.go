@@ -8,8 +8,8 @@ import (
 //go:embed prompts/*.tmpl
 var ownPrompts embed.FS
 
-// What the templates are filled with, as the package comment says. They put texts of
-// agents through the function data, which delimits them.
+// The data of the templates, as the package comment says. They pass texts of agents
+// through the function data, which delimits them.
 type (
 	briefPrompt struct {
 		Request string
@@ -17,7 +17,7 @@ type (
 	}
 	retryPrompt struct {
 		Request  string
-		Attempt  int    // that is asked for, from 1
+		Attempt  int    // the next one, from 1
 		Previous string // output of the attempt before; "": none
 		Feedback string // of all attempts so far, a line each
 	}
@@ -54,8 +54,8 @@ type (
 // functions are those of the templates, beside what all teams have.
 var functions = template.FuncMap{"text": Text, "number": number}
 
-// samples fill every template at New, with everything and with as little as there
-// may be, so that a wrong field shows there.
+// samples fill every template at New, with all fields and with as few as possible, so
+// that a wrong field is found there.
 func samples() map[string][]any {
 	agent := Agent{Specialization: "s"}
 	results := []SpecialistResult{{AgentName: "a"}, {AgentName: "b", Specialization: "s"}}

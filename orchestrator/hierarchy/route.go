@@ -48,8 +48,8 @@ func (r *run) choose() (routing.Route, error) {
 	return route, err
 }
 
-// checked returns the route of a hook with mode and waves as the dependencies want
-// them, or what is wrong with it.
+// checked returns the route of a hook with mode and waves computed from the
+// dependencies, or what is wrong with it.
 func (r *run) checked(route routing.Route) (routing.Route, error) {
 	f := team.Faults{}
 	for _, id := range route.Chosen() {
@@ -70,8 +70,7 @@ func (r *run) checked(route routing.Route) (routing.Route, error) {
 	return route, f.Err()
 }
 
-// relevance is how much the request concerns a department; 0 if the route does not
-// say.
+// relevance is how much the request concerns a department; 0 if the route has none.
 func relevance(route routing.Route, id string) float64 {
 	i := slices.IndexFunc(route.Relevances, func(rel routing.Relevance) bool { return rel.ID == id })
 	if i < 0 {

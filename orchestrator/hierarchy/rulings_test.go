@@ -39,7 +39,7 @@ func gradedPair(a, b any) theater {
 	return th
 }
 
-// fallbackOnly is HA57: nobody's work is graded, so that the head answers.
+// fallbackOnly is HA57: no work is graded, so that the head answers.
 func fallbackOnly() theater { return gradedPair("no idea", "no idea") }
 
 // unpaid is HA58: two calls are paid for, and no grade.
@@ -318,7 +318,7 @@ func TestGradedSynthesis(t *testing.T) {
 }
 
 func TestFamily(t *testing.T) {
-	t.Run("HC44 skills of inactive specialists filter nobody out", func(t *testing.T) {
+	t.Run("HC44 skills of inactive specialists do not filter", func(t *testing.T) {
 		gone, x := specialist("gone", 60), specialist("x", 60)
 		gone.Skills, gone.Inactive, x.Skills = []string{"hat"}, true, []string{"shoes"}
 		p := theater{cfg: one(gone, x), in: request(), cast: cast{"x": {said("y", 90)}, "head": {"whole"}}}.play(t)
@@ -373,7 +373,7 @@ func TestFamily(t *testing.T) {
 		p := theater{cfg: one(a), in: request(), cast: cast{"s": {said("x", 1), said("x", 2), said("x", 90)}, "head": {"whole"}}}.play(t)
 		assert.Len(t, p.asked["s"], 3)
 	})
-	t.Run("H5 the team's retries hold where nobody says other", func(t *testing.T) {
+	t.Run("H5 the team's retries are the default", func(t *testing.T) {
 		cfg := one(specialist("s", 60), specialist("z", 60))
 		cfg.Retry, cfg.Departments[0].Agents[1].MaxRetries = hierarchy.Retry{Specialists: 1, Heads: orchestrator.None}, 2
 		p := theater{cfg: cfg, in: request(), cast: cast{"s": {on{"", said("x", 1)}}, "z": {on{"", said("x", 1)}}, "head": {errBoom}}}.play(t)
@@ -434,7 +434,7 @@ func TestFamily(t *testing.T) {
 		assert.Nil(t, p.out.Score)
 		assert.Equal(t, []string{hierarchy.WarnUngraded}, p.codes())
 	})
-	t.Run("HC42 an ungraded attempt stands behind one that is graded 0", func(t *testing.T) {
+	t.Run("HC42 an ungraded attempt ranks below one that is graded 0", func(t *testing.T) {
 		th := gradedPair(nil, nil)
 		th.cfg.Departments[0].Agents = th.cfg.Departments[0].Agents[:1]
 		th.cast["A"] = []any{"a bad one", "a later one"}

@@ -15,19 +15,19 @@ type specialist struct {
 	dept  *department
 	agent Agent
 	state *SpecialistState
-	actor[SpecialistPhase]
+	tracker[SpecialistPhase]
 }
 
-// specialists lets the chosen agents work on the brief, side by side or, in a serial
-// department, one after the other, and returns their results in the order of
-// selection. They see the brief alone, never each other.
+// specialists runs the chosen agents on the brief, in parallel or, in a serial
+// department, one after the other, and returns their results in the order of selection.
+// They get only the brief, no other results.
 func (d *department) specialists(c *orchestrator.Context, brief string, chosen []Agent) []SpecialistResult {
 	d.state.Specialists = make([]SpecialistState, len(chosen))
 	team := make([]*specialist, len(chosen))
 	for i, a := range chosen {
 		s := &d.state.Specialists[i]
 		s.AgentID = a.ID
-		team[i] = &specialist{d, a, s, newActor(d.path+"/spec/"+a.ID, SpecialistPhases, &s.Phase)}
+		team[i] = &specialist{d, a, s, newTracker(d.path+"/spec/"+a.ID, SpecialistPhases, &s.Phase)}
 	}
 	limit := d.run.cfg.Limits.ParallelSpecialists
 	if d.Serial {
@@ -51,7 +51,7 @@ func (d *department) specialists(c *orchestrator.Context, brief string, chosen [
 }
 
 // work makes the attempts of one specialist. Its context has a budget of its own,
-// which counts what it uses.
+// which counts its usage.
 func (s *specialist) work(c *orchestrator.Context, brief string) SpecialistResult {
 	a := s.agent
 	w := assignment{
@@ -62,21 +62,21 @@ func (s *specialist) work(c *orchestrator.Context, brief string) SpecialistResul
 	result := SpecialistResult{
 		AgentID: a.ID, AgentName: a.Name, Specialization: a.Specialization, Threshold: w.gate, Attempts: w.attempts, Usage: c.Spent(),
 	}
-	result.settle(stopped)
-	streamed := result
-	streamed.Attempts = nil // they were records already
-	s.emit(c, EventSpecialistFinished, Event{Status: string(s.Phase()), Result: &streamed})
+	result.finish(stopped)
+	withoutAttempts := result
+	withoutAttempts.Attempts = nil // they are in records already
+	s.emit(c, EventSpecialistFinished, Event{Status: string(s.Phase()), Result: &withoutAttempts})
 	return result
 }
 
-// told also shows the attempt.
+// told also updates the shown attempt.
 func (s *specialist) told(c *orchestrator.Context, kind string, e Event) {
 	s.state.Attempts, s.state.Score = *e.Attempt+1, cmp.Or(e.Score, s.state.Score)
 	s.emit(c, kind, e)
 }
 
-// settle fills in what the attempts come to; stopped is why there were no more.
-func (s *SpecialistResult) settle(stopped error) {
+// finish sets the result from the attempts; stopped is why there were no more.
+func (s *SpecialistResult) finish(stopped error) {
 	for _, a := range s.Attempts {
 		s.ExecutionTime += a.Duration
 	}
@@ -92,8 +92,8 @@ func (s *SpecialistResult) settle(stopped error) {
 	}
 }
 
-// review gives every result its verdict, by the specialist's own threshold and the
-// score it has already, and returns those that go into the synthesis.
+// review sets the verdict of every result, by the specialist's own threshold and its
+// score, and returns the results for the synthesis.
 func (d *department) review(c *orchestrator.Context, results []SpecialistResult) []SpecialistResult {
 	var through []SpecialistResult
 	var reviews []grading.ReviewStatus
@@ -115,7 +115,7 @@ func (d *department) review(c *orchestrator.Context, results []SpecialistResult)
 	return through
 }
 
-// review says what a result is worth. One without an output never passes.
+// review sets the verdict of a result. One without an output never passes.
 func (s *SpecialistResult) review() {
 	if s.Output == nil {
 		s.ReviewStatus, s.ReviewNotes = grading.Rejected, cmp.Or(s.ReviewNotes, "no output")
@@ -159,7 +159,7 @@ func (s *SpecialistResult) approval() string {
 	return "approved" + how
 }
 
-// passed reports whether the result goes into synthesis and approval rate.
+// passed reports whether the result counts for synthesis and approval rate.
 func (s *SpecialistResult) passed(strict bool) bool {
 	return s.ReviewStatus == grading.Approved || s.ReviewStatus == grading.RevisionNeeded && !strict
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// synthesize has the head make one new result of what passed. When it fails for good,
-// the best specialist's output is used.
+// synthesize lets the head make one result of the passing ones. If all attempts fail, the
+// best specialist's output is used.
 func (d *department) synthesize(c *orchestrator.Context, brief string, passing []SpecialistResult) error {
 	d.report.Basis = FromSpecialists
 	draft, err := d.write(c, brief, "synthesis.tmpl", synthesisPrompt{
-		Department: d.Department, Request: brief, Results: passing, Note: d.settle(c, brief, passing),
+		Department: d.Department, Request: brief, Results: passing, Note: d.resolve(c, brief, passing),
 	})
 	switch canceled := c.Err(); {
 	case canceled != nil:
@@ -30,8 +30,8 @@ func (d *department) synthesize(c *orchestrator.Context, brief string, passing [
 	return nil
 }
 
-// write returns the best of what the head writes on a prompt, tried again as often as
-// the department allows. Its error is why there is nothing.
+// write returns the best answer of the head to a prompt, retried as often as the
+// department allows. The error says why there is none.
 func (d *department) write(c *orchestrator.Context, brief, name string, values any) (Attempt, error) {
 	text, err := d.run.prompts.Fill(name, values)
 	if err != nil {
@@ -44,14 +44,14 @@ func (d *department) write(c *orchestrator.Context, brief, name string, values a
 	b := best(attempts)
 	switch {
 	case b.Output != nil:
-		err = nil // what was written before money ended counts
+		err = nil // what was written before the budget was used up counts
 	case err == nil:
 		err = errors.New(failure(attempts))
 	}
 	return b, err
 }
 
-// keep makes a synthesis the output of the department.
+// keep sets a synthesis as the output of the department.
 func (d *department) keep(b Attempt) {
 	d.report.Output = b.Output
 	if !d.run.cfg.Policy.GradeHeads || b.Decision == grading.Accept {
@@ -63,8 +63,8 @@ func (d *department) keep(b Attempt) {
 	}
 }
 
-// settle asks what holds where results contradict each other.
-func (d *department) settle(c *orchestrator.Context, brief string, passing []SpecialistResult) string {
+// resolve asks which statement is right where results contradict each other.
+func (d *department) resolve(c *orchestrator.Context, brief string, passing []SpecialistResult) string {
 	hook := d.run.cfg.Hooks.Resolve
 	if d.run.cfg.Policy.ResolveConflicts {
 		hook = d.run.headResolve
@@ -80,21 +80,21 @@ func (d *department) settle(c *orchestrator.Context, brief string, passing []Spe
 	return note
 }
 
-// headResolve has the head say what holds where passing results contradict each
-// other.
+// headResolve lets the head say which statement is right where passing results contradict
+// each other.
 func (r *run) headResolve(c *orchestrator.Context, d Department, brief string, passing []SpecialistResult) (string, error) {
 	text, err := r.prompts.Fill("resolve.tmpl", resolvePrompt{d, brief, passing})
 	if err != nil {
 		return "", err
 	}
 	head := d.head(r.cfg)
-	head.Schema = nil // that of its work
+	head.Schema = nil // it is for its work
 	resp, err := c.Call(d.Head, request(head, text))
 	return resp.Text, err
 }
 
-// refine has the head go over its draft in further rounds, and returns the best
-// version, the later of equals. A round that fails ends them.
+// refine lets the head improve its draft in further rounds, and returns the best
+// version, the later of equals. A round that fails is the last.
 func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt) Attempt {
 	total := d.run.cfg.Retry.SynthesisRounds
 	for round := 2; round <= total; round++ {
@@ -110,8 +110,8 @@ func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt
 	return draft
 }
 
-// fallBack takes the best passing output, the first of equals; why is what became of
-// the synthesis.
+// fallBack uses the best passing output, the first of equals; why is the error of the
+// synthesis.
 func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResult, why error) {
 	chosen := passing[team.Best(len(passing), team.First, func(i int) *float64 { return &passing[i].Score })]
 	d.Fire("exhausted")

@@ -16,8 +16,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// call is what an agent is asked, and what came of asking it so far. Planner,
-// supervisor, strategist and merger are asked as workers without a category.
+// call is a request to an agent, and its progress. Planner, supervisor, strategist and
+// merger are called as workers without a category.
 type call struct {
 	Worker
 
@@ -26,32 +26,32 @@ type call struct {
 	input   any
 	output  json.RawMessage // the schema of the answer; nil: any text
 	repairs int             // as in agent.Limits
-	grace   time.Duration   // it has at least that, although the time is up
+	grace   time.Duration   // its least time, even when the time is up
 
-	attempts int // that were begun
+	attempts int // started
 	used     providers.Usage
 }
 
-// call makes one of planner, supervisor, strategist or merger.
+// call makes a call of planner, supervisor, strategist or merger.
 func (r *run) call(op, who, name, output string, input any) *call {
 	w := Worker{ID: who, Agent: name, Timeout: r.Limits.Timeout, EstCost: r.Limits.Estimate}
 	return &call{Worker: w, op: op, output: json.RawMessage(output), input: input}
 }
 
-// Why a run ends although it is not good enough.
+// Why a run ends below its quality.
 const (
 	budgetUsed    = "the budget is used up"
 	timeUp        = "the time limit was reached"
 	maxIterations = "max iterations reached"
 )
 
-// ask calls an agent once, with its repairs, and tells of it.
+// ask calls an agent once, with its repairs, and emits events of it.
 func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Response) (T, error)) (v T, err error) {
 	k.attempts++
 	within, limits := r.bounds(c, k)
 	req := agent.Request{Op: k.op, Input: agent.JSON(k.input), Output: k.output, Limits: limits}
 	if req.Prompt, err = r.prompts.Fill(k.op+".tmpl", promptData{k.ID, k.Category, k.Revises, r.state.Input, r.state.Iteration}); err != nil {
-		return v, team.Fail("permanent", "%w", err) // filled again it would fail again
+		return v, team.Fail("permanent", "%w", err) // a retry would fail again
 	}
 	e := Event{Agent: k.ID, Step: k.step, Attempt: k.attempts}
 	c.Emit(EventAgentStarted, e)
@@ -77,8 +77,8 @@ func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Respon
 	return v, err
 }
 
-// bounds are those of a call: what is left of the time, unless its worker is critical,
-// and what is reserved of the money. A critical worker is called as long as there is any.
+// bounds are those of a call: the rest of the time, unless its worker is critical, and the
+// reserved money. A critical worker is called while any money is left.
 func (r *run) bounds(c *orchestrator.Context, k *call) (*orchestrator.Context, agent.Limits) {
 	limits := agent.Limits{Attempts: 1, Repairs: k.repairs, Timeout: k.Timeout, Estimate: k.EstCost}
 	switch left := c.Left().Cost; {
@@ -98,7 +98,7 @@ func (r *run) bounds(c *orchestrator.Context, k *call) (*orchestrator.Context, a
 	return c.WithBudget(orchestrator.Budget{Wall: left}), limits
 }
 
-// attempts is how often an agent is tried: when the time is up, once.
+// attempts says how often an agent is called: when the time is up, once.
 func (r *run) attempts(c *orchestrator.Context, k *call, worth func(err error) bool) team.Attempts {
 	return team.Attempts{
 		Most: r.Retry.Attempts, Base: r.Retry.Wait, Factor: r.Retry.Factor, Longest: r.Retry.Longest,
@@ -110,7 +110,7 @@ func (r *run) attempts(c *orchestrator.Context, k *call, worth func(err error) b
 	}
 }
 
-// after says how many attempts there were.
+// after is the number of attempts in words.
 func (k *call) after() string {
 	if k.attempts == 1 {
 		return "after 1 attempt"
@@ -118,7 +118,7 @@ func (k *call) after() string {
 	return fmt.Sprintf("after %d attempts", k.attempts)
 }
 
-// timeLeft is what is left of the time; 0: there is no limit, -1: it is up.
+// timeLeft is the rest of the time; 0: there is no limit, -1: it is up.
 func (r *run) timeLeft(c *orchestrator.Context) time.Duration {
 	left := c.Left().Wall
 	if r.state.Input.MaxTime == 0 {
@@ -131,7 +131,7 @@ func (r *run) timeLeft(c *orchestrator.Context) time.Duration {
 	return min(rest, cmp.Or(left, rest))
 }
 
-// shortage is what is short, as the codes of warnings and people call it.
+// shortage is the bound that is used up, as a code of warnings and in words.
 func (r *run) shortage(c *orchestrator.Context) (code, text string) {
 	if r.timeLeft(c) < 0 {
 		return "time", timeUp
@@ -139,14 +139,14 @@ func (r *run) shortage(c *orchestrator.Context) (code, text string) {
 	return "budget", budgetUsed
 }
 
-// breaks tells whether the run cannot go on at all: it is canceled, or its flow broke a
+// breaks tells whether the run cannot continue at all: it is canceled, or its flow broke a
 // rule.
 func (r *run) breaks(c *orchestrator.Context, err error) bool {
 	return c.IsCanceled(err) || errors.Is(err, orchestrator.ErrFlow)
 }
 
-// room is what a plan may take: what is left of money and time, less what evaluations
-// have taken so far.
+// room is what a plan may use: the rest of money and time, less what evaluations have used
+// so far.
 func (r *run) room(c *orchestrator.Context) Bounds {
 	return Bounds{
 		Cost: less(c.Left().Cost, max(r.overhead.Cost, r.Limits.Estimate)), Time: less(r.timeLeft(c), r.overhead.Wall),
@@ -154,7 +154,7 @@ func (r *run) room(c *orchestrator.Context) Bounds {
 	}
 }
 
-// less is what is left of a bound; 0: there is none, -1: nothing.
+// less is the rest of a bound; 0: there is none, -1: nothing is left.
 func less[N ~int64](bound, taken N) N {
 	if bound == 0 || bound > taken {
 		return max(bound-taken, 0)
@@ -162,7 +162,7 @@ func less[N ~int64](bound, taken N) N {
 	return -1
 }
 
-// left tells people and models what is left of money and time.
+// left is the rest of money and time in words, for people and models.
 func (r *run) left(c *orchestrator.Context) string {
 	text := fmt.Sprintf("USD %s of %s", amount(max(c.Left().Cost, 0)), amount(r.state.Input.MaxBudget))
 	if t := r.timeLeft(c); r.state.Input.MaxTime > 0 {
@@ -173,7 +173,7 @@ func (r *run) left(c *orchestrator.Context) string {
 	return text + " are left"
 }
 
-// What agents are told to answer with. Scores carry their scale.
+// The schemas of answers. Scores carry their scale.
 const (
 	share = `{"type":"number","minimum":0,"maximum":1}`
 	texts = `{"type":"array","items":{"type":"string"}}`
@@ -195,13 +195,13 @@ const (
 	draftWanted = `{"type":"object","required":["content"],"properties":{"title":{"type":"string"},"content":{"type":"string"}}}`
 )
 
-// wanted are the schemas that workers are given. The others answer in any form.
+// wanted are the schemas of workers' requests. All others may answer in any form.
 var wanted = map[Category]json.RawMessage{Researching: json.RawMessage(findingsWanted), Writing: json.RawMessage(draftWanted)}
 
 var planIn, dropIn, marksIn, findingsIn, draftIn = shape(planWanted), shape(dropWanted), shape(marksWanted), shape(findingsWanted), shape(draftWanted)
 
-// shape is how an answer is read. A list may be null: agents in Go send that for an
-// empty one.
+// shape is how an answer is read. A list may be null: agents in Go encode an empty one
+// so.
 func shape(schema string) *answer.Shape {
 	return answer.MustFromSchema(strings.ReplaceAll(schema, `"type":"array"`, `"type":["array","null"]`))
 }
@@ -219,8 +219,8 @@ func read[T any](shape *answer.Shape) func(resp agent.Response) (T, error) {
 
 var errNothing = errors.New("the answer is empty")
 
-// payload is what a worker made, in the form in which others get it: findings, a draft,
-// or any JSON. Text that is none becomes {"text": …}, or the content of a draft.
+// payload is the result of a worker, in the form in which others get it: findings, a
+// draft, or any JSON. Other text becomes {"text": …}, or the content of a draft.
 func payload(w Worker) func(resp agent.Response) (json.RawMessage, error) {
 	return func(resp agent.Response) (json.RawMessage, error) {
 		text := strings.TrimSpace(resp.Text)
@@ -254,8 +254,8 @@ func payload(w Worker) func(resp agent.Response) (json.RawMessage, error) {
 	}
 }
 
-// draftOf is the draft that an answer is, if it is one: JSON with no prose around it but
-// a line that leads in. An example in a text is no draft.
+// draftOf returns the draft in an answer, if it is one: JSON without prose around it,
+// except a line that leads in. An example in a text is no draft.
 func draftOf(resp agent.Response) (d Draft, ok bool) {
 	found, err := json.RawMessage(nil), errNothing
 	if resp.Data != nil {
@@ -269,5 +269,5 @@ func draftOf(resp agent.Response) (d Draft, ok bool) {
 	return d, err == nil
 }
 
-// fence takes out what opens a block of code.
+// fence removes the marks of a block of code.
 var fence = strings.NewReplacer("```json", "", "```JSON", "", "```", "", "~~~json", "", "~~~", "")

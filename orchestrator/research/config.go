@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Name    string   `json:"name,omitzero"` // of the flow; "": "research"
 	Agents  Agents   `json:"agents,omitzero"`
-	Workers []Worker `json:"workers,omitempty"` // whom plans can name, in the order in which planners read it; see Catalogue
+	Workers []Worker `json:"workers,omitempty"` // that plans can name, in the order in which planners read them; see Catalogue
 	Policy  Policy   `json:"policy,omitzero"`
 	Retry   Retry    `json:"retry,omitzero"`
 	Limits  Limits   `json:"limits,omitzero"`
@@ -30,58 +30,59 @@ type Config struct {
 	Prompts fs.FS `json:"-"`
 }
 
-// Agents names the agents beside the workers, as the roster has them.
+// Agents names the agents other than workers, as in the roster.
 type Agents struct {
 	Planner    string `json:"planner,omitzero"`    // "": "planner"
 	Supervisor string `json:"supervisor,omitzero"` // "": "supervisor"
 	Strategist string `json:"strategist,omitzero"` // it may name unnecessary workers; "": there is none
-	Merger     string `json:"merger,omitzero"`     // it makes one text of several drafts; "": they are put together
+	Merger     string `json:"merger,omitzero"`     // it makes one text of several drafts; "": they are concatenated
 }
 
-// Policy is what counts as good, and what follows.
+// Policy says what is good enough, and what happens otherwise.
 type Policy struct {
 	Iterations int             `json:"iterations,omitzero"` // executions of a plan, at most; 0: 3
 	Weights    grading.Weights `json:"weights,omitzero"`    // of the marks; all 0: grading.DefaultWeights
 
-	// AssumeScore, 0 to 1, is the score of an iteration whose grade did not come. nil:
+	// AssumeScore, 0 to 1, is the score of an iteration that could not be graded. nil:
 	// it has none and has not passed.
 	AssumeScore *float64 `json:"assumeScore,omitempty"`
 
 	// LastOnForce returns the last graded article of a run that did not reach its
-	// threshold, instead of the best one.
+	// threshold. false: the best one.
 	LastOnForce bool `json:"lastOnForce,omitzero"`
 
-	// WarnInfeasible executes a first plan that cannot meet money or time, reduced to
-	// what must stay, with a warning. false: such a run fails before a worker is asked.
+	// WarnInfeasible executes a first plan that cannot meet money or time with its critical
+	// workers and those that it cannot do without, and a warning. false: the run fails
+	// before a worker is called.
 	WarnInfeasible bool `json:"warnInfeasible,omitzero"`
 }
 
-// Retry is how often workers and planner are asked where a call fails, and the waits.
+// Retry says how often calls of workers and planner are tried, and the waits.
 type Retry struct {
 	Attempts int           `json:"attempts,omitzero"` // in all, at least 1; 0: 3
 	Wait     time.Duration `json:"wait,omitzero"`     // before the second one; 0: 2 s, orchestrator.None: none
 	Factor   float64       `json:"factor,omitzero"`   // of each further wait, at least 1; 0: 2
-	Longest  time.Duration `json:"longest,omitzero"`  // of a wait; 0: what is left of the time
+	Longest  time.Duration `json:"longest,omitzero"`  // of a wait; 0: the rest of the time
 }
 
 // Limits bound calls. The money and the time of a run are in its Input.
 type Limits struct {
 	StepLimit int           `json:"stepLimit,omitzero"` // workers of a step at once; 0: all
-	Calls     int64         `json:"calls,omitzero"`     // of models, in a run; 0: any number
+	Calls     int64         `json:"calls,omitzero"`     // of models, in a run; 0: no limit
 	Timeout   time.Duration `json:"timeout,omitzero"`   // of a call of planner, supervisor, strategist or merger; 0: 5 minutes
 
-	// Estimate is what such a call may cost. It is reserved before the call, and kept for
-	// the evaluation when a plan is optimised. 0: what the dearest has cost so far.
+	// Estimate is what such a call may cost. It is reserved before the call, and for the
+	// evaluation when a plan is optimised. 0: the highest cost of such a call so far.
 	Estimate providers.NanoUSD `json:"estimate,omitzero"`
 }
 
 // Hooks are pure functions of the host. A panic in one is an error. nil: none.
 type Hooks struct {
-	// Admit may refuse a valid input: for its topic, or for want of capacity.
+	// Admit may refuse a valid input: for its topic, or for lack of capacity.
 	Admit func(in Input) error
 
-	// Retryable tells whether an error of a worker is worth another attempt. nil: all
-	// but a refusal, a mistake of the request and what is permanent.
+	// Retryable tells whether a worker's error is retried. nil: every error except a
+	// refusal, a mistake of the request and a permanent one.
 	Retryable func(worker string, err error) bool
 }
 

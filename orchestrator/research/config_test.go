@@ -120,9 +120,9 @@ func TestConfig(t *testing.T) {
 		{"R50 a cheaper worker of another kind", research.Config{Workers: change(func(all []research.Worker) { all[0].Cheaper = "editor" })}, `Cheaper is "editor"`},
 		{"R50 a cheaper worker that is not as critical", research.Config{Workers: change(func(all []research.Worker) { all[1].Critical, all[0].Cheaper = true, all[1].ID })}, `Cheaper is "academic_search"`},
 		{"RC48 a writer that revises", research.Config{Workers: change(func(all []research.Worker) { all[6].Revises = true })}, `Revises is for workers of category "quality"`},
-		{"RC47 a tone that nobody can ask for", research.Config{Workers: change(func(all []research.Worker) { all[6].For.Tones = []string{"angry"} })}, `For.Tones has "angry"`},
+		{"RC47 an unknown tone", research.Config{Workers: change(func(all []research.Worker) { all[6].For.Tones = []string{"angry"} })}, `For.Tones has "angry"`},
 		{"R73 no critical writer", research.Config{Workers: research.Catalogue()[:5]}, "Workers: none is critical and of category"},
-		{"a prompt of no use", research.Config{Prompts: fstest.MapFS{"plans.tmpl": {Data: []byte("x")}}}, "plans.tmpl is no template of the team, want one of evaluate.tmpl, merge.tmpl, plan.tmpl, strategy.tmpl, work.tmpl"},
+		{"an unknown prompt", research.Config{Prompts: fstest.MapFS{"plans.tmpl": {Data: []byte("x")}}}, "plans.tmpl is no template of the team, want one of evaluate.tmpl, merge.tmpl, plan.tmpl, strategy.tmpl, work.tmpl"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.cfg.Workers == nil {

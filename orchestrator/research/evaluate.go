@@ -27,10 +27,10 @@ type supervisorInput struct {
 	Missed        []string `json:"failed_workers,omitempty"`
 	Words         int      `json:"word_count"`
 	Sources       int      `json:"source_count"`
-	Lacking       int      `json:"missing_sources,omitempty"` // of those that the brief wants
+	Lacking       int      `json:"missing_sources,omitempty"` // how many fewer than the brief requires
 }
 
-// evaluate has the supervisor mark the result and draws the conclusion.
+// evaluate lets the supervisor mark the result and concludes the iteration.
 func (r *run) evaluate(c *orchestrator.Context) error {
 	in, s := r.state.Input, r.state
 	sources := len(sourcesOf(s.Research))
@@ -64,7 +64,7 @@ func (r *run) grade(resp agent.Response) (it IterationRecord, err error) {
 	return it, err
 }
 
-// ungraded says what becomes of an iteration whose grade did not come.
+// ungraded handles an iteration that could not be graded.
 func (r *run) ungraded(c *orchestrator.Context, it *IterationRecord, err error) {
 	it.Ungraded = true
 	cause := prompt.OneLine(err.Error())
@@ -82,7 +82,7 @@ func (r *run) ungraded(c *orchestrator.Context, it *IterationRecord, err error) 
 	r.warn(c, "ungraded", "", "iteration %d was not graded: %s", r.state.Iteration, cause)
 }
 
-// conclude decides what follows from an iteration.
+// conclude decides whether the run is complete, continues or ends.
 func (r *run) conclude(c *orchestrator.Context, it IterationRecord, sources int) {
 	s, threshold := &r.state, *r.state.Input.MinQuality
 	r.verdict = grading.ForceComplete
@@ -108,8 +108,8 @@ func (r *run) conclude(c *orchestrator.Context, it IterationRecord, sources int)
 	}
 }
 
-// short tells whether no further iteration is possible: no critical writer fits what is
-// left of money and time.
+// short tells whether no further iteration is possible: no critical writer fits the rest
+// of money and time.
 func (r *run) short(c *orchestrator.Context) bool {
 	room, code, message := r.room(c), "budget", r.left(c)+": too little for another plan"
 	affordable := func(w Worker) bool { return w.writes() && !exceeds(w.EstCost, room.Cost) }
@@ -129,10 +129,10 @@ func (r *run) short(c *orchestrator.Context) bool {
 	return true
 }
 
-// sentence is text with a capital.
+// sentence is text with a capital letter.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// feedback is what to improve: what the supervisor says, and what can be counted.
+// feedback is what to improve: what the supervisor says, and computed shortfalls.
 func (r *run) feedback(it IterationRecord, sources int) string {
 	parts := append([]string{it.marks.Feedback}, it.marks.Issues...)
 	for i, text := range parts {
@@ -151,7 +151,7 @@ func (r *run) feedback(it IterationRecord, sources int) string {
 	return strings.Join(parts, "; ")
 }
 
-// merge makes the outcome of the chosen iteration. An error ends the run.
+// merge makes the outcome from the chosen iteration. An error ends the run.
 func (r *run) merge(c *orchestrator.Context) error {
 	it := r.chosen()
 	article, err := r.polish(c, it.writing)
@@ -179,8 +179,8 @@ func (r *run) merge(c *orchestrator.Context) error {
 	return nil
 }
 
-// polish has the merger make one text of several drafts; if it fails, or there is no
-// money or time for it, they stay as they were put together.
+// polish lets the merger make one text of several drafts; if it fails, or there is no
+// money or time for it, they stay concatenated.
 func (r *run) polish(c *orchestrator.Context, drafts []WorkerOutput) (Article, error) {
 	article := articleOf(drafts)
 	if r.Agents.Merger == "" {
@@ -200,7 +200,7 @@ func (r *run) polish(c *orchestrator.Context, drafts []WorkerOutput) (Article, e
 	return polished, nil
 }
 
-// present puts the article of an iteration in the outcome.
+// present sets the article of an iteration in the outcome.
 func (r *run) present(c *orchestrator.Context, it *IterationRecord, a Article) {
 	r.out.Article, r.out.Score, r.out.Sources = &a, it.score, sourcesOf(r.state.Research)
 	if have, want := len(r.out.Sources), r.state.Input.MinSources; have < want {
@@ -226,7 +226,7 @@ func (r *run) present(c *orchestrator.Context, it *IterationRecord, a Article) {
 	}
 }
 
-// articleOf puts drafts together in their order.
+// articleOf concatenates drafts in their order.
 func articleOf(drafts []WorkerOutput) Article {
 	var a Article
 	var texts []string

@@ -28,7 +28,7 @@ const (
 	EventAgentFailed        = "research.agent.failed"        // Agent, Step, Attempt, Usage, Text
 	EventAgentDelayed       = "research.agent.delayed"       // Agent, Step, Attempt: the next one, Wait before it, Text
 	EventWorkerSkipped      = "research.worker.skipped"      // Agent, Step, Text
-	EventWorkerReplaced     = "research.worker.replaced"     // Agent, Step, Text: who does its part
+	EventWorkerReplaced     = "research.worker.replaced"     // Agent, Step, Text: which worker replaces it
 	EventIterationEvaluated = "research.iteration.evaluated" // Score (nil: ungraded), Threshold, Decision, Iteration
 	EventIterationStarted   = "research.iteration.started"   // from the second on: Iteration, Text: the feedback
 	EventWarningRaised      = "research.warning.raised"      // Warning
@@ -56,7 +56,7 @@ type Event struct {
 	Text      string                `json:"text,omitempty"`
 }
 
-// fire moves the phase machine: the change is noted, and then the action is logged.
+// fire fires an event of the phase machine, and logs the change and the action.
 func (r *run) fire(c *orchestrator.Context, event string) {
 	from := r.tracker.Phase()
 	to := r.tracker.Fire(event)
@@ -65,14 +65,14 @@ func (r *run) fire(c *orchestrator.Context, event string) {
 	c.Emit(EventPhaseChanged, Event{From: from, Phase: to})
 }
 
-// act logs what a member of the team did, who is named as people call it.
+// act logs an action of a member of the team, named as in texts for people.
 func (r *run) act(c *orchestrator.Context, who, what string, details map[string]any) {
 	a := Action{Agent: who, Action: what, Details: details, At: c.Now()}
 	r.state.Actions = append(r.state.Actions, a)
 	c.Emit(EventActionLogged, Event{Action: &a})
 }
 
-// warn notes what went wrong without ending the run. The same one is noted once.
+// warn records a problem that does not end the run, each one once.
 func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...any) {
 	w := orchestrator.Warning{Code: "research/" + code, Who: who, Message: fmt.Sprintf(format, args...)}
 	if slices.Contains(r.state.Warnings, w) {
@@ -82,7 +82,7 @@ func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...an
 	c.Emit(EventWarningRaised, Event{Warning: &w})
 }
 
-// percent is how much of this iteration's plan is finished.
+// percent is the finished part of this iteration's plan.
 func (r *run) percent() *int {
 	finished, planned := 0, len(r.state.Plan.workers())
 	for _, t := range r.state.Tasks {
@@ -93,7 +93,7 @@ func (r *run) percent() *int {
 	return new(100 * finished / max(planned, 1))
 }
 
-// amount is money as people read it, in USD with cents.
+// amount is money in USD with cents.
 func amount(n providers.NanoUSD) string { return fmt.Sprintf("%.2f", dollars(n)) }
 
 func dollars(n providers.NanoUSD) float64 { return float64(n) / float64(providers.USD) }

@@ -87,7 +87,7 @@ func ExampleOutcome() {
 	// research/max-iterations | Max iterations reached
 }
 
-// A template of one's own takes the place of the package's.
+// A host's own template replaces the package's.
 func ExampleConfig_prompts() {
 	workers, roster := newsroom()
 	roster["author"] = agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {

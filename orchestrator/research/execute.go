@@ -31,31 +31,31 @@ func (r *run) execute(c *orchestrator.Context) error {
 	return nil
 }
 
-// part is a worker's part in a step, and what came of it.
+// part is a worker's part in a step, and its result.
 type part struct {
 	Worker
 
 	step   string
 	task   int            // its index in State.Tasks
-	before []*part        // of a step in turn
-	made   *WorkerOutput  // by it, or by who did its part; nil: nothing
-	filled bool           // by what another worker had made already
-	short  bool           // it was skipped for want of money or time
+	before []*part        // earlier parts of a sequential step
+	made   *WorkerOutput  // by it, or by its fallback; nil: nothing
+	filled bool           // by an existing result of its fallback
+	short  bool           // it was skipped for lack of money or time
 	drafts []WorkerOutput // that the worker has read
 }
 
-// step has all workers of a step work.
+// step runs all workers of a step.
 func (r *run) step(c *orchestrator.Context, at int) error {
 	s := r.state.Plan.Steps[at]
 	parts := make([]*part, len(s.Workers))
 	for i, w := range s.members(r.Workers) {
 		parts[i] = &part{Worker: w, step: s.ID, task: r.task(w, s.ID, "")}
 	}
-	perform := r.sideBySide
+	runParts := r.runParallel
 	if s.Mode == Sequential {
-		perform = r.inTurn
+		runParts = r.runSequential
 	}
-	if err := perform(c, parts); err != nil {
+	if err := runParts(c, parts); err != nil {
 		for _, p := range parts {
 			if t := &r.state.Tasks[p.task]; t.Status == TaskPending || t.Status == TaskRunning {
 				t.Status = TaskCanceled
@@ -69,7 +69,7 @@ func (r *run) step(c *orchestrator.Context, at int) error {
 	return nil
 }
 
-// task makes a task before its worker starts.
+// task adds a task before its worker starts.
 func (r *run) task(w Worker, step, fallbackOf string) int {
 	n := len(r.state.Tasks)
 	r.state.Tasks = append(r.state.Tasks, Task{
@@ -79,8 +79,8 @@ func (r *run) task(w Worker, step, fallbackOf string) int {
 	return n
 }
 
-// inTurn has parts done one after another; each gets what those before it made.
-func (r *run) inTurn(c *orchestrator.Context, parts []*part) error {
+// runSequential runs parts one after another; each gets the results of those before it.
+func (r *run) runSequential(c *orchestrator.Context, parts []*part) error {
 	for i, p := range parts {
 		p.before = parts[:i]
 		if err := r.work(c, p); err != nil {
@@ -91,9 +91,9 @@ func (r *run) inTurn(c *orchestrator.Context, parts []*part) error {
 	return nil
 }
 
-// sideBySide has parts done at once. The first that must not fail and does cancels the
-// others. What is made is kept in the order of the plan.
-func (r *run) sideBySide(c *orchestrator.Context, parts []*part) (failed error) {
+// runParallel runs parts at once. The first failure of a critical one cancels the others.
+// Results are kept in the order of the plan.
+func (r *run) runParallel(c *orchestrator.Context, parts []*part) (failed error) {
 	q := orchestrator.NewQueue[struct{}](c)
 	for next := 0; ; {
 		for ; failed == nil && next < len(parts) && (r.Limits.StepLimit == 0 || q.Len() < r.Limits.StepLimit); next++ {
@@ -115,8 +115,8 @@ func (r *run) sideBySide(c *orchestrator.Context, parts []*part) (failed error) 
 	return failed
 }
 
-// work is one worker's part: its attempts, then who does it instead, then going on
-// without it or not at all. An error ends the iteration.
+// work runs one worker's part: its attempts, then its fallback; if both fail, an optional
+// part is skipped. An error ends the iteration.
 func (r *run) work(c *orchestrator.Context, p *part) error {
 	if !p.Critical && r.timeLeft(c) < 0 {
 		return r.skip(c, p, "time", timeUp)
@@ -140,7 +140,7 @@ func (r *run) work(c *orchestrator.Context, p *part) error {
 	return r.skip(c, p, code, prompt.OneLine(err.Error()))
 }
 
-// skip notes that a worker's part is missing.
+// skip records that a worker's part is missing.
 func (r *run) skip(c *orchestrator.Context, p *part, code, cause string) error {
 	r.state.Tasks[p.task].Status = TaskSkipped
 	p.short = code != "agent-failed"
@@ -150,7 +150,7 @@ func (r *run) skip(c *orchestrator.Context, p *part, code, cause string) error {
 	return nil
 }
 
-// replace has another worker do the part, or uses what it has made already in this
+// replace lets another worker do the part, or uses what that one has made already in this
 // iteration.
 func (r *run) replace(c *orchestrator.Context, p *part, w Worker) error {
 	r.state.Tasks[p.task].Status = TaskFailed
@@ -170,7 +170,7 @@ func (r *run) replace(c *orchestrator.Context, p *part, w Worker) error {
 // try calls a worker until it answers or has no attempts left.
 func (r *run) try(c *orchestrator.Context, p *part, w Worker, task int) (*call, error) {
 	p.drafts = slices.DeleteFunc(slices.Clone(r.state.Writing), func(o WorkerOutput) bool { return !find(r.Workers, o.Worker).feeds(w) })
-	t := func() *Task { return &r.state.Tasks[task] } // others may make tasks meanwhile
+	t := func() *Task { return &r.state.Tasks[task] } // parallel parts may append tasks meanwhile
 	t().Status = TaskRunning
 	k := &call{Worker: w, op: "work", step: p.step, input: r.workerInput(w, t().ID, p.before), output: wanted[w.Category], repairs: 2}
 	worth := func(err error) bool {
@@ -196,7 +196,7 @@ func (r *run) try(c *orchestrator.Context, p *part, w Worker, task int) (*call, 
 	return k, err
 }
 
-// keep puts what was made where it belongs.
+// keep adds a result to the state.
 func (r *run) keep(c *orchestrator.Context, p *part) {
 	if p.made == nil {
 		return
@@ -210,7 +210,7 @@ func (r *run) keep(c *orchestrator.Context, p *part) {
 	}
 }
 
-// revise puts the text of a checker in the place of the drafts that it has read.
+// revise replaces drafts by the text of the checker that has read them.
 func (r *run) revise(c *orchestrator.Context, read []WorkerOutput, by string, d Draft) {
 	d.Title = cmp.Or(d.Title, articleOf(read).Title)
 	var drafts []WorkerOutput
@@ -229,8 +229,8 @@ func (r *run) revise(c *orchestrator.Context, read []WorkerOutput, by string, d 
 	r.state.Writing = drafts
 }
 
-// workerInput is what a worker gets: what it needs of all that is there, and what was
-// made before it in a step in turn.
+// workerInput is the input of a worker: the results that it needs, and the results before
+// it in a sequential step.
 func (r *run) workerInput(w Worker, task string, before []*part) WorkerInput {
 	in := WorkerInput{TaskID: task, WorkerID: w.ID, Brief: r.state.Input.shown(), Inputs: map[string]json.RawMessage{}, Iteration: r.state.Iteration}
 	for _, o := range r.state.all() {
@@ -264,9 +264,9 @@ func (r *run) workerInput(w Worker, task string, before []*part) WorkerInput {
 	return in
 }
 
-// missing says what becomes of an iteration in which nobody of a step has worked: it ends
-// if a later step needs something that only they would have made. Where money or time is
-// short it goes on as far as critical workers get.
+// missing handles a step in which no worker succeeded: the iteration ends if a later step
+// needs a product that only they would have made. Parts that were skipped for lack of
+// money or time do not end it.
 func (r *run) missing(c *orchestrator.Context, at int, parts []*part) error {
 	step := r.state.Plan.Steps[at]
 	lost := func(product string) bool {

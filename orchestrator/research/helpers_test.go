@@ -57,7 +57,7 @@ func small() string {
 	return plan(0.3, sequential("research", "web_search"), sequential("writing", "article_writer"), sequential("quality", "editor"))
 }
 
-// marks is a supervisor's answer that comes to that score.
+// marks is a supervisor's answer with that score.
 func marks(score float64) map[string]any {
 	return map[string]any{"article": score, "source": score, "factual": score, "writing": score, "feedback": "be better"}
 }
@@ -86,7 +86,7 @@ type project struct {
 	cast    map[string][]any
 }
 
-// played is what became of a run.
+// played is the result of a run.
 type played struct {
 	out   research.Outcome
 	err   error

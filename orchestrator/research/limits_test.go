@@ -16,7 +16,7 @@ import (
 )
 
 func TestLimits(t *testing.T) {
-	t.Run("RA68 RX4 the budget is gone before a critical worker", func(t *testing.T) {
+	t.Run("RA68 RX4 the budget is used up before a critical worker", func(t *testing.T) {
 		p := scored(0.9)
 		p.brief.MaxBudget = cents(100)
 		p.cast["planner"] = []any{small()}
@@ -30,7 +30,7 @@ func TestLimits(t *testing.T) {
 		assert.Equal(t, cents(105), got.out.Partial.Cost)
 		assert.Empty(t, got.asked["article_writer"])
 	})
-	t.Run("RA69 RX4 the budget is gone after an iteration", func(t *testing.T) {
+	t.Run("RA69 RX4 the budget is used up after an iteration", func(t *testing.T) {
 		p := scored(0.7)
 		p.brief.MaxBudget = cents(300)
 		p.cast["supervisor"] = []any{costs(400, marks(0.7))}
@@ -133,8 +133,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// canceledAt is what becomes of the reference run if it is canceled while an agent
-// works.
+// canceledAt is the result of the reference run if it is canceled while an agent works.
 func canceledAt(t *testing.T, at string) (out research.Outcome, asked map[string][]agent.Request, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // ErrInfeasible says that no plan with the critical workers meets money and time.
 const ErrInfeasible = agent.Code("research/infeasible-plan")
 
-// Bounds are what a plan may take. A zero field is no bound, a negative one allows
+// Bounds are what a plan may use. A zero field is no bound, a negative one allows
 // nothing.
 type Bounds struct {
 	Cost      providers.NanoUSD
@@ -29,40 +29,40 @@ type Report struct {
 	Parallelised []string          `json:"parallelised,omitempty"` // steps
 	Merged       []string          `json:"merged,omitempty"`       // steps that were joined to the one before
 	Removed      []string          `json:"removed,omitempty"`      // workers
-	Swapped      []string          `json:"swapped,omitempty"`      // workers, as "dear -> cheap"
+	Swapped      []string          `json:"swapped,omitempty"`      // workers, as "expensive -> cheap"
 	UnmetNeeds   []string          `json:"unmet_needs,omitempty"`  // of critical workers, as "writer needs analysis"
 	TimeSaved    time.Duration     `json:"time_saved"`             // of the estimate
 	CostSaved    providers.NanoUSD `json:"cost_saved"`
-	Unmet        []string          `json:"unmet,omitempty"` // bounds that the plan exceeds: there is no plan that does not
+	Unmet        []string          `json:"unmet,omitempty"` // bounds that every plan exceeds
 }
 
 // Optimise returns the best plan within bounds that can be made of p. It is a pure
-// function, and a second time nothing changes.
+// function, and idempotent.
 //
-// Workers of a step work side by side where none needs another one, and steps of one
-// category that follow each other are joined, where that holds for all their workers.
-// What does not fit then is left out, or done by Worker.Cheaper, so that of all plans
-// that fit the best remains: first by what becomes of the critical workers, which all
-// stay; then by how many of their needs are met; then by what becomes of the others,
-// those that matter most first: by priority, then writing, analysis, research, quality,
-// then in the order of the plan. A plan with research workers keeps one, and an
-// optional worker stays only if what it needs is made before it, as far as anybody in p
-// makes it.
+// Workers of a step run in parallel unless one needs another one's products, and
+// consecutive steps of one category are joined if their workers do not need each other.
+// If that exceeds the bounds, workers are left out, or replaced by Worker.Cheaper. Of all
+// plans that fit, the best is chosen: first by its critical workers, which all stay; then
+// by how many of their needs are met; then by the other workers, in the order of
+// priority, then writing, analysis, research, quality, then the order of the plan. A plan
+// with research workers keeps one, and an optional worker stays only if its needs are
+// made before it, unless no worker in p makes them.
 //
-// Where no plan fits, Report.Unmet says why, and the plan has what must stay. A plan
-// that is too large or too entangled is ErrInvalidPlan.
+// If no plan fits, Report.Unmet says why, and the plan has the critical workers, and those
+// that a plan cannot do without. A plan that is too large or has too many combinations is
+// ErrInvalidPlan.
 func Optimise(p Plan, within Bounds, workers []Worker) (Plan, Report, error) {
 	if err := p.tooLarge(); err != nil {
 		return p, Report{}, team.Fail(ErrInvalidPlan, "%w", err)
 	}
 	var report Report
 	workers = withDefaults(workers)
-	before := p.complete(workers).without(nobody).estimated(workers, within.StepLimit)
+	before := p.complete(workers).without(noID).estimated(workers, within.StepLimit)
 	all := before.arranged(workers, &report)
 	s := newSelection(all, within, workers)
 	feasible := s.choose(&report)
 	if s.checks > maxChecks {
-		return p, Report{}, team.Fail(ErrInvalidPlan, "the plan is too entangled: more than %d combinations of its workers were tried", maxChecks)
+		return p, Report{}, team.Fail(ErrInvalidPlan, "the plan is too complex: more than %d combinations of its workers were tried", maxChecks)
 	}
 	q := s.selected(all, &report).arranged(workers, &report).estimated(workers, within.StepLimit)
 	report.TimeSaved, report.CostSaved = before.EstTime-q.EstTime, before.EstCost-q.EstCost
@@ -78,20 +78,20 @@ func Optimise(p Plan, within Bounds, workers []Worker) (Plan, Report, error) {
 // maxChecks is how many combinations of workers are tried for one plan.
 const maxChecks = 100_000
 
-// selection decides who of a plan stays.
+// selection decides which workers of a plan stay.
 type selection struct {
 	within Bounds
-	steps  []*stage // behind them one with the end of the plan
+	steps  []*stage // and one more for the end of the plan
 	order  []*item  // by value, critical ones first; without the end
 	checks int
-	keep   bool            // what completes a plan stays picked
+	keep   bool            // keep the picks that complete a plan
 	made   map[string]bool // reused by each check
 }
 
 // stage are the items of a step.
 type stage struct {
 	items []*item
-	known bool // what their picks cost and take
+	known bool // whether cost and time of their picks are known
 	cost  providers.NanoUSD
 	took  time.Duration
 }
@@ -101,23 +101,23 @@ type item struct {
 	Worker
 	step    *stage
 	at      int
-	options []*option // the worker, its cheaper one, and nobody unless it is critical
-	open    *option   // what it costs and takes at least while it is undecided
+	options []*option // the worker, its cheaper one, and no worker unless it is critical
+	open    *option   // the least cost and time, while it is undecided
 	pick    *option   // one of these
 }
 
-// option is who does the part of an item. Nobody has no ID.
+// option is a worker for an item. One without an ID is no worker.
 type option struct {
 	Worker
-	wants []string // what it needs of what can be made before it
-	needs []string // of these, what must be made before it
+	wants []string // its needs that can be made before it
+	needs []string // those of wants that must be made before it
 	makes []string
 }
 
 // Products beside those that workers name.
 const (
 	presence = ""     // of a research worker
-	decision = "\x00" // of nobody: an undecided critical item needs it
+	decision = "\x00" // made by no worker: an undecided critical item needs it
 )
 
 func newSelection(p Plan, within Bounds, workers []Worker) *selection {
@@ -154,8 +154,8 @@ func newSelection(p Plan, within Bounds, workers []Worker) *selection {
 	return s
 }
 
-// newOption is a worker behind those who can make what is possible. What a critical one
-// wants it need not have.
+// newOption returns the option of a worker that follows makers of possible products. A
+// critical worker stays even if its wants are not met.
 func newOption(w Worker, possible map[string]bool) *option {
 	o := &option{Worker: w, makes: slices.Clone(w.Produces)}
 	o.wants = slices.DeleteFunc(slices.Clone(w.Needs), func(product string) bool { return !possible[product] })
@@ -171,14 +171,14 @@ func newOption(w Worker, possible map[string]bool) *option {
 // set picks an option.
 func (it *item) set(o *option) { it.pick, it.step.known = o, false }
 
-// rank is by what workers are ordered: what matters more has less.
+// rank orders workers: a lower rank matters more.
 func (w Worker) rank() int {
 	return 100*slices.Index([]bool{true, false}, w.Critical) + 10*slices.Index([]Priority{High, Medium, Low}, w.Priority) +
 		slices.Index([]Category{Writing, Analysing, Researching, Checking}, w.Category)
 }
 
-// choose decides each item, and reports needs of critical items that are not met.
-// false: no plan fits; then what must stay is kept whatever it costs.
+// choose decides each item, and reports needs of critical items that are not met. false:
+// no plan fits; then it keeps what reduce picks.
 func (s *selection) choose(report *Report) bool {
 	for _, it := range s.order {
 		if it.Critical && !s.best(it) {
@@ -202,7 +202,7 @@ func (s *selection) choose(report *Report) bool {
 	return true
 }
 
-// reduce picks what must stay, whatever it costs.
+// reduce picks the critical workers, and what a plan cannot do without, at the least cost.
 func (s *selection) reduce() {
 	s.within, s.keep = Bounds{}, true
 	for _, it := range s.order {
@@ -213,13 +213,13 @@ func (s *selection) reduce() {
 	s.valid()
 }
 
-// best picks the first option of an item with which there is a valid plan; false: none.
+// best picks the first option of an item that allows a valid plan; false: none does.
 func (s *selection) best(it *item) bool {
 	return slices.ContainsFunc(it.options, func(o *option) bool { return s.try(it, o) })
 }
 
-// try picks an option, and tells whether there is a valid plan with it. A cheaper worker
-// stands for one worker alone.
+// try picks an option, and tells whether a valid plan is possible with it. A cheaper worker
+// replaces only one worker.
 func (s *selection) try(it *item, o *option) bool {
 	it.set(o)
 	return !slices.ContainsFunc(s.order, func(other *item) bool {
@@ -227,8 +227,8 @@ func (s *selection) try(it *item, o *option) bool {
 	}) && s.valid()
 }
 
-// valid tells whether what is undecided can complete what is picked to a valid plan: it
-// looks for who can make the first product that lacks, by value, and so on.
+// valid tells whether undecided items can complete the picks to a valid plan: it searches
+// for an option that makes the first missing product, by value, recursively.
 func (s *selection) valid() bool {
 	if s.checks++; s.checks > maxChecks {
 		return false
@@ -255,9 +255,9 @@ func (s *selection) valid() bool {
 	return false
 }
 
-// look tells whether what is picked is within the bounds, and at which item a product
-// lacks first; nil: nowhere.
-func (s *selection) look() (fits bool, where *item, lack string) {
+// look tells whether the picks are within the bounds, and at which item the first product
+// is missing; nil: none is.
+func (s *selection) look() (fits bool, where *item, missing string) {
 	var cost providers.NanoUSD
 	var took time.Duration
 	clear(s.made)
@@ -265,7 +265,7 @@ func (s *selection) look() (fits bool, where *item, lack string) {
 		for _, it := range step.items {
 			for _, product := range it.pick.needs {
 				if where == nil && !s.made[product] {
-					where, lack = it, product
+					where, missing = it, product
 				}
 			}
 			for _, product := range it.pick.makes {
@@ -282,10 +282,10 @@ func (s *selection) look() (fits bool, where *item, lack string) {
 		}
 		cost, took = cost+step.cost, took+step.took
 	}
-	return !exceeds(cost, s.within.Cost) && !exceeds(took, s.within.Time), where, lack
+	return !exceeds(cost, s.within.Cost) && !exceeds(took, s.within.Time), where, missing
 }
 
-// selected is p with who was picked.
+// selected is p with the picked workers.
 func (s *selection) selected(p Plan, report *Report) Plan {
 	p.Steps = slices.Clone(p.Steps)
 	for i := range p.Steps {
@@ -300,5 +300,5 @@ func (s *selection) selected(p Plan, report *Report) Plan {
 			}
 		}
 	}
-	return p.without(nobody)
+	return p.without(noID)
 }

@@ -111,7 +111,7 @@ func TestOptimise(t *testing.T) {
 		both := writer
 		both.Steps = append(slices.Clone(writer.Steps), research.Step{ID: "x", Category: research.Writing, Mode: research.Sequential, Workers: []string{"quick_writer"}})
 		_, report = optimise(t, both, research.Bounds{Cost: cents(80)}, cheap)
-		assert.NotEmpty(t, report.Unmet, "one that is in the plan takes nobody's place")
+		assert.NotEmpty(t, report.Unmet, "a worker that is in the plan replaces no other")
 		cheap[11].EstCost = cents(90)
 		_, report = optimise(t, writer, research.Bounds{Cost: cents(80)}, cheap)
 		assert.Empty(t, report.Swapped, "it must cost less")
@@ -183,7 +183,7 @@ func TestOptimise(t *testing.T) {
 		_, _, err = research.Optimise(p, research.Bounds{}, reg)
 		require.ErrorIs(t, err, research.ErrInvalidPlan)
 	})
-	t.Run("RC43 plans that are too entangled", func(t *testing.T) {
+	t.Run("RC43 plans that are too complex", func(t *testing.T) {
 		all := []research.Worker{{ID: "w", Category: research.Writing, Critical: true, Needs: []string{"p"}}}
 		p := research.Plan{Steps: []research.Step{{ID: "s", Category: research.Researching, Mode: research.Parallel}}}
 		for i := range 200 { // each of 20 needs can be met by ten, at a cost that never fits
@@ -339,7 +339,7 @@ func TestOptimiseLaws(t *testing.T) {
 			assert.True(t, within.Time == 0 || got.EstTime <= within.Time)
 		}
 	})
-	each("R57 R58 nobody comes before what he needs who came behind it", func(t *rapid.T, p, got research.Plan, _ research.Bounds, _ research.Report) {
+	each("R57 R58 no worker moves before the makers of its needs", func(t *rapid.T, p, got research.Plan, _ research.Bounds, _ research.Report) {
 		at := func(p research.Plan, id string) int {
 			return slices.IndexFunc(p.Steps, func(s research.Step) bool { return slices.Contains(s.Workers, id) })
 		}
@@ -413,7 +413,7 @@ func (d dice) puzzle() (research.Plan, research.Bounds, []research.Worker) {
 	return p, research.Bounds{Cost: providers.NanoUSD(d.IntN(20)), Time: time.Duration(d.IntN(20)), StepLimit: d.IntN(3)}, workers
 }
 
-// oracle decides by looking at everything that there is: each place of a worker at
+// oracle decides by trying everything: each place of a worker at
 // each level, the first of the highest objective. nil: nothing is valid.
 type oracle struct {
 	workers []research.Worker
@@ -462,7 +462,7 @@ func (r oracle) best() (kept []research.Worker, objective []int) {
 	return kept, objective
 }
 
-// possible tells whether anybody before a place can make a product.
+// possible tells whether a worker before a place can make a product.
 func (r oracle) possible(i int, product string) bool {
 	return slices.ContainsFunc(r.options[:i], func(levels []research.Worker) bool {
 		return slices.ContainsFunc(levels, func(w research.Worker) bool { return slices.Contains(w.Produces, product) })
@@ -593,7 +593,7 @@ func TestOptimiseAgainstReference(t *testing.T) {
 			p, within, workers := d.puzzle()
 			arranged, _ := optimise(t, p, research.Bounds{StepLimit: within.StepLimit}, workers)
 			if !slices.Equal(members(arranged), members(p)) {
-				continue // somebody needs what only a cheaper worker makes
+				continue // a worker needs what only a cheaper one makes
 			}
 			kept, _ := newOracle(arranged, within, workers).best()
 			got, report := optimise(t, p, within, workers)

@@ -15,7 +15,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Input is what is wanted. Only Topic is required; a zero field is the default.
+// Input is the request for an article. Only Topic is required; a zero field is the default.
 type Input struct {
 	RequestID        string            `json:"request_id,omitempty"`        // the host's; it comes back in the Outcome
 	Topic            string            `json:"topic"`                       // 1 to 500 characters
@@ -28,10 +28,10 @@ type Input struct {
 	MinQuality       *float64          `json:"min_quality,omitempty"`       // 0 to 1; 0.80
 	MaxBudget        providers.NanoUSD `json:"max_budget,omitempty"`        // 0.50 to 50 USD; 5 USD
 	MaxTime          time.Duration     `json:"max_time,omitempty"`          // 1 minute to 2 hours, in nanoseconds; no limit
-	AllowUnpriced    bool              `json:"allow_unpriced,omitempty"`    // models without a known price may be asked: then MaxBudget limits what is known
+	AllowUnpriced    bool              `json:"allow_unpriced,omitempty"`    // models without a known price may be called: then MaxBudget limits only known costs
 }
 
-// What some fields of an Input may be. The first of each but Depths is the default.
+// The allowed values of some fields of an Input. The first of each but Depths is the default.
 var (
 	ContentTypes = []string{"article", "blog_post", "research_report", "tutorial", "documentation", "summary"}
 	Tones        = []string{"professional", "casual", "academic", "technical", "conversational"}
@@ -41,7 +41,7 @@ var (
 // ErrRejected says that an input was not admitted: no iteration was started.
 const ErrRejected = agent.Code("research/rejected")
 
-// withDefaults fills in what in leaves open.
+// withDefaults sets the zero fields of in to their defaults.
 func (in Input) withDefaults() Input {
 	in.ContentType, in.Tone, in.Depth = cmp.Or(in.ContentType, ContentTypes[0]), cmp.Or(in.Tone, Tones[0]), cmp.Or(in.Depth, "standard")
 	in.Length = cmp.Or(in.Length, 2000)
@@ -52,15 +52,15 @@ func (in Input) withDefaults() Input {
 	return in
 }
 
-// shown is what agents read of in: money and time are told in words where they matter.
+// shown is the part of in that agents read: money and time are in other texts.
 func (in Input) shown() Input {
 	in.RequestID, in.MaxBudget, in.MaxTime, in.AllowUnpriced = "", 0, 0, false
 	return in
 }
 
 // Validate returns every fault of in joined into one error, or nil: what is missing,
-// out of range, or contradicts itself. Each names its field. A zero field stands for
-// its default.
+// out of range, or contradictory. Each names its field. A zero field stands for its
+// default.
 func (in Input) Validate() error {
 	var f team.Faults
 	n, missing := utf8.RuneCountInString(in.Topic), strings.TrimSpace(in.Topic) == ""
@@ -79,9 +79,9 @@ func (in Input) Validate() error {
 	return f.Err()
 }
 
-// Outcome is what came of a run. It is there beside an error, too. Its Status is
-// Completed if the article reached MinQuality; Partial if it did not, or was not graded;
-// else there is no finished article: OutOfBudget, Canceled or Failed. Score is 0 to 1.
+// Outcome is the result of a run, also beside an error. Its Status is Completed if the
+// article reached MinQuality; Partial if it did not, or was not graded; else there is no
+// finished article: OutOfBudget, Canceled or Failed. Score is 0 to 1.
 type Outcome struct {
 	orchestrator.Outcome
 
@@ -96,8 +96,8 @@ type Outcome struct {
 	Partial     *PartialResults    `json:"partial_results,omitempty"` // of a run that failed
 }
 
-// Article is the merged text. What is not Completed says so in the first line of its
-// Content.
+// Article is the merged text. Unless the status is Completed, the first line of its
+// Content says so.
 type Article struct {
 	Title       string `json:"title,omitempty"`
 	Content     string `json:"content"`
@@ -117,7 +117,7 @@ type Metrics struct {
 	Improvement string        `json:"improvement,omitempty"` // "+23% quality (0.65 → 0.88)": percentage points from the first iteration to the one that is returned
 }
 
-// Failure says how a run failed.
+// Failure says why a run failed.
 type Failure struct {
 	Type        string `json:"type"` // such as "WorkerExecutionError"
 	Message     string `json:"message"`
@@ -126,7 +126,7 @@ type Failure struct {
 	Stack       string `json:"stack,omitempty"` // of a panic
 }
 
-// Results are what workers made, in the order of the plans. Research is of all
+// Results are the results of workers, in the order of the plans. Research is of all
 // iterations, the others are of the last.
 type Results struct {
 	Research []WorkerOutput `json:"research"`
@@ -135,21 +135,21 @@ type Results struct {
 	Quality  []WorkerOutput `json:"quality"`
 }
 
-// PartialResults are what a failed run has.
+// PartialResults are the results of a failed run.
 type PartialResults struct {
 	Results
 
 	Cost providers.NanoUSD `json:"cost_incurred"`
 }
 
-// State is what a run exposes while it goes on, and at its end.
+// State is what a run exposes while it runs, and at its end.
 type State struct {
 	ExecutionID   string            `json:"execution_id"` // exec_YYYYMMDD_HHMMSS_xxxx
 	Phase         Phase             `json:"phase"`
 	Input         Input             `json:"brief"` // with its defaults
 	Iteration     int               `json:"iteration"`
 	MaxIterations int               `json:"max_iterations"`
-	Plan          *Plan             `json:"plan"`       // nil: there is none now
+	Plan          *Plan             `json:"plan"`       // nil: there is no current plan
 	History       []IterationRecord `json:"history"`    // of plans that were evaluated
 	StepIndex     int               `json:"step_index"` // finished steps of the plan
 	Tasks         []Task            `json:"tasks"`      // of all iterations
@@ -181,21 +181,21 @@ func (r *Results) all() []WorkerOutput {
 type IterationRecord struct {
 	Plan     Plan    `json:"plan"`
 	Quality  float64 `json:"quality"`
-	Ungraded bool    `json:"ungraded,omitempty"` // the grade did not come: Quality is 0, or Policy.AssumeScore
+	Ungraded bool    `json:"ungraded,omitempty"` // it could not be graded: Quality is 0, or Policy.AssumeScore
 
 	score            *float64 // Quality; nil: there is none
 	marks            Marks
 	writing, quality []WorkerOutput
 }
 
-// PhaseChange is one move of the phase machine.
+// PhaseChange is one transition of the phase machine.
 type PhaseChange struct {
 	From Phase     `json:"from"`
 	To   Phase     `json:"to"`
 	At   time.Time `json:"timestamp"`
 }
 
-// Action is something that a member of the team did.
+// Action is an action of a member of the team.
 type Action struct {
 	Agent   string         `json:"agent"`
 	Action  string         `json:"action"`
@@ -203,7 +203,7 @@ type Action struct {
 	At      time.Time      `json:"timestamp"`
 }
 
-// TaskStatus is where a task is.
+// TaskStatus is the state of a task.
 type TaskStatus string
 
 // The statuses of tasks.
@@ -223,7 +223,7 @@ type Task struct {
 	Step       string          `json:"step"`
 	Plan       string          `json:"plan"`
 	Iteration  int             `json:"iteration"`
-	Attempts   int             `json:"attempts"` // that were begun
+	Attempts   int             `json:"attempts"` // started
 	Priority   Priority        `json:"priority"`
 	Status     TaskStatus      `json:"status"`
 	Usage      providers.Usage `json:"usage"` // of all attempts
@@ -231,22 +231,22 @@ type Task struct {
 	FallbackOf string          `json:"fallback_of,omitempty"` // the worker that failed
 }
 
-// WorkerInput is what a worker gets, as the JSON of Request.Input.
+// WorkerInput is the input of a worker, as the JSON of Request.Input.
 type WorkerInput struct {
 	TaskID    string                     `json:"task_id"`
 	WorkerID  string                     `json:"worker_id"`
 	Brief     Input                      `json:"brief"`  // without money and time
-	Inputs    map[string]json.RawMessage `json:"inputs"` // what it needs of others, by their IDs
+	Inputs    map[string]json.RawMessage `json:"inputs"` // the results that it needs, by the IDs of their workers
 	Feedback  string                     `json:"feedback,omitempty"`
 	Iteration int                        `json:"iteration"`
 
-	// Of a writer from the second iteration on: its last text, as checkers have revised
-	// it, and what checkers said of it, by their IDs.
+	// For a writer from the second iteration on: its last text, as revised by checkers,
+	// and the checkers' results, by their IDs.
 	LastDraft *Draft                     `json:"last_draft,omitempty"`
 	Checks    map[string]json.RawMessage `json:"checks,omitempty"`
 }
 
-// WorkerOutput is what a worker made: for research [Findings], for writing a [Draft],
+// WorkerOutput is the result of a worker: for research [Findings], for writing a [Draft],
 // else any JSON.
 type WorkerOutput struct {
 	Worker    string          `json:"worker"`
@@ -255,29 +255,29 @@ type WorkerOutput struct {
 	RevisedBy string          `json:"revised_by,omitempty"` // the checker whose text a draft now has
 }
 
-// Findings is what research workers answer with.
+// Findings is the answer of research workers.
 type Findings struct {
 	Sources []Source `json:"sources"`
 	Summary string   `json:"summary,omitempty"`
 }
 
-// Source is where something is from.
+// Source is the origin of a finding.
 type Source struct {
 	Title     string  `json:"title"`
 	URL       string  `json:"url,omitempty"` // http or https; another one is dropped
 	Kind      string  `json:"kind,omitempty"`
-	Relevance float64 `json:"relevance,omitempty"` // 0 to 1; 0: not said
+	Relevance float64 `json:"relevance,omitempty"` // 0 to 1; 0: not given
 	Excerpt   string  `json:"excerpt,omitempty"`
 }
 
-// Draft is what writing workers answer with; text that is no JSON is its Content.
+// Draft is the answer of writing workers; text that is not JSON is its Content.
 type Draft struct {
 	Title   string `json:"title,omitempty"`
 	Content string `json:"content"`
 }
 
-// Marks is what a supervisor answers with, each 0 to 1. The score and what follows from
-// it are computed.
+// Marks is the answer of a supervisor, each 0 to 1. The score and its consequences are
+// computed.
 type Marks struct {
 	grading.Facets
 	Completeness *float64 `json:"completeness,omitempty"` // nil: as Article

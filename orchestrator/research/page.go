@@ -11,10 +11,10 @@ import (
 	"github.com/convene-go/convene/internal/page"
 )
 
-// Page makes a page of a run for people, without a model: the article with its score,
-// what it cost, what is unverified, the marks, and how it came about: each iteration
-// with its score and what each worker made. s is the state at the run's end (Run.State).
-// The page stands alone: it loads nothing and has no script, and text of agents is
+// Page makes an HTML page of a run, without a model: the article with its score, what it
+// cost, what is unverified, the marks, and how it came about: each iteration with its
+// score and the result of each worker. s is the state at the run's end (Run.State). The
+// page is self-contained: it loads nothing and has no script, and text of agents is
 // escaped.
 func Page(s State, o Outcome) (string, error) {
 	p := page.Of("Research", s.Input.Topic, o.Outcome)
@@ -85,7 +85,7 @@ func (s *State) step(n int, gate float64) page.Step {
 	return step
 }
 
-// made is what a task's worker answered, as far as the state still has it.
+// made is the answer of a task's worker, if the state still has it.
 func (s *State) made(t Task) string {
 	for _, o := range s.all() {
 		if o.Worker == t.Worker && o.Iteration == t.Iteration {

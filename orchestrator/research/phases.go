@@ -25,8 +25,8 @@ const (
 	Failed      Phase = "failed"
 )
 
-// Phases is what a run may do next. "stop" leaves an iteration that cannot be finished
-// where an earlier one was graded. "force_direct" is for hosts that want no merging: the
+// Phases is the state machine of a run. "stop" leaves an iteration that cannot be finished
+// if an earlier one was graded. "force_direct" is for hosts that want no merging: the
 // flow does not fire it.
 var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 	Initial:  Initialized,
@@ -48,17 +48,17 @@ var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 	},
 })
 
-// ErrTransition says that a phase does not follow another one.
+// ErrTransition says that the transition between two phases is not allowed.
 const ErrTransition = agent.Code("research/invalid-transition")
 
-// why says what is wrong with moves that people expect.
+// why has reasons for common wrong transitions.
 var why = map[[2]Phase]string{
 	{Initialized, Executing}: "PLANNING and STRATEGY come first",
 	{Executing, Planning}:    "the only way back leads through EVALUATING and RE_PLANNING",
 	{Executing, Completed}:   "evaluate the quality first",
 }
 
-// CheckMove returns nil if a phase can follow another one by some event, and else an
+// CheckMove returns nil if an event leads from one phase to the other, else an
 // ErrTransition that names both and says why not.
 func CheckMove(from, to Phase) error {
 	var next []string
@@ -73,12 +73,12 @@ func CheckMove(from, to Phase) error {
 	case Phases.Terminal(from):
 		reason = "the run has ended"
 	case from == to:
-		reason = "it is there already"
+		reason = "the run is in that phase already"
 	case reason == "":
 		reason = "it leads to " + strings.Join(slices.Compact(next), ", ")
 	}
 	return fmt.Errorf("%w: from %s to %s: %s", ErrTransition, upper(from), upper(to), reason)
 }
 
-// upper is the name of a phase as people write it.
+// upper is the name of a phase in texts for people.
 func upper(p Phase) string { return strings.ToUpper(string(p)) }

@@ -17,11 +17,11 @@ type Mode string
 
 // The modes.
 const (
-	Parallel   Mode = "PARALLEL"   // side by side
-	Sequential Mode = "SEQUENTIAL" // one after another; each sees what those before it made
+	Parallel   Mode = "PARALLEL"   // at once
+	Sequential Mode = "SEQUENTIAL" // one after another; each gets the results of those before it
 )
 
-// Plan is who does what, in which order.
+// Plan says which workers do what, in which order.
 type Plan struct {
 	ID         string            `json:"id,omitzero"` // plan-1, plan-2, …
 	Complexity float64           `json:"complexity"`  // 0 to 1
@@ -32,7 +32,7 @@ type Plan struct {
 	Drop       []string          `json:"drop,omitempty"` // workers that the planner finds unnecessary
 }
 
-// Step is work that is done before the next step begins.
+// Step is work that ends before the next step begins.
 type Step struct {
 	ID        string            `json:"id"`
 	Name      string            `json:"name,omitempty"`
@@ -44,14 +44,14 @@ type Step struct {
 	EstCost   providers.NanoUSD `json:"est_cost,omitzero"`
 }
 
-// ErrInvalidPlan says that a plan is of no use.
+// ErrInvalidPlan says that a plan cannot be used.
 const ErrInvalidPlan = agent.Code("research/invalid-plan")
 
-// The largest plans: steps, and places of workers in all of them.
+// The limits of plans: steps, and workers in all of them.
 const maxSteps, maxWorkers = 64, 256
 
-// readPlan reads a plan of a planner. The outer fields hide those of Plan and Step: ID
-// and estimates are not the planner's, whatever it writes there.
+// readPlan reads a planner's plan. The outer fields hide those of Plan and Step: ID and
+// estimates are computed, whatever the planner writes there.
 func readPlan(resp agent.Response) (Plan, error) {
 	q, err := read[struct {
 		Plan
@@ -72,7 +72,7 @@ func readPlan(resp agent.Response) (Plan, error) {
 	return q.Plan, err
 }
 
-// shown is what agents read of p: without estimates.
+// shown is p as agents read it: without estimates.
 func (p Plan) shown() Plan {
 	p.ID, p.EstTime, p.EstCost, p.Steps = "", 0, 0, slices.Clone(p.Steps)
 	for i := range p.Steps {
@@ -81,7 +81,7 @@ func (p Plan) shown() Plan {
 	return p
 }
 
-// complete is p with IDs, modes and categories filled in, and each worker once a step.
+// complete is p with IDs, modes and categories set, and each worker once per step.
 func (p Plan) complete(workers []Worker) Plan {
 	p.Steps = slices.Clone(p.Steps)
 	for i := range p.Steps {
@@ -103,8 +103,8 @@ func (p Plan) workers() []string {
 	return all
 }
 
-// without returns p without the workers that are gone, and without the steps that are
-// empty then: what depended on them depends on what they depended on.
+// without returns p without the workers for which gone is true, and without empty steps:
+// what depended on them depends on their dependencies.
 func (p Plan) without(gone func(id string) bool) Plan {
 	steps, passed := []Step{}, map[string][]string{}
 	for _, s := range p.Steps {
@@ -120,10 +120,10 @@ func (p Plan) without(gone func(id string) bool) Plan {
 	return p
 }
 
-// nobody is the worker without an ID.
-func nobody(id string) bool { return id == "" }
+// noID matches an empty place for a worker.
+func noID(id string) bool { return id == "" }
 
-// replaced returns names, each once, with those that by has in the place of others.
+// replaced returns names, each once, with names that by has replaced by those in by.
 func replaced(names []string, by map[string][]string) (all []string) {
 	for _, name := range names {
 		others, ok := by[name]
@@ -148,8 +148,8 @@ func (s Step) members(workers []Worker) []Worker {
 	return all
 }
 
-// inTurn tells whether one of these workers makes what another one needs.
-func inTurn(all []Worker) bool {
+// dependent tells whether one of these workers makes what another one needs.
+func dependent(all []Worker) bool {
 	makers := map[string][]string{} // IDs by product
 	for _, w := range all {
 		for _, product := range w.Produces {
@@ -162,12 +162,12 @@ func inTurn(all []Worker) bool {
 	})
 }
 
-// effort is what the workers of a step cost and take: costs add up. Times do where they
-// work in turn; side by side each works on the place that is free first, of at most
-// limit (0: as many as there are workers).
+// effort is the cost and time of the workers of a step: costs add up. Times add up if they
+// run in sequence; in parallel, each uses the place that is free first, of at most limit
+// (0: as many as there are workers).
 func effort(all []Worker, limit int) (cost providers.NanoUSD, took time.Duration) {
 	limit = max(min(cmp.Or(limit, len(all)), len(all)), 1)
-	if inTurn(all) {
+	if dependent(all) {
 		limit = 1
 	}
 	places := make([]time.Duration, limit)
@@ -181,7 +181,7 @@ func effort(all []Worker, limit int) (cost providers.NanoUSD, took time.Duration
 	return cost, slices.Max(places)
 }
 
-// estimated returns p with times and costs, where limit workers of a step work at once.
+// estimated returns p with times and costs, if limit workers of a step run at once.
 func (p Plan) estimated(workers []Worker, limit int) Plan {
 	p.Steps, p.EstTime, p.EstCost = slices.Clone(p.Steps), 0, 0
 	for i := range p.Steps {
@@ -196,15 +196,15 @@ func (p Plan) estimated(workers []Worker, limit int) Plan {
 	return p
 }
 
-// arranged has the workers of each step work side by side unless one needs another one,
-// and joins steps of one category that follow each other and need nothing of each other.
+// arranged runs the workers of each step in parallel unless one needs another one, and
+// joins consecutive steps of one category that need nothing of each other.
 func (p Plan) arranged(workers []Worker, report *Report) Plan {
 	steps, joined := []Step{}, map[string][]string{}
 	for _, s := range p.Steps {
 		all := s.members(workers)
 		switch {
 		case len(all) == 1:
-		case inTurn(all):
+		case dependent(all):
 			s.Mode = Sequential
 		case s.Mode != Parallel:
 			s.Mode = Parallel
@@ -225,15 +225,15 @@ func (p Plan) arranged(workers []Worker, report *Report) Plan {
 	return p
 }
 
-// takes tells whether the step behind s can be joined to it.
+// takes tells whether the step after s can be joined to it.
 func (s Step) takes(next Step, workers []Worker) bool {
 	side := func(s Step) bool { return s.Mode == Parallel || len(s.Workers) == 1 }
 	again := func(id string) bool { return slices.Contains(s.Workers, id) }
 	return s.Category == next.Category && side(s) && side(next) && !slices.Contains(next.DependsOn, s.ID) &&
-		!slices.ContainsFunc(next.Workers, again) && !inTurn(slices.Concat(s.members(workers), next.members(workers)))
+		!slices.ContainsFunc(next.Workers, again) && !dependent(slices.Concat(s.members(workers), next.members(workers)))
 }
 
-// tooLarge returns an error for a plan beyond what is planned.
+// tooLarge returns an error for a plan beyond the limits.
 func (p Plan) tooLarge() error {
 	if n := len(p.workers()); len(p.Steps) > maxSteps || n > maxWorkers {
 		return fmt.Errorf("the plan has %d steps and %d workers, want at most %d and %d", len(p.Steps), n, maxSteps, maxWorkers)
@@ -241,9 +241,8 @@ func (p Plan) tooLarge() error {
 	return nil
 }
 
-// check returns what makes a plan unusable, joined into one error: it is what a planner
-// is told. unknown are the workers that are not known, by step; only they can be left
-// out.
+// check returns what makes a plan unusable, joined into one error for the planner. unknown
+// are the unknown workers, by step; only these can be left out.
 func (p Plan) check(workers []Worker) (unknown []string, err error) {
 	var f team.Faults
 	err = p.tooLarge()
@@ -272,7 +271,7 @@ func (p Plan) check(workers []Worker) (unknown []string, err error) {
 	return unknown, f.Err()
 }
 
-// required adds the workers that the input calls for and the planner left out.
+// required adds the workers that the input requires and the planner left out.
 func (p Plan) required(in Input, workers []Worker) Plan {
 	for _, w := range workers {
 		wanted := slices.Contains(w.For.Tones, in.Tone) || slices.ContainsFunc(in.PreferredSources, func(source string) bool {

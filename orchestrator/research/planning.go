@@ -19,7 +19,7 @@ type plannerInput struct {
 	Left      string          `json:"left"` // of money and time
 	Bands     []string        `json:"complexity_bands"`
 	Workers   []catalogueItem `json:"workers"`
-	Research  int             `json:"research_workers"` // how many the sources are worth
+	Research  int             `json:"research_workers"` // how many the sources require
 	Iteration int             `json:"iteration"`
 
 	// From the second iteration on.
@@ -27,7 +27,7 @@ type plannerInput struct {
 	Issues    []string `json:"issues,omitempty"`
 	Previous  *Plan    `json:"previous_plan,omitempty"`
 	Missed    []string `json:"failed_workers,omitempty"`
-	Removed   []string `json:"removed_workers,omitempty"` // for want of money or time
+	Removed   []string `json:"removed_workers,omitempty"` // for lack of money or time
 	Score     *float64 `json:"previous_score,omitempty"`
 	Threshold *float64 `json:"threshold,omitempty"`
 }
@@ -42,7 +42,7 @@ type catalogueItem struct {
 	Time     string   `json:"time"`
 }
 
-// plan has the planner make a plan and makes it one that can be relied on.
+// plan lets the planner make a plan and makes it valid.
 func (r *run) plan(c *orchestrator.Context) error {
 	p, err := r.proposed(c)
 	if err != nil {
@@ -66,8 +66,8 @@ func (r *run) plan(c *orchestrator.Context) error {
 	return nil
 }
 
-// proposed is the planner's plan. One that was not repaired is used if unknown workers
-// are all that is wrong with it.
+// proposed is the planner's plan. A plan that was not repaired is used if unknown workers
+// are its only fault.
 func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 	var unknown []string
 	var wrong error
@@ -94,7 +94,7 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 	case last.Steps == nil:
 		return last, team.Fail(ErrOutput, "planner: %w", err)
 	case wrong != nil:
-		return last, team.Fail(ErrInvalidPlan, "the plan is of no use: %w", wrong)
+		return last, team.Fail(ErrInvalidPlan, "the plan cannot be used: %w", wrong)
 	}
 	for _, fault := range unknown {
 		r.warn(c, "unknown-worker", "", "%s: it is left out", fault)
@@ -102,7 +102,7 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 	return last, nil
 }
 
-// researchers is how many places of a plan research workers have.
+// researchers counts the places of research workers in a plan.
 func (r *run) researchers(p Plan) int {
 	return len(slices.DeleteFunc(p.workers(), func(id string) bool { return find(r.Workers, id).Category != Researching }))
 }
@@ -143,7 +143,7 @@ func (r *run) optimise(c *orchestrator.Context) error {
 		r.warn(c, "infeasible-plan", "", "%s", unmet)
 	}
 	for _, unmet := range report.UnmetNeeds {
-		r.warn(c, "unmet-need", "", "%s, and nobody who makes it fits money and time", unmet)
+		r.warn(c, "unmet-need", "", "%s, and no worker that makes it fits money and time", unmet)
 	}
 	if band, err := routing.BandOf(q.Complexity); err == nil && len(q.workers()) < min(band.Min, len(given.workers())) {
 		r.warn(c, "below-band", "", "%d workers are left, a %s task is worth %d", len(q.workers()), band.Name, band.Min)
@@ -159,8 +159,8 @@ func (r *run) optimise(c *orchestrator.Context) error {
 	return nil
 }
 
-// necessary takes out what planner and strategist find unnecessary, but for critical
-// workers and the last one of research. A strategist that fails is done without.
+// necessary removes what planner and strategist find unnecessary, except critical workers
+// and the last one of research. A failed strategist is skipped.
 func (r *run) necessary(c *orchestrator.Context, p Plan) Plan {
 	names := slices.Clone(p.Drop)
 	if r.Agents.Strategist != "" {

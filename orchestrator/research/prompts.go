@@ -11,7 +11,7 @@ import (
 //go:embed prompts/*.tmpl
 var ownPrompts embed.FS
 
-// promptData is what the templates are filled with. What agents work on is the JSON of
+// promptData is the data of the templates. The work that agents see is the JSON of
 // Request.Input, never part of a prompt.
 type promptData struct {
 	Worker    string

@@ -41,15 +41,15 @@ type run struct {
 	out     Outcome
 	verdict grading.Verdict // on the last iteration
 	missed  []string        // workers that failed or were skipped in this iteration
-	removed []string        // workers that the optimiser took out of its plan
+	removed []string        // workers that the optimiser removed from its plan
 	because string          // why there is no further iteration
 
-	dearest  providers.NanoUSD   // call of planner, supervisor, strategist or merger
+	dearest  providers.NanoUSD   // highest cost of a call of planner, supervisor, strategist or merger
 	overhead orchestrator.Budget // cost and time of evaluations so far
 }
 
-// do is the run: admission, then plan, optimise, execute and evaluate until it is good
-// enough or something ends it, then merge.
+// do is the run: admission, then plan, optimise, execute and evaluate until the result is
+// good enough or an error ends it, then merge.
 func (r *run) do(c *orchestrator.Context, in Input) (Outcome, error) {
 	r.state.Input, r.state.StartedAt = in, c.Now()
 	if err := r.admit(in); err != nil { // no execution ID, no phase
@@ -73,7 +73,7 @@ func (r *run) do(c *orchestrator.Context, in Input) (Outcome, error) {
 	return r.finish(c, EventRunCompleted, Event{Status: string(r.out.Status), Score: r.out.Score}), nil
 }
 
-// admit tells whether a run is started at all.
+// admit returns why a run is not started, or nil.
 func (r *run) admit(in Input) error {
 	if err := in.Validate(); err != nil || r.Hooks.Admit == nil {
 		return err
@@ -82,7 +82,7 @@ func (r *run) admit(in Input) error {
 	return err
 }
 
-// begin makes the state, and c the budget of the run.
+// begin sets the state, and returns c with the budget of the run.
 func (r *run) begin(c *orchestrator.Context, in Input) *orchestrator.Context {
 	in = in.withDefaults()
 	c = c.WithBudget(orchestrator.Budget{Cost: in.MaxBudget, Calls: r.Limits.Calls, AllowUnpriced: in.AllowUnpriced || c.Left().AllowUnpriced})
@@ -138,7 +138,7 @@ func (r *run) chosen() *IterationRecord {
 	return &all[best]
 }
 
-// fail ends a run that cannot go on, with what there is.
+// fail ends a run that cannot continue, with the results so far.
 func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 	f, _, status := r.describe(c, err)
 	f.Phase, f.ExecutionID = upper(r.state.Phase), r.state.ExecutionID
@@ -156,7 +156,7 @@ func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 	return r.finish(c, EventRunFailed, Event{Text: f.Message, Status: f.Type}), fmt.Errorf("research: %w", err)
 }
 
-// finish fills in what every outcome has, at the run's last moment.
+// finish sets what every outcome has, at the end of the run.
 func (r *run) finish(c *orchestrator.Context, kind string, e Event) Outcome {
 	r.state.CompletedAt, r.state.Usage = new(c.Now()), c.Spent()
 	r.out.RequestID, r.out.ExecutionID = r.state.Input.RequestID, r.state.ExecutionID
@@ -177,19 +177,19 @@ func (r *run) finish(c *orchestrator.Context, kind string, e Event) Outcome {
 const (
 	ErrWorker = agent.Code("research/worker-failed")  // a critical worker failed
 	ErrStep   = agent.Code("research/step-failed")    // all workers of a step that others need
-	ErrOutput = agent.Code("research/invalid-output") // the planner's answer is of no use
+	ErrOutput = agent.Code("research/invalid-output") // the planner's answer cannot be used
 	ErrAgent  = agent.Code("research/agent-failed")   // the planner failed
 )
 
-// failures are the names of these errors in a Failure.
+// failures are the types of these errors in a Failure.
 var failures = map[agent.Code]string{
 	ErrWorker: "WorkerExecutionError", ErrStep: "StepFailedError", ErrInvalidPlan: "InvalidPlanError",
 	ErrInfeasible: "InfeasiblePlanError", ErrOutput: "OutputError", ErrAgent: "AgentExecutionError",
 }
 
-// describe says how err ends a run, or an iteration where an earlier one is returned:
-// then code is that of the warning. That money or time is up counts only where the
-// engine says so.
+// describe says how err ends a run, or an iteration where an earlier one is returned: then
+// code is that of the warning. Used-up money or time counts only if the engine reports
+// it.
 func (r *run) describe(c *orchestrator.Context, err error) (f Failure, code string, status orchestrator.Status) {
 	f = Failure{Type: "SystemError", Message: prompt.OneLine(err.Error()), Stack: agent.ErrorOf(err).Stack}
 	code, status, r.because = "failed", orchestrator.Failed, fmt.Sprintf("iteration %d could not be finished", r.state.Iteration)

@@ -55,7 +55,7 @@ func TestDocumentExamples(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Completed, got.out.Status)
 		assert.Equal(t, []string{"news_search", "article_writer"}, members(*got.state.Plan), "some time has passed since the start")
-		assert.Equal(t, "article_writer needs analysis, and nobody who makes it fits money and time", got.warning(t, "research/unmet-need").Message)
+		assert.Equal(t, "article_writer needs analysis, and no worker that makes it fits money and time", got.warning(t, "research/unmet-need").Message)
 		assert.Contains(t, got.warned(), "Web search unavailable")
 	})
 	t.Run("RC41 RC42 R103 5 USD and three weak iterations", func(t *testing.T) {
@@ -240,8 +240,8 @@ func TestStops(t *testing.T) {
 	})
 }
 
-// canceledIn is what becomes of the reference run, with a merger, if it is canceled when
-// it stands still.
+// canceledIn is the result of the reference run, with a merger, if it is canceled while all
+// its branches wait.
 func canceledIn(t *testing.T, change func(cast map[string][]any)) (out research.Outcome, state research.State, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -402,7 +402,7 @@ func TestMoneyAndTime(t *testing.T) {
 		p := priced(0.9)
 		got := p.play(t)
 		assert.Equal(t, cents(20), got.asked["web_search"][0].Limits.Estimate)
-		assert.Equal(t, cents(5), got.asked["supervisor"][0].Limits.Estimate, "as dear as the planner was")
+		assert.Equal(t, cents(5), got.asked["supervisor"][0].Limits.Estimate, "as much as the planner cost")
 		p.cfg.Limits.Estimate = cents(7)
 		got = p.play(t)
 		assert.Equal(t, cents(7), got.asked["supervisor"][0].Limits.Estimate)
@@ -756,7 +756,7 @@ func TestAnswersOfWorkers(t *testing.T) {
 	})
 }
 
-// Each record that begins something has one that ends it.
+// Each started record has its finished or failed one.
 func TestEventsHaveEnds(t *testing.T) {
 	p := scored(0.65, 0.9)
 	p.cast["news_search"] = []any{errBoom}
@@ -805,7 +805,7 @@ func TestEventsHaveEnds(t *testing.T) {
 	}
 }
 
-// What faults that were put into the code on purpose have survived, each with its test.
+// TestSurvivors has the cases that mutation testing found untested.
 func TestSurvivors(t *testing.T) {
 	t.Run("RC11 a fallback that has worked in an earlier iteration works again", func(t *testing.T) {
 		p := scored(0.6, 0.9)
@@ -817,7 +817,7 @@ func TestSurvivors(t *testing.T) {
 		assert.Len(t, got.asked["web_search"], 2)
 		assert.Len(t, got.state.Research, 2)
 	})
-	t.Run("RC11 RX4 where the money is short nobody does a part instead", func(t *testing.T) {
+	t.Run("RC11 RX4 no fallback when the money is used up", func(t *testing.T) {
 		p := scored(0.9)
 		p.brief.MaxBudget = cents(150)
 		p.workers = append(research.Catalogue(), research.Worker{ID: "second", Category: research.Writing, Critical: true, EstCost: 1})
@@ -920,7 +920,7 @@ func TestSurvivors(t *testing.T) {
 		assert.Equal(t, 2, task.Attempts)
 		assert.Equal(t, cents(3+4), task.Usage.Cost)
 	})
-	t.Run("RC12 a step that nobody needs and that produced nothing", func(t *testing.T) {
+	t.Run("RC12 a step that no later one needs and that produced nothing", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), sequential("writing", "article_writer"), parallel("quality", "editor", "fact_checker"))}
 		p.cast["editor"], p.cast["fact_checker"] = []any{errBoom}, []any{errBoom}

@@ -13,8 +13,8 @@ import (
 
 // NormalURL is a web address in the form in which addresses are compared: with https
 // and a host in lower case without "www.", without user, port 80 or 443, fragment,
-// trailing slash and parameters that track visitors; letters that need no
-// percent-encoding have none. false: text is no http or https address.
+// trailing slash and tracking parameters, and without needless percent-encoding. false:
+// text is no http or https address.
 func NormalURL(text string) (string, bool) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -38,16 +38,16 @@ func NormalURL(text string) (string, bool) {
 	return address, true
 }
 
-// tracking are parameters that say where a visitor comes from.
+// tracking are parameters that identify visitors or campaigns.
 var tracking = []string{
 	"fbclid", "gclid", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "twclid", "ttclid", "igshid", "mc_cid", "mc_eid", "_ga", "_gl", "_hsenc", "_hsmi",
 }
 
 var coded = regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^!-~]`)
 
-// canonical decodes the letters, digits and marks that no address needs to encode,
-// encodes blanks, control characters and all that is not ASCII, which [url.Parse] lets
-// stand in a query, and writes codes in one case.
+// canonical decodes letters, digits and marks that need no encoding, encodes blanks,
+// control characters and all that is not ASCII, which [url.Parse] allows in a query, and
+// writes codes in one case.
 func canonical(s string) string {
 	return coded.ReplaceAllStringFunc(s, func(code string) string {
 		if code[0] != '%' {
@@ -60,8 +60,8 @@ func canonical(s string) string {
 	})
 }
 
-// sourcesOf are the sources that workers found: each once, the most relevant first,
-// equals in the order in which they were found. An address tells no user and password.
+// sourcesOf are the sources of the findings: each once, the most relevant first, equals in
+// the order in which they were found. Addresses have no user and password.
 func sourcesOf(research []WorkerOutput) []Source {
 	sources := []Source{}
 	at := map[string]int{}

@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/research"
 )
 
-// found is what becomes of sources that research workers found.
+// found returns the outcome's sources for those that research workers found.
 func found(t *testing.T, first, second []research.Source) []research.Source {
 	t.Helper()
 	p := scored(0.9)
@@ -31,7 +31,7 @@ func TestSources(t *testing.T) {
 		got := found(t, []source{{Title: "A", URL: "https://example.com/x", Excerpt: "short"}}, []source{{Title: "B", URL: "https://example.com/x", Excerpt: "the whole page"}})
 		assert.Equal(t, []source{{Title: "A", URL: "https://example.com/x", Excerpt: "the whole page"}}, got)
 	})
-	t.Run("RX15 the highest relevance, whoever found it first", func(t *testing.T) {
+	t.Run("RX15 the highest relevance, whichever worker found it first", func(t *testing.T) {
 		got := found(t, []source{{Title: "A", URL: "https://example.com/x", Relevance: 0.9}}, []source{{Title: "B", URL: "https://example.com/x", Relevance: 0.8}})
 		assert.Equal(t, []source{{Title: "A", URL: "https://example.com/x", Relevance: 0.9}}, got)
 	})

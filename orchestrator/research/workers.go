@@ -32,27 +32,27 @@ const (
 	Low    Priority = "LOW"
 )
 
-// Worker is an agent whom plans can name.
+// Worker is an agent that plans can name.
 type Worker struct {
 	ID       string   `json:"id"`             // in plans
 	Agent    string   `json:"agent,omitzero"` // in the roster; "": the ID
 	Category Category `json:"category"`
 	Critical bool     `json:"critical,omitzero"` // the run fails without it; others are optional
 	Priority Priority `json:"priority,omitzero"` // "": High if Critical, else Medium
-	Fallback string   `json:"fallback,omitzero"` // the worker that does its part when it has failed; "": none
-	Cheaper  string   `json:"cheaper,omitzero"`  // the worker that can do its part for less money; "": none
+	Fallback string   `json:"fallback,omitzero"` // the worker that replaces it after a failure; "": none
+	Cheaper  string   `json:"cheaper,omitzero"`  // the worker that can replace it for less money; "": none
 	Needs    []string `json:"needs,omitempty"`   // products of earlier workers
 	Produces []string `json:"produces,omitempty"`
-	For      For      `json:"for,omitzero"`     // inputs that call for it
-	Revises  bool     `json:"revises,omitzero"` // of a checker: the text that it returns takes the place of the article
+	For      For      `json:"for,omitzero"`     // inputs that require it
+	Revises  bool     `json:"revises,omitzero"` // of a checker: the text that it returns replaces the article
 
 	EstCost providers.NanoUSD `json:"estCost,omitzero"` // of a call, reserved before it; 0: not known
 	EstTime time.Duration     `json:"estTime,omitzero"`
 	Timeout time.Duration     `json:"timeout,omitzero"` // of a call; 0: twice EstTime and at least 30 s, or 300 s without EstTime
-	Note    string            `json:"note,omitzero"`    // what its absence means: "SEO optimization unavailable"
+	Note    string            `json:"note,omitzero"`    // the text of a warning if it is missing: "SEO optimization unavailable"
 }
 
-// For says which inputs call for a worker: a plan that leaves it out gets it.
+// For says which inputs require a worker: a plan without it gets it.
 type For struct {
 	Sources []string `json:"sources,omitempty"` // a preferred source has one of these words in it, in any case
 	Tones   []string `json:"tones,omitempty"`
@@ -67,7 +67,7 @@ func (w *Worker) UnmarshalJSON(data []byte) error { return team.Decode(data, w) 
 // String is the ID.
 func (w Worker) String() string { return w.ID }
 
-// find returns the worker of that ID; without one, a zero one.
+// find returns the worker of that ID; the zero one if there is none.
 func find(workers []Worker, id string) Worker {
 	if i := slices.IndexFunc(workers, func(w Worker) bool { return w.ID == id }); i >= 0 {
 		return workers[i]
@@ -75,7 +75,7 @@ func find(workers []Worker, id string) Worker {
 	return Worker{}
 }
 
-// writes tells whether w is a writer without whom there is no article.
+// writes tells whether w is a writer without which there is no article.
 func (w Worker) writes() bool { return w.Critical && w.Category == Writing }
 
 // feeds tells whether w makes something that another worker needs.
@@ -83,11 +83,11 @@ func (w Worker) feeds(other Worker) bool {
 	return slices.ContainsFunc(other.Needs, func(n string) bool { return slices.Contains(w.Produces, n) })
 }
 
-// absence is what it means that w is missing.
+// absence is the text of a warning that w is missing.
 func (w Worker) absence(cause string) string { return cmp.Or(w.Note, w.ID+" unavailable: "+cause) }
 
-// Catalogue returns eleven workers to start from, of which the writer alone is
-// critical. The host's roster has an agent of each name.
+// Catalogue returns eleven workers to start from, of which only the writer is critical.
+// The host's roster has an agent of each name.
 func Catalogue() []Worker {
 	const cent = providers.USD / 100
 	return []Worker{

@@ -112,7 +112,7 @@ func TestWorkers(t *testing.T) {
 		require.ErrorIs(t, got.err, research.ErrStep, "there is no research at all")
 		assert.Equal(t, 3, got.task(t, "web_search").Attempts)
 	})
-	t.Run("RA46 RC30 RX12 what will not get better", func(t *testing.T) {
+	t.Run("RA46 RC30 RX12 permanent errors are not retried", func(t *testing.T) {
 		for _, kind := range []providers.Kind{providers.Permanent, providers.Invalid} {
 			p := scored(0.9)
 			p.cast["news_search"] = []any{&providers.Error{Kind: kind, Message: "no"}}
@@ -122,7 +122,7 @@ func TestWorkers(t *testing.T) {
 			assert.Empty(t, got.waits(t, "news_search"))
 		}
 	})
-	t.Run("RX12 RX25 the host's own word on that", func(t *testing.T) {
+	t.Run("RX12 RX25 Retryable decides", func(t *testing.T) {
 		for attempts, retryable := range map[int]func(error) bool{
 			1: func(error) bool { return false },
 			3: func(err error) bool { return errors.Is(err, agent.Code("permanent")) },

@@ -1,9 +1,9 @@
 // Package anthropic opens Claude at Anthropic's own service, and at every server
 // that speaks Anthropic's messages.
 //
-// Answers are streamed inside, whether somebody reads along or not: a long one is
-// not cut by a limit on the whole, silence is noticed, and what broke off says how
-// far it came. The package reads no environment, neither for keys nor for proxies.
+// Answers are always streamed from the vendor, with or without OnText: long answers are
+// not cut by a time limit, silence is noticed, and an interrupted answer reports what it
+// used so far. The package reads no environment, neither for keys nor for proxies.
 package anthropic
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// Limits of an [Opener] that says none.
+// Limits of an [Opener] without its own.
 const (
 	DefaultMaxBody = wire.MaxBody
 	DefaultIdle    = wire.Idle
@@ -32,8 +32,8 @@ const (
 // version is that of the format.
 const version = "2023-06-01"
 
-// Open returns what [providers.NewRoles] wants: the Open of an [Opener] with a
-// copy of k.
+// Open returns the function that [providers.NewRoles] takes: the Open of an [Opener]
+// with a copy of k.
 func Open(k providers.Keys) func(providers.Spec) (providers.Model, error) {
 	return Opener{Keys: maps.Clone(k)}.Open
 }
@@ -42,8 +42,8 @@ func Open(k providers.Keys) func(providers.Spec) (providers.Model, error) {
 type Opener struct {
 	Keys providers.Keys
 
-	// Tokens are asked before every call for a bearer token, by provider, where
-	// there is no key. They cache. Safe for concurrent use.
+	// Tokens are functions that return a bearer token, by provider, called before
+	// every call if there is no key. They should cache. Safe for concurrent use.
 	Tokens map[string]func(context.Context) (string, error) `json:"-"`
 
 	// Header is sent with every request, such as anthropic-beta.
@@ -58,14 +58,14 @@ type Opener struct {
 	// that is longer is a Permanent error. At most 1 GiB; zero: DefaultMaxBody.
 	MaxBody int64
 
-	// Idle is for how long an answer that has begun may say nothing: more is a
-	// Transient error. Until it begins, a model may think for 10 minutes. Zero:
+	// Idle is how long a begun answer may be silent: longer silence is a Transient
+	// error. Before the answer begins, a model may think for 10 minutes. Zero:
 	// DefaultIdle.
 	Idle time.Duration
 
-	// NoCache asks for no prompt caching. Without it, long instructions are cached,
-	// and with tools the conversation too, for 5 minutes: the next turn costs a tenth
-	// for what it repeats, the first one a quarter more.
+	// NoCache disables prompt caching. Otherwise long instructions are cached, and with
+	// tools the conversation too, for 5 minutes: the next turn pays a tenth for what it
+	// repeats, the first one a quarter more.
 	NoCache bool
 }
 
@@ -77,16 +77,16 @@ type Opener struct {
 // Params count. Its Generate makes one attempt; s's Timeout limits it as a whole.
 // Its errors are *[providers.Error].
 //
-// Request.Output becomes the vendor's own parameter for a schema, where the model
-// takes one; otherwise the input of a tool that the model has to call, or words in
-// the prompt. The answer may still not fit. Models that cannot be forced to call a
-// tool are told to in words.
+// Request.Output becomes the vendor's own parameter for a schema, if the model takes
+// one; otherwise the input of a tool that the model must call, or words in the prompt.
+// The answer may still not fit. Models that cannot be forced to call a tool are asked
+// to in words.
 //
 // What a model is known to refuse is not sent, such as a temperature to models since
-// Claude Opus 4.7, or a seed to any. What else it refuses by an error that names the
-// parameter is left out at once, and in later calls of that model; so are thoughts
-// that came with tool calls of a conversation that has changed since. What is in
-// Params.Extra is always sent.
+// Claude Opus 4.7, or a seed to any. If it refuses another parameter by name, the call is
+// repeated without it, and later calls of that model leave it out; so are thoughts that
+// came with tool calls of a conversation that has changed since. Params.Extra is always
+// sent.
 func (o Opener) Open(s providers.Spec) (providers.Model, error) {
 	m, err := o.open(s)
 	if err != nil {
@@ -122,8 +122,8 @@ func (o Opener) open(s providers.Spec) (*wire.Model, error) {
 	return wire.New(s, options, wire.SignWith("X-Api-Key", key, token), begin, wire.Secrets(o.Keys, o.Header)...), nil
 }
 
-// check returns every fault of what s says beside the model joined into one error,
-// or nil.
+// check returns every fault of the fields of s other than the model joined into one
+// error, or nil.
 func check(s providers.Spec) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -142,7 +142,7 @@ func check(s providers.Spec) error {
 	return errors.Join(errs...)
 }
 
-// String names the providers of which o has keys.
+// String names the providers for which o has keys.
 func (o Opener) String() string { return "anthropic.Opener with " + o.Keys.String() }
 
 // Format is String, for every verb.

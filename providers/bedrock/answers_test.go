@@ -301,8 +301,8 @@ func TestImpossibleUsageIsUnknown(t *testing.T) {
 
 func TestInvalidRequestsAreNotSent(t *testing.T) {
 	tests := map[string]func(*providers.Request){
-		"no messages":    func(r *providers.Request) { r.Messages = nil },
-		"or say nothing": func(r *providers.Request) { r.Messages = r.Messages[:1] },
+		"no messages": func(r *providers.Request) { r.Messages = nil },
+		"or blank":    func(r *providers.Request) { r.Messages = r.Messages[:1] },
 		"all messages are": func(r *providers.Request) {
 			r.Messages = []providers.Message{{Role: providers.System, Text: "be brief"}, {Role: providers.User, Text: " "}}
 		},

@@ -19,16 +19,16 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// Limits of an [Opener] and a [providers.Spec] that say none.
+// Limits of an [Opener] and a [providers.Spec] without their own.
 const (
 	DefaultMaxBody = wire.MaxBody
 	DefaultIdle    = wire.Idle
 )
 
-// Open returns what [providers.NewRoles] wants: the Open of an [Opener] with these
-// credentials and that region, for Specs of the provider bedrock. [providers.Openers]
-// puts it beside those of other providers. A host that has loaded an aws.Config
-// passes its Credentials and Region.
+// Open returns the function that [providers.NewRoles] takes: the Open of an [Opener]
+// with these credentials and that region, for Specs of the provider bedrock.
+// [providers.Openers] combines it with those of other providers. A host that has loaded
+// an aws.Config passes its Credentials and Region.
 func Open(credentials aws.CredentialsProvider, region string) func(providers.Spec) (providers.Model, error) {
 	return Opener{Credentials: credentials, Region: region}.Open
 }
@@ -36,8 +36,8 @@ func Open(credentials aws.CredentialsProvider, region string) func(providers.Spe
 // Opener opens models of Bedrock.
 type Opener struct {
 	// Credentials sign the requests: [Keys], or the Credentials of the aws.Config
-	// that the host has loaded. They are asked before every call, so slow ones
-	// belong into an [aws.CredentialsCache], as the SDK's configuration does it.
+	// that the host has loaded. They are retrieved before every call, so slow ones
+	// should be in an [aws.CredentialsCache], as the SDK's configuration does it.
 	Credentials aws.CredentialsProvider
 
 	// Region is that of Specs that say none, such as us-east-1.
@@ -52,28 +52,28 @@ type Opener struct {
 	// that is longer is a Permanent error. At most 1 GiB; zero: DefaultMaxBody.
 	MaxBody int64
 
-	// Idle is for how long an answer that has begun may say nothing: more is a
-	// Transient error. Until it begins, a model may think for 10 minutes. Zero:
+	// Idle is how long a begun answer may be silent: longer silence is a Transient
+	// error. Before the answer begins, a model may think for 10 minutes. Zero:
 	// DefaultIdle.
 	Idle time.Duration
 
-	// NoCache asks for no prompt caching of Claude and Nova. Without it, long
-	// instructions are cached, and with tools the conversation too. Where a model
-	// refuses the mark for that, it is left out at once and from then on.
+	// NoCache disables prompt caching of Claude and Nova. Otherwise long instructions are
+	// cached, and with tools the conversation too. If a model refuses the marker for
+	// that, the call is repeated without it, and later calls leave it out.
 	NoCache bool
 }
 
 // Open opens the model of s, without calling it.
 //
-// Without a BaseURL the region's public endpoint is asked. Redirects are not
+// Without a BaseURL the region's public endpoint is called. Redirects are not
 // followed. The model is an ID of Bedrock's, such as anthropic.claude-sonnet-5 or
-// us.amazon.nova-pro-v1:0, or the ARN of an inference profile, whose Family says what
-// the ARN hides: with the Family claude-sonnet-4-5 it is asked as that one is.
+// us.amazon.nova-pro-v1:0, or the ARN of an inference profile, whose Family names the
+// model that the ARN hides: with the Family claude-sonnet-4-5 it is called like that one.
 //
 // The model is a [providers.Metered], so s's Price, Temperature, MaxTokens and
 // Params count. Its Generate makes one attempt; s's Timeout limits it as a whole.
-// Its errors are *[providers.Error]. Answers are streamed inside; where the
-// credentials may not do that, they come in one piece.
+// Its errors are *[providers.Error]. Answers are streamed from the vendor; if the
+// credentials do not allow that, they come in one piece.
 func (o Opener) Open(s providers.Spec) (providers.Model, error) {
 	m, err := o.open(s)
 	if err != nil {
@@ -99,10 +99,10 @@ func (o Opener) options() wire.Options {
 	return wire.Options{Transport: o.Transport, MaxBody: o.MaxBody, Idle: o.Idle}
 }
 
-// escape returns a model's ID as it stands in a path: ARNs have slashes.
+// escape returns a model's ID as part of a path: ARNs have slashes.
 func escape(id string) string { return httpbinding.EscapePath(id, true) }
 
-// String names nothing of o.
+// String shows nothing of o.
 func (o Opener) String() string { return "bedrock.Opener" }
 
 // Format is String, for every verb.
@@ -135,7 +135,7 @@ var (
 	publicRegion = regexp.MustCompile(`^[a-z]{2}(-gov)?-[a-z]+-[0-9]+$`)
 )
 
-// checkRegion sees to it that a region is one: it becomes part of a host's name.
+// checkRegion checks that a region is one: it becomes part of a host's name.
 func checkRegion(region, baseURL string) error {
 	switch {
 	case region == "":

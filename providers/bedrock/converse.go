@@ -11,16 +11,16 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// converse asks the models of all vendors in Bedrock's own words.
+// converse calls the models of all vendors in Bedrock's own format.
 type converse struct {
 	operation
 	req    providers.Request
-	cache  bool // the model has a cache of prompts
-	forget bool // the vendor does not want to see again what it thought
+	cache  bool // the model caches prompts
+	forget bool // do not send thoughts back to the vendor
 	reader
 }
 
-// remembered is under what thoughts are kept that this format reads.
+// remembered is the key of thoughts that this format reads.
 const remembered = "bedrock/converse"
 
 type object map[string]any
@@ -78,9 +78,9 @@ func (c *converse) Ask(*wire.Answer) (string, []byte, error) {
 	return c.url(), data, err
 }
 
-// mark marks what the next turn begins with: long instructions, and in a loop of
-// tools all that was said. Nova takes no mark behind its tools, which these stand
-// behind.
+// mark marks the prefix that the next turn repeats: long instructions, and in a loop of
+// tools the whole conversation. Nova takes no mark after its tools, which the mark of
+// the instructions covers.
 func (c *converse) mark(body *converseRequest) {
 	if !c.cache {
 		return
@@ -95,8 +95,8 @@ func (c *converse) mark(body *converseRequest) {
 	}
 }
 
-// tools returns the tools and the choice of them, and what the model is told
-// because it cannot be made to do it: a schema, and to call no tool.
+// tools returns the tools and the tool choice, and instructions in words for what
+// cannot be forced: a schema, and to call no tool.
 func (c *converse) tools() (out *converseTools, words []string) {
 	req := c.req
 	tools, choice := req.Tools, req.ToolChoice
@@ -135,8 +135,8 @@ func (c *converse) tools() (out *converseTools, words []string) {
 	return out, words
 }
 
-// called returns the tools that were called before, of which nothing but the names
-// is known. Bedrock refuses calls and results of tools in a request without any.
+// called returns the tools that were called before, of which only the names are known.
+// Bedrock refuses calls and results of tools in a request without tools.
 func (c *converse) called() []providers.Tool {
 	var out []providers.Tool
 	for _, m := range c.req.Messages {
@@ -175,8 +175,8 @@ func (c *converse) Concede(status int, said *wire.Said) bool {
 	return true
 }
 
-// noMark learns where a mark for the cache is refused: in the place that the message
-// points at, or nowhere is it taken.
+// noMark records where a mark for the cache is refused: in the place that the message
+// names, or everywhere.
 func (c *converse) noMark(message string) {
 	places := []string{"system", "messages"}
 	if at := slices.IndexFunc(places, func(p string) bool { return strings.Contains(message, "#/"+p) }); at >= 0 {
@@ -187,9 +187,8 @@ func (c *converse) noMark(message string) {
 	}
 }
 
-// messages returns the conversation behind the instructions. What one side
-// says before the other does is one message, and nothing is blank: the models
-// refuse both.
+// messages returns the conversation after the instructions. Consecutive messages of one
+// side become one message, and none is blank: the models refuse both.
 func (c *converse) messages() ([]message, error) {
 	var out []message
 	talk := c.req.Messages[wire.Leading(c.req.Messages):]
@@ -240,7 +239,7 @@ func textOf(text string) []any {
 	return []any{object{"text": text}}
 }
 
-// partsOf returns images and documents, which Bedrock takes as bytes alone.
+// partsOf returns images and documents, which Bedrock takes only as bytes.
 func partsOf(parts []providers.Part) ([]any, error) {
 	var out []any
 	for i, p := range parts {
@@ -256,15 +255,15 @@ func partsOf(parts []providers.Part) ([]any, error) {
 		case p.Kind == providers.ImagePart:
 			out = append(out, object{"image": object{"format": format, "source": source}})
 		default:
-			name := fmt.Sprintf("document-%d", i+1) // names may hold little else
+			name := fmt.Sprintf("document-%d", i+1) // names may have few other characters
 			out = append(out, object{"document": object{"format": format, "name": name, "source": source}})
 		}
 	}
 	return out, nil
 }
 
-// assistant returns what the model said: the text where its thoughts have it, or in
-// front of the first call.
+// assistant returns what the model said: the text at its place between the thoughts, or
+// before the first call.
 func (c *converse) assistant(m providers.Message) []any {
 	var kept strings.Builder
 	before := make([][]json.RawMessage, len(m.ToolCalls))
@@ -277,7 +276,7 @@ func (c *converse) assistant(m providers.Message) []any {
 			kept.WriteString(text)
 		}
 	}
-	asWritten := kept.String() == m.Text // else somebody has changed the text
+	asWritten := kept.String() == m.Text // false: the text was changed since
 	var out []any
 	for i, call := range m.ToolCalls {
 		for _, raw := range before[i] {

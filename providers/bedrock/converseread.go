@@ -10,13 +10,13 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// reader puts an answer together.
+// reader assembles an answer.
 type reader struct {
 	open   map[int]*opened
 	before []json.RawMessage // of the next call
 }
 
-// opened is a part that is on its way.
+// opened is an unfinished part.
 type opened struct {
 	text, thought, signature strings.Builder
 	redacted                 []byte
@@ -92,8 +92,7 @@ func (c *converse) Whole(a *wire.Answer, body []byte) error {
 	return nil
 }
 
-// call begins a tool call, with the parts before it if there is a thought among
-// them.
+// call begins a tool call, with the parts before it if one of them is a thought.
 func (c *converse) call(a *wire.Answer, t toolUse) *wire.Call {
 	call := a.Call(len(a.Calls))
 	call.ID, call.Name = t.ID, t.Name
@@ -110,7 +109,7 @@ func (c *converse) call(a *wire.Answer, t toolUse) *wire.Call {
 	return call
 }
 
-// Frames implements [wire.Framed]. The usage comes behind the end.
+// Frames implements [wire.Framed]. The usage comes after the end.
 func (c *converse) Frames(a *wire.Answer, in io.Reader) error {
 	return readFrames(in, func(name string, data []byte) (bool, error) { return c.Event(a, name, data) })
 }
@@ -188,7 +187,7 @@ func (c *converse) delta(a *wire.Answer, e converseEvent) error {
 	return a.Say(d.Text)
 }
 
-// end keeps a part that is whole, for the next tool call.
+// end keeps a complete part, for the next tool call.
 func (c *converse) end(index int) {
 	o := c.open[index]
 	if o == nil || o.call != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// readFrames hands the events in a stream of AWS's to add, until one is the last.
+// readFrames passes the events of an AWS event stream to add, until one is the last.
 func readFrames(in io.Reader, add func(name string, data []byte) (last bool, err error)) error {
 	decoder := eventstream.NewDecoder()
 	for {
@@ -37,7 +37,7 @@ func readFrames(in io.Reader, add func(name string, data []byte) (last bool, err
 	}
 }
 
-// saidIn returns the error that an event reports, if it does.
+// saidIn returns the error in an event, if it has one.
 func saidIn(m eventstream.Message) *wire.Said {
 	switch headerOf(m, ":message-type") {
 	case "exception":
@@ -58,8 +58,8 @@ func headerOf(m eventstream.Message, name string) string {
 	return ""
 }
 
-// operation is where a model is asked, in one piece or as a stream. Streams need a
-// right of their own, which an account may not have given.
+// operation is the URL of a model's call, in one piece or as a stream. Streams need a
+// permission of their own, which an account may not have.
 type operation struct {
 	base          string // the URL up to the operation
 	whole, stream string
@@ -73,7 +73,7 @@ func (o operation) url() string {
 	return o.base + o.stream
 }
 
-// concede learns that streams are refused.
+// concede records that streams are refused.
 func (o operation) concede(status int, said *wire.Said) bool {
 	refused := status == http.StatusForbidden && strings.Contains(said.Message, "Stream") ||
 		status == http.StatusBadRequest && strings.Contains(said.Message, "does not support streaming")
@@ -83,7 +83,7 @@ func (o operation) concede(status int, said *wire.Said) bool {
 	return refused
 }
 
-// claudeTalk asks Anthropic's models by InvokeModel.
+// claudeTalk calls Anthropic's models by InvokeModel.
 type claudeTalk struct {
 	*claude.Talk
 	operation
@@ -116,7 +116,7 @@ func (t claudeTalk) Frames(a *wire.Answer, in io.Reader) error {
 	})
 }
 
-// talks returns what begins a call of the model.
+// talks returns the function that begins a call of the model.
 func talks(s providers.Spec, base string, noCache bool) func(providers.Request) (wire.Talk, error) {
 	memory := new(wire.Memory)
 	family := s.Family
@@ -140,10 +140,10 @@ func talks(s providers.Spec, base string, noCache bool) func(providers.Request) 
 	return func(req providers.Request) (wire.Talk, error) { return claudeTalk{service.Begin(req), o}, nil }
 }
 
-// caches finds the families that Converse takes marks for the cache of.
+// caches matches the families whose prompts Converse can cache.
 var caches = regexp.MustCompile(`(?:^|amazon\.)nova-`)
 
-// What Claude may answer with if nobody says: Bedrock sets it aside from the
+// The longest answers of Claude without MaxTokens: Bedrock reserves them from the
 // account's quota.
 const (
 	maxTokens = 16_384

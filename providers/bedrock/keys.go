@@ -12,8 +12,8 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// Keys are an AWS access key that stays the same. Neither printing them nor
-// encoding them as JSON shows them.
+// Keys are a fixed AWS access key. Neither printing them nor encoding them as JSON shows
+// them.
 type Keys struct {
 	ID      string `json:"-"`
 	Secret  string `json:"-"`

@@ -120,7 +120,7 @@ func (f family) playStream(w http.ResponseWriter, r *http.Request, p modeltest.P
 		frames = append(frames, f.callFrames(2+2*i, c)...)
 		stop = "tool_use"
 	}
-	switch p.Situation { //nolint:exhaustive // all others go on to the end
+	switch p.Situation { //nolint:exhaustive // all others answer to the end
 	case modeltest.Cut:
 		failtest.Cut("application/vnd.amazon.eventstream", string(first))(w, r)
 	case modeltest.Stall:

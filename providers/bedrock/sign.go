@@ -15,7 +15,7 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// sign returns what signs requests. Nothing may change them any more.
+// sign returns the function that signs requests. Nothing may change them afterwards.
 func sign(credentials aws.CredentialsProvider, region string) wire.Sign {
 	signer := v4.NewSigner()
 	return func(ctx context.Context, r *http.Request, body []byte) ([]string, error) {
@@ -35,7 +35,7 @@ func sign(credentials aws.CredentialsProvider, region string) wire.Sign {
 	}
 }
 
-// secrets are o's keys, if they stay the same.
+// secrets are o's keys, if they are fixed.
 func (o Opener) secrets() []string {
 	k, ok := o.Credentials.(Keys)
 	if !ok {

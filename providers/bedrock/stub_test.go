@@ -198,7 +198,7 @@ func event(kind, payload string) []byte {
 	return frame(payload, ":event-type", kind, ":content-type", "application/json", ":message-type", "event")
 }
 
-// start returns the events in front of the text.
+// start returns the events before the text.
 func (f family) start(u providers.Usage) [][]byte {
 	if f.claude() {
 		u.Output = 1 // so far
@@ -257,7 +257,7 @@ func (f family) callFrames(at int, c providers.ToolCall) [][]byte {
 	return out
 }
 
-// end returns the events behind the text.
+// end returns the events after the text.
 func (f family) end(stop string, u providers.Usage) [][]byte {
 	if f.claude() {
 		return [][]byte{

@@ -17,7 +17,7 @@ var errHoldsSecret = errors.New("it still holds a secret after redaction")
 
 // answer cleans the text of an answer.
 func (c cleaner) answer(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD") // as a file of JSON has it
+	text = strings.ToValidUTF8(text, "\uFFFD") // as in a JSON file
 	if c.Redact != nil {
 		text = c.Redact(text)
 	}
@@ -33,9 +33,9 @@ func (c cleaner) request(text string) string {
 	return text
 }
 
-// secrets takes keys out of a text. JSON in it stays JSON, and is changed only where
-// a value or a name is or holds a key: an answer such as {"key":"the-first-part"}
-// must not be broken.
+// secrets removes keys from a text. JSON in it stays valid, and is changed only where a
+// value or a name is or contains a key: an answer such as {"key":"the-first-part"} must
+// not be changed.
 func (c cleaner) secrets(text string) string {
 	if c.Unredacted {
 		return text
@@ -49,9 +49,9 @@ func (c cleaner) secrets(text string) string {
 }
 
 func (c cleaner) take(text string) string {
-	const tries = 32 // at what is no JSON after all; a text has to be hostile to need more
+	const tries = 32 // of what may not be JSON; only a hostile text needs more
 	var out strings.Builder
-	begun, at := 0, 0 // of what is not written yet, and where to look on
+	begun, at := 0, 0 // of the part not written yet, and of the next search
 	for range tries {
 		i := strings.IndexAny(text[at:], "{[")
 		if i < 0 {
@@ -76,8 +76,8 @@ func (c cleaner) take(text string) string {
 	return out.String()
 }
 
-// raw cleans the texts in JSON with a function. What needs no cleaning, or is no
-// JSON, stays as it is.
+// raw cleans the texts in JSON with a function. What needs no cleaning, or is not JSON,
+// is unchanged.
 func (c cleaner) raw(data json.RawMessage, clean func(string) string) json.RawMessage {
 	v, ok := readJSON(string(data))
 	if !ok || !c.inside(&v, clean) {
@@ -86,8 +86,8 @@ func (c cleaner) raw(data json.RawMessage, clean func(string) string) json.RawMe
 	return encode(v)
 }
 
-// inside changes all texts in v, and takes out what is a key by its name or in the
-// form of a number. It tells whether anything is changed.
+// inside changes all texts in v, and removes keys, by name or in the form of a number. It
+// tells whether anything changed.
 func (c cleaner) inside(v *any, clean func(string) string) bool {
 	changed := false
 	*v = walk(*v, func(leaf any) any {
@@ -107,11 +107,11 @@ func (c cleaner) inside(v *any, clean func(string) string) bool {
 	return !c.Unredacted && credentials(*v) || changed
 }
 
-// credential is the name of a member whose value is a key, whatever it looks like.
+// credential matches the names of members whose value is a key, whatever its form.
 var credential = regexp.MustCompile(`(?i)(api|access|auth|private|secret)[-_]?key$|(access|auth|bearer|refresh)[-_]?token$|^authorization$|password$|secret$`)
 
-// credentials takes the values of credentials out of v, and tells whether there
-// were any. A value with a space in it is a sentence about one.
+// credentials removes the values of credentials from v, and tells whether there were
+// any. A value with a space in it is a sentence, not a key.
 func credentials(v any) bool {
 	found := false
 	switch x := v.(type) {
@@ -131,8 +131,7 @@ func credentials(v any) bool {
 	return found
 }
 
-// check wants nothing in a line that ought to have been taken out. Its Key is no
-// text of anybody's.
+// check returns an error if a line still contains a secret. Its Key is a hash.
 func (c cleaner) check(l line) error {
 	l.Key = ""
 	v, _ := readJSON(string(encode(l)))
@@ -152,7 +151,7 @@ func readJSON(text string) (any, bool) {
 	return v, length > 0 && strings.TrimSpace(text[length:]) == ""
 }
 
-// readFirst reads the value that a text begins with, and tells its length: 0 if
+// readFirst reads the value at the beginning of a text, and returns its length: 0 if
 // there is none. Numbers keep their digits.
 func readFirst(text string) (v any, length int) {
 	d := json.NewDecoder(strings.NewReader(text))
@@ -163,8 +162,7 @@ func readFirst(text string) (v any, length int) {
 	return v, int(d.InputOffset())
 }
 
-// walk returns v with everything in it changed that holds nothing else, and the
-// names of members, which remain texts.
+// walk returns v with all leaves and the names of members changed; names stay texts.
 func walk(v any, change func(leaf any) any) any {
 	switch x := v.(type) {
 	case []any:
@@ -183,8 +181,8 @@ func walk(v any, change func(leaf any) any) any {
 	return change(v)
 }
 
-// encode returns v as JSON with sorted members, easy on the eye. It panics at what
-// has no JSON form: v was read from JSON, or checked.
+// encode returns v as readable JSON with sorted members. It panics if v has no JSON form:
+// v was read from JSON, or checked.
 func encode(v any) json.RawMessage {
 	data, err := marshal(v)
 	if err != nil {

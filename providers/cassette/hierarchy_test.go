@@ -69,7 +69,7 @@ func cast(t testing.TB) func(providers.Spec) (providers.Model, error) {
 var clocks = []string{"elapsed", "analysisTime", "totalExecutionTime", "executionTime", "duration"}
 
 // A whole team is recorded once, and played offline: with the same outcome, and
-// also when the process is killed at any place and goes on.
+// also when the process is killed at any place and resumed.
 func TestHierarchy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studio.jsonl")
 	rec, err := cassette.Record(path, cassette.Options{})

@@ -11,13 +11,13 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// version is that of the format. The first one had tools in full in its requests.
+// version is that of the format. The first one had complete tools in its requests.
 const version = 2
 
 // line is one call, or a list of tools.
 type line struct {
 	V     int             `json:"v"`
-	Key   string          `json:"key,omitempty"` // of Model and Req: what the call is found by
+	Key   string          `json:"key,omitempty"` // hash of Model and Req, by which the call is found
 	Model string          `json:"model,omitempty"`
 	Req   json.RawMessage `json:"req,omitempty"` // as request, clean, members sorted
 	Resp  *response       `json:"resp,omitempty"`
@@ -29,7 +29,7 @@ type line struct {
 	n int // of the line in its file, from 1
 }
 
-// request is a providers.Request but for OnText, which does not change the answer.
+// request is a providers.Request without OnText, which does not change the answer.
 type request struct {
 	Messages    []message       `json:"messages"`
 	Tools       []named         `json:"tools,omitempty"`
@@ -71,15 +71,14 @@ type tool struct {
 	Input       json.RawMessage `json:"input,omitempty"`
 }
 
-// named is a tool of a request: what it is called and what it takes, not how it is
-// described.
+// named is a tool of a request: its name and input, without its description.
 type named struct {
 	Name   string `json:"name"`
 	Schema string `json:"schema"` // hash of the JSON Schema, whatever the order of its members
 }
 
 func (t tool) named() named {
-	v, _ := readJSON(string(t.Input)) // what is no JSON is no schema
+	v, _ := readJSON(string(t.Input)) // invalid JSON counts as no schema
 	sum := sha256.Sum256(encode(v))
 	return named{t.Name, hex.EncodeToString(sum[:8])}
 }
@@ -97,7 +96,7 @@ type response struct {
 	Model     string          `json:"model,omitempty"`
 }
 
-// failure is a providers.Error but for its cause.
+// failure is a providers.Error without its cause.
 type failure struct {
 	Kind       providers.Kind   `json:"kind"`
 	Reason     providers.Reason `json:"reason,omitempty"`
@@ -167,8 +166,8 @@ func (c cleaner) calls(calls []providers.ToolCall, clean func(string) string) []
 	return out
 }
 
-// failed returns the clean form of an error. One of another type than
-// *providers.Error is permanent.
+// failed returns the clean form of an error. An error that is not a *providers.Error is
+// permanent.
 func (c cleaner) failed(err error) *failure {
 	var e *providers.Error
 	if !errors.As(err, &e) {
@@ -181,7 +180,7 @@ func (c cleaner) failed(err error) *failure {
 	return out
 }
 
-// play returns what a line holds. The caller owns it.
+// play returns the answer or error of a line. The caller owns it.
 func (l line) play() (providers.Response, error) {
 	if f := l.Err; f != nil {
 		after, _ := time.ParseDuration(f.RetryAfter) // checked when it was read
@@ -223,7 +222,7 @@ func readLine(data []byte) (line, error) {
 	return l, nil
 }
 
-// updated returns l, which is of the first version, as it would be today.
+// updated returns l, which is of the first version, in the current version.
 func (l line) updated() line {
 	var req struct {
 		Tools []tool `json:"tools"`

@@ -11,14 +11,14 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// ErrMiss says that a call is not on the cassette. Its error, of kind Invalid, tells
-// the call's key, its last message and the recorded calls that are nearest.
+// ErrMiss says that a call is not on the cassette. Its error, of kind Invalid, has the
+// call's key, its last message and the nearest recorded calls.
 var ErrMiss = errors.New("the cassette does not have this call")
 
-// near is how many recorded calls a miss tells of.
+// near is how many recorded calls a miss shows.
 const near = 3
 
-// miss notes that nothing was recorded for asked.
+// miss records that nothing was recorded for asked.
 func (p *Player) miss(asked line) *providers.Error {
 	text := fmt.Sprintf("%s has no call of model %q with the key %s, %s; %s",
 		p.path, asked.Model, asked.Key[:12], lastMessage(asked), p.nearest(asked))
@@ -29,7 +29,7 @@ func (p *Player) miss(asked line) *providers.Error {
 	return e
 }
 
-// nearest tells of the recorded calls that are most like asked.
+// nearest describes the recorded calls that are most like asked.
 func (p *Player) nearest(asked line) string {
 	type candidate struct{ n, score int }
 	var same []candidate
@@ -56,7 +56,7 @@ func (p *Player) nearest(asked line) string {
 	return "the nearest recorded ones are " + strings.Join(lines, ", ")
 }
 
-// likeness is how many bytes two texts have in common at their ends.
+// likeness is how many bytes two texts have in common at both ends.
 func likeness(a, b []byte) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -71,7 +71,7 @@ func likeness(a, b []byte) int {
 
 func abs(n int) int { return max(n, -n) }
 
-// difference tells where two requests differ first.
+// difference describes the first difference of two requests.
 func difference(recorded, asked []byte) string {
 	a, _ := readJSON(string(recorded))
 	b, _ := readJSON(string(asked))
@@ -79,7 +79,7 @@ func difference(recorded, asked []byte) string {
 	return fmt.Sprintf("%s was %s, is %s", strings.TrimPrefix(where, "."), quote(x, y), quote(y, x))
 }
 
-// missing stands for what is not there.
+// missing is an absent value.
 type missing struct{}
 
 // differ finds the first place where two values differ.
@@ -130,8 +130,7 @@ func item(list []any, i int) any {
 	return missing{}
 }
 
-// quote shows a value; of a long text that differs from the other the part where it
-// begins to.
+// quote shows a value; of a long text, the part where it begins to differ from the other.
 func quote(v, other any) string {
 	switch x := v.(type) {
 	case missing:
@@ -165,7 +164,7 @@ func short(text string) string {
 	return text
 }
 
-// lastMessage tells how a request ends.
+// lastMessage describes the last message of a request.
 func lastMessage(l line) string {
 	v, _ := readJSON(string(l.Req))
 	req, _ := v.(map[string]any)

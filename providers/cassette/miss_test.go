@@ -30,7 +30,7 @@ func TestMiss(t *testing.T) {
 	require.ErrorIs(t, err, cassette.ErrMiss)
 	var e *providers.Error
 	require.ErrorAs(t, err, &e)
-	assert.Equal(t, providers.Invalid, e.Kind, "nobody tries it again")
+	assert.Equal(t, providers.Invalid, e.Kind, "it is not retried")
 	assert.Regexp(t, `^.*c\.jsonl has no call of model "writer" with the key [0-9a-f]{12}, whose last message is user: "write about the seal"; `+
 		`the nearest recorded ones are `+
 		`line 1 \(messages\[0\]\.text was "write about the sea", is "write about the seal"\), `+

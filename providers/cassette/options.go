@@ -7,26 +7,26 @@ import (
 	"github.com/convene-go/convene/providers/internal/redact"
 )
 
-// Options say what is taken out of texts. Record and play with the same ones: by
-// them calls are found again. The zero Options take out the keys that the models'
-// openers were given, and what looks like a vendor's key.
+// Options say what is removed from texts. Record and play with the same ones, because
+// calls are found by the resulting texts. The zero Options remove the keys that the
+// models' openers were given, and texts that look like a vendor's key.
 type Options struct {
-	// Secrets are taken out too: keys of other services, names, whatever must not be in a file.
-	// Those of less than 4 bytes are not looked for.
+	// Secrets are removed, too: keys of other services, names, whatever must not be in a
+	// file. Those of less than 4 bytes are ignored.
 	Secrets []string
 
-	// Redact changes every text that is written, before keys are taken out. It is
-	// applied to its own results, which it must not change again. Safe for
-	// concurrent use; nil: it changes nothing.
+	// Redact changes every text that is written, before keys are removed. It is applied
+	// to its own results, which it must not change again. Safe for concurrent use; nil:
+	// no change.
 	Redact func(text string) string
 
-	// Normalize changes the texts of requests, not those of answers, so that what
-	// differs from run to run does not matter: dates, paths, random names. Safe for
-	// concurrent use; nil: it changes nothing.
+	// Normalize changes the texts of requests, not those of answers, so that differences
+	// between runs do not matter: dates, paths, random names. Safe for concurrent use;
+	// nil: no change.
 	Normalize func(text string) string
 
-	// Unredacted writes texts as they are, but for Redact and Normalize: with all
-	// keys that are in them. Secrets are not looked at.
+	// Unredacted writes texts with all keys in them, changed only by Redact and
+	// Normalize. Secrets is ignored.
 	Unredacted bool
 }
 
@@ -34,10 +34,10 @@ type Options struct {
 type cleaner struct {
 	Options
 	redactor redact.Redactor
-	done     *sync.Map // texts by what they were: a conversation has them at every turn
+	done     *sync.Map // clean texts by the original: a conversation repeats them at every turn
 }
 
-// with returns c that takes out what m knows of secrets, too.
+// with returns c that also removes the secrets of m.
 func (c cleaner) with(m providers.Model) cleaner {
 	knows, ok := m.(providers.Cleaner)
 	if !ok || c.Unredacted {

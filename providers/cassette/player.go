@@ -11,7 +11,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Player plays a cassette. It is made by [Play] and safe for concurrent use.
+// Player plays a cassette. Create it with [Play]. It is safe for concurrent use.
 type Player struct {
 	path  string
 	clean cleaner
@@ -21,15 +21,14 @@ type Player struct {
 	results map[string][]string // of tools, by name and input, in the order of their recording
 
 	mu     sync.Mutex
-	byKey  map[string][]int // what is left of lines, by line.Key; the last one stays
-	known  map[again]int    // calls that may be made again
+	byKey  map[string][]int // the lines to play, by line.Key; the last one stays
+	known  map[again]int    // calls that may be repeated
 	misses []error
-	told   map[string]int // how many of results were
+	told   map[string]int // how many of results were returned
 }
 
-// Play reads the cassette at path. A last line without an end, as a process leaves
-// it that dies while it writes, is left out; any other line that cannot be read is
-// an error.
+// Play reads the cassette at path. It ignores an incomplete last line, which a process
+// leaves that dies while it writes; any other line that cannot be read is an error.
 func Play(path string, o Options) (*Player, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -56,16 +55,16 @@ func Play(path string, o Options) (*Player, error) {
 	}
 }
 
-// Model returns the model that was recorded under a name. It is priced, for playing
-// costs nothing; the Usage is what was recorded. OnText gets the text in one piece.
+// Model returns the model that was recorded under a name. It is priced, because playing
+// is free; the Usage is the recorded one. OnText gets the text in one piece.
 func (p *Player) Model(name string) providers.Model { return playing{p, name} }
 
-// Open returns the model that was recorded under the name of a Spec, as
-// [providers.NewRoles] wants it.
+// Open returns the model that was recorded under the name of a Spec, as a function for
+// [providers.NewRoles].
 func (p *Player) Open(s providers.Spec) (providers.Model, error) { return p.Model(s.String()), nil }
 
-// Check returns nil if every call so far was on the cassette, else all that were
-// not: a team may have got over their errors.
+// Check returns nil if every call so far was on the cassette, else an error with all that
+// were not: a team may have handled their errors.
 func (p *Player) Check() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +91,7 @@ func (p *Player) next(id again) (line, bool) {
 	return p.lines[left[0]], true
 }
 
-// playing is a model that was recorded.
+// playing is a recorded model.
 type playing struct {
 	p    *Player
 	name string
@@ -117,7 +116,7 @@ func (m playing) Generate(ctx context.Context, req providers.Request) (providers
 	return tell(ctx, l, req.OnText)
 }
 
-// tell plays a line, with its text for onText.
+// tell plays a line, and passes its text to onText.
 func tell(ctx context.Context, l line, onText func(string) error) (providers.Response, error) {
 	resp, err := l.play()
 	if err != nil || onText == nil || resp.Text == "" {

@@ -10,22 +10,22 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Recorder writes the calls of models to a cassette. It is made by [Record] and
-// safe for concurrent use.
+// Recorder writes the calls of models to a cassette. Create it with [Record]. It is safe
+// for concurrent use.
 type Recorder struct {
 	clean cleaner
 
 	mu    sync.Mutex
 	file  *os.File
-	known map[again]line // calls that may be made again
+	known map[again]line // calls that may be repeated
 	err   error          // why a call could not be written
 }
 
-// again tells a call that is made again: by its providers.WithKey, and by line.Key.
+// again identifies a repeated call: by its providers.WithKey, and by line.Key.
 type again struct{ call, key string }
 
-// Record starts a cassette at path; one that is there is replaced. Whatever ends
-// the process, calls that were answered before can be played.
+// Record starts a cassette at path and replaces an existing one. However the process
+// ends, calls that were answered before can be played.
 func Record(path string, o Options) (*Recorder, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
 	if err != nil {
@@ -39,17 +39,17 @@ func Record(path string, o Options) (*Recorder, error) {
 
 const mode = 0o600
 
-// Model returns m under a name, with every call recorded that m answers or fails;
-// not those that the caller gives up. Calls are found again by the name.
+// Model returns m under a name and records every call that m answers or fails, except
+// those that the caller cancels. Calls are found by the name.
 //
-// What it returns is what will be played: without keys and without the cause of an
-// error. OnText gets m's own text, which is not recorded. A call that cannot be
-// written, or holds a secret in spite of redaction, is an error of kind Permanent.
+// It returns what will be played: without keys and without the cause of an error. OnText
+// gets m's own text, which is not recorded. A call that cannot be written, or contains a
+// secret in spite of redaction, is an error of kind Permanent.
 //
-// The keys that m's opener was given are taken out without being named, if m is a
+// The keys that m's opener was given are removed without being listed, if m is a
 // [providers.Cleaner], as the models of this library are.
 //
-// A call that is made again, see [providers.WithKey], gets what was recorded.
+// A repeated call, see [providers.WithKey], gets what was recorded.
 func (r *Recorder) Model(name string, m providers.Model) providers.Model {
 	rec := recording{r, name, m, r.clean.with(m)}
 	if p, ok := m.(providers.Priced); ok {
@@ -58,8 +58,8 @@ func (r *Recorder) Model(name string, m providers.Model) providers.Model {
 	return rec
 }
 
-// Open returns an opener, such as [providers.NewRoles] wants, whose models are those
-// of open, recorded under the names of their Specs.
+// Open returns an opener for [providers.NewRoles], whose models are those of open,
+// recorded under the names of their Specs.
 func (r *Recorder) Open(open func(providers.Spec) (providers.Model, error)) func(providers.Spec) (providers.Model, error) {
 	return func(s providers.Spec) (providers.Model, error) {
 		m, err := open(s)
@@ -70,8 +70,8 @@ func (r *Recorder) Open(open func(providers.Spec) (providers.Model, error)) func
 	}
 }
 
-// Close ends the recording, once no model is in use. It returns why calls could not
-// be recorded, if any could not.
+// Close ends the recording; no model may be in use. It returns why calls could not be
+// recorded, if any could not.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +81,7 @@ func (r *Recorder) Close() error {
 	return nil
 }
 
-// before returns the line of a call that is made again.
+// before returns the line of a repeated call.
 func (r *Recorder) before(id again) (line, bool) {
 	if id.call == "" {
 		return line{}, false
@@ -92,8 +92,8 @@ func (r *Recorder) before(id again) (line, bool) {
 	return l, ok
 }
 
-// write adds l to the cassette: in one piece, so that nothing is between its parts
-// and a process that dies leaves whole lines behind it.
+// write appends l to the cassette in one write, so that lines do not mix and a process
+// that dies leaves complete lines.
 func (r *Recorder) write(id again, l line, clean cleaner) error {
 	data, err := marshal(l)
 	if err == nil {
@@ -118,7 +118,7 @@ func (r *Recorder) write(id again, l line, clean cleaner) error {
 	return nil
 }
 
-// recording is a model that is recorded.
+// recording is a model whose calls are recorded.
 type recording struct {
 	r     *Recorder
 	name  string
@@ -126,16 +126,16 @@ type recording struct {
 	clean cleaner // that knows m's secrets
 }
 
-// pricedRecording is a recording of a model that knows whether it is priced.
+// pricedRecording is a recording of a model that implements Priced.
 type pricedRecording struct {
 	recording
 	of providers.Priced
 }
 
-// Priced says whether the model is.
+// Priced says whether the model is priced.
 func (p pricedRecording) Priced() bool { return p.of.Priced() }
 
-// Generate asks the model and records what it says.
+// Generate calls the model and records the result.
 func (r recording) Generate(ctx context.Context, req providers.Request) (providers.Response, error) {
 	l, err := r.clean.ask(r.name, req)
 	if err != nil {
@@ -164,7 +164,7 @@ func (r recording) Generate(ctx context.Context, req providers.Request) (provide
 	return l.play()
 }
 
-// gaveUp tells whether a call failed because the caller did not want it any more.
+// gaveUp tells whether a call failed because its caller canceled it.
 func gaveUp(ctx context.Context, err error) bool {
 	var e *providers.Error
 	return ctx.Err() != nil || errors.As(err, &e) && e.Kind == providers.Canceled

@@ -16,12 +16,12 @@ type Mode string
 //
 //	var mode = flag.String("cassette", string(cassette.RecordIfMissing), "play, record or record-if-missing")
 const (
-	PlayOnly        Mode = "play"              // a call that is not there is ErrMiss
-	RecordAnew      Mode = "record"            // models are asked, and what is there is replaced
-	RecordIfMissing Mode = "record-if-missing" // models are asked if there is no cassette: delete it to record again
+	PlayOnly        Mode = "play"              // a call that is not recorded is ErrMiss
+	RecordAnew      Mode = "record"            // models are called, and the cassette is replaced
+	RecordIfMissing Mode = "record-if-missing" // models are called if there is no cassette: delete it to record again
 )
 
-// Tape plays or records, as its [Mode] wants. It is made by [Open] and safe for
+// Tape plays or records, depending on its [Mode]. Create it with [Open]. It is safe for
 // concurrent use.
 type Tape struct {
 	recorder *Recorder // nil: it plays
@@ -48,11 +48,11 @@ func Open(path string, m Mode, o Options) (*Tape, error) {
 	return &Tape{player: p}, err
 }
 
-// Recording says whether models are asked.
+// Recording says whether models are called.
 func (t *Tape) Recording() bool { return t.recorder != nil }
 
-// Opener returns an opener, such as [providers.NewRoles] wants. Only a Tape that
-// records opens models with open: one that plays needs neither keys nor a network.
+// Opener returns an opener for [providers.NewRoles]. Only a Tape that records opens models
+// with open: one that plays needs neither keys nor a network.
 func (t *Tape) Opener(open func(providers.Spec) (providers.Model, error)) func(providers.Spec) (providers.Model, error) {
 	if t.recorder != nil {
 		return t.recorder.Open(open)
@@ -60,8 +60,8 @@ func (t *Tape) Opener(open func(providers.Spec) (providers.Model, error)) func(p
 	return t.player.Open
 }
 
-// Model returns m recorded under a name, or what was recorded under it. m may be nil
-// in a Tape that plays.
+// Model returns m with its calls recorded under a name, or the model recorded under it. m
+// may be nil in a Tape that plays.
 func (t *Tape) Model(name string, m providers.Model) providers.Model {
 	if t.recorder != nil {
 		return t.recorder.Model(name, m)
@@ -69,8 +69,8 @@ func (t *Tape) Model(name string, m providers.Model) providers.Model {
 	return t.player.Model(name)
 }
 
-// Close ends the work with the cassette, once no model is in use. It returns why
-// calls could not be recorded, or which were not on the cassette.
+// Close ends the use of the cassette; no model may be in use. It returns why calls could
+// not be recorded, or which were not on the cassette.
 func (t *Tape) Close() error {
 	if t.recorder != nil {
 		return t.recorder.Close()

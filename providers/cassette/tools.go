@@ -8,9 +8,9 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Tools records a list of tools under a name, or returns what was recorded under it:
-// so a Tape that plays needs no server that has the tools. Lists have different names.
-// agent.TapeTools makes tools for agents of it.
+// Tools records a list of tools under a name, or returns the list recorded under it: so a
+// Tape that plays needs no server that has the tools. Each list has its own name.
+// agent.TapeTools turns the list into tools for agents.
 func (t *Tape) Tools(name string, tools []providers.Tool) ([]providers.Tool, error) {
 	if t.recorder != nil {
 		return tools, t.recorder.tools(name, tools)
@@ -26,10 +26,10 @@ func (t *Tape) Tools(name string, tools []providers.Tool) ([]providers.Tool, err
 	return out, nil
 }
 
-// ToolResult returns what a tool answered to an input, as the recorded conversations
-// show it; if it was called several times with that input, in that order, and the last
-// answer again and again. It is [ErrMiss] if it was not, or if the answer was shown with
-// images, which a cassette does not hold.
+// ToolResult returns a tool's answer to an input, as the recorded conversations show it;
+// for several calls with that input, in order, and then the last answer repeatedly. It
+// is [ErrMiss] if there was none, or if the answer was shown with images, which a
+// cassette does not store.
 func (t *Tape) ToolResult(name string, input json.RawMessage) (string, error) {
 	if t.player == nil {
 		return "", fmt.Errorf("cassette: tool %q: the tape records", name)
@@ -49,7 +49,7 @@ func (r *Recorder) tools(name string, tools []providers.Tool) error {
 	return nil
 }
 
-// result plays what a tool answered.
+// result plays a tool's answer.
 func (p *Player) result(name string, input json.RawMessage) (string, error) {
 	id := callOf(name, p.clean.raw(input, p.clean.request))
 	p.mu.Lock()
@@ -65,14 +65,14 @@ func (p *Player) result(name string, input json.RawMessage) (string, error) {
 	return all[at], nil
 }
 
-// callOf is the same for equal calls of a tool.
+// callOf is equal for equal calls of a tool.
 func callOf(name string, input json.RawMessage) string {
-	v, _ := readJSON(string(input)) // what is no JSON is the same as nothing
+	v, _ := readJSON(string(input)) // invalid JSON counts as none
 	return name + " " + string(encode(v))
 }
 
-// resultsOf returns what tools answered, by callOf: each turn's are at the end of the
-// request behind it.
+// resultsOf returns the answers of tools, by callOf: those of a turn are at the end of the
+// next request.
 func resultsOf(lines []line) map[string][]string {
 	out, seen := map[string][]string{}, map[string]bool{}
 	for _, l := range lines {

@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// name is the Model of answers and errors that say none.
+// name is the Model of answers and errors without their own.
 const name = "fake:model"
 
 // Answer is one scripted answer. The zero Answer is an empty text.
@@ -27,9 +27,9 @@ type Answer struct {
 	// Nil: Text, word by word.
 	Chunks []string
 
-	// Latency passes before the answer, the error or the first chunk: by the
-	// clock of the bubble in a test under testing/synctest. A call that is made
-	// again gets its answer when the first one would have.
+	// Latency passes before the answer, the error or the first chunk, in a test under
+	// testing/synctest by the clock of the bubble. A repeated call gets its answer when
+	// the first one would have.
 	Latency time.Duration
 
 	// Hang waits until ctx is done, instead of answering.
@@ -39,9 +39,9 @@ type Answer struct {
 	// copy; another error as the cause of a Permanent one.
 	Err error
 
-	// From makes the answer of the request, in the place of all other fields; its
-	// own From is not looked at. An error fails the test as an unexpected call does.
-	// It must not use the Model, nor keep or change the request.
+	// From makes the answer from the request, instead of all other fields; its own From
+	// is ignored. An error fails the test as an unexpected call does. It must not use the
+	// Model, nor keep or change the request.
 	From func(providers.Request) (Answer, error)
 }
 
@@ -67,7 +67,7 @@ func Call(id, tool string, input any) Answer {
 	return Answer{ToolCalls: []providers.ToolCall{{ID: id, Name: tool, Input: data}}}
 }
 
-// Fail fails with an error of the kind. A retryAfter of 0 is one not said.
+// Fail fails with an error of the kind. A retryAfter of 0 means none.
 func Fail(kind providers.Kind, retryAfter time.Duration) Answer {
 	e := &providers.Error{Kind: kind, Model: name, Message: "scripted failure", RetryAfter: retryAfter}
 	if kind == providers.RateLimited {
@@ -93,7 +93,7 @@ func (a Answer) give(ctx context.Context, req providers.Request, start time.Time
 	return a.response(), nil
 }
 
-// wait lets what is left of Latency pass, or for ever if it hangs.
+// wait waits for the rest of Latency, or for ever if a hangs.
 func (a Answer) wait(ctx context.Context, start time.Time) error {
 	left := a.Latency - time.Since(start)
 	var passed <-chan time.Time // nil: never

@@ -8,14 +8,14 @@ import (
 
 // BlockNetwork refuses the calls of models that this library opens for vendors
 // (packages langchain and bedrock) until t ends, and fails t when one is tried: a
-// test that was meant to use a fake must not cost money. A refused call is an error
-// of kind Permanent that says where in a test it came from, if it was made in the
-// test's own goroutine.
+// test that should use a fake must not cost money. A refused call is an error of kind
+// Permanent that names the line of the test that made it, if it was made in the test's
+// own goroutine.
 //
 // Hosts listed in except may be called, such as the "127.0.0.1" of an
 // httptest.Server. The block is for the whole process, so also for tests that run
-// in parallel with t. With a nil t it never ends: call it so in TestMain. What else
-// uses the network is not blocked, a host's own Model for one.
+// in parallel with t. With a nil t it never ends: call it so in TestMain. Other uses of
+// the network are not blocked, such as a host's own Model.
 func BlockNetwork(t T, except ...string) {
 	b := &network.Block{Owner: "TestMain", Except: append([]string(nil), except...)}
 	if t == nil {

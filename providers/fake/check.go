@@ -8,9 +8,9 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Check returns nil if the script was played to its end and nothing else was
-// asked for, else an error that lists the unexpected calls and the unused
-// answers. With a T it need not be called.
+// Check returns nil if all scripted answers were used and no other call was made, else
+// an error that lists the unexpected calls and the unused answers. With a T it need not
+// be called.
 func (m *Model) Check() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -22,8 +22,8 @@ func (m *Model) Check() error {
 	return errors.New("fake model: " + strings.Join(lines, "\n"))
 }
 
-// end fails the test for what is unused. Calls after it go unreported, since a
-// test that is over must not be failed.
+// end fails the test for unused answers. Later calls are not reported, because a test
+// must not be failed after its end.
 func (m *Model) end(t T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,7 +34,7 @@ func (m *Model) end(t T) {
 	}
 }
 
-// unused describes what of the script nobody asked for.
+// unused describes the answers of the script that no call has used.
 func (m *Model) unused() []string {
 	var lines []string
 	if n := len(m.turns) - m.taken; n > 0 {
@@ -49,7 +49,7 @@ func (m *Model) unused() []string {
 	return lines
 }
 
-// describeCall tells the n-th call.
+// describeCall describes the n-th call.
 func describeCall(n int, req providers.Request) string {
 	last := lastMessage(req)
 	if last.Role == "" {
@@ -58,7 +58,7 @@ func describeCall(n int, req providers.Request) string {
 	return fmt.Sprintf("unexpected call %d: last message is %s: %q", n, last.Role, short(last.Text))
 }
 
-// describeScript tells why nothing fits a call.
+// describeScript says why no answer fits a call.
 func (m *Model) describeScript() string {
 	lines := []string{fmt.Sprintf("all %d answers in turn are used", len(m.turns))}
 	for _, r := range m.rules {
@@ -67,7 +67,7 @@ func (m *Model) describeScript() string {
 	return strings.Join(lines, "\n\t")
 }
 
-// String tells an answer in reports.
+// String describes an answer in reports.
 func (a Answer) String() string {
 	switch {
 	case a.From != nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// cloneRequest returns r sharing nothing with it but OnText.
+// cloneRequest returns a deep copy of r, except OnText.
 func cloneRequest(r providers.Request) providers.Request {
 	r.Messages = slices.Clone(r.Messages)
 	for i := range r.Messages {
@@ -38,7 +38,7 @@ func cloneCalls(calls []providers.ToolCall) []providers.ToolCall {
 	return calls
 }
 
-// sum tells requests apart, but for OnText.
+// sum is a hash of a request without OnText.
 func sum(r providers.Request) [sha256.Size]byte {
 	text := fmt.Sprintf("%q %q %q %q %d", r.Messages, r.Tools, r.ToolChoice, r.Output, r.MaxTokens)
 	if r.Temperature != nil {

@@ -105,8 +105,8 @@ func (m *maker) parts(s *jsonschema.Schema) []*jsonschema.Schema {
 	return parts
 }
 
-// merge returns what a value must be by two schemas: objects have the properties
-// of both, and of other values that of the second, unless it is nil.
+// merge returns a value that fits two schemas: objects have the properties of both, and
+// other values are that of the second, unless it is nil.
 func merge(a, b any) any {
 	x, ok := a.(map[string]any)
 	y, both := b.(map[string]any)
@@ -121,7 +121,7 @@ func merge(a, b any) any {
 	return b
 }
 
-// kindOf returns the JSON type that values of s have, "" if s does not say.
+// kindOf returns the JSON type of the values of s, "" if s does not say.
 func kindOf(s *jsonschema.Schema) string {
 	if s.Type != "" {
 		return s.Type
@@ -144,7 +144,7 @@ func kindOf(s *jsonschema.Schema) string {
 	return ""
 }
 
-// own returns a value by the keywords of s itself, nil if there are none.
+// own returns a value for the keywords of s itself, nil if there are none.
 func (m *maker) own(s *jsonschema.Schema, n, depth int) (any, error) {
 	switch kindOf(s) {
 	case "object":

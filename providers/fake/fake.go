@@ -11,34 +11,34 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// T is what a [Model] wants of a test. *testing.T, *testing.B and *testing.F have
-// it.
+// T is the part of a test that a [Model] uses. *testing.T, *testing.B and *testing.F
+// implement it.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Cleanup(func())
 }
 
-// Model is a scripted [providers.Model]. It is made by [New], and safe for
-// concurrent use.
+// Model is a scripted [providers.Model]. Create it with [New]. It is safe for concurrent
+// use.
 type Model struct {
 	mu         sync.Mutex
 	t          T // nil: none, or the test is over
 	rules      []*rule
 	turns      []Answer
-	taken      int // of turns
+	taken      int // number of turns used
 	requests   []providers.Request
 	unexpected []string
 	calls      map[call]given
 }
 
-// call is a call by its providers.WithKey and its request.
+// call identifies a call by its providers.WithKey and its request.
 type call struct {
 	key     string
 	request [sha256.Size]byte
 }
 
-// given is what a call got that was first made at a time.
+// given is the answer to a call, and when that was first made.
 type given struct {
 	answer Answer
 	at     time.Time
@@ -46,8 +46,8 @@ type given struct {
 
 var _ providers.Model = (*Model)(nil)
 
-// New returns a model that gives answers in turn, and fails t if it is asked
-// more often, or less often until t ends. In programs t is nil: see [Model.Check].
+// New returns a model that gives answers in order, and fails t for more calls than
+// answers, or at the end of t for fewer. In programs t is nil: see [Model.Check].
 func New(t T, answers ...Answer) *Model {
 	m := &Model{t: t, calls: map[call]given{}}
 	for _, a := range answers {
@@ -59,20 +59,20 @@ func New(t T, answers ...Answer) *Model {
 	return m
 }
 
-// When adds a rule. A call is answered by the first rule that matches and is not
-// used up, else by the next answer in turn.
+// When adds a rule. A call is answered by the first rule that matches and is not used up,
+// else by the next answer in order.
 func (m *Model) When(r Rule) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rules = append(m.rules, newRule(r))
 }
 
-// Generate gives the scripted answer. An unexpected call is an error of kind
-// Invalid, beside failing the test. If ctx is done already, nothing of the
-// script is used. The error is always a *[providers.Error].
+// Generate returns the scripted answer. An unexpected call is an error of kind Invalid,
+// and fails the test. If ctx is done already, nothing of the script is used. The error
+// is always a *[providers.Error].
 //
-// A call that is made again, that is with the same [providers.WithKey] and the
-// same request, gets the same answer or error again and uses nothing of the script.
+// A repeated call, with the same [providers.WithKey] and the same request, gets the same
+// answer or error and uses nothing of the script.
 func (m *Model) Generate(ctx context.Context, req providers.Request) (providers.Response, error) {
 	g, ok := m.next(ctx, req)
 	switch {
@@ -84,8 +84,8 @@ func (m *Model) Generate(ctx context.Context, req providers.Request) (providers.
 	return g.answer.give(ctx, req, g.at)
 }
 
-// Requests returns the requests so far, in order of arrival: not those of calls
-// that were made again. They are copies.
+// Requests returns copies of the requests so far, in order of arrival, without repeated
+// calls.
 func (m *Model) Requests() []providers.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -152,7 +152,7 @@ func (m *Model) take(req providers.Request) (Answer, bool) {
 	return m.turns[m.taken-1], true
 }
 
-// complain notes that the last call has no answer, and fails the test.
+// complain records that the last call has no answer, and fails the test.
 func (m *Model) complain(req providers.Request, err error) {
 	report := describeCall(len(m.requests), req) + "\n\t" + err.Error()
 	m.unexpected = append(m.unexpected, report)

@@ -70,7 +70,7 @@ func TestEveryFieldTellsRequestsApart(t *testing.T) {
 	assert.Len(t, m.Requests(), len(changes))
 }
 
-// The process died while a call was under way: it comes back when it would have.
+// The process died during a call: the repeated call returns when the first would have.
 func TestLatencyOfACallMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := fake.New(t, fake.Answer{Text: "late", Latency: time.Minute})

@@ -12,7 +12,7 @@ import (
 // FromSchema answers with data that fits the request's Output, the same for the
 // same schema: every property, one item in a list, the first value of an enum, else
 // a short text, 1, or true, within the schema's bounds. A request without Output,
-// or with one that no data is found for, fails the test.
+// or with a schema for which no data is found, fails the test.
 func FromSchema() Answer {
 	return Answer{From: func(req providers.Request) (Answer, error) {
 		if req.Output == nil {
@@ -26,10 +26,10 @@ func FromSchema() Answer {
 	}}
 }
 
-// CallTools asks for one call of each named tool, or of all that the request
-// offers if none is named. The arguments are made from the tools' schemas as in
-// [FromSchema]; the IDs are call-1, call-2 and so on through the conversation. A
-// tool that is not offered fails the test.
+// CallTools calls each named tool once, or all that the request offers if none is
+// named. The arguments are made from the tools' schemas as in [FromSchema]; the IDs are
+// call-1, call-2 and so on through the conversation. A tool that is not offered fails
+// the test.
 func CallTools(names ...string) Answer {
 	names = slices.Clone(names)
 	return Answer{From: func(req providers.Request) (Answer, error) {

@@ -8,21 +8,21 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Rule answers the calls that match all that is set in it, in whatever order they
-// come. The zero Rule matches every call and answers an empty text.
+// Rule answers the calls that match all its set fields, in any order. The zero Rule
+// matches every call and answers an empty text.
 type Rule struct {
 	Role   providers.Role               // of the last message; "": any
 	Text   string                       // part of the last message; "": any
 	System string                       // part of a system message, which tells agents apart; "": any
 	Match  func(providers.Request) bool // nil: any; must not use the Model, nor keep or change the request
 
-	// Times is how many calls it answers. It fails the test if there are fewer;
-	// when there are more, it no longer matches. 0: any number, none included.
+	// Times is how many calls it answers. Fewer calls fail the test; after that many it
+	// no longer matches. 0: any number, also none.
 	Times int
 
 	Answer Answer
 
-	// Answers are given in turn, in the place of Answer: Times is their number.
+	// Answers are given in order, instead of Answer: Times is their number.
 	Answers []Answer
 }
 

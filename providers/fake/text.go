@@ -24,7 +24,7 @@ var formats = map[string]string{
 	"uuid":      "00000000-0000-4000-8000-000000000000",
 }
 
-// text returns a text by the keywords of s. The n-th of a list is another.
+// text returns a text for the keywords of s. The n-th of a list differs from the others.
 func text(s *jsonschema.Schema, n int) (string, error) {
 	if s.Pattern != "" {
 		return matching(s.Pattern)
@@ -47,8 +47,8 @@ func text(s *jsonschema.Schema, n int) (string, error) {
 	return made, nil
 }
 
-// matching returns the shortest text that a regular expression matches, as far as
-// that is found without searching.
+// matching returns the shortest text that a regular expression matches, if it can be found
+// without a search.
 func matching(pattern string) (string, error) {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/convene-go/convene/providers/langchain"
 )
 
-// mistral stands for a client of langchaingo's.
+// mistral represents a client of langchaingo's.
 type mistral struct{ llms.Model }
 
 func (mistral) GenerateContent(context.Context, []llms.MessageContent, ...llms.CallOption) (*llms.ContentResponse, error) {

@@ -1,10 +1,10 @@
 // Package langchain connects to langchaingo, both ways: [Model] makes a
-// providers.Model of any of its models, of which it has many (Mistral, Cohere,
-// Hugging Face, watsonx and others), and [LLM] gives a providers.Model, with its
-// chain, prices or cassette, to code that is written for langchaingo.
+// providers.Model from any of its models, of which it has many (Mistral, Cohere,
+// Hugging Face, watsonx and others), and [LLM] makes a providers.Model, with its
+// chain, prices or cassette, usable by code that is written for langchaingo.
 //
 // Models of OpenAI, Anthropic, Google, Azure, Ollama, Bedrock and compatible servers
-// have openers of their own, which keep more promises: see [Model].
+// have openers of their own, which guarantee more: see [Model].
 package langchain
 
 import (
@@ -27,9 +27,9 @@ var rolesIn = map[llms.ChatMessageType]providers.Role{
 	llms.ChatMessageTypeAI: providers.Assistant, llms.ChatMessageTypeTool: providers.ToolRole,
 }
 
-// toLangchain returns messages as langchaingo has them. Each part has a message of
-// its own, for most of its clients read the first part alone; a text and the calls
-// beside it stay together.
+// toLangchain converts messages for langchaingo. Each part becomes a message of its own,
+// because most of its clients read only the first part; a text and the calls beside it
+// stay together.
 func toLangchain(messages []providers.Message) []llms.MessageContent {
 	names := map[string]string{} // of tools, by call
 	var out []llms.MessageContent
@@ -67,7 +67,7 @@ func partOut(p providers.Part) llms.ContentPart {
 	return llms.BinaryPart(p.Media, p.Data)
 }
 
-// fromLangchain returns langchaingo's messages as ours.
+// fromLangchain converts langchaingo's messages.
 func fromLangchain(messages []llms.MessageContent) []providers.Message {
 	var out []providers.Message
 	for _, m := range messages {

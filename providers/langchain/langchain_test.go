@@ -33,7 +33,7 @@ func named(m providers.Model) providers.Model {
 }
 
 // Through both adapters a model keeps the promises of all models.
-func TestThereAndBack(t *testing.T) {
+func TestBothAdapters(t *testing.T) {
 	modeltest.Run(t, func(t testing.TB, p modeltest.Play) modeltest.Subject {
 		s := stubtest.Open(t, p)
 		s.Model = named(langchain.Model(langchain.LLM(s.Model)))

@@ -11,13 +11,13 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// LLM gives a providers.Model to code that is written for langchaingo. Its errors
+// LLM makes a providers.Model usable by code that is written for langchaingo. Its errors
 // are *llms.Error, which wrap the model's own; its answers have one choice, with the
-// usage under the names that langchaingo's client for OpenAI has.
+// usage under the names that langchaingo's client for OpenAI uses.
 //
-// JSON mode wants an object of any shape. What the model has no word for is left out:
-// candidates, penalties, top-k, lengths and metadata. Functions, which langchaingo has
-// given up, are an error.
+// JSON mode requests an object of any shape. What the model has no parameter for is left
+// out: candidates, penalties, top-k, lengths and metadata. Functions, which langchaingo
+// has deprecated, are an error.
 func LLM(m providers.Model) llms.Model { return &llm{model: m} }
 
 type llm struct{ model providers.Model }

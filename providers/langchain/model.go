@@ -18,16 +18,16 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// Model makes a providers.Model of a model of langchaingo. It has no name: put it
-// into a [providers.Metered], whose Spec names and prices it, and for keys that errors
-// may not hold name them in secrets.
+// Model makes a providers.Model from a model of langchaingo. It has no name: put it
+// into a [providers.Metered], whose Spec names and prices it. List keys that errors must
+// not contain in secrets.
 //
-// It is as good as langchaingo's client lets it be. A status is found in the text of
-// an error where the client has written one, and RetryAfter is not. Some clients hide
-// that a context is done, take half a stream for a whole answer, have no limit on
-// what they read, or panic, which is a Transient error here. With Tools nothing is
-// streamed, a schema is put into the prompt, Params.Extra, Effort and ToolCall.Extra are
-// left out, and a Temperature of 0 is not told from none.
+// Its quality depends on langchaingo's client. A status is found in the text of an error
+// if the client writes one there, RetryAfter is not. Some clients hide that a context is
+// done, accept half a stream as a whole answer, have no limit on what they read, or
+// panic, which is a Transient error here. With Tools nothing is streamed, a schema is put
+// into the prompt, Params.Extra, Effort and ToolCall.Extra are left out, and a Temperature
+// of 0 is the same as none.
 func Model(m llms.Model, secrets ...string) providers.Model {
 	return &model{llm: m, redact: redact.New(secrets...)}
 }
@@ -79,7 +79,7 @@ func (t *telling) chunk(_ context.Context, chunk []byte) error {
 	return t.err
 }
 
-// ask asks langchaingo, which panics at some answers.
+// ask calls langchaingo, which panics at some answers.
 func (m *model) ask(ctx context.Context, req providers.Request, told *telling) (answer *llms.ContentResponse, err error) {
 	defer func() {
 		p := recover()
@@ -100,7 +100,7 @@ func (m *model) ask(ctx context.Context, req providers.Request, told *telling) (
 	}
 	answer, err = m.llm.GenerateContent(ctx, toLangchain(messages), options(req, told)...)
 	switch {
-	case ctx.Err() != nil: // which some clients hide
+	case ctx.Err() != nil: // some clients hide it
 		return nil, ctx.Err()
 	case told.err != nil:
 		return nil, told.err
@@ -147,12 +147,11 @@ func options(req providers.Request, told *telling) []llms.CallOption {
 	return out
 }
 
-// response puts the choices of an answer together: some clients make one of each
-// part.
+// response combines the choices of an answer: some clients make one of each part.
 func response(answer *llms.ContentResponse, req providers.Request, told *telling) (providers.Response, error) {
 	var resp providers.Response
 	if answer == nil {
-		return resp, errors.New("the answer is none")
+		return resp, errors.New("there is no answer")
 	}
 	reason := ""
 	for _, c := range answer.Choices {
@@ -183,7 +182,7 @@ func response(answer *llms.ContentResponse, req providers.Request, told *telling
 	return resp, told.chunk(context.Background(), []byte(resp.Text))
 }
 
-// usage reads the counts of a client, of which each has names of its own.
+// usage reads the counts of a client; each client has its own names for them.
 func usage(info map[string]any) providers.Usage {
 	n := func(names ...string) int64 {
 		for _, name := range names {
@@ -205,19 +204,19 @@ func usage(info map[string]any) providers.Usage {
 
 var statusInText = regexp.MustCompile(`(?i)status(?: code)?:? (\d{3})\b`)
 
-// statuses are those that langchaingo's codes stand for.
+// statuses are the HTTP statuses for langchaingo's codes.
 var statuses = map[llms.ErrorCode]int{
 	llms.ErrCodeAuthentication: 401, llms.ErrCodeRateLimit: 429, llms.ErrCodeInvalidRequest: 400, llms.ErrCodeResourceNotFound: 404,
 	llms.ErrCodeTimeout: 504, llms.ErrCodeQuotaExceeded: 402, llms.ErrCodeTokenLimit: 413, llms.ErrCodeProviderUnavailable: 503,
 	llms.ErrCodeContentFilter: 400, llms.ErrCodeNotImplemented: 400,
 }
 
-// classify says what err means, as far as it tells.
+// classify returns the error of a call, as far as langchaingo's error tells.
 func classify(ctx context.Context, err error) *providers.Error {
 	var coded *llms.Error
 	var ours *providers.Error
 	switch {
-	case errors.As(err, &ours): // of a model that went through LLM
+	case errors.As(err, &ours): // of a model behind LLM
 		e := *ours
 		e.Err = err
 		return &e

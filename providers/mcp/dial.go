@@ -13,8 +13,8 @@ import (
 	"github.com/convene-go/convene/providers/internal/redact"
 )
 
-// A Dialer makes a new way to a server for each connection: a [Command], an [HTTP],
-// or a host's own, as with OAuth. ctx is for the dialing alone.
+// A Dialer makes a new transport to a server for each connection: a [Command], an [HTTP],
+// or a host's own, such as one with OAuth. ctx is only for the dialing.
 type Dialer interface {
 	Dial(ctx context.Context) (sdk.Transport, error)
 }
@@ -25,8 +25,8 @@ type DialFunc func(ctx context.Context) (sdk.Transport, error)
 // Dial calls f.
 func (f DialFunc) Dial(ctx context.Context) (sdk.Transport, error) { return f(ctx) }
 
-// Command is a server that is a program, which speaks MCP on its standard input and
-// output. It is started for each connection. Printing one shows the program alone.
+// Command is a server that is a program, with MCP on its standard input and output. It
+// is started for each connection. Printing one shows only the program.
 type Command struct {
 	// Args are the program, as exec.Command finds it, and its arguments. Required.
 	Args []string
@@ -42,7 +42,7 @@ type Command struct {
 	Stderr io.Writer
 }
 
-// Dial is the program, not started yet.
+// Dial returns the program, which is not started yet.
 func (c Command) Dial(ctx context.Context) (sdk.Transport, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("Command.Args is empty")
@@ -64,7 +64,7 @@ func (c Command) String() string {
 // GoString is String, for %#v.
 func (c Command) GoString() string { return c.String() }
 
-// secretName is the name of an environment variable that may hold a secret.
+// secretName matches names of environment variables that may have a secret.
 var secretName = regexp.MustCompile(`(?i)key|token|secret|password|auth`)
 
 func (c Command) redactor() redact.Redactor {

@@ -37,7 +37,7 @@ func (h *host) Dial(ctx context.Context) (sdk.Transport, error) {
 	return &sdk.IOTransport{Reader: here, Writer: here}, nil
 }
 
-// dials is how often somebody connected.
+// dials is the number of connections.
 func (h *host) dials() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/convene-go/convene/providers/internal/redact"
 )
 
-// HTTP is a server that speaks MCP's streamable HTTP. Printing one shows no key.
+// HTTP is a server with MCP's streamable HTTP. Printing one shows no key.
 type HTTP struct {
 	// URL is the server's endpoint, often with the path /mcp. Required.
 	URL string
@@ -25,9 +25,9 @@ type HTTP struct {
 	// an Authorization.
 	Header http.Header
 
-	// Client carries the requests. Its Timeout, if it has one, is for whole answers,
-	// so for the longest tool call. Nil: one with time limits for connecting alone,
-	// that follows redirects on the URL's host only and uses no proxy.
+	// Client carries the requests. Its Timeout, if it has one, is for whole answers, so
+	// also for the longest tool call. Nil: one that limits only the time for connecting,
+	// follows redirects only on the URL's host and uses no proxy.
 	Client *http.Client
 }
 
@@ -44,7 +44,7 @@ func (h HTTP) Dial(context.Context) (sdk.Transport, error) {
 	client.Transport = &transport{base: client.Transport, origin: origin(u), header: h.Header.Clone()}
 	return &sdk.StreamableClientTransport{
 		Endpoint: h.URL, HTTPClient: &client, MaxEventSize: MaxMessage,
-		DisableStandaloneSSE: true, // what a server says outside of calls is not asked for
+		DisableStandaloneSSE: true, // messages outside of calls are not requested
 	}, nil
 }
 
@@ -130,7 +130,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// bounded fails behind so many bytes.
+// bounded fails after so many bytes.
 type bounded struct {
 	io.ReadCloser
 	left int

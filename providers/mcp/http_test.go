@@ -206,9 +206,9 @@ func TestHTTPThatIsRefused(t *testing.T) {
 		_, err := mcp.Open(t.Context(), mcp.HTTP{URL: url})
 		assert.ErrorContains(t, err, "HTTP.URL is not an absolute http or https URL", url)
 	}
-	nobody := httptest.NewServer(nil)
-	nobody.Close()
-	h := mcp.HTTP{URL: nobody.URL + "/mcp?key=" + secret}
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	h := mcp.HTTP{URL: closed.URL + "/mcp?key=" + secret}
 	_, err := mcp.Open(t.Context(), h)
 	require.ErrorContains(t, err, "mcp: connect: ")
 	assert.True(t, agent.ErrorOf(err).Transient)

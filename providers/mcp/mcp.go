@@ -9,8 +9,8 @@
 //	coder := agent.LLM{Model: model, Tools: tools}
 //
 // A server writes what models read: the names and descriptions of its tools and
-// their results. Open only those that you trust with your agents' conversations,
-// and choose among their tools.
+// their results. Open only servers that you trust with your agents' conversations,
+// and select among their tools.
 //
 // The package reads no environment variables, neither for a server's environment
 // nor for proxies.
@@ -35,15 +35,15 @@ import (
 // ends the connection.
 const MaxMessage = 16 << 20
 
-// ErrGone says that the connection to a server ended before a tool's result came:
-// the tool may have done its work or not. The next call makes a new connection.
+// ErrGone says that the connection to a server ended before a tool's result came: it is
+// unknown whether the tool did its work. The next call makes a new connection.
 const ErrGone = agent.Code("mcp/gone")
 
-// grace is how long a server gets to end by itself, and a call to heed its context.
+// grace is how long a server may take to end by itself, and a call to end after its context.
 const grace = 2 * time.Second
 
-// Server is a connection to an MCP server, which is made anew when it has ended. It
-// is safe for concurrent use.
+// Server is a connection to an MCP server, which reconnects when it has ended. It is safe
+// for concurrent use.
 type Server struct {
 	dial   func(ctx context.Context) (sdk.Transport, error)
 	redact redact.Redactor
@@ -52,7 +52,7 @@ type Server struct {
 
 	close   sync.Once
 	closing chan struct{}  // closed by Close
-	turn    chan struct{}  // holds a token: who has it may use live
+	turn    chan struct{}  // holds a token: its holder may use live
 	live    *link          // nil: none yet
 	running sync.WaitGroup // goroutines
 }
@@ -64,9 +64,9 @@ type link struct {
 	ended   atomic.Bool // or it is about to
 }
 
-// Open connects to a server. ctx is for the connecting alone: the connection lasts
-// until Close. A server that cannot be reached, now or when the connection is made
-// anew, is an error worth another try (agent.Transient).
+// Open connects to a server. ctx is only for the connecting: the connection lasts until
+// Close. If the server cannot be reached, now or at a reconnect, the error is transient
+// (agent.Transient).
 func Open(ctx context.Context, d Dialer) (*Server, error) {
 	if d == nil {
 		return nil, errors.New("mcp: the Dialer is nil")
@@ -76,7 +76,7 @@ func Open(ctx context.Context, d Dialer) (*Server, error) {
 		s.redact = k.redactor()
 	}
 	s.client = sdk.NewClient(&sdk.Implementation{Name: "convene", Version: "1"}, &sdk.ClientOptions{
-		Capabilities:                &sdk.ClientCapabilities{}, // none: nobody is asked anything
+		Capabilities:                &sdk.ClientCapabilities{}, // none: the server may ask for nothing
 		ProgressNotificationHandler: s.steps.tell,
 	})
 	s.turn <- struct{}{}
@@ -86,9 +86,9 @@ func Open(ctx context.Context, d Dialer) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the connection, and the server if it is a program. Calls under way get
-// two seconds to end, and so does the program, before it is told to terminate, and
-// again before it is killed. When Close returns, nothing runs any more.
+// Close ends the connection, and the server if it is a program. Running calls get two
+// seconds to end, and so does the program, before it is told to terminate, and again
+// before it is killed. When Close returns, nothing runs any more.
 func (s *Server) Close() error {
 	s.close.Do(func() { close(s.closing) })
 	<-s.turn
@@ -99,7 +99,7 @@ func (s *Server) Close() error {
 		err = live.close()
 	}
 	s.running.Wait()
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited { // how a program ends is its own matter
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited { // the exit code of a program does not matter
 		return errors.New("mcp: close the connection: " + s.redact.Clean(err.Error()))
 	}
 	return nil
@@ -116,7 +116,7 @@ func (s *Server) closed() bool {
 	}
 }
 
-// connected is the connection, made anew if it has ended.
+// connected returns the connection, a new one if it has ended.
 func (s *Server) connected(ctx context.Context) (*link, error) {
 	select {
 	case <-s.turn:
@@ -142,7 +142,7 @@ func (s *Server) connected(ctx context.Context) (*link, error) {
 	}
 	s.live = l
 	s.running.Go(func() {
-		_ = l.session.Wait() // why it ended is what calls under way are told
+		_ = l.session.Wait() // running calls report why it ended
 		l.ended.Store(true)
 		_ = l.session.Close() // ends the program, if it is one
 	})
@@ -174,16 +174,16 @@ func (s *Server) connect(ctx context.Context) (*link, error) {
 	return &link{kept: k, session: session}, nil
 }
 
-// close ends l when the calls under way have ended, or cuts it.
+// close ends l when its running calls have ended, or else cuts it.
 func (l *link) close() error {
 	timer := time.AfterFunc(grace, l.cut)
 	defer timer.Stop()
 	return l.session.Close()
 }
 
-// heed cuts l if the call that ctx belongs to is stuck in it after ctx is done, as
-// in writing to a program that does not read. The function ends the watch.
-func (l *link) heed(ctx context.Context) (returned func()) {
+// cutIfStuck cuts l if the call of ctx still runs some time after ctx is done, such as in
+// a write to a program that does not read. The returned function ends the watch.
+func (l *link) cutIfStuck(ctx context.Context) (returned func()) {
 	over := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		timer := time.NewTimer(grace)
@@ -201,7 +201,7 @@ func (l *link) heed(ctx context.Context) (returned func()) {
 	}
 }
 
-// kept is a transport that keeps hold of its connection.
+// kept is a transport that keeps a reference to its connection.
 type kept struct {
 	sdk.Transport
 	mu   sync.Mutex
@@ -217,12 +217,12 @@ func (k *kept) Connect(ctx context.Context) (sdk.Connection, error) {
 	return conn, err
 }
 
-// cut closes the connection, without waiting for what is under way in it.
+// cut closes the connection, without waiting for running calls.
 func (k *kept) cut() {
 	k.mu.Lock()
 	conn := k.conn
 	k.mu.Unlock()
 	if conn != nil {
-		_ = conn.Close() // it is given up
+		_ = conn.Close() // its error does not matter any more
 	}
 }

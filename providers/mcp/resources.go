@@ -13,14 +13,14 @@ import (
 // maxResources bounds a list of resources.
 const maxResources = 10_000
 
-// Resources asks the server what resources it has, as context that a host chooses
-// from: no model sees them by itself. More than 10,000 are an error.
+// Resources returns the server's resources, as context that a host selects from: models
+// do not see them by themselves. More than 10,000 are an error.
 func (s *Server) Resources(ctx context.Context) ([]*sdk.Resource, error) {
 	l, err := s.connected(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer l.heed(ctx)()
+	defer l.cutIfStuck(ctx)()
 	var out []*sdk.Resource
 	cursor := ""
 	for range maxResources { // a page may be empty
@@ -39,15 +39,15 @@ func (s *Server) Resources(ctx context.Context) ([]*sdk.Resource, error) {
 	return nil, fmt.Errorf("mcp: list resources: the list has more than %d resources or pages", maxResources)
 }
 
-// Read returns what a resource of the server holds, as parts of a message: texts,
-// under their addresses, images and PDF documents. What no model can read is a text
-// that says so.
+// Read returns the content of a resource of the server, as parts of a message: texts,
+// under their addresses, images and PDF documents. Content that models cannot read is a
+// text that says so.
 func (s *Server) Read(ctx context.Context, uri string) ([]providers.Part, error) {
 	l, err := s.connected(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer l.heed(ctx)()
+	defer l.cutIfStuck(ctx)()
 	res, err := l.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
 	if err != nil {
 		return nil, s.failure(ctx, l, fmt.Sprintf("read resource %q", uri), err)

@@ -12,10 +12,9 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// textOf is a tool's result as a model reads it: its content, or the structured
-// content, for as a rule both say the same. Structured content that says much more
-// stands instead of what is only a summary of it. Images are shown, where somebody
-// looks.
+// textOf is a tool's result as a model reads it: its content, or the structured content,
+// because usually both say the same. Structured content that says much more replaces
+// content that is only a summary of it. Images are shown, if the caller uses agent.Show.
 func textOf(ctx context.Context, res *sdk.CallToolResult) string {
 	const more = 64          // bytes around a value in JSON
 	var all, others []string // all parts, and those that are no text

@@ -51,9 +51,9 @@ func TestServerThatIsNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(nil)
 		h.add("work", says(&sdk.TextContent{Text: "fine"}))
-		away := errors.New("nobody is there")
+		away := errors.New("connection refused")
 		_, err := mcp.Open(t.Context(), mcp.DialFunc(func(context.Context) (sdk.Transport, error) { return nil, away }))
-		require.EqualError(t, err, "mcp: connect: nobody is there")
+		require.EqualError(t, err, "mcp: connect: connection refused")
 		assert.True(t, agent.ErrorOf(err).Transient, "nothing was asked of it")
 		_, err = mcp.Open(t.Context(), nil)
 		require.EqualError(t, err, "mcp: the Dialer is nil")
@@ -70,7 +70,7 @@ func TestServerThatIsNotThere(t *testing.T) {
 		h.die()
 		synctest.Wait()
 		_, err = tool.Call(t.Context(), json.RawMessage(`{}`))
-		require.EqualError(t, err, "mcp: connect: nobody is there")
+		require.EqualError(t, err, "mcp: connect: connection refused")
 		gone = nil
 		_, err = tool.Call(t.Context(), json.RawMessage(`{}`))
 		assert.NoError(t, err, "it is tried again at the next call")
@@ -224,7 +224,7 @@ func handshake(read *json.Decoder, write io.Writer) bool {
 	}
 }
 
-// A program that does not read keeps nobody who gave up.
+// A program that does not read does not delay canceled calls.
 func TestServerThatDoesNotRead(t *testing.T) {
 	t.Run("a call", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestServerThatDoesNotRead(t *testing.T) {
 			assert.Equal(t, time.Minute, time.Since(begun))
 		})
 	})
-	t.Run("somebody else's connecting", func(t *testing.T) {
+	t.Run("another caller's connecting", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHost(nil)
 			h.add("work", says())

@@ -12,14 +12,14 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// steps are the tool calls whose progress somebody watches.
+// steps are the tool calls with a watcher of their progress.
 type steps struct {
 	mu    sync.Mutex
 	last  int
 	calls map[string]func(text string) // by token
 }
 
-// expect has the progress of a call reported, until forget is called.
+// expect reports the progress of a call, until forget is called.
 func (s *steps) expect(ctx context.Context, c providers.ToolCall) (token string, forget func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *steps) expect(ctx context.Context, c providers.ToolCall) (token string,
 	}
 }
 
-// tell takes what a server says of a call.
+// tell reports a progress message of the server.
 func (s *steps) tell(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 	p := r.Params
 	text := strconv.FormatFloat(p.Progress, 'g', -1, 64)

@@ -22,27 +22,27 @@ const (
 	maxName  = 64       // as vendors take it
 )
 
-// Choice says which of a server's tools are wanted. The zero Choice is all, under
-// their own names.
+// Choice selects some of a server's tools. The zero Choice is all, under their own
+// names.
 type Choice struct {
 	// Prefix is put before every name, so that the tools of several servers can be
 	// told apart: "acme_". At most 32 letters, digits, underscores and dashes.
 	Prefix string
 
-	// Keep tells whether a tool is wanted. Its Annotations are the server's own
-	// word on what it does. Nil: all are.
+	// Keep selects tools. Their Annotations are the server's own claims about what they
+	// do. Nil: all tools.
 	Keep func(t *sdk.Tool) bool
 }
 
-// Tools asks the server what tools it has. They keep working after a lost
-// connection, as long as the server has them, until Close.
+// Tools returns the server's tools. They keep working after a lost connection, while the
+// server has them, until Close.
 //
-// What vendors do not take in a name becomes an underscore, and a name that is too
-// long, or there already, ends in a hash of the server's own. A tool's result is its
-// text, or its structured content as JSON where that says more, with a note in place
-// of a sound or a file. Images are shown to the model, see agent.Show. Where the server says that it is an error, it is one. Progress is
-// told as agent.ProgressStep to whoever watches; when a call's context is done, the
-// server is told.
+// Characters that vendors do not take in a name become underscores, and a name that is
+// too long, or a duplicate, ends in a hash of the server's own. A tool's result is its
+// text, or its structured content as JSON where that says more, with a note instead of a
+// sound or a file. Images are shown to the model, see agent.Show. What the server marks
+// as an error is one. Progress is an agent.ProgressStep; when a call's context is done,
+// the server is notified.
 //
 // More than 1,000 tools, or more than 64 KiB of description and schema, are an
 // error.
@@ -81,7 +81,7 @@ func (s *Server) list(ctx context.Context) ([]*sdk.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer l.heed(ctx)()
+	defer l.cutIfStuck(ctx)()
 	var tools []*sdk.Tool
 	cursor := ""
 	for range maxTools { // a page may be empty
@@ -100,7 +100,7 @@ func (s *Server) list(ctx context.Context) ([]*sdk.Tool, error) {
 	return nil, fmt.Errorf("mcp: list tools: the list has more than %d tools or pages", maxTools)
 }
 
-// nameOf is what a model calls a tool.
+// nameOf is the name of a tool for models.
 func nameOf(prefix, own string, taken map[string]bool) string {
 	name := prefix + plain(own)
 	if len(name) > maxName || taken[name] || own == "" {
@@ -110,7 +110,7 @@ func nameOf(prefix, own string, taken map[string]bool) string {
 	return name
 }
 
-// plain is a name with underscores for what vendors do not take.
+// plain is a name with underscores for characters that vendors do not take.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -120,7 +120,7 @@ func plain(name string) string {
 	}, name)
 }
 
-// tool is a tool of the server as an agent has it.
+// tool converts a tool of the server for agents.
 func (s *Server) tool(name string, t *sdk.Tool) (agent.Tool, error) {
 	made := providers.Tool{Name: name, Description: t.Description}
 	if made.Description == "" {
@@ -145,13 +145,13 @@ func (s *Server) tool(name string, t *sdk.Tool) (agent.Tool, error) {
 	}}, nil
 }
 
-// call has the server do the work of a tool.
+// call calls a tool of the server.
 func (s *Server) call(ctx context.Context, own string, c providers.ToolCall) (string, error) {
 	l, err := s.connected(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer l.heed(ctx)()
+	defer l.cutIfStuck(ctx)()
 	params := &sdk.CallToolParams{Name: own, Arguments: c.Input}
 	if agent.Watched(ctx) {
 		token, forget := s.steps.expect(ctx, c)
@@ -172,8 +172,7 @@ func (s *Server) call(ctx context.Context, own string, c providers.ToolCall) (st
 	return text, nil
 }
 
-// failure is why something that was asked of the server did not work. A connection
-// that is of no use any more is ended.
+// failure is the error of a failed request to the server. It ends a broken connection.
 func (s *Server) failure(ctx context.Context, l *link, what string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("mcp: %s: %w", what, ctx.Err())

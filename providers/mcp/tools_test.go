@@ -254,7 +254,7 @@ func TestProgress(t *testing.T) {
 		h.add("work", func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			token := r.Params.GetProgressToken()
 			if token == nil {
-				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "nobody asks"}}}, nil
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "no watcher"}}}, nil
 			}
 			for _, p := range []sdk.ProgressNotificationParams{
 				{ProgressToken: token, Progress: 0.5}, {ProgressToken: token, Progress: 1, Total: 3, Message: "reading"}, {ProgressToken: "other", Progress: 9},
@@ -269,7 +269,7 @@ func TestProgress(t *testing.T) {
 		tool := all(t, open(t, h))["work"]
 		got, err := tool.Call(t.Context(), json.RawMessage(`{}`))
 		require.NoError(t, err)
-		assert.Equal(t, "nobody asks", got)
+		assert.Equal(t, "no watcher", got)
 
 		w := &watcher{}
 		ctx := agent.WithInfo(t.Context(), agent.Info{Agent: "ann", Key: "run/0/c1", Attempt: 1, Watcher: w})

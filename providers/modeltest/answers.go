@@ -16,7 +16,7 @@ var answerChecks = []check{
 	{"NoInstructions", answerNoInstructions},
 }
 
-// wantText wants an answer of nothing but a text.
+// wantText requires an answer of only a text.
 func wantText(t testing.TB, got providers.Response, text string, stop providers.Stop) {
 	t.Helper()
 	if got.Text != text {
@@ -40,7 +40,7 @@ func answerUsage(t testing.TB, open Open) {
 	wantUsage(t, answered(t, open(t, p), question()).Usage, p.Usage)
 }
 
-// wantUsage wants the tokens that the stub reported. Not every vendor says how many
+// wantUsage requires the tokens that the stub reported. Not every vendor says how many
 // were cached or spent on reasoning.
 func wantUsage(t testing.TB, got, want providers.Usage) {
 	t.Helper()

@@ -46,8 +46,8 @@ func withTools() providers.Request {
 	return req
 }
 
-// withResults goes on with what the model said to a request, with a result for
-// every call of a tool.
+// withResults continues a request with the model's response and a result for every tool
+// call.
 func withResults(req providers.Request, resp providers.Response) providers.Request {
 	req.Messages = append(req.Messages, providers.Message{Role: providers.Assistant, Text: resp.Text, ToolCalls: resp.ToolCalls})
 	for i, c := range resp.ToolCalls {
@@ -62,7 +62,7 @@ type result struct {
 	err  error
 }
 
-// ask asks s, and fails t if it does not return, or panics.
+// ask calls s, and fails t if the call does not return, or panics.
 func ask(ctx context.Context, t testing.TB, s Subject, req providers.Request) result {
 	t.Helper()
 	done := make(chan result, 1)
@@ -74,7 +74,7 @@ func ask(ctx context.Context, t testing.TB, s Subject, req providers.Request) re
 	case r := <-done:
 		call.Wait()
 		return r
-	case <-patient.C: // the call is left behind: a model that hangs must not hang the suite
+	case <-patient.C: // the call keeps running: a model that hangs must not hang the suite
 		t.Fatalf("Generate does not return: the context's error is %v", ctx.Err())
 		return result{}
 	}
@@ -90,7 +90,7 @@ func generate(ctx context.Context, m providers.Model, req providers.Request) (r 
 	return result{resp, err}
 }
 
-// answered is ask for a request that has an answer.
+// answered is ask for a request that must be answered.
 func answered(t testing.TB, s Subject, req providers.Request) providers.Response {
 	t.Helper()
 	r := ask(t.Context(), t, s, req)
@@ -100,8 +100,8 @@ func answered(t testing.TB, s Subject, req providers.Request) providers.Response
 	return r.resp
 }
 
-// refused is ask for a request that has none. It wants an error of the kind, with
-// nothing in it that must not be there.
+// refused is ask for a request that must fail. It requires an error of the kind, without
+// secrets and prompts.
 func refused(t testing.TB, s Subject, req providers.Request, kind providers.Kind) *providers.Error {
 	t.Helper()
 	return wantFailure(t, s, ask(t.Context(), t, s, req), kind)
@@ -123,8 +123,8 @@ func wantFailure(t testing.TB, s Subject, r result, kind providers.Kind) *provid
 	return e
 }
 
-// wantDiscreet wants neither a secret nor the prompt in what is printed of an
-// error. The causes inside may quote the prompt, but hold no secret either.
+// wantDiscreet requires that what is printed of an error has neither a secret nor the
+// prompt. The causes inside may quote the prompt, but have no secret either.
 func wantDiscreet(t testing.TB, s Subject, err error, e *providers.Error) {
 	t.Helper()
 	if strings.Contains(e.Error(), prompt) {
@@ -161,7 +161,7 @@ func causes(err error) []error {
 	return out
 }
 
-// sent returns what has reached the stub, and skips t if that is not known.
+// sent returns what has reached the stub, and skips t if that is unknown.
 func sent(t testing.TB, s Subject) []string {
 	t.Helper()
 	if s.Sent == nil {
@@ -170,7 +170,7 @@ func sent(t testing.TB, s Subject) []string {
 	return s.Sent()
 }
 
-// wantSent wants the n-th request that reached the stub to hold all parts.
+// wantSent requires that the n-th request to the stub contains all parts.
 func wantSent(t testing.TB, s Subject, n int, parts ...string) {
 	t.Helper()
 	bodies := sent(t, s)

@@ -13,8 +13,8 @@ var concurrencyChecks = []check{
 	{"OwnStreams", concurrentStreams},
 }
 
-// together asks for many answers at once, each with its own word. It complains of
-// the first wrong one.
+// together makes many calls at once, each with its own word. It reports the first wrong
+// answer.
 func together(t testing.TB, ask func(req providers.Request) (text string, err error)) {
 	t.Helper()
 	const callers, turns = 8, 4
@@ -52,7 +52,7 @@ func concurrentAnswers(t testing.TB, open Open) {
 func concurrentStreams(t testing.TB, open Open) {
 	s := open(t, play(Echo))
 	together(t, func(req providers.Request) (string, error) {
-		var mu sync.Mutex // a model that mixes up its streams is told so, not left to race
+		var mu sync.Mutex // reports a model that mixes up its streams, without a race
 		var said string
 		req.OnText = func(chunk string) error {
 			mu.Lock()

@@ -17,10 +17,10 @@ var contextChecks = []check{
 	{"CanceledInStream", contextCanceledInStream},
 }
 
-// soon is when a call that waits for an answer is given up.
+// soon is when a waiting call is canceled.
 const soon = 50 * time.Millisecond
 
-// wantGivenUp wants the error of a call whose context is done for the reason.
+// wantGivenUp requires the error of a call whose context is done for the reason.
 func wantGivenUp(ctx context.Context, t testing.TB, s Subject, req providers.Request, reason error) {
 	t.Helper()
 	r := ask(ctx, t, s, req)

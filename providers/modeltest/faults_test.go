@@ -90,7 +90,7 @@ func twice(m providers.Model) providers.Model {
 	})
 }
 
-// deaf does not listen to its context.
+// deaf ignores its context.
 func deaf(m providers.Model) providers.Model {
 	return providers.ModelFunc(func(ctx context.Context, req request) (response, error) {
 		return m.Generate(context.WithoutCancel(ctx), req)
@@ -148,7 +148,7 @@ func keeping(m providers.Model) providers.Model {
 	})
 }
 
-// late goes on telling after it has returned.
+// late calls OnText after it has returned.
 func late(m providers.Model) providers.Model {
 	var tell func(string) error
 	return providers.ModelFunc(func(ctx context.Context, req request) (response, error) {
@@ -188,7 +188,7 @@ var faults = []fault{
 	{"cached tokens are made up", "Answers/Usage", "CacheRead is 99", answering(func(_ request, r *response) { r.Usage.CacheRead = 99 })},
 	{"reasoning is made up", "Answers/Usage", "Reasoning is 99", answering(func(_ request, r *response) { r.Usage.Reasoning = 99 })},
 	{"calls are made up", "Answers/Usage", "counts what was not used", answering(func(_ request, r *response) { r.Usage.Calls = 2 })},
-	{"nobody has answered", "Answers/Name", `Response.Model is ""`, answering(func(_ request, r *response) { r.Model = "" })},
+	{"no model is named", "Answers/Name", `Response.Model is ""`, answering(func(_ request, r *response) { r.Model = "" })},
 	{"a model without a provider", "Answers/Name", "want provider:name", answering(func(_ request, r *response) { r.Model = "gpt" })},
 	{"a cut answer passes for a whole one", "Answers/LengthStops", `Response.Stop is "end", want "length"`, answering(func(_ request, r *response) { r.Stop = providers.StopEnd })},
 	{"a cut answer is an error", "Answers/LengthStops", "want an answer", func(m providers.Model) providers.Model {

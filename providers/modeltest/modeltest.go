@@ -1,7 +1,7 @@
 // Package modeltest checks that a model keeps the promises of package providers.
 //
-// A model's own tests put a stub behind it, such as an httptest.Server that speaks
-// the vendor's wire format, have it play what the suite wants, and call [Run]:
+// A model's own tests put a stub behind it, such as an httptest.Server with the vendor's
+// wire format, let it play what the suite requires, and call [Run]:
 //
 //	func TestModel(t *testing.T) {
 //		modeltest.Run(t, func(t testing.TB, p modeltest.Play) modeltest.Subject {
@@ -28,17 +28,17 @@ var patience = 10 * time.Second
 type Subject struct {
 	Model providers.Model
 
-	// Sent returns the requests that have reached the stub so far, as the text that
-	// was sent: the suite counts them, and looks for what must be in them. Safe for
-	// concurrent use. Nil: it cannot be known, and what needs it is skipped.
+	// Sent returns the requests that have reached the stub so far, as text: the suite
+	// counts them, and searches them. Safe for concurrent use. Nil: unknown, and checks
+	// that need it are skipped.
 	Sent func() []string
 
-	// Secrets are what the model knows and no error may hold, such as its key.
+	// Secrets are what the model knows and no error may contain, such as its key.
 	Secrets []string
 }
 
-// Open opens a model that nobody has used, whose stub plays p. It closes what it
-// opened with t.Cleanup, and skips t if the stub cannot play p.Situation.
+// Open opens a new model, whose stub plays p. It closes what it opened with t.Cleanup,
+// and skips t if the stub cannot play p.Situation.
 type Open func(t testing.TB, p Play) Subject
 
 // check is one promise.
@@ -64,7 +64,7 @@ var groups = []group{
 	{"Concurrency", concurrencyChecks},
 }
 
-// Run checks the models that open returns: one subtest a promise, each with models
+// Run checks the models that open returns: one subtest per promise, each with models
 // of its own.
 func Run(t *testing.T, open Open) {
 	for _, g := range groups {

@@ -14,7 +14,7 @@ var ownershipChecks = []check{
 	{"ResponseIsTheCallers", ownershipResponse},
 }
 
-// full is a request that has everything, with room behind its slices.
+// full is a request with all fields, and with free capacity in its slices.
 func full() providers.Request {
 	req := withTools()
 	req.Messages = append(make([]providers.Message, 0, 8), req.Messages...)
@@ -27,7 +27,7 @@ func full() providers.Request {
 	return req
 }
 
-// show prints all of a request, with what is behind its slices.
+// show prints all of a request, with the free capacity of its slices.
 func show(r providers.Request) string {
 	return fmt.Sprintf("%+v %+v %q %s %d %v", r.Messages[:cap(r.Messages)], r.Tools[:cap(r.Tools)],
 		r.ToolChoice, r.Output[:cap(r.Output)], r.MaxTokens, *r.Temperature)
@@ -43,13 +43,13 @@ func ownershipChangesNothing(t testing.TB, open Open) {
 	}
 }
 
-// Under the race detector it also sees a model that still reads.
+// The race detector also sees a model that still reads afterwards.
 func ownershipKeepsNothing(t testing.TB, open Open) {
 	s := open(t, play(Echo))
 	req, _ := echo(1)
 	for n := range 3 {
 		_, word := echo(n)
-		req.Messages[1].Text = "Repeat the word " + word + " and nothing else." // the caller's again
+		req.Messages[1].Text = "Repeat the word " + word + " and nothing else." // owned by the caller again
 		wantText(t, answered(t, s, req), word, providers.StopEnd)
 	}
 }

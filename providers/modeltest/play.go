@@ -12,35 +12,35 @@ import (
 // Situation is what the stub behind a model plays.
 type Situation string
 
-// The situations in which the vendor answers. The stub says what Play.Reply tells
-// it, reports Play.Usage, and streams if it is asked to.
+// The situations in which the vendor answers. The stub says Play.Reply, reports
+// Play.Usage, and streams if the request wants it.
 const (
-	Answer    Situation = "answer"     // it says the text, and has no more to say
+	Answer    Situation = "answer"     // it says the text and ends
 	Echo      Situation = "echo"       // the same, with another text for each request
-	ToolCalls Situation = "tool calls" // it wants tools called, and says the text when it has their results
+	ToolCalls Situation = "tool calls" // it calls tools, and says the text when it has their results
 	Length    Situation = "length"     // it says the text, and stops there at the limit on tokens
 	Refusal   Situation = "refusal"    // it refuses, or its filter does, with the text if the vendor has one for that
 )
 
 // The situations without a usable answer.
 const (
-	Empty Situation = "empty" // a whole answer in good order that holds neither text nor tool calls
+	Empty Situation = "empty" // a complete, valid answer with neither text nor tool calls
 	Cut   Situation = "cut"   // the connection breaks in the middle of the answer; of a stream: after the first chunk
-	Slow  Situation = "slow"  // nothing comes as long as the client waits
-	Stall Situation = "stall" // of a stream: the first chunk comes, then nothing as long as the client waits
+	Slow  Situation = "slow"  // nothing comes while the client waits
+	Stall Situation = "stall" // of a stream: the first chunk comes, then nothing while the client waits
 )
 
 // The situations in which the vendor reports an error, in its own way. The error's
-// message holds Play.Text, which quotes the request as vendors do, and the key, if
-// the stub has been sent one.
+// message contains Play.Text, which quotes the request as vendors do, and the key, if
+// the stub was sent one.
 const (
 	RateLimited  Situation = "rate limited" // too many calls; Play.RetryAfter says when the next one may come
-	Quota        Situation = "quota"        // the money is used up, which waiting does not help
+	Quota        Situation = "quota"        // the money is used up, and waiting does not help
 	Unauthorized Situation = "unauthorized" // the key is wrong
 	TooLong      Situation = "too long"     // the request does not fit the model
 	BadRequest   Situation = "bad request"  // the request cannot be understood
 	Overloaded   Situation = "overloaded"   // all customers have to wait
-	Broken       Situation = "broken"       // an error in the vendor's own house
+	Broken       Situation = "broken"       // an internal error of the vendor
 )
 
 // Play tells the stub what to do.
@@ -50,8 +50,8 @@ type Play struct {
 	// Text is what the model says, or the vendor's error message.
 	Text string
 
-	// ToolCalls are those of ToolCalls. What the vendor's format has no place for,
-	// the stub leaves out: the ID, or Extra.
+	// ToolCalls are those of ToolCalls. The stub leaves out what the vendor's format
+	// cannot express: the ID, or Extra.
 	ToolCalls []providers.ToolCall
 
 	// Usage is what the stub reports of every answer, in the vendor's way of
@@ -62,8 +62,7 @@ type Play struct {
 	RetryAfter time.Duration
 }
 
-// Reply is what the stub says to a request that was sent as body: a text, or calls
-// of tools.
+// Reply is the stub's answer to a request with that body: a text, or tool calls.
 func (p Play) Reply(body string) (text string, calls []providers.ToolCall) {
 	switch {
 	case p.Situation == Echo:
@@ -101,7 +100,7 @@ const (
 // every length.
 const said = "The answer is \"42\",\nfür <all> & 世界 😀\\ of it."
 
-// play returns what the stub is told in a situation.
+// play returns the Play of a situation.
 func play(s Situation) Play {
 	p := Play{Situation: s, Text: said, Usage: providers.Usage{Input: 31, Output: 17, CacheRead: 12, Reasoning: 5}}
 	switch s {

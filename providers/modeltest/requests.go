@@ -37,8 +37,8 @@ func requestMessages(t testing.TB, open Open) {
 	}
 }
 
-// A system message that stands behind others reaches the vendor in its place, in
-// whatever form it takes one: not in front of what it answers to, and not twice.
+// A system message after others reaches the vendor in its place, in whatever form the
+// vendor takes it: not before the messages it follows, and not twice.
 func requestSystem(t testing.TB, open Open) {
 	s := open(t, play(ToolCalls))
 	req := withTools()
@@ -56,7 +56,7 @@ func requestSystem(t testing.TB, open Open) {
 	wantInOrder(t, sent(t, s)[2], instructions, resultWord+"-1", nudge, further, "nudge: go on.", "Is it done?")
 }
 
-// wantInOrder wants each part once in a request, behind the one before it.
+// wantInOrder requires each part once in a request, after the one before it.
 func wantInOrder(t testing.TB, body string, parts ...string) {
 	t.Helper()
 	at := -1

@@ -18,7 +18,7 @@ var toolChecks = []check{
 	{"Usage", toolUsage},
 }
 
-// wantCalls wants the calls that the stub made, each with an ID of its own.
+// wantCalls requires the calls that the stub made, each with a unique ID.
 func wantCalls(t testing.TB, got providers.Response, want []providers.ToolCall) {
 	t.Helper()
 	if got.Stop != providers.StopTools {
@@ -78,7 +78,7 @@ func toolRoundTrip(t testing.TB, open Open) {
 	wantSent(t, s, 2, parts...)
 }
 
-// What a vendor wants to see again it sees again.
+// ToolCall.Extra is sent back to the vendor.
 func toolExtra(t testing.TB, open Open) {
 	s := open(t, play(ToolCalls))
 	req := withTools()

@@ -9,11 +9,11 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// cached is from how many bytes of instructions and tools on requests are told to
-// share a cache.
+// cached is the size in bytes of instructions and tools from which on requests get a
+// cache key.
 const cached = 2000
 
-// cacheKey is the same for requests that begin alike: OpenAI sends them to the same
+// cacheKey is the same for requests with the same beginning: OpenAI sends them to the same
 // cache. "": it is not sent.
 func (c *call) cacheKey() string {
 	m := c.model
@@ -40,7 +40,7 @@ func (c *call) cacheKey() string {
 	return "convene-" + hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
-// ownHost says whether a URL is at OpenAI's own service, or Azure's.
+// ownHost says whether a URL is of OpenAI's own service, or Azure's.
 func ownHost(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil {

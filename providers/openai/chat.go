@@ -62,8 +62,8 @@ type chatMessage struct {
 	thoughts
 }
 
-// thoughts are what servers call a model's reasoning. What came under a name goes
-// back under it.
+// thoughts are the fields of servers for a model's reasoning. Each is sent back under the
+// name under which it came.
 type thoughts struct {
 	ReasoningContent *string           `json:"reasoning_content,omitempty"`
 	Reasoning        *string           `json:"reasoning,omitempty"`
@@ -82,7 +82,7 @@ type chatFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// beside is what stands beside a tool call and is to be seen again.
+// beside has the fields of a tool call that must be sent back.
 type beside struct {
 	Extra json.RawMessage `json:"extra_content,omitempty"`
 	thoughts
@@ -170,14 +170,14 @@ func chatChoice(req providers.Request) any {
 
 func (c *chat) messages() []chatMessage {
 	out := make([]chatMessage, 0, len(c.req.Messages)+1)
-	var shown []any // parts of results, for which a result has no place
+	var shown []any // images of results, which a result cannot have
 	for _, m := range c.req.Messages {
 		if m.Role != providers.ToolRole && len(shown) > 0 {
 			out = append(out, chatMessage{Role: "user", Content: shown})
 			shown = nil
 		}
 		if m.Role == providers.Assistant && m.Text == "" && len(m.ToolCalls) == 0 {
-			continue // it said nothing, which some servers refuse
+			continue // it is empty, which some servers refuse
 		}
 		to := chatMessage{Role: string(m.Role), Content: m.Text}
 		switch {
@@ -209,7 +209,7 @@ func withText(m providers.Message, text func(string) any, parts func([]providers
 	return append(out, parts(m.Parts)...)
 }
 
-// prompted adds to the first system message what the model is told of a schema.
+// prompted adds the instructions for a schema to the first system message.
 func (c *chat) prompted(out []chatMessage) []chatMessage {
 	if c.typed.prompt == "" {
 		return out

@@ -11,7 +11,7 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// chatReader puts an answer together.
+// chatReader assembles an answer.
 type chatReader struct {
 	indexes []int // of the calls, as the server counts them
 	besides []*beside
@@ -47,7 +47,7 @@ type chatSaid struct {
 	} `json:"tool_calls"`
 }
 
-// words are a text, of some servers a list of parts.
+// words are a text; some servers send a list of parts.
 type words string
 
 // UnmarshalJSON reads a text, or the texts in a list.
@@ -67,7 +67,7 @@ func (w *words) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// input is the input of a tool, as a text with JSON in it, of some servers as JSON.
+// input is the input of a tool, as a text with JSON in it; some servers send JSON.
 type input string
 
 // UnmarshalJSON reads a text, or takes an object as it is.
@@ -94,8 +94,8 @@ type chatUsage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// withThoughts returns u with what the model thought as part of the completion,
-// where only the total has it.
+// withThoughts returns u with the reasoning tokens as part of the completion, where only
+// the total includes them.
 func (u chatUsage) withThoughts() chatUsage {
 	if thought := u.Total - u.Prompt - u.Completion; thought > 0 {
 		u.Completion += thought
@@ -198,8 +198,8 @@ func (r *chatReader) add(c *chat, a *wire.Answer, s *chatSaid) error {
 	return nil
 }
 
-// place returns which call a piece belongs to. Some servers give no index, or the
-// same one to all calls, which come whole then.
+// place returns the call that a piece belongs to. Some servers give no index, or the same
+// one for all calls, which come whole then.
 func (r *chatReader) place(a *wire.Answer, index *int, id, name string) int {
 	last := len(r.indexes) - 1
 	at := -1
@@ -228,7 +228,7 @@ func (r *chatReader) place(a *wire.Answer, index *int, id, name string) int {
 	return len(r.indexes) - 1
 }
 
-// think keeps what the model thinks.
+// think adds to the model's reasoning.
 func (r *chatReader) think(a *wire.Answer, t thoughts) {
 	if t.ReasoningContent != nil {
 		r.said.ReasoningContent = t.ReasoningContent
@@ -245,8 +245,8 @@ func (r *chatReader) think(a *wire.Answer, t thoughts) {
 	}
 }
 
-// addDetail adds a piece of structured reasoning to the ones before: those of one
-// index are one, whose texts go on.
+// addDetail adds a piece of structured reasoning: pieces with the same index are one, and
+// their texts are joined.
 func addDetail(all []json.RawMessage, piece json.RawMessage) []json.RawMessage {
 	var p, last map[string]any
 	if len(all) == 0 || json.Unmarshal(piece, &p) != nil || json.Unmarshal(all[len(all)-1], &last) != nil ||
@@ -270,7 +270,7 @@ func addDetail(all []json.RawMessage, piece json.RawMessage) []json.RawMessage {
 	return all
 }
 
-// finish gives the calls what is to be seen again beside them.
+// finish gives the calls the fields that must be sent back.
 func (r *chatReader) finish(c *chat, a *wire.Answer) {
 	if r.said.ReasoningContent != nil {
 		r.said.ReasoningContent = new(r.content.String())

@@ -71,7 +71,7 @@ func ExampleOpen() {
 	// Output: anthropic:claude-sonnet-5-5 end hello
 }
 
-// A gateway of one's own that speaks OpenAI's chat completions has any name.
+// A custom gateway with OpenAI's chat completions may have any name.
 func ExampleOpener_Open() {
 	gateway := says(hello)
 	defer gateway.Close()

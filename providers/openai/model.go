@@ -43,19 +43,19 @@ type call struct {
 	typed  typed
 	sent   []byte
 	asked  string // the effort in it
-	forget bool   // the vendor does not want to see again what it thought
-	stamp  bool   // it wants something beside calls of other vendors
+	forget bool   // do not send thoughts back to the vendor
+	stamp  bool   // calls of other vendors need a placeholder
 }
 
-// prepare readies a for the answer.
+// prepare prepares a for the answer.
 func (c *call) prepare(a *wire.Answer) {
 	if c.typed.widened {
 		a.Nulls = schema.NewNulls(c.req.Output)
 	}
 }
 
-// formatName is under what is remembered that a parameter for a schema is refused:
-// some vendors refuse it beside tools alone.
+// formatName is the name in the memory of a refused parameter for a schema: some vendors
+// refuse it only beside tools.
 func (c *call) formatName() string {
 	if len(c.req.Tools) > 0 {
 		return c.typed.kind + " with tools"
@@ -78,7 +78,7 @@ func (c *call) Concede(status int, said *wire.Said) bool {
 			m.memory.Learn("chat completions", "responses")
 			c.Talk = &responses{call: c}
 			return true
-		case said.Param == "reasoning_effort": // of tools beside effort
+		case said.Param == "reasoning_effort": // tools together with an effort
 			m.memory.Learn("effort with tools", "none")
 			return true
 		}
@@ -101,10 +101,10 @@ func (c *call) Concede(status int, said *wire.Said) bool {
 	return c.leaveOut(said)
 }
 
-// effortNames are the parameters that say an effort.
+// effortNames are the parameters for an effort.
 var effortNames = map[string]bool{"reasoning_effort": true, "reasoning.effort": true, "reasoning": true}
 
-// leaveOut learns which parameter the vendor does not take.
+// leaveOut records which parameter the vendor does not take.
 func (c *call) leaveOut(said *wire.Said) bool {
 	param := said.RefusedParam(c.sent, "temperature", "top_p", "stop", "seed", "reasoning_effort", "reasoning.effort", "reasoning",
 		"stream_options", "max_tokens", "max_completion_tokens", "include", "thinking", "prompt_cache_key")
@@ -163,7 +163,7 @@ func (c *call) topP() *float64 {
 	return c.req.TopP
 }
 
-// seenAgain returns what the vendor wants to see again beside a call.
+// seenAgain decodes what must be sent back to the vendor with a call.
 func (c *call) seenAgain(t providers.ToolCall, into any) bool {
 	if c.forget {
 		return false

@@ -1,10 +1,10 @@
 // Package openai opens the models of OpenAI, by Responses or Chat Completions, those
-// of Azure, and every server that speaks OpenAI's formats: Google's compatible
-// endpoint, GLM, DeepSeek, OpenRouter, Ollama, vLLM and others.
+// of Azure, and every server with OpenAI's formats: Google's compatible endpoint, GLM,
+// DeepSeek, OpenRouter, Ollama, vLLM and others.
 //
-// Answers are streamed inside, whether somebody reads along or not: a long one is
-// not cut by a limit on the whole, silence is noticed, and what broke off says how
-// far it came. The package reads no environment, neither for keys nor for proxies.
+// Answers are always streamed from the vendor, with or without OnText: long answers are
+// not cut by a time limit, silence is noticed, and an interrupted answer reports what it
+// used so far. The package reads no environment, neither for keys nor for proxies.
 package openai
 
 import (
@@ -21,14 +21,14 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// Limits of an [Opener] that says none.
+// Limits of an [Opener] without its own.
 const (
 	DefaultMaxBody = wire.MaxBody
 	DefaultIdle    = wire.Idle
 )
 
-// Open returns what [providers.NewRoles] wants: the Open of an [Opener] with a
-// copy of k.
+// Open returns the function that [providers.NewRoles] takes: the Open of an [Opener]
+// with a copy of k.
 func Open(k providers.Keys) func(providers.Spec) (providers.Model, error) {
 	return Opener{Keys: maps.Clone(k)}.Open
 }
@@ -38,12 +38,12 @@ func Open(k providers.Keys) func(providers.Spec) (providers.Model, error) {
 type Opener struct {
 	Keys providers.Keys
 
-	// Tokens are asked before every call for a bearer token, by provider, where
-	// there is no key: Azure's by Entra ID, Google's by a service account. They
-	// cache. Safe for concurrent use.
+	// Tokens are functions that return a bearer token, by provider, called before every
+	// call if there is no key: Azure's by Entra ID, Google's by a service account. They
+	// should cache. Safe for concurrent use.
 	Tokens map[string]func(context.Context) (string, error) `json:"-"`
 
-	// Header is sent with every request, such as one that a gateway wants.
+	// Header is sent with every request, such as one that a gateway requires.
 	Header http.Header `json:"-"`
 
 	// Transport carries the requests, and is where a proxy or a client
@@ -55,8 +55,8 @@ type Opener struct {
 	// that is longer is a Permanent error. At most 1 GiB; zero: DefaultMaxBody.
 	MaxBody int64
 
-	// Idle is for how long an answer that has begun may say nothing: more is a
-	// Transient error. Until it begins, a model may think for 10 minutes. Zero:
+	// Idle is how long a begun answer may be silent: longer silence is a Transient
+	// error. Before the answer begins, a model may think for 10 minutes. Zero:
 	// DefaultIdle.
 	Idle time.Duration
 }
@@ -71,28 +71,28 @@ type Opener struct {
 //	openai      OpenAI
 //	openrouter  OpenRouter
 //
-// and with a BaseURL any other name but anthropic and bedrock, for a server that
-// speaks OpenAI's chat completions there. The BaseURL holds what comes before
-// /chat/completions, or Azure's /openai. Without an APIVersion Azure is asked by its
-// v1 API, with a date by the older one, which has deployments in the URL. The key of
-// a provider is sent to no other host than that of its Specs' BaseURL.
+// and with a BaseURL any other name but anthropic and bedrock, for a server with OpenAI's
+// chat completions there. The BaseURL is the part before /chat/completions, or Azure's
+// /openai. Without an APIVersion Azure is called by its v1 API, with a date by the older
+// one, which has deployments in the URL. The key of a provider is sent to no other host
+// than that of its Specs' BaseURL.
 //
-// API chooses the format. Without it, OpenAI's own reasoning models are asked by
-// Responses, for Chat Completions refuses them tools; all others by Chat
-// Completions, and by Responses from the call on in which a model wants that.
+// API chooses the format. Without it, OpenAI's own reasoning models are called by
+// Responses, because Chat Completions refuses them tools; all others by Chat
+// Completions, and by Responses from the call on in which a model requires that.
 //
 // The model is a [providers.Metered], so s's Price, Temperature, MaxTokens and
 // Params count. Its Generate makes one attempt; s's Timeout limits it as a whole.
 // Its errors are *[providers.Error].
 //
-// Request.Output becomes the vendor's own parameter for a schema, where there is
-// one that takes it; otherwise words in the prompt. The answer may still not fit.
+// Request.Output becomes the vendor's own parameter for a schema, if it has one that takes
+// the schema; otherwise words in the prompt. The answer may still not fit.
 //
-// What a model is known to refuse is not sent: a temperature to reasoning models.
-// What else it refuses by an error that names the parameter is left out at once, and
-// in later calls of that model: parameters for sampling and effort, a parameter for a
-// schema, which then goes into the prompt, and thoughts that came with tool calls of
-// a conversation that has changed since. What is in Params.Extra is always sent.
+// What a model is known to refuse is not sent: a temperature to reasoning models. If it
+// refuses another parameter by name, the call is repeated without it, and later calls of
+// that model leave it out: parameters for sampling and effort, a parameter for a schema,
+// which then goes into the prompt, and thoughts that came with tool calls of a
+// conversation that has changed since. Params.Extra is always sent.
 func (o Opener) Open(s providers.Spec) (providers.Model, error) {
 	m, err := o.open(s)
 	if err != nil {
@@ -121,7 +121,7 @@ func (o Opener) open(s providers.Spec) (*wire.Model, error) {
 	return wire.New(s, options, wire.SignWith(v.header, key, token), m.begin, wire.Secrets(o.Keys, o.Header)...), nil
 }
 
-// String names the providers of which o has keys.
+// String names the providers for which o has keys.
 func (o Opener) String() string { return "openai.Opener with " + o.Keys.String() }
 
 // Format is String, for every verb.

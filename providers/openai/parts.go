@@ -46,7 +46,7 @@ func chatParts(parts []providers.Part) []any {
 	return out
 }
 
-// dataURL returns where a part is: at its URL, or in a URL that holds it.
+// dataURL returns the address of a part: its URL, or a data URL with its bytes.
 func dataURL(p providers.Part) string {
 	if p.URL != "" {
 		return p.URL

@@ -8,11 +8,11 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// responses is a call in the format of Responses. Nothing is kept at the vendor:
-// the conversation brings its reasoning, which only the vendor can read.
+// responses is a call in the format of Responses. The vendor stores nothing: the
+// conversation has its reasoning, encrypted for the vendor.
 type responses struct {
 	*call
-	items []json.RawMessage // that came whole
+	items []json.RawMessage // that are complete
 }
 
 type responsesRequest struct {
@@ -49,7 +49,7 @@ type responsesFormat struct {
 type responsesTool struct {
 	Type string `json:"type"`
 	toolFunction
-	Strict bool `json:"strict"` // not said, it is true, which changes the schema
+	Strict bool `json:"strict"` // the default is true, which changes the schema
 }
 
 // item is one of a conversation.
@@ -130,9 +130,8 @@ type result struct {
 	Output string `json:"output"`
 }
 
-// assistant returns what the model said, with its reasoning where it was. The
-// reasoning has the text beside it: if that is not the message's any more, it
-// stands alone.
+// assistant returns what the model said, with its reasoning at its place. The reasoning
+// includes the text beside it: if the message's text was changed, it is alone.
 func (r *responses) assistant(m providers.Message) []any {
 	before := make([][]json.RawMessage, len(m.ToolCalls)) // by tool call
 	var text strings.Builder

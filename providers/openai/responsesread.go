@@ -10,7 +10,7 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// responsesAnswer is an answer, whole or as a stream ends with it.
+// responsesAnswer is an answer, or the end of a stream.
 type responsesAnswer struct {
 	Status     string `json:"status"`
 	Incomplete struct {
@@ -95,7 +95,7 @@ func (r *responses) count(a *wire.Answer, answer responsesAnswer) {
 	})
 }
 
-// outputItem is what is read of an item.
+// outputItem has the fields of an item that are read.
 type outputItem struct {
 	Type    string `json:"type"`
 	Content []struct {
@@ -106,7 +106,7 @@ type outputItem struct {
 	Arguments string `json:"arguments"`
 }
 
-// finish reads the answer as a whole. Text that was told already is not told again.
+// finish reads the answer as a whole. Text that was passed on already is not repeated.
 func (r *responses) finish(a *wire.Answer, answer responsesAnswer) error {
 	if answer.Error.Present() {
 		return &answer.Error
@@ -151,8 +151,7 @@ func (r *responses) finish(a *wire.Answer, answer responsesAnswer) error {
 	return nil
 }
 
-// keep returns items as what has to be seen again, nil if there is no reasoning
-// among them.
+// keep returns the items that must be sent back, nil if none of them is reasoning.
 func (r *responses) keep(items []json.RawMessage) json.RawMessage {
 	for _, raw := range items {
 		if typeOf(raw) != "reasoning" {

@@ -8,23 +8,23 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// typed is how an answer is held to its schema. The zero typed does not hold it.
-// Whether an answer fits is for the caller to check, always.
+// typed says how an answer is made to fit its schema. The zero typed does nothing. The
+// caller must always check whether an answer fits.
 type typed struct {
-	kind    string          // what the vendor takes for it, "json_schema" or "json_object"; "": nothing
+	kind    string          // the type that the vendor takes, "json_schema" or "json_object"; "": nothing
 	schema  json.RawMessage // of kind "json_schema"
 	strict  bool
 	prompt  string // what the model is told; "": nothing
-	widened bool   // optional fields may be null, which the schema does not say
+	widened bool   // optional fields may be null, unlike in the schema
 }
 
-// typedPlain gives the schema as it is.
+// typedPlain sends the schema unchanged.
 func typedPlain(_ *model, req providers.Request) typed {
 	return typed{kind: "json_schema", schema: req.Output}
 }
 
-// typedStrict gives the schema in the form of which OpenAI promises that the
-// answer fits, if it has one.
+// typedStrict sends the schema in the form for which OpenAI guarantees that the answer
+// fits, if it has one.
 func typedStrict(_ *model, req providers.Request) typed {
 	if !schema.IsObject(req.Output) {
 		return typedByPrompt(req)
@@ -36,8 +36,8 @@ func typedStrict(_ *model, req providers.Request) typed {
 	return typed{kind: "json_schema", schema: fit, strict: true, widened: widened}
 }
 
-// typedWithoutTools gives the schema as it is, if there are no tools: Ollama would
-// not call them.
+// typedWithoutTools sends the schema unchanged, if there are no tools: Ollama would not
+// call them.
 func typedWithoutTools(m *model, req providers.Request) typed {
 	if len(req.Tools) > 0 {
 		return typedByPrompt(req)
@@ -45,8 +45,8 @@ func typedWithoutTools(m *model, req providers.Request) typed {
 	return typedPlain(m, req)
 }
 
-// typedGemini gives the schema in Gemini's words, if it has them and there are no
-// tools, which Gemini refuses together.
+// typedGemini sends the schema in Gemini's dialect, if that has it and there are no tools,
+// which Gemini refuses together.
 func typedGemini(_ *model, req providers.Request) typed {
 	if len(req.Tools) > 0 {
 		return typedByPrompt(req)
@@ -58,7 +58,7 @@ func typedGemini(_ *model, req providers.Request) typed {
 	return typed{kind: "json_schema", schema: fit}
 }
 
-// typedObject wants any object, and tells the model the schema.
+// typedObject requires any object, and describes the schema in the prompt.
 func typedObject(_ *model, req providers.Request) typed {
 	t := typedByPrompt(req)
 	if schema.IsObject(req.Output) && len(req.Tools) == 0 {
@@ -67,5 +67,5 @@ func typedObject(_ *model, req providers.Request) typed {
 	return t
 }
 
-// typedByPrompt tells the model the schema.
+// typedByPrompt describes the schema in the prompt.
 func typedByPrompt(req providers.Request) typed { return typed{prompt: wire.Prompted(req.Output)} }

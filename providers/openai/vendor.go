@@ -21,11 +21,11 @@ type vendor struct {
 	openai       bool                                        // the models are OpenAI's: what they refuse is known
 	responses    bool                                        // it has Responses too
 	maxTokens    string                                      // the field for the longest answer
-	most         string                                      // its word for the most effort
+	most         string                                      // its name for the highest effort
 	thinking     bool                                        // effort none is thinking disabled
-	typed        func(m *model, req providers.Request) typed // how it holds an answer to a schema
-	extras       bool                                        // it wants to see again what is beside a tool call
-	unsigned     string                                      // JSON: what stands beside calls that another vendor made; "": nothing
+	typed        func(m *model, req providers.Request) typed // how it makes an answer fit a schema
+	extras       bool                                        // the extra fields of a tool call must be sent back
+	unsigned     string                                      // JSON: the extra fields for calls that another vendor made; "": none
 	thoughtsLeft bool                                        // its count of output leaves reasoning out
 }
 
@@ -62,7 +62,7 @@ var vendors = map[string]vendor{
 	},
 }
 
-// compatible is every other server that speaks OpenAI's chat completions.
+// compatible is every other server with OpenAI's chat completions.
 var compatible = vendor{maxTokens: "max_tokens", most: "high", typed: typedPlain, extras: true, responses: true}
 
 func vendorOf(s providers.Spec) (vendor, error) {
@@ -88,8 +88,8 @@ var (
 	deployment     = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 )
 
-// check returns every fault of what s says to v alone joined into one error, or
-// nil. On Azure model and version may become parts of the URL.
+// check returns every fault of s that only v has joined into one error, or nil. On Azure
+// model and version may become parts of the URL.
 func (v vendor) check(s providers.Spec) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -136,13 +136,13 @@ func (m *model) url(format string) string {
 // made for chat.
 var reasoning = regexp.MustCompile(`^(?:o[1-9]|gpt-(?:[5-9]|[1-9]\d)|codex)`)
 
-// reasons says whether the model is known to think, as far as its name tells.
+// reasons says whether the model is known to reason, by its name.
 func (m *model) reasons() bool {
 	name := cmp.Or(m.spec.Family, m.spec.Model)
 	return m.vendor.openai && reasoning.MatchString(name) && !strings.Contains(name, "-chat")
 }
 
-// wantsResponses says whether the model is asked by Responses from the start.
+// wantsResponses says whether the model is called by Responses from the start.
 func (m *model) wantsResponses() bool {
 	if m.spec.API != "" {
 		return m.spec.API == "responses"

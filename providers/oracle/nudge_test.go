@@ -67,7 +67,7 @@ func TestNudge(t *testing.T) {
 		_, ours := generate(t, s, openBedrock(t, s, nova), nudged(novaRequest()))
 		in := converseInput(t)
 		last := &in.Messages[len(in.Messages)-1]
-		end := len(last.Content) - 1 // the mark stands behind the nudge
+		end := len(last.Content) - 1 // the mark follows the nudge
 		last.Content = append(last.Content[:end:end], &types.ContentBlockMemberText{Value: "<system-reminder>\n" + nudge + "\n</system-reminder>"}, last.Content[end])
 		_, err := runtimeClient(s).Converse(t.Context(), in)
 		require.NoError(t, err)

@@ -1,7 +1,7 @@
 // Package pgtest starts throwaway Postgres servers for tests and examples.
 //
-// A server lives in a temporary folder, listens on a Unix socket alone, and ends with
-// the process that started it, even if that is killed. It needs the programs of
+// A server has a temporary folder, listens on a Unix socket only, and ends with the
+// process that started it, even if that is killed. It needs the programs of
 // Postgres (on Debian and Ubuntu: apt-get install postgresql), and a system that has
 // Unix sockets and sh. As root it runs as the user postgres, because Postgres refuses
 // root.
@@ -114,7 +114,7 @@ func (s *Server) said() string {
 	return strings.TrimSpace(string(data))
 }
 
-// DSN is where the server is.
+// DSN is the address of the server.
 func (s *Server) DSN() string { return "host=" + s.dir + " port=5432 user=postgres dbname=postgres" }
 
 // Dir is the folder of the server's Unix socket: the host in a DSN that names several.
@@ -123,9 +123,9 @@ func (s *Server) Dir() string { return s.dir }
 // Socket is the path of the server's Unix socket.
 func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
 
-// guard is the shell program beside the server. It stops the server when it reads a
+// guard is the shell program that watches the server. It stops the server when it reads a
 // line. When its input ends without one, because our process has ended, it removes the
-// folder, too. A server that has just been started ignores the signal: it comes again.
+// folder, too. It repeats the signal, because a starting server ignores it.
 const guard = `exec 3<&0; dir=$1; shift
 "$@" </dev/null 3<&- & server=$!
 { read -r line <&3 || touch "$dir/abandoned"; while kill -QUIT $server; do sleep 0.1; done; } 2>/dev/null & waiter=$!
@@ -134,7 +134,7 @@ kill $waiter 2>/dev/null
 [ ! -e "$dir/abandoned" ] || rm -rf "$dir"
 exit 0`
 
-// Restart starts the server; one that runs is stopped first, as by Stop.
+// Restart starts the server; a running one is stopped first, as by Stop.
 func (s *Server) Restart(ctx context.Context) (err error) {
 	if err := s.Stop(); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (s *Server) Restart(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	s.cmd.Stdout, s.cmd.Stderr = log, log // a file: nobody waits until all of the server has closed it
+	s.cmd.Stdout, s.cmd.Stderr = log, log // a file: Wait does not wait for all processes of the server
 	s.user.run(s.cmd)
 	in, err := s.cmd.StdinPipe()
 	if err != nil {

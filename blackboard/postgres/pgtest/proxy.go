@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Proxy stands between a server and its clients, as a network that fails. Safe for
-// concurrent use.
+// Proxy forwards bytes between a server and its clients and simulates network failures.
+// It is safe for concurrent use.
 type Proxy struct {
 	dir, server string
 	listener    net.Listener
@@ -24,7 +24,7 @@ type Proxy struct {
 	closed bool
 }
 
-// NewProxy starts a proxy in front of s, which may start and stop meanwhile.
+// NewProxy starts a proxy for s, which may stop and start again.
 func (s *Server) NewProxy() (*Proxy, error) {
 	dir, err := os.MkdirTemp("", "pgproxy")
 	if err != nil {
@@ -40,17 +40,17 @@ func (s *Server) NewProxy() (*Proxy, error) {
 	return p, nil
 }
 
-// DSN is where the server is, by way of the proxy.
+// DSN is the address of the server through the proxy.
 func (p *Proxy) DSN() string { return "host=" + p.dir + " port=5432 user=postgres dbname=postgres" }
 
-// Delay holds what passes from now on for d, each way.
+// Delay delays all bytes from now on by d, each way.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// Freeze holds everything, without closing a connection, until Thaw: a cut cable.
+// Freeze holds all bytes, without closing a connection, until Thaw: a cut cable.
 func (p *Proxy) Freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *Proxy) Freeze() {
 	}
 }
 
-// Thaw lets pass what Freeze held.
+// Thaw forwards what Freeze held.
 func (p *Proxy) Thaw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *Proxy) add(conns ...net.Conn) bool {
 	return !p.closed
 }
 
-// pass hands on what from says, and at its end closes both.
+// pass forwards what from sends, and at its end closes both.
 func (p *Proxy) pass(from, to net.Conn) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -143,7 +143,7 @@ func (p *Proxy) pass(from, to net.Conn) {
 	}
 }
 
-// hold waits as Delay and Freeze want it.
+// hold waits as Delay and Freeze demand.
 func (p *Proxy) hold() {
 	p.mu.Lock()
 	delay, thaw := p.delay, p.thaw

@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Standby starts a server that follows s and can be read meanwhile. From then on s
-// confirms a commit when the standby has it on its disk, too: what was confirmed is
-// there after [Server.Promote], and without the standby s confirms nothing.
+// Standby starts a readable server that replicates s. From then on s confirms a commit
+// only when the standby has it on disk, too: confirmed commits survive [Server.Promote],
+// and without the standby s confirms nothing.
 func (s *Server) Standby(ctx context.Context, settings ...string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "pgtest")
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *Server) follow(ctx context.Context) error {
 	return until(ctx, conn, "EXISTS(SELECT FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync')")
 }
 
-// Promote makes a standby a server of its own. It takes changes when Promote returns.
-// Whoever promotes one sees to it that the server that it followed has ended.
+// Promote makes a standby an independent server, which accepts changes when Promote
+// returns. The caller must have stopped the server that it replicated.
 func (s *Server) Promote(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.DSN())
 	if err != nil {

@@ -41,7 +41,7 @@ func (u user) own(dir string) error {
 	return os.Chown(dir, int(u.credential.Uid), int(u.credential.Gid))
 }
 
-// run has cmd run as the user, out of reach of signals to our terminal.
+// run makes cmd run as the user, and not receive the signals of our terminal.
 func (u user) run(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: u.credential, Setsid: true}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// ErrDouble is the error of calls that a [Double] lets fail.
+// ErrDouble is the error of calls that a [Double] makes fail.
 var ErrDouble = errors.New("doubles: the store failed as it was told")
 
 // Double makes the calls of a store fail. Without a fault it only forwards them.
@@ -26,12 +26,12 @@ type Double struct {
 	calls map[string]int
 }
 
-// fault is what a call meets.
+// fault is what happens to a call.
 type fault struct {
 	delay time.Duration
 	hang  bool
-	fail  int // so many calls fail
-	lose  int // so many calls change the store, and fail then
+	fail  int // this many calls fail
+	lose  int // this many calls change the store, and fail then
 }
 
 // New returns a Double of s.
@@ -39,30 +39,29 @@ func New(s blackboard.Store) *Double {
 	return &Double{inner: s, calls: make(map[string]int)}
 }
 
-// Only limits the faults to the methods of those names, as "Append"; without names
-// they concern all methods.
+// Only limits the faults to these methods, such as "Append"; without names they concern
+// all methods.
 func (d *Double) Only(methods ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.only = methods
 }
 
-// Fail lets the next n calls change nothing and return [ErrDouble].
+// Fail makes the next n calls change nothing and return [ErrDouble].
 func (d *Double) Fail(n int) { d.set(func(f *fault) { f.fail = n }) }
 
-// Lose lets the next n calls that change the store (Append, Beat, Leave, Put,
-// PutBlob, Delete) do so and return [ErrDouble] then, as if the confirmation was
+// Lose makes the next n calls that change the store (Append, Beat, Leave, Put,
+// PutBlob, Delete) do so and then return [ErrDouble], as if the confirmation was
 // lost.
 func (d *Double) Lose(n int) { d.set(func(f *fault) { f.lose = n }) }
 
-// Hang lets calls from now on change nothing and block until their context is done.
+// Hang makes all later calls change nothing and block until their context is done.
 func (d *Double) Hang() { d.set(func(f *fault) { f.hang = true }) }
 
-// Slow lets calls from now on begin delay later, unless their context is done
-// before.
+// Slow delays all later calls, unless their context is done before.
 func (d *Double) Slow(delay time.Duration) { d.set(func(f *fault) { f.delay = delay }) }
 
-// Heal ends all faults. Calls that hang or wait meanwhile still do.
+// Heal ends all faults. Calls that hang or wait already still do.
 func (d *Double) Heal() { d.set(func(f *fault) { *f = fault{} }) }
 
 // Calls returns how often a method was called, failed calls included.
@@ -78,7 +77,7 @@ func (d *Double) set(change func(*fault)) {
 	change(&d.fault)
 }
 
-// next returns what a call of method meets, and counts it.
+// next returns the fault for a call of method, and counts the call.
 func (d *Double) next(method string) fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,7 +98,7 @@ func (d *Double) next(method string) fault {
 
 var changing = []string{"Append", "Beat", "Leave", "Put", "PutBlob", "Delete"}
 
-// call makes a call as the fault of the moment has it.
+// call makes a call with the current fault.
 func (d *Double) call(ctx context.Context, method string, make func() error) error {
 	f := d.next(method)
 	if f.delay > 0 {

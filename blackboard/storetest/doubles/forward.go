@@ -8,7 +8,7 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// extras are the optional interfaces but for Notifier and Messenger.
+// extras are the optional interfaces except Notifier and Messenger.
 type extras interface {
 	blackboard.Owners
 	blackboard.Inbox
@@ -16,10 +16,10 @@ type extras interface {
 	blackboard.Deleter
 }
 
-// Store returns the store that fails. It is a [blackboard.Notifier] if the store
-// behind it is, never a [blackboard.Messenger], and all other optional interfaces if
-// the store behind it is all of them; else it is a plain [blackboard.Store]. A test hides an interface outside:
-// struct{ blackboard.Store }{d.Store()}.
+// Store returns the store that fails. It is a [blackboard.Notifier] if the wrapped store
+// is, never a [blackboard.Messenger], and all other optional interfaces if the wrapped
+// store is all of them; else it is a plain [blackboard.Store]. To hide all optional
+// interfaces, wrap it: struct{ blackboard.Store }{d.Store()}.
 func (d *Double) Store() blackboard.Store {
 	f := forward{d}
 	_, all := d.inner.(extras)
@@ -126,7 +126,7 @@ func (f forward) Delete(ctx context.Context, runs ...string) error {
 
 func (f forward) extras() extras { return f.d.inner.(extras) } //nolint:errcheck // Store has looked
 
-// sequence has a loop over seq meet the fault of the moment when it begins.
+// sequence applies the fault of the moment when a loop over seq begins.
 func sequence[T any](ctx context.Context, d *Double, method string, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if err := d.call(ctx, method, func() error { return nil }); err != nil {

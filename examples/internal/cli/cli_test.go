@@ -124,7 +124,7 @@ func TestText(t *testing.T) {
 	require.ErrorContains(t, err, "too large")
 }
 
-func TestFilesAreTriedAndLeftAlone(t *testing.T) {
+func TestFilesAreCheckedNotChanged(t *testing.T) {
 	dir := t.TempDir()
 	fresh, old, db := filepath.Join(dir, "fresh"), filepath.Join(dir, "old"), filepath.Join(dir, "p.db")
 	require.NoError(t, os.WriteFile(old, []byte("kept"), 0o600))

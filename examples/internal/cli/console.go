@@ -1,6 +1,6 @@
-// Package cli is what the example programs share: their command line, a model by its
-// name, a database from which a killed run is resumed, progress on a terminal or in
-// lines. A [Job] puts it together; package rehearsal plays agents without a model.
+// Package cli is shared by the example programs: their command line, a model by its name,
+// a database from which a killed run is resumed, progress on a terminal or in lines. A
+// [Job] combines them; package rehearsal plays agents without a model.
 package cli
 
 import (
@@ -19,18 +19,18 @@ import (
 	"golang.org/x/term"
 )
 
-// Console is what a program touches beside files and models.
+// Console is what a program uses beside files and models.
 type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
 
-	// Size is how many characters wide and high the terminal is that Out is. nil: it is
-	// none.
+	// Size is the width and height in characters of the terminal Out. nil: Out is no
+	// terminal.
 	Size func() (width, height int)
 }
 
-// Program does what args want.
+// Program runs with args.
 type Program func(ctx context.Context, args []string, c Console) error
 
 // The exit codes.
@@ -61,7 +61,7 @@ func (e *usageError) Error() string {
 func (e *usageError) Unwrap() []error { return []error{e.err, errUsage} }
 
 // Usage marks err as a fault of the command line of a program. nil stays nil, and a
-// wish for help stays one.
+// request for help stays one.
 func Usage(program string, err error) error {
 	if err == nil || errors.Is(err, flag.ErrHelp) || errors.Is(err, errUsage) {
 		return err
@@ -94,7 +94,7 @@ func terminal(f *os.File) func() (width, height int) {
 	}
 }
 
-// Run runs a program and returns the exit code. An error is told in one line on c.Err.
+// Run runs a program and returns the exit code. It prints an error in one line on c.Err.
 func Run(ctx context.Context, name string, p Program, args []string, c Console) int {
 	err := p(ctx, args, c)
 	if err == nil {
@@ -111,8 +111,8 @@ func Run(ctx context.Context, name string, p Program, args []string, c Console) 
 	}
 }
 
-// Print writes to the console, where a closed one is no error, without what
-// commands a terminal: a text may come from a model.
+// Print writes to the console, without control sequences, because a text may come from a
+// model. A closed console is no error.
 func (c Console) Print(format string, args ...any) {
 	_, _ = io.WriteString(c.Out, Plain(fmt.Sprintf(format, args...)))
 }

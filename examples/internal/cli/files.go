@@ -11,11 +11,11 @@ import (
 // File is an output that a flag names.
 type File struct {
 	Flag string // such as "-o"
-	Path string // "": not wanted
+	Path string // "": not requested
 }
 
-// CheckFiles finds out before the work begins that an output could not be written, or
-// would overwrite the database or another one. It leaves files as they are.
+// CheckFiles returns an error, before the work begins, if an output could not be written,
+// or would overwrite the database or another one. It does not change files.
 func (s *Settings) CheckFiles(files ...File) error {
 	for i, f := range files {
 		if f.Path == "" {
@@ -56,7 +56,7 @@ func (f File) try() error {
 	return err
 }
 
-// Write writes the output, if it is wanted, and says so.
+// Write writes the output, if it is requested, and says so.
 func (f File) Write(c Console, what, text string) error {
 	if f.Path == "" {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Settings are the flags that all programs have. Set Program and DB, and what else has
-// a default of its own, before Flags.
+// Settings are the flags that all programs have. Before Flags, set Program and DB, and
+// other fields with their own defaults.
 type Settings struct {
 	Program string            // its name
 	DB      string            // the database
@@ -27,7 +27,7 @@ type Settings struct {
 	Timeout time.Duration     // 0: no limit
 	Calls   int64             // 0: no limit
 	Pace    time.Duration     // of a call of the rehearsal
-	Fresh   bool              // start afresh although there is a run
+	Fresh   bool              // start a new run although there is one
 
 	model, baseURL, price string
 	apiVersion, region    string
@@ -49,7 +49,7 @@ func (s *Settings) Flags() *flag.FlagSet {
 	fs.DurationVar(&s.Timeout, "timeout", s.Timeout, "how long a run may be worked on; 0: no limit")
 	fs.Int64Var(&s.Calls, "calls", s.Calls, "the most calls of agents in a run; 0: no limit")
 	fs.DurationVar(&s.Pace, "pace", 300*time.Millisecond, "how long a call of the rehearsal takes")
-	fs.BoolVar(&s.Fresh, "new", false, "start afresh although there is a run of this request")
+	fs.BoolVar(&s.Fresh, "new", false, "start a new run although there is one of this request")
 	return fs
 }
 
@@ -62,8 +62,8 @@ func Help(fs *flag.FlagSet, head string) string {
 	return b.String()
 }
 
-// Parse reads a command line in which flags may stand before and behind words, and
-// returns the words as one text. Behind "--" nothing is a flag.
+// Parse reads a command line in which flags may come before and after words, and
+// returns the words as one text. After "--" nothing is a flag.
 func Parse(fs *flag.FlagSet, args []string) (string, error) {
 	var words []string
 	for {
@@ -82,7 +82,7 @@ func Parse(fs *flag.FlagSet, args []string) (string, error) {
 	}
 }
 
-// Check looks at the flags that s has, after Parse.
+// Check checks the flags of s, after Parse.
 func (s *Settings) Check() error {
 	switch {
 	case !(s.usd >= 0 && s.usd <= 1e9): // also refuses NaN
@@ -140,9 +140,9 @@ func price(text string) (*providers.Price, error) {
 // maxText is the longest text in bytes.
 const maxText = 64 << 10
 
-// Text is what is asked for: as it stands in the command line, or with "-" from in. It
-// is not empty, at most 64 KiB, UTF-8, and without control characters but white space.
-// what names it in errors, hint says what to say.
+// Text is the request: from the command line, or for "-" from in. It is not empty, at most
+// 64 KiB, UTF-8, and without control characters except white space. what names it in
+// errors, hint says how to give it.
 func Text(text string, in io.Reader, what, hint string) (string, error) {
 	if text == "-" {
 		data, err := io.ReadAll(io.LimitReader(in, maxText+1))

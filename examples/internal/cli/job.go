@@ -15,12 +15,11 @@ import (
 )
 
 const (
-	grace       = 10 * time.Second // for agents under way at Ctrl-C
+	grace       = 10 * time.Second // for running agents at Ctrl-C
 	limitsLabel = "limits"         // of a run: Settings.limits when it was started
 )
 
-// Job is what a program has done: a flow with its input and its agents, and how that is
-// shown.
+// Job is the work of a program: a flow with its input and its agents, and how it is shown.
 type Job[In, Out any] struct {
 	*Settings
 
@@ -36,26 +35,26 @@ type Job[In, Out any] struct {
 	Rules     string
 	Cast      func(m providers.Model) agent.Roster
 
-	// Prepare is called before a new run is started, not before one is resumed. nil: nothing
-	// is to be done.
+	// Prepare is called before a new run is started, not before one is resumed. nil:
+	// nothing is called.
 	Prepare func() error
 
-	// Lines tells a record in lines; none: it is not worth one. Picture, for terminals,
-	// is the run as lines after a record, the most important first, below a line with the
-	// time and the cost; nil: the last ones stay. Both get all records of the run, but lines of before a resumption are not
-	// shown again.
+	// Lines describes a record in lines; none: it is not shown. Picture, for terminals, is
+	// the run as lines after a record, the most important first, below a line with the
+	// time and the cost; nil: the last ones stay. Both get all records of the run, but
+	// after a resume the lines of old records are not shown again.
 	Lines   func(rec blackboard.Record) []string
 	Picture func(ctx context.Context, run *orchestrator.Run, rec blackboard.Record) []string
 
-	// Reply makes an answer of what a person said to a question of the run; its error says
-	// what was wanted. nil: the run asks nothing. Answer is said to the first question;
-	// for the others, and if it is "", a line of Console.In is read.
+	// Reply converts a person's answer to a question of the run; its error says what is
+	// expected. nil: the run asks nothing. Answer is the answer to the first question; for
+	// the others, and if it is "", a line of Console.In is read.
 	Reply  func(q orchestrator.Question, said string) (any, error)
 	Answer string
 
-	// Outcome is the common part of an Out. Report shows what came of run and writes
-	// files. Lack is why an outcome is less than was asked for, err being the run's own
-	// error; nil: it is not.
+	// Outcome is the common part of an Out. Report shows the result of run and writes
+	// files. Lack is why an outcome is less than requested, err being the run's own error;
+	// nil: it is not.
 	Outcome func(out Out) orchestrator.Outcome
 	Report  func(ctx context.Context, run *orchestrator.Run, out Out) error
 	Lack    func(out Out, err error) error
@@ -73,7 +72,7 @@ type session[In, Out any] struct {
 	typed chan string             // lines; nil: nothing was asked
 }
 
-// Perform starts a run of the job, resumes it, or shows how it ended.
+// Perform starts a run of the job, resumes it, or shows the outcome of one that ended.
 func Perform[In, Out any](ctx context.Context, c Console, job Job[In, Out]) (err error) {
 	ctx, suspend := context.WithCancelCause(ctx)
 	defer suspend(nil)
@@ -103,7 +102,7 @@ func Perform[In, Out any](ctx context.Context, c Console, job Job[In, Out]) (err
 	return s.work(ctx)
 }
 
-// close suspends what has not ended.
+// close suspends a run that has not ended.
 func (s *session[In, Out]) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -138,7 +137,7 @@ func (s *session[In, Out]) work(ctx context.Context) error {
 	}
 	reported := s.Report(ctx, run, out)
 	if err = s.Lack(out, err); err != nil {
-		err = fmt.Errorf("the run ended %s: %w (-new starts afresh)", status, err)
+		err = fmt.Errorf("the run ended %s: %w (-new starts a new run)", status, err)
 	}
 	return errors.Join(reported, err, shown)
 }
@@ -154,8 +153,7 @@ func (s *session[In, Out]) begin(ctx context.Context, before Past) (*orchestrato
 	return run, err
 }
 
-// follow waits for what the run comes to, and shows it meanwhile. shown is an error of
-// showing it.
+// follow shows the run and waits for its outcome. shown is an error of showing it.
 func (s *session[In, Out]) follow(ctx context.Context, run *orchestrator.Run, before Past) (out Out, err, shown error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -169,7 +167,7 @@ func (s *session[In, Out]) follow(ctx context.Context, run *orchestrator.Run, be
 		wait.Go(func() { s.answer(asking, run) })
 	}
 	out, err = s.Flow.Result(ctx, run)
-	hush() // an open prompt waits for nothing any more
+	hush() // ends an open prompt
 	if s.Outcome(out).Status == "" {
 		stop() // the run has not ended: its events do not end either
 	}
@@ -177,7 +175,7 @@ func (s *session[In, Out]) follow(ctx context.Context, run *orchestrator.Run, be
 	return out, err, shown
 }
 
-// suspend stops the run where it is and says why: an interrupt, or the model.
+// suspend stops the run without ending it, and says why: an interrupt, or the model.
 func (s *session[In, Out]) suspend(ctx context.Context, run *orchestrator.Run) error {
 	why := ErrInterrupted
 	if cause := context.Cause(ctx); errors.Is(cause, errOutage) || errors.Is(cause, errUnanswered) {
@@ -195,14 +193,14 @@ func (s *session[In, Out]) suspend(ctx context.Context, run *orchestrator.Run) e
 	case p.Ended:
 		return fmt.Errorf("%w when run %s had just ended: %s with the same request shows its report", why, p.ID, s.Program)
 	}
-	return fmt.Errorf("%w: suspended run %s with %d recorded answers in %s: start %s with the same request again to go on", why, p.ID, p.Answers, s.DB, s.Program)
+	return fmt.Errorf("%w: suspended run %s with %d recorded answers in %s: start %s with the same request again to continue", why, p.ID, p.Answers, s.DB, s.Program)
 }
 
-// hint says what helps against an error that left the run without an outcome.
+// hint adds advice to an error that left the run without an outcome.
 func (s *session[In, Out]) hint(err error) error {
 	switch {
 	case errors.Is(err, orchestrator.ErrDiverged):
-		return fmt.Errorf("%w; the program has changed since the run began: -new starts afresh", err)
+		return fmt.Errorf("%w; the program has changed since the run began: -new starts a new run", err)
 	case errors.Is(err, blackboard.ErrConflict):
 		return fmt.Errorf("%w; another %s works on this run", err, s.Program)
 	default:

@@ -85,5 +85,5 @@ func TestFailureIsReportedAndTold(t *testing.T) {
 	got := p.Start(t.Context(), filepath.Join(t.TempDir(), "c.db"))
 	assert.Equal(t, cli.Failed, got.Code)
 	assert.Contains(t, got.Out, "reported\n")
-	assert.Regexp(t, `^count: the run ended completed: .*broken \(-new starts afresh\)\n$`, got.Err)
+	assert.Regexp(t, `^count: the run ended completed: .*broken \(-new starts a new run\)\n$`, got.Err)
 }

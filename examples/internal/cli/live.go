@@ -14,11 +14,11 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// redraw is how often the clock of a live picture moves.
+// redraw is how often the clock of a live picture is updated.
 const redraw = 250 * time.Millisecond
 
-// live is a picture of a run on a terminal, drawn again in its place. Its methods are
-// safe for concurrent use.
+// live is a picture of a run on a terminal, redrawn in place. Its methods are safe for
+// concurrent use.
 type live struct {
 	out  io.Writer
 	size func() (width, height int)
@@ -29,16 +29,15 @@ type live struct {
 	rows  []string // of the program
 	heard string   // the last sentence of an agent, with its name
 	said  map[string]string
-	drawn []int // the widths of the lines that stand there
-	still bool  // somebody types: nothing is drawn
+	drawn []int // the widths of the lines on the screen
+	still bool  // a person types: nothing is drawn
 }
 
 func onTerminal(c Console) *live {
 	return &live{out: c.Out, size: c.Size, began: time.Now(), said: map[string]string{}}
 }
 
-// say writes a text in the place of the picture, which goes on below it, once still is
-// false.
+// say replaces the picture by a text; the picture continues below it, once still is false.
 func (l *live) say(text string, still bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,8 +47,7 @@ func (l *live) say(text string, still bool) {
 	l.still = still
 }
 
-// tick draws the clock again until ctx is done. It notices that the terminal has
-// another size.
+// tick redraws the clock until ctx is done, and adapts to a new size of the terminal.
 func (l *live) tick(ctx context.Context) {
 	t := time.NewTicker(redraw)
 	defer t.Stop()
@@ -73,7 +71,7 @@ func (l *live) listen(ctx context.Context, run *orchestrator.Run) {
 	}
 }
 
-// hear takes a piece of an agent's text.
+// hear adds a piece of an agent's text.
 func (l *live) hear(p agent.Progress) {
 	const kept = 2000 // bytes of an unfinished text
 	switch p.Kind {
@@ -92,8 +90,8 @@ func (l *live) hear(p agent.Progress) {
 	}
 }
 
-// sentence is the last whole sentence of a text that grows, or all of it if none has
-// ended.
+// sentence is the last complete sentence of a growing text, or all of it if none is
+// complete.
 func sentence(text string) string {
 	text = oneLine(Plain(strings.ToValidUTF8(text, "")))
 	end := strings.LastIndexAny(text, ".!?")
@@ -122,8 +120,8 @@ func (l *live) show(change func()) {
 	l.draw(lines, max(width, 2), max(height, 2))
 }
 
-// draw puts lines in the place of those that stand there, as many as there is room for.
-// A terminal that has become narrower has broken these into more.
+// draw replaces the lines on the screen by lines, as many as fit. A narrower terminal has
+// wrapped the old ones.
 func (l *live) draw(lines []string, width, height int) {
 	var b strings.Builder
 	up := 0
@@ -181,11 +179,11 @@ func (s *session[In, Out]) watchLive(ctx context.Context, run *orchestrator.Run)
 	return nil
 }
 
-// soFar is what the run has used.
+// soFar is the run's usage until now.
 func (s *session[In, Out]) soFar(ctx context.Context, run *orchestrator.Run) string {
 	info, err := run.Info(ctx)
 	if err != nil {
-		return "unknown" // it is told again at the next record
+		return "unknown" // the next record shows it again
 	}
 	return fmt.Sprintf("%d calls, %s", info.Spent.Calls, s.Cost(info.Spent))
 }

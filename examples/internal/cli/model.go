@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Who names who answers: it is part of the ID of a run.
+// Who names the model or the rehearsal: it is part of the ID of a run.
 func (s *Settings) Who() string {
 	switch {
 	case s.Model == nil:
@@ -21,15 +21,15 @@ func (s *Settings) Who() string {
 	}
 }
 
-// patience is how many calls in a row may fail, over all agents, before the run is
+// mostFailures is how many calls in a row may fail, over all agents, before the run is
 // suspended.
-const patience = 20
+const mostFailures = 20
 
 var errOutage = errors.New("the model does not answer")
 
 // outage is a model that suspends the run when only a person can help: a key is
-// refused, or the service has not answered for a while. What failed last is no answer
-// in the log then, so that no agent's attempts are used up by it.
+// refused, or the service has not answered for a while. The last failures are then not
+// recorded as answers, so that they do not use up agents' attempts.
 type outage struct {
 	model   providers.Model
 	suspend context.CancelCauseFunc
@@ -45,7 +45,7 @@ func (m *outage) Generate(ctx context.Context, req providers.Request) (providers
 	}
 	var e *providers.Error
 	refused := errors.As(err, &e) && e.Kind == providers.Permanent
-	if ctx.Err() != nil || !refused && m.failed.Add(1) < patience {
+	if ctx.Err() != nil || !refused && m.failed.Add(1) < mostFailures {
 		return resp, err
 	}
 	m.suspend(fmt.Errorf("%w: %w", errOutage, err))

@@ -12,8 +12,8 @@ import (
 	"github.com/convene-go/convene/providers/openai"
 )
 
-// keyEnvs are the variables in which people keep keys, by provider. No other service
-// gets to see them.
+// keyEnvs are the usual environment variables of keys, by provider. No other service
+// gets these keys.
 var keyEnvs = map[string]string{
 	providers.Anthropic:  "ANTHROPIC_API_KEY",
 	providers.Azure:      "AZURE_OPENAI_API_KEY",
@@ -24,7 +24,7 @@ var keyEnvs = map[string]string{
 	providers.OpenRouter: "OPENROUTER_API_KEY",
 }
 
-// The variables in which people keep what AWS wants.
+// The usual environment variables of AWS.
 const (
 	awsID      = "AWS_ACCESS_KEY_ID"
 	awsSecret  = "AWS_SECRET_ACCESS_KEY"
@@ -32,8 +32,8 @@ const (
 	awsRegion  = "AWS_REGION"
 )
 
-// Open opens the model of s. Of the environment it reads what that model's provider
-// needs, and nothing else. A model that does not answer calls suspend with the reason.
+// Open opens the model of s. It reads only the environment variables of that model's
+// provider. A model that does not answer calls suspend with the reason.
 func (s *Settings) Open(getenv func(string) string, suspend context.CancelCauseFunc) (providers.Model, error) {
 	with := s.withKey
 	if s.Model.Provider == providers.Bedrock {
@@ -65,7 +65,7 @@ func (s *Settings) withKey(getenv func(string) string) (opener, error) {
 	return providers.Openers{"": openai.Open(keys), providers.Anthropic: anthropic.Open(keys)}.Open, nil
 }
 
-// withAWS is for bedrock. Its error names all that is missing.
+// withAWS is for bedrock. Its error lists everything that is missing.
 func (s *Settings) withAWS(getenv func(string) string) (opener, error) {
 	if s.KeyEnv != "" {
 		return nil, fmt.Errorf("more than the one key of -key-env: it takes %s, %s and, for temporary keys, %s", awsID, awsSecret, awsSession)

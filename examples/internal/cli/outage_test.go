@@ -33,19 +33,19 @@ func failing(t *testing.T, kinds ...providers.Kind) (ask func() error, cause fun
 
 func TestOutageOfAService(t *testing.T) {
 	var kinds []providers.Kind
-	for range patience - 1 {
+	for range mostFailures - 1 {
 		kinds = append(kinds, providers.Transient)
 	}
 	kinds = append(kinds, "")
-	for range patience {
+	for range mostFailures {
 		kinds = append(kinds, providers.RateLimited)
 	}
 	ask, cause := failing(t, kinds...)
-	for range patience - 1 {
+	for range mostFailures - 1 {
 		require.ErrorContains(t, ask(), "transient: no", "an agent's failure")
 	}
 	require.NoError(t, ask(), "from here on they are counted anew")
-	for range patience - 1 {
+	for range mostFailures - 1 {
 		require.ErrorContains(t, ask(), "rate-limited: no")
 	}
 	require.NoError(t, cause())

@@ -7,7 +7,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// heading says what is wanted, and who answers.
+// heading prints the request and the model.
 func (s *session[In, Out]) heading() {
 	const most = 200 // characters of a request
 	s.c.Print("request: %s\n", Clip(s.Request, most))
@@ -18,11 +18,11 @@ func (s *session[In, Out]) heading() {
 	s.c.Print("agents: %s\n", s.Who())
 }
 
-// opening says where the run begins.
+// opening prints where the run begins.
 func (s *session[In, Out]) opening(ctx context.Context, run *orchestrator.Run, before Past) error {
 	switch {
 	case before.Ended:
-		s.c.Print("run %s ended earlier: this is its report from %s (-new starts afresh)\n", run.ID(), s.DB)
+		s.c.Print("run %s ended earlier: this is its report from %s (-new starts a new run)\n", run.ID(), s.DB)
 		return nil
 	case before.Records == 0:
 		s.c.Print("run %s in %s\n", run.ID(), s.DB)
@@ -38,13 +38,13 @@ func (s *session[In, Out]) opening(ctx context.Context, run *orchestrator.Run, b
 		return err
 	}
 	if was := info.Labels[limitsLabel]; was != s.limits() {
-		s.c.Print("it keeps the limits that it was started with: %s (-new starts afresh)\n", was)
+		s.c.Print("it keeps the limits that it was started with: %s (-new starts a new run)\n", was)
 	}
 	return nil
 }
 
-// watch shows the run until it ends: on a terminal as a picture, else in lines for what
-// happens behind the records that were there before.
+// watch shows the run until it ends: on a terminal as a picture, else as lines for the
+// records after the existing ones.
 func (s *session[In, Out]) watch(ctx context.Context, run *orchestrator.Run, from int64) error {
 	if s.c.Size != nil {
 		return s.watchLive(ctx, run)

@@ -13,11 +13,11 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// errUnanswered says that the run waits for a person, and that none has answered.
+// errUnanswered says that the run waits for an answer of a person.
 var errUnanswered = errors.New("a person is asked")
 
-// answer answers the questions of the run until it ends. Without an answer, the run is
-// suspended.
+// answer answers the questions of the run until it ends. Without an answer, it suspends
+// the run.
 func (s *session[In, Out]) answer(ctx context.Context, run *orchestrator.Run) {
 	given := s.Answer
 	for rec, err := range run.Events(ctx, 0) {
@@ -31,9 +31,9 @@ func (s *session[In, Out]) answer(ctx context.Context, run *orchestrator.Run) {
 		if !open {
 			continue // it was answered before
 		}
-		err := s.settle(ctx, run, q, given)
+		err := s.answerQuestion(ctx, run, q, given)
 		if ctx.Err() != nil {
-			return // the run needs no answer any more
+			return // the run needs no more answers
 		}
 		if err != nil {
 			s.stop(fmt.Errorf("%w: %s: %w", errUnanswered, Clip(q.Text, 500), err))
@@ -53,8 +53,8 @@ func question(ctx context.Context, run *orchestrator.Run, key string) (q orchest
 	return info.Questions[at], true
 }
 
-// settle answers a question with what was given, or else with what is typed.
-func (s *session[In, Out]) settle(ctx context.Context, run *orchestrator.Run, q orchestrator.Question, given string) error {
+// answerQuestion answers a question with given, or else with what a person types.
+func (s *session[In, Out]) answerQuestion(ctx context.Context, run *orchestrator.Run, q orchestrator.Question, given string) error {
 	text := "\n" + Wrap(Plain(q.Text), "")
 	if len(q.Options) > 0 {
 		text += Wrap("("+strings.Join(q.Options, ", ")+", or words)", "")
@@ -78,14 +78,14 @@ func (s *session[In, Out]) settle(ctx context.Context, run *orchestrator.Run, q 
 		case given != "":
 			return fmt.Errorf("-answer %q: %w", given, err)
 		case ctx.Err() != nil || errors.Is(err, orchestrator.ErrAnswered) || errors.Is(err, orchestrator.ErrNoQuestion):
-			return nil //nolint:nilerr // it was answered by somebody else, or the run has ended
+			return nil //nolint:nilerr // another process answered it, or the run has ended
 		}
 		s.say(err.Error()+"\n", false)
 	}
 }
 
-// say tells something beside the lines or the picture of the run. still stops the
-// picture until the next time.
+// say prints a text beside the lines or the picture of the run. still stops the picture
+// until the next call.
 func (s *session[In, Out]) say(text string, still bool) {
 	if s.live != nil {
 		s.live.say(text, still)
@@ -94,10 +94,10 @@ func (s *session[In, Out]) say(text string, still bool) {
 	s.c.Print("%s", text)
 }
 
-// line is the next one that is typed and not empty.
+// line is the next line that is typed and not empty.
 func (s *session[In, Out]) line(ctx context.Context) (string, error) {
 	if s.c.In == nil {
-		return "", errNobody
+		return "", errNoAnswer
 	}
 	s.say("> ", true)
 	defer s.say("", false)
@@ -110,7 +110,7 @@ func (s *session[In, Out]) line(ctx context.Context) (string, error) {
 			return "", ctx.Err()
 		case text, ok := <-s.typed:
 			if !ok {
-				return "", errNobody
+				return "", errNoAnswer
 			}
 			if text != "" {
 				return text, nil
@@ -119,10 +119,10 @@ func (s *session[In, Out]) line(ctx context.Context) (string, error) {
 	}
 }
 
-var errNobody = errors.New("nobody is there: answer it with -answer, or at a terminal")
+var errNoAnswer = errors.New("no answer is given: use -answer, or a terminal")
 
-// lines are those of a reader. What reads them ends with in alone: nothing else ends a
-// read from a terminal.
+// lines are those of a reader. The reading goroutine ends only with in: nothing else ends
+// a read from a terminal.
 func lines(in io.Reader) chan string {
 	typed := make(chan string)
 	go func() {

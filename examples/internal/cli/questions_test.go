@@ -70,7 +70,7 @@ func TestQuestions(t *testing.T) {
 		assert.Equal(t, 0, got.Code, got.Err)
 		assert.Contains(t, got.Out, "The first?")
 		assert.Contains(t, got.Out, "answered: one\n")
-		assert.Contains(t, got.Out, "> want one or two\n", "what does not fit is asked for again")
+		assert.Contains(t, got.Out, "want one or two\n", "what does not fit is asked for again")
 		assert.Contains(t, got.Out, "answered: two\n")
 		assert.Contains(t, got.Out, "  got 1\n")
 	})
@@ -79,14 +79,14 @@ func TestQuestions(t *testing.T) {
 		assert.Equal(t, cli.Failed, got.Code)
 		assert.Regexp(t, `^quiz: a person is asked: The first\?: -answer "three": want one or two: suspended run quiz-1 with 0 recorded answers in .*\n$`, got.Err)
 	})
-	t.Run("nobody is there for the second", func(t *testing.T) {
+	t.Run("no answer for the second", func(t *testing.T) {
 		got := start("one", "")
 		assert.Equal(t, cli.Failed, got.Code)
-		assert.Regexp(t, `^quiz: a person is asked: The second\?: nobody is there: answer it with -answer, or at a terminal: suspended run`, got.Err)
+		assert.Regexp(t, `^quiz: a person is asked: The second\?: no answer is given: use -answer, or a terminal: suspended run`, got.Err)
 	})
 }
 
-// A prompt that nobody answers does not hold up a run that goes on without an answer.
+// An open prompt does not delay a run that continues without an answer.
 func TestQuestionThatEndsByItself(t *testing.T) {
 	silent, in := io.Pipe()
 	defer func() { assert.NoError(t, in.Close()) }()

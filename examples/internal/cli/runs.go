@@ -16,7 +16,7 @@ type Log interface {
 	blackboard.Owners
 }
 
-// Past is what the log knows of a run.
+// Past is the state of a run in the log.
 type Past struct {
 	ID      string
 	Records int64
@@ -32,8 +32,8 @@ func Family(program string, parts ...string) string {
 	return program + "-" + hex.EncodeToString(sum[:6])
 }
 
-// Find returns the newest run of a family, or, if there is none or a fresh one is
-// wanted, the next ID with an empty past.
+// Find returns the newest run of a family, or, if there is none or a new one is
+// requested, the next ID with an empty past.
 func (s *Settings) Find(ctx context.Context, log Log, family string) (Past, error) {
 	var newest Past
 	for n := 1; ; n++ {
@@ -56,8 +56,8 @@ func (s *Settings) Find(ctx context.Context, log Log, family string) (Past, erro
 	}
 }
 
-// Read returns what the log knows of a run that this process does not work on. An
-// unknown one has no records.
+// Read returns the state of a run that this process does not work on. An unknown run has no
+// records.
 func Read(ctx context.Context, log Log, id string) (Past, error) {
 	p := Past{ID: id}
 	for rec, err := range log.Records(ctx, id, 0) {

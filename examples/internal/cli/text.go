@@ -11,7 +11,7 @@ import (
 // Width is how many characters a line of output has.
 const Width = 79
 
-// Clip shows a long text by its beginning of so many characters, in one line.
+// Clip returns the beginning of a long text, of so many characters, in one line.
 func Clip(text string, most int) string {
 	text = oneLine(text)
 	if r := []rune(text); len(r) > most {
@@ -37,7 +37,7 @@ func Wrap(text, indent string) string {
 	return b.String()
 }
 
-// USD is money as people read it.
+// USD is money in dollars.
 func USD(n providers.NanoUSD) string {
 	return fmt.Sprintf("%.4f USD", float64(n)/float64(providers.USD))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
-// Call does what req.Op says, once for each key of a call and request. A test that fails is an
+// Call executes req.Op, once for each key of a call and request. A test that fails is an
 // answer. Errors are inputs that do not fit, delivery.ErrUnsafePath, and those of the
 // file system and of git, without paths of this machine: a coder may read them.
 func (w *Workspace) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
@@ -30,7 +30,7 @@ func (w *Workspace) Call(ctx context.Context, req agent.Request) (agent.Response
 	return resp, nil
 }
 
-// once does what req says, unless a call of its key has done so.
+// once executes req, unless a call with its key has done so.
 func (w *Workspace) once(ctx context.Context, req agent.Request) (agent.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +53,7 @@ func (w *Workspace) once(ctx context.Context, req agent.Request) (agent.Response
 	return agent.Response{Data: answer}, err
 }
 
-// do carries out one operation.
+// do executes one operation.
 func (w *Workspace) do(ctx context.Context, req agent.Request) (json.RawMessage, error) {
 	done := agent.JSON(struct{}{})
 	switch req.Op {
@@ -102,8 +102,7 @@ func answer(v any, err error) (json.RawMessage, error) {
 	return agent.JSON(v), nil
 }
 
-// apply writes files, or nothing if one of the paths is refused. Made again, it
-// writes the same.
+// apply writes files, or none if one of the paths is refused. It is idempotent.
 func (w *Workspace) apply(files []delivery.File) error {
 	var errs []error
 	seen := map[string]int{}
@@ -136,7 +135,7 @@ func (w *Workspace) apply(files []delivery.File) error {
 	return nil
 }
 
-// replace writes a file as a whole: after a crash it is there or it is not.
+// replace writes a file atomically: after a crash it is complete or unchanged.
 func replace(path string, data []byte) error {
 	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {

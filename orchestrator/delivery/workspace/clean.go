@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// What differs from run to run and from machine to machine though the code is the
-// same. Times that a test compares are left alone: only those stand here that go test,
-// package log and the runtime write by themselves.
+// noise is output that differs between runs and machines although the code is the same.
+// Only what go test, package log and the runtime write themselves is here: times that a
+// test compares are kept.
 var noise = []struct {
 	what *regexp.Regexp
 	in   string
@@ -24,8 +24,8 @@ var noise = []struct {
 	{regexp.MustCompile(`\bpid[ =:]\d+`), "pid"},
 }
 
-// cleaner returns what takes paths of this machine, times and addresses out of the
-// output of tests. program is the path of the one that runs them.
+// cleaner returns a function that removes paths of this machine, times and addresses from
+// the output of tests. program is the path of the test command.
 func (w *Workspace) cleaner(program string) func(string) string {
 	goroot := strings.NewReplacer(filepath.Dir(filepath.Dir(program)), "$GOROOT")
 	return func(s string) string {
@@ -37,7 +37,7 @@ func (w *Workspace) cleaner(program string) func(string) string {
 	}
 }
 
-// withoutPaths names the folders of the workspace as everywhere.
+// withoutPaths replaces the paths of the workspace by fixed names.
 func (w *Workspace) withoutPaths(s string) string {
 	temp := regexp.MustCompile(regexp.QuoteMeta(w.state("tmp")) + `[^\s"'` + "`" + `:,)]*`)
 	return strings.NewReplacer(w.cfg.Dir+string(filepath.Separator), "", w.cfg.Dir, ".", w.cfg.State, "$STATE").Replace(temp.ReplaceAllString(s, "$$TMPDIR"))

@@ -3,5 +3,5 @@ package workspace
 // Mark is by what the processes of w are found.
 func Mark(w *Workspace) string { return w.mark }
 
-// Judge says what came of a run.
+// Judge is the result of a run.
 var Judge = judge

@@ -213,7 +213,7 @@ func TestTeam(t *testing.T) {
 	})
 }
 
-// A host that keeps no log begins anew with the same ID, and so with the same keys.
+// A host without a log starts again with the same ID, and so with the same keys.
 func TestRunOfTheSameID(t *testing.T) {
 	t.Run("SC46 a further run does its own work", func(t *testing.T) {
 		c := quick(t)
@@ -229,7 +229,7 @@ func TestRunOfTheSameID(t *testing.T) {
 	})
 }
 
-// What the workspace itself could not do is told without paths of the machine, too.
+// Errors of the workspace itself have no paths of the machine, either.
 func TestErrorsHaveNoPaths(t *testing.T) {
 	c := config(t)
 	c.Test = []string{"no-such-program"}
@@ -255,7 +255,7 @@ func TestErrorsHaveNoPaths(t *testing.T) {
 		require.ErrorContains(t, err, "workspace: snapshot: open $STATE/calls/")
 		assert.NotContains(t, err.Error(), filepath.Dir(c.Dir))
 	})
-	t.Run("SX11 a folder that is gone", func(t *testing.T) {
+	t.Run("SX11 a missing folder", func(t *testing.T) {
 		require.NoError(t, os.RemoveAll(c.Dir))
 		_, err := call(t, w, "", delivery.OpSnapshot, nil)
 		require.Error(t, err)

@@ -22,7 +22,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery/workspace"
 )
 
-// With this argument, and a configuration behind it, this test binary is a process
+// With this argument, and a configuration after it, this test binary is a process
 // that opens the workspace and runs the tests.
 const asWorker = "run-the-tests"
 

@@ -4,5 +4,5 @@ package workspace
 
 import "context"
 
-// lock does nothing: two processes are not kept apart here.
+// lock does nothing: here nothing prevents that two processes use one workspace.
 func lock(context.Context, string) (func() error, error) { return func() error { return nil }, nil }

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// lockWait is how long a lock is waited for. A process that was killed while it started
-// another one keeps its locks until that one has begun, or ended: a moment later.
+// lockWait is how long to wait for a lock. A process that was killed while it started a
+// child keeps its locks for a moment, until the child has started or ended.
 const lockWait = 2 * time.Second
 
-// lock takes the lock of a file, which ends with the process at the latest, and
-// returns what releases it. The error is ErrInUse if another process has it.
+// lock acquires the lock of a file, which ends with the process at the latest, and
+// returns its release. The error is ErrInUse if another process holds it.
 func lock(ctx context.Context, path string) (func() error, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -39,7 +39,7 @@ func lock(ctx context.Context, path string) (func() error, error) {
 			return nil, errors.Join(ErrInUse, f.Close())
 		}
 	}
-	return func() error { // unlocked first: a process that we are starting has f, too
+	return func() error { // unlock before Close: a child process may have f open, too
 		return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 	}, nil
 }

@@ -22,7 +22,7 @@ type event struct {
 	Action, Package, Test, Output, ImportPath string
 }
 
-// part is what one test, package or build has said.
+// part is the output of one test, package or build.
 type part struct {
 	name   string // the package, and the test in it
 	test   bool
@@ -31,7 +31,7 @@ type part struct {
 	output strings.Builder
 }
 
-// report is what go test -json has said.
+// report is the output of go test -json.
 type report struct {
 	parts      []*part // in the order of their first line
 	ran        int     // tests that passed or failed
@@ -143,10 +143,10 @@ func reason(res proc.Result, r *report) string {
 	return ""
 }
 
-// failures are the parts that failed: builds first, then tests, without those that
-// failed only because a test inside of them did.
+// failures are the parts that failed: builds first, then tests, without those that failed
+// only because a subtest did.
 func (r *report) failures() (failed []*part) {
-	inside := func(p *part) bool { // something of it failed by itself
+	inside := func(p *part) bool { // a subtest of it failed
 		return slices.ContainsFunc(r.parts, func(q *part) bool {
 			separator := "/"
 			if !p.test {
@@ -177,7 +177,7 @@ func (r *report) failures() (failed []*part) {
 	return failed
 }
 
-// issue is what failed as an issue, with what it said.
+// issue is a failed part as an issue, with its output.
 func (p *part) issue(name, said string) delivery.Issue {
 	i := delivery.Issue{Severity: delivery.Major, Category: delivery.Bug, Location: name}
 	what := "test failed"

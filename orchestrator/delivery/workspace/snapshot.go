@@ -14,7 +14,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
-// diffBytes is how much of a difference an answer has.
+// diffBytes limits the difference in an answer.
 const diffBytes = 256 << 10
 
 // openRepository makes the repository of snapshots, or removes the locks that a
@@ -32,7 +32,7 @@ func (w *Workspace) openRepository(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Contents are kept byte for byte, whatever attributes the project gives its files.
+	// Contents are stored byte for byte, whatever attributes the project gives its files.
 	info := filepath.Join(w.repo.GitDir, "info")
 	if err := os.MkdirAll(info, 0o700); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (w *Workspace) openRepository(ctx context.Context) error {
 	return replace(filepath.Join(info, "attributes"), []byte("* -text -eol -ident -filter -working-tree-encoding !diff !merge\n"))
 }
 
-// snapshot keeps the folder as it is. The ID is that of its tree: equal states have
-// equal ones, and there is nothing to do twice.
+// snapshot stores the state of the folder. The ID is that of its tree: equal states have
+// equal IDs, so a retry has no further effect.
 func (w *Workspace) snapshot(ctx context.Context, in delivery.SnapshotRequest) (delivery.Snapshot, error) {
 	if in.Since != "" {
 		if err := w.check(ctx, in.Since); err != nil {
@@ -75,7 +75,7 @@ func (w *Workspace) snapshot(ctx context.Context, in delivery.SnapshotRequest) (
 	return s, nil
 }
 
-// restore makes the folder what it was at a snapshot.
+// restore restores the folder to a snapshot.
 func (w *Workspace) restore(ctx context.Context, id string) error {
 	if err := w.check(ctx, id); err != nil {
 		return err
@@ -90,9 +90,9 @@ func (w *Workspace) restore(ctx context.Context, id string) error {
 	return err
 }
 
-// tame removes from the project what git does not see or keeps away from: pipes,
-// sockets and devices, and repositories but that of the project itself. And it opens
-// the folders that are closed.
+// tame removes from the project what git ignores or refuses: pipes, sockets and devices,
+// and repositories except that of the project itself. It also makes folders without
+// permissions accessible.
 func tame(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
-// testOutput is how much of stdout is kept: a run that writes more is not readable.
+// testOutput is how much of stdout is kept: longer output cannot be read.
 const testOutput = 16 << 20
 
 // test runs the project's tests and undoes what they change in the folder.
@@ -43,7 +43,7 @@ func (w *Workspace) run(ctx context.Context) (delivery.TestResult, error) {
 	return judge(res, w.cleaner(program)), nil
 }
 
-// env is the environment of tests. The last of two variables of one name counts.
+// env is the environment of tests. Of two variables with one name the last counts.
 func (w *Workspace) env(program string) []string {
 	path := strings.Join([]string{filepath.Dir(program), "/usr/local/bin", "/usr/bin", "/bin"}, string(os.PathListSeparator))
 	return append([]string{
@@ -52,7 +52,7 @@ func (w *Workspace) env(program string) []string {
 	}, w.cfg.Env...)
 }
 
-// beginTest notes the state to which the folder goes back, before tests can change it.
+// beginTest records the state of the folder before tests can change it.
 func (w *Workspace) beginTest(ctx context.Context) error {
 	before, err := w.snapshot(ctx, delivery.SnapshotRequest{})
 	if err != nil {
@@ -61,7 +61,7 @@ func (w *Workspace) beginTest(ctx context.Context) error {
 	return replace(w.state("testing"), []byte(before.ID))
 }
 
-// endTest makes the folder what it was before the tests, if there were any.
+// endTest restores the folder to the state before the tests, if there is one.
 func (w *Workspace) endTest(ctx context.Context) error {
 	before, err := os.ReadFile(w.state("testing"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,12 +79,12 @@ func (w *Workspace) endTest(ctx context.Context) error {
 	return errors.Join(os.Mkdir(w.state("tmp"), 0o700), os.Remove(w.state("testing")))
 }
 
-// removeAll removes a folder or a file, also if folders in it are closed.
+// removeAll removes a folder or a file, also if folders in it have no permissions.
 func removeAll(path string) error {
 	if os.RemoveAll(path) == nil {
 		return nil
 	}
-	_ = filepath.WalkDir(path, func(inner string, d fs.DirEntry, err error) error { // what stays closed cannot be removed, which the end says
+	_ = filepath.WalkDir(path, func(inner string, d fs.DirEntry, err error) error { // what stays inaccessible is an error of the last RemoveAll
 		if err == nil && d.IsDir() {
 			_ = os.Chmod(inner, 0o700)
 		}

@@ -1,5 +1,5 @@
 // Package workspace is the agent with which a delivery team works on real code: it
-// writes files into a folder, runs the project's tests there, and keeps and restores
+// writes files into a folder, runs the project's tests there, and stores and restores
 // states of the folder.
 //
 // # What is trusted
@@ -9,20 +9,21 @@
 // processes, in an environment of their own without any secret of this process, and
 // without network proxies for modules; on Linux in a PID namespace, and with Landlock
 // they write to the folder and to folders of Config.State only. Package internal/proc
-// says what holds on which system. A run that hangs, forks, floods or is killed is a
-// failed test with a reason. What tests change in the folder is undone behind them.
+// says what is enforced on which system. A run that hangs, forks without limit, writes
+// too much or is killed is a failed test with a reason. What tests change in the folder
+// is undone after them.
 //
-// Snapshots are kept by git, in a repository inside of Config.State, which no test may
-// write. Every file of the folder is in them but those named .git. A repository of the
-// user's own in the folder is left alone, though tests may write into it: a clone, or
-// a copy, is the better folder.
+// Snapshots are stored by git, in a repository inside of Config.State, which no test may
+// write to. They contain every file of the folder except those named .git. A repository
+// of the user in the folder is not changed, but tests may write into it: use a clone, or
+// a copy.
 //
 // # Crashes
 //
-// Each call acts once by its key and request: its answer is recorded, and made again
-// it is answered from there. If the process is killed before that, the call begins
-// again from the same state. Nothing of a test run survives a kill of this process; what does
-// where there is no PID namespace is ended by the next [Open].
+// Each call acts once per key and request: its answer is recorded, and a repeated call
+// gets the recorded one. If the process is killed before that, the call starts again from
+// the same state. No process of a test run survives a kill of this process; where there
+// is no PID namespace, the next [Open] kills those that do.
 package workspace
 
 import (
@@ -55,8 +56,8 @@ type Config struct {
 	Dir string
 
 	// State is a folder for snapshots, recorded answers, and what tests need: caches,
-	// a home and temporary files. It is made if it does not exist, and is not inside of
-	// Dir, nor Dir inside of it. One process at a time uses it.
+	// a home and temporary files. It is created if missing, is not inside of Dir, and Dir
+	// is not inside of it. Only one process at a time may use it.
 	State string
 
 	// Test is the command that runs all tests. It writes what "go test -json" writes.
@@ -75,7 +76,7 @@ type Config struct {
 	// Time limits a run of tests. Zero means DefaultTime.
 	Time time.Duration
 
-	// Processes is how many of them may live at once. Zero means DefaultProcesses.
+	// Processes is how many processes may run at once. Zero means DefaultProcesses.
 	Processes int
 }
 
@@ -113,8 +114,8 @@ func (c Config) validate() error {
 // ErrInUse says that another process uses Config.State, or this one has it open already.
 var ErrInUse = errors.New("another process uses the folder State")
 
-// Workspace is an agent: delivery.OpSnapshot and the other operations of package
-// delivery say what it does. Its calls are done one at a time.
+// Workspace is an agent for delivery.OpSnapshot and the other operations of package
+// delivery. It executes one call at a time.
 type Workspace struct {
 	cfg    Config // with absolute paths, and without symbolic links
 	repo   git.Repo
@@ -124,9 +125,8 @@ type Workspace struct {
 	mu sync.Mutex
 }
 
-// Open prepares a workspace: it ends processes that an earlier process has left, and
-// undoes what an interrupted run of tests has changed in the folder. The errors are
-// every fault of c, and ErrInUse.
+// Open prepares a workspace: it kills the processes of an earlier process, and undoes the
+// changes of an interrupted run of tests. The errors are every fault of c, and ErrInUse.
 func Open(ctx context.Context, c Config) (*Workspace, error) {
 	w, err := open(ctx, c)
 	if err != nil {
@@ -176,7 +176,7 @@ func (w *Workspace) Close() error {
 	return w.unlock()
 }
 
-// recover ends and undoes what an earlier process has left.
+// recover kills and undoes what an earlier process has left.
 func (w *Workspace) recover(ctx context.Context) error {
 	if _, err := proc.Sweep(ctx, w.mark); err != nil {
 		return err

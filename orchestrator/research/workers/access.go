@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// ErrAddress says that an address must not be read: by its form, or by where it leads.
+// ErrAddress says that an address must not be read: by its form, or by where it resolves to.
 const ErrAddress = agent.Code("research/forbidden-address")
 
 // maxURL is how long an address may be, in bytes.
@@ -34,8 +34,8 @@ func (a Access) clone() Access {
 	return Access{AllowPrivate: slices.Clone(a.AllowPrivate), Ports: slices.Clone(a.Ports)}
 }
 
-// parse is the URL of a text, if it may be read as far as can be told without resolving
-// its name.
+// parse is the URL of a text, if it may be read, as far as that is known before its name is
+// resolved.
 func (a Access) parse(text string) (*url.URL, error) {
 	if len(text) > maxURL {
 		return nil, fmt.Errorf("%w: it has %d bytes, want at most %d", ErrAddress, len(text), maxURL)
@@ -87,8 +87,8 @@ func (a Access) checkAddr(addr netip.Addr) error {
 	return fmt.Errorf("%w: %s is not public", ErrAddress, addr)
 }
 
-// control is net.Dialer.Control: it sees the address that a name was resolved to, of
-// each attempt to connect, so a name that changes its mind gains nothing.
+// control is net.Dialer.Control: it checks the resolved address of each attempt to connect,
+// so a name that resolves differently the second time is checked, too.
 func (a Access) control(network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !strings.HasPrefix(network, "tcp") {

@@ -17,14 +17,14 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// maxWait is how long a server may ask to wait for another try. Who asks for more is
-// not tried again.
+// maxWait is the longest wait that a server may ask for before a retry. With a longer one
+// there is no retry.
 const maxWait = 2 * time.Minute
 
-// final marks an error that another attempt would meet again.
+// final marks an error that must not be retried.
 type final struct{ error }
 
-// Unwrap returns the error and what kind it is.
+// Unwrap returns the error and its kind.
 func (f final) Unwrap() []error { return []error{f.error, providers.Permanent} }
 
 // answer is what a server sent.
@@ -41,14 +41,14 @@ type caller struct {
 	userAgent string
 }
 
-// bound is how much of a body is read, in bytes after decompression.
+// bound limits how much of a body is read, in bytes after decompression.
 type bound struct {
 	bytes int64
 	cut   bool // a longer body is cut; else it is an error
 }
 
-// ask makes one request. The body of an answer that is no page, such as a redirect, is
-// not read. An answer of any status is no error; an error is marked as final or as
+// ask makes one request. It does not read the body of an answer that is no page, such as
+// a redirect. An answer of any status is no error; an error is marked as final or as
 // transient.
 func (c caller) ask(ctx context.Context, u *url.URL, b bound) (*answer, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -60,7 +60,7 @@ func (c caller) ask(ctx context.Context, u *url.URL, b bound) (*answer, error) {
 	if err != nil {
 		return nil, broken(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // what is left of it is not wanted
+	defer func() { _ = resp.Body.Close() }() // the rest of it is not needed
 	a := &answer{url: u, status: resp.StatusCode, header: resp.Header}
 	if a.status != http.StatusOK && a.status != http.StatusBadRequest {
 		return a, nil
@@ -85,7 +85,7 @@ func (c caller) ask(ctx context.Context, u *url.URL, b bound) (*answer, error) {
 
 func (b bound) exceeded() error { return final{fmt.Errorf("it is longer than %d bytes", b.bytes)} }
 
-// broken says what a failed exchange means.
+// broken classifies the error of a failed exchange.
 func broken(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the address, which the caller knows
@@ -101,7 +101,7 @@ func broken(err error) error {
 	return agent.Transient(err, 0)
 }
 
-// refusal is the error that a status other than 200 means.
+// refusal is the error for a status other than 200.
 func (a *answer) refusal() error {
 	err := fmt.Errorf("status %d %s", a.status, http.StatusText(a.status))
 	switch {
@@ -116,7 +116,7 @@ func (a *answer) refusal() error {
 	return agent.Transient(err, wait)
 }
 
-// retryAfter is how long a server wants to be left alone; 0: it does not say.
+// retryAfter is the wait that a server asks for; 0: none.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.ParseUint(text, 10, 31); err == nil {

@@ -9,11 +9,11 @@ import (
 // maxHeader is how long the header of an answer may be, in bytes.
 const maxHeader = 256 << 10
 
-// guarded returns a copy of c that connects to what a allows, and the function that
-// ends its idle connections. nil is a client of the package's own. It leaves redirects
-// to the caller.
+// guarded returns a copy of c that connects only to what a allows, and a function that
+// closes its idle connections. nil is a client of the package's own. The caller handles
+// redirects.
 //
-// A transport of the host's own type connects as it likes.
+// A transport that is not an *http.Transport is not restricted.
 func (a Access) guarded(c *http.Client) (client *http.Client, end func()) {
 	client = &http.Client{}
 	if c != nil {
@@ -29,7 +29,7 @@ func (a Access) guarded(c *http.Client) (client *http.Client, end func()) {
 	default:
 		return client, func() {}
 	}
-	t.Proxy, t.DialTLSContext = nil, nil // they would connect past the guard
+	t.Proxy, t.DialTLSContext = nil, nil // they would bypass the guard
 	t.Dial, t.DialTLS = nil, nil         //nolint:staticcheck // the same
 	t.DialContext = (&net.Dialer{Control: a.control}).DialContext
 	t.Protocols, t.TLSNextProto = http1(), nil

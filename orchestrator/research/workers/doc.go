@@ -1,6 +1,6 @@
 // Package workers has two real workers for the research team: [WebScraper] reads web
-// pages and [AcademicSearch] asks arXiv. It is a module of its own, so that a host that
-// does not want them does not get what they stand on.
+// pages and [AcademicSearch] asks arXiv. It is a module of its own, so that only hosts
+// that use them get their dependencies.
 //
 //	scraper, err := workers.NewWebScraper(workers.ScraperConfig{})
 //	…
@@ -8,14 +8,13 @@
 //	…
 //	roster["web_scraper"], roster["academic_search"] = scraper, papers
 //
-// A worker is told by research.WorkerInput what is wanted and answers with
-// research.Findings. What it found is text of strangers: it is data for other workers,
-// never an instruction.
+// The input of a worker is a research.WorkerInput, the answer research.Findings. What it
+// found is untrusted text: it is data for other workers, never an instruction.
 //
 // # What is read
 //
 // The scraper reads the addresses of the brief's preferred sources and those that
-// earlier workers found, the most relevant first, but none that it has read in an
+// earlier workers found, the most relevant first, except those that it has read in an
 // earlier iteration. So it needs "sources" in its registry entry (Worker.Needs), or it
 // gets none.
 //
@@ -29,12 +28,12 @@
 //
 // # Manners
 //
-// The scraper gives its name (User-Agent) and keeps to robots.txt as RFC 9309 says,
-// unless told otherwise: a site without one may be read, a site whose robots.txt cannot
-// be had now is not read now. Pages of one site are read one after another. Nothing is
-// kept between calls, cookies neither.
+// The scraper gives its name (User-Agent) and obeys robots.txt (RFC 9309), unless
+// configured otherwise: a site without one may be read, a site whose robots.txt is
+// unavailable now is not read now. Pages of one site are read one after another. Nothing
+// is kept between calls, not even cookies.
 //
 // The search makes one request at a time and waits three seconds before the next one, as
-// arXiv asks for, however many runs share the value. Several processes must share that
-// pace by means of their own.
+// arXiv requires, however many runs share the value. Several processes must coordinate
+// that pace themselves.
 package workers

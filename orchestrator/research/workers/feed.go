@@ -40,8 +40,8 @@ type entry struct {
 	} `xml:"http://www.w3.org/2005/Atom link"`
 }
 
-// parseFeed reads an Atom feed, at most so many entries of it. Entities that a document
-// declares itself are not known, so none grows.
+// parseFeed reads an Atom feed, at most so many entries of it. It does not expand entities
+// that a document declares.
 func parseFeed(data []byte, most int) (feed, error) {
 	d := xml.NewDecoder(bytes.NewReader(data))
 	root, err := begin(d)
@@ -66,7 +66,7 @@ func parseFeed(data []byte, most int) (feed, error) {
 	}
 }
 
-// begin is the next element that begins.
+// begin is the next start element.
 func begin(d *xml.Decoder) (xml.StartElement, error) {
 	for {
 		t, err := d.Token()
@@ -79,7 +79,7 @@ func begin(d *xml.Decoder) (xml.StartElement, error) {
 	}
 }
 
-// read takes in an element of the feed.
+// read reads an element of the feed.
 func (f *feed) read(d *xml.Decoder, e xml.StartElement, most int) error {
 	switch {
 	case e.Name == xml.Name{Space: atomSpace, Local: "entry"} && len(f.entries) < most:
@@ -102,7 +102,7 @@ func (f *feed) read(d *xml.Decoder, e xml.StartElement, most int) error {
 	return d.Skip()
 }
 
-// fault is what arXiv says about a query that it does not take; "": nothing.
+// fault is the error that arXiv reports for a query; "": none.
 func (f *feed) fault() string {
 	if len(f.entries) != 1 || !strings.Contains(f.entries[0].ID, "/api/errors") {
 		return ""
@@ -110,8 +110,7 @@ func (f *feed) fault() string {
 	return or(oneLine(f.entries[0].Summary, maxTitle), "it reports an error")
 }
 
-// source is a paper as a source: its abstract behind authors and date. false: it has no
-// title.
+// source is a paper as a source: authors, date and abstract. false: it has no title.
 func (e entry) source() (research.Source, bool) {
 	s := research.Source{Title: oneLine(e.Title, maxTitle), Kind: "academic", URL: e.address()}
 	s.Excerpt = oneLine(strings.TrimSpace(e.byline()+" "+e.Summary), maxAbstract)
@@ -136,7 +135,7 @@ func (e entry) address() string {
 	return ""
 }
 
-// byline is such as "Ada Example, Ben Sample (2024-03-01).", as far as it is known.
+// byline is such as "Ada Example, Ben Sample (2024-03-01).", as far as known.
 func (e entry) byline() string {
 	var names []string
 	for _, a := range e.Authors {

@@ -116,7 +116,7 @@ func reply(status int, kind, body string, header ...string) *http.Response {
 	return &http.Response{StatusCode: status, Header: h, ContentLength: -1, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// isFinal holds that another attempt is of no use.
+// isFinal requires an error that must not be retried.
 func isFinal(t *testing.T, err error) {
 	t.Helper()
 	require.Error(t, err)
@@ -124,7 +124,7 @@ func isFinal(t *testing.T, err error) {
 	assert.False(t, agent.ErrorOf(err).Transient, err)
 }
 
-// isTransient holds that another attempt may help, and returns when.
+// isTransient requires a transient error, and returns its wait.
 func isTransient(t *testing.T, err error) *agent.Error {
 	t.Helper()
 	require.Error(t, err)

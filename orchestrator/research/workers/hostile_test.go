@@ -40,7 +40,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// endless writes until nobody reads.
+// endless writes until the client disconnects.
 func endless(w io.Writer, text string) {
 	for {
 		if _, err := io.WriteString(w, text); err != nil {
@@ -49,7 +49,7 @@ func endless(w io.Writer, text string) {
 	}
 }
 
-// hostile are answers that no worker may choke on, and what is said of them.
+// hostile are answers that no worker may fail to handle, and their errors.
 func hostile(t *testing.T) map[string]struct {
 	answer http.HandlerFunc
 	want   string
@@ -138,7 +138,7 @@ func TestFetchHostile(t *testing.T) {
 	})
 }
 
-// A server that sends a byte now and then is left when the time for a page is over.
+// Reading from a server that sends a byte now and then ends with the time for a page.
 func TestFetchSlowLoris(t *testing.T) {
 	t.Run("in its body", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestFetchSlowLoris(t *testing.T) {
 	})
 }
 
-// drip gives a byte a second, for as long as somebody wants it.
+// drip sends a byte a second until the client disconnects.
 type drip struct {
 	ctx context.Context //nolint:containedctx // a body is read without one
 }
@@ -220,10 +220,10 @@ func TestFetchCanceled(t *testing.T) {
 	}))
 	_, err := scraperOf(t, workers.ScraperConfig{}, s).Fetch(ctx, s.URL)
 	require.ErrorIs(t, err, context.Canceled)
-	assert.False(t, agent.ErrorOf(err).Transient, "nobody wants another try")
+	assert.False(t, agent.ErrorOf(err).Transient, "a canceled call is not retried")
 }
 
-// Nothing is left open behind a call.
+// A call leaves no open connection.
 func TestFetchLeavesNoConnection(t *testing.T) {
 	closed := make(chan struct{}, 10)
 	var opened atomic.Int64

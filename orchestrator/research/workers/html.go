@@ -11,17 +11,17 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// What is kept of a page's HTML before it is parsed.
+// The limits of a page's HTML before it is parsed.
 const (
 	maxTags      = 50_000
 	maxAttribute = 1_000 // bytes of a value
 	maxTitle     = 300   // characters
 )
 
-// kept are the elements that the text of a page is told apart by. None of them is one
-// that a parser opens again in every paragraph until it is closed, as it does with b or
-// font: a page of some kilobytes can become a tree of gigabytes that way. Of a, which is
-// one, there is never more than one open.
+// kept are the elements from which the text of a page is found. None of them is one that
+// a parser opens again in every paragraph until it is closed, such as b or font: that way
+// some kilobytes of page can become a tree of gigabytes. The exception is a, of which
+// never more than one is open.
 var kept = atoms(
 	atom.Html, atom.Head, atom.Title, atom.Meta, atom.Body, atom.Article, atom.Section, atom.Main, atom.Header, atom.Footer,
 	atom.Nav, atom.Aside, atom.Div, atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Ul, atom.Ol, atom.Li,
@@ -30,7 +30,7 @@ var kept = atoms(
 	atom.Summary, atom.Form,
 )
 
-// inline are elements that do not part words.
+// inline are elements that do not separate words.
 var inline = atoms(
 	atom.Abbr, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Cite, atom.Code, atom.Del, atom.Dfn, atom.Em, atom.Font, atom.I,
 	atom.Ins, atom.Kbd, atom.Mark, atom.Nobr, atom.Q, atom.S, atom.Samp, atom.Small, atom.Strike, atom.Strong, atom.Sub,
@@ -54,8 +54,8 @@ func atoms(list ...atom.Atom) map[atom.Atom]bool {
 	return set
 }
 
-// filter copies what is kept of a page. What comes behind the first maxTags tags is left
-// out.
+// filter copies what is kept of a page. It leaves out everything after the first maxTags
+// tags.
 type filter struct {
 	tokens *html.Tokenizer
 	out    bytes.Buffer
@@ -63,7 +63,7 @@ type filter struct {
 	title  bool // there was one
 }
 
-// simplify returns a page without what is not kept.
+// simplify returns a page with the kept elements only.
 func simplify(page io.Reader) ([]byte, error) {
 	f := &filter{tokens: html.NewTokenizer(page)}
 	for f.tags < maxTags {
@@ -116,7 +116,7 @@ func (f *filter) heading() {
 	f.out.WriteString("<title>" + html.EscapeString(oneLine(f.tokens.Token().Data, maxTitle)) + "</title>")
 }
 
-// skip leaves out an element that was opened, with those of its kind in it.
+// skip leaves out an element that was opened, with nested ones of the same name.
 func (f *filter) skip(name atom.Atom) {
 	for depth := 1; depth > 0; {
 		switch f.tokens.Next() {

@@ -15,14 +15,14 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// What is searched for an article. The text of a page beyond that is taken as it is,
-// menus included: the search takes time by the product of the two.
+// The limits of the search for an article, which takes time by the product of the two. A
+// larger page gives all its text, menus included.
 const (
 	maxElements = 20_000
 	maxDepth    = 100
 )
 
-// Page is what was read of an address. Its text is a stranger's.
+// Page is what was read from an address. Its text is untrusted.
 type Page struct {
 	URL   string `json:"url"`             // after redirects
 	Title string `json:"title,omitempty"` // one line, at most 300 characters; "": it has none
@@ -31,7 +31,7 @@ type Page struct {
 
 var errNoText = errors.New("it has no text")
 
-// pageOf reads an answer. A page whose type or text is of no use is an error.
+// pageOf reads an answer. A page of an unsupported type, or without text, is an error.
 func pageOf(a *answer, most int) (Page, error) {
 	if len(a.body) == 0 {
 		return Page{}, final{errNoText}
@@ -70,8 +70,8 @@ func pageOf(a *answer, most int) (Page, error) {
 	return p, nil
 }
 
-// article is the title and the text of an HTML page, without menus and the like where
-// they can be told from the text.
+// article is the title and the text of an HTML page, without menus and the like if they
+// can be recognized.
 func article(body io.Reader, a *answer) (title, text string, err error) {
 	defer func() {
 		if v := recover(); v != nil { // a parser met what its authors did not

@@ -50,7 +50,7 @@ func TestPageOf(t *testing.T) {
 		{"the charset of the header", "text/plain; charset=windows-1251", "\xcf\xf0\xe8\xe2\xe5\xf2", "", "Привет"},
 		{"the charset of the page", "text/html", "<meta charset=iso-8859-1><title>\xfc</title><p>caf\xe9 cr\xe8me", "ü", "café crème"},
 		{"the mark of the byte order", "text/plain", "\xff\xfeh\x00i\x00", "", "hi"},
-		{"a charset that nobody knows", "text/plain; charset=martian", "hi", "", "hi"},
+		{"an unknown charset", "text/plain; charset=martian", "hi", "", "hi"},
 		{"UTF-8 that is none", "text/plain; charset=utf-8", "a\xffb", "", "a\uFFFDb"},
 		{"HTML in UTF-8 that is none", "text/html; charset=utf-8", "<title>a\xffb</title><p>c\xffd", "a\uFFFDb", "c\uFFFDd"},
 		{"zero bytes", "text/html", "<title>t</title><p>a\x00b", "t", "ab"},

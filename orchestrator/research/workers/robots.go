@@ -13,23 +13,23 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// ErrRobots says that a site does not want the page to be read by programs like this one.
+// ErrRobots says that the robots.txt of a site does not allow the page.
 const ErrRobots = agent.Code("research/robots")
 
 // maxRobots is how much of a robots.txt counts, in bytes (RFC 9309, 2.5).
 const maxRobots = 500 << 10
 
-// rule is a line of a robots.txt that is for us.
+// rule is a line of a robots.txt that applies to this worker.
 type rule struct {
 	pattern string
 	allow   bool
 }
 
 // parseRobots reads the rules for a product: those of all groups that name it, else
-// those of all groups for everybody (RFC 9309, 2.2.1).
+// those of all groups for every product (RFC 9309, 2.2.1).
 func parseRobots(text []byte, product string) []rule {
 	var own, others []rule
-	var mine, all, named bool // the group is for us, or for everybody; somewhere we are named
+	var mine, all, named bool // the group is for us, or for all; some group names us
 	reading := false          // the names of a group
 	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))) {
 		for line := range bytes.SplitSeq(line, []byte("\r")) {
@@ -135,7 +135,7 @@ type site struct {
 	err   error // why they could not be had
 }
 
-// check returns nil if a page may be read. read gets a robots.txt.
+// check returns nil if a page may be read. read reads a robots.txt.
 func (r *robots) check(ctx context.Context, u *url.URL, read func(context.Context, *url.URL) ([]rule, error)) error {
 	home := url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host), Path: "/robots.txt"}
 	r.mu.Lock()
@@ -162,7 +162,7 @@ func (r *robots) check(ctx context.Context, u *url.URL, read func(context.Contex
 	return nil
 }
 
-// rulesOf are the rules that an answer means: a site that has none allows everything
+// rulesOf are the rules in an answer: a site without robots.txt allows everything
 // (RFC 9309, 2.3.1).
 func rulesOf(a *answer, product string) ([]rule, error) {
 	switch {

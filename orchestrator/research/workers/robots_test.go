@@ -31,7 +31,7 @@ func TestRobots(t *testing.T) {
 		{"two groups for us", "User-agent: convene-research\nDisallow: /a\nUser-agent: *\nDisallow: /c\nUser-agent: convene-research\nDisallow: /b", "/b", false},
 		{"two groups for us, not that for all", "User-agent: convene-research\nDisallow: /a\nUser-agent: *\nDisallow: /c\nUser-agent: convene-research\nDisallow: /b", "/c", true},
 		{"another line between names", "User-agent: convene-research\nCrawl-delay: 5\nUser-agent: other\nDisallow: /", "/a", false},
-		{"a rule of nobody", "Disallow: /", "/a", true},
+		{"a rule without a group", "Disallow: /", "/a", true},
 		{"comments and case", "# hello\nUSER-AGENT : * # all\n  DISALLOW : /a # not this", "/a", false},
 		{"line ends of all kinds", "User-agent: *\rDisallow: /a\r\nDisallow: /b", "/a", false},
 		{"a mark of the byte order", "\xef\xbb\xbfUser-agent: *\nDisallow: /", "/a", false},

@@ -18,25 +18,25 @@ import (
 	"github.com/convene-go/convene/orchestrator/research"
 )
 
-// ErrNothing says that a worker was given nothing that it can work on.
+// ErrNothing says that the input of a worker has nothing to work on.
 const ErrNothing = agent.Code("research/nothing-to-do")
 
 // maxSummary is how long the summary of findings may be, in characters.
 const maxSummary = 2000
 
-// target is a page to read, as somebody found it.
+// target is a page to read, as it was found.
 type target struct {
 	research.Source
 	err error // nil: it was read, and the source has its text
 }
 
-// Call reads the pages that req.Input, a research.WorkerInput, leads to, and answers
-// with research.Findings: a source for each page that was read, with the address that was
-// asked for and the text as its excerpt. Its relevance is the one that the page was found
-// with, 1 if the brief names the page. The summary names the pages that could not be read.
+// Call reads the pages that req.Input, a research.WorkerInput, names, and answers with
+// research.Findings: a source for each page that was read, with the requested address
+// and the text as its excerpt. Its relevance is that of the source that named the page, 1
+// for pages in the brief. The summary names the pages that could not be read.
 //
-// It fails if no page could be read, transiently if that may change; then it wants the
-// longest wait that a site asked for. Without an address it is ErrNothing.
+// It fails if no page could be read, with a transient error if a retry may help, after
+// the longest wait that a site asked for. Without an address it is ErrNothing.
 func (s *WebScraper) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
 	in, err := inputOf(req)
 	if err != nil {
@@ -68,8 +68,8 @@ func inputOf(req agent.Request) (research.WorkerInput, error) {
 	return in, nil
 }
 
-// within is ctx with the time that a call may take. It ends somewhat before a deadline of
-// ctx, so that what was read by then is not lost.
+// within is ctx with the time limit of a call. It ends somewhat before a deadline of ctx,
+// so that what was read until then is returned.
 func (s *WebScraper) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	total := s.cfg.Limits.TotalTime
 	if end, ok := ctx.Deadline(); ok {
@@ -79,8 +79,8 @@ func (s *WebScraper) within(ctx context.Context) (context.Context, context.Cance
 }
 
 // targets are the pages that the brief names, then those that others found, the most
-// relevant first, each once and none that this worker has read before. again: there was
-// such a one.
+// relevant first, each once, without those that this worker has read before. again: one
+// was left out for that.
 func targets(in research.WorkerInput) (list []target, again bool) {
 	done := map[string]bool{}
 	var found []research.Source
@@ -177,7 +177,7 @@ func (v *visit) read(ctx context.Context, t *target) {
 	t.Excerpt = p.Text
 }
 
-// findings are the pages that were read, or why there is none.
+// findings are the pages that were read, or an error if there is none.
 func findings(list []target) (research.Findings, error) {
 	f := research.Findings{Sources: []research.Source{}}
 	var failed []string

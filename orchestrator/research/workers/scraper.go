@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// DefaultUserAgent is how a worker names itself unless it is told otherwise.
+// DefaultUserAgent is the name of a worker without a configured one.
 const DefaultUserAgent = "convene-research/1 (+https://github.com/convene-go/convene)"
 
 // maxRedirects is how many redirects lead to a page, or to a robots.txt.
@@ -19,20 +19,20 @@ const maxRedirects = 5
 // ScraperConfig says how a scraper reads. The zero value is the default.
 type ScraperConfig struct {
 	// Client carries the requests. Its transport, if it is an *http.Transport or nil, is
-	// copied; the copy connects to what Access allows alone, speaks HTTP/1.1 and uses no
-	// proxy. A transport of another type connects as it likes: then Access holds for
-	// what addresses say, not for where their names lead. The client's CheckRedirect is
-	// not used. nil: a client of the package's own.
+	// copied; the copy connects only to what Access allows, speaks HTTP/1.1 and uses no
+	// proxy. A transport of another type is not restricted: then Access is checked only
+	// for addresses as written, not for what their names resolve to. The client's
+	// CheckRedirect is not used. nil: a client of the package's own.
 	Client *http.Client
 
 	// Access says what may be reached beyond public addresses.
 	Access Access
 
 	// UserAgent names the program to sites, and in their robots.txt by its first word.
-	// A host does well to give a way to reach it. "": DefaultUserAgent.
+	// It should say how to contact the host. "": DefaultUserAgent.
 	UserAgent string
 
-	// IgnoreRobots reads pages whatever robots.txt says: for sites whose owners agreed.
+	// IgnoreRobots reads pages whatever robots.txt says: for sites whose owners agree.
 	IgnoreRobots bool
 
 	// Limits bound a call.
@@ -119,8 +119,8 @@ func NewWebScraper(cfg ScraperConfig) (*WebScraper, error) {
 	return &WebScraper{cfg: cfg.withDefaults()}, nil
 }
 
-// Fetch reads one page. Its error is transient (agent.Transient) if another try may
-// help, and not before when; else it is providers.Permanent, and [ErrAddress] or
+// Fetch reads one page. Its error is transient (agent.Transient) if a retry may help,
+// with the wait before it; else it is providers.Permanent, and [ErrAddress] or
 // [ErrRobots] if the page must not be read.
 func (s *WebScraper) Fetch(ctx context.Context, address string) (Page, error) {
 	v, end := s.begin()
@@ -139,13 +139,13 @@ type visit struct {
 	robots robots
 }
 
-// begin returns a visit, and the function that ends its connections.
+// begin returns a visit, and a function that closes its connections.
 func (s *WebScraper) begin() (v *visit, end func()) {
 	client, end := s.cfg.Access.guarded(s.cfg.Client)
 	return &visit{caller: caller{client, s.cfg.UserAgent}, cfg: s.cfg, robots: robots{sites: map[string]*site{}}}, end
 }
 
-// page reads a page in the time that there is for one.
+// page reads a page within the time limit of a page.
 func (v *visit) page(outer context.Context, address string) (Page, error) {
 	u, err := v.cfg.Access.parse(address)
 	if err != nil {
@@ -167,7 +167,7 @@ func (v *visit) page(outer context.Context, address string) (Page, error) {
 	return pageOf(a, v.cfg.Limits.PageText)
 }
 
-// follow asks for a page and where it redirects to; each address must be permitted.
+// follow requests a page and follows its redirects; each address must be permitted.
 func (v *visit) follow(ctx context.Context, u *url.URL, b bound, permitted func(context.Context, *url.URL) error) (*answer, error) {
 	for range 1 + maxRedirects {
 		if err := v.cfg.Access.checkURL(u); err != nil {
@@ -189,7 +189,7 @@ func (v *visit) follow(ctx context.Context, u *url.URL, b bound, permitted func(
 	return nil, final{fmt.Errorf("it redirects more than %d times", maxRedirects)}
 }
 
-// permitted asks the site of a page.
+// permitted checks the robots.txt of the page's site.
 func (v *visit) permitted(ctx context.Context, u *url.URL) error {
 	if v.cfg.IgnoreRobots {
 		return nil

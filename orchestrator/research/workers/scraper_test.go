@@ -179,7 +179,7 @@ func TestScrapeFailures(t *testing.T) {
 		assert.Len(t, f.Sources, 1)
 		assert.Equal(t, "Read 1 of 4 pages. Not read: https://a.example/404: status 404 Not Found; https://a.example/503/9: status 503 Service Unavailable; https://a.example/panic: panic: no status", f.Summary)
 	})
-	t.Run("no more words than there is room for", func(t *testing.T) {
+	t.Run("a message of bounded length", func(t *testing.T) {
 		many := scraperOf(t, workers.ScraperConfig{Client: statuses, Limits: workers.ScraperLimits{Pages: 100}})
 		in := research.WorkerInput{Brief: research.Input{PreferredSources: []string{"https://a.example/200"}}}
 		for i := range 99 {
@@ -189,12 +189,12 @@ func TestScrapeFailures(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 2000, utf8.RuneCountInString(findingsOf(t, resp).Summary))
 	})
-	t.Run("none, for good", func(t *testing.T) {
+	t.Run("no page, permanently", func(t *testing.T) {
 		_, err := call("404", "410", "panic")
 		isFinal(t, err)
 		require.ErrorContains(t, err, "none of 3 pages could be read: https://a.example/404: status 404 Not Found; ")
 	})
-	t.Run("none, for now: the longest wait counts", func(t *testing.T) {
+	t.Run("no page, transiently: the longest wait counts", func(t *testing.T) {
 		_, err := call("404", "503/9", "429/30", "500")
 		assert.Equal(t, 30*time.Second, isTransient(t, err).RetryAfter)
 	})
@@ -257,7 +257,7 @@ func TestScrapeRobots(t *testing.T) {
 		require.ErrorIs(t, err, workers.ErrRobots, "by a redirect")
 		assert.Zero(t, count("closed.example/"))
 	})
-	t.Run("not to be had now", func(t *testing.T) {
+	t.Run("unavailable now", func(t *testing.T) {
 		for _, host := range []string{"down.example", "busy.example"} {
 			_, err := w.Fetch(t.Context(), "https://"+host+"/")
 			assert.Equal(t, 5*time.Second, isTransient(t, err).RetryAfter)
@@ -265,7 +265,7 @@ func TestScrapeRobots(t *testing.T) {
 			assert.Zero(t, count(host+"/"))
 		}
 	})
-	t.Run("not for us", func(t *testing.T) {
+	t.Run("for other programs", func(t *testing.T) {
 		_, err := w.Fetch(t.Context(), "https://secret.example/")
 		require.NoError(t, err, "a site that hides it has none")
 		_, err = w.Fetch(t.Context(), "https://moved.example/")

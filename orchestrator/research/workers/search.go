@@ -27,8 +27,8 @@ const (
 
 // SearchConfig says how papers are searched for. The zero value is the default.
 type SearchConfig struct {
-	// URL is where to ask: arXiv, or something that answers as it does. It is the
-	// host's, so it may be private; redirects lead to its host alone. "":
+	// URL is the address of arXiv's query interface, or of one that answers alike. The
+	// host sets it, so it may be private; redirects may lead only to its host. "":
 	// DefaultSearchURL.
 	URL string
 
@@ -73,13 +73,13 @@ func (c SearchConfig) validate() error {
 	return errors.Join(errs...)
 }
 
-// AcademicSearch searches arXiv. It is safe for concurrent use: its calls wait for each
-// other.
+// AcademicSearch searches arXiv. It is safe for concurrent use: its requests are made one
+// at a time.
 type AcademicSearch struct {
 	caller
 	cfg  SearchConfig
 	base *url.URL
-	turn chan struct{} // holds a token: who has it may ask
+	turn chan struct{} // holds a token, which a request needs
 }
 
 // NewAcademicSearch returns a search, or every fault of cfg in one error.
@@ -116,7 +116,7 @@ func stay(r *http.Request, via []*http.Request) error {
 }
 
 // Call searches for the topic of the brief in req.Input, a research.WorkerInput, as many
-// papers as the brief wants sources, within the configured bound. It answers with
+// papers as the brief requires sources, within the configured limit. It answers with
 // research.Findings; to find nothing is no error.
 func (a *AcademicSearch) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
 	in, err := inputOf(req)
@@ -134,16 +134,14 @@ func (a *AcademicSearch) Call(ctx context.Context, req agent.Request) (agent.Res
 	return agent.Response{Data: agent.JSON(f)}, nil
 }
 
-// Search returns papers about a topic in arXiv's order, most of them first: at least 1
-// and at most SearchConfig.Results are asked for. It looks for papers with all words of
-// the topic that say something, up to ten; if there are none, for papers with any of
-// them.
+// Search returns at most most papers about a topic in arXiv's order; at least 1 and at
+// most SearchConfig.Results are requested. It looks for papers with all significant words
+// of the topic, up to ten; if there are none, for papers with any of them.
 //
 // A source's relevance is the share of these words that its title and abstract have,
-// as whole words in any case: 0 to 1. Its excerpt is the abstract behind authors and
-// date.
+// as whole words in any case: 0 to 1. Its excerpt has authors, date and abstract.
 //
-// Its error is transient (agent.Transient) if another try may help, and not before when;
+// Its error is transient (agent.Transient) if a retry may help, with the wait before it;
 // else it is providers.Permanent, and [ErrNothing] for a topic without words.
 func (a *AcademicSearch) Search(ctx context.Context, topic string, most int) ([]research.Source, error) {
 	list := terms(topic, maxTerms)
@@ -168,7 +166,7 @@ func (a *AcademicSearch) Search(ctx context.Context, topic string, most int) ([]
 	return sources, nil
 }
 
-// query asks once, when it is our turn.
+// query makes a request when the pause since the last one is over.
 func (a *AcademicSearch) query(ctx context.Context, terms []string, operator string, most int) (feed, error) {
 	if err := ctx.Err(); err != nil {
 		return feed{}, err
@@ -187,7 +185,7 @@ func (a *AcademicSearch) query(ctx context.Context, terms []string, operator str
 	return f, err
 }
 
-// request asks in the time that there is for it.
+// request makes a request within its time limit.
 func (a *AcademicSearch) request(outer context.Context, u *url.URL, most int) (feed, error) {
 	ctx, cancel := context.WithTimeoutCause(outer, a.cfg.Timeout, fmt.Errorf("it took longer than %v", a.cfg.Timeout))
 	defer cancel()
@@ -216,7 +214,7 @@ func (a *AcademicSearch) request(outer context.Context, u *url.URL, most int) (f
 	return f, nil
 }
 
-// address is the query: each word is looked for in all fields.
+// address is the URL of a query: each word is searched for in all fields.
 func (a *AcademicSearch) address(terms []string, operator string, most int) *url.URL {
 	u := *a.base
 	q := u.Query()

@@ -198,7 +198,7 @@ func TestSearchPace(t *testing.T) {
 			assert.Equal(t, 1, l.most)
 		})
 	})
-	t.Run("who gives up takes no turn", func(t *testing.T) {
+	t.Run("a canceled call takes no turn", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := always(http.StatusOK, recorded(t, "arxiv.xml"))
 			w := searchOf(t, l)
@@ -221,7 +221,7 @@ func TestSearchPace(t *testing.T) {
 			assert.Len(t, l.asked, 2)
 		})
 	})
-	t.Run("who is sent away stays away as long", func(t *testing.T) {
+	t.Run("a wait that arXiv asks for delays the next request", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := &library{answer: func(n int, _ *http.Request) (*http.Response, error) {
 				if n == 1 {
@@ -237,7 +237,7 @@ func TestSearchPace(t *testing.T) {
 			assert.Equal(t, []time.Duration{0, time.Minute}, l.at)
 		})
 	})
-	t.Run("a panic of the transport keeps no turn", func(t *testing.T) {
+	t.Run("a panic of the transport releases the turn", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := &library{answer: func(n int, _ *http.Request) (*http.Response, error) {
 				if n == 1 {
@@ -309,7 +309,7 @@ func TestSearchFailures(t *testing.T) {
 			}}
 			_, err := searchOf(t, l).Search(ctx, "x", 1)
 			require.ErrorIs(t, err, context.Canceled)
-			assert.False(t, agent.ErrorOf(err).Transient, "nobody wants another try")
+			assert.False(t, agent.ErrorOf(err).Transient, "a canceled call is not retried")
 		})
 	})
 }

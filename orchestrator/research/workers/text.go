@@ -63,7 +63,7 @@ func words(text string) []string {
 	return list
 }
 
-// common are words that say nothing about a topic.
+// common are words that carry no meaning for a search.
 var common = setOf(strings.Fields("a about after all an and are as at be been before between but by can could do does for from had has have how if in into is it its may more most new no not of on or our over should so some such than that the their them then there these they this those through to under up use used using was we were what when where which who why will with within without would you your"))
 
 func setOf(list []string) map[string]bool {
@@ -74,8 +74,8 @@ func setOf(list []string) map[string]bool {
 	return set
 }
 
-// terms are the words of a topic that say something, at most so many; all of them if
-// none does.
+// terms are the significant words of a topic, at most so many; all of them if none is
+// significant.
 func terms(topic string, most int) []string {
 	all := words(topic)
 	var list []string

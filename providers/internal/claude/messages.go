@@ -14,7 +14,7 @@ type message struct {
 	Content []any  `json:"content"` // *block, or json.RawMessage of what the vendor sees again
 }
 
-// block is a content block. Those of a request have what their type needs.
+// block is a content block. In a request it has the fields of its type.
 type block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text,omitempty"`
@@ -35,12 +35,12 @@ type source struct {
 	URL   string `json:"url,omitempty"`
 }
 
-// messages returns the turns: messages of one role in a row are one, so that the
-// results of parallel calls stand together.
+// messages returns the turns: consecutive messages of one role become one, so that the
+// results of parallel calls are together.
 func (t *Talk) messages() []message {
 	out := []message{}
 	t.midway = false
-	talk := t.req.Messages[wire.Leading(t.req.Messages):] // behind the instructions
+	talk := t.req.Messages[wire.Leading(t.req.Messages):] // after the instructions
 	for i, m := range talk {
 		role, blocks := "user", []any(nil)
 		if m.Role == providers.System && !wire.Blank(m) && !t.takesSystem(out, talk[i+1:]) {
@@ -69,9 +69,9 @@ func (t *Talk) messages() []message {
 	return out
 }
 
-// takesSystem says whether a system message may stand between what was said before
-// and what comes next: the models that take one want the user's turn before it, and
-// the assistant's behind it or nothing.
+// takesSystem says whether a system message is allowed between the messages before and
+// next: models that take one require a user's turn before it, and an assistant's or
+// nothing after it.
 func (t *Talk) takesSystem(before []message, next []providers.Message) bool {
 	last := len(before) - 1
 	if !t.Model.Midway || t.Memory.Knows(midway) || last < 0 || before[last].Role == "assistant" {
@@ -93,7 +93,7 @@ func toolResult(m providers.Message) *block {
 	return b
 }
 
-// textBlock returns text as a block, which must not be blank.
+// textBlock returns text as a block, nothing for a blank text.
 func textBlock(text string) []any {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -124,9 +124,8 @@ func parts(parts []providers.Part) []any {
 	return out
 }
 
-// assistant returns what the assistant said, with its thoughts where they were.
-// They have the text between them: if that is not the message's any more, they stand
-// alone.
+// assistant returns what the assistant said, with its thoughts at their places. They
+// include the text between them: if the message's text was changed, they are alone.
 func (t *Talk) assistant(m providers.Message) []any {
 	before := make([][]json.RawMessage, len(m.ToolCalls)) // by tool call
 	var text strings.Builder
@@ -149,7 +148,7 @@ func (t *Talk) assistant(m providers.Message) []any {
 				out = append(out, raw)
 			}
 		}
-		if i == 0 && !whole { // behind the thoughts, which stand first
+		if i == 0 && !whole { // after the thoughts, which come first
 			out = append(out, textBlock(m.Text)...)
 		}
 		out = append(out, &block{Type: "tool_use", ID: wire.ID(c.ID), Name: c.Name, Input: wire.ObjectInput(c.Input)})
@@ -173,14 +172,14 @@ func typeOf(raw json.RawMessage) string {
 	return b.Type
 }
 
-// control marks the end of what is to be cached.
+// control marks the end of the part to cache.
 type control struct {
 	Type string `json:"type"`
 }
 
-// cache marks what the next turn begins with: long instructions, and in a loop of
-// tools all that was said. Tools stand before the instructions, so their end is
-// marked by these.
+// cache marks the prefix that the next turn repeats: long instructions, and in a loop of
+// tools the whole conversation. Tools come before the instructions, whose mark covers
+// them.
 func (t *Talk) cache(body *request) {
 	if t.NoCache || t.Memory.Knows("cache_control") {
 		return

@@ -9,11 +9,11 @@ import (
 
 // Model is what a Claude model takes.
 type Model struct {
-	MaxTokens int  // what is asked for if nobody says; thoughts count
+	MaxTokens int  // the default; thoughts count
 	Sampling  bool // a temperature
 	Format    bool // a schema for the answer, in output_config
 	Force     bool // a tool choice that forces a tool
-	Midway    bool // a system message behind others
+	Midway    bool // a system message after others
 	thinks    thinks
 }
 
@@ -44,8 +44,7 @@ var (
 	shortest = Model{MaxTokens: 4_096, Force: true, Sampling: true}
 )
 
-// models are those that are not as the newest are. A name that is not here belongs
-// to a newer model.
+// models are those that differ from the newest. Unknown names belong to newer models.
 var models = map[string]Model{
 	"claude-haiku-5-5":  haiku5,
 	"claude-opus-5":     five,
@@ -72,11 +71,11 @@ var models = map[string]Model{
 	"claude":            shortest, // v2
 }
 
-// version is the end of a name that does not tell models apart.
+// version matches the end of a name that does not distinguish models.
 var version = regexp.MustCompile(`(-latest|[-@]20\d{6}.*|-v\d+(:.*)?)$`)
 
-// ModelOf returns what the model of that name takes. Gateways and Bedrock put words
-// before the name, and dots into it.
+// ModelOf returns the features of the model of that name. Gateways and Bedrock put words
+// and dots before the name.
 func ModelOf(name string) Model {
 	name = strings.ReplaceAll(strings.ToLower(name), ".", "-")
 	if at := strings.Index(name, "claude"); at > 0 {
@@ -88,7 +87,7 @@ func ModelOf(name string) Model {
 	return newest
 }
 
-// thinking is how a request says how long to think.
+// thinking is the part of a request about thinking.
 type thinking struct {
 	Thinking *thinkingMode
 	Effort   string
@@ -105,8 +104,8 @@ var budgets = map[providers.Effort]int{
 	providers.EffortHigh: 20_000, providers.EffortMax: 30_000,
 }
 
-// think returns how a model is told an effort, of at most maxTokens for all. A model
-// that is forced to call a tool cannot be given a budget.
+// think returns the parameters for an effort, within maxTokens for thoughts and answer. A
+// model that is forced to call a tool cannot be given a budget.
 func (m Model) think(e providers.Effort, maxTokens int, to *choice) thinking {
 	forced := to != nil && (to.Type == "any" || to.Type == "tool")
 	word := string(e)

@@ -11,14 +11,14 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// reader puts an answer together.
+// reader assembles an answer.
 type reader struct {
 	open   map[int]*opened
 	before []json.RawMessage // of the next tool call
 	usage  usage
 }
 
-// opened is a block that is on its way.
+// opened is an unfinished block.
 type opened struct {
 	kind                      string
 	text, thinking, signature strings.Builder
@@ -38,7 +38,7 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// count takes over what u says.
+// count copies the counts of u.
 func (r *reader) count(a *wire.Answer, u usage) {
 	for _, p := range []struct{ to, from **wire.Count }{
 		{&r.usage.Input, &u.Input},
@@ -118,8 +118,8 @@ func (t *Talk) call(a *wire.Answer, b block) *wire.Call {
 	return c
 }
 
-// keep returns the blocks before a call as what has to be seen again, nil if there
-// is no thought among them.
+// keep returns the blocks before a call that must be sent back, nil if none of them is a
+// thought.
 func (t *Talk) keep() json.RawMessage {
 	blocks := t.before
 	t.before = nil
@@ -177,12 +177,12 @@ func (t *Talk) Event(a *wire.Answer, _ string, data []byte) (bool, error) {
 	case "message_stop":
 		return true, nil
 	}
-	return false, nil // what is not said in text, or not known yet
+	return false, nil // no text, or an unknown event
 }
 
 func (t *Talk) start(a *wire.Answer, e event) error {
 	var b block
-	_ = json.Unmarshal(e.Block, &b) // one that cannot be read is not known yet
+	_ = json.Unmarshal(e.Block, &b) // an unreadable one counts as unknown
 	if t.open == nil {
 		t.open = map[int]*opened{}
 	}
@@ -227,7 +227,7 @@ func (t *Talk) delta(a *wire.Answer, e event) error {
 	return t.say(a, o, d.Text)
 }
 
-// end keeps a block that is whole, for the next tool call.
+// end keeps a complete block, for the next tool call.
 func (t *Talk) end(index int) {
 	o := t.open[index]
 	if o == nil {

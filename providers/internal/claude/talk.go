@@ -1,5 +1,5 @@
-// Package claude is Anthropic's format: messages of content blocks. Anthropic's own
-// service and Amazon Bedrock speak it.
+// Package claude implements Anthropic's format: messages of content blocks. Anthropic's
+// own service and Amazon Bedrock use it.
 package claude
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/convene-go/convene/providers/internal/wire"
 )
 
-// Service is where Claude is asked. All fields are set once.
+// Service is a service that has Claude. All fields are set once.
 type Service struct {
 	Provider string
 	URL      string
@@ -33,8 +33,8 @@ type Talk struct {
 	req    providers.Request
 	typed  typed
 	sent   []byte
-	forget bool // the vendor does not want to see again what it thought
-	midway bool // a system message was sent behind others
+	forget bool // do not send thoughts back to the vendor
+	midway bool // a system message was sent after others
 	reader
 }
 
@@ -50,16 +50,16 @@ func (s *Service) Begin(req providers.Request) *Talk {
 	return t
 }
 
-// typed is how an answer is held to its schema. The zero typed does not hold it.
+// typed says how an answer is made to fit its schema. The zero typed does nothing.
 type typed struct {
 	format json.RawMessage // what the model takes for it; nil: nothing
 	tool   string          // the tool whose input is the answer; "": none
 	prompt string          // what the model is told; "": nothing
 }
 
-// typedOf gives the schema to models that take one, and makes a tool of it for
-// others that can be forced to call one. An answer that has to be the call of
-// another tool has no schema.
+// typedOf passes the schema to models that take one, and makes a tool of it for others
+// that can be forced to call one. An answer that must be the call of another tool has no
+// schema.
 func typedOf(m Model, req providers.Request) typed {
 	forced := req.ToolChoice != "" && req.ToolChoice != "none"
 	prompt := typed{prompt: wire.Prompted(req.Output)}
@@ -161,8 +161,7 @@ func (t *Talk) Ask(a *wire.Answer) (string, []byte, error) {
 	return t.URL, data, err
 }
 
-// instructions returns the system messages that the conversation begins with, for
-// which there is one place.
+// instructions returns the leading system messages, for which the format has one place.
 func (t *Talk) instructions(words []string) string {
 	var texts []string
 	for _, m := range t.req.Messages[:wire.Leading(t.req.Messages)] {
@@ -173,7 +172,7 @@ func (t *Talk) instructions(words []string) string {
 	return strings.Join(append(texts, words...), "\n\n")
 }
 
-// think says how long to think.
+// think adds the effort to the request.
 func (t *Talk) think(body *request) {
 	how := t.Model.think(t.req.Effort, body.MaxTokens, body.ToolChoice)
 	if !t.Memory.Knows("thinking") {
@@ -187,8 +186,8 @@ func (t *Talk) think(body *request) {
 	}
 }
 
-// tools adds the tools and the choice of them, and returns what the model is told
-// because it cannot be made to do it.
+// tools adds the tools and the tool choice, and returns instructions in words for what
+// cannot be forced.
 func (t *Talk) tools(body *request, a *wire.Answer) (words []string) {
 	for _, x := range t.req.Tools {
 		body.Tools = append(body.Tools, tool{x.Name, x.Description, wire.InputOf(x)})
@@ -228,8 +227,8 @@ func (t *Talk) tools(body *request, a *wire.Answer) (words []string) {
 	return words
 }
 
-// called returns the tools that were called before, of which nothing but the names
-// is known: calls and results are refused in a request without tools.
+// called returns the tools that were called before, of which only the names are known:
+// calls and results are refused in a request without tools.
 func (t *Talk) called() []tool {
 	var out []tool
 	for _, m := range t.req.Messages {
@@ -242,12 +241,11 @@ func (t *Talk) called() []tool {
 	return out
 }
 
-// midway is under what it is remembered that system messages behind others are
-// refused.
+// midway is the name in the memory of refused system messages after others.
 const midway = "system behind others"
 
-// aboutSystem is said of a system message that stands behind others, by Anthropic, and
-// by servers that speak its format for other models.
+// aboutSystem matches errors about a system message after others, of Anthropic and of
+// servers that use its format for other models.
 var aboutSystem = regexp.MustCompile("(?i)roles? [`'\"]?system|system (?:role|message)|messages\\.\\d+\\.role|[`'\"]system[`'\"]")
 
 // Concede implements [wire.Talk].

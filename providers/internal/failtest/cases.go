@@ -14,7 +14,7 @@ import (
 
 const page = "<html><body>bad"
 
-// refusal is a case that a status and a vendor's words tell.
+// refusal is a case of a status and a vendor's message.
 type refusal struct {
 	name    string
 	status  int
@@ -109,7 +109,7 @@ func always(status int, body string, headers ...string) func(Format) http.Handle
 	return func(Format) http.HandlerFunc { return Reply(status, body, headers...) }
 }
 
-// bodies are errors that say what they say in nobody's words.
+// bodies are errors whose bodies are in no vendor's format.
 func bodies(f Format) []Case {
 	secret := f.Secrets[0]
 	return []Case{
@@ -192,7 +192,7 @@ func streams() []Case {
 	}
 }
 
-// secure starts a server whose certificate nobody knows.
+// secure starts a server with an unknown certificate.
 func secure(t testing.TB) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())

@@ -1,5 +1,5 @@
-// Package failtest has the ways in which a vendor may fail, and what a model has to
-// make of each: one table for all formats.
+// Package failtest has the ways in which a vendor may fail, and the error that a model
+// must return for each: one table for all formats.
 package failtest
 
 import (
@@ -31,7 +31,7 @@ type Format struct {
 	Whole func(text string) string   // an answer in one piece, as JSON; of "" with nothing in it
 	Used  providers.Usage            // by such an answer
 	Type  string                     // of a stream's content
-	Parts func(text string) []string // a whole stream: what stands before the text, the piece with it, what stands behind
+	Parts func(text string) []string // a whole stream: what comes before the text, the piece with it, what comes after
 	Fault func(w Word, message string) string
 }
 
@@ -43,7 +43,7 @@ type Options struct {
 	Timeout   string
 }
 
-// Word is what a vendor calls a failure, in the words of each format.
+// Word is a vendor's word for a failure, in each format.
 type Word int
 
 // The words. Nothing: the vendor has no word for it.
@@ -96,7 +96,7 @@ func Reply(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// Cut promises more than it sends.
+// Cut announces more bytes than it sends.
 func Cut(contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -107,7 +107,7 @@ func Cut(contentType, body string) http.HandlerFunc {
 	}
 }
 
-// Stall begins an answer, and waits until nobody wants the rest.
+// Stall begins an answer, and waits until the client disconnects.
 func Stall(contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if body != "" {
@@ -133,8 +133,8 @@ func flood(contentType, begin string) http.HandlerFunc {
 	}
 }
 
-// Fault returns err as what every error must be: typed, naming the model, and without
-// secrets however it is printed.
+// fault returns err after checking it as every error must be: typed, naming the model, and
+// without secrets however it is printed.
 func (f Format) fault(t testing.TB, err error) *providers.Error {
 	t.Helper()
 	var e *providers.Error

@@ -17,11 +17,10 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// least is how many ways to fail every format is tried with.
+// least is how many ways to fail every format must be tested with.
 const least = 70
 
-// Case is one way to fail. Fields that are not set are not looked at, but for Kind,
-// After and TooLong.
+// Case is one way to fail. Unset fields are not checked, except Kind, After and TooLong.
 type Case struct {
 	Name    string
 	Answer  func(f Format) http.HandlerFunc
@@ -37,8 +36,8 @@ type Case struct {
 	Free    bool   // nothing was used
 }
 
-// Run plays all cases, and those that a format alone has, to each format. It fails if
-// a format is not tried with 70 ways to fail.
+// Run plays all cases, and those of one format, with each format. It fails if a format
+// has fewer than 70 ways to fail.
 func Run(t *testing.T, formats []Format, own ...Case) {
 	for _, f := range formats {
 		t.Run(f.Name, func(t *testing.T) {
@@ -59,7 +58,7 @@ func Run(t *testing.T, formats []Format, own ...Case) {
 	}
 }
 
-// try makes the call of a case, twice: nobody may read along, or somebody does.
+// try makes the call of a case twice: without and with OnText.
 func (f Format) try(t *testing.T, c Case) {
 	for _, watched := range []bool{false, true} {
 		s := serve(t, c.Answer(f))
@@ -106,11 +105,11 @@ func calls() []call {
 		{"canceled before the answer", func(t *testing.T, f Format) { canceled(t, f, "", "") }},
 		{"canceled in an answer", func(t *testing.T, f Format) { canceled(t, f, "application/json", f.Whole("hello")[:20]) }},
 		{"canceled in a stream", func(t *testing.T, f Format) { canceled(t, f, f.Type, f.begun("a")) }},
-		{"ended by who reads a stream", func(t *testing.T, f Format) {
+		{"ended by the reader of a stream", func(t *testing.T, f Format) {
 			parts := f.Parts("a")
 			ended(t, f, Reply(http.StatusOK, parts[0]+parts[1]+parts[2], "Content-Type", f.Type))
 		}},
-		{"ended by who reads an answer", func(t *testing.T, f Format) { ended(t, f, Reply(http.StatusOK, f.Whole("hello"))) }},
+		{"ended by the reader of an answer", func(t *testing.T, f Format) { ended(t, f, Reply(http.StatusOK, f.Whole("hello"))) }},
 		{"an answer without an end", func(t *testing.T, f Format) { drowned(t, f, flood("application/json", f.Whole("hello")[:20])) }},
 		{"a stream without an end", func(t *testing.T, f Format) { drowned(t, f, flood("text/event-stream", "data: ")) }},
 		{"an answer that is announced as long", func(t *testing.T, f Format) {
@@ -119,9 +118,9 @@ func calls() []call {
 				flood("application/json", "")(w, r)
 			})
 		}},
-		{"nobody listens", refused},
+		{"connection refused", refused},
 		{"the transport of the host fails", transport},
-		{"a certificate of somebody else", certificate},
+		{"a certificate of another host", certificate},
 		{"redirects carry no key", redirected},
 		{"the prompt is quoted", quoted},
 	}
@@ -135,7 +134,7 @@ func deadline(t *testing.T, f Format) {
 	assert.Equal(t, providers.Canceled, f.fault(t, err).Kind)
 }
 
-// canceled gives up once the server has begun; the second call is not sent.
+// canceled cancels once the server has begun to answer; the second call is not sent.
 func canceled(t *testing.T, f Format, contentType, begun string) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -169,7 +168,7 @@ func ended(t *testing.T, f Format, answer http.HandlerFunc) {
 	assert.Equal(t, 1, told)
 }
 
-// drowned wants no more to be read than the limit.
+// drowned checks that no more than the limit is read.
 func drowned(t *testing.T, f Format, answer http.HandlerFunc) {
 	t.Helper()
 	m := f.Open(t, Options{URL: serve(t, answer).URL, MaxBody: 1 << 20})
@@ -184,10 +183,10 @@ func drowned(t *testing.T, f Format, answer http.HandlerFunc) {
 }
 
 func refused(t *testing.T, f Format) {
-	nobody := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+	refusing := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	}}
-	_, err := f.Open(t, Options{URL: "http://h", Transport: nobody}).Generate(t.Context(), hi)
+	_, err := f.Open(t, Options{URL: "http://h", Transport: refusing}).Generate(t.Context(), hi)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	e := f.fault(t, err)
 	assert.Equal(t, []error{providers.Transient, providers.Unavailable}, []error{e.Kind, e.Reason})
@@ -230,7 +229,8 @@ func redirected(t *testing.T, f Format) {
 	assert.Zero(t, other.hits.Load())
 }
 
-// quoted wants neither the prompt in the error, nor anything to follow from its words.
+// quoted checks that the prompt is not in the error, and that its words do not classify
+// it.
 func quoted(t *testing.T, f Format) {
 	const prompt = "the prompt is too long and its credit balance is insufficient_quota"
 	body, headers := f.Refuse(http.StatusBadRequest, Odd, "cannot read: "+prompt)

@@ -1,5 +1,5 @@
-// Package network says whether models may call out: tests block that for the whole
-// process, see fake.BlockNetwork. Who opens models asks [Check] before each call.
+// Package network says whether models may use the network: tests block that for the whole
+// process, see fake.BlockNetwork. Openers call [Check] before each call.
 package network
 
 import (
@@ -16,11 +16,11 @@ import (
 // ErrBlocked says that a call was refused because of a [Block].
 var ErrBlocked = errors.New("calls of models over the network are blocked")
 
-// Block refuses calls while it stands.
+// Block refuses calls from Start to its end.
 type Block struct {
-	Owner  string            // who blocks, for the error
+	Owner  string            // the test that blocks, for the error
 	Except []string          // hosts that may be called, with or without a port
-	Tried  func(call string) // is told of each refused call; nil: nobody is
+	Tried  func(call string) // is called for each refused call; nil: is not
 }
 
 var (
@@ -28,7 +28,7 @@ var (
 	blocks []*Block
 )
 
-// Start lets b stand until end is called.
+// Start activates b until end is called.
 func (b *Block) Start() (end func()) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -40,9 +40,9 @@ func (b *Block) Start() (end func()) {
 	}
 }
 
-// Check returns nil if the host, with or without a port, may be called: if no block
-// stands or all make an exception. Otherwise it is [ErrBlocked], which tells where
-// in a test the call comes from.
+// Check returns nil if the host, with or without a port, may be called: if no block is
+// active or all have an exception for it. Otherwise it is [ErrBlocked] with the place of
+// the call in a test.
 func Check(host string) error {
 	standing := refusing(host)
 	if len(standing) == 0 {
@@ -79,7 +79,7 @@ func (b *Block) excepts(host string) bool {
 	return slices.ContainsFunc(b.Except, func(e string) bool { return strings.EqualFold(e, host) || strings.EqualFold(e, name) })
 }
 
-// origin is the place in a test that the goroutine was at.
+// origin is the place in a test at which the goroutine is.
 func origin() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])

@@ -1,5 +1,4 @@
-// Package redact takes API keys out of texts: those that it is told, and what
-// looks like one.
+// Package redact removes API keys from texts: given ones, and texts that look like a key.
 package redact
 
 import (
@@ -11,29 +10,28 @@ import (
 	"strings"
 )
 
-// Mark stands where a key was.
+// Mark replaces a key.
 const Mark = "[redacted]"
 
-// shortest is the length from which on a text is a secret. Shorter ones are in
-// every sentence.
+// shortest is the least length of a secret. Shorter texts are in every sentence.
 const shortest = 4
 
 // shapes are the keys of vendors: OpenAI's and Anthropic's, Google's, GLM's, AWS's,
-// GitHub's, Slack's, tokens of three parts, and whatever stands behind "bearer" or
+// GitHub's, Slack's, tokens of three parts, and whatever follows "bearer" or
 // "key=". The boundaries keep words such as "risk-assessment".
 var shapes = regexp.MustCompile(`(?i)\bsk-[a-z0-9_-]{6,}|\bAIza[0-9a-z_-]{20,}|\b[0-9a-f]{32}\.[0-9a-z]{16}\b|` +
 	`\bA[KS]IA[0-9A-Z]{16}\b|\bgh[pousr]_[0-9a-z]{20,}|\bgithub_pat_[0-9a-z_]{20,}|\bxox[a-z]-[0-9a-z-]{10,}|` +
 	`\beyJ[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*|` +
 	`(?:\bbearer\s+|key(?:=|\\?["']\s*:\s*\\?["'])|api[-_]?key:\s+)[a-z0-9._~+/=-]{16,}`)
 
-// Redactor takes keys out of texts. The zero Redactor knows no secrets, only what
-// keys look like. Printing one shows no secret. Safe for concurrent use.
+// Redactor removes keys from texts. The zero Redactor knows no secrets, only the forms of
+// keys. Printing one shows no secret. Safe for concurrent use.
 type Redactor struct {
 	known *known // nil: no secrets
 }
 
-// known are the secrets in all their forms. They stand behind a pointer, so that
-// what prints a Redactor does not print them.
+// known are the secrets in all their forms, behind a pointer, so that printing a Redactor
+// does not print them.
 type known struct {
 	secrets  []string
 	forms    []string // the longest first: one may be the beginning of another
@@ -41,8 +39,8 @@ type known struct {
 }
 
 // New returns the Redactor that knows secrets. It also finds them escaped for
-// URLs and in JSON. Secrets of less than 4 bytes are left out, for every text
-// holds them.
+// URLs and in JSON. Secrets of less than 4 bytes are ignored, because every text
+// contains them.
 func New(secrets ...string) Redactor {
 	var forms []string
 	for _, s := range secrets {
@@ -75,7 +73,7 @@ func (r Redactor) With(secrets ...string) Redactor {
 	return New(append(slices.Clip(r.known.secrets), secrets...)...)
 }
 
-// Clean returns text with [Mark] in the place of every key.
+// Clean returns text with [Mark] instead of every key.
 func (r Redactor) Clean(text string) string {
 	if r.known != nil {
 		text = r.known.replacer.Replace(text)
@@ -83,7 +81,7 @@ func (r Redactor) Clean(text string) string {
 	return shapes.ReplaceAllString(text, Mark)
 }
 
-// Holds says whether text holds a key, that is whether Clean would change it.
+// Holds says whether text contains a key, that is whether Clean would change it.
 func (r Redactor) Holds(text string) bool {
 	if r.known != nil && slices.ContainsFunc(r.known.forms, func(f string) bool { return strings.Contains(text, f) }) {
 		return true
@@ -91,7 +89,7 @@ func (r Redactor) Holds(text string) bool {
 	return shapes.MatchString(text)
 }
 
-// quoted returns s as it stands between the quotes of a JSON string.
+// quoted returns s as between the quotes of a JSON string.
 func quoted(s string) string {
 	data, err := json.Marshal(s)
 	if err != nil {

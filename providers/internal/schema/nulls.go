@@ -13,7 +13,7 @@ func IsObject(schema json.RawMessage) bool {
 	return ok && slices.Equal(types, []string{"object"})
 }
 
-// mayBeNull says whether a schema lets null be.
+// mayBeNull says whether a schema allows null.
 func mayBeNull(schema ordered) bool {
 	if slices.Contains(wordsOf(schema.get("type")), "null") {
 		return true
@@ -24,7 +24,7 @@ func mayBeNull(schema ordered) bool {
 	})
 }
 
-// withNull returns a schema that also lets null be.
+// withNull returns a schema that also allows null.
 func withNull(schema ordered) ordered {
 	types := wordsOf(schema.get("type"))
 	if len(types) > 0 && schema.get("enum") == nil && schema.get("const") == nil {
@@ -53,7 +53,7 @@ func oneOrAll(words []string) any {
 	return words
 }
 
-// references is how many of them are followed: they may go round.
+// references limits how many of them are followed: they may be circular.
 const references = 20
 
 // shape returns the schema behind references, and X of "X or null".
@@ -72,8 +72,7 @@ func (c *Nulls) shape(schema json.RawMessage) ordered {
 	return nil
 }
 
-// nullable says whether a schema lets null be, as one does that says nothing of
-// the type.
+// nullable says whether a schema allows null, as a schema without a type does.
 func (c *Nulls) nullable(schema json.RawMessage, depth int) bool {
 	o := c.target(schema)
 	list := choices(o)

@@ -50,7 +50,7 @@ func (o ordered) find(name string) int {
 	return slices.IndexFunc(o, func(m member) bool { return m.name == name })
 }
 
-// with returns o with a field set to a value that JSON has.
+// with returns o with a field set to a value that has a JSON form.
 func (o ordered) with(name string, value any) ordered {
 	data := written(value)
 	if i := o.find(name); i >= 0 {
@@ -107,7 +107,7 @@ func wordsOf(data json.RawMessage) []string {
 func isSet(data json.RawMessage) bool { return len(data) > 0 && string(data) != "null" }
 
 // Merge returns body with patch merged over it, both of them objects: objects field
-// by field, null takes a field out, anything else replaces what is there.
+// by field, null removes a field, anything else replaces the old value.
 func Merge(body, patch json.RawMessage) (json.RawMessage, error) {
 	b, ok := objectOf(body)
 	p, patched := objectOf(patch)

@@ -1,6 +1,6 @@
-// Package schema puts JSON Schemas into the words that vendors take, and takes out
-// of an answer what only those words brought in. It keeps the order of fields,
-// which is the order in which a model fills them in.
+// Package schema converts JSON Schemas to the dialects of vendors, and removes from an
+// answer the nulls that only a dialect required. It keeps the order of fields, which is
+// the order in which a model fills them in.
 package schema
 
 import (
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Dialect is the part of JSON Schema that a vendor takes. Keywords beyond
-// it that only narrow a value are left out, for the answer is checked afterwards.
+// Dialect is the part of JSON Schema that a vendor takes. Other keywords that only narrow
+// a value are left out, because the answer is checked afterwards.
 type Dialect struct {
 	keywords string // that it takes, between spaces
 	formats  string // of strings
 	closed   bool   // objects have no other fields than those named
-	required bool   // objects have all fields named; those that need not be may be null
+	required bool   // all fields of objects are required; optional ones may be null
 	finite   bool   // no schema contains itself
 }
 
@@ -27,7 +27,7 @@ const (
 	formats   = times + " duration email hostname ipv4 ipv6 uuid "
 )
 
-// The vendors' parts, by their documents of November 2026.
+// The dialects, by the vendors' documents of November 2026.
 var (
 	Strict = Dialect{
 		keywords: structure + bounds + " const pattern format exclusiveMinimum exclusiveMaximum multipleOf additionalProperties ",
@@ -40,12 +40,11 @@ var (
 	}
 )
 
-// errNoWords says that a schema cannot be said in a vendor's part of JSON Schema.
-var errNoWords = errors.New("the schema cannot be said")
+// errNoWords says that a schema cannot be expressed in a vendor's dialect.
+var errNoWords = errors.New("the schema cannot be expressed")
 
-// Fit returns schema in the words of d, and whether fields may be null that schema
-// does not let be. It fails for what d has no words for, such as maps and values of
-// any type.
+// Fit returns schema in the dialect d, and whether fields may be null that schema does not
+// allow to be. It fails for what d cannot express, such as maps and values of any type.
 func (d Dialect) Fit(schema json.RawMessage) (out json.RawMessage, widened, ok bool) {
 	f := fitting{Dialect: d}
 	o, err := f.schema(schema)
@@ -60,7 +59,7 @@ func (d Dialect) Fit(schema json.RawMessage) (out json.RawMessage, widened, ok b
 	return out, f.widened, err == nil
 }
 
-// fitting is one schema on its way.
+// fitting is the conversion of one schema.
 type fitting struct {
 	Dialect
 	widened bool
@@ -72,7 +71,7 @@ func (f *fitting) schema(data json.RawMessage) (ordered, error) {
 		return nil, errNoWords // true, false, or none at all
 	}
 	if ref := in.get("$ref"); ref != nil && in.get("$defs") == nil {
-		return ordered{{"$ref", ref}}, nil // beside which nothing else may stand
+		return ordered{{"$ref", ref}}, nil // no other keyword is allowed beside it
 	}
 	out := ordered{}
 	for _, m := range in {
@@ -87,7 +86,7 @@ func (f *fitting) schema(data json.RawMessage) (ordered, error) {
 	return f.object(in, out)
 }
 
-// keyword returns m in the words of f, and whether it has any.
+// keyword returns m in the dialect, and whether that has it.
 func (f *fitting) keyword(in ordered, m member) (member, bool, error) {
 	var err error
 	switch m.name {
@@ -116,8 +115,7 @@ func (f *fitting) keyword(in ordered, m member) (member, bool, error) {
 	return m, f.takes(m.name), err
 }
 
-// shape is keyword for those that say which fields or items there are. object sets
-// what it leaves out.
+// shape is keyword for those that list fields or items. object adds what it leaves out.
 func (f *fitting) shape(m member) (member, bool, error) {
 	switch m.name {
 	case "required":
@@ -135,7 +133,7 @@ func (f *fitting) takes(keyword string) bool {
 	return slices.Contains(strings.Fields(f.keywords), keyword)
 }
 
-// object adds to out, made of in, what every schema and every object has to say.
+// object adds to out, made from in, the keywords of every schema and every object.
 func (f *fitting) object(in, out ordered) (ordered, error) {
 	types := wordsOf(in.get("type"))
 	properties, _ := objectOf(out.get("properties"))
@@ -181,7 +179,7 @@ func (f *fitting) list(data json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(list)
 }
 
-// each returns the schemas of an object's fields. Those that orNull names may be
+// each returns the schemas of an object's fields. Those for which orNull is true may be
 // null afterwards.
 func (f *fitting) each(data json.RawMessage, orNull func(name string) bool) (json.RawMessage, error) {
 	in, ok := objectOf(data)

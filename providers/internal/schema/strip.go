@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Nulls takes the fields out of an answer that are null only because they could not
-// be left out. It works while the answer comes: a field is held back until its value
-// begins. What is no JSON passes through.
+// Nulls removes the fields of an answer that are null only because they could not be left
+// out. It works on a stream: a field is held back until its value begins. Text that is
+// not JSON is unchanged.
 type Nulls struct {
 	root json.RawMessage
 
@@ -30,7 +30,7 @@ type level struct {
 	required []string
 	kept     bool // a field has been written
 	field    json.RawMessage
-	may      bool // the field that is being read may be taken out
+	may      bool // the field that is being read may be removed
 }
 
 type state int
@@ -42,14 +42,14 @@ const (
 	colon                // behind a name
 	after                // behind a value
 	literal              // in a number or word
-	dropped              // in a null that is taken out
+	dropped              // in a null that is removed
 	plain                // no JSON: everything passes
 )
 
-// NewNulls returns what cleans one answer to schema.
+// NewNulls returns the Nulls for one answer to schema.
 func NewNulls(schema json.RawMessage) *Nulls { return &Nulls{root: schema} }
 
-// Write takes the next piece of the answer and returns what can be told of it.
+// Write takes the next piece of the answer and returns the part that is decided.
 func (c *Nulls) Write(text string) string {
 	c.out.Reset()
 	for i := range len(text) {
@@ -58,7 +58,7 @@ func (c *Nulls) Write(text string) string {
 	return c.out.String()
 }
 
-// Rest returns what is still held back when the answer ends.
+// Rest returns what is still held back at the end of the answer.
 func (c *Nulls) Rest() string {
 	rest := c.held.String()
 	c.held.Reset()
@@ -124,7 +124,7 @@ func (c *Nulls) inString(b byte) {
 	}
 }
 
-// named knows the name of the field that comes.
+// named sets the name of the current field.
 func (c *Nulls) named() {
 	l := &c.stack[len(c.stack)-1]
 	var field string
@@ -177,7 +177,7 @@ func (c *Nulls) token(b byte) {
 	}
 }
 
-// begins writes what was held back, for a value begins that stays.
+// begins writes what was held back, because its value stays.
 func (c *Nulls) begins() {
 	held := c.held.Bytes()
 	if l := len(c.stack) - 1; l >= 0 && !c.stack[l].list {
@@ -192,7 +192,7 @@ func (c *Nulls) begins() {
 	c.state = after
 }
 
-// next is the schema of the value that comes; nil: none is known.
+// next is the schema of the next value; nil: unknown.
 func (c *Nulls) next() json.RawMessage {
 	l := c.stack[len(c.stack)-1]
 	if l.list {

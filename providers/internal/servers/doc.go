@@ -1,3 +1,3 @@
-// Package servers holds tests alone: they have the models of this library talk to
-// servers that others wrote, from npm in the versions of testdata/npm.
+// Package servers has only tests: the models of this library talk to servers of other
+// authors, from npm in the versions of testdata/npm.
 package servers

@@ -148,7 +148,7 @@ func loops(ctx context.Context, t *testing.T, r route) {
 	assert.Equal(t, "It rains in Oslo, and the sun shines in Rome.", resp.Text)
 }
 
-// failures wants refusals to be told apart, through a gateway too.
+// failures requires distinct refusals, also through a gateway.
 func failures(ctx context.Context, t *testing.T, r route) {
 	t.Helper()
 	_, err := open(t, r.spec, r.header).Generate(ctx, ask("You are too fast."))
@@ -167,7 +167,7 @@ func failures(ctx context.Context, t *testing.T, r route) {
 	assert.NotContains(t, err.Error(), "wrong-key")
 }
 
-// chaos has the server fail in its own ways.
+// chaos makes the server fail in its own ways.
 func chaos(t *testing.T, mock string) {
 	t.Helper()
 	for _, tt := range []struct {
@@ -200,8 +200,8 @@ func chaos(t *testing.T, mock string) {
 	}
 }
 
-// A server of another author: it counts more cached tokens than there are, and goes on
-// behind the end.
+// A server of another author: it counts more cached tokens than there are, and continues
+// after the end.
 func TestMockOpenAIAPI(t *testing.T) {
 	node, script := programs.Script(t, "mock-openai-api", "dist", "cli.js")
 	port := npmtest.FreePort(t)

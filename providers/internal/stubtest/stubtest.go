@@ -1,5 +1,5 @@
 // Package stubtest plays the situations of package modeltest with a scripted model,
-// for the tests of models that stand on others.
+// for the tests of models that wrap others.
 package stubtest
 
 import (
@@ -20,7 +20,7 @@ func Open(_ testing.TB, p modeltest.Play) modeltest.Subject {
 	return modeltest.Subject{Model: stalled(p, m), Sent: func() []string { return bodies(m) }}
 }
 
-// stalled is m, or m that hangs behind its first chunk.
+// stalled is m, or m that hangs after its first chunk.
 func stalled(p modeltest.Play, m *fake.Model) providers.Model {
 	if p.Situation != modeltest.Stall {
 		return m
@@ -38,7 +38,7 @@ func stalled(p modeltest.Play, m *fake.Model) providers.Model {
 	})
 }
 
-// say is what p wants of a vendor that is sent body.
+// say is the answer that p requires of a vendor for body.
 func say(p modeltest.Play, body string) fake.Answer {
 	text, calls := p.Reply(body)
 	a := fake.Answer{Text: text, ToolCalls: calls, Chunks: modeltest.Chunks(text), Usage: p.Usage}
@@ -71,7 +71,7 @@ var failures = map[modeltest.Situation]providers.Error{
 	modeltest.Broken:       {Kind: providers.Transient, Status: 500},
 }
 
-// Body is a request as a vendor might be sent it.
+// Body is a request as it might be sent to a vendor.
 func Body(r providers.Request) string {
 	data, err := json.Marshal(struct {
 		Messages    []providers.Message

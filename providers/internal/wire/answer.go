@@ -13,18 +13,18 @@ import (
 	"github.com/convene-go/convene/providers/internal/schema"
 )
 
-// Answer is what a model has said so far. A [Talk] fills it.
+// Answer is the model's answer so far. A [Talk] fills it.
 type Answer struct {
 	Calls   []*Call
 	Refusal strings.Builder // the model's words for not answering
-	Stop    string          // the vendor's word for why it ended; "": it has not
+	Stop    string          // the vendor's word for why it ended; "": it has not ended
 	Usage   providers.Usage
-	Extra   json.RawMessage // what the vendor wants to see again with the calls; goes with the first one
+	Extra   json.RawMessage // what must be sent back to the vendor with the calls; the first one has it
 
 	// What Ask sets.
 	Tool  string        // the tool whose input is the answer; "": none
 	Alone bool          // no other tool may be called
-	Nulls *schema.Nulls // takes nulls out of the text; nil: it stays as it is
+	Nulls *schema.Nulls // removes nulls from the text; nil: no change
 
 	text     strings.Builder
 	told     bool // OnText got some of the text
@@ -32,17 +32,17 @@ type Answer struct {
 	exchange *exchange
 }
 
-// Call is a tool call on its way.
+// Call is an unfinished tool call.
 type Call struct {
 	ID, Name string
 	Extra    json.RawMessage
 	input    bytes.Buffer
 }
 
-// Text returns what was said so far.
+// Text returns the text so far.
 func (a *Answer) Text() string { return a.text.String() }
 
-// Say adds text to the answer, and tells the caller.
+// Say adds text to the answer, and passes it to the caller.
 func (a *Answer) Say(text string) error {
 	a.Heard(len(text))
 	if a.Nulls != nil {
@@ -55,7 +55,7 @@ func (a *Answer) Say(text string) error {
 	return a.tell(text)
 }
 
-// Heard notes that n bytes of an answer came, said or only thought.
+// Heard counts n bytes of an answer, text or thoughts.
 func (a *Answer) Heard(n int) {
 	if a.heard += n; a.heard > 0 && a.exchange.streamed {
 		a.exchange.silence.begun()
@@ -72,7 +72,7 @@ func (a *Answer) Input(c *Call, piece string) error {
 	return a.tell(piece)
 }
 
-// Call returns the i-th call, which is made if it is new.
+// Call returns the i-th call, and creates a new one.
 func (a *Answer) Call(i int) *Call {
 	for len(a.Calls) <= i {
 		a.Calls = append(a.Calls, &Call{})
@@ -80,7 +80,7 @@ func (a *Answer) Call(i int) *Call {
 	return a.Calls[i]
 }
 
-// HasInput says whether the input of c is whole.
+// HasInput says whether the input of c is complete.
 func (c *Call) HasInput() bool { return json.Valid(c.input.Bytes()) }
 
 // tell passes text to the caller's OnText.
@@ -96,7 +96,7 @@ func (a *Answer) tell(text string) error {
 	return nil
 }
 
-// response makes a Response of what the model said.
+// response makes a Response from the answer.
 func (m *Model) response(ex *exchange) (providers.Response, error) {
 	a := &ex.answer
 	if a.Nulls != nil {
@@ -131,8 +131,8 @@ func (m *Model) response(ex *exchange) (providers.Response, error) {
 	return resp, a.tell(resp.Text)
 }
 
-// takeCalls adds the calls to resp, or makes its text of the input of the tool that
-// is the answer. Beside other calls it was given too early.
+// takeCalls adds the calls to resp, or makes its text from the input of the tool that is
+// the answer. Beside other calls, that was called too early and is dropped.
 func (a *Answer) takeCalls(resp *providers.Response) error {
 	var answer json.RawMessage
 	for i, c := range a.Calls {
@@ -162,8 +162,8 @@ func (a *Answer) takeCalls(resp *providers.Response) error {
 	return nil
 }
 
-// StopOf translates a finish reason of any vendor. Servers say stop with tool
-// calls too.
+// StopOf translates a finish reason of any vendor. Some servers say stop for tool calls,
+// too.
 func StopOf(reason string, resp providers.Response) providers.Stop {
 	switch reason = strings.ToLower(reason); {
 	case reason == "length", reason == "max_tokens", reason == "max_output_tokens", reason == "model_context_window_exceeded":
@@ -186,8 +186,8 @@ var filters = map[string]bool{
 	"safety": true, "recitation": true, "blocklist": true, "prohibited_content": true, "spii": true,
 }
 
-// Count is a number of tokens. Some servers write it with a decimal point, or as a
-// text; what is no number is below 0, which [Counted] takes for nothing.
+// Count is a number of tokens. Some servers write it with a decimal point, or as a text;
+// what is not a number is below 0, which [Counted] ignores.
 type Count int64
 
 // UnmarshalJSON reads a number in any of these forms, and leaves null alone.
@@ -204,8 +204,8 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Counted returns u, or nothing if it holds a count that nobody can have meant:
-// then the call has no known cost.
+// Counted returns u, or nothing if it has an impossible count: then the cost of the call
+// is unknown.
 func Counted(u providers.Usage) providers.Usage {
 	for _, tokens := range []int64{u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite} {
 		if tokens < 0 || tokens > 1<<40 {
@@ -215,8 +215,8 @@ func Counted(u providers.Usage) providers.Usage {
 	return u
 }
 
-// charged is what a call that failed has cost: as the vendor says or, of a stream
-// that broke off, by the lengths of what was sent and heard.
+// charged is the usage of a failed call: as the vendor says or, for an interrupted stream,
+// estimated by the bytes that were sent and received.
 func (ex *exchange) charged() providers.Usage {
 	const perToken = 4 // bytes, about
 	a := &ex.answer

@@ -108,8 +108,8 @@ func TestThoughtsAreSentBack(t *testing.T) {
 	}
 }
 
-// Thoughts are bound to what stood before them. If that is something else now, the
-// model goes on without them.
+// Thoughts belong to the messages before them. If these have changed, the thoughts are
+// left out.
 func TestThoughtsOfAnotherConversation(t *testing.T) {
 	const message = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation."
 	refuse := reply(400, claudes.failure(400, odd, message))

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// readEvents hands the server-sent events in r to add, until one is the last. Each
+// readEvents passes the server-sent events in r to add, until one is the last. Each
 // line of data is an event: no vendor's event has two.
 func readEvents(r io.Reader, maxLine int64, add func(name string, data []byte) (last bool, err error)) error {
 	lines := bufio.NewScanner(r)
@@ -21,7 +21,7 @@ func readEvents(r io.Reader, maxLine int64, add func(name string, data []byte) (
 			name = string(value)
 		}
 		if string(field) != "data" || len(value) == 0 {
-			continue // the end of an event, a comment, or nothing is said, to keep the connection
+			continue // the end of an event, a comment, or a keep-alive
 		}
 		last, err := add(name, value)
 		if err != nil {

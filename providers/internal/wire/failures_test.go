@@ -151,7 +151,7 @@ func TestUnusableAnswers(t *testing.T) {
 	}
 }
 
-// instead has something else where the answer is, and the usage behind it.
+// instead has something else in the place of the answer, and the usage after it.
 func instead(answer string) func(vendor) http.HandlerFunc {
 	return func(v vendor) http.HandlerFunc {
 		if v.claude {

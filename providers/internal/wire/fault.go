@@ -15,8 +15,8 @@ import (
 	"github.com/convene-go/convene/providers/internal/redact"
 )
 
-// classify says what err means. The caller's own ctx is asked first, then what the
-// vendor says, then what the wire saw.
+// classify returns the error of a call. It checks the caller's ctx first, then the vendor's
+// message, then the transport.
 func (m *Model) classify(ctx, attempt context.Context, ex *exchange, err error) *providers.Error {
 	e := &providers.Error{Status: ex.status, Usage: ex.charged(), Message: err.Error(), Err: err}
 	var said *Said
@@ -28,7 +28,7 @@ func (m *Model) classify(ctx, attempt context.Context, ex *exchange, err error) 
 	case errors.Is(err, errCallback):
 		e.Kind, e.Message = providers.Canceled, errCallback.Error()
 	case errors.As(err, &said):
-		said.Message = withoutPrompt(said.Message, ex.req) // whose words mean nothing here
+		said.Message = withoutPrompt(said.Message, ex.req) // its words must not classify the error
 		said.fill(e)
 		e.RetryAfter = waitOf(e.Kind, ex.header, said)
 	case attempt.Err() != nil && errors.As(context.Cause(attempt), &silent) && silent.limit == First:
@@ -57,15 +57,15 @@ func outOfTime(attempt context.Context, e *providers.Error, message string, err 
 	e.Err = errors.Join(context.DeadlineExceeded, context.Cause(attempt), err)
 }
 
-// fault fills in what every error of m says, without secrets and prompts.
+// fault sets what every error of m has, without secrets and prompts.
 func (m *Model) fault(ex *exchange, e *providers.Error) *providers.Error {
 	r := m.redactor(ex)
 	e.Model = r.Clean(m.spec.String())
 	return Fault(r, ex.req, e)
 }
 
-// Fault returns e without the secrets that r knows and the prompts of req, in its
-// cause too.
+// Fault returns e without the secrets that r knows and the prompts of req, also in its
+// cause.
 func Fault(r redact.Redactor, req providers.Request, e *providers.Error) *providers.Error {
 	speakable := func(text string) string { return short(r.Clean(beginning(withoutPrompt(text, req)))) }
 	e.Message = speakable(e.Message)
@@ -85,5 +85,5 @@ func waitOf(kind providers.Kind, h http.Header, said *Said) time.Duration {
 	return retryAfter(h, body, time.Now())
 }
 
-// page says whether a message is a page of a proxy: it tells people, not us.
+// page says whether a message is an HTML page of a proxy, which is for people.
 func page(message string) bool { return strings.HasPrefix(strings.TrimSpace(message), "<") }

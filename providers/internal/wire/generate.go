@@ -20,8 +20,8 @@ import (
 // maxErrorBody is how much of an error's body is read.
 const maxErrorBody = 8 << 10
 
-// concessions bounds how often one call is sent again because the vendor refuses
-// something that can be left out. Each thing is left out once.
+// concessions limits how often one call is repeated because the vendor refuses something
+// that can be left out. Each thing is left out once.
 const concessions = 8
 
 var (
@@ -34,7 +34,7 @@ var (
 	errSign       = errors.New("sign request")
 )
 
-// exchange is one call: what was seen of it. It is used by one goroutine.
+// exchange is the state of one call. One goroutine uses it.
 type exchange struct {
 	req      providers.Request
 	secrets  []string
@@ -47,7 +47,7 @@ type exchange struct {
 	silence  silence
 }
 
-// silence ends a call in which nothing is heard for too long.
+// silence ends a call that receives nothing for too long.
 type silence struct {
 	timer *time.Timer // its function reads limit, too
 	limit atomic.Int64
@@ -56,14 +56,14 @@ type silence struct {
 
 func (s *silence) heard() { s.timer.Reset(time.Duration(s.limit.Load())) }
 
-// begun shortens the limit: what has begun goes on.
+// begun sets the shorter limit for an answer that has begun.
 func (s *silence) begun() {
 	if s.limit.Swap(int64(s.idle)) != int64(s.idle) {
 		s.heard()
 	}
 }
 
-// silentError says for how long nothing was heard.
+// silentError says for how long nothing was received.
 type silentError struct{ limit time.Duration }
 
 func (e silentError) Error() string { return fmt.Sprintf("nothing heard for %v", e.limit) }
@@ -94,7 +94,7 @@ func (m *Model) Generate(ctx context.Context, req providers.Request) (providers.
 	return providers.Response{}, m.fault(ex, m.classify(ctx, attempt, ex, err))
 }
 
-// ask sends the request, and again without what the vendor refuses to take.
+// ask sends the request, and repeats it without what the vendor refuses.
 func (m *Model) ask(ctx context.Context, ex *exchange) error {
 	talk, err := m.talk(ex.req)
 	if err != nil {
@@ -178,7 +178,7 @@ func (m *Model) read(ex *exchange, talk Talk, body io.Reader) error {
 	}))
 }
 
-// Framed is a [Talk] whose streams come in frames of the vendor's own.
+// Framed is a [Talk] whose streams have frames of the vendor's own.
 type Framed interface {
 	Frames(a *Answer, in io.Reader) error
 }
@@ -190,8 +190,8 @@ func (ex *exchange) finished(err error) error {
 	return err
 }
 
-// beginsJSON says whether what comes is an object or a list, which no stream of events
-// begins with: some servers say nothing of their content, or the wrong thing.
+// beginsJSON says whether the body is an object or a list, with which no stream of events
+// begins: some servers send no content type, or a wrong one.
 func beginsJSON(in *bufio.Reader) bool {
 	const spaces = 64
 	for n := 1; n <= spaces; n++ {
@@ -210,7 +210,7 @@ func beginsJSON(in *bufio.Reader) bool {
 	return false
 }
 
-// hearing tells of each piece that comes.
+// hearing reports each received piece.
 type hearing struct {
 	r       io.Reader
 	silence *silence
@@ -225,7 +225,7 @@ func (h *hearing) Read(p []byte) (int, error) {
 }
 
 // limitedReader fails with errTooBig after left bytes, where io.LimitReader would
-// pretend that there is no more.
+// return io.EOF.
 type limitedReader struct {
 	r    io.Reader
 	left int64

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Memory is what one model has refused to take: it is not sent again. The zero
-// Memory is empty. Safe for concurrent use.
+// Memory has what one model has refused: it is not sent again. The zero Memory is empty.
+// Safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex
 	refused map[string]string
@@ -30,8 +30,8 @@ func (m *Memory) Instead(of string) (string, bool) {
 	return other, ok
 }
 
-// Learn notes that something is refused and what is to stand for it. Calls that are
-// made at the same time may learn the same.
+// Learn records that something is refused and its replacement. Concurrent calls may learn
+// the same.
 func (m *Memory) Learn(what, instead string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +52,7 @@ var (
 	supportedIs = regexp.MustCompile(`(?i)supported values are:?(.*)|(?:should|must) be (?:one of|either)(.*)|expected one of(.*)`)
 )
 
-// RefusesRequest says whether a status is one for a request that is at fault.
+// RefusesRequest says whether a status blames the request.
 func RefusesRequest(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 }
@@ -115,7 +115,7 @@ func (s *Said) SupportedValues() []string {
 	return out
 }
 
-// steps are those of effort that vendors have, from the least to the most.
+// steps are the steps of effort of all vendors, from the least to the most.
 var steps = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // Nearest returns the step of effort among values that is nearest to want, of two

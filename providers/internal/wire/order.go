@@ -6,8 +6,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Leading returns how many system messages a conversation begins with: they are its
-// instructions.
+// Leading returns how many system messages a conversation begins with: its instructions.
 func Leading(messages []providers.Message) int {
 	other := slices.IndexFunc(messages, func(m providers.Message) bool { return m.Role != providers.System })
 	if other < 0 {
@@ -16,15 +15,15 @@ func Leading(messages []providers.Message) int {
 	return other
 }
 
-// Reminder returns a system message as one of the user's that says what it is, for
-// vendors that take none behind the instructions.
+// Reminder returns a system message as a marked message of the user, for vendors that
+// take none after the instructions.
 func Reminder(m providers.Message) providers.Message {
 	return providers.Message{Role: providers.User, Text: "<system-reminder>\n" + m.Text + "\n</system-reminder>"}
 }
 
-// InOrder returns messages for vendors that take system messages at the beginning
-// alone: some refuse a later one, others move it there. A later one is a [Reminder] in
-// its place, or left out if it is blank.
+// InOrder returns messages for vendors that take system messages only at the beginning:
+// some refuse a later one, others move it there. A later one becomes a [Reminder] in its
+// place, or is left out if it is blank.
 func InOrder(messages []providers.Message) []providers.Message {
 	first := Leading(messages)
 	if !slices.ContainsFunc(messages[first:], func(m providers.Message) bool { return m.Role == providers.System }) {

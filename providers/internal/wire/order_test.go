@@ -26,8 +26,8 @@ func told(said ...providers.Message) providers.Request {
 	return providers.Request{Messages: append(hi.Messages[:2:2], said...), Tools: []providers.Tool{clock}}
 }
 
-// A system message behind others goes to OpenAI as what it is, and to servers of which
-// that is not known as a reminder of the user's.
+// A system message after others goes to OpenAI unchanged, and to servers without known
+// support as a reminder in the user's turn.
 func TestNudgeInChat(t *testing.T) {
 	for _, v := range vendors {
 		if v.claude {
@@ -74,7 +74,7 @@ leave the login alone
 
 const reminder = `{"type":"text","text":"<system-reminder>\nleave the login alone\n</system-reminder>"}`
 
-// The newer Claude models take a system message behind the user's turn, if the
+// The newer Claude models take a system message after the user's turn, if the
 // assistant's follows or nothing. In other places, and to older models, it is a
 // reminder in the user's turn.
 func TestNudgeOfClaude(t *testing.T) {
@@ -95,7 +95,7 @@ func TestNudgeOfClaude(t *testing.T) {
 		{"behind results, of Opus 4.8", "claude-opus-4-8", []providers.Message{asksFor, noon, nudge}, user + "," + call + `,{"role":"user","content":[` + result + `]},` + system},
 		{"behind results, of an older model", "claude-sonnet-4-5", []providers.Message{asksFor, noon, nudge}, user + "," + call + `,{"role":"user","content":[` + result + "," + reminder + `]}`},
 		{"behind results, of Opus 4.7", "claude-opus-4-7", []providers.Message{asksFor, noon, nudge}, user + "," + call + `,{"role":"user","content":[` + result + "," + reminder + `]}`},
-		{"and the work went on", "claude-sonnet-5-5", []providers.Message{nudge, asksFor, noon}, user + "," + system + "," + call + `,{"role":"user","content":[` + result + `]}`},
+		{"and the work continued", "claude-sonnet-5-5", []providers.Message{nudge, asksFor, noon}, user + "," + system + "," + call + `,{"role":"user","content":[` + result + `]}`},
 		{
 			"two in a row, and a blank one", "claude-sonnet-5-5",
 			[]providers.Message{nudge, blank, nudge},

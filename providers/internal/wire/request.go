@@ -24,7 +24,7 @@ func Check(req providers.Request) error {
 	case len(req.Messages) == 0:
 		bad("no messages")
 	case !slices.ContainsFunc(req.Messages, asks):
-		bad("all messages are the system's, or say nothing: want one of the user")
+		bad("all messages are the system's, or blank: want one of the user")
 	}
 	for i, msg := range req.Messages {
 		if err := checkMessage(msg); err != nil {
@@ -55,7 +55,7 @@ func Check(req providers.Request) error {
 	return errors.Join(errs...)
 }
 
-// Blank says whether m says nothing, which some vendors refuse.
+// Blank says whether m has no content, which some vendors refuse.
 func Blank(m providers.Message) bool {
 	return m.Role != providers.ToolRole && strings.TrimSpace(m.Text) == "" && len(m.ToolCalls) == 0 && len(m.Parts) == 0
 }
@@ -94,9 +94,9 @@ func choiceExists(req providers.Request) bool {
 	return slices.ContainsFunc(req.Tools, func(t providers.Tool) bool { return t.Name == req.ToolChoice })
 }
 
-// toolInput returns the arguments of a call. What is not JSON, for models write
-// that, becomes a JSON string that holds it: so it can be stored, is refused by
-// the tool's schema, and can be shown to the model again.
+// toolInput returns the arguments of a call. Invalid JSON, which models sometimes write,
+// becomes a JSON string that contains it: so it can be stored, is refused by the tool's
+// schema, and can be shown to the model again.
 func toolInput(arguments string) json.RawMessage {
 	if arguments == "" {
 		return json.RawMessage("{}")
@@ -111,7 +111,7 @@ func toolInput(arguments string) json.RawMessage {
 	return data
 }
 
-// Arguments returns the text that toolInput has read.
+// Arguments returns the text that toolInput has converted.
 func Arguments(input json.RawMessage) string {
 	var text string
 	switch {
@@ -125,8 +125,8 @@ func Arguments(input json.RawMessage) string {
 
 var commonID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
-// ID returns the ID of a tool call as every vendor takes it: a conversation
-// may have begun with another one, whose IDs are longer or hold other characters.
+// ID returns the ID of a tool call in a form that every vendor takes: a conversation may
+// have begun with another one, whose IDs are longer or have other characters.
 func ID(id string) string {
 	if commonID.MatchString(id) {
 		return id
@@ -146,8 +146,8 @@ func InputOf(t providers.Tool) json.RawMessage {
 	return t.Input
 }
 
-// ObjectInput returns a call's input as the object that some vendors want: those of
-// others, or broken ones, need not be one.
+// ObjectInput returns a call's input as the object that some vendors require: inputs of
+// other vendors, or broken ones, may be something else.
 func ObjectInput(input json.RawMessage) json.RawMessage {
 	input = bytes.TrimSpace(input)
 	switch {
@@ -159,7 +159,7 @@ func ObjectInput(input json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte(`{"input":`), input, []byte("}"))
 }
 
-// Prompted are the words that tell a model which schema its answer has to fit.
+// Prompted are the words that tell a model which schema its answer must fit.
 func Prompted(schema json.RawMessage) string {
 	return fmt.Sprintf("Answer with one JSON value that fits this JSON Schema, and with nothing else:\n%s", schema)
 }
@@ -167,15 +167,15 @@ func Prompted(schema json.RawMessage) string {
 // IsSet says whether raw holds a value that is not null.
 func IsSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// extra is what one provider wants to see again: a thought of which it has the
-// signature. Another provider would refuse it.
+// extra is what must be sent back to one provider: a thought with its signature, which
+// another provider would refuse.
 type extra struct {
 	Provider string          `json:"provider"`
 	Content  json.RawMessage `json:"content"`
 }
 
-// Remember returns what a tool call has to bring back to a provider, nil if there
-// is nothing.
+// Remember returns what a tool call must send back to a provider, nil if there is
+// nothing.
 func Remember(provider string, content json.RawMessage) json.RawMessage {
 	if !IsSet(content) {
 		return nil
@@ -205,9 +205,9 @@ func Body(body any, req providers.Request) ([]byte, error) {
 	return schema.Merge(data, req.Extra)
 }
 
-// Cached says what of req is worth to be marked for a vendor's cache: long
-// instructions, with the tools that stand before them, and in a loop of tools all that
-// was said. Less is below what the vendors cache, or saves next to nothing.
+// Cached says what of req is worth caching: long instructions, with the tools before them,
+// and in a loop of tools the whole conversation. Less is below the vendors' minimum, or
+// saves next to nothing.
 func Cached(req providers.Request) (instructions, talk bool) {
 	const long = 4000 // bytes
 	size, said := 0, 0

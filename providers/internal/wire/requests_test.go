@@ -30,7 +30,7 @@ func TestRequest(t *testing.T) {
 			if v.claude {
 				want = `{"model":"` + v.model + `","system":"be brief","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"max_tokens":32000,"stream":true}`
 			}
-			assert.JSONEq(t, want, s.bodies[0], "nothing is sent that nobody said")
+			assert.JSONEq(t, want, s.bodies[0], "only the fields of the request are sent")
 		})
 	}
 }
@@ -346,7 +346,7 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 	tests := map[string]func(*providers.Request){
 		"no messages":             func(r *providers.Request) { r.Messages = nil },
 		"messages are the system": func(r *providers.Request) { r.Messages = r.Messages[:1] },
-		"or say nothing": func(r *providers.Request) {
+		"or blank": func(r *providers.Request) {
 			r.Messages = []providers.Message{{Role: providers.Assistant}}
 			r.Output = json.RawMessage(`{}`)
 		},

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// maxRetryAfter is the longest wait that is believed.
+// maxRetryAfter is the longest wait that is accepted.
 const maxRetryAfter = 24 * time.Hour
 
-// retryWords are the places in a body that say how long to wait.
+// retryWords match the places in a body that say how long to wait.
 var retryWords = []*regexp.Regexp{
 	regexp.MustCompile(`"retryDelay"\s*:\s*"([0-9.]+s)"`),
 	regexp.MustCompile(`(?i)(?:retry|try again) (?:after|in) ((?:[0-9.]+(?:h|ms|m|s))+)\b`),
 	regexp.MustCompile(`(?i)(?:retry|try again) (?:after|in) ([0-9.]+) seconds?\b`),
 }
 
-// limits are the counts of a vendor that says when each of them starts anew.
+// limits are the counts of vendors that say when each of them is reset.
 var limits = []struct{ remaining, reset string }{
 	{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"},
 	{"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens"},
@@ -27,9 +27,9 @@ var limits = []struct{ remaining, reset string }{
 	{"Anthropic-Ratelimit-Output-Tokens-Remaining", "Anthropic-Ratelimit-Output-Tokens-Reset"},
 }
 
-// retryAfter returns how long a vendor wants to be left alone, 0 if it does not
-// say: from retry-after-ms, Retry-After as seconds or a date, the reset times of
-// the limits that are reached, retryDelay in the body, or its message.
+// retryAfter returns how long a vendor asks to wait, 0 if it does not say: from
+// retry-after-ms, Retry-After as seconds or a date, the reset times of the limits that
+// are reached, retryDelay in the body, or its message.
 func retryAfter(h http.Header, body []byte, now time.Time) time.Duration {
 	if d, ok := number(h.Get("Retry-After-Ms"), time.Millisecond); ok {
 		return d
@@ -57,8 +57,8 @@ func retryAfter(h http.Header, body []byte, now time.Time) time.Duration {
 	return longest
 }
 
-// span reads how long something takes: as a duration, as seconds, or as the time
-// of its end. What cannot be read is 0.
+// span reads a duration: as a duration, as seconds, or as the time of its end. What cannot
+// be read is 0.
 func span(text string, now time.Time) time.Duration {
 	if d, err := time.ParseDuration(text); err == nil {
 		return between(d)

@@ -19,13 +19,13 @@ type Said struct { //nolint:errname // it is read as part of an answer, too
 	body []byte
 }
 
-// Error returns the message, or what there is instead.
+// Error returns the message, or the type and code.
 func (s *Said) Error() string {
 	return cmp.Or(s.Message, strings.TrimSpace(s.Type+" "+s.Code), "an error that says nothing")
 }
 
-// UnmarshalJSON takes an object, or a text alone. Codes may be numbers. Google's
-// status counts as a type, as does AWS's __type. Anything else is no error.
+// UnmarshalJSON reads an object, or only a text. Codes may be numbers. Google's status
+// counts as a type, as does AWS's __type. Anything else is no error.
 func (s *Said) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -57,8 +57,8 @@ func wordOf(v any) string {
 	return fmt.Sprint(v)
 }
 
-// readSaid reads the answer of a request that was refused: an object with an error
-// in it, such an object in a list, an error alone, or any text.
+// readSaid reads the answer to a refused request: an object with an error in it, such an
+// object in a list, an error alone, or any text.
 func readSaid(body []byte, h http.Header) *Said {
 	s := SaidIn(body)
 	s.body = body
@@ -88,8 +88,8 @@ func SaidIn(body []byte) *Said {
 // Present says whether there is an error.
 func (s *Said) Present() bool { return s.Message != "" || s.Type != "" || s.Code != "" }
 
-// statusOf returns the status that an error stands for. AWS's names tell more than
-// the status they come with; other words count where there is none.
+// statusOf returns the status of an error. AWS's names are more precise than the status
+// they come with; other words count if there is none.
 func (s *Said) statusOf(status int) int {
 	if n, ok := named[titled(s.Code)]; ok {
 		return n
@@ -111,7 +111,7 @@ func (s *Said) statusOf(status int) int {
 	return 0
 }
 
-// titled is a name as it stands outside of streams, where it begins with a small
+// titled is a name as it is written outside of streams, which begin it with a small
 // letter.
 func titled(code string) string {
 	if code == "" {
@@ -120,8 +120,8 @@ func titled(code string) string {
 	return strings.ToUpper(code[:1]) + code[1:]
 }
 
-// named are AWS's errors: in streams they have no status, and some come as 400
-// that are none.
+// named are AWS's errors: in streams they have no status, and some that are no bad
+// requests come as 400.
 var named = map[string]int{
 	"ThrottlingException": 429, "TooManyRequestsException": 429, "ServiceQuotaExceededException": 402,
 	"AccessDeniedException": 403, "ExpiredTokenException": 403, "InvalidSignatureException": 403, "UnrecognizedClientException": 403,
@@ -155,16 +155,16 @@ var exhausted = map[string]bool{
 }
 
 var (
-	// spent is what comes as 400 or 429 and does not pass by waiting: no money. Gemini
-	// says "current quota" of every limit, also of one a minute; a limit of 0 is none
-	// that passes.
+	// spent matches what comes as 400 or 429 although waiting does not help: no money.
+	// Gemini says "current quota" for every limit, also of one minute; a limit of 0
+	// never passes.
 	spent = regexp.MustCompile(`(?i)insufficient_quota|billing_hard_limit|billing_not_active|credit balance|credits are depleted|` +
 		`insufficient balance|api usage limits|quota.*\blimit: 0(?:[^.\d]|$)|ServiceQuotaExceeded`)
 
-	// locked is what comes as 400 and means a key that is none.
+	// locked matches what comes as 400 and means an invalid key.
 	locked = regexp.MustCompile(`(?i)api key not valid|api key expired|location is not supported`)
 
-	// absent is said of a model, as if the request were at fault.
+	// absent matches errors about a missing model that blame the request.
 	absent = regexp.MustCompile(`(?i)model identifier is invalid|on-demand throughput|access to the model|end of (?:its|their) life|` +
 		`model_not_found|DeploymentNotFound|model_decommissioned|(?:model|deployment) .{0,80}(?:not found|does not exist|not available|has been deprecated|is decommissioned)|no such model|unknown model`)
 
@@ -233,7 +233,7 @@ func kindOf(status int) (providers.Kind, providers.Reason) {
 	return providers.Invalid, ""
 }
 
-// ErrorOf returns the error that a message and a status are, 0 if there is none.
+// ErrorOf returns the error of a message and a status, 0 if there is none.
 func ErrorOf(status int, message string) *providers.Error {
 	e := &providers.Error{Status: status}
 	(&Said{Message: message}).fill(e)

@@ -13,8 +13,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// SignWith returns what puts a key, or else a token, into requests: the key into a
-// header, or as a bearer token if that is "".
+// SignWith returns a Sign that puts a key, or else a token, into requests: the key into a
+// header, or as a bearer token if header is "".
 func SignWith(header, key string, token func(context.Context) (string, error)) Sign {
 	return func(ctx context.Context, r *http.Request, _ []byte) ([]string, error) {
 		switch {
@@ -45,10 +45,10 @@ func CheckKey(provider, key string) error {
 	return nil
 }
 
-// secretHeader finds headers whose values are kept out of errors.
+// secretHeader matches headers whose values are kept out of errors.
 var secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
 
-// Secrets returns what of an opener's fields no text may hold.
+// Secrets returns the values of an opener's fields that no text may contain.
 func Secrets(keys providers.Keys, h http.Header) []string {
 	out := slices.Collect(maps.Values(keys))
 	for name, values := range h {
@@ -59,5 +59,5 @@ func Secrets(keys providers.Keys, h http.Header) []string {
 	return out
 }
 
-// NotInKey finds what a file or a shell adds to a key, and what no header takes.
+// NotInKey matches what a file or a shell adds to a key, and what no header takes.
 func NotInKey(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r > unicode.MaxASCII }

@@ -98,7 +98,7 @@ func (v vendor) answer(p modeltest.Play, request, shape string) http.HandlerFunc
 		pieces = []string{`{"choices":[{"delta":{"refusal":` + written(text) + `}}]}`, v.finish(s.stop), "[DONE]"}
 	}
 	first := "data: " + strings.Join(pieces[:min(4, len(pieces))], "\n\ndata: ") + "\n\n"
-	switch p.Situation { //nolint:exhaustive // all others go on to the end
+	switch p.Situation { //nolint:exhaustive // all others answer to the end
 	case modeltest.Cut:
 		return failtest.Cut("text/event-stream", first)
 	case modeltest.Stall:

@@ -11,8 +11,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// causeError is why a call failed. It compares as that error does, and there is no
-// way to its text, which may hold a key.
+// causeError is why a call failed. errors.Is and errors.As work as for that error, but its
+// text, which may contain a key, cannot be reached.
 type causeError struct {
 	text string // without keys
 	err  error
@@ -30,8 +30,8 @@ func (c causeError) Format(f fmt.State, verb rune) {
 func (c causeError) Is(target error) bool { return errors.Is(c.err, target) }
 func (c causeError) As(target any) bool   { return errors.As(c.err, target) }
 
-// withoutPrompt takes req's texts out of an error that quotes them. Short ones
-// stay: they are in every sentence.
+// withoutPrompt removes req's texts from an error that quotes them. Short ones stay: they
+// are in every sentence.
 func withoutPrompt(text string, req providers.Request) string {
 	const short = 16
 	for _, m := range req.Messages {
@@ -42,7 +42,7 @@ func withoutPrompt(text string, req providers.Request) string {
 	return text
 }
 
-// beginning returns as much of a text as is looked at, for vendors may write
+// beginning returns the part of a text that is searched, because vendors may write
 // megabytes.
 func beginning[T ~string | ~[]byte](text T) T { return text[:min(len(text), maxErrorBody)] }
 

@@ -144,7 +144,7 @@ func TestSilence(t *testing.T) {
 }
 
 // The bubble sees goroutines that stay: a stream
-// may report an error and go on.
+// may report an error and continue.
 func TestNothingIsLeftRunning(t *testing.T) {
 	for _, v := range everyone {
 		t.Run(v.name, func(t *testing.T) {

@@ -193,7 +193,7 @@ func TestConcededAtTheSameTime(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, before+1, s.hits(), "it is remembered")
 			if !v.claude {
-				assert.Contains(t, s.requests()[before], `"low"`, "the nearest step, whoever learned it")
+				assert.Contains(t, s.requests()[before], `"low"`, "the nearest step, from whichever call")
 			}
 		})
 	}

@@ -1,6 +1,6 @@
-// Package wire asks models over HTTP. It has what does not depend on a vendor's
-// format: the transport, limits on what is read and on silence, errors by kind,
-// texts without keys and prompts. A format is a [Talk].
+// Package wire calls models over HTTP. It has what does not depend on a vendor's
+// format: the transport, limits on bytes and on silence, errors by kind, texts without
+// keys and prompts. A format is a [Talk].
 package wire
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/convene-go/convene/providers/internal/redact"
 )
 
-// Limits of a model that says none.
+// Limits of a model without its own.
 const (
 	MaxBody = 64 << 20         // a stream has some 250 bytes a token
 	First   = 10 * time.Minute // of silence before the answer begins
@@ -32,7 +32,7 @@ var sharedTransport http.RoundTripper = &http.Transport{
 	IdleConnTimeout:     90 * time.Second,
 }
 
-// Options are what the openers of all vendors have in common.
+// Options are common to the openers of all vendors.
 type Options struct {
 	Transport http.RoundTripper // nil: one that all models share, without a proxy
 	MaxBody   int64             // of an answer; 0: MaxBody
@@ -52,7 +52,7 @@ func (o Options) Check() error {
 	return errors.Join(errs...)
 }
 
-// Model asks one model of one vendor. All fields are set once.
+// Model calls one model of one vendor. All fields are set once.
 type Model struct {
 	options Options
 	spec    providers.Spec
@@ -62,15 +62,15 @@ type Model struct {
 	sign    Sign
 }
 
-// Sign puts into a request, as the last thing that happens to it, what says who
-// sends it. It returns what of that is secret.
+// Sign adds the sender's credentials to a request, as the last step. It returns those that
+// are secret.
 type Sign func(ctx context.Context, r *http.Request, body []byte) (secrets []string, err error)
 
-// Talk is one request in a vendor's words, and what reads the answer. It is used
-// by one goroutine.
+// Talk is one request in a vendor's format, and the reader of its answer. One goroutine
+// uses it.
 type Talk interface {
-	// Ask returns where to send the request and what, and prepares a for the
-	// answer. It is called again after each Concede.
+	// Ask returns the URL and the body of the request, and prepares a for the answer. It
+	// is called again after each Concede.
 	Ask(a *Answer) (url string, body []byte, err error)
 
 	// Whole reads an answer that came in one piece.
@@ -80,13 +80,13 @@ type Talk interface {
 	// data is valid until it returns.
 	Event(a *Answer, name string, data []byte) (last bool, err error)
 
-	// Concede looks at a refusal and says whether Ask leaves out now what the vendor
-	// does not take. The vendor is asked again if so, unless Ask returns the same.
+	// Concede handles a refusal and says whether Ask leaves out now what the vendor does
+	// not take. If so, the request is repeated, unless Ask returns the same.
 	Concede(status int, said *Said) bool
 }
 
-// New returns the model of s. It knows the secrets that no error may hold beside
-// those that sign returns.
+// New returns the model of s. Secrets are those that no error may contain beside those
+// that sign returns.
 func New(s providers.Spec, o Options, sign Sign, talk func(providers.Request) (Talk, error), secrets ...string) *Model {
 	if o.Transport == nil {
 		o.Transport = sharedTransport
@@ -107,7 +107,7 @@ func New(s providers.Spec, o Options, sign Sign, talk func(providers.Request) (T
 // Clean implements [providers.Cleaner].
 func (m *Model) Clean(text string) string { return m.redact.Clean(text) }
 
-// String returns the model's name. All else is kept out of logs.
+// String returns only the model's name.
 func (m *Model) String() string { return m.redact.Clean(m.spec.String()) }
 
 // Format is String, for every verb.

@@ -20,7 +20,7 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli/vterm"
 )
 
-// Ran is what one start of a program did.
+// Ran is the result of one start of a program.
 type Ran struct {
 	Code     int
 	Out, Err string
@@ -44,7 +44,7 @@ func (p Program) Start(ctx context.Context, args ...string) Ran {
 	return Ran{Code: code, Out: out.String(), Err: errs.String()}
 }
 
-// InterruptAt runs the program and cancels its context once its output has a text.
+// InterruptAt runs the program and cancels its context once its output contains text.
 func (p Program) InterruptAt(ctx context.Context, text string, args ...string) Ran {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -70,7 +70,7 @@ func (i *interrupter) Write(p []byte) (int, error) {
 }
 
 // Terminal runs the program on a terminal of that size. Out is what it shows at the
-// end, with what was scrolled out at the top.
+// end, after what was scrolled out.
 func (p Program) Terminal(ctx context.Context, width, height int, args ...string) Ran {
 	screen := vterm.New(width, height)
 	var errs bytes.Buffer
@@ -78,7 +78,7 @@ func (p Program) Terminal(ctx context.Context, width, height int, args ...string
 	return Ran{code, screen.String(), errs.String(), screen.Drawn()}
 }
 
-// Build makes the program of this folder as a user would, and returns its path.
+// Build builds the program of this folder, and returns its path.
 func Build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
@@ -87,8 +87,8 @@ func Build(t *testing.T) string {
 	return program
 }
 
-// KillAt starts a built program and kills it when it has printed that many lines with
-// text.
+// KillAt starts a built program and kills it when it has printed that many lines that
+// contain text.
 func KillAt(t *testing.T, text string, lines int, program string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -106,7 +106,7 @@ func KillAt(t *testing.T, text string, lines int, program string, args ...string
 	require.Error(t, cmd.Wait())
 }
 
-// Log are the records of a run.
+// Log returns the records of a run.
 func Log(t *testing.T, db, run string) []blackboard.Record {
 	t.Helper()
 	s, err := sqlite.Open(db)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Model is a server that speaks OpenAI's chat completions. Each answer uses 100 tokens
-// in and 50 out. Key is sk-test.
+// Model is a server of OpenAI's chat completions. Each answer uses 100 tokens in and 50
+// out. Its key is sk-test.
 type Model struct {
 	*httptest.Server
 	Calls  atomic.Int64
@@ -24,9 +24,9 @@ type Model struct {
 // strict are parameters that today's models refuse.
 var strict = []string{"temperature", "top_p", "max_tokens", "stream_options"}
 
-// NewModel starts a server that answers a request's body as answer says. It is as
-// strict as today's models: it refuses parameters for sampling, and an answer that is
-// not streamed. What it refuses is no call.
+// NewModel starts a server that answers a request's body with answer. Like today's models,
+// it refuses parameters for sampling, and requests without streaming. A refused request
+// does not count as a call.
 func NewModel(t *testing.T, answer func(body string) string) *Model {
 	t.Helper()
 	m := &Model{}
@@ -64,7 +64,7 @@ func NewModel(t *testing.T, answer func(body string) string) *Model {
 	return m
 }
 
-// Flags name the server as the model "acme:m".
+// Flags are the flags that select the server as the model "acme:m".
 func (m *Model) Flags() []string {
 	return []string{"-model", "acme:m", "-base-url", m.URL + "/v1", "-key-env", "ACME_KEY", "-price", "1,2"}
 }

@@ -17,11 +17,11 @@ import (
 // StrictModels are models that refuse what today's models of that kind refuse.
 var StrictModels = []string{"openai:gpt-6-sol", "openai:o4-mini", "deepseek:deepseek-reasoner", "anthropic:claude-opus-5-5"}
 
-// Strict is the server of one of the [StrictModels]. It refuses, in its vendor's words,
-// parameters for sampling; tools beside effort by chat completions, where Responses
-// have them; steps of effort that the model does not have; a tool loop without the
-// reasoning that the model wants to see again; a forced tool where the model thinks;
-// and a long answer that is not streamed. What it refuses is no call. Each answer
+// Strict is the server of one of the [StrictModels]. It refuses, with its vendor's
+// messages, parameters for sampling; tools beside effort by chat completions, where
+// Responses have them; steps of effort that the model does not have; a tool loop without
+// the reasoning that must be sent back; a forced tool where the model thinks; and a long
+// answer that is not streamed. A refused request does not count as a call. Each answer
 // streams, thinks first, and uses 100 tokens in and 50 out.
 type Strict struct {
 	*httptest.Server
@@ -32,8 +32,8 @@ type Strict struct {
 	answer func(body string) string
 }
 
-// NewStrict starts the server of a model, which answers a request's body as answer
-// says. Where there are tools, it calls the first one before that.
+// NewStrict starts the server of a model, which answers a request's body with answer. If
+// there are tools, it calls the first one before that.
 func NewStrict(t testing.TB, model string, answer func(body string) string) *Strict {
 	t.Helper()
 	s := &Strict{model: model, answer: answer}
@@ -59,7 +59,7 @@ func NewStrict(t testing.TB, model string, answer func(body string) string) *Str
 	return s
 }
 
-// Flags name the server.
+// Flags are the flags that select the server.
 func (s *Strict) Flags() []string {
 	base := s.URL
 	if s.vendor() != "deepseek" {
@@ -76,7 +76,7 @@ func (s *Strict) vendor() string {
 	return vendor
 }
 
-// request is what is looked at of a request in any format.
+// request has the fields of a request in any format that are checked.
 type request struct {
 	Temperature *float64 `json:"temperature"`
 	TopP        *float64 `json:"top_p"`

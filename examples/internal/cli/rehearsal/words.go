@@ -1,5 +1,5 @@
-// Package rehearsal is what agents that ask no model have in common: the words of a
-// request, what a prompt quotes, and chance that is the same every time.
+// Package rehearsal is shared by agents that call no model: the words of a request, the
+// quotations in a prompt, and reproducible chance.
 package rehearsal
 
 import (
@@ -12,19 +12,19 @@ import (
 	"unicode"
 )
 
-// Label is in every text of a rehearsal that leaves the program.
+// Label is in every text of a rehearsal that is written to a file.
 const Label = "(Rehearsal, no model was asked.)"
 
 // longest is how many characters of a word are kept.
 const longest = 40
 
-// filler are words that say nothing of what a request is about.
+// filler are words that do not tell the subject of a request.
 var filler = Set("a about an and are as at be better by can could create do for from get give has have how i in into is it its " +
 	"make might more my new of on or our please should so some than that the their then there this to too up us want was we " +
 	"what when where which who why will with would write you your")
 
-// Words are the words that a request is about, at most so many, each once, as it was
-// written first. There is always one.
+// Words are the words about the subject of a request, at most so many, each once, in its
+// first spelling. There is always one.
 func Words(request string, most int) []string {
 	var words, all []string
 	seen := map[string]bool{}
@@ -52,7 +52,7 @@ func Words(request string, most int) []string {
 	return words[:min(len(words), most)]
 }
 
-// Tokens are the words of a text as they stand there.
+// Tokens are the words of a text, unchanged.
 func Tokens(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
 }
@@ -66,7 +66,7 @@ func Set(text string) map[string]bool {
 	return words
 }
 
-// Missing are those of words that a text does not have.
+// Missing returns the words that a text does not have.
 func Missing(words []string, text string) []string {
 	have := Set(text)
 	var missing []string
@@ -78,7 +78,7 @@ func Missing(words []string, text string) []string {
 	return missing
 }
 
-// Ratio is a/b with two decimals, at most 1. Of nothing, it is 1.
+// Ratio is a/b with two decimals, at most 1. For b 0 it is 1.
 func Ratio(a, b int) float64 {
 	if b <= 0 {
 		return 1
@@ -86,14 +86,14 @@ func Ratio(a, b int) float64 {
 	return min(1, math.Round(100*float64(a)/float64(b))/100)
 }
 
-// Dice is chance that is the same for the same text, 0 to n-1.
+// Dice is a number from 0 to n-1 that is the same for the same text.
 func Dice(text string, n int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(text)) // it never fails
 	return int(h.Sum32() % uint32(n))
 }
 
-// Wait takes as long as a call shall take.
+// Wait waits for the duration of a call.
 func Wait(ctx context.Context, d time.Duration) error {
 	if d == 0 {
 		return ctx.Err()
@@ -110,8 +110,8 @@ func Wait(ctx context.Context, d time.Duration) error {
 
 var dataTag = regexp.MustCompile(`(?s)<data name="([^"\n]*)">\n(.*?)\n</data>`)
 
-// Quoted splits a prompt into the pieces of material that it quotes, by their names,
-// and the task around them.
+// Quoted splits a prompt into the texts that it quotes, by their names, and the task
+// around them.
 func Quoted(prompt string) (pieces map[string]string, task string) {
 	pieces = map[string]string{}
 	for _, m := range dataTag.FindAllStringSubmatch(prompt, -1) {
