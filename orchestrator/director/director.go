@@ -8,6 +8,7 @@ import (
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/providers"
 )
 
 // New returns the flow of a team. All faults of cfg are in the one error.
@@ -36,6 +37,7 @@ type run struct {
 	tracker *team.Tracker[Phase]
 	state   State
 	board   *board.Editor
+	before  providers.Usage // what earlier runs have used of the board's
 	trees   forest
 	tasks   map[string]*job // what is under way or kept for tasks
 	queue   *orchestrator.Queue[struct{}]
@@ -144,6 +146,7 @@ func (r *run) summarize(out *Outcome) (d done) {
 	}
 	d.whole = true
 	out.Board, out.Files, out.Drafts, out.Branch = r.board.Board(), r.trees.files, r.trees.drafts, r.trees.branch
+	out.Board.Spent = r.before.Add(out.Spent) // with that of calls which were cut, and told it later
 	out.Summary = map[board.State]int{}
 	for i := range out.Board.Tasks {
 		t := &out.Board.Tasks[i]

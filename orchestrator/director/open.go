@@ -19,7 +19,7 @@ func (r *run) open(c *orchestrator.Context) error {
 		b, err = board.New(c.RunID(), r.in.Objective, nil)
 	}
 	if err == nil {
-		b.RunID = c.RunID()
+		b.RunID, r.before = c.RunID(), b.Spent
 		r.board, err = board.Open(b, r.preference())
 	}
 	if err != nil {

@@ -73,7 +73,8 @@ func (in Input) validate() error {
 }
 
 // Outcome is what came of a run. It is there beside an error, too. End says how it
-// ended; Status follows from it and from what is done: see the package.
+// ended; Status follows from it and from what is done: see the package. Spent is of this
+// run; Board.Spent has that of the runs before which the board continues, too.
 type Outcome struct {
 	orchestrator.Outcome
 
