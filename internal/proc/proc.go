@@ -107,8 +107,8 @@ func (e *limitError) Error() string { return e.why }
 
 // Run runs c and returns when it and what it started have ended, as far as the system
 // allows; see the package comment. A program that fails or meets a limit is a Result,
-// not an error. The errors are that it could not be started, and ctx's cause when ctx
-// ended it; then the Result has what was written until then.
+// not an error. The errors are that it could not be started, ctx's cause when ctx ended it,
+// and [ErrNoSpace]; with the last two the Result has what was written until then.
 func Run(ctx context.Context, c Command) (Result, error) {
 	var (
 		res  Result
@@ -158,7 +158,11 @@ func run(parent context.Context, c Command) (Result, error) {
 	watched()
 	pipes.drain()
 	res := Result{Stdout: out.output(), Stderr: errs.output(), Elapsed: time.Since(started), Code: -1}
-	return ended(ctx, parent, res, p.cmd, waitErr)
+	res, err = ended(ctx, parent, res, p.cmd, waitErr)
+	if err == nil {
+		err = starved(c, res)
+	}
+	return res, err
 }
 
 // ended completes res with how the program ended.
