@@ -46,8 +46,7 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	answer, qa, by := j.reviewed, j.verdict, j.by
 	j.reviewed, j.by = nil, ""
 	if err != nil {
-		r.warn(c, "merge", id, "attempt %d could not be merged: %s", n, err)
-		return r.conflict(c, &t, board.QA{Kind: board.MergeConflict, Feedback: "it could not be merged: " + prompt.OneLine(err.Error())})
+		return r.ungraded(c, &t, EventMergeFailed, "it could not be merged: "+prompt.OneLine(err.Error()))
 	}
 	if kind != "" {
 		return r.conflict(c, &t, board.QA{Kind: kind, Feedback: whyConflict(kind, got), Files: got.Conflicts})

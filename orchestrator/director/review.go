@@ -48,13 +48,7 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	}
 	switch {
 	case err != nil:
-		why := prompt.OneLine(err.Error())
-		qa = board.QA{Kind: board.NoReview, Outcome: outcomeFail, Feedback: why}
-		r.warn(c, "ungraded", id, "attempt %d: %s", n, why)
-		c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: string(board.NoReview), Text: why})
-		r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventUngraded, QA: &qa})
-		r.outage(c, id, why)
-		return r.afterFailure(c, id, qa)
+		return r.ungraded(c, &t, EventReviewFinished, "it could not be reviewed: "+prompt.OneLine(err.Error()))
 	case !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != outcomePartial):
 		return r.reject(c, id, n, qa)
 	}
@@ -65,6 +59,17 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	j.reviewed, j.verdict = &answer, qa
 	r.merges = append(r.merges, id)
 	return nil
+}
+
+// ungraded is what follows when work could not be reviewed or merged, and nobody has found
+// fault with it: it costs no retry, and a person is asked. on is the event that tells it.
+func (r *run) ungraded(c *orchestrator.Context, t *board.Task, on, why string) error {
+	qa := board.QA{Kind: board.NoReview, Outcome: outcomeFail, Feedback: why}
+	r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
+	c.Emit(on, Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Text: why})
+	r.move(c, board.RoleStrategist, t.ID, board.Move{Event: board.EventUngraded, QA: &qa})
+	r.outage(c, t.ID, why)
+	return r.afterFailure(c, t.ID, qa)
 }
 
 // judgement asks the strategist, once more if no review comes that can be used.
