@@ -187,7 +187,8 @@ type Checkpoint struct {
 	Resume  string          `json:"resume"` // what to do next, in words
 	Partial json.RawMessage `json:"partial,omitempty"`
 	Files   []string        `json:"files,omitempty"`
-	Commit  string          `json:"commit,omitempty"` // on the branch of the task
+	Branch  string          `json:"branch,omitempty"` // of the attempt that has paused
+	Commit  string          `json:"commit,omitempty"` // on it, at that time
 }
 
 // EscalationType is why a worker turns to the director.

@@ -20,6 +20,7 @@ type attempt struct {
 	tree    *worktree.Tree // nil: there are no worktrees
 	head    string         // the commit at which the worktree is
 	resumed bool           // it goes on where an earlier one has paused
+	clashes []string       // files that others have changed meanwhile, too
 
 	req     agent.Request // of the next slice
 	slices  int           // so far
@@ -91,7 +92,12 @@ func (r *run) release(c *orchestrator.Context, a *attempt, err error) {
 	}
 	m := board.Move{Event: board.EventRelease, Reason: why}
 	if a.tree != nil && a.head != a.tree.Base {
-		m.Checkpoint = &board.Checkpoint{Resume: "go on where you were interrupted", Commit: a.head}
+		k := board.Checkpoint{Resume: "go on where you were interrupted"}
+		if t, _ := r.board.Task(a.id); t.Checkpoint != nil {
+			k = *t.Checkpoint
+		}
+		k.Branch, k.Commit = a.tree.Branch, a.head
+		m.Checkpoint = &k
 	}
 	r.direct(c, a.id, m)
 }
@@ -164,11 +170,11 @@ func (r *run) prepare(c *orchestrator.Context, a *attempt) (*mishap, error) {
 		a.every = 0
 	}
 	if r.trees.agent != "" {
-		made, err := r.plant(c, a.id, a.n, r.base(&t))
+		made, err := r.plant(c, CreateRequest{Task: a.id, Attempt: a.n, Base: r.base(&t), Update: a.resumed, Into: r.into(&t)})
 		if err != nil {
 			return brokenCall(err), ends(err)
 		}
-		a.tree, a.head = &made.Tree, made.Head
+		a.tree, a.head, a.clashes = &made.Tree, made.Head, made.Conflicts
 	}
 	return nil, r.firstSlice(c, a)
 }

@@ -172,8 +172,9 @@ type WorkInput struct {
 	Inputs     []Delivered                `json:"inputs,omitempty"`   // of tasks that this one depends on
 	Subtasks   []Delivered                `json:"subtasks,omitempty"` // of tasks that it paused for
 	Checkpoint *board.Checkpoint          `json:"checkpoint,omitempty"`
-	Worktree   *Place                     `json:"worktree,omitempty"` // nil: answer with the artifact's text
-	Left       string                     `json:"left,omitempty"`     // of money and time, in words
+	Worktree   *Place                     `json:"worktree,omitempty"`  // nil: answer with the artifact's text
+	Conflicts  []string                   `json:"conflicts,omitempty"` // files in it with two versions between conflict markers
+	Left       string                     `json:"left,omitempty"`      // of money and time, in words
 }
 
 // SliceInput is what a worker gets with every further slice.

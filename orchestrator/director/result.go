@@ -129,7 +129,7 @@ func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) 
 func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
 	t, _ := r.board.Task(a.id)
 	got, err := git[Committed](r, c, OpCommit, CommitRequest{
-		Tree: *a.tree, Since: a.head, Phase: t.Phase, Summary: result.Summary, Path: result.ResultPath, Text: result.Artifact,
+		Tree: *a.tree, Since: a.head, Phase: t.Phase, Summary: result.Summary, Path: result.ResultPath, Text: result.Artifact, Into: r.into(&t),
 	})
 	switch {
 	case err != nil:
@@ -143,6 +143,8 @@ func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (
 		return &mishap{kind: board.EmptyResult, text: "the worker said that it was done, and nothing was changed"}, nil
 	case !got.Found:
 		return &mishap{kind: board.EmptyResult, text: fmt.Sprintf("the worker said that it was done, and there is no file %s", result.ResultPath)}, nil
+	case len(got.Unresolved) > 0:
+		return &mishap{kind: board.Crashed, text: "there are conflict markers left in " + strings.Join(got.Unresolved, ", ")}, nil
 	}
 	return nil, nil
 }
@@ -172,7 +174,7 @@ func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
 		}
 	}
 	if a.tree != nil {
-		k.Commit = a.head
+		k.Branch, k.Commit = a.tree.Branch, a.head
 	}
 	return k
 }
