@@ -64,6 +64,11 @@ type Task struct {
 	Frozen *Frozen `json:"frozen,omitempty"`
 	Merged string  `json:"merged,omitempty"`
 
+	// Decisions are those of the worker of Frozen, for the design log when it is merged.
+	// Suggested are tasks that workers of this one suggest, until they are reviewed.
+	Decisions []Decision   `json:"decisions,omitempty"`
+	Suggested []Suggestion `json:"suggested_tasks,omitempty"`
+
 	// Accepted says that a person took Frozen as it is: the next attempt is to deliver
 	// it without a worker.
 	Accepted bool `json:"accepted,omitempty"`
@@ -81,6 +86,13 @@ type Task struct {
 // Final says whether nothing can happen to the task any more.
 func (t *Task) Final() bool { return TaskTable.Terminal(t.Status) }
 
+// Suggestion is a task that a worker suggests. Nothing of it is checked before it is added.
+type Suggestion struct {
+	Definition
+
+	Rationale string `json:"rationale,omitempty"`
+}
+
 // Frozen is an artifact at a commit.
 type Frozen struct {
 	Path   string `json:"path"` // relative, with slashes
@@ -96,10 +108,13 @@ type QA struct {
 	Feedback string      `json:"feedback,omitempty"`
 	Focus    string      `json:"focus,omitempty"` // what the next attempt should look at first
 	Files    []string    `json:"files,omitempty"` // that conflict
+	By       string      `json:"by,omitempty"`    // the person who decided; "": the strategist
 
 	Criteria      []CriterionResult `json:"criteria,omitempty"`
 	Tests         []TestAnalysis    `json:"tests,omitempty"`
 	TestsToRevise []string          `json:"tests_needing_revision,omitempty"`
+	Notes         []string          `json:"notes,omitempty"`                 // on work that passes
+	Refined       []string          `json:"refined_test_criteria,omitempty"` // of the placeholder for tests
 
 	PlanWrong bool `json:"plan_wrong,omitempty"` // no attempt can pass: the tasks are to be changed
 }

@@ -1,6 +1,7 @@
 package director
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -63,14 +64,14 @@ func (r *run) attempt(c *orchestrator.Context, id string) error {
 	}
 	switch {
 	case err != nil:
-		r.release(c, a, err)
+		r.release(c, a, nil, err)
 		return err
 	case why == nil:
 		r.outages.succeeded()
 		why, err = r.accept(c, a, result)
 	}
 	if err != nil && r.stillActive(a) {
-		r.release(c, a, err)
+		r.release(c, a, result.Checkpoint, err)
 	}
 	if why != nil && err == nil {
 		r.lose(c, a, *why)
@@ -84,20 +85,20 @@ func (r *run) stillActive(a *attempt) bool {
 }
 
 // release gives an attempt back that the end of the run has cut: it costs no retry, and
-// what was committed is kept.
-func (r *run) release(c *orchestrator.Context, a *attempt, err error) {
+// what was committed is kept, and what a worker wants to have back.
+func (r *run) release(c *orchestrator.Context, a *attempt, plan *CheckpointPlan, err error) {
 	why := "the budget is used up"
 	if isCanceled(err) {
 		why = "canceled"
 	}
 	m := board.Move{Event: board.EventRelease, Reason: why}
-	if a.tree != nil && a.head != a.tree.Base {
-		k := board.Checkpoint{Resume: "go on where you were interrupted"}
-		if t, _ := r.board.Task(a.id); t.Checkpoint != nil {
-			k = *t.Checkpoint
+	if plan != nil || a.tree != nil && a.head != a.tree.Base {
+		k := a.checkpoint(plan)
+		if t, _ := r.board.Task(a.id); plan == nil && t.Checkpoint != nil {
+			k.Resume, k.Partial, k.Files = t.Checkpoint.Resume, t.Checkpoint.Partial, t.Checkpoint.Files
 		}
-		k.Branch, k.Commit = a.tree.Branch, a.head
-		m.Checkpoint = &k
+		k.Resume = cmp.Or(k.Resume, "go on where you were interrupted")
+		m.Checkpoint = k
 	}
 	r.direct(c, a.id, m)
 }

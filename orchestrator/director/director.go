@@ -44,7 +44,6 @@ type run struct {
 	under   map[string]bool // keys of the branches in queue
 	stops   []string        // keys of branches that the loop is to cancel
 	merges  []string        // IDs of tasks that passed, in the order of their reviews
-	wishes  []wish          // suggestions that are to be reviewed
 	shares  shares
 
 	failures  stagnation
@@ -61,15 +60,13 @@ type run struct {
 
 // job is what the run keeps for a task beside the board.
 type job struct {
-	decisions []DecisionPlan // of the worker, logged when the task is complete
-	asked     int            // questions so far
-	asking    bool           // one is open
-	silent    bool           // nobody has answered in time
-	held      *Answer        // carried out when what the task needs is complete
-	reviewed  *Review        // that passed
-	verdict   board.QA       // of it
-	by        string         // who passed it; "": the strategist
-	refused   bool           // there is no money or time for its review or merge
+	asked   int     // questions so far
+	asking  bool    // one is open
+	silent  bool    // nobody has answered in time
+	held    *Answer // carried out when what the task needs is complete
+	passed  bool    // its merge is due
+	wishing bool    // what it suggests is under review
+	refused bool    // there is no money or time for its review or merge
 }
 
 // job returns that of a task.

@@ -68,11 +68,11 @@ type Failure struct {
 // ChangeInput is what the director gets for OpReview: suggestions, or dependents of an
 // abandoned task.
 type ChangeInput struct {
-	Graph       Graph        `json:"graph"`
-	Task        string       `json:"task"` // that suggests, or was abandoned
-	Suggestions []Suggestion `json:"suggestions,omitempty"`
-	Abandoned   string       `json:"abandoned,omitempty"` // why it was
-	Dependents  []string     `json:"dependents,omitempty"`
+	Graph       Graph              `json:"graph"`
+	Task        string             `json:"task"` // that suggests, or was abandoned
+	Suggestions []board.Suggestion `json:"suggestions,omitempty"`
+	Abandoned   string             `json:"abandoned,omitempty"` // why it was
+	Dependents  []string           `json:"dependents,omitempty"`
 }
 
 // EscalationInput is what the director gets for OpEscalate and OpSplit.

@@ -23,8 +23,9 @@ type Input struct {
 	Tasks []board.Definition `json:"tasks,omitempty"`
 
 	// Board continues a run that has ended: the Board of its Outcome. Tasks that were
-	// under way are begun again, those that were delivered are reviewed again. Objective
-	// and Spec, where they are set, take the place of the board's; Tasks are added to it.
+	// under way go on from what was committed. Those that were delivered are reviewed, and
+	// merged if they had passed. Objective and Spec, where they are set, take the place of
+	// the board's, and what has passed is reviewed again; Tasks are added to it.
 	Board *board.Board `json:"board,omitempty"`
 
 	// Files and Drafts are the artifacts of that run, if it had no worktrees: the Files and

@@ -71,7 +71,11 @@ func (r *run) checkResult(c *orchestrator.Context, a *attempt, result *WorkerRes
 func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
 	r.publish(c, a.id, result.Insights)
 	if len(result.Suggested) > 0 {
-		r.wishes = append(r.wishes, wish{task: a.id, attempt: a.n, suggestions: result.Suggested})
+		var wishes []board.Suggestion
+		for _, s := range result.Suggested {
+			wishes = append(wishes, board.Suggestion{Definition: s.definition(), Rationale: s.Rationale})
+		}
+		r.must(c, board.Change{By: board.RoleWorker, Task: a.id, Do: board.Suggest{Suggestions: wishes}})
 	}
 	if e := result.Escalation; e != nil {
 		c.Emit(EventEscalationRaised, Event{Task: a.id, Attempt: a.n, On: e.Type, Text: e.Reason})
@@ -120,8 +124,11 @@ func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) 
 		}
 		frozen.Branch, frozen.Commit = a.tree.Branch, a.head
 	}
-	r.job(a.id).decisions = result.Decisions
-	r.move(c, board.RoleWorker, a.id, board.Move{Event: board.EventDeliver, Frozen: &frozen, Summary: result.Summary})
+	m := board.Move{Event: board.EventDeliver, Frozen: &frozen, Summary: result.Summary}
+	for _, d := range result.Decisions {
+		m.Decisions = append(m.Decisions, d.decision())
+	}
+	r.move(c, board.RoleWorker, a.id, m)
 	return nil, nil
 }
 
@@ -151,14 +158,12 @@ func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (
 
 // acceptFrozen delivers what a person has accepted as it is: that is its review.
 func (r *run) acceptFrozen(c *orchestrator.Context, t *board.Task) {
-	qa := board.QA{Passed: true, Outcome: outcomePass, Feedback: "a person accepts it"}
+	qa := board.QA{Passed: true, Outcome: outcomePass, Feedback: "a person accepts it", By: human}
 	if t.QA != nil {
 		qa.Criteria = t.QA.Criteria
 	}
 	r.move(c, board.RoleWorker, t.ID, board.Move{Event: board.EventDeliver, Who: human, Frozen: t.Frozen, Summary: t.Summary})
-	j := r.job(t.ID)
-	j.reviewed, j.verdict, j.by = &Review{}, qa, human
-	r.merges = append(r.merges, t.ID)
+	r.pass(c, t.ID, qa)
 }
 
 // human is who stands behind what a person decides.
