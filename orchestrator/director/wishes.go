@@ -50,15 +50,16 @@ func (r *run) consider(c *orchestrator.Context, task string, wishes []board.Sugg
 	}
 	r.must(c, board.Change{By: board.RoleDirector, Task: task, Do: board.Settle{Count: len(wishes)}})
 	for i, s := range wishes {
-		approved, why := false, "not approved"
+		approved, how, why := false, "rejected", ""
 		for _, v := range answer.Suggestions {
 			if v.Number == i+1 {
-				approved, why = v.Approve, cmp.Or(v.Reason, why)
+				approved, why = v.Approve, v.Reason
 			}
 		}
-		how := "rejected"
 		if approved {
 			how, why = r.take(c, task, s.Definition, why)
+		} else {
+			why = cmp.Or(why, "not approved")
 		}
 		c.Emit(EventSuggestionReviewed, Event{Task: task, Who: s.ID, On: how, Text: why})
 	}
@@ -68,6 +69,7 @@ func (r *run) consider(c *orchestrator.Context, task string, wishes []board.Sugg
 // take adds a suggested task, or unites it with one that is there.
 func (r *run) take(c *orchestrator.Context, from string, d board.Definition, why string) (how, reason string) {
 	d.Parent = from
+	err := r.fits(&d)
 	if same := r.same(d); same != nil {
 		criteria := slices.Clone(same.Criteria)
 		for _, criterion := range d.Criteria {
@@ -80,7 +82,9 @@ func (r *run) take(c *orchestrator.Context, from string, d board.Definition, why
 		}
 		return "merged", "it is the task " + same.ID
 	}
-	err := r.fits(&d)
+	if old, taken := r.board.Task(d.ID); taken {
+		return "rejected", fmt.Sprintf("there is a task %s, which is %s", old.ID, old.Status)
+	}
 	switch {
 	case err != nil:
 	case r.liveTasks() >= r.Limits.Tasks:
@@ -91,8 +95,11 @@ func (r *run) take(c *orchestrator.Context, from string, d board.Definition, why
 		err = r.change(c, board.Change{By: board.RoleDirector, Do: board.AddTasks{Tasks: []board.Definition{d}}})
 	}
 	if err != nil {
-		r.post(c, board.RoleDirector, board.Insight{Topic: []string{d.Component}, SourceTask: from, Summary: "Not done, though suggested: " + firstOf(d.Title, d.ID)})
-		return "rejected", prompt.OneLine(err.Error())
+		why = prompt.OneLine(err.Error())
+		r.post(c, board.RoleDirector, board.Insight{
+			Topic: []string{d.Component}, SourceTask: from, Summary: fmt.Sprintf("Not done, though suggested: %s (%s)", firstOf(d.Title, d.ID), why),
+		})
+		return "rejected", why
 	}
 	return "approved", why
 }
