@@ -107,7 +107,7 @@ func TestContinued(t *testing.T) {
 				return check(a)
 			}
 			s.roles["work"] = func(a asked) any {
-				result := decided(a).(director.WorkerResult) //nolint:errcheck // it is
+				result := decided(a).(director.WorkerResult)
 				result.Suggested = nil
 				return result
 			}
@@ -140,7 +140,7 @@ func TestContinued(t *testing.T) {
 		check := s.roles["check"]
 		s.roles["qa"] = failing("db_build", 9)
 		s.roles["work"] = func(a asked) any {
-			result := writes(a, "db_build.txt", "by db_build").(director.WorkerResult) //nolint:errcheck // it is
+			result := writes(a, "db_build.txt", "by db_build").(director.WorkerResult)
 			result.Decisions = []director.DecisionPlan{{Area: "db", Summary: "SQLite"}}
 			return result
 		}

@@ -26,6 +26,8 @@ type Input struct {
 	// under way go on from what was committed. Those that were delivered are reviewed, and
 	// merged if they had passed. Objective and Spec, where they are set, take the place of
 	// the board's, and what has passed is reviewed again; Tasks are added to it.
+	// Merges of that run that went to a branch of its own, by worktree.Config.AllowDirty,
+	// are there if Main of the next worktree.Config is its Outcome.Branch.
 	Board *board.Board `json:"board,omitempty"`
 
 	// Files and Drafts are the artifacts of that run, if it had no worktrees: the Files and

@@ -25,7 +25,7 @@ import (
 func (r *repo) numbered(ctx context.Context, commit string) (bool, error) {
 	out, err := r.Run(ctx, "ls-tree", "-r", "--name-only", commit, "--", "numbers")
 	var numbers []string
-	for _, file := range strings.Fields(out) {
+	for file := range strings.FieldsSeq(out) {
 		number, bad := r.Run(ctx, "show", commit+":"+file)
 		numbers, err = append(numbers, number), errors.Join(err, bad)
 	}
