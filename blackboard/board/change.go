@@ -53,6 +53,9 @@ var actions = map[string]func(json.RawMessage) (Action, error){
 	SetSpec{}.kind():     decode[SetSpec],
 	Remember{}.kind():    decode[Remember],
 	SetWatch{}.kind():    decode[SetWatch],
+	Judge{}.kind():       decode[Judge],
+	Suggest{}.kind():     decode[Suggest],
+	Settle{}.kind():      decode[Settle],
 	Spend{}.kind():       decode[Spend],
 	Steer{}.kind():       decode[Steer],
 }

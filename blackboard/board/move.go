@@ -31,9 +31,11 @@ type Move struct {
 	// Branch is that of the attempt; for dispatch.
 	Branch string `json:"branch,omitempty"`
 
-	// Frozen is required for deliver, which may also have a Summary.
-	Frozen  *Frozen `json:"frozen,omitempty"`
-	Summary string  `json:"summary,omitempty"`
+	// Frozen is required for deliver; Summary and Decisions go with it. Work that a person
+	// accepted keeps its decisions.
+	Frozen    *Frozen    `json:"frozen,omitempty"`
+	Summary   string     `json:"summary,omitempty"`
+	Decisions []Decision `json:"decisions,omitempty"`
 
 	// Merged is the commit of the merge, required for pass. Files are what that commit
 	// changed: hashes by path.
@@ -65,7 +67,7 @@ var contents = map[Event]struct{ must, may []string }{
 	EventBlock:    {must: []string{"blocked"}, may: []string{"needs"}},
 	EventUnblock:  {},
 	EventDispatch: {may: []string{"branch"}},
-	EventDeliver:  {must: []string{"frozen"}, may: []string{"summary"}},
+	EventDeliver:  {must: []string{"frozen"}, may: []string{"decisions", "summary"}},
 	EventPause:    {must: []string{"blocked"}, may: []string{"needs", "checkpoint", "escalation"}},
 	EventLose:     {must: []string{"qa", "messages"}},
 	EventRelease:  {may: []string{"checkpoint", "reason"}},
@@ -92,6 +94,7 @@ func (m Move) has() (names []string) {
 		{"blocked", m.Blocked != nil},
 		{"branch", m.Branch != ""},
 		{"checkpoint", m.Checkpoint != nil},
+		{"decisions", len(m.Decisions) > 0},
 		{"escalation", m.Escalation != nil},
 		{"files", len(m.Files) > 0},
 		{"frozen", m.Frozen != nil},
@@ -280,6 +283,9 @@ var effects = map[Event]func(e *Editor, t *Task, m Move, at time.Time){
 		}
 	},
 	EventDeliver: func(_ *Editor, t *Task, m Move, _ time.Time) {
+		if !t.Accepted {
+			t.Decisions = m.Decisions
+		}
 		t.Frozen, t.ResultPath, t.Summary = m.Frozen, m.Frozen.Path, m.Summary
 		t.Accepted, t.Checkpoint = false, nil
 	},
@@ -295,7 +301,7 @@ var effects = map[Event]func(e *Editor, t *Task, m Move, at time.Time){
 		}
 	},
 	EventPass: func(e *Editor, t *Task, m Move, at time.Time) {
-		t.Merged, t.CompletedAt = m.Merged, at
+		t.Merged, t.CompletedAt, t.Decisions = m.Merged, at, nil
 		for path, hash := range m.Files {
 			e.b.Files[path] = File{Branch: t.Frozen.Branch, Commit: m.Merged, Task: t.ID, Hash: hash}
 		}

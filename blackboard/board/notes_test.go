@@ -158,3 +158,40 @@ func TestSpend(t *testing.T) {
 		r.refuses("stranger", "a", board.Spend{}, "not allowed")
 	})
 }
+
+func TestJudgeAndSuggest(t *testing.T) {
+	r := newRun(t, sevenTasks()...)
+	r.evaluate()
+	r.dispatch("db_plan")
+	idea := board.Suggestion{Definition: board.Definition{ID: "backup"}, Rationale: "disks fail"}
+	passed := board.QA{Passed: true, Outcome: "PASS"}
+	t.Run("BC42 B44 suggestions and decisions stay with the task until they are carried out", func(t *testing.T) {
+		require.ErrorContains(t, r.try(board.RoleDirector, "db_plan", board.Suggest{Suggestions: []board.Suggestion{idea}}), "not allowed")
+		require.ErrorContains(t, r.try(board.RoleWorker, "db_plan", board.Suggest{}), "suggestions is empty")
+		require.ErrorContains(t, r.try(board.RoleWorker, "db_build", board.Suggest{Suggestions: []board.Suggestion{idea}}), "want ACTIVE")
+		r.do(board.RoleWorker, "db_plan", board.Suggest{Suggestions: []board.Suggestion{idea}})
+		r.do(board.RoleWorker, "db_plan", board.Suggest{Suggestions: []board.Suggestion{{}}})
+		require.ErrorContains(t, r.try(board.RoleStrategist, "db_plan", board.Judge{QA: passed}), "want AWAITING_QA")
+		r.do(board.RoleWorker, "db_plan", board.Move{
+			Event: board.EventDeliver, Frozen: &board.Frozen{Path: "a", Branch: "b", Commit: "c"}, Decisions: []board.Decision{{Area: "db", Summary: "SQLite"}},
+		})
+		assert.Equal(t, "SQLite", r.task("db_plan").Decisions[0].Summary)
+		r.do(board.RoleDirector, "db_plan", board.Settle{Count: 1})
+		assert.Equal(t, []board.Suggestion{{}}, r.task("db_plan").Suggested)
+		for _, count := range []int{0, 2} {
+			require.ErrorContains(t, r.try(board.RoleDirector, "db_plan", board.Settle{Count: count}), "want 1 to 1")
+		}
+		require.ErrorContains(t, r.try(board.RoleWorker, "db_plan", board.Settle{Count: 1}), "not allowed")
+	})
+	t.Run("B25 BC20 a review that passed waits on the task for the merge", func(t *testing.T) {
+		require.ErrorContains(t, r.try(board.RoleDirector, "db_plan", board.Judge{QA: passed}), "not allowed")
+		require.ErrorContains(t, r.try(board.RoleStrategist, "db_plan", board.Judge{QA: board.QA{}}), "passed is false")
+		r.do(board.RoleStrategist, "db_plan", board.Judge{QA: passed})
+		assert.Equal(t, board.AwaitingQA, r.task("db_plan").Status, "it is not complete before it is merged")
+		assert.Equal(t, &passed, r.task("db_plan").QA)
+		r.do(board.RoleStrategist, "db_plan", board.Move{Event: board.EventPass, QA: &passed, Merged: "m"})
+		assert.Empty(t, r.task("db_plan").Decisions)
+		r.do(board.RoleDirector, "db_plan", board.Settle{Count: 1})
+		assert.Empty(t, r.task("db_plan").Suggested, "also of a final task")
+	})
+}

@@ -64,6 +64,11 @@ type Task struct {
 	Frozen *Frozen `json:"frozen,omitempty"`
 	Merged string  `json:"merged,omitempty"`
 
+	// Decisions are those of the worker of Frozen, for the design log when it is merged.
+	// Suggested are tasks that workers of this one suggest, until they are reviewed.
+	Decisions []Decision   `json:"decisions,omitempty"`
+	Suggested []Suggestion `json:"suggested_tasks,omitempty"`
+
 	// Accepted says that a person accepted Frozen as it is: the next attempt delivers
 	// it without a worker.
 	Accepted bool `json:"accepted,omitempty"`
@@ -81,6 +86,13 @@ type Task struct {
 // Final says whether the task is COMPLETE or ABANDONED and cannot change any more.
 func (t *Task) Final() bool { return TaskTable.Terminal(t.Status) }
 
+// Suggestion is a task that a worker suggests. Nothing of it is checked before it is added.
+type Suggestion struct {
+	Definition
+
+	Rationale string `json:"rationale,omitempty"`
+}
+
 // Frozen is an artifact at a commit.
 type Frozen struct {
 	Path   string `json:"path"` // relative, with slashes
@@ -96,10 +108,13 @@ type QA struct {
 	Feedback string      `json:"feedback,omitempty"`
 	Focus    string      `json:"focus,omitempty"` // what the next attempt should look at first
 	Files    []string    `json:"files,omitempty"` // that conflict
+	By       string      `json:"by,omitempty"`    // the person who decided; "": the strategist
 
 	Criteria      []CriterionResult `json:"criteria,omitempty"`
 	Tests         []TestAnalysis    `json:"tests,omitempty"`
 	TestsToRevise []string          `json:"tests_needing_revision,omitempty"`
+	Notes         []string          `json:"notes,omitempty"`                 // on work that passes
+	Refined       []string          `json:"refined_test_criteria,omitempty"` // of the placeholder for tests
 
 	PlanWrong bool `json:"plan_wrong,omitempty"` // no attempt can pass: the tasks are to be changed
 }
@@ -187,7 +202,8 @@ type Checkpoint struct {
 	Resume  string          `json:"resume"` // what to do next, in words
 	Partial json.RawMessage `json:"partial,omitempty"`
 	Files   []string        `json:"files,omitempty"`
-	Commit  string          `json:"commit,omitempty"` // on the branch of the task
+	Branch  string          `json:"branch,omitempty"` // of the attempt that has paused
+	Commit  string          `json:"commit,omitempty"` // on it, at that time
 }
 
 // EscalationType is why a worker asks the director.

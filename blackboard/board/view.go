@@ -3,7 +3,6 @@ package board
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,7 +16,9 @@ type View struct {
 	Objective string `json:"objective"`
 	Task      Task   `json:"task"`
 
-	// Spec has the areas of the spec, except those that are named like other components.
+	// Spec has the areas of the spec without those that are named like a component that
+	// the task neither belongs to nor builds on, directly or through other tasks. All of
+	// them if none is named like the task's own component.
 	Spec map[string]json.RawMessage `json:"spec"`
 
 	// Decisions apply to the task; Insights have no topic, or one that the task's words
@@ -53,9 +54,11 @@ func (e *Editor) View(id string) (View, error) {
 	for i := range e.b.Tasks {
 		others[e.b.Tasks[i].Component] = e.b.Tasks[i].Component != t.Component
 	}
-	for _, area := range slices.Sorted(maps.Keys(e.b.Spec)) {
-		if !others[area] {
-			v.Spec[area] = e.b.Spec[area]
+	_, sectioned := e.b.Spec[t.Component]
+	base := e.foundations(t)
+	for area, value := range e.b.Spec {
+		if !sectioned || !others[area] || base[area] {
+			v.Spec[area] = value
 		}
 	}
 	for _, d := range e.b.DesignLog {
@@ -71,6 +74,21 @@ func (e *Editor) View(id string) (View, error) {
 	}
 	v.Inputs, v.Subtasks = e.results(t.DependsOn), e.results(t.WaitingFor)
 	return v, nil
+}
+
+// foundations are the components of the tasks that a task needs, directly or through
+// others.
+func (e *Editor) foundations(t *Task) map[string]bool {
+	base, seen := map[string]bool{}, map[string]bool{}
+	for next := t.needs(); len(next) > 0; {
+		id := next[0]
+		if next = next[1:]; !seen[id] {
+			need := &e.b.Tasks[e.at[id]]
+			seen[id], base[need.Component] = true, true
+			next = append(next, need.needs()...)
+		}
+	}
+	return base
 }
 
 // vocabulary are the words that a task is described with.

@@ -1,6 +1,7 @@
 package board_test
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"testing"
@@ -28,9 +29,32 @@ func TestView(t *testing.T) {
 	decide(board.Decision{ID: "other task", Area: "api", Summary: "s", AppliesTo: []string{"api_plan"}})
 	v, err := r.View("api_build")
 	require.NoError(t, err)
-	t.Run("B50 B122 the spec but the parts of other components", func(t *testing.T) {
+	t.Run("B50 B122 the spec but the parts of components that it does not build on", func(t *testing.T) {
 		assert.Equal(t, "Build a Todo Board web app", v.Objective)
-		assert.Equal(t, []string{"api", "ui"}, slices.Sorted(maps.Keys(v.Spec)))
+		areas := map[string][]string{}
+		for _, id := range []string{"db_build", "api_build", "views_build"} {
+			v, err := r.View(id)
+			require.NoError(t, err)
+			areas[id] = slices.Sorted(maps.Keys(v.Spec))
+		}
+		assert.Equal(t, map[string][]string{
+			"db_build":    {"db", "ui"},
+			"api_build":   {"api", "db", "ui"},
+			"views_build": {"api", "db", "ui"},
+		}, areas)
+	})
+	t.Run("B4 B50 B111 an area that is named like another component is no secret to a task without one", func(t *testing.T) {
+		b, err := board.New("run-1", "A report on AI in healthcare", map[string]json.RawMessage{"research": json.RawMessage(`{"audience":"nurses"}`)})
+		require.NoError(t, err)
+		e, err := board.Open(b, preference)
+		require.NoError(t, err)
+		task := func(component string) board.Definition {
+			return board.Definition{ID: component, Component: component, Phase: "build", Profile: "p", Criteria: []string{"c"}}
+		}
+		require.NoError(t, e.Apply(board.Change{By: board.RoleDirector, Do: board.AddTasks{Tasks: []board.Definition{task("research"), task("draft")}}}))
+		v, err := e.View("draft")
+		require.NoError(t, err)
+		assert.Contains(t, v.Spec, "research")
 	})
 	t.Run("B50 B122 BA98 decisions that apply to it", func(t *testing.T) {
 		var ids []string

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -59,19 +60,94 @@ func (w *Trees) Merge(ctx context.Context, t Tree, commit, into string, check fu
 	return m, nil
 }
 
+// Update merges the tip of a branch into that of t, which has a worktree without changes
+// that are not committed; "" is [Trees.Target]. It returns the files in which both have
+// changed the same, sorted: texts have both versions between conflict markers then, see
+// [Trees.Unresolved]. What is there already is not merged again.
+func (w *Trees) Update(ctx context.Context, t Tree, from string) (conflicts []string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err = w.check(t); err == nil {
+		conflicts, err = w.update(ctx, t, cmp.Or(from, w.main))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("worktree: update %q: %w", t.Task, err)
+	}
+	return conflicts, nil
+}
+
+func (w *Trees) update(ctx context.Context, t Tree, from string) ([]string, error) {
+	commit, err := w.tip(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	m, err := w.merge(ctx, t, commit, t.Branch, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case !m.Merged || m.Behind != "":
+		return nil, fmt.Errorf("its worktree could not follow the branch %q", t.Branch)
+	}
+	head, err := w.tip(ctx, t.Branch)
+	if err != nil || m.Commit != head {
+		return nil, err // it was there before, and there is work on top of it
+	}
+	_, parents, err := w.parents(ctx, head)
+	if err != nil || len(parents) < 2 || parents[1] != commit {
+		return nil, err // it was there by itself
+	}
+	_, conflicts, err := w.combine(ctx, parents[0], parents[1])
+	return conflicts, err
+}
+
+// Unresolved returns the files of a commit of t in which conflict markers stand that are not
+// in the branch that it is to be merged into; "" is [Trees.Target].
+func (w *Trees) Unresolved(ctx context.Context, t Tree, commit, into string) ([]string, error) {
+	from, err := w.forked(ctx, t, commit, into)
+	var out string
+	if err == nil {
+		out, err = w.do(ctx, "diff", "--name-only", "--no-renames", "-z", "-G^<<<<<<< [0-9a-f]{40}", from, commit, "--")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("worktree: conflicts of %q: %w", t.Task, err)
+	}
+	return slices.DeleteFunc(strings.Split(out, "\x00"), func(file string) bool { return file == "" }), nil
+}
+
+// forked returns the commit at which a commit of t has left a branch; "" is the target.
+func (w *Trees) forked(ctx context.Context, t Tree, commit, from string) (string, error) {
+	if err := w.check(t); err != nil {
+		return "", err
+	}
+	if !commitID.MatchString(commit) {
+		return "", fmt.Errorf("%q is no commit", commit)
+	}
+	tip, err := w.tip(ctx, cmp.Or(from, w.main))
+	if err != nil {
+		return "", err
+	}
+	return w.do(ctx, "merge-base", tip, commit)
+}
+
+// tip returns the commit that a branch is at.
+func (w *Trees) tip(ctx context.Context, branch string) (string, error) {
+	id, err := w.commit(ctx, "refs/heads/"+branch)
+	if err == nil && id == "" {
+		err = fmt.Errorf("branch %q does not exist", branch)
+	}
+	return id, err
+}
+
 func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check func(context.Context, string) error) (Merge, error) {
 	for range mergeTries {
-		tip, err := w.commit(ctx, "refs/heads/"+into)
+		tip, err := w.tip(ctx, into)
 		if err != nil {
 			return Merge{}, err
-		}
-		if tip == "" {
-			return Merge{}, fmt.Errorf("branch %q does not exist", into)
 		}
 		if done, err := w.merged(ctx, commit, tip); err != nil || done != "" {
 			return w.finish(ctx, into, Merge{Merged: true, Commit: done}, err)
 		}
-		merge, conflicts, err := w.make(ctx, t, commit, tip)
+		merge, conflicts, err := w.make(ctx, t, commit, tip, into)
 		if err != nil || len(conflicts) > 0 {
 			return Merge{Conflicts: conflicts}, err
 		}
@@ -96,9 +172,16 @@ func (w *Trees) Parents(ctx context.Context, commit string) (tree string, parent
 	if !commitID.MatchString(commit) {
 		return "", nil, fmt.Errorf("worktree: parents: %q is no commit", commit)
 	}
+	if tree, parents, err = w.parents(ctx, commit); err != nil {
+		return "", nil, fmt.Errorf("worktree: parents: %w", err)
+	}
+	return tree, parents, nil
+}
+
+func (w *Trees) parents(ctx context.Context, commit string) (tree string, parents []string, err error) {
 	out, err := w.do(ctx, "log", "-1", "--format=%T %P", commit)
 	if err != nil {
-		return "", nil, fmt.Errorf("worktree: parents: %w", err)
+		return "", nil, err
 	}
 	ids := strings.Fields(out)
 	return ids[0], ids[1:], nil
@@ -126,27 +209,38 @@ func (w *Trees) merged(ctx context.Context, commit, tip string) (string, error) 
 	return tip, nil
 }
 
-// make makes the merge commit of a commit and a tip, on no branch, or returns the files
-// that conflict. A ref protects it from git's garbage collection.
-func (w *Trees) make(ctx context.Context, t Tree, commit, tip string) (merge string, conflicts []string, err error) {
-	out, err := w.do(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", tip, commit)
-	tree, files, _ := strings.Cut(out, "\x00")
-	switch exit(err) {
-	case 0:
-	case 1:
-		conflicts = strings.Split(strings.TrimSuffix(files, "\x00"), "\x00")
-		slices.Sort(conflicts)
-		return "", slices.Compact(conflicts), nil
-	default:
-		return "", nil, err
-	}
+// make makes the commit that merges a commit into the tip of a branch, which is not moved,
+// or returns the files that conflict; into the branch of t it is made despite conflicts. A
+// ref protects it from git's garbage collection.
+func (w *Trees) make(ctx context.Context, t Tree, commit, tip, into string) (merge string, conflicts []string, err error) {
+	tree, conflicts, err := w.combine(ctx, tip, commit)
 	message := fmt.Sprintf("Merge %s\n\nOrchestrator-Task: %s/%s/a%d", t.Branch, oneLine(w.run), oneLine(t.Task), t.Attempt)
+	if into == t.Branch {
+		message, conflicts = "Merge what others have made meanwhile into "+into, nil
+	}
+	if err != nil || len(conflicts) > 0 {
+		return "", conflicts, err
+	}
 	merge, err = w.do(ctx, "commit-tree", tree, "-p", tip, "-p", commit, "-m", message)
 	if err != nil {
 		return "", nil, err
 	}
 	_, err = w.do(ctx, "update-ref", w.ref("merge", t), merge)
 	return merge, nil, err
+}
+
+// combine makes the merged tree of two commits, and returns the files that conflict.
+func (w *Trees) combine(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
+	out, err := w.do(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
+	if exit(err) > 1 || exit(err) < 0 {
+		return "", nil, err
+	}
+	tree, files, _ := strings.Cut(out, "\x00")
+	if err != nil {
+		conflicts = strings.Split(strings.TrimSuffix(files, "\x00"), "\x00")
+		slices.Sort(conflicts)
+	}
+	return tree, slices.Compact(conflicts), nil
 }
 
 // oneLine replaces line breaks and other control characters by spaces.

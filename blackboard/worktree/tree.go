@@ -137,10 +137,7 @@ var commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 func (w *Trees) Head(ctx context.Context, t Tree) (string, error) {
 	id, err := "", w.check(t)
 	if err == nil {
-		id, err = w.commit(ctx, "refs/heads/"+t.Branch)
-	}
-	if err == nil && id == "" {
-		err = fmt.Errorf("branch %q does not exist", t.Branch)
+		id, err = w.tip(ctx, t.Branch)
 	}
 	if err != nil {
 		return "", fmt.Errorf("worktree: head: %w", err)
@@ -344,16 +341,14 @@ func (w *Trees) Changed(ctx context.Context, from, to string) (map[string]string
 	return files, nil
 }
 
-// Diff returns what a commit of t changed since it started, as text of at most limit bytes;
-// of a longer one, it says how much is missing.
-func (w *Trees) Diff(ctx context.Context, t Tree, commit string, limit int) (string, error) {
-	err := w.check(t)
-	if err == nil && (!commitID.MatchString(commit) || !commitID.MatchString(t.Base)) {
-		err = fmt.Errorf("%q or %q is no commit", t.Base, commit)
-	}
+// Diff returns what a commit of t has that the branch into does not have, which it is to be
+// merged into ("" is [Trees.Target]), as text of at most limit bytes; of a longer one, it
+// says how much is missing. What came from that branch is left out.
+func (w *Trees) Diff(ctx context.Context, t Tree, commit, into string, limit int) (string, error) {
+	from, err := w.forked(ctx, t, commit, into)
 	var text string
 	if err == nil {
-		text, err = w.diff(ctx, t.Base, commit)
+		text, err = w.diff(ctx, from, commit)
 	}
 	if err != nil {
 		return "", fmt.Errorf("worktree: diff of %q: %w", t.Task, err)

@@ -106,8 +106,8 @@ func (e *limitError) Error() string { return e.why }
 
 // Run runs c and returns when it and all processes that it started have ended, as far as
 // the system allows; see the package comment. A program that fails or exceeds a limit is
-// a Result, not an error. An error says that it could not be started, or is ctx's cause
-// when ctx ended it; then the Result has the output until then.
+// a Result, not an error. The errors are that it could not be started, ctx's cause when
+// ctx ended it, and [ErrNoSpace]; with the last two the Result has the output until then.
 func Run(ctx context.Context, c Command) (Result, error) {
 	var (
 		res  Result
@@ -157,7 +157,11 @@ func run(parent context.Context, c Command) (Result, error) {
 	watched()
 	pipes.drain()
 	res := Result{Stdout: out.output(), Stderr: errs.output(), Elapsed: time.Since(started), Code: -1}
-	return ended(ctx, parent, res, p.cmd, waitErr)
+	res, err = ended(ctx, parent, res, p.cmd, waitErr)
+	if err == nil {
+		err = starved(c, res)
+	}
+	return res, err
 }
 
 // ended completes res with how the program ended.

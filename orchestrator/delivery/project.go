@@ -55,6 +55,21 @@ func (r *run) broken(c *orchestrator.Context, op string, err error) (string, err
 	return why, nil
 }
 
+// brokenError says what the workspace could not do: the step fails, as neither another
+// attempt nor a fix of the code would help.
+type brokenError string
+
+func (e brokenError) Error() string { return string(e) }
+
+// notDone is broken for what an attempt needs: a reason is a brokenError.
+func (r *run) notDone(c *orchestrator.Context, op string, err error) error {
+	why, err := r.broken(c, op, err)
+	if why != "" {
+		return brokenError(why)
+	}
+	return err
+}
+
 // keep records the state of the project before a step.
 func (r *run) keep(c *orchestrator.Context, w *work) (string, error) {
 	if r.Agents.Workspace == "" {
@@ -76,8 +91,7 @@ func (r *run) keep(c *orchestrator.Context, w *work) (string, error) {
 	return r.broken(c, OpSnapshot, err)
 }
 
-// apply writes code into the project. A reason: a path was refused, or a file could not
-// be written.
+// apply writes code into the project. A reason: a path was refused.
 func (r *run) apply(c *orchestrator.Context, out CodeOutput) (string, error) {
 	if r.Agents.Workspace == "" {
 		return "", nil
@@ -86,7 +100,7 @@ func (r *run) apply(c *orchestrator.Context, out CodeOutput) (string, error) {
 	if errors.Is(err, ErrUnsafePath) {
 		return "a file was refused: " + prompt.OneLine(err.Error()), nil
 	}
-	return r.broken(c, OpApply, err)
+	return "", r.notDone(c, OpApply, err)
 }
 
 // runTests runs the project's tests; nil: there is no project.
@@ -95,11 +109,7 @@ func (r *run) runTests(c *orchestrator.Context, until time.Duration) (*TestResul
 		return nil, nil //nolint:nilnil // there is none
 	}
 	res, err := project[TestResult](r, c, OpTest, until, nil)
-	why, err := r.broken(c, OpTest, err)
-	if why != "" {
-		res = TestResult{Kind: RealRun, Reason: why}
-	}
-	return &res, err
+	return &res, r.notDone(c, OpTest, err)
 }
 
 // restore restores the project to a snapshot; "": there is none, and nothing happens.

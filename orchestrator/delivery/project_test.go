@@ -243,6 +243,35 @@ func TestProject(t *testing.T) {
 		assert.Contains(t, p.step(t, "p1.s1").FailReason, "the workspace could not test: boom")
 		assert.Equal(t, 4+4, strings.Count(strings.Join(f.ops, " "), "test"), "S51")
 	})
+	t.Run("SC46 what the workspace cannot do costs neither a fix nor another attempt nor a test", func(t *testing.T) {
+		for _, op := range []string{delivery.OpApply, delivery.OpTest} {
+			f := newFolder()
+			f.fails[op], f.most[op] = errBoom, 4 // of step 1
+			p := project{space: f, cfg: delivery.Config{Retry: delivery.Retry{Iterations: 1}}, cast: map[string][]any{"code": {writes("a", "1"), writes("b", "2")}}}.play(t)
+			require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
+			assert.Equal(t, "the workspace could not "+op+": boom", p.step(t, "p1.s1").FailReason)
+			assert.Equal(t, 1, p.step(t, "p1.s1").Attempts)
+			assert.Len(t, p.asked["code"], 2, "one for each step")
+			assert.Empty(t, p.asked["fix"])
+			assert.Len(t, p.asked["check"], 1, "of step 2")
+			assert.Equal(t, map[string]string{"b": "2", "b_test": "test"}, f.files)
+		}
+	})
+	t.Run("SC46 SC51 integration tests that cannot be run are no reason for another iteration", func(t *testing.T) {
+		f := newFolder()
+		full := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+			if req.Op == delivery.OpTest && strings.Count(strings.Join(f.ops, " "), delivery.OpTest) == 2 { // of the two steps
+				return agent.Response{}, errBoom
+			}
+			return f.Call(ctx, req)
+		})
+		p := project{space: full, cast: map[string][]any{"code": {writes("a", "1"), writes("b", "2")}}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
+		assert.Equal(t, orchestrator.Partial, p.out.Status)
+		assert.Len(t, p.asked["plan"], 1)
+		assert.Empty(t, p.asked["integrate"])
+		assert.Equal(t, map[string]string{"a": "1", "a_test": "test", "b": "2", "b_test": "test"}, f.files, "what is done is kept")
+	})
 	t.Run("SC57 a run without a step leaves the folder alone", func(t *testing.T) {
 		f := newFolder()
 		p := project{space: f, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)

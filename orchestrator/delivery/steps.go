@@ -164,7 +164,11 @@ func (r *run) step(c *orchestrator.Context, s *Step, end time.Duration) error {
 
 // lose fails a step, unless err ends more. errLate: its time is up.
 func (r *run) lose(c *orchestrator.Context, w *work, why string, err error) error {
-	if errors.Is(err, errLate) {
+	broken, ok := errors.AsType[brokenError](err)
+	switch {
+	case ok:
+		why, err = string(broken), nil
+	case errors.Is(err, errLate):
 		why, err = stepBudget, nil
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
@@ -112,6 +113,9 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 	}
 	r.fire(c, "plan_done")
 	tests, err := r.test(c, &work{end: r.limit}, OpIntegrate)
+	if broken, ok := errors.AsType[brokenError](err); ok { // ungraded: no further iteration
+		return false, false, r.unmet(c, id, "integration: "+string(broken))
+	}
 	if err != nil {
 		return false, false, err
 	}

@@ -1,6 +1,7 @@
 package director
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -20,6 +21,7 @@ type attempt struct {
 	tree    *worktree.Tree // nil: there are no worktrees
 	head    string         // the commit at which the worktree is
 	resumed bool           // it goes on where an earlier one has paused
+	clashes []string       // files that others have changed meanwhile, too
 
 	req     agent.Request // of the next slice
 	slices  int           // so far
@@ -61,14 +63,14 @@ func (r *run) attempt(c *orchestrator.Context, id string) error {
 	}
 	switch {
 	case err != nil:
-		r.release(c, a, err)
+		r.release(c, a, nil, err)
 		return err
 	case why == nil:
 		r.outages.succeeded()
 		why, err = r.accept(c, a, result)
 	}
 	if err != nil && r.stillActive(a) {
-		r.release(c, a, err)
+		r.release(c, a, result.Checkpoint, err)
 	}
 	if why != nil && err == nil {
 		r.lose(c, a, *why)
@@ -82,15 +84,20 @@ func (r *run) stillActive(a *attempt) bool {
 }
 
 // release gives an attempt back that the end of the run has cut: it costs no retry, and
-// what was committed is kept.
-func (r *run) release(c *orchestrator.Context, a *attempt, err error) {
+// what was committed is kept, and what a worker wants to have back.
+func (r *run) release(c *orchestrator.Context, a *attempt, plan *CheckpointPlan, err error) {
 	why := "the budget is used up"
 	if isCanceled(err) {
 		why = "canceled"
 	}
 	m := board.Move{Event: board.EventRelease, Reason: why}
-	if a.tree != nil && a.head != a.tree.Base {
-		m.Checkpoint = &board.Checkpoint{Resume: "go on where you were interrupted", Commit: a.head}
+	if plan != nil || a.tree != nil && a.head != a.tree.Base {
+		k := a.checkpoint(plan)
+		if t, _ := r.board.Task(a.id); plan == nil && t.Checkpoint != nil {
+			k.Resume, k.Partial, k.Files = t.Checkpoint.Resume, t.Checkpoint.Partial, t.Checkpoint.Files
+		}
+		k.Resume = cmp.Or(k.Resume, "go on where you were interrupted")
+		m.Checkpoint = k
 	}
 	r.direct(c, a.id, m)
 }
@@ -163,11 +170,11 @@ func (r *run) prepare(c *orchestrator.Context, a *attempt) (*mishap, error) {
 		a.every = 0
 	}
 	if r.trees.agent != "" {
-		made, err := r.plant(c, a.id, a.n, r.base(&t))
+		made, err := r.plant(c, CreateRequest{Task: a.id, Attempt: a.n, Base: r.base(&t), Update: a.resumed, Into: r.into(&t)})
 		if err != nil {
 			return brokenCall(err), ends(err)
 		}
-		a.tree, a.head = &made.Tree, made.Head
+		a.tree, a.head, a.clashes = &made.Tree, made.Head, made.Conflicts
 	}
 	return nil, r.firstSlice(c, a)
 }

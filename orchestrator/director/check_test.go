@@ -1,6 +1,7 @@
 package director_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -105,5 +106,35 @@ func TestChecked(t *testing.T) {
 		assert.Len(t, p.of("qa"), 4, "a review that passes it all the same cannot be used")
 		assert.Contains(t, p.of("qa")[1].req.Prompt, "TestBoth")
 		assert.Equal(t, board.NoReview, p.task(t, "db_build").QA.Kind)
+	})
+	t.Run("BX19 BX29 a check or a merge that the machine could not make is no verdict", func(t *testing.T) {
+		for _, tt := range []struct {
+			broken int // check
+			reason string
+			qa     int
+		}{{1, "it could not be reviewed: the disk is full", 0}, {2, "it could not be merged: the disk is full", 1}} {
+			r := newRepo(t)
+			s := checked(r, func(string) director.CheckResult { return green }, define("db_build"))
+			n, check := 0, s.roles["check"]
+			s.roles["check"] = func(a asked) any {
+				if n++; n == tt.broken {
+					return errors.New("the disk is full")
+				}
+				return check(a)
+			}
+			p := r.play(t, s, nil)
+			require.ErrorIs(t, p.err, director.ErrWaiting)
+			task := p.task(t, "db_build")
+			assert.Equal(t, board.WaitingHuman, task.Status)
+			assert.Equal(t, board.NoReview, task.QA.Kind)
+			assert.Zero(t, task.RetryCount+task.ConflictCount)
+			assert.Equal(t, tt.reason, task.Reason)
+			assert.Len(t, p.of("work"), 1)
+			assert.Len(t, p.of("qa"), tt.qa)
+			s.in = director.Input{Board: p.out.Board, Answers: map[string]director.Answer{"db_build": {Action: director.ActionAccept}}}
+			p = r.play(t, s, nil)
+			require.NoError(t, p.err)
+			assert.Equal(t, "by db_build", r.show("db_build.txt"), "a person has it merged as it is")
+		}
 	})
 }

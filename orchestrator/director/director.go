@@ -8,6 +8,7 @@ import (
 	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/providers"
 )
 
 // New returns the flow of a team. All faults of cfg are in the one error.
@@ -36,13 +37,13 @@ type run struct {
 	tracker *team.Tracker[Phase]
 	state   State
 	board   *board.Editor
+	before  providers.Usage // what earlier runs have used of the board's
 	trees   forest
 	tasks   map[string]*job // what is under way or kept for tasks
 	queue   *orchestrator.Queue[struct{}]
 	under   map[string]bool // keys of the branches in queue
 	stops   []string        // keys of branches that the loop is to cancel
 	merges  []string        // IDs of tasks that passed, in the order of their reviews
-	wishes  []wish          // suggestions that are to be reviewed
 	shares  shares
 
 	failures  stagnation
@@ -59,15 +60,13 @@ type run struct {
 
 // job is what the run keeps for a task beside the board.
 type job struct {
-	decisions []DecisionPlan // of the worker, logged when the task is complete
-	asked     int            // questions so far
-	asking    bool           // one is open
-	silent    bool           // nobody has answered in time
-	held      *Answer        // carried out when what the task needs is complete
-	reviewed  *Review        // that passed
-	verdict   board.QA       // of it
-	by        string         // who passed it; "": the strategist
-	refused   bool           // there is no money or time for its review or merge
+	asked   int     // questions so far
+	asking  bool    // one is open
+	silent  bool    // nobody has answered in time
+	held    *Answer // carried out when what the task needs is complete
+	passed  bool    // its merge is due
+	wishing bool    // what it suggests is under review
+	refused bool    // there is no money or time for its review or merge
 }
 
 // job returns that of a task.
@@ -144,6 +143,7 @@ func (r *run) summarize(out *Outcome) (d done) {
 	}
 	d.whole = true
 	out.Board, out.Files, out.Drafts, out.Branch = r.board.Board(), r.trees.files, r.trees.drafts, r.trees.branch
+	out.Board.Spent = r.before.Add(out.Spent) // with that of calls which were cut, and told it later
 	out.Summary = map[board.State]int{}
 	for i := range out.Board.Tasks {
 		t := &out.Board.Tasks[i]

@@ -83,7 +83,7 @@ func (r *run) forget(c *orchestrator.Context, id string) {
 func (r *run) afterFailure(c *orchestrator.Context, id string, qa board.QA) error {
 	t, _ := r.board.Task(id)
 	if qa.Kind == board.NoReview {
-		r.escalateTask(c, id, "it could not be reviewed: "+qa.Feedback)
+		r.escalateTask(c, id, qa.Feedback)
 		return nil
 	}
 	switch r.attempts().after(t.RetryCount, t.ConflictCount) {

@@ -323,6 +323,73 @@ func TestGit(t *testing.T) {
 		assert.Equal(t, "half.txt\nmain.txt\nsub.txt\nwhole.txt", r.run("ls-tree", "--name-only", "main"))
 		assert.Empty(t, r.branches())
 	})
+	// waits is a worker of db_build that has written half.txt and waits for sub, which writes
+	// a file for all; resume is what it does then.
+	waits := func(file string, resume func(a asked, in director.WorkInput) any) script {
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			switch {
+			case a.task == "sub":
+				return writes(a, file, "sub")
+			case len(workInput(a).Subtasks) > 0:
+				return resume(a, workInput(a))
+			case a.attempt > 2:
+				return writes(a, "anew.txt", "anew")
+			}
+			_ = writes(a, "half.txt", "half")
+			return director.WorkerResult{
+				Status: director.StatusWaiting, Checkpoint: &director.CheckpointPlan{Resume: "use what sub has written"},
+				Spawn: []director.Suggestion{{TaskPlan: plan("sub", "build")}},
+			}
+		}})
+		return s
+	}
+	t.Run("B46 B65 BA87 what a subtask has merged is in the worktree of the one that waited", func(t *testing.T) {
+		s := waits("sub.txt", func(a asked, in director.WorkInput) any {
+			assert.Empty(t, in.Conflicts)
+			assert.Contains(t, a.req.Prompt, "What was merged meanwhile is in your worktree")
+			for _, name := range []string{"half.txt", "sub.txt"} {
+				_, err := os.Stat(filepath.Join(in.Worktree.Path, name))
+				assert.NoError(t, err, name)
+			}
+			return writes(a, "whole.txt", "whole")
+		})
+		r := newRepo(t)
+		p := r.play(t, s, nil)
+		require.NoError(t, p.err)
+		assert.Equal(t, "half.txt\nmain.txt\nsub.txt\nwhole.txt", r.run("ls-tree", "--name-only", "main"))
+		var seen director.ReviewInput
+		decode(p.of("qa")[1].req.Input, &seen)
+		assert.Contains(t, seen.Diff, "+half", "B74: the work before the pause, too")
+		assert.Contains(t, seen.Diff, "+whole")
+		assert.NotContains(t, seen.Diff, "+sub", "and not that of others")
+	})
+	t.Run("B46 BC59 a worker decides what it and its subtask have both changed", func(t *testing.T) {
+		s := waits("half.txt", func(a asked, in director.WorkInput) any {
+			assert.Equal(t, []string{"half.txt"}, in.Conflicts)
+			assert.Contains(t, a.req.Prompt, "leave no marker")
+			both, err := os.ReadFile(filepath.Join(in.Worktree.Path, "half.txt"))
+			require.NoError(t, err)
+			assert.Contains(t, string(both), "half\n=======\nsub")
+			return writes(a, "half.txt", "half and sub")
+		})
+		r := newRepo(t)
+		p := r.play(t, s, nil)
+		require.NoError(t, p.err)
+		assert.Equal(t, "half and sub", r.show("half.txt"))
+		assert.Equal(t, 2, p.task(t, "db_build").Attempt)
+		assert.Zero(t, p.task(t, "db_build").ConflictCount)
+	})
+	t.Run("B46 conflict markers never reach main", func(t *testing.T) {
+		s := waits("half.txt", func(a asked, _ director.WorkInput) any { return writes(a, "whole.txt", "whole") })
+		r := newRepo(t)
+		p := r.play(t, s, nil)
+		require.NoError(t, p.err)
+		lost := p.events(t, director.EventAttemptFailed)
+		require.Len(t, lost, 1)
+		assert.Equal(t, "there are conflict markers left in half.txt", lost[0].Text)
+		assert.Equal(t, "sub", r.show("half.txt"))
+		assert.Equal(t, "anew.txt\nhalf.txt\nmain.txt", r.run("ls-tree", "--name-only", "main"))
+	})
 	t.Run("BA85 B99 an abandoned task leaves nothing", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": func(a asked) any { return writes(a, "x.txt", "x") }, "qa": failing("db_build", 9)})
 		s.cfg.Retry.Tasks, s.cfg.Policy.GiveUp = 1, true

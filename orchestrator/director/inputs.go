@@ -68,11 +68,11 @@ type Failure struct {
 // ChangeInput is what the director gets for OpReview: suggestions, or dependents of an
 // abandoned task.
 type ChangeInput struct {
-	Graph       Graph        `json:"graph"`
-	Task        string       `json:"task"` // that suggests, or was abandoned
-	Suggestions []Suggestion `json:"suggestions,omitempty"`
-	Abandoned   string       `json:"abandoned,omitempty"` // why it was
-	Dependents  []string     `json:"dependents,omitempty"`
+	Graph       Graph              `json:"graph"`
+	Task        string             `json:"task"` // that suggests, or was abandoned
+	Suggestions []board.Suggestion `json:"suggestions,omitempty"`
+	Abandoned   string             `json:"abandoned,omitempty"` // why it was
+	Dependents  []string           `json:"dependents,omitempty"`
 }
 
 // EscalationInput is what the director gets for OpEscalate and OpSplit.
@@ -172,8 +172,9 @@ type WorkInput struct {
 	Inputs     []Delivered                `json:"inputs,omitempty"`   // of tasks that this one depends on
 	Subtasks   []Delivered                `json:"subtasks,omitempty"` // of tasks that it paused for
 	Checkpoint *board.Checkpoint          `json:"checkpoint,omitempty"`
-	Worktree   *Place                     `json:"worktree,omitempty"` // nil: answer with the artifact's text
-	Left       string                     `json:"left,omitempty"`     // of money and time, in words
+	Worktree   *Place                     `json:"worktree,omitempty"`  // nil: answer with the artifact's text
+	Conflicts  []string                   `json:"conflicts,omitempty"` // files in it with two versions between conflict markers
+	Left       string                     `json:"left,omitempty"`      // of money and time, in words
 }
 
 // SliceInput is what a worker gets with every further slice.

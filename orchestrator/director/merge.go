@@ -43,11 +43,9 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	if !r.current(c, id, n, board.AwaitingQA) {
 		return nil
 	}
-	answer, qa, by := j.reviewed, j.verdict, j.by
-	j.reviewed, j.by = nil, ""
+	j.passed = false
 	if err != nil {
-		r.warn(c, "merge", id, "attempt %d could not be merged: %s", n, err)
-		return r.conflict(c, &t, board.QA{Kind: board.MergeConflict, Feedback: "it could not be merged: " + prompt.OneLine(err.Error())})
+		return r.ungraded(c, &t, EventMergeFailed, "it could not be merged: "+prompt.OneLine(err.Error()))
 	}
 	if kind != "" {
 		return r.conflict(c, &t, board.QA{Kind: kind, Feedback: whyConflict(kind, got), Files: got.Conflicts})
@@ -56,8 +54,8 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	if got.Behind != "" {
 		r.warn(c, "checkout", id, "the folder %s has the branch checked out and could not follow it", got.Behind)
 	}
-	r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventPass, Who: by, QA: &qa, Merged: got.Commit, Files: got.Files})
-	r.completed(c, &t, *answer, qa)
+	r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventPass, Who: t.QA.By, QA: t.QA, Merged: got.Commit, Files: got.Files})
+	r.completed(c, &t)
 	r.clear(c, id, true)
 	return nil
 }
@@ -115,7 +113,7 @@ func (r *run) broken(c *orchestrator.Context, t *board.Task, merge Merged) ([]st
 	if err != nil {
 		return nil, err
 	}
-	known := slices.Concat(before.Failed, r.job(t.ID).verdict.TestsToRevise)
+	known := slices.Concat(before.Failed, t.QA.TestsToRevise)
 	broken := slices.DeleteFunc(slices.Clone(after.Failed), func(test string) bool { return slices.Contains(known, test) })
 	if len(broken) == 0 && len(after.Failed) == 0 && before.Passed {
 		broken = []string{"the check itself: " + prompt.OneLine(text.Shorten(after.Output, 500))}
@@ -179,17 +177,16 @@ func (r *run) askConflict(c *orchestrator.Context, t *board.Task, qa board.QA) e
 }
 
 // completed carries out what follows from a review that passed, once the work is merged.
-func (r *run) completed(c *orchestrator.Context, t *board.Task, answer Review, qa board.QA) {
+func (r *run) completed(c *orchestrator.Context, t *board.Task) {
+	qa := *t.QA
 	r.failures.passed()
-	j := r.job(t.ID)
-	r.log(c, t.ID, j.decisions)
-	j.decisions = nil
-	for _, note := range answer.Notes {
+	r.log(c, t.ID, t.Decisions)
+	for _, note := range qa.Notes {
 		if strings.TrimSpace(note) != "" && qa.Outcome == outcomeNotes {
 			r.post(c, board.RoleStrategist, board.Insight{Topic: []string{"qa"}, Summary: note, SourceTask: t.ID})
 		}
 	}
-	r.refine(c, t, answer.Refined)
+	r.refine(c, t, qa.Refined)
 	r.revise(c, t, qa)
 	if qa.Outcome == outcomePartial {
 		r.followUp(c, t, qa)
@@ -201,9 +198,9 @@ func (r *run) completed(c *orchestrator.Context, t *board.Task, answer Review, q
 
 // log appends decisions to the design log. One that names no area or unknown tasks is
 // dropped with a warning.
-func (r *run) log(c *orchestrator.Context, who string, decisions []DecisionPlan) {
+func (r *run) log(c *orchestrator.Context, who string, decisions []board.Decision) {
 	for _, d := range decisions {
-		err := r.change(c, board.Change{By: board.RoleDirector, Do: board.AddDecision{Decision: d.decision()}})
+		err := r.change(c, board.Change{By: board.RoleDirector, Do: board.AddDecision{Decision: d}})
 		if err != nil {
 			r.warn(c, "decision", who, "a decision was dropped: %s", err)
 		}

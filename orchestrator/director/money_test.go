@@ -1,6 +1,7 @@
 package director_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -42,6 +43,32 @@ func TestMoney(t *testing.T) {
 		assert.Equal(t, 11*providers.USD/100, p.task(t, "a_plan").Spent.Cost)
 		assert.Equal(t, 22*providers.USD/100, p.out.Board.Spent.Cost)
 		assert.Equal(t, p.out.Spent.Cost, p.out.Board.Spent.Cost)
+	})
+	t.Run("B116 BX28 what a call has used that was cut is on the board's account, too", func(t *testing.T) {
+		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_plan")}}, roles: map[string]func(asked) any{
+			"qa": failing("db_build", 3),
+			"work": func(a asked) any {
+				if a.task != "api_plan" {
+					return slow{time.Minute, costs(done(a.task, a.attempt), 10)}
+				}
+				return func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+					<-ctx.Done()
+					return agent.Response{}, &agent.Error{Message: "cut", Usage: providers.Usage{Calls: 1, Cost: 7 * providers.USD / 100}}
+				}
+			},
+			"replan": func(asked) any { return director.Replan{Abandon: []director.AbandonPlan{{ID: "api_plan"}}} },
+		}}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build COMPLETE, api_plan ABANDONED")
+		assert.Equal(t, 47*providers.USD/100, p.out.Spent.Cost, "four attempts and the cut one")
+		assert.Equal(t, p.out.Spent, p.out.Board.Spent)
+		s.in, s.roles["work"] = director.Input{Board: p.out.Board, Files: p.out.Files, Tasks: []board.Definition{define("ui_build")}}, nil
+		s.roles["qa"] = func(a asked) any { return costs(pass(a.req), 1) }
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, providers.USD/100, p.out.Spent.Cost, "of this run")
+		assert.Equal(t, 48*providers.USD/100, p.out.Board.Spent.Cost, "of both")
 	})
 	t.Run("BX28 failed attempts count", func(t *testing.T) {
 		s := priced(1, 0)

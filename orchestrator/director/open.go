@@ -19,7 +19,7 @@ func (r *run) open(c *orchestrator.Context) error {
 		b, err = board.New(c.RunID(), r.in.Objective, nil)
 	}
 	if err == nil {
-		b.RunID = c.RunID()
+		b.RunID, r.before = c.RunID(), b.Spent
 		r.board, err = board.Open(b, r.preference())
 	}
 	if err != nil {
@@ -43,9 +43,20 @@ func (r *run) takeOver(c *orchestrator.Context) error {
 		if err := r.fits(&t.Definition); err != nil && !t.Final() {
 			return team.Fail(ErrInput, "board: tasks[%d] %q: %w", i, t.ID, err)
 		}
+		_, kept := r.trees.drafts[t.ID]
+		if r.trees.agent == "" && !kept && (t.Status == board.AwaitingQA || t.Accepted) {
+			return team.Fail(ErrInput, "drafts has no %q, which the board has as delivered: want Outcome.Drafts of that run", t.ID)
+		}
 	}
 	for _, id := range r.board.In(board.Active) {
 		r.direct(c, id, board.Move{Event: board.EventRelease, Reason: "another run ended"})
+	}
+	for _, id := range r.board.In(board.AwaitingQA) {
+		t, _ := r.board.Task(id)
+		same := r.in.Objective == "" && len(r.in.Spec) == 0
+		if t.QA != nil && t.QA.Passed && (same || t.QA.By != "") {
+			r.toMerge(id)
+		}
 	}
 	for _, id := range r.board.In(board.FailedQA) {
 		t, _ := r.board.Task(id)

@@ -23,8 +23,11 @@ type Input struct {
 	Tasks []board.Definition `json:"tasks,omitempty"`
 
 	// Board continues a run that has ended: the Board of its Outcome. Tasks that were
-	// under way are begun again, those that were delivered are reviewed again. Objective
-	// and Spec, where they are set, take the place of the board's; Tasks are added to it.
+	// under way go on from what was committed. Those that were delivered are reviewed, and
+	// merged if they had passed. Objective and Spec, where they are set, take the place of
+	// the board's, and what has passed is reviewed again; Tasks are added to it.
+	// Merges of that run that went to a branch of its own, by worktree.Config.AllowDirty,
+	// are there if Main of the next worktree.Config is its Outcome.Branch.
 	Board *board.Board `json:"board,omitempty"`
 
 	// Files and Drafts are the artifacts of that run, if it had no worktrees: the Files and
@@ -73,7 +76,8 @@ func (in Input) validate() error {
 }
 
 // Outcome is what came of a run. It is there beside an error, too. End says how it
-// ended; Status follows from it and from what is done: see the package.
+// ended; Status follows from it and from what is done: see the package. Spent is of this
+// run; Board.Spent has that of the runs before which the board continues, too.
 type Outcome struct {
 	orchestrator.Outcome
 

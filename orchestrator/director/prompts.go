@@ -62,7 +62,7 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 		"conflict.tmpl": {promptData{Op: OpConflict, Kind: string(board.MergeBroken)}, promptData{}},
 		"qa.tmpl":       {promptData{Op: OpQA, Ran: true, Refine: true}, promptData{}},
 		"assess.tmpl":   {promptData{Op: OpAssess}},
-		"work.tmpl":     {promptData{Op: OpWork, Does: "d", Worktree: true, Retried: true, Resumed: true}, promptData{}},
+		"work.tmpl":     {promptData{Op: OpWork, Does: "d", Worktree: true, Retried: true, Resumed: true, Conflict: true}, promptData{}},
 		"continue.tmpl": {promptData{Op: OpContinue, Insights: []board.Insight{{Summary: "s", SourceTask: "t"}}}},
 		"nudge.tmpl":    {promptData{Tone: firm, Verdict: string(inCircles), Issue: "i", Nudge: "n"}, promptData{Tone: direct}, promptData{Tone: gentle}},
 		"phoenix.tmpl":  {failure, conflict, broken, promptData{}},

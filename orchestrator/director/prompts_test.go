@@ -47,6 +47,7 @@ func TestPrompts(t *testing.T) {
 		"B124 assess":             {"assess.tmpl", promptData{Op: OpAssess}},
 		"B122 work":               {"work.tmpl", promptData{Op: OpWork, Does: "Write the code, with unit tests of your own code."}},
 		"B122 work-resumed":       {"work.tmpl", promptData{Op: OpWork, Worktree: true, Retried: true, Resumed: true}},
+		"B122 work-conflict":      {"work.tmpl", promptData{Op: OpWork, Worktree: true, Resumed: true, Conflict: true}},
 		"B12 continue":            {"continue.tmpl", promptData{Op: OpContinue, Insights: []board.Insight{{SourceTask: "db_plan", Summary: "SQLite has no dates"}}}},
 		"B88 nudge-gentle":        {"nudge.tmpl", promptData{Tone: gentle, Verdict: string(drifting), Issue: "It adds a login.", Nudge: "Leave it out."}},
 		"B88 nudge-direct":        {"nudge.tmpl", promptData{Tone: direct, Verdict: string(inCircles)}},

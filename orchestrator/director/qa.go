@@ -44,7 +44,7 @@ type CriterionAnswer struct {
 // test is the code's fault. Problems say what in the review does not fit together. A review
 // that blames nobody known for a failing test is malformed.
 func judge(criteria []string, r Review) (qa board.QA, problems []string, err error) {
-	qa = board.QA{Outcome: outcomeFail, Kind: board.FailedReview, Feedback: r.Feedback, Focus: r.Focus, Tests: r.Tests, PlanWrong: r.PlanWrong}
+	qa = board.QA{Outcome: outcomeFail, Kind: board.FailedReview, Feedback: r.Feedback, Focus: r.Focus, Tests: r.Tests, Notes: r.Notes, Refined: r.Refined, PlanWrong: r.PlanWrong}
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	met := 0
 	for i, criterion := range criteria {

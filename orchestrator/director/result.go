@@ -71,7 +71,11 @@ func (r *run) checkResult(c *orchestrator.Context, a *attempt, result *WorkerRes
 func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
 	r.publish(c, a.id, result.Insights)
 	if len(result.Suggested) > 0 {
-		r.wishes = append(r.wishes, wish{task: a.id, attempt: a.n, suggestions: result.Suggested})
+		var wishes []board.Suggestion
+		for _, s := range result.Suggested {
+			wishes = append(wishes, board.Suggestion{Definition: s.definition(), Rationale: s.Rationale})
+		}
+		r.must(c, board.Change{By: board.RoleWorker, Task: a.id, Do: board.Suggest{Suggestions: wishes}})
 	}
 	if e := result.Escalation; e != nil {
 		c.Emit(EventEscalationRaised, Event{Task: a.id, Attempt: a.n, On: e.Type, Text: e.Reason})
@@ -120,8 +124,11 @@ func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) 
 		}
 		frozen.Branch, frozen.Commit = a.tree.Branch, a.head
 	}
-	r.job(a.id).decisions = result.Decisions
-	r.move(c, board.RoleWorker, a.id, board.Move{Event: board.EventDeliver, Frozen: &frozen, Summary: result.Summary})
+	m := board.Move{Event: board.EventDeliver, Frozen: &frozen, Summary: result.Summary}
+	for _, d := range result.Decisions {
+		m.Decisions = append(m.Decisions, d.decision())
+	}
+	r.move(c, board.RoleWorker, a.id, m)
 	return nil, nil
 }
 
@@ -129,7 +136,7 @@ func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) 
 func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
 	t, _ := r.board.Task(a.id)
 	got, err := git[Committed](r, c, OpCommit, CommitRequest{
-		Tree: *a.tree, Since: a.head, Phase: t.Phase, Summary: result.Summary, Path: result.ResultPath, Text: result.Artifact,
+		Tree: *a.tree, Since: a.head, Phase: t.Phase, Summary: result.Summary, Path: result.ResultPath, Text: result.Artifact, Into: r.into(&t),
 	})
 	switch {
 	case err != nil:
@@ -143,20 +150,20 @@ func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (
 		return &mishap{kind: board.EmptyResult, text: "the worker said that it was done, and nothing was changed"}, nil
 	case !got.Found:
 		return &mishap{kind: board.EmptyResult, text: fmt.Sprintf("the worker said that it was done, and there is no file %s", result.ResultPath)}, nil
+	case len(got.Unresolved) > 0:
+		return &mishap{kind: board.Crashed, text: "there are conflict markers left in " + strings.Join(got.Unresolved, ", ")}, nil
 	}
 	return nil, nil
 }
 
 // acceptFrozen delivers what a person has accepted as it is: that is its review.
 func (r *run) acceptFrozen(c *orchestrator.Context, t *board.Task) {
-	qa := board.QA{Passed: true, Outcome: outcomePass, Feedback: "a person accepts it"}
+	qa := board.QA{Passed: true, Outcome: outcomePass, Feedback: "a person accepts it", By: human}
 	if t.QA != nil {
 		qa.Criteria = t.QA.Criteria
 	}
 	r.move(c, board.RoleWorker, t.ID, board.Move{Event: board.EventDeliver, Who: human, Frozen: t.Frozen, Summary: t.Summary})
-	j := r.job(t.ID)
-	j.reviewed, j.verdict, j.by = &Review{}, qa, human
-	r.merges = append(r.merges, t.ID)
+	r.pass(c, t.ID, qa)
 }
 
 // human is who stands behind what a person decides.
@@ -172,7 +179,7 @@ func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
 		}
 	}
 	if a.tree != nil {
-		k.Commit = a.head
+		k.Branch, k.Commit = a.tree.Branch, a.head
 	}
 	return k
 }

@@ -21,7 +21,7 @@ func (r *run) beginReviews() {
 			return
 		}
 		key := attemptKey("qa", id, t.Attempt)
-		if r.under[key] || r.job(id).reviewed != nil || r.job(id).refused {
+		if r.under[key] || r.job(id).passed || r.job(id).refused {
 			continue
 		}
 		r.reviewing++
@@ -38,7 +38,7 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	if t.Accepted {
 		return nil // never: what was delivered is no longer accepted
 	}
-	answer, qa, err := r.judgement(c, &t)
+	qa, err := r.judgement(c, &t)
 	if err != nil && team.Ends(err) {
 		r.job(id).refused = true
 		return err
@@ -48,48 +48,61 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	}
 	switch {
 	case err != nil:
-		why := prompt.OneLine(err.Error())
-		qa = board.QA{Kind: board.NoReview, Outcome: outcomeFail, Feedback: why}
-		r.warn(c, "ungraded", id, "attempt %d: %s", n, why)
-		c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: string(board.NoReview), Text: why})
-		r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventUngraded, QA: &qa})
-		r.outage(c, id, why)
-		return r.afterFailure(c, id, qa)
+		return r.ungraded(c, &t, EventReviewFinished, "it could not be reviewed: "+prompt.OneLine(err.Error()))
 	case !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != outcomePartial):
 		return r.reject(c, id, n, qa)
 	}
 	r.outages.succeeded()
 	c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: qa.Outcome, Text: qa.Feedback})
 	qa.Passed, qa.Kind = true, ""
-	j := r.job(id)
-	j.reviewed, j.verdict = &answer, qa
-	r.merges = append(r.merges, id)
+	r.pass(c, id, qa)
 	return nil
 }
 
+// pass notes that work has passed: its merge is due.
+func (r *run) pass(c *orchestrator.Context, id string, qa board.QA) {
+	r.must(c, board.Change{By: board.RoleStrategist, Task: id, Do: board.Judge{QA: qa}})
+	r.toMerge(id)
+}
+
+func (r *run) toMerge(id string) {
+	r.job(id).passed = true
+	r.merges = append(r.merges, id)
+}
+
+// ungraded is what follows when work could not be reviewed or merged, and nobody has found
+// fault with it: it costs no retry, and a person is asked. on is the event that tells it.
+func (r *run) ungraded(c *orchestrator.Context, t *board.Task, on, why string) error {
+	qa := board.QA{Kind: board.NoReview, Outcome: outcomeFail, Feedback: why}
+	r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
+	c.Emit(on, Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Text: why})
+	r.move(c, board.RoleStrategist, t.ID, board.Move{Event: board.EventUngraded, QA: &qa})
+	r.outage(c, t.ID, why)
+	return r.afterFailure(c, t.ID, qa)
+}
+
 // judgement asks the strategist, once more if no review comes that can be used.
-func (r *run) judgement(c *orchestrator.Context, t *board.Task) (Review, board.QA, error) {
-	var answer Review
+func (r *run) judgement(c *orchestrator.Context, t *board.Task) (board.QA, error) {
 	in, err := r.reviewInput(c, t)
 	if err != nil {
-		return answer, board.QA{}, err
+		return board.QA{}, err
 	}
 	q := question{agent: r.Agents.Strategist, role: board.RoleStrategist, op: OpQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1}
 	q.data = promptData{Ran: in.Checks != nil, Refine: in.Refine != nil}
-	answer, err = team.Graded(func() (Review, error) {
+	answer, err := team.Graded(func() (Review, error) {
 		return ask(r, c, q, func(v Review) error {
 			_, _, err := judge(t.Criteria, v)
 			return errors.Join(err, in.Checks.fits(v))
 		})
 	})
 	if err != nil {
-		return answer, board.QA{}, err
+		return board.QA{}, err
 	}
 	qa, problems, err := judge(t.Criteria, answer)
 	for _, problem := range problems {
 		r.warn(c, "review", t.ID, "attempt %d: %s", t.Attempt, problem)
 	}
-	return answer, qa, err
+	return qa, err
 }
 
 // fits says why a review cannot pass work whose command has failed: each test that failed

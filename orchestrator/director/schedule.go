@@ -70,19 +70,8 @@ func (r *run) start(key string, do func(c *orchestrator.Context) error) {
 // looks: a branch cannot do it.
 func (r *run) stop(keys ...string) { r.stops = append(r.stops, keys...) }
 
-// cancelStopped cancels the branches that are to be stopped.
-func (r *run) cancelStopped() {
-	for _, key := range r.stops {
-		if r.under[key] {
-			r.queue.Cancel(key)
-		}
-	}
-	r.stops = nil
-}
-
-// advance begins all that is due.
+// advance begins all that is due, and cancels what is not wanted any more.
 func (r *run) advance(c *orchestrator.Context) error {
-	r.cancelStopped()
 	if err := c.Err(); err != nil {
 		return err
 	}
@@ -93,7 +82,6 @@ func (r *run) advance(c *orchestrator.Context) error {
 	if err := r.obeyHeld(c); err != nil {
 		return err
 	}
-	r.cancelStopped() // what these two have abandoned
 	if !r.paused {
 		r.dispatch(c)
 	}
@@ -101,6 +89,12 @@ func (r *run) advance(c *orchestrator.Context) error {
 	r.beginMerge()
 	r.beginWishes()
 	r.beginQuestions()
+	for _, key := range r.stops {
+		if r.under[key] {
+			r.queue.Cancel(key)
+		}
+	}
+	r.stops = nil
 	return nil
 }
 

@@ -24,7 +24,7 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 		return err
 	}
 	text, err := r.prompts.Fill("work.tmpl", promptData{
-		Op: OpWork, Does: a.profile.Does, Worktree: a.tree != nil, Resumed: a.resumed,
+		Op: OpWork, Does: a.profile.Does, Worktree: a.tree != nil, Resumed: a.resumed, Conflict: len(a.clashes) > 0,
 		Retried: len(v.Memory) > 0 && v.Memory[0].Role == providers.System,
 	})
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 	in := WorkInput{
 		Attempt: a.n, Slice: 1, Objective: v.Objective, Task: v.Task.Definition, Profile: a.profile.info(), Spec: v.Spec, Decisions: v.Decisions,
 		Insights: v.Insights, Inputs: r.trees.delivered(v.Inputs), Subtasks: r.trees.delivered(v.Subtasks), Checkpoint: v.Task.Checkpoint,
-		Worktree: a.place(), Left: r.left(c),
+		Worktree: a.place(), Conflicts: a.clashes, Left: r.left(c),
 	}
 	a.req = agent.Request{Op: OpWork, Prompt: text, Input: agent.JSON(in), History: slices.Clone(v.Memory), Output: shape.JSON()}
 	return nil

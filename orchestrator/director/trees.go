@@ -1,6 +1,7 @@
 package director
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -89,13 +90,12 @@ func (f *forest) tree(task string, n int) (worktree.Tree, bool) {
 	return f.trees[task][i], true
 }
 
-// plant makes the worktree of an attempt. base is a branch or commit; "": the branch that
-// merges go to.
-func (r *run) plant(c *orchestrator.Context, task string, n int, base string) (Created, error) {
-	got, err := git[Created](r, c, OpCreate, CreateRequest{Task: task, Attempt: n, Base: base})
+// plant makes the worktree of an attempt.
+func (r *run) plant(c *orchestrator.Context, req CreateRequest) (Created, error) {
+	got, err := git[Created](r, c, OpCreate, req)
 	if err == nil {
-		r.trees.trees[task] = append(r.trees.trees[task], got.Tree)
-		r.trees.folder[task] = true
+		r.trees.trees[req.Task] = append(r.trees.trees[req.Task], got.Tree)
+		r.trees.folder[req.Task] = true
 	}
 	return got, err
 }
@@ -147,7 +147,7 @@ func (r *run) inspect(c *orchestrator.Context, t *board.Task) (Inspected, error)
 	if err != nil {
 		return Inspected{}, err
 	}
-	return git[Inspected](r, c, OpInspect, InspectRequest{Tree: tree, Commit: t.Frozen.Commit, Path: t.Frozen.Path, Limit: shownBytes})
+	return git[Inspected](r, c, OpInspect, InspectRequest{Tree: tree, Commit: t.Frozen.Commit, Path: t.Frozen.Path, Limit: shownBytes, Into: r.into(t)})
 }
 
 // treeOf is the worktree of what was delivered last.
@@ -155,7 +155,7 @@ func (r *run) treeOf(c *orchestrator.Context, t *board.Task) (worktree.Tree, err
 	if tree, ok := r.trees.tree(t.ID, t.Attempt); ok {
 		return tree, nil
 	}
-	got, err := r.plant(c, t.ID, t.Attempt, t.Frozen.Commit) // it was delivered in another run
+	got, err := r.plant(c, CreateRequest{Task: t.ID, Attempt: t.Attempt, Base: t.Frozen.Commit}) // it was delivered in another run
 	return got.Tree, err
 }
 
@@ -171,26 +171,21 @@ func (f *forest) delivered(results []board.Result) (all []Delivered) {
 	return all
 }
 
-// base is where an attempt begins: what an earlier attempt has left, if it is resumed; its
-// parent's branch, if it is made for that; else the branch that merges go to.
+// base is where an attempt begins: the branch of an earlier attempt, with what was merged
+// into it meanwhile, if it is resumed; its parent's, if it is made for that; else the branch
+// that merges go to.
 func (r *run) base(t *board.Task) string {
-	if t.Checkpoint != nil && t.Checkpoint.Commit != "" {
-		if last := r.trees.trees[t.ID]; len(last) > 0 {
-			return last[len(last)-1].Branch // with what was merged into it meanwhile
-		}
-		return t.Checkpoint.Commit
+	if k := t.Checkpoint; k != nil && k.Commit != "" {
+		return cmp.Or(k.Branch, k.Commit)
 	}
 	return r.into(t)
 }
 
 // into is the branch that a task is merged into; "": the one that merges go to.
 func (r *run) into(t *board.Task) string {
-	if !t.FromParent {
+	parent, _ := r.board.Task(t.Parent)
+	if !t.FromParent || parent.Checkpoint == nil {
 		return ""
 	}
-	last := r.trees.trees[t.Parent]
-	if len(last) == 0 {
-		return ""
-	}
-	return last[len(last)-1].Branch
+	return parent.Checkpoint.Branch
 }

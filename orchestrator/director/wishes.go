@@ -12,29 +12,32 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// wish is what a worker suggests.
-type wish struct {
-	task        string
-	attempt     int
-	suggestions []Suggestion
-}
-
-// beginWishes begins the reviews of suggestions.
+// beginWishes begins the reviews of what workers suggest, for each task one after the other.
 func (r *run) beginWishes() {
-	for _, w := range r.wishes {
-		r.start(attemptKey("suggestions", w.task, w.attempt), func(c *orchestrator.Context) error { return r.consider(c, w) })
+	if r.over != nil {
+		return
 	}
-	r.wishes = nil
+	b := r.board.Board()
+	for i := range b.Tasks {
+		id, wishes := b.Tasks[i].ID, b.Tasks[i].Suggested
+		key := attemptKey("suggestions", id, b.Tasks[i].Attempt)
+		if len(wishes) == 0 || r.job(id).wishing || r.under[key] {
+			continue
+		}
+		r.job(id).wishing = true
+		r.start(key, func(c *orchestrator.Context) error { return r.consider(c, id, wishes) })
+	}
 }
 
 // consider is the branch in which the director reviews the suggestions of a worker. An
 // answer that cannot be used approves none.
-func (r *run) consider(c *orchestrator.Context, w wish) error {
-	q := r.toDirector(OpReview, "change.tmpl", w.task, ChangeInput{Graph: r.graph(c), Task: w.task, Suggestions: w.suggestions})
+func (r *run) consider(c *orchestrator.Context, task string, wishes []board.Suggestion) error {
+	defer func() { r.job(task).wishing = false }()
+	q := r.toDirector(OpReview, "change.tmpl", task, ChangeInput{Graph: r.graph(c), Task: task, Suggestions: wishes})
 	answer, err := ask(r, c, q, func(v ChangeReview) error {
 		for i, s := range v.Suggestions {
-			if s.Number < 1 || s.Number > len(w.suggestions) {
-				return fmt.Errorf("suggestions[%d].number is %d, want 1 to %d", i, s.Number, len(w.suggestions))
+			if s.Number < 1 || s.Number > len(wishes) {
+				return fmt.Errorf("suggestions[%d].number is %d, want 1 to %d", i, s.Number, len(wishes))
 			}
 		}
 		return nil
@@ -43,28 +46,30 @@ func (r *run) consider(c *orchestrator.Context, w wish) error {
 		if team.Ends(err) {
 			return err
 		}
-		r.warn(c, "suggestions", w.task, "they are rejected, as the director's answer cannot be used: %s", err)
+		r.warn(c, "suggestions", task, "they are rejected, as the director's answer cannot be used: %s", err)
 	}
-	for i, s := range w.suggestions {
-		approved, why := false, "not approved"
+	r.must(c, board.Change{By: board.RoleDirector, Task: task, Do: board.Settle{Count: len(wishes)}})
+	for i, s := range wishes {
+		approved, how, why := false, "rejected", ""
 		for _, v := range answer.Suggestions {
 			if v.Number == i+1 {
-				approved, why = v.Approve, cmp.Or(v.Reason, why)
+				approved, why = v.Approve, v.Reason
 			}
 		}
-		how := "rejected"
 		if approved {
-			how, why = r.take(c, w.task, s, why)
+			how, why = r.take(c, task, s.Definition, why)
+		} else {
+			why = cmp.Or(why, "not approved")
 		}
-		c.Emit(EventSuggestionReviewed, Event{Task: w.task, Who: s.ID, On: how, Text: why})
+		c.Emit(EventSuggestionReviewed, Event{Task: task, Who: s.ID, On: how, Text: why})
 	}
 	return nil
 }
 
 // take adds a suggested task, or unites it with one that is there.
-func (r *run) take(c *orchestrator.Context, from string, s Suggestion, why string) (how, reason string) {
-	d := s.definition()
+func (r *run) take(c *orchestrator.Context, from string, d board.Definition, why string) (how, reason string) {
 	d.Parent = from
+	err := r.fits(&d)
 	if same := r.same(d); same != nil {
 		criteria := slices.Clone(same.Criteria)
 		for _, criterion := range d.Criteria {
@@ -77,7 +82,9 @@ func (r *run) take(c *orchestrator.Context, from string, s Suggestion, why strin
 		}
 		return "merged", "it is the task " + same.ID
 	}
-	err := r.fits(&d)
+	if old, taken := r.board.Task(d.ID); taken {
+		return "rejected", fmt.Sprintf("there is a task %s, which is %s", old.ID, old.Status)
+	}
 	switch {
 	case err != nil:
 	case r.liveTasks() >= r.Limits.Tasks:
@@ -88,8 +95,11 @@ func (r *run) take(c *orchestrator.Context, from string, s Suggestion, why strin
 		err = r.change(c, board.Change{By: board.RoleDirector, Do: board.AddTasks{Tasks: []board.Definition{d}}})
 	}
 	if err != nil {
-		r.post(c, board.RoleDirector, board.Insight{Topic: []string{d.Component}, SourceTask: from, Summary: "Not done, though suggested: " + firstOf(s.Title, s.ID)})
-		return "rejected", prompt.OneLine(err.Error())
+		why = prompt.OneLine(err.Error())
+		r.post(c, board.RoleDirector, board.Insight{
+			Topic: []string{d.Component}, SourceTask: from, Summary: fmt.Sprintf("Not done, though suggested: %s (%s)", firstOf(d.Title, d.ID), why),
+		})
+		return "rejected", why
 	}
 	return "approved", why
 }

@@ -46,12 +46,18 @@ type (
 		Task    string `json:"task"`
 		Attempt int    `json:"attempt"`        // from 1
 		Base    string `json:"base,omitempty"` // a branch or commit; "": the branch that merges go to
+
+		// Update merges the branch Into into it: what was merged there meanwhile.
+		Update bool   `json:"update,omitempty"`
+		Into   string `json:"into,omitempty"` // "": the branch that merges go to
 	}
 
-	// Created is a worktree, and the commit at which its branch is.
+	// Created is a worktree, and the commit at which its branch is. Conflicts are files
+	// that have two versions between conflict markers, for the worker to decide.
 	Created struct {
-		Tree worktree.Tree `json:"tree"`
-		Head string        `json:"head"`
+		Tree      worktree.Tree `json:"tree"`
+		Head      string        `json:"head"`
+		Conflicts []string      `json:"conflicts,omitempty"`
 	}
 
 	// CommitRequest commits everything in a worktree that is not ignored, and the file
@@ -63,6 +69,7 @@ type (
 		Summary string        `json:"summary"`
 		Path    string        `json:"path,omitempty"`
 		Text    string        `json:"text,omitempty"` // written to Path before
+		Into    string        `json:"into,omitempty"` // with Path, the branch that it is to be merged into; "": the one that merges go to
 	}
 
 	// Committed is the commit at which the branch is then.
@@ -71,15 +78,18 @@ type (
 		Files  int    `json:"files"`            // that were changed since; 0: there was nothing to commit
 		Found  bool   `json:"found,omitempty"`  // the file at Path is there
 		Unsafe string `json:"unsafe,omitempty"` // why nothing was committed: a path leaves the worktree
+
+		Unresolved []string `json:"unresolved,omitempty"` // with Path, files that have conflict markers of an update
 	}
 
-	// InspectRequest asks for an artifact at a commit of a tree, and what that commit has
-	// changed since the tree began.
+	// InspectRequest asks for an artifact at a commit of a tree, and what that commit would
+	// change in the branch Into; "" is the one that merges go to.
 	InspectRequest struct {
 		Tree   worktree.Tree `json:"tree"`
 		Commit string        `json:"commit"`
 		Path   string        `json:"path"`
 		Limit  int           `json:"limit"` // of texts, in bytes
+		Into   string        `json:"into,omitempty"`
 	}
 
 	// Inspected is an artifact. Missing says that there is none at that path.
@@ -210,8 +220,14 @@ func createTree(ctx context.Context, t *worktree.Trees, in CreateRequest, _ stri
 	if err != nil {
 		return Created{}, err
 	}
-	head, err := t.Head(ctx, tree)
-	return Created{Tree: tree, Head: head}, err
+	out := Created{Tree: tree}
+	if in.Update {
+		if out.Conflicts, err = t.Update(ctx, tree, in.Into); err != nil {
+			return Created{}, err
+		}
+	}
+	out.Head, err = t.Head(ctx, tree)
+	return out, err
 }
 
 func commitTree(ctx context.Context, t *worktree.Trees, in CommitRequest, key string) (Committed, error) {
@@ -231,6 +247,7 @@ func commitTree(ctx context.Context, t *worktree.Trees, in CommitRequest, key st
 	if err == nil && in.Path != "" {
 		_, missing := t.Read(ctx, out.Commit, in.Path, 0)
 		out.Found = missing == nil
+		out.Unresolved, err = t.Unresolved(ctx, in.Tree, out.Commit, in.Into)
 	}
 	return out, err
 }
@@ -275,7 +292,7 @@ func inspectTree(ctx context.Context, t *worktree.Trees, in InspectRequest, _ st
 	if err != nil {
 		return Inspected{}, err
 	}
-	diff, err := t.Diff(ctx, in.Tree, in.Commit, in.Limit)
+	diff, err := t.Diff(ctx, in.Tree, in.Commit, in.Into, in.Limit)
 	return Inspected{Artifact: Artifact(a), Diff: diff}, err
 }
 

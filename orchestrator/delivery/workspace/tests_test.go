@@ -83,6 +83,16 @@ func TestRuns(t *testing.T) {
 		assert.False(t, got.Passed)
 		assert.Equal(t, "no test ran", got.Reason)
 	})
+	t.Run("SC46 SC52 a linker on a full disk is no verdict on the code", func(t *testing.T) {
+		c := config(t)
+		c.Test = []string{"sh", "-c", "echo x >>sum.go; echo 'link: write: Disk quota exceeded' >&2; exit 1"}
+		w := open(t, c)
+		before := snapshot(t, w, "")
+		_, err := call(t, w, "", delivery.OpTest, nil)
+		require.ErrorContains(t, err, "the disk is full")
+		assert.Equal(t, before.ID, snapshot(t, w, "").ID, "the folder is as before")
+		assert.NoFileExists(t, filepath.Join(c.State, "testing"))
+	})
 	t.Run("SC52 a command that writes something else", func(t *testing.T) {
 		c := config(t)
 		c.Test = []string{"echo", "ok"}

@@ -18,9 +18,9 @@ import (
 
 // Call implements [agent.Agent] for director.Agents.Check: it runs the command of a
 // [director.CheckInput] on a checkout of the commit, which is removed afterwards. A
-// command that fails, is killed or says nothing is an answer. Of a command that writes
-// what "go test -json" writes, the answer has the names of the tests that failed, and it
-// has not passed if none ran.
+// command that fails, is killed or says nothing is an answer; one that fails because the
+// disk is full is an error. Of a command that writes what "go test -json" writes, the
+// answer has the names of the tests that failed, and it has not passed if none ran.
 func (w *Workbench) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
 	var in director.CheckInput
 	if err := json.Unmarshal(req.Input, &in); err != nil {

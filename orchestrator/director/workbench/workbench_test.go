@@ -220,3 +220,12 @@ func TestBadInput(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 }
+
+func TestAFullDiskIsNoVerdict(t *testing.T) {
+	full := []string{"sh", "-c", "echo 'link: write: Disk quota exceeded' >&2; exit 1"}
+	w, repo, commit := open(t, workbench.Config{Commands: map[string][]string{"link": full}}, nil)
+	_, err := w.Call(t.Context(), agent.Request{Op: director.OpCheck, Input: agent.JSON(director.CheckInput{Task: "t", Commit: commit, Command: full})})
+	require.ErrorContains(t, err, "the disk is full")
+	_, err = call(t, w, repo, "run", `{"command":"link"}`)
+	require.ErrorContains(t, err, "the disk is full", "the worker is told")
+}
