@@ -79,7 +79,7 @@
 //	.Issue      nudge: what is wrong, in the guardian's words
 //	.Nudge      nudge: what to do instead, in the guardian's words
 //	.Attempt    phoenix: the one that failed
-//	.Conflict   phoenix: whether its merge failed
+//	.Conflict   work, phoenix: whether files have conflict markers, or the merge failed
 //	.Title      phoenix: of the task
 //	.Branch     phoenix: of the failed attempt
 //	.Feedback   phoenix: why it failed
