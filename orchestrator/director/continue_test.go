@@ -78,13 +78,15 @@ func TestContinued(t *testing.T) {
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		p.is(t, "db_build AWAITING_QA")
 		assert.Empty(t, p.out.Board.DesignLog, "B55: it is not reviewed")
-		p = s.further(p.out, map[string]func(asked) any{"review": func(a asked) any {
+		s.sweep(t)
+		s = s.further(p.out, map[string]func(asked) any{"review": func(a asked) any {
 			var in director.ChangeInput
 			decode(a.req.Input, &in)
 			require.Len(t, in.Suggestions, 1)
 			assert.Equal(t, "disks fail", in.Suggestions[0].Rationale)
 			return director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 1, Approve: true}}}
-		}}).play(t)
+		}})
+		p = s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "db_build COMPLETE, backup COMPLETE")
 		require.Len(t, p.out.Board.DesignLog, 1)
@@ -94,6 +96,7 @@ func TestContinued(t *testing.T) {
 		assert.Len(t, p.of("review"), 1)
 		assert.Empty(t, p.task(t, "db_build").Decisions)
 		assert.Empty(t, p.task(t, "db_build").Suggested)
+		s.sweep(t)
 	})
 	t.Run("BC53 what has passed and is not merged is merged, and not reviewed again", func(t *testing.T) {
 		for _, changed := range []bool{false, true} {

@@ -58,6 +58,8 @@ func TestMoney(t *testing.T) {
 			},
 			"replan": func(asked) any { return director.Replan{Abandon: []director.AbandonPlan{{ID: "api_plan"}}} },
 		}}
+		c, _ := s.open(t)
+		c.Determinism(t)
 		p := s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "db_build COMPLETE, api_plan ABANDONED")

@@ -1,0 +1,54 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Suggest is an [Action] of an ACTIVE worker: it keeps tasks that it suggests until the
+// director has settled them.
+type Suggest struct {
+	Suggestions []Suggestion `json:"suggestions"`
+}
+
+func (Suggest) kind() string { return "suggest" }
+
+func (s Suggest) apply(e *Editor, c Change) error {
+	if err := c.allow([]Role{RoleWorker}); err != nil {
+		return err
+	}
+	t, err := e.live(c.Task)
+	switch {
+	case err != nil:
+		return err
+	case t.Status != Active:
+		return fmt.Errorf("it is %s, want ACTIVE", t.Status)
+	case len(s.Suggestions) == 0:
+		return errors.New("suggestions is empty")
+	}
+	t.Suggested, t.UpdatedAt = append(t.Suggested, s.Suggestions...), c.At
+	return nil
+}
+
+// Settle is an [Action] of the director: the first of the suggestions of a task, final or
+// not, have been reviewed.
+type Settle struct {
+	Count int `json:"count"`
+}
+
+func (Settle) kind() string { return "settle" }
+
+func (s Settle) apply(e *Editor, c Change) error {
+	if err := c.allow(director); err != nil {
+		return err
+	}
+	t, err := e.task(c.Task)
+	if err != nil {
+		return err
+	}
+	if s.Count < 1 || s.Count > len(t.Suggested) {
+		return fmt.Errorf("count is %d, want 1 to %d", s.Count, len(t.Suggested))
+	}
+	t.Suggested, t.UpdatedAt = t.Suggested[s.Count:], c.At
+	return nil
+}
