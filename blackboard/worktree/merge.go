@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -33,13 +34,14 @@ type Merge struct {
 const mergeTries = 4
 
 // Merge merges a commit of t into a branch; "" is [Trees.Target]. There is always a commit
-// with two parents, and a trailer that says what it is for. What is merged already is
-// found, and not merged again.
+// with two parents, and a trailer that says what it is for. It has the time of the later of
+// its parents: two merges of the same are the same commit, whenever they are made. What is
+// merged already is found, and not merged again.
 //
-// Check, which may be nil, sees the commit of the merge before it is on the branch; its
-// error is returned, and nothing was merged. A folder that has the branch checked out must
+// Check, which may be nil, sees the commit of the merge before it is on the branch, and the
+// one where the branch is; its error is returned, and nothing was merged. A folder that has the branch checked out must
 // be clean, otherwise it is ErrDirtyRepo; it gets the files of the merge.
-func (w *Trees) Merge(ctx context.Context, t Tree, commit, into string, check func(ctx context.Context, merge string) error) (Merge, error) {
+func (w *Trees) Merge(ctx context.Context, t Tree, commit, into string, check func(ctx context.Context, merge, onto string) error) (Merge, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := w.check(t)
@@ -59,7 +61,7 @@ func (w *Trees) Merge(ctx context.Context, t Tree, commit, into string, check fu
 	return m, nil
 }
 
-func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check func(context.Context, string) error) (Merge, error) {
+func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check func(ctx context.Context, merge, onto string) error) (Merge, error) {
 	for range mergeTries {
 		tip, err := w.commit(ctx, "refs/heads/"+into)
 		if err != nil {
@@ -76,7 +78,7 @@ func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check fu
 			return Merge{Conflicts: conflicts}, err
 		}
 		if check != nil {
-			if err := check(ctx, merge); err != nil {
+			if err := check(ctx, merge, tip); err != nil {
 				return Merge{}, err
 			}
 		}
@@ -88,20 +90,6 @@ func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check fu
 		}
 	}
 	return Merge{Moved: true}, nil
-}
-
-// Parents returns the tree of a commit and its parents: two merges of which all these are
-// equal are the same merge, made at different times.
-func (w *Trees) Parents(ctx context.Context, commit string) (tree string, parents []string, err error) {
-	if !commitID.MatchString(commit) {
-		return "", nil, fmt.Errorf("worktree: parents: %q is no commit", commit)
-	}
-	out, err := w.do(ctx, "log", "-1", "--format=%T %P", commit)
-	if err != nil {
-		return "", nil, fmt.Errorf("worktree: parents: %w", err)
-	}
-	ids := strings.Fields(out)
-	return ids[0], ids[1:], nil
 }
 
 // merged returns the commit by which a commit came to a tip: the merge of it, or the tip;
@@ -141,12 +129,28 @@ func (w *Trees) make(ctx context.Context, t Tree, commit, tip string) (merge str
 		return "", nil, err
 	}
 	message := fmt.Sprintf("Merge %s\n\nOrchestrator-Task: %s/%s/a%d", t.Branch, oneLine(w.run), oneLine(t.Task), t.Attempt)
-	merge, err = w.do(ctx, "commit-tree", tree, "-p", tip, "-p", commit, "-m", message)
+	at, err := w.later(ctx, tip, commit)
+	if err != nil {
+		return "", nil, err
+	}
+	merge, err = w.dated(ctx, w.git.Dir, at, "commit-tree", tree, "-p", tip, "-p", commit, "-m", message)
 	if err != nil {
 		return "", nil, err
 	}
 	_, err = w.do(ctx, "update-ref", w.ref("merge", t), merge)
 	return merge, nil, err
+}
+
+// later is the later of the times of commits.
+func (w *Trees) later(ctx context.Context, commits ...string) (at time.Time, err error) {
+	out, err := w.do(ctx, append([]string{"log", "--no-walk", "--format=%ct"}, commits...)...)
+	for line := range strings.FieldsSeq(out) {
+		seconds, bad := strconv.ParseInt(line, 10, 64)
+		if t := time.Unix(seconds, 0); bad == nil && t.After(at) {
+			at = t
+		}
+	}
+	return at, err
 }
 
 // oneLine replaces what would end a line.

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/convene-go/convene/internal/git"
@@ -157,6 +158,10 @@ type Note struct {
 	// Key makes the commit happen once: repeated with the same key as the last commit of
 	// the branch has, it is that commit. "": no key.
 	Key string
+
+	// At is the time of the commit, in whole seconds: with the same one, what is the same
+	// has the same ID. Zero: now.
+	At time.Time
 }
 
 const summaryLength = 50
@@ -226,7 +231,7 @@ func (w *Trees) add(ctx context.Context, t Tree, n Note, paths []string) (string
 	if n.Key != "" {
 		message += "\n\nConvene-Key: " + keyText(n.Key)
 	}
-	if _, err := w.in(ctx, t.Path, "commit", "--quiet", "--no-verify", "--message="+message); err != nil {
+	if _, err := w.dated(ctx, t.Path, n.At, "commit", "--quiet", "--no-verify", "--message="+message); err != nil {
 		return "", err
 	}
 	return w.in(ctx, t.Path, "rev-parse", "HEAD")
