@@ -60,7 +60,7 @@ func (c *Case[In, Out]) whole(t *testing.T) ending {
 }
 
 // faults are those that happen behind n records.
-func (e ending) faults(n int, quick bool) []fault { //nolint:revive // flag-parameter: of the case
+func (e ending) faults(n int, quick bool) []fault {
 	switch {
 	case quick && n < len(e.waited) && e.waited[n]:
 		return []fault{killed}
