@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -33,13 +34,15 @@ type Merge struct {
 const mergeTries = 4
 
 // Merge merges a commit of t into a branch; "" is [Trees.Target]. It always makes a commit
-// with two parents, and a trailer that names the attempt. A commit that is merged already
-// is not merged again.
+// with two parents, and a trailer that names the attempt. It has the time of the later of
+// its parents: two merges of the same are the same commit, whenever they are made. A commit
+// that is merged already is not merged again.
 //
-// Check may be nil. It is called with the commit of the merge before the branch moves to it;
-// its error is returned, and nothing was merged. A folder that has the branch checked out must
-// be clean, otherwise it is ErrDirtyRepo; it gets the files of the merge.
-func (w *Trees) Merge(ctx context.Context, t Tree, commit, into string, check func(ctx context.Context, merge string) error) (Merge, error) {
+// Check may be nil. It is called with the commit of the merge before the branch moves to it,
+// and with the commit that the branch is at; its error is returned, and nothing was merged.
+// A folder that has the branch checked out must be clean, otherwise it is ErrDirtyRepo; it
+// gets the files of the merge.
+func (w *Trees) Merge(ctx context.Context, t Tree, commit, into string, check func(ctx context.Context, merge, onto string) error) (Merge, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := w.check(t)
@@ -68,7 +71,7 @@ func (w *Trees) tip(ctx context.Context, branch string) (string, error) {
 	return id, err
 }
 
-func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check func(context.Context, string) error) (Merge, error) {
+func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check func(ctx context.Context, merge, onto string) error) (Merge, error) {
 	for range mergeTries {
 		tip, err := w.tip(ctx, into)
 		if err != nil {
@@ -82,7 +85,7 @@ func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check fu
 			return Merge{Conflicts: conflicts}, err
 		}
 		if check != nil {
-			if err := check(ctx, merge); err != nil {
+			if err := check(ctx, merge, tip); err != nil {
 				return Merge{}, err
 			}
 		}
@@ -94,27 +97,6 @@ func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check fu
 		}
 	}
 	return Merge{Moved: true}, nil
-}
-
-// Parents returns the tree of a commit and its parents: two merges of which all these are
-// equal are the same merge, made at different times.
-func (w *Trees) Parents(ctx context.Context, commit string) (tree string, parents []string, err error) {
-	if !commitID.MatchString(commit) {
-		return "", nil, fmt.Errorf("worktree: parents: %q is no commit", commit)
-	}
-	if tree, parents, err = w.parents(ctx, commit); err != nil {
-		return "", nil, fmt.Errorf("worktree: parents: %w", err)
-	}
-	return tree, parents, nil
-}
-
-func (w *Trees) parents(ctx context.Context, commit string) (tree string, parents []string, err error) {
-	out, err := w.do(ctx, "log", "-1", "--format=%T %P", commit)
-	if err != nil {
-		return "", nil, err
-	}
-	ids := strings.Fields(out)
-	return ids[0], ids[1:], nil
 }
 
 // merged returns the commit that brought a commit into a tip: its merge, or the tip; "" if
@@ -151,7 +133,11 @@ func (w *Trees) make(ctx context.Context, t Tree, commit, tip, into string) (mer
 	if err != nil || len(conflicts) > 0 {
 		return "", conflicts, err
 	}
-	merge, err = w.do(ctx, "commit-tree", tree, "-p", tip, "-p", commit, "-m", message)
+	at, err := w.later(ctx, tip, commit)
+	if err != nil {
+		return "", nil, err
+	}
+	merge, err = w.dated(ctx, w.git.Dir, at, "commit-tree", tree, "-p", tip, "-p", commit, "-m", message)
 	if err != nil {
 		return "", nil, err
 	}
@@ -171,6 +157,18 @@ func (w *Trees) combine(ctx context.Context, ours, theirs string) (tree string, 
 		slices.Sort(conflicts)
 	}
 	return tree, slices.Compact(conflicts), nil
+}
+
+// later is the later of the times of commits.
+func (w *Trees) later(ctx context.Context, commits ...string) (at time.Time, err error) {
+	out, err := w.do(ctx, append([]string{"log", "--no-walk", "--format=%ct"}, commits...)...)
+	for line := range strings.FieldsSeq(out) {
+		seconds, bad := strconv.ParseInt(line, 10, 64)
+		if t := time.Unix(seconds, 0); bad == nil && t.After(at) {
+			at = t
+		}
+	}
+	return at, err
 }
 
 // oneLine replaces line breaks and other control characters by spaces.

@@ -77,7 +77,7 @@ func TestMerge(t *testing.T) {
 		id := change(t, w, one, "x", "1")
 		before := r.run("rev-parse", "main")
 		broken := errors.New("tests fail")
-		_, err := w.Merge(t.Context(), one, id, "", func(_ context.Context, commit string) error {
+		_, err := w.Merge(t.Context(), one, id, "", func(_ context.Context, commit, _ string) error {
 			assert.Equal(t, "1", r.file(commit, "x"))
 			return broken
 		})
@@ -91,8 +91,8 @@ func TestMerge(t *testing.T) {
 		one := create(t, w, "one", 1)
 		id := change(t, w, one, "x", "1")
 		moves := 0
-		moveMain := func(times int) func(context.Context, string) error {
-			return func(context.Context, string) error {
+		moveMain := func(times int) func(context.Context, string, string) error {
+			return func(context.Context, string, string) error {
 				if moves < times {
 					moves++
 					tip := r.run("commit-tree", "main^{tree}", "-p", "main", "-m", "elsewhere")

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/convene-go/convene/internal/git"
@@ -154,6 +155,10 @@ type Note struct {
 	// Key makes Commit idempotent: if the last commit of the branch has the same key, that
 	// one is returned. "": no key.
 	Key string
+
+	// At is the time of the commit, in whole seconds: with the same one, what is the same
+	// has the same ID. Zero: now.
+	At time.Time
 }
 
 const summaryLength = 50
@@ -222,7 +227,7 @@ func (w *Trees) add(ctx context.Context, t Tree, n Note, paths []string) (string
 	if n.Key != "" {
 		message += "\n\nConvene-Key: " + keyText(n.Key)
 	}
-	if _, err := w.in(ctx, t.Path, "commit", "--quiet", "--no-verify", "--message="+message); err != nil {
+	if _, err := w.dated(ctx, t.Path, n.At, "commit", "--quiet", "--no-verify", "--message="+message); err != nil {
 		return "", err
 	}
 	return w.in(ctx, t.Path, "rev-parse", "HEAD")

@@ -40,7 +40,8 @@ func (w *Trees) update(ctx context.Context, t Tree, from string) ([]string, erro
 	if err != nil || m.Commit != head {
 		return nil, err // it was there before, and there is work on top of it
 	}
-	_, parents, err := w.parents(ctx, head)
+	out, err := w.do(ctx, "log", "-1", "--format=%P", head)
+	parents := strings.Fields(out)
 	if err != nil || len(parents) < 2 || parents[1] != commit {
 		return nil, err // it was there by itself
 	}

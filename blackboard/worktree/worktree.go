@@ -172,8 +172,13 @@ func (w *Trees) Target() string { return w.main }
 
 // in runs git in a folder and returns its output without the line's end.
 func (w *Trees) in(ctx context.Context, dir string, args ...string) (string, error) {
+	return w.dated(ctx, dir, time.Time{}, args...)
+}
+
+// dated is in for a command that makes a commit of that time.
+func (w *Trees) dated(ctx context.Context, dir string, at time.Time, args ...string) (string, error) {
 	r := w.git
-	r.Dir = dir
+	r.Dir, r.At = dir, at
 	if args[0] == "worktree" { // git itself does not expect two of these at once
 		release, err := lock(ctx, filepath.Join(w.common, "convene.lock"))
 		if err != nil {

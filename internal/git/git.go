@@ -33,6 +33,7 @@ type Repo struct {
 	Time   time.Duration // of one command; 0: 2 minutes
 	Mark   string        // of its processes, for proc.Sweep
 	Index  string        // the file with the index; "": that of the repository
+	At     time.Time     // of commits, in whole seconds; zero: now
 }
 
 // Error is a command of git that failed.
@@ -116,6 +117,10 @@ func (r Repo) env(path string) []string {
 	}
 	if r.Index != "" {
 		env = append(env, "GIT_INDEX_FILE="+r.Index)
+	}
+	if !r.At.IsZero() {
+		at := fmt.Sprintf("@%d +0000", r.At.Unix())
+		env = append(env, "GIT_AUTHOR_DATE="+at, "GIT_COMMITTER_DATE="+at)
 	}
 	return env
 }

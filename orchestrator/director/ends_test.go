@@ -158,8 +158,10 @@ func ends(t *testing.T) map[string]script {
 	abandoned := func(review any) script {
 		return hopeless(9, reply(director.ActionAbandon)).also(define("db_test", "db_build")).with(roles{"review": always(review)})
 	}
+	whole := eventful()
+	whole.long = true
 	return map[string]script{
-		"completed, completed: BX32 everything happens": eventful(),
+		"completed, completed: BX32 everything happens": whole,
 		"completed, completed: B31 the director plans": {cfg: bare(), roles: roles{"decompose": func(a asked) any {
 			if a.n == 1 {
 				return "rubbish"

@@ -19,6 +19,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -30,7 +31,15 @@ type repo struct {
 
 func newRepo(tb testing.TB) *repo {
 	tb.Helper()
-	r := &repo{tb, git.Repo{Dir: tb.TempDir()}}
+	return repoIn(tb, tb.TempDir())
+}
+
+// repoIn makes it in a folder, whose content goes. Its first commit is always the same.
+func repoIn(tb testing.TB, dir string) *repo {
+	tb.Helper()
+	require.NoError(tb, os.RemoveAll(dir))
+	require.NoError(tb, os.Mkdir(dir, 0o750))
+	r := &repo{tb, git.Repo{Dir: dir, At: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)}}
 	r.run("init", "--quiet", "--initial-branch=main")
 	require.NoError(tb, os.WriteFile(filepath.Join(r.Dir, "main.txt"), []byte("1\n2\n3\n"), 0o600))
 	r.run("add", "main.txt")
@@ -97,6 +106,41 @@ func writes(a asked, path, text string) any {
 		return err
 	}
 	return director.WorkerResult{Status: director.StatusComplete, ResultPath: path, Summary: "wrote " + path}
+}
+
+// TestGitSweep kills a run before each answer is on record, while git works: what git has
+// done is done again, and comes to the same commits.
+func TestGitSweep(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "repo")
+	s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
+		"work": func(a asked) any {
+			return writes(a, "main.txt", fmt.Sprintf("1\n%s, attempt %d\n3\n", a.task, a.attempt))
+		},
+	}}
+	s.cfg.Agents.Worktree = "worktree"
+	flow, in := s.flow(t)
+	c := flowtest.New(flow, in, func(tb testing.TB) agent.Roster {
+		tb.Helper()
+		r := repoIn(tb, dir)
+		tb.Cleanup(func() {
+			out, err := r.Run(context.Background(), "show", "main:main.txt")
+			require.NoError(tb, err)
+			assert.Contains(tb, out, "_build, attempt 2", "of the one that was second")
+			left, err := r.Run(context.Background(), "for-each-ref", "refs/heads/task", "refs/convene/merge")
+			require.NoError(tb, err)
+			assert.Empty(tb, left)
+		})
+		roster := s.roster(tb, flow.Agents, newDiary())
+		roster["worktree"] = director.NewWorktrees(worktree.Config{Repo: dir})
+		return roster
+	})
+	c.Quick = true
+	out, _, err := c.Run(t)
+	require.NoError(t, err)
+	assert.Equal(t, map[board.State]int{board.Complete: 2}, out.Summary)
+	assert.Equal(t, 1, out.Board.Tasks[0].ConflictCount+out.Board.Tasks[1].ConflictCount)
+	t.Run("BX30 BA117 BA119 the same commits", func(t *testing.T) { c.Sweep(t) })
 }
 
 func TestGit(t *testing.T) {

@@ -42,6 +42,7 @@ type script struct {
 	extra  func(tb testing.TB) agent.Roster
 	reply  map[string]any // answers to questions
 	budget orchestrator.Budget
+	long   bool // a sweep of it only kills
 }
 
 // slow is an answer that takes time.
@@ -236,7 +237,7 @@ func (s script) open(t *testing.T) (*flowtest.Case[director.Input, director.Outc
 		d = newDiary()
 		return s.roster(tb, flow.Agents, d)
 	})
-	c.Answers, c.Options.Budget = s.reply, s.budget
+	c.Answers, c.Options.Budget, c.Quick = s.reply, s.budget, s.long
 	return c, func() []asked { return d.all }
 }
 

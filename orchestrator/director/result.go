@@ -136,7 +136,7 @@ func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) 
 func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
 	t, _ := r.board.Task(a.id)
 	got, err := git[Committed](r, c, OpCommit, CommitRequest{
-		Tree: *a.tree, Since: a.head, Phase: t.Phase, Summary: result.Summary, Path: result.ResultPath, Text: result.Artifact, Into: r.into(&t),
+		Tree: *a.tree, Since: a.head, At: c.Now(), Phase: t.Phase, Summary: result.Summary, Path: result.ResultPath, Text: result.Artifact, Into: r.into(&t),
 	})
 	switch {
 	case err != nil:

@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
+	"time"
 
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/internal/safepath"
@@ -64,7 +64,8 @@ type (
 	// at Path in any case.
 	CommitRequest struct {
 		Tree    worktree.Tree `json:"tree"`
-		Since   string        `json:"since"` // the commit at which the branch was
+		Since   string        `json:"since"`       // the commit at which the branch was
+		At      time.Time     `json:"at,omitzero"` // of the commit
 		Phase   string        `json:"phase"`
 		Summary string        `json:"summary"`
 		Path    string        `json:"path,omitempty"`
@@ -259,7 +260,7 @@ func commitAll(ctx context.Context, t *worktree.Trees, in CommitRequest, key str
 			return err
 		}
 	}
-	note := worktree.Note{Phase: in.Phase, Summary: in.Summary, Key: key}
+	note := worktree.Note{Phase: in.Phase, Summary: in.Summary, Key: key, At: in.At}
 	_, err := t.Commit(ctx, in.Tree, note, nil)
 	if err != nil && !errors.Is(err, worktree.ErrNoChange) || in.Path == "" {
 		return ifChanged(err)
@@ -298,21 +299,11 @@ func inspectTree(ctx context.Context, t *worktree.Trees, in InspectRequest, _ st
 
 func mergeTree(ctx context.Context, t *worktree.Trees, in MergeRequest, _ string) (Merged, error) {
 	var out Merged
-	check := func(ctx context.Context, merge string) error {
-		tree, parents, err := t.Parents(ctx, merge)
-		if err != nil {
-			return err
+	check := func(_ context.Context, merge, onto string) error {
+		if merge == in.Checked {
+			return nil
 		}
-		if in.Checked != "" {
-			was, before, err := t.Parents(ctx, in.Checked)
-			if err != nil {
-				return err
-			}
-			if was == tree && slices.Equal(parents, before) {
-				return nil
-			}
-		}
-		out.Prepared, out.Onto = merge, parents[0]
+		out.Prepared, out.Onto = merge, onto
 		return errPrepared
 	}
 	if !in.Prepare && in.Checked == "" {

@@ -34,6 +34,10 @@ type Case[In, Out any] struct {
 	// empty list for none.
 	Clocks []string
 
+	// Quick has Sweep only kill the process, once before each record that the flow waits
+	// for. It is for agents that take real time, such as programs that they start.
+	Quick bool
+
 	flow   orchestrator.Flow[In, Out]
 	in     In
 	agents func(t testing.TB) agent.Roster

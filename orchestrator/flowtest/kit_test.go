@@ -106,6 +106,9 @@ func TestSweepStopsEverywhere(t *testing.T) {
 	runs = 0
 	k.Sweep(t)
 	assert.Equal(t, 1+6*6+2, runs)
+	runs, k.Quick = 0, true
+	k.Sweep(t)
+	assert.Equal(t, 1+4, runs, "before started, called, called, ended")
 }
 
 func TestCaseIsStartedAsItSays(t *testing.T) {

@@ -27,7 +27,7 @@ func (c *Case[In, Out]) Sweep(t *testing.T) {
 	want := c.whole(t)
 	failed := 0
 	for n := range len(want.waited) + 1 {
-		for _, f := range want.faults(n) {
+		for _, f := range want.faults(n, c.Quick) {
 			if failed == mostFailures {
 				t.Errorf("%d runs failed: the sweep ends behind record %d of %d", failed, n, len(want.waited))
 				return
@@ -60,8 +60,13 @@ func (c *Case[In, Out]) whole(t *testing.T) ending {
 }
 
 // faults are those that happen behind n records.
-func (e ending) faults(n int) []fault {
-	if n > 0 && n < len(e.waited) && !e.waited[n-1] && !e.waited[n] {
+func (e ending) faults(n int, quick bool) []fault {
+	switch {
+	case quick && n < len(e.waited) && e.waited[n]:
+		return []fault{killed}
+	case quick:
+		return nil
+	case n > 0 && n < len(e.waited) && !e.waited[n-1] && !e.waited[n]:
 		return []fault{killed}
 	}
 	return faults
