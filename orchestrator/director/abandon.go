@@ -29,9 +29,7 @@ func (r *run) abandonTask(c *orchestrator.Context, id, why string) error {
 		}
 		proceed = answer.CanProceed
 	}
-	if t, _ := r.board.Task(id); !t.Final() {
-		r.without(c, id, why, proceed)
-	}
+	r.without(c, id, why, proceed)
 	return nil
 }
 
@@ -69,7 +67,7 @@ func (r *run) abandonAll(c *orchestrator.Context, changes []board.Change) {
 func (r *run) leave(c *orchestrator.Context, t *board.Task) {
 	delete(r.trees.drafts, t.ID)
 	key := attemptKey("work", t.ID, t.Attempt)
-	r.stop(key, attemptKey("qa", t.ID, t.Attempt), attemptKey("ask", t.ID, r.job(t.ID).asked))
+	r.stop(key, attemptKey("qa", t.ID, t.Attempt), attemptKey("merge", t.ID, t.Attempt), attemptKey("ask", t.ID, r.job(t.ID).asked))
 	if !r.under[key] {
 		r.clear(c, t.ID, true) // otherwise the branch does it when its worker has ended
 	}

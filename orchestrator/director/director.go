@@ -53,7 +53,6 @@ type run struct {
 	askedRun  int    // how often it was
 	reviewing int    // reviews under way
 	merging   bool   // a merge is under way
-	restedAt  int64  // the version of the board at which a re-plan for want of anything to do changed nothing
 	over      error  // why no attempt begins any more: money, calls or time are used up
 }
 
@@ -152,7 +151,7 @@ func (r *run) summarize(out *Outcome) (d done) {
 		if !t.Final() {
 			out.Pending = append(out.Pending, t.ID)
 		}
-		partial := t.Status == board.Complete && t.QA != nil && t.QA.Outcome == outcomePartial
+		partial := t.QA != nil && t.QA.Outcome == outcomePartial
 		if partial {
 			out.Unverified = append(out.Unverified, t.ID)
 		}

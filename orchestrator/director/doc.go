@@ -32,7 +32,8 @@
 //
 // A run asks by questions of the keys ask/<task>/<n>, and ask/run/<n> when agents fail
 // again and again: their answers are an [Answer]. It stays open meanwhile, and works on
-// what does not wait; with Policy.ReturnWhenWaiting it ends instead.
+// what does not wait; with Policy.ReturnWhenWaiting it ends instead. Once its budget is
+// used up, it withdraws its questions and ends.
 //
 // # Prompts
 //

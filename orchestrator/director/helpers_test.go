@@ -87,7 +87,7 @@ func pass(req agent.Request) director.Review {
 // fail is one that fails the first criterion.
 func fail(req agent.Request) director.Review {
 	r := pass(req)
-	r.Passed, r.Feedback, r.Focus = false, "the rule on dates is missing", "dates"
+	r.Passed, r.Feedback, r.Focus = false, "the rule on dates is missing", "start with the calendar"
 	r.Criteria[0] = director.CriterionAnswer{Number: 1, Reasoning: "it is not there", Suggestions: "add it"}
 	return r
 }

@@ -17,7 +17,15 @@ import (
 
 // beginQuestions asks people, for each task that waits for one and for the run.
 func (r *run) beginQuestions() {
-	if r.Policy.ReturnWhenWaiting || r.over != nil {
+	if r.over != nil { // what people answer could not be done
+		for _, key := range slices.Sorted(maps.Keys(r.under)) {
+			if strings.HasPrefix(key, "ask/") {
+				r.stop(key)
+			}
+		}
+		return
+	}
+	if r.Policy.ReturnWhenWaiting {
 		return
 	}
 	if key := attemptKey("ask", "run", r.askedRun+1); r.paused && !r.asking {

@@ -181,11 +181,9 @@ func (r *run) askConflict(c *orchestrator.Context, t *board.Task, qa board.QA) e
 // completed carries out what follows from a review that passed, once the work is merged.
 func (r *run) completed(c *orchestrator.Context, t *board.Task, answer Review, qa board.QA) {
 	r.failures.passed()
-	j := r.job(t.ID)
-	r.log(c, t.ID, j.decisions)
-	j.decisions = nil
+	r.log(c, t.ID, r.job(t.ID).decisions)
 	for _, note := range answer.Notes {
-		if strings.TrimSpace(note) != "" && qa.Outcome == outcomeNotes {
+		if strings.TrimSpace(note) != "" {
 			r.post(c, board.RoleStrategist, board.Insight{Topic: []string{"qa"}, Summary: note, SourceTask: t.ID})
 		}
 	}
@@ -242,7 +240,7 @@ func (r *run) revise(c *orchestrator.Context, t *board.Task, qa board.QA) {
 	}
 	b := r.board.Board()
 	for i := range b.Tasks {
-		if p := &b.Tasks[i]; p.Component == t.Component && p.Phase == PhaseTest && p.ID != t.ID && untouched(p) {
+		if p := &b.Tasks[i]; p.Component == t.Component && p.Phase == PhaseTest && untouched(p) {
 			all := slices.Clone(p.Criteria)
 			for _, criterion := range criteria {
 				if !slices.Contains(all, criterion) {

@@ -35,9 +35,6 @@ func (r *run) beginReviews() {
 // review is the branch of a review. What passes waits for its merge.
 func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	t, _ := r.board.Task(id)
-	if t.Accepted {
-		return nil // never: what was delivered is no longer accepted
-	}
 	answer, qa, err := r.judgement(c, &t)
 	if err != nil && team.Ends(err) {
 		r.job(id).refused = true
@@ -46,8 +43,7 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	if !r.current(c, id, n, board.AwaitingQA) {
 		return nil
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		why := prompt.OneLine(err.Error())
 		qa = board.QA{Kind: board.NoReview, Outcome: outcomeFail, Feedback: why}
 		r.warn(c, "ungraded", id, "attempt %d: %s", n, why)
@@ -55,10 +51,11 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 		r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventUngraded, QA: &qa})
 		r.outage(c, id, why)
 		return r.afterFailure(c, id, qa)
-	case !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != outcomePartial):
-		return r.reject(c, id, n, qa)
 	}
 	r.outages.succeeded()
+	if !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != outcomePartial) {
+		return r.reject(c, id, n, qa)
+	}
 	c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: qa.Outcome, Text: qa.Feedback})
 	qa.Passed, qa.Kind = true, ""
 	j := r.job(id)
@@ -157,7 +154,6 @@ func untouched(t *board.Task) bool {
 
 // reject fails what was reviewed.
 func (r *run) reject(c *orchestrator.Context, id string, n int, qa board.QA) error {
-	r.outages.succeeded()
 	if qa.Outcome == outcomePartial {
 		qa.Outcome = outcomeFail
 	}
@@ -168,7 +164,7 @@ func (r *run) reject(c *orchestrator.Context, id string, n int, qa board.QA) err
 		r.must(c, board.Change{By: board.RoleStrategist, Do: board.Steer{Event: board.Stagnate}})
 		c.Emit(EventRunStagnated, Event{Count: max(r.failures.row, r.failures.worst)})
 	}
-	if qa.PlanWrong && r.planWrong == "" {
+	if qa.PlanWrong {
 		r.planWrong = fmt.Sprintf("the review of %s says that the plan is wrong: %s", id, prompt.OneLine(qa.Feedback))
 	}
 	return r.afterFailure(c, id, qa)

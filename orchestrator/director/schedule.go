@@ -66,18 +66,11 @@ func (r *run) start(key string, do func(c *orchestrator.Context) error) {
 	r.queue.Go(key, func(c *orchestrator.Context) (struct{}, error) { return struct{}{}, do(c) })
 }
 
-// stop cancels the branches of a task that are under way, the next time that the loop
-// looks: a branch cannot do it.
+// stop has the loop cancel branches: a branch cannot do it.
 func (r *run) stop(keys ...string) { r.stops = append(r.stops, keys...) }
 
 // advance begins all that is due.
 func (r *run) advance(c *orchestrator.Context) error {
-	for _, key := range r.stops {
-		if r.under[key] {
-			r.queue.Cancel(key)
-		}
-	}
-	r.stops = nil
 	if err := c.Err(); err != nil {
 		return err
 	}
@@ -95,6 +88,10 @@ func (r *run) advance(c *orchestrator.Context) error {
 	r.beginMerge()
 	r.beginWishes()
 	r.beginQuestions()
+	for _, key := range r.stops {
+		r.queue.Cancel(key)
+	}
+	r.stops = nil
 	return nil
 }
 
@@ -154,13 +151,14 @@ func (r *run) rest(c *orchestrator.Context) (again bool, err error) {
 	if r.paused {
 		return false, team.Fail(ErrWaiting, "the run is paused: %s", r.outages.why)
 	}
-	if version := r.board.Board().Version; version != r.restedAt && (!asked || dead) {
-		r.restedAt = version
+	if !asked || dead {
 		changed, err := r.replan(c, "nothing can be done: "+r.reasons())
 		if changed || err != nil {
 			return err == nil, err
 		}
-		r.restedAt = r.board.Board().Version
+		if r.over != nil {
+			return false, r.over
+		}
 	}
 	if asked {
 		return false, team.Fail(ErrWaiting, "people are waited for: %s", r.reasons())
