@@ -48,9 +48,9 @@ type run struct {
 	failures  stagnation
 	outages   outages
 	planWrong string // why the strategist wants a re-plan; "": it does not
-	paused    bool   // a person is asked whether the run goes on
-	asking    bool   // that question is open
-	askedRun  int    // how often it was
+	paused    bool   // no attempt begins until a person wants it
+	asking    bool   // the question about that is open
+	askedRun  int    // how often it was asked
 	reviewing int    // reviews under way
 	merging   bool   // a merge is under way
 	over      error  // why no attempt begins any more: money, calls or time are used up
@@ -61,7 +61,7 @@ type job struct {
 	decisions []DecisionPlan // of the worker, logged when the task is complete
 	asked     int            // questions so far
 	asking    bool           // one is open
-	silent    bool           // nobody has answered in time
+	silent    bool           // its last question got no answer in time
 	held      *Answer        // carried out when what the task needs is complete
 	reviewed  *Review        // that passed
 	verdict   board.QA       // of it

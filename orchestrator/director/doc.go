@@ -26,7 +26,7 @@
 // was abandoned by a decision; Partial if a task is complete, and others were given up,
 // completed in part, or are not done; without any that is complete it is OutOfBudget,
 // Canceled or Failed. The error is nil for the end "completed" alone, if anything is
-// complete. Outcome.Board as Input.Board lets another run go on.
+// complete. Outcome.Board as Input.Board continues in another run.
 //
 // # People
 //
@@ -49,6 +49,6 @@
 //
 // # Events
 //
-// Each change of the board is told by an event: see the kinds. Conversations are not told,
-// the calls of the log have them.
+// Each change of the board is emitted as an event: see the kinds. Conversations are not:
+// they are in the calls of the log.
 package director

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -329,6 +330,13 @@ func TestAbandonment(t *testing.T) {
 		c, _ := s.open(t)
 		c.Determinism(t)
 	})
+	t.Run("BX27 without money for the re-plan, the worker may finish", func(t *testing.T) {
+		s := overtaken()
+		s.cfg.Limits.Calls = 7 // three attempts with their reviews, and the worker
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		p.is(t, "db_build READY, api_plan AWAITING_QA")
+	})
 	t.Run("BX16 whatever is under way for it is canceled at once", func(t *testing.T) {
 		never := slow{9 * time.Minute, nil}
 		for name, roles := range map[string]map[string]func(asked) any{
@@ -385,6 +393,21 @@ func TestAbandonment(t *testing.T) {
 		s := overtaken()
 		maps.Copy(s.roles, forks())
 		s.cfg.Agents.Worktree = "worktree"
+		work, ended := s.roles["work"], false
+		s.roles["work"] = func(a asked) any {
+			if a.task != "api_plan" {
+				return work(a)
+			}
+			return func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+				<-ctx.Done()
+				ended = true
+				return agent.Response{}, context.Cause(ctx)
+			}
+		}
+		s.roles[director.OpRemove] = func(a asked) any {
+			assert.True(t, ended || !strings.Contains(string(a.req.Input), "api_plan"))
+			return struct{}{}
+		}
 		p := s.play(t)
 		require.NoError(t, p.err)
 		removed, committed := -1, -1

@@ -656,9 +656,8 @@ func TestForks(t *testing.T) {
 		decode(p.of(director.OpRemove)[1].req.Input, &in)
 		assert.True(t, in.Branches, "its task is complete")
 	})
-	t.Run("B98 a worktree that was removed while a person is asked is not removed again", func(t *testing.T) {
-		s := forked(map[string]func(asked) any{"work": func(asked) any { return errors.New("boom") }}, define("db_build"))
-		s.cfg.Retry.Tasks = orchestrator.None
+	t.Run("B98 a worktree that was removed in a pause is not removed again at the end", func(t *testing.T) {
+		s := forked(map[string]func(asked) any{"work": escalates("db_build", director.EscalationRequest{Type: "BLOCKED_EXTERNAL", Reason: "no key"})}, define("db_build"))
 		assert.Len(t, s.play(t).of(director.OpRemove), 1)
 	})
 	t.Run("BX7 a slice that leaves its worktree by a link ends the attempt", func(t *testing.T) {

@@ -147,7 +147,7 @@ func (r *run) placeholderOf(t *board.Task) *board.Task {
 	return &p
 }
 
-// untouched says whether nobody has begun with a task.
+// untouched says whether no attempt at a task has begun.
 func untouched(t *board.Task) bool {
 	return t.Attempt == 0 && slices.Contains([]board.State{board.Planned, board.Blocked, board.Ready}, t.Status)
 }

@@ -365,7 +365,10 @@ func TestReplans(t *testing.T) {
 			"db_build BLOCKED":   {},
 			"db_build ABANDONED": {Abandon: []director.AbandonPlan{{ID: "db_build"}}},
 		} {
-			s := one(map[string]func(asked) any{"replan": func(asked) any { return replan }})
+			s := one(map[string]func(asked) any{
+				"replan": func(asked) any { return replan },
+				"work":   escalates("api_plan", director.EscalationRequest{Type: "BLOCKED_EXTERNAL", Reason: "no key"}),
+			})
 			s.in.Tasks = append(s.in.Tasks, define("api_plan"))
 			b, err := board.New("old", "x", nil)
 			require.NoError(t, err)
@@ -375,7 +378,8 @@ func TestReplans(t *testing.T) {
 			require.NoError(t, e.Apply(board.Change{By: board.RoleDirector, At: time.Unix(1, 0), Task: "db_build", Do: board.Move{Event: board.EventBlock, Blocked: &board.BlockedReason{Type: board.ByReplanning}}}))
 			s.in = director.Input{Board: b}
 			p := s.play(t)
-			p.is(t, want+", api_plan COMPLETE")
+			require.ErrorIs(t, p.err, director.ErrWaiting)
+			p.is(t, want+", api_plan BLOCKED")
 			assert.Len(t, p.of("replan"), 1)
 		}
 	})

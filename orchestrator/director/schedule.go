@@ -12,9 +12,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// work is the life of the run after the plan: whatever is due begins in a branch of its
-// own, and whenever one ends it is looked again what is due. It returns nil when every
-// task is final, and leaves nothing under way.
+// work works on the tasks: it starts a branch for whatever is due, and looks again when a
+// branch ends. It returns nil when every task is final, and leaves nothing under way.
 func (r *run) work(c *orchestrator.Context) error {
 	r.queue = orchestrator.NewQueue[struct{}](c)
 	for {
@@ -121,8 +120,8 @@ func (r *run) dispatch(c *orchestrator.Context) {
 
 func attemptKey(what, task string, n int) string { return what + "/" + task + "/" + strconv.Itoa(n) }
 
-// current says whether a task is in a state, and still at that attempt: what comes later
-// is dropped.
+// current says whether a task is still in a state, at that attempt. If not, it emits that
+// a late result was dropped.
 func (r *run) current(c *orchestrator.Context, id string, attempt int, s board.State) bool {
 	t, _ := r.board.Task(id)
 	if t.Status == s && t.Attempt == attempt {
@@ -137,8 +136,8 @@ func isCanceled(err error) bool {
 	return orchestrator.IsOver(err) && errors.Is(err, orchestrator.ErrCanceled)
 }
 
-// rest is what follows when nothing is under way: something can be done after all, all is
-// done, or why it is not.
+// rest decides when nothing is under way: every task is final, a re-plan lets the run
+// continue, or the error says why it ends.
 func (r *run) rest(c *orchestrator.Context) (again bool, err error) {
 	if r.liveTasks() == 0 {
 		return false, nil
@@ -174,7 +173,7 @@ func (r *run) waiting() []string {
 	})
 }
 
-// dead says whether a task waits for something that will not happen by itself.
+// dead says whether a task waits for what only a re-plan can change.
 func (r *run) dead() bool {
 	return slices.ContainsFunc(r.board.In(board.Blocked), func(id string) bool {
 		t, _ := r.board.Task(id)

@@ -19,7 +19,7 @@ type verdict struct {
 }
 
 // watch looks at a worker between two slices: it ends an attempt that is late or silent,
-// and lets the guardian check it when that is due. more says that the worker goes on.
+// and lets the guardian check it when that is due. more says that the worker is not done.
 func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*mishap, error) { //nolint:revive // flag-parameter: one that is done is not checked
 	late := r.Limits.TaskTime > 0 && a.total >= r.Limits.TaskTime
 	still := r.Limits.Inactivity > 0 && a.silent >= r.Limits.Inactivity

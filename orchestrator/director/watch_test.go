@@ -350,5 +350,22 @@ func TestNudges(t *testing.T) {
 		third := history(p, 3)
 		assert.Equal(t, providers.System, third[len(third)-1].Role)
 		s.sweep(t)
+		var waited time.Duration
+		s.in.Tasks = append(s.in.Tasks, define("slow_plan"))
+		s.roles = map[string]func(asked) any{"work": func(a asked) any {
+			if a.task == "slow_plan" {
+				return slow{time.Minute, nil}
+			}
+			return toils(20, time.Second)(a)
+		}, "assess": func(asked) any {
+			return func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+				begun := time.Now()
+				<-ctx.Done()
+				waited = time.Since(begun)
+				return agent.Response{}, context.Cause(ctx)
+			}
+		}}
+		require.NoError(t, s.play(t).err)
+		assert.Equal(t, 5*time.Second, waited.Round(time.Second), "the check ends with its attempt")
 	})
 }
