@@ -347,6 +347,26 @@ func seven() []board.Definition {
 	}
 }
 
+// crowd knows how many agents were at work at once.
+type crowd struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+// stay lets one be at work for a time.
+func (c *crowd) stay(d time.Duration) {
+	c.add(1)
+	<-time.After(d)
+	c.add(-1)
+}
+
+func (c *crowd) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now += n
+	c.most = max(c.most, c.now)
+}
+
 // calls is a slice of n tool calls, with their cost.
 func messages(n int) (all []providers.Message) {
 	for i := range n {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -371,7 +372,8 @@ func TestAbandonment(t *testing.T) {
 	})
 	t.Run("BX16 BX18 what comes in the moment in which it is abandoned is dropped", func(t *testing.T) {
 		for _, first := range []any{
-			nil, "rubbish", agent.Response{More: true, Messages: messages(1)},
+			nil, "rubbish",
+			agent.Response{More: true, Messages: messages(1)},
 			director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}}},
 		} {
 			s := overtaken()
@@ -393,19 +395,20 @@ func TestAbandonment(t *testing.T) {
 		s := overtaken()
 		maps.Copy(s.roles, forks())
 		s.cfg.Agents.Worktree = "worktree"
-		work, ended := s.roles["work"], false
+		var ended atomic.Bool
+		work := s.roles["work"]
 		s.roles["work"] = func(a asked) any {
 			if a.task != "api_plan" {
 				return work(a)
 			}
 			return func(ctx context.Context, _ agent.Request) (agent.Response, error) {
 				<-ctx.Done()
-				ended = true
+				ended.Store(true)
 				return agent.Response{}, context.Cause(ctx)
 			}
 		}
 		s.roles[director.OpRemove] = func(a asked) any {
-			assert.True(t, ended || !strings.Contains(string(a.req.Input), "api_plan"))
+			assert.True(t, ended.Load() || !strings.Contains(string(a.req.Input), "api_plan"))
 			return struct{}{}
 		}
 		p := s.play(t)

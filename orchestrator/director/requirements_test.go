@@ -560,13 +560,10 @@ func TestForks(t *testing.T) {
 		}
 	})
 	t.Run("B95 one merge after the other, in the order of the reviews", func(t *testing.T) {
-		merging := 0
+		merging := crowd{}
 		s := forked(map[string]func(asked) any{director.OpMerge: func(a asked) any {
 			return func(ctx context.Context, req agent.Request) (agent.Response, error) {
-				merging++
-				assert.Equal(t, 1, merging)
-				time.Sleep(time.Minute)
-				merging--
+				merging.stay(time.Minute)
 				return respond(ctx, req, forks()[director.OpMerge](a))
 			}
 		}, "qa": func(a asked) any {
@@ -579,6 +576,7 @@ func TestForks(t *testing.T) {
 			merged = append(merged, e.Task)
 		}
 		assert.Equal(t, []string{"c_plan", "b_plan", "a_plan"}, merged)
+		assert.Equal(t, 1, merging.most)
 		assert.Len(t, p.of("qa"), 3, "what waits for its merge is not reviewed again")
 	})
 	t.Run("BC22 BC60 a task that pauses twice goes on from its last attempt, into which its last subtask is merged", func(t *testing.T) {

@@ -236,21 +236,18 @@ func TestReviews(t *testing.T) {
 		assert.Equal(t, "FAIL", p.events(t, director.EventReviewFinished)[0].On)
 	})
 	t.Run("B40 as many reviews at once as workers", func(t *testing.T) {
-		reviewing, most := 0, 0
+		reviewing := crowd{}
 		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}}, roles: map[string]func(asked) any{
 			"qa": func(asked) any {
 				return func(ctx context.Context, req agent.Request) (agent.Response, error) {
-					reviewing++
-					most = max(most, reviewing)
-					time.Sleep(time.Minute)
-					reviewing--
+					reviewing.stay(time.Minute)
 					return respond(ctx, req, pass(req))
 				}
 			},
 		}}
 		s.cfg.Limits.Parallel = 2
 		require.NoError(t, s.play(t).err)
-		assert.Equal(t, 2, most)
+		assert.Equal(t, 2, reviewing.most)
 	})
 }
 

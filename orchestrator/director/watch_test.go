@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -350,7 +351,7 @@ func TestNudges(t *testing.T) {
 		third := history(p, 3)
 		assert.Equal(t, providers.System, third[len(third)-1].Role)
 		s.sweep(t)
-		var waited time.Duration
+		var waited atomic.Int64
 		s.in.Tasks = append(s.in.Tasks, define("slow_plan"))
 		s.roles = map[string]func(asked) any{"work": func(a asked) any {
 			if a.task == "slow_plan" {
@@ -361,11 +362,11 @@ func TestNudges(t *testing.T) {
 			return func(ctx context.Context, _ agent.Request) (agent.Response, error) {
 				begun := time.Now()
 				<-ctx.Done()
-				waited = time.Since(begun)
+				waited.Store(int64(time.Since(begun)))
 				return agent.Response{}, context.Cause(ctx)
 			}
 		}}
 		require.NoError(t, s.play(t).err)
-		assert.Equal(t, 5*time.Second, waited.Round(time.Second), "the check ends with its attempt")
+		assert.Equal(t, 5*time.Second, time.Duration(waited.Load()).Round(time.Second), "the check ends with its attempt")
 	})
 }
