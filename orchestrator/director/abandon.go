@@ -8,13 +8,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// abandon abandons a task, with nobody to ask who needs it: those wait for a decision.
-func (r *run) abandon(c *orchestrator.Context, id, why string) {
-	r.without(c, id, why, nil)
-}
-
-// abandonTask abandons a task and asks the director which of those that need it can go on
-// without; an answer that cannot be used means none.
+// abandonTask abandons a task, and asks the director before which dependents continue
+// without it. An answer that cannot be used means none.
 func (r *run) abandonTask(c *orchestrator.Context, id, why string) error {
 	var proceed []string
 	if dependents := r.dependents(id); len(dependents) > 0 && r.Policy.OnAbandoned == Ask {
@@ -29,9 +24,7 @@ func (r *run) abandonTask(c *orchestrator.Context, id, why string) error {
 		}
 		proceed = answer.CanProceed
 	}
-	if t, _ := r.board.Task(id); !t.Final() {
-		r.without(c, id, why, proceed)
-	}
+	r.abandon(c, id, why, proceed...)
 	return nil
 }
 
@@ -44,8 +37,8 @@ func (r *run) abandonBranch(c *orchestrator.Context, id, why string) {
 	r.abandonAll(c, changes)
 }
 
-// without abandons a task; of those that need it, some proceed.
-func (r *run) without(c *orchestrator.Context, id, why string, proceed []string) {
+// abandon abandons a task. Dependents are blocked, but for those that proceed without it.
+func (r *run) abandon(c *orchestrator.Context, id, why string, proceed ...string) {
 	changes, err := r.board.Abandon(id, why, func(dependent string) bool { return slices.Contains(proceed, dependent) }, c.Now())
 	if err != nil {
 		return // it is final already
@@ -53,23 +46,22 @@ func (r *run) without(c *orchestrator.Context, id, why string, proceed []string)
 	r.abandonAll(c, changes)
 }
 
-// abandonAll applies changes of which some abandon tasks: what is under way for these is
-// canceled, and their worktrees go.
+// abandonAll applies changes, and discards the work of tasks that they abandon.
 func (r *run) abandonAll(c *orchestrator.Context, changes []board.Change) {
 	for _, ch := range changes {
 		before, _ := r.board.Task(ch.Task)
 		r.must(c, ch)
 		if m, ok := ch.Do.(board.Move); ok && m.Event == board.EventAbandon {
-			r.leave(c, &before)
+			r.discard(c, &before)
 		}
 	}
 }
 
-// leave ends what is under way for a task that was abandoned.
-func (r *run) leave(c *orchestrator.Context, t *board.Task) {
+// discard cancels what is under way for a task that was abandoned, and removes its work.
+func (r *run) discard(c *orchestrator.Context, t *board.Task) {
 	delete(r.trees.drafts, t.ID)
 	key := attemptKey("work", t.ID, t.Attempt)
-	r.stop(key, attemptKey("qa", t.ID, t.Attempt), attemptKey("ask", t.ID, r.job(t.ID).asked))
+	r.stop(key, attemptKey("qa", t.ID, t.Attempt), attemptKey("merge", t.ID, t.Attempt), attemptKey("ask", t.ID, r.job(t.ID).asked))
 	if !r.under[key] {
 		r.clear(c, t.ID, true) // otherwise the branch does it when its worker has ended
 	}

@@ -41,7 +41,7 @@ type ChangeReview struct {
 	// Suggestions that are not listed are rejected.
 	Suggestions []SuggestionVerdict `json:"suggestions,omitempty"`
 
-	// CanProceed are the IDs of the dependents that can go on without the abandoned task.
+	// CanProceed are the IDs of the dependents that continue without the abandoned task.
 	CanProceed []string `json:"can_proceed,omitempty"`
 }
 
@@ -60,7 +60,7 @@ type Resolution struct {
 	Decisions     []DecisionPlan             `json:"decisions,omitempty"`
 	Spec          map[string]json.RawMessage `json:"spec,omitempty" jsonschema:"new requirements, by area"`
 	Tasks         []TaskPlan                 `json:"tasks,omitempty" jsonschema:"that must be complete before the task goes on"`
-	Abandon       bool                       `json:"abandon,omitempty" jsonschema:"nobody will do the task"`
+	Abandon       bool                       `json:"abandon,omitempty" jsonschema:"the task is not to be done"`
 	Reason        string                     `json:"reason,omitempty"`
 }
 

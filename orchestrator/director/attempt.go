@@ -20,7 +20,7 @@ type attempt struct {
 	profile Profile
 	tree    *worktree.Tree // nil: there are no worktrees
 	head    string         // the commit at which the worktree is
-	resumed bool           // it goes on where an earlier one has paused
+	resumed bool           // it continues what an earlier one has begun
 	clashes []string       // files that others have changed meanwhile, too
 
 	req     agent.Request // of the next slice
@@ -83,8 +83,8 @@ func (r *run) stillActive(a *attempt) bool {
 	return t.Status == board.Active && t.Attempt == a.n
 }
 
-// release gives an attempt back that the end of the run has cut: it costs no retry, and
-// what was committed is kept, and what a worker wants to have back.
+// release makes the task READY again when a cancel or the budget cut its attempt off: it
+// costs no retry, and what was committed is kept, and what a worker wants to have back.
 func (r *run) release(c *orchestrator.Context, a *attempt, plan *CheckpointPlan, err error) {
 	why := "the budget is used up"
 	if isCanceled(err) {
@@ -138,7 +138,7 @@ func (r *run) perform(c *orchestrator.Context, a *attempt) (result WorkerResult,
 	}
 }
 
-// ends is err if it ends the run or the task's share of it.
+// ends is err if it is a cancel or a refused budget, else nil.
 func ends(err error) error {
 	if team.Ends(err) {
 		return err
@@ -146,7 +146,7 @@ func ends(err error) error {
 	return nil
 }
 
-// brokenCall is what the failure of a worker's call means; nil: it is none.
+// brokenCall is how a failed call fails the attempt; nil: a cancel or a refused budget does not.
 func brokenCall(err error) *mishap {
 	switch {
 	case team.Ends(err):
@@ -162,12 +162,11 @@ func (r *run) prepare(c *orchestrator.Context, a *attempt) (*mishap, error) {
 	t, _ := r.board.Task(a.id)
 	a.profile, _ = r.profile(t.Profile)
 	a.resumed = t.Checkpoint != nil
-	every, err := interval(r.Limits.GuardianCalls, t.Risk)
-	if err != nil {
-		return nil, err
-	}
-	if a.every = every; r.Limits.GuardianCalls == 0 {
-		a.every = 0
+	if base := r.Limits.GuardianCalls; base > 0 {
+		var err error
+		if a.every, err = interval(base, t.Risk); err != nil {
+			return nil, err
+		}
 	}
 	if r.trees.agent != "" {
 		made, err := r.plant(c, CreateRequest{Task: a.id, Attempt: a.n, Base: r.base(&t), Update: a.resumed, Into: r.into(&t)})

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/providers"
 )
 
 // checked is a case in which tests are run; result says how they come out at a commit.
@@ -38,8 +40,11 @@ func TestChecked(t *testing.T) {
 	t.Parallel()
 	t.Run("BC61 B68 the reviewer sees what the command did at the frozen commit", func(t *testing.T) {
 		r := newRepo(t)
-		p := r.play(t, checked(r, func(string) director.CheckResult { return green }, define("db_build")), nil)
+		s := checked(r, nil, define("db_build"))
+		s.roles["check"] = func(asked) any { return costs(green, 1) }
+		p := r.play(t, s, nil)
 		require.NoError(t, p.err)
+		assert.Equal(t, 2*providers.USD/100, p.out.Board.Spent.Cost, "BX28")
 		var in director.ReviewInput
 		decode(p.of("qa")[0].req.Input, &in)
 		require.NotNil(t, in.Checks)
@@ -98,14 +103,18 @@ func TestChecked(t *testing.T) {
 		assert.Zero(t, p.task(t, "db_build").ConflictCount)
 	})
 	t.Run("B71 BC26 nothing passes whose tests fail, unless the tests are wrong", func(t *testing.T) {
-		r := newRepo(t)
-		s := checked(r, both, define("db_build"))
-		s.roles["check"] = func(asked) any { return red }
-		p := r.play(t, s, nil)
-		require.ErrorIs(t, p.err, director.ErrWaiting)
-		assert.Len(t, p.of("qa"), 4, "a review that passes it all the same cannot be used")
-		assert.Contains(t, p.of("qa")[1].req.Prompt, "TestBoth")
-		assert.Equal(t, board.NoReview, p.task(t, "db_build").QA.Kind)
+		for want, result := range map[string]director.CheckResult{"TestBoth": red, "names no test": {Output: "exit code 2"}} {
+			r := newRepo(t)
+			s := checked(r, both, define("db_build"))
+			s.roles["check"] = func(asked) any { return result }
+			p := r.play(t, s, nil)
+			require.ErrorIs(t, p.err, director.ErrWaiting)
+			assert.Len(t, p.of("qa"), 4, "a review that passes it all the same cannot be used")
+			assert.Contains(t, p.of("qa")[1].req.Prompt, want)
+			assert.Equal(t, board.NoReview, p.task(t, "db_build").QA.Kind)
+			s.roles["qa"], s.cfg.Retry.Tasks = failing("db_build", 9), orchestrator.None
+			assert.Len(t, newRepo(t).play(t, s, nil).of("qa"), 1, "one that fails it is taken as it is")
+		}
 	})
 	t.Run("BX19 BX29 a check or a merge that the machine could not make is no verdict", func(t *testing.T) {
 		for _, tt := range []struct {

@@ -57,7 +57,7 @@ type Policy struct {
 	GuardianAsync      bool `json:"guardian_async,omitzero"`       // a check is made during the next slice
 	DropFailed         bool `json:"drop_failed,omitzero"`          // the branch of a failed attempt is deleted at once; false: with the task
 
-	// OnAbandoned is how it is decided whether tasks go on without one that they need
+	// OnAbandoned is how it is decided whether tasks continue without one that they need
 	// and that was abandoned: "ask" (also ""), the director is asked; "block".
 	OnAbandoned string `json:"on_dependency_abandoned,omitzero"`
 

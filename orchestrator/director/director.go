@@ -49,12 +49,11 @@ type run struct {
 	failures  stagnation
 	outages   outages
 	planWrong string // why the strategist wants a re-plan; "": it does not
-	paused    bool   // a person is asked whether the run goes on
-	asking    bool   // that question is open
-	askedRun  int    // how often it was
+	paused    bool   // no attempt begins until a person wants it
+	asking    bool   // the question about that is open
+	askedRun  int    // how often it was asked
 	reviewing int    // reviews under way
 	merging   bool   // a merge is under way
-	restedAt  int64  // the version of the board at which a re-plan for want of anything to do changed nothing
 	over      error  // why no attempt begins any more: money, calls or time are used up
 }
 
@@ -62,7 +61,7 @@ type run struct {
 type job struct {
 	asked   int     // questions so far
 	asking  bool    // one is open
-	silent  bool    // nobody has answered in time
+	silent  bool    // its last question got no answer in time
 	held    *Answer // carried out when what the task needs is complete
 	passed  bool    // its merge is due
 	wishing bool    // what it suggests is under review
@@ -152,7 +151,7 @@ func (r *run) summarize(out *Outcome) (d done) {
 		if !t.Final() {
 			out.Pending = append(out.Pending, t.ID)
 		}
-		partial := t.Status == board.Complete && t.QA != nil && t.QA.Outcome == outcomePartial
+		partial := t.QA != nil && t.QA.Outcome == outcomePartial
 		if partial {
 			out.Unverified = append(out.Unverified, t.ID)
 		}

@@ -35,13 +35,14 @@
 // Partial if a task is complete, and others were given up, completed in part, or are not
 // done; without any that is complete it is OutOfBudget, Canceled or Failed. The error is
 // nil for the end "completed" alone, if anything is complete. Outcome.Board as Input.Board
-// lets another run go on.
+// continues in another run.
 //
 // # People
 //
 // A run asks by questions of the keys ask/<task>/<n>, and ask/run/<n> when agents fail
 // again and again: their answers are an [Answer]. It stays open meanwhile, and works on
-// what does not wait; with Policy.ReturnWhenWaiting it ends instead.
+// what does not wait; with Policy.ReturnWhenWaiting it ends instead. Once its budget is
+// used up, it withdraws its questions and ends.
 //
 // # Prompts
 //
@@ -94,6 +95,6 @@
 //
 // # Events
 //
-// Each change of the board is told by an event: see the kinds. Conversations are not told,
-// the calls of the log have them.
+// Each change of the board is emitted as an event: see the kinds. Conversations are not:
+// they are in the calls of the log.
 package director

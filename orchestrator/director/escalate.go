@@ -43,7 +43,8 @@ func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult)
 		err = r.resolve(c, a, result, m)
 	}
 	if err == nil {
-		r.clear(c, a.id, false)
+		t, _ := r.board.Task(a.id)
+		r.clear(c, a.id, t.Final())
 	}
 	return nil, err
 }
@@ -86,9 +87,8 @@ func (r *run) split(c *orchestrator.Context, a *attempt, result WorkerResult, m 
 		return nil
 	}
 	changes, _ := into(answer)
-	before, _ := r.board.Task(a.id)
 	r.all(c, changes)
-	r.leave(c, &before)
+	delete(r.trees.drafts, a.id)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package director_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard/board"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/providers"
 )
@@ -118,6 +120,20 @@ func TestPause(t *testing.T) {
 		assert.Equal(t, orchestrator.Failed, p.out.Status)
 		assert.Len(t, p.of("replan"), 1, "BX23")
 	})
+	t.Run("BX17 the director decides whether what waits for an abandoned subtask goes on", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": wants("db_build", paused), "qa": failing("find", 9), "review": func(a asked) any {
+			var in director.ChangeInput
+			decode(a.req.Input, &in)
+			return director.ChangeReview{CanProceed: in.Dependents}
+		}})
+		s.cfg.Retry.Tasks, s.cfg.Policy.ReturnWhenWaiting = orchestrator.None, false
+		s.reply = map[string]any{"ask/find/1": director.Answer{Action: director.ActionAbandon}}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "find ABANDONED, db_build COMPLETE")
+		assert.Empty(t, p.out.Pending)
+		assert.NotContains(t, p.out.Drafts, "find")
+	})
 }
 
 func TestEscalations(t *testing.T) {
@@ -143,6 +159,7 @@ func TestEscalations(t *testing.T) {
 		}).play(t)
 		require.NoError(t, p.err)
 		p.is(t, "db_build COMPLETE, dates COMPLETE")
+		assert.Equal(t, "db_build", p.task(t, "dates").Parent)
 	})
 	clarify := director.EscalationRequest{Type: "NEEDS_CLARIFICATION", Reason: "is today overdue?"}
 	t.Run("BA89 B61 the director clarifies", func(t *testing.T) {
@@ -166,6 +183,8 @@ func TestEscalations(t *testing.T) {
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		p.is(t, "db_build WAITING_HUMAN")
 		assert.Contains(t, p.task(t, "db_build").Reason, "is today overdue?")
+		p = one(map[string]func(asked) any{"work": escalates("db_build", clarify), "escalate": func(asked) any { return director.Resolution{Reason: "ask the mayor"} }}).play(t)
+		assert.Equal(t, "ask the mayor", p.task(t, "db_build").Reason)
 	})
 	t.Run("BC56 B61 an answer that cannot be used is for a person", func(t *testing.T) {
 		p := one(map[string]func(asked) any{"work": escalates("db_build", clarify), "escalate": func(asked) any { return "rubbish" }}).play(t)
@@ -198,6 +217,15 @@ func TestEscalations(t *testing.T) {
 		task := p.task(t, "db_build")
 		assert.Equal(t, board.ByExternal, task.Blocked.Type)
 		assert.Equal(t, []string{"API key"}, task.Blocked.WaitingOn)
+		named := one(map[string]func(asked) any{"work": func(a asked) any {
+			reason := ""
+			if a.n == 2 {
+				reason = "no access"
+			}
+			return escalates("db_build", director.EscalationRequest{Type: "BLOCKED_EXTERNAL", Reason: reason})(a)
+		}}).play(t)
+		assert.Contains(t, named.of("work")[1].req.Prompt, "escalation.needs is empty")
+		assert.Equal(t, []string{"no access"}, named.task(t, "db_build").Blocked.WaitingOn)
 		s.cfg.Policy.ReturnWhenWaiting = false
 		s.reply = map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionProvided, Guidance: "it is in the vault"}}
 		p = s.play(t)
@@ -209,7 +237,7 @@ func TestEscalations(t *testing.T) {
 	t.Run("BA92 B59 NEEDS_REPLANNING", func(t *testing.T) {
 		replan := director.EscalationRequest{Type: "NEEDS_REPLANNING", Reason: "the schema is wrong"}
 		p := one(map[string]func(asked) any{"work": escalates("db_build", replan), "escalate": func(asked) any {
-			return director.Resolution{Resolved: true, Tasks: []director.TaskPlan{plan("schema", "plan")}}
+			return director.Resolution{Tasks: []director.TaskPlan{plan("schema", "plan")}}
 		}}).play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, "PLANNED READY ACTIVE BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "db_build"))
@@ -239,6 +267,25 @@ func TestEscalations(t *testing.T) {
 		assert.Equal(t, []string{"s2"}, p.task(t, "test-api").DependsOn)
 		assert.ElementsMatch(t, []string{"api_plan", "db_build"}, p.task(t, "s1").DependsOn)
 		assert.Equal(t, "split", p.task(t, "api_build").Reason)
+		assert.Equal(t, "PLANNED BLOCKED READY ACTIVE ABANDONED", p.states(t, "api_build"))
+		for _, e := range p.events(t, director.EventTaskAdded) {
+			assert.Equal(t, e.Task == "s1" || e.Task == "s2", e.Who == "api_build", e.Task)
+		}
+	})
+	t.Run("B63 of a task that is split, nothing is left that was not merged", func(t *testing.T) {
+		p := one(map[string]func(asked) any{
+			"work": func(a asked) any {
+				if a.task == "db_build" && a.attempt == 2 {
+					return director.WorkerResult{Status: director.StatusFailed, Escalation: &director.EscalationRequest{Type: "SCOPE_TOO_LARGE", Reason: "too much"}}
+				}
+				return nil
+			},
+			"qa":    failing("db_build", 1),
+			"split": func(asked) any { return director.Decomposition{Tasks: []director.TaskPlan{plan("s1", "build")}} },
+		}).play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build ABANDONED, s1 COMPLETE")
+		assert.Empty(t, p.out.Drafts)
 	})
 	t.Run("BC56 a split that cannot be used is for a person", func(t *testing.T) {
 		p := one(map[string]func(asked) any{
@@ -269,6 +316,7 @@ func TestKnowledge(t *testing.T) {
 		r := done("db_build", 1)
 		dup := plan("other", "plan")
 		dup.Title, dup.Criteria = "the API  plan", []string{"it has examples"}
+		dup.Criteria = append(dup.Criteria, "It does what api_plan is for")
 		r.Suggested = []director.Suggestion{{TaskPlan: plan("more", "document")}, {TaskPlan: plan("less", "document")}, {TaskPlan: plan("none", "document")}, {TaskPlan: dup}}
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
 			if a.task == "db_build" {
@@ -292,6 +340,56 @@ func TestKnowledge(t *testing.T) {
 		}
 		assert.Equal(t, map[string]string{"more": "approved", "less": "rejected", "none": "rejected", "other": "merged"}, how)
 	})
+	t.Run("BX14 the same title in another phase, or of a task that is final, is another task", func(t *testing.T) {
+		r := done("api_build", 1)
+		r.Suggested = []director.Suggestion{{TaskPlan: plan("x", "document")}, {TaskPlan: plan("y", "plan")}}
+		r.Suggested[0].Title, r.Suggested[1].Title = "The api build", "The api plan"
+		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("api_plan"), define("api_build", "api_plan")}}, roles: map[string]func(asked) any{
+			"work": wants("api_build", r), "review": func(a asked) any {
+				if a.n == 1 {
+					return director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 3, Approve: true}}}
+				}
+				return director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 1, Approve: true}, {Number: 2, Approve: true}}}
+			},
+		}}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "x COMPLETE, y COMPLETE")
+		require.Len(t, p.of("review"), 2)
+		assert.Contains(t, p.of("review")[1].req.Prompt, "number is 3, want 1 to 2")
+		s.roles["review"] = func(asked) any { return "rubbish" }
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.out.Board.Tasks, 2, "BX19")
+		assert.True(t, p.warned("suggestions"))
+	})
+	t.Run("BX15 how deep tasks may cause tasks", func(t *testing.T) {
+		find := director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}}}
+		for name, second := range map[string]director.WorkerResult{
+			"a subtask":    {Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("deeper", "plan")}}},
+			"a split":      {Status: director.StatusFailed, Escalation: &director.EscalationRequest{Type: "SCOPE_TOO_LARGE", Reason: "too much"}},
+			"a suggestion": {Status: director.StatusComplete, ResultPath: "a.md", Artifact: "a", Suggested: []director.Suggestion{{TaskPlan: plan("deeper", "plan")}}},
+		} {
+			for depth, tasks := range map[int]int{1: 2, 2: 3} {
+				s := one(map[string]func(asked) any{
+					"work": func(a asked) any {
+						if a.task == "find" && a.n == 1 {
+							return second
+						}
+						return wants("db_build", find)(a)
+					},
+					"review": func(asked) any {
+						return director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 1, Approve: true}}}
+					},
+					"split": func(asked) any {
+						return director.Decomposition{Tasks: []director.TaskPlan{plan("deeper", "plan")}}
+					},
+				})
+				s.cfg.Limits.Depth = depth
+				assert.Len(t, s.play(t).out.Board.Tasks, tasks, "%s, %d", name, depth)
+			}
+		}
+	})
 	t.Run("BA96 BX13 a suggestion that closes a cycle", func(t *testing.T) {
 		r := done("db_build", 1)
 		r.Suggested = []director.Suggestion{{TaskPlan: plan("x", "build", "x")}}
@@ -301,6 +399,21 @@ func TestKnowledge(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Len(t, p.out.Board.Tasks, 1)
 		assert.Equal(t, "rejected", p.events(t, director.EventSuggestionReviewed)[0].On)
+	})
+	t.Run("BX15 a suggestion beyond the limit of tasks is rejected, which its component is told", func(t *testing.T) {
+		r := done("db_build", 1)
+		r.Suggested = []director.Suggestion{{TaskPlan: plan("one", "document")}, {TaskPlan: plan("two", "document")}}
+		s := one(map[string]func(asked) any{"work": wants("db_build", r), "review": func(asked) any {
+			return slow{time.Second, director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 1, Approve: true}, {Number: 2, Approve: true}}}}
+		}})
+		s.cfg.Limits.Tasks = 1
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build COMPLETE, one COMPLETE")
+		assert.Len(t, p.out.Board.Tasks, 2)
+		require.Len(t, p.out.Board.Insights, 1)
+		assert.Equal(t, []string{"api"}, p.out.Board.Insights[0].Topic)
+		assert.Equal(t, "Not done, though suggested: two (there are 1 tasks already)", p.out.Board.Insights[0].Summary)
 	})
 	t.Run("BA97 B12 an insight reaches workers that are at work", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
@@ -326,9 +439,41 @@ func TestKnowledge(t *testing.T) {
 		assert.NotContains(t, told[1], "of no interest")
 		assert.Empty(t, p.of("review"), "no approval")
 	})
+	t.Run("B12 an insight is told once, and does not hide what is wrong with an answer", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			r := done(a.task, a.attempt)
+			switch {
+			case a.task == "api_plan":
+				r.Insights = []director.InsightPlan{{Summary: "SQLite locks"}, {Summary: "SQLite locks"}}
+				return r
+			case a.task == "ui_plan":
+				r.Insights = []director.InsightPlan{{Summary: "dates are UTC"}}
+				return slow{10 * time.Second, r}
+			case a.slice == 1:
+				return slow{20 * time.Second, "rubbish"}
+			}
+			return slow{10 * time.Second, agent.Response{More: a.slice < 4, Messages: messages(1), Data: agent.JSON(r)}}
+		}})
+		s.in.Tasks = append(s.in.Tasks, define("api_plan"), define("ui_plan"))
+		s.in.Tasks[0].DependsOn = []string{"api_plan"}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Empty(t, p.out.Warnings, "BX34")
+		var prompts []string
+		for _, a := range p.of("work") {
+			if a.task == "db_build" {
+				prompts = append(prompts, a.req.Prompt)
+			}
+		}
+		require.Len(t, prompts, 4)
+		assert.Contains(t, prompts[1], "Your answer cannot be used")
+		assert.Contains(t, prompts[2], "dates are UTC")
+		assert.NotContains(t, strings.Join(prompts, ""), "SQLite", "it is in the first input")
+		assert.Empty(t, prompts[3])
+	})
 	t.Run("BA98 BC42 decisions are logged when the task passes", func(t *testing.T) {
 		r := done("db_plan", 1)
-		r.Decisions = []director.DecisionPlan{{Area: "db", AppliesTo: []string{"db_build"}, Summary: "dates are text"}}
+		r.Decisions = []director.DecisionPlan{{Area: "db", AppliesTo: []string{"db_build"}, Summary: "dates are text"}, {Area: "db", AppliesTo: []string{"no_such"}, Summary: "x"}}
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
 			if a.task == "db_plan" {
 				return r
@@ -340,6 +485,12 @@ func TestKnowledge(t *testing.T) {
 		require.NoError(t, p.err)
 		require.Len(t, p.out.Board.DesignLog, 1, "not the first time, which failed")
 		assert.Equal(t, "dates are text", workInput(p.last(t, "db_build")).Decisions[0].Summary)
+		var in director.ReviewInput
+		decode(p.of("qa")[2].req.Input, &in)
+		assert.Equal(t, "dates are text", in.Decisions[0].Summary)
+		decode(p.of("qa")[1].req.Input, &in)
+		assert.Equal(t, 2, in.Attempt)
+		assert.True(t, p.warned("decision"), "one was for a task that is unknown")
 		assert.Empty(t, workInput(p.last(t, "db_plan")).Decisions)
 	})
 }

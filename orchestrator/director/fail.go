@@ -33,7 +33,6 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why mishap) {
 	route := r.attempts().after(t.RetryCount+1, t.ConflictCount)
 	if route == askHuman {
 		r.direct(c, a.id, board.Move{Event: board.EventAsk, Reason: "no attempt is left: " + why.text, QA: &qa})
-		r.clear(c, a.id, false)
 		return
 	}
 	r.direct(c, a.id, board.Move{Event: board.EventLose, QA: &qa, Messages: r.phoenix(c, &t, qa)})

@@ -45,6 +45,7 @@ func TestTodoBoard(t *testing.T) {
 		assert.Len(t, p.of("work"), 7)
 		assert.Len(t, p.of("qa"), 7)
 		assert.Empty(t, p.out.Warnings)
+		assert.Empty(t, p.out.Drafts)
 		assert.Equal(t, "views_build by attempt 1", p.out.Files["artifacts/views_build.md"])
 	})
 	t.Run("BA16 B75 it fails once", func(t *testing.T) {
@@ -73,6 +74,7 @@ func TestTodoBoard(t *testing.T) {
 	t.Run("BA18 B77 it fails four times", func(t *testing.T) {
 		p := play(t, bare(), failing("views_build", 4))
 		require.ErrorIs(t, p.err, director.ErrWaiting)
+		require.ErrorContains(t, p.err, "views_build is WAITING_HUMAN")
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, director.Waiting, p.out.End)
 		p.is(t, "views_build WAITING_HUMAN")
@@ -122,5 +124,10 @@ func TestTodoBoard(t *testing.T) {
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		assert.Equal(t, "PLANNED READY ACTIVE READY ACTIVE READY ACTIVE READY ACTIVE WAITING_HUMAN", p.states(t, "db_build"))
 		assert.Equal(t, 4, p.task(t, "db_build").RetryCount)
+		var next []int
+		for _, e := range p.events(t, director.EventAttemptReset) {
+			next = append(next, e.Attempt)
+		}
+		assert.Equal(t, []int{2, 3, 4}, next)
 	})
 }

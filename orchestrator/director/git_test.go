@@ -285,6 +285,8 @@ func TestGit(t *testing.T) {
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		p.is(t, "db_build WAITING_HUMAN")
 		assert.Equal(t, 4, p.task(t, "db_build").ConflictCount)
+		assert.Len(t, p.of("conflict"), 3, "the last time there is nothing to decide")
+		assert.Equal(t, board.MergeConflict, p.task(t, "db_build").QA.Kind)
 		assert.Zero(t, p.task(t, "db_build").RetryCount)
 	})
 	t.Run("BA121 BX10 a worker that has changed nothing, or not what it says", func(t *testing.T) {

@@ -89,7 +89,7 @@ func pass(req agent.Request) director.Review {
 // fail is one that fails the first criterion.
 func fail(req agent.Request) director.Review {
 	r := pass(req)
-	r.Passed, r.Feedback, r.Focus = false, "the rule on dates is missing", "dates"
+	r.Passed, r.Feedback, r.Focus = false, "the rule on dates is missing", "start with the calendar"
 	r.Criteria[0] = director.CriterionAnswer{Number: 1, Reasoning: "it is not there", Suggestions: "add it"}
 	return r
 }
@@ -359,6 +359,26 @@ func seven() []board.Definition {
 		define("api_plan", "db_plan"), define("api_build", "api_plan", "db_build"),
 		define("views_plan", "api_plan"), define("views_build", "api_build", "views_plan"),
 	}
+}
+
+// crowd knows how many agents were at work at once.
+type crowd struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+// stay lets one be at work for a time.
+func (c *crowd) stay(d time.Duration) {
+	c.add(1)
+	<-time.After(d)
+	c.add(-1)
+}
+
+func (c *crowd) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now += n
+	c.most = max(c.most, c.now)
 }
 
 // calls is a slice of n tool calls, with their cost.

@@ -17,7 +17,15 @@ import (
 
 // beginQuestions asks people, for each task that waits for one and for the run.
 func (r *run) beginQuestions() {
-	if r.Policy.ReturnWhenWaiting || r.over != nil {
+	if r.over != nil { // what people answer could not be done
+		for _, key := range slices.Sorted(maps.Keys(r.under)) {
+			if strings.HasPrefix(key, "ask/") {
+				r.stop(key)
+			}
+		}
+		return
+	}
+	if r.Policy.ReturnWhenWaiting {
 		return
 	}
 	if key := attemptKey("ask", "run", r.askedRun+1); r.paused && !r.asking {
@@ -52,9 +60,9 @@ func (r *run) askTask(c *orchestrator.Context, id string) error {
 	switch {
 	case errors.Is(err, orchestrator.ErrTimeout) && !orchestrator.IsOver(err):
 		j.silent = true
-		r.warn(c, "silence", id, "nobody has answered in %v", r.Limits.HumanTime)
+		r.warn(c, "silence", id, "no answer in %v", r.Limits.HumanTime)
 		if r.Policy.OnSilence == Abandon {
-			return r.abandonTask(c, id, givenUpPrefix+"nobody has answered in time")
+			return r.abandonTask(c, id, givenUpPrefix+"no answer in time")
 		}
 		return nil
 	case err != nil:
@@ -63,14 +71,14 @@ func (r *run) askTask(c *orchestrator.Context, id string) error {
 	return r.obey(c, id, answer)
 }
 
-// askRun is the branch of the question whether a run that is paused goes on.
+// askRun is the branch of the question whether a paused run continues.
 func (r *run) askRun(c *orchestrator.Context) error {
 	defer func() { r.asking = false }()
 	r.askedRun++
 	answer, err := r.question(c, attemptKey("ask", "run", r.askedRun), "Agents have failed again and again: "+r.outages.why, runOptions, nil)
 	switch {
 	case errors.Is(err, orchestrator.ErrTimeout) && !orchestrator.IsOver(err):
-		return team.Fail(ErrWaiting, "the run is paused, and nobody has answered in %v: %s", r.Limits.HumanTime, r.outages.why)
+		return team.Fail(ErrWaiting, "the run is paused, and no answer came in %v: %s", r.Limits.HumanTime, r.outages.why)
 	case err != nil:
 		return err
 	case answer.Action == ActionStop:
@@ -125,8 +133,9 @@ func (r *run) obeyHeld(c *orchestrator.Context) error {
 	return nil
 }
 
-// obey carries out a person's answer about a task that waits for one. Needs that were
-// abandoned are dropped: the person wants it to go on. For others it waits.
+// obey carries out a person's answer about a task that waits for one. If the task is to
+// continue, abandoned tasks are dropped from its needs; while others of them are not
+// complete, the answer is held.
 func (r *run) obey(c *orchestrator.Context, id string, answer Answer) error {
 	if answer.Action != ActionAbandon && answer.Action != ActionAbandonBranch {
 		r.dropAbandoned(c, id)
@@ -170,20 +179,20 @@ func (r *run) obey(c *orchestrator.Context, id string, answer Answer) error {
 	return nil
 }
 
-// dropAbandoned lets a task go on without those of its needs that were abandoned.
+// dropAbandoned removes abandoned tasks from what a task needs.
 func (r *run) dropAbandoned(c *orchestrator.Context, id string) {
 	why := r.board.Waits(id)
 	if why == nil {
 		return
 	}
-	var gone []string
+	var abandoned []string
 	for _, need := range why.WaitingOn {
 		if t, _ := r.board.Task(need); t.Status == board.Abandoned {
-			gone = append(gone, need)
+			abandoned = append(abandoned, need)
 		}
 	}
-	if len(gone) > 0 {
-		r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Edit{DropNeeds: gone}})
+	if len(abandoned) > 0 {
+		r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Edit{DropNeeds: abandoned}})
 	}
 }
 

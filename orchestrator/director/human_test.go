@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +45,43 @@ func TestPeople(t *testing.T) {
 		require.Len(t, memory, 2)
 		assert.Equal(t, providers.System, memory[0].Role)
 		assert.Contains(t, memory[1].Text, "use ISO dates")
+		assert.Len(t, p.events(t, director.EventAttemptReset), 1)
+	})
+	t.Run("BX26 BC45 an answer waits for what the task needs, and is carried out once", func(t *testing.T) {
+		s := hopeless(2, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionRetry}, "ask/db_build/2": director.Answer{Action: director.ActionRetry}})
+		qa := s.roles["qa"]
+		s.roles["qa"] = func(a asked) any {
+			if a.task == "db_build" && a.attempt == 1 {
+				r := fail(a.req)
+				r.PlanWrong = true
+				return r
+			}
+			return qa(a)
+		}
+		s.roles["work"] = func(a asked) any {
+			if a.task == "slow_plan" {
+				return slow{5 * time.Minute, nil}
+			}
+			return nil
+		}
+		s.roles["replan"] = func(asked) any {
+			return director.Replan{
+				Abandon: []director.AbandonPlan{{ID: "gone_plan"}}, Edit: []director.TaskEdit{{ID: "db_build", AddNeeds: []string{"slow_plan", "gone_plan"}}},
+			}
+		}
+		s.in.Tasks = append(s.in.Tasks, define("slow_plan"), define("gone_plan", "slow_plan"))
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build COMPLETE, slow_plan COMPLETE, gone_plan ABANDONED")
+		assert.Equal(t, []string{"slow_plan"}, p.task(t, "db_build").DependsOn, "what was abandoned is no longer needed")
+		assert.Len(t, p.events(t, director.EventHumanAsked), 2)
+		var order []string
+		for _, e := range p.events(t, director.EventTaskMoved) {
+			if e.To == string(board.Active) || e.Task == "slow_plan" && e.To == string(board.Complete) {
+				order = append(order, e.Task+" "+e.To)
+			}
+		}
+		assert.Equal(t, []string{"slow_plan ACTIVE", "db_build ACTIVE", "slow_plan COMPLETE", "db_build ACTIVE", "db_build ACTIVE"}, order)
 	})
 	t.Run("BX26 edit", func(t *testing.T) {
 		p := hopeless(1, map[string]any{"ask/db_build/1": director.Answer{
@@ -67,6 +108,7 @@ func TestPeople(t *testing.T) {
 			}
 		}
 		assert.Equal(t, []string{"human"}, by)
+		assert.Len(t, p.task(t, "db_build").QA.Criteria, 1, "as they were reviewed")
 	})
 	t.Run("BX26 nothing to accept", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
@@ -159,6 +201,10 @@ func TestPeople(t *testing.T) {
 			out, err := flow.Result(t.Context(), run)
 			require.NoError(t, err)
 			assert.Equal(t, orchestrator.Completed, out.Status)
+			var last director.State
+			require.NoError(t, run.State(t.Context(), &last))
+			assert.Equal(t, director.Completed, last.Phase)
+			assert.Empty(t, last.Asked)
 			require.Error(t, run.Answer(t.Context(), "ask/db_build/2", retry))
 			require.NoError(t, engine.Close(t.Context()))
 		})
@@ -180,6 +226,42 @@ func TestPeople(t *testing.T) {
 		p = s.play(t)
 		require.ErrorIs(t, p.err, director.ErrInput)
 	})
+	t.Run("BC53 another run goes on where the tasks were", func(t *testing.T) {
+		s := one(nil)
+		s.in.Tasks = append(s.in.Tasks, define("api_plan"), define("old_plan"))
+		s.cfg.Limits.Parallel = 1
+		s.cfg.Limits.Calls = 3 // old_plan is complete, api_plan delivered
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		p.is(t, "api_plan COMPLETE, old_plan AWAITING_QA, db_build READY")
+		b := p.out.Board
+		b.Tasks[1].Profile = "painter" // a profile that the team had once
+		b.Tasks[0].Status, b.Tasks[0].Attempt = board.Active, 1
+		s.in = director.Input{Board: b, Objective: "Build a Todo Board", Files: p.out.Files, Drafts: p.out.Drafts, Tasks: []board.Definition{define("more_build")}}
+		s.cfg.Limits.Calls, s.cfg.Policy.NoTestPlaceholders = 0, false
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, map[board.State]int{board.Complete: 4}, p.out.Summary)
+		assert.Len(t, p.of("work"), 2, "of db_build and more_build")
+		var in director.ReviewInput
+		decode(p.of("qa")[0].req.Input, &in)
+		assert.Equal(t, "old_plan by attempt 1", in.Artifact.Text)
+		assert.Equal(t, "Build a Todo Board", in.Objective)
+		assert.Len(t, p.out.Files, 4)
+		assert.Zero(t, p.task(t, "db_build").RetryCount)
+		assert.Equal(t, 2, p.task(t, "db_build").Attempt)
+	})
+	t.Run("BC53 a failure that the old run had not followed up", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"qa": failing("db_build", 1)})
+		s.cfg.Retry.Tasks = orchestrator.None
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		p.out.Board.Tasks[0].Status = board.FailedQA
+		s.in, s.cfg.Retry.Tasks = director.Input{Board: p.out.Board, Drafts: p.out.Drafts}, 1
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Contains(t, p.last(t, "db_build").req.History[0].Text, "the rule on dates is missing")
+	})
 }
 
 func TestAbandonment(t *testing.T) {
@@ -195,6 +277,8 @@ func TestAbandonment(t *testing.T) {
 		p := cut(director.Config{}, nil).play(t)
 		require.ErrorIs(t, p.err, director.ErrStuck)
 		p.is(t, "api_plan ABANDONED, api_build BLOCKED, views_plan BLOCKED, views_build BLOCKED, db_test COMPLETE")
+		assert.Equal(t, []string{"api_build", "views_plan", "views_build"}, p.out.Pending)
+		assert.Empty(t, p.out.Drafts)
 		assert.Equal(t, board.ByAbandoned, p.task(t, "api_build").Blocked.Type)
 		assert.Equal(t, board.ByDependency, p.task(t, "views_build").Blocked.Type)
 		require.Len(t, p.of("review"), 1)
@@ -219,8 +303,10 @@ func TestAbandonment(t *testing.T) {
 		p.is(t, "api_build BLOCKED")
 		assert.True(t, p.warned("dependents"))
 	})
-	t.Run("BA85 BX16 BX18 a task that is worked on", func(t *testing.T) {
-		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_plan")}}, roles: map[string]func(asked) any{
+	// overtaken is a run whose re-plan, after three minutes, abandons api_plan while it is
+	// worked on.
+	overtaken := func(more ...director.AbandonPlan) script {
+		return script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_plan")}}, roles: map[string]func(asked) any{
 			"qa": failing("db_build", 3),
 			"work": func(a asked) any {
 				if a.task == "api_plan" {
@@ -229,9 +315,12 @@ func TestAbandonment(t *testing.T) {
 				return slow{time.Minute, nil}
 			},
 			"replan": func(asked) any {
-				return director.Replan{Abandon: []director.AbandonPlan{{ID: "api_plan", Reason: "no API"}}}
+				return director.Replan{Abandon: append(more, director.AbandonPlan{ID: "api_plan", Reason: "no API"})}
 			},
 		}}
+	}
+	t.Run("BA85 BX16 BX18 a task that is worked on", func(t *testing.T) {
+		s := overtaken()
 		p := s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "db_build COMPLETE, api_plan ABANDONED")
@@ -239,6 +328,104 @@ func TestAbandonment(t *testing.T) {
 		assert.NotContains(t, p.out.Files, "artifacts/api_plan.md")
 		assert.Len(t, p.events(t, director.EventResultDropped), 1)
 		assert.Equal(t, p.at(t, director.EventRunReplanned), p.at(t, director.EventResultDropped), "its worker is stopped at once")
+	})
+	t.Run("BX27 without money for the re-plan, the worker may finish", func(t *testing.T) {
+		s := overtaken()
+		s.cfg.Limits.Calls = 7 // three attempts with their reviews, and the worker
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		p.is(t, "db_build READY, api_plan AWAITING_QA")
+	})
+	t.Run("BX16 whatever is under way for it is canceled at once", func(t *testing.T) {
+		never := slow{9 * time.Minute, nil}
+		for name, roles := range map[string]map[string]func(asked) any{
+			"its work": {},
+			"its review": {
+				"work": func(a asked) any { return slow{time.Minute, nil} },
+				"qa": func(a asked) any {
+					if a.task == "api_plan" {
+						return never
+					}
+					return failing("db_build", 3)(a)
+				},
+			},
+			"its question": {
+				"work": func(a asked) any {
+					if a.task == "api_plan" {
+						return director.WorkerResult{Status: director.StatusFailed, Escalation: &director.EscalationRequest{Type: "NEEDS_CLARIFICATION", Reason: "which port?"}}
+					}
+					return slow{time.Minute, nil}
+				},
+				"escalate": func(asked) any { return director.Resolution{} },
+			},
+		} {
+			s := overtaken(director.AbandonPlan{ID: "db_build"})
+			s.cfg.Policy.ReturnWhenWaiting, s.cfg.Limits.HumanTime = false, time.Hour
+			maps.Copy(s.roles, roles)
+			p := s.play(t)
+			require.ErrorIs(t, p.err, director.ErrNothingDone, name)
+			assert.Equal(t, 3*time.Minute, p.out.Elapsed.Round(time.Second), name)
+			assert.Empty(t, p.out.Drafts)
+		}
+	})
+	t.Run("BX16 BX18 what comes in the moment in which it is abandoned is dropped", func(t *testing.T) {
+		for _, first := range []any{
+			nil, "rubbish",
+			agent.Response{More: true, Messages: messages(1)},
+			director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}}},
+		} {
+			s := overtaken()
+			work := s.roles["work"]
+			s.roles["work"] = func(a asked) any {
+				if a.task == "api_plan" {
+					return slow{3 * time.Minute, first}
+				}
+				return work(a)
+			}
+			p := s.play(t)
+			require.NoError(t, p.err)
+			p.is(t, "db_build COMPLETE")
+			c, _ := s.open(t)
+			c.Determinism(t)
+		}
+	})
+	t.Run("BX16 its worktree and branch are removed when its worker has ended", func(t *testing.T) {
+		s := overtaken()
+		maps.Copy(s.roles, forks())
+		s.cfg.Agents.Worktree = "worktree"
+		var ended atomic.Bool
+		work := s.roles["work"]
+		s.roles["work"] = func(a asked) any {
+			if a.task != "api_plan" {
+				return work(a)
+			}
+			return func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+				<-ctx.Done()
+				ended.Store(true)
+				return agent.Response{}, context.Cause(ctx)
+			}
+		}
+		s.roles[director.OpRemove] = func(a asked) any {
+			assert.True(t, ended.Load() || !strings.Contains(string(a.req.Input), "api_plan"))
+			return struct{}{}
+		}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		removed, committed := -1, -1
+		for i, a := range p.asked {
+			var in director.RemoveRequest
+			if a.op == director.OpRemove {
+				decode(a.req.Input, &in)
+				if in.Trees[0].Task == "api_plan" && in.Branches {
+					removed = i
+				}
+			}
+			if a.op == director.OpCommit {
+				committed = i
+			}
+		}
+		assert.Positive(t, removed)
+		assert.Less(t, removed, committed, "before db_build delivers, not at the end of the run")
 	})
 }
 
@@ -284,18 +471,19 @@ func TestStatus(t *testing.T) {
 		assert.Equal(t, "PLANNED READY ACTIVE AWAITING_QA FAILED_QA ABANDONED", p.states(t, "db_build"), "BA24")
 	})
 	t.Run("BX29 agents fail again and again", func(t *testing.T) {
-		tasks := []board.Definition{define("a_plan"), define("b_plan"), define("c_plan")}
+		tasks := []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}
 		s := script{cfg: bare(), in: director.Input{Tasks: tasks}, roles: map[string]func(asked) any{"work": func(a asked) any {
 			if a.attempt == 1 {
 				return slow{time.Second, errors.New("down")}
 			}
 			return slow{time.Minute, nil}
 		}}}
-		s.cfg.Retry.Tasks = 1
+		s.cfg.Retry.Tasks, s.cfg.Limits.Parallel = 1, 4
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		assert.Equal(t, director.Waiting, p.out.End)
-		assert.True(t, p.warned("outage"))
+		require.Len(t, p.out.Warnings, 1, "not one for each further failure")
+		assert.Equal(t, "director/outage", p.out.Warnings[0].Code)
 		for _, d := range tasks {
 			assert.Zero(t, p.task(t, d.ID).RetryCount, "nobody loses a retry")
 		}
@@ -304,8 +492,144 @@ func TestStatus(t *testing.T) {
 		p = s.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		work := s.roles["work"]
+		s.roles["work"] = func(a asked) any {
+			if a.task == "a_plan" && a.attempt == 2 {
+				return slow{time.Second, errors.New("down")}
+			}
+			return work(a)
+		}
+		require.NoError(t, s.play(t).err, "after a pause failures are counted anew")
+		s.roles["work"] = func(a asked) any {
+			if a.attempt == 2 {
+				return slow{time.Second, errors.New("down")}
+			}
+			return work(a)
+		}
+		s.reply["ask/run/2"] = director.Answer{Action: director.ActionRetry}
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.events(t, director.EventHumanAsked), 2)
 		s.reply = map[string]any{"ask/run/1": director.Answer{Action: director.ActionStop}}
 		p = s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
+	})
+	t.Run("BX29 failures in a row: one that works ends it", func(t *testing.T) {
+		for name, third := range map[string]any{
+			"a pause":   director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}}},
+			"a review":  nil,
+			"a failure": errors.New("down"),
+		} {
+			order := map[string]time.Duration{"a_plan": 1, "b_plan": 2, "c_plan": 3, "d_plan": 4}
+			s := script{cfg: bare(), roles: map[string]func(asked) any{"work": func(a asked) any {
+				switch {
+				case a.attempt > 1 || order[a.task] == 0:
+					return slow{time.Minute, nil}
+				case a.task == "c_plan" && third == nil:
+					return slow{3 * time.Second, nil}
+				case a.task == "c_plan":
+					return slow{3 * time.Second, third}
+				}
+				return slow{order[a.task] * time.Second, errors.New("down")}
+			}}}
+			s.in.Tasks = []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}
+			s.cfg.Limits.Parallel = 4
+			assert.Equal(t, name == "a failure", s.play(t).warned("outage"), name)
+		}
+	})
+	t.Run("BX29 BX19 reviews that fail count, too, and one that comes ends the row", func(t *testing.T) {
+		for third, want := range map[string]bool{"rubbish": true, "pass": false, "fail": false} {
+			order := map[string]time.Duration{"a_plan": 1, "b_plan": 2, "c_plan": 9, "d_plan": 3}
+			s := script{cfg: bare(), roles: map[string]func(asked) any{"qa": func(a asked) any {
+				answer := any("rubbish")
+				switch {
+				case a.task == "c_plan" && third == "pass":
+					answer = nil
+				case a.task == "c_plan" && third == "fail":
+					answer = fail(a.req)
+				}
+				return slow{order[a.task] * time.Second, answer}
+			}}}
+			s.in.Tasks = []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}
+			s.cfg.Limits.Parallel, s.cfg.Retry.Tasks = 4, orchestrator.None
+			p := s.play(t)
+			require.ErrorIs(t, p.err, director.ErrWaiting)
+			assert.Equal(t, want, p.warned("outage"), third)
+		}
+	})
+	t.Run("BX27 BC55 an attempt that the end of the money cuts while its answer is carried out is given back", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": escalates("db_build", director.EscalationRequest{Type: "NEEDS_CLARIFICATION", Reason: "which port?"})})
+		s.cfg.Limits.Calls = 1
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		p.is(t, "db_build READY")
+		assert.Zero(t, p.task(t, "db_build").RetryCount)
+	})
+	t.Run("BX29 a retry is given back once, and only one that the row has cost", func(t *testing.T) {
+		for _, paused := range []bool{false, true} {
+			order := map[string]time.Duration{"a_plan": 1, "b_plan": 2, "c_plan": 3, "d_plan": 4, "e_plan": 5}
+			s := script{cfg: bare(), roles: map[string]func(asked) any{"work": func(a asked) any {
+				switch {
+				case paused && a.task == "b_plan" && a.attempt == 1: // which ends the row that a_plan has begun
+					return slow{2 * time.Second, director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}}}}
+				case !paused && a.task == "a_plan" && a.attempt == 1: // its review fails, which is no outage
+					return nil
+				case !paused && a.task == "a_plan" && a.attempt == 2, a.attempt == 1 && order[a.task] > 0:
+					return slow{order[a.task] * time.Second, errors.New("down")}
+				}
+				return slow{time.Minute, nil}
+			}, "qa": failing("a_plan", 1)}}
+			s.in.Tasks = []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan"), define("e_plan")}
+			s.cfg.Limits.Parallel = 5
+			p := s.play(t)
+			require.ErrorIs(t, p.err, director.ErrWaiting)
+			assert.True(t, p.warned("outage"))
+			assert.Equal(t, 1, p.task(t, "a_plan").RetryCount)
+			assert.Zero(t, p.task(t, "c_plan").RetryCount)
+		}
+	})
+	t.Run("BX29 BX26 a task that a person has let begin anew has no retry to give back", func(t *testing.T) {
+		order := map[string]time.Duration{"a_plan": 1, "b_plan": 2, "c_plan": 3}
+		s := script{roles: map[string]func(asked) any{"work": func(a asked) any {
+			if a.attempt == 1 {
+				return slow{order[a.task] * time.Second, errors.New("down")}
+			}
+			return slow{time.Minute, nil}
+		}}, reply: map[string]any{"ask/run/1": director.Answer{Action: director.ActionRetry}}}
+		for _, id := range slices.Sorted(maps.Keys(order)) {
+			s.in.Tasks = append(s.in.Tasks, define(id))
+			s.reply["ask/"+id+"/1"] = director.Answer{Action: director.ActionRetry}
+		}
+		s.cfg.Retry.Tasks = orchestrator.None
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+	})
+	t.Run("BX27 without money no person is asked, and none is waited for", func(t *testing.T) {
+		s := hopeless(9, nil)
+		s.in.Tasks = append(s.in.Tasks, define("api_plan"))
+		s.roles["work"] = func(a asked) any {
+			if a.task == "api_plan" {
+				return slow{time.Minute, nil}
+			}
+			return nil
+		}
+		for _, calls := range []int64{2, 3} { // both work, and one is reviewed; of three calls a person is asked before the money ends
+			s.cfg.Limits.Calls, s.cfg.Limits.HumanTime = calls, time.Hour
+			p := s.play(t)
+			require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+			assert.Less(t, p.out.Elapsed, 2*time.Minute)
+			assert.Equal(t, director.BudgetExhausted, p.out.End)
+			assert.Len(t, p.events(t, director.EventHumanAsked), int(calls)-2)
+		}
+	})
+	t.Run("BC55 all is done, and the budget allows no more", func(t *testing.T) {
+		r := done("db_build", 1)
+		r.Suggested = []director.Suggestion{{TaskPlan: plan("more", "build")}}
+		s := one(map[string]func(asked) any{"work": wants("db_build", r)})
+		s.cfg.Limits.Calls = 2
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
 	})
 }

@@ -182,7 +182,7 @@ func (r *run) completed(c *orchestrator.Context, t *board.Task) {
 	r.failures.passed()
 	r.log(c, t.ID, t.Decisions)
 	for _, note := range qa.Notes {
-		if strings.TrimSpace(note) != "" && qa.Outcome == outcomeNotes {
+		if strings.TrimSpace(note) != "" {
 			r.post(c, board.RoleStrategist, board.Insight{Topic: []string{"qa"}, Summary: note, SourceTask: t.ID})
 		}
 	}
@@ -239,14 +239,8 @@ func (r *run) revise(c *orchestrator.Context, t *board.Task, qa board.QA) {
 	}
 	b := r.board.Board()
 	for i := range b.Tasks {
-		if p := &b.Tasks[i]; p.Component == t.Component && p.Phase == PhaseTest && p.ID != t.ID && untouched(p) {
-			all := slices.Clone(p.Criteria)
-			for _, criterion := range criteria {
-				if !slices.Contains(all, criterion) {
-					all = append(all, criterion)
-				}
-			}
-			r.must(c, board.Change{By: board.RoleDirector, Task: p.ID, Do: board.Edit{Criteria: all}})
+		if p := &b.Tasks[i]; p.Component == t.Component && p.Phase == PhaseTest && untouched(p) {
+			r.must(c, board.Change{By: board.RoleDirector, Task: p.ID, Do: board.Edit{Criteria: union(p.Criteria, criteria)}})
 			return
 		}
 	}
@@ -266,14 +260,7 @@ func (r *run) followUp(c *orchestrator.Context, t *board.Task, qa board.QA) {
 // further adds a task that follows from t; a number is added to its ID.
 func (r *run) further(c *orchestrator.Context, t *board.Task, d board.Definition) {
 	d.ID, d.Description, d.Component, d.Priority, d.Parent = r.freeID(d.ID), t.Description, t.Component, t.Priority, t.ID
-	err := r.fits(&d)
-	if err == nil && r.liveTasks() >= r.Limits.Tasks {
-		err = fmt.Errorf("there are %d tasks already", r.Limits.Tasks)
-	}
-	if err == nil {
-		err = r.change(c, board.Change{By: board.RoleDirector, Do: board.AddTasks{Tasks: []board.Definition{d}}})
-	}
-	if err != nil {
+	if err := r.add(c, d); err != nil {
 		r.warn(c, "task", t.ID, "%s cannot be added: %s", d.ID, prompt.OneLine(err.Error()))
 	}
 }

@@ -100,6 +100,8 @@ func TestMoney(t *testing.T) {
 		p = s.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Completed, p.out.Status, "it goes on with a larger budget")
+		assert.Len(t, p.out.Files, 6)
+		assert.NotEqual(t, "old", p.out.Board.RunID)
 	})
 	t.Run("BX1 BC65 the time ends: what is under way is released, and has lost no attempt", func(t *testing.T) {
 		s := one(nil).also(define("api_plan")).hanging("api_plan")
@@ -116,6 +118,28 @@ func TestMoney(t *testing.T) {
 		p := s.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Equal(t, director.BudgetExhausted, p.out.End)
+		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
+	})
+	t.Run("BX28 a call that failed has its cost, too", func(t *testing.T) {
+		s := priced(1, 0)
+		work := s.roles["work"]
+		s.roles["work"] = func(a asked) any {
+			if a.attempt == 1 {
+				return &agent.Error{Message: "down", Usage: providers.Usage{Calls: 1, Cost: providers.USD / 20}}
+			}
+			return work(a)
+		}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 16*providers.USD/100, p.task(t, "a_plan").Spent.Cost)
+	})
+	t.Run("BX27 calls without a price, where they are allowed", func(t *testing.T) {
+		s := priced(1, providers.USD)
+		s.budget = orchestrator.Budget{Cost: providers.USD, AllowUnpriced: true}
+		s.roles["work"] = func(a asked) any {
+			return agent.Response{Data: agent.JSON(done(a.task, a.attempt)), Usage: providers.Usage{Calls: 1, Unpriced: 1}}
+		}
+		require.NoError(t, s.play(t).err)
 	})
 }
 
@@ -133,9 +157,9 @@ func TestShares(t *testing.T) {
 	for i := range cfg.Profiles {
 		cfg.Profiles[i].Estimate = providers.USD
 	}
-	play := func(t *testing.T, worker float64) (played, []providers.NanoUSD) {
+	play := func(t *testing.T, worker float64, more ...func(s *script)) (played, []providers.NanoUSD) {
 		t.Helper()
-		p := script{
+		s := script{
 			cfg: cfg, in: director.Input{Objective: "three things", Tasks: three},
 			roles: map[string]func(a asked) any{
 				"work": func(a asked) any {
@@ -143,7 +167,11 @@ func TestShares(t *testing.T) {
 				},
 				"qa": func(a asked) any { return costs(pass(a.req), 50) },
 			},
-		}.play(t)
+		}
+		for _, change := range more {
+			change(&s)
+		}
+		p := s.play(t)
 		var limits []providers.NanoUSD
 		for _, a := range p.of("work") {
 			limits = append(limits, a.req.Limits.Cost)
@@ -184,6 +212,29 @@ func TestShares(t *testing.T) {
 		assert.Equal(t, director.BudgetExhausted, p.out.End)
 		assert.Equal(t, []providers.NanoUSD{9 * providers.USD}, limits)
 		assert.Equal(t, map[board.State]int{board.Complete: 1, board.Ready: 2}, p.out.Summary)
+	})
+	t.Run("BC65 what the plan has cost is no money of the workers", func(t *testing.T) {
+		_, limits := play(t, 1, func(s *script) {
+			var plans []director.TaskPlan
+			for _, d := range three {
+				plans = append(plans, director.TaskPlan{ID: d.ID, Component: d.Component, Phase: d.Phase, Criteria: d.Criteria})
+			}
+			s.in.Tasks = nil
+			s.roles["decompose"] = func(asked) any { return costs(director.Decomposition{Tasks: plans}, 100) }
+		})
+		assert.Equal(t, []providers.NanoUSD{providers.Dollars(4), providers.Dollars(4)}, limits[:2], "(10 - 1 - 1) / 2")
+	})
+	t.Run("BX27 without money for another attempt nothing is planned anew", func(t *testing.T) {
+		p, _ := play(t, 4.5, func(s *script) {
+			s.roles["qa"] = func(a asked) any {
+				r := fail(a.req)
+				r.PlanWrong = true
+				return slow{time.Minute, costs(r, 10)}
+			}
+		})
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Empty(t, p.of("replan"))
+		assert.Len(t, p.events(t, director.EventBudgetExceeded), 1)
 	})
 	t.Run("BX27 without money for another attempt, what is done is reviewed from the reserve", func(t *testing.T) {
 		p, limits := play(t, 4.5)

@@ -90,7 +90,7 @@ type Outcome struct {
 	Branch  string              `json:"branch,omitempty"`  // that merges went to; "": there are no worktrees
 }
 
-// State is what a run exposes while it goes on, and at its end.
+// State is what a run exposes while it works, and at its end.
 type State struct {
 	Phase    Phase                  `json:"phase"`
 	Board    *board.Board           `json:"board,omitempty"` // without the memories of tasks

@@ -77,7 +77,7 @@ func (r *run) plan(c *orchestrator.Context) ([]board.Definition, error) {
 	return tasks, err
 }
 
-// genericCriterion is what a task is reviewed against for which nobody has named anything.
+// genericCriterion is what a task is reviewed against that was planned without criteria.
 const genericCriterion = "The artifact fulfils the task description"
 
 // definitions are planned tasks as the board has them, or what is wrong with them.

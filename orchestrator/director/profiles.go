@@ -122,7 +122,7 @@ func (c Config) validateProfiles(f *team.Faults) {
 			f.Add("Profiles[%d] (%q): Limit or Estimate is negative", i, p.ID)
 		}
 		if len(p.Check) > 0 && c.Agents.Check == "" {
-			f.Add("Profiles[%d] (%q): Check is %q, but Agents.Check is empty: nobody runs it", i, p.ID, p.Check)
+			f.Add("Profiles[%d] (%q): Check is %q, but Agents.Check is empty: nothing runs it", i, p.ID, p.Check)
 		}
 	}
 	for _, list := range []struct {

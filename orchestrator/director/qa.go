@@ -42,7 +42,7 @@ type CriterionAnswer struct {
 // judge folds a review of work with these criteria into its result. It has passed if the
 // strategist says so, every criterion has exactly one answer that says so, and no failing
 // test is the code's fault. Problems say what in the review does not fit together. A review
-// that blames nobody known for a failing test is malformed.
+// with an unknown fault for a failing test is malformed.
 func judge(criteria []string, r Review) (qa board.QA, problems []string, err error) {
 	qa = board.QA{Outcome: outcomeFail, Kind: board.FailedReview, Feedback: r.Feedback, Focus: r.Focus, Tests: r.Tests, Notes: r.Notes, Refined: r.Refined, PlanWrong: r.PlanWrong}
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }

@@ -133,8 +133,8 @@ func (r *run) abandoning(c *orchestrator.Context, a AbandonPlan, gone map[string
 	return changes, nil
 }
 
-// unblocking lets tasks go on that were blocked for want of a re-plan, and that this one
-// has not abandoned.
+// unblocking are the changes that unblock tasks which waited for a re-plan, but for those
+// that this one abandons.
 func (r *run) unblocking(v Replan, gone map[string]bool) (changes []board.Change) {
 	if len(v.Add)+len(v.Edit)+len(v.Abandon)+len(v.Decisions) == 0 {
 		return nil

@@ -1,7 +1,11 @@
 package director_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -262,6 +266,7 @@ func TestWorkerResult(t *testing.T) {
 			assert.Equal(t, "SQLite", g.DesignLog[0].Summary)
 			require.Len(t, g.Tasks, 4)
 			assert.Equal(t, board.Complete, g.Tasks[0].Status)
+			assert.Equal(t, "made db_plan", g.Tasks[0].Summary)
 			assert.Equal(t, []string{"db_plan"}, g.Tasks[1].DependsOn)
 			assert.Equal(t, []string{"plan", "build", "test", "document"}, g.Phases)
 			assert.Len(t, g.Profiles, 5)
@@ -279,6 +284,7 @@ func TestWorkerResult(t *testing.T) {
 		assert.Equal(t, "api_build", escalation.Task.ID)
 		assert.Equal(t, "which port?", escalation.Escalation.Reason)
 		assert.Equal(t, []string{"views_build"}, escalation.Escalation.Affected)
+		assert.Equal(t, []string{"views_build"}, p.task(t, "api_build").Escalation.Affected)
 		assert.Equal(t, "the handler", escalation.Checkpoint.Resume)
 
 		var replan director.ReplanInput
@@ -374,7 +380,7 @@ func forks(conflicts ...string) map[string]func(asked) any {
 			var in director.CreateRequest
 			decode(a.req.Input, &in)
 			out := director.Created{Head: "base"}
-			out.Tree.Task, out.Tree.Attempt, out.Tree.Branch, out.Tree.Path, out.Tree.Base = in.Task, in.Attempt, "task/"+in.Task, "/w/"+in.Task, "base"
+			out.Tree.Task, out.Tree.Attempt, out.Tree.Branch, out.Tree.Path, out.Tree.Base = in.Task, in.Attempt, fmt.Sprintf("task/%s/a%d", in.Task, in.Attempt), "/w/"+in.Task, "base"
 			return out
 		},
 		director.OpCommit: func(a asked) any {
@@ -499,8 +505,8 @@ func TestEvents(t *testing.T) {
 		require.NotEmpty(t, warned)
 		assert.Equal(t, "director/ungraded", warned[0].Warning.Code)
 		s = one(nil)
-		s.in.Tasks = append(s.in.Tasks, define("api_plan", "db_build"))
-		s.cfg.Limits.Calls = 2
+		s.in.Tasks = append(s.in.Tasks, define("api_plan"), define("ui_plan"))
+		s.cfg.Limits.Calls = 1
 		over := s.play(t)
 		require.ErrorIs(t, over.err, orchestrator.ErrBudget)
 		require.Len(t, over.events(t, director.EventBudgetExceeded), 1)
@@ -531,5 +537,259 @@ func TestEvents(t *testing.T) {
 			assert.Equal(t, task.Status, states[task.ID], task.ID)
 			assert.Equal(t, task.Criteria, criteria[task.ID], task.ID)
 		}
+	})
+}
+
+func TestForks(t *testing.T) {
+	// forked is a case with worktrees.
+	forked := func(roles map[string]func(asked) any, tasks ...board.Definition) script {
+		s := script{cfg: bare(), in: director.Input{Tasks: tasks}, roles: forks()}
+		maps.Copy(s.roles, roles)
+		s.cfg.Agents.Worktree = "worktree"
+		return s
+	}
+	t.Run("BC55 what was paid for is committed and merged after the last call that the budget allows", func(t *testing.T) {
+		// open, create, work, commit, inspect, qa, merge
+		for calls, want := range map[int64]string{3: "db_build AWAITING_QA", 6: "db_build COMPLETE"} {
+			s := forked(nil, define("db_build"), define("api_plan", "db_build"))
+			s.cfg.Limits.Calls = calls
+			p := s.play(t)
+			require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+			p.is(t, want)
+			assert.Len(t, p.of(director.OpRemove), 1, "and its worktree is removed, once")
+		}
+	})
+	t.Run("B95 one merge after the other, in the order of the reviews", func(t *testing.T) {
+		merging := crowd{}
+		s := forked(map[string]func(asked) any{director.OpMerge: func(a asked) any {
+			return func(ctx context.Context, req agent.Request) (agent.Response, error) {
+				merging.stay(time.Minute)
+				return respond(ctx, req, forks()[director.OpMerge](a))
+			}
+		}, "qa": func(a asked) any {
+			return slow{map[string]time.Duration{"a_plan": 3, "b_plan": 2, "c_plan": 1}[a.task] * time.Second, nil}
+		}}, define("a_plan"), define("b_plan"), define("c_plan"))
+		p := s.play(t)
+		require.NoError(t, p.err)
+		var merged []string
+		for _, e := range p.events(t, director.EventCommitMerged) {
+			merged = append(merged, e.Task)
+		}
+		assert.Equal(t, []string{"c_plan", "b_plan", "a_plan"}, merged)
+		assert.Equal(t, 1, merging.most)
+		assert.Len(t, p.of("qa"), 3, "what waits for its merge is not reviewed again")
+	})
+	t.Run("BC22 BC60 a task that pauses twice goes on from its last attempt, into which its last subtask is merged", func(t *testing.T) {
+		p := forked(map[string]func(asked) any{director.OpCommit: func(a asked) any {
+			var in director.CommitRequest
+			decode(a.req.Input, &in)
+			if in.Tree.Task == "db_build" {
+				return director.Committed{Commit: in.Since, Found: true} // its last attempt needs to change nothing
+			}
+			return forks()[director.OpCommit](a)
+		}, "work": func(a asked) any {
+			if a.task == "db_build" && a.attempt < 3 {
+				return director.WorkerResult{
+					Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan(fmt.Sprint("sub", a.attempt), "build"), FromParent: true}},
+				}
+			}
+			return nil
+		}}, define("db_build")).play(t)
+		require.NoError(t, p.err)
+		bases, into := map[string]string{}, map[string]string{}
+		for _, a := range p.of(director.OpCreate) {
+			var in director.CreateRequest
+			decode(a.req.Input, &in)
+			bases[fmt.Sprintf("%s/%d", in.Task, in.Attempt)] = in.Base
+		}
+		for _, a := range p.of(director.OpMerge) {
+			var in director.MergeRequest
+			decode(a.req.Input, &in)
+			into[in.Tree.Task] = in.Into
+		}
+		assert.Equal(t, map[string]string{
+			"db_build/1": "", "sub1/1": "task/db_build/a1", "db_build/2": "task/db_build/a1", "sub2/1": "task/db_build/a2", "db_build/3": "task/db_build/a2",
+		}, bases)
+		assert.Equal(t, map[string]string{"sub1": "task/db_build/a1", "sub2": "task/db_build/a2", "db_build": ""}, into)
+		assert.Len(t, p.of(director.OpCreate), 5)
+		assert.Len(t, p.of(director.OpRemove), 5, "in each pause, and when a task is complete")
+	})
+	t.Run("B65 B94 the worktree of an escalation is committed and removed, and what was split leaves nothing", func(t *testing.T) {
+		s := forked(map[string]func(asked) any{
+			"work":     escalates("db_build", director.EscalationRequest{Type: "NEEDS_CLARIFICATION", Reason: "which port?"}),
+			"escalate": func(asked) any { return director.Resolution{Resolved: true} },
+			"split":    func(asked) any { return director.Decomposition{Tasks: []director.TaskPlan{plan("s1", "build")}} },
+		}, define("db_build"))
+		ops := func(p played) (all []string) {
+			require.NoError(t, p.err)
+			for _, a := range p.asked {
+				if a.op == director.OpRemove {
+					var in director.RemoveRequest
+					decode(a.req.Input, &in)
+					a.op += fmt.Sprint(" ", in.Trees[0].Task, " ", in.Branches)
+				}
+				all = append(all, a.op)
+			}
+			return all
+		}
+		assert.Equal(t, []string{
+			"open", "create", "work", "commit", "escalate", "remove db_build false", "create", "work", "commit", "inspect", "qa", "merge", "remove db_build true",
+		}, ops(s.play(t)))
+		s.roles["work"] = escalates("db_build", director.EscalationRequest{Type: "SCOPE_TOO_LARGE", Reason: "too much"})
+		assert.Equal(t, []string{
+			"open", "create", "work", "commit", "split", "remove db_build true", "create", "work", "commit", "inspect", "qa", "merge", "remove s1 true",
+		}, ops(s.play(t)))
+	})
+	t.Run("B98 a worktree that cannot be removed is a warning, and tried again at the end", func(t *testing.T) {
+		p := forked(map[string]func(asked) any{director.OpRemove: func(a asked) any {
+			if a.n == 1 {
+				return errors.New("it is open")
+			}
+			return struct{}{}
+		}}, define("db_build")).play(t)
+		require.NoError(t, p.err)
+		assert.True(t, p.warned("worktree"))
+		require.Len(t, p.of(director.OpRemove), 2)
+		var in director.RemoveRequest
+		decode(p.of(director.OpRemove)[1].req.Input, &in)
+		assert.True(t, in.Branches, "its task is complete")
+	})
+	t.Run("B98 a worktree that was removed in a pause is not removed again at the end", func(t *testing.T) {
+		s := forked(map[string]func(asked) any{"work": escalates("db_build", director.EscalationRequest{Type: "BLOCKED_EXTERNAL", Reason: "no key"})}, define("db_build"))
+		assert.Len(t, s.play(t).of(director.OpRemove), 1)
+	})
+	t.Run("BX7 a slice that leaves its worktree by a link ends the attempt", func(t *testing.T) {
+		p := forked(map[string]func(asked) any{"work": func(a asked) any {
+			if a.attempt == 1 && a.slice == 1 {
+				return agent.Response{More: true, Messages: messages(1)}
+			}
+			return nil
+		}, director.OpCommit: func(a asked) any {
+			var in director.CommitRequest
+			if decode(a.req.Input, &in); in.Path == "" {
+				return director.Committed{Commit: in.Since, Unsafe: "x leads out of the worktree"}
+			}
+			return forks()[director.OpCommit](a)
+		}}, define("db_build")).play(t)
+		require.NoError(t, p.err)
+		lost := p.events(t, director.EventAttemptFailed)
+		require.Len(t, lost, 1)
+		assert.Equal(t, "x leads out of the worktree", lost[0].Text)
+	})
+	t.Run("BX3 the folder that could not follow is a warning", func(t *testing.T) {
+		p := forked(map[string]func(asked) any{director.OpMerge: func(a asked) any {
+			var out director.Merged
+			out.Merged, out.Commit, out.Behind = true, "m", "/repo"
+			return out
+		}}, define("db_build")).play(t)
+		require.NoError(t, p.err)
+		assert.True(t, p.warned("checkout"))
+	})
+	t.Run("BX4 BA26 a merge is checked anew whenever others were first, three times", func(t *testing.T) {
+		for moved, want := range map[int]string{3: "COMPLETE", 4: "WAITING_HUMAN"} {
+			s := forked(map[string]func(asked) any{"check": func(asked) any { return green }, director.OpMerge: func(a asked) any {
+				var out director.Merged
+				if out.Merged = a.n > moved+1; out.Merged {
+					out.Commit = "m"
+				} else {
+					out.Prepared, out.Onto = fmt.Sprint("p", a.n), "main"
+				}
+				return out
+			}}, define("db_build"))
+			s.cfg.Agents.Check, s.cfg.Retry.Conflicts = "check", orchestrator.None
+			s.cfg = s.whole()
+			s.cfg.Profiles[1].Check = []string{"true"}
+			p := s.play(t)
+			p.is(t, "db_build "+want)
+			if want != "COMPLETE" {
+				qa := p.task(t, "db_build").QA
+				assert.Equal(t, board.MergeConflict, qa.Kind)
+				assert.Equal(t, "FAIL", qa.Outcome)
+				assert.Contains(t, qa.Feedback, "others moved the branch")
+				assert.Empty(t, p.of("conflict"), "no attempt is left")
+			}
+		}
+	})
+	t.Run("BC61 which tests keep a merge from landing", func(t *testing.T) {
+		broken := director.CheckResult{Output: "exit code 2"}
+		for _, tt := range []struct {
+			name          string
+			before, after director.CheckResult
+			revise        bool
+			want          string
+		}{
+			{"it passed before", green, red, false, "WAITING_HUMAN"},
+			{"it failed before", red, red, false, "COMPLETE"},
+			{"the review says that it is wrong", green, red, true, "COMPLETE"},
+			{"the command itself", green, broken, false, "WAITING_HUMAN"},
+			{"the command itself, before, too", broken, broken, false, "COMPLETE"},
+		} {
+			s := forked(map[string]func(asked) any{"check": func(a asked) any {
+				var in director.CheckInput
+				decode(a.req.Input, &in)
+				return map[string]director.CheckResult{"c-db_build": green, "p": tt.after, "main": tt.before}[in.Commit]
+			}, "qa": edits("db_build", 0, func(r *director.Review) {
+				if tt.revise {
+					r.Tests = []board.TestAnalysis{{Test: "TestBoth", Fault: board.TestWrong}}
+				}
+			}), director.OpMerge: func(a asked) any {
+				var in director.MergeRequest
+				decode(a.req.Input, &in)
+				if in.Prepare && in.Checked == "" {
+					return director.Merged{Prepared: "p", Onto: "main"}
+				}
+				return forks()[director.OpMerge](a)
+			}}, define("db_build"))
+			s.cfg.Agents.Check, s.cfg.Retry.Conflicts = "check", orchestrator.None
+			s.cfg = s.whole()
+			s.cfg.Profiles[1].Check = []string{"true"}
+			assert.Equal(t, board.State(tt.want), s.play(t).task(t, "db_build").Status, tt.name)
+		}
+	})
+	t.Run("BX16 B99 work that is abandoned after its review is not merged", func(t *testing.T) {
+		// slow_plan waits for its check and late_plan for that merge when the re-plan abandons them.
+		s := forked(map[string]func(asked) any{
+			"work": func(a asked) any {
+				if a.task == "db_build" {
+					return slow{time.Minute, nil}
+				}
+				return nil
+			},
+			"qa": failing("db_build", 3),
+			"check": func(a asked) any {
+				var in director.CheckInput
+				if decode(a.req.Input, &in); in.Commit == "p" {
+					return slow{10 * time.Minute, green}
+				}
+				return green
+			},
+			"replan": func(asked) any {
+				return director.Replan{Abandon: []director.AbandonPlan{{ID: "slow_plan"}, {ID: "late_plan"}}}
+			},
+			director.OpMerge: func(a asked) any {
+				var in director.MergeRequest
+				decode(a.req.Input, &in)
+				if in.Prepare && in.Checked == "" {
+					return director.Merged{Prepared: "p", Onto: "main"}
+				}
+				return forks()[director.OpMerge](a)
+			},
+		}, define("slow_plan"), define("late_plan"), define("db_build"))
+		s.cfg.Agents.Check = "check"
+		s.cfg.Limits.CallTime = time.Hour
+		s.cfg = s.whole()
+		s.cfg.Profiles[0].Check = []string{"true"}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "slow_plan ABANDONED, late_plan ABANDONED, db_build COMPLETE")
+		assert.Less(t, p.out.Elapsed, 5*time.Minute)
+		var merged []string
+		for _, a := range p.of(director.OpMerge) {
+			var in director.MergeRequest
+			if decode(a.req.Input, &in); !in.Prepare || in.Checked != "" {
+				merged = append(merged, in.Tree.Task)
+			}
+		}
+		assert.Equal(t, []string{"db_build"}, merged)
 	})
 }

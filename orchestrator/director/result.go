@@ -1,7 +1,6 @@
 package director
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -174,9 +173,6 @@ func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
 	k := &board.Checkpoint{ID: fmt.Sprintf("%s/a%d", a.id, a.n)}
 	if p != nil {
 		k.Resume, k.Partial, k.Files = p.Resume, slices.Clone(p.Partial), p.Files
-		if !json.Valid(k.Partial) {
-			k.Partial = nil
-		}
 	}
 	if a.tree != nil {
 		k.Branch, k.Commit = a.tree.Branch, a.head

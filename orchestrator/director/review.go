@@ -35,9 +35,6 @@ func (r *run) beginReviews() {
 // review is the branch of a review. What passes waits for its merge.
 func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	t, _ := r.board.Task(id)
-	if t.Accepted {
-		return nil // never: what was delivered is no longer accepted
-	}
 	qa, err := r.judgement(c, &t)
 	if err != nil && team.Ends(err) {
 		r.job(id).refused = true
@@ -46,13 +43,13 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	if !r.current(c, id, n, board.AwaitingQA) {
 		return nil
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return r.ungraded(c, &t, EventReviewFinished, "it could not be reviewed: "+prompt.OneLine(err.Error()))
-	case !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != outcomePartial):
-		return r.reject(c, id, n, qa)
 	}
 	r.outages.succeeded()
+	if !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != outcomePartial) {
+		return r.reject(c, id, n, qa)
+	}
 	c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: qa.Outcome, Text: qa.Feedback})
 	qa.Passed, qa.Kind = true, ""
 	r.pass(c, id, qa)
@@ -163,14 +160,13 @@ func (r *run) placeholderOf(t *board.Task) *board.Task {
 	return &p
 }
 
-// untouched says whether nobody has begun with a task.
+// untouched says whether no attempt at a task has begun.
 func untouched(t *board.Task) bool {
 	return t.Attempt == 0 && slices.Contains([]board.State{board.Planned, board.Blocked, board.Ready}, t.Status)
 }
 
 // reject fails what was reviewed.
 func (r *run) reject(c *orchestrator.Context, id string, n int, qa board.QA) error {
-	r.outages.succeeded()
 	if qa.Outcome == outcomePartial {
 		qa.Outcome = outcomeFail
 	}
@@ -181,7 +177,7 @@ func (r *run) reject(c *orchestrator.Context, id string, n int, qa board.QA) err
 		r.must(c, board.Change{By: board.RoleStrategist, Do: board.Steer{Event: board.Stagnate}})
 		c.Emit(EventRunStagnated, Event{Count: max(r.failures.row, r.failures.worst)})
 	}
-	if qa.PlanWrong && r.planWrong == "" {
+	if qa.PlanWrong {
 		r.planWrong = fmt.Sprintf("the review of %s says that the plan is wrong: %s", id, prompt.OneLine(qa.Feedback))
 	}
 	return r.afterFailure(c, id, qa)

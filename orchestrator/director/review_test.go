@@ -1,9 +1,11 @@
 package director_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/routing"
 )
 
 // edits changes a good review.
@@ -60,7 +63,7 @@ func TestReviews(t *testing.T) {
 		memory := p.last(t, "db_build").req.History
 		require.Len(t, memory, 1)
 		assert.Equal(t, providers.System, memory[0].Role)
-		for _, text := range []string{"The db build", "It does what db_build is for", "it is not there", "add it", "the rule on dates is missing", "dates"} {
+		for _, text := range []string{"The db build", "It does what db_build is for", "it is not there", "add it", "the rule on dates is missing", "start with the calendar"} {
 			assert.Contains(t, memory[0].Text, text)
 		}
 		assert.Contains(t, p.last(t, "db_build").req.Prompt, "Earlier attempts have failed")
@@ -74,6 +77,7 @@ func TestReviews(t *testing.T) {
 		assert.Equal(t, "PLANNED READY ACTIVE AWAITING_QA FAILED_QA WAITING_HUMAN", p.states(t, "db_build"))
 		assert.Zero(t, p.task(t, "db_build").RetryCount)
 		assert.Equal(t, board.NoReview, p.task(t, "db_build").QA.Kind)
+		assert.Equal(t, string(board.NoReview), p.events(t, director.EventReviewFinished)[0].On)
 		assert.True(t, p.warned("ungraded"))
 	})
 	t.Run("BC56 whose fault it is must be one that is known", func(t *testing.T) {
@@ -129,25 +133,64 @@ func TestReviews(t *testing.T) {
 		require.Len(t, p.out.Board.Insights, 1)
 		assert.Contains(t, p.out.Board.Insights[0].Summary, "GET /todos returns 200")
 	})
+	t.Run("BC25 a TEST task that was abandoned gets nothing", func(t *testing.T) {
+		s := build(func(a asked) any {
+			if a.task == "api_test" {
+				return fail(a.req)
+			}
+			r := pass(a.req)
+			r.Refined = []string{"GET /todos returns 200"}
+			return r
+		}, define("api_test"), define("api_build"))
+		s.roles["work"] = func(a asked) any {
+			if a.task == "api_build" {
+				return slow{time.Second, nil}
+			}
+			return nil
+		}
+		s.cfg.Policy.GiveUp, s.cfg.Retry.Tasks = true, orchestrator.None
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "api_test ABANDONED, api_build COMPLETE")
+		assert.Empty(t, p.out.Board.Insights)
+	})
 	t.Run("BC23 B71 tests that find wrong code wait for its fix", func(t *testing.T) {
 		s := build(edits("api_test", 1, func(r *director.Review) {
-			r.Passed, r.Tests = false, []board.TestAnalysis{{Test: "TestToday", Analysis: "today is overdue", Fault: board.CodeWrong}}
+			r.Passed, r.Tests = false, []board.TestAnalysis{{Test: "TestToday", Analysis: "today is overdue", Fault: board.CodeWrong}, {Test: "TestWrong", Fault: board.TestWrong}}
 		}), define("api_build"), define("api_test", "api_build"))
 		p := s.play(t)
 		require.NoError(t, p.err)
 		fix := p.task(t, "fix-api-1")
 		assert.Equal(t, director.PhaseBuild, fix.Phase)
 		assert.Equal(t, "code_worker", fix.Profile)
+		assert.Equal(t, "api_test", fix.Parent)
+		assert.Equal(t, 10, fix.Priority)
 		assert.Equal(t, []string{"The test TestToday passes: today is overdue"}, fix.Criteria)
 		assert.Equal(t, "PLANNED BLOCKED READY ACTIVE AWAITING_QA FAILED_QA BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "api_test"))
 		assert.Equal(t, 1, p.task(t, "api_test").RetryCount)
 		p.is(t, "fix-api-1 COMPLETE")
+		for _, name := range []string{"TestToday", "TestWrong"} {
+			assert.Contains(t, p.last(t, "api_test").req.History[0].Text, name)
+		}
+		s.cfg.Limits.Tasks = 1
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.out.Board.Tasks, 2, "no fix beyond the limit of tasks: only another attempt")
 	})
 	t.Run("BA36 BC24 B71 tests that are wrong are revised", func(t *testing.T) {
 		wrong := func(r *director.Review) { r.Tests = []board.TestAnalysis{{Test: "T1", Fault: board.TestWrong}} }
 		p := build(edits("api_build", 0, wrong), define("api_build")).play(t)
 		require.NoError(t, p.err)
 		assert.Contains(t, p.task(t, "test-api").Criteria, "The test T1 is revised: what it expects is wrong")
+		p = build(func(a asked) any { // two tasks find the same
+			r := pass(a.req)
+			if wrong(&r); a.task == "test-api" {
+				return nil
+			}
+			return r
+		}, define("api_build"), board.Definition{ID: "more", Component: "api", Phase: "build", Criteria: []string{"c"}}).play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.task(t, "test-api").Criteria, 2)
 		p = build(edits("api_build", 0, wrong), define("api_test"), define("api_build", "api_test")).play(t)
 		require.NoError(t, p.err)
 		more := p.task(t, "revise-tests-api-1")
@@ -155,8 +198,9 @@ func TestReviews(t *testing.T) {
 		assert.Equal(t, board.Complete, more.Status)
 	})
 	t.Run("B117 PASS_WITH_NOTES", func(t *testing.T) {
-		p := one(map[string]func(asked) any{"qa": edits("db_build", 1, func(r *director.Review) { r.Notes = []string{"names could be shorter"} })}).play(t)
+		p := one(map[string]func(asked) any{"qa": edits("db_build", 1, func(r *director.Review) { r.Notes = []string{"names could be shorter", " "} })}).play(t)
 		require.NoError(t, p.err)
+		assert.Empty(t, p.out.Warnings)
 		require.Len(t, p.out.Board.Insights, 1)
 		assert.Equal(t, []string{"qa"}, p.out.Board.Insights[0].Topic)
 		assert.Equal(t, "PASS_WITH_NOTES", p.task(t, "db_build").QA.Outcome)
@@ -170,8 +214,16 @@ func TestReviews(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, []string{"db_build"}, p.out.Unverified)
-		assert.Equal(t, []string{"b"}, p.task(t, "rest-db_build-1").Criteria)
+		rest := p.task(t, "rest-db_build-1")
+		assert.Equal(t, []string{"b"}, rest.Criteria)
+		assert.Equal(t, "db_build", rest.Parent)
+		assert.Equal(t, 10, rest.Priority)
 		p.is(t, "db_build COMPLETE, rest-db_build-1 COMPLETE")
+		s.in.Tasks, s.cfg.Limits.Tasks = append(s.in.Tasks, define("db_test", "db_build")), 1
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.out.Board.Tasks, 2, "there is a live task, and no more may be")
+		assert.True(t, p.warned("task"))
 	})
 	t.Run("B117 PARTIAL is FAIL otherwise", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"qa": partial})
@@ -180,6 +232,21 @@ func TestReviews(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, 2, p.task(t, "db_build").Attempt)
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Equal(t, "FAIL", p.events(t, director.EventReviewFinished)[0].On)
+	})
+	t.Run("B40 as many reviews at once as workers", func(t *testing.T) {
+		reviewing := crowd{}
+		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}}, roles: map[string]func(asked) any{
+			"qa": func(asked) any {
+				return func(ctx context.Context, req agent.Request) (agent.Response, error) {
+					reviewing.stay(time.Minute)
+					return respond(ctx, req, pass(req))
+				}
+			},
+		}}
+		s.cfg.Limits.Parallel = 2
+		require.NoError(t, s.play(t).err)
+		assert.Equal(t, 2, reviewing.most)
 	})
 }
 
@@ -209,6 +276,33 @@ func TestReplans(t *testing.T) {
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		assert.Equal(t, 13, p.task(t, "db_build").RetryCount)
 		assert.Len(t, p.of("replan"), 2)
+		s.roles["qa"] = failing("db_build", 5)
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.of("replan"), 1, "BC9: failures are counted anew")
+		s.roles["qa"], s.cfg.Retry.Replans = failing("db_build", 3), orchestrator.None
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Empty(t, p.of("replan"))
+		assert.Equal(t, board.Progressing, p.out.Board.Strategy, "a pass ends what no re-plan can")
+	})
+	t.Run("BA100 a pass ends the row", func(t *testing.T) {
+		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}}, roles: map[string]func(asked) any{
+			"qa": func(a asked) any {
+				if a.attempt == 1 && a.task != "c_plan" {
+					return fail(a.req)
+				}
+				return nil
+			},
+			"work": func(a asked) any {
+				order := map[string]time.Duration{"a_plan": 1, "b_plan": 2, "c_plan": 3, "d_plan": 4}[a.task]
+				return slow{(order + 10*time.Duration(a.attempt)) * time.Second, nil}
+			},
+		}}
+		s.cfg.Limits.Parallel = 4
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Empty(t, p.of("replan"))
 	})
 	t.Run("BA103 the plan is wrong", func(t *testing.T) {
 		p := one(map[string]func(asked) any{"qa": func(a asked) any {
@@ -221,7 +315,7 @@ func TestReplans(t *testing.T) {
 		}, "replan": func(asked) any {
 			return director.Replan{
 				Add:       []director.TaskPlan{plan("extra", "document")},
-				Edit:      []director.TaskEdit{{ID: "db_build", Description: "with dates", AddNeeds: []string{"extra"}}},
+				Edit:      []director.TaskEdit{{ID: "db_build", Title: "Dates", Priority: new(7), Description: "with dates", AddNeeds: []string{"extra"}}},
 				Decisions: []director.DecisionPlan{{Area: "db", Summary: "dates are text"}},
 				Reason:    "dates were missing",
 			}
@@ -231,6 +325,8 @@ func TestReplans(t *testing.T) {
 		assert.Empty(t, p.events(t, director.EventRunStagnated))
 		p.is(t, "extra COMPLETE, db_build COMPLETE")
 		assert.Equal(t, "with dates", p.task(t, "db_build").Description)
+		assert.Equal(t, "Dates", p.task(t, "db_build").Title)
+		assert.Equal(t, 7, p.task(t, "db_build").Priority)
 		assert.Equal(t, []string{"extra"}, p.task(t, "db_build").DependsOn)
 		assert.Equal(t, "changed", p.events(t, director.EventRunReplanned)[0].On)
 	})
@@ -245,13 +341,43 @@ func TestReplans(t *testing.T) {
 	})
 	t.Run("BC55 a re-plan may abandon a branch", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"qa": failing("db_build", 3), "replan": func(asked) any {
-			return director.Replan{Abandon: []director.AbandonPlan{{ID: "db_build", Branch: true, Reason: "too hard"}}}
+			return director.Replan{Abandon: []director.AbandonPlan{{ID: "db_build", Branch: true, Reason: "too hard"}, {ID: "db_test"}}}
 		}})
 		s.in.Tasks = append(s.in.Tasks, define("db_test", "db_build"), define("api_plan"))
 		p := s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "db_build ABANDONED, db_test ABANDONED, api_plan COMPLETE")
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		s.roles["replan"] = func(asked) any {
+			return director.Replan{Abandon: []director.AbandonPlan{{ID: "db_build", CanProceed: []string{"db_test"}}}}
+		}
+		p = s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build ABANDONED, db_test COMPLETE")
+	})
+	t.Run("BC37 B59 what is blocked for a re-plan goes on after one, unless that changes nothing or abandons it", func(t *testing.T) {
+		for want, replan := range map[string]director.Replan{
+			"db_build COMPLETE":  {Decisions: []director.DecisionPlan{{Area: "db", Summary: "one table"}}},
+			"db_build BLOCKED":   {},
+			"db_build ABANDONED": {Abandon: []director.AbandonPlan{{ID: "db_build"}}},
+		} {
+			s := one(map[string]func(asked) any{
+				"replan": func(asked) any { return replan },
+				"work":   escalates("api_plan", director.EscalationRequest{Type: "BLOCKED_EXTERNAL", Reason: "no key"}),
+			})
+			s.in.Tasks = append(s.in.Tasks, define("api_plan"))
+			b, err := board.New("old", "x", nil)
+			require.NoError(t, err)
+			e, err := board.Open(b, routing.Preference{Phases: []string{"plan", "build"}})
+			require.NoError(t, err)
+			require.NoError(t, e.Apply(board.Change{By: board.RoleDirector, At: time.Unix(1, 0), Do: board.AddTasks{Tasks: s.in.Tasks}}))
+			require.NoError(t, e.Apply(board.Change{By: board.RoleDirector, At: time.Unix(1, 0), Task: "db_build", Do: board.Move{Event: board.EventBlock, Blocked: &board.BlockedReason{Type: board.ByReplanning}}}))
+			s.in = director.Input{Board: b}
+			p := s.play(t)
+			require.ErrorIs(t, p.err, director.ErrWaiting)
+			p.is(t, want+", api_plan BLOCKED")
+			assert.Len(t, p.of("replan"), 1)
+		}
 	})
 	t.Run("BA104 BX23 BC55 nothing can be done", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"qa": failing("db_build", 9)})
@@ -265,6 +391,33 @@ func TestReplans(t *testing.T) {
 		p.is(t, "db_build ABANDONED, db_test BLOCKED")
 		assert.Equal(t, board.ByAbandoned, p.task(t, "db_test").Blocked.Type)
 		require.ErrorContains(t, p.err, "db_test is BLOCKED")
+		var in director.ReplanInput
+		decode(p.of("replan")[0].req.Input, &in)
+		assert.Equal(t, board.ByAbandoned, in.Graph.Tasks[1].Blocked.Type)
+	})
+	t.Run("BX23 what waits for a decision is planned anew though a person is asked about another task", func(t *testing.T) {
+		s := one(map[string]func(asked) any{
+			"work": func(a asked) any {
+				return escalates(a.task, map[string]director.EscalationRequest{"db_build": {Type: "NEEDS_REPLANNING", Reason: "r"}, "api_plan": {Type: "BLOCKED_EXTERNAL", Reason: "no key"}}[a.task])(a)
+			},
+			"escalate": func(asked) any { return director.Resolution{Abandon: true} },
+		})
+		s.in.Tasks = append(s.in.Tasks, define("db_test", "db_build"), define("api_plan"))
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		p.is(t, "db_build ABANDONED, db_test BLOCKED, api_plan BLOCKED")
+		assert.Len(t, p.of("replan"), 1)
+	})
+	t.Run("BX27 nothing can be done, and the budget does not allow a re-plan", func(t *testing.T) {
+		s := one(map[string]func(asked) any{
+			"work":     escalates("db_build", director.EscalationRequest{Type: "NEEDS_REPLANNING", Reason: "r"}),
+			"escalate": func(asked) any { return director.Resolution{Abandon: true} },
+		})
+		s.in.Tasks = append(s.in.Tasks, define("db_test", "db_build"))
+		s.cfg.Limits.Calls = 3 // work, escalate, review
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, director.BudgetExhausted, p.out.End)
 	})
 	t.Run("BX23 the re-plan helps", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"qa": failing("db_build", 9), "replan": func(asked) any {
@@ -284,7 +437,7 @@ func TestDecomposition(t *testing.T) {
 	plans := func(answers ...any) script {
 		return script{cfg: bare(), roles: map[string]func(asked) any{"decompose": func(a asked) any { return answers[min(a.n, len(answers))-1] }}}
 	}
-	good := director.Decomposition{Tasks: []director.TaskPlan{plan("p", "plan"), plan("b", "implement", "p")}}
+	good := director.Decomposition{Tasks: []director.TaskPlan{plan("p", "plan"), plan("b", " Implement", "p")}}
 	t.Run("B31 B121 BC1 the director's tasks", func(t *testing.T) {
 		p := plans(good).play(t)
 		require.NoError(t, p.err)
@@ -331,6 +484,8 @@ func TestDecomposition(t *testing.T) {
 		s.cfg.Limits.Tasks = 1
 		p := s.play(t)
 		require.ErrorContains(t, p.err, "want at most 1 in all")
+		s.cfg.Limits.Tasks = 2
+		require.NoError(t, s.play(t).err)
 	})
 	t.Run("BC53 a hook changes the plan", func(t *testing.T) {
 		s := plans(good)
@@ -342,6 +497,15 @@ func TestDecomposition(t *testing.T) {
 		p = s.play(t)
 		require.ErrorIs(t, p.err, director.ErrHook)
 		require.ErrorContains(t, p.err, "too dear")
+	})
+	t.Run("BC4 a placeholder has the highest priority of what is built, and no ID that is taken", func(t *testing.T) {
+		s := script{in: director.Input{Tasks: []board.Definition{define("api_build"), define("more_build"), define("db_build"), define("test-db")}}}
+		s.in.Tasks[1].Component, s.in.Tasks[0].Priority = "api", 20
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 20, p.task(t, "test-api").Priority)
+		assert.Equal(t, director.PhaseBuild, p.task(t, "test-db").Phase)
+		assert.Len(t, p.out.Board.Tasks, 6, "and for the component of test-db")
 	})
 	t.Run("BC27 tasks that are given must fit, too", func(t *testing.T) {
 		for want, change := range map[string]func(d *board.Definition){
@@ -362,5 +526,7 @@ func TestDecomposition(t *testing.T) {
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrInput)
 		require.ErrorContains(t, p.err, "objective is empty")
+		s.in.Answers = map[string]director.Answer{"db_build": {Action: director.ActionRetry}}
+		require.ErrorContains(t, s.play(t).err, "answers is set, but board is not")
 	})
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// work is the life of the run after the plan: whatever is due begins in a branch of its
-// own, and whenever one ends it is looked again what is due. It returns nil when every
-// task is final, and leaves nothing under way.
+// work works on the tasks: it starts a branch for whatever is due, and looks again when a
+// branch ends. It returns nil when every task is final, and leaves nothing under way.
 func (r *run) work(c *orchestrator.Context) error {
 	r.queue = orchestrator.NewQueue[struct{}](c)
 	for {
@@ -66,8 +65,7 @@ func (r *run) start(key string, do func(c *orchestrator.Context) error) {
 	r.queue.Go(key, func(c *orchestrator.Context) (struct{}, error) { return struct{}{}, do(c) })
 }
 
-// stop cancels the branches of a task that are under way, the next time that the loop
-// looks: a branch cannot do it.
+// stop has the loop cancel branches: a branch cannot do it.
 func (r *run) stop(keys ...string) { r.stops = append(r.stops, keys...) }
 
 // advance begins all that is due, and cancels what is not wanted any more.
@@ -90,9 +88,7 @@ func (r *run) advance(c *orchestrator.Context) error {
 	r.beginWishes()
 	r.beginQuestions()
 	for _, key := range r.stops {
-		if r.under[key] {
-			r.queue.Cancel(key)
-		}
+		r.queue.Cancel(key)
 	}
 	r.stops = nil
 	return nil
@@ -128,8 +124,8 @@ func (r *run) dispatch(c *orchestrator.Context) {
 
 func attemptKey(what, task string, n int) string { return what + "/" + task + "/" + strconv.Itoa(n) }
 
-// current says whether a task is in a state, and still at that attempt: what comes later
-// is dropped.
+// current says whether a task is still in a state, at that attempt. If not, it emits that
+// a late result was dropped.
 func (r *run) current(c *orchestrator.Context, id string, attempt int, s board.State) bool {
 	t, _ := r.board.Task(id)
 	if t.Status == s && t.Attempt == attempt {
@@ -144,8 +140,8 @@ func isCanceled(err error) bool {
 	return orchestrator.IsOver(err) && errors.Is(err, orchestrator.ErrCanceled)
 }
 
-// rest is what follows when nothing is under way: something can be done after all, all is
-// done, or why it is not.
+// rest decides when nothing is under way: every task is final, a re-plan lets the run
+// continue, or the error says why it ends.
 func (r *run) rest(c *orchestrator.Context) (again bool, err error) {
 	if r.liveTasks() == 0 {
 		return false, nil
@@ -158,13 +154,14 @@ func (r *run) rest(c *orchestrator.Context) (again bool, err error) {
 	if r.paused {
 		return false, team.Fail(ErrWaiting, "the run is paused: %s", r.outages.why)
 	}
-	if version := r.board.Board().Version; version != r.restedAt && (!asked || dead) {
-		r.restedAt = version
+	if !asked || dead {
 		changed, err := r.replan(c, "nothing can be done: "+r.reasons())
 		if changed || err != nil {
 			return err == nil, err
 		}
-		r.restedAt = r.board.Board().Version
+		if r.over != nil {
+			return false, r.over
+		}
 	}
 	if asked {
 		return false, team.Fail(ErrWaiting, "people are waited for: %s", r.reasons())
@@ -180,7 +177,7 @@ func (r *run) waiting() []string {
 	})
 }
 
-// dead says whether a task waits for something that will not happen by itself.
+// dead says whether a task waits for what only a re-plan can change.
 func (r *run) dead() bool {
 	return slices.ContainsFunc(r.board.In(board.Blocked), func(id string) bool {
 		t, _ := r.board.Task(id)

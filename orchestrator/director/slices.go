@@ -59,22 +59,16 @@ func (r *run) nextSlice(a *attempt) {
 	a.req.Op, a.req.Input = OpContinue, agent.JSON(in)
 }
 
-// news are the insights of others since the worker was last told of any.
-func (r *run) news(a *attempt) (news []board.Insight) {
+// news are the insights for the task since its worker was last told of any.
+func (r *run) news(a *attempt) []board.Insight {
 	v, err := r.board.View(a.id)
 	if err != nil {
 		return nil
 	}
-	old := map[string]bool{}
-	for _, i := range r.board.Board().Insights[:a.seen] {
-		old[i.ID] = true
-	}
-	for _, i := range v.Insights {
-		if !old[i.ID] && i.SourceTask != a.id {
-			news = append(news, i)
-		}
-	}
-	return news
+	told := r.board.Board().Insights[:a.seen]
+	return slices.DeleteFunc(v.Insights, func(i board.Insight) bool {
+		return slices.ContainsFunc(told, func(old board.Insight) bool { return old.ID == i.ID })
+	})
 }
 
 // slice has the worker work until the next check at the latest.

@@ -19,7 +19,7 @@ type verdict struct {
 }
 
 // watch looks at a worker between two slices: it ends an attempt that is late or silent,
-// and lets the guardian check it when that is due. more says that the worker goes on.
+// and lets the guardian check it when that is due. more says that the worker is not done.
 func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*mishap, error) { //nolint:revive // flag-parameter: one that is done is not checked
 	late := r.Limits.TaskTime > 0 && a.total >= r.Limits.TaskTime
 	still := r.Limits.Inactivity > 0 && a.silent >= r.Limits.Inactivity
@@ -31,9 +31,7 @@ func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*mishap, er
 		return &mishap{kind: board.StalledWorker, text: fmt.Sprintf("nothing was said for %v", a.silent.Round(time.Second))}, nil
 	}
 	if a.checks != nil { // that of the slice before
-		done, ok := a.checks.Next()
-		a.checks = nil
-		if ok && done.Value != nil {
+		if done, ok := a.checks.Next(); ok && done.Value != nil {
 			if why, err := r.follow(c, a, done.Value); why != nil || err != nil {
 				return why, err
 			}
@@ -64,7 +62,6 @@ func (r *run) dropCheck(a *attempt) {
 	for _, ok := a.checks.Next(); ok; _, ok = a.checks.Next() {
 		continue
 	}
-	a.checks = nil
 }
 
 // shownMessages is how many of the last messages the guardian sees.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/providers"
@@ -108,6 +110,37 @@ func TestChecks(t *testing.T) {
 			assert.Len(t, p.of("assess"), want, answer)
 		}
 	})
+	t.Run("BC49 without an interval of calls, by time alone", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": toils(70, time.Second)})
+		s.cfg.Limits.GuardianCalls = orchestrator.None
+		assert.Equal(t, "60 (1m0s)", checks(s.play(t), time.Second))
+	})
+	t.Run("B81 BX24 a slice ends with the next check, the attempt or the run, counted from the last check", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": func(a asked) any {
+			switch a.slice {
+			case 1:
+				return slow{20 * time.Second, agent.Response{More: true, Messages: messages(10), Usage: providers.Usage{ToolCalls: 10}}}
+			case 2:
+				return slow{30 * time.Second, agent.Response{More: true, Messages: messages(2), Usage: providers.Usage{ToolCalls: 2}}}
+			}
+			return nil
+		}})
+		limits := func(s script) (all []agent.Limits) {
+			p := s.play(t)
+			require.NoError(t, p.err)
+			for _, a := range p.of("work") {
+				all = append(all, agent.Limits{ToolCalls: a.req.Limits.ToolCalls, Slice: a.req.Limits.Slice.Round(time.Second), Total: a.req.Limits.Total.Round(time.Second)})
+			}
+			return all
+		}
+		assert.Equal(t, []agent.Limits{
+			{ToolCalls: 15, Slice: time.Minute, Total: 600 * time.Second}, {ToolCalls: 5, Slice: 40 * time.Second, Total: 580 * time.Second}, {ToolCalls: 3, Slice: 10 * time.Second, Total: 550 * time.Second},
+		}, limits(s))
+		s.cfg.Limits.TaskTime, s.budget.Wall = 55*time.Second, 53*time.Second
+		got := limits(s)
+		assert.Equal(t, agent.Limits{ToolCalls: 15, Slice: 55 * time.Second}, got[0], "the run's end is the engine's")
+		assert.Equal(t, agent.Limits{ToolCalls: 3, Slice: 5 * time.Second}, got[2])
+	})
 	t.Run("B118 by the risk of the task", func(t *testing.T) {
 		for risk, want := range map[float64]string{0: "23 (23s)", 1: "8 (8s), 16 (16s), 24 (24s)"} {
 			s := one(map[string]func(asked) any{"work": toils(30, time.Second)})
@@ -126,6 +159,40 @@ func TestChecks(t *testing.T) {
 		assert.Len(t, in.Messages, 30)
 		assert.EqualValues(t, 30, in.Metrics.ToolCalls, "since the dispatch: apart from the trigger")
 		assert.Equal(t, []string{"look {}"}, in.Messages[0].Tools)
+		assert.Equal(t, time.Minute, p.of("assess")[0].req.Limits.Total, "BC65")
+	})
+	t.Run("B90 what a worker did since its dispatch", func(t *testing.T) {
+		s := one(forks())
+		s.cfg.Agents.Worktree = "worktree"
+		commit := s.roles[director.OpCommit]
+		s.roles[director.OpCommit] = func(a asked) any {
+			var in director.CommitRequest
+			if decode(a.req.Input, &in); in.Path == "" {
+				return director.Committed{Commit: in.Since + "+", Files: 2}
+			}
+			return commit(a)
+		}
+		s.roles["work"] = func(a asked) any {
+			used := providers.Usage{Calls: 1, Input: 100, Output: 20, ToolCalls: 15}
+			switch a.slice {
+			case 1:
+				return slow{10 * time.Second, agent.Response{More: true, Messages: messages(1), Usage: used}}
+			case 2:
+				return slow{60 * time.Second, agent.Response{More: true, Usage: used}}
+			}
+			return nil
+		}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		var seen []director.Metrics
+		for _, a := range p.of("assess") {
+			var in director.AssessInput
+			decode(a.req.Input, &in)
+			seen = append(seen, in.Metrics)
+		}
+		assert.Equal(t, []director.Metrics{
+			{SinceMessage: "0s", Tokens: 120, ToolCalls: 15, Writes: 2}, {SinceMessage: "1m0s", Tokens: 240, ToolCalls: 30, Writes: 4},
+		}, seen)
 	})
 }
 
@@ -181,6 +248,11 @@ func TestNudges(t *testing.T) {
 		}
 		assert.Equal(t, []string{"gentle", "direct"}, tones, "one that ends is not nudged")
 		assert.Len(t, p.of("assess"), 4)
+		var third director.AssessInput
+		decode(p.of("assess")[2].req.Input, &third)
+		assert.Zero(t, third.Ignored)
+		decode(p.of("assess")[3].req.Input, &third)
+		assert.Equal(t, 1, third.Ignored)
 		assert.Equal(t, 1, p.task(t, "db_build").RetryCount)
 		lost := p.events(t, director.EventAttemptFailed)
 		require.Len(t, lost, 1)
@@ -189,6 +261,21 @@ func TestNudges(t *testing.T) {
 		memory := last[len(last)-1].req.History
 		require.Len(t, memory, 1, "BA28: one system message")
 		assert.Equal(t, providers.System, memory[0].Role)
+	})
+	t.Run("B87 a nudge that was heeded is not ignored at a later check", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"work": toils(80, time.Second), "assess": assesses(60, 80, 60, 40, 95)}).play(t)
+		require.NoError(t, p.err)
+		assert.Zero(t, p.task(t, "db_build").RetryCount)
+		assert.Len(t, p.events(t, director.EventWorkerNudged), 3)
+	})
+	t.Run("B84 B85 the trajectory is the guardian's, or follows from the alignments", func(t *testing.T) {
+		for said, want := range map[string]int{"IMPROVING": 0, "STABLE": 2, "sideways": 1} {
+			p := one(map[string]func(asked) any{"work": toils(40, time.Second), "assess": func(a asked) any {
+				return director.Assessment{Alignment: []float64{50, 55}[a.n-1], Trajectory: said}
+			}}).play(t)
+			require.NoError(t, p.err)
+			assert.Len(t, p.events(t, director.EventWorkerNudged), want, said)
+		}
 	})
 	t.Run("B91 BC41 BX24 an attempt that takes too long", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
@@ -230,17 +317,50 @@ func TestNudges(t *testing.T) {
 		require.Len(t, lost, 1)
 		assert.Equal(t, string(board.StalledWorker), lost[0].On, "a dead guardian does not keep it")
 		assert.Contains(t, lost[0].Text, "2m0s")
+		assert.Equal(t, "STALLED", p.events(t, director.EventCheckFinished)[0].On)
+	})
+	t.Run("B87 BC15 silence is counted anew from each message, and an answer is one", func(t *testing.T) {
+		p := one(map[string]func(asked) any{"work": func(a asked) any {
+			switch a.n {
+			case 1, 3:
+				return slow{60 * time.Second, agent.Response{More: true}}
+			case 2:
+				return slow{60 * time.Second, agent.Response{More: true, Messages: messages(1)}}
+			case 4:
+				return slow{60 * time.Second, "rubbish"}
+			}
+			return nil
+		}}).play(t)
+		require.NoError(t, p.err)
+		assert.Empty(t, p.events(t, director.EventAttemptFailed))
 	})
 	t.Run("B92 BC39 the check runs during the next slice", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": toils(58, time.Second), "assess": func(a asked) any {
-			return slow{5 * time.Second, director.Assessment{Alignment: 60, Issue: "x"}}
+			return slow{14 * time.Second, director.Assessment{Alignment: 60, Issue: "x"}}
 		}})
 		s.cfg.Policy.GuardianAsync = true
 		p := s.play(t)
 		require.NoError(t, p.err)
-		assert.Less(t, p.out.Elapsed, 60*time.Second, "no slice waits for a check")
+		assert.Equal(t, 58*time.Second, p.out.Elapsed.Round(time.Second), "neither a slice nor the delivery waits for a check")
 		assert.Len(t, history(p, 2), 31, "the first check is under way")
 		third := history(p, 3)
 		assert.Equal(t, providers.System, third[len(third)-1].Role)
+		var waited atomic.Int64
+		s.in.Tasks = append(s.in.Tasks, define("slow_plan"))
+		s.roles = map[string]func(asked) any{"work": func(a asked) any {
+			if a.task == "slow_plan" {
+				return slow{time.Minute, nil}
+			}
+			return toils(20, time.Second)(a)
+		}, "assess": func(asked) any {
+			return func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+				begun := time.Now()
+				<-ctx.Done()
+				waited.Store(int64(time.Since(begun)))
+				return agent.Response{}, context.Cause(ctx)
+			}
+		}}
+		require.NoError(t, s.play(t).err)
+		assert.Equal(t, 5*time.Second, time.Duration(waited.Load()).Round(time.Second), "the check ends with its attempt")
 	})
 }

@@ -71,13 +71,7 @@ func (r *run) take(c *orchestrator.Context, from string, d board.Definition, why
 	d.Parent = from
 	err := r.fits(&d)
 	if same := r.same(d); same != nil {
-		criteria := slices.Clone(same.Criteria)
-		for _, criterion := range d.Criteria {
-			if !slices.Contains(criteria, criterion) {
-				criteria = append(criteria, criterion)
-			}
-		}
-		if err := r.change(c, board.Change{By: board.RoleDirector, Task: same.ID, Do: board.Edit{Criteria: criteria}}); err != nil {
+		if err := r.change(c, board.Change{By: board.RoleDirector, Task: same.ID, Do: board.Edit{Criteria: union(same.Criteria, d.Criteria)}}); err != nil {
 			return "rejected", prompt.OneLine(err.Error())
 		}
 		return "merged", "it is the task " + same.ID
@@ -85,14 +79,11 @@ func (r *run) take(c *orchestrator.Context, from string, d board.Definition, why
 	if old, taken := r.board.Task(d.ID); taken {
 		return "rejected", fmt.Sprintf("there is a task %s, which is %s", old.ID, old.Status)
 	}
-	switch {
-	case err != nil:
-	case r.liveTasks() >= r.Limits.Tasks:
-		err = fmt.Errorf("there are %d tasks already", r.Limits.Tasks)
-	case r.depth(from) >= r.Limits.Depth:
-		err = fmt.Errorf("it would be caused by tasks, %d deep", r.depth(from)+1)
-	default:
-		err = r.change(c, board.Change{By: board.RoleDirector, Do: board.AddTasks{Tasks: []board.Definition{d}}})
+	if depth := r.depth(from); err == nil && depth >= r.Limits.Depth {
+		err = fmt.Errorf("it would be caused by tasks, %d deep", depth+1)
+	}
+	if err == nil {
+		err = r.add(c, d)
 	}
 	if err != nil {
 		why = prompt.OneLine(err.Error())
@@ -102,6 +93,28 @@ func (r *run) take(c *orchestrator.Context, from string, d board.Definition, why
 		return "rejected", why
 	}
 	return "approved", why
+}
+
+// add adds a task, if it fits the team and there is room for it.
+func (r *run) add(c *orchestrator.Context, d board.Definition) error {
+	if err := r.fits(&d); err != nil {
+		return err
+	}
+	if r.liveTasks() >= r.Limits.Tasks {
+		return fmt.Errorf("there are %d tasks already", r.Limits.Tasks)
+	}
+	return r.change(c, board.Change{By: board.RoleDirector, Do: board.AddTasks{Tasks: []board.Definition{d}}})
+}
+
+// union is all, and what of more is not in it.
+func union(all, more []string) []string {
+	all = slices.Clone(all)
+	for _, text := range more {
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // same is the live task that a suggested one repeats; nil: there is none.

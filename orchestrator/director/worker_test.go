@@ -115,6 +115,36 @@ func TestWorktrees(t *testing.T) {
 		ignored.Path = "/../x"
 		do("3", director.OpCommit, ignored, &second)
 		assert.NotEmpty(t, second.Unsafe)
+		var seen director.Inspected
+		do("4", director.OpInspect, director.InspectRequest{Tree: made.Tree, Commit: first.Commit, Path: "../x"}, &seen)
+		assert.True(t, seen.Missing)
+	})
+	t.Run("BC61 BX4 a merge that was checked lands on the commit that it was checked with", func(t *testing.T) {
+		r := newRepo(t)
+		w := director.NewWorktrees(worktree.Config{Repo: r.Dir})
+		do := func(op string, in, out any) {
+			resp, err := w.Call(agent.WithInfo(t.Context(), agent.Info{Run: "r", Key: op}), agent.Request{Op: op, Input: agent.JSON(in)})
+			require.NoError(t, err)
+			decode(resp.Data, out)
+		}
+		var made director.Created
+		do(director.OpCreate, director.CreateRequest{Task: "a", Attempt: 1}, &made)
+		var done director.Committed
+		do(director.OpCommit, director.CommitRequest{Tree: made.Tree, Since: made.Head, Phase: "build", Path: "a.md", Text: "a"}, &done)
+		var first, second, third director.Merged
+		merge := director.MergeRequest{Tree: made.Tree, Commit: done.Commit, Prepare: true}
+		do(director.OpMerge, merge, &first)
+		require.NotEmpty(t, first.Prepared)
+		r.run("commit", "--quiet", "--allow-empty", "-m", "others were first")
+		merge.Checked = first.Prepared
+		do(director.OpMerge, merge, &second)
+		assert.False(t, second.Merged)
+		assert.NotEqual(t, first.Prepared, second.Prepared)
+		assert.Equal(t, r.run("rev-parse", "main"), second.Onto)
+		merge.Checked = second.Prepared
+		do(director.OpMerge, merge, &third)
+		assert.True(t, third.Merged)
+		assert.Equal(t, "a", r.show("a.md"))
 	})
 }
 

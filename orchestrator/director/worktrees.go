@@ -113,7 +113,7 @@ type (
 	}
 
 	// Merged is what came of it. Files are what the merge changed: hashes by path, ""
-	// for a file that is gone.
+	// for a file that was removed.
 	Merged struct {
 		worktree.Merge
 

@@ -91,7 +91,7 @@ type Order struct {
 //
 // Stale projects are killed, and those with a score below Policy.Kill; those with a score
 // of Policy.Promote or more are promoted, but for OPERATING ones. The budget is shared in
-// proportion to the scores of those that are left; if these are all 0, nobody gets any.
+// proportion to the scores of those that are left; if these are all 0, none gets any.
 // The slots go to the highest scores, of equals to the smallest IDs; a project without
 // money has none.
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
 	"github.com/convene-go/convene/providers"
 )
@@ -49,6 +50,8 @@ func TestAllocate(t *testing.T) {
 		assert.Equal(t, portfolio.Keep, orders[0].Action, "a score of Kill and exactly StaleAfter")
 		assert.Equal(t, portfolio.Promote, orders[1].Action)
 		assert.Equal(t, portfolio.Keep, orders[2].Action)
+		assert.Equal(t, portfolio.Keep, allocate(t, 0, policy, project("rounded", portfolio.Idea, 0.1999999, 0))[0].Action, "scores have six decimals")
+		assert.Equal(t, portfolio.Keep, allocate(t, 0, portfolio.Policy{Promote: orchestrator.None}, project("all", portfolio.Idea, 1, 0))[0].Action)
 		forever := policy
 		forever.StaleAfter = 0
 		assert.Equal(t, portfolio.Keep, allocate(t, 0, forever, project("old", portfolio.Idea, 0.3, 9999))[0].Action)
@@ -58,6 +61,8 @@ func TestAllocate(t *testing.T) {
 		assert.Equal(t, []providers.NanoUSD{3, 3, 3}, []providers.NanoUSD{orders[0].Budget, orders[1].Budget, orders[2].Budget})
 		none := policy
 		none.Kill = 0
+		orders = allocate(t, 1e6, none, project("a", portfolio.Idea, 0.000249, 0), project("b", portfolio.Idea, 0.999751, 0))
+		assert.Equal(t, providers.NanoUSD(249), orders[0].Budget, "1e6 * 0.000249 is less than 249 as a float64")
 		assert.Equal(t, portfolio.Order{Project: "a", Action: portfolio.Keep, Stage: portfolio.Idea}, allocate(t, 10, none, project("a", portfolio.Idea, 0, 0))[0])
 		ungraded := portfolio.Project{ID: "u", Stage: portfolio.Launching, LastProgress: now}
 		assert.Equal(t, portfolio.Order{Project: "u", Action: portfolio.Keep, Stage: portfolio.Launching}, allocate(t, 10, policy, ungraded)[0])

@@ -1,5 +1,5 @@
 // Package portfolio works on several projects that share a budget, one level above a
-// team: which projects go on, which are stopped, and what each may spend.
+// team: which projects continue, which are stopped, and what each may spend.
 //
 // # A run
 //

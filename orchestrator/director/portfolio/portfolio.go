@@ -125,10 +125,8 @@ func (r *run[I, O]) allocate(c *orchestrator.Context) error {
 	r.tracker.Fire("allocated")
 	r.emit(c, EventMoneyAllocated, Event{Orders: orders, Budget: money})
 	for _, o := range orders {
-		r.apply(c, r.project(o.Project), o)
-	}
-	for _, o := range orders {
 		p := r.project(o.Project)
+		r.apply(c, p, o)
 		free := r.Policy.Slots <= 0 || r.running < r.Policy.Slots
 		if o.Runs && free && !p.running && (o.Budget > 0 || left == 0) {
 			r.start(c, p, o.Budget)
@@ -198,7 +196,7 @@ func (r *run[I, O]) start(c *orchestrator.Context, p *project[I, O], budget prov
 func (r *run[I, O]) finished(c *orchestrator.Context, next orchestrator.Result[round[O]]) {
 	p := r.project(next.Key)
 	r.running--
-	p.running, p.judged, p.Score, p.Last, p.Error = false, false, nil, &next.Value.out, ""
+	p.running, p.budget, p.judged, p.Score, p.Last, p.Error = false, 0, false, nil, &next.Value.out, ""
 	p.Spent = p.Spent.Add(next.Value.used)
 	cut := errors.Is(next.Err, orchestrator.ErrBudget) || errors.Is(next.Err, orchestrator.ErrCanceled)
 	switch {

@@ -183,11 +183,16 @@ func TestRun(t *testing.T) {
 		assert.Nil(t, out.Projects[2].Last)
 		assert.WithinDuration(t, time.Date(2000, 1, 1, 0, 3, 0, 0, time.UTC), out.Projects[0].LastProgress, time.Second)
 		var allocated []providers.NanoUSD
+		var used providers.NanoUSD
 		for _, e := range events {
+			if e.Moves[0] == portfolio.EventRoundFinished {
+				used += e.Usage.Cost
+			}
 			if e.Moves[0] == portfolio.EventMoneyAllocated {
 				allocated = append(allocated, e.Budget)
 			}
 		}
+		assert.Equal(t, out.Spent.Cost, used)
 		// 300 USD over two rounds. b has cost 20, and 100 are set aside for a: 180, for a alone. a
 		// has cost 10: 270, for its last round. That has cost 30, and none is left to make.
 		assert.Equal(t, []providers.NanoUSD{150 * providers.USD, 180 * providers.USD, 270 * providers.USD, 240 * providers.USD}, allocated)
@@ -249,6 +254,66 @@ func TestRun(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, orchestrator.Completed, out.Status)
 		assert.Equal(t, []string{"a BUILDING 1: 200", "b RESEARCHING 1: 290"}, rounds(events))
+	})
+	t.Run("B120 a project whose round is under way is not stale", func(t *testing.T) {
+		p := staged()
+		p.cfg.Policy.StaleAfter = time.Hour
+		p.in.Projects = []portfolio.Entry[job]{entry("a", portfolio.Idea, 0.5, 0), entry("b", portfolio.Idea, 0.5, 0)}
+		p.answers = map[string]any{"a 1/1.": answer(3*time.Hour, 1, 0.5), "b 1/1.": answer(2*time.Hour, 1, 0.5)}
+		p.answers["a 2/1."], p.answers["b 2/1."] = p.answers["a 1/1."], p.answers["b 1/1."]
+		out, _, err := p.run(t)
+		require.NoError(t, err)
+		assert.Empty(t, out.Projects[0].Killed)
+		assert.Equal(t, 2, out.Projects[0].Rounds)
+	})
+	t.Run("B120 a last round has its slot until it ends", func(t *testing.T) {
+		p := staged()
+		p.cfg.Policy.Slots, p.cfg.Limits.Rounds = 2, 1
+		p.in.Projects = nil
+		for i, id := range []string{"a", "b", "c", "d"} {
+			p.in.Projects = append(p.in.Projects, entry(id, portfolio.Idea, 0.6-float64(i)/10, 0))
+		}
+		p.answers = map[string]any{"a 1/1.": answer(time.Hour, 1, 0.5), "b 1/1.": answer(time.Minute, 1, 0.5), "c 1/1.": answer(time.Minute, 1, 0.5), "d 1/1.": answer(time.Minute, 1, 0.5)}
+		_, events, err := p.run(t)
+		require.NoError(t, err)
+		var order []string
+		for _, e := range events {
+			switch e.Moves[0] {
+			case portfolio.EventRoundStarted:
+				order = append(order, "+"+e.Project)
+			case portfolio.EventRoundFinished:
+				order = append(order, "-"+e.Project)
+			}
+		}
+		assert.Equal(t, []string{"+a", "+b", "-b", "+c", "-c", "+d", "-d", "-a"}, order)
+	})
+	t.Run("no round begins when the time is over", func(t *testing.T) {
+		p := staged()
+		p.in.Projects, p.cfg.Limits = p.in.Projects[:1], portfolio.Limits{Rounds: 3, Time: 90 * time.Second}
+		p.answers = map[string]any{"a 1/1.": answer(time.Minute, 1, 0.6), "a 2/1.": flowtest.Hang()}
+		out, _, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, 2, out.Projects[0].Rounds)
+	})
+	t.Run("a round has the run's leave to make calls without a price", func(t *testing.T) {
+		p := staged()
+		p.in.Projects, p.cfg.Limits.Rounds, p.cfg.Limits.AllowUnpriced = p.in.Projects[:1], 1, true
+		p.in.Projects[0].Input.Calls = 2
+		unpriced := agent.Response{Data: agent.JSON(0.5), Usage: providers.Usage{Calls: 1, Unpriced: 1}}
+		p.answers = map[string]any{"a 1/1.": unpriced, "a 1/2.": unpriced}
+		out, _, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, orchestrator.Completed, out.Status)
+	})
+	t.Run("no round was graded, and one was cut off", func(t *testing.T) {
+		p := staged()
+		p.cfg.Limits.Cost = 4 * providers.USD
+		p.in.Projects = []portfolio.Entry[job]{entry("a", portfolio.Idea, 0.6, 0), entry("b", portfolio.Idea, 0.6, 0)}
+		p.in.Projects[0].Input.Calls = 9
+		p.answers = map[string]any{"a 1/1.": answer(0, 1, nil), "b 1/1.": answer(time.Minute, 0.5, nil)}
+		out, _, err := p.run(t)
+		require.ErrorIs(t, err, orchestrator.ErrBudget)
+		assert.Equal(t, orchestrator.OutOfBudget, out.Status)
 	})
 	t.Run("without a limit on money all run", func(t *testing.T) {
 		p := staged()
@@ -416,12 +481,23 @@ func TestEnds(t *testing.T) {
 			require.NoError(t, err)
 			<-called
 			<-called
+			budgets := func() (all []providers.NanoUSD) {
+				var s portfolio.State
+				require.NoError(t, run.State(t.Context(), &s))
+				for _, p := range s.Projects {
+					all = append(all, p.Budget)
+				}
+				return all
+			}
+			assert.Equal(t, []providers.NanoUSD{100 * providers.USD, 50 * providers.USD, 0}, budgets())
 			require.NoError(t, run.Cancel(context.Background(), "enough"))
 			out, err := flow.Result(t.Context(), run)
 			require.ErrorIs(t, err, orchestrator.ErrCanceled)
 			assert.Equal(t, orchestrator.Canceled, out.Status)
 			assert.Equal(t, 1, out.Projects[0].Rounds)
 			assert.Empty(t, out.Warnings)
+			assert.Empty(t, out.Unverified)
+			assert.Equal(t, []providers.NanoUSD{0, 0, 0}, budgets(), "no round is under way")
 		})
 	})
 }

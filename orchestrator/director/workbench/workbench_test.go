@@ -3,6 +3,7 @@ package workbench_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,7 +97,36 @@ func TestFiles(t *testing.T) {
 	must("remove", `{"path":"old"}`, "removed")
 	must("list_files", `{}`, "a.txt\nnew/e.txt")
 	_, err := call(t, w, repo, "edit_file", `{"path":"a.txt","old":"two","new":"2"}`)
-	assert.EqualError(t, err, "old is there 2 times, want a text that is there once: read the file")
+	require.EqualError(t, err, "old is there 2 times, want a text that is there once: read the file")
+	must("write_file", `{"path":"empty","content":""}`, "written")
+	_, err = call(t, w, repo, "edit_file", `{"path":"empty","old":"","new":"x"}`)
+	require.Error(t, err)
+}
+
+func TestWhatModelsReadIsCut(t *testing.T) {
+	long := strings.Repeat("0123456789abcde\n", 8<<10) // 128 KiB
+	w, repo, commit := open(t, workbench.Config{Commands: map[string][]string{"cat": {"cat", "long.txt"}}}, map[string]string{"long.txt": long})
+	const most = 60<<10 + 200 // and a note
+	read, err := call(t, w, repo, "read_file", `{"path":"long.txt"}`)
+	require.NoError(t, err)
+	assert.Less(t, len(read), most)
+	ran, err := call(t, w, repo, "run", `{"command":"cat"}`)
+	require.NoError(t, err)
+	assert.Less(t, len(ran), most)
+	assert.True(t, strings.HasSuffix(ran, "(exit code 0)"))
+	assert.Less(t, len(check(t, w, commit, "cat", "long.txt").Output), most)
+	files := map[string]string{}
+	for i := range 999 {
+		files[fmt.Sprintf("f%03d", i)] = ""
+	}
+	write(t, repo, files)
+	all, err := call(t, w, repo, "list_files", `{}`)
+	require.NoError(t, err)
+	assert.NotContains(t, all, "more")
+	write(t, repo, map[string]string{"z": ""})
+	all, err = call(t, w, repo, "list_files", `{}`)
+	require.NoError(t, err)
+	assert.True(t, strings.HasSuffix(all, "\nlong.txt\n(and 1 more)"))
 }
 
 func TestNothingOutsideOfTheWorktree(t *testing.T) {
@@ -193,13 +223,30 @@ func TestCheck(t *testing.T) {
 
 func TestCheckOfAnyCommand(t *testing.T) {
 	w, repo, commit := open(t, workbench.Config{Time: time.Second}, map[string]string{"a.txt": "a", "sub/b.txt": "b"})
-	got := check(t, w, commit, "sh", "-c", "ls -R; exit 1")
+	got := check(t, w, commit, "sh", "-c", "ls -AR; exit 1")
 	assert.False(t, got.Passed)
 	assert.Equal(t, "exit code 1\n.:\na.txt\nsub\n\n./sub:\nb.txt", got.Output)
 	assert.True(t, check(t, w, commit, "test", "-f", "sub/b.txt").Passed)
+	assert.Equal(t, "exit code 1\na.txt", check(t, w, commit, "sh", "-c", "echo $PWD/a.txt; exit 1").Output)
+	left := filepath.Join(state, "tmp", "left")
+	write(t, left, map[string]string{"x": "of a process that was killed"})
+	require.NoError(t, os.Chtimes(left, time.Time{}, time.Now().Add(-time.Hour)))
+	assert.True(t, check(t, w, commit, "true").Passed, "which finds the folder empty afterwards")
 	assert.Contains(t, check(t, w, commit, "sleep", "20").Output, "the command was killed")
 	assert.Empty(t, git(t, repo, "status", "--porcelain"), "the repository is as it was")
 	assert.Len(t, strings.Split(git(t, repo, "worktree", "list"), "\n"), 1)
+}
+
+func TestWhatFailed(t *testing.T) {
+	// Events of a package and one below it, each with a test that failed, which ran twice.
+	events := `{"Action":"fail","Package":"m","Test":"TestA"}
+{"Action":"fail","Package":"m","Test":"TestA"}
+{"Action":"fail","Package":"m"}
+{"Action":"fail","Package":"n"}
+{"Action":"fail","Package":"n/sub"}
+`
+	w, _, commit := open(t, workbench.Config{}, map[string]string{"events": events})
+	assert.Equal(t, []string{"m TestA", "n", "n/sub"}, check(t, w, commit, "sh", "-c", "cat events; exit 1").Failed)
 }
 
 func TestBadInput(t *testing.T) {
