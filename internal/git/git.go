@@ -98,11 +98,20 @@ func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
 	case res.End != proc.Exited:
 		return res.Stdout.Head, &Error{Args: args, Code: -1, Detail: res.Why}
 	case res.Code != 0:
-		return res.Stdout.Head, &Error{Args: args, Code: res.Code, Detail: strings.TrimSpace(res.Stderr.String())}
+		return res.Stdout.Head, &Error{Args: args, Code: res.Code, Detail: shorten(strings.TrimSpace(res.Stderr.String()))}
 	case res.Stdout.Cut > 0:
 		return "", fmt.Errorf("git %s: more than %d bytes of output", strings.Join(args, " "), defaultOutput)
 	}
 	return res.Stdout.Head, nil
+}
+
+// shorten keeps the beginning of a message: git repeats itself for each of many files.
+func shorten(s string) string {
+	const most = 2000
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf(" … and %d bytes more", len(s)-most)
 }
 
 // env is the whole environment of git: who commits, and no settings of the user.
