@@ -470,6 +470,7 @@ func (w *Trees) remove(ctx context.Context, dir string) error {
 		}
 	}
 	_ = os.Remove(filepath.Dir(dir)) // fails while it has others
+	_ = os.Remove(w.base)
 	return nil
 }
 
