@@ -213,11 +213,11 @@ func (w *Trees) awaitUpdates(ctx context.Context, branch string) error {
 			return err
 		}
 		if refs == "" || try == followTries {
-			return fmt.Errorf("%w: %s, which has the branch %q", ErrDirtyRepo, dirty, branch)
+			return dirtyError(dirty, branch)
 		}
 		for ref := range strings.SplitSeq(refs, "\n") {
 			if ok, err := w.follow(ctx, dirty, ref); err != nil || !ok {
-				return errors.Join(err, fmt.Errorf("%w: %s, which has the branch %q", ErrDirtyRepo, dirty, branch))
+				return errors.Join(err, dirtyError(dirty, branch))
 			}
 		}
 		if err := pause(ctx); err != nil {

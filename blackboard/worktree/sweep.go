@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,12 +55,16 @@ func (w *Trees) sweep(ctx context.Context, keep []string) (removed []string, err
 		_ = os.Remove(filepath.Dir(dir)) // fails while it has others
 		removed = append(removed, dir)
 	}
+	_ = os.Remove(w.base)
 	return removed, err
 }
 
 // attempts returns what is where the worktrees of this run belong.
 func (w *Trees) attempts() (dirs []string, err error) {
 	tasks, err := os.ReadDir(w.base)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
 	for _, task := range tasks {
 		dir := filepath.Join(w.base, task.Name())
 		if !task.IsDir() {

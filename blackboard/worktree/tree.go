@@ -469,6 +469,7 @@ func (w *Trees) remove(ctx context.Context, dir string) error {
 		}
 	}
 	_ = os.Remove(filepath.Dir(dir)) // fails while it has other folders
+	_ = os.Remove(w.base)
 	return nil
 }
 

@@ -294,6 +294,23 @@ func TestRead(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
+	t.Run("the folder of a run is there as long as something is in it", func(t *testing.T) {
+		r := newRepo(t)
+		w := r.open()
+		base := filepath.Join(r.Dir, "worktrees", worktree.Short("run-1"))
+		for range 2 {
+			one, two := create(t, w, "one", 1), create(t, w, "two", 1)
+			require.NoError(t, w.Remove(t.Context(), one))
+			assert.DirExists(t, base)
+			require.NoError(t, w.Remove(t.Context(), two))
+			assert.NoDirExists(t, base)
+			removed, err := w.Sweep(t.Context(), nil)
+			require.NoError(t, err)
+			assert.Empty(t, removed)
+			require.NoError(t, w.Delete(t.Context(), one))
+			require.NoError(t, w.Delete(t.Context(), two))
+		}
+	})
 	t.Run("BX6 B97 B99 worktrees that no live task has", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()

@@ -25,7 +25,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/convene-go/convene/internal/git"
@@ -96,9 +95,16 @@ type Trees struct {
 	run    string
 	short  string // of run
 
-	mu    sync.Mutex // one change of the repository at a time
+	mu    mutex // one change of the repository at a time
 	after func(args []string) error
 }
+
+// mutex is a sync.Mutex at which virtual time passes (testing/synctest): another goroutine
+// may wait for the lock of the repository meanwhile, which a killed process has left.
+type mutex chan struct{}
+
+func (m mutex) Lock()   { m <- struct{}{} }
+func (m mutex) Unlock() { <-m }
 
 // Open prepares the repository for a run. The errors are ErrOldGit, ErrNoRepo,
 // ErrDirtyRepo, what is wrong with c, and failures of git and of the file system.
@@ -136,7 +142,7 @@ func newTrees(c Config, after func(args []string) error) (*Trees, error) {
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return nil, err
 	}
-	w := &Trees{main: "main", run: c.Run, short: Short(c.Run), after: after}
+	w := &Trees{main: "main", run: c.Run, short: Short(c.Run), after: after, mu: make(mutex, 1)}
 	if c.Main != "" {
 		w.main = c.Main
 	}
@@ -260,9 +266,9 @@ func (w *Trees) findRepo(ctx context.Context, c Config) error {
 	}
 	if !c.Init {
 		if found {
-			return fmt.Errorf("%w: it is a folder of the repository %s", ErrNoRepo, top)
+			return fmt.Errorf("%w: it is a folder of the repository %s: name that one, or set Init", ErrNoRepo, top)
 		}
-		return ErrNoRepo
+		return fmt.Errorf("%w: name one, or set Init", ErrNoRepo)
 	}
 	_, err = w.do(ctx, "init", "--quiet", "--initial-branch="+w.main, "--", dir)
 	return err
@@ -308,7 +314,7 @@ func (w *Trees) findMain(ctx context.Context, _ Config) error {
 		return err
 	}
 	if refs != "" {
-		return fmt.Errorf("it has no branch %q, but %q", w.main, strings.Split(refs, "\n"))
+		return fmt.Errorf("it has no branch %q, but %q: set Main to one of the repository's own branches", w.main, strings.Split(refs, "\n"))
 	}
 	if head, err := w.commit(ctx, "HEAD"); err != nil || head != "" {
 		return errors.Join(err, fmt.Errorf("it has no branch %q, and its HEAD is detached", w.main))
@@ -413,8 +419,11 @@ func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 		return err
 	}
 	if tip == "" {
-		if err := w.awaitUpdates(ctx, w.main); !errors.Is(err, ErrDirtyRepo) || !c.AllowDirty {
+		switch err := w.awaitUpdates(ctx, w.main); {
+		case !errors.Is(err, ErrDirtyRepo):
 			return err
+		case !c.AllowDirty:
+			return fmt.Errorf("%w; or set AllowDirty", err)
 		}
 		if _, err := w.do(ctx, "update-ref", "refs/heads/"+own, "refs/heads/"+w.main, none); err != nil {
 			return err
@@ -424,14 +433,23 @@ func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 	return nil
 }
 
-// dirty returns a folder that has a branch checked out and changes of its own, or "".
+// dirty returns a folder that has a branch checked out, or rebases it, and changes of its
+// own, or "".
 func (w *Trees) dirty(ctx context.Context, branch string) (string, error) {
 	trees, err := w.list(ctx)
 	if err != nil {
 		return "", err
 	}
 	for _, t := range trees {
-		if t.branch != branch || t.missing() {
+		if t.missing() {
+			continue
+		}
+		if t.branch == "" {
+			if rebases, err := w.rebases(ctx, t.path, branch); err != nil || rebases {
+				return t.path, err
+			}
+		}
+		if t.branch != branch {
 			continue
 		}
 		clean, err := w.clean(ctx, t.path)
@@ -440,6 +458,30 @@ func (w *Trees) dirty(ctx context.Context, branch string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// rebases says whether a folder with a detached HEAD is in the middle of a rebase of a
+// branch: its end would set the branch to where it was, and lose merges made meanwhile.
+func (w *Trees) rebases(ctx context.Context, dir, branch string) (bool, error) {
+	paths, err := w.in(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", "rebase-merge/head-name", "--git-path", "rebase-apply/head-name")
+	if err != nil {
+		return false, err
+	}
+	for path := range strings.SplitSeq(paths, "\n") {
+		name, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
+		if strings.TrimSpace(string(name)) == "refs/heads/"+branch {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// dirtyError says that a folder with a branch is dirty, and what to do.
+func dirtyError(dir, branch string) error {
+	return fmt.Errorf("%w: %s, which has the branch %q: commit or stash them, and end a merge or rebase that is under way", ErrDirtyRepo, dir, branch)
 }
 
 // clean says whether a folder has no changes of its own, and nothing like a merge or a

@@ -48,7 +48,7 @@ var arrows = map[string]may{
 	"internal/answer":                 {own: []string{"internal/text"}, others: []string{schema}},
 	"internal/proc":                   {},
 	"internal/safepath":               {},
-	"internal/git":                    {own: []string{"internal/proc"}},
+	"internal/git":                    {own: []string{"internal/proc", "internal/text"}},
 	"internal/prompt":                 {own: []string{"internal/text"}},
 	"internal/teamtest":               {own: slices.Concat(teams, []string{"blackboard", "orchestrator", "orchestrator/agent", "orchestrator/flowtest"}), others: []string{testify}},
 	"internal/page":                   {own: []string{"providers", "orchestrator", "internal/text"}},

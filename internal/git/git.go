@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/internal/proc"
+	"github.com/convene-go/convene/internal/text"
 )
 
 // The defaults of Repo.
@@ -99,7 +100,7 @@ func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
 	case res.End != proc.Exited:
 		return res.Stdout.Head, &Error{Args: args, Code: -1, Detail: res.Why}
 	case res.Code != 0:
-		return res.Stdout.Head, &Error{Args: args, Code: res.Code, Detail: strings.TrimSpace(res.Stderr.String())}
+		return res.Stdout.Head, &Error{Args: args, Code: res.Code, Detail: text.Cut(strings.TrimSpace(res.Stderr.String()), 2000)}
 	case res.Stdout.Cut > 0:
 		return "", fmt.Errorf("git %s: more than %d bytes of output", strings.Join(args, " "), defaultOutput)
 	}

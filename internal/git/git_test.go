@@ -65,6 +65,12 @@ func TestErrors(t *testing.T) {
 	assert.Equal(t, 128, failed.Code)
 	assert.Equal(t, "git merge-base --is-ancestor HEAD nothing: exit 128: fatal: Not a valid object name nothing", err.Error())
 
+	_, err = r.Run(t.Context(), "ls-files", "--error-unmatch", "--", strings.Repeat("x", 5000))
+	require.ErrorAs(t, err, &failed)
+	beginning, more, _ := strings.Cut(failed.Detail, "\n")
+	assert.Equal(t, "error: pathspec '"+strings.Repeat("x", 2000-len("error: pathspec '")), beginning)
+	assert.Regexp(t, `^\[cut: the first 2000 of \d+ bytes\]$`, more)
+
 	write(t, r, "a.txt", "")
 	out, err := r.Run(t.Context(), "diff", "--exit-code", "HEAD", "--", "a.txt")
 	require.ErrorAs(t, err, &failed)

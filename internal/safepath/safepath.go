@@ -21,13 +21,18 @@ var ErrUnsafePath = errors.New("unsafe path")
 
 // Clean returns p in its shortest form, with slashes, relative to its folder. A leading
 // slash means that folder. An error is always ErrUnsafePath: p is empty or the folder
-// itself, leads out of it by "..", has a component that is ".git" on some file system, or
-// is written in a way that means something else on another system (a backslash, a colon,
-// a device, a control or invisible character, a dot or space at an end).
+// itself, has more than 1024 bytes, leads out of it by "..", has a component that is ".git"
+// on some file system, or is written in a way that means something else on another system
+// (a backslash, a colon, a device, a control or invisible character, a dot or space at an
+// end).
 func Clean(p string) (string, error) {
 	unsafe := func(why string) (string, error) { return "", fmt.Errorf("%w %q: %s", ErrUnsafePath, p, why) }
 	if !utf8.ValidString(p) {
 		return unsafe("it is not UTF-8")
+	}
+	if len(p) > longest {
+		p = strings.ToValidUTF8(p[:64], "") + "…"
+		return unsafe(fmt.Sprintf("it has more than %d bytes", longest))
 	}
 	if strings.ContainsFunc(p, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }) {
 		return unsafe("it has an invisible character")
@@ -49,6 +54,10 @@ func Clean(p string) (string, error) {
 	}
 	return clean, nil
 }
+
+// longest is how many bytes a path may have: below a folder, systems and git take no more
+// than 4096 in all.
+const longest = 1024
 
 // device matches names that Windows takes for a device, whatever follows a dot.
 var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)`)

@@ -41,6 +41,7 @@ var unsafePaths = []string{
 	`C:\x`, `..\x`, `a\..\..\x`, "C:/x", "c:x", "a:b",
 	"NUL", "a/nul", "con", "Aux.go", "com1.txt", "lpt¹",
 	"a\x00b", "\x00", "a\nb", "a\x7f", "a\u202eb", "\xff",
+	strings.Repeat("d/", 512) + "f",
 	"a.", "a ", "a./b", "a /b", "...",
 }
 
@@ -64,11 +65,12 @@ func TestUnsafe(t *testing.T) {
 
 func TestErrorSaysWhy(t *testing.T) {
 	for p, want := range map[string]string{
-		"../x": `unsafe path "../x": it leads out of its folder`,
-		"":     `unsafe path "": it names no file`,
-		`a\b`:  `unsafe path "a\\b": it has a '\\'`,
-		"\xff": `unsafe path "\xff": it is not UTF-8`,
-		".git": `unsafe path ".git": ".git" belongs to git`,
+		"../x":                     `unsafe path "../x": it leads out of its folder`,
+		"":                         `unsafe path "": it names no file`,
+		strings.Repeat("ab/", 400): `unsafe path "` + strings.Repeat("ab/", 21) + `a…": it has more than 1024 bytes`,
+		`a\b`:                      `unsafe path "a\\b": it has a '\\'`,
+		"\xff":                     `unsafe path "\xff": it is not UTF-8`,
+		".git":                     `unsafe path ".git": ".git" belongs to git`,
 	} {
 		_, err := safepath.Clean(p)
 		require.EqualError(t, err, want)

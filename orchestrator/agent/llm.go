@@ -184,7 +184,7 @@ func (l *loop) mayAsk() error {
 	case l.spent.Cost >= l.limits.Cost:
 		return fmt.Errorf("%w: turn %d does not start: those before it have cost %s of %s USD", budget, l.turn+1, usd(l.spent.Cost), usd(l.limits.Cost))
 	case unpriced && !l.limits.AllowUnpriced:
-		return fmt.Errorf("%w: turn %d does not start: the model has no known price, which a limit on cost does not allow", budget, l.turn+1)
+		return fmt.Errorf("%w: turn %d does not start: the model has no known price, which a limit on cost does not allow: give it one, or set AllowUnpriced of the budget", budget, l.turn+1)
 	}
 	return nil
 }

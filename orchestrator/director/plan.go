@@ -125,7 +125,7 @@ func (r *run) fits(d *board.Definition) error {
 	}
 	profile, ok := r.profile(d.Profile)
 	if !ok || !profile.takes(d.Phase) {
-		return fmt.Errorf("assigned_worker_profile is %q, want one that takes the phase %q", d.Profile, d.Phase)
+		return fmt.Errorf("assigned_worker_profile is %q, want one that takes the phase %q: %q", d.Profile, d.Phase, r.takers(d.Phase))
 	}
 	if r.Policy.Components != nil && !slices.Contains(r.Policy.Components, d.Component) {
 		return fmt.Errorf("component is %q, want one of %q", d.Component, r.Policy.Components)
@@ -134,6 +134,16 @@ func (r *run) fits(d *board.Definition) error {
 		return errors.New("acceptance_criteria is empty, want at least one")
 	}
 	return nil
+}
+
+// takers are the IDs of the profiles that take a phase.
+func (r *run) takers(phase string) (ids []string) {
+	for _, p := range r.Profiles {
+		if p.takes(phase) {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
 }
 
 // placeholders are TEST tasks for the components that are built and have none.

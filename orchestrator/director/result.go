@@ -146,7 +146,7 @@ func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (
 	a.head = got.Commit
 	switch {
 	case a.head == a.tree.Base && !a.resumed:
-		return &mishap{kind: board.EmptyResult, text: "the worker said that it was done, and nothing was changed"}, nil
+		return &mishap{kind: board.EmptyResult, text: "the worker said that it was done, and nothing was changed; if the main branch has the result already, escalate NEEDS_REPLANNING and say so"}, nil
 	case !got.Found:
 		return &mishap{kind: board.EmptyResult, text: fmt.Sprintf("the worker said that it was done, and there is no file %s", result.ResultPath)}, nil
 	case len(got.Unresolved) > 0:

@@ -510,8 +510,8 @@ func TestDecomposition(t *testing.T) {
 	t.Run("BC27 tasks that are given must fit, too", func(t *testing.T) {
 		for want, change := range map[string]func(d *board.Definition){
 			"acceptance_criteria is empty": func(d *board.Definition) { d.Criteria = nil },
-			"assigned_worker_profile":      func(d *board.Definition) { d.Profile = "painter" },
-			"id is":                        func(d *board.Definition) { d.ID = "" },
+			`assigned_worker_profile is "painter", want one that takes the phase "build": ["code_worker" "research_worker"]`: func(d *board.Definition) { d.Profile = "painter" },
+			"id is": func(d *board.Definition) { d.ID = "" },
 		} {
 			s := one(nil)
 			change(&s.in.Tasks[0])

@@ -159,7 +159,7 @@ func (w *Worktrees) Call(ctx context.Context, req agent.Request) (agent.Response
 		answer = opened
 	}
 	if err != nil {
-		return agent.Response{}, fmt.Errorf("director: worktree: %s: %w", req.Op, err)
+		return agent.Response{}, err
 	}
 	return agent.Response{Data: agent.JSON(answer)}, nil
 }
@@ -182,7 +182,7 @@ func (w *Worktrees) of(ctx context.Context, run string) (*worktree.Trees, error)
 }
 
 // operations are what a Worktrees does, by Op. key is that of the call.
-var operations = map[string]func(ctx context.Context, t *worktree.Trees, input json.RawMessage, key string) (any, error){
+var operations = map[string]func(ctx context.Context, t *worktree.Trees, req agent.Request, key string) (any, error){
 	OpOpen:    operation(openTrees),
 	OpCreate:  operation(createTree),
 	OpCommit:  operation(commitTree),
@@ -191,13 +191,13 @@ var operations = map[string]func(ctx context.Context, t *worktree.Trees, input j
 	OpRemove:  operation(removeTrees),
 }
 
-func operation[In, Out any](do func(ctx context.Context, t *worktree.Trees, in In, key string) (Out, error)) func(context.Context, *worktree.Trees, json.RawMessage, string) (any, error) {
-	return func(ctx context.Context, t *worktree.Trees, input json.RawMessage, key string) (any, error) {
+func operation[In, Out any](do func(ctx context.Context, t *worktree.Trees, in In, key string) (Out, error)) func(context.Context, *worktree.Trees, agent.Request, string) (any, error) {
+	return func(ctx context.Context, t *worktree.Trees, req agent.Request, key string) (any, error) {
 		var in In
-		d := json.NewDecoder(bytes.NewReader(input))
+		d := json.NewDecoder(bytes.NewReader(req.Input))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&in); err != nil {
-			return nil, fmt.Errorf("read Input: %w", err)
+			return nil, fmt.Errorf("director: worktree: %s: read Input: %w", req.Op, err)
 		}
 		return do(ctx, t, in, key)
 	}
@@ -206,9 +206,9 @@ func operation[In, Out any](do func(ctx context.Context, t *worktree.Trees, in I
 func operate(ctx context.Context, t *worktree.Trees, req agent.Request, key string) (any, error) {
 	do, ok := operations[req.Op]
 	if !ok {
-		return nil, errors.New("the Op is unknown")
+		return nil, fmt.Errorf("director: worktree: %s: the Op is unknown", req.Op)
 	}
-	return do(ctx, t, req.Input, key)
+	return do(ctx, t, req, key)
 }
 
 func openTrees(ctx context.Context, t *worktree.Trees, in OpenRequest, _ string) (Opened, error) {

@@ -56,13 +56,13 @@ var Stages = fsm.MustNew(fsm.Definition[Stage, Action, string]{
 // Project is one project of a portfolio.
 type Project struct {
 	ID    string `json:"id"`
-	Stage Stage  `json:"stage"`
+	Stage Stage  `json:"stage"` // in an Entry "" is IDEA
 
 	// Score is how promising it is, from 0 to 1. Nil means that it is not graded: then
 	// it is kept, without money.
 	Score *float64 `json:"score,omitempty"`
 
-	LastProgress time.Time `json:"lastProgress"`
+	LastProgress time.Time `json:"lastProgress"` // in an Entry the zero time is the start of the run
 }
 
 // Policy says what becomes of projects. orchestrator.None is "never" and "no limit".
@@ -190,7 +190,7 @@ func check(projects []Project, budget providers.NanoUSD, p Policy) error {
 		}
 		seen[project.ID] = true
 		if !slices.Contains(Stages.States(), project.Stage) {
-			bad("projects[%d] %q: stage is %q, which is unknown", i, project.ID, project.Stage)
+			bad("projects[%d] %q: stage is %q, want one of %q", i, project.ID, project.Stage, Stages.States())
 		}
 		if project.Score != nil {
 			within(fmt.Sprintf("projects[%d] %q: score", i, project.ID), *project.Score)

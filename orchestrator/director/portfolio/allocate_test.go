@@ -82,7 +82,7 @@ func TestAllocate(t *testing.T) {
 	t.Run("BC67 bad input, all at once", func(t *testing.T) {
 		_, err := portfolio.Allocate([]portfolio.Project{project("", "MOON", math.NaN(), 0), project("a", portfolio.Idea, 1.5, 0), project("a", portfolio.Idea, 0, 0)}, -1, portfolio.Policy{Promote: 2, Kill: -0.5}, now)
 		require.EqualError(t, err, "portfolio: policy.promote is 2, want 0 to 1\npolicy.kill is -0.5, want 0 to 1\nbudget is -1, want 0 or more\n"+
-			"projects[0]: id \"\" is empty or taken\nprojects[0] \"\": stage is \"MOON\", which is unknown\nprojects[0] \"\": score is NaN, want 0 to 1\n"+
+			"projects[0]: id \"\" is empty or taken\nprojects[0] \"\": stage is \"MOON\", want one of [\"IDEA\" \"RESEARCHING\" \"VALIDATING\" \"BUILDING\" \"LAUNCHING\" \"OPERATING\" \"KILLED\"]\nprojects[0] \"\": score is NaN, want 0 to 1\n"+
 			"projects[1] \"a\": score is 1.5, want 0 to 1\nprojects[2]: id \"a\" is empty or taken")
 	})
 	t.Run("BC67 no more than the budget, and more for a higher score", rapid.MakeCheck(func(t *rapid.T) {

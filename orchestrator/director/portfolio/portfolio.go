@@ -1,6 +1,7 @@
 package portfolio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,7 +75,13 @@ func (r *run[I, O]) begin(c *orchestrator.Context) *orchestrator.Context {
 	c = c.WithBudget(orchestrator.Budget{Cost: l.Cost, Wall: l.Time, AllowUnpriced: l.AllowUnpriced || c.Left().AllowUnpriced})
 	r.tracker = team.Track("portfolio", Phases, &r.phase)
 	r.queue = orchestrator.NewQueue[round[O]](c)
-	for _, e := range r.in.Projects {
+	r.in.Projects = slices.Clone(r.in.Projects)
+	for i, e := range r.in.Projects {
+		e.Stage = cmp.Or(e.Stage, Idea)
+		if e.LastProgress.IsZero() {
+			e.LastProgress = c.Now()
+		}
+		r.in.Projects[i] = e
 		r.projects = append(r.projects, &project[I, O]{Report: Report[O]{Project: e.Project}, in: e.Input})
 	}
 	c.Expose(func() any { return r.state() })

@@ -167,6 +167,17 @@ func staged() play {
 }
 
 func TestRun(t *testing.T) {
+	t.Run("a project without stage and time is an idea of now", func(t *testing.T) {
+		p := staged()
+		fresh := entry("a", "", 0.5, 0)
+		fresh.LastProgress = time.Time{}
+		p.in = input{Projects: []portfolio.Entry[job]{fresh}}
+		p.answers = map[string]any{"a 1/1.": answer(time.Minute, 10, 0.6), "a 2/1.": answer(time.Minute, 10, 0.9)}
+		out, events, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, orchestrator.Completed, out.Status)
+		assert.Equal(t, []string{"a IDEA 1: 150", "a IDEA 2: 290"}, rounds(events))
+	})
 	t.Run("B120 BC67 money moves from killed projects to the others, after each round", func(t *testing.T) {
 		out, events, err := staged().run(t)
 		require.NoError(t, err)
