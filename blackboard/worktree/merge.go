@@ -206,6 +206,7 @@ func (w *Trees) swap(ctx context.Context, branch, from, to string) (bool, error)
 // and helps where that was interrupted. It returns ErrDirtyRepo for one that was changed by
 // somebody else.
 func (w *Trees) settle(ctx context.Context, branch string) error {
+	unexplained := 0 // a run may have been through between the two looks
 	for try := 0; ; try++ {
 		dirty, err := w.dirty(ctx, branch)
 		if err != nil || dirty == "" {
@@ -215,10 +216,13 @@ func (w *Trees) settle(ctx context.Context, branch string) error {
 		if err != nil {
 			return err
 		}
-		if refs == "" || try == followTries {
+		if refs == "" {
+			unexplained++
+		}
+		if unexplained == dirtyLooks || try == followTries {
 			return fmt.Errorf("%w: %s, which has the branch %q", ErrDirtyRepo, dirty, branch)
 		}
-		for ref := range strings.SplitSeq(refs, "\n") {
+		for ref := range strings.FieldsSeq(refs) {
 			if ok, err := w.follow(ctx, dirty, ref); err != nil || !ok {
 				return errors.Join(err, fmt.Errorf("%w: %s, which has the branch %q", ErrDirtyRepo, dirty, branch))
 			}
@@ -300,6 +304,7 @@ func (w *Trees) finishForwards(ctx context.Context) error {
 const (
 	followTries = 20
 	followWait  = 100 * time.Millisecond
+	dirtyLooks  = 3 // at a folder with changes that no run explains
 )
 
 // errBusy says that somebody else has the index of a folder just now.
