@@ -200,9 +200,10 @@ func (w *Trees) swap(ctx context.Context, branch, from, to string) (bool, error)
 	return err == nil, err
 }
 
-// awaitUpdates waits while other runs update folders that have a branch checked out, and finishes
-// interrupted updates. It returns ErrDirtyRepo for a folder with changes of other origin.
+// awaitUpdates waits while other runs update folders that have a branch checked out, and
+// finishes interrupted updates. It returns ErrDirtyRepo for a folder with changes of other origin.
 func (w *Trees) awaitUpdates(ctx context.Context, branch string) error {
+	unexplained := 0 // a run may have finished its update between two looks
 	for try := 0; ; try++ {
 		dirty, err := w.dirty(ctx, branch)
 		if err != nil || dirty == "" {
@@ -212,10 +213,13 @@ func (w *Trees) awaitUpdates(ctx context.Context, branch string) error {
 		if err != nil {
 			return err
 		}
-		if refs == "" || try == followTries {
+		if refs == "" {
+			unexplained++
+		}
+		if unexplained == dirtyLooks || try == followTries {
 			return dirtyError(dirty, branch)
 		}
-		for ref := range strings.SplitSeq(refs, "\n") {
+		for ref := range strings.FieldsSeq(refs) {
 			if ok, err := w.follow(ctx, dirty, ref); err != nil || !ok {
 				return errors.Join(err, dirtyError(dirty, branch))
 			}
@@ -297,6 +301,7 @@ func (w *Trees) finishForwards(ctx context.Context) error {
 const (
 	followTries = 20
 	followWait  = 100 * time.Millisecond
+	dirtyLooks  = 3 // at a folder with changes that no run explains
 )
 
 // errBusy says that another process has locked the index of a folder.
