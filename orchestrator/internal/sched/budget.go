@@ -144,14 +144,19 @@ func (e *effect) reservation() amounts {
 	return e.held
 }
 
-// hold counts a in an account of e's budgets, in place of what is held for e now.
+// hold counts a in an account of e's budgets, and what e used, in place of what is held
+// for e now.
 func (s *Sched) hold(e *effect, at account, a amounts) {
 	if e.at == reserved && e.guessed {
 		s.guesses[e.Name]--
 	}
 	if e.at != nothing {
-		e.scope.count(e.at, amounts{-e.held[0], -e.held[1], -e.held[2]})
+		e.scope.count(e.at, e.held.negative())
 	}
+	for sc := e.scope; sc != nil && e.spent != (amounts{}); sc = sc.parent {
+		sc.used.add(e.spent)
+	}
+	e.spent = amounts{}
 	if at != nothing {
 		e.scope.count(at, a)
 	}

@@ -41,6 +41,7 @@ type effect struct {
 	until time.Duration     // when it ends by a time limit; 0: never
 	at    account           // of its budgets, that held counts in
 	held  amounts           // with no account: what a call wants
+	spent amounts           // what it used, which counts in its budgets when held does not any more
 }
 
 // phase is where an effect is.

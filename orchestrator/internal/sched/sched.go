@@ -145,7 +145,7 @@ func (s *Sched) settle(e *effect, c engine.Completion) {
 	s.dequeue(e) // it waits where the log is ahead of today's limits
 	delete(s.dropped, e)
 	used, held := engine.CalledData{Response: c.Response, Err: c.Err}.Usage(), e.reservation()
-	e.scope.charge(&used)
+	e.charge(&used)
 	s.hold(e, nothing, amounts{})
 	if e.Kind == engine.Child {
 		s.children--
@@ -153,7 +153,7 @@ func (s *Sched) settle(e *effect, c engine.Completion) {
 	switch {
 	case c.Err != nil && errors.Is(c.Err, engine.ErrLeft):
 		e.pinned = true
-		held.add(amounts{-used.Calls, -plus(used.Input, used.Output), -int64(used.Cost)})
+		held.add(of(&used).negative())
 		s.hold(e, lost, held)
 	case e.Kind == engine.Call:
 		s.learnOf(e, &used, c.Err != nil)
@@ -186,16 +186,15 @@ func (s *Sched) childEnd(e *effect, r *agent.Response) *engine.End {
 	return end
 }
 
-// Charge implements engine.Execution.
+// Charge implements engine.Execution. Until Lose, budgets hold what is reserved for a
+// call under way, and not what it used beside that.
 func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
 	s.applied++
 	if e := s.effect(op, "charged"); e != nil {
-		e.scope.charge(&used)
-		if e.at == lost { // it was left behind, and what it really used is known
+		e.charge(&used)
+		if e.charged = e.at != lost; !e.charged { // it was left behind, and what it really used is known
 			s.hold(e, lost, amounts{})
 			s.learnOf(e, &used, true)
-		} else {
-			e.charged = true
 		}
 	}
 	s.decideAll()
