@@ -67,7 +67,10 @@ type Sched struct {
 
 // New makes a run of body as the root branch, from what in says of budgets.
 func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
-	s := &Sched{port: port, spawner: engine.Pull, depth: in.Depth, given: in.Figures}
+	s := &Sched{
+		port: port, spawner: engine.Pull, depth: in.Depth, given: in.Figures,
+		figures: engine.Figures{}, guesses: map[string]int64{}, dropped: map[*effect]bool{}, timed: map[time.Duration]int{},
+	}
 	if sp, ok := port.(engine.Spawner); ok {
 		s.spawner = sp.Spawn
 	}
@@ -200,7 +203,8 @@ func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
 	s.decideAll()
 }
 
-// Lose implements engine.Execution.
+// Lose implements engine.Execution. It puts on record which calls are lost, but for
+// those whose usage is known.
 func (s *Sched) Lose() {
 	s.applied++
 	calls := slices.Collect(maps.Keys(s.dropped))
@@ -211,21 +215,29 @@ func (s *Sched) Lose() {
 		}
 	}
 	slices.SortFunc(calls, byPlace)
-	s.tellLost(calls)
-	for _, e := range slices.Backward(calls) { // each goes before all that wait
+	var sum amounts
+	var d engine.LostData
+	s.front -= int64(len(calls))
+	for i, e := range calls {
+		givenUp, held := e.branch.wait != e, e.reservation()
 		s.hold(e, nothing, amounts{})
 		if !e.charged {
-			e.scope.count(lost, e.reservation())
+			e.scope.count(lost, held)
+			sum.add(held)
+			d.Of = append(d.Of, engine.LostCall{Branch: e.Branch, N: e.N, Agent: e.Name, Amount: e.Reserved, GivenUp: givenUp})
 		}
 		e.charged = false
-		switch {
-		case e.branch.wait != e:
+		if givenUp {
 			e.phase = settled
-		case !e.shielded:
-			s.front--
-			e.place = s.front
+		} else if !e.shielded {
+			e.place = s.front + int64(i) // before all that wait
 			s.enqueue(e)
 		}
+	}
+	if d.Of != nil {
+		d.Lost = sum.lost()
+		s.port.Emit(blackboard.Record{Kind: blackboard.Lost, N: s.losses, Data: agent.JSON(d)})
+		s.losses++
 	}
 	s.decideAll()
 	for _, e := range calls {
@@ -234,25 +246,6 @@ func (s *Sched) Lose() {
 			e.phase = asked
 		}
 	}
-}
-
-// tellLost puts on record which calls are lost, but for those whose usage is known.
-func (s *Sched) tellLost(calls []*effect) {
-	var d engine.LostData
-	var sum amounts
-	for _, e := range calls {
-		if e.charged {
-			continue
-		}
-		sum.add(e.reservation())
-		d.Of = append(d.Of, engine.LostCall{Branch: e.Branch, N: e.N, Agent: e.Name, Amount: e.Reserved, GivenUp: e.branch.wait != e})
-	}
-	if d.Of == nil {
-		return
-	}
-	d.Lost = sum.lost()
-	s.port.Emit(blackboard.Record{Kind: blackboard.Lost, N: s.losses, Data: agent.JSON(d)})
-	s.losses++
 }
 
 // broken stops the run: the flow's code broke a rule.

@@ -130,19 +130,14 @@ func least[N ~int64](left, limit, used N) N {
 	return left
 }
 
-// charge counts what e used, in place: it is called for every call in each of its
-// budgets. A usage with anything below zero is none.
+// charge counts what e used. A usage with anything below zero is none.
 func (e *effect) charge(u *providers.Usage) {
 	if u.Negative() {
 		*u = providers.Usage{}
 	}
 	e.spent.add(of(u))
 	for sc := e.scope; sc != nil; sc = sc.parent {
-		t := &sc.spent
-		t.Calls, t.ToolCalls, t.Unpriced = plus(t.Calls, u.Calls), plus(t.ToolCalls, u.ToolCalls), plus(t.Unpriced, u.Unpriced)
-		t.Fallbacks = plus(t.Fallbacks, u.Fallbacks)
-		t.Input, t.CacheRead, t.CacheWrite = plus(t.Input, u.Input), plus(t.CacheRead, u.CacheRead), plus(t.CacheWrite, u.CacheWrite)
-		t.Output, t.Reasoning, t.Cost = plus(t.Output, u.Output), plus(t.Reasoning, u.Reasoning), plus(t.Cost, u.Cost)
+		sc.spent = sc.spent.Add(*u)
 	}
 }
 
