@@ -27,7 +27,7 @@ func (r *run) push(rec *record, err error) (next job) {
 	r.mu.Unlock()
 	if rec != nil {
 		if rec.err = err; rec.done != nil {
-			rec.done <- err
+			close(rec.done)
 		}
 	}
 	return next

@@ -81,6 +81,7 @@ func New(c Config) *Engine {
 		known: map[string]*run{}, stopped: map[string]outcome{}, watchers: map[string]*watcher{}, foreign: map[string]chan struct{}{},
 	}
 	e.life, e.kill = context.WithCancel(context.Background())
+	e.keeper.life, e.keeper.stop = context.WithCancel(e.life)
 	e.open(c.Store)
 	return e
 }
@@ -103,7 +104,7 @@ func (e *Engine) start(ctx context.Context, p *engine.Program, in engine.Input, 
 		return nil, err
 	}
 	if !mine {
-		switch err := r.waitLive(ctx); {
+		switch err := e.await(ctx, r.live); {
 		case err != nil:
 			return nil, err
 		case r.over() && r.fenced:
@@ -209,7 +210,9 @@ func (e *Engine) Close(ctx context.Context, drain bool) error { //nolint:revive 
 	e.mu.Lock()
 	e.closed.Store(true)
 	e.mu.Unlock()
-	e.commit.close()
+	if e.commit != nil {
+		e.commit.hurry() // what cannot be stored now is given up
+	}
 	for _, r := range e.all() {
 		r.stop(closedError())
 	}
@@ -229,7 +232,7 @@ func (e *Engine) Close(ctx context.Context, drain bool) error { //nolint:revive 
 		return errors.Join(e.stillRunning(ctx), fmt.Errorf("close: %w", context.Cause(ctx)))
 	}
 	still := e.stillRunning(ctx)
-	if !e.keeper.isKnown() {
+	if !e.keeper.kept.Load() { // one that only observes may have a store that it cannot change
 		return still
 	}
 	if err := e.store.Leave(ctx, e.id); err != nil { // other engines resume its runs at once

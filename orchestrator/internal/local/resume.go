@@ -46,7 +46,7 @@ func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
 		}
 	}
 	for _, r := range taken {
-		if r.waitLive(ctx) != nil || !r.over() || !r.fenced {
+		if e.await(ctx, r.live) != nil || !r.over() || !r.fenced {
 			res.Runs = append(res.Runs, r.id)
 		}
 	}
@@ -284,7 +284,7 @@ func (r *run) stuckChild() error {
 		if err != nil || child == nil {
 			continue
 		}
-		if child.waitLive(r.e.life) == nil && child.over() && isStuck(child.err) {
+		if r.e.await(r.e.life, child.live) == nil && child.over() && isStuck(child.err) {
 			return childStuck(op, child.err)
 		}
 	}
