@@ -69,8 +69,9 @@ type Resumed struct {
 
 // Held is a run that another engine works on.
 type Held struct {
-	Run, Owner string
-	Since      time.Time // of its last record
+	ID    string
+	Owner string    // the engine
+	Since time.Time // of the run's last record
 }
 
 // Command is what a host tells a run.
