@@ -114,7 +114,7 @@ func (s *Sched) reserve(e *effect) {
 		}
 	}
 	if e.guessed {
-		s.guesses[e.Name]++
+		made(&s.guesses)[e.Name]++
 	}
 	want := e.held
 	e.Reserved = engine.Amount{Cost: providers.NanoUSD(max(want[onCost], 0)), Tokens: max(want[onTokens], 0)}
@@ -170,7 +170,7 @@ func (s *Sched) learn(name string, seen engine.Figure) {
 		f.Settled = plus(f.Settled, max(seen.Settled, 0))
 		f.Most.Cost, f.Most.Tokens = max(f.Most.Cost, seen.Most.Cost), max(f.Most.Tokens, seen.Most.Tokens)
 	}
-	s.figures[name] = of
+	made(&s.figures)[name] = of
 }
 
 // learnOf learns from a call. A failure that used nothing says nothing.

@@ -138,7 +138,7 @@ func (s *Sched) ask(e *effect) {
 		}
 		if due.until > 0 {
 			e.until = due.until
-			s.timed[e.until]++
+			made(&s.timed)[e.until]++
 		}
 	}
 	if len(s.queue) == 0 {
@@ -178,7 +178,7 @@ func (s *Sched) abandon(e *effect, why *agent.Error) {
 		return
 	}
 	if e.Kind == engine.Call && e.phase == canceled {
-		s.dropped[e] = true
+		made(&s.dropped)[e] = true
 	}
 	s.resolve(e, engine.Completion{Err: why})
 }
@@ -267,4 +267,12 @@ func (s *Sched) decideAll() {
 			i++
 		}
 	}
+}
+
+// made is the map m, which most runs do not need.
+func made[M ~map[K]V, K comparable, V any](m *M) M {
+	if *m == nil {
+		*m = M{}
+	}
+	return *m
 }

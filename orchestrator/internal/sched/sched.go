@@ -67,10 +67,7 @@ type Sched struct {
 
 // New makes a run of body as the root branch, from what in says of budgets.
 func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
-	s := &Sched{
-		port: port, spawner: engine.Pull, depth: in.Depth, given: in.Figures,
-		figures: engine.Figures{}, guesses: map[string]int64{}, dropped: map[*effect]bool{}, timed: map[time.Duration]int{},
-	}
+	s := &Sched{port: port, spawner: engine.Pull, depth: in.Depth, given: in.Figures}
 	if sp, ok := port.(engine.Spawner); ok {
 		s.spawner = sp.Spawn
 	}
