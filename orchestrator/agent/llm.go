@@ -188,7 +188,7 @@ func (l *loop) mayAsk() error {
 	case l.limits.Cost <= 0:
 		return nil
 	case l.spent.Cost >= l.limits.Cost:
-		return fmt.Errorf("%w: turn %d does not start: those before it have cost %s of %s USD", budget, l.turn+1, usd(l.spent.Cost), usd(l.limits.Cost))
+		return fmt.Errorf("%w: turn %d does not start: those before it have cost %s of %s USD", budget, l.turn+1, l.spent.Cost.USD(), l.limits.Cost.USD())
 	case unpriced && !l.limits.AllowUnpriced:
 		return fmt.Errorf("%w: turn %d does not start: the model has no known price, which a limit on cost does not allow", budget, l.turn+1)
 	}
@@ -196,11 +196,6 @@ func (l *loop) mayAsk() error {
 }
 
 const budget Code = "budget"
-
-// usd is money as people read it.
-func usd(n providers.NanoUSD) string {
-	return strconv.FormatFloat(float64(n)/float64(providers.USD), 'f', -1, 64)
-}
 
 // next makes one turn of the model, if there may be another.
 func (l *loop) next(ctx context.Context) (providers.Response, error) {

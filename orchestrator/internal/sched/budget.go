@@ -217,8 +217,8 @@ func (sc *Scope) why(e *effect, k int) *agent.Error {
 
 // amount is n of what a limit of kind k limits, as text. Below zero is nothing.
 func amount(k int, n int64) string {
-	if k == onCost {
-		return strconv.FormatFloat(float64(max(n, 0))/float64(providers.USD), 'f', -1, 64)
+	if n = max(n, 0); k == onCost {
+		return providers.NanoUSD(n).USD()
 	}
-	return strconv.FormatInt(max(n, 0), 10)
+	return strconv.FormatInt(n, 10)
 }
