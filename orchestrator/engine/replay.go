@@ -40,7 +40,6 @@ type Replay struct {
 	own     map[ownID]string       // what the flow itself wrote and has not repeated: its kind
 	rest    []*Op                  // effects without a record, in the order in which they were asked for
 	fresh   []blackboard.Record    // what the flow wrote and the log does not have
-	queue   []Completion           // of questions
 	live    bool
 }
 
@@ -88,9 +87,7 @@ func (p *Replay) effect(branch string, n int64) *onRecord {
 // the last record.
 func (p *Replay) Step(x Execution) (more bool, err error) {
 	for applied := false; !applied && err == nil; {
-		if len(p.queue) > 0 {
-			c := p.queue[0]
-			p.queue = p.queue[1:]
+		if c, ok := p.Questions.Next(); ok {
 			x.Complete(c)
 			return true, nil
 		}
@@ -117,7 +114,6 @@ func (p *Replay) apply(x Execution, rec *blackboard.Record) (bool, error) {
 		p.Tick(rec.At)
 		for _, op := range p.Questions.Answer(rec.Name, rec.Data) {
 			p.forget(op)
-			p.queue = append(p.queue, Answer(op, rec.Data))
 		}
 	case blackboard.Canceled:
 		p.Tick(rec.At)
@@ -212,12 +208,8 @@ func (p *Replay) Start(op *Op) {
 		p.Live.Start(op)
 		return
 	}
-	if op.Kind == Await {
-		if answer, ok := p.Questions.Ask(op); ok {
-			p.queue = append(p.queue, Answer(op, answer))
-			return
-		}
-		p.Emit(blackboard.Record{Kind: blackboard.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
+	if op.Kind == Await && !p.Questions.Ask(p, op) {
+		return
 	}
 	e := p.effect(op.Branch, op.N)
 	if e.op = op; e.seq < int64(p.next) {

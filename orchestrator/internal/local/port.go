@@ -15,11 +15,8 @@ import (
 // begin begins an effect that is no call.
 func (r *run) begin(op *engine.Op) {
 	op.Private = nil
-	if op.Kind == engine.Await && !op.Asked {
-		if answer, ok := r.questions.Ask(op); ok {
-			r.ready = append(r.ready, engine.Answer(op, answer))
-			return
-		}
+	if op.Kind == engine.Await && !op.Asked && !r.questions.Ask(r, op) {
+		return
 	}
 	f := &flight{r: r, op: op, kind: op.Kind}
 	until, wait := op.Until, time.Duration(0)
@@ -28,9 +25,6 @@ func (r *run) begin(op *engine.Op) {
 	}
 	if !until.IsZero() {
 		wait = max(time.Until(until), 1)
-	}
-	if op.Kind == engine.Await && !op.Asked { // before its time can be over
-		r.Emit(blackboard.Record{Kind: blackboard.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
 	}
 	r.link(f, wait)
 	if op.Kind == engine.Child {

@@ -33,10 +33,9 @@ type run struct {
 	exec      engine.Execution
 	clock     engine.Clock
 	questions engine.Questions
-	replay    *engine.Replay      // what the log has that the flow has not done again; nil: live
-	ready     []engine.Completion // that need no record of their own
-	later     job                 // the newest call, for the driver to make
-	canceled  []*flight           // calls that the flow has just given up
+	replay    *engine.Replay // what the log has that the flow has not done again; nil: live
+	later     job            // the newest call, for the driver to make
+	canceled  []*flight      // calls that the flow has just given up
 	state     func() (json.RawMessage, error)
 	wasStuck  string // why the flow failed before; "": it did not
 	resumed   bool   // that the run is resumed is on record
