@@ -42,7 +42,7 @@ type Config struct {
 	Outage         time.Duration     // how long the store may fail before runs are suspended
 }
 
-// Engine is an engine.Driver, Stater, Watcher and Deleter.
+// Engine is an engine.Driver.
 type Engine struct {
 	cfg    Config
 	id     string // its name as the owner of runs

@@ -210,7 +210,7 @@ func (e *Engine) Log(ctx context.Context, id string, from int64) iter.Seq2[black
 	return e.store.Records(ctx, id, max(from, 0))
 }
 
-// State implements engine.Stater.
+// State implements engine.Driver.
 func (e *Engine) State(ctx context.Context, id string) (json.RawMessage, error) {
 	a, err := e.ask(ctx, request{Run: id})
 	if err == nil && a.State == nil {

@@ -112,7 +112,7 @@ func (w *watcher) read(ctx context.Context) (ps []agent.Progress) {
 	return ps
 }
 
-// Watch implements engine.Watcher.
+// Watch implements engine.Driver.
 func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[agent.Progress, error] {
 	return func(yield func(agent.Progress, error) bool) {
 		q := request{Run: id, Reader: rand.Text()}
