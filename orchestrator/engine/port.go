@@ -121,6 +121,10 @@ type Port interface {
 	// before budgets decide: also what comes later in the log. Outside of a replay it
 	// is the zero value.
 	Recorded(branch string, n int64) Recorded
+
+	// Expose says how to read what the flow shows. state may be called whenever the
+	// Execution does not advance.
+	Expose(state func() (json.RawMessage, error))
 }
 
 // Recorded is what the log knows of a call or a child. The zero value: nothing.
@@ -128,12 +132,6 @@ type Recorded struct {
 	Made     bool         // it has a Called record; Reserved was held for it
 	Reserved Amount       // as in Op
 	Refused  *RefusedData // it has a Refused record
-}
-
-// Exposer is a Port that shows what a flow exposes. state may be called whenever
-// the Execution does not advance.
-type Exposer interface {
-	Expose(state func() (json.RawMessage, error))
 }
 
 // Spawner is a Port whose engine has coroutines of its own. Without it, Pull is

@@ -267,12 +267,8 @@ func (p *Replay) Recorded(branch string, n int64) (r Recorded) {
 	return r
 }
 
-// Expose implements Exposer.
-func (p *Replay) Expose(state func() (json.RawMessage, error)) {
-	if x, ok := p.Live.(Exposer); ok {
-		x.Expose(state)
-	}
-}
+// Expose implements Port.
+func (p *Replay) Expose(state func() (json.RawMessage, error)) { p.Live.Expose(state) }
 
 // Resumed puts the record that the run is resumed behind the log. Step applies it.
 func (p *Replay) Resumed(at time.Time) {

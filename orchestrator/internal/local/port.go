@@ -61,7 +61,7 @@ func (r *run) Now() (time.Time, time.Duration) { return r.clock.Now() }
 // Recorded implements engine.Port: the log of a live run is behind it.
 func (r *run) Recorded(string, int64) engine.Recorded { return engine.Recorded{} }
 
-// Expose implements engine.Exposer.
+// Expose implements engine.Port.
 func (r *run) Expose(state func() (json.RawMessage, error)) { r.state = state }
 
 // Emit implements engine.Port: rec is committed together with what comes next, at the
