@@ -23,8 +23,6 @@ type committer struct {
 	e     *Engine
 	calls atomic.Int64 // of agents under way, each of which ends in a record
 
-	patient context.Context //nolint:containedctx // ends when what fails is given up
-	hurry   context.CancelFunc
 	failing atomic.Int64 // since when the store fails, in Unix nanoseconds; 0: it does not
 
 	mu    sync.Mutex
@@ -172,7 +170,7 @@ func (c *committer) try(f func(ctx context.Context, again bool) error) (err erro
 		}
 		return works
 	}
-	if final(false) || c.patient.Err() != nil {
+	if final(false) || c.e.open.Err() != nil {
 		return err
 	}
 	c.failing.CompareAndSwap(0, time.Now().UnixNano())
@@ -185,7 +183,7 @@ func (c *committer) try(f func(ctx context.Context, again bool) error) (err erro
 			return nil
 		}
 		return err
-	}, backoff.WithContext(wait, c.patient)) == nil {
+	}, backoff.WithContext(wait, c.e.open)) == nil {
 		return err
 	}
 	return agent.ErrorOf(fmt.Errorf("%w: %w: the store failed for %v, and the run is suspended: %w", engine.ErrStopped, errOutage, c.e.cfg.Outage, err))

@@ -56,13 +56,14 @@ type Engine struct {
 
 	life context.Context //nolint:containedctx // ends when Close has waited long enough
 	kill context.CancelFunc
+	open context.Context    //nolint:containedctx // ends when Close begins
+	shut context.CancelFunc // called under mu
 
 	mu       sync.Mutex
 	known    map[string]*run          // that this engine works on
 	stopped  map[string]outcome       // runs that stopped here without an end; without a store also those that ended
 	watchers map[string]*watcher      // by name
 	foreign  map[string]chan struct{} // closed when a run that others work on changes
-	closed   atomic.Bool              // set under mu
 	draining atomic.Bool
 }
 
@@ -81,8 +82,9 @@ func New(c Config) *Engine {
 		known: map[string]*run{}, stopped: map[string]outcome{}, watchers: map[string]*watcher{}, foreign: map[string]chan struct{}{},
 	}
 	e.life, e.kill = context.WithCancel(context.Background())
+	e.open, e.shut = context.WithCancel(e.life)
 	e.keeper.life, e.keeper.stop = context.WithCancel(e.life)
-	e.open(c.Store)
+	e.use(c.Store)
 	return e
 }
 
@@ -150,7 +152,7 @@ func (e *Engine) enter(ctx context.Context, id string, p *engine.Program, parent
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed.Load() || e.draining.Load() {
+	if e.open.Err() != nil || e.draining.Load() {
 		return nil, false, closedError()
 	}
 	if r := e.known[id]; r != nil {
@@ -208,11 +210,8 @@ func (e *Engine) Close(ctx context.Context, drain bool) error { //nolint:revive 
 		e.drain(ctx)
 	}
 	e.mu.Lock()
-	e.closed.Store(true)
+	e.shut() // what cannot be stored now is given up
 	e.mu.Unlock()
-	if e.commit != nil {
-		e.commit.hurry() // what cannot be stored now is given up
-	}
 	for _, r := range e.all() {
 		r.stop(closedError())
 	}
@@ -273,7 +272,7 @@ func (e *Engine) ready(ctx context.Context) error {
 	switch {
 	case e.cfg.Observe:
 		return agent.ErrorOf(fmt.Errorf("%w: the engine was made with Config.Observe and works on no run", engine.ErrStopped))
-	case e.closed.Load(), e.draining.Load():
+	case e.open.Err() != nil, e.draining.Load():
 		return closedError()
 	}
 	return e.keep(ctx)

@@ -43,7 +43,7 @@ func (e *Engine) keep(ctx context.Context) error {
 	k := &e.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e.closed.Load() || k.kept.Load() {
+	if e.open.Err() != nil || k.kept.Load() {
 		return nil
 	}
 	if err := e.store.Beat(ctx, e.id, e.cfg.Lease); err != nil {
@@ -124,7 +124,7 @@ func (e *Engine) beat(ctx context.Context) {
 func (e *Engine) hear() {
 	e.keeper.mu.Lock()
 	defer e.keeper.mu.Unlock()
-	if !e.closed.Load() {
+	if e.open.Err() == nil {
 		e.beginListening()
 	}
 }

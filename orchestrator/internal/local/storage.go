@@ -27,15 +27,14 @@ type storage struct {
 	blackboard.Deleter
 }
 
-// open lets the engine work with s; nil: in memory.
-func (e *Engine) open(s blackboard.Store) {
+// use lets the engine work with s; nil: in memory.
+func (e *Engine) use(s blackboard.Store) {
 	if s == nil {
 		e.memory = &memory{runs: map[string]*runLog{}}
 		e.store = storage{e.memory, here{e}, none{}, none{}, none{}, e.memory}
 		return
 	}
 	e.commit = &committer{e: e}
-	e.commit.patient, e.commit.hurry = context.WithCancel(e.life)
 	e.store = storage{
 		s, or[blackboard.Inbox](s, here{e}), or[blackboard.Owners](s, none{}), or[blackboard.Messenger](s, none{}),
 		or[blackboard.Blobs](s, none{}), or[blackboard.Deleter](s, none{}),

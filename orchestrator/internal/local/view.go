@@ -23,7 +23,7 @@ func (e *Engine) until(ctx context.Context, id string, look func() (done bool, e
 		if done, err := look(); done || err != nil {
 			return err
 		}
-		if e.closed.Load() {
+		if e.open.Err() != nil {
 			return closedError()
 		}
 		if signal != nil {

@@ -144,7 +144,7 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[agent.Progress,
 			}
 			return true, err
 		})
-		if err != nil && ctx.Err() == nil && !e.closed.Load() {
+		if err != nil && ctx.Err() == nil && e.open.Err() == nil {
 			yield(agent.Progress{}, err)
 		}
 	}
