@@ -95,7 +95,7 @@ type Completion struct {
 // only while the run's Execution is executing one of its methods (Leave excepted).
 // Branches, fan-out, the completion queue, cancellation and budgets are built on
 // top of it and are the same on every engine.
-type Port interface {
+type Port interface { //nolint:interfacebloat // what a flow can ask for, and what is around it
 	// Start begins an effect. It does not block and does not complete op itself.
 	// The engine holds op until its completion is handed over, no longer.
 	Start(op *Op)

@@ -151,7 +151,7 @@ func (s *Sched) hold(e *effect, at account, a amounts) {
 		s.guesses[e.Name]--
 	}
 	if e.at != nothing {
-		e.scope.count(e.at, e.held.negative())
+		e.scope.count(e.at, minus(e.held))
 	}
 	for sc := e.scope; sc != nil && e.spent != (amounts{}); sc = sc.parent {
 		sc.used.add(e.spent)

@@ -153,7 +153,7 @@ func (s *Sched) settle(e *effect, c engine.Completion) {
 	switch {
 	case c.Err != nil && errors.Is(c.Err, engine.ErrLeft):
 		e.pinned = true
-		held.add(of(&used).negative())
+		held.add(minus(of(&used)))
 		s.hold(e, lost, held)
 	case e.Kind == engine.Call:
 		s.learnOf(e, &used, c.Err != nil)

@@ -26,7 +26,7 @@ func (a *amounts) add(b amounts) {
 	}
 }
 
-func (a amounts) negative() amounts { return amounts{-a[0], -a[1], -a[2]} }
+func minus(a amounts) amounts { return amounts{-a[0], -a[1], -a[2]} }
 
 // of are the amounts of a usage.
 func of(u *providers.Usage) amounts {
