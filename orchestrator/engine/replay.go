@@ -21,9 +21,7 @@ import (
 // the last record: then it hands all to the engine's own Port. An engine calls Step
 // after each Advance until it returns false.
 type Replay struct {
-	Flow    string
-	Started StartedData
-	Begun   time.Time // of the first record
+	Started StartedData // with its Run
 	Records []blackboard.Record
 	Stuck   string // why the flow failed the last time; "": it did not
 
@@ -33,7 +31,6 @@ type Replay struct {
 	Accept    bool                       // requests that differ from the recorded ones
 	Request   func(d *CalledData) string // the text of a recorded request, for messages; nil, "": unknown
 
-	run     string
 	answers [][]CalledData         // of Records, by Seq, so many in a part
 	next    int                    // of Records
 	effects map[effectID]*onRecord // that the log or the flow knows
@@ -272,7 +269,7 @@ func (p *Replay) Expose(state func() (json.RawMessage, error)) { p.Live.Expose(s
 
 // Resumed puts the record that the run is resumed behind the log. Step applies it.
 func (p *Replay) Resumed(at time.Time) {
-	p.Records = append(p.Records, blackboard.Record{Run: p.run, Seq: int64(len(p.Records)), Kind: blackboard.Resumed, At: at})
+	p.Records = append(p.Records, blackboard.Record{Run: p.Started.Run, Seq: int64(len(p.Records)), Kind: blackboard.Resumed, At: at})
 }
 
 // Children are the children under way. It is called behind the last record.
@@ -296,7 +293,7 @@ func (p *Replay) Leftover() error {
 		return cmp.Or(cmp.Compare(a.branch, b.branch), cmp.Compare(a.n, b.n), cmp.Compare(a.class, b.class))
 	})
 	return agent.ErrorOf(fmt.Errorf("%w: run %q: recorded was %q by branch %q (number %d), which the flow did not do again",
-		ErrDiverged, p.run, p.own[first], first.branch, first.n))
+		ErrDiverged, p.Started.Run, p.own[first], first.branch, first.n))
 }
 
 // GoLive hands all to Live: what the flow wrote and the log does not have, then the
@@ -318,5 +315,5 @@ func (p *Replay) diverged(rec *blackboard.Record, format string, args ...any) er
 	if rec.Name != "" {
 		what += fmt.Sprintf(" (%s)", rec.Name)
 	}
-	return agent.ErrorOf(fmt.Errorf("%w: run %q: %s: %s", ErrDiverged, p.run, what, fmt.Sprintf(format, args...)))
+	return agent.ErrorOf(fmt.Errorf("%w: run %q: %s: %s", ErrDiverged, p.Started.Run, what, fmt.Sprintf(format, args...)))
 }

@@ -176,7 +176,7 @@ func (r *run) load(ctx context.Context, owner string) (bool, error) {
 			return false, err
 		}
 	}
-	r.clock.Skip(replay.Begun)
+	r.clock.Skip(replay.Records[0].At)
 	r.records.seq = next
 	replay.Clock, replay.Questions, replay.Live = &r.clock, &r.questions, r
 	replay.Accept, replay.Request = r.e.cfg.AcceptChanged, func(d *engine.CalledData) string {
