@@ -186,7 +186,7 @@ func (r *run) load(ctx context.Context, owner string) (bool, error) {
 		data, _ := r.e.store.Blob(r.e.life, r.id, d.Request[0]) // the history is in others
 		return string(data)
 	}
-	r.replay, r.wasStuck = replay, replay.Stuck
+	r.replay = replay
 	return true, nil
 }
 
@@ -269,7 +269,7 @@ func (r *run) repeat() {
 // stuckChild tries the stuck children of a run that was stuck, before it is on record
 // that the run is resumed: if one fails again, there is nothing to record.
 func (r *run) stuckChild() error {
-	if r.wasStuck == "" {
+	if r.replay.Stuck == "" {
 		return nil
 	}
 	for _, op := range r.replay.Children() {
@@ -303,7 +303,7 @@ func (r *run) stopFor(err error) {
 // fail leaves a run whose flow failed. It is put on record, once.
 func (r *run) fail(err error) {
 	failure := agent.ErrorOf(err)
-	if r.replay == nil || r.resumed || r.wasStuck != failure.Message {
+	if r.replay == nil || r.resumed || r.replay.Stuck != failure.Message {
 		rec := &record{Record: blackboard.Record{Kind: blackboard.Stuck, Name: r.prog.Name}, data: engine.StuckData{Err: failure}}
 		if writeErr := r.writeSync(r.e.life, rec); writeErr != nil {
 			err = errors.Join(writeErr, err)

@@ -37,8 +37,7 @@ type run struct {
 	later     job            // the newest call, for the driver to make
 	canceled  []*flight      // calls that the flow has just given up
 	state     func() (json.RawMessage, error)
-	wasStuck  string // why the flow failed before; "": it did not
-	resumed   bool   // that the run is resumed is on record
+	resumed   bool // that the run is resumed is on record
 	isOver    bool
 
 	records *runLog // &log, or that of the run that this one retries
