@@ -58,7 +58,8 @@ const maxShown = 8
 // Show has the model see images and documents with the result of the tool that was
 // called with ctx, behind its text. It returns an error, and shows none of them, if
 // ctx is not a tool's, if one of them is not valid, or if the tool has shown 8. They
-// are recorded as all messages are.
+// are recorded as all messages are. Of a tool that is left behind the model sees what
+// was shown until then.
 func Show(ctx context.Context, parts ...providers.Part) error {
 	u, ok := ctx.Value(useKey{}).(*toolUse)
 	if !ok {
