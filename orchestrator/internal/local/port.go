@@ -14,22 +14,25 @@ import (
 
 // begin begins an effect that is no call.
 func (r *run) begin(op *engine.Op) {
-	op.Private = nil
-	if op.Kind == engine.Await && !op.Asked && !r.questions.Ask(r, op) {
-		return
-	}
 	f := &flight{r: r, op: op, kind: op.Kind}
-	until, wait := op.Until, time.Duration(0)
-	if op.Kind == engine.Limit {
+	r.link(f, 0) // the run waits when its question can be seen
+	until := op.Until
+	switch op.Kind { //nolint:exhaustive // the others just wait
+	case engine.Await:
+		if !op.Asked && !r.questions.Ask(r, op) {
+			r.unlink(op)
+			return
+		}
+	case engine.Limit:
 		until = r.clock.When(op.Worked)
-	}
-	if !until.IsZero() {
-		wait = max(time.Until(until), 1)
-	}
-	r.link(f, wait)
-	if op.Kind == engine.Child {
+	case engine.Child:
 		f.unwanted.Store(op.Canceled)
 		r.e.pool.do(f)
+	}
+	if !until.IsZero() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		f.arm(max(time.Until(until), 1))
 	}
 }
 
