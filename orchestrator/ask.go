@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -76,7 +77,14 @@ func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.
 }
 
 // Question is what a run asks the world outside: a human, a webhook.
-type Question = engine.Question
+type Question struct {
+	Key      string          `json:"key"` // required, unique in the run
+	Text     string          `json:"text,omitempty"`
+	Options  []string        `json:"options,omitempty"`  // for choosing; nil: free
+	Data     json.RawMessage `json:"data,omitempty"`     // for the program that shows it
+	Timeout  time.Duration   `json:"timeout,omitempty"`  // then ErrTimeout; 0: none
+	Rejected string          `json:"rejected,omitempty"` // why an answer that came before the question was dropped, set by Await; "": none was
+}
 
 // Await asks q and waits for its answer (Run.Answer), which must be a T. It is
 // shown in Info.Questions as long as it waits. An answer that came before the
@@ -97,7 +105,7 @@ func Await[T any](c *Context, q Question) (T, error) {
 		until = c.Now().Add(q.Timeout)
 	}
 	for q.Rejected = ""; ; q.Rejected = err.Error() {
-		ask, encErr := engine.Encode(engine.Ask{Question: q, Schema: shape.JSON()})
+		ask, encErr := engine.Encode(engine.Ask{Question: engine.Question(q), Schema: shape.JSON()})
 		if encErr != nil {
 			return zero, agent.ErrorOf(fmt.Errorf("%w: question %q: %w", ErrMalformed, q.Key, encErr))
 		}

@@ -196,7 +196,19 @@ func (c *Context) WithoutCancel() *Context {
 // A call without a known price is refused under a limit on Cost; where the price
 // shows only afterwards, the next call is. AllowUnpriced lets them pass: then Cost
 // limits only what is known.
-type Budget = engine.Budget
+type Budget struct {
+	Cost   providers.NanoUSD `json:"cost,omitempty"`
+	Tokens int64             `json:"tokens,omitempty"` // input and output together
+	Calls  int64             `json:"calls,omitempty"`  // of models; an agent that reports none counts as one
+	Wall   time.Duration     `json:"wall,omitempty"`   // of the run's time, waits for answers included; calls under way are canceled
+
+	AllowUnpriced bool `json:"allowUnpriced,omitempty"` // of Cost
+}
+
+// Split returns an nth of b, rounded down; n below 1 counts as 1. A limit that
+// would become 0 becomes -1: a share of too little is nothing, not unlimited.
+// Wall is not split, because branches run side by side.
+func (b Budget) Split(n int) Budget { return Budget(engine.Budget(b).Split(n)) }
 
 // WithBudget returns c under one more limit, for the same branch. It is a cap,
 // not a reservation: an enclosing budget that is used up refuses all the same.
@@ -205,7 +217,7 @@ func (c *Context) WithBudget(b Budget) *Context {
 		return c
 	}
 	sub := *c
-	sub.use.Scope = c.branch.Scope(c.use.Scope, b)
+	sub.use.Scope = c.branch.Scope(c.use.Scope, engine.Budget(b))
 	return &sub
 }
 
@@ -223,5 +235,5 @@ func (c *Context) Left() Budget {
 	if c.branch.Check() != nil {
 		return Budget{}
 	}
-	return c.use.Scope.LeftAt(c.Elapsed())
+	return Budget(c.use.Scope.LeftAt(c.Elapsed()))
 }

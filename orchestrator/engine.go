@@ -56,7 +56,10 @@ type Leases struct {
 
 // Retry is how transient errors of agents are retried: with exponential backoff
 // and jitter. Zero fields are the defaults: 4 attempts, from 1 s, at most 60 s.
-type Retry = engine.Retry
+type Retry struct {
+	Attempts     int
+	Initial, Max time.Duration
+}
 
 // Engine carries out runs: here (NewLocal) or on another driver (NewEngine). Safe
 // for concurrent use.
@@ -68,7 +71,7 @@ type Engine struct{ driver engine.Driver }
 // Without a Store it remembers the last 256 runs that ended.
 func NewLocal(c Config) (*Engine, error) {
 	lc := local.Config{
-		Agents: c.Agents, Store: c.Store, Log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), Retry: c.Retry, Parallel: c.Parallel,
+		Agents: c.Agents, Store: c.Store, Log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), Retry: engine.Retry(c.Retry), Parallel: c.Parallel,
 		RecordRequests: c.RecordRequests, AcceptChanged: c.AcceptChangedRequests, Observe: c.Observe, Serves: maps.Clone(c.Serves),
 		Lease: cmp.Or(c.Leases.For, 30*time.Second), Poll: cmp.Or(c.Leases.Poll, 500*time.Millisecond), Outage: cmp.Or(c.Leases.Outage, time.Minute),
 	}
@@ -132,7 +135,11 @@ type Resumed struct {
 }
 
 // Held is a run that another engine works on.
-type Held = engine.Held
+type Held struct {
+	ID    string
+	Owner string    // the engine
+	Since time.Time // of the run's last record
+}
 
 // Resume resumes every run of this engine's flows that no engine works on. What
 // cannot be resumed is in the error, by run.
@@ -144,9 +151,12 @@ type Held = engine.Held
 // execute runs.
 func (e *Engine) Resume(ctx context.Context) (Resumed, error) {
 	r, err := e.driver.Resume(ctx)
-	out := Resumed{Held: r.Held}
+	var out Resumed
 	for _, id := range r.Runs {
 		out.Runs = append(out.Runs, &Run{e, id})
+	}
+	for _, h := range r.Held {
+		out.Held = append(out.Held, Held{h.Run, h.Owner, h.Since})
 	}
 	return out, err
 }
@@ -188,7 +198,7 @@ func (e *Engine) Runs(ctx context.Context, q RunQuery) iter.Seq2[Info, error] {
 		}
 		n := 0
 		for v, err := range e.driver.List(ctx, query) {
-			if err == nil && live && v.Status != q.Status {
+			if err == nil && live && Status(v.Status) != q.Status {
 				continue
 			}
 			n++

@@ -91,14 +91,14 @@ func (o Outcome) outcome() Outcome { return o }
 
 // endOf is the end of a run whose flow returned out and err.
 func endOf[Out any](c *Context, out Out, err error) engine.End {
-	end := engine.End{Status: statusOf(err), Spent: c.use.Scope.Spent(), Err: agent.ErrorOf(err)}
+	end := engine.End{Status: engine.Status(statusOf(err)), Spent: c.use.Scope.Spent(), Err: agent.ErrorOf(err)}
 	v := reflect.ValueOf(out)
 	if o, ok := any(out).(interface{ outcome() Outcome }); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
 		outcome := o.outcome()
 		if outcome.Status != "" {
-			end.Status = outcome.Status
+			end.Status = engine.Status(outcome.Status)
 		}
-		outcome.Status = end.Status
+		outcome.Status = Status(end.Status)
 		end.Outcome = agent.JSON(outcome)
 	}
 	if end.Output, err = engine.Encode(&out); err != nil {

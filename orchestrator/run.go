@@ -182,34 +182,38 @@ type Info struct {
 
 // Lost is what budgets hold against calls that were under way when a process was
 // killed, or whose agents were left behind: what they really used is not known.
-type Lost = engine.Lost
+type Lost struct {
+	Calls  int64             `json:"calls,omitempty"`
+	Cost   providers.NanoUSD `json:"cost,omitempty"`
+	Tokens int64             `json:"tokens,omitempty"`
+}
 
 // Status is where a run is, or how it ended.
-type Status = engine.Status
+type Status string
 
 // Of a run that has not ended: Running, Waiting (for answers alone), Suspended (no
 // process works on it), Stuck (its flow failed: Info.Err says why; Run.Retry tries
 // again). Of one that has ended: all others.
 const (
-	Running     = engine.Running
-	Waiting     = engine.Waiting
-	Suspended   = engine.Suspended
-	Stuck       = engine.Stuck
-	Completed   = engine.Completed
-	Partial     = engine.Partial // something is missing or below its gate
-	OutOfBudget = engine.OutOfBudget
-	Canceled    = engine.Canceled
-	Failed      = engine.Failed
+	Running     = Status(engine.Running)
+	Waiting     = Status(engine.Waiting)
+	Suspended   = Status(engine.Suspended)
+	Stuck       = Status(engine.Stuck)
+	Completed   = Status(engine.Completed)
+	Partial     = Status(engine.Partial) // something is missing or below its gate
+	OutOfBudget = Status(engine.OutOfBudget)
+	Canceled    = Status(engine.Canceled)
+	Failed      = Status(engine.Failed)
 )
 
 // infoOf is what a list shows of a run, with its questions where v has them.
 func infoOf(v *engine.View) Info {
 	i := Info{
-		ID: v.Run, Flow: v.Flow, Version: v.Version, Status: v.Status, Err: v.Err, Labels: v.Labels,
+		ID: v.Run, Flow: v.Flow, Version: v.Version, Status: Status(v.Status), Err: v.Err, Labels: v.Labels,
 		Owner: v.Owner, Parent: v.Parent, Started: v.Started, Changed: v.Changed,
 	}
 	for _, a := range v.Questions {
-		i.Questions = append(i.Questions, a.Question)
+		i.Questions = append(i.Questions, Question(a.Question))
 	}
 	return i
 }
@@ -240,7 +244,7 @@ func (i *Info) add(rec *blackboard.Record) error {
 		i.Spent = i.Spent.Add(used)
 		i.ByAgent[rec.Name] = i.ByAgent[rec.Name].Add(used)
 	case blackboard.Lost:
-		i.Lost = Lost{Calls: i.Lost.Calls + d.Calls, Cost: i.Lost.Cost + d.Cost, Tokens: i.Lost.Tokens + d.Tokens}
+		i.Lost = Lost{i.Lost.Calls + d.Calls, i.Lost.Cost + d.Cost, i.Lost.Tokens + d.Tokens}
 	case blackboard.Ended:
 		i.Spent, i.Lost, i.Outcome = d.Spent, d.AllLost, d.Outcome
 	}

@@ -87,9 +87,8 @@ type Resumed struct {
 
 // Held is a run that another engine works on.
 type Held struct {
-	ID    string
-	Owner string    // the engine
-	Since time.Time // of the run's last record
+	Run, Owner string
+	Since      time.Time // of its last record
 }
 
 // Command is what a host tells a run.

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -34,13 +35,8 @@ func normalize(resp *agent.Response) error {
 		return fmt.Errorf("%w: the agent reports a usage below zero", ErrMalformed)
 	}
 	resp.Text = strings.ToValidUTF8(resp.Text, "\ufffd")
-	data := resp.Data
-	if resp.Data = nil; len(data) > 0 {
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, data); err != nil {
-			return fmt.Errorf("%w: Response.Data: it is not JSON: %w", ErrMalformed, err)
-		}
-		resp.Data = compact.Bytes()
+	if err := normalizeJSON(&resp.Data); err != nil {
+		return fmt.Errorf("%w: Response.Data: %w", ErrMalformed, err)
 	}
 	if len(resp.Messages) == 0 {
 		resp.Messages = nil
@@ -55,6 +51,20 @@ func normalize(resp *agent.Response) error {
 		return fmt.Errorf("%w: Response.Messages do not survive JSON: %w", ErrMalformed, err)
 	}
 	resp.Messages = messages
+	return nil
+}
+
+// normalizeJSON replaces *data by its compact form.
+func normalizeJSON(data *json.RawMessage) error {
+	if len(*data) == 0 {
+		*data = nil
+		return nil
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, *data); err != nil {
+		return errors.New("it is not JSON: " + err.Error())
+	}
+	*data = compact.Bytes()
 	return nil
 }
 

@@ -36,14 +36,11 @@ type Task struct {
 	Err      *agent.Error   // the same
 	Ended    time.Time      // the same
 
-	// Reported is what the agent said that all attempts used. The usage in Response and
-	// Err counts an agent that reports no call as one.
-	Reported providers.Usage
-
 	agent    agent.Agent
 	begun    time.Time
 	attempts int
-	due      atomic.Int64 // when the attempt under way has to be over, in Unix nanoseconds; 0: no limit
+	usage    providers.Usage // of all attempts, as the agent said
+	due      atomic.Int64    // when the attempt under way has to be over, in Unix nanoseconds; 0: no limit
 
 	mu       sync.Mutex
 	canceled bool
@@ -71,6 +68,10 @@ func (t *Task) Due() time.Time {
 	}
 	return time.Time{}
 }
+
+// Reported is what the agent said that the call used. The usage in Response and Err
+// counts an agent that reports no call as one.
+func (t *Task) Reported() providers.Usage { return t.usage }
 
 // Grace is how long the agent may take to return once its call is canceled or
 // overdue.
@@ -107,7 +108,7 @@ func (t *Task) Execute(ctx context.Context, roster agent.Roster, retry Retry) {
 // finish puts Response or Err in the form in which it crosses.
 func (t *Task) finish() {
 	t.Ended = time.Now()
-	used := t.Reported
+	used := t.usage
 	if t.attempts > 0 && used.Calls == 0 {
 		used.Calls = 1
 	}
@@ -168,7 +169,7 @@ func (t *Task) tried(c *callContext, limit time.Duration) {
 		}
 	}
 	if t.Response.Usage != (providers.Usage{}) {
-		t.Reported = t.Reported.Add(t.Response.Usage)
+		t.usage = t.usage.Add(t.Response.Usage)
 	}
 	if t.Err != nil {
 		usage := t.Err.Usage
@@ -176,7 +177,7 @@ func (t *Task) tried(c *callContext, limit time.Duration) {
 			t.Err = agent.ErrorOf(agent.Transient(fmt.Errorf("%w after %v: %w", ErrTimeout, limit, t.Err), 0))
 		}
 		if !usage.Negative() {
-			t.Reported = t.Reported.Add(usage)
+			t.usage = t.usage.Add(usage)
 		}
 	}
 	t.due.Store(0)
@@ -217,7 +218,7 @@ func (t *Task) tryAgain(ctx context.Context, retry Retry) {
 // affordable reports whether one more attempt fits what budgets hold for the call.
 // Attempts that cost nothing are free.
 func (t *Task) affordable() bool {
-	used := Amount{t.Reported.Cost, t.Reported.Input + t.Reported.Output}
+	used := Amount{t.usage.Cost, t.usage.Input + t.usage.Output}
 	if used.Cost > 0 && t.Reserved.Cost > 0 || used.Tokens > 0 && t.Reserved.Tokens > 0 {
 		return false // the reservation was for one
 	}

@@ -75,14 +75,14 @@ func TestRetriesOfATask(t *testing.T) {
 				assert.Equal(t, spent, task.Err.Usage)
 				assert.Equal(t, agent.Response{}, task.Response)
 			}
-			assert.Equal(t, spent, task.Reported)
+			assert.Equal(t, spent, task.Reported())
 		})
 	}
 	t.Run("an agent that reports no call counts as one, and Reported says none", func(t *testing.T) {
 		free := agent.Func(func(context.Context, agent.Request) (agent.Response, error) { return agent.Response{}, nil })
 		task := execute(t, free, &Task{})
 		assert.Equal(t, int64(1), task.Response.Usage.Calls)
-		assert.Zero(t, task.Reported)
+		assert.Zero(t, task.Reported())
 	})
 	t.Run("the error of the last attempt is the call's", func(t *testing.T) {
 		n := 0
@@ -161,7 +161,7 @@ func TestEndsOfATask(t *testing.T) {
 			return agent.Response{}, nil
 		}), task)
 		require.ErrorIs(t, task.Err, context.Canceled)
-		assert.Zero(t, task.Reported)
+		assert.Zero(t, task.Reported())
 		assert.Zero(t, task.Err.Usage)
 	})
 	t.Run("a cancel ends the attempt under way, and none follows", func(t *testing.T) {

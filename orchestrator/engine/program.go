@@ -81,8 +81,7 @@ type Figure struct {
 	Settled int64  `json:"settled,omitempty"` // calls
 }
 
-// End is how a run ended: the Data of an Ended record. Output is there beside an error,
-// too.
+// End is how a run ended. Output is there beside an error, too.
 type End struct {
 	Status  Status          `json:"status"`
 	Output  json.RawMessage `json:"output,omitempty"`
@@ -98,24 +97,22 @@ type End struct {
 // Lost is what budgets hold against calls whose process was killed, and against
 // calls and children that were left behind: what they used is not known.
 type Lost struct {
-	Calls  int64             `json:"calls,omitempty"`
-	Cost   providers.NanoUSD `json:"cost,omitempty"`
-	Tokens int64             `json:"tokens,omitempty"`
+	Calls int64 `json:"calls,omitempty"`
+	Amount
 }
 
-// Budget is what orchestrator.Budget says: package orchestrator has it under that name.
+// Budget is what orchestrator.Budget says.
 type Budget struct {
 	Cost   providers.NanoUSD `json:"cost,omitempty"`
-	Tokens int64             `json:"tokens,omitempty"` // input and output together
-	Calls  int64             `json:"calls,omitempty"`  // of models; an agent that reports none counts as one
-	Wall   time.Duration     `json:"wall,omitempty"`   // of the run's time, waits for answers included; calls under way are canceled
+	Tokens int64             `json:"tokens,omitempty"`
+	Calls  int64             `json:"calls,omitempty"`
+	Wall   time.Duration     `json:"wall,omitempty"`
 
-	AllowUnpriced bool `json:"allowUnpriced,omitempty"` // of Cost
+	AllowUnpriced bool `json:"allowUnpriced,omitempty"`
 }
 
-// Split returns an nth of b, rounded down; n below 1 counts as 1. A limit that
-// would become 0 becomes -1: a share of too little is nothing, not unlimited.
-// Wall is not split, because branches run side by side.
+// Split returns an nth of b, rounded down; n below 1 counts as 1. A limit that would
+// become 0 becomes -1. Wall is not split, because branches run side by side.
 func (b Budget) Split(n int) Budget {
 	d := int64(max(n, 1))
 	b.Cost = providers.NanoUSD(share(int64(b.Cost), d))

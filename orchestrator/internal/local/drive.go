@@ -161,7 +161,7 @@ func (r *run) leave(end engine.End, err error) {
 		r.exec.Leave()
 	}
 	if err == nil {
-		err = r.writeSync(r.e.life, &record{Record: blackboard.Record{Kind: blackboard.Ended, Name: r.prog.Name}, data: end})
+		err = r.writeSync(r.e.life, &record{Record: blackboard.Record{Kind: blackboard.Ended, Name: r.prog.Name}, data: engine.EndedData{End: end}})
 		r.fenced = r.replay != nil && !r.resumed && errors.Is(err, blackboard.ErrConflict) // all is from its log
 	}
 	if err != nil {

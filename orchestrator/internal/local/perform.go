@@ -147,7 +147,7 @@ func (f *flight) returned() job {
 	t := f.task
 	var rec *record
 	if late || f.unmade || r.cut.Load() && t.Err != nil {
-		used := t.Reported
+		used := t.Reported()
 		if late {
 			used.Calls = max(used.Calls, 1)
 		}

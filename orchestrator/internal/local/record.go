@@ -62,7 +62,7 @@ func (rec *record) encode() (err error) {
 	case engine.StartedData:
 		d.Data = nil
 		rec.Data, err = engine.Encode(d)
-	case engine.End:
+	case engine.EndedData:
 		d.Output, d.State = nil, nil
 		rec.Data, err = engine.Encode(d)
 	}

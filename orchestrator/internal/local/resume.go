@@ -34,7 +34,7 @@ func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
 		var r *run
 		switch {
 		case held:
-			res.Held = append(res.Held, engine.Held{ID: l.Run, Owner: l.Owner, Since: l.Changed})
+			res.Held = append(res.Held, engine.Held{Run: l.Run, Owner: l.Owner, Since: l.Changed})
 		case err == nil && e.serves(l.Run, l.Labels) == nil && slices.ContainsFunc(e.cfg.Programs, func(p *engine.Program) bool { return p.Name == l.Flow }):
 			r, err = e.adopt(ctx, &l, nil)
 		}

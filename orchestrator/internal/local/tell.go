@@ -273,7 +273,7 @@ func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage
 	if err := r.writeSync(ctx, letterRecord(&blackboard.Letter{Data: reason})); err != nil {
 		return err
 	}
-	err = r.writeSync(ctx, &record{Record: blackboard.Record{Kind: blackboard.Ended, Name: l.Flow}, data: end})
+	err = r.writeSync(ctx, &record{Record: blackboard.Record{Kind: blackboard.Ended, Name: l.Flow}, data: engine.EndedData{End: end}})
 	r.records.stopped.Store(true)
 	e.unstop(id)
 	return err

@@ -126,9 +126,9 @@ func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program)
 
 // end is how a run ended, by the last record of its log.
 func (e *Engine) end(ctx context.Context, l *blackboard.Listing) (engine.End, error) {
-	var end engine.End
-	err := e.store.read(ctx, l.Run, l.Next-1, &end)
-	return end, err
+	var d engine.EndedData
+	err := e.store.read(ctx, l.Run, l.Next-1, &d)
+	return d.End, err
 }
 
 // whyStuck is why the flow of a run failed, by its log.
