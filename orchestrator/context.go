@@ -115,17 +115,9 @@ func IsOver(err error) bool { return errors.Is(err, engine.ErrOver) }
 // IsCanceled tells whether err is there because c is canceled: IsOver for that alone.
 func (c *Context) IsCanceled(err error) bool { return IsOver(err) && errors.Is(err, ErrCanceled) }
 
-// clock is the run's time, and how long it has been worked on.
-func (c *Context) clock() (now time.Time, worked time.Duration) {
-	if c.branch.Check() != nil {
-		return now, 0
-	}
-	return c.branch.Now()
-}
-
 // Now is the run's time: when the last answer arrived. It is equal on replay.
 func (c *Context) Now() time.Time {
-	now, _ := c.clock()
+	now, _ := c.branch.Now()
 	return now
 }
 
@@ -133,7 +125,7 @@ func (c *Context) Now() time.Time {
 // between a crash and the resume, does not count. Time limits and Budget.Wall use
 // it. On Temporal it is the time since the start.
 func (c *Context) Elapsed() time.Duration {
-	_, worked := c.clock()
+	_, worked := c.branch.Now()
 	return worked
 }
 

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -214,20 +213,7 @@ func (e *Engine) Runs(ctx context.Context, q RunQuery) iter.Seq2[Info, error] {
 // on is ErrRunning: cancel it first. An unknown run is no error. It needs a store
 // that is a blackboard.Deleter.
 func (e *Engine) Delete(ctx context.Context, id string) error {
-	d, err := part[engine.Deleter](e)
-	if err != nil {
-		return err
-	}
-	return d.Delete(ctx, id)
-}
-
-// part is an optional part of e's driver.
-func part[T any](e *Engine) (T, error) {
-	d, ok := e.driver.(T)
-	if !ok {
-		return d, fmt.Errorf("orchestrator: the engine is no %v: %w", reflect.TypeFor[T](), errors.ErrUnsupported)
-	}
-	return d, nil
+	return e.driver.Delete(ctx, id)
 }
 
 // PruneOptions say which ended runs Prune forgets. A zero field selects all.
@@ -240,11 +226,7 @@ type PruneOptions struct {
 // Prune forgets runs that have ended, with their children, and returns how many
 // logs it deleted. Open runs, and their children, stay. Other runs are not held up.
 func (e *Engine) Prune(ctx context.Context, o PruneOptions) (int, error) {
-	d, err := part[engine.Deleter](e)
-	if err != nil {
-		return 0, err
-	}
-	return d.Prune(ctx, blackboard.Query{Before: o.EndedBefore, Flow: o.Flow, Limit: o.Max})
+	return e.driver.Prune(ctx, blackboard.Query{Before: o.EndedBefore, Flow: o.Flow, Limit: o.Max})
 }
 
 // Close stops all runs where they are, so that Resume can continue them, waits

@@ -86,9 +86,7 @@ func (f Flow[In, Out]) Run(ctx context.Context, e *Engine, in In, o ...StartOpti
 	}
 	for {
 		soon, stop := context.WithTimeout(uncanceled, time.Second)
-		if s, ok := e.driver.(engine.Stater); ok {
-			_, _ = s.State(soon, id) // it is read between two steps of the flow
-		}
+		_, _ = e.driver.State(soon, id) // it is read between two steps of the flow
 		stubborn := soon.Err() != nil
 		end, err := wait(soon)
 		late := soon.Err() != nil

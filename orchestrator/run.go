@@ -57,11 +57,7 @@ func (r *Run) Info(ctx context.Context) (Info, error) {
 // process is asked through the store, if that is a blackboard.Messenger. ErrNoState: it
 // exposes nothing, no engine works on the run, or that engine does not reply within 5 s.
 func (r *Run) State(ctx context.Context, v any) error {
-	s, err := part[engine.Stater](r.engine)
-	if err != nil {
-		return err
-	}
-	data, err := s.State(ctx, r.id)
+	data, err := r.engine.driver.State(ctx, r.id)
 	if err != nil {
 		return err
 	}
@@ -111,11 +107,7 @@ func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Recor
 // another engine resumes the run, it continues there. ErrStopped: no engine works on the
 // run, or none has resumed it for Config.Leases.For, or that engine does not reply.
 func (r *Run) Progress(ctx context.Context) iter.Seq2[agent.Progress, error] {
-	w, err := part[engine.Watcher](r.engine)
-	if err != nil {
-		return func(yield func(agent.Progress, error) bool) { yield(agent.Progress{}, err) }
-	}
-	return w.Watch(ctx, r.id)
+	return r.engine.driver.Watch(ctx, r.id)
 }
 
 // Answer answers a question of the run, in any process, and returns when the answer

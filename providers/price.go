@@ -87,7 +87,7 @@ func (r Rates) check(name string) []error {
 	var errs []error
 	for _, part := range partsOf(&r) {
 		if amount := *part.amount; amount < 0 || amount > maxRate {
-			errs = append(errs, fmt.Errorf("%s.%s is %s USD, want 0 to %s", name, part.name, amount.usd(), maxRate.usd()))
+			errs = append(errs, fmt.Errorf("%s.%s is %s USD, want 0 to %s", name, part.name, amount.USD(), maxRate.USD()))
 		}
 	}
 	return errs

@@ -75,10 +75,10 @@ func (r Rates) json() ratesJSON {
 		if n == 0 {
 			return ""
 		}
-		return json.Number(n.usd())
+		return json.Number(n.USD())
 	}
 	return ratesJSON{
-		Input: json.Number(r.Input.usd()), Output: json.Number(r.Output.usd()),
+		Input: json.Number(r.Input.USD()), Output: json.Number(r.Output.USD()),
 		CacheRead: text(r.CacheRead), CacheWrite: text(r.CacheWrite), Reasoning: text(r.Reasoning),
 	}
 }
@@ -110,13 +110,13 @@ func nanoUSD(text string, unit NanoUSD) (NanoUSD, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	amount := math.Round(x * float64(unit))
 	if err != nil || !(amount >= 0 && amount <= float64(maxRate)) { // NaN is refused too
-		return 0, fmt.Errorf("%.40s, want USD for a million tokens, 0 to %s", text, maxRate.usd())
+		return 0, fmt.Errorf("%.40s, want USD for a million tokens, 0 to %s", text, maxRate.USD())
 	}
 	return NanoUSD(amount), nil
 }
 
-// usd returns n as a decimal number of dollars.
-func (n NanoUSD) usd() string {
+// USD returns n as a decimal number of dollars.
+func (n NanoUSD) USD() string {
 	return strconv.FormatFloat(float64(n)/float64(USD), 'f', -1, 64)
 }
 

@@ -30,7 +30,7 @@ func TestOnce(t *testing.T) {
 		what, called string
 		in           []string // the files that may
 	}{
-		{"makes a JSON encoder", "SetEscapeHTML", []string{"blackboard/export.go", "internal/text/text.go", "orchestrator/engine/encode.go"}},
+		{"makes a JSON encoder", "SetEscapeHTML", []string{"blackboard/export.go", "internal/text/text.go"}},
 		{"cuts a text between runes", "RuneStart", []string{"internal/text/text.go"}},
 	} {
 		t.Run("C27 one place "+once.what, func(t *testing.T) {

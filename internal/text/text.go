@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -53,14 +54,27 @@ func Delimit(tag, attributes, body string) string {
 // OneLine returns s with each run of white space as one space, and none at its ends.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// encoders are buffers with an encoder each, to be used again.
+var encoders = sync.Pool{New: func() any {
+	e := &encoder{}
+	e.json = json.NewEncoder(&e.buf)
+	e.json.SetEscapeHTML(false)
+	return e
+}}
+
+type encoder struct {
+	buf  bytes.Buffer
+	json *json.Encoder
+}
+
 // JSON returns v as JSON without escapes for HTML: they would change a
 // json.RawMessage inside v, and make text longer and harder to read for models.
 func JSON(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	e, _ := encoders.Get().(*encoder)
+	defer encoders.Put(e)
+	e.buf.Reset()
+	if err := e.json.Encode(v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return bytes.Clone(bytes.TrimSuffix(e.buf.Bytes(), []byte("\n"))), nil
 }

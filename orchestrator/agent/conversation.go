@@ -21,11 +21,7 @@ import (
 // The History is what an LLM's model was shown and said, without the Instructions:
 // it is the same in another process, and after a resume.
 func Continue(req Request, resp Response) Request {
-	said := slices.Clone(req.History)
-	if prompt := userText(req); prompt != "" || len(req.Parts) > 0 {
-		said = append(said, providers.Message{Role: providers.User, Text: prompt, Parts: req.Parts})
-	}
-	said = append(said, resp.Messages...)
+	said := append(said(req), resp.Messages...)
 	if answer := cmp.Or(resp.Text, string(resp.Data)); answer != "" || !resp.More {
 		said = append(said, providers.Message{Role: providers.Assistant, Text: cmp.Or(answer, "(no answer)")}) // some vendors refuse an empty message
 	}
@@ -57,6 +53,16 @@ func resumable(history []providers.Message) error {
 		}
 	}
 	return nil
+}
+
+// said is what was said up to req: its History, and the user's message behind it, if it
+// has one.
+func said(req Request) []providers.Message {
+	said := slices.Clone(req.History)
+	if prompt := userText(req); prompt != "" || len(req.Parts) > 0 {
+		said = append(said, providers.Message{Role: providers.User, Text: prompt, Parts: req.Parts})
+	}
+	return said
 }
 
 // userText is the user's message: the prompt, and behind it the input as data. An

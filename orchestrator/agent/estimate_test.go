@@ -17,12 +17,12 @@ func TestEstimate(t *testing.T) {
 	price := &providers.Price{Input: 2_000_000, Output: 10_000_000} // nano-USD 2 and 10 a token
 	m := providers.Metered{Model: fake.New(nil), Spec: providers.Spec{Provider: "p", Model: "m", Price: price}}
 	req := agent.Request{Prompt: strings.Repeat("x", 1000), Limits: agent.Limits{MaxTokens: 100}}
-	short, ok := agent.LLM{Model: m}.Estimate(req)
+	short, ok := agent.LLM{Model: m, Instructions: "yy"}.Estimate(req)
 	require.True(t, ok)
 	assert.GreaterOrEqual(t, short, providers.NanoUSD(500*2+100*10))
 	long, ok := agent.LLM{Model: m, Instructions: strings.Repeat("y", 1000)}.Estimate(req)
 	require.True(t, ok)
-	assert.Equal(t, short+500*2, long)
+	assert.Equal(t, short+499*2, long)
 	_, ok = agent.LLM{Model: fake.New(nil)}.Estimate(req)
 	assert.False(t, ok)
 }
@@ -33,7 +33,7 @@ func TestEstimatesOfARoster(t *testing.T) {
 	priced := providers.Metered{Model: fake.New(nil), Spec: providers.Spec{Provider: "p", Model: "m", Price: price}}
 	writer := agent.LLM{Model: priced, Instructions: strings.Repeat("y", 1000)}
 	roster := agent.Roster{
-		"writer": writer, "critic": agent.LLM{Model: priced}, "unknown": agent.LLM{Model: fake.New(nil)},
+		"writer": writer, "critic": agent.LLM{Model: priced, Instructions: "yy"}, "unknown": agent.LLM{Model: fake.New(nil)},
 		"code": agent.Func(func(context.Context, agent.Request) (agent.Response, error) { return agent.Response{}, nil }),
 	}
 	like := agent.Request{Prompt: strings.Repeat("x", 1000), Limits: agent.Limits{MaxTokens: 100}}
@@ -41,5 +41,5 @@ func TestEstimatesOfARoster(t *testing.T) {
 	require.Len(t, got, 2, "of those that can tell")
 	want, _ := writer.Estimate(like)
 	assert.Equal(t, want, got["writer"])
-	assert.Equal(t, want-500*2, got["critic"], "its instructions are shorter")
+	assert.Equal(t, want-499*2, got["critic"], "its instructions are shorter")
 }

@@ -93,20 +93,13 @@ func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 	if a.MaxTurns == 0 {
 		a.MaxTurns = 20
 	}
-	l := &loop{llm: a, limits: req.Limits, begun: time.Now()}
-	l.ask = providers.Request{Output: req.Output, MaxTokens: req.Limits.MaxTokens, Temperature: req.Temperature, Params: req.Params}
-	for _, t := range a.Tools {
-		l.ask.Tools = append(l.ask.Tools, t.Tool)
+	said := said(req)
+	if len(said) == len(req.History) {
+		if err := resumable(said); err != nil {
+			return Response{}, err
+		}
 	}
-	if a.Instructions != "" {
-		l.say(providers.Message{Role: providers.System, Text: a.Instructions})
-	}
-	l.say(req.History...)
-	if prompt := userText(req); prompt != "" || len(req.Parts) > 0 {
-		l.say(providers.Message{Role: providers.User, Text: prompt, Parts: req.Parts})
-	} else if err := resumable(req.History); err != nil {
-		return Response{}, err
-	}
+	l := &loop{llm: a, limits: req.Limits, begun: time.Now(), ask: a.request(req, said)}
 	for _, m := range l.ask.Messages {
 		switch m.Role { //nolint:exhaustive // the others are no turns
 		case providers.User:
@@ -119,6 +112,19 @@ func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 	resp, err := l.run(ctx)
 	resp.Usage, resp.Fallbacks = l.spent, l.fallbacks
 	return resp, err
+}
+
+// request is what the model is asked first for req, in which so much was said.
+func (a LLM) request(req Request, said []providers.Message) providers.Request {
+	ask := providers.Request{Output: req.Output, MaxTokens: req.Limits.MaxTokens, Temperature: req.Temperature, Params: req.Params}
+	if a.Instructions != "" {
+		ask.Messages = []providers.Message{{Role: providers.System, Text: a.Instructions}}
+	}
+	ask.Messages = append(ask.Messages, said...)
+	for _, t := range a.Tools {
+		ask.Tools = append(ask.Tools, t.Tool)
+	}
+	return ask
 }
 
 // loop is one call of an LLM.
@@ -182,7 +188,7 @@ func (l *loop) mayAsk() error {
 	case l.limits.Cost <= 0:
 		return nil
 	case l.spent.Cost >= l.limits.Cost:
-		return fmt.Errorf("%w: turn %d does not start: those before it have cost %s of %s USD", budget, l.turn+1, usd(l.spent.Cost), usd(l.limits.Cost))
+		return fmt.Errorf("%w: turn %d does not start: those before it have cost %s of %s USD", budget, l.turn+1, l.spent.Cost.USD(), l.limits.Cost.USD())
 	case unpriced && !l.limits.AllowUnpriced:
 		return fmt.Errorf("%w: turn %d does not start: the model has no known price, which a limit on cost does not allow: give it one, or set AllowUnpriced of the budget", budget, l.turn+1)
 	}
@@ -190,11 +196,6 @@ func (l *loop) mayAsk() error {
 }
 
 const budget Code = "budget"
-
-// usd is money as people read it.
-func usd(n providers.NanoUSD) string {
-	return strconv.FormatFloat(float64(n)/float64(providers.USD), 'f', -1, 64)
-}
 
 // next makes one turn of the model, if there may be another.
 func (l *loop) next(ctx context.Context) (providers.Response, error) {

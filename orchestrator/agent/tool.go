@@ -139,15 +139,14 @@ func (l *loop) callTools(ctx context.Context, calls []providers.ToolCall) error 
 func (l *loop) callTool(work context.Context, u *toolUse) {
 	i := InfoFrom(work)
 	i.Key += "/" + u.call.ID
-	seen := new(shown)
 	said, err := "", errors.New("the tool ended its goroutine")
 	defer func() {
 		if err != nil && errors.Is(context.Cause(work), errSlice) {
 			err = fmt.Errorf("%w: %w", errSlice, err)
 		}
-		u.settle(work, said, err, seen.taken())
+		u.settle(work, said, err)
 	}()
-	said, err = l.runTool(context.WithValue(WithInfo(work, i), shownKey{}, seen), u.call)
+	said, err = l.runTool(context.WithValue(WithInfo(work, i), useKey{}, u), u.call)
 }
 
 // runTool finds the tool, checks the input and calls.

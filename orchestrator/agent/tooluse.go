@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +45,36 @@ type toolUse struct {
 	begun time.Time
 	once  sync.Once
 	came  chan providers.Message // has room for the result
+
+	mu    sync.Mutex
+	parts []providers.Part // what it shows; a tool that is left behind may add to it late
+}
+
+type useKey struct{}
+
+// maxShown is how many images and documents of one tool call a model is shown.
+const maxShown = 8
+
+// Show has the model see images and documents with the result of the tool that was
+// called with ctx, behind its text. It returns an error, and shows none of them, if
+// ctx is not a tool's, if one of them is not valid, or if the tool has shown 8. They
+// are recorded as all messages are. Of a tool that is left behind the model sees what
+// was shown until then.
+func Show(ctx context.Context, parts ...providers.Part) error {
+	u, ok := ctx.Value(useKey{}).(*toolUse)
+	if !ok {
+		return errors.New("agent: show: the context is not that of a tool's call")
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.parts)+len(parts) > maxShown {
+		return errors.New("agent: show: a tool call shows at most 8 parts")
+	}
+	if err := providers.CheckParts([]providers.Message{{Role: providers.ToolRole, Parts: parts}}); err != nil {
+		return err
+	}
+	u.parts = append(u.parts, providers.CloneParts(parts)...)
+	return nil
 }
 
 // wait returns the result, or an error in its place when left is closed.
@@ -52,15 +83,17 @@ func (u *toolUse) wait(ctx context.Context, left <-chan struct{}) providers.Mess
 	case m := <-u.came:
 		return m
 	case <-left:
-		u.settle(ctx, "", fmt.Errorf("%w; it has not stopped and may still be running", errSlice), nil)
+		u.settle(ctx, "", fmt.Errorf("%w; it has not stopped and may still be running", errSlice))
 		return <-u.came
 	}
 }
 
 // settle puts the result there and reports it to watchers, if there is none yet.
-func (u *toolUse) settle(ctx context.Context, said string, err error, parts []providers.Part) {
+func (u *toolUse) settle(ctx context.Context, said string, err error) {
 	m := result(u.call, said, err)
-	m.Parts = parts
+	u.mu.Lock()
+	m.Parts = slices.Clone(u.parts)
+	u.mu.Unlock()
 	p := Progress{Kind: ProgressTool, Turn: u.turn, Tool: &u.call, Text: bounded(said), Usage: providers.Usage{ToolCalls: 1}, Elapsed: time.Since(u.begun)}
 	if err != nil {
 		p.Text, p.Err = "", bounded(err.Error())

@@ -11,7 +11,8 @@ import (
 )
 
 // Driver is an engine. It is safe for concurrent use. Where a method takes a
-// Program, nil stands for the program that the engine has for the run's flow.
+// Program, nil stands for the program that the engine has for the run's flow. What an
+// engine cannot do is an error that wraps [errors.ErrUnsupported].
 type Driver interface { //nolint:interfacebloat // package orchestrator needs all of them
 	// Start begins a run of p and returns when its start is on record. A run that is
 	// known already is ErrExists, naming the first field that differs, unless flow,
@@ -52,6 +53,23 @@ type Driver interface { //nolint:interfacebloat // package orchestrator needs al
 
 	// List yields the runs that q selects, newest first, without their Questions.
 	List(ctx context.Context, q blackboard.Query) iter.Seq2[View, error]
+
+	// State is what the flow exposes now, or at its end. A flow that exposes nothing is
+	// ErrNoState.
+	State(ctx context.Context, run string) (json.RawMessage, error)
+
+	// Watch yields what the agents of a run and of its children report from now on, off
+	// the record, until the run has ended or is stuck, the engine is closed, or ctx is
+	// done. A reader that is slow misses some. A run that no engine works on, or none
+	// that can be asked, is ErrStopped, or ErrNoRun.
+	Watch(ctx context.Context, run string) iter.Seq2[agent.Progress, error]
+
+	// Delete forgets a run and its children. A run that is worked on is ErrRunning.
+	Delete(ctx context.Context, run string) error
+
+	// Prune forgets ended runs that q selects, children with them, and returns how
+	// many. Open runs and children of open ones stay.
+	Prune(ctx context.Context, q blackboard.Query) (int, error)
 }
 
 // View is where a run is.
@@ -89,28 +107,3 @@ const (
 	CancelIt
 	RetryIt
 )
-
-// Stater is a Driver that shows what flows expose: now, or at their end. A flow
-// that exposes nothing is ErrNoState.
-type Stater interface {
-	State(ctx context.Context, run string) (json.RawMessage, error)
-}
-
-// Watcher is a Driver that shows what agents tell of their work, off the record.
-type Watcher interface {
-	// Watch yields what the agents of a run and of its children report from now on,
-	// until the run has ended or is stuck, the engine is closed, or ctx is done. A
-	// reader that is slow misses some. A run that no engine works on, or none that
-	// can be asked, is ErrStopped, or ErrNoRun.
-	Watch(ctx context.Context, run string) iter.Seq2[agent.Progress, error]
-}
-
-// Deleter is a Driver that can forget runs.
-type Deleter interface {
-	// Delete forgets a run and its children. A run that is worked on is ErrRunning.
-	Delete(ctx context.Context, run string) error
-
-	// Prune forgets ended runs that q selects, children with them, and returns how
-	// many. Open runs and children of open ones stay.
-	Prune(ctx context.Context, q blackboard.Query) (int, error)
-}

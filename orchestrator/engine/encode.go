@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
 )
@@ -16,34 +16,15 @@ import (
 // ErrTooLarge on every engine.
 const MaxData = 64 << 20
 
-// encoders are buffers with an encoder each, to be used again.
-var encoders = sync.Pool{New: func() any {
-	e := &encoder{}
-	e.json = json.NewEncoder(&e.buf)
-	e.json.SetEscapeHTML(false)
-	return e
-}}
-
-type encoder struct {
-	buf  bytes.Buffer
-	json *json.Encoder
-}
-
 // Encode is JSON as engines record it: without escapes for HTML, which would
 // change a json.RawMessage inside v on its way through a log. More than [MaxData]
 // bytes are ErrTooLarge.
 func Encode(v any) (json.RawMessage, error) {
-	e, _ := encoders.Get().(*encoder)
-	defer encoders.Put(e)
-	e.buf.Reset()
-	if err := e.json.Encode(v); err != nil {
-		return nil, err
-	}
-	data := bytes.TrimSuffix(e.buf.Bytes(), []byte("\n"))
+	data, err := text.JSON(v)
 	if len(data) > MaxData {
 		return nil, fmt.Errorf("%w: %d bytes of JSON, at most %d can be recorded", ErrTooLarge, len(data), MaxData)
 	}
-	return bytes.Clone(data), nil
+	return data, err
 }
 
 // normalize gives resp the form that it has when it is read back from a log, so

@@ -19,7 +19,8 @@ const part = 512
 // NewReplay reads the log of a run from its first record; nil: there is none. What
 // is kept beside the log is in Data already.
 func NewReplay(run string, log iter.Seq2[blackboard.Record, error]) (*Replay, error) {
-	p := &Replay{run: run, next: 1, effects: map[effectID]*onRecord{}, own: map[ownID]string{}}
+	p := &Replay{next: 1, effects: map[effectID]*onRecord{}, own: map[ownID]string{}}
+	p.Started.Run = run
 	var decoding errgroup.Group
 	decoding.SetLimit(runtime.GOMAXPROCS(0))
 	var err error
@@ -98,7 +99,6 @@ func (p *Replay) open() error {
 	if err := json.Unmarshal(first.Data, &p.Started); err != nil {
 		return p.damaged(0, "%v", err)
 	}
-	p.Flow, p.Begun, p.Started.Run = first.Name, first.At, p.run
 	last := len(p.Records) - 1
 	for p.Records[last].Kind == blackboard.Called || p.Records[last].Kind == blackboard.Used {
 		last--
@@ -114,5 +114,5 @@ func (p *Replay) open() error {
 }
 
 func (p *Replay) damaged(seq int64, format string, args ...any) error {
-	return fmt.Errorf("log of run %q: record %d: %w: %s", p.run, seq, blackboard.ErrDamaged, fmt.Sprintf(format, args...))
+	return fmt.Errorf("log of run %q: record %d: %w: %s", p.Started.Run, seq, blackboard.ErrDamaged, fmt.Sprintf(format, args...))
 }

@@ -95,7 +95,7 @@ type Completion struct {
 // only while the run's Execution is executing one of its methods (Leave excepted).
 // Branches, fan-out, the completion queue, cancellation and budgets are built on
 // top of it and are the same on every engine.
-type Port interface {
+type Port interface { //nolint:interfacebloat // what a flow can ask for, and what is around it
 	// Start begins an effect. It does not block and does not complete op itself.
 	// The engine holds op until its completion is handed over, no longer.
 	Start(op *Op)
@@ -121,6 +121,10 @@ type Port interface {
 	// before budgets decide: also what comes later in the log. Outside of a replay it
 	// is the zero value.
 	Recorded(branch string, n int64) Recorded
+
+	// Expose says how to read what the flow shows. state may be called whenever the
+	// Execution does not advance.
+	Expose(state func() (json.RawMessage, error))
 }
 
 // Recorded is what the log knows of a call or a child. The zero value: nothing.
@@ -128,12 +132,6 @@ type Recorded struct {
 	Made     bool         // it has a Called record; Reserved was held for it
 	Reserved Amount       // as in Op
 	Refused  *RefusedData // it has a Refused record
-}
-
-// Exposer is a Port that shows what a flow exposes. state may be called whenever
-// the Execution does not advance.
-type Exposer interface {
-	Expose(state func() (json.RawMessage, error))
 }
 
 // Spawner is a Port whose engine has coroutines of its own. Without it, Pull is
@@ -163,28 +161,27 @@ func Pull(body func(yield func() bool)) (resume func() bool, stop func()) {
 // Clock is the time of a run, which follows from its log: the time of the last
 // record that the flow saw, and for how long the run has been worked on.
 type Clock struct {
-	now, last time.Time
-	worked    time.Duration
+	now    time.Time
+	worked time.Duration
 }
 
 // Tick moves the clock to the next record.
 func (c *Clock) Tick(at time.Time) {
-	last := c.last
+	last := c.now
 	c.Skip(at)
-	c.worked += c.last.Sub(last)
+	c.worked += c.now.Sub(last)
 }
 
 // Skip moves the clock over a time in which no process worked on the run: to its
 // start, and to each Resumed record.
 func (c *Clock) Skip(at time.Time) {
-	if at.Before(c.now) {
-		at = c.now // clocks may be set back
+	if at.After(c.now) { // clocks may be set back
+		c.now = at
 	}
-	c.now, c.last = at, at
 }
 
 // Now is the run's time, and how long it has been worked on.
 func (c *Clock) Now() (now time.Time, worked time.Duration) { return c.now, c.worked }
 
 // When is the time at which the run will have been worked on for so long.
-func (c *Clock) When(worked time.Duration) time.Time { return c.last.Add(worked - c.worked) }
+func (c *Clock) When(worked time.Duration) time.Time { return c.now.Add(worked - c.worked) }

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
 // Questions are the open questions of a run and the answers that came, for engines
 // to keep. One goroutine at a time uses it.
 type Questions struct {
-	keys map[string]question
+	keys  map[string]question
+	ready []Completion // of those whose answer came
 }
 
 type question struct {
@@ -19,22 +21,25 @@ type question struct {
 	open   []*Op
 }
 
-// Ask notes that op waits for an answer. ok: it is there already.
-func (q *Questions) Ask(op *Op) (answer json.RawMessage, ok bool) {
+// Ask notes that op waits for an answer, and puts the question on record. It is false
+// if the answer is there already, for Next.
+func (q *Questions) Ask(p Port, op *Op) bool {
 	if q.keys == nil {
 		q.keys = map[string]question{}
 	}
 	k := q.keys[op.Name]
 	if k.answer != nil && op.Reject == "" {
-		return k.answer, true
+		q.ready = append(q.ready, Completion{Op: op, Response: &agent.Response{Data: k.answer}})
+		return false
 	}
 	q.keys[op.Name] = question{open: append(k.open, op)}
-	return nil, false
+	p.Emit(blackboard.Record{Kind: blackboard.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
+	return true
 }
 
 // Answer keeps the answer for those who ask later, and returns the effects that
-// wait for it. The first answer counts.
-func (q *Questions) Answer(key string, data json.RawMessage) (waiting []*Op) {
+// waited for it, for Next. The first answer counts.
+func (q *Questions) Answer(key string, data json.RawMessage) []*Op {
 	if q.keys == nil {
 		q.keys = map[string]question{}
 	}
@@ -42,7 +47,18 @@ func (q *Questions) Answer(key string, data json.RawMessage) (waiting []*Op) {
 	if k.answer == nil {
 		q.keys[key] = question{answer: data}
 	}
+	for _, op := range k.open {
+		q.ready = append(q.ready, Completion{Op: op, Response: &agent.Response{Data: data}})
+	}
 	return k.open
+}
+
+// Next is the next answer to hand over. It needs no record of its own.
+func (q *Questions) Next() (c Completion, ok bool) {
+	if ok = len(q.ready) > 0; ok {
+		c, q.ready = q.ready[0], q.ready[1:]
+	}
+	return c, ok
 }
 
 // Drop takes op out of those that wait, and tells whether it was among them.
@@ -54,11 +70,6 @@ func (q *Questions) Drop(op *Op) bool {
 		q.keys[op.Name] = k
 	}
 	return i >= 0
-}
-
-// Answer is the completion of an Await with its answer.
-func Answer(op *Op, data json.RawMessage) Completion {
-	return Completion{Op: op, Response: &agent.Response{Data: data}}
 }
 
 // Expired is the completion of an Await whose time is over.

@@ -21,9 +21,7 @@ import (
 // the last record: then it hands all to the engine's own Port. An engine calls Step
 // after each Advance until it returns false.
 type Replay struct {
-	Flow    string
-	Started StartedData
-	Begun   time.Time // of the first record
+	Started StartedData // with its Run
 	Records []blackboard.Record
 	Stuck   string // why the flow failed the last time; "": it did not
 
@@ -33,14 +31,12 @@ type Replay struct {
 	Accept    bool                       // requests that differ from the recorded ones
 	Request   func(d *CalledData) string // the text of a recorded request, for messages; nil, "": unknown
 
-	run     string
 	answers [][]CalledData         // of Records, by Seq, so many in a part
 	next    int                    // of Records
 	effects map[effectID]*onRecord // that the log or the flow knows
 	own     map[ownID]string       // what the flow itself wrote and has not repeated: its kind
 	rest    []*Op                  // effects without a record, in the order in which they were asked for
 	fresh   []blackboard.Record    // what the flow wrote and the log does not have
-	queue   []Completion           // of questions
 	live    bool
 }
 
@@ -88,9 +84,7 @@ func (p *Replay) effect(branch string, n int64) *onRecord {
 // the last record.
 func (p *Replay) Step(x Execution) (more bool, err error) {
 	for applied := false; !applied && err == nil; {
-		if len(p.queue) > 0 {
-			c := p.queue[0]
-			p.queue = p.queue[1:]
+		if c, ok := p.Questions.Next(); ok {
 			x.Complete(c)
 			return true, nil
 		}
@@ -117,7 +111,6 @@ func (p *Replay) apply(x Execution, rec *blackboard.Record) (bool, error) {
 		p.Tick(rec.At)
 		for _, op := range p.Questions.Answer(rec.Name, rec.Data) {
 			p.forget(op)
-			p.queue = append(p.queue, Answer(op, rec.Data))
 		}
 	case blackboard.Canceled:
 		p.Tick(rec.At)
@@ -212,12 +205,8 @@ func (p *Replay) Start(op *Op) {
 		p.Live.Start(op)
 		return
 	}
-	if op.Kind == Await {
-		if answer, ok := p.Questions.Ask(op); ok {
-			p.queue = append(p.queue, Answer(op, answer))
-			return
-		}
-		p.Emit(blackboard.Record{Kind: blackboard.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
+	if op.Kind == Await && !p.Questions.Ask(p, op) {
+		return
 	}
 	e := p.effect(op.Branch, op.N)
 	if e.op = op; e.seq < int64(p.next) {
@@ -275,16 +264,12 @@ func (p *Replay) Recorded(branch string, n int64) (r Recorded) {
 	return r
 }
 
-// Expose implements Exposer.
-func (p *Replay) Expose(state func() (json.RawMessage, error)) {
-	if x, ok := p.Live.(Exposer); ok {
-		x.Expose(state)
-	}
-}
+// Expose implements Port.
+func (p *Replay) Expose(state func() (json.RawMessage, error)) { p.Live.Expose(state) }
 
 // Resumed puts the record that the run is resumed behind the log. Step applies it.
 func (p *Replay) Resumed(at time.Time) {
-	p.Records = append(p.Records, blackboard.Record{Run: p.run, Seq: int64(len(p.Records)), Kind: blackboard.Resumed, At: at})
+	p.Records = append(p.Records, blackboard.Record{Run: p.Started.Run, Seq: int64(len(p.Records)), Kind: blackboard.Resumed, At: at})
 }
 
 // Children are the children under way. It is called behind the last record.
@@ -308,7 +293,7 @@ func (p *Replay) Leftover() error {
 		return cmp.Or(cmp.Compare(a.branch, b.branch), cmp.Compare(a.n, b.n), cmp.Compare(a.class, b.class))
 	})
 	return agent.ErrorOf(fmt.Errorf("%w: run %q: recorded was %q by branch %q (number %d), which the flow did not do again",
-		ErrDiverged, p.run, p.own[first], first.branch, first.n))
+		ErrDiverged, p.Started.Run, p.own[first], first.branch, first.n))
 }
 
 // GoLive hands all to Live: what the flow wrote and the log does not have, then the
@@ -330,5 +315,5 @@ func (p *Replay) diverged(rec *blackboard.Record, format string, args ...any) er
 	if rec.Name != "" {
 		what += fmt.Sprintf(" (%s)", rec.Name)
 	}
-	return agent.ErrorOf(fmt.Errorf("%w: run %q: %s: %s", ErrDiverged, p.run, what, fmt.Sprintf(format, args...)))
+	return agent.ErrorOf(fmt.Errorf("%w: run %q: %s: %s", ErrDiverged, p.Started.Run, what, fmt.Sprintf(format, args...)))
 }

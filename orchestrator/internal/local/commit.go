@@ -21,11 +21,8 @@ import (
 // finds no other committing does it for all that come meanwhile.
 type committer struct {
 	e     *Engine
-	store blackboard.Store
 	calls atomic.Int64 // of agents under way, each of which ends in a record
 
-	patient context.Context //nolint:containedctx // ends when what fails is given up
-	hurry   context.CancelFunc
 	failing atomic.Int64 // since when the store fails, in Unix nanoseconds; 0: it does not
 
 	mu    sync.Mutex
@@ -47,19 +44,6 @@ const (
 // errOutage marks runs that are suspended because the store failed: the engine
 // resumes them by itself.
 const errOutage = agent.Code("outage")
-
-func newCommitter(e *Engine, s blackboard.Store) *committer {
-	c := &committer{e: e, store: s}
-	c.patient, c.hurry = context.WithCancel(e.life)
-	return c
-}
-
-// close ends attempts to commit that fail: what cannot be stored now is given up.
-func (c *committer) close() {
-	if c != nil {
-		c.hurry()
-	}
-}
 
 // add puts rec in line. If no other goroutine commits, the caller does.
 func (c *committer) add(rec *record) job {
@@ -142,7 +126,7 @@ func (c *committer) append(recs []blackboard.Record) error {
 		return nil
 	}
 	return c.try(func(ctx context.Context, again bool) error {
-		err := c.store.Append(ctx, recs)
+		err := c.e.cfg.Store.Append(ctx, recs)
 		if again && errors.Is(err, blackboard.ErrConflict) {
 			stored, lookErr := c.isStored(ctx, &recs[0])
 			if stored || lookErr != nil {
@@ -156,7 +140,7 @@ func (c *committer) append(recs []blackboard.Record) error {
 // isStored tells whether rec is in the store: then all that were appended with it
 // are.
 func (c *committer) isStored(ctx context.Context, rec *blackboard.Record) (bool, error) {
-	for got, err := range c.store.Records(ctx, rec.Run, rec.Seq) {
+	for got, err := range c.e.cfg.Store.Records(ctx, rec.Run, rec.Seq) {
 		if err != nil {
 			return false, err
 		}
@@ -186,7 +170,7 @@ func (c *committer) try(f func(ctx context.Context, again bool) error) (err erro
 		}
 		return works
 	}
-	if final(false) || c.patient.Err() != nil {
+	if final(false) || c.e.open.Err() != nil {
 		return err
 	}
 	c.failing.CompareAndSwap(0, time.Now().UnixNano())
@@ -199,7 +183,7 @@ func (c *committer) try(f func(ctx context.Context, again bool) error) (err erro
 			return nil
 		}
 		return err
-	}, backoff.WithContext(wait, c.patient)) == nil {
+	}, backoff.WithContext(wait, c.e.open)) == nil {
 		return err
 	}
 	return agent.ErrorOf(fmt.Errorf("%w: %w: the store failed for %v, and the run is suspended: %w", engine.ErrStopped, errOutage, c.e.cfg.Outage, err))

@@ -27,7 +27,7 @@ func (r *run) push(rec *record, err error) (next job) {
 	r.mu.Unlock()
 	if rec != nil {
 		if rec.err = err; rec.done != nil {
-			rec.done <- err
+			close(rec.done)
 		}
 	}
 	return next
@@ -77,15 +77,13 @@ func (r *run) work() job {
 			r.cancel(r.canceled)
 			r.canceled = nil
 		}
-		switch {
+		switch answer, ok := r.questions.Next(); {
 		case err != nil:
 			r.fail(err)
 		case done:
 			r.finish()
-		case len(r.ready) > 0:
-			c := r.ready[0]
-			r.ready = r.ready[1:]
-			r.exec.Complete(c)
+		case ok:
+			r.exec.Complete(answer)
 		case r.replay != nil:
 			r.repeat()
 		default:
@@ -126,10 +124,8 @@ func (r *run) deliver(rec *record) {
 			r.exec.Complete(engine.CanceledBy(d))
 			return
 		}
-		waiting := r.questions.Answer(rec.Name, d)
-		for _, op := range waiting {
+		for _, op := range r.questions.Answer(rec.Name, d) {
 			r.unlink(op)
-			r.ready = append(r.ready, engine.Answer(op, d))
 		}
 	default: // a time is over
 		if op.Kind != engine.Await {

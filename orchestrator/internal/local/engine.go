@@ -42,7 +42,7 @@ type Config struct {
 	Outage         time.Duration     // how long the store may fail before runs are suspended
 }
 
-// Engine is an engine.Driver, Stater, Watcher and Deleter.
+// Engine is an engine.Driver.
 type Engine struct {
 	cfg    Config
 	id     string // its name as the owner of runs
@@ -56,13 +56,14 @@ type Engine struct {
 
 	life context.Context //nolint:containedctx // ends when Close has waited long enough
 	kill context.CancelFunc
+	open context.Context    //nolint:containedctx // ends when Close begins
+	shut context.CancelFunc // called under mu
 
 	mu       sync.Mutex
 	known    map[string]*run          // that this engine works on
 	stopped  map[string]outcome       // runs that stopped here without an end; without a store also those that ended
 	watchers map[string]*watcher      // by name
 	foreign  map[string]chan struct{} // closed when a run that others work on changes
-	closed   atomic.Bool              // set under mu
 	draining atomic.Bool
 }
 
@@ -81,7 +82,9 @@ func New(c Config) *Engine {
 		known: map[string]*run{}, stopped: map[string]outcome{}, watchers: map[string]*watcher{}, foreign: map[string]chan struct{}{},
 	}
 	e.life, e.kill = context.WithCancel(context.Background())
-	e.open(c.Store)
+	e.open, e.shut = context.WithCancel(e.life)
+	e.keeper.life, e.keeper.stop = context.WithCancel(e.life)
+	e.use(c.Store)
 	return e
 }
 
@@ -103,7 +106,7 @@ func (e *Engine) start(ctx context.Context, p *engine.Program, in engine.Input, 
 		return nil, err
 	}
 	if !mine {
-		switch err := r.waitLive(ctx); {
+		switch err := e.await(ctx, r.live); {
 		case err != nil:
 			return nil, err
 		case r.over() && r.fenced:
@@ -149,7 +152,7 @@ func (e *Engine) enter(ctx context.Context, id string, p *engine.Program, parent
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed.Load() || e.draining.Load() {
+	if e.open.Err() != nil || e.draining.Load() {
 		return nil, false, closedError()
 	}
 	if r := e.known[id]; r != nil {
@@ -207,9 +210,8 @@ func (e *Engine) Close(ctx context.Context, drain bool) error { //nolint:revive 
 		e.drain(ctx)
 	}
 	e.mu.Lock()
-	e.closed.Store(true)
+	e.shut() // what cannot be stored now is given up
 	e.mu.Unlock()
-	e.commit.close()
 	for _, r := range e.all() {
 		r.stop(closedError())
 	}
@@ -229,7 +231,7 @@ func (e *Engine) Close(ctx context.Context, drain bool) error { //nolint:revive 
 		return errors.Join(e.stillRunning(ctx), fmt.Errorf("close: %w", context.Cause(ctx)))
 	}
 	still := e.stillRunning(ctx)
-	if !e.keeper.isKnown() {
+	if !e.keeper.kept.Load() { // one that only observes may have a store that it cannot change
 		return still
 	}
 	if err := e.store.Leave(ctx, e.id); err != nil { // other engines resume its runs at once
@@ -270,7 +272,7 @@ func (e *Engine) ready(ctx context.Context) error {
 	switch {
 	case e.cfg.Observe:
 		return agent.ErrorOf(fmt.Errorf("%w: the engine was made with Config.Observe and works on no run", engine.ErrStopped))
-	case e.closed.Load(), e.draining.Load():
+	case e.open.Err() != nil, e.draining.Load():
 		return closedError()
 	}
 	return e.keep(ctx)

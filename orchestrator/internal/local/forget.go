@@ -25,7 +25,7 @@ func (e *Engine) family(ctx context.Context, id string) ([]string, error) {
 	return ids, nil
 }
 
-// Delete implements engine.Deleter.
+// Delete implements engine.Driver.
 func (e *Engine) Delete(ctx context.Context, id string) error {
 	ids, err := e.family(ctx, id)
 	if err != nil {
@@ -72,7 +72,7 @@ func (e *Engine) unstop(id string) *engine.Program {
 // others need not wait for long.
 const pruneBatch = 50
 
-// Prune implements engine.Deleter.
+// Prune implements engine.Driver.
 func (e *Engine) Prune(ctx context.Context, q blackboard.Query) (pruned int, err error) {
 	var families [][]string
 	limit := q.Limit

@@ -24,10 +24,12 @@ type keeper struct {
 	watching atomic.Bool // Resume was called
 	beaten   time.Time   // when the last beat was kept
 
+	life context.Context //nolint:containedctx // ends with the engine's Close
+	stop context.CancelFunc
+
+	kept    atomic.Bool // it says that this engine is alive; set under mu
 	mu      sync.Mutex
-	kept    bool // it says that this engine is alive
 	listens bool
-	stops   []context.CancelFunc
 	wg      sync.WaitGroup
 }
 
@@ -41,65 +43,48 @@ func (e *Engine) keep(ctx context.Context) error {
 	k := &e.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e.closed.Load() || k.kept {
+	if e.open.Err() != nil || k.kept.Load() {
 		return nil
 	}
 	if err := e.store.Beat(ctx, e.id, e.cfg.Lease); err != nil {
 		return fmt.Errorf("this engine cannot be known as alive: %w", err)
 	}
-	k.beaten, k.kept = time.Now(), true
-	life := k.begin(e.life)
+	k.beaten = time.Now()
+	k.kept.Store(true)
 	poll := e.cfg.Poll
 	if e.beginListening() {
 		poll *= slower
 	}
-	k.every(life, poll, storeLimit, func(ctx context.Context) { e.takeLetters(ctx, "") })
-	k.every(life, e.cfg.Poll, storeLimit, e.resumeFree)
-	k.every(life, e.cfg.Lease/3, e.cfg.Lease/3, e.beat)
+	k.every(poll, storeLimit, func(ctx context.Context) { e.takeLetters(ctx, "") })
+	k.every(e.cfg.Poll, storeLimit, e.resumeFree)
+	k.every(e.cfg.Lease/3, e.cfg.Lease/3, e.beat)
 	k.wg.Go(func() {
-		if err := e.store.Serve(life, e.id, e.serve); err != nil && life.Err() == nil {
+		if err := e.store.Serve(k.life, e.id, e.serve); err != nil && k.life.Err() == nil {
 			e.cfg.Log.Warn("other engines cannot ask this one for the states of its runs", "err", err)
 		}
 	})
 	return nil
 }
 
-// isKnown tells whether others know of this engine. One that only observes may have a
-// store that it cannot change.
-func (k *keeper) isKnown() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.kept
-}
-
-// begin returns a context for goroutines that end with the keeper.
-func (k *keeper) begin(life context.Context) context.Context {
-	life, stop := context.WithCancel(life)
-	k.stops = append(k.stops, stop)
-	return life
-}
-
+// close is called once the engine is closed, and begins nothing any more.
 func (k *keeper) close() {
 	k.mu.Lock()
-	stops := k.stops
+	k.stop()
 	k.mu.Unlock()
-	for _, stop := range stops {
-		stop()
-	}
 	k.wg.Wait()
 }
 
-// every calls f each d, until ctx is done. A call may take as long as limit.
-func (k *keeper) every(ctx context.Context, d, limit time.Duration, f func(ctx context.Context)) {
+// every calls f each d. A call may take as long as limit.
+func (k *keeper) every(d, limit time.Duration, f func(ctx context.Context)) {
 	k.wg.Go(func() {
 		tick := time.NewTicker(d)
 		defer tick.Stop()
 		for {
 			select {
-			case <-ctx.Done():
+			case <-k.life.Done():
 				return
 			case <-tick.C:
-				limited, cancel := context.WithTimeout(ctx, limit)
+				limited, cancel := context.WithTimeout(k.life, limit)
 				f(limited)
 				cancel()
 			}
@@ -139,7 +124,7 @@ func (e *Engine) beat(ctx context.Context) {
 func (e *Engine) hear() {
 	e.keeper.mu.Lock()
 	defer e.keeper.mu.Unlock()
-	if !e.closed.Load() {
+	if e.open.Err() == nil {
 		e.beginListening()
 	}
 }
@@ -150,8 +135,7 @@ func (e *Engine) beginListening() bool {
 	n, ok := e.cfg.Store.(blackboard.Notifier)
 	if ok && !k.listens {
 		k.listens = true
-		life := k.begin(e.life)
-		k.wg.Go(func() { e.listen(life, n) })
+		k.wg.Go(func() { e.listen(k.life, n) })
 	}
 	return ok
 }

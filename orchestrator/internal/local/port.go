@@ -14,28 +14,25 @@ import (
 
 // begin begins an effect that is no call.
 func (r *run) begin(op *engine.Op) {
-	op.Private = nil
-	if op.Kind == engine.Await && !op.Asked {
-		if answer, ok := r.questions.Ask(op); ok {
-			r.ready = append(r.ready, engine.Answer(op, answer))
+	f := &flight{r: r, op: op, kind: op.Kind}
+	r.link(f, 0) // the run waits when its question can be seen
+	until := op.Until
+	switch op.Kind { //nolint:exhaustive // the others just wait
+	case engine.Await:
+		if !op.Asked && !r.questions.Ask(r, op) {
+			r.unlink(op)
 			return
 		}
-	}
-	f := &flight{r: r, op: op, kind: op.Kind}
-	until, wait := op.Until, time.Duration(0)
-	if op.Kind == engine.Limit {
+	case engine.Limit:
 		until = r.clock.When(op.Worked)
-	}
-	if !until.IsZero() {
-		wait = max(time.Until(until), 1)
-	}
-	if op.Kind == engine.Await && !op.Asked { // before its time can be over
-		r.Emit(blackboard.Record{Kind: blackboard.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
-	}
-	r.link(f, wait)
-	if op.Kind == engine.Child {
+	case engine.Child:
 		f.unwanted.Store(op.Canceled)
 		r.e.pool.do(f)
+	}
+	if !until.IsZero() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		f.arm(max(time.Until(until), 1))
 	}
 }
 
@@ -67,7 +64,7 @@ func (r *run) Now() (time.Time, time.Duration) { return r.clock.Now() }
 // Recorded implements engine.Port: the log of a live run is behind it.
 func (r *run) Recorded(string, int64) engine.Recorded { return engine.Recorded{} }
 
-// Expose implements engine.Exposer.
+// Expose implements engine.Port.
 func (r *run) Expose(state func() (json.RawMessage, error)) { r.state = state }
 
 // Emit implements engine.Port: rec is committed together with what comes next, at the

@@ -20,9 +20,9 @@ type record struct {
 	data any // what Data is encoded from; an engine.CalledData by pointer
 
 	r    *run
-	op   *engine.Op // whose effect it is, until that is delivered; nil: none
-	done chan error // nil: nothing waits
-	err  error      // why it was not committed
+	op   *engine.Op    // whose effect it is, until that is delivered; nil: none
+	done chan struct{} // nil: nothing waits
+	err  error         // why it was not committed
 }
 
 // newRecord is a record of the effect op.
@@ -95,24 +95,19 @@ func (r *run) write(rec *record) job {
 // hangs does not hold up one whose ctx is done.
 func (r *run) writeSync(ctx context.Context, rec *record) error {
 	if r.e.commit != nil {
-		rec.done = make(chan error, 1)
+		rec.done = make(chan struct{})
 	}
 	next := r.write(rec)
 	if ctx == r.e.life && next == job(r.e.commit) { // it waits anyway
 		next = next.work()
 	}
 	r.e.pool.do(next)
-	if rec.done == nil {
-		return rec.err
+	if rec.done != nil {
+		if err := r.e.await(ctx, rec.done); err != nil {
+			return err
+		}
 	}
-	select {
-	case err := <-rec.done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-r.e.life.Done():
-		return closedError()
-	}
+	return rec.err
 }
 
 // runLog is a run's log, or, with a store, what its end is.

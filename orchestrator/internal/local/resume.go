@@ -46,7 +46,7 @@ func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
 		}
 	}
 	for _, r := range taken {
-		if r.waitLive(ctx) != nil || !r.over() || !r.fenced {
+		if e.await(ctx, r.live) != nil || !r.over() || !r.fenced {
 			res.Runs = append(res.Runs, r.id)
 		}
 	}
@@ -176,7 +176,7 @@ func (r *run) load(ctx context.Context, owner string) (bool, error) {
 			return false, err
 		}
 	}
-	r.clock.Skip(replay.Begun)
+	r.clock.Skip(replay.Records[0].At)
 	r.records.seq = next
 	replay.Clock, replay.Questions, replay.Live = &r.clock, &r.questions, r
 	replay.Accept, replay.Request = r.e.cfg.AcceptChanged, func(d *engine.CalledData) string {
@@ -186,7 +186,7 @@ func (r *run) load(ctx context.Context, owner string) (bool, error) {
 		data, _ := r.e.store.Blob(r.e.life, r.id, d.Request[0]) // the history is in others
 		return string(data)
 	}
-	r.replay, r.wasStuck = replay, replay.Stuck
+	r.replay = replay
 	return true, nil
 }
 
@@ -269,7 +269,7 @@ func (r *run) repeat() {
 // stuckChild tries the stuck children of a run that was stuck, before it is on record
 // that the run is resumed: if one fails again, there is nothing to record.
 func (r *run) stuckChild() error {
-	if r.wasStuck == "" {
+	if r.replay.Stuck == "" {
 		return nil
 	}
 	for _, op := range r.replay.Children() {
@@ -284,7 +284,7 @@ func (r *run) stuckChild() error {
 		if err != nil || child == nil {
 			continue
 		}
-		if child.waitLive(r.e.life) == nil && child.over() && isStuck(child.err) {
+		if r.e.await(r.e.life, child.live) == nil && child.over() && isStuck(child.err) {
 			return childStuck(op, child.err)
 		}
 	}
@@ -303,7 +303,7 @@ func (r *run) stopFor(err error) {
 // fail leaves a run whose flow failed. It is put on record, once.
 func (r *run) fail(err error) {
 	failure := agent.ErrorOf(err)
-	if r.replay == nil || r.resumed || r.wasStuck != failure.Message {
+	if r.replay == nil || r.resumed || r.replay.Stuck != failure.Message {
 		rec := &record{Record: blackboard.Record{Kind: blackboard.Stuck, Name: r.prog.Name}, data: engine.StuckData{Err: failure}}
 		if writeErr := r.writeSync(r.e.life, rec); writeErr != nil {
 			err = errors.Join(writeErr, err)

@@ -33,13 +33,11 @@ type run struct {
 	exec      engine.Execution
 	clock     engine.Clock
 	questions engine.Questions
-	replay    *engine.Replay      // what the log has that the flow has not done again; nil: live
-	ready     []engine.Completion // that need no record of their own
-	later     job                 // the newest call, for the driver to make
-	canceled  []*flight           // calls that the flow has just given up
+	replay    *engine.Replay // what the log has that the flow has not done again; nil: live
+	later     job            // the newest call, for the driver to make
+	canceled  []*flight      // calls that the flow has just given up
 	state     func() (json.RawMessage, error)
-	wasStuck  string // why the flow failed before; "": it did not
-	resumed   bool   // that the run is resumed is on record
+	resumed   bool // that the run is resumed is on record
 	isOver    bool
 
 	records *runLog // &log, or that of the run that this one retries
@@ -96,26 +94,22 @@ func (r *run) wait(ctx context.Context) (end engine.End, mine bool, err error) {
 	}
 }
 
-// waitLive waits until the run is on record and behind its log, or over.
-func (r *run) waitLive(ctx context.Context) error {
+// await waits until c is closed. Its error says why it waits no more.
+func (e *Engine) await(ctx context.Context, c <-chan struct{}) error {
 	select {
-	case <-r.live:
+	case <-c:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-e.life.Done():
+		return closedError()
 	}
 }
 
 // sameLog returns the listing of a run that is there, if its log is of in.
 func (e *Engine) sameLog(ctx context.Context, p *engine.Program, in *engine.Input) (l blackboard.Listing, err error) {
 	var d engine.StartedData
-	for rec, readErr := range e.store.Records(ctx, in.Run, 0) {
-		if err = readErr; err == nil {
-			err = decode(&rec, &d)
-		}
-		break
-	}
-	if err == nil {
+	if err = e.store.read(ctx, in.Run, 0, &d); err == nil {
 		l, err = e.store.listing(ctx, in.Run)
 	}
 	if err == nil {

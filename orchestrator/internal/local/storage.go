@@ -27,14 +27,14 @@ type storage struct {
 	blackboard.Deleter
 }
 
-// open lets the engine work with s; nil: in memory.
-func (e *Engine) open(s blackboard.Store) {
+// use lets the engine work with s; nil: in memory.
+func (e *Engine) use(s blackboard.Store) {
 	if s == nil {
 		e.memory = &memory{runs: map[string]*runLog{}}
 		e.store = storage{e.memory, here{e}, none{}, none{}, none{}, e.memory}
 		return
 	}
-	e.commit = newCommitter(e, s)
+	e.commit = &committer{e: e}
 	e.store = storage{
 		s, or[blackboard.Inbox](s, here{e}), or[blackboard.Owners](s, none{}), or[blackboard.Messenger](s, none{}),
 		or[blackboard.Blobs](s, none{}), or[blackboard.Deleter](s, none{}),
@@ -86,6 +86,17 @@ func decode(rec *blackboard.Record, data any) error {
 	return nil
 }
 
+// read decodes the Data of the first record of a run from Seq from on.
+func (s storage) read(ctx context.Context, id string, from int64, data any) error {
+	for rec, err := range s.Records(ctx, id, from) {
+		if err == nil {
+			err = decode(&rec, data)
+		}
+		return err
+	}
+	return noRun(id) // it was deleted meanwhile
+}
+
 // listing is what a list shows of a run, or ErrNoRun.
 func (s storage) listing(ctx context.Context, id string) (blackboard.Listing, error) {
 	for l, err := range s.List(ctx, blackboard.Query{Run: id}) {
@@ -134,7 +145,7 @@ func (h here) Put(ctx context.Context, l blackboard.Letter) error {
 		}
 		return cmp.Or(err, blackboard.ErrEnded)
 	}
-	if err := r.waitLive(ctx); err != nil {
+	if err := h.e.await(ctx, r.live); err != nil {
 		return err
 	}
 	if !r.asks.take(l) {
@@ -147,12 +158,10 @@ func (h here) Put(ctx context.Context, l blackboard.Letter) error {
 	if !errors.Is(err, errLate) {
 		return err
 	}
-	select { // it ends just now, and then its end says what is so
-	case <-r.done:
-		return h.Put(ctx, l)
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := h.e.await(ctx, r.done); err != nil { // it ends just now, and then its end says what is so
+		return err
 	}
+	return h.Put(ctx, l)
 }
 
 // Letters implements blackboard.Inbox.

@@ -99,7 +99,7 @@ func (e *Engine) logged(ctx context.Context, id, key string) (*asks, error) {
 	a := &asks{}
 	for rec, err := range e.store.Asks(ctx, id, key) {
 		if err != nil {
-			return nil, err
+			return a, err
 		}
 		a.note(rec)
 	}
@@ -120,10 +120,7 @@ func (e *Engine) question(ctx context.Context, id, key string) (blackboard.Recor
 		}
 	}
 	a, err := e.logged(ctx, id, key)
-	if err != nil {
-		return blackboard.Record{}, err
-	}
-	return a.of(key), nil
+	return a.of(key), err
 }
 
 // verdict is what an answer gets whose question is in the state that rec tells. open:

@@ -23,7 +23,7 @@ func (e *Engine) until(ctx context.Context, id string, look func() (done bool, e
 		if done, err := look(); done || err != nil {
 			return err
 		}
-		if e.closed.Load() {
+		if e.open.Err() != nil {
 			return closedError()
 		}
 		if signal != nil {
@@ -127,13 +127,8 @@ func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program)
 // end is how a run ended, by the last record of its log.
 func (e *Engine) end(ctx context.Context, l *blackboard.Listing) (engine.End, error) {
 	var d engine.EndedData
-	for rec, err := range e.store.Records(ctx, l.Run, l.Next-1) {
-		if err == nil {
-			err = decode(&rec, &d)
-		}
-		return d.End, err
-	}
-	return d.End, noRun(l.Run) // it was deleted meanwhile
+	err := e.store.read(ctx, l.Run, l.Next-1, &d)
+	return d.End, err
 }
 
 // whyStuck is why the flow of a run failed, by its log.
@@ -215,7 +210,7 @@ func (e *Engine) Log(ctx context.Context, id string, from int64) iter.Seq2[black
 	return e.store.Records(ctx, id, max(from, 0))
 }
 
-// State implements engine.Stater.
+// State implements engine.Driver.
 func (e *Engine) State(ctx context.Context, id string) (json.RawMessage, error) {
 	a, err := e.ask(ctx, request{Run: id})
 	if err == nil && a.State == nil {
@@ -227,7 +222,7 @@ func (e *Engine) State(ctx context.Context, id string) (json.RawMessage, error) 
 // exposed asks the flow for its state, between two of its steps, once it is behind its
 // log.
 func (r *run) exposed(ctx context.Context) (json.RawMessage, error) {
-	if err := r.waitLive(ctx); err != nil {
+	if err := r.e.await(ctx, r.live); err != nil {
 		return nil, err
 	}
 	var state json.RawMessage
@@ -241,12 +236,8 @@ func (r *run) exposed(ctx context.Context) (json.RawMessage, error) {
 			state, err = r.state()
 		}
 	}))
-	select {
-	case <-asked:
-		return state, err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-r.e.life.Done():
-		return nil, closedError()
+	if err := r.e.await(ctx, asked); err != nil {
+		return nil, err
 	}
+	return state, err
 }

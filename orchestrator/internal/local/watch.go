@@ -112,7 +112,7 @@ func (w *watcher) read(ctx context.Context) (ps []agent.Progress) {
 	return ps
 }
 
-// Watch implements engine.Watcher.
+// Watch implements engine.Driver.
 func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[agent.Progress, error] {
 	return func(yield func(agent.Progress, error) bool) {
 		q := request{Run: id, Reader: rand.Text()}
@@ -144,7 +144,7 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[agent.Progress,
 			}
 			return true, err
 		})
-		if err != nil && ctx.Err() == nil && !e.closed.Load() {
+		if err != nil && ctx.Err() == nil && e.open.Err() == nil {
 			yield(agent.Progress{}, err)
 		}
 	}

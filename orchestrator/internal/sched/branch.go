@@ -14,7 +14,6 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/orchestrator/engine"
 )
 
 // Branch is one line of execution: a coroutine. Its methods are called from its
@@ -115,7 +114,12 @@ func (b *Branch) Err() *agent.Error { return b.canceled }
 
 // Now is the time of the last completion, and how long the run had been worked on
 // by then.
-func (b *Branch) Now() (time.Time, time.Duration) { return b.s.port.Now() }
+func (b *Branch) Now() (now time.Time, worked time.Duration) {
+	if b.Check() != nil {
+		return now, 0
+	}
+	return b.s.port.Now()
+}
 
 // Emit puts a record of the flow's own into the log.
 func (b *Branch) Emit(kind string, data json.RawMessage) {
@@ -124,11 +128,7 @@ func (b *Branch) Emit(kind string, data json.RawMessage) {
 }
 
 // Expose tells the engine how to read the run's state.
-func (b *Branch) Expose(state func() (json.RawMessage, error)) {
-	if x, ok := b.s.port.(engine.Exposer); ok {
-		x.Expose(state)
-	}
-}
+func (b *Branch) Expose(state func() (json.RawMessage, error)) { b.s.port.Expose(state) }
 
 // cancel makes every effect of b and of the branches that it started return why,
 // now and from now on, but for those that are shielded.

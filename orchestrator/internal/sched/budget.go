@@ -144,14 +144,19 @@ func (e *effect) reservation() amounts {
 	return e.held
 }
 
-// hold counts a in an account of e's budgets, in place of what is held for e now.
+// hold counts a in an account of e's budgets, and what e used, in place of what is held
+// for e now.
 func (s *Sched) hold(e *effect, at account, a amounts) {
 	if e.at == reserved && e.guessed {
 		s.guesses[e.Name]--
 	}
 	if e.at != nothing {
-		e.scope.count(e.at, amounts{-e.held[0], -e.held[1], -e.held[2]})
+		e.scope.count(e.at, minus(e.held))
 	}
+	for sc := e.scope; sc != nil && e.spent != (amounts{}); sc = sc.parent {
+		sc.used.add(e.spent)
+	}
+	e.spent = amounts{}
 	if at != nothing {
 		e.scope.count(at, a)
 	}
@@ -212,8 +217,8 @@ func (sc *Scope) why(e *effect, k int) *agent.Error {
 
 // amount is n of what a limit of kind k limits, as text. Below zero is nothing.
 func amount(k int, n int64) string {
-	if k == onCost {
-		return strconv.FormatFloat(float64(max(n, 0))/float64(providers.USD), 'f', -1, 64)
+	if n = max(n, 0); k == onCost {
+		return providers.NanoUSD(n).USD()
 	}
-	return strconv.FormatInt(max(n, 0), 10)
+	return strconv.FormatInt(n, 10)
 }

@@ -32,15 +32,13 @@ type effect struct {
 	pinned   bool  // it is not used again: the engine or Sched.refusals may hold it
 	place    int64 // in the order in which effects were asked for; of a lost call: before all
 
-	response *agent.Response // its result
-	err      *agent.Error
-	end      *engine.End
-
-	known engine.Recorded   // what the log knows of a call or a child
-	cost  providers.NanoUSD // of a call: Limits.Cost as the flow set it
-	until time.Duration     // when it ends by a time limit; 0: never
-	at    account           // of its budgets, that held counts in
-	held  amounts           // with no account: what a call wants
+	result engine.Completion
+	known  engine.Recorded   // what the log knows of a call or a child
+	cost   providers.NanoUSD // of a call: Limits.Cost as the flow set it
+	until  time.Duration     // when it ends by a time limit; 0: never
+	at     account           // of its budgets, that held counts in
+	held   amounts           // with no account: what a call wants
+	spent  amounts           // what it used, which counts in its budgets when held does not any more
 }
 
 // phase is where an effect is.
@@ -87,7 +85,7 @@ func (b *Branch) Do(o Options, op *engine.Op) (c engine.Completion) {
 		b.effects++
 		b.wait = e // Advance asks for it: not on b's stack, which stays small
 		b.block()
-		c = engine.Completion{Response: e.response, Err: e.err, End: e.end}
+		c = e.result
 	}
 	if !e.pinned {
 		*e = effect{Op: engine.Op{Private: e.Private, Owner: e}}
@@ -203,7 +201,8 @@ func (s *Sched) refuse(e *effect, why *agent.Error) {
 
 // resolve gives the branch of e its result.
 func (s *Sched) resolve(e *effect, c engine.Completion) {
-	e.response, e.err, e.end = c.Response, c.Err, c.End
+	e.result = c
+	e.result.Op = nil // its branch may have it again
 	e.branch.wait = nil
 	s.untime(e)
 	s.waiting--

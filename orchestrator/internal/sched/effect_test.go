@@ -230,14 +230,3 @@ func TestPort(t *testing.T) {
 		assert.Equal(t, "3", string(data))
 	}))
 }
-
-// bare is a port that shows nothing.
-type bare struct{ engine.Port }
-
-func TestExposeWithoutViewer(t *testing.T) {
-	s := sched.New(bare{&world{}}, engine.Input{}, func(b *sched.Branch, _ *sched.Scope) { b.Expose(nil) })
-	defer s.Leave()
-	done, err := s.Advance()
-	require.NoError(t, err)
-	assert.True(t, done)
-}

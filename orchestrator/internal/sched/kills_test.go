@@ -428,6 +428,27 @@ func TestChargedCalls(t *testing.T) {
 		assert.Equal(t, providers.NanoUSD(5), ended(r).Spent.Cost)
 		assert.Zero(t, ended(r).Lost)
 	}))
+	t.Run("N4 what the flow gave up and Close cut is one call, before the resume too", both(func(t seam) {
+		r := t.within(engine.Budget{Cost: 100, Calls: 2}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			g := b.Group()
+			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 60) })
+			do(b, unlimited, engine.Op{Kind: engine.Sleep})
+			g.Cancel(0, unwanted)
+			r.say("%s", estimated(b, sc, 60))
+		})
+		r.waits()
+		op := r.find("0:0")
+		r.answer("0", "")
+		r.s.Charge(op, providers.Usage{Calls: 1, Cost: 5})
+		r.waits()
+		assert.Empty(t, r.notes, "60 do not fit beside 60, and one call of two is left")
+		r.s.Lose()
+		r.waits()
+		r.last("1", "made")
+		assert.Equal(t, []string{"made"}, r.notes)
+		assert.Equal(t, providers.NanoUSD(5), ended(r).Spent.Cost)
+		assert.Zero(t, ended(r).Lost)
+	}))
 	t.Run("N4 what a cut call used is no figure", both(func(t seam) {
 		r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()

@@ -108,6 +108,7 @@ type act struct {
 	share    engine.Budget // of a child
 
 	used       figures
+	held       figures // of used: what counts only when what it wants does not any more
 	lost       figures // its calls
 	lostCost   providers.NanoUSD
 	lostTokens int64
@@ -380,7 +381,7 @@ func (m *model) complete(a *act, how string) {
 
 // settle counts what a call or a child cost, and says how it ended.
 func (m *model) settle(a *act, how string) string {
-	a.open = false
+	a.open, a.held = false, figures{}
 	if how == "leave" {
 		a.over = true
 		a.used.calls++
@@ -436,6 +437,8 @@ func (m *model) charge(a *act) {
 		}
 	case !a.done && !a.over:
 		a.charged = true
+		a.held.calls++
+		a.held.cost++
 	}
 }
 

@@ -80,7 +80,9 @@ func (m *model) spent(c *budget) figures {
 // gone is what is used, lost, or given to children: cost and tokens apart, for
 // children may get different shares of them.
 func (m *model) gone(c *budget) (calls int64, cost providers.NanoUSD, tokens int64) {
-	f := m.sum(c, func(a *act) figures { return figures{a.used.calls + a.lost.calls, a.used.cost} })
+	f := m.sum(c, func(a *act) figures {
+		return figures{a.used.calls - a.held.calls + a.lost.calls, a.used.cost - a.held.cost}
+	})
 	calls, cost, tokens = f.calls, providers.NanoUSD(f.cost), f.cost
 	for _, a := range m.ops {
 		if a.under.within(c) {
@@ -259,7 +261,7 @@ func (m *model) lose() {
 			cost += a.wants.cost
 			tokens += a.wants.tokens
 		}
-		a.charged = false
+		a.charged, a.held = false, figures{}
 		switch {
 		case a.gone || m.lines[0].done:
 			a.over = true

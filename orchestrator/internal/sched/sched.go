@@ -145,7 +145,7 @@ func (s *Sched) settle(e *effect, c engine.Completion) {
 	s.dequeue(e) // it waits where the log is ahead of today's limits
 	delete(s.dropped, e)
 	used, held := engine.CalledData{Response: c.Response, Err: c.Err}.Usage(), e.reservation()
-	e.scope.charge(&used)
+	e.charge(&used)
 	s.hold(e, nothing, amounts{})
 	if e.Kind == engine.Child {
 		s.children--
@@ -153,7 +153,7 @@ func (s *Sched) settle(e *effect, c engine.Completion) {
 	switch {
 	case c.Err != nil && errors.Is(c.Err, engine.ErrLeft):
 		e.pinned = true
-		held.add(amounts{-used.Calls, -plus(used.Input, used.Output), -int64(used.Cost)})
+		held.add(minus(of(&used)))
 		s.hold(e, lost, held)
 	case e.Kind == engine.Call:
 		s.learnOf(e, &used, c.Err != nil)
@@ -186,22 +186,22 @@ func (s *Sched) childEnd(e *effect, r *agent.Response) *engine.End {
 	return end
 }
 
-// Charge implements engine.Execution.
+// Charge implements engine.Execution. Until Lose, budgets hold what is reserved for a
+// call under way, and not what it used beside that.
 func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
 	s.applied++
 	if e := s.effect(op, "charged"); e != nil {
-		e.scope.charge(&used)
-		if e.at == lost { // it was left behind, and what it really used is known
+		e.charge(&used)
+		if e.charged = e.at != lost; !e.charged { // it was left behind, and what it really used is known
 			s.hold(e, lost, amounts{})
 			s.learnOf(e, &used, true)
-		} else {
-			e.charged = true
 		}
 	}
 	s.decideAll()
 }
 
-// Lose implements engine.Execution.
+// Lose implements engine.Execution. It puts on record which calls are lost, but for
+// those whose usage is known.
 func (s *Sched) Lose() {
 	s.applied++
 	calls := slices.Collect(maps.Keys(s.dropped))
@@ -212,21 +212,29 @@ func (s *Sched) Lose() {
 		}
 	}
 	slices.SortFunc(calls, byPlace)
-	s.tellLost(calls)
-	for _, e := range slices.Backward(calls) { // each goes before all that wait
+	var sum amounts
+	var d engine.LostData
+	s.front -= int64(len(calls))
+	for i, e := range calls {
+		givenUp, held := e.branch.wait != e, e.reservation()
 		s.hold(e, nothing, amounts{})
 		if !e.charged {
-			e.scope.count(lost, e.reservation())
+			e.scope.count(lost, held)
+			sum.add(held)
+			d.Of = append(d.Of, engine.LostCall{Branch: e.Branch, N: e.N, Agent: e.Name, Amount: e.Reserved, GivenUp: givenUp})
 		}
 		e.charged = false
-		switch {
-		case e.branch.wait != e:
+		if givenUp {
 			e.phase = settled
-		case !e.shielded:
-			s.front--
-			e.place = s.front
+		} else if !e.shielded {
+			e.place = s.front + int64(i) // before all that wait
 			s.enqueue(e)
 		}
+	}
+	if d.Of != nil {
+		d.Lost = sum.lost()
+		s.port.Emit(blackboard.Record{Kind: blackboard.Lost, N: s.losses, Data: agent.JSON(d)})
+		s.losses++
 	}
 	s.decideAll()
 	for _, e := range calls {
@@ -235,25 +243,6 @@ func (s *Sched) Lose() {
 			e.phase = asked
 		}
 	}
-}
-
-// tellLost puts on record which calls are lost, but for those whose usage is known.
-func (s *Sched) tellLost(calls []*effect) {
-	var d engine.LostData
-	var sum amounts
-	for _, e := range calls {
-		if e.charged {
-			continue
-		}
-		sum.add(e.reservation())
-		d.Of = append(d.Of, engine.LostCall{Branch: e.Branch, N: e.N, Agent: e.Name, Amount: e.Reserved, GivenUp: e.branch.wait != e})
-	}
-	if d.Of == nil {
-		return
-	}
-	d.Lost = sum.lost()
-	s.port.Emit(blackboard.Record{Kind: blackboard.Lost, N: s.losses, Data: agent.JSON(d)})
-	s.losses++
 }
 
 // broken stops the run: the flow's code broke a rule.

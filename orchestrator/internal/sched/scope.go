@@ -26,6 +26,13 @@ func (a *amounts) add(b amounts) {
 	}
 }
 
+func minus(a amounts) amounts { return amounts{-a[0], -a[1], -a[2]} }
+
+// of are the amounts of a usage.
+func of(u *providers.Usage) amounts {
+	return amounts{u.Calls, plus(u.Input, u.Output), int64(u.Cost)}
+}
+
 func (a *amounts) lost() engine.Lost {
 	return engine.Lost{Calls: a[onCalls], Amount: engine.Amount{Cost: providers.NanoUSD(a[onCost]), Tokens: a[onTokens]}}
 }
@@ -123,19 +130,14 @@ func least[N ~int64](left, limit, used N) N {
 	return left
 }
 
-// charge counts what was used under sc, in place: it is called for every call in each
-// of its budgets. A usage with anything below zero is none.
-func (sc *Scope) charge(u *providers.Usage) {
+// charge counts what e used. A usage with anything below zero is none.
+func (e *effect) charge(u *providers.Usage) {
 	if u.Negative() {
 		*u = providers.Usage{}
 	}
-	for ; sc != nil; sc = sc.parent {
-		t := &sc.spent
-		t.Calls, t.ToolCalls, t.Unpriced = plus(t.Calls, u.Calls), plus(t.ToolCalls, u.ToolCalls), plus(t.Unpriced, u.Unpriced)
-		t.Fallbacks = plus(t.Fallbacks, u.Fallbacks)
-		t.Input, t.CacheRead, t.CacheWrite = plus(t.Input, u.Input), plus(t.CacheRead, u.CacheRead), plus(t.CacheWrite, u.CacheWrite)
-		t.Output, t.Reasoning, t.Cost = plus(t.Output, u.Output), plus(t.Reasoning, u.Reasoning), plus(t.Cost, u.Cost)
-		sc.used.add(amounts{u.Calls, plus(u.Input, u.Output), int64(u.Cost)})
+	e.spent.add(of(u))
+	for sc := e.scope; sc != nil; sc = sc.parent {
+		sc.spent = sc.spent.Add(*u)
 	}
 }
 
