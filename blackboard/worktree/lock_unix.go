@@ -19,7 +19,10 @@ func lock(ctx context.Context, path string) (release func(), err error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { _ = f.Close() }, nil // this releases it
+			return func() {
+				_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // a child just forked may have the descriptor, too
+				_ = f.Close()
+			}, nil
 		}
 		if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
 			err = pause(ctx)
