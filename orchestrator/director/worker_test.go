@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -118,6 +119,16 @@ func TestWorktrees(t *testing.T) {
 		var seen director.Inspected
 		do("4", director.OpInspect, director.InspectRequest{Tree: made.Tree, Commit: first.Commit, Path: "../x"}, &seen)
 		assert.True(t, seen.Missing)
+	})
+	t.Run("BX6 a worktree that cannot be updated is not left behind", func(t *testing.T) {
+		r := newRepo(t)
+		w := director.NewWorktrees(worktree.Config{Repo: r.Dir})
+		_, err := w.Call(agent.WithInfo(t.Context(), agent.Info{Run: "r", Key: "1"}), agent.Request{
+			Op: director.OpCreate, Input: agent.JSON(director.CreateRequest{Task: "a", Attempt: 1, Update: true, Into: "nothing"}),
+		})
+		require.ErrorContains(t, err, `branch "nothing" does not exist`)
+		assert.Len(t, strings.Split(r.run("worktree", "list"), "\n"), 1)
+		assert.Equal(t, "main", r.run("branch", "--format=%(refname:short)"))
 	})
 	t.Run("BC61 BX4 a merge that was checked lands on the commit that it was checked with", func(t *testing.T) {
 		r := newRepo(t)

@@ -223,12 +223,15 @@ func createTree(ctx context.Context, t *worktree.Trees, in CreateRequest, _ stri
 	}
 	out := Created{Tree: tree}
 	if in.Update {
-		if out.Conflicts, err = t.Update(ctx, tree, in.Into); err != nil {
-			return Created{}, err
-		}
+		out.Conflicts, err = t.Update(ctx, tree, in.Into)
 	}
-	out.Head, err = t.Head(ctx, tree)
-	return out, err
+	if err == nil {
+		out.Head, err = t.Head(ctx, tree)
+	}
+	if err != nil { // the run would not know of it
+		return Created{}, errors.Join(err, t.Delete(context.WithoutCancel(ctx), tree))
+	}
+	return out, nil
 }
 
 func commitTree(ctx context.Context, t *worktree.Trees, in CommitRequest, key string) (Committed, error) {
