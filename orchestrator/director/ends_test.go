@@ -189,6 +189,9 @@ func ends(t *testing.T) map[string]script {
 		"completed, completed: B44 suggestions": one(roles{"work": wants("db_build", suggesting), "review": always(director.ChangeReview{
 			Suggestions: []director.SuggestionVerdict{{Number: 1, Approve: true}},
 		})}),
+		"completed, completed: BA117 BX30 the Todo Board, with a failed review and a conflict": script{
+			cfg: bare(), in: director.Input{Tasks: seven()}, roles: roles{"qa": failing("views_build", 1)}, long: true,
+		}.inTrees("api_build"),
 		"completed, completed: B100 BC63 conflicts, and the director lets it wait": one(roles{"conflict": func(a asked) any {
 			if a.attempt == 1 {
 				return director.ConflictAnswer{DependsOn: []string{"api_plan"}}
