@@ -66,8 +66,11 @@ func (o *options) checkPaths() (err error) {
 	if o.dir, err = filepath.Abs(o.dir); err != nil {
 		return fmt.Errorf("-dir: %w", err)
 	}
-	if info, err := os.Stat(o.dir); err == nil && !info.IsDir() {
+	switch info, err := os.Stat(o.dir); {
+	case err == nil && !info.IsDir():
 		return fmt.Errorf("-dir %s is a file, want a folder", o.dir)
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("-dir: %w", err)
 	}
 	for _, f := range []cli.File{{Flag: "-db", Path: o.DB}, {Flag: "-cache", Path: o.cache}, o.json, o.page} {
 		path, err := filepath.Abs(f.Path)

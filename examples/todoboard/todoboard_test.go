@@ -201,16 +201,7 @@ func TestBadInput(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			got := tool.Start(t.Context(), tt.args...)
-			assert.Equal(t, tt.code, got.Code)
-			assert.Contains(t, got.Err, tt.want)
-			assert.Equal(t, 1, strings.Count(got.Err, "\n"), "one line: %s", got.Err)
-			assert.True(t, strings.HasPrefix(got.Err, "todoboard: "), got.Err)
-			assert.Empty(t, got.Out)
-			files, err := os.ReadDir(".")
-			require.NoError(t, err)
-			assert.Empty(t, files, "it has not begun")
+			assert.Empty(t, tool.Refuses(t, "", tt.code, tt.want, tt.args...), "it has not begun")
 		})
 	}
 }

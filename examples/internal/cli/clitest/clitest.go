@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
@@ -42,6 +43,26 @@ func (p Program) Start(ctx context.Context, args ...string) Ran {
 		In: strings.NewReader(p.In), Out: &out, Err: &errs, Getenv: func(k string) string { return p.Env[k] },
 	})
 	return Ran{Code: code, Out: out.String(), Err: errs.String()}
+}
+
+// Refuses starts the program in an empty folder and checks that it ends with that code and
+// an error of one line that contains why. It returns what is in the folder then.
+func (p Program) Refuses(t *testing.T, in string, code int, why string, args ...string) (left []string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	p.In = in
+	got := p.Start(t.Context(), args...)
+	assert.Equal(t, code, got.Code, got.Err)
+	assert.Contains(t, got.Err, why)
+	assert.Equal(t, 1, strings.Count(got.Err, "\n"), "one line: %s", got.Err)
+	assert.True(t, strings.HasPrefix(got.Err, p.Name+": "), got.Err)
+	assert.Empty(t, got.Out)
+	files, err := os.ReadDir(".")
+	require.NoError(t, err)
+	for _, f := range files {
+		left = append(left, f.Name())
+	}
+	return left
 }
 
 // InterruptAt runs the program and cancels its context once its output contains text.
