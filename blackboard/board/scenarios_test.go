@@ -130,7 +130,7 @@ func TestEndOfABoard(t *testing.T) {
 		r := newRun(t, sevenTasks()...)
 		r.live(nil, "db_plan")
 		r.do(board.RoleDirector, "", board.AddTasks{Tasks: []board.Definition{task("docs_build")}})
-		changes, err := r.AbandonBranch("docs_build", "nobody reads it", r.now)
+		changes, err := r.AbandonBranch("docs_build", "it is not read", r.now)
 		require.NoError(t, err)
 		r.apply(changes...)
 		assert.Len(t, r.In(board.Complete, board.Abandoned), 8)

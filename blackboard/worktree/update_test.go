@@ -52,7 +52,7 @@ func TestUpdate(t *testing.T) {
 		assert.True(t, merge(t, w, tree, id).Merged)
 		assert.Equal(t, "123", r.file("main", "half")+r.file("main", "found")+r.file("main", "rest"))
 	})
-	t.Run("B46 both versions of what both have changed, until somebody decides", func(t *testing.T) {
+	t.Run("B46 both versions of what both have changed, until one is chosen", func(t *testing.T) {
 		r, tree := paused(t, "same", "theirs\n")
 		w := r.open()
 		for range 2 { // repeated, it says the same

@@ -29,7 +29,7 @@
 //	stuck             what is left waits for something that will not happen
 //	budget_exhausted  money, calls or time are used up
 //	canceled          the run was canceled
-//	failed            the input, the plan, a hook or the repository is no use
+//	failed            the input, the plan, a hook or the repository cannot be used
 //
 // Its status is Completed if every task is complete, or was abandoned by a decision;
 // Partial if a task is complete, and others were given up, completed in part, or are not
@@ -73,7 +73,7 @@
 //	.Does       work: duties of the profile
 //	.Worktree   work: whether there is one
 //	.Retried    work: whether attempts have failed before
-//	.Resumed    work: whether it goes on from a checkpoint
+//	.Resumed    work: whether it continues from a checkpoint
 //	.Insights   continue: of board.Insight
 //	.Tone       nudge: gentle, direct or firm
 //	.Verdict    nudge: DRIFTING, BLOCKED or STALLED

@@ -220,10 +220,10 @@ func ends(t *testing.T) map[string]script {
 		"completed, completed: BC53 continued, to be reviewed":                unreviewed.from(one(nil)),
 		"completed, completed: BC53 continued, with an answer":                answered,
 
-		"completed, partial: BX25 nobody answers, it is given up": hopeless(9, nil).also(define("api_plan")).under(patient).under(func(cfg *director.Config) { cfg.Policy.OnSilence = director.Abandon }),
-		"completed, partial: BC55 a task is given up":             doomed().also(define("api_plan")).under(gaveUp).inTrees(),
-		"completed, partial: B117 some criteria are met":          half.under(func(cfg *director.Config) { cfg.Policy.AllowPartial = true }),
-		"completed, failed: BC55 all is given up":                 doomed().under(gaveUp),
+		"completed, partial: BX25 no answer comes, it is given up": hopeless(9, nil).also(define("api_plan")).under(patient).under(func(cfg *director.Config) { cfg.Policy.OnSilence = director.Abandon }),
+		"completed, partial: BC55 a task is given up":              doomed().also(define("api_plan")).under(gaveUp).inTrees(),
+		"completed, partial: B117 some criteria are met":           half.under(func(cfg *director.Config) { cfg.Policy.AllowPartial = true }),
+		"completed, failed: BC55 all is given up":                  doomed().under(gaveUp),
 
 		"waiting_human, partial: B77 no attempt is left":          doomed().also(define("api_plan"), define("db_test", "db_build")),
 		"waiting_human, failed: B77 no attempt is left":           doomed().inTrees(),
@@ -232,9 +232,9 @@ func ends(t *testing.T) map[string]script {
 		"waiting_human, failed: B62 something from outside":       escalated("BLOCKED_EXTERNAL", nil),
 		"waiting_human, failed: B61 the director does not know":   escalated("NEEDS_CLARIFICATION", director.Resolution{}),
 		"waiting_human, failed: BC56 a split that cannot be used": escalated("SCOPE_TOO_LARGE", director.Decomposition{}),
-		"waiting_human, failed: BX25 nobody answers":              hopeless(9, nil).under(patient),
+		"waiting_human, failed: BX25 no answer comes":             hopeless(9, nil).under(patient),
 		"waiting_human, failed: BX29 agents are down":             down,
-		"waiting_human, failed: BX29 nobody answers for the run":  down.replied(nil).under(patient),
+		"waiting_human, failed: BX29 no answer comes for the run": down.replied(nil).under(patient),
 		"waiting_human, failed: BX29 a person stops the run":      down.replied(map[string]any{"ask/run/1": director.Answer{Action: director.ActionStop}}),
 
 		"stuck, partial: BX23 what a task needs is given up": doomed().also(define("db_test", "db_build"), define("api_plan")).under(gaveUp),

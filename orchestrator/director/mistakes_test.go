@@ -30,8 +30,8 @@ func TestSuggestionsThatDoNotFit(t *testing.T) {
 		{"BX14 the same ID", again("api_build", "", "x", "plan"), "merged", "it is the task api_build", ""},
 		{"BX14 a task that is done", again("db_build", "", "db", "build"), "rejected", "there is a task db_build, which is COMPLETE", ""},
 		{"BX13 B44 a new one", again("new", "", "db", "build"), "approved", "", ""},
-		{"BX13 a phase that nobody knows", again("new", "", "db", "ship"), "rejected", `phase is "ship"`, `Not done, though suggested: new (phase is "ship"`},
-		{"BX13 a need that nobody has", again("new", "", "db", "build", "q"), "rejected", `"new" needs "q", which does not exist`, `Not done, though suggested: new (`},
+		{"BX13 an unknown phase", again("new", "", "db", "ship"), "rejected", `phase is "ship"`, `Not done, though suggested: new (phase is "ship"`},
+		{"BX13 an unknown need", again("new", "", "db", "build", "q"), "rejected", `"new" needs "q", which does not exist`, `Not done, though suggested: new (`},
 		{"BX13 itself", again("new", "", "db", "build", "new"), "rejected", `"new" needs itself`, `Not done, though suggested: new (`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ var errNoMoney = team.Fail(orchestrator.ErrBudget, "no money is left for another
 type shares struct {
 	whole providers.NanoUSD            // the run's, when the first one was given
 	given map[string]*share            // by the key of the branch
-	least map[string]providers.NanoUSD // by task: what its next attempt gets, after a share was too small
+	least map[string]providers.NanoUSD // by task: what its attempts get at least, after a share was too small
 }
 
 type share struct {
@@ -84,7 +84,6 @@ func (r *run) underShare(c *orchestrator.Context, key, task string, do func(c *o
 	delete(s.given, key)
 	left := c.Left()
 	if one.all || !orchestrator.IsOver(err) || isCanceled(err) || left.Calls < 0 || left.Tokens < 0 || left.Wall < 0 {
-		delete(s.least, task)
 		return err
 	}
 	s.least[task] = max(2*one.money, (s.whole-r.reserve())/providers.NanoUSD(r.Limits.Parallel))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/convene-go/convene/blackboard/board"
 	"github.com/convene-go/convene/orchestrator"
@@ -201,6 +202,7 @@ func TestShares(t *testing.T) {
 		for _, id := range []string{"a", "b", "c"} {
 			assert.Zero(t, p.task(t, id).RetryCount)
 		}
+		assert.Len(t, p.events(t, director.EventTaskDispatched), 6, "each is given back once")
 	})
 	t.Run("BC65 BX27 a task that all there is does not suffice for ends the run", func(t *testing.T) {
 		for i := range cfg.Profiles {
@@ -282,5 +284,40 @@ func TestTime(t *testing.T) {
 		p := script{cfg: bare(), roles: map[string]func(asked) any{"decompose": minute}, budget: orchestrator.Budget{Wall: time.Second}}.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Equal(t, director.BudgetExhausted, p.out.End, "not failed: the plan was not bad")
+	})
+}
+
+// Whatever tasks cost and are thought to cost, a run ends, and for want of money only if
+// what is left does not suffice for a task.
+func TestSharesEnd(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		cents := func(name string, most int64) providers.NanoUSD {
+			return providers.NanoUSD(rapid.Int64Range(1, most).Draw(r, name)) * providers.USD / 100
+		}
+		s := script{cfg: director.Software(), roles: map[string]func(asked) any{}}
+		s.cfg.Agents, s.cfg.Policy = director.Agents{Director: "director", Strategist: "strategist"}, bare().Policy
+		s.cfg.Limits = director.Limits{Parallel: rapid.IntRange(1, 4).Draw(r, "parallel"), Cost: cents("limit", 300), Reserve: 10, Estimate: 1}
+		estimate := cents("estimate", 80)
+		for i := range s.cfg.Profiles {
+			s.cfg.Profiles[i].Estimate = estimate
+		}
+		costly := map[string]providers.NanoUSD{}
+		for i := range rapid.IntRange(1, 6).Draw(r, "tasks") {
+			d := define(string(rune('a'+i)) + "_plan")
+			s.in.Tasks = append(s.in.Tasks, d)
+			costly[d.ID] = min(cents("cost", 80), estimate)
+		}
+		s.roles["work"] = func(a asked) any {
+			return slow{time.Second, agent.Response{Data: agent.JSON(done(a.task, a.attempt)), Usage: providers.Usage{Calls: 1, Cost: costly[a.task]}}}
+		}
+		p := s.play(t)
+		left := s.cfg.Limits.Cost - p.out.Spent.Cost
+		require.GreaterOrEqual(r, left, providers.NanoUSD(0))
+		if p.out.End == director.Completed {
+			return
+		}
+		require.Equal(r, director.BudgetExhausted, p.out.End)
+		require.Less(r, left-s.cfg.Limits.Cost/10, estimate, "what is left without the reserve is for the next task")
 	})
 }

@@ -67,8 +67,8 @@ func (r *run) toMerge(id string) {
 	r.merges = append(r.merges, id)
 }
 
-// ungraded is what follows when work could not be reviewed or merged, and nobody has found
-// fault with it: it costs no retry, and a person is asked. on is the event that tells it.
+// ungraded is what follows when work could not be reviewed or merged, for no fault of its own:
+// it costs no retry, and a person is asked. on is the event that tells it.
 func (r *run) ungraded(c *orchestrator.Context, t *board.Task, on, why string) error {
 	qa := board.QA{Kind: board.NoReview, Outcome: outcomeFail, Feedback: why}
 	r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
