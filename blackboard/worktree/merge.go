@@ -56,7 +56,7 @@ func (w *Trees) Merge(ctx context.Context, t Tree, commit, into string, check fu
 		}
 		m, err = w.merge(ctx, t, commit, into, check)
 	}
-	if err != nil {
+	if err != nil && !m.Merged {
 		return Merge{}, fmt.Errorf("worktree: merge %q: %w", t.Task, err)
 	}
 	return m, nil
@@ -77,8 +77,11 @@ func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check fu
 		if err != nil {
 			return Merge{}, err
 		}
-		if done, err := w.merged(ctx, commit, tip); err != nil || done != "" {
-			return w.finish(ctx, into, Merge{Merged: true, Commit: done}, err)
+		switch done, err := w.merged(ctx, commit, tip); {
+		case err != nil:
+			return Merge{}, err
+		case done != "":
+			return w.finish(ctx, into, done)
 		}
 		merge, conflicts, err := w.make(ctx, t, commit, tip, into)
 		if err != nil || len(conflicts) > 0 {
@@ -93,7 +96,7 @@ func (w *Trees) merge(ctx context.Context, t Tree, commit, into string, check fu
 		case err != nil:
 			return Merge{}, err
 		case ok:
-			return w.finish(ctx, into, Merge{Merged: true, Commit: merge}, nil)
+			return w.finish(ctx, into, merge)
 		}
 	}
 	return Merge{Moved: true}, nil
@@ -187,7 +190,7 @@ func (w *Trees) swap(ctx context.Context, branch, from, to string) (bool, error)
 		return false, err
 	}
 	for _, tree := range trees {
-		if tree.branch == branch && !tree.missing() {
+		if tree.branch == branch && tree.whole() {
 			if _, err := w.do(ctx, "update-ref", w.forward(tree.path), from); err != nil {
 				return false, err
 			}
@@ -249,28 +252,25 @@ func forwards(dir string) string {
 
 func (w *Trees) forward(dir string) string { return forwards(dir) + w.short }
 
-// finish updates the folders that have a branch checked out.
-func (w *Trees) finish(ctx context.Context, branch string, m Merge, err error) (Merge, error) {
-	if err != nil {
-		return Merge{}, err
-	}
+// finish updates the folders that have a branch checked out, which has moved to a merge. An
+// error says that one of them could not be updated; it is merged nevertheless.
+func (w *Trees) finish(ctx context.Context, branch, merge string) (Merge, error) {
+	m := Merge{Merged: true, Commit: merge, Behind: w.git.Dir}
 	trees, err := w.list(ctx)
 	if err != nil {
-		return Merge{}, err
+		return m, err
 	}
+	m.Behind = ""
 	for _, tree := range trees {
-		if tree.branch != branch || tree.missing() {
+		if tree.branch != branch || !tree.whole() {
 			continue
 		}
-		ok, err := w.follow(ctx, tree.path, w.forward(tree.path))
-		if err != nil {
-			return Merge{}, err
-		}
+		ok, fault := w.follow(ctx, tree.path, w.forward(tree.path))
 		if !ok {
-			m.Behind = tree.path
+			m.Behind, err = tree.path, errors.Join(err, fault)
 		}
 	}
-	return m, nil
+	return m, err
 }
 
 // finishForwards finishes the updates of folders that an interrupted merge left. A folder
@@ -286,7 +286,7 @@ func (w *Trees) finishForwards(ctx context.Context) error {
 	}
 	for ref := range strings.SplitSeq(refs, "\n") {
 		for _, tree := range trees {
-			if !strings.HasPrefix(ref, forwards(tree.path)) || tree.missing() {
+			if !strings.HasPrefix(ref, forwards(tree.path)) || !tree.whole() {
 				continue
 			}
 			if _, err := w.follow(ctx, tree.path, ref); err != nil {
@@ -297,10 +297,10 @@ func (w *Trees) finishForwards(ctx context.Context) error {
 	return nil
 }
 
-// These limit how long the update of a folder is retried while its index is locked.
+// The update of a folder is retried while its index is locked, until that lock is stale.
 const (
-	followTries = 20
 	followWait  = 100 * time.Millisecond
+	followTries = int((staleLock + 2*time.Second) / followWait)
 	dirtyLooks  = 3 // at a folder with changes that no run explains
 )
 

@@ -108,26 +108,14 @@ func (w *Trees) place(ctx context.Context, t Tree) error {
 		return err
 	}
 	for _, other := range trees {
-		if other.path != t.Path {
-			continue
-		}
-		if !other.unfinished && !other.missing() {
+		if other.path == t.Path && other.whole() {
 			return nil
 		}
-		if err := w.removeTree(ctx, other.path); err != nil {
-			return err
-		}
 	}
-	if err := os.RemoveAll(t.Path); err != nil {
+	if err := w.remove(ctx, t.Path); err != nil {
 		return err
 	}
-	_, err = w.do(ctx, "worktree", "add", "--quiet", "--", t.Path, t.Branch)
-	return err
-}
-
-// removeTree removes a worktree that git knows, whatever is in it.
-func (w *Trees) removeTree(ctx context.Context, path string) error {
-	_, err := w.do(ctx, "worktree", "remove", "--force", "--force", "--", path)
+	_, err = w.worktrees(ctx, "add", "--quiet", "--", t.Path, t.Branch)
 	return err
 }
 
@@ -309,7 +297,7 @@ func resetFolder(ctx context.Context, dir, commit string) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return errors.New("it is no worktree")
 	}
-	folder := git.Repo{Dir: dir, Time: defaultTime}
+	folder := git.Repo{Dir: dir, Top: true, Time: defaultTime}
 	if _, err := runGit(ctx, folder, []string{"reset", "--hard", "--quiet", commit}); err != nil {
 		return err
 	}
@@ -452,25 +440,21 @@ func (w *Trees) Remove(ctx context.Context, t Tree) error {
 	return nil
 }
 
-// remove removes a folder below the base, as a worktree if git knows it.
+// remove removes a folder below the base, and what git has for it.
 func (w *Trees) remove(ctx context.Context, dir string) error {
-	if err := os.RemoveAll(dir); err != nil { // git refuses a folder whose removal was interrupted
+	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	trees, err := w.list(ctx)
-	if err != nil {
-		return err
-	}
-	for _, other := range trees {
-		if other.path == dir {
-			if err := w.removeTree(ctx, dir); err != nil {
-				return err
-			}
+	err := w.exclusively(ctx, func() error {
+		all, err := w.entries(dir)
+		for _, e := range all {
+			err = errors.Join(err, e.drop())
 		}
-	}
+		return err
+	})
 	_ = os.Remove(filepath.Dir(dir)) // fails while it has other folders
 	_ = os.Remove(w.base)
-	return nil
+	return err
 }
 
 // Delete removes the worktree and the branch of an attempt, and the refs that this package

@@ -184,14 +184,7 @@ func (w *Trees) in(ctx context.Context, dir string, args ...string) (string, err
 // dated is in for a command that makes a commit of that time.
 func (w *Trees) dated(ctx context.Context, dir string, at time.Time, args ...string) (string, error) {
 	r := w.git
-	r.Dir, r.At = dir, at
-	if args[0] == "worktree" { // git itself does not expect two of these at once
-		release, err := lock(ctx, filepath.Join(w.common, "convene.lock"))
-		if err != nil {
-			return "", err
-		}
-		defer release()
-	}
+	r.Dir, r.At, r.Top = dir, at, dir != w.git.Dir
 	out, err := runGit(ctx, r, args)
 	if err == nil && w.after != nil {
 		err = w.after(args)
@@ -202,6 +195,19 @@ func (w *Trees) dated(ctx context.Context, dir string, at time.Time, args ...str
 // do runs git in the repository.
 func (w *Trees) do(ctx context.Context, args ...string) (string, error) {
 	return w.in(ctx, w.git.Dir, args...)
+}
+
+// worktrees runs a command of git worktree. Git itself does not expect two of these at once,
+// nor what one has left that was killed.
+func (w *Trees) worktrees(ctx context.Context, args ...string) (out string, err error) {
+	err = w.exclusively(ctx, func() error {
+		if err := w.repair(ctx); err != nil {
+			return err
+		}
+		out, err = w.do(ctx, append([]string{"worktree"}, args...)...)
+		return err
+	})
+	return out, err
 }
 
 // exit returns the exit code with which git failed, 0 if it has not, and -1 for any other
@@ -434,27 +440,24 @@ func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 }
 
 // dirty returns a folder that has a branch checked out, or rebases it, and changes of its
-// own, or "".
+// own, or "". A worktree that is not whole is not looked at.
 func (w *Trees) dirty(ctx context.Context, branch string) (string, error) {
 	trees, err := w.list(ctx)
 	if err != nil {
 		return "", err
 	}
 	for _, t := range trees {
-		if t.missing() {
-			continue
-		}
-		if t.branch == "" {
+		switch {
+		case !t.whole():
+		case t.branch == branch:
+			clean, err := w.clean(ctx, t.path)
+			if err != nil || !clean {
+				return t.path, err
+			}
+		case t.branch == "":
 			if rebases, err := w.rebases(ctx, t.path, branch); err != nil || rebases {
 				return t.path, err
 			}
-		}
-		if t.branch != branch {
-			continue
-		}
-		clean, err := w.clean(ctx, t.path)
-		if err != nil || !clean {
-			return t.path, err
 		}
 	}
 	return "", nil
@@ -464,6 +467,9 @@ func (w *Trees) dirty(ctx context.Context, branch string) (string, error) {
 // branch: its end would set the branch to where it was, and lose merges made meanwhile.
 func (w *Trees) rebases(ctx context.Context, dir, branch string) (bool, error) {
 	paths, err := w.in(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", "rebase-merge/head-name", "--git-path", "rebase-apply/head-name")
+	if exit(err) == 128 {
+		return false, nil // others have broken it
+	}
 	if err != nil {
 		return false, err
 	}
@@ -506,17 +512,17 @@ func (w *Trees) clean(ctx context.Context, dir string) (bool, error) {
 // listed is a worktree as git knows it.
 type listed struct {
 	path, branch string
-	unfinished   bool // git was interrupted while it made it
 }
 
-func (l listed) missing() bool {
-	_, err := os.Stat(l.path)
-	return err != nil
+// whole says whether the worktree is there.
+func (l listed) whole() bool {
+	_, err := os.Stat(filepath.Join(l.path, ".git"))
+	return err == nil
 }
 
 // list returns all worktrees of the repository; a bare repository itself is none.
 func (w *Trees) list(ctx context.Context) ([]listed, error) {
-	out, err := w.do(ctx, "worktree", "list", "--porcelain", "-z")
+	out, err := w.worktrees(ctx, "list", "--porcelain", "-z")
 	if err != nil {
 		return nil, err
 	}
@@ -528,8 +534,6 @@ func (w *Trees) list(ctx context.Context) ([]listed, error) {
 			trees = append(trees, listed{path: filepath.FromSlash(value)})
 		case "branch":
 			trees[len(trees)-1].branch = strings.TrimPrefix(value, "refs/heads/")
-		case "locked":
-			trees[len(trees)-1].unfinished = value == "initializing"
 		case "bare":
 			trees = trees[:len(trees)-1]
 		}

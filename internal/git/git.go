@@ -35,6 +35,7 @@ type Repo struct {
 	Mark   string        // of its processes, for proc.Sweep
 	Index  string        // the file with the index; "": that of the repository
 	At     time.Time     // of commits, in whole seconds; zero: now
+	Top    bool          // Dir is the top of a work tree: git does not look for one around it
 }
 
 // Error is a command of git that failed.
@@ -118,6 +119,9 @@ func (r Repo) env(path string) []string {
 	}
 	if r.Index != "" {
 		env = append(env, "GIT_INDEX_FILE="+r.Index)
+	}
+	if r.Top {
+		env = append(env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(r.Dir))
 	}
 	if !r.At.IsZero() {
 		at := fmt.Sprintf("@%d +0000", r.At.Unix())

@@ -685,6 +685,19 @@ func TestForks(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.True(t, p.warned("checkout"))
 	})
+	t.Run("BX1 BX19 a merge that fails is looked at again, and then a person is asked", func(t *testing.T) {
+		for fails, want := range map[int]string{1: "COMPLETE", 2: "WAITING_HUMAN"} {
+			p := forked(map[string]func(asked) any{director.OpMerge: func(a asked) any {
+				if a.n <= fails {
+					return errors.New("the disk is full")
+				}
+				return forks()[director.OpMerge](a)
+			}}, define("db_build")).play(t)
+			p.is(t, "db_build "+want)
+			assert.Len(t, p.of(director.OpMerge), 2)
+			assert.Len(t, p.events(t, director.EventMergeFailed), fails-1)
+		}
+	})
 	t.Run("BX4 BA26 a merge is checked anew whenever others were first, three times", func(t *testing.T) {
 		for moved, want := range map[int]string{3: "COMPLETE", 4: "WAITING_HUMAN"} {
 			s := forked(map[string]func(asked) any{"check": func(asked) any { return green }, director.OpMerge: func(a asked) any {
