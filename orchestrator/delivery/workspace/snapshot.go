@@ -17,19 +17,22 @@ import (
 // diffBytes limits the difference in an answer.
 const diffBytes = 256 << 10
 
-// openRepository makes the repository of snapshots, or removes the locks that a
-// killed git has left in it.
+// openRepository removes the locks that a killed git has left in the repository of
+// snapshots, and makes what is missing of it.
 func (w *Workspace) openRepository(ctx context.Context) error {
-	if _, err := w.repo.Run(ctx, "init", "--quiet"); err != nil {
-		return err
-	}
 	err := filepath.WalkDir(w.repo.GitDir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".lock") {
 			err = os.Remove(path)
 		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		return err
 	})
 	if err != nil {
+		return err
+	}
+	if _, err := w.repo.Run(ctx, "init", "--quiet"); err != nil {
 		return err
 	}
 	// Contents are stored byte for byte, whatever attributes the project gives its files.

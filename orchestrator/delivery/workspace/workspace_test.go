@@ -214,13 +214,20 @@ func TestBadRequests(t *testing.T) {
 // A git that was killed leaves its locks.
 func TestLocksOfGit(t *testing.T) {
 	t.Run("SC57 SC46 they go with the next Open", func(t *testing.T) {
-		c := config(t)
-		require.NoError(t, open(t, c).Close())
-		left := filepath.Join(c.State, "snapshots.git", "index.lock")
-		require.NoError(t, os.WriteFile(left, nil, 0o600))
-		w := open(t, c)
-		assert.NoFileExists(t, left)
-		snapshot(t, w, "")
+		for _, lock := range []string{"index.lock", "config.lock", "HEAD.lock"} {
+			for _, made := range []bool{true, false} { // the repository was made, or being made
+				c := config(t)
+				if made {
+					require.NoError(t, open(t, c).Close())
+				}
+				left := filepath.Join(c.State, "snapshots.git", lock)
+				require.NoError(t, os.MkdirAll(filepath.Dir(left), 0o700))
+				require.NoError(t, os.WriteFile(left, nil, 0o600))
+				w := open(t, c)
+				assert.NoFileExists(t, left)
+				snapshot(t, w, "")
+			}
+		}
 	})
 }
 
