@@ -176,12 +176,12 @@ func TestJudgeAndSuggest(t *testing.T) {
 			Event: board.EventDeliver, Frozen: &board.Frozen{Path: "a", Branch: "b", Commit: "c"}, Decisions: []board.Decision{{Area: "db", Summary: "SQLite"}},
 		})
 		assert.Equal(t, "SQLite", r.task("db_plan").Decisions[0].Summary)
-		r.do(board.RoleDirector, "db_plan", board.Settle{Count: 1})
+		r.do(board.RoleDirector, "db_plan", board.DropSuggestions{Count: 1})
 		assert.Equal(t, []board.Suggestion{{}}, r.task("db_plan").Suggested)
 		for _, count := range []int{0, 2} {
-			require.ErrorContains(t, r.try(board.RoleDirector, "db_plan", board.Settle{Count: count}), "want 1 to 1")
+			require.ErrorContains(t, r.try(board.RoleDirector, "db_plan", board.DropSuggestions{Count: count}), "want 1 to 1")
 		}
-		require.ErrorContains(t, r.try(board.RoleWorker, "db_plan", board.Settle{Count: 1}), "not allowed")
+		require.ErrorContains(t, r.try(board.RoleWorker, "db_plan", board.DropSuggestions{Count: 1}), "not allowed")
 	})
 	t.Run("B25 BC20 a review that passed waits on the task for the merge", func(t *testing.T) {
 		require.ErrorContains(t, r.try(board.RoleDirector, "db_plan", board.Judge{QA: passed}), "not allowed")
@@ -191,7 +191,7 @@ func TestJudgeAndSuggest(t *testing.T) {
 		assert.Equal(t, &passed, r.task("db_plan").QA)
 		r.do(board.RoleStrategist, "db_plan", board.Move{Event: board.EventPass, QA: &passed, Merged: "m"})
 		assert.Empty(t, r.task("db_plan").Decisions)
-		r.do(board.RoleDirector, "db_plan", board.Settle{Count: 1})
+		r.do(board.RoleDirector, "db_plan", board.DropSuggestions{Count: 1})
 		assert.Empty(t, r.task("db_plan").Suggested, "also of a final task")
 	})
 }

@@ -94,7 +94,7 @@ func TestChangeJSON(t *testing.T) {
 			board.SetWatch{Watch: board.Watch{Tokens: 1}, Reviewed: true},
 			board.Judge{QA: board.QA{Passed: true, By: "human"}},
 			board.Suggest{Suggestions: []board.Suggestion{{Definition: board.Definition{ID: "b"}, Rationale: "r"}}},
-			board.Settle{Count: 1},
+			board.DropSuggestions{Count: 1},
 			board.Spend{Usage: providers.Usage{Calls: 1}},
 			board.Steer{Event: board.Progress},
 		} {
@@ -166,7 +166,7 @@ func drawChange(t *rapid.T, r *run, count *int) board.Change {
 		}
 	case 3:
 		c.Do = rapid.SampledFrom([]board.Action{
-			board.Remember{Messages: user("x")}, board.Judge{QA: board.QA{Passed: true}}, board.Suggest{Suggestions: make([]board.Suggestion, 2)}, board.Settle{Count: 1},
+			board.Remember{Messages: user("x")}, board.Judge{QA: board.QA{Passed: true}}, board.Suggest{Suggestions: make([]board.Suggestion, 2)}, board.DropSuggestions{Count: 1},
 		}).Draw(t, "note")
 	default:
 		c.Do = drawMove(t, r, &c, id)
@@ -284,7 +284,7 @@ func FuzzApply(f *testing.F) {
 		board.Move{Event: board.EventRetry, Wipe: true},
 		board.Reblock{},
 		board.Judge{QA: board.QA{Passed: true}},
-		board.Settle{Count: 1},
+		board.DropSuggestions{Count: 1},
 		board.Spend{},
 	} {
 		data, err := json.Marshal([]board.Change{{By: board.RoleDirector, Task: "db_build", At: start, Do: do}})

@@ -6,7 +6,7 @@ import (
 )
 
 // Suggest is an [Action] of an ACTIVE worker: it keeps tasks that it suggests until the
-// director has settled them.
+// director has reviewed them.
 type Suggest struct {
 	Suggestions []Suggestion `json:"suggestions"`
 }
@@ -30,15 +30,15 @@ func (s Suggest) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// Settle is an [Action] of the director: the first of the suggestions of a task, final or
-// not, have been reviewed.
-type Settle struct {
-	Count int `json:"count"`
+// DropSuggestions is an [Action] of the director: it has reviewed the first of the
+// suggestions of a task, final or not.
+type DropSuggestions struct {
+	Count int `json:"count"` // 1 or more
 }
 
-func (Settle) kind() string { return "settle" }
+func (DropSuggestions) kind() string { return "drop_suggestions" }
 
-func (s Settle) apply(e *Editor, c Change) error {
+func (s DropSuggestions) apply(e *Editor, c Change) error {
 	if err := c.allow(director); err != nil {
 		return err
 	}

@@ -194,8 +194,29 @@ func TestReviews(t *testing.T) {
 		p = build(edits("api_build", 0, wrong), define("api_test"), define("api_build", "api_test")).play(t)
 		require.NoError(t, p.err)
 		more := p.task(t, "revise-tests-api-1")
+		assert.NotContains(t, p.task(t, "api_test").Criteria, more.Criteria[0])
 		assert.Equal(t, "test_worker", more.Profile)
 		assert.Equal(t, board.Complete, more.Status)
+	})
+	t.Run("BC24 B71 a TEST task that has begun and waits is not changed: there is a further one", func(t *testing.T) {
+		s := build(edits("api_build", 0, func(r *director.Review) {
+			r.Tests, r.Refined = []board.TestAnalysis{{Test: "T1", Fault: board.TestWrong}}, []string{"GET /todos returns 200"}
+		}), define("api_test"), define("api_build"))
+		s.roles["work"] = func(a asked) any {
+			if a.task == "api_test" && a.attempt == 1 {
+				return director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}}}
+			}
+			if a.task == "find" {
+				return slow{time.Minute, nil}
+			}
+			return nil
+		}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, define("api_test").Criteria, p.task(t, "api_test").Criteria)
+		p.is(t, "revise-tests-api-1 COMPLETE")
+		require.Len(t, p.out.Board.Insights, 1)
+		assert.Equal(t, "Tests should cover: GET /todos returns 200", p.out.Board.Insights[0].Summary)
 	})
 	t.Run("B117 PASS_WITH_NOTES", func(t *testing.T) {
 		p := one(map[string]func(asked) any{"qa": edits("db_build", 1, func(r *director.Review) { r.Notes = []string{"names could be shorter", " "} })}).play(t)

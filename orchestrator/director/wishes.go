@@ -48,7 +48,7 @@ func (r *run) consider(c *orchestrator.Context, task string, wishes []board.Sugg
 		}
 		r.warn(c, "suggestions", task, "they are rejected, as the director's answer cannot be used: %s", err)
 	}
-	r.must(c, board.Change{By: board.RoleDirector, Task: task, Do: board.Settle{Count: len(wishes)}})
+	r.must(c, board.Change{By: board.RoleDirector, Task: task, Do: board.DropSuggestions{Count: len(wishes)}})
 	for i, s := range wishes {
 		approved, how, why := false, "rejected", ""
 		for _, v := range answer.Suggestions {

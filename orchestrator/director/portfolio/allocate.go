@@ -127,13 +127,17 @@ func Allocate(projects []Project, budget providers.NanoUSD, p Policy, now time.T
 	return orders, nil
 }
 
+// stale says whether a project without progress since then is killed.
+func (p Policy) stale(since, now time.Time) bool {
+	return p.StaleAfter > 0 && now.Sub(since) > p.StaleAfter
+}
+
 // decide returns what becomes of a project, without money.
 func decide(project Project, p Policy, now time.Time) Order {
 	order := Order{Project: project.ID, Action: Keep, Stage: project.Stage}
-	stale := p.StaleAfter > 0 && now.Sub(project.LastProgress) > p.StaleAfter
 	score := project.Score
 	switch {
-	case stale, score != nil && grading.Round6(*score) < grading.Round6(p.Kill):
+	case p.stale(project.LastProgress, now), score != nil && grading.Round6(*score) < grading.Round6(p.Kill):
 		order.Action = Kill
 	case p.Promote >= 0 && score != nil && grading.Round6(*score) >= grading.Round6(p.Promote):
 		order.Action = Promote

@@ -172,8 +172,8 @@ func (r *run[I, O]) apply(c *orchestrator.Context, p *project[I, O], o Order) {
 }
 
 func (r *run[I, O]) whyKilled(c *orchestrator.Context, p *project[I, O]) string {
-	if after := r.Policy.StaleAfter; after > 0 && c.Now().Sub(p.LastProgress) > after {
-		return fmt.Sprintf("no progress for more than %v", after)
+	if r.Policy.stale(p.LastProgress, c.Now()) {
+		return fmt.Sprintf("no progress for more than %v", r.Policy.StaleAfter)
 	}
 	return fmt.Sprintf("its score of %.2f is below %.2f", *p.Score, r.Policy.Kill)
 }
