@@ -74,7 +74,7 @@ func (r *run) land(c *orchestrator.Context, t *board.Task) (got Merged, kind boa
 		return got, "", err
 	}
 	req := MergeRequest{Tree: tree, Commit: t.Frozen.Commit, Into: r.into(t), Prepare: r.checked(t)}
-	got, err = r.mergeTwice(c, req)
+	got, err = git[Merged](r, c, OpMerge, req)
 	for tries := 1; err == nil && got.Prepared != ""; tries++ {
 		if tries > mergeTries {
 			got.Moved = true
@@ -89,7 +89,7 @@ func (r *run) land(c *orchestrator.Context, t *board.Task) (got Merged, kind boa
 			return got, board.MergeBroken, nil
 		}
 		req.Checked = got.Prepared
-		if got, err = r.mergeTwice(c, req); err != nil {
+		if got, err = git[Merged](r, c, OpMerge, req); err != nil {
 			return got, "", err
 		}
 	}
@@ -97,16 +97,6 @@ func (r *run) land(c *orchestrator.Context, t *board.Task) (got Merged, kind boa
 		kind = board.MergeConflict
 	}
 	return got, kind, err
-}
-
-// mergeTwice merges, and looks again if that fails: the branch may have the work already, and
-// another attempt at it would find nothing to do.
-func (r *run) mergeTwice(c *orchestrator.Context, req MergeRequest) (Merged, error) {
-	got, err := git[Merged](r, c, OpMerge, req)
-	if err != nil && !team.Ends(err) {
-		got, err = git[Merged](r, c, OpMerge, req)
-	}
-	return got, err
 }
 
 // mergeTries is how often a merge is checked anew because others moved the branch.

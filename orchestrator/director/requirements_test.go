@@ -642,16 +642,16 @@ func TestForks(t *testing.T) {
 	})
 	t.Run("B98 a worktree that cannot be removed is a warning, and tried again at the end", func(t *testing.T) {
 		p := forked(map[string]func(asked) any{director.OpRemove: func(a asked) any {
-			if a.n == 1 {
+			if a.n <= 2 {
 				return errors.New("it is open")
 			}
 			return struct{}{}
 		}}, define("db_build")).play(t)
 		require.NoError(t, p.err)
 		assert.True(t, p.warned("worktree"))
-		require.Len(t, p.of(director.OpRemove), 2)
+		require.Len(t, p.of(director.OpRemove), 3)
 		var in director.RemoveRequest
-		decode(p.of(director.OpRemove)[1].req.Input, &in)
+		decode(p.of(director.OpRemove)[2].req.Input, &in)
 		assert.True(t, in.Branches, "its task is complete")
 	})
 	t.Run("B98 a worktree that was removed in a pause is not removed again at the end", func(t *testing.T) {
@@ -685,18 +685,25 @@ func TestForks(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.True(t, p.warned("checkout"))
 	})
-	t.Run("BX1 BX19 a merge that fails is looked at again, and then a person is asked", func(t *testing.T) {
-		for fails, want := range map[int]string{1: "COMPLETE", 2: "WAITING_HUMAN"} {
-			p := forked(map[string]func(asked) any{director.OpMerge: func(a asked) any {
-				if a.n <= fails {
-					return errors.New("the disk is full")
+	t.Run("BX1 BX19 what git could not do is done again, once", func(t *testing.T) {
+		for _, op := range []string{director.OpOpen, director.OpCreate, director.OpCommit, director.OpInspect, director.OpMerge, director.OpRemove} {
+			p := forked(map[string]func(asked) any{op: func(a asked) any {
+				if a.n == 1 {
+					return errors.New("it was killed")
 				}
-				return forks()[director.OpMerge](a)
+				return forks()[op](a)
 			}}, define("db_build")).play(t)
-			p.is(t, "db_build "+want)
-			assert.Len(t, p.of(director.OpMerge), 2)
-			assert.Len(t, p.events(t, director.EventMergeFailed), fails-1)
+			require.NoError(t, p.err, op)
+			p.is(t, "db_build COMPLETE")
+			assert.Len(t, p.of("work"), 1, op)
+			assert.Len(t, p.of(op), 2, op)
+			assert.Empty(t, p.out.Warnings, op)
+			assert.Zero(t, p.task(t, "db_build").RetryCount, op)
 		}
+		p := forked(map[string]func(asked) any{director.OpMerge: func(asked) any { return errors.New("the disk is full") }}, define("db_build")).play(t)
+		p.is(t, "db_build WAITING_HUMAN")
+		assert.Len(t, p.of(director.OpMerge), 2)
+		assert.Len(t, p.events(t, director.EventMergeFailed), 1)
 	})
 	t.Run("BX4 BA26 a merge is checked anew whenever others were first, three times", func(t *testing.T) {
 		for moved, want := range map[int]string{3: "COMPLETE", 4: "WAITING_HUMAN"} {

@@ -57,14 +57,20 @@ func (r *run) openForest(c *orchestrator.Context) error {
 	return nil
 }
 
-// git asks the worktree agent for an operation. What was paid for is committed and merged
-// also if the run is over.
+// git asks the worktree agent for an operation, and once more if it fails: an attempt or a
+// person costs more. A merge that failed may even be on the branch, and another attempt at
+// that work would find nothing to do. What was paid for is committed and merged also if the
+// run is over.
 func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err error) {
 	limits := agent.Limits{Total: within(c, r.trees.total), Estimate: nothing}
 	if op == OpCommit || op == OpMerge || op == OpRemove {
 		c, limits.Total = c.WithoutCancel(), r.trees.total
 	}
-	resp, err := c.Call(r.trees.agent, agent.Request{Op: op, Input: agent.JSON(input), Limits: limits})
+	req := agent.Request{Op: op, Input: agent.JSON(input), Limits: limits}
+	resp, err := c.Call(r.trees.agent, req)
+	if err != nil && !team.Ends(err) {
+		resp, err = c.Call(r.trees.agent, req)
+	}
 	if err == nil {
 		if err = json.Unmarshal(resp.Data, &v); err != nil {
 			err = agent.ErrorOf(fmt.Errorf("%w: the answer of the worktree agent to %s: %w", orchestrator.ErrMalformed, op, err))
