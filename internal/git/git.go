@@ -6,6 +6,7 @@ package git
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -134,8 +135,9 @@ func (r Repo) env(path string) []string {
 // names: filters change nothing, and drivers of merges report a conflict.
 func (r Repo) drivers(ctx context.Context) ([]string, error) {
 	keys, err := r.run(ctx, nil, []string{"config", "--null", "--name-only", "--get-regexp", `^(filter|merge)\..*\.(clean|smudge|process|required|driver)$`})
-	if _, failed := err.(*Error); failed { //nolint:errorlint // run does not wrap it: there is no such key, or no repository yet
-		return nil, nil
+	var failed *Error
+	if errors.As(err, &failed) && (failed.Code == 1 || failed.Code == 128) {
+		return nil, nil // there is no such key, or no repository yet
 	}
 	if err != nil {
 		return nil, err

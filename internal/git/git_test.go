@@ -3,7 +3,9 @@ package git_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -149,4 +151,20 @@ func TestNoEnvironmentIsInherited(t *testing.T) {
 	assert.Equal(t, "Convene Convene\n", run(t, r, "log", "--format=%an %cn"))
 	_, err := r.Run(t.Context(), "x")
 	require.ErrorContains(t, err, "'x' is not a git command")
+}
+
+// A filter that could not be disabled would be executed.
+func TestNothingRunsIfTheConfigurationCannotBeRead(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("git is replaced by a shell script")
+	}
+	r := repository(t)
+	real, err := exec.LookPath("git")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	script := "#!/bin/sh\ncase \"$*\" in *' config '*) exit 137;; esac\nexec '" + real + "' \"$@\"\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700))
+	t.Setenv("PATH", dir)
+	_, err = r.Run(t.Context(), "status")
+	require.ErrorContains(t, err, "git config --null --name-only")
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,6 +123,51 @@ func TestWorktrees(t *testing.T) {
 		do("4", director.OpInspect, director.InspectRequest{Tree: made.Tree, Commit: first.Commit, Path: "../x"}, &seen)
 		assert.True(t, seen.Missing)
 	})
+	t.Run("BX1 BX29 a git that is killed gives no answer, and the next one the true one", func(t *testing.T) {
+		if runtime.GOOS == "windows" {
+			t.Skip("git is replaced by a shell script")
+		}
+		r := newRepo(t)
+		w := director.NewWorktrees(worktree.Config{Repo: r.Dir})
+		do := func(op string, in, out any) error {
+			resp, err := w.Call(agent.WithInfo(t.Context(), agent.Info{Run: "r", Key: op}), agent.Request{Op: op, Input: agent.JSON(in)})
+			if err == nil {
+				decode(resp.Data, out)
+			}
+			return err
+		}
+		killed := killGit(t)
+		for n, tested := 1, true; tested; n++ {
+			tested = false
+			var made director.Created
+			try := func(op string, in, out any) {
+				killed.at(n)
+				err := do(op, in, out)
+				if killed.now() {
+					tested = true
+				}
+				if err != nil {
+					require.NoError(t, do(op, in, out), "%s: the %d. command of git was killed: %v", op, n, err)
+				}
+			}
+			try(director.OpCreate, director.CreateRequest{Task: "a", Attempt: n}, &made)
+			require.NoError(t, os.WriteFile(filepath.Join(made.Tree.Path, "x.md"), []byte(strconv.Itoa(n)), 0o600))
+			var got director.Committed
+			try(director.OpCommit, director.CommitRequest{Tree: made.Tree, Since: made.Head, Phase: "plan", Summary: "s", Path: "x.md"}, &got)
+			assert.Equal(t, director.Committed{Commit: got.Commit, Files: 1, Found: true}, got, n)
+			var seen director.Inspected
+			try(director.OpInspect, director.InspectRequest{Tree: made.Tree, Commit: got.Commit, Path: "x.md", Limit: 9999}, &seen)
+			assert.Equal(t, strconv.Itoa(n), seen.Artifact.Text, n)
+			assert.Contains(t, seen.Diff, "+"+strconv.Itoa(n), n)
+			var merged director.Merged
+			try(director.OpMerge, director.MergeRequest{Tree: made.Tree, Commit: got.Commit}, &merged)
+			assert.True(t, merged.Merged, n)
+			assert.Len(t, merged.Files, 1, n)
+			try(director.OpRemove, director.RemoveRequest{Trees: []worktree.Tree{made.Tree}, Branches: true}, new(struct{}))
+			assert.Equal(t, strconv.Itoa(n), r.show("x.md"))
+			assert.Equal(t, "refs/heads/main", r.run("for-each-ref", "--format=%(refname)", "refs/heads"), n)
+		}
+	})
 	t.Run("BX6 a worktree that cannot be updated is not left behind", func(t *testing.T) {
 		r := newRepo(t)
 		w := director.NewWorktrees(worktree.Config{Repo: r.Dir})
@@ -197,4 +245,39 @@ func TestModelWorker(t *testing.T) {
 		assert.EqualValues(t, 20, p.out.Board.Spent.ToolCalls)
 		s.sweep(t)
 	})
+}
+
+// gitKiller is a git that is killed in the n-th of its commands.
+type gitKiller struct {
+	t     *testing.T
+	count string // a file
+}
+
+func killGit(t *testing.T) *gitKiller {
+	t.Helper()
+	real, err := exec.LookPath("git")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	k := &gitKiller{t, filepath.Join(dir, "count")}
+	k.at(0)
+	script := fmt.Sprintf("#!/bin/sh\nread n <'%s'\nn=$((n-1))\necho $n >'%s'\n[ $n -eq 0 ] && exit 137\nexec '%s' \"$@\"\n", k.count, k.count, real)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700)) //nolint:gosec // it is a program
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))               //nolint:forbidigo // of the test's own process
+	return k
+}
+
+func (k *gitKiller) at(n int) {
+	k.t.Helper()
+	require.NoError(k.t, os.WriteFile(k.count, []byte(strconv.Itoa(n)+"\n"), 0o600))
+}
+
+// now says whether it was killed, and kills no more.
+func (k *gitKiller) now() bool {
+	k.t.Helper()
+	left, err := os.ReadFile(k.count)
+	require.NoError(k.t, err)
+	n, err := strconv.Atoi(strings.TrimSpace(string(left)))
+	require.NoError(k.t, err)
+	k.at(0)
+	return n <= 0
 }

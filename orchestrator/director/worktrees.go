@@ -249,8 +249,13 @@ func commitTree(ctx context.Context, t *worktree.Trees, in CommitRequest, key st
 		out.Files = len(files)
 	}
 	if err == nil && in.Path != "" {
-		_, missing := t.Read(ctx, out.Commit, in.Path, 0)
-		out.Found = missing == nil
+		_, err = t.Read(ctx, out.Commit, in.Path, 0)
+		out.Found = err == nil
+		if none(err) {
+			err = nil
+		}
+	}
+	if err == nil && in.Path != "" {
 		out.Unresolved, err = t.Unresolved(ctx, in.Tree, out.Commit, in.Into)
 	}
 	return out, err
@@ -288,9 +293,14 @@ func ifChanged(err error) error {
 	return err
 }
 
+// none says whether a commit was read and has no file at a path.
+func none(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, worktree.ErrUnsafePath)
+}
+
 func inspectTree(ctx context.Context, t *worktree.Trees, in InspectRequest, _ string) (Inspected, error) {
 	a, err := t.Read(ctx, in.Commit, in.Path, in.Limit)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, worktree.ErrUnsafePath) {
+	if none(err) {
 		return Inspected{Missing: true}, nil
 	}
 	if err != nil {
