@@ -49,6 +49,7 @@ var arrows = map[string]may{
 	"internal/proc":                   {},
 	"internal/safepath":               {},
 	"internal/git":                    {own: []string{"internal/proc", "internal/text"}},
+	"internal/git/gittest":            {others: []string{testify}},
 	"internal/prompt":                 {own: []string{"internal/text"}},
 	"internal/teamtest":               {own: slices.Concat(teams, []string{"blackboard", "orchestrator", "orchestrator/agent", "orchestrator/flowtest"}), others: []string{testify}},
 	"internal/page":                   {own: []string{"providers", "orchestrator", "internal/text"}},

@@ -3,9 +3,7 @@ package git_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/internal/git"
+	"github.com/convene-go/convene/internal/git/gittest"
 )
 
 // repository makes one with a commit of a.txt.
@@ -155,16 +154,8 @@ func TestNoEnvironmentIsInherited(t *testing.T) {
 
 // A filter that could not be disabled would be executed.
 func TestNothingRunsIfTheConfigurationCannotBeRead(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("git is replaced by a shell script")
-	}
 	r := repository(t)
-	real, err := exec.LookPath("git")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	script := "#!/bin/sh\ncase \"$*\" in *' config '*) exit 137;; esac\nexec '" + real + "' \"$@\"\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700))
-	t.Setenv("PATH", dir)
-	_, err = r.Run(t.Context(), "status")
+	gittest.New(t).At(1)
+	_, err := r.Run(t.Context(), "status")
 	require.ErrorContains(t, err, "git config --null --name-only")
 }

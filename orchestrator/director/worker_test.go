@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/worktree"
+	"github.com/convene-go/convene/internal/git/gittest"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/providers"
@@ -124,9 +123,6 @@ func TestWorktrees(t *testing.T) {
 		assert.True(t, seen.Missing)
 	})
 	t.Run("BX1 BX29 a git that is killed gives no answer, and the next one the true one", func(t *testing.T) {
-		if runtime.GOOS == "windows" {
-			t.Skip("git is replaced by a shell script")
-		}
 		r := newRepo(t)
 		w := director.NewWorktrees(worktree.Config{Repo: r.Dir})
 		do := func(op string, in, out any) error {
@@ -136,16 +132,14 @@ func TestWorktrees(t *testing.T) {
 			}
 			return err
 		}
-		killed := killGit(t)
+		git := gittest.New(t)
 		for n, tested := 1, true; tested; n++ {
 			tested = false
 			var made director.Created
 			try := func(op string, in, out any) {
-				killed.at(n)
+				git.At(n)
 				err := do(op, in, out)
-				if killed.now() {
-					tested = true
-				}
+				tested = git.Killed() || tested
 				if err != nil {
 					require.NoError(t, do(op, in, out), "%s: the %d. command of git was killed: %v", op, n, err)
 				}
@@ -245,39 +239,4 @@ func TestModelWorker(t *testing.T) {
 		assert.EqualValues(t, 20, p.out.Board.Spent.ToolCalls)
 		s.sweep(t)
 	})
-}
-
-// gitKiller is a git that is killed in the n-th of its commands.
-type gitKiller struct {
-	t     *testing.T
-	count string // a file
-}
-
-func killGit(t *testing.T) *gitKiller {
-	t.Helper()
-	real, err := exec.LookPath("git")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	k := &gitKiller{t, filepath.Join(dir, "count")}
-	k.at(0)
-	script := fmt.Sprintf("#!/bin/sh\nread n <'%s'\nn=$((n-1))\necho $n >'%s'\n[ $n -eq 0 ] && exit 137\nexec '%s' \"$@\"\n", k.count, k.count, real)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700)) //nolint:gosec // it is a program
-	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))               //nolint:forbidigo // of the test's own process
-	return k
-}
-
-func (k *gitKiller) at(n int) {
-	k.t.Helper()
-	require.NoError(k.t, os.WriteFile(k.count, []byte(strconv.Itoa(n)+"\n"), 0o600))
-}
-
-// now says whether it was killed, and kills no more.
-func (k *gitKiller) now() bool {
-	k.t.Helper()
-	left, err := os.ReadFile(k.count)
-	require.NoError(k.t, err)
-	n, err := strconv.Atoi(strings.TrimSpace(string(left)))
-	require.NoError(k.t, err)
-	k.at(0)
-	return n <= 0
 }

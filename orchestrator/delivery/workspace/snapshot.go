@@ -17,22 +17,12 @@ import (
 // diffBytes limits the difference in an answer.
 const diffBytes = 256 << 10
 
-// openRepository removes the locks that a killed git has left in the repository of
-// snapshots, and makes what is missing of it.
+// openRepository makes what is missing of the repository of snapshots.
 func (w *Workspace) openRepository(ctx context.Context) error {
-	err := filepath.WalkDir(w.repo.GitDir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".lock") {
-			err = os.Remove(path)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
+	if err := w.unlockRepository(); err != nil {
 		return err
 	}
-	if _, err := w.repo.Run(ctx, "init", "--quiet"); err != nil {
+	if _, err := w.git(ctx, "init", "--quiet"); err != nil {
 		return err
 	}
 	// Contents are stored byte for byte, whatever attributes the project gives its files.
@@ -43,6 +33,33 @@ func (w *Workspace) openRepository(ctx context.Context) error {
 	return replace(filepath.Join(info, "attributes"), []byte("* -text -eol -ident -filter -working-tree-encoding !diff !merge\n"))
 }
 
+// unlockRepository removes the locks that a killed git has left: no other process uses the
+// repository.
+func (w *Workspace) unlockRepository() error {
+	return filepath.WalkDir(w.repo.GitDir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".lock") {
+			err = os.Remove(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+}
+
+// git runs a command on the repository of snapshots, and again if it fails: it may have
+// been killed, or find the locks of one that was. All that is asked of it can be repeated.
+func (w *Workspace) git(ctx context.Context, args ...string) (string, error) {
+	out, err := w.repo.Run(ctx, args...)
+	if err == nil || ctx.Err() != nil {
+		return out, err
+	}
+	if broken := w.unlockRepository(); broken != nil {
+		return out, errors.Join(err, broken)
+	}
+	return w.repo.Run(ctx, args...)
+}
+
 // snapshot stores the state of the folder. The ID is that of its tree: equal states have
 // equal IDs, so a retry has no further effect.
 func (w *Workspace) snapshot(ctx context.Context, in delivery.SnapshotRequest) (delivery.Snapshot, error) {
@@ -51,10 +68,10 @@ func (w *Workspace) snapshot(ctx context.Context, in delivery.SnapshotRequest) (
 			return delivery.Snapshot{}, err
 		}
 	}
-	if _, err := w.repo.Run(ctx, "add", "--all", "--force", "--", "."); err != nil {
+	if _, err := w.git(ctx, "add", "--all", "--force", "--", "."); err != nil {
 		return delivery.Snapshot{}, err
 	}
-	staged, err := w.repo.Run(ctx, "ls-files", "--stage")
+	staged, err := w.git(ctx, "ls-files", "--stage")
 	if err != nil {
 		return delivery.Snapshot{}, err
 	}
@@ -64,13 +81,13 @@ func (w *Workspace) snapshot(ctx context.Context, in delivery.SnapshotRequest) (
 			return delivery.Snapshot{}, fmt.Errorf("%s is a repository of its own", name)
 		}
 	}
-	tree, err := w.repo.Run(ctx, "write-tree")
+	tree, err := w.git(ctx, "write-tree")
 	if err != nil {
 		return delivery.Snapshot{}, err
 	}
 	s := delivery.Snapshot{ID: strings.TrimSpace(tree)}
 	if in.Since != "" {
-		if s.Diff, err = w.repo.Run(ctx, "diff", "--no-color", "--no-renames", in.Since, s.ID, "--"); err != nil {
+		if s.Diff, err = w.git(ctx, "diff", "--no-color", "--no-renames", in.Since, s.ID, "--"); err != nil {
 			return delivery.Snapshot{}, err
 		}
 		s.Diff = text.Cut(s.Diff, diffBytes)
@@ -86,10 +103,10 @@ func (w *Workspace) restore(ctx context.Context, id string) error {
 	if err := tame(w.cfg.Dir); err != nil {
 		return err
 	}
-	if _, err := w.repo.Run(ctx, "read-tree", "--reset", "-u", id); err != nil {
+	if _, err := w.git(ctx, "read-tree", "--reset", "-u", id); err != nil {
 		return err
 	}
-	_, err := w.repo.Run(ctx, "clean", "-ffdxq")
+	_, err := w.git(ctx, "clean", "-ffdxq")
 	return err
 }
 
@@ -128,7 +145,7 @@ func (w *Workspace) check(ctx context.Context, id string) error {
 	if !objectID.MatchString(id) {
 		return fmt.Errorf("%q is no ID of a snapshot", id)
 	}
-	kind, err := w.repo.Run(ctx, "cat-file", "-t", id)
+	kind, err := w.git(ctx, "cat-file", "-t", id)
 	if err != nil || kind != "tree\n" {
 		return errors.Join(fmt.Errorf("there is no snapshot %s here", id), err)
 	}

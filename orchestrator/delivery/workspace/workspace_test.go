@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/internal/git/gittest"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
 	"github.com/convene-go/convene/orchestrator/delivery/workspace"
@@ -228,6 +229,35 @@ func TestLocksOfGit(t *testing.T) {
 				snapshot(t, w, "")
 			}
 		}
+	})
+}
+
+func TestKilledGit(t *testing.T) {
+	t.Run("SC57 SC46 what a git has not done that was killed, the next one does", func(t *testing.T) {
+		git := gittest.New(t)
+		for n, killed := 1, true; killed; n++ {
+			c := config(t)
+			w := open(t, c)
+			git.At(n)
+			before := snapshot(t, w, "")
+			killed = git.Killed()
+			require.NoError(t, os.WriteFile(filepath.Join(c.Dir, "x.txt"), []byte("x"), 0o600))
+			git.At(n)
+			after := snapshot(t, w, before.ID)
+			killed = git.Killed() || killed
+			assert.Contains(t, after.Diff, "+x", n)
+			git.At(n)
+			must(t, w, delivery.OpRestore, before, nil)
+			killed = git.Killed() || killed
+			assert.NoFileExists(t, filepath.Join(c.Dir, "x.txt"), n)
+		}
+	})
+	t.Run("SC57 SC46 its lock is in nobody's way", func(t *testing.T) {
+		c := config(t)
+		w := open(t, c)
+		before := snapshot(t, w, "")
+		require.NoError(t, os.WriteFile(filepath.Join(c.State, "snapshots.git", "index.lock"), nil, 0o600))
+		assert.Equal(t, before.ID, snapshot(t, w, "").ID)
 	})
 }
 
