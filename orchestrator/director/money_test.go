@@ -2,6 +2,8 @@ package director_test
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -287,30 +289,36 @@ func TestTime(t *testing.T) {
 	})
 }
 
+// shares is a run whose tasks share money. draw draws a number from 1 to most.
+func shares(draw func(name string, most int64) int64) script {
+	cents := func(name string, most int64) providers.NanoUSD {
+		return providers.NanoUSD(draw(name, most)) * providers.USD / 100
+	}
+	s := script{cfg: director.Software(), roles: map[string]func(asked) any{}}
+	s.cfg.Agents, s.cfg.Policy = director.Agents{Director: "director", Strategist: "strategist"}, bare().Policy
+	s.cfg.Limits = director.Limits{Parallel: int(draw("parallel", 4)), Cost: cents("limit", 300), Reserve: 10, Estimate: 1}
+	estimate := cents("estimate", 80)
+	for i := range s.cfg.Profiles {
+		s.cfg.Profiles[i].Estimate = estimate
+	}
+	costly := map[string]providers.NanoUSD{}
+	for i := range draw("tasks", 6) {
+		d := define(string(rune('a'+i)) + "_plan")
+		s.in.Tasks = append(s.in.Tasks, d)
+		costly[d.ID] = min(cents("cost", 80), estimate)
+	}
+	s.roles["work"] = func(a asked) any {
+		return slow{time.Second, agent.Response{Data: agent.JSON(done(a.task, a.attempt)), Usage: providers.Usage{Calls: 1, Cost: costly[a.task]}}}
+	}
+	return s
+}
+
 // Whatever tasks cost and are thought to cost, a run ends, and for want of money only if
 // what is left does not suffice for a task.
 func TestSharesEnd(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		cents := func(name string, most int64) providers.NanoUSD {
-			return providers.NanoUSD(rapid.Int64Range(1, most).Draw(r, name)) * providers.USD / 100
-		}
-		s := script{cfg: director.Software(), roles: map[string]func(asked) any{}}
-		s.cfg.Agents, s.cfg.Policy = director.Agents{Director: "director", Strategist: "strategist"}, bare().Policy
-		s.cfg.Limits = director.Limits{Parallel: rapid.IntRange(1, 4).Draw(r, "parallel"), Cost: cents("limit", 300), Reserve: 10, Estimate: 1}
-		estimate := cents("estimate", 80)
-		for i := range s.cfg.Profiles {
-			s.cfg.Profiles[i].Estimate = estimate
-		}
-		costly := map[string]providers.NanoUSD{}
-		for i := range rapid.IntRange(1, 6).Draw(r, "tasks") {
-			d := define(string(rune('a'+i)) + "_plan")
-			s.in.Tasks = append(s.in.Tasks, d)
-			costly[d.ID] = min(cents("cost", 80), estimate)
-		}
-		s.roles["work"] = func(a asked) any {
-			return slow{time.Second, agent.Response{Data: agent.JSON(done(a.task, a.attempt)), Usage: providers.Usage{Calls: 1, Cost: costly[a.task]}}}
-		}
+		s := shares(func(name string, most int64) int64 { return rapid.Int64Range(1, most).Draw(r, name) })
 		p := s.play(t)
 		left := s.cfg.Limits.Cost - p.out.Spent.Cost
 		require.GreaterOrEqual(r, left, providers.NanoUSD(0))
@@ -318,6 +326,18 @@ func TestSharesEnd(t *testing.T) {
 			return
 		}
 		require.Equal(r, director.BudgetExhausted, p.out.End)
-		require.Less(r, left-s.cfg.Limits.Cost/10, estimate, "what is left without the reserve is for the next task")
+		require.Less(r, left-s.cfg.Limits.Cost/10, s.cfg.Profiles[0].Estimate, "what is left without the reserve is for the next task")
 	})
+}
+
+// Wherever it was killed, a run shares its money out as before.
+func TestSharesSweep(t *testing.T) {
+	t.Parallel()
+	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // chance that can be repeated
+	for n := range 8 {
+		t.Run(fmt.Sprint("BC65 BX30 ", n), func(t *testing.T) {
+			s := shares(func(_ string, most int64) int64 { return 1 + dice.Int64N(most) })
+			s.sweep(t)
+		})
+	}
 }
