@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -64,13 +65,16 @@ func (e entry) drop() error {
 	return os.RemoveAll(e.dir)
 }
 
+// ofRun matches worktrees of runs, in the folder for worktrees.
+var ofRun = regexp.MustCompile(`[/\\][0-9a-f]{8}[/\\][^/\\]+[/\\]a\d+$`)
+
 // repair lets git forget worktrees of any run that a killed process has half made or half
 // removed: git may not list any worktree as long as there is such a one. The caller holds
 // the lock of worktrees.
 func (w *Trees) repair(ctx context.Context) error {
 	all, err := w.entries(filepath.Dir(w.base))
 	for _, e := range all {
-		if err == nil {
+		if err == nil && ofRun.MatchString(e.tree) {
 			err = e.repair(ctx)
 		}
 	}
