@@ -46,14 +46,19 @@ func (r *run) abandon(c *orchestrator.Context, id, why string, proceed ...string
 	r.abandonAll(c, changes)
 }
 
-// abandonAll applies changes, and discards the work of tasks that they abandon.
+// abandonAll applies changes, and then discards the work of tasks that they abandon: while
+// that is done, other branches change the board.
 func (r *run) abandonAll(c *orchestrator.Context, changes []board.Change) {
+	var gone []board.Task
 	for _, ch := range changes {
-		before, _ := r.board.Task(ch.Task)
-		r.must(c, ch)
 		if m, ok := ch.Do.(board.Move); ok && m.Event == board.EventAbandon {
-			r.discard(c, &before)
+			before, _ := r.board.Task(ch.Task)
+			gone = append(gone, before)
 		}
+		r.must(c, ch)
+	}
+	for i := range gone {
+		r.discard(c, &gone[i])
 	}
 }
 

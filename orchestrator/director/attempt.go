@@ -157,6 +157,16 @@ func brokenCall(err error) *mishap {
 	return &mishap{kind: board.Crashed, text: prompt.OneLine(err.Error()), outage: true}
 }
 
+// brokenGit is the same for an operation of git: a worker is not to blame for what takes too
+// long there.
+func brokenGit(err error) *mishap {
+	why := brokenCall(err)
+	if why != nil {
+		why.kind, why.outage = board.Crashed, true
+	}
+	return why
+}
+
 // prepare makes the worktree and the first request.
 func (r *run) prepare(c *orchestrator.Context, a *attempt) (*mishap, error) {
 	t, _ := r.board.Task(a.id)
@@ -171,7 +181,7 @@ func (r *run) prepare(c *orchestrator.Context, a *attempt) (*mishap, error) {
 	if r.trees.agent != "" {
 		made, err := r.plant(c, CreateRequest{Task: a.id, Attempt: a.n, Base: r.base(&t), Update: a.resumed, Into: r.into(&t)})
 		if err != nil {
-			return brokenCall(err), ends(err)
+			return brokenGit(err), ends(err)
 		}
 		a.tree, a.head, a.clashes = &made.Tree, made.Head, made.Conflicts
 	}

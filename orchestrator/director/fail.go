@@ -36,10 +36,12 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why mishap) {
 		return
 	}
 	r.direct(c, a.id, board.Move{Event: board.EventLose, QA: &qa, Messages: r.phoenix(c, &t, qa)})
-	r.forget(c, a.id)
 	if route == giveUp {
-		r.abandon(c, a.id, givenUpPrefix+why.text)
+		r.abandon(c, a.id, givenUpPrefix+why.text) // at once: the task is READY
+		r.clear(c, a.id, true)
+		return
 	}
+	r.forget(c, a.id)
 }
 
 // phoenix is the one message with which a task starts anew.

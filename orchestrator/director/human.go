@@ -122,7 +122,8 @@ func (r *run) questionText(t *board.Task) string {
 // obeyHeld carries out answers that had to wait for other tasks.
 func (r *run) obeyHeld(c *orchestrator.Context) error {
 	for _, id := range r.waiting() {
-		if j := r.job(id); j.held != nil && r.board.Waits(id) == nil {
+		j := r.job(id)
+		if j.held != nil && slices.Contains(r.waiting(), id) && r.board.Waits(id) == nil { // still, after the answers before
 			answer := *j.held
 			j.held = nil
 			if err := r.obey(c, id, answer); err != nil {
@@ -171,10 +172,10 @@ func (r *run) obey(c *orchestrator.Context, id string, answer Answer) error {
 	}
 	r.direct(c, id, m)
 	if m.Wipe {
-		r.forget(c, id)
 		if more := guidance(answer); len(more) > 0 {
 			r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Remember{Messages: more}})
 		}
+		r.forget(c, id)
 	}
 	return nil
 }

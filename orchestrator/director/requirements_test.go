@@ -409,6 +409,14 @@ func forks(conflicts ...string) map[string]func(asked) any {
 	}
 }
 
+// forked is a run with such worktrees.
+func forked(roles map[string]func(asked) any, tasks ...board.Definition) script {
+	s := script{cfg: bare(), in: director.Input{Tasks: tasks}, roles: forks()}
+	maps.Copy(s.roles, roles)
+	s.cfg.Agents.Worktree = "worktree"
+	return s
+}
+
 // eventful is a run in which everything happens but that money ends.
 func eventful() script {
 	s := script{cfg: bare(), in: director.Input{Spec: todoSpec}, roles: forks("api_build"), reply: map[string]any{"ask/views_build/1": director.Answer{Action: director.ActionRetry}}}
@@ -542,12 +550,6 @@ func TestEvents(t *testing.T) {
 
 func TestForks(t *testing.T) {
 	// forked is a case with worktrees.
-	forked := func(roles map[string]func(asked) any, tasks ...board.Definition) script {
-		s := script{cfg: bare(), in: director.Input{Tasks: tasks}, roles: forks()}
-		maps.Copy(s.roles, roles)
-		s.cfg.Agents.Worktree = "worktree"
-		return s
-	}
 	t.Run("BC55 what was paid for is committed and merged after the last call that the budget allows", func(t *testing.T) {
 		// open, create, work, commit, inspect, qa, merge
 		for calls, want := range map[int64]string{3: "db_build AWAITING_QA", 6: "db_build COMPLETE"} {

@@ -139,7 +139,7 @@ func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (
 	})
 	switch {
 	case err != nil:
-		return brokenCall(err), ends(err)
+		return brokenGit(err), ends(err)
 	case got.Unsafe != "":
 		return &mishap{kind: board.EmptyResult, text: got.Unsafe}, nil
 	}

@@ -123,7 +123,7 @@ func (r *run) keepWork(c *orchestrator.Context, a *attempt) (*mishap, error) {
 	if a.tree != nil {
 		got, err := git[Committed](r, c, OpCommit, CommitRequest{Tree: *a.tree, Since: a.head, At: c.Now(), Phase: "wip", Summary: fmt.Sprintf("slice %d", a.slices)})
 		if err != nil {
-			return brokenCall(err), ends(err)
+			return brokenGit(err), ends(err)
 		}
 		if got.Unsafe != "" {
 			return &mishap{kind: board.Crashed, text: got.Unsafe}, nil

@@ -109,17 +109,21 @@ func (r *run) plant(c *orchestrator.Context, req CreateRequest) (Created, error)
 // clear removes the worktrees of a task, and with branches their branches. It is done
 // also if the run is over; that it cannot be done is a warning.
 func (r *run) clear(c *orchestrator.Context, task string, branches bool) { //nolint:revive // flag-parameter: of the request
-	trees := r.trees.trees[task]
+	trees := slices.Clone(r.trees.trees[task])
 	if len(trees) == 0 {
 		return
 	}
+	delete(r.trees.folder, task) // meanwhile, another attempt may get one
 	if _, err := git[struct{}](r, c, OpRemove, RemoveRequest{Trees: trees, Branches: branches}); err != nil {
 		r.warn(c, "worktree", task, "its worktrees could not be removed: %s", err)
+		r.trees.folder[task] = true
 		return
 	}
-	delete(r.trees.folder, task)
 	if branches {
-		delete(r.trees.trees, task)
+		left := slices.DeleteFunc(r.trees.trees[task], func(t worktree.Tree) bool { return slices.Contains(trees, t) })
+		if r.trees.trees[task] = left; len(left) == 0 {
+			delete(r.trees.trees, task)
+		}
 	}
 }
 
