@@ -101,6 +101,7 @@ func TestFindRefuses(t *testing.T) {
 		{"enum", `{"a": 1, "r": "medium"}`, `/r: want {"type":"string","enum":["low","very_high"]}, got "medium"`},
 		{"missing field", `{"b": []}`, `the answer: want {"required":["a"]}, got {"b":[]}`},
 		{"extra field", `{"a": 1, "zz": 2}`, `/zz: want no such field, got 2`},
+		{"extra fields, all at once", `{"zz": 2, "a": 1, "yy": "x"}`, `/yy, zz: want no such field, got "x"`},
 		{"fraction for an integer", `{"a": "1.5"}`, `/a: want {"type":"integer"}, got "1.5"`},
 		{"number with a unit", `{"a": "85%"}`, `/a: want {"type":"integer"}, got "85%"`},
 		{"number with commas", `{"a": "1,000"}`, `/a: want {"type":"integer"}, got "1,000"`},

@@ -84,30 +84,37 @@ func (s *Shape) object(object map[string]any, schema *jsonschema.Schema) *fault 
 			continue
 		}
 		var wrong *fault
-		if object[name], wrong = s.fit(object[name], field); wrong != nil {
-			return wrong.in(name)
+		if object[name], wrong = s.fit(object[name], field); wrong == nil {
+			continue
 		}
+		if !known && wrong.path == "" && field.Not != nil { // none of them may be there
+			name = strings.Join(unknown(object, schema), ", ")
+		}
+		return wrong.in(name)
 	}
 	return nil
+}
+
+// unknown are the fields that the schema does not have, sorted.
+func unknown(object map[string]any, schema *jsonschema.Schema) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(name string) bool { return schema.Properties[name] != nil })
 }
 
 // rename gives fields the names that the schema has for them, where only one name is
 // meant by only one field.
 func rename(object map[string]any, s *jsonschema.Schema) {
-	unknown, wanted := map[string][]string{}, map[string][]string{} // by what they fold to
-	for name := range object {
-		if s.Properties[name] == nil {
-			unknown[fold(name)] = append(unknown[fold(name)], name)
-		}
+	others, wanted := map[string][]string{}, map[string][]string{} // by what they fold to
+	for _, name := range unknown(object, s) {
+		others[fold(name)] = append(others[fold(name)], name)
 	}
-	if len(unknown) == 0 {
+	if len(others) == 0 {
 		return
 	}
 	for name := range s.Properties {
 		wanted[fold(name)] = append(wanted[fold(name)], name)
 	}
 	for key, names := range wanted {
-		from, to := unknown[key], names[0]
+		from, to := others[key], names[0]
 		if _, taken := object[to]; !taken && len(from) == 1 && len(names) == 1 {
 			object[to] = object[from[0]]
 			delete(object, from[0])

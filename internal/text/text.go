@@ -31,6 +31,19 @@ func Cut(s string, limit int) string {
 	return fmt.Sprintf("%s\n[cut: the first %d of %d bytes]", short, len(short), len(s))
 }
 
+// Ends returns s, or its beginning and its end, of limit bytes together, with a line between
+// them that says how much is missing, if s is longer.
+func Ends(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	first, at := head(s, limit/2), len(s)-limit/2
+	for at < len(s) && !utf8.RuneStart(s[at]) {
+		at++
+	}
+	return fmt.Sprintf("%s\n[cut: %d of %d bytes]\n%s", first, at-len(first), len(s), s[at:])
+}
+
 // head is the longest beginning of s of at most limit bytes that ends between
 // runes. s is longer than limit.
 func head(s string, limit int) string {

@@ -28,6 +28,12 @@ func TestCut(t *testing.T) {
 	assert.Equal(t, "a\n[cut: the first 1 of 3 bytes]", text.Cut("aé", 2))
 }
 
+func TestEnds(t *testing.T) {
+	assert.Equal(t, "0123456789", text.Ends("0123456789", 10))
+	assert.Equal(t, "01\n[cut: 6 of 10 bytes]\n89", text.Ends("0123456789", 4))
+	assert.Equal(t, "é\n[cut: 7 of 11 bytes]\né", text.Ends("éabcdefgé", 5), "whole characters")
+}
+
 func FuzzShorten(f *testing.F) {
 	f.Add("añ😀", 2)
 	f.Add("\xff\x80", -3)

@@ -87,6 +87,6 @@ func judge(res proc.Result, clean *strings.Replacer) director.CheckResult {
 		why = "no test ran"
 	}
 	out.Passed = why == ""
-	out.Output = text.Cut(strings.TrimSpace(why+"\n"+said), readable)
+	out.Output = text.Ends(strings.TrimSpace(why+"\n"+said), readable)
 	return out
 }

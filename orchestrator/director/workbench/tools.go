@@ -177,5 +177,5 @@ func (w *Workbench) tool(ctx context.Context, root string, in runInput) (string,
 		end = fmt.Sprintf("exit code %d", res.Code)
 	}
 	said := strings.TrimSpace(res.Stdout.String() + "\n" + res.Stderr.String())
-	return text.Cut(said, readable) + "\n(" + end + ")", nil
+	return text.Ends(said, readable) + "\n(" + end + ")", nil
 }

@@ -45,13 +45,16 @@ type Config struct {
 	// temporary files. It is made if it does not exist. Several processes can use it.
 	State string
 
-	// Commands are what workers may run, by the name that a model says. nil: nothing.
+	// Commands are what workers may run, by the name that a model says: a program and its
+	// arguments, without a shell. A program with a / in its name is in the worktree. nil:
+	// nothing.
 	Commands map[string][]string
 
-	// Env are further variables for commands, "KEY=value". They get PATH, HOME, TMPDIR,
-	// GOCACHE and GOMODCACHE inside of State, GOPROXY=off and GOTOOLCHAIN=local; a
-	// variable given here takes precedence. A cache that is shared with other builds can
-	// be poisoned by code under test.
+	// Env are further variables for commands, "KEY=value". They get a PATH with the folder
+	// of their program, /usr/local/bin, /usr/bin and /bin, and HOME, TMPDIR, GOCACHE and
+	// GOMODCACHE inside of State, GOPROXY=off and GOTOOLCHAIN=local; a variable given here
+	// takes precedence. A cache that is shared with other builds can be poisoned by code
+	// under test.
 	Env []string
 
 	// Time limits a command. Zero means DefaultTime.
@@ -110,7 +113,11 @@ func (w *Workbench) state(name string) string { return filepath.Join(w.cfg.State
 
 // run runs a command in a folder, with a temporary folder of its own.
 func (w *Workbench) run(ctx context.Context, dir string, command []string) (proc.Result, error) {
-	program, err := exec.LookPath(command[0])
+	name := command[0]
+	if !filepath.IsAbs(name) && filepath.Base(name) != name {
+		name = filepath.Join(dir, name)
+	}
+	program, err := exec.LookPath(name)
 	if err != nil {
 		return proc.Result{}, fmt.Errorf("find %s: %w", command[0], err)
 	}

@@ -237,6 +237,30 @@ func TestCheckOfAnyCommand(t *testing.T) {
 	assert.Len(t, strings.Split(git(t, repo, "worktree", "list"), "\n"), 1)
 }
 
+func TestProgramOfTheCheckout(t *testing.T) {
+	w, repo, _ := open(t, workbench.Config{Commands: map[string][]string{"verify": {"./verify.sh"}}}, map[string]string{"verify.sh": "#!/bin/sh\necho from $0; exit 1\n"})
+	require.NoError(t, os.Chmod(filepath.Join(repo, "verify.sh"), 0o755))
+	git(t, repo, "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "-a", "-m", "x")
+	got := check(t, w, git(t, repo, "rev-parse", "HEAD"), "./verify.sh")
+	assert.Equal(t, "exit code 1\nfrom verify.sh", got.Output)
+	said, err := call(t, w, repo, "run", `{"command":"verify"}`)
+	require.NoError(t, err)
+	assert.Contains(t, said, "verify.sh\n(exit code 1)")
+}
+
+func TestLongOutput(t *testing.T) {
+	long := []string{"sh", "-c", "seq 1 40000; echo THE REASON; exit 1"}
+	w, repo, commit := open(t, workbench.Config{Commands: map[string][]string{"long": long}}, nil)
+	said, err := call(t, w, repo, "run", `{"command":"long"}`)
+	require.NoError(t, err)
+	for _, text := range []string{said, check(t, w, commit, long...).Output} {
+		assert.Contains(t, text, "1\n2\n3\n")
+		assert.Contains(t, text, "40000\nTHE REASON", "what went wrong is mostly said at the end")
+		assert.Regexp(t, `\[cut: \d+ of \d+ bytes\]`, text)
+		assert.Less(t, len(text), 62<<10)
+	}
+}
+
 func TestWhatFailed(t *testing.T) {
 	// Events of a package and one below it, each with a test that failed, which ran twice.
 	events := `{"Action":"fail","Package":"m","Test":"TestA"}
