@@ -211,8 +211,8 @@ func (w *Trees) swap(ctx context.Context, branch, from, to string) (bool, error)
 		}
 	}
 	_, err = w.do(ctx, "update-ref", "refs/heads/"+branch, to, from)
-	if exit(err) == 128 { // it was moved, or is being moved
-		return false, nil
+	if exit(err) == 128 {
+		return false, w.unmoved(ctx, branch, from, err)
 	}
 	return err == nil, err
 }

@@ -335,7 +335,7 @@ func (w *Trees) findMain(ctx context.Context, _ Config) error {
 	}
 	_, err = w.do(ctx, "update-ref", "refs/heads/"+w.main, first, none)
 	if exit(err) == 128 {
-		return nil // another run was first
+		return w.unmoved(ctx, w.main, "", err) // another run may have been first
 	}
 	return err
 }
