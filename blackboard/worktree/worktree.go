@@ -70,7 +70,8 @@ type Config struct {
 	Prefix string
 
 	// AllowDirty lets a run work on a repository whose main branch is checked out with
-	// changes. Main is not touched then: merges go to the branch orchestrator/<run>.
+	// changes at its first Open. Main is not touched then: merges go to the branch
+	// orchestrator/<run>.
 	AllowDirty bool
 
 	// Name and Email are those of the committer; "": Convene, convene@localhost.
@@ -109,7 +110,8 @@ func (m mutex) Unlock() { <-m }
 // Open prepares the repository for a run. The errors are ErrOldGit, ErrNoRepo,
 // ErrDirtyRepo, what is wrong with c, and failures of git and of the file system.
 //
-// A repository without commits gets an empty one.
+// A repository without commits gets an empty one. The first Open of a run chooses its
+// target; later ones keep it and do not return ErrDirtyRepo: Merge does.
 func Open(ctx context.Context, c Config) (*Trees, error) { return open(ctx, c, nil) }
 
 func open(ctx context.Context, c Config, after func(args []string) error) (*Trees, error) {
@@ -414,7 +416,8 @@ func (w *Trees) exclude(ctx context.Context, pattern string) error {
 	return errors.Join(err, f.Close())
 }
 
-// chooseTarget decides where merges go.
+// chooseTarget decides where merges go. The first Open of a run decides it for all: whether
+// a folder is dirty at a later one, in the middle of the run, is a matter of the next merge.
 func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 	if err := w.finishForwards(ctx); err != nil {
 		return err
@@ -425,7 +428,16 @@ func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 		return err
 	}
 	if tip == "" {
+		chosen, err := os.ReadFile(w.choice())
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if string(chosen) == w.main {
+			return nil
+		}
 		switch err := w.awaitUpdates(ctx, w.main); {
+		case err == nil:
+			return os.WriteFile(w.choice(), []byte(w.main), 0o644)
 		case !errors.Is(err, ErrDirtyRepo):
 			return err
 		case !c.AllowDirty:
@@ -438,6 +450,10 @@ func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 	w.main = own // and so it stays for the whole run
 	return nil
 }
+
+// choice is the file, which git ignores, with the branch that the first Open of this run has
+// chosen; a branch of its own needs none, it is there.
+func (w *Trees) choice() string { return filepath.Join(w.common, "convene-target-"+w.short) }
 
 // dirty returns a folder that has a branch checked out, or rebases it, and changes of its
 // own, or "". A worktree that is not whole is not looked at.
