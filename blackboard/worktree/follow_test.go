@@ -3,6 +3,7 @@ package worktree_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -110,5 +111,36 @@ func TestIgnoredFiles(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, conflicts)
 		assert.Equal(t, "script", read(t, two.Path, "build"))
+	})
+}
+
+func TestFollowedBefore(t *testing.T) {
+	t.Run("BC62 BX3 what a user has staged since a folder was updated is kept", func(t *testing.T) {
+		r := newRepo(t)
+		write(t, r.Dir, "b.txt", "old")
+		r.run("add", "--all")
+		r.run("commit", "--quiet", "-m", "b")
+		w, err := worktree.OpenStopping(t.Context(), r.config(), func(args []string) error {
+			if slices.Contains(args, "read-tree") {
+				return errStopped
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		tree := create(t, w, "a", 1)
+		write(t, tree.Path, "main.txt", "merged")
+		write(t, tree.Path, "b.txt", "new")
+		id, err := w.Commit(t.Context(), tree, worktree.Note{}, nil)
+		require.NoError(t, err)
+		m := merge(t, w, tree, id)
+		assert.Equal(t, r.Dir, m.Behind, "the process ended before it could tell")
+		assert.Empty(t, r.run("status", "--porcelain"))
+		assert.NotEmpty(t, r.run("for-each-ref", "refs/convene/forward"))
+
+		r.run("checkout", "--quiet", "HEAD~1", "--", "b.txt")
+		r.open()
+		assert.Equal(t, "old", read(t, r.Dir, "b.txt"))
+		assert.Equal(t, "M  b.txt", r.run("status", "--porcelain"))
+		assert.Empty(t, r.run("for-each-ref", "refs/convene/forward"))
 	})
 }

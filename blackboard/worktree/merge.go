@@ -372,7 +372,7 @@ func (w *Trees) follow(ctx context.Context, dir, ref string) (bool, error) {
 }
 
 // forwardTo updates the files of a folder from one commit to another, and says whether it
-// could.
+// could, or had done so before.
 func (w *Trees) forwardTo(ctx context.Context, dir, at, head string) (bool, error) {
 	locked, err := w.locked(ctx, dir)
 	if err != nil {
@@ -384,6 +384,9 @@ func (w *Trees) forwardTo(ctx context.Context, dir, at, head string) (bool, erro
 	paths, err := w.changes(ctx, at, head)
 	if err != nil {
 		return false, err
+	}
+	if done, err := w.followed(ctx, dir, head, paths); err != nil || done {
+		return done, err
 	}
 	if path, err := w.inTheWay(ctx, dir, at, head, paths); err != nil || path != "" {
 		return false, err
@@ -409,6 +412,22 @@ func (w *Trees) forwardTo(ctx context.Context, dir, at, head string) (bool, erro
 		return false, err
 	}
 	return w.rewrite(ctx, dir, head, all)
+}
+
+// followed says whether a folder was updated already: git writes its index as a whole, so one
+// path in it that is as in head says so for all. What differs was changed since.
+func (w *Trees) followed(ctx context.Context, dir, head string, paths map[string]string) (bool, error) {
+	out, err := w.in(ctx, dir, "diff", "--cached", "--name-only", "--no-renames", "-z", head, "--")
+	if err != nil {
+		return false, err
+	}
+	differ := 0
+	for path := range strings.SplitSeq(out, "\x00") {
+		if paths[path] != "" {
+			differ++
+		}
+	}
+	return differ < len(paths), nil
 }
 
 // changes returns the paths that differ between two commits, with git's letter for how, such
