@@ -3,6 +3,7 @@ package worktree_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,5 +40,30 @@ func TestFailures(t *testing.T) {
 		blockLog(t, r)
 		_, err := worktree.Open(t.Context(), r.config())
 		require.ErrorContains(t, err, "git update-ref refs/heads/main")
+	})
+	t.Run("BX1 a ref that is broken is not one that is missing", func(t *testing.T) {
+		for content, want := range map[string]string{"": "cannot be read", strings.Repeat("1", 40) + "\n": "which is no commit of the repository"} {
+			r := newRepo(t)
+			main := filepath.Join(r.Dir, ".git", "refs", "heads", "main")
+			require.NoError(t, os.WriteFile(main, []byte(content), 0o600))
+			_, err := worktree.Open(t.Context(), r.config())
+			require.ErrorContains(t, err, "refs/heads/main")
+			require.ErrorContains(t, err, want)
+			left, err := os.ReadFile(main)
+			require.NoError(t, err)
+			assert.Equal(t, content, string(left), "it is left as it is")
+		}
+	})
+	t.Run("BX1 BX3 a run whose own branch is broken does not go to main", func(t *testing.T) {
+		r := newRepo(t)
+		c := r.config()
+		c.AllowDirty = true
+		write(t, r.Dir, "main.txt", "mine")
+		_, err := worktree.Open(t.Context(), c)
+		require.NoError(t, err)
+		r.run("checkout", "--quiet", "--", "main.txt")
+		write(t, r.Dir, ".git/refs/heads/orchestrator/4e65d3fb", "")
+		_, err = worktree.Open(t.Context(), c)
+		require.ErrorContains(t, err, "refs/heads/orchestrator/4e65d3fb cannot be read")
 	})
 }

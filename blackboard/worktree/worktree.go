@@ -345,13 +345,31 @@ func (w *Trees) findMain(ctx context.Context, _ Config) error {
 // none is what update-ref takes for the old value of a ref that must not exist.
 const none = ""
 
-// commit returns the commit that a name stands for, "" if there is none.
+// commit returns the commit that a name stands for, "" if there is none. A ref that is broken
+// or cannot be read is an error.
 func (w *Trees) commit(ctx context.Context, name string) (string, error) {
 	id, err := w.do(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+	if exit(err) != 1 {
+		return id, err
+	}
+	if name != "HEAD" && !strings.HasPrefix(name, "refs/") {
+		return "", nil
+	}
+	// It is missing, or broken. symbolic-ref tells these apart: 1 is a ref that is missing or
+	// has an ID, 0 one that names another.
+	if _, err := w.do(ctx, "symbolic-ref", "--quiet", name); exit(err) != 1 && err != nil {
+		return "", fmt.Errorf("%s cannot be read: %w", name, err)
+	}
+	id, err = w.do(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name)
 	if exit(err) == 1 {
 		return "", nil
 	}
-	return id, err
+	if err == nil {
+		if _, err = w.do(ctx, "cat-file", "-e", id+"^{commit}"); exit(err) > 0 {
+			err = fmt.Errorf("%s is at %s, which is no commit of the repository: %w", name, id, err)
+		}
+	}
+	return id, err // it may have been made meanwhile
 }
 
 // placeBase makes the folder for worktrees, and lets git ignore it.
