@@ -1,10 +1,13 @@
 package worktree_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -65,5 +68,22 @@ func TestFailures(t *testing.T) {
 		write(t, r.Dir, ".git/refs/heads/orchestrator/4e65d3fb", "")
 		_, err = worktree.Open(t.Context(), c)
 		require.ErrorContains(t, err, "refs/heads/orchestrator/4e65d3fb cannot be read")
+	})
+	t.Run("BX3 the index of a user is not written to look at a folder", func(t *testing.T) {
+		r := newRepo(t)
+		w := r.open()
+		index := read(t, r.Dir, ".git/index")
+		then := time.Now().Add(-time.Hour)
+		require.NoError(t, os.Chtimes(filepath.Join(r.Dir, "main.txt"), then, then))
+		tree := create(t, w, "a", 1)
+		id := change(t, w, tree, "x", "1")
+		stop := errors.New("refused")
+		_, err := w.Merge(t.Context(), tree, id, "", func(context.Context, string, string) error { return stop })
+		require.ErrorIs(t, err, stop)
+		other := r.config()
+		other.Run = "run-2"
+		_, err = worktree.Open(t.Context(), other)
+		require.NoError(t, err)
+		assert.Equal(t, index, read(t, r.Dir, ".git/index"))
 	})
 }

@@ -527,7 +527,7 @@ func dirtyError(dir, branch string) error {
 // clean says whether a folder has no changes of its own, and nothing like a merge or a
 // rebase is in progress in it.
 func (w *Trees) clean(ctx context.Context, dir string) (bool, error) {
-	out, err := w.in(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=normal")
+	out, err := w.in(ctx, dir, "--no-optional-locks", "status", "--porcelain", "-z", "--untracked-files=normal")
 	if err != nil || out != "" {
 		return false, err
 	}
