@@ -86,4 +86,15 @@ func TestFailures(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, index, read(t, r.Dir, ".git/index"))
 	})
+	t.Run("BX5 a repository that git refuses: its message, also with Init", func(t *testing.T) {
+		r := newRepo(t)
+		write(t, r.Dir, ".git/config", "[broken")
+		c := r.config()
+		for range 2 {
+			_, err := worktree.Open(t.Context(), c)
+			require.ErrorIs(t, err, worktree.ErrNoRepo)
+			require.ErrorContains(t, err, "bad config line")
+			c.Init = true
+		}
+	})
 }

@@ -291,8 +291,11 @@ func (w *Trees) findCommon(ctx context.Context, _ Config) (err error) {
 // a bare one, that itself.
 func (w *Trees) top(ctx context.Context) (found bool, top string, err error) {
 	out, err := w.do(ctx, "rev-parse", "--is-bare-repository", "--absolute-git-dir")
-	if exit(err) == 128 {
+	if exit(err) == 128 && strings.Contains(err.Error(), "not a git repository") {
 		return false, "", nil
+	}
+	if exit(err) == 128 {
+		return false, "", fmt.Errorf("%w that can be used: %w", ErrNoRepo, err)
 	}
 	if err != nil {
 		return false, "", err
