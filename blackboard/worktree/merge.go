@@ -42,8 +42,8 @@ const mergeTries = 4
 //
 // Check may be nil. It is called with the commit of the merge before the branch moves to it,
 // and with the commit that the branch is at; its error is returned, and nothing was merged.
-// A folder that has the branch checked out must be clean, otherwise it is ErrDirtyRepo; it
-// gets the files of the merge.
+// A folder that has the branch checked out must be clean, without ignored files where the
+// merge brings others, otherwise it is ErrDirtyRepo; it gets the files of the merge.
 func (w *Trees) Merge(ctx context.Context, t Tree, commit, into string, check func(ctx context.Context, merge, onto string) error) (Merge, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

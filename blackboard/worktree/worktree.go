@@ -36,7 +36,7 @@ var (
 	ErrUnsafePath = safepath.ErrUnsafePath
 
 	// ErrDirtyRepo says that the main branch is checked out in a folder that has changes
-	// of its own.
+	// of its own, or ignored files that a merge would overwrite.
 	ErrDirtyRepo = errors.New("the repository has changes that are not committed")
 
 	// ErrNoRepo says that there is no repository.
