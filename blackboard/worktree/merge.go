@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,8 +42,8 @@ const mergeTries = 4
 //
 // Check may be nil. It is called with the commit of the merge before the branch moves to it,
 // and with the commit that the branch is at; its error is returned, and nothing was merged.
-// A folder that has the branch checked out must be clean, otherwise it is ErrDirtyRepo; it
-// gets the files of the merge.
+// A folder that has the branch checked out must be clean, without ignored files where the
+// merge brings others, otherwise it is ErrDirtyRepo; it gets the files of the merge.
 func (w *Trees) Merge(ctx context.Context, t Tree, commit, into string, check func(ctx context.Context, merge, onto string) error) (Merge, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,17 +192,38 @@ func (w *Trees) swap(ctx context.Context, branch, from, to string) (bool, error)
 		return false, err
 	}
 	for _, tree := range trees {
-		if tree.branch == branch && tree.whole() {
-			if _, err := w.do(ctx, "update-ref", w.forward(tree.path), from); err != nil {
-				return false, err
-			}
+		if tree.branch != branch || !tree.whole() {
+			continue
+		}
+		paths, err := w.changes(ctx, from, to)
+		if err != nil {
+			return false, err
+		}
+		switch path, err := w.inTheWay(ctx, tree.path, from, to, paths); {
+		case err != nil:
+			return false, err
+		case path != "":
+			err := fmt.Errorf("%w: the merge would overwrite %s, which git does not track: move or remove it", ErrDirtyRepo, path)
+			return false, w.unmoved(ctx, branch, from, err)
+		}
+		if _, err := w.do(ctx, "update-ref", w.forward(tree.path), from); err != nil {
+			return false, err
 		}
 	}
 	_, err = w.do(ctx, "update-ref", "refs/heads/"+branch, to, from)
-	if exit(err) == 128 { // it was moved, or is being moved
-		return false, nil
+	if exit(err) == 128 {
+		return false, w.unmoved(ctx, branch, from, err)
 	}
 	return err == nil, err
+}
+
+// unmoved returns a fault, or nil if a branch is not at a commit any more, which explains it.
+func (w *Trees) unmoved(ctx context.Context, branch, from string, fault error) error {
+	tip, err := w.tip(ctx, branch)
+	if err == nil && tip != from {
+		return nil
+	}
+	return errors.Join(fault, err)
 }
 
 // awaitUpdates waits while other runs update folders that have a branch checked out, and
@@ -349,7 +372,7 @@ func (w *Trees) follow(ctx context.Context, dir, ref string) (bool, error) {
 }
 
 // forwardTo updates the files of a folder from one commit to another, and says whether it
-// could.
+// could, or had done so before.
 func (w *Trees) forwardTo(ctx context.Context, dir, at, head string) (bool, error) {
 	locked, err := w.locked(ctx, dir)
 	if err != nil {
@@ -357,6 +380,16 @@ func (w *Trees) forwardTo(ctx context.Context, dir, at, head string) (bool, erro
 	}
 	if locked {
 		return false, errBusy
+	}
+	paths, err := w.changes(ctx, at, head)
+	if err != nil {
+		return false, err
+	}
+	if done, err := w.followed(ctx, dir, head, paths); err != nil || done {
+		return done, err
+	}
+	if path, err := w.inTheWay(ctx, dir, at, head, paths); err != nil || path != "" {
+		return false, err
 	}
 	_, err = w.in(ctx, dir, "read-tree", "-m", "-u", at, head)
 	switch code := exit(err); {
@@ -374,15 +407,94 @@ func (w *Trees) forwardTo(ctx context.Context, dir, at, head string) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	out, err := w.in(ctx, dir, "diff", "--name-only", "--no-renames", "-z", at, head, "--")
+	all := slices.Collect(maps.Keys(paths))
+	if ok, err := w.interrupted(ctx, dir, at, head, all); err != nil || !ok {
+		return false, err
+	}
+	return w.rewrite(ctx, dir, head, all)
+}
+
+// followed says whether a folder was updated already: git writes its index as a whole, so one
+// path in it that is as in head says so for all. What differs was changed since.
+func (w *Trees) followed(ctx context.Context, dir, head string, paths map[string]string) (bool, error) {
+	out, err := w.in(ctx, dir, "diff", "--cached", "--name-only", "--no-renames", "-z", head, "--")
 	if err != nil {
 		return false, err
 	}
-	paths := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
-	if ok, err := w.interrupted(ctx, dir, at, head, paths); err != nil || !ok {
-		return false, err
+	differ := 0
+	for path := range strings.SplitSeq(out, "\x00") {
+		if paths[path] != "" {
+			differ++
+		}
 	}
-	return w.rewrite(ctx, dir, head, paths)
+	return differ < len(paths), nil
+}
+
+// changes returns the paths that differ between two commits, with git's letter for how, such
+// as A for one that only the second commit has.
+func (w *Trees) changes(ctx context.Context, at, head string) (map[string]string, error) {
+	out, err := w.do(ctx, "diff", "--name-status", "--no-renames", "-z", at, head, "--")
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]string{}
+	fields := strings.Split(out, "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		paths[fields[i+1]] = fields[i]
+	}
+	return paths, nil
+}
+
+// inTheWay returns a file or folder that an update of a folder would overwrite or remove
+// although git does not track it; "": there is none. read-tree does not spare ignored ones.
+// In worktrees of this run they are the worker's, and give way.
+func (w *Trees) inTheWay(ctx context.Context, dir, at, head string, paths map[string]string) (string, error) {
+	if rel, err := filepath.Rel(w.base, dir); err == nil && filepath.IsLocal(rel) {
+		return "", nil
+	}
+	for path, letter := range paths {
+		if letter != "A" {
+			continue
+		}
+		name, info, err := first(dir, path)
+		if err != nil {
+			return "", err
+		}
+		ours := true
+		switch {
+		case name == path && info.IsDir():
+			var others string
+			others, err = w.in(ctx, dir, "--literal-pathspecs", "ls-files", "--others", "-z", "--", path)
+			ours = others == ""
+		case name == path:
+			ours, err = w.interrupted(ctx, dir, at, head, []string{path})
+		case name != "":
+			ours = paths[name] != "" // then git tracks it, and removes it
+		}
+		if err != nil || !ours {
+			return filepath.Join(dir, filepath.FromSlash(name)), err
+		}
+	}
+	return "", nil
+}
+
+// first returns what stands where a folder is to get a path: what has the path, or what is
+// no folder and has that of one of its parents; "": nothing.
+func first(dir, path string) (name string, info fs.FileInfo, err error) {
+	for end := 0; end < len(path); {
+		next := strings.IndexByte(path[end+1:], '/')
+		if end += 1 + next; next < 0 {
+			end = len(path)
+		}
+		info, err = os.Lstat(filepath.Join(dir, filepath.FromSlash(path[:end])))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "", nil, nil
+		case err != nil || end == len(path) || !info.IsDir():
+			return path[:end], info, err
+		}
+	}
+	return "", nil, nil
 }
 
 // locked says whether another process has locked the index of a folder. It removes the lock

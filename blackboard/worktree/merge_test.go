@@ -281,7 +281,9 @@ func TestKilledWhileFilesAreWritten(t *testing.T) {
 		t.Run("BC62 BX3 other changes are kept: "+name, func(t *testing.T) {
 			r, _ := stopped(t)
 			write(t, r.Dir, name, content)
-			_, err := worktree.Open(t.Context(), r.config())
+			w := r.open()
+			tree := create(t, w, "b", 1)
+			_, err := w.Merge(t.Context(), tree, change(t, w, tree, "other", "1"), "", nil)
 			require.ErrorIs(t, err, worktree.ErrDirtyRepo)
 			assert.Equal(t, content, read(t, r.Dir, name))
 		})

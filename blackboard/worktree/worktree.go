@@ -36,7 +36,7 @@ var (
 	ErrUnsafePath = safepath.ErrUnsafePath
 
 	// ErrDirtyRepo says that the main branch is checked out in a folder that has changes
-	// of its own.
+	// of its own, or ignored files that a merge would overwrite.
 	ErrDirtyRepo = errors.New("the repository has changes that are not committed")
 
 	// ErrNoRepo says that there is no repository.
@@ -70,7 +70,8 @@ type Config struct {
 	Prefix string
 
 	// AllowDirty lets a run work on a repository whose main branch is checked out with
-	// changes. Main is not touched then: merges go to the branch orchestrator/<run>.
+	// changes at its first Open. Main is not touched then: merges go to the branch
+	// orchestrator/<run>.
 	AllowDirty bool
 
 	// Name and Email are those of the committer; "": Convene, convene@localhost.
@@ -109,7 +110,8 @@ func (m mutex) Unlock() { <-m }
 // Open prepares the repository for a run. The errors are ErrOldGit, ErrNoRepo,
 // ErrDirtyRepo, what is wrong with c, and failures of git and of the file system.
 //
-// A repository without commits gets an empty one.
+// A repository without commits gets an empty one. The first Open of a run chooses its
+// target; later ones keep it and do not return ErrDirtyRepo: Merge does.
 func Open(ctx context.Context, c Config) (*Trees, error) { return open(ctx, c, nil) }
 
 func open(ctx context.Context, c Config, after func(args []string) error) (*Trees, error) {
@@ -289,8 +291,11 @@ func (w *Trees) findCommon(ctx context.Context, _ Config) (err error) {
 // a bare one, that itself.
 func (w *Trees) top(ctx context.Context) (found bool, top string, err error) {
 	out, err := w.do(ctx, "rev-parse", "--is-bare-repository", "--absolute-git-dir")
-	if exit(err) == 128 {
+	if exit(err) == 128 && strings.Contains(err.Error(), "not a git repository") {
 		return false, "", nil
+	}
+	if exit(err) == 128 {
+		return false, "", fmt.Errorf("%w that can be used: %w", ErrNoRepo, err)
 	}
 	if err != nil {
 		return false, "", err
@@ -335,7 +340,7 @@ func (w *Trees) findMain(ctx context.Context, _ Config) error {
 	}
 	_, err = w.do(ctx, "update-ref", "refs/heads/"+w.main, first, none)
 	if exit(err) == 128 {
-		return nil // another run was first
+		return w.unmoved(ctx, w.main, "", err) // another run may have been first
 	}
 	return err
 }
@@ -343,13 +348,31 @@ func (w *Trees) findMain(ctx context.Context, _ Config) error {
 // none is what update-ref takes for the old value of a ref that must not exist.
 const none = ""
 
-// commit returns the commit that a name stands for, "" if there is none.
+// commit returns the commit that a name stands for, "" if there is none. A ref that is broken
+// or cannot be read is an error.
 func (w *Trees) commit(ctx context.Context, name string) (string, error) {
 	id, err := w.do(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+	if exit(err) != 1 {
+		return id, err
+	}
+	if name != "HEAD" && !strings.HasPrefix(name, "refs/") {
+		return "", nil
+	}
+	// It is missing, or broken. symbolic-ref tells these apart: 1 is a ref that is missing or
+	// has an ID, 0 one that names another.
+	if _, err := w.do(ctx, "symbolic-ref", "--quiet", name); exit(err) != 1 && err != nil {
+		return "", fmt.Errorf("%s cannot be read: %w", name, err)
+	}
+	id, err = w.do(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name)
 	if exit(err) == 1 {
 		return "", nil
 	}
-	return id, err
+	if err == nil {
+		if _, err = w.do(ctx, "cat-file", "-e", id+"^{commit}"); exit(err) > 0 {
+			err = fmt.Errorf("%s is at %s, which is no commit of the repository: %w", name, id, err)
+		}
+	}
+	return id, err // it may have been made meanwhile
 }
 
 // placeBase makes the folder for worktrees, and lets git ignore it.
@@ -414,7 +437,8 @@ func (w *Trees) exclude(ctx context.Context, pattern string) error {
 	return errors.Join(err, f.Close())
 }
 
-// chooseTarget decides where merges go.
+// chooseTarget decides where merges go. The first Open of a run decides it for all: whether
+// a folder is dirty at a later one, in the middle of the run, is a matter of the next merge.
 func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 	if err := w.finishForwards(ctx); err != nil {
 		return err
@@ -425,7 +449,16 @@ func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 		return err
 	}
 	if tip == "" {
+		chosen, err := os.ReadFile(w.choice())
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if string(chosen) == w.main {
+			return nil
+		}
 		switch err := w.awaitUpdates(ctx, w.main); {
+		case err == nil:
+			return os.WriteFile(w.choice(), []byte(w.main), 0o644)
 		case !errors.Is(err, ErrDirtyRepo):
 			return err
 		case !c.AllowDirty:
@@ -438,6 +471,10 @@ func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 	w.main = own // and so it stays for the whole run
 	return nil
 }
+
+// choice is the file, which git ignores, with the branch that the first Open of this run has
+// chosen; a branch of its own needs none, it is there.
+func (w *Trees) choice() string { return filepath.Join(w.common, "convene-target-"+w.short) }
 
 // dirty returns a folder that has a branch checked out, or rebases it, and changes of its
 // own, or "". A worktree that is not whole is not looked at.
@@ -493,7 +530,7 @@ func dirtyError(dir, branch string) error {
 // clean says whether a folder has no changes of its own, and nothing like a merge or a
 // rebase is in progress in it.
 func (w *Trees) clean(ctx context.Context, dir string) (bool, error) {
-	out, err := w.in(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=normal")
+	out, err := w.in(ctx, dir, "--no-optional-locks", "status", "--porcelain", "-z", "--untracked-files=normal")
 	if err != nil || out != "" {
 		return false, err
 	}

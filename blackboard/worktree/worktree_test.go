@@ -255,7 +255,9 @@ func TestDirty(t *testing.T) {
 		_, err := r.Run(t.Context(), "rebase", "other")
 		require.Error(t, err, "it stops at the conflict")
 
-		_, err = worktree.Open(t.Context(), r.config())
+		other := r.config()
+		other.Run = "run-2"
+		_, err = worktree.Open(t.Context(), other)
 		require.ErrorIs(t, err, worktree.ErrDirtyRepo)
 		require.ErrorContains(t, err, "end a merge or rebase that is under way; or set AllowDirty")
 		_, err = w.Merge(t.Context(), tree, work, "", nil)
