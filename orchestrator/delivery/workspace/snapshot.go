@@ -119,12 +119,12 @@ func tame(dir string) error {
 		case err != nil || path == dir:
 			return err
 		case filepath.Dir(path) == dir && d.Name() == ".git":
-			return fs.SkipDir
+			return skip(d)
 		case strings.EqualFold(d.Name(), ".git"):
-			if err := removeAll(path); err != nil || !d.IsDir() {
+			if err := removeAll(path); err != nil {
 				return err
 			}
-			return fs.SkipDir
+			return skip(d)
 		case d.IsDir():
 			info, err := d.Info()
 			if err != nil || info.Mode().Perm()&0o700 == 0o700 {
@@ -136,6 +136,15 @@ func tame(dir string) error {
 		}
 		return nil
 	})
+}
+
+// skip lets a walk leave out an entry of a folder, with all that is in it. SkipDir for a
+// file would leave out the rest of the folder.
+func skip(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
 }
 
 var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)

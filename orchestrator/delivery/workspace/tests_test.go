@@ -20,6 +20,9 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery/workspace"
 )
 
+// passes is what a run writes that passes.
+const passes = `{"Action":"pass","Package":"example.org/sum","Test":"TestSum"}`
+
 func TestRuns(t *testing.T) {
 	const head = "package sum\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nvar _ = os.Args\n\n"
 	tests := []struct {
@@ -187,6 +190,25 @@ func TestHostile(t *testing.T) {
 		assert.NoDirExists(t, filepath.Join(c.Dir, "inner", ".git"))
 		assert.NoDirExists(t, filepath.Join(c.Dir, "sub"))
 		assert.NoFileExists(t, filepath.Join(c.Dir, "pipe.go"))
+	})
+	t.Run("SC57 changes a project whose .git is a file", func(t *testing.T) {
+		if runtime.GOOS == "windows" {
+			t.Skip("there are no pipes in folders")
+		}
+		c := config(t)
+		c.Test = []string{"sh", "-c", "mkfifo pipe && git init -q sub && git -C sub add -A && git -C sub -c user.name=x -c user.email=x commit -qm x && echo '" + passes + "'"}
+		write(t, c, "sub/x.go", "package sub\n")
+		write(t, c, ".git", "gitdir: ../main/.git/worktrees/project\n")
+		w := open(t, c)
+		before := snapshot(t, w, "")
+		for range 2 {
+			got := test(t, w)
+			assert.True(t, got.Passed, got.Reason)
+			assert.NoFileExists(t, filepath.Join(c.Dir, "pipe"))
+			assert.NoDirExists(t, filepath.Join(c.Dir, "sub", ".git"))
+			assert.Equal(t, before.ID, snapshot(t, w, "").ID)
+		}
+		assert.Equal(t, "gitdir: ../main/.git/worktrees/project\n", content(t, c, ".git"))
 	})
 	t.Run("SC57 leaves links that lead out", func(t *testing.T) {
 		c := hostile(t, "\"os\"\n", "os.Remove(\"sum.go\")\nos.Symlink("+strconv.Quote(kept)+", \"sum.go\")\nos.RemoveAll(\"deep\")\nos.Symlink("+strconv.Quote(outside)+", \"deep\")")
