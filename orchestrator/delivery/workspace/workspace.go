@@ -11,7 +11,8 @@
 // they write to the folder and to folders of Config.State only. Package internal/proc
 // says what is enforced on which system. A run that hangs, forks without limit, writes
 // too much or is killed is a failed test with a reason. What tests change in the folder
-// is undone after them.
+// is undone after them. If that is not possible, each later operation tries it first, and
+// is an error as long as it is not.
 //
 // Snapshots are stored by git, in a repository inside of Config.State, which no test may
 // write to. They contain every file of the folder except those named .git. A repository
