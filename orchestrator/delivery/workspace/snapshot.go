@@ -86,6 +86,9 @@ func (w *Workspace) snapshot(ctx context.Context, in delivery.SnapshotRequest) (
 		return delivery.Snapshot{}, err
 	}
 	s := delivery.Snapshot{ID: strings.TrimSpace(tree)}
+	if err := w.noteModes(s.ID); err != nil {
+		return delivery.Snapshot{}, err
+	}
 	if in.Since != "" {
 		if s.Diff, err = w.git(ctx, "diff", "--no-color", "--no-renames", in.Since, s.ID, "--"); err != nil {
 			return delivery.Snapshot{}, err
@@ -106,8 +109,10 @@ func (w *Workspace) restore(ctx context.Context, id string) error {
 	if _, err := w.git(ctx, "read-tree", "--reset", "-u", id); err != nil {
 		return err
 	}
-	_, err := w.git(ctx, "clean", "-ffdxq")
-	return err
+	if _, err := w.git(ctx, "clean", "-ffdxq"); err != nil {
+		return err
+	}
+	return w.setModes(id)
 }
 
 // tame removes from the project what git ignores or refuses: pipes, sockets and devices,

@@ -15,9 +15,9 @@
 // is an error as long as it is not.
 //
 // Snapshots are stored by git, in a repository inside of Config.State, which no test may
-// write to. They contain every file of the folder except those named .git. A repository
-// of the user in the folder is not changed, but tests may write into it: use a clone, or
-// a copy.
+// write to. They contain every file of the folder except those named .git, permissions,
+// and folders without files. A repository of the user in the folder is not changed, but
+// tests may write into it: use a clone, or a copy.
 //
 // # Crashes
 //
@@ -182,7 +182,7 @@ func (w *Workspace) recover(ctx context.Context) error {
 	if _, err := proc.Sweep(ctx, w.mark); err != nil {
 		return err
 	}
-	for _, dir := range []string{"calls", "home", "tmp", "cache", "mod"} {
+	for _, dir := range []string{"calls", "modes", "home", "tmp", "cache", "mod"} {
 		if err := os.MkdirAll(w.state(dir), 0o700); err != nil {
 			return err
 		}
