@@ -53,8 +53,11 @@ func (w *Workspace) once(ctx context.Context, req agent.Request) (agent.Response
 	return agent.Response{Data: answer}, err
 }
 
-// do executes one operation.
+// do executes one operation, after the undo of tests that could not be finished before.
 func (w *Workspace) do(ctx context.Context, req agent.Request) (json.RawMessage, error) {
+	if err := w.endTest(ctx); err != nil {
+		return nil, err
+	}
 	done := agent.JSON(struct{}{})
 	switch req.Op {
 	case delivery.OpSnapshot:

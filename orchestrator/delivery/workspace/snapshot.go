@@ -86,6 +86,9 @@ func (w *Workspace) snapshot(ctx context.Context, in delivery.SnapshotRequest) (
 		return delivery.Snapshot{}, err
 	}
 	s := delivery.Snapshot{ID: strings.TrimSpace(tree)}
+	if err := w.noteModes(s.ID); err != nil {
+		return delivery.Snapshot{}, err
+	}
 	if in.Since != "" {
 		if s.Diff, err = w.git(ctx, "diff", "--no-color", "--no-renames", in.Since, s.ID, "--"); err != nil {
 			return delivery.Snapshot{}, err
@@ -106,8 +109,10 @@ func (w *Workspace) restore(ctx context.Context, id string) error {
 	if _, err := w.git(ctx, "read-tree", "--reset", "-u", id); err != nil {
 		return err
 	}
-	_, err := w.git(ctx, "clean", "-ffdxq")
-	return err
+	if _, err := w.git(ctx, "clean", "-ffdxq"); err != nil {
+		return err
+	}
+	return w.setModes(id)
 }
 
 // tame removes from the project what git ignores or refuses: pipes, sockets and devices,
@@ -119,12 +124,12 @@ func tame(dir string) error {
 		case err != nil || path == dir:
 			return err
 		case filepath.Dir(path) == dir && d.Name() == ".git":
-			return fs.SkipDir
+			return skip(d)
 		case strings.EqualFold(d.Name(), ".git"):
-			if err := removeAll(path); err != nil || !d.IsDir() {
+			if err := removeAll(path); err != nil {
 				return err
 			}
-			return fs.SkipDir
+			return skip(d)
 		case d.IsDir():
 			info, err := d.Info()
 			if err != nil || info.Mode().Perm()&0o700 == 0o700 {
@@ -136,6 +141,15 @@ func tame(dir string) error {
 		}
 		return nil
 	})
+}
+
+// skip lets a walk leave out an entry of a folder, with all that is in it. SkipDir for a
+// file would leave out the rest of the folder.
+func skip(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
 }
 
 var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)

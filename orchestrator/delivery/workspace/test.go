@@ -61,22 +61,33 @@ func (w *Workspace) beginTest(ctx context.Context) error {
 	return replace(w.state("testing"), []byte(before.ID))
 }
 
-// endTest restores the folder to the state before the tests, if there is one.
+// endTest restores the folder to the state before the tests, if that is still to be done.
 func (w *Workspace) endTest(ctx context.Context) error {
 	before, err := os.ReadFile(w.state("testing"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = w.undo(ctx, string(before))
 	}
-	if err := w.restore(ctx, string(before)); err != nil {
+	if err != nil {
+		return fmt.Errorf("undo what tests changed: %w", err)
+	}
+	return nil
+}
+
+// undo restores the folder, empties that of temporary files, and notes that this is done.
+func (w *Workspace) undo(ctx context.Context, before string) error {
+	if err := w.restore(ctx, before); err != nil {
 		return err
 	}
 	if err := removeAll(w.state("tmp")); err != nil {
 		return err
 	}
-	return errors.Join(os.Mkdir(w.state("tmp"), 0o700), os.Remove(w.state("testing")))
+	if err := os.Mkdir(w.state("tmp"), 0o700); err != nil {
+		return err
+	}
+	return os.Remove(w.state("testing"))
 }
 
 // removeAll removes a folder or a file, also if folders in it have no permissions.

@@ -20,6 +20,9 @@ import (
 	"github.com/convene-go/convene/orchestrator/delivery/workspace"
 )
 
+// passes is what a run writes that passes.
+const passes = `{"Action":"pass","Package":"example.org/sum","Test":"TestSum"}`
+
 func TestRuns(t *testing.T) {
 	const head = "package sum\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nvar _ = os.Args\n\n"
 	tests := []struct {
@@ -188,6 +191,25 @@ func TestHostile(t *testing.T) {
 		assert.NoDirExists(t, filepath.Join(c.Dir, "sub"))
 		assert.NoFileExists(t, filepath.Join(c.Dir, "pipe.go"))
 	})
+	t.Run("SC57 changes a project whose .git is a file", func(t *testing.T) {
+		if runtime.GOOS == "windows" {
+			t.Skip("there are no pipes in folders")
+		}
+		c := config(t)
+		c.Test = []string{"sh", "-c", "mkfifo pipe && git init -q sub && git -C sub add -A && git -C sub -c user.name=x -c user.email=x commit -qm x && echo '" + passes + "'"}
+		write(t, c, "sub/x.go", "package sub\n")
+		write(t, c, ".git", "gitdir: ../main/.git/worktrees/project\n")
+		w := open(t, c)
+		before := snapshot(t, w, "")
+		for range 2 {
+			got := test(t, w)
+			assert.True(t, got.Passed, got.Reason)
+			assert.NoFileExists(t, filepath.Join(c.Dir, "pipe"))
+			assert.NoDirExists(t, filepath.Join(c.Dir, "sub", ".git"))
+			assert.Equal(t, before.ID, snapshot(t, w, "").ID)
+		}
+		assert.Equal(t, "gitdir: ../main/.git/worktrees/project\n", content(t, c, ".git"))
+	})
 	t.Run("SC57 leaves links that lead out", func(t *testing.T) {
 		c := hostile(t, "\"os\"\n", "os.Remove(\"sum.go\")\nos.Symlink("+strconv.Quote(kept)+", \"sum.go\")\nos.RemoveAll(\"deep\")\nos.Symlink("+strconv.Quote(outside)+", \"deep\")")
 		write(t, c, "deep/kept", "ours")
@@ -242,4 +264,60 @@ func TestCanceled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, before.ID, snapshot(t, w, "").ID)
 	assert.NoFileExists(t, filepath.Join(c.State, "testing"), "the folder is as before")
+}
+
+// The tests take away what the undo needs, once.
+func TestUndoFails(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the tests are a shell script")
+	}
+	ops := []struct {
+		op string
+		in func(before delivery.Snapshot) any
+	}{
+		{delivery.OpApply, func(delivery.Snapshot) any {
+			return delivery.ApplyRequest{Files: []delivery.File{{Path: "new.go", Content: "package sum\n"}}}
+		}},
+		{delivery.OpTest, func(delivery.Snapshot) any { return nil }},
+		{delivery.OpSnapshot, func(delivery.Snapshot) any { return nil }},
+		{delivery.OpRestore, func(before delivery.Snapshot) any { return before }},
+	}
+	for _, tt := range ops {
+		t.Run("SC57 SC46 "+tt.op+" is on the folder as it was before the tests", func(t *testing.T) {
+			c := config(t)
+			kept, away := filepath.Join(c.State, "snapshots.git"), filepath.Join(c.State, "home", "away")
+			c.Writable = append(c.Writable, c.State)
+			c.Test = []string{"sh", "-c", "echo x >left.txt; [ -e ../state/home/once ] || { touch ../state/home/once; mv ../state/snapshots.git ../state/home/away; }; echo '" + passes + "'"}
+			w, err := workspace.Open(t.Context(), c)
+			require.NoError(t, err)
+			before := snapshot(t, w, "")
+			_, err = call(t, w, "run/1", delivery.OpTest, nil)
+			require.ErrorContains(t, err, "workspace: test: undo what tests changed: ")
+			require.FileExists(t, filepath.Join(c.Dir, "left.txt"))
+
+			_, err = call(t, w, "run/2", tt.op, tt.in(before))
+			require.ErrorContains(t, err, "undo what tests changed: ")
+			assert.NoFileExists(t, filepath.Join(c.Dir, "new.go"))
+			require.NoError(t, os.Rename(away, kept))
+			first, err := call(t, w, "run/2", tt.op, tt.in(before))
+			require.NoError(t, err, "the error is not recorded")
+			assert.NoFileExists(t, filepath.Join(c.Dir, "left.txt"))
+
+			after := snapshot(t, w, "")
+			assert.Equal(t, tt.op == delivery.OpApply, after.ID != before.ID)
+			require.NoError(t, w.Close())
+			w = open(t, c)
+			assert.Equal(t, after.ID, snapshot(t, w, "").ID, "what was answered is there after a restart")
+			again, err := call(t, w, "run/2", tt.op, tt.in(before))
+			require.NoError(t, err)
+			assert.Equal(t, first, again)
+		})
+	}
+	t.Run("SC57 SC46 an undo that fails at Open", func(t *testing.T) {
+		c := config(t)
+		require.NoError(t, os.MkdirAll(c.State, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(c.State, "testing"), []byte("0123456789012345678901234567890123456789"), 0o600))
+		_, err := workspace.Open(t.Context(), c)
+		require.ErrorContains(t, err, "workspace: undo what tests changed: there is no snapshot ")
+	})
 }

@@ -11,12 +11,13 @@
 // they write to the folder and to folders of Config.State only. Package internal/proc
 // says what is enforced on which system. A run that hangs, forks without limit, writes
 // too much or is killed is a failed test with a reason. What tests change in the folder
-// is undone after them.
+// is undone after them. If that is not possible, each later operation tries it first, and
+// is an error as long as it is not.
 //
 // Snapshots are stored by git, in a repository inside of Config.State, which no test may
-// write to. They contain every file of the folder except those named .git. A repository
-// of the user in the folder is not changed, but tests may write into it: use a clone, or
-// a copy.
+// write to. They contain every file of the folder except those named .git, permissions,
+// and folders without files. A repository of the user in the folder is not changed, but
+// tests may write into it: use a clone, or a copy.
 //
 // # Crashes
 //
@@ -181,7 +182,7 @@ func (w *Workspace) recover(ctx context.Context) error {
 	if _, err := proc.Sweep(ctx, w.mark); err != nil {
 		return err
 	}
-	for _, dir := range []string{"calls", "home", "tmp", "cache", "mod"} {
+	for _, dir := range []string{"calls", "modes", "home", "tmp", "cache", "mod"} {
 		if err := os.MkdirAll(w.state(dir), 0o700); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -149,6 +150,74 @@ func TestSnapshotAndRestore(t *testing.T) {
 	must(t, w, delivery.OpRestore, second, nil)
 	assert.Equal(t, "package er\n", content(t, c, "deep/er/new.go"), "forward, too")
 	assert.Empty(t, snapshot(t, w, second.ID).Diff)
+}
+
+// What git does not keep.
+func TestPermissionsAndEmptyFolders(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no such permissions")
+	}
+	modes := map[string]os.FileMode{
+		".": 0o751, "key.pem": 0o600, "run.sh": 0o710, "readable": 0o444, "closed": 0o500, "closed/in.txt": 0o640,
+		"empty": 0o700, "deep/er/empty": 0o755, "two\nlines": 0o604,
+	}
+	set := func(t *testing.T) workspace.Config {
+		t.Helper()
+		c := config(t)
+		for name := range modes {
+			if strings.HasSuffix(name, "empty") {
+				require.NoError(t, os.MkdirAll(filepath.Join(c.Dir, name), 0o755))
+			} else if name != "." && name != "closed" {
+				write(t, c, name, name)
+			}
+		}
+		for name, mode := range modes { // none is inaccessible to its owner
+			require.NoError(t, os.Chmod(filepath.Join(c.Dir, name), mode))
+		}
+		t.Cleanup(func() { assert.NoError(t, os.Chmod(filepath.Join(c.Dir, "closed"), 0o700)) }) //nolint:gosec // so that it can be removed
+		return c
+	}
+	check := func(t *testing.T, c workspace.Config) {
+		t.Helper()
+		for name, mode := range modes {
+			info, err := os.Stat(filepath.Join(c.Dir, name))
+			require.NoError(t, err)
+			assert.Equal(t, mode, info.Mode().Perm(), name)
+		}
+	}
+	const change = `chmod 755 closed && for f in key.pem run.sh readable closed/in.txt two*; do rm "$f" && echo x >"$f"; done && rmdir empty && rm -r deep && chmod 700 . && mkdir new`
+	t.Run("SC57 they are as before after each run of tests", func(t *testing.T) {
+		c := set(t)
+		c.Test = []string{"sh", "-c", change + " && echo '" + passes + "'"}
+		w := open(t, c)
+		for range 2 {
+			got := test(t, w)
+			assert.True(t, got.Passed, got.Reason)
+			check(t, c)
+			assert.NoDirExists(t, filepath.Join(c.Dir, "new"))
+		}
+	})
+	t.Run("SC57 a restore has them, too", func(t *testing.T) {
+		c := set(t)
+		w := open(t, c)
+		before := snapshot(t, w, "")
+		sh := exec.CommandContext(t.Context(), "sh", "-c", change)
+		sh.Dir = c.Dir
+		require.NoError(t, sh.Run())
+		assert.NotEqual(t, before.ID, snapshot(t, w, "").ID)
+		must(t, w, delivery.OpRestore, before, nil)
+		check(t, c)
+		assert.NoDirExists(t, filepath.Join(c.Dir, "new"))
+		assert.Equal(t, before.ID, snapshot(t, w, "").ID)
+	})
+	t.Run("SC57 a snapshot of an older version has none", func(t *testing.T) {
+		c := set(t)
+		w := open(t, c)
+		before := snapshot(t, w, "")
+		require.NoError(t, os.RemoveAll(filepath.Join(c.State, "modes")))
+		must(t, w, delivery.OpRestore, before, nil)
+		assert.Equal(t, "key.pem", content(t, c, "key.pem"))
+	})
 }
 
 func TestApplyRefuses(t *testing.T) {
