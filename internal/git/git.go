@@ -79,7 +79,7 @@ func (r Repo) Run(ctx context.Context, args ...string) (string, error) {
 // configured: no setting can switch that off.
 var shows = []string{"diff", "diff-files", "diff-index", "diff-tree", "format-patch", "log", "show"}
 
-// run runs git with further settings.
+// run runs git with further variables in its environment.
 func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
 	path, err := exec.LookPath("git")
 	if err != nil {
@@ -89,11 +89,11 @@ func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
 	if r.GitDir != "" {
 		all = append(all, "--git-dir="+r.GitDir, "--work-tree="+r.Dir)
 	}
-	for _, s := range slices.Concat(settings, further) {
+	for _, s := range settings {
 		all = append(all, "-c", s)
 	}
 	res, err := proc.Run(ctx, proc.Command{
-		Path: path, Args: append(all, args...), Dir: r.Dir, Env: r.env(path),
+		Path: path, Args: append(all, args...), Dir: r.Dir, Env: append(r.env(path), further...),
 		Time: cmp.Or(r.Time, defaultTime), Output: defaultOutput, Mark: r.Mark,
 	})
 	switch {
@@ -132,7 +132,8 @@ func (r Repo) env(path string) []string {
 }
 
 // drivers are settings that disable the filters and drivers that the repository
-// names: filters change nothing, and drivers of merges report a conflict.
+// names: filters change nothing, and drivers of merges report a conflict. They are
+// variables of the environment: to -c, a name with a "=" would be another one.
 func (r Repo) drivers(ctx context.Context) ([]string, error) {
 	keys, err := r.run(ctx, nil, []string{"config", "--null", "--name-only", "--get-regexp", `^(filter|merge)\..*\.(clean|smudge|process|required|driver)$`})
 	var failed *Error
@@ -143,12 +144,13 @@ func (r Repo) drivers(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var off []string
-	for key := range strings.SplitSeq(strings.TrimSuffix(keys, "\x00"), "\x00") {
+	names := strings.Split(strings.TrimSuffix(keys, "\x00"), "\x00")
+	for n, key := range names {
 		value := ""
 		if strings.HasSuffix(key, ".required") || strings.HasSuffix(key, ".driver") {
 			value = "false" // no; the program that fails
 		}
-		off = append(off, key+"="+value)
+		off = append(off, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, value))
 	}
-	return off, nil
+	return append(off, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(names))), nil
 }
