@@ -35,7 +35,7 @@ func (w *Trees) sweep(ctx context.Context, keep []string) (removed []string, err
 	for _, tree := range trees {
 		switch rel, err := filepath.Rel(w.base, tree.path); {
 		case err != nil || !filepath.IsLocal(rel):
-		case slices.Contains(keep, tree.branch):
+		case slices.Contains(keep, w.prefix+"/"+filepath.ToSlash(rel)): // whatever is checked out in it
 			live[tree.path] = true
 		default:
 			if err := w.remove(ctx, tree.path); err != nil {

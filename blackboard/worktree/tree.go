@@ -178,6 +178,9 @@ func (w *Trees) Commit(ctx context.Context, t Tree, n Note, paths []string) (str
 }
 
 func (w *Trees) add(ctx context.Context, t Tree, n Note, paths []string) (string, error) {
+	if _, err := w.in(ctx, t.Path, onBranch(t.Branch)...); err != nil {
+		return "", err
+	}
 	if n.Key != "" {
 		last, err := w.in(ctx, t.Path, "log", "-1", "--format=%H %(trailers:key=Convene-Key,valueonly,separator=%x20)")
 		if id, key, _ := strings.Cut(last, " "); err != nil || key == keyText(n.Key) {
@@ -258,7 +261,8 @@ func stagedFault(root, staged string) error {
 }
 
 // Reset restores the files of a commit in the worktree: changed and new files are lost,
-// except ignored ones.
+// except ignored ones. Its branch is at that commit then, and no other branch is touched,
+// whichever is checked out in it.
 func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -266,11 +270,10 @@ func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
 	if err == nil && !commitID.MatchString(commit) {
 		err = fmt.Errorf("%q is no commit", commit)
 	}
-	if err == nil {
-		_, err = w.in(ctx, t.Path, "reset", "--hard", "--quiet", commit)
-	}
-	if err == nil {
-		_, err = w.in(ctx, t.Path, "clean", "-ffd", "--quiet")
+	for _, args := range resetting(t.Branch, commit) {
+		if err == nil {
+			_, err = w.in(ctx, t.Path, args...)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("worktree: reset %q: %w", t.Task, err)
@@ -278,18 +281,32 @@ func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
 	return nil
 }
 
-// ResetFolder is Reset for callers that know only the folder of a worktree, such as a
-// worker that restarts. A folder that is no worktree, such as the top of a repository, is
-// an error.
-func ResetFolder(ctx context.Context, dir, commit string) error {
-	err := resetFolder(ctx, dir, commit)
+// onBranch are the arguments of git that put a worktree on its branch, with the files and
+// the index that it has: whoever works in it may have checked out something else.
+func onBranch(branch string) []string {
+	return []string{"symbolic-ref", "HEAD", "refs/heads/" + branch}
+}
+
+// resetting are the arguments of the commands of git that reset a worktree.
+func resetting(branch, commit string) [][]string {
+	return [][]string{onBranch(branch), {"reset", "--hard", "--quiet", commit}, {"clean", "-ffd", "--quiet"}}
+}
+
+// ResetFolder is Reset for callers that know only the folder of a worktree and its branch,
+// such as a worker that restarts. A folder that is no worktree, such as the top of a
+// repository, is an error.
+func ResetFolder(ctx context.Context, dir, branch, commit string) error {
+	err := resetFolder(ctx, dir, branch, commit)
 	if err != nil {
 		return fmt.Errorf("worktree: reset %s: %w", dir, err)
 	}
 	return nil
 }
 
-func resetFolder(ctx context.Context, dir, commit string) error {
+func resetFolder(ctx context.Context, dir, branch, commit string) error {
+	if branch == "" {
+		return errors.New("the branch is not named")
+	}
 	if !commitID.MatchString(commit) {
 		return fmt.Errorf("%q is no commit", commit)
 	}
@@ -298,11 +315,12 @@ func resetFolder(ctx context.Context, dir, commit string) error {
 		return errors.New("it is no worktree")
 	}
 	folder := git.Repo{Dir: dir, Top: true, Time: defaultTime}
-	if _, err := runGit(ctx, folder, []string{"reset", "--hard", "--quiet", commit}); err != nil {
-		return err
+	for _, args := range resetting(branch, commit) {
+		if _, err := runGit(ctx, folder, args); err != nil {
+			return err
+		}
 	}
-	_, err = folder.Run(ctx, "clean", "-ffd", "--quiet")
-	return err
+	return nil
 }
 
 // Changed returns the files that differ in a commit from another one, "" for its first

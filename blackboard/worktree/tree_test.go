@@ -402,17 +402,18 @@ func TestChanged(t *testing.T) {
 		assert.Equal(t, made[0], made[1])
 		assert.Equal(t, fmt.Sprint(at.Unix()), r.run("log", "-1", "--format=%ct", made[0]), "of the later of its parents")
 	})
-	t.Run("BC59 ResetFolder needs only the folder", func(t *testing.T) {
+	t.Run("BC59 ResetFolder needs only the folder and its branch", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()
 		tree := create(t, w, "a", 1)
 		wip := change(t, w, tree, "x", "1")
 		write(t, tree.Path, "x", "2")
 		write(t, tree.Path, "y", "3")
-		require.NoError(t, worktree.ResetFolder(t.Context(), tree.Path, wip))
+		require.NoError(t, worktree.ResetFolder(t.Context(), tree.Path, tree.Branch, wip))
 		assert.Equal(t, "1", read(t, tree.Path, "x"))
 		assert.NoFileExists(t, filepath.Join(tree.Path, "y"))
-		require.ErrorContains(t, worktree.ResetFolder(t.Context(), r.Dir, wip), "it is no worktree")
-		require.ErrorContains(t, worktree.ResetFolder(t.Context(), tree.Path, "main"), "is no commit")
+		require.ErrorContains(t, worktree.ResetFolder(t.Context(), r.Dir, tree.Branch, wip), "it is no worktree")
+		require.ErrorContains(t, worktree.ResetFolder(t.Context(), tree.Path, tree.Branch, "main"), "is no commit")
+		require.ErrorContains(t, worktree.ResetFolder(t.Context(), tree.Path, "", wip), "the branch is not named")
 	})
 }

@@ -53,7 +53,7 @@ func TestWorker(t *testing.T) {
 		})
 		require.NoError(t, err)
 		m := &model{next: []providers.Response{call("c1"), {Text: "done"}}}
-		place := director.Place{Path: tree, Commit: r.run("rev-parse", "HEAD")}
+		place := director.Place{Path: tree, Branch: "task", Commit: r.run("rev-parse", "HEAD")}
 		resp, err := director.Worker(m, tool).Call(t.Context(), agent.Request{
 			Op: director.OpWork, Prompt: "Do it.", Input: agent.JSON(director.WorkInput{Worktree: &place}),
 		})
@@ -77,7 +77,7 @@ func TestWorker(t *testing.T) {
 	})
 	t.Run("BC59 a folder that is no worktree", func(t *testing.T) {
 		_, err := director.Worker(&model{}).Call(t.Context(), agent.Request{
-			Op: director.OpWork, Prompt: "x", Input: agent.JSON(director.WorkInput{Worktree: &director.Place{Path: t.TempDir(), Commit: "0123456789012345678901234567890123456789"}}),
+			Op: director.OpWork, Prompt: "x", Input: agent.JSON(director.WorkInput{Worktree: &director.Place{Path: t.TempDir(), Branch: "task", Commit: "0123456789012345678901234567890123456789"}}),
 		})
 		require.ErrorContains(t, err, "no worktree")
 		_, ok := director.PlaceFrom(t.Context())
