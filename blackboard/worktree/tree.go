@@ -354,7 +354,8 @@ func (w *Trees) Changed(ctx context.Context, from, to string) (map[string]string
 
 // Diff returns what a commit of t has that the branch into does not have, which it is to be
 // merged into ("" is [Trees.Target]), as text of at most limit bytes; of a longer one, it
-// says how much is missing. What came from that branch is left out.
+// says how much is missing. Of one with more than 32 MiB it has no more than the names of the
+// files, and says so. What came from that branch is left out.
 func (w *Trees) Diff(ctx context.Context, t Tree, commit, into string, limit int) (string, error) {
 	from, err := w.forked(ctx, t, commit, into)
 	var text string
@@ -369,8 +370,9 @@ func (w *Trees) Diff(ctx context.Context, t Tree, commit, into string, limit int
 
 func (w *Trees) diff(ctx context.Context, from, to string) (string, error) {
 	text, err := w.do(ctx, "diff", "--no-color", "--stat=200", "--patch", from, to, "--")
-	if exit(err) == -1 && ctx.Err() == nil {
-		return w.do(ctx, "diff", "--no-color", "--stat=200", from, to, "--") // it is too long
+	if errors.Is(err, git.ErrOutput) {
+		text, err = w.do(ctx, "diff", "--no-color", "--stat=200", from, to, "--")
+		text = "[the changes are too long: only the names of the files are shown]\n" + text
 	}
 	return text, err
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -290,6 +292,28 @@ func TestRead(t *testing.T) {
 		assert.Contains(t, text, "\n[truncated: 10 of ")
 		_, err = w.Diff(t.Context(), tree, "--output=/tmp/x", "", 10)
 		require.ErrorContains(t, err, "is no commit")
+	})
+	t.Run("BX11 B74 changes that are too long to be shown", func(t *testing.T) {
+		text, err := w.Diff(t.Context(), tree, change(t, w, create(t, w, "long", 1), "long", strings.Repeat("x", 32<<20)), "", 1<<20)
+		require.NoError(t, err)
+		assert.Regexp(t, `^\[the changes are too long: only the names of the files are shown\]\n long +\| +1 \+\n`, text)
+	})
+	t.Run("B74 a git that was killed has not shown that they are too long", func(t *testing.T) {
+		if runtime.GOOS == "windows" {
+			t.Skip("git is replaced by a shell script")
+		}
+		c := r.config()
+		c.Time = 3 * time.Second
+		w, err := worktree.Open(t.Context(), c)
+		require.NoError(t, err)
+		real, err := exec.LookPath("git")
+		require.NoError(t, err)
+		dir := t.TempDir()
+		script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--patch*) exec sleep 60;; esac\nexec '%s' \"$@\"\n", real)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700))
+		t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH")) //nolint:forbidigo // of the test's own process
+		_, err = w.Diff(t.Context(), tree, id, "", 1<<20)
+		require.ErrorContains(t, err, "killed after the time limit of 3s")
 	})
 }
 

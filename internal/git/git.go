@@ -39,6 +39,10 @@ type Repo struct {
 	Top    bool          // Dir is the top of a work tree: git does not look for one around it
 }
 
+// ErrOutput says that a command was complete, but has written more than 32 MiB to stdout, or
+// that it was stopped because it has written far more.
+var ErrOutput = errors.New("too much output")
+
 // Error is a command of git that failed.
 type Error struct {
 	Args   []string // without the settings of this package
@@ -62,7 +66,7 @@ var settings = []string{
 
 // Run runs git with the arguments, the name of a command first, without a shell, and
 // returns what it wrote to stdout. Put "--" before names that others chose. A command
-// that fails is an *[Error], beside its stdout. Output of more than 32 MiB is an error.
+// that fails is an *[Error], beside its stdout. Output that is too long is [ErrOutput].
 // Any other error says that git could not be started, or that ctx ended.
 func (r Repo) Run(ctx context.Context, args ...string) (string, error) {
 	drivers, err := r.drivers(ctx)
@@ -99,12 +103,12 @@ func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
+	case res.End == proc.Flooded, res.Code == 0 && res.Stdout.Cut > 0:
+		return "", fmt.Errorf("git %s: %w: more than %d bytes", strings.Join(args, " "), ErrOutput, defaultOutput)
 	case res.End != proc.Exited:
 		return res.Stdout.Head, &Error{Args: args, Code: -1, Detail: res.Why}
 	case res.Code != 0:
 		return res.Stdout.Head, &Error{Args: args, Code: res.Code, Detail: text.Cut(strings.TrimSpace(res.Stderr.String()), 2000)}
-	case res.Stdout.Cut > 0:
-		return "", fmt.Errorf("git %s: more than %d bytes of output", strings.Join(args, " "), defaultOutput)
 	}
 	return res.Stdout.Head, nil
 }

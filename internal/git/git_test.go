@@ -195,3 +195,12 @@ func TestNamesOfFiltersAndDriversHaveAnyCharacter(t *testing.T) {
 	require.ErrorAs(t, err, &failed, "a driver that may not run is a conflict")
 	assert.NoFileExists(t, trace)
 }
+
+func TestOutput(t *testing.T) {
+	r := repository(t)
+	write(t, r, "long", strings.Repeat("x", 32<<20+1))
+	id := strings.TrimSpace(run(t, r, "hash-object", "-w", "--", "long"))
+	_, err := r.Run(t.Context(), "cat-file", "blob", id)
+	require.ErrorIs(t, err, git.ErrOutput)
+	require.EqualError(t, err, "git cat-file blob "+id+": too much output: more than 33554432 bytes")
+}
