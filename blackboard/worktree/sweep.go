@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/convene-go/convene/internal/safepath"
 )
 
 // Sweep removes what an earlier process of this run has left: worktrees of this run whose
@@ -49,7 +51,7 @@ func (w *Trees) sweep(ctx context.Context, keep []string) (removed []string, err
 		if live[dir] {
 			continue
 		}
-		if err := os.RemoveAll(dir); err != nil {
+		if err := safepath.RemoveAll(dir); err != nil {
 			return removed, err
 		}
 		_ = os.Remove(filepath.Dir(dir)) // fails while it has others

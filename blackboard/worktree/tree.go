@@ -270,10 +270,11 @@ func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
 	if err == nil && !commitID.MatchString(commit) {
 		err = fmt.Errorf("%q is no commit", commit)
 	}
-	for _, args := range resetting(t.Branch, commit) {
-		if err == nil {
-			_, err = w.in(ctx, t.Path, args...)
-		}
+	if err == nil {
+		err = reset(t.Path, t.Branch, commit, func(args []string) error {
+			_, err := w.in(ctx, t.Path, args...)
+			return err
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("worktree: reset %q: %w", t.Task, err)
@@ -287,9 +288,20 @@ func onBranch(branch string) []string {
 	return []string{"symbolic-ref", "HEAD", "refs/heads/" + branch}
 }
 
-// resetting are the arguments of the commands of git that reset a worktree.
-func resetting(branch, commit string) [][]string {
-	return [][]string{onBranch(branch), {"reset", "--hard", "--quiet", commit}, {"clean", "-ffd", "--quiet"}}
+// reset resets a worktree. Folders that may not be written, such as Go's cache of modules
+// has, can be by then.
+func reset(dir, branch, commit string, git func(args []string) error) error {
+	for _, args := range [][]string{onBranch(branch), {"reset", "--hard", "--quiet", commit}, {"clean", "-ffd", "--quiet"}} {
+		err := git(args)
+		if exit(err) > 0 {
+			safepath.Unlock(dir)
+			err = git(args)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ResetFolder is Reset for callers that know only the folder of a worktree and its branch,
@@ -315,12 +327,10 @@ func resetFolder(ctx context.Context, dir, branch, commit string) error {
 		return errors.New("it is no worktree")
 	}
 	folder := git.Repo{Dir: dir, Top: true, Time: defaultTime}
-	for _, args := range resetting(branch, commit) {
-		if _, err := runGit(ctx, folder, args); err != nil {
-			return err
-		}
-	}
-	return nil
+	return reset(dir, branch, commit, func(args []string) error {
+		_, err := runGit(ctx, folder, args)
+		return err
+	})
 }
 
 // Changed returns the files that differ in a commit from another one, "" for its first
@@ -462,7 +472,7 @@ func (w *Trees) Remove(ctx context.Context, t Tree) error {
 
 // remove removes a folder below the base, and what git has for it.
 func (w *Trees) remove(ctx context.Context, dir string) error {
-	if err := os.RemoveAll(dir); err != nil {
+	if err := safepath.RemoveAll(dir); err != nil {
 		return err
 	}
 	err := w.exclusively(ctx, func() error {
