@@ -1,8 +1,10 @@
 package worktree_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +14,28 @@ import (
 )
 
 func TestRemove(t *testing.T) {
+	t.Run("BX2 BX30 what a removal that was killed has left is not taken for a worktree", func(t *testing.T) {
+		r := newRepo(t)
+		w := r.open()
+		tree := create(t, w, "a", 1)
+		const files = 1000
+		for i := range files {
+			write(t, tree.Path, fmt.Sprint("x", i), "1")
+		}
+		var removal sync.WaitGroup
+		removal.Go(func() { assert.NoError(t, w.Remove(t.Context(), tree)) })
+		for {
+			left, _ := os.ReadDir(tree.Path)
+			if len(left) < files && !assert.NoFileExists(t, filepath.Join(tree.Path, ".git")) || len(left) == 0 {
+				break
+			}
+		}
+		removal.Wait()
+
+		write(t, tree.Path, "x1", "1")
+		assert.Equal(t, "1\n2\n3\n4\n5\n", read(t, create(t, w, "a", 1).Path, "main.txt"))
+		assert.NoFileExists(t, filepath.Join(tree.Path, "x1"))
+	})
 	t.Run("B97 B79 folders that may not be written", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()

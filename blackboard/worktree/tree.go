@@ -470,8 +470,10 @@ func (w *Trees) Remove(ctx context.Context, t Tree) error {
 	return nil
 }
 
-// remove removes a folder below the base, and what git has for it.
+// remove removes a folder below the base, and what git has for it. Without its .git, which
+// goes first, nothing takes what is left of it after a kill for a worktree.
 func (w *Trees) remove(ctx context.Context, dir string) error {
+	_ = os.RemoveAll(filepath.Join(dir, ".git")) // if it fails, so does what follows, or removes that, too
 	if err := safepath.RemoveAll(dir); err != nil {
 		return err
 	}
