@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -360,6 +361,23 @@ func (w *Trees) Changed(ctx context.Context, from, to string) (map[string]string
 		files[fields[i+1]] = hash
 	}
 	return files, nil
+}
+
+// Brought is [Trees.Changed] for a merge of a commit. It is empty if it is no such merge: then
+// the commit was in the branch without one, see [Merge].
+func (w *Trees) Brought(ctx context.Context, merge, commit string) (map[string]string, error) {
+	if !commitID.MatchString(merge) {
+		return nil, fmt.Errorf("worktree: brought: %q is no commit", merge)
+	}
+	out, err := w.do(ctx, "log", "-1", "--format=%P", merge)
+	if err != nil {
+		return nil, fmt.Errorf("worktree: brought: %w", err)
+	}
+	parents := strings.Fields(out)
+	if len(parents) < 2 || !slices.Contains(parents[1:], commit) {
+		return map[string]string{}, nil
+	}
+	return w.Changed(ctx, parents[0], merge)
 }
 
 // Diff returns what a commit of t has that the branch into does not have, which it is to be

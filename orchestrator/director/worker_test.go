@@ -162,6 +162,20 @@ func TestWorktrees(t *testing.T) {
 			assert.Equal(t, "refs/heads/main", r.run("for-each-ref", "--format=%(refname)", "refs/heads"), n)
 		}
 	})
+	t.Run("BC66 B8 work that is in the branch already is merged, with no files of others", func(t *testing.T) {
+		r := newRepo(t)
+		w := director.NewWorktrees(worktree.Config{Repo: r.Dir})
+		do := func(key, op string, in, out any) {
+			resp, err := w.Call(agent.WithInfo(t.Context(), agent.Info{Run: "r", Key: key}), agent.Request{Op: op, Input: agent.JSON(in)})
+			require.NoError(t, err)
+			decode(resp.Data, out)
+		}
+		var made director.Created
+		do("1", director.OpCreate, director.CreateRequest{Task: "a", Attempt: 1}, &made)
+		var merged director.Merged
+		do("2", director.OpMerge, director.MergeRequest{Tree: made.Tree, Commit: made.Head}, &merged)
+		assert.Equal(t, director.Merged{Merge: worktree.Merge{Merged: true, Commit: made.Head}}, merged)
+	})
 	t.Run("BX6 a worktree that cannot be updated is not left behind", func(t *testing.T) {
 		r := newRepo(t)
 		w := director.NewWorktrees(worktree.Config{Repo: r.Dir})
