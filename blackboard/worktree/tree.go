@@ -201,7 +201,7 @@ func (w *Trees) add(ctx context.Context, t Tree, n Note, paths []string) (string
 	}
 	if paths == nil || len(paths) > 0 {
 		if _, err := w.in(ctx, t.Path, args...); err != nil {
-			return "", err
+			return "", addFault(err)
 		}
 	}
 	staged, err := w.in(ctx, t.Path, "diff", "--cached", "--raw", "-z", "--no-renames", "HEAD")
@@ -227,6 +227,19 @@ func (w *Trees) add(ctx context.Context, t Tree, n Note, paths []string) (string
 
 // keyText is a key as a trailer can hold it.
 func keyText(key string) string { return strconv.QuoteToASCII(key) }
+
+// emptyRepo finds the folder in the error of a git that found a repository without commits.
+var emptyRepo = regexp.MustCompile(`(?m)^error: '(.+)' does not have a commit checked out$`)
+
+// addFault is the error of git add, as ErrUnsafePath if a repository is to blame.
+func addFault(err error) error {
+	if failed, ok := errors.AsType[*git.Error](err); ok {
+		if m := emptyRepo.FindStringSubmatch(failed.Detail); m != nil {
+			return fmt.Errorf("%w: %q is a repository of its own", ErrUnsafePath, strings.TrimSuffix(m[1], "/"))
+		}
+	}
+	return err
+}
 
 // stagedFault looks for symbolic links that leave the worktree, and repositories in it,
 // among what is staged, as diff --raw -z shows it.
