@@ -58,6 +58,20 @@ func TestCheckedOut(t *testing.T) {
 			assert.Equal(t, tree.Branch, inner.run("branch", "--show-current"))
 		}
 	})
+	t.Run("B8 BX4 a worker that has checked out main stops no merge, and its files stay", func(t *testing.T) {
+		r := newRepo(t)
+		r.run("checkout", "--quiet", "-b", "develop")
+		w := r.open()
+		tree, other := create(t, w, "a", 1), create(t, w, "b", 1)
+		id := change(t, w, other, "main.txt", "others\n")
+		checkout(t, r, tree, "main")
+		write(t, tree.Path, "x", "1")
+		m := merge(t, w, other, id)
+		assert.Equal(t, worktree.Merge{Merged: true, Commit: r.run("rev-parse", "main")}, m)
+		id, err := w.Commit(t.Context(), tree, worktree.Note{}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, "A\tx", r.run("diff", "--name-status", tree.Base, id))
+	})
 	t.Run("BX6 B97 a worktree is kept whatever is checked out in it", func(t *testing.T) {
 		r := newRepo(t)
 		r.run("checkout", "--quiet", "-b", "develop")
