@@ -39,7 +39,7 @@ func TestLocksOfKilledGits(t *testing.T) {
 		assert.True(t, m.Merged)
 		assert.Equal(t, "new", r.file("main", "new.txt"))
 		leave(t, r.Dir, ".git/worktrees/a1/index.lock", 2*time.Second)
-		require.NoError(t, worktree.ResetFolder(t.Context(), tree.Path, id))
+		require.NoError(t, worktree.ResetFolder(t.Context(), tree.Path, tree.Branch, id))
 	})
 	t.Run("BX31 waits for the lock of a running git", func(t *testing.T) {
 		r := newRepo(t)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/convene-go/convene/internal/safepath"
 )
 
 // Sweep removes what an earlier process of this run has left: worktrees of this run whose
@@ -35,7 +37,7 @@ func (w *Trees) sweep(ctx context.Context, keep []string) (removed []string, err
 	for _, tree := range trees {
 		switch rel, err := filepath.Rel(w.base, tree.path); {
 		case err != nil || !filepath.IsLocal(rel):
-		case slices.Contains(keep, tree.branch):
+		case slices.Contains(keep, w.prefix+"/"+filepath.ToSlash(rel)): // whatever is checked out in it
 			live[tree.path] = true
 		default:
 			if err := w.remove(ctx, tree.path); err != nil {
@@ -49,7 +51,7 @@ func (w *Trees) sweep(ctx context.Context, keep []string) (removed []string, err
 		if live[dir] {
 			continue
 		}
-		if err := os.RemoveAll(dir); err != nil {
+		if err := safepath.RemoveAll(dir); err != nil {
 			return removed, err
 		}
 		_ = os.Remove(filepath.Dir(dir)) // fails while it has others

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -178,6 +179,9 @@ func (w *Trees) Commit(ctx context.Context, t Tree, n Note, paths []string) (str
 }
 
 func (w *Trees) add(ctx context.Context, t Tree, n Note, paths []string) (string, error) {
+	if _, err := w.in(ctx, t.Path, onBranch(t.Branch)...); err != nil {
+		return "", err
+	}
 	if n.Key != "" {
 		last, err := w.in(ctx, t.Path, "log", "-1", "--format=%H %(trailers:key=Convene-Key,valueonly,separator=%x20)")
 		if id, key, _ := strings.Cut(last, " "); err != nil || key == keyText(n.Key) {
@@ -197,7 +201,7 @@ func (w *Trees) add(ctx context.Context, t Tree, n Note, paths []string) (string
 	}
 	if paths == nil || len(paths) > 0 {
 		if _, err := w.in(ctx, t.Path, args...); err != nil {
-			return "", err
+			return "", addFault(err)
 		}
 	}
 	staged, err := w.in(ctx, t.Path, "diff", "--cached", "--raw", "-z", "--no-renames", "HEAD")
@@ -223,6 +227,19 @@ func (w *Trees) add(ctx context.Context, t Tree, n Note, paths []string) (string
 
 // keyText is a key as a trailer can hold it.
 func keyText(key string) string { return strconv.QuoteToASCII(key) }
+
+// emptyRepo finds the folder in the error of a git that found a repository without commits.
+var emptyRepo = regexp.MustCompile(`(?m)^error: '(.+)' does not have a commit checked out$`)
+
+// addFault is the error of git add, as ErrUnsafePath if a repository is to blame.
+func addFault(err error) error {
+	if failed, ok := errors.AsType[*git.Error](err); ok {
+		if m := emptyRepo.FindStringSubmatch(failed.Detail); m != nil {
+			return fmt.Errorf("%w: %q is a repository of its own", ErrUnsafePath, strings.TrimSuffix(m[1], "/"))
+		}
+	}
+	return err
+}
 
 // stagedFault looks for symbolic links that leave the worktree, and repositories in it,
 // among what is staged, as diff --raw -z shows it.
@@ -258,7 +275,8 @@ func stagedFault(root, staged string) error {
 }
 
 // Reset restores the files of a commit in the worktree: changed and new files are lost,
-// except ignored ones.
+// except ignored ones. Its branch is at that commit then, and no other branch is touched,
+// whichever is checked out in it.
 func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -267,10 +285,10 @@ func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
 		err = fmt.Errorf("%q is no commit", commit)
 	}
 	if err == nil {
-		_, err = w.in(ctx, t.Path, "reset", "--hard", "--quiet", commit)
-	}
-	if err == nil {
-		_, err = w.in(ctx, t.Path, "clean", "-ffd", "--quiet")
+		err = reset(t.Path, t.Branch, commit, func(args []string) error {
+			_, err := w.in(ctx, t.Path, args...)
+			return err
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("worktree: reset %q: %w", t.Task, err)
@@ -278,18 +296,43 @@ func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
 	return nil
 }
 
-// ResetFolder is Reset for callers that know only the folder of a worktree, such as a
-// worker that restarts. A folder that is no worktree, such as the top of a repository, is
-// an error.
-func ResetFolder(ctx context.Context, dir, commit string) error {
-	err := resetFolder(ctx, dir, commit)
+// onBranch are the arguments of git that put a worktree on its branch, with the files and
+// the index that it has: whoever works in it may have checked out something else.
+func onBranch(branch string) []string {
+	return []string{"symbolic-ref", "HEAD", "refs/heads/" + branch}
+}
+
+// reset resets a worktree. Folders that may not be written, such as Go's cache of modules
+// has, can be by then.
+func reset(dir, branch, commit string, git func(args []string) error) error {
+	for _, args := range [][]string{onBranch(branch), {"reset", "--hard", "--quiet", commit}, {"clean", "-ffd", "--quiet"}} {
+		err := git(args)
+		if exit(err) > 0 {
+			safepath.Unlock(dir)
+			err = git(args)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ResetFolder is Reset for callers that know only the folder of a worktree and its branch,
+// such as a worker that restarts. A folder that is no worktree, such as the top of a
+// repository, is an error.
+func ResetFolder(ctx context.Context, dir, branch, commit string) error {
+	err := resetFolder(ctx, dir, branch, commit)
 	if err != nil {
 		return fmt.Errorf("worktree: reset %s: %w", dir, err)
 	}
 	return nil
 }
 
-func resetFolder(ctx context.Context, dir, commit string) error {
+func resetFolder(ctx context.Context, dir, branch, commit string) error {
+	if branch == "" {
+		return errors.New("the branch is not named")
+	}
 	if !commitID.MatchString(commit) {
 		return fmt.Errorf("%q is no commit", commit)
 	}
@@ -298,11 +341,10 @@ func resetFolder(ctx context.Context, dir, commit string) error {
 		return errors.New("it is no worktree")
 	}
 	folder := git.Repo{Dir: dir, Top: true, Time: defaultTime}
-	if _, err := runGit(ctx, folder, []string{"reset", "--hard", "--quiet", commit}); err != nil {
+	return reset(dir, branch, commit, func(args []string) error {
+		_, err := runGit(ctx, folder, args)
 		return err
-	}
-	_, err = folder.Run(ctx, "clean", "-ffd", "--quiet")
-	return err
+	})
 }
 
 // Changed returns the files that differ in a commit from another one, "" for its first
@@ -334,9 +376,27 @@ func (w *Trees) Changed(ctx context.Context, from, to string) (map[string]string
 	return files, nil
 }
 
+// Brought is [Trees.Changed] for a merge of a commit. It is empty if it is no such merge: then
+// the commit was in the branch without one, see [Merge].
+func (w *Trees) Brought(ctx context.Context, merge, commit string) (map[string]string, error) {
+	if !commitID.MatchString(merge) {
+		return nil, fmt.Errorf("worktree: brought: %q is no commit", merge)
+	}
+	out, err := w.do(ctx, "log", "-1", "--format=%P", merge)
+	if err != nil {
+		return nil, fmt.Errorf("worktree: brought: %w", err)
+	}
+	parents := strings.Fields(out)
+	if len(parents) < 2 || !slices.Contains(parents[1:], commit) {
+		return map[string]string{}, nil
+	}
+	return w.Changed(ctx, parents[0], merge)
+}
+
 // Diff returns what a commit of t has that the branch into does not have, which it is to be
 // merged into ("" is [Trees.Target]), as text of at most limit bytes; of a longer one, it
-// says how much is missing. What came from that branch is left out.
+// says how much is missing. Of one with more than 32 MiB it has no more than the names of the
+// files, and says so. What came from that branch is left out.
 func (w *Trees) Diff(ctx context.Context, t Tree, commit, into string, limit int) (string, error) {
 	from, err := w.forked(ctx, t, commit, into)
 	var text string
@@ -351,8 +411,9 @@ func (w *Trees) Diff(ctx context.Context, t Tree, commit, into string, limit int
 
 func (w *Trees) diff(ctx context.Context, from, to string) (string, error) {
 	text, err := w.do(ctx, "diff", "--no-color", "--stat=200", "--patch", from, to, "--")
-	if exit(err) == -1 && ctx.Err() == nil {
-		return w.do(ctx, "diff", "--no-color", "--stat=200", from, to, "--") // it is too long
+	if errors.Is(err, git.ErrOutput) {
+		text, err = w.do(ctx, "diff", "--no-color", "--stat=200", from, to, "--")
+		text = "[the changes are too long: only the names of the files are shown]\n" + text
 	}
 	return text, err
 }
@@ -440,9 +501,11 @@ func (w *Trees) Remove(ctx context.Context, t Tree) error {
 	return nil
 }
 
-// remove removes a folder below the base, and what git has for it.
+// remove removes a folder below the base, and what git has for it. Without its .git, which
+// goes first, nothing takes what is left of it after a kill for a worktree.
 func (w *Trees) remove(ctx context.Context, dir string) error {
-	if err := os.RemoveAll(dir); err != nil {
+	_ = os.RemoveAll(filepath.Join(dir, ".git")) // if it fails, so does what follows, or removes that, too
+	if err := safepath.RemoveAll(dir); err != nil {
 		return err
 	}
 	err := w.exclusively(ctx, func() error {

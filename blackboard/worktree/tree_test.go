@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +189,13 @@ func TestCommit(t *testing.T) {
 		_, err := w.Commit(t.Context(), tree, worktree.Note{}, nil)
 		require.ErrorIs(t, err, worktree.ErrUnsafePath)
 		require.NoError(t, os.RemoveAll(inner.Dir))
+		inner.Dir = filepath.Join(tree.Path, "with 'quotes'")
+		write(t, inner.Dir, "x", "1")
+		inner.run("init", "--quiet")
+		_, err = w.Commit(t.Context(), tree, worktree.Note{}, nil)
+		require.ErrorIs(t, err, worktree.ErrUnsafePath, "also without commits")
+		require.ErrorContains(t, err, `"with 'quotes'" is a repository of its own`)
+		require.NoError(t, os.RemoveAll(inner.Dir))
 		write(t, tree.Path, "x", "1")
 		_, err = w.Commit(t.Context(), tree, worktree.Note{}, nil)
 		require.NoError(t, err, "nothing of it was left staged")
@@ -291,6 +300,28 @@ func TestRead(t *testing.T) {
 		_, err = w.Diff(t.Context(), tree, "--output=/tmp/x", "", 10)
 		require.ErrorContains(t, err, "is no commit")
 	})
+	t.Run("BX11 B74 changes that are too long to be shown", func(t *testing.T) {
+		text, err := w.Diff(t.Context(), tree, change(t, w, create(t, w, "long", 1), "long", strings.Repeat("x", 32<<20)), "", 1<<20)
+		require.NoError(t, err)
+		assert.Regexp(t, `^\[the changes are too long: only the names of the files are shown\]\n long +\| +1 \+\n`, text)
+	})
+	t.Run("B74 a git that was killed has not shown that they are too long", func(t *testing.T) {
+		if runtime.GOOS == "windows" {
+			t.Skip("git is replaced by a shell script")
+		}
+		c := r.config()
+		c.Time = 3 * time.Second
+		w, err := worktree.Open(t.Context(), c)
+		require.NoError(t, err)
+		real, err := exec.LookPath("git")
+		require.NoError(t, err)
+		dir := t.TempDir()
+		script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--patch*) exec sleep 60;; esac\nexec '%s' \"$@\"\n", real)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700))
+		t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH")) //nolint:forbidigo // of the test's own process
+		_, err = w.Diff(t.Context(), tree, id, "", 1<<20)
+		require.ErrorContains(t, err, "killed after the time limit of 3s")
+	})
 }
 
 func TestSweep(t *testing.T) {
@@ -379,6 +410,27 @@ func TestChanged(t *testing.T) {
 		_, err = w.Changed(t.Context(), "--help", id)
 		require.ErrorContains(t, err, "is no commit")
 	})
+	t.Run("BC66 B8 what a merge brought, and nothing of others", func(t *testing.T) {
+		r := newRepo(t)
+		w := r.open()
+		tree, idle := create(t, w, "a", 1), create(t, w, "b", 1)
+		m := merge(t, w, idle, idle.Base)
+		require.Equal(t, idle.Base, m.Commit, "it was there before")
+		files, err := w.Brought(t.Context(), m.Commit, idle.Base)
+		require.NoError(t, err)
+		assert.Empty(t, files, "of the first commit of a repository")
+		id := change(t, w, tree, "x", "1")
+		m = merge(t, w, tree, id)
+		files, err = w.Brought(t.Context(), m.Commit, id)
+		require.NoError(t, err)
+		assert.Equal(t, map[string]string{"x": r.run("rev-parse", id+":x")}, files)
+		m = merge(t, w, idle, idle.Base)
+		files, err = w.Brought(t.Context(), m.Commit, idle.Base)
+		require.NoError(t, err)
+		assert.Empty(t, files)
+		_, err = w.Brought(t.Context(), "--help", id)
+		require.ErrorContains(t, err, "is no commit")
+	})
 	t.Run("BC61 a merge that is made again is the same commit", func(t *testing.T) {
 		r := newRepo(t)
 		r.At = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -402,17 +454,18 @@ func TestChanged(t *testing.T) {
 		assert.Equal(t, made[0], made[1])
 		assert.Equal(t, fmt.Sprint(at.Unix()), r.run("log", "-1", "--format=%ct", made[0]), "of the later of its parents")
 	})
-	t.Run("BC59 ResetFolder needs only the folder", func(t *testing.T) {
+	t.Run("BC59 ResetFolder needs only the folder and its branch", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()
 		tree := create(t, w, "a", 1)
 		wip := change(t, w, tree, "x", "1")
 		write(t, tree.Path, "x", "2")
 		write(t, tree.Path, "y", "3")
-		require.NoError(t, worktree.ResetFolder(t.Context(), tree.Path, wip))
+		require.NoError(t, worktree.ResetFolder(t.Context(), tree.Path, tree.Branch, wip))
 		assert.Equal(t, "1", read(t, tree.Path, "x"))
 		assert.NoFileExists(t, filepath.Join(tree.Path, "y"))
-		require.ErrorContains(t, worktree.ResetFolder(t.Context(), r.Dir, wip), "it is no worktree")
-		require.ErrorContains(t, worktree.ResetFolder(t.Context(), tree.Path, "main"), "is no commit")
+		require.ErrorContains(t, worktree.ResetFolder(t.Context(), r.Dir, tree.Branch, wip), "it is no worktree")
+		require.ErrorContains(t, worktree.ResetFolder(t.Context(), tree.Path, tree.Branch, "main"), "is no commit")
+		require.ErrorContains(t, worktree.ResetFolder(t.Context(), tree.Path, "", wip), "the branch is not named")
 	})
 }

@@ -557,7 +557,8 @@ func (l listed) whole() bool {
 	return err == nil
 }
 
-// list returns all worktrees of the repository; a bare repository itself is none.
+// list returns all worktrees of the repository; a bare repository itself is none. What a
+// worker has checked out in that of an attempt does not count.
 func (w *Trees) list(ctx context.Context) ([]listed, error) {
 	out, err := w.worktrees(ctx, "list", "--porcelain", "-z")
 	if err != nil {
@@ -570,10 +571,19 @@ func (w *Trees) list(ctx context.Context) ([]listed, error) {
 		case "worktree":
 			trees = append(trees, listed{path: filepath.FromSlash(value)})
 		case "branch":
-			trees[len(trees)-1].branch = strings.TrimPrefix(value, "refs/heads/")
+			if t := &trees[len(trees)-1]; !w.strays(t.path, value) {
+				t.branch = strings.TrimPrefix(value, "refs/heads/")
+			}
 		case "bare":
 			trees = trees[:len(trees)-1]
 		}
 	}
 	return trees, nil
+}
+
+// strays says whether a folder is the worktree of an attempt, of any run, and ref is not the
+// branch of that attempt.
+func (w *Trees) strays(path, ref string) bool {
+	rel, err := filepath.Rel(filepath.Dir(w.base), path)
+	return err == nil && filepath.IsLocal(rel) && ofRun.MatchString(path) && !strings.HasSuffix(ref, "/"+filepath.ToSlash(rel))
 }

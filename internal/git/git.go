@@ -39,6 +39,10 @@ type Repo struct {
 	Top    bool          // Dir is the top of a work tree: git does not look for one around it
 }
 
+// ErrOutput says that a command was complete, but has written more than 32 MiB to stdout, or
+// that it was stopped because it has written far more.
+var ErrOutput = errors.New("too much output")
+
 // Error is a command of git that failed.
 type Error struct {
 	Args   []string // without the settings of this package
@@ -62,7 +66,7 @@ var settings = []string{
 
 // Run runs git with the arguments, the name of a command first, without a shell, and
 // returns what it wrote to stdout. Put "--" before names that others chose. A command
-// that fails is an *[Error], beside its stdout. Output of more than 32 MiB is an error.
+// that fails is an *[Error], beside its stdout. Output that is too long is [ErrOutput].
 // Any other error says that git could not be started, or that ctx ended.
 func (r Repo) Run(ctx context.Context, args ...string) (string, error) {
 	drivers, err := r.drivers(ctx)
@@ -79,7 +83,7 @@ func (r Repo) Run(ctx context.Context, args ...string) (string, error) {
 // configured: no setting can switch that off.
 var shows = []string{"diff", "diff-files", "diff-index", "diff-tree", "format-patch", "log", "show"}
 
-// run runs git with further settings.
+// run runs git with further variables in its environment.
 func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
 	path, err := exec.LookPath("git")
 	if err != nil {
@@ -89,22 +93,22 @@ func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
 	if r.GitDir != "" {
 		all = append(all, "--git-dir="+r.GitDir, "--work-tree="+r.Dir)
 	}
-	for _, s := range slices.Concat(settings, further) {
+	for _, s := range settings {
 		all = append(all, "-c", s)
 	}
 	res, err := proc.Run(ctx, proc.Command{
-		Path: path, Args: append(all, args...), Dir: r.Dir, Env: r.env(path),
+		Path: path, Args: append(all, args...), Dir: r.Dir, Env: append(r.env(path), further...),
 		Time: cmp.Or(r.Time, defaultTime), Output: defaultOutput, Mark: r.Mark,
 	})
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
+	case res.End == proc.Flooded, res.Code == 0 && res.Stdout.Cut > 0:
+		return "", fmt.Errorf("git %s: %w: more than %d bytes", strings.Join(args, " "), ErrOutput, defaultOutput)
 	case res.End != proc.Exited:
 		return res.Stdout.Head, &Error{Args: args, Code: -1, Detail: res.Why}
 	case res.Code != 0:
 		return res.Stdout.Head, &Error{Args: args, Code: res.Code, Detail: text.Cut(strings.TrimSpace(res.Stderr.String()), 2000)}
-	case res.Stdout.Cut > 0:
-		return "", fmt.Errorf("git %s: more than %d bytes of output", strings.Join(args, " "), defaultOutput)
 	}
 	return res.Stdout.Head, nil
 }
@@ -132,7 +136,8 @@ func (r Repo) env(path string) []string {
 }
 
 // drivers are settings that disable the filters and drivers that the repository
-// names: filters change nothing, and drivers of merges report a conflict.
+// names: filters change nothing, and drivers of merges report a conflict. They are
+// variables of the environment: to -c, a name with a "=" would be another one.
 func (r Repo) drivers(ctx context.Context) ([]string, error) {
 	keys, err := r.run(ctx, nil, []string{"config", "--null", "--name-only", "--get-regexp", `^(filter|merge)\..*\.(clean|smudge|process|required|driver)$`})
 	var failed *Error
@@ -143,12 +148,13 @@ func (r Repo) drivers(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var off []string
-	for key := range strings.SplitSeq(strings.TrimSuffix(keys, "\x00"), "\x00") {
+	names := strings.Split(strings.TrimSuffix(keys, "\x00"), "\x00")
+	for n, key := range names {
 		value := ""
 		if strings.HasSuffix(key, ".required") || strings.HasSuffix(key, ".driver") {
 			value = "false" // no; the program that fails
 		}
-		off = append(off, key+"="+value)
+		off = append(off, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, value))
 	}
-	return off, nil
+	return append(off, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(names))), nil
 }

@@ -159,3 +159,48 @@ func TestNothingRunsIfTheConfigurationCannotBeRead(t *testing.T) {
 	_, err := r.Run(t.Context(), "status")
 	require.ErrorContains(t, err, "git config --null --name-only")
 }
+
+// To git -c, such a name would end at its "=".
+func TestNamesOfFiltersAndDriversHaveAnyCharacter(t *testing.T) {
+	r := repository(t)
+	trace := filepath.Join(t.TempDir(), "trace")
+	evil := filepath.Join(t.TempDir(), "evil")
+	require.NoError(t, os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $*\" >>'"+trace+"'\ncat\n"), 0o755))
+	var config strings.Builder
+	for _, name := range []string{"a=b", "a.clean=b", `\"x y`} {
+		for _, line := range []string{"filter clean", "filter smudge", "filter process", "merge driver"} {
+			section, key, _ := strings.Cut(line, " ")
+			config.WriteString("[" + section + ` "` + name + "\"]\n\t" + key + " = " + evil + "\n")
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(r.Dir, ".git", "config"))
+	require.NoError(t, err)
+	write(t, r, ".git/config", string(data)+config.String())
+	attributes := "*.txt filter=a=b merge=a=b\n*.md filter=a.clean=b merge=a.clean=b\n"
+	write(t, r, ".gitattributes", attributes)
+
+	run(t, r, "checkout", "--quiet", "-b", "side")
+	write(t, r, "a.txt", "side\n")
+	write(t, r, "a.md", "side\n")
+	run(t, r, "add", "--all")
+	run(t, r, "commit", "--quiet", "-m", "side")
+	run(t, r, "checkout", "--quiet", "main")
+	write(t, r, "a.txt", "main\n")
+	write(t, r, "a.md", "main\n")
+	write(t, r, ".gitattributes", attributes)
+	run(t, r, "add", "--all")
+	run(t, r, "commit", "--quiet", "-m", "main")
+	_, err = r.Run(t.Context(), "merge", "--no-edit", "side")
+	var failed *git.Error
+	require.ErrorAs(t, err, &failed, "a driver that may not run is a conflict")
+	assert.NoFileExists(t, trace)
+}
+
+func TestOutput(t *testing.T) {
+	r := repository(t)
+	write(t, r, "long", strings.Repeat("x", 32<<20+1))
+	id := strings.TrimSpace(run(t, r, "hash-object", "-w", "--", "long"))
+	_, err := r.Run(t.Context(), "cat-file", "blob", id)
+	require.ErrorIs(t, err, git.ErrOutput)
+	require.EqualError(t, err, "git cat-file blob "+id+": too much output: more than 33554432 bytes")
+}

@@ -189,6 +189,7 @@ type SliceInput struct {
 // Place is where a worker works.
 type Place struct {
 	Path   string `json:"path"`   // absolute
+	Branch string `json:"branch"` // the attempt's
 	Commit string `json:"commit"` // at which the slice begins: what was changed since is reset
 }
 

@@ -44,7 +44,7 @@ func (a *attempt) place() *Place {
 	if a.tree == nil {
 		return nil
 	}
-	return &Place{Path: a.tree.Path, Commit: a.head}
+	return &Place{Path: a.tree.Path, Branch: a.tree.Branch, Commit: a.head}
 }
 
 // nextSlice makes the request of a further slice, of what the last one has left in a.req.

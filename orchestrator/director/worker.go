@@ -63,7 +63,7 @@ func prepareSlice(ctx context.Context, req agent.Request) (context.Context, agen
 		}
 	}
 	if in.Worktree != nil {
-		if err := worktree.ResetFolder(ctx, in.Worktree.Path, in.Worktree.Commit); err != nil {
+		if err := worktree.ResetFolder(ctx, in.Worktree.Path, in.Worktree.Branch, in.Worktree.Commit); err != nil {
 			return ctx, req, fmt.Errorf("director: %w", err)
 		}
 		ctx = WithPlace(ctx, *in.Worktree)

@@ -53,7 +53,7 @@ func TestWorker(t *testing.T) {
 		})
 		require.NoError(t, err)
 		m := &model{next: []providers.Response{call("c1"), {Text: "done"}}}
-		place := director.Place{Path: tree, Commit: r.run("rev-parse", "HEAD")}
+		place := director.Place{Path: tree, Branch: "task", Commit: r.run("rev-parse", "HEAD")}
 		resp, err := director.Worker(m, tool).Call(t.Context(), agent.Request{
 			Op: director.OpWork, Prompt: "Do it.", Input: agent.JSON(director.WorkInput{Worktree: &place}),
 		})
@@ -77,7 +77,7 @@ func TestWorker(t *testing.T) {
 	})
 	t.Run("BC59 a folder that is no worktree", func(t *testing.T) {
 		_, err := director.Worker(&model{}).Call(t.Context(), agent.Request{
-			Op: director.OpWork, Prompt: "x", Input: agent.JSON(director.WorkInput{Worktree: &director.Place{Path: t.TempDir(), Commit: "0123456789012345678901234567890123456789"}}),
+			Op: director.OpWork, Prompt: "x", Input: agent.JSON(director.WorkInput{Worktree: &director.Place{Path: t.TempDir(), Branch: "task", Commit: "0123456789012345678901234567890123456789"}}),
 		})
 		require.ErrorContains(t, err, "no worktree")
 		_, ok := director.PlaceFrom(t.Context())
@@ -161,6 +161,20 @@ func TestWorktrees(t *testing.T) {
 			assert.Equal(t, strconv.Itoa(n), r.show("x.md"))
 			assert.Equal(t, "refs/heads/main", r.run("for-each-ref", "--format=%(refname)", "refs/heads"), n)
 		}
+	})
+	t.Run("BC66 B8 work that is in the branch already is merged, with no files of others", func(t *testing.T) {
+		r := newRepo(t)
+		w := director.NewWorktrees(worktree.Config{Repo: r.Dir})
+		do := func(key, op string, in, out any) {
+			resp, err := w.Call(agent.WithInfo(t.Context(), agent.Info{Run: "r", Key: key}), agent.Request{Op: op, Input: agent.JSON(in)})
+			require.NoError(t, err)
+			decode(resp.Data, out)
+		}
+		var made director.Created
+		do("1", director.OpCreate, director.CreateRequest{Task: "a", Attempt: 1}, &made)
+		var merged director.Merged
+		do("2", director.OpMerge, director.MergeRequest{Tree: made.Tree, Commit: made.Head}, &merged)
+		assert.Equal(t, director.Merged{Merge: worktree.Merge{Merged: true, Commit: made.Head}}, merged)
 	})
 	t.Run("BX6 a worktree that cannot be updated is not left behind", func(t *testing.T) {
 		r := newRepo(t)

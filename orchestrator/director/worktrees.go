@@ -113,7 +113,7 @@ type (
 	}
 
 	// Merged is what came of it. Files are what the merge changed: hashes by path, ""
-	// for a file that was removed.
+	// for a file that was removed; none if the work was in the branch without a merge.
 	Merged struct {
 		worktree.Merge
 
@@ -329,7 +329,7 @@ func mergeTree(ctx context.Context, t *worktree.Trees, in MergeRequest, _ string
 	if err != nil || !m.Merged {
 		return Merged{Merge: m}, err
 	}
-	files, err := t.Changed(ctx, "", m.Commit)
+	files, err := t.Brought(ctx, m.Commit, in.Commit)
 	return Merged{Merge: m, Files: files}, err
 }
 
