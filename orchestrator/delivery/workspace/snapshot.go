@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/convene-go/convene/internal/safepath"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
@@ -126,7 +127,7 @@ func tame(dir string) error {
 		case filepath.Dir(path) == dir && d.Name() == ".git":
 			return skip(d)
 		case strings.EqualFold(d.Name(), ".git"):
-			if err := removeAll(path); err != nil {
+			if err := safepath.RemoveAll(path); err != nil {
 				return err
 			}
 			return skip(d)

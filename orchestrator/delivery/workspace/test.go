@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/internal/proc"
+	"github.com/convene-go/convene/internal/safepath"
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
@@ -81,25 +82,11 @@ func (w *Workspace) undo(ctx context.Context, before string) error {
 	if err := w.restore(ctx, before); err != nil {
 		return err
 	}
-	if err := removeAll(w.state("tmp")); err != nil {
+	if err := safepath.RemoveAll(w.state("tmp")); err != nil {
 		return err
 	}
 	if err := os.Mkdir(w.state("tmp"), 0o700); err != nil {
 		return err
 	}
 	return os.Remove(w.state("testing"))
-}
-
-// removeAll removes a folder or a file, also if folders in it have no permissions.
-func removeAll(path string) error {
-	if os.RemoveAll(path) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(path, func(inner string, d fs.DirEntry, err error) error { // what stays inaccessible is an error of the last RemoveAll
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(inner, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
 }
