@@ -8,6 +8,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
 )
@@ -54,7 +55,7 @@ func spent(t *testing.T, log []blackboard.Record, told providers.Usage) provider
 		}
 		used := d.CalledData.Usage()
 		all = all.Add(used).Add(d.UsedData.Usage)
-		if d.Err == nil || !errors.Is(d.Err, engine.ErrCanceled) {
+		if (d.Err == nil || !errors.Is(d.Err, engine.ErrCanceled)) && !canceledChild(d.Response) {
 			sure = sure.Add(used)
 		}
 	}
@@ -62,6 +63,13 @@ func spent(t *testing.T, log []blackboard.Record, told providers.Usage) provider
 		t.Errorf("the run tells of %+v spent; on record are %+v, with calls that were given up %+v", told, sure, all)
 	}
 	return sure
+}
+
+// canceledChild says whether an answer is that of a child that was canceled, with the calls
+// that it gave up in what it has used.
+func canceledChild(resp *agent.Response) bool {
+	var end engine.End
+	return resp != nil && json.Unmarshal(resp.Data, &end) == nil && end.Status == engine.Canceled
 }
 
 // resumptions compare a run with one that was interrupted.
