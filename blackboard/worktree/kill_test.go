@@ -223,7 +223,7 @@ func TestKilledWhileAWorktreeIsMadeOrRemoved(t *testing.T) {
 						other := r.config()
 						other.Run = "another run"
 						_, err := worktree.Open(t.Context(), other)
-						require.NoError(t, err, "it is in nobody's way")
+						require.NoError(t, err, "it stops no other run")
 						w = r.open()
 						if again {
 							require.Equal(t, tree, create(t, w, "a", 1))
@@ -273,7 +273,7 @@ func TestKilledWhileAWorktreeIsMadeOrRemoved(t *testing.T) {
 		r.run("worktree", "repair", away)
 		assert.Contains(t, r.run("worktree", "list"), away)
 	})
-	t.Run("BX5 a worktree of others that is broken is in nobody's way", func(t *testing.T) {
+	t.Run("BX5 a worktree of others that is broken stops no run", func(t *testing.T) {
 		r := newRepo(t)
 		theirs := filepath.Join(t.TempDir(), "theirs")
 		r.run("worktree", "add", "--quiet", "--detach", theirs)

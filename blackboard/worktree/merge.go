@@ -27,8 +27,8 @@ type Merge struct {
 	Conflicts []string `json:"conflicts,omitempty"`
 	Moved     bool     `json:"moved,omitempty"`
 
-	// Behind is a folder with the branch checked out that was changed during the merge
-	// and does not have the merged files. Sweep tries again.
+	// Behind is a folder with the branch checked out that does not have the merged files: it
+	// was changed during the merge, or git could not update it. Sweep tries again.
 	Behind string `json:"behind,omitempty"`
 }
 

@@ -297,7 +297,7 @@ func (w *Trees) Reset(ctx context.Context, t Tree, commit string) error {
 }
 
 // onBranch are the arguments of git that put a worktree on its branch, with the files and
-// the index that it has: whoever works in it may have checked out something else.
+// the index that it has: the worker may have checked out something else.
 func onBranch(branch string) []string {
 	return []string{"symbolic-ref", "HEAD", "refs/heads/" + branch}
 }

@@ -92,7 +92,7 @@ func (s script) canceled(t *testing.T, after time.Duration) *flowtest.Case[direc
 		q.CancelAll()
 		r, _ := q.Next()
 		// A process that resumes just then may cancel a call before it has made it again.
-		r.Value.Spent, r.Value.Board.Spent = providers.Usage{}, providers.Usage{}
+		r.Value.Spent.Calls, r.Value.Board.Spent.Calls = 0, 0
 		return r.Value, r.Err
 	}}
 	return flowtest.New(around, in, func(tb testing.TB) agent.Roster {

@@ -15,7 +15,7 @@ import (
 // first. Within a series of records that the flow wrote in one go these would show the
 // same as before and behind it. Each time the run is resumed. It must come to the same
 // result, error and status, make no recorded call again, write no record twice, and have
-// spent the same.
+// spent the same, without calls that were given up and children that were canceled.
 //
 // What differs is shown field by field, but for Case.Clocks. If the flow asks an agent
 // in other words when it runs again, both texts are compared by line.

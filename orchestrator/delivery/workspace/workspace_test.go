@@ -321,7 +321,7 @@ func TestKilledGit(t *testing.T) {
 			assert.NoFileExists(t, filepath.Join(c.Dir, "x.txt"), n)
 		}
 	})
-	t.Run("SC57 SC46 its lock is in nobody's way", func(t *testing.T) {
+	t.Run("SC57 SC46 its lock stops no operation", func(t *testing.T) {
 		c := config(t)
 		w := open(t, c)
 		before := snapshot(t, w, "")
