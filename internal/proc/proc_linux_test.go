@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -319,10 +320,20 @@ func TestForks(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, n)
 	})
-	t.Run("as many as are allowed", func(t *testing.T) {
-		c := sh(t, "sleep 0.3 & sleep 0.3 & wait")
-		c.Processes = 3
-		assert.Equal(t, proc.Exited, run(t, c).End)
+	t.Run("as many as are allowed, beside short processes of others", func(t *testing.T) {
+		others := sh(t, "while :; do for i in 1 2 3 4 5 6 7 8; do true | true & done; wait; done")
+		ctx, end := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		for range 2 {
+			work.Go(func() { _, _ = proc.Run(ctx, others) })
+		}
+		for range 10 {
+			c := sh(t, "sleep 0.3 & sleep 0.3 & wait")
+			c.Processes = 3
+			assert.Equal(t, proc.Exited, run(t, c).End)
+		}
+		end()
+		work.Wait()
 	})
 }
 

@@ -56,8 +56,10 @@ func tasks() (n int, err error) {
 
 // crowded reports whether the process first, the first one of a namespace, and its
 // descendants are more than limit; all others of the namespace are its descendants. It
-// looks at the youngest processes first, and at no more than four times the limit. Those
-// that end before it looks at them are divided between descendants and others.
+// looks at the youngest processes first, and at no more than four times the limit, or a
+// hundred. Of those that end before it looks at them nobody knows whose they were.
+// Divided between descendants and others in proportion, they must make it twice the
+// limit: other programs' short processes alone never are that many.
 func crowded(first, limit int) bool {
 	var ours, others, gone int
 	known := map[int]relation{0: other, first: descendant}
@@ -70,11 +72,16 @@ func crowded(first, limit int) bool {
 		case vanished:
 			gone++
 		}
-		if ours+others+gone >= 4*limit {
+		if ours+others+gone >= max(4*limit, 100) {
 			break
 		}
 	}
-	return ours > 0 && ours+gone*ours/(ours+others) > limit
+	return tooMany(ours, others, gone, limit)
+}
+
+// tooMany is the verdict of crowded on the numbers that it has found.
+func tooMany(ours, others, gone, limit int) bool {
+	return ours > limit || ours > 0 && ours+gone*ours/(ours+others) > 2*limit
 }
 
 // relation is what a process is to the first one of a namespace.
