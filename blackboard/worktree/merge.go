@@ -231,11 +231,11 @@ func (w *Trees) unmoved(ctx context.Context, branch, from string, fault error) e
 func (w *Trees) awaitUpdates(ctx context.Context, branch string) error {
 	unexplained := 0 // a run may have finished its update between two looks
 	for try := 0; ; try++ {
-		dirty, err := w.dirty(ctx, branch)
-		if err != nil || dirty == "" {
+		dir, dirty, err := w.dirty(ctx, branch)
+		if err != nil || dirty == nil {
 			return err
 		}
-		refs, err := w.do(ctx, "for-each-ref", "--format=%(refname)", forwards(dirty))
+		refs, err := w.do(ctx, "for-each-ref", "--format=%(refname)", forwards(dir))
 		if err != nil {
 			return err
 		}
@@ -243,11 +243,11 @@ func (w *Trees) awaitUpdates(ctx context.Context, branch string) error {
 			unexplained++
 		}
 		if unexplained == dirtyLooks || try == followTries {
-			return dirtyError(dirty, branch)
+			return dirty
 		}
 		for ref := range strings.FieldsSeq(refs) {
-			if ok, err := w.follow(ctx, dirty, ref); err != nil || !ok {
-				return errors.Join(err, dirtyError(dirty, branch))
+			if ok, err := w.follow(ctx, dir, ref); err != nil || !ok {
+				return errors.Join(err, dirty)
 			}
 		}
 		if err := pause(ctx); err != nil {

@@ -476,28 +476,31 @@ func (w *Trees) chooseTarget(ctx context.Context, c Config) error {
 // chosen; a branch of its own needs none, it is there.
 func (w *Trees) choice() string { return filepath.Join(w.common, "convene-target-"+w.short) }
 
-// dirty returns a folder that has a branch checked out, or rebases it, and changes of its
-// own, or "". A worktree that is not whole is not looked at.
-func (w *Trees) dirty(ctx context.Context, branch string) (string, error) {
+// dirty returns ErrDirtyRepo with what is to be done, if a folder has a branch checked out,
+// or rebases it, and changes of its own, and that folder. A worktree that is not whole is
+// not looked at.
+func (w *Trees) dirty(ctx context.Context, branch string) (dir string, dirty, err error) {
 	trees, err := w.list(ctx)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	for _, t := range trees {
+		var what string
 		switch {
 		case !t.whole():
 		case t.branch == branch:
-			clean, err := w.clean(ctx, t.path)
-			if err != nil || !clean {
-				return t.path, err
-			}
+			what, err = w.changed(ctx, t.path)
 		case t.branch == "":
-			if rebases, err := w.rebases(ctx, t.path, branch); err != nil || rebases {
-				return t.path, err
+			var rebases bool
+			if rebases, err = w.rebases(ctx, t.path, branch); rebases {
+				what = "is in the middle of a rebase: end it"
 			}
 		}
+		if err != nil || what != "" {
+			return t.path, fmt.Errorf("%w: %s, which has the branch %q, %s", ErrDirtyRepo, t.path, branch, what), err
+		}
 	}
-	return "", nil
+	return "", nil, nil
 }
 
 // rebases says whether a folder with a detached HEAD is in the middle of a rebase of a
@@ -522,28 +525,41 @@ func (w *Trees) rebases(ctx context.Context, dir, branch string) (bool, error) {
 	return false, nil
 }
 
-// dirtyError says that a folder with a branch is dirty, and what to do.
-func dirtyError(dir, branch string) error {
-	return fmt.Errorf("%w: %s, which has the branch %q: commit or stash them, and end a merge or rebase that is under way", ErrDirtyRepo, dir, branch)
-}
-
-// clean says whether a folder has no changes of its own, and nothing like a merge or a
-// rebase is in progress in it.
-func (w *Trees) clean(ctx context.Context, dir string) (bool, error) {
-	out, err := w.in(ctx, dir, "--no-optional-locks", "status", "--porcelain", "-z", "--untracked-files=normal")
-	if err != nil || out != "" {
-		return false, err
+// changed says which changes of its own a folder has, or that a merge, a rebase or the like
+// is in progress in it, and what to do; "" if there is nothing.
+func (w *Trees) changed(ctx context.Context, dir string) (string, error) {
+	out, err := w.in(ctx, dir, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal")
+	if err != nil {
+		return "", err
+	}
+	if out != "" {
+		return "has changes in " + named(out) + ": commit, stash or ignore them", nil
 	}
 	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
 		path, err := w.in(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", name)
 		if err != nil {
-			return false, err
+			return "", err
 		}
 		if _, err := os.Stat(path); err == nil {
-			return false, nil
+			return "is in the middle of a merge or rebase: end it", nil
 		}
 	}
-	return true, nil
+	return "", nil
+}
+
+// named lists the first files of what git status prints with -z.
+func named(status string) string {
+	const most = 3
+	entries := strings.Split(strings.TrimSuffix(status, "\x00"), "\x00")
+	names := make([]string, 0, most)
+	for _, entry := range entries[:min(most, len(entries))] {
+		names = append(names, strconv.Quote(entry[len("XY "):]))
+	}
+	list := strings.Join(names, ", ")
+	if more := len(entries) - most; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }
 
 // listed is a worktree as git knows it.

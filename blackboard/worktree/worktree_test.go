@@ -231,14 +231,25 @@ func TestDirty(t *testing.T) {
 			write(t, r.Dir, name, "mine")
 			_, err := worktree.Open(t.Context(), r.config())
 			require.ErrorIs(t, err, worktree.ErrDirtyRepo)
+			require.ErrorContains(t, err, "has changes in \""+name+"\": commit, stash or ignore them; or set AllowDirty")
 			assert.Equal(t, "mine", read(t, r.Dir, name))
 		}
+	})
+	t.Run("BX3 the first of many changes are named", func(t *testing.T) {
+		r := newRepo(t)
+		r.run("mv", "main.txt", "moved")
+		for _, name := range []string{"a file", "b\nc", "d", "e"} {
+			write(t, r.Dir, name, "mine")
+		}
+		_, err := worktree.Open(t.Context(), r.config())
+		require.ErrorContains(t, err, `has changes in "main.txt", "moved", "a file" and 3 more: `)
 	})
 	t.Run("BX3 a merge that is under way is a change", func(t *testing.T) {
 		r := newRepo(t)
 		write(t, r.Dir, ".git/MERGE_HEAD", r.run("rev-parse", "HEAD")+"\n")
 		_, err := worktree.Open(t.Context(), r.config())
 		require.ErrorIs(t, err, worktree.ErrDirtyRepo)
+		require.ErrorContains(t, err, "is in the middle of a merge or rebase: end it")
 	})
 	t.Run("BX3 a rebase of main that is under way is a change, and is not in the way afterwards", func(t *testing.T) {
 		r := newRepo(t)
@@ -259,7 +270,7 @@ func TestDirty(t *testing.T) {
 		other.Run = "run-2"
 		_, err = worktree.Open(t.Context(), other)
 		require.ErrorIs(t, err, worktree.ErrDirtyRepo)
-		require.ErrorContains(t, err, "end a merge or rebase that is under way; or set AllowDirty")
+		require.ErrorContains(t, err, "is in the middle of a rebase: end it; or set AllowDirty")
 		_, err = w.Merge(t.Context(), tree, work, "", nil)
 		require.ErrorIs(t, err, worktree.ErrDirtyRepo)
 		assert.Equal(t, mine, r.run("rev-parse", "main"))

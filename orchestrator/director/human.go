@@ -112,11 +112,16 @@ func (r *run) question(c *orchestrator.Context, key, text string, options []stri
 	}
 }
 
+// questionText says why a task waits and, where the work is not at fault, what the answers do.
 func (r *run) questionText(t *board.Task) string {
 	if t.Status == board.Blocked {
 		return fmt.Sprintf("Task %s waits for: %s", t.ID, strings.Join(t.Blocked.WaitingOn, ", "))
 	}
-	return fmt.Sprintf("Task %s waits for a person: %s", t.ID, t.Reason)
+	text := fmt.Sprintf("Task %s waits for a person: %s", t.ID, t.Reason)
+	if t.Frozen != nil && t.QA != nil && t.QA.Kind == board.NoReview {
+		text += "\nIts work is kept. Once the cause is mended, accept has it merged without another review; retry has the task done again."
+	}
+	return text
 }
 
 // obeyHeld carries out answers that had to wait for other tasks.

@@ -110,6 +110,17 @@ func TestPeople(t *testing.T) {
 		assert.Equal(t, []string{"human"}, by)
 		assert.Len(t, p.task(t, "db_build").QA.Criteria, 1, "as they were reviewed")
 	})
+	t.Run("BX25 BX26 who is asked about work that was not judged learns what the answers do", func(t *testing.T) {
+		s := hopeless(0, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionAccept}})
+		s.roles["qa"] = func(asked) any { return errors.New("the disk is full") }
+		p := s.play(t)
+		require.NoError(t, p.err)
+		asked := p.events(t, director.EventHumanAsked)
+		require.Len(t, asked, 1)
+		assert.Equal(t, "Task db_build waits for a person: it could not be reviewed: the disk is full\n"+
+			"Its work is kept. Once the cause is mended, accept has it merged without another review; retry has the task done again.", asked[0].Text)
+		assert.Equal(t, "db_build by attempt 1", p.out.Files["artifacts/db_build.md"])
+	})
 	t.Run("BX26 nothing to accept", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
 			if a.attempt == 1 {

@@ -196,7 +196,7 @@ func (p *Replay) fits(rec *blackboard.Record, e *onRecord) error {
 	if err != nil {
 		return err
 	}
-	return p.diverged(rec, "now the request to %q differs: recorded was %s, now it is %s", op.Name, then, text.Shorten(string(parts[0]), 400))
+	return p.diverged(rec, "now the request to %q differs (restore it, or set Config.AcceptChangedRequests to use the recorded answer): recorded was %s, now it is %s", op.Name, then, text.Shorten(string(parts[0]), 400))
 }
 
 // Start implements Port.
