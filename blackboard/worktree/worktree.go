@@ -3,7 +3,9 @@
 //
 // Git itself does the work, as a program without a shell, and runs nothing that the
 // repository or a user has configured: no hooks, filters or drivers. The name of the
-// committer is passed with each command and written to no configuration.
+// committer is passed with each command and written to no configuration. Of the user's
+// configuration two values count: safe.directory, without which git refuses a repository of
+// another owner, and core.excludesFile, for what is no change in the user's folder.
 //
 // Every call can be interrupted at any moment and repeated: what was done already is not
 // done again. A merge is made in memory; then one compare-and-swap moves the main branch,
@@ -119,6 +121,7 @@ func open(ctx context.Context, c Config, after func(args []string) error) (*Tree
 	if err != nil {
 		return nil, fmt.Errorf("worktree: %w", err)
 	}
+	w.git.Safe = git.Safe(ctx)
 	for _, step := range []func(context.Context, Config) error{w.checkVersion, w.findRepo, w.findCommon, w.findMain, w.placeBase, w.chooseTarget} {
 		if err := step(ctx, c); err != nil {
 			return nil, fmt.Errorf("worktree: open %s: %w", c.Repo, err)
@@ -528,7 +531,9 @@ func (w *Trees) rebases(ctx context.Context, dir, branch string) (bool, error) {
 // changed says which changes of its own a folder has, or that a merge, a rebase or the like
 // is in progress in it, and what to do; "" if there is nothing.
 func (w *Trees) changed(ctx context.Context, dir string) (string, error) {
-	out, err := w.in(ctx, dir, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal")
+	r := w.git
+	r.Dir, r.Top, r.Ignore = dir, dir != w.git.Dir, true
+	out, err := runGit(ctx, r, []string{"--no-optional-locks", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal"})
 	if err != nil {
 		return "", err
 	}

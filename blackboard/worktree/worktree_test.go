@@ -13,6 +13,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/internal/git"
+	"github.com/convene-go/convene/internal/git/gittest"
 )
 
 // repo is a repository for a test.
@@ -224,6 +225,20 @@ func TestOpen(t *testing.T) {
 	})
 }
 
+func TestAnotherOwner(t *testing.T) {
+	r := newRepo(t)
+	gittest.OtherOwner(t)
+	_, err := worktree.Open(t.Context(), r.config())
+	require.ErrorIs(t, err, worktree.ErrNoRepo)
+	require.ErrorContains(t, err, "git config --global --add safe.directory "+r.Dir, "git says what to do")
+
+	gittest.Configured(t, "[safe]\n\tdirectory = *\n")
+	w := r.open()
+	tree := create(t, w, "a", 1)
+	merge(t, w, tree, change(t, w, tree, "x", "1"))
+	assert.Equal(t, "1", read(t, r.Dir, "x"))
+}
+
 func TestDirty(t *testing.T) {
 	t.Run("BA120 BX3 changes are refused before anything is done", func(t *testing.T) {
 		for _, name := range []string{"main.txt", "new.txt"} {
@@ -234,6 +249,19 @@ func TestDirty(t *testing.T) {
 			require.ErrorContains(t, err, "has changes in \""+name+"\": commit, stash or ignore them; or set AllowDirty")
 			assert.Equal(t, "mine", read(t, r.Dir, name))
 		}
+	})
+	t.Run("BX3 what the user ignores in all repositories is no change", func(t *testing.T) {
+		write(t, gittest.Configured(t, ""), ".config/git/ignore", ".DS_Store\n")
+		r := newRepo(t)
+		write(t, r.Dir, ".DS_Store", "mine")
+		w := r.open()
+		tree := create(t, w, "a", 1)
+		_, err := w.Merge(t.Context(), tree, change(t, w, tree, ".DS_Store", "theirs"), "", nil)
+		require.ErrorContains(t, err, "would overwrite "+filepath.Join(r.Dir, ".DS_Store"))
+		assert.Equal(t, "mine", read(t, r.Dir, ".DS_Store"))
+		tree = create(t, w, "b", 1)
+		assert.Empty(t, merge(t, w, tree, change(t, w, tree, "x", "1")).Behind)
+		assert.Equal(t, "mine", read(t, r.Dir, ".DS_Store"))
 	})
 	t.Run("BX3 the first of many changes are named", func(t *testing.T) {
 		r := newRepo(t)

@@ -1,6 +1,7 @@
 // Package git runs git for packages that keep work in repositories. Nothing that a
 // repository or a user has configured is executed: no hooks, filters, drivers, pagers,
-// editors, monitors, credential helpers or signing; and nothing is fetched or pushed.
+// editors, monitors, credential helpers or signing; and nothing is fetched or pushed. A
+// repository of another owner is used if it is named in [Repo.Safe].
 package git
 
 import (
@@ -37,6 +38,8 @@ type Repo struct {
 	Index  string        // the file with the index; "": that of the repository
 	At     time.Time     // of commits, in whole seconds; zero: now
 	Top    bool          // Dir is the top of a work tree: git does not look for one around it
+	Ignore bool          // git ignores what the user's core.excludesFile says, too
+	Safe   []string      // the repositories of other owners that may be used, such as [Safe]
 }
 
 // ErrOutput says that a command was complete, but has written more than 32 MiB to stdout, or
@@ -95,6 +98,12 @@ func (r Repo) run(ctx context.Context, further, args []string) (string, error) {
 	}
 	for _, s := range settings {
 		all = append(all, "-c", s)
+	}
+	for _, dir := range r.Safe {
+		all = append(all, "-c", "safe.directory="+dir)
+	}
+	if r.Ignore {
+		all = append(all, "-c", "core.excludesFile="+ignored(ctx))
 	}
 	res, err := proc.Run(ctx, proc.Command{
 		Path: path, Args: append(all, args...), Dir: r.Dir, Env: append(r.env(path), further...),

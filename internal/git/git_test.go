@@ -204,3 +204,40 @@ func TestOutput(t *testing.T) {
 	require.ErrorIs(t, err, git.ErrOutput)
 	require.EqualError(t, err, "git cat-file blob "+id+": too much output: more than 33554432 bytes")
 }
+
+func TestARepositoryOfAnotherOwner(t *testing.T) {
+	r, outside := repository(t), t.TempDir()
+	gittest.OtherOwner(t, "/another/one")
+	r.Safe = git.Safe(t.Context())
+	assert.Equal(t, []string{"/another/one"}, r.Safe)
+	_, err := r.Run(t.Context(), "status")
+	require.ErrorContains(t, err, "git config --global --add safe.directory", "git says what to do")
+
+	gittest.Configured(t, "[safe]\n\tdirectory = /another/one\n\tdirectory = "+r.Dir+"\n")
+	r.Safe = git.Safe(t.Context())
+	assert.Contains(t, run(t, r, "status"), "nothing to commit")
+	write(t, r, ".git/config", "[safe]\n\tdirectory = *\n[filter \"f\"]\n\tclean = touch "+outside+"/executed\n")
+	write(t, r, ".gitattributes", "* filter=f\n")
+	run(t, r, "add", "--all")
+	assert.NoFileExists(t, filepath.Join(outside, "executed"))
+	gittest.Configured(t, "")
+	r.Safe = git.Safe(t.Context())
+	assert.Empty(t, r.Safe, "what the repository says of itself counts for nothing")
+}
+
+func TestWhatTheUserIgnores(t *testing.T) {
+	status := func(r git.Repo) string { return run(t, r, "status", "--porcelain") }
+	r := repository(t)
+	write(t, r, ".DS_Store", "x")
+	write(t, r, "note.swp", "x")
+	home := gittest.Configured(t, "[core]\n\texcludesFile = ~/ignored\n")
+	write(t, git.Repo{Dir: home}, "ignored", ".DS_Store\n")
+	assert.Equal(t, "?? .DS_Store\n?? note.swp\n", status(r))
+	r.Ignore = true
+	assert.Equal(t, "?? note.swp\n", status(r))
+
+	home = gittest.Configured(t, "")
+	assert.Equal(t, "?? .DS_Store\n?? note.swp\n", status(r))
+	write(t, git.Repo{Dir: home}, ".config/git/ignore", "*.swp\n")
+	assert.Equal(t, "?? .DS_Store\n", status(r), "git's own place for it")
+}

@@ -24,18 +24,43 @@ type Killer struct {
 // New returns one that does all its commands, or skips the test on Windows.
 func New(t *testing.T) *Killer {
 	t.Helper()
+	k := &Killer{t, filepath.Join(t.TempDir(), "count")}
+	k.At(0)
+	replace(t, fmt.Sprintf("read n <'%[1]s'\nn=$((n-1))\necho $n >'%[1]s'\n[ $n -eq 0 ] && exit 137\n", k.count))
+	return k
+}
+
+// OtherOwner has git take each repository for one of another owner until the test ends, and
+// gives the user a configuration that trusts some of them. It skips the test on Windows.
+func OtherOwner(t *testing.T, trusted ...string) {
+	t.Helper()
+	replace(t, "export GIT_TEST_ASSUME_DIFFERENT_OWNER=1\n")
+	Configured(t, "[safe]\n\tdirectory = "+strings.Join(trusted, "\n\tdirectory = ")+"\n")
+}
+
+// Configured gives the user that configuration, and no other, until the test ends. It
+// returns the user's home.
+func Configured(t *testing.T, config string) (home string) {
+	t.Helper()
+	home = t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600))
+	return home
+}
+
+// replace has this process find a script instead of git, which continues with git.
+func replace(t *testing.T, script string) {
+	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("git is replaced by a shell script")
 	}
 	real, err := exec.LookPath("git")
 	require.NoError(t, err)
 	dir := t.TempDir()
-	k := &Killer{t, filepath.Join(dir, "count")}
-	k.At(0)
-	script := fmt.Sprintf("#!/bin/sh\nread n <'%[1]s'\nn=$((n-1))\necho $n >'%[1]s'\n[ $n -eq 0 ] && exit 137\nexec '%[2]s' \"$@\"\n", k.count, real)
+	script = "#!/bin/sh\n" + script + "exec '" + real + "' \"$@\"\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700)) //nolint:gosec // it is a program
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))               //nolint:forbidigo // of the test's own process
-	return k
 }
 
 // At lets the n-th command from now on be killed; 0: none.

@@ -58,7 +58,8 @@ func (w *Workbench) checkout(ctx context.Context, commit, dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	common, err := w.repo.Run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	repo := git.Repo{Dir: w.cfg.Repo, Time: w.cfg.Time, Safe: git.Safe(ctx)}
+	common, err := repo.Run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/internal/git"
 	"github.com/convene-go/convene/internal/proc"
 )
 
@@ -67,8 +66,7 @@ type Config struct {
 // Workbench has the tools of workers, and is an agent: see [Workbench.Call]. It is safe
 // for concurrent use.
 type Workbench struct {
-	cfg  Config
-	repo git.Repo
+	cfg Config
 }
 
 // Open makes the folders of State. The errors are every fault of c, and those of the
@@ -99,7 +97,7 @@ func Open(c Config) (*Workbench, error) {
 	var errs [3]error
 	c.Repo, errs[0] = filepath.Abs(c.Repo)
 	c.State, errs[1] = filepath.Abs(c.State)
-	w := &Workbench{cfg: c, repo: git.Repo{Dir: c.Repo, Time: c.Time}}
+	w := &Workbench{cfg: c}
 	for _, name := range []string{"home", "cache", "mod", "tmp"} {
 		errs[2] = errors.Join(errs[2], os.MkdirAll(w.state(name), 0o700))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/internal/git/gittest"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/orchestrator/director/workbench"
@@ -246,6 +247,12 @@ func TestProgramOfTheCheckout(t *testing.T) {
 	said, err := call(t, w, repo, "run", `{"command":"verify"}`)
 	require.NoError(t, err)
 	assert.Contains(t, said, "verify.sh\n(exit code 1)")
+}
+
+func TestRepositoryOfAnotherOwner(t *testing.T) {
+	w, _, commit := open(t, workbench.Config{}, map[string]string{"a": "1"})
+	gittest.OtherOwner(t, "*")
+	assert.True(t, check(t, w, commit, "cat", "a").Passed)
 }
 
 func TestLongOutput(t *testing.T) {
