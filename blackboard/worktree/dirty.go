@@ -1,0 +1,98 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// dirty returns ErrDirtyRepo with what is to be done, if a folder has a branch checked out,
+// or rebases it, and changes of its own, and that folder. A worktree that is not whole is
+// not looked at.
+func (w *Trees) dirty(ctx context.Context, branch string) (dir string, dirty, err error) {
+	trees, err := w.list(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, t := range trees {
+		var what string
+		switch {
+		case !t.whole():
+		case t.branch == branch:
+			what, err = w.status(ctx, t.path)
+		case t.branch == "":
+			var rebases bool
+			if rebases, err = w.rebases(ctx, t.path, branch); rebases {
+				what = "is in the middle of a rebase: end it"
+			}
+		}
+		if err != nil || what != "" {
+			return t.path, fmt.Errorf("%w: %s, which has the branch %q, %s", ErrDirtyRepo, t.path, branch, what), err
+		}
+	}
+	return "", nil, nil
+}
+
+// rebases says whether a folder with a detached HEAD is in the middle of a rebase of a
+// branch: its end would set the branch to where it was, and lose merges made meanwhile.
+func (w *Trees) rebases(ctx context.Context, dir, branch string) (bool, error) {
+	paths, err := w.in(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", "rebase-merge/head-name", "--git-path", "rebase-apply/head-name")
+	if exit(err) == 128 {
+		return false, nil // others have broken it
+	}
+	if err != nil {
+		return false, err
+	}
+	for path := range strings.SplitSeq(paths, "\n") {
+		name, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
+		if strings.TrimSpace(string(name)) == "refs/heads/"+branch {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// status says which changes of its own a folder has, or that a merge, a rebase or the like
+// is in progress in it, and what to do; "" if there is nothing.
+func (w *Trees) status(ctx context.Context, dir string) (string, error) {
+	r := w.git
+	r.Dir, r.Top, r.Ignore = dir, dir != w.git.Dir, true
+	out, err := runGit(ctx, r, []string{"--no-optional-locks", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal"})
+	if err != nil {
+		return "", err
+	}
+	if out != "" {
+		return "has changes in " + named(out) + ": commit, stash or ignore them", nil
+	}
+	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
+		path, err := w.in(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", name)
+		if err != nil {
+			return "", err
+		}
+		if _, err := os.Stat(path); err == nil {
+			return "is in the middle of a merge or rebase: end it", nil
+		}
+	}
+	return "", nil
+}
+
+// named lists the first files of what git status prints with -z.
+func named(status string) string {
+	const most = 3
+	entries := strings.Split(strings.TrimSuffix(status, "\x00"), "\x00")
+	names := make([]string, 0, most)
+	for _, entry := range entries[:min(most, len(entries))] {
+		names = append(names, strconv.Quote(entry[len("XY "):]))
+	}
+	list := strings.Join(names, ", ")
+	if more := len(entries) - most; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
+}
