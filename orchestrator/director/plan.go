@@ -112,10 +112,7 @@ func (p TaskPlan) definition() board.Definition {
 
 // fits completes a task, and says what about it this team cannot do.
 func (r *run) fits(d *board.Definition) error {
-	d.Phase = strings.ToLower(strings.TrimSpace(d.Phase))
-	if d.Phase == "implement" && !slices.Contains(r.Policy.Phases, d.Phase) {
-		d.Phase = PhaseBuild
-	}
+	d.Phase = r.phase(d.Phase)
 	if !slices.Contains(r.Policy.Phases, d.Phase) {
 		return fmt.Errorf("phase is %q, want one of %q", d.Phase, r.Policy.Phases)
 	}
@@ -134,6 +131,15 @@ func (r *run) fits(d *board.Definition) error {
 		return errors.New("acceptance_criteria is empty, want at least one")
 	}
 	return nil
+}
+
+// phase is the phase that a name means.
+func (r *run) phase(name string) string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	if name == "implement" && !slices.Contains(r.Policy.Phases, name) {
+		return PhaseBuild
+	}
+	return name
 }
 
 // takers are the IDs of the profiles that take a phase.
@@ -159,10 +165,10 @@ func (r *run) placeholders(tasks []board.Definition) (made []board.Definition) {
 	var components []string
 	for _, t := range tasks {
 		taken[t.ID] = true
-		switch t.Phase {
+		switch r.phase(t.Phase) {
 		case PhaseTest:
 			tested[t.Component] = true
-		case PhaseBuild, "implement":
+		case PhaseBuild:
 			if builds[t.Component] == nil {
 				components = append(components, t.Component)
 				priority[t.Component] = t.Priority
