@@ -55,24 +55,20 @@ func (r *run) attempt(c *orchestrator.Context, id string) error {
 	}
 	a := &attempt{id: id, n: t.Attempt}
 	result, why, err := r.perform(c, a)
-	if !r.current(c, id, a.n, board.Active) {
-		if t, _ := r.board.Task(id); t.Final() {
-			r.clear(c, id, true)
-		}
-		return err
-	}
-	switch {
-	case err != nil:
-		r.release(c, a, nil, err)
-		return err
-	case why == nil:
+	if r.current(c, id, a.n, board.Active) && why == nil && err == nil {
 		r.outages.succeeded()
 		why, err = r.accept(c, a, result)
 	}
-	if err != nil && r.stillActive(a) {
-		r.release(c, a, result.Checkpoint, err)
-	}
-	if why != nil && err == nil {
+	switch now, _ := r.board.Task(id); {
+	case now.Attempt != a.n: // it was paused, and is dispatched again
+	case now.Final():
+		r.clear(c, id, true)
+	case now.Status != board.Active: // delivered or paused
+	case isCanceled(err):
+		r.release(c, a, result.Checkpoint, "canceled")
+	case err != nil:
+		r.release(c, a, result.Checkpoint, "the budget is used up")
+	case why != nil:
 		r.lose(c, a, *why)
 	}
 	return err
@@ -83,13 +79,9 @@ func (r *run) stillActive(a *attempt) bool {
 	return t.Status == board.Active && t.Attempt == a.n
 }
 
-// release makes the task READY again when a cancel or the budget cut its attempt off: it
-// costs no retry, and what was committed is kept, and what a worker wants to have back.
-func (r *run) release(c *orchestrator.Context, a *attempt, plan *CheckpointPlan, err error) {
-	why := "the budget is used up"
-	if isCanceled(err) {
-		why = "canceled"
-	}
+// release makes the task READY again when its attempt ended for no fault of its worker: it
+// costs no retry, and what was committed and what the worker wants to have back are kept.
+func (r *run) release(c *orchestrator.Context, a *attempt, plan *CheckpointPlan, why string) {
 	m := board.Move{Event: board.EventRelease, Reason: why}
 	if plan != nil || a.tree != nil && a.head != a.tree.Base {
 		k := a.checkpoint(plan)

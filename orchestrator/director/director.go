@@ -51,7 +51,6 @@ type run struct {
 	planWrong string // why the strategist wants a re-plan; "": it does not
 	paused    bool   // no attempt begins until a person wants it
 	asking    bool   // the question about that is open
-	askedRun  int    // how often it was asked
 	reviewing int    // reviews under way
 	merging   bool   // a merge is under way
 	over      error  // why no attempt begins any more: money, calls or time are used up
@@ -59,13 +58,13 @@ type run struct {
 
 // job is what the run keeps for a task beside the board.
 type job struct {
-	asked   int     // questions so far
-	asking  bool    // one is open
-	silent  bool    // its last question got no answer in time
-	held    *Answer // carried out when what the task needs is complete
-	passed  bool    // its merge is due
-	wishing bool    // what it suggests is under review
-	refused bool    // there is no money or time for its review or merge
+	asked    int     // questions so far
+	question string  // key of the one that is open; "": none is
+	silent   bool    // its last question got no answer in time
+	held     *Answer // carried out when what the task needs is complete
+	passed   bool    // its merge is due
+	wishing  bool    // what it suggests is under review
+	refused  bool    // there is no money or time for its review or merge
 }
 
 // job returns that of a task.

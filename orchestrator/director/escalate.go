@@ -80,8 +80,8 @@ func (r *run) split(c *orchestrator.Context, a *attempt, result WorkerResult, m 
 		return err
 	})
 	switch {
-	case err != nil && team.Ends(err), !r.stillActive(a):
-		return err
+	case team.Ends(err), !r.stillActive(a):
+		return ends(err)
 	case err != nil:
 		r.askInstead(c, a, m, "it is too large, and could not be split: "+prompt.OneLine(err.Error()))
 		return nil
@@ -111,8 +111,8 @@ func (r *run) resolve(c *orchestrator.Context, a *attempt, result WorkerResult, 
 		return err
 	})
 	switch {
-	case err != nil && team.Ends(err), !r.stillActive(a):
-		return err
+	case team.Ends(err), !r.stillActive(a):
+		return ends(err)
 	case err != nil:
 		r.askInstead(c, a, m, fmt.Sprintf("%s: %s. The director's answer cannot be used: %s", result.Escalation.Type, result.Escalation.Reason, prompt.OneLine(err.Error())))
 		return nil

@@ -24,7 +24,7 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why mishap) {
 	qa := board.QA{Kind: why.kind, Outcome: outcomeFail, Feedback: why.text}
 	c.Emit(EventAttemptFailed, Event{Task: a.id, Attempt: a.n, On: string(why.kind), Text: why.text})
 	if why.outage && r.outage(c, a.id, why.text) {
-		r.direct(c, a.id, board.Move{Event: board.EventRelease, Reason: "the run is paused"})
+		r.release(c, a, nil, "the run is paused")
 		return
 	}
 	if why.outage {

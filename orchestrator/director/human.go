@@ -28,34 +28,42 @@ func (r *run) beginQuestions() {
 	if r.Policy.ReturnWhenWaiting {
 		return
 	}
-	if key := attemptKey("ask", "run", r.askedRun+1); r.paused && !r.asking {
+	if r.paused && !r.asking {
 		r.asking = true
-		r.start(key, func(c *orchestrator.Context) error { return r.askRun(c) })
+		key := r.nextQuestion("run")
+		r.start(key, func(c *orchestrator.Context) error { return r.askRun(c, key) })
 	}
 	for _, id := range r.waiting() {
 		j := r.job(id)
-		if j.silent || j.asking || j.held != nil {
+		if j.silent || j.question != "" || j.held != nil {
 			continue
 		}
-		j.asking = true
-		j.asked++
-		r.start(attemptKey("ask", id, j.asked), func(c *orchestrator.Context) error { return r.askTask(c, id) })
+		j.question = r.nextQuestion(id)
+		r.start(j.question, func(c *orchestrator.Context) error { return r.askTask(c, id) })
 	}
+}
+
+// nextQuestion is the key of a further question about a task or "run". A task may have that
+// ID: the two are numbered together.
+func (r *run) nextQuestion(about string) string {
+	j := r.job(about)
+	j.asked++
+	return attemptKey("ask", about, j.asked)
 }
 
 // askTask is the branch of a question about a task. An answer that does not fit is asked
 // for again.
 func (r *run) askTask(c *orchestrator.Context, id string) error {
 	j := r.job(id)
-	defer func() { j.asking = false }()
+	defer func() { j.question = "" }()
 	t, _ := r.board.Task(id)
 	options := taskOptions
 	if t.Status == board.Blocked {
 		options = externalOptions
 	}
-	answer, err := r.question(c, attemptKey("ask", id, j.asked), r.questionText(&t), options, t)
+	answer, err := r.question(c, id, orchestrator.Question{Key: j.question, Text: questionText(&t), Options: options, Data: agent.JSON(t)})
 	if now, _ := r.board.Task(id); now.Status != t.Status {
-		return err
+		return ends(err)
 	}
 	switch {
 	case errors.Is(err, orchestrator.ErrTimeout) && !orchestrator.IsOver(err):
@@ -72,10 +80,9 @@ func (r *run) askTask(c *orchestrator.Context, id string) error {
 }
 
 // askRun is the branch of the question whether a paused run continues.
-func (r *run) askRun(c *orchestrator.Context) error {
+func (r *run) askRun(c *orchestrator.Context, key string) error {
 	defer func() { r.asking = false }()
-	r.askedRun++
-	answer, err := r.question(c, attemptKey("ask", "run", r.askedRun), "Agents have failed again and again: "+r.outages.why, runOptions, nil)
+	answer, err := r.question(c, "run", orchestrator.Question{Key: key, Text: "Agents have failed again and again: " + r.outages.why, Options: runOptions})
 	switch {
 	case errors.Is(err, orchestrator.ErrTimeout) && !orchestrator.IsOver(err):
 		return team.Fail(ErrWaiting, "the run is paused, and no answer came in %v: %s", r.Limits.HumanTime, r.outages.why)
@@ -89,30 +96,28 @@ func (r *run) askRun(c *orchestrator.Context) error {
 	return nil
 }
 
-// question asks people until an answer has one of the options.
-func (r *run) question(c *orchestrator.Context, key, text string, options []string, data any) (Answer, error) {
-	ask := orchestrator.Question{Key: key, Text: text, Options: options, Timeout: r.Limits.HumanTime}
-	if data != nil {
-		ask.Data = agent.JSON(data)
-	}
+// question asks people about a task or "run" until an answer has one of the options.
+func (r *run) question(c *orchestrator.Context, about string, q orchestrator.Question) (Answer, error) {
+	key, text := q.Key, q.Text
+	q.Timeout = r.Limits.HumanTime
 	for n := 2; ; n++ {
-		r.state.Asked = append(slices.Clone(r.state.Asked), ask.Key)
-		c.Emit(EventHumanAsked, Event{Task: strings.Split(key, "/")[1], On: ask.Key, Text: ask.Text})
-		answer, err := orchestrator.Await[Answer](c, ask)
-		r.state.Asked = slices.DeleteFunc(slices.Clone(r.state.Asked), func(k string) bool { return k == ask.Key })
+		r.state.Asked = append(slices.Clone(r.state.Asked), q.Key)
+		c.Emit(EventHumanAsked, Event{Task: about, On: q.Key, Text: q.Text})
+		answer, err := orchestrator.Await[Answer](c, q)
+		r.state.Asked = slices.DeleteFunc(slices.Clone(r.state.Asked), func(k string) bool { return k == q.Key })
 		if err != nil {
 			return answer, err
 		}
-		c.Emit(EventHumanAnswered, Event{Task: strings.Split(key, "/")[1], On: ask.Key, Text: answer.Action})
-		fault := answer.fault(options)
+		c.Emit(EventHumanAnswered, Event{Task: about, On: q.Key, Text: answer.Action})
+		fault := answer.fault(q.Options)
 		if fault == "" {
 			return answer, nil
 		}
-		ask.Key, ask.Text = fmt.Sprintf("%s-%d", key, n), fmt.Sprintf("%s\n(The last answer could not be used: %s)", text, fault)
+		q.Key, q.Text = fmt.Sprintf("%s-%d", key, n), fmt.Sprintf("%s\n(The last answer could not be used: %s)", text, fault)
 	}
 }
 
-func (r *run) questionText(t *board.Task) string {
+func questionText(t *board.Task) string {
 	if t.Status == board.Blocked {
 		return fmt.Sprintf("Task %s waits for: %s", t.ID, strings.Join(t.Blocked.WaitingOn, ", "))
 	}
@@ -122,13 +127,15 @@ func (r *run) questionText(t *board.Task) string {
 // obeyHeld carries out answers that had to wait for other tasks.
 func (r *run) obeyHeld(c *orchestrator.Context) error {
 	for _, id := range r.waiting() {
+		t, _ := r.board.Task(id)
 		j := r.job(id)
-		if j.held != nil && slices.Contains(r.waiting(), id) && r.board.Waits(id) == nil { // still, after the answers before
-			answer := *j.held
-			j.held = nil
-			if err := r.obey(c, id, answer); err != nil {
-				return err
-			}
+		if j.held == nil || t.Final() { // by an answer before
+			continue
+		}
+		answer := *j.held
+		j.held = nil
+		if err := r.obey(c, id, answer); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -167,7 +174,8 @@ func (r *run) obey(c *orchestrator.Context, id string, answer Answer) error {
 		r.edit(c, id, answer)
 	}
 	m := board.Move{Event: board.EventRetry, Who: human, Messages: guidance(answer)}
-	if t.QA != nil && !t.QA.Passed { // the attempt failed: it begins anew
+	paused := t.Checkpoint != nil && t.Checkpoint.ID == checkpointID(id, t.Attempt)
+	if t.QA != nil && !t.QA.Passed && !paused { // the attempt failed: it begins anew
 		m.Wipe, m.Messages = true, r.phoenix(c, &t, *t.QA)
 	}
 	r.direct(c, id, m)

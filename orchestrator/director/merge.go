@@ -36,7 +36,7 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	}
 	got, kind, err := r.land(c, &t)
 	j := r.job(id)
-	if err != nil && team.Ends(err) {
+	if team.Ends(err) {
 		j.refused = true
 		return err
 	}
@@ -164,7 +164,7 @@ func (r *run) askConflict(c *orchestrator.Context, t *board.Task, qa board.QA) e
 	}
 	a, err := ask(r, c, q, func(a ConflictAnswer) error { return r.trial(c, edit(a)) })
 	switch {
-	case err != nil && team.Ends(err):
+	case team.Ends(err):
 		return err
 	case err != nil:
 		r.warn(c, "conflict", t.ID, "the director's answer changes nothing: %s", err)

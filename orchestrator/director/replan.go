@@ -43,7 +43,7 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 		}
 		return err
 	})
-	if err != nil && team.Ends(err) {
+	if team.Ends(err) {
 		if !isCanceled(err) {
 			r.over = err
 			return false, nil

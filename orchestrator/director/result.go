@@ -170,7 +170,7 @@ const human = "human"
 
 // checkpoint is what a worker that pauses gets back.
 func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
-	k := &board.Checkpoint{ID: fmt.Sprintf("%s/a%d", a.id, a.n)}
+	k := &board.Checkpoint{ID: checkpointID(a.id, a.n)}
 	if p != nil {
 		k.Resume, k.Partial, k.Files = p.Resume, slices.Clone(p.Partial), p.Files
 	}
@@ -179,6 +179,9 @@ func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
 	}
 	return k
 }
+
+// checkpointID says of which attempt a checkpoint is.
+func checkpointID(task string, attempt int) string { return fmt.Sprintf("%s/a%d", task, attempt) }
 
 // pause blocks a task until the tasks are complete that its worker wants, and which the
 // director adds.

@@ -36,7 +36,7 @@ func (r *run) beginReviews() {
 func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	t, _ := r.board.Task(id)
 	qa, err := r.judgement(c, &t)
-	if err != nil && team.Ends(err) {
+	if team.Ends(err) {
 		r.job(id).refused = true
 		return err
 	}

@@ -42,7 +42,6 @@ func (r *run) turn(c *orchestrator.Context) (again bool, err error) {
 		}
 		return r.rest(c)
 	}
-	delete(r.under, done.Key)
 	switch err := done.Err; {
 	case isCanceled(err): // by stop; that the whole run is, advance sees
 	case orchestrator.IsOver(err):
@@ -62,7 +61,10 @@ func (r *run) start(key string, do func(c *orchestrator.Context) error) {
 		return
 	}
 	r.under[key] = true
-	r.queue.Go(key, func(c *orchestrator.Context) (struct{}, error) { return struct{}{}, do(c) })
+	r.queue.Go(key, func(c *orchestrator.Context) (struct{}, error) {
+		defer delete(r.under, key)
+		return struct{}{}, do(c)
+	})
 }
 
 // stop has the loop cancel branches: a branch cannot do it.
