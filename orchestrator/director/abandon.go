@@ -81,10 +81,10 @@ func (r *run) apply(c *orchestrator.Context, changes []board.Change) (gone []boa
 
 // discard cancels what is under way for a task that was abandoned, and removes its work.
 func (r *run) discard(c *orchestrator.Context, t *board.Task) {
-	delete(r.trees.drafts, t.ID)
+	delete(r.store.drafts, t.ID)
 	key := attemptKey("work", t.ID, t.Attempt)
 	r.stop(key, attemptKey("qa", t.ID, t.Attempt), attemptKey("merge", t.ID, t.Attempt), r.job(t.ID).question)
-	if !r.under[key] {
+	if !r.running[key] {
 		r.clear(c, t.ID, true) // otherwise the branch does it when its worker has ended
 	}
 }

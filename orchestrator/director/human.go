@@ -18,7 +18,7 @@ import (
 // beginQuestions asks people, for each task that waits for one and for the run.
 func (r *run) beginQuestions() {
 	if r.over != nil { // what people answer could not be done
-		for _, key := range slices.Sorted(maps.Keys(r.under)) {
+		for _, key := range slices.Sorted(maps.Keys(r.running)) {
 			if strings.HasPrefix(key, "ask/") {
 				r.stop(key)
 			}
@@ -76,7 +76,7 @@ func (r *run) askTask(c *orchestrator.Context, id string) error {
 	case err != nil:
 		return err
 	}
-	return r.obey(c, id, answer)
+	return r.carryOut(c, id, answer)
 }
 
 // askRun is the branch of the question whether a paused run continues.
@@ -124,8 +124,8 @@ func questionText(t *board.Task) string {
 	return fmt.Sprintf("Task %s waits for a person: %s", t.ID, t.Reason)
 }
 
-// obeyHeld carries out answers that had to wait for other tasks.
-func (r *run) obeyHeld(c *orchestrator.Context) error {
+// carryOutHeld carries out answers that had to wait for other tasks.
+func (r *run) carryOutHeld(c *orchestrator.Context) error {
 	for _, id := range r.waiting() {
 		t, _ := r.board.Task(id)
 		j := r.job(id)
@@ -134,58 +134,69 @@ func (r *run) obeyHeld(c *orchestrator.Context) error {
 		}
 		answer := *j.held
 		j.held = nil
-		if err := r.obey(c, id, answer); err != nil {
+		if err := r.carryOut(c, id, answer); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// obey carries out a person's answer about a task that waits for one. If the task is to
+// carryOut carries out a person's answer about a task that waits for one. If the task is to
 // continue, abandoned tasks are dropped from its needs; while others of them are not
 // complete, the answer is held.
-func (r *run) obey(c *orchestrator.Context, id string, answer Answer) error {
-	if answer.Action != ActionAbandon && answer.Action != ActionAbandonBranch {
-		r.dropAbandoned(c, id)
-		if r.board.Waits(id) != nil {
-			r.job(id).held = &answer
-			return nil
-		}
-	}
-	t, _ := r.board.Task(id)
+func (r *run) carryOut(c *orchestrator.Context, id string, answer Answer) error {
 	switch answer.Action {
 	case ActionAbandon:
-		return r.abandonTask(c, id, firstOf(answer.Guidance, "a person decided so"))
+		return r.abandonTask(c, id, firstNonBlank(answer.Guidance, "a person decided so"))
 	case ActionAbandonBranch:
-		r.abandonBranch(c, id, firstOf(answer.Guidance, "a person decided so"))
+		r.abandonBranch(c, id, firstNonBlank(answer.Guidance, "a person decided so"))
 		return nil
+	}
+	r.dropAbandoned(c, id)
+	if r.board.Waits(id) != nil {
+		r.job(id).held = &answer
+		return nil
+	}
+	switch answer.Action {
 	case ActionAccept:
-		if err := r.change(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Move{Event: board.EventAccept, Who: human}}); err != nil {
+		if err := r.change(c, byDirector(id, board.Move{Event: board.EventAccept, Who: human})); err != nil {
 			r.warn(c, "answer", id, "it cannot be accepted: %s", err)
 		}
-		return nil
 	case ActionProvided:
-		if len(guidance(answer)) > 0 {
-			r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Remember{Messages: guidance(answer)}})
-		}
 		r.direct(c, id, board.Move{Event: board.EventUnblock, Who: human})
-		return nil
+		r.guide(c, id, answer)
 	case ActionEdit:
 		r.edit(c, id, answer)
+		r.retry(c, id, answer)
+	case ActionRetry:
+		r.retry(c, id, answer)
 	}
-	m := board.Move{Event: board.EventRetry, Who: human, Messages: guidance(answer)}
-	paused := t.Checkpoint != nil && t.Checkpoint.ID == checkpointID(id, t.Attempt)
-	if t.QA != nil && !t.QA.Passed && !paused { // the attempt failed: it begins anew
+	return nil
+}
+
+// retry makes a task READY: after a failed attempt it starts anew, after an escalation it
+// continues.
+func (r *run) retry(c *orchestrator.Context, id string, answer Answer) {
+	t, _ := r.board.Task(id)
+	m := board.Move{Event: board.EventRetry, Who: human}
+	escalated := t.Checkpoint != nil && t.Checkpoint.ID == checkpointID(id, t.Attempt)
+	if t.QA != nil && !t.QA.Passed && !escalated {
 		m.Wipe, m.Messages = true, r.phoenix(c, &t, *t.QA)
 	}
 	r.direct(c, id, m)
+	r.guide(c, id, answer)
 	if m.Wipe {
-		if more := guidance(answer); len(more) > 0 {
-			r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Remember{Messages: more}})
-		}
 		r.forget(c, id)
 	}
-	return nil
+}
+
+// guide tells the worker of the next attempt what a person says.
+func (r *run) guide(c *orchestrator.Context, id string, answer Answer) {
+	if strings.TrimSpace(answer.Guidance) != "" {
+		r.direct(c, id, board.Remember{Messages: []providers.Message{{
+			Role: providers.User, Text: "A person says to this task:\n" + prompt.Delimit("guidance", answer.Guidance, 0),
+		}}})
+	}
 }
 
 // dropAbandoned removes abandoned tasks from what a task needs.
@@ -201,7 +212,7 @@ func (r *run) dropAbandoned(c *orchestrator.Context, id string) {
 		}
 	}
 	if len(abandoned) > 0 {
-		r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Edit{DropNeeds: abandoned}})
+		r.direct(c, id, board.Edit{DropNeeds: abandoned})
 	}
 }
 
@@ -209,22 +220,14 @@ func (r *run) dropAbandoned(c *orchestrator.Context, id string) {
 func (r *run) edit(c *orchestrator.Context, id string, answer Answer) {
 	changes := make([]board.Change, 0, 1+len(answer.Spec))
 	if len(answer.Criteria) > 0 {
-		changes = append(changes, board.Change{By: board.RoleDirector, Task: id, Do: board.Edit{Criteria: answer.Criteria}})
+		changes = append(changes, byDirector(id, board.Edit{Criteria: answer.Criteria}))
 	}
 	for _, area := range slices.Sorted(maps.Keys(answer.Spec)) {
-		changes = append(changes, board.Change{By: board.RoleDirector, Do: board.SetSpec{Area: area, Value: answer.Spec[area]}})
+		changes = append(changes, byDirector("", board.SetSpec{Area: area, Value: answer.Spec[area]}))
 	}
 	for _, ch := range changes {
 		if err := r.change(c, ch); err != nil {
 			r.warn(c, "answer", id, "a part of it cannot be used: %s", err)
 		}
 	}
-}
-
-// guidance is what a person says to the worker.
-func guidance(answer Answer) []providers.Message {
-	if strings.TrimSpace(answer.Guidance) == "" {
-		return nil
-	}
-	return []providers.Message{{Role: providers.User, Text: "A person says to this task:\n" + prompt.Delimit("guidance", answer.Guidance, 0)}}
 }

@@ -41,7 +41,7 @@ func (r *run) decompose(c *orchestrator.Context) error {
 				return team.Fail(code, "tasks[%d] %q: %w", i, tasks[i].ID, err)
 			}
 		}
-		if err := r.change(c, board.Change{By: board.RoleDirector, Do: board.AddTasks{Tasks: tasks}}); err != nil {
+		if err := r.change(c, byDirector("", board.AddTasks{Tasks: tasks})); err != nil {
 			return team.Fail(code, "%w", err)
 		}
 	}
@@ -63,13 +63,10 @@ func (r *run) plan(c *orchestrator.Context) ([]board.Definition, error) {
 	q.data = promptData{MaxTasks: r.Limits.Tasks, HasBuild: slices.Contains(r.Policy.Phases, PhaseBuild)}
 	var tasks []board.Definition
 	answers := 0
-	_, err := ask(r, c, q, func(d Decomposition) (err error) {
+	_, _, err := askFor(r, c, q, func(d Decomposition) (_ []board.Change, err error) {
 		answers++
 		tasks, err = r.definitions(d.Tasks, answers > q.repairs)
-		if err == nil {
-			err = r.trial(c, []board.Change{{By: board.RoleDirector, Do: board.AddTasks{Tasks: tasks}}})
-		}
-		return err
+		return []board.Change{byDirector("", board.AddTasks{Tasks: tasks})}, err
 	})
 	if err != nil && !team.Ends(err) {
 		err = team.Fail(ErrDecomposition, "the director's plan: %s", prompt.OneLine(err.Error()))
