@@ -159,7 +159,7 @@ func (r *run) carryOut(c *orchestrator.Context, id string, answer Answer) error 
 	}
 	switch answer.Action {
 	case ActionAccept:
-		if err := r.change(c, byDirector(id, board.Move{Event: board.EventAccept, Who: human})); err != nil {
+		if err := r.acceptAsIs(c, id); err != nil {
 			r.warn(c, "answer", id, "it cannot be accepted: %s", err)
 		}
 	case ActionProvided:
@@ -172,6 +172,14 @@ func (r *run) carryOut(c *orchestrator.Context, id string, answer Answer) error 
 		r.retry(c, id, answer)
 	}
 	return nil
+}
+
+// acceptAsIs lets the next attempt deliver what was delivered last.
+func (r *run) acceptAsIs(c *orchestrator.Context, id string) error {
+	if t, _ := r.board.Task(id); t.Frozen != nil && r.store.lacks(id) {
+		return errors.New("its text is not among the drafts of the input")
+	}
+	return r.change(c, byDirector(id, board.Move{Event: board.EventAccept, Who: human}))
 }
 
 // retry makes a task READY: after a failed attempt it starts anew, after an escalation it

@@ -209,6 +209,20 @@ func TestAnswersOfPeople(t *testing.T) {
 		require.NoError(t, p.err)
 		p.is(t, "run COMPLETE, a_plan COMPLETE, b_plan COMPLETE")
 	})
+	t.Run("BX26 BC53 what another run delivered is accepted only with its text", func(t *testing.T) {
+		s := hopeless(9, nil)
+		s.cfg.Policy.ReturnWhenWaiting = true
+		out := s.play(t).out
+		s.in = director.Input{Board: out.Board, Answers: map[string]director.Answer{"db_build": {Action: director.ActionAccept}}}
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		assert.True(t, p.warned("answer"))
+		assert.Empty(t, p.out.Files)
+		s.in.Drafts = out.Drafts
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "db_build by attempt 1", p.out.Files["artifacts/db_build.md"])
+	})
 	t.Run("BC45 BX32 an ID may have slashes", func(t *testing.T) {
 		s := hopeless(0, map[string]any{"ask/db/build/1": director.Answer{Action: director.ActionRetry}})
 		d := define("db/build")

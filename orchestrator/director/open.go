@@ -77,8 +77,7 @@ func (r *run) checkBoard() error {
 		if err := r.fits(&t.Definition); err != nil && !t.Final() {
 			return team.Fail(ErrInput, "board: tasks[%d] %q: %w", i, t.ID, err)
 		}
-		_, kept := r.store.drafts[t.ID]
-		if r.store.agent == "" && !kept && (t.Status == board.AwaitingQA || t.Accepted) {
+		if (t.Status == board.AwaitingQA || t.Accepted) && r.store.lacks(t.ID) {
 			return team.Fail(ErrInput, "drafts has no %q, which the board has as delivered: want Outcome.Drafts of that run", t.ID)
 		}
 	}

@@ -108,9 +108,9 @@ func (r *run) dispatch(c *orchestrator.Context) {
 		if !t.Accepted {
 			n++
 		}
-		r.direct(c, id, board.Move{Event: board.EventDispatch, Branch: r.store.name(c, id, n)})
-		key := attemptKey("work", id, n)
-		c.Emit(EventTaskDispatched, Event{Task: id, Attempt: n, Who: t.Profile, Branch: r.store.name(c, id, n)})
+		key, branch := attemptKey("work", id, n), r.store.name(c, id, n)
+		r.direct(c, id, board.Move{Event: board.EventDispatch, Branch: branch})
+		c.Emit(EventTaskDispatched, Event{Task: id, Attempt: n, Who: t.Profile, Branch: branch})
 		if share != nil {
 			r.shares.given[key] = share
 		}

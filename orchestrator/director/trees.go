@@ -86,6 +86,12 @@ func (f *artifactStore) name(c *orchestrator.Context, task string, n int) string
 	return worktree.Branch(f.prefix, c.RunID(), task, n)
 }
 
+// lacks says whether the text that a task has delivered is missing in memory.
+func (f *artifactStore) lacks(task string) bool {
+	_, kept := f.drafts[task]
+	return f.agent == "" && !kept
+}
+
 // tree is the worktree of an attempt.
 func (f *artifactStore) tree(task string, n int) (worktree.Tree, bool) {
 	i := slices.IndexFunc(f.trees[task], func(t worktree.Tree) bool { return t.Attempt == n })
