@@ -51,18 +51,29 @@ func (r *run) abandon(c *orchestrator.Context, id, why string, proceed ...string
 // all of them: while that is done, other branches change the board.
 func (r *run) abandonAll(c *orchestrator.Context, changes []board.Change) {
 	gone := r.apply(c, changes)
-	for i := 0; i < len(gone); i++ {
-		b := r.board.Board()
-		for j := range b.Tasks {
-			if t := &b.Tasks[j]; t.FromParent && t.Parent == gone[i].ID && !t.Final() {
-				further, _ := r.board.Abandon(t.ID, gone[i].Reason, nil, c.Now()) // no error: it is not final
-				gone = append(gone, r.apply(c, further)...)
-			}
-		}
+	for last := gone; len(last) > 0; {
+		last = r.abandonChildren(c, last)
+		gone = append(gone, last...)
 	}
 	for i := range gone {
 		r.discard(c, &gone[i])
 	}
+}
+
+// abandonChildren abandons the tasks that start from the work of abandoned parents.
+func (r *run) abandonChildren(c *orchestrator.Context, parents []board.Task) (gone []board.Task) {
+	b := r.board.Board()
+	for i := range b.Tasks {
+		t := &b.Tasks[i]
+		if !t.FromParent || t.Final() {
+			continue
+		}
+		if p := slices.IndexFunc(parents, func(p board.Task) bool { return p.ID == t.Parent }); p >= 0 {
+			changes, _ := r.board.Abandon(t.ID, parents[p].Reason, nil, c.Now()) // no error: it is not final
+			gone = append(gone, r.apply(c, changes)...)
+		}
+	}
+	return gone
 }
 
 // apply applies changes, and returns the tasks that they abandon, as they were before, with

@@ -58,12 +58,7 @@ func (r *run) phoenix(c *orchestrator.Context, t *board.Task, qa board.QA) []pro
 	if r.store.agent != "" && !r.Policy.DropFailed {
 		data.Branch = r.store.name(c, t.ID, t.Attempt)
 	}
-	messages, err := r.system("phoenix.tmpl", data)
-	if err != nil || messages[0].Text == "" {
-		r.warn(c, "prompt", t.ID, "phoenix.tmpl cannot be used: %v", err)
-		messages = []providers.Message{{Role: providers.System, Text: fmt.Sprintf("Attempt %d at this task has failed. Begin anew.", t.Attempt)}}
-	}
-	return messages
+	return r.system(c, t.ID, "phoenix.tmpl", data, fmt.Sprintf("Attempt %d at this task has failed. Begin anew.", t.Attempt))
 }
 
 func firstNonBlank(texts ...string) string {

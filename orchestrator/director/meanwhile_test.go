@@ -3,6 +3,7 @@ package director_test
 import (
 	"errors"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -262,5 +263,16 @@ func TestPausedRun(t *testing.T) {
 		decode(creates[len(creates)-1].req.Input, &in)
 		assert.Equal(t, "task/db_build/a1", in.Base, "and has it")
 		require.NotNil(t, workInput(last).Checkpoint)
+	})
+}
+
+func TestEmptyNudge(t *testing.T) {
+	t.Run("B126 B89 a template of the host that says nothing is no system message", func(t *testing.T) {
+		s := one(map[string]func(asked) any{"work": toils(20, time.Second), "assess": always(director.Assessment{Alignment: 60})})
+		s.cfg.Prompts = fstest.MapFS{"nudge.tmpl": {Data: []byte("{{.Issue}}")}}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.True(t, p.warned("prompt"))
+		assert.Len(t, p.events(t, director.EventWorkerNudged), 1)
 	})
 }

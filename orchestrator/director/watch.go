@@ -125,22 +125,19 @@ func (r *run) follow(c *orchestrator.Context, a *attempt, v *verdict) (*attemptF
 		return &attemptFailure{kind: board.StalledWorker, text: fmt.Sprintf("%d nudges were ignored: %s", k.nudgesIgnored, v.answer.Issue)}, nil
 	}
 	if how := tone(said, k.alignment); how != "" {
-		return nil, r.nudge(c, a, how, said, v.answer)
+		r.nudge(c, a, how, said, v.answer)
 	}
 	return nil, nil
 }
 
 // nudge says something to the worker, in its place in the conversation.
-func (r *run) nudge(c *orchestrator.Context, a *attempt, how string, said drift, v Assessment) error {
-	messages, err := r.system("nudge.tmpl", promptData{Tone: how, Verdict: string(said), Issue: v.Issue, Nudge: v.Nudge})
-	if err != nil {
-		return err
-	}
+func (r *run) nudge(c *orchestrator.Context, a *attempt, how string, said drift, v Assessment) {
+	data := promptData{Tone: how, Verdict: string(said), Issue: v.Issue, Nudge: v.Nudge}
+	messages := r.system(c, a.id, "nudge.tmpl", data, "Go back to your task.")
 	a.nudged = true
 	a.req.History = append(slices.Clone(a.req.History), messages...)
 	r.must(c, board.Change{By: board.RoleGuardian, Task: a.id, Do: board.Remember{Messages: messages}})
 	c.Emit(EventWorkerNudged, Event{Task: a.id, Attempt: a.n, On: how})
-	return nil
 }
 
 // noteVerdict notes a verdict; alignment is nil where no model was asked.
