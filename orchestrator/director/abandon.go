@@ -16,7 +16,7 @@ func (r *run) abandonTask(c *orchestrator.Context, id, why string) error {
 		q := r.toDirector(OpReview, "change.tmpl", id, ChangeInput{Graph: r.graph(c), Task: id, Abandoned: why, Dependents: dependents})
 		q.data = promptData{Abandoned: true}
 		answer, err := ask[ChangeReview](r, c, q, nil)
-		if err != nil && team.Ends(err) {
+		if team.Ends(err) {
 			return err
 		}
 		if err != nil {
@@ -46,28 +46,56 @@ func (r *run) abandon(c *orchestrator.Context, id, why string, proceed ...string
 	r.abandonAll(c, changes)
 }
 
-// abandonAll applies changes, and then discards the work of tasks that they abandon: while
-// that is done, other branches change the board.
+// abandonAll applies changes, and abandons the tasks that start from the work of those that
+// they abandon: their results have no branch to go to any more. Then it discards the work of
+// all of them: while that is done, other branches change the board.
 func (r *run) abandonAll(c *orchestrator.Context, changes []board.Change) {
-	var gone []board.Task
-	for _, ch := range changes {
-		if m, ok := ch.Do.(board.Move); ok && m.Event == board.EventAbandon {
-			before, _ := r.board.Task(ch.Task)
-			gone = append(gone, before)
-		}
-		r.must(c, ch)
+	gone := r.apply(c, changes)
+	for last := gone; len(last) > 0; {
+		last = r.abandonChildren(c, last)
+		gone = append(gone, last...)
 	}
 	for i := range gone {
 		r.discard(c, &gone[i])
 	}
 }
 
+// abandonChildren abandons the tasks that start from the work of abandoned parents.
+func (r *run) abandonChildren(c *orchestrator.Context, parents []board.Task) (gone []board.Task) {
+	b := r.board.Board()
+	for i := range b.Tasks {
+		t := &b.Tasks[i]
+		if !t.FromParent || t.Final() {
+			continue
+		}
+		if p := slices.IndexFunc(parents, func(p board.Task) bool { return p.ID == t.Parent }); p >= 0 {
+			changes, _ := r.board.Abandon(t.ID, parents[p].Reason, nil, c.Now()) // no error: it is not final
+			gone = append(gone, r.apply(c, changes)...)
+		}
+	}
+	return gone
+}
+
+// apply applies changes, and returns the tasks that they abandon, as they were before, with
+// the reason.
+func (r *run) apply(c *orchestrator.Context, changes []board.Change) (gone []board.Task) {
+	for _, ch := range changes {
+		if m, ok := ch.Do.(board.Move); ok && m.Event == board.EventAbandon {
+			before, _ := r.board.Task(ch.Task)
+			before.Reason = m.Reason
+			gone = append(gone, before)
+		}
+		r.must(c, ch)
+	}
+	return gone
+}
+
 // discard cancels what is under way for a task that was abandoned, and removes its work.
 func (r *run) discard(c *orchestrator.Context, t *board.Task) {
-	delete(r.trees.drafts, t.ID)
+	delete(r.store.drafts, t.ID)
 	key := attemptKey("work", t.ID, t.Attempt)
-	r.stop(key, attemptKey("qa", t.ID, t.Attempt), attemptKey("merge", t.ID, t.Attempt), attemptKey("ask", t.ID, r.job(t.ID).asked))
-	if !r.under[key] {
+	r.stop(key, attemptKey("qa", t.ID, t.Attempt), attemptKey("merge", t.ID, t.Attempt), r.job(t.ID).question)
+	if !r.running[key] {
 		r.clear(c, t.ID, true) // otherwise the branch does it when its worker has ended
 	}
 }

@@ -85,7 +85,7 @@ type TaskEdit struct {
 }
 
 // AbandonPlan abandons a task, and with Branch all that need it. Without Branch, those
-// that need it directly go on without it where CanProceed lists them, and are blocked
+// that need it directly continue without it where CanProceed lists them, and are blocked
 // otherwise.
 type AbandonPlan struct {
 	ID         string   `json:"id"`
@@ -141,7 +141,7 @@ type Suggestion struct {
 	Rationale string `json:"rationale,omitempty"`
 
 	// FromParent, in Spawn, starts the task from what the worker has made so far, and
-	// merges its result there.
+	// merges its result there. It is abandoned with the worker's task.
 	FromParent bool `json:"from_parent,omitempty"`
 }
 
@@ -187,7 +187,7 @@ type Answer struct {
 
 // The actions of an Answer.
 const (
-	ActionRetry         = "retry"          // another attempt; the failed ones are forgotten. Of a run that is paused: it goes on
+	ActionRetry         = "retry"          // another attempt, and retries count from zero; a paused run continues
 	ActionEdit          = "edit"           // Criteria or Spec, then retry
 	ActionAccept        = "accept"         // what was last delivered is taken as it is
 	ActionAbandon       = "abandon"        // the task

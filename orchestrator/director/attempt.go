@@ -21,7 +21,7 @@ type attempt struct {
 	tree    *worktree.Tree // nil: there are no worktrees
 	head    string         // the commit at which the worktree is
 	resumed bool           // it continues what an earlier one has begun
-	clashes []string       // files that others have changed meanwhile, too
+	clashes []string       // files with conflict markers
 
 	req     agent.Request // of the next slice
 	slices  int           // so far
@@ -37,8 +37,8 @@ type attempt struct {
 	checks *orchestrator.Queue[*verdict]
 }
 
-// mishap is why an attempt failed before its review.
-type mishap struct {
+// attemptFailure is why an attempt failed before its review.
+type attemptFailure struct {
 	kind board.FailureKind
 	text string
 
@@ -55,24 +55,20 @@ func (r *run) attempt(c *orchestrator.Context, id string) error {
 	}
 	a := &attempt{id: id, n: t.Attempt}
 	result, why, err := r.perform(c, a)
-	if !r.current(c, id, a.n, board.Active) {
-		if t, _ := r.board.Task(id); t.Final() {
-			r.clear(c, id, true)
-		}
-		return err
-	}
-	switch {
-	case err != nil:
-		r.release(c, a, nil, err)
-		return err
-	case why == nil:
+	if r.current(c, id, a.n, board.Active) && why == nil && err == nil {
 		r.outages.succeeded()
 		why, err = r.accept(c, a, result)
 	}
-	if err != nil && r.stillActive(a) {
-		r.release(c, a, result.Checkpoint, err)
-	}
-	if why != nil && err == nil {
+	switch now, _ := r.board.Task(id); {
+	case now.Attempt != a.n: // it was paused, and is dispatched again
+	case now.Final():
+		r.clear(c, id, true)
+	case now.Status != board.Active: // delivered or paused
+	case c.IsCanceled(err):
+		r.release(c, a, result.Checkpoint, "canceled")
+	case err != nil:
+		r.release(c, a, result.Checkpoint, "the budget is used up")
+	case why != nil:
 		r.lose(c, a, *why)
 	}
 	return err
@@ -83,13 +79,9 @@ func (r *run) stillActive(a *attempt) bool {
 	return t.Status == board.Active && t.Attempt == a.n
 }
 
-// release makes the task READY again when a cancel or the budget cut its attempt off: it
-// costs no retry, and what was committed is kept, and what a worker wants to have back.
-func (r *run) release(c *orchestrator.Context, a *attempt, plan *CheckpointPlan, err error) {
-	why := "the budget is used up"
-	if isCanceled(err) {
-		why = "canceled"
-	}
+// release makes the task READY again when its attempt ended for no fault of its worker: it
+// costs no retry, and what was committed and what the worker wants to have back are kept.
+func (r *run) release(c *orchestrator.Context, a *attempt, plan *CheckpointPlan, why string) {
 	m := board.Move{Event: board.EventRelease, Reason: why}
 	if plan != nil || a.tree != nil && a.head != a.tree.Base {
 		k := a.checkpoint(plan)
@@ -102,8 +94,9 @@ func (r *run) release(c *orchestrator.Context, a *attempt, plan *CheckpointPlan,
 	r.direct(c, a.id, m)
 }
 
-// perform has the worker work until it is done. Of result, mishap and error one is there.
-func (r *run) perform(c *orchestrator.Context, a *attempt) (result WorkerResult, why *mishap, err error) {
+// perform calls the worker until it is done, and returns its result, why the attempt failed,
+// or the error that ended it; none of them for a task that was abandoned meanwhile.
+func (r *run) perform(c *orchestrator.Context, a *attempt) (result WorkerResult, why *attemptFailure, err error) {
 	if why, err = r.prepare(c, a); why != nil || err != nil {
 		return result, why, err
 	}
@@ -111,7 +104,7 @@ func (r *run) perform(c *orchestrator.Context, a *attempt) (result WorkerResult,
 	for {
 		resp, err := r.slice(c, a)
 		if err != nil {
-			return result, brokenCall(err), ends(err)
+			return result, callFailure(err), ends(err)
 		}
 		if !r.stillActive(a) {
 			return result, nil, nil // it was abandoned meanwhile
@@ -124,7 +117,7 @@ func (r *run) perform(c *orchestrator.Context, a *attempt) (result WorkerResult,
 				return result, nil, nil
 			}
 			if a.repairs++; a.repairs > 2 {
-				return result, &mishap{kind: board.Crashed, text: "its answer cannot be used: " + prompt.OneLine(err.Error())}, nil
+				return result, &attemptFailure{kind: board.Crashed, text: "its answer cannot be used: " + prompt.OneLine(err.Error())}, nil
 			}
 			a.req.Prompt = "Your answer cannot be used: " + prompt.OneLine(err.Error()) + ". Answer again, with one JSON value that fits what was asked for, and nothing else."
 		}
@@ -146,21 +139,21 @@ func ends(err error) error {
 	return nil
 }
 
-// brokenCall is how a failed call fails the attempt; nil: a cancel or a refused budget does not.
-func brokenCall(err error) *mishap {
+// callFailure is how a failed call fails the attempt; nil: a cancel or a refused budget does not.
+func callFailure(err error) *attemptFailure {
 	switch {
 	case team.Ends(err):
 		return nil
 	case errors.Is(err, orchestrator.ErrTimeout):
-		return &mishap{kind: board.TimedOut, text: prompt.OneLine(err.Error())}
+		return &attemptFailure{kind: board.TimedOut, text: prompt.OneLine(err.Error())}
 	}
-	return &mishap{kind: board.Crashed, text: prompt.OneLine(err.Error()), outage: true}
+	return &attemptFailure{kind: board.Crashed, text: prompt.OneLine(err.Error()), outage: true}
 }
 
-// brokenGit is the same for an operation of git: a worker is not to blame for what takes too
+// gitFailure is the same for an operation of git: a worker is not to blame for what takes too
 // long there.
-func brokenGit(err error) *mishap {
-	why := brokenCall(err)
+func gitFailure(err error) *attemptFailure {
+	why := callFailure(err)
 	if why != nil {
 		why.kind, why.outage = board.Crashed, true
 	}
@@ -168,7 +161,7 @@ func brokenGit(err error) *mishap {
 }
 
 // prepare makes the worktree and the first request.
-func (r *run) prepare(c *orchestrator.Context, a *attempt) (*mishap, error) {
+func (r *run) prepare(c *orchestrator.Context, a *attempt) (*attemptFailure, error) {
 	t, _ := r.board.Task(a.id)
 	a.profile, _ = r.profile(t.Profile)
 	a.resumed = t.Checkpoint != nil
@@ -178,10 +171,10 @@ func (r *run) prepare(c *orchestrator.Context, a *attempt) (*mishap, error) {
 			return nil, err
 		}
 	}
-	if r.trees.agent != "" {
-		made, err := r.plant(c, CreateRequest{Task: a.id, Attempt: a.n, Base: r.base(&t), Update: a.resumed, Into: r.into(&t)})
+	if r.store.agent != "" {
+		made, err := r.newTree(c, CreateRequest{Task: a.id, Attempt: a.n, Base: r.base(&t), Update: a.resumed, Into: r.into(&t)})
 		if err != nil {
-			return brokenGit(err), ends(err)
+			return gitFailure(err), ends(err)
 		}
 		a.tree, a.head, a.clashes = &made.Tree, made.Head, made.Conflicts
 	}

@@ -48,11 +48,7 @@ func ask[T any](r *run, c *orchestrator.Context, q question, check func(T) error
 	req := agent.Request{Op: q.op, Prompt: text, Input: agent.JSON(q.input), Output: shape.JSON()}
 	req.Limits = agent.Limits{Repairs: cmp.Or(q.repairs, orchestrator.None), Total: within(c, cmp.Or(q.total, r.Limits.CallTime)), Estimate: r.Limits.Estimate}
 	v, resp, err := orchestrator.AskWith(c, q.agent, req, func(resp agent.Response) (T, error) {
-		found, err := shape.Find(resp.Data, resp.Text)
-		if err != nil {
-			return zero, err
-		}
-		v, err := answer.Decode[T](found)
+		v, err := find[T](shape, resp)
 		if err == nil && check != nil {
 			err = check(v)
 		}
@@ -60,6 +56,29 @@ func ask[T any](r *run, c *orchestrator.Context, q question, check func(T) error
 	})
 	r.spend(c, q.role, q.task, resp.Usage, err)
 	return v, err
+}
+
+// find is the T in a response.
+func find[T any](shape *answer.Shape, resp agent.Response) (v T, err error) {
+	found, err := shape.Find(resp.Data, resp.Text)
+	if err != nil {
+		return v, err
+	}
+	return answer.Decode[T](found)
+}
+
+// askFor asks for a T, and returns the changes that it makes: the board accepts all of them.
+func askFor[T any](r *run, c *orchestrator.Context, q question, changes func(T) ([]board.Change, error)) (v T, made []board.Change, err error) {
+	v, err = ask(r, c, q, func(v T) (err error) {
+		if made, err = changes(v); err == nil {
+			err = r.trial(c, made)
+		}
+		return err
+	})
+	if err != nil {
+		made = nil
+	}
+	return v, made, err
 }
 
 // within is a time that a call may take, or 0 if the run's time ends before: the engine

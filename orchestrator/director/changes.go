@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// change applies a change to the board and tells of it. A change that is refused changes
+// change applies a change to the board and emits it. A change that is refused changes
 // nothing.
 func (r *run) change(c *orchestrator.Context, ch board.Change) error {
 	ch.At = c.Now()
@@ -17,7 +17,7 @@ func (r *run) change(c *orchestrator.Context, ch board.Change) error {
 	if err := r.board.Apply(ch); err != nil {
 		return err
 	}
-	r.tell(c, ch, before)
+	r.emitChange(c, ch, before)
 	return nil
 }
 
@@ -35,9 +35,13 @@ func (r *run) move(c *orchestrator.Context, by board.Role, task string, m board.
 	r.must(c, board.Change{By: by, Task: task, Do: m})
 }
 
-// direct is move for the director.
-func (r *run) direct(c *orchestrator.Context, task string, m board.Move) {
-	r.move(c, board.RoleDirector, task, m)
+// direct is must for a change of the director; task is "" where it is for no single one.
+func (r *run) direct(c *orchestrator.Context, task string, do board.Action) {
+	r.must(c, byDirector(task, do))
+}
+
+func byDirector(task string, do board.Action) board.Change {
+	return board.Change{By: board.RoleDirector, Task: task, Do: do}
 }
 
 // all applies changes of which each must be accepted.
@@ -47,9 +51,12 @@ func (r *run) all(c *orchestrator.Context, changes []board.Change) {
 	}
 }
 
-// trial tells what would be refused of changes that a model wants, one after the other,
-// without changing the board.
+// trial returns why the board would refuse changes that are applied one after the other. It
+// changes nothing.
 func (r *run) trial(c *orchestrator.Context, changes []board.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
 	bare := *r.board.Board()
 	bare.Memories = nil
 	data, err := json.Marshal(bare)
@@ -69,15 +76,15 @@ func (r *run) trial(c *orchestrator.Context, changes []board.Change) error {
 	return nil
 }
 
-// tell emits what a change has done.
-func (r *run) tell(c *orchestrator.Context, ch board.Change, before board.Task) {
+// emitChange emits a change that was made.
+func (r *run) emitChange(c *orchestrator.Context, ch board.Change, before board.Task) {
 	e := Event{Task: ch.Task}
 	switch do := ch.Do.(type) {
 	case board.AddTasks:
-		tellAdded(c, do.Tasks, "")
+		emitAdded(c, do.Tasks, "")
 	case board.Split:
-		r.tellMoved(c, e, before, "split", board.Move{Reason: "split"})
-		tellAdded(c, do.Into, ch.Task)
+		r.emitMoved(c, e, before, "split", board.Move{Reason: "split"})
+		emitAdded(c, do.Into, ch.Task)
 	case board.Edit:
 		e.Edit = &do
 		c.Emit(EventTaskEdited, e)
@@ -90,7 +97,7 @@ func (r *run) tell(c *orchestrator.Context, ch board.Change, before board.Task) 
 		c.Emit(EventTaskMoved, e)
 	case board.Move:
 		e.Who = string(ch.By)
-		r.tellMoved(c, e, before, string(do.Event), do)
+		r.emitMoved(c, e, before, string(do.Event), do)
 	case board.AddInsight:
 		e.Task, e.Text = do.SourceTask, do.Summary
 		c.Emit(EventInsightShared, e)
@@ -103,14 +110,14 @@ func (r *run) tell(c *orchestrator.Context, ch board.Change, before board.Task) 
 	}
 }
 
-func tellAdded(c *orchestrator.Context, tasks []board.Definition, instead string) {
+func emitAdded(c *orchestrator.Context, tasks []board.Definition, instead string) {
 	for _, d := range tasks {
 		c.Emit(EventTaskAdded, Event{Task: d.ID, Definition: &d, Who: cmp.Or(instead, d.Parent)})
 	}
 }
 
-// tellMoved tells of a task's move, which has been made.
-func (r *run) tellMoved(c *orchestrator.Context, e Event, before board.Task, on string, m board.Move) {
+// emitMoved emits a move that was made.
+func (r *run) emitMoved(c *orchestrator.Context, e Event, before board.Task, on string, m board.Move) {
 	now, _ := r.board.Task(e.Task)
 	e.From, e.To, e.On, e.Text, e.Attempt = string(before.Status), string(now.Status), on, m.Reason, now.Attempt
 	if m.Blocked != nil {

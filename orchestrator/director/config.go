@@ -14,7 +14,7 @@ import (
 )
 
 // Config is how a team works. The zero value of a field is its default; Agents and
-// Profiles have none: [Software] and [Report] are two to start from. New copies it. Its JSON form leaves
+// Profiles have none: start from [Software] or [Report]. New copies it. Its JSON form leaves
 // Hooks and Prompts out; durations are texts such as "5m" or numbers of seconds, money
 // is a decimal number of USD, and unknown fields are faults.
 type Config struct {
@@ -189,16 +189,12 @@ func (c Config) validate(given Config) error {
 	if p := c.Policy; p.OnSilence != Wait && p.OnSilence != Abandon {
 		f.Add("Policy.OnSilence is %q, want %q or %q", p.OnSilence, Wait, Abandon)
 	}
-	r, l := given.Retry, given.Limits
+	f.Counts("Retry", given.Retry, orchestrator.None)
+	l := given.Limits
 	for _, count := range []struct {
 		field    string
 		n, least int
 	}{
-		{"Retry.Tasks", r.Tasks, orchestrator.None},
-		{"Retry.Conflicts", r.Conflicts, orchestrator.None},
-		{"Retry.Replans", r.Replans, orchestrator.None},
-		{"Retry.Stagnation", r.Stagnation, orchestrator.None},
-		{"Retry.Outages", r.Outages, orchestrator.None},
 		{"Limits.Parallel", l.Parallel, 0},
 		{"Limits.Tasks", l.Tasks, 0},
 		{"Limits.Depth", l.Depth, orchestrator.None},
@@ -241,8 +237,8 @@ func (c Config) preference() routing.Preference {
 	return routing.Preference{Phases: c.Policy.Phases, AgeEvery: c.Limits.AgeEvery}
 }
 
-// running are the limits for workers at once.
-func (c Config) running() routing.Limits {
+// workerLimits are the limits for workers at once.
+func (c Config) workerLimits() routing.Limits {
 	limits := routing.Limits{Global: c.Limits.Parallel, Profiles: map[string]int{}}
 	for _, p := range c.Profiles {
 		if p.Limit > 0 {

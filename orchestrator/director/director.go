@@ -38,10 +38,10 @@ type run struct {
 	state   State
 	board   *board.Editor
 	before  providers.Usage // what earlier runs have used of the board's
-	trees   forest
-	tasks   map[string]*job // what is under way or kept for tasks
+	store   artifactStore
+	tasks   map[string]*job // by ID
 	queue   *orchestrator.Queue[struct{}]
-	under   map[string]bool // keys of the branches in queue
+	running map[string]bool // keys of the branches in queue
 	stops   []string        // keys of branches that the loop is to cancel
 	merges  []string        // IDs of tasks that passed, in the order of their reviews
 	shares  shares
@@ -51,7 +51,6 @@ type run struct {
 	planWrong string // why the strategist wants a re-plan; "": it does not
 	paused    bool   // no attempt begins until a person wants it
 	asking    bool   // the question about that is open
-	askedRun  int    // how often it was asked
 	reviewing int    // reviews under way
 	merging   bool   // a merge is under way
 	over      error  // why no attempt begins any more: money, calls or time are used up
@@ -59,13 +58,13 @@ type run struct {
 
 // job is what the run keeps for a task beside the board.
 type job struct {
-	asked   int     // questions so far
-	asking  bool    // one is open
-	silent  bool    // its last question got no answer in time
-	held    *Answer // carried out when what the task needs is complete
-	passed  bool    // its merge is due
-	wishing bool    // what it suggests is under review
-	refused bool    // there is no money or time for its review or merge
+	asked      int     // questions so far
+	question   string  // key of the one that is open; "": none is
+	silent     bool    // its last question got no answer in time
+	held       *Answer // carried out when what the task needs is complete
+	passed     bool    // its merge is due
+	suggesting bool    // what it suggests is under review
+	refused    bool    // there is no money or time for its review or merge
 }
 
 // job returns that of a task.
@@ -93,7 +92,7 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 // begin makes the state, and c the budget of the run.
 func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 	c = c.WithBudget(orchestrator.Budget{Cost: r.Limits.Cost, Calls: r.Limits.Calls, AllowUnpriced: c.Left().AllowUnpriced})
-	r.tasks, r.under = map[string]*job{}, map[string]bool{}
+	r.tasks, r.running = map[string]*job{}, map[string]bool{}
 	r.tracker = team.Track("director", Phases, &r.state.Phase)
 	c.Expose(func() any { return r.shown() })
 	return c
@@ -118,7 +117,7 @@ func (r *run) shown() State {
 	return s
 }
 
-// end ends the run, with what there is.
+// end fires the event that ends the run, and returns its outcome.
 func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 	if !Phases.Terminal(r.state.Phase) {
 		r.fire(c, ending(c, err))
@@ -135,13 +134,13 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 	return out, err
 }
 
-// summarize fills in what there is on the board.
+// summarize fills in what follows from the board.
 func (r *run) summarize(out *Outcome) (d done) {
 	if r.board == nil {
 		return d
 	}
 	d.whole = true
-	out.Board, out.Files, out.Drafts, out.Branch = r.board.Board(), r.trees.files, r.trees.drafts, r.trees.branch
+	out.Board, out.Files, out.Drafts, out.Branch = r.board.Board(), r.store.files, r.store.drafts, r.store.branch
 	out.Board.Spent = r.before.Add(out.Spent) // with that of calls which were cut, and told it later
 	out.Summary = map[board.State]int{}
 	for i := range out.Board.Tasks {

@@ -14,9 +14,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// escalate carries out what a worker wants from the director instead of going on. It
-// costs no retry.
-func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
+// escalate carries out a worker's escalation. It costs no retry.
+func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
 	why, err := r.keepWork(c, a)
 	if why != nil || err != nil || !r.stillActive(a) {
 		return why, err
@@ -59,67 +58,54 @@ func (r *run) toEscalation(c *orchestrator.Context, op string, a *attempt, resul
 	return q
 }
 
-// split puts smaller tasks in the place of one; a split that cannot be used is for a
-// person.
+// split replaces a task by smaller ones. If the director's answer cannot be used, a person
+// is asked.
 func (r *run) split(c *orchestrator.Context, a *attempt, result WorkerResult, m board.Move) error {
-	into := func(d Decomposition) ([]board.Change, error) {
-		if r.depth(a.id) >= r.Limits.Depth {
+	_, changes, err := askFor(r, c, r.toEscalation(c, OpSplit, a, result), func(d Decomposition) ([]board.Change, error) {
+		switch {
+		case !r.stillActive(a):
+			return nil, nil
+		case r.depth(a.id) >= r.Limits.Depth:
 			return nil, fmt.Errorf("the task was itself caused by tasks, %d deep", r.depth(a.id))
 		}
 		tasks, err := r.definitions(d.Tasks, false)
-		return []board.Change{{By: board.RoleDirector, Task: a.id, Do: board.Split{Into: tasks}}}, err
-	}
-	answer, err := ask(r, c, r.toEscalation(c, OpSplit, a, result), func(d Decomposition) error {
-		if !r.stillActive(a) {
-			return nil
-		}
-		changes, err := into(d)
-		if err == nil {
-			err = r.trial(c, changes)
-		}
-		return err
+		return []board.Change{byDirector(a.id, board.Split{Into: tasks})}, err
 	})
 	switch {
-	case err != nil && team.Ends(err), !r.stillActive(a):
-		return err
+	case team.Ends(err), !r.stillActive(a):
+		return ends(err)
 	case err != nil:
-		r.askInstead(c, a, m, "it is too large, and could not be split: "+prompt.OneLine(err.Error()))
+		r.askPerson(c, a, m, "it is too large, and could not be split: "+prompt.OneLine(err.Error()))
 		return nil
 	}
-	changes, _ := into(answer)
 	r.all(c, changes)
-	delete(r.trees.drafts, a.id)
+	delete(r.store.drafts, a.id)
 	return nil
 }
 
-// askInstead lets a person decide.
-func (r *run) askInstead(c *orchestrator.Context, a *attempt, m board.Move, why string) {
+// askPerson makes the task wait for a person.
+func (r *run) askPerson(c *orchestrator.Context, a *attempt, m board.Move, why string) {
 	m.Event, m.Reason = board.EventAsk, why
 	r.direct(c, a.id, m)
 }
 
-// resolve asks the director what to do. What cannot be used is for a person.
+// resolve asks the director what to do. If the answer cannot be used, a person is asked.
 func (r *run) resolve(c *orchestrator.Context, a *attempt, result WorkerResult, m board.Move) error {
-	answer, err := ask(r, c, r.toEscalation(c, OpEscalate, a, result), func(v Resolution) error {
+	answer, changes, err := askFor(r, c, r.toEscalation(c, OpEscalate, a, result), func(v Resolution) ([]board.Change, error) {
 		if !r.stillActive(a) {
-			return nil
+			return nil, nil
 		}
-		changes, err := r.resolution(a, v, m)
-		if err == nil {
-			err = r.trial(c, changes)
-		}
-		return err
+		return r.resolution(a, v, m)
 	})
 	switch {
-	case err != nil && team.Ends(err), !r.stillActive(a):
-		return err
+	case team.Ends(err), !r.stillActive(a):
+		return ends(err)
 	case err != nil:
-		r.askInstead(c, a, m, fmt.Sprintf("%s: %s. The director's answer cannot be used: %s", result.Escalation.Type, result.Escalation.Reason, prompt.OneLine(err.Error())))
+		r.askPerson(c, a, m, fmt.Sprintf("%s: %s. The director's answer cannot be used: %s", result.Escalation.Type, result.Escalation.Reason, prompt.OneLine(err.Error())))
 		return nil
 	case answer.Abandon:
 		return r.abandonTask(c, a.id, cmp.Or(answer.Reason, result.Escalation.Reason))
 	}
-	changes, _ := r.resolution(a, answer, m)
 	r.all(c, changes)
 	return nil
 }
@@ -131,14 +117,14 @@ func (r *run) resolution(a *attempt, v Resolution, m board.Move) ([]board.Change
 	}
 	if !v.Resolved && len(v.Tasks) == 0 {
 		m.Event, m.Reason = board.EventAsk, cmp.Or(strings.TrimSpace(v.Reason), fmt.Sprintf("%s: %s", m.Escalation.Type, m.Escalation.Reason))
-		return []board.Change{{By: board.RoleDirector, Task: a.id, Do: m}}, nil
+		return []board.Change{byDirector(a.id, m)}, nil
 	}
 	var changes []board.Change
 	for _, d := range v.Decisions {
-		changes = append(changes, board.Change{By: board.RoleDirector, Do: board.AddDecision{Decision: d.decision()}})
+		changes = append(changes, byDirector("", board.AddDecision{Decision: d.decision()}))
 	}
 	for _, area := range slices.Sorted(maps.Keys(v.Spec)) {
-		changes = append(changes, board.Change{By: board.RoleDirector, Do: board.SetSpec{Area: area, Value: v.Spec[area]}})
+		changes = append(changes, byDirector("", board.SetSpec{Area: area, Value: v.Spec[area]}))
 	}
 	if len(v.Tasks) > 0 {
 		tasks, err := r.definitions(v.Tasks, false)
@@ -151,5 +137,5 @@ func (r *run) resolution(a *attempt, v Resolution, m board.Move) ([]board.Change
 	if text := strings.TrimSpace(v.Clarification); text != "" {
 		m.Messages = []providers.Message{{Role: providers.User, Text: "The director has looked at what you asked. Go on with your task.\n" + prompt.Delimit("clarification", text, 0)}}
 	}
-	return append(changes, board.Change{By: board.RoleDirector, Task: a.id, Do: m}), nil
+	return append(changes, byDirector(a.id, m)), nil
 }

@@ -19,12 +19,12 @@ func givenUp(reason string) bool { return strings.HasPrefix(reason, givenUpPrefi
 
 // lose ends an attempt that failed before its review: another one begins, or a person is
 // asked.
-func (r *run) lose(c *orchestrator.Context, a *attempt, why mishap) {
+func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptFailure) {
 	t, _ := r.board.Task(a.id)
 	qa := board.QA{Kind: why.kind, Outcome: outcomeFail, Feedback: why.text}
 	c.Emit(EventAttemptFailed, Event{Task: a.id, Attempt: a.n, On: string(why.kind), Text: why.text})
 	if why.outage && r.outage(c, a.id, why.text) {
-		r.direct(c, a.id, board.Move{Event: board.EventRelease, Reason: "the run is paused"})
+		r.release(c, a, nil, "the run is paused")
 		return
 	}
 	if why.outage {
@@ -44,35 +44,29 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why mishap) {
 	r.forget(c, a.id)
 }
 
-// phoenix is the one message with which a task starts anew.
+// phoenix is the one message that is left in the memory of a task after a failed attempt.
 func (r *run) phoenix(c *orchestrator.Context, t *board.Task, qa board.QA) []providers.Message {
 	data := promptData{
 		Op: OpWork, Attempt: t.Attempt, Kind: string(qa.Kind), Conflict: qa.Kind == board.MergeConflict || qa.Kind == board.MergeBroken,
-		Title: firstOf(t.Title, t.ID), Feedback: qa.Feedback, Focus: qa.Focus, Criteria: unmet(qa.Criteria), Files: qa.Files,
+		Title: firstNonBlank(t.Title, t.ID), Feedback: qa.Feedback, Focus: qa.Focus, Criteria: unmet(qa.Criteria), Files: qa.Files,
 	}
 	for _, test := range qa.Tests {
 		if test.Fault != board.TestWrong || t.Phase == PhaseTest {
 			data.Tests = append(data.Tests, test)
 		}
 	}
-	if r.trees.agent != "" && !r.Policy.DropFailed {
-		data.Branch = r.trees.name(c, t.ID, t.Attempt)
+	if r.store.agent != "" && !r.Policy.DropFailed {
+		data.Branch = r.store.name(c, t.ID, t.Attempt)
 	}
-	messages, err := r.system("phoenix.tmpl", data)
-	if err != nil || messages[0].Text == "" {
-		r.warn(c, "prompt", t.ID, "phoenix.tmpl cannot be used: %v", err)
-		messages = []providers.Message{{Role: providers.System, Text: fmt.Sprintf("Attempt %d at this task has failed. Begin anew.", t.Attempt)}}
-	}
-	return messages
+	return r.system(c, t.ID, "phoenix.tmpl", data, fmt.Sprintf("Attempt %d at this task has failed. Begin anew.", t.Attempt))
 }
 
-func firstOf(texts ...string) string {
+func firstNonBlank(texts ...string) string {
 	i := slices.IndexFunc(texts, func(s string) bool { return strings.TrimSpace(s) != "" })
 	return texts[max(i, 0)]
 }
 
-// forget tells that a task begins anew, and removes the worktree of its failed attempt;
-// its branch stays for reference, unless the host wants it dropped.
+// forget removes the worktree of a failed attempt, and with Policy.DropFailed its branch.
 func (r *run) forget(c *orchestrator.Context, id string) {
 	t, _ := r.board.Task(id)
 	c.Emit(EventAttemptReset, Event{Task: id, Attempt: t.Attempt + 1})
@@ -81,11 +75,11 @@ func (r *run) forget(c *orchestrator.Context, id string) {
 
 // afterFailure is what follows when a task is FAILED_QA: another attempt, a fix of the
 // code, or a person is asked.
-func (r *run) afterFailure(c *orchestrator.Context, id string, qa board.QA) error {
+func (r *run) afterFailure(c *orchestrator.Context, id string, qa board.QA) {
 	t, _ := r.board.Task(id)
 	if qa.Kind == board.NoReview {
 		r.escalateTask(c, id, qa.Feedback)
-		return nil
+		return
 	}
 	switch r.attempts().after(t.RetryCount, t.ConflictCount) {
 	case askHuman:
@@ -94,11 +88,9 @@ func (r *run) afterFailure(c *orchestrator.Context, id string, qa board.QA) erro
 		r.abandon(c, id, givenUpPrefix+prompt.OneLine(qa.Feedback))
 	case phoenix:
 		if fix, ok := r.fixFor(&t, qa); ok {
-			r.all(c, []board.Change{
-				{By: board.RoleDirector, Do: board.AddTasks{Tasks: []board.Definition{fix}}},
-				{By: board.RoleDirector, Task: id, Do: board.Move{
-					Event: board.EventWaitFix, Blocked: &board.BlockedReason{Type: board.BySubtask}, Needs: []string{fix.ID}, Messages: r.phoenix(c, &t, qa),
-				}},
+			r.direct(c, "", board.AddTasks{Tasks: []board.Definition{fix}})
+			r.direct(c, id, board.Move{
+				Event: board.EventWaitFix, Blocked: &board.BlockedReason{Type: board.BySubtask}, Needs: []string{fix.ID}, Messages: r.phoenix(c, &t, qa),
 			})
 		} else if r.board.Waits(id) != nil {
 			r.direct(c, id, board.Move{Event: board.EventWaitFix, Blocked: &board.BlockedReason{Type: board.ByDependency}, Messages: r.phoenix(c, &t, qa)})
@@ -107,7 +99,6 @@ func (r *run) afterFailure(c *orchestrator.Context, id string, qa board.QA) erro
 		}
 		r.forget(c, id)
 	}
-	return nil
 }
 
 func (r *run) escalateTask(c *orchestrator.Context, id, why string) {
@@ -123,7 +114,7 @@ func (r *run) fixFor(t *board.Task, qa board.QA) (board.Definition, bool) {
 	var criteria []string
 	for _, test := range qa.Tests {
 		if test.Fault != board.TestWrong {
-			criteria = append(criteria, fmt.Sprintf("The test %s passes: %s", test.Test, firstOf(test.Analysis, "its code is wrong")))
+			criteria = append(criteria, fmt.Sprintf("The test %s passes: %s", test.Test, firstNonBlank(test.Analysis, "its code is wrong")))
 		}
 	}
 	if len(criteria) == 0 {
@@ -170,7 +161,7 @@ func (r *run) outage(c *orchestrator.Context, task, why string) bool {
 	}
 	for _, id := range o.lost {
 		if t, _ := r.board.Task(id); !t.Final() && t.RetryCount > 0 {
-			r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Forgive{}})
+			r.direct(c, id, board.Forgive{})
 		}
 	}
 	o.lost = nil

@@ -18,7 +18,7 @@ import (
 // beginQuestions asks people, for each task that waits for one and for the run.
 func (r *run) beginQuestions() {
 	if r.over != nil { // what people answer could not be done
-		for _, key := range slices.Sorted(maps.Keys(r.under)) {
+		for _, key := range slices.Sorted(maps.Keys(r.running)) {
 			if strings.HasPrefix(key, "ask/") {
 				r.stop(key)
 			}
@@ -28,34 +28,42 @@ func (r *run) beginQuestions() {
 	if r.Policy.ReturnWhenWaiting {
 		return
 	}
-	if key := attemptKey("ask", "run", r.askedRun+1); r.paused && !r.asking {
+	if r.paused && !r.asking {
 		r.asking = true
-		r.start(key, func(c *orchestrator.Context) error { return r.askRun(c) })
+		key := r.nextQuestion("run")
+		r.start(key, func(c *orchestrator.Context) error { return r.askRun(c, key) })
 	}
 	for _, id := range r.waiting() {
 		j := r.job(id)
-		if j.silent || j.asking || j.held != nil {
+		if j.silent || j.question != "" || j.held != nil {
 			continue
 		}
-		j.asking = true
-		j.asked++
-		r.start(attemptKey("ask", id, j.asked), func(c *orchestrator.Context) error { return r.askTask(c, id) })
+		j.question = r.nextQuestion(id)
+		r.start(j.question, func(c *orchestrator.Context) error { return r.askTask(c, id) })
 	}
+}
+
+// nextQuestion is the key of a further question about a task or "run". A task may have that
+// ID: the two are numbered together.
+func (r *run) nextQuestion(about string) string {
+	j := r.job(about)
+	j.asked++
+	return attemptKey("ask", about, j.asked)
 }
 
 // askTask is the branch of a question about a task. An answer that does not fit is asked
 // for again.
 func (r *run) askTask(c *orchestrator.Context, id string) error {
 	j := r.job(id)
-	defer func() { j.asking = false }()
+	defer func() { j.question = "" }()
 	t, _ := r.board.Task(id)
 	options := taskOptions
 	if t.Status == board.Blocked {
 		options = externalOptions
 	}
-	answer, err := r.question(c, attemptKey("ask", id, j.asked), r.questionText(&t), options, t)
+	answer, err := r.question(c, id, orchestrator.Question{Key: j.question, Text: questionText(&t), Options: options, Data: agent.JSON(t)})
 	if now, _ := r.board.Task(id); now.Status != t.Status {
-		return err
+		return ends(err)
 	}
 	switch {
 	case errors.Is(err, orchestrator.ErrTimeout) && !orchestrator.IsOver(err):
@@ -68,14 +76,13 @@ func (r *run) askTask(c *orchestrator.Context, id string) error {
 	case err != nil:
 		return err
 	}
-	return r.obey(c, id, answer)
+	return r.carryOut(c, id, answer)
 }
 
 // askRun is the branch of the question whether a paused run continues.
-func (r *run) askRun(c *orchestrator.Context) error {
+func (r *run) askRun(c *orchestrator.Context, key string) error {
 	defer func() { r.asking = false }()
-	r.askedRun++
-	answer, err := r.question(c, attemptKey("ask", "run", r.askedRun), "Agents have failed again and again: "+r.outages.why, runOptions, nil)
+	answer, err := r.question(c, "run", orchestrator.Question{Key: key, Text: "Agents have failed again and again: " + r.outages.why, Options: runOptions})
 	switch {
 	case errors.Is(err, orchestrator.ErrTimeout) && !orchestrator.IsOver(err):
 		return team.Fail(ErrWaiting, "the run is paused, and no answer came in %v: %s", r.Limits.HumanTime, r.outages.why)
@@ -89,31 +96,29 @@ func (r *run) askRun(c *orchestrator.Context) error {
 	return nil
 }
 
-// question asks people until an answer has one of the options.
-func (r *run) question(c *orchestrator.Context, key, text string, options []string, data any) (Answer, error) {
-	ask := orchestrator.Question{Key: key, Text: text, Options: options, Timeout: r.Limits.HumanTime}
-	if data != nil {
-		ask.Data = agent.JSON(data)
-	}
+// question asks people about a task or "run" until an answer has one of the options.
+func (r *run) question(c *orchestrator.Context, about string, q orchestrator.Question) (Answer, error) {
+	key, text := q.Key, q.Text
+	q.Timeout = r.Limits.HumanTime
 	for n := 2; ; n++ {
-		r.state.Asked = append(slices.Clone(r.state.Asked), ask.Key)
-		c.Emit(EventHumanAsked, Event{Task: strings.Split(key, "/")[1], On: ask.Key, Text: ask.Text})
-		answer, err := orchestrator.Await[Answer](c, ask)
-		r.state.Asked = slices.DeleteFunc(slices.Clone(r.state.Asked), func(k string) bool { return k == ask.Key })
+		r.state.Asked = append(slices.Clone(r.state.Asked), q.Key)
+		c.Emit(EventHumanAsked, Event{Task: about, On: q.Key, Text: q.Text})
+		answer, err := orchestrator.Await[Answer](c, q)
+		r.state.Asked = slices.DeleteFunc(slices.Clone(r.state.Asked), func(k string) bool { return k == q.Key })
 		if err != nil {
 			return answer, err
 		}
-		c.Emit(EventHumanAnswered, Event{Task: strings.Split(key, "/")[1], On: ask.Key, Text: answer.Action})
-		fault := answer.fault(options)
+		c.Emit(EventHumanAnswered, Event{Task: about, On: q.Key, Text: answer.Action})
+		fault := answer.fault(q.Options)
 		if fault == "" {
 			return answer, nil
 		}
-		ask.Key, ask.Text = fmt.Sprintf("%s-%d", key, n), fmt.Sprintf("%s\n(The last answer could not be used: %s)", text, fault)
+		q.Key, q.Text = fmt.Sprintf("%s-%d", key, n), fmt.Sprintf("%s\n(The last answer could not be used: %s)", text, fault)
 	}
 }
 
 // questionText says why a task waits and, where the work is not at fault, what the answers do.
-func (r *run) questionText(t *board.Task) string {
+func questionText(t *board.Task) string {
 	if t.Status == board.Blocked {
 		return fmt.Sprintf("Task %s waits for: %s", t.ID, strings.Join(t.Blocked.WaitingOn, ", "))
 	}
@@ -124,65 +129,87 @@ func (r *run) questionText(t *board.Task) string {
 	return text
 }
 
-// obeyHeld carries out answers that had to wait for other tasks.
-func (r *run) obeyHeld(c *orchestrator.Context) error {
+// carryOutHeld carries out answers that had to wait for other tasks.
+func (r *run) carryOutHeld(c *orchestrator.Context) error {
 	for _, id := range r.waiting() {
+		t, _ := r.board.Task(id)
 		j := r.job(id)
-		if j.held != nil && slices.Contains(r.waiting(), id) && r.board.Waits(id) == nil { // still, after the answers before
-			answer := *j.held
-			j.held = nil
-			if err := r.obey(c, id, answer); err != nil {
-				return err
-			}
+		if j.held == nil || t.Final() { // by an answer before
+			continue
+		}
+		answer := *j.held
+		j.held = nil
+		if err := r.carryOut(c, id, answer); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// obey carries out a person's answer about a task that waits for one. If the task is to
+// carryOut carries out a person's answer about a task that waits for one. If the task is to
 // continue, abandoned tasks are dropped from its needs; while others of them are not
 // complete, the answer is held.
-func (r *run) obey(c *orchestrator.Context, id string, answer Answer) error {
-	if answer.Action != ActionAbandon && answer.Action != ActionAbandonBranch {
-		r.dropAbandoned(c, id)
-		if r.board.Waits(id) != nil {
-			r.job(id).held = &answer
-			return nil
-		}
-	}
-	t, _ := r.board.Task(id)
+func (r *run) carryOut(c *orchestrator.Context, id string, answer Answer) error {
 	switch answer.Action {
 	case ActionAbandon:
-		return r.abandonTask(c, id, firstOf(answer.Guidance, "a person decided so"))
+		return r.abandonTask(c, id, firstNonBlank(answer.Guidance, "a person decided so"))
 	case ActionAbandonBranch:
-		r.abandonBranch(c, id, firstOf(answer.Guidance, "a person decided so"))
+		r.abandonBranch(c, id, firstNonBlank(answer.Guidance, "a person decided so"))
 		return nil
+	}
+	r.dropAbandoned(c, id)
+	if r.board.Waits(id) != nil {
+		r.job(id).held = &answer
+		return nil
+	}
+	switch answer.Action {
 	case ActionAccept:
-		if err := r.change(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Move{Event: board.EventAccept, Who: human}}); err != nil {
+		if err := r.acceptAsIs(c, id); err != nil {
 			r.warn(c, "answer", id, "it cannot be accepted: %s", err)
 		}
-		return nil
 	case ActionProvided:
-		if len(guidance(answer)) > 0 {
-			r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Remember{Messages: guidance(answer)}})
-		}
 		r.direct(c, id, board.Move{Event: board.EventUnblock, Who: human})
-		return nil
+		r.guide(c, id, answer)
 	case ActionEdit:
 		r.edit(c, id, answer)
+		r.retry(c, id, answer)
+	case ActionRetry:
+		r.retry(c, id, answer)
 	}
-	m := board.Move{Event: board.EventRetry, Who: human, Messages: guidance(answer)}
-	if t.QA != nil && !t.QA.Passed { // the attempt failed: it begins anew
+	return nil
+}
+
+// acceptAsIs lets the next attempt deliver what was delivered last.
+func (r *run) acceptAsIs(c *orchestrator.Context, id string) error {
+	if t, _ := r.board.Task(id); t.Frozen != nil && r.store.lacks(id) {
+		return errors.New("its text is not among the drafts of the input")
+	}
+	return r.change(c, byDirector(id, board.Move{Event: board.EventAccept, Who: human}))
+}
+
+// retry makes a task READY: after a failed attempt it starts anew, after an escalation it
+// continues.
+func (r *run) retry(c *orchestrator.Context, id string, answer Answer) {
+	t, _ := r.board.Task(id)
+	m := board.Move{Event: board.EventRetry, Who: human}
+	escalated := t.Checkpoint != nil && t.Checkpoint.ID == checkpointID(id, t.Attempt)
+	if t.QA != nil && !t.QA.Passed && !escalated {
 		m.Wipe, m.Messages = true, r.phoenix(c, &t, *t.QA)
 	}
 	r.direct(c, id, m)
+	r.guide(c, id, answer)
 	if m.Wipe {
-		if more := guidance(answer); len(more) > 0 {
-			r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Remember{Messages: more}})
-		}
 		r.forget(c, id)
 	}
-	return nil
+}
+
+// guide tells the worker of the next attempt what a person says.
+func (r *run) guide(c *orchestrator.Context, id string, answer Answer) {
+	if strings.TrimSpace(answer.Guidance) != "" {
+		r.direct(c, id, board.Remember{Messages: []providers.Message{{
+			Role: providers.User, Text: "A person says to this task:\n" + prompt.Delimit("guidance", answer.Guidance, 0),
+		}}})
+	}
 }
 
 // dropAbandoned removes abandoned tasks from what a task needs.
@@ -198,7 +225,7 @@ func (r *run) dropAbandoned(c *orchestrator.Context, id string) {
 		}
 	}
 	if len(abandoned) > 0 {
-		r.must(c, board.Change{By: board.RoleDirector, Task: id, Do: board.Edit{DropNeeds: abandoned}})
+		r.direct(c, id, board.Edit{DropNeeds: abandoned})
 	}
 }
 
@@ -206,22 +233,14 @@ func (r *run) dropAbandoned(c *orchestrator.Context, id string) {
 func (r *run) edit(c *orchestrator.Context, id string, answer Answer) {
 	changes := make([]board.Change, 0, 1+len(answer.Spec))
 	if len(answer.Criteria) > 0 {
-		changes = append(changes, board.Change{By: board.RoleDirector, Task: id, Do: board.Edit{Criteria: answer.Criteria}})
+		changes = append(changes, byDirector(id, board.Edit{Criteria: answer.Criteria}))
 	}
 	for _, area := range slices.Sorted(maps.Keys(answer.Spec)) {
-		changes = append(changes, board.Change{By: board.RoleDirector, Do: board.SetSpec{Area: area, Value: answer.Spec[area]}})
+		changes = append(changes, byDirector("", board.SetSpec{Area: area, Value: answer.Spec[area]}))
 	}
 	for _, ch := range changes {
 		if err := r.change(c, ch); err != nil {
 			r.warn(c, "answer", id, "a part of it cannot be used: %s", err)
 		}
 	}
-}
-
-// guidance is what a person says to the worker.
-func guidance(answer Answer) []providers.Message {
-	if strings.TrimSpace(answer.Guidance) == "" {
-		return nil
-	}
-	return []providers.Message{{Role: providers.User, Text: "A person says to this task:\n" + prompt.Delimit("guidance", answer.Guidance, 0)}}
 }

@@ -34,9 +34,9 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	if t.Status != board.AwaitingQA || t.Attempt != n {
 		return nil // it was abandoned meanwhile
 	}
-	got, kind, err := r.land(c, &t)
+	got, kind, err := r.mergeWork(c, &t)
 	j := r.job(id)
-	if err != nil && team.Ends(err) {
+	if team.Ends(err) {
 		j.refused = true
 		return err
 	}
@@ -45,10 +45,11 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	}
 	j.passed = false
 	if err != nil {
-		return r.ungraded(c, &t, EventMergeFailed, "it could not be merged: "+prompt.OneLine(err.Error()))
+		r.ungraded(c, &t, EventMergeFailed, "it could not be merged: "+prompt.OneLine(err.Error()))
+		return nil
 	}
 	if kind != "" {
-		return r.conflict(c, &t, board.QA{Kind: kind, Feedback: whyConflict(kind, got), Files: got.Conflicts})
+		return r.conflict(c, &t, board.QA{Kind: kind, Feedback: conflictText(kind, got), Files: got.Conflicts})
 	}
 	c.Emit(EventCommitMerged, Event{Task: id, Attempt: n, Text: got.Commit})
 	if got.Behind != "" {
@@ -60,12 +61,12 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	return nil
 }
 
-// land puts the work where it belongs. A kind says why it could not.
-func (r *run) land(c *orchestrator.Context, t *board.Task) (got Merged, kind board.FailureKind, err error) {
-	if r.trees.agent == "" {
-		content := r.trees.drafts[t.ID]
-		delete(r.trees.drafts, t.ID)
-		r.trees.files[t.Frozen.Path] = content
+// mergeWork merges what was delivered. A kind says why it cannot be merged; "": it is.
+func (r *run) mergeWork(c *orchestrator.Context, t *board.Task) (got Merged, kind board.FailureKind, err error) {
+	if r.store.agent == "" {
+		content := r.store.drafts[t.ID]
+		delete(r.store.drafts, t.ID)
+		r.store.files[t.Frozen.Path] = content
 		got.Merged, got.Commit, got.Files = true, t.Frozen.Commit, map[string]string{t.Frozen.Path: hash(content)}
 		return got, "", nil
 	}
@@ -80,7 +81,7 @@ func (r *run) land(c *orchestrator.Context, t *board.Task) (got Merged, kind boa
 			got.Moved = true
 			break
 		}
-		broken, err := r.broken(c, t, got)
+		broken, err := r.newlyFailing(c, t, got)
 		if err != nil {
 			return got, "", err
 		}
@@ -102,9 +103,9 @@ func (r *run) land(c *orchestrator.Context, t *board.Task) (got Merged, kind boa
 // mergeTries is how often a merge is checked anew because others moved the branch.
 const mergeTries = 4
 
-// broken are the tests that fail with what others have merged, and passed without this
-// work, if any do. The review may have said that some of them are wrong.
-func (r *run) broken(c *orchestrator.Context, t *board.Task, merge Merged) ([]string, error) {
+// newlyFailing are the tests that fail on the merged tree and pass without this work. Those
+// that the review calls wrong do not count.
+func (r *run) newlyFailing(c *orchestrator.Context, t *board.Task, merge Merged) ([]string, error) {
 	after, err := r.runCheck(c, t, merge.Prepared)
 	if err != nil || after == nil || after.Passed {
 		return nil, err
@@ -121,8 +122,8 @@ func (r *run) broken(c *orchestrator.Context, t *board.Task, merge Merged) ([]st
 	return broken, nil
 }
 
-// whyConflict says it in words.
-func whyConflict(kind board.FailureKind, got Merged) string {
+// conflictText explains a merge that failed.
+func conflictText(kind board.FailureKind, got Merged) string {
 	switch {
 	case kind == board.MergeBroken:
 		return "with what others have merged meanwhile, tests fail that passed before"
@@ -143,10 +144,10 @@ func (r *run) conflict(c *orchestrator.Context, t *board.Task, qa board.QA) erro
 			return err
 		}
 	}
-	if now, _ := r.board.Task(t.ID); now.Status != board.FailedQA {
-		return nil
+	if now, _ := r.board.Task(t.ID); now.Status == board.FailedQA {
+		r.afterFailure(c, t.ID, qa)
 	}
-	return r.afterFailure(c, t.ID, qa)
+	return nil
 }
 
 // askConflict asks the director whether the task should wait for others from now on. An
@@ -156,24 +157,17 @@ func (r *run) askConflict(c *orchestrator.Context, t *board.Task, qa board.QA) e
 		Graph: r.graph(c), Task: t.ID, Attempt: t.Attempt, Kind: qa.Kind, Files: qa.Files, Text: qa.Feedback,
 	})
 	q.data = promptData{Kind: string(qa.Kind)}
-	edit := func(a ConflictAnswer) []board.Change {
-		if len(a.DependsOn) == 0 {
-			return nil
+	_, changes, err := askFor(r, c, q, func(a ConflictAnswer) ([]board.Change, error) {
+		if now, _ := r.board.Task(t.ID); len(a.DependsOn) == 0 || now.Status != board.FailedQA {
+			return nil, nil
 		}
-		return []board.Change{{By: board.RoleDirector, Task: t.ID, Do: board.Edit{AddNeeds: a.DependsOn}}}
-	}
-	a, err := ask(r, c, q, func(a ConflictAnswer) error { return r.trial(c, edit(a)) })
-	switch {
-	case err != nil && team.Ends(err):
-		return err
-	case err != nil:
+		return []board.Change{byDirector(t.ID, board.Edit{AddNeeds: a.DependsOn})}, nil
+	})
+	if err != nil && !team.Ends(err) {
 		r.warn(c, "conflict", t.ID, "the director's answer changes nothing: %s", err)
-	default:
-		if now, _ := r.board.Task(t.ID); now.Status == board.FailedQA {
-			r.all(c, edit(a))
-		}
 	}
-	return nil
+	r.all(c, changes)
+	return ends(err)
 }
 
 // completed carries out what follows from a review that passed, once the work is merged.
@@ -192,7 +186,7 @@ func (r *run) completed(c *orchestrator.Context, t *board.Task) {
 		r.followUp(c, t, qa)
 	}
 	if b := r.board.Board(); b.Strategy == board.Stagnating && r.state.Replans >= r.Retry.Replans {
-		r.must(c, board.Change{By: board.RoleDirector, Do: board.Steer{Event: board.Progress}})
+		r.direct(c, "", board.Steer{Event: board.Progress})
 	}
 }
 
@@ -200,7 +194,7 @@ func (r *run) completed(c *orchestrator.Context, t *board.Task) {
 // dropped with a warning.
 func (r *run) log(c *orchestrator.Context, who string, decisions []board.Decision) {
 	for _, d := range decisions {
-		err := r.change(c, board.Change{By: board.RoleDirector, Do: board.AddDecision{Decision: d}})
+		err := r.change(c, byDirector("", board.AddDecision{Decision: d}))
 		if err != nil {
 			r.warn(c, "decision", who, "a decision was dropped: %s", err)
 		}
@@ -240,11 +234,11 @@ func (r *run) revise(c *orchestrator.Context, t *board.Task, qa board.QA) {
 	b := r.board.Board()
 	for i := range b.Tasks {
 		if p := &b.Tasks[i]; p.Component == t.Component && p.Phase == PhaseTest && untouched(p) {
-			r.must(c, board.Change{By: board.RoleDirector, Task: p.ID, Do: board.Edit{Criteria: union(p.Criteria, criteria)}})
+			r.direct(c, p.ID, board.Edit{Criteria: union(p.Criteria, criteria)})
 			return
 		}
 	}
-	r.further(c, t, board.Definition{ID: "revise-tests-" + t.Component, Title: "Revise tests of " + t.Component, Phase: PhaseTest, Criteria: criteria})
+	r.addFollowUp(c, t, board.Definition{ID: "revise-tests-" + t.Component, Title: "Revise tests of " + t.Component, Phase: PhaseTest, Criteria: criteria})
 }
 
 // followUp is the task that gets the criteria which a task that completed in part has not
@@ -254,11 +248,11 @@ func (r *run) followUp(c *orchestrator.Context, t *board.Task, qa board.QA) {
 	for _, failed := range unmet(qa.Criteria) {
 		criteria = append(criteria, failed.Criterion)
 	}
-	r.further(c, t, board.Definition{ID: "rest-" + t.ID, Title: "The rest of " + cmp.Or(t.Title, t.ID), Phase: t.Phase, Profile: t.Profile, Criteria: criteria})
+	r.addFollowUp(c, t, board.Definition{ID: "rest-" + t.ID, Title: "The rest of " + cmp.Or(t.Title, t.ID), Phase: t.Phase, Profile: t.Profile, Criteria: criteria})
 }
 
-// further adds a task that follows from t; a number is added to its ID.
-func (r *run) further(c *orchestrator.Context, t *board.Task, d board.Definition) {
+// addFollowUp adds a task that follows from t; a number is added to its ID.
+func (r *run) addFollowUp(c *orchestrator.Context, t *board.Task, d board.Definition) {
 	d.ID, d.Description, d.Component, d.Priority, d.Parent = r.freeID(d.ID), t.Description, t.Component, t.Priority, t.ID
 	if err := r.add(c, d); err != nil {
 		r.warn(c, "task", t.ID, "%s cannot be added: %s", d.ID, prompt.OneLine(err.Error()))

@@ -6,7 +6,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// errNoMoney says that the money does not reach for another attempt.
+// errNoMoney says that what is left is not enough for another attempt.
 var errNoMoney = team.Fail(orchestrator.ErrBudget, "no money is left for another attempt")
 
 // shares are the parts of the run's money that workers under way have been given.
@@ -19,7 +19,7 @@ type shares struct {
 type share struct {
 	money providers.NanoUSD
 	spent providers.NanoUSD // by calls that have ended
-	all   bool              // that there was
+	all   bool              // it is all that was left
 }
 
 // rest is what is left of all of them.
@@ -56,7 +56,7 @@ func (r *run) share(c *orchestrator.Context, task string) (*share, bool) {
 	}
 	part := (s.whole - c.Spent().Cost - r.reserve() - s.rest()) / providers.NanoUSD(free)
 	if part <= 0 && alone {
-		r.exceed(c)
+		r.overspent(c, errNoMoney)
 	}
 	if part <= 0 || part < least && !alone {
 		return nil, false
@@ -64,11 +64,11 @@ func (r *run) share(c *orchestrator.Context, task string) (*share, bool) {
 	return &share{money: part, all: alone && free == 1}, true
 }
 
-// exceed notes that no attempt begins any more.
-func (r *run) exceed(c *orchestrator.Context) {
+// overspent notes why no attempt begins any more.
+func (r *run) overspent(c *orchestrator.Context, err error) {
 	if r.over == nil {
-		r.over = errNoMoney
-		c.Emit(EventBudgetExceeded, Event{Text: errNoMoney.Error()})
+		r.over = err
+		c.Emit(EventBudgetExceeded, Event{Text: err.Error()})
 	}
 }
 
@@ -83,7 +83,7 @@ func (r *run) underShare(c *orchestrator.Context, key, task string, do func(c *o
 	err := do(c.WithBudget(orchestrator.Budget{Cost: one.money, AllowUnpriced: c.Left().AllowUnpriced}))
 	delete(s.given, key)
 	left := c.Left()
-	if one.all || !orchestrator.IsOver(err) || isCanceled(err) || left.Calls < 0 || left.Tokens < 0 || left.Wall < 0 {
+	if one.all || !orchestrator.IsOver(err) || c.IsCanceled(err) || left.Calls < 0 || left.Tokens < 0 || left.Wall < 0 {
 		return err
 	}
 	s.least[task] = max(2*one.money, (s.whole-r.reserve())/providers.NanoUSD(r.Limits.Parallel))

@@ -29,9 +29,9 @@ func (r *run) open(c *orchestrator.Context) error {
 		b.Objective = r.in.Objective
 	}
 	for _, area := range slices.Sorted(maps.Keys(r.in.Spec)) {
-		r.must(c, board.Change{By: board.RoleDirector, Do: board.SetSpec{Area: area, Value: r.in.Spec[area]}})
+		r.direct(c, "", board.SetSpec{Area: area, Value: r.in.Spec[area]})
 	}
-	if err := r.openForest(c); err != nil {
+	if err := r.openStore(c); err != nil {
 		return err
 	}
 	return r.takeOver(c)
@@ -39,14 +39,8 @@ func (r *run) open(c *orchestrator.Context) error {
 
 // takeOver makes what another run has left ready to be worked on.
 func (r *run) takeOver(c *orchestrator.Context) error {
-	for i, t := range r.board.Board().Tasks {
-		if err := r.fits(&t.Definition); err != nil && !t.Final() {
-			return team.Fail(ErrInput, "board: tasks[%d] %q: %w", i, t.ID, err)
-		}
-		_, kept := r.trees.drafts[t.ID]
-		if r.trees.agent == "" && !kept && (t.Status == board.AwaitingQA || t.Accepted) {
-			return team.Fail(ErrInput, "drafts has no %q, which the board has as delivered: want Outcome.Drafts of that run", t.ID)
-		}
+	if err := r.checkBoard(); err != nil {
+		return err
 	}
 	for _, id := range r.board.In(board.Active) {
 		r.direct(c, id, board.Move{Event: board.EventRelease, Reason: "another run ended"})
@@ -64,16 +58,27 @@ func (r *run) takeOver(c *orchestrator.Context) error {
 		if t.QA != nil {
 			qa = *t.QA
 		}
-		if err := r.afterFailure(c, id, qa); err != nil {
-			return err
-		}
+		r.afterFailure(c, id, qa)
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.in.Answers)) {
 		if t, ok := r.board.Task(id); !ok || t.Status != board.WaitingHuman {
 			return team.Fail(ErrInput, "answers[%q]: no such task waits for a person", id)
 		}
-		if err := r.obey(c, id, r.in.Answers[id]); err != nil {
+		if err := r.carryOut(c, id, r.in.Answers[id]); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkBoard says which task this team cannot continue.
+func (r *run) checkBoard() error {
+	for i, t := range r.board.Board().Tasks {
+		if err := r.fits(&t.Definition); err != nil && !t.Final() {
+			return team.Fail(ErrInput, "board: tasks[%d] %q: %w", i, t.ID, err)
+		}
+		if (t.Status == board.AwaitingQA || t.Accepted) && r.store.lacks(t.ID) {
+			return team.Fail(ErrInput, "drafts has no %q, which the board has as delivered: want Outcome.Drafts of that run", t.ID)
 		}
 	}
 	return nil

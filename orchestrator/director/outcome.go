@@ -23,7 +23,7 @@ type Input struct {
 	Tasks []board.Definition `json:"tasks,omitempty"`
 
 	// Board continues a run that has ended: the Board of its Outcome. Tasks that were
-	// under way go on from what was committed. Those that were delivered are reviewed, and
+	// under way continue from what was committed. Those that were delivered are reviewed, and
 	// merged if they had passed. Objective and Spec, where they are set, take the place of
 	// the board's, and what has passed is reviewed again; Tasks are added to it.
 	// Merges of that run that went to a branch of its own, by worktree.Config.AllowDirty,
@@ -75,9 +75,9 @@ func (in Input) validate() error {
 	return nil
 }
 
-// Outcome is what came of a run. It is there beside an error, too. End says how it
-// ended; Status follows from it and from what is done: see the package. Spent is of this
-// run; Board.Spent has that of the runs before which the board continues, too.
+// Outcome is the result of a run, also beside an error. End says how it ended; Status
+// follows from it and from what is done: see the package. Spent is of this run; Board.Spent
+// has that of the runs before which the board continues, too.
 type Outcome struct {
 	orchestrator.Outcome
 

@@ -41,7 +41,7 @@ func (r *run) decompose(c *orchestrator.Context) error {
 				return team.Fail(code, "tasks[%d] %q: %w", i, tasks[i].ID, err)
 			}
 		}
-		if err := r.change(c, board.Change{By: board.RoleDirector, Do: board.AddTasks{Tasks: tasks}}); err != nil {
+		if err := r.change(c, byDirector("", board.AddTasks{Tasks: tasks})); err != nil {
 			return team.Fail(code, "%w", err)
 		}
 	}
@@ -63,13 +63,10 @@ func (r *run) plan(c *orchestrator.Context) ([]board.Definition, error) {
 	q.data = promptData{MaxTasks: r.Limits.Tasks, HasBuild: slices.Contains(r.Policy.Phases, PhaseBuild)}
 	var tasks []board.Definition
 	answers := 0
-	_, err := ask(r, c, q, func(d Decomposition) (err error) {
+	_, _, err := askFor(r, c, q, func(d Decomposition) (_ []board.Change, err error) {
 		answers++
 		tasks, err = r.definitions(d.Tasks, answers > q.repairs)
-		if err == nil {
-			err = r.trial(c, []board.Change{{By: board.RoleDirector, Do: board.AddTasks{Tasks: tasks}}})
-		}
-		return err
+		return []board.Change{byDirector("", board.AddTasks{Tasks: tasks})}, err
 	})
 	if err != nil && !team.Ends(err) {
 		err = team.Fail(ErrDecomposition, "the director's plan: %s", prompt.OneLine(err.Error()))
@@ -112,10 +109,7 @@ func (p TaskPlan) definition() board.Definition {
 
 // fits completes a task, and says what about it this team cannot do.
 func (r *run) fits(d *board.Definition) error {
-	d.Phase = strings.ToLower(strings.TrimSpace(d.Phase))
-	if d.Phase == "implement" && !slices.Contains(r.Policy.Phases, d.Phase) {
-		d.Phase = PhaseBuild
-	}
+	d.Phase = r.phase(d.Phase)
 	if !slices.Contains(r.Policy.Phases, d.Phase) {
 		return fmt.Errorf("phase is %q, want one of %q", d.Phase, r.Policy.Phases)
 	}
@@ -134,6 +128,15 @@ func (r *run) fits(d *board.Definition) error {
 		return errors.New("acceptance_criteria is empty, want at least one")
 	}
 	return nil
+}
+
+// phase is the phase that a name means.
+func (r *run) phase(name string) string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	if name == "implement" && !slices.Contains(r.Policy.Phases, name) {
+		return PhaseBuild
+	}
+	return name
 }
 
 // takers are the IDs of the profiles that take a phase.
@@ -159,10 +162,10 @@ func (r *run) placeholders(tasks []board.Definition) (made []board.Definition) {
 	var components []string
 	for _, t := range tasks {
 		taken[t.ID] = true
-		switch t.Phase {
+		switch r.phase(t.Phase) {
 		case PhaseTest:
 			tested[t.Component] = true
-		case PhaseBuild, "implement":
+		case PhaseBuild:
 			if builds[t.Component] == nil {
 				components = append(components, t.Component)
 				priority[t.Component] = t.Priority

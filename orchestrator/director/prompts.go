@@ -2,10 +2,12 @@ package director
 
 import (
 	"embed"
+	"errors"
 	"io/fs"
 
 	"github.com/convene-go/convene/blackboard/board"
 	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 )
@@ -78,11 +80,16 @@ var escalationTypes = []board.EscalationType{
 	board.NeedsResearch, board.NeedsReplanning, board.SpecMismatch, board.NeedsClarification, board.BlockedExternal, board.ScopeTooLarge,
 }
 
-// system is a system message filled from a template.
-func (r *run) system(name string, data promptData) ([]providers.Message, error) {
+// system is a system message filled from a template; fallback takes its place if the host's
+// template fails or is empty.
+func (r *run) system(c *orchestrator.Context, task, name string, data promptData, fallback string) []providers.Message {
 	text, err := r.prompts.Fill(name, data)
-	if err != nil {
-		return nil, err
+	if err == nil && text == "" {
+		err = errors.New("it is empty")
 	}
-	return []providers.Message{{Role: providers.System, Text: text}}, nil
+	if err != nil {
+		r.warn(c, "prompt", task, "%s cannot be used: %s", name, err)
+		text = fallback
+	}
+	return []providers.Message{{Role: providers.System, Text: text}}
 }

@@ -2,7 +2,6 @@ package director
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/convene-go/convene/blackboard/board"
 )
@@ -59,17 +58,9 @@ func judge(criteria []string, r Review) (qa board.QA, problems []string, err err
 			problem("criterion %d does not exist: there are %d", a.Number, len(criteria))
 		}
 	}
-	codeWrong := false
-	for i, test := range r.Tests {
-		switch test.Fault {
-		case board.CodeWrong, board.BothWrong, board.TestWrong:
-		default:
-			return board.QA{}, nil, fmt.Errorf("tests[%d]: fault is %q, want code_wrong, test_wrong or both", i, test.Fault)
-		}
-		codeWrong = codeWrong || test.Fault != board.TestWrong
-		if test.Fault != board.CodeWrong && !slices.Contains(qa.TestsToRevise, test.Test) {
-			qa.TestsToRevise = append(qa.TestsToRevise, test.Test)
-		}
+	var codeWrong bool
+	if codeWrong, qa.TestsToRevise, err = faults(r.Tests); err != nil {
+		return board.QA{}, nil, err
 	}
 	all := len(criteria) > 0 && met == len(criteria) && !codeWrong
 	switch {
@@ -84,6 +75,22 @@ func judge(criteria []string, r Review) (qa board.QA, problems []string, err err
 		qa.Outcome = outcomePartial
 	}
 	return qa, problems, nil
+}
+
+// faults says whether the code is at fault for a failing test, and which tests are wrong.
+func faults(tests []board.TestAnalysis) (codeWrong bool, wrong []string, err error) {
+	for i, test := range tests {
+		switch test.Fault {
+		case board.CodeWrong, board.BothWrong, board.TestWrong:
+		default:
+			return false, nil, fmt.Errorf("tests[%d]: fault is %q, want code_wrong, test_wrong or both", i, test.Fault)
+		}
+		codeWrong = codeWrong || test.Fault != board.TestWrong
+		if test.Fault != board.CodeWrong {
+			wrong = union(wrong, []string{test.Test})
+		}
+	}
+	return codeWrong, wrong, nil
 }
 
 // criterionResult returns the one answer about a criterion, or a failure.

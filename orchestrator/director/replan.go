@@ -36,33 +36,26 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 	defer r.fire(c, "replanned")
 	q := r.toDirector(OpReplan, "replan.tmpl", "", ReplanInput{Graph: r.graph(c), Why: why, Replans: r.state.Replans, Failures: r.failureTexts()})
 	r.state.Replans++
-	answer, err := ask(r, c, q, func(v Replan) error {
-		changes, err := r.replanning(c, v)
-		if err == nil {
-			err = r.trial(c, changes)
-		}
-		return err
-	})
-	if err != nil && team.Ends(err) {
-		if !isCanceled(err) {
-			r.over = err
-			return false, nil
-		}
+	answer, changes, err := askFor(r, c, q, func(v Replan) ([]board.Change, error) { return r.replanning(c, v) })
+	switch {
+	case c.IsCanceled(err):
 		return false, err
+	case team.Ends(err):
+		r.overspent(c, err)
+		return false, nil
 	}
 	how, text := "unchanged", answer.Reason
 	if err != nil {
 		text = "the director's answer cannot be used: " + prompt.OneLine(err.Error())
 		r.warn(c, "replan", "", "%s", text)
-		answer = Replan{}
 	}
-	if changes, _ := r.replanning(c, answer); len(changes) > 0 {
+	if len(changes) > 0 {
 		how, changed = "changed", true
 		r.abandonAll(c, changes)
 	}
 	r.failures.replanned()
 	if r.board.Board().Strategy == board.Stagnating {
-		r.must(c, board.Change{By: board.RoleDirector, Do: board.Steer{Event: board.Replanned}})
+		r.direct(c, "", board.Steer{Event: board.Replanned})
 	}
 	r.all(c, r.board.Evaluate(c.Now()))
 	c.Emit(EventRunReplanned, Event{Count: r.state.Replans, On: how, Text: text})
@@ -74,7 +67,7 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 func (r *run) replanning(c *orchestrator.Context, v Replan) ([]board.Change, error) {
 	var changes []board.Change
 	change := func(task string, do board.Action) {
-		changes = append(changes, board.Change{By: board.RoleDirector, Task: task, Do: do})
+		changes = append(changes, byDirector(task, do))
 	}
 	for _, d := range v.Decisions {
 		change("", board.AddDecision{Decision: d.decision()})
@@ -113,7 +106,7 @@ func (r *run) replanning(c *orchestrator.Context, v Replan) ([]board.Change, err
 
 // abandoning are the changes by which tasks are abandoned that were not before.
 func (r *run) abandoning(c *orchestrator.Context, a AbandonPlan, gone map[string]bool) ([]board.Change, error) {
-	why := "re-plan: " + firstOf(a.Reason, "no longer needed")
+	why := "re-plan: " + firstNonBlank(a.Reason, "no longer needed")
 	var changes []board.Change
 	var err error
 	if a.Branch {
@@ -141,7 +134,7 @@ func (r *run) unblocking(v Replan, gone map[string]bool) (changes []board.Change
 	}
 	for _, id := range r.board.In(board.Blocked) {
 		if t, _ := r.board.Task(id); t.Blocked.Type == board.ByReplanning && !gone[id] && r.board.Waits(id) == nil {
-			changes = append(changes, board.Change{By: board.RoleDirector, Task: id, Do: board.Move{Event: board.EventUnblock}})
+			changes = append(changes, byDirector(id, board.Move{Event: board.EventUnblock}))
 		}
 	}
 	return changes

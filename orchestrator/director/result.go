@@ -21,11 +21,7 @@ func (r *run) read(c *orchestrator.Context, a *attempt, resp agent.Response) (Wo
 	if err != nil {
 		return WorkerResult{}, err
 	}
-	found, err := shape.Find(resp.Data, resp.Text)
-	if err != nil {
-		return WorkerResult{}, err
-	}
-	result, err := answer.Decode[WorkerResult](found)
+	result, err := find[WorkerResult](shape, resp)
 	if err == nil {
 		err = r.checkResult(c, a, &result)
 	}
@@ -67,14 +63,14 @@ func (r *run) checkResult(c *orchestrator.Context, a *attempt, result *WorkerRes
 
 // accept carries out what a worker has answered: insights at once, suggestions kept for
 // their review, then its escalation, its pause or its delivery.
-func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
+func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
 	r.publish(c, a.id, result.Insights)
 	if len(result.Suggested) > 0 {
-		var wishes []board.Suggestion
+		var suggested []board.Suggestion
 		for _, s := range result.Suggested {
-			wishes = append(wishes, board.Suggestion{Definition: s.definition(), Rationale: s.Rationale})
+			suggested = append(suggested, board.Suggestion{Definition: s.definition(), Rationale: s.Rationale})
 		}
-		r.must(c, board.Change{By: board.RoleWorker, Task: a.id, Do: board.Suggest{Suggestions: wishes}})
+		r.must(c, board.Change{By: board.RoleWorker, Task: a.id, Do: board.Suggest{Suggestions: suggested}})
 	}
 	if e := result.Escalation; e != nil {
 		c.Emit(EventEscalationRaised, Event{Task: a.id, Attempt: a.n, On: e.Type, Text: e.Reason})
@@ -87,19 +83,19 @@ func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (
 	case StatusWaiting:
 		return r.pause(c, a, result)
 	case StatusFailed:
-		return &mishap{kind: board.Crashed, text: "the worker gave up: " + prompt.OneLine(result.Summary)}, nil
+		return &attemptFailure{kind: board.Crashed, text: "the worker gave up: " + prompt.OneLine(result.Summary)}, nil
 	}
 	return r.deliver(c, a, result)
 }
 
-// publish posts insights, visible to all at once. One that is there already is dropped.
+// publish posts insights of a worker.
 func (r *run) publish(c *orchestrator.Context, task string, insights []InsightPlan) {
 	for _, i := range insights {
 		r.post(c, board.RoleWorker, board.Insight{ID: i.ID, Topic: i.Topic, Summary: i.Summary, SourceTask: task})
 	}
 }
 
-// post adds an insight.
+// post adds an insight, unless it is a duplicate.
 func (r *run) post(c *orchestrator.Context, by board.Role, i board.Insight) {
 	err := r.change(c, board.Change{By: by, Do: board.AddInsight{Insight: i}})
 	if err != nil && !errors.Is(err, board.ErrDuplicate) {
@@ -108,13 +104,13 @@ func (r *run) post(c *orchestrator.Context, by board.Role, i board.Insight) {
 }
 
 // deliver freezes the artifact for its review.
-func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
+func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
 	frozen := board.Frozen{Path: result.ResultPath, Branch: memoryBranch}
 	if a.tree == nil {
 		if strings.TrimSpace(result.Artifact) == "" {
-			return &mishap{kind: board.EmptyResult, text: "the worker said that it was done, and the artifact is empty"}, nil
+			return &attemptFailure{kind: board.EmptyResult, text: "the worker said that it was done, and the artifact is empty"}, nil
 		}
-		r.trees.drafts[a.id] = result.Artifact
+		r.store.drafts[a.id] = result.Artifact
 		frozen.Commit = hash(result.Artifact)
 	} else {
 		why, err := r.commit(c, a, result)
@@ -132,25 +128,25 @@ func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) 
 }
 
 // commit commits what the worker has made.
-func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
+func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
 	t, _ := r.board.Task(a.id)
 	got, err := git[Committed](r, c, OpCommit, CommitRequest{
 		Tree: *a.tree, Since: a.head, At: c.Now(), Phase: t.Phase, Summary: result.Summary, Path: result.ResultPath, Text: result.Artifact, Into: r.into(&t),
 	})
 	switch {
 	case err != nil:
-		return brokenGit(err), ends(err)
+		return gitFailure(err), ends(err)
 	case got.Unsafe != "":
-		return &mishap{kind: board.EmptyResult, text: got.Unsafe}, nil
+		return &attemptFailure{kind: board.EmptyResult, text: got.Unsafe}, nil
 	}
 	a.head = got.Commit
 	switch {
 	case a.head == a.tree.Base && !a.resumed:
-		return &mishap{kind: board.EmptyResult, text: "the worker said that it was done, and nothing was changed; if the main branch has the result already, escalate NEEDS_REPLANNING and say so"}, nil
+		return &attemptFailure{kind: board.EmptyResult, text: "the worker said that it was done, and nothing was changed; if the main branch has the result already, escalate NEEDS_REPLANNING and say so"}, nil
 	case !got.Found:
-		return &mishap{kind: board.EmptyResult, text: fmt.Sprintf("the worker said that it was done, and there is no file %s", result.ResultPath)}, nil
+		return &attemptFailure{kind: board.EmptyResult, text: fmt.Sprintf("the worker said that it was done, and there is no file %s", result.ResultPath)}, nil
 	case len(got.Unresolved) > 0:
-		return &mishap{kind: board.Crashed, text: "there are conflict markers left in " + strings.Join(got.Unresolved, ", ")}, nil
+		return &attemptFailure{kind: board.Crashed, text: "there are conflict markers left in " + strings.Join(got.Unresolved, ", ")}, nil
 	}
 	return nil, nil
 }
@@ -165,12 +161,12 @@ func (r *run) acceptFrozen(c *orchestrator.Context, t *board.Task) {
 	r.pass(c, t.ID, qa)
 }
 
-// human is who stands behind what a person decides.
+// human is the name of a person in board.Move.Who and board.QA.By.
 const human = "human"
 
 // checkpoint is what a worker that pauses gets back.
 func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
-	k := &board.Checkpoint{ID: fmt.Sprintf("%s/a%d", a.id, a.n)}
+	k := &board.Checkpoint{ID: checkpointID(a.id, a.n)}
 	if p != nil {
 		k.Resume, k.Partial, k.Files = p.Resume, slices.Clone(p.Partial), p.Files
 	}
@@ -180,16 +176,19 @@ func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
 	return k
 }
 
+// checkpointID says of which attempt a checkpoint is.
+func checkpointID(task string, attempt int) string { return fmt.Sprintf("%s/a%d", task, attempt) }
+
 // pause blocks a task until the tasks are complete that its worker wants, and which the
 // director adds.
-func (r *run) pause(c *orchestrator.Context, a *attempt, result WorkerResult) (*mishap, error) {
+func (r *run) pause(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
 	why, err := r.keepWork(c, a)
 	if why != nil || err != nil || !r.stillActive(a) {
 		return why, err
 	}
 	tasks, err := r.spawned(c, a.id, result.Spawn) // once more: others may have added tasks meanwhile
 	if err != nil {
-		return &mishap{kind: board.Crashed, text: prompt.OneLine(err.Error())}, nil
+		return &attemptFailure{kind: board.Crashed, text: prompt.OneLine(err.Error())}, nil
 	}
 	r.all(c, r.pausing(a.id, tasks, board.Move{Checkpoint: a.checkpoint(result.Checkpoint)}))
 	r.clear(c, a.id, false)
@@ -203,8 +202,8 @@ func (r *run) pausing(id string, tasks []board.Definition, m board.Move) []board
 		m.Needs = append(m.Needs, t.ID)
 	}
 	return []board.Change{
-		{By: board.RoleDirector, Do: board.AddTasks{Tasks: tasks}},
-		{By: board.RoleDirector, Task: id, Do: m},
+		byDirector("", board.AddTasks{Tasks: tasks}),
+		byDirector(id, m),
 	}
 }
 

@@ -21,7 +21,7 @@ func (r *run) beginReviews() {
 			return
 		}
 		key := attemptKey("qa", id, t.Attempt)
-		if r.under[key] || r.job(id).passed || r.job(id).refused {
+		if r.running[key] || r.job(id).passed || r.job(id).refused {
 			continue
 		}
 		r.reviewing++
@@ -36,7 +36,7 @@ func (r *run) beginReviews() {
 func (r *run) review(c *orchestrator.Context, id string, n int) error {
 	t, _ := r.board.Task(id)
 	qa, err := r.judgement(c, &t)
-	if err != nil && team.Ends(err) {
+	if team.Ends(err) {
 		r.job(id).refused = true
 		return err
 	}
@@ -44,11 +44,13 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 		return nil
 	}
 	if err != nil {
-		return r.ungraded(c, &t, EventReviewFinished, "it could not be reviewed: "+prompt.OneLine(err.Error()))
+		r.ungraded(c, &t, EventReviewFinished, "it could not be reviewed: "+prompt.OneLine(err.Error()))
+		return nil
 	}
 	r.outages.succeeded()
 	if !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != outcomePartial) {
-		return r.reject(c, id, n, qa)
+		r.reject(c, id, n, qa)
+		return nil
 	}
 	c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: qa.Outcome, Text: qa.Feedback})
 	qa.Passed, qa.Kind = true, ""
@@ -69,13 +71,13 @@ func (r *run) toMerge(id string) {
 
 // ungraded is what follows when work could not be reviewed or merged, for no fault of its own:
 // it costs no retry, and a person is asked. on is the event that tells it.
-func (r *run) ungraded(c *orchestrator.Context, t *board.Task, on, why string) error {
+func (r *run) ungraded(c *orchestrator.Context, t *board.Task, on, why string) {
 	qa := board.QA{Kind: board.NoReview, Outcome: outcomeFail, Feedback: why}
 	r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
 	c.Emit(on, Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Text: why})
 	r.move(c, board.RoleStrategist, t.ID, board.Move{Event: board.EventUngraded, QA: &qa})
 	r.outage(c, t.ID, why)
-	return r.afterFailure(c, t.ID, qa)
+	r.afterFailure(c, t.ID, qa)
 }
 
 // judgement asks the strategist, once more if no review comes that can be used.
@@ -166,7 +168,7 @@ func untouched(t *board.Task) bool {
 }
 
 // reject fails what was reviewed.
-func (r *run) reject(c *orchestrator.Context, id string, n int, qa board.QA) error {
+func (r *run) reject(c *orchestrator.Context, id string, n int, qa board.QA) {
 	if qa.Outcome == outcomePartial {
 		qa.Outcome = outcomeFail
 	}
@@ -180,7 +182,7 @@ func (r *run) reject(c *orchestrator.Context, id string, n int, qa board.QA) err
 	if qa.PlanWrong {
 		r.planWrong = fmt.Sprintf("the review of %s says that the plan is wrong: %s", id, prompt.OneLine(qa.Feedback))
 	}
-	return r.afterFailure(c, id, qa)
+	r.afterFailure(c, id, qa)
 }
 
 // checked says whether a command is run on what a task delivers.

@@ -1,7 +1,6 @@
 package director
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,14 +41,10 @@ func (r *run) turn(c *orchestrator.Context) (again bool, err error) {
 		}
 		return r.rest(c)
 	}
-	delete(r.under, done.Key)
 	switch err := done.Err; {
-	case isCanceled(err): // by stop; that the whole run is, advance sees
+	case c.IsCanceled(err): // by stop; that the whole run is, advance sees
 	case orchestrator.IsOver(err):
-		if r.over == nil {
-			r.over = err
-			c.Emit(EventBudgetExceeded, Event{Text: err.Error()})
-		}
+		r.overspent(c, err)
 	default:
 		return true, err
 	}
@@ -58,11 +53,14 @@ func (r *run) turn(c *orchestrator.Context) (again bool, err error) {
 
 // start begins a branch, unless one of that key is there.
 func (r *run) start(key string, do func(c *orchestrator.Context) error) {
-	if r.under[key] {
+	if r.running[key] {
 		return
 	}
-	r.under[key] = true
-	r.queue.Go(key, func(c *orchestrator.Context) (struct{}, error) { return struct{}{}, do(c) })
+	r.running[key] = true
+	r.queue.Go(key, func(c *orchestrator.Context) (struct{}, error) {
+		defer delete(r.running, key)
+		return struct{}{}, do(c)
+	})
 }
 
 // stop has the loop cancel branches: a branch cannot do it.
@@ -77,7 +75,7 @@ func (r *run) advance(c *orchestrator.Context) error {
 	if err := r.replanIfDue(c); err != nil {
 		return err
 	}
-	if err := r.obeyHeld(c); err != nil {
+	if err := r.carryOutHeld(c); err != nil {
 		return err
 	}
 	if !r.paused {
@@ -85,7 +83,7 @@ func (r *run) advance(c *orchestrator.Context) error {
 	}
 	r.beginReviews()
 	r.beginMerge()
-	r.beginWishes()
+	r.beginSuggestions()
 	r.beginQuestions()
 	for _, key := range r.stops {
 		r.queue.Cancel(key)
@@ -97,7 +95,7 @@ func (r *run) advance(c *orchestrator.Context) error {
 // dispatch gives ready tasks to workers, as many as the limits allow.
 func (r *run) dispatch(c *orchestrator.Context) {
 	for r.over == nil {
-		id, ok := r.board.Next(r.running())
+		id, ok := r.board.Next(r.workerLimits())
 		if !ok {
 			return
 		}
@@ -110,9 +108,9 @@ func (r *run) dispatch(c *orchestrator.Context) {
 		if !t.Accepted {
 			n++
 		}
-		r.direct(c, id, board.Move{Event: board.EventDispatch, Branch: r.trees.name(c, id, n)})
-		key := attemptKey("work", id, n)
-		c.Emit(EventTaskDispatched, Event{Task: id, Attempt: n, Who: t.Profile, Branch: r.trees.name(c, id, n)})
+		key, branch := attemptKey("work", id, n), r.store.name(c, id, n)
+		r.direct(c, id, board.Move{Event: board.EventDispatch, Branch: branch})
+		c.Emit(EventTaskDispatched, Event{Task: id, Attempt: n, Who: t.Profile, Branch: branch})
 		if share != nil {
 			r.shares.given[key] = share
 		}
@@ -135,11 +133,6 @@ func (r *run) current(c *orchestrator.Context, id string, attempt int, s board.S
 	return false
 }
 
-// isCanceled reports whether the engine has canceled what returned err.
-func isCanceled(err error) bool {
-	return orchestrator.IsOver(err) && errors.Is(err, orchestrator.ErrCanceled)
-}
-
 // rest decides when nothing is under way: every task is final, a re-plan lets the run
 // continue, or the error says why it ends.
 func (r *run) rest(c *orchestrator.Context) (again bool, err error) {
@@ -149,12 +142,11 @@ func (r *run) rest(c *orchestrator.Context) (again bool, err error) {
 	if r.over != nil {
 		return false, r.over
 	}
-	asked := len(r.waiting()) > 0
-	dead := r.dead()
 	if r.paused {
 		return false, team.Fail(ErrWaiting, "the run is paused: %s", r.outages.why)
 	}
-	if !asked || dead {
+	asked := len(r.waiting()) > 0
+	if !asked || r.dead() {
 		changed, err := r.replan(c, "nothing can be done: "+r.reasons())
 		if changed || err != nil {
 			return err == nil, err

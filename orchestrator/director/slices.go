@@ -33,7 +33,7 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 	a.slices, a.seen = 1, len(r.board.Board().Insights)
 	in := WorkInput{
 		Attempt: a.n, Slice: 1, Objective: v.Objective, Task: v.Task.Definition, Profile: a.profile.info(), Spec: v.Spec, Decisions: v.Decisions,
-		Insights: v.Insights, Inputs: r.trees.delivered(v.Inputs), Subtasks: r.trees.delivered(v.Subtasks), Checkpoint: v.Task.Checkpoint,
+		Insights: v.Insights, Inputs: r.store.delivered(v.Inputs), Subtasks: r.store.delivered(v.Subtasks), Checkpoint: v.Task.Checkpoint,
 		Worktree: a.place(), Conflicts: a.clashes, Left: r.left(c),
 	}
 	a.req = agent.Request{Op: OpWork, Prompt: text, Input: agent.JSON(in), History: slices.Clone(v.Memory), Output: shape.JSON()}
@@ -96,7 +96,7 @@ func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error)
 }
 
 // remember adds what was said to the memory of the task, and to the next request.
-func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response) *mishap {
+func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response) *attemptFailure {
 	if a.req.Op == OpContinue {
 		a.req.Input = nil // it is no part of the conversation
 	}
@@ -113,20 +113,20 @@ func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response)
 		return nil
 	}
 	if err := r.change(c, board.Change{By: board.RoleWorker, Task: a.id, Do: board.Remember{Messages: said}}); err != nil {
-		return &mishap{kind: board.Crashed, text: "what the agent said cannot be kept: " + prompt.OneLine(err.Error())}
+		return &attemptFailure{kind: board.Crashed, text: "what the agent said cannot be kept: " + prompt.OneLine(err.Error())}
 	}
 	return nil
 }
 
 // keepWork commits what a slice has left in the worktree.
-func (r *run) keepWork(c *orchestrator.Context, a *attempt) (*mishap, error) {
+func (r *run) keepWork(c *orchestrator.Context, a *attempt) (*attemptFailure, error) {
 	if a.tree != nil {
 		got, err := git[Committed](r, c, OpCommit, CommitRequest{Tree: *a.tree, Since: a.head, At: c.Now(), Phase: "wip", Summary: fmt.Sprintf("slice %d", a.slices)})
 		if err != nil {
-			return brokenGit(err), ends(err)
+			return gitFailure(err), ends(err)
 		}
 		if got.Unsafe != "" {
-			return &mishap{kind: board.Crashed, text: got.Unsafe}, nil
+			return &attemptFailure{kind: board.Crashed, text: got.Unsafe}, nil
 		}
 		if !r.stillActive(a) {
 			return nil, nil

@@ -19,8 +19,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// forest is where artifacts are: worktrees, or texts in memory.
-type forest struct {
+// artifactStore is where artifacts are: worktrees, or texts in memory.
+type artifactStore struct {
 	agent  string // "": in memory
 	total  time.Duration
 	prefix string // of branches
@@ -38,12 +38,12 @@ const nothing providers.NanoUSD = 1
 // memoryBranch is the name of the branch of what is kept in memory.
 const memoryBranch = "memory"
 
-// openForest opens the repository, if there is one.
-func (r *run) openForest(c *orchestrator.Context) error {
-	r.trees = forest{agent: r.Agents.Worktree, total: r.Limits.CallTime, trees: map[string][]worktree.Tree{}, folder: map[string]bool{}, files: map[string]string{}, drafts: map[string]string{}}
-	maps.Copy(r.trees.files, r.in.Files)
-	maps.Copy(r.trees.drafts, r.in.Drafts)
-	if r.trees.agent == "" {
+// openStore opens the repository, if there is one.
+func (r *run) openStore(c *orchestrator.Context) error {
+	r.store = artifactStore{agent: r.Agents.Worktree, total: r.Limits.CallTime, trees: map[string][]worktree.Tree{}, folder: map[string]bool{}, files: map[string]string{}, drafts: map[string]string{}}
+	maps.Copy(r.store.files, r.in.Files)
+	maps.Copy(r.store.drafts, r.in.Drafts)
+	if r.store.agent == "" {
 		return nil
 	}
 	got, err := git[Opened](r, c, OpOpen, OpenRequest{})
@@ -53,23 +53,22 @@ func (r *run) openForest(c *orchestrator.Context) error {
 		}
 		return team.Fail(ErrWorktree, "%w", err)
 	}
-	r.trees.branch, r.trees.prefix = got.Branch, got.Prefix
+	r.store.branch, r.store.prefix = got.Branch, got.Prefix
 	return nil
 }
 
-// git asks the worktree agent for an operation, and once more if it fails: an attempt or a
-// person costs more. A merge that failed may even be on the branch, and another attempt at
-// that work would find nothing to do. What was paid for is committed and merged also if the
-// run is over.
+// git asks the worktree agent for an operation, and retries it once: a further attempt or a
+// person costs more, and a merge that failed may be on the branch already. Commits, merges
+// and removals are made also if the run is over.
 func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err error) {
-	limits := agent.Limits{Total: within(c, r.trees.total), Estimate: nothing}
+	limits := agent.Limits{Total: within(c, r.store.total), Estimate: nothing}
 	if op == OpCommit || op == OpMerge || op == OpRemove {
-		c, limits.Total = c.WithoutCancel(), r.trees.total
+		c, limits.Total = c.WithoutCancel(), r.store.total
 	}
 	req := agent.Request{Op: op, Input: agent.JSON(input), Limits: limits}
-	resp, err := c.Call(r.trees.agent, req)
+	resp, err := c.Call(r.store.agent, req)
 	if err != nil && !team.Ends(err) {
-		resp, err = c.Call(r.trees.agent, req)
+		resp, err = c.Call(r.store.agent, req)
 	}
 	if err == nil {
 		if err = json.Unmarshal(resp.Data, &v); err != nil {
@@ -80,15 +79,21 @@ func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err
 }
 
 // name is the branch of an attempt.
-func (f *forest) name(c *orchestrator.Context, task string, n int) string {
+func (f *artifactStore) name(c *orchestrator.Context, task string, n int) string {
 	if f.agent == "" {
 		return memoryBranch
 	}
 	return worktree.Branch(f.prefix, c.RunID(), task, n)
 }
 
+// lacks says whether the text that a task has delivered is missing in memory.
+func (f *artifactStore) lacks(task string) bool {
+	_, kept := f.drafts[task]
+	return f.agent == "" && !kept
+}
+
 // tree is the worktree of an attempt.
-func (f *forest) tree(task string, n int) (worktree.Tree, bool) {
+func (f *artifactStore) tree(task string, n int) (worktree.Tree, bool) {
 	i := slices.IndexFunc(f.trees[task], func(t worktree.Tree) bool { return t.Attempt == n })
 	if i < 0 {
 		return worktree.Tree{}, false
@@ -96,12 +101,12 @@ func (f *forest) tree(task string, n int) (worktree.Tree, bool) {
 	return f.trees[task][i], true
 }
 
-// plant makes the worktree of an attempt.
-func (r *run) plant(c *orchestrator.Context, req CreateRequest) (Created, error) {
+// newTree makes the worktree of an attempt.
+func (r *run) newTree(c *orchestrator.Context, req CreateRequest) (Created, error) {
 	got, err := git[Created](r, c, OpCreate, req)
 	if err == nil {
-		r.trees.trees[req.Task] = append(r.trees.trees[req.Task], got.Tree)
-		r.trees.folder[req.Task] = true
+		r.store.trees[req.Task] = append(r.store.trees[req.Task], got.Tree)
+		r.store.folder[req.Task] = true
 	}
 	return got, err
 }
@@ -109,20 +114,20 @@ func (r *run) plant(c *orchestrator.Context, req CreateRequest) (Created, error)
 // clear removes the worktrees of a task, and with branches their branches. It is done
 // also if the run is over; that it cannot be done is a warning.
 func (r *run) clear(c *orchestrator.Context, task string, branches bool) { //nolint:revive // flag-parameter: of the request
-	trees := slices.Clone(r.trees.trees[task])
+	trees := slices.Clone(r.store.trees[task])
 	if len(trees) == 0 {
 		return
 	}
-	delete(r.trees.folder, task) // meanwhile, another attempt may get one
+	delete(r.store.folder, task) // meanwhile, another attempt may get one
 	if _, err := git[struct{}](r, c, OpRemove, RemoveRequest{Trees: trees, Branches: branches}); err != nil {
 		r.warn(c, "worktree", task, "its worktrees could not be removed: %s", err)
-		r.trees.folder[task] = true
+		r.store.folder[task] = true
 		return
 	}
 	if branches {
-		left := slices.DeleteFunc(r.trees.trees[task], func(t worktree.Tree) bool { return slices.Contains(trees, t) })
-		if r.trees.trees[task] = left; len(left) == 0 {
-			delete(r.trees.trees, task)
+		left := slices.DeleteFunc(r.store.trees[task], func(t worktree.Tree) bool { return slices.Contains(trees, t) })
+		if r.store.trees[task] = left; len(left) == 0 {
+			delete(r.store.trees, task)
 		}
 	}
 }
@@ -130,9 +135,9 @@ func (r *run) clear(c *orchestrator.Context, task string, branches bool) { //nol
 // leaveFolders removes the worktrees that are left at the end of a run. The branches of
 // tasks that are not final stay, with what was committed.
 func (r *run) leaveFolders(c *orchestrator.Context) {
-	for _, id := range slices.Sorted(maps.Keys(r.trees.trees)) {
+	for _, id := range slices.Sorted(maps.Keys(r.store.trees)) {
 		t, _ := r.board.Task(id)
-		if r.trees.folder[id] || t.Final() {
+		if r.store.folder[id] || t.Final() {
 			r.clear(c, id, t.Final())
 		}
 	}
@@ -149,8 +154,8 @@ const shownBytes = 64 << 10
 
 // inspect is what was delivered, as it is reviewed.
 func (r *run) inspect(c *orchestrator.Context, t *board.Task) (Inspected, error) {
-	if r.trees.agent == "" {
-		content := r.trees.drafts[t.ID]
+	if r.store.agent == "" {
+		content := r.store.drafts[t.ID]
 		return Inspected{Artifact: Artifact{Path: t.Frozen.Path, Size: int64(len(content)), Text: text.Cut(content, shownBytes)}}, nil
 	}
 	tree, err := r.treeOf(c, t)
@@ -162,15 +167,15 @@ func (r *run) inspect(c *orchestrator.Context, t *board.Task) (Inspected, error)
 
 // treeOf is the worktree of what was delivered last.
 func (r *run) treeOf(c *orchestrator.Context, t *board.Task) (worktree.Tree, error) {
-	if tree, ok := r.trees.tree(t.ID, t.Attempt); ok {
+	if tree, ok := r.store.tree(t.ID, t.Attempt); ok {
 		return tree, nil
 	}
-	got, err := r.plant(c, CreateRequest{Task: t.ID, Attempt: t.Attempt, Base: t.Frozen.Commit}) // it was delivered in another run
+	got, err := r.newTree(c, CreateRequest{Task: t.ID, Attempt: t.Attempt, Base: t.Frozen.Commit}) // it was delivered in another run
 	return got.Tree, err
 }
 
 // delivered are results of other tasks as a worker gets them.
-func (f *forest) delivered(results []board.Result) (all []Delivered) {
+func (f *artifactStore) delivered(results []board.Result) (all []Delivered) {
 	for _, res := range results {
 		d := Delivered{Result: res}
 		if f.agent == "" {

@@ -12,23 +12,23 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// verdict is what came of a check.
+// verdict is the result of a check.
 type verdict struct {
 	answer Assessment
-	err    error // there was none
+	err    error // why there is no answer
 }
 
 // watch looks at a worker between two slices: it ends an attempt that is late or silent,
 // and lets the guardian check it when that is due. more says that the worker is not done.
-func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*mishap, error) { //nolint:revive // flag-parameter: one that is done is not checked
+func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*attemptFailure, error) { //nolint:revive // flag-parameter: one that is done is not checked
 	late := r.Limits.TaskTime > 0 && a.total >= r.Limits.TaskTime
 	still := r.Limits.Inactivity > 0 && a.silent >= r.Limits.Inactivity
 	if late || still {
-		r.noteVerdict(c, a, stalled, nil)
+		r.noteVerdict(c, a, r.board.Board().Guardian.Watches[a.id], stalled, nil)
 		if late {
-			return &mishap{kind: board.TimedOut, text: fmt.Sprintf("it was not done after %v", a.total.Round(time.Second))}, nil
+			return &attemptFailure{kind: board.TimedOut, text: fmt.Sprintf("it was not done after %v", a.total.Round(time.Second))}, nil
 		}
-		return &mishap{kind: board.StalledWorker, text: fmt.Sprintf("nothing was said for %v", a.silent.Round(time.Second))}, nil
+		return &attemptFailure{kind: board.StalledWorker, text: fmt.Sprintf("nothing was said for %v", a.silent.Round(time.Second))}, nil
 	}
 	if a.checks != nil { // that of the slice before
 		if done, ok := a.checks.Next(); ok && done.Value != nil {
@@ -98,8 +98,8 @@ func (r *run) assess(c *orchestrator.Context, a *attempt, in AssessInput) *verdi
 	return v
 }
 
-// follow carries out what a check means for the worker. One that did not come is skipped.
-func (r *run) follow(c *orchestrator.Context, a *attempt, v *verdict) (*mishap, error) {
+// follow carries out what a check means for the worker. A check that failed is skipped.
+func (r *run) follow(c *orchestrator.Context, a *attempt, v *verdict) (*attemptFailure, error) {
 	if v.err != nil {
 		if team.Ends(v.err) {
 			return nil, v.err
@@ -119,40 +119,32 @@ func (r *run) follow(c *orchestrator.Context, a *attempt, v *verdict) (*mishap, 
 	k.nudgesIgnored = countIgnored(w.NudgesIgnored, a.nudged, k)
 	said := k.verdict()
 	w.Alignments, w.NudgesIgnored = alignments, k.nudgesIgnored
-	r.setWatch(c, a, w, said)
-	c.Emit(EventCheckFinished, Event{Task: a.id, Attempt: a.n, On: string(said), Alignment: &v.answer.Alignment})
+	r.noteVerdict(c, a, w, said, &v.answer.Alignment)
 	a.nudged = false
 	if k.ends() {
-		return &mishap{kind: board.StalledWorker, text: fmt.Sprintf("%d nudges were ignored: %s", k.nudgesIgnored, v.answer.Issue)}, nil
+		return &attemptFailure{kind: board.StalledWorker, text: fmt.Sprintf("%d nudges were ignored: %s", k.nudgesIgnored, v.answer.Issue)}, nil
 	}
 	if how := tone(said, k.alignment); how != "" {
-		return nil, r.nudge(c, a, how, said, v.answer)
+		r.nudge(c, a, how, said, v.answer)
 	}
 	return nil, nil
 }
 
 // nudge says something to the worker, in its place in the conversation.
-func (r *run) nudge(c *orchestrator.Context, a *attempt, how string, said drift, v Assessment) error {
-	messages, err := r.system("nudge.tmpl", promptData{Tone: how, Verdict: string(said), Issue: v.Issue, Nudge: v.Nudge})
-	if err != nil {
-		return err
-	}
+func (r *run) nudge(c *orchestrator.Context, a *attempt, how string, said drift, v Assessment) {
+	data := promptData{Tone: how, Verdict: string(said), Issue: v.Issue, Nudge: v.Nudge}
+	messages := r.system(c, a.id, "nudge.tmpl", data, "Go back to your task.")
 	a.nudged = true
 	a.req.History = append(slices.Clone(a.req.History), messages...)
 	r.must(c, board.Change{By: board.RoleGuardian, Task: a.id, Do: board.Remember{Messages: messages}})
 	c.Emit(EventWorkerNudged, Event{Task: a.id, Attempt: a.n, On: how})
-	return nil
 }
 
-// noteVerdict notes a verdict that needed no model.
-func (r *run) noteVerdict(c *orchestrator.Context, a *attempt, said drift, alignment *float64) {
-	r.setWatch(c, a, r.board.Board().Guardian.Watches[a.id], said)
-	c.Emit(EventCheckFinished, Event{Task: a.id, Attempt: a.n, On: string(said), Alignment: alignment})
-}
-
-func (r *run) setWatch(c *orchestrator.Context, a *attempt, w board.Watch, said drift) {
+// noteVerdict notes a verdict; alignment is nil where no model was asked.
+func (r *run) noteVerdict(c *orchestrator.Context, a *attempt, w board.Watch, said drift, alignment *float64) {
 	w.Verdict = string(said)
 	r.must(c, board.Change{By: board.RoleGuardian, Task: a.id, Do: board.SetWatch{Watch: w, Reviewed: true}})
+	c.Emit(EventCheckFinished, Event{Task: a.id, Attempt: a.n, On: string(said), Alignment: alignment})
 }
 
 // measure notes what a slice has done, for the figures that the guardian sees.

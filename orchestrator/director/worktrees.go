@@ -112,7 +112,7 @@ type (
 		Checked string `json:"checked,omitempty"`
 	}
 
-	// Merged is what came of it. Files are what the merge changed: hashes by path, ""
+	// Merged is the result of a merge. Files are what the merge changed: hashes by path, ""
 	// for a file that was removed; none if the work was in the branch without a merge.
 	Merged struct {
 		worktree.Merge
@@ -148,18 +148,22 @@ func NewWorktrees(c worktree.Config) *Worktrees {
 // Call implements [agent.Agent]: it does what req.Op says. Errors are inputs that do not
 // fit, and those of package worktree.
 func (w *Worktrees) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
+	do, ok := operations[req.Op]
+	if !ok {
+		return agent.Response{}, fmt.Errorf("director: worktree: %s: the Op is unknown", req.Op)
+	}
 	info := agent.InfoFrom(ctx)
 	t, err := w.of(ctx, info.Run)
-	var answer any
-	if err == nil {
-		answer, err = operate(ctx, t, req, info.Key)
+	if err != nil {
+		return agent.Response{}, err
+	}
+	answer, err := do(ctx, t, req, info.Key)
+	if err != nil {
+		return agent.Response{}, err
 	}
 	if opened, ok := answer.(Opened); ok {
 		opened.Prefix = cmp.Or(w.cfg.Prefix, "task")
 		answer = opened
-	}
-	if err != nil {
-		return agent.Response{}, err
 	}
 	return agent.Response{Data: agent.JSON(answer)}, nil
 }
@@ -201,14 +205,6 @@ func operation[In, Out any](do func(ctx context.Context, t *worktree.Trees, in I
 		}
 		return do(ctx, t, in, key)
 	}
-}
-
-func operate(ctx context.Context, t *worktree.Trees, req agent.Request, key string) (any, error) {
-	do, ok := operations[req.Op]
-	if !ok {
-		return nil, fmt.Errorf("director: worktree: %s: the Op is unknown", req.Op)
-	}
-	return do(ctx, t, req, key)
 }
 
 func openTrees(ctx context.Context, t *worktree.Trees, in OpenRequest, _ string) (Opened, error) {
@@ -261,7 +257,7 @@ func commitTree(ctx context.Context, t *worktree.Trees, in CommitRequest, key st
 	return out, err
 }
 
-// commitAll commits what there is, and then the file at Path if it is ignored.
+// commitAll commits all changes, and the file at Path also if it is ignored.
 func commitAll(ctx context.Context, t *worktree.Trees, in CommitRequest, key string) error {
 	if in.Path != "" && in.Text != "" {
 		if err := safepath.Write(in.Tree.Path, in.Path, []byte(in.Text)); err != nil {

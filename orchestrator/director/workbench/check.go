@@ -11,6 +11,7 @@ import (
 
 	"github.com/convene-go/convene/internal/git"
 	"github.com/convene-go/convene/internal/proc"
+	"github.com/convene-go/convene/internal/safepath"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -41,7 +42,7 @@ func (w *Workbench) check(ctx context.Context, in director.CheckInput) (_ direct
 	if err != nil {
 		return director.CheckResult{}, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, safepath.RemoveAll(dir)) }()
 	if err := w.checkout(ctx, in.Commit, filepath.Join(dir, "tree")); err != nil {
 		return director.CheckResult{}, err
 	}

@@ -17,13 +17,8 @@ type report struct {
 // parse reads the output of a command. Lines that are no events are output.
 func parse(out string) report {
 	var r report
-	said, plain := map[string]*strings.Builder{}, strings.Builder{}
-	write := func(name, text string) {
-		if said[name] == nil {
-			said[name] = &strings.Builder{}
-		}
-		said[name].WriteString(text)
-	}
+	var plain strings.Builder
+	said, failed := map[string][]string{}, map[string]bool{} // by name
 	for line := range strings.Lines(out) {
 		var e struct{ Action, Package, Test, Output, ImportPath string }
 		if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
@@ -34,27 +29,36 @@ func parse(out string) report {
 		name := strings.TrimSpace(e.Package + e.ImportPath + " " + e.Test)
 		switch e.Action {
 		case "output", "build-output":
-			write(name, e.Output)
+			said[name] = append(said[name], e.Output)
 		case "pass", "fail", "build-fail":
 			if e.Test != "" {
 				r.ran++
 			}
-			if e.Action != "pass" && !slices.Contains(r.failed, name) {
+			if e.Action != "pass" && !failed[name] {
+				failed[name] = true
 				r.failed = append(r.failed, name)
 			}
 		}
 	}
-	all := slices.Clone(r.failed)
-	r.failed = slices.DeleteFunc(r.failed, func(name string) bool {
-		return slices.ContainsFunc(all, func(inner string) bool {
-			return strings.HasPrefix(inner, name+"/") && strings.Contains(name, " ") || strings.HasPrefix(inner, name+" ")
-		})
-	})
+	outer := around(r.failed)
+	r.failed = slices.DeleteFunc(r.failed, func(name string) bool { return outer[name] })
 	for _, name := range r.failed {
-		if b := said[name]; b != nil {
-			plain.WriteString(b.String())
-		}
+		plain.WriteString(strings.Join(said[name], ""))
 	}
 	r.output = plain.String()
 	return r
+}
+
+// around are the packages of tests, and the tests of subtests, by name.
+func around(names []string) map[string]bool {
+	outer := map[string]bool{}
+	for _, name := range names {
+		test := strings.IndexByte(name, ' ') // before it; -1: it is a package
+		for i := range name {
+			if name[i] == ' ' || name[i] == '/' && test >= 0 && i > test {
+				outer[name[:i]] = true
+			}
+		}
+	}
+	return outer
 }

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/internal/proc"
+	"github.com/convene-go/convene/internal/safepath"
 )
 
 // The defaults of Config.
@@ -128,7 +129,7 @@ func (w *Workbench) run(ctx context.Context, dir string, command []string) (proc
 		Time: w.cfg.Time, Output: output, Flood: output, Processes: w.cfg.Processes,
 		Writable: []string{dir, tmp, w.state("home"), w.state("cache"), w.state("mod")},
 	})
-	return res, errors.Join(err, os.RemoveAll(tmp))
+	return res, errors.Join(err, safepath.RemoveAll(tmp))
 }
 
 // output is how many bytes of a command are read.
@@ -160,7 +161,7 @@ func (w *Workbench) temporary() (string, error) {
 	}
 	for _, old := range all {
 		if info, err := old.Info(); err == nil && now.ModTime().Sub(info.ModTime()) > 2*w.cfg.Time {
-			if err := os.RemoveAll(filepath.Join(w.state("tmp"), old.Name())); err != nil {
+			if err := safepath.RemoveAll(filepath.Join(w.state("tmp"), old.Name())); err != nil {
 				return "", err
 			}
 		}

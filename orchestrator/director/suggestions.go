@@ -12,32 +12,32 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
-// beginWishes begins the reviews of what workers suggest, for each task one after the other.
-func (r *run) beginWishes() {
+// beginSuggestions begins the reviews of what workers suggest, for each task one after the other.
+func (r *run) beginSuggestions() {
 	if r.over != nil {
 		return
 	}
 	b := r.board.Board()
 	for i := range b.Tasks {
-		id, wishes := b.Tasks[i].ID, b.Tasks[i].Suggested
+		id, suggested := b.Tasks[i].ID, b.Tasks[i].Suggested
 		key := attemptKey("suggestions", id, b.Tasks[i].Attempt)
-		if len(wishes) == 0 || r.job(id).wishing || r.under[key] {
+		if len(suggested) == 0 || r.job(id).suggesting || r.running[key] {
 			continue
 		}
-		r.job(id).wishing = true
-		r.start(key, func(c *orchestrator.Context) error { return r.consider(c, id, wishes) })
+		r.job(id).suggesting = true
+		r.start(key, func(c *orchestrator.Context) error { return r.reviewSuggestions(c, id, suggested) })
 	}
 }
 
-// consider is the branch in which the director reviews the suggestions of a worker. An
+// reviewSuggestions is the branch in which the director reviews the suggestions of a worker. An
 // answer that cannot be used approves none.
-func (r *run) consider(c *orchestrator.Context, task string, wishes []board.Suggestion) error {
-	defer func() { r.job(task).wishing = false }()
-	q := r.toDirector(OpReview, "change.tmpl", task, ChangeInput{Graph: r.graph(c), Task: task, Suggestions: wishes})
+func (r *run) reviewSuggestions(c *orchestrator.Context, task string, suggested []board.Suggestion) error {
+	defer func() { r.job(task).suggesting = false }()
+	q := r.toDirector(OpReview, "change.tmpl", task, ChangeInput{Graph: r.graph(c), Task: task, Suggestions: suggested})
 	answer, err := ask(r, c, q, func(v ChangeReview) error {
 		for i, s := range v.Suggestions {
-			if s.Number < 1 || s.Number > len(wishes) {
-				return fmt.Errorf("suggestions[%d].number is %d, want 1 to %d", i, s.Number, len(wishes))
+			if s.Number < 1 || s.Number > len(suggested) {
+				return fmt.Errorf("suggestions[%d].number is %d, want 1 to %d", i, s.Number, len(suggested))
 			}
 		}
 		return nil
@@ -48,8 +48,8 @@ func (r *run) consider(c *orchestrator.Context, task string, wishes []board.Sugg
 		}
 		r.warn(c, "suggestions", task, "they are rejected, as the director's answer cannot be used: %s", err)
 	}
-	r.must(c, board.Change{By: board.RoleDirector, Task: task, Do: board.DropSuggestions{Count: len(wishes)}})
-	for i, s := range wishes {
+	r.direct(c, task, board.DropSuggestions{Count: len(suggested)})
+	for i, s := range suggested {
 		approved, how, why := false, "rejected", ""
 		for _, v := range answer.Suggestions {
 			if v.Number == i+1 {
@@ -57,7 +57,7 @@ func (r *run) consider(c *orchestrator.Context, task string, wishes []board.Sugg
 			}
 		}
 		if approved {
-			how, why = r.take(c, task, s.Definition, why)
+			how, why = r.acceptSuggestion(c, task, s.Definition, why)
 		} else {
 			why = cmp.Or(why, "not approved")
 		}
@@ -66,12 +66,12 @@ func (r *run) consider(c *orchestrator.Context, task string, wishes []board.Sugg
 	return nil
 }
 
-// take adds a suggested task, or unites it with one that is there.
-func (r *run) take(c *orchestrator.Context, from string, d board.Definition, why string) (how, reason string) {
+// acceptSuggestion adds a suggested task, or its criteria to a task that it repeats.
+func (r *run) acceptSuggestion(c *orchestrator.Context, from string, d board.Definition, why string) (how, reason string) {
 	d.Parent = from
 	err := r.fits(&d)
-	if same := r.same(d); same != nil {
-		if err := r.change(c, board.Change{By: board.RoleDirector, Task: same.ID, Do: board.Edit{Criteria: union(same.Criteria, d.Criteria)}}); err != nil {
+	if same := r.duplicateOf(d); same != nil {
+		if err := r.change(c, byDirector(same.ID, board.Edit{Criteria: union(same.Criteria, d.Criteria)})); err != nil {
 			return "rejected", prompt.OneLine(err.Error())
 		}
 		return "merged", "it is the task " + same.ID
@@ -88,7 +88,7 @@ func (r *run) take(c *orchestrator.Context, from string, d board.Definition, why
 	if err != nil {
 		why = prompt.OneLine(err.Error())
 		r.post(c, board.RoleDirector, board.Insight{
-			Topic: []string{d.Component}, SourceTask: from, Summary: fmt.Sprintf("Not done, though suggested: %s (%s)", firstOf(d.Title, d.ID), why),
+			Topic: []string{d.Component}, SourceTask: from, Summary: fmt.Sprintf("Not done, though suggested: %s (%s)", firstNonBlank(d.Title, d.ID), why),
 		})
 		return "rejected", why
 	}
@@ -103,7 +103,7 @@ func (r *run) add(c *orchestrator.Context, d board.Definition) error {
 	if r.liveTasks() >= r.Limits.Tasks {
 		return fmt.Errorf("there are %d tasks already", r.Limits.Tasks)
 	}
-	return r.change(c, board.Change{By: board.RoleDirector, Do: board.AddTasks{Tasks: []board.Definition{d}}})
+	return r.change(c, byDirector("", board.AddTasks{Tasks: []board.Definition{d}}))
 }
 
 // union is all, and what of more is not in it.
@@ -117,12 +117,12 @@ func union(all, more []string) []string {
 	return all
 }
 
-// same is the live task that a suggested one repeats; nil: there is none.
-func (r *run) same(d board.Definition) *board.Task {
+// duplicateOf is the live task that a suggested one repeats; nil: there is none.
+func (r *run) duplicateOf(d board.Definition) *board.Task {
 	b := r.board.Board()
-	title := normal(d.Title)
+	title := normalTitle(d.Title)
 	i := slices.IndexFunc(b.Tasks, func(t board.Task) bool {
-		same := t.Component == d.Component && t.Phase == d.Phase && title != "" && normal(t.Title) == title
+		same := t.Component == d.Component && t.Phase == d.Phase && title != "" && normalTitle(t.Title) == title
 		return !t.Final() && (t.ID == d.ID || same)
 	})
 	if i < 0 {
@@ -131,5 +131,5 @@ func (r *run) same(d board.Definition) *board.Task {
 	return &b.Tasks[i]
 }
 
-// normal is a title without what does not matter.
-func normal(title string) string { return strings.ToLower(prompt.OneLine(title)) }
+// normalTitle is a title without what does not matter.
+func normalTitle(title string) string { return strings.ToLower(prompt.OneLine(title)) }
