@@ -167,7 +167,7 @@ func (r *run) obey(c *orchestrator.Context, id string, answer Answer) error {
 		r.edit(c, id, answer)
 	}
 	m := board.Move{Event: board.EventRetry, Who: human, Messages: guidance(answer)}
-	if t.QA != nil && !t.QA.Passed { // the attempt failed: it begins anew
+	if t.QA != nil && !t.QA.Passed && !interrupted(&t) { // the attempt failed: it begins anew
 		m.Wipe, m.Messages = true, r.phoenix(c, &t, *t.QA)
 	}
 	r.direct(c, id, m)

@@ -83,6 +83,31 @@ func TestPeople(t *testing.T) {
 		}
 		assert.Equal(t, []string{"slow_plan ACTIVE", "db_build ACTIVE", "slow_plan COMPLETE", "db_build ACTIVE", "db_build ACTIVE"}, order)
 	})
+	t.Run("BX26 BA89 what a worker has asked is answered, and it goes on: the attempt before has failed, not its own", func(t *testing.T) {
+		s := one(roles{
+			"qa": failing("db_build", 1),
+			"work": func(a asked) any {
+				if a.attempt != 2 {
+					return nil
+				}
+				return director.WorkerResult{
+					Status: director.StatusFailed, Escalation: &director.EscalationRequest{Type: "NEEDS_CLARIFICATION", Reason: "which port?"},
+					Checkpoint: &director.CheckpointPlan{Resume: "write the handler"},
+				}
+			},
+			"escalate": always(director.Resolution{}),
+		}).replied(map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionRetry, Guidance: "8080"}})
+		p := s.play(t)
+		require.NoError(t, p.err)
+		last := p.last(t, "db_build")
+		require.NotNil(t, workInput(last).Checkpoint)
+		assert.Equal(t, "write the handler", workInput(last).Checkpoint.Resume)
+		memory := last.req.History
+		assert.Contains(t, memory[0].Text, "Attempt 1 at this task has failed")
+		assert.Contains(t, memory[len(memory)-2].Text, "which port?")
+		assert.Contains(t, memory[len(memory)-1].Text, "8080")
+		assert.Len(t, p.events(t, director.EventAttemptReset), 1)
+	})
 	t.Run("BX26 edit", func(t *testing.T) {
 		p := hopeless(1, map[string]any{"ask/db_build/1": director.Answer{
 			Action: director.ActionEdit, Criteria: []string{"dates are text"}, Spec: map[string]json.RawMessage{"db": json.RawMessage(`"text"`)},

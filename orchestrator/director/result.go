@@ -170,7 +170,7 @@ const human = "human"
 
 // checkpoint is what a worker that pauses gets back.
 func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
-	k := &board.Checkpoint{ID: fmt.Sprintf("%s/a%d", a.id, a.n)}
+	k := &board.Checkpoint{ID: checkpointID(a.id, a.n)}
 	if p != nil {
 		k.Resume, k.Partial, k.Files = p.Resume, slices.Clone(p.Partial), p.Files
 	}
@@ -178,6 +178,13 @@ func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
 		k.Branch, k.Commit = a.tree.Branch, a.head
 	}
 	return k
+}
+
+func checkpointID(task string, attempt int) string { return fmt.Sprintf("%s/a%d", task, attempt) }
+
+// interrupted says whether the last attempt at a task has left a checkpoint: it has not failed.
+func interrupted(t *board.Task) bool {
+	return t.Checkpoint != nil && t.Checkpoint.ID == checkpointID(t.ID, t.Attempt)
 }
 
 // pause blocks a task until the tasks are complete that its worker wants, and which the
