@@ -56,7 +56,7 @@ func (r *run) share(c *orchestrator.Context, task string) (*share, bool) {
 	}
 	part := (s.whole - c.Spent().Cost - r.reserve() - s.rest()) / providers.NanoUSD(free)
 	if part <= 0 && alone {
-		r.exceed(c)
+		r.exceed(c, errNoMoney)
 	}
 	if part <= 0 || part < least && !alone {
 		return nil, false
@@ -64,11 +64,11 @@ func (r *run) share(c *orchestrator.Context, task string) (*share, bool) {
 	return &share{money: part, all: alone && free == 1}, true
 }
 
-// exceed notes that no attempt begins any more.
-func (r *run) exceed(c *orchestrator.Context) {
+// exceed notes that no attempt begins any more, and why.
+func (r *run) exceed(c *orchestrator.Context, why error) {
 	if r.over == nil {
-		r.over = errNoMoney
-		c.Emit(EventBudgetExceeded, Event{Text: errNoMoney.Error()})
+		r.over = why
+		c.Emit(EventBudgetExceeded, Event{Text: why.Error()})
 	}
 }
 

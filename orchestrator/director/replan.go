@@ -45,7 +45,7 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 	})
 	if err != nil && team.Ends(err) {
 		if !isCanceled(err) {
-			r.over = err
+			r.exceed(c, err)
 			return false, nil
 		}
 		return false, err

@@ -46,10 +46,7 @@ func (r *run) turn(c *orchestrator.Context) (again bool, err error) {
 	switch err := done.Err; {
 	case isCanceled(err): // by stop; that the whole run is, advance sees
 	case orchestrator.IsOver(err):
-		if r.over == nil {
-			r.over = err
-			c.Emit(EventBudgetExceeded, Event{Text: err.Error()})
-		}
+		r.exceed(c, err)
 	default:
 		return true, err
 	}
