@@ -157,7 +157,7 @@ func (r *run) askConflict(c *orchestrator.Context, t *board.Task, qa board.QA) e
 	})
 	q.data = promptData{Kind: string(qa.Kind)}
 	edit := func(a ConflictAnswer) []board.Change {
-		if len(a.DependsOn) == 0 {
+		if now, _ := r.board.Task(t.ID); len(a.DependsOn) == 0 || now.Status != board.FailedQA { // it was abandoned meanwhile
 			return nil
 		}
 		return []board.Change{{By: board.RoleDirector, Task: t.ID, Do: board.Edit{AddNeeds: a.DependsOn}}}
@@ -169,9 +169,7 @@ func (r *run) askConflict(c *orchestrator.Context, t *board.Task, qa board.QA) e
 	case err != nil:
 		r.warn(c, "conflict", t.ID, "the director's answer changes nothing: %s", err)
 	default:
-		if now, _ := r.board.Task(t.ID); now.Status == board.FailedQA {
-			r.all(c, edit(a))
-		}
+		r.all(c, edit(a))
 	}
 	return nil
 }
