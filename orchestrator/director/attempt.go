@@ -66,8 +66,9 @@ func (r *run) attempt(c *orchestrator.Context, id string) error {
 		r.release(c, a, nil, err)
 		return err
 	case why == nil:
-		r.outages.succeeded()
-		why, err = r.accept(c, a, result)
+		if why, err = r.accept(c, a, result); err == nil && (why == nil || !why.outage) {
+			r.outages.succeeded()
+		}
 	}
 	if err != nil && r.stillActive(a) {
 		r.release(c, a, result.Checkpoint, err)
