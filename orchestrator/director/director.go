@@ -64,8 +64,7 @@ type job struct {
 	silent  bool    // its last question got no answer in time
 	held    *Answer // carried out when what the task needs is complete
 	passed  bool    // its merge is due
-	wishing bool    // what it suggests is under review
-	refused bool    // there is no money or time for its review or merge
+	refused bool    // there is no money or time for its review
 }
 
 // job returns that of a task.

@@ -19,20 +19,15 @@ func (r *run) beginWishes() {
 	}
 	b := r.board.Board()
 	for i := range b.Tasks {
-		id, wishes := b.Tasks[i].ID, b.Tasks[i].Suggested
-		key := attemptKey("suggestions", id, b.Tasks[i].Attempt)
-		if len(wishes) == 0 || r.job(id).wishing || r.under[key] {
-			continue
+		if id, wishes := b.Tasks[i].ID, b.Tasks[i].Suggested; len(wishes) > 0 {
+			r.start("suggestions/"+id, func(c *orchestrator.Context) error { return r.consider(c, id, wishes) })
 		}
-		r.job(id).wishing = true
-		r.start(key, func(c *orchestrator.Context) error { return r.consider(c, id, wishes) })
 	}
 }
 
 // consider is the branch in which the director reviews the suggestions of a worker. An
 // answer that cannot be used approves none.
 func (r *run) consider(c *orchestrator.Context, task string, wishes []board.Suggestion) error {
-	defer func() { r.job(task).wishing = false }()
 	q := r.toDirector(OpReview, "change.tmpl", task, ChangeInput{Graph: r.graph(c), Task: task, Suggestions: wishes})
 	answer, err := ask(r, c, q, func(v ChangeReview) error {
 		for i, s := range v.Suggestions {
