@@ -445,7 +445,7 @@ func TestKnowledge(t *testing.T) {
 			r := done(a.task, a.attempt)
 			switch {
 			case a.task == "api_plan":
-				r.Insights = []director.InsightPlan{{Summary: "SQLite locks"}, {Summary: "SQLite locks"}}
+				r.Insights = []director.InsightPlan{{Topic: []string{"css"}, Summary: "of no interest"}, {Summary: "SQLite locks"}, {Summary: "SQLite locks"}}
 				return r
 			case a.task == "ui_plan":
 				r.Insights = []director.InsightPlan{{Summary: "dates are UTC"}}
@@ -549,10 +549,13 @@ func TestAnswersOfWorkers(t *testing.T) {
 		r := director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}}}
 		p := forked(roles{
 			"work": func(a asked) any {
-				if a.task == "find" {
+				switch {
+				case a.task == "find" || a.attempt > 1:
 					return nil
+				case a.task == "api_build":
+					return slow{30 * time.Second, r}
 				}
-				return first(r)(a)
+				return r
 			},
 			director.OpCommit: func(a asked) any {
 				var in director.CommitRequest
@@ -565,7 +568,8 @@ func TestAnswersOfWorkers(t *testing.T) {
 		lost := p.events(t, director.EventAttemptFailed)
 		require.NotEmpty(t, lost)
 		assert.Equal(t, "db_build", lost[0].Task)
-		assert.Contains(t, lost[0].Text, "find")
+		assert.Contains(t, lost[0].Text, `"find"`)
+		assert.Len(t, p.of("work"), 5, "it is no fault of its answer, which is not asked for again")
 		p.is(t, "db_build COMPLETE")
 	})
 	t.Run("B44 what is not approved says so, and later suggestions of the task are reviewed, too", func(t *testing.T) {

@@ -565,7 +565,7 @@ func TestFailedReviews(t *testing.T) {
 		assert.Contains(t, memory, "TestToday")
 		assert.NotContains(t, memory, "TestWrong")
 	})
-	t.Run("BC23 BX31 B18 a team without a build phase fixes no code", func(t *testing.T) {
+	t.Run("BC23 B18 a team without a build phase fixes no code", func(t *testing.T) {
 		s := one(roles{"qa": edits("db_test", 1, func(r *director.Review) {
 			faults(r)
 			r.Feedback = "today is not overdue"
@@ -641,5 +641,52 @@ func TestFailedReviews(t *testing.T) {
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, 2, reviewing.most)
+	})
+}
+
+func TestGivenTasks(t *testing.T) {
+	t.Parallel()
+	t.Run("B32 BC1 a task to implement is built, and gets a placeholder", func(t *testing.T) {
+		given := define("api_implement")
+		given.Profile = ""
+		p := script{in: director.Input{Tasks: []board.Definition{given}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, []string{"api_implement"}, p.task(t, "test-api").DependsOn)
+	})
+	t.Run("B32 B18 a team without a test phase gets no placeholders", func(t *testing.T) {
+		s := script{in: director.Input{Tasks: []board.Definition{define("api_build")}}}
+		s.cfg.Policy.Phases = []string{"plan", "build", "document"}
+		s.cfg = s.whole()
+		s.cfg.Profiles = slices.DeleteFunc(s.cfg.Profiles, func(p director.Profile) bool { return slices.Contains(p.Phases, director.PhaseTest) })
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.out.Board.Tasks, 1)
+	})
+	t.Run("BC27 B54 a profile must take the phase of its task", func(t *testing.T) {
+		s := one(nil)
+		s.in.Tasks[0].Profile = "test_worker"
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrInput)
+		require.ErrorContains(t, p.err, `assigned_worker_profile is "test_worker"`)
+	})
+	t.Run("BC53 a run that goes on without further tasks asks no hook", func(t *testing.T) {
+		s := one(roles{"qa": failing("db_build", 1)}).under(once)
+		s = s.play(t).from(s)
+		s.in.Answers = map[string]director.Answer{"db_build": {Action: director.ActionRetry}}
+		s.cfg.Hooks.Plan = func([]board.Definition) ([]board.Definition, error) { return nil, errors.New("there is no plan") }
+		require.NoError(t, s.play(t).err)
+	})
+	t.Run("BC53 with another objective, too, what has passed is reviewed again", func(t *testing.T) {
+		for objective, reviews := range map[string]int{"": 0, "Build a calendar": 1} {
+			s := one(nil).under(func(cfg *director.Config) { cfg.Limits.Calls = 1 })
+			p := s.play(t)
+			p.is(t, "db_build AWAITING_QA")
+			p.out.Board.Tasks[0].QA = &board.QA{Passed: true, Outcome: "PASS"}
+			s = p.from(one(nil))
+			s.in.Objective = objective
+			p = s.play(t)
+			require.NoError(t, p.err)
+			assert.Len(t, p.of("qa"), reviews, objective)
+		}
 	})
 }

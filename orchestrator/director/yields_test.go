@@ -106,6 +106,7 @@ func TestBoardChangesWhileWorktreesAreRemoved(t *testing.T) {
 			"its check":                   {"work": more, "assess": late(director.Assessment{Alignment: 40})},
 			"a decision":                  {"work": raises("SPEC_MISMATCH"), "escalate": late(director.Resolution{})},
 			"a decision to abandon it":    {"work": raises("SPEC_MISMATCH"), "escalate": late(director.Resolution{Abandon: true})},
+			"a decision that never comes": {"work": raises("SPEC_MISMATCH"), "escalate": slow{time.Hour, director.Resolution{}}},
 			"a split":                     {"work": raises("SCOPE_TOO_LARGE"), "split": late(split)},
 			"its review":                  {"qa": late(nil)},
 			"a review without a verdict":  {director.OpInspect: late(errors.New("the disk is full"))},
@@ -146,6 +147,13 @@ func TestBoardChangesWhileWorktreesAreRemoved(t *testing.T) {
 			assert.Empty(t, p.out.Board.Guardian.Watches["api_build"], name)
 			assert.Zero(t, p.task(t, "api_build").RetryCount, name)
 			assert.Empty(t, p.out.Warnings, name)
+			for _, op := range []string{"split", "escalate", "conflict"} {
+				asked := 0
+				if _, ok := answers[op].(slow); ok {
+					asked = 1
+				}
+				assert.Len(t, p.of(op), asked, "%s: %s", name, op)
+			}
 		}
 	})
 }
