@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -176,6 +177,7 @@ func TestPeople(t *testing.T) {
 		s.in.Tasks = append(s.in.Tasks, define("api_plan"))
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
+		assert.Equal(t, time.Hour, p.out.Elapsed.Round(time.Second))
 		assert.True(t, p.warned("silence"))
 		p.is(t, "db_build WAITING_HUMAN, api_plan COMPLETE")
 		s.cfg.Policy.OnSilence = director.Abandon
@@ -800,5 +802,38 @@ func TestOutages(t *testing.T) {
 				assert.Zero(t, p.task(t, d.ID).RetryCount, d.ID)
 			}
 		}
+	})
+}
+
+func TestStateOfARun(t *testing.T) {
+	t.Parallel()
+	t.Run("B41 what is worked on, and what is next", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			cfg := config()
+			cfg.Limits.Parallel, cfg.Policy.NoTestPlaceholders = 1, true
+			flow, err := director.New(cfg)
+			require.NoError(t, err)
+			roster, seen := agent.Roster{}, make(chan struct{})
+			for _, name := range flow.Agents {
+				roster[name] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+					<-seen
+					return respond(ctx, req, good(read(name, req)))
+				})
+			}
+			engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+			require.NoError(t, err)
+			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []board.Definition{define("b_plan"), define("a_plan"), define("c_plan")}}, orchestrator.StartOptions{})
+			require.NoError(t, err)
+			synctest.Wait()
+			var s director.State
+			require.NoError(t, run.State(t.Context(), &s))
+			assert.Equal(t, []string{"b_plan"}, s.Active)
+			assert.Equal(t, []string{"a_plan", "c_plan"}, s.Ready)
+			assert.Equal(t, 1, s.Board.Tasks[0].Attempt)
+			close(seen)
+			_, err = flow.Result(t.Context(), run)
+			require.NoError(t, err)
+			require.NoError(t, engine.Close(t.Context()))
+		})
 	})
 }
