@@ -445,7 +445,10 @@ func TestKnowledge(t *testing.T) {
 			r := done(a.task, a.attempt)
 			switch {
 			case a.task == "api_plan":
-				r.Insights = []director.InsightPlan{{Topic: []string{"css"}, Summary: "of no interest"}, {Summary: "SQLite locks"}, {Summary: "SQLite locks"}}
+				r.Insights = []director.InsightPlan{{Summary: "SQLite locks"}, {Summary: "SQLite locks"}}
+				return slow{time.Second, r}
+			case a.task == "css_plan":
+				r.Insights = []director.InsightPlan{{Topic: []string{"css"}, Summary: "of no interest"}}
 				return r
 			case a.task == "ui_plan":
 				r.Insights = []director.InsightPlan{{Summary: "dates are UTC"}}
@@ -455,7 +458,7 @@ func TestKnowledge(t *testing.T) {
 			}
 			return slow{10 * time.Second, agent.Response{More: a.slice < 4, Messages: messages(1), Data: agent.JSON(r)}}
 		}})
-		s.in.Tasks = append(s.in.Tasks, define("api_plan"), define("ui_plan"))
+		s.in.Tasks = append(s.in.Tasks, define("css_plan"), define("api_plan"), define("ui_plan"))
 		s.in.Tasks[0].DependsOn = []string{"api_plan"}
 		p := s.play(t)
 		require.NoError(t, p.err)
