@@ -56,8 +56,9 @@ func (r *run) attempt(c *orchestrator.Context, id string) error {
 	a := &attempt{id: id, n: t.Attempt}
 	result, why, err := r.perform(c, a)
 	if r.current(c, id, a.n, board.Active) && why == nil && err == nil {
-		r.outages.succeeded()
-		why, err = r.accept(c, a, result)
+		if why, err = r.accept(c, a, result); err == nil && (why == nil || !why.outage) {
+			r.outages.succeeded()
+		}
 	}
 	switch now, _ := r.board.Task(id); {
 	case now.Attempt != a.n: // it was paused, and is dispatched again

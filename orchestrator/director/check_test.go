@@ -45,6 +45,7 @@ func TestChecked(t *testing.T) {
 		p := r.play(t, s, nil)
 		require.NoError(t, p.err)
 		assert.Equal(t, 2*providers.USD/100, p.out.Board.Spent.Cost, "BX28")
+		assert.Equal(t, 2*providers.USD/100, p.task(t, "db_build").Spent.Cost, "B116: by its task")
 		var in director.ReviewInput
 		decode(p.of("qa")[0].req.Input, &in)
 		require.NotNil(t, in.Checks)

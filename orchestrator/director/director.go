@@ -58,13 +58,12 @@ type run struct {
 
 // job is what the run keeps for a task beside the board.
 type job struct {
-	asked      int     // questions so far
-	question   string  // key of the one that is open; "": none is
-	silent     bool    // its last question got no answer in time
-	held       *Answer // carried out when what the task needs is complete
-	passed     bool    // its merge is due
-	suggesting bool    // what it suggests is under review
-	refused    bool    // there is no money or time for its review or merge
+	asked    int     // questions so far
+	question string  // key of the one that is open; "": none is
+	silent   bool    // its last question got no answer in time
+	held     *Answer // carried out when what the task needs is complete
+	passed   bool    // its merge is due
+	refused  bool    // there is no money or time for its review
 }
 
 // job returns that of a task.

@@ -2,6 +2,7 @@ package director_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -445,6 +446,9 @@ func TestKnowledge(t *testing.T) {
 			switch {
 			case a.task == "api_plan":
 				r.Insights = []director.InsightPlan{{Summary: "SQLite locks"}, {Summary: "SQLite locks"}}
+				return slow{time.Second, r}
+			case a.task == "css_plan":
+				r.Insights = []director.InsightPlan{{Topic: []string{"css"}, Summary: "of no interest"}}
 				return r
 			case a.task == "ui_plan":
 				r.Insights = []director.InsightPlan{{Summary: "dates are UTC"}}
@@ -454,7 +458,7 @@ func TestKnowledge(t *testing.T) {
 			}
 			return slow{10 * time.Second, agent.Response{More: a.slice < 4, Messages: messages(1), Data: agent.JSON(r)}}
 		}})
-		s.in.Tasks = append(s.in.Tasks, define("api_plan"), define("ui_plan"))
+		s.in.Tasks = append(s.in.Tasks, define("css_plan"), define("api_plan"), define("ui_plan"))
 		s.in.Tasks[0].DependsOn = []string{"api_plan"}
 		p := s.play(t)
 		require.NoError(t, p.err)
@@ -492,5 +496,117 @@ func TestKnowledge(t *testing.T) {
 		assert.Equal(t, 2, in.Attempt)
 		assert.True(t, p.warned("decision"), "one was for a task that is unknown")
 		assert.Empty(t, workInput(p.last(t, "db_plan")).Decisions)
+	})
+}
+
+func TestAnswersOfWorkers(t *testing.T) {
+	t.Parallel()
+	asks := director.EscalationRequest{Type: "NEEDS_REPLANNING", Reason: "the schema is wrong", Affected: []string{"api_plan"}}
+	t.Run("B57 B56 d3 an escalation counts whatever the status says, and what was found out is kept", func(t *testing.T) {
+		r := director.WorkerResult{
+			Status: director.StatusComplete, Escalation: &asks, Insights: []director.InsightPlan{{Summary: "SQLite has no dates"}},
+			Checkpoint: &director.CheckpointPlan{Resume: "write the handler", Files: []string{"handler.go"}},
+		}
+		p := one(roles{"work": wants("db_build", r), "escalate": always(director.Resolution{
+			Tasks: []director.TaskPlan{plan("schema", "plan")}, Decisions: []director.DecisionPlan{{Area: "db", Summary: "dates are text"}},
+		})}).play(t)
+		require.NoError(t, p.err)
+		require.Len(t, p.of("work"), 3, "it is asked for no path")
+		last := workInput(p.last(t, "db_build"))
+		assert.Equal(t, []string{"handler.go"}, last.Checkpoint.Files)
+		assert.Equal(t, "SQLite has no dates", last.Insights[0].Summary)
+		assert.Equal(t, "dates are text", last.Decisions[0].Summary, "beside tasks, too")
+		assert.NotContains(t, p.last(t, "db_build").req.Prompt, "Earlier attempts have failed")
+	})
+	t.Run("BC56 BX26 a person who is asked instead of the director finds the work as it was", func(t *testing.T) {
+		p := one(roles{
+			"work":  escalates("db_build", director.EscalationRequest{Type: "SCOPE_TOO_LARGE", Reason: "too much"}),
+			"split": always("rubbish"),
+		}).replied(map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionRetry}}).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "write the handler", workInput(p.last(t, "db_build")).Checkpoint.Resume)
+	})
+	t.Run("BX19 insights and decisions that say nothing are told to the worker", func(t *testing.T) {
+		p := one(roles{"work": func(a asked) any {
+			r := done(a.task, a.attempt)
+			switch a.n {
+			case 1:
+				r.Insights = []director.InsightPlan{{Topic: []string{"db"}, Summary: " "}}
+			case 2:
+				r.Decisions = []director.DecisionPlan{{Summary: "dates are text"}}
+			}
+			return r
+		}}).play(t)
+		require.NoError(t, p.err)
+		require.Len(t, p.of("work"), 3)
+		assert.Contains(t, p.of("work")[1].req.Prompt, "insights[0].summary is empty")
+		assert.Contains(t, p.of("work")[2].req.Prompt, "decisions[0]: area or summary is empty")
+		assert.Empty(t, p.out.Warnings)
+	})
+	t.Run("BX10 an artifact without a text is an empty result", func(t *testing.T) {
+		p := one(roles{"work": first(director.WorkerResult{Status: director.StatusComplete, ResultPath: "x.md", Artifact: " "})}).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, string(board.EmptyResult), p.events(t, director.EventAttemptFailed)[0].On)
+	})
+	t.Run("B64 BX13 two workers want a task of the same name at the same time", func(t *testing.T) {
+		r := director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}}}
+		p := forked(roles{
+			"work": func(a asked) any {
+				switch {
+				case a.task == "find" || a.attempt > 1:
+					return nil
+				case a.task == "api_build":
+					return slow{30 * time.Second, r}
+				}
+				return r
+			},
+			director.OpCommit: func(a asked) any {
+				var in director.CommitRequest
+				if decode(a.req.Input, &in); in.Tree.Attempt == 1 && in.Tree.Task == "db_build" {
+					return slow{time.Minute, forks()[director.OpCommit](a)}
+				}
+				return forks()[director.OpCommit](a)
+			},
+		}, define("db_build"), define("api_build")).play(t)
+		lost := p.events(t, director.EventAttemptFailed)
+		require.NotEmpty(t, lost)
+		assert.Equal(t, "db_build", lost[0].Task)
+		assert.Contains(t, lost[0].Text, `"find"`)
+		assert.Len(t, p.of("work"), 5, "it is no fault of its answer, which is not asked for again")
+		p.is(t, "db_build COMPLETE")
+	})
+	t.Run("B44 what is not approved says so, and later suggestions of the task are reviewed, too", func(t *testing.T) {
+		p := one(roles{"work": func(a asked) any {
+			r := done(a.task, a.attempt)
+			r.Suggested = []director.Suggestion{{TaskPlan: plan(fmt.Sprint("more", a.attempt), "document")}}
+			if a.attempt > 2 || a.task != "db_build" {
+				r.Suggested = nil
+			}
+			return slow{time.Minute, r}
+		}, "review": func(a asked) any {
+			if a.n == 1 { // the second attempt suggests meanwhile
+				return slow{90 * time.Second, nil}
+			}
+			return director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 1, Approve: true}}}
+		}, "qa": failing("db_build", 1)}).play(t)
+		require.NoError(t, p.err)
+		var reviewed []string
+		for _, e := range p.events(t, director.EventSuggestionReviewed) {
+			reviewed = append(reviewed, e.Who+" "+e.On+" "+e.Text)
+		}
+		assert.Equal(t, []string{"more1 rejected not approved", "more2 approved "}, reviewed)
+		p.is(t, "more2 COMPLETE")
+		assert.Len(t, p.of("review"), 2)
+	})
+	t.Run("B44 BX27 suggestions that the budget keeps from being reviewed are kept", func(t *testing.T) {
+		r := done("db_build", 1)
+		r.Suggested = []director.Suggestion{{TaskPlan: plan("more", "document")}}
+		s := one(roles{"work": wants("db_build", r)})
+		s.cfg.Limits.Calls = 1
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Len(t, p.task(t, "db_build").Suggested, 1)
+		assert.Empty(t, p.out.Warnings)
+		assert.Empty(t, p.events(t, director.EventSuggestionReviewed))
 	})
 }

@@ -35,7 +35,7 @@ const (
 	EventRunReplanned       = "director.run.replanned"       // Count: how many re-plans there were, On: changed or unchanged, Text: why
 	EventHumanAsked         = "director.human.asked"         // Task, On: the question's key, Text
 	EventHumanAnswered      = "director.human.answered"      // Task, On: the question's key, Text: the action
-	EventBudgetExceeded     = "director.budget.exceeded"     // Task, Text
+	EventBudgetExceeded     = "director.budget.exceeded"     // Text
 	EventWarningRaised      = "director.warning.raised"      // Warning
 	EventRunFinished        = "director.run.finished"        // To, Status, Text
 )

@@ -192,8 +192,7 @@ func (r *run) acceptAsIs(c *orchestrator.Context, id string) error {
 func (r *run) retry(c *orchestrator.Context, id string, answer Answer) {
 	t, _ := r.board.Task(id)
 	m := board.Move{Event: board.EventRetry, Who: human}
-	escalated := t.Checkpoint != nil && t.Checkpoint.ID == checkpointID(id, t.Attempt)
-	if t.QA != nil && !t.QA.Passed && !escalated {
+	if t.QA != nil && !t.QA.Passed && !interrupted(&t) {
 		m.Wipe, m.Messages = true, r.phoenix(c, &t, *t.QA)
 	}
 	r.direct(c, id, m)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -82,6 +84,31 @@ func TestPeople(t *testing.T) {
 			}
 		}
 		assert.Equal(t, []string{"slow_plan ACTIVE", "db_build ACTIVE", "slow_plan COMPLETE", "db_build ACTIVE", "db_build ACTIVE"}, order)
+	})
+	t.Run("BX26 BA89 what a worker has asked is answered, and it goes on: the attempt before has failed, not its own", func(t *testing.T) {
+		s := one(roles{
+			"qa": failing("db_build", 1),
+			"work": func(a asked) any {
+				if a.attempt != 2 {
+					return nil
+				}
+				return director.WorkerResult{
+					Status: director.StatusFailed, Escalation: &director.EscalationRequest{Type: "NEEDS_CLARIFICATION", Reason: "which port?"},
+					Checkpoint: &director.CheckpointPlan{Resume: "write the handler"},
+				}
+			},
+			"escalate": always(director.Resolution{}),
+		}).replied(map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionRetry, Guidance: "8080"}})
+		p := s.play(t)
+		require.NoError(t, p.err)
+		last := p.last(t, "db_build")
+		require.NotNil(t, workInput(last).Checkpoint)
+		assert.Equal(t, "write the handler", workInput(last).Checkpoint.Resume)
+		memory := last.req.History
+		assert.Contains(t, memory[0].Text, "Attempt 1 at this task has failed")
+		assert.Contains(t, memory[len(memory)-2].Text, "which port?")
+		assert.Contains(t, memory[len(memory)-1].Text, "8080")
+		assert.Len(t, p.events(t, director.EventAttemptReset), 1)
 	})
 	t.Run("BX26 edit", func(t *testing.T) {
 		p := hopeless(1, map[string]any{"ask/db_build/1": director.Answer{
@@ -161,6 +188,7 @@ func TestPeople(t *testing.T) {
 		s.in.Tasks = append(s.in.Tasks, define("api_plan"))
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
+		assert.Equal(t, time.Hour, p.out.Elapsed.Round(time.Second))
 		assert.True(t, p.warned("silence"))
 		p.is(t, "db_build WAITING_HUMAN, api_plan COMPLETE")
 		s.cfg.Policy.OnSilence = director.Abandon
@@ -642,5 +670,181 @@ func TestStatus(t *testing.T) {
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
+	})
+}
+
+func TestAnswersOfPeople(t *testing.T) {
+	t.Parallel()
+	t.Run("BX26 what is accepted is dispatched as the attempt that it was", func(t *testing.T) {
+		p := hopeless(9, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionAccept}}).play(t)
+		var attempts []int
+		for _, e := range p.events(t, director.EventTaskDispatched) {
+			attempts = append(attempts, e.Attempt)
+		}
+		assert.Equal(t, []int{1, 1}, attempts)
+	})
+	t.Run("BX26 a part of an answer that cannot be used is a warning", func(t *testing.T) {
+		p := hopeless(1, map[string]any{"ask/db_build/1": director.Answer{
+			Action: director.ActionEdit, Criteria: []string{"dates are text"}, Spec: map[string]json.RawMessage{" ": json.RawMessage(`1`)},
+		}}).play(t)
+		require.NoError(t, p.err)
+		assert.True(t, p.warned("answer"))
+		assert.Equal(t, []string{"dates are text"}, p.task(t, "db_build").Criteria)
+	})
+	t.Run("BC45 criteria of an answer must say something, and requirements alone are an edit", func(t *testing.T) {
+		p := hopeless(1, map[string]any{
+			"ask/db_build/1":   director.Answer{Action: director.ActionEdit, Criteria: []string{"dates are text", " "}},
+			"ask/db_build/1-2": director.Answer{Action: director.ActionEdit, Spec: map[string]json.RawMessage{"db": json.RawMessage(`"text"`)}},
+		}).play(t)
+		require.NoError(t, p.err)
+		asked := p.events(t, director.EventHumanAsked)
+		require.Len(t, asked, 2)
+		assert.Contains(t, asked[1].Text, "acceptance_criteria[1] is empty")
+	})
+	t.Run("BX26 BX25 a task that waits for others is abandoned at once, and who needed it before is not asked about", func(t *testing.T) {
+		s := hopeless(9, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionAbandon}})
+		qa := s.roles["qa"]
+		s.roles["qa"] = func(a asked) any {
+			if a.task != "db_build" {
+				return qa(a)
+			}
+			r := fail(a.req)
+			r.PlanWrong = true
+			return r
+		}
+		s.roles["work"] = func(a asked) any {
+			if a.task == "slow_plan" {
+				return slow{5 * time.Minute, nil}
+			}
+			return nil
+		}
+		s.roles["replan"] = always(director.Replan{
+			Edit: []director.TaskEdit{{ID: "db_build", AddNeeds: []string{"slow_plan"}}}, Abandon: []director.AbandonPlan{{ID: "gone_test"}},
+		})
+		p := s.also(define("slow_plan"), define("gone_test", "db_build")).play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build ABANDONED, slow_plan COMPLETE, gone_test ABANDONED")
+		var order []string
+		for _, e := range p.events(t, director.EventTaskMoved) {
+			if e.To == string(board.Abandoned) || e.To == string(board.Complete) {
+				order = append(order, e.Task)
+			}
+		}
+		assert.Equal(t, []string{"gone_test", "db_build", "slow_plan"}, order)
+		assert.Empty(t, p.of("review"))
+	})
+	t.Run("BC55 BX27 the director who decides about dependents cannot be paid: nothing is abandoned", func(t *testing.T) {
+		s := one(roles{
+			"work":     escalates("db_build", director.EscalationRequest{Type: "NEEDS_REPLANNING", Reason: "r"}),
+			"escalate": always(director.Resolution{Abandon: true}),
+		}).also(define("db_test", "db_build"))
+		s.cfg.Limits.Calls = 2
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		p.is(t, "db_build READY")
+		assert.Empty(t, p.out.Warnings)
+	})
+	t.Run("BC53 answers for a board must fit, and a spec must have names", func(t *testing.T) {
+		p := hopeless(9, nil).under(func(cfg *director.Config) { cfg.Policy.ReturnWhenWaiting = true }).play(t)
+		s := p.from(one(nil))
+		s.in.Answers = map[string]director.Answer{"db_build": {Action: director.ActionProvided}}
+		again := s.play(t)
+		require.ErrorIs(t, again.err, director.ErrInput)
+		require.ErrorContains(t, again.err, `answers["db_build"]: action is "provided"`)
+		s = p.from(one(nil))
+		s.in.Spec = map[string]json.RawMessage{" ": json.RawMessage(`1`)}
+		require.ErrorIs(t, s.play(t).err, director.ErrInput)
+	})
+	t.Run("BC53 a board without the text that a person has accepted", func(t *testing.T) {
+		p := hopeless(9, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionAccept}}).also(define("api_plan")).under(func(cfg *director.Config) { cfg.Limits.Calls = 4 }).play(t)
+		require.NoError(t, p.err)
+		p.out.Board.Tasks[0].Status, p.out.Board.Tasks[0].Accepted = board.Ready, true
+		require.ErrorContains(t, p.from(one(nil)).play(t).err, `drafts has no "db_build"`)
+	})
+}
+
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	four := func(work func(asked) any) script {
+		s := one(roles{"work": work})
+		s.in.Tasks, s.cfg.Limits.Parallel = nil, 4
+		return s.also(define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan"))
+	}
+	down := func(a asked) any {
+		if a.task == "d_plan" {
+			return slow{9 * time.Minute, nil}
+		}
+		if a.attempt > 1 {
+			return slow{time.Minute, nil}
+		}
+		return slow{map[string]time.Duration{"a_plan": 1, "b_plan": 2, "c_plan": 3}[a.task] * time.Second, fmt.Errorf("down at %s", a.task)}
+	}
+	t.Run("BX29 a run that a person stops ends at once", func(t *testing.T) {
+		p := four(down).replied(map[string]any{"ask/run/1": director.Answer{Action: director.ActionStop}}).play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		require.ErrorContains(t, p.err, "down at c_plan", "the last failure")
+		assert.Less(t, p.out.Elapsed, time.Minute)
+		p.is(t, "d_plan READY")
+		assert.Zero(t, p.task(t, "d_plan").RetryCount)
+	})
+	t.Run("BX29 BC55 what was given up before the pause stays given up", func(t *testing.T) {
+		p := four(down).under(gaveUp).play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		p.is(t, "a_plan ABANDONED, b_plan ABANDONED, c_plan READY, d_plan COMPLETE")
+	})
+	t.Run("BX29 B91 workers that take too long are no outage", func(t *testing.T) {
+		p := four(first(slow{time.Hour, nil})).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 1, p.task(t, "a_plan").RetryCount)
+		assert.Empty(t, p.out.Warnings)
+	})
+	t.Run("BX29 a git that does not work is one, though workers do", func(t *testing.T) {
+		for _, answer := range []any{errors.New("the disk is full"), slow{time.Hour, nil}} {
+			s := four(nil).inTrees()
+			s.cfg.Limits.Parallel = 1
+			s.roles[director.OpCommit] = always(answer)
+			p := s.play(t)
+			require.ErrorIs(t, p.err, director.ErrWaiting)
+			assert.True(t, p.warned("outage"))
+			for _, e := range p.events(t, director.EventAttemptFailed) {
+				assert.Equal(t, string(board.Crashed), e.On)
+			}
+			for _, d := range s.in.Tasks {
+				assert.Zero(t, p.task(t, d.ID).RetryCount, d.ID)
+			}
+		}
+	})
+}
+
+func TestStateOfARun(t *testing.T) {
+	t.Parallel()
+	t.Run("B41 what is worked on, and what is next", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			cfg := config()
+			cfg.Limits.Parallel, cfg.Policy.NoTestPlaceholders = 1, true
+			flow, err := director.New(cfg)
+			require.NoError(t, err)
+			roster, seen := agent.Roster{}, make(chan struct{})
+			for _, name := range flow.Agents {
+				roster[name] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+					<-seen
+					return respond(ctx, req, good(read(name, req)))
+				})
+			}
+			engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+			require.NoError(t, err)
+			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []board.Definition{define("b_plan"), define("a_plan"), define("c_plan")}}, orchestrator.StartOptions{})
+			require.NoError(t, err)
+			synctest.Wait()
+			var s director.State
+			require.NoError(t, run.State(t.Context(), &s))
+			assert.Equal(t, []string{"b_plan"}, s.Active)
+			assert.Equal(t, []string{"a_plan", "c_plan"}, s.Ready)
+			assert.Equal(t, 1, s.Board.Tasks[0].Attempt)
+			close(seen)
+			_, err = flow.Result(t.Context(), run)
+			require.NoError(t, err)
+			require.NoError(t, engine.Close(t.Context()))
+		})
 	})
 }

@@ -16,7 +16,6 @@ type PlanInput struct {
 	Profiles   []ProfileInfo              `json:"profiles"`
 	Phases     []string                   `json:"phases"`
 	Components []string                   `json:"components,omitempty"` // nil: any
-	Insights   []board.Insight            `json:"insights,omitempty"`
 	MaxTasks   int                        `json:"max_tasks"`
 	Left       string                     `json:"left,omitempty"` // of money and time, in words
 }

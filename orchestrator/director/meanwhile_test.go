@@ -134,7 +134,7 @@ func TestAbandonedMeanwhile(t *testing.T) {
 	})
 }
 
-func TestAnswersOfPeople(t *testing.T) {
+func TestAnswersMeanwhile(t *testing.T) {
 	t.Parallel()
 	t.Run("BX26 B65 a person's answer to an escalation keeps the work, also after an earlier failure", func(t *testing.T) {
 		s := forked(map[string]func(asked) any{

@@ -35,15 +35,13 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 		return nil // it was abandoned meanwhile
 	}
 	got, kind, err := r.mergeWork(c, &t)
-	j := r.job(id)
 	if team.Ends(err) {
-		j.refused = true
-		return err
+		return err // its merge stays due
 	}
 	if !r.current(c, id, n, board.AwaitingQA) {
 		return nil
 	}
-	j.passed = false
+	r.job(id).passed = false
 	if err != nil {
 		r.ungraded(c, &t, EventMergeFailed, "it could not be merged: "+prompt.OneLine(err.Error()))
 		return nil

@@ -134,4 +134,60 @@ func TestAnAnswerForATaskThatWasAbandoned(t *testing.T) {
 			require.NoError(t, engine.Close(t.Context()))
 		})
 	})
+	t.Run("BX25 BX16 one that comes while its work is removed is dropped", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			s := forked(nil).under(once).replied(nil)
+			flow, err := director.New(s.whole())
+			require.NoError(t, err)
+			roster, asked, answered := agent.Roster{}, make(chan struct{}), make(chan struct{})
+			for _, name := range flow.Agents {
+				roster[name] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+					a := read(name, req)
+					switch {
+					case a.op == director.OpQA && a.task == "db_build":
+						return respond(ctx, req, fail(req))
+					case a.op == director.OpQA:
+						<-asked
+						r := fail(req)
+						r.PlanWrong = true
+						return respond(ctx, req, r)
+					case a.op == director.OpReplan:
+						return respond(ctx, req, director.Replan{Abandon: []director.AbandonPlan{{ID: "db_build"}}})
+					case a.op == director.OpRemove:
+						<-answered
+					}
+					if role := s.roles[a.op]; role != nil {
+						return respond(ctx, req, role(a))
+					}
+					return respond(ctx, req, good(a))
+				})
+			}
+			engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+			require.NoError(t, err)
+			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []board.Definition{define("db_build"), define("api_plan")}}, orchestrator.StartOptions{})
+			require.NoError(t, err)
+			for rec, err := range run.Events(t.Context(), 0) {
+				require.NoError(t, err)
+				var e director.Event
+				switch rec.Kind {
+				case director.EventHumanAsked:
+					decode(rec.Data, &e)
+					if e.Task == "db_build" {
+						close(asked)
+					} else {
+						require.NoError(t, run.Answer(t.Context(), "ask/api_plan/1", director.Answer{Action: director.ActionAbandon}))
+					}
+				case director.EventTaskMoved:
+					if decode(rec.Data, &e); e.Task == "db_build" && e.To == string(board.Abandoned) {
+						require.NoError(t, run.Answer(t.Context(), "ask/db_build/1", director.Answer{Action: director.ActionRetry}))
+						close(answered)
+					}
+				}
+			}
+			out, err := flow.Result(t.Context(), run)
+			require.ErrorIs(t, err, director.ErrNothingDone)
+			assert.Equal(t, map[board.State]int{board.Abandoned: 2}, out.Summary)
+			require.NoError(t, engine.Close(t.Context()))
+		})
+	})
 }

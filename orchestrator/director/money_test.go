@@ -341,3 +341,69 @@ func TestSharesSweep(t *testing.T) {
 		})
 	}
 }
+
+func TestSharesOfTwo(t *testing.T) {
+	t.Parallel()
+	// two are a plan and a build, of 10 USD without a reserve.
+	two := func(work func(a asked) any) script {
+		s := script{in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_build")}}, roles: roles{"work": work}}
+		s.cfg = config()
+		s.cfg.Policy.NoTestPlaceholders = true
+		s.cfg.Limits = director.Limits{Parallel: 2, Cost: 10 * providers.USD, Reserve: orchestrator.None}
+		return s
+	}
+	dispatched := func(p played) (all []string) {
+		for _, e := range p.events(t, director.EventTaskDispatched) {
+			all = append(all, fmt.Sprint(e.Task, " ", e.Attempt))
+		}
+		return all
+	}
+	t.Run("BC65 what an attempt has spent of its share is not kept for it, too", func(t *testing.T) {
+		s := two(func(a asked) any {
+			switch {
+			case a.task == "a_plan":
+				return slow{time.Minute, costs(done(a.task, a.attempt), 100)}
+			case a.task == "b_build" && a.slice == 1:
+				first := costs(nil, 300)
+				first.More, first.Messages = true, messages(1)
+				return slow{30 * time.Second, first}
+			}
+			return slow{time.Hour, costs(done(a.task, a.attempt), 100)}
+		}).also(define("c_build"))
+		s.cfg.Limits.TaskTime, s.cfg.Limits.GuardianEvery, s.cfg.Limits.GuardianCalls = 2*time.Hour, orchestrator.None, orchestrator.None
+		for i := range s.cfg.Profiles {
+			s.cfg.Profiles[i].Estimate = 1
+		}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 4*providers.USD, p.last(t, "c_build").req.Limits.Cost, "10 - 1 - 3, of which 2 are kept for b_build")
+	})
+	t.Run("BC65 a task whose share was too small waits for a larger one", func(t *testing.T) {
+		s := two(func(a asked) any { return slow{time.Minute, costs(done(a.task, a.attempt), 100)} })
+		for i := range s.cfg.Profiles {
+			s.cfg.Profiles[i].Estimate = providers.USD
+		}
+		s.cfg.Profiles[0].Estimate = 6 * providers.USD // the planner's: it does not fit into 5
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, []string{"a_plan 1", "b_build 1", "a_plan 2"}, dispatched(p))
+	})
+	for name, limit := range map[string]func(s *script){
+		"calls":  func(s *script) { s.cfg.Limits.Calls = 1 },
+		"tokens": func(s *script) { s.budget.Tokens = 100 },
+		"time":   func(s *script) { s.budget.Wall = 90 * time.Second },
+	} {
+		t.Run("BC65 BX27 an attempt that the run's "+name+" end does not begin again", func(t *testing.T) {
+			s := two(func(a asked) any {
+				first := costs(nil, 100)
+				first.More, first.Messages, first.Usage.Input = true, messages(1), 200
+				return slow{map[int]time.Duration{1: time.Minute, 2: time.Hour}[a.slice], first}
+			})
+			s.in.Tasks = s.in.Tasks[:1]
+			limit(&s)
+			p := s.play(t)
+			require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+			assert.Equal(t, []string{"a_plan 1"}, dispatched(p))
+		})
+	}
+}

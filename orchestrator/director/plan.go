@@ -58,7 +58,7 @@ func (r *run) plan(c *orchestrator.Context) ([]board.Definition, error) {
 	b := r.board.Board()
 	q := r.toDirector(OpDecompose, "plan.tmpl", "", PlanInput{
 		Objective: b.Objective, Spec: b.Spec, Profiles: r.profileInfos(), Phases: r.Policy.Phases, Components: r.Policy.Components,
-		Insights: b.Insights, MaxTasks: r.Limits.Tasks, Left: r.left(c),
+		MaxTasks: r.Limits.Tasks, Left: r.left(c),
 	})
 	q.data = promptData{MaxTasks: r.Limits.Tasks, HasBuild: slices.Contains(r.Policy.Phases, PhaseBuild)}
 	var tasks []board.Definition

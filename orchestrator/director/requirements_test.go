@@ -518,6 +518,11 @@ func TestEvents(t *testing.T) {
 		over := s.play(t)
 		require.ErrorIs(t, over.err, orchestrator.ErrBudget)
 		require.Len(t, over.events(t, director.EventBudgetExceeded), 1)
+		s = one(roles{"qa": edits("db_build", 1, func(r *director.Review) { r.Passed, r.Criteria[0].Passed, r.PlanWrong = false, false, true })})
+		s.cfg.Limits.Calls = 2
+		over = s.play(t)
+		require.ErrorIs(t, over.err, orchestrator.ErrBudget)
+		require.Len(t, over.events(t, director.EventBudgetExceeded), 1, "that it ended at the re-plan is told, too")
 	})
 	t.Run("BC66 the changes of the tasks follow from the log, and conversations are in calls alone", func(t *testing.T) {
 		states, criteria := map[string]board.State{}, map[string][]string{}

@@ -176,8 +176,12 @@ func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
 	return k
 }
 
-// checkpointID says of which attempt a checkpoint is.
 func checkpointID(task string, attempt int) string { return fmt.Sprintf("%s/a%d", task, attempt) }
+
+// interrupted says whether the last attempt at a task has left a checkpoint: it has not failed.
+func interrupted(t *board.Task) bool {
+	return t.Checkpoint != nil && t.Checkpoint.ID == checkpointID(t.ID, t.Attempt)
+}
 
 // pause blocks a task until the tasks are complete that its worker wants, and which the
 // director adds.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -549,5 +550,154 @@ func TestDecomposition(t *testing.T) {
 		require.ErrorContains(t, p.err, "objective is empty")
 		s.in.Answers = map[string]director.Answer{"db_build": {Action: director.ActionRetry}}
 		require.ErrorContains(t, s.play(t).err, "answers is set, but board is not")
+	})
+}
+
+func TestFailedReviews(t *testing.T) {
+	t.Parallel()
+	faults := func(r *director.Review) {
+		r.Passed, r.Tests = false, []board.TestAnalysis{{Test: "TestToday", Fault: board.CodeWrong}, {Test: "TestWrong", Fault: board.TestWrong}}
+	}
+	t.Run("B71 B78 a build is not told of tests that are wrong: they are not its to change", func(t *testing.T) {
+		p := one(roles{"qa": edits("db_build", 1, faults)}).play(t)
+		require.NoError(t, p.err)
+		memory := p.last(t, "db_build").req.History[0].Text
+		assert.Contains(t, memory, "TestToday")
+		assert.NotContains(t, memory, "TestWrong")
+	})
+	t.Run("BC23 B18 a team without a build phase fixes no code", func(t *testing.T) {
+		s := one(roles{"qa": edits("db_test", 1, func(r *director.Review) {
+			faults(r)
+			r.Feedback = "today is not overdue"
+		})})
+		s.in.Tasks = []board.Definition{define("db_test")}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "today is not overdue", p.task(t, "fix-db-1").Description)
+		s.cfg.Policy.Phases = []string{"plan", "test", "document"}
+		s.cfg = s.whole()
+		s.cfg.Profiles = slices.DeleteFunc(s.cfg.Profiles, func(p director.Profile) bool { return slices.Contains(p.Phases, director.PhaseBuild) })
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.out.Board.Tasks, 1)
+		p.is(t, "db_test COMPLETE")
+	})
+	t.Run("B43 BA102 the director is told how many re-plans there were", func(t *testing.T) {
+		s := one(roles{"qa": failing("db_build", 99)})
+		s.cfg.Retry.Tasks = 12
+		var before []int
+		for _, a := range s.play(t).of("replan") {
+			var in director.ReplanInput
+			decode(a.req.Input, &in)
+			before = append(before, in.Replans)
+		}
+		assert.Equal(t, []int{0, 1}, before)
+	})
+	t.Run("B117 what is left of a task in part goes to its profile", func(t *testing.T) {
+		s := one(roles{"qa": edits("db_build", 1, func(r *director.Review) { r.Passed, r.Criteria[1].Passed = false, false })})
+		s.in.Tasks[0].Criteria, s.in.Tasks[0].Profile, s.in.Tasks[0].Title, s.in.Tasks[0].Description = []string{"a", "b"}, "research_worker", "", "as in the books"
+		s.cfg.Policy.AllowPartial = true
+		p := s.play(t)
+		require.NoError(t, p.err)
+		rest := p.task(t, "rest-db_build-1")
+		assert.Equal(t, "research_worker", rest.Profile)
+		assert.Equal(t, "The rest of db_build", rest.Title)
+		assert.Equal(t, "as in the books", rest.Description)
+		assert.True(t, p.task(t, "db_build").QA.Passed)
+		assert.Empty(t, p.task(t, "db_build").QA.Kind, "it has not failed")
+	})
+	t.Run("BX16 B40 the place of a review that is canceled is free", func(t *testing.T) {
+		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_plan"), define("ui_build", "db_build")}}, roles: roles{
+			"qa": func(a asked) any {
+				switch a.task {
+				case "api_plan":
+					return slow{time.Hour, nil}
+				case "db_build":
+					r := fail(a.req)
+					if r.PlanWrong = true; a.attempt > 1 {
+						return nil
+					}
+					return slow{time.Second, r}
+				}
+				return nil
+			},
+			"replan": always(director.Replan{Abandon: []director.AbandonPlan{{ID: "api_plan"}}}),
+		}}
+		s.cfg.Limits.Parallel, s.cfg.Limits.CallTime = 2, 2*time.Hour
+		reviewing := crowd{}
+		qa := s.roles["qa"]
+		s.roles["qa"] = func(a asked) any {
+			if a.task == "api_plan" || a.attempt == 1 && a.task == "db_build" {
+				return qa(a)
+			}
+			return func(ctx context.Context, req agent.Request) (agent.Response, error) {
+				reviewing.stay(time.Minute)
+				return respond(ctx, req, pass(req))
+			}
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			s.in.Tasks = append(s.in.Tasks, define(id+"_build", "db_build"))
+		}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 2, reviewing.most)
+	})
+}
+
+func TestGivenTasks(t *testing.T) {
+	t.Parallel()
+	t.Run("B32 BC1 the case of a phase does not matter for TEST placeholders", func(t *testing.T) {
+		for _, phase := range []string{"BUILD", " implement "} {
+			d := define("db_build")
+			d.Phase = phase
+			s := script{in: director.Input{Tasks: []board.Definition{d}}}
+			p := s.play(t)
+			require.NoError(t, p.err)
+			p.is(t, "db_build COMPLETE, test-db COMPLETE")
+			assert.Equal(t, orchestrator.Completed, p.out.Status)
+		}
+	})
+	t.Run("B32 BC1 a task to implement is built, and gets a placeholder", func(t *testing.T) {
+		given := define("api_implement")
+		given.Profile = ""
+		p := script{in: director.Input{Tasks: []board.Definition{given}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, []string{"api_implement"}, p.task(t, "test-api").DependsOn)
+	})
+	t.Run("B32 B18 a team without a test phase gets no placeholders", func(t *testing.T) {
+		s := script{in: director.Input{Tasks: []board.Definition{define("api_build")}}}
+		s.cfg.Policy.Phases = []string{"plan", "build", "document"}
+		s.cfg = s.whole()
+		s.cfg.Profiles = slices.DeleteFunc(s.cfg.Profiles, func(p director.Profile) bool { return slices.Contains(p.Phases, director.PhaseTest) })
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.out.Board.Tasks, 1)
+	})
+	t.Run("BC27 B54 a profile must take the phase of its task", func(t *testing.T) {
+		s := one(nil)
+		s.in.Tasks[0].Profile = "test_worker"
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrInput)
+		require.ErrorContains(t, p.err, `assigned_worker_profile is "test_worker"`)
+	})
+	t.Run("BC53 a run that goes on without further tasks asks no hook", func(t *testing.T) {
+		s := one(roles{"qa": failing("db_build", 1)}).under(once)
+		s = s.play(t).from(s)
+		s.in.Answers = map[string]director.Answer{"db_build": {Action: director.ActionRetry}}
+		s.cfg.Hooks.Plan = func([]board.Definition) ([]board.Definition, error) { return nil, errors.New("there is no plan") }
+		require.NoError(t, s.play(t).err)
+	})
+	t.Run("BC53 with another objective, too, what has passed is reviewed again", func(t *testing.T) {
+		for objective, reviews := range map[string]int{"": 0, "Build a calendar": 1} {
+			s := one(nil).under(func(cfg *director.Config) { cfg.Limits.Calls = 1 })
+			p := s.play(t)
+			p.is(t, "db_build AWAITING_QA")
+			p.out.Board.Tasks[0].QA = &board.QA{Passed: true, Outcome: "PASS"}
+			s = p.from(one(nil))
+			s.in.Objective = objective
+			p = s.play(t)
+			require.NoError(t, p.err)
+			assert.Len(t, p.of("qa"), reviews, objective)
+		}
 	})
 }

@@ -19,20 +19,15 @@ func (r *run) beginSuggestions() {
 	}
 	b := r.board.Board()
 	for i := range b.Tasks {
-		id, suggested := b.Tasks[i].ID, b.Tasks[i].Suggested
-		key := attemptKey("suggestions", id, b.Tasks[i].Attempt)
-		if len(suggested) == 0 || r.job(id).suggesting || r.running[key] {
-			continue
+		if id, suggested := b.Tasks[i].ID, b.Tasks[i].Suggested; len(suggested) > 0 {
+			r.start("suggestions/"+id, func(c *orchestrator.Context) error { return r.reviewSuggestions(c, id, suggested) })
 		}
-		r.job(id).suggesting = true
-		r.start(key, func(c *orchestrator.Context) error { return r.reviewSuggestions(c, id, suggested) })
 	}
 }
 
 // reviewSuggestions is the branch in which the director reviews the suggestions of a worker. An
 // answer that cannot be used approves none.
 func (r *run) reviewSuggestions(c *orchestrator.Context, task string, suggested []board.Suggestion) error {
-	defer func() { r.job(task).suggesting = false }()
 	q := r.toDirector(OpReview, "change.tmpl", task, ChangeInput{Graph: r.graph(c), Task: task, Suggestions: suggested})
 	answer, err := ask(r, c, q, func(v ChangeReview) error {
 		for i, s := range v.Suggestions {

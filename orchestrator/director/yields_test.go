@@ -1,6 +1,7 @@
 package director_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -8,9 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/providers"
 )
 
 // While git removes a worktree, other branches of the run change the board.
@@ -82,5 +85,75 @@ func TestBoardChangesWhileWorktreesAreRemoved(t *testing.T) {
 			assert.Equal(t, string(board.Crashed), e.On)
 		}
 		assert.True(t, p.warned("outage") || len(p.events(t, director.EventAttemptFailed)) > 0)
+	})
+	t.Run("BX16 BX18 B99 whatever ends for a task that has been abandoned is dropped", func(t *testing.T) {
+		late := func(answer any) any { return slow{30 * time.Second, answer} }
+		more := agent.Response{More: true, Messages: messages(15), Usage: providers.Usage{ToolCalls: 15}}
+		waiting := director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}}}
+		raises := func(kind string) director.WorkerResult {
+			return director.WorkerResult{Status: director.StatusFailed, Escalation: &director.EscalationRequest{Type: kind, Reason: "r"}}
+		}
+		split := director.Decomposition{Tasks: []director.TaskPlan{plan("s1", "build")}}
+		for name, answers := range map[string]map[string]any{
+			"its answer":                  {"work": late(nil)},
+			"an answer that does not fit": {"work": late("rubbish")},
+			"a slice":                     {"work": late(more)},
+			"a silent slice":              {"work": late(agent.Response{More: true})},
+			"its commit":                  {director.OpCommit: late(nil)},
+			"the commit of a slice":       {"work": more, director.OpCommit: late(nil)},
+			"the commit before a pause":   {"work": waiting, director.OpCommit: late(nil)},
+			"the commit before a split":   {"work": raises("SCOPE_TOO_LARGE"), director.OpCommit: late(nil), "split": split},
+			"its check":                   {"work": more, "assess": late(director.Assessment{Alignment: 40})},
+			"a decision":                  {"work": raises("SPEC_MISMATCH"), "escalate": late(director.Resolution{})},
+			"a decision to abandon it":    {"work": raises("SPEC_MISMATCH"), "escalate": late(director.Resolution{Abandon: true})},
+			"a decision that never comes": {"work": raises("SPEC_MISMATCH"), "escalate": slow{time.Hour, director.Resolution{}}},
+			"a split":                     {"work": raises("SCOPE_TOO_LARGE"), "split": late(split)},
+			"its review":                  {"qa": late(nil)},
+			"a review without a verdict":  {director.OpInspect: late(errors.New("the disk is full"))},
+			"its merge":                   {director.OpMerge: late(nil)},
+			"what to do about a conflict": {director.OpMerge: director.Merged{}, "conflict": late(director.ConflictAnswer{DependsOn: []string{"ui_plan"}})},
+		} {
+			s := forked(roles{
+				"qa": func(a asked) any {
+					if a.task == "db_build" {
+						return slow{time.Second, fail(a.req)}
+					}
+					return nil
+				},
+				"replan":          always(director.Replan{Abandon: []director.AbandonPlan{{ID: "db_build"}, {ID: "api_build"}}}),
+				director.OpRemove: removing(true),
+			}, define("db_build"), define("api_build"), define("ui_plan"))
+			s.cfg.Retry.Stagnation = 1
+			for op, answer := range answers {
+				usual := s.roles[op]
+				s.roles[op] = func(a asked) any {
+					var in struct{ Tree worktree.Tree }
+					if decode(a.req.Input, &in); in.Tree.Task != "api_build" && a.task != "api_build" {
+						if usual == nil {
+							return nil
+						}
+						return usual(a)
+					}
+					if wait, ok := answer.(slow); ok && wait.then == nil && usual != nil {
+						return slow{wait.d, usual(a)}
+					}
+					return answer
+				}
+			}
+			p := s.play(t)
+			p.is(t, "db_build ABANDONED, api_build ABANDONED")
+			assert.Equal(t, 2*time.Minute+time.Second, p.out.Elapsed.Round(time.Second), name)
+			assert.Len(t, p.out.Board.Tasks, 3, name)
+			assert.Empty(t, p.out.Board.Guardian.Watches["api_build"], name)
+			assert.Zero(t, p.task(t, "api_build").RetryCount, name)
+			assert.Empty(t, p.out.Warnings, name)
+			for _, op := range []string{"split", "escalate", "conflict"} {
+				asked := 0
+				if _, ok := answers[op].(slow); ok {
+					asked = 1
+				}
+				assert.Len(t, p.of(op), asked, "%s: %s", name, op)
+			}
+		}
 	})
 }

@@ -264,7 +264,7 @@ func (r *run[I, O]) judge(c *orchestrator.Context) {
 		case p.Stage == Killed:
 		case p.Score == nil:
 			r.out.Unverified = append(r.out.Unverified, p.ID)
-			if r.in.Projects[i].Score == nil && p.Rounds == 0 {
+			if r.in.Projects[i].Score == nil { // it made no round
 				r.warn(c, WarnUngraded, p.ID, "the input has no score of it")
 			}
 		case p.Rounds < r.Limits.Rounds:

@@ -221,6 +221,36 @@ func TestRun(t *testing.T) {
 		assert.Equal(t, "it was cut off", out.Projects[0].Error)
 		assert.Equal(t, 3*providers.USD, out.Spent.Cost)
 	})
+	t.Run("BC67 that a round was cut off is no error of the next one", func(t *testing.T) {
+		p := staged()
+		p.cfg.Limits = portfolio.Limits{Rounds: 2, Cost: 4 * providers.USD}
+		p.in.Projects = p.in.Projects[:1]
+		p.in.Projects[0].Input.Calls = 2
+		p.cfg.Hooks.Brief = func(_ portfolio.Project, in job, last *made) job {
+			if in.Round = 1; last != nil {
+				in.Round, in.Calls = 2, 1
+			}
+			return in
+		}
+		p.answers = map[string]any{"a 1/1.": answer(0, 2, 0.5), "a 2/1.": answer(0, 1, 0.6)}
+		out, _, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, 2, out.Projects[0].Rounds)
+		assert.Empty(t, out.Projects[0].Error)
+	})
+	t.Run("BC67 money is for the rounds of the project that has most of them to go", func(t *testing.T) {
+		p := staged()
+		p.in.Projects = []portfolio.Entry[job]{entry("a", portfolio.Idea, 0.4, 0), entry("b", portfolio.Idea, 0.6, 0)}
+		p.answers = map[string]any{
+			"a 1/1.": answer(time.Minute, 1, 0.4), "a 2/1.": answer(time.Minute, 1, 0.4),
+			"b 1/1.": answer(time.Minute, 1, 0.6), "b 2/1.": answer(time.Minute, 1, 0.6),
+		}
+		p.cfg.Policy.Slots = 1
+		_, events, err := p.run(t)
+		require.NoError(t, err)
+		// 0.6 of 300 / 2; 0.6 of 299 / 2, as a has two rounds to go; 298 / 2; 297 / 1.
+		assert.Equal(t, []string{"b IDEA 1: 90", "b IDEA 2: 89.7", "a IDEA 1: 149", "a IDEA 2: 297"}, rounds(events))
+	})
 	t.Run("BC67 what is not graded is kept, without money", func(t *testing.T) {
 		p := staged()
 		p.in.Projects[1].Score = nil
