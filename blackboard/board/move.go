@@ -185,7 +185,7 @@ func (m Move) blockFault(e *Editor, t *Task) error {
 // open returns the tasks that t waits for, or would with further ones, and that are not
 // complete. Unknown ones are among them.
 func (e *Editor) open(t *Task, further []string) []string {
-	open := e.graph.Unmet(t.ID)
+	open := e.unmet(t)
 	for _, id := range further {
 		if n, ok := e.Task(id); !slices.Contains(open, id) && (!ok || n.Status != Complete) {
 			open = append(open, id)
@@ -246,14 +246,6 @@ func (m Move) messageFault() error {
 // happen carries out an event that was checked.
 func (e *Editor) happen(t *Task, m Move, to State, at time.Time) {
 	t.Status, t.UpdatedAt, t.Blocked = to, at, nil
-	if m.Blocked != nil {
-		why := *m.Blocked
-		why.Since = at.Truncate(time.Second)
-		if why.Type.byTasks() {
-			why.WaitingOn = e.graph.Unmet(t.ID)
-		}
-		t.Blocked = &why
-	}
 	if m.QA != nil {
 		t.QA = m.QA
 	}
@@ -266,6 +258,14 @@ func (e *Editor) happen(t *Task, m Move, to State, at time.Time) {
 	t.Reason = m.Reason
 	if follow := effects[m.Event]; follow != nil {
 		follow(e, t, m, at)
+	}
+	if m.Blocked != nil {
+		why := *m.Blocked
+		why.Since = at.Truncate(time.Second)
+		if why.Type.byTasks() {
+			why.WaitingOn = e.unmet(t)
+		}
+		t.Blocked = &why
 	}
 }
 
@@ -311,7 +311,8 @@ var effects = map[Event]func(e *Editor, t *Task, m Move, at time.Time){
 	EventPhoenix:  func(e *Editor, t *Task, m Move, _ time.Time) { e.wipe(t, m.Messages) },
 	EventWaitFix: func(e *Editor, t *Task, m Move, _ time.Time) {
 		e.wipe(t, m.Messages)
-		t.WaitingFor = slices.Clone(m.Needs)
+		t.WaitingFor = union(nil, m.Needs)
+		_ = e.graph.Depend(t.ID, m.Needs...) // again those that it waited for before, which are complete
 	},
 	EventRetry: func(e *Editor, t *Task, m Move, _ time.Time) {
 		t.RetryCount, t.ConflictCount = 0, 0

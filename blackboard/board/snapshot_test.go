@@ -160,7 +160,7 @@ func drawChange(t *rapid.T, r *run, count *int) board.Change {
 	case 1:
 		c.Do = board.Split{Into: []board.Definition{fresh(), fresh()}}
 	case 2:
-		c.Do = board.Edit{AddNeeds: []string{id()}}
+		c.Do = board.Edit{AddNeeds: []string{id(), id()}}
 		if rapid.Bool().Draw(t, "drop") {
 			c.Do = board.Edit{DropNeeds: []string{id()}}
 		}
@@ -189,7 +189,7 @@ func drawMove(t *rapid.T, r *run, c *board.Change, id func() string) board.Move 
 	case board.EventBlock, board.EventPause, board.EventWaitFix:
 		m.Blocked = &board.BlockedReason{Type: rapid.SampledFrom([]board.BlockType{board.ByDependency, board.BySubtask, board.ByExternal}).Draw(t, "type"), WaitingOn: []string{"key"}}
 		if rapid.Bool().Draw(t, "more") {
-			m.Needs = []string{id()}
+			m.Needs = []string{id(), id()}
 		}
 	case board.EventDeliver:
 		m.Frozen = frozen(c.Task)
@@ -306,5 +306,44 @@ func FuzzApply(f *testing.F) {
 			_, err := board.Restore([]byte(r.picture()), preference)
 			require.NoError(t, err)
 		}
+	})
+}
+
+func TestRestoreOrder(t *testing.T) {
+	t.Run("B119 B46 what a task waits for has the same order in a restored board", func(t *testing.T) {
+		r := newRun(t, task("a"), task("b"), task("c"))
+		r.evaluate()
+		r.dispatch("a")
+		r.do(board.RoleDirector, "a", board.Move{Event: board.EventPause, Blocked: &board.BlockedReason{Type: board.BySubtask}, Needs: []string{"b"}})
+		r.do(board.RoleDirector, "a", board.Edit{AddNeeds: []string{"c"}})
+		again, err := board.Restore([]byte(r.picture()), preference)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"c", "b"}, r.Waits("a").WaitingOn)
+		assert.Equal(t, r.Waits("a"), again.Waits("a"))
+		split := board.Change{By: board.RoleDirector, At: start, Task: "a", Do: board.Split{Into: []board.Definition{task("s")}}}
+		r.apply(split)
+		require.NoError(t, again.Apply(split))
+		assert.Equal(t, []string{"c", "b"}, r.task("s").DependsOn)
+		assert.Equal(t, r.Board().Tasks, again.Board().Tasks)
+	})
+	t.Run("B119 B46 what a fix is waited for counts once, and again if it was waited for before", func(t *testing.T) {
+		r := newRun(t, task("a"), task("b"), task("c"))
+		r.evaluate()
+		r.dispatch("a")
+		r.do(board.RoleDirector, "a", board.Move{Event: board.EventPause, Blocked: &board.BlockedReason{Type: board.BySubtask}, Needs: []string{"b"}})
+		r.complete("b")
+		r.evaluate()
+		r.deliver("a")
+		r.do(board.RoleStrategist, "a", fail())
+		r.do(board.RoleDirector, "a", board.Move{Event: board.EventWaitFix, Messages: system("x"), Blocked: &board.BlockedReason{Type: board.BySubtask}, Needs: []string{"b", "c", "c"}})
+		assert.Equal(t, []string{"b", "c"}, r.task("a").WaitingFor)
+		r.do(board.RoleDirector, "c", board.Split{Into: []board.Definition{task("s")}})
+		again, err := board.Restore([]byte(r.picture()), preference)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"s"}, r.Waits("a").WaitingOn)
+		assert.Equal(t, r.Waits("a"), again.Waits("a"))
+		assert.Equal(t, []string{"a"}, r.Descendants("b"))
+		r.do(board.RoleDirector, "a", board.Edit{DropNeeds: []string{"b"}})
+		assert.Empty(t, r.Descendants("b"))
 	})
 }
