@@ -157,6 +157,9 @@ func (m Move) check(e *Editor, t *Task) error {
 	if m.Escalation != nil && !slices.Contains(escalationTypes, m.Escalation.Type) {
 		faults.add("escalation: type is %q, want one of %q", m.Escalation.Type, escalationTypes)
 	}
+	if m.Checkpoint != nil && noJSON(m.Checkpoint.Partial) {
+		faults.add("checkpoint: partial is no JSON")
+	}
 	faults = append(faults, m.blockFault(e, t), m.deliveryFault(t), m.qaFault(t), m.messageFault())
 	return errors.Join(faults...)
 }
@@ -201,13 +204,13 @@ func (m Move) deliveryFault(t *Task) error {
 		return errors.New("there is nothing to accept: no artifact was delivered so far")
 	}
 	if m.Frozen != nil {
-		if m.Frozen.Branch == "" || m.Frozen.Commit == "" {
-			return errors.New("frozen: branch or commit is empty")
+		if err := m.Frozen.fault(); err != nil {
+			return fmt.Errorf("frozen: %w", err)
 		}
 		if t.Accepted && *m.Frozen != *t.Frozen {
 			return errors.New("frozen: it is not what was accepted")
 		}
-		return pathFault(m.Frozen.Path)
+		return nil
 	}
 	for _, path := range slices.Sorted(maps.Keys(m.Files)) {
 		if err := pathFault(path); err != nil {
