@@ -120,8 +120,8 @@ func (g *Graph) Split(id string, into ...Node) (last []string, err error) {
 		return nil, fmt.Errorf("routing: %w", err)
 	}
 	g.insert(base)
-	for _, n := range added {
-		g.enter(n, time.Time{})
+	for i, n := range added {
+		g.enter(n, into[i].Since)
 	}
 	for _, i := range g.dependents(parent) {
 		n := &g.nodes[i]
@@ -129,10 +129,9 @@ func (g *Graph) Split(id string, into ...Node) (last []string, err error) {
 			continue
 		}
 		n.needs = g.links.put(swap(g.links.of(n.needs), parent, sinks))
-		n.unmet += int32(len(sinks) - 1)
-		for _, sink := range sinks {
-			g.nodes[sink].dependents = g.links.add(g.nodes[sink].dependents, i)
-		}
+		n.unmet--
+		g.connect(i, sinks)
+		g.look(i)
 	}
 	g.nodes[parent].dependents = list{}
 	g.move(parent, abandoned, time.Time{})

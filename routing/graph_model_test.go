@@ -158,7 +158,11 @@ func (s *slowGraph) fit(before *slowGraph) bool {
 		seen[n.ID] = true
 		for i, need := range n.Needs {
 			old := before.find(n.ID) != nil && slices.Contains(before.find(n.ID).Needs, need)
-			if need == n.ID || s.find(need) == nil || slices.Contains(n.Needs[:i], need) || !old && s.state(need) == routing.Abandoned {
+			gone := before.find(need) != nil && s.state(need) == routing.Abandoned
+			if need == n.ID || s.find(need) == nil || slices.Contains(n.Needs[:i], need) || !old && gone {
+				return false
+			}
+			if before.find(n.ID) == nil && (n.state == routing.Ready || n.state == routing.Done) && s.state(need) != routing.Done {
 				return false
 			}
 		}
@@ -172,7 +176,7 @@ func (s *slowGraph) open(id string) bool {
 
 func (s *slowGraph) add(nodes []routing.Node) {
 	for _, n := range nodes {
-		s.nodes = append(s.nodes, slowNode{Node: n, state: routing.Waiting})
+		s.nodes = append(s.nodes, slowNode{Node: n, state: cmp.Or(n.State, routing.Waiting), since: n.Since})
 	}
 }
 
@@ -264,6 +268,9 @@ func (b *bothGraphs) draw(more int) []routing.Node {
 			Phase:    rapid.SampledFrom([]string{"plan", "build", "test", "odd"}).Draw(b.t, "phase"),
 			Priority: rapid.IntRange(-1, 1).Draw(b.t, "priority"),
 			Created:  start.Add(time.Duration(rapid.IntRange(0, 1).Draw(b.t, "created"))),
+		}
+		if rapid.IntRange(0, 4).Draw(b.t, "begun") == 0 {
+			nodes[i].State, nodes[i].Since = rapid.SampledFrom(allStates).Draw(b.t, "state"), start
 		}
 		for range rapid.IntRange(0, 3).Draw(b.t, "needs") {
 			need := fmt.Sprint("n", rapid.IntRange(0, b.count+i).Draw(b.t, "need"))

@@ -417,6 +417,17 @@ func TestGraphSplit(t *testing.T) {
 			assert.Equal(t, "[a] [p] [q] [z]", finish(t, g, routing.Limits{}))
 		})
 	}
+	t.Run("B119 BC7 parts that another graph has begun keep their states", func(t *testing.T) {
+		g := graphOf(t, routing.Preference{}, nodesOf("a: ; b: a; c: a")...)
+		last, err := g.Split("a", routing.Node{ID: "s1", State: routing.Done}, routing.Node{ID: "s2", State: routing.Active})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"s1", "s2"}, last)
+		assert.Equal(t, []string{"s2"}, g.Unmet("b"))
+		require.NoError(t, g.Drop("c", "s2"))
+		assert.Equal(t, []string{"c"}, g.Due(), "s1 is done")
+		move(t, g, routing.Done, "s2")
+		assert.Equal(t, []string{"b", "c"}, g.Due())
+	})
 	t.Run("BX13 into nothing", func(t *testing.T) {
 		_, err := graphOf(t, routing.Preference{}, nodesOf("a: ")...).Split("a")
 		require.EqualError(t, err, `routing: "a" is split into nothing`)

@@ -1,5 +1,5 @@
 // Package board is the blackboard of one run of a team that works on tasks: what is to
-// done, what was decided and learned, and the state of every task.
+// be done, what was decided and learned, and the state of every task.
 //
 // A [Board] is plain data and its JSON form is its snapshot. It is changed by an
 // [Editor] alone, through [Change] values: [Editor.Apply] checks who makes a change, the

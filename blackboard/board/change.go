@@ -62,12 +62,17 @@ var actions = map[string]func(json.RawMessage) (Action, error){
 
 func decode[A Action](data json.RawMessage) (Action, error) {
 	var a A
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil {
+	if err := strict(data, &a); err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+// strict decodes JSON whose fields must exist in v.
+func strict(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
 }
 
 // changeJSON is the JSON form of a Change.
@@ -95,8 +100,8 @@ func (c Change) MarshalJSON() ([]byte, error) {
 // errors.
 func (c *Change) UnmarshalJSON(data []byte) error {
 	var raw changeJSON
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return err
+	if err := strict(data, &raw); err != nil {
+		return fmt.Errorf("board: change: %w", err)
 	}
 	read, ok := actions[raw.Kind]
 	if !ok {

@@ -24,8 +24,9 @@ type Editor struct {
 // Open returns an editor that owns the board from then on. The preference decides the
 // order in which ready tasks are dispatched.
 //
-// A board that no changes could have produced is refused, with all faults in one
-// error.
+// A board that no changes could have produced is refused as far as its parts show that,
+// with all faults in one error. READY tasks gain priority by age from their last change
+// on: since when they are READY is not kept.
 func Open(b *Board, p routing.Preference) (*Editor, error) {
 	e := &Editor{b: b, graph: routing.NewGraph(p), at: make(map[string]int, len(b.Tasks)), known: map[string]bool{}}
 	b.fill()
@@ -68,7 +69,8 @@ func (b *Board) fill() {
 	}
 }
 
-// Apply carries out a change; if it returns an error, it has changed nothing. The editor
+// Apply carries out a change; if it returns an error, it has changed nothing. What has no
+// JSON form, such as a tool call whose arguments are no JSON, is refused. The editor
 // keeps parts of c without changing them, and the caller must not change them either.
 //
 // The error is [ErrNoTask], [ErrTerminal] or [ErrDuplicate], an fsm.ErrTransition that
@@ -79,6 +81,9 @@ func (e *Editor) Apply(c Change) error {
 		return errors.New("board: a change without an action")
 	}
 	c.At = c.At.Round(0).UTC()
+	if year := c.At.Year(); year < 0 || year > 9999 {
+		return fmt.Errorf("board: a change of the year %d, want 0 to 9999", year)
+	}
 	if err := c.Do.apply(e, c); err != nil {
 		if c.Task != "" {
 			err = fmt.Errorf("task %q: %w", c.Task, err)

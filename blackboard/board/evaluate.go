@@ -36,22 +36,31 @@ func (e *Editor) Evaluate(at time.Time) []Change {
 // Waits returns which tasks a task waits for and why, or nil if it waits for none. A
 // task that waits for an abandoned one waits for a decision of the director.
 func (e *Editor) Waits(id string) *BlockedReason {
-	unmet := e.graph.Unmet(id)
+	t, err := e.task(id)
+	if err != nil {
+		return nil
+	}
+	unmet := e.unmet(t)
 	if len(unmet) == 0 {
 		return nil
 	}
 	why := &BlockedReason{Type: ByDependency, WaitingOn: unmet}
-	waiting := e.b.Tasks[e.at[id]].WaitingFor
 	for _, need := range unmet {
 		if e.b.Tasks[e.at[need]].Status == Abandoned {
 			why.Type = ByAbandoned
 			return why
 		}
-		if slices.Contains(waiting, need) {
+		if slices.Contains(t.WaitingFor, need) {
 			why.Type = BySubtask
 		}
 	}
 	return why
+}
+
+// unmet returns the tasks that t needs and that are not complete, in the order of t: the
+// graph has the order in which they were added, which the board does not keep.
+func (e *Editor) unmet(t *Task) []string {
+	return slices.DeleteFunc(t.needs(), func(id string) bool { return e.b.Tasks[e.at[id]].Status == Complete })
 }
 
 // Reblock is an [Action] of the director: it changes the reason of a BLOCKED task after

@@ -3,12 +3,14 @@ package board
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/convene-go/convene/providers"
 )
@@ -17,6 +19,9 @@ import (
 type faultList []error
 
 func (l *faultList) add(format string, args ...any) { *l = append(*l, fmt.Errorf(format, args...)) }
+
+// noJSON says that a value that may be missing is there and is no JSON.
+func noJSON(raw json.RawMessage) bool { return len(raw) > 0 && !json.Valid(raw) }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
@@ -58,10 +63,14 @@ func (e *Editor) faults() []error {
 			faults.add("design_log[%d]: id %q is empty or taken", i, d.ID)
 		}
 		e.known["decision "+d.ID] = true
+		faults = append(faults, e.scopeFaults(fmt.Sprintf("design_log[%d]: ", i), d)...)
 	}
 	for i, insight := range e.b.Insights {
 		if insight.ID == "" || e.known["insight "+insight.ID] {
 			faults.add("insights[%d]: id %q is empty or taken", i, insight.ID)
+		}
+		if err := e.refers(insight.SourceTask); err != nil {
+			faults.add("insights[%d]: source_task %w", i, err)
 		}
 		e.know(insight)
 	}
@@ -74,10 +83,35 @@ func (e *Editor) faults() []error {
 		if _, err := e.task(id); err != nil {
 			faults.add("guardian: watches[%q]: %w", id, err)
 		}
+		for _, fault := range e.b.Guardian.Watches[id].faults() {
+			faults.add("guardian: watches[%q]: %w", id, fault)
+		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(e.b.Files)) {
 		if fault := pathFault(path); fault != nil {
 			faults.add("filesystem: %w", fault)
+		}
+		if err := e.refers(e.b.Files[path].Task); err != nil {
+			faults.add("filesystem: %q: task %w", path, err)
+		}
+	}
+	return faults
+}
+
+// refers returns an error if an ID is not empty and there is no such task.
+func (e *Editor) refers(id string) error {
+	if _, err := e.task(id); id != "" && err != nil {
+		return fmt.Errorf("%q: %w", id, err)
+	}
+	return nil
+}
+
+// scopeFaults returns which tasks that a decision applies to there are not.
+func (e *Editor) scopeFaults(where string, d Decision) []error {
+	var faults faultList
+	for i, id := range d.AppliesTo {
+		if _, err := e.task(id); err != nil {
+			faults.add("%sapplies_to[%d] %q: %w", where, i, id, err)
 		}
 	}
 	return faults
@@ -92,8 +126,8 @@ func (d Definition) faults() []error {
 		{"phase", d.Phase},
 		{"assigned_worker_profile", d.Profile},
 	} {
-		if field.value == "" || strings.TrimSpace(field.value) != field.value {
-			faults.add("%s is %q, want a name without space around it", field.name, field.value)
+		if field.value == "" || strings.TrimSpace(field.value) != field.value || !utf8.ValidString(field.value) {
+			faults.add("%s is %q, want a name in UTF-8 without space around it", field.name, field.value)
 		}
 	}
 	faults = append(faults, criteriaFaults(d.Criteria)...)
@@ -137,8 +171,15 @@ func (e *Editor) taskFaults(t *Task) []error {
 	if (t.Status == AwaitingQA || t.Accepted) && t.Frozen == nil {
 		faults.add("frozen is missing")
 	}
-	if _, err := e.task(t.Parent); t.Parent != "" && err != nil {
-		faults.add("parent %q: %w", t.Parent, err)
+	if err := e.refers(t.Parent); err != nil {
+		faults.add("parent %w", err)
+	} else if t.Parent != "" && e.at[t.Parent] >= e.at[t.ID] {
+		faults.add("parent %q is not before it", t.Parent)
+	}
+	if t.Frozen != nil {
+		if err := t.Frozen.fault(); err != nil {
+			faults.add("frozen: %w", err)
+		}
 	}
 	if min(t.RetryCount, t.ConflictCount, t.Attempt) < 0 || t.Spent.Negative() {
 		faults.add("a count is below 0")
@@ -152,6 +193,14 @@ func pathFault(path string) error {
 		return fmt.Errorf("path is %q, want a relative one without empty, dot and dot-dot parts", path)
 	}
 	return nil
+}
+
+// fault says what is wrong with an artifact; nil: nothing.
+func (f Frozen) fault() error {
+	if f.Branch == "" || f.Commit == "" {
+		return errors.New("branch or commit is empty")
+	}
+	return pathFault(f.Path)
 }
 
 func (w Watch) faults() []error {
@@ -175,6 +224,11 @@ func messageFaults(messages []providers.Message) []error {
 		faults.add("messages is empty")
 	}
 	for i, m := range messages {
+		for _, call := range m.ToolCalls {
+			if noJSON(call.Input) || noJSON(call.Extra) {
+				faults.add("messages[%d]: input or extra of the tool call %q is no JSON", i, call.Name)
+			}
+		}
 		switch m.Role {
 		case providers.User, providers.Assistant, providers.ToolRole:
 		case providers.System:

@@ -157,6 +157,9 @@ func (m Move) check(e *Editor, t *Task) error {
 	if m.Escalation != nil && !slices.Contains(escalationTypes, m.Escalation.Type) {
 		faults.add("escalation: type is %q, want one of %q", m.Escalation.Type, escalationTypes)
 	}
+	if m.Checkpoint != nil && noJSON(m.Checkpoint.Partial) {
+		faults.add("checkpoint: partial is no JSON")
+	}
 	faults = append(faults, m.blockFault(e, t), m.deliveryFault(t), m.qaFault(t), m.messageFault())
 	return errors.Join(faults...)
 }
@@ -185,7 +188,7 @@ func (m Move) blockFault(e *Editor, t *Task) error {
 // open returns the tasks that t waits for, or would with further ones, and that are not
 // complete. Unknown ones are among them.
 func (e *Editor) open(t *Task, further []string) []string {
-	open := e.graph.Unmet(t.ID)
+	open := e.unmet(t)
 	for _, id := range further {
 		if n, ok := e.Task(id); !slices.Contains(open, id) && (!ok || n.Status != Complete) {
 			open = append(open, id)
@@ -201,13 +204,13 @@ func (m Move) deliveryFault(t *Task) error {
 		return errors.New("there is nothing to accept: no artifact was delivered so far")
 	}
 	if m.Frozen != nil {
-		if m.Frozen.Branch == "" || m.Frozen.Commit == "" {
-			return errors.New("frozen: branch or commit is empty")
+		if err := m.Frozen.fault(); err != nil {
+			return fmt.Errorf("frozen: %w", err)
 		}
 		if t.Accepted && *m.Frozen != *t.Frozen {
 			return errors.New("frozen: it is not what was accepted")
 		}
-		return pathFault(m.Frozen.Path)
+		return nil
 	}
 	for _, path := range slices.Sorted(maps.Keys(m.Files)) {
 		if err := pathFault(path); err != nil {
@@ -246,14 +249,6 @@ func (m Move) messageFault() error {
 // happen carries out an event that was checked.
 func (e *Editor) happen(t *Task, m Move, to State, at time.Time) {
 	t.Status, t.UpdatedAt, t.Blocked = to, at, nil
-	if m.Blocked != nil {
-		why := *m.Blocked
-		why.Since = at.Truncate(time.Second)
-		if why.Type.byTasks() {
-			why.WaitingOn = e.graph.Unmet(t.ID)
-		}
-		t.Blocked = &why
-	}
 	if m.QA != nil {
 		t.QA = m.QA
 	}
@@ -266,6 +261,14 @@ func (e *Editor) happen(t *Task, m Move, to State, at time.Time) {
 	t.Reason = m.Reason
 	if follow := effects[m.Event]; follow != nil {
 		follow(e, t, m, at)
+	}
+	if m.Blocked != nil {
+		why := *m.Blocked
+		why.Since = at.Truncate(time.Second)
+		if why.Type.byTasks() {
+			why.WaitingOn = e.unmet(t)
+		}
+		t.Blocked = &why
 	}
 }
 
@@ -311,7 +314,8 @@ var effects = map[Event]func(e *Editor, t *Task, m Move, at time.Time){
 	EventPhoenix:  func(e *Editor, t *Task, m Move, _ time.Time) { e.wipe(t, m.Messages) },
 	EventWaitFix: func(e *Editor, t *Task, m Move, _ time.Time) {
 		e.wipe(t, m.Messages)
-		t.WaitingFor = slices.Clone(m.Needs)
+		t.WaitingFor = union(nil, m.Needs)
+		_ = e.graph.Depend(t.ID, m.Needs...) // again those that it waited for before, which are complete
 	},
 	EventRetry: func(e *Editor, t *Task, m Move, _ time.Time) {
 		t.RetryCount, t.ConflictCount = 0, 0

@@ -26,8 +26,8 @@ func (a AddInsight) apply(e *Editor, c Change) error {
 	if blank(insight.Summary) {
 		return errors.New("summary is empty")
 	}
-	if _, err := e.task(insight.SourceTask); insight.SourceTask != "" && err != nil {
-		return fmt.Errorf("source_task %q: %w", insight.SourceTask, err)
+	if err := e.refers(insight.SourceTask); err != nil {
+		return fmt.Errorf("source_task %w", err)
 	}
 	if e.known["insight "+insight.ID] || e.known[insight.content()] {
 		return ErrDuplicate
@@ -81,11 +81,7 @@ func (a AddDecision) apply(e *Editor, c Change) error {
 	if e.known["decision "+d.ID] {
 		faults.add("id %q is taken: the design log is append-only", d.ID)
 	}
-	for i, id := range d.AppliesTo {
-		if _, err := e.task(id); err != nil {
-			faults.add("applies_to[%d] %q: %w", i, id, err)
-		}
-	}
+	faults = append(faults, e.scopeFaults("", d)...)
 	if len(faults) > 0 {
 		return errors.Join(faults...)
 	}

@@ -3,9 +3,11 @@ package board_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -51,6 +53,9 @@ func TestRestore(t *testing.T) {
 			{`"depends_on":[]`, `"depends_on":["db_test"]`, `"db_plan" is done, but needs "db_test", which is waiting`},
 			{`"depends_on":["db_build"]`, `"depends_on":["db_test"]`, `"db_test" needs itself`},
 			{`"depends_on":["db_build"]`, `"parent":"x","depends_on":["db_build"]`, `parent "x": no such task`},
+			{`"depends_on":["db_build"]`, `"parent":"views_build","depends_on":["db_build"]`, `parent "views_build" is not before it`},
+			{`"branch":"task/x/db_build","commit":"c-db_build"`, `"branch":"","commit":"c"`, "frozen: branch or commit is empty"},
+			{`"path":"artifacts/db_build.md"`, `"path":"../x"`, `frozen: path is "../x"`},
 			{`"frozen":{"path":"artifacts/db_build.md","branch":"task/x/db_build","commit":"c-db_build"},`, ``, "frozen is missing"},
 			{`"retry_count":0`, `"retry_count":-1`, "a count is below 0"},
 			{`"acceptance_criteria":["The`, `"acceptance_criteria":["","The`, "acceptance_criteria[0] is empty"},
@@ -58,7 +63,11 @@ func TestRestore(t *testing.T) {
 			{`"id":"d1"`, `"id":""`, `design_log[0]: id "" is empty or taken`},
 			{`"tasks":`, `"task_memories":{"x":[]},"tasks":`, `task_memories["x"]: no such task`},
 			{`"tasks":`, `"guardian":{"watches":{"x":{}}},"tasks":`, `guardian: watches["x"]: no such task`},
+			{`"tasks":`, `"guardian":{"watches":{"db_test":{"alignments":[101],"tokens":-1}}},"tasks":`, "guardian: watches[\"db_test\"]: alignments[0] is 101, want 0 to 100\nguardian: watches[\"db_test\"]: a count is below 0"},
 			{`"tasks":`, `"filesystem":{"/x":{"branch":"","commit":"","task":""}},"tasks":`, `filesystem: path is "/x"`},
+			{`"tasks":`, `"filesystem":{"x":{"branch":"","commit":"","task":"y"}},"tasks":`, `filesystem: "x": task "y": no such task`},
+			{`"id":"i1"`, `"id":"i1","source_task":"x"`, `insights[0]: source_task "x": no such task`},
+			{`"id":"d1"`, `"id":"d1","applies_to":["x"]`, `design_log[0]: applies_to[0] "x": no such task`},
 			{`"tasks":`, `"surprise":1,"tasks":`, `unknown field "surprise"`},
 			{`{"run_id"`, `{} {"run_id"`, "data after the board"},
 		} {
@@ -111,6 +120,8 @@ func TestChangeJSON(t *testing.T) {
 		require.ErrorContains(t, json.Unmarshal([]byte(`{"kind":"dance","do":{}}`), &c), `kind of a change is "dance"`)
 		require.ErrorContains(t, json.Unmarshal([]byte(`{"kind":"move","do":{"jump":1}}`), &c), `unknown field "jump"`)
 		require.Error(t, json.Unmarshal([]byte(`{"kind":"move"}`), &c))
+		require.ErrorContains(t, json.Unmarshal([]byte(`{"kind":"forgive","by":"director","task_id":"a","do":{}}`), &c), `unknown field "task_id"`)
+		require.ErrorContains(t, json.Unmarshal([]byte(`null`), &c), `kind of a change is ""`)
 		require.Error(t, json.Unmarshal([]byte(`7`), &c))
 		_, err := json.Marshal(board.Change{})
 		require.ErrorContains(t, err, "without an action")
@@ -160,7 +171,7 @@ func drawChange(t *rapid.T, r *run, count *int) board.Change {
 	case 1:
 		c.Do = board.Split{Into: []board.Definition{fresh(), fresh()}}
 	case 2:
-		c.Do = board.Edit{AddNeeds: []string{id()}}
+		c.Do = board.Edit{AddNeeds: []string{id(), id()}}
 		if rapid.Bool().Draw(t, "drop") {
 			c.Do = board.Edit{DropNeeds: []string{id()}}
 		}
@@ -189,7 +200,7 @@ func drawMove(t *rapid.T, r *run, c *board.Change, id func() string) board.Move 
 	case board.EventBlock, board.EventPause, board.EventWaitFix:
 		m.Blocked = &board.BlockedReason{Type: rapid.SampledFrom([]board.BlockType{board.ByDependency, board.BySubtask, board.ByExternal}).Draw(t, "type"), WaitingOn: []string{"key"}}
 		if rapid.Bool().Draw(t, "more") {
-			m.Needs = []string{id()}
+			m.Needs = []string{id(), id()}
 		}
 	case board.EventDeliver:
 		m.Frozen = frozen(c.Task)
@@ -306,5 +317,64 @@ func FuzzApply(f *testing.F) {
 			_, err := board.Restore([]byte(r.picture()), preference)
 			require.NoError(t, err)
 		}
+	})
+}
+
+func TestRestoreOrder(t *testing.T) {
+	t.Run("B119 B46 what a task waits for has the same order in a restored board", func(t *testing.T) {
+		r := newRun(t, task("a"), task("b"), task("c"))
+		r.evaluate()
+		r.dispatch("a")
+		r.do(board.RoleDirector, "a", board.Move{Event: board.EventPause, Blocked: &board.BlockedReason{Type: board.BySubtask}, Needs: []string{"b"}})
+		r.do(board.RoleDirector, "a", board.Edit{AddNeeds: []string{"c"}})
+		again, err := board.Restore([]byte(r.picture()), preference)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"c", "b"}, r.Waits("a").WaitingOn)
+		assert.Equal(t, r.Waits("a"), again.Waits("a"))
+		split := board.Change{By: board.RoleDirector, At: start, Task: "a", Do: board.Split{Into: []board.Definition{task("s")}}}
+		r.apply(split)
+		require.NoError(t, again.Apply(split))
+		assert.Equal(t, []string{"c", "b"}, r.task("s").DependsOn)
+		assert.Equal(t, r.Board().Tasks, again.Board().Tasks)
+	})
+	t.Run("B119 B46 what a fix is waited for counts once, and again if it was waited for before", func(t *testing.T) {
+		r := newRun(t, task("a"), task("b"), task("c"))
+		r.evaluate()
+		r.dispatch("a")
+		r.do(board.RoleDirector, "a", board.Move{Event: board.EventPause, Blocked: &board.BlockedReason{Type: board.BySubtask}, Needs: []string{"b"}})
+		r.complete("b")
+		r.evaluate()
+		r.deliver("a")
+		r.do(board.RoleStrategist, "a", fail())
+		r.do(board.RoleDirector, "a", board.Move{Event: board.EventWaitFix, Messages: system("x"), Blocked: &board.BlockedReason{Type: board.BySubtask}, Needs: []string{"b", "c", "c"}})
+		assert.Equal(t, []string{"b", "c"}, r.task("a").WaitingFor)
+		r.do(board.RoleDirector, "c", board.Split{Into: []board.Definition{task("s")}})
+		again, err := board.Restore([]byte(r.picture()), preference)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"s"}, r.Waits("a").WaitingOn)
+		assert.Equal(t, r.Waits("a"), again.Waits("a"))
+		assert.Equal(t, []string{"a"}, r.Descendants("b"))
+		r.do(board.RoleDirector, "a", board.Edit{DropNeeds: []string{"b"}})
+		assert.Empty(t, r.Descendants("b"))
+	})
+}
+
+func TestSnapshotIsPossible(t *testing.T) {
+	t.Run("B110 B119 what has no JSON form is refused", func(t *testing.T) {
+		r := newRun(t, task("a"))
+		r.evaluate()
+		r.dispatch("a")
+		half, nan := json.RawMessage(`{"path":`), math.NaN()
+		call := func(c providers.ToolCall) board.Remember {
+			return board.Remember{Messages: []providers.Message{{Role: providers.Assistant, ToolCalls: []providers.ToolCall{{Name: "ok", Input: json.RawMessage(`{}`)}, c}}}}
+		}
+		r.refuses(board.RoleWorker, "a", call(providers.ToolCall{Name: "write", Input: half}), `of the tool call "write" is no JSON`)
+		r.refuses(board.RoleWorker, "a", call(providers.ToolCall{Name: "write", Extra: half}), `of the tool call "write" is no JSON`)
+		r.refuses(board.RoleDirector, "a", board.Move{Event: board.EventRelease, Checkpoint: &board.Checkpoint{Partial: half}}, "partial is no JSON")
+		r.refuses(board.RoleWorker, "a", board.Suggest{Suggestions: []board.Suggestion{{Definition: board.Definition{Risk: &nan}}}}, "risk is NaN")
+		r.refuses(board.RoleDirector, "", board.AddTasks{Tasks: []board.Definition{task("x\xff"), task("x\xfe")}}, `id is "x\xff", want a name in UTF-8`)
+		err := r.Apply(board.Change{By: board.RoleDirector, At: start.AddDate(9999, 0, 0), Do: board.Spend{}})
+		require.ErrorContains(t, err, "a change of the year 12025")
+		require.Error(t, r.Apply(board.Change{By: board.RoleDirector, At: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC), Do: board.Spend{}}))
 	})
 }

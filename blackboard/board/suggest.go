@@ -3,6 +3,7 @@ package board
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Suggest is an [Action] of an ACTIVE worker: it keeps tasks that it suggests until the
@@ -25,6 +26,11 @@ func (s Suggest) apply(e *Editor, c Change) error {
 		return fmt.Errorf("it is %s, want ACTIVE", t.Status)
 	case len(s.Suggestions) == 0:
 		return errors.New("suggestions is empty")
+	}
+	for i := range s.Suggestions {
+		if risk := s.Suggestions[i].Risk; risk != nil && (math.IsNaN(*risk) || math.IsInf(*risk, 0)) {
+			return fmt.Errorf("suggestions[%d]: risk is %v, want a number", i, *risk)
+		}
 	}
 	t.Suggested, t.UpdatedAt = append(t.Suggested, s.Suggestions...), c.At
 	return nil

@@ -86,7 +86,8 @@ type Task struct {
 // Final says whether the task is COMPLETE or ABANDONED and cannot change any more.
 func (t *Task) Final() bool { return TaskTable.Terminal(t.Status) }
 
-// Suggestion is a task that a worker suggests. Nothing of it is checked before it is added.
+// Suggestion is a task that a worker suggests. Only that its risk is a number is checked before it is
+// added.
 type Suggestion struct {
 	Definition
 

@@ -88,7 +88,7 @@ func (s Split) apply(e *Editor, c Change) error {
 	if err != nil {
 		return err
 	}
-	waiting := e.graph.Dependents(c.Task)
+	waiting, needs := e.graph.Dependents(c.Task), parent.needs()
 	last, err := e.graph.Split(c.Task, nodes...)
 	if err != nil {
 		return err
@@ -102,6 +102,10 @@ func (s Split) apply(e *Editor, c Change) error {
 	}
 	for _, d := range into {
 		d.DependsOn = e.graph.Needs(d.ID)
+		foreign := func(id string) bool { return !slices.Contains(needs, id) }
+		if n := len(needs); len(d.DependsOn) >= n && !slices.ContainsFunc(d.DependsOn[:n], foreign) {
+			copy(d.DependsOn, needs) // in the order of the board
+		}
 		e.insert(d, c.At)
 	}
 	return nil

@@ -43,10 +43,10 @@ func TestAddTasks(t *testing.T) {
 			{ID: "a ", Component: "c", Phase: "p", Profile: "w", Criteria: []string{" "}, Risk: &nan, FromParent: true},
 			{ID: "b", Component: "c", Phase: "p", Profile: "w", Criteria: []string{"x"}, Parent: "nobody"},
 		}
-		r.refuses(board.RoleDirector, "", board.AddTasks{Tasks: bad}, "tasks[0] \"\": id is \"\", want a name without space around it\n"+
-			"tasks[0] \"\": component is \"\", want a name without space around it\ntasks[0] \"\": phase is \"\", want a name without space around it\n"+
-			"tasks[0] \"\": assigned_worker_profile is \"\", want a name without space around it\ntasks[0] \"\": acceptance_criteria is empty, want at least one\n"+
-			"tasks[1] \"a \": id is \"a \", want a name without space around it\ntasks[1] \"a \": acceptance_criteria[0] is empty\n"+
+		r.refuses(board.RoleDirector, "", board.AddTasks{Tasks: bad}, "tasks[0] \"\": id is \"\", want a name in UTF-8 without space around it\n"+
+			"tasks[0] \"\": component is \"\", want a name in UTF-8 without space around it\ntasks[0] \"\": phase is \"\", want a name in UTF-8 without space around it\n"+
+			"tasks[0] \"\": assigned_worker_profile is \"\", want a name in UTF-8 without space around it\ntasks[0] \"\": acceptance_criteria is empty, want at least one\n"+
+			"tasks[1] \"a \": id is \"a \", want a name in UTF-8 without space around it\ntasks[1] \"a \": acceptance_criteria[0] is empty\n"+
 			"tasks[1] \"a \": risk is NaN, want 0 to 1\ntasks[1] \"a \": from_parent is set, but parent is empty\ntasks[2] \"b\": parent \"nobody\": no such task")
 		r.refuses(board.RoleDirector, "", board.AddTasks{}, "tasks is empty")
 		r.refuses(board.RoleWorker, "", board.AddTasks{Tasks: []board.Definition{task("a")}}, `not allowed for "worker"`)
