@@ -155,32 +155,29 @@ func (r *run) placeholders(tasks []board.Definition) (made []board.Definition) {
 	if !ok || !slices.Contains(r.Policy.Phases, PhaseTest) {
 		return nil
 	}
-	taken := map[string]bool{}
-	builds := map[string][]string{}
-	tested := map[string]bool{}
-	priority := map[string]int{}
-	var components []string
+	taken, tested := map[string]bool{}, map[string]bool{} // IDs, components
 	for _, t := range tasks {
 		taken[t.ID] = true
-		switch r.phase(t.Phase) {
-		case PhaseTest:
+		if r.phase(t.Phase) == PhaseTest {
 			tested[t.Component] = true
-		case PhaseBuild:
-			if builds[t.Component] == nil {
-				components = append(components, t.Component)
-				priority[t.Component] = t.Priority
-			}
-			builds[t.Component] = append(builds[t.Component], t.ID)
-			priority[t.Component] = max(priority[t.Component], t.Priority)
 		}
 	}
-	for _, component := range components {
-		if id := "test-" + component; !tested[component] && !taken[id] {
+	at := map[string]int{} // of a component in made
+	for _, t := range tasks {
+		id := "test-" + t.Component
+		if r.phase(t.Phase) != PhaseBuild || tested[t.Component] || taken[id] {
+			continue
+		}
+		i, ok := at[t.Component]
+		if !ok {
+			i, at[t.Component] = len(made), len(made)
 			made = append(made, board.Definition{
-				ID: id, Title: "Test " + component, Component: component, Phase: PhaseTest, Profile: tester.ID, Priority: priority[component],
-				DependsOn: builds[component], Placeholder: true, Criteria: []string{"Acceptance tests of " + component + " cover what was asked for, and pass"},
+				ID: id, Title: "Test " + t.Component, Component: t.Component, Phase: PhaseTest, Profile: tester.ID, Priority: t.Priority,
+				Placeholder: true, Criteria: []string{"Acceptance tests of " + t.Component + " cover what was asked for, and pass"},
 			})
 		}
+		p := &made[i]
+		p.Priority, p.DependsOn = max(p.Priority, t.Priority), append(p.DependsOn, t.ID)
 	}
 	return made
 }
