@@ -146,19 +146,11 @@ func reason(res proc.Result, r *report) string {
 // failures are the parts that failed: builds first, then tests, without those that failed
 // only because a subtest did.
 func (r *report) failures() (failed []*part) {
-	inside := func(p *part) bool { // a subtest of it failed
-		return slices.ContainsFunc(r.parts, func(q *part) bool {
-			separator := "/"
-			if !p.test {
-				separator = " "
-			}
-			return q.failed && q.test && strings.HasPrefix(q.name, p.name+separator)
-		})
-	}
+	outer := r.outer()
 	builds := slices.ContainsFunc(r.parts, func(p *part) bool { return p.failed && p.build })
 	for _, p := range r.parts {
 		switch {
-		case !p.failed, !p.build && inside(p):
+		case !p.failed, !p.build && outer[p.name]:
 		case !p.build && !p.test && builds && !strings.Contains(p.output.String(), "panic:"):
 			// the package says only that its build failed
 		default:
@@ -175,6 +167,23 @@ func (r *report) failures() (failed []*part) {
 		return 1
 	})
 	return failed
+}
+
+// outer are the names of packages and tests in which a test failed.
+func (r *report) outer() map[string]bool {
+	outer := map[string]bool{}
+	for _, p := range r.parts {
+		if !p.failed || !p.test {
+			continue
+		}
+		space := strings.IndexByte(p.name, ' ') // behind the package
+		for i := range p.name {
+			if i == space || i > space && p.name[i] == '/' {
+				outer[p.name[:i]] = true
+			}
+		}
+	}
+	return outer
 }
 
 // issue is a failed part as an issue, with its output.
