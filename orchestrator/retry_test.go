@@ -93,7 +93,7 @@ func TestRetry(t *testing.T) {
 			begun := time.Now()
 			_, err := limited(t, orchestrator.Retry{Attempts: 50}, a, agent.Limits{Total: 210 * time.Second})
 			require.ErrorIs(t, err, orchestrator.ErrTimeout)
-			require.ErrorContains(t, err, "after 4 attempts", "0 min, 1 min, 2 min, 3 min")
+			require.ErrorContains(t, err, "in attempt 4, after 3m30s", "0 min, 1 min, 2 min, 3 min")
 			require.ErrorContains(t, err, "busy")
 			assert.Equal(t, 210*time.Second, time.Since(begun))
 			var crossed *agent.Error

@@ -12,6 +12,7 @@ import (
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -55,7 +56,18 @@ func ask[T any](r *run, c *orchestrator.Context, q question, check func(T) error
 		return v, err
 	})
 	r.spend(c, q.role, q.task, resp.Usage, err)
+	if q.total == 0 {
+		err = timed(err, "Limits.CallTime", r.Limits.CallTime)
+	}
 	return v, err
+}
+
+// timed adds to a timeout of a call which setting it is of.
+func timed(err error, setting string, value time.Duration) error {
+	if errors.Is(err, orchestrator.ErrTimeout) && !team.Ends(err) {
+		return fmt.Errorf("%w (%s is %v)", err, setting, value)
+	}
+	return err
 }
 
 // find is the T in a response.

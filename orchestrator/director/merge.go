@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/convene-go/convene/blackboard/board"
 	"github.com/convene-go/convene/internal/prompt"
@@ -35,6 +36,11 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 		return nil // it was abandoned meanwhile
 	}
 	got, kind, err := r.mergeWork(c, &t)
+	for wait := time.Second; err == nil && got.Moved && wait <= mergeWait; wait *= 2 {
+		if err = c.Sleep(wait); err == nil {
+			got, kind, err = r.mergeWork(c, &t)
+		}
+	}
 	if team.Ends(err) {
 		return err // its merge stays due
 	}
@@ -98,8 +104,12 @@ func (r *run) mergeWork(c *orchestrator.Context, t *board.Task) (got Merged, kin
 	return got, kind, err
 }
 
-// mergeTries is how often a merge is checked anew because others moved the branch.
-const mergeTries = 4
+// mergeTries is how often a merge is checked anew because others moved the branch. Then it
+// waits, for a second at first, and for mergeWait at last: the work is not at fault.
+const (
+	mergeTries = 4
+	mergeWait  = 16 * time.Second
+)
 
 // newlyFailing are the tests that fail on the merged tree and pass without this work. Those
 // that the review calls wrong do not count.

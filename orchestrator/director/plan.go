@@ -15,7 +15,8 @@ import (
 // decompose puts the first tasks on the board: those of the input, else the director's.
 func (r *run) decompose(c *orchestrator.Context) error {
 	tasks := slices.Clone(r.in.Tasks)
-	if r.in.Board == nil && len(tasks) == 0 {
+	fresh := len(r.board.Board().Tasks) == 0
+	if fresh && len(tasks) == 0 {
 		r.fire(c, "decompose")
 		var err error
 		if tasks, err = r.plan(c); err != nil {
@@ -26,7 +27,7 @@ func (r *run) decompose(c *orchestrator.Context) error {
 	if r.in.Tasks != nil {
 		code = ErrInput
 	}
-	if len(tasks) > 0 && !r.Policy.NoTestPlaceholders && r.in.Board == nil {
+	if len(tasks) > 0 && !r.Policy.NoTestPlaceholders && fresh {
 		tasks = append(tasks, r.placeholders(tasks)...)
 	}
 	if r.Hooks.Plan != nil && len(tasks) > 0 {

@@ -92,7 +92,7 @@ func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error)
 	r.spend(c, board.RoleWorker, a.id, resp.Usage, err)
 	a.calls += int(resp.Usage.ToolCalls)
 	a.since, a.total = a.since+resp.Elapsed, a.total+resp.Elapsed
-	return resp, err
+	return resp, timed(err, "Limits.TaskTime", r.Limits.TaskTime)
 }
 
 // remember adds what was said to the memory of the task, and to the next request.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/convene-go/convene/blackboard/board"
 	"github.com/convene-go/convene/blackboard/worktree"
@@ -22,7 +21,6 @@ import (
 // artifactStore is where artifacts are: worktrees, or texts in memory.
 type artifactStore struct {
 	agent  string // "": in memory
-	total  time.Duration
 	prefix string // of branches
 	branch string // that merges go to
 	trees  map[string][]worktree.Tree
@@ -40,7 +38,7 @@ const memoryBranch = "memory"
 
 // openStore opens the repository, if there is one.
 func (r *run) openStore(c *orchestrator.Context) error {
-	r.store = artifactStore{agent: r.Agents.Worktree, total: r.Limits.CallTime, trees: map[string][]worktree.Tree{}, folder: map[string]bool{}, files: map[string]string{}, drafts: map[string]string{}}
+	r.store = artifactStore{agent: r.Agents.Worktree, trees: map[string][]worktree.Tree{}, folder: map[string]bool{}, files: map[string]string{}, drafts: map[string]string{}}
 	maps.Copy(r.store.files, r.in.Files)
 	maps.Copy(r.store.drafts, r.in.Drafts)
 	if r.store.agent == "" {
@@ -61,9 +59,9 @@ func (r *run) openStore(c *orchestrator.Context) error {
 // person costs more, and a merge that failed may be on the branch already. Commits, merges
 // and removals are made also if the run is over.
 func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err error) {
-	limits := agent.Limits{Total: within(c, r.store.total), Estimate: nothing}
+	limits := agent.Limits{Total: within(c, r.Limits.CallTime), Estimate: nothing}
 	if op == OpCommit || op == OpMerge || op == OpRemove {
-		c, limits.Total = c.WithoutCancel(), r.store.total
+		c, limits.Total = c.WithoutCancel(), r.Limits.CallTime
 	}
 	req := agent.Request{Op: op, Input: agent.JSON(input), Limits: limits}
 	resp, err := c.Call(r.store.agent, req)
@@ -75,7 +73,7 @@ func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err
 			err = agent.ErrorOf(fmt.Errorf("%w: the answer of the worktree agent to %s: %w", orchestrator.ErrMalformed, op, err))
 		}
 	}
-	return v, err
+	return v, timed(err, "Limits.CallTime", r.Limits.CallTime)
 }
 
 // name is the branch of an attempt.

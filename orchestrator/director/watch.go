@@ -26,7 +26,7 @@ func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*attemptFai
 	if late || still {
 		r.noteVerdict(c, a, r.board.Board().Guardian.Watches[a.id], stalled, nil)
 		if late {
-			return &attemptFailure{kind: board.TimedOut, text: fmt.Sprintf("it was not done after %v", a.total.Round(time.Second))}, nil
+			return &attemptFailure{kind: board.TimedOut, text: fmt.Sprintf("it was not done after %v (Limits.TaskTime)", r.Limits.TaskTime)}, nil
 		}
 		return &attemptFailure{kind: board.StalledWorker, text: fmt.Sprintf("nothing was said for %v", a.silent.Round(time.Second))}, nil
 	}

@@ -210,7 +210,7 @@ func (t *Task) tryAgain(ctx context.Context, retry Retry) {
 		}
 	}
 	if t.Err != nil && base.overdue() {
-		t.Err = agent.ErrorOf(fmt.Errorf("%w after %d attempts in %v: %w", ErrTimeout, t.attempts, limits.Total, t.Err))
+		t.Err = agent.ErrorOf(fmt.Errorf("%w in attempt %d, after %v: %w", ErrTimeout, t.attempts, limits.Total, t.Err))
 		t.Err.Transient = false
 	}
 }

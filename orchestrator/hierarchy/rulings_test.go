@@ -462,10 +462,10 @@ func TestFamily(t *testing.T) {
 			d.Agents = []hierarchy.Agent{{ID: d.Head, Estimate: usd * providers.USD}}
 		}
 		p := th.play(t)
-		require.ErrorContains(t, p.err, "no department finished: budget: 1 of 1 USD are left, and the call wants 7, its Limits.Estimate")
+		require.ErrorContains(t, p.err, "no department finished: budget: 1 of 1 USD are left, and the call to \"a-head\" wants 7, its Limits.Estimate")
 		last := p.out.Warnings[len(p.out.Warnings)-1]
 		assert.Equal(t, hierarchy.WarnBudget, last.Code)
-		assert.Contains(t, last.Message, "the call wants 7,")
+		assert.Contains(t, last.Message, "wants 7,")
 	})
 	t.Run("H4 a master that fails after a refusal has failed", func(t *testing.T) {
 		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}, "director": {errBoom}}}

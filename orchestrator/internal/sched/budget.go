@@ -202,6 +202,10 @@ func (sc *Scope) why(e *effect, k int) *agent.Error {
 	case k == onCalls:
 		return over("the limit of %s is reached%s", limit, held)
 	}
+	who := "the call"
+	if e.Name != "" {
+		who += fmt.Sprintf(" to %q", e.Name)
+	}
 	wants := "an unknown amount"
 	switch {
 	case k == onCost && e.Request.Limits.Estimate > 0:
@@ -210,9 +214,9 @@ func (sc *Scope) why(e *effect, k int) *agent.Error {
 		wants = amount(k, e.held[k]) + ", the most that such a call used so far"
 	}
 	if k == onCost && e.Request.Limits.Estimate <= 0 {
-		wants += ": Limits.Estimate can say what it will cost"
+		wants += ": an Estimate for this agent says what it will cost"
 	}
-	return over("%s of %s are left%s, and the call wants %s", amount(k, sc.limit[k]-sc.used[k]), limit, held, wants)
+	return over("%s of %s are left%s, and %s wants %s", amount(k, sc.limit[k]-sc.used[k]), limit, held, who, wants)
 }
 
 // amount is n of what a limit of kind k limits, as text. Below zero is nothing.

@@ -35,14 +35,14 @@ func TestLimits(t *testing.T) {
 		{"calls of models in one call", engine.Budget{Calls: 5}, providers.Usage{Calls: 2}, 3, "the limit of 5 calls"}, // 0+2, 2+2, 4 < 5
 		{"tokens", engine.Budget{Tokens: 20}, providers.Usage{Input: 4, Output: 3}, 2, "6 of 20 tokens are left, and the call wants 7, the most that such a call used so far"},
 		{"tokens to the last", engine.Budget{Tokens: 21}, providers.Usage{Input: 4, Output: 3}, 3, "0 of 21 tokens are left"},
-		{"cost", engine.Budget{Cost: 2 * providers.USD}, providers.Usage{Cost: 800_000_000}, 2, "0.4 of 2 USD are left, and the call wants 0.8, the most that such a call used so far: Limits.Estimate can say"},
+		{"cost", engine.Budget{Cost: 2 * providers.USD}, providers.Usage{Cost: 800_000_000}, 2, "0.4 of 2 USD are left, and the call wants 0.8, the most that such a call used so far: an Estimate for this agent says"},
 		{"cost to the last", engine.Budget{Cost: 2 * providers.USD}, providers.Usage{Cost: providers.USD}, 2, "0 of 2 USD are left"},
 		{"a price that shows afterwards", engine.Budget{Cost: 9}, providers.Usage{Unpriced: 1}, 1, "1 calls have no known price"},
 		{"a price that may be unknown", engine.Budget{Cost: 9, Calls: 4, AllowUnpriced: true}, providers.Usage{Calls: 1, Unpriced: 1}, 4, "4 calls"},
 		{"a price that nobody asks for", engine.Budget{Calls: 2}, providers.Usage{Calls: 1, Unpriced: 1}, 2, "2 calls"},
 		{"no calls", engine.Budget{Calls: -1}, providers.Usage{}, 0, "the limit of 0 calls"},
 		{"no tokens", engine.Budget{Tokens: -1}, providers.Usage{}, 0, "0 of 0 tokens are left, and the call wants an unknown amount"},
-		{"no money", engine.Budget{Cost: -1}, providers.Usage{}, 0, "0 of 0 USD are left, and the call wants an unknown amount: Limits.Estimate"},
+		{"no money", engine.Budget{Cost: -1}, providers.Usage{}, 0, "0 of 0 USD are left, and the call wants an unknown amount: an Estimate for this agent"},
 		{"no time", engine.Budget{Wall: -1}, providers.Usage{}, 0, "the time limit of 0s is reached"},
 	}
 	for _, tt := range tests {

@@ -236,7 +236,7 @@ func TestShareOfAChild(t *testing.T) {
 	t.Run("N3 a call whose limit children hold says so", both(func(t seam) {
 		for limit, says := range map[engine.Budget]string{
 			{Calls: 5}:  "budget: the limit of 5 calls is reached (child runs hold 5: Split gives each a share)",
-			{Tokens: 5}: "budget: 0 of 5 tokens are left (child runs hold 5: Split gives each a share), and the call wants an unknown amount",
+			{Tokens: 5}: "budget: 0 of 5 tokens are left (child runs hold 5: Split gives each a share), and the call to \"a\" wants an unknown amount",
 		} {
 			r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
 				g := b.Group()

@@ -378,10 +378,10 @@ func TestWaiting(t *testing.T) {
 	t.Run("N4 it is refused when it could not fit though all came back free", both(func(t seam) {
 		r := side(t, engine.Budget{Cost: 100}, asked{"a", "root", 50}, asked{"a", "root", 60}, asked{"a", "root", 101})
 		r.waits()
-		assert.Equal(t, []string{"2 (budget: 0.0000001 of 0.0000001 USD are left, and the call wants 0.000000101, its Limits.Estimate)"}, r.notes)
+		assert.Equal(t, []string{"2 (budget: 0.0000001 of 0.0000001 USD are left, and the call to \"a\" wants 0.000000101, its Limits.Estimate)"}, r.notes)
 		r.hand("0.0:0", price(41))
 		r.ends()
-		assert.Equal(t, "1 (budget: 0.000000059 of 0.0000001 USD are left, and the call wants 0.00000006, its Limits.Estimate)", r.notes[2])
+		assert.Equal(t, "1 (budget: 0.000000059 of 0.0000001 USD are left, and the call to \"a\" wants 0.00000006, its Limits.Estimate)", r.notes[2])
 	}))
 	t.Run("N4 calls do not wait", both(func(t seam) {
 		r := side(t, engine.Budget{Calls: 1}, asked{"a", "root", 0}, asked{"a", "root", 0})
