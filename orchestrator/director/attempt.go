@@ -45,20 +45,25 @@ type mishap struct {
 	outage bool // an agent could not be reached or has failed
 }
 
-// attempt is the branch of an attempt: the worker works in slices until it is done, and
-// what it answers is carried out.
+// attempt is the branch of an attempt. The work of a task that was abandoned meanwhile is
+// removed when its worker has ended.
 func (r *run) attempt(c *orchestrator.Context, id string) error {
 	t, _ := r.board.Task(id)
 	if t.Accepted {
 		r.acceptFrozen(c, &t)
 		return nil
 	}
-	a := &attempt{id: id, n: t.Attempt}
+	err := r.undertake(c, &attempt{id: id, n: t.Attempt})
+	if t, _ = r.board.Task(id); t.Final() {
+		r.clear(c, id, true)
+	}
+	return err
+}
+
+// undertake has the worker work in slices until it is done, and carries out what it answers.
+func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 	result, why, err := r.perform(c, a)
-	if !r.current(c, id, a.n, board.Active) {
-		if t, _ := r.board.Task(id); t.Final() {
-			r.clear(c, id, true)
-		}
+	if !r.current(c, a.id, a.n, board.Active) {
 		return err
 	}
 	switch {

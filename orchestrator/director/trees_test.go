@@ -65,6 +65,38 @@ func TestTrees(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, [][]string{{"task/db_build/a1"}, {"task/api_plan/a1"}}, p.removals())
 	})
+	t.Run("B99 BX16 the worktree of what is abandoned while its work is committed is removed at once", func(t *testing.T) {
+		s := forked(roles{
+			"work": func(a asked) any {
+				if a.task == "ui_plan" {
+					return slow{time.Hour, nil}
+				}
+				return nil
+			},
+			"qa": func(a asked) any {
+				r := fail(a.req)
+				if r.PlanWrong = true; a.task == "ui_plan" {
+					return nil
+				}
+				return r
+			},
+			"replan": always(director.Replan{Abandon: []director.AbandonPlan{{ID: "api_plan"}, {ID: "db_build"}}}),
+			director.OpCommit: func(a asked) any {
+				var in director.CommitRequest
+				if decode(a.req.Input, &in); in.Tree.Task == "api_plan" {
+					return slow{time.Minute, forks()[director.OpCommit](a)}
+				}
+				return forks()[director.OpCommit](a)
+			},
+		}, define("db_build"), define("api_plan"), define("ui_plan"))
+		s.cfg.Limits.TaskTime, s.cfg.Limits.Inactivity = 2*time.Hour, orchestrator.None
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build ABANDONED, api_plan ABANDONED, ui_plan COMPLETE")
+		removals := p.removals()
+		assert.Equal(t, []string{"task/ui_plan/a1"}, removals[len(removals)-1], "the last one")
+		assert.Contains(t, removals, []string{"task/api_plan/a1"})
+	})
 	// works is a worker of slices that each commit something.
 	works := func(s script) script {
 		s.roles[director.OpCommit] = func(a asked) any {
