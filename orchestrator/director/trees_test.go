@@ -1,6 +1,7 @@
 package director_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -147,6 +148,42 @@ func TestTrees(t *testing.T) {
 			updates = append(updates, in.Update)
 		}
 		assert.Equal(t, []bool{false, true}, updates, "what goes on gets what was merged meanwhile")
+	})
+	t.Run("BC22 B50 a worker that goes on is told where, and of the files that others have changed, too", func(t *testing.T) {
+		p := forked(roles{
+			"work": func(a asked) any {
+				if a.attempt == 1 {
+					return escalates("db_build", director.EscalationRequest{Type: "NEEDS_CLARIFICATION", Reason: "which port?"})(a)
+				}
+				return nil
+			},
+			"escalate": always(director.Resolution{Resolved: true}),
+			director.OpCreate: func(a asked) any {
+				out := forks()[director.OpCreate](a).(director.Created)
+				if out.Tree.Attempt == 2 {
+					out.Head, out.Conflicts = "updated", []string{"main.txt"}
+				}
+				return out
+			},
+		}, define("db_build")).play(t)
+		require.NoError(t, p.err)
+		last := p.last(t, "db_build")
+		assert.Equal(t, "updated", workInput(last).Worktree.Commit)
+		assert.Equal(t, []string{"main.txt"}, workInput(last).Conflicts)
+		assert.Contains(t, last.req.Prompt, "conflict markers")
+	})
+	t.Run("B98 a worktree that could not be removed in a pause is removed at the end", func(t *testing.T) {
+		p := forked(roles{
+			"work": escalates("db_build", director.EscalationRequest{Type: "BLOCKED_EXTERNAL", Reason: "no key"}),
+			director.OpRemove: func(a asked) any {
+				if a.n <= 2 {
+					return errors.New("it is open")
+				}
+				return struct{}{}
+			},
+		}, define("db_build")).play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		assert.Len(t, p.removals(), 3)
 	})
 	t.Run("BX7 a delivery that leaves its worktree by a link fails", func(t *testing.T) {
 		p := forked(roles{director.OpCommit: func(a asked) any {
