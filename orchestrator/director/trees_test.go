@@ -172,6 +172,19 @@ func TestTrees(t *testing.T) {
 		assert.Equal(t, []string{"main.txt"}, workInput(last).Conflicts)
 		assert.Contains(t, last.req.Prompt, "conflict markers")
 	})
+	t.Run("B94 BC22 of two subtasks one starts from its parent's work", func(t *testing.T) {
+		p := forked(roles{"work": wants("db_build", director.WorkerResult{
+			Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("alone", "build")}, {TaskPlan: plan("sub", "build"), FromParent: true}},
+		})}, define("db_build")).play(t)
+		require.NoError(t, p.err)
+		bases := map[string]string{}
+		for _, a := range p.of(director.OpCreate) {
+			var in director.CreateRequest
+			decode(a.req.Input, &in)
+			bases[in.Task] = in.Base
+		}
+		assert.Equal(t, map[string]string{"alone": "", "sub": "task/db_build/a1", "db_build": "task/db_build/a1"}, bases)
+	})
 	t.Run("B98 a worktree that could not be removed in a pause is removed at the end", func(t *testing.T) {
 		p := forked(roles{
 			"work": escalates("db_build", director.EscalationRequest{Type: "BLOCKED_EXTERNAL", Reason: "no key"}),
