@@ -159,7 +159,7 @@ func (r *run) placeholders(tasks []board.Definition) (made []board.Definition) {
 	var components []string
 	for _, t := range tasks {
 		taken[t.ID] = true
-		switch t.Phase {
+		switch strings.ToLower(strings.TrimSpace(t.Phase)) {
 		case PhaseTest:
 			tested[t.Component] = true
 		case PhaseBuild, "implement":

@@ -692,11 +692,13 @@ func TestGivenTasks(t *testing.T) {
 		assert.InDelta(t, 0.9, *p.task(t, "p").Risk, 0)
 	})
 	t.Run("B32 BC1 a task to implement is built, and gets a placeholder", func(t *testing.T) {
-		given := define("api_implement")
-		given.Profile = ""
-		p := script{in: director.Input{Tasks: []board.Definition{given}}}.play(t)
-		require.NoError(t, p.err)
-		assert.Equal(t, []string{"api_implement"}, p.task(t, "test-api").DependsOn)
+		for _, phase := range []string{"implement", " Implement", "Build"} {
+			given := define("api_build")
+			given.Phase = phase
+			p := script{in: director.Input{Tasks: []board.Definition{given}}}.play(t)
+			require.NoError(t, p.err)
+			assert.Equal(t, []string{"api_build"}, p.task(t, "test-api").DependsOn, phase)
+		}
 	})
 	t.Run("B32 B18 a team without a test phase gets no placeholders", func(t *testing.T) {
 		s := script{in: director.Input{Tasks: []board.Definition{define("api_build")}}}
