@@ -131,8 +131,7 @@ func (r *run) clear(c *orchestrator.Context, task string, branches bool) { //nol
 // tasks that are not final stay, with what was committed.
 func (r *run) leaveFolders(c *orchestrator.Context) {
 	for _, id := range slices.Sorted(maps.Keys(r.trees.trees)) {
-		t, _ := r.board.Task(id)
-		if r.trees.folder[id] || t.Final() {
+		if t, _ := r.board.Task(id); r.trees.folder[id] {
 			r.clear(c, id, t.Final())
 		}
 	}
