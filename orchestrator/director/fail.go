@@ -38,7 +38,6 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptFailure) {
 	r.direct(c, a.id, board.Move{Event: board.EventLose, QA: &qa, Messages: r.phoenix(c, &t, qa)})
 	if route == giveUp {
 		r.abandon(c, a.id, givenUpPrefix+why.text) // at once: the task is READY
-		r.clear(c, a.id, true)
 		return
 	}
 	r.forget(c, a.id)

@@ -110,6 +110,23 @@ func TestPeople(t *testing.T) {
 		assert.Contains(t, memory[len(memory)-1].Text, "8080")
 		assert.Len(t, p.events(t, director.EventAttemptReset), 1)
 	})
+	t.Run("BX26 B78 a task whose last attempt has failed begins anew, whatever an earlier one has left", func(t *testing.T) {
+		s := one(roles{"work": func(a asked) any {
+			switch a.attempt {
+			case 1:
+				return escalates("db_build", director.EscalationRequest{Type: "NEEDS_CLARIFICATION", Reason: "which port?"})(a)
+			case 2:
+				return errors.New("boom")
+			}
+			return nil
+		}, "escalate": always(director.Resolution{Resolved: true})}).under(once).replied(map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionRetry}})
+		p := s.play(t)
+		require.NoError(t, p.err)
+		last := p.last(t, "db_build")
+		assert.Nil(t, workInput(last).Checkpoint)
+		require.Len(t, last.req.History, 1)
+		assert.Contains(t, last.req.History[0].Text, "Attempt 2 at this task has failed")
+	})
 	t.Run("BX26 edit", func(t *testing.T) {
 		p := hopeless(1, map[string]any{"ask/db_build/1": director.Answer{
 			Action: director.ActionEdit, Criteria: []string{"dates are text"}, Spec: map[string]json.RawMessage{"db": json.RawMessage(`"text"`)},
@@ -365,7 +382,8 @@ func TestAbandonment(t *testing.T) {
 		p.is(t, "db_build COMPLETE, api_plan ABANDONED")
 		assert.Less(t, p.out.Elapsed, 5*time.Minute, "nobody waits for it")
 		assert.NotContains(t, p.out.Files, "artifacts/api_plan.md")
-		assert.Len(t, p.events(t, director.EventResultDropped), 1)
+		require.Len(t, p.events(t, director.EventResultDropped), 1)
+		assert.Equal(t, 1, p.events(t, director.EventResultDropped)[0].Attempt)
 		assert.Equal(t, p.at(t, director.EventRunReplanned), p.at(t, director.EventResultDropped), "its worker is stopped at once")
 	})
 	t.Run("BX27 without money for the re-plan, the worker may finish", func(t *testing.T) {
@@ -556,6 +574,7 @@ func TestStatus(t *testing.T) {
 	t.Run("BX29 failures in a row: one that works ends it", func(t *testing.T) {
 		for name, third := range map[string]any{
 			"a pause":   director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}}},
+			"a refusal": director.WorkerResult{Status: director.StatusFailed, Summary: "I cannot"},
 			"a review":  nil,
 			"a failure": errors.New("down"),
 		} {
@@ -792,6 +811,11 @@ func TestOutages(t *testing.T) {
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		p.is(t, "a_plan ABANDONED, b_plan ABANDONED, c_plan READY, d_plan COMPLETE")
 	})
+	t.Run("BX29 BC38 without a limit of failures no run is paused", func(t *testing.T) {
+		p := four(down).under(func(cfg *director.Config) { cfg.Retry.Outages = orchestrator.None }).play(t)
+		require.NoError(t, p.err)
+		assert.Empty(t, p.out.Warnings)
+	})
 	t.Run("BX29 B91 workers that take too long are no outage", func(t *testing.T) {
 		p := four(first(slow{time.Hour, nil})).play(t)
 		require.NoError(t, p.err)
@@ -818,6 +842,22 @@ func TestOutages(t *testing.T) {
 
 func TestStateOfARun(t *testing.T) {
 	t.Parallel()
+	t.Run("B41 BX25 a question that nobody has answered in time is not open", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			s := hopeless(9, nil).under(patient)
+			flow, in := s.flow(t)
+			engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: s.roster(t, flow.Agents, newDiary())})
+			require.NoError(t, err)
+			run, err := flow.Start(t.Context(), engine, in, orchestrator.StartOptions{})
+			require.NoError(t, err)
+			_, err = flow.Result(t.Context(), run)
+			require.ErrorIs(t, err, director.ErrWaiting)
+			var last director.State
+			require.NoError(t, run.State(t.Context(), &last))
+			assert.Empty(t, last.Asked)
+			require.NoError(t, engine.Close(t.Context()))
+		})
+	})
 	t.Run("B41 what is worked on, and what is next", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			cfg := config()

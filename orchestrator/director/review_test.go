@@ -376,6 +376,10 @@ func TestReplans(t *testing.T) {
 		p = s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "db_build ABANDONED, db_test COMPLETE")
+		s.roles["replan"] = always(director.Replan{Abandon: []director.AbandonPlan{{ID: "db_build"}}})
+		p = s.play(t)
+		require.ErrorIs(t, p.err, director.ErrStuck)
+		assert.Equal(t, board.ByAbandoned, p.task(t, "db_test").Blocked.Type)
 	})
 	t.Run("BC37 B59 what is blocked for a re-plan goes on after one, unless that changes nothing or abandons it", func(t *testing.T) {
 		for want, replan := range map[string]director.Replan{
@@ -582,6 +586,39 @@ func TestFailedReviews(t *testing.T) {
 		assert.Len(t, p.out.Board.Tasks, 1)
 		p.is(t, "db_test COMPLETE")
 	})
+	t.Run("BC23 a second fix has a name of its own", func(t *testing.T) {
+		s := one(roles{"qa": func(a asked) any {
+			if a.task == "db_test" && a.attempt < 3 {
+				return edits("db_test", 0, faults)(a)
+			}
+			return nil
+		}})
+		s.in.Tasks = []board.Definition{define("db_test")}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "fix-db-1 COMPLETE, fix-db-2 COMPLETE, db_test COMPLETE")
+	})
+	t.Run("B72 BC24 what is found at a component is for its own tests", func(t *testing.T) {
+		s := script{in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build")}}, roles: roles{"qa": edits("api_build", 0, func(r *director.Review) {
+			r.Refined, r.Tests = []string{"GET returns 200"}, []board.TestAnalysis{{Test: "T1", Fault: board.TestWrong}}
+		})}}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.True(t, p.task(t, "test-db").Placeholder)
+		assert.Len(t, p.task(t, "test-db").Criteria, 1)
+		assert.Equal(t, []string{"GET returns 200", "The test T1 is revised: what it expects is wrong"}, p.task(t, "test-api").Criteria)
+	})
+	t.Run("B104 BC38 without a threshold nothing stagnates, and a re-plan that changes nothing says so", func(t *testing.T) {
+		s := one(roles{"qa": failing("db_build", 3)})
+		changed := s.play(t).events(t, director.EventRunReplanned)
+		require.Len(t, changed, 1)
+		assert.Equal(t, "unchanged", changed[0].On)
+		s.cfg.Retry.Stagnation = orchestrator.None
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Empty(t, p.of("replan"))
+		assert.Empty(t, p.events(t, director.EventRunStagnated))
+	})
 	t.Run("B43 BA102 the director is told how many re-plans there were", func(t *testing.T) {
 		s := one(roles{"qa": failing("db_build", 99)})
 		s.cfg.Retry.Tasks = 12
@@ -644,25 +681,41 @@ func TestFailedReviews(t *testing.T) {
 	})
 }
 
+func TestTimeoutsNameTheirSetting(t *testing.T) {
+	t.Parallel()
+	s := one(roles{"work": func(asked) any { return slow{time.Hour, nil} }})
+	s.cfg.Limits.TaskTime, s.cfg.Retry.Tasks = 90*time.Second, orchestrator.None
+	p := s.play(t)
+	require.ErrorIs(t, p.err, director.ErrWaiting)
+	assert.Contains(t, p.task(t, "db_build").Reason, "Limits.TaskTime is 1m30s")
+	assert.Equal(t, board.TimedOut, p.task(t, "db_build").QA.Kind)
+
+	s = script{roles: roles{"decompose": func(asked) any { return slow{time.Hour, nil} }}, in: director.Input{Objective: "a board"}}
+	s.cfg = bare()
+	s.cfg.Limits.CallTime = 3 * time.Minute
+	p = s.play(t)
+	require.ErrorIs(t, p.err, director.ErrDecomposition)
+	require.ErrorContains(t, p.err, "Limits.CallTime is 3m0s")
+}
+
 func TestGivenTasks(t *testing.T) {
 	t.Parallel()
-	t.Run("B32 BC1 the case of a phase does not matter for TEST placeholders", func(t *testing.T) {
-		for _, phase := range []string{"BUILD", " implement "} {
-			d := define("db_build")
-			d.Phase = phase
-			s := script{in: director.Input{Tasks: []board.Definition{d}}}
-			p := s.play(t)
-			require.NoError(t, p.err)
-			p.is(t, "db_build COMPLETE, test-db COMPLETE")
-			assert.Equal(t, orchestrator.Completed, p.out.Status)
-		}
+	t.Run("B31 B118 the risk that the director plans is the task's", func(t *testing.T) {
+		risky := plan("p", "plan")
+		risky.Risk = new(0.9)
+		p := script{cfg: bare(), roles: roles{"decompose": always(director.Decomposition{Tasks: []director.TaskPlan{risky}})}}.play(t)
+		require.NoError(t, p.err)
+		require.NotNil(t, p.task(t, "p").Risk)
+		assert.InDelta(t, 0.9, *p.task(t, "p").Risk, 0)
 	})
 	t.Run("B32 BC1 a task to implement is built, and gets a placeholder", func(t *testing.T) {
-		given := define("api_implement")
-		given.Profile = ""
-		p := script{in: director.Input{Tasks: []board.Definition{given}}}.play(t)
-		require.NoError(t, p.err)
-		assert.Equal(t, []string{"api_implement"}, p.task(t, "test-api").DependsOn)
+		for _, phase := range []string{"implement", " Implement", "Build"} {
+			given := define("api_build")
+			given.Phase = phase
+			p := script{in: director.Input{Tasks: []board.Definition{given}}}.play(t)
+			require.NoError(t, p.err)
+			assert.Equal(t, []string{"api_build"}, p.task(t, "test-api").DependsOn, phase)
+		}
 	})
 	t.Run("B32 B18 a team without a test phase gets no placeholders", func(t *testing.T) {
 		s := script{in: director.Input{Tasks: []board.Definition{define("api_build")}}}
@@ -679,6 +732,19 @@ func TestGivenTasks(t *testing.T) {
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrInput)
 		require.ErrorContains(t, p.err, `assigned_worker_profile is "test_worker"`)
+	})
+	t.Run("BC53 B31 a board without tasks is planned", func(t *testing.T) {
+		down := forked(roles{director.OpOpen: func(asked) any { return errors.New("the repository is dirty") }})
+		down.in = director.Input{Objective: "a board"}
+		p := down.play(t)
+		require.ErrorIs(t, p.err, director.ErrWorktree)
+		require.NotNil(t, p.out.Board)
+		s := script{cfg: bare(), roles: roles{"decompose": always(director.Decomposition{Tasks: []director.TaskPlan{plan("db_build", "build")}})}}
+		s.in = director.Input{Board: p.out.Board}
+		p = s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.of("decompose"), 1)
+		p.is(t, "db_build COMPLETE")
 	})
 	t.Run("BC53 a run that goes on without further tasks asks no hook", func(t *testing.T) {
 		s := one(roles{"qa": failing("db_build", 1)}).under(once)

@@ -1,6 +1,7 @@
 package director_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +66,38 @@ func TestTrees(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, [][]string{{"task/db_build/a1"}, {"task/api_plan/a1"}}, p.removals())
 	})
+	t.Run("B99 BX16 the worktree of what is abandoned while its work is committed is removed at once", func(t *testing.T) {
+		s := forked(roles{
+			"work": func(a asked) any {
+				if a.task == "ui_plan" {
+					return slow{time.Hour, nil}
+				}
+				return nil
+			},
+			"qa": func(a asked) any {
+				r := fail(a.req)
+				if r.PlanWrong = true; a.task == "ui_plan" {
+					return nil
+				}
+				return r
+			},
+			"replan": always(director.Replan{Abandon: []director.AbandonPlan{{ID: "api_plan"}, {ID: "db_build"}}}),
+			director.OpCommit: func(a asked) any {
+				var in director.CommitRequest
+				if decode(a.req.Input, &in); in.Tree.Task == "api_plan" {
+					return slow{time.Minute, forks()[director.OpCommit](a)}
+				}
+				return forks()[director.OpCommit](a)
+			},
+		}, define("db_build"), define("api_plan"), define("ui_plan"))
+		s.cfg.Limits.TaskTime, s.cfg.Limits.Inactivity = 2*time.Hour, orchestrator.None
+		p := s.play(t)
+		require.NoError(t, p.err)
+		p.is(t, "db_build ABANDONED, api_plan ABANDONED, ui_plan COMPLETE")
+		removals := p.removals()
+		assert.Equal(t, []string{"task/ui_plan/a1"}, removals[len(removals)-1], "the last one")
+		assert.Contains(t, removals, []string{"task/api_plan/a1"})
+	})
 	// works is a worker of slices that each commit something.
 	works := func(s script) script {
 		s.roles[director.OpCommit] = func(a asked) any {
@@ -115,6 +148,55 @@ func TestTrees(t *testing.T) {
 			updates = append(updates, in.Update)
 		}
 		assert.Equal(t, []bool{false, true}, updates, "what goes on gets what was merged meanwhile")
+	})
+	t.Run("BC22 B50 a worker that goes on is told where, and of the files that others have changed, too", func(t *testing.T) {
+		p := forked(roles{
+			"work": func(a asked) any {
+				if a.attempt == 1 {
+					return escalates("db_build", director.EscalationRequest{Type: "NEEDS_CLARIFICATION", Reason: "which port?"})(a)
+				}
+				return nil
+			},
+			"escalate": always(director.Resolution{Resolved: true}),
+			director.OpCreate: func(a asked) any {
+				out := forks()[director.OpCreate](a).(director.Created)
+				if out.Tree.Attempt == 2 {
+					out.Head, out.Conflicts = "updated", []string{"main.txt"}
+				}
+				return out
+			},
+		}, define("db_build")).play(t)
+		require.NoError(t, p.err)
+		last := p.last(t, "db_build")
+		assert.Equal(t, "updated", workInput(last).Worktree.Commit)
+		assert.Equal(t, []string{"main.txt"}, workInput(last).Conflicts)
+		assert.Contains(t, last.req.Prompt, "conflict markers")
+	})
+	t.Run("B94 BC22 of two subtasks one starts from its parent's work", func(t *testing.T) {
+		p := forked(roles{"work": wants("db_build", director.WorkerResult{
+			Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("alone", "build")}, {TaskPlan: plan("sub", "build"), FromParent: true}},
+		})}, define("db_build")).play(t)
+		require.NoError(t, p.err)
+		bases := map[string]string{}
+		for _, a := range p.of(director.OpCreate) {
+			var in director.CreateRequest
+			decode(a.req.Input, &in)
+			bases[in.Task] = in.Base
+		}
+		assert.Equal(t, map[string]string{"alone": "", "sub": "task/db_build/a1", "db_build": "task/db_build/a1"}, bases)
+	})
+	t.Run("B98 a worktree that could not be removed in a pause is removed at the end", func(t *testing.T) {
+		p := forked(roles{
+			"work": escalates("db_build", director.EscalationRequest{Type: "BLOCKED_EXTERNAL", Reason: "no key"}),
+			director.OpRemove: func(a asked) any {
+				if a.n <= 2 {
+					return errors.New("it is open")
+				}
+				return struct{}{}
+			},
+		}, define("db_build")).play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		assert.Len(t, p.removals(), 3)
 	})
 	t.Run("BX7 a delivery that leaves its worktree by a link fails", func(t *testing.T) {
 		p := forked(roles{director.OpCommit: func(a asked) any {

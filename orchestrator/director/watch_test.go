@@ -392,10 +392,48 @@ func TestSlices(t *testing.T) {
 		}
 	})
 	t.Run("B116 BX28 a check is paid for by its task", func(t *testing.T) {
-		p := one(roles{"work": toils(20, time.Second), "assess": always(costs(director.Assessment{Alignment: 90}, 5))}).play(t)
+		p := one(roles{"work": toils(20, time.Second), "assess": always(costs(director.Assessment{Alignment: 90}, 5))}).also(define("api_plan", "db_build")).with(roles{"work": func(a asked) any {
+			if a.task == "db_build" {
+				return toils(20, time.Second)(a)
+			}
+			return nil
+		}}).play(t)
 		require.NoError(t, p.err)
+		assert.Equal(t, "db_build", p.out.Board.Guardian.LastReviewed, "B93: the other one was not")
 		assert.Equal(t, 5*providers.USD/100, p.task(t, "db_build").Spent.Cost)
 		assert.False(t, p.out.Board.Guardian.Watches["db_build"].LastMessage.IsZero())
+	})
+	t.Run("B91 BC15 BC41 without limits of time a worker may take and be silent as long as it likes", func(t *testing.T) {
+		s := one(roles{"work": func(a asked) any {
+			if a.slice < 3 {
+				return slow{time.Hour, agent.Response{More: true}}
+			}
+			return slow{time.Hour, nil}
+		}})
+		s.cfg.Limits.TaskTime, s.cfg.Limits.GuardianEvery, s.cfg.Limits.Inactivity = orchestrator.None, orchestrator.None, orchestrator.None
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Zero(t, p.task(t, "db_build").RetryCount)
+		assert.Empty(t, p.of("assess"))
+		for _, a := range p.of("work") {
+			assert.Zero(t, a.req.Limits.Slice)
+			assert.Zero(t, a.req.Limits.Total)
+		}
+	})
+	t.Run("B40 BA106 as many workers of a profile as it allows", func(t *testing.T) {
+		working := crowd{}
+		s := one(roles{"work": func(asked) any {
+			return func(ctx context.Context, req agent.Request) (agent.Response, error) {
+				working.stay(time.Minute)
+				return respond(ctx, req, good(read("code_worker", req)))
+			}
+		}}).also(define("api_build"), define("ui_build"))
+		s.cfg = s.whole()
+		for i := range s.cfg.Profiles {
+			s.cfg.Profiles[i].Limit = 2
+		}
+		require.NoError(t, s.play(t).err)
+		assert.Equal(t, 2, working.most)
 	})
 	t.Run("BX27 a check that the budget refuses ends the run, and is no warning", func(t *testing.T) {
 		s := one(roles{"work": toils(20, time.Second)})
