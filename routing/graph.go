@@ -415,7 +415,7 @@ func (g *Graph) move(id int32, to state, at time.Time) {
 func (g *Graph) enter(id int32, at time.Time) {
 	switch n := &g.nodes[id]; n.state {
 	case ready:
-		g.queues[n.queue].add(entry{int64(n.priority) - g.tick(at), n.rank, id})
+		g.queues[n.queue].add(entry{minus(int64(n.priority), g.tick(at)), n.rank, id})
 	case active:
 		g.queues[n.queue].active++
 		g.active++

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -64,7 +65,8 @@ func (g *Graph) Prioritize(id string, priority int) {
 	n := &g.nodes[i]
 	if n.state == ready {
 		q := g.queues[n.queue]
-		q.entries[n.place].urgency += int64(priority) - int64(n.priority)
+		gained := minus(q.entries[n.place].urgency, int64(n.priority))
+		q.entries[n.place].urgency = minus(int64(priority), minus(0, gained))
 		q.fix(int(n.place))
 	}
 	n.priority = priority
@@ -103,6 +105,18 @@ func (g *Graph) tick(at time.Time) int64 {
 		return 0
 	}
 	return at.UnixNano() / int64(g.age)
+}
+
+// minus returns a - b, or the end of int64 that it would pass.
+func minus(a, b int64) int64 {
+	d := a - b
+	if (a < b) == (d < 0) {
+		return d
+	}
+	if a < b {
+		return math.MinInt64
+	}
+	return math.MaxInt64
 }
 
 // before is negative if a is started before b.

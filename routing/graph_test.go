@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -253,6 +254,19 @@ func TestGraphAgeing(t *testing.T) {
 	t.Run("BX21 one point for each period", func(t *testing.T) { // start is a full minute
 		assert.Equal(t, []string{"high", "low"}, aged(time.Minute, 2*time.Minute-1), "1+1 < 3")
 		assert.Equal(t, []string{"low", "high"}, aged(time.Minute, 2*time.Minute), "1+2 = 3, and it was added first")
+	})
+	t.Run("BX21 B37 the lowest and the highest priority stay so", func(t *testing.T) {
+		g := graphOf(
+			t, routing.Preference{AgeEvery: time.Second},
+			routing.Node{ID: "low", Priority: math.MinInt}, routing.Node{ID: "mid"}, routing.Node{ID: "high", Priority: math.MaxInt},
+		)
+		for i, id := range []string{"low", "mid", "high"} {
+			require.NoError(t, g.Move(id, routing.Ready, start.AddDate(-100*i, 0, 0)))
+		}
+		assert.Equal(t, []string{"high", "mid", "low"}, g.Queue())
+		g.Prioritize("low", math.MaxInt)
+		g.Prioritize("high", math.MinInt)
+		assert.Equal(t, []string{"low", "mid", "high"}, g.Queue())
 	})
 }
 

@@ -35,6 +35,9 @@ func (b *Board) headFaults() []error {
 		faults.add("objective is empty")
 	}
 	for _, area := range slices.Sorted(maps.Keys(b.Spec)) {
+		if blank(area) {
+			faults.add("spec[%q]: the area is empty", area)
+		}
 		if !json.Valid(b.Spec[area]) {
 			faults.add("spec[%q] is no JSON", area)
 		}
@@ -175,6 +178,11 @@ func (e *Editor) taskFaults(t *Task) []error {
 		faults.add("parent %w", err)
 	} else if t.Parent != "" && e.at[t.Parent] >= e.at[t.ID] {
 		faults.add("parent %q is not before it", t.Parent)
+	}
+	for _, id := range t.needs() {
+		if need, err := e.task(id); err == nil && need.Status != Complete && (t.Status == Active || t.Status == AwaitingQA) {
+			faults.add("it is %s, but needs %q, which is %s", t.Status, id, need.Status)
+		}
 	}
 	if t.Frozen != nil {
 		if err := t.Frozen.fault(); err != nil {

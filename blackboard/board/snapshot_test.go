@@ -56,6 +56,7 @@ func TestRestore(t *testing.T) {
 			{`"depends_on":["db_build"]`, `"parent":"views_build","depends_on":["db_build"]`, `parent "views_build" is not before it`},
 			{`"branch":"task/x/db_build","commit":"c-db_build"`, `"branch":"","commit":"c"`, "frozen: branch or commit is empty"},
 			{`"path":"artifacts/db_build.md"`, `"path":"../x"`, `frozen: path is "../x"`},
+			{`"depends_on":["db_plan"]`, `"depends_on":["db_plan","db_test"]`, `it is AWAITING_QA, but needs "db_test", which is BLOCKED`},
 			{`"frozen":{"path":"artifacts/db_build.md","branch":"task/x/db_build","commit":"c-db_build"},`, ``, "frozen is missing"},
 			{`"retry_count":0`, `"retry_count":-1`, "a count is below 0"},
 			{`"acceptance_criteria":["The`, `"acceptance_criteria":["","The`, "acceptance_criteria[0] is empty"},

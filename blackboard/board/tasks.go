@@ -167,8 +167,8 @@ func (a Edit) apply(e *Editor, c Change) error {
 		t.Criteria = a.Criteria
 	}
 	gone := func(id string) bool { return slices.Contains(a.DropNeeds, id) }
-	t.WaitingFor = slices.DeleteFunc(t.WaitingFor, gone)
-	t.DependsOn = slices.DeleteFunc(t.DependsOn, gone)
+	t.WaitingFor = slices.DeleteFunc(slices.Clone(t.WaitingFor), gone) // copies of the task keep theirs
+	t.DependsOn = slices.DeleteFunc(slices.Clone(t.DependsOn), gone)
 	for _, id := range a.AddNeeds {
 		if !slices.Contains(t.DependsOn, id) {
 			t.DependsOn = append(t.DependsOn, id)

@@ -21,8 +21,8 @@ type View struct {
 	// them if none is named like the task's own component.
 	Spec map[string]json.RawMessage `json:"spec"`
 
-	// Decisions apply to the task; Insights have no topic, or one that the task's words
-	// name, or come from a task that this one waited for.
+	// Decisions apply to the task; Insights have no topic with a letter or digit, or one
+	// that the task's words name, or come from a task that this one waited for.
 	Decisions []Decision `json:"decisions,omitempty"`
 	Insights  []Insight  `json:"insights,omitempty"`
 
@@ -68,7 +68,7 @@ func (e *Editor) View(id string) (View, error) {
 	}
 	about, needs := t.words(), t.needs()
 	for _, i := range e.b.Insights {
-		if len(i.Topic) == 0 || slices.Contains(needs, i.SourceTask) || slices.ContainsFunc(i.Topic, about.name) {
+		if !slices.ContainsFunc(i.Topic, hasWords) || slices.Contains(needs, i.SourceTask) || slices.ContainsFunc(i.Topic, about.name) {
 			v.Insights = append(v.Insights, i)
 		}
 	}
@@ -109,6 +109,8 @@ func (v vocabulary) name(tag string) bool {
 	needed := words(tag)
 	return len(needed) > 0 && !slices.ContainsFunc(needed, func(word string) bool { return !v[word] })
 }
+
+func hasWords(tag string) bool { return len(words(tag)) > 0 }
 
 // words returns the words of a text in lower case.
 func words(text string) []string {

@@ -18,6 +18,7 @@ func TestView(t *testing.T) {
 	add := func(i board.Insight) { r.do(board.RoleWorker, "", board.AddInsight{Insight: i}) }
 	add(board.Insight{ID: "all", Summary: "for everybody"})
 	add(board.Insight{ID: "tag", Topic: []string{"Python", "API"}, Summary: "of the component"})
+	add(board.Insight{ID: "blank", Topic: []string{"", "++"}, Summary: "of interest to all"})
 	add(board.Insight{ID: "criterion", Topic: []string{"task description"}, Summary: "words of a criterion"})
 	add(board.Insight{ID: "need", Topic: []string{"css"}, Summary: "of what it waited for", SourceTask: "db_build"})
 	add(board.Insight{ID: "other", Topic: []string{"css", "task force", "-"}, Summary: "of no interest", SourceTask: "db_plan"})
@@ -68,7 +69,7 @@ func TestView(t *testing.T) {
 		for _, i := range v.Insights {
 			ids = append(ids, i.ID)
 		}
-		assert.Equal(t, []string{"all", "tag", "criterion", "need"}, ids)
+		assert.Equal(t, []string{"all", "tag", "blank", "criterion", "need"}, ids)
 	})
 	t.Run("B122 results of what it depends on, and the task itself", func(t *testing.T) {
 		assert.Equal(t, []board.Result{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -19,6 +20,8 @@ import (
 const (
 	day   = 24 * time.Hour
 	month = 30 * day
+
+	mostIdle = 100 * 365 // days: a hundred years
 )
 
 // options are a parsed command line.
@@ -97,10 +100,17 @@ func readProjects(data []byte, now time.Time) (in input, err error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	var entries []entry
-	if err := dec.Decode(&entries); err != nil {
+	err = dec.Decode(&entries)
+	if err == nil && dec.More() {
+		err = errors.New("there is more after it")
+	}
+	if err != nil {
 		return in, fmt.Errorf("want a JSON list of projects: %w", err)
 	}
 	for i, e := range entries {
+		if e.IdleDays < 0 || e.IdleDays > mostIdle {
+			return in, fmt.Errorf("[%d].idleDays is %d, want 0 to %d", i, e.IdleDays, mostIdle)
+		}
 		if strings.TrimSpace(e.Objective) == "" {
 			return in, fmt.Errorf("[%d].objective is empty", i)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/convene-go/convene/blackboard/board"
 	"github.com/convene-go/convene/orchestrator"
@@ -64,7 +65,7 @@ func promise(b *board.Board) *float64 {
 				met += len(task.Criteria)
 			} else if task.QA != nil {
 				for _, c := range task.QA.Criteria {
-					if c.Passed {
+					if c.Passed && slices.Contains(task.Criteria, c.Criterion) { // it may have others since
 						met++
 					}
 				}

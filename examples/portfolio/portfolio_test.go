@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/board"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/examples/internal/cli/clitest"
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
@@ -141,6 +142,9 @@ func TestArguments(t *testing.T) {
 		"no JSON":                  {append(model, file("b.json", "{")), "want a JSON list of projects"},
 		"an unknown field":         {append(model, file("c.json", `[{"name":"x"}]`)), `unknown field "name"`},
 		"no objective":             {append(model, file("d.json", `[{"id":"x","stage":"IDEA"}]`)), "[0].objective is empty"},
+		"more than a list":         {append(model, file("e.json", `[] []`)), "there is more after it"},
+		"no time ago":              {append(model, file("f.json", `[{"id":"x","objective":"o","idleDays":-1}]`)), "[0].idleDays is -1"},
+		"too long ago":             {append(model, file("g.json", `[{"id":"x","objective":"o","idleDays":200000}]`)), "[0].idleDays is 200000"},
 		"no rounds":                {[]string{"-rounds", "0"}, "-rounds is 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,4 +160,11 @@ func TestArguments(t *testing.T) {
 	in, err := readProjects(scripted, time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC))
 	require.NoError(t, err)
 	assert.Equal(t, time.Date(2026, 10, 1, 9, 0, 0, 0, time.UTC), in.Projects[2].LastProgress)
+}
+
+func TestPromise(t *testing.T) {
+	assert.Nil(t, promise(nil))
+	task := board.Task{Status: board.FailedQA, QA: &board.QA{Criteria: []board.CriterionResult{{Criterion: "a", Passed: true}, {Criterion: "b", Passed: true}}}}
+	task.Criteria = []string{"b", "c"} // a was dropped after the review
+	assert.InDelta(t, 0.5, *promise(&board.Board{Tasks: []board.Task{task}}), 1e-9)
 }

@@ -93,7 +93,7 @@ type Order struct {
 // of Policy.Promote or more are promoted, but for OPERATING ones. The budget is shared in
 // proportion to the scores of those that are left; if these are all 0, none gets any.
 // The slots go to the highest scores, of equals to the smallest IDs; a project without
-// money has none.
+// money has none. A budget of 0 gives slots alone, to the scores above 0.
 //
 // Scores are rounded to six decimals. The error joins all faults: an ID that is empty or
 // listed twice, an unknown stage, a score or bound that is not within 0 to 1, a budget
@@ -121,6 +121,9 @@ func Allocate(projects []Project, budget providers.NanoUSD, p Policy, now time.T
 			high, low := bits.Mul64(uint64(budget), share)
 			money, _ := bits.Div64(high, low, sum)
 			orders[i].Budget = providers.NanoUSD(money)
+		}
+		if orders[i].Budget == 0 && budget > 0 {
+			shares[i] = 0
 		}
 	}
 	giveSlots(orders, shares, p.Slots)

@@ -3,6 +3,8 @@ package portfolio_test
 import (
 	"fmt"
 	"math"
+	"math/big"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,6 +66,9 @@ func TestAllocate(t *testing.T) {
 		orders = allocate(t, 1e6, none, project("a", portfolio.Idea, 0.000249, 0), project("b", portfolio.Idea, 0.999751, 0))
 		assert.Equal(t, providers.NanoUSD(249), orders[0].Budget, "1e6 * 0.000249 is less than 249 as a float64")
 		assert.Equal(t, portfolio.Order{Project: "a", Action: portfolio.Keep, Stage: portfolio.Idea}, allocate(t, 10, none, project("a", portfolio.Idea, 0, 0))[0])
+		tiny := allocate(t, 3, none, project("a", portfolio.Idea, 0.9, 0), project("b", portfolio.Idea, 0.000001, 0))
+		assert.Equal(t, portfolio.Order{Project: "b", Action: portfolio.Keep, Stage: portfolio.Idea}, tiny[1], "a share of less than 1 is no money, and no slot")
+		assert.True(t, allocate(t, 0, none, project("b", portfolio.Idea, 0.000001, 0))[0].Runs, "slots alone")
 		ungraded := portfolio.Project{ID: "u", Stage: portfolio.Launching, LastProgress: now}
 		assert.Equal(t, portfolio.Order{Project: "u", Action: portfolio.Keep, Stage: portfolio.Launching}, allocate(t, 10, policy, ungraded)[0])
 		ungraded.LastProgress = time.Time{}
@@ -106,9 +111,88 @@ func TestAllocate(t *testing.T) {
 	}))
 }
 
+// slowly is a second Allocate, of fractions and of a search for each slot.
+func slowly(projects []portfolio.Project, budget providers.NanoUSD, p portfolio.Policy) (orders []portfolio.Order) {
+	millionths := func(x float64) int64 { return int64(math.Round(x * 1e6)) }
+	scores := map[string]int64{} // of those that are left
+	var sum int64
+	for _, project := range projects {
+		if project.Stage == portfolio.Killed {
+			continue
+		}
+		o := portfolio.Order{Project: project.ID, Action: portfolio.Keep, Stage: project.Stage}
+		idle, score := now.Sub(project.LastProgress), int64(-1)
+		if project.Score != nil {
+			score = millionths(*project.Score)
+		}
+		switch {
+		case p.StaleAfter > 0 && idle > p.StaleAfter || score >= 0 && score < millionths(p.Kill):
+			o.Action, o.Stage = portfolio.Kill, portfolio.Killed
+		case p.Promote != orchestrator.None && score >= millionths(p.Promote) && o.Stage != portfolio.Operating:
+			o.Action, o.Stage = portfolio.Promote, line[slices.Index(line, o.Stage)+1]
+		}
+		if o.Action != portfolio.Kill && score > 0 {
+			scores[o.Project], sum = score, sum+score
+		}
+		orders = append(orders, o)
+	}
+	for i := range orders {
+		if score := scores[orders[i].Project]; score > 0 {
+			share := new(big.Int).Mul(big.NewInt(int64(budget)), big.NewInt(score))
+			orders[i].Budget = providers.NanoUSD(share.Div(share, big.NewInt(sum)).Int64())
+		}
+	}
+	slots := p.Slots
+	if slots <= 0 {
+		slots = len(orders)
+	}
+	for range slots {
+		best := -1
+		for i, o := range orders {
+			score := scores[o.Project]
+			if o.Runs || score == 0 || budget > 0 && o.Budget == 0 {
+				continue
+			}
+			if best < 0 || score > scores[orders[best].Project] || score == scores[orders[best].Project] && o.Project < orders[best].Project {
+				best = i
+			}
+		}
+		if best >= 0 {
+			orders[best].Runs = true
+		}
+	}
+	return orders
+}
+
+func TestAllocateSlowly(t *testing.T) {
+	t.Run("BC67 B120 the same as with fractions and a search", rapid.MakeCheck(func(t *rapid.T) {
+		bound := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1, orchestrator.None}))
+		score := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 0.0000004, 0.000001, 0.5, 1}))
+		p := portfolio.Policy{
+			Promote: bound.Draw(t, "promote"), Kill: bound.Draw(t, "kill"),
+			StaleAfter: rapid.SampledFrom([]time.Duration{orchestrator.None, 0, 24 * time.Hour}).Draw(t, "stale"),
+			Slots:      rapid.IntRange(-1, 4).Draw(t, "slots"),
+		}
+		budget := providers.NanoUSD(rapid.OneOf(rapid.Int64Range(0, 9), rapid.Int64Range(0, math.MaxInt64)).Draw(t, "budget"))
+		ids := rapid.Permutation([]string{"a", "b", "B", "é", "日本", "a/1", " ", "\x00"}).Draw(t, "ids")
+		var projects []portfolio.Project
+		for _, id := range ids[:rapid.IntRange(0, len(ids)).Draw(t, "projects")] {
+			one := project(id, rapid.SampledFrom(portfolio.Stages.States()).Draw(t, "stage"), score.Draw(t, "score"), rapid.IntRange(-1, 2).Draw(t, "days"))
+			if rapid.IntRange(0, 5).Draw(t, "ungraded") == 0 {
+				one.Score = nil
+			}
+			projects = append(projects, one)
+		}
+		before := slices.Clone(projects)
+		require.Equal(t, append([]portfolio.Order{}, slowly(projects, budget, p)...), allocate(t, budget, p, projects...))
+		require.Equal(t, before, projects)
+	}))
+}
+
+var line = []portfolio.Stage{portfolio.Idea, portfolio.Researching, portfolio.Validating, portfolio.Building, portfolio.Launching, portfolio.Operating}
+
 func TestStages(t *testing.T) {
 	t.Run("BA127 B120 one step at a time, and killed from any", func(t *testing.T) {
-		line := []portfolio.Stage{portfolio.Idea, portfolio.Researching, portfolio.Validating, portfolio.Building, portfolio.Launching, portfolio.Operating}
 		for i, from := range line {
 			options := portfolio.Stages.Allowed(from)
 			to, ok := portfolio.Stages.Next(from, portfolio.Promote)

@@ -15,6 +15,9 @@
 // fails, or that [Hooks].Score cannot grade, leaves its project without a score, so it
 // gets no more money, and the outcome is Partial.
 //
+// A round that asks a person waits, and its question is in the Info of its own run:
+// orchestrator.RunQuery with Parent lists the runs of rounds. The other projects go on.
+//
 // The run is over when no project may run: all are killed, ungraded, through with their
 // rounds, or without money.
 //

@@ -119,27 +119,48 @@ func (r *run[I, O]) work(c *orchestrator.Context) (over error) {
 	}
 }
 
-// allocate shares out what is left, and starts the rounds that have a slot.
+// allocate shares out what is left, and starts the rounds that have a slot. What a round
+// that cannot start would have had is shared out again.
 func (r *run[I, O]) allocate(c *orchestrator.Context) error {
 	left := c.Left().Cost
 	active, rounds := r.active(c)
 	r.left = max(left, 0)
 	money := r.left / providers.NanoUSD(max(rounds, 1))
-	orders, err := Allocate(active, money, r.Policy, c.Now())
+	orders, err := Allocate(active, money, r.policy(), c.Now())
 	if err != nil {
 		return err
 	}
+	for i := range orders {
+		if p := r.project(orders[i].Project); orders[i].Action == Promote && p.judged {
+			orders[i].Action, orders[i].Stage = Keep, p.Stage
+		}
+	}
 	r.tracker.Fire("allocated")
 	r.emit(c, EventMoneyAllocated, Event{Orders: orders, Budget: money})
+	all := true
 	for _, o := range orders {
 		p := r.project(o.Project)
 		r.apply(c, p, o)
 		free := r.Policy.Slots <= 0 || r.running < r.Policy.Slots
 		if o.Runs && free && !p.running && (o.Budget > 0 || left == 0) {
-			r.start(c, p, o.Budget)
+			all = r.start(c, p, o.Budget) && all
 		}
 	}
+	if !all {
+		return r.allocate(c)
+	}
 	return nil
+}
+
+// policy is the one for active projects: last rounds under way have their slots already.
+func (r *run[I, O]) policy() Policy {
+	p := r.Policy
+	for _, project := range r.projects {
+		if project.running && project.Rounds == r.Limits.Rounds && p.Slots > 1 {
+			p.Slots--
+		}
+	}
+	return p
 }
 
 // active are the projects that may make another round, and the largest number of rounds
@@ -161,13 +182,14 @@ func (r *run[I, O]) active(c *orchestrator.Context) (active []Project, rounds in
 
 // apply moves a project to the stage that an order gives it.
 func (r *run[I, O]) apply(c *orchestrator.Context, p *project[I, O], o Order) {
-	switch {
-	case o.Action == Kill:
+	switch o.Action {
+	case Kill:
 		p.Killed, p.Stage = r.whyKilled(c, p), o.Stage
 		r.emit(c, EventProjectKilled, Event{Project: p.ID, Stage: p.Stage, Text: p.Killed})
-	case o.Action == Promote && !p.judged:
+	case Promote:
 		p.Stage, p.judged = o.Stage, true
 		r.emit(c, EventProjectPromoted, Event{Project: p.ID, Stage: p.Stage, Score: p.Score})
+	case Keep:
 	}
 }
 
@@ -178,13 +200,13 @@ func (r *run[I, O]) whyKilled(c *orchestrator.Context, p *project[I, O]) string 
 	return fmt.Sprintf("its score of %.2f is below %.2f", *p.Score, r.Policy.Kill)
 }
 
-// start begins a round, under its budget if there is one.
-func (r *run[I, O]) start(c *orchestrator.Context, p *project[I, O], budget providers.NanoUSD) {
+// start begins a round, under its budget if there is one; false: it has no input.
+func (r *run[I, O]) start(c *orchestrator.Context, p *project[I, O], budget providers.NanoUSD) bool {
 	in, err := team.Guard("Hooks.Brief", func() (I, error) { return r.Hooks.Brief(p.Project, p.in, p.Last), nil })
 	if err != nil {
 		p.Score = nil
 		r.warn(c, WarnBadBrief, p.ID, err.Error())
-		return
+		return false
 	}
 	p.Rounds++
 	r.running++
@@ -196,6 +218,7 @@ func (r *run[I, O]) start(c *orchestrator.Context, p *project[I, O], budget prov
 		out, err := work.Child(c, in)
 		return round[O]{out, c.Spent()}, err
 	})
+	return true
 }
 
 // finished takes in what came of a round. One that money, time or a cancel of its own

@@ -328,6 +328,49 @@ func TestRun(t *testing.T) {
 		}
 		assert.Equal(t, []string{"+a", "+b", "-b", "+c", "-c", "+d", "-d", "-a"}, order)
 	})
+	t.Run("B120 a slot beside a last round goes to the highest score", func(t *testing.T) {
+		p := staged()
+		p.cfg.Policy.Slots = 2
+		p.in.Projects = []portfolio.Entry[job]{entry("a", portfolio.Idea, 0.6, 0), entry("b", portfolio.Idea, 0.5, 0), entry("c", portfolio.Idea, 0.4, 0)}
+		p.answers = map[string]any{
+			"a 1/1.": answer(time.Minute, 1, 0.6), "a 2/1.": answer(time.Hour, 1, 0.6),
+			"b 1/1.": answer(2*time.Minute, 1, 0.3), "b 2/1.": answer(time.Minute, 1, 0.3),
+			"c 1/1.": answer(time.Minute, 1, 0.4), "c 2/1.": answer(time.Minute, 1, 0.4),
+		}
+		_, events, err := p.run(t)
+		require.NoError(t, err)
+		var order []string
+		for _, e := range events {
+			if e.Moves[0] == portfolio.EventRoundStarted {
+				order = append(order, fmt.Sprint(e.Project, e.Round))
+			}
+		}
+		assert.Equal(t, []string{"a1", "b1", "a2", "c1", "c2", "b2"}, order)
+	})
+	t.Run("B120 what a round without an input would have had goes to the next project", func(t *testing.T) {
+		p := staged()
+		p.cfg.Policy.Slots, p.cfg.Limits.Rounds = 1, 1
+		p.cfg.Hooks.Brief = nothingFor("a", p.cfg.Hooks.Brief)
+		p.answers = map[string]any{"b 1/1.": answer(time.Minute, 1, 0.4)}
+		out, events, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"b RESEARCHING 1: 300"}, rounds(events))
+		assert.Equal(t, orchestrator.Partial, out.Status)
+		assert.Equal(t, []string{"portfolio/bad-brief a"}, codes(out.Warnings))
+	})
+	t.Run("B120 the orders say what becomes of a project", func(t *testing.T) {
+		_, events, err := staged().run(t)
+		require.NoError(t, err)
+		var orders []string
+		for _, e := range events {
+			for _, o := range e.Orders {
+				if o.Project == "a" {
+					orders = append(orders, fmt.Sprint(o.Action, " ", o.Stage))
+				}
+			}
+		}
+		assert.Equal(t, []string{"promote BUILDING", "keep BUILDING", "keep BUILDING"}, orders, "a score promotes once")
+	})
 	t.Run("no round begins when the time is over", func(t *testing.T) {
 		p := staged()
 		p.in.Projects, p.cfg.Limits = p.in.Projects[:1], portfolio.Limits{Rounds: 3, Time: 90 * time.Second}
