@@ -54,17 +54,23 @@ func (r *run) attempt(c *orchestrator.Context, id string) error {
 		return nil
 	}
 	a := &attempt{id: id, n: t.Attempt}
+	err := r.undertake(c, a)
+	if now, _ := r.board.Task(id); now.Attempt == a.n && now.Final() {
+		r.clear(c, id, true)
+	}
+	return err
+}
+
+// undertake has the worker work, and carries out what it answers, or why there is no answer.
+func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 	result, why, err := r.perform(c, a)
-	if r.current(c, id, a.n, board.Active) && why == nil && err == nil {
+	if r.current(c, a.id, a.n, board.Active) && why == nil && err == nil {
 		if why, err = r.accept(c, a, result); err == nil && (why == nil || !why.outage) {
 			r.outages.succeeded()
 		}
 	}
-	switch now, _ := r.board.Task(id); {
-	case now.Attempt != a.n: // it was paused, and is dispatched again
-	case now.Final():
-		r.clear(c, id, true)
-	case now.Status != board.Active: // delivered or paused
+	switch {
+	case !r.stillActive(a): // delivered, paused or abandoned
 	case c.IsCanceled(err):
 		r.release(c, a, result.Checkpoint, "canceled")
 	case err != nil:
