@@ -91,7 +91,7 @@ type Limits struct {
 	AgeEvery      time.Duration `json:"age_every,omitzero"`                   // in which a waiting task's priority grows by 1; 0 and None: never
 
 	Cost     providers.NanoUSD `json:"budget,omitzero"`             // of the run; 0: any
-	Calls    int64             `json:"max_calls,omitzero"`          // of agents in the run, a worktree's among them; 0: any number
+	Calls    int64             `json:"max_calls,omitzero"`          // of agents in the run, a worktree's among them; commits, merges and removals are made beyond it; 0: any number
 	Reserve  float64           `json:"qa_reserve_percent,omitzero"` // of Cost, kept for reviews; 0: 5
 	Estimate providers.NanoUSD `json:"estimate,omitzero"`           // of a call of director, strategist or guardian, reserved before it; 0: not known
 }
