@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -122,7 +123,7 @@ func open(ctx context.Context, c Config, after func(args []string) error) (*Tree
 		return nil, fmt.Errorf("worktree: %w", err)
 	}
 	w.git.Safe = git.Safe(ctx)
-	for _, step := range []func(context.Context, Config) error{w.checkVersion, w.findRepo, w.findCommon, w.findMain, w.placeBase, w.chooseTarget} {
+	for _, step := range []func(context.Context, Config) error{w.checkVersion, w.findRepo, w.findCommon, w.findMain, w.checkPrefix, w.placeBase, w.chooseTarget} {
 		if err := step(ctx, c); err != nil {
 			return nil, fmt.Errorf("worktree: open %s: %w", c.Repo, err)
 		}
@@ -348,6 +349,21 @@ func (w *Trees) findMain(ctx context.Context, _ Config) error {
 	return err
 }
 
+// checkPrefix returns an error if a branch has a name that must be a folder of branches here,
+// since git cannot have both.
+func (w *Trees) checkPrefix(ctx context.Context, _ Config) error {
+	for name := w.prefix; name != "."; name = path.Dir(name) {
+		_, err := w.do(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+name)
+		if err == nil {
+			return fmt.Errorf("it has a branch %q, so that git can have no branches %s/...: set Prefix to another word, or rename that branch", name, name)
+		}
+		if exit(err) != 1 {
+			return err
+		}
+	}
+	return nil
+}
+
 // none is what update-ref takes for the old value of a ref that must not exist.
 const none = ""
 
@@ -392,7 +408,7 @@ func (w *Trees) placeBase(ctx context.Context, c Config) error {
 	}
 	w.base = filepath.Join(base, w.short)
 	if err := os.MkdirAll(w.base, 0o755); err != nil {
-		return err
+		return fmt.Errorf("make the folder for worktrees: %w: set Base to another one", err)
 	}
 	real, err := filepath.EvalSymlinks(w.base)
 	if err != nil {
@@ -401,19 +417,22 @@ func (w *Trees) placeBase(ctx context.Context, c Config) error {
 	w.base = real
 	rel, err := filepath.Rel(w.git.Dir, filepath.Dir(real))
 	if err != nil || rel == "." || w.bare && filepath.IsLocal(rel) {
-		return fmt.Errorf("the folder for worktrees, %s, is the repository itself or in a bare one", base)
+		return fmt.Errorf("the folder for worktrees, %s, is the repository itself or in a bare one: set Base to another one", base)
 	}
 	if !filepath.IsLocal(rel) {
 		return nil
 	}
 	_, err = w.do(ctx, "ls-files", "--error-unmatch", "--", rel)
 	if err == nil {
-		return fmt.Errorf("the folder for worktrees, %s, has files that are in the repository", base)
+		return fmt.Errorf("the folder for worktrees, %s, has files that are in the repository: set Base to another one", base)
 	}
 	if exit(err) != 1 {
 		return err
 	}
-	return w.exclude(ctx, "/"+filepath.ToSlash(rel)+"/")
+	if err := w.exclude(ctx, "/"+filepath.ToSlash(rel)+"/"); err != nil {
+		return fmt.Errorf("let git ignore the folder for worktrees: %w: set Base to one outside of the repository", err)
+	}
+	return nil
 }
 
 // exclude lets git ignore what a pattern matches, in this repository alone.

@@ -216,11 +216,34 @@ func TestOpen(t *testing.T) {
 		write(t, r.Dir, "src/x", "1")
 		r.run("add", "--all")
 		r.run("commit", "--quiet", "-m", "src")
-		for base, want := range map[string]string{"src": "has files that are in the repository", ".": "is the repository itself"} {
+		for base, want := range map[string]string{"src": "has files that are in the repository: set Base to another one", ".": "is the repository itself", "src/x": ": set Base to another one"} {
 			c := r.config()
 			c.Base = base
 			_, err := worktree.Open(t.Context(), c)
 			require.ErrorContains(t, err, want)
+		}
+	})
+	t.Run("B101 BC62 a list of what git ignores that cannot be written", func(t *testing.T) {
+		r := newRepo(t)
+		exclude := filepath.Join(r.Dir, ".git", "info", "exclude")
+		require.NoError(t, os.RemoveAll(exclude))
+		write(t, exclude, "x", "in its place")
+		_, err := worktree.Open(t.Context(), r.config())
+		require.ErrorContains(t, err, "let git ignore the folder for worktrees: ")
+		require.ErrorContains(t, err, ": set Base to one outside of the repository")
+	})
+	t.Run("BX8 BC60 a branch with the name of a folder of branches", func(t *testing.T) {
+		for branch, prefix := range map[string]string{"task": "", "team": "team/work", "team/work": "team/work", "task/4e65d3fb": ""} {
+			r := newRepo(t)
+			r.run("branch", branch)
+			c := r.config()
+			c.Prefix = prefix
+			_, err := worktree.Open(t.Context(), c)
+			require.ErrorContains(t, err, `it has a branch "`+branch+`", so that git can have no branches `+branch+"/...: set Prefix to another word, or rename that branch")
+			c.Prefix = "other"
+			w, err := worktree.Open(t.Context(), c)
+			require.NoError(t, err)
+			create(t, w, "a", 1)
 		}
 	})
 }
