@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -317,7 +318,8 @@ func reset(dir, branch, commit string, git func(args []string) error) error {
 
 // ResetFolder is Reset for callers that know only the folder of a worktree and its branch,
 // such as a worker that restarts. A folder that is no worktree, such as the top of a
-// repository, is an error.
+// repository, is an error. One that was removed is made again if it was inside of its
+// repository and the branch is there; else it is an error, too.
 func ResetFolder(ctx context.Context, dir, branch, commit string) error {
 	err := resetFolder(ctx, dir, branch, commit)
 	if err != nil {
@@ -333,6 +335,11 @@ func resetFolder(ctx context.Context, dir, branch, commit string) error {
 	if !commitID.MatchString(commit) {
 		return fmt.Errorf("%q is no commit", commit)
 	}
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := placeAgain(ctx, dir, branch); err != nil {
+			return err
+		}
+	}
 	info, err := os.Lstat(filepath.Join(dir, ".git"))
 	if err != nil || !info.Mode().IsRegular() {
 		return errors.New("it is no worktree")
@@ -342,6 +349,37 @@ func resetFolder(ctx context.Context, dir, branch, commit string) error {
 		_, err := runGit(ctx, folder, args)
 		return err
 	})
+}
+
+// errGone says what helps if the folder of an attempt was removed.
+var errGone = errors.New("the folder of this attempt was removed: a further attempt at the task makes a new one")
+
+// placeAgain makes the folder of an attempt in the repository around it, from its branch.
+func placeAgain(ctx context.Context, dir, branch string) error {
+	w := &Trees{base: filepath.Dir(filepath.Dir(dir))}
+	if !ofRun.MatchString(dir) || w.strays(dir, branch) {
+		return errGone
+	}
+	around := filepath.Dir(dir)
+	for _, err := os.Stat(around); errors.Is(err, fs.ErrNotExist); _, err = os.Stat(around) {
+		around = filepath.Dir(around)
+	}
+	w.git = git.Repo{Dir: around, Time: defaultTime, Safe: git.Safe(ctx)}
+	err := w.findCommon(ctx, Config{})
+	if exit(err) == 128 {
+		return errGone // it is in no repository
+	}
+	tip := ""
+	if err == nil {
+		tip, err = w.commit(ctx, "refs/heads/"+branch)
+	}
+	if err == nil && tip == "" {
+		err = errGone
+	}
+	if err == nil {
+		_, err = w.worktrees(ctx, "add", "--quiet", "--", dir, branch)
+	}
+	return err
 }
 
 // Remove removes the worktree of an attempt, whatever is in it; a missing one is no error.

@@ -153,7 +153,15 @@ func TestToolsNeedAWorktree(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, tools, 5, "no run: there are no commands")
 	_, err = tools[0].Call(context.Background(), json.RawMessage(`{}`))
-	assert.EqualError(t, err, "this worker has no worktree")
+	require.EqualError(t, err, "this worker has no worktree")
+
+	w, _, _ = open(t, workbench.Config{Commands: map[string][]string{"env": {"env"}}}, nil)
+	missing := filepath.Join(t.TempDir(), "removed")
+	for tool, input := range map[string]string{"run": `{"command":"env"}`, "list_files": `{}`, "read_file": `{"path":"x"}`, "write_file": `{"path":"x","content":"y"}`, "remove": `{"path":"x"}`} {
+		_, err := call(t, w, missing, tool, input)
+		require.ErrorContains(t, err, "find the worktree: ", tool)
+		assert.NoDirExists(t, missing)
+	}
 }
 
 func TestRun(t *testing.T) {
