@@ -307,6 +307,28 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+func TestStateAndRepo(t *testing.T) {
+	top := t.TempDir()
+	write(t, top, map[string]string{"repo/tmp/mine": "old"})
+	link := filepath.Join(top, "link")
+	require.NoError(t, os.Symlink(filepath.Join(top, "repo"), link))
+	for _, c := range []workbench.Config{
+		{Repo: filepath.Join(top, "repo"), State: filepath.Join(top, "repo")},
+		{Repo: filepath.Join(top, "repo"), State: top},
+		{Repo: filepath.Join(top, "repo"), State: link},
+		{Repo: filepath.Join(link, "new"), State: filepath.Join(top, "repo")},
+	} {
+		_, err := workbench.Open(c)
+		require.EqualError(t, err, fmt.Sprintf("workbench: the folder State is %q, want one that is neither Repo nor around it", c.State))
+	}
+	assert.NoDirExists(t, filepath.Join(top, "home"))
+	assert.NoDirExists(t, filepath.Join(top, "repo", "home"))
+	for _, state := range []string{filepath.Join(top, "repo", ".state"), filepath.Join(top, "repo-state")} {
+		_, err := workbench.Open(workbench.Config{Repo: filepath.Join(top, "repo"), State: state})
+		require.NoError(t, err)
+	}
+}
+
 func TestAFullDiskIsNoVerdict(t *testing.T) {
 	full := []string{"sh", "-c", "echo 'link: write: Disk quota exceeded' >&2; exit 1"}
 	w, repo, commit := open(t, workbench.Config{Commands: map[string][]string{"link": full}}, nil)
