@@ -7,6 +7,10 @@
 // configuration two values count: safe.directory, without which git refuses a repository of
 // another owner, and core.excludesFile, for what is no change in the user's folder.
 //
+// Without filters, as git-crypt and git-lfs are, workers see such a file as it is in the
+// repository: encrypted, or as a pointer. What they write is committed as it is, as plain
+// text or whole, and is written so to a folder that has the main branch checked out.
+//
 // Every call can be interrupted at any moment and repeated: what was done already is not
 // done again. A merge is made in memory; then one compare-and-swap moves the main branch,
 // so that it never has a part of a merge.
