@@ -56,16 +56,20 @@ func (w *Trees) ref(what string, t Tree) string {
 
 // Create makes the worktree of an attempt, counted from 1, on a branch of its own. It
 // starts from base, a branch or a commit; "" is the tip of [Trees.Target]. If it is there
-// already, its content is left as it is.
+// already, its content is left as it is. If git cannot make the folder, nothing stays of a
+// branch that is new.
 func (w *Trees) Create(ctx context.Context, task string, attempt int, base string) (Tree, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t, err := w.tree(task, attempt)
+	made := false
 	if err == nil {
-		t.Base, err = w.begin(ctx, t, base)
+		t.Base, made, err = w.begin(ctx, t, base)
 	}
 	if err == nil {
-		err = w.place(ctx, t)
+		if err = w.place(ctx, t); made && exit(err) > 0 { // nobody would know of the branch
+			err = errors.Join(err, w.drop(ctx, t))
+		}
 	}
 	if err != nil {
 		return Tree{}, fmt.Errorf("worktree: create %q: %w", task, err)
@@ -73,31 +77,32 @@ func (w *Trees) Create(ctx context.Context, task string, attempt int, base strin
 	return t, nil
 }
 
-// begin makes the branch of t and returns the commit that it started from. That commit is
-// recorded first, so that a retry starts from the same.
-func (w *Trees) begin(ctx context.Context, t Tree, base string) (string, error) {
+// begin makes the branch of t, unless it is there, and returns the commit that it started
+// from. That commit is recorded first, so that a retry starts from the same.
+func (w *Trees) begin(ctx context.Context, t Tree, base string) (from string, made bool, err error) {
 	kept := w.ref("base", t)
-	from, err := w.commit(ctx, kept)
+	from, err = w.commit(ctx, kept)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if from == "" {
 		name := cmp.Or(base, "refs/heads/"+w.main)
 		if from, err = w.commit(ctx, name); err != nil {
-			return "", err
+			return "", false, err
 		}
 		if from == "" {
-			return "", fmt.Errorf("there is no commit %q to start from", name)
+			return "", false, fmt.Errorf("there is no commit %q to start from", name)
 		}
 		if _, err := w.do(ctx, "update-ref", kept, from, none); err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
 	tip, err := w.commit(ctx, "refs/heads/"+t.Branch)
-	if err == nil && tip == "" {
-		_, err = w.do(ctx, "update-ref", "refs/heads/"+t.Branch, from, none)
+	if err != nil || tip != "" {
+		return from, false, err
 	}
-	return from, err
+	_, err = w.do(ctx, "update-ref", "refs/heads/"+t.Branch, from, none)
+	return from, err == nil, err
 }
 
 // place makes the folder of t, unless it is there.
@@ -419,14 +424,25 @@ func (w *Trees) remove(ctx context.Context, dir string) error {
 // Delete removes the worktree and the branch of an attempt, and the refs that this package
 // kept for it; missing ones are no error. Merged commits stay.
 func (w *Trees) Delete(ctx context.Context, t Tree) error {
-	if err := w.Remove(ctx, t); err != nil {
-		return err
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	err := w.check(t)
+	if err == nil {
+		err = w.drop(ctx, t)
+	}
+	if err != nil {
+		return fmt.Errorf("worktree: delete %q: %w", t.Task, err)
+	}
+	return nil
+}
+
+func (w *Trees) drop(ctx context.Context, t Tree) error {
+	if err := w.remove(ctx, t.Path); err != nil {
+		return err
+	}
 	for _, ref := range []string{"refs/heads/" + t.Branch, w.ref("merge", t), w.ref("base", t)} {
 		if _, err := w.do(ctx, "update-ref", "-d", ref); err != nil {
-			return fmt.Errorf("worktree: delete %q: %w", t.Task, err)
+			return err
 		}
 	}
 	return nil
