@@ -73,7 +73,7 @@ type Config struct {
 	// ignore it.
 	Base string
 
-	// Prefix begins the names of branches; "": task.
+	// Prefix begins the names of branches, and no branch has it as its name; "": task.
 	Prefix string
 
 	// AllowDirty lets a run work on a repository whose main branch is checked out with
