@@ -68,7 +68,12 @@ func (w *Trees) status(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	if out != "" {
-		return "has changes in " + named(out) + ": commit, stash or ignore them", nil
+		what := "has changes in " + named(out) + ": commit, stash or ignore them"
+		file, err := w.filtered(ctx, dir)
+		if file != "" {
+			what += fmt.Sprintf("; the filter of %q is not run here: if git status, which runs it, shows no change, try again", file)
+		}
+		return what, err
 	}
 	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
 		path, err := w.in(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", name)
@@ -80,6 +85,15 @@ func (w *Trees) status(ctx context.Context, dir string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// filtered returns the first changed file of a folder that has a filter, "" if there is none.
+// Without the filter, each of them whose time is not the one in the index looks changed; git
+// status of a user writes the index.
+func (w *Trees) filtered(ctx context.Context, dir string) (string, error) {
+	files, err := w.in(ctx, dir, "ls-files", "--modified", "-z", "--", ":(exclude,attr:!filter)", ":(exclude,attr:-filter)")
+	first, _, _ := strings.Cut(files, "\x00")
+	return first, err
 }
 
 // named lists the first files of what git status prints with -z.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -55,16 +56,20 @@ func (w *Trees) ref(what string, t Tree) string {
 
 // Create makes the worktree of an attempt, counted from 1, on a branch of its own. It
 // starts from base, a branch or a commit; "" is the tip of [Trees.Target]. If it is there
-// already, its content is left as it is.
+// already, its content is left as it is. If git cannot make the folder, nothing stays of a
+// branch that is new.
 func (w *Trees) Create(ctx context.Context, task string, attempt int, base string) (Tree, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t, err := w.tree(task, attempt)
+	made := false
 	if err == nil {
-		t.Base, err = w.begin(ctx, t, base)
+		t.Base, made, err = w.begin(ctx, t, base)
 	}
 	if err == nil {
-		err = w.place(ctx, t)
+		if err = w.place(ctx, t); made && exit(err) > 0 { // nobody would know of the branch
+			err = errors.Join(err, w.drop(ctx, t))
+		}
 	}
 	if err != nil {
 		return Tree{}, fmt.Errorf("worktree: create %q: %w", task, err)
@@ -72,31 +77,32 @@ func (w *Trees) Create(ctx context.Context, task string, attempt int, base strin
 	return t, nil
 }
 
-// begin makes the branch of t and returns the commit that it started from. That commit is
-// recorded first, so that a retry starts from the same.
-func (w *Trees) begin(ctx context.Context, t Tree, base string) (string, error) {
+// begin makes the branch of t, unless it is there, and returns the commit that it started
+// from. That commit is recorded first, so that a retry starts from the same.
+func (w *Trees) begin(ctx context.Context, t Tree, base string) (from string, made bool, err error) {
 	kept := w.ref("base", t)
-	from, err := w.commit(ctx, kept)
+	from, err = w.commit(ctx, kept)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if from == "" {
 		name := cmp.Or(base, "refs/heads/"+w.main)
 		if from, err = w.commit(ctx, name); err != nil {
-			return "", err
+			return "", false, err
 		}
 		if from == "" {
-			return "", fmt.Errorf("there is no commit %q to start from", name)
+			return "", false, fmt.Errorf("there is no commit %q to start from", name)
 		}
 		if _, err := w.do(ctx, "update-ref", kept, from, none); err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
 	tip, err := w.commit(ctx, "refs/heads/"+t.Branch)
-	if err == nil && tip == "" {
-		_, err = w.do(ctx, "update-ref", "refs/heads/"+t.Branch, from, none)
+	if err != nil || tip != "" {
+		return from, false, err
 	}
-	return from, err
+	_, err = w.do(ctx, "update-ref", "refs/heads/"+t.Branch, from, none)
+	return from, err == nil, err
 }
 
 // place makes the folder of t, unless it is there.
@@ -317,7 +323,8 @@ func reset(dir, branch, commit string, git func(args []string) error) error {
 
 // ResetFolder is Reset for callers that know only the folder of a worktree and its branch,
 // such as a worker that restarts. A folder that is no worktree, such as the top of a
-// repository, is an error.
+// repository, is an error. One that was removed is made again if it was inside of its
+// repository and the branch is there; else it is an error, too.
 func ResetFolder(ctx context.Context, dir, branch, commit string) error {
 	err := resetFolder(ctx, dir, branch, commit)
 	if err != nil {
@@ -333,6 +340,11 @@ func resetFolder(ctx context.Context, dir, branch, commit string) error {
 	if !commitID.MatchString(commit) {
 		return fmt.Errorf("%q is no commit", commit)
 	}
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := placeAgain(ctx, dir, branch); err != nil {
+			return err
+		}
+	}
 	info, err := os.Lstat(filepath.Join(dir, ".git"))
 	if err != nil || !info.Mode().IsRegular() {
 		return errors.New("it is no worktree")
@@ -342,6 +354,37 @@ func resetFolder(ctx context.Context, dir, branch, commit string) error {
 		_, err := runGit(ctx, folder, args)
 		return err
 	})
+}
+
+// errGone says what helps if the folder of an attempt was removed.
+var errGone = errors.New("the folder of this attempt was removed: a further attempt at the task makes a new one")
+
+// placeAgain makes the folder of an attempt in the repository around it, from its branch.
+func placeAgain(ctx context.Context, dir, branch string) error {
+	w := &Trees{base: filepath.Dir(filepath.Dir(dir))}
+	if !ofRun.MatchString(dir) || w.strays(dir, branch) {
+		return errGone
+	}
+	around := filepath.Dir(dir)
+	for _, err := os.Stat(around); errors.Is(err, fs.ErrNotExist); _, err = os.Stat(around) {
+		around = filepath.Dir(around)
+	}
+	w.git = git.Repo{Dir: around, Time: defaultTime, Safe: git.Safe(ctx)}
+	err := w.findCommon(ctx, Config{})
+	if exit(err) == 128 {
+		return errGone // it is in no repository
+	}
+	tip := ""
+	if err == nil {
+		tip, err = w.commit(ctx, "refs/heads/"+branch)
+	}
+	if err == nil && tip == "" {
+		err = errGone
+	}
+	if err == nil {
+		_, err = w.worktrees(ctx, "add", "--quiet", "--", dir, branch)
+	}
+	return err
 }
 
 // Remove removes the worktree of an attempt, whatever is in it; a missing one is no error.
@@ -381,14 +424,25 @@ func (w *Trees) remove(ctx context.Context, dir string) error {
 // Delete removes the worktree and the branch of an attempt, and the refs that this package
 // kept for it; missing ones are no error. Merged commits stay.
 func (w *Trees) Delete(ctx context.Context, t Tree) error {
-	if err := w.Remove(ctx, t); err != nil {
-		return err
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	err := w.check(t)
+	if err == nil {
+		err = w.drop(ctx, t)
+	}
+	if err != nil {
+		return fmt.Errorf("worktree: delete %q: %w", t.Task, err)
+	}
+	return nil
+}
+
+func (w *Trees) drop(ctx context.Context, t Tree) error {
+	if err := w.remove(ctx, t.Path); err != nil {
+		return err
+	}
 	for _, ref := range []string{"refs/heads/" + t.Branch, w.ref("merge", t), w.ref("base", t)} {
 		if _, err := w.do(ctx, "update-ref", "-d", ref); err != nil {
-			return fmt.Errorf("worktree: delete %q: %w", t.Task, err)
+			return err
 		}
 	}
 	return nil

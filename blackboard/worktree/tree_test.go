@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -467,5 +468,39 @@ func TestChanged(t *testing.T) {
 		require.ErrorContains(t, worktree.ResetFolder(t.Context(), r.Dir, tree.Branch, wip), "it is no worktree")
 		require.ErrorContains(t, worktree.ResetFolder(t.Context(), tree.Path, tree.Branch, "main"), "is no commit")
 		require.ErrorContains(t, worktree.ResetFolder(t.Context(), tree.Path, "", wip), "the branch is not named")
+	})
+	t.Run("BC59 BX2 ResetFolder makes a folder again that was removed", func(t *testing.T) {
+		r := newRepo(t)
+		w := r.open()
+		tree, other := create(t, w, "a", 1), create(t, w, "b", 1)
+		wip := change(t, w, tree, "x", "1")
+		require.NoError(t, os.RemoveAll(filepath.Join(r.Dir, "worktrees")))
+		var both sync.WaitGroup
+		both.Go(func() {
+			assert.NoError(t, worktree.ResetFolder(t.Context(), other.Path, other.Branch, other.Base))
+		})
+		both.Go(func() { assert.NoError(t, worktree.ResetFolder(t.Context(), tree.Path, tree.Branch, wip)) })
+		both.Wait()
+		assert.Equal(t, "1", read(t, tree.Path, "x"))
+		assert.True(t, merge(t, w, tree, change(t, w, tree, "y", "2")).Merged)
+		assert.Equal(t, "1\n2\n3\n4\n5\n", read(t, other.Path, "main.txt"))
+	})
+	t.Run("BC59 BX2 what cannot be made again says what helps", func(t *testing.T) {
+		r := newRepo(t)
+		c := r.config()
+		c.Base = filepath.Join(filepath.Dir(r.Dir), "trees")
+		w, err := worktree.Open(t.Context(), c)
+		require.NoError(t, err)
+		outside := create(t, w, "a", 1)
+		require.NoError(t, os.RemoveAll(c.Base))
+		w = r.open()
+		deleted, tree := create(t, w, "b", 1), create(t, w, "c", 1)
+		require.NoError(t, w.Delete(t.Context(), deleted))
+		require.NoError(t, w.Remove(t.Context(), tree))
+		for path, branch := range map[string]string{outside.Path: outside.Branch, deleted.Path: deleted.Branch, tree.Path: "main", filepath.Join(r.Dir, "missing"): tree.Branch} {
+			err := worktree.ResetFolder(t.Context(), path, branch, tree.Base)
+			require.ErrorContains(t, err, "the folder of this attempt was removed: a further attempt at the task makes a new one")
+			assert.NoDirExists(t, path)
+		}
 	})
 }

@@ -7,6 +7,10 @@
 // configuration two values count: safe.directory, without which git refuses a repository of
 // another owner, and core.excludesFile, for what is no change in the user's folder.
 //
+// Without filters, as git-crypt and git-lfs are, workers see such a file as it is in the
+// repository: encrypted, or as a pointer. What they write is committed as it is, as plain
+// text or whole, and is written so to a folder that has the main branch checked out.
+//
 // Every call can be interrupted at any moment and repeated: what was done already is not
 // done again. A merge is made in memory; then one compare-and-swap moves the main branch,
 // so that it never has a part of a merge.
@@ -22,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -68,7 +73,7 @@ type Config struct {
 	// ignore it.
 	Base string
 
-	// Prefix begins the names of branches; "": task.
+	// Prefix begins the names of branches, and no branch has it as its name; "": task.
 	Prefix string
 
 	// AllowDirty lets a run work on a repository whose main branch is checked out with
@@ -122,7 +127,7 @@ func open(ctx context.Context, c Config, after func(args []string) error) (*Tree
 		return nil, fmt.Errorf("worktree: %w", err)
 	}
 	w.git.Safe = git.Safe(ctx)
-	for _, step := range []func(context.Context, Config) error{w.checkVersion, w.findRepo, w.findCommon, w.findMain, w.placeBase, w.chooseTarget} {
+	for _, step := range []func(context.Context, Config) error{w.checkVersion, w.findRepo, w.findCommon, w.findMain, w.checkPrefix, w.placeBase, w.chooseTarget} {
 		if err := step(ctx, c); err != nil {
 			return nil, fmt.Errorf("worktree: open %s: %w", c.Repo, err)
 		}
@@ -348,6 +353,21 @@ func (w *Trees) findMain(ctx context.Context, _ Config) error {
 	return err
 }
 
+// checkPrefix returns an error if a branch has a name that must be a folder of branches here,
+// since git cannot have both.
+func (w *Trees) checkPrefix(ctx context.Context, _ Config) error {
+	for name := w.prefix; name != "."; name = path.Dir(name) {
+		_, err := w.do(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+name)
+		if err == nil {
+			return fmt.Errorf("it has a branch %q, so that git can have no branches %s/...: set Prefix to another word, or rename that branch", name, name)
+		}
+		if exit(err) != 1 {
+			return err
+		}
+	}
+	return nil
+}
+
 // none is what update-ref takes for the old value of a ref that must not exist.
 const none = ""
 
@@ -392,7 +412,7 @@ func (w *Trees) placeBase(ctx context.Context, c Config) error {
 	}
 	w.base = filepath.Join(base, w.short)
 	if err := os.MkdirAll(w.base, 0o755); err != nil {
-		return err
+		return fmt.Errorf("make the folder for worktrees: %w: set Base to another one", err)
 	}
 	real, err := filepath.EvalSymlinks(w.base)
 	if err != nil {
@@ -401,19 +421,22 @@ func (w *Trees) placeBase(ctx context.Context, c Config) error {
 	w.base = real
 	rel, err := filepath.Rel(w.git.Dir, filepath.Dir(real))
 	if err != nil || rel == "." || w.bare && filepath.IsLocal(rel) {
-		return fmt.Errorf("the folder for worktrees, %s, is the repository itself or in a bare one", base)
+		return fmt.Errorf("the folder for worktrees, %s, is the repository itself or in a bare one: set Base to another one", base)
 	}
 	if !filepath.IsLocal(rel) {
 		return nil
 	}
 	_, err = w.do(ctx, "ls-files", "--error-unmatch", "--", rel)
 	if err == nil {
-		return fmt.Errorf("the folder for worktrees, %s, has files that are in the repository", base)
+		return fmt.Errorf("the folder for worktrees, %s, has files that are in the repository: set Base to another one", base)
 	}
 	if exit(err) != 1 {
 		return err
 	}
-	return w.exclude(ctx, "/"+filepath.ToSlash(rel)+"/")
+	if err := w.exclude(ctx, "/"+filepath.ToSlash(rel)+"/"); err != nil {
+		return fmt.Errorf("let git ignore the folder for worktrees: %w: set Base to one outside of the repository", err)
+	}
+	return nil
 }
 
 // exclude lets git ignore what a pattern matches, in this repository alone.

@@ -3,10 +3,12 @@ package worktree_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -216,11 +218,34 @@ func TestOpen(t *testing.T) {
 		write(t, r.Dir, "src/x", "1")
 		r.run("add", "--all")
 		r.run("commit", "--quiet", "-m", "src")
-		for base, want := range map[string]string{"src": "has files that are in the repository", ".": "is the repository itself"} {
+		for base, want := range map[string]string{"src": "has files that are in the repository: set Base to another one", ".": "is the repository itself", "src/x": ": set Base to another one"} {
 			c := r.config()
 			c.Base = base
 			_, err := worktree.Open(t.Context(), c)
 			require.ErrorContains(t, err, want)
+		}
+	})
+	t.Run("B101 BC62 a list of what git ignores that cannot be written", func(t *testing.T) {
+		r := newRepo(t)
+		exclude := filepath.Join(r.Dir, ".git", "info", "exclude")
+		require.NoError(t, os.RemoveAll(exclude))
+		write(t, exclude, "x", "in its place")
+		_, err := worktree.Open(t.Context(), r.config())
+		require.ErrorContains(t, err, "let git ignore the folder for worktrees: ")
+		require.ErrorContains(t, err, ": set Base to one outside of the repository")
+	})
+	t.Run("BX8 BC60 a branch with the name of a folder of branches", func(t *testing.T) {
+		for branch, prefix := range map[string]string{"task": "", "team": "team/work", "team/work": "team/work", "task/4e65d3fb": ""} {
+			r := newRepo(t)
+			r.run("branch", branch)
+			c := r.config()
+			c.Prefix = prefix
+			_, err := worktree.Open(t.Context(), c)
+			require.ErrorContains(t, err, `it has a branch "`+branch+`", so that git can have no branches `+branch+"/...: set Prefix to another word, or rename that branch")
+			c.Prefix = "other"
+			w, err := worktree.Open(t.Context(), c)
+			require.NoError(t, err)
+			create(t, w, "a", 1)
 		}
 	})
 }
@@ -393,6 +418,62 @@ func TestNothingIsExecuted(t *testing.T) {
 		assert.True(t, merge(t, w, tree, change(t, w, tree, "x", "1")).Merged)
 		require.NoError(t, w.Delete(t.Context(), tree))
 		assert.NoFileExists(t, trace)
+	})
+}
+
+// A filter turns letters, so that a file differs from what is in the repository.
+func TestFilters(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the filter is tr")
+	}
+	r := newRepo(t)
+	user := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = r.Dir
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	for _, way := range []string{"clean", "smudge"} {
+		user("config", "filter.turn."+way, "tr a-z n-za-m")
+	}
+	write(t, r.Dir, ".gitattributes", "*.secret filter=turn\nplain.secret -filter\n")
+	write(t, r.Dir, "a.secret", "text")
+	write(t, r.Dir, "plain.secret", "text")
+	user("add", "--all")
+	user("-c", "user.name=u", "-c", "user.email=u@localhost", "commit", "--quiet", "-m", "filter")
+	touch := func(name string) {
+		then := time.Now().Add(-time.Hour)
+		require.NoError(t, os.Chtimes(filepath.Join(r.Dir, name), then, then))
+	}
+	t.Run("BA120 BX3 BX8 a file that only looks changed without its filter", func(t *testing.T) {
+		touch("a.secret")
+		_, err := worktree.Open(t.Context(), r.config())
+		require.ErrorIs(t, err, worktree.ErrDirtyRepo)
+		require.ErrorContains(t, err, `has changes in "a.secret": commit, stash or ignore them; the filter of "a.secret" is not run here: if git status, which runs it, shows no change, try again; or set AllowDirty`)
+		c := r.config()
+		c.Run, c.AllowDirty = "run-2", true
+		_, err = worktree.Open(t.Context(), c)
+		require.NoError(t, err)
+		assert.Empty(t, user("status", "--porcelain"))
+		r.open()
+	})
+	t.Run("BX3 changes of files without a filter say nothing of filters", func(t *testing.T) {
+		write(t, r.Dir, "plain.secret", "mine")
+		c := r.config()
+		c.Run = "run-3"
+		_, err := worktree.Open(t.Context(), c)
+		require.ErrorContains(t, err, `has changes in "plain.secret": commit, stash or ignore them; or set AllowDirty`)
+		user("checkout", "--quiet", "--", "plain.secret")
+	})
+	t.Run("BX8 what a worker sees and writes", func(t *testing.T) {
+		w := r.open()
+		tree := create(t, w, "a", 1)
+		assert.Equal(t, "grkg", read(t, tree.Path, "a.secret"))
+		merge(t, w, tree, change(t, w, tree, "b.secret", "plain"))
+		assert.Equal(t, "plain", r.file("main", "b.secret"))
+		assert.Equal(t, "plain", read(t, r.Dir, "b.secret"))
+		assert.Equal(t, "text", read(t, r.Dir, "a.secret"))
 	})
 }
 

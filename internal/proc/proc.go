@@ -29,6 +29,7 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,6 +147,9 @@ func run(parent context.Context, c Command) (Result, error) {
 	p, err := start(ctx, c, prepared, pipes)
 	if err != nil {
 		pipes.abandon()
+		if _, missing := os.Stat(cmp.Or(c.Dir, ".")); missing != nil {
+			err = fmt.Errorf("the folder that it runs in: %w", missing) // the system names the program
+		}
 		return Result{}, fmt.Errorf("start %s: %w", c.Path, err)
 	}
 	pipes.started()

@@ -50,6 +50,7 @@ func TestErrors(t *testing.T) {
 	c.Dir = "/no/such/folder"
 	_, err = proc.Run(t.Context(), c)
 	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "start /bin/sh: the folder that it runs in: ")
 
 	c = sh(t, "true")
 	c.Path = c.Dir // a folder

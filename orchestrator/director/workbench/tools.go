@@ -79,6 +79,9 @@ func add[In any](t *toolbox, name, about string, do func(ctx context.Context, ro
 		if !ok {
 			return "", errors.New("this worker has no worktree")
 		}
+		if _, err := os.Stat(place.Path); err != nil {
+			return "", fmt.Errorf("find the worktree: %w", err)
+		}
 		return do(ctx, place.Path, in)
 	})
 	t.tools, t.errs = append(t.tools, tool), append(t.errs, err)

@@ -42,7 +42,8 @@ type Config struct {
 	Repo string
 
 	// State is a folder for checkouts and for what commands need: caches, a home and
-	// temporary files. It is made if it does not exist. Several processes can use it.
+	// temporary files. It is made if it does not exist, and Repo is not inside of it. If it
+	// is inside of Repo, git must ignore it. Several processes can use it.
 	State string
 
 	// Commands are what workers may run, by the name that a model says: a program and its
@@ -95,17 +96,38 @@ func Open(c Config) (*Workbench, error) {
 		return nil, err
 	}
 	c.Time, c.Processes = cmp.Or(c.Time, DefaultTime), cmp.Or(c.Processes, DefaultProcesses)
-	var errs [3]error
-	c.Repo, errs[0] = filepath.Abs(c.Repo)
-	c.State, errs[1] = filepath.Abs(c.State)
 	w := &Workbench{cfg: c}
-	for _, name := range []string{"home", "cache", "mod", "tmp"} {
-		errs[2] = errors.Join(errs[2], os.MkdirAll(w.state(name), 0o700))
-	}
-	if err := errors.Join(errs[:]...); err != nil {
+	if err := w.place(); err != nil {
 		return nil, fmt.Errorf("workbench: %w", err)
 	}
 	return w, nil
+}
+
+// place makes the folders of State. What is old in one of them is removed, and commands
+// write to them: Repo must not be there.
+func (w *Workbench) place() (err error) {
+	if w.cfg.Repo, err = filepath.Abs(w.cfg.Repo); err != nil {
+		return err
+	}
+	if w.cfg.State, err = filepath.Abs(w.cfg.State); err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(real(w.cfg.State), real(w.cfg.Repo)); err == nil && filepath.IsLocal(rel) {
+		return fmt.Errorf("the folder State is %q, want one that is neither Repo nor around it", w.cfg.State)
+	}
+	for _, name := range []string{"home", "cache", "mod", "tmp"} {
+		err = errors.Join(err, os.MkdirAll(w.state(name), 0o700))
+	}
+	return err
+}
+
+// real is a path without symbolic links, as far as it exists.
+func real(path string) string {
+	found, err := filepath.EvalSymlinks(path)
+	if parent := filepath.Dir(path); err != nil && parent != path {
+		return filepath.Join(real(parent), filepath.Base(path))
+	}
+	return cmp.Or(found, path)
 }
 
 func (w *Workbench) state(name string) string { return filepath.Join(w.cfg.State, name) }

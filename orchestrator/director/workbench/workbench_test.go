@@ -153,7 +153,15 @@ func TestToolsNeedAWorktree(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, tools, 5, "no run: there are no commands")
 	_, err = tools[0].Call(context.Background(), json.RawMessage(`{}`))
-	assert.EqualError(t, err, "this worker has no worktree")
+	require.EqualError(t, err, "this worker has no worktree")
+
+	w, _, _ = open(t, workbench.Config{Commands: map[string][]string{"env": {"env"}}}, nil)
+	missing := filepath.Join(t.TempDir(), "removed")
+	for tool, input := range map[string]string{"run": `{"command":"env"}`, "list_files": `{}`, "read_file": `{"path":"x"}`, "write_file": `{"path":"x","content":"y"}`, "remove": `{"path":"x"}`} {
+		_, err := call(t, w, missing, tool, input)
+		require.ErrorContains(t, err, "find the worktree: ", tool)
+		assert.NoDirExists(t, missing)
+	}
 }
 
 func TestRun(t *testing.T) {
@@ -296,6 +304,28 @@ func TestBadInput(t *testing.T) {
 	require.Error(t, err)
 	for _, want := range []string{"want two folders", "Time is -1ns", `Commands["a"] is []`, `Env[0] is "=x"`} {
 		assert.ErrorContains(t, err, want)
+	}
+}
+
+func TestStateAndRepo(t *testing.T) {
+	top := t.TempDir()
+	write(t, top, map[string]string{"repo/tmp/mine": "old"})
+	link := filepath.Join(top, "link")
+	require.NoError(t, os.Symlink(filepath.Join(top, "repo"), link))
+	for _, c := range []workbench.Config{
+		{Repo: filepath.Join(top, "repo"), State: filepath.Join(top, "repo")},
+		{Repo: filepath.Join(top, "repo"), State: top},
+		{Repo: filepath.Join(top, "repo"), State: link},
+		{Repo: filepath.Join(link, "new"), State: filepath.Join(top, "repo")},
+	} {
+		_, err := workbench.Open(c)
+		require.EqualError(t, err, fmt.Sprintf("workbench: the folder State is %q, want one that is neither Repo nor around it", c.State))
+	}
+	assert.NoDirExists(t, filepath.Join(top, "home"))
+	assert.NoDirExists(t, filepath.Join(top, "repo", "home"))
+	for _, state := range []string{filepath.Join(top, "repo", ".state"), filepath.Join(top, "repo-state")} {
+		_, err := workbench.Open(workbench.Config{Repo: filepath.Join(top, "repo"), State: state})
+		require.NoError(t, err)
 	}
 }
 
