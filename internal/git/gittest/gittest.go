@@ -43,9 +43,14 @@ func OtherOwner(t *testing.T, trusted ...string) {
 func Configured(t *testing.T, config string) (home string) {
 	t.Helper()
 	home = t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("XDG_CONFIG_HOME", "")
-	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600))
+	file := filepath.Join(home, ".gitconfig")
+	for name, value := range map[string]string{
+		"HOME": home, "XDG_CONFIG_HOME": "",
+		"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": file, "GIT_CONFIG_COUNT": "0", "GIT_CONFIG_PARAMETERS": "",
+	} {
+		t.Setenv(name, value)
+	}
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	return home
 }
 
