@@ -67,7 +67,7 @@ func (w *Trees) Create(ctx context.Context, task string, attempt int, base strin
 		t.Base, made, err = w.begin(ctx, t, base)
 	}
 	if err == nil {
-		if err = w.place(ctx, t); made && exit(err) > 0 { // nobody would know of the branch
+		if err = w.place(ctx, t); made && exit(err) > 0 { // a caller that gets no Tree cannot delete the branch
 			err = errors.Join(err, w.drop(ctx, t))
 		}
 	}

@@ -57,7 +57,7 @@ func tasks() (n int, err error) {
 // crowded reports whether the process first, the first one of a namespace, and its
 // descendants are more than limit; all others of the namespace are its descendants. It
 // looks at the youngest processes first, and at no more than four times the limit, or a
-// hundred. Of those that end before it looks at them nobody knows whose they were.
+// hundred. Whose those were that end before it looks at them is unknown.
 // Divided between descendants and others in proportion, they must make it twice the
 // limit: other programs' short processes alone never are that many.
 func crowded(first, limit int) bool {

@@ -85,7 +85,7 @@ func TestPeople(t *testing.T) {
 		}
 		assert.Equal(t, []string{"slow_plan ACTIVE", "db_build ACTIVE", "slow_plan COMPLETE", "db_build ACTIVE", "db_build ACTIVE"}, order)
 	})
-	t.Run("BX26 BA89 what a worker has asked is answered, and it goes on: the attempt before has failed, not its own", func(t *testing.T) {
+	t.Run("BX26 BA89 a worker whose question is answered continues: the attempt before has failed, not its own", func(t *testing.T) {
 		s := one(roles{
 			"qa": failing("db_build", 1),
 			"work": func(a asked) any {
@@ -842,7 +842,7 @@ func TestOutages(t *testing.T) {
 
 func TestStateOfARun(t *testing.T) {
 	t.Parallel()
-	t.Run("B41 BX25 a question that nobody has answered in time is not open", func(t *testing.T) {
+	t.Run("B41 BX25 a question without an answer in time is not open", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			s := hopeless(9, nil).under(patient)
 			flow, in := s.flow(t)

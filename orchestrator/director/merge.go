@@ -65,8 +65,12 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	return nil
 }
 
-// mergeWork merges what was delivered. A kind says why it cannot be merged; "": it is.
+// mergeWork merges what was delivered. A kind says why it cannot be merged; "": it is, or the
+// task was abandoned meanwhile.
 func (r *run) mergeWork(c *orchestrator.Context, t *board.Task) (got Merged, kind board.FailureKind, err error) {
+	if !r.undecided(t) {
+		return got, "", nil
+	}
 	if r.store.agent == "" {
 		content := r.store.drafts[t.ID]
 		delete(r.store.drafts, t.ID)
@@ -93,6 +97,9 @@ func (r *run) mergeWork(c *orchestrator.Context, t *board.Task) (got Merged, kin
 			got.Conflicts = broken
 			return got, board.MergeBroken, nil
 		}
+		if !r.undecided(t) {
+			return got, "", nil
+		}
 		req.Checked = got.Prepared
 		if got, err = git[Merged](r, c, OpMerge, req); err != nil {
 			return got, "", err
@@ -102,6 +109,13 @@ func (r *run) mergeWork(c *orchestrator.Context, t *board.Task) (got Merged, kin
 		kind = board.MergeConflict
 	}
 	return got, kind, err
+}
+
+// undecided says whether delivered work still waits for its merge. A task that was abandoned
+// is not merged; its branch may be canceled only later, while git removes the work of others.
+func (r *run) undecided(t *board.Task) bool {
+	now, _ := r.board.Task(t.ID)
+	return now.Status == board.AwaitingQA && now.Attempt == t.Attempt
 }
 
 // mergeTries is how often a merge is checked anew because others moved the branch. Then it

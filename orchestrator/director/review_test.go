@@ -746,7 +746,7 @@ func TestGivenTasks(t *testing.T) {
 		assert.Len(t, p.of("decompose"), 1)
 		p.is(t, "db_build COMPLETE")
 	})
-	t.Run("BC53 a run that goes on without further tasks asks no hook", func(t *testing.T) {
+	t.Run("BC53 a board that is continued without further tasks asks no hook", func(t *testing.T) {
 		s := one(roles{"qa": failing("db_build", 1)}).under(once)
 		s = s.play(t).from(s)
 		s.in.Answers = map[string]director.Answer{"db_build": {Action: director.ActionRetry}}

@@ -110,7 +110,7 @@ func TestTrees(t *testing.T) {
 		s.budget.Wall = 150 * time.Second
 		return s
 	}
-	t.Run("BC53 BX1 what is cut goes on from its commits, and only if there are any", func(t *testing.T) {
+	t.Run("BC53 BX1 what is cut continues from its commits, and only if there are any", func(t *testing.T) {
 		s := works(forked(roles{"work": always(slow{time.Hour, nil})}, define("db_build")))
 		p := s.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
@@ -147,9 +147,9 @@ func TestTrees(t *testing.T) {
 			decode(a.req.Input, &in)
 			updates = append(updates, in.Update)
 		}
-		assert.Equal(t, []bool{false, true}, updates, "what goes on gets what was merged meanwhile")
+		assert.Equal(t, []bool{false, true}, updates, "what continues gets what was merged meanwhile")
 	})
-	t.Run("BC22 B50 a worker that goes on is told where, and of the files that others have changed, too", func(t *testing.T) {
+	t.Run("BC22 B50 a worker that continues is told where, and of the files that others have changed, too", func(t *testing.T) {
 		p := forked(roles{
 			"work": func(a asked) any {
 				if a.attempt == 1 {

@@ -48,6 +48,42 @@ func TestBoardChangesWhileWorktreesAreRemoved(t *testing.T) {
 		p.is(t, "db_build ABANDONED, api_build ABANDONED")
 		s.sweep(t)
 	})
+	t.Run("BX16 BX4 what is abandoned while its merge waits or is checked is not merged", func(t *testing.T) {
+		for _, first := range []director.Merged{{Merge: worktree.Merge{Moved: true}}, {Prepared: "p", Onto: "main"}} {
+			s := forked(map[string]func(asked) any{
+				"qa": func(a asked) any {
+					if a.task == "db_build" {
+						return slow{500 * time.Millisecond, agent.Response{Data: agent.JSON(fail(a.req))}}
+					}
+					return nil
+				},
+				"replan": func(asked) any {
+					return director.Replan{Abandon: []director.AbandonPlan{{ID: "db_build"}, {ID: "api_build"}}}
+				},
+				"check": func(a asked) any {
+					var in director.CheckInput
+					if decode(a.req.Input, &in); in.Commit == "p" {
+						return slow{time.Minute, green}
+					}
+					return green
+				},
+				director.OpMerge: func(a asked) any {
+					if a.n == 1 {
+						return first
+					}
+					return forks()[director.OpMerge](a)
+				},
+				director.OpRemove: removing(true),
+			}, define("db_build"), define("api_build"))
+			s.cfg.Agents.Check, s.cfg.Retry.Stagnation = "check", 1
+			s.cfg = s.whole()
+			s.cfg.Profiles[1].Check = []string{"true"}
+			p := s.play(t)
+			p.is(t, "db_build ABANDONED, api_build ABANDONED")
+			assert.Len(t, p.of(director.OpMerge), 1)
+			assert.Empty(t, p.events(t, director.EventCommitMerged))
+		}
+	})
 	t.Run("BC38 B77 what is given up gets no further attempt", func(t *testing.T) {
 		s := forked(map[string]func(asked) any{
 			"work": func(a asked) any {

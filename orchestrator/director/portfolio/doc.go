@@ -16,7 +16,7 @@
 // gets no more money, and the outcome is Partial.
 //
 // A round that asks a person waits, and its question is in the Info of its own run:
-// orchestrator.RunQuery with Parent lists the runs of rounds. The other projects go on.
+// orchestrator.RunQuery with Parent lists the runs of rounds. The other projects continue.
 //
 // The run is over when no project may run: all are killed, ungraded, through with their
 // rounds, or without money.
