@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -68,7 +68,7 @@ func make1kB() []byte {
 }
 
 // engineOf is an engine whose one agent is a.
-func engineOf(a agent.Agent, s blackboard.Store) (*orchestrator.Engine, error) {
+func engineOf(a agent.Agent, s runlog.Store) (*orchestrator.Engine, error) {
 	return orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s})
 }
 

@@ -12,7 +12,7 @@ import (
 
 	_ "modernc.org/sqlite" // the bare INSERT goes through the same driver
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -83,7 +83,7 @@ func (b *bareTable) insert(n int64) sample {
 		b.run++
 		return timed(func() error {
 			for seq := range n {
-				if _, err := b.stmt.ExecContext(context.Background(), b.run<<32|seq, blackboard.Called, seq, "a", hash, at, b.data); err != nil {
+				if _, err := b.stmt.ExecContext(context.Background(), b.run<<32|seq, runlog.Called, seq, "a", hash, at, b.data); err != nil {
 					return err
 				}
 			}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 )
 
@@ -13,7 +13,7 @@ import (
 // The limit there is a bare INSERT of the same rows at the same sync setting.
 func steps(t *table) error {
 	for _, n := range []int{10, 100} {
-		e, err := engineOf(kilobyte, blackboard.NewMemory())
+		e, err := engineOf(kilobyte, runlog.NewMemory())
 		if err != nil {
 			return err
 		}

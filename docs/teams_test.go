@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/delivery"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
@@ -124,7 +124,7 @@ func TestDirectorPage(t *testing.T) {
 		return text
 	}
 	for _, machine := range []string{
-		director.Phases.Mermaid(""), board.TaskTable.Mermaid(""), board.StrategyTable.Mermaid(""), portfolio.Stages.Mermaid(""), portfolio.Phases.Mermaid(""),
+		director.Phases.Mermaid(""), blackboard.TaskTable.Mermaid(""), blackboard.StrategyTable.Mermaid(""), portfolio.Stages.Mermaid(""), portfolio.Phases.Mermaid(""),
 	} {
 		assert.Contains(t, text, "```mermaid\n"+machine+"```\n")
 	}

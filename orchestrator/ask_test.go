@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -142,7 +142,7 @@ func TestThinkingIsNoAnswer(t *testing.T) {
 				{Text: `<think>{"name":"Rome","people":1}</think>{"name":"Oslo","people":2}`},
 				{Text: "<think>Hm.</think>\nGood evening."},
 			}}
-			store := blackboard.NewMemory()
+			store := runlog.NewMemory()
 			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: store})
 			f := flow("aloud", func(c *orchestrator.Context) (city, error) {
 				got, _, err := orchestrator.Ask[city](c, "a", agent.Request{Prompt: "a city"})
@@ -253,7 +253,7 @@ func TestTimeOfAnAnsweredQuestion(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, r.Answer(t.Context(), "ok", true))
 		require.NoError(t, r.Wait(t.Context()))
-		assert.Equal(t, []string{blackboard.Started, blackboard.Asked, blackboard.Answered, blackboard.Slept, blackboard.Ended}, kinds(logOf(t, s, "x")))
+		assert.Equal(t, []string{runlog.Started, runlog.Asked, runlog.Answered, runlog.Slept, runlog.Ended}, kinds(logOf(t, s, "x")))
 	})
 }
 
@@ -286,7 +286,7 @@ func TestLateAnswer(t *testing.T) {
 		assert.Equal(t, "ann", got)
 
 		log := logOf(t, s, "x")
-		require.Equal(t, []string{blackboard.Started, blackboard.Asked, blackboard.Expired, blackboard.Slept, blackboard.Asked, blackboard.Answered, blackboard.Ended}, kinds(log))
+		require.Equal(t, []string{runlog.Started, runlog.Asked, runlog.Expired, runlog.Slept, runlog.Asked, runlog.Answered, runlog.Ended}, kinds(log))
 		got, err = again(t, orchestrator.Config{}, f, log[:len(log)-1])
 		require.NoError(t, err)
 		assert.Equal(t, "ann", got, "the same replayed")
@@ -308,13 +308,13 @@ func TestTwoAnswersOnRecord(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, r.Answer(t.Context(), "name", "ann"))
 		require.NoError(t, r.Wait(t.Context()))
-		var log []blackboard.Record
+		var log []runlog.Record
 		for rec, err := range r.Events(t.Context(), 0) {
 			require.NoError(t, err)
 			log = append(log, rec)
 		}
 		second := log[len(log)-2]
-		require.Equal(t, blackboard.Answered, second.Kind)
+		require.Equal(t, runlog.Answered, second.Kind)
 		second.Data = json.RawMessage(`"bob"`)
 		got, err := again(t, orchestrator.Config{}, later, append(log[:len(log)-1:len(log)-1], second))
 		require.NoError(t, err)
@@ -371,7 +371,7 @@ func TestAnswer(t *testing.T) {
 			}
 			assert.Equal(t, 1, kept)
 			require.NoError(t, r.Wait(t.Context()))
-			assert.Equal(t, []string{blackboard.Started, blackboard.Asked, blackboard.Answered, blackboard.Ended}, kinds(logOf(t, s, "x")))
+			assert.Equal(t, []string{runlog.Started, runlog.Asked, runlog.Answered, runlog.Ended}, kinds(logOf(t, s, "x")))
 		})
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -244,7 +244,7 @@ func TestGivenUpCallsCost(t *testing.T) {
 		})
 		c := orchestrator.Config{Agents: agent.Roster{"dear": dear}}
 		log := whole(t, c, f)
-		assert.Equal(t, []string{blackboard.Started, blackboard.Slept, blackboard.Called, blackboard.Slept, blackboard.Ended}, kinds(log))
+		assert.Equal(t, []string{runlog.Started, runlog.Slept, runlog.Called, runlog.Slept, runlog.Ended}, kinds(log))
 		got, err := again(t, c, f, log[:len(log)-1])
 		require.NoError(t, err)
 		assert.Equal(t, providers.NanoUSD(9), got)

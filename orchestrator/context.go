@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -149,9 +149,9 @@ func (c *Context) Emit(kind string, data any) {
 }
 
 var reserved = []string{
-	blackboard.Used, blackboard.Refused, blackboard.Lost, blackboard.Stuck,
-	blackboard.Started, blackboard.Resumed, blackboard.Called, blackboard.Slept, blackboard.Asked, blackboard.Withdrawn,
-	blackboard.Expired, blackboard.Answered, blackboard.Canceled, blackboard.Changed, blackboard.Ended,
+	runlog.Used, runlog.Refused, runlog.Lost, runlog.Stuck,
+	runlog.Started, runlog.Resumed, runlog.Called, runlog.Slept, runlog.Asked, runlog.Withdrawn,
+	runlog.Expired, runlog.Answered, runlog.Canceled, runlog.Changed, runlog.Ended,
 }
 
 // Expose lets hosts read state before the run has ended (Run.State). The function

@@ -14,15 +14,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
 func TestEmit(t *testing.T) {
 	for _, kind := range []string{
-		"", blackboard.Started, blackboard.Resumed, blackboard.Called, blackboard.Slept, blackboard.Asked, blackboard.Withdrawn,
-		blackboard.Expired, blackboard.Answered, blackboard.Canceled, blackboard.Changed, blackboard.Ended,
+		"", runlog.Started, runlog.Resumed, runlog.Called, runlog.Slept, runlog.Asked, runlog.Withdrawn,
+		runlog.Expired, runlog.Answered, runlog.Canceled, runlog.Changed, runlog.Ended,
 	} {
 		t.Run("refuses the kind "+kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/local"
@@ -19,13 +19,13 @@ import (
 
 // Config is what an engine in this process needs.
 type Config struct {
-	Agents   agent.Roster     // copied
-	Flows    []AnyFlow        // what Resume can find; those that are only started need not be here
-	Store    blackboard.Store // nil: in memory, nothing survives
-	Log      *slog.Logger     // nil: silent
-	Retry    Retry            // of transient errors
-	Parallel int              // calls at once over all runs; 0: no limit
-	Leases   Leases           // how it works with other engines on the same Store
+	Agents   agent.Roster // copied
+	Flows    []AnyFlow    // what Resume can find; those that are only started need not be here
+	Store    runlog.Store // nil: in memory, nothing survives
+	Log      *slog.Logger // nil: silent
+	Retry    Retry        // of transient errors
+	Parallel int          // calls at once over all runs; 0: no limit
+	Leases   Leases       // how it works with other engines on the same Store
 
 	// Serves pins runs to engines, such as those of one machine, by labels: the engine
 	// starts and resumes only runs that have these values in these labels, or lack the
@@ -36,7 +36,7 @@ type Config struct {
 
 	// RecordRequests keeps what was asked, as blobs by the hash of each message, so
 	// that the audit trail and a divergence can show it. It needs a Store that is
-	// a blackboard.Blobs. Off: the log has hashes of requests alone.
+	// a runlog.Blobs. Off: the log has hashes of requests alone.
 	RecordRequests bool
 
 	// AcceptChangedRequests lets a resumed run continue when the text of a recorded
@@ -119,8 +119,8 @@ func (c Config) validate(programs []*engine.Program) error {
 	if min(c.Parallel, c.Retry.Attempts) < 0 || min(c.Retry.Initial, c.Retry.Max, c.Leases.For, c.Leases.Poll, c.Leases.Outage) < 0 {
 		bad("Config.Parallel is %d, Retry is %+v, Leases is %+v: want no negative figure", c.Parallel, c.Retry, c.Leases)
 	}
-	if _, ok := c.Store.(blackboard.Blobs); c.RecordRequests && !ok {
-		bad("Config.RecordRequests needs a Store that is a blackboard.Blobs")
+	if _, ok := c.Store.(runlog.Blobs); c.RecordRequests && !ok {
+		bad("Config.RecordRequests needs a Store that is a runlog.Blobs")
 	}
 	return errors.Join(errs...)
 }
@@ -144,7 +144,7 @@ type Held struct {
 // Resume resumes every run of this engine's flows that no engine works on. What
 // cannot be resumed is in the error, by run.
 //
-// With a store that knows which engines are alive (blackboard.Owners) the engine
+// With a store that knows which engines are alive (runlog.Owners) the engine
 // keeps doing so until Close: runs whose engine has died are resumed within a
 // second where the store can tell, else when its lease is over (Config.Leases). So
 // a host calls it once. Without such a store, only one process at a time may
@@ -188,7 +188,7 @@ type RunQuery struct {
 // on their length. The state of runs may change while it yields.
 func (e *Engine) Runs(ctx context.Context, q RunQuery) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		query := blackboard.Query{
+		query := runlog.Query{
 			Open: q.Open, Flow: q.Flow, Status: string(q.Status), Owner: q.Owner, Parent: q.Parent,
 			Label: q.Label, Text: q.Text, Before: q.Before, Limit: q.Limit, After: q.After,
 		}
@@ -211,7 +211,7 @@ func (e *Engine) Runs(ctx context.Context, q RunQuery) iter.Seq2[Info, error] {
 
 // Delete forgets a run and its children: logs, letters, blobs. One that is worked
 // on is ErrRunning: cancel it first. An unknown run is no error. It needs a store
-// that is a blackboard.Deleter.
+// that is a runlog.Deleter.
 func (e *Engine) Delete(ctx context.Context, id string) error {
 	return e.driver.Delete(ctx, id)
 }
@@ -226,7 +226,7 @@ type PruneOptions struct {
 // Prune forgets runs that have ended, with their children, and returns how many
 // logs it deleted. Open runs, and their children, stay. Other runs are not held up.
 func (e *Engine) Prune(ctx context.Context, o PruneOptions) (int, error) {
-	return e.driver.Prune(ctx, blackboard.Query{Before: o.EndedBefore, Flow: o.Flow, Limit: o.Max})
+	return e.driver.Prune(ctx, runlog.Query{Before: o.EndedBefore, Flow: o.Flow, Limit: o.Max})
 }
 
 // Close stops all runs where they are, so that Resume can continue them, waits

@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/enginetest"
 )
 
 // on opens local engines on a store; nil: none.
-func on(t *testing.T, store blackboard.Store) enginetest.Open {
+func on(t *testing.T, store runlog.Store) enginetest.Open {
 	t.Helper()
 	return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
 		e, err := orchestrator.NewLocal(orchestrator.Config{
@@ -26,7 +26,7 @@ func on(t *testing.T, store blackboard.Store) enginetest.Open {
 
 func inMemory(t *testing.T) enginetest.Open { t.Helper(); return on(t, nil) }
 
-func onStore(t *testing.T) enginetest.Open { t.Helper(); return on(t, blackboard.NewMemory()) }
+func onStore(t *testing.T) enginetest.Open { t.Helper(); return on(t, runlog.NewMemory()) }
 
 func TestEngineInMemory(t *testing.T) {
 	enginetest.Run(t, enginetest.Engine{Forgets: true, Storage: inMemory})

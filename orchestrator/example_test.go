@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -26,7 +26,7 @@ func ExampleEngine_Resume() {
 			return final.Text, err
 		},
 	}
-	store := blackboard.NewMemory() // sqlite.Open("runs.db") survives the process, too
+	store := runlog.NewMemory() // sqlite.Open("runs.db") survives the process, too
 	open := func(translator agent.Func) *orchestrator.Engine {
 		eng, err := orchestrator.NewLocal(orchestrator.Config{
 			Agents: agent.Roster{
@@ -104,7 +104,7 @@ func ExampleAwait() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if rec.Kind == blackboard.Asked {
+		if rec.Kind == runlog.Asked {
 			break
 		}
 	}

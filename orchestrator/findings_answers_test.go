@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/storetest/doubles"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -45,7 +45,7 @@ func countOf(t *testing.T, r *orchestrator.Run, kind string) int {
 	return n
 }
 
-func letters(t *testing.T, s blackboard.Inbox) int {
+func letters(t *testing.T, s runlog.Inbox) int {
 	t.Helper()
 	n := 0
 	for _, err := range s.Letters(t.Context(), "") {
@@ -56,7 +56,7 @@ func letters(t *testing.T, s blackboard.Inbox) int {
 }
 
 func TestAnswersOfQuestions(t *testing.T) {
-	everywhere(t, "N6 C9 equal JSON is nil, another value ErrAnswered, also after the end", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N6 C9 equal JSON is nil, another value ErrAnswered, also after the end", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		v := newValve()
 		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), asks, "x")
@@ -76,9 +76,9 @@ func TestAnswersOfQuestions(t *testing.T) {
 		n, err := asks.Result(t.Context(), r)
 		require.NoError(t, err)
 		assert.Equal(t, 7, n)
-		assert.Equal(t, 1, countOf(t, r, blackboard.Answered))
+		assert.Equal(t, 1, countOf(t, r, runlog.Answered))
 	})
-	everywhere(t, "N6 C9 expired is ErrNoQuestion that says so, also after the end", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N6 C9 expired is ErrNoQuestion that says so, also after the end", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		v := newValve()
 		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), asks, "x")
@@ -94,9 +94,9 @@ func TestAnswersOfQuestions(t *testing.T) {
 				v.open = nil
 			}
 		}
-		assert.Equal(t, 0, countOf(t, r, blackboard.Answered))
+		assert.Equal(t, 0, countOf(t, r, runlog.Answered))
 	})
-	everywhere(t, "N6 C9 withdrawn is ErrNoQuestion that says so, also after the end", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N6 C9 withdrawn is ErrNoQuestion that says so, also after the end", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		v := newValve()
 		f := flow("withdraws", func(c *orchestrator.Context) (string, error) {
@@ -124,7 +124,7 @@ func TestAnswersOfQuestions(t *testing.T) {
 			}
 		}
 	})
-	everywhere(t, "N6 C9 a run that ended takes none and keeps no letter", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N6 C9 a run that ended takes none and keeps no letter", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		v := newValve()
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s})
@@ -137,10 +137,10 @@ func TestAnswersOfQuestions(t *testing.T) {
 		require.ErrorContains(t, err, "has ended")
 		require.NoError(t, r.Cancel(t.Context(), ""))
 		if s != nil {
-			assert.Zero(t, letters(t, s.(blackboard.Inbox)))
+			assert.Zero(t, letters(t, s.(runlog.Inbox)))
 		}
 	})
-	everywhere(t, "N6 C9 an early answer of the wrong type is dropped on record, and Info says why", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N6 C9 an early answer of the wrong type is dropped on record, and Info says why", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		late := flow("late", func(c *orchestrator.Context) (int, error) {
 			if err := c.Sleep(time.Hour); err != nil {
@@ -168,7 +168,7 @@ func TestAnswersOfQuestions(t *testing.T) {
 			return
 		}
 		assert.Equal(t, []string{
-			blackboard.Started, blackboard.Answered, blackboard.Slept, blackboard.Asked, blackboard.Answered, blackboard.Ended,
+			runlog.Started, runlog.Answered, runlog.Slept, runlog.Asked, runlog.Answered, runlog.Ended,
 		}, kinds(logOf(t, s, "x")))
 		log := logOf(t, s, "x")
 		for cut := 1; cut < len(log); cut++ { // a resumed run sees the same
@@ -185,7 +185,7 @@ func TestAnswersOfQuestions(t *testing.T) {
 			assert.Equal(t, 7, n)
 		}
 	})
-	everywhere(t, "N6 a second question of a key after an early answer gets it too", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N6 a second question of a key after an early answer gets it too", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		twice := flow("twice", func(c *orchestrator.Context) (int, error) {
 			a, err := orchestrator.Await[int](c, orchestrator.Question{Key: "n"})
@@ -207,15 +207,15 @@ func TestAnswersOfQuestions(t *testing.T) {
 func TestAnswerCutByItsContext(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		hide func(s blackboard.Store) blackboard.Store
+		hide func(s runlog.Store) runlog.Store
 	}{
-		{"on a store with an inbox", func(s blackboard.Store) blackboard.Store { return s }},
-		{"on a store without one", func(s blackboard.Store) blackboard.Store { return struct{ blackboard.Store }{s} }},
+		{"on a store with an inbox", func(s runlog.Store) runlog.Store { return s }},
+		{"on a store without one", func(s runlog.Store) runlog.Store { return struct{ runlog.Store }{s} }},
 	} {
 		t.Run("N6 C9 sent again with another value it is not taken twice, "+tt.name, func(t *testing.T) {
 			flowtest.Bubble(t, func(t *testing.T) {
 				t.Helper()
-				mem := blackboard.NewMemory()
+				mem := runlog.NewMemory()
 				d := doubles.New(mem)
 				r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: tt.hide(d.Store())}), asks, "x")
 				synctest.Wait()
@@ -231,13 +231,13 @@ func TestAnswerCutByItsContext(t *testing.T) {
 				assert.Equal(t, 7, got, "the first one was there first: %v, %v", first, second)
 				require.ErrorIs(t, second, orchestrator.ErrAnswered)
 				require.NoError(t, r.Answer(t.Context(), "n", 7))
-				assert.Equal(t, 1, countOf(t, r, blackboard.Answered))
+				assert.Equal(t, 1, countOf(t, r, runlog.Answered))
 			})
 		})
 		t.Run("N6 C9 while the store hangs it is kept once, "+tt.name, func(t *testing.T) {
 			flowtest.Bubble(t, func(t *testing.T) {
 				t.Helper()
-				mem := blackboard.NewMemory()
+				mem := runlog.NewMemory()
 				d := doubles.New(mem)
 				r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: tt.hide(d.Store())}), asks, "x")
 				synctest.Wait()
@@ -253,7 +253,7 @@ func TestAnswerCutByItsContext(t *testing.T) {
 				got, err := asks.Result(t.Context(), r)
 				require.NoError(t, err)
 				assert.Equal(t, 7, got)
-				assert.Equal(t, 1, countOf(t, r, blackboard.Answered))
+				assert.Equal(t, 1, countOf(t, r, runlog.Answered))
 			})
 		})
 	}
@@ -261,7 +261,7 @@ func TestAnswerCutByItsContext(t *testing.T) {
 
 // One transaction decides between an answer and the end of the question's time.
 func TestAnswerAgainstExpiry(t *testing.T) {
-	everywhere(t, "N6 C9 what Answer says is what the flow got", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N6 C9 what Answer says is what the flow got", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		var host sync.WaitGroup
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s})
@@ -295,7 +295,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 	t.Run("N6 C9 a letter that becomes a record meanwhile is found", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s, v := blackboard.NewMemory(), newValve()
+			s, v := runlog.NewMemory(), newValve()
 			d := doubles.New(s)
 			begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: d.Store()}), asks, "x")
 			synctest.Wait()
@@ -312,7 +312,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 			close(v.open)
 		})
 	})
-	everywhere(t, "N6 C9 an early answer of the wrong type to a large question is dropped", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N6 C9 an early answer of the wrong type to a large question is dropped", func(t *testing.T, s runlog.Store) {
 		f := flow("large", func(c *orchestrator.Context) (string, error) {
 			if err := c.Sleep(time.Minute); err != nil {
 				return "", err
@@ -330,7 +330,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "ann", got)
 	})
-	everywhere(t, "a cancel with a long reason", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "a cancel with a long reason", func(t *testing.T, s runlog.Store) {
 		why := strings.Repeat("x", 100<<10)
 		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s}), pair, "x")
 		require.NoError(t, r.Cancel(t.Context(), why))
@@ -341,7 +341,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 	t.Run("N6 C9 C19 large questions and answers are read by other processes", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s, v := blackboard.NewMemory(), newValve()
+			s, v := runlog.NewMemory(), newValve()
 			large := strings.Repeat("x", 100<<10)
 			f := flow("large", func(c *orchestrator.Context) (string, error) {
 				text, err := orchestrator.Await[string](c, orchestrator.Question{Key: "n", Text: large})
@@ -378,7 +378,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 	t.Run("N6 C9 from a process that only looks, all rows", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s, v := blackboard.NewMemory(), newValve()
+			s, v := runlog.NewMemory(), newValve()
 			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), asks, "x")
 			observer := local(t, orchestrator.Config{Store: s, Observe: true})
 			synctest.Wait()
@@ -398,13 +398,13 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 			require.ErrorContains(t, there.Answer(t.Context(), "other", 8), "has ended")
 			require.NoError(t, there.Cancel(t.Context(), ""))
 			assert.Zero(t, letters(t, s))
-			assert.Equal(t, 1, countOf(t, r, blackboard.Answered))
+			assert.Equal(t, 1, countOf(t, r, runlog.Answered))
 		})
 	})
 	t.Run("C9 an unknown run is ErrNoRun and keeps no letter", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s})
 			r := begin(t, e, pair, "x")
 			require.NoError(t, r.Wait(t.Context()))
@@ -417,7 +417,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 	t.Run("N6 a letter that came while the run was stopped is not taken before it is behind its log", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{asks}}
 			first, err := orchestrator.NewLocal(c)
 			require.NoError(t, err)
@@ -431,17 +431,17 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 			assert.Equal(t, 7, n)
 			assert.Zero(t, letters(t, s))
 			assert.Equal(t, []string{
-				blackboard.Started, blackboard.Asked, blackboard.Resumed, blackboard.Answered, blackboard.Called, blackboard.Ended,
+				runlog.Started, runlog.Asked, runlog.Resumed, runlog.Answered, runlog.Called, runlog.Ended,
 			}, kinds(logOf(t, s, "x")))
 		})
 	})
 }
 
 // slowly is a store that takes a while to tell what was asked.
-type slowly struct{ *blackboard.Memory }
+type slowly struct{ *runlog.Memory }
 
-func (s *slowly) Asks(ctx context.Context, run, key string) iter.Seq2[blackboard.Record, error] {
-	return func(yield func(blackboard.Record, error) bool) {
+func (s *slowly) Asks(ctx context.Context, run, key string) iter.Seq2[runlog.Record, error] {
+	return func(yield func(runlog.Record, error) bool) {
 		s.Memory.Asks(ctx, run, key)(yield)
 		if key != "" {
 			pause(2 * time.Second)

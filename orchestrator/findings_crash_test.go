@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/storetest/doubles"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -27,7 +27,7 @@ import (
 func TestLastActsOfAProcess(t *testing.T) {
 	t.Run("N6 it had closed a question whose time was over, and not recorded it", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": echo}, Leases: lease})
 			begin(t, a.Engine, asks, "x")
 			pause(time.Minute)
@@ -62,9 +62,9 @@ func TestLastActsOfAProcess(t *testing.T) {
 			require.NoError(t, e.Close(t.Context()))
 			cut := newPlain()
 			for _, rec := range logOf(t, s, "x") {
-				if rec.Kind == blackboard.Started || rec.Kind == blackboard.Canceled {
+				if rec.Kind == runlog.Started || rec.Kind == runlog.Canceled {
 					rec.Seq = int64(len(logOf(t, cut, "x")))
-					require.NoError(t, cut.Append(t.Context(), []blackboard.Record{rec}))
+					require.NoError(t, cut.Append(t.Context(), []runlog.Record{rec}))
 				}
 			}
 			require.NoError(t, cut.Append(t.Context(), logOf(t, s, "x/0")[:1]))
@@ -76,7 +76,7 @@ func TestLastActsOfAProcess(t *testing.T) {
 	})
 	t.Run("N4 C12 calls that it lost in a child are lost to the parent", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return pair.Child(c, none{}) })
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
 			begin(t, a.Engine, parent, "x")
@@ -97,7 +97,7 @@ func TestLastActsOfAProcess(t *testing.T) {
 }
 
 func TestQuestionsOfSeveralBranches(t *testing.T) {
-	everywhere(t, "N6 branches that wait for the same key all learn that its time is over", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N6 branches that wait for the same key all learn that its time is over", func(t *testing.T, s runlog.Store) {
 		f := flow("same", func(c *orchestrator.Context) (int, error) {
 			n := 0
 			for _, r := range orchestrator.Map(c, make([]int, 3), 0, func(c *orchestrator.Context, _ int) (int, error) {
@@ -117,7 +117,7 @@ func TestQuestionsOfSeveralBranches(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 3, got)
 	})
-	everywhere(t, "N6 a question that one branch gave up expires for the other, and is shown no more", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N6 a question that one branch gave up expires for the other, and is shown no more", func(t *testing.T, s runlog.Store) {
 		f := flow("gave up", func(c *orchestrator.Context) (bool, error) {
 			both := orchestrator.Map(c, []time.Duration{time.Second, 0}, 0, func(c *orchestrator.Context, wall time.Duration) (int, error) {
 				return orchestrator.Await[int](c.WithBudget(orchestrator.Budget{Wall: wall}), orchestrator.Question{Key: "n", Timeout: time.Minute})
@@ -133,7 +133,7 @@ func TestQuestionsOfSeveralBranches(t *testing.T) {
 	})
 	t.Run("N6 a letter is not taken while the run is executed from its log", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			busy := make(chan struct{})
 			close(busy)
 			f := flow("busy", func(c *orchestrator.Context) (int, error) {
@@ -157,13 +157,13 @@ func TestQuestionsOfSeveralBranches(t *testing.T) {
 			n, err := f.Result(t.Context(), r)
 			require.NoError(t, err)
 			assert.Equal(t, 7, n)
-			assert.Equal(t, []string{blackboard.Started, blackboard.Called, blackboard.Asked, blackboard.Resumed, blackboard.Answered, blackboard.Ended}, kinds(logOf(t, s, "x")))
+			assert.Equal(t, []string{runlog.Started, runlog.Called, runlog.Asked, runlog.Resumed, runlog.Answered, runlog.Ended}, kinds(logOf(t, s, "x")))
 		})
 	})
 }
 
 func TestFiguresOfChildren(t *testing.T) {
-	everywhere(t, "N3 what a child learned of an agent, its parent knows", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N3 what a child learned of an agent, its parent knows", func(t *testing.T, s runlog.Store) {
 		cent := providers.NanoUSD(1e7)
 		spends := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
 			resp, err := after(time.Second)(ctx, req)
@@ -194,7 +194,7 @@ func TestFiguresOfChildren(t *testing.T) {
 func TestLargeInput(t *testing.T) {
 	t.Run("C19 it is beside the log, and is compared and resumed as if it was there", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			f := orchestrator.Flow[string, int]{Name: "large", Do: func(c *orchestrator.Context, in string) (int, error) {
 				_, err := ask(c, "a", "")
 				return len(in), err
@@ -226,7 +226,7 @@ func TestLargeInput(t *testing.T) {
 	})
 	t.Run("C19 large outputs and states are beside the log, and are shown", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			large := strings.Repeat("x", 100<<10)
 			f := flow("large", func(c *orchestrator.Context) (string, error) {
 				c.Expose(func() any { return large })
@@ -250,7 +250,7 @@ func TestLargeInput(t *testing.T) {
 func TestEngineThatWasNotToldToResume(t *testing.T) {
 	t.Run("N7 it takes over nothing that it was not asked for", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
 			begin(t, a.Engine, pair, "x")
 			synctest.Wait()
@@ -258,13 +258,13 @@ func TestEngineThatWasNotToldToResume(t *testing.T) {
 			require.NoError(t, begin(t, b, pair, "own").Wait(t.Context()))
 			a.kill()
 			pause(time.Hour)
-			assert.Equal(t, []string{blackboard.Started}, kinds(logOf(t, s, "x")))
+			assert.Equal(t, []string{runlog.Started}, kinds(logOf(t, s, "x")))
 			assert.Equal(t, orchestrator.Suspended, infoOf(t, open(t, b, "x")).Status)
 		})
 	})
 	t.Run("N7 Resume leaves children to their parents", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
-			s := doubles.New(blackboard.NewMemory())
+			s := doubles.New(runlog.NewMemory())
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return pair.Child(c, none{}) })
 			c := orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s.Store(), Flows: []orchestrator.AnyFlow{pair, parent}, Leases: lease}
 			e, err := orchestrator.NewLocal(c)

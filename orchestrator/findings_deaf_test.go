@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -54,7 +54,7 @@ type deafOut struct {
 // A branch whose agent ignores its cancel continues after the grace; the calls of
 // others, children, questions, emissions and budgets are as if nothing had been.
 func TestAgentThatIgnoresItsContext(t *testing.T) {
-	everywhere(t, "C5 its branch continues, and nothing else notices", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C5 its branch continues, and nothing else notices", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		release := make(chan struct{})
 		steady := newPerCall(agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
@@ -118,7 +118,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		assert.LessOrEqual(t, runtime.NumGoroutine(), before, "it comes back and ends")
 		require.NoError(t, e.Close(t.Context()))
 	})
-	everywhere(t, "C5 many of them, one after the other and side by side", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C5 many of them, one after the other and side by side", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		release := make(chan struct{})
 		f := flow("many", func(c *orchestrator.Context) ([]string, error) {
@@ -158,7 +158,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 			assert.Equal(t, want, got)
 		}
 	})
-	everywhere(t, "C5 an agent that ignores its deadline is left behind after its grace", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C5 an agent that ignores its deadline is left behind after its grace", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		for _, tt := range []struct {
 			limits agent.Limits
@@ -186,7 +186,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 			synctest.Wait()
 		}
 	})
-	everywhere(t, "C5 a second attempt that is deaf is left behind by its own deadline", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C5 a second attempt that is deaf is left behind by its own deadline", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		release := make(chan struct{})
 		n := 0
@@ -209,7 +209,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		close(release)
 		synctest.Wait()
 	})
-	everywhere(t, "C5 a late return is recorded for its usage alone", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C5 a late return is recorded for its usage alone", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		f := flow("late", func(c *orchestrator.Context) (string, error) {
 			_, err := c.Call("late", agent.Request{Limits: agent.Limits{Timeout: time.Second, Attempts: 1}})
@@ -225,13 +225,13 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		got, err := f.Result(t.Context(), r)
 		require.NoError(t, err)
 		assert.Equal(t, "1 5", got)
-		assert.Equal(t, 1, countOf(t, r, blackboard.Called))
-		assert.Equal(t, 1, countOf(t, r, blackboard.Used))
+		assert.Equal(t, 1, countOf(t, r, runlog.Called))
+		assert.Equal(t, 1, countOf(t, r, runlog.Used))
 		i := infoOf(t, r)
 		assert.Equal(t, providers.NanoUSD(5), i.Spent.Cost)
 		assert.Zero(t, i.Lost)
 	})
-	everywhere(t, "C5 with one place of Parallel nothing hangs", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C5 with one place of Parallel nothing hangs", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		release := make(chan struct{})
 		f := flow("one", func(c *orchestrator.Context) (string, error) {
@@ -257,7 +257,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 4*time.Minute, time.Since(begun), "late returns give no place back a second time")
 	})
-	everywhere(t, "C5 calls that are given up while they wait for a place reach no agent", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C5 calls that are given up while they wait for a place reach no agent", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		a := &counted{Agent: hang}
 		f := flow("gives up", func(c *orchestrator.Context) (int, error) {
@@ -280,7 +280,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		assert.Equal(t, 10, got)
 		assert.Equal(t, int64(2), a.calls.Load())
 	})
-	everywhere(t, "C5 an agent that ends its goroutine is an error of its call", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C5 an agent that ends its goroutine is an error of its call", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		a := &counted{Agent: exits}
 		cleaned := 0
@@ -296,7 +296,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		assert.Equal(t, int64(1), a.calls.Load())
 		assert.Equal(t, 1, cleaned)
 	})
-	everywhere(t, "C5 a canceled run ends although its agents are deaf", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C5 a canceled run ends although its agents are deaf", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		release := make(chan struct{})
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": deaf(release)}, Store: s})
@@ -310,7 +310,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		close(release)
 		synctest.Wait()
 	})
-	everywhere(t, "C5 Close waits no longer than the grace for deaf agents, and names them", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C5 Close waits no longer than the grace for deaf agents, and names them", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		release := make(chan struct{})
 		e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": deaf(release)}, Store: s})
@@ -324,7 +324,7 @@ func TestAgentThatIgnoresItsContext(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		if s != nil {
-			assert.NotContains(t, kinds(logOf(t, s, "x")), blackboard.Called)
+			assert.NotContains(t, kinds(logOf(t, s, "x")), runlog.Called)
 		}
 	})
 }
@@ -455,7 +455,7 @@ func TestWildFlows(t *testing.T) {
 				require.NoError(t, err)
 				pause(time.Hour) // those that were left behind come back
 				log := logOf(t, full, "x")
-				if log[len(log)-1].Kind == blackboard.Ended {
+				if log[len(log)-1].Kind == runlog.Ended {
 					log = log[:len(log)-1]
 				}
 				got, err := again(t, orchestrator.Config{Agents: c.Agents}, f, log)

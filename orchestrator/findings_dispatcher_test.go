@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -32,7 +32,7 @@ func (d *dispatcher) Start(op *engine.Op) { d.under = append(d.under, op) }
 
 func (d *dispatcher) Now() (time.Time, time.Duration) { return d.now, d.now.Sub(d.begun) }
 
-func (d *dispatcher) Emit(rec blackboard.Record)                      { d.log = append(d.log, "emit "+rec.Kind) }
+func (d *dispatcher) Emit(rec runlog.Record)                          { d.log = append(d.log, "emit "+rec.Kind) }
 func (d *dispatcher) Recorded(string, int64) (none engine.Recorded)   { return none }
 func (d *dispatcher) Expose(func() (json.RawMessage, error))          {}
 func (d *dispatcher) Spawn(f func(func() bool)) (func() bool, func()) { return engine.Pull(f) }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/storetest/doubles"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -86,7 +86,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 				flowtest.Bubble(t, func(t *testing.T) {
 					t.Helper()
 					a := newPerCall(after(time.Second))
-					d := doubles.New(blackboard.NewMemory())
+					d := doubles.New(runlog.NewMemory())
 					e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: d.Store(), Flows: []orchestrator.AnyFlow{wide}, Leases: orchestrator.Leases{For: time.Hour}})
 					_, err := e.Resume(t.Context())
 					require.NoError(t, err)
@@ -106,9 +106,9 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 					assert.Empty(t, a.repeated())
 					d.Heal()
 					log := kinds(logOf(t, d.Store(), "x"))
-					assert.Equal(t, blackboard.Ended, log[len(log)-1])
-					assert.NotContains(t, log, blackboard.Resumed)
-					assert.Equal(t, 9, strings.Count(strings.Join(log, " "), blackboard.Called))
+					assert.Equal(t, runlog.Ended, log[len(log)-1])
+					assert.NotContains(t, log, runlog.Resumed)
+					assert.Equal(t, 9, strings.Count(strings.Join(log, " "), runlog.Called))
 					assert.Equal(t, 8, strings.Count(strings.Join(log, " "), "step"))
 				})
 			})
@@ -118,7 +118,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			a := newPerCall(after(time.Second))
-			d := doubles.New(blackboard.NewMemory())
+			d := doubles.New(runlog.NewMemory())
 			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: d.Store(), Flows: []orchestrator.AnyFlow{wide}, Leases: orchestrator.Leases{For: time.Hour}})
 			_, err := e.Resume(t.Context())
 			require.NoError(t, err)
@@ -161,8 +161,8 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 	t.Run("C8 a run that the store refuses for good does not take the others along", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := hooked{newPlain(), func(recs []blackboard.Record) error {
-				if has(recs, blackboard.Called, "bad") {
+			s := hooked{newPlain(), func(recs []runlog.Record) error {
+				if has(recs, runlog.Called, "bad") {
 					return doubles.ErrDouble
 				}
 				return nil
@@ -181,7 +181,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 	t.Run("C8 Close does not wait for a store that hangs", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			d := doubles.New(blackboard.NewMemory())
+			d := doubles.New(runlog.NewMemory())
 			e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": after(time.Second)}, Store: d.Store(), Leases: orchestrator.Leases{For: time.Hour}})
 			require.NoError(t, err)
 			r := begin(t, e, wide, "x")
@@ -199,15 +199,15 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 	t.Run("C8 a conflict is final at once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := hooked{newPlain(), func(recs []blackboard.Record) error {
-				if has(recs, blackboard.Called, "") {
-					return blackboard.ErrConflict
+			s := hooked{newPlain(), func(recs []runlog.Record) error {
+				if has(recs, runlog.Called, "") {
+					return runlog.ErrConflict
 				}
 				return nil
 			}}
 			begun := time.Now()
 			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s}), wide, "x")
-			require.ErrorIs(t, r.Wait(t.Context()), blackboard.ErrConflict)
+			require.ErrorIs(t, r.Wait(t.Context()), runlog.ErrConflict)
 			assert.Zero(t, time.Since(begun))
 			assert.Equal(t, orchestrator.Suspended, infoOf(t, r).Status, "not stuck")
 		})
@@ -221,21 +221,21 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, "123456789", got)
 			assert.Empty(t, a.repeated())
-			assert.Equal(t, 9, strings.Count(strings.Join(kinds(logOf(t, late.plain, "x")), " "), blackboard.Called))
+			assert.Equal(t, 9, strings.Count(strings.Join(kinds(logOf(t, late.plain, "x")), " "), runlog.Called))
 		})
 	})
 	t.Run("C8 a record of another engine in its place is not", func(t *testing.T) {
-		for name, change := range map[string]func(rec *blackboard.Record){
-			"kind": func(rec *blackboard.Record) { rec.Kind = blackboard.Used },
-			"name": func(rec *blackboard.Record) { rec.Name = "b" },
-			"n":    func(rec *blackboard.Record) { rec.N++ },
-			"time": func(rec *blackboard.Record) { rec.At = rec.At.Add(1) },
-			"data": func(rec *blackboard.Record) { rec.Data = []byte(`{"response":{"text":"another answer"}}`) },
+		for name, change := range map[string]func(rec *runlog.Record){
+			"kind": func(rec *runlog.Record) { rec.Kind = runlog.Used },
+			"name": func(rec *runlog.Record) { rec.Name = "b" },
+			"n":    func(rec *runlog.Record) { rec.N++ },
+			"time": func(rec *runlog.Record) { rec.At = rec.At.Add(1) },
+			"data": func(rec *runlog.Record) { rec.Data = []byte(`{"response":{"text":"another answer"}}`) },
 		} {
 			flowtest.Bubble(t, func(t *testing.T) {
 				late := &tardy{plain: newPlain(), change: change}
 				r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: late}), pair, "x")
-				require.ErrorIs(t, r.Wait(t.Context()), blackboard.ErrConflict, name)
+				require.ErrorIs(t, r.Wait(t.Context()), runlog.ErrConflict, name)
 			})
 		}
 	})
@@ -244,8 +244,8 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			failing := newHeld()
 			tries := 0
 			s := hooked{newPlain(), nil}
-			s.before = func(recs []blackboard.Record) error {
-				if recs[0].Kind != blackboard.Called {
+			s.before = func(recs []runlog.Record) error {
+				if recs[0].Kind != runlog.Called {
 					return nil
 				}
 				if tries++; tries == 1 {
@@ -272,7 +272,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			close(failing.open)
 			require.ErrorContains(t, r.Wait(t.Context()), doubles.ErrDouble.Error())
 			synctest.Wait()
-			assert.Equal(t, []string{blackboard.Started}, kinds(logOf(t, s, "x")))
+			assert.Equal(t, []string{runlog.Started}, kinds(logOf(t, s, "x")))
 		})
 	})
 	t.Run("C8 the end of a run in a commit that conflicts for another one is stored", func(t *testing.T) {
@@ -280,13 +280,13 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			first, together := newHeld(), false
 			var once sync.Once
 			s := hooked{newPlain(), nil}
-			s.before = func(recs []blackboard.Record) error {
-				if has(recs, blackboard.Called, "first") {
+			s.before = func(recs []runlog.Record) error {
+				if has(recs, runlog.Called, "first") {
 					once.Do(first.wait)
 				}
-				if has(recs, blackboard.Called, "bad") {
-					together = together || has(recs, blackboard.Ended, "good")
-					return blackboard.ErrConflict
+				if has(recs, runlog.Called, "bad") {
+					together = together || has(recs, runlog.Ended, "good")
+					return runlog.ErrConflict
 				}
 				return nil
 			}
@@ -310,15 +310,15 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			close(v["bad"].open)
 			synctest.Wait()
 			close(first.open)
-			require.ErrorIs(t, bad.Wait(t.Context()), blackboard.ErrConflict)
+			require.ErrorIs(t, bad.Wait(t.Context()), runlog.ErrConflict)
 			require.NoError(t, good.Wait(t.Context()))
 			assert.True(t, together, "they came in one commit")
-			assert.Equal(t, []string{blackboard.Started, blackboard.Ended}, kinds(logOf(t, s, "good")))
+			assert.Equal(t, []string{runlog.Started, runlog.Ended}, kinds(logOf(t, s, "good")))
 		})
 	})
 	t.Run("C8 a question expires although the store hung meanwhile", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
-			d := doubles.New(blackboard.NewMemory())
+			d := doubles.New(runlog.NewMemory())
 			d.Only("Put")
 			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: d.Store()})
 			r := begin(t, e, asks, "x")
@@ -334,7 +334,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			text := strings.Repeat("x", 100<<10)
-			d := doubles.New(blackboard.NewMemory())
+			d := doubles.New(runlog.NewMemory())
 			d.Only("PutBlob")
 			f := flow("large", func(c *orchestrator.Context) (string, error) { return ask(c, "a", text) })
 			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": after(time.Second)}, Store: d.Store(), Leases: orchestrator.Leases{For: time.Hour}}), f, "x")
@@ -350,14 +350,14 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 // caller makes the next attempt. change makes it that of another engine.
 type tardy struct {
 	plain
-	change func(rec *blackboard.Record)
-	late   []blackboard.Record
+	change func(rec *runlog.Record)
+	late   []runlog.Record
 	done   bool
 }
 
-func (s *tardy) Append(ctx context.Context, recs []blackboard.Record) error {
+func (s *tardy) Append(ctx context.Context, recs []runlog.Record) error {
 	switch {
-	case s.done || !has(recs, blackboard.Called, ""):
+	case s.done || !has(recs, runlog.Called, ""):
 	case s.late == nil:
 		s.late = slices.Clone(recs)
 		return doubles.ErrDouble
@@ -377,7 +377,7 @@ func (s *tardy) Append(ctx context.Context, recs []blackboard.Record) error {
 func TestKillsDuringACall(t *testing.T) {
 	kill := func(t *testing.T, budget orchestrator.Budget, l agent.Limits) (calls int64, end orchestrator.Info) {
 		t.Helper()
-		s := blackboard.NewMemory()
+		s := runlog.NewMemory()
 		a := &counted{Agent: hang}
 		f := flow("kills", func(c *orchestrator.Context) (string, error) {
 			resp, err := c.Call("a", agent.Request{Prompt: "x", Limits: l})
@@ -424,15 +424,15 @@ func TestKillsDuringACall(t *testing.T) {
 // unreadable is a store that fails once to read the log of a run whose ID has a slash:
 // a child.
 type unreadable struct {
-	*blackboard.Memory
+	*runlog.Memory
 	failed *bool
 }
 
-func (s unreadable) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
+func (s unreadable) Records(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error] {
 	if strings.Contains(run, "/") && !*s.failed {
 		*s.failed = true
-		return func(yield func(blackboard.Record, error) bool) {
-			yield(blackboard.Record{}, errors.New("the network is down"))
+		return func(yield func(runlog.Record, error) bool) {
+			yield(runlog.Record{}, errors.New("the network is down"))
 		}
 	}
 	return s.Memory.Records(ctx, run, from)
@@ -444,7 +444,7 @@ func TestChildThatCannotBeRead(t *testing.T) {
 			t.Helper()
 			kid := flow("kid", func(c *orchestrator.Context) (string, error) { return ask(c, "a", "one") })
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return kid.Child(c, none{}) })
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
 			begin(t, a.Engine, parent, "x")
 			synctest.Wait()

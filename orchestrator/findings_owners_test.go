@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/storetest/doubles"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -28,16 +28,16 @@ var lease = orchestrator.Leases{For: 30 * time.Second, Poll: time.Second}
 func TestRunsOfAKilledProcess(t *testing.T) {
 	// two are an engine that was killed during the first call of run x, and one that
 	// lives.
-	two := func(t *testing.T, flows ...orchestrator.AnyFlow) (b *orchestrator.Engine, s *blackboard.Memory) {
+	two := func(t *testing.T, flows ...orchestrator.AnyFlow) (b *orchestrator.Engine, s *runlog.Memory) {
 		t.Helper()
-		s = blackboard.NewMemory()
+		s = runlog.NewMemory()
 		a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
 		begin(t, a.Engine, pair, "x")
 		synctest.Wait()
 		a.kill()
 		return local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: flows, Leases: lease}), s
 	}
-	result := func(t *testing.T, s blackboard.Store) {
+	result := func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		got, err := pair.Result(t.Context(), open(t, local(t, orchestrator.Config{Store: s, Observe: true}), "x"))
 		require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 	t.Run("N7 C1 an answer that an observer gave reaches the process that took it over", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": echo}, Leases: lease})
 			begin(t, a.Engine, asks, "x")
 			synctest.Wait()
@@ -128,7 +128,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 	t.Run("N7 the process that was cut off hears of it and its answers do not count", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			v := newValve()
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": v}, Leases: lease})
 			r := begin(t, a.Engine, pair, "x")
@@ -141,7 +141,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 			before := kinds(logOf(t, s, "x"))
 			a.store.Heal()
 			close(v.open)
-			require.ErrorIs(t, r.Wait(t.Context()), blackboard.ErrConflict)
+			require.ErrorIs(t, r.Wait(t.Context()), runlog.ErrConflict)
 			assert.Equal(t, before, kinds(logOf(t, s, "x")))
 			assert.Equal(t, orchestrator.Completed, infoOf(t, r).Status)
 		})
@@ -150,7 +150,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 
 // Runs are pinned to engines by their labels.
 func TestServes(t *testing.T) {
-	at := func(host string, agents agent.Agent, s blackboard.Store) orchestrator.Config {
+	at := func(host string, agents agent.Agent, s runlog.Store) orchestrator.Config {
 		return orchestrator.Config{
 			Agents: agent.Roster{"a": agents}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Leases: lease, Serves: map[string]string{"host": host},
 		}
@@ -158,7 +158,7 @@ func TestServes(t *testing.T) {
 	t.Run("N7 a run is resumed where its labels say", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			dead := newMortal(t, s, at("one", hang, s))
 			for id, labels := range map[string]map[string]string{"pinned": {"host": "one", "for": "ann"}, "free": {"for": "ann"}} {
 				_, err := pair.Start(t.Context(), dead.Engine, none{}, orchestrator.StartOptions{ID: id, Labels: labels})
@@ -191,7 +191,7 @@ func TestServes(t *testing.T) {
 	t.Run("N7 a run is not started elsewhere", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			_, err := pair.Start(t.Context(), local(t, at("two", echo, s)), none{}, orchestrator.StartOptions{ID: "x", Labels: map[string]string{"host": "one"}})
 			require.ErrorIs(t, err, orchestrator.ErrNotServed)
 			require.ErrorContains(t, err, `run "x" has the label "host": "one", and Config.Serves has "two"`)
@@ -204,7 +204,7 @@ func TestObserver(t *testing.T) {
 	t.Run("N7 Observe looks, answers and cancels, and works on nothing", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
 			begin(t, a.Engine, pair, "x")
 			synctest.Wait()
@@ -225,7 +225,7 @@ func TestObserver(t *testing.T) {
 			defer cancel()
 			_, err = pair.Result(ctx, r)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			assert.Equal(t, []string{blackboard.Started}, kinds(logOf(t, s, "x")))
+			assert.Equal(t, []string{runlog.Started}, kinds(logOf(t, s, "x")))
 			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
 			_, err = b.Resume(t.Context())
 			require.NoError(t, err)
@@ -236,7 +236,7 @@ func TestObserver(t *testing.T) {
 	t.Run("N5 N7 an observer reports a stuck run and does not try it", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			b, s := newBuggy(), blackboard.NewMemory()
+			b, s := newBuggy(), runlog.NewMemory()
 			require.Error(t, begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s}), b.Flow, "x").Wait(t.Context()))
 			o := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Observe: true, Flows: []orchestrator.AnyFlow{b}})
 			_, err := b.Result(t.Context(), open(t, o, "x"))
@@ -253,7 +253,7 @@ func TestForeignViews(t *testing.T) {
 	t.Run("C18 a run of another engine is shown as running, with its owner", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			a := local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s, Leases: lease})
 			r := begin(t, a, pair, "x")
 			other := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
@@ -301,7 +301,7 @@ func TestForeignViews(t *testing.T) {
 			}
 		})
 	})
-	everywhere(t, "C18 Flow.Run waits for what the flow still has to do after its ctx", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C18 Flow.Run waits for what the flow still has to do after its ctx", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": after(time.Minute)}, Store: s})
 		f := flow("cleans", func(c *orchestrator.Context) (string, error) {
@@ -318,14 +318,14 @@ func TestForeignViews(t *testing.T) {
 }
 
 // foreign fills a store with open runs of an engine that lives.
-func foreign(t *testing.T, s *blackboard.Memory, n int) {
+func foreign(t *testing.T, s *runlog.Memory, n int) {
 	t.Helper()
 	require.NoError(t, s.Beat(t.Context(), "other", 24*time.Hour))
 	data, err := json.Marshal(map[string]any{"owner": "other", "data": none{}})
 	require.NoError(t, err)
 	for i := range n {
 		id := fmt.Sprintf("foreign-%d", i)
-		require.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: id, Kind: blackboard.Started, Name: "pair", At: time.Now(), Data: data}}))
+		require.NoError(t, s.Append(t.Context(), []runlog.Record{{Run: id, Kind: runlog.Started, Name: "pair", At: time.Now(), Data: data}}))
 	}
 }
 
@@ -333,7 +333,7 @@ func TestCostOfLooking(t *testing.T) {
 	t.Run("C19 Resume beside 5,000 foreign runs reads no log and asks for their owner once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			foreign(t, s, 5000)
 			d := doubles.New(s)
 			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: d.Store(), Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
@@ -350,7 +350,7 @@ func TestCostOfLooking(t *testing.T) {
 	t.Run("C19 runs that become free are read once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			foreign(t, s, 100)
 			d := doubles.New(s)
 			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: d.Store(), Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
@@ -365,7 +365,7 @@ func TestCostOfLooking(t *testing.T) {
 	t.Run("C19 Answer on a run of 50,000 records reads no log", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			f := flow("long", func(c *orchestrator.Context) (none, error) {
 				for range 50_000 {
 					c.Emit("step", 1)
@@ -395,7 +395,7 @@ func TestCostOfLooking(t *testing.T) {
 	t.Run("C19 lists read no log", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			foreign(t, s, 100)
 			d := doubles.New(s)
 			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: d.Store(), Leases: lease})
@@ -412,7 +412,7 @@ func TestCostOfLooking(t *testing.T) {
 func TestStartBesideAStartThatFails(t *testing.T) {
 	flowtest.Bubble(t, func(t *testing.T) {
 		t.Helper()
-		s := doubles.New(blackboard.NewMemory())
+		s := doubles.New(runlog.NewMemory())
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s.Store(), Leases: lease})
 		s.Only("Append")
 		s.Hang()
@@ -470,15 +470,15 @@ func TestChildOfAnotherEngine(t *testing.T) {
 			t.Helper()
 			kid := flow("kid", func(c *orchestrator.Context) (string, error) { return ask(c, "a", "one") })
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return kid.Child(c, none{}) })
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
 			begin(t, a.Engine, parent, "x")
 			synctest.Wait()
 			a.kill()
-			for l, err := range s.List(t.Context(), blackboard.Query{Parent: "x"}) {
+			for l, err := range s.List(t.Context(), runlog.Query{Parent: "x"}) {
 				require.NoError(t, err)
 				require.NoError(t, s.Beat(t.Context(), "ghost", 1000*time.Hour))
-				require.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: l.Run, Seq: l.Next, Kind: blackboard.Resumed, At: time.Now(), Data: json.RawMessage(`{"owner":"ghost"}`)}}))
+				require.NoError(t, s.Append(t.Context(), []runlog.Record{{Run: l.Run, Seq: l.Next, Kind: runlog.Resumed, At: time.Now(), Data: json.RawMessage(`{"owner":"ghost"}`)}}))
 			}
 			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{parent, kid}, Leases: lease})
 			_, err := b.Resume(t.Context())
@@ -498,7 +498,7 @@ func TestObserverHears(t *testing.T) {
 	t.Run("C1 an observer does not wait for its poll", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s, v := blackboard.NewMemory(), newValve()
+			s, v := runlog.NewMemory(), newValve()
 			begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), pair, "x")
 			looks := local(t, orchestrator.Config{Store: s, Observe: true, Leases: orchestrator.Leases{Poll: time.Hour}})
 			time.AfterFunc(time.Second, func() { close(v.open) })
@@ -512,15 +512,15 @@ func TestObserverHears(t *testing.T) {
 // overtaken is a store in which another engine records for a child just before it is
 // resumed.
 type overtaken struct {
-	*blackboard.Memory
+	*runlog.Memory
 	done *bool
 }
 
-func (s overtaken) Append(ctx context.Context, recs []blackboard.Record) error {
-	if r := recs[0]; r.Kind == blackboard.Resumed && strings.Contains(r.Run, "/") && !*s.done {
+func (s overtaken) Append(ctx context.Context, recs []runlog.Record) error {
+	if r := recs[0]; r.Kind == runlog.Resumed && strings.Contains(r.Run, "/") && !*s.done {
 		*s.done = true
 		r.Data = json.RawMessage(`{"owner":"ghost"}`)
-		if err := s.Memory.Append(ctx, []blackboard.Record{r}); err != nil {
+		if err := s.Memory.Append(ctx, []runlog.Record{r}); err != nil {
 			return err
 		}
 	}
@@ -533,7 +533,7 @@ func TestChildOvertaken(t *testing.T) {
 			t.Helper()
 			kid := flow("kid", func(c *orchestrator.Context) (string, error) { return ask(c, "a", "one") })
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return kid.Child(c, none{}) })
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
 			begin(t, a.Engine, parent, "x")
 			synctest.Wait()
@@ -552,11 +552,11 @@ func TestChildOvertaken(t *testing.T) {
 
 // lateOrphans is a store whose list of orphans is old when it is read: another engine
 // has resumed the runs meanwhile.
-type lateOrphans struct{ *blackboard.Memory }
+type lateOrphans struct{ *runlog.Memory }
 
-func (s lateOrphans) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error] {
-	return func(yield func(blackboard.Listing, error) bool) {
-		for l, err := range s.List(ctx, blackboard.Query{Open: true}) {
+func (s lateOrphans) Orphans(ctx context.Context) iter.Seq2[runlog.Listing, error] {
+	return func(yield func(runlog.Listing, error) bool) {
+		for l, err := range s.List(ctx, runlog.Query{Open: true}) {
 			l.Owner = "dead"
 			if !yield(l, err) {
 				return
@@ -569,7 +569,7 @@ func TestOrphanTakenMeanwhile(t *testing.T) {
 	t.Run("N7 C1 an engine does not take a run from one that was first", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s, v := blackboard.NewMemory(), newValve()
+			s, v := runlog.NewMemory(), newValve()
 			first := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), pair, "x")
 			late := local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: lateOrphans{s}, Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
 			_, err := late.Resume(t.Context())
@@ -579,7 +579,7 @@ func TestOrphanTakenMeanwhile(t *testing.T) {
 			got, err := pair.Result(t.Context(), first)
 			require.NoError(t, err)
 			assert.Equal(t, "one two", got)
-			assert.NotContains(t, kinds(logOf(t, s, "x")), blackboard.Resumed)
+			assert.NotContains(t, kinds(logOf(t, s, "x")), runlog.Resumed)
 		})
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -40,10 +40,10 @@ func newBuggy() *buggy {
 }
 
 // records counts the records of a store.
-func records(t *testing.T, s blackboard.Store) int64 {
+func records(t *testing.T, s runlog.Store) int64 {
 	t.Helper()
 	var n int64
-	for l, err := range s.List(t.Context(), blackboard.Query{}) {
+	for l, err := range s.List(t.Context(), runlog.Query{}) {
 		require.NoError(t, err)
 		n += l.Next
 	}
@@ -67,7 +67,7 @@ func tries(t *testing.T, e *orchestrator.Engine) {
 }
 
 func TestStuckRuns(t *testing.T) {
-	everywhere(t, "N5 C4 it is Stuck, in Info, in Events, in Result and in Wait", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N5 C4 it is Stuck, in Info, in Events, in Result and in Wait", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		b := newBuggy()
 		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s}), b.Flow, "x")
@@ -80,10 +80,10 @@ func TestStuckRuns(t *testing.T) {
 		i := infoOf(t, r)
 		assert.Equal(t, orchestrator.Stuck, i.Status)
 		assert.Contains(t, i.Err, "ouch")
-		var last blackboard.Record
+		var last runlog.Record
 		for rec, err := range r.Events(t.Context(), 0) {
 			require.NoError(t, err)
-			if last = rec; rec.Kind == blackboard.Stuck {
+			if last = rec; rec.Kind == runlog.Stuck {
 				break
 			}
 		}
@@ -92,7 +92,7 @@ func TestStuckRuns(t *testing.T) {
 	t.Run("N5 C4 1,000 Resumes of 100 stuck runs append nothing and remember nothing more", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			b, s := newBuggy(), blackboard.NewMemory()
+			b, s := newBuggy(), runlog.NewMemory()
 			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{b}}
 			e := local(t, c)
 			for i := range 100 {
@@ -112,7 +112,7 @@ func TestStuckRuns(t *testing.T) {
 	t.Run("N5 C4 each process tries a stuck run once, and the same failure is not recorded again", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			b, s := newBuggy(), blackboard.NewMemory()
+			b, s := newBuggy(), runlog.NewMemory()
 			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{b}}
 			require.Error(t, begin(t, local(t, c), b.Flow, "x").Wait(t.Context()))
 			before := records(t, s)
@@ -146,7 +146,7 @@ func TestStuckRuns(t *testing.T) {
 	t.Run("N5 a process that watches tries a stuck run of a dead one once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			b, s := newBuggy(), blackboard.NewMemory()
+			b, s := newBuggy(), runlog.NewMemory()
 			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{b}}
 			first, err := orchestrator.NewLocal(c)
 			require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestStuckRuns(t *testing.T) {
 	t.Run("N5 a stuck parent of a stuck child is not recorded again", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			b, s := newBuggy(), blackboard.NewMemory()
+			b, s := newBuggy(), runlog.NewMemory()
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return b.Child(c, none{}) })
 			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{b, parent}}
 			require.ErrorContains(t, begin(t, local(t, c), parent, "x").Wait(t.Context()), `child run "x/0" is stuck`)
@@ -183,7 +183,7 @@ func TestStuckRuns(t *testing.T) {
 	t.Run("N5 an unknown flow or version is left alone, and Info says so", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			c := orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s}
 			first, err := orchestrator.NewLocal(c)
 			require.NoError(t, err)
@@ -214,7 +214,7 @@ func TestStuckRuns(t *testing.T) {
 }
 
 func TestCancelOfStuckRuns(t *testing.T) {
-	everywhere(t, "N5 C4 Cancel ends it without its flow", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N5 C4 Cancel ends it without its flow", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		b := newBuggy()
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": after(0)}, Store: s, Flows: []orchestrator.AnyFlow{b}})
@@ -234,7 +234,7 @@ func TestCancelOfStuckRuns(t *testing.T) {
 		assert.Zero(t, runsIn(t, e, orchestrator.RunQuery{Open: true}))
 		require.ErrorIs(t, r.Retry(t.Context()), orchestrator.ErrMalformed, "it is not stuck any more")
 	})
-	everywhere(t, "N5 C4 children that were stopped with it end too", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N5 C4 children that were stopped with it end too", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		b := newBuggy()
 		parent := flow("parent", func(c *orchestrator.Context) (string, error) {
@@ -262,12 +262,12 @@ func TestCancelOfStuckRuns(t *testing.T) {
 		assert.Zero(t, runsIn(t, e, orchestrator.RunQuery{Open: true}), "no child is left open for ever")
 		assert.Equal(t, 3, runsIn(t, e, orchestrator.RunQuery{Status: orchestrator.Canceled}))
 	})
-	everywhere(t, "N5 Retry of a run that is not stuck is ErrMalformed", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N5 Retry of a run that is not stuck is ErrMalformed", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s}), pair, "x")
 		require.ErrorIs(t, r.Retry(t.Context()), orchestrator.ErrMalformed)
 	})
-	everywhere(t, "N5 Start of a stuck run's ID is that run", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "N5 Start of a stuck run's ID is that run", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		b := newBuggy()
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{b}})
@@ -295,7 +295,7 @@ func TestDepthOfChildren(t *testing.T) {
 		n, err := down.Child(c, none{})
 		return n + 1, err
 	})
-	everywhere(t, "C11 it ends at 64", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C11 it ends at 64", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		e := local(t, orchestrator.Config{Store: s})
 		n, err := down.Run(t.Context(), e, none{})
@@ -303,7 +303,7 @@ func TestDepthOfChildren(t *testing.T) {
 		assert.Equal(t, 65, n)
 		assert.Equal(t, 65, runsIn(t, e, orchestrator.RunQuery{}))
 	})
-	everywhere(t, "C11 Cancel reaches the deepest one", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C11 Cancel reaches the deepest one", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		var deep orchestrator.Flow[none, int]
 		deep = flow("deep", func(c *orchestrator.Context) (int, error) {

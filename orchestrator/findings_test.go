@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/storetest/doubles"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -26,7 +26,7 @@ import (
 func pause(d time.Duration) { <-time.NewTimer(d).C }
 
 // everywhere runs a test without a store and with one, each in a bubble.
-func everywhere(t *testing.T, name string, test func(t *testing.T, s blackboard.Store)) {
+func everywhere(t *testing.T, name string, test func(t *testing.T, s runlog.Store)) {
 	t.Helper()
 	t.Run(name+", in memory", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
@@ -37,7 +37,7 @@ func everywhere(t *testing.T, name string, test func(t *testing.T, s blackboard.
 	t.Run(name+", on a store", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			test(t, blackboard.NewMemory())
+			test(t, runlog.NewMemory())
 		})
 	})
 }
@@ -73,7 +73,7 @@ type mortal struct {
 	store *doubles.Double
 }
 
-func newMortal(t *testing.T, s blackboard.Store, c orchestrator.Config) mortal {
+func newMortal(t *testing.T, s runlog.Store, c orchestrator.Config) mortal {
 	t.Helper()
 	m := mortal{store: doubles.New(s)}
 	c.Store = m.store.Store()
@@ -110,7 +110,7 @@ func runsIn(t *testing.T, e *orchestrator.Engine, q orchestrator.RunQuery) int {
 }
 
 func TestDrain(t *testing.T) {
-	everywhere(t, "C8 calls under way finish, none begins, nothing is lost", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C8 calls under way finish, none begins, nothing is lost", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		a := &counted{Agent: after(time.Minute)}
 		c := orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Flows: []orchestrator.AnyFlow{pair}}
@@ -130,7 +130,7 @@ func TestDrain(t *testing.T) {
 		if s == nil {
 			return
 		}
-		assert.Equal(t, []string{blackboard.Started, blackboard.Called, blackboard.Used}, kinds(logOf(t, s, "x")))
+		assert.Equal(t, []string{runlog.Started, runlog.Called, runlog.Used}, kinds(logOf(t, s, "x")))
 		r, err = pair.Start(t.Context(), local(t, c), none{}, two)
 		require.NoError(t, err)
 		got, err := pair.Result(t.Context(), r)
@@ -138,7 +138,7 @@ func TestDrain(t *testing.T) {
 		assert.Equal(t, "one two", got)
 		assert.Equal(t, int64(2), a.calls.Load(), "the first call is not made again")
 	})
-	everywhere(t, "C8 a run without a call under way stops at once", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C8 a run without a call under way stops at once", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		f := flow("sleeps", func(c *orchestrator.Context) (none, error) { return none{}, c.Sleep(time.Hour) })
 		e, err := orchestrator.NewLocal(orchestrator.Config{Store: s})
@@ -151,7 +151,7 @@ func TestDrain(t *testing.T) {
 		_, err = f.Start(t.Context(), e, none{}, orchestrator.StartOptions{})
 		require.ErrorIs(t, err, orchestrator.ErrStopped)
 	})
-	everywhere(t, "C8 calls that wait for a place do not begin", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C8 calls that wait for a place do not begin", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		a := &counted{Agent: after(time.Minute)}
 		f := flow("wide", func(c *orchestrator.Context) ([]string, error) {
@@ -174,7 +174,7 @@ func TestDrain(t *testing.T) {
 		assert.Equal(t, []string{"1", "2", "3", "4"}, got)
 		assert.Equal(t, int64(4), a.calls.Load())
 	})
-	everywhere(t, "C8 a child is drained with its parent", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C8 a child is drained with its parent", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		a := &counted{Agent: after(time.Minute)}
 		f := flow("parent", func(c *orchestrator.Context) (string, error) { return pair.Child(c, none{}) })
@@ -195,7 +195,7 @@ func TestDrain(t *testing.T) {
 		assert.Equal(t, "one two", got)
 		assert.Equal(t, int64(2), a.calls.Load())
 	})
-	everywhere(t, "C8 when its ctx is done it continues as Close", func(t *testing.T, s blackboard.Store) {
+	everywhere(t, "C8 when its ctx is done it continues as Close", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s})
 		require.NoError(t, err)

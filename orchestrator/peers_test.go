@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -35,7 +35,7 @@ var counting = flow("counting", func(c *orchestrator.Context) (none, error) {
 })
 
 // process is an engine on s that can resume counting.
-func process(t *testing.T, s blackboard.Store, a agent.Agent) *orchestrator.Engine {
+func process(t *testing.T, s runlog.Store, a agent.Agent) *orchestrator.Engine {
 	t.Helper()
 	return local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Flows: []orchestrator.AnyFlow{counting}, Leases: lease})
 }
@@ -49,14 +49,14 @@ func stateOf(t *testing.T, r *orchestrator.Run) (n int, err error) {
 
 // wire is a Memory as one process sees it.
 type wire struct {
-	*blackboard.Memory
+	*runlog.Memory
 	silent atomic.Bool            // its beats are lost
 	cut    atomic.Pointer[string] // requests to that engine are lost; "": to all
 	before atomic.Pointer[func()] // the next request is as late as this
 	broken atomic.Bool            // nothing is stored
 }
 
-func (w *wire) Append(ctx context.Context, recs []blackboard.Record) error {
+func (w *wire) Append(ctx context.Context, recs []runlog.Record) error {
 	if w.broken.Load() {
 		return errors.New("the disk is full")
 	}
@@ -86,7 +86,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 	t.Run("C18 an owner that hangs is an error after 5 s", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			w := &wire{Memory: blackboard.NewMemory()}
+			w := &wire{Memory: runlog.NewMemory()}
 			begin(t, process(t, w.Memory, hang), counting, "x")
 			r := open(t, process(t, w, hang), "x")
 			synctest.Wait()
@@ -107,7 +107,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 	t.Run("C18 an owner that is dead is an error at once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			first := process(t, s, hang)
 			begin(t, first, counting, "x")
 			require.NoError(t, first.Close(t.Context()))
@@ -121,7 +121,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 	t.Run("C18 what an engine says that has lost the run does not count", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			w, mute, v := &wire{Memory: blackboard.NewMemory()}, &wire{}, newValve()
+			w, mute, v := &wire{Memory: runlog.NewMemory()}, &wire{}, newValve()
 			mute.Memory = w.Memory
 			begin(t, process(t, mute, v), counting, "x") // its state is 0
 			calls := 0
@@ -148,7 +148,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 	t.Run("C18 a run that ends while it is asked has the state of its end", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			w, v := &wire{Memory: blackboard.NewMemory()}, newValve()
+			w, v := &wire{Memory: runlog.NewMemory()}, newValve()
 			first := begin(t, process(t, w.Memory, v), counting, "x")
 			synctest.Wait()
 			w.before.Store(new(func() {
@@ -163,12 +163,12 @@ func TestStateOfAnotherProcess(t *testing.T) {
 	t.Run("C18 an engine that has the run no more says so at once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			owner := infoOf(t, begin(t, process(t, s, hang), counting, "x")).Owner
 			synctest.Wait()
 			began := time.Now()
-			require.NoError(t, s.Append(t.Context(), []blackboard.Record{{
-				Run: "y", Kind: blackboard.Started, Name: counting.Name, Data: fmt.Appendf(nil, `{"owner":%q}`, owner),
+			require.NoError(t, s.Append(t.Context(), []runlog.Record{{
+				Run: "y", Kind: runlog.Started, Name: counting.Name, Data: fmt.Appendf(nil, `{"owner":%q}`, owner),
 			}}))
 			r := open(t, process(t, s, hang), "y")
 			_, err := stateOf(t, r)
@@ -180,7 +180,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 	t.Run("C18 the error of a state comes as it is", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			bad := flow("bad", func(c *orchestrator.Context) (string, error) {
 				c.Expose(func() any { return make(chan int) })
 				return ask(c, "a", "")
@@ -195,7 +195,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 	t.Run("C18 a run that is being resumed has the state behind its log", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			calls := 0
 			first := process(t, s, agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
 				if calls++; calls == 3 {
@@ -218,7 +218,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 	t.Run("C18 a run that another engine resumes first has the state that it has there", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			first := process(t, s, hang)
 			begin(t, first, counting, "x")
 			require.NoError(t, first.Close(t.Context()))
@@ -242,10 +242,10 @@ func TestStateOfAnotherProcess(t *testing.T) {
 	t.Run("C18 a store without a Messenger says so", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			m := blackboard.NewMemory()
+			m := runlog.NewMemory()
 			s := struct {
-				blackboard.Store
-				blackboard.Owners
+				runlog.Store
+				runlog.Owners
 			}{m, m}
 			begin(t, process(t, s, hang), counting, "x")
 			r := open(t, process(t, s, hang), "x")
@@ -261,7 +261,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 	t.Run("C18 a stuck run has no state", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s, b := blackboard.NewMemory(), newBuggy()
+			s, b := runlog.NewMemory(), newBuggy()
 			require.Error(t, begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s}), b.Flow, "x").Wait(t.Context()))
 			r := open(t, process(t, s, hang), "x")
 			_, err := stateOf(t, r)
@@ -272,9 +272,9 @@ func TestStateOfAnotherProcess(t *testing.T) {
 }
 
 // slowLog takes 5 seconds to read a log.
-type slowLog struct{ *blackboard.Memory }
+type slowLog struct{ *runlog.Memory }
 
-func (s *slowLog) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
+func (s *slowLog) Records(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error] {
 	pause(5 * time.Second)
 	return s.Memory.Records(ctx, run, from)
 }
@@ -297,7 +297,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 	t.Run("C18 it comes within 100 ms, that of children too, and what was not read yet comes behind the end", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			child := flow("child", func(c *orchestrator.Context) (string, error) { return ask(c, "a", "") })
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return child.Child(c, none{}) })
 			tells := agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
@@ -329,7 +329,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 	t.Run("C18 a slow reader delays nothing and misses some", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			r := begin(t, process(t, s, teller("t", 200, 10*time.Millisecond)), counting, "x")
 			read := 0
 			for _, err := range open(t, process(t, s, hang), "x").Progress(t.Context()) {
@@ -346,7 +346,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 	t.Run("C18 it continues with the engine that resumes the run of a dead one", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			w, dead := &wire{Memory: blackboard.NewMemory()}, &wire{}
+			w, dead := &wire{Memory: runlog.NewMemory()}, &wire{}
 			dead.Memory = w.Memory
 			r := begin(t, process(t, dead, teller("first ", 1000, time.Second)), counting, "x")
 			var texts []string
@@ -366,7 +366,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 		t.Run("C18 it continues when an outage is over, "+where, func(t *testing.T) {
 			flowtest.Bubble(t, func(t *testing.T) {
 				t.Helper()
-				w := &wire{Memory: blackboard.NewMemory()}
+				w := &wire{Memory: runlog.NewMemory()}
 				e := process(t, w, teller("t", 2, time.Second))
 				_, err := e.Resume(t.Context())
 				require.NoError(t, err)
@@ -390,7 +390,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 	t.Run("C18 no engine resumes the run: an error when the lease is over", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			first := process(t, s, teller("t", 1000, time.Second))
 			begin(t, first, counting, "x")
 			var last error
@@ -413,7 +413,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 	t.Run("C18 an owner that hangs from the beginning is an error after 5 s", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			w := &wire{Memory: blackboard.NewMemory()}
+			w := &wire{Memory: runlog.NewMemory()}
 			w.cut.Store(new(string))
 			begin(t, process(t, w.Memory, hang), counting, "x")
 			began := time.Now()
@@ -429,7 +429,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 	t.Run("C18 a reader that left is forgotten", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			var watched atomic.Bool
 			changes := 0
 			looks := agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
@@ -459,7 +459,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 	t.Run("C18 what a model gave a tool may be no JSON", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			begin(t, process(t, s, agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
 				for !agent.Watched(ctx) {
 					pause(time.Millisecond)

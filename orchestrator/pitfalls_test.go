@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -46,7 +46,7 @@ import (
 //	one flow, many runs                           TestManyRunsOfOneFlow
 
 // plain is a store without leases and letters, so nothing ticks.
-type plain struct{ *blackboard.Memory }
+type plain struct{ *runlog.Memory }
 
 func (plain) Beat()    {}
 func (plain) Put()     {}
@@ -55,7 +55,7 @@ func (plain) Changes() {}
 // listed are the runs of a Resume.
 func listed(r orchestrator.Resumed, err error) ([]*orchestrator.Run, error) { return r.Runs, err }
 
-func newPlain() plain { return plain{blackboard.NewMemory()} }
+func newPlain() plain { return plain{runlog.NewMemory()} }
 
 // local is an engine that is closed at the end of the test.
 func local(t *testing.T, c orchestrator.Config) *orchestrator.Engine {
@@ -97,9 +97,9 @@ var hang = agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response
 	return agent.Response{}, ctx.Err()
 })
 
-func logOf(t *testing.T, s blackboard.Store, run string) []blackboard.Record {
+func logOf(t *testing.T, s runlog.Store, run string) []runlog.Record {
 	t.Helper()
-	var log []blackboard.Record
+	var log []runlog.Record
 	for rec, err := range s.Records(context.WithoutCancel(t.Context()), run, 0) {
 		require.NoError(t, err)
 		log = append(log, rec)
@@ -108,17 +108,17 @@ func logOf(t *testing.T, s blackboard.Store, run string) []blackboard.Record {
 }
 
 // stored is a store with the given log, renumbered.
-func stored(t *testing.T, log ...blackboard.Record) plain {
+func stored(t *testing.T, log ...runlog.Record) plain {
 	t.Helper()
 	s := newPlain()
 	for i, rec := range log {
 		rec.Seq = int64(i)
-		require.NoError(t, s.Append(t.Context(), []blackboard.Record{rec}))
+		require.NoError(t, s.Append(t.Context(), []runlog.Record{rec}))
 	}
 	return s
 }
 
-func kinds(log []blackboard.Record) []string {
+func kinds(log []runlog.Record) []string {
 	ks := make([]string, len(log))
 	for i, rec := range log {
 		ks[i] = rec.Kind
@@ -144,10 +144,10 @@ func TestAnsweredAndExpired(t *testing.T) {
 		require.NoError(t, r.Answer(t.Context(), "ok", true))
 		require.NoError(t, r.Wait(t.Context()))
 		log := logOf(t, first, "x")
-		require.Equal(t, []string{blackboard.Started, blackboard.Asked, blackboard.Answered, blackboard.Called, blackboard.Ended}, kinds(log))
+		require.Equal(t, []string{runlog.Started, runlog.Asked, runlog.Answered, runlog.Called, runlog.Ended}, kinds(log))
 
 		expired := log[2]
-		expired.Kind, expired.Data, expired.Branch, expired.N = blackboard.Expired, nil, log[1].Branch, log[1].N
+		expired.Kind, expired.Data, expired.Branch, expired.N = runlog.Expired, nil, log[1].Branch, log[1].N
 		again := stored(t, log[0], log[1], log[2], expired, log[3])
 		got, err := f.Result(t.Context(), begin(t, local(t, orchestrator.Config{Agents: agents, Store: again}), f, "x"))
 		require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestRecordOfACallThatWasGivenUp(t *testing.T) {
 		})
 		c := orchestrator.Config{Agents: agent.Roster{"quick": quick, "slow": hang}}
 		log := whole(t, c, f)
-		require.Equal(t, []string{blackboard.Started, blackboard.Called, blackboard.Called, blackboard.Slept, blackboard.Ended}, kinds(log))
+		require.Equal(t, []string{runlog.Started, runlog.Called, runlog.Called, runlog.Slept, runlog.Ended}, kinds(log))
 		require.Equal(t, []string{"quick", "slow"}, []string{log[1].Name, log[2].Name})
 
 		log[2].Data = log[1].Data // it came just before the flow gave it up
@@ -202,7 +202,7 @@ func TestPanicIsNoResult(t *testing.T) {
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s})
 		r := begin(t, e, f, "x")
 		require.ErrorIs(t, r.Wait(t.Context()), orchestrator.ErrFlow)
-		assert.Equal(t, []string{blackboard.Started, blackboard.Called, blackboard.Stuck}, kinds(logOf(t, s, "x")))
+		assert.Equal(t, []string{runlog.Started, runlog.Called, runlog.Stuck}, kinds(logOf(t, s, "x")))
 		i, err := r.Info(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, orchestrator.Stuck, i.Status)

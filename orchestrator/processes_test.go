@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -56,8 +56,8 @@ func TestFence(t *testing.T) {
 		got, err := pair.Result(t.Context(), winner)
 		require.NoError(t, err)
 		assert.Equal(t, "one two", got)
-		require.ErrorIs(t, loser.Wait(t.Context()), blackboard.ErrConflict)
-		assert.Equal(t, []string{blackboard.Started, blackboard.Resumed, blackboard.Lost, blackboard.Called, blackboard.Called, blackboard.Ended}, kinds(logOf(t, s, "x")),
+		require.ErrorIs(t, loser.Wait(t.Context()), runlog.ErrConflict)
+		assert.Equal(t, []string{runlog.Started, runlog.Resumed, runlog.Lost, runlog.Called, runlog.Called, runlog.Ended}, kinds(logOf(t, s, "x")),
 			"nothing that the first one got counts")
 	})
 }
@@ -74,7 +74,7 @@ func TestOneOfManyWins(t *testing.T) {
 					err = r.Wait(t.Context())
 				}
 				if err != nil {
-					assert.ErrorIs(t, err, blackboard.ErrConflict)
+					assert.ErrorIs(t, err, runlog.ErrConflict)
 				}
 			})
 		}
@@ -82,7 +82,7 @@ func TestOneOfManyWins(t *testing.T) {
 		log := logOf(t, s, "x")
 		called := 0
 		for _, rec := range log {
-			if rec.Kind == blackboard.Called {
+			if rec.Kind == runlog.Called {
 				called++
 			}
 		}
@@ -91,7 +91,7 @@ func TestOneOfManyWins(t *testing.T) {
 }
 
 func TestLeases(t *testing.T) {
-	open := func(t *testing.T, s blackboard.Store, a agent.Agent) *orchestrator.Engine {
+	open := func(t *testing.T, s runlog.Store, a agent.Agent) *orchestrator.Engine {
 		t.Helper()
 		return local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Flows: []orchestrator.AnyFlow{pair}})
 	}
@@ -103,7 +103,7 @@ func TestLeases(t *testing.T) {
 	}
 	t.Run("a run is left to the engine that works on it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, v := blackboard.NewMemory(), newValve()
+			s, v := runlog.NewMemory(), newValve()
 			first, second := open(t, s, v), open(t, s, echo)
 			r := begin(t, first, pair, "x")
 			assert.Zero(t, taken(t, second))
@@ -120,7 +120,7 @@ func TestLeases(t *testing.T) {
 	})
 	t.Run("it is free when that engine is closed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			first, second := open(t, s, hang), open(t, s, echo)
 			begin(t, first, pair, "x")
 			require.NoError(t, first.Close(t.Context()))
@@ -129,7 +129,7 @@ func TestLeases(t *testing.T) {
 	})
 	t.Run("it is free when that engine is dead", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			dead := &dying{Memory: s}
 			first, second := open(t, dead, hang), open(t, s, echo)
 			begin(t, first, pair, "x")
@@ -148,7 +148,7 @@ func TestLeases(t *testing.T) {
 
 // dying is a store that its process does not reach any more.
 type dying struct {
-	*blackboard.Memory
+	*runlog.Memory
 	dead atomic.Bool
 }
 
@@ -166,7 +166,7 @@ func TestLetters(t *testing.T) {
 	// both are two engines on a store, of which the first works on a run.
 	both := func(t *testing.T) (here, there *orchestrator.Run) {
 		t.Helper()
-		s := blackboard.NewMemory()
+		s := runlog.NewMemory()
 		here = begin(t, local(t, orchestrator.Config{Store: s}), question, "x")
 		there, err := local(t, orchestrator.Config{Store: s}).Open(t.Context(), "x")
 		require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestLetters(t *testing.T) {
 	})
 	t.Run("a letter to a run that nobody works on waits for it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := blackboard.NewMemory()
+			s := runlog.NewMemory()
 			first, err := orchestrator.NewLocal(orchestrator.Config{Store: s})
 			require.NoError(t, err)
 			begin(t, first, question, "x")
@@ -238,7 +238,7 @@ func TestEventsReaders(t *testing.T) {
 		}
 		return none{}, nil
 	})
-	for _, s := range []blackboard.Store{nil, newPlain()} {
+	for _, s := range []runlog.Store{nil, newPlain()} {
 		name := "in memory"
 		if s != nil {
 			name = "on a store"
@@ -266,7 +266,7 @@ func TestEventsReaders(t *testing.T) {
 				rec, err, ok := next()
 				require.NoError(t, err)
 				require.True(t, ok)
-				assert.Equal(t, blackboard.Started, rec.Kind)
+				assert.Equal(t, runlog.Started, rec.Kind)
 				stop()
 				close(v.open)
 				require.NoError(t, r.Wait(t.Context()))
@@ -312,7 +312,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 			return none{}, err
 		})
 		before := runtime.NumGoroutine()
-		for _, s := range []blackboard.Store{nil, newPlain(), blackboard.NewMemory()} {
+		for _, s := range []runlog.Store{nil, newPlain(), runlog.NewMemory()} {
 			e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s, Parallel: 3})
 			require.NoError(t, err)
 			for range 3 {
@@ -414,7 +414,7 @@ func TestConfigNamesAllFaults(t *testing.T) {
 }
 
 // onlyStore is nothing but a Store.
-type onlyStore struct{ blackboard.Store }
+type onlyStore struct{ runlog.Store }
 
 func TestWithoutStoreOldRunsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,14 +15,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
 )
 
 // whole is the log of a run of f that ended.
-func whole[Out any](t *testing.T, c orchestrator.Config, f orchestrator.Flow[none, Out]) []blackboard.Record {
+func whole[Out any](t *testing.T, c orchestrator.Config, f orchestrator.Flow[none, Out]) []runlog.Record {
 	t.Helper()
 	s := newPlain()
 	c.Store = s
@@ -31,7 +31,7 @@ func whole[Out any](t *testing.T, c orchestrator.Config, f orchestrator.Flow[non
 }
 
 // again goes on from a log with agents that must not be called.
-func again[Out any](t *testing.T, c orchestrator.Config, f orchestrator.Flow[none, Out], log []blackboard.Record) (Out, error) {
+func again[Out any](t *testing.T, c orchestrator.Config, f orchestrator.Flow[none, Out], log []runlog.Record) (Out, error) {
 	t.Helper()
 	deaf := agent.Roster{}
 	for name := range c.Agents {
@@ -179,7 +179,7 @@ func TestAcceptChangedRequests(t *testing.T) {
 		assert.Equal(t, "one due", got, "the recorded answer is used, what is new is asked in the new words")
 		var changed []string
 		for _, rec := range logOf(t, c.Store, "x") {
-			if rec.Kind == blackboard.Changed {
+			if rec.Kind == runlog.Changed {
 				changed = append(changed, rec.Name)
 			}
 		}
@@ -414,16 +414,16 @@ func TestTailOfTheLog(t *testing.T) {
 		require.NoError(t, r.Answer(t.Context(), "ok", true))
 		require.NoError(t, r.Wait(t.Context()))
 		log := logOf(t, s, "x")
-		var called []blackboard.Record
+		var called []runlog.Record
 		for _, rec := range log {
-			if rec.Kind == blackboard.Started || rec.Kind == blackboard.Called {
+			if rec.Kind == runlog.Started || rec.Kind == runlog.Called {
 				called = append(called, rec)
 			}
 		}
 		c.Store = stored(t, called...) // the process died behind the call
 		r = begin(t, local(t, c), f, "x")
 		synctest.Wait()
-		assert.Equal(t, []string{blackboard.Started, blackboard.Called, blackboard.Resumed, "step", blackboard.Asked}, kinds(logOf(t, c.Store, "x")),
+		assert.Equal(t, []string{runlog.Started, runlog.Called, runlog.Resumed, "step", runlog.Asked}, kinds(logOf(t, c.Store, "x")),
 			"what follows the last record is emitted after a crash, and asked")
 		require.NoError(t, r.Answer(t.Context(), "ok", true))
 		require.NoError(t, r.Wait(t.Context()))
@@ -476,7 +476,7 @@ func TestCancelRaces(t *testing.T) {
 				want, _ := f.Result(t.Context(), r)
 				host.Wait()
 				log := logOf(t, s, "x")
-				require.Equal(t, blackboard.Ended, log[len(log)-1].Kind)
+				require.Equal(t, runlog.Ended, log[len(log)-1].Kind)
 				got, err := again(t, c, f, log[:len(log)-1])
 				if err != nil {
 					require.ErrorIs(t, err, orchestrator.ErrCanceled)
@@ -496,7 +496,7 @@ func TestStopIsNoResult(t *testing.T) {
 		begin(t, e, f, "x")
 		synctest.Wait()
 		require.NoError(t, e.Close(t.Context()))
-		assert.Equal(t, []string{blackboard.Started, blackboard.Used}, kinds(logOf(t, s, "x")), "of what agents return because the host stops, only what they used is recorded")
+		assert.Equal(t, []string{runlog.Started, runlog.Used}, kinds(logOf(t, s, "x")), "of what agents return because the host stops, only what they used is recorded")
 	})
 }
 

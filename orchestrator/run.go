@@ -8,7 +8,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -54,7 +54,7 @@ func (r *Run) Info(ctx context.Context) (Info, error) {
 }
 
 // State decodes into v what the flow exposes now, or at its end. The engine of another
-// process is asked through the store, if that is a blackboard.Messenger. ErrNoState: it
+// process is asked through the store, if that is a runlog.Messenger. ErrNoState: it
 // exposes nothing, no engine works on the run, or that engine does not reply within 5 s.
 func (r *Run) State(ctx context.Context, v any) error {
 	data, err := r.engine.driver.State(ctx, r.id)
@@ -69,13 +69,13 @@ func (r *Run) State(ctx context.Context, v any) error {
 // waits for it, or yields nothing if the run has ended. Readers may be slow; leaving
 // the loop frees everything. Records hold the answers of models: filter them
 // before they go to a browser.
-func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Record, error] {
-	return func(yield func(blackboard.Record, error) bool) {
+func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[runlog.Record, error] {
+	return func(yield func(runlog.Record, error) bool) {
 		d, next, ended := r.engine.driver, max(from, 0), false
 		for {
 			before := next
 			for rec, err := range d.Log(ctx, r.id, next) {
-				if err != nil && ctx.Err() != nil || !yield(rec, err) || err != nil || rec.Kind == blackboard.Ended {
+				if err != nil && ctx.Err() != nil || !yield(rec, err) || err != nil || rec.Kind == runlog.Ended {
 					return
 				}
 				next = rec.Seq + 1
@@ -91,7 +91,7 @@ func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[blackboard.Recor
 			}
 			if err != nil {
 				if ctx.Err() == nil {
-					yield(blackboard.Record{}, err)
+					yield(runlog.Record{}, err)
 				}
 				return
 			}
@@ -219,7 +219,7 @@ func infoOf(v *engine.View) Info {
 }
 
 // add takes in what a record of the log tells.
-func (i *Info) add(rec *blackboard.Record) error {
+func (i *Info) add(rec *runlog.Record) error {
 	var d struct {
 		ContinuedFrom string                          // Started
 		Usage         providers.Usage                 // Used
@@ -231,21 +231,21 @@ func (i *Info) add(rec *blackboard.Record) error {
 		Outcome       *Outcome                        // Ended
 	}
 	switch rec.Kind {
-	case blackboard.Started, blackboard.Called, blackboard.Used, blackboard.Lost, blackboard.Ended:
+	case runlog.Started, runlog.Called, runlog.Used, runlog.Lost, runlog.Ended:
 		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return fmt.Errorf("orchestrator: log of run %q: record %d: %w: %w", rec.Run, rec.Seq, blackboard.ErrDamaged, err)
+			return fmt.Errorf("orchestrator: log of run %q: record %d: %w: %w", rec.Run, rec.Seq, runlog.ErrDamaged, err)
 		}
 	}
 	switch rec.Kind {
-	case blackboard.Started:
+	case runlog.Started:
 		i.ContinuedFrom = d.ContinuedFrom
-	case blackboard.Called, blackboard.Used:
+	case runlog.Called, runlog.Used:
 		used := d.Usage.Add(d.Response.Usage).Add(d.Error.Usage)
 		i.Spent = i.Spent.Add(used)
 		i.ByAgent[rec.Name] = i.ByAgent[rec.Name].Add(used)
-	case blackboard.Lost:
+	case runlog.Lost:
 		i.Lost = Lost{i.Lost.Calls + d.Calls, i.Lost.Cost + d.Cost, i.Lost.Tokens + d.Tokens}
-	case blackboard.Ended:
+	case runlog.Ended:
 		i.Spent, i.Lost, i.Outcome = d.Spent, d.AllLost, d.Outcome
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -66,7 +66,7 @@ func TestStartOutlivesItsCaller(t *testing.T) {
 
 func TestRunThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := blackboard.NewMemory()
+		s := runlog.NewMemory()
 		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s}), pair, "x")
 		require.NoError(t, r.Wait(t.Context()))
 		require.NoError(t, s.Delete(t.Context(), "x"))
@@ -88,8 +88,8 @@ type lastGate struct {
 	arrived, open chan struct{}
 }
 
-func (s lastGate) Append(ctx context.Context, recs []blackboard.Record) error {
-	if recs[len(recs)-1].Kind == blackboard.Ended {
+func (s lastGate) Append(ctx context.Context, recs []runlog.Record) error {
+	if recs[len(recs)-1].Kind == runlog.Ended {
 		close(s.arrived)
 		<-s.open
 	}
@@ -119,7 +119,7 @@ func TestWordsToARunThatIsEnding(t *testing.T) {
 
 func TestEventsAcrossProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, v := blackboard.NewMemory(), newValve()
+		s, v := runlog.NewMemory(), newValve()
 		c := orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s, Flows: []orchestrator.AnyFlow{pair}}
 		first, err := orchestrator.NewLocal(c)
 		require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestEventsAcrossProcesses(t *testing.T) {
 		})
 		wait := time.NewTimer(time.Minute)
 		<-wait.C
-		assert.Equal(t, []string{blackboard.Started}, seen)
+		assert.Equal(t, []string{runlog.Started}, seen)
 		require.NoError(t, first.Close(t.Context()), "the process that works on the run ends, its reader reads on")
 
 		close(v.open)
@@ -147,7 +147,7 @@ func TestEventsAcrossProcesses(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, runs, 1)
 		reader.Wait()
-		assert.Equal(t, []string{blackboard.Started, blackboard.Used, blackboard.Resumed, blackboard.Called, blackboard.Called, blackboard.Ended}, seen)
+		assert.Equal(t, []string{runlog.Started, runlog.Used, runlog.Resumed, runlog.Called, runlog.Called, runlog.Ended}, seen)
 	})
 }
 
@@ -243,7 +243,7 @@ func TestStartingAgainNeedsTheSameBudget(t *testing.T) {
 
 func TestCloseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: blackboard.NewMemory(), Flows: []orchestrator.AnyFlow{pair}})
+		e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: runlog.NewMemory(), Flows: []orchestrator.AnyFlow{pair}})
 		require.NoError(t, err)
 		begin(t, e, pair, "x")
 		for range 2 {
@@ -256,7 +256,7 @@ func TestCloseTwice(t *testing.T) {
 
 func TestCloseOfAnEngineThatDidNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, s := range []blackboard.Store{nil, newPlain(), blackboard.NewMemory()} {
+		for _, s := range []runlog.Store{nil, newPlain(), runlog.NewMemory()} {
 			e, err := orchestrator.NewLocal(orchestrator.Config{Store: s})
 			require.NoError(t, err)
 			require.NoError(t, e.Close(t.Context()))

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -23,10 +23,10 @@ import (
 // hooked is a store that lets a test look at what is appended, hold it up, or fail it.
 type hooked struct {
 	plain
-	before func(recs []blackboard.Record) error
+	before func(recs []runlog.Record) error
 }
 
-func (s hooked) Append(ctx context.Context, recs []blackboard.Record) error {
+func (s hooked) Append(ctx context.Context, recs []runlog.Record) error {
 	if err := s.before(recs); err != nil {
 		return err
 	}
@@ -34,8 +34,8 @@ func (s hooked) Append(ctx context.Context, recs []blackboard.Record) error {
 }
 
 // has tells whether a record of a kind is among recs, of any run or of one.
-func has(recs []blackboard.Record, kind, run string) bool {
-	return slices.ContainsFunc(recs, func(rec blackboard.Record) bool { return rec.Kind == kind && (run == "" || rec.Run == run) })
+func has(recs []runlog.Record, kind, run string) bool {
+	return slices.ContainsFunc(recs, func(rec runlog.Record) bool { return rec.Kind == kind && (run == "" || rec.Run == run) })
 }
 
 // held is a call of Append that waits until it is let through.
@@ -54,13 +54,13 @@ func TestFencedRunInACommitOfMany(t *testing.T) {
 		first, once := newHeld(), sync.Once{}
 		together := false
 		s := hooked{newPlain(), nil}
-		s.before = func(recs []blackboard.Record) error {
-			if has(recs, blackboard.Called, "first") {
+		s.before = func(recs []runlog.Record) error {
+			if has(recs, runlog.Called, "first") {
 				once.Do(first.wait)
 			}
-			if has(recs, blackboard.Called, "bad") {
-				together = together || has(recs, blackboard.Called, "good")
-				return blackboard.ErrConflict
+			if has(recs, runlog.Called, "bad") {
+				together = together || has(recs, runlog.Called, "good")
+				return runlog.ErrConflict
 			}
 			return nil
 		}
@@ -80,7 +80,7 @@ func TestFencedRunInACommitOfMany(t *testing.T) {
 		close(valves["bad"].open)
 		synctest.Wait()
 		close(first.open)
-		require.ErrorIs(t, runs["bad"].Wait(t.Context()), blackboard.ErrConflict)
+		require.ErrorIs(t, runs["bad"].Wait(t.Context()), runlog.ErrConflict)
 		for _, id := range []string{"first", "good"} {
 			got, err := pair.Result(t.Context(), runs[id])
 			require.NoError(t, err)
@@ -96,8 +96,8 @@ func TestRecordThatIsNotStored(t *testing.T) {
 		full, failing := errors.New("the disk is full"), newHeld()
 		once := sync.Once{}
 		s := hooked{newPlain(), nil}
-		s.before = func(recs []blackboard.Record) (err error) {
-			if has(recs, blackboard.Called, "") {
+		s.before = func(recs []runlog.Record) (err error) {
+			if has(recs, runlog.Called, "") {
 				once.Do(func() {
 					failing.wait()
 					err = full
@@ -124,7 +124,7 @@ func TestRecordThatIsNotStored(t *testing.T) {
 		got, err := f.Result(t.Context(), r)
 		require.NoError(t, err, "it was tried again")
 		assert.Equal(t, []string{"x", "y"}, got)
-		assert.Equal(t, []string{blackboard.Started, blackboard.Called, blackboard.Called, blackboard.Ended}, kinds(logOf(t, s, "x")))
+		assert.Equal(t, []string{runlog.Started, runlog.Called, runlog.Called, runlog.Ended}, kinds(logOf(t, s, "x")))
 	})
 }
 
@@ -136,8 +136,8 @@ func TestStartAtTheSameMoment(t *testing.T) {
 		s, once := newPlain(), sync.Once{}
 		agents := agent.Roster{"a": echo}
 		other := local(t, orchestrator.Config{Agents: agents, Store: s})
-		slow := hooked{s, func(recs []blackboard.Record) error {
-			if has(recs, blackboard.Started, "") {
+		slow := hooked{s, func(recs []runlog.Record) error {
+			if has(recs, runlog.Started, "") {
 				once.Do(func() {
 					_, err := in.Start(context.WithoutCancel(t.Context()), other, theirs, orchestrator.StartOptions{ID: "x"})
 					assert.NoError(t, err)
@@ -163,8 +163,8 @@ func TestStartAtTheSameMoment(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newPlain()
 			start := func(end <-chan struct{}) *orchestrator.Run {
-				slow := hooked{s, func(recs []blackboard.Record) error {
-					if has(recs, blackboard.Ended, "") {
+				slow := hooked{s, func(recs []runlog.Record) error {
+					if has(recs, runlog.Ended, "") {
 						<-end
 					}
 					return nil
@@ -206,8 +206,8 @@ func TestResumeAtTheSameMoment(t *testing.T) {
 		require.NoError(t, e.Close(t.Context()))
 		c.Agents = agent.Roster{"a": echo}
 		other := local(t, c)
-		c.Store = hooked{s, func(recs []blackboard.Record) error {
-			if has(recs, blackboard.Resumed, "") {
+		c.Store = hooked{s, func(recs []runlog.Record) error {
+			if has(recs, runlog.Resumed, "") {
 				once.Do(func() {
 					runs, err := listed(other.Resume(context.WithoutCancel(t.Context())))
 					assert.NoError(t, err)
@@ -227,8 +227,8 @@ func TestResumeAtTheSameMoment(t *testing.T) {
 func TestAnsweredAtTheLastMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, once := newHeld(), sync.Once{}
-		s := hooked{newPlain(), func(recs []blackboard.Record) error {
-			if has(recs, blackboard.Answered, "") {
+		s := hooked{newPlain(), func(recs []runlog.Record) error {
+			if has(recs, runlog.Answered, "") {
 				once.Do(slow.wait)
 			}
 			return nil
@@ -252,18 +252,18 @@ func TestAnsweredAtTheLastMoment(t *testing.T) {
 		got, err := f.Result(t.Context(), r)
 		require.NoError(t, err)
 		assert.True(t, got)
-		assert.Equal(t, []string{blackboard.Started, blackboard.Asked, blackboard.Answered, blackboard.Slept, blackboard.Ended}, kinds(logOf(t, s, "x")))
+		assert.Equal(t, []string{runlog.Started, runlog.Asked, runlog.Answered, runlog.Slept, runlog.Ended}, kinds(logOf(t, s, "x")))
 	})
 }
 
 // changedLog is a store whose log was tampered with.
 type changedLog struct {
 	plain
-	change func(rec *blackboard.Record)
+	change func(rec *runlog.Record)
 }
 
-func (s changedLog) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
-	return func(yield func(blackboard.Record, error) bool) {
+func (s changedLog) Records(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error] {
+	return func(yield func(runlog.Record, error) bool) {
 		for rec, err := range s.plain.Records(ctx, run, from) {
 			s.change(&rec)
 			if !yield(rec, err) {
@@ -276,23 +276,23 @@ func (s changedLog) Records(ctx context.Context, run string, from int64) iter.Se
 func TestDamagedLogIsRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		change func(rec *blackboard.Record)
+		change func(rec *runlog.Record)
 		want   string
 	}{
-		{"a record is missing", func(rec *blackboard.Record) {
+		{"a record is missing", func(rec *runlog.Record) {
 			if rec.Seq > 0 {
 				rec.Seq++
 			}
 		}, "record 2: blackboard: damaged: it is at the place of record 1"},
-		{"the start is missing", func(rec *blackboard.Record) { rec.Kind = blackboard.Called }, `record 0: blackboard: damaged: it is "called", want "started"`},
-		{"the start cannot be read", func(rec *blackboard.Record) { rec.Data = json.RawMessage(`7`) }, "record 0: blackboard: damaged"},
-		{"an answer cannot be read", func(rec *blackboard.Record) {
-			if rec.Kind == blackboard.Called {
+		{"the start is missing", func(rec *runlog.Record) { rec.Kind = runlog.Called }, `record 0: blackboard: damaged: it is "called", want "started"`},
+		{"the start cannot be read", func(rec *runlog.Record) { rec.Data = json.RawMessage(`7`) }, "record 0: blackboard: damaged"},
+		{"an answer cannot be read", func(rec *runlog.Record) {
+			if rec.Kind == runlog.Called {
 				rec.Data = json.RawMessage(`7`)
 			}
 		}, "record 1"},
-		{"a large value is lost", func(rec *blackboard.Record) {
-			if rec.Kind == blackboard.Called {
+		{"a large value is lost", func(rec *runlog.Record) {
+			if rec.Kind == runlog.Called {
 				rec.Blob = "0123"
 			}
 		}, "blackboard: no such blob"},
@@ -316,7 +316,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 // Who worked on a run last is who must be gone before another takes it up.
 func TestLeaseOfTheLastOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := blackboard.NewMemory()
+		s := runlog.NewMemory()
 		open := func() *orchestrator.Engine {
 			return local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s, Flows: []orchestrator.AnyFlow{pair}})
 		}
@@ -337,7 +337,7 @@ func TestLeaseOfTheLastOwner(t *testing.T) {
 // Who looks whether an engine is dead does not hold up the next one who looks.
 func TestRunsOfADeadEngineAreSharedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := blackboard.NewMemory()
+		s := runlog.NewMemory()
 		other := pair
 		other.Name = "other"
 		open := func(a agent.Agent, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
@@ -359,7 +359,7 @@ func TestRunsOfADeadEngineAreSharedOut(t *testing.T) {
 
 // A flow owns what it was answered; what it does with it does not change the log.
 func TestLogOfAnAnswerThatTheFlowChanges(t *testing.T) {
-	for name, s := range map[string]blackboard.Store{"in memory": nil, "on a store": newPlain()} {
+	for name, s := range map[string]runlog.Store{"in memory": nil, "on a store": newPlain()} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := agent.Func(func(context.Context, agent.Request) (agent.Response, error) {

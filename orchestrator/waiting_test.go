@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -21,7 +21,7 @@ import (
 // engine on the same store.
 func hosted(t *testing.T) (first, second *orchestrator.Engine) {
 	t.Helper()
-	s := blackboard.NewMemory()
+	s := runlog.NewMemory()
 	first, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s})
 	require.NoError(t, err)
 	begin(t, first, pair, "x")
@@ -56,7 +56,7 @@ func TestWaitingForARunOfAnotherEngine(t *testing.T) {
 						assert.NoError(t, err)
 						last = rec.Kind
 					}
-					assert.Equal(t, blackboard.Ended, last)
+					assert.Equal(t, runlog.Ended, last)
 				})
 			}
 			after10s(t, first)
@@ -83,7 +83,7 @@ func TestWaitingForARunOfAnotherEngine(t *testing.T) {
 // paused is the store of a process that is stopped: it does not say that it is alive,
 // and reads no letters.
 type paused struct {
-	*blackboard.Memory
+	*runlog.Memory
 	beats   atomic.Int64
 	stopped chan struct{} // closed when it continues
 }
@@ -100,12 +100,12 @@ func (p *paused) Beat(ctx context.Context, owner string, d time.Duration) error 
 	}
 }
 
-func (p *paused) Letters(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
+func (p *paused) Letters(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
 	select {
 	case <-p.stopped:
 		return p.Memory.Letters(ctx, run)
 	default:
-		return func(func(blackboard.Letter, error) bool) {}
+		return func(func(runlog.Letter, error) bool) {}
 	}
 }
 
@@ -116,7 +116,7 @@ func TestEngineThatWasStoppedForLong(t *testing.T) {
 			question := flow("question", func(c *orchestrator.Context) (string, error) {
 				return orchestrator.Await[string](c, orchestrator.Question{Key: "name"})
 			})
-			s := &paused{Memory: blackboard.NewMemory(), stopped: make(chan struct{})}
+			s := &paused{Memory: runlog.NewMemory(), stopped: make(chan struct{})}
 			zombie := begin(t, local(t, orchestrator.Config{Store: s}), question, "x")
 			other := local(t, orchestrator.Config{Store: s.Memory, Flows: []orchestrator.AnyFlow{question}})
 			_, err := other.Resume(t.Context())
@@ -131,7 +131,7 @@ func TestEngineThatWasStoppedForLong(t *testing.T) {
 			assert.Equal(t, "ann", got)
 			close(s.stopped)
 			_, err = question.Result(t.Context(), zombie)
-			require.ErrorIs(t, err, blackboard.ErrConflict)
+			require.ErrorIs(t, err, runlog.ErrConflict)
 			require.ErrorIs(t, err, orchestrator.ErrStopped)
 			require.ErrorContains(t, err, "silent for too long")
 		})

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/providers"
 )
@@ -41,7 +41,7 @@ func (s *storm) check(ctx context.Context) error {
 }
 
 // checkRun checks how one run ended.
-func (s *storm) checkRun(ctx context.Context, id string, log []blackboard.Record) error {
+func (s *storm) checkRun(ctx context.Context, id string, log []runlog.Record) error {
 	run, err := s.hosts[0].Open(ctx, id)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *storm) checkCalls() error {
 	recorded := map[string]bool{}
 	for id, log := range s.ledger.logs {
 		for _, rec := range log {
-			if rec.Kind != blackboard.Called || rec.Name == flowPlans || rec.Name == flowSpends {
+			if rec.Kind != runlog.Called || rec.Name == flowPlans || rec.Name == flowSpends {
 				continue // the last two: it is a child's result
 			}
 			key := keyOf(rec)
@@ -185,7 +185,7 @@ func (s *storm) checkCalls() error {
 // checkReceptions checks that the flow got the answers that are on record.
 func (s *storm) checkReceptions(id string, out made) error {
 	for _, rec := range s.ledger.logs[id] {
-		if rec.Kind != blackboard.Answered {
+		if rec.Kind != runlog.Answered {
 			continue
 		}
 		var got reception

@@ -9,9 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
 	"github.com/convene-go/convene/blackboard/postgres/pgtest"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 )
 
@@ -133,7 +133,7 @@ type fleetStore struct {
 	pool *pgxpool.Pool
 }
 
-var _ blackboard.Notifier = (*fleetStore)(nil)
+var _ runlog.Notifier = (*fleetStore)(nil)
 
 func openFleet(ctx context.Context, dsn string) (*fleetStore, error) {
 	pool, err := pgxpool.New(ctx, dsn)

@@ -6,24 +6,24 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
 // ledger is what the storm has read so far: the logs of all runs, and the notes.
 type ledger struct {
-	store  blackboard.Store
+	store  runlog.Store
 	reader noteReader
 	late   *int // calls of processes that had lost their runs; nil: there are none
 
 	notes  []note
 	runs   []string
-	logs   map[string][]blackboard.Record
+	logs   map[string][]runlog.Record
 	sealed map[string]bool // calls that were on record before the notes behind sealed were read
 }
 
-func newLedger(store blackboard.Store, reader noteReader) *ledger {
-	return &ledger{store: store, reader: reader, logs: map[string][]blackboard.Record{}, sealed: map[string]bool{}}
+func newLedger(store runlog.Store, reader noteReader) *ledger {
+	return &ledger{store: store, reader: reader, logs: map[string][]runlog.Record{}, sealed: map[string]bool{}}
 }
 
 // look reads new records, then new notes, and then seals the records that it read: a
@@ -104,7 +104,7 @@ func (l *ledger) readLog(ctx context.Context, id string) (keys []string, err err
 			return nil, fmt.Errorf("promise broken: record %d of %s follows record %d", rec.Seq, id, len(log)-1)
 		}
 		log = append(log, rec)
-		if rec.Kind == blackboard.Called {
+		if rec.Kind == runlog.Called {
 			keys = append(keys, keyOf(rec))
 		}
 	}
@@ -113,10 +113,10 @@ func (l *ledger) readLog(ctx context.Context, id string) (keys []string, err err
 }
 
 // keyOf is what agents know a recorded call by.
-func keyOf(rec blackboard.Record) string { return rec.Run + "/" + engine.Key(rec.Branch, rec.N) }
+func keyOf(rec runlog.Record) string { return rec.Run + "/" + engine.Key(rec.Branch, rec.N) }
 
-func ended(log []blackboard.Record) bool {
-	return len(log) > 0 && log[len(log)-1].Kind == blackboard.Ended
+func ended(log []runlog.Record) bool {
+	return len(log) > 0 && log[len(log)-1].Kind == runlog.Ended
 }
 
 // open are the runs that are on record and have not ended.
@@ -145,9 +145,9 @@ func (l *ledger) questions(id string) []string {
 	closed := map[string]bool{}
 	for _, rec := range l.logs[id] {
 		switch rec.Kind {
-		case blackboard.Asked:
+		case runlog.Asked:
 			keys = append(keys, rec.Name)
-		case blackboard.Answered:
+		case runlog.Answered:
 			closed[rec.Name] = true
 		}
 	}

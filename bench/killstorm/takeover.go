@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // countTakeovers finds the runs of each process that was killed, and how long other
@@ -32,7 +32,7 @@ func (s *storm) countTakeovers() {
 }
 
 // ownerOf is the name of the engine that began a run.
-func ownerOf(log []blackboard.Record) string {
+func ownerOf(log []runlog.Record) string {
 	if len(log) == 0 {
 		return ""
 	}
@@ -40,7 +40,7 @@ func ownerOf(log []blackboard.Record) string {
 }
 
 // whose is the engine that owns the run according to a record, "" if it does not say.
-func whose(rec blackboard.Record) string {
+func whose(rec runlog.Record) string {
 	d := data(rec)
 	if d.Parent != "" {
 		return ""
@@ -54,8 +54,8 @@ type ownerData struct {
 	Parent string `json:"parent"`
 }
 
-func data(rec blackboard.Record) (d ownerData) {
-	if rec.Kind != blackboard.Started && rec.Kind != blackboard.Resumed || json.Unmarshal(rec.Data, &d) != nil {
+func data(rec runlog.Record) (d ownerData) {
+	if rec.Kind != runlog.Started && rec.Kind != runlog.Resumed || json.Unmarshal(rec.Data, &d) != nil {
 		return ownerData{}
 	}
 	return d
@@ -63,7 +63,7 @@ func data(rec blackboard.Record) (d ownerData) {
 
 // takenOver tells when another engine resumed a run that owner had when it was
 // killed, false if it had not.
-func takenOver(log []blackboard.Record, owner string, killed time.Time) (time.Time, bool) {
+func takenOver(log []runlog.Record, owner string, killed time.Time) (time.Time, bool) {
 	had := ""
 	for _, rec := range log {
 		name := whose(rec)

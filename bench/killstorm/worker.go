@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/providers"
@@ -39,7 +39,7 @@ type worker struct {
 
 // store is one of SQLite or Postgres.
 type store interface {
-	blackboard.Store
+	runlog.Store
 	Close() error
 }
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -54,7 +54,7 @@ func (m conveneModel) Generate(ctx context.Context, _ providers.Request) (provid
 }
 
 // conveneRun runs a flow once.
-func conveneRun[In, Out any](a agent.Agent, s blackboard.Store, in In, do func(*orchestrator.Context, In) (Out, error)) (once, error) {
+func conveneRun[In, Out any](a agent.Agent, s runlog.Store, in In, do func(*orchestrator.Context, In) (Out, error)) (once, error) {
 	e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s})
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func conveneRun[In, Out any](a agent.Agent, s blackboard.Store, in In, do func(*
 	}, nil
 }
 
-func conveneChain(n int, a agent.Agent, s blackboard.Store) (once, error) {
+func conveneChain(n int, a agent.Agent, s runlog.Store) (once, error) {
 	return conveneRun(a, s, n, func(c *orchestrator.Context, n int) (int, error) {
 		for range n {
 			if _, err := c.Call("a", agent.Request{Prompt: "x"}); err != nil {
@@ -140,7 +140,7 @@ func conveneDAG(needs [][]int) (once, error) {
 
 func conveneMemory(n int) variant {
 	return variant{name: "Convene", build: func(times int) (func(context.Context) error, error) {
-		do, err := conveneChain(n, conveneAgent(0, kilobyte), blackboard.NewMemory())
+		do, err := conveneChain(n, conveneAgent(0, kilobyte), runlog.NewMemory())
 		if err != nil {
 			return nil, err
 		}

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
-// Append implements [blackboard.Store]. Calls that arrive during a write are written
+// Append implements [runlog.Store]. Calls that arrive during a write are written
 // together, in one transaction; a conflict of one call does not fail the others. A
 // record whose time is before 1678 or after 2261 is an error, unless it is the zero
 // time. A call returns when ctx is done; if it was being written by then, the outcome
 // is unknown.
-func (s *Store) Append(ctx context.Context, recs []blackboard.Record) error {
+func (s *Store) Append(ctx context.Context, recs []runlog.Record) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

@@ -10,17 +10,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
 	"github.com/convene-go/convene/blackboard/postgres/pgtest"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
 // small returns a record as the answer of an agent leaves it.
-func small(run string, seq int64) blackboard.Record {
-	return blackboard.Record{
-		Run: run, Seq: seq, Kind: blackboard.Called, Branch: "0.3", N: 2, Name: "writer",
+func small(run string, seq int64) runlog.Record {
+	return runlog.Record{
+		Run: run, Seq: seq, Kind: runlog.Called, Branch: "0.3", N: 2, Name: "writer",
 		Hash: "0123456789abcdef0123456789abcdef", At: time.Unix(1_700_000_000, seq).UTC(),
 		Data: fmt.Appendf(nil, `{"text":"%s"}`, bytes.Repeat([]byte("hello "), 20)),
 	}
@@ -51,7 +51,7 @@ func BenchmarkStep(b *testing.B) {
 		}
 		bare += time.Since(began)
 		began = time.Now()
-		if err := s.Append(ctx, []blackboard.Record{r}); err != nil {
+		if err := s.Append(ctx, []runlog.Record{r}); err != nil {
 			b.Fatal(err)
 		}
 		step += time.Since(began)
@@ -77,7 +77,7 @@ func BenchmarkAppend(b *testing.B) {
 				all.Go(func() {
 					run := fmt.Sprint("run-", i)
 					for seq := range int64(n) {
-						if err := s.Append(context.Background(), []blackboard.Record{small(run, seq)}); err != nil {
+						if err := s.Append(context.Background(), []runlog.Record{small(run, seq)}); err != nil {
 							b.Error(err)
 							return
 						}
@@ -94,7 +94,7 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkAppendBatch(b *testing.B) {
 	const batch = 256
 	_, s := durable(b)
-	recs := make([]blackboard.Record, batch)
+	recs := make([]runlog.Record, batch)
 	var seq int64
 	for b.Loop() {
 		for i := range recs {
@@ -110,7 +110,7 @@ func BenchmarkRecords(b *testing.B) {
 	const n = 20_000
 	_, s := durable(b)
 	for from := int64(0); from < n; from += 1000 {
-		var recs []blackboard.Record
+		var recs []runlog.Record
 		for seq := from; seq < from+1000; seq++ {
 			recs = append(recs, small("run-1", seq))
 		}
@@ -166,10 +166,10 @@ func BenchmarkResume(b *testing.B) {
 	_, s := durable(b)
 	require.NoError(b, s.Beat(b.Context(), "alive", time.Hour))
 	for from := range 10 {
-		var recs []blackboard.Record
+		var recs []runlog.Record
 		for i := range 1000 {
 			first := small(fmt.Sprintf("run-%d-%d", from, i), 0)
-			first.Kind, first.Name, first.Data = blackboard.Started, "flow", []byte(`{"owner":"alive"}`)
+			first.Kind, first.Name, first.Data = runlog.Started, "flow", []byte(`{"owner":"alive"}`)
 			recs = append(recs, first)
 		}
 		require.NoError(b, s.Append(b.Context(), recs))
@@ -195,7 +195,7 @@ func BenchmarkPrune(b *testing.B) {
 		ids := make([]string, runs)
 		for i := range ids {
 			ids[i] = fmt.Sprint("run-", i)
-			recs := make([]blackboard.Record, records)
+			recs := make([]runlog.Record, records)
 			for seq := range recs {
 				recs[seq] = small(ids[i], int64(seq))
 			}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 const (
@@ -16,9 +16,9 @@ const (
 	selectHashes = "SELECT hash FROM @blobs WHERE run = $1 ORDER BY hash"
 )
 
-// PutBlob implements [blackboard.Blobs].
+// PutBlob implements [runlog.Blobs].
 func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, error) {
-	hash := blackboard.BlobHash(data)
+	hash := runlog.BlobHash(data)
 	err := s.do(ctx, "put blob", func(ctx context.Context) error {
 		b := s.limits()
 		b.Queue(s.sql.of(insertBlob), toText(run), hash, toBytes(data))
@@ -30,7 +30,7 @@ func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, e
 	return hash, nil
 }
 
-// Blob implements [blackboard.Blobs].
+// Blob implements [runlog.Blobs].
 func (s *Store) Blob(ctx context.Context, run, hash string) ([]byte, error) {
 	found := false
 	var data []byte
@@ -39,10 +39,10 @@ func (s *Store) Blob(ctx context.Context, run, hash string) ([]byte, error) {
 		return row.Scan(&data)
 	}, s.sql.of(selectBlob), toText(run), toText(hash))
 	if err == nil && !found {
-		err = fmt.Errorf("%w: %q of run %q", blackboard.ErrNoBlob, hash, run)
+		err = fmt.Errorf("%w: %q of run %q", runlog.ErrNoBlob, hash, run)
 	}
 	if err == nil {
-		err = blackboard.CheckBlob(run, hash, data)
+		err = runlog.CheckBlob(run, hash, data)
 	}
 	if err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func (s *Store) Blob(ctx context.Context, run, hash string) ([]byte, error) {
 	return data, nil
 }
 
-// BlobsOf implements [blackboard.Blobs]. It yields the blobs that existed when it
-// began; one that is deleted meanwhile is [blackboard.ErrNoBlob].
+// BlobsOf implements [runlog.Blobs]. It yields the blobs that existed when it
+// began; one that is deleted meanwhile is [runlog.ErrNoBlob].
 func (s *Store) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		var hashes []string

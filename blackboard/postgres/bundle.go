@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // bundle has records of one or several runs, and the changes of these runs.
@@ -18,7 +18,7 @@ type bundle struct {
 
 // row is a record as it is stored.
 type row struct {
-	blackboard.Record
+	runlog.Record
 	part int64 // the number of its run in parts, from 1
 	at   int64
 }
@@ -32,7 +32,7 @@ type part struct {
 
 	// The rest is written if touchesIndexes is true.
 	touchesIndexes bool
-	list           blackboard.Listing
+	list           runlog.Listing
 	started        bool // flow, version, parent and labels of list count
 	owned          bool // owner does
 	stated         bool // status and err do
@@ -43,7 +43,7 @@ type part struct {
 }
 
 // newBundle checks recs. It keeps no slice of the caller's.
-func newBundle(recs []blackboard.Record) (*bundle, error) {
+func newBundle(recs []runlog.Record) (*bundle, error) {
 	b := &bundle{rows: make([]row, 0, len(recs))}
 	for i := range recs {
 		r := recs[i]
@@ -72,7 +72,7 @@ func together(calls []*appendCall) (*bundle, error) {
 }
 
 // add adds a record that follows the last one of its run.
-func (b *bundle) add(r *blackboard.Record) error {
+func (b *bundle) add(r *runlog.Record) error {
 	at, err := nanosOf(r)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (b *bundle) add(r *blackboard.Record) error {
 }
 
 // part returns the part of r's run.
-func (b *bundle) part(r *blackboard.Record) (int, *part) {
+func (b *bundle) part(r *runlog.Record) (int, *part) {
 	if n := len(b.rows); n > 0 && b.rows[n-1].Run == r.Run {
 		i := int(b.rows[n-1].part) - 1
 		return i, b.parts[i]
@@ -108,22 +108,22 @@ func (b *bundle) part(r *blackboard.Record) (int, *part) {
 }
 
 // take adds what r changes of its run.
-func (p *part) take(r *blackboard.Record) error {
-	if r.Seq == 0 || blackboard.Listed(r.Kind) {
+func (p *part) take(r *runlog.Record) error {
+	if r.Seq == 0 || runlog.Listed(r.Kind) {
 		if err := p.list.Add(*r); err != nil {
 			return refused("%v", err)
 		}
 		p.touchesIndexes = true
 	}
 	switch r.Kind {
-	case blackboard.Started:
+	case runlog.Started:
 		p.started, p.owned = true, true
-	case blackboard.Resumed:
+	case runlog.Resumed:
 		p.owned, p.stated = true, true
-	case blackboard.Stuck, blackboard.Ended:
+	case runlog.Stuck, runlog.Ended:
 		p.stated = true
-		p.ended = r.Kind == blackboard.Ended
-	case blackboard.Canceled:
+		p.ended = r.Kind == runlog.Ended
+	case runlog.Canceled:
 		p.canceled = true
 	}
 	if p.labels = nil; len(p.list.Labels) > 0 {
@@ -132,10 +132,10 @@ func (p *part) take(r *blackboard.Record) error {
 			return fmt.Errorf("labels of run %q: %w", p.run, err)
 		}
 	}
-	if key, ok := blackboard.Removes(*r); ok {
+	if key, ok := runlog.Removes(*r); ok {
 		p.closed = append(p.closed, key)
 	}
-	if p.canceled || p.ended || blackboard.AskKind(r.Kind) {
+	if p.canceled || p.ended || runlog.AskKind(r.Kind) {
 		p.revs++
 		p.touchesIndexes = true
 	}
@@ -176,9 +176,9 @@ func (b *bundle) conflict() error {
 	if len(b.parts) == 1 {
 		return conflict(b.parts[0].run, b.parts[0].first)
 	}
-	return fmt.Errorf("%w: with a record of one of the runs %q", blackboard.ErrConflict, b.runs())
+	return fmt.Errorf("%w: with a record of one of the runs %q", runlog.ErrConflict, b.runs())
 }
 
 func conflict(run string, seq int64) error {
-	return fmt.Errorf("%w: record %d of run %q is taken, leaves a gap, or the run has ended", blackboard.ErrConflict, seq, run)
+	return fmt.Errorf("%w: record %d of run %q is taken, leaves a gap, or the run has ended", runlog.ErrConflict, seq, run)
 }

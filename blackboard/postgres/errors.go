@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // The codes of Postgres that the store looks at.
@@ -49,8 +49,8 @@ func explain(ctx context.Context, what string, err error) error {
 		return fmt.Errorf("postgres: %s: %w", what, ctxErr)
 	}
 	for _, own := range []error{
-		blackboard.ErrConflict, blackboard.ErrDamaged, blackboard.ErrEnded,
-		blackboard.ErrNoBlob, blackboard.ErrNoRun, os.ErrClosed, errRefused,
+		runlog.ErrConflict, runlog.ErrDamaged, runlog.ErrEnded,
+		runlog.ErrNoBlob, runlog.ErrNoRun, os.ErrClosed, errRefused,
 	} {
 		if errors.Is(err, own) {
 			return fmt.Errorf("postgres: %s: %w", what, err)

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
 	"github.com/convene-go/convene/blackboard/postgres/pgtest"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -39,7 +39,7 @@ func TestSlowSession(t *testing.T) {
 		other := open(t, postgres.Config{Pool: pool(t, server.DSN())})
 		require.NoError(t, late.Beat(t.Context(), "late", time.Hour))
 		require.NoError(t, other.Beat(t.Context(), "other", time.Hour))
-		require.NoError(t, late.Append(t.Context(), []blackboard.Record{ownedBy("r", "late")}))
+		require.NoError(t, late.Append(t.Context(), []runlog.Record{ownedBy("r", "late")}))
 		slow.Delay(200 * time.Millisecond) // four of them to connect
 		require.NoError(t, server.Restart(t.Context()))
 		for began := time.Now(); time.Since(began) < 1500*time.Millisecond; <-time.After(20 * time.Millisecond) {
@@ -67,7 +67,7 @@ func TestStandbyAway(t *testing.T) {
 		require.NoError(t, standby.Stop())
 		wantOurs(t, appendOne(t, s, "r", 1))
 		for range 2 {
-			if err := appendOne(t, s, "r", 1); !errors.Is(err, blackboard.ErrConflict) { // it was stored, on the primary
+			if err := appendOne(t, s, "r", 1); !errors.Is(err, runlog.ErrConflict) { // it was stored, on the primary
 				wantOurs(t, err)
 			}
 			_, err := s.Last(t.Context(), "r")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 const (
@@ -28,8 +28,8 @@ const (
 // errChanged says that the run changed between reading and writing.
 var errChanged = errors.New("the run has changed")
 
-// Put implements [blackboard.Inbox].
-func (s *Store) Put(ctx context.Context, l blackboard.Letter) error {
+// Put implements [runlog.Inbox].
+func (s *Store) Put(ctx context.Context, l runlog.Letter) error {
 	err := errChanged
 	for errors.Is(err, errChanged) {
 		var rev int64
@@ -52,13 +52,13 @@ func (s *Store) takes(ctx context.Context, run, key string) (rev int64, err erro
 	case err != nil:
 		return 0, err
 	case !found:
-		return 0, fmt.Errorf("postgres: put letter: %w: %q", blackboard.ErrNoRun, run)
+		return 0, fmt.Errorf("postgres: put letter: %w: %q", runlog.ErrNoRun, run)
 	case ended:
-		return 0, fmt.Errorf("postgres: put letter: %w: %q", blackboard.ErrEnded, run)
+		return 0, fmt.Errorf("postgres: put letter: %w: %q", runlog.ErrEnded, run)
 	case taken:
-		return 0, fmt.Errorf("postgres: put letter: %w: run %q has a letter for key %q", blackboard.ErrConflict, run, key)
+		return 0, fmt.Errorf("postgres: put letter: %w: run %q has a letter for key %q", runlog.ErrConflict, run, key)
 	case key == "" && canceled:
-		return 0, fmt.Errorf("postgres: put letter: %w: run %q is canceled", blackboard.ErrConflict, run)
+		return 0, fmt.Errorf("postgres: put letter: %w: run %q is canceled", runlog.ErrConflict, run)
 	case key == "":
 		return rev, nil
 	}
@@ -67,15 +67,15 @@ func (s *Store) takes(ctx context.Context, run, key string) (rev int64, err erro
 		if err != nil {
 			return 0, err
 		}
-		state = blackboard.AskState(state, rec)
+		state = runlog.AskState(state, rec)
 	}
-	if state != "" && state != blackboard.Asked {
-		return 0, fmt.Errorf("postgres: put letter: %w: question %q of run %q is %s", blackboard.ErrConflict, key, run, state)
+	if state != "" && state != runlog.Asked {
+		return 0, fmt.Errorf("postgres: put letter: %w: question %q of run %q is %s", runlog.ErrConflict, key, run, state)
 	}
 	return rev, nil
 }
 
-func (s *Store) put(ctx context.Context, l blackboard.Letter, rev int64) error {
+func (s *Store) put(ctx context.Context, l runlog.Letter, rev int64) error {
 	changed := false
 	err := s.do(ctx, "put letter", func(ctx context.Context) error {
 		b := s.limits()
@@ -95,15 +95,15 @@ func (s *Store) put(ctx context.Context, l blackboard.Letter, rev int64) error {
 	return err
 }
 
-// Letters implements [blackboard.Inbox], in the order in which they came.
-func (s *Store) Letters(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
+// Letters implements [runlog.Inbox], in the order in which they came.
+func (s *Store) Letters(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
 	sql, args := selectLettersAll, []any(nil)
 	if run != "" {
 		sql, args = selectLettersOfRun, []any{toText(run)}
 	}
-	return collected(ctx, func() (letters []blackboard.Letter, err error) {
+	return collected(ctx, func() (letters []runlog.Letter, err error) {
 		err = s.query(ctx, func(row pgx.Rows) error {
-			var l blackboard.Letter
+			var l runlog.Letter
 			var data []byte
 			var sum int32
 			if err := row.Scan(&l.Run, &l.Key, &l.Expired, &data, &sum); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // The statements that write records have three steps: parts is one row for each run;
@@ -192,6 +192,6 @@ func (s *Store) queueLetters(batch *pgx.Batch, b *bundle) {
 // server: then the transaction has stored nothing.
 func isFault(err error) bool {
 	c := code(err)
-	return errors.Is(err, blackboard.ErrConflict) || errors.Is(err, errRefused) || c == lockTimeout ||
+	return errors.Is(err, runlog.ErrConflict) || errors.Is(err, errRefused) || c == lockTimeout ||
 		len(c) > 2 && slices.Contains([]string{"22", "23", "54"}, c[:2])
 }

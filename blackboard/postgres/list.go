@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 const (
@@ -35,12 +35,12 @@ func (w *where) and(condition string, values ...any) {
 	w.sql += " AND " + fmt.Sprintf(condition, numbers...)
 }
 
-// List implements [blackboard.Store].
-func (s *Store) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboard.Listing, error] {
-	return func(yield func(blackboard.Listing, error) bool) {
+// List implements [runlog.Store].
+func (s *Store) List(ctx context.Context, q runlog.Query) iter.Seq2[runlog.Listing, error] {
+	return func(yield func(runlog.Listing, error) bool) {
 		at, err := s.after(ctx, q.After)
 		if err != nil {
-			yield(blackboard.Listing{}, err)
+			yield(runlog.Listing{}, err)
 			return
 		}
 		n := 0
@@ -66,16 +66,16 @@ func (s *Store) after(ctx context.Context, run string) (int64, error) {
 		return row.Scan(&at)
 	}, s.sql.of("SELECT started_at FROM @runs WHERE run = $1"), toText(run))
 	if err == nil && !found {
-		err = fmt.Errorf("%w: %q", blackboard.ErrNoRun, run)
+		err = fmt.Errorf("%w: %q", runlog.ErrNoRun, run)
 	}
 	return at, err
 }
 
 // list yields the runs for which a condition holds, those after the given run, which
 // started at the given time.
-func (s *Store) list(ctx context.Context, at int64, run string, w where) iter.Seq2[blackboard.Listing, error] {
+func (s *Store) list(ctx context.Context, at int64, run string, w where) iter.Seq2[runlog.Listing, error] {
 	run = toText(run)
-	return pages(func(p *page[blackboard.Listing]) error {
+	return pages(func(p *page[runlog.Listing]) error {
 		if p.last != nil {
 			at, run = nanos(p.last.Started), toText(p.last.Run)
 		}
@@ -90,8 +90,8 @@ func (s *Store) list(ctx context.Context, at int64, run string, w where) iter.Se
 }
 
 // listing reads a row of selectRuns.
-func listing(row pgx.Rows) (blackboard.Listing, error) {
-	var l blackboard.Listing
+func listing(row pgx.Rows) (runlog.Listing, error) {
+	var l runlog.Listing
 	var labels []byte
 	var started, changed int64
 	err := row.Scan(&l.Run, &l.Flow, &l.Version, &l.Parent, &labels, &l.Owner, &l.Status, &l.Err, &l.Ended, &started, &changed, &l.Next)
@@ -109,7 +109,7 @@ func listing(row pgx.Rows) (blackboard.Listing, error) {
 }
 
 // conditions are those of q but for After and Limit.
-func conditions(q blackboard.Query) (w where) {
+func conditions(q runlog.Query) (w where) {
 	if q.Open {
 		w.and("NOT ended")
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 const (
@@ -74,7 +74,7 @@ type server struct {
 // inbound is the channel of the session with that lock.
 func (s *Store) inbound(lock int64) string { return fmt.Sprintf("%s_%x", s.channel(), lock) }
 
-// Request implements [blackboard.Messenger]. It waits a minute at most. If the engine
+// Request implements [runlog.Messenger]. It waits a minute at most. If the engine
 // dies or loses its session meanwhile, it returns ErrNoReply within a second; while the
 // session of this process is lost, replies are lost.
 func (s *Store) Request(ctx context.Context, owner string, data []byte) ([]byte, error) {
@@ -118,7 +118,7 @@ func (s *Store) Request(ctx context.Context, owner string, data []byte) ([]byte,
 }
 
 func noReply(owner string) error {
-	return fmt.Errorf("postgres: request: %w: engine %q", blackboard.ErrNoReply, owner)
+	return fmt.Errorf("postgres: request: %w: engine %q", runlog.ErrNoReply, owner)
 }
 
 // sessionOf returns the lock of the session of an engine.
@@ -144,7 +144,7 @@ func (x *messenger) forget(id string) {
 	delete(x.waiting, id)
 }
 
-// Serve implements [blackboard.Messenger].
+// Serve implements [runlog.Messenger].
 func (s *Store) Serve(ctx context.Context, owner string, handle func(ctx context.Context, data []byte) []byte) error {
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres/pgtest"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // adds and breaks are versions that a newer program might bring.
@@ -55,8 +55,8 @@ func TestMigrate(t *testing.T) {
 		s := with("added")
 		require.NoError(t, newer(s, adds))
 		older := with("added")
-		require.NoError(t, older.Append(t.Context(), []blackboard.Record{{Run: "r"}}))
-		require.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: "r", Seq: 1}}))
+		require.NoError(t, older.Append(t.Context(), []runlog.Record{{Run: "r"}}))
+		require.NoError(t, s.Append(t.Context(), []runlog.Record{{Run: "r", Seq: 1}}))
 	})
 
 	t.Run("an older program stops at a change that breaks", func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestMigrate(t *testing.T) {
 		_, err := New(t.Context(), Config{Pool: p, Schema: "broken"})
 		require.ErrorContains(t, err, "the tables have version 3, for programs of version 3 and newer; this one has version 1: use a newer program")
 		require.NoError(t, newer(s, adds, breaks), "the newer one works on")
-		err = s.Append(t.Context(), []blackboard.Record{{Run: "r"}})
+		err = s.Append(t.Context(), []runlog.Record{{Run: "r"}})
 		require.ErrorContains(t, err, "postgres: append:", "a store that is open finds out")
 	})
 
@@ -84,11 +84,11 @@ func TestMigrate(t *testing.T) {
 			s, err := New(t.Context(), cfg)
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, s.Close()) })
-			require.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: fmt.Sprint(i)}}))
+			require.NoError(t, s.Append(t.Context(), []runlog.Record{{Run: fmt.Sprint(i)}}))
 			stores = append(stores, s)
 		}
 		for i, s := range stores {
-			for l, err := range s.List(t.Context(), blackboard.Query{}) {
+			for l, err := range s.List(t.Context(), runlog.Query{}) {
 				require.NoError(t, err)
 				assert.Equal(t, fmt.Sprint(i), l.Run)
 			}
@@ -113,7 +113,7 @@ func TestMigrate(t *testing.T) {
 		s, err := New(t.Context(), Config{Pool: clerk, Schema: "granted"})
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, s.Close()) })
-		require.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: "r"}}))
+		require.NoError(t, s.Append(t.Context(), []runlog.Record{{Run: "r"}}))
 		require.NoError(t, s.Beat(t.Context(), "ann", 1))
 
 		_, err = New(t.Context(), Config{Pool: clerk, Schema: "elsewhere"})

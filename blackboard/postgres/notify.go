@@ -139,7 +139,7 @@ func (t *teller) hand(runs []string) {
 	}
 }
 
-// Changes implements [blackboard.Notifier]. Changes by this process are yielded, too, if
+// Changes implements [runlog.Notifier]. Changes by this process are yielded, too, if
 // they are letters or if there are several loops. While the session is lost, changes are
 // missed.
 func (s *Store) Changes(ctx context.Context) iter.Seq2[string, error] {

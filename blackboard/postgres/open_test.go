@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 func TestConfig(t *testing.T) {
@@ -83,9 +83,9 @@ func TestLocked(t *testing.T) {
 	require.ErrorContains(t, err, "did not answer in time", "C8")
 	for name, change := range map[string]func() error{
 		"C8 the end": func() error {
-			return s.Append(t.Context(), []blackboard.Record{{Run: "r", Seq: 1, Kind: blackboard.Ended}})
+			return s.Append(t.Context(), []runlog.Record{{Run: "r", Seq: 1, Kind: runlog.Ended}})
 		},
-		"C8 a letter": func() error { return s.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q"}) },
+		"C8 a letter": func() error { return s.Put(t.Context(), runlog.Letter{Run: "r", Key: "q"}) },
 		"C8 a delete": func() error { return s.Delete(t.Context(), "r") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,20 +109,20 @@ func TestCanceledAppend(t *testing.T) {
 		require.NoError(t, err)
 		first, second := make(chan error, 1), make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { first <- s.Append(ctx, []blackboard.Record{small("r", 1)}) }()
+		go func() { first <- s.Append(ctx, []runlog.Record{small("r", 1)}) }()
 		<-time.After(20 * time.Millisecond)
 		go func() {
-			second <- s.Append(context.WithoutCancel(ctx), []blackboard.Record{small("second", 0)})
+			second <- s.Append(context.WithoutCancel(ctx), []runlog.Record{small("second", 0)})
 		}()
 		short, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer stop()
-		require.ErrorIs(t, s.Append(short, []blackboard.Record{small("third", 0)}), context.DeadlineExceeded)
+		require.ErrorIs(t, s.Append(short, []runlog.Record{small("third", 0)}), context.DeadlineExceeded)
 		cancel()
 		require.ErrorIs(t, <-first, context.Canceled)
 		require.NoError(t, tx.Rollback(t.Context()))
 		require.NoError(t, <-second)
 		_, err = s.Last(t.Context(), "third")
-		require.ErrorIs(t, err, blackboard.ErrNoRun, "it had not begun")
+		require.ErrorIs(t, err, runlog.ErrNoRun, "it had not begun")
 		last, err := s.Last(t.Context(), "r")
 		require.NoError(t, err)
 		assert.EqualValues(t, 1, last.Seq, "the outcome of one that had begun is unknown: it was stored")

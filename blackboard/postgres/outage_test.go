@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
 	"github.com/convene-go/convene/blackboard/postgres/pgtest"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -215,7 +215,7 @@ func TestLockedRunAlone(t *testing.T) {
 		for _, run := range []string{"locked", "locked too", "free"} { // the last two while the first waits
 			err := make(chan error, 1)
 			errs[run] = err
-			go func() { err <- s.Append(context.WithoutCancel(t.Context()), []blackboard.Record{small(run, 1)}) }()
+			go func() { err <- s.Append(context.WithoutCancel(t.Context()), []runlog.Record{small(run, 1)}) }()
 			<-time.After(50 * time.Millisecond)
 		}
 		require.NoError(t, <-errs["free"])

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 const (
@@ -118,7 +118,7 @@ func (o *owners) found() {
 	o.cut, o.back = false, time.Now()
 }
 
-// Beat implements [blackboard.Owners]: from the first beat on the store has a session,
+// Beat implements [runlog.Owners]: from the first beat on the store has a session,
 // whose lock shows that the process is alive.
 func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 	if owner == "" || d <= 0 {
@@ -149,12 +149,12 @@ func (s *Store) beat(ctx context.Context, owner string, lock int64, d time.Durat
 	_, _ = res.Exec()
 	tag, err := res.Exec()
 	if err == nil && tag.RowsAffected() == 0 {
-		err = fmt.Errorf("%w: another engine is alive under the name %q: give each engine a name of its own", blackboard.ErrConflict, owner)
+		err = fmt.Errorf("%w: another engine is alive under the name %q: give each engine a name of its own", runlog.ErrConflict, owner)
 	}
 	return cmp.Or(err, res.Close())
 }
 
-// Leave implements [blackboard.Owners].
+// Leave implements [runlog.Owners].
 func (s *Store) Leave(ctx context.Context, owner string) error {
 	return s.do(ctx, "leave", func(ctx context.Context) error {
 		b := s.limits()
@@ -163,7 +163,7 @@ func (s *Store) Leave(ctx context.Context, owner string) error {
 	})
 }
 
-// Alive implements [blackboard.Owners]. An engine is dead when s has seen its session lost
+// Alive implements [runlog.Owners]. An engine is dead when s has seen its session lost
 // for 0.4 seconds, or when s has seen no beat for longer than the engine's d although it
 // has a session: its process is stopped, or disconnected.
 func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
@@ -192,10 +192,10 @@ func (s *Store) lives(ctx context.Context, sql string, args ...any) (rows []life
 	return rows, err
 }
 
-// Orphans implements [blackboard.Owners]. It yields the runs that were orphans when
+// Orphans implements [runlog.Owners]. It yields the runs that were orphans when
 // it began.
-func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error] {
-	return collected(ctx, func() (orphans []blackboard.Listing, err error) {
+func (s *Store) Orphans(ctx context.Context) iter.Seq2[runlog.Listing, error] {
+	return collected(ctx, func() (orphans []runlog.Listing, err error) {
 		rows, err := s.lives(ctx, selectOwners)
 		if err != nil {
 			return nil, err
@@ -213,7 +213,7 @@ func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error
 				orphans = append(orphans, l)
 			}
 		}
-		slices.SortFunc(orphans, func(a, b blackboard.Listing) int {
+		slices.SortFunc(orphans, func(a, b runlog.Listing) int {
 			return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run))
 		})
 		return orphans, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 func TestKilledEngine(t *testing.T) {
@@ -37,7 +37,7 @@ func TestSeveralEngines(t *testing.T) {
 	require.NoError(t, a.Beat(t.Context(), "anton", time.Hour))
 	require.NoError(t, b.Beat(t.Context(), "bob", time.Hour))
 	for _, run := range []string{"ann", "anton", "bob"} {
-		require.NoError(t, a.Append(t.Context(), []blackboard.Record{ownedBy("of "+run, run)}))
+		require.NoError(t, a.Append(t.Context(), []runlog.Record{ownedBy("of "+run, run)}))
 	}
 	for _, s := range []*postgres.Store{a, b, c} {
 		assert.Empty(t, orphans(t, s))
@@ -57,7 +57,7 @@ func TestBeatNameTaken(t *testing.T) {
 	_, a, b := two(t)
 	require.NoError(t, a.Beat(t.Context(), "ann", time.Hour))
 	err := b.Beat(t.Context(), "ann", time.Hour)
-	require.ErrorIs(t, err, blackboard.ErrConflict)
+	require.ErrorIs(t, err, runlog.ErrConflict)
 	require.ErrorContains(t, err, "give each engine a name of its own")
 	require.NoError(t, a.Leave(t.Context(), "ann"))
 	require.NoError(t, b.Beat(t.Context(), "ann", time.Hour))
@@ -69,7 +69,7 @@ func TestBeatNameTaken(t *testing.T) {
 func TestSessionLost(t *testing.T) {
 	cfg, a, b := two(t)
 	require.NoError(t, a.Beat(t.Context(), "ann", time.Hour))
-	require.NoError(t, a.Append(t.Context(), []blackboard.Record{ownedBy("r", "ann")}))
+	require.NoError(t, a.Append(t.Context(), []runlog.Record{ownedBy("r", "ann")}))
 	for range 10 {
 		_, err := cfg.Pool.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_locks JOIN `+cfg.Schema+`.owners o
 			ON classid::bigint << 32 | objid::bigint = o.lock WHERE locktype = 'advisory'`)
@@ -81,7 +81,7 @@ func TestSessionLost(t *testing.T) {
 		}
 	}
 	require.NoError(t, a.Beat(t.Context(), "ann", time.Hour))
-	require.ErrorIs(t, b.Beat(t.Context(), "ann", time.Hour), blackboard.ErrConflict)
+	require.ErrorIs(t, b.Beat(t.Context(), "ann", time.Hour), runlog.ErrConflict)
 }
 
 // TestSessionWrong has a DSN that leads nowhere.
@@ -100,11 +100,11 @@ func TestSessionWrong(t *testing.T) {
 func TestOwnersIgnoreTheWallClock(t *testing.T) {
 	cfg, a, b := two(t)
 	require.NoError(t, a.Beat(t.Context(), "ann", time.Hour))
-	require.NoError(t, a.Append(t.Context(), []blackboard.Record{ownedBy("r", "ann"), ownedBy("dead", "dan")}))
+	require.NoError(t, a.Append(t.Context(), []runlog.Record{ownedBy("r", "ann"), ownedBy("dead", "dan")}))
 	for i, at := range []time.Time{time.Now().AddDate(-200, 0, 0), time.Now().AddDate(200, 0, 0)} {
 		late := small("r", int64(i)+1)
 		late.At = at
-		require.NoError(t, a.Append(t.Context(), []blackboard.Record{late}))
+		require.NoError(t, a.Append(t.Context(), []runlog.Record{late}))
 		_, err := cfg.Pool.Exec(t.Context(), "UPDATE "+cfg.Schema+".owners SET beat_at = $1", at)
 		require.NoError(t, err)
 		for _, s := range []*postgres.Store{a, b} {

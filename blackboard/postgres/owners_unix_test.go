@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 )
 
@@ -19,8 +19,8 @@ import (
 func taken(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	require.Equal(t, []string{"r"}, orphans(t, s))
-	require.NoError(t, s.Append(t.Context(), []blackboard.Record{{
-		Run: "r", Seq: 1, Kind: blackboard.Resumed, Data: []byte(`{"owner":"bob"}`),
+	require.NoError(t, s.Append(t.Context(), []runlog.Record{{
+		Run: "r", Seq: 1, Kind: runlog.Resumed, Data: []byte(`{"owner":"bob"}`),
 	}}))
 }
 
@@ -39,7 +39,7 @@ func TestStoppedEngine(t *testing.T) {
 		taken(t, s)
 
 		require.NoError(t, e.cmd.Process.Signal(syscall.SIGCONT))
-		assert.Contains(t, e.append(t), blackboard.ErrConflict.Error())
+		assert.Contains(t, e.append(t), runlog.ErrConflict.Error())
 		awaitLife(t, s, "ann", true)
 	})
 }
@@ -90,10 +90,10 @@ func TestCutEngine(t *testing.T) {
 
 		proxy.Thaw()
 		awaitLife(t, s, "ann", true)
-		assert.Contains(t, e.append(t), blackboard.ErrConflict.Error())
+		assert.Contains(t, e.append(t), runlog.ErrConflict.Error())
 		<-time.After(beats)
 		last, err := s.Last(t.Context(), "r")
 		require.NoError(t, err)
-		assert.Equal(t, blackboard.Resumed, last.Kind, "nothing of it was stored late")
+		assert.Equal(t, runlog.Resumed, last.Kind, "nothing of it was stored late")
 	})
 }

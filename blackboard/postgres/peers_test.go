@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -148,7 +148,7 @@ func TestRequestsWhileTheSessionIsLost(t *testing.T) {
 			replied++
 			require.Equal(t, data, string(got))
 		} else if !timedOut {
-			require.ErrorIs(t, err, blackboard.ErrNoReply)
+			require.ErrorIs(t, err, runlog.ErrNoReply)
 			<-time.After(beats)
 		}
 	}

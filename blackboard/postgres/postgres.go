@@ -26,7 +26,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // The defaults of [Config].
@@ -110,9 +110,9 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Store keeps runs in a Postgres database. It is a [blackboard.Store],
-// [blackboard.Owners], [blackboard.Notifier], [blackboard.Messenger],
-// [blackboard.Inbox], [blackboard.Blobs] and [blackboard.Deleter], safe for concurrent use.
+// Store keeps runs in a Postgres database. It is a [runlog.Store],
+// [runlog.Owners], [runlog.Notifier], [runlog.Messenger],
+// [runlog.Inbox], [runlog.Blobs] and [runlog.Deleter], safe for concurrent use.
 //
 // Its errors are those of package blackboard and of contexts; others say in words
 // what to do and hide the driver's types. Texts of any bytes are kept: those that
@@ -136,13 +136,13 @@ type Store struct {
 }
 
 var (
-	_ blackboard.Store     = (*Store)(nil)
-	_ blackboard.Owners    = (*Store)(nil)
-	_ blackboard.Notifier  = (*Store)(nil)
-	_ blackboard.Messenger = (*Store)(nil)
-	_ blackboard.Inbox     = (*Store)(nil)
-	_ blackboard.Blobs     = (*Store)(nil)
-	_ blackboard.Deleter   = (*Store)(nil)
+	_ runlog.Store     = (*Store)(nil)
+	_ runlog.Owners    = (*Store)(nil)
+	_ runlog.Notifier  = (*Store)(nil)
+	_ runlog.Messenger = (*Store)(nil)
+	_ runlog.Inbox     = (*Store)(nil)
+	_ runlog.Blobs     = (*Store)(nil)
+	_ runlog.Deleter   = (*Store)(nil)
 )
 
 // New checks that the database can be used, makes the tables if they are missing,

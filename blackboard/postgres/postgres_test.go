@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
 	"github.com/convene-go/convene/blackboard/postgres/pgtest"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/storetest"
 )
 
@@ -82,9 +82,9 @@ func two(t testing.TB) (cfg postgres.Config, a, b *postgres.Store) {
 
 // suite checks stores by way of that parameter of the pool's DSN.
 func suite(parameter string) storetest.Suite {
-	configs := make(map[blackboard.Store]postgres.Config)
+	configs := make(map[runlog.Store]postgres.Config)
 	return storetest.Suite{
-		Open: func(t *testing.T) blackboard.Store {
+		Open: func(t *testing.T) runlog.Store {
 			t.Helper()
 			cfg := config(t)
 			if parameter != "" {
@@ -94,11 +94,11 @@ func suite(parameter string) storetest.Suite {
 			configs[s] = cfg
 			return s
 		},
-		Other: func(t testing.TB, s blackboard.Store) blackboard.Store {
+		Other: func(t testing.TB, s runlog.Store) runlog.Store {
 			t.Helper()
 			return open(t, configs[s])
 		},
-		Damage: func(t testing.TB, s blackboard.Store, run string, seq int64) {
+		Damage: func(t testing.TB, s runlog.Store, run string, seq int64) {
 			t.Helper()
 			cfg := configs[s]
 			sql := fmt.Sprintf(`UPDATE %[1]s.log SET data = convert_to(replace(convert_from(data, 'UTF8'), 'r', 's'), 'UTF8')

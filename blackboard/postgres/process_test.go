@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 var (
@@ -36,12 +36,12 @@ func TestEngineProcess(t *testing.T) {
 	}
 	s := open(t, postgres.Config{Pool: pool(t, *engineDSN), Schema: *engineSchema, Timeout: time.Second})
 	require.NoError(t, s.Beat(t.Context(), "ann", silence))
-	require.NoError(t, s.Append(t.Context(), []blackboard.Record{ownedBy("r", "ann")}))
+	require.NoError(t, s.Append(t.Context(), []runlog.Record{ownedBy("r", "ann")}))
 	say("begun")
 	lines := make(chan error)
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			lines <- s.Append(t.Context(), []blackboard.Record{small("r", 1)})
+			lines <- s.Append(t.Context(), []runlog.Record{small("r", 1)})
 		}
 	}()
 	for {
@@ -56,8 +56,8 @@ func TestEngineProcess(t *testing.T) {
 
 func say(line string) { _, _ = fmt.Println(line) } //nolint:forbidigo // it is a program of its own
 
-func ownedBy(run, owner string) blackboard.Record {
-	return blackboard.Record{Run: run, Kind: blackboard.Started, Name: "flow", Data: fmt.Appendf(nil, `{"owner":%q}`, owner)}
+func ownedBy(run, owner string) runlog.Record {
+	return runlog.Record{Run: run, Kind: runlog.Started, Name: "flow", Data: fmt.Appendf(nil, `{"owner":%q}`, owner)}
 }
 
 // engineProcess is an engine in another process.

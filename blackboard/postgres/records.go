@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // askKinds is the condition of the index log_asks.
@@ -22,13 +22,13 @@ const (
 	selectAsksKey = selectLog + " AND " + askKinds + " AND left(name, 100) = left($4, 100) AND name = $4 AND seq >= $2 ORDER BY seq LIMIT $3"
 )
 
-// Records implements [blackboard.Store].
-func (s *Store) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
+// Records implements [runlog.Store].
+func (s *Store) Records(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error] {
 	return s.records(ctx, run, max(from, 0), selectRecords)
 }
 
-// Asks implements [blackboard.Inbox].
-func (s *Store) Asks(ctx context.Context, run, key string) iter.Seq2[blackboard.Record, error] {
+// Asks implements [runlog.Inbox].
+func (s *Store) Asks(ctx context.Context, run, key string) iter.Seq2[runlog.Record, error] {
 	if key == "" {
 		return s.records(ctx, run, 0, selectAsks)
 	}
@@ -36,8 +36,8 @@ func (s *Store) Asks(ctx context.Context, run, key string) iter.Seq2[blackboard.
 }
 
 // records yields the records of run that sql selects, from Seq from on.
-func (s *Store) records(ctx context.Context, run string, from int64, sql string, args ...any) iter.Seq2[blackboard.Record, error] {
-	return pages(func(p *page[blackboard.Record]) error {
+func (s *Store) records(ctx context.Context, run string, from int64, sql string, args ...any) iter.Seq2[runlog.Record, error] {
+	return pages(func(p *page[runlog.Record]) error {
 		next := from
 		if p.last != nil {
 			next = p.last.Seq + 1
@@ -57,8 +57,8 @@ func (s *Store) records(ctx context.Context, run string, from int64, sql string,
 	})
 }
 
-// Last implements [blackboard.Store].
-func (s *Store) Last(ctx context.Context, run string) (r blackboard.Record, err error) {
+// Last implements [runlog.Store].
+func (s *Store) Last(ctx context.Context, run string) (r runlog.Record, err error) {
 	found := false
 	err = s.query(ctx, func(row pgx.Rows) (err error) {
 		found = true
@@ -66,29 +66,29 @@ func (s *Store) Last(ctx context.Context, run string) (r blackboard.Record, err 
 		return err
 	}, s.sql.of(selectLast), toText(run))
 	if err == nil && !found {
-		err = fmt.Errorf("%w: %q", blackboard.ErrNoRun, run)
+		err = fmt.Errorf("%w: %q", runlog.ErrNoRun, run)
 	}
 	if err != nil {
-		return blackboard.Record{}, err
+		return runlog.Record{}, err
 	}
 	return r, nil
 }
 
 // record reads a row of selectLog, and checks it.
-func record(run string, row pgx.Rows) (blackboard.Record, error) {
-	r := blackboard.Record{Run: run}
+func record(run string, row pgx.Rows) (runlog.Record, error) {
+	r := runlog.Record{Run: run}
 	var at int64
 	var sum int32
 	var data []byte
 	if err := row.Scan(&r.Seq, &r.N, &at, &sum, &r.Kind, &r.Branch, &r.Name, &r.Hash, &data, &r.Blob); err != nil {
-		return blackboard.Record{}, err
+		return runlog.Record{}, err
 	}
 	for _, text := range []*string{&r.Kind, &r.Branch, &r.Name, &r.Hash, &r.Blob} {
 		*text = fromText(*text)
 	}
 	r.At, r.Data = fromNanos(at), data
 	if checksum(&r, at) != sum {
-		return blackboard.Record{}, damaged(run, "record %d", r.Seq)
+		return runlog.Record{}, damaged(run, "record %d", r.Seq)
 	}
 	return r, nil
 }

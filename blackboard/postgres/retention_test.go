@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
 	"github.com/convene-go/convene/blackboard/postgres/pgtest"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 )
 
@@ -25,18 +25,18 @@ var retained = flag.Int("retained", 20_000, "records of TestRetention; by hand: 
 var past = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // endedRun is the log of a run that ended, with 100 records and a child of ten.
-func endedRun(i int) []blackboard.Record {
+func endedRun(i int) []runlog.Record {
 	id := fmt.Sprint("old-", i)
 	at := past.Add(time.Duration(i) * time.Millisecond)
-	log := func(id, parent string, n int64) (recs []blackboard.Record) {
+	log := func(id, parent string, n int64) (recs []runlog.Record) {
 		for seq := range n {
 			r := small(id, seq)
 			r.At = at.Add(time.Duration(seq))
 			switch seq {
 			case 0:
-				r.Kind, r.Name, r.Data = blackboard.Started, "old", fmt.Appendf(nil, `{"owner":"gone","parent":%q,"labels":{"tenant":"t%d"}}`, parent, i%100)
+				r.Kind, r.Name, r.Data = runlog.Started, "old", fmt.Appendf(nil, `{"owner":"gone","parent":%q,"labels":{"tenant":"t%d"}}`, parent, i%100)
 			case n - 1:
-				r.Kind, r.Data = blackboard.Ended, []byte(`{"status":"completed"}`)
+				r.Kind, r.Data = runlog.Ended, []byte(`{"status":"completed"}`)
 			}
 			recs = append(recs, r)
 		}
@@ -82,7 +82,7 @@ func TestRetention(t *testing.T) {
 	}
 	took("records appended", func() int {
 		together(func(ctx context.Context, from, to int) error {
-			var recs []blackboard.Record
+			var recs []runlog.Record
 			for i := from; i < to; i++ {
 				recs = append(recs, endedRun(i)...)
 			}
@@ -103,7 +103,7 @@ func TestRetention(t *testing.T) {
 	})
 	_, err := cfg.Pool.Exec(t.Context(), "ANALYZE")
 	require.NoError(t, err)
-	list := func(q blackboard.Query) func() int {
+	list := func(q runlog.Query) func() int {
 		return func() (n int) {
 			for _, err := range store.List(t.Context(), q) {
 				require.NoError(t, err)
@@ -112,9 +112,9 @@ func TestRetention(t *testing.T) {
 			return n
 		}
 	}
-	took("newest 20 listed", list(blackboard.Query{Limit: 20}))
-	took("open ones listed", list(blackboard.Query{Open: true}))
-	took("20 of a label listed", list(blackboard.Query{Label: "tenant=t7", Limit: 20}))
+	took("newest 20 listed", list(runlog.Query{Limit: 20}))
+	took("open ones listed", list(runlog.Query{Open: true}))
+	took("20 of a label listed", list(runlog.Query{Label: "tenant=t7", Limit: 20}))
 	took("records of a run read", func() (n int) {
 		for _, err := range store.Records(t.Context(), "old-7", 0) {
 			require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestRetention(t *testing.T) {
 	worker.Go(func() {
 		for ; working.Err() == nil; appended++ {
 			began := time.Now()
-			if !assert.NoError(t, store.Append(context.WithoutCancel(working), []blackboard.Record{small("new", int64(appended))})) {
+			if !assert.NoError(t, store.Append(context.WithoutCancel(working), []runlog.Record{small("new", int64(appended))})) {
 				return
 			}
 			slowest = max(slowest, time.Since(began))
@@ -148,12 +148,12 @@ func TestRetention(t *testing.T) {
 	worker.Wait()
 	t.Logf("meanwhile another run appended %d records, the slowest in %v", appended, slowest.Round(time.Millisecond))
 	for i := range runs {
-		_, err := store.Blob(t.Context(), fmt.Sprint("old-", i), blackboard.BlobHash(blob(i)))
+		_, err := store.Blob(t.Context(), fmt.Sprint("old-", i), runlog.BlobHash(blob(i)))
 		if i < runs/2 {
-			require.ErrorIs(t, err, blackboard.ErrNoBlob)
+			require.ErrorIs(t, err, runlog.ErrNoBlob)
 		} else {
 			require.NoError(t, err)
 		}
 	}
-	assert.Equal(t, runs-runs/2+1+runs-runs/2, list(blackboard.Query{})(), "the other half, its children, and the new run")
+	assert.Equal(t, runs-runs/2+1+runs-runs/2, list(runlog.Query{})(), "the other half, its children, and the new run")
 }

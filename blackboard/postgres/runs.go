@@ -15,7 +15,7 @@ var deleteRuns = []string{
 	"DELETE FROM @runs WHERE run = ANY($1)",
 }
 
-// Delete implements [blackboard.Deleter], in one transaction. Autovacuum makes the space
+// Delete implements [runlog.Deleter], in one transaction. Autovacuum makes the space
 // available again later.
 func (s *Store) Delete(ctx context.Context, runs ...string) error {
 	return s.do(ctx, "delete", func(ctx context.Context) error {

@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // appendOne appends a small record.
 func appendOne(t *testing.T, s *postgres.Store, run string, seq int64) error {
 	t.Helper()
-	return s.Append(t.Context(), []blackboard.Record{small(run, seq)})
+	return s.Append(t.Context(), []runlog.Record{small(run, seq)})
 }
 
 // TestLettersRace has the answer of one process and the end of the question by
@@ -31,17 +31,17 @@ func TestLettersRace(t *testing.T) {
 	kept := 0
 	for i := range int64(100) {
 		key := fmt.Sprint("q", i)
-		ask := blackboard.Record{Run: "r", Seq: 1 + 2*i, Kind: blackboard.Asked, Name: key}
-		expire := blackboard.Record{Run: "r", Seq: 2 + 2*i, Kind: blackboard.Expired, Name: key}
-		require.NoError(t, a.Append(t.Context(), []blackboard.Record{ask}))
+		ask := runlog.Record{Run: "r", Seq: 1 + 2*i, Kind: runlog.Asked, Name: key}
+		expire := runlog.Record{Run: "r", Seq: 2 + 2*i, Kind: runlog.Expired, Name: key}
+		require.NoError(t, a.Append(t.Context(), []runlog.Record{ask}))
 		var both sync.WaitGroup
-		both.Go(func() { assert.NoError(t, a.Append(t.Context(), []blackboard.Record{expire})) })
-		err := b.Put(t.Context(), blackboard.Letter{Run: "r", Key: key, Data: []byte(`"yes"`)})
+		both.Go(func() { assert.NoError(t, a.Append(t.Context(), []runlog.Record{expire})) })
+		err := b.Put(t.Context(), runlog.Letter{Run: "r", Key: key, Data: []byte(`"yes"`)})
 		both.Wait()
 		if err == nil {
 			kept++
 		} else {
-			require.ErrorIs(t, err, blackboard.ErrConflict)
+			require.ErrorIs(t, err, runlog.ErrConflict)
 		}
 		for l, err := range b.Letters(t.Context(), "r") {
 			require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestLettersRace(t *testing.T) {
 func TestManyRunsTogether(t *testing.T) {
 	_, a, b := two(t)
 	const runs = 20
-	var recs []blackboard.Record
+	var recs []runlog.Record
 	for i := range runs {
 		recs = append(recs, small(fmt.Sprint(i), 0))
 	}
@@ -66,7 +66,7 @@ func TestManyRunsTogether(t *testing.T) {
 		store := []*postgres.Store{a, b}[w%2]
 		all.Go(func() {
 			for seq := range int64(20) {
-				var recs []blackboard.Record
+				var recs []runlog.Record
 				for i := range runs {
 					if w%2 == 1 {
 						i = runs - 1 - i
@@ -74,7 +74,7 @@ func TestManyRunsTogether(t *testing.T) {
 					recs = append(recs, small(fmt.Sprint(i), seq+1))
 				}
 				if err := store.Append(t.Context(), recs); err != nil {
-					assert.ErrorIs(t, err, blackboard.ErrConflict)
+					assert.ErrorIs(t, err, runlog.ErrConflict)
 				}
 			}
 		})
@@ -93,7 +93,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 	for _, seq := range []int64{-1, 2, math.MaxInt64, math.MinInt64} {
 		odd := small("r", 0)
 		odd.Seq = seq
-		require.ErrorIs(t, a.Append(t.Context(), []blackboard.Record{odd}), blackboard.ErrConflict, "%d", seq)
+		require.ErrorIs(t, a.Append(t.Context(), []runlog.Record{odd}), runlog.ErrConflict, "%d", seq)
 		for _, err := range a.Records(t.Context(), "r", max(seq, 1)) {
 			require.Fail(t, "there is but one record", "from %d on: %v", seq, err)
 		}
@@ -105,22 +105,22 @@ func TestOddTexts(t *testing.T) {
 	_, a, _ := two(t)
 	for _, text := range []string{"a\x00b", "\xff\xfe", `\x00`, `\`, "\x00"} {
 		first := small(text, 0)
-		first.Kind, first.Name, first.Branch, first.Blob, first.Hash = blackboard.Started, text, text, text, text
+		first.Kind, first.Name, first.Branch, first.Blob, first.Hash = runlog.Started, text, text, text, text
 		first.Data = []byte(`{"owner":"a\u0000b","parent":"p\u0000","labels":{"l\u0000":"v\u0000"}}`)
 		end := small(text, 1)
-		end.Kind, end.Data = blackboard.Ended, []byte(`{"status":"failed\u0000","error":{"message":"\u0000"}}`)
-		require.NoError(t, a.Append(t.Context(), []blackboard.Record{first, end}))
-		var got []blackboard.Record
+		end.Kind, end.Data = runlog.Ended, []byte(`{"status":"failed\u0000","error":{"message":"\u0000"}}`)
+		require.NoError(t, a.Append(t.Context(), []runlog.Record{first, end}))
+		var got []runlog.Record
 		for r, err := range a.Records(t.Context(), text, 0) {
 			require.NoError(t, err)
 			got = append(got, r)
 		}
-		assert.Equal(t, []blackboard.Record{first, end}, got)
+		assert.Equal(t, []runlog.Record{first, end}, got)
 		hash, err := a.PutBlob(t.Context(), text, []byte("\x00"))
 		require.NoError(t, err)
 		_, err = a.Blob(t.Context(), text, hash)
 		require.NoError(t, err)
-		for _, q := range []blackboard.Query{
+		for _, q := range []runlog.Query{
 			{Run: text},
 			{Flow: text},
 			{Run: text, Owner: "a\x00b"},
@@ -137,12 +137,12 @@ func TestOddTexts(t *testing.T) {
 			}
 			assert.Equal(t, 1, n, "%+v", q)
 		}
-		for _, err := range a.List(t.Context(), blackboard.Query{Text: text}) {
+		for _, err := range a.List(t.Context(), runlog.Query{Text: text}) {
 			require.NoError(t, err)
 		}
 		require.NoError(t, a.Delete(t.Context(), text))
 		_, err = a.Last(t.Context(), text)
-		require.ErrorIs(t, err, blackboard.ErrNoRun)
+		require.ErrorIs(t, err, runlog.ErrNoRun)
 	}
 }
 
@@ -156,17 +156,17 @@ func TestLongTexts(t *testing.T) {
 	}
 	key := long.String()
 	first := small("r", 0)
-	first.Kind, first.Data = blackboard.Started, fmt.Appendf(nil, `{"labels":{%q:%q}}`, key, key)
-	require.NoError(t, a.Append(t.Context(), []blackboard.Record{first, {Run: "r", Seq: 1, Kind: blackboard.Asked, Name: key}}))
-	require.NoError(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: key}))
-	require.ErrorIs(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: key}), blackboard.ErrConflict)
-	require.NoError(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: key + "x"}))
-	require.NoError(t, a.Append(t.Context(), []blackboard.Record{{Run: "r", Seq: 2, Kind: blackboard.Answered, Name: key}}))
+	first.Kind, first.Data = runlog.Started, fmt.Appendf(nil, `{"labels":{%q:%q}}`, key, key)
+	require.NoError(t, a.Append(t.Context(), []runlog.Record{first, {Run: "r", Seq: 1, Kind: runlog.Asked, Name: key}}))
+	require.NoError(t, a.Put(t.Context(), runlog.Letter{Run: "r", Key: key}))
+	require.ErrorIs(t, a.Put(t.Context(), runlog.Letter{Run: "r", Key: key}), runlog.ErrConflict)
+	require.NoError(t, a.Put(t.Context(), runlog.Letter{Run: "r", Key: key + "x"}))
+	require.NoError(t, a.Append(t.Context(), []runlog.Record{{Run: "r", Seq: 2, Kind: runlog.Answered, Name: key}}))
 	for l, err := range a.Letters(t.Context(), "r") {
 		require.NoError(t, err)
 		assert.Equal(t, key+"x", l.Key)
 	}
-	for _, q := range []blackboard.Query{{Label: key}, {Label: key + "=" + key}} {
+	for _, q := range []runlog.Query{{Label: key}, {Label: key + "=" + key}} {
 		n := 0
 		for _, err := range a.List(t.Context(), q) {
 			require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestTimeOutOfRange(t *testing.T) {
 	_, a, _ := two(t)
 	bad := small("r", 1)
 	bad.At = time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
-	err := a.Append(t.Context(), []blackboard.Record{small("r", 0), bad})
+	err := a.Append(t.Context(), []runlog.Record{small("r", 0), bad})
 	require.ErrorContains(t, err, `record 1 of run "r"`)
 	require.ErrorContains(t, err, "is not in the years 1678 to 2261")
 	require.NoError(t, appendOne(t, a, "r", 0), "nothing of it was stored")
@@ -211,8 +211,8 @@ func TestSmallPool(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			assert.NoError(t, s.Append(context.Background(), []blackboard.Record{small(fmt.Sprint(i), 2)}))
-			assert.NoError(t, s.Put(context.Background(), blackboard.Letter{Run: fmt.Sprint(i), Key: "q"}))
+			assert.NoError(t, s.Append(context.Background(), []runlog.Record{small(fmt.Sprint(i), 2)}))
+			assert.NoError(t, s.Put(context.Background(), runlog.Letter{Run: fmt.Sprint(i), Key: "q"}))
 		})
 	}
 	all.Wait()

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 )
 
@@ -72,7 +72,7 @@ func TestStandby(t *testing.T) {
 			"beat":   open(t, postgres.Config{Pool: pool(t, standby.DSN())}).Beat(t.Context(), "x", time.Hour),
 			"append": appendOne(t, store, "new", 0),
 			"delete": store.Delete(t.Context(), "r"),
-			"letter": store.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q"}),
+			"letter": store.Put(t.Context(), runlog.Letter{Run: "r", Key: "q"}),
 		} {
 			t.Run(name, func(t *testing.T) {
 				wantOurs(t, err)
@@ -87,7 +87,7 @@ func TestStandby(t *testing.T) {
 			require.NoError(t, err)
 			kinds = append(kinds, event.Kind)
 		}
-		assert.Equal(t, []string{blackboard.Started, blackboard.Asked, blackboard.Answered, blackboard.Ended}, kinds)
+		assert.Equal(t, []string{runlog.Started, runlog.Asked, runlog.Answered, runlog.Ended}, kinds)
 		require.NoError(t, theirs.Wait(t.Context()))
 		got, err := asks.Result(t.Context(), theirs)
 		require.NoError(t, err)
@@ -100,10 +100,10 @@ func TestStandby(t *testing.T) {
 			for event, err := range theirs.Events(t.Context(), 0) {
 				require.NoError(t, err)
 				switch event.Kind {
-				case blackboard.Asked:
+				case runlog.Asked:
 					began = time.Now()
 					require.NoError(t, mine.Answer(t.Context(), "q", "yes"))
-				case blackboard.Answered:
+				case runlog.Answered:
 					return time.Since(began)
 				}
 			}

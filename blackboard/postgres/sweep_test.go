@@ -8,16 +8,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
-	"github.com/convene-go/convene/internal/teamtest"
+	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/teamtest"
 )
 
 // TestTeams kills the ready teams after every record.
 func TestTeams(t *testing.T) {
 	var mu sync.Mutex
 	var free []string // schemas of stores that are closed
-	teamtest.Sweep(t, func(tb testing.TB) blackboard.Store {
+	teamtest.Sweep(t, func(tb testing.TB) runlog.Store {
 		tb.Helper()
 		schema := fmt.Sprint("test_", schemas.Add(1))
 		mu.Lock()
@@ -29,7 +29,7 @@ func TestTeams(t *testing.T) {
 		tb.Cleanup(func() {
 			ctx := context.WithoutCancel(tb.Context())
 			var runs []string
-			for l, err := range s.List(ctx, blackboard.Query{}) {
+			for l, err := range s.List(ctx, runlog.Query{}) {
 				require.NoError(tb, err)
 				runs = append(runs, l.Run)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -48,7 +48,7 @@ func TestHundredOrphans(t *testing.T) {
 			require.NoError(t, err)
 		}
 		s := open(t, cfg)
-		count := func(q blackboard.Query, f func(blackboard.Listing)) (n int) {
+		count := func(q runlog.Query, f func(runlog.Listing)) (n int) {
 			for l, err := range s.List(ctx, q) {
 				require.NoError(t, err)
 				if l.Flow == waits.Name {
@@ -60,16 +60,16 @@ func TestHundredOrphans(t *testing.T) {
 		}
 		for settled := 0; settled < n; {
 			settled = 0
-			count(blackboard.Query{}, func(l blackboard.Listing) {
+			count(runlog.Query{}, func(l runlog.Listing) {
 				if l.Next == 3 { // started, called, asked
 					settled++
 				}
 			})
 		}
 		require.NoError(t, third.Close(ctx))
-		var taken []blackboard.Record
-		count(blackboard.Query{}, func(l blackboard.Listing) {
-			taken = append(taken, blackboard.Record{Run: l.Run, Seq: l.Next, Kind: blackboard.Resumed, At: time.Now(), Data: []byte(`{"owner":"ann"}`)})
+		var taken []runlog.Record
+		count(runlog.Query{}, func(l runlog.Listing) {
+			taken = append(taken, runlog.Record{Run: l.Run, Seq: l.Next, Kind: runlog.Resumed, At: time.Now(), Data: []byte(`{"owner":"ann"}`)})
 		})
 		require.NoError(t, s.Append(ctx, taken))
 		res, err := second.Resume(ctx)
@@ -78,7 +78,7 @@ func TestHundredOrphans(t *testing.T) {
 
 		first.kill()
 		began := time.Now()
-		for count(blackboard.Query{Owner: "ann"}, func(blackboard.Listing) {}) > 0 {
+		for count(runlog.Query{Owner: "ann"}, func(runlog.Listing) {}) > 0 {
 			<-time.After(10 * time.Millisecond)
 		}
 		took := time.Since(began)

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // hexMark begins a text that is stored in hex.
@@ -54,12 +54,12 @@ func toBytes(data []byte) []byte {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // checksum is the CRC-32C of all fields of r, whose time is at.
-func checksum(r *blackboard.Record, at int64) int32 {
+func checksum(r *runlog.Record, at int64) int32 {
 	return sum(r.Data, []int64{r.Seq, r.N, at}, r.Run, r.Kind, r.Branch, r.Name, r.Hash, r.Blob)
 }
 
 // letterSum is the CRC-32C of l.
-func letterSum(l blackboard.Letter) int32 {
+func letterSum(l runlog.Letter) int32 {
 	expired := int64(0)
 	if l.Expired {
 		expired = 1
@@ -81,7 +81,7 @@ func sum(data []byte, numbers []int64, texts ...string) int32 {
 }
 
 func damaged(run, format string, args ...any) error {
-	return fmt.Errorf("%w: %s of run %q: restore the database from a backup", blackboard.ErrDamaged, fmt.Sprintf(format, args...), run)
+	return fmt.Errorf("%w: %s of run %q: restore the database from a backup", runlog.ErrDamaged, fmt.Sprintf(format, args...), run)
 }
 
 // noTime stands for the zero time, which has no nanoseconds since 1970.
@@ -93,7 +93,7 @@ var (
 )
 
 // nanosOf is nanos of the time of a record, or an error.
-func nanosOf(r *blackboard.Record) (int64, error) {
+func nanosOf(r *runlog.Record) (int64, error) {
 	if !r.At.IsZero() && (r.At.Before(minTime) || !r.At.Before(maxTime)) {
 		return 0, refused("record %d of run %q: the time %v is not in the years 1678 to 2261", r.Seq, r.Run, r.At)
 	}

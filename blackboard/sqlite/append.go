@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
-// Append implements [blackboard.Store]. Calls that come while another is under way
+// Append implements [runlog.Store]. Calls that come while another is under way
 // are written together, with one wait for the disk; a conflict of one is none of the
 // others. A call that waits for another process or another call returns when ctx is
 // done; a write to the disk that has begun is not cut short.
-func (s *Store) Append(ctx context.Context, recs []blackboard.Record) error {
+func (s *Store) Append(ctx context.Context, recs []runlog.Record) error {
 	return s.call(ctx, func() error {
 		select {
 		case s.turn <- struct{}{}: // alone
@@ -36,7 +36,7 @@ func (s *Store) Append(ctx context.Context, recs []blackboard.Record) error {
 
 // appendCall is a call of Append that waits while another call writes.
 type appendCall struct {
-	recs []blackboard.Record
+	recs []runlog.Record
 	err  chan error // with room for one
 }
 
@@ -78,21 +78,21 @@ func (s *Store) takeWaiting(calls []appendCall) []appendCall {
 }
 
 // append writes recs, or none.
-func (c *conn) append(recs []blackboard.Record) error {
-	if len(recs) == 1 && !listed(&recs[0]) && !blackboard.AskKind(recs[0].Kind) && recs[0].Kind != blackboard.Canceled {
+func (c *conn) append(recs []runlog.Record) error {
+	if len(recs) == 1 && !listed(&recs[0]) && !runlog.AskKind(recs[0].Kind) && recs[0].Kind != runlog.Canceled {
 		return c.put(&recs[0]) // one statement, which is a transaction by itself
 	}
 	return c.transaction(func(c *conn) error { return c.putAll(recs) })
 }
 
-func (c *conn) putAll(recs []blackboard.Record) (err error) {
+func (c *conn) putAll(recs []runlog.Record) (err error) {
 	for i := 0; i < len(recs) && err == nil; i++ {
 		err = c.put(&recs[i])
 	}
 	return err
 }
 
-func listed(r *blackboard.Record) bool { return r.Seq == 0 || blackboard.Listed(r.Kind) }
+func listed(r *runlog.Record) bool { return r.Seq == 0 || runlog.Listed(r.Kind) }
 
 // maxSeq is the largest Seq that an id has room for.
 const maxSeq = 1<<32 - 1
@@ -108,7 +108,7 @@ const (
 )
 
 // put writes one record, and what it means for the list of runs and the inbox.
-func (c *conn) put(r *blackboard.Record) (err error) {
+func (c *conn) put(r *runlog.Record) (err error) {
 	at, ok := nanos(r.At)
 	if !ok {
 		return fmt.Errorf("record %d of run %q: the time %v is not in the years 1678 to 2261", r.Seq, r.Run, r.At)
@@ -118,21 +118,21 @@ func (c *conn) put(r *blackboard.Record) (err error) {
 		insert = insertFirst
 	}
 	if r.Seq < 0 || r.Seq > maxSeq {
-		err = blackboard.ErrConflict
+		err = runlog.ErrConflict
 	} else if listed(r) {
 		err = c.putListing(r)
 	}
 	if err == nil {
 		err = c.exec(insert, r.Run, r.Seq-1, r.Kind, r.Name, at, c.head(r, at), []byte(r.Data))
 	}
-	if errors.Is(err, blackboard.ErrConflict) {
+	if errors.Is(err, runlog.ErrConflict) {
 		return fmt.Errorf("%w: record %d of run %q is taken, leaves a gap, or the run has ended", err, r.Seq, r.Run)
 	}
-	if err == nil && r.Kind == blackboard.Canceled {
+	if err == nil && r.Kind == runlog.Canceled {
 		err = c.exec("UPDATE runs SET canceled = 1 WHERE run = ?", r.Run)
 	}
-	key, removes := blackboard.Removes(*r)
-	if ended := r.Kind == blackboard.Ended; err == nil && (removes || ended) {
+	key, removes := runlog.Removes(*r)
+	if ended := r.Kind == runlog.Ended; err == nil && (removes || ended) {
 		err = c.exec("DELETE FROM letters WHERE run = ? AND (? OR key = ?)", r.Run, ended, key)
 	}
 	return err

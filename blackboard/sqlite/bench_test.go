@@ -12,16 +12,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 )
 
 var syncs = map[string]sqlite.Sync{"Full": sqlite.Full, "Normal": sqlite.Normal}
 
 // small returns a record as the answer of an agent leaves it.
-func small(run string, seq int64) blackboard.Record {
-	return blackboard.Record{
-		Run: run, Seq: seq, Kind: blackboard.Called, Branch: "0.3", N: 2, Name: "writer",
+func small(run string, seq int64) runlog.Record {
+	return runlog.Record{
+		Run: run, Seq: seq, Kind: runlog.Called, Branch: "0.3", N: 2, Name: "writer",
 		Hash: "0123456789abcdef0123456789abcdef", At: time.Unix(1_700_000_000, seq).UTC(),
 		Data: fmt.Appendf(nil, `{"text":"%s"}`, bytes.Repeat([]byte("hello "), 20)),
 	}
@@ -71,7 +71,7 @@ func BenchmarkAppend(b *testing.B) {
 					all.Go(func() {
 						run := fmt.Sprint("run-", i)
 						for seq := range int64(n) {
-							if err := s.Append(b.Context(), []blackboard.Record{small(run, seq)}); err != nil {
+							if err := s.Append(b.Context(), []runlog.Record{small(run, seq)}); err != nil {
 								b.Error(err)
 								return
 							}
@@ -88,7 +88,7 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkAppendBatch(b *testing.B) {
 	const batch = 256
 	s := open(b, sqlite.Config{Path: filepath.Join(b.TempDir(), "runs.db")})
-	recs := make([]blackboard.Record, batch)
+	recs := make([]runlog.Record, batch)
 	var seq int64
 	for b.Loop() {
 		for i := range recs {
@@ -104,7 +104,7 @@ func BenchmarkRecords(b *testing.B) {
 	const n = 20_000
 	s := open(b, sqlite.Config{Path: filepath.Join(b.TempDir(), "runs.db"), Sync: sqlite.Normal})
 	for from := int64(0); from < n; from += 1000 {
-		var recs []blackboard.Record
+		var recs []runlog.Record
 		for seq := from; seq < from+1000; seq++ {
 			recs = append(recs, small("run-1", seq))
 		}
@@ -130,20 +130,20 @@ func lists(b testing.TB, s *sqlite.Store) {
 	b.Helper()
 	require.NoError(b, s.Beat(b.Context(), "alive", time.Hour))
 	for from := range 20 {
-		var recs []blackboard.Record
+		var recs []runlog.Record
 		for i := range 1000 {
 			owner := "alive"
 			if from == 0 && i < 10 {
 				owner = "dead"
 			}
 			first := small(fmt.Sprintf("run-%d-%d", from, i), int64(0))
-			first.Kind, first.Name = blackboard.Started, fmt.Sprint("flow-", i%10)
+			first.Kind, first.Name = runlog.Started, fmt.Sprint("flow-", i%10)
 			first.At = first.At.Add(time.Duration(from*1000 + i))
 			first.Data = fmt.Appendf(nil, `{"owner":%q,"labels":{"n":"%d"}}`, owner, i)
 			recs = append(recs, first)
 			if from >= 5 {
 				end := small(first.Run, 1)
-				end.Kind, end.Data = blackboard.Ended, []byte(`{"status":"completed"}`)
+				end.Kind, end.Data = runlog.Ended, []byte(`{"status":"completed"}`)
 				recs = append(recs, end)
 			}
 		}
@@ -158,15 +158,15 @@ func BenchmarkLists(b *testing.B) {
 	for _, tt := range []struct {
 		name string
 		want int
-		list iter.Seq2[blackboard.Listing, error]
+		list iter.Seq2[runlog.Listing, error]
 	}{
 		{"Orphans", 10, s.Orphans(b.Context())},
-		{"Newest", 20, s.List(b.Context(), blackboard.Query{Limit: 20})},
-		{"OpenOfFlow", 20, s.List(b.Context(), blackboard.Query{Open: true, Flow: "flow-3", Limit: 20})},
-		{"Label", 20, s.List(b.Context(), blackboard.Query{Label: "n=500"})},
-		{"Text", 20, s.List(b.Context(), blackboard.Query{Text: "flow-3", Limit: 20})},
-		{"One", 1, s.List(b.Context(), blackboard.Query{Run: "run-3-500"})},
-		{"AllOpen", 5000, s.List(b.Context(), blackboard.Query{Open: true})},
+		{"Newest", 20, s.List(b.Context(), runlog.Query{Limit: 20})},
+		{"OpenOfFlow", 20, s.List(b.Context(), runlog.Query{Open: true, Flow: "flow-3", Limit: 20})},
+		{"Label", 20, s.List(b.Context(), runlog.Query{Label: "n=500"})},
+		{"Text", 20, s.List(b.Context(), runlog.Query{Text: "flow-3", Limit: 20})},
+		{"One", 1, s.List(b.Context(), runlog.Query{Run: "run-3-500"})},
+		{"AllOpen", 5000, s.List(b.Context(), runlog.Query{Open: true})},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
 			for b.Loop() {
@@ -185,11 +185,11 @@ func BenchmarkLists(b *testing.B) {
 // question.
 func BenchmarkAnswer(b *testing.B) {
 	s := open(b, sqlite.Config{Path: filepath.Join(b.TempDir(), "runs.db"), Sync: sqlite.Normal})
-	recs := []blackboard.Record{{Run: "r", Kind: blackboard.Started}}
+	recs := []runlog.Record{{Run: "r", Kind: runlog.Started}}
 	for seq := int64(1); seq < 50_000; seq++ {
 		r := small("r", seq)
 		if seq%100 == 0 {
-			r.Kind, r.Name = blackboard.Asked, fmt.Sprint("q", seq%1000)
+			r.Kind, r.Name = runlog.Asked, fmt.Sprint("q", seq%1000)
 		}
 		recs = append(recs, r)
 	}
@@ -202,7 +202,7 @@ func BenchmarkAnswer(b *testing.B) {
 			asks++
 		}
 		require.Equal(b, 50, asks)
-		require.NoError(b, s.Put(b.Context(), blackboard.Letter{Run: "r", Key: fmt.Sprint("early ", n), Data: []byte(`"yes"`)}))
+		require.NoError(b, s.Put(b.Context(), runlog.Letter{Run: "r", Key: fmt.Sprint("early ", n), Data: []byte(`"yes"`)}))
 		n++
 	}
 }

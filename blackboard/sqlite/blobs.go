@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 const (
@@ -14,30 +14,30 @@ const (
 	selectHashes = "SELECT hash FROM blobs WHERE run = ? ORDER BY hash"
 )
 
-// PutBlob implements [blackboard.Blobs].
+// PutBlob implements [runlog.Blobs].
 func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, error) {
-	hash := blackboard.BlobHash(data)
+	hash := runlog.BlobHash(data)
 	return hash, s.change(ctx, func(c *conn) error { return c.exec(insertBlob, run, hash, data) })
 }
 
-// Blob implements [blackboard.Blobs].
+// Blob implements [runlog.Blobs].
 func (s *Store) Blob(ctx context.Context, run, hash string) ([]byte, error) {
 	rows, err := s.all(ctx, selectBlob, run, hash)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(rows) == 0:
-		return nil, fmt.Errorf("sqlite: %w: %q of run %q", blackboard.ErrNoBlob, hash, run)
+		return nil, fmt.Errorf("sqlite: %w: %q of run %q", runlog.ErrNoBlob, hash, run)
 	}
 	data := as[[]byte](rows[0][0])
-	if err := blackboard.CheckBlob(run, hash, data); err != nil {
+	if err := runlog.CheckBlob(run, hash, data); err != nil {
 		return nil, err
 	}
 	return data, nil
 }
 
-// BlobsOf implements [blackboard.Blobs]. It yields the blobs that were there when it
-// began; one that is deleted meanwhile is [blackboard.ErrNoBlob].
+// BlobsOf implements [runlog.Blobs]. It yields the blobs that were there when it
+// began; one that is deleted meanwhile is [runlog.ErrNoBlob].
 func (s *Store) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		hashes, err := s.all(ctx, selectHashes, run)

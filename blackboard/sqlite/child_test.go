@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -69,7 +69,7 @@ func (todo task) work(ctx context.Context) (says string, err error) {
 	c := orchestrator.Config{
 		Agents: agent.Roster{"writer": todo.noted(calls, write), "grader": todo.noted(calls, grade)},
 		Flows:  []orchestrator.AnyFlow{whole, part},
-		Store:  struct{ blackboard.Store }{file}, // hides who is alive: a run is free for each process
+		Store:  struct{ runlog.Store }{file}, // hides who is alive: a run is free for each process
 	}
 	if todo.Owners {
 		c.Store = file
@@ -82,7 +82,7 @@ func (todo task) work(ctx context.Context) (says string, err error) {
 	if run == nil || err != nil {
 		return saysNothing, err
 	}
-	if err := run.Wait(ctx); errors.Is(err, blackboard.ErrConflict) {
+	if err := run.Wait(ctx); errors.Is(err, runlog.ErrConflict) {
 		return saysConflict, nil
 	} else if err != nil {
 		return "", err

@@ -15,7 +15,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // busyTimeout is how long a call waits for other processes.
@@ -93,7 +93,7 @@ func (c *conn) prepare(sql string, args []driver.Value) (*statement, error) {
 }
 
 // exec executes sql. A row that a constraint of its table refuses is
-// [blackboard.ErrConflict].
+// [runlog.ErrConflict].
 func (c *conn) exec(sql string, args ...driver.Value) error {
 	s, err := c.prepare(sql, args)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *conn) exec(sql string, args ...driver.Value) error {
 	_, err = s.ExecContext(context.Background(), s.args)
 	clear(s.args) // what they point to may be large
 	if code(err) == sqlite3.SQLITE_CONSTRAINT {
-		return blackboard.ErrConflict
+		return runlog.ErrConflict
 	}
 	return err
 }
@@ -210,7 +210,7 @@ func wrap(err error) error {
 	case err == nil:
 		return nil
 	case code(err) == sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("sqlite: %w: %v: restore the file from a copy", blackboard.ErrDamaged, err) //nolint:errorlint // SQLite's error is no API
+		return fmt.Errorf("sqlite: %w: %v: restore the file from a copy", runlog.ErrDamaged, err) //nolint:errorlint // SQLite's error is no API
 	case ok:
 		return fmt.Errorf("sqlite: %s: %w", text, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // TestAppendHeedsContext has another program that keeps the file locked.
@@ -18,13 +18,13 @@ func TestAppendHeedsContext(t *testing.T) {
 	require.NoError(t, appendOne(t, a, "r", 0))
 	unlock := lockFile(t, path)
 	for name, change := range map[string]func(ctx context.Context) error{
-		"C8 a plain record": func(ctx context.Context) error { return a.Append(ctx, []blackboard.Record{small("r", 1)}) },
+		"C8 a plain record": func(ctx context.Context) error { return a.Append(ctx, []runlog.Record{small("r", 1)}) },
 		"C8 several records": func(ctx context.Context) error {
-			return a.Append(ctx, []blackboard.Record{small("r", 1), small("r", 2)})
+			return a.Append(ctx, []runlog.Record{small("r", 1), small("r", 2)})
 		},
-		"C8 a letter": func(ctx context.Context) error { return a.Put(ctx, blackboard.Letter{Run: "r", Key: "q"}) },
+		"C8 a letter": func(ctx context.Context) error { return a.Put(ctx, runlog.Letter{Run: "r", Key: "q"}) },
 		"C8 the end of a run": func(ctx context.Context) error {
-			return a.Append(ctx, []blackboard.Record{{Run: "r", Seq: 1, Kind: blackboard.Ended}})
+			return a.Append(ctx, []runlog.Record{{Run: "r", Seq: 1, Kind: runlog.Ended}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,16 +46,16 @@ func TestAppendWaitsForItsTurn(t *testing.T) {
 	unlock := lockFile(t, path)
 	first, second := make(chan error, 1), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { first <- a.Append(ctx, []blackboard.Record{small("first", 0)}) }()
-	go func() { second <- a.Append(context.WithoutCancel(ctx), []blackboard.Record{small("second", 0)}) }()
+	go func() { first <- a.Append(ctx, []runlog.Record{small("first", 0)}) }()
+	go func() { second <- a.Append(context.WithoutCancel(ctx), []runlog.Record{small("second", 0)}) }()
 	short, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
-	require.ErrorIs(t, a.Append(short, []blackboard.Record{small("third", 0)}), context.DeadlineExceeded)
+	require.ErrorIs(t, a.Append(short, []runlog.Record{small("third", 0)}), context.DeadlineExceeded)
 	cancel()
 	require.ErrorIs(t, <-first, context.Canceled)
 	unlock()
 	require.NoError(t, <-second)
-	for run, want := range map[string]error{"first": blackboard.ErrNoRun, "second": nil, "third": blackboard.ErrNoRun} {
+	for run, want := range map[string]error{"first": runlog.ErrNoRun, "second": nil, "third": runlog.ErrNoRun} {
 		_, err := a.Last(t.Context(), run)
 		require.ErrorIs(t, err, want, run)
 	}

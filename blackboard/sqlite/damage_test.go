@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 )
 
@@ -30,12 +30,12 @@ func TestFileGone(t *testing.T) {
 			require.NoError(t, remove(path))
 			for seq := range int64(2) {
 				err := appendOne(t, a, "r", 1+seq)
-				require.ErrorIs(t, err, blackboard.ErrDamaged)
+				require.ErrorIs(t, err, runlog.ErrDamaged)
 				require.ErrorContains(t, err, path)
 				require.ErrorContains(t, err, "while it was open")
 			}
-			require.ErrorIs(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q"}), blackboard.ErrDamaged)
-			require.ErrorIs(t, a.Beat(t.Context(), "ann", time.Hour), blackboard.ErrDamaged)
+			require.ErrorIs(t, a.Put(t.Context(), runlog.Letter{Run: "r", Key: "q"}), runlog.ErrDamaged)
+			require.ErrorIs(t, a.Beat(t.Context(), "ann", time.Hour), runlog.ErrDamaged)
 		})
 	}
 }
@@ -64,7 +64,7 @@ func TestRecordMissing(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 2, n)
-	require.ErrorIs(t, last, blackboard.ErrDamaged)
+	require.ErrorIs(t, last, runlog.ErrDamaged)
 	assert.ErrorContains(t, last, `missing record 2 of run "r"`)
 }
 
@@ -82,7 +82,7 @@ func TestDamagedColumns(t *testing.T) {
 			require.NoError(t, appendOne(t, a, "r", 0))
 			require.NoError(t, script(t, path, "UPDATE log SET "+damage))
 			_, err := a.Last(t.Context(), "r")
-			require.ErrorIs(t, err, blackboard.ErrDamaged)
+			require.ErrorIs(t, err, runlog.ErrDamaged)
 			assert.ErrorContains(t, err, `record 0 of run "r"`)
 		})
 	}
@@ -100,10 +100,10 @@ func TestDamagedColumns(t *testing.T) {
 		t.Run("letter "+damage, func(t *testing.T) {
 			path, a, _ := two(t)
 			require.NoError(t, appendOne(t, a, "r", 0))
-			require.NoError(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q", Data: []byte(`"yes"`)}))
+			require.NoError(t, a.Put(t.Context(), runlog.Letter{Run: "r", Key: "q", Data: []byte(`"yes"`)}))
 			require.NoError(t, script(t, path, "UPDATE letters SET "+damage))
 			for _, err := range a.Letters(t.Context(), "") {
-				require.ErrorIs(t, err, blackboard.ErrDamaged)
+				require.ErrorIs(t, err, runlog.ErrDamaged)
 				assert.ErrorContains(t, err, `of run "r"`)
 			}
 		})
@@ -117,24 +117,24 @@ func TestDamagedList(t *testing.T) {
 	for _, damage := range append(headDamage, "ended = 1", "data = ''", `data = '{"a":"c"}'`) {
 		t.Run(damage, func(t *testing.T) {
 			path, a, _ := two(t)
-			require.NoError(t, a.Append(t.Context(), []blackboard.Record{first}))
+			require.NoError(t, a.Append(t.Context(), []runlog.Record{first}))
 			require.NoError(t, script(t, path, "UPDATE runs SET "+damage))
-			for _, err := range a.List(t.Context(), blackboard.Query{Run: "r"}) {
-				require.ErrorIs(t, err, blackboard.ErrDamaged)
+			for _, err := range a.List(t.Context(), runlog.Query{Run: "r"}) {
+				require.ErrorIs(t, err, runlog.ErrDamaged)
 				assert.ErrorContains(t, err, `entry in the list of run "r"`)
 			}
-			end := blackboard.Record{Run: "r", Seq: 1, Kind: blackboard.Ended}
-			assert.ErrorIs(t, a.Append(t.Context(), []blackboard.Record{end}), blackboard.ErrDamaged)
+			end := runlog.Record{Run: "r", Seq: 1, Kind: runlog.Ended}
+			assert.ErrorIs(t, a.Append(t.Context(), []runlog.Record{end}), runlog.ErrDamaged)
 		})
 	}
 	for _, harmless := range []string{"started_at = 7", "flow = 'flaw'", "parent = 'p'", "owner = 'bob'", "status = 'x'", "err = 'x'"} {
 		t.Run(harmless, func(t *testing.T) {
 			path, a, _ := two(t)
-			require.NoError(t, a.Append(t.Context(), []blackboard.Record{first}))
+			require.NoError(t, a.Append(t.Context(), []runlog.Record{first}))
 			require.NoError(t, script(t, path, "UPDATE runs SET "+harmless))
-			for l, err := range a.List(t.Context(), blackboard.Query{Run: "r"}) {
+			for l, err := range a.List(t.Context(), runlog.Query{Run: "r"}) {
 				require.NoError(t, err)
-				want := blackboard.Listing{Run: "r", Flow: "flow", Version: 3, Owner: "ann", Labels: map[string]string{"a": "b"}, Next: 1}
+				want := runlog.Listing{Run: "r", Flow: "flow", Version: 3, Owner: "ann", Labels: map[string]string{"a": "b"}, Next: 1}
 				assert.Equal(t, want, l)
 			}
 		})
@@ -152,7 +152,7 @@ func TestFlippedBits(t *testing.T) {
 		run := fmt.Sprint("run-", i)
 		hash, err := s.PutBlob(t.Context(), run, bytes.Repeat([]byte(run), 300))
 		require.NoError(t, err)
-		var recs []blackboard.Record
+		var recs []runlog.Record
 		for seq := range int64(30) {
 			recs = append(recs, small(run, seq))
 		}
@@ -209,5 +209,5 @@ func contents(t *testing.T, s *sqlite.Store, run string) string {
 	if all.Len() == 0 {
 		return "no run"
 	}
-	return blackboard.BlobHash(all.Bytes())
+	return runlog.BlobHash(all.Bytes())
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -73,14 +73,14 @@ func ExampleNew() {
 		if err != nil {
 			return err
 		}
-		fmt.Println(store.Append(context.Background(), []blackboard.Record{{Run: "a", Kind: blackboard.Started, Name: "greet"}}))
+		fmt.Println(store.Append(context.Background(), []runlog.Record{{Run: "a", Kind: runlog.Started, Name: "greet"}}))
 		return store.Close()
 	})
 	_, err := sqlite.New(sqlite.Config{Path: ":memory:"})
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// sqlite: Path is ":memory:", want the path of a file (blackboard.Memory is a store without a file)
+	// sqlite: Path is ":memory:", want the path of a file (runlog.Memory is a store without a file)
 }
 
 // Several processes may have the file open. Who is alive is told by locks of the

@@ -9,7 +9,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 const (
@@ -27,8 +27,8 @@ const (
 )
 
 // putListing takes r into the list of runs.
-func (c *conn) putListing(r *blackboard.Record) error {
-	var l blackboard.Listing
+func (c *conn) putListing(r *runlog.Record) error {
+	var l runlog.Listing
 	if r.Seq > 0 {
 		rows, err := c.all(selectListing, r.Run)
 		if err != nil || len(rows) == 0 {
@@ -45,7 +45,7 @@ func (c *conn) putListing(r *blackboard.Record) error {
 	if err != nil {
 		return err
 	}
-	entry := blackboard.Record{
+	entry := runlog.Record{
 		Run: l.Run, N: int64(l.Version), Branch: l.Parent, Name: l.Flow, Hash: l.Owner, Kind: l.Status, Blob: l.Err, Data: labels,
 	}
 	if l.Ended {
@@ -64,23 +64,23 @@ func (c *conn) putListing(r *blackboard.Record) error {
 }
 
 // listing reads a row that begins as that of selectListing.
-func (c *conn) listing(row []driver.Value) (l blackboard.Listing, err error) {
+func (c *conn) listing(row []driver.Value) (l runlog.Listing, err error) {
 	run := as[string](row[3])
 	r, ok := c.record(run, row)
 	if !ok {
 		return l, damaged(run, "entry in the list")
 	}
-	l = blackboard.Listing{
+	l = runlog.Listing{
 		Run: run, Version: int(r.N), Parent: r.Branch, Flow: r.Name, Owner: r.Hash, Status: r.Kind, Err: r.Blob,
 		Ended: r.Seq != 0, Started: r.At,
 	}
 	return l, json.Unmarshal(r.Data, &l.Labels)
 }
 
-// List implements [blackboard.Store].
-func (s *Store) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboard.Listing, error] {
+// List implements [runlog.Store].
+func (s *Store) List(ctx context.Context, q runlog.Query) iter.Seq2[runlog.Listing, error] {
 	where, args := conditions(q)
-	return pages(q.Limit, func(last *blackboard.Listing, add func(blackboard.Listing, int) error) error {
+	return pages(q.Limit, func(last *runlog.Listing, add func(runlog.Listing, int) error) error {
 		at, run := int64(math.MaxInt64), q.After
 		switch {
 		case last != nil:
@@ -92,7 +92,7 @@ func (s *Store) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboa
 				return err
 			}
 			if len(rows) == 0 {
-				return fmt.Errorf("sqlite: %w: %q", blackboard.ErrNoRun, run)
+				return fmt.Errorf("sqlite: %w: %q", runlog.ErrNoRun, run)
 			}
 			at = as[int64](rows[0][0])
 		}
@@ -108,7 +108,7 @@ func (s *Store) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboa
 }
 
 // conditions are those of q but for After and Limit.
-func conditions(q blackboard.Query) (where string, args []driver.Value) {
+func conditions(q runlog.Query) (where string, args []driver.Value) {
 	add := func(asked bool, condition string, values ...driver.Value) {
 		if asked {
 			where += " AND " + condition
@@ -135,7 +135,7 @@ func conditions(q blackboard.Query) (where string, args []driver.Value) {
 const deleteRun = "DELETE FROM log WHERE " + ofRun + "; DELETE FROM labels WHERE no = " + runNumber + `;
 	DELETE FROM runs WHERE run = ?1; DELETE FROM letters WHERE run = ?1; DELETE FROM blobs WHERE run = ?1`
 
-// Delete implements [blackboard.Deleter]. The file does not shrink: its space is
+// Delete implements [runlog.Deleter]. The file does not shrink: its space is
 // used again.
 func (s *Store) Delete(ctx context.Context, runs ...string) error {
 	return s.change(ctx, func(c *conn) (err error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 )
 
@@ -106,7 +106,7 @@ func TestConfigValidate(t *testing.T) {
 	assert.ErrorContains(t, err, `Path is "", want the path of a file`)
 	for _, path := range []string{":memory:", "file::memory:?cache=shared", "file:runs.db"} {
 		_, err := sqlite.Open(path)
-		assert.ErrorContains(t, err, "blackboard.Memory is a store without a file")
+		assert.ErrorContains(t, err, "runlog.Memory is a store without a file")
 	}
 	_, err = sqlite.New(sqlite.Config{Path: "x", Sync: 7})
 	assert.ErrorContains(t, err, "Sync is 7, want Full or Normal")
@@ -128,7 +128,7 @@ func TestCloseInALoop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	s, err := sqlite.Open(path)
 	require.NoError(t, err)
-	require.NoError(t, s.Append(t.Context(), []blackboard.Record{small("r", 0)}))
+	require.NoError(t, s.Append(t.Context(), []runlog.Record{small("r", 0)}))
 	for _, err := range s.Records(t.Context(), "r", 0) {
 		require.NoError(t, err)
 		require.NoError(t, s.Close(), "nothing is under way while a loop has a record")

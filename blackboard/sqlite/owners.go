@@ -16,7 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 		SELECT owner FROM next WHERE owner IS NOT NULL`
 )
 
-// Beat implements [blackboard.Owners]: from the first beat on the store holds a lock
+// Beat implements [runlog.Owners]: from the first beat on the store holds a lock
 // file, until it is closed or the process ends.
 func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 	if owner == "" || d <= 0 {
@@ -52,18 +52,18 @@ func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 		case err != nil:
 			return err
 		case held:
-			return fmt.Errorf("%w: another engine is alive under the name %q: give each engine a name of its own", blackboard.ErrConflict, owner)
+			return fmt.Errorf("%w: another engine is alive under the name %q: give each engine a name of its own", runlog.ErrConflict, owner)
 		}
 		return c.exec(putBeat, owner, lock, int64(d))
 	})
 }
 
-// Leave implements [blackboard.Owners].
+// Leave implements [runlog.Owners].
 func (s *Store) Leave(ctx context.Context, owner string) error {
 	return s.change(ctx, func(c *conn) error { return c.exec("DELETE FROM owners WHERE owner = ?", owner) })
 }
 
-// Alive implements [blackboard.Owners]. An engine whose lock is free is dead; one
+// Alive implements [runlog.Owners]. An engine whose lock is free is dead; one
 // that holds its lock and has not beaten for its d, as far as s saw, is too: its
 // process is stopped, or hangs.
 func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
@@ -83,14 +83,14 @@ func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
 	return false, s.change(ctx, func(c *conn) error { return c.exec(deleteBeat, owner, row[1]) })
 }
 
-// Orphans implements [blackboard.Owners]. It yields the runs that were orphans when
+// Orphans implements [runlog.Owners]. It yields the runs that were orphans when
 // it began.
-func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error] {
-	return pages(0, func(last *blackboard.Listing, add func(blackboard.Listing, int) error) error {
+func (s *Store) Orphans(ctx context.Context) iter.Seq2[runlog.Listing, error] {
+	return pages(0, func(last *runlog.Listing, add func(runlog.Listing, int) error) error {
 		if last != nil {
 			return nil // all were in the first page
 		}
-		var orphans []blackboard.Listing
+		var orphans []runlog.Listing
 		owners, err := s.all(ctx, selectOwners)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error
 			} else if alive {
 				continue
 			}
-			for l, err := range s.List(ctx, blackboard.Query{Open: true, Owner: owner}) {
+			for l, err := range s.List(ctx, runlog.Query{Open: true, Owner: owner}) {
 				if err != nil {
 					return err
 				}
@@ -111,7 +111,7 @@ func (s *Store) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error
 				}
 			}
 		}
-		slices.SortFunc(orphans, func(a, b blackboard.Listing) int {
+		slices.SortFunc(orphans, func(a, b runlog.Listing) int {
 			return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run))
 		})
 		for _, l := range orphans {

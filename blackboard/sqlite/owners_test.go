@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 )
 
@@ -35,12 +35,12 @@ func TestEngineProcess(t *testing.T) {
 	s, err := sqlite.Open(*engineFile)
 	require.NoError(t, err)
 	require.NoError(t, s.Beat(t.Context(), "ann", silence))
-	require.NoError(t, s.Append(t.Context(), []blackboard.Record{ownedBy("r", "ann")}))
+	require.NoError(t, s.Append(t.Context(), []runlog.Record{ownedBy("r", "ann")}))
 	say("begun")
 	lines := make(chan error)
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			lines <- s.Append(t.Context(), []blackboard.Record{small("r", 1)})
+			lines <- s.Append(t.Context(), []runlog.Record{small("r", 1)})
 		}
 	}()
 	for {
@@ -55,8 +55,8 @@ func TestEngineProcess(t *testing.T) {
 
 func say(line string) { _, _ = fmt.Println(line) } //nolint:forbidigo // it is a program of its own
 
-func ownedBy(run, owner string) blackboard.Record {
-	return blackboard.Record{Run: run, Kind: blackboard.Started, Name: "flow", Data: fmt.Appendf(nil, `{"owner":%q}`, owner)}
+func ownedBy(run, owner string) runlog.Record {
+	return runlog.Record{Run: run, Kind: runlog.Started, Name: "flow", Data: fmt.Appendf(nil, `{"owner":%q}`, owner)}
 }
 
 // engineProcess is an engine in another process.
@@ -148,7 +148,7 @@ func TestSeveralEngines(t *testing.T) {
 	require.NoError(t, a.Beat(t.Context(), "anton", time.Hour))
 	require.NoError(t, b.Beat(t.Context(), "bob", time.Hour))
 	for _, run := range []string{"ann", "anton", "bob"} {
-		require.NoError(t, a.Append(t.Context(), []blackboard.Record{ownedBy("of "+run, run)}))
+		require.NoError(t, a.Append(t.Context(), []runlog.Record{ownedBy("of "+run, run)}))
 	}
 	for _, s := range []*sqlite.Store{a, b, c} {
 		assert.Empty(t, orphans(t, s))
@@ -169,7 +169,7 @@ func TestBeatNameTaken(t *testing.T) {
 	_, a, b := two(t)
 	require.NoError(t, a.Beat(t.Context(), "ann", time.Hour))
 	err := b.Beat(t.Context(), "ann", time.Hour)
-	require.ErrorIs(t, err, blackboard.ErrConflict)
+	require.ErrorIs(t, err, runlog.ErrConflict)
 	require.ErrorContains(t, err, "give each engine a name of its own")
 	require.NoError(t, a.Leave(t.Context(), "ann"))
 	require.NoError(t, b.Beat(t.Context(), "ann", time.Hour))
@@ -185,7 +185,7 @@ func TestLockFileRemoved(t *testing.T) {
 	assert.False(t, isAlive(t, b, "ann"))
 	require.NoError(t, a.Beat(t.Context(), "ann", time.Hour))
 	assert.True(t, isAlive(t, b, "ann"))
-	require.ErrorIs(t, b.Beat(t.Context(), "ann", time.Hour), blackboard.ErrConflict)
+	require.ErrorIs(t, b.Beat(t.Context(), "ann", time.Hour), runlog.ErrConflict)
 }
 
 func TestBeatWithoutFolder(t *testing.T) {
@@ -211,11 +211,11 @@ func TestBeatReadOnlyFolder(t *testing.T) {
 func TestOwnersHeedNoWallClock(t *testing.T) {
 	path, a, b := two(t)
 	require.NoError(t, a.Beat(t.Context(), "ann", time.Hour))
-	require.NoError(t, a.Append(t.Context(), []blackboard.Record{ownedBy("r", "ann"), ownedBy("dead", "dan")}))
+	require.NoError(t, a.Append(t.Context(), []runlog.Record{ownedBy("r", "ann"), ownedBy("dead", "dan")}))
 	for i, at := range []time.Time{time.Now().AddDate(-200, 0, 0), time.Now().AddDate(200, 0, 0)} {
 		late := small("r", int64(i)+1)
 		late.At = at
-		require.NoError(t, a.Append(t.Context(), []blackboard.Record{late}))
+		require.NoError(t, a.Append(t.Context(), []runlog.Record{late}))
 		for _, file := range lockFiles(t, path) {
 			require.NoError(t, os.Chtimes(file, at, at))
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 )
 
@@ -33,13 +33,13 @@ func TestStoppedEngine(t *testing.T) {
 		assert.Greater(t, time.Since(stopped), silence-2*beats)
 		assert.Len(t, lockFiles(t, path), 1, "its lock is held")
 		require.Equal(t, []string{"r"}, orphans(t, s))
-		taken := blackboard.Record{Run: "r", Seq: 1, Kind: blackboard.Resumed, Data: []byte(`{"owner":"bob"}`)}
-		require.NoError(t, s.Append(t.Context(), []blackboard.Record{taken}))
+		taken := runlog.Record{Run: "r", Seq: 1, Kind: runlog.Resumed, Data: []byte(`{"owner":"bob"}`)}
+		require.NoError(t, s.Append(t.Context(), []runlog.Record{taken}))
 
 		require.NoError(t, e.cmd.Process.Signal(syscall.SIGCONT))
 		_, err := fmt.Fprintln(e.in, "append")
 		require.NoError(t, err)
-		assert.Contains(t, e.says(), blackboard.ErrConflict.Error())
+		assert.Contains(t, e.says(), runlog.ErrConflict.Error())
 		for began := time.Now(); !isAlive(t, s, "ann"); {
 			require.Less(t, time.Since(began), 100*silence)
 			<-time.After(beats)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -127,15 +127,15 @@ func (todo task) recorded(t *testing.T) map[string]bool {
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, s.Close()) }()
 	keys := map[string]bool{}
-	for l, err := range s.List(t.Context(), blackboard.Query{}) {
+	for l, err := range s.List(t.Context(), runlog.Query{}) {
 		require.NoError(t, err)
 		seen := map[string]bool{}
 		for rec, err := range s.Records(t.Context(), l.Run, 0) {
 			require.NoError(t, err)
 			id := fmt.Sprint(rec.Kind, " ", engine.Key(rec.Branch, rec.N))
-			assert.False(t, rec.Kind != blackboard.Resumed && seen[id], "run %q has the record %s twice", rec.Run, id)
+			assert.False(t, rec.Kind != runlog.Resumed && seen[id], "run %q has the record %s twice", rec.Run, id)
 			seen[id] = true
-			if rec.Kind == blackboard.Called {
+			if rec.Kind == runlog.Called {
 				keys[rec.Run+"/"+engine.Key(rec.Branch, rec.N)] = true
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // What is stored comes back from three columns: a number, the head, and Data. The head
@@ -33,30 +33,30 @@ const (
 	selectAsksKey = selectLog + askKinds + " AND name = ?3 AND " + ofRun + " ORDER BY id"
 )
 
-// Records implements [blackboard.Store].
-func (s *Store) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
+// Records implements [runlog.Store].
+func (s *Store) Records(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error] {
 	return s.records(ctx, run, max(from, 0), selectRecords)
 }
 
-// Asks implements [blackboard.Inbox].
-func (s *Store) Asks(ctx context.Context, run, key string) iter.Seq2[blackboard.Record, error] {
+// Asks implements [runlog.Inbox].
+func (s *Store) Asks(ctx context.Context, run, key string) iter.Seq2[runlog.Record, error] {
 	if key == "" {
 		return s.records(ctx, run, 0, selectAsks)
 	}
 	return s.records(ctx, run, 0, selectAsksKey, key)
 }
 
-// Last implements [blackboard.Store].
-func (s *Store) Last(ctx context.Context, run string) (blackboard.Record, error) {
+// Last implements [runlog.Store].
+func (s *Store) Last(ctx context.Context, run string) (runlog.Record, error) {
 	for r, err := range s.records(ctx, run, 0, selectLast) {
 		return r, err
 	}
-	return blackboard.Record{}, fmt.Errorf("sqlite: %w: %q", blackboard.ErrNoRun, run)
+	return runlog.Record{}, fmt.Errorf("sqlite: %w: %q", runlog.ErrNoRun, run)
 }
 
 // records yields what sql selects of the records of run from Seq from on.
-func (s *Store) records(ctx context.Context, run string, from int64, sql string, args ...driver.Value) iter.Seq2[blackboard.Record, error] {
-	return pages(0, func(last *blackboard.Record, add func(blackboard.Record, int) error) error {
+func (s *Store) records(ctx context.Context, run string, from int64, sql string, args ...driver.Value) iter.Seq2[runlog.Record, error] {
+	return pages(0, func(last *runlog.Record, add func(runlog.Record, int) error) error {
 		next := from
 		if last != nil {
 			next = last.Seq + 1
@@ -79,7 +79,7 @@ func (s *Store) records(ctx context.Context, run string, from int64, sql string,
 }
 
 // logged reads a row of the log.
-func (c *conn) logged(run string, row []driver.Value) (blackboard.Record, error) {
+func (c *conn) logged(run string, row []driver.Value) (runlog.Record, error) {
 	r, ok := c.record(run, row)
 	if !ok {
 		return r, damaged(run, "record %d", r.Seq)
@@ -89,11 +89,11 @@ func (c *conn) logged(run string, row []driver.Value) (blackboard.Record, error)
 
 // record reads a row that begins with a number, which is the Seq, and columns. It is not
 // ok if it is damaged.
-func (c *conn) record(run string, row []driver.Value) (r blackboard.Record, ok bool) {
+func (c *conn) record(run string, row []driver.Value) (r runlog.Record, ok bool) {
 	head := as[string](row[1])
 	f := fields(head)
 	f.cut(4)
-	r = blackboard.Record{Run: run, Seq: as[int64](row[0]), N: f.integer(), Data: as[[]byte](row[2])}
+	r = runlog.Record{Run: run, Seq: as[int64](row[0]), N: f.integer(), Data: as[[]byte](row[2])}
 	at := f.integer()
 	r.At = fromNanos(at)
 	r.Kind, r.Branch, r.Name, r.Hash, r.Blob = f.text(), f.text(), f.text(), f.text(), f.text()
@@ -101,7 +101,7 @@ func (c *conn) record(run string, row []driver.Value) (r blackboard.Record, ok b
 }
 
 func damaged(run, format string, args ...any) error {
-	return fmt.Errorf("%w: %s of run %q: restore the file from a copy", blackboard.ErrDamaged, fmt.Sprintf(format, args...), run)
+	return fmt.Errorf("%w: %s of run %q: restore the file from a copy", runlog.ErrDamaged, fmt.Sprintf(format, args...), run)
 }
 
 // fields is the rest of a head. Fields that are missing are zero.
@@ -123,7 +123,7 @@ func (f *fields) integer() int64 {
 func (f *fields) text() string { return f.cut(f.integer()) }
 
 // head returns the head of r, whose time is at. It is valid until the next call.
-func (c *conn) head(r *blackboard.Record, at int64) []byte {
+func (c *conn) head(r *runlog.Record, at int64) []byte {
 	b := binary.LittleEndian.AppendUint64(append(c.buf[:0], r.Run...), uint64(r.Seq))
 	sum := len(b)
 	b = append(b, 0, 0, 0, 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // filled returns the path of a file of today's version with a run.
@@ -20,7 +20,7 @@ func filled(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	s, err := Open(path)
 	require.NoError(t, err)
-	require.NoError(t, s.Append(t.Context(), []blackboard.Record{{Run: "r", Kind: blackboard.Started, Name: "flow"}}))
+	require.NoError(t, s.Append(t.Context(), []runlog.Record{{Run: "r", Kind: runlog.Started, Name: "flow"}}))
 	require.NoError(t, s.Close())
 	return path
 }
@@ -35,7 +35,7 @@ func TestOpenTogether(t *testing.T) {
 				all.Go(func() {
 					s, err := Open(path)
 					if err == nil {
-						err = s.Append(t.Context(), []blackboard.Record{{Run: fmt.Sprint(i), Kind: blackboard.Started}})
+						err = s.Append(t.Context(), []runlog.Record{{Run: fmt.Sprint(i), Kind: runlog.Started}})
 					}
 					if err == nil {
 						err = s.Close()
@@ -57,31 +57,31 @@ func TestQueryPlans(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "plans.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
-	list := func(q blackboard.Query) string {
+	list := func(q runlog.Query) string {
 		where, _ := conditions(q)
 		return selectRuns + where + newestFirst
 	}
 	for sql, index := range map[string]string{
-		selectRecords:                                                  "INTEGER PRIMARY KEY",
-		selectLast:                                                     "INTEGER PRIMARY KEY",
-		selectAsks:                                                     "log_asks",
-		selectAsksKey:                                                  "log_asks_name",
-		selectHashes:                                                   "",
-		selectListing:                                                  "",
-		list(blackboard.Query{}):                                       "runs_all",
-		list(blackboard.Query{Open: true}):                             "runs_open",
-		list(blackboard.Query{Flow: "f"}):                              "runs_flow",
-		list(blackboard.Query{Status: "s"}):                            "runs_status",
-		list(blackboard.Query{Parent: "p"}):                            "runs_parent",
-		"DELETE FROM log WHERE " + ofRun:                               "INTEGER PRIMARY KEY",
-		"DELETE FROM labels WHERE no = " + runNumber:                   "",
-		selectOwners:                                                   "runs_owner",
-		list(blackboard.Query{Run: "r", Open: true}):                   "sqlite_autoindex_runs_1",
-		"SELECT no FROM labels WHERE name = ? AND value = ?":           "labels_name",
-		"DELETE FROM letters WHERE run = ? AND (? OR key = ?)":         "",
-		list(blackboard.Query{Open: true, Owner: "o"}):                 "runs_owner",
-		list(blackboard.Query{Open: true, Parent: "p", Text: "t"}):     "runs_parent",
-		list(blackboard.Query{Flow: "f", Text: "t", Status: "failed"}): "",
+		selectRecords:                                "INTEGER PRIMARY KEY",
+		selectLast:                                   "INTEGER PRIMARY KEY",
+		selectAsks:                                   "log_asks",
+		selectAsksKey:                                "log_asks_name",
+		selectHashes:                                 "",
+		selectListing:                                "",
+		list(runlog.Query{}):                         "runs_all",
+		list(runlog.Query{Open: true}):               "runs_open",
+		list(runlog.Query{Flow: "f"}):                "runs_flow",
+		list(runlog.Query{Status: "s"}):              "runs_status",
+		list(runlog.Query{Parent: "p"}):              "runs_parent",
+		"DELETE FROM log WHERE " + ofRun:             "INTEGER PRIMARY KEY",
+		"DELETE FROM labels WHERE no = " + runNumber: "",
+		selectOwners:                                 "runs_owner",
+		list(runlog.Query{Run: "r", Open: true}):     "sqlite_autoindex_runs_1",
+		"SELECT no FROM labels WHERE name = ? AND value = ?":       "labels_name",
+		"DELETE FROM letters WHERE run = ? AND (? OR key = ?)":     "",
+		list(runlog.Query{Open: true, Owner: "o"}):                 "runs_owner",
+		list(runlog.Query{Open: true, Parent: "p", Text: "t"}):     "runs_parent",
+		list(runlog.Query{Flow: "f", Text: "t", Status: "failed"}): "",
 	} {
 		var args []driver.Value
 		for range 16 {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 )
 
@@ -26,14 +26,14 @@ func two(t *testing.T) (path string, a, b *sqlite.Store) {
 // appendOne appends a small record.
 func appendOne(t *testing.T, s *sqlite.Store, run string, seq int64) error {
 	t.Helper()
-	return s.Append(t.Context(), []blackboard.Record{small(run, seq)})
+	return s.Append(t.Context(), []runlog.Record{small(run, seq)})
 }
 
 func TestTwoStoresLetters(t *testing.T) {
 	_, a, b := two(t)
 	require.NoError(t, appendOne(t, a, "r", 0))
-	require.NoError(t, b.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q", Data: []byte(`"yes"`)}))
-	require.ErrorIs(t, a.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q"}), blackboard.ErrConflict)
+	require.NoError(t, b.Put(t.Context(), runlog.Letter{Run: "r", Key: "q", Data: []byte(`"yes"`)}))
+	require.ErrorIs(t, a.Put(t.Context(), runlog.Letter{Run: "r", Key: "q"}), runlog.ErrConflict)
 	for l, err := range a.Letters(t.Context(), "") {
 		require.NoError(t, err)
 		assert.Equal(t, `"yes"`, string(l.Data))
@@ -58,12 +58,12 @@ func TestNumbersOutOfRange(t *testing.T) {
 	for _, seq := range []int64{-1, 1 << 32, 1<<32 + 1, math.MaxInt64, math.MinInt64} {
 		odd := small("r", 0)
 		odd.Seq = seq
-		require.ErrorIs(t, a.Append(t.Context(), []blackboard.Record{odd}), blackboard.ErrConflict, "%d", seq)
+		require.ErrorIs(t, a.Append(t.Context(), []runlog.Record{odd}), runlog.ErrConflict, "%d", seq)
 		for _, err := range a.Records(t.Context(), "r", max(seq, 1)) {
 			require.Fail(t, "there is but one record", "from %d on: %v", seq, err)
 		}
 	}
-	require.ErrorIs(t, appendOne(t, a, "", 1), blackboard.ErrConflict)
+	require.ErrorIs(t, appendOne(t, a, "", 1), runlog.ErrConflict)
 }
 
 // TestControlCharacters has texts with bytes that end texts elsewhere.
@@ -72,7 +72,7 @@ func TestControlCharacters(t *testing.T) {
 	odd := small("r\x1f", 0)
 	odd.Name, odd.Kind, odd.Blob = "\x1fwriter\x00", "a\x1f\x1fb", "\x1f"
 	odd.Data = nil
-	require.NoError(t, a.Append(t.Context(), []blackboard.Record{odd}))
+	require.NoError(t, a.Append(t.Context(), []runlog.Record{odd}))
 	for r, err := range a.Records(t.Context(), odd.Run, 0) {
 		require.NoError(t, err)
 		assert.Equal(t, odd, r)
@@ -86,14 +86,14 @@ func TestTimeOutOfRange(t *testing.T) {
 	_, a, _ := two(t)
 	bad := small("r", 1)
 	bad.At = time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
-	err := a.Append(t.Context(), []blackboard.Record{small("r", 0), bad})
+	err := a.Append(t.Context(), []runlog.Record{small("r", 0), bad})
 	require.ErrorContains(t, err, `record 1 of run "r"`)
 	require.ErrorContains(t, err, "is not in the years 1678 to 2261")
 	require.NoError(t, appendOne(t, a, "r", 0), "nothing of it was stored")
 
 	for year, want := range map[int]int{-300: 0, 1: 0, 1000: 0, 3000: 1, 12000: 1} {
 		n := 0
-		for _, err := range a.List(t.Context(), blackboard.Query{Before: time.Date(year, 2, 1, 0, 0, 0, 0, time.UTC)}) {
+		for _, err := range a.List(t.Context(), runlog.Query{Before: time.Date(year, 2, 1, 0, 0, 0, 0, time.UTC)}) {
 			require.NoError(t, err)
 			n++
 		}

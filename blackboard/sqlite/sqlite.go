@@ -18,7 +18,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // Sync says when a record is durable.
@@ -46,7 +46,7 @@ func (c Config) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Path == "" || strings.HasPrefix(c.Path, ":memory:") || strings.HasPrefix(c.Path, "file:") {
-		bad("Path is %q, want the path of a file (blackboard.Memory is a store without a file)", c.Path)
+		bad("Path is %q, want the path of a file (runlog.Memory is a store without a file)", c.Path)
 	}
 	if c.Sync != Full && c.Sync != Normal {
 		bad("Sync is %d, want Full or Normal", c.Sync)
@@ -54,12 +54,12 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Store keeps runs in a SQLite file. It is a [blackboard.Store],
-// [blackboard.Owners], [blackboard.Inbox], [blackboard.Blobs] and
-// [blackboard.Deleter], safe for concurrent use, and starts no goroutine. A call that
+// Store keeps runs in a SQLite file. It is a [runlog.Store],
+// [runlog.Owners], [runlog.Inbox], [runlog.Blobs] and
+// [runlog.Deleter], safe for concurrent use, and starts no goroutine. A call that
 // writes waits up to ten seconds, and as long as its context allows, while another
 // process writes. When the file was deleted or replaced, calls that write return
-// [blackboard.ErrDamaged]; after Close every method returns [os.ErrClosed].
+// [runlog.ErrDamaged]; after Close every method returns [os.ErrClosed].
 type Store struct {
 	path    string
 	file    os.FileInfo  // of the file that is open
@@ -190,5 +190,5 @@ func (s *Store) checkFile() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(file, s.file) {
 		return err
 	}
-	return fmt.Errorf("%w: the file %s was deleted or replaced while it was open: what was written since is lost; close the store, restore the file, and open it again", blackboard.ErrDamaged, s.path)
+	return fmt.Errorf("%w: the file %s was deleted or replaced while it was open: what was written since is lost; close the store, restore the file, and open it again", runlog.ErrDamaged, s.path)
 }

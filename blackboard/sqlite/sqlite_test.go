@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/blackboard/storetest"
 )
@@ -26,20 +26,20 @@ func open(t testing.TB, cfg sqlite.Config) *sqlite.Store {
 // suite checks stores of that setting in virtual time, with other processes' views
 // and damage.
 func suite(sync sqlite.Sync, name string) storetest.Suite {
-	paths := make(map[blackboard.Store]string)
+	paths := make(map[runlog.Store]string)
 	return storetest.Suite{
-		Open: func(t *testing.T) blackboard.Store {
+		Open: func(t *testing.T) runlog.Store {
 			t.Helper()
 			path := filepath.Join(t.TempDir(), name)
 			s := open(t, sqlite.Config{Path: path, Sync: sync})
 			paths[s] = path
 			return s
 		},
-		Other: func(t testing.TB, s blackboard.Store) blackboard.Store {
+		Other: func(t testing.TB, s runlog.Store) runlog.Store {
 			t.Helper()
 			return open(t, sqlite.Config{Path: paths[s], Sync: sync})
 		},
-		Damage: func(t testing.TB, s blackboard.Store, run string, seq int64) {
+		Damage: func(t testing.TB, s runlog.Store, run string, seq int64) {
 			t.Helper()
 			damage := fmt.Sprintf(`UPDATE log SET data = replace(data, 'r', 's')
 				WHERE id = (SELECT no FROM runs WHERE run = '%s') << 32 | %d`, run, seq)

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
-	"github.com/convene-go/convene/internal/teamtest"
+	"github.com/convene-go/convene/orchestrator/teamtest"
 )
 
 // TestTeams kills the ready teams behind every record.
 func TestTeams(t *testing.T) {
-	teamtest.Sweep(t, func(tb testing.TB) blackboard.Store {
+	teamtest.Sweep(t, func(tb testing.TB) runlog.Store {
 		tb.Helper()
 		s, err := sqlite.New(sqlite.Config{Path: filepath.Join(tb.TempDir(), "runs.db"), Sync: sqlite.Normal})
 		require.NoError(tb, err)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 var blobsChecks = []check{
@@ -29,7 +29,7 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func mustPutBlob(t testing.TB, b blackboard.Blobs, run string, data []byte) string {
+func mustPutBlob(t testing.TB, b runlog.Blobs, run string, data []byte) string {
 	t.Helper()
 	hash, err := b.PutBlob(t.Context(), run, data)
 	if err != nil {
@@ -38,7 +38,7 @@ func mustPutBlob(t testing.TB, b blackboard.Blobs, run string, data []byte) stri
 	return hash
 }
 
-func wantBlob(t testing.TB, b blackboard.Blobs, run string, want []byte) {
+func wantBlob(t testing.TB, b runlog.Blobs, run string, want []byte) {
 	t.Helper()
 	got, err := b.Blob(t.Context(), run, hashOf(want))
 	if err != nil || !bytes.Equal(got, want) {
@@ -46,15 +46,15 @@ func wantBlob(t testing.TB, b blackboard.Blobs, run string, want []byte) {
 	}
 }
 
-func wantNoBlob(t testing.TB, b blackboard.Blobs, run, hash string) {
+func wantNoBlob(t testing.TB, b runlog.Blobs, run, hash string) {
 	t.Helper()
-	if got, err := b.Blob(t.Context(), run, hash); !errors.Is(err, blackboard.ErrNoBlob) {
+	if got, err := b.Blob(t.Context(), run, hash); !errors.Is(err, runlog.ErrNoBlob) {
 		t.Errorf("Blob(%q, %q) = %.40q, %v; want ErrNoBlob", run, hash, got, err)
 	}
 }
 
-func blobHash(t testing.TB, s blackboard.Store) {
-	b := as[blackboard.Blobs](t, s)
+func blobHash(t testing.TB, s runlog.Store) {
+	b := as[runlog.Blobs](t, s)
 	for _, data := range []string{`{"a":1}`, "\x00\xff binary", "", "with\nlines"} {
 		if got := mustPutBlob(t, b, "r", []byte(data)); got != hashOf([]byte(data)) {
 			t.Errorf("PutBlob(%q) = %s, want the SHA-256 %s", data, got, hashOf([]byte(data)))
@@ -63,8 +63,8 @@ func blobHash(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func blobTwice(t testing.TB, s blackboard.Store) {
-	b := as[blackboard.Blobs](t, s)
+func blobTwice(t testing.TB, s runlog.Store) {
+	b := as[runlog.Blobs](t, s)
 	for range 2 {
 		if got := mustPutBlob(t, b, "r", []byte("x")); got != hashOf([]byte("x")) {
 			t.Errorf("PutBlob = %s, want the SHA-256 %s", got, hashOf([]byte("x")))
@@ -75,8 +75,8 @@ func blobTwice(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func blobBelongsToRun(t testing.TB, s blackboard.Store) {
-	b := as[blackboard.Blobs](t, s)
+func blobBelongsToRun(t testing.TB, s runlog.Store) {
+	b := as[runlog.Blobs](t, s)
 	hash := mustPutBlob(t, b, "a", []byte("x"))
 	wantNoBlob(t, b, "b", hash)
 	if got := all(t, b.BlobsOf(t.Context(), "b")); len(got) != 0 {
@@ -86,14 +86,14 @@ func blobBelongsToRun(t testing.TB, s blackboard.Store) {
 	wantBlob(t, b, "b", []byte("x"))
 	wantBlob(t, b, "a", []byte("x"))
 	wantRuns(t, s, everyRun)
-	if _, err := s.Last(t.Context(), "a"); !errors.Is(err, blackboard.ErrNoRun) {
+	if _, err := s.Last(t.Context(), "a"); !errors.Is(err, runlog.ErrNoRun) {
 		t.Errorf("Last of a run that has blobs only = %v, want ErrNoRun", err)
 	}
 	mustAppend(t, s, entry("a", 0))
 }
 
-func blobNone(t testing.TB, s blackboard.Store) {
-	b := as[blackboard.Blobs](t, s)
+func blobNone(t testing.TB, s runlog.Store) {
+	b := as[runlog.Blobs](t, s)
 	wantNoBlob(t, b, "r", hashOf([]byte("x")))
 	mustPutBlob(t, b, "r", []byte("x"))
 	wantNoBlob(t, b, "r", hashOf([]byte("y")))
@@ -101,8 +101,8 @@ func blobNone(t testing.TB, s blackboard.Store) {
 	wantNoBlob(t, b, "r", "../x")
 }
 
-func blobOrder(t testing.TB, s blackboard.Store) {
-	b := as[blackboard.Blobs](t, s)
+func blobOrder(t testing.TB, s runlog.Store) {
+	b := as[runlog.Blobs](t, s)
 	var want []string
 	for i := range 100 {
 		data := bytes.Repeat([]byte{byte(i)}, i+1)
@@ -118,8 +118,8 @@ func blobOrder(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func blobBig(t testing.TB, s blackboard.Store) {
-	b := as[blackboard.Blobs](t, s)
+func blobBig(t testing.TB, s runlog.Store) {
+	b := as[runlog.Blobs](t, s)
 	big := bytes.Repeat([]byte("0123456789abcde\n"), 1<<18) // 4 MiB
 	mustPutBlob(t, b, "r", big)
 	mustPutBlob(t, b, "r", []byte("small"))
@@ -133,8 +133,8 @@ func blobBig(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func blobCallerOwnsData(t testing.TB, s blackboard.Store) {
-	b := as[blackboard.Blobs](t, s)
+func blobCallerOwnsData(t testing.TB, s runlog.Store) {
+	b := as[runlog.Blobs](t, s)
 	data := []byte("mine")
 	hash := mustPutBlob(t, b, "r", data)
 	clear(data)
@@ -149,8 +149,8 @@ func blobCallerOwnsData(t testing.TB, s blackboard.Store) {
 	wantBlob(t, b, "r", []byte("mine"))
 }
 
-func blobNoLock(t testing.TB, s blackboard.Store) {
-	b := as[blackboard.Blobs](t, s)
+func blobNoLock(t testing.TB, s runlog.Store) {
+	b := as[runlog.Blobs](t, s)
 	mustPutBlob(t, b, "r", []byte("x"))
 	mustPutBlob(t, b, "r", []byte("y"))
 	next := int64(0)
@@ -165,8 +165,8 @@ func blobNoLock(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func blobCanceled(t testing.TB, s blackboard.Store) {
-	b := as[blackboard.Blobs](t, s)
+func blobCanceled(t testing.TB, s runlog.Store) {
+	b := as[runlog.Blobs](t, s)
 	hash := mustPutBlob(t, b, "r", []byte("x"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

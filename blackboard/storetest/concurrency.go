@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 func (suite Suite) concurrencyChecks() []check {
@@ -40,22 +40,22 @@ func together(n int, f func(i int) error) []error {
 
 // oneWins lets many, in two processes, append the same record number, with names to
 // tell them apart.
-func (suite Suite) oneWins(t testing.TB, s blackboard.Store) {
+func (suite Suite) oneWins(t testing.TB, s runlog.Store) {
 	ctx := t.Context()
-	both := []blackboard.Store{s, suite.Other(t, s)}
+	both := []runlog.Store{s, suite.Other(t, s)}
 	for seq := range int64(20) {
 		winner := -1
 		for i, err := range together(8, func(i int) error {
 			r := entry("r", seq)
 			r.Name = fmt.Sprint(i)
-			return both[i%2].Append(ctx, []blackboard.Record{r})
+			return both[i%2].Append(ctx, []runlog.Record{r})
 		}) {
 			switch {
 			case err == nil && winner >= 0:
 				t.Fatalf("record %d was appended by both %d and %d", seq, winner, i)
 			case err == nil:
 				winner = i
-			case !errors.Is(err, blackboard.ErrConflict):
+			case !errors.Is(err, runlog.ErrConflict):
 				t.Fatalf("Append in a race = %v, want nil or ErrConflict", err)
 			}
 		}
@@ -68,14 +68,14 @@ func (suite Suite) oneWins(t testing.TB, s blackboard.Store) {
 
 // otherIsFenced appends in turn in two processes: neither may rely on what it remembers
 // of a log.
-func (suite Suite) otherIsFenced(t testing.TB, s blackboard.Store) {
+func (suite Suite) otherIsFenced(t testing.TB, s runlog.Store) {
 	other := suite.Other(t, s)
 	mustAppend(t, s, entry("r", 0))
 	mustAppend(t, other, entry("r", 1))
 	wantConflict(t, s, entry("r", 1))
 	mustAppend(t, s, entry("r", 2))
 	wantLog(t, other, "r", entries("r", 0, 3)...)
-	d, ok := other.(blackboard.Deleter)
+	d, ok := other.(runlog.Deleter)
 	if !ok {
 		return
 	}
@@ -87,7 +87,7 @@ func (suite Suite) otherIsFenced(t testing.TB, s blackboard.Store) {
 	wantConflict(t, other, entry("r", 0))
 }
 
-func differentRuns(t testing.TB, s blackboard.Store) {
+func differentRuns(t testing.TB, s runlog.Store) {
 	ctx := t.Context()
 	const runs, steps = 16, 10
 	for _, err := range together(runs, func(i int) error {
@@ -113,7 +113,7 @@ func differentRuns(t testing.TB, s blackboard.Store) {
 }
 
 // conflictIsAlone has concurrent appends, some of which are conflicts.
-func conflictIsAlone(t testing.TB, s blackboard.Store) {
+func conflictIsAlone(t testing.TB, s runlog.Store) {
 	ctx := t.Context()
 	mustAppend(t, s, entry("old", 0))
 	for i, err := range together(32, func(i int) error {
@@ -123,7 +123,7 @@ func conflictIsAlone(t testing.TB, s blackboard.Store) {
 		}
 		return s.Append(ctx, append(entries(run, 0, 3), entry("old", 0)))
 	}) {
-		if conflict := errors.Is(err, blackboard.ErrConflict); conflict != (i%2 == 1) || err != nil && !conflict {
+		if conflict := errors.Is(err, runlog.ErrConflict); conflict != (i%2 == 1) || err != nil && !conflict {
 			t.Errorf("Append %d of a race = %v; odd ones are conflicts, even ones are not", i, err)
 		}
 		run := fmt.Sprint("run ", i)
@@ -136,7 +136,7 @@ func conflictIsAlone(t testing.TB, s blackboard.Store) {
 }
 
 // readWhileAppending reads a log that grows: what is read has no gap.
-func readWhileAppending(t testing.TB, s blackboard.Store) {
+func readWhileAppending(t testing.TB, s runlog.Store) {
 	ctx := t.Context()
 	const n = 100
 	var complete atomic.Bool
@@ -162,7 +162,7 @@ func readWhileAppending(t testing.TB, s blackboard.Store) {
 // readGrowing reads until the log is complete, and once more. It sleeps in between: a
 // store may wait to write, and in a bubble of synctest no time passes while a goroutine
 // runs.
-func readGrowing(ctx context.Context, s blackboard.Store, complete *atomic.Bool) error {
+func readGrowing(ctx context.Context, s runlog.Store, complete *atomic.Bool) error {
 	for last := false; !last; <-time.After(time.Microsecond) {
 		last = complete.Load()
 		if err := readOnce(ctx, s); err != nil {
@@ -172,7 +172,7 @@ func readGrowing(ctx context.Context, s blackboard.Store, complete *atomic.Bool)
 	return nil
 }
 
-func readOnce(ctx context.Context, s blackboard.Store) error {
+func readOnce(ctx context.Context, s runlog.Store) error {
 	var next int64
 	for r, err := range s.Records(ctx, "r", 0) {
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 func (suite Suite) damageChecks() []check {
@@ -20,7 +20,7 @@ func (suite Suite) damageChecks() []check {
 
 func wantDamaged(t testing.TB, what string, err error, names ...string) {
 	t.Helper()
-	if !errors.Is(err, blackboard.ErrDamaged) {
+	if !errors.Is(err, runlog.ErrDamaged) {
 		t.Errorf("%s = %v, want ErrDamaged", what, err)
 		return
 	}
@@ -31,7 +31,7 @@ func wantDamaged(t testing.TB, what string, err error, names ...string) {
 	}
 }
 
-func (suite Suite) damagedRecord(t testing.TB, s blackboard.Store) {
+func (suite Suite) damagedRecord(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entries("run-7", 0, 60)...)
 	mustAppend(t, s, entries("other", 0, 60)...)
 	suite.Damage(t, s, "run-7", 41)
@@ -52,15 +52,15 @@ func (suite Suite) damagedRecord(t testing.TB, s blackboard.Store) {
 	wantLog(t, s, "other", entries("other", 0, 60)...)
 }
 
-func (suite Suite) damagedLast(t testing.TB, s blackboard.Store) {
+func (suite Suite) damagedLast(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entries("run-7", 0, 3)...)
 	suite.Damage(t, s, "run-7", 2)
 	_, err := s.Last(t.Context(), "run-7")
 	wantDamaged(t, "Last of a damaged log", err, "run-7", "2")
 }
 
-func (suite Suite) damagedBlob(t testing.TB, s blackboard.Store) {
-	b, ok := s.(blackboard.Blobs)
+func (suite Suite) damagedBlob(t testing.TB, s runlog.Store) {
+	b, ok := s.(runlog.Blobs)
 	if !ok {
 		return
 	}
@@ -75,7 +75,7 @@ func (suite Suite) damagedBlob(t testing.TB, s blackboard.Store) {
 }
 
 // listReadsNoLog lists runs whose logs cannot be read.
-func (suite Suite) listReadsNoLog(t testing.TB, s blackboard.Store) {
+func (suite Suite) listReadsNoLog(t testing.TB, s runlog.Store) {
 	for i := range 3 {
 		run := fmt.Sprint("run-", i)
 		mustAppend(t, s, entries(run, 0, 10)...)
@@ -84,7 +84,7 @@ func (suite Suite) listReadsNoLog(t testing.TB, s blackboard.Store) {
 		}
 	}
 	wantRuns(t, s, everyRun, "run-0", "run-1", "run-2")
-	if o, ok := s.(blackboard.Owners); ok {
+	if o, ok := s.(runlog.Owners); ok {
 		wantOrphans(t, o, "run-0", "run-1", "run-2")
 	}
 }

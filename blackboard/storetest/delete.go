@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 var deleterChecks = []check{
@@ -18,14 +18,14 @@ var deleterChecks = []check{
 	{"CanceledContext", deleteCanceled},
 }
 
-func mustDelete(t testing.TB, s blackboard.Store, runs ...string) {
+func mustDelete(t testing.TB, s runlog.Store, runs ...string) {
 	t.Helper()
-	if err := as[blackboard.Deleter](t, s).Delete(t.Context(), runs...); err != nil {
+	if err := as[runlog.Deleter](t, s).Delete(t.Context(), runs...); err != nil {
 		t.Fatalf("Delete(%q) = %v", runs, err)
 	}
 }
 
-func deleteSeveral(t testing.TB, s blackboard.Store) {
+func deleteSeveral(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, fullStart)
 	for _, run := range []string{"a", "b", "c"} {
 		mustAppend(t, s, entries(run, 0, 3)...)
@@ -33,20 +33,20 @@ func deleteSeveral(t testing.TB, s blackboard.Store) {
 	mustDelete(t, s)
 	mustDelete(t, s, "r", "b", "unknown", "b", "a")
 	wantRuns(t, s, everyRun, "c")
-	wantRuns(t, s, blackboard.Query{Label: "team"})
+	wantRuns(t, s, runlog.Query{Label: "team"})
 	for _, run := range []string{"r", "a", "b"} {
 		wantLog(t, s, run)
 	}
 	wantLog(t, s, "c", entries("c", 0, 3)...)
 	mustAppend(t, s, entry("r", 0), entry("b", 0))
-	wantRuns(t, s, blackboard.Query{Label: "team"})
+	wantRuns(t, s, runlog.Query{Label: "team"})
 	wantRuns(t, s, everyRun, "b", "c", "r")
 }
 
-func deleteLog(t testing.TB, s blackboard.Store) {
+func deleteLog(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entries("a", 0, 3)...)
 	mustAppend(t, s, entries("a/b", 0, 2)...)
-	mustAppend(t, s, entry("ended", 0), kinded("ended", 1, blackboard.Ended, ""))
+	mustAppend(t, s, entry("ended", 0), kinded("ended", 1, runlog.Ended, ""))
 	mustDelete(t, s, "a")
 	mustDelete(t, s, "ended")
 	wantLog(t, s, "a")
@@ -57,15 +57,15 @@ func deleteLog(t testing.TB, s blackboard.Store) {
 	wantConflict(t, s, entry("a", 3))
 }
 
-func deleteNewRun(t testing.TB, s blackboard.Store) {
-	mustAppend(t, s, entry("r", 0), kinded("r", 1, blackboard.Ended, ""))
+func deleteNewRun(t testing.TB, s runlog.Store) {
+	mustAppend(t, s, entry("r", 0), kinded("r", 1, runlog.Ended, ""))
 	mustDelete(t, s, "r")
 	mustAppend(t, s, entry("r", 0), entry("r", 1))
 	wantLog(t, s, "r", entries("r", 0, 2)...)
 	wantRuns(t, s, openRuns, "r")
 }
 
-func deleteUnknown(t testing.TB, s blackboard.Store) {
+func deleteUnknown(t testing.TB, s runlog.Store) {
 	mustDelete(t, s, "r")
 	mustAppend(t, s, entry("r", 0))
 	mustDelete(t, s, "")
@@ -73,12 +73,12 @@ func deleteUnknown(t testing.TB, s blackboard.Store) {
 	wantLog(t, s, "r", entry("r", 0))
 }
 
-func deleteLetters(t testing.TB, s blackboard.Store) {
-	in, ok := s.(blackboard.Inbox)
+func deleteLetters(t testing.TB, s runlog.Store) {
+	in, ok := s.(runlog.Inbox)
 	if !ok {
 		return
 	}
-	mustAppend(t, s, entry("a", 0), entry("b", 0), kinded("a", 1, blackboard.Answered, "q1"), kinded("a", 2, blackboard.Canceled, ""))
+	mustAppend(t, s, entry("a", 0), entry("b", 0), kinded("a", 1, runlog.Answered, "q1"), kinded("a", 2, runlog.Canceled, ""))
 	mustPut(t, in, letter("a", "q2"), letter("b", "q2"))
 	mustDelete(t, s, "a")
 	wantLetters(t, in, "", letter("b", "q2"))
@@ -87,8 +87,8 @@ func deleteLetters(t testing.TB, s blackboard.Store) {
 	mustPut(t, in, letter("a", "q1"), letter("a", "q2"), letter("a", ""))
 }
 
-func deleteBlobs(t testing.TB, s blackboard.Store) {
-	b, ok := s.(blackboard.Blobs)
+func deleteBlobs(t testing.TB, s runlog.Store) {
+	b, ok := s.(runlog.Blobs)
 	if !ok {
 		return
 	}
@@ -102,11 +102,11 @@ func deleteBlobs(t testing.TB, s blackboard.Store) {
 	wantNoBlob(t, b, "a", hash)
 }
 
-func deleteCanceled(t testing.TB, s blackboard.Store) {
+func deleteCanceled(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entry("r", 0))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := as[blackboard.Deleter](t, s).Delete(ctx, "r"); !errors.Is(err, context.Canceled) {
+	if err := as[runlog.Deleter](t, s).Delete(ctx, "r"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Delete with a canceled context = %v, want context.Canceled", err)
 	}
 	wantLog(t, s, "r", entry("r", 0))

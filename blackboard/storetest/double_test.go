@@ -6,22 +6,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 type (
-	recordSeq = iter.Seq2[blackboard.Record, error]
-	listSeq   = iter.Seq2[blackboard.Listing, error]
+	recordSeq = iter.Seq2[runlog.Record, error]
+	listSeq   = iter.Seq2[runlog.Listing, error]
 	blobSeq   = iter.Seq2[[]byte, error]
 )
 
 // double is a Memory of which single methods are replaced.
 type double struct {
-	*blackboard.Memory
-	append  func(ctx context.Context, recs []blackboard.Record) error
+	*runlog.Memory
+	append  func(ctx context.Context, recs []runlog.Record) error
 	records func(ctx context.Context, run string, from int64) recordSeq
-	last    func(ctx context.Context, run string) (blackboard.Record, error)
-	list    func(ctx context.Context, q blackboard.Query) listSeq
+	last    func(ctx context.Context, run string) (runlog.Record, error)
+	list    func(ctx context.Context, q runlog.Query) listSeq
 	beat    func(ctx context.Context, owner string, d time.Duration) error
 	leave   func(ctx context.Context, owner string) error
 	alive   func(ctx context.Context, owner string) (bool, error)
@@ -29,8 +29,8 @@ type double struct {
 	changes func(ctx context.Context) iter.Seq2[string, error]
 	request func(ctx context.Context, owner string, data []byte) ([]byte, error)
 	serve   func(ctx context.Context, owner string, handle handler) error
-	put     func(ctx context.Context, l blackboard.Letter) error
-	letters func(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error]
+	put     func(ctx context.Context, l runlog.Letter) error
+	letters func(ctx context.Context, run string) iter.Seq2[runlog.Letter, error]
 	asks    func(ctx context.Context, run, key string) recordSeq
 	putBlob func(ctx context.Context, run string, data []byte) (string, error)
 	blob    func(ctx context.Context, run, hash string) ([]byte, error)
@@ -41,7 +41,7 @@ type double struct {
 
 // newDouble returns a double without a fault.
 func newDouble() *double {
-	m := blackboard.NewMemory()
+	m := runlog.NewMemory()
 	return &double{
 		Memory: m, append: m.Append, records: m.Records, last: m.Last, list: m.List, beat: m.Beat, leave: m.Leave,
 		alive: m.Alive, orphans: m.Orphans, changes: m.Changes, request: m.Request, serve: m.Serve, put: m.Put, letters: m.Letters, asks: m.Asks,
@@ -49,7 +49,7 @@ func newDouble() *double {
 	}
 }
 
-func (d *double) Append(ctx context.Context, recs []blackboard.Record) error {
+func (d *double) Append(ctx context.Context, recs []runlog.Record) error {
 	return d.append(ctx, recs)
 }
 
@@ -57,11 +57,11 @@ func (d *double) Records(ctx context.Context, run string, from int64) recordSeq 
 	return d.records(ctx, run, from)
 }
 
-func (d *double) Last(ctx context.Context, run string) (blackboard.Record, error) {
+func (d *double) Last(ctx context.Context, run string) (runlog.Record, error) {
 	return d.last(ctx, run)
 }
 
-func (d *double) List(ctx context.Context, q blackboard.Query) listSeq { return d.list(ctx, q) }
+func (d *double) List(ctx context.Context, q runlog.Query) listSeq { return d.list(ctx, q) }
 
 func (d *double) Beat(ctx context.Context, owner string, dur time.Duration) error {
 	return d.beat(ctx, owner, dur)
@@ -85,9 +85,9 @@ func (d *double) Serve(ctx context.Context, owner string, handle handler) error 
 
 func (d *double) Asks(ctx context.Context, run, key string) recordSeq { return d.asks(ctx, run, key) }
 
-func (d *double) Put(ctx context.Context, l blackboard.Letter) error { return d.put(ctx, l) }
+func (d *double) Put(ctx context.Context, l runlog.Letter) error { return d.put(ctx, l) }
 
-func (d *double) Letters(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
+func (d *double) Letters(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
 	return d.letters(ctx, run)
 }
 
@@ -117,10 +117,10 @@ func mapSeq[T any](seq iter.Seq2[T, error], change func(T) T) iter.Seq2[T, error
 }
 
 // mapAppend changes what is appended.
-func mapAppend(change func(*blackboard.Record)) func(*double) {
+func mapAppend(change func(*runlog.Record)) func(*double) {
 	return func(d *double) {
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
-			changed := make([]blackboard.Record, len(recs))
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
+			changed := make([]runlog.Record, len(recs))
 			for i, r := range recs {
 				change(&r)
 				changed[i] = r

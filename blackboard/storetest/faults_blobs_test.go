@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // blobsFaults are faults of Blobs and a Deleter.
@@ -28,7 +28,7 @@ var blobsFaults = []fault{
 	{"an unknown blob is empty", "Blobs/NoBlob", func(d *double) {
 		d.blob = func(ctx context.Context, run, hash string) ([]byte, error) {
 			data, err := d.Memory.Blob(ctx, run, hash)
-			if errors.Is(err, blackboard.ErrNoBlob) {
+			if errors.Is(err, runlog.ErrNoBlob) {
 				err = nil
 			}
 			return data, err
@@ -84,7 +84,7 @@ var blobsFaults = []fault{
 	}},
 	{"BlobsOf holds a lock", "Blobs/NoLockWhileYielding", func(d *double) {
 		var mu sync.Mutex
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
 			return d.Memory.Append(ctx, recs)
@@ -114,10 +114,10 @@ var blobsFaults = []fault{
 			}
 			return d.Memory.Delete(ctx, runs...)
 		}
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
 			for _, r := range recs {
 				if gone[r.Run] {
-					return blackboard.ErrConflict
+					return runlog.ErrConflict
 				}
 			}
 			return d.Memory.Append(ctx, recs)
@@ -132,13 +132,13 @@ var blobsFaults = []fault{
 		}
 	}},
 	{"letters outlive their run", "Deleter/Letters", func(d *double) {
-		var letters []blackboard.Letter
-		d.put = func(ctx context.Context, l blackboard.Letter) error {
+		var letters []runlog.Letter
+		d.put = func(ctx context.Context, l runlog.Letter) error {
 			letters = append(letters, l)
 			return d.Memory.Put(ctx, l)
 		}
-		d.letters = func(context.Context, string) iter.Seq2[blackboard.Letter, error] {
-			return func(yield func(blackboard.Letter, error) bool) {
+		d.letters = func(context.Context, string) iter.Seq2[runlog.Letter, error] {
+			return func(yield func(runlog.Letter, error) bool) {
 				for _, l := range letters {
 					if !yield(l, nil) {
 						return

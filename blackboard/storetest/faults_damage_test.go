@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // damageFaults are faults of stores that are damaged.
@@ -15,7 +15,7 @@ var damageFaults = []fault{
 	{"damage has an error of its own", "Damage/Record", func(d *double) {
 		records := d.records
 		d.records = func(ctx context.Context, run string, from int64) recordSeq {
-			return func(yield func(blackboard.Record, error) bool) {
+			return func(yield func(runlog.Record, error) bool) {
 				for r, err := range records(ctx, run, from) {
 					if err != nil {
 						err = errors.New(err.Error())
@@ -31,8 +31,8 @@ var damageFaults = []fault{
 	{"a blob is damaged", "Damage/Blob", func(d *double) { d.blob = d.Memory.Blob }},
 	{"one of the blobs is damaged", "Damage/Blob", func(d *double) { d.blobsOf = d.Memory.BlobsOf }},
 	{"List reads the log", "Damage/ListReadsNoLog", func(d *double) {
-		d.list = func(ctx context.Context, q blackboard.Query) listSeq {
-			return func(yield func(blackboard.Listing, error) bool) {
+		d.list = func(ctx context.Context, q runlog.Query) listSeq {
+			return func(yield func(runlog.Listing, error) bool) {
 				for l, err := range d.Memory.List(ctx, q) {
 					for _, readErr := range d.records(ctx, l.Run, 0) {
 						err = errors.Join(err, readErr)
@@ -47,7 +47,7 @@ var damageFaults = []fault{
 }
 
 // damage damages a double: what it marks is an error from then on.
-func damage(_ testing.TB, s blackboard.Store, run string, seq int64) {
+func damage(_ testing.TB, s runlog.Store, run string, seq int64) {
 	if d, ok := s.(*double); ok {
 		d.damaged[fmt.Sprint(run, " ", seq)] = true
 	}
@@ -57,16 +57,16 @@ func (d *double) damage(run string, seq int64, what string) error {
 	if !d.damaged[fmt.Sprint(run, " ", seq)] {
 		return nil
 	}
-	return fmt.Errorf("%w: %s of run %q", blackboard.ErrDamaged, what, run)
+	return fmt.Errorf("%w: %s of run %q", runlog.ErrDamaged, what, run)
 }
 
 // withDamage has d find what was damaged.
 func (d *double) withDamage() *double {
 	d.records = func(ctx context.Context, run string, from int64) recordSeq {
-		return func(yield func(blackboard.Record, error) bool) {
+		return func(yield func(runlog.Record, error) bool) {
 			for r, err := range d.Memory.Records(ctx, run, from) {
 				if damaged := d.damage(run, r.Seq, fmt.Sprint("record ", r.Seq)); damaged != nil {
-					yield(blackboard.Record{}, damaged)
+					yield(runlog.Record{}, damaged)
 					return
 				}
 				if !yield(r, err) {
@@ -75,7 +75,7 @@ func (d *double) withDamage() *double {
 			}
 		}
 	}
-	d.last = func(ctx context.Context, run string) (blackboard.Record, error) {
+	d.last = func(ctx context.Context, run string) (runlog.Record, error) {
 		r, err := d.Memory.Last(ctx, run)
 		return r, errors.Join(err, d.damage(run, r.Seq, fmt.Sprint("record ", r.Seq)))
 	}

@@ -8,74 +8,74 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // inboxFaults are faults of an Inbox.
 var inboxFaults = []fault{
 	{"later letters are dropped silently", "Inbox/FirstWins", func(d *double) {
-		d.put = func(ctx context.Context, l blackboard.Letter) error {
-			if err := d.Memory.Put(ctx, l); !errors.Is(err, blackboard.ErrConflict) {
+		d.put = func(ctx context.Context, l runlog.Letter) error {
+			if err := d.Memory.Put(ctx, l); !errors.Is(err, runlog.ErrConflict) {
 				return err
 			}
 			return nil
 		}
 	}},
 	{"letters of all runs are of none", "Inbox/Letters", func(d *double) {
-		d.letters = func(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
+		d.letters = func(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
 			if run == "" {
 				run = "\x00"
 			}
 			return d.Memory.Letters(ctx, run)
 		}
 	}},
-	{"letters stay when their answer is in the log", "Inbox/AfterAnswered", lettersStay(blackboard.Answered)},
-	{"letters stay when the run is canceled", "Inbox/AfterCanceled", lettersStay(blackboard.Canceled)},
-	{"a canceled run has no questions", "Inbox/OtherRecords", mapAppend(func(r *blackboard.Record) {
-		if r.Kind == blackboard.Asked {
-			r.Kind = blackboard.Answered
+	{"letters stay when their answer is in the log", "Inbox/AfterAnswered", lettersStay(runlog.Answered)},
+	{"letters stay when the run is canceled", "Inbox/AfterCanceled", lettersStay(runlog.Canceled)},
+	{"a canceled run has no questions", "Inbox/OtherRecords", mapAppend(func(r *runlog.Record) {
+		if r.Kind == runlog.Asked {
+			r.Kind = runlog.Answered
 		}
 	})},
-	{"letters stay when the question has expired", "Inbox/AfterExpired", lettersStay(blackboard.Expired)},
-	{"letters stay when the question is withdrawn", "Inbox/AfterExpired", lettersStay(blackboard.Withdrawn)},
+	{"letters stay when the question has expired", "Inbox/AfterExpired", lettersStay(runlog.Expired)},
+	{"letters stay when the question is withdrawn", "Inbox/AfterExpired", lettersStay(runlog.Withdrawn)},
 	{"what has expired once is closed for ever", "Inbox/AskedAgain", func(d *double) {
 		closed := make(map[string]bool)
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
 			for _, r := range recs {
-				if blackboard.AskKind(r.Kind) && r.Kind != blackboard.Asked {
+				if runlog.AskKind(r.Kind) && r.Kind != runlog.Asked {
 					closed[r.Run+"/"+r.Name] = true
 				}
 			}
 			return d.Memory.Append(ctx, recs)
 		}
-		d.put = func(ctx context.Context, l blackboard.Letter) error {
+		d.put = func(ctx context.Context, l runlog.Letter) error {
 			if closed[l.Run+"/"+l.Key] {
-				return blackboard.ErrConflict
+				return runlog.ErrConflict
 			}
 			return d.Memory.Put(ctx, l)
 		}
 	}},
-	{"a question drops the answer that came before it", "Inbox/Early", mapAppend(func(r *blackboard.Record) {
-		if r.Kind == blackboard.Asked {
+	{"a question drops the answer that came before it", "Inbox/Early", mapAppend(func(r *runlog.Record) {
+		if r.Kind == runlog.Asked {
 			r.Data = json.RawMessage(`{"rejected":"no"}`)
 		}
 	})},
-	{"a rejected letter stays", "Inbox/Rejected", mapAppend(func(r *blackboard.Record) {
-		if r.Kind == blackboard.Asked {
+	{"a rejected letter stays", "Inbox/Rejected", mapAppend(func(r *runlog.Record) {
+		if r.Kind == runlog.Asked {
 			r.Data = nil
 		}
 	})},
-	{"each question rejects its letter", "Inbox/Rejected", mapAppend(func(r *blackboard.Record) {
-		if r.Kind == blackboard.Asked {
+	{"each question rejects its letter", "Inbox/Rejected", mapAppend(func(r *runlog.Record) {
+		if r.Kind == runlog.Asked {
 			r.Data = json.RawMessage(`{"rejected":"no"}`)
 		}
 	})},
-	{"takes letters for unknown runs", "Inbox/NoRun", mapPutError(blackboard.ErrNoRun)},
-	{"takes letters for ended runs", "Inbox/AfterEnded", mapPutError(blackboard.ErrEnded)},
-	{"letters outlive the end", "Inbox/AfterEnded", lettersStay(blackboard.Ended)},
+	{"takes letters for unknown runs", "Inbox/NoRun", mapPutError(runlog.ErrNoRun)},
+	{"takes letters for ended runs", "Inbox/AfterEnded", mapPutError(runlog.ErrEnded)},
+	{"letters outlive the end", "Inbox/AfterEnded", lettersStay(runlog.Ended)},
 	{"letters forget that they expired", "Inbox/Expired", func(d *double) {
-		d.letters = func(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
-			return mapSeq(d.Memory.Letters(ctx, run), func(l blackboard.Letter) blackboard.Letter {
+		d.letters = func(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
+			return mapSeq(d.Memory.Letters(ctx, run), func(l runlog.Letter) runlog.Letter {
 				l.Expired = false
 				return l
 			})
@@ -83,19 +83,19 @@ var inboxFaults = []fault{
 	}},
 	{"letters keep the caller's Data", "Inbox/CallerOwnsData", func(d *double) {
 		kept := make(map[string]json.RawMessage)
-		d.put = func(ctx context.Context, l blackboard.Letter) error {
+		d.put = func(ctx context.Context, l runlog.Letter) error {
 			kept[l.Key] = l.Data
 			return d.Memory.Put(ctx, l)
 		}
-		d.letters = func(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
-			return mapSeq(d.Memory.Letters(ctx, run), func(l blackboard.Letter) blackboard.Letter {
+		d.letters = func(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
+			return mapSeq(d.Memory.Letters(ctx, run), func(l runlog.Letter) runlog.Letter {
 				l.Data = kept[l.Key]
 				return l
 			})
 		}
 	}},
 	{"letters lose spaces and HTML", "Inbox/DataExact", func(d *double) {
-		d.put = func(ctx context.Context, l blackboard.Letter) error {
+		d.put = func(ctx context.Context, l runlog.Letter) error {
 			var escaped bytes.Buffer
 			json.HTMLEscape(&escaped, l.Data)
 			l.Data = escaped.Bytes()
@@ -104,23 +104,23 @@ var inboxFaults = []fault{
 	}},
 	{"Letters hold a lock", "Inbox/NoLockWhileYielding", func(d *double) {
 		var mu sync.Mutex
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
 			return d.Memory.Append(ctx, recs)
 		}
-		d.letters = func(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
+		d.letters = func(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
 			return locked(&mu, d.Memory.Letters(ctx, run))
 		}
 	}},
 	{"ignores contexts in Put", "Inbox/CanceledContext", func(d *double) {
-		d.put = func(ctx context.Context, l blackboard.Letter) error {
+		d.put = func(ctx context.Context, l runlog.Letter) error {
 			return d.Memory.Put(context.WithoutCancel(ctx), l)
 		}
 	}},
 	{"the last letter of a race is dropped silently", "Inbox/OneWins", func(d *double) {
-		d.put = func(ctx context.Context, l blackboard.Letter) error {
-			if err := d.Memory.Put(ctx, l); !errors.Is(err, blackboard.ErrConflict) {
+		d.put = func(ctx context.Context, l runlog.Letter) error {
+			if err := d.Memory.Put(ctx, l); !errors.Is(err, runlog.ErrConflict) {
 				return err
 			}
 			return nil
@@ -146,9 +146,9 @@ var asksFaults = []fault{
 	}},
 	{"Asks of an unknown run are an error", "Asks/None", func(d *double) {
 		d.asks = func(ctx context.Context, run, key string) recordSeq {
-			return func(yield func(blackboard.Record, error) bool) {
+			return func(yield func(runlog.Record, error) bool) {
 				if _, err := d.Memory.Last(ctx, run); err != nil {
-					yield(blackboard.Record{}, err)
+					yield(runlog.Record{}, err)
 					return
 				}
 				d.Memory.Asks(ctx, run, key)(yield)
@@ -170,7 +170,7 @@ var asksFaults = []fault{
 // mapPutError takes letters that are refused with that error.
 func mapPutError(refusal error) func(*double) {
 	return func(d *double) {
-		d.put = func(ctx context.Context, l blackboard.Letter) error {
+		d.put = func(ctx context.Context, l runlog.Letter) error {
 			if err := d.Memory.Put(ctx, l); !errors.Is(err, refusal) {
 				return err
 			}
@@ -182,14 +182,14 @@ func mapPutError(refusal error) func(*double) {
 // lettersStay hides records of that kind from the inbox.
 func lettersStay(kind string) func(*double) {
 	return func(d *double) {
-		inbox := blackboard.NewMemory()
+		inbox := runlog.NewMemory()
 		d.put, d.letters = inbox.Put, inbox.Letters
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
 			for _, r := range recs {
 				if r.Kind == kind {
-					r.Kind = blackboard.Called
+					r.Kind = runlog.Called
 				}
-				if err := inbox.Append(ctx, []blackboard.Record{r}); err != nil {
+				if err := inbox.Append(ctx, []runlog.Record{r}); err != nil {
 					return err
 				}
 			}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // messengerFaults are faults of a Messenger.
@@ -39,7 +39,7 @@ var messengerFaults = []fault{
 	}},
 	{"requests without an engine wait", "Messenger/NoReply", requests(func(ctx context.Context, d *double, owner string, data []byte) ([]byte, error) {
 		reply, err := d.Memory.Request(ctx, owner, data)
-		if errors.Is(err, blackboard.ErrNoReply) && string(data) != hello {
+		if errors.Is(err, runlog.ErrNoReply) && string(data) != hello {
 			<-ctx.Done()
 			err = ctx.Err()
 		}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // ownersFaults are faults of Owners and of a Notifier.
@@ -67,20 +67,20 @@ var ownersFaults = []fault{
 	}},
 	{"orphans are all open runs", "Owners/Orphans", func(d *double) {
 		d.orphans = func(ctx context.Context) listSeq {
-			return reversed(d.Memory.List(ctx, blackboard.Query{Open: true}))
+			return reversed(d.Memory.List(ctx, runlog.Query{Open: true}))
 		}
 	}},
 	{"orphans newest first", "Owners/Orphans", func(d *double) {
 		d.orphans = func(ctx context.Context) listSeq { return reversed(d.Memory.Orphans(ctx)) }
 	}},
-	{"orphans without a flow", "Owners/Orphans", mapListing(func(l *blackboard.Listing) { l.Flow = "" })},
+	{"orphans without a flow", "Owners/Orphans", mapListing(func(l *runlog.Listing) { l.Flow = "" })},
 	{"one page of orphans", "Owners/ManyOrphans", func(d *double) {
 		d.orphans = func(ctx context.Context) listSeq { return limited(d.Memory.Orphans(ctx), 512) }
 	}},
 	{"Orphans hold a lock", "Owners/NoLockWhileYielding", func(d *double) {
 		var mu sync.Mutex
-		d.list = func(ctx context.Context, q blackboard.Query) listSeq {
-			return func(yield func(blackboard.Listing, error) bool) {
+		d.list = func(ctx context.Context, q runlog.Query) listSeq {
+			return func(yield func(runlog.Listing, error) bool) {
 				mu.Lock()
 				mu.Unlock() //nolint:staticcheck // it waits, no more
 				d.Memory.List(ctx, q)(yield)
@@ -106,13 +106,13 @@ var ownersFaults = []fault{
 	{"ignores contexts in Orphans", "Owners/CanceledContext", func(d *double) {
 		d.orphans = func(ctx context.Context) listSeq { return d.Memory.Orphans(context.WithoutCancel(ctx)) }
 	}},
-	{"tells of letters only", "Notifier/Append", tells(blackboard.Answered)},
+	{"tells of letters only", "Notifier/Append", tells(runlog.Answered)},
 	{"tells of the wrong run", "Notifier/Append", func(d *double) {
 		d.changes = func(ctx context.Context) iter.Seq2[string, error] {
 			return mapSeq(d.Memory.Changes(ctx), func(string) string { return "a" })
 		}
 	}},
-	{"tells of records only", "Notifier/Put", tells(blackboard.Called)},
+	{"tells of records only", "Notifier/Put", tells(runlog.Called)},
 	{"a loop that was left holds up Append", "Notifier/Break", func(d *double) {
 		var mu sync.RWMutex
 		d.append = lockedAppend(d, &mu)
@@ -135,7 +135,7 @@ var ownersFaults = []fault{
 // tells reports only changes of one kind: Answered for letters.
 func tells(kind string) func(*double) {
 	return func(d *double) {
-		told := blackboard.NewMemory()
+		told := runlog.NewMemory()
 		d.changes = told.Changes
 		n := int64(0)
 		tell := func(ctx context.Context, run, of string) error {
@@ -143,15 +143,15 @@ func tells(kind string) func(*double) {
 				return nil
 			}
 			n++
-			return told.Append(ctx, []blackboard.Record{{Run: run, Seq: n - 1, Kind: kind}})
+			return told.Append(ctx, []runlog.Record{{Run: run, Seq: n - 1, Kind: kind}})
 		}
-		d.put = func(ctx context.Context, l blackboard.Letter) error {
+		d.put = func(ctx context.Context, l runlog.Letter) error {
 			if err := d.Memory.Put(ctx, l); err != nil {
 				return err
 			}
-			return tell(ctx, l.Run, blackboard.Answered)
+			return tell(ctx, l.Run, runlog.Answered)
 		}
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
 			if err := d.Memory.Append(ctx, recs); err != nil || recs[0].Run != "r" {
 				return err
 			}

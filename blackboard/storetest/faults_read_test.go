@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // readFaults are faults of Records and Last.
@@ -15,7 +15,7 @@ var readFaults = []fault{
 	}},
 	{"an unknown run is an error", "Records/UnknownRun", func(d *double) {
 		d.records = func(ctx context.Context, run string, from int64) recordSeq {
-			return func(yield func(blackboard.Record, error) bool) {
+			return func(yield func(runlog.Record, error) bool) {
 				n := 0
 				for r, err := range d.Memory.Records(ctx, run, from) {
 					n++
@@ -24,7 +24,7 @@ var readFaults = []fault{
 					}
 				}
 				if n == 0 && from == 0 {
-					yield(blackboard.Record{}, errors.New("unknown run"))
+					yield(runlog.Record{}, errors.New("unknown run"))
 				}
 			}
 		}
@@ -38,7 +38,7 @@ var readFaults = []fault{
 		d.records = func(ctx context.Context, run string, from int64) recordSeq {
 			recs := d.Memory.Records(ctx, run, from)
 			used := false
-			return func(yield func(blackboard.Record, error) bool) {
+			return func(yield func(runlog.Record, error) bool) {
 				if !used {
 					recs(yield)
 				}
@@ -48,7 +48,7 @@ var readFaults = []fault{
 	}},
 	{"Records hold a lock", "Records/NoLockWhileYielding", func(d *double) {
 		var mu sync.Mutex
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
 			return d.Memory.Append(ctx, recs)
@@ -59,13 +59,13 @@ var readFaults = []fault{
 	}},
 	{"Records keep a read lock after a break", "Records/EarlyBreak", func(d *double) {
 		var mu sync.RWMutex
-		d.append = func(ctx context.Context, recs []blackboard.Record) error {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
 			return d.Memory.Append(ctx, recs)
 		}
 		d.records = func(ctx context.Context, run string, from int64) recordSeq {
-			return func(yield func(blackboard.Record, error) bool) {
+			return func(yield func(runlog.Record, error) bool) {
 				mu.RLock()
 				for r, err := range d.Memory.Records(ctx, run, from) {
 					if !yield(r, err) {
@@ -77,7 +77,7 @@ var readFaults = []fault{
 		}
 	}},
 	{"Last is the first", "Last/Last", func(d *double) {
-		d.last = func(ctx context.Context, run string) (blackboard.Record, error) {
+		d.last = func(ctx context.Context, run string) (runlog.Record, error) {
 			for r, err := range d.Memory.Records(ctx, run, 0) {
 				return r, err
 			}
@@ -85,17 +85,17 @@ var readFaults = []fault{
 		}
 	}},
 	{"Last of an unknown run is empty", "Last/NoRun", func(d *double) {
-		d.last = func(ctx context.Context, run string) (blackboard.Record, error) {
+		d.last = func(ctx context.Context, run string) (runlog.Record, error) {
 			r, err := d.Memory.Last(ctx, run)
-			if errors.Is(err, blackboard.ErrNoRun) {
+			if errors.Is(err, runlog.ErrNoRun) {
 				err = nil
 			}
 			return r, err
 		}
 	}},
 	{"Last returns its own Data", "Last/CallerOwnsData", func(d *double) {
-		var own blackboard.Record
-		d.last = func(ctx context.Context, run string) (blackboard.Record, error) {
+		var own runlog.Record
+		d.last = func(ctx context.Context, run string) (runlog.Record, error) {
 			var err error
 			if own.Run == "" {
 				own, err = d.Memory.Last(ctx, run)
@@ -104,7 +104,7 @@ var readFaults = []fault{
 		}
 	}},
 	{"ignores contexts in Last", "Last/CanceledContext", func(d *double) {
-		d.last = func(ctx context.Context, run string) (blackboard.Record, error) {
+		d.last = func(ctx context.Context, run string) (runlog.Record, error) {
 			return d.Memory.Last(context.WithoutCancel(ctx), run)
 		}
 	}},

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 var listChecks = []check{
@@ -38,12 +38,12 @@ var listChecks = []check{
 }
 
 var (
-	everyRun = blackboard.Query{}
-	openRuns = blackboard.Query{Open: true}
+	everyRun = runlog.Query{}
+	openRuns = runlog.Query{Open: true}
 )
 
 // wantRuns compares the IDs of the runs, in order.
-func wantRuns(t testing.TB, s blackboard.Store, q blackboard.Query, want ...string) {
+func wantRuns(t testing.TB, s runlog.Store, q runlog.Query, want ...string) {
 	t.Helper()
 	var got []string
 	for _, l := range all(t, s.List(t.Context(), q)) {
@@ -55,7 +55,7 @@ func wantRuns(t testing.TB, s blackboard.Store, q blackboard.Query, want ...stri
 }
 
 // wantListing compares all of the listing of the only run.
-func wantListing(t testing.TB, s blackboard.Store, want blackboard.Listing) {
+func wantListing(t testing.TB, s runlog.Store, want runlog.Listing) {
 	t.Helper()
 	got := all(t, s.List(t.Context(), everyRun))
 	if len(got) != 1 {
@@ -67,13 +67,13 @@ func wantListing(t testing.TB, s blackboard.Store, want blackboard.Listing) {
 }
 
 // withData is r with that Data.
-func withData(r blackboard.Record, data string) blackboard.Record {
+func withData(r runlog.Record, data string) runlog.Record {
 	r.Data = []byte(data)
 	return r
 }
 
 // started returns the first record of a run that began minutes after day.
-func started(run string, minutes int) blackboard.Record {
+func started(run string, minutes int) runlog.Record {
 	r := entry(run, 0)
 	r.At = day.Add(time.Duration(minutes) * time.Minute)
 	return r
@@ -81,53 +81,53 @@ func started(run string, minutes int) blackboard.Record {
 
 // fullStart has all that a listing takes from a Started record, and more.
 var fullStart = withData(
-	kinded("r", 0, blackboard.Started, "film"),
+	kinded("r", 0, runlog.Started, "film"),
 	`{"version":3,"owner":"ann","parent":"p/1","labels":{"team":"a","empty":""},"in":{"owner":"x"},"status":"x","error":{"message":"x"}}`,
 )
 
 // afterStart is the listing after fullStart.
-func afterStart() blackboard.Listing {
-	return blackboard.Listing{
+func afterStart() runlog.Listing {
+	return runlog.Listing{
 		Run: "r", Flow: "film", Version: 3, Owner: "ann", Parent: "p/1", Started: day, Changed: day, Next: 1,
 		Labels: map[string]string{"team": "a", "empty": ""},
 	}
 }
 
-func listNone(t testing.TB, s blackboard.Store) {
+func listNone(t testing.TB, s runlog.Store) {
 	wantRuns(t, s, openRuns)
 	wantRuns(t, s, everyRun)
 }
 
-func listStarted(t testing.TB, s blackboard.Store) {
+func listStarted(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, fullStart)
 	wantListing(t, s, afterStart())
 	for _, data := range []string{`[1]`, `{"owner":7}`, `{"version":"1"}`, `{"labels":["a"]}`, `{"labels":{"a":1}}`} {
-		if err := s.Append(t.Context(), []blackboard.Record{withData(entry("bad", 0), data)}); err == nil {
+		if err := s.Append(t.Context(), []runlog.Record{withData(entry("bad", 0), data)}); err == nil {
 			t.Errorf("Append of a Started record with the data %s succeeded, want an error", data)
 		}
 	}
 	wantListing(t, s, afterStart())
 }
 
-func listResumed(t testing.TB, s blackboard.Store) {
+func listResumed(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, fullStart)
-	mustAppend(t, s, withData(kinded("r", 1, blackboard.Stuck, ""), `{"error":{"message":"no"}}`))
-	mustAppend(t, s, withData(kinded("r", 2, blackboard.Resumed, ""), `{"owner":"bob","parent":"x","status":"x"}`))
+	mustAppend(t, s, withData(kinded("r", 1, runlog.Stuck, ""), `{"error":{"message":"no"}}`))
+	mustAppend(t, s, withData(kinded("r", 2, runlog.Resumed, ""), `{"owner":"bob","parent":"x","status":"x"}`))
 	want := afterStart()
 	want.Owner, want.Changed, want.Next = "bob", day.Add(2), 3
 	wantListing(t, s, want)
 }
 
-func listStuck(t testing.TB, s blackboard.Store) {
-	mustAppend(t, s, fullStart, withData(kinded("r", 1, blackboard.Stuck, "x"), `{"error":{"message":"no such field"},"owner":"x"}`))
+func listStuck(t testing.TB, s runlog.Store) {
+	mustAppend(t, s, fullStart, withData(kinded("r", 1, runlog.Stuck, "x"), `{"error":{"message":"no such field"},"owner":"x"}`))
 	want := afterStart()
-	want.Status, want.Err, want.Changed, want.Next = blackboard.Stuck, "no such field", day.Add(1), 2
+	want.Status, want.Err, want.Changed, want.Next = runlog.Stuck, "no such field", day.Add(1), 2
 	wantListing(t, s, want)
 }
 
-func listEnded(t testing.TB, s blackboard.Store) {
+func listEnded(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, fullStart)
-	mustAppend(t, s, withData(kinded("r", 1, blackboard.Ended, "x"), `{"status":"failed","error":{"message":"cut"},"owner":"x"}`))
+	mustAppend(t, s, withData(kinded("r", 1, runlog.Ended, "x"), `{"status":"failed","error":{"message":"cut"},"owner":"x"}`))
 	want := afterStart()
 	want.Status, want.Err, want.Ended, want.Changed, want.Next = "failed", "cut", true, day.Add(1), 2
 	wantListing(t, s, want)
@@ -135,10 +135,10 @@ func listEnded(t testing.TB, s blackboard.Store) {
 
 // listChangedAndNext has records of kinds that are not listed, whose Data looks as
 // if they were.
-func listChangedAndNext(t testing.TB, s blackboard.Store) {
+func listChangedAndNext(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, fullStart)
 	want := afterStart()
-	for seq, kind := range []string{blackboard.Called, blackboard.Canceled, blackboard.Asked, "my own"} {
+	for seq, kind := range []string{runlog.Called, runlog.Canceled, runlog.Asked, "my own"} {
 		r := withData(kinded("r", int64(seq)+1, kind, "x"), `{"owner":"x","status":"x","error":{"message":"x"}}`)
 		r.At = day.Add(-time.Hour) // a clock was set back
 		mustAppend(t, s, r)
@@ -147,22 +147,22 @@ func listChangedAndNext(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func listOtherFirst(t testing.TB, s blackboard.Store) {
+func listOtherFirst(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, kinded("r", 0, "my own", "x"))
-	wantListing(t, s, blackboard.Listing{Run: "r", Started: day, Changed: day, Next: 1})
+	wantListing(t, s, runlog.Listing{Run: "r", Started: day, Changed: day, Next: 1})
 }
 
-func listOpenAndAll(t testing.TB, s blackboard.Store) {
+func listOpenAndAll(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, started("a", 1), started("b", 2), started("c", 3))
-	mustAppend(t, s, kinded("b", 1, blackboard.Ended, ""))
+	mustAppend(t, s, kinded("b", 1, runlog.Ended, ""))
 	wantRuns(t, s, openRuns, "c", "a")
 	wantRuns(t, s, everyRun, "c", "b", "a")
-	mustAppend(t, s, kinded("d", 0, blackboard.Ended, ""), kinded("c", 1, blackboard.Ended, ""))
+	mustAppend(t, s, kinded("d", 0, runlog.Ended, ""), kinded("c", 1, runlog.Ended, ""))
 	wantRuns(t, s, openRuns, "a")
 	wantRuns(t, s, everyRun, "c", "b", "a", "d")
 }
 
-func listNewestFirst(t testing.TB, s blackboard.Store) {
+func listNewestFirst(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, started("m", 5), started("z", 1), started("c", 3), started("b", 3), started("a", 9))
 	late := entry("z", 1)
 	late.At = day.Add(time.Hour) // the start counts
@@ -171,21 +171,21 @@ func listNewestFirst(t testing.TB, s blackboard.Store) {
 	timeless := entry("0", 0)
 	timeless.At = time.Time{}
 	mustAppend(t, s, timeless, late, nano, started("d", 3))
-	for _, q := range []blackboard.Query{openRuns, everyRun} {
+	for _, q := range []runlog.Query{openRuns, everyRun} {
 		wantRuns(t, s, q, "a", "n", "m", "b", "c", "d", "z", "0")
 	}
 }
 
-func listMany(t testing.TB, s blackboard.Store) {
+func listMany(t testing.TB, s runlog.Store) {
 	const n = 1200
-	var recs []blackboard.Record
+	var recs []runlog.Record
 	var every, open []string
 	for i := range n {
 		run := fmt.Sprintf("run-%04d", i)
 		recs = append(recs, started(run, -i/7)) // seven runs of the same time
 		every = append(every, run)
 		if i%3 == 0 {
-			recs = append(recs, kinded(run, 1, blackboard.Ended, ""))
+			recs = append(recs, kinded(run, 1, runlog.Ended, ""))
 		} else {
 			open = append(open, run)
 		}
@@ -193,11 +193,11 @@ func listMany(t testing.TB, s blackboard.Store) {
 	mustAppend(t, s, recs...)
 	wantRuns(t, s, everyRun, every...)
 	wantRuns(t, s, openRuns, open...)
-	wantRuns(t, s, blackboard.Query{Open: true, Limit: 700}, open[:700]...)
-	wantRuns(t, s, blackboard.Query{Open: true, Limit: 100, After: open[99]}, open[100:200]...)
+	wantRuns(t, s, runlog.Query{Open: true, Limit: 700}, open[:700]...)
+	wantRuns(t, s, runlog.Query{Open: true, Limit: 100, After: open[99]}, open[100:200]...)
 }
 
-func listCallerOwnsLabels(t testing.TB, s blackboard.Store) {
+func listCallerOwnsLabels(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, fullStart)
 	for range 2 {
 		for _, l := range all(t, s.List(t.Context(), everyRun)) {
@@ -207,7 +207,7 @@ func listCallerOwnsLabels(t testing.TB, s blackboard.Store) {
 	wantListing(t, s, afterStart())
 }
 
-func listEarlyBreak(t testing.TB, s blackboard.Store) {
+func listEarlyBreak(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entry("a", 0), entry("b", 0))
 	for range 100 {
 		leave(t, s.List(t.Context(), openRuns))
@@ -216,7 +216,7 @@ func listEarlyBreak(t testing.TB, s blackboard.Store) {
 	wantRuns(t, s, openRuns, "a", "b")
 }
 
-func listNoLock(t testing.TB, s blackboard.Store) {
+func listNoLock(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entry("a", 0), entry("b", 0), entry("c", 0))
 	next := int64(1)
 	for _, err := range s.List(t.Context(), openRuns) {
@@ -231,10 +231,10 @@ func listNoLock(t testing.TB, s blackboard.Store) {
 	wantLog(t, s, "a", entries("a", 0, next)...)
 }
 
-func listCanceled(t testing.TB, s blackboard.Store) {
+func listCanceled(t testing.TB, s runlog.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, q := range []blackboard.Query{openRuns, everyRun} {
+	for _, q := range []runlog.Query{openRuns, everyRun} {
 		if err := firstError(t, s.List(ctx, q)); !errors.Is(err, context.Canceled) {
 			t.Errorf("List(%+v) with a canceled context and no run yielded the error %v, want context.Canceled", q, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 func (suite Suite) messengerChecks() []check {
@@ -31,12 +31,12 @@ type handler = func(ctx context.Context, data []byte) []byte
 const hello = "are you there?"
 
 // serve makes s handle requests to owner, until stop, which returns what Serve returned.
-func serve(t testing.TB, s blackboard.Store, owner string, handle handler) (stop func() error) {
+func serve(t testing.TB, s runlog.Store, owner string, handle handler) (stop func() error) {
 	t.Helper()
-	if o, ok := s.(blackboard.Owners); ok {
+	if o, ok := s.(runlog.Owners); ok {
 		mustBeat(t, o, owner, time.Hour)
 	}
-	m := as[blackboard.Messenger](t, s)
+	m := as[runlog.Messenger](t, s)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	var serving sync.WaitGroup
@@ -61,7 +61,7 @@ func serve(t testing.TB, s blackboard.Store, owner string, handle handler) (stop
 		if err == nil && len(reply) == 0 {
 			return stop
 		}
-		if !errors.Is(err, blackboard.ErrNoReply) || time.Since(began) > patience {
+		if !errors.Is(err, runlog.ErrNoReply) || time.Since(began) > patience {
 			_ = stop()
 			t.Fatalf("Request(%q) = %q, %v, want the reply of the engine that serves", owner, reply, err)
 		}
@@ -69,13 +69,13 @@ func serve(t testing.TB, s blackboard.Store, owner string, handle handler) (stop
 }
 
 // request is a request that ends when patience is over.
-func request(t testing.TB, s blackboard.Store, owner, data string) (string, error) {
+func request(t testing.TB, s runlog.Store, owner, data string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var reply []byte
 	ok, err := inTime(func() (err error) {
-		reply, err = as[blackboard.Messenger](t, s).Request(ctx, owner, []byte(data))
+		reply, err = as[runlog.Messenger](t, s).Request(ctx, owner, []byte(data))
 		return err
 	})
 	if !ok {
@@ -84,23 +84,23 @@ func request(t testing.TB, s blackboard.Store, owner, data string) (string, erro
 	return string(reply), err
 }
 
-func wantReply(t testing.TB, s blackboard.Store, owner, data, want string) {
+func wantReply(t testing.TB, s runlog.Store, owner, data, want string) {
 	t.Helper()
 	if got, err := request(t, s, owner, data); err != nil || got != want {
 		t.Errorf("Request(%q, %.50q) = %d bytes %.50q, %v, want %d bytes %.50q", owner, data, len(got), got, err, len(want), want)
 	}
 }
 
-func wantNoReply(t testing.TB, s blackboard.Store, owner string) {
+func wantNoReply(t testing.TB, s runlog.Store, owner string) {
 	t.Helper()
 	began := time.Now()
-	if got, err := request(t, s, owner, "x"); !errors.Is(err, blackboard.ErrNoReply) {
+	if got, err := request(t, s, owner, "x"); !errors.Is(err, runlog.ErrNoReply) {
 		t.Errorf("Request(%q) = %q, %v after %v, want ErrNoReply", owner, got, err, time.Since(began))
 	}
 }
 
 // replies has requests to two engines of a store, from it and from another process.
-func (suite Suite) replies(t testing.TB, s blackboard.Store) {
+func (suite Suite) replies(t testing.TB, s runlog.Store) {
 	for _, owner := range []string{"ann", "../b/ü %"} {
 		var last []byte // is the handler's, as its reply is
 		stop := serve(t, s, owner, func(_ context.Context, data []byte) []byte {
@@ -111,8 +111,8 @@ func (suite Suite) replies(t testing.TB, s blackboard.Store) {
 		})
 		defer func() { _ = stop() }()
 	}
-	for _, from := range []blackboard.Store{s, suite.Other(t, s)} {
-		m := as[blackboard.Messenger](t, from)
+	for _, from := range []runlog.Store{s, suite.Other(t, s)} {
+		m := as[runlog.Messenger](t, from)
 		for _, data := range []string{"", "a", "\x00\xff\n", `{"a":"\u0000"}`} {
 			for _, owner := range []string{"ann", "../b/ü %"} {
 				wantReply(t, from, owner, data, owner+":"+data)
@@ -128,7 +128,7 @@ func (suite Suite) replies(t testing.TB, s blackboard.Store) {
 
 // repliesLarge has data that is larger than what databases notify at once: all of it
 // equal, and all of it different.
-func (suite Suite) repliesLarge(t testing.TB, s blackboard.Store) {
+func (suite Suite) repliesLarge(t testing.TB, s runlog.Store) {
 	stop := serve(t, s, "ann", func(_ context.Context, data []byte) []byte { return append(data, 'x') })
 	defer func() { _ = stop() }()
 	other := suite.Other(t, s)
@@ -146,7 +146,7 @@ func (suite Suite) repliesLarge(t testing.TB, s blackboard.Store) {
 }
 
 // repliesSideBySide has two requests that are handled at the same time.
-func (suite Suite) repliesSideBySide(t testing.TB, s blackboard.Store) {
+func (suite Suite) repliesSideBySide(t testing.TB, s runlog.Store) {
 	first, second := make(chan struct{}), make(chan struct{})
 	stop := serve(t, s, "ann", func(ctx context.Context, data []byte) []byte {
 		if string(data) == "2" {
@@ -173,12 +173,12 @@ func (suite Suite) repliesSideBySide(t testing.TB, s blackboard.Store) {
 }
 
 // repliesNone has engines that are unknown, do not serve, or serve no more.
-func (suite Suite) repliesNone(t testing.TB, s blackboard.Store) {
-	if o, ok := s.(blackboard.Owners); ok {
+func (suite Suite) repliesNone(t testing.TB, s runlog.Store) {
+	if o, ok := s.(runlog.Owners); ok {
 		mustBeat(t, o, "deaf", time.Hour)
 	}
 	stop := serve(t, s, "ann", func(_ context.Context, data []byte) []byte { return data })
-	for _, from := range []blackboard.Store{s, suite.Other(t, s)} {
+	for _, from := range []runlog.Store{s, suite.Other(t, s)} {
 		wantReply(t, from, "ann", "x", "x")
 		for _, owner := range []string{"", "an", "ANN", "deaf"} {
 			wantNoReply(t, from, owner)
@@ -191,7 +191,7 @@ func (suite Suite) repliesNone(t testing.TB, s blackboard.Store) {
 
 // replyDeadline has an engine that hangs: the context of its handle must end with the
 // request.
-func (suite Suite) replyDeadline(t testing.TB, s blackboard.Store) {
+func (suite Suite) replyDeadline(t testing.TB, s runlog.Store) {
 	late := make(chan error, 1)
 	release := make(chan struct{})
 	stop := serve(t, s, "ann", func(ctx context.Context, _ []byte) []byte {
@@ -208,7 +208,7 @@ func (suite Suite) replyDeadline(t testing.TB, s blackboard.Store) {
 	defer close(release)
 	ctx, cancel := context.WithTimeout(t.Context(), suite.Silence)
 	defer cancel()
-	m := as[blackboard.Messenger](t, suite.Other(t, s))
+	m := as[runlog.Messenger](t, suite.Other(t, s))
 	ok, err := inTime(func() error {
 		_, err := m.Request(ctx, "ann", nil)
 		return err
@@ -222,7 +222,7 @@ func (suite Suite) replyDeadline(t testing.TB, s blackboard.Store) {
 }
 
 // serveEnds ends Serve while it handles a request.
-func (suite Suite) serveEnds(t testing.TB, s blackboard.Store) {
+func (suite Suite) serveEnds(t testing.TB, s runlog.Store) {
 	handling, returned := make(chan struct{}), make(chan struct{})
 	stop := serve(t, s, "ann", func(ctx context.Context, _ []byte) []byte {
 		close(handling)
@@ -252,12 +252,12 @@ func (suite Suite) serveEnds(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func messengerCanceled(t testing.TB, s blackboard.Store) {
+func messengerCanceled(t testing.TB, s runlog.Store) {
 	stop := serve(t, s, "ann", func(context.Context, []byte) []byte { return nil })
 	defer func() { _ = stop() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	m := as[blackboard.Messenger](t, s)
+	m := as[runlog.Messenger](t, s)
 	for name, call := range map[string]func() error{
 		"Request": func() error { _, err := m.Request(ctx, "ann", nil); return err },
 		"Serve":   func() error { return m.Serve(ctx, "bob", nil) },

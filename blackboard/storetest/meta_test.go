@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // fault breaks a store in one way; check is one that must see it.
@@ -25,7 +25,7 @@ var faults = slices.Concat(appendFaults, readFaults, listFaults, ownersFaults, m
 
 // doubles checks doubles, which break what they are told to.
 var doubles = Suite{
-	Open:    func(*testing.T) blackboard.Store { return newDouble().withDamage() },
+	Open:    func(*testing.T) runlog.Store { return newDouble().withDamage() },
 	Damage:  damage,
 	Silence: 20 * time.Millisecond,
 }.withDefaults()
@@ -53,7 +53,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 }
 
 // complaints runs one check of the suite and returns what it says.
-func complaints(t *testing.T, name string, s blackboard.Store) []string {
+func complaints(t *testing.T, name string, s runlog.Store) []string {
 	t.Helper()
 	r := &recorder{TB: t}
 	for _, g := range doubles.groups() {
@@ -89,7 +89,7 @@ func TestSuiteFindsFaults(t *testing.T) {
 
 func TestSuiteAcceptsDouble(t *testing.T) {
 	doubles.Run(t)
-	Run(t, func(*testing.T) blackboard.Store { return struct{ blackboard.Store }{newDouble()} })
+	Run(t, func(*testing.T) runlog.Store { return struct{ runlog.Store }{newDouble()} })
 }
 
 // TestEveryCheckSeesAFault keeps checks out that can never fail.

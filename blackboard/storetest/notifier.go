@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 func (suite Suite) notifierChecks() []check {
@@ -21,7 +21,7 @@ func (suite Suite) notifierChecks() []check {
 
 // awaitChange changes run until a loop over Changes has yielded the run. It repeats the
 // change, because a Notifier may miss one.
-func (suite Suite) awaitChange(t testing.TB, s blackboard.Store, run string, change func(s blackboard.Store, n int64)) {
+func (suite Suite) awaitChange(t testing.TB, s runlog.Store, run string, change func(s runlog.Store, n int64)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -29,7 +29,7 @@ func (suite Suite) awaitChange(t testing.TB, s blackboard.Store, run string, cha
 	var loop sync.WaitGroup
 	loop.Go(func() {
 		defer close(seen)
-		for got, err := range as[blackboard.Notifier](t, s).Changes(ctx) {
+		for got, err := range as[runlog.Notifier](t, s).Changes(ctx) {
 			if err != nil {
 				t.Errorf("Changes yielded the error %v and not the changed run %q", err, run)
 				return
@@ -55,31 +55,31 @@ func (suite Suite) awaitChange(t testing.TB, s blackboard.Store, run string, cha
 	}
 }
 
-func (suite Suite) notifiesAppend(t testing.TB, s blackboard.Store) {
+func (suite Suite) notifiesAppend(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entry("a", 0))
-	suite.awaitChange(t, s, "r", func(other blackboard.Store, n int64) {
+	suite.awaitChange(t, s, "r", func(other runlog.Store, n int64) {
 		mustAppend(t, other, entry("r", n), entry("other", n))
 	})
 }
 
-func (suite Suite) notifiesPut(t testing.TB, s blackboard.Store) {
-	if _, ok := s.(blackboard.Inbox); !ok {
+func (suite Suite) notifiesPut(t testing.TB, s runlog.Store) {
+	if _, ok := s.(runlog.Inbox); !ok {
 		return
 	}
 	mustAppend(t, s, entry("r", 0))
-	suite.awaitChange(t, s, "r", func(other blackboard.Store, n int64) {
-		mustPut(t, as[blackboard.Inbox](t, other), letter("r", string(rune('a'+n%26))+time.Duration(n).String()))
+	suite.awaitChange(t, s, "r", func(other runlog.Store, n int64) {
+		mustPut(t, as[runlog.Inbox](t, other), letter("r", string(rune('a'+n%26))+time.Duration(n).String()))
 	})
 }
 
 // notifierBreak breaks out of a loop, which must not block later calls.
-func (suite Suite) notifierBreak(t testing.TB, s blackboard.Store) {
-	suite.awaitChange(t, s, "r", func(other blackboard.Store, n int64) { mustAppend(t, other, entry("r", n)) })
+func (suite Suite) notifierBreak(t testing.TB, s runlog.Store) {
+	suite.awaitChange(t, s, "r", func(other runlog.Store, n int64) { mustAppend(t, other, entry("r", n)) })
 	wantFree(t, s, "Changes", entry("new", 0))
 }
 
-func notifierCanceled(t testing.TB, s blackboard.Store) {
-	n := as[blackboard.Notifier](t, s)
+func notifierCanceled(t testing.TB, s runlog.Store) {
+	n := as[runlog.Notifier](t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	ok, err := inTime(func() error { return firstError(t, n.Changes(ctx)) })

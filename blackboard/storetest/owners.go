@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 func (suite Suite) ownersChecks() []check {
@@ -27,29 +27,29 @@ func (suite Suite) ownersChecks() []check {
 }
 
 // observer is the owners of s, and as another process sees them.
-func (suite Suite) observers(t testing.TB, s blackboard.Store) map[string]blackboard.Owners {
+func (suite Suite) observers(t testing.TB, s runlog.Store) map[string]runlog.Owners {
 	t.Helper()
-	return map[string]blackboard.Owners{
-		"the store":   as[blackboard.Owners](t, s),
-		"another one": as[blackboard.Owners](t, suite.Other(t, s)),
+	return map[string]runlog.Owners{
+		"the store":   as[runlog.Owners](t, s),
+		"another one": as[runlog.Owners](t, suite.Other(t, s)),
 	}
 }
 
-func mustBeat(t testing.TB, o blackboard.Owners, owner string, d time.Duration) {
+func mustBeat(t testing.TB, o runlog.Owners, owner string, d time.Duration) {
 	t.Helper()
 	if err := o.Beat(t.Context(), owner, d); err != nil {
 		t.Fatalf("Beat(%q, %v) = %v", owner, d, err)
 	}
 }
 
-func mustLeave(t testing.TB, o blackboard.Owners, owner string) {
+func mustLeave(t testing.TB, o runlog.Owners, owner string) {
 	t.Helper()
 	if err := o.Leave(t.Context(), owner); err != nil {
 		t.Fatalf("Leave(%q) = %v", owner, err)
 	}
 }
 
-func isAlive(t testing.TB, o blackboard.Owners, owner string) bool {
+func isAlive(t testing.TB, o runlog.Owners, owner string) bool {
 	t.Helper()
 	alive, err := o.Alive(t.Context(), owner)
 	if err != nil {
@@ -58,22 +58,22 @@ func isAlive(t testing.TB, o blackboard.Owners, owner string) bool {
 	return alive
 }
 
-func wantAlive(t testing.TB, o blackboard.Owners, owner string) {
+func wantAlive(t testing.TB, o runlog.Owners, owner string) {
 	t.Helper()
 	if !isAlive(t, o, owner) {
 		t.Errorf("Alive(%q) = false, want true", owner)
 	}
 }
 
-func wantDead(t testing.TB, o blackboard.Owners, owner string) {
+func wantDead(t testing.TB, o runlog.Owners, owner string) {
 	t.Helper()
 	if isAlive(t, o, owner) {
 		t.Errorf("Alive(%q) = true, want false", owner)
 	}
 }
 
-func (suite Suite) ownerBeats(t testing.TB, s blackboard.Store) {
-	o := as[blackboard.Owners](t, s)
+func (suite Suite) ownerBeats(t testing.TB, s runlog.Store) {
+	o := as[runlog.Owners](t, s)
 	mustBeat(t, o, "ann", time.Hour)
 	mustBeat(t, o, "../b/ü %", time.Hour)
 	mustBeat(t, o, "ann", time.Hour)
@@ -86,8 +86,8 @@ func (suite Suite) ownerBeats(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func (suite Suite) ownerLeaves(t testing.TB, s blackboard.Store) {
-	o := as[blackboard.Owners](t, s)
+func (suite Suite) ownerLeaves(t testing.TB, s runlog.Store) {
+	o := as[runlog.Owners](t, s)
 	mustBeat(t, o, "ann", time.Hour)
 	mustBeat(t, o, "bob", time.Hour)
 	observers := suite.observers(t, s)
@@ -108,11 +108,11 @@ func (suite Suite) ownerLeaves(t testing.TB, s blackboard.Store) {
 }
 
 // ownerSilent has an engine that is silent: it counts as dead after d, not before.
-func (suite Suite) ownerSilent(t testing.TB, s blackboard.Store) {
+func (suite Suite) ownerSilent(t testing.TB, s runlog.Store) {
 	for name, seen := range suite.observers(t, s) {
 		began := time.Now()
-		mustBeat(t, as[blackboard.Owners](t, s), "ann", suite.Silence)
-		mustBeat(t, as[blackboard.Owners](t, s), "bob", time.Hour)
+		mustBeat(t, as[runlog.Owners](t, s), "ann", suite.Silence)
+		mustBeat(t, as[runlog.Owners](t, s), "bob", time.Hour)
 		for isAlive(t, seen, "ann") {
 			if time.Since(began) > patience {
 				t.Fatalf("as %s sees it, an engine is alive %v after a beat for %v", name, time.Since(began), suite.Silence)
@@ -128,8 +128,8 @@ func (suite Suite) ownerSilent(t testing.TB, s blackboard.Store) {
 
 // ownerProlongs has an engine that beats in time, twice as long as it may be
 // silent. A check that was itself too slow does not count.
-func (suite Suite) ownerProlongs(t testing.TB, s blackboard.Store) {
-	o := as[blackboard.Owners](t, s)
+func (suite Suite) ownerProlongs(t testing.TB, s runlog.Store) {
+	o := as[runlog.Owners](t, s)
 	observers := suite.observers(t, s)
 	for range 8 {
 		last := time.Now()
@@ -145,8 +145,8 @@ func (suite Suite) ownerProlongs(t testing.TB, s blackboard.Store) {
 
 // ownerBeatsAgain has an engine that was stopped for a while: it counts as dead
 // until it beats again.
-func (suite Suite) ownerBeatsAgain(t testing.TB, s blackboard.Store) {
-	o := as[blackboard.Owners](t, s)
+func (suite Suite) ownerBeatsAgain(t testing.TB, s runlog.Store) {
+	o := as[runlog.Owners](t, s)
 	observers := suite.observers(t, s)
 	mustBeat(t, o, "ann", 1)
 	for name, seen := range observers {
@@ -163,8 +163,8 @@ func (suite Suite) ownerBeatsAgain(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func ownerRefused(t testing.TB, s blackboard.Store) {
-	o := as[blackboard.Owners](t, s)
+func ownerRefused(t testing.TB, s runlog.Store) {
+	o := as[runlog.Owners](t, s)
 	if o.Beat(t.Context(), "", time.Hour) == nil {
 		t.Error("Beat without a name succeeded")
 	}
@@ -177,11 +177,11 @@ func ownerRefused(t testing.TB, s blackboard.Store) {
 }
 
 // ownedBy is the first record of a run of that owner.
-func ownedBy(run string, minutes int, owner string) blackboard.Record {
+func ownedBy(run string, minutes int, owner string) runlog.Record {
 	return withData(started(run, minutes), fmt.Sprintf(`{"owner":%q}`, owner))
 }
 
-func wantOrphans(t testing.TB, o blackboard.Owners, want ...string) {
+func wantOrphans(t testing.TB, o runlog.Owners, want ...string) {
 	t.Helper()
 	var got []string
 	for _, l := range all(t, o.Orphans(t.Context())) {
@@ -192,13 +192,13 @@ func wantOrphans(t testing.TB, o blackboard.Owners, want ...string) {
 	}
 }
 
-func (suite Suite) orphans(t testing.TB, s blackboard.Store) {
-	o := as[blackboard.Owners](t, s)
+func (suite Suite) orphans(t testing.TB, s runlog.Store) {
+	o := as[runlog.Owners](t, s)
 	mustBeat(t, o, "ann", time.Hour)
 	mustBeat(t, o, "bob", time.Hour)
 	mustAppend(
 		t, s, ownedBy("a1", 5, "ann"), ownedBy("a2", 1, "ann"), ownedBy("b1", 2, "bob"), ownedBy("b2", 0, "bob"),
-		ownedBy("c", 3, "cora"), ownedBy("none", 3, ""), ownedBy("ended", 0, "cora"), kinded("ended", 1, blackboard.Ended, ""),
+		ownedBy("c", 3, "cora"), ownedBy("none", 3, ""), ownedBy("ended", 0, "cora"), kinded("ended", 1, runlog.Ended, ""),
 	)
 	observers := suite.observers(t, s)
 	for _, seen := range observers {
@@ -208,8 +208,8 @@ func (suite Suite) orphans(t testing.TB, s blackboard.Store) {
 	for _, seen := range observers {
 		wantOrphans(t, seen, "a2", "c", "none", "a1")
 	}
-	mustAppend(t, s, withData(kinded("a2", 1, blackboard.Resumed, ""), `{"owner":"bob"}`))
-	mustAppend(t, s, withData(kinded("b2", 1, blackboard.Resumed, ""), `{"owner":"ann"}`))
+	mustAppend(t, s, withData(kinded("a2", 1, runlog.Resumed, ""), `{"owner":"bob"}`))
+	mustAppend(t, s, withData(kinded("b2", 1, runlog.Resumed, ""), `{"owner":"ann"}`))
 	for _, seen := range observers {
 		wantOrphans(t, seen, "b2", "c", "none", "a1")
 	}
@@ -219,10 +219,10 @@ func (suite Suite) orphans(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func manyOrphans(t testing.TB, s blackboard.Store) {
-	o := as[blackboard.Owners](t, s)
+func manyOrphans(t testing.TB, s runlog.Store) {
+	o := as[runlog.Owners](t, s)
 	mustBeat(t, o, "engine-7", time.Hour)
-	var recs []blackboard.Record
+	var recs []runlog.Record
 	var want []string
 	for i := range 1200 {
 		run := fmt.Sprintf("run-%04d", i)
@@ -235,8 +235,8 @@ func manyOrphans(t testing.TB, s blackboard.Store) {
 	wantOrphans(t, o, want...)
 }
 
-func orphansNoLock(t testing.TB, s blackboard.Store) {
-	o := as[blackboard.Owners](t, s)
+func orphansNoLock(t testing.TB, s runlog.Store) {
+	o := as[runlog.Owners](t, s)
 	mustAppend(t, s, entry("a", 0), entry("b", 0), entry("c", 0))
 	next := int64(1)
 	for l, err := range o.Orphans(t.Context()) {
@@ -246,7 +246,7 @@ func orphansNoLock(t testing.TB, s blackboard.Store) {
 		if l.Run == "other" {
 			continue
 		}
-		mustAppend(t, s, withData(kinded(l.Run, 1, blackboard.Resumed, ""), `{"owner":"ann"}`))
+		mustAppend(t, s, withData(kinded(l.Run, 1, runlog.Resumed, ""), `{"owner":"ann"}`))
 		if !usable(t, s, "Orphans", entry("other", next-1)) {
 			break
 		}
@@ -257,8 +257,8 @@ func orphansNoLock(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func ownersCanceled(t testing.TB, s blackboard.Store) {
-	o := as[blackboard.Owners](t, s)
+func ownersCanceled(t testing.TB, s runlog.Store) {
+	o := as[runlog.Owners](t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := o.Beat(ctx, "ann", time.Hour); !errors.Is(err, context.Canceled) {

@@ -9,33 +9,33 @@ import (
 	"testing"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 var day = time.Date(2026, 5, 4, 3, 2, 1, 123456789, time.UTC)
 
 // entry returns a record as engines write them: the first is Started.
-func entry(run string, seq int64) blackboard.Record {
-	kind := blackboard.Called
+func entry(run string, seq int64) runlog.Record {
+	kind := runlog.Called
 	if seq == 0 {
-		kind = blackboard.Started
+		kind = runlog.Started
 	}
-	return blackboard.Record{
+	return runlog.Record{
 		Run: run, Seq: seq, Kind: kind, Branch: "0.1", N: seq, Name: "writer", Hash: "4f2a",
 		At: day.Add(time.Duration(seq)), Data: fmt.Appendf(nil, `{"run":%q,"seq":%d}`, run, seq),
 	}
 }
 
 // kinded returns a record of that kind and name.
-func kinded(run string, seq int64, kind, name string) blackboard.Record {
+func kinded(run string, seq int64, kind, name string) runlog.Record {
 	r := entry(run, seq)
 	r.Kind, r.Name = kind, name
 	return r
 }
 
 // entries returns the records from up to but not including to.
-func entries(run string, from, to int64) []blackboard.Record {
-	var recs []blackboard.Record
+func entries(run string, from, to int64) []runlog.Record {
+	var recs []runlog.Record
 	for seq := from; seq < to; seq++ {
 		recs = append(recs, entry(run, seq))
 	}
@@ -43,7 +43,7 @@ func entries(run string, from, to int64) []blackboard.Record {
 }
 
 // mustAppend appends recs, which must succeed.
-func mustAppend(t testing.TB, s blackboard.Store, recs ...blackboard.Record) {
+func mustAppend(t testing.TB, s runlog.Store, recs ...runlog.Record) {
 	t.Helper()
 	if err := s.Append(t.Context(), recs); err != nil {
 		t.Fatalf("Append(%s) = %v", brief(recs), err)
@@ -51,20 +51,20 @@ func mustAppend(t testing.TB, s blackboard.Store, recs ...blackboard.Record) {
 }
 
 // wantConflict appends recs, which must be a conflict.
-func wantConflict(t testing.TB, s blackboard.Store, recs ...blackboard.Record) {
+func wantConflict(t testing.TB, s runlog.Store, recs ...runlog.Record) {
 	t.Helper()
-	if err := s.Append(t.Context(), recs); !errors.Is(err, blackboard.ErrConflict) {
+	if err := s.Append(t.Context(), recs); !errors.Is(err, runlog.ErrConflict) {
 		t.Errorf("Append(%s) = %v, want ErrConflict", brief(recs), err)
 	}
 }
 
 // wantLog reads the whole log of run.
-func wantLog(t testing.TB, s blackboard.Store, run string, want ...blackboard.Record) {
+func wantLog(t testing.TB, s runlog.Store, run string, want ...runlog.Record) {
 	t.Helper()
 	wantRecords(t, fmt.Sprintf("Records(%q, 0)", run), all(t, s.Records(t.Context(), run, 0)), want)
 }
 
-func wantRecords(t testing.TB, what string, got, want []blackboard.Record) {
+func wantRecords(t testing.TB, what string, got, want []runlog.Record) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s yielded %d records, want %d: got %s", what, len(got), len(want), brief(got))
@@ -77,7 +77,7 @@ func wantRecords(t testing.TB, what string, got, want []blackboard.Record) {
 }
 
 // difference says which field of got is not as in want, or "".
-func difference(got, want blackboard.Record) string {
+func difference(got, want runlog.Record) string {
 	gotAt, _ := json.Marshal(got.At)
 	wantAt, _ := json.Marshal(want.At)
 	switch {
@@ -94,7 +94,7 @@ func difference(got, want blackboard.Record) string {
 }
 
 // brief names records by run and number.
-func brief(recs []blackboard.Record) string {
+func brief(recs []runlog.Record) string {
 	if len(recs) > 10 {
 		return fmt.Sprintf("%d records from %q %d", len(recs), recs[0].Run, recs[0].Seq)
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 var recordsChecks = []check{
@@ -27,37 +27,37 @@ var lastChecks = []check{
 	{"CanceledContext", lastCanceled},
 }
 
-func wantLast(t testing.TB, s blackboard.Store, want blackboard.Record) {
+func wantLast(t testing.TB, s runlog.Store, want runlog.Record) {
 	t.Helper()
 	got, err := s.Last(t.Context(), want.Run)
 	if err != nil {
 		t.Fatalf("Last(%q) = %v", want.Run, err)
 	}
-	wantRecords(t, "Last", []blackboard.Record{got}, []blackboard.Record{want})
+	wantRecords(t, "Last", []runlog.Record{got}, []runlog.Record{want})
 }
 
-func lastRecord(t testing.TB, s blackboard.Store) {
+func lastRecord(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entries("a", 0, 12)...)
 	mustAppend(t, s, entry("b", 0))
 	mustAppend(t, s, entry("b", 1), entry("c", 0))
 	wantLast(t, s, entry("a", 11))
 	wantLast(t, s, entry("b", 1))
 	wantLast(t, s, entry("c", 0))
-	end := kinded("a", 12, blackboard.Ended, "flow")
+	end := kinded("a", 12, runlog.Ended, "flow")
 	mustAppend(t, s, end)
 	wantLast(t, s, end)
 }
 
-func lastNoRun(t testing.TB, s blackboard.Store) {
+func lastNoRun(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entry("r/1", 0))
 	for _, run := range []string{"r", "", "r/2", "%"} {
-		if _, err := s.Last(t.Context(), run); !errors.Is(err, blackboard.ErrNoRun) {
+		if _, err := s.Last(t.Context(), run); !errors.Is(err, runlog.ErrNoRun) {
 			t.Errorf("Last(%q) = %v, want ErrNoRun", run, err)
 		}
 	}
 }
 
-func lastCallerOwnsData(t testing.TB, s blackboard.Store) {
+func lastCallerOwnsData(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entry("r", 0))
 	for range 2 {
 		got, err := s.Last(t.Context(), "r")
@@ -69,7 +69,7 @@ func lastCallerOwnsData(t testing.TB, s blackboard.Store) {
 	wantLast(t, s, entry("r", 0))
 }
 
-func lastCanceled(t testing.TB, s blackboard.Store) {
+func lastCanceled(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entry("r", 0))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -80,7 +80,7 @@ func lastCanceled(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func recordsFrom(t testing.TB, s blackboard.Store) {
+func recordsFrom(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entries("r", 0, 5)...)
 	mustAppend(t, s, entries("other", 0, 9)...)
 	for from := range int64(8) {
@@ -89,14 +89,14 @@ func recordsFrom(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func recordsUnknownRun(t testing.TB, s blackboard.Store) {
+func recordsUnknownRun(t testing.TB, s runlog.Store) {
 	wantLog(t, s, "r")
 	mustAppend(t, s, entry("r/1", 0))
 	wantLog(t, s, "r")
 	wantLog(t, s, "")
 }
 
-func recordsMany(t testing.TB, s blackboard.Store) {
+func recordsMany(t testing.TB, s runlog.Store) {
 	const n = 2500
 	for from := int64(0); from < n; from += 500 {
 		mustAppend(t, s, entries("r", from, from+500)...)
@@ -106,7 +106,7 @@ func recordsMany(t testing.TB, s blackboard.Store) {
 }
 
 // recordsAgain ranges twice over one sequence.
-func recordsAgain(t testing.TB, s blackboard.Store) {
+func recordsAgain(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entries("r", 0, 3)...)
 	seq := s.Records(t.Context(), "r", 1)
 	for range 2 {
@@ -114,7 +114,7 @@ func recordsAgain(t testing.TB, s blackboard.Store) {
 	}
 }
 
-func recordsCallerOwnsData(t testing.TB, s blackboard.Store) {
+func recordsCallerOwnsData(t testing.TB, s runlog.Store) {
 	want := entries("r", 0, 3)
 	mustAppend(t, s, want...)
 	for r, err := range s.Records(t.Context(), "r", 0) {
@@ -132,7 +132,7 @@ func recordsCallerOwnsData(t testing.TB, s blackboard.Store) {
 	wantRecords(t, "Records, while other readers changed what they got,", kept, want)
 }
 
-func recordsEarlyBreak(t testing.TB, s blackboard.Store) {
+func recordsEarlyBreak(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entries("r", 0, 5)...)
 	for range 100 { // more than a pool of connections has
 		leave(t, s.Records(t.Context(), "r", 0))
@@ -141,7 +141,7 @@ func recordsEarlyBreak(t testing.TB, s blackboard.Store) {
 	wantLog(t, s, "r", entries("r", 0, 6)...)
 }
 
-func recordsNoLock(t testing.TB, s blackboard.Store) {
+func recordsNoLock(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entries("r", 0, 3)...)
 	next := int64(3)
 	for r, err := range s.Records(t.Context(), "r", 0) {
@@ -156,7 +156,7 @@ func recordsNoLock(t testing.TB, s blackboard.Store) {
 	wantLog(t, s, "r", entries("r", 0, next)...)
 }
 
-func recordsCanceled(t testing.TB, s blackboard.Store) {
+func recordsCanceled(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, entry("r", 0))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

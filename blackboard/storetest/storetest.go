@@ -3,7 +3,7 @@
 // A store's own tests call [Run]:
 //
 //	func TestStore(t *testing.T) {
-//		storetest.Run(t, func(t *testing.T) blackboard.Store { return mystore.Open(t.TempDir()) })
+//		storetest.Run(t, func(t *testing.T) runlog.Store { return mystore.Open(t.TempDir()) })
 //	}
 //
 // [Suite] has hooks for what Run leaves out. Run the tests with the race detector
@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // patience is how long a call that ought to return at once may take. It only ends
@@ -28,15 +28,15 @@ var patience = 10 * time.Second
 type Suite struct {
 	// Open returns an empty store, used by one check only. It closes what it opened
 	// with t.Cleanup.
-	Open func(t *testing.T) blackboard.Store
+	Open func(t *testing.T) runlog.Store
 
 	// Other opens what s holds once more, as another process would, and closes it
 	// with t.Cleanup. Nil: the checks use s itself.
-	Other func(t testing.TB, s blackboard.Store) blackboard.Store
+	Other func(t testing.TB, s runlog.Store) runlog.Store
 
 	// Damage changes a stored byte of Data of the record seq of run, or with seq -1 of
 	// each of the run's blobs, behind the back of s. Nil: damage is not checked.
-	Damage func(t testing.TB, s blackboard.Store, run string, seq int64)
+	Damage func(t testing.TB, s runlog.Store, run string, seq int64)
 
 	// Silence is how long engines are silent in checks that wait for their death.
 	// Zero: 100 ms. Checks of stores that use the clock of the process take no time
@@ -50,38 +50,38 @@ type Suite struct {
 // check is one promise.
 type check struct {
 	name string
-	run  func(t testing.TB, s blackboard.Store)
+	run  func(t testing.TB, s runlog.Store)
 }
 
 // group is what an interface promises. Stores that lack the interface skip it.
 type group struct {
 	name   string
-	has    func(blackboard.Store) bool
+	has    func(runlog.Store) bool
 	checks []check
 }
 
 func (suite Suite) groups() []group {
 	return []group{
-		{"Append", is[blackboard.Store], appendChecks},
-		{"Records", is[blackboard.Store], recordsChecks},
-		{"Last", is[blackboard.Store], lastChecks},
-		{"List", is[blackboard.Store], listChecks},
-		{"Concurrency", is[blackboard.Store], suite.concurrencyChecks()},
-		{"Owners", is[blackboard.Owners], suite.ownersChecks()},
-		{"Notifier", is[blackboard.Notifier], suite.notifierChecks()},
-		{"Messenger", is[blackboard.Messenger], suite.messengerChecks()},
-		{"Inbox", is[blackboard.Inbox], inboxChecks},
-		{"Asks", is[blackboard.Inbox], asksChecks},
-		{"Blobs", is[blackboard.Blobs], blobsChecks},
-		{"Deleter", is[blackboard.Deleter], deleterChecks},
-		{"Damage", func(blackboard.Store) bool { return suite.Damage != nil }, suite.damageChecks()},
+		{"Append", is[runlog.Store], appendChecks},
+		{"Records", is[runlog.Store], recordsChecks},
+		{"Last", is[runlog.Store], lastChecks},
+		{"List", is[runlog.Store], listChecks},
+		{"Concurrency", is[runlog.Store], suite.concurrencyChecks()},
+		{"Owners", is[runlog.Owners], suite.ownersChecks()},
+		{"Notifier", is[runlog.Notifier], suite.notifierChecks()},
+		{"Messenger", is[runlog.Messenger], suite.messengerChecks()},
+		{"Inbox", is[runlog.Inbox], inboxChecks},
+		{"Asks", is[runlog.Inbox], asksChecks},
+		{"Blobs", is[runlog.Blobs], blobsChecks},
+		{"Deleter", is[runlog.Deleter], deleterChecks},
+		{"Damage", func(runlog.Store) bool { return suite.Damage != nil }, suite.damageChecks()},
 	}
 }
 
 // Run checks the stores that open returns, each empty and used by one subtest
-// only; open closes what it opened with t.Cleanup. The promises of [blackboard.Store]
+// only; open closes what it opened with t.Cleanup. The promises of [runlog.Store]
 // are always checked, those of the optional interfaces if the store implements them.
-func Run(t *testing.T, open func(t *testing.T) blackboard.Store) {
+func Run(t *testing.T, open func(t *testing.T) runlog.Store) {
 	Suite{Open: open}.Run(t)
 }
 
@@ -107,19 +107,19 @@ func (suite Suite) withDefaults() Suite {
 		suite.In = func(t *testing.T, check func(t *testing.T)) { check(t) }
 	}
 	if suite.Other == nil {
-		suite.Other = func(_ testing.TB, s blackboard.Store) blackboard.Store { return s }
+		suite.Other = func(_ testing.TB, s runlog.Store) runlog.Store { return s }
 	}
 	suite.Silence = cmp.Or(suite.Silence, 100*time.Millisecond)
 	return suite
 }
 
-func is[T any](s blackboard.Store) bool {
+func is[T any](s runlog.Store) bool {
 	_, ok := s.(T)
 	return ok
 }
 
 // as returns s as the interface that its group has found.
-func as[T any](t testing.TB, s blackboard.Store) T {
+func as[T any](t testing.TB, s runlog.Store) T {
 	t.Helper()
 	v, ok := s.(T)
 	if !ok {

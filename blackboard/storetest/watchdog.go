@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // inTime calls f and returns its error, or not ok if it does not return in time. Then f
@@ -28,10 +28,10 @@ func inTime(f func() error) (ok bool, err error) {
 }
 
 // wantFree appends rec after a break out of a loop, which must have released all locks.
-func wantFree(t testing.TB, s blackboard.Store, loop string, rec blackboard.Record) {
+func wantFree(t testing.TB, s runlog.Store, loop string, rec runlog.Record) {
 	t.Helper()
 	ctx := t.Context()
-	ok, err := inTime(func() error { return s.Append(ctx, []blackboard.Record{rec}) })
+	ok, err := inTime(func() error { return s.Append(ctx, []runlog.Record{rec}) })
 	if !ok {
 		t.Fatalf("Append after a loop over %s was broken off does not return: the loop still holds a lock", loop)
 	}
@@ -43,7 +43,7 @@ func wantFree(t testing.TB, s blackboard.Store, loop string, rec blackboard.Reco
 // usable calls the methods of s in the body of a loop over s; it appends rec. If they do
 // not return, it reports that and returns false: the caller then leaves the loop, which
 // releases a lock that the loop held.
-func usable(t testing.TB, s blackboard.Store, loop string, rec blackboard.Record) bool {
+func usable(t testing.TB, s runlog.Store, loop string, rec runlog.Record) bool {
 	t.Helper()
 	ctx := t.Context()
 	ok, err := inTime(func() error { return useAll(ctx, s, rec) })
@@ -57,7 +57,7 @@ func usable(t testing.TB, s blackboard.Store, loop string, rec blackboard.Record
 	return true
 }
 
-func useAll(ctx context.Context, s blackboard.Store, rec blackboard.Record) error {
+func useAll(ctx context.Context, s runlog.Store, rec runlog.Record) error {
 	for _, err := range s.Records(ctx, rec.Run, 0) {
 		if err != nil {
 			return fmt.Errorf("Records: %w", err)
@@ -68,7 +68,7 @@ func useAll(ctx context.Context, s blackboard.Store, rec blackboard.Record) erro
 			return fmt.Errorf("List: %w", err)
 		}
 	}
-	if err := s.Append(ctx, []blackboard.Record{rec}); err != nil {
+	if err := s.Append(ctx, []runlog.Record{rec}); err != nil {
 		return fmt.Errorf("Append: %w", err)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/research"
@@ -21,7 +21,7 @@ type view struct {
 }
 
 // lines describes a record; nil: it is not shown.
-func (v *view) lines(rec blackboard.Record) []string {
+func (v *view) lines(rec runlog.Record) []string {
 	var e research.Event
 	if json.Unmarshal(rec.Data, &e) != nil {
 		return nil // a record of the engine's
@@ -82,7 +82,7 @@ func planned(e research.Event) []string {
 }
 
 // picture is the run as a terminal shows it; nil: it has no state now.
-func (v *view) picture(ctx context.Context, run *orchestrator.Run, _ blackboard.Record) []string {
+func (v *view) picture(ctx context.Context, run *orchestrator.Run, _ runlog.Record) []string {
 	var s research.State
 	if run.State(ctx, &s) != nil {
 		return nil

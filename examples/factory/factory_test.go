@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/examples/internal/cli/clitest"
 	"github.com/convene-go/convene/orchestrator"
@@ -114,7 +114,7 @@ func runID(t *testing.T, args []string) string {
 }
 
 // events are the run's own records of a kind.
-func events(t *testing.T, log []blackboard.Record, kind string) (found []delivery.Event) {
+func events(t *testing.T, log []runlog.Record, kind string) (found []delivery.Event) {
 	t.Helper()
 	for _, rec := range log {
 		if rec.Kind == kind {
@@ -292,7 +292,7 @@ func takenOver(t *testing.T, built, dir string) {
 func TestKilled(t *testing.T) {
 	m, built, dir := whole(t), clitest.Build(t), t.TempDir()
 	id, db := runID(t, args(dir)), filepath.Join(dir, "f.db")
-	before := []blackboard.Record{}
+	before := []runlog.Record{}
 	stays := func() {
 		log := clitest.Log(t, db, id)
 		assert.Equal(t, before, log[:len(before)], "what was recorded stays")

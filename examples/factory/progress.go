@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/delivery"
@@ -17,7 +17,7 @@ import (
 const most = 140
 
 // lines describes a record; nil: it is not shown.
-func lines(rec blackboard.Record) []string {
+func lines(rec runlog.Record) []string {
 	var e delivery.Event
 	if json.Unmarshal(rec.Data, &e) != nil {
 		return nil // a record of the engine's
@@ -156,8 +156,8 @@ type view struct {
 }
 
 // picture is the run as a terminal shows it; nil: it has no state now.
-func (v *view) picture(ctx context.Context, run *orchestrator.Run, rec blackboard.Record) []string {
-	if !v.at.IsZero() && rec.Kind != blackboard.Resumed {
+func (v *view) picture(ctx context.Context, run *orchestrator.Run, rec runlog.Record) []string {
+	if !v.at.IsZero() && rec.Kind != runlog.Resumed {
 		v.worked += max(0, rec.At.Sub(v.at))
 	}
 	v.at = rec.At

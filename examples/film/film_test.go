@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/examples/internal/cli/clitest"
 	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
@@ -129,7 +129,7 @@ func TestEndedRunIsReportedAgain(t *testing.T) {
 }
 
 // records are the log of the request's first run.
-func records(t *testing.T, db string) []blackboard.Record {
+func records(t *testing.T, db string) []runlog.Record {
 	t.Helper()
 	return clitest.Log(t, db, family())
 }

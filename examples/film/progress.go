@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 )
 
 // lines describes a record; nil: it is not shown.
-func lines(rec blackboard.Record) []string {
+func lines(rec runlog.Record) []string {
 	var e hierarchy.Event
 	if err := json.Unmarshal(rec.Data, &e); err != nil || e.Path == "" {
 		return nil // a record of the engine's
@@ -67,7 +67,7 @@ func tell(kind string, e hierarchy.Event) string {
 }
 
 // picture has a line for each department and each specialist; nil: there is no state now.
-func picture(ctx context.Context, run *orchestrator.Run, _ blackboard.Record) []string {
+func picture(ctx context.Context, run *orchestrator.Run, _ runlog.Record) []string {
 	var state hierarchy.State
 	if run.State(ctx, &state) != nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/postgres"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
@@ -109,7 +109,7 @@ func (s *studio) calls(ctx context.Context, id string) (calls, twice int, err er
 		if err != nil {
 			return 0, 0, err
 		}
-		if rec.Kind != blackboard.Called {
+		if rec.Kind != runlog.Called {
 			continue
 		}
 		key := fmt.Sprint(rec.Branch, ":", rec.N)

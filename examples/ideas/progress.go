@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/discussion"
 )
 
 // lines describes a record; nil: it is not shown.
-func lines(rec blackboard.Record) []string {
+func lines(rec runlog.Record) []string {
 	var e discussion.Event
 	if json.Unmarshal(rec.Data, &e) != nil {
 		return nil // a record of the engine's
@@ -61,7 +61,7 @@ type view struct {
 }
 
 // picture is the view after a record; nil: nothing has changed.
-func (v *view) picture(_ context.Context, _ *orchestrator.Run, rec blackboard.Record) []string {
+func (v *view) picture(_ context.Context, _ *orchestrator.Run, rec runlog.Record) []string {
 	var e discussion.Event
 	if json.Unmarshal(rec.Data, &e) != nil || !v.add(rec.Kind, e) {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -56,12 +56,12 @@ func newFlow(rounds int, price func(agent string) providers.NanoUSD) (orchestrat
 
 // promise is how promising a project is: the share of all acceptance criteria of its
 // tasks that a review has found met. nil: there is no task.
-func promise(b *board.Board) *float64 {
+func promise(b *blackboard.Board) *float64 {
 	met, all := 0, 0
 	if b != nil {
 		for _, task := range b.Tasks {
 			all += len(task.Criteria)
-			if task.Status == board.Complete {
+			if task.Status == blackboard.Complete {
 				met += len(task.Criteria)
 			} else if task.QA != nil {
 				for _, c := range task.QA.Criteria {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/examples/internal/cli/clitest"
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
@@ -91,7 +91,7 @@ func TestKilledTwice(t *testing.T) {
 	db, file := filepath.Join(dir, "p.db"), filepath.Join(dir, "out.json")
 	args := []string{"-db", db, "-pace", pace, "-json", file}
 	id := cli.Family(program, "rehearsal", "tide-clock, seed-swap, mood-lamp in 2 rounds")
-	var before [][]blackboard.Record
+	var before [][]runlog.Record
 	for _, at := range []string{"round 1 begins", "seed-swap is killed"} {
 		clitest.KillAt(t, at, 1, built, args...)
 		before = append(before, clitest.Log(t, db, id))
@@ -164,7 +164,7 @@ func TestArguments(t *testing.T) {
 
 func TestPromise(t *testing.T) {
 	assert.Nil(t, promise(nil))
-	task := board.Task{Status: board.FailedQA, QA: &board.QA{Criteria: []board.CriterionResult{{Criterion: "a", Passed: true}, {Criterion: "b", Passed: true}}}}
+	task := blackboard.Task{Status: blackboard.FailedQA, QA: &blackboard.QA{Criteria: []blackboard.CriterionResult{{Criterion: "a", Passed: true}, {Criterion: "b", Passed: true}}}}
 	task.Criteria = []string{"b", "c"} // a was dropped after the review
-	assert.InDelta(t, 0.5, *promise(&board.Board{Tasks: []board.Task{task}}), 1e-9)
+	assert.InDelta(t, 0.5, *promise(&blackboard.Board{Tasks: []blackboard.Task{task}}), 1e-9)
 }

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
 )
 
 // lines describes a record; nil: it is not shown.
-func lines(rec blackboard.Record) []string {
+func lines(rec runlog.Record) []string {
 	var e portfolio.Event
 	if !strings.HasPrefix(rec.Kind, "portfolio.") || json.Unmarshal(rec.Data, &e) != nil {
 		return nil
@@ -65,7 +65,7 @@ func finished(e portfolio.Event) string {
 type view struct{ state portfolio.State }
 
 // picture is the view after a record; nil: nothing has changed.
-func (v *view) picture(ctx context.Context, run *orchestrator.Run, rec blackboard.Record) []string {
+func (v *view) picture(ctx context.Context, run *orchestrator.Run, rec runlog.Record) []string {
 	if !strings.HasPrefix(rec.Kind, "portfolio.") {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 	"github.com/convene-go/convene/providers"
@@ -76,8 +76,8 @@ func (s *server) events(w http.ResponseWriter, r *http.Request, run *orchestrato
 }
 
 // send writes one event without the texts of models, which are not for browsers.
-func send(w http.ResponseWriter, rec blackboard.Record) error {
-	if rec.Kind == blackboard.Called || rec.Kind == blackboard.Ended {
+func send(w http.ResponseWriter, rec runlog.Record) error {
+	if rec.Kind == runlog.Called || rec.Kind == runlog.Ended {
 		rec.Data = nil
 	}
 	data, err := json.Marshal(rec)

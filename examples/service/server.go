@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
@@ -23,7 +23,7 @@ type server struct {
 }
 
 // open makes a server. Its engine resumes the runs of dead processes, now and later.
-func open(ctx context.Context, agents agent.Roster, store blackboard.Store, log *slog.Logger) (*server, error) {
+func open(ctx context.Context, agents agent.Roster, store runlog.Store, log *slog.Logger) (*server, error) {
 	flow, err := newFlow(hierarchy.Config{Name: "team", Departments: departments()})
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -85,7 +85,7 @@ func (p process) start(id, prompt string) string {
 // event is one server-sent event.
 type event struct {
 	id, kind string
-	rec      blackboard.Record
+	rec      runlog.Record
 }
 
 // until reads the stream after the event last up to one of that kind.
@@ -132,14 +132,14 @@ func TestStreamAndAnswer(t *testing.T) {
 	run := p.start("order-1", "A text with a picture")
 	assert.Equal(t, run, p.start("order-1", "A text with a picture"), "the same key is the same run")
 
-	seen := p.until(run, "", blackboard.Asked)
-	assert.Equal(t, blackboard.Started, seen[0].kind)
+	seen := p.until(run, "", runlog.Asked)
+	assert.Equal(t, runlog.Started, seen[0].kind)
 	for _, e := range seen {
-		if e.kind == blackboard.Called {
+		if e.kind == runlog.Called {
 			assert.Empty(t, e.rec.Data, "answers of models are not for browsers")
 		}
 	}
-	again := p.until(run, seen[2].id, blackboard.Asked)
+	again := p.until(run, seen[2].id, runlog.Asked)
 	assert.Equal(t, seen[3:], again, "behind the Last-Event-ID")
 
 	_, body := p.read("GET", "/runs/"+run, "")
@@ -166,7 +166,7 @@ func TestStreamAndAnswer(t *testing.T) {
 	assert.Equal(t, orchestrator.Completed, out.Status)
 	require.Len(t, out.Reports, 2)
 	assert.Equal(t, "Some words, scripted.", hierarchy.Text(out.Reports[0].Output))
-	p.until(run, again[len(again)-1].id, blackboard.Ended)
+	p.until(run, again[len(again)-1].id, runlog.Ended)
 }
 
 // held is a roster whose second department waits until it is stopped; reached is
@@ -210,7 +210,7 @@ func TestRestartResumes(t *testing.T) {
 		return agent.Response{}, nil
 	})
 	second := boot(t, db, agents)
-	seen := second.until(run, "", blackboard.Asked)
+	seen := second.until(run, "", runlog.Asked)
 	second.close() // it waits for a person
 
 	third := boot(t, db, agent.Roster{"words-head": agents["words-head"], "pictures-head": agents["words-head"]})
@@ -220,8 +220,8 @@ func TestRestartResumes(t *testing.T) {
 	out := third.outcome(run)
 	assert.True(t, out.Published)
 	assert.Equal(t, orchestrator.Completed, out.Status)
-	more := third.until(run, seen[len(seen)-1].id, blackboard.Ended)
-	assert.Equal(t, blackboard.Resumed, more[0].kind)
+	more := third.until(run, seen[len(seen)-1].id, runlog.Ended)
+	assert.Equal(t, runlog.Resumed, more[0].kind)
 }
 
 // The runs of a process that ends later are resumed, too, without a request.
@@ -238,7 +238,7 @@ func TestRunsOfAnotherProcessAreResumed(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(body), &info))
 	assert.Equal(t, orchestrator.Running, info.Status, "the first process works on it")
 	first.close()
-	second.until(run, "", blackboard.Asked)
+	second.until(run, "", runlog.Asked)
 }
 
 // started is the service as a process of its own.
@@ -275,16 +275,16 @@ func TestKilledWhileItAsks(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	first := startProgram(t, program, db)
 	run := first.start("order-7", "A text with a picture")
-	seen := first.until(run, "", blackboard.Asked)
+	seen := first.until(run, "", runlog.Asked)
 	first.kill()
 
 	second := startProgram(t, program, db)
 	defer second.kill()
 	status, body := second.read("POST", "/runs/"+run+"/answers/"+question, `true`)
 	require.Equal(t, http.StatusNoContent, status, body)
-	more := second.until(run, seen[len(seen)-1].id, blackboard.Ended)
+	more := second.until(run, seen[len(seen)-1].id, runlog.Ended)
 	for _, e := range more {
-		assert.NotEqual(t, blackboard.Called, e.kind, "no recorded call is made again")
+		assert.NotEqual(t, runlog.Called, e.kind, "no recorded call is made again")
 	}
 	assert.True(t, second.outcome(run).Published)
 }

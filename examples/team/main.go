@@ -7,7 +7,7 @@ import (
 	"log"
 	"os"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 )
 
@@ -39,9 +39,9 @@ func run(ctx context.Context) error {
 			return err
 		}
 		switch rec.Kind {
-		case blackboard.Called:
+		case runlog.Called:
 			fmt.Fprintln(os.Stderr, "answered:", rec.Name)
-		case blackboard.Asked:
+		case runlog.Asked:
 			fmt.Fprintln(os.Stderr, "asked:", rec.Name, "(yes)")
 			if err := run.Answer(ctx, rec.Name, true); err != nil {
 				return err

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -81,7 +81,7 @@ func reply(q orchestrator.Question, said string) (any, error) {
 // shortfall is why a board is less than requested.
 func shortfall(out director.Outcome, err error) error {
 	if err == nil && out.Status != orchestrator.Completed {
-		return fmt.Errorf("%d tasks were abandoned, see the board", out.Summary[board.Abandoned])
+		return fmt.Errorf("%d tasks were abandoned, see the board", out.Summary[blackboard.Abandoned])
 	}
 	return err
 }

@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
 )
 
 // lines describes a record; nil: it is not shown.
-func lines(rec blackboard.Record) []string {
+func lines(rec runlog.Record) []string {
 	var e director.Event
 	if !strings.HasPrefix(rec.Kind, "director.") || json.Unmarshal(rec.Data, &e) != nil {
 		return nil // a record of the engine's
@@ -96,8 +96,8 @@ func attempted(kind string, e director.Event) string {
 
 // moved describes a move that no other line describes.
 func moved(e director.Event) string {
-	switch state := board.State(e.To); state { //nolint:exhaustive // the others are told by what caused them
-	case board.Blocked, board.Complete, board.Abandoned:
+	switch state := blackboard.State(e.To); state { //nolint:exhaustive // the others are told by what caused them
+	case blackboard.Blocked, blackboard.Complete, blackboard.Abandoned:
 		return because(e.To, e.Text)
 	}
 	return ""
@@ -114,21 +114,21 @@ func because(text, why string) string {
 func short(commit string) string { return commit[:min(len(commit), 10)] }
 
 // order is the order of states in the picture: active ones first.
-var order = []board.State{
-	board.WaitingHuman, board.Active, board.AwaitingQA, board.FailedQA, board.Ready, board.Blocked, board.Planned, board.Complete, board.Abandoned,
+var order = []blackboard.State{
+	blackboard.WaitingHuman, blackboard.Active, blackboard.AwaitingQA, blackboard.FailedQA, blackboard.Ready, blackboard.Blocked, blackboard.Planned, blackboard.Complete, blackboard.Abandoned,
 }
 
 // picture is the board as a terminal shows it; nil: there is none now.
-func picture(ctx context.Context, run *orchestrator.Run, _ blackboard.Record) []string {
+func picture(ctx context.Context, run *orchestrator.Run, _ runlog.Record) []string {
 	var s director.State
 	if run.State(ctx, &s) != nil || s.Board == nil {
 		return nil
 	}
 	tasks := slices.Clone(s.Board.Tasks)
-	slices.SortStableFunc(tasks, func(a, b board.Task) int {
+	slices.SortStableFunc(tasks, func(a, b blackboard.Task) int {
 		return cmp.Compare(slices.Index(order, a.Status), slices.Index(order, b.Status))
 	})
-	count := map[board.State]int{}
+	count := map[blackboard.State]int{}
 	for _, t := range tasks {
 		count[t.Status]++
 	}
@@ -146,21 +146,21 @@ func picture(ctx context.Context, run *orchestrator.Run, _ blackboard.Record) []
 }
 
 // standing describes the state of a task.
-func standing(t board.Task, b *board.Board) string {
+func standing(t blackboard.Task, b *blackboard.Board) string {
 	attempt := fmt.Sprintf("attempt %d", t.Attempt)
 	switch t.Status { //nolint:exhaustive // of the others there is nothing to say
-	case board.Active, board.AwaitingQA, board.FailedQA:
-		if w := b.Guardian.Watches[t.ID]; w.Verdict != "" && t.Status == board.Active {
+	case blackboard.Active, blackboard.AwaitingQA, blackboard.FailedQA:
+		if w := b.Guardian.Watches[t.ID]; w.Verdict != "" && t.Status == blackboard.Active {
 			attempt += ", " + w.Verdict
 		}
 		return attempt
-	case board.Blocked:
+	case blackboard.Blocked:
 		if t.Blocked != nil {
 			return because(string(t.Blocked.Type), strings.Join(t.Blocked.WaitingOn, ", "))
 		}
-	case board.WaitingHuman, board.Abandoned:
+	case blackboard.WaitingHuman, blackboard.Abandoned:
 		return t.Reason
-	case board.Complete:
+	case blackboard.Complete:
 		return attempt + ", merged " + short(t.Merged)
 	}
 	return ""

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -69,7 +69,7 @@ func review(_ string, input json.RawMessage) (string, error) {
 		r.Passed, r.Focus = false, "Run the tests before you say that you are done."
 		r.Feedback = rehearsal.Label + " The tests fail:\n" + in.Checks.Output
 		for _, test := range in.Checks.Failed {
-			r.Tests = append(r.Tests, board.TestAnalysis{Test: test, Fault: board.CodeWrong, Analysis: "The test says what a criterion says; the code does something else."})
+			r.Tests = append(r.Tests, blackboard.TestAnalysis{Test: test, Fault: blackboard.CodeWrong, Analysis: "The test says what a criterion says; the code does something else."})
 			for _, number := range about(test, in.Criteria) {
 				missed[number] = test + " fails."
 			}

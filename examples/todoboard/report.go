@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator/director"
 )
@@ -25,10 +25,10 @@ func (o *options) report(c cli.Console, out director.Outcome) error {
 		c.Print("warning: %s: %s\n", w.Code, cli.Clip(w.Message, 300))
 	}
 	c.Print("\nthe repository: %s\n  git -C %s log --graph --oneline\n", o.dir, quoted(o.dir))
-	if out.Summary[board.Complete] > 0 {
+	if out.Summary[blackboard.Complete] > 0 {
 		c.Print("  (cd %s && go test ./... && go run .)\n", quoted(o.dir))
 	}
-	o.Ending(c, out.Outcome, fmt.Sprintf("%d of %d tasks complete", out.Summary[board.Complete], total(out)), out.Elapsed)
+	o.Ending(c, out.Outcome, fmt.Sprintf("%d of %d tasks complete", out.Summary[blackboard.Complete], total(out)), out.Elapsed)
 	return o.json.WriteJSON(c, "the outcome", out)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/examples/internal/cli/clitest"
 	"github.com/convene-go/convene/orchestrator"
@@ -84,7 +84,7 @@ func TestTodoBoard(t *testing.T) {
 }
 
 // happened looks for all that is to be seen in one run.
-func happened(t *testing.T, log []blackboard.Record) {
+func happened(t *testing.T, log []runlog.Record) {
 	t.Helper()
 	var all strings.Builder
 	for _, rec := range log {
@@ -120,7 +120,7 @@ func outcome(t *testing.T, file string) {
 	require.NoError(t, dec.Decode(&out))
 	assert.Equal(t, orchestrator.Completed, out.Status)
 	assert.Empty(t, out.Warnings)
-	assert.Equal(t, map[board.State]int{board.Complete: 9}, out.Summary)
+	assert.Equal(t, map[blackboard.State]int{blackboard.Complete: 9}, out.Summary)
 	retries, conflicts := map[string]int{}, 0
 	for _, task := range out.Board.Tasks {
 		if task.RetryCount > 0 {

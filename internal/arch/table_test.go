@@ -50,9 +50,9 @@ var arrows = map[string]may{
 	"internal/safepath":               {},
 	"internal/git":                    {own: []string{"internal/proc", "internal/text"}},
 	"internal/git/gittest":            {others: []string{testify}},
-	"internal/prompt":                 {own: []string{"internal/text"}},
-	"internal/teamtest":               {own: slices.Concat(teams, []string{"blackboard", "orchestrator", "orchestrator/agent", "orchestrator/flowtest"}), others: []string{testify}},
-	"internal/page":                   {own: []string{"providers", "orchestrator", "internal/text"}},
+	"orchestrator/internal/prompt":    {own: []string{"internal/text"}},
+	"orchestrator/teamtest":           {own: slices.Concat(teams, []string{"blackboard/runlog", "orchestrator", "orchestrator/agent", "orchestrator/flowtest"}), others: []string{testify}},
+	"orchestrator/internal/page":      {own: []string{"providers", "orchestrator", "internal/text"}},
 	"fsm":                             {others: []string{"github.com/looplab/fsm"}},
 	"grading":                         {},
 	"routing":                         {own: []string{"grading"}},
@@ -73,44 +73,44 @@ var arrows = map[string]may{
 	"providers/bedrock":               {own: []string{"providers", "providers/internal/claude", "providers/internal/network", "providers/internal/redact", "providers/internal/schema", "providers/internal/wire"}, others: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}},
 	"providers/oracle":                {},
 	"providers/mcp":                   {own: []string{"providers", "providers/internal/redact", "orchestrator/agent"}, others: []string{"github.com/modelcontextprotocol/go-sdk"}},
-	"blackboard":                      {own: []string{"fsm", "grading", "providers"}},
+	"blackboard/runlog":               {},
 	"blackboard/worktree":             {own: []string{"internal/git", "internal/safepath"}},
-	"blackboard/board":                {own: []string{"fsm", "providers", "routing"}},
-	"blackboard/storetest":            {own: []string{"blackboard"}, others: []string{testify}},
-	"blackboard/sqlite":               {own: []string{"blackboard"}, others: []string{"modernc.org/sqlite", "github.com/gofrs/flock", "golang.org/x/sys"}, tree: true},
-	"blackboard/postgres":             {own: []string{"blackboard"}, others: []string{"github.com/jackc/pgx/v5"}},
+	"blackboard":                      {own: []string{"fsm", "providers", "routing"}},
+	"blackboard/storetest":            {own: []string{"blackboard/runlog"}, others: []string{testify}},
+	"blackboard/sqlite":               {own: []string{"blackboard/runlog"}, others: []string{"modernc.org/sqlite", "github.com/gofrs/flock", "golang.org/x/sys"}, tree: true},
+	"blackboard/postgres":             {own: []string{"blackboard/runlog"}, others: []string{"github.com/jackc/pgx/v5"}},
 	"blackboard/postgres/pgtest":      {others: []string{"github.com/jackc/pgx/v5"}},
-	"blackboard/storetest/doubles":    {own: []string{"blackboard"}},
+	"blackboard/storetest/doubles":    {own: []string{"blackboard/runlog"}},
 	"orchestrator/agent":              {own: []string{"providers", "internal/answer", "internal/text"}, others: []string{schema}},
 	"orchestrator/engine":             {own: slices.Concat(agents, []string{"internal/text"}), others: []string{backoff, xsync}},
 	"orchestrator/internal/sched":     {own: engines},
 	"orchestrator/internal/local":     {own: slices.Concat(engines, []string{"internal/text"}), others: []string{backoff, xsync}},
 	"orchestrator":                    {own: slices.Concat(engines, []string{"fsm", "grading", "routing", "internal/answer", "internal/text", "orchestrator/internal/sched", "orchestrator/internal/local"}), others: []string{backoff, schema, xsync}},
-	"orchestrator/internal/team":      {own: slices.Concat(team, []string{"internal/prompt"})},
+	"orchestrator/internal/team":      {own: slices.Concat(team, []string{"orchestrator/internal/prompt"})},
 	"orchestrator/flowtest":           {own: slices.Concat(engines, []string{"orchestrator", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/enginetest":         {own: slices.Concat(engines, []string{"orchestrator", "orchestrator/flowtest", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
-	"orchestrator/hierarchy":          {own: slices.Concat(team, []string{"internal/answer", "internal/page", "internal/prompt"}), others: []string{schema}},
-	"orchestrator/research":           {own: slices.Concat(team, []string{"internal/answer", "internal/page", "internal/prompt"})},
+	"orchestrator/hierarchy":          {own: slices.Concat(team, []string{"internal/answer", "orchestrator/internal/page", "orchestrator/internal/prompt"}), others: []string{schema}},
+	"orchestrator/research":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/internal/page", "orchestrator/internal/prompt"})},
 	"orchestrator/research/workers":   {own: []string{"providers", "orchestrator/agent", "orchestrator/research"}, others: []string{"codeberg.org/readeck/go-readability/v2", "golang.org/x/net/html"}},
-	"orchestrator/discussion":         {own: slices.Concat(team, []string{"internal/answer", "internal/page", "internal/prompt"})},
+	"orchestrator/discussion":         {own: slices.Concat(team, []string{"internal/answer", "orchestrator/internal/page", "orchestrator/internal/prompt"})},
 	"examples":                        {any: true, tree: true},
 	"bench":                           {any: true, tree: true},
 	"internal/browsertest":            {any: true},
-	"orchestrator/delivery":           {own: slices.Concat(team, []string{"internal/answer", "internal/page", "internal/prompt", "internal/text"})},
+	"orchestrator/delivery":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/internal/page", "orchestrator/internal/prompt", "internal/text"})},
 	"orchestrator/delivery/workspace": {own: []string{"orchestrator/agent", "orchestrator/delivery", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
-	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard/board", "blackboard/worktree", "internal/answer", "internal/prompt", "internal/safepath", "internal/text"})},
+	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard", "blackboard/worktree", "internal/answer", "orchestrator/internal/prompt", "internal/safepath", "internal/text"})},
 	"orchestrator/director/workbench": {own: []string{"orchestrator/agent", "orchestrator/director", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
 	"orchestrator/director/portfolio": {own: slices.Concat(team, []string{"orchestrator/director"})},
 }
 
 var (
-	agents  = []string{"providers", "blackboard", "orchestrator/agent"}
-	engines = []string{"providers", "blackboard", "orchestrator/agent", "orchestrator/engine"}
+	agents  = []string{"providers", "blackboard/runlog", "orchestrator/agent"}
+	engines = []string{"providers", "blackboard/runlog", "orchestrator/agent", "orchestrator/engine"}
 
 	teams = []string{"orchestrator/delivery", "orchestrator/director", "orchestrator/discussion", "orchestrator/hierarchy", "orchestrator/research"}
 
 	// A team stands on everything but other teams, engines and test kits.
-	team = []string{"fsm", "grading", "routing", "providers", "blackboard", "orchestrator", "orchestrator/agent", "orchestrator/internal/team"}
+	team = []string{"fsm", "grading", "routing", "providers", "blackboard/runlog", "orchestrator", "orchestrator/agent", "orchestrator/internal/team"}
 )
 
 // goStatements are the files that may start a goroutine with a bare go statement,

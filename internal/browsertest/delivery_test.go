@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
@@ -30,15 +30,15 @@ func delivered(t *testing.T) string {
 		}}},
 		Report: delivery.Report{Verdicts: []delivery.Verdict{goal}},
 	}
-	var log []blackboard.Record
+	var log []runlog.Record
 	tell := func(kind string, e delivery.Event) {
-		log = append(log, blackboard.Record{Kind: kind, Data: agent.JSON(e)})
+		log = append(log, runlog.Record{Kind: kind, Data: agent.JSON(e)})
 	}
 	tell(delivery.EventMessageSent, delivery.Event{Header: &delivery.Header{Message: delivery.PlanResponse, Target: "goal"}, Payload: map[string]any{"analysis": evil}})
 	tell(delivery.EventProjectTested, delivery.Event{Target: "p1.s1", Tests: &delivery.TestResult{Reason: "failed: " + evil, Output: "--- FAIL\n" + wide + "\n" + evil}})
 	tell(delivery.EventWorkJudged, delivery.Event{Target: "p1.s1", Verdict: &step, Text: wide})
 	tell(delivery.EventProjectChanged, delivery.Event{Target: "p1.s1", Text: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n \tkept\n-" + wide + "\n+" + evil + "\n"})
-	html, err := delivery.Page(o, func(yield func(blackboard.Record, error) bool) {
+	html, err := delivery.Page(o, func(yield func(runlog.Record, error) bool) {
 		for _, rec := range log {
 			if !yield(rec, nil) {
 				return

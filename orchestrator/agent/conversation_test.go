@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -136,7 +136,7 @@ func TestLogHoldsWhatIsNew(t *testing.T) {
 	require.NoError(t, err)
 	var calls strings.Builder
 	for _, rec := range log {
-		if rec.Kind == blackboard.Called {
+		if rec.Kind == runlog.Called {
 			calls.Write(agent.JSON(rec))
 		}
 	}

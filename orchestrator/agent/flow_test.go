@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -93,7 +93,7 @@ func TestFlowOverSlices(t *testing.T) {
 		"of the run, the call and the tool call")
 }
 
-func kinds(log []blackboard.Record) []string {
+func kinds(log []runlog.Record) []string {
 	var all []string
 	for _, rec := range log {
 		all = append(all, rec.Kind)
@@ -134,7 +134,7 @@ func TestFlowOverSlicesIsDeterministic(t *testing.T) {
 // Killed in the middle of the second slice, the first is not made again.
 func TestFlowGoesOnWithTheNextSlice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := blackboard.NewMemory()
+		store := runlog.NewMemory()
 		reached := make(chan struct{})
 		dying := &office{stop: func(ctx context.Context, key string) error {
 			if key != "x/1/p4" {
@@ -164,7 +164,7 @@ func TestFlowGoesOnWithTheNextSlice(t *testing.T) {
 	})
 }
 
-func open(t *testing.T, store blackboard.Store, clerk agent.Agent) *orchestrator.Engine {
+func open(t *testing.T, store runlog.Store, clerk agent.Agent) *orchestrator.Engine {
 	t.Helper()
 	eng, err := orchestrator.NewLocal(orchestrator.Config{
 		Agents: agent.Roster{"clerk": clerk}, Flows: []orchestrator.AnyFlow{errand}, Store: store,

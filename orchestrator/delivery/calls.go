@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/internal/answer"
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 )
 
 // code lets the coder do a step once, and judges the code.

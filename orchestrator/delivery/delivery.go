@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 

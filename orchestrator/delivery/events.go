@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 )
 
 // The kinds of records that a run emits. Their data is an Event, of which the named

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
@@ -87,7 +87,7 @@ func (a asked) total() (n int) {
 type played struct {
 	out   delivery.Outcome
 	err   error
-	log   []blackboard.Record
+	log   []runlog.Record
 	asked asked
 }
 
@@ -196,7 +196,7 @@ func (p project) play(t *testing.T) played {
 			got.asked[kind] = reqs
 		}
 	}
-	require.Equal(t, blackboard.Ended, got.log[len(got.log)-1].Kind)
+	require.Equal(t, runlog.Ended, got.log[len(got.log)-1].Kind)
 	return got
 }
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/internal/page"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/internal/text"
+	"github.com/convene-go/convene/orchestrator/internal/page"
 )
 
 // Page makes an HTML page of an outcome, without a model: whether the goal is reached and
@@ -19,7 +19,7 @@ import (
 // verdicts. records are those of the run (Run.Events from 0), whose messages and
 // differences are shown; nil: none. The page is self-contained: it loads nothing and has
 // no script, and text of agents is escaped. The error is one of records.
-func Page(o Outcome, records iter.Seq2[blackboard.Record, error]) (string, error) {
+func Page(o Outcome, records iter.Seq2[runlog.Record, error]) (string, error) {
 	s := &o.State
 	p := page.Of("Delivery", s.PrimaryGoal, o.Outcome)
 	m := s.Metrics
@@ -106,7 +106,7 @@ type telling struct {
 }
 
 // record adds the content of a record, if it is one of this package.
-func (t *telling) record(rec blackboard.Record) {
+func (t *telling) record(rec runlog.Record) {
 	var e Event
 	if json.Unmarshal(rec.Data, &e) != nil {
 		return // a record of the engine

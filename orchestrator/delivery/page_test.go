@@ -10,21 +10,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
 // recorded are records as a run has them.
-func recorded(log []blackboard.Record, end error) iter.Seq2[blackboard.Record, error] {
-	return func(yield func(blackboard.Record, error) bool) {
+func recorded(log []runlog.Record, end error) iter.Seq2[runlog.Record, error] {
+	return func(yield func(runlog.Record, error) bool) {
 		for _, rec := range log {
 			if !yield(rec, nil) {
 				return
 			}
 		}
 		if end != nil {
-			yield(blackboard.Record{}, end)
+			yield(runlog.Record{}, end)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestPageOfLess(t *testing.T) {
 		assert.Contains(t, html, want)
 	}
 	assert.NotContains(t, html, "How it came about", "without records")
-	html, err = delivery.Page(delivery.Outcome{}, recorded([]blackboard.Record{{Kind: delivery.EventMessageSent}, {Kind: delivery.EventWorkJudged, Data: []byte(`{}`)}}, nil))
+	html, err = delivery.Page(delivery.Outcome{}, recorded([]runlog.Record{{Kind: delivery.EventMessageSent}, {Kind: delivery.EventWorkJudged, Data: []byte(`{}`)}}, nil))
 	require.NoError(t, err)
 	assert.Contains(t, html, "Delivery · Running")
 	_, err = delivery.Page(p.out, recorded(p.log, errBoom))

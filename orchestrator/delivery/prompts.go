@@ -5,8 +5,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/internal/text"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 )
 
 // tested is the result of tests. Its standing is rejected if they have not passed, or

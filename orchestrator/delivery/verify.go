@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 )
 
 // standing is the result of a gate.

@@ -3,7 +3,7 @@ package director
 import (
 	"slices"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
@@ -49,7 +49,7 @@ func (r *run) abandon(c *orchestrator.Context, id, why string, proceed ...string
 // abandonAll applies changes, and abandons the tasks that start from the work of those that
 // they abandon: their results have no branch to go to any more. Then it discards the work of
 // all of them: while that is done, other branches change the board.
-func (r *run) abandonAll(c *orchestrator.Context, changes []board.Change) {
+func (r *run) abandonAll(c *orchestrator.Context, changes []blackboard.Change) {
 	gone := r.apply(c, changes)
 	for last := gone; len(last) > 0; {
 		last = r.abandonChildren(c, last)
@@ -61,14 +61,14 @@ func (r *run) abandonAll(c *orchestrator.Context, changes []board.Change) {
 }
 
 // abandonChildren abandons the tasks that start from the work of abandoned parents.
-func (r *run) abandonChildren(c *orchestrator.Context, parents []board.Task) (gone []board.Task) {
+func (r *run) abandonChildren(c *orchestrator.Context, parents []blackboard.Task) (gone []blackboard.Task) {
 	b := r.board.Board()
 	for i := range b.Tasks {
 		t := &b.Tasks[i]
 		if !t.FromParent || t.Final() {
 			continue
 		}
-		if p := slices.IndexFunc(parents, func(p board.Task) bool { return p.ID == t.Parent }); p >= 0 {
+		if p := slices.IndexFunc(parents, func(p blackboard.Task) bool { return p.ID == t.Parent }); p >= 0 {
 			changes, _ := r.board.Abandon(t.ID, parents[p].Reason, nil, c.Now()) // no error: it is not final
 			gone = append(gone, r.apply(c, changes)...)
 		}
@@ -78,9 +78,9 @@ func (r *run) abandonChildren(c *orchestrator.Context, parents []board.Task) (go
 
 // apply applies changes, and returns the tasks that they abandon, as they were before, with
 // the reason.
-func (r *run) apply(c *orchestrator.Context, changes []board.Change) (gone []board.Task) {
+func (r *run) apply(c *orchestrator.Context, changes []blackboard.Change) (gone []blackboard.Task) {
 	for _, ch := range changes {
-		if m, ok := ch.Do.(board.Move); ok && m.Event == board.EventAbandon {
+		if m, ok := ch.Do.(blackboard.Move); ok && m.Event == blackboard.EventAbandon {
 			before, _ := r.board.Task(ch.Task)
 			before.Reason = m.Reason
 			gone = append(gone, before)
@@ -91,7 +91,7 @@ func (r *run) apply(c *orchestrator.Context, changes []board.Change) (gone []boa
 }
 
 // discard cancels what is under way for a task that was abandoned, and removes its work.
-func (r *run) discard(c *orchestrator.Context, t *board.Task) {
+func (r *run) discard(c *orchestrator.Context, t *blackboard.Task) {
 	delete(r.store.drafts, t.ID)
 	key := attemptKey("work", t.ID, t.Attempt)
 	r.stop(key, attemptKey("qa", t.ID, t.Attempt), attemptKey("merge", t.ID, t.Attempt), r.job(t.ID).question)

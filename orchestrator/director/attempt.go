@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/worktree"
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
@@ -39,7 +39,7 @@ type attempt struct {
 
 // attemptFailure is why an attempt failed before its review.
 type attemptFailure struct {
-	kind board.FailureKind
+	kind blackboard.FailureKind
 	text string
 
 	outage bool // an agent could not be reached or has failed
@@ -64,7 +64,7 @@ func (r *run) attempt(c *orchestrator.Context, id string) error {
 // undertake has the worker work, and carries out what it answers, or why there is no answer.
 func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 	result, why, err := r.perform(c, a)
-	if r.current(c, a.id, a.n, board.Active) && why == nil && err == nil {
+	if r.current(c, a.id, a.n, blackboard.Active) && why == nil && err == nil {
 		if why, err = r.accept(c, a, result); err == nil && (why == nil || !why.outage) {
 			r.outages.succeeded()
 		}
@@ -83,13 +83,13 @@ func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 
 func (r *run) stillActive(a *attempt) bool {
 	t, _ := r.board.Task(a.id)
-	return t.Status == board.Active && t.Attempt == a.n
+	return t.Status == blackboard.Active && t.Attempt == a.n
 }
 
 // release makes the task READY again when its attempt ended for no fault of its worker: it
 // costs no retry, and what was committed and what the worker wants to have back are kept.
 func (r *run) release(c *orchestrator.Context, a *attempt, plan *CheckpointPlan, why string) {
-	m := board.Move{Event: board.EventRelease, Reason: why}
+	m := blackboard.Move{Event: blackboard.EventRelease, Reason: why}
 	if plan != nil || a.tree != nil && a.head != a.tree.Base {
 		k := a.checkpoint(plan)
 		if t, _ := r.board.Task(a.id); plan == nil && t.Checkpoint != nil {
@@ -124,7 +124,7 @@ func (r *run) perform(c *orchestrator.Context, a *attempt) (result WorkerResult,
 				return result, nil, nil
 			}
 			if a.repairs++; a.repairs > 2 {
-				return result, &attemptFailure{kind: board.Crashed, text: "its answer cannot be used: " + prompt.OneLine(err.Error())}, nil
+				return result, &attemptFailure{kind: blackboard.Crashed, text: "its answer cannot be used: " + prompt.OneLine(err.Error())}, nil
 			}
 			a.req.Prompt = "Your answer cannot be used: " + prompt.OneLine(err.Error()) + ". Answer again, with one JSON value that fits what was asked for, and nothing else."
 		}
@@ -152,9 +152,9 @@ func callFailure(err error) *attemptFailure {
 	case team.Ends(err):
 		return nil
 	case errors.Is(err, orchestrator.ErrTimeout):
-		return &attemptFailure{kind: board.TimedOut, text: prompt.OneLine(err.Error())}
+		return &attemptFailure{kind: blackboard.TimedOut, text: prompt.OneLine(err.Error())}
 	}
-	return &attemptFailure{kind: board.Crashed, text: prompt.OneLine(err.Error()), outage: true}
+	return &attemptFailure{kind: blackboard.Crashed, text: prompt.OneLine(err.Error()), outage: true}
 }
 
 // gitFailure is the same for an operation of git: a worker is not to blame for what takes too
@@ -162,7 +162,7 @@ func callFailure(err error) *attemptFailure {
 func gitFailure(err error) *attemptFailure {
 	why := callFailure(err)
 	if why != nil {
-		why.kind, why.outage = board.Crashed, true
+		why.kind, why.outage = blackboard.Crashed, true
 	}
 	return why
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -19,7 +19,7 @@ import (
 // question is a request to director, strategist or guardian.
 type question struct {
 	agent    string
-	role     board.Role
+	role     blackboard.Role
 	op, tmpl string
 	task     string // it is about; "": the run
 	data     promptData
@@ -30,7 +30,7 @@ type question struct {
 
 // toDirector is a question to the director, whose answer is repaired twice.
 func (r *run) toDirector(op, tmpl, task string, input any) question {
-	return question{agent: r.Agents.Director, role: board.RoleDirector, op: op, tmpl: tmpl, task: task, input: input, repairs: 2}
+	return question{agent: r.Agents.Director, role: blackboard.RoleDirector, op: op, tmpl: tmpl, task: task, input: input, repairs: 2}
 }
 
 // ask asks for a T that fits its schema and that check accepts; what check returns is
@@ -80,7 +80,7 @@ func find[T any](shape *answer.Shape, resp agent.Response) (v T, err error) {
 }
 
 // askFor asks for a T, and returns the changes that it makes: the board accepts all of them.
-func askFor[T any](r *run, c *orchestrator.Context, q question, changes func(T) ([]board.Change, error)) (v T, made []board.Change, err error) {
+func askFor[T any](r *run, c *orchestrator.Context, q question, changes func(T) ([]blackboard.Change, error)) (v T, made []blackboard.Change, err error) {
 	v, err = ask(r, c, q, func(v T) (err error) {
 		if made, err = changes(v); err == nil {
 			err = r.trial(c, made)
@@ -103,15 +103,15 @@ func within(c *orchestrator.Context, d time.Duration) time.Duration {
 }
 
 // spend notes what a call has used, also one that failed.
-func (r *run) spend(c *orchestrator.Context, by board.Role, task string, used providers.Usage, err error) {
+func (r *run) spend(c *orchestrator.Context, by blackboard.Role, task string, used providers.Usage, err error) {
 	if failed, ok := errors.AsType[*agent.Error](err); ok {
 		used = used.Add(failed.Usage)
 	}
-	if t, ok := r.board.Task(task); ok && by == board.RoleWorker {
+	if t, ok := r.board.Task(task); ok && by == blackboard.RoleWorker {
 		r.shares.note(c, attemptKey("work", task, t.Attempt))
 	}
 	if used != (providers.Usage{}) {
-		r.must(c, board.Change{By: by, Task: task, Do: board.Spend{Usage: used}})
+		r.must(c, blackboard.Change{By: by, Task: task, Do: blackboard.Spend{Usage: used}})
 	}
 }
 

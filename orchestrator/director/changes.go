@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 )
 
 // change applies a change to the board and emits it. A change that is refused changes
 // nothing.
-func (r *run) change(c *orchestrator.Context, ch board.Change) error {
+func (r *run) change(c *orchestrator.Context, ch blackboard.Change) error {
 	ch.At = c.Now()
 	before, _ := r.board.Task(ch.Task)
 	if err := r.board.Apply(ch); err != nil {
@@ -24,28 +24,28 @@ func (r *run) change(c *orchestrator.Context, ch board.Change) error {
 // must applies a change that cannot be refused: the flow made it for the state in which
 // the board is. That it is refused is a mistake of the team: it panics, and the engine
 // leaves the run stuck.
-func (r *run) must(c *orchestrator.Context, ch board.Change) {
+func (r *run) must(c *orchestrator.Context, ch blackboard.Change) {
 	if err := r.change(c, ch); err != nil {
 		panic(fmt.Errorf("director: %w", err))
 	}
 }
 
 // move is must for an event of a task.
-func (r *run) move(c *orchestrator.Context, by board.Role, task string, m board.Move) {
-	r.must(c, board.Change{By: by, Task: task, Do: m})
+func (r *run) move(c *orchestrator.Context, by blackboard.Role, task string, m blackboard.Move) {
+	r.must(c, blackboard.Change{By: by, Task: task, Do: m})
 }
 
 // direct is must for a change of the director; task is "" where it is for no single one.
-func (r *run) direct(c *orchestrator.Context, task string, do board.Action) {
+func (r *run) direct(c *orchestrator.Context, task string, do blackboard.Action) {
 	r.must(c, byDirector(task, do))
 }
 
-func byDirector(task string, do board.Action) board.Change {
-	return board.Change{By: board.RoleDirector, Task: task, Do: do}
+func byDirector(task string, do blackboard.Action) blackboard.Change {
+	return blackboard.Change{By: blackboard.RoleDirector, Task: task, Do: do}
 }
 
 // all applies changes of which each must be accepted.
-func (r *run) all(c *orchestrator.Context, changes []board.Change) {
+func (r *run) all(c *orchestrator.Context, changes []blackboard.Change) {
 	for _, ch := range changes {
 		r.must(c, ch)
 	}
@@ -53,7 +53,7 @@ func (r *run) all(c *orchestrator.Context, changes []board.Change) {
 
 // trial returns why the board would refuse changes that are applied one after the other. It
 // changes nothing.
-func (r *run) trial(c *orchestrator.Context, changes []board.Change) error {
+func (r *run) trial(c *orchestrator.Context, changes []blackboard.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (r *run) trial(c *orchestrator.Context, changes []board.Change) error {
 	if err != nil {
 		return err
 	}
-	copied, err := board.Restore(data, r.preference())
+	copied, err := blackboard.Restore(data, r.preference())
 	if err != nil {
 		return err
 	}
@@ -77,47 +77,47 @@ func (r *run) trial(c *orchestrator.Context, changes []board.Change) error {
 }
 
 // emitChange emits a change that was made.
-func (r *run) emitChange(c *orchestrator.Context, ch board.Change, before board.Task) {
+func (r *run) emitChange(c *orchestrator.Context, ch blackboard.Change, before blackboard.Task) {
 	e := Event{Task: ch.Task}
 	switch do := ch.Do.(type) {
-	case board.AddTasks:
+	case blackboard.AddTasks:
 		emitAdded(c, do.Tasks, "")
-	case board.Split:
-		r.emitMoved(c, e, before, "split", board.Move{Reason: "split"})
+	case blackboard.Split:
+		r.emitMoved(c, e, before, "split", blackboard.Move{Reason: "split"})
 		emitAdded(c, do.Into, ch.Task)
-	case board.Edit:
+	case blackboard.Edit:
 		e.Edit = &do
 		c.Emit(EventTaskEdited, e)
-	case board.Refine:
-		e.Edit, e.Text = &board.Edit{Criteria: do.Criteria}, "refined"
+	case blackboard.Refine:
+		e.Edit, e.Text = &blackboard.Edit{Criteria: do.Criteria}, "refined"
 		c.Emit(EventTaskEdited, e)
-	case board.Reblock:
+	case blackboard.Reblock:
 		e.On, e.Text = string(do.Blocked.Type), do.Blocked.Description
-		e.From, e.To, e.Who = string(before.Status), string(board.Blocked), string(ch.By)
+		e.From, e.To, e.Who = string(before.Status), string(blackboard.Blocked), string(ch.By)
 		c.Emit(EventTaskMoved, e)
-	case board.Move:
+	case blackboard.Move:
 		e.Who = string(ch.By)
 		r.emitMoved(c, e, before, string(do.Event), do)
-	case board.AddInsight:
+	case blackboard.AddInsight:
 		e.Task, e.Text = do.SourceTask, do.Summary
 		c.Emit(EventInsightShared, e)
-	case board.AddDecision:
+	case blackboard.AddDecision:
 		e.Text = do.Area + ": " + do.Summary
 		c.Emit(EventDecisionLogged, e)
-	case board.SetSpec:
+	case blackboard.SetSpec:
 		e.Text = do.Area
 		c.Emit(EventSpecChanged, e)
 	}
 }
 
-func emitAdded(c *orchestrator.Context, tasks []board.Definition, instead string) {
+func emitAdded(c *orchestrator.Context, tasks []blackboard.Definition, instead string) {
 	for _, d := range tasks {
 		c.Emit(EventTaskAdded, Event{Task: d.ID, Definition: &d, Who: cmp.Or(instead, d.Parent)})
 	}
 }
 
 // emitMoved emits a move that was made.
-func (r *run) emitMoved(c *orchestrator.Context, e Event, before board.Task, on string, m board.Move) {
+func (r *run) emitMoved(c *orchestrator.Context, e Event, before blackboard.Task, on string, m blackboard.Move) {
 	now, _ := r.board.Task(e.Task)
 	e.From, e.To, e.On, e.Text, e.Attempt = string(before.Status), string(now.Status), on, m.Reason, now.Attempt
 	if m.Blocked != nil {

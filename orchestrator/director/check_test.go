@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/providers"
 )
 
 // checked is a case in which tests are run; result says how they come out at a commit.
-func checked(r *repo, result func(files string) director.CheckResult, tasks ...board.Definition) script {
+func checked(r *repo, result func(files string) director.CheckResult, tasks ...blackboard.Definition) script {
 	s := script{cfg: bare(), in: director.Input{Tasks: tasks}, roles: map[string]func(asked) any{
 		"work": func(a asked) any { return writes(a, a.task+".txt", "by "+a.task) },
 		"check": func(a asked) any {
@@ -88,7 +88,7 @@ func TestChecked(t *testing.T) {
 		assert.Zero(t, task.RetryCount)
 		failed := p.events(t, director.EventMergeFailed)
 		require.Len(t, failed, 1)
-		assert.Equal(t, string(board.MergeBroken), failed[0].On)
+		assert.Equal(t, string(blackboard.MergeBroken), failed[0].On)
 		assert.Equal(t, []string{"TestBoth"}, failed[0].Files)
 		assert.Contains(t, p.last(t, "api_build").req.History[0].Text, "TestBoth")
 		assert.Contains(t, r.run("ls-tree", "--name-only", "main"), "fixed", "main was never broken")
@@ -97,7 +97,7 @@ func TestChecked(t *testing.T) {
 		r := newRepo(t)
 		s := checked(r, func(string) director.CheckResult { return red }, define("db_build"))
 		s.roles["qa"] = edits("db_build", 0, func(r *director.Review) {
-			r.Tests = []board.TestAnalysis{{Test: "TestBoth", Fault: board.TestWrong}}
+			r.Tests = []blackboard.TestAnalysis{{Test: "TestBoth", Fault: blackboard.TestWrong}}
 		})
 		p := r.play(t, s, nil)
 		require.NoError(t, p.err)
@@ -112,7 +112,7 @@ func TestChecked(t *testing.T) {
 			require.ErrorIs(t, p.err, director.ErrWaiting)
 			assert.Len(t, p.of("qa"), 4, "a review that passes it all the same cannot be used")
 			assert.Contains(t, p.of("qa")[1].req.Prompt, want)
-			assert.Equal(t, board.NoReview, p.task(t, "db_build").QA.Kind)
+			assert.Equal(t, blackboard.NoReview, p.task(t, "db_build").QA.Kind)
 			s.roles["qa"], s.cfg.Retry.Tasks = failing("db_build", 9), orchestrator.None
 			assert.Len(t, newRepo(t).play(t, s, nil).of("qa"), 1, "one that fails it is taken as it is")
 		}
@@ -135,8 +135,8 @@ func TestChecked(t *testing.T) {
 			p := r.play(t, s, nil)
 			require.ErrorIs(t, p.err, director.ErrWaiting)
 			task := p.task(t, "db_build")
-			assert.Equal(t, board.WaitingHuman, task.Status)
-			assert.Equal(t, board.NoReview, task.QA.Kind)
+			assert.Equal(t, blackboard.WaitingHuman, task.Status)
+			assert.Equal(t, blackboard.NoReview, task.QA.Kind)
 			assert.Zero(t, task.RetryCount+task.ConflictCount)
 			assert.Equal(t, tt.reason, task.Reason)
 			assert.Len(t, p.of("work"), 1)

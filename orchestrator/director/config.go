@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
@@ -100,7 +100,7 @@ type Limits struct {
 type Hooks struct {
 	// Plan gets the tasks of the decomposition, placeholders among them, and returns
 	// those that the run begins with. Its error ends the run.
-	Plan func(tasks []board.Definition) ([]board.Definition, error)
+	Plan func(tasks []blackboard.Definition) ([]blackboard.Definition, error)
 }
 
 // MarshalJSON implements json.Marshaler.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/providers"
@@ -64,7 +64,7 @@ func TestConfig(t *testing.T) {
 		}
 	})
 	t.Run("B40 B109 defaults: three at once, 3 retries", func(t *testing.T) {
-		var in []board.Definition
+		var in []blackboard.Definition
 		for _, id := range []string{"a_plan", "b_plan", "c_plan", "d_plan", "e_plan"} {
 			in = append(in, define(id))
 		}
@@ -86,7 +86,7 @@ func TestConfig(t *testing.T) {
 		assert.Equal(t, 3, most, "BA107 BA108")
 	})
 	t.Run("BA106 B40 BC28 a full profile holds up nobody", func(t *testing.T) {
-		s := script{cfg: config(), in: director.Input{Tasks: []board.Definition{define("a_build"), define("b_build"), define("c_build"), define("d_test")}}, roles: map[string]func(asked) any{
+		s := script{cfg: config(), in: director.Input{Tasks: []blackboard.Definition{define("a_build"), define("b_build"), define("c_build"), define("d_test")}}, roles: map[string]func(asked) any{
 			"work": func(asked) any { return slow{time.Minute, nil} },
 		}}
 		s.cfg.Policy.NoTestPlaceholders, s.cfg.Profiles[1].Limit = true, 1
@@ -163,7 +163,7 @@ func TestDomains(t *testing.T) {
 		assert.Equal(t, "outline_plan by attempt 1", workInput(p.last(t, "draft_execute")).Inputs[0].Text)
 	})
 	t.Run("B111 a component that is not of the domain", func(t *testing.T) {
-		s := script{cfg: director.Report(), in: director.Input{Objective: "x", Tasks: []board.Definition{{ID: "a", Component: "db", Phase: "plan", Profile: "research_worker", Criteria: []string{"c"}}}}}
+		s := script{cfg: director.Report(), in: director.Input{Objective: "x", Tasks: []blackboard.Definition{{ID: "a", Component: "db", Phase: "plan", Profile: "research_worker", Criteria: []string{"c"}}}}}
 		s.cfg.Agents = config().Agents
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrInput)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -116,7 +116,7 @@ func TestContinued(t *testing.T) {
 			}
 			s.roles["qa"] = edits("db_build", 0, func(r *director.Review) { r.Notes = []string{"mind the locks"} })
 			out := cut(t, r, s, func(kind string, _ director.Event) bool { return kind == director.EventReviewFinished })
-			assert.Equal(t, map[board.State]int{board.AwaitingQA: 1}, out.Summary)
+			assert.Equal(t, map[blackboard.State]int{blackboard.AwaitingQA: 1}, out.Summary)
 			s = s.further(out, map[string]func(asked) any{"check": check})
 			if changed {
 				s.in.Spec = map[string]json.RawMessage{"db": json.RawMessage(`"Postgres"`)}
@@ -151,8 +151,8 @@ func TestContinued(t *testing.T) {
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		s.in = director.Input{Board: p.out.Board, Answers: map[string]director.Answer{"db_build": {Action: director.ActionAccept}}}
 		s.roles["check"] = func(asked) any { return hang }
-		out := cut(t, r, s, func(_ string, e director.Event) bool { return e.On == string(board.EventDeliver) })
-		assert.Equal(t, map[board.State]int{board.AwaitingQA: 1}, out.Summary)
+		out := cut(t, r, s, func(_ string, e director.Event) bool { return e.On == string(blackboard.EventDeliver) })
+		assert.Equal(t, map[blackboard.State]int{blackboard.AwaitingQA: 1}, out.Summary)
 		s = s.further(out, map[string]func(asked) any{"check": check, "qa": failing("db_build", 9)})
 		s.in.Spec = map[string]json.RawMessage{"db": json.RawMessage(`"Postgres"`)}
 		p = r.play(t, s, nil)
@@ -176,7 +176,7 @@ func TestContinued(t *testing.T) {
 		assert.Zero(t, p.task(t, "db_build").RetryCount)
 	})
 	t.Run("BC53 BC22 a subtask's work in its parent's branch is kept, and stays there until the parent passes", func(t *testing.T) {
-		for _, at := range []string{director.EventCommitMerged, string(board.EventDeliver)} {
+		for _, at := range []string{director.EventCommitMerged, string(blackboard.EventDeliver)} {
 			r := newRepo(t)
 			s := one(map[string]func(asked) any{"work": func(a asked) any {
 				switch {

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/convene-go/convene/blackboard/board"
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 )
@@ -36,7 +36,7 @@ type run struct {
 
 	tracker *team.Tracker[Phase]
 	state   State
-	board   *board.Editor
+	board   *blackboard.Editor
 	before  providers.Usage // what earlier runs have used of the board's
 	store   artifactStore
 	tasks   map[string]*job // by ID
@@ -108,8 +108,8 @@ func (r *run) shown() State {
 	bare.Memories = nil
 	s.Board = &bare
 	s.Ready = append(s.Ready, r.board.ReadyQueue()...)
-	s.Active = append(s.Active, r.board.In(board.Active)...)
-	for _, id := range r.board.In(board.Blocked) {
+	s.Active = append(s.Active, r.board.In(blackboard.Active)...)
+	for _, id := range r.board.In(blackboard.Blocked) {
 		t, _ := r.board.Task(id)
 		s.Blocked = append(s.Blocked, BlockedTask{id, *t.Blocked})
 	}
@@ -141,11 +141,11 @@ func (r *run) summarize(out *Outcome) (d done) {
 	d.whole = true
 	out.Board, out.Files, out.Drafts, out.Branch = r.board.Board(), r.store.files, r.store.drafts, r.store.branch
 	out.Board.Spent = r.before.Add(out.Spent) // with that of calls which were cut, and told it later
-	out.Summary = map[board.State]int{}
+	out.Summary = map[blackboard.State]int{}
 	for i := range out.Board.Tasks {
 		t := &out.Board.Tasks[i]
 		out.Summary[t.Status]++
-		d.any = d.any || t.Status == board.Complete
+		d.any = d.any || t.Status == blackboard.Complete
 		if !t.Final() {
 			out.Pending = append(out.Pending, t.ID)
 		}
@@ -153,7 +153,7 @@ func (r *run) summarize(out *Outcome) (d done) {
 		if partial {
 			out.Unverified = append(out.Unverified, t.ID)
 		}
-		if partial || t.Status == board.Abandoned && givenUp(t.Reason) {
+		if partial || t.Status == blackboard.Abandoned && givenUp(t.Reason) {
 			d.whole = false
 		}
 	}

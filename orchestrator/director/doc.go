@@ -14,7 +14,7 @@
 // message that says what was wrong. A task without attempts left is for a person.
 //
 // Workers can pause for subtasks, share insights, suggest tasks and turn to the director;
-// the director plans anew when reviews fail in a row. What is allowed is board.TaskTable
+// the director plans anew when reviews fail in a row. What is allowed is blackboard.TaskTable
 // and routing; what passes is decided from the criteria, never by a model alone.
 //
 // Without Agents.Worktree, artifacts are texts in the answers of workers: see
@@ -74,7 +74,7 @@
 //	.Worktree   work: whether there is one
 //	.Retried    work: whether attempts have failed before
 //	.Resumed    work: whether it continues from a checkpoint
-//	.Insights   continue: of board.Insight
+//	.Insights   continue: of blackboard.Insight
 //	.Tone       nudge: gentle, direct or firm
 //	.Verdict    nudge: DRIFTING, BLOCKED or STALLED
 //	.Issue      nudge: what is wrong, in the guardian's words
@@ -85,8 +85,8 @@
 //	.Branch     phoenix: of the failed attempt
 //	.Feedback   phoenix: why it failed
 //	.Focus      phoenix: what to look at first
-//	.Criteria   phoenix: of board.CriterionResult, those not met
-//	.Tests      phoenix: of board.TestAnalysis
+//	.Criteria   phoenix: of blackboard.CriterionResult, those not met
+//	.Tests      phoenix: of blackboard.TestAnalysis
 //	.Files      phoenix: that conflict, or tests that fail
 //
 // The function data delimits a text of others: {{data "issue" .Issue}}. What agents work

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 )
 
 // The package comment has every template with its fields, every end and every input.
@@ -87,7 +87,7 @@ func TestPackageComment(t *testing.T) {
 
 // ofParts says whether a name in a template is that of a field of what a list has.
 func ofParts(name string) bool {
-	return slices.ContainsFunc([]reflect.Type{reflect.TypeFor[board.CriterionResult](), reflect.TypeFor[board.TestAnalysis](), reflect.TypeFor[board.Insight]()}, func(part reflect.Type) bool {
+	return slices.ContainsFunc([]reflect.Type{reflect.TypeFor[blackboard.CriterionResult](), reflect.TypeFor[blackboard.TestAnalysis](), reflect.TypeFor[blackboard.Insight]()}, func(part reflect.Type) bool {
 		_, ok := part.FieldByName(name)
 		return ok
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -37,7 +37,7 @@ func first(answer any) func(asked) any {
 }
 
 // also adds tasks to a case.
-func (s script) also(tasks ...board.Definition) script {
+func (s script) also(tasks ...blackboard.Definition) script {
 	s.in.Tasks = append(s.in.Tasks, tasks...)
 	return s
 }
@@ -171,10 +171,10 @@ func ends(t *testing.T) map[string]script {
 			return director.Decomposition{Tasks: []director.TaskPlan{plan("p", "plan"), plan("b", "implement", "p")}}
 		}}},
 		"completed, completed: B72 tests follow from what is built": {
-			in: director.Input{Tasks: []board.Definition{define("api_build")}}, roles: roles{"qa": edits("api_build", 0, func(r *director.Review) { r.Refined = []string{"GET returns 200"} })},
+			in: director.Input{Tasks: []blackboard.Definition{define("api_build")}}, roles: roles{"qa": edits("api_build", 0, func(r *director.Review) { r.Refined = []string{"GET returns 200"} })},
 		},
 		"completed, completed: BC23 tests that find wrong code": one(roles{"qa": edits("db_test", 1, func(r *director.Review) {
-			r.Passed, r.Tests = false, []board.TestAnalysis{{Test: "T1", Fault: board.CodeWrong}}
+			r.Passed, r.Tests = false, []blackboard.TestAnalysis{{Test: "T1", Fault: blackboard.CodeWrong}}
 		})}).also(define("db_test", "db_build")),
 		"completed, completed: BA16 BX30 a review fails":  one(roles{"qa": failing("db_build", 1)}).inTrees(),
 		"completed, completed: BX10 nothing is delivered": one(roles{"work": first(director.WorkerResult{Status: director.StatusComplete, ResultPath: "x.md"})}),
@@ -256,7 +256,7 @@ func ends(t *testing.T) map[string]script {
 func causes() map[agent.Code]script {
 	blank, dear, dirty := one(nil), one(nil), one(nil).inTrees()
 	blank.in.Objective = " "
-	dear.cfg.Hooks.Plan = func([]board.Definition) ([]board.Definition, error) { return nil, errors.New("too dear") }
+	dear.cfg.Hooks.Plan = func([]blackboard.Definition) ([]blackboard.Definition, error) { return nil, errors.New("too dear") }
 	dirty.roles[director.OpOpen] = always(errors.New("not committed"))
 	return map[agent.Code]script{
 		director.ErrInput: blank, director.ErrHook: dear, director.ErrWorktree: dirty,

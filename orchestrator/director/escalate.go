@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/board"
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 )
@@ -21,24 +21,24 @@ func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult)
 		return why, err
 	}
 	e := *result.Escalation
-	m := board.Move{Checkpoint: a.checkpoint(result.Checkpoint), Escalation: &board.Escalation{
-		Type: board.EscalationType(e.Type), Reason: e.Reason, Needs: e.Needs, Affected: e.Affected,
+	m := blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint), Escalation: &blackboard.Escalation{
+		Type: blackboard.EscalationType(e.Type), Reason: e.Reason, Needs: e.Needs, Affected: e.Affected,
 	}}
-	switch board.EscalationType(e.Type) {
-	case board.BlockedExternal:
-		m.Event, m.Blocked = board.EventPause, &board.BlockedReason{
-			Type: board.ByExternal, Description: e.Reason, WaitingOn: []string{cmp.Or(strings.TrimSpace(e.Needs), strings.TrimSpace(e.Reason))},
+	switch blackboard.EscalationType(e.Type) {
+	case blackboard.BlockedExternal:
+		m.Event, m.Blocked = blackboard.EventPause, &blackboard.BlockedReason{
+			Type: blackboard.ByExternal, Description: e.Reason, WaitingOn: []string{cmp.Or(strings.TrimSpace(e.Needs), strings.TrimSpace(e.Reason))},
 		}
 		r.direct(c, a.id, m)
-	case board.ScopeTooLarge:
+	case blackboard.ScopeTooLarge:
 		err = r.split(c, a, result, m)
-	case board.NeedsResearch:
+	case blackboard.NeedsResearch:
 		if tasks, bad := r.spawned(c, a.id, e.Spawn); bad == nil {
 			r.all(c, r.pausing(a.id, tasks, m))
 			break
 		}
 		err = r.resolve(c, a, result, m)
-	case board.NeedsReplanning, board.SpecMismatch, board.NeedsClarification:
+	case blackboard.NeedsReplanning, blackboard.SpecMismatch, blackboard.NeedsClarification:
 		err = r.resolve(c, a, result, m)
 	}
 	if err == nil {
@@ -60,8 +60,8 @@ func (r *run) toEscalation(c *orchestrator.Context, op string, a *attempt, resul
 
 // split replaces a task by smaller ones. If the director's answer cannot be used, a person
 // is asked.
-func (r *run) split(c *orchestrator.Context, a *attempt, result WorkerResult, m board.Move) error {
-	_, changes, err := askFor(r, c, r.toEscalation(c, OpSplit, a, result), func(d Decomposition) ([]board.Change, error) {
+func (r *run) split(c *orchestrator.Context, a *attempt, result WorkerResult, m blackboard.Move) error {
+	_, changes, err := askFor(r, c, r.toEscalation(c, OpSplit, a, result), func(d Decomposition) ([]blackboard.Change, error) {
 		switch {
 		case !r.stillActive(a):
 			return nil, nil
@@ -69,7 +69,7 @@ func (r *run) split(c *orchestrator.Context, a *attempt, result WorkerResult, m 
 			return nil, fmt.Errorf("the task was itself caused by tasks, %d deep", r.depth(a.id))
 		}
 		tasks, err := r.definitions(d.Tasks, false)
-		return []board.Change{byDirector(a.id, board.Split{Into: tasks})}, err
+		return []blackboard.Change{byDirector(a.id, blackboard.Split{Into: tasks})}, err
 	})
 	switch {
 	case team.Ends(err), !r.stillActive(a):
@@ -84,14 +84,14 @@ func (r *run) split(c *orchestrator.Context, a *attempt, result WorkerResult, m 
 }
 
 // askPerson makes the task wait for a person.
-func (r *run) askPerson(c *orchestrator.Context, a *attempt, m board.Move, why string) {
-	m.Event, m.Reason = board.EventAsk, why
+func (r *run) askPerson(c *orchestrator.Context, a *attempt, m blackboard.Move, why string) {
+	m.Event, m.Reason = blackboard.EventAsk, why
 	r.direct(c, a.id, m)
 }
 
 // resolve asks the director what to do. If the answer cannot be used, a person is asked.
-func (r *run) resolve(c *orchestrator.Context, a *attempt, result WorkerResult, m board.Move) error {
-	answer, changes, err := askFor(r, c, r.toEscalation(c, OpEscalate, a, result), func(v Resolution) ([]board.Change, error) {
+func (r *run) resolve(c *orchestrator.Context, a *attempt, result WorkerResult, m blackboard.Move) error {
+	answer, changes, err := askFor(r, c, r.toEscalation(c, OpEscalate, a, result), func(v Resolution) ([]blackboard.Change, error) {
 		if !r.stillActive(a) {
 			return nil, nil
 		}
@@ -111,20 +111,20 @@ func (r *run) resolve(c *orchestrator.Context, a *attempt, result WorkerResult, 
 }
 
 // resolution is what an answer of the director changes.
-func (r *run) resolution(a *attempt, v Resolution, m board.Move) ([]board.Change, error) {
+func (r *run) resolution(a *attempt, v Resolution, m blackboard.Move) ([]blackboard.Change, error) {
 	if v.Abandon {
 		return nil, nil
 	}
 	if !v.Resolved && len(v.Tasks) == 0 {
-		m.Event, m.Reason = board.EventAsk, cmp.Or(strings.TrimSpace(v.Reason), fmt.Sprintf("%s: %s", m.Escalation.Type, m.Escalation.Reason))
-		return []board.Change{byDirector(a.id, m)}, nil
+		m.Event, m.Reason = blackboard.EventAsk, cmp.Or(strings.TrimSpace(v.Reason), fmt.Sprintf("%s: %s", m.Escalation.Type, m.Escalation.Reason))
+		return []blackboard.Change{byDirector(a.id, m)}, nil
 	}
-	var changes []board.Change
+	var changes []blackboard.Change
 	for _, d := range v.Decisions {
-		changes = append(changes, byDirector("", board.AddDecision{Decision: d.decision()}))
+		changes = append(changes, byDirector("", blackboard.AddDecision{Decision: d.decision()}))
 	}
 	for _, area := range slices.Sorted(maps.Keys(v.Spec)) {
-		changes = append(changes, byDirector("", board.SetSpec{Area: area, Value: v.Spec[area]}))
+		changes = append(changes, byDirector("", blackboard.SetSpec{Area: area, Value: v.Spec[area]}))
 	}
 	if len(v.Tasks) > 0 {
 		tasks, err := r.definitions(v.Tasks, false)
@@ -133,7 +133,7 @@ func (r *run) resolution(a *attempt, v Resolution, m board.Move) ([]board.Change
 		}
 		return append(changes, r.pausing(a.id, tasks, m)...), err
 	}
-	m.Event = board.EventResolve
+	m.Event = blackboard.EventResolve
 	if text := strings.TrimSpace(v.Clarification); text != "" {
 		m.Messages = []providers.Message{{Role: providers.User, Text: "The director has looked at what you asked. Go on with your task.\n" + prompt.Delimit("clarification", text, 0)}}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -117,7 +117,7 @@ func TestPause(t *testing.T) {
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrStuck)
 		p.is(t, "find ABANDONED, db_build BLOCKED")
-		assert.Equal(t, board.ByAbandoned, p.task(t, "db_build").Blocked.Type)
+		assert.Equal(t, blackboard.ByAbandoned, p.task(t, "db_build").Blocked.Type)
 		assert.Equal(t, orchestrator.Failed, p.out.Status)
 		assert.Len(t, p.of("replan"), 1, "BX23")
 	})
@@ -148,7 +148,7 @@ func TestEscalations(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, "PLANNED READY ACTIVE BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "db_build"))
 		assert.Equal(t, "research_worker", p.task(t, "dates").Profile)
-		assert.Equal(t, board.NeedsResearch, p.task(t, "db_build").Escalation.Type)
+		assert.Equal(t, blackboard.NeedsResearch, p.task(t, "db_build").Escalation.Type)
 		assert.Equal(t, "write the handler", workInput(p.last(t, "db_build")).Checkpoint.Resume)
 	})
 	t.Run("BA88 the director says what is to be found out", func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestEscalations(t *testing.T) {
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		task := p.task(t, "db_build")
-		assert.Equal(t, board.ByExternal, task.Blocked.Type)
+		assert.Equal(t, blackboard.ByExternal, task.Blocked.Type)
 		assert.Equal(t, []string{"API key"}, task.Blocked.WaitingOn)
 		named := one(map[string]func(asked) any{"work": func(a asked) any {
 			reason := ""
@@ -345,7 +345,7 @@ func TestKnowledge(t *testing.T) {
 		r := done("api_build", 1)
 		r.Suggested = []director.Suggestion{{TaskPlan: plan("x", "document")}, {TaskPlan: plan("y", "plan")}}
 		r.Suggested[0].Title, r.Suggested[1].Title = "The api build", "The api plan"
-		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("api_plan"), define("api_build", "api_plan")}}, roles: map[string]func(asked) any{
+		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("api_plan"), define("api_build", "api_plan")}}, roles: map[string]func(asked) any{
 			"work": wants("api_build", r), "review": func(a asked) any {
 				if a.n == 1 {
 					return director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 3, Approve: true}}}
@@ -484,7 +484,7 @@ func TestKnowledge(t *testing.T) {
 			}
 			return nil
 		}, "qa": failing("db_plan", 1)})
-		s.in.Tasks = []board.Definition{define("db_plan"), define("db_build", "db_plan")}
+		s.in.Tasks = []blackboard.Definition{define("db_plan"), define("db_build", "db_plan")}
 		p := s.play(t)
 		require.NoError(t, p.err)
 		require.Len(t, p.out.Board.DesignLog, 1, "not the first time, which failed")
@@ -546,7 +546,7 @@ func TestAnswersOfWorkers(t *testing.T) {
 	t.Run("BX10 an artifact without a text is an empty result", func(t *testing.T) {
 		p := one(roles{"work": first(director.WorkerResult{Status: director.StatusComplete, ResultPath: "x.md", Artifact: " "})}).play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, string(board.EmptyResult), p.events(t, director.EventAttemptFailed)[0].On)
+		assert.Equal(t, string(blackboard.EmptyResult), p.events(t, director.EventAttemptFailed)[0].On)
 	})
 	t.Run("B64 BX13 two workers want a task of the same name at the same time", func(t *testing.T) {
 		r := director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan")}}}

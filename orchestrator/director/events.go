@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/convene-go/convene/blackboard/board"
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 )
 
 // The kinds of records that a run emits. Their data is an Event, of which the named
@@ -42,21 +42,21 @@ const (
 
 // Event is the data of the records that a run emits.
 type Event struct {
-	Task       string                `json:"task,omitempty"`
-	Attempt    int                   `json:"attempt,omitempty"`
-	From       string                `json:"from,omitempty"` // a state or phase
-	To         string                `json:"to,omitempty"`
-	On         string                `json:"on,omitempty"`
-	Who        string                `json:"who,omitempty"`
-	Branch     string                `json:"branch,omitempty"`
-	Count      int                   `json:"count,omitempty"`
-	Alignment  *float64              `json:"alignment,omitempty"` // 0 to 100
-	Files      []string              `json:"files,omitempty"`
-	Definition *board.Definition     `json:"definition,omitempty"`
-	Edit       *board.Edit           `json:"edit,omitempty"`
-	Warning    *orchestrator.Warning `json:"warning,omitempty"`
-	Status     orchestrator.Status   `json:"status,omitempty"`
-	Text       string                `json:"text,omitempty"`
+	Task       string                 `json:"task,omitempty"`
+	Attempt    int                    `json:"attempt,omitempty"`
+	From       string                 `json:"from,omitempty"` // a state or phase
+	To         string                 `json:"to,omitempty"`
+	On         string                 `json:"on,omitempty"`
+	Who        string                 `json:"who,omitempty"`
+	Branch     string                 `json:"branch,omitempty"`
+	Count      int                    `json:"count,omitempty"`
+	Alignment  *float64               `json:"alignment,omitempty"` // 0 to 100
+	Files      []string               `json:"files,omitempty"`
+	Definition *blackboard.Definition `json:"definition,omitempty"`
+	Edit       *blackboard.Edit       `json:"edit,omitempty"`
+	Warning    *orchestrator.Warning  `json:"warning,omitempty"`
+	Status     orchestrator.Status    `json:"status,omitempty"`
+	Text       string                 `json:"text,omitempty"`
 }
 
 // fire moves the run's machine.

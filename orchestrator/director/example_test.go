@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing/fstest"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -66,7 +66,7 @@ func single() (director.Config, director.Input) {
 	cfg.Agents = director.Agents{Director: "ann", Strategist: "sam"}
 	cfg.Policy.NoTestPlaceholders = true
 	cfg.Retry.Tasks = orchestrator.None
-	return cfg, director.Input{Objective: "Build a todo board", Tasks: []board.Definition{
+	return cfg, director.Input{Objective: "Build a todo board", Tasks: []blackboard.Definition{
 		{ID: "db_build", Component: "db", Phase: director.PhaseBuild, Criteria: []string{"Todos are stored"}},
 	}}
 }
@@ -193,7 +193,7 @@ func ExampleConfig_prompts() {
 func ExampleHooks() {
 	cfg := director.Software()
 	cfg.Agents = director.Agents{Director: "ann", Strategist: "sam"}
-	cfg.Hooks.Plan = func(tasks []board.Definition) ([]board.Definition, error) {
+	cfg.Hooks.Plan = func(tasks []blackboard.Definition) ([]blackboard.Definition, error) {
 		for i := range tasks {
 			if strings.HasPrefix(tasks[i].ID, "db_") {
 				tasks[i].Priority = 10

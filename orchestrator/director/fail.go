@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/board"
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -21,7 +21,7 @@ func givenUp(reason string) bool { return strings.HasPrefix(reason, givenUpPrefi
 // asked.
 func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptFailure) {
 	t, _ := r.board.Task(a.id)
-	qa := board.QA{Kind: why.kind, Outcome: outcomeFail, Feedback: why.text}
+	qa := blackboard.QA{Kind: why.kind, Outcome: outcomeFail, Feedback: why.text}
 	c.Emit(EventAttemptFailed, Event{Task: a.id, Attempt: a.n, On: string(why.kind), Text: why.text})
 	if why.outage && r.outage(c, a.id, why.text) {
 		r.release(c, a, nil, "the run is paused")
@@ -32,10 +32,10 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptFailure) {
 	}
 	route := r.attempts().after(t.RetryCount+1, t.ConflictCount)
 	if route == askHuman {
-		r.direct(c, a.id, board.Move{Event: board.EventAsk, Reason: "no attempt is left: " + why.text, QA: &qa})
+		r.direct(c, a.id, blackboard.Move{Event: blackboard.EventAsk, Reason: "no attempt is left: " + why.text, QA: &qa})
 		return
 	}
-	r.direct(c, a.id, board.Move{Event: board.EventLose, QA: &qa, Messages: r.phoenix(c, &t, qa)})
+	r.direct(c, a.id, blackboard.Move{Event: blackboard.EventLose, QA: &qa, Messages: r.phoenix(c, &t, qa)})
 	if route == giveUp {
 		r.abandon(c, a.id, givenUpPrefix+why.text) // at once: the task is READY
 		return
@@ -44,13 +44,13 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptFailure) {
 }
 
 // phoenix is the one message that is left in the memory of a task after a failed attempt.
-func (r *run) phoenix(c *orchestrator.Context, t *board.Task, qa board.QA) []providers.Message {
+func (r *run) phoenix(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) []providers.Message {
 	data := promptData{
-		Op: OpWork, Attempt: t.Attempt, Kind: string(qa.Kind), Conflict: qa.Kind == board.MergeConflict || qa.Kind == board.MergeBroken,
+		Op: OpWork, Attempt: t.Attempt, Kind: string(qa.Kind), Conflict: qa.Kind == blackboard.MergeConflict || qa.Kind == blackboard.MergeBroken,
 		Title: firstNonBlank(t.Title, t.ID), Feedback: qa.Feedback, Focus: qa.Focus, Criteria: unmet(qa.Criteria), Files: qa.Files,
 	}
 	for _, test := range qa.Tests {
-		if test.Fault != board.TestWrong || t.Phase == PhaseTest {
+		if test.Fault != blackboard.TestWrong || t.Phase == PhaseTest {
 			data.Tests = append(data.Tests, test)
 		}
 	}
@@ -74,9 +74,9 @@ func (r *run) forget(c *orchestrator.Context, id string) {
 
 // afterFailure is what follows when a task is FAILED_QA: another attempt, a fix of the
 // code, or a person is asked.
-func (r *run) afterFailure(c *orchestrator.Context, id string, qa board.QA) {
+func (r *run) afterFailure(c *orchestrator.Context, id string, qa blackboard.QA) {
 	t, _ := r.board.Task(id)
-	if qa.Kind == board.NoReview {
+	if qa.Kind == blackboard.NoReview {
 		r.escalateTask(c, id, qa.Feedback)
 		return
 	}
@@ -87,39 +87,39 @@ func (r *run) afterFailure(c *orchestrator.Context, id string, qa board.QA) {
 		r.abandon(c, id, givenUpPrefix+prompt.OneLine(qa.Feedback))
 	case phoenix:
 		if fix, ok := r.fixFor(&t, qa); ok {
-			r.direct(c, "", board.AddTasks{Tasks: []board.Definition{fix}})
-			r.direct(c, id, board.Move{
-				Event: board.EventWaitFix, Blocked: &board.BlockedReason{Type: board.BySubtask}, Needs: []string{fix.ID}, Messages: r.phoenix(c, &t, qa),
+			r.direct(c, "", blackboard.AddTasks{Tasks: []blackboard.Definition{fix}})
+			r.direct(c, id, blackboard.Move{
+				Event: blackboard.EventWaitFix, Blocked: &blackboard.BlockedReason{Type: blackboard.BySubtask}, Needs: []string{fix.ID}, Messages: r.phoenix(c, &t, qa),
 			})
 		} else if r.board.Waits(id) != nil {
-			r.direct(c, id, board.Move{Event: board.EventWaitFix, Blocked: &board.BlockedReason{Type: board.ByDependency}, Messages: r.phoenix(c, &t, qa)})
+			r.direct(c, id, blackboard.Move{Event: blackboard.EventWaitFix, Blocked: &blackboard.BlockedReason{Type: blackboard.ByDependency}, Messages: r.phoenix(c, &t, qa)})
 		} else {
-			r.direct(c, id, board.Move{Event: board.EventPhoenix, Messages: r.phoenix(c, &t, qa)})
+			r.direct(c, id, blackboard.Move{Event: blackboard.EventPhoenix, Messages: r.phoenix(c, &t, qa)})
 		}
 		r.forget(c, id)
 	}
 }
 
 func (r *run) escalateTask(c *orchestrator.Context, id, why string) {
-	r.direct(c, id, board.Move{Event: board.EventEscalate, Reason: why})
+	r.direct(c, id, blackboard.Move{Event: blackboard.EventEscalate, Reason: why})
 }
 
 // fixFor is the task that fixes the code which a TEST task found wrong.
-func (r *run) fixFor(t *board.Task, qa board.QA) (board.Definition, bool) {
+func (r *run) fixFor(t *blackboard.Task, qa blackboard.QA) (blackboard.Definition, bool) {
 	builder, ok := r.profileFor(PhaseBuild)
 	if t.Phase != PhaseTest || !ok || !slices.Contains(r.Policy.Phases, PhaseBuild) || r.liveTasks() >= r.Limits.Tasks {
-		return board.Definition{}, false
+		return blackboard.Definition{}, false
 	}
 	var criteria []string
 	for _, test := range qa.Tests {
-		if test.Fault != board.TestWrong {
+		if test.Fault != blackboard.TestWrong {
 			criteria = append(criteria, fmt.Sprintf("The test %s passes: %s", test.Test, firstNonBlank(test.Analysis, "its code is wrong")))
 		}
 	}
 	if len(criteria) == 0 {
-		return board.Definition{}, false
+		return blackboard.Definition{}, false
 	}
-	return board.Definition{
+	return blackboard.Definition{
 		ID: r.freeID("fix-" + t.Component), Title: "Fix what the tests of " + t.Component + " found", Description: qa.Feedback,
 		Component: t.Component, Phase: PhaseBuild, Profile: builder.ID, Priority: t.Priority, Criteria: criteria, Parent: t.ID,
 	}, true
@@ -160,7 +160,7 @@ func (r *run) outage(c *orchestrator.Context, task, why string) bool {
 	}
 	for _, id := range o.lost {
 		if t, _ := r.board.Task(id); !t.Final() && t.RetryCount > 0 {
-			r.direct(c, id, board.Forgive{})
+			r.direct(c, id, blackboard.Forgive{})
 		}
 	}
 	o.lost = nil

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
 )
@@ -41,7 +41,7 @@ func TestTodoBoard(t *testing.T) {
 		assert.Equal(t, "PLANNED BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "views_build"))
 		assert.Zero(t, p.task(t, "views_build").RetryCount)
 		assert.Equal(t, 1, p.task(t, "views_build").Attempt)
-		assert.Equal(t, map[board.State]int{board.Complete: 7}, p.out.Summary, "BA105")
+		assert.Equal(t, map[blackboard.State]int{blackboard.Complete: 7}, p.out.Summary, "BA105")
 		assert.Len(t, p.of("work"), 7)
 		assert.Len(t, p.of("qa"), 7)
 		assert.Empty(t, p.out.Warnings)
@@ -62,7 +62,7 @@ func TestTodoBoard(t *testing.T) {
 		assert.Equal(t, 4, p.task(t, "views_build").Attempt)
 		require.Len(t, p.of("replan"), 1)
 		assert.Len(t, p.events(t, director.EventRunStagnated), 1)
-		assert.Equal(t, board.Progressing, p.out.Board.Strategy)
+		assert.Equal(t, blackboard.Progressing, p.out.Board.Strategy)
 		var order []string
 		for _, a := range p.asked {
 			if a.op == "replan" || a.op == "work" && a.task == "views_build" {
@@ -86,7 +86,7 @@ func TestTodoBoard(t *testing.T) {
 		p := play(t, bare(), failing("db_build", 4))
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		p.is(t, "db_build WAITING_HUMAN, db_test BLOCKED, api_build BLOCKED, views_build BLOCKED, db_plan COMPLETE, api_plan COMPLETE, views_plan COMPLETE")
-		assert.Equal(t, board.ByDependency, p.task(t, "api_build").Blocked.Type)
+		assert.Equal(t, blackboard.ByDependency, p.task(t, "api_build").Blocked.Type)
 	})
 	t.Run("BA21 B33 B34 after the first evaluation", func(t *testing.T) {
 		p := play(t, bare(), nil)
@@ -100,7 +100,7 @@ func TestTodoBoard(t *testing.T) {
 		}, first)
 	})
 	t.Run("BA22 B114 BC10 the path from the root", func(t *testing.T) {
-		p := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("views_build")}}, roles: map[string]func(asked) any{
+		p := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("views_build")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any {
 				r := done(a.task, a.attempt)
 				r.ResultPath = "/artifacts/frontend/todo_board.jsx"
@@ -118,7 +118,7 @@ func TestTodoBoard(t *testing.T) {
 		assert.True(t, p.task(t, "test-api").Placeholder)
 	})
 	t.Run("BA28 B49 a worker that crashes", func(t *testing.T) {
-		p := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build")}}, roles: map[string]func(asked) any{
+		p := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any { return errors.New("boom") },
 		}}.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)

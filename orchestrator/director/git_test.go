@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/internal/git"
 	"github.com/convene-go/convene/orchestrator"
@@ -113,7 +113,7 @@ func writes(a asked, path, text string) any {
 func TestGitSweep(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "repo")
-	s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
+	s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
 		"work": func(a asked) any {
 			return writes(a, "main.txt", fmt.Sprintf("1\n%s, attempt %d\n3\n", a.task, a.attempt))
 		},
@@ -138,7 +138,7 @@ func TestGitSweep(t *testing.T) {
 	c.Quick = true
 	out, _, err := c.Run(t)
 	require.NoError(t, err)
-	assert.Equal(t, map[board.State]int{board.Complete: 2}, out.Summary)
+	assert.Equal(t, map[blackboard.State]int{blackboard.Complete: 2}, out.Summary)
 	assert.Equal(t, 1, out.Board.Tasks[0].ConflictCount+out.Board.Tasks[1].ConflictCount)
 	t.Run("BX30 BA117 BA119 the same commits", func(t *testing.T) { c.Sweep(t) })
 }
@@ -146,7 +146,7 @@ func TestGitSweep(t *testing.T) {
 func TestGit(t *testing.T) {
 	t.Parallel()
 	t.Run("B94 B95 B97 BA118 two tasks, different files", func(t *testing.T) {
-		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
+		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any { return writes(a, "artifacts/"+a.task+".md", "made by "+a.task) },
 		}}
 		r := newRepo(t)
@@ -171,7 +171,7 @@ func TestGit(t *testing.T) {
 		}
 	})
 	t.Run("B115 a component from plan to tests: a nudge, a review that fails, three merges", func(t *testing.T) {
-		tasks := []board.Definition{define("db_plan"), define("db_build", "db_plan"), define("db_test", "db_build")}
+		tasks := []blackboard.Definition{define("db_plan"), define("db_build", "db_plan"), define("db_test", "db_build")}
 		r := newRepo(t)
 		p := r.play(t, script{cfg: bare(), in: director.Input{Tasks: tasks}, roles: map[string]func(asked) any{
 			"work": func(a asked) any {
@@ -208,7 +208,7 @@ func TestGit(t *testing.T) {
 	})
 	t.Run("BA117 BA26 BC20 BC21 BC63 B100 two tasks change the same line", func(t *testing.T) {
 		merged := make(chan struct{})
-		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
+		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any {
 				if a.attempt == 2 {
 					return writes(a, "main.txt", "1\ndb_build and api_build\n3\n")
@@ -247,7 +247,7 @@ func TestGit(t *testing.T) {
 	})
 	t.Run("BC63 the director lets it wait", func(t *testing.T) {
 		merged, conflict := make(chan struct{}), make(chan struct{})
-		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build"), define("late_build")}}, roles: map[string]func(asked) any{
+		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_build"), define("late_build")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any {
 				switch {
 				case a.task == "api_build" && a.attempt == 1:
@@ -286,7 +286,7 @@ func TestGit(t *testing.T) {
 		p.is(t, "db_build WAITING_HUMAN")
 		assert.Equal(t, 4, p.task(t, "db_build").ConflictCount)
 		assert.Len(t, p.of("conflict"), 3, "the last time there is nothing to decide")
-		assert.Equal(t, board.MergeConflict, p.task(t, "db_build").QA.Kind)
+		assert.Equal(t, blackboard.MergeConflict, p.task(t, "db_build").QA.Kind)
 		assert.Zero(t, p.task(t, "db_build").RetryCount)
 	})
 	t.Run("BA121 BX10 a worker that has changed nothing, or not what it says", func(t *testing.T) {
@@ -308,7 +308,7 @@ func TestGit(t *testing.T) {
 			require.NoError(t, p.err)
 			lost := p.events(t, director.EventAttemptFailed)
 			require.Len(t, lost, 1)
-			assert.Equal(t, string(board.EmptyResult), lost[0].On)
+			assert.Equal(t, string(blackboard.EmptyResult), lost[0].On)
 			assert.Contains(t, lost[0].Text, name)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -55,7 +55,7 @@ type slow struct {
 type played struct {
 	out   director.Outcome
 	err   error
-	log   []blackboard.Record
+	log   []runlog.Record
 	asked []asked
 }
 
@@ -110,7 +110,7 @@ func read(name string, req agent.Request) asked {
 	}
 	decode(req.Input, &in)
 	if len(in.Task) > 0 && json.Unmarshal(in.Task, &a.task) != nil {
-		var d board.Definition
+		var d blackboard.Definition
 		decode(in.Task, &d)
 		a.task = d.ID
 	}
@@ -267,7 +267,7 @@ func (s script) play(t *testing.T) played {
 	c, all := s.open(t)
 	var p played
 	p.out, p.log, p.err = c.Run(t)
-	require.Equal(t, blackboard.Ended, p.log[len(p.log)-1].Kind)
+	require.Equal(t, runlog.Ended, p.log[len(p.log)-1].Kind)
 	p.asked = all()
 	return p
 }
@@ -296,7 +296,7 @@ func (p played) events(t *testing.T, kind string) (found []director.Event) {
 // at is the time of the first record of a kind.
 func (p played) at(t *testing.T, kind string) time.Time {
 	t.Helper()
-	i := slices.IndexFunc(p.log, func(rec blackboard.Record) bool { return rec.Kind == kind })
+	i := slices.IndexFunc(p.log, func(rec runlog.Record) bool { return rec.Kind == kind })
 	require.GreaterOrEqual(t, i, 0, "no record %s", kind)
 	return p.log[i].At
 }
@@ -314,10 +314,10 @@ func (p played) states(t *testing.T, task string) string {
 }
 
 // task is a task of the outcome.
-func (p played) task(t *testing.T, id string) board.Task {
+func (p played) task(t *testing.T, id string) blackboard.Task {
 	t.Helper()
 	require.NotNil(t, p.out.Board)
-	i := slices.IndexFunc(p.out.Board.Tasks, func(task board.Task) bool { return task.ID == id })
+	i := slices.IndexFunc(p.out.Board.Tasks, func(task blackboard.Task) bool { return task.ID == id })
 	require.GreaterOrEqual(t, i, 0, "no task %s", id)
 	return p.out.Board.Tasks[i]
 }
@@ -327,7 +327,7 @@ func (p played) is(t *testing.T, want string) {
 	t.Helper()
 	for pair := range strings.SplitSeq(want, ", ") {
 		id, state, _ := strings.Cut(pair, " ")
-		require.Equal(t, board.State(state), p.task(t, id).Status, id)
+		require.Equal(t, blackboard.State(state), p.task(t, id).Status, id)
 	}
 }
 
@@ -337,7 +337,7 @@ func (p played) warned(code string) bool {
 }
 
 // define is a task with a criterion; its ID is component_phase, or the phase is build.
-func define(id string, needs ...string) board.Definition {
+func define(id string, needs ...string) blackboard.Definition {
 	component, phase, ok := strings.Cut(id, "_")
 	if !ok {
 		phase = director.PhaseBuild
@@ -346,15 +346,15 @@ func define(id string, needs ...string) board.Definition {
 	if profile == "" {
 		profile = "code_worker"
 	}
-	return board.Definition{
+	return blackboard.Definition{
 		ID: id, Title: "The " + strings.ReplaceAll(id, "_", " "), Component: component, Phase: phase, Profile: profile, Priority: 10,
 		DependsOn: needs, Criteria: []string{"It does what " + id + " is for"},
 	}
 }
 
 // seven are the tasks of the Todo Board.
-func seven() []board.Definition {
-	return []board.Definition{
+func seven() []blackboard.Definition {
+	return []blackboard.Definition{
 		define("db_plan"), define("db_build", "db_plan"), define("db_test", "db_build"),
 		define("api_plan", "db_plan"), define("api_build", "api_plan", "db_build"),
 		define("views_plan", "api_plan"), define("views_build", "api_build", "views_plan"),

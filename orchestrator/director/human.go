@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/board"
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 )
@@ -58,7 +58,7 @@ func (r *run) askTask(c *orchestrator.Context, id string) error {
 	defer func() { j.question = "" }()
 	t, _ := r.board.Task(id)
 	options := taskOptions
-	if t.Status == board.Blocked {
+	if t.Status == blackboard.Blocked {
 		options = externalOptions
 	}
 	answer, err := r.question(c, id, orchestrator.Question{Key: j.question, Text: questionText(&t), Options: options, Data: agent.JSON(t)})
@@ -118,12 +118,12 @@ func (r *run) question(c *orchestrator.Context, about string, q orchestrator.Que
 }
 
 // questionText says why a task waits and, where the work is not at fault, what the answers do.
-func questionText(t *board.Task) string {
-	if t.Status == board.Blocked {
+func questionText(t *blackboard.Task) string {
+	if t.Status == blackboard.Blocked {
 		return fmt.Sprintf("Task %s waits for: %s", t.ID, strings.Join(t.Blocked.WaitingOn, ", "))
 	}
 	text := fmt.Sprintf("Task %s waits for a person: %s", t.ID, t.Reason)
-	if t.Frozen != nil && t.QA != nil && t.QA.Kind == board.NoReview {
+	if t.Frozen != nil && t.QA != nil && t.QA.Kind == blackboard.NoReview {
 		text += "\nIts work is kept. Once the cause is mended, accept has it merged without another review; retry has the task done again."
 	}
 	return text
@@ -168,7 +168,7 @@ func (r *run) carryOut(c *orchestrator.Context, id string, answer Answer) error 
 			r.warn(c, "answer", id, "it cannot be accepted: %s", err)
 		}
 	case ActionProvided:
-		r.direct(c, id, board.Move{Event: board.EventUnblock, Who: human})
+		r.direct(c, id, blackboard.Move{Event: blackboard.EventUnblock, Who: human})
 		r.guide(c, id, answer)
 	case ActionEdit:
 		r.edit(c, id, answer)
@@ -184,14 +184,14 @@ func (r *run) acceptAsIs(c *orchestrator.Context, id string) error {
 	if t, _ := r.board.Task(id); t.Frozen != nil && r.store.lacks(id) {
 		return errors.New("its text is not among the drafts of the input")
 	}
-	return r.change(c, byDirector(id, board.Move{Event: board.EventAccept, Who: human}))
+	return r.change(c, byDirector(id, blackboard.Move{Event: blackboard.EventAccept, Who: human}))
 }
 
 // retry makes a task READY: after a failed attempt it starts anew, after an escalation it
 // continues.
 func (r *run) retry(c *orchestrator.Context, id string, answer Answer) {
 	t, _ := r.board.Task(id)
-	m := board.Move{Event: board.EventRetry, Who: human}
+	m := blackboard.Move{Event: blackboard.EventRetry, Who: human}
 	if t.QA != nil && !t.QA.Passed && !interrupted(&t) {
 		m.Wipe, m.Messages = true, r.phoenix(c, &t, *t.QA)
 	}
@@ -205,7 +205,7 @@ func (r *run) retry(c *orchestrator.Context, id string, answer Answer) {
 // guide tells the worker of the next attempt what a person says.
 func (r *run) guide(c *orchestrator.Context, id string, answer Answer) {
 	if strings.TrimSpace(answer.Guidance) != "" {
-		r.direct(c, id, board.Remember{Messages: []providers.Message{{
+		r.direct(c, id, blackboard.Remember{Messages: []providers.Message{{
 			Role: providers.User, Text: "A person says to this task:\n" + prompt.Delimit("guidance", answer.Guidance, 0),
 		}}})
 	}
@@ -219,23 +219,23 @@ func (r *run) dropAbandoned(c *orchestrator.Context, id string) {
 	}
 	var abandoned []string
 	for _, need := range why.WaitingOn {
-		if t, _ := r.board.Task(need); t.Status == board.Abandoned {
+		if t, _ := r.board.Task(need); t.Status == blackboard.Abandoned {
 			abandoned = append(abandoned, need)
 		}
 	}
 	if len(abandoned) > 0 {
-		r.direct(c, id, board.Edit{DropNeeds: abandoned})
+		r.direct(c, id, blackboard.Edit{DropNeeds: abandoned})
 	}
 }
 
 // edit changes criteria and spec as a person wants it.
 func (r *run) edit(c *orchestrator.Context, id string, answer Answer) {
-	changes := make([]board.Change, 0, 1+len(answer.Spec))
+	changes := make([]blackboard.Change, 0, 1+len(answer.Spec))
 	if len(answer.Criteria) > 0 {
-		changes = append(changes, byDirector(id, board.Edit{Criteria: answer.Criteria}))
+		changes = append(changes, byDirector(id, blackboard.Edit{Criteria: answer.Criteria}))
 	}
 	for _, area := range slices.Sorted(maps.Keys(answer.Spec)) {
-		changes = append(changes, byDirector("", board.SetSpec{Area: area, Value: answer.Spec[area]}))
+		changes = append(changes, byDirector("", blackboard.SetSpec{Area: area, Value: answer.Spec[area]}))
 	}
 	for _, ch := range changes {
 		if err := r.change(c, ch); err != nil {

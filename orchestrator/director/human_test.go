@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -79,7 +79,7 @@ func TestPeople(t *testing.T) {
 		assert.Len(t, p.events(t, director.EventHumanAsked), 2)
 		var order []string
 		for _, e := range p.events(t, director.EventTaskMoved) {
-			if e.To == string(board.Active) || e.Task == "slow_plan" && e.To == string(board.Complete) {
+			if e.To == string(blackboard.Active) || e.Task == "slow_plan" && e.To == string(blackboard.Complete) {
 				order = append(order, e.Task+" "+e.To)
 			}
 		}
@@ -232,7 +232,7 @@ func TestPeople(t *testing.T) {
 			}
 			engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
 			require.NoError(t, err)
-			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []board.Definition{define("db_build"), define("db_test", "db_build")}}, orchestrator.StartOptions{})
+			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []blackboard.Definition{define("db_build"), define("db_test", "db_build")}}, orchestrator.StartOptions{})
 			require.NoError(t, err)
 			for _, err := range run.Events(t.Context(), 0) {
 				require.NoError(t, err)
@@ -292,12 +292,12 @@ func TestPeople(t *testing.T) {
 		p.is(t, "api_plan COMPLETE, old_plan AWAITING_QA, db_build READY")
 		b := p.out.Board
 		b.Tasks[1].Profile = "painter" // a profile that the team had once
-		b.Tasks[0].Status, b.Tasks[0].Attempt = board.Active, 1
-		s.in = director.Input{Board: b, Objective: "Build a Todo Board", Files: p.out.Files, Drafts: p.out.Drafts, Tasks: []board.Definition{define("more_build")}}
+		b.Tasks[0].Status, b.Tasks[0].Attempt = blackboard.Active, 1
+		s.in = director.Input{Board: b, Objective: "Build a Todo Board", Files: p.out.Files, Drafts: p.out.Drafts, Tasks: []blackboard.Definition{define("more_build")}}
 		s.cfg.Limits.Calls, s.cfg.Policy.NoTestPlaceholders = 0, false
 		p = s.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, map[board.State]int{board.Complete: 4}, p.out.Summary)
+		assert.Equal(t, map[blackboard.State]int{blackboard.Complete: 4}, p.out.Summary)
 		assert.Len(t, p.of("work"), 2, "of db_build and more_build")
 		var in director.ReviewInput
 		decode(p.of("qa")[0].req.Input, &in)
@@ -312,7 +312,7 @@ func TestPeople(t *testing.T) {
 		s.cfg.Retry.Tasks = orchestrator.None
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
-		p.out.Board.Tasks[0].Status = board.FailedQA
+		p.out.Board.Tasks[0].Status = blackboard.FailedQA
 		s.in, s.cfg.Retry.Tasks = director.Input{Board: p.out.Board, Drafts: p.out.Drafts}, 1
 		p = s.play(t)
 		require.NoError(t, p.err)
@@ -335,8 +335,8 @@ func TestAbandonment(t *testing.T) {
 		p.is(t, "api_plan ABANDONED, api_build BLOCKED, views_plan BLOCKED, views_build BLOCKED, db_test COMPLETE")
 		assert.Equal(t, []string{"api_build", "views_plan", "views_build"}, p.out.Pending)
 		assert.Empty(t, p.out.Drafts)
-		assert.Equal(t, board.ByAbandoned, p.task(t, "api_build").Blocked.Type)
-		assert.Equal(t, board.ByDependency, p.task(t, "views_build").Blocked.Type)
+		assert.Equal(t, blackboard.ByAbandoned, p.task(t, "api_build").Blocked.Type)
+		assert.Equal(t, blackboard.ByDependency, p.task(t, "views_build").Blocked.Type)
 		require.Len(t, p.of("review"), 1)
 		var in director.ChangeInput
 		decode(p.of("review")[0].req.Input, &in)
@@ -348,7 +348,7 @@ func TestAbandonment(t *testing.T) {
 		require.ErrorIs(t, p.err, director.ErrStuck)
 		assert.Equal(t, []string{"db_build"}, p.task(t, "api_build").DependsOn)
 		p.is(t, "api_build COMPLETE, views_plan BLOCKED")
-		assert.Equal(t, board.ByAbandoned, p.task(t, "views_plan").Blocked.Type)
+		assert.Equal(t, blackboard.ByAbandoned, p.task(t, "views_plan").Blocked.Type)
 	})
 	t.Run("BC43 block asks nobody, and rubbish blocks", func(t *testing.T) {
 		p := cut(director.Config{Policy: director.Policy{OnAbandoned: director.Block}}, nil).play(t)
@@ -362,7 +362,7 @@ func TestAbandonment(t *testing.T) {
 	// overtaken is a run whose re-plan, after three minutes, abandons api_plan while it is
 	// worked on.
 	overtaken := func(more ...director.AbandonPlan) script {
-		return script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_plan")}}, roles: map[string]func(asked) any{
+		return script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_plan")}}, roles: map[string]func(asked) any{
 			"qa": failing("db_build", 3),
 			"work": func(a asked) any {
 				if a.task == "api_plan" {
@@ -508,11 +508,11 @@ func TestStatus(t *testing.T) {
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			out, err := flow.Run(ctx, engine, director.Input{Objective: "x", Tasks: []board.Definition{define("db_build"), define("api_plan")}})
+			out, err := flow.Run(ctx, engine, director.Input{Objective: "x", Tasks: []blackboard.Definition{define("db_build"), define("api_plan")}})
 			require.ErrorIs(t, err, orchestrator.ErrCanceled)
 			assert.Equal(t, orchestrator.Canceled, out.Status)
 			assert.Equal(t, director.Canceled, out.End)
-			assert.Equal(t, map[board.State]int{board.Complete: 1, board.Ready: 1}, out.Summary)
+			assert.Equal(t, map[blackboard.State]int{blackboard.Complete: 1, blackboard.Ready: 1}, out.Summary)
 			assert.Zero(t, out.Board.Tasks[1].RetryCount)
 			assert.Equal(t, "canceled", out.Board.Tasks[1].Reason)
 			require.NoError(t, engine.Close(t.Context()))
@@ -528,7 +528,7 @@ func TestStatus(t *testing.T) {
 		assert.Equal(t, "PLANNED READY ACTIVE AWAITING_QA FAILED_QA ABANDONED", p.states(t, "db_build"), "BA24")
 	})
 	t.Run("BX29 agents fail again and again", func(t *testing.T) {
-		tasks := []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}
+		tasks := []blackboard.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}
 		s := script{cfg: bare(), in: director.Input{Tasks: tasks}, roles: map[string]func(asked) any{"work": func(a asked) any {
 			if a.attempt == 1 {
 				return slow{time.Second, errors.New("down")}
@@ -590,7 +590,7 @@ func TestStatus(t *testing.T) {
 				}
 				return slow{order[a.task] * time.Second, errors.New("down")}
 			}}}
-			s.in.Tasks = []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}
+			s.in.Tasks = []blackboard.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}
 			s.cfg.Limits.Parallel = 4
 			assert.Equal(t, name == "a failure", s.play(t).warned("outage"), name)
 		}
@@ -608,7 +608,7 @@ func TestStatus(t *testing.T) {
 				}
 				return slow{order[a.task] * time.Second, answer}
 			}}}
-			s.in.Tasks = []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}
+			s.in.Tasks = []blackboard.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}
 			s.cfg.Limits.Parallel, s.cfg.Retry.Tasks = 4, orchestrator.None
 			p := s.play(t)
 			require.ErrorIs(t, p.err, director.ErrWaiting)
@@ -637,7 +637,7 @@ func TestStatus(t *testing.T) {
 				}
 				return slow{time.Minute, nil}
 			}, "qa": failing("a_plan", 1)}}
-			s.in.Tasks = []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan"), define("e_plan")}
+			s.in.Tasks = []blackboard.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan"), define("e_plan")}
 			s.cfg.Limits.Parallel = 5
 			p := s.play(t)
 			require.ErrorIs(t, p.err, director.ErrWaiting)
@@ -745,7 +745,7 @@ func TestAnswersOfPeople(t *testing.T) {
 		p.is(t, "db_build ABANDONED, slow_plan COMPLETE, gone_test ABANDONED")
 		var order []string
 		for _, e := range p.events(t, director.EventTaskMoved) {
-			if e.To == string(board.Abandoned) || e.To == string(board.Complete) {
+			if e.To == string(blackboard.Abandoned) || e.To == string(blackboard.Complete) {
 				order = append(order, e.Task)
 			}
 		}
@@ -777,7 +777,7 @@ func TestAnswersOfPeople(t *testing.T) {
 	t.Run("BC53 a board without the text that a person has accepted", func(t *testing.T) {
 		p := hopeless(9, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionAccept}}).also(define("api_plan")).under(func(cfg *director.Config) { cfg.Limits.Calls = 4 }).play(t)
 		require.NoError(t, p.err)
-		p.out.Board.Tasks[0].Status, p.out.Board.Tasks[0].Accepted = board.Ready, true
+		p.out.Board.Tasks[0].Status, p.out.Board.Tasks[0].Accepted = blackboard.Ready, true
 		require.ErrorContains(t, p.from(one(nil)).play(t).err, `drafts has no "db_build"`)
 	})
 }
@@ -831,7 +831,7 @@ func TestOutages(t *testing.T) {
 			require.ErrorIs(t, p.err, director.ErrWaiting)
 			assert.True(t, p.warned("outage"))
 			for _, e := range p.events(t, director.EventAttemptFailed) {
-				assert.Equal(t, string(board.Crashed), e.On)
+				assert.Equal(t, string(blackboard.Crashed), e.On)
 			}
 			for _, d := range s.in.Tasks {
 				assert.Zero(t, p.task(t, d.ID).RetryCount, d.ID)
@@ -873,7 +873,7 @@ func TestStateOfARun(t *testing.T) {
 			}
 			engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
 			require.NoError(t, err)
-			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []board.Definition{define("b_plan"), define("a_plan"), define("c_plan")}}, orchestrator.StartOptions{})
+			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []blackboard.Definition{define("b_plan"), define("a_plan"), define("c_plan")}}, orchestrator.StartOptions{})
 			require.NoError(t, err)
 			synctest.Wait()
 			var s director.State

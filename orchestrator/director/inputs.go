@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 )
 
 // What agents get, as the JSON of Request.Input. Texts of other agents are data in it.
@@ -33,7 +33,7 @@ type Graph struct {
 	Objective string                     `json:"objective"`
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
 	Tasks     []TaskInfo                 `json:"tasks"`
-	DesignLog []board.Decision           `json:"design_log,omitempty"`
+	DesignLog []blackboard.Decision      `json:"design_log,omitempty"`
 	Profiles  []ProfileInfo              `json:"profiles"`
 	Phases    []string                   `json:"phases"`
 	Left      string                     `json:"left,omitempty"` // of money and time, in words
@@ -41,46 +41,46 @@ type Graph struct {
 
 // TaskInfo is a task without what its workers said.
 type TaskInfo struct {
-	ID        string               `json:"id"`
-	Title     string               `json:"title,omitempty"`
-	Component string               `json:"component"`
-	Phase     string               `json:"phase"`
-	Status    board.State          `json:"status"`
-	Priority  int                  `json:"priority,omitempty"`
-	DependsOn []string             `json:"depends_on,omitempty"`
-	Criteria  []string             `json:"acceptance_criteria,omitempty"`
-	Retries   int                  `json:"retry_count,omitempty"`
-	Conflicts int                  `json:"conflict_count,omitempty"`
-	Blocked   *board.BlockedReason `json:"blocked_reason,omitempty"`
-	Failure   *Failure             `json:"last_failure,omitempty"`
-	Summary   string               `json:"summary,omitempty"`
+	ID        string                    `json:"id"`
+	Title     string                    `json:"title,omitempty"`
+	Component string                    `json:"component"`
+	Phase     string                    `json:"phase"`
+	Status    blackboard.State          `json:"status"`
+	Priority  int                       `json:"priority,omitempty"`
+	DependsOn []string                  `json:"depends_on,omitempty"`
+	Criteria  []string                  `json:"acceptance_criteria,omitempty"`
+	Retries   int                       `json:"retry_count,omitempty"`
+	Conflicts int                       `json:"conflict_count,omitempty"`
+	Blocked   *blackboard.BlockedReason `json:"blocked_reason,omitempty"`
+	Failure   *Failure                  `json:"last_failure,omitempty"`
+	Summary   string                    `json:"summary,omitempty"`
 }
 
 // Failure is why an attempt failed.
 type Failure struct {
-	Kind     board.FailureKind       `json:"kind"`
-	Feedback string                  `json:"feedback,omitempty"`
-	Criteria []board.CriterionResult `json:"criteria,omitempty"` // that were not met
-	Files    []string                `json:"files,omitempty"`    // that conflict
+	Kind     blackboard.FailureKind       `json:"kind"`
+	Feedback string                       `json:"feedback,omitempty"`
+	Criteria []blackboard.CriterionResult `json:"criteria,omitempty"` // that were not met
+	Files    []string                     `json:"files,omitempty"`    // that conflict
 }
 
 // ChangeInput is what the director gets for OpReview: suggestions, or dependents of an
 // abandoned task.
 type ChangeInput struct {
-	Graph       Graph              `json:"graph"`
-	Task        string             `json:"task"` // that suggests, or was abandoned
-	Suggestions []board.Suggestion `json:"suggestions,omitempty"`
-	Abandoned   string             `json:"abandoned,omitempty"` // why it was
-	Dependents  []string           `json:"dependents,omitempty"`
+	Graph       Graph                   `json:"graph"`
+	Task        string                  `json:"task"` // that suggests, or was abandoned
+	Suggestions []blackboard.Suggestion `json:"suggestions,omitempty"`
+	Abandoned   string                  `json:"abandoned,omitempty"` // why it was
+	Dependents  []string                `json:"dependents,omitempty"`
 }
 
 // EscalationInput is what the director gets for OpEscalate and OpSplit.
 type EscalationInput struct {
-	Graph      Graph             `json:"graph"`
-	Task       board.Definition  `json:"task"`
-	Attempt    int               `json:"attempt"`
-	Escalation EscalationRequest `json:"escalation"`
-	Checkpoint *CheckpointPlan   `json:"checkpoint,omitempty"`
+	Graph      Graph                 `json:"graph"`
+	Task       blackboard.Definition `json:"task"`
+	Attempt    int                   `json:"attempt"`
+	Escalation EscalationRequest     `json:"escalation"`
+	Checkpoint *CheckpointPlan       `json:"checkpoint,omitempty"`
 }
 
 // ReplanInput is what the director gets for OpReplan.
@@ -93,27 +93,27 @@ type ReplanInput struct {
 
 // ConflictInput is what the director gets for OpConflict.
 type ConflictInput struct {
-	Graph   Graph             `json:"graph"`
-	Task    string            `json:"task"`
-	Attempt int               `json:"attempt"`
-	Kind    board.FailureKind `json:"kind"`
-	Files   []string          `json:"files,omitempty"`
-	Text    string            `json:"text,omitempty"`
+	Graph   Graph                  `json:"graph"`
+	Task    string                 `json:"task"`
+	Attempt int                    `json:"attempt"`
+	Kind    blackboard.FailureKind `json:"kind"`
+	Files   []string               `json:"files,omitempty"`
+	Text    string                 `json:"text,omitempty"`
 }
 
 // ReviewInput is what the strategist gets. Criteria are answered by their numbers, from 1.
 type ReviewInput struct {
 	Objective string                     `json:"objective"`
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
-	Decisions []board.Decision           `json:"decisions,omitempty"`
-	Task      board.Definition           `json:"task"`
+	Decisions []blackboard.Decision      `json:"decisions,omitempty"`
+	Task      blackboard.Definition      `json:"task"`
 	Attempt   int                        `json:"attempt"`
 	Criteria  []Criterion                `json:"criteria"`
 	Summary   string                     `json:"summary,omitempty"` // the worker's
 	Artifact  Artifact                   `json:"artifact"`
 	Diff      string                     `json:"diff,omitempty"`
 	Checks    *CheckResult               `json:"checks,omitempty"`      // what a command really did
-	Refine    *board.Definition          `json:"placeholder,omitempty"` // a TEST task whose criteria are to be refined
+	Refine    *blackboard.Definition     `json:"placeholder,omitempty"` // a TEST task whose criteria are to be refined
 }
 
 // Criterion is an acceptance criterion with its number.
@@ -134,7 +134,7 @@ type Artifact struct {
 type AssessInput struct {
 	Objective string                     `json:"objective"`
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
-	Task      board.Definition           `json:"task"`
+	Task      blackboard.Definition      `json:"task"`
 	Attempt   int                        `json:"attempt"`
 	Messages  []Said                     `json:"messages"` // the last ones
 	Metrics   Metrics                    `json:"metrics"`
@@ -163,14 +163,14 @@ type WorkInput struct {
 	Attempt    int                        `json:"attempt"`
 	Slice      int                        `json:"slice"` // 1
 	Objective  string                     `json:"objective"`
-	Task       board.Definition           `json:"task"`
+	Task       blackboard.Definition      `json:"task"`
 	Profile    ProfileInfo                `json:"profile"`
 	Spec       map[string]json.RawMessage `json:"spec,omitempty"`
-	Decisions  []board.Decision           `json:"decisions,omitempty"`
-	Insights   []board.Insight            `json:"insights,omitempty"`
+	Decisions  []blackboard.Decision      `json:"decisions,omitempty"`
+	Insights   []blackboard.Insight       `json:"insights,omitempty"`
 	Inputs     []Delivered                `json:"inputs,omitempty"`   // of tasks that this one depends on
 	Subtasks   []Delivered                `json:"subtasks,omitempty"` // of tasks that it paused for
-	Checkpoint *board.Checkpoint          `json:"checkpoint,omitempty"`
+	Checkpoint *blackboard.Checkpoint     `json:"checkpoint,omitempty"`
 	Worktree   *Place                     `json:"worktree,omitempty"`  // nil: answer with the artifact's text
 	Conflicts  []string                   `json:"conflicts,omitempty"` // files in it with two versions between conflict markers
 	Left       string                     `json:"left,omitempty"`      // of money and time, in words
@@ -178,11 +178,11 @@ type WorkInput struct {
 
 // SliceInput is what a worker gets with every further slice.
 type SliceInput struct {
-	Task     string          `json:"task"`
-	Attempt  int             `json:"attempt"`
-	Slice    int             `json:"slice"`
-	Insights []board.Insight `json:"insights,omitempty"` // that are new; the prompt says so
-	Worktree *Place          `json:"worktree,omitempty"`
+	Task     string               `json:"task"`
+	Attempt  int                  `json:"attempt"`
+	Slice    int                  `json:"slice"`
+	Insights []blackboard.Insight `json:"insights,omitempty"` // that are new; the prompt says so
+	Worktree *Place               `json:"worktree,omitempty"`
 }
 
 // Place is where a worker works.
@@ -194,7 +194,7 @@ type Place struct {
 
 // Delivered is the result of another task.
 type Delivered struct {
-	board.Result
+	blackboard.Result
 
 	Text string `json:"text,omitempty"` // cut if it is long; "" with a worktree, which has the file
 }

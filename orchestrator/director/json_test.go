@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/internal/answer"
 )
 
@@ -38,7 +38,7 @@ func TestJSON(t *testing.T) {
 		{
 			"B69 BC56 a review",
 			Review{
-				Passed: true, Criteria: []CriterionAnswer{{Number: 1, Passed: true, Reasoning: "r", Suggestions: "s"}}, Tests: []board.TestAnalysis{{Test: "T", Analysis: "a", Fault: board.BothWrong}},
+				Passed: true, Criteria: []CriterionAnswer{{Number: 1, Passed: true, Reasoning: "r", Suggestions: "s"}}, Tests: []blackboard.TestAnalysis{{Test: "T", Analysis: "a", Fault: blackboard.BothWrong}},
 				Feedback: "f", Focus: "o", Notes: []string{"n"}, Refined: []string{"x"}, PlanWrong: true,
 			},
 			`{"passed":true,"criteria":[{"number":1,"passed":true,"reasoning":"r","suggestions":"s"}],"tests":[{"test":"T","analysis":"a","fault":"both"}],

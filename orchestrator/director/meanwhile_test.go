@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/providers"
@@ -228,7 +228,7 @@ func TestAnswersMeanwhile(t *testing.T) {
 		s := hopeless(0, map[string]any{"ask/db/build/1": director.Answer{Action: director.ActionRetry}})
 		d := define("db/build")
 		d.Component = "db"
-		s.in.Tasks = []board.Definition{d}
+		s.in.Tasks = []blackboard.Definition{d}
 		s.roles["qa"] = failing("db/build", 1)
 		p := s.play(t)
 		require.NoError(t, p.err)

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/blackboard/board"
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
@@ -32,7 +32,7 @@ func (r *run) beginMerge() {
 // merge is the branch of a merge: only then the task is complete.
 func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	t, _ := r.board.Task(id)
-	if t.Status != board.AwaitingQA || t.Attempt != n {
+	if t.Status != blackboard.AwaitingQA || t.Attempt != n {
 		return nil // it was abandoned meanwhile
 	}
 	got, kind, err := r.mergeWork(c, &t)
@@ -44,7 +44,7 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	if team.Ends(err) {
 		return err // its merge stays due
 	}
-	if !r.current(c, id, n, board.AwaitingQA) {
+	if !r.current(c, id, n, blackboard.AwaitingQA) {
 		return nil
 	}
 	r.job(id).passed = false
@@ -53,13 +53,13 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 		return nil
 	}
 	if kind != "" {
-		return r.conflict(c, &t, board.QA{Kind: kind, Feedback: conflictText(kind, got), Files: got.Conflicts})
+		return r.conflict(c, &t, blackboard.QA{Kind: kind, Feedback: conflictText(kind, got), Files: got.Conflicts})
 	}
 	c.Emit(EventCommitMerged, Event{Task: id, Attempt: n, Text: got.Commit})
 	if got.Behind != "" {
 		r.warn(c, "checkout", id, "the folder %s has the branch checked out and could not follow it", got.Behind)
 	}
-	r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventPass, Who: t.QA.By, QA: t.QA, Merged: got.Commit, Files: got.Files})
+	r.move(c, blackboard.RoleStrategist, id, blackboard.Move{Event: blackboard.EventPass, Who: t.QA.By, QA: t.QA, Merged: got.Commit, Files: got.Files})
 	r.completed(c, &t)
 	r.clear(c, id, true)
 	return nil
@@ -67,7 +67,7 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 
 // mergeWork merges what was delivered. A kind says why it cannot be merged; "": it is, or the
 // task was abandoned meanwhile.
-func (r *run) mergeWork(c *orchestrator.Context, t *board.Task) (got Merged, kind board.FailureKind, err error) {
+func (r *run) mergeWork(c *orchestrator.Context, t *blackboard.Task) (got Merged, kind blackboard.FailureKind, err error) {
 	if !r.undecided(t) {
 		return got, "", nil
 	}
@@ -95,7 +95,7 @@ func (r *run) mergeWork(c *orchestrator.Context, t *board.Task) (got Merged, kin
 		}
 		if len(broken) > 0 {
 			got.Conflicts = broken
-			return got, board.MergeBroken, nil
+			return got, blackboard.MergeBroken, nil
 		}
 		if !r.undecided(t) {
 			return got, "", nil
@@ -106,16 +106,16 @@ func (r *run) mergeWork(c *orchestrator.Context, t *board.Task) (got Merged, kin
 		}
 	}
 	if err == nil && !got.Merged {
-		kind = board.MergeConflict
+		kind = blackboard.MergeConflict
 	}
 	return got, kind, err
 }
 
 // undecided says whether delivered work still waits for its merge. A task that was abandoned
 // is not merged; its branch may be canceled only later, while git removes the work of others.
-func (r *run) undecided(t *board.Task) bool {
+func (r *run) undecided(t *blackboard.Task) bool {
 	now, _ := r.board.Task(t.ID)
-	return now.Status == board.AwaitingQA && now.Attempt == t.Attempt
+	return now.Status == blackboard.AwaitingQA && now.Attempt == t.Attempt
 }
 
 // mergeTries is how often a merge is checked anew because others moved the branch. Then it
@@ -127,7 +127,7 @@ const (
 
 // newlyFailing are the tests that fail on the merged tree and pass without this work. Those
 // that the review calls wrong do not count.
-func (r *run) newlyFailing(c *orchestrator.Context, t *board.Task, merge Merged) ([]string, error) {
+func (r *run) newlyFailing(c *orchestrator.Context, t *blackboard.Task, merge Merged) ([]string, error) {
 	after, err := r.runCheck(c, t, merge.Prepared)
 	if err != nil || after == nil || after.Passed {
 		return nil, err
@@ -145,9 +145,9 @@ func (r *run) newlyFailing(c *orchestrator.Context, t *board.Task, merge Merged)
 }
 
 // conflictText explains a merge that failed.
-func conflictText(kind board.FailureKind, got Merged) string {
+func conflictText(kind blackboard.FailureKind, got Merged) string {
 	switch {
-	case kind == board.MergeBroken:
+	case kind == blackboard.MergeBroken:
 		return "with what others have merged meanwhile, tests fail that passed before"
 	case got.Moved:
 		return "others moved the branch again and again"
@@ -157,16 +157,16 @@ func conflictText(kind board.FailureKind, got Merged) string {
 
 // conflict fails a merge: the worker did nothing wrong, and does it again from what is
 // merged now. The director is told, and may let the task wait for others first.
-func (r *run) conflict(c *orchestrator.Context, t *board.Task, qa board.QA) error {
+func (r *run) conflict(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) error {
 	qa.Outcome = outcomeFail
 	c.Emit(EventMergeFailed, Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Files: qa.Files})
-	r.move(c, board.RoleStrategist, t.ID, board.Move{Event: board.EventConflict, QA: &qa})
+	r.move(c, blackboard.RoleStrategist, t.ID, blackboard.Move{Event: blackboard.EventConflict, QA: &qa})
 	if r.attempts().after(t.RetryCount, t.ConflictCount+1) == phoenix {
 		if err := r.askConflict(c, t, qa); err != nil {
 			return err
 		}
 	}
-	if now, _ := r.board.Task(t.ID); now.Status == board.FailedQA {
+	if now, _ := r.board.Task(t.ID); now.Status == blackboard.FailedQA {
 		r.afterFailure(c, t.ID, qa)
 	}
 	return nil
@@ -174,16 +174,16 @@ func (r *run) conflict(c *orchestrator.Context, t *board.Task, qa board.QA) erro
 
 // askConflict asks the director whether the task should wait for others from now on. An
 // answer that cannot be used changes nothing.
-func (r *run) askConflict(c *orchestrator.Context, t *board.Task, qa board.QA) error {
+func (r *run) askConflict(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) error {
 	q := r.toDirector(OpConflict, "conflict.tmpl", t.ID, ConflictInput{
 		Graph: r.graph(c), Task: t.ID, Attempt: t.Attempt, Kind: qa.Kind, Files: qa.Files, Text: qa.Feedback,
 	})
 	q.data = promptData{Kind: string(qa.Kind)}
-	_, changes, err := askFor(r, c, q, func(a ConflictAnswer) ([]board.Change, error) {
-		if now, _ := r.board.Task(t.ID); len(a.DependsOn) == 0 || now.Status != board.FailedQA {
+	_, changes, err := askFor(r, c, q, func(a ConflictAnswer) ([]blackboard.Change, error) {
+		if now, _ := r.board.Task(t.ID); len(a.DependsOn) == 0 || now.Status != blackboard.FailedQA {
 			return nil, nil
 		}
-		return []board.Change{byDirector(t.ID, board.Edit{AddNeeds: a.DependsOn})}, nil
+		return []blackboard.Change{byDirector(t.ID, blackboard.Edit{AddNeeds: a.DependsOn})}, nil
 	})
 	if err != nil && !team.Ends(err) {
 		r.warn(c, "conflict", t.ID, "the director's answer changes nothing: %s", err)
@@ -193,13 +193,13 @@ func (r *run) askConflict(c *orchestrator.Context, t *board.Task, qa board.QA) e
 }
 
 // completed carries out what follows from a review that passed, once the work is merged.
-func (r *run) completed(c *orchestrator.Context, t *board.Task) {
+func (r *run) completed(c *orchestrator.Context, t *blackboard.Task) {
 	qa := *t.QA
 	r.failures.passed()
 	r.log(c, t.ID, t.Decisions)
 	for _, note := range qa.Notes {
 		if strings.TrimSpace(note) != "" {
-			r.post(c, board.RoleStrategist, board.Insight{Topic: []string{"qa"}, Summary: note, SourceTask: t.ID})
+			r.post(c, blackboard.RoleStrategist, blackboard.Insight{Topic: []string{"qa"}, Summary: note, SourceTask: t.ID})
 		}
 	}
 	r.refine(c, t, qa.Refined)
@@ -207,45 +207,45 @@ func (r *run) completed(c *orchestrator.Context, t *board.Task) {
 	if qa.Outcome == outcomePartial {
 		r.followUp(c, t, qa)
 	}
-	if b := r.board.Board(); b.Strategy == board.Stagnating && r.state.Replans >= r.Retry.Replans {
-		r.direct(c, "", board.Steer{Event: board.Progress})
+	if b := r.board.Board(); b.Strategy == blackboard.Stagnating && r.state.Replans >= r.Retry.Replans {
+		r.direct(c, "", blackboard.Steer{Event: blackboard.Progress})
 	}
 }
 
 // log appends decisions to the design log. One that names no area or unknown tasks is
 // dropped with a warning.
-func (r *run) log(c *orchestrator.Context, who string, decisions []board.Decision) {
+func (r *run) log(c *orchestrator.Context, who string, decisions []blackboard.Decision) {
 	for _, d := range decisions {
-		err := r.change(c, byDirector("", board.AddDecision{Decision: d}))
+		err := r.change(c, byDirector("", blackboard.AddDecision{Decision: d}))
 		if err != nil {
 			r.warn(c, "decision", who, "a decision was dropped: %s", err)
 		}
 	}
 }
 
-func (d DecisionPlan) decision() board.Decision {
-	return board.Decision{Area: d.Area, AppliesTo: d.AppliesTo, Summary: d.Summary, Reason: d.Reason}
+func (d DecisionPlan) decision() blackboard.Decision {
+	return blackboard.Decision{Area: d.Area, AppliesTo: d.AppliesTo, Summary: d.Summary, Reason: d.Reason}
 }
 
 // refine gives the TEST task of what was built its criteria; one that has been started
 // gets them as an insight.
-func (r *run) refine(c *orchestrator.Context, t *board.Task, criteria []string) {
+func (r *run) refine(c *orchestrator.Context, t *blackboard.Task, criteria []string) {
 	p := r.placeholderOf(t)
 	criteria = slices.DeleteFunc(slices.Clone(criteria), func(s string) bool { return strings.TrimSpace(s) == "" })
 	if p == nil || len(criteria) == 0 {
 		return
 	}
 	if untouched(p) {
-		r.must(c, board.Change{By: board.RoleStrategist, Task: p.ID, Do: board.Refine{Criteria: criteria}})
+		r.must(c, blackboard.Change{By: blackboard.RoleStrategist, Task: p.ID, Do: blackboard.Refine{Criteria: criteria}})
 		return
 	}
-	r.post(c, board.RoleStrategist, board.Insight{
+	r.post(c, blackboard.RoleStrategist, blackboard.Insight{
 		Topic: []string{t.Component}, SourceTask: t.ID, Summary: "Tests should cover: " + strings.Join(criteria, "; "),
 	})
 }
 
 // revise has tests corrected that were wrong where the code was right.
-func (r *run) revise(c *orchestrator.Context, t *board.Task, qa board.QA) {
+func (r *run) revise(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) {
 	var criteria []string
 	for _, test := range qa.TestsToRevise {
 		criteria = append(criteria, fmt.Sprintf("The test %s is revised: what it expects is wrong", test))
@@ -256,25 +256,25 @@ func (r *run) revise(c *orchestrator.Context, t *board.Task, qa board.QA) {
 	b := r.board.Board()
 	for i := range b.Tasks {
 		if p := &b.Tasks[i]; p.Component == t.Component && p.Phase == PhaseTest && untouched(p) {
-			r.direct(c, p.ID, board.Edit{Criteria: union(p.Criteria, criteria)})
+			r.direct(c, p.ID, blackboard.Edit{Criteria: union(p.Criteria, criteria)})
 			return
 		}
 	}
-	r.addFollowUp(c, t, board.Definition{ID: "revise-tests-" + t.Component, Title: "Revise tests of " + t.Component, Phase: PhaseTest, Criteria: criteria})
+	r.addFollowUp(c, t, blackboard.Definition{ID: "revise-tests-" + t.Component, Title: "Revise tests of " + t.Component, Phase: PhaseTest, Criteria: criteria})
 }
 
 // followUp is the task that gets the criteria which a task that completed in part has not
 // met.
-func (r *run) followUp(c *orchestrator.Context, t *board.Task, qa board.QA) {
+func (r *run) followUp(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) {
 	var criteria []string
 	for _, failed := range unmet(qa.Criteria) {
 		criteria = append(criteria, failed.Criterion)
 	}
-	r.addFollowUp(c, t, board.Definition{ID: "rest-" + t.ID, Title: "The rest of " + cmp.Or(t.Title, t.ID), Phase: t.Phase, Profile: t.Profile, Criteria: criteria})
+	r.addFollowUp(c, t, blackboard.Definition{ID: "rest-" + t.ID, Title: "The rest of " + cmp.Or(t.Title, t.ID), Phase: t.Phase, Profile: t.Profile, Criteria: criteria})
 }
 
 // addFollowUp adds a task that follows from t; a number is added to its ID.
-func (r *run) addFollowUp(c *orchestrator.Context, t *board.Task, d board.Definition) {
+func (r *run) addFollowUp(c *orchestrator.Context, t *blackboard.Task, d blackboard.Definition) {
 	d.ID, d.Description, d.Component, d.Priority, d.Parent = r.freeID(d.ID), t.Description, t.Component, t.Priority, t.ID
 	if err := r.add(c, d); err != nil {
 		r.warn(c, "task", t.ID, "%s cannot be added: %s", d.ID, prompt.OneLine(err.Error()))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -111,7 +111,7 @@ func TestAnAnswerForATaskThatWasAbandoned(t *testing.T) {
 			}
 			engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
 			require.NoError(t, err)
-			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []board.Definition{define("db_build"), define("api_plan")}}, orchestrator.StartOptions{})
+			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []blackboard.Definition{define("db_build"), define("api_plan")}}, orchestrator.StartOptions{})
 			require.NoError(t, err)
 			retry := director.Answer{Action: director.ActionRetry}
 			for rec, err := range run.Events(t.Context(), 0) {
@@ -130,7 +130,7 @@ func TestAnAnswerForATaskThatWasAbandoned(t *testing.T) {
 			}
 			out, err := flow.Result(t.Context(), run)
 			require.ErrorIs(t, err, director.ErrNothingDone)
-			assert.Equal(t, map[board.State]int{board.Abandoned: 2}, out.Summary)
+			assert.Equal(t, map[blackboard.State]int{blackboard.Abandoned: 2}, out.Summary)
 			require.NoError(t, engine.Close(t.Context()))
 		})
 	})
@@ -164,7 +164,7 @@ func TestAnAnswerForATaskThatWasAbandoned(t *testing.T) {
 			}
 			engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
 			require.NoError(t, err)
-			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []board.Definition{define("db_build"), define("api_plan")}}, orchestrator.StartOptions{})
+			run, err := flow.Start(t.Context(), engine, director.Input{Objective: "x", Tasks: []blackboard.Definition{define("db_build"), define("api_plan")}}, orchestrator.StartOptions{})
 			require.NoError(t, err)
 			for rec, err := range run.Events(t.Context(), 0) {
 				require.NoError(t, err)
@@ -178,7 +178,7 @@ func TestAnAnswerForATaskThatWasAbandoned(t *testing.T) {
 						require.NoError(t, run.Answer(t.Context(), "ask/api_plan/1", director.Answer{Action: director.ActionAbandon}))
 					}
 				case director.EventTaskMoved:
-					if decode(rec.Data, &e); e.Task == "db_build" && e.To == string(board.Abandoned) {
+					if decode(rec.Data, &e); e.Task == "db_build" && e.To == string(blackboard.Abandoned) {
 						require.NoError(t, run.Answer(t.Context(), "ask/db_build/1", director.Answer{Action: director.ActionRetry}))
 						close(answered)
 					}
@@ -186,7 +186,7 @@ func TestAnAnswerForATaskThatWasAbandoned(t *testing.T) {
 			}
 			out, err := flow.Result(t.Context(), run)
 			require.ErrorIs(t, err, director.ErrNothingDone)
-			assert.Equal(t, map[board.State]int{board.Abandoned: 2}, out.Summary)
+			assert.Equal(t, map[blackboard.State]int{blackboard.Abandoned: 2}, out.Summary)
 			require.NoError(t, engine.Close(t.Context()))
 		})
 	})

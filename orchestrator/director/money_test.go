@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -25,7 +25,7 @@ func costs(answer any, cents providers.NanoUSD) agent.Response {
 
 func TestMoney(t *testing.T) {
 	t.Parallel()
-	tasks := func(n int) (all []board.Definition) {
+	tasks := func(n int) (all []blackboard.Definition) {
 		for _, id := range []string{"a_plan", "b_plan", "c_plan", "d_plan", "e_plan", "f_plan"}[:n] {
 			all = append(all, define(id))
 		}
@@ -48,7 +48,7 @@ func TestMoney(t *testing.T) {
 		assert.Equal(t, p.out.Spent.Cost, p.out.Board.Spent.Cost)
 	})
 	t.Run("B116 BX28 what a call has used that was cut is on the board's account, too", func(t *testing.T) {
-		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_plan")}}, roles: map[string]func(asked) any{
+		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_plan")}}, roles: map[string]func(asked) any{
 			"qa": failing("db_build", 3),
 			"work": func(a asked) any {
 				if a.task != "api_plan" {
@@ -68,7 +68,7 @@ func TestMoney(t *testing.T) {
 		p.is(t, "db_build COMPLETE, api_plan ABANDONED")
 		assert.Equal(t, 47*providers.USD/100, p.out.Spent.Cost, "four attempts and the cut one")
 		assert.Equal(t, p.out.Spent, p.out.Board.Spent)
-		s.in, s.roles["work"] = director.Input{Board: p.out.Board, Files: p.out.Files, Tasks: []board.Definition{define("ui_build")}}, nil
+		s.in, s.roles["work"] = director.Input{Board: p.out.Board, Files: p.out.Files, Tasks: []blackboard.Definition{define("ui_build")}}, nil
 		s.roles["qa"] = func(a asked) any { return costs(pass(a.req), 1) }
 		p = s.play(t)
 		require.NoError(t, p.err)
@@ -94,7 +94,7 @@ func TestMoney(t *testing.T) {
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Equal(t, director.BudgetExhausted, p.out.End)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
-		assert.Equal(t, map[board.State]int{board.Complete: 3, board.Ready: 3}, p.out.Summary, "3 x 0.11; 0.07 are left and the fourth attempt is refused")
+		assert.Equal(t, map[blackboard.State]int{blackboard.Complete: 3, blackboard.Ready: 3}, p.out.Summary, "3 x 0.11; 0.07 are left and the fourth attempt is refused")
 		for _, id := range []string{"d_plan", "e_plan", "f_plan"} {
 			assert.Zero(t, p.task(t, id).RetryCount)
 		}
@@ -149,9 +149,9 @@ func TestMoney(t *testing.T) {
 func TestShares(t *testing.T) {
 	t.Parallel()
 	// three are tasks that need nothing of each other.
-	three := []board.Definition{}
+	three := []blackboard.Definition{}
 	for _, id := range []string{"a", "b", "c"} {
-		three = append(three, board.Definition{ID: id, Component: id, Phase: "plan", Profile: "planner_worker", Criteria: []string{"it is there"}})
+		three = append(three, blackboard.Definition{ID: id, Component: id, Phase: "plan", Profile: "planner_worker", Criteria: []string{"it is there"}})
 	}
 	cfg := director.Software()
 	cfg.Agents = director.Agents{Director: "director", Strategist: "strategist"}
@@ -215,7 +215,7 @@ func TestShares(t *testing.T) {
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Equal(t, director.BudgetExhausted, p.out.End)
 		assert.Equal(t, []providers.NanoUSD{9 * providers.USD}, limits)
-		assert.Equal(t, map[board.State]int{board.Complete: 1, board.Ready: 2}, p.out.Summary)
+		assert.Equal(t, map[blackboard.State]int{blackboard.Complete: 1, blackboard.Ready: 2}, p.out.Summary)
 	})
 	t.Run("BC65 what the plan has cost is no money of the workers", func(t *testing.T) {
 		_, limits := play(t, 1, func(s *script) {
@@ -247,7 +247,7 @@ func TestShares(t *testing.T) {
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Len(t, limits, 2)
 		assert.Len(t, p.of("qa"), 2)
-		assert.Equal(t, 2, p.out.Summary[board.Complete])
+		assert.Equal(t, 2, p.out.Summary[blackboard.Complete])
 		assert.Equal(t, []string{"c"}, p.out.Pending)
 	})
 }
@@ -260,17 +260,17 @@ func TestTime(t *testing.T) {
 		name  string
 		op    string
 		wall  time.Duration
-		a     board.State
-		b     board.State
+		a     blackboard.State
+		b     blackboard.State
 		state orchestrator.Status
 	}{
-		{"a worker", "work", 90 * time.Second, board.Complete, board.Ready, orchestrator.Partial},
-		{"a review", "qa", 30 * time.Second, board.AwaitingQA, board.Blocked, orchestrator.OutOfBudget},
-		{"the second review", "qa", 90 * time.Second, board.Complete, board.AwaitingQA, orchestrator.Partial},
+		{"a worker", "work", 90 * time.Second, blackboard.Complete, blackboard.Ready, orchestrator.Partial},
+		{"a review", "qa", 30 * time.Second, blackboard.AwaitingQA, blackboard.Blocked, orchestrator.OutOfBudget},
+		{"the second review", "qa", 90 * time.Second, blackboard.Complete, blackboard.AwaitingQA, orchestrator.Partial},
 	} {
 		t.Run("BX27 BC55 the run's time ends: "+tt.name, func(t *testing.T) {
 			p := script{
-				cfg: bare(), in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_plan", "a_plan")}},
+				cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("a_plan"), define("b_plan", "a_plan")}},
 				roles: map[string]func(asked) any{tt.op: minute}, budget: orchestrator.Budget{Wall: tt.wall},
 			}.play(t)
 			require.ErrorIs(t, p.err, orchestrator.ErrBudget)
@@ -346,7 +346,7 @@ func TestSharesOfTwo(t *testing.T) {
 	t.Parallel()
 	// two are a plan and a build, of 10 USD without a reserve.
 	two := func(work func(a asked) any) script {
-		s := script{in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_build")}}, roles: roles{"work": work}}
+		s := script{in: director.Input{Tasks: []blackboard.Definition{define("a_plan"), define("b_build")}}, roles: roles{"work": work}}
 		s.cfg = config()
 		s.cfg.Policy.NoTestPlaceholders = true
 		s.cfg.Limits = director.Limits{Parallel: 2, Cost: 10 * providers.USD, Reserve: orchestrator.None}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
@@ -16,11 +16,11 @@ func (r *run) open(c *orchestrator.Context) error {
 	}
 	b, err := r.in.Board, error(nil)
 	if b == nil {
-		b, err = board.New(c.RunID(), r.in.Objective, nil)
+		b, err = blackboard.New(c.RunID(), r.in.Objective, nil)
 	}
 	if err == nil {
 		b.RunID, r.before = c.RunID(), b.Spent
-		r.board, err = board.Open(b, r.preference())
+		r.board, err = blackboard.Open(b, r.preference())
 	}
 	if err != nil {
 		return team.Fail(ErrInput, "%w", err)
@@ -29,7 +29,7 @@ func (r *run) open(c *orchestrator.Context) error {
 		b.Objective = r.in.Objective
 	}
 	for _, area := range slices.Sorted(maps.Keys(r.in.Spec)) {
-		r.direct(c, "", board.SetSpec{Area: area, Value: r.in.Spec[area]})
+		r.direct(c, "", blackboard.SetSpec{Area: area, Value: r.in.Spec[area]})
 	}
 	if err := r.openStore(c); err != nil {
 		return err
@@ -42,26 +42,26 @@ func (r *run) takeOver(c *orchestrator.Context) error {
 	if err := r.checkBoard(); err != nil {
 		return err
 	}
-	for _, id := range r.board.In(board.Active) {
-		r.direct(c, id, board.Move{Event: board.EventRelease, Reason: "another run ended"})
+	for _, id := range r.board.In(blackboard.Active) {
+		r.direct(c, id, blackboard.Move{Event: blackboard.EventRelease, Reason: "another run ended"})
 	}
-	for _, id := range r.board.In(board.AwaitingQA) {
+	for _, id := range r.board.In(blackboard.AwaitingQA) {
 		t, _ := r.board.Task(id)
 		same := r.in.Objective == "" && len(r.in.Spec) == 0
 		if t.QA != nil && t.QA.Passed && (same || t.QA.By != "") {
 			r.toMerge(id)
 		}
 	}
-	for _, id := range r.board.In(board.FailedQA) {
+	for _, id := range r.board.In(blackboard.FailedQA) {
 		t, _ := r.board.Task(id)
-		qa := board.QA{Kind: board.FailedReview}
+		qa := blackboard.QA{Kind: blackboard.FailedReview}
 		if t.QA != nil {
 			qa = *t.QA
 		}
 		r.afterFailure(c, id, qa)
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.in.Answers)) {
-		if t, ok := r.board.Task(id); !ok || t.Status != board.WaitingHuman {
+		if t, ok := r.board.Task(id); !ok || t.Status != blackboard.WaitingHuman {
 			return team.Fail(ErrInput, "answers[%q]: no such task waits for a person", id)
 		}
 		if err := r.carryOut(c, id, r.in.Answers[id]); err != nil {
@@ -77,7 +77,7 @@ func (r *run) checkBoard() error {
 		if err := r.fits(&t.Definition); err != nil && !t.Final() {
 			return team.Fail(ErrInput, "board: tasks[%d] %q: %w", i, t.ID, err)
 		}
-		if (t.Status == board.AwaitingQA || t.Accepted) && r.store.lacks(t.ID) {
+		if (t.Status == blackboard.AwaitingQA || t.Accepted) && r.store.lacks(t.ID) {
 			return team.Fail(ErrInput, "drafts has no %q, which the board has as delivered: want Outcome.Drafts of that run", t.ID)
 		}
 	}

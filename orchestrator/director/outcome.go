@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/internal/team"
@@ -20,7 +20,7 @@ type Input struct {
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`      // requirements by area, such as db or ui
 
 	// Tasks are those that the run begins with. nil: the director plans them.
-	Tasks []board.Definition `json:"tasks,omitempty"`
+	Tasks []blackboard.Definition `json:"tasks,omitempty"`
 
 	// Board continues a run that has ended: the Board of its Outcome. Tasks that were
 	// under way continue from what was committed. Those that were delivered are reviewed, and
@@ -28,7 +28,7 @@ type Input struct {
 	// the board's, and what has passed is reviewed again; Tasks are added to it.
 	// Merges of that run that went to a branch of its own, by worktree.Config.AllowDirty,
 	// are there if Main of the next worktree.Config is its Outcome.Branch.
-	Board *board.Board `json:"board,omitempty"`
+	Board *blackboard.Board `json:"board,omitempty"`
 
 	// Files and Drafts are the artifacts of that run, if it had no worktrees: the Files and
 	// Drafts of its Outcome.
@@ -81,19 +81,19 @@ func (in Input) validate() error {
 type Outcome struct {
 	orchestrator.Outcome
 
-	End     Phase               `json:"end"`
-	Board   *board.Board        `json:"board,omitempty"`   // as it is at the end: see Input.Board; nil: there is none
-	Files   map[string]string   `json:"files,omitempty"`   // artifacts of a run without worktrees, by path
-	Drafts  map[string]string   `json:"drafts,omitempty"`  // those that have not passed, by task
-	Pending []string            `json:"pending,omitempty"` // IDs of tasks that are not final
-	Summary map[board.State]int `json:"summary,omitempty"` // how many tasks are in each state
-	Branch  string              `json:"branch,omitempty"`  // that merges went to; "": there are no worktrees
+	End     Phase                    `json:"end"`
+	Board   *blackboard.Board        `json:"board,omitempty"`   // as it is at the end: see Input.Board; nil: there is none
+	Files   map[string]string        `json:"files,omitempty"`   // artifacts of a run without worktrees, by path
+	Drafts  map[string]string        `json:"drafts,omitempty"`  // those that have not passed, by task
+	Pending []string                 `json:"pending,omitempty"` // IDs of tasks that are not final
+	Summary map[blackboard.State]int `json:"summary,omitempty"` // how many tasks are in each state
+	Branch  string                   `json:"branch,omitempty"`  // that merges went to; "": there are no worktrees
 }
 
 // State is what a run exposes while it works, and at its end.
 type State struct {
 	Phase    Phase                  `json:"phase"`
-	Board    *board.Board           `json:"board,omitempty"` // without the memories of tasks
+	Board    *blackboard.Board      `json:"board,omitempty"` // without the memories of tasks
 	Ready    []string               `json:"ready"`           // IDs, in the order of their dispatch
 	Blocked  []BlockedTask          `json:"blocked"`
 	Active   []string               `json:"active"`
@@ -104,8 +104,8 @@ type State struct {
 
 // BlockedTask is a task and what it waits for.
 type BlockedTask struct {
-	ID     string              `json:"id"`
-	Reason board.BlockedReason `json:"reason"`
+	ID     string                   `json:"id"`
+	Reason blackboard.BlockedReason `json:"reason"`
 }
 
 // fault says what is wrong with an answer to a question with those options; "": nothing.

@@ -20,7 +20,7 @@ const (
 	Failed          Phase = "failed"
 )
 
-// Phases is what may happen in a run. What may happen to its tasks is board.TaskTable.
+// Phases is what may happen in a run. What may happen to its tasks is blackboard.TaskTable.
 var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 	Initial:  Opening,
 	States:   []Phase{Opening, Decomposing, Working, Replanning, Completed, Waiting, Stuck, BudgetExhausted, Canceled, Failed},

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/board"
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
@@ -32,7 +32,7 @@ func (r *run) decompose(c *orchestrator.Context) error {
 	}
 	if r.Hooks.Plan != nil && len(tasks) > 0 {
 		var err error
-		if tasks, err = team.Guard("Hooks.Plan", func() ([]board.Definition, error) { return r.Hooks.Plan(tasks) }); err != nil {
+		if tasks, err = team.Guard("Hooks.Plan", func() ([]blackboard.Definition, error) { return r.Hooks.Plan(tasks) }); err != nil {
 			return team.Fail(ErrHook, "%w", err)
 		}
 	}
@@ -42,7 +42,7 @@ func (r *run) decompose(c *orchestrator.Context) error {
 				return team.Fail(code, "tasks[%d] %q: %w", i, tasks[i].ID, err)
 			}
 		}
-		if err := r.change(c, byDirector("", board.AddTasks{Tasks: tasks})); err != nil {
+		if err := r.change(c, byDirector("", blackboard.AddTasks{Tasks: tasks})); err != nil {
 			return team.Fail(code, "%w", err)
 		}
 	}
@@ -55,19 +55,19 @@ func (r *run) decompose(c *orchestrator.Context) error {
 }
 
 // plan asks the director for the tasks. The model is told what does not fit, twice.
-func (r *run) plan(c *orchestrator.Context) ([]board.Definition, error) {
+func (r *run) plan(c *orchestrator.Context) ([]blackboard.Definition, error) {
 	b := r.board.Board()
 	q := r.toDirector(OpDecompose, "plan.tmpl", "", PlanInput{
 		Objective: b.Objective, Spec: b.Spec, Profiles: r.profileInfos(), Phases: r.Policy.Phases, Components: r.Policy.Components,
 		MaxTasks: r.Limits.Tasks, Left: r.left(c),
 	})
 	q.data = promptData{MaxTasks: r.Limits.Tasks, HasBuild: slices.Contains(r.Policy.Phases, PhaseBuild)}
-	var tasks []board.Definition
+	var tasks []blackboard.Definition
 	answers := 0
-	_, _, err := askFor(r, c, q, func(d Decomposition) (_ []board.Change, err error) {
+	_, _, err := askFor(r, c, q, func(d Decomposition) (_ []blackboard.Change, err error) {
 		answers++
 		tasks, err = r.definitions(d.Tasks, answers > q.repairs)
-		return []board.Change{byDirector("", board.AddTasks{Tasks: tasks})}, err
+		return []blackboard.Change{byDirector("", blackboard.AddTasks{Tasks: tasks})}, err
 	})
 	if err != nil && !team.Ends(err) {
 		err = team.Fail(ErrDecomposition, "the director's plan: %s", prompt.OneLine(err.Error()))
@@ -80,7 +80,7 @@ const genericCriterion = "The artifact fulfils the task description"
 
 // definitions are planned tasks as the board has them, or what is wrong with them.
 // Generic says that tasks without criteria get one.
-func (r *run) definitions(plans []TaskPlan, generic bool) ([]board.Definition, error) { //nolint:revive // flag-parameter: it is decided by the number of answers
+func (r *run) definitions(plans []TaskPlan, generic bool) ([]blackboard.Definition, error) { //nolint:revive // flag-parameter: it is decided by the number of answers
 	if len(plans) == 0 {
 		return nil, errors.New("tasks is empty, want at least one")
 	}
@@ -88,7 +88,7 @@ func (r *run) definitions(plans []TaskPlan, generic bool) ([]board.Definition, e
 		return nil, fmt.Errorf("tasks has %d entries beside %d that there are, want at most %d in all", len(plans), live, r.Limits.Tasks)
 	}
 	var faults []error
-	defs := make([]board.Definition, len(plans))
+	defs := make([]blackboard.Definition, len(plans))
 	for i, p := range plans {
 		defs[i] = p.definition()
 		if generic && len(p.Criteria) == 0 {
@@ -101,15 +101,15 @@ func (r *run) definitions(plans []TaskPlan, generic bool) ([]board.Definition, e
 	return defs, errors.Join(faults...)
 }
 
-func (p TaskPlan) definition() board.Definition {
-	return board.Definition{
+func (p TaskPlan) definition() blackboard.Definition {
+	return blackboard.Definition{
 		ID: strings.TrimSpace(p.ID), Title: p.Title, Description: p.Description, Component: strings.TrimSpace(p.Component), Phase: p.Phase,
 		Profile: strings.TrimSpace(p.Profile), Priority: p.Priority, DependsOn: p.DependsOn, Criteria: p.Criteria, Risk: p.Risk,
 	}
 }
 
 // fits completes a task, and says what about it this team cannot do.
-func (r *run) fits(d *board.Definition) error {
+func (r *run) fits(d *blackboard.Definition) error {
 	d.Phase = r.phase(d.Phase)
 	if !slices.Contains(r.Policy.Phases, d.Phase) {
 		return fmt.Errorf("phase is %q, want one of %q", d.Phase, r.Policy.Phases)
@@ -151,7 +151,7 @@ func (r *run) takers(phase string) (ids []string) {
 }
 
 // placeholders are TEST tasks for the components that are built and have none.
-func (r *run) placeholders(tasks []board.Definition) (made []board.Definition) {
+func (r *run) placeholders(tasks []blackboard.Definition) (made []blackboard.Definition) {
 	tester, ok := r.profileFor(PhaseTest)
 	if !ok || !slices.Contains(r.Policy.Phases, PhaseTest) {
 		return nil
@@ -172,7 +172,7 @@ func (r *run) placeholders(tasks []board.Definition) (made []board.Definition) {
 		i, ok := at[t.Component]
 		if !ok {
 			i, at[t.Component] = len(made), len(made)
-			made = append(made, board.Definition{
+			made = append(made, blackboard.Definition{
 				ID: id, Title: "Test " + t.Component, Component: t.Component, Phase: PhaseTest, Profile: tester.ID, Priority: t.Priority,
 				Placeholder: true, Criteria: []string{"Acceptance tests of " + t.Component + " cover what was asked for, and pass"},
 			})
@@ -214,7 +214,7 @@ func (r *run) graph(c *orchestrator.Context) Graph {
 	return g
 }
 
-func taskInfo(t *board.Task) TaskInfo {
+func taskInfo(t *blackboard.Task) TaskInfo {
 	return TaskInfo{
 		ID: t.ID, Title: t.Title, Component: t.Component, Phase: t.Phase, Status: t.Status, Priority: t.Priority, DependsOn: t.DependsOn,
 		Criteria: t.Criteria, Retries: t.RetryCount, Conflicts: t.ConflictCount, Blocked: t.Blocked, Failure: failureOf(t.QA), Summary: t.Summary,
@@ -222,7 +222,7 @@ func taskInfo(t *board.Task) TaskInfo {
 }
 
 // failureOf is why an attempt failed; nil: it has not.
-func failureOf(qa *board.QA) *Failure {
+func failureOf(qa *blackboard.QA) *Failure {
 	if qa == nil || qa.Passed {
 		return nil
 	}
@@ -230,7 +230,7 @@ func failureOf(qa *board.QA) *Failure {
 }
 
 // unmet are the criteria that were not met.
-func unmet(results []board.CriterionResult) (failed []board.CriterionResult) {
+func unmet(results []blackboard.CriterionResult) (failed []blackboard.CriterionResult) {
 	for _, c := range results {
 		if !c.Passed {
 			failed = append(failed, c)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/convene-go/convene/blackboard/board"
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/providers"
 )
@@ -32,7 +32,7 @@ type promptData struct {
 	Worktree bool
 	Retried  bool
 	Resumed  bool // from a checkpoint
-	Insights []board.Insight
+	Insights []blackboard.Insight
 
 	Tone, Verdict, Issue, Nudge string
 
@@ -41,31 +41,31 @@ type promptData struct {
 	Title           string
 	Branch          string
 	Feedback, Focus string
-	Criteria        []board.CriterionResult // that were not met
-	Tests           []board.TestAnalysis
+	Criteria        []blackboard.CriterionResult // that were not met
+	Tests           []blackboard.TestAnalysis
 	Files           []string
 }
 
 // newPrompts reads the templates, the host's before those of the package.
 func newPrompts(host fs.FS) (prompt.Set, error) {
 	failure := promptData{
-		Op: OpWork, Attempt: 1, Title: "t", Branch: "b", Feedback: "f", Focus: "f", Criteria: []board.CriterionResult{{Criterion: "c", Reasoning: "r", Suggestions: "s"}},
-		Tests: []board.TestAnalysis{{Test: "T", Analysis: "a", Fault: board.CodeWrong}}, Files: []string{"a"},
+		Op: OpWork, Attempt: 1, Title: "t", Branch: "b", Feedback: "f", Focus: "f", Criteria: []blackboard.CriterionResult{{Criterion: "c", Reasoning: "r", Suggestions: "s"}},
+		Tests: []blackboard.TestAnalysis{{Test: "T", Analysis: "a", Fault: blackboard.CodeWrong}}, Files: []string{"a"},
 	}
 	conflict := failure
 	conflict.Conflict = true
 	broken := conflict
-	broken.Kind = string(board.MergeBroken)
+	broken.Kind = string(blackboard.MergeBroken)
 	samples := map[string][]any{
 		"plan.tmpl":     {promptData{Op: OpDecompose, MaxTasks: 1, HasBuild: true}, promptData{}},
 		"change.tmpl":   {promptData{Op: OpReview, Abandoned: true}, promptData{}},
 		"escalate.tmpl": {promptData{Op: OpSplit}},
 		"replan.tmpl":   {promptData{Op: OpReplan}},
-		"conflict.tmpl": {promptData{Op: OpConflict, Kind: string(board.MergeBroken)}, promptData{}},
+		"conflict.tmpl": {promptData{Op: OpConflict, Kind: string(blackboard.MergeBroken)}, promptData{}},
 		"qa.tmpl":       {promptData{Op: OpQA, Ran: true, Refine: true}, promptData{}},
 		"assess.tmpl":   {promptData{Op: OpAssess}},
 		"work.tmpl":     {promptData{Op: OpWork, Does: "d", Worktree: true, Retried: true, Resumed: true, Conflict: true}, promptData{}},
-		"continue.tmpl": {promptData{Op: OpContinue, Insights: []board.Insight{{Summary: "s", SourceTask: "t"}}}},
+		"continue.tmpl": {promptData{Op: OpContinue, Insights: []blackboard.Insight{{Summary: "s", SourceTask: "t"}}}},
 		"nudge.tmpl":    {promptData{Tone: firm, Verdict: string(inCircles), Issue: "i", Nudge: "n"}, promptData{Tone: direct}, promptData{Tone: gentle}},
 		"phoenix.tmpl":  {failure, conflict, broken, promptData{}},
 	}
@@ -76,8 +76,8 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 }
 
 // escalationTypes are those that workers can raise.
-var escalationTypes = []board.EscalationType{
-	board.NeedsResearch, board.NeedsReplanning, board.SpecMismatch, board.NeedsClarification, board.BlockedExternal, board.ScopeTooLarge,
+var escalationTypes = []blackboard.EscalationType{
+	blackboard.NeedsResearch, blackboard.NeedsReplanning, blackboard.SpecMismatch, blackboard.NeedsClarification, blackboard.BlockedExternal, blackboard.ScopeTooLarge,
 }
 
 // system is a system message filled from a template; fallback takes its place if the host's

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 )
 
 var update = flag.Bool("update", false, "write the golden prompts anew")
@@ -20,13 +20,13 @@ func TestPrompts(t *testing.T) {
 	texts, err := newPrompts(nil)
 	require.NoError(t, err)
 	failure := promptData{
-		Attempt: 2, Kind: string(board.FailedReview), Title: "The database", Branch: "task/ab12/db_build/a2", Feedback: "Dates are missing.", Focus: "dates",
-		Criteria: []board.CriterionResult{{Criterion: "It stores dates", Reasoning: "there is no column", Suggestions: "add due_date"}},
-		Tests:    []board.TestAnalysis{{Test: "TestDates", Analysis: "no such column", Fault: board.CodeWrong}},
+		Attempt: 2, Kind: string(blackboard.FailedReview), Title: "The database", Branch: "task/ab12/db_build/a2", Feedback: "Dates are missing.", Focus: "dates",
+		Criteria: []blackboard.CriterionResult{{Criterion: "It stores dates", Reasoning: "there is no column", Suggestions: "add due_date"}},
+		Tests:    []blackboard.TestAnalysis{{Test: "TestDates", Analysis: "no such column", Fault: blackboard.CodeWrong}},
 	}
-	conflict := promptData{Attempt: 1, Kind: string(board.MergeConflict), Conflict: true, Title: "The API", Files: []string{"api.go"}, Feedback: "others have changed the same files meanwhile"}
+	conflict := promptData{Attempt: 1, Kind: string(blackboard.MergeConflict), Conflict: true, Title: "The API", Files: []string{"api.go"}, Feedback: "others have changed the same files meanwhile"}
 	broken := conflict
-	broken.Kind, broken.Files = string(board.MergeBroken), []string{"TestBoth"}
+	broken.Kind, broken.Files = string(blackboard.MergeBroken), []string{"TestBoth"}
 	for name, tt := range map[string]struct {
 		file string
 		data promptData
@@ -34,21 +34,21 @@ func TestPrompts(t *testing.T) {
 		"B121 plan":               {"plan.tmpl", promptData{Op: OpDecompose, MaxTasks: 200, HasBuild: true}},
 		"B125 suggestions":        {"change.tmpl", promptData{Op: OpReview}},
 		"B125 BC43 dependents":    {"change.tmpl", promptData{Op: OpReview, Abandoned: true}},
-		"B125 escalate-spec":      {"escalate.tmpl", promptData{Op: OpEscalate, Type: string(board.SpecMismatch)}},
-		"B125 escalate-clarify":   {"escalate.tmpl", promptData{Op: OpEscalate, Type: string(board.NeedsClarification)}},
-		"B125 escalate-replan":    {"escalate.tmpl", promptData{Op: OpEscalate, Type: string(board.NeedsReplanning)}},
-		"B125 escalate-research":  {"escalate.tmpl", promptData{Op: OpEscalate, Type: string(board.NeedsResearch)}},
+		"B125 escalate-spec":      {"escalate.tmpl", promptData{Op: OpEscalate, Type: string(blackboard.SpecMismatch)}},
+		"B125 escalate-clarify":   {"escalate.tmpl", promptData{Op: OpEscalate, Type: string(blackboard.NeedsClarification)}},
+		"B125 escalate-replan":    {"escalate.tmpl", promptData{Op: OpEscalate, Type: string(blackboard.NeedsReplanning)}},
+		"B125 escalate-research":  {"escalate.tmpl", promptData{Op: OpEscalate, Type: string(blackboard.NeedsResearch)}},
 		"B125 split":              {"escalate.tmpl", promptData{Op: OpSplit}},
 		"B125 replan":             {"replan.tmpl", promptData{Op: OpReplan}},
-		"BC63 conflict":           {"conflict.tmpl", promptData{Op: OpConflict, Kind: string(board.MergeConflict)}},
-		"BC61 conflict-broken":    {"conflict.tmpl", promptData{Op: OpConflict, Kind: string(board.MergeBroken)}},
+		"BC63 conflict":           {"conflict.tmpl", promptData{Op: OpConflict, Kind: string(blackboard.MergeConflict)}},
+		"BC61 conflict-broken":    {"conflict.tmpl", promptData{Op: OpConflict, Kind: string(blackboard.MergeBroken)}},
 		"B123 qa":                 {"qa.tmpl", promptData{Op: OpQA}},
 		"B123 B72 qa-refine":      {"qa.tmpl", promptData{Op: OpQA, Refine: true, Ran: true}},
 		"B124 assess":             {"assess.tmpl", promptData{Op: OpAssess}},
 		"B122 work":               {"work.tmpl", promptData{Op: OpWork, Does: "Write the code, with unit tests of your own code."}},
 		"B122 work-resumed":       {"work.tmpl", promptData{Op: OpWork, Worktree: true, Retried: true, Resumed: true}},
 		"B122 work-conflict":      {"work.tmpl", promptData{Op: OpWork, Worktree: true, Resumed: true, Conflict: true}},
-		"B12 continue":            {"continue.tmpl", promptData{Op: OpContinue, Insights: []board.Insight{{SourceTask: "db_plan", Summary: "SQLite has no dates"}}}},
+		"B12 continue":            {"continue.tmpl", promptData{Op: OpContinue, Insights: []blackboard.Insight{{SourceTask: "db_plan", Summary: "SQLite has no dates"}}}},
 		"B88 nudge-gentle":        {"nudge.tmpl", promptData{Tone: gentle, Verdict: string(drifting), Issue: "It adds a login.", Nudge: "Leave it out."}},
 		"B88 nudge-direct":        {"nudge.tmpl", promptData{Tone: direct, Verdict: string(inCircles)}},
 		"B88 nudge-firm":          {"nudge.tmpl", promptData{Tone: firm, Verdict: string(stalled)}},

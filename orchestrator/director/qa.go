@@ -3,7 +3,7 @@ package director
 import (
 	"fmt"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 )
 
 // The outcomes of a review.
@@ -17,12 +17,12 @@ const (
 // Review is what the strategist answers about an artifact. Whether it passes follows from
 // all of it.
 type Review struct {
-	Passed   bool                 `json:"passed"`
-	Criteria []CriterionAnswer    `json:"criteria"`
-	Tests    []board.TestAnalysis `json:"tests,omitempty" jsonschema:"failing tests, and whose fault it is: code_wrong, test_wrong or both"`
-	Feedback string               `json:"feedback,omitempty"`
-	Focus    string               `json:"focus,omitempty" jsonschema:"what the next attempt should look at first"`
-	Notes    []string             `json:"notes,omitempty" jsonschema:"of work that passes"`
+	Passed   bool                      `json:"passed"`
+	Criteria []CriterionAnswer         `json:"criteria"`
+	Tests    []blackboard.TestAnalysis `json:"tests,omitempty" jsonschema:"failing tests, and whose fault it is: code_wrong, test_wrong or both"`
+	Feedback string                    `json:"feedback,omitempty"`
+	Focus    string                    `json:"focus,omitempty" jsonschema:"what the next attempt should look at first"`
+	Notes    []string                  `json:"notes,omitempty" jsonschema:"of work that passes"`
 
 	// Refined are the criteria that the placeholder in the input should have.
 	Refined []string `json:"refined_test_criteria,omitempty"`
@@ -42,8 +42,8 @@ type CriterionAnswer struct {
 // strategist says so, every criterion has exactly one answer that says so, and no failing
 // test is the code's fault. Problems say what in the review does not fit together. A review
 // with an unknown fault for a failing test is malformed.
-func judge(criteria []string, r Review) (qa board.QA, problems []string, err error) {
-	qa = board.QA{Outcome: outcomeFail, Kind: board.FailedReview, Feedback: r.Feedback, Focus: r.Focus, Tests: r.Tests, Notes: r.Notes, Refined: r.Refined, PlanWrong: r.PlanWrong}
+func judge(criteria []string, r Review) (qa blackboard.QA, problems []string, err error) {
+	qa = blackboard.QA{Outcome: outcomeFail, Kind: blackboard.FailedReview, Feedback: r.Feedback, Focus: r.Focus, Tests: r.Tests, Notes: r.Notes, Refined: r.Refined, PlanWrong: r.PlanWrong}
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	met := 0
 	for i, criterion := range criteria {
@@ -60,7 +60,7 @@ func judge(criteria []string, r Review) (qa board.QA, problems []string, err err
 	}
 	var codeWrong bool
 	if codeWrong, qa.TestsToRevise, err = faults(r.Tests); err != nil {
-		return board.QA{}, nil, err
+		return blackboard.QA{}, nil, err
 	}
 	all := len(criteria) > 0 && met == len(criteria) && !codeWrong
 	switch {
@@ -78,15 +78,15 @@ func judge(criteria []string, r Review) (qa board.QA, problems []string, err err
 }
 
 // faults says whether the code is at fault for a failing test, and which tests are wrong.
-func faults(tests []board.TestAnalysis) (codeWrong bool, wrong []string, err error) {
+func faults(tests []blackboard.TestAnalysis) (codeWrong bool, wrong []string, err error) {
 	for i, test := range tests {
 		switch test.Fault {
-		case board.CodeWrong, board.BothWrong, board.TestWrong:
+		case blackboard.CodeWrong, blackboard.BothWrong, blackboard.TestWrong:
 		default:
 			return false, nil, fmt.Errorf("tests[%d]: fault is %q, want code_wrong, test_wrong or both", i, test.Fault)
 		}
-		codeWrong = codeWrong || test.Fault != board.TestWrong
-		if test.Fault != board.CodeWrong {
+		codeWrong = codeWrong || test.Fault != blackboard.TestWrong
+		if test.Fault != blackboard.CodeWrong {
 			wrong = union(wrong, []string{test.Test})
 		}
 	}
@@ -94,8 +94,8 @@ func faults(tests []board.TestAnalysis) (codeWrong bool, wrong []string, err err
 }
 
 // criterionResult returns the one answer about a criterion, or a failure.
-func criterionResult(criterion string, number int, answers []CriterionAnswer) board.CriterionResult {
-	result := board.CriterionResult{Criterion: criterion, Reasoning: "not evaluated"}
+func criterionResult(criterion string, number int, answers []CriterionAnswer) blackboard.CriterionResult {
+	result := blackboard.CriterionResult{Criterion: criterion, Reasoning: "not evaluated"}
 	found := 0
 	for _, a := range answers {
 		if a.Number == number {
@@ -104,7 +104,7 @@ func criterionResult(criterion string, number int, answers []CriterionAnswer) bo
 		}
 	}
 	if found > 1 {
-		return board.CriterionResult{Criterion: criterion, Reasoning: fmt.Sprintf("%d answers about it", found)}
+		return blackboard.CriterionResult{Criterion: criterion, Reasoning: fmt.Sprintf("%d answers about it", found)}
 	}
 	return result
 }

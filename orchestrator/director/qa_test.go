@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 )
 
 var threeCriteria = []string{"404 is handled", "JSON", "rate limit"}
@@ -22,8 +22,8 @@ func answers(numbers ...int) []CriterionAnswer {
 	return all
 }
 
-func test(name string, fault board.TestFault) board.TestAnalysis {
-	return board.TestAnalysis{Test: name, Fault: fault}
+func test(name string, fault blackboard.TestFault) blackboard.TestAnalysis {
+	return blackboard.TestAnalysis{Test: name, Fault: fault}
 }
 
 func TestJudge(t *testing.T) {
@@ -40,13 +40,13 @@ func TestJudge(t *testing.T) {
 		{"BA33 BC26 one is missing", Review{Passed: true, Criteria: answers(1, 2)}, "PARTIAL", nil, "the model passed it, but 2 of 3 criteria are met and the code is at fault for a test: false"},
 		{"BA34 one that does not exist", Review{Passed: true, Criteria: answers(1, 2, 3, 4)}, "PASS", nil, "criterion 4 does not exist: there are 3"},
 		{"BA34 BC56 none has the number 0", Review{Passed: true, Criteria: answers(1, 2, 3, 0)}, "PASS", nil, "criterion 0 does not exist: there are 3"},
-		{"BA35 B71 the code is wrong", Review{Passed: true, Criteria: answers(1, 2, 3), Tests: []board.TestAnalysis{test("T1", board.CodeWrong)}}, "FAIL", nil, "the model passed it, but 3 of 3 criteria are met and the code is at fault for a test: true"},
-		{"BA36 B71 the test is wrong", Review{Passed: true, Criteria: answers(1, 2, 3), Tests: []board.TestAnalysis{test("T1", board.TestWrong), test("T1", board.TestWrong)}}, "PASS", []string{"T1"}, ""},
-		{"BA37 B71 both", Review{Criteria: answers(1, 2, 3), Tests: []board.TestAnalysis{test("T1", board.BothWrong), test("T2", board.TestWrong)}}, "FAIL", []string{"T1", "T2"}, ""},
+		{"BA35 B71 the code is wrong", Review{Passed: true, Criteria: answers(1, 2, 3), Tests: []blackboard.TestAnalysis{test("T1", blackboard.CodeWrong)}}, "FAIL", nil, "the model passed it, but 3 of 3 criteria are met and the code is at fault for a test: true"},
+		{"BA36 B71 the test is wrong", Review{Passed: true, Criteria: answers(1, 2, 3), Tests: []blackboard.TestAnalysis{test("T1", blackboard.TestWrong), test("T1", blackboard.TestWrong)}}, "PASS", []string{"T1"}, ""},
+		{"BA37 B71 both", Review{Criteria: answers(1, 2, 3), Tests: []blackboard.TestAnalysis{test("T1", blackboard.BothWrong), test("T2", blackboard.TestWrong)}}, "FAIL", []string{"T1", "T2"}, ""},
 		{"B117 notes", Review{Passed: true, Criteria: answers(3, 2, 1), Notes: []string{"slow"}}, "PASS_WITH_NOTES", nil, ""},
 		{"B117 some are met", Review{Criteria: answers(1, -2, -3)}, "PARTIAL", nil, ""},
 		{"B117 none is met", Review{Criteria: answers(-1, -2, -3)}, "FAIL", nil, ""},
-		{"B117 some are met, and the code is wrong", Review{Criteria: answers(1, -2), Tests: []board.TestAnalysis{test("T", board.BothWrong)}}, "FAIL", []string{"T"}, ""},
+		{"B117 some are met, and the code is wrong", Review{Criteria: answers(1, -2), Tests: []blackboard.TestAnalysis{test("T", blackboard.BothWrong)}}, "FAIL", []string{"T"}, ""},
 		{"BC56 two answers about one", Review{Passed: true, Criteria: answers(1, 2, 3, 3)}, "PARTIAL", nil, "the model passed it, but 2 of 3 criteria are met and the code is at fault for a test: false"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestJudge(t *testing.T) {
 	t.Run("BA33 what a missing answer says", func(t *testing.T) {
 		qa, _, err := judge(threeCriteria, Review{Passed: true, Feedback: "f", Focus: "g", PlanWrong: true, Criteria: answers(1, 2)})
 		require.NoError(t, err)
-		assert.Equal(t, board.CriterionResult{Criterion: "rate limit", Reasoning: "not evaluated"}, qa.Criteria[2])
-		assert.Equal(t, board.CriterionResult{Criterion: "JSON", Passed: true, Reasoning: "because"}, qa.Criteria[1])
+		assert.Equal(t, blackboard.CriterionResult{Criterion: "rate limit", Reasoning: "not evaluated"}, qa.Criteria[2])
+		assert.Equal(t, blackboard.CriterionResult{Criterion: "JSON", Passed: true, Reasoning: "because"}, qa.Criteria[1])
 		assert.Equal(t, "fg", qa.Feedback+qa.Focus)
 		assert.True(t, qa.PlanWrong)
 	})
@@ -78,7 +78,7 @@ func TestJudge(t *testing.T) {
 		require.NoError(t, err)
 		assert.False(t, qa.Passed)
 		assert.Len(t, problems, 1)
-		_, _, err = judge(threeCriteria, Review{Tests: []board.TestAnalysis{test("T", "moon")}})
+		_, _, err = judge(threeCriteria, Review{Tests: []blackboard.TestAnalysis{test("T", "moon")}})
 		require.EqualError(t, err, `tests[0]: fault is "moon", want code_wrong, test_wrong or both`)
 	})
 	t.Run("BC26 BC56 the order of answers does not matter, and nothing passes that lacks one", rapid.MakeCheck(func(t *rapid.T) {

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/board"
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
@@ -15,7 +15,7 @@ import (
 // that the plan is wrong. No attempt begins before that.
 func (r *run) replanIfDue(c *orchestrator.Context) error {
 	why := r.planWrong
-	if r.board.Board().Strategy == board.Stagnating {
+	if r.board.Board().Strategy == blackboard.Stagnating {
 		why = fmt.Sprintf("%d reviews in a row, or of one task, have failed", max(r.failures.row, r.failures.worst))
 	}
 	if why == "" {
@@ -36,7 +36,7 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 	defer r.fire(c, "replanned")
 	q := r.toDirector(OpReplan, "replan.tmpl", "", ReplanInput{Graph: r.graph(c), Why: why, Replans: r.state.Replans, Failures: r.failureTexts()})
 	r.state.Replans++
-	answer, changes, err := askFor(r, c, q, func(v Replan) ([]board.Change, error) { return r.replanning(c, v) })
+	answer, changes, err := askFor(r, c, q, func(v Replan) ([]blackboard.Change, error) { return r.replanning(c, v) })
 	switch {
 	case c.IsCanceled(err):
 		return false, err
@@ -54,8 +54,8 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 		r.abandonAll(c, changes)
 	}
 	r.failures.replanned()
-	if r.board.Board().Strategy == board.Stagnating {
-		r.direct(c, "", board.Steer{Event: board.Replanned})
+	if r.board.Board().Strategy == blackboard.Stagnating {
+		r.direct(c, "", blackboard.Steer{Event: blackboard.Replanned})
 	}
 	r.all(c, r.board.Evaluate(c.Now()))
 	c.Emit(EventRunReplanned, Event{Count: r.state.Replans, On: how, Text: text})
@@ -64,32 +64,32 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 
 // replanning is what an answer of the director changes, in an order in which it can be
 // applied.
-func (r *run) replanning(c *orchestrator.Context, v Replan) ([]board.Change, error) {
-	var changes []board.Change
-	change := func(task string, do board.Action) {
+func (r *run) replanning(c *orchestrator.Context, v Replan) ([]blackboard.Change, error) {
+	var changes []blackboard.Change
+	change := func(task string, do blackboard.Action) {
 		changes = append(changes, byDirector(task, do))
 	}
 	for _, d := range v.Decisions {
-		change("", board.AddDecision{Decision: d.decision()})
+		change("", blackboard.AddDecision{Decision: d.decision()})
 	}
 	if len(v.Add) > 0 {
 		tasks, err := r.definitions(v.Add, false)
 		if err != nil {
 			return nil, err
 		}
-		change("", board.AddTasks{Tasks: tasks})
+		change("", blackboard.AddTasks{Tasks: tasks})
 	}
 	for _, e := range v.Edit {
-		do := board.Edit{Priority: e.Priority, Criteria: e.Criteria, AddNeeds: e.AddNeeds, DropNeeds: e.DropNeeds}
+		do := blackboard.Edit{Priority: e.Priority, Criteria: e.Criteria, AddNeeds: e.AddNeeds, DropNeeds: e.DropNeeds}
 		if e.Title != "" {
 			do.Title = &e.Title
 		}
 		if e.Description != "" {
 			do.Description = &e.Description
 		}
-		if t, ok := r.board.Task(e.ID); ok && t.Status == board.Ready && len(e.AddNeeds) > 0 {
+		if t, ok := r.board.Task(e.ID); ok && t.Status == blackboard.Ready && len(e.AddNeeds) > 0 {
 			do.AddNeeds = nil
-			change(e.ID, board.Move{Event: board.EventBlock, Blocked: &board.BlockedReason{Type: board.ByDependency}, Needs: e.AddNeeds})
+			change(e.ID, blackboard.Move{Event: blackboard.EventBlock, Blocked: &blackboard.BlockedReason{Type: blackboard.ByDependency}, Needs: e.AddNeeds})
 		}
 		change(e.ID, do)
 	}
@@ -105,9 +105,9 @@ func (r *run) replanning(c *orchestrator.Context, v Replan) ([]board.Change, err
 }
 
 // abandoning are the changes by which tasks are abandoned that were not before.
-func (r *run) abandoning(c *orchestrator.Context, a AbandonPlan, gone map[string]bool) ([]board.Change, error) {
+func (r *run) abandoning(c *orchestrator.Context, a AbandonPlan, gone map[string]bool) ([]blackboard.Change, error) {
 	why := "re-plan: " + firstNonBlank(a.Reason, "no longer needed")
-	var changes []board.Change
+	var changes []blackboard.Change
 	var err error
 	if a.Branch {
 		changes, err = r.board.AbandonBranch(a.ID, why, c.Now())
@@ -117,9 +117,9 @@ func (r *run) abandoning(c *orchestrator.Context, a AbandonPlan, gone map[string
 	if err != nil {
 		return nil, err
 	}
-	changes = slices.DeleteFunc(changes, func(ch board.Change) bool { return gone[ch.Task] })
+	changes = slices.DeleteFunc(changes, func(ch blackboard.Change) bool { return gone[ch.Task] })
 	for _, ch := range changes {
-		if m, ok := ch.Do.(board.Move); ok && m.Event == board.EventAbandon {
+		if m, ok := ch.Do.(blackboard.Move); ok && m.Event == blackboard.EventAbandon {
 			gone[ch.Task] = true
 		}
 	}
@@ -128,13 +128,13 @@ func (r *run) abandoning(c *orchestrator.Context, a AbandonPlan, gone map[string
 
 // unblocking are the changes that unblock tasks which waited for a re-plan, but for those
 // that this one abandons.
-func (r *run) unblocking(v Replan, gone map[string]bool) (changes []board.Change) {
+func (r *run) unblocking(v Replan, gone map[string]bool) (changes []blackboard.Change) {
 	if len(v.Add)+len(v.Edit)+len(v.Abandon)+len(v.Decisions) == 0 {
 		return nil
 	}
-	for _, id := range r.board.In(board.Blocked) {
-		if t, _ := r.board.Task(id); t.Blocked.Type == board.ByReplanning && !gone[id] && r.board.Waits(id) == nil {
-			changes = append(changes, byDirector(id, board.Move{Event: board.EventUnblock}))
+	for _, id := range r.board.In(blackboard.Blocked) {
+		if t, _ := r.board.Task(id); t.Blocked.Type == blackboard.ByReplanning && !gone[id] && r.board.Waits(id) == nil {
+			changes = append(changes, byDirector(id, blackboard.Move{Event: blackboard.EventUnblock}))
 		}
 	}
 	return changes

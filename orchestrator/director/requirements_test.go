@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -31,7 +31,7 @@ var todoSpec = map[string]json.RawMessage{
 
 func TestRoles(t *testing.T) {
 	t.Run("B2 what a worker says reaches its own attempt and the guardian, what is on the board reaches all", func(t *testing.T) {
-		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_plan"), define("db_build", "db_plan")}}, roles: map[string]func(asked) any{
+		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_plan"), define("db_build", "db_plan")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any {
 				if a.task != "db_plan" || a.slice > 1 {
 					return nil
@@ -74,7 +74,7 @@ func TestRoles(t *testing.T) {
 		}
 		assert.ElementsMatch(t, dispatched, worked)
 		for _, e := range p.events(t, director.EventTaskMoved) {
-			assert.Equal(t, e.On == string(board.EventDeliver), e.Who == string(board.RoleWorker), e.On)
+			assert.Equal(t, e.On == string(blackboard.EventDeliver), e.Who == string(blackboard.RoleWorker), e.On)
 		}
 	})
 	t.Run("B47 B48 code walks the graph, dispatches and resumes; the director plans and decides, and does no task", func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestRoles(t *testing.T) {
 			"qa":   failing("views_build", 1),
 		}}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, 8, p.out.Summary[board.Complete])
+		assert.Equal(t, 8, p.out.Summary[blackboard.Complete])
 		assert.Len(t, p.of("work"), 8+1+1, "one resumed, one anew")
 		assert.Len(t, p.of("qa"), 8+1)
 		assert.Len(t, p.asked, 19, "and no other call: nothing was to be planned or decided")
@@ -122,7 +122,7 @@ func TestTasksOfATeam(t *testing.T) {
 		assert.Equal(t, map[string][]string{
 			"planner_worker": {"plan"}, "code_worker": {"build"}, "test_worker": {"test"}, "writer_worker": {"document"}, "research_worker": nil,
 		}, phases)
-		p := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{
+		p := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{
 			define("db_plan"), define("db_build"), define("db_test"), define("db_document"), {ID: "find", Component: "db", Phase: "test", Profile: "research_worker", Criteria: []string{"it is found"}},
 		}}}.play(t)
 		require.NoError(t, p.err)
@@ -145,16 +145,16 @@ func TestTasksOfATeam(t *testing.T) {
 	})
 	t.Run("BC31 IDs are any texts", func(t *testing.T) {
 		ids := []string{"task_api_build", "../../etc", "api build; rm -rf /", "Größe ✓"}
-		var tasks []board.Definition
+		var tasks []blackboard.Definition
 		for i, id := range ids {
-			tasks = append(tasks, board.Definition{ID: id, Component: "c", Phase: "build", Profile: "code_worker", Criteria: []string{"c"}, DependsOn: ids[:i]})
+			tasks = append(tasks, blackboard.Definition{ID: id, Component: "c", Phase: "build", Profile: "code_worker", Criteria: []string{"c"}, DependsOn: ids[:i]})
 		}
 		p := script{cfg: bare(), in: director.Input{Tasks: tasks}, roles: map[string]func(asked) any{"work": func(a asked) any {
 			r := done("x", a.attempt)
 			return r
 		}}}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, 4, p.out.Summary[board.Complete])
+		assert.Equal(t, 4, p.out.Summary[blackboard.Complete])
 		assert.Equal(t, ids[:3], p.task(t, "Größe ✓").DependsOn)
 	})
 	t.Run("BC38 B42 how many retries there are is the Config's; then a person is asked", func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestWorkerResult(t *testing.T) {
 		}
 	})
 	t.Run("B125 B127 what the director reads to decide", func(t *testing.T) {
-		tasks := []board.Definition{define("db_plan"), define("db_build", "db_plan"), define("api_build", "db_plan"), define("views_build", "db_plan")}
+		tasks := []blackboard.Definition{define("db_plan"), define("db_build", "db_plan"), define("api_build", "db_plan"), define("views_build", "db_plan")}
 		p := script{cfg: bare(), in: director.Input{Objective: "Build a Todo Board web app", Spec: todoSpec, Tasks: tasks}, roles: map[string]func(asked) any{
 			"work": func(a asked) any {
 				r := done(a.task, a.attempt)
@@ -265,7 +265,7 @@ func TestWorkerResult(t *testing.T) {
 			require.Len(t, g.DesignLog, 1)
 			assert.Equal(t, "SQLite", g.DesignLog[0].Summary)
 			require.Len(t, g.Tasks, 4)
-			assert.Equal(t, board.Complete, g.Tasks[0].Status)
+			assert.Equal(t, blackboard.Complete, g.Tasks[0].Status)
 			assert.Equal(t, "made db_plan", g.Tasks[0].Summary)
 			assert.Equal(t, []string{"db_plan"}, g.Tasks[1].DependsOn)
 			assert.Equal(t, []string{"plan", "build", "test", "document"}, g.Phases)
@@ -410,7 +410,7 @@ func forks(conflicts ...string) map[string]func(asked) any {
 }
 
 // forked is a run with such worktrees.
-func forked(roles map[string]func(asked) any, tasks ...board.Definition) script {
+func forked(roles map[string]func(asked) any, tasks ...blackboard.Definition) script {
 	s := script{cfg: bare(), in: director.Input{Tasks: tasks}, roles: forks()}
 	maps.Copy(s.roles, roles)
 	s.cfg.Agents.Worktree = "worktree"
@@ -525,7 +525,7 @@ func TestEvents(t *testing.T) {
 		require.Len(t, over.events(t, director.EventBudgetExceeded), 1, "that it ended at the re-plan is told, too")
 	})
 	t.Run("BC66 the changes of the tasks follow from the log, and conversations are in calls alone", func(t *testing.T) {
-		states, criteria := map[string]board.State{}, map[string][]string{}
+		states, criteria := map[string]blackboard.State{}, map[string][]string{}
 		for _, rec := range p.log {
 			if !strings.HasPrefix(rec.Kind, "director.") {
 				continue
@@ -535,14 +535,14 @@ func TestEvents(t *testing.T) {
 			decode(rec.Data, &e)
 			switch rec.Kind {
 			case director.EventTaskAdded:
-				states[e.Task], criteria[e.Task] = board.Planned, e.Definition.Criteria
+				states[e.Task], criteria[e.Task] = blackboard.Planned, e.Definition.Criteria
 			case director.EventTaskEdited:
 				if e.Edit.Criteria != nil {
 					criteria[e.Task] = e.Edit.Criteria
 				}
 			case director.EventTaskMoved:
-				assert.Equal(t, states[e.Task], board.State(e.From), e.Task)
-				states[e.Task] = board.State(e.To)
+				assert.Equal(t, states[e.Task], blackboard.State(e.From), e.Task)
+				states[e.Task] = blackboard.State(e.To)
 			}
 		}
 		require.Len(t, states, len(p.out.Board.Tasks))
@@ -730,7 +730,7 @@ func TestForks(t *testing.T) {
 			p.is(t, "db_build "+want)
 			if want != "COMPLETE" {
 				qa := p.task(t, "db_build").QA
-				assert.Equal(t, board.MergeConflict, qa.Kind)
+				assert.Equal(t, blackboard.MergeConflict, qa.Kind)
 				assert.Equal(t, "FAIL", qa.Outcome)
 				assert.Contains(t, qa.Feedback, "others moved the branch")
 				assert.Empty(t, p.of("conflict"), "no attempt is left")
@@ -757,7 +757,7 @@ func TestForks(t *testing.T) {
 				return map[string]director.CheckResult{"c-db_build": green, "p": tt.after, "main": tt.before}[in.Commit]
 			}, "qa": edits("db_build", 0, func(r *director.Review) {
 				if tt.revise {
-					r.Tests = []board.TestAnalysis{{Test: "TestBoth", Fault: board.TestWrong}}
+					r.Tests = []blackboard.TestAnalysis{{Test: "TestBoth", Fault: blackboard.TestWrong}}
 				}
 			}), director.OpMerge: func(a asked) any {
 				var in director.MergeRequest
@@ -770,7 +770,7 @@ func TestForks(t *testing.T) {
 			s.cfg.Agents.Check, s.cfg.Retry.Conflicts = "check", orchestrator.None
 			s.cfg = s.whole()
 			s.cfg.Profiles[1].Check = []string{"true"}
-			assert.Equal(t, board.State(tt.want), s.play(t).task(t, "db_build").Status, tt.name)
+			assert.Equal(t, blackboard.State(tt.want), s.play(t).task(t, "db_build").Status, tt.name)
 		}
 	})
 	t.Run("BX16 B99 work that is abandoned after its review is not merged", func(t *testing.T) {

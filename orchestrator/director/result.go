@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/internal/answer"
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/internal/safepath"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
@@ -45,7 +45,7 @@ func (r *run) checkResult(c *orchestrator.Context, a *attempt, result *WorkerRes
 		}
 		result.ResultPath = path
 	}
-	if e := result.Escalation; e != nil && e.Type == string(board.BlockedExternal) && strings.TrimSpace(e.Needs+e.Reason) == "" {
+	if e := result.Escalation; e != nil && e.Type == string(blackboard.BlockedExternal) && strings.TrimSpace(e.Needs+e.Reason) == "" {
 		f.Add("escalation.needs is empty, want what is needed from outside")
 	}
 	for i, insight := range result.Insights {
@@ -66,11 +66,11 @@ func (r *run) checkResult(c *orchestrator.Context, a *attempt, result *WorkerRes
 func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
 	r.publish(c, a.id, result.Insights)
 	if len(result.Suggested) > 0 {
-		var suggested []board.Suggestion
+		var suggested []blackboard.Suggestion
 		for _, s := range result.Suggested {
-			suggested = append(suggested, board.Suggestion{Definition: s.definition(), Rationale: s.Rationale})
+			suggested = append(suggested, blackboard.Suggestion{Definition: s.definition(), Rationale: s.Rationale})
 		}
-		r.must(c, board.Change{By: board.RoleWorker, Task: a.id, Do: board.Suggest{Suggestions: suggested}})
+		r.must(c, blackboard.Change{By: blackboard.RoleWorker, Task: a.id, Do: blackboard.Suggest{Suggestions: suggested}})
 	}
 	if e := result.Escalation; e != nil {
 		c.Emit(EventEscalationRaised, Event{Task: a.id, Attempt: a.n, On: e.Type, Text: e.Reason})
@@ -83,7 +83,7 @@ func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (
 	case StatusWaiting:
 		return r.pause(c, a, result)
 	case StatusFailed:
-		return &attemptFailure{kind: board.Crashed, text: "the worker gave up: " + prompt.OneLine(result.Summary)}, nil
+		return &attemptFailure{kind: blackboard.Crashed, text: "the worker gave up: " + prompt.OneLine(result.Summary)}, nil
 	}
 	return r.deliver(c, a, result)
 }
@@ -91,24 +91,24 @@ func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (
 // publish posts insights of a worker.
 func (r *run) publish(c *orchestrator.Context, task string, insights []InsightPlan) {
 	for _, i := range insights {
-		r.post(c, board.RoleWorker, board.Insight{ID: i.ID, Topic: i.Topic, Summary: i.Summary, SourceTask: task})
+		r.post(c, blackboard.RoleWorker, blackboard.Insight{ID: i.ID, Topic: i.Topic, Summary: i.Summary, SourceTask: task})
 	}
 }
 
 // post adds an insight, unless it is a duplicate.
-func (r *run) post(c *orchestrator.Context, by board.Role, i board.Insight) {
-	err := r.change(c, board.Change{By: by, Do: board.AddInsight{Insight: i}})
-	if err != nil && !errors.Is(err, board.ErrDuplicate) {
+func (r *run) post(c *orchestrator.Context, by blackboard.Role, i blackboard.Insight) {
+	err := r.change(c, blackboard.Change{By: by, Do: blackboard.AddInsight{Insight: i}})
+	if err != nil && !errors.Is(err, blackboard.ErrDuplicate) {
 		r.warn(c, "insight", i.SourceTask, "an insight was dropped: %s", err)
 	}
 }
 
 // deliver freezes the artifact for its review.
 func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
-	frozen := board.Frozen{Path: result.ResultPath, Branch: memoryBranch}
+	frozen := blackboard.Frozen{Path: result.ResultPath, Branch: memoryBranch}
 	if a.tree == nil {
 		if strings.TrimSpace(result.Artifact) == "" {
-			return &attemptFailure{kind: board.EmptyResult, text: "the worker said that it was done, and the artifact is empty"}, nil
+			return &attemptFailure{kind: blackboard.EmptyResult, text: "the worker said that it was done, and the artifact is empty"}, nil
 		}
 		r.store.drafts[a.id] = result.Artifact
 		frozen.Commit = hash(result.Artifact)
@@ -119,11 +119,11 @@ func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) 
 		}
 		frozen.Branch, frozen.Commit = a.tree.Branch, a.head
 	}
-	m := board.Move{Event: board.EventDeliver, Frozen: &frozen, Summary: result.Summary}
+	m := blackboard.Move{Event: blackboard.EventDeliver, Frozen: &frozen, Summary: result.Summary}
 	for _, d := range result.Decisions {
 		m.Decisions = append(m.Decisions, d.decision())
 	}
-	r.move(c, board.RoleWorker, a.id, m)
+	r.move(c, blackboard.RoleWorker, a.id, m)
 	return nil, nil
 }
 
@@ -137,36 +137,36 @@ func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (
 	case err != nil:
 		return gitFailure(err), ends(err)
 	case got.Unsafe != "":
-		return &attemptFailure{kind: board.EmptyResult, text: got.Unsafe}, nil
+		return &attemptFailure{kind: blackboard.EmptyResult, text: got.Unsafe}, nil
 	}
 	a.head = got.Commit
 	switch {
 	case a.head == a.tree.Base && !a.resumed:
-		return &attemptFailure{kind: board.EmptyResult, text: "the worker said that it was done, and nothing was changed; if the main branch has the result already, escalate NEEDS_REPLANNING and say so"}, nil
+		return &attemptFailure{kind: blackboard.EmptyResult, text: "the worker said that it was done, and nothing was changed; if the main branch has the result already, escalate NEEDS_REPLANNING and say so"}, nil
 	case !got.Found:
-		return &attemptFailure{kind: board.EmptyResult, text: fmt.Sprintf("the worker said that it was done, and there is no file %s", result.ResultPath)}, nil
+		return &attemptFailure{kind: blackboard.EmptyResult, text: fmt.Sprintf("the worker said that it was done, and there is no file %s", result.ResultPath)}, nil
 	case len(got.Unresolved) > 0:
-		return &attemptFailure{kind: board.Crashed, text: "there are conflict markers left in " + strings.Join(got.Unresolved, ", ")}, nil
+		return &attemptFailure{kind: blackboard.Crashed, text: "there are conflict markers left in " + strings.Join(got.Unresolved, ", ")}, nil
 	}
 	return nil, nil
 }
 
 // acceptFrozen delivers what a person has accepted as it is: that is its review.
-func (r *run) acceptFrozen(c *orchestrator.Context, t *board.Task) {
-	qa := board.QA{Passed: true, Outcome: outcomePass, Feedback: "a person accepts it", By: human}
+func (r *run) acceptFrozen(c *orchestrator.Context, t *blackboard.Task) {
+	qa := blackboard.QA{Passed: true, Outcome: outcomePass, Feedback: "a person accepts it", By: human}
 	if t.QA != nil {
 		qa.Criteria = t.QA.Criteria
 	}
-	r.move(c, board.RoleWorker, t.ID, board.Move{Event: board.EventDeliver, Who: human, Frozen: t.Frozen, Summary: t.Summary})
+	r.move(c, blackboard.RoleWorker, t.ID, blackboard.Move{Event: blackboard.EventDeliver, Who: human, Frozen: t.Frozen, Summary: t.Summary})
 	r.pass(c, t.ID, qa)
 }
 
-// human is the name of a person in board.Move.Who and board.QA.By.
+// human is the name of a person in blackboard.Move.Who and blackboard.QA.By.
 const human = "human"
 
 // checkpoint is what a worker that pauses gets back.
-func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
-	k := &board.Checkpoint{ID: checkpointID(a.id, a.n)}
+func (a *attempt) checkpoint(p *CheckpointPlan) *blackboard.Checkpoint {
+	k := &blackboard.Checkpoint{ID: checkpointID(a.id, a.n)}
 	if p != nil {
 		k.Resume, k.Partial, k.Files = p.Resume, slices.Clone(p.Partial), p.Files
 	}
@@ -179,7 +179,7 @@ func (a *attempt) checkpoint(p *CheckpointPlan) *board.Checkpoint {
 func checkpointID(task string, attempt int) string { return fmt.Sprintf("%s/a%d", task, attempt) }
 
 // interrupted says whether the last attempt at a task has left a checkpoint: it has not failed.
-func interrupted(t *board.Task) bool {
+func interrupted(t *blackboard.Task) bool {
 	return t.Checkpoint != nil && t.Checkpoint.ID == checkpointID(t.ID, t.Attempt)
 }
 
@@ -192,27 +192,27 @@ func (r *run) pause(c *orchestrator.Context, a *attempt, result WorkerResult) (*
 	}
 	tasks, err := r.spawned(c, a.id, result.Spawn) // once more: others may have added tasks meanwhile
 	if err != nil {
-		return &attemptFailure{kind: board.Crashed, text: prompt.OneLine(err.Error())}, nil
+		return &attemptFailure{kind: blackboard.Crashed, text: prompt.OneLine(err.Error())}, nil
 	}
-	r.all(c, r.pausing(a.id, tasks, board.Move{Checkpoint: a.checkpoint(result.Checkpoint)}))
+	r.all(c, r.pausing(a.id, tasks, blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint)}))
 	r.clear(c, a.id, false)
 	return nil, nil
 }
 
 // pausing are the changes that add tasks and pause the one that waits for them.
-func (r *run) pausing(id string, tasks []board.Definition, m board.Move) []board.Change {
-	m.Event, m.Blocked = board.EventPause, &board.BlockedReason{Type: board.BySubtask}
+func (r *run) pausing(id string, tasks []blackboard.Definition, m blackboard.Move) []blackboard.Change {
+	m.Event, m.Blocked = blackboard.EventPause, &blackboard.BlockedReason{Type: blackboard.BySubtask}
 	for _, t := range tasks {
 		m.Needs = append(m.Needs, t.ID)
 	}
-	return []board.Change{
-		byDirector("", board.AddTasks{Tasks: tasks}),
+	return []blackboard.Change{
+		byDirector("", blackboard.AddTasks{Tasks: tasks}),
 		byDirector(id, m),
 	}
 }
 
 // spawned are the tasks that a worker wants for its task, or what is wrong with them.
-func (r *run) spawned(c *orchestrator.Context, parent string, wanted []Suggestion) ([]board.Definition, error) {
+func (r *run) spawned(c *orchestrator.Context, parent string, wanted []Suggestion) ([]blackboard.Definition, error) {
 	if r.depth(parent) >= r.Limits.Depth {
 		return nil, fmt.Errorf("the task was itself caused by tasks, %d deep: it must be done without further ones", r.depth(parent))
 	}
@@ -227,7 +227,7 @@ func (r *run) spawned(c *orchestrator.Context, parent string, wanted []Suggestio
 	for i := range tasks {
 		tasks[i].Parent, tasks[i].FromParent = parent, wanted[i].FromParent
 	}
-	return tasks, r.trial(c, r.pausing(parent, tasks, board.Move{}))
+	return tasks, r.trial(c, r.pausing(parent, tasks, blackboard.Move{}))
 }
 
 // depth is how many tasks have caused a task, one for another.

@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/convene-go/convene/blackboard/board"
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
 // beginReviews begins the review of what was delivered, as many at once as there may be
 // workers.
 func (r *run) beginReviews() {
-	for _, id := range r.board.In(board.AwaitingQA) {
+	for _, id := range r.board.In(blackboard.AwaitingQA) {
 		t, _ := r.board.Task(id)
 		if r.reviewing >= r.Limits.Parallel {
 			return
@@ -40,7 +40,7 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 		r.job(id).refused = true
 		return err
 	}
-	if !r.current(c, id, n, board.AwaitingQA) {
+	if !r.current(c, id, n, blackboard.AwaitingQA) {
 		return nil
 	}
 	if err != nil {
@@ -59,8 +59,8 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 }
 
 // pass notes that work has passed: its merge is due.
-func (r *run) pass(c *orchestrator.Context, id string, qa board.QA) {
-	r.must(c, board.Change{By: board.RoleStrategist, Task: id, Do: board.Judge{QA: qa}})
+func (r *run) pass(c *orchestrator.Context, id string, qa blackboard.QA) {
+	r.must(c, blackboard.Change{By: blackboard.RoleStrategist, Task: id, Do: blackboard.Judge{QA: qa}})
 	r.toMerge(id)
 }
 
@@ -71,22 +71,22 @@ func (r *run) toMerge(id string) {
 
 // ungraded is what follows when work could not be reviewed or merged, for no fault of its own:
 // it costs no retry, and a person is asked. on is the event that tells it.
-func (r *run) ungraded(c *orchestrator.Context, t *board.Task, on, why string) {
-	qa := board.QA{Kind: board.NoReview, Outcome: outcomeFail, Feedback: why}
+func (r *run) ungraded(c *orchestrator.Context, t *blackboard.Task, on, why string) {
+	qa := blackboard.QA{Kind: blackboard.NoReview, Outcome: outcomeFail, Feedback: why}
 	r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
 	c.Emit(on, Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Text: why})
-	r.move(c, board.RoleStrategist, t.ID, board.Move{Event: board.EventUngraded, QA: &qa})
+	r.move(c, blackboard.RoleStrategist, t.ID, blackboard.Move{Event: blackboard.EventUngraded, QA: &qa})
 	r.outage(c, t.ID, why)
 	r.afterFailure(c, t.ID, qa)
 }
 
 // judgement asks the strategist, once more if no review comes that can be used.
-func (r *run) judgement(c *orchestrator.Context, t *board.Task) (board.QA, error) {
+func (r *run) judgement(c *orchestrator.Context, t *blackboard.Task) (blackboard.QA, error) {
 	in, err := r.reviewInput(c, t)
 	if err != nil {
-		return board.QA{}, err
+		return blackboard.QA{}, err
 	}
-	q := question{agent: r.Agents.Strategist, role: board.RoleStrategist, op: OpQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1}
+	q := question{agent: r.Agents.Strategist, role: blackboard.RoleStrategist, op: OpQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1}
 	q.data = promptData{Ran: in.Checks != nil, Refine: in.Refine != nil}
 	answer, err := team.Graded(func() (Review, error) {
 		return ask(r, c, q, func(v Review) error {
@@ -95,7 +95,7 @@ func (r *run) judgement(c *orchestrator.Context, t *board.Task) (board.QA, error
 		})
 	})
 	if err != nil {
-		return board.QA{}, err
+		return blackboard.QA{}, err
 	}
 	qa, problems, err := judge(t.Criteria, answer)
 	for _, problem := range problems {
@@ -114,7 +114,7 @@ func (k *CheckResult) fits(v Review) error {
 		return errors.New("passed is true, but the command under checks has failed, and names no test")
 	}
 	for _, test := range k.Failed {
-		if !slices.ContainsFunc(v.Tests, func(a board.TestAnalysis) bool { return a.Test == test }) {
+		if !slices.ContainsFunc(v.Tests, func(a blackboard.TestAnalysis) bool { return a.Test == test }) {
 			return fmt.Errorf("passed is true, but tests does not say whose fault it is that %s fails", test)
 		}
 	}
@@ -122,7 +122,7 @@ func (k *CheckResult) fits(v Review) error {
 }
 
 // reviewInput is what the strategist sees of a task.
-func (r *run) reviewInput(c *orchestrator.Context, t *board.Task) (in ReviewInput, err error) {
+func (r *run) reviewInput(c *orchestrator.Context, t *blackboard.Task) (in ReviewInput, err error) {
 	seen, err := r.inspect(c, t)
 	if err != nil {
 		return in, err
@@ -147,13 +147,13 @@ func (r *run) reviewInput(c *orchestrator.Context, t *board.Task) (in ReviewInpu
 
 // placeholderOf is the TEST task whose criteria follow from what a task has built; nil:
 // there is none that can still be changed.
-func (r *run) placeholderOf(t *board.Task) *board.Task {
+func (r *run) placeholderOf(t *blackboard.Task) *blackboard.Task {
 	if t.Phase != PhaseBuild {
 		return nil
 	}
 	b := r.board.Board()
-	i := slices.IndexFunc(b.Tasks, func(o board.Task) bool {
-		return o.Component == t.Component && o.Phase == PhaseTest && o.Status != board.Abandoned
+	i := slices.IndexFunc(b.Tasks, func(o blackboard.Task) bool {
+		return o.Component == t.Component && o.Phase == PhaseTest && o.Status != blackboard.Abandoned
 	})
 	if i < 0 {
 		return nil
@@ -163,20 +163,20 @@ func (r *run) placeholderOf(t *board.Task) *board.Task {
 }
 
 // untouched says whether no attempt at a task has begun.
-func untouched(t *board.Task) bool {
-	return t.Attempt == 0 && slices.Contains([]board.State{board.Planned, board.Blocked, board.Ready}, t.Status)
+func untouched(t *blackboard.Task) bool {
+	return t.Attempt == 0 && slices.Contains([]blackboard.State{blackboard.Planned, blackboard.Blocked, blackboard.Ready}, t.Status)
 }
 
 // reject fails what was reviewed.
-func (r *run) reject(c *orchestrator.Context, id string, n int, qa board.QA) {
+func (r *run) reject(c *orchestrator.Context, id string, n int, qa blackboard.QA) {
 	if qa.Outcome == outcomePartial {
 		qa.Outcome = outcomeFail
 	}
 	c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: qa.Outcome, Text: qa.Feedback})
-	r.move(c, board.RoleStrategist, id, board.Move{Event: board.EventFail, QA: &qa})
+	r.move(c, blackboard.RoleStrategist, id, blackboard.Move{Event: blackboard.EventFail, QA: &qa})
 	r.failures.failed(id)
-	if limit := r.Retry.Stagnation; limit > 0 && r.failures.reached(limit) && r.board.Board().Strategy == board.Progressing {
-		r.must(c, board.Change{By: board.RoleStrategist, Do: board.Steer{Event: board.Stagnate}})
+	if limit := r.Retry.Stagnation; limit > 0 && r.failures.reached(limit) && r.board.Board().Strategy == blackboard.Progressing {
+		r.must(c, blackboard.Change{By: blackboard.RoleStrategist, Do: blackboard.Steer{Event: blackboard.Stagnate}})
 		c.Emit(EventRunStagnated, Event{Count: max(r.failures.row, r.failures.worst)})
 	}
 	if qa.PlanWrong {
@@ -186,13 +186,13 @@ func (r *run) reject(c *orchestrator.Context, id string, n int, qa board.QA) {
 }
 
 // checked says whether a command is run on what a task delivers.
-func (r *run) checked(t *board.Task) bool {
+func (r *run) checked(t *blackboard.Task) bool {
 	p, _ := r.profile(t.Profile)
 	return r.Agents.Check != "" && len(p.Check) > 0
 }
 
 // runCheck runs the command of a task's profile on a commit; nil: there is none.
-func (r *run) runCheck(c *orchestrator.Context, t *board.Task, commit string) (*CheckResult, error) {
+func (r *run) runCheck(c *orchestrator.Context, t *blackboard.Task, commit string) (*CheckResult, error) {
 	p, _ := r.profile(t.Profile)
 	if !r.checked(t) {
 		return nil, nil //nolint:nilnil // there is nothing to run
@@ -200,6 +200,6 @@ func (r *run) runCheck(c *orchestrator.Context, t *board.Task, commit string) (*
 	req := agent.Request{Op: OpCheck, Input: agent.JSON(CheckInput{Task: t.ID, Commit: commit, Command: p.Check})}
 	req.Limits = agent.Limits{Total: within(c, r.Limits.CallTime), Estimate: nothing}
 	result, resp, err := orchestrator.Ask[CheckResult](c, r.Agents.Check, req)
-	r.spend(c, board.RoleStrategist, t.ID, resp.Usage, err)
+	r.spend(c, blackboard.RoleStrategist, t.ID, resp.Usage, err)
 	return &result, err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -77,15 +77,15 @@ func TestReviews(t *testing.T) {
 		assert.Len(t, p.of("qa"), 4)
 		assert.Equal(t, "PLANNED READY ACTIVE AWAITING_QA FAILED_QA WAITING_HUMAN", p.states(t, "db_build"))
 		assert.Zero(t, p.task(t, "db_build").RetryCount)
-		assert.Equal(t, board.NoReview, p.task(t, "db_build").QA.Kind)
-		assert.Equal(t, string(board.NoReview), p.events(t, director.EventReviewFinished)[0].On)
+		assert.Equal(t, blackboard.NoReview, p.task(t, "db_build").QA.Kind)
+		assert.Equal(t, string(blackboard.NoReview), p.events(t, director.EventReviewFinished)[0].On)
 		assert.True(t, p.warned("ungraded"))
 	})
 	t.Run("BC56 whose fault it is must be one that is known", func(t *testing.T) {
 		p := one(map[string]func(asked) any{"qa": func(a asked) any {
 			if a.n == 1 {
 				r := pass(a.req)
-				r.Tests = []board.TestAnalysis{{Test: "TestX", Fault: "nobody"}}
+				r.Tests = []blackboard.TestAnalysis{{Test: "TestX", Fault: "nobody"}}
 				return r
 			}
 			return nil
@@ -94,7 +94,7 @@ func TestReviews(t *testing.T) {
 		require.Len(t, p.of("qa"), 2)
 		assert.Contains(t, p.of("qa")[1].req.Prompt, "want code_wrong, test_wrong or both")
 	})
-	build := func(qa func(asked) any, tasks ...board.Definition) script {
+	build := func(qa func(asked) any, tasks ...blackboard.Definition) script {
 		s := script{cfg: director.Config{}, in: director.Input{Tasks: tasks}, roles: map[string]func(asked) any{"qa": qa}}
 		s.cfg.Policy.ReturnWhenWaiting = true
 		return s
@@ -157,7 +157,7 @@ func TestReviews(t *testing.T) {
 	})
 	t.Run("BC23 B71 tests that find wrong code wait for its fix", func(t *testing.T) {
 		s := build(edits("api_test", 1, func(r *director.Review) {
-			r.Passed, r.Tests = false, []board.TestAnalysis{{Test: "TestToday", Analysis: "today is overdue", Fault: board.CodeWrong}, {Test: "TestWrong", Fault: board.TestWrong}}
+			r.Passed, r.Tests = false, []blackboard.TestAnalysis{{Test: "TestToday", Analysis: "today is overdue", Fault: blackboard.CodeWrong}, {Test: "TestWrong", Fault: blackboard.TestWrong}}
 		}), define("api_build"), define("api_test", "api_build"))
 		p := s.play(t)
 		require.NoError(t, p.err)
@@ -179,7 +179,9 @@ func TestReviews(t *testing.T) {
 		assert.Len(t, p.out.Board.Tasks, 2, "no fix beyond the limit of tasks: only another attempt")
 	})
 	t.Run("BA36 BC24 B71 tests that are wrong are revised", func(t *testing.T) {
-		wrong := func(r *director.Review) { r.Tests = []board.TestAnalysis{{Test: "T1", Fault: board.TestWrong}} }
+		wrong := func(r *director.Review) {
+			r.Tests = []blackboard.TestAnalysis{{Test: "T1", Fault: blackboard.TestWrong}}
+		}
 		p := build(edits("api_build", 0, wrong), define("api_build")).play(t)
 		require.NoError(t, p.err)
 		assert.Contains(t, p.task(t, "test-api").Criteria, "The test T1 is revised: what it expects is wrong")
@@ -189,7 +191,7 @@ func TestReviews(t *testing.T) {
 				return nil
 			}
 			return r
-		}, define("api_build"), board.Definition{ID: "more", Component: "api", Phase: "build", Criteria: []string{"c"}}).play(t)
+		}, define("api_build"), blackboard.Definition{ID: "more", Component: "api", Phase: "build", Criteria: []string{"c"}}).play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.task(t, "test-api").Criteria, 2)
 		p = build(edits("api_build", 0, wrong), define("api_test"), define("api_build", "api_test")).play(t)
@@ -197,11 +199,11 @@ func TestReviews(t *testing.T) {
 		more := p.task(t, "revise-tests-api-1")
 		assert.NotContains(t, p.task(t, "api_test").Criteria, more.Criteria[0])
 		assert.Equal(t, "test_worker", more.Profile)
-		assert.Equal(t, board.Complete, more.Status)
+		assert.Equal(t, blackboard.Complete, more.Status)
 	})
 	t.Run("BC24 B71 a TEST task that has begun and waits is not changed: there is a further one", func(t *testing.T) {
 		s := build(edits("api_build", 0, func(r *director.Review) {
-			r.Tests, r.Refined = []board.TestAnalysis{{Test: "T1", Fault: board.TestWrong}}, []string{"GET /todos returns 200"}
+			r.Tests, r.Refined = []blackboard.TestAnalysis{{Test: "T1", Fault: blackboard.TestWrong}}, []string{"GET /todos returns 200"}
 		}), define("api_test"), define("api_build"))
 		s.roles["work"] = func(a asked) any {
 			if a.task == "api_test" && a.attempt == 1 {
@@ -258,7 +260,7 @@ func TestReviews(t *testing.T) {
 	})
 	t.Run("B40 as many reviews at once as workers", func(t *testing.T) {
 		reviewing := crowd{}
-		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}}, roles: map[string]func(asked) any{
+		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}}, roles: map[string]func(asked) any{
 			"qa": func(asked) any {
 				return func(ctx context.Context, req agent.Request) (agent.Response, error) {
 					reviewing.stay(time.Minute)
@@ -275,7 +277,7 @@ func TestReviews(t *testing.T) {
 func TestReplans(t *testing.T) {
 	t.Parallel()
 	t.Run("BA101 B104 three reviews in a row", func(t *testing.T) {
-		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_plan"), define("c_plan")}}, roles: map[string]func(asked) any{
+		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("a_plan"), define("b_plan"), define("c_plan")}}, roles: map[string]func(asked) any{
 			"qa": func(a asked) any {
 				if a.attempt == 1 {
 					return fail(a.req)
@@ -306,10 +308,10 @@ func TestReplans(t *testing.T) {
 		p = s.play(t)
 		require.NoError(t, p.err)
 		assert.Empty(t, p.of("replan"))
-		assert.Equal(t, board.Progressing, p.out.Board.Strategy, "a pass ends what no re-plan can")
+		assert.Equal(t, blackboard.Progressing, p.out.Board.Strategy, "a pass ends what no re-plan can")
 	})
 	t.Run("BA100 a pass ends the row", func(t *testing.T) {
-		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}}, roles: map[string]func(asked) any{
+		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}}, roles: map[string]func(asked) any{
 			"qa": func(a asked) any {
 				if a.attempt == 1 && a.task != "c_plan" {
 					return fail(a.req)
@@ -379,7 +381,7 @@ func TestReplans(t *testing.T) {
 		s.roles["replan"] = always(director.Replan{Abandon: []director.AbandonPlan{{ID: "db_build"}}})
 		p = s.play(t)
 		require.ErrorIs(t, p.err, director.ErrStuck)
-		assert.Equal(t, board.ByAbandoned, p.task(t, "db_test").Blocked.Type)
+		assert.Equal(t, blackboard.ByAbandoned, p.task(t, "db_test").Blocked.Type)
 	})
 	t.Run("BC37 B59 what is blocked for a re-plan goes on after one, unless that changes nothing or abandons it", func(t *testing.T) {
 		for want, replan := range map[string]director.Replan{
@@ -392,12 +394,12 @@ func TestReplans(t *testing.T) {
 				"work":   escalates("api_plan", director.EscalationRequest{Type: "BLOCKED_EXTERNAL", Reason: "no key"}),
 			})
 			s.in.Tasks = append(s.in.Tasks, define("api_plan"))
-			b, err := board.New("old", "x", nil)
+			b, err := blackboard.New("old", "x", nil)
 			require.NoError(t, err)
-			e, err := board.Open(b, routing.Preference{Phases: []string{"plan", "build"}})
+			e, err := blackboard.Open(b, routing.Preference{Phases: []string{"plan", "build"}})
 			require.NoError(t, err)
-			require.NoError(t, e.Apply(board.Change{By: board.RoleDirector, At: time.Unix(1, 0), Do: board.AddTasks{Tasks: s.in.Tasks}}))
-			require.NoError(t, e.Apply(board.Change{By: board.RoleDirector, At: time.Unix(1, 0), Task: "db_build", Do: board.Move{Event: board.EventBlock, Blocked: &board.BlockedReason{Type: board.ByReplanning}}}))
+			require.NoError(t, e.Apply(blackboard.Change{By: blackboard.RoleDirector, At: time.Unix(1, 0), Do: blackboard.AddTasks{Tasks: s.in.Tasks}}))
+			require.NoError(t, e.Apply(blackboard.Change{By: blackboard.RoleDirector, At: time.Unix(1, 0), Task: "db_build", Do: blackboard.Move{Event: blackboard.EventBlock, Blocked: &blackboard.BlockedReason{Type: blackboard.ByReplanning}}}))
 			s.in = director.Input{Board: b}
 			p := s.play(t)
 			require.ErrorIs(t, p.err, director.ErrWaiting)
@@ -415,11 +417,11 @@ func TestReplans(t *testing.T) {
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Len(t, p.of("replan"), 1)
 		p.is(t, "db_build ABANDONED, db_test BLOCKED")
-		assert.Equal(t, board.ByAbandoned, p.task(t, "db_test").Blocked.Type)
+		assert.Equal(t, blackboard.ByAbandoned, p.task(t, "db_test").Blocked.Type)
 		require.ErrorContains(t, p.err, "db_test is BLOCKED")
 		var in director.ReplanInput
 		decode(p.of("replan")[0].req.Input, &in)
-		assert.Equal(t, board.ByAbandoned, in.Graph.Tasks[1].Blocked.Type)
+		assert.Equal(t, blackboard.ByAbandoned, in.Graph.Tasks[1].Blocked.Type)
 	})
 	t.Run("BX23 what waits for a decision is planned anew though a person is asked about another task", func(t *testing.T) {
 		s := one(map[string]func(asked) any{
@@ -515,17 +517,17 @@ func TestDecomposition(t *testing.T) {
 	})
 	t.Run("BC53 a hook changes the plan", func(t *testing.T) {
 		s := plans(good)
-		s.cfg.Hooks.Plan = func(tasks []board.Definition) ([]board.Definition, error) { return tasks[:1], nil }
+		s.cfg.Hooks.Plan = func(tasks []blackboard.Definition) ([]blackboard.Definition, error) { return tasks[:1], nil }
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.out.Board.Tasks, 1)
-		s.cfg.Hooks.Plan = func([]board.Definition) ([]board.Definition, error) { return nil, errors.New("too dear") }
+		s.cfg.Hooks.Plan = func([]blackboard.Definition) ([]blackboard.Definition, error) { return nil, errors.New("too dear") }
 		p = s.play(t)
 		require.ErrorIs(t, p.err, director.ErrHook)
 		require.ErrorContains(t, p.err, "too dear")
 	})
 	t.Run("BC4 a placeholder has the highest priority of what is built, and no ID that is taken", func(t *testing.T) {
-		s := script{in: director.Input{Tasks: []board.Definition{define("api_build"), define("more_build"), define("db_build"), define("test-db")}}}
+		s := script{in: director.Input{Tasks: []blackboard.Definition{define("api_build"), define("more_build"), define("db_build"), define("test-db")}}}
 		s.in.Tasks[1].Component, s.in.Tasks[0].Priority = "api", 20
 		p := s.play(t)
 		require.NoError(t, p.err)
@@ -534,10 +536,10 @@ func TestDecomposition(t *testing.T) {
 		assert.Len(t, p.out.Board.Tasks, 6, "and for the component of test-db")
 	})
 	t.Run("BC27 tasks that are given must fit, too", func(t *testing.T) {
-		for want, change := range map[string]func(d *board.Definition){
-			"acceptance_criteria is empty": func(d *board.Definition) { d.Criteria = nil },
-			`assigned_worker_profile is "painter", want one that takes the phase "build": ["code_worker" "research_worker"]`: func(d *board.Definition) { d.Profile = "painter" },
-			"id is": func(d *board.Definition) { d.ID = "" },
+		for want, change := range map[string]func(d *blackboard.Definition){
+			"acceptance_criteria is empty": func(d *blackboard.Definition) { d.Criteria = nil },
+			`assigned_worker_profile is "painter", want one that takes the phase "build": ["code_worker" "research_worker"]`: func(d *blackboard.Definition) { d.Profile = "painter" },
+			"id is": func(d *blackboard.Definition) { d.ID = "" },
 		} {
 			s := one(nil)
 			change(&s.in.Tasks[0])
@@ -560,7 +562,7 @@ func TestDecomposition(t *testing.T) {
 func TestFailedReviews(t *testing.T) {
 	t.Parallel()
 	faults := func(r *director.Review) {
-		r.Passed, r.Tests = false, []board.TestAnalysis{{Test: "TestToday", Fault: board.CodeWrong}, {Test: "TestWrong", Fault: board.TestWrong}}
+		r.Passed, r.Tests = false, []blackboard.TestAnalysis{{Test: "TestToday", Fault: blackboard.CodeWrong}, {Test: "TestWrong", Fault: blackboard.TestWrong}}
 	}
 	t.Run("B71 B78 a build is not told of tests that are wrong: they are not its to change", func(t *testing.T) {
 		p := one(roles{"qa": edits("db_build", 1, faults)}).play(t)
@@ -574,7 +576,7 @@ func TestFailedReviews(t *testing.T) {
 			faults(r)
 			r.Feedback = "today is not overdue"
 		})})
-		s.in.Tasks = []board.Definition{define("db_test")}
+		s.in.Tasks = []blackboard.Definition{define("db_test")}
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, "today is not overdue", p.task(t, "fix-db-1").Description)
@@ -593,14 +595,14 @@ func TestFailedReviews(t *testing.T) {
 			}
 			return nil
 		}})
-		s.in.Tasks = []board.Definition{define("db_test")}
+		s.in.Tasks = []blackboard.Definition{define("db_test")}
 		p := s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "fix-db-1 COMPLETE, fix-db-2 COMPLETE, db_test COMPLETE")
 	})
 	t.Run("B72 BC24 what is found at a component is for its own tests", func(t *testing.T) {
-		s := script{in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_build")}}, roles: roles{"qa": edits("api_build", 0, func(r *director.Review) {
-			r.Refined, r.Tests = []string{"GET returns 200"}, []board.TestAnalysis{{Test: "T1", Fault: board.TestWrong}}
+		s := script{in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_build")}}, roles: roles{"qa": edits("api_build", 0, func(r *director.Review) {
+			r.Refined, r.Tests = []string{"GET returns 200"}, []blackboard.TestAnalysis{{Test: "T1", Fault: blackboard.TestWrong}}
 		})}}
 		p := s.play(t)
 		require.NoError(t, p.err)
@@ -644,7 +646,7 @@ func TestFailedReviews(t *testing.T) {
 		assert.Empty(t, p.task(t, "db_build").QA.Kind, "it has not failed")
 	})
 	t.Run("BX16 B40 the place of a review that is canceled is free", func(t *testing.T) {
-		s := script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build"), define("api_plan"), define("ui_build", "db_build")}}, roles: roles{
+		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_plan"), define("ui_build", "db_build")}}, roles: roles{
 			"qa": func(a asked) any {
 				switch a.task {
 				case "api_plan":
@@ -688,7 +690,7 @@ func TestTimeoutsNameTheirSetting(t *testing.T) {
 	p := s.play(t)
 	require.ErrorIs(t, p.err, director.ErrWaiting)
 	assert.Contains(t, p.task(t, "db_build").Reason, "Limits.TaskTime is 1m30s")
-	assert.Equal(t, board.TimedOut, p.task(t, "db_build").QA.Kind)
+	assert.Equal(t, blackboard.TimedOut, p.task(t, "db_build").QA.Kind)
 
 	s = script{roles: roles{"decompose": func(asked) any { return slow{time.Hour, nil} }}, in: director.Input{Objective: "a board"}}
 	s.cfg = bare()
@@ -712,13 +714,13 @@ func TestGivenTasks(t *testing.T) {
 		for _, phase := range []string{"implement", " Implement", "Build"} {
 			given := define("api_build")
 			given.Phase = phase
-			p := script{in: director.Input{Tasks: []board.Definition{given}}}.play(t)
+			p := script{in: director.Input{Tasks: []blackboard.Definition{given}}}.play(t)
 			require.NoError(t, p.err)
 			assert.Equal(t, []string{"api_build"}, p.task(t, "test-api").DependsOn, phase)
 		}
 	})
 	t.Run("B32 B18 a team without a test phase gets no placeholders", func(t *testing.T) {
-		s := script{in: director.Input{Tasks: []board.Definition{define("api_build")}}}
+		s := script{in: director.Input{Tasks: []blackboard.Definition{define("api_build")}}}
 		s.cfg.Policy.Phases = []string{"plan", "build", "document"}
 		s.cfg = s.whole()
 		s.cfg.Profiles = slices.DeleteFunc(s.cfg.Profiles, func(p director.Profile) bool { return slices.Contains(p.Phases, director.PhaseTest) })
@@ -750,7 +752,9 @@ func TestGivenTasks(t *testing.T) {
 		s := one(roles{"qa": failing("db_build", 1)}).under(once)
 		s = s.play(t).from(s)
 		s.in.Answers = map[string]director.Answer{"db_build": {Action: director.ActionRetry}}
-		s.cfg.Hooks.Plan = func([]board.Definition) ([]board.Definition, error) { return nil, errors.New("there is no plan") }
+		s.cfg.Hooks.Plan = func([]blackboard.Definition) ([]blackboard.Definition, error) {
+			return nil, errors.New("there is no plan")
+		}
 		require.NoError(t, s.play(t).err)
 	})
 	t.Run("BC53 with another objective, too, what has passed is reviewed again", func(t *testing.T) {
@@ -758,7 +762,7 @@ func TestGivenTasks(t *testing.T) {
 			s := one(nil).under(func(cfg *director.Config) { cfg.Limits.Calls = 1 })
 			p := s.play(t)
 			p.is(t, "db_build AWAITING_QA")
-			p.out.Board.Tasks[0].QA = &board.QA{Passed: true, Outcome: "PASS"}
+			p.out.Board.Tasks[0].QA = &blackboard.QA{Passed: true, Outcome: "PASS"}
 			s = p.from(one(nil))
 			s.in.Objective = objective
 			p = s.play(t)

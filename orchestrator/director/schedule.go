@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
@@ -109,7 +109,7 @@ func (r *run) dispatch(c *orchestrator.Context) {
 			n++
 		}
 		key, branch := attemptKey("work", id, n), r.store.name(c, id, n)
-		r.direct(c, id, board.Move{Event: board.EventDispatch, Branch: branch})
+		r.direct(c, id, blackboard.Move{Event: blackboard.EventDispatch, Branch: branch})
 		c.Emit(EventTaskDispatched, Event{Task: id, Attempt: n, Who: t.Profile, Branch: branch})
 		if share != nil {
 			r.shares.given[key] = share
@@ -124,7 +124,7 @@ func attemptKey(what, task string, n int) string { return what + "/" + task + "/
 
 // current says whether a task is still in a state, at that attempt. If not, it emits that
 // a late result was dropped.
-func (r *run) current(c *orchestrator.Context, id string, attempt int, s board.State) bool {
+func (r *run) current(c *orchestrator.Context, id string, attempt int, s blackboard.State) bool {
 	t, _ := r.board.Task(id)
 	if t.Status == s && t.Attempt == attempt {
 		return true
@@ -163,24 +163,24 @@ func (r *run) rest(c *orchestrator.Context) (again bool, err error) {
 
 // waiting are the tasks that wait for people or for something outside.
 func (r *run) waiting() []string {
-	return slices.DeleteFunc(r.board.In(board.WaitingHuman, board.Blocked), func(id string) bool {
+	return slices.DeleteFunc(r.board.In(blackboard.WaitingHuman, blackboard.Blocked), func(id string) bool {
 		t, _ := r.board.Task(id)
-		return t.Status == board.Blocked && t.Blocked.Type != board.ByExternal
+		return t.Status == blackboard.Blocked && t.Blocked.Type != blackboard.ByExternal
 	})
 }
 
 // dead says whether a task waits for what only a re-plan can change.
 func (r *run) dead() bool {
-	return slices.ContainsFunc(r.board.In(board.Blocked), func(id string) bool {
+	return slices.ContainsFunc(r.board.In(blackboard.Blocked), func(id string) bool {
 		t, _ := r.board.Task(id)
-		return t.Blocked.Type == board.ByAbandoned || t.Blocked.Type == board.ByReplanning
+		return t.Blocked.Type == blackboard.ByAbandoned || t.Blocked.Type == blackboard.ByReplanning
 	})
 }
 
 // reasons says why tasks are not done.
 func (r *run) reasons() string {
 	var all []string
-	for _, id := range r.board.In(board.Ready, board.Blocked, board.WaitingHuman) {
+	for _, id := range r.board.In(blackboard.Ready, blackboard.Blocked, blackboard.WaitingHuman) {
 		t, _ := r.board.Task(id)
 		why := t.Reason
 		if t.Blocked != nil {

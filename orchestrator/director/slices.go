@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/internal/answer"
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -60,14 +60,14 @@ func (r *run) nextSlice(a *attempt) {
 }
 
 // news are the insights for the task since its worker was last told of any.
-func (r *run) news(a *attempt) []board.Insight {
+func (r *run) news(a *attempt) []blackboard.Insight {
 	v, err := r.board.View(a.id)
 	if err != nil {
 		return nil
 	}
 	told := r.board.Board().Insights[:a.seen]
-	return slices.DeleteFunc(v.Insights, func(i board.Insight) bool {
-		return slices.ContainsFunc(told, func(old board.Insight) bool { return old.ID == i.ID })
+	return slices.DeleteFunc(v.Insights, func(i blackboard.Insight) bool {
+		return slices.ContainsFunc(told, func(old blackboard.Insight) bool { return old.ID == i.ID })
 	})
 }
 
@@ -89,7 +89,7 @@ func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error)
 	l.Total = within(c, l.Total)
 	a.req.Limits = l
 	resp, err := c.Call(a.profile.Agent, a.req)
-	r.spend(c, board.RoleWorker, a.id, resp.Usage, err)
+	r.spend(c, blackboard.RoleWorker, a.id, resp.Usage, err)
 	a.calls += int(resp.Usage.ToolCalls)
 	a.since, a.total = a.since+resp.Elapsed, a.total+resp.Elapsed
 	return resp, timed(err, "Limits.TaskTime", r.Limits.TaskTime)
@@ -112,8 +112,8 @@ func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response)
 	if len(said) == 0 {
 		return nil
 	}
-	if err := r.change(c, board.Change{By: board.RoleWorker, Task: a.id, Do: board.Remember{Messages: said}}); err != nil {
-		return &attemptFailure{kind: board.Crashed, text: "what the agent said cannot be kept: " + prompt.OneLine(err.Error())}
+	if err := r.change(c, blackboard.Change{By: blackboard.RoleWorker, Task: a.id, Do: blackboard.Remember{Messages: said}}); err != nil {
+		return &attemptFailure{kind: blackboard.Crashed, text: "what the agent said cannot be kept: " + prompt.OneLine(err.Error())}
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (r *run) keepWork(c *orchestrator.Context, a *attempt) (*attemptFailure, er
 			return gitFailure(err), ends(err)
 		}
 		if got.Unsafe != "" {
-			return &attemptFailure{kind: board.Crashed, text: got.Unsafe}, nil
+			return &attemptFailure{kind: blackboard.Crashed, text: got.Unsafe}, nil
 		}
 		if !r.stillActive(a) {
 			return nil, nil

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/board"
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 
@@ -27,7 +27,7 @@ func (r *run) beginSuggestions() {
 
 // reviewSuggestions is the branch in which the director reviews the suggestions of a worker. An
 // answer that cannot be used approves none.
-func (r *run) reviewSuggestions(c *orchestrator.Context, task string, suggested []board.Suggestion) error {
+func (r *run) reviewSuggestions(c *orchestrator.Context, task string, suggested []blackboard.Suggestion) error {
 	q := r.toDirector(OpReview, "change.tmpl", task, ChangeInput{Graph: r.graph(c), Task: task, Suggestions: suggested})
 	answer, err := ask(r, c, q, func(v ChangeReview) error {
 		for i, s := range v.Suggestions {
@@ -43,7 +43,7 @@ func (r *run) reviewSuggestions(c *orchestrator.Context, task string, suggested 
 		}
 		r.warn(c, "suggestions", task, "they are rejected, as the director's answer cannot be used: %s", err)
 	}
-	r.direct(c, task, board.DropSuggestions{Count: len(suggested)})
+	r.direct(c, task, blackboard.DropSuggestions{Count: len(suggested)})
 	for i, s := range suggested {
 		approved, how, why := false, "rejected", ""
 		for _, v := range answer.Suggestions {
@@ -62,11 +62,11 @@ func (r *run) reviewSuggestions(c *orchestrator.Context, task string, suggested 
 }
 
 // acceptSuggestion adds a suggested task, or its criteria to a task that it repeats.
-func (r *run) acceptSuggestion(c *orchestrator.Context, from string, d board.Definition, why string) (how, reason string) {
+func (r *run) acceptSuggestion(c *orchestrator.Context, from string, d blackboard.Definition, why string) (how, reason string) {
 	d.Parent = from
 	err := r.fits(&d)
 	if same := r.duplicateOf(d); same != nil {
-		if err := r.change(c, byDirector(same.ID, board.Edit{Criteria: union(same.Criteria, d.Criteria)})); err != nil {
+		if err := r.change(c, byDirector(same.ID, blackboard.Edit{Criteria: union(same.Criteria, d.Criteria)})); err != nil {
 			return "rejected", prompt.OneLine(err.Error())
 		}
 		return "merged", "it is the task " + same.ID
@@ -82,7 +82,7 @@ func (r *run) acceptSuggestion(c *orchestrator.Context, from string, d board.Def
 	}
 	if err != nil {
 		why = prompt.OneLine(err.Error())
-		r.post(c, board.RoleDirector, board.Insight{
+		r.post(c, blackboard.RoleDirector, blackboard.Insight{
 			Topic: []string{d.Component}, SourceTask: from, Summary: fmt.Sprintf("Not done, though suggested: %s (%s)", firstNonBlank(d.Title, d.ID), why),
 		})
 		return "rejected", why
@@ -91,14 +91,14 @@ func (r *run) acceptSuggestion(c *orchestrator.Context, from string, d board.Def
 }
 
 // add adds a task, if it fits the team and there is room for it.
-func (r *run) add(c *orchestrator.Context, d board.Definition) error {
+func (r *run) add(c *orchestrator.Context, d blackboard.Definition) error {
 	if err := r.fits(&d); err != nil {
 		return err
 	}
 	if r.liveTasks() >= r.Limits.Tasks {
 		return fmt.Errorf("there are %d tasks already", r.Limits.Tasks)
 	}
-	return r.change(c, byDirector("", board.AddTasks{Tasks: []board.Definition{d}}))
+	return r.change(c, byDirector("", blackboard.AddTasks{Tasks: []blackboard.Definition{d}}))
 }
 
 // union is all, and what of more is not in it.
@@ -113,10 +113,10 @@ func union(all, more []string) []string {
 }
 
 // duplicateOf is the live task that a suggested one repeats; nil: there is none.
-func (r *run) duplicateOf(d board.Definition) *board.Task {
+func (r *run) duplicateOf(d blackboard.Definition) *blackboard.Task {
 	b := r.board.Board()
 	title := normalTitle(d.Title)
-	i := slices.IndexFunc(b.Tasks, func(t board.Task) bool {
+	i := slices.IndexFunc(b.Tasks, func(t blackboard.Task) bool {
 		same := t.Component == d.Component && t.Phase == d.Phase && title != "" && normalTitle(t.Title) == title
 		return !t.Final() && (t.ID == d.ID || same)
 	})

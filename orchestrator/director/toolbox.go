@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/internal/answer"
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
@@ -151,7 +151,7 @@ func hash(content string) string {
 const shownBytes = 64 << 10
 
 // inspect is what was delivered, as it is reviewed.
-func (r *run) inspect(c *orchestrator.Context, t *board.Task) (Inspected, error) {
+func (r *run) inspect(c *orchestrator.Context, t *blackboard.Task) (Inspected, error) {
 	if r.store.agent == "" {
 		content := r.store.drafts[t.ID]
 		return Inspected{Artifact: Artifact{Path: t.Frozen.Path, Size: int64(len(content)), Text: text.Cut(content, shownBytes)}}, nil
@@ -164,7 +164,7 @@ func (r *run) inspect(c *orchestrator.Context, t *board.Task) (Inspected, error)
 }
 
 // treeOf is the worktree of what was delivered last.
-func (r *run) treeOf(c *orchestrator.Context, t *board.Task) (worktree.Tree, error) {
+func (r *run) treeOf(c *orchestrator.Context, t *blackboard.Task) (worktree.Tree, error) {
 	if tree, ok := r.store.tree(t.ID, t.Attempt); ok {
 		return tree, nil
 	}
@@ -173,7 +173,7 @@ func (r *run) treeOf(c *orchestrator.Context, t *board.Task) (worktree.Tree, err
 }
 
 // delivered are results of other tasks as a worker gets them.
-func (f *artifactStore) delivered(results []board.Result) (all []Delivered) {
+func (f *artifactStore) delivered(results []blackboard.Result) (all []Delivered) {
 	for _, res := range results {
 		d := Delivered{Result: res}
 		if f.agent == "" {
@@ -187,7 +187,7 @@ func (f *artifactStore) delivered(results []board.Result) (all []Delivered) {
 // base is where an attempt begins: the branch of an earlier attempt, with what was merged
 // into it meanwhile, if it is resumed; its parent's, if it is made for that; else the branch
 // that merges go to.
-func (r *run) base(t *board.Task) string {
+func (r *run) base(t *blackboard.Task) string {
 	if k := t.Checkpoint; k != nil && k.Commit != "" {
 		return cmp.Or(k.Branch, k.Commit)
 	}
@@ -195,7 +195,7 @@ func (r *run) base(t *board.Task) string {
 }
 
 // into is the branch that a task is merged into; "": the one that merges go to.
-func (r *run) into(t *board.Task) string {
+func (r *run) into(t *blackboard.Task) string {
 	parent, _ := r.board.Task(t.Parent)
 	if !t.FromParent || parent.Checkpoint == nil {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -120,7 +120,7 @@ func TestTrees(t *testing.T) {
 		p = s.play(t)
 		k := p.task(t, "db_build").Checkpoint
 		require.NotNil(t, k)
-		assert.Equal(t, board.Checkpoint{ID: "db_build/a1", Resume: "go on where you were interrupted", Branch: "task/db_build/a1", Commit: "base++"}, *k)
+		assert.Equal(t, blackboard.Checkpoint{ID: "db_build/a1", Resume: "go on where you were interrupted", Branch: "task/db_build/a1", Commit: "base++"}, *k)
 		var since []string
 		for _, a := range p.of(director.OpCommit) {
 			var in director.CommitRequest

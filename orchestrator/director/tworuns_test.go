@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -90,7 +90,7 @@ func TestTwoRuns(t *testing.T) {
 		conflicts := 0
 		for i, out := range outs {
 			assert.Equal(t, orchestrator.Completed, out.Status)
-			assert.Equal(t, map[board.State]int{board.Complete: 2}, out.Summary)
+			assert.Equal(t, map[blackboard.State]int{blackboard.Complete: 2}, out.Summary)
 			for _, task := range out.Board.Tasks {
 				assert.Contains(t, r.run("log", "--first-parent", "--format=%H", "main"), task.Merged, "run %d, %s", i, task.ID)
 				assert.Zero(t, task.RetryCount, "nobody did anything wrong")

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -26,9 +26,9 @@ func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*attemptFai
 	if late || still {
 		r.noteVerdict(c, a, r.board.Board().Guardian.Watches[a.id], stalled, nil)
 		if late {
-			return &attemptFailure{kind: board.TimedOut, text: fmt.Sprintf("it was not done after %v (Limits.TaskTime)", r.Limits.TaskTime)}, nil
+			return &attemptFailure{kind: blackboard.TimedOut, text: fmt.Sprintf("it was not done after %v (Limits.TaskTime)", r.Limits.TaskTime)}, nil
 		}
-		return &attemptFailure{kind: board.StalledWorker, text: fmt.Sprintf("nothing was said for %v", a.silent.Round(time.Second))}, nil
+		return &attemptFailure{kind: blackboard.StalledWorker, text: fmt.Sprintf("nothing was said for %v", a.silent.Round(time.Second))}, nil
 	}
 	if a.checks != nil { // that of the slice before
 		if done, ok := a.checks.Next(); ok && done.Value != nil {
@@ -91,7 +91,7 @@ const guardianTime = 60 * time.Second
 // assess asks the guardian.
 func (r *run) assess(c *orchestrator.Context, a *attempt, in AssessInput) *verdict {
 	q := question{
-		agent: r.Agents.Guardian, role: board.RoleGuardian, op: OpAssess, tmpl: "assess.tmpl", task: a.id, input: in, repairs: 1, total: guardianTime,
+		agent: r.Agents.Guardian, role: blackboard.RoleGuardian, op: OpAssess, tmpl: "assess.tmpl", task: a.id, input: in, repairs: 1, total: guardianTime,
 	}
 	v := new(verdict)
 	v.answer, v.err = ask[Assessment](r, c, q, nil)
@@ -122,7 +122,7 @@ func (r *run) follow(c *orchestrator.Context, a *attempt, v *verdict) (*attemptF
 	r.noteVerdict(c, a, w, said, &v.answer.Alignment)
 	a.nudged = false
 	if k.ends() {
-		return &attemptFailure{kind: board.StalledWorker, text: fmt.Sprintf("%d nudges were ignored: %s", k.nudgesIgnored, v.answer.Issue)}, nil
+		return &attemptFailure{kind: blackboard.StalledWorker, text: fmt.Sprintf("%d nudges were ignored: %s", k.nudgesIgnored, v.answer.Issue)}, nil
 	}
 	if how := tone(said, k.alignment); how != "" {
 		r.nudge(c, a, how, said, v.answer)
@@ -136,14 +136,14 @@ func (r *run) nudge(c *orchestrator.Context, a *attempt, how string, said drift,
 	messages := r.system(c, a.id, "nudge.tmpl", data, "Go back to your task.")
 	a.nudged = true
 	a.req.History = append(slices.Clone(a.req.History), messages...)
-	r.must(c, board.Change{By: board.RoleGuardian, Task: a.id, Do: board.Remember{Messages: messages}})
+	r.must(c, blackboard.Change{By: blackboard.RoleGuardian, Task: a.id, Do: blackboard.Remember{Messages: messages}})
 	c.Emit(EventWorkerNudged, Event{Task: a.id, Attempt: a.n, On: how})
 }
 
 // noteVerdict notes a verdict; alignment is nil where no model was asked.
-func (r *run) noteVerdict(c *orchestrator.Context, a *attempt, w board.Watch, said drift, alignment *float64) {
+func (r *run) noteVerdict(c *orchestrator.Context, a *attempt, w blackboard.Watch, said drift, alignment *float64) {
 	w.Verdict = string(said)
-	r.must(c, board.Change{By: board.RoleGuardian, Task: a.id, Do: board.SetWatch{Watch: w, Reviewed: true}})
+	r.must(c, blackboard.Change{By: blackboard.RoleGuardian, Task: a.id, Do: blackboard.SetWatch{Watch: w, Reviewed: true}})
 	c.Emit(EventCheckFinished, Event{Task: a.id, Attempt: a.n, On: string(said), Alignment: alignment})
 }
 
@@ -155,11 +155,11 @@ func (r *run) measure(c *orchestrator.Context, a *attempt, resp agent.Response) 
 	}
 	w.Tokens += resp.Usage.Input + resp.Usage.Output
 	w.ToolCalls += resp.Usage.ToolCalls
-	r.must(c, board.Change{By: board.RoleGuardian, Task: a.id, Do: board.SetWatch{Watch: w}})
+	r.must(c, blackboard.Change{By: blackboard.RoleGuardian, Task: a.id, Do: blackboard.SetWatch{Watch: w}})
 }
 
 func (r *run) measureWrites(c *orchestrator.Context, a *attempt, files int) {
 	w := r.board.Board().Guardian.Watches[a.id]
 	w.Writes += int64(files)
-	r.must(c, board.Change{By: board.RoleGuardian, Task: a.id, Do: board.SetWatch{Watch: w}})
+	r.must(c, blackboard.Change{By: blackboard.RoleGuardian, Task: a.id, Do: blackboard.SetWatch{Watch: w}})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -59,7 +59,7 @@ func toilsUntil(calls, doneAt int, each time.Duration) func(asked) any {
 
 // one is a case of one task.
 func one(roles map[string]func(asked) any) script {
-	return script{cfg: bare(), in: director.Input{Tasks: []board.Definition{define("db_build")}}, roles: roles}
+	return script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build")}}, roles: roles}
 }
 
 func TestChecks(t *testing.T) {
@@ -256,7 +256,7 @@ func TestNudges(t *testing.T) {
 		assert.Equal(t, 1, p.task(t, "db_build").RetryCount)
 		lost := p.events(t, director.EventAttemptFailed)
 		require.Len(t, lost, 1)
-		assert.Equal(t, string(board.StalledWorker), lost[0].On)
+		assert.Equal(t, string(blackboard.StalledWorker), lost[0].On)
 		last := p.of("work")
 		memory := last[len(last)-1].req.History
 		require.Len(t, memory, 1, "BA28: one system message")
@@ -288,7 +288,7 @@ func TestNudges(t *testing.T) {
 		require.NoError(t, p.err)
 		lost := p.events(t, director.EventAttemptFailed)
 		require.Len(t, lost, 1)
-		assert.Equal(t, string(board.TimedOut), lost[0].On)
+		assert.Equal(t, string(blackboard.TimedOut), lost[0].On)
 		assert.Len(t, p.of("assess"), 9, "one each 60 s; at 600 s the time is over, without a model")
 	})
 	t.Run("BA28 BC57 an agent that never returns is cut at the end of its time", func(t *testing.T) {
@@ -300,7 +300,7 @@ func TestNudges(t *testing.T) {
 		}})
 		p := s.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, string(board.TimedOut), p.events(t, director.EventAttemptFailed)[0].On)
+		assert.Equal(t, string(blackboard.TimedOut), p.events(t, director.EventAttemptFailed)[0].On)
 		assert.Less(t, p.out.Elapsed, 11*time.Minute)
 		assert.Empty(t, p.of("assess"))
 	})
@@ -315,7 +315,7 @@ func TestNudges(t *testing.T) {
 		require.NoError(t, p.err)
 		lost := p.events(t, director.EventAttemptFailed)
 		require.Len(t, lost, 1)
-		assert.Equal(t, string(board.StalledWorker), lost[0].On, "a dead guardian does not keep it")
+		assert.Equal(t, string(blackboard.StalledWorker), lost[0].On, "a dead guardian does not keep it")
 		assert.Contains(t, lost[0].Text, "2m0s")
 		assert.Equal(t, "STALLED", p.events(t, director.EventCheckFinished)[0].On)
 	})
@@ -455,7 +455,7 @@ func TestSlices(t *testing.T) {
 		require.NoError(t, p.err)
 		lost := p.events(t, director.EventAttemptFailed)
 		require.Len(t, lost, 1)
-		assert.Equal(t, string(board.StalledWorker), lost[0].On)
+		assert.Equal(t, string(blackboard.StalledWorker), lost[0].On)
 	})
 	t.Run("BX33 what an agent may not say is not kept: the attempt fails", func(t *testing.T) {
 		p := one(roles{"work": func(a asked) any {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/board"
+	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -118,7 +118,7 @@ func TestBoardChangesWhileWorktreesAreRemoved(t *testing.T) {
 	t.Run("BX29 a git that takes too long is no fault of the worker", func(t *testing.T) {
 		p := forked(map[string]func(asked) any{director.OpCommit: func(asked) any { return slow{time.Hour, nil} }}, define("db_build")).play(t)
 		for _, e := range p.events(t, director.EventAttemptFailed) {
-			assert.Equal(t, string(board.Crashed), e.On)
+			assert.Equal(t, string(blackboard.Crashed), e.On)
 		}
 		assert.True(t, p.warned("outage") || len(p.events(t, director.EventAttemptFailed)) > 0)
 	})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
@@ -83,7 +83,7 @@ type debate struct {
 type played struct {
 	out   discussion.Outcome
 	err   error
-	log   []blackboard.Record
+	log   []runlog.Record
 	asked []call // in the order of the run
 }
 

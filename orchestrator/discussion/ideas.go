@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/internal/answer"
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 )
 
 // ideasWanted is the schema that ideation is asked for. Answers are read less strictly: a

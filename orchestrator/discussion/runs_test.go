@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
@@ -198,7 +198,7 @@ func TestLogGrowsWithTheTranscript(t *testing.T) {
 		p := debate{cfg: cfg, cast: cast{discussion.Researcher: {long}, discussion.Critic: {long}, discussion.Implementer: {long}}}.play(t)
 		require.NoError(t, p.err)
 		for _, rec := range p.log {
-			if rec.Kind != blackboard.Ended { // the outcome: the transcript once
+			if rec.Kind != runlog.Ended { // the outcome: the transcript once
 				bytes += len(rec.Data)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
@@ -44,7 +44,7 @@ type Driver interface { //nolint:interfacebloat // package orchestrator needs al
 
 	// Log yields the records of a run from Seq from on that are there now. An unknown
 	// run has none.
-	Log(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error]
+	Log(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error]
 
 	// Changed blocks until the run has a record of Seq from or later, or has ended.
 	// It returns ErrStopped if the engine is closed, and the error of ctx if that is
@@ -52,7 +52,7 @@ type Driver interface { //nolint:interfacebloat // package orchestrator needs al
 	Changed(ctx context.Context, run string, from int64) error
 
 	// List yields the runs that q selects, newest first, without their Questions.
-	List(ctx context.Context, q blackboard.Query) iter.Seq2[View, error]
+	List(ctx context.Context, q runlog.Query) iter.Seq2[View, error]
 
 	// State is what the flow exposes now, or at its end. A flow that exposes nothing is
 	// ErrNoState.
@@ -69,12 +69,12 @@ type Driver interface { //nolint:interfacebloat // package orchestrator needs al
 
 	// Prune forgets ended runs that q selects, children with them, and returns how
 	// many. Open runs and children of open ones stay.
-	Prune(ctx context.Context, q blackboard.Query) (int, error)
+	Prune(ctx context.Context, q runlog.Query) (int, error)
 }
 
 // View is where a run is.
 type View struct {
-	blackboard.Listing
+	runlog.Listing
 	Status    Status // of every run, also an open one
 	Questions []Ask  // that wait for an answer
 }

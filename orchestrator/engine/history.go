@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // part is how many answers are decoded by one goroutine, while the next records are
@@ -18,7 +18,7 @@ const part = 512
 
 // NewReplay reads the log of a run from its first record; nil: there is none. What
 // is kept beside the log is in Data already.
-func NewReplay(run string, log iter.Seq2[blackboard.Record, error]) (*Replay, error) {
+func NewReplay(run string, log iter.Seq2[runlog.Record, error]) (*Replay, error) {
 	p := &Replay{next: 1, effects: map[effectID]*onRecord{}, own: map[ownID]string{}}
 	p.Started.Run = run
 	var decoding errgroup.Group
@@ -49,16 +49,16 @@ func NewReplay(run string, log iter.Seq2[blackboard.Record, error]) (*Replay, er
 }
 
 // note notes what rec says of an effect, or that the flow has to repeat it.
-func (p *Replay) note(rec *blackboard.Record) error {
+func (p *Replay) note(rec *runlog.Record) error {
 	switch rec.Kind {
-	case blackboard.Called, blackboard.Slept, blackboard.Expired:
+	case runlog.Called, runlog.Slept, runlog.Expired:
 		p.effect(rec.Branch, rec.N).seq = rec.Seq
 		return nil
-	case blackboard.Started, blackboard.Ended, blackboard.Used, blackboard.Answered, blackboard.Canceled, blackboard.Resumed, blackboard.Stuck:
+	case runlog.Started, runlog.Ended, runlog.Used, runlog.Answered, runlog.Canceled, runlog.Resumed, runlog.Stuck:
 		return nil
-	case blackboard.Changed:
+	case runlog.Changed:
 		p.effect(rec.Branch, rec.N).hash = rec.Hash
-	case blackboard.Refused:
+	case runlog.Refused:
 		d := &RefusedData{}
 		if err := json.Unmarshal(rec.Data, d); err != nil {
 			return p.damaged(rec.Seq, "%v", err)
@@ -75,7 +75,7 @@ func (p *Replay) decode(from int) func() error {
 	p.answers = append(p.answers, answers)
 	return func() error {
 		for i := range recs {
-			if recs[i].Kind != blackboard.Called {
+			if recs[i].Kind != runlog.Called {
 				continue
 			}
 			if err := json.Unmarshal(recs[i].Data, &answers[i]); err != nil {
@@ -93,17 +93,17 @@ func (p *Replay) answer(seq int64) *CalledData { return &p.answers[seq/part][seq
 // that were under way then may follow.
 func (p *Replay) open() error {
 	first := p.Records[0]
-	if first.Kind != blackboard.Started {
-		return p.damaged(0, "it is %q, want %q", first.Kind, blackboard.Started)
+	if first.Kind != runlog.Started {
+		return p.damaged(0, "it is %q, want %q", first.Kind, runlog.Started)
 	}
 	if err := json.Unmarshal(first.Data, &p.Started); err != nil {
 		return p.damaged(0, "%v", err)
 	}
 	last := len(p.Records) - 1
-	for p.Records[last].Kind == blackboard.Called || p.Records[last].Kind == blackboard.Used {
+	for p.Records[last].Kind == runlog.Called || p.Records[last].Kind == runlog.Used {
 		last--
 	}
-	if rec := p.Records[last]; rec.Kind == blackboard.Stuck {
+	if rec := p.Records[last]; rec.Kind == runlog.Stuck {
 		var d StuckData
 		if err := json.Unmarshal(rec.Data, &d); err != nil || d.Err == nil {
 			return p.damaged(rec.Seq, "%v", err)
@@ -114,5 +114,5 @@ func (p *Replay) open() error {
 }
 
 func (p *Replay) damaged(seq int64, format string, args ...any) error {
-	return fmt.Errorf("log of run %q: record %d: %w: %s", p.Started.Run, seq, blackboard.ErrDamaged, fmt.Sprintf(format, args...))
+	return fmt.Errorf("log of run %q: record %d: %w: %s", p.Started.Run, seq, runlog.ErrDamaged, fmt.Sprintf(format, args...))
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
 )
@@ -115,7 +115,7 @@ type Port interface { //nolint:interfacebloat // what a flow can ask for, and wh
 	// record), into the log, unless a replay finds it there. Branch, N, Kind, Name
 	// and Data are set. N counts the emissions of the branch, the effects (Refused),
 	// or the resumptions that lost calls (Lost).
-	Emit(r blackboard.Record)
+	Emit(r runlog.Record)
 
 	// Recorded is what the log knows of a call or a child that the flow asks for,
 	// before budgets decide: also what comes later in the log. Outside of a replay it

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
@@ -33,7 +33,7 @@ func (q *Questions) Ask(p Port, op *Op) bool {
 		return false
 	}
 	q.keys[op.Name] = question{open: append(k.open, op)}
-	p.Emit(blackboard.Record{Kind: blackboard.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
+	p.Emit(runlog.Record{Kind: runlog.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
 	return true
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -22,7 +22,7 @@ import (
 // after each Advance until it returns false.
 type Replay struct {
 	Started StartedData // with its Run
-	Records []blackboard.Record
+	Records []runlog.Record
 	Stuck   string // why the flow failed the last time; "": it did not
 
 	*Clock                               // shared with Live
@@ -36,7 +36,7 @@ type Replay struct {
 	effects map[effectID]*onRecord // that the log or the flow knows
 	own     map[ownID]string       // what the flow itself wrote and has not repeated: its kind
 	rest    []*Op                  // effects without a record, in the order in which they were asked for
-	fresh   []blackboard.Record    // what the flow wrote and the log does not have
+	fresh   []runlog.Record        // what the flow wrote and the log does not have
 	live    bool
 }
 
@@ -61,10 +61,10 @@ type ownID struct {
 	effectID
 }
 
-func ownIDOf(rec *blackboard.Record) ownID {
+func ownIDOf(rec *runlog.Record) ownID {
 	id := ownID{effectID: effectID{rec.Branch, rec.N}}
 	switch rec.Kind {
-	case blackboard.Asked, blackboard.Withdrawn, blackboard.Changed, blackboard.Refused, blackboard.Lost:
+	case runlog.Asked, runlog.Withdrawn, runlog.Changed, runlog.Refused, runlog.Lost:
 		id.class = rec.Kind
 	}
 	return id
@@ -98,21 +98,21 @@ func (p *Replay) Step(x Execution) (more bool, err error) {
 }
 
 // apply tells whether rec changed something for the flow.
-func (p *Replay) apply(x Execution, rec *blackboard.Record) (bool, error) {
+func (p *Replay) apply(x Execution, rec *runlog.Record) (bool, error) {
 	switch rec.Kind {
-	case blackboard.Resumed:
+	case runlog.Resumed:
 		p.Skip(rec.At)
 		x.Lose()
 		return true, nil
-	case blackboard.Called, blackboard.Slept, blackboard.Expired, blackboard.Used:
+	case runlog.Called, runlog.Slept, runlog.Expired, runlog.Used:
 		p.Tick(rec.At)
 		return p.complete(x, rec)
-	case blackboard.Answered:
+	case runlog.Answered:
 		p.Tick(rec.At)
 		for _, op := range p.Questions.Answer(rec.Name, rec.Data) {
 			p.forget(op)
 		}
-	case blackboard.Canceled:
+	case runlog.Canceled:
 		p.Tick(rec.At)
 		x.Complete(CanceledBy(rec.Data))
 		return true, nil
@@ -121,12 +121,12 @@ func (p *Replay) apply(x Execution, rec *blackboard.Record) (bool, error) {
 }
 
 // complete completes or charges the effect that rec is of.
-func (p *Replay) complete(x Execution, rec *blackboard.Record) (bool, error) {
+func (p *Replay) complete(x Execution, rec *runlog.Record) (bool, error) {
 	e := p.effects[effectID{rec.Branch, rec.N}]
 	if e == nil || e.op == nil {
 		return false, p.diverged(rec, "the flow did not ask for it")
 	}
-	if rec.Kind == blackboard.Used {
+	if rec.Kind == runlog.Used {
 		var d UsedData
 		if err := json.Unmarshal(rec.Data, &d); err != nil {
 			return false, p.damaged(rec.Seq, "%v", err)
@@ -139,12 +139,12 @@ func (p *Replay) complete(x Execution, rec *blackboard.Record) (bool, error) {
 	}
 	c := Completion{Op: e.op}
 	switch rec.Kind {
-	case blackboard.Expired:
+	case runlog.Expired:
 		if !p.Questions.Drop(e.op) {
 			return false, nil
 		}
 		c = Expired(e.op)
-	case blackboard.Called:
+	case runlog.Called:
 		d := p.answer(rec.Seq)
 		c.Response, c.Err = d.Response, d.Err
 		if c.Response == nil && c.Err == nil {
@@ -161,15 +161,15 @@ func (p *Replay) complete(x Execution, rec *blackboard.Record) (bool, error) {
 // kinds are how the log and messages name effects.
 var kinds = [...]struct{ completed, asked string }{
 	0:     {"", "an effect of kind 0"},
-	Call:  {blackboard.Called, "a call of agent %q"},
-	Sleep: {blackboard.Slept, "a sleep"},
-	Limit: {blackboard.Slept, "a time limit"},
-	Await: {blackboard.Expired, "an answer to the question %q"},
-	Child: {blackboard.Called, "a child run of flow %q"},
+	Call:  {runlog.Called, "a call of agent %q"},
+	Sleep: {runlog.Slept, "a sleep"},
+	Limit: {runlog.Slept, "a time limit"},
+	Await: {runlog.Expired, "an answer to the question %q"},
+	Child: {runlog.Called, "a child run of flow %q"},
 }
 
 // fits tells whether e is what rec was made for.
-func (p *Replay) fits(rec *blackboard.Record, e *onRecord) error {
+func (p *Replay) fits(rec *runlog.Record, e *onRecord) error {
 	op := e.op
 	if kinds[op.Kind].completed != rec.Kind || op.Name != rec.Name {
 		return p.diverged(rec, "now the flow asks for %s", strings.ReplaceAll(kinds[op.Kind].asked, "%q", strconv.Quote(op.Name)))
@@ -179,10 +179,10 @@ func (p *Replay) fits(rec *blackboard.Record, e *onRecord) error {
 	}
 	switch hash := RequestHash(op.Name, op.Request); {
 	case hash == rec.Hash || hash == e.hash || rec.Hash == "": // a log in memory has none
-		delete(p.own, ownID{blackboard.Changed, effectID{rec.Branch, rec.N}})
+		delete(p.own, ownID{runlog.Changed, effectID{rec.Branch, rec.N}})
 		return nil
 	case p.Accept:
-		p.Emit(blackboard.Record{Kind: blackboard.Changed, Branch: op.Branch, N: op.N, Name: op.Name, Hash: hash})
+		p.Emit(runlog.Record{Kind: runlog.Changed, Branch: op.Branch, N: op.N, Name: op.Name, Hash: hash})
 		return nil
 	}
 	then := ""
@@ -224,7 +224,7 @@ func (p *Replay) Cancel(op *Op) {
 		op.Canceled = true
 		return
 	case op.Kind == Await && p.Questions.Drop(op):
-		p.Emit(blackboard.Record{Kind: blackboard.Withdrawn, Branch: op.Branch, N: op.N, Name: op.Name})
+		p.Emit(runlog.Record{Kind: runlog.Withdrawn, Branch: op.Branch, N: op.N, Name: op.Name})
 	}
 	p.forget(op)
 }
@@ -238,7 +238,7 @@ func (p *Replay) forget(op *Op) {
 }
 
 // Emit implements Port.
-func (p *Replay) Emit(rec blackboard.Record) {
+func (p *Replay) Emit(rec runlog.Record) {
 	if p.live {
 		p.Live.Emit(rec)
 		return
@@ -258,7 +258,7 @@ func (p *Replay) Recorded(branch string, n int64) (r Recorded) {
 		return r
 	}
 	r.Refused = e.refused
-	if r.Made = p.Records[e.seq].Kind == blackboard.Called; r.Made && p.answer(e.seq).Reserved != nil {
+	if r.Made = p.Records[e.seq].Kind == runlog.Called; r.Made && p.answer(e.seq).Reserved != nil {
 		r.Reserved = *p.answer(e.seq).Reserved
 	}
 	return r
@@ -269,7 +269,7 @@ func (p *Replay) Expose(state func() (json.RawMessage, error)) { p.Live.Expose(s
 
 // Resumed puts the record that the run is resumed behind the log. Step applies it.
 func (p *Replay) Resumed(at time.Time) {
-	p.Records = append(p.Records, blackboard.Record{Run: p.Started.Run, Seq: int64(len(p.Records)), Kind: blackboard.Resumed, At: at})
+	p.Records = append(p.Records, runlog.Record{Run: p.Started.Run, Seq: int64(len(p.Records)), Kind: runlog.Resumed, At: at})
 }
 
 // Children are the children under way. It is called behind the last record.
@@ -310,7 +310,7 @@ func (p *Replay) GoLive() {
 	}
 }
 
-func (p *Replay) diverged(rec *blackboard.Record, format string, args ...any) error {
+func (p *Replay) diverged(rec *runlog.Record, format string, args ...any) error {
 	what := fmt.Sprintf("record %d is %q of effect %s", rec.Seq, rec.Kind, Key(rec.Branch, rec.N))
 	if rec.Name != "" {
 		what += fmt.Sprintf(" (%s)", rec.Name)

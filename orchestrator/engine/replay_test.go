@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
 )
@@ -20,8 +20,8 @@ import (
 var begun = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // logOf numbers records, a second apart.
-func logOf(recs ...blackboard.Record) iter.Seq2[blackboard.Record, error] {
-	return func(yield func(blackboard.Record, error) bool) {
+func logOf(recs ...runlog.Record) iter.Seq2[runlog.Record, error] {
+	return func(yield func(runlog.Record, error) bool) {
 		for i, rec := range recs {
 			rec.Run, rec.Seq = "x", int64(i)
 			if rec.At.IsZero() {
@@ -42,8 +42,8 @@ func data(v any) json.RawMessage {
 	return raw
 }
 
-func started() blackboard.Record {
-	return blackboard.Record{Kind: blackboard.Started, Name: "f", Data: data(StartedData{Version: 3, Owner: "e", Input: Input{Data: data(1)}})}
+func started() runlog.Record {
+	return runlog.Record{Kind: runlog.Started, Name: "f", Data: data(StartedData{Version: 3, Owner: "e", Input: Input{Data: data(1)}})}
 }
 
 func answered(text string) json.RawMessage {
@@ -51,8 +51,8 @@ func answered(text string) json.RawMessage {
 }
 
 // called is the answer to the nth call of the root.
-func called(n int64, name, prompt, text string) blackboard.Record {
-	return blackboard.Record{Kind: blackboard.Called, N: n, Name: name, Hash: RequestHash(name, &agent.Request{Prompt: prompt}), Data: answered(text)}
+func called(n int64, name, prompt, text string) runlog.Record {
+	return runlog.Record{Kind: runlog.Called, N: n, Name: name, Hash: RequestHash(name, &agent.Request{Prompt: prompt}), Data: answered(text)}
 }
 
 func call(n int64, name, prompt string) *Op {
@@ -84,13 +84,13 @@ func (h *heard) Charge(op *Op, used providers.Usage)    { h.say("charge %s %d", 
 func (h *heard) Lose()                                  { h.say("lose") }
 func (h *heard) Start(op *Op)                           { h.say("start %s %v", op.Key(), op.Asked) }
 func (h *heard) Cancel(op *Op)                          { h.say("cancel %s", op.Key()) }
-func (h *heard) Emit(rec blackboard.Record)             { h.say("emit %s", rec.Kind) }
+func (h *heard) Emit(rec runlog.Record)                 { h.say("emit %s", rec.Kind) }
 func (h *heard) Expose(func() (json.RawMessage, error)) {}
 func (h *heard) Now() (time.Time, time.Duration)        { return time.Time{}, 0 }
 func (h *heard) Recorded(string, int64) Recorded        { return Recorded{Made: true} }
 
 // replay is a Replay of recs.
-func replay(t *testing.T, recs ...blackboard.Record) (*Replay, *heard) {
+func replay(t *testing.T, recs ...runlog.Record) (*Replay, *heard) {
 	t.Helper()
 	p, err := NewReplay("x", logOf(recs...))
 	require.NoError(t, err)
@@ -121,8 +121,8 @@ func TestReplay(t *testing.T) {
 	})
 	t.Run("the clock stands at the last record that was seen, and not over a time without a process", func(t *testing.T) {
 		p, h := replay(t, started(), called(0, "a", "1", "one"),
-			blackboard.Record{Kind: blackboard.Resumed, At: begun.Add(time.Hour)},
-			blackboard.Record{Kind: blackboard.Called, N: 1, Name: "a", Data: answered(""), At: begun.Add(time.Hour + time.Minute)})
+			runlog.Record{Kind: runlog.Resumed, At: begun.Add(time.Hour)},
+			runlog.Record{Kind: runlog.Called, N: 1, Name: "a", Data: answered(""), At: begun.Add(time.Hour + time.Minute)})
 		p.Start(call(0, "a", "1"))
 		_, err := p.Step(h)
 		require.NoError(t, err)
@@ -137,10 +137,10 @@ func TestReplay(t *testing.T) {
 		assert.Equal(t, begun.Add(time.Hour+time.Minute+time.Second), p.When(worked+time.Second))
 	})
 	t.Run("behind the log all goes to Live: what is new first, then what has no record", func(t *testing.T) {
-		p, h := replay(t, started(), called(0, "a", "1", "one"), blackboard.Record{Kind: "step"})
+		p, h := replay(t, started(), called(0, "a", "1", "one"), runlog.Record{Kind: "step"})
 		p.Start(call(0, "a", "1"))
-		p.Emit(blackboard.Record{Kind: "step"})
-		p.Emit(blackboard.Record{Kind: "more", N: 1})
+		p.Emit(runlog.Record{Kind: "step"})
+		p.Emit(runlog.Record{Kind: "more", N: 1})
 		p.Start(call(2, "a", "3"))
 		p.Start(&Op{N: 1, Kind: Await, Name: "k"})
 		require.NoError(t, steps(p, h))
@@ -151,7 +151,7 @@ func TestReplay(t *testing.T) {
 		op := call(3, "a", "4")
 		p.Start(op)
 		p.Cancel(op)
-		p.Emit(blackboard.Record{Kind: "last"})
+		p.Emit(runlog.Record{Kind: "last"})
 		assert.Equal(t, []string{"start 3 false", "cancel 3", "emit last"}, h.log)
 		assert.Equal(t, Recorded{}, p.Recorded("", 0), "the log is behind it")
 	})
@@ -179,14 +179,14 @@ func TestReplay(t *testing.T) {
 	t.Run("a call that was left behind may be charged later", func(t *testing.T) {
 		left := called(0, "a", "1", "")
 		left.Data = data(CalledData{Err: &agent.Error{Message: "late", Codes: []agent.Code{ErrLeft}}})
-		p, h := replay(t, started(), left, blackboard.Record{Kind: blackboard.Used, Name: "a", Data: data(UsedData{providers.Usage{Cost: 7}})})
+		p, h := replay(t, started(), left, runlog.Record{Kind: runlog.Used, Name: "a", Data: data(UsedData{providers.Usage{Cost: 7}})})
 		p.Start(call(0, "a", "1"))
 		require.NoError(t, steps(p, h))
 		assert.Equal(t, []string{"0 failed: late", "charge 0 7"}, h.log)
 	})
 	t.Run("a call that Close cut is charged, lost and made again", func(t *testing.T) {
-		p, h := replay(t, started(), blackboard.Record{Kind: blackboard.Used, Name: "a", Data: data(UsedData{providers.Usage{Cost: 7}})},
-			blackboard.Record{Kind: blackboard.Resumed})
+		p, h := replay(t, started(), runlog.Record{Kind: runlog.Used, Name: "a", Data: data(UsedData{providers.Usage{Cost: 7}})},
+			runlog.Record{Kind: runlog.Resumed})
 		p.Start(call(0, "a", "1"))
 		require.NoError(t, steps(p, h))
 		p.Resumed(begun.Add(time.Hour))
@@ -195,14 +195,14 @@ func TestReplay(t *testing.T) {
 		assert.Equal(t, []string{"charge 0 7", "lose", "lose", "start 0 true"}, h.log)
 	})
 	t.Run("questions: an answer before, one after, an expiry that was too late", func(t *testing.T) {
-		ask := func(n int64, key string) blackboard.Record {
-			return blackboard.Record{Kind: blackboard.Asked, N: n, Name: key}
+		ask := func(n int64, key string) runlog.Record {
+			return runlog.Record{Kind: runlog.Asked, N: n, Name: key}
 		}
-		answer := func(key string, v any) blackboard.Record {
-			return blackboard.Record{Kind: blackboard.Answered, Name: key, Data: data(v)}
+		answer := func(key string, v any) runlog.Record {
+			return runlog.Record{Kind: runlog.Answered, Name: key, Data: data(v)}
 		}
 		p, h := replay(t, started(), answer("early", 1), called(0, "a", "1", "one"), ask(2, "late"), answer("late", 2), answer("late", 3),
-			blackboard.Record{Kind: blackboard.Expired, N: 2, Name: "late"})
+			runlog.Record{Kind: runlog.Expired, N: 2, Name: "late"})
 		p.Start(call(0, "a", "1"))
 		_, err := p.Step(h)
 		require.NoError(t, err)
@@ -213,8 +213,8 @@ func TestReplay(t *testing.T) {
 		require.NoError(t, p.Leftover())
 	})
 	t.Run("a question that expired, one that was withdrawn", func(t *testing.T) {
-		p, h := replay(t, started(), blackboard.Record{Kind: blackboard.Asked, Name: "k"}, blackboard.Record{Kind: blackboard.Asked, N: 1, Name: "l"},
-			blackboard.Record{Kind: blackboard.Expired, Name: "k"}, blackboard.Record{Kind: blackboard.Withdrawn, N: 1, Name: "l"})
+		p, h := replay(t, started(), runlog.Record{Kind: runlog.Asked, Name: "k"}, runlog.Record{Kind: runlog.Asked, N: 1, Name: "l"},
+			runlog.Record{Kind: runlog.Expired, Name: "k"}, runlog.Record{Kind: runlog.Withdrawn, N: 1, Name: "l"})
 		other := &Op{N: 1, Kind: Await, Name: "l"}
 		p.Start(&Op{Kind: Await, Name: "k"})
 		p.Start(other)
@@ -225,7 +225,7 @@ func TestReplay(t *testing.T) {
 		assert.Equal(t, []string{`0 failed: timeout: no answer to the question "k"`}, h.log)
 	})
 	t.Run("a cancel is handed over with its reason", func(t *testing.T) {
-		p, h := replay(t, started(), blackboard.Record{Kind: blackboard.Canceled, Data: data("enough")})
+		p, h := replay(t, started(), runlog.Record{Kind: runlog.Canceled, Data: data("enough")})
 		require.NoError(t, steps(p, h))
 		assert.Equal(t, []string{"canceled: the run was canceled: enough"}, h.log)
 	})
@@ -233,8 +233,8 @@ func TestReplay(t *testing.T) {
 		held := called(0, "a", "1", "one")
 		held.Data = data(CalledData{Response: &agent.Response{}, Reserved: &Amount{Cost: 7}})
 		p, _ := replay(t, started(), held, called(1, "a", "2", "two"),
-			blackboard.Record{Kind: blackboard.Refused, N: 2, Name: "a", Data: data(RefusedData{After: 5, Nth: 1})},
-			blackboard.Record{Kind: blackboard.Slept, N: 3})
+			runlog.Record{Kind: runlog.Refused, N: 2, Name: "a", Data: data(RefusedData{After: 5, Nth: 1})},
+			runlog.Record{Kind: runlog.Slept, N: 3})
 		assert.Equal(t, Recorded{Made: true, Reserved: Amount{Cost: 7}}, p.Recorded("", 0))
 		assert.Equal(t, Recorded{Made: true}, p.Recorded("", 1))
 		assert.Equal(t, Recorded{Refused: &RefusedData{After: 5, Nth: 1}}, p.Recorded("", 2))
@@ -248,7 +248,7 @@ func TestReplay(t *testing.T) {
 		require.NoError(t, steps(p, h))
 		p.GoLive()
 		assert.Equal(t, []string{"0 = one", "emit changed"}, h.log)
-		changed := blackboard.Record{Kind: blackboard.Changed, Name: "a", Hash: RequestHash("a", &agent.Request{Prompt: "new"})}
+		changed := runlog.Record{Kind: runlog.Changed, Name: "a", Hash: RequestHash("a", &agent.Request{Prompt: "new"})}
 		for prompt, want := range map[string]bool{"new": true, "old": true, "third": false} {
 			p, h := replay(t, started(), called(0, "a", "old", "one"), changed)
 			p.Start(call(0, "a", prompt))
@@ -264,37 +264,37 @@ func TestReplay(t *testing.T) {
 // Every way in which a flow can differ from its log says where, and what is there now.
 func TestDivergenceSaysWhat(t *testing.T) {
 	for name, tt := range map[string]struct {
-		recs []blackboard.Record
+		recs []runlog.Record
 		asks []*Op
 		text string // of a recorded request
 		want string
 	}{
-		"nothing was asked for": {[]blackboard.Record{called(0, "a", "1", "")}, nil, "", `record 1 is "called" of effect 0 (a): the flow did not ask for it`},
-		"in a branch":           {[]blackboard.Record{{Kind: blackboard.Slept, Branch: "0.2", N: 1}}, nil, "", `record 1 is "slept" of effect 0.2:1: the flow did not ask for it`},
-		"another agent":         {[]blackboard.Record{called(0, "a", "1", "")}, []*Op{call(0, "b", "1")}, "", `(a): now the flow asks for a call of agent "b"`},
-		"a sleep":               {[]blackboard.Record{called(0, "a", "1", "")}, []*Op{{Kind: Sleep}}, "", `now the flow asks for a sleep`},
-		"a time limit":          {[]blackboard.Record{called(0, "a", "1", "")}, []*Op{{Kind: Limit}}, "", `now the flow asks for a time limit`},
-		"a question":            {[]blackboard.Record{called(0, "a", "1", "")}, []*Op{{Kind: Await, Name: "k"}}, "", `now the flow asks for an answer to the question "k"`},
-		"a child":               {[]blackboard.Record{called(0, "a", "1", "")}, []*Op{{Kind: Child, Name: "c"}}, "", `now the flow asks for a child run of flow "c"`},
-		"another kind":          {[]blackboard.Record{called(0, "a", "1", "")}, []*Op{{}}, "", `now the flow asks for an effect of kind 0`},
-		"a call for a sleep":    {[]blackboard.Record{{Kind: blackboard.Slept}}, []*Op{call(0, "a", "1")}, "", `record 1 is "slept" of effect 0: now the flow asks for a call of agent "a"`},
-		"another question":      {[]blackboard.Record{{Kind: blackboard.Expired, Name: "k"}}, []*Op{{Kind: Await, Name: "l"}}, "", `record 1 is "expired" of effect 0 (k): now the flow asks for an answer to the question "l"`},
+		"nothing was asked for": {[]runlog.Record{called(0, "a", "1", "")}, nil, "", `record 1 is "called" of effect 0 (a): the flow did not ask for it`},
+		"in a branch":           {[]runlog.Record{{Kind: runlog.Slept, Branch: "0.2", N: 1}}, nil, "", `record 1 is "slept" of effect 0.2:1: the flow did not ask for it`},
+		"another agent":         {[]runlog.Record{called(0, "a", "1", "")}, []*Op{call(0, "b", "1")}, "", `(a): now the flow asks for a call of agent "b"`},
+		"a sleep":               {[]runlog.Record{called(0, "a", "1", "")}, []*Op{{Kind: Sleep}}, "", `now the flow asks for a sleep`},
+		"a time limit":          {[]runlog.Record{called(0, "a", "1", "")}, []*Op{{Kind: Limit}}, "", `now the flow asks for a time limit`},
+		"a question":            {[]runlog.Record{called(0, "a", "1", "")}, []*Op{{Kind: Await, Name: "k"}}, "", `now the flow asks for an answer to the question "k"`},
+		"a child":               {[]runlog.Record{called(0, "a", "1", "")}, []*Op{{Kind: Child, Name: "c"}}, "", `now the flow asks for a child run of flow "c"`},
+		"another kind":          {[]runlog.Record{called(0, "a", "1", "")}, []*Op{{}}, "", `now the flow asks for an effect of kind 0`},
+		"a call for a sleep":    {[]runlog.Record{{Kind: runlog.Slept}}, []*Op{call(0, "a", "1")}, "", `record 1 is "slept" of effect 0: now the flow asks for a call of agent "a"`},
+		"another question":      {[]runlog.Record{{Kind: runlog.Expired, Name: "k"}}, []*Op{{Kind: Await, Name: "l"}}, "", `record 1 is "expired" of effect 0 (k): now the flow asks for an answer to the question "l"`},
 		"another request": {
-			[]blackboard.Record{called(0, "a", "old", "")},
+			[]runlog.Record{called(0, "a", "old", "")},
 			[]*Op{call(0, "a", "new")},
 			"", `now the request to "a" differs (restore it, or set Config.AcceptChangedRequests to use the recorded answer): recorded was hash ` + RequestHash("a", &agent.Request{Prompt: "old"}) + `, now it is {"prompt":"new"}`,
 		},
 		"another request whose text is known": {
-			[]blackboard.Record{called(0, "a", "old", "")},
+			[]runlog.Record{called(0, "a", "old", "")},
 			[]*Op{call(0, "a", "new")},
 			`{"prompt":"old"}`, `recorded was {"prompt":"old"}, now it is {"prompt":"new"}`,
 		},
 		"usage of a call that nothing asked for": {
-			[]blackboard.Record{{Kind: blackboard.Used, Name: "a", Data: json.RawMessage(`{}`)}}, nil, "", `record 1 is "used" of effect 0 (a): the flow did not ask for it`,
+			[]runlog.Record{{Kind: runlog.Used, Name: "a", Data: json.RawMessage(`{}`)}}, nil, "", `record 1 is "used" of effect 0 (a): the flow did not ask for it`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, h := replay(t, slices.Concat([]blackboard.Record{started()}, tt.recs)...)
+			p, h := replay(t, slices.Concat([]runlog.Record{started()}, tt.recs)...)
 			p.Request = func(*CalledData) string { return tt.text }
 			for _, op := range tt.asks {
 				p.Start(op)
@@ -314,20 +314,20 @@ func TestDivergenceSaysWhat(t *testing.T) {
 		assert.Less(t, len(err.Error()), 1000)
 	})
 	for name, tt := range map[string]struct {
-		recs []blackboard.Record
+		recs []runlog.Record
 		want string
 	}{
-		"an effect":               {[]blackboard.Record{called(0, "a", "1", "")}, `record 1 is "called" of effect 0 (a): the flow ended before it`},
-		"an emission":             {[]blackboard.Record{{Kind: "step", Branch: "0.1", N: 4}}, `run "x": recorded was "step" by branch "0.1" (number 4), which the flow did not do again`},
-		"the first of several":    {[]blackboard.Record{{Kind: "b", N: 1}, {Kind: "a", N: 2}, {Kind: "c", Branch: "1"}}, `recorded was "b" by branch "" (number 1)`},
-		"a question":              {[]blackboard.Record{{Kind: blackboard.Asked, Name: "k"}}, `recorded was "asked" by branch "" (number 0)`},
-		"a refusal":               {[]blackboard.Record{{Kind: blackboard.Refused, Data: json.RawMessage(`{}`)}}, `recorded was "refused" by branch "" (number 0)`},
-		"a resumption that lost":  {[]blackboard.Record{{Kind: blackboard.Lost}}, `recorded was "lost" by branch "" (number 0)`},
-		"a withdrawal":            {[]blackboard.Record{{Kind: blackboard.Withdrawn, Name: "k"}}, `recorded was "withdrawn"`},
-		"a change of the request": {[]blackboard.Record{{Kind: blackboard.Changed, Name: "a", Hash: "0"}}, `recorded was "changed"`},
+		"an effect":               {[]runlog.Record{called(0, "a", "1", "")}, `record 1 is "called" of effect 0 (a): the flow ended before it`},
+		"an emission":             {[]runlog.Record{{Kind: "step", Branch: "0.1", N: 4}}, `run "x": recorded was "step" by branch "0.1" (number 4), which the flow did not do again`},
+		"the first of several":    {[]runlog.Record{{Kind: "b", N: 1}, {Kind: "a", N: 2}, {Kind: "c", Branch: "1"}}, `recorded was "b" by branch "" (number 1)`},
+		"a question":              {[]runlog.Record{{Kind: runlog.Asked, Name: "k"}}, `recorded was "asked" by branch "" (number 0)`},
+		"a refusal":               {[]runlog.Record{{Kind: runlog.Refused, Data: json.RawMessage(`{}`)}}, `recorded was "refused" by branch "" (number 0)`},
+		"a resumption that lost":  {[]runlog.Record{{Kind: runlog.Lost}}, `recorded was "lost" by branch "" (number 0)`},
+		"a withdrawal":            {[]runlog.Record{{Kind: runlog.Withdrawn, Name: "k"}}, `recorded was "withdrawn"`},
+		"a change of the request": {[]runlog.Record{{Kind: runlog.Changed, Name: "a", Hash: "0"}}, `recorded was "changed"`},
 	} {
 		t.Run("the flow ends before "+name, func(t *testing.T) {
-			p, h := replay(t, slices.Concat([]blackboard.Record{started()}, tt.recs)...)
+			p, h := replay(t, slices.Concat([]runlog.Record{started()}, tt.recs)...)
 			if name != "an effect" {
 				require.NoError(t, steps(p, h))
 			}
@@ -337,8 +337,8 @@ func TestDivergenceSaysWhat(t *testing.T) {
 		})
 	}
 	t.Run("another emission in its place", func(t *testing.T) {
-		p, h := replay(t, started(), blackboard.Record{Kind: "step"})
-		p.Emit(blackboard.Record{Kind: "stop"})
+		p, h := replay(t, started(), runlog.Record{Kind: "step"})
+		p.Emit(runlog.Record{Kind: "stop"})
 		require.NoError(t, steps(p, h))
 		require.ErrorContains(t, p.Leftover(), `recorded was "step"`)
 	})
@@ -359,7 +359,7 @@ func TestHistory(t *testing.T) {
 		assert.Nil(t, h)
 	})
 	t.Run("answers of a long one", func(t *testing.T) {
-		recs := []blackboard.Record{started()}
+		recs := []runlog.Record{started()}
 		for n := range int64(3 * part) {
 			recs = append(recs, called(n, "a", "", fmt.Sprint(n)))
 		}
@@ -369,31 +369,31 @@ func TestHistory(t *testing.T) {
 			require.Equal(t, fmt.Sprint(n), h.answer(n+1).Response.Text)
 		}
 	})
-	stuck := blackboard.Record{Kind: blackboard.Stuck, Data: data(StuckData{Err: &agent.Error{Message: "ouch"}})}
+	stuck := runlog.Record{Kind: runlog.Stuck, Data: data(StuckData{Err: &agent.Error{Message: "ouch"}})}
 	for name, tt := range map[string]struct {
-		recs []blackboard.Record
+		recs []runlog.Record
 		want string
 	}{
-		"stuck":                     {[]blackboard.Record{stuck}, "ouch"},
-		"stuck, then a call ended":  {[]blackboard.Record{stuck, called(0, "a", "", ""), {Kind: blackboard.Used, Data: json.RawMessage(`{}`)}}, "ouch"},
-		"stuck, then it continued":  {[]blackboard.Record{stuck, {Kind: blackboard.Resumed}}, ""},
-		"stuck, continued, and not": {[]blackboard.Record{stuck, {Kind: blackboard.Resumed}, called(0, "a", "", "")}, ""},
+		"stuck":                     {[]runlog.Record{stuck}, "ouch"},
+		"stuck, then a call ended":  {[]runlog.Record{stuck, called(0, "a", "", ""), {Kind: runlog.Used, Data: json.RawMessage(`{}`)}}, "ouch"},
+		"stuck, then it continued":  {[]runlog.Record{stuck, {Kind: runlog.Resumed}}, ""},
+		"stuck, continued, and not": {[]runlog.Record{stuck, {Kind: runlog.Resumed}, called(0, "a", "", "")}, ""},
 	} {
 		t.Run("C4 "+name, func(t *testing.T) {
-			h, err := NewReplay("x", logOf(slices.Concat([]blackboard.Record{started()}, tt.recs)...))
+			h, err := NewReplay("x", logOf(slices.Concat([]runlog.Record{started()}, tt.recs)...))
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, h.Stuck)
 		})
 	}
-	broken := func(yield func(blackboard.Record, error) bool) {
+	broken := func(yield func(runlog.Record, error) bool) {
 		for rec := range logOf(started()) {
 			if !yield(rec, nil) {
 				return
 			}
 		}
-		yield(blackboard.Record{}, blackboard.ErrDamaged)
+		yield(runlog.Record{}, runlog.ErrDamaged)
 	}
-	gap := func(yield func(blackboard.Record, error) bool) {
+	gap := func(yield func(runlog.Record, error) bool) {
 		for rec := range logOf(started(), called(0, "a", "", "")) {
 			rec.Seq *= 2
 			if !yield(rec, nil) {
@@ -402,19 +402,19 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	for name, tt := range map[string]struct {
-		log  iter.Seq2[blackboard.Record, error]
+		log  iter.Seq2[runlog.Record, error]
 		want string
 	}{
 		"an error of the store":        {broken, `log of run "x": blackboard: damaged`},
 		"a gap":                        {gap, `record 2: blackboard: damaged: it is at the place of record 1`},
 		"no start":                     {logOf(called(0, "a", "", "")), `record 0: blackboard: damaged: it is "called", want "started"`},
-		"a start that is no object":    {logOf(blackboard.Record{Kind: blackboard.Started, Data: json.RawMessage(`7`)}), `record 0: blackboard: damaged`},
-		"an answer that is no object":  {logOf(started(), blackboard.Record{Kind: blackboard.Called, Data: json.RawMessage(`7`)}), `record 1: blackboard: damaged`},
-		"a stuck record without cause": {logOf(started(), blackboard.Record{Kind: blackboard.Stuck, Data: json.RawMessage(`{}`)}), `record 1: blackboard: damaged`},
+		"a start that is no object":    {logOf(runlog.Record{Kind: runlog.Started, Data: json.RawMessage(`7`)}), `record 0: blackboard: damaged`},
+		"an answer that is no object":  {logOf(started(), runlog.Record{Kind: runlog.Called, Data: json.RawMessage(`7`)}), `record 1: blackboard: damaged`},
+		"a stuck record without cause": {logOf(started(), runlog.Record{Kind: runlog.Stuck, Data: json.RawMessage(`{}`)}), `record 1: blackboard: damaged`},
 	} {
 		t.Run("damaged: "+name, func(t *testing.T) {
 			_, err := NewReplay("x", tt.log)
-			require.ErrorIs(t, err, blackboard.ErrDamaged)
+			require.ErrorIs(t, err, runlog.ErrDamaged)
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
@@ -424,10 +424,10 @@ func TestHistory(t *testing.T) {
 		p, h := replay(t, started(), empty)
 		p.Start(call(0, "a", "1"))
 		require.ErrorContains(t, steps(p, h), `record 1: blackboard: damaged: it has neither a response nor an error`)
-		p, h = replay(t, started(), blackboard.Record{Kind: blackboard.Used, Data: json.RawMessage(`7`)})
+		p, h = replay(t, started(), runlog.Record{Kind: runlog.Used, Data: json.RawMessage(`7`)})
 		p.Start(call(0, "a", "1"))
 		require.ErrorContains(t, steps(p, h), `record 1: blackboard: damaged`)
-		_, err := NewReplay("x", logOf(started(), blackboard.Record{Kind: blackboard.Refused, Data: json.RawMessage(`7`)}))
+		_, err := NewReplay("x", logOf(started(), runlog.Record{Kind: runlog.Refused, Data: json.RawMessage(`7`)}))
 		require.ErrorContains(t, err, `record 1: blackboard: damaged`)
 	})
 }

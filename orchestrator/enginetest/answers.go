@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -34,7 +34,7 @@ func answerWrongBefore(t *testing.T, h *host) {
 	g.wait(h.ctx, "x")
 	require.NoError(t, r.Answer(h.ctx, "n", json.RawMessage(`"three"`)))
 	g.pass("x")
-	await(h, r, blackboard.Asked)
+	await(h, r, runlog.Asked)
 	require.NoError(t, r.Answer(h.ctx, "n", number{3}))
 	got, err := f.Result(h.ctx, r)
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func answerAgain(t *testing.T, h *host) {
 		return n, err
 	})
 	r := start(h, h.engine(agent.Roster{"gate": g}), f, none{}, "")
-	await(h, r, blackboard.Asked)
+	await(h, r, runlog.Asked)
 	for range 2 {
 		require.NoError(t, r.Answer(h.ctx, "n", number{1}))
 	}
@@ -59,13 +59,13 @@ func answerAgain(t *testing.T, h *host) {
 	g.pass("x")
 	require.NoError(t, r.Wait(h.ctx))
 	require.NoError(t, r.Answer(h.ctx, "n", number{1}), "of a run that ended")
-	assert.Len(t, records(h, r, blackboard.Answered), 1)
+	assert.Len(t, records(h, r, runlog.Answered), 1)
 }
 
 func answerLate(t *testing.T, h *host) {
 	approval := approvalOf(h)
 	r := start(h, h.engine(nil), approval, none{}, "")
-	await(h, r, blackboard.Asked)
+	await(h, r, runlog.Asked)
 	require.NoError(t, r.Answer(h.ctx, "ok", true))
 	require.NoError(t, r.Wait(h.ctx))
 	require.ErrorIs(t, r.Answer(h.ctx, "ok", false), orchestrator.ErrAnswered)
@@ -92,7 +92,7 @@ func answerExpired(t *testing.T, h *host) {
 	says(t, r.Answer(h.ctx, "ok", true), "expired")
 	g.pass("x")
 	require.NoError(t, r.Wait(h.ctx))
-	assert.Empty(t, records(h, r, blackboard.Answered))
+	assert.Empty(t, records(h, r, runlog.Answered))
 }
 
 func answerWithdrawn(t *testing.T, h *host) {
@@ -123,7 +123,7 @@ func answerEnded(t *testing.T, h *host) {
 func answerResumes(t *testing.T, h *host) {
 	approval, id := approvalOf(h), h.id("x")
 	e := h.engine(nil, approval)
-	await(h, start(h, e, approval, none{}, id), blackboard.Asked)
+	await(h, start(h, e, approval, none{}, id), runlog.Asked)
 	h.close(e)
 	r := open(h, h.engine(nil, approval), id)
 	require.NoError(t, r.Answer(h.ctx, "ok", true))

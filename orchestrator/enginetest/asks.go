@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -100,7 +100,7 @@ func approvalOf(h *host) orchestrator.Flow[none, bool] {
 func answerAfter(t *testing.T, h *host) {
 	approval := approvalOf(h)
 	r := start(h, h.engine(nil), approval, none{}, "")
-	await(h, r, blackboard.Asked)
+	await(h, r, runlog.Asked)
 	require.NoError(t, r.Answer(h.ctx, "ok", true))
 	got, err := approval.Result(h.ctx, r)
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func answerAfter(t *testing.T, h *host) {
 func questionShown(t *testing.T, h *host) {
 	approval := approvalOf(h)
 	r := start(h, h.engine(nil), approval, none{}, "")
-	await(h, r, blackboard.Asked)
+	await(h, r, runlog.Asked)
 	i := info(h, r)
 	assert.Equal(t, []orchestrator.Question{{Key: "ok", Text: "Approve?", Options: []string{"yes", "no"}}}, i.Questions)
 	assert.Equal(t, orchestrator.Waiting, i.Status)
@@ -139,7 +139,7 @@ func answerBefore(t *testing.T, h *host) {
 func answerWrong(t *testing.T, h *host) {
 	approval := approvalOf(h)
 	r := start(h, h.engine(nil), approval, none{}, "")
-	await(h, r, blackboard.Asked)
+	await(h, r, runlog.Asked)
 	require.ErrorIs(t, r.Answer(h.ctx, "ok", "perhaps"), orchestrator.ErrMalformed)
 	require.NoError(t, r.Answer(h.ctx, "ok", false))
 	got, err := approval.Result(h.ctx, r)
@@ -156,7 +156,7 @@ func questionTimeout(t *testing.T, h *host) {
 	_, err := f.Result(h.ctx, r)
 	require.ErrorIs(t, err, orchestrator.ErrTimeout)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.Len(t, records(h, r, blackboard.Expired), 1)
+	assert.Len(t, records(h, r, runlog.Expired), 1)
 	assert.Empty(t, info(h, r).Questions)
 }
 
@@ -173,7 +173,7 @@ func questionTwice(t *testing.T, h *host) {
 		return append(side, again), err
 	})
 	r := start(h, h.engine(nil), f, none{}, "")
-	await(h, r, blackboard.Asked)
+	await(h, r, runlog.Asked)
 	require.NoError(t, r.Answer(h.ctx, "n", number{4}))
 	got, err := f.Result(h.ctx, r)
 	require.NoError(t, err)
@@ -190,7 +190,7 @@ func answerTwice(t *testing.T, h *host) {
 		return n, err
 	})
 	r := start(h, h.engine(agent.Roster{"gate": g}), f, none{}, "")
-	await(h, r, blackboard.Asked)
+	await(h, r, runlog.Asked)
 	require.NoError(t, r.Answer(h.ctx, "n", number{1}))
 	require.ErrorIs(t, r.Answer(h.ctx, "n", number{2}), orchestrator.ErrAnswered)
 	g.pass("x")

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -48,7 +48,7 @@ func cancelRecorded(t *testing.T, h *host) {
 	g.wait(h.ctx, "x")
 	require.NoError(t, r.Cancel(h.ctx, "enough"))
 	require.NoError(t, r.Wait(h.ctx))
-	recs := records(h, r, blackboard.Canceled)
+	recs := records(h, r, runlog.Canceled)
 	require.Len(t, recs, 1)
 	assert.JSONEq(t, `"enough"`, string(recs[0].Data))
 	assert.Contains(t, info(h, r).Err, "enough")
@@ -136,7 +136,7 @@ func cancelTwice(t *testing.T, h *host) {
 	require.NoError(t, r.Cancel(h.ctx, "two"))
 	g.pass("x")
 	require.NoError(t, r.Wait(h.ctx))
-	assert.Len(t, records(h, r, blackboard.Canceled), 1)
+	assert.Len(t, records(h, r, runlog.Canceled), 1)
 }
 
 func cancelByContext(t *testing.T, h *host) {
@@ -157,8 +157,8 @@ func cancelByContext(t *testing.T, h *host) {
 
 func cancelWithdraws(t *testing.T, h *host) {
 	r := start(h, h.engine(nil), approvalOf(h), none{}, "")
-	await(h, r, blackboard.Asked)
+	await(h, r, runlog.Asked)
 	require.NoError(t, r.Cancel(h.ctx, ""))
 	require.NoError(t, r.Wait(h.ctx))
-	assert.Len(t, records(h, r, blackboard.Withdrawn), 1)
+	assert.Len(t, records(h, r, runlog.Withdrawn), 1)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -57,8 +57,8 @@ func childLog(t *testing.T, h *host) {
 	i := info(h, own)
 	assert.Equal(t, kid.Name, i.Flow)
 	assert.Equal(t, h.id("top"), i.Parent)
-	assert.Len(t, records(h, own, blackboard.Called), 1)
-	assert.Len(t, records(h, r, blackboard.Called), 2, "the parent has the end of the child alone")
+	assert.Len(t, records(h, own, runlog.Called), 1)
+	assert.Len(t, records(h, r, runlog.Called), 2, "the parent has the end of the child alone")
 }
 
 func childBudget(t *testing.T, h *host) {

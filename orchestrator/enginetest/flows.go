@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -52,9 +52,9 @@ func start[In, Out any](h *host, e *orchestrator.Engine, f orchestrator.Flow[In,
 }
 
 // records are those of a run that has ended.
-func records(h *host, r *orchestrator.Run, kind string) []blackboard.Record {
+func records(h *host, r *orchestrator.Run, kind string) []runlog.Record {
 	h.t.Helper()
-	var found []blackboard.Record
+	var found []runlog.Record
 	for rec, err := range r.Events(h.ctx, 0) {
 		require.NoError(h.t, err)
 		if rec.Kind == kind {
@@ -65,7 +65,7 @@ func records(h *host, r *orchestrator.Run, kind string) []blackboard.Record {
 }
 
 // await waits for the first record of a kind.
-func await(h *host, r *orchestrator.Run, kind string) blackboard.Record {
+func await(h *host, r *orchestrator.Run, kind string) runlog.Record {
 	h.t.Helper()
 	for rec, err := range r.Events(h.ctx, 0) {
 		require.NoError(h.t, err)
@@ -74,7 +74,7 @@ func await(h *host, r *orchestrator.Run, kind string) blackboard.Record {
 		}
 	}
 	require.FailNow(h.t, "the run has no such record", "kind %q", kind)
-	return blackboard.Record{}
+	return runlog.Record{}
 }
 
 func info(h *host, r *orchestrator.Run) orchestrator.Info {

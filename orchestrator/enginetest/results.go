@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -167,7 +167,7 @@ func emitOnce(t *testing.T, h *host) {
 	assert.Equal(t, []string{"1", "2", `"<3>"`}, got)
 
 	bad := flow(h, func(c *orchestrator.Context, _ none) (none, error) {
-		c.Emit(blackboard.Ended, nil)
+		c.Emit(runlog.Ended, nil)
 		return none{}, nil
 	})
 	_, err := bad.Run(h.ctx, e, none{})

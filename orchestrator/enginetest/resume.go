@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -121,7 +121,7 @@ func secondProcess(t *testing.T, h *host) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b"}, got)
 	assert.Len(t, records(h, r, "step"), 2, "each emission once")
-	assert.Len(t, records(h, r, blackboard.Called), 2, "each call once")
+	assert.Len(t, records(h, r, runlog.Called), 2, "each call once")
 	select {
 	case <-i.gate.arrived["a"]:
 		require.Fail(t, "a recorded call was made again")
@@ -205,7 +205,7 @@ func sameCancel(t *testing.T, h *host) {
 func sameQuestion(t *testing.T, h *host) {
 	approval, id := approvalOf(h), h.id("x")
 	e := h.engine(nil, approval)
-	await(h, start(h, e, approval, none{}, id), blackboard.Asked)
+	await(h, start(h, e, approval, none{}, id), runlog.Asked)
 	h.close(e)
 	e = h.engine(nil, approval)
 	h.resume(e, id)
@@ -215,7 +215,7 @@ func sameQuestion(t *testing.T, h *host) {
 	got, err := approval.Result(h.ctx, r)
 	require.NoError(t, err)
 	assert.True(t, got)
-	assert.Len(t, records(h, r, blackboard.Asked), 1)
+	assert.Len(t, records(h, r, runlog.Asked), 1)
 }
 
 func sameChild(t *testing.T, h *host) {
@@ -237,7 +237,7 @@ func sameChild(t *testing.T, h *host) {
 	got, err := parent.Result(h.ctx, open(h, e, id))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b"}, got)
-	assert.Len(t, records(h, open(h, e, id+"/0"), blackboard.Called), 2)
+	assert.Len(t, records(h, open(h, e, id+"/0"), runlog.Called), 2)
 }
 
 func mended(t *testing.T, h *host) {
@@ -283,7 +283,7 @@ func sameEvents(t *testing.T, h *host) {
 	i.gate.wait(h.ctx, "b")
 	i.gate.pass("b")
 	kinds := seen(h, open(h, e, i.id), 3)
-	own := []string{blackboard.Called, "step", blackboard.Ended}
+	own := []string{runlog.Called, "step", runlog.Ended}
 	kinds = slices.DeleteFunc(kinds, func(kind string) bool { return !slices.Contains(own, kind) })
 	assert.Equal(t, own, kinds, "behind started, called and step: %s", strings.Join(kinds, " "))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -251,7 +251,7 @@ func eventsFrom(t *testing.T, h *host) {
 		return ask(c, "echo", "")
 	})
 	r := start(h, h.engine(agent.Roster{"echo": echo}), f, none{}, "")
-	all := []string{blackboard.Started, "step", blackboard.Called, blackboard.Ended}
+	all := []string{runlog.Started, "step", runlog.Called, runlog.Ended}
 	assert.Equal(t, all, seen(h, r, 0))
 	assert.Equal(t, all, seen(h, r, -5))
 	assert.Equal(t, all[2:], seen(h, r, 2))
@@ -272,7 +272,7 @@ func eventsLive(t *testing.T, h *host) {
 			g.pass("b")
 		}
 	}
-	assert.Equal(t, []string{blackboard.Started, blackboard.Called, blackboard.Called, blackboard.Ended}, kinds)
+	assert.Equal(t, []string{runlog.Started, runlog.Called, runlog.Called, runlog.Ended}, kinds)
 }
 
 func eventsContext(t *testing.T, h *host) {

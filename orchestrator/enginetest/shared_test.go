@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -15,7 +15,7 @@ import (
 )
 
 // processes opens local engines on a store.
-func processes(t *testing.T, store blackboard.Store) enginetest.Open {
+func processes(t *testing.T, store runlog.Store) enginetest.Open {
 	t.Helper()
 	return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
 		e, err := orchestrator.NewLocal(orchestrator.Config{
@@ -28,7 +28,7 @@ func processes(t *testing.T, store blackboard.Store) enginetest.Open {
 
 // All checks can share one storage, and what one leaves there disturbs no other.
 func TestChecksShareAStorage(t *testing.T) {
-	store := blackboard.NewMemory()
+	store := runlog.NewMemory()
 	t.Run("C22 with the same code for each flow", func(t *testing.T) {
 		enginetest.Run(t, enginetest.Engine{Peers: true, Storage: func(t *testing.T) enginetest.Open {
 			t.Helper()
@@ -42,7 +42,7 @@ func TestEngineThatResumesByItself(t *testing.T) {
 	t.Run("C22 what an engine does by itself is a field", func(t *testing.T) {
 		enginetest.Run(t, enginetest.Engine{Resumes: true, Peers: true, Storage: func(t *testing.T) enginetest.Open {
 			t.Helper()
-			open := processes(t, blackboard.NewMemory())
+			open := processes(t, runlog.NewMemory())
 			return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
 				e := open(agents, flows...)
 				if _, err := e.Resume(t.Context()); !errors.Is(err, engine.ErrNoFlow) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -115,8 +115,8 @@ func TestRun(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"long enough for the gatefalse", "a moon that was repairedfalse", "true"}, out.Parts)
 	assert.True(t, out.Good)
-	assert.Equal(t, blackboard.Started, log[0].Kind)
-	assert.Equal(t, blackboard.Ended, log[len(log)-1].Kind)
+	assert.Equal(t, runlog.Started, log[0].Kind)
+	assert.Equal(t, runlog.Ended, log[len(log)-1].Kind)
 	assert.Greater(t, log[len(log)-1].At.Sub(log[0].At), time.Hour, "in virtual time")
 
 	again, _, err := publishing().Run(t)

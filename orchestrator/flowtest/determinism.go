@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
@@ -34,17 +34,17 @@ func (c *Case[In, Out]) replayed(t *testing.T, seed uint64) {
 	_, err := p.result()
 	p.close()
 	want := readLog(t, s, caseID)
-	if len(want) == 0 || want[len(want)-1].Kind != blackboard.Ended {
+	if len(want) == 0 || want[len(want)-1].Kind != runlog.Ended {
 		t.Fatalf("the run did not end: %v", err)
 	}
 
 	again := c.empty(t)
-	copyLogs(t, s, again, func(rec blackboard.Record) bool { return rec.Run != caseID || rec.Kind != blackboard.Ended })
+	copyLogs(t, s, again, func(rec runlog.Record) bool { return rec.Run != caseID || rec.Kind != runlog.Ended })
 	p = c.open(t, again, newWorld(t, deaf(t, w.roster), seed))
 	_, err = p.result()
 	p.close()
 	got := readLog(t, again, caseID)
-	if got[len(got)-1].Kind != blackboard.Ended {
+	if got[len(got)-1].Kind != runlog.Ended {
 		t.Fatalf("the replay did not end: %v%s", err, c.whyDiverged(t, s, w, err))
 	}
 	sameLog(t, want, got)
@@ -54,7 +54,7 @@ var replays = sides{was: "in the run", is: "in its replay"}
 
 // sameLog compares the log of a run with that of its replay, whose records of
 // resumptions do not count.
-func sameLog(t *testing.T, want, got []blackboard.Record) {
+func sameLog(t *testing.T, want, got []runlog.Record) {
 	t.Helper()
 	next := 0
 	for _, rec := range got {
@@ -80,7 +80,7 @@ func sameLog(t *testing.T, want, got []blackboard.Record) {
 }
 
 // title says which record it is.
-func title(rec blackboard.Record) string {
+func title(rec runlog.Record) string {
 	return fmt.Sprintf("%q of %s (%s)", rec.Kind, keyOf(rec), rec.Name)
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -23,10 +23,10 @@ type ending struct {
 }
 
 // ending reads how the run of a case ended. One that did not fails the test.
-func (c *Case[In, Out]) ending(t *testing.T, s blackboard.Store, w *world, out Out, err error) ending {
+func (c *Case[In, Out]) ending(t *testing.T, s runlog.Store, w *world, out Out, err error) ending {
 	t.Helper()
 	log := readLog(t, s, caseID)
-	if len(log) == 0 || log[len(log)-1].Kind != blackboard.Ended {
+	if len(log) == 0 || log[len(log)-1].Kind != runlog.Ended {
 		t.Fatalf("the run did not end: %v%s", err, c.whyDiverged(t, s, w, err))
 	}
 	var end engine.End
@@ -39,7 +39,7 @@ func (c *Case[In, Out]) ending(t *testing.T, s blackboard.Store, w *world, out O
 // spent is what the calls on record have used, but for those that were given up: a
 // crash may come before their end. It fails the test if the end of the run tells of
 // less, or of more than is on record.
-func spent(t *testing.T, log []blackboard.Record, told providers.Usage) providers.Usage {
+func spent(t *testing.T, log []runlog.Record, told providers.Usage) providers.Usage {
 	t.Helper()
 	var sure, all providers.Usage
 	for _, rec := range log {
@@ -47,7 +47,7 @@ func spent(t *testing.T, log []blackboard.Record, told providers.Usage) provider
 			engine.CalledData
 			engine.UsedData // of a call that was given up before a kill
 		}
-		if rec.Kind != blackboard.Called && rec.Kind != blackboard.Used {
+		if rec.Kind != runlog.Called && rec.Kind != runlog.Used {
 			continue
 		}
 		if err := json.Unmarshal(rec.Data, &d); err != nil {
@@ -93,7 +93,7 @@ func (e ending) compare(t *testing.T, got ending) {
 
 // whyDiverged shows the request that the flow made in other words than recorded, if
 // that is what err tells of.
-func (c *Case[In, Out]) whyDiverged(t *testing.T, s blackboard.Store, w *world, err error) string {
+func (c *Case[In, Out]) whyDiverged(t *testing.T, s runlog.Store, w *world, err error) string {
 	t.Helper()
 	if !errors.Is(err, orchestrator.ErrDiverged) {
 		return ""
@@ -102,7 +102,7 @@ func (c *Case[In, Out]) whyDiverged(t *testing.T, s blackboard.Store, w *world, 
 	for _, run := range runsIn(t, s) {
 		for _, rec := range readLog(t, s, run) {
 			was, ok := made[keyOf(rec)]
-			if rec.Kind != blackboard.Called || !ok {
+			if rec.Kind != runlog.Called || !ok {
 				continue
 			}
 			_, under := c.resume(t, s, w, before(rec))

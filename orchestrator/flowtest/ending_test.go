@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
@@ -29,7 +29,7 @@ func TestWhatIsComparedOfWhatWasSpent(t *testing.T) {
 		"a child that has failed":   {ended(engine.Failed), used},
 		"a child that was canceled": {ended(engine.Canceled), providers.Usage{}},
 	} {
-		log := []blackboard.Record{{Kind: blackboard.Called, Data: agent.JSON(tt.data)}}
+		log := []runlog.Record{{Kind: runlog.Called, Data: agent.JSON(tt.data)}}
 		assert.Equal(t, tt.want, spent(t, log, used), name)
 	}
 }

@@ -3,7 +3,7 @@ package flowtest
 import (
 	"testing"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -26,7 +26,7 @@ type Case[In, Out any] struct {
 	// each replay, all in one bubble of virtual time with the test t. What it starts
 	// there ends by t.Cleanup. Of the optional parts of a store Blobs alone is used.
 	// nil: in memory.
-	Store func(t testing.TB) blackboard.Store
+	Store func(t testing.TB) runlog.Store
 
 	// Clocks names the fields of Out that Sweep does not compare, because a run that
 	// was killed and resumed takes longer: by their names in JSON, at any depth. nil
@@ -59,10 +59,10 @@ func New[In, Out any](f orchestrator.Flow[In, Out], in In, agents func(t testing
 // A run that hangs fails the test, which says where the flow, its agents and its
 // goroutines wait. So does an agent or a flow that ends its goroutine (FailNow, Fatal
 // or require of a test): the test says which, and at which line.
-func (c *Case[In, Out]) Run(t *testing.T) (Out, []blackboard.Record, error) {
+func (c *Case[In, Out]) Run(t *testing.T) (Out, []runlog.Record, error) {
 	t.Helper()
 	var out Out
-	var log []blackboard.Record
+	var log []runlog.Record
 	var err error
 	Bubble(t, func(t *testing.T) {
 		s := c.empty(t)

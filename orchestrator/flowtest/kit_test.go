@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -120,7 +120,7 @@ func TestCaseIsStartedAsItSays(t *testing.T) {
 	out, log, err := k.Run(t)
 	require.NoError(t, err)
 	assert.Equal(t, "tea case 7", out, "the ID is the case's own")
-	assert.Equal(t, []string{blackboard.Started, blackboard.Ended}, []string{log[0].Kind, log[1].Kind})
+	assert.Equal(t, []string{runlog.Started, runlog.Ended}, []string{log[0].Kind, log[1].Kind})
 	assert.Contains(t, string(log[0].Data), `"version":4`)
 }
 
@@ -216,11 +216,11 @@ func TestBubbleOfATestThatEnds(t *testing.T) {
 
 // tight is a store of four methods, or with blobs, that counts.
 type tight struct {
-	blackboard.Store
+	runlog.Store
 	appended *int
 }
 
-func (s tight) Append(ctx context.Context, recs []blackboard.Record) error {
+func (s tight) Append(ctx context.Context, recs []runlog.Record) error {
 	*s.appended += len(recs)
 	return s.Store.Append(ctx, recs)
 }
@@ -228,12 +228,12 @@ func (s tight) Append(ctx context.Context, recs []blackboard.Record) error {
 // TestStore has cases on stores of their own, with and without blobs for large answers.
 func TestStore(t *testing.T) {
 	large := strings.Repeat("x", 100_000)
-	for name, open := range map[string]func(s blackboard.Store, mem *blackboard.Memory) blackboard.Store{
-		"four methods": func(s blackboard.Store, _ *blackboard.Memory) blackboard.Store { return s },
-		"with blobs": func(s blackboard.Store, mem *blackboard.Memory) blackboard.Store {
+	for name, open := range map[string]func(s runlog.Store, mem *runlog.Memory) runlog.Store{
+		"four methods": func(s runlog.Store, _ *runlog.Memory) runlog.Store { return s },
+		"with blobs": func(s runlog.Store, mem *runlog.Memory) runlog.Store {
 			return struct {
-				blackboard.Store
-				blackboard.Blobs
+				runlog.Store
+				runlog.Blobs
 			}{s, mem}
 		},
 	} {
@@ -246,10 +246,10 @@ func TestStore(t *testing.T) {
 				return agent.Roster{"writer": flowtest.NewScript(tb, large)}
 			})
 			opened, closed, appended := 0, 0, 0
-			k.Store = func(tb testing.TB) blackboard.Store {
+			k.Store = func(tb testing.TB) runlog.Store {
 				opened++
 				tb.Cleanup(func() { closed++ })
-				mem := blackboard.NewMemory()
+				mem := runlog.NewMemory()
 				return open(tight{mem, &appended}, mem)
 			}
 			out, log, err := k.Run(t)

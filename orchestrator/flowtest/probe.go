@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -15,7 +15,7 @@ import (
 // died: nothing, as it died before the agents were reached, and a call where the flow has
 // given one up, as it has without a kill. Which calls those are says the engine that
 // resumes the runs: for some of them no process had come so far yet.
-func (c *Case[In, Out]) settleLost(t *testing.T, s blackboard.Store, w *world) {
+func (c *Case[In, Out]) settleLost(t *testing.T, s runlog.Store, w *world) {
 	t.Helper()
 	resumed, _ := c.resume(t, s, w, everything)
 	for _, run := range runsIn(t, s) {
@@ -33,11 +33,11 @@ func (c *Case[In, Out]) settleLost(t *testing.T, s blackboard.Store, w *world) {
 
 // settle returns the records that follow the last one of a log, if an engine that
 // resumed the run wrote the records since.
-func settle(t *testing.T, last blackboard.Record, since []blackboard.Record) (recs []blackboard.Record) {
+func settle(t *testing.T, last runlog.Record, since []runlog.Record) (recs []runlog.Record) {
 	t.Helper()
 	for _, rec := range since {
 		var lost engine.LostData
-		if rec.Kind != blackboard.Lost {
+		if rec.Kind != runlog.Lost {
 			continue
 		}
 		if err := json.Unmarshal(rec.Data, &lost); err != nil {
@@ -49,8 +49,8 @@ func settle(t *testing.T, last blackboard.Record, since []blackboard.Record) (re
 				used.Usage.Calls = 1
 			}
 			last.Seq++
-			recs = append(recs, blackboard.Record{
-				Run: rec.Run, Seq: last.Seq, Kind: blackboard.Used, Branch: call.Branch, N: call.N,
+			recs = append(recs, runlog.Record{
+				Run: rec.Run, Seq: last.Seq, Kind: runlog.Used, Branch: call.Branch, N: call.N,
 				Name: call.Agent, At: last.At, Data: agent.JSON(used),
 			})
 		}
@@ -61,12 +61,12 @@ func settle(t *testing.T, last blackboard.Record, since []blackboard.Record) (re
 // resume is a process that resumes the logs in s as far as keep keeps them, and gets no
 // further: no agent answers. It returns what is on record then, and which calls reached
 // agents. s stays as it is, and no agent of w is reached.
-func (c *Case[In, Out]) resume(t *testing.T, s blackboard.Store, w *world, keep func(blackboard.Record) bool) (resumed blackboard.Store, under map[string]call) {
+func (c *Case[In, Out]) resume(t *testing.T, s runlog.Store, w *world, keep func(runlog.Record) bool) (resumed runlog.Store, under map[string]call) {
 	t.Helper()
 	probe := *c
 	probe.Config.Parallel = 0
 	here := newWorld(t, silent(w.roster), 0)
-	begun := blackboard.NewMemory()
+	begun := runlog.NewMemory()
 	copyLogs(t, s, begun, keep)
 	p := probe.open(t, frozen{begun}, here)
 	synctest.Wait()
@@ -87,11 +87,11 @@ func silent(roster agent.Roster) agent.Roster {
 	return mute
 }
 
-func everything(blackboard.Record) bool { return true }
+func everything(runlog.Record) bool { return true }
 
 // before keeps what was on record when rec was written.
-func before(rec blackboard.Record) func(blackboard.Record) bool {
-	return func(r blackboard.Record) bool {
+func before(rec runlog.Record) func(runlog.Record) bool {
+	return func(r runlog.Record) bool {
 		if r.Run == rec.Run {
 			return r.Seq < rec.Seq
 		}
@@ -100,10 +100,10 @@ func before(rec blackboard.Record) func(blackboard.Record) bool {
 }
 
 // copyLogs copies the beginning of each log in s, as far as keep keeps it.
-func copyLogs(t *testing.T, s, to blackboard.Store, keep func(blackboard.Record) bool) {
+func copyLogs(t *testing.T, s, to runlog.Store, keep func(runlog.Record) bool) {
 	t.Helper()
 	for _, run := range runsIn(t, s) {
-		var log []blackboard.Record
+		var log []runlog.Record
 		for _, rec := range readLog(t, s, run) {
 			if !keep(rec) {
 				break

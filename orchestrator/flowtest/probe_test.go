@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
@@ -41,14 +41,14 @@ func TestCallsOfAChildWhoseParentEnds(t *testing.T) {
 	})
 	k.Options.Budget.Calls = 2
 	Bubble(t, func(t *testing.T) {
-		mem := blackboard.NewMemory()
+		mem := runlog.NewMemory()
 		w := newWorld(t, k.agents(t), 0)
 		k.fails(t, w, newFaulty(t, mem, killed, 2+steps))
 		runs := runsIn(t, mem)
 		require.Len(t, runs, 2)
 		for _, run := range runs {
 			log := readLog(t, mem, run)
-			assert.Equal(t, blackboard.Used, log[len(log)-1].Kind, run)
+			assert.Equal(t, runlog.Used, log[len(log)-1].Kind, run)
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -18,7 +18,7 @@ const caseID = "case"
 type process[Out any] struct {
 	t       *testing.T
 	eng     *orchestrator.Engine
-	store   blackboard.Store
+	store   runlog.Store
 	run     *orchestrator.Run
 	err     error // of the start
 	wait    func(context.Context, *orchestrator.Run) (Out, error)
@@ -28,7 +28,7 @@ type process[Out any] struct {
 }
 
 // open starts the run of the case, or resumes it where store has its log.
-func (c *Case[In, Out]) open(t *testing.T, store blackboard.Store, w *world) *process[Out] {
+func (c *Case[In, Out]) open(t *testing.T, store runlog.Store, w *world) *process[Out] {
 	t.Helper()
 	flow := c.flow
 	flow.Do = reportExit(t, c.flow.Do)
@@ -118,7 +118,7 @@ func answerAll(ctx context.Context, t *testing.T, run *orchestrator.Run, answers
 		if err != nil {
 			return
 		}
-		if rec.Kind != blackboard.Asked {
+		if rec.Kind != runlog.Asked {
 			continue
 		}
 		if answer, ok := answers[rec.Name]; ok {
@@ -134,12 +134,12 @@ func answerAll(ctx context.Context, t *testing.T, run *orchestrator.Run, answers
 }
 
 // readLog is the log of a run, with large data in it.
-func readLog(t *testing.T, s blackboard.Store, run string) []blackboard.Record {
+func readLog(t *testing.T, s runlog.Store, run string) []runlog.Record {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	var log []blackboard.Record
+	var log []runlog.Record
 	for rec, err := range s.Records(ctx, run, 0) {
-		if blobs, ok := s.(blackboard.Blobs); err == nil && ok && rec.Blob != "" {
+		if blobs, ok := s.(runlog.Blobs); err == nil && ok && rec.Blob != "" {
 			rec.Data, err = blobs.Blob(ctx, run, rec.Blob)
 			rec.Blob = ""
 		}
@@ -151,10 +151,10 @@ func readLog(t *testing.T, s blackboard.Store, run string) []blackboard.Record {
 	return log
 }
 
-func runsIn(t *testing.T, s blackboard.Store) []string {
+func runsIn(t *testing.T, s runlog.Store) []string {
 	t.Helper()
 	var ids []string
-	for l, err := range s.List(context.WithoutCancel(t.Context()), blackboard.Query{}) {
+	for l, err := range s.List(context.WithoutCancel(t.Context()), runlog.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,4 +164,4 @@ func runsIn(t *testing.T, s blackboard.Store) []string {
 }
 
 // keyOf is the key of the call that a record is of.
-func keyOf(rec blackboard.Record) string { return rec.Run + "/" + engine.Key(rec.Branch, rec.N) }
+func keyOf(rec runlog.Record) string { return rec.Run + "/" + engine.Key(rec.Branch, rec.N) }

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -159,9 +159,9 @@ var faulty = map[string]func() faultyCase{
 			}
 			return "x"
 		})
-		c.Store = func(testing.TB) blackboard.Store {
+		c.Store = func(testing.TB) runlog.Store {
 			first.Store(true)
-			return blackboard.NewMemory()
+			return runlog.NewMemory()
 		}
 		return c
 	},
@@ -248,28 +248,28 @@ var faulty = map[string]func() faultyCase{
 		return c
 	},
 	"garbling store": func() faultyCase {
-		return onStore(func(testing.TB) blackboard.Store { return garbling{blackboard.NewMemory()} })
+		return onStore(func(testing.TB) runlog.Store { return garbling{runlog.NewMemory()} })
 	},
 	"used store": func() faultyCase {
-		one := blackboard.NewMemory()
-		return onStore(func(testing.TB) blackboard.Store { return one })
+		one := runlog.NewMemory()
+		return onStore(func(testing.TB) runlog.Store { return one })
 	},
 }
 
 // onStore is a case on another store.
-func onStore(open func(tb testing.TB) blackboard.Store) faultyCase {
+func onStore(open func(tb testing.TB) runlog.Store) faultyCase {
 	c := asks(func(*orchestrator.Context) string { return "x" })
 	c.Store = open
 	return c
 }
 
 // garbling is a store that changes what agents answered.
-type garbling struct{ blackboard.Store }
+type garbling struct{ runlog.Store }
 
-func (g garbling) Append(ctx context.Context, recs []blackboard.Record) error {
+func (g garbling) Append(ctx context.Context, recs []runlog.Record) error {
 	recs = slices.Clone(recs)
 	for i, rec := range recs {
-		if rec.Kind == blackboard.Called {
+		if rec.Kind == runlog.Called {
 			recs[i].Data = bytes.ReplaceAll(rec.Data, []byte("fine"), []byte("fire"))
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // empty opens a store without runs.
-func (c *Case[In, Out]) empty(t *testing.T) blackboard.Store {
+func (c *Case[In, Out]) empty(t *testing.T) runlog.Store {
 	t.Helper()
 	if c.Store == nil {
-		return blackboard.NewMemory()
+		return runlog.NewMemory()
 	}
 	s := c.Store(t)
 	if held := runsIn(t, s); len(held) > 0 {
@@ -28,26 +28,26 @@ func (c *Case[In, Out]) empty(t *testing.T) blackboard.Store {
 
 // plain is a store for one process: it hides what s is besides a Store and Blobs, so
 // nothing ticks, and a test that waits for nothing is found out.
-func plain(s blackboard.Store) blackboard.Store {
+func plain(s runlog.Store) runlog.Store {
 	kept := s
 	if f, ok := s.(*faulty); ok {
 		kept = f.Store
 	}
-	if blobs, ok := kept.(blackboard.Blobs); ok {
+	if blobs, ok := kept.(runlog.Blobs); ok {
 		return struct {
-			blackboard.Store
-			blackboard.Blobs
+			runlog.Store
+			runlog.Blobs
 		}{s, blobs}
 	}
-	return struct{ blackboard.Store }{s}
+	return struct{ runlog.Store }{s}
 }
 
 // frozen is for a process that gets no further than its log: what would advance a run
 // is not stored, but what came before it is.
-type frozen struct{ *blackboard.Memory }
+type frozen struct{ *runlog.Memory }
 
-// Append implements blackboard.Store.
-func (s frozen) Append(ctx context.Context, recs []blackboard.Record) error {
+// Append implements runlog.Store.
+func (s frozen) Append(ctx context.Context, recs []runlog.Record) error {
 	n := slices.IndexFunc(recs, advances)
 	if n < 0 {
 		return s.Memory.Append(ctx, recs)
@@ -61,9 +61,9 @@ func (s frozen) Append(ctx context.Context, recs []blackboard.Record) error {
 }
 
 // advances tells whether a flow learns something from a record, or ends with it.
-func advances(rec blackboard.Record) bool {
+func advances(rec runlog.Record) bool {
 	switch rec.Kind {
-	case blackboard.Called, blackboard.Slept, blackboard.Expired, blackboard.Answered, blackboard.Canceled, blackboard.Ended:
+	case runlog.Called, runlog.Slept, runlog.Expired, runlog.Answered, runlog.Canceled, runlog.Ended:
 		return true
 	}
 	return false
@@ -93,7 +93,7 @@ var (
 // faulty is a store that fails once it holds so many records: for ever if the
 // process ends by it, else once.
 type faulty struct {
-	blackboard.Store
+	runlog.Store
 	at    int // -1: never
 	fault fault
 
@@ -104,12 +104,12 @@ type faulty struct {
 
 // counts tells whether a sweep counts a record: the records of resumptions differ
 // from one engine to another.
-func counts(rec blackboard.Record) bool {
-	return rec.Kind != blackboard.Resumed && rec.Kind != blackboard.Used
+func counts(rec runlog.Record) bool {
+	return rec.Kind != runlog.Resumed && rec.Kind != runlog.Used
 }
 
 // newFaulty returns a store over kept that fails behind the nth record that counts.
-func newFaulty(t *testing.T, kept blackboard.Store, f fault, n int) *faulty {
+func newFaulty(t *testing.T, kept runlog.Store, f fault, n int) *faulty {
 	t.Helper()
 	s := &faulty{Store: kept, at: n, fault: f}
 	for _, run := range runsIn(t, kept) {
@@ -122,9 +122,9 @@ func newFaulty(t *testing.T, kept blackboard.Store, f fault, n int) *faulty {
 
 // note counts a record. What is no start, and nothing that a flow learns, the flow has
 // written by itself.
-func (s *faulty) note(rec blackboard.Record) {
+func (s *faulty) note(rec runlog.Record) {
 	if counts(rec) {
-		s.waited = append(s.waited, rec.Kind == blackboard.Started || advances(rec))
+		s.waited = append(s.waited, rec.Kind == runlog.Started || advances(rec))
 	}
 }
 
@@ -135,8 +135,8 @@ func (s *faulty) waitedFor() []bool {
 	return s.waited
 }
 
-// Append implements blackboard.Store.
-func (s *faulty) Append(ctx context.Context, recs []blackboard.Record) error {
+// Append implements runlog.Store.
+func (s *faulty) Append(ctx context.Context, recs []runlog.Record) error {
 	err := s.append(ctx, recs)
 	if errors.Is(err, errHangs) { // without the lock, until all else waits: more time would let time limits pass
 		_ = pass(ctx, time.Nanosecond)
@@ -154,18 +154,18 @@ func (s *faulty) dead() error {
 	return nil
 }
 
-// Records implements blackboard.Store.
-func (s *faulty) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
+// Records implements runlog.Store.
+func (s *faulty) Records(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error] {
 	if err := s.dead(); err != nil {
-		return func(yield func(blackboard.Record, error) bool) { yield(blackboard.Record{}, err) }
+		return func(yield func(runlog.Record, error) bool) { yield(runlog.Record{}, err) }
 	}
 	return s.Store.Records(ctx, run, from)
 }
 
-// List implements blackboard.Store.
-func (s *faulty) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboard.Listing, error] {
+// List implements runlog.Store.
+func (s *faulty) List(ctx context.Context, q runlog.Query) iter.Seq2[runlog.Listing, error] {
 	if err := s.dead(); err != nil {
-		return func(yield func(blackboard.Listing, error) bool) { yield(blackboard.Listing{}, err) }
+		return func(yield func(runlog.Listing, error) bool) { yield(runlog.Listing{}, err) }
 	}
 	return s.Store.List(ctx, q)
 }
@@ -174,7 +174,7 @@ func (s *faulty) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackbo
 // another one works on its runs.
 func (s *faulty) dies() bool { return s.fault == killed || s.fault == twice || s.fault == conflict }
 
-func (s *faulty) append(ctx context.Context, recs []blackboard.Record) error {
+func (s *faulty) append(ctx context.Context, recs []runlog.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dies := s.dies()
@@ -193,7 +193,7 @@ func (s *faulty) append(ctx context.Context, recs []blackboard.Record) error {
 	case hanging:
 		return errHangs
 	case conflict:
-		return fmt.Errorf("%w: as the test wants", blackboard.ErrConflict)
+		return fmt.Errorf("%w: as the test wants", runlog.ErrConflict)
 	case killed, twice:
 	}
 	for i, rec := range recs { // one by one: what is a batch here may be none elsewhere
@@ -207,7 +207,7 @@ func (s *faulty) append(ctx context.Context, recs []blackboard.Record) error {
 	return errKilled
 }
 
-func counted(recs []blackboard.Record) int {
+func counted(recs []runlog.Record) int {
 	n := 0
 	for _, rec := range recs {
 		if counts(rec) {
@@ -218,7 +218,7 @@ func counted(recs []blackboard.Record) int {
 }
 
 // store appends recs and counts them.
-func (s *faulty) store(ctx context.Context, recs []blackboard.Record) error {
+func (s *faulty) store(ctx context.Context, recs []runlog.Record) error {
 	err := s.Store.Append(ctx, recs)
 	for _, rec := range recs {
 		if err == nil {

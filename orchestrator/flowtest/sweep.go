@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // Sweep runs the case once to its end, then, for every record of its log, once more,
@@ -117,12 +117,12 @@ func repeated(t *testing.T, recorded map[string]bool, before, after map[string]c
 }
 
 // calledIn are the keys of the calls on record, of all runs.
-func calledIn(t *testing.T, s blackboard.Store) map[string]bool {
+func calledIn(t *testing.T, s runlog.Store) map[string]bool {
 	t.Helper()
 	keys := map[string]bool{}
 	for _, run := range runsIn(t, s) {
 		for _, rec := range readLog(t, s, run) {
-			if rec.Kind == blackboard.Called {
+			if rec.Kind == runlog.Called {
 				keys[keyOf(rec)] = true
 			}
 		}
@@ -131,7 +131,7 @@ func calledIn(t *testing.T, s blackboard.Store) map[string]bool {
 }
 
 // unique fails the test if an effect or an emission is on record twice.
-func unique(t *testing.T, s blackboard.Store) {
+func unique(t *testing.T, s runlog.Store) {
 	t.Helper()
 	for _, run := range runsIn(t, s) {
 		seen := map[string]bool{}

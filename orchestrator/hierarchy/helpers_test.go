@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
@@ -46,7 +46,7 @@ func marks(percent float64, suggestions ...string) map[string]any {
 type played struct {
 	out   hierarchy.Outcome
 	err   error
-	log   []blackboard.Record
+	log   []runlog.Record
 	asked map[string][]agent.Request // by agent
 }
 
@@ -252,6 +252,6 @@ func delay(seconds int, then any) any {
 	return flowtest.Delay(time.Duration(seconds)*time.Second, then)
 }
 
-type record = blackboard.Record
+type record = runlog.Record
 
 var misnamed = fstest.MapFS{"synthesis.tmp": {Data: []byte("x")}}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 )
 
 // specialist is one chosen specialist of a department.

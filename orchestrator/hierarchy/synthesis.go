@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 )
 

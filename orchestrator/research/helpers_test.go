@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/research"
@@ -90,7 +90,7 @@ type project struct {
 type played struct {
 	out   research.Outcome
 	err   error
-	log   []blackboard.Record
+	log   []runlog.Record
 	state research.State // at the end
 	asked map[string][]agent.Request
 }
@@ -151,7 +151,7 @@ func (p project) play(t *testing.T) played {
 		State research.State `json:"state"`
 	}
 	last := got.log[len(got.log)-1]
-	require.Equal(t, blackboard.Ended, last.Kind)
+	require.Equal(t, runlog.Ended, last.Kind)
 	require.NoError(t, json.Unmarshal(last.Data, &end))
 	got.state = end.State
 	return got

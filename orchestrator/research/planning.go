@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/internal/prompt"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 	"github.com/convene-go/convene/orchestrator/internal/team"
 	"github.com/convene-go/convene/routing"
 )

@@ -25,7 +25,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -191,11 +191,11 @@ func (todo task) recorded(t *testing.T) map[string]bool {
 	defer func() { assert.NoError(t, store.Close()) }()
 	keys := map[string]bool{}
 	for rec, err := range store.Records(t.Context(), "run", 0) {
-		if errors.Is(err, blackboard.ErrNoRun) { // it was killed before the start was on record
+		if errors.Is(err, runlog.ErrNoRun) { // it was killed before the start was on record
 			break
 		}
 		require.NoError(t, err)
-		if key := rec.Run + "/" + engine.Key(rec.Branch, rec.N); rec.Kind == blackboard.Called {
+		if key := rec.Run + "/" + engine.Key(rec.Branch, rec.N); rec.Kind == runlog.Called {
 			assert.False(t, keys[key], "%s is on record twice", key)
 			keys[key] = true
 		}

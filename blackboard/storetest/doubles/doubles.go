@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // ErrDouble is the error of calls that a [Double] makes fail.
@@ -18,7 +18,7 @@ var ErrDouble = errors.New("doubles: the store failed as it was told")
 // Double makes the calls of a store fail. Without a fault it only forwards them.
 // It is safe for concurrent use.
 type Double struct {
-	inner blackboard.Store
+	inner runlog.Store
 
 	mu    sync.Mutex
 	only  []string // the methods that faults concern; nil: all
@@ -35,7 +35,7 @@ type fault struct {
 }
 
 // New returns a Double of s.
-func New(s blackboard.Store) *Double {
+func New(s runlog.Store) *Double {
 	return &Double{inner: s, calls: make(map[string]int)}
 }
 

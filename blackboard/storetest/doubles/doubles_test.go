@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/storetest"
 	"github.com/convene-go/convene/blackboard/storetest/doubles"
 )
 
-var start = []blackboard.Record{{Run: "r", Kind: blackboard.Started}}
+var start = []runlog.Record{{Run: "r", Kind: runlog.Started}}
 
-func length(t *testing.T, m *blackboard.Memory) int {
+func length(t *testing.T, m *runlog.Memory) int {
 	t.Helper()
 	n := 0
 	for _, err := range m.Records(t.Context(), "r", 0) {
@@ -28,13 +28,13 @@ func length(t *testing.T, m *blackboard.Memory) int {
 
 func TestHealthyDoubleIsTheStore(t *testing.T) {
 	storetest.Suite{
-		Open: func(*testing.T) blackboard.Store { return doubles.New(blackboard.NewMemory()).Store() },
+		Open: func(*testing.T) runlog.Store { return doubles.New(runlog.NewMemory()).Store() },
 		In:   synctest.Test,
 	}.Run(t)
 }
 
 func TestFail(t *testing.T) {
-	m := blackboard.NewMemory()
+	m := runlog.NewMemory()
 	d := doubles.New(m)
 	d.Fail(2)
 	require.ErrorIs(t, d.Store().Append(t.Context(), start), doubles.ErrDouble)
@@ -46,7 +46,7 @@ func TestFail(t *testing.T) {
 }
 
 func TestLose(t *testing.T) {
-	m := blackboard.NewMemory()
+	m := runlog.NewMemory()
 	d := doubles.New(m)
 	d.Lose(1)
 	for _, err := range d.Store().Records(t.Context(), "r", 0) {
@@ -54,12 +54,12 @@ func TestLose(t *testing.T) {
 	}
 	require.ErrorIs(t, d.Store().Append(t.Context(), start), doubles.ErrDouble)
 	assert.Equal(t, 1, length(t, m))
-	require.ErrorIs(t, d.Store().Append(t.Context(), start), blackboard.ErrConflict)
+	require.ErrorIs(t, d.Store().Append(t.Context(), start), runlog.ErrConflict)
 }
 
 func TestHangAndSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := blackboard.NewMemory()
+		m := runlog.NewMemory()
 		d := doubles.New(m)
 		d.Hang()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -73,7 +73,7 @@ func TestHangAndSlow(t *testing.T) {
 		assert.Equal(t, time.Second+time.Minute, time.Since(began))
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		for _, err := range d.Store().List(ctx, blackboard.Query{}) {
+		for _, err := range d.Store().List(ctx, runlog.Query{}) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		}
 		assert.Equal(t, 1, length(t, m))
@@ -81,38 +81,38 @@ func TestHangAndSlow(t *testing.T) {
 }
 
 func TestOnly(t *testing.T) {
-	d := doubles.New(blackboard.NewMemory())
+	d := doubles.New(runlog.NewMemory())
 	d.Only("Put", "Asks")
 	d.Fail(1)
 	require.NoError(t, d.Store().Append(t.Context(), start))
-	in, ok := d.Store().(blackboard.Inbox)
+	in, ok := d.Store().(runlog.Inbox)
 	require.True(t, ok)
-	require.ErrorIs(t, in.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q"}), doubles.ErrDouble)
-	require.NoError(t, in.Put(t.Context(), blackboard.Letter{Run: "r", Key: "q"}))
+	require.ErrorIs(t, in.Put(t.Context(), runlog.Letter{Run: "r", Key: "q"}), doubles.ErrDouble)
+	require.NoError(t, in.Put(t.Context(), runlog.Letter{Run: "r", Key: "q"}))
 }
 
 // TestInterfaces shows which interfaces a double has: those of its store.
 func TestInterfaces(t *testing.T) {
-	m := blackboard.NewMemory()
-	plain := doubles.New(struct{ blackboard.Store }{m}).Store()
-	_, inbox := plain.(blackboard.Inbox)
-	_, notifier := plain.(blackboard.Notifier)
+	m := runlog.NewMemory()
+	plain := doubles.New(struct{ runlog.Store }{m}).Store()
+	_, inbox := plain.(runlog.Inbox)
+	_, notifier := plain.(runlog.Notifier)
 	assert.False(t, inbox)
 	assert.False(t, notifier)
 	mute := doubles.New(struct {
-		blackboard.Store
-		blackboard.Owners
-		blackboard.Inbox
-		blackboard.Blobs
-		blackboard.Deleter
+		runlog.Store
+		runlog.Owners
+		runlog.Inbox
+		runlog.Blobs
+		runlog.Deleter
 	}{m, m, m, m, m}).Store()
-	_, inbox = mute.(blackboard.Inbox)
-	_, notifier = mute.(blackboard.Notifier)
+	_, inbox = mute.(runlog.Inbox)
+	_, notifier = mute.(runlog.Notifier)
 	assert.True(t, inbox)
 	assert.False(t, notifier)
 	_, notifier = doubles.New(struct {
-		blackboard.Store
-		blackboard.Notifier
-	}{m, m}).Store().(blackboard.Notifier)
+		runlog.Store
+		runlog.Notifier
+	}{m, m}).Store().(runlog.Notifier)
 	assert.True(t, notifier)
 }

@@ -5,54 +5,54 @@ import (
 	"iter"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // extras are the optional interfaces except Notifier and Messenger.
 type extras interface {
-	blackboard.Owners
-	blackboard.Inbox
-	blackboard.Blobs
-	blackboard.Deleter
+	runlog.Owners
+	runlog.Inbox
+	runlog.Blobs
+	runlog.Deleter
 }
 
-// Store returns the store that fails. It is a [blackboard.Notifier] if the wrapped store
-// is, never a [blackboard.Messenger], and all other optional interfaces if the wrapped
-// store is all of them; else it is a plain [blackboard.Store]. To hide all optional
-// interfaces, wrap it: struct{ blackboard.Store }{d.Store()}.
-func (d *Double) Store() blackboard.Store {
+// Store returns the store that fails. It is a [runlog.Notifier] if the wrapped store
+// is, never a [runlog.Messenger], and all other optional interfaces if the wrapped
+// store is all of them; else it is a plain [runlog.Store]. To hide all optional
+// interfaces, wrap it: struct{ runlog.Store }{d.Store()}.
+func (d *Double) Store() runlog.Store {
 	f := forward{d}
 	_, all := d.inner.(extras)
-	_, notifier := d.inner.(blackboard.Notifier)
+	_, notifier := d.inner.(runlog.Notifier)
 	switch {
 	case all && notifier:
 		return f
 	case all:
 		return struct {
-			blackboard.Store
+			runlog.Store
 			extras
 		}{f, f}
 	case notifier:
 		return struct {
-			blackboard.Store
-			blackboard.Notifier
+			runlog.Store
+			runlog.Notifier
 		}{f, f}
 	}
-	return struct{ blackboard.Store }{f}
+	return struct{ runlog.Store }{f}
 }
 
 // forward is a Double as a store.
 type forward struct{ d *Double }
 
-func (f forward) Append(ctx context.Context, recs []blackboard.Record) error {
+func (f forward) Append(ctx context.Context, recs []runlog.Record) error {
 	return f.d.call(ctx, "Append", func() error { return f.d.inner.Append(ctx, recs) })
 }
 
-func (f forward) Records(ctx context.Context, run string, from int64) iter.Seq2[blackboard.Record, error] {
+func (f forward) Records(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error] {
 	return sequence(ctx, f.d, "Records", f.d.inner.Records(ctx, run, from))
 }
 
-func (f forward) Last(ctx context.Context, run string) (rec blackboard.Record, err error) {
+func (f forward) Last(ctx context.Context, run string) (rec runlog.Record, err error) {
 	err = f.d.call(ctx, "Last", func() error {
 		rec, err = f.d.inner.Last(ctx, run)
 		return err
@@ -60,7 +60,7 @@ func (f forward) Last(ctx context.Context, run string) (rec blackboard.Record, e
 	return rec, err
 }
 
-func (f forward) List(ctx context.Context, q blackboard.Query) iter.Seq2[blackboard.Listing, error] {
+func (f forward) List(ctx context.Context, q runlog.Query) iter.Seq2[runlog.Listing, error] {
 	return sequence(ctx, f.d, "List", f.d.inner.List(ctx, q))
 }
 
@@ -80,23 +80,23 @@ func (f forward) Alive(ctx context.Context, owner string) (alive bool, err error
 	return alive, err
 }
 
-func (f forward) Orphans(ctx context.Context) iter.Seq2[blackboard.Listing, error] {
+func (f forward) Orphans(ctx context.Context) iter.Seq2[runlog.Listing, error] {
 	return sequence(ctx, f.d, "Orphans", f.extras().Orphans(ctx))
 }
 
 func (f forward) Changes(ctx context.Context) iter.Seq2[string, error] {
-	return sequence(ctx, f.d, "Changes", f.d.inner.(blackboard.Notifier).Changes(ctx)) //nolint:errcheck // Store has looked
+	return sequence(ctx, f.d, "Changes", f.d.inner.(runlog.Notifier).Changes(ctx)) //nolint:errcheck // Store has looked
 }
 
-func (f forward) Put(ctx context.Context, l blackboard.Letter) error {
+func (f forward) Put(ctx context.Context, l runlog.Letter) error {
 	return f.d.call(ctx, "Put", func() error { return f.extras().Put(ctx, l) })
 }
 
-func (f forward) Letters(ctx context.Context, run string) iter.Seq2[blackboard.Letter, error] {
+func (f forward) Letters(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
 	return sequence(ctx, f.d, "Letters", f.extras().Letters(ctx, run))
 }
 
-func (f forward) Asks(ctx context.Context, run, key string) iter.Seq2[blackboard.Record, error] {
+func (f forward) Asks(ctx context.Context, run, key string) iter.Seq2[runlog.Record, error] {
 	return sequence(ctx, f.d, "Asks", f.extras().Asks(ctx, run, key))
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/providers"
 )
@@ -209,12 +209,12 @@ func TestKeys(t *testing.T) {
 }
 
 func TestFindTheNewestRun(t *testing.T) {
-	log := blackboard.NewMemory()
+	log := runlog.NewMemory()
 	s := cli.Settings{}
 	begin := func(id, last string) {
 		t.Helper()
-		require.NoError(t, log.Append(t.Context(), []blackboard.Record{
-			{Run: id, Kind: blackboard.Started}, {Run: id, Seq: 1, Kind: blackboard.Called}, {Run: id, Seq: 2, Kind: last},
+		require.NoError(t, log.Append(t.Context(), []runlog.Record{
+			{Run: id, Kind: runlog.Started}, {Run: id, Seq: 1, Kind: runlog.Called}, {Run: id, Seq: 2, Kind: last},
 		}))
 	}
 	find := func() cli.Past {
@@ -224,15 +224,15 @@ func TestFindTheNewestRun(t *testing.T) {
 		return p
 	}
 	assert.Equal(t, cli.Past{ID: "f"}, find())
-	begin("f", blackboard.Ended)
+	begin("f", runlog.Ended)
 	assert.Equal(t, cli.Past{ID: "f", Records: 3, Answers: 1, Ended: true}, find())
 	s.Fresh = true
 	assert.Equal(t, cli.Past{ID: "f-2"}, find())
-	begin("f-2", blackboard.Called)
+	begin("f-2", runlog.Called)
 	s.Fresh = false
 	assert.Equal(t, cli.Past{ID: "f-2", Records: 3, Answers: 2}, find())
-	require.NoError(t, log.Append(t.Context(), []blackboard.Record{
-		{Run: "f-2", Seq: 3, Kind: blackboard.Resumed, Data: []byte(`{"owner":"another"}`)},
+	require.NoError(t, log.Append(t.Context(), []runlog.Record{
+		{Run: "f-2", Seq: 3, Kind: runlog.Resumed, Data: []byte(`{"owner":"another"}`)},
 	}))
 	require.NoError(t, log.Beat(t.Context(), "another", time.Minute))
 	assert.Equal(t, cli.Past{ID: "f-2", Records: 4, Answers: 2, Held: true}, find())

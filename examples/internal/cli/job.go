@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -43,8 +43,8 @@ type Job[In, Out any] struct {
 	// the run as lines after a record, the most important first, below a line with the
 	// time and the cost; nil: the last ones stay. Both get all records of the run, but
 	// after a resume the lines of old records are not shown again.
-	Lines   func(rec blackboard.Record) []string
-	Picture func(ctx context.Context, run *orchestrator.Run, rec blackboard.Record) []string
+	Lines   func(rec runlog.Record) []string
+	Picture func(ctx context.Context, run *orchestrator.Run, rec runlog.Record) []string
 
 	// Reply converts a person's answer to a question of the run; its error says what is
 	// expected. nil: the run asks nothing. Answer is the answer to the first question; for
@@ -201,7 +201,7 @@ func (s *session[In, Out]) hint(err error) error {
 	switch {
 	case errors.Is(err, orchestrator.ErrDiverged):
 		return fmt.Errorf("%w; the program has changed since the run began: -new starts a new run", err)
-	case errors.Is(err, blackboard.ErrConflict):
+	case errors.Is(err, runlog.ErrConflict):
 		return fmt.Errorf("%w; another %s works on this run", err, s.Program)
 	default:
 		return err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/examples/internal/cli/clitest"
 	"github.com/convene-go/convene/orchestrator"
@@ -41,7 +41,7 @@ func counter(b agent.Func) cli.Program {
 				"a": agent.Func(func(context.Context, agent.Request) (agent.Response, error) { return agent.Response{Text: "one"}, nil }),
 				"b": b,
 			},
-			Lines: func(rec blackboard.Record) []string {
+			Lines: func(rec runlog.Record) []string {
 				if rec.Kind != "told" {
 					return nil
 				}

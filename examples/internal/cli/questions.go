@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 )
 
@@ -24,7 +24,7 @@ func (s *session[In, Out]) answer(ctx context.Context, run *orchestrator.Run) {
 		if err != nil {
 			return // watch says so
 		}
-		if rec.Kind != blackboard.Asked {
+		if rec.Kind != runlog.Asked {
 			continue
 		}
 		q, open := question(ctx, run, rec.Name)

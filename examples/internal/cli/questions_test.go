@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/examples/internal/cli/clitest"
 	"github.com/convene-go/convene/orchestrator"
@@ -41,7 +41,7 @@ func asker(given string, hurried bool) cli.Program {
 	return func(ctx context.Context, args []string, c cli.Console) error {
 		return cli.Perform(ctx, c, cli.Job[bool, orchestrator.Outcome]{
 			Settings: &cli.Settings{Program: "quiz", DB: args[0]}, Request: "quiz", Family: "quiz-1", Flow: quiz, Input: hurried,
-			Lines: func(rec blackboard.Record) []string {
+			Lines: func(rec runlog.Record) []string {
 				if rec.Kind != "got" {
 					return nil
 				}

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 // Log is a store that knows which engines are alive.
 type Log interface {
-	blackboard.Store
-	blackboard.Owners
+	runlog.Store
+	runlog.Owners
 }
 
 // Past is the state of a run in the log.
@@ -66,13 +66,13 @@ func Read(ctx context.Context, log Log, id string) (Past, error) {
 		}
 		p.Records = rec.Seq + 1
 		switch rec.Kind {
-		case blackboard.Called:
+		case runlog.Called:
 			p.Answers++
-		case blackboard.Ended:
+		case runlog.Ended:
 			p.Ended = true
 		}
 	}
-	for l, err := range log.List(ctx, blackboard.Query{Run: id, Open: true}) {
+	for l, err := range log.List(ctx, runlog.Query{Run: id, Open: true}) {
 		if err == nil {
 			p.Held, err = log.Alive(ctx, l.Owner)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
@@ -125,7 +125,7 @@ func (p play) run(t *testing.T) (outcome, []portfolio.Event, error) {
 	return out, eventsOf(t, log), err
 }
 
-func eventsOf(t require.TestingT, log []blackboard.Record) (events []portfolio.Event) {
+func eventsOf(t require.TestingT, log []runlog.Record) (events []portfolio.Event) {
 	for _, rec := range log {
 		if strings.HasPrefix(rec.Kind, "portfolio.") {
 			var e portfolio.Event
@@ -608,14 +608,14 @@ func TestBounds(t *testing.T) {
 		flow, err := portfolio.New(p.cfg)
 		require.NoError(rt, err)
 		flowtest.Bubble(t, func(*testing.T) {
-			store := blackboard.NewMemory()
+			store := runlog.NewMemory()
 			e, err := orchestrator.NewLocal(orchestrator.Config{Store: store, Agents: agent.Roster{"maker": maker}, Parallel: 1})
 			require.NoError(rt, err)
 			out, err := flow.Run(context.Background(), e, p.in, orchestrator.StartOptions{ID: "p"})
 			assert.True(rt, err == nil || errors.Is(err, orchestrator.ErrBudget) || errors.Is(err, portfolio.ErrNoRound), "%v", err)
 			require.NoError(rt, e.Close(context.Background()))
 			assert.LessOrEqual(rt, out.Spent.Cost, p.cfg.Limits.Cost)
-			var log []blackboard.Record
+			var log []runlog.Record
 			for rec, err := range store.Records(context.Background(), "p", 0) {
 				require.NoError(rt, err)
 				log = append(log, rec)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -33,7 +33,7 @@ type committer struct {
 
 	// Only the goroutine that commits touches these.
 	batch []*record
-	recs  []blackboard.Record
+	recs  []runlog.Record
 }
 
 const (
@@ -103,7 +103,7 @@ func (c *committer) work() (next job) {
 // appendApart stores each run's part of a batch that could not be stored because of
 // err. Nothing follows what cannot be stored then.
 func (c *committer) appendApart(batch []*record, err error) {
-	parts := map[*runLog][]blackboard.Record{}
+	parts := map[*runLog][]runlog.Record{}
 	for _, rec := range batch {
 		if log := rec.r.records; rec.err == nil {
 			parts[log] = append(parts[log], rec.Record)
@@ -121,13 +121,13 @@ func (c *committer) appendApart(batch []*record, err error) {
 
 // append stores records. What became of an attempt that failed is looked up: they may
 // have been stored all the same.
-func (c *committer) append(recs []blackboard.Record) error {
+func (c *committer) append(recs []runlog.Record) error {
 	if len(recs) == 0 {
 		return nil
 	}
 	return c.try(func(ctx context.Context, again bool) error {
 		err := c.e.cfg.Store.Append(ctx, recs)
-		if again && errors.Is(err, blackboard.ErrConflict) {
+		if again && errors.Is(err, runlog.ErrConflict) {
 			stored, lookErr := c.isStored(ctx, &recs[0])
 			if stored || lookErr != nil {
 				return lookErr
@@ -139,7 +139,7 @@ func (c *committer) append(recs []blackboard.Record) error {
 
 // isStored tells whether rec is in the store: then all that were appended with it
 // are.
-func (c *committer) isStored(ctx context.Context, rec *blackboard.Record) (bool, error) {
+func (c *committer) isStored(ctx context.Context, rec *runlog.Record) (bool, error) {
 	for got, err := range c.e.cfg.Store.Records(ctx, rec.Run, rec.Seq) {
 		if err != nil {
 			return false, err
@@ -164,7 +164,7 @@ func (c *committer) putBlob(run string, data []byte) (hash string, err error) {
 func (c *committer) try(f func(ctx context.Context, again bool) error) (err error) {
 	final := func(again bool) bool {
 		err = f(c.limited(), again)
-		works := err == nil || errors.Is(err, blackboard.ErrConflict) || errors.Is(err, blackboard.ErrDamaged)
+		works := err == nil || errors.Is(err, runlog.ErrConflict) || errors.Is(err, runlog.ErrDamaged)
 		if works {
 			c.failing.Store(0)
 		}

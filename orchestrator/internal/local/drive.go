@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
@@ -17,7 +17,7 @@ func (r *run) push(rec *record, err error) (next job) {
 	r.mu.Lock()
 	r.failure = cmp.Or(r.failure, err)
 	matters := rec == nil || err != nil
-	if !matters && (rec.op != nil || rec.Kind == blackboard.Answered || rec.Kind == blackboard.Canceled) {
+	if !matters && (rec.op != nil || rec.Kind == runlog.Answered || rec.Kind == runlog.Canceled) {
 		r.line = append(r.line, rec)
 		matters = true
 	}
@@ -120,7 +120,7 @@ func (r *run) deliver(rec *record) {
 	case engine.UsedData:
 		r.exec.Charge(op, d.Usage)
 	case json.RawMessage: // from outside
-		if rec.Kind == blackboard.Canceled {
+		if rec.Kind == runlog.Canceled {
 			r.exec.Complete(engine.CanceledBy(d))
 			return
 		}
@@ -161,8 +161,8 @@ func (r *run) leave(end engine.End, err error) {
 		r.exec.Leave()
 	}
 	if err == nil {
-		err = r.writeSync(r.e.life, &record{Record: blackboard.Record{Kind: blackboard.Ended, Name: r.prog.Name}, data: engine.EndedData{End: end}})
-		r.fenced = r.replay != nil && !r.resumed && errors.Is(err, blackboard.ErrConflict) // all is from its log
+		err = r.writeSync(r.e.life, &record{Record: runlog.Record{Kind: runlog.Ended, Name: r.prog.Name}, data: engine.EndedData{End: end}})
+		r.fenced = r.replay != nil && !r.resumed && errors.Is(err, runlog.ErrConflict) // all is from its log
 	}
 	if err != nil {
 		end = engine.End{}

@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -29,8 +29,8 @@ import (
 type Config struct {
 	Agents         agent.Roster
 	Programs       []*engine.Program
-	Store          blackboard.Store // nil: in memory
-	Log            *slog.Logger     // never nil
+	Store          runlog.Store // nil: in memory
+	Log            *slog.Logger // never nil
 	Retry          engine.Retry
 	Parallel       int // calls at once; 0: no limit
 	RecordRequests bool
@@ -117,7 +117,7 @@ func (e *Engine) start(ctx context.Context, p *engine.Program, in engine.Input, 
 	r.in = in
 	r.clock.Skip(now())
 	at, _ := r.clock.Now()
-	err = r.writeSync(ctx, &record{Record: blackboard.Record{Kind: blackboard.Started, Name: p.Name, At: at}, data: engine.StartedData{Version: p.Version, Owner: e.id, Input: in}})
+	err = r.writeSync(ctx, &record{Record: runlog.Record{Kind: runlog.Started, Name: p.Name, At: at}, data: engine.StartedData{Version: p.Version, Owner: e.id, Input: in}})
 	if err == nil {
 		close(r.live)
 		e.unstop(r.id)
@@ -125,7 +125,7 @@ func (e *Engine) start(ctx context.Context, p *engine.Program, in engine.Input, 
 		return r, nil
 	}
 	r.abandon()
-	if !errors.Is(err, blackboard.ErrConflict) {
+	if !errors.Is(err, runlog.ErrConflict) {
 		return nil, fmt.Errorf("start of run %q: %w", r.id, err)
 	}
 	l, err := e.sameLog(ctx, p, &in)

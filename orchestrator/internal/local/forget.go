@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -15,7 +15,7 @@ import (
 func (e *Engine) family(ctx context.Context, id string) ([]string, error) {
 	ids := []string{id}
 	for i := 0; i < len(ids); i++ {
-		for l, err := range e.store.List(ctx, blackboard.Query{Parent: ids[i]}) {
+		for l, err := range e.store.List(ctx, runlog.Query{Parent: ids[i]}) {
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +73,7 @@ func (e *Engine) unstop(id string) *engine.Program {
 const pruneBatch = 50
 
 // Prune implements engine.Driver.
-func (e *Engine) Prune(ctx context.Context, q blackboard.Query) (pruned int, err error) {
+func (e *Engine) Prune(ctx context.Context, q runlog.Query) (pruned int, err error) {
 	var families [][]string
 	limit := q.Limit
 	q.Limit, q.Open = 0, false

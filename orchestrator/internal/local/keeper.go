@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
@@ -35,8 +35,8 @@ type keeper struct {
 
 // keep makes sure that others know that this engine is alive, before it begins work.
 func (e *Engine) keep(ctx context.Context) error {
-	_, owners := e.cfg.Store.(blackboard.Owners)
-	_, inbox := e.cfg.Store.(blackboard.Inbox)
+	_, owners := e.cfg.Store.(runlog.Owners)
+	_, inbox := e.cfg.Store.(runlog.Inbox)
 	if !owners && !inbox {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (e *Engine) beat(ctx context.Context) {
 		}
 		l, err := e.store.listing(ctx, r.id)
 		if err == nil && (l.Owner != e.id || l.Ended) {
-			r.stop(fmt.Errorf("%w: %w: engine %q has resumed run %q, because this one was silent for too long", engine.ErrStopped, blackboard.ErrConflict, l.Owner, r.id))
+			r.stop(fmt.Errorf("%w: %w: engine %q has resumed run %q, because this one was silent for too long", engine.ErrStopped, runlog.ErrConflict, l.Owner, r.id))
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (e *Engine) hear() {
 // beginListening tells whether the store notifies.
 func (e *Engine) beginListening() bool {
 	k := &e.keeper
-	n, ok := e.cfg.Store.(blackboard.Notifier)
+	n, ok := e.cfg.Store.(runlog.Notifier)
 	if ok && !k.listens {
 		k.listens = true
 		k.wg.Go(func() { e.listen(k.life, n) })
@@ -141,7 +141,7 @@ func (e *Engine) beginListening() bool {
 }
 
 // listen reads letters when the store tells of them, and wakes who watches runs.
-func (e *Engine) listen(ctx context.Context, n blackboard.Notifier) {
+func (e *Engine) listen(ctx context.Context, n runlog.Notifier) {
 	for ctx.Err() == nil {
 		for id, err := range n.Changes(ctx) {
 			if err != nil {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
@@ -77,8 +77,8 @@ func (e *Engine) ask(ctx context.Context, q request) (a reply, err error) {
 }
 
 // askOwner has the owner of a run reply. Gone: it may do so in a moment.
-func (e *Engine) askOwner(ctx context.Context, q request, l *blackboard.Listing) (a reply, err error) {
-	if l.Ended || l.Status == blackboard.Stuck {
+func (e *Engine) askOwner(ctx context.Context, q request, l *runlog.Listing) (a reply, err error) {
+	if l.Ended || l.Status == runlog.Stuck {
 		if q.began { // which may have what was not read
 			if a, err = e.request(ctx, q, l.Owner); err == nil && !a.Gone {
 				return a, nil
@@ -96,7 +96,7 @@ func (e *Engine) askOwner(ctx context.Context, q request, l *blackboard.Listing)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		err = q.refuse("it is not running in this process, and %w", err)
-	case errors.Is(err, blackboard.ErrNoReply):
+	case errors.Is(err, runlog.ErrNoReply):
 		if a.Gone, err = e.held(ctx, l, nil); err == nil && !a.Gone {
 			err = q.refuse("no engine works on it")
 		}

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -151,7 +151,7 @@ func (f *flight) returned() job {
 		if late {
 			used.Calls = max(used.Calls, 1)
 		}
-		rec = newRecord(f.op, blackboard.Used, engine.UsedData{Usage: used})
+		rec = newRecord(f.op, runlog.Used, engine.UsedData{Usage: used})
 	} else {
 		rec = f.answer(t.Err)
 	}
@@ -175,7 +175,7 @@ func (f *flight) answer(err *agent.Error) *record {
 	if a.reserved != (engine.Amount{}) {
 		a.data.Reserved = &a.reserved
 	}
-	a.record = *newRecord(f.op, blackboard.Called, &a.data)
+	a.record = *newRecord(f.op, runlog.Called, &a.data)
 	a.Hash = f.hash
 	return &a.record
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -51,7 +51,7 @@ func (r *run) Cancel(op *engine.Op) {
 	case engine.Await:
 		if r.questions.Drop(op) {
 			r.unlink(op)
-			r.Emit(blackboard.Record{Kind: blackboard.Withdrawn, Branch: op.Branch, N: op.N, Name: op.Name})
+			r.Emit(runlog.Record{Kind: runlog.Withdrawn, Branch: op.Branch, N: op.N, Name: op.Name})
 		}
 	case engine.Sleep, engine.Limit:
 		r.unlink(op)
@@ -69,7 +69,7 @@ func (r *run) Expose(state func() (json.RawMessage, error)) { r.state = state }
 
 // Emit implements engine.Port: rec is committed together with what comes next, at the
 // latest when the flow waits.
-func (r *run) Emit(rec blackboard.Record) {
+func (r *run) Emit(rec runlog.Record) {
 	rec.At, _ = r.clock.Now()
 	r.asks.note(rec)
 	r.e.pool.do(r.write(&record{Record: rec}))
@@ -79,11 +79,11 @@ func (r *run) Emit(rec blackboard.Record) {
 func (f *flight) ring() job {
 	r := f.r
 	if f.kind != engine.Await {
-		return r.write(newRecord(f.op, blackboard.Slept, nil))
+		return r.write(newRecord(f.op, runlog.Slept, nil))
 	}
 	expired, err := r.expire(f.op.Name)
 	if expired {
-		return r.write(newRecord(f.op, blackboard.Expired, nil))
+		return r.write(newRecord(f.op, runlog.Expired, nil))
 	}
 	if err != nil && !r.over() && r.e.life.Err() == nil {
 		r.e.cfg.Log.Warn("the end of a question's time cannot be recorded; trying again", "run", r.id, "question", f.op.Name, "err", err)
@@ -100,12 +100,12 @@ func (f *flight) ring() job {
 func (r *run) expire(key string) (bool, error) {
 	ctx, cancel := r.e.shortly()
 	defer cancel()
-	l := blackboard.Letter{Run: r.id, Key: key, Expired: true}
+	l := runlog.Letter{Run: r.id, Key: key, Expired: true}
 	err := r.e.store.Put(ctx, l)
-	if errors.Is(err, blackboard.ErrConflict) {
+	if errors.Is(err, runlog.ErrConflict) {
 		// It may be closed for another branch, or since before the process died.
-		var last blackboard.Record
-		if last, err = r.e.question(ctx, r.id, key); err == nil && last.Kind == blackboard.Answered {
+		var last runlog.Record
+		if last, err = r.e.question(ctx, r.id, key); err == nil && last.Kind == runlog.Answered {
 			r.e.takeLetters(ctx, r.id) // an answer came first
 			return false, nil
 		}
@@ -150,7 +150,7 @@ func (f *flight) awaitChild(in engine.Input) (child *run, err error) {
 			return false, nil //nolint:nilerr // it is asked again
 		}
 		child, err = e.start(e.life, f.op.Child, in, f)
-		return child != nil || l.Status == blackboard.Stuck, err
+		return child != nil || l.Status == runlog.Stuck, err
 	})
 	return child, err
 }
@@ -166,12 +166,12 @@ func (f *flight) childEnded(end engine.End, err error) job {
 	}
 	switch {
 	case err == nil:
-		return r.write(newRecord(f.op, blackboard.Called, &engine.CalledData{Response: &agent.Response{Data: data, Usage: end.Spent}}))
+		return r.write(newRecord(f.op, runlog.Called, &engine.CalledData{Response: &agent.Response{Data: data, Usage: end.Spent}}))
 	case f.op.Child.Fault != nil, errors.Is(err, engine.ErrNoAgent):
-		return r.write(newRecord(f.op, blackboard.Called, &engine.CalledData{Err: agent.ErrorOf(err)}))
+		return r.write(newRecord(f.op, runlog.Called, &engine.CalledData{Err: agent.ErrorOf(err)}))
 	case isStuck(err):
 		err = childStuck(f.op, err)
-	case errors.Is(err, blackboard.ErrConflict) && !r.over():
+	case errors.Is(err, runlog.ErrConflict) && !r.over():
 		// An engine that has lost this run was faster with a record of the child.
 		if lost, failed := r.e.lost(r.e.life, r); failed != nil || !lost {
 			return f // which starts it again
@@ -186,7 +186,7 @@ func (f *flight) childEnded(end engine.End, err error) job {
 // isForeign tells whether err is that of a store which fails for a while, and none that
 // this library makes.
 func isForeign(err error) bool {
-	for _, own := range []error{blackboard.ErrConflict, blackboard.ErrDamaged, blackboard.ErrNoRun, blackboard.ErrEnded} {
+	for _, own := range []error{runlog.ErrConflict, runlog.ErrDamaged, runlog.ErrNoRun, runlog.ErrEnded} {
 		if errors.Is(err, own) {
 			return false
 		}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -16,7 +16,7 @@ import (
 // record is a record of a run, until it is committed and applied. The log in memory
 // keeps it for good.
 type record struct {
-	blackboard.Record
+	runlog.Record
 	data any // what Data is encoded from; an engine.CalledData by pointer
 
 	r    *run
@@ -27,7 +27,7 @@ type record struct {
 
 // newRecord is a record of the effect op.
 func newRecord(op *engine.Op, kind string, data any) *record {
-	return &record{Record: blackboard.Record{Kind: kind, Branch: op.Branch, N: op.N, Name: op.Name}, op: op, data: data}
+	return &record{Record: runlog.Record{Kind: kind, Branch: op.Branch, N: op.N, Name: op.Name}, op: op, data: data}
 }
 
 // largeData is the size in bytes from which Data is kept as a blob.
@@ -51,7 +51,7 @@ func (rec *record) encode() (err error) {
 			return fmt.Errorf("record %q of run %q: %w", rec.Kind, rec.Run, err)
 		}
 	}
-	if len(rec.Data) < e.large || rec.Kind == blackboard.Asked { // stores read questions
+	if len(rec.Data) < e.large || rec.Kind == runlog.Asked { // stores read questions
 		return nil
 	}
 	if rec.Blob, err = e.commit.putBlob(rec.Run, rec.Data); err != nil {
@@ -132,20 +132,20 @@ func (l *runLog) add(rec *record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch rec.Kind {
-	case blackboard.Slept, blackboard.Expired, blackboard.Answered, blackboard.Canceled: // the world is too late
+	case runlog.Slept, runlog.Expired, runlog.Answered, runlog.Canceled: // the world is too late
 		if l.stopped.Load() {
 			return errLate
 		}
 	}
 	switch {
-	case rec.Kind == blackboard.Started && l.seq > 0:
-		return blackboard.ErrConflict
+	case rec.Kind == runlog.Started && l.seq > 0:
+		return runlog.ErrConflict
 	case l.broken != nil:
 		return fmt.Errorf("%w: %w", errBroken, l.broken)
 	case l.ended:
 		return errLate
 	}
-	l.ended = rec.Kind == blackboard.Ended
+	l.ended = rec.Kind == runlog.Ended
 	rec.Seq = l.seq
 	l.seq++
 	if rec.r.e.commit == nil {
@@ -184,10 +184,10 @@ func (l *runLog) watch() <-chan struct{} {
 }
 
 // move gives the records in memory to take, and forgets them if it takes them.
-func (l *runLog) move(take func([]blackboard.Record) error) (err error) {
+func (l *runLog) move(take func([]runlog.Record) error) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	recs := make([]blackboard.Record, len(l.recs))
+	recs := make([]runlog.Record, len(l.recs))
 	for i, rec := range l.recs {
 		if recs[i] = rec.Record; rec.Data == nil && rec.data != nil {
 			if recs[i].Data, err = engine.Encode(rec.data); err != nil {

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -22,7 +22,7 @@ func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
 	var taken []*run
 	var errs []error
 	alive := map[string]bool{}
-	for l, err := range e.store.List(ctx, blackboard.Query{Open: true}) {
+	for l, err := range e.store.List(ctx, runlog.Query{Open: true}) {
 		if err != nil {
 			errs = append(errs, err)
 			break
@@ -84,14 +84,14 @@ func (e *Engine) resumeFree(ctx context.Context) {
 }
 
 // adoptFor is adopt where nothing waits for the run.
-func (e *Engine) adoptFor(ctx context.Context, l *blackboard.Listing) {
+func (e *Engine) adoptFor(ctx context.Context, l *runlog.Listing) {
 	if _, err := e.adopt(ctx, l, nil); err != nil && !errors.Is(err, engine.ErrNoFlow) && !errors.Is(err, engine.ErrNotServed) && ctx.Err() == nil {
 		e.cfg.Log.Warn("run cannot be resumed", "run", l.Run, "flow", l.Flow, "err", err)
 	}
 }
 
 // program is the registered flow of a run, or nil.
-func (e *Engine) program(l *blackboard.Listing) *engine.Program {
+func (e *Engine) program(l *runlog.Listing) *engine.Program {
 	for _, p := range e.cfg.Programs {
 		if p.Name == l.Flow && p.Version == l.Version {
 			return p
@@ -102,8 +102,8 @@ func (e *Engine) program(l *blackboard.Listing) *engine.Program {
 
 // resume resumes a run that no engine works on, and returns it; nil: it has ended or is
 // stuck, or another engine works on it. p is its flow; nil: the engine looks it up.
-func (e *Engine) resume(ctx context.Context, l *blackboard.Listing, p *engine.Program, parent *flight) (*run, error) {
-	if l.Ended || l.Status == blackboard.Stuck && isStuck(e.past(l.Run).err) { // it has been tried
+func (e *Engine) resume(ctx context.Context, l *runlog.Listing, p *engine.Program, parent *flight) (*run, error) {
+	if l.Ended || l.Status == runlog.Stuck && isStuck(e.past(l.Run).err) { // it has been tried
 		return nil, nil
 	}
 	held, err := e.held(ctx, l, nil)
@@ -134,12 +134,12 @@ func (e *Engine) resume(ctx context.Context, l *blackboard.Listing, p *engine.Pr
 
 // adopt resumes a run that no engine works on, unless it is the child of one or this
 // engine only observes. That another engine was first, or this one closes, is no error.
-func (e *Engine) adopt(ctx context.Context, l *blackboard.Listing, p *engine.Program) (*run, error) {
+func (e *Engine) adopt(ctx context.Context, l *runlog.Listing, p *engine.Program) (*run, error) {
 	if l.Parent != "" || e.cfg.Observe {
 		return nil, nil
 	}
 	r, err := e.resume(ctx, l, p, nil)
-	if errors.Is(err, blackboard.ErrConflict) || errors.Is(err, engine.ErrStopped) {
+	if errors.Is(err, runlog.ErrConflict) || errors.Is(err, engine.ErrStopped) {
 		err = nil
 	}
 	return r, err
@@ -160,14 +160,14 @@ func (r *run) load(ctx context.Context, owner string) (bool, error) {
 		return false, err
 	}
 	next := int64(len(replay.Records))
-	if replay.Records[next-1].Kind == blackboard.Ended {
+	if replay.Records[next-1].Kind == runlog.Ended {
 		return false, nil
 	}
 	r.in = replay.Started.Input
-	var now blackboard.Listing
+	var now runlog.Listing
 	for _, rec := range replay.Records {
 		r.asks.note(rec)
-		if blackboard.Listed(rec.Kind) {
+		if runlog.Listed(rec.Kind) {
 			_ = now.Add(rec) // the store did
 		}
 	}
@@ -192,8 +192,8 @@ func (r *run) load(ctx context.Context, owner string) (bool, error) {
 
 // held tells whether another engine, which is alive, works on the run. alive has which
 // engines are, as far as is known, and is filled in; nil: nothing is known.
-func (e *Engine) held(ctx context.Context, l *blackboard.Listing, alive map[string]bool) (bool, error) {
-	if l.Status == blackboard.Stuck || l.Owner == "" || l.Owner == e.id {
+func (e *Engine) held(ctx context.Context, l *runlog.Listing, alive map[string]bool) (bool, error) {
+	if l.Status == runlog.Stuck || l.Owner == "" || l.Owner == e.id {
 		return false, nil
 	}
 	if held, known := alive[l.Owner]; known {
@@ -207,7 +207,7 @@ func (e *Engine) held(ctx context.Context, l *blackboard.Listing, alive map[stri
 }
 
 // misfit says why this engine leaves a run to others; nil: it can resume it.
-func (e *Engine) misfit(l *blackboard.Listing) error {
+func (e *Engine) misfit(l *runlog.Listing) error {
 	if err := e.serves(l.Run, l.Labels); err != nil {
 		return err
 	}
@@ -256,9 +256,9 @@ func (r *run) repeat() {
 		return
 	}
 	at := now()
-	rec := &record{Record: blackboard.Record{Kind: blackboard.Resumed, Name: r.prog.Name, At: at}, data: engine.ResumedData{Owner: r.e.id}}
+	rec := &record{Record: runlog.Record{Kind: runlog.Resumed, Name: r.prog.Name, At: at}, data: engine.ResumedData{Owner: r.e.id}}
 	if err := r.writeSync(r.e.life, rec); err != nil {
-		r.fenced = errors.Is(err, blackboard.ErrConflict)
+		r.fenced = errors.Is(err, runlog.ErrConflict)
 		r.leave(engine.End{}, err)
 		return
 	}
@@ -274,7 +274,7 @@ func (r *run) stuckChild() error {
 	}
 	for _, op := range r.replay.Children() {
 		l, err := r.e.store.listing(r.e.life, op.Input.Run)
-		if err != nil || l.Status != blackboard.Stuck {
+		if err != nil || l.Status != runlog.Stuck {
 			continue // its start says what is wrong
 		}
 		in := *op.Input
@@ -304,7 +304,7 @@ func (r *run) stopFor(err error) {
 func (r *run) fail(err error) {
 	failure := agent.ErrorOf(err)
 	if r.replay == nil || r.resumed || r.replay.Stuck != failure.Message {
-		rec := &record{Record: blackboard.Record{Kind: blackboard.Stuck, Name: r.prog.Name}, data: engine.StuckData{Err: failure}}
+		rec := &record{Record: runlog.Record{Kind: runlog.Stuck, Name: r.prog.Name}, data: engine.StuckData{Err: failure}}
 		if writeErr := r.writeSync(r.e.life, rec); writeErr != nil {
 			err = errors.Join(writeErr, err)
 		}

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -107,7 +107,7 @@ func (e *Engine) await(ctx context.Context, c <-chan struct{}) error {
 }
 
 // sameLog returns the listing of a run that is there, if its log is of in.
-func (e *Engine) sameLog(ctx context.Context, p *engine.Program, in *engine.Input) (l blackboard.Listing, err error) {
+func (e *Engine) sameLog(ctx context.Context, p *engine.Program, in *engine.Input) (l runlog.Listing, err error) {
 	var d engine.StartedData
 	if err = e.store.read(ctx, in.Run, 0, &d); err == nil {
 		l, err = e.store.listing(ctx, in.Run)

@@ -11,45 +11,45 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
 )
 
 // asks are the states of a run's questions: the newest record of each that tells its
-// state, as blackboard.AskState says. The cancel is a question with Key "".
+// state, as runlog.AskState says. The cancel is a question with Key "".
 type asks struct {
 	mu     sync.Mutex
-	newest map[string]blackboard.Record // Seq: in which order they came
+	newest map[string]runlog.Record // Seq: in which order they came
 	noted  int64
 }
 
 // note takes in a record.
-func (a *asks) note(rec blackboard.Record) {
+func (a *asks) note(rec runlog.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if rec.Kind == blackboard.Canceled || blackboard.AskKind(rec.Kind) && blackboard.AskState(a.newest[rec.Name].Kind, rec) == rec.Kind {
+	if rec.Kind == runlog.Canceled || runlog.AskKind(rec.Kind) && runlog.AskState(a.newest[rec.Name].Kind, rec) == rec.Kind {
 		a.add(rec)
 	}
 }
 
 // take notes a letter, unless its question takes none any more. What was closed for one
 // branch expires for another.
-func (a *asks) take(l blackboard.Letter) bool {
+func (a *asks) take(l runlog.Letter) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	state := a.newest[l.Key].Kind
-	taken := state == "" || state == blackboard.Asked || l.Expired && state != blackboard.Answered
+	taken := state == "" || state == runlog.Asked || l.Expired && state != runlog.Answered
 	if taken {
 		a.add(letterRecord(&l).Record)
 	}
 	return taken
 }
 
-func (a *asks) add(rec blackboard.Record) {
+func (a *asks) add(rec runlog.Record) {
 	if a.newest == nil {
-		a.newest = map[string]blackboard.Record{}
+		a.newest = map[string]runlog.Record{}
 	}
 	rec.Seq = a.noted
 	a.noted++
@@ -57,7 +57,7 @@ func (a *asks) add(rec blackboard.Record) {
 }
 
 // of is the newest record of a question.
-func (a *asks) of(key string) blackboard.Record {
+func (a *asks) of(key string) runlog.Record {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.newest[key]
@@ -69,9 +69,9 @@ func (a *asks) open() (open []engine.Ask, err error) {
 	a.mu.Lock()
 	recs := slices.Collect(maps.Values(a.newest))
 	a.mu.Unlock()
-	slices.SortFunc(recs, func(a, b blackboard.Record) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(recs, func(a, b runlog.Record) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, rec := range recs {
-		if rec.Kind != blackboard.Asked {
+		if rec.Kind != runlog.Asked {
 			continue
 		}
 		var ask engine.Ask
@@ -84,12 +84,12 @@ func (a *asks) open() (open []engine.Ask, err error) {
 }
 
 // letterRecord is the record that a letter becomes.
-func letterRecord(l *blackboard.Letter) *record {
-	rec := &record{Record: blackboard.Record{Run: l.Run, Kind: blackboard.Answered, Name: l.Key, Data: l.Data}, data: l.Data}
+func letterRecord(l *runlog.Letter) *record {
+	rec := &record{Record: runlog.Record{Run: l.Run, Kind: runlog.Answered, Name: l.Key, Data: l.Data}, data: l.Data}
 	if l.Expired {
-		rec.Kind = blackboard.Expired
+		rec.Kind = runlog.Expired
 	} else if l.Key == "" {
-		rec.Kind = blackboard.Canceled
+		rec.Kind = runlog.Canceled
 	}
 	return rec
 }
@@ -108,9 +108,9 @@ func (e *Engine) logged(ctx context.Context, id, key string) (*asks, error) {
 
 // question is the newest record that tells the state of a question, or the one that
 // a letter will be.
-func (e *Engine) question(ctx context.Context, id, key string) (blackboard.Record, error) {
+func (e *Engine) question(ctx context.Context, id, key string) (runlog.Record, error) {
 	if r := e.run(id); r != nil { // it knows more than is on record
-		if rec := r.asks.of(key); rec.Kind != "" && rec.Kind != blackboard.Asked {
+		if rec := r.asks.of(key); rec.Kind != "" && rec.Kind != runlog.Asked {
 			return rec, nil
 		}
 	}
@@ -125,13 +125,13 @@ func (e *Engine) question(ctx context.Context, id, key string) (blackboard.Recor
 
 // verdict is what an answer gets whose question is in the state that rec tells. open:
 // the question takes it.
-func verdict(rec blackboard.Record, answer json.RawMessage) (open bool, err error) {
+func verdict(rec runlog.Record, answer json.RawMessage) (open bool, err error) {
 	switch {
-	case rec.Kind == blackboard.Expired:
+	case rec.Kind == runlog.Expired:
 		err = fmt.Errorf("%w: the question %q has expired", engine.ErrNoQuestion, rec.Name)
-	case rec.Kind == blackboard.Withdrawn:
+	case rec.Kind == runlog.Withdrawn:
 		err = fmt.Errorf("%w: the question %q was withdrawn", engine.ErrNoQuestion, rec.Name)
-	case rec.Kind != blackboard.Answered:
+	case rec.Kind != runlog.Answered:
 		return true, nil
 	case equalJSON(rec.Data, answer):
 		return false, nil
@@ -163,7 +163,7 @@ func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 			}
 		}
 	}
-	if err := e.store.Put(ctx, blackboard.Letter{Run: id, Key: c.Key, Data: c.Data}); err != nil {
+	if err := e.store.Put(ctx, runlog.Letter{Run: id, Key: c.Key, Data: c.Data}); err != nil {
 		return e.refusal(ctx, id, &c, err)
 	}
 	e.takeLetters(ctx, id)
@@ -172,11 +172,11 @@ func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 
 // refusal is what a command gets that the inbox did not keep.
 func (e *Engine) refusal(ctx context.Context, id string, c *engine.Command, err error) error {
-	ended := errors.Is(err, blackboard.ErrEnded)
+	ended := errors.Is(err, runlog.ErrEnded)
 	switch {
-	case errors.Is(err, blackboard.ErrNoRun):
+	case errors.Is(err, runlog.ErrNoRun):
 		return noRun(id)
-	case !ended && !errors.Is(err, blackboard.ErrConflict):
+	case !ended && !errors.Is(err, runlog.ErrConflict):
 		return err
 	case c.Key == "":
 		return nil // it is canceled, or has ended
@@ -221,7 +221,7 @@ func (e *Engine) takeLetters(ctx context.Context, id string) {
 // retry executes the flow of a stuck run again.
 func (e *Engine) retry(ctx context.Context, id string) error {
 	l, err := e.store.listing(ctx, id)
-	if err == nil && l.Status != blackboard.Stuck {
+	if err == nil && l.Status != runlog.Stuck {
 		err = agent.ErrorOf(fmt.Errorf("%w: run %q is %s, not stuck", engine.ErrMalformed, id, l.Status))
 	}
 	if err == nil {
@@ -235,7 +235,7 @@ func (e *Engine) retry(ctx context.Context, id string) error {
 func (e *Engine) cancelStuck(ctx context.Context, id string, reason json.RawMessage) (stuck bool, err error) {
 	err = e.until(ctx, id, func() (bool, error) { // it may stop just now, or be retried
 		l, err := e.store.listing(ctx, id)
-		stuck = err == nil && l.Status == blackboard.Stuck
+		stuck = err == nil && l.Status == runlog.Stuck
 		return !stuck || e.run(id) == nil, err
 	})
 	if err != nil || !stuck {
@@ -246,7 +246,7 @@ func (e *Engine) cancelStuck(ctx context.Context, id string, reason json.RawMess
 
 // endStuck ends a run that is stuck, or whose parent is.
 func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage) error {
-	for l, err := range e.store.List(ctx, blackboard.Query{Parent: id, Open: true}) {
+	for l, err := range e.store.List(ctx, runlog.Query{Parent: id, Open: true}) {
 		if err != nil {
 			return err
 		}
@@ -270,22 +270,22 @@ func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage
 	}
 	r := newRun(e, id, &engine.Program{Name: l.Flow, Version: l.Version})
 	r.records.seq = l.Next
-	if err := r.writeSync(ctx, letterRecord(&blackboard.Letter{Data: reason})); err != nil {
+	if err := r.writeSync(ctx, letterRecord(&runlog.Letter{Data: reason})); err != nil {
 		return err
 	}
-	err = r.writeSync(ctx, &record{Record: blackboard.Record{Kind: blackboard.Ended, Name: l.Flow}, data: engine.EndedData{End: end}})
+	err = r.writeSync(ctx, &record{Record: runlog.Record{Kind: runlog.Ended, Name: l.Flow}, data: engine.EndedData{End: end}})
 	r.records.stopped.Store(true)
 	e.unstop(id)
 	return err
 }
 
 // usageOf is what the call used that rec is of.
-func usageOf(rec *blackboard.Record) providers.Usage {
+func usageOf(rec *runlog.Record) providers.Usage {
 	var d struct {
 		engine.UsedData
 		engine.CalledData
 	}
-	if rec.Kind == blackboard.Called || rec.Kind == blackboard.Used {
+	if rec.Kind == runlog.Called || rec.Kind == runlog.Used {
 		_ = json.Unmarshal(rec.Data, &d)
 	}
 	return d.UsedData.Usage.Add(d.CalledData.Usage())

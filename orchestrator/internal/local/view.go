@@ -9,7 +9,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -98,9 +98,9 @@ func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program)
 			case l.Ended:
 				end, err = e.end(ctx, &l)
 				return true, err
-			case l.Status == blackboard.Stuck && past.err != nil:
+			case l.Status == runlog.Stuck && past.err != nil:
 				return true, past.err
-			case l.Status == blackboard.Stuck && e.cfg.Observe:
+			case l.Status == runlog.Stuck && e.cfg.Observe:
 				return true, e.whyStuck(ctx, id)
 			}
 			if r, err = e.adopt(ctx, &l, p); err == nil {
@@ -109,7 +109,7 @@ func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program)
 				since = time.Now()
 			}
 			// Another engine may come that can, but not for ever, nor for a damaged log.
-			if errors.Is(err, blackboard.ErrDamaged) || err != nil && time.Since(since) > e.cfg.Lease {
+			if errors.Is(err, runlog.ErrDamaged) || err != nil && time.Since(since) > e.cfg.Lease {
 				return true, err
 			}
 		}
@@ -125,7 +125,7 @@ func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program)
 }
 
 // end is how a run ended, by the last record of its log.
-func (e *Engine) end(ctx context.Context, l *blackboard.Listing) (engine.End, error) {
+func (e *Engine) end(ctx context.Context, l *runlog.Listing) (engine.End, error) {
 	var d engine.EndedData
 	err := e.store.read(ctx, l.Run, l.Next-1, &d)
 	return d.End, err
@@ -135,7 +135,7 @@ func (e *Engine) end(ctx context.Context, l *blackboard.Listing) (engine.End, er
 func (e *Engine) whyStuck(ctx context.Context, id string) error {
 	var d engine.StuckData
 	for rec, err := range e.store.Records(ctx, id, 0) {
-		if err == nil && rec.Kind == blackboard.Stuck {
+		if err == nil && rec.Kind == runlog.Stuck {
 			err = decode(&rec, &d)
 		}
 		if err != nil {
@@ -170,7 +170,7 @@ func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
 }
 
 // List implements engine.Driver.
-func (e *Engine) List(ctx context.Context, q blackboard.Query) iter.Seq2[engine.View, error] {
+func (e *Engine) List(ctx context.Context, q runlog.Query) iter.Seq2[engine.View, error] {
 	return func(yield func(engine.View, error) bool) {
 		alive := map[string]bool{}
 		for l, err := range e.store.List(ctx, q) {
@@ -186,9 +186,9 @@ func (e *Engine) List(ctx context.Context, q blackboard.Query) iter.Seq2[engine.
 }
 
 // view adds to a listing what this engine knows of the run. alive is as in held.
-func (e *Engine) view(ctx context.Context, r *run, l *blackboard.Listing, alive map[string]bool) (engine.View, error) {
+func (e *Engine) view(ctx context.Context, r *run, l *runlog.Listing, alive map[string]bool) (engine.View, error) {
 	v := engine.View{Listing: *l, Status: engine.Status(l.Status)}
-	if l.Ended || l.Status == blackboard.Stuck {
+	if l.Ended || l.Status == runlog.Stuck {
 		return v, nil
 	}
 	if r != nil {
@@ -206,7 +206,7 @@ func (e *Engine) view(ctx context.Context, r *run, l *blackboard.Listing, alive 
 }
 
 // Log implements engine.Driver.
-func (e *Engine) Log(ctx context.Context, id string, from int64) iter.Seq2[blackboard.Record, error] {
+func (e *Engine) Log(ctx context.Context, id string, from int64) iter.Seq2[runlog.Record, error] {
 	return e.store.Records(ctx, id, max(from, 0))
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/sched"
@@ -22,7 +22,7 @@ type instant struct {
 func (p *instant) Start(op *engine.Op)                    { p.under = append(p.under, op) }
 func (p *instant) Cancel(*engine.Op)                      {}
 func (p *instant) Now() (time.Time, time.Duration)        { return time.Time{}, 0 }
-func (p *instant) Emit(blackboard.Record)                 {}
+func (p *instant) Emit(runlog.Record)                     {}
 func (p *instant) Recorded(string, int64) engine.Recorded { return engine.Recorded{} }
 func (p *instant) Expose(func() (json.RawMessage, error)) {}
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
@@ -123,7 +123,7 @@ func (b *Branch) Now() (now time.Time, worked time.Duration) {
 
 // Emit puts a record of the flow's own into the log.
 func (b *Branch) Emit(kind string, data json.RawMessage) {
-	b.s.port.Emit(blackboard.Record{Branch: b.path, N: b.emits, Kind: kind, Data: data})
+	b.s.port.Emit(runlog.Record{Branch: b.path, N: b.emits, Kind: kind, Data: data})
 	b.emits++
 }
 

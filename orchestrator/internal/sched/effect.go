@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
@@ -190,7 +190,7 @@ func (s *Sched) refuse(e *effect, why *agent.Error) {
 		}
 		s.refused++
 		why = d.Err
-		s.port.Emit(blackboard.Record{Kind: blackboard.Refused, Branch: e.Branch, N: e.N, Name: e.Name, Data: agent.JSON(d)})
+		s.port.Emit(runlog.Record{Kind: runlog.Refused, Branch: e.Branch, N: e.N, Name: e.Name, Data: agent.JSON(d)})
 	}
 	s.dequeue(e)
 	s.hold(e, nothing, amounts{})

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/sched"
@@ -210,7 +210,7 @@ func TestPort(t *testing.T) {
 		})
 		r.waits()
 		r.last("0:0", "")
-		assert.Equal(t, []blackboard.Record{
+		assert.Equal(t, []runlog.Record{
 			{Kind: "step", N: 0, Data: json.RawMessage(`1`)},
 			{Branch: "0", Kind: "step", N: 0},
 			{Branch: "0", Kind: "stop", N: 1},

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/sched"
@@ -27,7 +27,7 @@ type journal struct {
 	body    func(r *run, b *sched.Branch, sc *sched.Scope)
 	cost    func(op *engine.Op) providers.NanoUSD
 	log     []entry
-	emitted []blackboard.Record
+	emitted []runlog.Record
 	calls   int                          // that agents got
 	paid    providers.NanoUSD            // to them, by those that were killed, too
 	above   providers.NanoUSD            // what calls cost beyond what was reserved for them
@@ -144,7 +144,7 @@ func (j *journal) known() map[string]engine.Recorded {
 		}
 	}
 	for _, rec := range j.emitted {
-		if rec.Kind == blackboard.Refused {
+		if rec.Kind == runlog.Refused {
 			d := &engine.RefusedData{}
 			require.NoError(j.t, json.Unmarshal(rec.Data, d))
 			known[engine.Key(rec.Branch, rec.N)] = engine.Recorded{Refused: d}
@@ -178,10 +178,10 @@ func TestKills(t *testing.T) {
 		assert.Zero(t, j.end.Spent)
 		require.Len(t, j.emitted, 4)
 		for i, rec := range j.emitted[:3] {
-			assert.Equal(t, []any{blackboard.Lost, "", int64(i)}, []any{rec.Kind, rec.Branch, rec.N})
+			assert.Equal(t, []any{runlog.Lost, "", int64(i)}, []any{rec.Kind, rec.Branch, rec.N})
 			assert.JSONEq(t, `{"calls":1,"cost":300000000,"of":[{"agent":"","cost":300000000}]}`, string(rec.Data))
 		}
-		assert.Equal(t, blackboard.Refused, j.emitted[3].Kind)
+		assert.Equal(t, runlog.Refused, j.emitted[3].Kind)
 		assert.True(t, j.process(0, first), "the next process sees the same end")
 	}))
 	t.Run("N4 C12 3 calls, 20 kills during the call", both(func(t seam) {
@@ -356,7 +356,7 @@ func TestKills(t *testing.T) {
 		r.s.Charge(charged, providers.Usage{Calls: 1, Cost: 5})
 		r.s.Lose()
 		require.NotEmpty(t, r.emitted)
-		assert.Equal(t, blackboard.Lost, r.emitted[0].Kind)
+		assert.Equal(t, runlog.Lost, r.emitted[0].Kind)
 		assert.JSONEq(t, `{"calls":2,"cost":50,"of":[{"branch":"0","agent":"a","cost":30},{"branch":"1","agent":"a","cost":20,"givenUp":true}]}`, string(r.emitted[0].Data),
 			"what the third one used is known, and the fourth one waits")
 	}))

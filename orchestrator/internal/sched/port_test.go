@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/sched"
@@ -29,7 +29,7 @@ type world struct {
 	worked  time.Duration
 	under   []*engine.Op // what the engine holds, in the order in which it was begun
 	told    []string     // what the scheduler told the engine
-	emitted []blackboard.Record
+	emitted []runlog.Record
 	state   func() (json.RawMessage, error)
 
 	recorded  map[string]engine.Recorded // what the log knows of calls, by their keys
@@ -62,7 +62,7 @@ func (w *world) tell(what string, op *engine.Op) {
 }
 
 func (w *world) Now() (time.Time, time.Duration) { return w.now, w.worked }
-func (w *world) Emit(rec blackboard.Record) {
+func (w *world) Emit(rec runlog.Record) {
 	w.emitted = append(w.emitted, rec)
 	w.emittedAt = append(w.emittedAt, w.moves)
 }

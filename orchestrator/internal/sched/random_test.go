@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/sched"
@@ -238,11 +238,11 @@ func (p *played) kill() {
 func (p *played) said() (told, notes, emits []string) {
 	for _, r := range p.emitted {
 		switch r.Kind {
-		case blackboard.Refused:
+		case runlog.Refused:
 			var d engine.RefusedData
 			_ = json.Unmarshal(r.Data, &d)
 			emits = append(emits, fmt.Sprintf("refused %s after %d", engine.Key(r.Branch, r.N), d.After))
-		case blackboard.Lost:
+		case runlog.Lost:
 			var d engine.Lost
 			_ = json.Unmarshal(r.Data, &d)
 			emits = append(emits, fmt.Sprintf("lost %d: %d calls, %d, %d", r.N, d.Calls, d.Cost, d.Tokens))
@@ -267,7 +267,7 @@ func (p *played) known(moves int, last bool) map[string]engine.Recorded { //noli
 		}
 	}
 	for i, r := range p.emitted {
-		if at := p.emittedAt[i]; r.Kind == blackboard.Refused && (at < moves || at == moves && last) {
+		if at := p.emittedAt[i]; r.Kind == runlog.Refused && (at < moves || at == moves && last) {
 			d := &engine.RefusedData{}
 			_ = json.Unmarshal(r.Data, d)
 			known[engine.Key(r.Branch, r.N)] = engine.Recorded{Refused: d}

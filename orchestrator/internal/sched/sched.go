@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
@@ -233,7 +233,7 @@ func (s *Sched) Lose() {
 	}
 	if d.Of != nil {
 		d.Lost = sum.lost()
-		s.port.Emit(blackboard.Record{Kind: blackboard.Lost, N: s.losses, Data: agent.JSON(d)})
+		s.port.Emit(runlog.Record{Kind: runlog.Lost, N: s.losses, Data: agent.JSON(d)})
 		s.losses++
 	}
 	s.decideAll()

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"text/template"
 
-	"github.com/convene-go/convene/internal/prompt"
+	"github.com/convene-go/convene/orchestrator/internal/prompt"
 )
 
 // Prompts reads a team's templates: those of its folder prompts, or the host's of the

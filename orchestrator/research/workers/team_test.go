@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/research"
@@ -55,7 +55,7 @@ func TestTeam(t *testing.T) {
 	})
 	out, log, err := c.Run(t)
 	require.NoError(t, err)
-	assert.Equal(t, blackboard.Ended, log[len(log)-1].Kind)
+	assert.Equal(t, runlog.Ended, log[len(log)-1].Kind)
 	require.NotNil(t, out.Article)
 	assert.Empty(t, out.Warnings)
 	kinds := map[string]string{}

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/sqlite"
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/examples/internal/cli/vterm"
@@ -128,12 +128,12 @@ func KillAt(t *testing.T, text string, lines int, program string, args ...string
 }
 
 // Log returns the records of a run.
-func Log(t *testing.T, db, run string) []blackboard.Record {
+func Log(t *testing.T, db, run string) []runlog.Record {
 	t.Helper()
 	s, err := sqlite.Open(db)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
-	var all []blackboard.Record
+	var all []runlog.Record
 	for rec, err := range s.Records(t.Context(), run, 0) {
 		require.NoError(t, err)
 		all = append(all, rec)
@@ -142,10 +142,10 @@ func Log(t *testing.T, db, run string) []blackboard.Record {
 }
 
 // Answers counts the recorded answers of each call.
-func Answers(log []blackboard.Record) map[string]int {
+func Answers(log []runlog.Record) map[string]int {
 	n := map[string]int{}
 	for _, rec := range log {
-		if rec.Kind == blackboard.Called {
+		if rec.Kind == runlog.Called {
 			n[fmt.Sprintf("%s:%d of %s", rec.Branch, rec.N, rec.Name)]++
 		}
 	}

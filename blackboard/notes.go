@@ -1,0 +1,251 @@
+package blackboard
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/convene-go/convene/providers"
+)
+
+// AddInsight is an [Action] of every role but the Guardian: it appends an insight, which
+// needs no approval. A known ID, or the same topic and summary of the same task, is
+// [ErrDuplicate].
+type AddInsight struct {
+	Insight
+}
+
+func (AddInsight) kind() string { return "add_insight" }
+
+func (a AddInsight) apply(e *Editor, c Change) error {
+	if err := c.allow([]Role{RoleDirector, RoleWorker, RoleStrategist}); err != nil {
+		return err
+	}
+	insight := a.Insight
+	if blank(insight.Summary) {
+		return errors.New("summary is empty")
+	}
+	if err := e.refers(insight.SourceTask); err != nil {
+		return fmt.Errorf("source_task %w", err)
+	}
+	if e.known["insight "+insight.ID] || e.known[insight.content()] {
+		return ErrDuplicate
+	}
+	if insight.ID == "" {
+		insight.ID = e.free("insight ", "i", len(e.b.Insights))
+	}
+	insight.At = c.At.Truncate(time.Second)
+	e.know(insight)
+	e.b.Insights = append(e.b.Insights, insight)
+	return nil
+}
+
+// content identifies an insight: insights with the same content are duplicates.
+func (i Insight) content() string {
+	return fmt.Sprintf("insight of %q: %q %q", i.SourceTask, i.Topic, i.Summary)
+}
+
+func (e *Editor) know(i Insight) {
+	e.known["insight "+i.ID] = true
+	e.known[i.content()] = true
+}
+
+// free returns an ID that is not known, of a letter and a number above n.
+func (e *Editor) free(what, letter string, n int) string {
+	for {
+		n++
+		if id := fmt.Sprint(letter, n); !e.known[what+id] {
+			return id
+		}
+	}
+}
+
+// AddDecision is an [Action] of the director: it appends to the design log. An entry is
+// never changed; a later one can replace it.
+type AddDecision struct {
+	Decision
+}
+
+func (AddDecision) kind() string { return "add_decision" }
+
+func (a AddDecision) apply(e *Editor, c Change) error {
+	var faults faultList
+	d := a.Decision
+	if err := c.allow(director); err != nil {
+		return err
+	}
+	if blank(d.Area) || blank(d.Summary) {
+		faults.add("area or summary is empty")
+	}
+	if e.known["decision "+d.ID] {
+		faults.add("id %q is taken: the design log is append-only", d.ID)
+	}
+	faults = append(faults, e.scopeFaults("", d)...)
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	if d.ID == "" {
+		d.ID = e.free("decision ", "d", len(e.b.DesignLog))
+	}
+	d.At = c.At.Truncate(time.Second)
+	e.known["decision "+d.ID] = true
+	e.b.DesignLog = append(e.b.DesignLog, d)
+	return nil
+}
+
+// Judge is an [Action] of the strategist: it notes that the work of an AWAITING_QA task has
+// passed, and waits for its merge.
+type Judge struct {
+	QA QA `json:"qa"`
+}
+
+func (Judge) kind() string { return "judge" }
+
+func (j Judge) apply(e *Editor, c Change) error {
+	if err := c.allow([]Role{RoleStrategist}); err != nil {
+		return err
+	}
+	t, err := e.live(c.Task)
+	switch {
+	case err != nil:
+		return err
+	case t.Status != AwaitingQA:
+		return fmt.Errorf("it is %s, want AWAITING_QA", t.Status)
+	case !j.QA.Passed:
+		return errors.New("qa: passed is false: that is the event fail")
+	}
+	t.QA, t.UpdatedAt = &j.QA, c.At
+	return nil
+}
+
+// SetSpec is an [Action] of the director: it sets the requirements of one area.
+type SetSpec struct {
+	Area  string          `json:"area"`
+	Value json.RawMessage `json:"value"`
+}
+
+func (SetSpec) kind() string { return "set_spec" }
+
+func (s SetSpec) apply(e *Editor, c Change) error {
+	if err := c.allow(director); err != nil {
+		return err
+	}
+	if blank(s.Area) {
+		return errors.New("area is empty")
+	}
+	if !json.Valid(s.Value) {
+		return errors.New("value is no JSON")
+	}
+	e.b.Spec[s.Area] = s.Value
+	return nil
+}
+
+// Remember is an [Action] that appends to the memory of a task: messages of its ACTIVE
+// worker, one system message of the Guardian to it, or messages of the director. Only
+// the Guardian's is a system message.
+type Remember struct {
+	Messages []providers.Message `json:"messages"`
+}
+
+func (Remember) kind() string { return "remember" }
+
+func (r Remember) apply(e *Editor, c Change) error {
+	if err := c.allow([]Role{RoleDirector, RoleWorker, RoleGuardian}); err != nil {
+		return err
+	}
+	t, err := e.live(c.Task)
+	if err != nil {
+		return err
+	}
+	if t.Status != Active && c.By != RoleDirector {
+		return fmt.Errorf("it is %s, want ACTIVE", t.Status)
+	}
+	err = errors.Join(messageFaults(r.Messages)...)
+	if c.By == RoleGuardian {
+		err = oneSystem(r.Messages)
+	}
+	if err != nil {
+		return err
+	}
+	if c.By == RoleGuardian {
+		e.b.Guardian.LastNudge = c.At
+	}
+	e.b.Memories[t.ID] = append(e.b.Memories[t.ID], r.Messages...)
+	t.UpdatedAt = c.At
+	return nil
+}
+
+// SetWatch is an [Action] of the Guardian: it records what the Guardian saw of an ACTIVE
+// task. Reviewed says that this was a check.
+type SetWatch struct {
+	Watch
+	Reviewed bool `json:"reviewed,omitempty"`
+}
+
+func (SetWatch) kind() string { return "set_watch" }
+
+func (s SetWatch) apply(e *Editor, c Change) error {
+	if err := c.allow(guardian); err != nil {
+		return err
+	}
+	t, err := e.live(c.Task)
+	if err != nil {
+		return err
+	}
+	if t.Status != Active {
+		return fmt.Errorf("it is %s, want ACTIVE", t.Status)
+	}
+	if err := errors.Join(s.faults()...); err != nil {
+		return err
+	}
+	e.b.Guardian.Watches[t.ID] = s.Watch
+	if s.Reviewed {
+		e.b.Guardian.LastReviewed = t.ID
+	}
+	return nil
+}
+
+// Spend is an [Action] that adds to what the run has used, and to what the task has if
+// the change names one, final or not.
+type Spend struct {
+	Usage providers.Usage `json:"usage"`
+}
+
+func (Spend) kind() string { return "spend" }
+
+func (s Spend) apply(e *Editor, c Change) error {
+	if err := c.allow(everybody); err != nil {
+		return err
+	}
+	if s.Usage.Negative() {
+		return errors.New("usage is below 0")
+	}
+	if c.Task != "" {
+		t, err := e.task(c.Task)
+		if err != nil {
+			return err
+		}
+		t.Spent = t.Spent.Add(s.Usage)
+		t.UpdatedAt = c.At
+	}
+	e.b.Spent = e.b.Spent.Add(s.Usage)
+	return nil
+}
+
+// Steer is an [Action] that changes the strategy by [StrategyTable].
+type Steer struct {
+	Event  StrategyEvent `json:"event"`
+	Reason string        `json:"reason,omitempty"`
+}
+
+func (Steer) kind() string { return "steer" }
+
+func (s Steer) apply(e *Editor, c Change) error {
+	to, err := StrategyTable.Check(e.b.Strategy, s.Event, c.By)
+	if err != nil {
+		return err
+	}
+	e.b.Strategy = to
+	return nil
+}

@@ -1,0 +1,204 @@
+// Package blackboard keeps what a run did: its log of records, and the stores
+// that logs are kept in.
+//
+// A host plugs in its own storage by implementing [Store], four methods; package
+// storetest checks them. The optional interfaces [Owners], [Notifier], [Messenger],
+// [Inbox], [Blobs] and [Deleter] say what more a store can do. [Memory] has them all.
+//
+// [Export] and [Import] carry a run from one store to another as JSON lines.
+package runlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"time"
+)
+
+var (
+	// ErrConflict says that another writer was first: with a record of the run, with a
+	// letter, or with the name of an engine.
+	ErrConflict = errors.New("blackboard: another writer was first")
+
+	// ErrNoBlob says that a store has no blob of that hash.
+	ErrNoBlob = errors.New("blackboard: no such blob")
+
+	// ErrNoRun says that a store has no run of that ID.
+	ErrNoRun = errors.New("blackboard: no such run")
+
+	// ErrNoReply says that no engine of that name replies to requests.
+	ErrNoReply = errors.New("blackboard: no such engine replies")
+
+	// ErrEnded says that the run has ended and takes no letters.
+	ErrEnded = errors.New("blackboard: the run has ended")
+
+	// ErrDamaged says that a store does not hold what was stored: a file was changed,
+	// or a disk failed. The error names the run, and the record, letter or blob.
+	ErrDamaged = errors.New("blackboard: damaged")
+)
+
+// Store keeps the logs of runs. It is all that a host must implement.
+// Implementations are safe for concurrent use and for many processes, and hold no
+// lock while they yield: the body of a loop may call the store. With a context that
+// is done already every method, here and below, changes nothing and returns or yields
+// the context's error. After an error a sequence yields no more. The caller owns what
+// is returned or yielded: Data, Labels, bytes.
+type Store interface {
+	// Append stores recs, of one or of several runs, all or none, and returns when
+	// they are durable. The records of one run are in order and continue its log
+	// without a gap. If any (Run, Seq) is taken, leaves a gap, or follows an Ended
+	// record, Append stores nothing and returns ErrConflict. It refuses records that
+	// [Listing.Add] refuses. After any other error the outcome is unknown: all of recs
+	// are stored, or none is (a commit whose confirmation was lost). Append returns
+	// soon after ctx is done. It keeps neither recs nor their Data. Data comes back
+	// byte for byte, empty Data as nil.
+	Append(ctx context.Context, recs []Record) error
+
+	// Records yields the records of a run from Seq from on, in order. An unknown
+	// run has none.
+	Records(ctx context.Context, run string, from int64) iter.Seq2[Record, error]
+
+	// Last returns the last record of a run, or ErrNoRun.
+	Last(ctx context.Context, run string) (Record, error)
+
+	// List yields the runs that q selects, newest first: by Started, and runs of the
+	// same time in the order of their IDs. It reads no logs: its cost does not depend
+	// on their length.
+	List(ctx context.Context, q Query) iter.Seq2[Listing, error]
+}
+
+// Query selects runs. A zero field selects all.
+type Query struct {
+	Open   bool      // not ended
+	Run    string    // that run alone
+	Flow   string    // of that flow
+	Status string    // of that status, as in Listing
+	Owner  string    // of that owner
+	Parent string    // children of that run
+	Label  string    // with that label; "name=value": with that value
+	Text   string    // with that text in the ID, the flow's name, a label's value or Err; ASCII case is ignored
+	Before time.Time // whose last record is older
+	Limit  int       // at most so many; 0 or less: all
+	After  string    // behind the run of that ID: the cursor for the next page. An unknown ID is ErrNoRun
+}
+
+// Listing is what a list shows of a run. It follows from some records of the log
+// alone: see [Listing.Add].
+type Listing struct {
+	Run     string
+	Flow    string
+	Version int
+	Parent  string            // of a child: the run that started it
+	Labels  map[string]string // the host's; nil: none
+	Owner   string            // the engine that executes it, or executed it last
+	Status  string            // of an ended or stuck run; "": open
+	Err     string            // of an ended or stuck run
+	Ended   bool
+	Started time.Time // of the first record
+	Changed time.Time // of the last record
+	Next    int64     // the Seq of the next record
+}
+
+// Owners is a Store that knows which engines are alive. An engine resumes another
+// engine's run only when that engine is dead. With a store that is not Owners, one
+// process at a time may execute runs.
+type Owners interface {
+	// Beat says that the engine of that name is alive. The engine calls it again
+	// well before d is over; one that has been silent for d counts as dead. An empty
+	// name and a d of 0 or less are errors. A store that can tell that a living engine
+	// of another process has the name returns ErrConflict.
+	Beat(ctx context.Context, owner string, d time.Duration) error
+
+	// Leave says that the engine has stopped: its runs are free at once.
+	Leave(ctx context.Context, owner string) error
+
+	// Alive tells whether the engine of that name is alive. One that never called
+	// Beat, or left, is not. A store that can tell that a process has died (by a lock
+	// of the operating system, by a session of a database) says so at once; else Alive
+	// compares with what it saw before, by its own monotonic clock, so that clocks
+	// that differ or are set back do no harm.
+	Alive(ctx context.Context, owner string) (bool, error)
+
+	// Orphans yields the open runs whose owner is not alive, oldest first. It checks
+	// each owner once.
+	Orphans(ctx context.Context) iter.Seq2[Listing, error]
+}
+
+// Notifier is a Store that reports changes by other processes, so that an engine
+// learns of them before its next poll.
+type Notifier interface {
+	// Changes yields the IDs of runs to which another process appended a record or
+	// put a letter, soon after it did, until ctx is done or another error ends it,
+	// which it yields. It may yield a run once for several changes, and for changes of
+	// this process; it may miss changes, so poll too, slowly.
+	Changes(ctx context.Context) iter.Seq2[string, error]
+}
+
+// Messenger is a Store that carries requests from one engine to another, and the
+// replies. It keeps neither of them. Data is any bytes, and may be megabytes.
+type Messenger interface {
+	// Request has the engine of that name handle data, and returns its reply. It
+	// returns ErrNoReply as soon as the store can tell that no engine of the name
+	// serves requests. An engine that hangs, or a request that is lost, ends with ctx
+	// alone: give it a deadline.
+	Request(ctx context.Context, owner string, data []byte) (reply []byte, err error)
+
+	// Serve replies by handle to the requests to the engine of that name, several at
+	// once, until ctx is done or the store is closed, and returns why when the last
+	// handle has returned. The context of handle ends with that of Serve, and at the
+	// deadline of the request. A name that has called Beat is served once at a time.
+	Serve(ctx context.Context, owner string, handle func(ctx context.Context, data []byte) []byte) error
+}
+
+// Letter is a message to a run from any process: the answer to the question that
+// Key names, or, with Key "", the request to cancel it.
+type Letter struct {
+	Run  string
+	Key  string
+	Data json.RawMessage
+
+	// Expired says that there is no answer: the run's own engine closes the question
+	// by it, so that an answer that comes later is refused. Data is nil.
+	Expired bool
+}
+
+// Inbox is a Store that takes letters for runs.
+type Inbox interface {
+	// Put keeps a letter. The first for a (Run, Key) wins, and the log counts: Put
+	// returns ErrConflict if there is a letter for the key, or if the records that
+	// Asks yields for it leave the question in another state than Asked, by [AskState]
+	// (without such a record it is open: an early answer). With Key "" ErrConflict
+	// means that there is a letter or a Canceled record. It returns ErrEnded if the
+	// last record is Ended, and ErrNoRun for an unknown run. One transaction decides
+	// and keeps the letter.
+	Put(ctx context.Context, l Letter) error
+
+	// Letters yields the letters of run, or with run "" those of all runs, that are
+	// not in the log yet: [Removes] says which record removes which letter, and an
+	// Ended record removes all of its run.
+	Letters(ctx context.Context, run string) iter.Seq2[Letter, error]
+
+	// Asks yields the records of a run whose kinds are [AskKind], in order; with a key
+	// only those whose Name is the key. An unknown run has none.
+	Asks(ctx context.Context, run, key string) iter.Seq2[Record, error]
+}
+
+// Blobs is a Store for large values by their hash. Each belongs to a run, so that
+// deleting the run deletes them. A blob may come before the first record of its run.
+// Data that does not have its hash is ErrDamaged.
+type Blobs interface {
+	// PutBlob keeps data, once, and returns its [BlobHash].
+	PutBlob(ctx context.Context, run string, data []byte) (hash string, err error)
+	// Blob returns the data of hash, or ErrNoBlob.
+	Blob(ctx context.Context, run, hash string) ([]byte, error)
+	// BlobsOf yields the data of all blobs of run, in the order of their hashes.
+	BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, error]
+}
+
+// Deleter is a Store that can forget runs.
+type Deleter interface {
+	// Delete removes the logs, the letters and the blobs of runs, all or none. An
+	// unknown run is no error.
+	Delete(ctx context.Context, runs ...string) error
+}
