@@ -21,8 +21,9 @@
 //   - providers: the interface of language models, with roles, fallback chains and prices;
 //     providers/openai, anthropic and bedrock open real ones, providers/fake and cassette are
 //     for tests, providers/mcp brings tools.
-//   - blackboard: logs and the stores that keep them. blackboard/sqlite keeps them in
-//     one file and is a module of its own, so that only its users depend on a database.
+//   - blackboard: the board of a team that works on tasks. blackboard/runlog has the logs of
+//     runs and the interface of stores; blackboard/sqlite keeps logs in one file and is a
+//     module of its own, so that only its users depend on a database.
 //
 // Authors of stores check theirs with blackboard/storetest. Authors of engines
 // start with orchestrator/engine and check theirs with orchestrator/enginetest.

@@ -1,4 +1,4 @@
-// Package board is the blackboard of one run of a team that works on tasks: what is to
+// Package blackboard is the blackboard of one run of a team that works on tasks: what is to
 // be done, what was decided and learned, and the state of every task.
 //
 // A [Board] is plain data and its JSON form is its snapshot. It is changed by an
@@ -106,7 +106,7 @@ func New(runID, objective string, spec map[string]json.RawMessage) (*Board, erro
 		b.Spec[area] = append(json.RawMessage(nil), value...)
 	}
 	if err := errors.Join(b.headFaults()...); err != nil {
-		return nil, fmt.Errorf("board: %w", err)
+		return nil, fmt.Errorf("blackboard: %w", err)
 	}
 	return b, nil
 }

@@ -87,7 +87,7 @@ type changeJSON struct {
 // MarshalJSON implements [json.Marshaler].
 func (c Change) MarshalJSON() ([]byte, error) {
 	if c.Do == nil {
-		return nil, errors.New("board: a change without an action")
+		return nil, errors.New("blackboard: a change without an action")
 	}
 	do, err := json.Marshal(c.Do)
 	if err != nil {
@@ -101,15 +101,15 @@ func (c Change) MarshalJSON() ([]byte, error) {
 func (c *Change) UnmarshalJSON(data []byte) error {
 	var raw changeJSON
 	if err := strict(data, &raw); err != nil {
-		return fmt.Errorf("board: change: %w", err)
+		return fmt.Errorf("blackboard: change: %w", err)
 	}
 	read, ok := actions[raw.Kind]
 	if !ok {
-		return fmt.Errorf("board: kind of a change is %q, which is unknown", raw.Kind)
+		return fmt.Errorf("blackboard: kind of a change is %q, which is unknown", raw.Kind)
 	}
 	do, err := read(raw.Do)
 	if err != nil {
-		return fmt.Errorf("board: change %q: %w", raw.Kind, err)
+		return fmt.Errorf("blackboard: change %q: %w", raw.Kind, err)
 	}
 	*c = Change{By: raw.By, At: raw.At, Task: raw.Task, Do: do}
 	return nil

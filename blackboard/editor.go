@@ -45,7 +45,7 @@ func Open(b *Board, p routing.Preference) (*Editor, error) {
 		faults = append(faults, e.graph.Add(nodes...))
 	}
 	if err := errors.Join(faults...); err != nil {
-		return nil, fmt.Errorf("board: %w", err)
+		return nil, fmt.Errorf("blackboard: %w", err)
 	}
 	return e, nil
 }
@@ -78,17 +78,17 @@ func (b *Board) fill() {
 // wrong with c.
 func (e *Editor) Apply(c Change) error {
 	if c.Do == nil {
-		return errors.New("board: a change without an action")
+		return errors.New("blackboard: a change without an action")
 	}
 	c.At = c.At.Round(0).UTC()
 	if year := c.At.Year(); year < 0 || year > 9999 {
-		return fmt.Errorf("board: a change of the year %d, want 0 to 9999", year)
+		return fmt.Errorf("blackboard: a change of the year %d, want 0 to 9999", year)
 	}
 	if err := c.Do.apply(e, c); err != nil {
 		if c.Task != "" {
 			err = fmt.Errorf("task %q: %w", c.Task, err)
 		}
-		return fmt.Errorf("board: %s: %w", c.Do.kind(), err)
+		return fmt.Errorf("blackboard: %s: %w", c.Do.kind(), err)
 	}
 	e.b.Version++
 	return nil

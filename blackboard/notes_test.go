@@ -15,9 +15,9 @@ import (
 func TestNew(t *testing.T) {
 	t.Run("B1 B3 B4 one objective and one spec", func(t *testing.T) {
 		_, err := blackboard.New(" ", "", map[string]json.RawMessage{"db": json.RawMessage(`{`)})
-		require.EqualError(t, err, "board: run_id is empty\nobjective is empty\nspec[\"db\"] is no JSON")
+		require.EqualError(t, err, "blackboard: run_id is empty\nobjective is empty\nspec[\"db\"] is no JSON")
 		_, err = blackboard.New("r", "o", map[string]json.RawMessage{" ": json.RawMessage(`1`)})
-		require.EqualError(t, err, "board: spec[\" \"]: the area is empty")
+		require.EqualError(t, err, "blackboard: spec[\" \"]: the area is empty")
 		r := newRun(t, task("a"))
 		data, err := json.Marshal(r.Board())
 		require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 func (e *Editor) Snapshot() ([]byte, error) {
 	data, err := json.Marshal(e.b)
 	if err != nil {
-		return nil, fmt.Errorf("board: snapshot: %w", err)
+		return nil, fmt.Errorf("blackboard: snapshot: %w", err)
 	}
 	return data, nil
 }
@@ -30,7 +30,7 @@ func Restore(data []byte, p routing.Preference) (*Editor, error) {
 		err = errors.New("there is data after the board")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("board: restore: %w", err)
+		return nil, fmt.Errorf("blackboard: restore: %w", err)
 	}
 	return Open(b, p)
 }

@@ -127,7 +127,7 @@ func (e *Editor) results(ids []string) []Result {
 }
 
 func namedError(verb, id string, err error) error {
-	return fmt.Errorf("board: %s: task %q: %w", verb, id, err)
+	return fmt.Errorf("blackboard: %s: task %q: %w", verb, id, err)
 }
 
 func notBlocked(t *Task) error { return fmt.Errorf("it is %s, want BLOCKED", t.Status) }

@@ -131,7 +131,7 @@ func (c *Context) Elapsed() time.Duration {
 
 // Emit puts a record of the flow's own into the log: progress, audit. It is
 // there once, over resumes too. data must have a JSON form, and kind must not be
-// one of the engine's (see package blackboard); anything else is ErrFlow and stops
+// one of the engine's (see package runlog); anything else is ErrFlow and stops
 // the run.
 func (c *Context) Emit(kind string, data any) {
 	if c.branch.Check() != nil {

@@ -283,9 +283,9 @@ func TestDamagedLogIsRefused(t *testing.T) {
 			if rec.Seq > 0 {
 				rec.Seq++
 			}
-		}, "record 2: blackboard: damaged: it is at the place of record 1"},
-		{"the start is missing", func(rec *runlog.Record) { rec.Kind = runlog.Called }, `record 0: blackboard: damaged: it is "called", want "started"`},
-		{"the start cannot be read", func(rec *runlog.Record) { rec.Data = json.RawMessage(`7`) }, "record 0: blackboard: damaged"},
+		}, "record 2: runlog: damaged: it is at the place of record 1"},
+		{"the start is missing", func(rec *runlog.Record) { rec.Kind = runlog.Called }, `record 0: runlog: damaged: it is "called", want "started"`},
+		{"the start cannot be read", func(rec *runlog.Record) { rec.Data = json.RawMessage(`7`) }, "record 0: runlog: damaged"},
 		{"an answer cannot be read", func(rec *runlog.Record) {
 			if rec.Kind == runlog.Called {
 				rec.Data = json.RawMessage(`7`)
@@ -295,7 +295,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 			if rec.Kind == runlog.Called {
 				rec.Blob = "0123"
 			}
-		}, "blackboard: no such blob"},
+		}, "runlog: no such blob"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

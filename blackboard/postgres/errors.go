@@ -39,7 +39,7 @@ func (s *Store) seen(err error) error {
 	return err
 }
 
-// explain returns err for the host: errors of package blackboard and of ctx unchanged,
+// explain returns err for the host: errors of package runlog and of ctx unchanged,
 // those of the driver as text that says what to do.
 func explain(ctx context.Context, what string, err error) error {
 	if err == nil {

@@ -114,7 +114,7 @@ func (c Config) Validate() error {
 // [runlog.Owners], [runlog.Notifier], [runlog.Messenger],
 // [runlog.Inbox], [runlog.Blobs] and [runlog.Deleter], safe for concurrent use.
 //
-// Its errors are those of package blackboard and of contexts; others say in words
+// Its errors are those of package runlog and of contexts; others say in words
 // what to do and hide the driver's types. Texts of any bytes are kept: those that
 // Postgres cannot hold are stored in hex. Run IDs and the names of flows and engines
 // are limited by Postgres to about 2,000 bytes. After Close every method returns

@@ -39,7 +39,7 @@ type exportBlob struct {
 // [ErrNoBlob].
 func Export(ctx context.Context, s Store, run string, w io.Writer) error {
 	if err := export(ctx, s, run, w); err != nil {
-		return fmt.Errorf("blackboard: export run %q: %w", run, err)
+		return fmt.Errorf("runlog: export run %q: %w", run, err)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func Import(ctx context.Context, s Store, r io.Reader) (run string, err error) {
 		err = in.store(ctx, s)
 	}
 	if err != nil {
-		return "", fmt.Errorf("blackboard: import: %w", err)
+		return "", fmt.Errorf("runlog: import: %w", err)
 	}
 	return in.header.Run, nil
 }

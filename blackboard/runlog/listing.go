@@ -35,7 +35,7 @@ func (l *Listing) Add(rec Record) error {
 	}
 	if Listed(rec.Kind) && len(rec.Data) > 0 {
 		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return fmt.Errorf("blackboard: data of record %d (%s) of run %q: %w", rec.Seq, rec.Kind, rec.Run, err)
+			return fmt.Errorf("runlog: data of record %d (%s) of run %q: %w", rec.Seq, rec.Kind, rec.Run, err)
 		}
 	}
 	l.Changed, l.Next = rec.At, rec.Seq+1

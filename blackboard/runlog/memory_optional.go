@@ -115,7 +115,7 @@ func (m *Memory) BlobsOf(ctx context.Context, run string) iter.Seq2[[]byte, erro
 func (m *Memory) Beat(ctx context.Context, owner string, d time.Duration) error {
 	return m.locked(ctx, func() error {
 		if owner == "" || d <= 0 {
-			return fmt.Errorf("blackboard: beat of engine %q for %v: want a name and more than 0", owner, d)
+			return fmt.Errorf("runlog: beat of engine %q for %v: want a name and more than 0", owner, d)
 		}
 		m.alive[owner] = time.Now().Add(d)
 		return nil

@@ -1,4 +1,4 @@
-// Package blackboard keeps what a run did: its log of records, and the stores
+// Package runlog keeps what a run did: its log of records, and the stores
 // that logs are kept in.
 //
 // A host plugs in its own storage by implementing [Store], four methods; package
@@ -19,23 +19,23 @@ import (
 var (
 	// ErrConflict says that another writer was first: with a record of the run, with a
 	// letter, or with the name of an engine.
-	ErrConflict = errors.New("blackboard: another writer was first")
+	ErrConflict = errors.New("runlog: another writer was first")
 
 	// ErrNoBlob says that a store has no blob of that hash.
-	ErrNoBlob = errors.New("blackboard: no such blob")
+	ErrNoBlob = errors.New("runlog: no such blob")
 
 	// ErrNoRun says that a store has no run of that ID.
-	ErrNoRun = errors.New("blackboard: no such run")
+	ErrNoRun = errors.New("runlog: no such run")
 
 	// ErrNoReply says that no engine of that name replies to requests.
-	ErrNoReply = errors.New("blackboard: no such engine replies")
+	ErrNoReply = errors.New("runlog: no such engine replies")
 
 	// ErrEnded says that the run has ended and takes no letters.
-	ErrEnded = errors.New("blackboard: the run has ended")
+	ErrEnded = errors.New("runlog: the run has ended")
 
 	// ErrDamaged says that a store does not hold what was stored: a file was changed,
 	// or a disk failed. The error names the run, and the record, letter or blob.
-	ErrDamaged = errors.New("blackboard: damaged")
+	ErrDamaged = errors.New("runlog: damaged")
 )
 
 // Store keeps the logs of runs. It is all that a host must implement.

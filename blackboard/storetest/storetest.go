@@ -1,4 +1,4 @@
-// Package storetest checks that a store keeps the promises of package blackboard.
+// Package storetest checks that a store keeps the promises of package runlog.
 //
 // A store's own tests call [Run]:
 //

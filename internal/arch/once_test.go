@@ -30,7 +30,7 @@ func TestOnce(t *testing.T) {
 		what, called string
 		in           []string // the files that may
 	}{
-		{"makes a JSON encoder", "SetEscapeHTML", []string{"blackboard/export.go", "internal/text/text.go"}},
+		{"makes a JSON encoder", "SetEscapeHTML", []string{"blackboard/runlog/export.go", "internal/text/text.go"}},
 		{"cuts a text between runes", "RuneStart", []string{"internal/text/text.go"}},
 	} {
 		t.Run("C27 one place "+once.what, func(t *testing.T) {
@@ -55,7 +55,7 @@ func core(t *testing.T) []file {
 	t.Helper()
 	return slices.DeleteFunc(slices.Clone(files(t)), func(f file) bool {
 		return f.test || !slices.Contains([]string{
-			"blackboard", "blackboard/sqlite", "internal/answer", "internal/prompt", "internal/text",
+			"blackboard", "blackboard/runlog", "blackboard/sqlite", "internal/answer", "orchestrator/internal/prompt", "internal/text",
 			"orchestrator", "orchestrator/agent", "orchestrator/engine", "orchestrator/internal/local", "orchestrator/internal/sched",
 		}, f.dir)
 	})

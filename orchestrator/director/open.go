@@ -75,7 +75,7 @@ func (r *run) takeOver(c *orchestrator.Context) error {
 func (r *run) checkBoard() error {
 	for i, t := range r.board.Board().Tasks {
 		if err := r.fits(&t.Definition); err != nil && !t.Final() {
-			return team.Fail(ErrInput, "board: tasks[%d] %q: %w", i, t.ID, err)
+			return team.Fail(ErrInput, "blackboard: tasks[%d] %q: %w", i, t.ID, err)
 		}
 		if (t.Status == blackboard.AwaitingQA || t.Accepted) && r.store.lacks(t.ID) {
 			return team.Fail(ErrInput, "drafts has no %q, which the board has as delivered: want Outcome.Drafts of that run", t.ID)

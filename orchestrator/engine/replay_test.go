@@ -405,12 +405,12 @@ func TestHistory(t *testing.T) {
 		log  iter.Seq2[runlog.Record, error]
 		want string
 	}{
-		"an error of the store":        {broken, `log of run "x": blackboard: damaged`},
-		"a gap":                        {gap, `record 2: blackboard: damaged: it is at the place of record 1`},
-		"no start":                     {logOf(called(0, "a", "", "")), `record 0: blackboard: damaged: it is "called", want "started"`},
-		"a start that is no object":    {logOf(runlog.Record{Kind: runlog.Started, Data: json.RawMessage(`7`)}), `record 0: blackboard: damaged`},
-		"an answer that is no object":  {logOf(started(), runlog.Record{Kind: runlog.Called, Data: json.RawMessage(`7`)}), `record 1: blackboard: damaged`},
-		"a stuck record without cause": {logOf(started(), runlog.Record{Kind: runlog.Stuck, Data: json.RawMessage(`{}`)}), `record 1: blackboard: damaged`},
+		"an error of the store":        {broken, `log of run "x": runlog: damaged`},
+		"a gap":                        {gap, `record 2: runlog: damaged: it is at the place of record 1`},
+		"no start":                     {logOf(called(0, "a", "", "")), `record 0: runlog: damaged: it is "called", want "started"`},
+		"a start that is no object":    {logOf(runlog.Record{Kind: runlog.Started, Data: json.RawMessage(`7`)}), `record 0: runlog: damaged`},
+		"an answer that is no object":  {logOf(started(), runlog.Record{Kind: runlog.Called, Data: json.RawMessage(`7`)}), `record 1: runlog: damaged`},
+		"a stuck record without cause": {logOf(started(), runlog.Record{Kind: runlog.Stuck, Data: json.RawMessage(`{}`)}), `record 1: runlog: damaged`},
 	} {
 		t.Run("damaged: "+name, func(t *testing.T) {
 			_, err := NewReplay("x", tt.log)
@@ -423,12 +423,12 @@ func TestHistory(t *testing.T) {
 		empty.Data = json.RawMessage(`{}`)
 		p, h := replay(t, started(), empty)
 		p.Start(call(0, "a", "1"))
-		require.ErrorContains(t, steps(p, h), `record 1: blackboard: damaged: it has neither a response nor an error`)
+		require.ErrorContains(t, steps(p, h), `record 1: runlog: damaged: it has neither a response nor an error`)
 		p, h = replay(t, started(), runlog.Record{Kind: runlog.Used, Data: json.RawMessage(`7`)})
 		p.Start(call(0, "a", "1"))
-		require.ErrorContains(t, steps(p, h), `record 1: blackboard: damaged`)
+		require.ErrorContains(t, steps(p, h), `record 1: runlog: damaged`)
 		_, err := NewReplay("x", logOf(started(), runlog.Record{Kind: runlog.Refused, Data: json.RawMessage(`7`)}))
-		require.ErrorContains(t, err, `record 1: blackboard: damaged`)
+		require.ErrorContains(t, err, `record 1: runlog: damaged`)
 	})
 }
 
