@@ -14,7 +14,7 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
-	"github.com/convene-go/convene/orchestrator/internal/local"
+	local "github.com/convene-go/convene/orchestrator/internal/engine"
 )
 
 // Config is what an engine in this process needs.

@@ -19,7 +19,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/flowtest"
-	driver "github.com/convene-go/convene/orchestrator/internal/local"
+	driver "github.com/convene-go/convene/orchestrator/internal/engine"
 	"github.com/convene-go/convene/providers"
 )
 

@@ -56,7 +56,8 @@ func core(t *testing.T) []file {
 	return slices.DeleteFunc(slices.Clone(files(t)), func(f file) bool {
 		return f.test || !slices.Contains([]string{
 			"blackboard", "blackboard/runlog", "blackboard/sqlite", "internal/answer", "orchestrator/internal/prompt", "internal/text",
-			"orchestrator", "orchestrator/agent", "orchestrator/engine", "orchestrator/internal/local", "orchestrator/internal/sched",
+			"orchestrator", "orchestrator/agent", "orchestrator/engine", "orchestrator/internal/crew", "orchestrator/internal/engine", "orchestrator/internal/fleet", "orchestrator/internal/jobs",
+			"orchestrator/internal/journal", "orchestrator/internal/sched",
 		}, f.dir)
 	})
 }

@@ -84,8 +84,12 @@ var arrows = map[string]may{
 	"orchestrator/agent":              {own: []string{"providers", "internal/answer", "internal/text"}, others: []string{schema}},
 	"orchestrator/engine":             {own: slices.Concat(agents, []string{"internal/text"}), others: []string{backoff, xsync}},
 	"orchestrator/internal/sched":     {own: engines},
-	"orchestrator/internal/local":     {own: slices.Concat(engines, []string{"internal/text"}), others: []string{backoff, xsync}},
-	"orchestrator":                    {own: slices.Concat(engines, []string{"fsm", "grading", "routing", "internal/answer", "internal/text", "orchestrator/internal/sched", "orchestrator/internal/local"}), others: []string{backoff, schema, xsync}},
+	"orchestrator/internal/jobs":      {},
+	"orchestrator/internal/journal":   {own: slices.Concat(engines, []string{"orchestrator/internal/jobs"}), others: []string{backoff}},
+	"orchestrator/internal/crew":      {own: slices.Concat(engines, []string{"orchestrator/internal/jobs"})},
+	"orchestrator/internal/fleet":     {own: slices.Concat(engines, []string{"orchestrator/internal/journal"})},
+	"orchestrator/internal/engine":    {own: slices.Concat(engines, []string{"orchestrator/internal/jobs", "orchestrator/internal/journal", "orchestrator/internal/crew", "orchestrator/internal/fleet"})},
+	"orchestrator":                    {own: slices.Concat(engines, []string{"fsm", "grading", "routing", "internal/answer", "internal/text", "orchestrator/internal/sched", "orchestrator/internal/engine"}), others: []string{backoff, schema, xsync}},
 	"orchestrator/internal/team":      {own: slices.Concat(team, []string{"orchestrator/internal/prompt"})},
 	"orchestrator/flowtest":           {own: slices.Concat(engines, []string{"orchestrator", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/enginetest":         {own: slices.Concat(engines, []string{"orchestrator", "orchestrator/flowtest", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
@@ -117,11 +121,11 @@ var (
 // and why. Everybody else uses errgroup or WaitGroup.Go, so that each goroutine
 // has an owner that waits for it.
 var goStatements = map[string]string{
-	"bench/calls.go":                      "the limit that calls are measured against",
-	"bench/peers/limits.go":               "the same",
-	"bench/killstorm/process.go":          "waits for a child process that is killed; its end is awaited over a channel",
-	"bench/killstorm/worker.go":           "lives until the process is killed",
-	"examples/internal/cli/questions.go":  "nothing ends a read from a terminal, so its goroutine cannot be waited for",
-	"orchestrator/enginetest/seam.go":     "the coroutines over goroutines: resume hands over to them and waits",
-	"orchestrator/internal/local/pool.go": "close counts them, and cannot wait for one that is inside a deaf agent",
+	"bench/calls.go":                     "the limit that calls are measured against",
+	"bench/peers/limits.go":              "the same",
+	"bench/killstorm/process.go":         "waits for a child process that is killed; its end is awaited over a channel",
+	"bench/killstorm/worker.go":          "lives until the process is killed",
+	"examples/internal/cli/questions.go": "nothing ends a read from a terminal, so its goroutine cannot be waited for",
+	"orchestrator/enginetest/seam.go":    "the coroutines over goroutines: resume hands over to them and waits",
+	"orchestrator/internal/jobs/jobs.go": "Close counts them, and cannot wait for one that is inside a deaf agent",
 }

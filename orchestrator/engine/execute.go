@@ -42,22 +42,27 @@ type Task struct {
 	usage    providers.Usage // of all attempts, as the agent said
 	due      atomic.Int64    // when the attempt under way has to be over, in Unix nanoseconds; 0: no limit
 
-	mu       sync.Mutex
-	canceled bool
-	under    *callContext // what Cancel ends
-	first    callContext  // of the first attempt
+	mu         sync.Mutex
+	place      place        // where the agent is
+	canceledAt time.Time    // time of the first Cancel; zero: the call is not canceled
+	under      *callContext // context that Cancel ends
+	first      callContext  // context of the first attempt
 }
 
-// Cancel ends the contexts of the call and prevents further attempts. It is safe
-// for concurrent use.
-func (t *Task) Cancel() {
+// Cancel ends the contexts of the call and prevents further attempts. It reports whether
+// the agent's Grace begins now: this is the first Cancel, and the agent has not returned.
+// It is safe for concurrent use.
+func (t *Task) Cancel() (first bool) {
 	t.mu.Lock()
-	t.canceled = true
-	under := t.under
+	if first = t.canceledAt.IsZero(); first {
+		t.canceledAt = time.Now()
+	}
+	under, away := t.under, t.place == underway
 	t.mu.Unlock()
 	if under != nil {
 		under.end()
 	}
+	return first && away
 }
 
 // Due is when the attempt under way has to be over; zero: it has no limit. It is
@@ -127,7 +132,7 @@ func (t *Task) watch(c *callContext) (canceled bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.under = c
-	return t.canceled
+	return !t.canceledAt.IsZero()
 }
 
 // try makes one attempt, with c as its context.

@@ -1,4 +1,4 @@
-package local
+package engine
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/jobs"
+	"github.com/convene-go/convene/orchestrator/internal/journal"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -42,7 +45,7 @@ func (a *asks) take(l runlog.Letter) bool {
 	state := a.newest[l.Key].Kind
 	taken := state == "" || state == runlog.Asked || l.Expired && state != runlog.Answered
 	if taken {
-		a.add(letterRecord(&l).Record)
+		a.add(letterRecord(&l))
 	}
 	return taken
 }
@@ -75,7 +78,7 @@ func (a *asks) open() (open []engine.Ask, err error) {
 			continue
 		}
 		var ask engine.Ask
-		if err := decode(&rec, &ask); err != nil {
+		if err := journal.Decode(&rec, &ask); err != nil {
 			return nil, err
 		}
 		open = append(open, ask)
@@ -84,8 +87,8 @@ func (a *asks) open() (open []engine.Ask, err error) {
 }
 
 // letterRecord is the record that a letter becomes.
-func letterRecord(l *runlog.Letter) *record {
-	rec := &record{Record: runlog.Record{Run: l.Run, Kind: runlog.Answered, Name: l.Key, Data: l.Data}, data: l.Data}
+func letterRecord(l *runlog.Letter) runlog.Record {
+	rec := runlog.Record{Run: l.Run, Kind: runlog.Answered, Name: l.Key, Data: l.Data}
 	if l.Expired {
 		rec.Kind = runlog.Expired
 	} else if l.Key == "" {
@@ -97,7 +100,7 @@ func letterRecord(l *runlog.Letter) *record {
 // logged are the states of questions by the log; key "": of all.
 func (e *Engine) logged(ctx context.Context, id, key string) (*asks, error) {
 	a := &asks{}
-	for rec, err := range e.store.Asks(ctx, id, key) {
+	for rec, err := range e.journal.Asks(ctx, id, key) {
 		if err != nil {
 			return a, err
 		}
@@ -109,14 +112,14 @@ func (e *Engine) logged(ctx context.Context, id, key string) (*asks, error) {
 // question is the newest record that tells the state of a question, or the one that
 // a letter will be.
 func (e *Engine) question(ctx context.Context, id, key string) (runlog.Record, error) {
-	if r := e.run(id); r != nil { // it knows more than is on record
+	if r := e.find(id); r != nil { // it knows more than is on record
 		if rec := r.asks.of(key); rec.Kind != "" && rec.Kind != runlog.Asked {
 			return rec, nil
 		}
 	}
-	for l, err := range e.store.Letters(ctx, id) { // first, because a letter becomes a record
+	for l, err := range e.journal.Letters(ctx, id) { // first, because a letter becomes a record
 		if err != nil || l.Key == key {
-			return letterRecord(&l).Record, err
+			return letterRecord(&l), err
 		}
 	}
 	a, err := e.logged(ctx, id, key)
@@ -157,16 +160,16 @@ func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 			return err
 		}
 	case engine.AnswerIt:
-		if r := e.run(id); r != nil {
+		if r := e.find(id); r != nil {
 			if open, err := verdict(r.asks.of(c.Key), c.Data); !open {
 				return err
 			}
 		}
 	}
-	if err := e.store.Put(ctx, runlog.Letter{Run: id, Key: c.Key, Data: c.Data}); err != nil {
+	if err := e.journal.Put(ctx, runlog.Letter{Run: id, Key: c.Key, Data: c.Data}); err != nil {
 		return e.refusal(ctx, id, &c, err)
 	}
-	e.takeLetters(ctx, id)
+	e.Letters(ctx, id)
 	return nil
 }
 
@@ -175,7 +178,7 @@ func (e *Engine) refusal(ctx context.Context, id string, c *engine.Command, err 
 	ended := errors.Is(err, runlog.ErrEnded)
 	switch {
 	case errors.Is(err, runlog.ErrNoRun):
-		return noRun(id)
+		return journal.NoRun(id)
 	case !ended && !errors.Is(err, runlog.ErrConflict):
 		return err
 	case c.Key == "":
@@ -194,38 +197,38 @@ func (e *Engine) refusal(ctx context.Context, id string, c *engine.Command, err 
 	return agent.ErrorOf(fmt.Errorf("%w: the question %q", engine.ErrAnswered, c.Key))
 }
 
-// takeLetters puts letters on record for the runs that this engine works on, and
+// Letters puts letters on record for the runs that this engine works on, and
 // resumes runs that have letters. id "": all.
-func (e *Engine) takeLetters(ctx context.Context, id string) {
-	for l, err := range e.store.Letters(ctx, id) {
-		r := e.run(l.Run)
+func (e *Engine) Letters(ctx context.Context, id string) {
+	for l, err := range e.journal.Letters(ctx, id) {
+		r := e.find(l.Run)
 		switch {
 		case err != nil:
 			if ctx.Err() == nil {
-				e.cfg.Log.Warn("letters to runs cannot be read", "err", err)
+				e.log.Warn("letters to runs cannot be read", "err", err)
 			}
 			return
 		case r == nil:
-			if listing, err := e.store.listing(ctx, l.Run); err == nil {
-				e.adoptFor(ctx, &listing)
+			if listing, err := e.journal.Listing(ctx, l.Run); err == nil {
+				e.TakeUp(ctx, &listing)
 			}
 		case l.Expired || !r.isLive() || !r.asks.take(l):
 		case id == "":
-			e.pool.do(jobFunc(func() { e.pool.do(r.write(letterRecord(&l))) }))
+			e.pool.Do(jobs.Func(func() { r.record(letterRecord(&l), l.Data) }))
 		default:
-			_ = r.writeSync(ctx, letterRecord(&l)) // the letter is kept
+			_ = r.recordSync(ctx, letterRecord(&l), l.Data) // the letter is kept
 		}
 	}
 }
 
 // retry executes the flow of a stuck run again.
 func (e *Engine) retry(ctx context.Context, id string) error {
-	l, err := e.store.listing(ctx, id)
+	l, err := e.journal.Listing(ctx, id)
 	if err == nil && l.Status != runlog.Stuck {
 		err = agent.ErrorOf(fmt.Errorf("%w: run %q is %s, not stuck", engine.ErrMalformed, id, l.Status))
 	}
 	if err == nil {
-		_, err = e.resume(ctx, &l, e.unstop(id), nil)
+		_, err = e.resume(ctx, &l, e.forget(id), nil)
 	}
 	return err
 }
@@ -233,10 +236,10 @@ func (e *Engine) retry(ctx context.Context, id string) error {
 // cancelStuck ends a stuck run, and stuck runs inside of it, without executing their
 // flows. It tells whether the run was stuck.
 func (e *Engine) cancelStuck(ctx context.Context, id string, reason json.RawMessage) (stuck bool, err error) {
-	err = e.until(ctx, id, func() (bool, error) { // it may stop just now, or be retried
-		l, err := e.store.listing(ctx, id)
+	err = e.fleet.Until(ctx, id, func() (bool, error) { // it may stop just now, or be retried
+		l, err := e.journal.Listing(ctx, id)
 		stuck = err == nil && l.Status == runlog.Stuck
-		return !stuck || e.run(id) == nil, err
+		return !stuck || e.find(id) == nil, err
 	})
 	if err != nil || !stuck {
 		return false, err
@@ -246,36 +249,36 @@ func (e *Engine) cancelStuck(ctx context.Context, id string, reason json.RawMess
 
 // endStuck ends a run that is stuck, or whose parent is.
 func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage) error {
-	for l, err := range e.store.List(ctx, runlog.Query{Parent: id, Open: true}) {
+	for l, err := range e.journal.List(ctx, runlog.Query{Parent: id, Open: true}) {
 		if err != nil {
 			return err
 		}
-		if child := e.run(l.Run); child != nil {
+		if child := e.find(l.Run); child != nil {
 			<-child.done // it was stopped with its parent
 		}
 		if err := e.endStuck(ctx, l.Run, reason); err != nil {
 			return err
 		}
 	}
-	l, err := e.store.listing(ctx, id)
+	l, err := e.journal.Listing(ctx, id)
 	if err != nil || l.Ended {
 		return err
 	}
 	end := engine.End{Status: engine.Canceled, Err: engine.CanceledBy(reason).Err}
-	for rec, err := range e.store.Records(ctx, id, 0) {
+	for rec, err := range e.journal.Records(ctx, id, 0) {
 		if err != nil {
 			return err
 		}
 		end.Spent = end.Spent.Add(usageOf(&rec))
 	}
-	r := newRun(e, id, &engine.Program{Name: l.Flow, Version: l.Version})
-	r.records.seq = l.Next
-	if err := r.writeSync(ctx, letterRecord(&runlog.Letter{Data: reason})); err != nil {
+	r := newRun(&e.shared, id, &engine.Program{Name: l.Flow, Version: l.Version}, nil)
+	r.records.Continue(l.Next)
+	if err := r.recordSync(ctx, letterRecord(&runlog.Letter{Data: reason}), reason); err != nil {
 		return err
 	}
-	err = r.writeSync(ctx, &record{Record: runlog.Record{Kind: runlog.Ended, Name: l.Flow}, data: engine.EndedData{End: end}})
-	r.records.stopped.Store(true)
-	e.unstop(id)
+	err = r.recordSync(ctx, runlog.Record{Kind: runlog.Ended, Name: l.Flow}, engine.EndedData{End: end})
+	r.records.Stop()
+	e.forget(id)
 	return err
 }
 
@@ -289,4 +292,64 @@ func usageOf(rec *runlog.Record) providers.Usage {
 		_ = json.Unmarshal(rec.Data, &d)
 	}
 	return d.UsedData.Usage.Add(d.CalledData.Usage())
+}
+
+// here stands in for an inbox: a run of this process puts a letter on record at once.
+type here struct{ e *Engine }
+
+// Put implements runlog.Inbox.
+func (h here) Put(ctx context.Context, l runlog.Letter) error {
+	r := h.e.find(l.Run)
+	if r == nil {
+		listing, err := h.e.journal.Listing(ctx, l.Run)
+		if err == nil && !listing.Ended {
+			return agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process, and the store has no inbox: call Resume first", engine.ErrStopped, l.Run))
+		}
+		return cmp.Or(err, runlog.ErrEnded)
+	}
+	if err := h.e.await(ctx, r.live); err != nil {
+		return err
+	}
+	if !r.asks.take(l) {
+		return runlog.ErrConflict
+	}
+	if l.Expired { // it is put on record by who closes the question
+		return nil
+	}
+	err := r.recordSync(ctx, letterRecord(&l), l.Data)
+	if !errors.Is(err, journal.ErrLate) {
+		return err
+	}
+	if err := h.e.await(ctx, r.done); err != nil { // it ends just now, and then its end says what is so
+		return err
+	}
+	return h.Put(ctx, l)
+}
+
+// Letters implements runlog.Inbox.
+func (here) Letters(context.Context, string) iter.Seq2[runlog.Letter, error] {
+	return func(func(runlog.Letter, error) bool) {}
+}
+
+// Asks implements runlog.Inbox, but for yielding all records: asks.note skips the
+// others.
+func (h here) Asks(ctx context.Context, run, _ string) iter.Seq2[runlog.Record, error] {
+	return h.e.journal.Records(ctx, run, 0)
+}
+
+// expire closes a question whose time is over, unless an answer came first.
+func (e *Engine) expire(r *run, key string) (bool, error) {
+	ctx, cancel := r.shortly()
+	defer cancel()
+	l := runlog.Letter{Run: r.id, Key: key, Expired: true}
+	err := e.journal.Put(ctx, l)
+	if errors.Is(err, runlog.ErrConflict) {
+		// It may be closed for another branch, or since before the process died.
+		var last runlog.Record
+		if last, err = e.question(ctx, r.id, key); err == nil && last.Kind == runlog.Answered {
+			e.Letters(ctx, r.id) // an answer came first
+			return false, nil
+		}
+	}
+	return err == nil && r.asks.take(l), err
 }

@@ -1,0 +1,280 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/crew"
+	"github.com/convene-go/convene/orchestrator/internal/jobs"
+	"github.com/convene-go/convene/orchestrator/internal/journal"
+	"github.com/convene-go/convene/providers"
+)
+
+// Start implements engine.Port. Of calls that begin together the driver makes the newest
+// one itself.
+func (r *run) Start(op *engine.Op) {
+	if op.Kind != engine.Call {
+		r.begin(op)
+		return
+	}
+	c := &call{effect: effect{r: r, op: op}}
+	c.effect.call = &c.Call
+	c.Client = c
+	c.Info = agent.Info{Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, N: op.N, Log: r.log, Watcher: &r.feed}
+	c.Request, c.Reserved = op.Request, op.Reserved
+	r.link(&c.effect)
+	if r.crew.Start(&c.Call) {
+		if r.later != nil {
+			r.pool.Do(r.later)
+		}
+		r.later = &c.Call
+	}
+}
+
+// begin begins an effect that is no call.
+func (r *run) begin(op *engine.Op) {
+	f := &effect{r: r, op: op}
+	r.link(f) // the run waits when its question can be seen
+	until := op.Until
+	switch op.Kind { //nolint:exhaustive // the others just wait
+	case engine.Await:
+		if !op.Asked && !r.questions.Ask(r, op) {
+			r.unlink(op)
+			return
+		}
+	case engine.Limit:
+		until = r.clock.When(op.Worked)
+	case engine.Child:
+		f.unwanted.Store(op.Canceled)
+		r.pool.Do(f)
+	}
+	if !until.IsZero() {
+		r.arm(f, max(time.Until(until), 1))
+	}
+}
+
+// Cancel implements engine.Port.
+func (r *run) Cancel(op *engine.Op) {
+	f, ok := op.Private.(*effect)
+	if !ok {
+		return
+	}
+	switch op.Kind {
+	case engine.Call:
+		r.canceled = append(r.canceled, f.call)
+	case engine.Child:
+		f.unwanted.Store(true)
+		f.cancelChild()
+	case engine.Await:
+		if r.questions.Drop(op) {
+			r.unlink(op)
+			r.Emit(runlog.Record{Kind: runlog.Withdrawn, Branch: op.Branch, N: op.N, Name: op.Name})
+		}
+	case engine.Sleep, engine.Limit:
+		r.unlink(op)
+	}
+}
+
+// Now implements engine.Port.
+func (r *run) Now() (time.Time, time.Duration) { return r.clock.Now() }
+
+// Recorded implements engine.Port: a live run has repeated its log.
+func (r *run) Recorded(string, int64) engine.Recorded { return engine.Recorded{} }
+
+// Expose implements engine.Port.
+func (r *run) Expose(state func() (json.RawMessage, error)) { r.state = state }
+
+// Emit implements engine.Port: rec is committed together with what comes next, at the
+// latest when the flow waits.
+func (r *run) Emit(rec runlog.Record) {
+	rec.At, _ = r.clock.Now()
+	r.asks.note(rec)
+	r.record(rec, nil)
+}
+
+// Work implements jobs.Job for an effect that is no call.
+func (f *effect) Work() jobs.Job {
+	switch f.op.Kind { //nolint:exhaustive // crew makes calls
+	case engine.Child:
+		return f.startChild()
+	case engine.Await:
+		return f.expire()
+	}
+	return f.r.complete(f.op, runlog.Slept, nil)
+}
+
+// expire ends a question whose time is over.
+func (f *effect) expire() jobs.Job {
+	r := f.r
+	expired, err := r.host.expire(r, f.op.Name)
+	if expired {
+		return r.complete(f.op, runlog.Expired, nil)
+	}
+	if err != nil && !r.over() && r.life.Err() == nil {
+		r.log.Warn("the end of a question's time cannot be recorded; trying again", "run", r.id, "question", f.op.Name, "err", err)
+		r.arm(f, r.poll)
+	}
+	return nil
+}
+
+// call is a call under way. It tells its run what the crew tells it.
+type call struct {
+	effect
+	crew.Call
+
+	hash  string   // hash of the call's request, where that is recorded
+	given []string // blobs of the request, likewise
+}
+
+// Begin implements crew.Client: it notes what is asked.
+func (c *call) Begin() bool {
+	r := c.r
+	switch {
+	case r.draining.Load():
+		return false
+	case r.journal.Stored():
+		c.hash = engine.RequestHash(c.op.Name, c.Request)
+		r.journal.Calls.Add(1)
+	}
+	if !r.requests {
+		return true
+	}
+	parts, err := engine.SplitRequest(c.Request)
+	for i := 0; i < len(parts) && err == nil; i++ {
+		var hash string
+		hash, err = r.journal.Keep(r.id, parts[i])
+		c.given = append(c.given, hash)
+	}
+	if err != nil {
+		r.stop(fmt.Errorf("request of run %q, effect %s: %w", r.id, c.op.Key(), err))
+	}
+	return err == nil
+}
+
+// Done implements crew.Client. A call that was not made, or that failed because its run
+// stops, is made again when the run is resumed.
+func (c *call) Done(called bool) jobs.Job {
+	if c.hash != "" {
+		defer c.r.journal.Calls.Add(-1)
+	}
+	if !called || c.Err != nil && c.r.cut.Load() {
+		return c.used(c.Reported())
+	}
+	return c.answer(c.Err, c.Ended)
+}
+
+// Left implements crew.Client.
+func (c *call) Left(err *agent.Error) jobs.Job {
+	r := c.r
+	r.log.Warn("agent left behind: it ignores its ctx", "agent", c.op.Name, "run", r.id, "call", c.op.Key(), "grace", c.Grace())
+	if r.cut.Load() {
+		return nil // what it uses stays unknown
+	}
+	return c.answer(err, time.Time{})
+}
+
+// Late implements crew.Client.
+func (c *call) Late() jobs.Job {
+	if c.hash != "" {
+		defer c.r.journal.Calls.Add(-1)
+	}
+	used := c.Reported()
+	used.Calls = max(used.Calls, 1)
+	return c.used(used)
+}
+
+// answer puts on record what the call came to: its Response, or err. at is the time of
+// that; zero: now.
+func (c *call) answer(err *agent.Error, at time.Time) jobs.Job {
+	a := &struct { // what the log in memory keeps, and nothing else of the call
+		journal.Entry
+		data     engine.CalledData
+		response agent.Response
+		reserved engine.Amount
+	}{reserved: c.op.Reserved}
+	a.data.Err, a.data.Request = err, c.given
+	if err == nil {
+		a.response = c.Response
+		a.data.Response = &a.response
+	}
+	if a.reserved != (engine.Amount{}) {
+		a.data.Reserved = &a.reserved
+	}
+	a.Record = runlog.Record{Kind: runlog.Called, Branch: c.op.Branch, N: c.op.N, Name: c.op.Name, Hash: c.hash, At: at.Round(0).UTC()}
+	a.Op, a.Value = c.op, &a.data
+	return c.r.write(&a.Entry)
+}
+
+// used puts on record what a call used that has no answer, or had it before.
+func (c *call) used(usage providers.Usage) jobs.Job {
+	rec := runlog.Record{Kind: runlog.Used, Branch: c.op.Branch, N: c.op.N, Name: c.op.Name, At: c.Ended.Round(0).UTC()}
+	return c.r.write(&journal.Entry{Record: rec, Op: c.op, Value: engine.UsedData{Usage: usage}})
+}
+
+// startChild begins a run inside of this one, or resumes it where its log is there.
+func (f *effect) startChild() jobs.Job {
+	r, in := f.r, *f.op.Input
+	in.Parent = r.id
+	child, err := r.host.begin(r.life, f.op.Child, in, f)
+	if err != nil {
+		return f.childEnded(engine.End{}, err)
+	}
+	if f.unwanted.Load() { // before it was there to be told
+		f.cancelChild()
+	}
+	if child != nil && child.parent == f {
+		return nil // it tells when it is over
+	}
+	end, mine, err := r.host.childEnd(f, in, child)
+	if mine {
+		return nil
+	}
+	return f.childEnded(end, err)
+}
+
+// childEnded puts the end of a child into its parent's log: the child's own log has
+// the rest of it. A child that stopped stops its parent, but what is wrong with the
+// child's start is a result.
+func (f *effect) childEnded(end engine.End, err error) jobs.Job {
+	r := f.r
+	var data json.RawMessage
+	if err == nil {
+		data, err = engine.Encode(engine.End{Status: end.Status, Output: end.Output, Err: end.Err, Lost: end.Lost, Figures: end.Figures})
+	}
+	switch {
+	case err == nil:
+		return r.complete(f.op, runlog.Called, &engine.CalledData{Response: &agent.Response{Data: data, Usage: end.Spent}})
+	case f.op.Child.Fault != nil, errors.Is(err, engine.ErrNoAgent):
+		return r.complete(f.op, runlog.Called, &engine.CalledData{Err: agent.ErrorOf(err)})
+	case isStuck(err):
+		err = childStuck(f.op, err)
+	case errors.Is(err, runlog.ErrConflict) && !r.over():
+		// An engine that has lost this run was faster with a record of the child.
+		if lost, failed := r.host.lost(r); failed != nil || !lost {
+			return f // which starts it again
+		}
+	case isOutage(err):
+		err = agent.ErrorOf(fmt.Errorf("%w: %w: child run %q cannot be read, and its parent is suspended: %w", engine.ErrStopped, journal.ErrOutage, f.op.Input.Run, err))
+	}
+	r.stop(err)
+	return nil
+}
+
+// cancelChild tells a child to end.
+func (f *effect) cancelChild() {
+	r, id := f.r, f.op.Input.Run
+	r.pool.Do(jobs.Func(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), journal.AppendLimit) // also while the engine is closed
+		defer cancel()
+		err := r.host.Tell(ctx, id, engine.Command{Kind: engine.CancelIt, Data: json.RawMessage(`"its parent was canceled or has ended"`)})
+		if err != nil && !errors.Is(err, engine.ErrNoRun) {
+			r.log.Warn("child run cannot be canceled", "run", id, "err", err)
+		}
+	}))
+}

@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/fleet"
+	"github.com/convene-go/convene/orchestrator/internal/journal"
+)
+
+// Resume implements engine.Driver.
+func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
+	if err := e.ready(ctx); err != nil {
+		return res, err
+	}
+	e.fleet.Watch()
+	var taken []*run
+	var errs []error
+	alive := fleet.Census{}
+	for l, err := range e.journal.List(ctx, runlog.Query{Open: true}) {
+		if err != nil {
+			errs = append(errs, err)
+			break
+		}
+		if l.Parent != "" || e.find(l.Run) != nil {
+			continue
+		}
+		c, err := e.fleet.Claim(ctx, &l, fleet.Wish{Alive: alive})
+		var r *run
+		switch {
+		case c.Holder != "":
+			res.Held = append(res.Held, engine.Held{Run: l.Run, Owner: l.Owner, Since: l.Changed})
+		case err == nil && !c.Foreign:
+			r, err = e.adopt(ctx, &l, nil)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("run %q: %w", l.Run, err))
+		}
+		if r != nil {
+			taken = append(taken, r)
+		}
+	}
+	for _, r := range taken {
+		if e.await(ctx, r.live) != nil || !r.over() || !r.fenced {
+			res.Runs = append(res.Runs, r.id)
+		}
+	}
+	return res, errors.Join(errs...)
+}
+
+// begin starts a run, or resumes the one of that ID if it is the same and free. It
+// returns the run if this engine works on it, or did.
+func (e *Engine) begin(ctx context.Context, p *engine.Program, in engine.Input, parent *effect) (*run, error) {
+	if err := e.fleet.Serve(in.Run, in.Labels); err != nil {
+		return nil, err
+	}
+	r, mine, err := e.enter(ctx, in.Run, p, parent)
+	if err != nil {
+		return nil, err
+	}
+	if !mine {
+		switch err := e.await(ctx, r.live); {
+		case err != nil:
+			return nil, err
+		case r.over() && r.fenced:
+			return e.begin(ctx, p, in, parent)
+		}
+		return r, engine.Same(r.id, r.prog.Name, &r.in, p.Name, &in)
+	}
+	r.in = in
+	r.clock.Skip(journal.Now())
+	at, _ := r.clock.Now()
+	err = r.recordSync(ctx, runlog.Record{Kind: runlog.Started, Name: p.Name, At: at}, engine.StartedData{Version: p.Version, Owner: e.name, Input: in})
+	if err == nil {
+		close(r.live)
+		e.forget(r.id)
+		e.pool.Do(r)
+		return r, nil
+	}
+	r.abandon()
+	if !errors.Is(err, runlog.ErrConflict) {
+		return nil, fmt.Errorf("start of run %q: %w", r.id, err)
+	}
+	var d engine.StartedData
+	if err := e.journal.Read(ctx, in.Run, 0, &d); err != nil {
+		return nil, err
+	}
+	l, err := e.journal.Listing(ctx, in.Run)
+	if err == nil {
+		err = engine.Same(in.Run, l.Flow, &d.Input, p.Name, &in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.resume(ctx, &l, p, parent)
+}
+
+// resume resumes a run that no engine works on, and returns it; nil: it has ended or is
+// stuck, or another engine works on it. p is its flow; nil: the engine looks it up.
+func (e *Engine) resume(ctx context.Context, l *runlog.Listing, p *engine.Program, parent *effect) (*run, error) {
+	w := fleet.Wish{Program: p, Tried: isStuck(e.past(l.Run).err)}
+	if parent != nil {
+		w.Inside = parent.r.id
+	}
+	c, err := e.fleet.Claim(ctx, l, w)
+	if c.Over || c.Holder != "" || err != nil {
+		return nil, err
+	}
+	if c.Unfit != nil {
+		return nil, c.Unfit
+	}
+	r, mine, err := e.enter(ctx, l.Run, c.Program, parent)
+	if err != nil || !mine {
+		return r, err
+	}
+	if loaded, err := e.load(ctx, r, l.Owner); !loaded {
+		r.abandon()
+		return nil, err
+	}
+	e.forget(r.id)
+	e.pool.Do(r)
+	return r, nil
+}
+
+// adopt resumes a run that no engine works on, unless it is the child of one or this
+// engine only observes. That another engine was first, or this one closes, is no error.
+func (e *Engine) adopt(ctx context.Context, l *runlog.Listing, p *engine.Program) (*run, error) {
+	if l.Parent != "" || e.cfg.Observe {
+		return nil, nil
+	}
+	r, err := e.resume(ctx, l, p, nil)
+	if errors.Is(err, runlog.ErrConflict) || errors.Is(err, engine.ErrStopped) {
+		err = nil
+	}
+	return r, err
+}
+
+// TakeUp implements fleet.Host: adopt where nothing waits for the run.
+func (e *Engine) TakeUp(ctx context.Context, l *runlog.Listing) {
+	if _, err := e.adopt(ctx, l, nil); err != nil && !errors.Is(err, engine.ErrNoFlow) && !errors.Is(err, engine.ErrNotServed) && ctx.Err() == nil {
+		e.log.Warn("run cannot be resumed", "run", l.Run, "flow", l.Flow, "err", err)
+	}
+}
+
+// Abandoned implements fleet.Host.
+func (e *Engine) Abandoned() (ids []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, o := range e.stopped {
+		if errors.Is(o.err, journal.ErrOutage) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Fenced implements fleet.Host: runs that other engines have resumed stop here.
+func (e *Engine) Fenced(ctx context.Context) {
+	for _, r := range e.all() {
+		if !r.isLive() {
+			continue
+		}
+		l, err := e.journal.Listing(ctx, r.id)
+		if err == nil && (l.Owner != e.name || l.Ended) {
+			r.stop(fmt.Errorf("%w: %w: engine %q has resumed run %q, because this one was silent for too long", engine.ErrStopped, runlog.ErrConflict, l.Owner, r.id))
+		}
+	}
+}
+
+// lost reports whether another engine has resumed a run that this one works on.
+func (e *Engine) lost(r *run) (bool, error) { return e.fleet.Lost(e.life, r.id) }
+
+// load reads the log of a run whose owner is dead. It reports whether there is something
+// to resume: another engine may have been first, and this one must not take the run away
+// from it.
+func (e *Engine) load(ctx context.Context, r *run, owner string) (bool, error) {
+	replay, err := engine.NewReplay(r.id, e.journal.Records(ctx, r.id, 0))
+	if err != nil || replay == nil {
+		return false, err
+	}
+	next := int64(len(replay.Records))
+	if replay.Records[next-1].Kind == runlog.Ended {
+		return false, nil
+	}
+	r.in = replay.Started.Input
+	var now runlog.Listing
+	for _, rec := range replay.Records {
+		r.asks.note(rec)
+		if runlog.Listed(rec.Kind) {
+			_ = now.Add(rec) // the store did
+		}
+	}
+	if now.Owner != owner && r.parent == nil {
+		if c, err := e.fleet.Claim(ctx, &now, fleet.Wish{}); c.Holder != "" || err != nil {
+			return false, err
+		}
+	}
+	r.clock.Skip(replay.Records[0].At)
+	r.records.Continue(next)
+	replay.Clock, replay.Questions, replay.Live = &r.clock, &r.questions, r
+	replay.Accept, replay.Request = e.cfg.AcceptChanged, func(d *engine.CalledData) string {
+		if len(d.Request) == 0 { // it was not recorded
+			return ""
+		}
+		data, _ := e.journal.Blob(e.life, r.id, d.Request[0]) // the history is in others
+		return string(data)
+	}
+	r.replay = replay
+	return true, nil
+}
+
+// childEnd waits for the end of a child that is not one of f: another run here is the
+// parent of child, or, with a nil child, an engine works on it that has resumed the parent,
+// too. mine: it has become a child of f.
+func (e *Engine) childEnd(f *effect, in engine.Input, child *run) (end engine.End, mine bool, err error) {
+	if child == nil {
+		err = e.fleet.Until(e.life, in.Run, func() (bool, error) {
+			l, err := e.journal.Listing(e.life, in.Run)
+			switch {
+			case f.r.over(), err == nil && l.Ended:
+				return true, nil
+			case err != nil:
+				return false, nil //nolint:nilerr // it is asked again
+			}
+			child, err = e.begin(e.life, f.op.Child, in, f)
+			return child != nil || l.Status == runlog.Stuck, err
+		})
+	}
+	if err != nil || child != nil && child.parent == f {
+		return end, err == nil, err
+	}
+	end, err = e.Wait(e.life, in.Run, f.op.Child)
+	return end, false, err
+}
+
+// stuckChild tries the stuck children of a run that was stuck, before it is on record
+// that the run is resumed: if one fails again, there is nothing to record.
+func (e *Engine) stuckChild(r *run) error {
+	if r.replay.Stuck == "" {
+		return nil
+	}
+	for _, op := range r.replay.Children() {
+		l, err := e.journal.Listing(e.life, op.Input.Run)
+		if err != nil || l.Status != runlog.Stuck {
+			continue // its start says what is wrong
+		}
+		in := *op.Input
+		in.Parent = r.id
+		e.forget(in.Run) // it is tried with its parent
+		child, err := e.begin(e.life, op.Child, in, nil)
+		if err != nil || child == nil {
+			continue
+		}
+		if e.await(e.life, child.live) == nil && child.over() && isStuck(child.err) {
+			return childStuck(op, child.err)
+		}
+	}
+	return nil
+}

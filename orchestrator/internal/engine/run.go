@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/crew"
+	"github.com/convene-go/convene/orchestrator/internal/jobs"
+	"github.com/convene-go/convene/orchestrator/internal/journal"
+)
+
+// shared is what all runs of an engine use.
+type shared struct {
+	name     string // the engine as the owner of runs
+	log      *slog.Logger
+	poll     time.Duration // time until a failed look at the store is repeated
+	requests bool          // Config.RecordRequests
+
+	pool     jobs.Pool
+	journal  *journal.Journal
+	crew     *crew.Crew
+	life     context.Context //nolint:containedctx // ends when Close has waited long enough
+	draining atomic.Bool     // no further calls begin
+	host     host
+}
+
+// host is what runs ask of their engine.
+type host interface { //nolint:interfacebloat // each is one question, and there is one host
+	// begin starts a run, or resumes the one of that ID. It returns nil if another engine
+	// works on it, or it has ended.
+	begin(ctx context.Context, p *engine.Program, in engine.Input, parent *effect) (*run, error)
+
+	// childEnd waits for the end of a child that has another parent here, or that begin
+	// returned nil for. mine: it has become a child of f, and tells when it is over.
+	childEnd(f *effect, in engine.Input, child *run) (end engine.End, mine bool, err error)
+
+	// stuckChild tries the stuck children of a run that was stuck, and returns the error
+	// of one that fails again.
+	stuckChild(r *run) error
+
+	// find returns the run of that ID if this engine works on it.
+	find(id string) *run
+
+	// left tells that r is over.
+	left(r *run)
+
+	// lost reports whether another engine has resumed r.
+	lost(r *run) (bool, error)
+
+	// Letters puts letters to a run on record.
+	Letters(ctx context.Context, id string)
+
+	// expire closes a question of r whose time is over, unless an answer came first.
+	expire(r *run, key string) (bool, error)
+
+	// Tell gives a command to a run.
+	Tell(ctx context.Context, id string, c engine.Command) error
+}
+
+// run is one run that this engine works on: the engine.Port of its flow.
+type run struct {
+	*shared
+	id   string
+	prog *engine.Program
+	in   engine.Input
+
+	live   chan struct{} // closed when the run is on record and has repeated its log, or is over
+	done   chan struct{} // closed when the run has ended or stopped
+	end    engine.End    // set once done
+	err    error         // set once done: why the run did not end
+	fenced bool          // set once done: another engine works on the run, or it never began here; callers look it up again
+
+	flow sync.Mutex // held by the goroutine that drives the run
+	// Under flow:
+	exec     engine.Execution
+	clock    engine.Clock
+	replay   *engine.Replay // what the log has that the flow has not done again; nil: nothing
+	later    jobs.Job       // the newest call, for the driver to make
+	canceled []*crew.Call   // calls that the flow has just given up
+	state    func() (json.RawMessage, error)
+	resumed  bool // the Resumed record is committed
+	isOver   bool
+
+	questions engine.Questions
+	asks      asks
+	feed      crew.Feed
+	records   *journal.Log // &own, or the log of the run that this one retries
+	own       journal.Log
+	parent    *effect     // of a child: the effect that started it, if that is of this engine
+	cut       atomic.Bool // calls that fail do so because the run stops
+
+	mu      sync.Mutex
+	line    []*journal.Entry // committed and not yet applied to the flow, in log order: from head on
+	head    int
+	failure error     // why the run stops
+	driving bool      // a goroutine drives; for good, once the run is over
+	effects []*effect // under way
+}
+
+func newRun(s *shared, id string, p *engine.Program, parent *effect) *run {
+	r := &run{shared: s, id: id, prog: p, parent: parent, live: make(chan struct{}), done: make(chan struct{})}
+	r.records = s.journal.Open(id, &r.own)
+	r.driving = true // the first goroutine that drives is that of the start
+	if parent != nil {
+		r.feed.Around = &parent.r.feed
+	}
+	return r
+}
+
+// over reports whether the run has ended or stopped.
+func (r *run) over() bool { return isClosed(r.done) }
+
+// isLive reports whether the run has repeated its log and is not over.
+func (r *run) isLive() bool { return isClosed(r.live) && !r.over() }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// await waits until c is closed. Its error says why it waits no more.
+func (s *shared) await(ctx context.Context, c <-chan struct{}) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-s.life.Done():
+		return journal.Closed()
+	}
+}
+
+// shortly bounds what an engine asks a store for a run, because a store may hang.
+func (s *shared) shortly() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(s.life, journal.AppendLimit)
+}
+
+// status is where the run is.
+func (r *run) status() engine.Status {
+	switch {
+	case r.over() && r.err == nil:
+		return r.end.Status
+	case r.over() && isStuck(r.err):
+		return engine.Stuck
+	case r.over():
+		return engine.Suspended
+	case len(r.underway(engine.Call, engine.Child, engine.Sleep)) == 0 && len(r.underway(engine.Await)) > 0:
+		return engine.Waiting
+	}
+	return engine.Running
+}
+
+// isOutage reports whether err came from the store, not from this library: the store
+// fails for a while.
+func isOutage(err error) bool {
+	for _, own := range []error{runlog.ErrConflict, runlog.ErrDamaged, runlog.ErrNoRun, runlog.ErrEnded} {
+		if errors.Is(err, own) {
+			return false
+		}
+	}
+	return len(agent.ErrorOf(err).Codes) == 0
+}
+
+// isStuck reports whether err is of the flow's code, and not of the world.
+func isStuck(err error) bool {
+	return errors.Is(err, engine.ErrFlow) || errors.Is(err, engine.ErrDiverged) && !errors.Is(err, engine.ErrNoFlow)
+}
+
+// childStuck is the error of a run that is stuck with its child.
+func childStuck(op *engine.Op, err error) error {
+	failure := agent.ErrorOf(fmt.Errorf("child run %q is stuck: %w", op.Input.Run, err))
+	if !errors.Is(failure, engine.ErrFlow) {
+		failure.Codes = append(failure.Codes, engine.ErrFlow)
+	}
+	return failure
+}
+
+// write commits a record of the run, and brings it to the driver where the flow has to
+// learn of it.
+func (r *run) write(e *journal.Entry) jobs.Job {
+	e.Sink, e.Run = r, r.id
+	return r.journal.Write(r.records, e)
+}
+
+// record is write for a record with that value, on a goroutine of its own.
+func (r *run) record(rec runlog.Record, value any) {
+	r.pool.Do(r.write(&journal.Entry{Record: rec, Value: value}))
+}
+
+// recordSync is record for a goroutine that waits until the record is committed.
+func (r *run) recordSync(ctx context.Context, rec runlog.Record, value any) error {
+	rec.Run = r.id
+	return r.journal.WriteSync(ctx, r.records, &journal.Entry{Record: rec, Value: value, Sink: r})
+}
+
+// complete is write for what completes or charges the effect op.
+func (r *run) complete(op *engine.Op, kind string, value any) jobs.Job {
+	return r.write(&journal.Entry{Record: runlog.Record{Kind: kind, Branch: op.Branch, N: op.N, Name: op.Name}, Op: op, Value: value})
+}
+
+// effect is an effect under way. A goroutine of the engine starts its child, or puts on
+// record that its time is over; crew makes its call.
+type effect struct {
+	r    *run
+	op   *engine.Op
+	call *crew.Call // of a call
+
+	unwanted atomic.Bool // of a child: it is to be canceled
+
+	// Under run.mu:
+	index int         // place in run.effects; -1: it is not there any more
+	timer *time.Timer // goes off when the time of the effect is over; nil: it has none
+}
+
+// link notes that f is under way.
+func (r *run) link(f *effect) {
+	f.op.Private = f
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.index = len(r.effects)
+	r.effects = append(r.effects, f)
+}
+
+// unlink notes that the flow does not wait for op any more.
+func (r *run) unlink(op *engine.Op) {
+	f, _ := op.Private.(*effect)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f == nil || f.index < 0 {
+		return
+	}
+	n := len(r.effects) - 1
+	r.effects[f.index], r.effects[n].index = r.effects[n], f.index
+	r.effects = slices.Delete(r.effects, n, n+1)
+	f.index = -1
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+}
+
+// arm has f.Work called in d, unless the flow does not wait for f any more.
+func (r *run) arm(f *effect, d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case f.index < 0:
+	case f.timer == nil:
+		f.timer = time.AfterFunc(d, func() { r.pool.Do(f) })
+	default:
+		f.timer.Reset(d)
+	}
+}
+
+// underway are the effects of those kinds that are under way, without calls whose agents
+// were left behind.
+func (r *run) underway(kinds ...engine.Kind) (fs []*effect) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range r.effects {
+		if slices.Contains(kinds, f.op.Kind) && (f.call == nil || f.call.Underway()) {
+			fs = append(fs, f)
+		}
+	}
+	return fs
+}

@@ -1,0 +1,295 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/crew"
+	"github.com/convene-go/convene/orchestrator/internal/fleet"
+	"github.com/convene-go/convene/orchestrator/internal/jobs"
+	"github.com/convene-go/convene/orchestrator/internal/journal"
+)
+
+const (
+	hold   = 2 * time.Second       // how long a reply to another engine waits for what agents report
+	gather = 20 * time.Millisecond // how long it waits at least, so that it has all that comes side by side
+)
+
+// Changed implements engine.Driver.
+func (e *Engine) Changed(ctx context.Context, id string, from int64) error {
+	return e.fleet.Until(ctx, id, func() (bool, error) {
+		l, err := e.journal.Listing(ctx, id)
+		return l.Ended || l.Next > from, err
+	})
+}
+
+// Owns implements fleet.Host.
+func (e *Engine) Owns(id string) (changed <-chan struct{}, owns bool) {
+	r := e.find(id)
+	if r == nil {
+		return nil, false
+	}
+	return r.records.Watch(), true
+}
+
+// Wait implements engine.Driver.
+func (e *Engine) Wait(ctx context.Context, id string, p *engine.Program) (engine.End, error) {
+	return e.wait(ctx, e.find(id), id, p)
+}
+
+// wait is Wait. r is the run, if this engine works on it, or did.
+func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program) (end engine.End, err error) {
+	var since time.Time // no engine works on the run, and this one cannot
+	err = e.fleet.Until(ctx, id, func() (done bool, err error) {
+		if r == nil {
+			past := e.past(id)
+			switch {
+			case past.end != nil:
+				end = *past.end
+				return true, nil
+			case past.err != nil && !isStuck(past.err):
+				return true, past.err
+			}
+			l, err := e.journal.Listing(ctx, id)
+			if err != nil {
+				return true, err
+			}
+			if end, done, err = e.outcome(ctx, &l, past.err); done {
+				return true, err
+			}
+			if r, err = e.adopt(ctx, &l, p); err == nil {
+				since = time.Time{}
+			} else if since.IsZero() {
+				since = time.Now()
+			}
+			// Another engine may come that can, but not for ever, nor for a damaged log.
+			if errors.Is(err, runlog.ErrDamaged) || err != nil && time.Since(since) > e.cfg.Lease {
+				return true, err
+			}
+		}
+		if r != nil {
+			select {
+			case <-r.done:
+				if !r.fenced {
+					end, err = r.end, r.err
+					return true, err
+				}
+			case <-ctx.Done():
+				return true, context.Cause(ctx)
+			}
+		}
+		r = e.find(id)
+		return false, nil
+	})
+	return end, err
+}
+
+// outcome is what became of a run that this engine does not work on. stuck is why its
+// flow failed here, if it did. known is false if the run may be resumed.
+func (e *Engine) outcome(ctx context.Context, l *runlog.Listing, stuck error) (end engine.End, known bool, err error) {
+	switch {
+	case l.Ended:
+		var d engine.EndedData
+		err = e.journal.Read(ctx, l.Run, l.Next-1, &d)
+		return d.End, true, err
+	case l.Status == runlog.Stuck && stuck != nil:
+		return end, true, stuck
+	case l.Status == runlog.Stuck && e.cfg.Observe:
+		return end, true, e.whyStuck(ctx, l.Run)
+	}
+	return end, false, nil
+}
+
+// whyStuck is why the flow of a run failed, by its log.
+func (e *Engine) whyStuck(ctx context.Context, id string) error {
+	var d engine.StuckData
+	for rec, err := range e.journal.Records(ctx, id, 0) {
+		if err == nil && rec.Kind == runlog.Stuck {
+			err = journal.Decode(&rec, &d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if d.Err == nil {
+		return journal.NoRun(id) // it was deleted meanwhile
+	}
+	return d.Err
+}
+
+// Look implements engine.Driver.
+func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
+	r := e.find(id) // first, as it may end meanwhile
+	l, err := e.journal.Listing(ctx, id)
+	if err != nil {
+		return engine.View{}, err
+	}
+	v, err := e.view(ctx, r, &l, nil)
+	if err != nil || v.Ended {
+		return v, err
+	}
+	var known *asks
+	if r != nil && !r.over() {
+		known = &r.asks
+	} else if known, err = e.logged(ctx, id, ""); err != nil {
+		return v, err
+	}
+	v.Questions, err = known.open()
+	return v, err
+}
+
+// List implements engine.Driver.
+func (e *Engine) List(ctx context.Context, q runlog.Query) iter.Seq2[engine.View, error] {
+	return func(yield func(engine.View, error) bool) {
+		alive := fleet.Census{}
+		for l, err := range e.journal.List(ctx, q) {
+			var v engine.View
+			if err == nil {
+				v, err = e.view(ctx, e.find(l.Run), &l, alive)
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// view adds to a listing what this engine knows of the run.
+func (e *Engine) view(ctx context.Context, r *run, l *runlog.Listing, alive fleet.Census) (engine.View, error) {
+	v := engine.View{Listing: *l, Status: engine.Status(l.Status)}
+	if l.Ended || l.Status == runlog.Stuck {
+		return v, nil
+	}
+	if r != nil {
+		v.Status = r.status()
+		return v, nil
+	}
+	v.Status = engine.Suspended
+	c, err := e.fleet.Claim(ctx, l, fleet.Wish{Alive: alive})
+	if c.Holder != "" {
+		v.Status = engine.Running
+	} else if c.Unfit != nil && !e.cfg.Observe {
+		v.Err = c.Unfit.Error()
+	}
+	return v, err
+}
+
+// Log implements engine.Driver.
+func (e *Engine) Log(ctx context.Context, id string, from int64) iter.Seq2[runlog.Record, error] {
+	return e.journal.Records(ctx, id, max(from, 0))
+}
+
+// State implements engine.Driver.
+func (e *Engine) State(ctx context.Context, id string) (json.RawMessage, error) {
+	a, err := e.fleet.Ask(ctx, fleet.Request{Run: id})
+	if err == nil && a.State == nil {
+		err = agent.ErrorOf(fmt.Errorf("%w: run %q", engine.ErrNoState, id))
+	}
+	return a.State, err
+}
+
+// exposed asks the flow for its state, between two of its steps, once it has repeated its
+// log.
+func (r *run) exposed(ctx context.Context) (json.RawMessage, error) {
+	if err := r.await(ctx, r.live); err != nil {
+		return nil, err
+	}
+	var state json.RawMessage
+	var err error
+	asked := make(chan struct{})
+	r.pool.Do(jobs.Func(func() { // the flow may take long over a step
+		defer close(asked)
+		r.flow.Lock()
+		defer r.flow.Unlock()
+		if r.state != nil {
+			state, err = r.state()
+		}
+	}))
+	if err := r.await(ctx, asked); err != nil {
+		return nil, err
+	}
+	return state, err
+}
+
+// Reply implements fleet.Host. Gone: this engine works on the run no more, and all is
+// read. The limit is that of a reader in another process; 0: it is in this one.
+func (e *Engine) Reply(ctx context.Context, q fleet.Request, limit time.Duration) (a fleet.Reply, err error) {
+	r := e.find(q.Run)
+	if q.Reader == "" {
+		if r != nil {
+			a.State, err = r.exposed(ctx)
+		}
+		// What was read before the run ended holds; one that stopped may be another engine's.
+		a.Gone = r == nil || r.over() && (a.State == nil || r.err != nil)
+		return a, err
+	}
+	var feed *crew.Feed
+	var over chan struct{}
+	if r != nil {
+		feed, over = &r.feed, r.done
+	}
+	w := e.readers.Open(q.Reader, feed, over, limit)
+	if w == nil {
+		return fleet.Reply{Gone: true}, nil
+	}
+	if limit > 0 {
+		limited, cancel := context.WithTimeout(ctx, hold)
+		defer cancel()
+		ctx = limited
+		select {
+		case <-ctx.Done():
+		case <-time.After(gather):
+		}
+	}
+	a.Progress = w.Read(ctx)
+	if a.Gone = len(a.Progress) == 0 && w.Over(); a.Gone {
+		e.readers.Close(q.Reader)
+	}
+	return a, nil
+}
+
+// Watch implements engine.Driver.
+func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[agent.Progress, error] {
+	return func(yield func(agent.Progress, error) bool) {
+		q := fleet.Request{Run: id, Reader: rand.Text()}
+		defer e.readers.Close(q.Reader)
+		var silent time.Time // time since which no engine replies; zero: one does
+		err := e.fleet.Until(ctx, id, func() (done bool, err error) {
+			for err == nil {
+				var a fleet.Reply
+				if a, err = e.fleet.Ask(ctx, q); err == nil {
+					q.Began, silent = true, time.Time{}
+				}
+				for _, p := range a.Progress {
+					if !yield(p, nil) {
+						return true, nil
+					}
+				}
+				if a.Over || ctx.Err() != nil {
+					return true, nil //nolint:nilerr // nothing more comes, or it is not read
+				}
+			}
+			if silent.IsZero() {
+				silent = time.Now()
+			}
+			switch {
+			case q.Began && errors.Is(err, engine.ErrNoRun): // it was deleted
+				return true, nil
+			case q.Began && errors.Is(err, engine.ErrStopped) && time.Since(silent) < e.cfg.Lease: // another engine may resume it
+				return false, nil
+			}
+			return true, err
+		})
+		if err != nil && ctx.Err() == nil && e.open.Err() == nil {
+			yield(agent.Progress{}, err)
+		}
+	}
+}

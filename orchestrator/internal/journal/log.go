@@ -1,0 +1,179 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/jobs"
+)
+
+// Entry is a record on its way into the log of a run. An engine without a store keeps
+// it for good.
+type Entry struct {
+	runlog.Record
+	Value any        // what Data is encoded from, an engine.CalledData by pointer; nil: Data is set
+	Op    *engine.Op // the effect that the record completes, until it is delivered; nil: none
+	Sink  Sink       // who learns what became of it
+
+	log  *Log
+	done chan struct{} // closed when Sink knows; nil: nothing waits for that
+	err  error         // why it was not committed
+}
+
+// Sink is who writes records: a run.
+type Sink interface {
+	// Committed tells that e is in the log, or that it never will be, because of err. It
+	// returns what the calling goroutine does next.
+	Committed(e *Entry, err error) jobs.Job
+}
+
+// settle tells the sink what became of e.
+func (e *Entry) settle(err error) (next jobs.Job) {
+	e.err = err
+	next = e.Sink.Committed(e, err)
+	if e.done != nil {
+		close(e.done)
+	}
+	return next
+}
+
+// Log is the log of one run: the place of its next record, and, in an engine without a
+// store, the records themselves. It is safe for concurrent use. The zero value is the
+// log of a run that has no record yet.
+type Log struct {
+	stopped atomic.Bool // the run is not driven any more
+
+	mu      sync.Mutex
+	next    int64 // Seq of the next record
+	ended   bool  // there is an Ended record
+	broken  error // why no record can follow; nil: one can
+	entries []*Entry
+	signal  chan struct{} // closed at the next record; nil: nobody waits for it
+}
+
+var (
+	// ErrLate says that a run has ended or stopped, so that its log takes the record no
+	// more.
+	ErrLate = errors.New("the run has ended or stopped")
+
+	errBroken = errors.New("an earlier record was not stored")
+)
+
+// Continue lets the log go on with record number next: behind what was read of it.
+func (l *Log) Continue(next int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next = next
+}
+
+// Stop closes the log to what the world tells a run, because nobody drives the run any
+// more: times that are over, answers, a cancel. What its calls come to may follow.
+func (l *Log) Stop() { l.stopped.Store(true) }
+
+// place gives e its number, unless it cannot follow. keep keeps e here.
+func (l *Log) place(e *Entry, keep bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.stopped.Load() && isOfWorld(e.Kind):
+		return ErrLate
+	case e.Kind == runlog.Started && l.next > 0:
+		return runlog.ErrConflict
+	case l.broken != nil:
+		return fmt.Errorf("%w: %w", errBroken, l.broken)
+	case l.ended:
+		return ErrLate
+	}
+	l.ended = e.Kind == runlog.Ended
+	e.Seq = l.next
+	l.next++
+	if !keep {
+		return nil
+	}
+	if l.entries == nil {
+		l.entries = make([]*Entry, 0, 4) // a small run has its start and end in it
+	}
+	l.entries = append(l.entries, e)
+	l.wake()
+	return nil
+}
+
+// isOfWorld reports whether a record of that kind comes from outside of the flow and of
+// its calls.
+func isOfWorld(kind string) bool {
+	switch kind {
+	case runlog.Slept, runlog.Expired, runlog.Answered, runlog.Canceled:
+		return true
+	}
+	return false
+}
+
+// breakOff notes that what was placed last is not stored: nothing can follow it.
+func (l *Log) breakOff(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = err
+}
+
+// stored wakes those who watch the log, and returns why what is new was not stored.
+func (l *Log) stored() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wake()
+	return l.broken
+}
+
+// Wake has those who watch the log look again.
+func (l *Log) Wake() { _ = l.stored() }
+
+func (l *Log) wake() {
+	if l.signal != nil {
+		close(l.signal)
+		l.signal = nil
+	}
+}
+
+// Watch returns a channel that is closed at the next record, or when Wake is called.
+func (l *Log) Watch() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.signal == nil {
+		l.signal = make(chan struct{})
+	}
+	return l.signal
+}
+
+// hand gives the entries that are kept here to take, encoded, and forgets them if it
+// takes them.
+func (l *Log) hand(take func([]runlog.Record) error) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	recs := make([]runlog.Record, len(l.entries))
+	for i, e := range l.entries {
+		if recs[i] = e.Record; e.Data == nil {
+			if recs[i].Data, err = encoded(e.Value); err != nil {
+				return err
+			}
+		}
+	}
+	if err = take(recs); err == nil {
+		l.entries = nil
+	}
+	return err
+}
+
+// encoded is v as the Data of a record.
+func encoded(v any) (json.RawMessage, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case json.RawMessage:
+		return v, nil
+	}
+	return engine.Encode(v)
+}
