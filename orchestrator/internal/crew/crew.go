@@ -92,9 +92,9 @@ func New(c Config) *Crew {
 // place: then the caller has c.Work called. Otherwise the crew does so later.
 func (w *Crew) Start(c *Call) bool {
 	c.crew = w
-	if patience := c.Patience(); patience > 0 {
+	if limits := &c.Request.Limits; limits.Timeout > 0 || limits.Total > 0 {
 		c.mu.Lock()
-		c.arm(patience)
+		c.arm(c.Patience())
 		c.mu.Unlock()
 	}
 	if w.cfg.Parallel == 0 {

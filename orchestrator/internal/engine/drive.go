@@ -13,23 +13,19 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
 
-// Committed implements journal.Sink: the driver learns of what concerns the flow. If
+// Committed implements journal.Sink: e is put in line, if the flow has to learn of it. If
 // nobody drives, the calling goroutine does next: that of a call continues with the flow,
-// and none has to be woken.
-func (r *run) Committed(e *journal.Entry, err error) jobs.Job {
-	if err == nil && e.Op == nil && e.Kind != runlog.Answered && e.Kind != runlog.Canceled {
+// and none has to be woken. With err the run stops. Without e the driver looks at its
+// engine's state.
+func (r *run) Committed(e *journal.Entry, err error) (drive jobs.Job) {
+	matters := e != nil && (e.Op != nil || e.Kind == runlog.Answered || e.Kind == runlog.Canceled)
+	if e != nil && err == nil && !matters {
 		return nil
 	}
-	return r.push(e, err)
-}
-
-// push puts e in line, if it is not nil, and makes the caller the driver if there is
-// none. With err the run stops; with neither, the driver looks at its engine's state.
-func (r *run) push(e *journal.Entry, err error) (drive jobs.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failure = cmp.Or(r.failure, err)
-	if e != nil && err == nil {
+	if matters && err == nil {
 		r.line = append(r.line, e)
 	}
 	if r.driving {
@@ -99,7 +95,7 @@ func (r *run) Work() jobs.Job {
 				r.stopFor(err)
 			case e != nil:
 				r.deliver(e)
-			case !r.draining.Load() || len(r.underway(engine.Call, engine.Child)) > 0 || r.push(nil, journal.Closed()) == nil:
+			case !r.draining.Load() || len(r.underway(engine.Call, engine.Child)) > 0 || r.Committed(nil, journal.Closed()) == nil:
 				next := r.later
 				r.later = nil
 				return next
@@ -208,7 +204,7 @@ func (r *run) leave(end engine.End, err error) {
 			}
 		}
 	}
-	r.push(nil, errOver)
+	r.Committed(nil, errOver)
 	r.close()
 }
 
@@ -234,7 +230,7 @@ var errOver = errors.New("the run is over")
 
 // stop makes the run stop where it is, and its agents too.
 func (r *run) stop(why error) {
-	drive := r.push(nil, why)
+	drive := r.Committed(nil, why)
 	r.cutCalls()
 	r.pool.Do(drive)
 }

@@ -165,7 +165,7 @@ func (e *Engine) stillRunning(ctx context.Context) error {
 func (e *Engine) drain(ctx context.Context) {
 	e.draining.Store(true)
 	for _, r := range e.all() {
-		e.pool.Do(r.push(nil, nil)) // one without a call under way stops now
+		e.pool.Do(r.Committed(nil, nil)) // one without a call under way stops now
 	}
 	for _, r := range e.all() {
 		select {
@@ -226,7 +226,7 @@ func (e *Engine) left(r *run) {
 	case r.fenced:
 	case r.err != nil:
 		e.stopped[r.id] = outcome{err: r.err, prog: r.prog}
-	case !e.journal.Stored():
+	case !e.journal.Stored:
 		e.stopped[r.id] = outcome{end: &r.end}
 	}
 	delete(e.stopped, e.journal.Retire(r.id))

@@ -138,7 +138,7 @@ func (c *call) Begin() bool {
 	switch {
 	case r.draining.Load():
 		return false
-	case r.journal.Stored():
+	case r.journal.Stored:
 		c.hash = engine.RequestHash(c.op.Name, c.Request)
 		r.journal.Calls.Add(1)
 	}
@@ -207,8 +207,8 @@ func (c *call) answer(err *agent.Error, at time.Time) jobs.Job {
 		a.data.Reserved = &a.reserved
 	}
 	a.Record = runlog.Record{Kind: runlog.Called, Branch: c.op.Branch, N: c.op.N, Name: c.op.Name, Hash: c.hash, At: at.Round(0).UTC()}
-	a.Op, a.Value = c.op, &a.data
-	return c.r.write(&a.Entry)
+	a.Run, a.Op, a.Value, a.Sink = c.r.id, c.op, &a.data, c.r
+	return c.r.journal.Write(c.r.records, &a.Entry)
 }
 
 // used puts on record what a call used that has no answer, or had it before.

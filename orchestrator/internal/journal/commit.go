@@ -99,15 +99,17 @@ func (c *committer) Work() (next jobs.Job) {
 		if n == 0 {
 			return next
 		}
-		c.Pool.Do(next) // this goroutine cannot drive while it commits
-		next = nil
+		if next != nil { // this goroutine cannot drive while it commits
+			c.Pool.Do(next)
+			next = nil
+		}
 		c.commit(batch)
 		for _, e := range batch {
-			if e.err == nil {
-				e.err = e.log.stored()
-			}
-			if drive := e.settle(e.err); drive != nil {
+			drive := e.settle()
+			if next != nil && drive != nil {
 				c.Pool.Do(next)
+			}
+			if drive != nil {
 				next = drive
 			}
 		}
@@ -181,7 +183,16 @@ func (c *committer) isStored(ctx context.Context, rec *runlog.Record) (bool, err
 // Config.Outage at most. again says that what became of the call before is not known.
 func (c *committer) try(f func(ctx context.Context, again bool) error) (err error) {
 	final := func(again bool) bool {
-		err = f(c.limited(), again)
+		c.mu.Lock()
+		if t := time.Now(); t.After(c.renew) {
+			c.renew = t.Add(AppendLimit)
+			var cancel context.CancelFunc
+			c.limit, cancel = context.WithTimeout(c.Life, 2*AppendLimit)
+			context.AfterFunc(c.limit, cancel)
+		}
+		limit := c.limit
+		c.mu.Unlock()
+		err = f(limit, again)
 		works := err == nil || errors.Is(err, runlog.ErrConflict) || errors.Is(err, runlog.ErrDamaged)
 		if works {
 			c.failing.Store(0)
@@ -206,17 +217,3 @@ func (c *committer) try(f func(ctx context.Context, again bool) error) (err erro
 	}
 	return agent.ErrorOf(fmt.Errorf("%w: %w: the store failed for %v, and the run is suspended: %w", engine.ErrStopped, ErrOutage, c.Outage, err))
 }
-
-// limited is the context of one attempt.
-func (c *committer) limited() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := time.Now(); t.After(c.renew) {
-		c.renew = t.Add(AppendLimit)
-		var cancel context.CancelFunc
-		c.limit, cancel = context.WithTimeout(c.Life, 2*AppendLimit)
-		context.AfterFunc(c.limit, cancel)
-	}
-	return c.limit
-}
-

@@ -40,6 +40,8 @@ type Journal struct {
 	Storage
 	committer
 
+	Stored bool // records are kept in a store
+
 	memory *memory // nil with a store
 	large  int     // bytes from which Data is kept as a blob; 0: never
 }
@@ -51,14 +53,12 @@ const largeData = 64 << 10
 func New(c Config) *Journal {
 	j := &Journal{committer: committer{Config: c}}
 	j.Storage, j.memory = open(c.Store)
+	j.Stored = j.memory == nil
 	if _, ok := c.Store.(runlog.Blobs); ok {
 		j.large = largeData
 	}
 	return j
 }
-
-// Stored reports whether records are kept in a store.
-func (j *Journal) Stored() bool { return j.memory == nil }
 
 // Write commits e as a record of log, and tells e.Sink. Run, Kind and Sink are set; a
 // zero At becomes the present time. The goroutine that called it goes on with the job
@@ -71,7 +71,7 @@ func (j *Journal) Write(log *Log, e *Entry) jobs.Job {
 	}
 	called, isCall := e.Value.(*engine.CalledData)
 	var err error
-	if j.memory == nil || isCall && (called.Err != nil || called.Response.Data != nil || called.Response.Messages != nil) { // what the flow could change
+	if j.Stored || isCall && (called.Err != nil || called.Response.Data != nil || called.Response.Messages != nil) { // what the flow could change
 		err = j.encode(e)
 	}
 	if isCall && called.Err == nil && errors.Is(err, engine.ErrTooLarge) {
@@ -80,20 +80,22 @@ func (j *Journal) Write(log *Log, e *Entry) jobs.Job {
 		called.Response = nil
 		err = j.encode(e)
 	}
-	switch {
-	case err != nil:
-	case j.memory == nil:
+	if err == nil && j.Stored {
 		return j.enqueue(e)
-	default:
-		err = log.place(e, true)
 	}
-	return e.settle(err)
+	if e.err = err; err == nil {
+		e.err = log.place(e, true)
+	}
+	if e.done != nil {
+		return e.settle()
+	}
+	return e.Sink.Committed(e, e.err)
 }
 
 // WriteSync is [Journal.Write] for a goroutine that waits until e is committed, or until
 // ctx or the engine's life is over: a store that hangs does not hold it up.
 func (j *Journal) WriteSync(ctx context.Context, log *Log, e *Entry) error {
-	if j.memory == nil {
+	if j.Stored {
 		e.done = make(chan struct{})
 	}
 	next := j.Write(log, e)
@@ -114,12 +116,10 @@ func (j *Journal) WriteSync(ctx context.Context, log *Log, e *Entry) error {
 	}
 }
 
-// encode makes the Data of e, and keeps large values beside the log.
+// encode makes the Data of e, and keeps a large one beside the log.
 func (j *Journal) encode(e *Entry) (err error) {
-	if e.Value != nil {
-		if e.Data, err = encoded(e.Value); err != nil {
-			return fmt.Errorf("record %q of run %q: %w", e.Kind, e.Run, err)
-		}
+	if err := e.encode(); err != nil {
+		return err
 	}
 	if j.large == 0 || len(e.Data) < j.large || e.Kind == runlog.Asked { // lists show questions
 		return nil
@@ -151,7 +151,7 @@ func (j *Journal) Keep(run string, data []byte) (hash string, err error) {
 // Open returns the log of a run that begins or is resumed: fresh, which is used from now
 // on, or, without a store, the one that has the run's records.
 func (j *Journal) Open(run string, fresh *Log) *Log {
-	if j.memory == nil {
+	if j.Stored {
 		return fresh
 	}
 	return j.memory.log(run, fresh)
@@ -160,7 +160,7 @@ func (j *Journal) Open(run string, fresh *Log) *Log {
 // Retire notes that a run has ended or stopped. Without a store only so many of these are
 // remembered: oldest is the one that is forgotten now; "": none.
 func (j *Journal) Retire(run string) (oldest string) {
-	if j.memory == nil {
+	if j.Stored {
 		return ""
 	}
 	return j.memory.retire(run)

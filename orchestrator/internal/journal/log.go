@@ -16,7 +16,7 @@ import (
 // it for good.
 type Entry struct {
 	runlog.Record
-	Value any        // what Data is encoded from, an engine.CalledData by pointer; nil: Data is set
+	Value any        // what Data is encoded from, an engine.CalledData by pointer; nil or a json.RawMessage: Data is set
 	Op    *engine.Op // the effect that the record completes, until it is delivered; nil: none
 	Sink  Sink       // who learns what became of it
 
@@ -32,10 +32,16 @@ type Sink interface {
 	Committed(e *Entry, err error) jobs.Job
 }
 
-// settle tells the sink what became of e.
-func (e *Entry) settle(err error) (next jobs.Job) {
-	e.err = err
-	next = e.Sink.Committed(e, err)
+// settle wakes those who watch the log of e, and tells its sink what became of it.
+func (e *Entry) settle() (next jobs.Job) {
+	l := e.log
+	l.mu.Lock()
+	l.wake()
+	if e.err == nil {
+		e.err = l.broken
+	}
+	l.mu.Unlock()
+	next = e.Sink.Committed(e, e.err)
 	if e.done != nil {
 		close(e.done)
 	}
@@ -99,7 +105,9 @@ func (l *Log) place(e *Entry, keep bool) error {
 		l.entries = make([]*Entry, 0, 4) // a small run has its start and end in it
 	}
 	l.entries = append(l.entries, e)
-	l.wake()
+	if l.signal != nil {
+		l.wake()
+	}
 	return nil
 }
 
@@ -120,16 +128,12 @@ func (l *Log) breakOff(err error) {
 	l.broken = err
 }
 
-// stored wakes those who watch the log, and returns why what is new was not stored.
-func (l *Log) stored() error {
+// Wake has those who watch the log look again.
+func (l *Log) Wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wake()
-	return l.broken
 }
-
-// Wake has those who watch the log look again.
-func (l *Log) Wake() { _ = l.stored() }
 
 func (l *Log) wake() {
 	if l.signal != nil {
@@ -150,30 +154,30 @@ func (l *Log) Watch() <-chan struct{} {
 
 // hand gives the entries that are kept here to take, encoded, and forgets them if it
 // takes them.
-func (l *Log) hand(take func([]runlog.Record) error) (err error) {
+func (l *Log) hand(take func([]runlog.Record) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	recs := make([]runlog.Record, len(l.entries))
 	for i, e := range l.entries {
-		if recs[i] = e.Record; e.Data == nil {
-			if recs[i].Data, err = encoded(e.Value); err != nil {
-				return err
-			}
+		if err := e.encode(); err != nil {
+			return err
 		}
+		recs[i] = e.Record
 	}
-	if err = take(recs); err == nil {
+	err := take(recs)
+	if err == nil {
 		l.entries = nil
 	}
 	return err
 }
 
-// encoded is v as the Data of a record.
-func encoded(v any) (json.RawMessage, error) {
-	switch v := v.(type) {
-	case nil:
-		return nil, nil
-	case json.RawMessage:
-		return v, nil
+// encode makes the Data of e, unless it is there.
+func (e *Entry) encode() (err error) {
+	if _, raw := e.Value.(json.RawMessage); e.Value == nil || e.Data != nil || raw {
+		return nil
 	}
-	return engine.Encode(v)
+	if e.Data, err = engine.Encode(e.Value); err != nil {
+		return fmt.Errorf("record %q of run %q: %w", e.Kind, e.Run, err)
+	}
+	return nil
 }
