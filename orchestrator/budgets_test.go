@@ -250,3 +250,25 @@ func TestGivenUpCallsCost(t *testing.T) {
 		assert.Equal(t, providers.NanoUSD(9), got)
 	})
 }
+
+// A branch gives way only inside an effect, so a sum over branches needs no lock, and
+// money is a whole number: the order of finishing does not show.
+func TestSumsDoNotDependOnTheOrder(t *testing.T) {
+	for order := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			paced := agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
+				n := int(req.Prompt[0] - '0')
+				wait := time.NewTimer(time.Duration((n*7+order*3)%5) * time.Second)
+				<-wait.C
+				return agent.Response{Usage: providers.Usage{Calls: 1, Cost: providers.NanoUSD(100_000_001 * (n + 1))}}, nil
+			})
+			f := flow("sums", func(c *orchestrator.Context) (providers.NanoUSD, error) {
+				orchestrator.Map(c, []string{"0", "1", "2", "3", "4"}, 0, func(c *orchestrator.Context, item string) (string, error) { return ask(c, "a", item) })
+				return c.Spent().Cost, nil
+			})
+			got, err := f.Run(t.Context(), local(t, orchestrator.Config{Agents: agent.Roster{"a": paced}}), none{})
+			require.NoError(t, err)
+			assert.Equal(t, providers.NanoUSD(1_500_000_015), got, "15 times 100,000,001")
+		})
+	}
+}

@@ -83,7 +83,7 @@ func (w *wire) Request(ctx context.Context, owner string, data []byte) ([]byte, 
 }
 
 func TestStateOfAnotherProcess(t *testing.T) {
-	t.Run("C18 an owner that hangs is an error after 5 s", func(t *testing.T) {
+	t.Run("an owner that hangs is an error after 5 s", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			w := &wire{Memory: runlog.NewMemory()}
@@ -104,7 +104,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 			require.ErrorIs(t, r.State(ctx, new(int)), context.DeadlineExceeded, "the caller's own limit")
 		})
 	})
-	t.Run("C18 an owner that is dead is an error at once", func(t *testing.T) {
+	t.Run("an owner that is dead is an error at once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
@@ -118,7 +118,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 			assert.Zero(t, time.Since(began))
 		})
 	})
-	t.Run("C18 what an engine says that has lost the run does not count", func(t *testing.T) {
+	t.Run("what an engine says that has lost the run does not count", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			w, mute, v := &wire{Memory: runlog.NewMemory()}, &wire{}, newValve()
@@ -145,7 +145,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 			close(v.open)
 		})
 	})
-	t.Run("C18 a run that ends while it is asked has the state of its end", func(t *testing.T) {
+	t.Run("a run that ends while it is asked has the state of its end", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			w, v := &wire{Memory: runlog.NewMemory()}, newValve()
@@ -160,7 +160,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 			assert.Equal(t, 3, n)
 		})
 	})
-	t.Run("C18 an engine that has the run no more says so at once", func(t *testing.T) {
+	t.Run("an engine that has the run no more says so at once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
@@ -177,7 +177,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 			assert.Zero(t, time.Since(began))
 		})
 	})
-	t.Run("C18 the error of a state comes as it is", func(t *testing.T) {
+	t.Run("the error of a state comes as it is", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
@@ -192,7 +192,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 			require.EqualError(t, open(t, process(t, s, hang), "x").State(t.Context(), new(int)), want.Error())
 		})
 	})
-	t.Run("C18 a run that is being resumed has the state behind its log", func(t *testing.T) {
+	t.Run("a run that is being resumed has the state behind its log", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
@@ -215,7 +215,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 			assert.Equal(t, 2, n)
 		})
 	})
-	t.Run("C18 a run that another engine resumes first has the state that it has there", func(t *testing.T) {
+	t.Run("a run that another engine resumes first has the state that it has there", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
@@ -239,7 +239,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 			assert.Equal(t, 1, n)
 		})
 	})
-	t.Run("C18 a store without a Messenger says so", func(t *testing.T) {
+	t.Run("a store without a Messenger says so", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			m := runlog.NewMemory()
@@ -258,7 +258,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 			}
 		})
 	})
-	t.Run("C18 a stuck run has no state", func(t *testing.T) {
+	t.Run("a stuck run has no state", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s, b := runlog.NewMemory(), newBuggy()
@@ -294,7 +294,7 @@ func teller(name string, n int, d time.Duration) agent.Agent {
 }
 
 func TestProgressOfAnotherProcess(t *testing.T) {
-	t.Run("C18 it comes within 100 ms, that of children too, and what was not read yet comes behind the end", func(t *testing.T) {
+	t.Run("it comes within 100 ms, that of children too, and what was not read yet comes behind the end", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
@@ -326,7 +326,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 			assert.Equal(t, 100, n)
 		})
 	})
-	t.Run("C18 a slow reader delays nothing and misses some", func(t *testing.T) {
+	t.Run("a slow reader delays nothing and misses some", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
@@ -343,7 +343,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 			assert.Less(t, read, 270)
 		})
 	})
-	t.Run("C18 it continues with the engine that resumes the run of a dead one", func(t *testing.T) {
+	t.Run("it continues with the engine that resumes the run of a dead one", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			w, dead := &wire{Memory: runlog.NewMemory()}, &wire{}
@@ -363,7 +363,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 		})
 	})
 	for _, where := range []string{"here", "in another process"} {
-		t.Run("C18 it continues when an outage is over, "+where, func(t *testing.T) {
+		t.Run("it continues when an outage is over, "+where, func(t *testing.T) {
 			flowtest.Bubble(t, func(t *testing.T) {
 				t.Helper()
 				w := &wire{Memory: runlog.NewMemory()}
@@ -387,7 +387,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 			})
 		})
 	}
-	t.Run("C18 no engine resumes the run: an error when the lease is over", func(t *testing.T) {
+	t.Run("no engine resumes the run: an error when the lease is over", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
@@ -410,7 +410,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 			assert.InDelta(t, 30, time.Since(began).Seconds(), 2)
 		})
 	})
-	t.Run("C18 an owner that hangs from the beginning is an error after 5 s", func(t *testing.T) {
+	t.Run("an owner that hangs from the beginning is an error after 5 s", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			w := &wire{Memory: runlog.NewMemory()}
@@ -426,7 +426,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 			assert.Equal(t, 5*time.Second, time.Since(began))
 		})
 	})
-	t.Run("C18 a reader that left is forgotten", func(t *testing.T) {
+	t.Run("a reader that left is forgotten", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
@@ -456,7 +456,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 			assert.Equal(t, 2, changes, "it was watched all the time")
 		})
 	})
-	t.Run("C18 what a model gave a tool may be no JSON", func(t *testing.T) {
+	t.Run("what a model gave a tool may be no JSON", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()

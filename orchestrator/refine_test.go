@@ -106,14 +106,14 @@ func TestRefine(t *testing.T) {
 		{"N2 the engine's refusal is not asked again", 3, 80, scale{}, []try{critic("a", grade{err: refusal(orchestrator.ErrBudget)})}, ungraded("a", "over\nbudget", 1), orchestrator.ErrBudget},
 		{"N2 a cancel is not asked again, and keeps the best", 3, 80, scale{}, []try{scored("a", 30), critic("b", grade{err: refusal(orchestrator.ErrCanceled)})}, graded("a", 30, 2, "try 2 was not graded: over\ncanceled"), orchestrator.ErrCanceled},
 
-		{"C23 a try that failed is tried again", 3, 5, scale{}, []try{failed(oops), scored("b", 5)}, passed("b", 5, 2, "try 1 failed: oops"), nil},
-		{"C23 the best behind failures", 3, 5, scale{}, []try{scored("a", 3), failed(oops), failed(bad)}, graded("a", 3, 3, "try 2 failed: oops", "try 3 failed: acme/bad"), nil},
-		{"C23 none was graded: the last error", 2, 5, scale{}, []try{failed(oops), failed(bad)}, refined{Tries: 2, Failures: []string{"try 1 failed: oops", "try 2 failed: acme/bad"}}, bad},
-		{"C23 an agent's own context.Canceled is a failure", 3, 5, scale{}, []try{failed(context.Canceled), scored("b", 5)}, passed("b", 5, 2, "try 1 failed: context canceled"), nil},
-		{"C23 an agent's own code canceled is a failure", 3, 5, scale{}, []try{failed(orchestrator.ErrCanceled), scored("b", 5)}, passed("b", 5, 2, "try 1 failed: canceled"), nil},
-		{"C23 an agent's own ErrBudget is a failure", 3, 5, scale{}, []try{failed(orchestrator.ErrBudget), scored("b", 5)}, passed("b", 5, 2, "try 1 failed: budget"), nil},
-		{"C23 a cancel by the engine ends it", 3, 5, scale{}, []try{scored("a", 3), failed(refusal(orchestrator.ErrCanceled))}, graded("a", 3, 2), orchestrator.ErrCanceled},
-		{"C23 a refusal by the engine ends it", 3, 5, scale{}, []try{scored("a", 3), failed(refusal(orchestrator.ErrBudget))}, graded("a", 3, 2), orchestrator.ErrBudget},
+		{"a try that failed is tried again", 3, 5, scale{}, []try{failed(oops), scored("b", 5)}, passed("b", 5, 2, "try 1 failed: oops"), nil},
+		{"the best behind failures", 3, 5, scale{}, []try{scored("a", 3), failed(oops), failed(bad)}, graded("a", 3, 3, "try 2 failed: oops", "try 3 failed: acme/bad"), nil},
+		{"none was graded: the last error", 2, 5, scale{}, []try{failed(oops), failed(bad)}, refined{Tries: 2, Failures: []string{"try 1 failed: oops", "try 2 failed: acme/bad"}}, bad},
+		{"an agent's own context.Canceled is a failure", 3, 5, scale{}, []try{failed(context.Canceled), scored("b", 5)}, passed("b", 5, 2, "try 1 failed: context canceled"), nil},
+		{"an agent's own code canceled is a failure", 3, 5, scale{}, []try{failed(orchestrator.ErrCanceled), scored("b", 5)}, passed("b", 5, 2, "try 1 failed: canceled"), nil},
+		{"an agent's own ErrBudget is a failure", 3, 5, scale{}, []try{failed(orchestrator.ErrBudget), scored("b", 5)}, passed("b", 5, 2, "try 1 failed: budget"), nil},
+		{"a cancel by the engine ends it", 3, 5, scale{}, []try{scored("a", 3), failed(refusal(orchestrator.ErrCanceled))}, graded("a", 3, 2), orchestrator.ErrCanceled},
+		{"a refusal by the engine ends it", 3, 5, scale{}, []try{scored("a", 3), failed(refusal(orchestrator.ErrBudget))}, graded("a", 3, 2), orchestrator.ErrBudget},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -161,10 +161,10 @@ func TestRefineShowsTheWriterNoFailure(t *testing.T) {
 		Grade: func(_ *orchestrator.Context, v int) (verdict, error) { return more(v, 0).Verdict, nil },
 	})
 	require.NoError(t, err)
-	t.Run("C23 the writer gets the last graded try and its feedback", func(t *testing.T) {
+	t.Run("the writer gets the last graded try and its feedback", func(t *testing.T) {
 		assert.Equal(t, []orchestrator.Refined[int]{{}, {Tries: 1}, more(20, 2), more(20, 3), more(40, 4)}, lasts)
 	})
-	t.Run("C23 the host gets the failures", func(t *testing.T) {
+	t.Run("the host gets the failures", func(t *testing.T) {
 		want := more(50, 5)
 		want.Failures = []string{"try 1 failed: " + failure, "try 3 failed: " + failure}
 		assert.Equal(t, want, got)

@@ -118,7 +118,7 @@ func TestTypesThatSurviveJSON(t *testing.T) {
 		research.Input{},
 		research.Outcome{},
 	} {
-		t.Run("C25 "+reflect.TypeOf(v).String(), func(t *testing.T) {
+		t.Run(reflect.TypeOf(v).String(), func(t *testing.T) {
 			assert.NoError(t, orchestrator.CheckJSON(reflect.TypeOf(v), "it"))
 		})
 	}
@@ -157,7 +157,7 @@ func TestTypesThatDoNotSurviveJSON(t *testing.T) {
 		{url.URL{}, []string{"url.URL.User.username" + export}},
 		{&sync.Mutex{}, []string{"it is not exported"}},
 	} {
-		t.Run("C25 "+reflect.TypeOf(tt.v).String(), func(t *testing.T) {
+		t.Run(reflect.TypeOf(tt.v).String(), func(t *testing.T) {
 			for range 2 { // the second is the kept result
 				err := orchestrator.CheckJSON(reflect.TypeOf(tt.v), "the input")
 				require.Error(t, err)

@@ -37,7 +37,7 @@ func after10s(t *testing.T, e *orchestrator.Engine) {
 }
 
 func TestWaitingForARunOfAnotherEngine(t *testing.T) {
-	t.Run("C18 N7 readers see it to its end, and one that waits resumes it", func(t *testing.T) {
+	t.Run("N7 readers see it to its end, and one that waits resumes it", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			first, second := hosted(t)

@@ -30,7 +30,7 @@ func pair(t *testing.T) (primary, standby *pgtest.Server, dsn string) {
 // TestSlowSession has an engine whose session takes longer than others to connect
 // again after the server was away.
 func TestSlowSession(t *testing.T) {
-	t.Run("C8 an engine that connects late after an outage is not dead", func(t *testing.T) {
+	t.Run("an engine that connects late after an outage is not dead", func(t *testing.T) {
 		server := pgtest.Open(t, "fsync=off")
 		slow, err := server.NewProxy()
 		require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestSlowSession(t *testing.T) {
 // TestStandbyAway has a standby that confirms nothing for a while: records that only the
 // primary has are not returned.
 func TestStandbyAway(t *testing.T) {
-	t.Run("C8 a record that the standby has not confirmed is not read", func(t *testing.T) {
+	t.Run("a record that the standby has not confirmed is not read", func(t *testing.T) {
 		_, standby, dsn := pair(t)
 		require.NoError(t, appendOne(t, open(t, postgres.Config{Pool: pool(t, dsn)}), "r", 0))
 		s := open(t, postgres.Config{Pool: pool(t, dsn), Timeout: time.Second})
@@ -84,7 +84,7 @@ func TestStandbyAway(t *testing.T) {
 }
 
 func TestFailover(t *testing.T) {
-	t.Run("C8 a failover to a standby loses and repeats nothing", func(t *testing.T) {
+	t.Run("a failover to a standby loses and repeats nothing", func(t *testing.T) {
 		primary, standby, dsn := pair(t)
 		calls := &tally{}
 		worker := func() *orchestrator.Engine {

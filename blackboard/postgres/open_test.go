@@ -80,13 +80,13 @@ func TestLocked(t *testing.T) {
 	require.NoError(t, err)
 	err = appendOne(t, s, "r", 1)
 	wantOurs(t, err)
-	require.ErrorContains(t, err, "did not answer in time", "C8")
+	require.ErrorContains(t, err, "did not answer in time")
 	for name, change := range map[string]func() error{
-		"C8 the end": func() error {
+		"the end": func() error {
 			return s.Append(t.Context(), []runlog.Record{{Run: "r", Seq: 1, Kind: runlog.Ended}})
 		},
-		"C8 a letter": func() error { return s.Put(t.Context(), runlog.Letter{Run: "r", Key: "q"}) },
-		"C8 a delete": func() error { return s.Delete(t.Context(), "r") },
+		"a letter": func() error { return s.Put(t.Context(), runlog.Letter{Run: "r", Key: "q"}) },
+		"a delete": func() error { return s.Delete(t.Context(), "r") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := change()
@@ -99,7 +99,7 @@ func TestLocked(t *testing.T) {
 // TestCanceledAppend has calls that wait for a locked run: a canceled one returns and does
 // not affect the others.
 func TestCanceledAppend(t *testing.T) {
-	t.Run("C8 a call that waits returns when its ctx is done", func(t *testing.T) {
+	t.Run("a call that waits returns when its ctx is done", func(t *testing.T) {
 		cfg := config(t)
 		s := open(t, cfg)
 		require.NoError(t, appendOne(t, s, "r", 0))

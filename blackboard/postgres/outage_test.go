@@ -68,7 +68,7 @@ var branchy = orchestrator.Flow[int, int]{Name: "branchy", Do: func(c *orchestra
 }}
 
 func TestServerRestarts(t *testing.T) {
-	t.Run("C8 a server that restarts loses and repeats nothing", func(t *testing.T) {
+	t.Run("a server that restarts loses and repeats nothing", func(t *testing.T) {
 		s := pgtest.Open(t)
 		cfg := postgres.Config{Pool: pool(t, s.DSN())}
 		calls := &tally{}
@@ -94,7 +94,7 @@ func TestServerRestarts(t *testing.T) {
 }
 
 func TestServerStaysAway(t *testing.T) {
-	t.Run("C8 the host sees our errors", func(t *testing.T) {
+	t.Run("the host sees our errors", func(t *testing.T) {
 		s := pgtest.Open(t, "fsync=off")
 		e := engine(t, orchestrator.Config{
 			Store: open(t, postgres.Config{Pool: pool(t, s.DSN()), Timeout: time.Second}), Flows: []orchestrator.AnyFlow{branchy},
@@ -163,7 +163,7 @@ func TestServerTimeouts(t *testing.T) {
 			})
 			return e, l, a
 		}
-		t.Run("C8 "+parameter+": a record waits until the lock is released", func(t *testing.T) {
+		t.Run(parameter+": a record waits until the lock is released", func(t *testing.T) {
 			e, l, a := begin(t, time.Minute)
 			run, err := locks.Start(t.Context(), e, 7, orchestrator.StartOptions{ID: "r"})
 			require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestServerTimeouts(t *testing.T) {
 			_, second := l.count()
 			assert.Equal(t, []int{2, 1}, []int{first, second}, "no call was made again")
 		})
-		t.Run("C8 "+parameter+": the run is suspended when that takes too long", func(t *testing.T) {
+		t.Run(parameter+": the run is suspended when that takes too long", func(t *testing.T) {
 			e, l, a := begin(t, time.Second)
 			run, err := locks.Start(t.Context(), e, 7, orchestrator.StartOptions{ID: "r"})
 			require.NoError(t, err)
@@ -199,7 +199,7 @@ func TestServerTimeouts(t *testing.T) {
 // TestLockedRunAlone has records of a locked run and of another one that are written
 // together.
 func TestLockedRunAlone(t *testing.T) {
-	t.Run("C8 a locked run does not hold up others", func(t *testing.T) {
+	t.Run("a locked run does not hold up others", func(t *testing.T) {
 		cfg := config(t)
 		cfg.Pool = pool(t, dsn(t)+" lock_timeout=200")
 		s := open(t, cfg)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestKilledEngine(t *testing.T) {
-	t.Run("N7 C1 a killed engine is dead within a second", func(t *testing.T) {
+	t.Run("N7 a killed engine is dead within a second", func(t *testing.T) {
 		cfg := config(t)
 		s := open(t, cfg)
 		e := startEngine(t, cfg, dsn(t))

@@ -28,7 +28,7 @@ func taken(t *testing.T, s *postgres.Store) {
 // makes it dead, the log's fence keeps it out when it continues, and a beat makes it
 // alive again.
 func TestStoppedEngine(t *testing.T) {
-	t.Run("N7 C1 a stopped engine is dead when it was silent for d", func(t *testing.T) {
+	t.Run("N7 a stopped engine is dead when it was silent for d", func(t *testing.T) {
 		cfg := config(t)
 		s := open(t, cfg)
 		e := startEngine(t, cfg, dsn(t))
@@ -46,7 +46,7 @@ func TestStoppedEngine(t *testing.T) {
 
 // TestStoppedOwner stops the process that works on a run.
 func TestStoppedOwner(t *testing.T) {
-	t.Run("C18 the state of a run whose owner is stopped is an error after 5 s", func(t *testing.T) {
+	t.Run("the state of a run whose owner is stopped is an error after 5 s", func(t *testing.T) {
 		cfg := config(t)
 		e := startProcess(t, cfg, dsn(t), "TestTellingProcess")
 		r, err := worker(t, cfg, true).Open(t.Context(), "t")

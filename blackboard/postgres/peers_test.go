@@ -66,7 +66,7 @@ func TestStateInAnotherProcess(t *testing.T) {
 	r, err := worker(t, cfg, true).Open(t.Context(), "t")
 	require.NoError(t, err)
 
-	t.Run("C18 its state and progress are there within 100 ms", func(t *testing.T) {
+	t.Run("its state and progress are there within 100 ms", func(t *testing.T) {
 		state, progress := make([]time.Duration, 0, 50), make([]time.Duration, 0, 200)
 		for range cap(state) {
 			began := time.Now()
@@ -90,7 +90,7 @@ func TestStateInAnotherProcess(t *testing.T) {
 			assert.Less(t, median, 100*time.Millisecond, what)
 		}
 	})
-	t.Run("C18 progress continues with the process that resumes the run of a killed one", func(t *testing.T) {
+	t.Run("progress continues with the process that resumes the run of a killed one", func(t *testing.T) {
 		before := infoOf(t, r).Owner
 		n := 0
 		for _, err := range r.Progress(t.Context()) {
@@ -106,7 +106,7 @@ func TestStateInAnotherProcess(t *testing.T) {
 		assert.NotEqual(t, before, infoOf(t, r).Owner)
 		require.NoError(t, r.State(t.Context(), new(string)))
 	})
-	t.Run("C18 a process that is killed has no state, and says so at once", func(t *testing.T) {
+	t.Run("a process that is killed has no state, and says so at once", func(t *testing.T) {
 		process.kill()
 		began := time.Now()
 		require.ErrorIs(t, r.State(t.Context(), new(string)), orchestrator.ErrNoState)

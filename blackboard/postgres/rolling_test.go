@@ -91,7 +91,7 @@ func (w workerProcess) drain(t *testing.T) {
 // TestRollingRestart starts three processes in place of three others, one after the
 // other, while runs are open.
 func TestRollingRestart(t *testing.T) {
-	t.Run("C8 a rolling restart of three processes repeats nothing", func(t *testing.T) {
+	t.Run("a rolling restart of three processes repeats nothing", func(t *testing.T) {
 		cfg := config(t)
 		file := filepath.Join(t.TempDir(), "calls")
 		require.NoError(t, os.WriteFile(file, nil, 0o600))

@@ -46,7 +46,7 @@ func TestStandby(t *testing.T) {
 	}
 	mine, theirs := start(t, "r")
 
-	t.Run("C7 a run on the primary is seen working", func(t *testing.T) {
+	t.Run("a run on the primary is seen working", func(t *testing.T) {
 		for began := time.Now(); time.Since(began) < 2*time.Second; <-time.After(50 * time.Millisecond) {
 			info, err := theirs.Info(t.Context())
 			require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestStandby(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, other.Close(t.Context()), "it was never known, and has nothing to leave")
 	})
-	t.Run("C7 changes are refused in our words", func(t *testing.T) {
+	t.Run("changes are refused in our words", func(t *testing.T) {
 		for name, err := range map[string]error{
 			"answer": theirs.Answer(t.Context(), "q", "yes"),
 			"cancel": theirs.Cancel(t.Context(), "enough"),
@@ -80,7 +80,7 @@ func TestStandby(t *testing.T) {
 			})
 		}
 	})
-	t.Run("C7 events and the end of a run come", func(t *testing.T) {
+	t.Run("events and the end of a run come", func(t *testing.T) {
 		require.NoError(t, mine.Answer(t.Context(), "q", "yes"))
 		var kinds []string
 		for event, err := range theirs.Events(t.Context(), 0) {
@@ -93,7 +93,7 @@ func TestStandby(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "yes", got)
 	})
-	t.Run("C7 within 100 ms where Session leads to the primary", func(t *testing.T) {
+	t.Run("within 100 ms where Session leads to the primary", func(t *testing.T) {
 		within(t, func(try int) time.Duration {
 			mine, theirs := start(t, "soon-"+string(rune('0'+try)))
 			var began time.Time
@@ -111,7 +111,7 @@ func TestStandby(t *testing.T) {
 			return 0
 		})
 	})
-	t.Run("C7 after a promotion it can answer", func(t *testing.T) {
+	t.Run("after a promotion it can answer", func(t *testing.T) {
 		_, theirs := start(t, "last")
 		require.NoError(t, primary.Stop())
 		require.NoError(t, standby.Promote(t.Context()))

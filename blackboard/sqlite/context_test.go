@@ -18,12 +18,12 @@ func TestAppendHeedsContext(t *testing.T) {
 	require.NoError(t, appendOne(t, a, "r", 0))
 	unlock := lockFile(t, path)
 	for name, change := range map[string]func(ctx context.Context) error{
-		"C8 a plain record": func(ctx context.Context) error { return a.Append(ctx, []runlog.Record{small("r", 1)}) },
-		"C8 several records": func(ctx context.Context) error {
+		"a plain record": func(ctx context.Context) error { return a.Append(ctx, []runlog.Record{small("r", 1)}) },
+		"several records": func(ctx context.Context) error {
 			return a.Append(ctx, []runlog.Record{small("r", 1), small("r", 2)})
 		},
-		"C8 a letter": func(ctx context.Context) error { return a.Put(ctx, runlog.Letter{Run: "r", Key: "q"}) },
-		"C8 the end of a run": func(ctx context.Context) error {
+		"a letter": func(ctx context.Context) error { return a.Put(ctx, runlog.Letter{Run: "r", Key: "q"}) },
+		"the end of a run": func(ctx context.Context) error {
 			return a.Append(ctx, []runlog.Record{{Run: "r", Seq: 1, Kind: runlog.Ended}})
 		},
 	} {

@@ -18,8 +18,8 @@ import (
 
 func TestFileGone(t *testing.T) {
 	for name, remove := range map[string]func(path string) error{
-		"C26 deleted": os.Remove,
-		"C26 replaced": func(path string) error {
+		"deleted": os.Remove,
+		"replaced": func(path string) error {
 			return os.Rename(path+".copy", path)
 		},
 	} {

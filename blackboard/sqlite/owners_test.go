@@ -120,7 +120,7 @@ func lockFiles(t *testing.T, path string) []string {
 }
 
 func TestKilledEngine(t *testing.T) {
-	t.Run("N7 C1 a killed engine is dead at once", func(t *testing.T) {
+	t.Run("N7 a killed engine is dead at once", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "runs.db")
 		s := open(t, sqlite.Config{Path: path})
 		e := startEngine(t, path)

@@ -20,7 +20,7 @@ import (
 // makes it dead, the log's fence keeps it out when it continues, and a beat makes it
 // alive again.
 func TestStoppedEngine(t *testing.T) {
-	t.Run("N7 C1 a stopped engine is dead when it was silent for d", func(t *testing.T) {
+	t.Run("N7 a stopped engine is dead when it was silent for d", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "runs.db")
 		s := open(t, sqlite.Config{Path: path})
 		e := startEngine(t, path)

@@ -12,7 +12,7 @@ import (
 // encoders and ten functions that shortened texts had drifted apart, and three of the
 // latter split runes.
 func TestOnce(t *testing.T) {
-	t.Run("C27 each error code is declared once", func(t *testing.T) {
+	t.Run("each error code is declared once", func(t *testing.T) {
 		at := map[string]string{}
 		for _, f := range core(t) {
 			for _, code := range declaredCodes(f.ast) {
@@ -33,7 +33,7 @@ func TestOnce(t *testing.T) {
 		{"makes a JSON encoder", "SetEscapeHTML", []string{"blackboard/runlog/export.go", "internal/text/text.go"}},
 		{"cuts a text between runes", "RuneStart", []string{"internal/text/text.go"}},
 	} {
-		t.Run("C27 one place "+once.what, func(t *testing.T) {
+		t.Run("one place "+once.what, func(t *testing.T) {
 			seen := 0
 			for _, f := range core(t) {
 				if !calls(f.ast, once.called) {

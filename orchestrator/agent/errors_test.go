@@ -87,7 +87,7 @@ func TestErrorOfNilPointers(t *testing.T) {
 		{"one that may be nil", (*calm)(nil), "calm"},
 		{"no pointer, and a panic", &broken{}, "the method Error of a *agent_test.broken panicked: runtime error: invalid memory address or nil pointer dereference"},
 	} {
-		t.Run("C2 "+tt.name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			e := agent.ErrorOf(tt.err)
 			require.NotNil(t, e)
 			assert.Equal(t, tt.want, e.Message)

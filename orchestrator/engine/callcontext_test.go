@@ -125,7 +125,7 @@ func trace(t *testing.T, program []int, make func(context.Context, time.Duration
 }
 
 func TestCallContext(t *testing.T) {
-	t.Run("C17 contexts of package context derived from it start no goroutine", func(t *testing.T) {
+	t.Run("contexts of package context derived from it start no goroutine", func(t *testing.T) {
 		c, cancel := under(t.Context(), time.Hour)
 		before := runtime.NumGoroutine()
 		for range 100 {
@@ -138,7 +138,7 @@ func TestCallContext(t *testing.T) {
 		assert.LessOrEqual(t, runtime.NumGoroutine(), before, "those of other tests may have ended meanwhile")
 		cancel()
 	})
-	t.Run("C17 one that nothing asks for has no timer, no channel and no tie", func(t *testing.T) {
+	t.Run("one that nothing asks for has no timer, no channel and no tie", func(t *testing.T) {
 		c := &callContext{parent: t.Context(), until: time.Now().Add(time.Hour)}
 		require.NoError(t, c.Err())
 		c.end()
@@ -146,7 +146,7 @@ func TestCallContext(t *testing.T) {
 		assert.Nil(t, c.std)
 		<-c.Done()
 	})
-	t.Run("C16 what was stopped is not called", func(t *testing.T) {
+	t.Run("what was stopped is not called", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := &callContext{parent: t.Context()}
 			called := [3]int{}
@@ -195,7 +195,7 @@ func TestCallContext(t *testing.T) {
 			assert.False(t, c.overdue())
 		})
 	})
-	t.Run("C16 its end stops its timer and unties it from its parent", func(t *testing.T) {
+	t.Run("its end stops its timer and unties it from its parent", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := &callContext{parent: t.Context(), until: time.Now().Add(time.Hour)}
 			_ = c.Done()

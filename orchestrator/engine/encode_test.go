@@ -162,7 +162,7 @@ func joined(t require.TestingT, parts []json.RawMessage) (req agent.Request) {
 }
 
 func TestRequests(t *testing.T) {
-	t.Run("C21 parts join to the request", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("parts join to the request", rapid.MakeCheck(func(t *rapid.T) {
 		req := requests(t)
 		parts, err := SplitRequest(&req)
 		require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestRequests(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, first, second, "and split to the same parts")
 	}))
-	t.Run("C21 the messages of a conversation that grows are the same parts", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("the messages of a conversation that grows are the same parts", rapid.MakeCheck(func(t *rapid.T) {
 		req := requests(t)
 		before, err := SplitRequest(&req)
 		require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestRequests(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, before, after[:len(before)])
 	}))
-	t.Run("C21 the hash is of all but the limits", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("the hash is of all but the limits", rapid.MakeCheck(func(t *rapid.T) {
 		req := requests(t)
 		hash := RequestHash("a", &req)
 		assert.Len(t, hash, 32)
@@ -205,7 +205,7 @@ func TestRequests(t *testing.T) {
 		}
 		assert.NotEqual(t, hash, RequestHash("a", &other))
 	}))
-	t.Run("C21 text does not move from one field to another", func(t *testing.T) {
+	t.Run("text does not move from one field to another", func(t *testing.T) {
 		zero := 0.0
 		message := func(m providers.Message) []providers.Message { return []providers.Message{m} }
 		tool := func(c providers.ToolCall) []providers.Message {

@@ -49,15 +49,15 @@ func TestRetriesOfATask(t *testing.T) {
 		limit    providers.NanoUSD
 		attempts int
 	}{
-		"C12 what costs nothing is tried again":                                {[]providers.NanoUSD{0, 0, 0}, Amount{Cost: usd}, usd, 4},
-		"C12 what costs nothing is tried again without a reservation":          {[]providers.NanoUSD{0, 0, 0}, Amount{}, 0, 4},
-		"C12 a reservation is for one attempt that costs":                      {[]providers.NanoUSD{usd / 10, 0, 0}, Amount{Cost: usd}, usd, 1},
-		"C12 also where that came later":                                       {[]providers.NanoUSD{0, usd / 10, 0}, Amount{Cost: usd}, usd, 2},
-		"C12 and for tokens":                                                   {[]providers.NanoUSD{1, 0}, Amount{Tokens: 100}, 0, 1},
-		"C12 without one, while the mean of the attempts fits what is left":    {[]providers.NanoUSD{usd / 4, usd / 4, usd / 4}, Amount{}, usd, 4},
-		"C12 without one, and it does not fit":                                 {[]providers.NanoUSD{usd / 3, usd / 3, usd / 3}, Amount{}, usd, 3},
-		"C12 without one, and one attempt took more than half of what is left": {[]providers.NanoUSD{6 * usd / 10, 0, 0}, Amount{}, usd, 1},
-		"C12 without a limit nothing is in the way":                            {[]providers.NanoUSD{usd, usd, usd}, Amount{}, 0, 4},
+		"what costs nothing is tried again":                                {[]providers.NanoUSD{0, 0, 0}, Amount{Cost: usd}, usd, 4},
+		"what costs nothing is tried again without a reservation":          {[]providers.NanoUSD{0, 0, 0}, Amount{}, 0, 4},
+		"a reservation is for one attempt that costs":                      {[]providers.NanoUSD{usd / 10, 0, 0}, Amount{Cost: usd}, usd, 1},
+		"also where that came later":                                       {[]providers.NanoUSD{0, usd / 10, 0}, Amount{Cost: usd}, usd, 2},
+		"and for tokens":                                                   {[]providers.NanoUSD{1, 0}, Amount{Tokens: 100}, 0, 1},
+		"without one, while the mean of the attempts fits what is left":    {[]providers.NanoUSD{usd / 4, usd / 4, usd / 4}, Amount{}, usd, 4},
+		"without one, and it does not fit":                                 {[]providers.NanoUSD{usd / 3, usd / 3, usd / 3}, Amount{}, usd, 3},
+		"without one, and one attempt took more than half of what is left": {[]providers.NanoUSD{6 * usd / 10, 0, 0}, Amount{}, usd, 1},
+		"without a limit nothing is in the way":                            {[]providers.NanoUSD{usd, usd, usd}, Amount{}, 0, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			task := execute(t, spending(tt.costs...), &Task{Reserved: tt.reserved, Request: &agent.Request{Limits: agent.Limits{Cost: tt.limit}}})
@@ -121,7 +121,7 @@ func TestRetriesOfATask(t *testing.T) {
 }
 
 func TestEndsOfATask(t *testing.T) {
-	t.Run("C5 Goexit sets the error, ends the context and stops its timer", func(t *testing.T) {
+	t.Run("Goexit sets the error, ends the context and stops its timer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var seen context.Context
 			exits := agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
@@ -144,7 +144,7 @@ func TestEndsOfATask(t *testing.T) {
 			require.ErrorIs(t, seen.Err(), context.Canceled)
 		})
 	})
-	t.Run("C2 a typed nil is an error, its usage counts", func(t *testing.T) {
+	t.Run("a typed nil is an error, its usage counts", func(t *testing.T) {
 		task := execute(t, agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
 			var failed *agent.Error
 			return agent.Response{Text: "x", Usage: providers.Usage{Calls: 2, Cost: 5}}, failed
@@ -153,7 +153,7 @@ func TestEndsOfATask(t *testing.T) {
 		assert.Equal(t, providers.Usage{Calls: 2, Cost: 5}, task.Err.Usage)
 		assert.Empty(t, task.Response.Text)
 	})
-	t.Run("C5 a call that is canceled before it begins reaches no agent", func(t *testing.T) {
+	t.Run("a call that is canceled before it begins reaches no agent", func(t *testing.T) {
 		task := &Task{}
 		task.Cancel()
 		execute(t, agent.Func(func(context.Context, agent.Request) (agent.Response, error) {

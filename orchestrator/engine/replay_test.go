@@ -241,7 +241,7 @@ func TestReplay(t *testing.T) {
 		assert.Equal(t, Recorded{}, p.Recorded("", 3))
 		assert.Equal(t, Recorded{}, p.Recorded("0", 0))
 	})
-	t.Run("C21 a log with changed requests is accepted once, on record", func(t *testing.T) {
+	t.Run("a log with changed requests is accepted once, on record", func(t *testing.T) {
 		p, h := replay(t, started(), called(0, "a", "old", "one"))
 		p.Accept = true
 		p.Start(call(0, "a", "new"))
@@ -379,7 +379,7 @@ func TestHistory(t *testing.T) {
 		"stuck, then it continued":  {[]runlog.Record{stuck, {Kind: runlog.Resumed}}, ""},
 		"stuck, continued, and not": {[]runlog.Record{stuck, {Kind: runlog.Resumed}, called(0, "a", "", "")}, ""},
 	} {
-		t.Run("C4 "+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			h, err := NewReplay("x", logOf(slices.Concat([]runlog.Record{started()}, tt.recs)...))
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, h.Stuck)

@@ -29,7 +29,7 @@ func processes(t *testing.T, store runlog.Store) enginetest.Open {
 // All checks can share one storage, and what one leaves there disturbs no other.
 func TestChecksShareAStorage(t *testing.T) {
 	store := runlog.NewMemory()
-	t.Run("C22 with the same code for each flow", func(t *testing.T) {
+	t.Run("with the same code for each flow", func(t *testing.T) {
 		enginetest.Run(t, enginetest.Engine{Peers: true, Storage: func(t *testing.T) enginetest.Open {
 			t.Helper()
 			return processes(t, store)
@@ -39,7 +39,7 @@ func TestChecksShareAStorage(t *testing.T) {
 
 // An engine may resume runs before it is asked to.
 func TestEngineThatResumesByItself(t *testing.T) {
-	t.Run("C22 what an engine does by itself is a field", func(t *testing.T) {
+	t.Run("what an engine does by itself is a field", func(t *testing.T) {
 		enginetest.Run(t, enginetest.Engine{Resumes: true, Peers: true, Storage: func(t *testing.T) enginetest.Open {
 			t.Helper()
 			open := processes(t, runlog.NewMemory())

@@ -63,8 +63,8 @@ func timed() *flowtest.Case[int, lap] {
 }
 
 func TestSweepLeavesOutClocks(t *testing.T) {
-	t.Run("C24 by type", func(t *testing.T) { timed().Sweep(t) })
-	t.Run("C24 by name", func(t *testing.T) {
+	t.Run("by type", func(t *testing.T) { timed().Sweep(t) })
+	t.Run("by name", func(t *testing.T) {
 		k := timed()
 		k.Clocks = []string{"took"}
 		k.Sweep(t)

@@ -317,7 +317,7 @@ func TestReports(t *testing.T) {
 		{"no agent", "Run", []string{"the engine of the case", "Config.Parallel is -1"}},
 	}
 	for _, tt := range tests {
-		t.Run("C24 "+tt.name+" "+tt.how, func(t *testing.T) {
+		t.Run(tt.name+" "+tt.how, func(t *testing.T) {
 			if tt.wants == nil {
 				_, _, err := faulty[tt.name]().Run(t)
 				require.ErrorIs(t, err, orchestrator.ErrFlow, "Run hands the error out, and fails nothing")

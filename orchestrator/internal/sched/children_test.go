@@ -116,7 +116,7 @@ func TestChildrenShareTheBudget(t *testing.T) {
 		{"10 children of 0.10, first call unknown, 0.30", 10, upTo(10 * cent), untilRefused(0), 30 * cent, 10, 0, 300 * cent},
 	}
 	for _, tt := range tests {
-		t.Run("N3 C3 "+tt.name, both(func(t seam) {
+		t.Run("N3 "+tt.name, both(func(t seam) {
 			h := &household{t: t, cost: tt.cost, flows: map[string]func(*household, *sched.Branch, *sched.Scope){"child": tt.child}}
 			refused := 0
 			h.flows["parent"] = func(_ *household, b *sched.Branch, sc *sched.Scope) {
@@ -309,7 +309,7 @@ func TestShareOfAChild(t *testing.T) {
 }
 
 func TestDepthOfChildren(t *testing.T) {
-	t.Run("C11 64 children deep, and the 65th is ErrFlow for the flow", both(func(t seam) {
+	t.Run("64 children deep, and the 65th is ErrFlow for the flow", both(func(t seam) {
 		for depth, says := range map[int]string{0: "started", 63: "started", 64: "(child runs are nested more than 64 deep: does the flow start itself?)"} {
 			r := &run{t: t, world: &world{}}
 			r.s = sched.New(r.world, engine.Input{Depth: depth}, func(b *sched.Branch, sc *sched.Scope) {

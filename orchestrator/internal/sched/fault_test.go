@@ -35,7 +35,7 @@ func TestPanics(t *testing.T) {
 		assert.ErrorContains(t, r.breaks(), "ouch")
 		assert.Empty(t, r.notes)
 	}))
-	t.Run("C4 of the root: what is under way is left as it is", both(func(t seam) {
+	t.Run("of the root: what is under way is left as it is", both(func(t seam) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			b.Group().Go(unlimited, func(b *sched.Branch) { call(b, unlimited) })
 			call(b, unlimited)

@@ -165,7 +165,7 @@ func TestKills(t *testing.T) {
 			r.say("%s", estimated(b, sc, estimate))
 		}
 	}
-	t.Run("N4 C12 Estimate 0.30, 20 kills during the call", both(func(t seam) {
+	t.Run("N4 Estimate 0.30, 20 kills during the call", both(func(t seam) {
 		j := &journal{t: t, on: t.spawn, limit: engine.Budget{Cost: providers.USD}, body: one(30 * cent), cost: always(30 * cent)}
 		kills := 0
 		for !j.process(0, first) && kills < 20 {
@@ -184,7 +184,7 @@ func TestKills(t *testing.T) {
 		assert.Equal(t, runlog.Refused, j.emitted[3].Kind)
 		assert.True(t, j.process(0, first), "the next process sees the same end")
 	}))
-	t.Run("N4 C12 3 calls, 20 kills during the call", both(func(t seam) {
+	t.Run("N4 3 calls, 20 kills during the call", both(func(t seam) {
 		j := &journal{t: t, on: t.spawn, limit: engine.Budget{Calls: 3}, body: one(0), cost: always(0)}
 		for kills := 0; !j.process(0, first); kills++ {
 			require.Less(t, kills, 20)
@@ -468,7 +468,7 @@ func TestChargedCalls(t *testing.T) {
 // A run that is killed again and again, with flows that call agents side by side,
 // spends no more than its limit and what calls cost beyond what was reserved.
 func TestOvershootOverKills(t *testing.T) {
-	t.Run("N4 C12", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("N4", rapid.MakeCheck(func(t *rapid.T) {
 		truth := rapid.Bool().Draw(t, "estimates are true")
 		dear := rapid.Int64Range(1, 40).Draw(t, "the dearest call")
 		limit := rapid.Int64Range(1, 100).Draw(t, "limit")

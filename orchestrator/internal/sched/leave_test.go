@@ -116,7 +116,7 @@ func TestLeave(t *testing.T) {
 		r.leave()
 		assert.Equal(t, []string{"root"}, r.notes)
 	}))
-	t.Run("C20 an engine that ends its coroutines itself is not asked to", func(t *testing.T) {
+	t.Run("an engine that ends its coroutines itself is not asked to", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var stops []func()
 			own := func(body func(yield func() bool)) (func() bool, func()) {
@@ -134,7 +134,7 @@ func TestLeave(t *testing.T) {
 			assert.Equal(t, []string{"root", "0", "1", "0.0", "1.0"}, r.notes)
 		})
 	})
-	t.Run("C20 a flow that ends its goroutine is found there, too", func(t *testing.T) {
+	t.Run("a flow that ends its goroutine is found there, too", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			own := func(body func(yield func() bool)) (func() bool, func()) {
 				resume, _ := goroutines(body)

@@ -127,7 +127,7 @@ func TestMoneyBeforeTheAnswer(t *testing.T) {
 		{"100 free calls", names(100, 1), 0, always(0), 100, 0},
 	}
 	for _, tt := range tests {
-		t.Run("N4 C13 "+tt.name, everyOrder(func(t seam, pick func(int) int) {
+		t.Run("N4 "+tt.name, everyOrder(func(t seam, pick func(int) int) {
 			m := &agents{answer: tt.answer}
 			var spent providers.NanoUSD
 			r := t.within(engine.Budget{Cost: providers.USD}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
@@ -586,7 +586,7 @@ func TestRefusalsOnRecord(t *testing.T) {
 
 func TestSaturation(t *testing.T) {
 	huge := providers.Usage{Calls: 1 << 62, Input: 1 << 62, Output: 1 << 62, Cost: 1 << 62}
-	t.Run("C12 sums stay at the largest number", both(func(t seam) {
+	t.Run("sums stay at the largest number", both(func(t seam) {
 		r := t.within(engine.Budget{Calls: -1 ^ -1<<63, Tokens: -1 ^ -1<<63, Cost: -1 ^ -1<<63}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			for range 2 {
 				call(b, sched.Options{Scope: sc, Shielded: true})
@@ -602,7 +602,7 @@ func TestSaturation(t *testing.T) {
 		assert.Equal(t, "true", r.notes[0])
 		assert.Contains(t, r.notes[1], "budget: ")
 	}))
-	t.Run("C12 a huge Estimate does not fit", both(func(t seam) {
+	t.Run("a huge Estimate does not fit", both(func(t seam) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for _, est := range []providers.NanoUSD{10, -1 ^ -1<<63} {
@@ -613,7 +613,7 @@ func TestSaturation(t *testing.T) {
 		r.waits()
 		assert.Equal(t, []string{"1 true"}, r.notes)
 	}))
-	t.Run("C12 usage below zero gives nothing back", both(func(t seam) {
+	t.Run("usage below zero gives nothing back", both(func(t seam) {
 		r := t.within(engine.Budget{Calls: 9, Tokens: 90, Cost: 90}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			for range 4 {
 				call(b, sched.Options{Scope: sc})

@@ -160,7 +160,7 @@ func TestTimeLimit(t *testing.T) {
 }
 
 func TestOneDeadlineOfARun(t *testing.T) {
-	t.Run("C16 parts that end in time leave nothing", both(func(t seam) {
+	t.Run("parts that end in time leave nothing", both(func(t seam) {
 		r := t.within(engine.Budget{Wall: time.Hour}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			for range 3 {
 				call(b, sched.Options{Scope: b.Scope(sc, engine.Budget{Wall: 3 * time.Second})})
@@ -183,7 +183,7 @@ func TestOneDeadlineOfARun(t *testing.T) {
 			"start call 3", "cancel limit -5000000000",
 		}, r.told)
 	}))
-	t.Run("C16 effects under one limit do not set it again", both(func(t seam) {
+	t.Run("effects under one limit do not set it again", both(func(t seam) {
 		r := t.within(engine.Budget{Wall: time.Hour}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			for range 3 {
 				call(b, sched.Options{Scope: sc})
@@ -196,7 +196,7 @@ func TestOneDeadlineOfARun(t *testing.T) {
 		hour := limitKey(time.Hour)
 		assert.Equal(t, []string{"start call 0", "start limit " + hour, "start call 1", "start call 2", "cancel limit " + hour}, r.told)
 	}))
-	t.Run("C16 the earliest is set, and all that are due then expire", both(func(t seam) {
+	t.Run("the earliest is set, and all that are due then expire", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			for _, wall := range []time.Duration{9, 5, 7, 60} {
@@ -213,7 +213,7 @@ func TestOneDeadlineOfARun(t *testing.T) {
 		assert.Equal(t, []string{"1 " + timeIsUp, "2 (budget: the time limit of 7s is reached)"}, r.notes)
 		assert.Equal(t, []string{"cancel call 1:0", "cancel call 2:0", "start limit " + limitKey(9*time.Second)}, r.told[5:])
 	}))
-	t.Run("C16 one that comes after it was taken back ends what is due", both(func(t seam) {
+	t.Run("one that comes after it was taken back ends what is due", both(func(t seam) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			short, long := b.Scope(nil, engine.Budget{Wall: 3 * time.Second}), b.Scope(nil, engine.Budget{Wall: 8 * time.Second})
 			g := b.Group()
@@ -230,7 +230,7 @@ func TestOneDeadlineOfARun(t *testing.T) {
 		r.hand(limitKey(8*time.Second), engine.Completion{})
 		r.ends()
 	}))
-	t.Run("C16 what the completion says is enough, if the clock is behind", both(func(t seam) {
+	t.Run("what the completion says is enough, if the clock is behind", both(func(t seam) {
 		r := t.within(engine.Budget{Wall: 5 * time.Second}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", call(b, sched.Options{Scope: sc}))
 			r.say("%s", call(b, sched.Options{Scope: sc}))

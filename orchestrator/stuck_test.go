@@ -2,7 +2,6 @@ package orchestrator_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -67,7 +66,7 @@ func tries(t *testing.T, e *orchestrator.Engine) {
 }
 
 func TestStuckRuns(t *testing.T) {
-	everywhere(t, "N5 C4 it is Stuck, in Info, in Events, in Result and in Wait", func(t *testing.T, s runlog.Store) {
+	everywhere(t, "N5 it is Stuck, in Info, in Events, in Result and in Wait", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		b := newBuggy()
 		r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s}), b.Flow, "x")
@@ -75,7 +74,7 @@ func TestStuckRuns(t *testing.T) {
 		for _, err := range []error{err, r.Wait(t.Context())} {
 			require.ErrorIs(t, err, orchestrator.ErrFlow)
 			require.ErrorContains(t, err, "ouch")
-			require.ErrorContains(t, err, "findings_stuck_test.go:", "the line of the flow")
+			require.ErrorContains(t, err, "stuck_test.go:", "the line of the flow")
 		}
 		i := infoOf(t, r)
 		assert.Equal(t, orchestrator.Stuck, i.Status)
@@ -89,7 +88,7 @@ func TestStuckRuns(t *testing.T) {
 		}
 		assert.Contains(t, string(last.Data), "ouch")
 	})
-	t.Run("N5 C4 1,000 Resumes of 100 stuck runs append nothing and remember nothing more", func(t *testing.T) {
+	t.Run("N5 1,000 Resumes of 100 stuck runs append nothing and remember nothing more", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			b, s := newBuggy(), runlog.NewMemory()
@@ -109,7 +108,7 @@ func TestStuckRuns(t *testing.T) {
 			assert.Equal(t, before, records(t, s))
 		})
 	})
-	t.Run("N5 C4 each process tries a stuck run once, and the same failure is not recorded again", func(t *testing.T) {
+	t.Run("N5 each process tries a stuck run once, and the same failure is not recorded again", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			b, s := newBuggy(), runlog.NewMemory()
@@ -214,7 +213,7 @@ func TestStuckRuns(t *testing.T) {
 }
 
 func TestCancelOfStuckRuns(t *testing.T) {
-	everywhere(t, "N5 C4 Cancel ends it without its flow", func(t *testing.T, s runlog.Store) {
+	everywhere(t, "N5 Cancel ends it without its flow", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		b := newBuggy()
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": after(0)}, Store: s, Flows: []orchestrator.AnyFlow{b}})
@@ -234,7 +233,7 @@ func TestCancelOfStuckRuns(t *testing.T) {
 		assert.Zero(t, runsIn(t, e, orchestrator.RunQuery{Open: true}))
 		require.ErrorIs(t, r.Retry(t.Context()), orchestrator.ErrMalformed, "it is not stuck any more")
 	})
-	everywhere(t, "N5 C4 children that were stopped with it end too", func(t *testing.T, s runlog.Store) {
+	everywhere(t, "N5 children that were stopped with it end too", func(t *testing.T, s runlog.Store) {
 		t.Helper()
 		b := newBuggy()
 		parent := flow("parent", func(c *orchestrator.Context) (string, error) {
@@ -288,38 +287,21 @@ func TestCancelOfStuckRuns(t *testing.T) {
 	})
 }
 
-// A child that calls itself is stopped by the depth, a cancel reaches all of it.
-func TestDepthOfChildren(t *testing.T) {
-	var down orchestrator.Flow[none, int]
-	down = flow("down", func(c *orchestrator.Context) (int, error) {
-		n, err := down.Child(c, none{})
-		return n + 1, err
-	})
-	everywhere(t, "C11 it ends at 64", func(t *testing.T, s runlog.Store) {
-		t.Helper()
-		e := local(t, orchestrator.Config{Store: s})
-		n, err := down.Run(t.Context(), e, none{})
-		require.ErrorIs(t, err, orchestrator.ErrFlow)
-		assert.Equal(t, 65, n)
-		assert.Equal(t, 65, runsIn(t, e, orchestrator.RunQuery{}))
-	})
-	everywhere(t, "C11 Cancel reaches the deepest one", func(t *testing.T, s runlog.Store) {
-		t.Helper()
-		var deep orchestrator.Flow[none, int]
-		deep = flow("deep", func(c *orchestrator.Context) (int, error) {
-			n, err := deep.Child(c, none{})
-			if errors.Is(err, orchestrator.ErrFlow) && n == 0 {
-				_, err = ask(c, "a", "")
-			}
-			return n + 1, err
+// A panic of flow code is a bug and no result: the run has not ended, and can be
+// retried when the flow is mended.
+func TestPanicIsNoResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newPlain()
+		f := flow("buggy", func(c *orchestrator.Context) (string, error) {
+			_, _ = ask(c, "a", "")
+			panic("ouch")
 		})
-		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s})
-		r := begin(t, e, deep, "x")
-		synctest.Wait()
-		require.NoError(t, r.Cancel(t.Context(), "enough"))
-		n, err := deep.Result(t.Context(), r)
-		require.ErrorIs(t, err, orchestrator.ErrCanceled)
-		assert.Equal(t, 65, n)
-		assert.Zero(t, runsIn(t, e, orchestrator.RunQuery{Open: true}))
+		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s})
+		r := begin(t, e, f, "x")
+		require.ErrorIs(t, r.Wait(t.Context()), orchestrator.ErrFlow)
+		assert.Equal(t, []string{runlog.Started, runlog.Called, runlog.Stuck}, kinds(logOf(t, s, "x")))
+		i, err := r.Info(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, orchestrator.Stuck, i.Status)
 	})
 }

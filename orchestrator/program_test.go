@@ -32,9 +32,12 @@ func (d *dispatcher) Start(op *engine.Op) { d.under = append(d.under, op) }
 
 func (d *dispatcher) Now() (time.Time, time.Duration) { return d.now, d.now.Sub(d.begun) }
 
-func (d *dispatcher) Emit(rec runlog.Record)                          { d.log = append(d.log, "emit "+rec.Kind) }
-func (d *dispatcher) Recorded(string, int64) (none engine.Recorded)   { return none }
-func (d *dispatcher) Expose(func() (json.RawMessage, error))          {}
+func (d *dispatcher) Emit(rec runlog.Record) { d.log = append(d.log, "emit "+rec.Kind) }
+
+func (d *dispatcher) Recorded(string, int64) (none engine.Recorded) { return none }
+
+func (d *dispatcher) Expose(func() (json.RawMessage, error)) {}
+
 func (d *dispatcher) Spawn(f func(func() bool)) (func() bool, func()) { return engine.Pull(f) }
 
 // Cancel implements engine.Port. Calls end all the same, in their time.
@@ -100,7 +103,7 @@ func hedged(c *orchestrator.Context) ([]string, error) {
 // The same scheduler executes on the coroutines of another engine, and what a flow does
 // depends on nothing but the order in which things happen.
 func TestProgramOnAnotherEngine(t *testing.T) {
-	t.Run("C21 C20 the order decides, and nothing else does", func(t *testing.T) {
+	t.Run("the order decides, and nothing else does", func(t *testing.T) {
 		p := flow("hedged", hedged).Program()
 		different := map[string]bool{}
 		for seed := range uint64(200) {
@@ -118,7 +121,7 @@ func TestProgramOnAnotherEngine(t *testing.T) {
 		}
 		assert.Greater(t, len(different), 50, "the order matters")
 	})
-	t.Run("C4 a panic in a branch is the error of Advance", func(t *testing.T) {
+	t.Run("a panic in a branch is the error of Advance", func(t *testing.T) {
 		p := flow("buggy", func(c *orchestrator.Context) (int, error) {
 			orchestrator.Map(c, []int{1, 2, 3}, 0, func(c *orchestrator.Context, i int) (int, error) {
 				_, err := ask(c, "echo", "")

@@ -19,7 +19,7 @@ import (
 )
 
 func TestPlacesOfCalls(t *testing.T) {
-	everywhere(t, "C5 Close waits for agents that heed their ctx slowly, whatever was left behind before", func(t *testing.T, s runlog.Store) {
+	everywhere(t, "Close waits for agents that heed their ctx slowly, whatever was left behind before", func(t *testing.T, s runlog.Store) {
 		var inside atomic.Int64
 		slow := agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
 			inside.Add(1)
@@ -48,7 +48,7 @@ func TestPlacesOfCalls(t *testing.T) {
 		assert.Equal(t, 900*time.Millisecond, time.Since(begun))
 		assert.Zero(t, inside.Load())
 	})
-	everywhere(t, "C5 a late return without usage counts as one call", func(t *testing.T, s runlog.Store) {
+	everywhere(t, "a late return without usage counts as one call", func(t *testing.T, s runlog.Store) {
 		silent := agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
 			pause(10 * time.Second)
 			return agent.Response{}, nil
@@ -83,7 +83,7 @@ func TestPlacesOfCalls(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, got, order)
 	})
-	everywhere(t, "N4 C13 what was reserved for a call is on record, and counts at a resume", func(t *testing.T, s runlog.Store) {
+	everywhere(t, "N4 what was reserved for a call is on record, and counts at a resume", func(t *testing.T, s runlog.Store) {
 		cents := providers.NanoUSD(1e7)
 		spends := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
 			resp, err := after(time.Second)(ctx, req)
@@ -126,7 +126,7 @@ func TestPlacesOfCalls(t *testing.T) {
 
 // What is in line for a flow that is busy is dealt with in order, when it is not any more.
 func TestFlowThatIsBusy(t *testing.T) {
-	everywhere(t, "C8 Close comes before what is in line", func(t *testing.T, s runlog.Store) {
+	everywhere(t, "Close comes before what is in line", func(t *testing.T, s runlog.Store) {
 		busy := make(chan struct{})
 		third := &counted{Agent: echo}
 		f := flow("busy", func(c *orchestrator.Context) (none, error) {
@@ -155,7 +155,7 @@ func TestFlowThatIsBusy(t *testing.T) {
 		require.ErrorIs(t, r.Wait(t.Context()), orchestrator.ErrStopped)
 		assert.Zero(t, third.calls.Load())
 	})
-	everywhere(t, "C9 a question whose time is over is withdrawn by the flow before it learns of that", func(t *testing.T, s runlog.Store) {
+	everywhere(t, "a question whose time is over is withdrawn by the flow before it learns of that", func(t *testing.T, s runlog.Store) {
 		busy := make(chan struct{})
 		f := flow("busy", func(c *orchestrator.Context) ([]string, error) {
 			q := orchestrator.NewQueue[int](c)

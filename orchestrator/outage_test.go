@@ -2,9 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +18,6 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
-	"github.com/convene-go/convene/providers"
 )
 
 // perCall counts the calls of each prompt.
@@ -29,8 +26,6 @@ type perCall struct {
 	mu    sync.Mutex
 	times map[string]int
 }
-
-func newPerCall(a agent.Agent) *perCall { return &perCall{Agent: a, times: map[string]int{}} }
 
 func (a *perCall) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
 	i := agent.InfoFrom(ctx)
@@ -52,6 +47,8 @@ func (a *perCall) repeated() []string {
 	}
 	return keys
 }
+
+func newPerCall(a agent.Agent) *perCall { return &perCall{Agent: a, times: map[string]int{}} }
 
 // wide calls eight times side by side, and once more.
 var wide = flow("wide", func(c *orchestrator.Context) (string, error) {
@@ -82,7 +79,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 		{"answers later than the engine waits", func(d *doubles.Double) { d.Slow(11 * time.Second) }, 50 * time.Second},
 	} {
 		for _, only := range []string{"Append", ""} {
-			t.Run(strings.TrimSpace(fmt.Sprintf("C8 a store that %s: the run does not notice it %s", tt.name, only)), func(t *testing.T) {
+			t.Run(strings.TrimSpace(fmt.Sprintf("a store that %s: the run does not notice it %s", tt.name, only)), func(t *testing.T) {
 				flowtest.Bubble(t, func(t *testing.T) {
 					t.Helper()
 					a := newPerCall(after(time.Second))
@@ -114,7 +111,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			})
 		}
 	}
-	t.Run("C8 an outage of more than a minute suspends, and the engine resumes by itself", func(t *testing.T) {
+	t.Run("an outage of more than a minute suspends, and the engine resumes by itself", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			a := newPerCall(after(time.Second))
@@ -158,7 +155,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			assert.Equal(t, "123456789", got)
 		})
 	})
-	t.Run("C8 a run that the store refuses for good does not take the others along", func(t *testing.T) {
+	t.Run("a run that the store refuses for good does not take the others along", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := hooked{newPlain(), func(recs []runlog.Record) error {
@@ -178,7 +175,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			assert.Empty(t, a.repeated())
 		})
 	})
-	t.Run("C8 Close does not wait for a store that hangs", func(t *testing.T) {
+	t.Run("Close does not wait for a store that hangs", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			d := doubles.New(runlog.NewMemory())
@@ -196,7 +193,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			require.ErrorIs(t, r.Wait(t.Context()), orchestrator.ErrStopped)
 		})
 	})
-	t.Run("C8 a conflict is final at once", func(t *testing.T) {
+	t.Run("a conflict is final at once", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := hooked{newPlain(), func(recs []runlog.Record) error {
@@ -212,7 +209,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			assert.Equal(t, orchestrator.Suspended, infoOf(t, r).Status, "not stuck")
 		})
 	})
-	t.Run("C8 an attempt that is stored while the next one is made is the run's own", func(t *testing.T) {
+	t.Run("an attempt that is stored while the next one is made is the run's own", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			late := &tardy{plain: newPlain()}
 			a := newPerCall(echo)
@@ -224,7 +221,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			assert.Equal(t, 9, strings.Count(strings.Join(kinds(logOf(t, late.plain, "x")), " "), runlog.Called))
 		})
 	})
-	t.Run("C8 a record of another engine in its place is not", func(t *testing.T) {
+	t.Run("a record of another engine in its place is not", func(t *testing.T) {
 		for name, change := range map[string]func(rec *runlog.Record){
 			"kind": func(rec *runlog.Record) { rec.Kind = runlog.Used },
 			"name": func(rec *runlog.Record) { rec.Name = "b" },
@@ -239,7 +236,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			})
 		}
 	})
-	t.Run("C8 nothing follows a record that was given up", func(t *testing.T) {
+	t.Run("nothing follows a record that was given up", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			failing := newHeld()
 			tries := 0
@@ -275,7 +272,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			assert.Equal(t, []string{runlog.Started}, kinds(logOf(t, s, "x")))
 		})
 	})
-	t.Run("C8 the end of a run in a commit that conflicts for another one is stored", func(t *testing.T) {
+	t.Run("the end of a run in a commit that conflicts for another one is stored", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			first, together := newHeld(), false
 			var once sync.Once
@@ -316,7 +313,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			assert.Equal(t, []string{runlog.Started, runlog.Ended}, kinds(logOf(t, s, "good")))
 		})
 	})
-	t.Run("C8 a question expires although the store hung meanwhile", func(t *testing.T) {
+	t.Run("a question expires although the store hung meanwhile", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			d := doubles.New(runlog.NewMemory())
 			d.Only("Put")
@@ -330,7 +327,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			assert.Equal(t, orchestrator.Completed, infoOf(t, r).Status)
 		})
 	})
-	t.Run("C8 large values are kept over an outage too", func(t *testing.T) {
+	t.Run("large values are kept over an outage too", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			text := strings.Repeat("x", 100<<10)
@@ -371,92 +368,4 @@ func (s *tardy) Append(ctx context.Context, recs []runlog.Record) error {
 		}
 	}
 	return s.plain.Append(ctx, recs)
-}
-
-// Calls under way at a kill are charged.
-func TestKillsDuringACall(t *testing.T) {
-	kill := func(t *testing.T, budget orchestrator.Budget, l agent.Limits) (calls int64, end orchestrator.Info) {
-		t.Helper()
-		s := runlog.NewMemory()
-		a := &counted{Agent: hang}
-		f := flow("kills", func(c *orchestrator.Context) (string, error) {
-			resp, err := c.Call("a", agent.Request{Prompt: "x", Limits: l})
-			return resp.Text, err
-		})
-		for range 20 {
-			m := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": a}, Flows: []orchestrator.AnyFlow{f}, Leases: lease})
-			_, err := f.Start(t.Context(), m.Engine, none{}, orchestrator.StartOptions{ID: "x", Budget: budget})
-			require.NoError(t, err)
-			synctest.Wait()
-			m.kill()
-			pause(lease.For + time.Second)
-		}
-		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Flows: []orchestrator.AnyFlow{f}, Leases: lease})
-		r, err := f.Start(t.Context(), e, none{}, orchestrator.StartOptions{ID: "x", Budget: budget})
-		require.NoError(t, err)
-		_, err = f.Result(t.Context(), r)
-		require.ErrorIs(t, err, orchestrator.ErrBudget)
-		return a.calls.Load(), infoOf(t, r)
-	}
-	t.Run("C12 N4 20 kills under Calls 3 make 3 calls", func(t *testing.T) {
-		flowtest.Bubble(t, func(t *testing.T) {
-			t.Helper()
-			calls, i := kill(t, orchestrator.Budget{Calls: 3}, agent.Limits{})
-			assert.Equal(t, int64(3), calls)
-			assert.Equal(t, int64(3), i.Lost.Calls)
-			assert.Zero(t, i.Spent)
-			assert.Equal(t, orchestrator.OutOfBudget, i.Status)
-		})
-	})
-	t.Run("C12 N4 Estimate 0.30 under 1 USD and 20 kills: 3 calls, 0.90 charged", func(t *testing.T) {
-		flowtest.Bubble(t, func(t *testing.T) {
-			t.Helper()
-			usd := providers.NanoUSD(1e9)
-			calls, i := kill(t, orchestrator.Budget{Cost: usd}, agent.Limits{Estimate: usd * 3 / 10})
-			assert.Equal(t, int64(3), calls)
-			assert.Equal(t, usd*9/10, i.Lost.Cost)
-			assert.Zero(t, i.Spent.Cost)
-			assert.Equal(t, orchestrator.OutOfBudget, i.Status)
-		})
-	})
-}
-
-// unreadable is a store that fails once to read the log of a run whose ID has a slash:
-// a child.
-type unreadable struct {
-	*runlog.Memory
-	failed *bool
-}
-
-func (s unreadable) Records(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error] {
-	if strings.Contains(run, "/") && !*s.failed {
-		*s.failed = true
-		return func(yield func(runlog.Record, error) bool) {
-			yield(runlog.Record{}, errors.New("the network is down"))
-		}
-	}
-	return s.Memory.Records(ctx, run, from)
-}
-
-func TestChildThatCannotBeRead(t *testing.T) {
-	t.Run("C8 a parent whose child cannot be read for a while continues", func(t *testing.T) {
-		flowtest.Bubble(t, func(t *testing.T) {
-			t.Helper()
-			kid := flow("kid", func(c *orchestrator.Context) (string, error) { return ask(c, "a", "one") })
-			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return kid.Child(c, none{}) })
-			s := runlog.NewMemory()
-			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
-			begin(t, a.Engine, parent, "x")
-			synctest.Wait()
-			a.kill()
-			failed := false
-			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: unreadable{s, &failed}, Flows: []orchestrator.AnyFlow{parent, kid}, Leases: lease})
-			_, err := b.Resume(t.Context())
-			require.NoError(t, err)
-			got, err := parent.Result(t.Context(), open(t, local(t, orchestrator.Config{Store: s, Observe: true}), "x"))
-			require.NoError(t, err)
-			assert.Equal(t, "one", got)
-			assert.True(t, failed)
-		})
-	})
 }
