@@ -32,13 +32,9 @@ func (d *dispatcher) Start(op *engine.Op) { d.under = append(d.under, op) }
 
 func (d *dispatcher) Now() (time.Time, time.Duration) { return d.now, d.now.Sub(d.begun) }
 
-func (d *dispatcher) Emit(rec runlog.Record) { d.log = append(d.log, "emit "+rec.Kind) }
-
+func (d *dispatcher) Emit(rec runlog.Record)                        { d.log = append(d.log, "emit "+rec.Kind) }
 func (d *dispatcher) Recorded(string, int64) (none engine.Recorded) { return none }
-
-func (d *dispatcher) Expose(func() (json.RawMessage, error)) {}
-
-func (d *dispatcher) Spawn(f func(func() bool)) (func() bool, func()) { return engine.Pull(f) }
+func (d *dispatcher) Expose(func() (json.RawMessage, error))        {}
 
 // Cancel implements engine.Port. Calls end all the same, in their time.
 func (d *dispatcher) Cancel(op *engine.Op) {
@@ -100,7 +96,7 @@ func hedged(c *orchestrator.Context) ([]string, error) {
 	return append(out, fmt.Sprint(c.Elapsed(), c.Spent().Calls)), c.Sleep(time.Second)
 }
 
-// The same scheduler executes on the coroutines of another engine, and what a flow does
+// The same scheduler executes on another engine, and what a flow does
 // depends on nothing but the order in which things happen.
 func TestProgramOnAnotherEngine(t *testing.T) {
 	t.Run("the order decides, and nothing else does", func(t *testing.T) {

@@ -126,6 +126,5 @@ var goStatements = map[string]string{
 	"bench/killstorm/process.go":         "waits for a child process that is killed; its end is awaited over a channel",
 	"bench/killstorm/worker.go":          "lives until the process is killed",
 	"examples/internal/cli/questions.go": "nothing ends a read from a terminal, so its goroutine cannot be waited for",
-	"orchestrator/enginetest/seam.go":    "the coroutines over goroutines: resume hands over to them and waits",
 	"orchestrator/internal/jobs/jobs.go": "Close counts them, and cannot wait for one that is inside a deaf agent",
 }

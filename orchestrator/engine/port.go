@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"iter"
 	"strconv"
 	"time"
 
@@ -91,10 +90,12 @@ type Completion struct {
 	End *End
 }
 
-// Port is all that an engine gives to one run; one goroutine uses it at a time, and
-// only while the run's Execution is executing one of its methods (Leave excepted).
-// Branches, fan-out, the completion queue, cancellation and budgets are built on
-// top of it and are the same on every engine.
+// Port is all that an engine gives to one run. Its methods are called one at a time,
+// while one of the run's Execution executes (Leave excepted). Start and
+// Recorded come on the goroutine that called the Execution's method. The others may
+// come on a branch's goroutine (a coroutine), while that caller waits.
+// Branches, fan-out, the completion queue, cancellation and budgets are built on top
+// of it and are the same on every engine.
 type Port interface { //nolint:interfacebloat // what a flow can ask for, and what is around it
 	// Start begins an effect. It does not block and does not complete op itself.
 	// The engine holds op until its completion is handed over, no longer.
@@ -132,30 +133,6 @@ type Recorded struct {
 	Made     bool         // it has a Called record; Reserved was held for it
 	Reserved Amount       // as in Op
 	Refused  *RefusedData // it has a Refused record
-}
-
-// Spawner is a Port whose engine has coroutines of its own. Without it, Pull is
-// used.
-type Spawner interface {
-	// Spawn makes a coroutine. resume runs body until it yields (true) or ends
-	// (false). stop ends a coroutine that has not ended: the yield that body is
-	// blocked in returns false, body ends by runtime.Goexit, and stop returns. It is
-	// called at most once, by Leave, on a goroutine that the engine does not know,
-	// and body uses the Port no more. An engine whose coroutines cannot be ended from
-	// outside returns a nil stop, and ends them itself, after Leave: by a Goexit in
-	// yield.
-	Spawn(body func(yield func() bool)) (resume func() bool, stop func())
-}
-
-// Pull is the coroutine of package iter. resume runs body until it yields (true)
-// or ends (false); stop makes the yield that body is blocked in return false,
-// and returns when body has ended. body must then end by runtime.Goexit, which
-// stop passes on to its caller.
-func Pull(body func(yield func() bool)) (resume func() bool, stop func()) {
-	next, stop := iter.Pull(func(yield func(struct{}) bool) {
-		body(func() bool { return yield(struct{}{}) })
-	})
-	return func() bool { _, alive := next(); return alive }, stop
 }
 
 // Clock is the time of a run, which follows from its log: the time of the last

@@ -3,6 +3,7 @@ package sched
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -20,12 +21,12 @@ import (
 // own code alone; Check finds most calls that are not.
 type Branch struct {
 	s      *Sched
-	path   string // "" is the root, "0.2" the third branch of the first
-	group  *Group // that it belongs to; nil: the root
-	index  int    // in group
-	resume func() bool
-	yield  func() bool
-	stop   func() // nil: the engine ends its coroutine itself
+	path   string                  // "" is the root, "0.2" the third branch of the first
+	group  *Group                  // that it belongs to; nil: the root
+	index  int                     // in group
+	resume func() (struct{}, bool) // executes the branch until it waits; false: it has ended
+	yield  func()                  // gives way to the driver until the branch is resumed
+	stop   func()                  // unwinds the branch
 
 	effects  int64
 	emits    int64
@@ -43,8 +44,12 @@ type Branch struct {
 // spawn makes a branch and puts it in line.
 func (s *Sched) spawn(path string, g *Group, body func(*Branch)) *Branch {
 	b := &Branch{s: s, path: path, group: g}
-	b.resume, b.stop = s.spawner(func(yield func() bool) {
-		b.yield = yield
+	b.resume, b.stop = iter.Pull(func(yield func(struct{}) bool) {
+		b.yield = func() {
+			if !yield(struct{}{}) {
+				runtime.Goexit()
+			}
+		}
 		returned := false
 		defer func() {
 			if v := recover(); v != nil {
@@ -53,9 +58,7 @@ func (s *Sched) spawn(path string, g *Group, body func(*Branch)) *Branch {
 				s.fault.CompareAndSwap(nil, fault)
 			} else if !returned && !s.ending.Load() {
 				s.broken("the flow's code ended its goroutine in branch %q, by runtime.Goexit or FailNow of a test", path)
-				if b.stop != nil {
-					yield() // until Leave: it would end the driver's goroutine too
-				}
+				yield(struct{}{}) // until Leave: it would end the driver's goroutine too
 			}
 		}()
 		body(b)
@@ -101,13 +104,6 @@ func (b *Branch) Check() *agent.Error {
 
 // Fault stops the run: its code broke a rule.
 func (b *Branch) Fault(format string, args ...any) { b.s.broken(format, args...) }
-
-// block gives way to the driver until the branch is made ready again.
-func (b *Branch) block() {
-	if !b.yield() {
-		runtime.Goexit()
-	}
-}
 
 // Err is why the branch is canceled, or nil.
 func (b *Branch) Err() *agent.Error { return b.canceled }
@@ -188,7 +184,7 @@ func (s *Sched) finished(b *Branch) {
 func (s *Sched) Leave() {
 	s.ending.Store(true)
 	for _, b := range slices.Backward(s.live) {
-		if !b.done && b.stop != nil {
+		if !b.done {
 			s.cur.Store(b)
 			var wg sync.WaitGroup
 			wg.Go(b.stop) // stop passes the branch's Goexit on to its caller
@@ -239,7 +235,7 @@ func (g *Group) Next() (int, bool) {
 			return 0, false
 		}
 		g.owner.parked = true
-		g.owner.block()
+		g.owner.yield()
 	}
 	i := g.done[0]
 	g.done = g.done[1:]

@@ -46,7 +46,7 @@ func TestLimits(t *testing.T) {
 		{"no time", engine.Budget{Wall: -1}, providers.Usage{}, 0, "the time limit of 0s is reached"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, both(func(t seam) {
+		t.Run(tt.name, inBubble(func(t bubble) {
 			made := 0
 			var last engine.Completion
 			r := t.within(tt.limit, func(_ *run, b *sched.Branch, sc *sched.Scope) {
@@ -78,7 +78,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestWhatABudgetHoldsUp(t *testing.T) {
-	t.Run("only calls and children use calls, tokens and money", both(func(t seam) {
+	t.Run("only calls and children use calls, tokens and money", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: -1, Tokens: -1, Cost: -1}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			for _, kind := range []engine.Kind{engine.Call, engine.Child, engine.Sleep, engine.Await} {
 				r.say("%v", do(b, sched.Options{Scope: sc}, engine.Op{Kind: kind}).Err != nil)
@@ -89,7 +89,7 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 		r.last("3", "")
 		assert.Equal(t, []string{"true", "true", "false", "false"}, r.notes)
 	}))
-	t.Run("everything uses time", both(func(t seam) {
+	t.Run("everything uses time", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Wall: -1}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			for _, kind := range []engine.Kind{engine.Call, engine.Child, engine.Sleep, engine.Await} {
 				r.say("%v", do(b, sched.Options{Scope: sc}, engine.Op{Kind: kind}).Err != nil)
@@ -98,7 +98,7 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"true", "true", "true", "true"}, r.notes)
 	}))
-	t.Run("what is shielded is made all the same, and counted", both(func(t seam) {
+	t.Run("what is shielded is made all the same, and counted", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 1, Wall: -1}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			for range 2 {
 				r.say("%s", call(b, sched.Options{Scope: sc, Shielded: true}))
@@ -112,7 +112,7 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"ok", "ok", "2"}, r.notes)
 	}))
-	t.Run("failures cost", both(func(t seam) {
+	t.Run("failures cost", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 9}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			call(b, sched.Options{Scope: sc})
 			r.say("%d", sc.Spent().Cost)
@@ -122,7 +122,7 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"7"}, r.notes)
 	}))
-	t.Run("what a child spent is counted", both(func(t seam) {
+	t.Run("what a child spent is counted", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 5}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			do(b, sched.Options{Scope: sc}, engine.Op{Kind: engine.Child})
 			r.say("%d, %s", sc.Spent().Calls, call(b, sched.Options{Scope: sc}))
@@ -132,7 +132,7 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"5, (budget: the limit of 5 calls is reached)"}, r.notes)
 	}))
-	t.Run("a refused effect leaves no trace", both(func(t seam) {
+	t.Run("a refused effect leaves no trace", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 1}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			roomy := b.Scope(sc, engine.Budget{Calls: 3})
 			tight := b.Scope(roomy, engine.Budget{Calls: -1})
@@ -148,7 +148,7 @@ func TestWhatABudgetHoldsUp(t *testing.T) {
 }
 
 func TestReservations(t *testing.T) {
-	t.Run("calls side by side do not spend the same money", both(func(t seam) {
+	t.Run("calls side by side do not spend the same money", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 10}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 2 {
@@ -168,7 +168,7 @@ func TestReservations(t *testing.T) {
 		r.last("1:0", "free")
 		assert.Equal(t, []string{"1 free", "left 8"}, r.notes[2:])
 	}))
-	t.Run("a call under way counts as one", both(func(t seam) {
+	t.Run("a call under way counts as one", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 2}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 3 {
@@ -180,7 +180,7 @@ func TestReservations(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"2 (budget: the limit of 2 calls is reached)", "left -1"}, r.notes)
 	}))
-	t.Run("what is given up is free when it has ended", both(func(t seam) {
+	t.Run("what is given up is free when it has ended", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 2, Cost: 10}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 9) })
@@ -198,7 +198,7 @@ func TestReservations(t *testing.T) {
 		r.last("1", "made")
 		assert.Equal(t, []string{"left 1, 1 calls", "made"}, r.notes)
 	}))
-	t.Run("where all is reserved, a call without an estimate waits", both(func(t seam) {
+	t.Run("where all is reserved, a call without an estimate waits", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 10}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 10) })
@@ -211,7 +211,7 @@ func TestReservations(t *testing.T) {
 		r.last("1:0", "made")
 		assert.Equal(t, []string{"left -1 made"}, r.notes)
 	}))
-	t.Run("an estimate alone is no limit", both(func(t seam) {
+	t.Run("an estimate alone is no limit", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s %v", estimated(b, sc, 6), sc.LeftAt(0) == engine.Budget{})
 		})
@@ -222,7 +222,7 @@ func TestReservations(t *testing.T) {
 }
 
 func TestNestedBudgets(t *testing.T) {
-	t.Run("an effect must fit into every one", both(func(t seam) {
+	t.Run("an effect must fit into every one", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 3}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			for range 2 {
 				inner := b.Scope(sc, engine.Budget{Calls: 2})
@@ -242,7 +242,7 @@ func TestNestedBudgets(t *testing.T) {
 			"ok", "(budget: the limit of 3 calls is reached)", "(budget: the limit of 3 calls is reached)", "spent 1 of 3",
 		}, r.notes)
 	}))
-	t.Run("what is left is the least of all", both(func(t seam) {
+	t.Run("what is left is the least of all", inBubble(func(t bubble) {
 		tests := []struct {
 			outer, inner, want engine.Budget
 		}{
@@ -263,7 +263,7 @@ func TestNestedBudgets(t *testing.T) {
 			}
 		}).ends()
 	}))
-	t.Run("what is used up is -1 and not 0", both(func(t seam) {
+	t.Run("what is used up is -1 and not 0", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 1, Tokens: 5, Cost: 7}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			call(b, sched.Options{Scope: sc})
 			assert.Equal(t, engine.Budget{Calls: -1, Tokens: -1, Cost: -1}, sc.LeftAt(0))
@@ -272,7 +272,7 @@ func TestNestedBudgets(t *testing.T) {
 		r.hand("0", used(providers.Usage{Calls: 2, Input: 3, Output: 2, Cost: 7}))
 		r.ends()
 	}))
-	t.Run("budgets side by side do not share", both(func(t seam) {
+	t.Run("budgets side by side do not share", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			one, two := b.Scope(sc, engine.Budget{Calls: 1}), b.Scope(sc, engine.Budget{Calls: 1})
 			call(b, sched.Options{Scope: one})
@@ -303,7 +303,7 @@ func TestAgentsAreToldWhatACallMayCost(t *testing.T) {
 		{"all is reserved for it", 10, 0, 0, 10, 10},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, both(func(t seam) {
+		t.Run(tt.name, inBubble(func(t bubble) {
 			r := t.within(engine.Budget{Cost: tt.outer}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 				l := agent.Limits{Cost: tt.own, Estimate: tt.estimate}
 				do(b, sched.Options{Scope: b.Scope(sc, engine.Budget{Cost: tt.inner})}, engine.Op{Kind: engine.Call, Request: &agent.Request{Limits: l}})
@@ -312,7 +312,7 @@ func TestAgentsAreToldWhatACallMayCost(t *testing.T) {
 			assert.Equal(t, tt.want, r.under[0].Request.Limits.Cost)
 		}))
 	}
-	t.Run("whether its price may be unknown", both(func(t seam) {
+	t.Run("whether its price may be unknown", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 10, AllowUnpriced: true}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			call(b, sched.Options{Scope: sc})
 			call(b, sched.Options{Scope: b.Scope(sc, engine.Budget{Cost: 4})})
@@ -322,7 +322,7 @@ func TestAgentsAreToldWhatACallMayCost(t *testing.T) {
 		r.answer("0", "")
 		assert.Equal(t, agent.Limits{Cost: 4}, r.under[0].Request.Limits, "where one of the budgets does not allow it")
 	}))
-	t.Run("what others reserve is not", both(func(t seam) {
+	t.Run("what others reserve is not", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 10}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 2 {

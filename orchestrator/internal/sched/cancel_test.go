@@ -14,7 +14,7 @@ import (
 )
 
 func TestCancelOfTheRun(t *testing.T) {
-	t.Run("what is under way is given up, and nothing is begun any more", both(func(t seam) {
+	t.Run("what is under way is given up, and nothing is begun any more", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			r.say("before %v", b.Err())
 			r.say("%s", call(b, unlimited))
@@ -28,7 +28,7 @@ func TestCancelOfTheRun(t *testing.T) {
 		assert.Equal(t, []string{"before <nil>", "(enough)", "(enough)", "(enough)", "after enough"}, r.notes)
 		assert.Equal(t, []string{"start call 0", "cancel call 0"}, r.told)
 	}))
-	t.Run("it reaches every branch, the deepest too", both(func(t seam) {
+	t.Run("it reaches every branch, the deepest too", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			for range 2 {
@@ -46,7 +46,7 @@ func TestCancelOfTheRun(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"0 (enough)", "0.0 (enough)", "1 (enough)", "1.0 (enough)"}, r.notes)
 	}))
-	t.Run("the first reason stays", both(func(t seam) {
+	t.Run("the first reason stays", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			call(b, unlimited)
 			call(b, shielded)
@@ -59,7 +59,7 @@ func TestCancelOfTheRun(t *testing.T) {
 		r.last("1", "")
 		assert.Equal(t, []string{"(enough) enough"}, r.notes)
 	}))
-	t.Run("a branch started afterwards is canceled from its beginning", both(func(t seam) {
+	t.Run("a branch started afterwards is canceled from its beginning", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			call(b, unlimited)
 			g := b.Group()
@@ -71,7 +71,7 @@ func TestCancelOfTheRun(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"(enough) enough"}, r.notes)
 	}))
-	t.Run("a branch that outlives the one that started it is canceled too", both(func(t seam) {
+	t.Run("a branch that outlives the one that started it is canceled too", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) {
@@ -92,7 +92,7 @@ func TestCancelOfTheRun(t *testing.T) {
 		r.last("0", "")
 		assert.Equal(t, []string{"0.0.0 (enough)"}, r.notes)
 	}))
-	t.Run("a shielded one is not, whoever started it", both(func(t seam) {
+	t.Run("a shielded one is not, whoever started it", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(shielded, func(b *sched.Branch) {
@@ -110,7 +110,7 @@ func TestCancelOfTheRun(t *testing.T) {
 }
 
 func TestShielded(t *testing.T) {
-	t.Run("an effect under way goes on", both(func(t seam) {
+	t.Run("an effect under way goes on", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) { r.say("%s", call(b, shielded)) })
 		r.waits()
 		r.cancel()
@@ -118,7 +118,7 @@ func TestShielded(t *testing.T) {
 		assert.Equal(t, []string{"tidy"}, r.notes)
 		assert.Equal(t, []string{"start call 0"}, r.told)
 	}))
-	t.Run("a branch goes on, and its branches", both(func(t seam) {
+	t.Run("a branch goes on, and its branches", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(shielded, func(b *sched.Branch) {
@@ -136,7 +136,7 @@ func TestShielded(t *testing.T) {
 		r.last("0:0", "two")
 		assert.Equal(t, []string{"root (enough)", "0.0 one", "0 two <nil>"}, r.notes)
 	}))
-	t.Run("a branch started after the cancel goes on", both(func(t seam) {
+	t.Run("a branch started after the cancel goes on", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			call(b, unlimited)
 			g := b.Group()
@@ -151,7 +151,7 @@ func TestShielded(t *testing.T) {
 }
 
 func TestCancelOfABranch(t *testing.T) {
-	t.Run("it reaches that branch and those that it started, no other", both(func(t seam) {
+	t.Run("it reaches that branch and those that it started, no other", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			for range 2 {
@@ -176,7 +176,7 @@ func TestCancelOfABranch(t *testing.T) {
 			"1.0 (not wanted any more)", "1 (not wanted any more)", "0.0 kept", "0 kept too", "root and the root",
 		}, r.notes)
 	}))
-	t.Run("before it began it makes no effect", both(func(t seam) {
+	t.Run("before it began it makes no effect", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { r.say("%s", call(b, unlimited)) })
@@ -187,7 +187,7 @@ func TestCancelOfABranch(t *testing.T) {
 		assert.Equal(t, []string{"(not wanted any more)", "[0]"}, r.notes)
 		assert.Empty(t, r.told)
 	}))
-	t.Run("one that has finished is still handed out", both(func(t seam) {
+	t.Run("one that has finished is still handed out", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(*sched.Branch) {})
@@ -200,7 +200,7 @@ func TestCancelOfABranch(t *testing.T) {
 		r.last("0", "")
 		assert.Equal(t, []string{"[0]"}, r.notes)
 	}))
-	t.Run("a shielded effect of it goes on", both(func(t seam) {
+	t.Run("a shielded effect of it goes on", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) {
@@ -220,7 +220,7 @@ func TestCancelOfABranch(t *testing.T) {
 
 func TestCancelOfAChild(t *testing.T) {
 	child := engine.Op{Kind: engine.Child, Name: "kid", Input: &engine.Input{Run: "top"}}
-	t.Run("a child is told to end and waited for", both(func(t seam) {
+	t.Run("a child is told to end and waited for", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			done := do(b, unlimited, child)
 			r.say("%s %v", done.End.Output, done.Err)
@@ -232,13 +232,13 @@ func TestCancelOfAChild(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{`"so far" <nil>`}, r.notes)
 	}))
-	t.Run("a shielded child is not told", both(func(t seam) {
+	t.Run("a shielded child is not told", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) { do(b, shielded, child) })
 		r.waits()
 		r.cancel()
 		assert.Equal(t, []string{"start child 0"}, r.told)
 	}))
-	t.Run("a child is not begun by a branch that is canceled", both(func(t seam) {
+	t.Run("a child is not begun by a branch that is canceled", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			call(b, unlimited)
 			r.say("%s", result(do(b, unlimited, child)))
@@ -251,7 +251,7 @@ func TestCancelOfAChild(t *testing.T) {
 }
 
 func TestWhatIsGivenUpCosts(t *testing.T) {
-	both(func(t seam) {
+	inBubble(func(t bubble) {
 		var spent []int64
 		r := t.within(engine.Budget{Calls: 9}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			u := sched.Options{Scope: sc}

@@ -19,7 +19,7 @@ import (
 // household is a run with its children, all of which the test carries out: children
 // are runs of the flow that Op.Name picks.
 type household struct {
-	t      seam
+	t      bubble
 	flows  map[string]func(h *household, b *sched.Branch, sc *sched.Scope)
 	cost   providers.NanoUSD
 	calls  int
@@ -30,11 +30,7 @@ type household struct {
 func (h *household) live(in engine.Input, flow string) engine.End {
 	h.t.Helper()
 	w := &world{}
-	var port engine.Port = w
-	if h.t.spawn != nil {
-		port = spawner{w, h.t.spawn}
-	}
-	s := sched.New(port, in, func(b *sched.Branch, sc *sched.Scope) { h.flows[flow](h, b, sc) })
+	s := sched.New(w, in, func(b *sched.Branch, sc *sched.Scope) { h.flows[flow](h, b, sc) })
 	defer s.Leave()
 	open := map[string]engine.End{} // of children: they begin when they are started, and end when it is their turn
 	for {
@@ -116,7 +112,7 @@ func TestChildrenShareTheBudget(t *testing.T) {
 		{"10 children of 0.10, first call unknown, 0.30", 10, upTo(10 * cent), untilRefused(0), 30 * cent, 10, 0, 300 * cent},
 	}
 	for _, tt := range tests {
-		t.Run("N3 "+tt.name, both(func(t seam) {
+		t.Run("N3 "+tt.name, inBubble(func(t bubble) {
 			h := &household{t: t, cost: tt.cost, flows: map[string]func(*household, *sched.Branch, *sched.Scope){"child": tt.child}}
 			refused := 0
 			h.flows["parent"] = func(_ *household, b *sched.Branch, sc *sched.Scope) {
@@ -133,7 +129,7 @@ func TestChildrenShareTheBudget(t *testing.T) {
 			assert.Equal(t, []any{tt.calls, tt.refused, tt.children - tt.refused, tt.spent}, []any{h.calls, refused, h.starts, end.Spent.Cost})
 		}))
 	}
-	t.Run("N3 nested 0.80/0.40/0.20/0.10, call-child-call of 0.10 each", both(func(t seam) {
+	t.Run("N3 nested 0.80/0.40/0.20/0.10, call-child-call of 0.10 each", inBubble(func(t bubble) {
 		h := &household{t: t, cost: 10 * cent, flows: map[string]func(*household, *sched.Branch, *sched.Scope){}}
 		refused := 0
 		limits := []providers.NanoUSD{80 * cent, 40 * cent, 20 * cent, 10 * cent}
@@ -155,7 +151,7 @@ func TestChildrenShareTheBudget(t *testing.T) {
 }
 
 func TestShareOfAChild(t *testing.T) {
-	t.Run("N3 what is left is set aside in all budgets around it, but for time", both(func(t seam) {
+	t.Run("N3 what is left is set aside in all budgets around it, but for time", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100, Calls: 10, Wall: time.Hour}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			inner := b.Scope(sc, engine.Budget{Cost: 60, Tokens: 50})
 			g := b.Group()
@@ -180,7 +176,7 @@ func TestShareOfAChild(t *testing.T) {
 			fmt.Sprintf("%+v", engine.Budget{Cost: 30, Tokens: 46, Calls: 8, Wall: time.Hour}),
 		}, r.notes)
 	}))
-	t.Run("N3 what calls beside it reserve is not its", both(func(t seam) {
+	t.Run("N3 what calls beside it reserve is not its", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 30) })
@@ -196,7 +192,7 @@ func TestShareOfAChild(t *testing.T) {
 			"(budget: 0.00000003 of 0.0000001 USD are left (child runs hold 0.00000007: Split gives each a share), and the call wants 0.00000004, its Limits.Estimate)",
 		}, r.notes, "neither waits for a child")
 	}))
-	t.Run("N3 a call beside a child waits for calls", both(func(t seam) {
+	t.Run("N3 a call beside a child waits for calls", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { child(b, b.Scope(sc, engine.Budget{Cost: 50}), "film") })
@@ -211,7 +207,7 @@ func TestShareOfAChild(t *testing.T) {
 		r.waits()
 		assert.Equal(t, "start call 2:0", r.told[2])
 	}))
-	t.Run("N3 an unknown cost beside a child does not wait for it", both(func(t seam) {
+	t.Run("N3 an unknown cost beside a child does not wait for it", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { child(b, b.Scope(sc, engine.Budget{Cost: 50}), "film") })
@@ -221,7 +217,7 @@ func TestShareOfAChild(t *testing.T) {
 		r.waits()
 		assert.Len(t, r.under, 2)
 	}))
-	t.Run("N3 without siblings the text names none", both(func(t seam) {
+	t.Run("N3 without siblings the text names none", inBubble(func(t bubble) {
 		for limit, says := range map[engine.Budget]string{
 			{Cost: -1}:   "budget: nothing of 0 USD is left for a child run",
 			{Tokens: -1}: "budget: nothing of 0 tokens is left for a child run",
@@ -233,7 +229,7 @@ func TestShareOfAChild(t *testing.T) {
 			}).ends()
 		}
 	}))
-	t.Run("N3 a call whose limit children hold says so", both(func(t seam) {
+	t.Run("N3 a call whose limit children hold says so", inBubble(func(t bubble) {
 		for limit, says := range map[engine.Budget]string{
 			{Calls: 5}:  "budget: the limit of 5 calls is reached (child runs hold 5: Split gives each a share)",
 			{Tokens: 5}: "budget: 0 of 5 tokens are left (child runs hold 5: Split gives each a share), and the call to \"a\" wants an unknown amount",
@@ -248,7 +244,7 @@ func TestShareOfAChild(t *testing.T) {
 			assert.Equal(t, []string{"(" + says + ")"}, r.notes)
 		}
 	}))
-	t.Run("N3 a price that showed afterwards stops children, too", both(func(t seam) {
+	t.Run("N3 a price that showed afterwards stops children, too", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 9}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			call(b, sched.Options{Scope: sc})
 			require.ErrorContains(t, child(b, sc, "film").Err, "1 calls have no known price")
@@ -257,21 +253,21 @@ func TestShareOfAChild(t *testing.T) {
 		r.hand("0", used(providers.Usage{Unpriced: 1}))
 		r.ends()
 	}))
-	t.Run("N3 one that the log knows is started, though nothing is left today", both(func(t seam) {
+	t.Run("N3 one that the log knows is started, though nothing is left today", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: -1}, func(r *run, b *sched.Branch, sc *sched.Scope) { r.say("%s", result(child(b, sc, "film"))) })
 		r.recorded = map[string]engine.Recorded{"0": {Made: true}}
 		r.waits()
 		r.last("0", "made")
 		assert.Equal(t, []string{"made"}, r.notes)
 	}))
-	t.Run("N3 one that the log refused is refused", both(func(t seam) {
+	t.Run("N3 one that the log refused is refused", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{}, func(r *run, b *sched.Branch, sc *sched.Scope) { r.say("%s", result(child(b, sc, "film"))) })
 		r.recorded = map[string]engine.Recorded{"0": {Refused: &engine.RefusedData{Err: &agent.Error{Message: "as recorded"}}}}
 		r.ends()
 		assert.Equal(t, []string{"(as recorded)"}, r.notes)
 		assert.Len(t, r.emitted, 1)
 	}))
-	t.Run("N3 a failed one leaves nothing behind", both(func(t seam) {
+	t.Run("N3 a failed one leaves nothing behind", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", result(child(b, sc, "film")))
 			r.say("%d", sc.LeftAt(0).Cost)
@@ -281,7 +277,7 @@ func TestShareOfAChild(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"(no such agent)", "100"}, r.notes)
 	}))
-	t.Run("N3 a resume does not charge it as a lost call", both(func(t seam) {
+	t.Run("N3 a resume does not charge it as a lost call", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { child(b, b.Scope(sc, engine.Budget{Cost: 40}), "film") })
@@ -294,7 +290,7 @@ func TestShareOfAChild(t *testing.T) {
 		assert.Empty(t, r.emitted)
 		assert.Equal(t, []string{"start child 0:0", "start sleep 1:0"}, r.told)
 	}))
-	t.Run("N3 what it lost counts, and shows", both(func(t seam) {
+	t.Run("N3 what it lost counts, and shows", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100, Calls: 9}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			child(b, sc, "film")
 			r.say("%+v %+v", sc.LeftAt(0), sc.Spent())
@@ -309,7 +305,7 @@ func TestShareOfAChild(t *testing.T) {
 }
 
 func TestDepthOfChildren(t *testing.T) {
-	t.Run("64 children deep, and the 65th is ErrFlow for the flow", both(func(t seam) {
+	t.Run("64 children deep, and the 65th is ErrFlow for the flow", inBubble(func(t bubble) {
 		for depth, says := range map[int]string{0: "started", 63: "started", 64: "(child runs are nested more than 64 deep: does the flow start itself?)"} {
 			r := &run{t: t, world: &world{}}
 			r.s = sched.New(r.world, engine.Input{Depth: depth}, func(b *sched.Branch, sc *sched.Scope) {
@@ -337,13 +333,13 @@ func TestDepthOfChildren(t *testing.T) {
 
 func TestFiguresOfChildren(t *testing.T) {
 	known := engine.Figures{"a": {Most: engine.Amount{Cost: 7, Tokens: 3}, Settled: 2}}
-	begin := func(t seam, in engine.Input, body func(r *run, b *sched.Branch, sc *sched.Scope)) *run {
+	begin := func(t bubble, in engine.Input, body func(r *run, b *sched.Branch, sc *sched.Scope)) *run {
 		r := &run{t: t, world: &world{}}
 		r.s = sched.New(r.world, in, func(b *sched.Branch, sc *sched.Scope) { body(r, b, sc) })
 		t.Cleanup(r.leave)
 		return r
 	}
-	t.Run("N3 a child starts with its parent's and returns its own", both(func(t seam) {
+	t.Run("N3 a child starts with its parent's and returns its own", inBubble(func(t bubble) {
 		r := begin(t, engine.Input{Depth: 1, Budget: engine.Budget{Cost: 100}, Figures: known}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			mapOver(b, sc, []string{"a", "a", "a", "b"}, 0)
 			child(b, sc, "grandchild")
@@ -365,14 +361,14 @@ func TestFiguresOfChildren(t *testing.T) {
 			"a": {Most: engine.Amount{Cost: 9, Tokens: 4}, Settled: 4}, "b": {Most: engine.Amount{Cost: 1}, Settled: 1}, "c": {Settled: 3},
 		}, ended(r).Figures)
 	}))
-	t.Run("N3 a run that is no child returns none", both(func(t seam) {
+	t.Run("N3 a run that is no child returns none", inBubble(func(t bubble) {
 		r := begin(t, engine.Input{}, func(_ *run, b *sched.Branch, sc *sched.Scope) { mapOver(b, sc, []string{"a"}, 0) })
 		r.waits()
 		r.hand("0:0", price(1))
 		r.ends()
 		assert.Empty(t, ended(r).Figures)
 	}))
-	t.Run("N3 the parent reserves by what a child learned", both(func(t seam) {
+	t.Run("N3 the parent reserves by what a child learned", inBubble(func(t bubble) {
 		r := begin(t, engine.Input{Budget: engine.Budget{Cost: 100}}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			child(b, sc, "film")
 			mapOver(b, sc, []string{"a", "a", "a"}, 0)
@@ -388,7 +384,7 @@ func TestFiguresOfChildren(t *testing.T) {
 
 func TestTheEndOfAParent(t *testing.T) {
 	// a parent that ends while two children are under way.
-	ends := func(t seam) *run {
+	ends := func(t bubble) *run {
 		return t.within(engine.Budget{Cost: 100, Calls: 9}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 2 {
@@ -398,7 +394,7 @@ func TestTheEndOfAParent(t *testing.T) {
 			do(b, unlimited, engine.Op{Kind: engine.Sleep})
 		})
 	}
-	t.Run("N3 its children are told to end, and waited for", both(func(t seam) {
+	t.Run("N3 its children are told to end, and waited for", inBubble(func(t bubble) {
 		r := ends(t)
 		r.waits()
 		r.hand("0", engine.Completion{})
@@ -413,7 +409,7 @@ func TestTheEndOfAParent(t *testing.T) {
 		assert.Equal(t, providers.Usage{Calls: 2, Cost: 20}, ended(r).Spent, "the call was outside of the budget")
 		r.ends()
 	}))
-	t.Run("N3 one that does not end in time counts its whole share", both(func(t seam) {
+	t.Run("N3 one that does not end in time counts its whole share", inBubble(func(t bubble) {
 		r := ends(t)
 		r.waits()
 		r.hand("0", engine.Completion{})
@@ -426,7 +422,7 @@ func TestTheEndOfAParent(t *testing.T) {
 		assert.Equal(t, providers.Usage{Calls: 1, Cost: 10}, end.Spent)
 		assert.Equal(t, engine.Lost{Calls: 3, Amount: engine.Amount{Cost: 40}}, end.Lost)
 	}))
-	t.Run("N3 nothing is executed any more", both(func(t seam) {
+	t.Run("N3 nothing is executed any more", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) {
@@ -468,7 +464,7 @@ func TestOverOfAChild(t *testing.T) {
 		{"its parent is canceled", engine.Budget{Cost: 100}, 40, true, true},
 	}
 	for _, tt := range tests {
-		t.Run("N1 "+tt.name, both(func(t seam) {
+		t.Run("N1 "+tt.name, inBubble(func(t bubble) {
 			var got error
 			r := t.within(tt.limit, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 				done := child(b, b.Scope(sc, engine.Budget{Cost: 40}), "film")

@@ -84,7 +84,7 @@ func (b *Branch) Do(o Options, op *engine.Op) (c engine.Completion) {
 		e.pinned = e.Kind == engine.Await // the end of its time may come after the answer
 		b.effects++
 		b.wait = e // Advance asks for it: not on b's stack, which stays small
-		b.block()
+		b.yield()
 		c = e.result
 	}
 	if !e.pinned {

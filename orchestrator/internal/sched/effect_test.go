@@ -15,7 +15,7 @@ import (
 )
 
 func TestIdentityOfEffects(t *testing.T) {
-	t.Run("branch and number are the identity", both(func(t seam) {
+	t.Run("branch and number are the identity", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			call(b, unlimited)
 			g := b.Group()
@@ -44,7 +44,7 @@ func TestIdentityOfEffects(t *testing.T) {
 			"start call 1:1", "start call 0:1", "start call 2:0", "start sleep 1",
 		}, r.told)
 	}))
-	t.Run("the scheduler sets it, whatever the caller says", both(func(t seam) {
+	t.Run("the scheduler sets it, whatever the caller says", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			do(b, unlimited, engine.Op{Kind: engine.Call, Branch: "7", N: 7})
 		})
@@ -54,7 +54,7 @@ func TestIdentityOfEffects(t *testing.T) {
 		assert.Zero(t, op.N)
 		assert.Equal(t, "0", op.Key())
 	}))
-	t.Run("a child's run is named by the effect", both(func(t seam) {
+	t.Run("a child's run is named by the effect", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			call(b, unlimited)
 			g := b.Group()
@@ -67,7 +67,7 @@ func TestIdentityOfEffects(t *testing.T) {
 		r.answer("0", "")
 		assert.Equal(t, "top/0:0", r.under[0].Input.Run)
 	}))
-	t.Run("a branch knows its path", both(func(t seam) {
+	t.Run("a branch knows its path", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(*sched.Branch) {})
@@ -86,7 +86,7 @@ func TestIdentityOfEffects(t *testing.T) {
 }
 
 func TestResults(t *testing.T) {
-	t.Run("a completion reaches whoever waits for it", both(func(t seam) {
+	t.Run("a completion reaches whoever waits for it", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			for range 3 {
@@ -106,7 +106,7 @@ func TestResults(t *testing.T) {
 			"2 got answer 2:0", "0 got answer 0:0", "2 got answer 2:1", "1 got answer 1:0", "0 got answer 0:1", "1 got answer 1:1",
 		}, r.notes)
 	}))
-	t.Run("a result has nothing of the one before", both(func(t seam) {
+	t.Run("a result has nothing of the one before", inBubble(func(t bubble) {
 		var got []engine.Completion
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			got = append(got,
@@ -134,7 +134,7 @@ func TestResults(t *testing.T) {
 		assert.Equal(t, "one", got[0].Response.Text)
 		assert.Equal(t, []engine.Completion{{}, {}, {Response: &agent.Response{Text: "three"}}}, got[1:])
 	}))
-	t.Run("a late completion reaches nobody", both(func(t seam) {
+	t.Run("a late completion reaches nobody", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) {
@@ -153,7 +153,7 @@ func TestResults(t *testing.T) {
 		r.last("0:2", "third")
 		assert.Equal(t, []string{"(not wanted any more)", "second", "third"}, r.notes)
 	}))
-	t.Run("an answered question is not used again", both(func(t seam) {
+	t.Run("an answered question is not used again", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			do(b, unlimited, engine.Op{Kind: engine.Await, Name: "ok"})
 			call(b, unlimited)
@@ -165,7 +165,7 @@ func TestResults(t *testing.T) {
 		assert.Equal(t, "ok", question.Name)
 		assert.Equal(t, engine.Await, question.Kind)
 	}))
-	t.Run("what the engine leaves in an effect stays with it", both(func(t seam) {
+	t.Run("what the engine leaves in an effect stays with it", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			call(b, unlimited)
 			do(b, unlimited, engine.Op{Kind: engine.Sleep, Private: "not the engine's"})
@@ -184,7 +184,7 @@ func TestResults(t *testing.T) {
 }
 
 func TestPort(t *testing.T) {
-	t.Run("the time is the engine's", both(func(t seam) {
+	t.Run("the time is the engine's", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			for range 2 {
 				now, worked := b.Now()
@@ -196,7 +196,7 @@ func TestPort(t *testing.T) {
 		r.answer("0", "")
 		assert.Equal(t, []string{"03:04:05 0s", "03:04:06 1s"}, r.notes)
 	}))
-	t.Run("emissions are counted by branch", both(func(t seam) {
+	t.Run("emissions are counted by branch", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			b.Emit("step", json.RawMessage(`1`))
 			g := b.Group()
@@ -217,7 +217,7 @@ func TestPort(t *testing.T) {
 			{Kind: "step", N: 1},
 		}, r.emitted)
 	}))
-	t.Run("what is exposed reaches the engine", both(func(t seam) {
+	t.Run("what is exposed reaches the engine", inBubble(func(t bubble) {
 		n := 0
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			b.Expose(func() (json.RawMessage, error) { return json.Marshal(n) })

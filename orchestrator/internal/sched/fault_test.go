@@ -15,12 +15,12 @@ import (
 )
 
 func TestPanics(t *testing.T) {
-	t.Run("of the root", both(func(t seam) {
+	t.Run("of the root", inBubble(func(t bubble) {
 		fault := t.begin(func(*run, *sched.Branch) { panic("ouch") }).breaks()
 		assert.ErrorContains(t, fault, "panic in the flow's code: ouch")
 		assert.Contains(t, fault.Stack, "TestPanics", "where it panicked")
 	}))
-	t.Run("of a branch, behind an effect", both(func(t seam) {
+	t.Run("of a branch, behind an effect", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) {
@@ -35,7 +35,7 @@ func TestPanics(t *testing.T) {
 		assert.ErrorContains(t, r.breaks(), "ouch")
 		assert.Empty(t, r.notes)
 	}))
-	t.Run("of the root: what is under way is left as it is", both(func(t seam) {
+	t.Run("of the root: what is under way is left as it is", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			b.Group().Go(unlimited, func(b *sched.Branch) { call(b, unlimited) })
 			call(b, unlimited)
@@ -46,7 +46,7 @@ func TestPanics(t *testing.T) {
 		assert.ErrorContains(t, r.breaks(), "ouch")
 		assert.Equal(t, []string{"start call 0", "start call 0:0"}, r.told, "nothing is canceled: the run is stuck, not over")
 	}))
-	t.Run("one that the flow recovers from is its own business", both(func(t seam) {
+	t.Run("one that the flow recovers from is its own business", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			func() {
 				defer func() { r.say("recovered %v", recover()) }()
@@ -60,7 +60,7 @@ func TestPanics(t *testing.T) {
 		r.last("1", "goes on")
 		assert.Equal(t, []string{"recovered ouch", "goes on"}, r.notes)
 	}))
-	t.Run("nothing executes behind it", both(func(t seam) {
+	t.Run("nothing executes behind it", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(*sched.Branch) { panic("ouch") })
@@ -70,7 +70,7 @@ func TestPanics(t *testing.T) {
 		assert.ErrorContains(t, r.breaks(), "ouch")
 		assert.Empty(t, r.notes)
 	}))
-	t.Run("the first one counts", both(func(t seam) {
+	t.Run("the first one counts", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			b.Fault("first %d", 1)
 			b.Fault("second")
@@ -89,7 +89,7 @@ func TestGoexit(t *testing.T) {
 		driver.Wait()
 		return done, err
 	}
-	t.Run("of the root", both(func(t seam) {
+	t.Run("of the root", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, _ *sched.Branch) {
 			defer r.say("deferred")
 			runtime.Goexit()
@@ -100,7 +100,7 @@ func TestGoexit(t *testing.T) {
 		r.leave()
 		assert.Equal(t, []string{"deferred"}, r.notes)
 	}))
-	t.Run("of a branch, behind an effect", both(func(t seam) {
+	t.Run("of a branch, behind an effect", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) {
@@ -119,22 +119,20 @@ func TestGoexit(t *testing.T) {
 }
 
 func TestDeadlock(t *testing.T) {
-	t.Run("every branch waits and nothing is under way", both(func(t seam) {
-		var wait func()
-		r := t.asleep(&wait).begin(func(_ *run, b *sched.Branch) {
+	t.Run("every branch waits and nothing is under way", inBubble(func(t bubble) {
+		r := t.begin(func(_ *run, b *sched.Branch) {
 			g := b.Group()
-			g.Go(unlimited, func(*sched.Branch) { wait() })
+			g.Go(unlimited, func(b *sched.Branch) { b.Sleep() })
 			join(g)
 		})
 		assert.ErrorContains(t, r.breaks(), "deadlock")
 	}))
-	t.Run("not while anything is under way", both(func(t seam) {
+	t.Run("not while anything is under way", inBubble(func(t bubble) {
 		for _, kind := range []engine.Kind{engine.Call, engine.Sleep, engine.Await, engine.Child} {
-			var wait func()
-			r := t.asleep(&wait).begin(func(_ *run, b *sched.Branch) {
+			r := t.begin(func(_ *run, b *sched.Branch) {
 				g := b.Group()
 				g.Go(unlimited, func(b *sched.Branch) { do(b, unlimited, engine.Op{Kind: kind}) })
-				g.Go(unlimited, func(*sched.Branch) { wait() })
+				g.Go(unlimited, func(b *sched.Branch) { b.Sleep() })
 				join(g)
 			})
 			r.waits()
@@ -142,25 +140,23 @@ func TestDeadlock(t *testing.T) {
 			assert.ErrorContains(t, r.breaks(), "deadlock", "%d", kind)
 		}
 	}))
-	t.Run("an effect that was given up does not hold it off", both(func(t seam) {
-		var wait func()
-		r := t.asleep(&wait).begin(func(r *run, b *sched.Branch) {
+	t.Run("an effect that was given up does not hold it off", inBubble(func(t bubble) {
+		r := t.begin(func(r *run, b *sched.Branch) {
 			call(b, unlimited)
-			wait()
+			b.Sleep()
 		})
 		r.waits()
 		r.s.Complete(engine.Completion{Err: enough})
 		assert.ErrorContains(t, r.breaks(), "deadlock")
 	}))
-	t.Run("a time limit does not hold it off", both(func(t seam) {
-		var wait func()
-		r := t.asleep(&wait).within(engine.Budget{Wall: 5}, func(*run, *sched.Branch, *sched.Scope) { wait() })
+	t.Run("a time limit does not hold it off", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Wall: 5}, func(_ *run, b *sched.Branch, _ *sched.Scope) { b.Sleep() })
 		assert.ErrorContains(t, r.breaks(), "deadlock")
 	}))
 }
 
 func TestMisuse(t *testing.T) {
-	t.Run("by another branch", both(func(t seam) {
+	t.Run("by another branch", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, outer *sched.Branch) {
 			g := outer.Group()
 			g.Go(unlimited, func(*sched.Branch) { r.say("%s", call(outer, unlimited)) })
@@ -171,7 +167,7 @@ func TestMisuse(t *testing.T) {
 		require.Len(t, r.notes, 1, "whoever did it gets the error")
 		assert.Contains(t, r.notes[0], "was used by another branch")
 	}))
-	t.Run("by a goroutine while its branch waits", both(func(t seam) {
+	t.Run("by a goroutine while its branch waits", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) {
@@ -195,7 +191,7 @@ func TestMisuse(t *testing.T) {
 		r.answer("0:0", "") // another run is not touched
 		assert.Equal(t, []string{"goes on"}, r.notes)
 	}))
-	t.Run("when the run is over", both(func(t seam) {
+	t.Run("when the run is over", inBubble(func(t bubble) {
 		var kept *sched.Branch
 		r := t.begin(func(_ *run, b *sched.Branch) { kept = b })
 		r.ends()
@@ -205,7 +201,7 @@ func TestMisuse(t *testing.T) {
 		require.ErrorContains(t, done.Err, "the run is over")
 		assert.Empty(t, r.told)
 	}))
-	t.Run("a fault by the flow's own word", both(func(t seam) {
+	t.Run("a fault by the flow's own word", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			b.Fault("a %s rule", "broken")
 			r.say("%s", call(b, unlimited))
@@ -215,7 +211,7 @@ func TestMisuse(t *testing.T) {
 }
 
 func TestEngineThatBreaksItsWord(t *testing.T) {
-	t.Run("an effect completed twice", both(func(t seam) {
+	t.Run("an effect completed twice", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			r.say("%s", call(b, unlimited))
 			r.say("%s", call(b, unlimited))
@@ -227,7 +223,7 @@ func TestEngineThatBreaksItsWord(t *testing.T) {
 		r.s.Complete(c)
 		assert.ErrorContains(t, r.breaks(), "completed effect 0 twice")
 	}))
-	t.Run("an effect that was given up, completed twice", both(func(t seam) {
+	t.Run("an effect that was given up, completed twice", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			call(b, unlimited)
 			call(b, shielded)
@@ -240,7 +236,7 @@ func TestEngineThatBreaksItsWord(t *testing.T) {
 		r.s.Complete(engine.Completion{Op: first})
 		assert.ErrorContains(t, r.breaks(), "completed effect 0 twice")
 	}))
-	t.Run("a question completed twice", both(func(t seam) {
+	t.Run("a question completed twice", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			do(b, unlimited, engine.Op{Kind: engine.Await})
 			call(b, unlimited)
@@ -251,13 +247,13 @@ func TestEngineThatBreaksItsWord(t *testing.T) {
 		r.s.Complete(engine.Completion{Op: question})
 		assert.ErrorContains(t, r.breaks(), "completed effect 0 twice")
 	}))
-	t.Run("an effect that nobody asked for", both(func(t seam) {
+	t.Run("an effect that nobody asked for", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) { call(b, unlimited) })
 		r.waits()
 		r.s.Complete(engine.Completion{Op: &engine.Op{Kind: engine.Call}})
 		assert.ErrorContains(t, r.breaks(), "completed an effect that it was not given")
 	}))
-	t.Run("a time limit that has ended is no fault", both(func(t seam) {
+	t.Run("a time limit that has ended is no fault", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			call(b, sched.Options{Scope: b.Scope(nil, engine.Budget{Wall: 5})})
 			call(b, unlimited)
@@ -269,13 +265,13 @@ func TestEngineThatBreaksItsWord(t *testing.T) {
 		r.s.Complete(engine.Completion{Op: limit})
 		r.waits()
 	}))
-	t.Run("an effect that the engine charges and was not given", both(func(t seam) {
+	t.Run("an effect that the engine charges and was not given", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) { call(b, unlimited) })
 		r.waits()
 		r.s.Charge(&engine.Op{Kind: engine.Call}, providers.Usage{})
 		assert.ErrorContains(t, r.breaks(), "charged an effect that it was not given")
 	}))
-	t.Run("an end of a child that cannot be read", both(func(t seam) {
+	t.Run("an end of a child that cannot be read", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) { do(b, unlimited, engine.Op{Kind: engine.Child}) })
 		r.waits()
 		r.hand("0", engine.Completion{Response: &agent.Response{Data: []byte("{")}})

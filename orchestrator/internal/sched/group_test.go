@@ -9,7 +9,7 @@ import (
 )
 
 func TestOrderOfBranches(t *testing.T) {
-	t.Run("branches execute in the order in which they were started", both(func(t seam) {
+	t.Run("branches execute in the order in which they were started", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			for i := range 4 {
@@ -21,7 +21,7 @@ func TestOrderOfBranches(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"all started", "branch 0", "branch 1", "branch 2", "branch 3"}, r.notes)
 	}))
-	t.Run("first in, first out, over branches of branches", both(func(t seam) {
+	t.Run("first in, first out, over branches of branches", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			for range 2 {
@@ -40,7 +40,7 @@ func TestOrderOfBranches(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"0 begins", "1 begins", "0.0", "0.1", "1.0", "1.1", "0 ends", "1 ends"}, r.notes)
 	}))
-	t.Run("one branch executes until it waits", both(func(t seam) {
+	t.Run("one branch executes until it waits", inBubble(func(t bubble) {
 		shared := 0
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
@@ -62,7 +62,7 @@ func TestOrderOfBranches(t *testing.T) {
 }
 
 func TestGroup(t *testing.T) {
-	t.Run("Next gives branches as they finish", both(func(t seam) {
+	t.Run("Next gives branches as they finish", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			for range 3 {
@@ -76,7 +76,7 @@ func TestGroup(t *testing.T) {
 		r.last("1:0", "")
 		assert.Equal(t, []string{"[2 0 1]"}, r.notes)
 	}))
-	t.Run("branches that finish while nobody waits are kept in order", both(func(t seam) {
+	t.Run("branches that finish while nobody waits are kept in order", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			for range 3 {
@@ -94,7 +94,7 @@ func TestGroup(t *testing.T) {
 		r.last("2:0", "")
 		assert.Equal(t, []string{"running 1 of 3", "[1 0 2]", "running 0 of 0"}, r.notes)
 	}))
-	t.Run("Next of nothing is false at once, and more may follow", both(func(t seam) {
+	t.Run("Next of nothing is false at once, and more may follow", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			_, ok := g.Next()
@@ -107,7 +107,7 @@ func TestGroup(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"false", "[0]", "[1]"}, r.notes, "indexes count on")
 	}))
-	t.Run("two groups of one branch do not mix", both(func(t seam) {
+	t.Run("two groups of one branch do not mix", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			one, two := b.Group(), b.Group()
 			one.Go(unlimited, func(b *sched.Branch) { call(b, unlimited) })
@@ -121,7 +121,7 @@ func TestGroup(t *testing.T) {
 		r.last("0:0", "")
 		assert.Equal(t, []string{"one [0]", "two [0]"}, r.notes)
 	}))
-	t.Run("a branch may be started while others run", both(func(t seam) {
+	t.Run("a branch may be started while others run", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			for range 2 {
@@ -141,7 +141,7 @@ func TestGroup(t *testing.T) {
 		r.last("3:0", "")
 		assert.Equal(t, []string{"1", "2", "0", "3"}, r.notes)
 	}))
-	t.Run("more branches than the scheduler keeps", both(func(t seam) {
+	t.Run("more branches than the scheduler keeps", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { // it outlives 300 others
@@ -160,7 +160,7 @@ func TestGroup(t *testing.T) {
 		r.last("0", "")
 		assert.Equal(t, []string{"the first ends", "[0]"}, r.notes)
 	}))
-	t.Run("groups side by side, in another order than they were made", both(func(t seam) {
+	t.Run("groups side by side, in another order than they were made", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g, other := b.Group(), b.Group()
 			other.Go(unlimited, func(b *sched.Branch) { r.say("%s", call(b, unlimited)) })

@@ -22,7 +22,6 @@ import (
 // really paid.
 type journal struct {
 	t       tester
-	on      spawn
 	limit   engine.Budget
 	body    func(r *run, b *sched.Branch, sc *sched.Scope)
 	cost    func(op *engine.Op) providers.NanoUSD
@@ -48,7 +47,7 @@ type entry struct {
 // and is killed. It reports whether the run ended.
 func (j *journal) process(completions int, pick func(n int) int) bool {
 	j.t.Helper()
-	r := newRun(j.t, j.on, j.limit, j.body)
+	r := newRun(j.t, j.limit, j.body)
 	defer r.leave()
 	r.recorded = j.known()
 	done := j.advance(r)
@@ -165,8 +164,8 @@ func TestKills(t *testing.T) {
 			r.say("%s", estimated(b, sc, estimate))
 		}
 	}
-	t.Run("N4 Estimate 0.30, 20 kills during the call", both(func(t seam) {
-		j := &journal{t: t, on: t.spawn, limit: engine.Budget{Cost: providers.USD}, body: one(30 * cent), cost: always(30 * cent)}
+	t.Run("N4 Estimate 0.30, 20 kills during the call", inBubble(func(t bubble) {
+		j := &journal{t: t, limit: engine.Budget{Cost: providers.USD}, body: one(30 * cent), cost: always(30 * cent)}
 		kills := 0
 		for !j.process(0, first) && kills < 20 {
 			kills++
@@ -184,16 +183,16 @@ func TestKills(t *testing.T) {
 		assert.Equal(t, runlog.Refused, j.emitted[3].Kind)
 		assert.True(t, j.process(0, first), "the next process sees the same end")
 	}))
-	t.Run("N4 3 calls, 20 kills during the call", both(func(t seam) {
-		j := &journal{t: t, on: t.spawn, limit: engine.Budget{Calls: 3}, body: one(0), cost: always(0)}
+	t.Run("N4 3 calls, 20 kills during the call", inBubble(func(t bubble) {
+		j := &journal{t: t, limit: engine.Budget{Calls: 3}, body: one(0), cost: always(0)}
 		for kills := 0; !j.process(0, first); kills++ {
 			require.Less(t, kills, 20)
 		}
 		assert.Equal(t, 3, j.calls)
 		assert.Equal(t, engine.Lost{Calls: 3}, j.end.Lost)
 	}))
-	t.Run("N4 an unknown cost is not charged, its call is", both(func(t seam) {
-		j := &journal{t: t, on: t.spawn, limit: engine.Budget{Cost: providers.USD}, body: one(0), cost: always(30 * cent)}
+	t.Run("N4 an unknown cost is not charged, its call is", inBubble(func(t bubble) {
+		j := &journal{t: t, limit: engine.Budget{Cost: providers.USD}, body: one(0), cost: always(30 * cent)}
 		for range 5 {
 			require.False(t, j.process(0, first))
 		}
@@ -201,7 +200,7 @@ func TestKills(t *testing.T) {
 		assert.Equal(t, engine.Lost{Calls: 5}, j.end.Lost)
 		assert.Equal(t, 30*cent, j.end.Spent.Cost)
 	}))
-	t.Run("N4 what was lost is admitted again before those that wait", both(func(t seam) {
+	t.Run("N4 what was lost is admitted again before those that wait", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for _, est := range []providers.NanoUSD{30, 20, 90, 10} {
@@ -219,7 +218,7 @@ func TestKills(t *testing.T) {
 		assert.Len(t, r.notes, 4, "nothing is left")
 		assert.Equal(t, []string{"cancel call 0:0", "cancel call 1:0"}, r.told[2:])
 	}))
-	t.Run("N4 one that does not fit any more is refused and canceled", both(func(t seam) {
+	t.Run("N4 one that does not fit any more is refused and canceled", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for _, est := range []providers.NanoUSD{30, 30, 15} {
@@ -236,7 +235,7 @@ func TestKills(t *testing.T) {
 		assert.Len(t, r.under, 1)
 		assert.Equal(t, providers.NanoUSD(25), r.under[0].Request.Limits.Cost)
 	}))
-	t.Run("N4 one that has to wait now is canceled, and started again", both(func(t seam) {
+	t.Run("N4 one that has to wait now is canceled, and started again", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for _, est := range []providers.NanoUSD{30, 25} {
@@ -257,7 +256,7 @@ func TestKills(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"0 ok", "1 ok"}, r.notes)
 	}))
-	t.Run("N4 an unknown cost is alone again", both(func(t seam) {
+	t.Run("N4 an unknown cost is alone again", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 2 {
@@ -273,7 +272,7 @@ func TestKills(t *testing.T) {
 		r.waits()
 		assert.Equal(t, []string{"start call 0:0", "start call 1:0"}, r.told)
 	}))
-	t.Run("N4 what the flow gave up is lost, too, and not admitted", both(func(t seam) {
+	t.Run("N4 what the flow gave up is lost, too, and not admitted", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 60) })
@@ -288,7 +287,7 @@ func TestKills(t *testing.T) {
 		assert.Equal(t, []string{"(budget: 0.00000004 of 0.0000001 USD are left, and the call wants 0.00000006, its Limits.Estimate)"}, r.notes)
 		assert.Equal(t, engine.Lost{Calls: 1, Amount: engine.Amount{Cost: 60}}, ended(r).Lost)
 	}))
-	t.Run("N4 what was given up and lost does not complete", both(func(t seam) {
+	t.Run("N4 what was given up and lost does not complete", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { call(b, unlimited) })
@@ -303,7 +302,7 @@ func TestKills(t *testing.T) {
 		r.hand("0:0", engine.Completion{})
 		assert.ErrorContains(t, r.breaks(), "completed effect 0:0 twice")
 	}))
-	t.Run("N4 an agent is told what is left then", both(func(t seam) {
+	t.Run("N4 an agent is told what is left then", inBubble(func(t bubble) {
 		for own, want := range map[providers.NanoUSD][]providers.NanoUSD{0: {40, 90}, 50: {40, 50}} {
 			r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 				g := b.Group()
@@ -324,7 +323,7 @@ func TestKills(t *testing.T) {
 			assert.Equal(t, want[1], l.Cost)
 		}
 	}))
-	t.Run("N4 what is shielded is lost, too, and made again", both(func(t seam) {
+	t.Run("N4 what is shielded is lost, too, and made again", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: -1}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", call(b, sched.Options{Scope: sc, Shielded: true}))
 		})
@@ -337,7 +336,7 @@ func TestKills(t *testing.T) {
 		assert.Equal(t, []string{"start call 0"}, r.told)
 		assert.Equal(t, engine.Lost{Calls: 2}, ended(r).Lost)
 	}))
-	t.Run("N4 it is on record which calls were lost", both(func(t seam) {
+	t.Run("N4 it is on record which calls were lost", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for _, est := range []providers.NanoUSD{30, 20, 10, 90} {
@@ -360,7 +359,7 @@ func TestKills(t *testing.T) {
 		assert.JSONEq(t, `{"calls":2,"cost":50,"of":[{"branch":"0","agent":"a","cost":30},{"branch":"1","agent":"a","cost":20,"givenUp":true}]}`, string(r.emitted[0].Data),
 			"what the third one used is known, and the fourth one waits")
 	}))
-	t.Run("N4 sleeps and questions are not lost", both(func(t seam) {
+	t.Run("N4 sleeps and questions are not lost", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			do(b, unlimited, engine.Op{Kind: engine.Sleep})
 			do(b, unlimited, engine.Op{Kind: engine.Await})
@@ -372,7 +371,7 @@ func TestKills(t *testing.T) {
 		r.last("1", "")
 		assert.Empty(t, r.emitted)
 	}))
-	t.Run("N4 a call that the log knows is not canceled while it waits", both(func(t seam) {
+	t.Run("N4 a call that the log knows is not canceled while it waits", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) { r.say("%s", estimated(b, sc, 60)) })
 		r.recorded = map[string]engine.Recorded{"0": {Made: true, Reserved: engine.Amount{Cost: 60}}}
 		r.waits()
@@ -385,8 +384,8 @@ func TestKills(t *testing.T) {
 }
 
 func TestChargedCalls(t *testing.T) {
-	t.Run("N4 what Close cut is charged that alone", both(func(t seam) {
-		j := &journal{t: t, on: t.spawn, limit: engine.Budget{Cost: providers.USD}, cost: always(30 * cent)}
+	t.Run("N4 what Close cut is charged that alone", inBubble(func(t bubble) {
+		j := &journal{t: t, limit: engine.Budget{Cost: providers.USD}, cost: always(30 * cent)}
 		j.body = func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", estimated(b, sc, 30*cent))
 		}
@@ -399,7 +398,7 @@ func TestChargedCalls(t *testing.T) {
 		assert.Zero(t, j.end.Lost)
 		assert.Empty(t, j.emitted)
 	}))
-	t.Run("N4 it is lost if it is killed after that", both(func(t seam) {
+	t.Run("N4 it is lost if it is killed after that", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) { estimated(b, sc, 30) })
 		r.waits()
 		r.s.Charge(r.under[0], providers.Usage{Cost: 4})
@@ -410,7 +409,7 @@ func TestChargedCalls(t *testing.T) {
 		r.waits()
 		assert.Equal(t, engine.Lost{Calls: 1, Amount: engine.Amount{Cost: 30}}, ended(r).Lost)
 	}))
-	t.Run("N4 what the flow gave up is charged, too", both(func(t seam) {
+	t.Run("N4 what the flow gave up is charged, too", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 60) })
@@ -428,7 +427,7 @@ func TestChargedCalls(t *testing.T) {
 		assert.Equal(t, providers.NanoUSD(5), ended(r).Spent.Cost)
 		assert.Zero(t, ended(r).Lost)
 	}))
-	t.Run("N4 what the flow gave up and Close cut is one call, before the resume too", both(func(t seam) {
+	t.Run("N4 what the flow gave up and Close cut is one call, before the resume too", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100, Calls: 2}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 60) })
@@ -449,7 +448,7 @@ func TestChargedCalls(t *testing.T) {
 		assert.Equal(t, providers.NanoUSD(5), ended(r).Spent.Cost)
 		assert.Zero(t, ended(r).Lost)
 	}))
-	t.Run("N4 what a cut call used is no figure", both(func(t seam) {
+	t.Run("N4 what a cut call used is no figure", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 2 {
@@ -468,7 +467,7 @@ func TestChargedCalls(t *testing.T) {
 // A run that is killed again and again, with flows that call agents side by side,
 // spends no more than its limit and what calls cost beyond what was reserved.
 func TestOvershootOverKills(t *testing.T) {
-	t.Run("N4", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("N4 ", rapid.MakeCheck(func(t *rapid.T) {
 		truth := rapid.Bool().Draw(t, "estimates are true")
 		dear := rapid.Int64Range(1, 40).Draw(t, "the dearest call")
 		limit := rapid.Int64Range(1, 100).Draw(t, "limit")
@@ -482,7 +481,6 @@ func TestOvershootOverKills(t *testing.T) {
 			return providers.NanoUSD(costs[key])
 		}
 		j := &journal{t: t, limit: engine.Budget{Cost: providers.NanoUSD(limit)}, cost: func(op *engine.Op) providers.NanoUSD { return priceOf(op.Key()) }}
-		j.on = rapid.SampledFrom([]spawn{nil, goroutines}).Draw(t, "seam")
 		j.body = func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			for _, n := range batches {
 				g := b.Group()

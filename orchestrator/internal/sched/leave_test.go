@@ -1,9 +1,7 @@
 package sched_test
 
 import (
-	"runtime"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 
@@ -29,7 +27,7 @@ func TestLeave(t *testing.T) {
 		}
 		join(g)
 	}
-	t.Run("the youngest branch is unwound first", both(func(t seam) {
+	t.Run("the youngest branch is unwound first", inBubble(func(t bubble) {
 		r := t.begin(tree)
 		r.waits()
 		told := len(r.told)
@@ -37,7 +35,7 @@ func TestLeave(t *testing.T) {
 		assert.Equal(t, []string{"1.0", "0.0", "1", "0", "root"}, r.notes)
 		assert.Len(t, r.told, told, "the engine is told nothing")
 	}))
-	t.Run("after a fault too", both(func(t seam) {
+	t.Run("after a fault too", inBubble(func(t bubble) {
 		r := t.begin(tree)
 		r.waits()
 		r.s.Complete(engine.Completion{Op: &engine.Op{}})
@@ -45,7 +43,7 @@ func TestLeave(t *testing.T) {
 		r.leave()
 		assert.Equal(t, []string{"1.0", "0.0", "1", "0", "root"}, r.notes)
 	}))
-	t.Run("a branch that has not begun never does", both(func(t seam) {
+	t.Run("a branch that has not begun never does", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			b.Group().Go(unlimited, func(*sched.Branch) { r.say("begun") })
 			panic("ouch")
@@ -54,12 +52,12 @@ func TestLeave(t *testing.T) {
 		r.leave()
 		assert.Empty(t, r.notes)
 	}))
-	t.Run("a run that has not begun never does", both(func(t seam) {
+	t.Run("a run that has not begun never does", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, _ *sched.Branch) { r.say("begun") })
 		r.leave()
 		assert.Empty(t, r.notes)
 	}))
-	t.Run("deferred functions make no effect", both(func(t seam) {
+	t.Run("deferred functions make no effect", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			defer r.say("the first deferred runs last")
 			defer func() {
@@ -74,7 +72,7 @@ func TestLeave(t *testing.T) {
 		assert.Equal(t, []string{"the first deferred runs last"}, r.notes)
 		assert.Len(t, r.told, told)
 	}))
-	t.Run("deferred functions do not wait for branches", both(func(t seam) {
+	t.Run("deferred functions do not wait for branches", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			defer r.say("root")
 			g := b.Group()
@@ -89,7 +87,7 @@ func TestLeave(t *testing.T) {
 		r.leave()
 		assert.Contains(t, r.notes, "root")
 	}))
-	t.Run("a flow cannot swallow it", both(func(t seam) {
+	t.Run("a flow cannot swallow it", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			for range 3 {
 				func() {
@@ -103,7 +101,7 @@ func TestLeave(t *testing.T) {
 		r.leave()
 		assert.Equal(t, []string{"recovered <nil>"}, r.notes)
 	}))
-	t.Run("a panic of a deferred function is kept from the driver", both(func(t seam) {
+	t.Run("a panic of a deferred function is kept from the driver", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			defer r.say("root")
 			b.Group().Go(unlimited, func(b *sched.Branch) {
@@ -116,35 +114,7 @@ func TestLeave(t *testing.T) {
 		r.leave()
 		assert.Equal(t, []string{"root"}, r.notes)
 	}))
-	t.Run("an engine that ends its coroutines itself is not asked to", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var stops []func()
-			own := func(body func(yield func() bool)) (func() bool, func()) {
-				resume, stop := goroutines(body)
-				stops = append(stops, stop)
-				return resume, nil
-			}
-			r := seam{t, own}.begin(tree)
-			r.waits()
-			r.leave()
-			assert.Empty(t, r.notes, "nothing is unwound by Leave")
-			for _, stop := range stops { // as the engine likes: here the oldest first
-				stop()
-			}
-			assert.Equal(t, []string{"root", "0", "1", "0.0", "1.0"}, r.notes)
-		})
-	})
-	t.Run("a flow that ends its goroutine is found there, too", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			own := func(body func(yield func() bool)) (func() bool, func()) {
-				resume, _ := goroutines(body)
-				return resume, nil
-			}
-			r := seam{t, own}.begin(func(*run, *sched.Branch) { runtime.Goexit() })
-			assert.ErrorContains(t, r.breaks(), "ended its goroutine")
-		})
-	})
-	t.Run("of branches among many that have ended", both(func(t seam) {
+	t.Run("of branches among many that have ended", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			for i := range 300 {
@@ -164,7 +134,7 @@ func TestLeave(t *testing.T) {
 }
 
 func TestWhatTheRootLeavesBehind(t *testing.T) {
-	both(func(t seam) {
+	inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Wall: 5}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 2 {

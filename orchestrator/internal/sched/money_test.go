@@ -26,11 +26,11 @@ var orders = map[string]func(n int) int{
 	},
 }
 
-// everyOrder runs a test over both seams, and with completions in every order.
-func everyOrder(test func(t seam, pick func(n int) int)) func(t *testing.T) {
+// everyOrder runs a test with completions in every order.
+func everyOrder(test func(t bubble, pick func(n int) int)) func(t *testing.T) {
 	return func(t *testing.T) {
 		for name, pick := range orders {
-			t.Run(name, both(func(t seam) { test(t, pick) }))
+			t.Run(name, inBubble(func(t bubble) { test(t, pick) }))
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestMoneyBeforeTheAnswer(t *testing.T) {
 		{"100 free calls", names(100, 1), 0, always(0), 100, 0},
 	}
 	for _, tt := range tests {
-		t.Run("N4 "+tt.name, everyOrder(func(t seam, pick func(int) int) {
+		t.Run("N4 "+tt.name, everyOrder(func(t bubble, pick func(int) int) {
 			m := &agents{answer: tt.answer}
 			var spent providers.NanoUSD
 			r := t.within(engine.Budget{Cost: providers.USD}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
@@ -148,7 +148,7 @@ func TestMoneyBeforeTheAnswer(t *testing.T) {
 		if tt.estimate > 0 {
 			continue // there is none of tokens
 		}
-		t.Run("N4 tokens: "+tt.name, everyOrder(func(t seam, pick func(int) int) {
+		t.Run("N4 tokens: "+tt.name, everyOrder(func(t bubble, pick func(int) int) {
 			m := &agents{answer: tt.answer}
 			r := t.within(engine.Budget{Tokens: int64(providers.USD)}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 				mapOver(b, sc, tt.asks, 0)
@@ -158,19 +158,19 @@ func TestMoneyBeforeTheAnswer(t *testing.T) {
 			assert.Equal(t, tt.paid, m.paid)
 		}))
 	}
-	t.Run("N4 100 free calls under way at once in the end", both(func(t seam) {
+	t.Run("N4 100 free calls under way at once in the end", inBubble(func(t bubble) {
 		m := &agents{answer: always(0)}
 		most := 0
 		r := t.within(engine.Budget{Cost: providers.USD}, func(_ *run, b *sched.Branch, sc *sched.Scope) { mapOver(b, sc, names(100, 1), 0) })
 		m.drive(r, func(n int) int { most = max(most, n); return 0 })
 		assert.Equal(t, 50, most, "as many as are settled, while there are as many")
 	}))
-	t.Run("N4 an Estimate needs no calls before", both(func(t seam) {
+	t.Run("N4 an Estimate needs no calls before", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: providers.USD}, func(_ *run, b *sched.Branch, sc *sched.Scope) { mapOver(b, sc, names(10, 1), 20*cent) })
 		r.waits()
 		assert.Len(t, r.under, 5)
 	}))
-	t.Run("N4 without a limit nothing waits and nothing is reserved", both(func(t seam) {
+	t.Run("N4 without a limit nothing waits and nothing is reserved", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) { mapOver(b, sc, names(10, 1), 20*cent) })
 		r.waits()
 		assert.Len(t, r.under, 10)
@@ -183,7 +183,7 @@ func TestWhatACallReserves(t *testing.T) {
 		agent    string
 		estimate providers.NanoUSD
 	}
-	settle := func(t seam, limit engine.Budget, before map[string]providers.Usage, now ask) *engine.Op {
+	settle := func(t bubble, limit engine.Budget, before map[string]providers.Usage, now ask) *engine.Op {
 		r := t.within(limit, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			for _, name := range []string{"a", "b"} {
 				if _, ok := before[name]; ok {
@@ -219,11 +219,11 @@ func TestWhatACallReserves(t *testing.T) {
 		{"both", engine.Budget{Tokens: 100, Cost: 100}, both9, ask{"c", 3}, engine.Amount{Cost: 3, Tokens: 20}},
 	}
 	for _, tt := range tests {
-		t.Run("N4 "+tt.name, both(func(t seam) {
+		t.Run("N4 "+tt.name, inBubble(func(t bubble) {
 			assert.Equal(t, tt.want, settle(t, tt.limit, tt.before, tt.now).Reserved)
 		}))
 	}
-	t.Run("N4 a failure with usage is a figure, one without is none", both(func(t seam) {
+	t.Run("N4 a failure with usage is a figure, one without is none", inBubble(func(t bubble) {
 		for _, tt := range []struct {
 			used providers.Usage
 			want providers.NanoUSD
@@ -239,7 +239,7 @@ func TestWhatACallReserves(t *testing.T) {
 			assert.Equal(t, tt.want, r.under[0].Reserved.Cost)
 		}
 	}))
-	t.Run("N4 every budget around holds it, none when it is settled", both(func(t seam) {
+	t.Run("N4 every budget around holds it, none when it is settled", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			inner := b.Scope(b.Scope(sc, engine.Budget{}), engine.Budget{Cost: 50, Tokens: 40})
 			g := b.Group()
@@ -264,7 +264,7 @@ func TestWaiting(t *testing.T) {
 		under    string // "root", or a budget of 100 below it
 		estimate providers.NanoUSD
 	}
-	side := func(t seam, limit engine.Budget, asks ...asked) *run {
+	side := func(t bubble, limit engine.Budget, asks ...asked) *run {
 		return t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			scopes := map[string]*sched.Scope{"root": sc}
 			for _, a := range asks {
@@ -358,7 +358,7 @@ func TestWaiting(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run("N4 "+tt.name, both(func(t seam) {
+		t.Run("N4 "+tt.name, inBubble(func(t bubble) {
 			r := side(t, tt.root, tt.asks...)
 			r.waits()
 			require.Equal(t, tt.starts, started(r))
@@ -367,7 +367,7 @@ func TestWaiting(t *testing.T) {
 			assert.Equal(t, tt.then, started(r))
 		}))
 	}
-	t.Run("N4 the ramp: as many as were settled, at least one", both(func(t seam) {
+	t.Run("N4 the ramp: as many as were settled, at least one", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: providers.USD}, func(_ *run, b *sched.Branch, sc *sched.Scope) { mapOver(b, sc, names(10, 1), 0) })
 		for _, want := range []int{1, 1, 2, 3, 4, 5} { // under way after so many were settled
 			r.waits()
@@ -375,7 +375,7 @@ func TestWaiting(t *testing.T) {
 			r.hand(r.under[0].Key(), price(cent))
 		}
 	}))
-	t.Run("N4 it is refused when it could not fit though all came back free", both(func(t seam) {
+	t.Run("N4 it is refused when it could not fit though all came back free", inBubble(func(t bubble) {
 		r := side(t, engine.Budget{Cost: 100}, asked{"a", "root", 50}, asked{"a", "root", 60}, asked{"a", "root", 101})
 		r.waits()
 		assert.Equal(t, []string{"2 (budget: 0.0000001 of 0.0000001 USD are left, and the call to \"a\" wants 0.000000101, its Limits.Estimate)"}, r.notes)
@@ -383,12 +383,12 @@ func TestWaiting(t *testing.T) {
 		r.ends()
 		assert.Equal(t, "1 (budget: 0.000000059 of 0.0000001 USD are left, and the call to \"a\" wants 0.00000006, its Limits.Estimate)", r.notes[2])
 	}))
-	t.Run("N4 calls do not wait", both(func(t seam) {
+	t.Run("N4 calls do not wait", inBubble(func(t bubble) {
 		r := side(t, engine.Budget{Calls: 1}, asked{"a", "root", 0}, asked{"a", "root", 0})
 		r.waits()
 		assert.Equal(t, []string{"1 (budget: the limit of 1 calls is reached)"}, r.notes)
 	}))
-	t.Run("N4 a call that waits does not need a call of the limit", both(func(t seam) {
+	t.Run("N4 a call that waits does not need a call of the limit", inBubble(func(t bubble) {
 		r := side(t, engine.Budget{Calls: 2, Cost: 100}, asked{"a", "root", 90}, asked{"a", "root", 90}, asked{"a", "root", 90})
 		r.waits()
 		assert.Empty(t, r.notes)
@@ -397,7 +397,7 @@ func TestWaiting(t *testing.T) {
 		assert.Equal(t, "0 1", started(r))
 		assert.Equal(t, []string{"0 ok", "2 (budget: the limit of 2 calls is reached)"}, r.notes)
 	}))
-	t.Run("N4 one behind that can never fit is refused at once", both(func(t seam) {
+	t.Run("N4 one behind that can never fit is refused at once", inBubble(func(t bubble) {
 		r := side(t, engine.Budget{Cost: 100}, asked{"a", "root", 40}, asked{"a", "root", 40}, asked{"a", "root", 30}, asked{"a", "root", 70})
 		r.waits()
 		require.Empty(t, r.notes)
@@ -407,7 +407,7 @@ func TestWaiting(t *testing.T) {
 		require.Len(t, r.notes, 2)
 		assert.Contains(t, r.notes[1], "3 (budget: 0.00000006 of")
 	}))
-	t.Run("N4 one that is canceled while it waits lets others through", both(func(t seam) {
+	t.Run("N4 one that is canceled while it waits lets others through", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for _, est := range []providers.NanoUSD{60, 90, 10} {
@@ -424,7 +424,7 @@ func TestWaiting(t *testing.T) {
 		assert.Equal(t, []string{"start sleep 0", "start call 0:0", "start sleep 1", "start call 2:0"}, r.told)
 		assert.Equal(t, []string{"1 (not wanted any more)"}, r.notes)
 	}))
-	t.Run("N4 one that was canceled alone does not hold up who asks next", both(func(t seam) {
+	t.Run("N4 one that was canceled alone does not hold up who asks next", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for _, est := range []providers.NanoUSD{60, 90} {
@@ -438,7 +438,7 @@ func TestWaiting(t *testing.T) {
 		r.answer("0", "")
 		assert.Equal(t, []string{"start sleep 0", "start call 0:0", "start call 1"}, r.told)
 	}))
-	t.Run("N4 the end of the run takes those that wait along", both(func(t seam) {
+	t.Run("N4 the end of the run takes those that wait along", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 2 {
@@ -458,7 +458,7 @@ func TestWaiting(t *testing.T) {
 }
 
 func TestRefusalsOnRecord(t *testing.T) {
-	t.Run("N4 branch, number, agent and why", both(func(t seam) {
+	t.Run("N4 branch, number, agent and why", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 1}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			g.Go(unlimited, func(b *sched.Branch) {
@@ -481,7 +481,7 @@ func TestRefusalsOnRecord(t *testing.T) {
 	}))
 	recorded := &agent.Error{Message: "as recorded", Codes: []agent.Code{engine.ErrBudget, engine.ErrOver}}
 	// two calls side by side, of which the log knows something.
-	known := func(t seam, limit engine.Budget, estimate providers.NanoUSD, known map[string]engine.Recorded) *run {
+	known := func(t bubble, limit engine.Budget, estimate providers.NanoUSD, known map[string]engine.Recorded) *run {
 		r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 2 {
@@ -492,7 +492,7 @@ func TestRefusalsOnRecord(t *testing.T) {
 		r.recorded = known
 		return r
 	}
-	t.Run("N4 the log refuses what today's limits allow, at its place", both(func(t seam) {
+	t.Run("N4 the log refuses what today's limits allow, at its place", inBubble(func(t bubble) {
 		var root *sched.Scope
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			root = sc
@@ -513,12 +513,12 @@ func TestRefusalsOnRecord(t *testing.T) {
 		require.Len(t, r.emitted, 1)
 		assert.Contains(t, string(r.emitted[0].Data), "as recorded")
 	}))
-	t.Run("N4 at once, if it did that", both(func(t seam) {
+	t.Run("N4 at once, if it did that", inBubble(func(t bubble) {
 		r := known(t, engine.Budget{}, 0, map[string]engine.Recorded{"0:0": {Refused: &engine.RefusedData{Err: recorded}}})
 		r.waits()
 		assert.Equal(t, []string{"0 (as recorded)"}, r.notes)
 	}))
-	t.Run("N4 what today's limits refuse waits for the refusal of the log", both(func(t seam) {
+	t.Run("N4 what today's limits refuse waits for the refusal of the log", inBubble(func(t bubble) {
 		r := known(t, engine.Budget{Cost: 15}, 10, map[string]engine.Recorded{
 			"0:0": {Made: true, Reserved: engine.Amount{Cost: 3}}, "1:0": {Refused: &engine.RefusedData{Err: recorded, After: 1}},
 		})
@@ -528,7 +528,7 @@ func TestRefusalsOnRecord(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"0 ok", "1 (as recorded)"}, r.notes)
 	}))
-	t.Run("N4 the log made what today's limits refuse", both(func(t seam) {
+	t.Run("N4 the log made what today's limits refuse", inBubble(func(t bubble) {
 		r := known(t, engine.Budget{Cost: -1, Calls: -1, Wall: -1}, 10, map[string]engine.Recorded{"0:0": {Made: true}, "1:0": {Made: true}})
 		r.waits()
 		assert.Equal(t, []string{"start call 0:0", "start call 1:0"}, r.told)
@@ -539,7 +539,7 @@ func TestRefusalsOnRecord(t *testing.T) {
 		assert.Equal(t, []string{"1 ok", "0 ok"}, r.notes)
 		assert.Empty(t, r.emitted)
 	}))
-	t.Run("N4 one that the log made and that waits today holds up no others", both(func(t seam) {
+	t.Run("N4 one that the log made and that waits today holds up no others", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 15}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for _, est := range []providers.NanoUSD{11, 10, 10} {
@@ -554,7 +554,7 @@ func TestRefusalsOnRecord(t *testing.T) {
 		r.waits()
 		assert.Equal(t, "start call 2:0", r.told[2])
 	}))
-	t.Run("N4 the log made what today's limits have wait, and the flow gave it up", both(func(t seam) {
+	t.Run("N4 the log made what today's limits have wait, and the flow gave it up", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 15}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 2 {
@@ -576,7 +576,7 @@ func TestRefusalsOnRecord(t *testing.T) {
 		assert.Equal(t, []string{"1 (not wanted any more)", "0 ok", "spent 14"}, r.notes)
 		assert.Equal(t, []string{"start sleep 0", "start call 0:0", "start call 1:0", "cancel call 1:0"}, r.told)
 	}))
-	t.Run("N4 what was reserved then stands over today's Estimate", both(func(t seam) {
+	t.Run("N4 what was reserved then stands over today's Estimate", inBubble(func(t bubble) {
 		r := known(t, engine.Budget{Cost: 100}, 60, map[string]engine.Recorded{"0:0": {Made: true, Reserved: engine.Amount{Cost: 30}}})
 		r.waits()
 		assert.Equal(t, engine.Amount{Cost: 30}, r.under[0].Reserved)
@@ -586,7 +586,7 @@ func TestRefusalsOnRecord(t *testing.T) {
 
 func TestSaturation(t *testing.T) {
 	huge := providers.Usage{Calls: 1 << 62, Input: 1 << 62, Output: 1 << 62, Cost: 1 << 62}
-	t.Run("sums stay at the largest number", both(func(t seam) {
+	t.Run("sums stay at the largest number", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: -1 ^ -1<<63, Tokens: -1 ^ -1<<63, Cost: -1 ^ -1<<63}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			for range 2 {
 				call(b, sched.Options{Scope: sc, Shielded: true})
@@ -602,7 +602,7 @@ func TestSaturation(t *testing.T) {
 		assert.Equal(t, "true", r.notes[0])
 		assert.Contains(t, r.notes[1], "budget: ")
 	}))
-	t.Run("a huge Estimate does not fit", both(func(t seam) {
+	t.Run("a huge Estimate does not fit", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for _, est := range []providers.NanoUSD{10, -1 ^ -1<<63} {
@@ -613,7 +613,7 @@ func TestSaturation(t *testing.T) {
 		r.waits()
 		assert.Equal(t, []string{"1 true"}, r.notes)
 	}))
-	t.Run("usage below zero gives nothing back", both(func(t seam) {
+	t.Run("usage below zero gives nothing back", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 9, Tokens: 90, Cost: 90}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			for range 4 {
 				call(b, sched.Options{Scope: sc})
@@ -632,7 +632,7 @@ func TestSaturation(t *testing.T) {
 
 func TestLeftBehind(t *testing.T) {
 	left := engine.Completion{Err: &agent.Error{Message: "left behind", Codes: []agent.Code{engine.ErrLeft}, Usage: providers.Usage{Calls: 1}}}
-	t.Run("N4 what was reserved stays used until the truth is known", both(func(t seam) {
+	t.Run("N4 what was reserved stays used until the truth is known", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100, Calls: 9}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", estimated(b, sc, 60))
 			r.say("left %d %d, spent %d", sc.LeftAt(0).Cost, sc.LeftAt(0).Calls, sc.Spent().Cost)
@@ -652,7 +652,7 @@ func TestLeftBehind(t *testing.T) {
 		assert.Equal(t, engine.Amount{Cost: 25}, r.under[0].Reserved, "it is a figure")
 		assert.Equal(t, engine.Lost{}, ended(r).Lost)
 	}))
-	t.Run("N4 a call that waited gets what is free then", both(func(t seam) {
+	t.Run("N4 a call that waited gets what is free then", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for _, est := range []providers.NanoUSD{60, 30, 40} {
@@ -669,7 +669,7 @@ func TestLeftBehind(t *testing.T) {
 		r.waits()
 		assert.Len(t, r.under, 2)
 	}))
-	t.Run("N4 charged twice, it is found once", both(func(t seam) {
+	t.Run("N4 charged twice, it is found once", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 3 {
@@ -685,7 +685,7 @@ func TestLeftBehind(t *testing.T) {
 		r.s.Charge(op, providers.Usage{Cost: 1})
 		assert.Equal(t, engine.Lost{Amount: engine.Amount{Cost: 30}}, ended(r).Lost)
 	}))
-	t.Run("N4 its effect is not used again", both(func(t seam) {
+	t.Run("N4 its effect is not used again", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) { call(b, unlimited); call(b, unlimited) })
 		r.waits()
 		op := r.under[0]
@@ -703,7 +703,7 @@ func ended(r *run) (end engine.End) {
 
 // What a flow gave up is used, too: a race of agents cannot spend more than there is.
 func TestARaceOfAgents(t *testing.T) {
-	t.Run("N4 the losers' money is held until they end", both(func(t seam) {
+	t.Run("N4 the losers' money is held until they end", inBubble(func(t bubble) {
 		paid := providers.NanoUSD(0)
 		r := t.within(engine.Budget{Cost: providers.USD}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			for range 10 {

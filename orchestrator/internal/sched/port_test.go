@@ -3,7 +3,6 @@ package sched_test
 import (
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -92,35 +91,13 @@ func (w *world) take(key string) *engine.Op {
 	return op
 }
 
-// spawn makes a coroutine.
-type spawn func(body func(yield func() bool)) (resume func() bool, stop func())
+// bubble is a test in a bubble of package synctest, which fails if a coroutine is left
+// behind.
+type bubble struct{ *testing.T }
 
-// spawner is a world with coroutines of its own.
-type spawner struct {
-	*world
-	spawn spawn
-}
-
-func (s spawner) Spawn(body func(yield func() bool)) (resume func() bool, stop func()) {
-	return s.spawn(body)
-}
-
-// seam is a test over one of the two kinds of coroutines.
-type seam struct {
-	*testing.T
-	spawn spawn // nil: what a port without coroutines of its own gets
-}
-
-// both runs a test over both seams, each time in a bubble, which fails if a coroutine
-// is left behind.
-func both(test func(t seam)) func(t *testing.T) {
+func inBubble(test func(t bubble)) func(t *testing.T) {
 	return func(t *testing.T) {
-		t.Run("pull", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(seam{t, nil}) })
-		})
-		t.Run("goroutines", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(seam{t, goroutines}) })
-		})
+		synctest.Test(t, func(t *testing.T) { test(bubble{t}) })
 	}
 }
 
@@ -134,47 +111,23 @@ type run struct {
 }
 
 // begin makes a run without limits. It is left at the end of the test at the latest.
-func (t seam) begin(body func(r *run, b *sched.Branch)) *run {
+func (t bubble) begin(body func(r *run, b *sched.Branch)) *run {
 	t.Helper()
 	return t.within(engine.Budget{}, func(r *run, b *sched.Branch, _ *sched.Scope) { body(r, b) })
 }
 
 // within makes a run under a budget.
-func (t seam) within(limit engine.Budget, body func(r *run, b *sched.Branch, sc *sched.Scope)) *run {
+func (t bubble) within(limit engine.Budget, body func(r *run, b *sched.Branch, sc *sched.Scope)) *run {
 	t.Helper()
-	r := newRun(t, t.spawn, limit, body)
+	r := newRun(t, limit, body)
 	t.Cleanup(r.leave)
 	return r
 }
 
-// asleep is t with coroutines of which the last one that began can give way without
-// an effect, by wait: nothing that a flow can do makes a branch wait for nothing.
-func (t seam) asleep(wait *func()) seam {
-	on := t.spawn
-	if on == nil {
-		on = engine.Pull
-	}
-	t.spawn = func(body func(yield func() bool)) (func() bool, func()) {
-		return on(func(yield func() bool) {
-			*wait = func() {
-				if !yield() {
-					runtime.Goexit()
-				}
-			}
-			body(yield)
-		})
-	}
-	return t
-}
-
-func newRun(t tester, on spawn, limit engine.Budget, body func(r *run, b *sched.Branch, sc *sched.Scope)) *run {
+func newRun(t tester, limit engine.Budget, body func(r *run, b *sched.Branch, sc *sched.Scope)) *run {
 	t.Helper()
 	r := &run{t: t, world: &world{now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}}
-	var port engine.Port = r.world
-	if on != nil {
-		port = spawner{r.world, on}
-	}
-	r.s = sched.New(port, engine.Input{Budget: limit}, func(b *sched.Branch, sc *sched.Scope) { body(r, b, sc) })
+	r.s = sched.New(r.world, engine.Input{Budget: limit}, func(b *sched.Branch, sc *sched.Scope) { body(r, b, sc) })
 	return r
 }
 

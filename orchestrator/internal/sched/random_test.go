@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -119,7 +118,6 @@ func follow(p player, move func(i int) string) game {
 // played is a player of the scheduler.
 type played struct {
 	*run
-	open int // coroutines
 	over bool
 	ops  map[string]*engine.Op
 	log  []logged
@@ -132,50 +130,18 @@ type logged struct {
 	engine.Recorded
 }
 
-func newPlayed(t *rapid.T, on spawn, p program, limit engine.Budget, stays bool) *played { //nolint:revive // a root has two ways to end
+func newPlayed(t *rapid.T, p program, limit engine.Budget, stays bool) *played { //nolint:revive // a root has two ways to end
 	pl := &played{ops: map[string]*engine.Op{}}
-	var sleep func()
-	pl.run = newRun(t, pl.counted(on, &sleep), limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
+	pl.run = newRun(t, limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
 		if !stays {
 			p.execute(r, b, sched.Options{Scope: sc})
 			return
 		}
 		defer r.say("%q leaves", "")
 		p.steps(r, b, sched.Options{Scope: sc})
-		sleep()
+		b.Sleep()
 	})
 	return pl
-}
-
-// counted is a seam that counts its coroutines, and lets the root sleep.
-func (p *played) counted(on spawn, sleep *func()) spawn {
-	return func(body func(yield func() bool)) (func() bool, func()) {
-		p.open++
-		first, open := p.open == 1, true
-		closed := func() {
-			if open {
-				open = false
-				p.open--
-			}
-		}
-		resume, stop := on(func(yield func() bool) {
-			if first && *sleep == nil {
-				*sleep = func() {
-					if !yield() {
-						runtime.Goexit()
-					}
-				}
-			}
-			body(yield)
-		})
-		return func() bool {
-			alive := resume()
-			if !alive {
-				closed()
-			}
-			return alive
-		}, func() { defer closed(); stop() }
-	}
 }
 
 func (p *played) advance() string {
@@ -276,11 +242,11 @@ func (p *played) known(moves int, last bool) map[string]engine.Recorded { //noli
 	return known
 }
 
-// The scheduler does what the model does, on both seams, and the same again when
-// the moves of the engine are repeated.
+// The scheduler does what the model does, and the same again when the moves of the
+// engine are repeated.
 func TestRandomPrograms(t *testing.T) {
 	for i := range 10 { // of a hundred programs each
-		t.Run(fmt.Sprint(i), rapid.MakeCheck(asTheModel))
+		t.Run(fmt.Sprint(i), inBubble(func(t bubble) { rapid.Check(t, asTheModel) }))
 	}
 }
 
@@ -299,18 +265,16 @@ func asTheModel(t *rapid.T) {
 	}
 
 	want := play(t, newModel(p, limit, stays), choices)
-	for _, on := range []spawn{engine.Pull, goroutines} {
-		pl := newPlayed(t, on, p, limit, stays)
-		require.Equal(t, want, play(t, pl, choices))
-		settled(t, pl)
-		require.Equal(t, want, again(newPlayed(t, on, p, limit, stays), want.Moves), "the moves repeated")
-		for _, n := range rapid.SliceOfN(rapid.IntRange(0, len(want.Moves)), 3, 3).Draw(t, "replayed") {
-			r := newPlayed(t, on, p, limit, stays)
-			r.recorded = pl.known(n, rapid.Bool().Draw(t, "the last refusals are on record"))
-			got := again(r, want.Moves)
-			got.Told = want.Told // a call that the log knows is begun when it is asked for
-			require.Equal(t, want, got, "a replay of %d moves, and the rest", n)
-		}
+	pl := newPlayed(t, p, limit, stays)
+	require.Equal(t, want, play(t, pl, choices))
+	settled(t, pl)
+	require.Equal(t, want, again(newPlayed(t, p, limit, stays), want.Moves), "the moves repeated")
+	for _, n := range rapid.SliceOfN(rapid.IntRange(0, len(want.Moves)), 3, 3).Draw(t, "replayed") {
+		r := newPlayed(t, p, limit, stays)
+		r.recorded = pl.known(n, rapid.Bool().Draw(t, "the last refusals are on record"))
+		got := again(r, want.Moves)
+		got.Told = want.Told // a call that the log knows is begun when it is asked for
+		require.Equal(t, want, got, "a replay of %d moves, and the rest", n)
 	}
 }
 
@@ -331,10 +295,10 @@ func TestReplayUnderOtherLimits(t *testing.T) {
 		}) {
 			return // what was not decided is decided by today's limits
 		}
-		first := newPlayed(t, engine.Pull, p, limit, false)
+		first := newPlayed(t, p, limit, false)
 		require.Equal(t, want, again(first, want.Moves))
 
-		other := newPlayed(t, engine.Pull, p.under(t), engine.Budget{Cost: providers.NanoUSD(rapid.SampledFrom([]int64{0, 4, 1000, -1}).Draw(t, "money today"))}, false)
+		other := newPlayed(t, p.under(t), engine.Budget{Cost: providers.NanoUSD(rapid.SampledFrom([]int64{0, 4, 1000, -1}).Draw(t, "money today"))}, false)
 		other.recorded = first.known(len(want.Moves), true)
 		got := again(other, want.Moves)
 		assert.Equal(t, said(want.Notes), said(got.Notes))
@@ -377,7 +341,6 @@ func said(notes []string) (short []string) {
 
 // settled checks what holds at the end of every run.
 func settled(t *rapid.T, p *played) {
-	assert.Zero(t, p.open, "coroutines are left")
 	for _, op := range p.under {
 		assert.True(t, p.gaveUp[op] || !p.over, "%s was begun, and neither completed nor given up", op.Key())
 	}

@@ -29,8 +29,7 @@ import (
 // Sched is the scheduler of one run. Everything but fault, cur and ending belongs
 // to the goroutine that executes at the moment: the driver or one branch.
 type Sched struct {
-	port    engine.Port
-	spawner func(body func(yield func() bool)) (resume func() bool, stop func())
+	port engine.Port
 
 	ready    []*Branch // first in, first out
 	live     []*Branch // in order of spawn; those that ended are swept out now and then
@@ -67,10 +66,7 @@ type Sched struct {
 
 // New makes a run of body as the root branch, from what in says of budgets.
 func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
-	s := &Sched{port: port, spawner: engine.Pull, depth: in.Depth, given: in.Figures}
-	if sp, ok := port.(engine.Spawner); ok {
-		s.spawner = sp.Spawn
-	}
+	s := &Sched{port: port, depth: in.Depth, given: in.Figures}
 	for name, f := range in.Figures { // the order does not matter to sums and maxima
 		s.learn(name, f)
 	}
@@ -94,7 +90,7 @@ func (s *Sched) Advance() (done bool, err error) {
 		b := s.ready[i]
 		s.ready[i] = nil
 		s.cur.Store(b)
-		alive := b.resume()
+		_, alive := b.resume()
 		s.cur.Store(nil)
 		if !alive {
 			s.finished(b)

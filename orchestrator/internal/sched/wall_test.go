@@ -21,7 +21,7 @@ func limitKey(after time.Duration) string { return fmt.Sprint(-int64(after)) }
 func TestTimeLimit(t *testing.T) {
 	limit := engine.Budget{Wall: 5 * time.Second}
 	five := limitKey(5 * time.Second)
-	t.Run("it is an effect of the run, by the time worked", both(func(t seam) {
+	t.Run("it is an effect of the run, by the time worked", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
 			call(b, unlimited)
 			call(b, sched.Options{Scope: b.Scope(nil, limit)})
@@ -32,7 +32,7 @@ func TestTimeLimit(t *testing.T) {
 		assert.Equal(t, 6*time.Second, r.under[1].Worked)
 		assert.Empty(t, r.under[1].Branch)
 	}))
-	t.Run("it gives up what is under way, and refuses what comes", both(func(t seam) {
+	t.Run("it gives up what is under way, and refuses what comes", inBubble(func(t bubble) {
 		r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			u := sched.Options{Scope: sc}
 			g := b.Group()
@@ -49,7 +49,7 @@ func TestTimeLimit(t *testing.T) {
 		assert.Equal(t, []string{"cancel call 0:0", "cancel sleep 1:0", "cancel await 2:0"}, r.told[4:])
 		assert.Empty(t, r.emitted, "it is on record that the time is up")
 	}))
-	t.Run("a call that is asked for afterwards is refused on record", both(func(t seam) {
+	t.Run("a call that is asked for afterwards is refused on record", inBubble(func(t bubble) {
 		r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			call(b, sched.Options{Scope: sc, Shielded: true})
 			r.say("%s", call(b, sched.Options{Scope: sc}))
@@ -61,7 +61,7 @@ func TestTimeLimit(t *testing.T) {
 		assert.Equal(t, []string{timeIsUp}, r.notes)
 		assert.Len(t, r.emitted, 1)
 	}))
-	t.Run("it is ErrBudget and no cancel", both(func(t seam) {
+	t.Run("it is ErrBudget and no cancel", inBubble(func(t bubble) {
 		r := t.within(limit, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			done := do(b, sched.Options{Scope: sc}, engine.Op{Kind: engine.Call})
 			require.ErrorIs(t, done.Err, engine.ErrBudget)
@@ -74,7 +74,7 @@ func TestTimeLimit(t *testing.T) {
 		r.waits()
 		r.last("1", "goes on")
 	}))
-	t.Run("a late completion of what it gave up is dropped", both(func(t seam) {
+	t.Run("a late completion of what it gave up is dropped", inBubble(func(t bubble) {
 		r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", call(b, sched.Options{Scope: sc}))
 			r.say("%s", call(b, unlimited))
@@ -86,7 +86,7 @@ func TestTimeLimit(t *testing.T) {
 		r.last("1", "in time")
 		assert.Equal(t, []string{timeIsUp, "in time"}, r.notes)
 	}))
-	t.Run("it reaches what is under it in every branch, nothing else", both(func(t seam) {
+	t.Run("it reaches what is under it in every branch, nothing else", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			ends, other := b.Scope(nil, limit), b.Scope(nil, engine.Budget{Wall: time.Hour})
 			inner := b.Scope(ends, engine.Budget{Calls: 3})
@@ -105,7 +105,7 @@ func TestTimeLimit(t *testing.T) {
 		r.last("3:0", "none")
 		assert.Equal(t, []string{"4 shielded", "2 other", "3 none"}, r.notes[2:])
 	}))
-	t.Run("a child is told to end, once, and waited for", both(func(t seam) {
+	t.Run("a child is told to end, once, and waited for", inBubble(func(t bubble) {
 		r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", result(do(b, sched.Options{Scope: sc}, engine.Op{Kind: engine.Child})))
 		})
@@ -118,7 +118,7 @@ func TestTimeLimit(t *testing.T) {
 		r.last("0", "so far")
 		assert.Equal(t, []string{"so far"}, r.notes)
 	}))
-	t.Run("a call that waits for money ends, too", both(func(t seam) {
+	t.Run("a call that waits for money ends, too", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 10, Wall: 5 * time.Second}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			g := b.Group()
 			for range 2 {
@@ -132,7 +132,7 @@ func TestTimeLimit(t *testing.T) {
 		assert.Equal(t, []string{"start call 0:0", "start limit " + five, "cancel call 0:0"}, r.told)
 		assert.Equal(t, []string{"0 " + timeIsUp, "1 " + timeIsUp}, r.notes)
 	}))
-	t.Run("a time that never comes", both(func(t seam) {
+	t.Run("a time that never comes", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			call(b, unlimited)
 			sc := b.Scope(nil, engine.Budget{Wall: math.MaxInt64})
@@ -144,7 +144,7 @@ func TestTimeLimit(t *testing.T) {
 		r.last("1", "made")
 		assert.Equal(t, []string{"made"}, r.notes)
 	}))
-	t.Run("N4 what the log made after today's time is not ended by it", both(func(t seam) {
+	t.Run("N4 what the log made after today's time is not ended by it", inBubble(func(t bubble) {
 		r := t.within(limit, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", call(b, sched.Options{Scope: sc}))
 			r.say("%s", call(b, sched.Options{Scope: sc}))
@@ -160,7 +160,7 @@ func TestTimeLimit(t *testing.T) {
 }
 
 func TestOneDeadlineOfARun(t *testing.T) {
-	t.Run("parts that end in time leave nothing", both(func(t seam) {
+	t.Run("parts that end in time leave nothing", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Wall: time.Hour}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			for range 3 {
 				call(b, sched.Options{Scope: b.Scope(sc, engine.Budget{Wall: 3 * time.Second})})
@@ -183,7 +183,7 @@ func TestOneDeadlineOfARun(t *testing.T) {
 			"start call 3", "cancel limit -5000000000",
 		}, r.told)
 	}))
-	t.Run("effects under one limit do not set it again", both(func(t seam) {
+	t.Run("effects under one limit do not set it again", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Wall: time.Hour}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 			for range 3 {
 				call(b, sched.Options{Scope: sc})
@@ -196,7 +196,7 @@ func TestOneDeadlineOfARun(t *testing.T) {
 		hour := limitKey(time.Hour)
 		assert.Equal(t, []string{"start call 0", "start limit " + hour, "start call 1", "start call 2", "cancel limit " + hour}, r.told)
 	}))
-	t.Run("the earliest is set, and all that are due then expire", both(func(t seam) {
+	t.Run("the earliest is set, and all that are due then expire", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
 			for _, wall := range []time.Duration{9, 5, 7, 60} {
@@ -213,7 +213,7 @@ func TestOneDeadlineOfARun(t *testing.T) {
 		assert.Equal(t, []string{"1 " + timeIsUp, "2 (budget: the time limit of 7s is reached)"}, r.notes)
 		assert.Equal(t, []string{"cancel call 1:0", "cancel call 2:0", "start limit " + limitKey(9*time.Second)}, r.told[5:])
 	}))
-	t.Run("one that comes after it was taken back ends what is due", both(func(t seam) {
+	t.Run("one that comes after it was taken back ends what is due", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			short, long := b.Scope(nil, engine.Budget{Wall: 3 * time.Second}), b.Scope(nil, engine.Budget{Wall: 8 * time.Second})
 			g := b.Group()
@@ -230,7 +230,7 @@ func TestOneDeadlineOfARun(t *testing.T) {
 		r.hand(limitKey(8*time.Second), engine.Completion{})
 		r.ends()
 	}))
-	t.Run("what the completion says is enough, if the clock is behind", both(func(t seam) {
+	t.Run("what the completion says is enough, if the clock is behind", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Wall: 5 * time.Second}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", call(b, sched.Options{Scope: sc}))
 			r.say("%s", call(b, sched.Options{Scope: sc}))
@@ -260,13 +260,13 @@ func TestTimeLeft(t *testing.T) {
 		{"none was given inside", 5 * time.Second, -7, 0, -1},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, both(func(t seam) {
+		t.Run(tt.name, inBubble(func(t bubble) {
 			t.within(engine.Budget{Wall: tt.outer}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
 				assert.Equal(t, engine.Budget{Wall: tt.want}, b.Scope(sc, engine.Budget{Wall: tt.inner}).LeftAt(tt.worked))
 			}).ends()
 		}))
 	}
-	t.Run("none once it has expired", both(func(t seam) {
+	t.Run("none once it has expired", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Wall: 5 * time.Second}, func(r *run, b *sched.Branch, sc *sched.Scope) {
 			call(b, sched.Options{Scope: sc})
 			r.say("%d", b.Scope(sc, engine.Budget{Wall: time.Hour}).LeftAt(0).Wall)
