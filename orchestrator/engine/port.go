@@ -105,7 +105,7 @@ type Port interface { //nolint:interfacebloat // what a flow can ask for, and wh
 	// Sleep, a Limit or an Await may still come. A Call and a Child are told to end
 	// and are completed all the same, with ErrLeft if they do not end in time: until
 	// then budgets hold what is reserved for a call, and the run waits for a child. A
-	// call that Lose settled is not completed.
+	// call that Lose lost is not completed, unless it is admitted again.
 	Cancel(op *Op)
 
 	// Now is the time of the last completion, and how long the run had been worked
@@ -115,7 +115,7 @@ type Port interface { //nolint:interfacebloat // what a flow can ask for, and wh
 	// Emit puts a record of the flow's own, or of the scheduler (a Refused or Lost
 	// record), into the log, unless a replay finds it there. Branch, N, Kind, Name
 	// and Data are set. N counts the emissions of the branch, the effects (Refused),
-	// or the resumptions that lost calls (Lost).
+	// or the times that Lose lost calls (Lost).
 	Emit(r runlog.Record)
 
 	// Recorded is what the log knows of a call or a child that the flow asks for,

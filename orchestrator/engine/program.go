@@ -38,13 +38,17 @@ type Execution interface { //nolint:interfacebloat // what a log can say, and bo
 	// it at Close, before it was completed, or left its agent behind ([ErrLeft]).
 	Charge(op *Op, used providers.Usage)
 
-	// Lose is called at each Resumed record. Every call that is under way then, one
-	// that was canceled too, was lost with the process that made it: one call and what
-	// was reserved for it count as used, or what was charged, if it was charged. A
-	// call that is still wanted is admitted again, before calls that wait. One that
-	// is not admitted at once is canceled at the port; if it is admitted later, it is
-	// started there again.
-	Lose()
+	// Lose says that calls were lost with the process that made them: those of ops, or,
+	// without ops, all that are under way, canceled ones too. At each Resumed record it
+	// is called without ops. One call and what was reserved for it count as used, or
+	// what was charged, if it was charged.
+	//
+	// A call that is still wanted is admitted again, before calls that wait. It stays
+	// started: the engine makes it again. One that is not admitted at once is canceled
+	// at the port; if it is admitted later, it is started there again. An op that is no
+	// call under way breaks a rule, and Advance says so; a call that waits to be
+	// started again is not lost twice.
+	Lose(ops ...*Op)
 
 	// End is how the flow ended, once it is done.
 	End() End

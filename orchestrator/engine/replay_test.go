@@ -81,7 +81,7 @@ func (h *heard) Complete(c Completion) {
 }
 
 func (h *heard) Charge(op *Op, used providers.Usage)    { h.say("charge %s %d", op.Key(), used.Cost) }
-func (h *heard) Lose()                                  { h.say("lose") }
+func (h *heard) Lose(...*Op)                            { h.say("lose") }
 func (h *heard) Start(op *Op)                           { h.say("start %s %v", op.Key(), op.Asked) }
 func (h *heard) Cancel(op *Op)                          { h.say("cancel %s", op.Key()) }
 func (h *heard) Emit(rec runlog.Record)                 { h.say("emit %s", rec.Kind) }

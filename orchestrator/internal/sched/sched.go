@@ -15,12 +15,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
@@ -194,51 +192,6 @@ func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
 		}
 	}
 	s.decideAll()
-}
-
-// Lose implements engine.Execution. It puts on record which calls are lost, but for
-// those whose usage is known.
-func (s *Sched) Lose() {
-	s.applied++
-	calls := slices.Collect(maps.Keys(s.dropped))
-	clear(s.dropped)
-	for _, b := range s.live {
-		if e := b.wait; e != nil && e.Kind == engine.Call && !e.queued {
-			calls = append(calls, e)
-		}
-	}
-	slices.SortFunc(calls, byPlace)
-	var sum amounts
-	var d engine.LostData
-	s.front -= int64(len(calls))
-	for i, e := range calls {
-		givenUp, held := e.branch.wait != e, e.reservation()
-		s.hold(e, nothing, amounts{})
-		if !e.charged {
-			e.scope.count(lost, held)
-			sum.add(held)
-			d.Of = append(d.Of, engine.LostCall{Branch: e.Branch, N: e.N, Agent: e.Name, Amount: e.Reserved, GivenUp: givenUp})
-		}
-		e.charged = false
-		if givenUp {
-			e.phase = settled
-		} else if !e.shielded {
-			e.place = s.front + int64(i) // before all that wait
-			s.enqueue(e)
-		}
-	}
-	if d.Of != nil {
-		d.Lost = sum.lost()
-		s.port.Emit(runlog.Record{Kind: runlog.Lost, N: s.losses, Data: agent.JSON(d)})
-		s.losses++
-	}
-	s.decideAll()
-	for _, e := range calls {
-		if e.queued && !e.known.Made { // it waits now
-			s.cancel(e)
-			e.phase = asked
-		}
-	}
 }
 
 // broken stops the run: the flow's code broke a rule.
