@@ -1,0 +1,111 @@
+// Command trace counts the functions that one call of an agent passes, in memory and on
+// SQLite, and prints them by package:
+//
+//	go run ./trace
+//
+// It builds the program in walk from a copy of the code in which every function of this
+// repository begins with a note of its name (an overlay of go build: nothing in the
+// checkout changes). The program makes two calls, and the second is counted: each
+// function once, on whatever goroutine. Function literals are not counted.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// trace is the way of one call.
+type trace struct {
+	store     string
+	functions []string // "package function", in the order of first entry
+}
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "trace:", err)
+		os.Exit(1)
+	}
+}
+
+// run prints both traces and their summary.
+func run(ctx context.Context, out io.Writer) error {
+	traces, err := measure(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range traces {
+		t.print(out)
+	}
+	_, err = fmt.Fprintln(out, summary(traces))
+	return err
+}
+
+// measure traces a call in memory and one on SQLite, with the go command.
+func measure(ctx context.Context) ([]trace, error) {
+	work, err := os.MkdirTemp("", "trace")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	program, err := build(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := walk(ctx, program)
+	if err != nil {
+		return nil, err
+	}
+	sqlite, err := walk(ctx, program, filepath.Join(work, "walk.db"))
+	if err != nil {
+		return nil, err
+	}
+	return []trace{{"memory", memory}, {"SQLite", sqlite}}, nil
+}
+
+// walk runs the program and returns the functions that it prints.
+func walk(ctx context.Context, program string, args ...string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("walk %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n"), nil
+}
+
+// packages are the packages of the trace, in the order in which it enters them.
+func (t trace) packages() (names []string) {
+	for _, function := range t.functions {
+		name, _, _ := strings.Cut(function, " ")
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// print lists the functions by package.
+func (t trace) print(out io.Writer) {
+	fmt.Fprintf(out, "A call in %s, %d functions of %d packages:\n", t.store, len(t.functions), len(t.packages()))
+	for _, name := range t.packages() {
+		var functions []string
+		for _, function := range t.functions {
+			if in, rest, _ := strings.Cut(function, " "); in == name {
+				functions = append(functions, rest)
+			}
+		}
+		fmt.Fprintf(out, "%4d %s: %s\n", len(functions), name, strings.Join(functions, ", "))
+	}
+}
+
+// summary is the measurement in one line.
+func summary(traces []trace) string {
+	return fmt.Sprintf("A call passes %d functions in %s, %d on %s.",
+		len(traces[0].functions), traces[0].store, len(traces[1].functions), traces[1].store)
+}
