@@ -78,6 +78,11 @@ fleet:
 bench:
 	cd bench && $(GO) run .
 
+# How the code is written: sizes, comments, arrows between files, functions of a call.
+.PHONY: form
+form:
+	$(GO) test -v -count=1 -run 'TestForm|TestRooms' ./internal/arch/form ./internal/arch/rooms && cd bench && $(GO) test -v -count=1 -run FunctionsOfACall ./trace
+
 # A module outside the workspace: the SDKs would bind every other one.
 oracle:
 	cd providers/oracle && GOWORK=off $(GO) mod tidy -diff && GOWORK=off $(GO) vet . && GOWORK=off $(GO) test -timeout 5m .

@@ -50,7 +50,7 @@ func TestArrowsAcrossRooms(t *testing.T) {
 	assert.Len(t, p.check(0), 1, "one arrow is too many")
 }
 
-func TestRoomsUpsideDown(t *testing.T) {
+func TestUpsideDown(t *testing.T) {
 	checked := roomsOf(t, upper, lower)
 	slices.Reverse(checked)
 	faults := newPlan(checked).check(40)
