@@ -131,8 +131,8 @@ func TestKnown(t *testing.T) {
 	}{
 		{"nothing", known{}, nil, ""},
 		{"as known", known{"file a.go": 310}, found(310), ""},
-		{"new", known{}, found(301), "301 lines of a file, at most 300: split it by subject\n\tleft for later it would be: file a.go 301"},
-		{"grown", known{"file a.go": 310}, found(311), "311 lines of a file, at most 310"},
+		{"new", known{}, found(301), "a.go: 301 lines of a file, at most 300: split it by subject\n\tleft for later it would be: file a.go 301"},
+		{"grown", known{"file a.go": 310}, found(311), "a.go: 311 lines of a file, at most 310"},
 		{"smaller", known{"file a.go": 310}, found(309), "lower it (go run ./internal/arch/form -lower): file a.go 309"},
 		{"mended", known{"file a.go": 310}, nil, "remove it (go run ./internal/arch/form -lower): file a.go 310"},
 		{"of another check", known{"field internal/text": 3}, nil, ""},
@@ -170,7 +170,7 @@ func TestLower(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(dir, knownFile))
 	require.NoError(t, err)
 	assert.Equal(t, "file internal/text/long.go 310\nfile internal/text/longer.go 305\n", string(got), "it lowers and removes, and adds nothing")
-	assert.Contains(t, out.String(), "320 lines of a file, at most 305")
+	assert.Contains(t, out.String(), "internal/text/longer.go: 320 lines of a file, at most 305")
 	assert.Contains(t, out.String(), "file internal/text/new.go 330")
 	assert.NotContains(t, out.String(), "file internal/text/long.go 310")
 

@@ -48,8 +48,8 @@ func (k known) compare(c check, found []finding) (faults []string) {
 		case ok && f.n < had:
 			faults = append(faults, fmt.Sprintf("better than known, so lower it (go run ./internal/arch/form -lower): %s %d", key, f.n))
 		case f.n > had:
-			faults = append(faults, fmt.Sprintf("%d %s, at most %d: %s%s\n\tleft for later it would be: %s %d",
-				f.n, c.unit, max(had, c.limitOf(f.subject)), c.mend, places(f.where), key, f.n))
+			faults = append(faults, fmt.Sprintf("%s: %d %s, at most %d: %s%s\n\tleft for later it would be: %s %d",
+				f.subject, f.n, c.unit, max(had, c.limitOf(f.subject)), c.mend, places(f.where), key, f.n))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(k)) {
