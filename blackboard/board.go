@@ -1,16 +1,30 @@
-// Package blackboard is the blackboard of one run of a team that works on tasks: what is to
-// be done, what was decided and learned, and the state of every task.
+// Package blackboard has the blackboard that the agents of a run share: what is to be
+// done, what was decided and learned, and the state of every task.
 //
-// A [Board] is plain data and its JSON form is its snapshot. It is changed by an
-// [Editor] alone, through [Change] values: [Editor.Apply] checks who makes a change, the
-// table of task states, and every reference, and then changes the board in place; a
-// change that is refused has changed nothing. The list of changes rebuilds the board.
+// A [Board] is plain data; its JSON form is its snapshot. Only an [Editor] changes it,
+// by [Change] values: one action, who takes it, and when. The editor also schedules: it
+// knows which tasks are due, which one is next, and what waits for what.
 //
-// The editor schedules, too: it knows which tasks are due, which one is next under
-// limits, and what waits for what.
+// Three rules hold:
 //
-// There is no clock and nothing is kept outside of the board: the same changes give the
-// same board.
+//   - [Editor.Apply] checks first, then changes the board in place. A refused change has
+//     changed nothing.
+//   - [TaskTable] decides which role may move a task from which state to which.
+//   - The package has no clock, and keeps nothing outside of the board. The same changes
+//     lead to the same board, so a log of changes rebuilds it.
+//
+// An example adds a task and makes it ready:
+//
+//	b, err := blackboard.New("run-1", "a todo list", nil)
+//	e, err := blackboard.Open(b, routing.Preference{})
+//	err = e.Apply(blackboard.Change{By: blackboard.RoleDirector, At: now, Do: blackboard.AddTasks{Tasks: tasks}})
+//	for _, c := range e.Evaluate(now) { // PLANNED tasks become READY or BLOCKED
+//		err = e.Apply(c)
+//	}
+//	id, ok := e.Next(limits)
+//
+// Logs of runs and the stores that keep them are in blackboard/runlog. A board needs
+// neither.
 package blackboard
 
 import (
@@ -24,82 +38,83 @@ import (
 
 // Board is all that the agents of a run know and share.
 //
-// Spec, DesignLog and Insights are kept when a task restarts; the Memories of that task
-// are removed.
+// A task that restarts loses its Memories; Spec, DesignLog and Insights stay.
 type Board struct {
-	RunID     string `json:"run_id"`
-	Objective string `json:"objective"`
+	RunID     string `json:"run_id"`    // never blank
+	Objective string `json:"objective"` // never blank
 
-	// Spec has the requirements by area, such as db or ui, in the form of the domain.
+	// Spec has the requirements by area, such as db or ui. Each value is JSON in the form
+	// that the domain wants.
 	Spec map[string]json.RawMessage `json:"spec,omitempty"`
 
 	DesignLog []Decision `json:"design_log,omitempty"` // append-only
 	Insights  []Insight  `json:"insights,omitempty"`   // append-only
 
-	// Memories are the messages of the worker of a task, by the task's ID.
+	// Memories has the conversation of each task's worker, by the ID of the task.
 	Memories map[string][]providers.Message `json:"task_memories,omitempty"`
 
-	Tasks    []Task          `json:"tasks,omitempty"` // in the order in which they were added
-	Files    map[string]File `json:"filesystem,omitempty"`
+	Tasks    []Task          `json:"tasks,omitempty"`      // the order is that in which they were added
+	Files    map[string]File `json:"filesystem,omitempty"` // merged artifacts by path
 	Guardian Guardian        `json:"guardian,omitzero"`
-	Strategy Strategy        `json:"strategy_status"`
-	Spent    providers.Usage `json:"spent,omitzero"`
-
-	// Version counts the changes.
-	Version int64 `json:"version"`
+	Strategy Strategy        `json:"strategy_status"` // "" is read as Progressing
+	Spent    providers.Usage `json:"spent,omitzero"`  // usage of the whole run, see [Spend]
+	Version  int64           `json:"version"`         // number of changes so far
 }
 
 // Decision is an entry of the design log.
 type Decision struct {
-	ID        string    `json:"id"` // "" in a change: d1, d2, …
-	Area      string    `json:"area"`
-	AppliesTo []string  `json:"applies_to,omitempty"` // IDs of tasks; none: all tasks, or all of the component that is named like the area
-	Summary   string    `json:"summary"`
-	Reason    string    `json:"reason,omitempty"`
-	At        time.Time `json:"timestamp,omitzero"` // of the change, in whole seconds: models read it
+	ID   string `json:"id"`   // "" in a change: the editor gives d1, d2, …
+	Area string `json:"area"` // such as db or ui; never blank
+
+	// AppliesTo has IDs of tasks. Empty means all tasks, or those of the component that
+	// is named like the area.
+	AppliesTo []string `json:"applies_to,omitempty"`
+
+	Summary string    `json:"summary"` // never blank
+	Reason  string    `json:"reason,omitempty"`
+	At      time.Time `json:"timestamp,omitzero"` // time of the change in whole seconds, because models read it
 }
 
-// Insight is something that one task found out and others can use. It needs no
-// approval.
+// Insight is what one task has found out and others can use. Nobody has to approve it.
 type Insight struct {
-	ID         string    `json:"id"`              // "" in a change: i1, i2, …
-	Topic      []string  `json:"topic,omitempty"` // tags; none: of interest to all
-	Summary    string    `json:"summary"`
-	SourceTask string    `json:"source_task,omitempty"`
-	At         time.Time `json:"timestamp,omitzero"` // of the change, in whole seconds: models read it
+	ID         string    `json:"id"`                    // "" in a change: the editor gives i1, i2, …
+	Topic      []string  `json:"topic,omitempty"`       // tags; empty: of interest to all tasks
+	Summary    string    `json:"summary"`               // never blank
+	SourceTask string    `json:"source_task,omitempty"` // ID of the task that found it; "": none did
+	At         time.Time `json:"timestamp,omitzero"`    // time of the change in whole seconds, because models read it
 }
 
-// File says where a file of the virtual filesystem is kept. Its path in [Board.Files]
-// is relative, with slashes.
+// File says which commit has a file. Its path in [Board.Files] is relative, with slashes.
 type File struct {
-	Branch string `json:"branch"`
-	Commit string `json:"commit"`
-	Task   string `json:"task"` // which made it
+	Branch string `json:"branch"` // branch of the attempt that made it
+	Commit string `json:"commit"` // commit of the merge
+	Task   string `json:"task"`   // ID of the task that made it
 	Hash   string `json:"hash,omitempty"`
 }
 
-// Guardian is what the Guardian keeps on the board.
+// Guardian is what the Guardian notes on the board.
 type Guardian struct {
-	LastReviewed string           `json:"last_reviewed_task,omitempty"`
-	LastNudge    time.Time        `json:"last_nudge_time,omitzero"`
-	Watches      map[string]Watch `json:"watches,omitempty"` // by task; removed when the task restarts
+	LastReviewed string           `json:"last_reviewed_task,omitempty"` // task of the last check; "": none so far
+	LastNudge    time.Time        `json:"last_nudge_time,omitzero"`     // zero: none so far
+	Watches      map[string]Watch `json:"watches,omitempty"`            // by ID of the task; a task that restarts loses its own
 }
 
-// Watch is what the Guardian has seen of an attempt at a task.
+// Watch is what the Guardian has seen of one attempt at a task.
 type Watch struct {
-	Alignments    []float64 `json:"alignments,omitempty"` // 0 to 100, the oldest first
-	Verdict       string    `json:"verdict,omitempty"`    // of the last check
-	NudgesIgnored int       `json:"nudges_ignored,omitempty"`
+	Alignments    []float64 `json:"alignments,omitempty"`     // each from 0 to 100, the oldest first
+	Verdict       string    `json:"verdict,omitempty"`        // verdict of the last check; "": none so far
+	NudgesIgnored int       `json:"nudges_ignored,omitempty"` // 0 or more
 
-	// These count from the last checkpoint: commit, saved checkpoint or dispatch.
-	LastMessage time.Time `json:"last_message,omitzero"`
-	Tokens      int64     `json:"tokens,omitempty"`
-	ToolCalls   int64     `json:"tool_calls,omitempty"`
-	Writes      int64     `json:"writes,omitempty"`
+	// The following count from the last commit, saved checkpoint or dispatch on.
+
+	LastMessage time.Time `json:"last_message,omitzero"` // zero: none so far
+	Tokens      int64     `json:"tokens,omitempty"`      // 0 or more
+	ToolCalls   int64     `json:"tool_calls,omitempty"`  // 0 or more
+	Writes      int64     `json:"writes,omitempty"`      // 0 or more
 }
 
-// New returns a board without tasks, or an error if the run or the objective is empty or
-// the spec is no JSON.
+// New returns a board without tasks. It copies the spec. The error says whether runID or
+// objective is blank, or what is wrong with the spec.
 func New(runID, objective string, spec map[string]json.RawMessage) (*Board, error) {
 	b := &Board{RunID: runID, Objective: objective, Strategy: Progressing, Spec: map[string]json.RawMessage{}}
 	for area, value := range spec {

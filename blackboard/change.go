@@ -10,36 +10,35 @@ import (
 )
 
 var (
-	// ErrTerminal says that a task is COMPLETE or ABANDONED and cannot change any more.
+	// ErrTerminal says that a task is COMPLETE or ABANDONED and cannot change.
 	ErrTerminal = errors.New("the task is final")
 
 	// ErrDuplicate says that an insight is on the board already.
 	ErrDuplicate = errors.New("it is on the board already")
 
-	// ErrNoTask says that there is no task of that ID.
+	// ErrNoTask says that no task has that ID.
 	ErrNoTask = errors.New("no such task")
 )
 
-// Change is one change of a board, as a value: who makes it, when, to which task, and
-// what it does. Its JSON form has the name of the action in "kind".
+// Change is one change of a board as a value. Its JSON form names the action in "kind".
 type Change struct {
-	By   Role
-	At   time.Time
-	Task string // "" where the action is for no single task
-	Do   Action
+	By   Role      // role of the one who makes it
+	At   time.Time // years 0 to 9999
+	Task string    // ID of the task that it is about; "": about none or about several
+	Do   Action    // what it does; nil is refused
 }
 
-// Action is what a [Change] does. Only types of this package implement it; their
-// comments say so.
+// Action is what a [Change] does. Only types of this package implement it. Their comments
+// begin with "is an [Action]", and say which roles may take them.
 type Action interface {
 	kind() string
 
-	// apply checks first. Then it changes the graph, which changes nothing if it fails,
-	// and then the board.
+	// apply checks the change, then changes the graph, then the board. A graph that
+	// returns an error has not changed, so a refused change has changed nothing.
 	apply(e *Editor, c Change) error
 }
 
-// actions reads the JSON form of each kind of action.
+// actions has the decoder of each kind of action.
 var actions = map[string]func(json.RawMessage) (Action, error){
 	AddTasks{}.kind():        decode[AddTasks],
 	Split{}.kind():           decode[Split],
@@ -62,14 +61,14 @@ var actions = map[string]func(json.RawMessage) (Action, error){
 
 func decode[A Action](data json.RawMessage) (Action, error) {
 	var a A
-	if err := strict(data, &a); err != nil {
+	if err := decodeStrict(data, &a); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-// strict decodes JSON whose fields must exist in v.
-func strict(data []byte, v any) error {
+// decodeStrict decodes JSON into v. A field that v does not have is an error.
+func decodeStrict(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	return d.Decode(v)
@@ -100,7 +99,7 @@ func (c Change) MarshalJSON() ([]byte, error) {
 // errors.
 func (c *Change) UnmarshalJSON(data []byte) error {
 	var raw changeJSON
-	if err := strict(data, &raw); err != nil {
+	if err := decodeStrict(data, &raw); err != nil {
 		return fmt.Errorf("blackboard: change: %w", err)
 	}
 	read, ok := actions[raw.Kind]
@@ -115,8 +114,8 @@ func (c *Change) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// allow returns an error unless one of roles makes the change.
-func (c Change) allow(roles []Role) error {
+// checkRole returns an error unless one of roles makes the change.
+func (c Change) checkRole(roles []Role) error {
 	if !slices.Contains(roles, c.By) {
 		return fmt.Errorf("not allowed for %q, only for %q", c.By, roles)
 	}

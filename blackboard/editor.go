@@ -11,29 +11,39 @@ import (
 	"github.com/convene-go/convene/routing"
 )
 
-// Editor changes a board and schedules its tasks. It is not safe for concurrent use.
-// Create it with Open; the zero value is not usable.
+// Editor changes a board and schedules its tasks. It is not safe for concurrent use. Open
+// and Restore make one; the zero value is not usable.
+//
+// The editor holds the board's tasks a second time, as nodes of a graph that answers what
+// is due and what is next. These always agree:
+//
+//   - index[id] is the place of each task in b.Tasks.
+//   - The node of a task has the state that nodeState returns for the task.
+//   - A node needs what its task needs: DependsOn and WaitingFor.
+//
+// For example, a task that moves from READY to ACTIVE is first moved in the graph by
+// setNode, which may refuse it, and then on the board by happen, which cannot fail.
 type Editor struct {
 	b       *Board
 	graph   *routing.Graph
-	at      map[string]int  // of a task in b.Tasks
-	planned []string        // the tasks that were added since the last evaluation
-	known   map[string]bool // IDs of decisions, IDs and contents of insights
+	index   map[string]int  // places of the tasks in b.Tasks, by ID
+	planned []string        // tasks that may still be PLANNED, in the order of the board
+	known   map[string]bool // IDs of decisions; IDs and contents of insights
 }
 
-// Open returns an editor that owns the board from then on. The preference decides the
-// order in which ready tasks are dispatched.
+// Open returns an editor, which owns the board from now on: the caller may only read it.
+// The preference orders the tasks that are ready.
 //
-// A board that no changes could have produced is refused as far as its parts show that,
-// with all faults in one error. READY tasks gain priority by age from their last change
-// on: since when they are READY is not kept.
+// Open refuses a board that no changes could have produced, as far as its parts show it.
+// The error has all faults. A READY task gains priority by age from its UpdatedAt on,
+// because the board does not say since when it is READY.
 func Open(b *Board, p routing.Preference) (*Editor, error) {
-	e := &Editor{b: b, graph: routing.NewGraph(p), at: make(map[string]int, len(b.Tasks)), known: map[string]bool{}}
+	e := &Editor{b: b, graph: routing.NewGraph(p), index: make(map[string]int, len(b.Tasks)), known: map[string]bool{}}
 	b.fill()
 	nodes := make([]routing.Node, len(b.Tasks))
 	for i := range b.Tasks {
 		t := &b.Tasks[i]
-		e.at[t.ID] = i
+		e.index[t.ID] = i
 		if t.Status == Planned {
 			e.planned = append(e.planned, t.ID)
 		}
@@ -50,7 +60,7 @@ func Open(b *Board, p routing.Preference) (*Editor, error) {
 	return e, nil
 }
 
-// fill makes the maps that changes write to.
+// fill makes the maps that changes write to, and sets a missing strategy.
 func (b *Board) fill() {
 	if b.Spec == nil {
 		b.Spec = map[string]json.RawMessage{}
@@ -69,13 +79,13 @@ func (b *Board) fill() {
 	}
 }
 
-// Apply carries out a change; if it returns an error, it has changed nothing. What has no
-// JSON form, such as a tool call whose arguments are no JSON, is refused. The editor
-// keeps parts of c without changing them, and the caller must not change them either.
+// Apply carries out a change. If it returns an error, nothing has changed. The editor
+// keeps parts of c and does not change them; the caller must not change them either.
 //
-// The error is [ErrNoTask], [ErrTerminal] or [ErrDuplicate], an fsm.ErrTransition that
-// says which events are allowed, a routing.ErrCycle with the path, or says what else is
-// wrong with c.
+// Apply refuses what has no JSON form, such as a tool call whose arguments are no JSON.
+// The error wraps [ErrNoTask], [ErrTerminal], [ErrDuplicate], an fsm.ErrTransition that
+// says which events are allowed, or a routing.ErrCycle with the path. Any other error
+// says what is wrong with c.
 func (e *Editor) Apply(c Change) error {
 	if c.Do == nil {
 		return errors.New("blackboard: a change without an action")
@@ -94,13 +104,14 @@ func (e *Editor) Apply(c Change) error {
 	return nil
 }
 
-// Board returns the board, which the editor owns: the caller may only read it, and not
-// while Apply runs.
+// Board returns the board, not a copy. The caller may only read it, and not while Apply
+// runs.
 func (e *Editor) Board() *Board { return e.b }
 
-// Task returns the task of an ID. The board owns what it points to.
+// Task returns a copy of the task with that ID, and false if there is none. The board
+// owns the slices and pointers in it: the caller may only read them.
 func (e *Editor) Task(id string) (t Task, ok bool) {
-	i, ok := e.at[id]
+	i, ok := e.index[id]
 	if !ok {
 		return Task{}, false
 	}
@@ -108,14 +119,14 @@ func (e *Editor) Task(id string) (t Task, ok bool) {
 }
 
 func (e *Editor) task(id string) (*Task, error) {
-	i, ok := e.at[id]
+	i, ok := e.index[id]
 	if !ok {
 		return nil, ErrNoTask
 	}
 	return &e.b.Tasks[i], nil
 }
 
-// live returns the task of an ID that is not final.
+// live returns the task with that ID, or ErrNoTask, or ErrTerminal if it is final.
 func (e *Editor) live(id string) (*Task, error) {
 	t, err := e.task(id)
 	if err == nil && t.Final() {
@@ -124,15 +135,15 @@ func (e *Editor) live(id string) (*Task, error) {
 	return t, err
 }
 
-// Next returns the ready task that is to be dispatched next under limits, and false if
-// there is none. Only ACTIVE tasks count against limits.
+// Next returns the READY task that limits allow to dispatch next, and false if there is
+// none. Only ACTIVE tasks count against the limits.
 func (e *Editor) Next(limits routing.Limits) (id string, ok bool) { return e.graph.Next(limits) }
 
-// ReadyQueue returns the IDs of the READY tasks in the order of their dispatch.
+// ReadyQueue returns the IDs of the READY tasks in the order in which they are due.
 func (e *Editor) ReadyQueue() []string { return e.graph.Queue() }
 
-// In returns the IDs of the tasks in one of the states, in the order in which they were
-// added: the blocked list and the active set are such.
+// In returns the IDs of the tasks that are in one of the states, in the order in which
+// they were added.
 func (e *Editor) In(states ...State) []string {
 	var ids []string
 	for i := range e.b.Tasks {
@@ -143,18 +154,19 @@ func (e *Editor) In(states ...State) []string {
 	return ids
 }
 
-// Descendants returns the IDs of the tasks that wait for one, directly or through
-// others, each behind those that it waits for. Abandoned ones do not count.
+// Descendants returns the IDs of the tasks that wait for the task, directly or through
+// others. A task follows those that it waits for; ABANDONED tasks are left out.
 func (e *Editor) Descendants(id string) []string { return e.graph.Descendants(id) }
 
-// node is the task as the graph sees it.
+// node returns the task's node for the graph, without a state.
 func (t *Task) node() routing.Node {
 	return routing.Node{
 		ID: t.ID, Needs: t.needs(), Profile: t.Profile, Phase: t.Phase, Priority: t.Priority, Created: t.CreatedAt,
 	}
 }
 
-// nodeState is what a task in a state is for the graph.
+// nodeState returns the state of a task's node. why is the reason of a BLOCKED task; the
+// result is "" for an unknown state.
 func nodeState(s State, why *BlockedReason) routing.NodeState {
 	switch s {
 	case Planned:
@@ -175,11 +187,11 @@ func nodeState(s State, why *BlockedReason) routing.NodeState {
 	case Abandoned:
 		return routing.Abandoned
 	}
-	return "" // of a state that is unknown
+	return ""
 }
 
-// place moves a task in the graph to where it belongs in a state.
-func (e *Editor) place(id string, s State, why *BlockedReason, at time.Time) error {
+// setNode gives the node of a task the state that belongs to the task's new status.
+func (e *Editor) setNode(id string, s State, why *BlockedReason, at time.Time) error {
 	want := nodeState(s, why)
 	if e.graph.State(id) == want {
 		return nil

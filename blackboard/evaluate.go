@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// Evaluate returns the changes that follow from the state of dependencies: PLANNED tasks
-// become READY or BLOCKED, and BLOCKED ones whose tasks are complete become READY, in
-// the order in which they were added. The caller applies them in that order.
-// After that, no task is PLANNED.
+// Evaluate returns the changes that are due, in the order in which their tasks were added.
+// The caller applies them in that order; Evaluate itself changes nothing.
 //
-// Its cost depends on the number of tasks that change.
+// A PLANNED task becomes READY if all that it needs is COMPLETE, else BLOCKED. A BLOCKED
+// task that waits for tasks becomes READY when all of them are COMPLETE. Afterwards no
+// task is PLANNED. The cost depends on the number of changes, not on the size of the board.
 func (e *Editor) Evaluate(at time.Time) []Change {
 	move := func(id string, m Move) Change { return Change{By: RoleDirector, At: at, Task: id, Do: m} }
-	e.planned = slices.DeleteFunc(e.planned, func(id string) bool { return e.b.Tasks[e.at[id]].Status != Planned })
+	e.planned = slices.DeleteFunc(e.planned, func(id string) bool { return e.b.Tasks[e.index[id]].Status != Planned })
 	changes := make([]Change, 0, len(e.planned))
 	for _, id := range e.planned {
-		t := &e.b.Tasks[e.at[id]]
+		t := &e.b.Tasks[e.index[id]]
 		if why := e.Waits(id); why != nil {
 			changes = append(changes, move(t.ID, Move{Event: EventBlock, Blocked: why}))
 		}
 	}
 	for _, id := range e.graph.Due() {
 		event := EventUnblock
-		if e.b.Tasks[e.at[id]].Status == Planned {
+		if e.b.Tasks[e.index[id]].Status == Planned {
 			event = EventReady
 		}
 		changes = append(changes, move(id, Move{Event: event}))
 	}
-	slices.SortStableFunc(changes, func(a, b Change) int { return e.at[a.Task] - e.at[b.Task] })
+	slices.SortStableFunc(changes, func(a, b Change) int { return e.index[a.Task] - e.index[b.Task] })
 	return changes
 }
 
-// Waits returns which tasks a task waits for and why, or nil if it waits for none. A
-// task that waits for an abandoned one waits for a decision of the director.
+// Waits returns which tasks the task waits for, and why. Nil means that it waits for none,
+// or that there is no such task. ByAbandoned means that the director has to decide.
 func (e *Editor) Waits(id string) *BlockedReason {
 	t, err := e.task(id)
 	if err != nil {
@@ -46,7 +46,7 @@ func (e *Editor) Waits(id string) *BlockedReason {
 	}
 	why := &BlockedReason{Type: ByDependency, WaitingOn: unmet}
 	for _, need := range unmet {
-		if e.b.Tasks[e.at[need]].Status == Abandoned {
+		if e.b.Tasks[e.index[need]].Status == Abandoned {
 			why.Type = ByAbandoned
 			return why
 		}
@@ -57,29 +57,28 @@ func (e *Editor) Waits(id string) *BlockedReason {
 	return why
 }
 
-// unmet returns the tasks that t needs and that are not complete, in the order of t: the
-// graph has the order in which they were added, which the board does not keep.
+// unmet returns the tasks that t needs and that are not COMPLETE, in the order of t. The
+// graph is not asked, because it has them in another order.
 func (e *Editor) unmet(t *Task) []string {
-	return slices.DeleteFunc(t.needs(), func(id string) bool { return e.b.Tasks[e.at[id]].Status == Complete })
+	return slices.DeleteFunc(t.needs(), func(id string) bool { return e.b.Tasks[e.index[id]].Status == Complete })
 }
 
-// Reblock is an [Action] of the director: it changes the reason of a BLOCKED task after
-// what it waits for has changed.
+// Reblock is an [Action] of the director: it gives a BLOCKED task another reason, after
+// what the task waits for has changed.
 type Reblock struct {
-	Blocked BlockedReason `json:"blocked"`
+	Blocked BlockedReason `json:"blocked"` // the new reason; Since is set by the editor
 }
 
 func (Reblock) kind() string { return "reblock" }
 
 func (r Reblock) apply(e *Editor, c Change) error {
-	if err := c.allow(director); err != nil {
+	if err := c.checkRole(director); err != nil {
 		return err
 	}
 	t, err := e.live(c.Task)
 	if err != nil {
 		return err
 	}
-	// It is checked like a new block.
 	m := Move{Event: EventBlock, Blocked: &r.Blocked}
 	if t.Status != Blocked {
 		return notBlocked(t)
@@ -87,21 +86,21 @@ func (r Reblock) apply(e *Editor, c Change) error {
 	if err := m.blockFault(e, t); err != nil {
 		return err
 	}
-	if err := e.place(t.ID, Blocked, m.Blocked, c.At); err != nil {
+	if err := e.setNode(t.ID, Blocked, m.Blocked, c.At); err != nil {
 		return err
 	}
 	e.happen(t, m, Blocked, c.At)
 	return nil
 }
 
-// Forgive is an [Action] of the director: it removes the retry that a task's last failure
-// cost, which was no fault of the worker. A task without failures is refused.
+// Forgive is an [Action] of the director: it lowers the RetryCount of a task by one,
+// because the last failure was not the worker's fault. A RetryCount of 0 is refused.
 type Forgive struct{}
 
 func (Forgive) kind() string { return "forgive" }
 
 func (Forgive) apply(e *Editor, c Change) error {
-	if err := c.allow(director); err != nil {
+	if err := c.checkRole(director); err != nil {
 		return err
 	}
 	t, err := e.live(c.Task)
@@ -116,11 +115,11 @@ func (Forgive) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// Abandon returns the changes by which a task is abandoned, or an error that is
-// [ErrNoTask] or [ErrTerminal].
+// Abandon returns the changes that abandon a task, for the caller to apply in that order.
+// The error is [ErrNoTask] or [ErrTerminal].
 //
-// Tasks that depend on it directly lose that dependency where drop returns true, and are
-// BLOCKED until the director decides elsewhere. A nil drop returns false.
+// Where drop returns true for a direct dependent, that task loses its dependency. The
+// other dependents become BLOCKED until the director decides. A nil drop returns false.
 func (e *Editor) Abandon(id, reason string, drop func(dependent string) bool, at time.Time) ([]Change, error) {
 	if _, err := e.live(id); err != nil {
 		return nil, namedError("abandon", id, err)
@@ -128,7 +127,7 @@ func (e *Editor) Abandon(id, reason string, drop func(dependent string) bool, at
 	change := func(id string, a Action) Change { return Change{By: RoleDirector, At: at, Task: id, Do: a} }
 	changes := []Change{change(id, Move{Event: EventAbandon, Reason: reason})}
 	for _, dependent := range e.graph.Dependents(id) {
-		t := &e.b.Tasks[e.at[dependent]]
+		t := &e.b.Tasks[e.index[dependent]]
 		why := BlockedReason{Type: ByAbandoned}
 		switch {
 		case t.Final():
@@ -143,15 +142,15 @@ func (e *Editor) Abandon(id, reason string, drop func(dependent string) bool, at
 	return changes, nil
 }
 
-// AbandonBranch returns the changes by which a task and all that wait for it, directly
-// or through others, are abandoned, or an error as [Editor.Abandon].
+// AbandonBranch returns the changes that abandon a task and all tasks that wait for it,
+// directly or through others. The error is [ErrNoTask] or [ErrTerminal].
 func (e *Editor) AbandonBranch(id, reason string, at time.Time) ([]Change, error) {
 	if _, err := e.live(id); err != nil {
 		return nil, namedError("abandon branch", id, err)
 	}
 	var changes []Change
 	for _, id := range append([]string{id}, e.graph.Descendants(id)...) {
-		if !e.b.Tasks[e.at[id]].Final() {
+		if !e.b.Tasks[e.index[id]].Final() {
 			changes = append(changes, Change{By: RoleDirector, At: at, Task: id, Do: Move{Event: EventAbandon, Reason: reason}})
 		}
 	}

@@ -15,17 +15,18 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// faultList collects what is wrong.
+// faultList collects faults, one error each.
 type faultList []error
 
 func (l *faultList) add(format string, args ...any) { *l = append(*l, fmt.Errorf(format, args...)) }
 
-// noJSON says that a value that may be missing is there and is no JSON.
+// noJSON reports whether raw is neither missing nor JSON.
 func noJSON(raw json.RawMessage) bool { return len(raw) > 0 && !json.Valid(raw) }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// headFaults returns what is wrong with the fields of a board that are not lists.
+// headFaults returns the faults of the fields that are neither lists nor maps, and those
+// of Spec.
 func (b *Board) headFaults() []error {
 	var faults faultList
 	if blank(b.RunID) {
@@ -51,8 +52,8 @@ func (b *Board) headFaults() []error {
 	return faults
 }
 
-// faults returns what is wrong with the lists of the board that was opened, and notes
-// what is known.
+// faults returns the faults of the lists and maps of the board that is opened, and fills
+// known.
 func (e *Editor) faults() []error {
 	var faults faultList
 	for i := range e.b.Tasks {
@@ -61,6 +62,12 @@ func (e *Editor) faults() []error {
 			faults.add("tasks[%d] %q: %w", i, t.ID, fault)
 		}
 	}
+	return slices.Concat(faults, e.noteFaults(), e.mapFaults())
+}
+
+// noteFaults returns the faults of decisions and insights, and makes them known.
+func (e *Editor) noteFaults() []error {
+	var faults faultList
 	for i, d := range e.b.DesignLog {
 		if d.ID == "" || e.known["decision "+d.ID] {
 			faults.add("design_log[%d]: id %q is empty or taken", i, d.ID)
@@ -72,11 +79,17 @@ func (e *Editor) faults() []error {
 		if insight.ID == "" || e.known["insight "+insight.ID] {
 			faults.add("insights[%d]: id %q is empty or taken", i, insight.ID)
 		}
-		if err := e.refers(insight.SourceTask); err != nil {
+		if err := e.checkRef(insight.SourceTask); err != nil {
 			faults.add("insights[%d]: source_task %w", i, err)
 		}
 		e.know(insight)
 	}
+	return faults
+}
+
+// mapFaults returns the faults of memories, watches and files.
+func (e *Editor) mapFaults() []error {
+	var faults faultList
 	for _, id := range slices.Sorted(maps.Keys(e.b.Memories)) {
 		if _, err := e.task(id); err != nil {
 			faults.add("task_memories[%q]: %w", id, err)
@@ -94,22 +107,23 @@ func (e *Editor) faults() []error {
 		if fault := pathFault(path); fault != nil {
 			faults.add("filesystem: %w", fault)
 		}
-		if err := e.refers(e.b.Files[path].Task); err != nil {
+		if err := e.checkRef(e.b.Files[path].Task); err != nil {
 			faults.add("filesystem: %q: task %w", path, err)
 		}
 	}
 	return faults
 }
 
-// refers returns an error if an ID is not empty and there is no such task.
-func (e *Editor) refers(id string) error {
+// checkRef returns an error if id is not "" and no task has it.
+func (e *Editor) checkRef(id string) error {
 	if _, err := e.task(id); id != "" && err != nil {
 		return fmt.Errorf("%q: %w", id, err)
 	}
 	return nil
 }
 
-// scopeFaults returns which tasks that a decision applies to there are not.
+// scopeFaults returns an error for each ID in AppliesTo that no task has. where is the
+// beginning of their texts.
 func (e *Editor) scopeFaults(where string, d Decision) []error {
 	var faults faultList
 	for i, id := range d.AppliesTo {
@@ -120,7 +134,7 @@ func (e *Editor) scopeFaults(where string, d Decision) []error {
 	return faults
 }
 
-// faults returns what is wrong with a definition by itself.
+// faults returns the faults of a definition that show without the rest of the board.
 func (d Definition) faults() []error {
 	var faults faultList
 	for _, field := range []struct{ name, value string }{
@@ -134,7 +148,7 @@ func (d Definition) faults() []error {
 		}
 	}
 	faults = append(faults, criteriaFaults(d.Criteria)...)
-	if d.Risk != nil && !(*d.Risk >= 0 && *d.Risk <= 1) { // also refuses NaN
+	if d.Risk != nil && !(*d.Risk >= 0 && *d.Risk <= 1) { // NaN is outside of every range
 		faults.add("risk is %v, want 0 to 1", *d.Risk)
 	}
 	if d.FromParent && d.Parent == "" {
@@ -156,10 +170,10 @@ func criteriaFaults(criteria []string) []error {
 	return faults
 }
 
-// taskFaults returns what is wrong with the rest of a task.
+// taskFaults returns the faults of a task beyond those of its Definition.
 func (e *Editor) taskFaults(t *Task) []error {
 	var faults faultList
-	if &e.b.Tasks[e.at[t.ID]] != t {
+	if &e.b.Tasks[e.index[t.ID]] != t {
 		faults.add("the id is taken")
 	}
 	if nodeState(t.Status, nil) == "" {
@@ -174,9 +188,9 @@ func (e *Editor) taskFaults(t *Task) []error {
 	if (t.Status == AwaitingQA || t.Accepted) && t.Frozen == nil {
 		faults.add("frozen is missing")
 	}
-	if err := e.refers(t.Parent); err != nil {
+	if err := e.checkRef(t.Parent); err != nil {
 		faults.add("parent %w", err)
-	} else if t.Parent != "" && e.at[t.Parent] >= e.at[t.ID] {
+	} else if t.Parent != "" && e.index[t.Parent] >= e.index[t.ID] {
 		faults.add("parent %q is not before it", t.Parent)
 	}
 	for _, id := range t.needs() {
@@ -195,7 +209,8 @@ func (e *Editor) taskFaults(t *Task) []error {
 	return faults
 }
 
-// pathFault says why a path is not one of the virtual filesystem; nil: it is.
+// pathFault returns an error unless path is one of the virtual filesystem: relative, with
+// slashes.
 func pathFault(path string) error {
 	if path == "." || !fs.ValidPath(path) {
 		return fmt.Errorf("path is %q, want a relative one without empty, dot and dot-dot parts", path)
@@ -203,7 +218,7 @@ func pathFault(path string) error {
 	return nil
 }
 
-// fault says what is wrong with an artifact; nil: nothing.
+// fault returns the first fault of an artifact, or nil.
 func (f Frozen) fault() error {
 	if f.Branch == "" || f.Commit == "" {
 		return errors.New("branch or commit is empty")
@@ -224,8 +239,8 @@ func (w Watch) faults() []error {
 	return faults
 }
 
-// messageFaults returns what is wrong with messages of which none is a system message:
-// those are the Guardian's and of a new attempt alone.
+// messageFaults returns the faults of messages that are added to a memory. A system message
+// is one: only the Guardian and the start of an attempt give those, see oneSystem.
 func messageFaults(messages []providers.Message) []error {
 	var faults faultList
 	if len(messages) == 0 {

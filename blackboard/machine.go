@@ -2,23 +2,23 @@ package blackboard
 
 import "github.com/convene-go/convene/fsm"
 
-// State is where a task stands.
+// State is the state of a task.
 type State string
 
 // The states of tasks. COMPLETE and ABANDONED are final.
 const (
 	Planned      State = "PLANNED"       // added, not evaluated yet
 	Ready        State = "READY"         // may be dispatched
-	Blocked      State = "BLOCKED"       // waits for what its BlockedReason says
+	Blocked      State = "BLOCKED"       // waits; its BlockedReason says for what
 	Active       State = "ACTIVE"        // a worker works on it
-	AwaitingQA   State = "AWAITING_QA"   // the artifact is frozen and reviewed
+	AwaitingQA   State = "AWAITING_QA"   // the artifact is frozen and under review
 	FailedQA     State = "FAILED_QA"     // the review, or the merge after it, failed
 	Complete     State = "COMPLETE"      // the work is merged
-	WaitingHuman State = "WAITING_HUMAN" // a person was asked
-	Abandoned    State = "ABANDONED"     // canceled, kept for the record
+	WaitingHuman State = "WAITING_HUMAN" // a person was asked and has not answered
+	Abandoned    State = "ABANDONED"     // will not be done; kept for the record
 )
 
-// Role is who makes a change.
+// Role is the part that the maker of a change plays in the team.
 type Role string
 
 // The roles.
@@ -34,30 +34,38 @@ type Event string
 
 // The events of [TaskTable].
 const (
-	EventReady    Event = "ready"    // all it needs is complete
+	EventReady    Event = "ready"    // all that it needs is complete
 	EventBlock    Event = "block"    // it waits for something
-	EventUnblock  Event = "unblock"  // what it waited for is complete
+	EventUnblock  Event = "unblock"  // all that it waited for is complete
 	EventDispatch Event = "dispatch" // a worker begins an attempt
 	EventDeliver  Event = "deliver"  // the worker is done, or a person accepts the artifact
 	EventPause    Event = "pause"    // the worker waits for subtasks or something outside
-	EventLose     Event = "lose"     // the attempt failed by a crash, a stall or the like: one retry
-	EventRelease  Event = "release"  // the attempt was canceled or interrupted: no retry
-	EventResolve  Event = "resolve"  // what the worker asked is answered
+	EventLose     Event = "lose"     // the attempt failed by a crash, a stall or the like; costs a retry
+	EventRelease  Event = "release"  // the attempt was canceled or interrupted; costs no retry
+	EventResolve  Event = "resolve"  // the worker's question is answered
 	EventAsk      Event = "ask"      // a person is asked
 	EventPass     Event = "pass"     // reviewed and merged
-	EventFail     Event = "fail"     // the review failed: one retry
-	EventConflict Event = "conflict" // the merge failed: no retry
-	EventUngraded Event = "ungraded" // there was no review: no retry
-	EventPhoenix  Event = "phoenix"  // a new attempt with a wiped memory
-	EventWaitFix  Event = "wait_fix" // the code is to be fixed first
+	EventFail     Event = "fail"     // the review failed; costs a retry
+	EventConflict Event = "conflict" // the merge failed; costs no retry
+	EventUngraded Event = "ungraded" // there was no review; costs no retry
+	EventPhoenix  Event = "phoenix"  // another attempt starts from a wiped memory
+	EventWaitFix  Event = "wait_fix" // other tasks have to fix the code first
 	EventEscalate Event = "escalate" // no attempt is left
 	EventRetry    Event = "retry"    // a person wants another attempt
 	EventAccept   Event = "accept"   // a person takes the last reviewed artifact as it is
 	EventAbandon  Event = "abandon"  // it will not be done
 )
 
-// TaskTable says which events lead from state to state, and who may cause them. Other
-// conditions are checked by [Editor.Apply].
+// TaskTable says which event leads from which state to which, and which roles may cause it.
+// [Editor.Apply] checks further conditions: the fields that an event needs are in [Move],
+// and a task becomes ACTIVE only when all that it needs is COMPLETE.
+//
+// For example, a task that passes at its second attempt takes this way:
+//
+//	PLANNED  ready→  READY  dispatch→  ACTIVE  deliver→  AWAITING_QA  fail→  FAILED_QA
+//	  phoenix→  READY  dispatch→  ACTIVE  deliver→  AWAITING_QA  pass→  COMPLETE
+//
+// COMPLETE and ABANDONED are final: no event leaves them.
 var TaskTable = fsm.MustNew(fsm.Definition[State, Event, Role]{
 	Initial:  Planned,
 	States:   []State{Planned, Ready, Blocked, Active, AwaitingQA, FailedQA, Complete, WaitingHuman, Abandoned},
@@ -105,7 +113,7 @@ const (
 	Progress  StrategyEvent = "progress"  // a task passed
 )
 
-// StrategyTable says how the strategy changes, and which role may change it.
+// StrategyTable says which event changes the strategy, and which roles may cause it.
 var StrategyTable = fsm.MustNew(fsm.Definition[Strategy, StrategyEvent, Role]{
 	Initial: Progressing,
 	States:  []Strategy{Progressing, Stagnating},

@@ -5,63 +5,73 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/convene-go/convene/providers"
 )
 
-// Move is an [Action] that fires an event of [TaskTable] on a task. The comments of the
-// fields say which events need them.
+// Move is an [Action] that fires an event of [TaskTable] on a task; the table says which
+// roles may. A field that is set and does not go with the event is an error. The comments
+// of the fields say which events need them.
 type Move struct {
-	Event Event `json:"event"`
+	Event Event `json:"event"` // never ""
 
-	// Who is the person who acted in the role, if there is one, such as to pass a task.
+	// Who names the person who decided in the role, such as to pass a task. It goes with
+	// every event; "" means that no person did.
 	Who string `json:"who,omitempty"`
 
-	// Reason is required for abandon, ask and escalate.
+	// Reason is required for abandon, ask and escalate; it may go with release and resolve.
 	Reason string `json:"reason,omitempty"`
 
-	// Blocked is required for block, pause and wait_fix.
+	// Blocked is required for block, pause and wait_fix. The editor sets its Since.
 	Blocked *BlockedReason `json:"blocked,omitempty"`
 
-	// Needs are further tasks to wait for: with block they are added to DependsOn, with
-	// pause and wait_fix they are WaitingFor.
+	// Needs has IDs of further tasks to wait for. Block adds them to DependsOn, pause adds
+	// them to WaitingFor, and wait_fix replaces WaitingFor by them.
 	Needs []string `json:"needs,omitempty"`
 
-	// Branch is that of the attempt; for dispatch.
+	// Branch is the branch of the attempt; it may go with dispatch.
 	Branch string `json:"branch,omitempty"`
 
-	// Frozen is required for deliver; Summary and Decisions go with it. Work that a person
-	// accepted keeps its decisions.
-	Frozen    *Frozen    `json:"frozen,omitempty"`
-	Summary   string     `json:"summary,omitempty"`
+	// Frozen is the artifact, required for deliver. If a person has accepted an artifact,
+	// it must be that one.
+	Frozen *Frozen `json:"frozen,omitempty"`
+
+	// Summary is the worker's description of the artifact; it may go with deliver.
+	Summary string `json:"summary,omitempty"`
+
+	// Decisions are those of the worker; they may go with deliver. The decisions of an
+	// accepted artifact stay as they are.
 	Decisions []Decision `json:"decisions,omitempty"`
 
-	// Merged is the commit of the merge, required for pass. Files are what that commit
-	// changed: hashes by path.
-	Merged string            `json:"merged,omitempty"`
-	Files  map[string]string `json:"files,omitempty"`
+	// Merged is the commit of the merge, required for pass.
+	Merged string `json:"merged,omitempty"`
 
-	// QA is required for pass, fail, conflict, ungraded and lose. With ask it says that
-	// the attempt failed, which counts like lose.
+	// Files has the hashes of the files that the merge changed, by path; it may go with
+	// pass.
+	Files map[string]string `json:"files,omitempty"`
+
+	// QA is required for pass, fail, conflict, ungraded and lose. It may go with ask, where
+	// it says that the attempt failed; that costs a retry.
 	QA *QA `json:"qa,omitempty"`
 
-	// Checkpoint is for pause, release, resolve and ask; so is Escalation, but for
-	// release.
+	// Checkpoint may go with pause, release, resolve and ask. Nil keeps the old one.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+
+	// Escalation may go with pause, resolve and ask. Nil keeps the old one.
 	Escalation *Escalation `json:"escalation,omitempty"`
 
-	// Messages is required for lose, phoenix and wait_fix: one system message, with
-	// which the next attempt starts. With resolve and retry they are added to the memory.
+	// Messages is one system message, the whole memory of the next attempt, for lose,
+	// phoenix and wait_fix, which require it. Resolve and retry add it to the memory.
 	Messages []providers.Message `json:"messages,omitempty"`
 
-	// Wipe makes a retry start like phoenix.
+	// Wipe makes retry start from a wiped memory, like phoenix. It requires Messages.
 	Wipe bool `json:"wipe,omitempty"`
 }
 
 func (Move) kind() string { return "move" }
 
-// contents says what an event must and may have.
+// contents has the fields that go with each event, by their JSON names. Each field of must
+// is required. Every event also has event and may have who.
 var contents = map[Event]struct{ must, may []string }{
 	EventReady:    {},
 	EventBlock:    {must: []string{"blocked"}, may: []string{"needs"}},
@@ -85,8 +95,9 @@ var contents = map[Event]struct{ must, may []string }{
 	EventAbandon:  {must: []string{"reason"}},
 }
 
-// has returns the names of the fields that are set, except event and who, in order.
-func (m Move) has() (names []string) {
+// fieldsSet returns the JSON names of the fields that are set, except event and who, in
+// alphabetical order.
+func (m Move) fieldsSet() (names []string) {
 	for _, field := range [...]struct {
 		name string
 		set  bool
@@ -130,17 +141,17 @@ func (m Move) apply(e *Editor, c Change) error {
 			return err
 		}
 	}
-	if err := e.place(t.ID, to, m.Blocked, c.At); err != nil {
+	if err := e.setNode(t.ID, to, m.Blocked, c.At); err != nil {
 		return err
 	}
 	e.happen(t, m, to, c.At)
 	return nil
 }
 
-// check returns what is wrong with the fields of m for its event.
+// check returns the faults of the fields of m for its event.
 func (m Move) check(e *Editor, t *Task) error {
 	var faults faultList
-	content, has := contents[m.Event], m.has()
+	content, has := contents[m.Event], m.fieldsSet()
 	for _, field := range content.must {
 		if !slices.Contains(has, field) {
 			faults.add("%s is missing", field)
@@ -164,7 +175,7 @@ func (m Move) check(e *Editor, t *Task) error {
 	return errors.Join(faults...)
 }
 
-// blockFault says what is wrong with the reason for which the task is blocked.
+// blockFault returns the first fault of the reason for which t is to be BLOCKED, or nil.
 func (m Move) blockFault(e *Editor, t *Task) error {
 	if m.Blocked == nil {
 		return nil
@@ -179,15 +190,15 @@ func (m Move) blockFault(e *Editor, t *Task) error {
 		return errors.New("blocked: waiting_on is empty, want what is needed from outside")
 	case !kind.byTasks() && len(m.Needs) > 0:
 		return fmt.Errorf("needs does not go with the type %q", kind)
-	case kind.byTasks() && len(e.open(t, m.Needs)) == 0:
+	case kind.byTasks() && len(e.openNeeds(t, m.Needs)) == 0:
 		return fmt.Errorf("blocked: type is %q, but all that it waits for is complete", kind)
 	}
 	return nil
 }
 
-// open returns the tasks that t waits for, or would with further ones, and that are not
-// complete. Unknown ones are among them.
-func (e *Editor) open(t *Task, further []string) []string {
+// openNeeds returns the IDs that t would wait for with further needs: tasks that are not
+// COMPLETE, and further ones that do not exist.
+func (e *Editor) openNeeds(t *Task, further []string) []string {
 	open := e.unmet(t)
 	for _, id := range further {
 		if n, ok := e.Task(id); !slices.Contains(open, id) && (!ok || n.Status != Complete) {
@@ -197,8 +208,8 @@ func (e *Editor) open(t *Task, further []string) []string {
 	return open
 }
 
-// deliveryFault says what is wrong with an artifact that is delivered, accepted or
-// merged.
+// deliveryFault returns the first fault of an artifact that is delivered, accepted or
+// merged, or nil.
 func (m Move) deliveryFault(t *Task) error {
 	if m.Event == EventAccept && t.Frozen == nil {
 		return errors.New("there is nothing to accept: no artifact was delivered so far")
@@ -220,7 +231,7 @@ func (m Move) deliveryFault(t *Task) error {
 	return nil
 }
 
-// qaFault says what is wrong with the result of the attempt.
+// qaFault returns the first fault of the result of the attempt, or nil.
 func (m Move) qaFault(t *Task) error {
 	switch {
 	case m.QA == nil:
@@ -235,7 +246,7 @@ func (m Move) qaFault(t *Task) error {
 	return nil
 }
 
-// messageFault says what is wrong with the messages.
+// messageFault returns the faults of the messages, or nil.
 func (m Move) messageFault() error {
 	if m.Wipe || slices.Contains(contents[m.Event].must, "messages") {
 		return oneSystem(m.Messages)
@@ -244,124 +255,4 @@ func (m Move) messageFault() error {
 		return errors.Join(messageFaults(m.Messages)...)
 	}
 	return nil
-}
-
-// happen carries out an event that was checked.
-func (e *Editor) happen(t *Task, m Move, to State, at time.Time) {
-	t.Status, t.UpdatedAt, t.Blocked = to, at, nil
-	if m.QA != nil {
-		t.QA = m.QA
-	}
-	if m.Checkpoint != nil {
-		t.Checkpoint = m.Checkpoint
-	}
-	if m.Escalation != nil {
-		t.Escalation = m.Escalation
-	}
-	t.Reason = m.Reason
-	if follow := effects[m.Event]; follow != nil {
-		follow(e, t, m, at)
-	}
-	if m.Blocked != nil {
-		why := *m.Blocked
-		why.Since = at.Truncate(time.Second)
-		if why.Type.byTasks() {
-			why.WaitingOn = e.unmet(t)
-		}
-		t.Blocked = &why
-	}
-}
-
-// effects are the effects of some events beyond those.
-var effects = map[Event]func(e *Editor, t *Task, m Move, at time.Time){
-	EventBlock: func(_ *Editor, t *Task, m Move, _ time.Time) { t.DependsOn = union(t.DependsOn, m.Needs) },
-	EventDispatch: func(e *Editor, t *Task, m Move, at time.Time) {
-		t.StartedAt, t.Branch = at, m.Branch
-		if !t.Accepted {
-			t.Attempt++
-		}
-		if w, ok := e.b.Guardian.Watches[t.ID]; ok {
-			w.Tokens, w.ToolCalls, w.Writes = 0, 0, 0
-			e.b.Guardian.Watches[t.ID] = w
-		}
-	},
-	EventDeliver: func(_ *Editor, t *Task, m Move, _ time.Time) {
-		if !t.Accepted {
-			t.Decisions = m.Decisions
-		}
-		t.Frozen, t.ResultPath, t.Summary = m.Frozen, m.Frozen.Path, m.Summary
-		t.Accepted, t.Checkpoint = false, nil
-	},
-	EventPause: func(_ *Editor, t *Task, m Move, _ time.Time) { t.WaitingFor = union(t.WaitingFor, m.Needs) },
-	EventLose: func(e *Editor, t *Task, m Move, _ time.Time) {
-		t.RetryCount++
-		e.wipe(t, m.Messages)
-	},
-	EventResolve: func(e *Editor, t *Task, m Move, _ time.Time) { e.remember(t, m.Messages) },
-	EventAsk: func(_ *Editor, t *Task, m Move, _ time.Time) {
-		if m.QA != nil {
-			t.RetryCount++
-		}
-	},
-	EventPass: func(e *Editor, t *Task, m Move, at time.Time) {
-		t.Merged, t.CompletedAt, t.Decisions = m.Merged, at, nil
-		for path, hash := range m.Files {
-			e.b.Files[path] = File{Branch: t.Frozen.Branch, Commit: m.Merged, Task: t.ID, Hash: hash}
-		}
-	},
-	EventFail:     func(_ *Editor, t *Task, _ Move, _ time.Time) { t.RetryCount++ },
-	EventConflict: func(_ *Editor, t *Task, _ Move, _ time.Time) { t.ConflictCount++ },
-	EventPhoenix:  func(e *Editor, t *Task, m Move, _ time.Time) { e.wipe(t, m.Messages) },
-	EventWaitFix: func(e *Editor, t *Task, m Move, _ time.Time) {
-		e.wipe(t, m.Messages)
-		t.WaitingFor = union(nil, m.Needs)
-		_ = e.graph.Depend(t.ID, m.Needs...) // again those that it waited for before, which are complete
-	},
-	EventRetry: func(e *Editor, t *Task, m Move, _ time.Time) {
-		t.RetryCount, t.ConflictCount = 0, 0
-		if m.Wipe {
-			e.wipe(t, m.Messages)
-		} else {
-			e.remember(t, m.Messages)
-		}
-	},
-	EventAccept:  func(_ *Editor, t *Task, _ Move, _ time.Time) { t.Accepted = true },
-	EventAbandon: func(e *Editor, t *Task, m Move, at time.Time) { e.abandon(t, m.Reason, at) },
-}
-
-// union returns ids and those of more that are not among them.
-func union(ids, more []string) []string {
-	for _, id := range more {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-func (e *Editor) remember(t *Task, messages []providers.Message) {
-	if len(messages) > 0 {
-		e.b.Memories[t.ID] = append(e.b.Memories[t.ID], messages...)
-	}
-}
-
-// wipe makes the next attempt start with nothing but these messages.
-func (e *Editor) wipe(t *Task, messages []providers.Message) {
-	e.b.Memories[t.ID] = slices.Clone(messages)
-	delete(e.b.Guardian.Watches, t.ID)
-	t.ResultPath, t.Summary, t.Checkpoint, t.StartedAt = "", "", nil, time.Time{}
-	for _, id := range t.WaitingFor { // complete, or the task could not have been started
-		if !slices.Contains(t.DependsOn, id) {
-			_ = e.graph.Drop(t.ID, id)
-		}
-	}
-	t.WaitingFor = nil
-}
-
-// abandon ends a task that will not be done. The graph knows it already.
-func (e *Editor) abandon(t *Task, reason string, at time.Time) {
-	t.Status, t.UpdatedAt, t.Reason = Abandoned, at, reason
-	t.Blocked, t.Checkpoint, t.Accepted = nil, nil, false
-	delete(e.b.Memories, t.ID)
-	delete(e.b.Guardian.Watches, t.ID)
 }

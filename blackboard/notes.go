@@ -9,9 +9,9 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// AddInsight is an [Action] of every role but the Guardian: it appends an insight, which
-// needs no approval. A known ID, or the same topic and summary of the same task, is
-// [ErrDuplicate].
+// AddInsight is an [Action] of every role but the Guardian: it appends an insight. The
+// error is [ErrDuplicate] if the ID is taken, or if the same task has already given the
+// same topic and summary.
 type AddInsight struct {
 	Insight
 }
@@ -19,21 +19,21 @@ type AddInsight struct {
 func (AddInsight) kind() string { return "add_insight" }
 
 func (a AddInsight) apply(e *Editor, c Change) error {
-	if err := c.allow([]Role{RoleDirector, RoleWorker, RoleStrategist}); err != nil {
+	if err := c.checkRole([]Role{RoleDirector, RoleWorker, RoleStrategist}); err != nil {
 		return err
 	}
 	insight := a.Insight
 	if blank(insight.Summary) {
 		return errors.New("summary is empty")
 	}
-	if err := e.refers(insight.SourceTask); err != nil {
+	if err := e.checkRef(insight.SourceTask); err != nil {
 		return fmt.Errorf("source_task %w", err)
 	}
-	if e.known["insight "+insight.ID] || e.known[insight.content()] {
+	if e.known["insight "+insight.ID] || e.known[insight.contentKey()] {
 		return ErrDuplicate
 	}
 	if insight.ID == "" {
-		insight.ID = e.free("insight ", "i", len(e.b.Insights))
+		insight.ID = e.freeID("insight ", "i", len(e.b.Insights))
 	}
 	insight.At = c.At.Truncate(time.Second)
 	e.know(insight)
@@ -41,18 +41,18 @@ func (a AddInsight) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// content identifies an insight: insights with the same content are duplicates.
-func (i Insight) content() string {
+// contentKey returns a key of source, topic and summary: duplicates have the same.
+func (i Insight) contentKey() string {
 	return fmt.Sprintf("insight of %q: %q %q", i.SourceTask, i.Topic, i.Summary)
 }
 
 func (e *Editor) know(i Insight) {
 	e.known["insight "+i.ID] = true
-	e.known[i.content()] = true
+	e.known[i.contentKey()] = true
 }
 
-// free returns an ID that is not known, of a letter and a number above n.
-func (e *Editor) free(what, letter string, n int) string {
+// freeID returns the letter and the first number above n that are not taken together.
+func (e *Editor) freeID(what, letter string, n int) string {
 	for {
 		n++
 		if id := fmt.Sprint(letter, n); !e.known[what+id] {
@@ -61,8 +61,8 @@ func (e *Editor) free(what, letter string, n int) string {
 	}
 }
 
-// AddDecision is an [Action] of the director: it appends to the design log. An entry is
-// never changed; a later one can replace it.
+// AddDecision is an [Action] of the director: it appends a decision to the design log. No
+// entry is ever changed; a later one can say that it replaces it.
 type AddDecision struct {
 	Decision
 }
@@ -72,7 +72,7 @@ func (AddDecision) kind() string { return "add_decision" }
 func (a AddDecision) apply(e *Editor, c Change) error {
 	var faults faultList
 	d := a.Decision
-	if err := c.allow(director); err != nil {
+	if err := c.checkRole(director); err != nil {
 		return err
 	}
 	if blank(d.Area) || blank(d.Summary) {
@@ -86,7 +86,7 @@ func (a AddDecision) apply(e *Editor, c Change) error {
 		return errors.Join(faults...)
 	}
 	if d.ID == "" {
-		d.ID = e.free("decision ", "d", len(e.b.DesignLog))
+		d.ID = e.freeID("decision ", "d", len(e.b.DesignLog))
 	}
 	d.At = c.At.Truncate(time.Second)
 	e.known["decision "+d.ID] = true
@@ -95,15 +95,15 @@ func (a AddDecision) apply(e *Editor, c Change) error {
 }
 
 // Judge is an [Action] of the strategist: it notes that the work of an AWAITING_QA task has
-// passed, and waits for its merge.
+// passed its review. The task stays AWAITING_QA until its work is merged.
 type Judge struct {
-	QA QA `json:"qa"`
+	QA QA `json:"qa"` // result of the review; Passed is true
 }
 
 func (Judge) kind() string { return "judge" }
 
 func (j Judge) apply(e *Editor, c Change) error {
-	if err := c.allow([]Role{RoleStrategist}); err != nil {
+	if err := c.checkRole([]Role{RoleStrategist}); err != nil {
 		return err
 	}
 	t, err := e.live(c.Task)
@@ -121,14 +121,14 @@ func (j Judge) apply(e *Editor, c Change) error {
 
 // SetSpec is an [Action] of the director: it sets the requirements of one area.
 type SetSpec struct {
-	Area  string          `json:"area"`
-	Value json.RawMessage `json:"value"`
+	Area  string          `json:"area"`  // never blank
+	Value json.RawMessage `json:"value"` // valid JSON; it replaces the old value
 }
 
 func (SetSpec) kind() string { return "set_spec" }
 
 func (s SetSpec) apply(e *Editor, c Change) error {
-	if err := c.allow(director); err != nil {
+	if err := c.checkRole(director); err != nil {
 		return err
 	}
 	if blank(s.Area) {
@@ -141,17 +141,18 @@ func (s SetSpec) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// Remember is an [Action] that appends to the memory of a task: messages of its ACTIVE
-// worker, one system message of the Guardian to it, or messages of the director. Only
-// the Guardian's is a system message.
+// Remember is an [Action] that appends messages to the memory of a task. The director may
+// do so while the task is not final, the worker and the Guardian while it is ACTIVE.
 type Remember struct {
+	// Messages has at least one entry. From the Guardian it is exactly one system message
+	// with a text; from the others none is a system message.
 	Messages []providers.Message `json:"messages"`
 }
 
 func (Remember) kind() string { return "remember" }
 
 func (r Remember) apply(e *Editor, c Change) error {
-	if err := c.allow([]Role{RoleDirector, RoleWorker, RoleGuardian}); err != nil {
+	if err := c.checkRole([]Role{RoleDirector, RoleWorker, RoleGuardian}); err != nil {
 		return err
 	}
 	t, err := e.live(c.Task)
@@ -176,17 +177,17 @@ func (r Remember) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// SetWatch is an [Action] of the Guardian: it records what the Guardian saw of an ACTIVE
-// task. Reviewed says that this was a check.
+// SetWatch is an [Action] of the Guardian: it replaces what the Guardian has seen of an
+// ACTIVE task.
 type SetWatch struct {
 	Watch
-	Reviewed bool `json:"reviewed,omitempty"`
+	Reviewed bool `json:"reviewed,omitempty"` // the Guardian has just checked the task
 }
 
 func (SetWatch) kind() string { return "set_watch" }
 
 func (s SetWatch) apply(e *Editor, c Change) error {
-	if err := c.allow(guardian); err != nil {
+	if err := c.checkRole(guardian); err != nil {
 		return err
 	}
 	t, err := e.live(c.Task)
@@ -206,16 +207,16 @@ func (s SetWatch) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// Spend is an [Action] that adds to what the run has used, and to what the task has if
-// the change names one, final or not.
+// Spend is an [Action] of every role: it adds usage to that of the run. If the change names
+// a task, which may be final, it also adds it to that of the task.
 type Spend struct {
-	Usage providers.Usage `json:"usage"`
+	Usage providers.Usage `json:"usage"` // no part of it is below 0
 }
 
 func (Spend) kind() string { return "spend" }
 
 func (s Spend) apply(e *Editor, c Change) error {
-	if err := c.allow(everybody); err != nil {
+	if err := c.checkRole(everybody); err != nil {
 		return err
 	}
 	if s.Usage.Negative() {
@@ -233,10 +234,10 @@ func (s Spend) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// Steer is an [Action] that changes the strategy by [StrategyTable].
+// Steer is an [Action] that changes the strategy; [StrategyTable] says which roles may.
 type Steer struct {
 	Event  StrategyEvent `json:"event"`
-	Reason string        `json:"reason,omitempty"`
+	Reason string        `json:"reason,omitempty"` // for the log; the board does not keep it
 }
 
 func (Steer) kind() string { return "steer" }

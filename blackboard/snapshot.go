@@ -10,7 +10,7 @@ import (
 	"github.com/convene-go/convene/routing"
 )
 
-// Snapshot returns the JSON form of the board as it is now.
+// Snapshot returns the JSON form of the board as it is now, for [Restore].
 func (e *Editor) Snapshot() ([]byte, error) {
 	data, err := json.Marshal(e.b)
 	if err != nil {
@@ -19,8 +19,8 @@ func (e *Editor) Snapshot() ([]byte, error) {
 	return data, nil
 }
 
-// Restore returns an editor of the board in a snapshot. It refuses what [Open] refuses,
-// unknown fields, and data after the board.
+// Restore returns an editor of the board in a snapshot. Unknown fields, data after the
+// board, and all that [Open] refuses are errors.
 func Restore(data []byte, p routing.Preference) (*Editor, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

@@ -6,16 +6,16 @@ import (
 	"math"
 )
 
-// Suggest is an [Action] of an ACTIVE worker: it keeps tasks that it suggests until the
-// director has reviewed them.
+// Suggest is an [Action] of the worker of an ACTIVE task: it suggests further tasks. They
+// stay on the task until the director has reviewed them.
 type Suggest struct {
-	Suggestions []Suggestion `json:"suggestions"`
+	Suggestions []Suggestion `json:"suggestions"` // at least one
 }
 
 func (Suggest) kind() string { return "suggest" }
 
 func (s Suggest) apply(e *Editor, c Change) error {
-	if err := c.allow([]Role{RoleWorker}); err != nil {
+	if err := c.checkRole([]Role{RoleWorker}); err != nil {
 		return err
 	}
 	t, err := e.live(c.Task)
@@ -36,16 +36,16 @@ func (s Suggest) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// DropSuggestions is an [Action] of the director: it has reviewed the first of the
-// suggestions of a task, final or not.
+// DropSuggestions is an [Action] of the director: it removes the oldest suggestions of a
+// task, which were reviewed. The task may be final.
 type DropSuggestions struct {
-	Count int `json:"count"` // 1 or more
+	Count int `json:"count"` // 1 to the number of suggestions
 }
 
 func (DropSuggestions) kind() string { return "drop_suggestions" }
 
 func (s DropSuggestions) apply(e *Editor, c Change) error {
-	if err := c.allow(director); err != nil {
+	if err := c.checkRole(director); err != nil {
 		return err
 	}
 	t, err := e.task(c.Task)

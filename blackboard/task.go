@@ -8,134 +8,133 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Definition is what a plan says about a task. The other fields of a [Task] say what
+// Definition is what a plan says about a task. The other fields of a [Task] say what has
 // happened to it since.
 type Definition struct {
-	ID          string `json:"id"`
+	ID          string `json:"id"` // a name: not empty, UTF-8, no space around it; unique on the board
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
-	Component   string `json:"component"`
-	Phase       string `json:"phase"`
-	Profile     string `json:"assigned_worker_profile"`
-	Priority    int    `json:"priority"` // higher is more important
+	Component   string `json:"component"`               // a name: the part of the product, such as db
+	Phase       string `json:"phase"`                   // a name: the kind of work, such as build
+	Profile     string `json:"assigned_worker_profile"` // a name: the kind of worker
+	Priority    int    `json:"priority"`                // higher is more important
 
-	// DependsOn are the tasks that must be complete before this one starts.
+	// DependsOn has the IDs of the tasks that must be COMPLETE before this one starts.
 	DependsOn []string `json:"depends_on"`
 
-	// Criteria are what the result is reviewed against, at least one.
+	// Criteria has at least one entry, none blank; reviews judge the result by them.
 	Criteria []string `json:"acceptance_criteria"`
 
-	// Risk, from 0 to 1, is how closely the Guardian looks. Nil means 0.5.
+	// Risk says how closely the Guardian looks, from 0 to 1. Nil means 0.5.
 	Risk *float64 `json:"risk,omitempty"`
 
-	// Placeholder says that the criteria are general; the review of what is tested
-	// replaces them.
+	// Placeholder says that the criteria are general ones, which [Refine] will replace.
 	Placeholder bool `json:"placeholder,omitempty"`
 
-	// Parent is the task that this one was made for; "" for none. A task FromParent
-	// starts from its parent's checkpoint and is merged there, not into the main branch.
-	Parent     string `json:"parent,omitempty"`
-	FromParent bool   `json:"from_parent,omitempty"`
+	// Parent is the ID of the task that this one was made for. "" means none.
+	Parent string `json:"parent,omitempty"`
+
+	// FromParent says that the task starts from the checkpoint of its parent, and is merged
+	// there, not into the main branch. It requires Parent.
+	FromParent bool `json:"from_parent,omitempty"`
 }
 
 // Task is a piece of work of the size of a ticket.
 type Task struct {
 	Definition
 	Status     State          `json:"status"`
-	ResultPath string         `json:"result_path,omitempty"`
-	Summary    string         `json:"summary,omitempty"` // the worker's, of what it delivered
-	QA         *QA            `json:"qa_feedback,omitempty"`
-	Blocked    *BlockedReason `json:"blocked_reason,omitempty"` // while BLOCKED
+	ResultPath string         `json:"result_path,omitempty"`    // path of the artifact; "": none since the last restart
+	Summary    string         `json:"summary,omitempty"`        // the worker's words about the artifact
+	QA         *QA            `json:"qa_feedback,omitempty"`    // result of the last attempt; nil: none so far
+	Blocked    *BlockedReason `json:"blocked_reason,omitempty"` // nil unless BLOCKED
 
 	RetryCount    int `json:"retry_count"`              // failed attempts that were the worker's fault
-	ConflictCount int `json:"conflict_count,omitempty"` // merges that failed
+	ConflictCount int `json:"conflict_count,omitempty"` // failed merges
+	Attempt       int `json:"attempt,omitempty"`        // number of dispatches; never reset
 
-	// Attempt counts the dispatches and is never reset.
-	Attempt int `json:"attempt,omitempty"`
+	WaitingFor []string    `json:"waiting_for,omitempty"` // IDs of the tasks that the worker paused for
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`  // state to resume from; a task that restarts loses it
+	Escalation *Escalation `json:"escalation,omitempty"`  // the last one; nil: none so far
 
-	// WaitingFor are the tasks that the worker paused for.
-	WaitingFor []string    `json:"waiting_for,omitempty"`
-	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // to resume from; removed when the task restarts
-	Escalation *Escalation `json:"escalation,omitempty"` // the last one
+	Branch string  `json:"branch,omitempty"` // branch of the last attempt
+	Frozen *Frozen `json:"frozen,omitempty"` // the last artifact under review; a restart keeps it
+	Merged string  `json:"merged,omitempty"` // commit of the merge; "": not merged
 
-	// Branch is that of the last attempt. Frozen is what was last delivered for review;
-	// it is kept when the task restarts. Merged is the commit of the merge.
-	Branch string  `json:"branch,omitempty"`
-	Frozen *Frozen `json:"frozen,omitempty"`
-	Merged string  `json:"merged,omitempty"`
+	// Decisions are those of the worker who made Frozen. They are meant for the design log
+	// once the work is merged.
+	Decisions []Decision `json:"decisions,omitempty"`
 
-	// Decisions are those of the worker of Frozen, for the design log when it is merged.
-	// Suggested are tasks that workers of this one suggest, until they are reviewed.
-	Decisions []Decision   `json:"decisions,omitempty"`
+	// Suggested has the tasks that workers of this one suggest and nobody has reviewed.
 	Suggested []Suggestion `json:"suggested_tasks,omitempty"`
 
-	// Accepted says that a person accepted Frozen as it is: the next attempt delivers
+	// Accepted says that a person has accepted Frozen as it is. The next attempt delivers
 	// it without a worker.
 	Accepted bool `json:"accepted,omitempty"`
 
-	// Reason is why the task was abandoned, or why a person was asked.
+	// Reason says why the task was abandoned, released or escalated, or why a person was
+	// asked. The next event replaces it.
 	Reason string `json:"reason,omitempty"`
 
-	Spent       providers.Usage `json:"spent,omitzero"`
+	Spent       providers.Usage `json:"spent,omitzero"` // usage of all attempts, see [Spend]
 	CreatedAt   time.Time       `json:"created_at"`
-	UpdatedAt   time.Time       `json:"updated_at"`
-	StartedAt   time.Time       `json:"started_at,omitzero"` // of the current or last attempt
-	CompletedAt time.Time       `json:"completed_at,omitzero"`
+	UpdatedAt   time.Time       `json:"updated_at"`            // time of the last change
+	StartedAt   time.Time       `json:"started_at,omitzero"`   // dispatch of the current or last attempt; zero: none
+	CompletedAt time.Time       `json:"completed_at,omitzero"` // zero until COMPLETE
 }
 
-// Final says whether the task is COMPLETE or ABANDONED and cannot change any more.
+// Final reports whether the task is COMPLETE or ABANDONED and cannot change.
 func (t *Task) Final() bool { return TaskTable.Terminal(t.Status) }
 
-// Suggestion is a task that a worker suggests. Only that its risk is a number is checked before it is
-// added.
+// Suggestion is a task that a worker suggests. [Suggest] only checks that Risk is a number;
+// [AddTasks] checks the rest.
 type Suggestion struct {
 	Definition
 
-	Rationale string `json:"rationale,omitempty"`
+	Rationale string `json:"rationale,omitempty"` // the worker's reason for the suggestion
 }
 
 // Frozen is an artifact at a commit.
 type Frozen struct {
-	Path   string `json:"path"` // relative, with slashes
-	Branch string `json:"branch"`
-	Commit string `json:"commit"`
+	Path   string `json:"path"`   // relative, with slashes
+	Branch string `json:"branch"` // never empty
+	Commit string `json:"commit"` // never empty
 }
 
 // QA is the result of an attempt that was reviewed, or that failed before its review.
 type QA struct {
-	Passed   bool        `json:"passed"`
-	Kind     FailureKind `json:"kind,omitempty"`    // why it failed; "" if it passed
-	Outcome  string      `json:"outcome,omitempty"` // PASS, FAIL, PASS_WITH_NOTES or PARTIAL
-	Feedback string      `json:"feedback,omitempty"`
-	Focus    string      `json:"focus,omitempty"` // what the next attempt should look at first
-	Files    []string    `json:"files,omitempty"` // that conflict
-	By       string      `json:"by,omitempty"`    // the person who decided; "": the strategist
+	Passed   bool        `json:"passed"`             // the work may be merged
+	Kind     FailureKind `json:"kind,omitempty"`     // cause of the failure; "" if it passed
+	Outcome  string      `json:"outcome,omitempty"`  // PASS, FAIL, PASS_WITH_NOTES or PARTIAL
+	Feedback string      `json:"feedback,omitempty"` // the reviewer's words to the next attempt
+	Focus    string      `json:"focus,omitempty"`    // the first thing that the next attempt should look at
+	Files    []string    `json:"files,omitempty"`    // paths of the files that conflict
+	By       string      `json:"by,omitempty"`       // the person who decided; "": the strategist
 
-	Criteria      []CriterionResult `json:"criteria,omitempty"`
-	Tests         []TestAnalysis    `json:"tests,omitempty"`
-	TestsToRevise []string          `json:"tests_needing_revision,omitempty"`
-	Notes         []string          `json:"notes,omitempty"`                 // on work that passes
-	Refined       []string          `json:"refined_test_criteria,omitempty"` // of the placeholder for tests
+	Criteria      []CriterionResult `json:"criteria,omitempty"`               // one result for each reviewed criterion
+	Tests         []TestAnalysis    `json:"tests,omitempty"`                  // one analysis for each failing test
+	TestsToRevise []string          `json:"tests_needing_revision,omitempty"` // names of tests that are wrong
+	Notes         []string          `json:"notes,omitempty"`                  // remarks about work that passes
+	Refined       []string          `json:"refined_test_criteria,omitempty"`  // criteria for the TEST task, see [Refine]
 
-	PlanWrong bool `json:"plan_wrong,omitempty"` // no attempt can pass: the tasks are to be changed
+	PlanWrong bool `json:"plan_wrong,omitempty"` // no attempt can pass until the tasks are changed
 }
 
-// FailureKind is why an attempt failed.
+// FailureKind is the cause of a failed attempt.
 type FailureKind string
 
 // The kinds of failures.
 const (
-	FailedReview  FailureKind = "qa"
-	NoReview      FailureKind = "qa_unavailable"
-	MergeConflict FailureKind = "merge_conflict"
-	MergeBroken   FailureKind = "merge_broken" // merged, tests fail that passed before
-	EmptyResult   FailureKind = "empty_result"
-	TimedOut      FailureKind = "timeout"
-	StalledWorker FailureKind = "stalled"
-	Crashed       FailureKind = "crash"
+	FailedReview  FailureKind = "qa"             // the work did not pass its review
+	NoReview      FailureKind = "qa_unavailable" // nobody could review the work
+	MergeConflict FailureKind = "merge_conflict" // the work and main changed the same lines
+	MergeBroken   FailureKind = "merge_broken"   // tests that passed before fail after the merge
+	EmptyResult   FailureKind = "empty_result"   // the worker delivered nothing
+	TimedOut      FailureKind = "timeout"        // the attempt took too long
+	StalledWorker FailureKind = "stalled"        // the worker made no progress
+	Crashed       FailureKind = "crash"          // the worker's call failed, or its answer cannot be used
 )
 
-// failures are the kinds that an event can report.
+// failures has the kinds of failures that each event can report.
 var failures = map[Event][]FailureKind{
 	EventFail:     {FailedReview},
 	EventConflict: {MergeConflict, MergeBroken},
@@ -144,22 +143,22 @@ var failures = map[Event][]FailureKind{
 	EventAsk:      {EmptyResult, TimedOut, StalledWorker, Crashed},
 }
 
-// CriterionResult is what the review says about one criterion.
+// CriterionResult is the verdict of a review about one criterion.
 type CriterionResult struct {
-	Criterion   string `json:"criterion"`
+	Criterion   string `json:"criterion"` // text of the criterion
 	Passed      bool   `json:"passed"`
 	Reasoning   string `json:"reasoning,omitempty"`
-	Suggestions string `json:"suggestions,omitempty"`
+	Suggestions string `json:"suggestions,omitempty"` // ideas for the next attempt
 }
 
-// TestAnalysis is what the review says about a failing test.
+// TestAnalysis is the verdict of a review about one failing test.
 type TestAnalysis struct {
-	Test     string    `json:"test"`
+	Test     string    `json:"test"` // name of the test
 	Analysis string    `json:"analysis,omitempty"`
-	Fault    TestFault `json:"fault"`
+	Fault    TestFault `json:"fault"` // never ""
 }
 
-// TestFault says what is at fault when a test fails.
+// TestFault says whether a failing test or the tested code is wrong.
 type TestFault string
 
 // The faults.
@@ -169,69 +168,70 @@ const (
 	BothWrong TestFault = "both"
 )
 
-// BlockedReason is why a task is BLOCKED.
+// BlockedReason says why a task is BLOCKED.
 type BlockedReason struct {
 	Type        BlockType `json:"type"`
 	Description string    `json:"description,omitempty"`
-	WaitingOn   []string  `json:"waiting_on,omitempty"` // when it was blocked: tasks, or what is needed from outside
-	Since       time.Time `json:"since,omitzero"`       // of the change, in whole seconds: models read it
+	WaitingOn   []string  `json:"waiting_on,omitempty"` // IDs of tasks, or names of outside things, at the time Since
+	Since       time.Time `json:"since,omitzero"`       // time of the change in whole seconds, because models read it
 }
 
-// BlockType is what a task waits for.
+// BlockType is the kind of thing that a BLOCKED task waits for.
 type BlockType string
 
-// What tasks wait for. Only the first two end by themselves, when the tasks are
-// complete; the others are decided by the director.
+// The kinds. [Editor.Evaluate] ends the first two, once the tasks are COMPLETE. The
+// director has to end the others.
 const (
-	ByDependency BlockType = "dependency"
-	BySubtask    BlockType = "waiting_subtask"
-	ByAbandoned  BlockType = "dependency_abandoned"
-	ByExternal   BlockType = "external"
-	ByReplanning BlockType = "needs_replanning"
+	ByDependency BlockType = "dependency"           // tasks in DependsOn are not COMPLETE
+	BySubtask    BlockType = "waiting_subtask"      // tasks in WaitingFor are not COMPLETE
+	ByAbandoned  BlockType = "dependency_abandoned" // one of those tasks is ABANDONED
+	ByExternal   BlockType = "external"             // something outside of the run is missing
+	ByReplanning BlockType = "needs_replanning"     // the plan does not fit any more
 )
 
-// byTasks says whether the reason is that other tasks are not complete.
+// byTasks reports whether the task waits for other tasks.
 func (t BlockType) byTasks() bool {
 	return t == ByDependency || t == BySubtask || t == ByAbandoned
 }
 
 var blockTypes = []BlockType{ByDependency, BySubtask, ByAbandoned, ByExternal, ByReplanning}
 
-// Checkpoint is what a paused worker needs to resume.
+// Checkpoint is what a worker that has paused needs to resume.
 type Checkpoint struct {
 	ID      string          `json:"id,omitempty"`
-	Resume  string          `json:"resume"` // what to do next, in words
-	Partial json.RawMessage `json:"partial,omitempty"`
-	Files   []string        `json:"files,omitempty"`
-	Branch  string          `json:"branch,omitempty"` // of the attempt that has paused
-	Commit  string          `json:"commit,omitempty"` // on it, at that time
+	Resume  string          `json:"resume"`            // the next thing to do, in words
+	Partial json.RawMessage `json:"partial,omitempty"` // unfinished result, as JSON; nil: none
+	Files   []string        `json:"files,omitempty"`   // paths that the worker was working on
+	Branch  string          `json:"branch,omitempty"`  // branch of the attempt that has paused
+	Commit  string          `json:"commit,omitempty"`  // last commit on Branch at the pause
 }
 
-// EscalationType is why a worker asks the director.
+// EscalationType is the cause for which a worker asks the director.
 type EscalationType string
 
 // The types of escalations.
 const (
-	NeedsResearch      EscalationType = "NEEDS_RESEARCH"
-	NeedsReplanning    EscalationType = "NEEDS_REPLANNING"
-	SpecMismatch       EscalationType = "SPEC_MISMATCH"
-	NeedsClarification EscalationType = "NEEDS_CLARIFICATION"
-	BlockedExternal    EscalationType = "BLOCKED_EXTERNAL"
-	ScopeTooLarge      EscalationType = "SCOPE_TOO_LARGE"
+	NeedsResearch      EscalationType = "NEEDS_RESEARCH"      // something has to be found out first
+	NeedsReplanning    EscalationType = "NEEDS_REPLANNING"    // the plan does not fit
+	SpecMismatch       EscalationType = "SPEC_MISMATCH"       // the task contradicts the spec
+	NeedsClarification EscalationType = "NEEDS_CLARIFICATION" // the task is not clear
+	BlockedExternal    EscalationType = "BLOCKED_EXTERNAL"    // something outside of the run is missing
+	ScopeTooLarge      EscalationType = "SCOPE_TOO_LARGE"     // the task is too large for one worker
 )
 
 var escalationTypes = []EscalationType{NeedsResearch, NeedsReplanning, SpecMismatch, NeedsClarification, BlockedExternal, ScopeTooLarge}
 
-// Escalation is what a worker wants from the director.
+// Escalation is a question of a worker to the director.
 type Escalation struct {
 	Type        EscalationType `json:"type"`
-	Reason      string         `json:"reason"`
-	Needs       string         `json:"needs,omitempty"`
-	Affected    []string       `json:"affected,omitempty"`
+	Reason      string         `json:"reason"`                 // the worker's explanation
+	Needs       string         `json:"needs,omitempty"`        // the thing that would help
+	Affected    []string       `json:"affected,omitempty"`     // names of other parts of the work that it concerns
 	NonBlocking bool           `json:"non_blocking,omitempty"` // the worker did not wait
 }
 
-// needs are the tasks that must be complete before t starts or resumes.
+// needs returns the IDs of the tasks that must be COMPLETE before t starts or resumes.
+// The slice is the caller's.
 func (t *Task) needs() []string {
 	needs := slices.Clone(t.DependsOn)
 	for _, id := range t.WaitingFor {

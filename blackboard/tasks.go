@@ -10,15 +10,15 @@ import (
 )
 
 // AddTasks is an [Action] of the director: it adds tasks, all or none. They are PLANNED
-// until [Editor.Evaluate]. They may depend on each other in any order.
+// until the changes of [Editor.Evaluate] are applied.
 type AddTasks struct {
-	Tasks []Definition `json:"tasks"`
+	Tasks []Definition `json:"tasks"` // at least one; they may depend on each other in any order
 }
 
 func (AddTasks) kind() string { return "add_tasks" }
 
 func (a AddTasks) apply(e *Editor, c Change) error {
-	if err := c.allow(director); err != nil {
+	if err := c.checkRole(director); err != nil {
 		return err
 	}
 	nodes, err := e.define(a.Tasks, c.At)
@@ -35,7 +35,7 @@ func (a AddTasks) apply(e *Editor, c Change) error {
 	return nil
 }
 
-// define returns the nodes of new tasks, or what is wrong with their definitions.
+// define returns the nodes of new tasks, or the faults of their definitions.
 func (e *Editor) define(ds []Definition, at time.Time) ([]routing.Node, error) {
 	var faults faultList
 	if len(ds) == 0 {
@@ -54,26 +54,27 @@ func (e *Editor) define(ds []Definition, at time.Time) ([]routing.Node, error) {
 	return nodes, errors.Join(faults...)
 }
 
-// insert adds a task that the graph has already.
+// insert adds a PLANNED task to the board. Its node is in the graph already.
 func (e *Editor) insert(d Definition, at time.Time) {
-	d.DependsOn = append([]string{}, d.DependsOn...) // it will be changed, and is never nil
-	e.at[d.ID] = len(e.b.Tasks)
+	d.DependsOn = append([]string{}, d.DependsOn...) // a copy, as it will change; "[]" in JSON, never null
+	e.index[d.ID] = len(e.b.Tasks)
 	e.planned = append(e.planned, d.ID)
 	e.b.Tasks = append(e.b.Tasks, Task{Definition: d, Status: Planned, CreatedAt: at, UpdatedAt: at})
 }
 
-// Split is an [Action] of the director: it replaces a task by several, and abandons it
-// with the reason "split". Those that depend on none of the others depend on what it
-// depended on; tasks that depended on it depend on those that none of the others depends
-// on. They have its priority, and its parent.
+// Split is an [Action] of the director: it replaces a task by parts, and abandons it with
+// the reason "split". The parts get its priority and its parent.
+//
+// Parts that depend on no other part depend on what the task depended on. Tasks that
+// depended on the task depend on the parts that no other part depends on.
 type Split struct {
-	Into []Definition `json:"into"`
+	Into []Definition `json:"into"` // at least one
 }
 
 func (Split) kind() string { return "split" }
 
 func (s Split) apply(e *Editor, c Change) error {
-	if err := c.allow(director); err != nil {
+	if err := c.checkRole(director); err != nil {
 		return err
 	}
 	parent, err := e.live(c.Task)
@@ -95,7 +96,7 @@ func (s Split) apply(e *Editor, c Change) error {
 	}
 	e.abandon(parent, "split", c.At)
 	for _, id := range waiting {
-		t := &e.b.Tasks[e.at[id]]
+		t := &e.b.Tasks[e.index[id]]
 		t.DependsOn = swap(t.DependsOn, c.Task, last)
 		t.WaitingFor = swap(t.WaitingFor, c.Task, last)
 		t.UpdatedAt = c.At
@@ -104,14 +105,14 @@ func (s Split) apply(e *Editor, c Change) error {
 		d.DependsOn = e.graph.Needs(d.ID)
 		foreign := func(id string) bool { return !slices.Contains(needs, id) }
 		if n := len(needs); len(d.DependsOn) >= n && !slices.ContainsFunc(d.DependsOn[:n], foreign) {
-			copy(d.DependsOn, needs) // in the order of the board
+			copy(d.DependsOn, needs) // the graph has another order than the board
 		}
 		e.insert(d, c.At)
 	}
 	return nil
 }
 
-// swap returns ids with others in the place of one.
+// swap returns ids with others in the place of one. Without one, it returns ids itself.
 func swap(ids []string, one string, others []string) []string {
 	i := slices.Index(ids, one)
 	if i < 0 {
@@ -120,26 +121,27 @@ func swap(ids []string, one string, others []string) []string {
 	return slices.Concat(ids[:i], others, ids[i+1:])
 }
 
-// Edit is an [Action] of the director: it changes what a task is. A nil field leaves
-// that as it is.
+// Edit is an [Action] of the director: it changes the definition of a task that is not
+// final. A nil field changes nothing.
 type Edit struct {
 	Title       *string  `json:"title,omitempty"`
 	Description *string  `json:"description,omitempty"`
 	Priority    *int     `json:"priority,omitempty"`
-	Criteria    []string `json:"acceptance_criteria,omitempty"`
+	Criteria    []string `json:"acceptance_criteria,omitempty"` // at least one, none blank; they replace the old ones
 
-	// AddNeeds are tasks that this one depends on from now on. It must not be ACTIVE or
-	// AWAITING_QA; for a READY one see [EventBlock].
+	// AddNeeds has IDs of tasks that this one depends on from now on. The task must not be
+	// ACTIVE or AWAITING_QA, nor READY: there the event [EventBlock] adds needs.
 	AddNeeds []string `json:"add_needs,omitempty"`
 
-	// DropNeeds are tasks that this one no longer depends on.
+	// DropNeeds has IDs of tasks that this one no longer waits for. Each must be in its
+	// DependsOn or WaitingFor.
 	DropNeeds []string `json:"drop_needs,omitempty"`
 }
 
 func (Edit) kind() string { return "edit" }
 
 func (a Edit) apply(e *Editor, c Change) error {
-	if err := c.allow(director); err != nil {
+	if err := c.checkRole(director); err != nil {
 		return err
 	}
 	t, err := e.live(c.Task)
@@ -154,7 +156,7 @@ func (a Edit) apply(e *Editor, c Change) error {
 	}
 	for _, need := range a.DropNeeds {
 		if err := e.graph.Drop(t.ID, need); err != nil {
-			return err // never: check has seen each of them
+			return err // cannot happen: check has found each of them
 		}
 	}
 	if a.Priority != nil {
@@ -167,7 +169,7 @@ func (a Edit) apply(e *Editor, c Change) error {
 		t.Criteria = a.Criteria
 	}
 	gone := func(id string) bool { return slices.Contains(a.DropNeeds, id) }
-	t.WaitingFor = slices.DeleteFunc(slices.Clone(t.WaitingFor), gone) // copies of the task keep theirs
+	t.WaitingFor = slices.DeleteFunc(slices.Clone(t.WaitingFor), gone) // a new slice: callers of Task hold the old one
 	t.DependsOn = slices.DeleteFunc(slices.Clone(t.DependsOn), gone)
 	for _, id := range a.AddNeeds {
 		if !slices.Contains(t.DependsOn, id) {
@@ -178,6 +180,7 @@ func (a Edit) apply(e *Editor, c Change) error {
 	return nil
 }
 
+// check returns the faults of the edit of t.
 func (a Edit) check(t *Task) error {
 	var faults faultList
 	if a.Criteria != nil {
@@ -195,23 +198,24 @@ func (a Edit) check(t *Task) error {
 	return errors.Join(faults...)
 }
 
+// set sets field to *value, unless value is nil.
 func set[T any](field *T, value *T) {
 	if value != nil {
 		*field = *value
 	}
 }
 
-// Refine is an [Action] of the strategist: it gives a TEST task the criteria that follow
-// from what was built. They take the place of a placeholder's general ones and are added
-// to others. A task that has been started is refused.
+// Refine is an [Action] of the strategist: it gives a task, usually a TEST task, criteria
+// that follow from what was built. They replace those of a Placeholder, and are added to
+// those of another task. A task that was ever dispatched is refused.
 type Refine struct {
-	Criteria []string `json:"acceptance_criteria"`
+	Criteria []string `json:"acceptance_criteria"` // at least one, none blank
 }
 
 func (Refine) kind() string { return "refine" }
 
 func (r Refine) apply(e *Editor, c Change) error {
-	if err := c.allow(strategist); err != nil {
+	if err := c.checkRole(strategist); err != nil {
 		return err
 	}
 	t, err := e.live(c.Task)

@@ -10,40 +10,41 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// View is what one task's worker, reviewer and Guardian may read of the board.
-// What it points to belongs to the board.
+// View is the part of the board that the worker, the reviewer and the Guardian of one task
+// read. Its slices, maps and pointers belong to the board: the caller may only read them.
 type View struct {
 	Objective string `json:"objective"`
 	Task      Task   `json:"task"`
 
-	// Spec has the areas of the spec without those that are named like a component that
-	// the task neither belongs to nor builds on, directly or through other tasks. All of
-	// them if none is named like the task's own component.
+	// Spec leaves out areas that are named like a component of other tasks. Areas stay if
+	// they are named like the task's own component, or like one that it builds on. Spec is
+	// whole if no area is named like the task's component.
 	Spec map[string]json.RawMessage `json:"spec"`
 
-	// Decisions apply to the task; Insights have no topic with a letter or digit, or one
-	// that the task's words name, or come from a task that this one waited for.
+	// Decisions are those that name the task, and those that name no task and whose area
+	// is not named like another component.
 	Decisions []Decision `json:"decisions,omitempty"`
-	Insights  []Insight  `json:"insights,omitempty"`
 
-	// Inputs are the results of the tasks that this one depends on, Subtasks of those
-	// that it paused for.
-	Inputs   []Result `json:"inputs,omitempty"`
-	Subtasks []Result `json:"subtasks,omitempty"`
+	// Insights are those of the tasks that this one needs, those with a topic whose words
+	// are all in the task's own texts, and those without a topic of letters or digits.
+	Insights []Insight `json:"insights,omitempty"`
 
-	Memory []providers.Message `json:"-"` // part of the conversation, not of this JSON
+	Inputs   []Result `json:"inputs,omitempty"`   // results of the tasks in DependsOn
+	Subtasks []Result `json:"subtasks,omitempty"` // results of the tasks in WaitingFor
+
+	Memory []providers.Message `json:"-"` // conversation of the worker; requests carry it apart from this JSON
 }
 
-// Result is what a task delivered.
+// Result is the result of a task that another one builds on.
 type Result struct {
-	Task    string `json:"task"`
+	Task    string `json:"task"` // ID of the task
 	Title   string `json:"title,omitempty"`
 	Status  State  `json:"status"`
-	Path    string `json:"path,omitempty"`
-	Summary string `json:"summary,omitempty"`
+	Path    string `json:"path,omitempty"`    // path of the artifact; "": none
+	Summary string `json:"summary,omitempty"` // the worker's words about it
 }
 
-// View returns what is to be read for a task, or [ErrNoTask].
+// View returns the part of the board that concerns the task, or [ErrNoTask].
 func (e *Editor) View(id string) (View, error) {
 	t, err := e.task(id)
 	if err != nil {
@@ -68,7 +69,7 @@ func (e *Editor) View(id string) (View, error) {
 	}
 	about, needs := t.words(), t.needs()
 	for _, i := range e.b.Insights {
-		if !slices.ContainsFunc(i.Topic, hasWords) || slices.Contains(needs, i.SourceTask) || slices.ContainsFunc(i.Topic, about.name) {
+		if !slices.ContainsFunc(i.Topic, hasWords) || slices.Contains(needs, i.SourceTask) || slices.ContainsFunc(i.Topic, about.covers) {
 			v.Insights = append(v.Insights, i)
 		}
 	}
@@ -76,14 +77,14 @@ func (e *Editor) View(id string) (View, error) {
 	return v, nil
 }
 
-// foundations are the components of the tasks that a task needs, directly or through
+// foundations returns the components of all tasks that t needs, directly or through
 // others.
 func (e *Editor) foundations(t *Task) map[string]bool {
 	base, seen := map[string]bool{}, map[string]bool{}
 	for next := t.needs(); len(next) > 0; {
 		id := next[0]
 		if next = next[1:]; !seen[id] {
-			need := &e.b.Tasks[e.at[id]]
+			need := &e.b.Tasks[e.index[id]]
 			seen[id], base[need.Component] = true, true
 			next = append(next, need.needs()...)
 		}
@@ -91,9 +92,10 @@ func (e *Editor) foundations(t *Task) map[string]bool {
 	return base
 }
 
-// vocabulary are the words that a task is described with.
+// vocabulary is a set of words in lower case.
 type vocabulary map[string]bool
 
+// words returns the words of the texts that describe t.
 func (t *Task) words() vocabulary {
 	about := vocabulary{}
 	for _, text := range append([]string{t.ID, t.Title, t.Description, t.Component, t.Phase}, t.Criteria...) {
@@ -104,23 +106,24 @@ func (t *Task) words() vocabulary {
 	return about
 }
 
-// name says whether all words of a tag are among them.
-func (v vocabulary) name(tag string) bool {
+// covers reports whether tag has words and all of them are in v.
+func (v vocabulary) covers(tag string) bool {
 	needed := words(tag)
 	return len(needed) > 0 && !slices.ContainsFunc(needed, func(word string) bool { return !v[word] })
 }
 
 func hasWords(tag string) bool { return len(words(tag)) > 0 }
 
-// words returns the words of a text in lower case.
+// words returns the words of a text, which are letters and digits, in lower case.
 func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
+// results returns the results of tasks, in the order of ids.
 func (e *Editor) results(ids []string) []Result {
 	var results []Result
 	for _, id := range ids {
-		t := e.b.Tasks[e.at[id]]
+		t := e.b.Tasks[e.index[id]]
 		results = append(results, Result{Task: t.ID, Title: t.Title, Status: t.Status, Path: t.ResultPath, Summary: t.Summary})
 	}
 	return results
