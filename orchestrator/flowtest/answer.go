@@ -9,15 +9,15 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// Hang is an answer that never comes: the call waits until its context is done.
+// Hang returns an answer that never comes: the call waits until its context is done.
 func Hang() any { return hang{} }
 
-// Fail is an answer of which the first n attempts fail with err; it is worth
-// another try only if err is marked so (agent.Transient).
+// Fail returns an answer of which the first n attempts fail with err; later ones get then.
+// The engine makes another attempt only if err is marked so (agent.Transient).
 func Fail(n int, err error, then any) any { return fail{n, err, then} }
 
-// Delay is an answer that takes d, in virtual time where that is used. A call that
-// is made again gets it when the first one would have.
+// Delay returns an answer that comes after d, which is virtual time in a bubble. A call
+// that is made again after a crash gets it when the first one would have.
 func Delay(d time.Duration, then any) any { return delay{d, then} }
 
 type (
@@ -33,7 +33,7 @@ type (
 	}
 )
 
-// give is what an attempt that began at start gets of an answer.
+// give returns the response to an attempt that began at start, by a scripted answer.
 func give(ctx context.Context, req agent.Request, attempt int, start time.Time, answer any) (agent.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return agent.Response{}, err
@@ -71,7 +71,7 @@ func give(ctx context.Context, req agent.Request, attempt int, start time.Time, 
 	return agent.Response{Data: data}, nil
 }
 
-// pass waits.
+// pass waits for d, or returns the error of ctx once that is done.
 func pass(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 )
 
-// Bubble is synctest.Test with a better end: a deadlock in virtual time, or a
-// goroutine that is left behind, fails the test and says where each goroutine
-// waits. synctest.Test ends the whole test binary then.
+// Bubble runs f in a bubble of virtual time, like synctest.Test. A deadlock there, or a
+// goroutine that is left behind, fails the test and says where each goroutine waits;
+// synctest.Test would end the whole test binary.
 func Bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	var id atomic.Value
@@ -33,13 +33,13 @@ func Bubble(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
-// stacks are those of all goroutines.
+// stacks returns the stacks of all goroutines, as package runtime prints them.
 func stacks() string {
 	buf := make([]byte, 1<<20)
 	return string(buf[:runtime.Stack(buf, true)])
 }
 
-// thisBubble is the name of the caller's bubble in stacks; "": it is in none.
+// thisBubble returns the name that the caller's bubble has in stacks; "": it is in none.
 func thisBubble() string {
 	buf := make([]byte, 1<<10)
 	return parseGoroutine(string(buf[:runtime.Stack(buf, false)])).bubble

@@ -11,9 +11,9 @@ import (
 )
 
 // Clockless returns a copy of out without its clocks, for tests that compare results
-// themselves. They are named as in Case.Clocks: without names, every value whose type
-// is time.Time or time.Duration is zero in the copy. It panics if out does not survive
-// JSON.
+// themselves. clocks are names of fields as in Case.Clocks. Without names, every value of
+// the types time.Time and time.Duration is zero in the copy. It panics if out does not
+// survive JSON.
 func Clockless[Out any](out Out, clocks ...string) Out {
 	var copied Out
 	if err := json.Unmarshal(timeless(out, clocks), &copied); err != nil {
@@ -22,8 +22,7 @@ func Clockless[Out any](out Out, clocks ...string) Out {
 	return copied
 }
 
-// timeless is the JSON of a result without its clocks, which are named as in
-// Case.Clocks.
+// timeless returns the JSON of a result without its clocks, which are as in Case.Clocks.
 func timeless[Out any](out Out, clocks []string) json.RawMessage {
 	data := agent.JSON(out)
 	if clocks != nil {

@@ -13,10 +13,18 @@ import (
 // seeds is how many orders of completion Determinism tries.
 const seeds = 16
 
-// Determinism runs the case with random latencies, so that calls that run side by
-// side come back in another order each time, and replays every log: no agent may
-// be called, and what the flow returns and writes must be the same to the byte. What
-// differs is shown field by field, and a request in other words line by line.
+// Determinism runs the case 16 times, with other latencies each time, so that calls that
+// run side by side come back in other orders. It replays every log. In a replay, no agent
+// may be called, and the flow must return and write the same bytes.
+//
+// The idea: a flow that is resumed sees only its log. So all that it does must follow from
+// its input and its log, never from a clock, from chance, or from the order of a map.
+//
+// For example, a flow ranges over a map to start its branches. It returns the same result
+// in most runs. In some replay the first branch asks another question than the log has:
+// the test shows both requests, line by line. Other differences are shown field by field.
+//
+// Records of resumptions do not count, because only a replay has them.
 func (c *Case[In, Out]) Determinism(t *testing.T) {
 	t.Helper()
 	for seed := range uint64(seeds) {
@@ -26,6 +34,7 @@ func (c *Case[In, Out]) Determinism(t *testing.T) {
 	}
 }
 
+// replayed runs the case, replays its log, and compares the two logs.
 func (c *Case[In, Out]) replayed(t *testing.T, seed uint64) {
 	t.Helper()
 	s := c.empty(t)
@@ -52,7 +61,7 @@ func (c *Case[In, Out]) replayed(t *testing.T, seed uint64) {
 
 var replays = sides{was: "in the run", is: "in its replay"}
 
-// sameLog compares the log of a run with that of its replay, whose records of
+// sameLog fails the test if the replay's log differs from the run's. Records of
 // resumptions do not count.
 func sameLog(t *testing.T, want, got []runlog.Record) {
 	t.Helper()
@@ -79,12 +88,12 @@ func sameLog(t *testing.T, want, got []runlog.Record) {
 	}
 }
 
-// title says which record it is.
+// title returns the kind, key and name of a record.
 func title(rec runlog.Record) string {
 	return fmt.Sprintf("%q of %s (%s)", rec.Kind, keyOf(rec), rec.Name)
 }
 
-// deaf is a roster of the same names that must not be called.
+// deaf returns agents of the same names. A call of one of them fails the test.
 func deaf(t *testing.T, roster agent.Roster) agent.Roster {
 	t.Helper()
 	d := agent.Roster{}

@@ -17,7 +17,7 @@ type sides struct{ was, is string }
 // mostLines is how many lines of differences a report shows.
 const mostLines = 20
 
-// diffJSON names every place where two JSON values differ, one a line; "": nowhere.
+// diffJSON returns every place where two JSON values differ, one a line; "": nowhere.
 func (s sides) diffJSON(was, is json.RawMessage) string {
 	if bytes.Equal(was, is) {
 		return ""
@@ -27,7 +27,7 @@ func (s sides) diffJSON(was, is json.RawMessage) string {
 	return atMost(d.lines)
 }
 
-// atMost joins lines, indented. Of too many it shows the first.
+// atMost joins lines, each indented and after a newline. Only the first 20 are shown.
 func atMost(lines []string) string {
 	more := len(lines) - mostLines
 	if more > 0 {
@@ -39,8 +39,8 @@ func atMost(lines []string) string {
 	return "\n\t" + strings.Join(lines, "\n\t")
 }
 
-// decodeJSON is a JSON value as a tree that keeps every digit of its numbers. A text
-// that is no JSON is a string.
+// decodeJSON returns a JSON value as a tree that keeps every digit of its numbers. A text
+// that is no JSON is returned as a string.
 func decodeJSON(data json.RawMessage) any {
 	var tree any
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -56,7 +56,7 @@ type differ struct {
 	lines []string
 }
 
-// missing stands for a value that is only on the other side.
+// missing stands for a value that only the other side has.
 type missing struct{}
 
 func (d *differ) compare(path string, was, is any) {
@@ -89,6 +89,7 @@ func (d *differ) objects(path string, was, is map[string]any) {
 	}
 }
 
+// valueOf returns the value of a field, or missing.
 func valueOf(object map[string]any, key string) any {
 	if v, ok := object[key]; ok {
 		return v
@@ -110,7 +111,7 @@ func (d *differ) arrays(path string, was, is []any) {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// field is the part of a path that leads to the field of an object.
+// field returns the part of a path that leads to the field of an object.
 func field(key string) string {
 	if plainKey.MatchString(key) {
 		return "." + key
@@ -118,7 +119,7 @@ func field(key string) string {
 	return fmt.Sprintf("[%q]", key)
 }
 
-// brief is a value in one line.
+// brief returns a value as JSON in one line.
 func brief(v any) string {
 	if _, ok := v.(missing); ok {
 		return "nothing"
@@ -132,7 +133,7 @@ func brief(v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// commonPrefix is how many bytes two texts begin with alike.
+// commonPrefix returns the length of the longest common prefix, in bytes.
 func commonPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -141,7 +142,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// excerpt is a text, or, of a long one, what stands around a place in it.
+// excerpt returns s, or of a long s 160 bytes around the place at.
 func excerpt(s string, at int) string {
 	const most, before = 160, 40
 	if len(s) <= most {

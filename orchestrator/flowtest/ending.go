@@ -13,16 +13,16 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// ending is what must be the same however often a run was interrupted.
+// ending is the end of a run. It must be the same however often the run was interrupted.
 type ending struct {
-	waited []bool // of the records that count, of all logs: whether the flow waited for it
+	waited []bool // one for each record that counts, of all logs: the flow waited for it
 	out    json.RawMessage
 	err    error
-	spent  providers.Usage // by calls that were not given up
+	spent  providers.Usage // usage of the calls that were not given up
 	status engine.Status
 }
 
-// ending reads how the run of a case ended. One that did not fails the test.
+// ending returns the end of the run of a case. A run that has not ended fails the test.
 func (c *Case[In, Out]) ending(t *testing.T, s runlog.Store, w *world, out Out, err error) ending {
 	t.Helper()
 	log := readLog(t, s, caseID)
@@ -36,16 +36,16 @@ func (c *Case[In, Out]) ending(t *testing.T, s runlog.Store, w *world, out Out, 
 	return ending{out: timeless(out, c.Clocks), err: err, status: end.Status, spent: spent(t, log, end.Spent)}
 }
 
-// spent is what the calls on record have used, but for those that were given up: a
-// crash may come before their end. It fails the test if the end of the run tells of
-// less, or of more than is on record.
+// spent returns the usage of the calls on record, without those that were given up: a
+// crash may come before their end. told is the usage in the record of the run's end. The
+// test fails if told is less than that, or more than all that is on record.
 func spent(t *testing.T, log []runlog.Record, told providers.Usage) providers.Usage {
 	t.Helper()
 	var sure, all providers.Usage
 	for _, rec := range log {
 		var d struct {
 			engine.CalledData
-			engine.UsedData // of a call that was given up before a kill
+			engine.UsedData // late usage of a call that was given up before a kill
 		}
 		if rec.Kind != runlog.Called && rec.Kind != runlog.Used {
 			continue
@@ -65,14 +65,14 @@ func spent(t *testing.T, log []runlog.Record, told providers.Usage) providers.Us
 	return sure
 }
 
-// canceledChild says whether an answer is that of a child that was canceled, with the calls
-// that it gave up in what it has used.
+// canceledChild reports whether resp is the end of a canceled child, whose usage includes
+// the calls that it has given up.
 func canceledChild(resp *agent.Response) bool {
 	var end engine.End
 	return resp != nil && json.Unmarshal(resp.Data, &end) == nil && end.Status == engine.Canceled
 }
 
-// resumptions compare a run with one that was interrupted.
+// resumptions names the two sides of a comparison with an interrupted run.
 var resumptions = sides{was: "uninterrupted", is: "resumed"}
 
 func (e ending) compare(t *testing.T, got ending) {
@@ -91,8 +91,8 @@ func (e ending) compare(t *testing.T, got ending) {
 	}
 }
 
-// whyDiverged shows the request that the flow made in other words than recorded, if
-// that is what err tells of.
+// whyDiverged returns, if err is ErrDiverged, how the first request differs that the flow
+// made otherwise than recorded; "": none was found.
 func (c *Case[In, Out]) whyDiverged(t *testing.T, s runlog.Store, w *world, err error) string {
 	t.Helper()
 	if !errors.Is(err, orchestrator.ErrDiverged) {

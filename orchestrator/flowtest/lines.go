@@ -9,13 +9,13 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// diffRequests shows, line by line, how a request changed; "": it did not. Limits
-// say how something is asked, not what, and do not count.
+// diffRequests returns, line by line, how a request changed; "": it did not. Limits do not
+// count.
 func diffRequests(was, is agent.Request) string {
 	return atMost(diffLines(requestLines(was), requestLines(is)))
 }
 
-// requestLines is what a request asks, as text.
+// requestLines returns the text form of a request, without its Limits.
 func requestLines(r agent.Request) []string {
 	var b strings.Builder
 	part := func(name, text string) {
@@ -39,6 +39,7 @@ func requestLines(r agent.Request) []string {
 	return strings.Split(b.String(), "\n")
 }
 
+// indented returns JSON with one field a line, or data itself if it is no JSON.
 func indented(data json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, data, "", "  ") != nil {
@@ -47,8 +48,8 @@ func indented(data json.RawMessage) string {
 	return b.String()
 }
 
-// diffLines are the lines that only one of two texts has: "- " those of was, "+ "
-// those of is, in the order of the texts.
+// diffLines returns the lines that only one of two texts has, in their order: "- " marks
+// those of was, "+ " those of is.
 func diffLines(was, is []string) []string {
 	for len(was) > 0 && len(is) > 0 && was[0] == is[0] {
 		was, is = was[1:], is[1:]
@@ -56,7 +57,7 @@ func diffLines(was, is []string) []string {
 	for len(was) > 0 && len(is) > 0 && was[len(was)-1] == is[len(is)-1] {
 		was, is = was[:len(was)-1], is[:len(is)-1]
 	}
-	const most = 1 << 22 // cells of a table
+	const most = 1 << 22 // limit of cells in the table of commonLines
 	if len(was)*len(is) > most {
 		return hunk(was, is)
 	}
@@ -79,7 +80,8 @@ func diffLines(was, is []string) []string {
 	return append(out, hunk(removed, added)...)
 }
 
-// commonLines[i][j] is how many lines was[i:] and is[j:] have in common, in order.
+// commonLines returns a table: [i][j] is the length of the longest common subsequence of
+// the lines was[i:] and is[j:].
 func commonLines(was, is []string) [][]int {
 	same := make([][]int, len(was)+1)
 	same[len(was)] = make([]int, len(is)+1)
@@ -96,7 +98,7 @@ func commonLines(was, is []string) [][]int {
 	return same
 }
 
-// hunk shows lines that were replaced by others.
+// hunk returns the marked lines of a part of was that was replaced by one of is.
 func hunk(was, is []string) []string {
 	var out []string
 	show := func(mark string, lines, others []string) {

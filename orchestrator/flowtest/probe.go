@@ -11,10 +11,12 @@ import (
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
-// settleLost puts on record what the calls have used that were under way when a process
-// died: nothing, as it died before the agents were reached, and a call where the flow has
-// given one up, as it has without a kill. Which calls those are says the engine that
-// resumes the runs: for some of them no process had come so far yet.
+// settleLost records the usage of the calls that were under way when a process died. It is
+// nothing, because the process died before it reached the agents. A call that the flow has
+// given up counts as one call, as it does without a kill.
+//
+// An engine that resumes the runs says which calls those are. Some of them no process had
+// made so far.
 func (c *Case[In, Out]) settleLost(t *testing.T, s runlog.Store, w *world) {
 	t.Helper()
 	resumed, _ := c.resume(t, s, w, everything)
@@ -31,8 +33,8 @@ func (c *Case[In, Out]) settleLost(t *testing.T, s runlog.Store, w *world) {
 	}
 }
 
-// settle returns the records that follow the last one of a log, if an engine that
-// resumed the run wrote the records since.
+// settle returns the records of usage that follow last, the end of a log. since are the
+// records that an engine wrote when it resumed the run.
 func settle(t *testing.T, last runlog.Record, since []runlog.Record) (recs []runlog.Record) {
 	t.Helper()
 	for _, rec := range since {
@@ -58,9 +60,9 @@ func settle(t *testing.T, last runlog.Record, since []runlog.Record) (recs []run
 	return recs
 }
 
-// resume is a process that resumes the logs in s as far as keep keeps them, and gets no
-// further: no agent answers. It returns what is on record then, and which calls reached
-// agents. s stays as it is, and no agent of w is reached.
+// resume resumes copies of the logs in s, up to the first record that keep refuses. No
+// agent answers, so the process gets no further. It returns a store with the logs then,
+// and the calls that reached agents. s does not change, and no agent of w is called.
 func (c *Case[In, Out]) resume(t *testing.T, s runlog.Store, w *world, keep func(runlog.Record) bool) (resumed runlog.Store, under map[string]call) {
 	t.Helper()
 	probe := *c
@@ -75,7 +77,7 @@ func (c *Case[In, Out]) resume(t *testing.T, s runlog.Store, w *world, keep func
 	return begun, under
 }
 
-// silent is a roster of the same names that does not answer.
+// silent returns agents of the same names that never answer.
 func silent(roster agent.Roster) agent.Roster {
 	mute := agent.Roster{}
 	for name := range roster {
@@ -89,7 +91,7 @@ func silent(roster agent.Roster) agent.Roster {
 
 func everything(runlog.Record) bool { return true }
 
-// before keeps what was on record when rec was written.
+// before returns a filter of the records that were there when rec was written.
 func before(rec runlog.Record) func(runlog.Record) bool {
 	return func(r runlog.Record) bool {
 		if r.Run == rec.Run {
@@ -99,7 +101,7 @@ func before(rec runlog.Record) func(runlog.Record) bool {
 	}
 }
 
-// copyLogs copies the beginning of each log in s, as far as keep keeps it.
+// copyLogs copies each log in s to another store, up to the first record that keep refuses.
 func copyLogs(t *testing.T, s, to runlog.Store, keep func(runlog.Record) bool) {
 	t.Helper()
 	for _, run := range runsIn(t, s) {

@@ -14,20 +14,20 @@ import (
 
 const caseID = "case"
 
-// process is one engine with the run of a case.
+// process is one engine that runs a case.
 type process[Out any] struct {
 	t       *testing.T
 	eng     *orchestrator.Engine
 	store   runlog.Store
 	run     *orchestrator.Run
-	err     error // of the start
+	err     error // error of the start
 	wait    func(context.Context, *orchestrator.Run) (Out, error)
-	answers map[string]any // to the run's questions
+	answers map[string]any // answers to the run's questions, by key
 	people  sync.WaitGroup
 	closed  sync.Once
 }
 
-// open starts the run of the case, or resumes it where store has its log.
+// open starts the run of the case, or resumes it if store has its log.
 func (c *Case[In, Out]) open(t *testing.T, store runlog.Store, w *world) *process[Out] {
 	t.Helper()
 	flow := c.flow
@@ -49,7 +49,7 @@ func (c *Case[In, Out]) open(t *testing.T, store runlog.Store, w *world) *proces
 	return p
 }
 
-// reportExit is a flow that reports when it ends its goroutine instead of returning.
+// reportExit returns do, which fails the test if it ends its goroutine instead of returning.
 func reportExit[In, Out any](t *testing.T, do func(*orchestrator.Context, In) (Out, error)) func(*orchestrator.Context, In) (Out, error) {
 	if do == nil {
 		return nil
@@ -70,7 +70,7 @@ func reportExit[In, Out any](t *testing.T, do func(*orchestrator.Context, In) (O
 	}
 }
 
-// result answers the questions of the run and waits for its end.
+// result answers the questions of the run, waits for its end, and returns its result.
 func (p *process[Out]) result() (Out, error) {
 	if p.err != nil {
 		var zero Out
@@ -83,11 +83,11 @@ func (p *process[Out]) result() (Out, error) {
 	return p.wait(ctx, p.run)
 }
 
-// patience is how long a run may write no record, in virtual time, until the test
-// says that it hangs: more than a year.
+// patience is the virtual time, more than a year, without a record after which a run is
+// said to hang.
 const patience = 10_000 * time.Hour
 
-// watch reports a run that hangs, and gives it up.
+// watch fails the test and calls giveUp if the run hangs. It returns when ctx is done.
 func (p *process[Out]) watch(ctx context.Context, giveUp func()) {
 	for before := -1; pass(ctx, patience) == nil; {
 		held := len(readLog(p.t, p.store, caseID))
@@ -100,7 +100,7 @@ func (p *process[Out]) watch(ctx context.Context, giveUp func()) {
 	}
 }
 
-// close ends the process in good order. It may be called twice.
+// close closes the engine and waits for all goroutines. It may be called twice.
 func (p *process[Out]) close() {
 	p.closed.Do(func() {
 		p.people.Wait()
@@ -122,7 +122,7 @@ func answerAll(ctx context.Context, t *testing.T, run *orchestrator.Run, answers
 			continue
 		}
 		if answer, ok := answers[rec.Name]; ok {
-			_ = run.Answer(ctx, rec.Name, answer) // answered already, in an earlier process
+			_ = run.Answer(ctx, rec.Name, answer) // fails if an earlier process has answered
 			continue
 		}
 		var q orchestrator.Question
@@ -133,7 +133,7 @@ func answerAll(ctx context.Context, t *testing.T, run *orchestrator.Run, answers
 	}
 }
 
-// readLog is the log of a run, with large data in it.
+// readLog returns the log of a run; large data is in its records.
 func readLog(t *testing.T, s runlog.Store, run string) []runlog.Record {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -151,6 +151,7 @@ func readLog(t *testing.T, s runlog.Store, run string) []runlog.Record {
 	return log
 }
 
+// runsIn returns the IDs of the runs in a store.
 func runsIn(t *testing.T, s runlog.Store) []string {
 	t.Helper()
 	var ids []string
@@ -163,5 +164,5 @@ func runsIn(t *testing.T, s runlog.Store) []string {
 	return ids
 }
 
-// keyOf is the key of the call that a record is of.
+// keyOf returns the key of the effect that a record belongs to, over all runs.
 func keyOf(rec runlog.Record) string { return rec.Run + "/" + engine.Key(rec.Branch, rec.N) }

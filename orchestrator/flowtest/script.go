@@ -14,10 +14,10 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// Script is an agent that gives its answers in turn. A call that is made again
-// (same key) gets the same answer. A call too many, or answers left over at the
-// end of the test, fail it. Branches that call one Script at once must use On. Safe
-// for concurrent use.
+// Script is an agent that gives its answers in turn. A call that is made again, with the
+// same key, gets the same answer. A call without an answer fails the test, and so do
+// answers that are left at its end. A Script is safe for concurrent use, but branches that
+// call it at once need answers by On, because their order is not fixed.
 type Script struct {
 	t testing.TB
 
@@ -26,7 +26,7 @@ type Script struct {
 	next    int
 	rules   []rule
 	rest    []any            // the answer to all further calls, if there is one
-	taken   map[string]taken // by key of the call
+	taken   map[string]taken // answers that were given, by key of the call
 	calls   []seen
 }
 
@@ -35,22 +35,22 @@ type rule struct {
 	answer any
 }
 
-// taken is the answer of a call, which was first made at a time.
+// taken is the answer to a call, and the time at which the call was first made.
 type taken struct {
 	answer any
 	at     time.Time
 }
 
-// seen is a distinct call.
+// seen is one of the calls, which differ in their keys.
 type seen struct {
 	branch string
 	n      int
 	req    agent.Request
 }
 
-// NewScript returns a Script; an answer is a string (Response.Text), an error, an
-// agent.Response, what Hang, Fail and Delay return, a function of an agent's type,
-// or anything with a JSON form (Response.Data).
+// NewScript returns a Script with answers in turn. An answer is a string, which becomes
+// Response.Text; an error; an agent.Response; an agent, or a function of its type; or what
+// Hang, Fail and Delay return. Anything else becomes Response.Data by its JSON form.
 func NewScript(t testing.TB, answers ...any) *Script {
 	s := &Script{t: t, answers: answers, taken: map[string]taken{}}
 	t.Cleanup(func() {
@@ -63,8 +63,9 @@ func NewScript(t testing.TB, answers ...any) *Script {
 	return s
 }
 
-// On adds an answer for requests whose prompt contains part, any number of times,
-// before the others are looked at. Of several that fit, the first added counts.
+// On adds an answer to all requests whose prompt contains part. It takes precedence over
+// the answers in turn; of several that fit, the one that was added first counts. On
+// returns s.
 func (s *Script) On(part string, answer any) *Script {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +73,8 @@ func (s *Script) On(part string, answer any) *Script {
 	return s
 }
 
-// Else sets the answer to all calls that rules and answers in turn leave.
+// Else sets the answer to all calls for which no answer of On fits and none in turn is
+// left. Else returns s.
 func (s *Script) Else(answer any) *Script {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,9 +96,9 @@ func (s *Script) Call(ctx context.Context, req agent.Request) (agent.Response, e
 	return give(ctx, req, info.Attempt, got.at, got.answer)
 }
 
-// take is the answer for a call: that of its key, else that of a rule, else the
-// next.
-func (s *Script) take(info agent.Info, req agent.Request) (taken, bool) {
+// take returns the answer to a call: the one that its key was given before, else that of
+// a rule, else the next in turn, else that of Else. ok is false if there is none.
+func (s *Script) take(info agent.Info, req agent.Request) (_ taken, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t, ok := s.taken[info.Key]; ok && info.Key != "" {
@@ -111,6 +113,7 @@ func (s *Script) take(info agent.Info, req agent.Request) (taken, bool) {
 	return t, ok
 }
 
+// choose returns the answer of a rule, else the next in turn, else that of Else.
 func (s *Script) choose(req agent.Request) (any, bool) {
 	for _, r := range s.rules {
 		if strings.Contains(req.Prompt, r.part) {
@@ -127,16 +130,17 @@ func (s *Script) choose(req agent.Request) (any, bool) {
 	return s.answers[s.next-1], true
 }
 
+// note keeps the request of a call that was not seen before.
 func (s *Script) note(info agent.Info, req agent.Request) {
 	n, err := strconv.Atoi(info.Key[strings.LastIndexAny(info.Key, "/:")+1:])
 	if err != nil {
-		n = len(s.calls) // outside of a run
+		n = len(s.calls) // the call has no key: it is outside of a run
 	}
 	s.calls = append(s.calls, seen{info.Branch, n, req})
 }
 
-// Requests are those of distinct calls so far, in order of branch and number, so
-// the same every time.
+// Requests returns the requests of all calls so far, one for each key, in the order of
+// their branches and numbers. So the order is the same every time.
 func (s *Script) Requests() []agent.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +155,7 @@ func (s *Script) Requests() []agent.Request {
 	return reqs
 }
 
-// path is a branch as numbers, so that "10" comes behind "9".
+// path returns the numbers of a branch, so that "10" is sorted after "9".
 func path(branch string) []int {
 	var p []int
 	for part := range strings.SplitSeq(branch, ".") {
@@ -162,6 +166,7 @@ func path(branch string) []int {
 	return p
 }
 
+// show returns v in Go's syntax, cut to 200 bytes.
 func show(v any) string {
 	const most = 200
 	s := fmt.Sprintf("%#v", v)

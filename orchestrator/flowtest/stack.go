@@ -14,13 +14,13 @@ type goroutine struct {
 	id, state, bubble string
 	frames            []frame // the innermost first
 	starter           string  // the goroutine that started it
-	started           frame   // where
+	started           frame   // the place where it was started
 }
 
 // frame is a function with the file and line where it is.
 type frame struct{ function, at string }
 
-// place is the last part of the path, and the line.
+// place returns the name of the file and the line.
 func (f frame) place() string { return base(f.at) }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
@@ -57,7 +57,7 @@ const module = "github.com/convene-go/convene/orchestrator"
 // ours are the packages between a flow or an agent and the runtime.
 var ours = []string{module + ".", module + "/engine.", module + "/agent.", module + "/internal/", module + "/flowtest."}
 
-// of tells whether a function belongs to one of these packages.
+// of reports whether the function belongs to one of the packages.
 func (f frame) of(packages []string) bool {
 	for _, p := range packages {
 		if strings.HasPrefix(f.function, p) {
@@ -67,7 +67,7 @@ func (f frame) of(packages []string) bool {
 	return false
 }
 
-// goSource is where the source of Go's own packages lies.
+// goSource returns the folder of the source of Go's own packages; "" with -trimpath.
 var goSource = sync.OnceValue(func() string {
 	const known = "strings/builder.go"
 	pc := reflect.ValueOf((*strings.Builder).Len).Pointer()
@@ -75,7 +75,7 @@ var goSource = sync.OnceValue(func() string {
 	return strings.TrimSuffix(file, known)
 })
 
-// std tells whether a function is of Go's own packages.
+// std reports whether the function belongs to one of Go's own packages.
 func (f frame) std() bool {
 	if root := goSource(); root != "" {
 		return strings.HasPrefix(f.at, root)
@@ -84,7 +84,7 @@ func (f frame) std() bool {
 	return !strings.Contains(dir, ".")
 }
 
-// user is the index of the innermost frame that belongs neither to Go nor to this
+// user returns the index of the innermost frame that belongs neither to Go nor to this
 // library, or -1.
 func (g goroutine) user() int {
 	for i, f := range g.frames {
@@ -95,7 +95,7 @@ func (g goroutine) user() int {
 	return -1
 }
 
-// has tells whether a function whose name contains part is on the stack.
+// has reports whether a function whose name contains part is on the stack.
 func (g goroutine) has(part string) bool {
 	for _, f := range g.frames {
 		if strings.Contains(f.function, part) {
@@ -105,12 +105,12 @@ func (g goroutine) has(part string) bool {
 	return false
 }
 
-// branch tells whether g executes a branch of a flow.
+// branch reports whether g executes a branch of a flow.
 func (g goroutine) branch() bool {
 	return g.has("iter.Pull[...].func1") && g.has(module+".") && g.user() >= 0
 }
 
-// where says in which function g waits, and at which line of the user's code.
+// where returns in which function g waits, and at which line of the user's code.
 func (g goroutine) where() string {
 	i := g.user()
 	what := g.state
@@ -120,7 +120,7 @@ func (g goroutine) where() string {
 	return fmt.Sprintf("%s at %s", what, g.frames[i].place())
 }
 
-// origin says where g was started, or, where Go's own code did it, by what.
+// origin returns where g was started, or by which function if Go's own code started it.
 func (g goroutine) origin() string {
 	if g.started.std() {
 		return "by " + shortName(g.started.function)
@@ -128,7 +128,7 @@ func (g goroutine) origin() string {
 	return "at " + g.started.place()
 }
 
-// shortName is (*Context).Call of a/b/orchestrator.(*Context).Call.
+// shortName returns Context.Call for a/b/orchestrator.(*Context).Call.
 func shortName(function string) string {
 	_, name, ok := strings.Cut(base(function), ".")
 	if !ok {
@@ -137,8 +137,8 @@ func shortName(function string) string {
 	return strings.NewReplacer("(*", "", ")", "", "[...]", "").Replace(name)
 }
 
-// waits says, for a dump of stacks, where the branches, the agents and the
-// goroutines of a bubble wait.
+// waits returns, one a line, where the branches, the agents and the other goroutines of a
+// bubble wait. dump has the stacks of all goroutines.
 func waits(dump, bubble string) []string {
 	var all []goroutine
 	branches := map[string]bool{}
@@ -158,7 +158,7 @@ func waits(dump, bubble string) []string {
 		case branches[g.id] && i > 0 && g.frames[i-1].of(ours):
 			lines = append(lines, "a branch of the flow waits in "+g.where())
 		case branches[g.id]:
-			lines = append(lines, "a branch of the flow is blocked in "+g.where()+": flow code waits through its Context alone")
+			lines = append(lines, "a branch of the flow is blocked in "+g.where()+": flow code waits only through its Context")
 		case branches[g.starter]:
 			lines = append(lines, "a goroutine that the flow started "+g.origin()+" waits in "+g.where()+": a flow starts no goroutines")
 		case g.has("flowtest.(*world)"):

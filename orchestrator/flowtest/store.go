@@ -26,8 +26,8 @@ func (c *Case[In, Out]) empty(t *testing.T) runlog.Store {
 	return s
 }
 
-// plain is a store for one process: it hides what s is besides a Store and Blobs, so
-// nothing ticks, and a test that waits for nothing is found out.
+// plain returns s for one process. It has no method of s beyond those of Store and Blobs.
+// So no heartbeat ticks, and a test that hangs shows as a deadlock.
 func plain(s runlog.Store) runlog.Store {
 	kept := s
 	if f, ok := s.(*faulty); ok {
@@ -42,8 +42,8 @@ func plain(s runlog.Store) runlog.Store {
 	return struct{ runlog.Store }{s}
 }
 
-// frozen is for a process that gets no further than its log: what would advance a run
-// is not stored, but what came before it is.
+// frozen is a store for a process that must not get beyond its log. It refuses the first
+// record that would advance a run, and stores those before it.
 type frozen struct{ *runlog.Memory }
 
 // Append implements runlog.Store.
@@ -60,7 +60,7 @@ func (s frozen) Append(ctx context.Context, recs []runlog.Record) error {
 	return errKilled
 }
 
-// advances tells whether a flow learns something from a record, or ends with it.
+// advances reports whether a flow waits for a record of this kind, or ends with it.
 func advances(rec runlog.Record) bool {
 	switch rec.Kind {
 	case runlog.Called, runlog.Slept, runlog.Expired, runlog.Answered, runlog.Canceled, runlog.Ended:
@@ -69,7 +69,7 @@ func advances(rec runlog.Record) bool {
 	return false
 }
 
-// fault is what a store does to a run.
+// fault is one of the ways in which a store fails; its text names a subtest.
 type fault string
 
 const (
@@ -90,25 +90,25 @@ var (
 	errHangs  = errors.New("the store did not answer")
 )
 
-// faulty is a store that fails once it holds so many records: for ever if the
-// process ends by it, else once.
+// faulty is a store that fails when it would hold more than a number of records. It fails
+// for ever if the fault ends the process, else once.
 type faulty struct {
 	runlog.Store
-	at    int // -1: never
+	at    int // number of records that it holds without a fault; -1: any
 	fault fault
 
 	mu     sync.Mutex
-	waited []bool // of the records that a sweep counts: whether the flow waited for it
+	waited []bool // one for each record that counts: the flow waited for it
 	failed bool
 }
 
-// counts tells whether a sweep counts a record: the records of resumptions differ
-// from one engine to another.
+// counts reports whether a sweep counts a record. Records of resumptions do not count,
+// because they differ from one engine to another.
 func counts(rec runlog.Record) bool {
 	return rec.Kind != runlog.Resumed && rec.Kind != runlog.Used
 }
 
-// newFaulty returns a store over kept that fails behind the nth record that counts.
+// newFaulty returns a store over kept that fails after the nth record that counts.
 func newFaulty(t *testing.T, kept runlog.Store, f fault, n int) *faulty {
 	t.Helper()
 	s := &faulty{Store: kept, at: n, fault: f}
@@ -120,15 +120,15 @@ func newFaulty(t *testing.T, kept runlog.Store, f fault, n int) *faulty {
 	return s
 }
 
-// note counts a record. What is no start, and nothing that a flow learns, the flow has
-// written by itself.
+// note counts a record. A flow waits for its start and for records that advance it; the
+// others it writes without a wait.
 func (s *faulty) note(rec runlog.Record) {
 	if counts(rec) {
 		s.waited = append(s.waited, rec.Kind == runlog.Started || advances(rec))
 	}
 }
 
-// waitedFor tells of each record that counts whether the flow waited for it.
+// waitedFor returns, for each record that counts, whether the flow waited for it.
 func (s *faulty) waitedFor() []bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,13 +138,13 @@ func (s *faulty) waitedFor() []bool {
 // Append implements runlog.Store.
 func (s *faulty) Append(ctx context.Context, recs []runlog.Record) error {
 	err := s.append(ctx, recs)
-	if errors.Is(err, errHangs) { // without the lock, until all else waits: more time would let time limits pass
+	if errors.Is(err, errHangs) { // 1 ns of virtual time lets all others come to a wait, and no time limit pass
 		_ = pass(ctx, time.Nanosecond)
 	}
 	return err
 }
 
-// dead tells whether the process has ended: it reads nothing any more, either.
+// dead returns an error if the process has ended: it must not read either.
 func (s *faulty) dead() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,10 +170,11 @@ func (s *faulty) List(ctx context.Context, q runlog.Query) iter.Seq2[runlog.List
 	return s.Store.List(ctx, q)
 }
 
-// dies tells whether the first failure is the end of the process: it was killed, or
-// another one works on its runs.
+// dies reports whether the fault ends the process: it was killed, or another one works on
+// its runs.
 func (s *faulty) dies() bool { return s.fault == killed || s.fault == twice || s.fault == conflict }
 
+// append is Append under the lock.
 func (s *faulty) append(ctx context.Context, recs []runlog.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +197,7 @@ func (s *faulty) append(ctx context.Context, recs []runlog.Record) error {
 		return fmt.Errorf("%w: as the test wants", runlog.ErrConflict)
 	case killed, twice:
 	}
-	for i, rec := range recs { // one by one: what is a batch here may be none elsewhere
+	for i, rec := range recs { // one by one: other stores may commit a part of the batch
 		if counts(rec) && len(s.waited) == s.at {
 			break
 		}
@@ -207,6 +208,7 @@ func (s *faulty) append(ctx context.Context, recs []runlog.Record) error {
 	return errKilled
 }
 
+// counted returns how many of the records count.
 func counted(recs []runlog.Record) int {
 	n := 0
 	for _, rec := range recs {

@@ -7,21 +7,29 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 )
 
-// Sweep runs the case once to its end, then, for every record of its log, once more,
-// killed behind that record. Where the flow waited for the world there, it also does so
-// once for each other way in which a process or its store can fail: killed, resumed, and
-// killed again before it gets further; and with a store that fails to write, that writes
-// but reports an error, that does not answer, or that says that another process was
-// first. Within a series of records that the flow wrote in one go these would show the
-// same as before and behind it. Each time the run is resumed. It must come to the same
-// result, error and status, make no recorded call again, write no record twice, and have
-// spent the same, without calls that were given up and children that were canceled.
+// Sweep runs the case once to its end. Then it runs it once more for every record of that
+// log: killed after the record, and resumed.
 //
-// What differs is shown field by field, but for Case.Clocks. If the flow asks an agent
-// in other words when it runs again, both texts are compared by line.
+// Where the flow waited for a record, Sweep also tries the other faults of a process or
+// its store: the process is killed twice before it gets further; the store fails to write,
+// writes but reports an error, does not answer, or says that another process was first.
+// Records that a flow writes without a wait are only tried with a kill.
 //
-// A process dies before it has reached an agent: calls under way at that time cost
-// nothing, whatever limit the run has. One that the flow had given up counts as one call.
+// These must hold after each resumption:
+//
+//   - The result, the error and the status are those of the uninterrupted run.
+//   - No call on record was made again.
+//   - No record is there twice.
+//   - The usage is the same, without calls that were given up and canceled children.
+//
+// For example, a flow that asks two agents writes started, called, called and ended. Sweep
+// makes a run for each of the five places before, between and after them, and each fault.
+//
+// Differences are shown field by field, without Case.Clocks. If the flow asks an agent in
+// other words when it runs again, both requests are compared line by line.
+//
+// A process dies before it has reached an agent, so calls under way at that time cost
+// nothing, whatever limit the run has. A call that the flow had given up counts as one.
 func (c *Case[In, Out]) Sweep(t *testing.T) {
 	t.Helper()
 	want := c.whole(t)
@@ -39,10 +47,10 @@ func (c *Case[In, Out]) Sweep(t *testing.T) {
 	}
 }
 
-// mostFailures is how many failed runs end a sweep: the others would tell the same.
+// mostFailures is the number of failed runs that ends a sweep: more would tell no more.
 const mostFailures = 50
 
-// whole is the ending of an uninterrupted run.
+// whole returns the ending of an uninterrupted run.
 func (c *Case[In, Out]) whole(t *testing.T) ending {
 	t.Helper()
 	var e ending
@@ -59,7 +67,7 @@ func (c *Case[In, Out]) whole(t *testing.T) ending {
 	return e
 }
 
-// faults are those that happen behind n records.
+// faults returns the faults that a sweep tries after n records.
 func (e ending) faults(n int, quick bool) []fault {
 	switch {
 	case quick && n < len(e.waited) && e.waited[n]:
@@ -72,7 +80,8 @@ func (e ending) faults(n int, quick bool) []fault {
 	return faults
 }
 
-// interrupted lets a fault happen behind n records, and resumes the run.
+// interrupted lets a fault happen after n records, resumes the run, and compares its end
+// with want.
 func (c *Case[In, Out]) interrupted(t *testing.T, want ending, f fault, n int) {
 	t.Helper()
 	Bubble(t, func(t *testing.T) {
@@ -94,8 +103,8 @@ func (c *Case[In, Out]) interrupted(t *testing.T, want ending, f fault, n int) {
 	})
 }
 
-// fails is a process on a store that fails. It stops then, or ends if that comes too
-// late for it.
+// fails runs a process on a store that fails. The process stops then, or ends its run if
+// the fault comes too late for it.
 func (c *Case[In, Out]) fails(t *testing.T, w *world, s *faulty) {
 	t.Helper()
 	recorded, before := calledIn(t, s.Store), w.made()
@@ -106,7 +115,7 @@ func (c *Case[In, Out]) fails(t *testing.T, w *world, s *faulty) {
 	c.settleLost(t, s.Store, w)
 }
 
-// repeated fails the test if a recorded call was made again.
+// repeated fails the test if a recorded call was made between the times before and after.
 func repeated(t *testing.T, recorded map[string]bool, before, after map[string]call) {
 	t.Helper()
 	for key, made := range after {
@@ -116,7 +125,7 @@ func repeated(t *testing.T, recorded map[string]bool, before, after map[string]c
 	}
 }
 
-// calledIn are the keys of the calls on record, of all runs.
+// calledIn returns the keys of the calls on record, of all runs.
 func calledIn(t *testing.T, s runlog.Store) map[string]bool {
 	t.Helper()
 	keys := map[string]bool{}

@@ -13,30 +13,30 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// world is what is outside of the processes of a test: the agents, how long each of
-// their answers takes, and which calls reached them. It outlives a killed process.
+// world has the agents of a test, how long each answer takes, and which calls reached
+// them. It outlives the processes, which are killed.
 type world struct {
 	t      testing.TB
 	roster agent.Roster
-	seed   uint64 // of the latencies
+	seed   uint64 // seed of the latencies
 
 	mu    sync.Mutex
-	due   map[string]time.Time // when the answer to a call is there, by key
-	calls map[string]call      // that reached the agents, by key
+	due   map[string]time.Time // time at which the answer to a call is there, by key
+	calls map[string]call      // calls that reached the agents, by key
 }
 
 // call is a call that reached an agent.
 type call struct {
 	info  agent.Info
-	req   agent.Request // as it was asked last
-	times int           // first attempts
+	req   agent.Request // the last one, if it was made again
+	times int           // number of first attempts: each process makes one
 }
 
 func newWorld(t testing.TB, roster agent.Roster, seed uint64) *world {
 	return &world{t: t, roster: roster, seed: seed, due: map[string]time.Time{}, calls: map[string]call{}}
 }
 
-// agents is the roster as processes see it.
+// agents returns the roster for a process: its agents take their time, and are watched.
 func (w *world) agents() agent.Roster {
 	paced := agent.Roster{}
 	for name, a := range w.roster {
@@ -51,7 +51,7 @@ func (w *world) agents() agent.Roster {
 	return paced
 }
 
-// ask asks an agent, and reports one that ends its goroutine instead of returning.
+// ask calls an agent. An agent that ends its goroutine instead of returning fails the test.
 func (w *world) ask(ctx context.Context, a agent.Agent, info agent.Info, req agent.Request) (agent.Response, error) {
 	returned := false
 	defer func() {
@@ -67,8 +67,8 @@ func (w *world) ask(ctx context.Context, a agent.Agent, info agent.Info, req age
 	return resp, err
 }
 
-// exitedAt tells a deferred function where its goroutine called runtime.Goexit; false:
-// it did not, or the engine did, to unwind a flow.
+// exitedAt returns where the goroutine of the calling deferred function called
+// runtime.Goexit. ok is false if it did not, or if the engine did, to unwind a flow.
 func exitedAt() (at string, ok bool) {
 	g := parseGoroutine(string(debug.Stack()))
 	for i, f := range g.frames {
@@ -83,9 +83,9 @@ func exitedAt() (at string, ok bool) {
 	return "", false
 }
 
-// arrive notes a call and tells how long its answer still takes. One that is made
-// again after a crash is answered when the first one would have been, but not before
-// all that are made beside it have arrived: one that is given up then has cost a call.
+// arrive notes a call and returns how long its answer still takes. A call that is made
+// again after a crash is answered when the first one would have been, at least 1 ns later.
+// So all calls beside it arrive first, and one that is given up then has cost a call.
 func (w *world) arrive(info agent.Info, req agent.Request) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (w *world) arrive(info agent.Info, req agent.Request) time.Duration {
 	return max(time.Until(due), 1)
 }
 
-// latency is between 1 and 1,000 microseconds, by the key and the seed.
+// latency returns 1 to 1,000 microseconds, which depend on the key and the seed.
 func (w *world) latency(key string) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key))
@@ -109,7 +109,7 @@ func (w *world) latency(key string) time.Duration {
 	return time.Duration(1+r.IntN(1000)) * time.Microsecond
 }
 
-// made are the calls that reached the agents so far, by key.
+// made returns the calls that reached the agents so far, by key.
 func (w *world) made() map[string]call {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package page makes HTML pages of what a team made: first the result and the reason for
-// it, the cost and the warnings, then how it came about. A page is self-contained: it
-// loads nothing and has no script. All text of agents is escaped.
+// Package page makes HTML pages about the work of a team. First comes the result with its
+// reason, the cost and the warnings, then how it came about. A page loads nothing and has
+// no script, and all text of agents is escaped.
 //
 //	p := page.Of("Research", brief.Topic, out.Outcome)
 //	p.Result = page.Card{Won: true, Title: "Article", Score: &page.Score{Value: 82, Gate: 75, Max: 100}, Text: out.Article}
@@ -23,87 +23,95 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Page is what a page shows, from top to bottom.
+// Page has the parts of a page, from top to bottom.
 type Page struct {
-	Team       string // in words
-	Title      string // what the team was asked for
-	Status     string // in words
-	Result     Card   // what was made, or that there is nothing
+	Team       string // name of the kind of team, in words
+	Title      string // the task, as the team was asked
+	Status     string // status of the run, in words
+	Result     Card   // the result, or a text that there is none
 	Facts      []Fact
-	Unverified []string // parts of the result that no gate has passed
+	Unverified []string // names of the parts of the result that no gate has passed
 	Warnings   []Note
 	Sections   []Section
 }
 
-// Fact is a figure with its name.
-type Fact struct{ Name, Value string }
+// Fact is a figure, such as the cost.
+type Fact struct {
+	Name  string
+	Value string // with its unit
+}
 
 // Note is a message to a person, such as a warning.
-type Note struct{ Who, Text string }
-
-// Section is a part of the page. Its Text, Bars, Cards, Steps and Frame are shown in this
-// order; a section without any of them is left out. Bars and Cards after the first 20 are
-// folded.
-type Section struct {
-	ID, Title, Note string
-	Text            string
-	Bars            []Bar
-	Cards           []Card
-	Steps           []Step
-	Frame           string // HTML of an agent: shown in a frame that can run and load nothing
+type Note struct {
+	Who  string // the member that it is about; "": none
+	Text string
 }
 
-// Card is one thing that was made: the result, an idea, the work of a member.
+// Section is a part of the page. Its Note, Text, Bars, Cards, Steps and Frame are shown in
+// this order. A section that has at most a note is left out. Bars and Cards after the first
+// 20 are folded.
+type Section struct {
+	ID    string // anchor in the page; unique there
+	Title string
+	Note  string // sentence under the title
+	Text  string // Markdown is shown as plain paragraphs, JSON as a list
+	Bars  []Bar
+	Cards []Card
+	Steps []Step
+	Frame string // HTML of an agent, shown in a frame that can run and load nothing
+}
+
+// Card shows one piece of work: the result, an idea, or the work of a member.
 type Card struct {
-	Label string // above the title
+	Label string // line above the title
 	Title string
 	Score *Score   // nil: none
-	Why   string   // a sentence about how it came to be this
-	Tags  []string // such as "round 2"
-	Text  string
-	Bars  []Bar // of its parts
+	Why   string   // sentence with the reason for the result
+	Tags  []string // short remarks such as "round 2"
+	Text  string   // Markdown is shown as plain paragraphs, JSON as a list
+	Bars  []Bar    // scores of its parts
 	Pros  []string
 	Cons  []string
-	Quote *Turn // what a member says of it
-	Won   bool  // it is the result, and shown as such
+	Quote *Turn // a member's words about it; nil: none
+	Won   bool  // it is the result, and is marked so
 }
 
-// Bar is a score as a picture.
+// Bar shows a score as a picture.
 type Bar struct {
 	Name  string
 	Score Score
 }
 
-// Step is a part of how it came about: a round, an iteration, a department.
+// Step is a part of the course of a run: a round, an iteration, a department.
 type Step struct {
 	Title string
-	Turns []Turn
+	Turns []Turn // folded; who and the first line are visible
 }
 
-// Turn is what a member said or made: closed, its author and its first line are shown.
+// Turn is one contribution of a member.
 type Turn struct {
 	Who   string
-	What  string // such as "try 2 of 3"
+	What  string // remark such as "try 2 of 3"
 	Score *Score // nil: none
 	Text  string // Markdown is shown as plain paragraphs, JSON as a list
 
-	Output string // of a program, shown after Text, verbatim
-	Diff   string // in unified format, shown after them, verbatim, with marked lines
+	Output string // output of a program, shown verbatim after Text
+	Diff   string // difference in unified format, shown verbatim after Output, its lines marked
 }
 
-// Score is a score on a scale from 0 to Max, with the gate that it was to reach.
+// Score is a score on a scale, with the gate that it had to reach.
 type Score struct {
-	Value float64
+	Value float64 // 0 to Max
 	Gate  float64 // 0: none
-	Max   float64
+	Max   float64 // above 0, such as 1, 10 or 100
 }
 
-// Below tells whether the gate was not reached.
+// Below reports whether the gate was not reached, to six decimals.
 func (s Score) Below() bool { return round6(s.Value) < round6(s.Gate) }
 
-// Short is the score with one decimal (of 100: none; of 1: two), one more within a
-// hundredth of the scale around the gate, and as many as it takes to differ from the
-// gate; and the word "below".
+// Short returns the score, and the word "below" if the gate was not reached. It has no
+// decimal on a scale to 100, one to 10 and two to 1. Within a hundredth of the scale around
+// the gate it has one more. Below the gate it has as many as show the difference.
 func (s Score) Short() string {
 	digits := s.digits()
 	if s.Gate > 0 && round6(math.Abs(s.Value-s.Gate)) <= s.Max/100 {
@@ -117,7 +125,7 @@ func (s Score) Short() string {
 	return plain(s.Value, digits)
 }
 
-// String is Short, with the gate that was not reached.
+// String returns Short, followed by the gate if it was not reached.
 func (s Score) String() string {
 	if s.Below() {
 		return s.Short() + " " + plain(s.Gate, s.digits())
@@ -125,21 +133,22 @@ func (s Score) String() string {
 	return s.Short()
 }
 
-// digits are the decimals of a score on the scale: 1 of 10, 0 of 100, 2 of 1.
+// digits returns the decimals of a score: 0 on a scale to 100, 1 to 10, 2 to 1.
 func (s Score) digits() int { return max(0, 2-int(math.Round(math.Log10(s.Max)))) }
 
-// Percent is the score's share of the scale.
+// Percent returns the score's share of the scale in percent, from "0.0" to "100.0".
 func (s Score) Percent() string { return plain(100*min(max(s.Value/s.Max, 0), 1), 1) }
 
-// GateAt is the gate's share of the scale.
+// GateAt returns the gate's share of the scale, like Percent.
 func (s Score) GateAt() string { return Score{Value: s.Gate, Max: s.Max}.Percent() }
 
 func plain(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
 func round6(x float64) float64           { return math.Round(x*1e6) / 1e6 }
 
-const longestTitle = 300 // bytes
+const longestTitle = 300 // limit in bytes
 
-// Of is a page with what every outcome has: status, cost, warnings, what is unverified.
+// Of returns a page with the parts that every outcome has: status, facts, warnings, and
+// unverified parts. It shares nothing with o. A run without a status is running.
 func Of(team, title string, o orchestrator.Outcome) Page {
 	p := Page{Team: team, Title: text.Shorten(text.OneLine(title), longestTitle), Status: Words(string(o.Status))}
 	if o.Status == "" {
@@ -158,7 +167,8 @@ func Of(team, title string, o orchestrator.Outcome) Page {
 	return p
 }
 
-// Named is a page of Of that calls members and parts of the result by their names.
+// Named replaces the IDs of members and of parts of the result by their names, in p itself,
+// and returns p. It is for a page that Of has just made.
 func (p Page) Named(name func(id string) string) Page {
 	for i, id := range p.Unverified {
 		p.Unverified[i] = name(id)
@@ -169,6 +179,7 @@ func (p Page) Named(name func(id string) string) Page {
 	return p
 }
 
+// cost returns the cost in USD; calls without a known price make it a lower bound.
 func cost(u providers.Usage) string {
 	usd := fmt.Sprintf("%.4f USD", float64(u.Cost)/float64(providers.USD))
 	switch {
@@ -180,7 +191,7 @@ func cost(u providers.Usage) string {
 	return usd
 }
 
-// Words writes an identifier as people do: "team_leader" as "Team leader".
+// Words returns an identifier as people write it: "Team leader" for "team_leader".
 func Words(id string) string {
 	s := strings.NewReplacer("_", " ", "-", " ").Replace(id)
 	if s == "" {
@@ -192,7 +203,7 @@ func Words(id string) string {
 //go:embed page.tmpl
 var source string
 
-const shown = 20 // of a section's cards and bars; the others are folded
+const shown = 20 // number of a section's cards and of its bars that are not folded
 
 var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
 	"prose":   prose,
@@ -203,22 +214,22 @@ var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
 	"more":    func(n int) int { return max(0, n-shown) },
 }).Parse(source))
 
-// srcdoc is a page as the attribute of a frame. The template cannot make it: it strips
-// tags from attributes.
+// srcdoc returns HTML as an attribute of a frame. The template cannot do it, because it
+// strips tags from attributes.
 func srcdoc(html string) template.HTMLAttr {
 	return template.HTMLAttr(`srcdoc="` + template.HTMLEscapeString(html) + `"`) //nolint:gosec // escaped here, for a closed frame
 }
 
 // change is a line of a difference.
 type change struct {
-	Kind string // "added", "removed", "place" for what says where; "": unchanged
+	Kind string // "added", "removed", or "place" for a header; "": unchanged
 	Text string
 }
 
-// diff makes lines of a difference in unified format.
+// diff returns the lines of a difference in unified format, each with its kind.
 func diff(s string) []change {
 	var lines []change
-	content := false // behind the first "@@" of a file
+	content := false // the first "@@" of the file was seen
 	for line := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {
 		c := change{Text: line}
 		switch {
@@ -238,7 +249,7 @@ func diff(s string) []change {
 	return lines
 }
 
-// HTML is the page.
+// HTML returns the page as one HTML document.
 func (p Page) HTML() (string, error) {
 	p.Sections = slices.DeleteFunc(slices.Clone(p.Sections), func(s Section) bool {
 		return s.Text+s.Frame == "" && len(s.Bars)+len(s.Cards)+len(s.Steps) == 0

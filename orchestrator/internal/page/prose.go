@@ -13,24 +13,26 @@ import (
 // block is a part of a text: a paragraph, a heading, code, or a list.
 type block struct {
 	Text  string
-	Kind  string // "": a paragraph; "head", "code", "list"
-	Items []item
+	Kind  string // "head", "code" or "list"; "": a paragraph
+	Items []item // entries of a list
 }
 
-// item is an entry of a list.
+// item is an entry of a list: a name, a text, further entries, or several of them.
 type item struct {
 	Name, Text string
 	Items      []item
 }
 
-// The limits of what is shown of JSON inside of a text.
+// The limits of reading JSON inside of a text.
 const (
-	deepest = 6  // lists inside each other; below, JSON stays as it is
-	tries   = 50 // places where JSON may begin
+	deepest = 6  // limit of lists inside each other; deeper JSON is shown as it is
+	tries   = 50 // limit of places where JSON may begin
 )
 
-// prose makes blocks of a text: paragraphs, of Markdown headings, lists and code without
-// their marks, of JSON lists.
+// prose returns the blocks of a text that may have Markdown and JSON in it. Markdown loses
+// its marks, and each JSON object or list of objects becomes a list.
+//
+// For example, "# Head\nsee {\"a\":1}" becomes a heading, a paragraph and a list of one item.
 func prose(s string) []block {
 	var blocks []block
 	s = strings.ReplaceAll(s, "\r\n", "\n")
@@ -45,10 +47,11 @@ func prose(s string) []block {
 	return markdown(blocks, s)
 }
 
-// jsonStart is where an object or a list of objects may begin.
+// jsonStart matches the beginning of an object or of a list of objects.
 var jsonStart = regexp.MustCompile(`\{\s*"|\[\s*\{\s*"`)
 
-// cutJSON finds the first JSON object or list of objects in a text; nil: there is none.
+// cutJSON cuts a text around the first JSON object or list of objects. A nil list means
+// that there is none; before is the whole text then.
 func cutJSON(s string) (before string, list []item, after string) {
 	for _, at := range jsonStart.FindAllStringIndex(s, tries) {
 		d := json.NewDecoder(strings.NewReader(s[at[0]:]))
@@ -60,7 +63,7 @@ func cutJSON(s string) (before string, list []item, after string) {
 	return s, nil, ""
 }
 
-// items are the entries of an object or list, in their order.
+// items returns the entries of an object or list, in their order.
 func items(raw json.RawMessage, depth int) []item {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	open, err := d.Token()
@@ -87,12 +90,12 @@ func items(raw json.RawMessage, depth int) []item {
 	return list
 }
 
-// fill puts a value into an entry. An object without a name gets that of its title, or of
-// its first text.
+// fill returns i with a value. An object without a name takes its title as its name, else
+// its first entry if that is a text.
 func (i item) fill(value json.RawMessage, depth int) item {
 	switch {
 	case value[0] == '"':
-		_ = json.Unmarshal(value, &i.Text) // it was decoded before
+		_ = json.Unmarshal(value, &i.Text) // cannot fail: value is valid JSON
 	case value[0] != '{' && value[0] != '[' || depth >= deepest:
 		i.Text = string(value)
 	default:
@@ -106,7 +109,7 @@ func (i item) fill(value json.RawMessage, depth int) item {
 	return i
 }
 
-// titles are the names under which objects have their own.
+// titles has the names of the fields that name an object.
 var titles = []string{"Title", "Name", "Id", "Idea id"}
 
 var (
@@ -118,65 +121,91 @@ var (
 	mdRule   = regexp.MustCompile(`^\s*([-*_]\s*){3,}$`)
 )
 
-// markdown appends the blocks of a text without JSON.
-func markdown(blocks []block, s string) []block {
-	var paragraph, code []string
-	inCode, item0 := false, []item(nil)
-	flush := func() {
-		if len(paragraph) > 0 {
-			blocks = append(blocks, block{Text: strings.Join(paragraph, " ")})
-		}
-		if len(item0) > 0 {
-			blocks = append(blocks, block{Kind: "list", Items: item0})
-		}
-		paragraph, item0 = nil, nil
-	}
-	for line := range strings.SplitSeq(s, "\n") {
-		fence := strings.HasPrefix(strings.TrimSpace(line), "```")
-		switch bare := strings.TrimSpace(inline(line)); {
-		case fence && inCode:
-			blocks, code, inCode = append(blocks, block{Kind: "code", Text: strings.Join(code, "\n")}), nil, false
-		case fence:
-			flush()
-			inCode = true
-		case inCode:
-			code = append(code, line)
-		case bare == "" || mdRule.MatchString(line):
-			flush()
-		case mdHead.MatchString(bare):
-			flush()
-			blocks = append(blocks, block{Kind: "head", Text: mdHead.FindStringSubmatch(bare)[1]})
-		case mdBullet.MatchString(bare):
-			if len(paragraph) > 0 {
-				flush()
-			}
-			item0 = append(item0, item{Text: mdBullet.FindStringSubmatch(bare)[1]})
-		case len(item0) > 0 && strings.HasPrefix(line, " "): // continues the item
-			item0[len(item0)-1].Text += " " + bare
-		default:
-			if len(item0) > 0 {
-				flush()
-			}
-			paragraph = append(paragraph, bare)
-		}
-	}
-	flush()
-	if len(code) > 0 { // its end is missing
-		blocks = append(blocks, block{Kind: "code", Text: strings.Join(code, "\n")})
-	}
-	return blocks
+// writer collects the blocks of a text line by line. At most one of paragraph and list has
+// entries; code has them only between two fences.
+type writer struct {
+	blocks    []block
+	paragraph []string
+	list      []item
+	code      []string
+	inCode    bool
 }
 
-// inline takes the marks out of a line. Of a link it keeps the text and the host: pages
-// have no links.
+// markdown returns blocks, followed by those of a text without JSON.
+func markdown(blocks []block, s string) []block {
+	w := writer{blocks: blocks}
+	for line := range strings.SplitSeq(s, "\n") {
+		fence := strings.HasPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case fence && w.inCode:
+			w.endCode()
+		case fence:
+			w.flush()
+			w.inCode = true
+		case w.inCode:
+			w.code = append(w.code, line)
+		default:
+			w.add(line)
+		}
+	}
+	w.flush()
+	if len(w.code) > 0 { // the last fence is missing
+		w.endCode()
+	}
+	return w.blocks
+}
+
+// add adds a line that is not code.
+func (w *writer) add(line string) {
+	switch bare := strings.TrimSpace(inline(line)); {
+	case bare == "" || mdRule.MatchString(line):
+		w.flush()
+	case mdHead.MatchString(bare):
+		w.flush()
+		w.blocks = append(w.blocks, block{Kind: "head", Text: mdHead.FindStringSubmatch(bare)[1]})
+	case mdBullet.MatchString(bare):
+		if len(w.paragraph) > 0 {
+			w.flush()
+		}
+		w.list = append(w.list, item{Text: mdBullet.FindStringSubmatch(bare)[1]})
+	case len(w.list) > 0 && strings.HasPrefix(line, " "): // the line continues the item
+		w.list[len(w.list)-1].Text += " " + bare
+	default:
+		if len(w.list) > 0 {
+			w.flush()
+		}
+		w.paragraph = append(w.paragraph, bare)
+	}
+}
+
+// flush ends the paragraph or the list.
+func (w *writer) flush() {
+	if len(w.paragraph) > 0 {
+		w.blocks = append(w.blocks, block{Text: strings.Join(w.paragraph, " ")})
+	}
+	if len(w.list) > 0 {
+		w.blocks = append(w.blocks, block{Kind: "list", Items: w.list})
+	}
+	w.paragraph, w.list = nil, nil
+}
+
+// endCode ends the code.
+func (w *writer) endCode() {
+	w.blocks = append(w.blocks, block{Kind: "code", Text: strings.Join(w.code, "\n")})
+	w.code, w.inCode = nil, false
+}
+
+// inline returns a line without Markdown's marks. A link becomes its text and its host,
+// because pages have no links.
 func inline(line string) string {
 	line = mdLink.ReplaceAllString(mdMarks.ReplaceAllString(line, ""), "$1 ($2)")
 	return mdEmph.ReplaceAllString(line, "$1$2")
 }
 
-const longestHeadline = 120 // bytes
+const longestHeadline = 120 // limit in bytes
 
-// headline is the first line of a text; of one that is JSON alone, what is in it.
+// headline returns the first line of a text. If all of the text is JSON, it names the
+// entries instead.
 func headline(s string) string {
 	line := ""
 	for _, b := range prose(s) {
@@ -193,17 +222,25 @@ func headline(s string) string {
 	return text.Shorten(line, longestHeadline)
 }
 
-// summary names the entries of a list, and if it is one alone, those in it.
+// summary names the entries of a list. A list of one entry with entries of its own names
+// these, too.
 func summary(list []item) string {
-	names := make([]string, len(list))
-	for i, it := range list {
-		names[i] = strings.TrimPrefix(strings.TrimSuffix(it.Name+": "+it.Text, ": "), ": ")
-	}
 	if len(list) == 1 && len(list[0].Items) > 0 {
-		for _, it := range list[0].Items {
-			names = append(names, strings.TrimPrefix(strings.TrimSuffix(it.Name+": "+it.Text, ": "), ": "))
-		}
-		return names[0] + ": " + strings.Join(names[1:], ", ")
+		return list[0].line() + ": " + lines(list[0].Items)
 	}
-	return strings.Join(names, ", ")
+	return lines(list)
+}
+
+// lines returns the entries in one line.
+func lines(list []item) string {
+	each := make([]string, len(list))
+	for i, it := range list {
+		each[i] = it.line()
+	}
+	return strings.Join(each, ", ")
+}
+
+// line returns the name and the text, as far as there are.
+func (i item) line() string {
+	return strings.TrimPrefix(strings.TrimSuffix(i.Name+": "+i.Text, ": "), ": ")
 }
