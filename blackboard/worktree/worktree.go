@@ -1,21 +1,21 @@
-// Package worktree gives each attempt at a task a git worktree and a branch of its own,
-// and merges what passed its review into the main branch, one merge a task.
+// Package worktree gives each attempt at a task a git worktree and a branch of its own. It
+// merges work that has passed its review into the main branch, one merge a task.
 //
-// Git itself does the work, as a program without a shell, and runs nothing that the
-// repository or a user has configured: no hooks, filters or drivers. The name of the
-// committer is passed with each command and written to no configuration. Of the user's
-// configuration two values count: safe.directory, without which git refuses a repository of
-// another owner, and core.excludesFile, for what is no change in the user's folder.
+// The program git does the work, without a shell. It runs nothing that the repository or a
+// user has configured: no hooks, filters or drivers. The name of the committer is passed
+// with each command and written to no configuration. Two values of the user's configuration
+// count. Without safe.directory, git refuses a repository of another owner. Files that
+// core.excludesFile names are no changes in the user's folder.
 //
-// Without filters, as git-crypt and git-lfs are, workers see such a file as it is in the
-// repository: encrypted, or as a pointer. What they write is committed as it is, as plain
-// text or whole, and is written so to a folder that has the main branch checked out.
+// Filters such as git-crypt and git-lfs do not run. So workers see their files as they are
+// in the repository: encrypted, or as a pointer. Files that workers write are committed as
+// they are, and are written so to a folder that has the main branch checked out.
 //
-// Every call can be interrupted at any moment and repeated: what was done already is not
-// done again. A merge is made in memory; then one compare-and-swap moves the main branch,
-// so that it never has a part of a merge.
+// Every call can be interrupted at any moment and repeated; finished steps are not repeated.
+// A merge is made in memory. Then one compare-and-swap moves the main branch, so it never
+// has a part of a merge.
 //
-// Several runs, of several processes, can work on one repository: the names of branches and
+// Several runs of several processes can work on one repository. The names of branches and
 // folders contain the run, and a run that loses the compare-and-swap merges again.
 package worktree
 
@@ -46,7 +46,7 @@ var (
 	// of its own, or ignored files that a merge would overwrite.
 	ErrDirtyRepo = errors.New("the repository has changes that are not committed")
 
-	// ErrNoRepo says that there is no repository.
+	// ErrNoRepo says that Config.Repo is no repository.
 	ErrNoRepo = errors.New("no git repository")
 
 	// ErrNoChange says that there is nothing to commit.
@@ -56,35 +56,36 @@ var (
 	ErrOldGit = errors.New("git 2.38 or later is needed")
 )
 
-// Config says where a run works.
+// Config says on which repository a run works, and how.
 type Config struct {
-	// Repo is the top folder of a repository. Init makes one there if there is none.
+	// Repo is the top folder of a repository. It is required.
 	Repo string
+
+	// Init makes a repository in Repo if there is none.
 	Init bool
 
-	// Run is the ID of the run; not empty.
+	// Run is the ID of the run. It is required.
 	Run string
 
-	// Main is the branch that attempts start from and are merged into; "": main.
+	// Main is the branch from which attempts start, and into which they are merged. ""
+	// means main.
 	Main string
 
-	// Base is the folder for worktrees; "": worktrees, and for a bare repository its
-	// path with .worktrees behind it. A relative one is below Repo, where git is told to
-	// ignore it.
+	// Base is the folder for worktrees. "" means worktrees, or for a bare repository its
+	// path followed by .worktrees. A relative path is below Repo, where git ignores it.
 	Base string
 
-	// Prefix begins the names of branches, and no branch has it as its name; "": task.
+	// Prefix begins the names of branches; no branch may have this name. "" means task.
 	Prefix string
 
-	// AllowDirty lets a run work on a repository whose main branch is checked out with
-	// changes at its first Open. Main is not touched then: merges go to the branch
-	// orchestrator/<run>.
+	// AllowDirty lets a run begin while the main branch is checked out with changes. Its
+	// merges then go to the branch orchestrator/<run>, and main is not touched.
 	AllowDirty bool
 
-	// Name and Email are those of the committer; "": Convene, convene@localhost.
-	Name, Email string
+	Name  string // name of the committer; "": Convene
+	Email string // address of the committer; "": convene@localhost
 
-	// Time limits each command of git; 0: 10 minutes.
+	// Time is the limit of each command of git. 0 means 10 minutes.
 	Time time.Duration
 }
 
@@ -97,11 +98,11 @@ type Trees struct {
 	git    git.Repo
 	bare   bool
 	common string // git's own folder
-	main   string // the branch that attempts start from and are merged into
-	base   string // the folder for the worktrees of this run
-	prefix string // of the branches of this run
-	run    string
-	short  string // of run
+	main   string // branch from which attempts start, and into which they are merged
+	base   string // folder for the worktrees of this run
+	prefix string // beginning of the branches of this run
+	run    string // ID of the run
+	short  string // short form of run, for names
 
 	mu    mutex // one change of the repository at a time
 	after func(args []string) error
@@ -439,7 +440,7 @@ func (w *Trees) placeBase(ctx context.Context, c Config) error {
 	return nil
 }
 
-// exclude lets git ignore what a pattern matches, in this repository alone.
+// exclude makes git ignore what a pattern matches, only in this repository.
 func (w *Trees) exclude(ctx context.Context, pattern string) error {
 	file, err := w.do(ctx, "rev-parse", "--path-format=absolute", "--git-path", "info/exclude")
 	if err != nil {

@@ -29,28 +29,28 @@ const (
 // Repo says where git runs, and as which author. It is safe for concurrent use, as far as git
 // is: two commands that write one index exclude each other.
 type Repo struct {
-	Dir    string        // where git runs
-	GitDir string        // the repository, if it is not the one that Dir is in; then Dir is the work tree
-	Name   string        // of author and committer; "": Convene
-	Email  string        // the same; "": convene@localhost
-	Time   time.Duration // of one command; 0: 2 minutes
-	Mark   string        // of its processes, for proc.Sweep
-	Index  string        // the file with the index; "": that of the repository
-	At     time.Time     // of commits, in whole seconds; zero: now
+	Dir    string        // folder in which git runs
+	GitDir string        // folder of the repository, whose work tree Dir is then; "": the one that Dir is in
+	Name   string        // name of author and committer; "": Convene
+	Email  string        // address of author and committer; "": convene@localhost
+	Time   time.Duration // time limit of one command; 0: 2 minutes
+	Mark   string        // proc.Command.Mark of git's processes, for proc.Sweep
+	Index  string        // path of the index; "": that of the repository
+	At     time.Time     // date of commits, in whole seconds; zero: now
 	Top    bool          // Dir is the top of a work tree: git does not look for one around it
-	Ignore bool          // git ignores what the user's core.excludesFile says, too
-	Safe   []string      // the repositories of other owners that may be used, such as [Safe]
+	Ignore bool          // git also ignores the files that the user's core.excludesFile names
+	Safe   []string      // repositories of other owners that git may use, such as those of [Safe]
 }
 
-// ErrOutput says that a command was complete, but has written more than 32 MiB to stdout, or
-// that it was stopped because it has written far more.
+// ErrOutput says that a command wrote more than 32 MiB to stdout. It may have been stopped
+// for that, or have ended by itself.
 var ErrOutput = errors.New("too much output")
 
 // Error is a command of git that failed.
 type Error struct {
-	Args   []string // without the settings of this package
-	Code   int      // git's exit code, such as 1 of a merge with conflicts; -1: it was killed
-	Detail string   // what git wrote to stderr, or why it was killed
+	Args   []string // arguments, without the settings of this package
+	Code   int      // git's exit code, such as 1 for a merge with conflicts; -1: it was killed
+	Detail string   // git's text on stderr, or the reason why it was killed
 }
 
 func (e *Error) Error() string {

@@ -1,4 +1,4 @@
-// Package npmtest runs programs from npm in tests, in the versions of a lock file.
+// Package npmtest runs programs from npm in tests, in the versions that a lock file pins.
 package npmtest
 
 import (
@@ -18,18 +18,20 @@ import (
 	"time"
 )
 
-// Programs are installed once, when a test asks for one of them. A package of tests
-// has one Programs for a folder, and calls Remove when its tests have ended.
+// Programs has the programs of one package.json. They are installed once, when a test asks
+// for the first of them. A package of tests has one Programs for each folder, and calls
+// Remove when its tests have ended. It is safe for concurrent use, except Remove.
 type Programs struct {
-	Folder string // beside the tests, with a package.json and its package-lock.json
+	Folder string // folder with a package.json and its package-lock.json, relative to the tests
 
 	once sync.Once
-	dir  string // where they are installed; "": nowhere
+	dir  string // folder in which they are installed; "": none
 	err  error
 }
 
-// Script returns the command node, and the path of a file of an installed package.
-// Where that cannot be had, the test is skipped; in CI only where there is no npm.
+// Script returns the command node and the path of a file of an installed package. Without
+// node or npm, and with -short, it skips the test. It also skips the test if the packages
+// cannot be installed, but fails it in CI.
 func (p *Programs) Script(t testing.TB, path ...string) (node, script string) {
 	t.Helper()
 	if testing.Short() {
@@ -63,6 +65,7 @@ func Version(t testing.TB, node string) (major, minor int) {
 	return major, minor
 }
 
+// install installs the programs in a new folder.
 func (p *Programs) install() error {
 	dir, err := os.MkdirTemp("", "npmtest")
 	if err != nil {
@@ -95,8 +98,9 @@ func (p *Programs) Remove() {
 	}
 }
 
-// Start runs node with args, and returns once what it prints matches up. It is killed
-// when the test ends, or by stop. It has the environment Env and what is in env.
+// Start starts node with args and the environment Env(env...). It returns once the output
+// matches up, and fails the test if that takes a minute. The process is killed when the
+// test ends, or by stop.
 func Start(t testing.TB, up *regexp.Regexp, env []string, node string, args ...string) (stop func()) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), node, args...)
@@ -108,7 +112,7 @@ func Start(t testing.TB, up *regexp.Regexp, env []string, node string, args ...s
 	}
 	stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // returns the error of the kill
 	})
 	t.Cleanup(stop)
 	select {
@@ -119,14 +123,14 @@ func Start(t testing.TB, up *regexp.Regexp, env []string, node string, args ...s
 	return stop
 }
 
-// Env is an environment with what Node.js may need, and more.
+// Env returns the variables of this process that Node.js needs, PATH and HOME, and more.
 func Env(more ...string) []string {
 	return append(slices.DeleteFunc(os.Environ(), func(e string) bool {
 		return !strings.HasPrefix(e, "PATH=") && !strings.HasPrefix(e, "HOME=")
 	}), more...)
 }
 
-// FreePort is a port of this machine that no process listens on now.
+// FreePort returns a port of localhost on which no process listens now.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "localhost:0")
@@ -140,7 +144,7 @@ func FreePort(t testing.TB) string {
 	return port
 }
 
-// output keeps what a program prints and tells when it is up.
+// output keeps the output of a program, and closes ready once it matches up.
 type output struct {
 	up    *regexp.Regexp
 	mu    sync.Mutex

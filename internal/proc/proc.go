@@ -3,19 +3,18 @@
 //
 // # What holds where
 //
-// On every system the program gets only the environment that it is given, time and
+// On every system the program gets only the environment that it is given. Its time and
 // output are limited, and too much output does not fill the memory.
 //
-// On Linux the program is the first process of a PID namespace, which for other users than
-// root needs a user namespace, too. It is killed when Run returns and when our
-// process ends, even by kill -9; then the kernel kills every process that it has
-// started, whatever group, session or name that has. None of them can send a signal to
-// a process outside. [Command.Writable] is enforced by Landlock (Linux 5.13; truncation
+// On Linux the program is the first process of a PID namespace. Users other than root also
+// need a user namespace for that. The program is killed when Run returns and when our
+// process ends, even by kill -9. The kernel then kills every process that it has started,
+// whatever group, session or name that has. None of them can send a signal to a process
+// outside. [Command.Writable] is enforced by Landlock (Linux 5.13; truncation
 // from 6.2 on), which also hides memory and environment of our process.
 // [Command.Processes] is enforced by counting fifty times a second; processes that
 // double faster than that may last until [Command.Time]. A program of root loses the
-// capabilities that reach beyond files and users, such as to mount, to trace and to
-// load modules.
+// capabilities that reach beyond files and users: mounting, tracing, loading modules.
 //
 // Where the kernel allows no namespace, as in many containers, and on other Unix
 // systems, the program has a process group of its own, which is killed when Run
@@ -47,8 +46,8 @@ const (
 	DefaultFlood  = 256 << 20
 )
 
-// lingering is how long output is still read after the program has ended and its
-// processes were killed: one that escaped may hold the pipe open.
+// lingering is the limit of reading output after the program has ended and its processes
+// were killed: one that escaped may hold the pipe open.
 const lingering = time.Second
 
 // markName is the environment variable that has Command.Mark.
@@ -56,23 +55,23 @@ const markName = "CONVENE_PROC"
 
 // Command is a program to run, and its limits.
 type Command struct {
-	Path  string   // of the program; a name without a separator is searched for in the PATH of this process
-	Args  []string // without the name of the program
-	Dir   string   // where it runs
-	Env   []string // "KEY=value"; all it gets, but for the variable with Mark
-	Stdin string
+	Path  string   // path of the program; a name without a separator is searched for in the PATH of this process
+	Args  []string // arguments, without the name of the program
+	Dir   string   // folder in which it runs
+	Env   []string // whole environment as "KEY=value"; only the variable with Mark is added
+	Stdin string   // input of the program; "": none
 
-	Time      time.Duration // then it is killed; 0: only ctx ends it
+	Time      time.Duration // limit; the program is killed then; 0: only ctx ends it
 	Output    int           // bytes kept of stdout and of stderr: the first half and the last; 0: DefaultOutput
-	Flood     int64         // bytes written to one of them at which it is killed; 0: DefaultFlood
-	Processes int           // at once; with more the program is killed; 0: no limit, and the priority is not lowered
+	Flood     int64         // limit in bytes of stdout and of stderr; the program is killed then; 0: DefaultFlood
+	Processes int           // limit at one time; the program is killed then; 0: none, and the priority is not lowered
 
-	// Writable are the only files and folders, with all below, that may be changed.
-	// Each must exist. Empty: no limit.
+	// Writable has the only files and folders that may be changed, the folders with all
+	// that is below them. Each must exist. Empty means no limit.
 	Writable []string
 
 	// Mark is a word by which Sweep finds the processes of an earlier run of this program.
-	// Empty: it does not find them.
+	// "" means that it does not find them.
 	Mark string
 }
 
@@ -81,20 +80,21 @@ type End string
 
 // The ends of a program.
 const (
-	Exited   End = "exited"             // by itself, with Result.Code
-	Signaled End = "ended by a signal"  // that this package did not send
-	TimedOut End = "time limit"         // of Command.Time
-	Flooded  End = "output limit"       // of Command.Flood
-	Crowded  End = "limit of processes" // of Command.Processes
+	Exited   End = "exited"             // the program ended itself, with Result.Code
+	Signaled End = "ended by a signal"  // another process sent the signal, not this package
+	TimedOut End = "time limit"         // Command.Time was exceeded
+	Flooded  End = "output limit"       // Command.Flood was exceeded
+	Crowded  End = "limit of processes" // Command.Processes was exceeded
 )
 
-// Result is how a program ended and what it wrote.
+// Result says how a program ended and what it wrote.
 type Result struct {
-	Stdout, Stderr Output
-	End            End
-	Code           int    // of the exit; -1 unless Exited
-	Why            string // in words, unless it exited: which limit, which signal
-	Elapsed        time.Duration
+	Stdout  Output
+	Stderr  Output
+	End     End
+	Code    int           // exit code; -1 unless Exited
+	Why     string        // the limit or the signal, in words; "" if Exited
+	Elapsed time.Duration // time from the start to the end
 }
 
 // limitError is the cause with which a program was killed.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// RemoveAll is os.RemoveAll also for what has folders without permissions, such as Go's
-// cache of modules.
+// RemoveAll removes path and all below it, also folders without write permission, such as
+// Go's module cache. A missing path is no error.
 func RemoveAll(path string) error {
 	if os.RemoveAll(path) == nil {
 		return nil
@@ -16,10 +16,10 @@ func RemoveAll(path string) error {
 	return os.RemoveAll(path)
 }
 
-// Unlock gives the owner of the folders at and below path every permission for them, as far
-// as it can. It follows no links.
+// Unlock gives the owner all permissions of the folders at and below path, as far as it
+// can. It follows no links. Whoever needs a folder that stays locked gets the error.
 func Unlock(path string) {
-	_ = filepath.WalkDir(path, func(inner string, d fs.DirEntry, err error) error { // what stays inaccessible is an error of who needs it
+	_ = filepath.WalkDir(path, func(inner string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			if info, err := d.Info(); err == nil {
 				_ = os.Chmod(inner, info.Mode().Perm()|0o700)

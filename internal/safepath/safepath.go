@@ -1,5 +1,6 @@
-// Package safepath checks and repairs paths and names that a model wrote: they stay inside
-// a folder, outside of its repository, and are safe as names of files and branches.
+// Package safepath checks and repairs paths and names that a model wrote. The results stay
+// inside a folder and outside of git's data there. They are safe as names of files and
+// branches on every system.
 package safepath
 
 import (
@@ -15,16 +16,18 @@ import (
 	"unicode/utf8"
 )
 
-// ErrUnsafePath says that a path leaves its folder, leads into a repository, or is no
-// name of a file on every system.
+// ErrUnsafePath says that a path leaves its folder, leads into git's data, or names no file
+// on some system.
 var ErrUnsafePath = errors.New("unsafe path")
 
 // Clean returns p in its shortest form, with slashes, relative to its folder. A leading
-// slash means that folder. An error is always ErrUnsafePath: p is empty or the folder
-// itself, has more than 1024 bytes, leads out of it by "..", has a component that is ".git"
-// on some file system, or is written in a way that means something else on another system
-// (a backslash, a colon, a device, a control or invisible character, a dot or space at an
-// end).
+// slash means that folder. The error wraps ErrUnsafePath. These are errors:
+//
+//   - p is empty, the folder itself, or leads out of it by "..".
+//   - p has more than 1024 bytes, or is not UTF-8.
+//   - A component is ".git" on some file system.
+//   - p means something else on some system: it has a backslash, a colon, a device, an
+//     invisible character, or a component that ends in a dot or a space.
 func Clean(p string) (string, error) {
 	unsafe := func(why string) (string, error) { return "", fmt.Errorf("%w %q: %s", ErrUnsafePath, p, why) }
 	if !utf8.ValidString(p) {
@@ -55,14 +58,14 @@ func Clean(p string) (string, error) {
 	return clean, nil
 }
 
-// longest is how many bytes a path may have: below a folder, systems and git take no more
-// than 4096 in all.
+// longest is the limit of a path in bytes. With its folder, a path may have 4096 on most
+// systems and in git.
 const longest = 1024
 
-// device matches names that Windows takes for a device, whatever follows a dot.
+// device matches a name that Windows takes for a device, with or without an extension.
 var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)`)
 
-// refuse says why a path may not have the component; "": it may.
+// refuse returns the reason why a path may not have the component; "": it may.
 func refuse(component string) string {
 	switch lower := strings.ToLower(component); {
 	case strings.TrimRight(component, ". ") != component:
@@ -75,11 +78,10 @@ func refuse(component string) string {
 	return ""
 }
 
-// In is [Clean] for a path in the existing folder root. A path that leads out of root, or
-// into a repository, through a symbolic link is ErrUnsafePath, too. A path that does not
-// exist yet is no error. Other errors come from the file system.
+// In returns [Clean] of p, and checks p in the folder root, which must exist. A path that
+// leads out of root or into git's data through a symbolic link is ErrUnsafePath, too. A
+// path that does not exist yet is no error. Other errors come from the file system.
 //
-// Write and Remove stay in root even if links change meanwhile.
 // Write and Remove stay in root even if links change meanwhile.
 func In(root, p string) (string, error) {
 	clean, err := Clean(p)
@@ -97,7 +99,7 @@ func In(root, p string) (string, error) {
 			if _, err := os.Lstat(full); err == nil {
 				return "", fmt.Errorf("%w %q: %q is a link that leads nowhere", ErrUnsafePath, p, at)
 			}
-			continue // look at its folder
+			continue // the folder above may exist
 		}
 		if err != nil {
 			return "", fmt.Errorf("look at %q: %w", at, err)
@@ -114,9 +116,9 @@ func In(root, p string) (string, error) {
 	return clean, nil
 }
 
-// Write writes a file in the folder root, and makes the folders above it. An existing
-// file is replaced, keeping its permissions; a new one has 0644. The errors are those of
-// [In], and of the file system.
+// Write writes a file in the folder root, and makes the folders above it. A new file has
+// the permissions 0644; an existing one keeps its own. Errors are those of [In] and of the
+// file system.
 func Write(root, p string, data []byte) error {
 	return inside(root, p, func(r *os.Root, clean string) error {
 		if err := r.MkdirAll(path.Dir(clean), 0o755); err != nil {
@@ -126,23 +128,23 @@ func Write(root, p string, data []byte) error {
 	})
 }
 
-// Remove removes a file in the folder root, a link as such, and then the empty folders
-// above it. A missing file is no error; a folder that is not empty is one. The errors are
-// those of [In], and of the file system.
+// Remove removes a file or a symbolic link in the folder root, then the folders above it
+// that are empty. A missing file is no error; a folder that is not empty is one. Errors
+// are those of [In] and of the file system.
 func Remove(root, p string) error {
 	return inside(root, p, func(r *os.Root, clean string) error {
 		if err := r.Remove(clean); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		dir := path.Dir(clean)
-		for dir != "." && r.Remove(dir) == nil { // up to the first that is not empty
+		for dir != "." && r.Remove(dir) == nil { // fails for the first that is not empty
 			dir = path.Dir(dir)
 		}
 		return nil
 	})
 }
 
-// inside calls do with the folder and the clean path.
+// inside calls do with root and the clean path, or returns the error of In.
 func inside(root, p string, do func(r *os.Root, clean string) error) error {
 	clean, err := In(root, p)
 	if err != nil {

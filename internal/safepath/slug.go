@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// slugLength is how many bytes of its origin a slug keeps.
+// slugLength is the limit of a slug in bytes, without a hash.
 const slugLength = 40
 
-// Slug returns a name made of id that is harmless in paths, branches and commands: 1
-// to 47 characters of a-z, 0-9, "_" and "-", with no "-" at its ends or twice in a
-// row. An id that is such a name of at most 40 characters is returned as it is; any
-// other gets six hexadecimal digits of its hash behind it, so that different IDs have
-// different slugs (but for one in 16 million pairs).
+// Slug returns a name for id that is harmless in paths, branches and commands. It has 1 to
+// 47 characters of a-z, 0-9, "_" and "-", with no "-" at its ends or twice in a row.
+//
+// An id that is such a name of at most 40 characters is returned as it is. Any other slug
+// ends in six hexadecimal digits of the hash of id, so that different IDs have different
+// slugs, except for one in 16 million pairs.
 func Slug(id string) string {
 	slug := strings.Map(func(r rune) rune {
 		switch {

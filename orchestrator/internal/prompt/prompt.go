@@ -1,6 +1,6 @@
-// Package prompt makes prompts of templates: those of a team, which its host may
-// replace one by one. Text of agents and users reaches a template only through the
-// function data, which delimits it so that it cannot pass for instructions.
+// Package prompt makes prompts from the templates of a team, which its host may replace
+// one by one. Text of agents and users reaches a template only through the function data,
+// which delimits it so that it cannot pass for instructions.
 package prompt
 
 import (
@@ -15,19 +15,24 @@ import (
 	"github.com/convene-go/convene/internal/text"
 )
 
-// Set are the templates of a team. The zero Set has none.
+// Set has the templates of a team. New makes one; the zero Set is not usable.
 type Set struct{ templates *template.Template }
 
 // Source says where templates come from.
 type Source struct {
-	Own     fs.FS            // the team's, by name; each of Samples is there
-	Host    fs.FS            // nil: none; a file that is there replaces the team's of the same name
-	Samples map[string][]any // by file name: what fills the template; all are tried, so that a wrong field shows early
-	Quote   int              // bytes that data quotes of a text; 0: all
-	Funcs   template.FuncMap // beside data and inc
+	Own  fs.FS // the team's templates; it has each file that Samples names
+	Host fs.FS // the host's templates, which replace the team's of the same names; nil: none
+
+	// Samples has values for each template, by file name. New fills the template with each
+	// of them, so that a wrong field shows early.
+	Samples map[string][]any
+
+	Quote int              // limit in bytes of a text that data quotes; 0: none
+	Funcs template.FuncMap // functions of the templates beside data and inc; nil: none
 }
 
-// New reads the templates. All faults are in the one error, which names the files.
+// New reads the templates that Samples names. One error has all faults and names the
+// files. A file of the host that Samples does not name is a fault.
 func New(s Source) (Set, error) {
 	root := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
 		"data": func(label, body string) string { return Delimit(label, body, s.Quote) },
@@ -51,7 +56,7 @@ func New(s Source) (Set, error) {
 	for _, name := range names {
 		for _, sample := range s.Samples[name] {
 			if root.Lookup(name) == nil {
-				break // its fault is told
+				break // the fault of its text is in errs
 			}
 			if _, err := set.Fill(name, sample); err != nil {
 				errs = append(errs, fmt.Errorf("prompts: %w", err))
@@ -62,7 +67,7 @@ func New(s Source) (Set, error) {
 	return set, errors.Join(errs...)
 }
 
-// unknown returns an error if the host has files that are no templates of the team.
+// unknown returns an error for each file of the host that is no template of the team.
 func (s Source) unknown(names []string) error {
 	if s.Host == nil {
 		return nil
@@ -80,6 +85,7 @@ func (s Source) unknown(names []string) error {
 	return errors.Join(append(errs, err)...)
 }
 
+// read returns the host's template of that name, else the team's.
 func (s Source) read(name string) (string, error) {
 	if s.Host != nil {
 		body, err := fs.ReadFile(s.Host, name)
@@ -91,7 +97,8 @@ func (s Source) read(name string) (string, error) {
 	return string(body), err
 }
 
-// Fill executes a template.
+// Fill executes a template with values, and trims space around the result. It is safe for
+// concurrent use.
 func (s Set) Fill(name string, values any) (string, error) {
 	var b strings.Builder
 	if err := s.templates.ExecuteTemplate(&b, name, values); err != nil {
@@ -100,12 +107,12 @@ func (s Set) Fill(name string, values any) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// Delimit quotes text as data, cut to limit bytes (0: whole). The text cannot end
-// its quotation.
+// Delimit returns body as data with a label, cut to limit bytes (0: whole). Neither of them
+// can end the quotation, whatever it has.
 func Delimit(label, body string, limit int) string {
 	label = strings.NewReplacer("\"", "'", "<", "(", ">", ")", "\n", " ", "\r", " ").Replace(label)
 	return text.Delimit("data", fmt.Sprintf(" name=%q", label), text.Cut(body, limit))
 }
 
-// OneLine makes one line of a text.
+// OneLine returns a text in one line, with single spaces.
 func OneLine(s string) string { return text.OneLine(s) }

@@ -17,10 +17,12 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Encode is the JSON form of a Config or of one of its groups, a struct: as
-// encoding/json has it, but for durations, which are texts such as "5m0s", and money,
-// which is a decimal number of USD; of both, -1 is orchestrator.None. Each field has a
-// json tag. A struct without a duration or money of its own needs no MarshalJSON.
+// Encode returns the JSON form of a Config or of one of its groups, which is a struct. Each
+// of its fields has a json tag.
+//
+// It is that of encoding/json, but a duration is a text such as "5m0s", and money is a
+// decimal number of USD. In both, -1 is orchestrator.None. A struct without a duration or
+// money of its own needs no MarshalJSON.
 func Encode(group any) ([]byte, error) {
 	v := reflect.ValueOf(group)
 	fields := make([]reflect.StructField, v.NumField())
@@ -35,10 +37,11 @@ func Encode(group any) ([]byte, error) {
 	return json.Marshal(out.Interface())
 }
 
-// Decode reads what Encode has written into group, a pointer to the struct. A duration
-// may also be a number of seconds. What data does not mention stays as it is. All
-// faults are in one error; each names its field by the path from group on, and an
-// unknown field is one. Structs in group need no UnmarshalJSON for that.
+// Decode reads what Encode has written into group, a pointer to the struct. A duration may
+// also be a number of seconds. Fields that data does not mention stay as they are.
+//
+// One error has all faults, unknown fields among them, each with the path of its field.
+// Structs in group need no UnmarshalJSON for that.
 func Decode(data []byte, group any) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
@@ -62,8 +65,8 @@ func Decode(data []byte, group any) error {
 	return all
 }
 
-// decode reads data into a field: a group by its fields, and the elements of a list one
-// by one, so that all faults are found and have their paths.
+// decode reads data into a field. It reads the fields of a group and the elements of a list
+// one by one, so that it finds all faults and their paths.
 func decode(data []byte, field reflect.Value) error {
 	if _, own := reflect.TypeAssert[json.Unmarshaler](field.Addr()); field.Kind() == reflect.Struct && !own {
 		return Decode(data, field.Addr().Interface())
@@ -97,7 +100,7 @@ func decode(data []byte, field reflect.Value) error {
 	return nil
 }
 
-// misfits are the faults of a JSON text.
+// misfits has the faults of a JSON text, each with the path of its field.
 type misfits []struct{ path, what string }
 
 func (m misfits) Error() string {
@@ -108,7 +111,7 @@ func (m misfits) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// add returns m with what is wrong with the part of that name, if anything is.
+// add returns m with the faults in err, which is of the part of that name. Nil adds none.
 func (m misfits) add(name string, err error) misfits {
 	inner, _ := errors.AsType[misfits](err)
 	for _, f := range inner {
@@ -118,7 +121,7 @@ func (m misfits) add(name string, err error) misfits {
 	return m
 }
 
-// misfit is an error of encoding/json in our words.
+// misfit returns an error of encoding/json in our words.
 func misfit(err error) error {
 	if found, ok := errors.AsType[misfits](err); ok {
 		return found
@@ -133,7 +136,7 @@ func misfit(err error) error {
 	return misfits{{"", "is no JSON: " + what}}
 }
 
-// plain names a type as JSON does.
+// plain returns the name that JSON has for a type.
 func plain(t reflect.Type) string {
 	switch t.Kind() { //nolint:exhaustive // the rest are numbers
 	case reflect.Struct, reflect.Map:
@@ -151,7 +154,7 @@ func plain(t reflect.Type) string {
 	}
 }
 
-// shadow is the type in whose place a field of type t is encoded.
+// shadow returns the type that stands for t in JSON: it has the methods that t lacks.
 func shadow(t reflect.Type) reflect.Type {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
@@ -172,10 +175,10 @@ func (d duration) MarshalJSON() ([]byte, error) {
 	return json.Marshal(time.Duration(d).String())
 }
 
-// none is orchestrator.None as a duration or money.
+// none is the JSON of orchestrator.None as a duration or money.
 var none = []byte("-1")
 
-// UnmarshalJSON reads a text such as "5m", or a number of seconds.
+// UnmarshalJSON reads a text such as "5m", a number of seconds, or -1 for None.
 func (d *duration) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, none) {
 		*d = orchestrator.None
@@ -201,14 +204,14 @@ func (m money) MarshalJSON() ([]byte, error) {
 	switch m {
 	case orchestrator.None:
 		return none, nil
-	case money(-providers.USD): // which is not None
+	case money(-providers.USD): // -1 USD must not read as None
 		return []byte("-1.0"), nil
 	}
 	text := new(big.Rat).SetFrac64(int64(m), int64(providers.USD)).FloatString(9)
 	return []byte(strings.TrimSuffix(strings.TrimRight(text, "0"), ".")), nil
 }
 
-// UnmarshalJSON reads a decimal number of USD, exactly.
+// UnmarshalJSON reads a decimal number of USD, exactly, or -1 for None.
 func (m *money) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, none) {
 		*m = orchestrator.None

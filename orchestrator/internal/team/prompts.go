@@ -8,11 +8,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/prompt"
 )
 
-// Prompts reads a team's templates: those of its folder prompts, or the host's of the
-// same name. samples fill each of them, by file name, so that a wrong field shows at
-// New; a file of the host that no sample names is a fault. quote bounds the bytes that
-// the function data quotes of a text (0: all); funcs are more functions. All faults are
-// in the one error.
+// Prompts reads the templates in a team's folder prompts, or the host's of the same names.
+// samples, quote and funcs are as in [prompt.Source]. One error has all faults.
 func Prompts(own embed.FS, host fs.FS, samples map[string][]any, quote int, funcs template.FuncMap) (prompt.Set, error) {
 	files, err := fs.Sub(own, "prompts")
 	if err != nil {

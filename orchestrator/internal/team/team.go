@@ -1,6 +1,6 @@
-// Package team has what every team does in the same way: moving its state machines,
-// collecting faults of a Config, reading prompts, calling hooks, trying again, picking
-// the best, and the copy and the JSON form of a Config.
+// Package team has what all teams do in the same way. They move state machines, call hooks,
+// retry, and pick the best. For a Config, they collect its faults, copy it, read its
+// prompts, and give it a JSON form.
 package team
 
 import (
@@ -18,23 +18,23 @@ import (
 	"github.com/convene-go/convene/routing"
 )
 
-// Tracker is one state machine of a run. It belongs to the run's branches: only one of
-// them executes at a time.
+// Tracker is one state machine of a run. Only branches of that run may use it: of them, one
+// executes at a time.
 type Tracker[S ~string] struct {
 	what  string
 	table *fsm.Table[S, string, string]
-	shown *S // in the state that the run exposes
+	shown *S // its state, a field of what Run.State shows
 	moves []string
 }
 
-// Track starts a machine at the initial state of its table. what names it in the
-// panic of a refused event; shown has its state, which nothing else changes.
+// Track returns a machine in the initial state of its table. what names the machine when
+// it panics. The state is kept in *shown, which nothing else may change.
 func Track[S ~string](what string, table *fsm.Table[S, string, string], shown *S) *Tracker[S] {
 	*shown = table.Start(nil).Current()
 	return &Tracker[S]{what: what, table: table, shown: shown}
 }
 
-// Fire moves the machine and returns the new state. See [Move] for a refused event.
+// Fire moves the machine and returns the new state. It panics like [Move].
 func (t *Tracker[S]) Fire(event string) S {
 	from := *t.shown
 	Move(t.what, t.table, t.shown, event)
@@ -42,12 +42,12 @@ func (t *Tracker[S]) Fire(event string) S {
 	return *t.shown
 }
 
-// Phase is the state in which the machine is.
+// Phase returns the state of the machine.
 func (t *Tracker[S]) Phase() S { return *t.shown }
 
-// Move moves a state that has no tracker, as one of many in a list. An event that the
-// table refuses is a mistake of the team: it panics with what, and the engine leaves
-// the run stuck.
+// Move moves a state that has no Tracker, such as one of many in a list. An event that the
+// table refuses is a mistake in the team's code: Move panics with an error that begins
+// with what, and the engine leaves the run stuck.
 func Move[S ~string](what string, table *fsm.Table[S, string, string], state *S, event string) {
 	to, err := table.Check(*state, event, "")
 	if err != nil {
@@ -56,15 +56,15 @@ func Move[S ~string](what string, table *fsm.Table[S, string, string], state *S,
 	*state = to
 }
 
-// Moves returns the transitions since the last call, as "state -event-> state", so
-// that each of them is in one event of the run.
+// Moves returns the transitions since the last call, each as "state -event-> state". The
+// slice is the caller's.
 func (t *Tracker[S]) Moves() []string {
 	moves := t.moves
 	t.moves = nil
 	return moves
 }
 
-// Faults collects what is wrong with a Config. The zero value has found nothing.
+// Faults collects the faults of a Config. The zero value is ready to use and has none.
 type Faults struct{ errs []error }
 
 // Add adds a fault. Its text begins with the field's name.
@@ -72,7 +72,7 @@ func (f *Faults) Add(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf(format, args...))
 }
 
-// If adds a fault if something is wrong.
+// If adds a fault if wrong is true.
 func (f *Faults) If(wrong bool, format string, args ...any) { //nolint:revive // the conditions of a table
 	if wrong {
 		f.Add(format, args...)
@@ -81,12 +81,12 @@ func (f *Faults) If(wrong bool, format string, args ...any) { //nolint:revive //
 
 // Within adds a fault if x is not a number from low to high.
 func (f *Faults) Within(field string, x, low, high float64) {
-	if !(x >= low && x <= high) { // also refuses NaN
+	if !(x >= low && x <= high) { // NaN is outside of every range
 		f.Add("%s is %v, want %v to %v", field, x, low, high)
 	}
 }
 
-// WithinIfSet is Within for a field that may be nil.
+// WithinIfSet is Within for a field that may be nil, which is no fault.
 func (f *Faults) WithinIfSet(field string, x *float64, low, high float64) {
 	if x != nil {
 		f.Within(field, *x, low, high)
@@ -100,8 +100,8 @@ func Least[N ~int | ~int64](f *Faults, field string, n, low N) {
 	}
 }
 
-// Counts adds a fault for each whole number, duration or amount in a group of a Config
-// that is less than low. name is the group's.
+// Counts adds a fault for each whole number, duration or amount of money in a group of a
+// Config, a struct, that is less than low. name is the name of the group.
 func (f *Faults) Counts(name string, group any, low int64) {
 	v := reflect.ValueOf(group)
 	for i := range v.NumField() {
@@ -114,11 +114,11 @@ func (f *Faults) Counts(name string, group any, low int64) {
 	}
 }
 
-// Err is all faults in one error, or nil.
+// Err returns all faults in one error, in the order in which they were added, or nil.
 func (f *Faults) Err() error { return errors.Join(f.errs...) }
 
-// Clone returns a copy of v that shares no pointer, list or map with it. Functions,
-// interfaces and unexported fields are the same.
+// Clone returns a copy of v that shares no pointer, slice or map with it. The values of
+// interfaces, of functions and of unexported fields are shared.
 func Clone[T any](v T) T { return clone(reflect.ValueOf(&v).Elem()).Interface().(T) } //nolint:errcheck // it is of v's type
 
 func clone(v reflect.Value) reflect.Value {
@@ -147,8 +147,8 @@ func clone(v reflect.Value) reflect.Value {
 	return own
 }
 
-// Guard calls a hook of the host. Its panic becomes an error with a stack; what names
-// the hook in errors.
+// Guard calls a hook of the host and returns what it returns. A panic becomes an
+// agent.Error with the code "panic" and the stack. Errors begin with what, the hook's name.
 func Guard[T any](what string, hook func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -161,20 +161,20 @@ func Guard[T any](what string, hook func() (T, error)) (v T, err error) {
 	return v, nil
 }
 
-// Ends tells whether err ends the run: the engine says that it is over, or the flow
-// broke a rule. An agent's own error of these names does not.
+// Ends reports whether err ends the run: the engine says that the run is over, or the flow
+// broke a rule. An error that an agent returns never does.
 func Ends(err error) bool { return orchestrator.IsOver(err) || errors.Is(err, orchestrator.ErrFlow) }
 
-// Fail is an error of that code, whose text is format's alone. What args wrap (%w) keeps
-// its codes.
+// Fail returns an error with that code. Its text is format with args, without the code. An
+// error that args wrap (%w) keeps its own codes.
 func Fail(code agent.Code, format string, args ...any) error {
 	err := *agent.ErrorOf(fmt.Errorf(format, args...))
 	err.Codes = append([]agent.Code{code}, err.Codes...)
 	return &err
 }
 
-// Graded asks for a grade, and once more, afresh, if none comes. An error is why the
-// work has none; one that Ends is not asked again.
+// Graded returns the grade that ask returns. If ask fails, it is called once more, unless
+// its error Ends the run. The error is that of the last call.
 func Graded[T any](ask func() (T, error)) (grade T, err error) {
 	for range 2 {
 		if grade, err = ask(); err == nil || Ends(err) {
@@ -184,23 +184,31 @@ func Graded[T any](ask func() (T, error)) (grade T, err error) {
 	return grade, err
 }
 
-// Attempts says how often something is tried, and the waits in between.
+// Attempts says how often Try tries, and how long it waits in between.
 type Attempts struct {
-	Most      int                  // tries in all; less than 1 counts as 1
-	Base      time.Duration        // before the second try; 0: no wait
-	Factor    float64              // of each further wait; less than 1 counts as 1
-	Longest   time.Duration        // of a wait; 0: no bound
-	Left      func() time.Duration // of the time, asked before each wait, which is no longer: 0: no bound, negative: none. nil: no bound
-	Retryable func(err error) bool // nil: Retryable
+	Most    int           // limit of tries; less than 1 counts as 1
+	Base    time.Duration // wait before the second try; 0: none
+	Factor  float64       // ratio of each further wait to the one before; less than 1 counts as 1
+	Longest time.Duration // limit of a wait; 0: none
 
-	// Waits hears of each wait before a further try, counted from 2. nil: nobody does.
+	// Left returns the time that is left, which no wait exceeds. 0 means that there is no
+	// limit, a negative time that Try does not wait. A nil Left sets no limit.
+	Left func() time.Duration
+
+	// Retryable reports whether another try is worth it. Nil means the function Retryable.
+	Retryable func(err error) bool
+
+	// Waits is told of each wait before it begins: the number of the next try, from 2 on,
+	// and the error of the last one. Nil tells nobody.
 	Waits func(try int, wait time.Duration, failed error)
 }
 
-// Try calls do, with the number of the try from 1 on, until it succeeds, has no tries
-// left, or its error is not worth another one. A wait is at least as long as the vendor
-// asks for, up to Longest. It returns the last error and how many tries there were. A
-// wait that the end of the run cuts returns that error.
+// Try calls do with the number of the try, from 1 on. It returns the value and the error of
+// the last try, and the number of tries.
+//
+// Try ends with the first success, an error that Ends the run or is not Retryable, or the
+// last of a.Most tries. A wait is at least as long as the error asks for (RetryAfter), up
+// to a.Longest. If the run ends during a wait, Try returns that error.
 func Try[T any](c *orchestrator.Context, a Attempts, do func(try int) (T, error)) (v T, tries int, err error) {
 	worth := a.Retryable
 	if worth == nil {
@@ -231,9 +239,9 @@ func Try[T any](c *orchestrator.Context, a Attempts, do func(try int) (T, error)
 	}
 }
 
-// Retryable tells whether another try may succeed where err came up: not if the agent
-// says that it is permanent or that the request is at fault, if it refused, if there is
-// no such agent, or if a budget of its own is used up.
+// Retryable reports whether another try may succeed after err. It may not in these cases:
+// the agent says that the error is permanent or that the request is wrong, the agent
+// refused, there is no such agent, its own budget is used up, or the flow broke a rule.
 func Retryable(err error) bool {
 	for _, final := range []error{
 		agent.Code("permanent"), agent.Code("invalid"), agent.ErrRefused, orchestrator.ErrNoAgent, orchestrator.ErrBudget, orchestrator.ErrFlow,
@@ -245,18 +253,18 @@ func Retryable(err error) bool {
 	return true
 }
 
-// Tie says which of equal scores is the best.
+// Tie says which of several equal scores is the best.
 type Tie int
 
-// The ties.
+// The ties: the first or the last of them.
 const (
 	First Tie = iota
 	Last
 )
 
-// Best returns the index of the highest score among n, or -1 if there is none. score
-// says what the i-th has, nil: none. Scores are equal if they are so to six decimals.
-// What is no number does not count.
+// Best returns the index of the highest of n scores, or -1 if there is none. score returns
+// the i-th; nil means that it has none. NaN does not count. Scores are compared to six
+// decimals.
 func Best(n int, tie Tie, score func(i int) *float64) int {
 	best, high := -1, math.Inf(-1)
 	for i := range n {
