@@ -258,7 +258,7 @@ func TestAnswerCutByItsContext(t *testing.T) {
 	}
 }
 
-// One transaction decides between an answer and the end of the question's time.
+// One address decides between an answer and the end of the question's time.
 func TestAnswerAgainstExpiry(t *testing.T) {
 	everywhere(t, "N6 what Answer says is what the flow got", func(t *testing.T, s runlog.Store) {
 		t.Helper()

@@ -36,6 +36,7 @@ func TestLastActsOfAProcess(t *testing.T) {
 			n, err := asks.Result(t.Context(), r)
 			require.NoError(t, err)
 			assert.Zero(t, n)
+			synctest.Wait() // the letter is taken behind its record
 			assert.Zero(t, letters(t, s))
 		})
 	})

@@ -27,7 +27,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 			begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: d.Store()}), asks, "x")
 			synctest.Wait()
 			d.Only("Append")
-			d.Slow(time.Second)
+			d.Slow(5 * time.Second) // the record comes while the second Answer looks for what took the address
 			there := open(t, local(t, orchestrator.Config{Store: &slowly{s}, Observe: true}), "x")
 			require.NoError(t, there.Answer(t.Context(), "n", 7))
 			require.Equal(t, 1, letters(t, s))

@@ -14,12 +14,12 @@ import (
 
 // Memory is a store that lives as long as the process. The zero value is empty
 // and ready to use; a Memory must not be copied. It is a [Store], [Owners],
-// [Notifier], [Messenger], [Inbox], [Blobs] and [Deleter].
+// [Notifier], [Messenger], [Inbox], [Questions], [Blobs] and [Deleter].
 type Memory struct {
 	mu       sync.Mutex
 	runs     map[string]*memoryRun
-	alive    map[string]time.Time              // until when, by engine
-	servers  map[string]*memoryServer          // by engine
+	alive    map[string]time.Time              // until when an engine is alive, by its name
+	servers  map[string]*memoryServer          // calls of Serve, by the name of the engine
 	watchers map[chan struct{}]map[string]bool // what wakes a loop over Changes, and what it has to yield
 }
 
@@ -31,8 +31,9 @@ func NewMemory() *Memory { return new(Memory) }
 type memoryRun struct {
 	recs    []Record // only grows: a part of it may be read without the lock
 	listing Listing
-	letters []Letter          // those that are not in recs
-	blobs   map[string][]byte // by hash; the data never changes
+	letters []Letter          // letters that were not taken
+	used    map[address]bool  // addresses of all letters; nil: none
+	blobs   map[string][]byte // data by hash; it never changes
 }
 
 // run returns the run of that ID, an empty one if it is unknown.
@@ -111,12 +112,6 @@ func (m *Memory) Append(ctx context.Context, recs []Record) error {
 			r := m.change(rec.Run)
 			r.recs = append(r.recs, own(rec))
 			r.listing = listings[rec.Run]
-			if key, ok := Removes(rec); ok {
-				r.letters = slices.DeleteFunc(r.letters, func(l Letter) bool { return l.Key == key })
-			}
-			if rec.Kind == Ended {
-				r.letters = nil
-			}
 			m.notify(rec.Run)
 		}
 		return nil

@@ -14,36 +14,40 @@ import (
 	"time"
 )
 
+// address is a letter's in its run.
+type address struct {
+	key   string // key of the question; "": the cancel
+	round int    // round of the question
+}
+
 // Put implements [Inbox].
 func (m *Memory) Put(ctx context.Context, l Letter) error {
 	return m.locked(ctx, func() error {
-		r := m.run(l.Run)
-		switch {
-		case len(r.recs) == 0:
+		if len(m.run(l.Run).recs) == 0 {
 			return fmt.Errorf("%w: %q", ErrNoRun, l.Run)
-		case r.listing.Ended:
-			return fmt.Errorf("%w: %q", ErrEnded, l.Run)
-		case r.refuses(l.Key):
-			return fmt.Errorf("%w: run %q takes no further letter for key %q", ErrConflict, l.Run, l.Key)
 		}
-		m.change(l.Run).letters = append(r.letters, ownLetter(l))
+		r, at := m.change(l.Run), address{l.Key, l.Round}
+		if r.used[at] {
+			return fmt.Errorf("%w: run %q had a letter for key %q, round %d", ErrConflict, l.Run, l.Key, l.Round)
+		}
+		if r.used == nil {
+			r.used = make(map[address]bool)
+		}
+		r.used[at] = true
+		r.letters = append(r.letters, ownLetter(l))
 		m.notify(l.Run)
 		return nil
 	})
 }
 
-// refuses tells whether the log has closed key, or a letter for it is here.
-func (r memoryRun) refuses(key string) bool {
-	state := Asked
-	for i := range r.recs {
-		switch rec := &r.recs[i]; {
-		case key == "" && rec.Kind == Canceled:
-			return true
-		case key != "" && key == rec.Name && AskKind(rec.Kind):
-			state = AskState(state, *rec)
+// Take implements [Inbox].
+func (m *Memory) Take(ctx context.Context, run, key string, round int) error {
+	return m.locked(ctx, func() error {
+		if r := m.runs[run]; r != nil {
+			r.letters = slices.DeleteFunc(r.letters, func(l Letter) bool { return l.Key == key && l.Round == round })
 		}
-	}
-	return state != Asked || slices.ContainsFunc(r.letters, func(l Letter) bool { return l.Key == key })
+		return nil
+	})
 }
 
 func ownLetter(l Letter) Letter {
@@ -51,7 +55,7 @@ func ownLetter(l Letter) Letter {
 	return l
 }
 
-// Letters implements [Inbox], in the order of runs and keys.
+// Letters implements [Inbox].
 func (m *Memory) Letters(ctx context.Context, run string) iter.Seq2[Letter, error] {
 	return yieldAll(ctx, m, ownLetter, func() (all []Letter, err error) {
 		for id, r := range m.runs {
@@ -60,13 +64,13 @@ func (m *Memory) Letters(ctx context.Context, run string) iter.Seq2[Letter, erro
 			}
 		}
 		slices.SortFunc(all, func(a, b Letter) int {
-			return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Key, b.Key))
+			return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Round, b.Round))
 		})
 		return all, nil
 	})
 }
 
-// Asks implements [Inbox].
+// Asks implements [Questions].
 func (m *Memory) Asks(ctx context.Context, run, key string) iter.Seq2[Record, error] {
 	return yieldAll(ctx, m, own, func() (asks []Record, err error) {
 		for _, rec := range m.run(run).recs {
@@ -151,9 +155,9 @@ func (m *Memory) Orphans(ctx context.Context) iter.Seq2[Listing, error] {
 
 // memoryServer is a call of Serve.
 type memoryServer struct {
-	ctx    context.Context //nolint:containedctx // of the call
-	handle func(ctx context.Context, data []byte) []byte
-	work   sync.WaitGroup // of handle
+	ctx    context.Context                               //nolint:containedctx // the context of Serve
+	handle func(ctx context.Context, data []byte) []byte // what replies
+	work   sync.WaitGroup                                // calls of handle
 }
 
 // Request implements [Messenger].
@@ -220,7 +224,7 @@ func (m *Memory) notify(run string) {
 }
 
 // Changes implements [Notifier]. A Memory has one process, so it yields the changes
-// of this one, from the beginning of the loop on.
+// that this process makes, from the beginning of the loop on.
 func (m *Memory) Changes(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		wake := make(chan struct{}, 1)

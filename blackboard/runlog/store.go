@@ -3,7 +3,8 @@
 //
 // A host plugs in its own storage by implementing [Store], four methods; package
 // storetest checks them. The optional interfaces [Owners], [Notifier], [Messenger],
-// [Inbox], [Blobs] and [Deleter] say what more a store can do. [Memory] has them all.
+// [Inbox], [Questions], [Blobs] and [Deleter] say what more a store can do. [Memory] has
+// them all.
 //
 // [Export] and [Import] carry a run from one store to another as JSON lines.
 package runlog
@@ -17,8 +18,8 @@ import (
 )
 
 var (
-	// ErrConflict says that another writer was first: with a record of the run, with a
-	// letter, or with the name of an engine.
+	// ErrConflict says that another writer was first: with a record of the run, with the
+	// address of a letter, or with the name of an engine.
 	ErrConflict = errors.New("runlog: another writer was first")
 
 	// ErrNoBlob says that a store has no blob of that hash.
@@ -29,9 +30,6 @@ var (
 
 	// ErrNoReply says that no engine of that name replies to requests.
 	ErrNoReply = errors.New("runlog: no such engine replies")
-
-	// ErrEnded says that the run has ended and takes no letters.
-	ErrEnded = errors.New("runlog: the run has ended")
 
 	// ErrDamaged says that a store does not hold what was stored: a file was changed,
 	// or a disk failed. The error names the run, and the record, letter or blob.
@@ -70,34 +68,34 @@ type Store interface {
 
 // Query selects runs. A zero field selects all.
 type Query struct {
-	Open   bool      // not ended
-	Run    string    // that run alone
-	Flow   string    // of that flow
-	Status string    // of that status, as in Listing
-	Owner  string    // of that owner
+	Open   bool      // runs that have not ended
+	Run    string    // the run of that ID
+	Flow   string    // runs of that flow
+	Status string    // runs of that status, as in Listing
+	Owner  string    // runs of that owner
 	Parent string    // children of that run
-	Label  string    // with that label; "name=value": with that value
-	Text   string    // with that text in the ID, the flow's name, a label's value or Err; ASCII case is ignored
-	Before time.Time // whose last record is older
-	Limit  int       // at most so many; 0 or less: all
-	After  string    // behind the run of that ID: the cursor for the next page. An unknown ID is ErrNoRun
+	Label  string    // runs that have that label; "name=value": that value of it
+	Text   string    // runs that have that text in the ID, the flow's name, a label's value or Err; ASCII case is ignored
+	Before time.Time // runs whose last record is older
+	Limit  int       // most runs to yield; 0 or less: all
+	After  string    // runs that follow the run of that ID: the cursor for the next page. An unknown ID is ErrNoRun
 }
 
-// Listing is what a list shows of a run. It follows from some records of the log
-// alone: see [Listing.Add].
+// Listing is what a list shows of a run. It follows from only some records of the log:
+// see [Listing.Add].
 type Listing struct {
-	Run     string
-	Flow    string
-	Version int
-	Parent  string            // of a child: the run that started it
-	Labels  map[string]string // the host's; nil: none
+	Run     string            // ID of the run
+	Flow    string            // name of the flow
+	Version int               // version of the flow
+	Parent  string            // the run that started it as its child; "": none
+	Labels  map[string]string // labels that the host gave; nil: none
 	Owner   string            // the engine that executes it, or executed it last
-	Status  string            // of an ended or stuck run; "": open
-	Err     string            // of an ended or stuck run
-	Ended   bool
-	Started time.Time // of the first record
-	Changed time.Time // of the last record
-	Next    int64     // the Seq of the next record
+	Status  string            // how it ended, or that it is stuck; "": open
+	Err     string            // why it failed or is stuck; "": it did not and is not
+	Ended   bool              // the last record is Ended
+	Started time.Time         // At of the first record
+	Changed time.Time         // At of the last record
+	Next    int64             // Seq of the next record
 }
 
 // Owners is a Store that knows which engines are alive. An engine resumes another
@@ -140,8 +138,8 @@ type Notifier interface {
 type Messenger interface {
 	// Request has the engine of that name handle data, and returns its reply. It
 	// returns ErrNoReply as soon as the store can tell that no engine of the name
-	// serves requests. An engine that hangs, or a request that is lost, ends with ctx
-	// alone: give it a deadline.
+	// serves requests. If an engine hangs or a request is lost, Request ends only with
+	// ctx: give it a deadline.
 	Request(ctx context.Context, owner string, data []byte) (reply []byte, err error)
 
 	// Serve replies by handle to the requests to the engine of that name, several at
@@ -151,37 +149,61 @@ type Messenger interface {
 	Serve(ctx context.Context, owner string, handle func(ctx context.Context, data []byte) []byte) error
 }
 
-// Letter is a message to a run from any process: the answer to the question that
-// Key names, or, with Key "", the request to cancel it.
+// Letter is a message to a run from any process: the answer to a question, or the wish
+// to cancel the run. Run, Key and Round are its address, which is used once.
 type Letter struct {
-	Run  string
-	Key  string
-	Data json.RawMessage
+	Run   string // ID of the run
+	Key   string // key of the question; "": the letter cancels the run
+	Round int    // how often the question was opened again before; 0: it is the first time, or not asked yet
 
 	// Expired says that there is no answer: the run's own engine closes the question
-	// by it, so that an answer that comes later is refused. Data is nil.
+	// by it, so that an answer that comes later finds the address used. Data is nil.
 	Expired bool
+
+	Data json.RawMessage // the answer, or the reason to cancel as a JSON string; nil: none
 }
 
-// Inbox is a Store that takes letters for runs.
+// Inbox is a Store that takes letters for runs. It knows no rules about questions: that
+// each address is used once is all that engines need. Without an Inbox, only the engine
+// that executes a run can be told answers.
 type Inbox interface {
-	// Put keeps a letter. The first for a (Run, Key) wins, and the log counts: Put
-	// returns ErrConflict if there is a letter for the key, or if the records that
-	// Asks yields for it leave the question in another state than Asked, by [AskState]
-	// (without such a record it is open: an early answer). With Key "" ErrConflict
-	// means that there is a letter or a Canceled record. It returns ErrEnded if the
-	// last record is Ended, and ErrNoRun for an unknown run. One transaction decides
-	// and keeps the letter.
+	// Put keeps a letter. If a letter with its address was ever put, Put returns
+	// ErrConflict, also after Take. It returns ErrNoRun if the run has no record. It
+	// does not look at what the records say: a run that has ended gets letters, too.
 	Put(ctx context.Context, l Letter) error
 
-	// Letters yields the letters of run, or with run "" those of all runs, that are
-	// not in the log yet: [Removes] says which record removes which letter, and an
-	// Ended record removes all of its run.
+	// Letters yields the letters of run that were not taken, in the order of runs,
+	// keys (byte for byte) and rounds. With run "" it yields those of all runs.
 	Letters(ctx context.Context, run string) iter.Seq2[Letter, error]
 
-	// Asks yields the records of a run whose kinds are [AskKind], in order; with a key
-	// only those whose Name is the key. An unknown run has none.
+	// Take marks a letter as taken: Letters does not yield it any more, and its address
+	// stays used. If there is no such letter, Take does nothing.
+	Take(ctx context.Context, run, key string, round int) error
+}
+
+// Questions is a Store with an index of the records about questions. Without it,
+// engines read the whole log: see [Asks].
+type Questions interface {
+	// Asks yields the records of a run whose kinds are [AskKind], in order. With a key
+	// it yields only those whose Name is the key. An unknown run has none.
 	Asks(ctx context.Context, run, key string) iter.Seq2[Record, error]
+}
+
+// Asks yields what [Questions] yield, for any store.
+func Asks(ctx context.Context, s Store, run, key string) iter.Seq2[Record, error] {
+	if q, ok := s.(Questions); ok {
+		return q.Asks(ctx, run, key)
+	}
+	return func(yield func(Record, error) bool) {
+		for rec, err := range s.Records(ctx, run, 0) {
+			if err == nil && (!AskKind(rec.Kind) || key != "" && rec.Name != key) {
+				continue
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // Blobs is a Store for large values by their hash. Each belongs to a run, so that
@@ -198,7 +220,7 @@ type Blobs interface {
 
 // Deleter is a Store that can forget runs.
 type Deleter interface {
-	// Delete removes the logs, the letters and the blobs of runs, all or none. An
-	// unknown run is no error.
+	// Delete removes the logs, the letters with their addresses, and the blobs of runs,
+	// all or none. An unknown run is no error.
 	Delete(ctx context.Context, runs ...string) error
 }

@@ -18,10 +18,13 @@ var asksChecks = []check{
 	{"CanceledContext", asksCanceled},
 }
 
+// wantAsks reads by the index of the store, if it has one, and by the whole log.
 func wantAsks(t testing.TB, s runlog.Store, run, key string, want ...runlog.Record) {
 	t.Helper()
-	got := all(t, as[runlog.Inbox](t, s).Asks(t.Context(), run, key))
+	got := all(t, as[runlog.Questions](t, s).Asks(t.Context(), run, key))
 	wantRecords(t, fmt.Sprintf("Asks(%q, %q)", run, key), got, want)
+	scanned := all(t, runlog.Asks(t.Context(), struct{ runlog.Store }{s}, run, key))
+	wantRecords(t, fmt.Sprintf("the scan for (%q, %q)", run, key), scanned, want)
 }
 
 // questions are records of two questions of a run and others.
@@ -90,7 +93,7 @@ func asksNone(t testing.TB, s runlog.Store) {
 func asksNoLock(t testing.TB, s runlog.Store) {
 	mustAppend(t, s, questions("r")...)
 	next := int64(9)
-	for rec, err := range as[runlog.Inbox](t, s).Asks(t.Context(), "r", "") {
+	for rec, err := range as[runlog.Questions](t, s).Asks(t.Context(), "r", "") {
 		if err != nil {
 			t.Fatalf("Asks yielded the error %v", err)
 		}
@@ -108,7 +111,7 @@ func asksCanceled(t testing.TB, s runlog.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, key := range []string{"", "q", "unknown"} {
-		if err := firstError(t, as[runlog.Inbox](t, s).Asks(ctx, "r", key)); !errors.Is(err, context.Canceled) {
+		if err := firstError(t, as[runlog.Questions](t, s).Asks(ctx, "r", key)); !errors.Is(err, context.Canceled) {
 			t.Errorf("Asks(%q) with a canceled context yielded the error %v, want context.Canceled", key, err)
 		}
 	}

@@ -78,13 +78,15 @@ func deleteLetters(t testing.TB, s runlog.Store) {
 	if !ok {
 		return
 	}
-	mustAppend(t, s, entry("a", 0), entry("b", 0), kinded("a", 1, runlog.Answered, "q1"), kinded("a", 2, runlog.Canceled, ""))
-	mustPut(t, in, letter("a", "q2"), letter("b", "q2"))
+	mustAppend(t, s, entry("a", 0), entry("b", 0))
+	mustPut(t, in, letter("a", "q1"), letter("a", "q2"), letter("a", ""), letter("b", "q2"))
+	mustTake(t, in, "a", "q1", 0)
 	mustDelete(t, s, "a")
 	wantLetters(t, in, "", letter("b", "q2"))
 	mustAppend(t, s, entry("a", 0))
 	wantLetters(t, in, "a")
-	mustPut(t, in, letter("a", "q1"), letter("a", "q2"), letter("a", ""))
+	mustPut(t, in, letter("a", "q1"), letter("a", "q2"), letter("a", "")) // the addresses are of the old run
+	wantUsed(t, in, "b", "q2", 0)
 }
 
 func deleteBlobs(t testing.TB, s runlog.Store) {

@@ -31,6 +31,7 @@ type double struct {
 	serve   func(ctx context.Context, owner string, handle handler) error
 	put     func(ctx context.Context, l runlog.Letter) error
 	letters func(ctx context.Context, run string) iter.Seq2[runlog.Letter, error]
+	take    func(ctx context.Context, run, key string, round int) error
 	asks    func(ctx context.Context, run, key string) recordSeq
 	putBlob func(ctx context.Context, run string, data []byte) (string, error)
 	blob    func(ctx context.Context, run, hash string) ([]byte, error)
@@ -44,7 +45,8 @@ func newDouble() *double {
 	m := runlog.NewMemory()
 	return &double{
 		Memory: m, append: m.Append, records: m.Records, last: m.Last, list: m.List, beat: m.Beat, leave: m.Leave,
-		alive: m.Alive, orphans: m.Orphans, changes: m.Changes, request: m.Request, serve: m.Serve, put: m.Put, letters: m.Letters, asks: m.Asks,
+		alive: m.Alive, orphans: m.Orphans, changes: m.Changes, request: m.Request, serve: m.Serve, put: m.Put, letters: m.Letters,
+		take: m.Take, asks: m.Asks,
 		putBlob: m.PutBlob, blob: m.Blob, blobsOf: m.BlobsOf, delete: m.Delete, damaged: make(map[string]bool),
 	}
 }
@@ -81,6 +83,10 @@ func (d *double) Request(ctx context.Context, owner string, data []byte) ([]byte
 
 func (d *double) Serve(ctx context.Context, owner string, handle handler) error {
 	return d.serve(ctx, owner, handle)
+}
+
+func (d *double) Take(ctx context.Context, run, key string, round int) error {
+	return d.take(ctx, run, key, round)
 }
 
 func (d *double) Asks(ctx context.Context, run, key string) recordSeq { return d.asks(ctx, run, key) }

@@ -2,10 +2,14 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/convene-go/convene/blackboard/runlog"
@@ -13,7 +17,7 @@ import (
 
 // inboxFaults are faults of an Inbox.
 var inboxFaults = []fault{
-	{"later letters are dropped silently", "Inbox/FirstWins", func(d *double) {
+	{"later letters are dropped silently", "Inbox/OncePerAddress", func(d *double) {
 		d.put = func(ctx context.Context, l runlog.Letter) error {
 			if err := d.Memory.Put(ctx, l); !errors.Is(err, runlog.ErrConflict) {
 				return err
@@ -29,50 +33,89 @@ var inboxFaults = []fault{
 			return d.Memory.Letters(ctx, run)
 		}
 	}},
-	{"letters stay when their answer is in the log", "Inbox/AfterAnswered", lettersStay(runlog.Answered)},
-	{"letters stay when the run is canceled", "Inbox/AfterCanceled", lettersStay(runlog.Canceled)},
-	{"a canceled run has no questions", "Inbox/OtherRecords", mapAppend(func(r *runlog.Record) {
-		if r.Kind == runlog.Asked {
-			r.Kind = runlog.Answered
+	{"letters come in any order", "Inbox/Letters", func(d *double) {
+		d.letters = func(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
+			return backwards(d.Memory.Letters(ctx, run))
 		}
-	})},
-	{"letters stay when the question has expired", "Inbox/AfterExpired", lettersStay(runlog.Expired)},
-	{"letters stay when the question is withdrawn", "Inbox/AfterExpired", lettersStay(runlog.Withdrawn)},
-	{"what has expired once is closed for ever", "Inbox/AskedAgain", func(d *double) {
-		closed := make(map[string]bool)
+	}},
+	{"rounds are ordered as text", "Inbox/Rounds", func(d *double) {
+		d.letters = func(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
+			return sorted(d.Memory.Letters(ctx, run), func(a, b runlog.Letter) int {
+				return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(strconv.Itoa(a.Round), strconv.Itoa(b.Round)))
+			})
+		}
+	}},
+	{"there are no rounds", "Inbox/Rounds", func(d *double) {
+		d.put = func(ctx context.Context, l runlog.Letter) error {
+			l.Round = 0
+			return d.Memory.Put(ctx, l)
+		}
+	}},
+	{"keys ignore case", "Inbox/OncePerAddress", func(d *double) {
+		d.put = func(ctx context.Context, l runlog.Letter) error {
+			l.Key = strings.ToLower(l.Key)
+			return d.Memory.Put(ctx, l)
+		}
+	}},
+	{"taken letters are yielded", "Inbox/Take", func(d *double) {
+		d.take = func(context.Context, string, string, int) error { return nil }
+	}},
+	{"Take takes all letters of the run", "Inbox/Take", func(d *double) {
+		d.take = func(ctx context.Context, run, _ string, _ int) error {
+			return takeAll(ctx, d, run, func(runlog.Letter) bool { return true })
+		}
+	}},
+	{"Take takes all rounds of the key", "Inbox/Rounds", func(d *double) {
+		d.take = func(ctx context.Context, run, key string, _ int) error {
+			return takeAll(ctx, d, run, func(l runlog.Letter) bool { return l.Key == key })
+		}
+	}},
+	{"a taken letter's address is free", "Inbox/TakenStaysUsed", func(d *double) {
+		d.put = func(ctx context.Context, l runlog.Letter) error {
+			err := d.Memory.Put(ctx, l)
+			if !errors.Is(err, runlog.ErrConflict) {
+				return err
+			}
+			for got := range d.Memory.Letters(ctx, l.Run) {
+				if got.Key == l.Key && got.Round == l.Round {
+					return err
+				}
+			}
+			return nil
+		}
+	}},
+	{"Take of an unknown letter is an error", "Inbox/TakeUnknown", func(d *double) {
+		d.take = func(ctx context.Context, run, key string, round int) error {
+			if _, err := d.Memory.Last(ctx, run); err != nil {
+				return err
+			}
+			return d.Memory.Take(ctx, run, key, round)
+		}
+	}},
+	{"records remove letters", "Inbox/RecordsDoNothing", func(d *double) {
 		d.append = func(ctx context.Context, recs []runlog.Record) error {
 			for _, r := range recs {
-				if runlog.AskKind(r.Kind) && r.Kind != runlog.Asked {
-					closed[r.Run+"/"+r.Name] = true
+				if runlog.AskKind(r.Kind) {
+					_ = d.Memory.Take(ctx, r.Run, r.Name, 0)
 				}
 			}
 			return d.Memory.Append(ctx, recs)
 		}
+	}},
+	{"an ended run gets no letters", "Inbox/RecordsDoNothing", func(d *double) {
 		d.put = func(ctx context.Context, l runlog.Letter) error {
-			if closed[l.Run+"/"+l.Key] {
+			if last, err := d.Memory.Last(ctx, l.Run); err == nil && last.Kind == runlog.Ended {
 				return runlog.ErrConflict
 			}
 			return d.Memory.Put(ctx, l)
 		}
 	}},
-	{"a question drops the answer that came before it", "Inbox/Early", mapAppend(func(r *runlog.Record) {
-		if r.Kind == runlog.Asked {
-			r.Data = json.RawMessage(`{"rejected":"no"}`)
-		}
-	})},
-	{"a rejected letter stays", "Inbox/Rejected", mapAppend(func(r *runlog.Record) {
-		if r.Kind == runlog.Asked {
-			r.Data = nil
-		}
-	})},
-	{"each question rejects its letter", "Inbox/Rejected", mapAppend(func(r *runlog.Record) {
-		if r.Kind == runlog.Asked {
-			r.Data = json.RawMessage(`{"rejected":"no"}`)
-		}
-	})},
 	{"takes letters for unknown runs", "Inbox/NoRun", mapPutError(runlog.ErrNoRun)},
-	{"takes letters for ended runs", "Inbox/AfterEnded", mapPutError(runlog.ErrEnded)},
-	{"letters outlive the end", "Inbox/AfterEnded", lettersStay(runlog.Ended)},
+	{"ignores contexts in Take", "Inbox/CanceledContext", func(d *double) {
+		d.take = func(ctx context.Context, run, key string, round int) error {
+			return d.Memory.Take(context.WithoutCancel(ctx), run, key, round)
+		}
+	}},
 	{"letters forget that they expired", "Inbox/Expired", func(d *double) {
 		d.letters = func(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
 			return mapSeq(d.Memory.Letters(ctx, run), func(l runlog.Letter) runlog.Letter {
@@ -130,21 +173,21 @@ var inboxFaults = []fault{
 
 // asksFaults are faults of Asks.
 var asksFaults = []fault{
-	{"Asks yield all kinds", "Asks/Kinds", func(d *double) {
+	{"Asks yield all kinds", "Questions/Kinds", func(d *double) {
 		d.asks = func(ctx context.Context, run, _ string) recordSeq { return d.Memory.Records(ctx, run, 0) }
 	}},
-	{"Asks yield each question once", "Asks/Kinds", func(d *double) {
+	{"Asks yield each question once", "Questions/Kinds", func(d *double) {
 		d.asks = func(ctx context.Context, run, key string) recordSeq { return limited(d.Memory.Asks(ctx, run, key), 5) }
 	}},
-	{"Asks ignore the key", "Asks/Key", func(d *double) {
+	{"Asks ignore the key", "Questions/Key", func(d *double) {
 		d.asks = func(ctx context.Context, run, _ string) recordSeq { return d.Memory.Asks(ctx, run, "") }
 	}},
-	{"one page of Asks", "Asks/Many", func(d *double) {
+	{"one page of Asks", "Questions/Many", func(d *double) {
 		d.asks = func(ctx context.Context, run, key string) recordSeq {
 			return limited(d.Memory.Asks(ctx, run, key), 512)
 		}
 	}},
-	{"Asks of an unknown run are an error", "Asks/None", func(d *double) {
+	{"Asks of an unknown run are an error", "Questions/None", func(d *double) {
 		d.asks = func(ctx context.Context, run, key string) recordSeq {
 			return func(yield func(runlog.Record, error) bool) {
 				if _, err := d.Memory.Last(ctx, run); err != nil {
@@ -155,12 +198,12 @@ var asksFaults = []fault{
 			}
 		}
 	}},
-	{"Asks hold a lock", "Asks/NoLockWhileYielding", func(d *double) {
+	{"Asks hold a lock", "Questions/NoLockWhileYielding", func(d *double) {
 		var mu sync.Mutex
 		d.append = lockedAppend(d, &mu)
 		d.asks = func(ctx context.Context, run, key string) recordSeq { return locked(&mu, d.Memory.Asks(ctx, run, key)) }
 	}},
-	{"ignores contexts in Asks", "Asks/CanceledContext", func(d *double) {
+	{"ignores contexts in Asks", "Questions/CanceledContext", func(d *double) {
 		d.asks = func(ctx context.Context, run, key string) recordSeq {
 			return d.Memory.Asks(context.WithoutCancel(ctx), run, key)
 		}
@@ -179,21 +222,42 @@ func mapPutError(refusal error) func(*double) {
 	}
 }
 
-// lettersStay hides records of that kind from the inbox.
-func lettersStay(kind string) func(*double) {
-	return func(d *double) {
-		inbox := runlog.NewMemory()
-		d.put, d.letters = inbox.Put, inbox.Letters
-		d.append = func(ctx context.Context, recs []runlog.Record) error {
-			for _, r := range recs {
-				if r.Kind == kind {
-					r.Kind = runlog.Called
-				}
-				if err := inbox.Append(ctx, []runlog.Record{r}); err != nil {
-					return err
-				}
+// takeAll takes the letters of a run for which which is true.
+func takeAll(ctx context.Context, d *double, run string, which func(runlog.Letter) bool) error {
+	for l, err := range d.Memory.Letters(ctx, run) {
+		if err != nil {
+			return err
+		}
+		if which(l) {
+			if err := d.Memory.Take(ctx, l.Run, l.Key, l.Round); err != nil {
+				return err
 			}
-			return d.Memory.Append(ctx, recs)
 		}
 	}
+	return nil
+}
+
+// sorted yields what a sequence without errors yields, in another order.
+func sorted[T any](seq iter.Seq2[T, error], order func(a, b T) int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var all []T
+		for v, err := range seq {
+			if err != nil {
+				yield(v, err)
+				return
+			}
+			all = append(all, v)
+		}
+		slices.SortStableFunc(all, order)
+		for _, v := range all {
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+// backwards yields letters in the reverse order.
+func backwards(seq iter.Seq2[runlog.Letter, error]) iter.Seq2[runlog.Letter, error] {
+	return sorted(seq, func(a, b runlog.Letter) int { return cmp.Or(cmp.Compare(b.Run, a.Run), cmp.Compare(b.Key, a.Key)) })
 }

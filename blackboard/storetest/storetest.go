@@ -71,7 +71,7 @@ func (suite Suite) groups() []group {
 		{"Notifier", is[runlog.Notifier], suite.notifierChecks()},
 		{"Messenger", is[runlog.Messenger], suite.messengerChecks()},
 		{"Inbox", is[runlog.Inbox], inboxChecks},
-		{"Asks", is[runlog.Inbox], asksChecks},
+		{"Questions", is[runlog.Questions], asksChecks},
 		{"Blobs", is[runlog.Blobs], blobsChecks},
 		{"Deleter", is[runlog.Deleter], deleterChecks},
 		{"Damage", func(runlog.Store) bool { return suite.Damage != nil }, suite.damageChecks()},

@@ -21,17 +21,17 @@ type Double struct {
 	inner runlog.Store
 
 	mu    sync.Mutex
-	only  []string // the methods that faults concern; nil: all
-	fault fault
-	calls map[string]int
+	only  []string       // the methods that faults concern; nil: all
+	fault fault          // the present fault
+	calls map[string]int // how often each method was called
 }
 
 // fault is what happens to a call.
 type fault struct {
-	delay time.Duration
-	hang  bool
-	fail  int // this many calls fail
-	lose  int // this many calls change the store, and fail then
+	delay time.Duration // wait before a call; 0: none
+	hang  bool          // calls block until their context is done
+	fail  int           // calls still to fail
+	lose  int           // calls still to change the store and fail then
 }
 
 // New returns a Double of s.
@@ -50,7 +50,7 @@ func (d *Double) Only(methods ...string) {
 // Fail makes the next n calls change nothing and return [ErrDouble].
 func (d *Double) Fail(n int) { d.set(func(f *fault) { f.fail = n }) }
 
-// Lose makes the next n calls that change the store (Append, Beat, Leave, Put,
+// Lose makes the next n calls that change the store (Append, Beat, Leave, Put, Take,
 // PutBlob, Delete) do so and then return [ErrDouble], as if the confirmation was
 // lost.
 func (d *Double) Lose(n int) { d.set(func(f *fault) { f.lose = n }) }
@@ -96,7 +96,7 @@ func (d *Double) next(method string) fault {
 	return f
 }
 
-var changing = []string{"Append", "Beat", "Leave", "Put", "PutBlob", "Delete"}
+var changing = []string{"Append", "Beat", "Leave", "Put", "Take", "PutBlob", "Delete"}
 
 // call makes a call with the current fault.
 func (d *Double) call(ctx context.Context, method string, make func() error) error {

@@ -103,9 +103,10 @@ func TestInterfaces(t *testing.T) {
 		runlog.Store
 		runlog.Owners
 		runlog.Inbox
+		runlog.Questions
 		runlog.Blobs
 		runlog.Deleter
-	}{m, m, m, m, m}).Store()
+	}{m, m, m, m, m, m}).Store()
 	_, inbox = mute.(runlog.Inbox)
 	_, notifier = mute.(runlog.Notifier)
 	assert.True(t, inbox)

@@ -12,6 +12,7 @@ import (
 type extras interface {
 	runlog.Owners
 	runlog.Inbox
+	runlog.Questions
 	runlog.Blobs
 	runlog.Deleter
 }
@@ -94,6 +95,10 @@ func (f forward) Put(ctx context.Context, l runlog.Letter) error {
 
 func (f forward) Letters(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
 	return sequence(ctx, f.d, "Letters", f.extras().Letters(ctx, run))
+}
+
+func (f forward) Take(ctx context.Context, run, key string, round int) error {
+	return f.d.call(ctx, "Take", func() error { return f.extras().Take(ctx, run, key, round) })
 }
 
 func (f forward) Asks(ctx context.Context, run, key string) iter.Seq2[runlog.Record, error] {

@@ -94,7 +94,6 @@ func (r *run) Expose(state func() (json.RawMessage, error)) { r.state = state }
 // latest when the flow waits.
 func (r *run) Emit(rec runlog.Record) {
 	rec.At, _ = r.clock.Now()
-	r.asks.note(rec)
 	r.record(rec, nil)
 }
 
@@ -112,9 +111,19 @@ func (f *effect) Work() jobs.Job {
 // expire ends a question whose time is over.
 func (f *effect) expire() jobs.Job {
 	r := f.r
-	expired, err := r.host.expire(r, f.op.Name)
-	if expired {
-		return r.complete(f.op, runlog.Expired, nil)
+	l, err := r.host.expire(r, f.op.Name)
+	if l != nil {
+		e := &journal.Entry{Record: runlog.Record{Kind: runlog.Expired, Branch: f.op.Branch, N: f.op.N, Name: f.op.Name}, Op: f.op}
+		e.After = jobs.Func(func() {
+			ctx, cancel := r.shortly()
+			defer cancel()
+			r.host.taken(ctx, l)
+		})
+		next, ok := r.accept(l, e)
+		if !ok { // it was asked again, or answered, just now
+			return f
+		}
+		return next
 	}
 	if err != nil && !r.over() && r.life.Err() == nil {
 		r.log.Warn("the end of a question's time cannot be recorded; trying again", "run", r.id, "question", f.op.Name, "err", err)

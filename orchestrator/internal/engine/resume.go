@@ -188,7 +188,7 @@ func (e *Engine) load(ctx context.Context, r *run, owner string) (bool, error) {
 	r.in = replay.Started.Input
 	var now runlog.Listing
 	for _, rec := range replay.Records {
-		r.asks.note(rec)
+		r.questions.Note(rec)
 		if runlog.Listed(rec.Kind) {
 			_ = now.Add(rec) // the store did
 		}

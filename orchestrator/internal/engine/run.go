@@ -60,8 +60,12 @@ type host interface { //nolint:interfacebloat // each is one question, and there
 	// Letters puts letters to a run on record.
 	Letters(ctx context.Context, id string)
 
-	// expire closes a question of r whose time is over, unless an answer came first.
-	expire(r *run, key string) (bool, error)
+	// expire closes a question of r whose time is over by a letter, unless an answer came
+	// first: then it returns nil.
+	expire(r *run, key string) (*runlog.Letter, error)
+
+	// taken marks a letter as taken.
+	taken(ctx context.Context, l *runlog.Letter)
 
 	// Tell gives a command to a run.
 	Tell(ctx context.Context, id string, c engine.Command) error
@@ -92,7 +96,7 @@ type run struct {
 	isOver   bool
 
 	questions engine.Questions
-	asks      asks
+	asking    sync.Mutex // held while a record about a question is noted and put in line
 	feed      crew.Feed
 	records   *journal.Log // &own, or the log of the run that this one retries
 	own       journal.Log
@@ -167,7 +171,7 @@ func (r *run) status() engine.Status {
 // isOutage reports whether err came from the store, not from this library: the store
 // fails for a while.
 func isOutage(err error) bool {
-	for _, own := range []error{runlog.ErrConflict, runlog.ErrDamaged, runlog.ErrNoRun, runlog.ErrEnded} {
+	for _, own := range []error{runlog.ErrConflict, runlog.ErrDamaged, runlog.ErrNoRun} {
 		if errors.Is(err, own) {
 			return false
 		}
@@ -193,6 +197,11 @@ func childStuck(op *engine.Op, err error) error {
 // learn of it.
 func (r *run) write(e *journal.Entry) jobs.Job {
 	e.Sink, e.Run = r, r.id
+	if engine.Noted(e.Kind) { // in the order of the log
+		r.asking.Lock()
+		defer r.asking.Unlock()
+		r.questions.Note(e.Record)
+	}
 	return r.journal.Write(r.records, e)
 }
 
@@ -203,13 +212,37 @@ func (r *run) record(rec runlog.Record, value any) {
 
 // recordSync is record for a goroutine that waits until the record is committed.
 func (r *run) recordSync(ctx context.Context, rec runlog.Record, value any) error {
-	rec.Run = r.id
-	return r.journal.WriteSync(ctx, r.records, &journal.Entry{Record: rec, Value: value, Sink: r})
+	e := &journal.Entry{Record: rec, Value: value}
+	r.journal.Expect(e)
+	return r.journal.Await(ctx, e, r.write(e))
 }
 
 // complete is write for what completes or charges the effect op.
 func (r *run) complete(op *engine.Op, kind string, value any) jobs.Job {
 	return r.write(&journal.Entry{Record: runlog.Record{Kind: kind, Branch: op.Branch, N: op.N, Name: op.Name}, Op: op, Value: value})
+}
+
+// accept is write for what a letter says. ok is false if its question does not take it.
+func (r *run) accept(l *runlog.Letter, e *journal.Entry) (next jobs.Job, ok bool) {
+	r.asking.Lock()
+	defer r.asking.Unlock()
+	if !r.questions.Accept(*l) {
+		return nil, false
+	}
+	e.Sink, e.Run = r, r.id
+	return r.journal.Write(r.records, e), true
+}
+
+// answerSync puts an answer or a cancel on record. It is ErrConflict if the question does
+// not take it.
+func (r *run) answerSync(ctx context.Context, l *runlog.Letter) error {
+	e := &journal.Entry{Record: engine.LetterRecord(l), Value: l.Data}
+	r.journal.Expect(e)
+	next, ok := r.accept(l, e)
+	if !ok {
+		return runlog.ErrConflict
+	}
+	return r.journal.Await(ctx, e, next)
 }
 
 // effect is an effect under way. A goroutine of the engine starts its child, or puts on

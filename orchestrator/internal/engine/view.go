@@ -136,13 +136,15 @@ func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
 	if err != nil || v.Ended {
 		return v, err
 	}
-	var known *asks
+	var known *engine.Questions
 	if r != nil && !r.over() {
-		known = &r.asks
+		known = &r.questions
 	} else if known, err = e.logged(ctx, id, ""); err != nil {
 		return v, err
 	}
-	v.Questions, err = known.open()
+	if v.Questions, err = known.Open(); err != nil {
+		err = fmt.Errorf("log of run %q: %w", id, err)
+	}
 	return v, err
 }
 

@@ -105,7 +105,7 @@ func (c *committer) Work() (next jobs.Job) {
 		}
 		c.commit(batch)
 		for _, e := range batch {
-			drive := e.settle()
+			drive := e.settle(c.Pool)
 			if next != nil && drive != nil {
 				c.Pool.Do(next)
 			}

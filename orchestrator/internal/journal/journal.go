@@ -86,19 +86,23 @@ func (j *Journal) Write(log *Log, e *Entry) jobs.Job {
 	if e.err = err; err == nil {
 		e.err = log.place(e, true)
 	}
-	if e.done != nil {
-		return e.settle()
+	if j.Stored {
+		return e.settle(j.Pool)
 	}
 	return e.Sink.Committed(e, e.err)
 }
 
-// WriteSync is [Journal.Write] for a goroutine that waits until e is committed, or until
-// ctx or the engine's life is over: a store that hangs does not hold it up.
-func (j *Journal) WriteSync(ctx context.Context, log *Log, e *Entry) error {
+// Expect prepares e for Await. It is called before Write.
+func (j *Journal) Expect(e *Entry) {
 	if j.Stored {
 		e.done = make(chan struct{})
 	}
-	next := j.Write(log, e)
+}
+
+// Await waits until e is committed, or until ctx or the engine's life is over: a store
+// that hangs does not hold it up. It returns why e was not committed. next is what Write
+// returned.
+func (j *Journal) Await(ctx context.Context, e *Entry, next jobs.Job) error {
 	if ctx == j.Life && next == jobs.Job(&j.committer) { // it waits anyway
 		next = next.Work()
 	}

@@ -19,6 +19,7 @@ type Entry struct {
 	Value any        // what Data is encoded from, an engine.CalledData by pointer; nil or a json.RawMessage: Data is set
 	Op    *engine.Op // the effect that the record completes, until it is delivered; nil: none
 	Sink  Sink       // who learns what became of it
+	After jobs.Job   // done on a goroutine of its own once the record is in the store; nil: nothing
 
 	log  *Log
 	done chan struct{} // closed when Sink knows; nil: nothing waits for that
@@ -33,7 +34,7 @@ type Sink interface {
 }
 
 // settle wakes those who watch the log of e, and tells its sink what became of it.
-func (e *Entry) settle() (next jobs.Job) {
+func (e *Entry) settle(pool *jobs.Pool) (next jobs.Job) {
 	l := e.log
 	l.mu.Lock()
 	l.wake()
@@ -44,6 +45,9 @@ func (e *Entry) settle() (next jobs.Job) {
 	next = e.Sink.Committed(e, e.err)
 	if e.done != nil {
 		close(e.done)
+	}
+	if e.err == nil && e.After != nil {
+		pool.Do(e.After)
 	}
 	return next
 }

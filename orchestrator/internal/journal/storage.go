@@ -51,9 +51,9 @@ func (s Storage) Records(ctx context.Context, run string, from int64) iter.Seq2[
 	return s.whole(ctx, s.Store.Records(ctx, run, from))
 }
 
-// Asks yields records as Records does.
+// Asks yields the records that tell the states of a run's questions; see runlog.Asks.
 func (s Storage) Asks(ctx context.Context, run, key string) iter.Seq2[runlog.Record, error] {
-	return s.whole(ctx, s.Inbox.Asks(ctx, run, key))
+	return s.whole(ctx, runlog.Asks(ctx, s.Store, run, key))
 }
 
 // whole yields records with the data of their blobs.

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/jobs"
+	"github.com/convene-go/convene/orchestrator/internal/journal"
+)
+
+// Letters implements fleet.Host: it puts letters on record for the runs that this engine works on, and
+// resumes runs that have letters. id "": all.
+func (e *Engine) Letters(ctx context.Context, id string) {
+	for l, err := range e.journal.Letters(ctx, id) {
+		r := e.find(l.Run)
+		switch {
+		case err != nil:
+			if ctx.Err() == nil {
+				e.log.Warn("letters to runs cannot be read", "err", err)
+			}
+			return
+		case r == nil:
+			e.wake(ctx, &l)
+		case !r.isLive(): // it takes its letters when it is
+		case l.Expired || !r.takes(&l): // who waits puts an expiry on record
+			e.discard(ctx, r, &l)
+		case id == "":
+			e.pool.Do(jobs.Func(func() {
+				ctx, cancel := e.shortly()
+				defer cancel()
+				e.putOnRecord(ctx, r, &l)
+			}))
+		default:
+			e.putOnRecord(ctx, r, &l)
+		}
+	}
+}
+
+// putOnRecord makes a letter a record, and takes it then. Otherwise the letter is kept.
+func (e *Engine) putOnRecord(ctx context.Context, r *run, l *runlog.Letter) {
+	if r.answerSync(ctx, l) == nil {
+		e.taken(ctx, l)
+	}
+}
+
+// takes reports whether the question of a letter takes it now.
+func (r *run) takes(l *runlog.Letter) bool {
+	s := r.questions.State(l.Key)
+	return s.Takes(l)
+}
+
+// wake resumes the run that a letter is for. A run that has ended takes none.
+func (e *Engine) wake(ctx context.Context, l *runlog.Letter) {
+	listing, err := e.journal.Listing(ctx, l.Run)
+	switch {
+	case err != nil:
+	case listing.Ended:
+		e.taken(ctx, l)
+	default:
+		e.TakeUp(ctx, &listing)
+	}
+}
+
+// taken marks a letter as taken. Where that fails, the letter is met again.
+func (e *Engine) taken(ctx context.Context, l *runlog.Letter) {
+	if err := e.journal.Take(ctx, l.Run, l.Key, l.Round); err != nil && ctx.Err() == nil {
+		e.log.Warn("letter cannot be marked as taken; trying again", "run", l.Run, "question", l.Key, "err", err)
+	}
+}
+
+// discard takes a letter that the run has no use for, if that is on record: it may be so
+// only by what is not committed yet.
+func (e *Engine) discard(ctx context.Context, r *run, l *runlog.Letter) {
+	if l.Key == "" {
+		for rec, err := range e.journal.Records(ctx, r.id, 0) {
+			if err != nil {
+				return
+			}
+			if rec.Kind == runlog.Canceled {
+				e.taken(ctx, l)
+				return
+			}
+		}
+		return
+	}
+	q, err := e.logged(ctx, r.id, l.Key)
+	if s := q.State(l.Key); err == nil && s.Over(l) {
+		e.taken(ctx, l)
+	}
+}
+
+// expire closes a question whose time is over by a letter, which it returns, unless an
+// answer came first.
+func (e *Engine) expire(r *run, key string) (*runlog.Letter, error) {
+	ctx, cancel := r.shortly()
+	defer cancel()
+	s := r.questions.State(key)
+	l := &runlog.Letter{Run: r.id, Key: key, Round: s.Round, Expired: true}
+	switch s.Kind {
+	case runlog.Answered:
+		return nil, nil
+	case runlog.Expired: // for another branch, or before the process died
+		return l, nil
+	}
+	err := e.journal.Put(ctx, *l)
+	if errors.Is(err, runlog.ErrConflict) {
+		s, _, err = e.question(ctx, r.id, key, true)
+	}
+	if err != nil || s.Kind == runlog.Answered {
+		return nil, err
+	}
+	return l, nil
+}
+
+// here stands in for an inbox: a run of this process puts a letter on record at once.
+type here struct{ e *Engine }
+
+// Put implements runlog.Inbox.
+func (h here) Put(ctx context.Context, l runlog.Letter) error {
+	r := h.e.find(l.Run)
+	if r == nil {
+		listing, err := h.e.journal.Listing(ctx, l.Run)
+		if err == nil && !listing.Ended {
+			return agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process, and the store has no inbox: call Resume first", engine.ErrStopped, l.Run))
+		}
+		return cmp.Or(err, runlog.ErrConflict)
+	}
+	if err := h.e.await(ctx, r.live); err != nil {
+		return err
+	}
+	if l.Expired { // it is put on record by who closes the question
+		return nil
+	}
+	err := r.answerSync(ctx, &l)
+	if !errors.Is(err, journal.ErrLate) {
+		return err
+	}
+	if err := h.e.await(ctx, r.done); err != nil { // it ends just now, and then its end says what is so
+		return err
+	}
+	return h.Put(ctx, l)
+}
+
+// Letters implements runlog.Inbox.
+func (here) Letters(context.Context, string) iter.Seq2[runlog.Letter, error] {
+	return func(func(runlog.Letter, error) bool) {}
+}
+
+// Take implements runlog.Inbox.
+func (here) Take(context.Context, string, string, int) error { return nil }
