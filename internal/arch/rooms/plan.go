@@ -5,6 +5,7 @@ import (
 	"go/doc/comment"
 	"io"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -153,8 +154,28 @@ func (p *plan) print(w io.Writer) {
 		}
 	}
 	back := p.backward()
-	fmt.Fprintf(w, "\n%d files, %d arrows, %d of them backward\n", len(p.files), len(p.arrows), len(back))
+	fmt.Fprintf(w, "\n%d files, %d arrows, %d of them backward: %s\n", len(p.files), len(p.arrows), len(back), p.byRoom())
 	for _, line := range slices.Concat(back, p.faults) {
 		fmt.Fprintln(w, " ", line)
 	}
+}
+
+// byRoom counts the arrows within rooms and between them.
+func (p *plan) byRoom() string {
+	var places []string // in reading order
+	arrows := map[string]int{}
+	for _, a := range p.sorted() {
+		from, to := path.Dir(p.files[a.from]), path.Dir(p.files[a.to])
+		place := "in " + from
+		if from != to {
+			place = from + " to " + to
+		}
+		if arrows[place]++; arrows[place] == 1 {
+			places = append(places, place)
+		}
+	}
+	for i, place := range places {
+		places[i] = fmt.Sprint(arrows[place], " ", place)
+	}
+	return strings.Join(places, ", ")
 }

@@ -114,7 +114,7 @@ func TestMatrix(t *testing.T) {
 		`names used of file         1   2`,
 		`  1 upper/door.go          \   1`,
 		`  2 lower/floor.go         .   \`,
-		"2 files, 1 arrows, 0 of them backward\n",
+		"2 files, 1 arrows, 0 of them backward: 1 upper to lower\n",
 	}, "\n"), out.String())
 }
 
