@@ -12,7 +12,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,23 +26,12 @@ type trace struct {
 }
 
 func main() {
-	if err := run(context.Background(), os.Stdout); err != nil {
+	traces, err := measure(context.Background())
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "trace:", err)
 		os.Exit(1)
 	}
-}
-
-// run prints both traces and their summary.
-func run(ctx context.Context, out io.Writer) error {
-	traces, err := measure(ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range traces {
-		t.print(out)
-	}
-	_, err = fmt.Fprintln(out, summary(traces))
-	return err
+	fmt.Println(summary(traces))
 }
 
 // measure traces a call in memory and one on SQLite, with the go command.
@@ -90,8 +78,9 @@ func (t trace) packages() (names []string) {
 	return names
 }
 
-// print lists the functions by package.
-func (t trace) print(out io.Writer) {
+// String lists the functions by package.
+func (t trace) String() string {
+	out := new(strings.Builder)
 	fmt.Fprintf(out, "A call in %s, %d functions of %d packages:\n", t.store, len(t.functions), len(t.packages()))
 	for _, name := range t.packages() {
 		var functions []string
@@ -102,10 +91,14 @@ func (t trace) print(out io.Writer) {
 		}
 		fmt.Fprintf(out, "%4d %s: %s\n", len(functions), name, strings.Join(functions, ", "))
 	}
+	return out.String()
 }
 
-// summary is the measurement in one line.
-func summary(traces []trace) string {
-	return fmt.Sprintf("A call passes %d functions in %s, %d on %s.",
-		len(traces[0].functions), traces[0].store, len(traces[1].functions), traces[1].store)
+// summary is both traces and their numbers in one line.
+func summary(traces []trace) (text string) {
+	for _, t := range traces {
+		text += t.String()
+	}
+	memory, sqlite := len(traces[0].functions), len(traces[1].functions)
+	return text + fmt.Sprintf("A call passes %d functions in memory, %d on SQLite.", memory, sqlite)
 }

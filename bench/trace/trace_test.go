@@ -27,11 +27,7 @@ func TestFunctionsOfACall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list strings.Builder
-	for _, trace := range traces {
-		trace.print(&list)
-	}
-	t.Logf("%s\n%s The limits are %v, the goals %v.", &list, summary(traces), limits, goals)
+	t.Logf("\n%s The limits are %v, the goals %v.", summary(traces), limits, goals)
 	for _, trace := range traces {
 		if fault := tooMany(trace, limits); fault != "" {
 			t.Error(fault)
@@ -62,12 +58,11 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-func TestPrint(t *testing.T) {
-	var out strings.Builder
-	trace{store: "memory", functions: []string{"a f", "b g", "a T.h"}}.print(&out)
+func TestString(t *testing.T) {
+	got := trace{store: "memory", functions: []string{"a f", "b g", "a T.h"}}.String()
 	want := "A call in memory, 3 functions of 2 packages:\n   2 a: f, T.h\n   1 b: g\n"
-	if out.String() != want {
-		t.Errorf("printed\n%s, want\n%s", &out, want)
+	if got != want {
+		t.Errorf("String() = \n%s, want\n%s", got, want)
 	}
 }
 

@@ -18,9 +18,7 @@ func TestForm(t *testing.T) {
 	require.NoError(t, err)
 	list, err := readKnown("known.txt")
 	require.NoError(t, err)
-	var summary strings.Builder
-	r.print(&summary)
-	t.Logf("\n%s", &summary)
+	t.Logf("\n%s", r.summary())
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
 			assert.NotEmpty(t, c.find(r), "it looked at nothing")
@@ -188,10 +186,8 @@ func TestKnownIsRead(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	r := repoOf(t, map[string]string{"orchestrator/a.go": "package orchestrator\nfunc f() {\n}\nfunc g() {}\nfunc h() {\n\n}\n"})
-	var out strings.Builder
-	r.print(&out)
-	assert.Contains(t, out.String(), "median 2 lines (goal 10), nine in ten up to 3 (goal 25), the longest 3\n")
-	assert.Contains(t, out.String(), "lines of the core: 7 (goal 11700)\n")
+	assert.Contains(t, r.summary(), "median 2 lines (goal 10), nine in ten up to 3 (goal 25), the longest 3\n")
+	assert.Contains(t, r.summary(), "lines of the core: 7 (goal 11700)\n")
 }
 
 func checkOf(t *testing.T, name string) check {

@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // knownFile lists what is above a limit, from the root of the repository.
@@ -49,17 +50,22 @@ func run(root string, lower, all bool, out io.Writer) error {
 	if all {
 		known = nil
 	}
-	r.print(out)
+	if _, err := io.WriteString(out, r.summary()); err != nil {
+		return err
+	}
 	for _, c := range checks {
 		for _, fault := range known.compare(c, c.above(r)) {
-			fmt.Fprintln(out, fault)
+			if _, err := fmt.Fprintln(out, fault); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// print writes the summary: each check in a line, then sizes of the core.
-func (r *repo) print(out io.Writer) {
+// summary tells of each check in a line, then of the sizes of the core.
+func (r *repo) summary() string {
+	out := new(strings.Builder)
 	for _, c := range checks {
 		total, above := 0, c.above(r)
 		for _, f := range above {
@@ -72,4 +78,5 @@ func (r *repo) print(out io.Writer) {
 			lengths[len(lengths)/2], medianGoal, lengths[len(lengths)*9/10], p90Goal, lengths[len(lengths)-1])
 	}
 	fmt.Fprintf(out, "lines of the core: %d (goal %d)\n", r.coreLines(), coreGoal)
+	return out.String()
 }

@@ -45,11 +45,13 @@ func main() {
 		dirs = existing(".", append(rooms, hall))
 	}
 	plan, err := measure(".", dirs)
+	if err == nil {
+		_, err = fmt.Print(plan) //nolint:forbidigo // a command prints
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "rooms:", err)
 		os.Exit(1) //nolint:forbidigo // a command ends with its status
 	}
-	plan.print(os.Stdout)
 }
 
 // existing returns those of the folders that hold Go files.

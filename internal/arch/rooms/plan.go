@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"go/doc/comment"
-	"io"
 	"maps"
 	"path"
 	"path/filepath"
@@ -134,9 +133,10 @@ func (p *plan) check(limit int) []string {
 	return faults
 }
 
-// print writes the matrix: a row uses so many names of a column. What stands left of
+// String is the matrix: a row uses so many names of a column. What stands left of
 // the diagonal is backward.
-func (p *plan) print(w io.Writer) {
+func (p *plan) String() string {
+	w := new(strings.Builder)
 	fmt.Fprintf(w, "%-24s", "names used of file")
 	for i := range p.files {
 		fmt.Fprintf(w, "%4d", i+1)
@@ -158,6 +158,7 @@ func (p *plan) print(w io.Writer) {
 	for _, line := range slices.Concat(back, p.faults) {
 		fmt.Fprintln(w, " ", line)
 	}
+	return w.String()
 }
 
 // byRoom counts the arrows within rooms and between them.

@@ -20,9 +20,7 @@ func TestRooms(t *testing.T) {
 	require.NotEmpty(t, dirs)
 	p, err := measure(repo, dirs)
 	require.NoError(t, err)
-	var matrix strings.Builder
-	p.print(&matrix)
-	t.Logf("%s\n%s", strings.Join(dirs, ", "), &matrix)
+	t.Logf("%s\n%s", strings.Join(dirs, ", "), p)
 	if slices.Contains(dirs, hall) {
 		t.Skipf("%s is still there: the rooms are counted, and not yet judged", hall)
 	}
@@ -108,14 +106,12 @@ func TestListsOfFiles(t *testing.T) {
 }
 
 func TestMatrix(t *testing.T) {
-	var out strings.Builder
-	planOf(t, upper, lower).print(&out)
 	assert.Equal(t, strings.Join([]string{
 		`names used of file         1   2`,
 		`  1 upper/door.go          \   1`,
 		`  2 lower/floor.go         .   \`,
 		"2 files, 1 arrows, 0 of them backward: 1 upper to lower\n",
-	}, "\n"), out.String())
+	}, "\n"), planOf(t, upper, lower).String())
 }
 
 func planOf(t *testing.T, packages ...map[string]string) *plan {
