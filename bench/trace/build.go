@@ -16,7 +16,7 @@ import (
 const (
 	module   = "github.com/convene-go/convene/"
 	notes    = module + "bench/trace/steps"
-	followed = module + "bench/trace/walk"
+	followed = module + "bench/trace"
 )
 
 // listed is a package as go list prints it.
@@ -25,7 +25,7 @@ type listed struct {
 	GoFiles         []string
 }
 
-// build makes the program in followed with notes in all functions of this repository,
+// build makes this program with notes in all functions of this repository,
 // and returns its path in work.
 func build(ctx context.Context, work string) (string, error) {
 	packages, err := list(ctx)
@@ -50,7 +50,7 @@ func build(ctx context.Context, work string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	overlayFile, program := filepath.Join(work, "overlay.json"), filepath.Join(work, "walk.exe")
+	overlayFile, program := filepath.Join(work, "overlay.json"), filepath.Join(work, "trace.exe")
 	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
 		return "", err
 	}

@@ -3,10 +3,10 @@
 //
 //	go run ./trace
 //
-// It builds the program in walk from a copy of the code in which every function of this
-// repository begins with a note of its name (an overlay of go build: nothing in the
-// checkout changes). The program makes two calls, and the second is counted: each
-// function once, on whatever goroutine. Function literals are not counted.
+// It builds itself from a copy of the code in which every function of this repository
+// begins with a note of its name (an overlay of go build: nothing in the checkout
+// changes). That program, as "trace walk", makes two calls and prints the functions of
+// the second: each once, on whatever goroutine. Function literals are not counted.
 package main
 
 import (
@@ -26,12 +26,24 @@ type trace struct {
 }
 
 func main() {
-	traces, err := measure(context.Background())
-	if err != nil {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "trace:", err)
 		os.Exit(1)
 	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == "walk" {
+		entered, err := walk(ctx, args[1])
+		fmt.Println(strings.Join(entered, "\n"))
+		return err
+	}
+	traces, err := measure(ctx)
+	if err != nil {
+		return err
+	}
 	fmt.Println(summary(traces))
+	return nil
 }
 
 // measure traces a call in memory and one on SQLite, with the go command.
@@ -45,24 +57,24 @@ func measure(ctx context.Context) ([]trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory, err := walk(ctx, program)
+	memory, err := follow(ctx, program, "")
 	if err != nil {
 		return nil, err
 	}
-	sqlite, err := walk(ctx, program, filepath.Join(work, "walk.db"))
+	sqlite, err := follow(ctx, program, filepath.Join(work, "walk.db"))
 	if err != nil {
 		return nil, err
 	}
 	return []trace{{"memory", memory}, {"SQLite", sqlite}}, nil
 }
 
-// walk runs the program and returns the functions that it prints.
-func walk(ctx context.Context, program string, args ...string) ([]string, error) {
-	cmd := exec.CommandContext(ctx, program, args...)
+// follow runs "trace walk" of the program with notes and returns what it prints.
+func follow(ctx context.Context, program, file string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, program, "walk", file)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("walk %s: %w", strings.Join(args, " "), err)
+		return nil, fmt.Errorf("trace walk %q: %w", file, err)
 	}
 	return strings.Split(strings.TrimSpace(string(out)), "\n"), nil
 }

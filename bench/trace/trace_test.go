@@ -9,10 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	// The go command repeats a test when what it imports has changed.
-	_ "github.com/convene-go/convene/blackboard/sqlite"
-	_ "github.com/convene-go/convene/orchestrator"
 )
 
 // limits are the functions that a call may pass, by store; goals are what they come down
@@ -36,6 +32,17 @@ func TestFunctionsOfACall(t *testing.T) {
 			if !slices.Contains(trace.functions, sure) {
 				t.Errorf("the trace in %s lacks %q: the instrument misses functions", trace.store, sure)
 			}
+		}
+	}
+}
+
+// Code without notes enters nothing. As the call is in this test, the go command repeats
+// the test above whenever the code of a call has changed.
+func TestWithoutNotes(t *testing.T) {
+	for _, file := range []string{"", filepath.Join(t.TempDir(), "walk.db")} {
+		entered, err := walk(t.Context(), file)
+		if err != nil || len(entered) > 0 {
+			t.Errorf("walk(%q) = %q, %v, want nothing", file, entered, err)
 		}
 	}
 }
