@@ -71,7 +71,7 @@ func (c *Context) Call(name string, req agent.Request) (agent.Response, error) {
 		return agent.Response{}, agent.ErrorOf(fmt.Errorf("%w: Request.Input to %q is not JSON", ErrMalformed, name))
 	}
 	op := c.branch.Op(engine.Call, name)
-	op.Send(&req)
+	*op.Request = req
 	done := c.branch.Do(c.use, op)
 	if done.Err != nil {
 		return agent.Response{}, done.Err

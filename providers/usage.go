@@ -40,27 +40,21 @@ type Usage struct {
 
 // Add returns the sum of u and v. A sum that would overflow is the largest number.
 func (u Usage) Add(v Usage) Usage {
-	u.Calls = sum(u.Calls, v.Calls)
-	u.ToolCalls = sum(u.ToolCalls, v.ToolCalls)
-	u.Input = sum(u.Input, v.Input)
-	u.Output = sum(u.Output, v.Output)
-	u.Reasoning = sum(u.Reasoning, v.Reasoning)
-	u.CacheRead = sum(u.CacheRead, v.CacheRead)
-	u.CacheWrite = sum(u.CacheWrite, v.CacheWrite)
-	u.Cost = sum(u.Cost, v.Cost)
-	u.Unpriced = sum(u.Unpriced, v.Unpriced)
-	u.Fallbacks = sum(u.Fallbacks, v.Fallbacks)
+	const most = math.MaxInt64
+	u.Calls += min(v.Calls, most-max(u.Calls, 0))
+	u.ToolCalls += min(v.ToolCalls, most-max(u.ToolCalls, 0))
+	u.Input += min(v.Input, most-max(u.Input, 0))
+	u.Output += min(v.Output, most-max(u.Output, 0))
+	u.Reasoning += min(v.Reasoning, most-max(u.Reasoning, 0))
+	u.CacheRead += min(v.CacheRead, most-max(u.CacheRead, 0))
+	u.CacheWrite += min(v.CacheWrite, most-max(u.CacheWrite, 0))
+	u.Cost += min(v.Cost, most-max(u.Cost, 0))
+	u.Unpriced += min(v.Unpriced, most-max(u.Unpriced, 0))
+	u.Fallbacks += min(v.Fallbacks, most-max(u.Fallbacks, 0))
 	return u
 }
 
 // Negative reports whether a figure of u is below zero, which is impossible.
 func (u Usage) Negative() bool {
 	return min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced, u.Fallbacks) < 0
-}
-
-func sum[N ~int64](a, b N) N {
-	if b > 0 && a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }

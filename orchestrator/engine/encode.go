@@ -35,7 +35,9 @@ func normalize(resp *agent.Response) error {
 		return fmt.Errorf("%w: the agent reports a usage below zero", ErrMalformed)
 	}
 	resp.Text = strings.ToValidUTF8(resp.Text, "\ufffd")
-	if err := normalizeJSON(&resp.Data); err != nil {
+	if len(resp.Data) == 0 {
+		resp.Data = nil
+	} else if err := compact(&resp.Data); err != nil {
 		return fmt.Errorf("%w: Response.Data: %w", ErrMalformed, err)
 	}
 	if len(resp.Messages) == 0 {
@@ -54,17 +56,13 @@ func normalize(resp *agent.Response) error {
 	return nil
 }
 
-// normalizeJSON replaces *data by its compact form.
-func normalizeJSON(data *json.RawMessage) error {
-	if len(*data) == 0 {
-		*data = nil
-		return nil
-	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, *data); err != nil {
+// compact replaces *data by its compact form.
+func compact(data *json.RawMessage) error {
+	var short bytes.Buffer
+	if err := json.Compact(&short, *data); err != nil {
 		return errors.New("it is not JSON: " + err.Error())
 	}
-	*data = compact.Bytes()
+	*data = short.Bytes()
 	return nil
 }
 

@@ -42,11 +42,13 @@ type Task struct {
 	usage    providers.Usage // of all attempts, as the agent said
 	due      atomic.Int64    // when the attempt under way has to be over, in Unix nanoseconds; 0: no limit
 
+	canceled atomic.Bool
+	under    atomic.Pointer[callContext] // context that Cancel ends; nil: Execute has not begun
+	first    callContext                 // context of the first attempt
+
 	mu         sync.Mutex
-	place      place        // where the agent is
-	canceledAt time.Time    // time of the first Cancel; zero: the call is not canceled
-	under      *callContext // context that Cancel ends
-	first      callContext  // context of the first attempt
+	place      place     // where the agent is
+	canceledAt time.Time // time of the first Cancel; zero: the call is not canceled
 }
 
 // Cancel ends the contexts of the call and prevents further attempts. It reports whether
@@ -57,9 +59,10 @@ func (t *Task) Cancel() (first bool) {
 	if first = t.canceledAt.IsZero(); first {
 		t.canceledAt = time.Now()
 	}
-	under, away := t.under, t.place == underway
+	away := t.place == underway
 	t.mu.Unlock()
-	if under != nil {
+	t.canceled.Store(true)
+	if under := t.under.Load(); under != nil { // else who sets it finds canceled
 		under.end()
 	}
 	return first && away
@@ -97,10 +100,11 @@ func (t *Task) Execute(ctx context.Context, roster agent.Roster, retry Retry) {
 	t.Info.Attempt = 1
 	t.first.parent, t.first.info = ctx, &t.Info
 	t.agent = roster[t.Info.Agent]
+	t.under.Store(&t.first)
 	switch {
 	case t.agent == nil:
 		t.Err = agent.ErrorOf(fmt.Errorf("%w: %q", ErrNoAgent, t.Info.Agent))
-	case t.watch(&t.first):
+	case t.canceled.Load():
 		t.Err = agent.ErrorOf(fmt.Errorf("%w before the call began", context.Canceled))
 	default:
 		t.try(&t.first)
@@ -127,14 +131,6 @@ func (t *Task) finish() {
 	t.Response.Elapsed = t.Ended.Sub(t.begun)
 }
 
-// watch makes c what Cancel ends. It reports whether the call is canceled already.
-func (t *Task) watch(c *callContext) (canceled bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.under = c
-	return !t.canceledAt.IsZero()
-}
-
 // try makes one attempt, with c as its context.
 func (t *Task) try(c *callContext) {
 	limit := t.Request.Limits.Timeout
@@ -151,7 +147,10 @@ func (t *Task) try(c *callContext) {
 	t.Response, t.Err = agent.Response{}, errExited
 	defer t.tried(c, limit)
 	response, err := t.agent.Call(c, *t.Request)
-	t.Response, t.Err = response, agent.ErrorOf(err)
+	t.Response, t.Err = response, nil
+	if err != nil {
+		t.Err = agent.ErrorOf(err)
+	}
 }
 
 // errExited is what an attempt comes to whose agent does not return.
@@ -197,7 +196,8 @@ func (t *Task) tryAgain(ctx context.Context, retry Retry) {
 		base.until = t.begun.Add(limits.Total)
 	}
 	defer base.end()
-	if t.watch(base) {
+	t.under.Store(base)
+	if t.canceled.Load() {
 		return
 	}
 	most := cmp.Or(limits.Attempts, retry.Attempts, 4)

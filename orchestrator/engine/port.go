@@ -38,14 +38,6 @@ type Op struct {
 
 	Private any // the engine's; an Op that is used again brings what the engine left there
 	Owner   any // the scheduler's
-
-	request agent.Request // room for Request
-}
-
-// Send makes a copy of req the request of a call, without an allocation.
-func (op *Op) Send(req *agent.Request) {
-	op.request = *req
-	op.Request = &op.request
 }
 
 // Amount is money and tokens.
@@ -144,9 +136,10 @@ type Clock struct {
 
 // Tick moves the clock to the next record.
 func (c *Clock) Tick(at time.Time) {
-	last := c.now
-	c.Skip(at)
-	c.worked += c.now.Sub(last)
+	if at.After(c.now) { // clocks may be set back
+		c.worked += at.Sub(c.now)
+		c.now = at
+	}
 }
 
 // Skip moves the clock over a time in which no process worked on the run: to its

@@ -118,7 +118,7 @@ func (s *Sched) reserve(e *effect) {
 	}
 	want := e.held
 	e.Reserved = engine.Amount{Cost: providers.NanoUSD(max(want[onCost], 0)), Tokens: max(want[onTokens], 0)}
-	s.hold(e, reserved, e.reservation())
+	s.book(e, nil, reserved, e.reservation())
 	for sc := e.scope; sc != nil && s.all.Settled == 0; sc = sc.parent {
 		sc.alone = sc.limit[onCost] != 0 && want[onCost] == unknown || sc.limit[onTokens] != 0 && want[onTokens] == unknown
 	}
@@ -131,7 +131,7 @@ func (s *Sched) setAside(e *effect) {
 	share := e.scope.LeftAt(worked)
 	e.Input.Run += "/" + e.Key()
 	e.Input.Budget, e.Input.Depth, e.Input.Figures = share, s.depth+1, maps.Clone(s.figures)
-	s.hold(e, shared, amounts{max(share.Calls, 0), max(share.Tokens, 0), max(int64(share.Cost), 0)})
+	s.book(e, nil, shared, amounts{max(share.Calls, 0), max(share.Tokens, 0), max(int64(share.Cost), 0)})
 	s.children++
 }
 
@@ -144,41 +144,18 @@ func (e *effect) reservation() amounts {
 	return e.held
 }
 
-// hold counts a in an account of e's budgets, and what e used, in place of what is held
-// for e now.
-func (s *Sched) hold(e *effect, at account, a amounts) {
-	if e.at == reserved && e.guessed {
-		s.guesses[e.Name]--
-	}
-	if e.at != nothing {
-		e.scope.count(e.at, minus(e.held))
-	}
-	for sc := e.scope; sc != nil && e.spent != (amounts{}); sc = sc.parent {
-		sc.used.add(e.spent)
-	}
-	e.spent = amounts{}
-	if at != nothing {
-		e.scope.count(at, a)
-	}
-	e.at, e.held = at, a
-}
-
-// learn counts calls of an agent and the most that one of them used.
-func (s *Sched) learn(name string, seen engine.Figure) {
+// learn notes that so many more calls of an agent were answered, and the most that one
+// of them used.
+func (s *Sched) learn(name string, calls int64, most amounts) {
 	of := s.figures[name]
 	for _, f := range [...]*engine.Figure{&of, &s.all} {
-		f.Settled = plus(f.Settled, max(seen.Settled, 0))
-		f.Most.Cost, f.Most.Tokens = max(f.Most.Cost, seen.Most.Cost), max(f.Most.Tokens, seen.Most.Tokens)
+		f.Settled = plus(f.Settled, max(calls, 0))
+		f.Most.Cost, f.Most.Tokens = max(f.Most.Cost, providers.NanoUSD(most[onCost])), max(f.Most.Tokens, most[onTokens])
 	}
-	made(&s.figures)[name] = of
-}
-
-// learnOf learns from a call. A failure that used nothing says nothing.
-func (s *Sched) learnOf(e *effect, used *providers.Usage, failed bool) { //nolint:revive // what became of the call
-	seen := engine.Amount{Cost: used.Cost, Tokens: plus(used.Input, used.Output)}
-	if e.Kind == engine.Call && (!failed || seen != engine.Amount{}) {
-		s.learn(e.Name, engine.Figure{Most: seen, Settled: 1})
+	if s.figures == nil {
+		s.figures = engine.Figures{}
 	}
+	s.figures[name] = of
 }
 
 func over(format string, args ...any) *agent.Error {

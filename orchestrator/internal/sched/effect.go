@@ -32,13 +32,14 @@ type effect struct {
 	pinned   bool  // it is not used again: the engine or Sched.refusals may hold it
 	place    int64 // in the order in which effects were asked for; of a lost call: before all
 
-	result engine.Completion
-	known  engine.Recorded   // what the log knows of a call or a child
-	cost   providers.NanoUSD // of a call: Limits.Cost as the flow set it
-	until  time.Duration     // when it ends by a time limit; 0: never
-	at     account           // of its budgets, that held counts in
-	held   amounts           // with no account: what a call wants
-	spent  amounts           // what it used, which counts in its budgets when held does not any more
+	request agent.Request // room for the request of a call
+	result  engine.Completion
+	known   engine.Recorded   // what the log knows of a call or a child
+	cost    providers.NanoUSD // of a call: Limits.Cost as the flow set it
+	until   time.Duration     // when it ends by a time limit; 0: never
+	at      account           // of its budgets, that held counts in
+	held    amounts           // with no account: what a call wants
+	spent   amounts           // what it used, which counts in its budgets when held does not any more
 }
 
 // phase is where an effect is.
@@ -63,14 +64,19 @@ func (b *Branch) Op(kind engine.Kind, name string) *engine.Op {
 		e.Owner = e
 	}
 	e.Kind, e.Name = kind, name
+	if kind == engine.Call {
+		e.Request = &e.request
+	}
 	return &e.Op
 }
 
 // Do makes an effect, which Op made, and waits for it. Branch and N of op are set
 // here; of a child also what its Input says of budgets.
 func (b *Branch) Do(o Options, op *engine.Op) (c engine.Completion) {
-	if c.Err = b.Check(); c.Err != nil {
-		return c
+	if b.s.cur.Load() != b || b.s.ending.Load() {
+		if c.Err = b.Check(); c.Err != nil {
+			return c
+		}
 	}
 	e, _ := op.Owner.(*effect)
 	switch {
@@ -112,11 +118,13 @@ func (s *Sched) ask(e *effect) {
 		s.decide(e)
 		return
 	}
-	if e.budgeted() {
-		e.known = s.port.Recorded(e.Branch, e.N)
-	}
-	if e.Kind == engine.Call {
-		e.cost = e.Request.Limits.Cost
+	limited := false
+	switch e.Kind { //nolint:exhaustive // budgets count the others never
+	case engine.Call:
+		e.known, e.cost = s.port.Recorded(e.Branch, e.N), e.Request.Limits.Cost
+		limited = e.scope.limited != [3]bool{}
+	case engine.Child:
+		e.known, limited = s.port.Recorded(e.Branch, e.N), true
 	}
 	r := e.known.Refused
 	if r != nil && (e.Kind == engine.Child || s.applied >= r.After) {
@@ -137,6 +145,10 @@ func (s *Sched) ask(e *effect) {
 			e.until = due.until
 			made(&s.timed)[e.until]++
 		}
+	}
+	if !limited {
+		s.start(e)
+		return
 	}
 	if len(s.queue) == 0 {
 		s.round++ // no call waits for anything
@@ -193,7 +205,7 @@ func (s *Sched) refuse(e *effect, why *agent.Error) {
 		s.port.Emit(runlog.Record{Kind: runlog.Refused, Branch: e.Branch, N: e.N, Name: e.Name, Data: agent.JSON(d)})
 	}
 	s.dequeue(e)
-	s.hold(e, nothing, amounts{})
+	s.book(e, nil, nothing, amounts{})
 	s.cancel(e)
 	e.phase = settled
 	s.resolve(e, engine.Completion{Err: why})
@@ -204,7 +216,9 @@ func (s *Sched) resolve(e *effect, c engine.Completion) {
 	e.result = c
 	e.result.Op = nil // its branch may have it again
 	e.branch.wait = nil
-	s.untime(e)
+	if e.until != 0 {
+		s.untime(e)
+	}
 	s.waiting--
 	s.ready = append(s.ready, e.branch)
 }

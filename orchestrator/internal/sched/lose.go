@@ -24,9 +24,11 @@ func (s *Sched) Lose(ops ...*engine.Op) {
 	s.front -= int64(len(calls))
 	for i, e := range calls {
 		givenUp, held := e.branch.wait != e, e.reservation()
-		s.hold(e, nothing, amounts{})
-		if !e.charged {
-			e.scope.count(lost, held)
+		if e.charged {
+			s.book(e, nil, nothing, amounts{})
+		} else {
+			s.book(e, nil, lost, held)
+			e.at, e.held = nothing, amounts{} // it stays lost, whatever comes of another try
 			sum.add(held)
 			d.Of = append(d.Of, engine.LostCall{Branch: e.Branch, N: e.N, Agent: e.Name, Amount: e.Reserved, GivenUp: givenUp})
 		}

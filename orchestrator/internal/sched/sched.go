@@ -66,7 +66,7 @@ type Sched struct {
 func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
 	s := &Sched{port: port, depth: in.Depth, given: in.Figures}
 	for name, f := range in.Figures { // the order does not matter to sums and maxima
-		s.learn(name, f)
+		s.learn(name, f.Settled, amounts{onTokens: f.Most.Tokens, onCost: int64(f.Most.Cost)})
 	}
 	s.root = s.spawn("", nil, func(b *Branch) {
 		s.top = b.Scope(nil, in.Budget)
@@ -97,7 +97,9 @@ func (s *Sched) Advance() (done bool, err error) {
 		}
 	}
 	s.ready = s.ready[:0]
-	s.arm()
+	if s.armed != nil || len(s.timed) > 0 {
+		s.arm()
+	}
 	if s.root.done {
 		return s.children == 0, nil
 	}
@@ -129,47 +131,61 @@ func (s *Sched) Complete(c engine.Completion) {
 	} else if e != nil {
 		s.settle(e, c)
 	}
-	s.decideAll()
+	if len(s.queue)+len(s.refusals) > 0 {
+		s.decideAll()
+	}
 }
 
-// settle counts what e used, in place of what was held for it, and gives its branch
-// the result.
+// settle books what e used, in place of what was held for it, and gives its branch the
+// result.
 func (s *Sched) settle(e *effect, c engine.Completion) {
 	e.phase = settled
-	s.dequeue(e) // it waits where the log is ahead of today's limits
+	if e.queued { // the log is ahead of today's limits
+		s.dequeue(e)
+	}
 	delete(s.dropped, e)
-	used, held := engine.CalledData{Response: c.Response, Err: c.Err}.Usage(), e.reservation()
-	e.charge(&used)
-	s.hold(e, nothing, amounts{})
+	var used providers.Usage
+	switch {
+	case c.Response != nil:
+		used = c.Response.Usage
+	case c.Err != nil:
+		used = c.Err.Usage
+	}
+	left := c.Err != nil && errors.Is(c.Err, engine.ErrLeft)
+	switch {
+	case left:
+		e.pinned = true
+		held := e.reservation()
+		held.add(minus(measure(&used)))
+		s.book(e, &used, lost, held)
+	case e.Kind == engine.Child && c.Err == nil:
+		c.End = s.childEnd(e, c.Response, &used)
+	default:
+		seen := s.book(e, &used, nothing, amounts{})
+		if e.Kind == engine.Call && (c.Err == nil || max(seen[onTokens], seen[onCost]) > 0) { // a failure that used nothing says nothing
+			s.learn(e.Name, 1, seen)
+		}
+	}
 	if e.Kind == engine.Child {
 		s.children--
-	}
-	switch {
-	case c.Err != nil && errors.Is(c.Err, engine.ErrLeft):
-		e.pinned = true
-		held.add(minus(of(&used)))
-		s.hold(e, lost, held)
-	case e.Kind == engine.Call:
-		s.learnOf(e, &used, c.Err != nil)
-	case e.Kind == engine.Child && c.Err == nil:
-		c.End = s.childEnd(e, c.Response)
 	}
 	if e.branch.wait == e {
 		s.resolve(e, c)
 	}
 }
 
-// childEnd is how a child ended. What it lost and learned counts here, too.
-func (s *Sched) childEnd(e *effect, r *agent.Response) *engine.End {
+// childEnd books how a child ended: what it used and lost, and what it learned.
+func (s *Sched) childEnd(e *effect, r *agent.Response, used *providers.Usage) *engine.End {
 	end := &engine.End{}
 	if r != nil && len(r.Data) > 0 {
 		if err := json.Unmarshal(r.Data, end); err != nil {
 			s.broken("the end of child run %s cannot be read: %v", e.Key(), err)
 		}
 	}
-	e.scope.count(lost, amounts{end.Lost.Calls, end.Lost.Tokens, int64(end.Lost.Cost)})
+	s.book(e, used, lost, amounts{end.Lost.Calls, end.Lost.Tokens, int64(end.Lost.Cost)})
+	e.at, e.held = nothing, amounts{}  // it stays lost
 	for name, f := range end.Figures { // the order does not matter: sums and maxima
-		s.learn(name, f)
+		s.learn(name, f.Settled, amounts{onTokens: f.Most.Tokens, onCost: int64(f.Most.Cost)})
 	}
 	_, worked := s.port.Now()
 	left := s.top.LeftAt(worked)
@@ -184,12 +200,17 @@ func (s *Sched) childEnd(e *effect, r *agent.Response) *engine.End {
 // call under way, and not what it used beside that.
 func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
 	s.applied++
-	if e := s.effect(op, "charged"); e != nil {
-		e.charge(&used)
-		if e.charged = e.at != lost; !e.charged { // it was left behind, and what it really used is known
-			s.hold(e, lost, amounts{})
-			s.learnOf(e, &used, true)
+	switch e := s.effect(op, "charged"); {
+	case e == nil:
+	case e.at == lost: // it was left behind, and what it really used is known
+		e.charged = false
+		seen := s.book(e, &used, lost, amounts{})
+		if e.Kind == engine.Call && max(seen[onTokens], seen[onCost]) > 0 {
+			s.learn(e.Name, 1, seen)
 		}
+	default:
+		e.charged = true
+		s.book(e, &used, kept, amounts{})
 	}
 	s.decideAll()
 }

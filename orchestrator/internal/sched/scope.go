@@ -28,8 +28,12 @@ func (a *amounts) add(b amounts) {
 
 func minus(a amounts) amounts { return amounts{-a[0], -a[1], -a[2]} }
 
-// of are the amounts of a usage.
-func of(u *providers.Usage) amounts {
+// measure returns what budgets count of u. A usage with a figure below zero is none: u is
+// set to zero.
+func measure(u *providers.Usage) amounts {
+	if u.Negative() {
+		*u = providers.Usage{}
+	}
 	return amounts{u.Calls, plus(u.Input, u.Output), int64(u.Cost)}
 }
 
@@ -54,6 +58,8 @@ const (
 	shared           // with children under way
 	lost             // by calls and children whose usage is unknown
 	accounts
+
+	kept // the account and the amounts stay as they are
 )
 
 // Scope is a budget in the tree of budgets of a run.
@@ -130,26 +136,46 @@ func least[N ~int64](left, limit, used N) N {
 	return left
 }
 
-// charge counts what e used. A usage with anything below zero is none.
-func (e *effect) charge(u *providers.Usage) {
-	if u.Negative() {
-		*u = providers.Usage{}
+// book counts in every budget of e; nothing else does. It adds used, which may be nil, and
+// holds amounts in the account at, in place of what was held for e. What e used counts
+// against limits from then on. With at kept, the reservation stays, and what e used
+// counts against limits when it is released. It returns what budgets count of used.
+func (s *Sched) book(e *effect, used *providers.Usage, at account, held amounts) (seen amounts) {
+	if used != nil {
+		seen = measure(used)
+		e.spent.add(seen)
 	}
-	e.spent.add(of(u))
 	for sc := e.scope; sc != nil; sc = sc.parent {
-		sc.spent = sc.spent.Add(*u)
+		if used != nil {
+			sc.spent = sc.spent.Add(*used)
+		}
+		if at == kept {
+			continue
+		}
+		if e.at != nothing {
+			sc.hold(e.at, minus(e.held))
+		}
+		sc.used.add(e.spent)
+		if at != nothing {
+			sc.hold(at, held)
+		}
 	}
+	if at != kept {
+		if e.at == reserved && e.guessed {
+			s.guesses[e.Name]--
+		}
+		e.at, e.held, e.spent = at, held, amounts{}
+	}
+	return seen
 }
 
-// count adds a to an account of sc and of all budgets around it.
-func (sc *Scope) count(at account, a amounts) {
-	for ; sc != nil; sc = sc.parent {
-		sc.held[at].add(a)
-		if at == reserved {
-			sc.alone = false // a call that had it for itself was the only one
-		} else {
-			sc.used.add(a)
-		}
+// hold adds a to an account of sc.
+func (sc *Scope) hold(at account, a amounts) {
+	sc.held[at].add(a)
+	if at == reserved {
+		sc.alone = false // a call that had it for itself was the only one
+	} else {
+		sc.used.add(a)
 	}
 }
 
