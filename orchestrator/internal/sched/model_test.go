@@ -467,7 +467,7 @@ func (m *model) move(what, key string) {
 	case "cancel":
 		m.lines[0].cancel()
 	case "lose":
-		m.lose()
+		m.lose(key)
 		return
 	case "cut", "late":
 		m.charge(m.find(key))

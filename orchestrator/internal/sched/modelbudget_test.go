@@ -242,14 +242,14 @@ func (m *model) refuse(a *act) {
 	m.emits = append(m.emits, fmt.Sprintf("refused %s after %d", a.key, m.applied))
 }
 
-// lose is a kill: what is under way is lost.
-func (m *model) lose() {
+// lose loses the call of that key, or all that are under way ("").
+func (m *model) lose(key string) {
 	var calls int64
 	var cost providers.NanoUSD
 	var tokens int64
 	var again []*act
 	for _, a := range m.ops {
-		if a.kind != engine.Call || !a.begun || a.done || a.over || !a.open {
+		if a.kind != engine.Call || !a.begun || a.done || a.over || !a.open || key != "" && key != a.key {
 			continue
 		}
 		a.open = false

@@ -65,8 +65,11 @@ func play(t *rapid.T, p player, choices []int) game {
 				canceled = true
 				return "cancel"
 			}
-		case 14: // the process is killed
-			return "lose"
+		case 14:
+			if kind == "call" && c/256%2 == 1 { // one of several processes is killed
+				return "lose " + key
+			}
+			return "lose" // the process is killed
 		case 13: // Close cuts a call
 			if kind == "call" {
 				return "cut " + key
@@ -174,7 +177,7 @@ func (p *played) move(what, key string) {
 	case "drop":
 		p.take(key)
 	case "lose":
-		p.kill()
+		p.kill(p.find(key))
 	case "cut":
 		p.s.Charge(p.find(key), usageOf(figures{1, 1}))
 	case "late":
@@ -193,11 +196,17 @@ func (p *played) move(what, key string) {
 	}
 }
 
-// kill has the run lose what is under way.
-func (p *played) kill() {
-	p.under = slices.DeleteFunc(p.under, func(op *engine.Op) bool { return op.Kind == engine.Call && p.gaveUp[op] })
+// kill has the run lose a call that is under way, or all (nil).
+func (p *played) kill(one *engine.Op) {
+	p.under = slices.DeleteFunc(p.under, func(op *engine.Op) bool {
+		return op.Kind == engine.Call && p.gaveUp[op] && (one == nil || op == one)
+	})
 	p.killed = true // what is canceled now does not complete
-	p.s.Lose()
+	if one == nil {
+		p.s.Lose()
+	} else {
+		p.s.Lose(one)
+	}
 	p.killed = false
 }
 
