@@ -8,18 +8,18 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// callContext is the context of an attempt: context.WithDeadline and agent.WithInfo in
-// one value. What package context has in its place is made when an agent asks for Done:
-// most calls need neither its channel nor its timer.
+// callContext is the context of an attempt: context.WithDeadline and agent.WithInfo in one
+// value. A context of package context is made only when an agent calls Done: most calls
+// need neither its channel nor its timer.
 type callContext struct {
 	parent context.Context //nolint:containedctx // it is a context
-	until  time.Time       // zero: no deadline
+	until  time.Time       // deadline; zero: none but that of parent
 	info   *agent.Info
 
 	mu     sync.Mutex
-	err    error
-	std    context.Context    //nolint:containedctx // the same; nil: nothing asked for Done
-	cancel context.CancelFunc // of std
+	err    error              // result of Err; nil: not known to be over
+	std    context.Context    //nolint:containedctx // it is a context; nil: Done was not called
+	cancel context.CancelFunc // cancels std
 }
 
 // Deadline implements context.Context.
@@ -77,14 +77,14 @@ func (c *callContext) end() {
 	}
 }
 
-// overdue reports whether the deadline is what ended c, or would have by now.
+// overdue reports whether the deadline has ended c, or would have by now.
 func (c *callContext) overdue() bool {
 	err := c.Err()
 	return !c.until.IsZero() && (err == context.DeadlineExceeded || err == nil && !time.Now().Before(c.until)) //nolint:errorlint // it is exactly that one
 }
 
-// Value implements context.Context. By it package context finds std, and derives from
-// that without a goroutine.
+// Value implements context.Context. Package context finds std by it, so that contexts
+// derived from c need no goroutine.
 func (c *callContext) Value(key any) any {
 	if v, ok := agent.InfoValue(key, c.info); ok {
 		return v

@@ -12,13 +12,13 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// MaxData is how many bytes the Data of one record may have. What is larger is
-// ErrTooLarge on every engine.
+// MaxData is how many bytes the Data of one record may have. Larger Data is ErrTooLarge on
+// every engine.
 const MaxData = 64 << 20
 
-// Encode is JSON as engines record it: without escapes for HTML, which would
-// change a json.RawMessage inside v on its way through a log. More than [MaxData]
-// bytes are ErrTooLarge.
+// Encode returns v as JSON in the form in which engines record it: without escapes for
+// HTML, which would change a json.RawMessage inside v on its way through a log. More than
+// [MaxData] bytes are ErrTooLarge.
 func Encode(v any) (json.RawMessage, error) {
 	data, err := text.JSON(v)
 	if len(data) > MaxData {
@@ -27,8 +27,9 @@ func Encode(v any) (json.RawMessage, error) {
 	return data, err
 }
 
-// normalize gives resp the form that it has when it is read back from a log, so
-// that a flow sees the same now and at a replay.
+// normalize puts resp in the form that it has when it is read back from a log, so that a
+// flow sees the same now and at a replay. A usage below zero and JSON that is none are
+// ErrMalformed.
 func normalize(resp *agent.Response) error {
 	if resp.Usage.Negative() {
 		resp.Usage = providers.Usage{}
@@ -66,8 +67,8 @@ func compact(data *json.RawMessage) error {
 	return nil
 }
 
-// normalizeError is normalize for an error, without the codes that are the engine's
-// own. It returns a copy.
+// normalizeError returns a copy of err in the form that it has when it is read back from a
+// log. It has no codes that only an engine may set.
 func normalizeError(err *agent.Error) *agent.Error {
 	out := *err
 	out.Message = strings.ToValidUTF8(err.Message, "\ufffd")

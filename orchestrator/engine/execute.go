@@ -15,32 +15,33 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Retry is how transient errors of agents are retried: with exponential backoff
-// and jitter. Zero fields are the defaults: 4 attempts, from 1 s, at most 60 s.
+// Retry says how transient errors of agents are retried: with exponential backoff and
+// jitter. Zero fields are the defaults.
 type Retry struct {
-	Attempts     int
-	Initial, Max time.Duration
+	Attempts int           // number of attempts, the first one included; 0: 4
+	Initial  time.Duration // wait before the second attempt; 0: 1 s
+	Max      time.Duration // longest wait; 0: 60 s
 }
 
-// DefaultGrace is how long an agent may take to return after its call was canceled
-// or overdue, where Limits.Grace does not say.
+// DefaultGrace is how long an agent may take to return after its call was canceled or is
+// overdue, if Limits.Grace is 0.
 const DefaultGrace = time.Second
 
-// Task is one call with all its attempts. Every engine executes calls by it, where
-// the agents are. It is used once, and must not be copied.
+// Task is one call with all its attempts. Every engine executes its calls by a Task, in
+// the process that has the agents. A Task is used once, and must not be copied.
 type Task struct {
-	Info     agent.Info
-	Request  *agent.Request
-	Reserved Amount         // as in Op
-	Response agent.Response // filled in
-	Err      *agent.Error   // the same
-	Ended    time.Time      // the same
+	Info     agent.Info     // identity of the call; Execute sets Attempt
+	Request  *agent.Request // request to the agent; not changed
+	Reserved Amount         // Op.Reserved of the call: it limits further attempts
+	Response agent.Response // result of Execute; zero beside Err
+	Err      *agent.Error   // result of Execute; nil: Response counts
+	Ended    time.Time      // result of Execute: the time at which the call was over
 
 	agent    agent.Agent
 	begun    time.Time
 	attempts int
-	usage    providers.Usage // of all attempts, as the agent said
-	due      atomic.Int64    // when the attempt under way has to be over, in Unix nanoseconds; 0: no limit
+	usage    providers.Usage // sum over all attempts, as the agent reported it
+	due      atomic.Int64    // time limit of the attempt under way, in Unix nanoseconds; 0: no limit
 
 	canceled atomic.Bool
 	under    atomic.Pointer[callContext] // context that Cancel ends; nil: Execute has not begun
@@ -68,8 +69,8 @@ func (t *Task) Cancel() (first bool) {
 	return first && away
 }
 
-// Due is when the attempt under way has to be over; zero: it has no limit. It is
-// safe for concurrent use.
+// Due returns when the attempt under way has to be over; zero: it has no limit. It is safe
+// for concurrent use.
 func (t *Task) Due() time.Time {
 	if at := t.due.Load(); at != 0 {
 		return time.Unix(0, at)
@@ -77,11 +78,11 @@ func (t *Task) Due() time.Time {
 	return time.Time{}
 }
 
-// Reported is what the agent said that the call used. The usage in Response and Err
-// counts an agent that reports no call as one.
+// Reported returns the usage that the agent reported. In Response and Err, an agent that
+// reports no call counts as one.
 func (t *Task) Reported() providers.Usage { return t.usage }
 
-// Grace is how long the agent may take to return once its call is canceled or
+// Grace returns how long the agent may take to return once its call is canceled or
 // overdue.
 func (t *Task) Grace() time.Duration {
 	if g := t.Request.Limits.Grace; g > 0 {
@@ -90,9 +91,9 @@ func (t *Task) Grace() time.Duration {
 	return DefaultGrace
 }
 
-// Execute makes the call: attempts, timeouts, panics, Info, errors in the one form
-// in which they cross. Response, Err and Ended are set when it returns, and also
-// when the agent ends the goroutine (runtime.Goexit, FailNow of a test), so that a
+// Execute makes the call: it makes attempts with their timeouts, and turns panics into
+// errors. It sets Response, Err and Ended, in the form in which a log keeps them. They are
+// set, too, when the agent ends the goroutine (runtime.Goexit, FailNow of a test): a
 // deferred function of the caller finds them.
 func (t *Task) Execute(ctx context.Context, roster agent.Roster, retry Retry) {
 	t.begun = time.Now()
@@ -114,7 +115,7 @@ func (t *Task) Execute(ctx context.Context, roster agent.Roster, retry Retry) {
 	}
 }
 
-// finish puts Response or Err in the form in which it crosses.
+// finish sets Ended and the usage, and puts Err in the form in which a log keeps it.
 func (t *Task) finish() {
 	t.Ended = time.Now()
 	used := t.usage
@@ -153,11 +154,11 @@ func (t *Task) try(c *callContext) {
 	}
 }
 
-// errExited is what an attempt comes to whose agent does not return.
+// errExited marks an attempt whose agent panicked or ended its goroutine.
 var errExited = &agent.Error{Codes: []agent.Code{"panic"}}
 
-// tried completes what is known of an attempt. A panic, and the end of the goroutine,
-// become errors.
+// tried sets the result and the usage of an attempt, which has just ended. A panic and the
+// end of the goroutine become errors.
 func (t *Task) tried(c *callContext, limit time.Duration) {
 	v := recover()
 	if t.Err == errExited {
@@ -220,8 +221,8 @@ func (t *Task) tryAgain(ctx context.Context, retry Retry) {
 	}
 }
 
-// affordable reports whether one more attempt fits what budgets hold for the call.
-// Attempts that cost nothing are free.
+// affordable reports whether budgets have reserved enough for one more attempt. Attempts
+// that cost nothing are free.
 func (t *Task) affordable() bool {
 	used := Amount{t.usage.Cost, t.usage.Input + t.usage.Output}
 	if used.Cost > 0 && t.Reserved.Cost > 0 || used.Tokens > 0 && t.Reserved.Tokens > 0 {

@@ -25,7 +25,7 @@ type Program struct {
 // Execution is a flow that is being executed. One goroutine at a time uses it, not
 // always the same one. Its methods but End and Leave are called in the order of the
 // log, only when every branch waits, and are followed by Advance.
-type Execution interface { //nolint:interfacebloat // what a log can say, and both ends
+type Execution interface { //nolint:interfacebloat // a log needs all of them
 	// Advance executes branches until every one waits. done: the flow has ended, and
 	// so have the children that it started. An error means that its code
 	// panicked, broke a rule or waits for itself: nothing more of it is to be recorded.

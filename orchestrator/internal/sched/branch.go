@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,13 +16,13 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// Branch is one line of execution: a coroutine. Its methods are called from its
-// own code alone; Check finds most calls that are not.
+// Branch is one line of execution: a coroutine. Only its own code may call its methods.
+// Check finds most other calls.
 type Branch struct {
 	s      *Sched
-	path   string                  // "" is the root, "0.2" the third branch of the first
-	group  *Group                  // that it belongs to; nil: the root
-	index  int                     // in group
+	path   string                  // its place: "" is the root, "0.2" the third branch of the first
+	group  *Group                  // the group that started it; nil: the root
+	index  int                     // its place in group.kids
 	resume func() (struct{}, bool) // executes the branch until it waits; false: it has ended
 	yield  func()                  // gives way to the driver until the branch is resumed
 	stop   func()                  // unwinds the branch
@@ -32,16 +31,16 @@ type Branch struct {
 	emits    int64
 	children int
 
-	spare    *effect      // used up, for the next effect
-	wait     *effect      // what it waits for
-	canceled *agent.Error // why
-	groups   []*Group     // that it made and that may run
+	spare    *effect      // its last effect, to be used again; nil: none
+	wait     *effect      // the effect that it waits for; nil: none
+	canceled *agent.Error // the reason of its cancel; nil: it is not canceled
+	groups   []*Group     // its groups that may still run
 	parked   bool         // it waits for its groups
 	shielded bool         // it was started under WithoutCancel
 	done     bool
 }
 
-// spawn makes a branch and puts it in line.
+// spawn makes a branch and queues it to be executed.
 func (s *Sched) spawn(path string, g *Group, body func(*Branch)) *Branch {
 	b := &Branch{s: s, path: path, group: g}
 	b.resume, b.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -69,7 +68,7 @@ func (s *Sched) spawn(path string, g *Group, body func(*Branch)) *Branch {
 	return b
 }
 
-// panicLine is where the panic that is being recovered came from.
+// panicLine returns the file and line of the panic that is being recovered.
 func panicLine() string {
 	panicking := false
 	for i := 1; ; i++ {
@@ -85,9 +84,9 @@ func panicLine() string {
 	}
 }
 
-// Check reports, as an error of the run, that a branch is used by another branch,
-// or by a goroutine that the flow started. What is used while its own branch
-// executes cannot be told from proper use; the race detector finds it.
+// Check returns an error, and stops the run, if b is used by another branch or by a
+// goroutine that the flow started. Misuse while b itself executes is not detected; the
+// race detector finds it.
 func (b *Branch) Check() *agent.Error {
 	if b.s.ending.Load() {
 		if b.s.cur.Load() == b {
@@ -102,13 +101,13 @@ func (b *Branch) Check() *agent.Error {
 	return nil
 }
 
-// Fault stops the run: its code broke a rule.
+// Fault stops the run, because the flow broke a rule.
 func (b *Branch) Fault(format string, args ...any) { b.s.broken(format, args...) }
 
-// Err is why the branch is canceled, or nil.
+// Err returns why the branch is canceled, or nil.
 func (b *Branch) Err() *agent.Error { return b.canceled }
 
-// Now is the time of the last completion, and how long the run had been worked on
+// Now returns the time of the last completion, and how long the run had been worked on
 // by then.
 func (b *Branch) Now() (now time.Time, worked time.Duration) {
 	if b.Check() != nil {
@@ -117,7 +116,7 @@ func (b *Branch) Now() (now time.Time, worked time.Duration) {
 	return b.s.port.Now()
 }
 
-// Emit puts a record of the flow's own into the log.
+// Emit writes a record of the flow to the log.
 func (b *Branch) Emit(kind string, data json.RawMessage) {
 	b.s.port.Emit(runlog.Record{Branch: b.path, N: b.emits, Kind: kind, Data: data})
 	b.emits++
@@ -126,8 +125,8 @@ func (b *Branch) Emit(kind string, data json.RawMessage) {
 // Expose tells the engine how to read the run's state.
 func (b *Branch) Expose(state func() (json.RawMessage, error)) { b.s.port.Expose(state) }
 
-// cancel makes every effect of b and of the branches that it started return why,
-// now and from now on, but for those that are shielded.
+// cancel makes every effect of b and of the branches that it started return why, now
+// and later. Shielded ones go on.
 func (b *Branch) cancel(why *agent.Error) {
 	if b.canceled != nil || b.done || b.shielded {
 		return
@@ -145,8 +144,8 @@ func (b *Branch) cancel(why *agent.Error) {
 	}
 }
 
-// finished takes b, which has ended, out of the run. With the root all effects end;
-// children are waited for.
+// finished takes b, which has ended, out of the run. When the root ends, all effects
+// are abandoned; only children are waited for.
 func (s *Sched) finished(b *Branch) {
 	b.done = true
 	if s.ended++; s.ended > 64 && s.ended > len(s.live)/2 {
@@ -162,7 +161,7 @@ func (s *Sched) finished(b *Branch) {
 		}
 		return
 	}
-	heir := g.owner // of b's running groups, so that a cancel still reaches them
+	heir := g.owner // it takes over b's running groups: a cancel still reaches them
 	for heir.done {
 		heir = heir.group.owner
 	}
@@ -192,66 +191,5 @@ func (s *Sched) Leave() {
 			s.cur.Store(nil)
 		}
 		b.done = true
-	}
-}
-
-// Group starts branches and gives them back as they finish: the one primitive
-// under Map and Queue. Only the branch that made it may use it.
-type Group struct {
-	owner *Branch
-	kids  []*Branch // by index; nil once they are handed out
-	done  []int     // indexes, as they finished
-	run   int       // branches that have not finished
-}
-
-// Group returns an empty group.
-func (b *Branch) Group() *Group { return &Group{owner: b} }
-
-// Go starts a branch. Where o is shielded, a cancel does not reach it.
-func (g *Group) Go(o Options, body func(*Branch)) {
-	b := g.owner
-	if g.run == 0 {
-		b.groups = append(slices.DeleteFunc(b.groups, func(g *Group) bool { return g.run == 0 }), g)
-	}
-	path := strconv.Itoa(b.children)
-	if b.path != "" {
-		path = b.path + "." + path
-	}
-	b.children++
-	k := b.s.spawn(path, g, body)
-	k.index, k.shielded = len(g.kids), o.Shielded
-	if !o.Shielded {
-		k.canceled = b.canceled
-	}
-	g.kids = append(g.kids, k)
-	g.run++
-}
-
-// Next waits for the next branch to finish and returns its index, in the order of
-// Go; false: none is left.
-func (g *Group) Next() (int, bool) {
-	for len(g.done) == 0 {
-		if g.run == 0 {
-			return 0, false
-		}
-		g.owner.parked = true
-		g.owner.yield()
-	}
-	i := g.done[0]
-	g.done = g.done[1:]
-	g.kids[i] = nil
-	return i, true
-}
-
-// Len is how many branches run or were not yet handed out.
-func (g *Group) Len() int { return g.run + len(g.done) }
-
-// Running is how many branches have not finished.
-func (g *Group) Running() int { return g.run }
-
-// Cancel cancels the branch of that index. why has the code ErrOver.
-func (g *Group) Cancel(index int, why *agent.Error) {
-	if k := g.kids[index]; k != nil {
-		k.cancel(why)
 	}
 }

@@ -1,17 +1,15 @@
 package sched
 
 import (
-	"fmt"
 	"maps"
-	"strconv"
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
 )
 
-// decide starts e, which then counts in its budgets, or refuses it, or finds that it
-// has to wait for room. What the log knows is not refused.
+// decide starts e and counts it in its budgets, or refuses it, or reports that it has to
+// wait for room. An effect that the log knows is not refused.
 func (s *Sched) decide(e *effect) (waits bool) {
 	call := e.Kind == engine.Call
 	limited := e.budgeted() && !e.shielded && e.scope.limited != [3]bool{}
@@ -48,7 +46,7 @@ func (s *Sched) decide(e *effect) (waits bool) {
 	return false
 }
 
-// want finds what a call may use, as far as limits ask.
+// want sets e.held to what the call may use, as far as limits apply to it.
 func (s *Sched) want(e *effect) {
 	most := s.all.Most
 	if f := s.figures[e.Name]; f.Settled > 0 {
@@ -71,8 +69,8 @@ func (s *Sched) want(e *effect) {
 	}
 }
 
-// refusal is why sc has no room for e even if all calls under way were free, or for
-// a child at all; nil: it has. A limit on calls counts calls under way as used.
+// refusal returns why sc has no room for e even if all calls under way were free; nil:
+// it has. A limit on calls counts calls under way as used, and for a child all limits do.
 func (sc *Scope) refusal(e *effect) *agent.Error {
 	for k, limit := range sc.limit {
 		used := sc.used[k]
@@ -98,14 +96,14 @@ func (sc *Scope) full(e *effect) bool {
 	return full && sc.held[reserved][onCalls] > 0
 }
 
-// exceeds reports whether wanted does not fit beside used, or nothing is left. A
-// limit of 0 is none.
+// exceeds reports whether wanted does not fit beside used, or nothing is left. A limit of
+// 0 is no limit.
 func exceeds(limit, used, wanted int64) bool {
 	return limit != 0 && (used >= limit || wanted > limit-used)
 }
 
-// reserve holds what a call wants, and tells its agent what it may cost: what is
-// left, or less if the flow says so.
+// reserve holds what a call wants. It sets Limits.Cost of the request to what is left, or
+// less if the flow says so.
 func (s *Sched) reserve(e *effect) {
 	if e.scope.limited[onCost] {
 		l, left := &e.Request.Limits, e.scope.LeftAt(0)
@@ -124,8 +122,8 @@ func (s *Sched) reserve(e *effect) {
 	}
 }
 
-// setAside gives a child what is left. It counts as used in all budgets around the
-// child until that ends.
+// setAside gives a child all that is left. This share counts as used in all budgets
+// around the child until the child ends.
 func (s *Sched) setAside(e *effect) {
 	_, worked := s.port.Now()
 	share := e.scope.LeftAt(worked)
@@ -135,8 +133,8 @@ func (s *Sched) setAside(e *effect) {
 	s.children++
 }
 
-// reservation is what counts as lost if e is: a call and what was reserved for it, or
-// the share of a child.
+// reservation returns what counts as lost if e is lost: one call and what was reserved
+// for it, or the share of a child.
 func (e *effect) reservation() amounts {
 	if e.Kind == engine.Call {
 		return amounts{1, e.Reserved.Tokens, int64(e.Reserved.Cost)}
@@ -156,50 +154,4 @@ func (s *Sched) learn(name string, calls int64, most amounts) {
 		s.figures = engine.Figures{}
 	}
 	s.figures[name] = of
-}
-
-func over(format string, args ...any) *agent.Error {
-	return &agent.Error{Message: "budget: " + fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrBudget, engine.ErrOver}}
-}
-
-func timeIsUp(sc *Scope) *agent.Error {
-	return over("the time limit of %v is reached", max(sc.budget.Wall, 0))
-}
-
-// why is the error of e where the limit k of sc refuses it.
-func (sc *Scope) why(e *effect, k int) *agent.Error {
-	limit := amount(k, sc.limit[k]) + " " + [...]string{"calls", "tokens", "USD"}[k]
-	held := ""
-	if n := sc.held[shared][k]; n > 0 {
-		held = " (child runs hold " + amount(k, n) + ": Split gives each a share)"
-	}
-	switch {
-	case e.Kind == engine.Child:
-		return over("nothing of %s is left for a child run%s", limit, held)
-	case k == onCalls:
-		return over("the limit of %s is reached%s", limit, held)
-	}
-	who := "the call"
-	if e.Name != "" {
-		who += fmt.Sprintf(" to %q", e.Name)
-	}
-	wants := "an unknown amount"
-	switch {
-	case k == onCost && e.Request.Limits.Estimate > 0:
-		wants = amount(k, e.held[k]) + ", its Limits.Estimate"
-	case e.held[k] != unknown:
-		wants = amount(k, e.held[k]) + ", the most that such a call used so far"
-	}
-	if k == onCost && e.Request.Limits.Estimate <= 0 {
-		wants += ": an Estimate for this agent says what it will cost"
-	}
-	return over("%s of %s are left%s, and %s wants %s", amount(k, sc.limit[k]-sc.used[k]), limit, held, who, wants)
-}
-
-// amount is n of what a limit of kind k limits, as text. Below zero is nothing.
-func amount(k int, n int64) string {
-	if n = max(n, 0); k == onCost {
-		return providers.NanoUSD(n).USD()
-	}
-	return strconv.FormatInt(n, 10)
 }

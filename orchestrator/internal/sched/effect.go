@@ -18,42 +18,43 @@ type Options struct {
 	Shielded bool
 }
 
-// effect is an op with the branch that waits for it. Its branch uses it again for
-// the next effect if the engine cannot hold it any more.
+// effect is an op with the branch that waits for it. Its branch uses it again for the
+// next effect, unless it is pinned.
 type effect struct {
 	engine.Op
 	branch   *Branch
 	scope    *Scope
 	shielded bool
 	phase    phase
-	queued   bool  // a call that waits for room in a budget
-	charged  bool  // what it used was charged before its completion
-	guessed  bool  // some of what a call wants is what other calls used
-	pinned   bool  // it is not used again: the engine or Sched.refusals may hold it
-	place    int64 // in the order in which effects were asked for; of a lost call: before all
+	queued   bool  // the call waits for room in a budget
+	charged  bool  // its usage was charged before its completion
+	guessed  bool  // held is estimated from earlier calls
+	pinned   bool  // it must not be used again: the engine or Sched.refusals may hold it
+	place    int64 // place in the order of asking; lost calls come before all others
 
 	request agent.Request // room for the request of a call
 	result  engine.Completion
-	known   engine.Recorded   // what the log knows of a call or a child
-	cost    providers.NanoUSD // of a call: Limits.Cost as the flow set it
-	until   time.Duration     // when it ends by a time limit; 0: never
-	at      account           // of its budgets, that held counts in
-	held    amounts           // with no account: what a call wants
-	spent   amounts           // what it used, which counts in its budgets when held does not any more
+	known   engine.Recorded   // the log's knowledge of a call or a child
+	cost    providers.NanoUSD // Limits.Cost of a call as the flow set it
+	until   time.Duration     // time worked at which a time limit ends it; 0: never
+	at      account           // account of its budgets in which held counts
+	held    amounts           // amounts held for it; before it is admitted: the amounts that the call wants
+	spent   amounts           // usage that counts against limits once the reservation is released
 }
 
-// phase is where an effect is.
+// phase is the state of an effect.
 type phase uint8
 
 const (
-	described phase = iota
-	asked           // for, and not started
-	started         // the engine has it
-	canceled        // the engine was told to cancel it
-	settled         // its completion has come, or it was lost or refused
+	described phase = iota // the flow has described it
+	asked                  // its branch waits for it; it is not started
+	started                // the engine has it
+	canceled               // the engine was told to cancel it
+	settled                // it is complete, lost or refused
 )
 
-// Op is an effect of b, to be described and then done. It is b's until Do returns.
+// Op returns an effect of b, which the caller describes and gives to Do. It is valid
+// until Do returns. A Call has room for its Request.
 func (b *Branch) Op(kind engine.Kind, name string) *engine.Op {
 	var e *effect
 	if b.s.cur.Load() == b { // else Do says what is wrong
@@ -70,8 +71,8 @@ func (b *Branch) Op(kind engine.Kind, name string) *engine.Op {
 	return &e.Op
 }
 
-// Do makes an effect, which Op made, and waits for it. Branch and N of op are set
-// here; of a child also what its Input says of budgets.
+// Do makes an effect that Op returned, and waits for it. Do sets Branch and N of op, and
+// the budget of a child's Input.
 func (b *Branch) Do(o Options, op *engine.Op) (c engine.Completion) {
 	if b.s.cur.Load() != b || b.s.ending.Load() {
 		if c.Err = b.Check(); c.Err != nil {
@@ -108,8 +109,8 @@ func (e *effect) budgeted() bool { return e.Kind == engine.Call || e.Kind == eng
 // recorded reports whether the log knows e.
 func (e *effect) recorded() bool { return e.known.Made || e.known.Refused != nil }
 
-// ask starts e, refuses it, or has it wait for room in a budget. What the log says
-// stands over what budgets say.
+// ask starts e, refuses it, or queues it until there is room in its budgets. A recorded
+// decision overrides budgets.
 func (s *Sched) ask(e *effect) {
 	s.asked++
 	s.waiting++
@@ -119,32 +120,15 @@ func (s *Sched) ask(e *effect) {
 		return
 	}
 	limited := false
-	switch e.Kind { //nolint:exhaustive // budgets count the others never
+	switch e.Kind { //nolint:exhaustive // no budget counts the others
 	case engine.Call:
 		e.known, e.cost = s.port.Recorded(e.Branch, e.N), e.Request.Limits.Cost
 		limited = e.scope.limited != [3]bool{}
 	case engine.Child:
 		e.known, limited = s.port.Recorded(e.Branch, e.N), true
 	}
-	r := e.known.Refused
-	if r != nil && (e.Kind == engine.Child || s.applied >= r.After) {
-		s.refuse(e, r.Err)
+	if e.known.Refused != nil && s.refuseAsRecorded(e) || e.scope.due != nil && s.refuseLate(e) {
 		return
-	}
-	if r != nil {
-		e.pinned = true
-		i, _ := slices.BinarySearchFunc(s.refusals, r.Nth, func(e *effect, nth int64) int { return cmp.Compare(e.known.Refused.Nth, nth) })
-		s.refusals = slices.Insert(s.refusals, i, e)
-	}
-	if due := e.scope.due; due != nil {
-		if _, worked := s.port.Now(); worked >= due.until && !e.recorded() {
-			s.refuse(e, timeIsUp(due))
-			return
-		}
-		if due.until > 0 {
-			e.until = due.until
-			made(&s.timed)[e.until]++
-		}
 	}
 	if !limited {
 		s.start(e)
@@ -161,6 +145,21 @@ func (s *Sched) ask(e *effect) {
 	}
 }
 
+// refuseAsRecorded refuses e if the log refused it by now. Else it notes that e will be
+// refused, whatever comes of it until then.
+func (s *Sched) refuseAsRecorded(e *effect) (refused bool) {
+	r := e.known.Refused
+	if e.Kind == engine.Child || s.applied >= r.After {
+		s.refuse(e, r.Err)
+		return true
+	}
+	e.pinned = true
+	i, _ := slices.BinarySearchFunc(s.refusals, r.Nth, func(e *effect, nth int64) int { return cmp.Compare(e.known.Refused.Nth, nth) })
+	s.refusals = slices.Insert(s.refusals, i, e)
+	return false
+}
+
+// start gives e to the engine, once.
 func (s *Sched) start(e *effect) {
 	if e.phase == asked {
 		e.phase = started
@@ -176,9 +175,9 @@ func (s *Sched) cancel(e *effect) {
 	}
 }
 
-// abandon cancels e: its branch continues with the error. A call is settled when
-// its completion comes. A child is told to end and waited for, so that what it has
-// so far is not lost.
+// abandon cancels e, and its branch continues with the error why. A call is settled when
+// its completion comes. A child is told to end, and its branch waits for it: what the
+// child has so far is not lost.
 func (s *Sched) abandon(e *effect, why *agent.Error) {
 	s.untime(e)
 	s.dequeue(e)
@@ -192,8 +191,8 @@ func (s *Sched) abandon(e *effect, why *agent.Error) {
 	s.resolve(e, engine.Completion{Err: why})
 }
 
-// refuse ends e because of a budget, wherever it is. Of a call and a child that is
-// recorded; what the log says stands over why.
+// refuse ends e because of a budget, in any phase. The refusal of a call or a child is
+// recorded. A recorded reason overrides why.
 func (s *Sched) refuse(e *effect, why *agent.Error) {
 	if e.budgeted() {
 		d := engine.RefusedData{Err: why, After: s.applied, Nth: s.refused}
@@ -211,7 +210,7 @@ func (s *Sched) refuse(e *effect, why *agent.Error) {
 	s.resolve(e, engine.Completion{Err: why})
 }
 
-// resolve gives the branch of e its result.
+// resolve gives the branch of e its result, and queues the branch to be executed.
 func (s *Sched) resolve(e *effect, c engine.Completion) {
 	e.result = c
 	e.result.Op = nil // its branch may have it again
@@ -223,65 +222,7 @@ func (s *Sched) resolve(e *effect, c engine.Completion) {
 	s.ready = append(s.ready, e.branch)
 }
 
-// alike reports whether calls that wait are decided alike: while the first of such a
-// class waits, all do. So decisions cost as much as there are classes.
-func alike(a, b *effect) bool {
-	return a.scope == b.scope && a.Name == b.Name && a.Request.Limits.Estimate == b.Request.Limits.Estimate && !a.recorded() && !b.recorded()
-}
-
-// enqueue has a call wait.
-func (s *Sched) enqueue(e *effect) {
-	e.queued = true
-	i := slices.IndexFunc(s.queue, func(class []*effect) bool { return alike(class[0], e) })
-	if i < 0 {
-		i, s.queue = len(s.queue), append(s.queue, nil)
-	}
-	at, _ := slices.BinarySearchFunc(s.queue[i], e, byPlace)
-	s.queue[i] = slices.Insert(s.queue[i], at, e)
-}
-
-// dequeue takes e out of those that wait, if it is among them.
-func (s *Sched) dequeue(e *effect) {
-	if !e.queued {
-		return
-	}
-	e.queued = false
-	i := slices.IndexFunc(s.queue, func(class []*effect) bool { return class[0] == e || alike(class[0], e) })
-	class := s.queue[i]
-	switch at, _ := slices.BinarySearchFunc(class, e, byPlace); {
-	case len(class) == 1:
-		s.queue = slices.Delete(s.queue, i, i+1)
-	case at == 0:
-		s.queue[i] = class[1:] // in linear time for all
-	default:
-		s.queue[i] = slices.Delete(class, at, at+1)
-	}
-}
-
-func byPlace(a, b *effect) int { return cmp.Compare(a.place, b.place) }
-
-// decideAll goes through the calls that wait, in their order: each starts, is
-// refused, or keeps waiting. It is called when something of the log was applied.
-func (s *Sched) decideAll() {
-	for len(s.refusals) > 0 && s.refusals[0].known.Refused.After <= s.applied {
-		e := s.refusals[0]
-		s.refusals = s.refusals[1:]
-		if e.branch.wait == e {
-			s.refuse(e, nil) // today it waits or is under way
-		}
-	}
-	s.round++
-	for i, sorted := 0, false; i < len(s.queue); {
-		if !sorted {
-			slices.SortFunc(s.queue[i:], func(a, b []*effect) int { return byPlace(a[0], b[0]) })
-		}
-		if sorted = s.decide(s.queue[i][0]); sorted { // else a later call of its class is first
-			i++
-		}
-	}
-}
-
-// made is the map m, which most runs do not need.
+// made returns the map m, which it makes if it is nil.
 func made[M ~map[K]V, K comparable, V any](m *M) M {
 	if *m == nil {
 		*m = M{}

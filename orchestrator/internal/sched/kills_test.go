@@ -384,7 +384,7 @@ func TestKills(t *testing.T) {
 }
 
 func TestChargedCalls(t *testing.T) {
-	t.Run("N4 what Close cut is charged that alone", inBubble(func(t bubble) {
+	t.Run("N4 what Close cut is charged, and no more", inBubble(func(t bubble) {
 		j := &journal{t: t, limit: engine.Budget{Cost: providers.USD}, cost: always(30 * cent)}
 		j.body = func(r *run, b *sched.Branch, sc *sched.Scope) {
 			r.say("%s", estimated(b, sc, 30*cent))

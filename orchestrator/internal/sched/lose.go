@@ -9,8 +9,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
-// Lose implements engine.Execution. It puts on record which calls are lost, but for
-// those whose usage is known.
+// Lose implements engine.Execution. It records which calls are lost, except those whose
+// usage was charged.
 func (s *Sched) Lose(ops ...*engine.Op) {
 	s.applied++
 	calls := s.underWay()

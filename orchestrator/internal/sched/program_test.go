@@ -34,7 +34,7 @@ type step struct {
 	inner  program
 }
 
-// programs draws programs. The root alone leaves branches behind.
+// programs draws programs. Only the root leaves branches behind.
 func programs(depth int) *rapid.Generator[program] {
 	return rapid.Custom(func(t *rapid.T) program {
 		p := make(program, rapid.IntRange(1, 4).Draw(t, "steps"))

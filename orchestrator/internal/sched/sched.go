@@ -1,14 +1,28 @@
-// Package sched runs the branches of one run over a port: cooperatively, one at a
-// time, in an order that depends only on the order in which the port hands out
-// completions. So flow code needs no locks, and a replay repeats every
-// interleaving.
+// Package sched executes the branches of one run over an [engine.Port]. Branches are
+// coroutines: one executes at a time, and gives way only when it waits. It knows effects,
+// branches, cancellation and budgets. Package orchestrator adds types and their JSON.
 //
-// It knows effects, branches, cancellation and budgets. Types and their JSON are
-// package orchestrator's, on top.
+// A branch describes an effect (Op) and waits for it (Do). Advance executes branches until
+// all wait; then it gives each new effect to the port, refuses it, or queues it until its
+// budgets have room. The engine applies the log by Complete, Charge and Lose, and calls
+// Advance after each. One call, as the engine sees it:
 //
-// Budgets decide at two places alone: when a branch asks for a call, and when
-// something of the log was applied (Complete, Charge, Lose). So neither starts nor
-// waits have to be recorded.
+//	s.Advance()   // the flow asks for a call: port.Start(op)
+//	s.Complete(c) // c.Op is op: its usage is booked, its branch is ready
+//	s.Advance()   // the branch continues behind Do, until it waits again or ends
+//
+// What holds at any time:
+//
+//   - The order of execution depends only on the order of Complete, Charge and Lose. So
+//     flow code needs no locks, and a replay repeats every interleaving.
+//   - Budgets decide only when a branch asks, and when the log was applied. So neither
+//     starts nor waits are recorded; refusals and losses are.
+//   - Only book changes what budgets count. An amount is reserved, shared, lost or spent,
+//     and in one of these only.
+//   - A recorded decision overrides what budgets say now.
+//
+// Files, from the top: sched (the run), branch, group, effect, budget (decisions), queue
+// (calls that wait), lose, scope (what budgets count), wall (time limits), why (errors).
 package sched
 
 import (
@@ -24,45 +38,46 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Sched is the scheduler of one run. Everything but fault, cur and ending belongs
-// to the goroutine that executes at the moment: the driver or one branch.
+// Sched is the scheduler of one run. Only the goroutine that executes at the moment, the
+// driver or one branch, uses its fields, except fault, cur and ending.
 type Sched struct {
 	port engine.Port
 
-	ready    []*Branch // first in, first out
-	live     []*Branch // in order of spawn; those that ended are swept out now and then
-	ended    int       // of live
-	waiting  int       // effects that a branch waits for
-	children int       // under way
+	ready    []*Branch // branches to be executed, first in, first out
+	live     []*Branch // branches in order of spawn; ended ones are removed now and then
+	ended    int       // number of branches in live that have ended
+	waiting  int       // number of branches that wait for an effect
+	children int       // number of children under way
 	root     *Branch
 
 	top     *Scope // the run's budget
-	depth   int    // runs around this one
-	applied int64  // calls of Complete, Charge and Lose
-	asked   int64  // effects
-	refused int64  // calls and children so far
-	losses  int64  // resumptions that lost calls
+	depth   int    // number of runs around this one
+	applied int64  // number of calls of Complete, Charge and Lose
+	asked   int64  // number of effects so far
+	refused int64  // number of refused calls and children so far
+	losses  int64  // number of Lost records so far
 
-	queue    [][]*effect      // calls that wait, by classes that are decided alike; the earliest first
-	front    int64            // the place in line before all
-	round    int64            // of decisions about calls that wait
-	refusals []*effect        // calls that the log says will be refused, the next one first
+	queue    [][]*effect      // calls that wait, by classes (see alike), the earliest first
+	front    int64            // place of the first lost call; others have places above
+	round    int64            // number of the round of decisions about calls that wait
+	refusals []*effect        // calls that the log refuses later, the next one first
 	dropped  map[*effect]bool // calls under way that no branch waits for
 
-	given   engine.Figures   // at the start
-	figures engine.Figures   // now
-	all     engine.Figure    // of all agents
-	guesses map[string]int64 // by agent: calls under way whose reservation is a guess
+	given   engine.Figures   // figures of agents at the start
+	figures engine.Figures   // figures of agents now
+	all     engine.Figure    // figure of all agents together
+	guesses map[string]int64 // number of calls under way whose reservation is a guess, by agent
 
-	timed map[time.Duration]int // effects, by the time worked at which they end
-	armed *engine.Op            // the time limit that the engine holds
+	timed map[time.Duration]int // number of effects, by the time worked at which they end
+	armed *engine.Op            // the time limit that the engine holds; nil: none
 
-	cur    atomic.Pointer[Branch] // the branch that executes; nil: the driver
-	fault  atomic.Pointer[agent.Error]
-	ending atomic.Bool
+	cur    atomic.Pointer[Branch]      // the branch that executes; nil: the driver
+	fault  atomic.Pointer[agent.Error] // the reason why the run stops; nil: it does not
+	ending atomic.Bool                 // Leave was called
 }
 
-// New makes a run of body as the root branch, from what in says of budgets.
+// New returns a run with body as its root branch, under the budget of in. Nothing is
+// executed yet.
 func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
 	s := &Sched{port: port, depth: in.Depth, given: in.Figures}
 	for name, f := range in.Figures { // the order does not matter to sums and maxima
@@ -75,8 +90,9 @@ func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
 	return s
 }
 
-// Advance executes ready branches until every one waits, or the root and all
-// children have ended (done). A broken rule, a panic and a deadlock are errors.
+// Advance implements engine.Execution: it executes ready branches until every one waits,
+// or the root and all children have ended (done). A broken rule, a panic and a deadlock
+// are errors.
 func (s *Sched) Advance() (done bool, err error) {
 	for i := 0; ; i++ { // ready grows while it is walked
 		if f := s.fault.Load(); f != nil {
@@ -109,7 +125,8 @@ func (s *Sched) Advance() (done bool, err error) {
 	return false, nil
 }
 
-// effect is that of op; nil: the engine was not given it.
+// effect returns the effect of op. It is nil, and a fault, if the engine was not given
+// op; did is what the engine did with it.
 func (s *Sched) effect(op *engine.Op, did string) *effect {
 	e, ok := op.Owner.(*effect)
 	if !ok || e.branch == nil {
@@ -174,7 +191,8 @@ func (s *Sched) settle(e *effect, c engine.Completion) {
 	}
 }
 
-// childEnd books how a child ended: what it used and lost, and what it learned.
+// childEnd books what a child used, lost and learned, and returns how it ended. Its
+// response r may be nil.
 func (s *Sched) childEnd(e *effect, r *agent.Response, used *providers.Usage) *engine.End {
 	end := &engine.End{}
 	if r != nil && len(r.Data) > 0 {
@@ -196,8 +214,8 @@ func (s *Sched) childEnd(e *effect, r *agent.Response, used *providers.Usage) *e
 	return end
 }
 
-// Charge implements engine.Execution. Until Lose, budgets hold what is reserved for a
-// call under way, and not what it used beside that.
+// Charge implements engine.Execution. Until the call is settled or lost, its reservation
+// counts against limits, and the charge does not.
 func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
 	s.applied++
 	switch e := s.effect(op, "charged"); {
@@ -215,16 +233,17 @@ func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
 	s.decideAll()
 }
 
-// broken stops the run: the flow's code broke a rule.
+// broken stops the run: the flow or the engine broke a rule. The first reason stays.
 func (s *Sched) broken(format string, args ...any) {
 	s.fault.CompareAndSwap(nil, flowError(format, args...))
 }
 
+// flowError returns an error with the code ErrFlow.
 func flowError(format string, args ...any) *agent.Error {
 	return &agent.Error{Message: fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrFlow}}
 }
 
-// Tally puts into end what the run used and lost, and what a child learned.
+// Tally sets in end what the run used and lost, and of a child what it learned.
 func (s *Sched) Tally(end *engine.End) {
 	end.Spent = s.top.spent
 	end.Lost = s.top.held[lost].lost()

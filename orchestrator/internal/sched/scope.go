@@ -8,7 +8,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// amounts are what budgets limit, by the kinds below.
+// amounts are the three figures that budgets limit, indexed by the kinds below.
 type amounts [3]int64
 
 const (
@@ -16,10 +16,10 @@ const (
 	onTokens
 	onCost
 
-	unknown = -1 // what a call wants: budgets that limit it have to be its own
+	unknown = -1 // amount of a call of which nothing is known: it needs budgets that limit it for itself
 )
 
-// add adds b to a, which stays between zero and the largest number.
+// add adds b to a. Each sum stays between zero and the largest number.
 func (a *amounts) add(b amounts) {
 	for k := range b {
 		a[k] = max(plus(a[k], b[k]), 0)
@@ -37,6 +37,7 @@ func measure(u *providers.Usage) amounts {
 	return amounts{u.Calls, plus(u.Input, u.Output), int64(u.Cost)}
 }
 
+// lost returns a as it is recorded.
 func (a *amounts) lost() engine.Lost {
 	return engine.Lost{Calls: a[onCalls], Amount: engine.Amount{Cost: providers.NanoUSD(a[onCost]), Tokens: a[onTokens]}}
 }
@@ -49,37 +50,37 @@ func plus[N ~int64](a, b N) N {
 	return a + b
 }
 
-// account is what an amount in a budget is for.
+// account says why a budget holds an amount.
 type account uint8
 
 const (
-	nothing  account = iota
-	reserved         // for calls under way
-	shared           // with children under way
-	lost             // by calls and children whose usage is unknown
-	accounts
+	nothing  account = iota // the budget holds nothing
+	reserved                // calls under way may use it
+	shared                  // children under way may use it
+	lost                    // calls and children used it, as far as is known
+	accounts                // number of accounts
 
-	kept // the account and the amounts stay as they are
+	kept // argument of book: account and amounts stay as they are
 )
 
 // Scope is a budget in the tree of budgets of a run.
 type Scope struct {
 	parent  *Scope
 	budget  engine.Budget
-	limit   amounts
-	limited [3]bool // what it or a budget around it limits
+	limit   amounts // limits of budget; 0: none
+	limited [3]bool // kinds that it or a budget around it limits
 
 	spent   providers.Usage
 	held    [accounts]amounts
-	used    amounts // if all calls under way were free: spent, shared and lost
-	alone   bool    // a call under way has it for itself
-	blocked int64   // the latest round of decisions in which a call had to wait for it
+	used    amounts // sum of spent, shared and lost: all but the calls under way
+	alone   bool    // one call under way has the budget for itself
+	blocked int64   // latest round of decisions in which a call had to wait for it
 
-	until time.Duration // by the time worked; 0: it has no time limit, -1: it has expired
-	due   *Scope        // it or the budget around it that expires first; nil: none has a time limit
+	until time.Duration // time worked at which it expires; 0: no time limit, -1: it has expired
+	due   *Scope        // the first to expire of it and the budgets around it; nil: none has a time limit
 }
 
-// Scope makes a budget under parent; nil: the root of a tree.
+// Scope returns a budget under parent. A nil parent makes the root of a tree.
 func (b *Branch) Scope(parent *Scope, budget engine.Budget) *Scope {
 	sc := &Scope{parent: parent, budget: budget, limit: amounts{budget.Calls, budget.Tokens, int64(budget.Cost)}}
 	if parent != nil {
@@ -100,12 +101,12 @@ func (b *Branch) Scope(parent *Scope, budget engine.Budget) *Scope {
 	return sc
 }
 
-// Spent is what calls under sc have used so far.
+// Spent returns what calls under sc have used so far.
 func (sc *Scope) Spent() providers.Usage { return sc.spent }
 
-// LeftAt is what may still be used under sc and every budget around it, in a run
-// that has been worked on for so long. A zero field is no limit, -1 is used up. What
-// is reserved or set aside counts as used.
+// LeftAt returns what may still be used under sc and every budget around it, in a run
+// that has been worked on for so long. 0 is no limit, -1 is used up. Reservations and
+// the shares of children count as used.
 func (sc *Scope) LeftAt(worked time.Duration) engine.Budget {
 	var left amounts
 	var wall time.Duration
@@ -123,7 +124,7 @@ func (sc *Scope) LeftAt(worked time.Duration) engine.Budget {
 	}
 }
 
-// least is the smaller of left and limit-used, where 0 is no limit and -1 nothing.
+// least returns the smaller of left and limit-used. 0 is no limit, -1 is nothing.
 func least[N ~int64](left, limit, used N) N {
 	switch rest := limit - used; {
 	case limit == 0:
@@ -176,50 +177,5 @@ func (sc *Scope) hold(at account, a amounts) {
 		sc.alone = false // a call that had it for itself was the only one
 	} else {
 		sc.used.add(a)
-	}
-}
-
-// arm keeps one time limit at the engine, if any: the first at which an effect has
-// to end.
-func (s *Sched) arm() {
-	var first time.Duration
-	for until := range s.timed { // the order does not matter to a minimum
-		if first == 0 || until < first {
-			first = until
-		}
-	}
-	if s.armed != nil && s.armed.Worked != first {
-		s.port.Cancel(s.armed)
-		s.armed = nil
-	}
-	if s.armed == nil && first > 0 {
-		s.armed = &engine.Op{Kind: engine.Limit, N: -int64(first), Worked: first}
-		s.port.Start(s.armed)
-	}
-}
-
-// untime takes e out of those that end by a time limit.
-func (s *Sched) untime(e *effect) {
-	if e.until == 0 {
-		return
-	}
-	if s.timed[e.until]--; s.timed[e.until] == 0 {
-		delete(s.timed, e.until)
-	}
-	e.until = 0
-}
-
-// expire ends the effects under budgets whose time is up.
-func (s *Sched) expire(op *engine.Op) {
-	if s.armed == op {
-		s.armed = nil
-	}
-	_, worked := s.port.Now()
-	worked = max(worked, op.Worked)
-	for _, b := range s.live {
-		if e := b.wait; e != nil && e.until != 0 && e.until <= worked {
-			e.scope.due.until = -1
-			s.abandon(e, timeIsUp(e.scope.due))
-		}
 	}
 }
