@@ -25,7 +25,7 @@ type Change struct {
 	By   Role      // role of the one who makes it
 	At   time.Time // years 0 to 9999
 	Task string    // ID of the task that it is about; "": about none or about several
-	Do   Action    // what it does; nil is refused
+	Do   Action    // the action; nil is refused
 }
 
 // Action is what a [Change] does. Only types of this package implement it. Their comments

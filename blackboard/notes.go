@@ -237,7 +237,7 @@ func (s Spend) apply(e *Editor, c Change) error {
 // Steer is an [Action] that changes the strategy; [StrategyTable] says which roles may.
 type Steer struct {
 	Event  StrategyEvent `json:"event"`
-	Reason string        `json:"reason,omitempty"` // for the log; the board does not keep it
+	Reason string        `json:"reason,omitempty"` // kept in the log of changes only
 }
 
 func (Steer) kind() string { return "steer" }

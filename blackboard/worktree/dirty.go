@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// dirty returns ErrDirtyRepo with what is to be done, if a folder has a branch checked out,
-// or rebases it, and changes of its own, and that folder. A worktree that is not whole is
-// not looked at.
+// dirty looks for a folder with changes of its own that has a branch checked out or rebases
+// it. It returns the folder, and ErrDirtyRepo with the way to mend it. A worktree that is
+// not whole is not looked at.
 func (w *Trees) dirty(ctx context.Context, branch string) (dir string, dirty, err error) {
 	trees, err := w.list(ctx)
 	if err != nil {
@@ -58,8 +58,8 @@ func (w *Trees) rebases(ctx context.Context, dir, branch string) (bool, error) {
 	return false, nil
 }
 
-// status says which changes of its own a folder has, or that a merge, a rebase or the like
-// is in progress in it, and what to do; "" if there is nothing.
+// status returns which changes of its own a folder has, and what to do; "": none. A merge,
+// a rebase or the like that is in progress counts as a change.
 func (w *Trees) status(ctx context.Context, dir string) (string, error) {
 	r := w.git
 	r.Dir, r.Top, r.Ignore = dir, dir != w.git.Dir, true

@@ -54,13 +54,14 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// forwards is the prefix of the refs by which runs record the commit whose files a folder
-// has, while they update it to its moved branch; forward is the ref of this run.
+// forwards returns the prefix of the refs for a folder. While a run updates the folder to
+// its moved branch, such a ref has the commit whose files the folder had before.
 func forwards(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return "refs/convene/forward/" + hex.EncodeToString(sum[:8]) + "/"
 }
 
+// forward returns the ref of this run for a folder.
 func (w *Trees) forward(dir string) string { return forwards(dir) + w.short }
 
 // finish updates the folders that have a branch checked out, which has moved to a merge. An
@@ -132,7 +133,7 @@ func (w *Trees) follow(ctx context.Context, dir, ref string) (bool, error) {
 			return false, err
 		}
 		if at == head && ref != w.forward(dir) {
-			return true, nil // that run is about to move the branch, or was interrupted before
+			return true, nil // the other run has not moved the branch yet, or was interrupted
 		}
 		ok, err := w.forwardTo(ctx, dir, at, head)
 		switch {
@@ -302,8 +303,8 @@ func (w *Trees) locked(ctx context.Context, dir string) (bool, error) {
 	return true, nil
 }
 
-// interrupted says whether each of the paths of a folder has its content in one of the two
-// commits, or a beginning of that in head. Then the folder has no changes of other origin.
+// interrupted reports whether an interrupted update explains all paths of a folder: each
+// has its content in one of the two commits, or the beginning of its content in head.
 func (w *Trees) interrupted(ctx context.Context, dir, at, head string, paths []string) (bool, error) {
 	for _, path := range paths {
 		file := filepath.Join(dir, filepath.FromSlash(path))

@@ -12,14 +12,14 @@ import (
 
 // Merge is the result of a merge.
 type Merge struct {
-	// Merged says that the branch contains the work, since the commit Commit.
-	Merged bool   `json:"merged"`
-	Commit string `json:"commit,omitempty"`
+	Merged bool   `json:"merged"`           // the branch contains the work
+	Commit string `json:"commit,omitempty"` // first commit of the branch that has the work; "" unless Merged
 
-	// Conflicts are the files that conflict, sorted. Moved says instead that every try
-	// failed because another process moved the branch.
+	// Conflicts has the paths of the files that conflict, sorted.
 	Conflicts []string `json:"conflicts,omitempty"`
-	Moved     bool     `json:"moved,omitempty"`
+
+	// Moved says that every try failed because another process moved the branch.
+	Moved bool `json:"moved,omitempty"`
 
 	// Behind is a folder with the branch checked out that does not have the merged files: it
 	// was changed during the merge, or git could not update it. Sweep tries again.

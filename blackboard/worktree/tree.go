@@ -20,11 +20,11 @@ import (
 
 // Tree is the worktree of one attempt.
 type Tree struct {
-	Task    string `json:"task"`
-	Attempt int    `json:"attempt"`
-	Branch  string `json:"branch"`
-	Path    string `json:"path"` // absolute
-	Base    string `json:"base"` // the commit that it started from
+	Task    string `json:"task"`    // ID of the task
+	Attempt int    `json:"attempt"` // number of the attempt, from 1 on
+	Branch  string `json:"branch"`  // branch of the attempt
+	Path    string `json:"path"`    // absolute path of the folder
+	Base    string `json:"base"`    // commit from which the attempt started
 }
 
 // tree returns the names of an attempt.
@@ -165,9 +165,10 @@ func (n Note) title(task string) string {
 	return strings.Join(strings.FieldsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }
 
-// Commit commits the files and folders of paths, also ignored and removed ones; nil:
-// everything that is not ignored. It returns the commit, or ErrNoChange, or ErrUnsafePath if
-// a path or a symbolic link leads out of the worktree, or if there is a repository in it.
+// Commit commits the files and folders of paths, also ignored and removed ones, and returns
+// the commit. Nil means everything that is not ignored. The error is ErrNoChange if nothing
+// has changed. It is ErrUnsafePath if a path or a symbolic link leads out of the worktree,
+// or if there is a repository in it.
 func (w *Trees) Commit(ctx context.Context, t Tree, n Note, paths []string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

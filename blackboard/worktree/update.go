@@ -49,8 +49,8 @@ func (w *Trees) update(ctx context.Context, t Tree, from string) ([]string, erro
 	return conflicts, err
 }
 
-// Unresolved returns the files of a commit of t in which conflict markers stand that are not
-// in the branch that it is to be merged into; "" is [Trees.Target].
+// Unresolved returns the files in a commit of t with conflict markers that the branch into
+// does not have. It is the branch for the merge; "" means [Trees.Target].
 func (w *Trees) Unresolved(ctx context.Context, t Tree, commit, into string) ([]string, error) {
 	from, err := w.forked(ctx, t, commit, into)
 	var out string

@@ -20,9 +20,9 @@ const (
 	full = 64 << 10
 )
 
-// starved returns ErrNoSpace if a program has failed because a disk or a quota is full. Its
-// word alone does not do, but for a quota, which cannot be seen from outside: tests of
-// programs that mind a full disk say so, too.
+// starved returns ErrNoSpace if a program has failed because a disk or a quota is full. The
+// program's output is not enough for a disk, because tests of full disks print the same. It
+// is enough for a quota, which cannot be seen from outside.
 func starved(c Command, res Result) error {
 	if res.Code == 0 || res.End != Exited && res.End != Signaled {
 		return nil

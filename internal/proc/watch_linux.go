@@ -59,7 +59,7 @@ func tasks() (n int, err error) {
 // looks at the youngest processes first, and at no more than four times the limit, or a
 // hundred. Whose those were that end before it looks at them is unknown.
 // Divided between descendants and others in proportion, they must make it twice the
-// limit: other programs' short processes alone never are that many.
+// limit: short processes of other programs never are that many.
 func crowded(first, limit int) bool {
 	var ours, others, gone int
 	known := map[int]relation{0: other, first: descendant}
@@ -123,7 +123,7 @@ func pids() (list []int) {
 	if err != nil {
 		return nil
 	}
-	names, _ := proc.Readdirnames(-1) // what could be read counts
+	names, _ := proc.Readdirnames(-1) // the names before an error count
 	_ = proc.Close()
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {

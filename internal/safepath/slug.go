@@ -13,8 +13,8 @@ const slugLength = 40
 // 47 characters of a-z, 0-9, "_" and "-", with no "-" at its ends or twice in a row.
 //
 // An id that is such a name of at most 40 characters is returned as it is. Any other slug
-// ends in six hexadecimal digits of the hash of id, so that different IDs have different
-// slugs, except for one in 16 million pairs.
+// ends in six hexadecimal digits of the hash of id. So different IDs have different slugs,
+// except for one in 16 million pairs.
 func Slug(id string) string {
 	slug := strings.Map(func(r rune) rune {
 		switch {

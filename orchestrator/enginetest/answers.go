@@ -15,8 +15,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// answerChecks are of answers that come early, late or twice, and of runs that no
-// process works on.
+// answerChecks are about answers that come early, late or twice, and about runs that no
+// process executes.
 var answerChecks = []check{
 	{name: "an early answer of the wrong type is dropped and the question stays", run: answerWrongBefore},
 	{name: "the same answer again is no error", run: answerAgain},
@@ -74,7 +74,7 @@ func answerLate(t *testing.T, h *host) {
 	assert.True(t, got)
 }
 
-// says wants an error whose text has a word, in whatever case.
+// says requires an error whose text contains word, in upper or lower case.
 func says(t *testing.T, err error, word string) {
 	t.Helper()
 	require.Error(t, err)
@@ -141,7 +141,7 @@ func resultResumes(t *testing.T, h *host) {
 	assert.Equal(t, []string{"a", "b"}, got)
 }
 
-// identityChecks are of IDs that are known, and of readers that know more than there is.
+// identityChecks are about IDs that are taken, and readers that start after the last record.
 var identityChecks = []check{
 	{name: "a known ID with another input, budget, label or origin is ErrExists and names it", run: otherOptions},
 	{name: "IDs that are paths are refused", run: dotIDs},

@@ -25,7 +25,7 @@ type number struct {
 	N int `json:"n"`
 }
 
-// tells gives texts in turn and keeps what it was asked.
+// tells is an agent that answers with texts in turn, and keeps the requests.
 type tells struct {
 	mu    sync.Mutex
 	texts []string
@@ -90,7 +90,7 @@ var questionChecks = []check{
 	{name: "a second answer is ErrAnswered", run: answerTwice},
 }
 
-// approvalOf asks for approval.
+// approvalOf returns a flow that asks a person for approval.
 func approvalOf(h *host) orchestrator.Flow[none, bool] {
 	return flow(h, func(c *orchestrator.Context, _ none) (bool, error) {
 		return orchestrator.Await[bool](c, orchestrator.Question{Key: "ok", Text: "Approve?", Options: []string{"yes", "no"}})
@@ -117,7 +117,7 @@ func questionShown(t *testing.T, h *host) {
 	assert.Equal(t, orchestrator.Waiting, i.Status)
 }
 
-// later asks after an agent's call.
+// later is a flow that asks a question after an agent's call.
 func later(c *orchestrator.Context, _ none) (number, error) {
 	if _, err := ask(c, "gate", "x"); err != nil {
 		return number{}, err

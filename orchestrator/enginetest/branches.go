@@ -78,8 +78,8 @@ func mapFailure(t *testing.T, h *host) {
 	assert.Equal(t, []string{"!", "ok!", "ok!"}, got)
 }
 
-// inTurn lets branches finish in the order of prompts and returns the keys as they
-// are handed out.
+// inTurn starts a branch for each key and lets them finish in the given order. It returns
+// the keys in the order in which the queue hands them out.
 func inTurn(c *orchestrator.Context, keys, order []string) ([]string, error) {
 	q := orchestrator.NewQueue[string](c)
 	for _, k := range keys {

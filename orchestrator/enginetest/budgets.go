@@ -30,7 +30,7 @@ var budgetChecks = []check{
 	{name: "cleaning up is allowed without a budget", run: budgetShielded},
 }
 
-// untilRefused calls an agent until a budget refuses, and tells how often it could.
+// untilRefused calls an agent until a budget refuses. It returns the number of calls before.
 func untilRefused(c *orchestrator.Context, l agent.Limits) (int, error) {
 	for n := 0; ; n++ {
 		if _, err := c.Call("a", agent.Request{Limits: l}); err != nil || n == 100 {
@@ -39,7 +39,7 @@ func untilRefused(c *orchestrator.Context, l agent.Limits) (int, error) {
 	}
 }
 
-// refused runs untilRefused under b and wants ErrBudget.
+// refused runs untilRefused under b, requires ErrBudget, and returns the number of calls.
 func refused(h *host, b orchestrator.Budget, u providers.Usage, l agent.Limits) int {
 	h.t.Helper()
 	n, err := within(h, b, agent.Roster{"a": uses(u)}, func(c *orchestrator.Context) (int, error) { return untilRefused(c, l) })
@@ -66,7 +66,7 @@ func budgetUnpriced(t *testing.T, h *host) {
 	assert.Equal(t, 1, refused(h, orchestrator.Budget{Cost: 10}, providers.Usage{Unpriced: 1}, agent.Limits{}), "the price shows only afterwards")
 }
 
-// sideBySide counts how many calls are under way, and lets each take a while.
+// sideBySide is an agent whose calls take a while. It counts those that are under way.
 type sideBySide struct {
 	mu        sync.Mutex
 	now, most int

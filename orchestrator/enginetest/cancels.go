@@ -54,7 +54,7 @@ func cancelRecorded(t *testing.T, h *host) {
 	assert.Contains(t, info(h, r).Err, "enough")
 }
 
-// canceledIn runs do when a sleep before it was canceled.
+// canceledIn runs a flow that calls do after a cancel has ended its sleep.
 func canceledIn(h *host, agents agent.Roster, do func(c *orchestrator.Context) ([]string, error)) ([]string, error) {
 	h.t.Helper()
 	f := flow(h, func(c *orchestrator.Context, _ none) ([]string, error) {

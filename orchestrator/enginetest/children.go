@@ -21,7 +21,7 @@ var childChecks = []check{
 	{name: "a child canceled as soon as it is begun ends", run: childCanceledAtOnce},
 }
 
-// child is a flow without input that another one runs.
+// child returns a flow without input, to run as a child of another one.
 func child[Out any](h *host, do func(c *orchestrator.Context) (Out, error)) orchestrator.Flow[none, Out] {
 	return flow(h, func(c *orchestrator.Context, _ none) (Out, error) { return do(c) })
 }
@@ -58,7 +58,7 @@ func childLog(t *testing.T, h *host) {
 	assert.Equal(t, kid.Name, i.Flow)
 	assert.Equal(t, h.id("top"), i.Parent)
 	assert.Len(t, records(h, own, runlog.Called), 1)
-	assert.Len(t, records(h, r, runlog.Called), 2, "the parent has the end of the child alone")
+	assert.Len(t, records(h, r, runlog.Called), 2, "the parent only has the end of the child")
 }
 
 func childBudget(t *testing.T, h *host) {

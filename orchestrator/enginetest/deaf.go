@@ -12,14 +12,14 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// deafChecks are of agents that ignore their context.
+// deafChecks are about agents that ignore their context.
 var deafChecks = []check{
 	{name: "an agent deaf to its timeout is left behind", run: deafToTimeout},
 	{name: "an agent deaf to a cancel is left behind", run: deafToCancel},
 	{name: "an agent that is left behind holds no place of Parallel", run: deafHoldsNoPlace},
 }
 
-// deaf answers when it is let, whatever becomes of its context.
+// deaf is an agent that answers when release is closed. It ignores its context.
 type deaf struct {
 	arrived chan struct{}
 	release chan struct{}
@@ -70,7 +70,7 @@ func deafToCancel(t *testing.T, h *host) {
 	assert.Equal(t, "so far", got)
 }
 
-// deafHoldsNoPlace calls more agents than an engine with a limit would have places for.
+// deafHoldsNoPlace makes more calls at once than an engine with a limit has places for.
 func deafHoldsNoPlace(t *testing.T, h *host) {
 	d := newDeaf()
 	defer close(d.release)

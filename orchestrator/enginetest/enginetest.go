@@ -1,5 +1,4 @@
-// Package enginetest checks that an engine carries flows out as package
-// orchestrator promises.
+// Package enginetest checks that an engine keeps the promises of package orchestrator.
 //
 // An engine's own tests call [Run]:
 //
@@ -12,9 +11,9 @@
 //		}})
 //	}
 //
-// The checks take turns, and each names its flows and runs like no other check does. So
-// they may share one storage or one queue. A check that needs other code under the name
-// of a flow closes the first process before it opens the second.
+// The checks run one after the other. Each has names for its flows and runs that no other
+// check has, so all may share one storage or one queue. A check that needs other code
+// under the name of a flow closes the first process before it opens the second.
 //
 // Run it with the race detector too.
 package enginetest
@@ -34,19 +33,17 @@ import (
 	"github.com/convene-go/convene/orchestrator/flowtest"
 )
 
-// Open makes an engine: each call is one more process on the same storage. It
-// must retry transient errors after milliseconds (orchestrator.Retry). The suite
-// closes what it opens.
+// Open returns an engine: each call is one more process on the same storage. The engine
+// must retry transient errors after milliseconds (orchestrator.Retry). The suite closes it.
 type Open func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine
 
-// Engine is what Run checks.
+// Engine describes the engine that Run checks.
 type Engine struct {
-	// Storage returns the storage for one check: an empty one, which t.Cleanup closes,
-	// or one that all checks share.
+	// Storage is called once for each check. It returns an empty storage, which t.Cleanup
+	// closes, or one that all checks share. It is required.
 	Storage func(t *testing.T) Open
 
-	// Forgets says that nothing survives the process: what is promised for a resume
-	// is not checked.
+	// Forgets says that no run survives its process. Run skips the checks of resumes then.
 	Forgets bool
 
 	// Resumes says that a process resumes runs of its flows without Engine.Resume, when
@@ -54,9 +51,10 @@ type Engine struct {
 	Resumes bool
 
 	// Peers says that processes ask each other for the state and the progress of runs.
+	// Run skips the checks of that otherwise.
 	Peers bool
 
-	// RealTime says that the engine cannot live in a bubble of testing/synctest.
+	// RealTime says that the engine cannot run in a bubble of testing/synctest.
 	RealTime bool
 }
 
@@ -64,8 +62,8 @@ type Engine struct {
 type check struct {
 	name    string
 	run     func(t *testing.T, h *host)
-	resumes bool // it needs a storage that survives
-	peers   bool // it needs processes that ask each other
+	resumes bool // skipped if Engine.Forgets
+	peers   bool // skipped unless Engine.Peers
 }
 
 var groups = []struct {
@@ -88,10 +86,10 @@ var groups = []struct {
 	{"New", newPromises},
 }
 
-// newPromises are checks of promises that are newer than the others.
+// newPromises has the checks of promises that are newer than the others.
 var newPromises = slices.Concat(misbehaveChecks, deafChecks, stuckChecks, depthChecks, reserveChecks, answerChecks, identityChecks)
 
-// Run checks e, one subtest a promise.
+// Run checks e, in one subtest for each promise.
 func Run(t *testing.T, e Engine) {
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
@@ -107,7 +105,7 @@ func (e Engine) check(t *testing.T, c check) {
 		t.Skip("nothing survives in this engine")
 	}
 	if c.peers && !e.Peers {
-		t.Skip("a process of this engine knows the state of its own runs alone")
+		t.Skip("a process of this engine knows only the state of its own runs")
 	}
 	in := func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -121,27 +119,27 @@ func (e Engine) check(t *testing.T, c check) {
 	flowtest.Bubble(t, in)
 }
 
-// patience is how long a check may take. It only ends checks that fail.
+// patience is the time limit of a check. It only ends checks that fail.
 const patience = time.Minute
 
-// host is a program that uses engines on one storage.
+// host stands for a program that uses engines on one storage.
 type host struct {
 	t    *testing.T
-	ctx  context.Context //nolint:containedctx // of the check, which is what the host lives for
+	ctx  context.Context //nolint:containedctx // ends with the check, as the host does
 	open Open
 
 	resumes bool   // see Engine
-	name    string // of this check, like no other's
-	flows   int    // that it made
+	name    string // unique name of this check
+	flows   int    // number of flows that the check has made
 }
 
-// id makes the ID of a run, or the name of a flow, the check's own.
+// id returns an ID of a run, or a name of a flow, that only this check uses.
 func (h *host) id(name string) string { return h.name + "." + name }
 
-// owns tells whether the check made an ID.
+// owns reports whether id is one of this check.
 func (h *host) owns(id string) bool { return strings.HasPrefix(id, h.name+".") }
 
-// engine is one more process. It is closed at the end of the check.
+// engine returns the engine of one more process, which the end of the check closes.
 func (h *host) engine(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
 	h.t.Helper()
 	e := h.open(agents, flows...)
@@ -150,7 +148,7 @@ func (h *host) engine(agents agent.Roster, flows ...orchestrator.AnyFlow) *orche
 	return e
 }
 
-// close ends a process in good order. It may be called twice.
+// close closes the engine of a process. It may be called twice.
 func (h *host) close(e *orchestrator.Engine) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

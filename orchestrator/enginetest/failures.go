@@ -99,7 +99,7 @@ func agentPanics(t *testing.T, h *host) {
 	assert.Equal(t, int64(1), calls.Load(), "it is not retried")
 }
 
-// flaky fails n times, then answers with the number of its attempt.
+// flaky returns an agent that fails n times, then answers with the number of its attempt.
 func flaky(n int64, err error) (agent.Agent, *atomic.Int64) {
 	calls := new(atomic.Int64)
 	return agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {

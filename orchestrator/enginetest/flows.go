@@ -14,16 +14,16 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// flow is a flow that declares no agents, under a name of its own.
+// flow returns a flow with a unique name that declares no agents.
 func flow[In, Out any](h *host, do func(c *orchestrator.Context, in In) (Out, error)) orchestrator.Flow[In, Out] {
 	h.flows++
 	return orchestrator.Flow[In, Out]{Name: h.id(fmt.Sprint("flow", h.flows)), Do: do}
 }
 
-// none is the input or output of a flow that needs none.
+// none is the type of an input or output that a flow does not need.
 type none struct{}
 
-// run runs a flow without input in a process of its own.
+// run runs a flow without input, in a new process, and returns its result.
 func run[Out any](h *host, agents agent.Roster, do func(c *orchestrator.Context) (Out, error)) (Out, error) {
 	h.t.Helper()
 	f := flow(h, func(c *orchestrator.Context, _ none) (Out, error) { return do(c) })
@@ -32,7 +32,7 @@ func run[Out any](h *host, agents agent.Roster, do func(c *orchestrator.Context)
 	return f.Run(h.ctx, e, none{})
 }
 
-// within runs a flow without input under a budget.
+// within runs a flow without input under the budget b, in a new process.
 func within[Out any](h *host, b orchestrator.Budget, agents agent.Roster, do func(c *orchestrator.Context) (Out, error)) (Out, error) {
 	h.t.Helper()
 	f := flow(h, func(c *orchestrator.Context, _ none) (Out, error) { return do(c) })
@@ -43,7 +43,7 @@ func within[Out any](h *host, b orchestrator.Budget, agents agent.Roster, do fun
 	return f.Result(h.ctx, r)
 }
 
-// start begins a run of f.
+// start starts a run of f.
 func start[In, Out any](h *host, e *orchestrator.Engine, f orchestrator.Flow[In, Out], in In, id string) *orchestrator.Run {
 	h.t.Helper()
 	r, err := f.Start(h.ctx, e, in, orchestrator.StartOptions{ID: id})
@@ -51,7 +51,7 @@ func start[In, Out any](h *host, e *orchestrator.Engine, f orchestrator.Flow[In,
 	return r
 }
 
-// records are those of a run that has ended.
+// records returns the records of a kind. It waits for the end of the run.
 func records(h *host, r *orchestrator.Run, kind string) []runlog.Record {
 	h.t.Helper()
 	var found []runlog.Record
@@ -64,7 +64,7 @@ func records(h *host, r *orchestrator.Run, kind string) []runlog.Record {
 	return found
 }
 
-// await waits for the first record of a kind.
+// await waits for the first record of a kind and returns it.
 func await(h *host, r *orchestrator.Run, kind string) runlog.Record {
 	h.t.Helper()
 	for rec, err := range r.Events(h.ctx, 0) {
@@ -77,6 +77,7 @@ func await(h *host, r *orchestrator.Run, kind string) runlog.Record {
 	return runlog.Record{}
 }
 
+// info returns what a process knows of a run.
 func info(h *host, r *orchestrator.Run) orchestrator.Info {
 	h.t.Helper()
 	i, err := r.Info(h.ctx)
@@ -84,34 +85,34 @@ func info(h *host, r *orchestrator.Run) orchestrator.Info {
 	return i
 }
 
-// ask calls an agent with a prompt.
+// ask calls an agent with a prompt and returns its text.
 func ask(c *orchestrator.Context, name, prompt string) (string, error) {
 	resp, err := c.Call(name, agent.Request{Prompt: prompt})
 	return resp.Text, err
 }
 
-// echo answers with the prompt.
+// echo is an agent that answers with the prompt.
 var echo = agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
 	return agent.Response{Text: req.Prompt}, nil
 })
 
-// hang answers when its context is done.
+// hang is an agent that returns when its context is done.
 var hang = agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
 	<-ctx.Done()
 	return agent.Response{}, ctx.Err()
 })
 
-// uses answers with nothing but usage.
+// uses returns an agent whose answers are empty, with the usage u.
 func uses(u providers.Usage) agent.Func {
 	return func(context.Context, agent.Request) (agent.Response, error) { return agent.Response{Usage: u}, nil }
 }
 
-// fails answers with an error.
+// fails returns an agent that returns err.
 func fails(err error) agent.Func {
 	return func(context.Context, agent.Request) (agent.Response, error) { return agent.Response{}, err }
 }
 
-// counted counts the attempts that reach a.
+// counted returns an agent like a, and the number of attempts that have reached it.
 func counted(a agent.Agent) (agent.Agent, *atomic.Int64) {
 	n := new(atomic.Int64)
 	return agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
@@ -120,7 +121,7 @@ func counted(a agent.Agent) (agent.Agent, *atomic.Int64) {
 	}), n
 }
 
-// gate is an agent whose calls wait until they are let through, by prompt.
+// gate is an agent whose calls wait until pass lets them through, by prompt.
 type gate struct {
 	t       *testing.T
 	arrived map[string]chan struct{}
@@ -140,7 +141,7 @@ func newGate(t *testing.T, prompts ...string) *gate {
 func (g *gate) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
 	select {
 	case g.arrived[req.Prompt] <- struct{}{}:
-	default: // the one before was not waited for
+	default: // nobody has waited for the call before
 	}
 	select {
 	case <-g.open[req.Prompt]:
@@ -150,7 +151,7 @@ func (g *gate) Call(ctx context.Context, req agent.Request) (agent.Response, err
 	}
 }
 
-// wait waits until a call is there.
+// wait waits until a call with that prompt has arrived.
 func (g *gate) wait(ctx context.Context, prompt string) {
 	g.t.Helper()
 	select {
@@ -160,10 +161,10 @@ func (g *gate) wait(ctx context.Context, prompt string) {
 	}
 }
 
-// pass lets a call through.
+// pass lets one call with that prompt through.
 func (g *gate) pass(prompt string) { g.open[prompt] <- struct{}{} }
 
-// opener is an agent that lets the call of its prompt through.
+// opener returns an agent that lets the call with its own prompt through.
 func (g *gate) opener() agent.Agent {
 	return agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
 		g.pass(req.Prompt)
@@ -171,7 +172,7 @@ func (g *gate) opener() agent.Agent {
 	})
 }
 
-// keyed notes the keys and attempts of calls.
+// keyed is an agent that notes the keys and attempts of its calls.
 type keyed struct {
 	name string
 	agent.Agent

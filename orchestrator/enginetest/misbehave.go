@@ -15,8 +15,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// misbehaveChecks are of agents that break the contract of agent.Agent, or use the
-// engine's words.
+// misbehaveChecks are about agents that break the contract of agent.Agent, or return the
+// engine's own errors.
 var misbehaveChecks = []check{
 	{name: "a nil *agent.Error is an error that says so", run: nilError},
 	{name: "an agent that ends its goroutine is an error of its call", run: agentExits},
@@ -54,8 +54,8 @@ func agentExits(t *testing.T, h *host) {
 	assert.Equal(t, "hello", got)
 }
 
-// ownWord runs a flow that fails with what an agent of it said, and wants it to be
-// Failed.
+// ownWord runs a flow that fails with the error word of its agent, and requires that the
+// run is Failed.
 func ownWord(t *testing.T, h *host, word error) {
 	canceled := false
 	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) {

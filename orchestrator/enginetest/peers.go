@@ -19,7 +19,7 @@ var peerChecks = []check{
 	{name: "Progress continues with the process that resumes the run", run: progressMoves, peers: true, resumes: true},
 }
 
-// opened is a run as a process sees it.
+// opened returns the handle that a process has to a run.
 func opened(h *host, e *orchestrator.Engine, id string) *orchestrator.Run {
 	h.t.Helper()
 	r, err := e.Open(h.ctx, id)
@@ -47,7 +47,7 @@ func stateElsewhere(t *testing.T, h *host) {
 	require.NoError(t, r.Wait(h.ctx))
 }
 
-// watched waits until the run of ctx is watched.
+// watched waits until somebody watches the progress of the call of ctx.
 func watched(ctx context.Context) error {
 	for !agent.Watched(ctx) {
 		select {

@@ -15,7 +15,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// reserveChecks are of money that is set aside before an answer is there.
+// reserveChecks are about money that is reserved before an answer is there.
 var reserveChecks = []check{
 	{name: "tokens are reserved as calls have used them", run: budgetTokens},
 	{name: "what does not fit beside a reservation waits", run: budgetWaits},
@@ -54,13 +54,13 @@ func budgetSays(t *testing.T, h *host) {
 	assert.ErrorContains(t, err, "Estimate")
 }
 
-// cents are hundredths of a dollar.
+// cents returns n hundredths of a dollar.
 func cents(n int64) providers.NanoUSD { return providers.NanoUSD(n) * providers.USD / 100 }
 
 var dollar = orchestrator.Budget{Cost: providers.USD}
 
-// priced costs what cost says of its nth call; a negative figure fails the call, which
-// then costs nothing. It counts.
+// priced is an agent whose nth call costs cost(n). If that is negative, the call fails and
+// costs nothing. It counts its calls.
 type priced struct {
 	cost func(n int) int64 // cents; n is from 0
 
@@ -82,7 +82,7 @@ func (p *priced) Call(context.Context, agent.Request) (agent.Response, error) {
 	return agent.Response{Usage: providers.Usage{Calls: 1, Cost: cents(cost)}}, nil
 }
 
-// callAll calls a once in each of n branches.
+// callAll calls the agent a once in each of n branches.
 func callAll(c *orchestrator.Context, n int, l agent.Limits) (providers.NanoUSD, error) {
 	orchestrator.Map(c, make([]int, n), 0, func(c *orchestrator.Context, _ int) (none, error) {
 		_, err := c.Call("a", agent.Request{Limits: l})
@@ -158,7 +158,7 @@ func reserveAgents(t *testing.T, h *host) {
 	}
 }
 
-// spender calls a until its budget refuses.
+// spender returns a flow that calls the agent a until its budget refuses.
 func spender(h *host, l agent.Limits) orchestrator.Flow[none, int] {
 	return child(h, func(c *orchestrator.Context) (int, error) {
 		n, err := untilRefused(c, l)
@@ -218,8 +218,8 @@ func childrenRefused(t *testing.T, h *host) {
 	assert.Contains(t, errs[0], "Split")
 }
 
-// childrenNested makes a call, a child, and a call in each of four levels. The second
-// calls of the two innermost do not fit any more.
+// childrenNested runs four levels of children. Each makes a call, runs a child, and makes
+// another call, which does not fit into the budgets of the two innermost.
 func childrenNested(t *testing.T, h *host) {
 	var inner func(c *orchestrator.Context) (int, error) // how many calls were refused
 	for _, share := range []int64{10, 20, 40, 80} {
@@ -253,8 +253,8 @@ func childrenNested(t *testing.T, h *host) {
 	assert.Equal(t, 2, lost)
 }
 
-// spendsOf calls a, waits, and then calls a until its budget refuses: it returns what
-// the first call cost and how many more there were.
+// spendsOf returns a flow that calls the agent a, waits, and calls it until its budget
+// refuses. The flow returns the cost of the first call and the number of further ones.
 func spendsOf(h *host) orchestrator.Flow[none, []int64] {
 	return flow(h, func(c *orchestrator.Context, _ none) ([]int64, error) {
 		first, _ := c.Call("a", agent.Request{})

@@ -37,7 +37,7 @@ func closeSuspends(t *testing.T, h *host) {
 	require.ErrorIs(t, r.Wait(h.ctx), orchestrator.ErrStopped)
 }
 
-// stepsOf calls for each name in turn and says which came back.
+// stepsOf returns a flow that makes a call for each name in turn, and returns the answers.
 func stepsOf(h *host) orchestrator.Flow[[]string, []string] {
 	return flow(h, func(c *orchestrator.Context, names []string) ([]string, error) {
 		var got []string
@@ -53,7 +53,7 @@ func stepsOf(h *host) orchestrator.Flow[[]string, []string] {
 	})
 }
 
-// interruption is a run of steps whose process was closed.
+// interruption is a run of stepsOf whose process was closed on the way.
 type interruption struct {
 	steps  orchestrator.Flow[[]string, []string]
 	gate   *gate
@@ -61,8 +61,7 @@ type interruption struct {
 	id     string
 }
 
-// interrupted starts steps with a and b and closes the process while b is under
-// way.
+// interrupted starts the steps a and b, and closes the process while b is under way.
 func interrupted(h *host) interruption {
 	h.t.Helper()
 	g := newGate(h.t, "a", "b")
@@ -76,8 +75,8 @@ func interrupted(h *host) interruption {
 	return i
 }
 
-// resume tells a process to resume, and wants it to name these runs. An engine that
-// resumes by itself may have been faster.
+// resume calls Resume, and requires that it names the wanted runs and no other. An engine
+// that resumes by itself may name fewer.
 func (h *host) resume(e *orchestrator.Engine, want ...string) {
 	h.t.Helper()
 	runs, err := e.Resume(h.ctx)

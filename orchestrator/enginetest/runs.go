@@ -186,7 +186,7 @@ var viewChecks = []check{
 	{name: "Events end when their reader's context is done", run: eventsContext},
 }
 
-// exposingOf counts up, with a call behind each step.
+// exposingOf returns a flow that exposes a number, and makes a call after each step.
 func exposingOf(h *host) orchestrator.Flow[[]string, none] {
 	return flow(h, func(c *orchestrator.Context, names []string) (none, error) {
 		n := 0
@@ -233,7 +233,7 @@ func stateNone(t *testing.T, h *host) {
 	require.ErrorIs(t, r.State(h.ctx, new(number)), orchestrator.ErrNoState)
 }
 
-// seen are the kinds of a run's records from a number on, until its end.
+// seen returns the kinds of a run's records, from a number on to its end.
 func seen(h *host, r *orchestrator.Run, from int64) []string {
 	h.t.Helper()
 	var kinds []string

@@ -13,7 +13,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// stuckChecks are of runs whose flow panicked, diverged or broke a rule.
+// stuckChecks are about runs whose flow panicked, diverged or broke a rule.
 var stuckChecks = []check{
 	{name: "a flow that panics leaves its run Stuck, and says why", run: stuckPanic},
 	{name: "the same failure again is not recorded again", run: stuckAgain, resumes: true},
@@ -26,12 +26,12 @@ var stuckChecks = []check{
 	{name: "an unknown version is not Stuck", run: unknownVersion, resumes: true},
 }
 
-// moody calls a and panics as long as it is not mended. Code that was mended stands for
-// a process with new code.
+// moody is a flow that calls the agent a, and panics until it is mended. Mended code stands
+// for a process with new code.
 type moody struct {
 	orchestrator.Flow[none, string]
 	mended atomic.Bool
-	begun  atomic.Int64 // how often its code has run
+	begun  atomic.Int64 // number of times that its code has run
 }
 
 func newMoody(h *host) *moody {
@@ -47,7 +47,7 @@ func newMoody(h *host) *moody {
 	return m
 }
 
-// wantStuck wants a run to be Stuck because of a panic.
+// wantStuck requires that a run is Stuck because of a panic.
 func wantStuck(h *host, r *orchestrator.Run) {
 	h.t.Helper()
 	require.ErrorIs(h.t, r.Wait(h.ctx), orchestrator.ErrFlow)
@@ -56,7 +56,7 @@ func wantStuck(h *host, r *orchestrator.Run) {
 	assert.Contains(h.t, i.Err, "ouch")
 }
 
-// kinds counts the records of a run by kind that are there now.
+// kinds returns the numbers of a run's present records, by kind.
 func kinds(h *host, r *orchestrator.Run) map[string]int {
 	h.t.Helper()
 	count := map[string]int{}
@@ -163,7 +163,7 @@ func stuckCancel(t *testing.T, h *host) {
 	require.ErrorIs(t, err, orchestrator.ErrCanceled)
 }
 
-// stuckFamily is a parent whose child is stuck.
+// stuckFamily starts a run whose child gets stuck.
 func stuckFamily(h *host) (m *moody, parent *orchestrator.Run, kid *orchestrator.Run, result func() (string, error)) { //nolint:revive // a family
 	h.t.Helper()
 	m = newMoody(h)
@@ -221,7 +221,7 @@ func unknownVersion(t *testing.T, h *host) {
 	require.NoError(t, open(h, e, i.id).Wait(h.ctx))
 }
 
-// depthChecks are of children that start children.
+// depthChecks are about children that start children.
 var depthChecks = []check{{name: "a child deeper than 64 is ErrFlow to its parent", run: childDepth}}
 
 func childDepth(t *testing.T, h *host) {

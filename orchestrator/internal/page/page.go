@@ -38,7 +38,7 @@ type Page struct {
 // Fact is a figure, such as the cost.
 type Fact struct {
 	Name  string
-	Value string // with its unit
+	Value string // text with its unit
 }
 
 // Note is a message to a person, such as a warning.

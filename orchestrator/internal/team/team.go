@@ -100,8 +100,8 @@ func Least[N ~int | ~int64](f *Faults, field string, n, low N) {
 	}
 }
 
-// Counts adds a fault for each whole number, duration or amount of money in a group of a
-// Config, a struct, that is less than low. name is the name of the group.
+// Counts adds a fault for each whole number, duration or amount of money that is less than
+// low. group is a struct in a Config, and name is its name there.
 func (f *Faults) Counts(name string, group any, low int64) {
 	v := reflect.ValueOf(group)
 	for i := range v.NumField() {
@@ -239,9 +239,9 @@ func Try[T any](c *orchestrator.Context, a Attempts, do func(try int) (T, error)
 	}
 }
 
-// Retryable reports whether another try may succeed after err. It may not in these cases:
-// the agent says that the error is permanent or that the request is wrong, the agent
-// refused, there is no such agent, its own budget is used up, or the flow broke a rule.
+// Retryable reports whether another try may succeed after err. It may not if the agent says
+// that the error is permanent or the request wrong, or if the agent refused. Nor may it if
+// there is no such agent, its own budget is used up, or the flow broke a rule.
 func Retryable(err error) bool {
 	for _, final := range []error{
 		agent.Code("permanent"), agent.Code("invalid"), agent.ErrRefused, orchestrator.ErrNoAgent, orchestrator.ErrBudget, orchestrator.ErrFlow,
