@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -77,14 +76,15 @@ func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.
 }
 
 // Question is what a run asks the world outside: a human, a webhook.
-type Question struct {
-	Key      string          `json:"key"` // required, unique in the run
-	Text     string          `json:"text,omitempty"`
-	Options  []string        `json:"options,omitempty"`  // for choosing; nil: free
-	Data     json.RawMessage `json:"data,omitempty"`     // for the program that shows it
-	Timeout  time.Duration   `json:"timeout,omitempty"`  // then ErrTimeout; 0: none
-	Rejected string          `json:"rejected,omitempty"` // why an answer that came before the question was dropped, set by Await; "": none was
-}
+//
+// Its fields:
+//   - Key: required, unique in the run
+//   - Text: question in words; "": none
+//   - Options: answers to choose from; nil: any answer
+//   - Data: JSON for the program that shows the question; nil: none
+//   - Timeout: time until the question expires with ErrTimeout; 0: never
+//   - Rejected: reason why an early answer was dropped, set by Await; "": none was
+type Question = engine.Question
 
 // Await asks q and waits for its answer (Run.Answer), which must be a T. It is
 // shown in Info.Questions as long as it waits. An answer that came before the
@@ -105,7 +105,7 @@ func Await[T any](c *Context, q Question) (T, error) {
 		until = c.Now().Add(q.Timeout)
 	}
 	for q.Rejected = ""; ; q.Rejected = err.Error() {
-		ask, encErr := engine.Encode(engine.Ask{Question: engine.Question(q), Schema: shape.JSON()})
+		ask, encErr := engine.Encode(engine.Ask{Question: q, Schema: shape.JSON()})
 		if encErr != nil {
 			return zero, agent.ErrorOf(fmt.Errorf("%w: question %q: %w", ErrMalformed, q.Key, encErr))
 		}

@@ -11,9 +11,9 @@ import (
 
 // Result is what became of one branch.
 type Result[T any] struct {
-	Key   string // Map: the item's index
-	Value T      // there beside an error too
-	Err   error
+	Key   string // key given to Queue.Go; Map: the item's index
+	Value T      // value that the branch returned, also beside an error
+	Err   error  // error that it returned, or nil
 }
 
 // Values returns the values of rs, and their errors joined.
@@ -62,7 +62,7 @@ func (c *Context) in(b *sched.Branch) *Context { return &Context{branch: b, use:
 type Queue[T any] struct {
 	c  *Context
 	g  *sched.Group
-	rs []Result[T] // by index of the branch
+	rs []Result[T] // results, by index of the branch
 }
 
 // NewQueue returns an empty queue.

@@ -15,26 +15,26 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// The errors that callers tell apart, with errors.Is. They are the same on every
-// engine.
+// The errors that callers tell apart, by errors.Is. They are the same on every engine.
 const (
-	ErrBudget     = engine.ErrBudget     // the call would not fit, or the time is up
-	ErrCanceled   = engine.ErrCanceled   // also context.Canceled
-	ErrTimeout    = engine.ErrTimeout    // also context.DeadlineExceeded
-	ErrNoAgent    = engine.ErrNoAgent    // none of that name, or not declared
-	ErrNoRun      = engine.ErrNoRun      // no run of that ID
-	ErrNoFlow     = engine.ErrNoFlow     // the run's flow is not registered, or not in its version
-	ErrNotServed  = engine.ErrNotServed  // the run's labels are for other engines: see Config.Serves
-	ErrExists     = engine.ErrExists     // the ID is taken by a run of another flow, input, budget or labels
-	ErrNoState    = engine.ErrNoState    // the flow exposes nothing
-	ErrMalformed  = engine.ErrMalformed  // an answer does not fit its schema
-	ErrAnswered   = engine.ErrAnswered   // the question has another answer already
-	ErrNoQuestion = engine.ErrNoQuestion // the question has expired, was withdrawn, or its run has ended
-	ErrDiverged   = engine.ErrDiverged   // flow or version does not match the log
-	ErrStopped    = engine.ErrStopped    // by Close; Resume continues the run
-	ErrRunning    = engine.ErrRunning    // the run is being worked on
-	ErrFlow       = engine.ErrFlow       // the flow's code panicked, deadlocked or broke a rule
-	ErrTooLarge   = engine.ErrTooLarge   // a value is larger than the engine can record
+	ErrBudget      = engine.ErrBudget      // the call does not fit into a budget, or the time is up
+	ErrCanceled    = engine.ErrCanceled    // the run or the branch is canceled; also context.Canceled
+	ErrTimeout     = engine.ErrTimeout     // the time limit of a call or a question is over; also context.DeadlineExceeded
+	ErrNoAgent     = engine.ErrNoAgent     // no agent has that name, or the flow does not declare it
+	ErrNoRun       = engine.ErrNoRun       // no run has that ID
+	ErrNoFlow      = engine.ErrNoFlow      // the run's flow is not registered, or not in its version
+	ErrNotServed   = engine.ErrNotServed   // the run's labels are for other engines; see Config.Serves
+	ErrExists      = engine.ErrExists      // a run of another flow, input, budget or labels has that ID
+	ErrNoState     = engine.ErrNoState     // the flow exposes nothing
+	ErrMalformed   = engine.ErrMalformed   // an answer does not fit its schema
+	ErrAnswered    = engine.ErrAnswered    // the question has another answer already
+	ErrNoQuestion  = engine.ErrNoQuestion  // the question has expired, was withdrawn, or its run has ended
+	ErrUnconfirmed = engine.ErrUnconfirmed // a command may or may not have arrived: look at the run, or give it again
+	ErrDiverged    = engine.ErrDiverged    // flow or version does not match the log
+	ErrStopped     = engine.ErrStopped     // the engine was closed; Resume continues the run
+	ErrRunning     = engine.ErrRunning     // a process works on the run
+	ErrFlow        = engine.ErrFlow        // the flow's code panicked, deadlocked or broke a rule
+	ErrTooLarge    = engine.ErrTooLarge    // a value is larger than the engine can record
 )
 
 // Context is a flow's only way to the world. It is not a context.Context, on
@@ -193,22 +193,16 @@ func (c *Context) WithoutCancel() *Context {
 // were answered before, at least one. The same holds under a limit on Tokens,
 // where there is no Estimate. Calls beyond a limit on Calls do not wait.
 //
-// A call without a known price is refused under a limit on Cost; where the price
-// shows only afterwards, the next call is. AllowUnpriced lets them pass: then Cost
-// limits only what is known.
-type Budget struct {
-	Cost   providers.NanoUSD `json:"cost,omitempty"`
-	Tokens int64             `json:"tokens,omitempty"` // input and output together
-	Calls  int64             `json:"calls,omitempty"`  // of models; an agent that reports none counts as one
-	Wall   time.Duration     `json:"wall,omitempty"`   // of the run's time, waits for answers included; calls under way are canceled
-
-	AllowUnpriced bool `json:"allowUnpriced,omitempty"` // of Cost
-}
-
-// Split returns an nth of b, rounded down; n below 1 counts as 1. A limit that
-// would become 0 becomes -1: a share of too little is nothing, not unlimited.
-// Wall is not split, because branches run side by side.
-func (b Budget) Split(n int) Budget { return Budget(engine.Budget(b).Split(n)) }
+// A call without a known price is refused under a limit on Cost. Where the price shows
+// only afterwards, the next call is refused. Split divides a Budget among branches.
+//
+// Its fields:
+//   - Cost: money in nano-USD; 0: no limit
+//   - Tokens: tokens of input and output together; 0: no limit
+//   - Calls: calls of models, one for an agent that reports none; 0: no limit
+//   - Wall: run time, waits for answers included, after which calls are canceled; 0: no limit
+//   - AllowUnpriced: calls without a known price pass a limit on Cost, which then limits only known cost
+type Budget = engine.Budget
 
 // WithBudget returns c under one more limit, for the same branch. It is a cap,
 // not a reservation: an enclosing budget that is used up refuses all the same.
@@ -217,7 +211,7 @@ func (c *Context) WithBudget(b Budget) *Context {
 		return c
 	}
 	sub := *c
-	sub.use.Scope = c.branch.Scope(c.use.Scope, engine.Budget(b))
+	sub.use.Scope = c.branch.Scope(c.use.Scope, b)
 	return &sub
 }
 
@@ -235,5 +229,5 @@ func (c *Context) Left() Budget {
 	if c.branch.Check() != nil {
 		return Budget{}
 	}
-	return Budget(c.use.Scope.LeftAt(c.Elapsed()))
+	return c.use.Scope.LeftAt(c.Elapsed())
 }

@@ -19,24 +19,26 @@ import (
 
 // Config is what an engine in this process needs.
 type Config struct {
-	Agents   agent.Roster // copied
-	Flows    []AnyFlow    // what Resume can find; those that are only started need not be here
-	Store    runlog.Store // nil: in memory, nothing survives
-	Log      *slog.Logger // nil: silent
-	Retry    Retry        // of transient errors
-	Parallel int          // calls at once over all runs; 0: no limit
-	Leases   Leases       // how it works with other engines on the same Store
+	Agents   agent.Roster // agents that flows call, by name; copied
+	Flows    []AnyFlow    // flows whose runs Resume finds; flows that are only started need not be here
+	Store    runlog.Store // store of the logs; nil: in memory, nothing survives
+	Log      *slog.Logger // log of the engine; nil: silent
+	Retry    Retry        // retries of transient errors; zero: the defaults
+	Parallel int          // number of calls at once over all runs; 0: no limit
+	Leases   Leases       // times that engines on the same Store agree on; zero: the defaults
 
 	// Serves pins runs to engines, such as those of one machine, by labels: the engine
 	// starts and resumes only runs that have these values in these labels, or lack the
 	// labels. Empty: all runs.
 	Serves map[string]string
 
-	Observe bool // it looks, answers and cancels alone, as a web page beside the workers: it starts and resumes no run
+	// Observe makes an engine that reads, answers and cancels only, such as a web page
+	// beside the workers. It never starts or resumes a run.
+	Observe bool
 
 	// RecordRequests keeps what was asked, as blobs by the hash of each message, so
 	// that the audit trail and a divergence can show it. It needs a Store that is
-	// a runlog.Blobs. Off: the log has hashes of requests alone.
+	// a runlog.Blobs. Off: the log has only hashes of requests.
 	RecordRequests bool
 
 	// AcceptChangedRequests lets a resumed run continue when the text of a recorded
@@ -47,19 +49,21 @@ type Config struct {
 
 // Leases say how an engine works with other engines on the same store. For matters
 // where the store cannot tell that a process has died, and for processes that are
-// stopped. During an Outage what is to be recorded is kept and tried again.
+// stopped. During an Outage records are kept in memory and tried again.
 type Leases struct {
-	For    time.Duration // how long an engine may be silent before others resume its runs; 0: 30 s
-	Poll   time.Duration // how often to look for runs whose engine has died, and for letters from other processes; 0: 500 ms
-	Outage time.Duration // how long the store may fail before runs are suspended; 0: 1 minute
+	For    time.Duration // silence of an engine after which others resume its runs; 0: 30 s
+	Poll   time.Duration // interval of looking for runs of dead engines and for letters of other processes; 0: 500 ms
+	Outage time.Duration // time that the store may fail before runs are suspended; 0: 1 minute
 }
 
 // Retry is how transient errors of agents are retried: with exponential backoff
 // and jitter. Zero fields are the defaults: 4 attempts, from 1 s, at most 60 s.
-type Retry struct {
-	Attempts     int
-	Initial, Max time.Duration
-}
+//
+// Its fields:
+//   - Attempts: attempts of one call, the first included; 0: 4
+//   - Initial: wait before the second attempt, which then grows; 0: 1 s
+//   - Max: longest wait between two attempts; 0: 60 s
+type Retry = engine.Retry
 
 // Engine carries out runs: here (NewLocal) or on another driver (NewEngine). Safe
 // for concurrent use.
@@ -71,7 +75,7 @@ type Engine struct{ driver engine.Driver }
 // Without a Store it remembers the last 256 runs that ended.
 func NewLocal(c Config) (*Engine, error) {
 	lc := local.Config{
-		Agents: c.Agents, Store: c.Store, Log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), Retry: engine.Retry(c.Retry), Parallel: c.Parallel,
+		Agents: c.Agents, Store: c.Store, Log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), Retry: c.Retry, Parallel: c.Parallel,
 		RecordRequests: c.RecordRequests, AcceptChanged: c.AcceptChangedRequests, Observe: c.Observe, Serves: maps.Clone(c.Serves),
 		Lease: cmp.Or(c.Leases.For, 30*time.Second), Poll: cmp.Or(c.Leases.Poll, 500*time.Millisecond), Outage: cmp.Or(c.Leases.Outage, time.Minute),
 	}
@@ -130,16 +134,17 @@ func NewEngine(d engine.Driver) *Engine { return &Engine{d} }
 
 // Resumed is what came of [Engine.Resume].
 type Resumed struct {
-	Runs []*Run // that this engine works on now
-	Held []Held // that other engines work on
+	Runs []*Run // runs that this engine works on now
+	Held []Held // runs that other engines work on
 }
 
 // Held is a run that another engine works on.
-type Held struct {
-	ID    string
-	Owner string    // the engine
-	Since time.Time // of the run's last record
-}
+//
+// Its fields:
+//   - ID: ID of the run
+//   - Owner: engine that works on it
+//   - Since: time of the run's last record
+type Held = engine.Held
 
 // Resume resumes every run of this engine's flows that no engine works on. What
 // cannot be resumed is in the error, by run.
@@ -151,12 +156,9 @@ type Held struct {
 // execute runs.
 func (e *Engine) Resume(ctx context.Context) (Resumed, error) {
 	r, err := e.driver.Resume(ctx)
-	var out Resumed
+	out := Resumed{Held: r.Held}
 	for _, id := range r.Runs {
 		out.Runs = append(out.Runs, &Run{e, id})
-	}
-	for _, h := range r.Held {
-		out.Held = append(out.Held, Held{h.Run, h.Owner, h.Since})
 	}
 	return out, err
 }
@@ -169,18 +171,19 @@ func (e *Engine) Open(ctx context.Context, id string) (*Run, error) {
 	return &Run{e, id}, nil
 }
 
-// RunQuery selects runs. A zero field selects all.
+// RunQuery selects runs. A zero field selects all. It is not a runlog.Query: a Status
+// such as Waiting is known to engines only, and in no store's list.
 type RunQuery struct {
-	Open   bool      // not ended
-	Flow   string    // of that flow
-	Status Status    // of that status
-	Owner  string    // that engine works on
-	Parent string    // children of that run
-	Label  string    // with that label; "name=value": with that value
-	Text   string    // with that text in the ID, the flow's name, a label's value or the error; ASCII case is ignored
-	Before time.Time // not changed since then
-	Limit  int       // at most so many; 0: all
-	After  string    // behind the run of that ID: the cursor for the next page
+	Open   bool      // true: only runs that have not ended
+	Flow   string    // name of the flow
+	Status Status    // status that the run has now
+	Owner  string    // engine that works on the run, or did
+	Parent string    // ID of the run that started it
+	Label  string    // name of a label that the run has; "name=value": the label has that value
+	Text   string    // text in the ID, the flow's name, a label's value or the error; ASCII case is ignored
+	Before time.Time // runs that have not changed since this time
+	Limit  int       // number of runs at most; 0: all
+	After  string    // ID of the run before the first one: the cursor of the next page
 }
 
 // Runs yields what a list shows of runs, newest first: an Info without Outcome,
@@ -198,7 +201,7 @@ func (e *Engine) Runs(ctx context.Context, q RunQuery) iter.Seq2[Info, error] {
 		}
 		n := 0
 		for v, err := range e.driver.List(ctx, query) {
-			if err == nil && live && Status(v.Status) != q.Status {
+			if err == nil && live && v.Status != q.Status {
 				continue
 			}
 			n++
@@ -218,9 +221,9 @@ func (e *Engine) Delete(ctx context.Context, id string) error {
 
 // PruneOptions say which ended runs Prune forgets. A zero field selects all.
 type PruneOptions struct {
-	EndedBefore time.Time
-	Flow        string
-	Max         int // runs, their children not counted
+	EndedBefore time.Time // runs that ended before this time
+	Flow        string    // name of the flow
+	Max         int       // number of runs at most, their children not counted
 }
 
 // Prune forgets runs that have ended, with their children, and returns how many

@@ -112,7 +112,7 @@ func (f Flow[In, Out]) start(ctx context.Context, e *Engine, in In, o StartOptio
 		return "", nil, fmt.Errorf("orchestrator: the input of flow %q has no JSON form: %w", f.Name, err)
 	}
 	wait, err = e.driver.Start(ctx, f.Program(), engine.Input{
-		Run: o.ID, Data: data, Budget: engine.Budget(o.Budget), Labels: o.Labels, ContinuedFrom: o.ContinuedFrom,
+		Run: o.ID, Data: data, Budget: o.Budget, Labels: o.Labels, ContinuedFrom: o.ContinuedFrom,
 	})
 	return o.ID, wait, err
 }

@@ -68,19 +68,19 @@ func (x *execution) End() engine.End {
 // its error says: nil Completed, ErrBudget OutOfBudget, ErrCanceled Canceled, else
 // Failed.
 type Outcome struct {
-	Status     Status          `json:"status"`
-	Score      *float64        `json:"score,omitempty"`      // of the result, on the team's scale; nil: not graded
-	Unverified []string        `json:"unverified,omitempty"` // parts of the result that a gate was to see and did not pass
-	Warnings   []Warning       `json:"warnings,omitempty"`   // what went wrong without ending the run, in order
-	Spent      providers.Usage `json:"spent,omitzero"`
-	Elapsed    time.Duration   `json:"elapsed,omitzero"` // how long the run was worked on (Context.Elapsed), in nanoseconds
+	Status     Status          `json:"status"`               // status of the run; "": it follows from the error
+	Score      *float64        `json:"score,omitempty"`      // score of the result, on the team's scale; nil: not graded
+	Unverified []string        `json:"unverified,omitempty"` // parts of the result that have not passed their gate; nil: none
+	Warnings   []Warning       `json:"warnings,omitempty"`   // failures that did not end the run, in order
+	Spent      providers.Usage `json:"spent,omitzero"`       // usage of the run
+	Elapsed    time.Duration   `json:"elapsed,omitzero"`     // time for which the run was worked on (Context.Elapsed), in nanoseconds
 }
 
 // Warning is something that went wrong without ending the run.
 type Warning struct {
-	Code    string `json:"code"`          // stable, "<team>/<what>", such as "hierarchy/ungraded"
-	Who     string `json:"who,omitempty"` // the member or part that it is about; "": the run
-	Message string `json:"message"`
+	Code    string `json:"code"`          // stable name "<team>/<what>", such as "hierarchy/ungraded"
+	Who     string `json:"who,omitempty"` // member or part that it is about; "": the run
+	Message string `json:"message"`       // failure in words
 }
 
 // None switches off what a team's Config counts, where 0 stands for its default:
@@ -91,14 +91,14 @@ func (o Outcome) outcome() Outcome { return o }
 
 // endOf is the end of a run whose flow returned out and err.
 func endOf[Out any](c *Context, out Out, err error) engine.End {
-	end := engine.End{Status: engine.Status(statusOf(err)), Spent: c.use.Scope.Spent(), Err: agent.ErrorOf(err)}
+	end := engine.End{Status: statusOf(err), Spent: c.use.Scope.Spent(), Err: agent.ErrorOf(err)}
 	v := reflect.ValueOf(out)
 	if o, ok := any(out).(interface{ outcome() Outcome }); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
 		outcome := o.outcome()
 		if outcome.Status != "" {
-			end.Status = engine.Status(outcome.Status)
+			end.Status = outcome.Status
 		}
-		outcome.Status = Status(end.Status)
+		outcome.Status = end.Status
 		end.Outcome = agent.JSON(outcome)
 	}
 	if end.Output, err = engine.Encode(&out); err != nil {

@@ -14,14 +14,14 @@ import (
 // whether it passes is not in it. Ask[Verdict] wants a score of 0 to 100, AskVerdict
 // one on another scale.
 type Verdict struct {
-	Score    float64 `json:"score" min:"0" max:"100"`
-	Feedback string  `json:"feedback,omitempty"` // for the next try
+	Score    float64 `json:"score" min:"0" max:"100"` // score on the Scale
+	Feedback string  `json:"feedback,omitempty"`      // advice for the next try; "": none
 }
 
 // Scale is the range of scores, Min and Max included. The zero Scale is 0 to 100.
 type Scale struct {
-	Min float64 `json:"min"`
-	Max float64 `json:"max"`
+	Min float64 `json:"min"` // worst score
+	Max float64 `json:"max"` // best score
 }
 
 // AskVerdict is [Ask] for a Verdict on a scale: its bounds are in the schema that
@@ -60,9 +60,9 @@ func (s Scale) check(score float64) error {
 
 // Refinement says how to make a T that is good enough.
 type Refinement[T any] struct {
-	Attempts int     // how many tries at most; less than 1 counts as 1
-	Gate     float64 // a try passes with a score of at least Gate; 0: every graded try passes
-	Scale    Scale   // of Gate and scores; zero: 0 to 100
+	Attempts int     // number of tries at most; less than 1 counts as 1
+	Gate     float64 // least score of a try that passes; 0: every graded try passes
+	Scale    Scale   // range of Gate and scores; zero: 0 to 100
 
 	// Try makes one. last is the last graded try, with its Value and Feedback; they
 	// are empty if there is none. last.Tries counts all tries before this one.
@@ -77,12 +77,12 @@ type Refinement[T any] struct {
 
 // Refined is one try with its verdict.
 type Refined[T any] struct {
-	Value T `json:"value"`
-	Verdict
-	Pass     bool     `json:"pass"`               // decided by the gate, never by a model
-	Tries    int      `json:"tries"`              // made so far
-	Ungraded string   `json:"ungraded,omitempty"` // why Value has no score; "": it has one
-	Failures []string `json:"failures,omitempty"` // of tries and grades, oldest first: for the host, not for the writer
+	Value    T        `json:"value"` // work that the try made
+	Verdict           // grade of Value; zero: it has none
+	Pass     bool     `json:"pass"`               // result of the gate, never a model's word
+	Tries    int      `json:"tries"`              // number of tries made so far
+	Ungraded string   `json:"ungraded,omitempty"` // reason why Value has no score; "": it has one
+	Failures []string `json:"failures,omitempty"` // failures of tries and grades, oldest first: the host sees them, the writer does not
 }
 
 // Refine tries, grades, and tries again with the feedback until a try passes.

@@ -15,8 +15,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Run is one run, by its ID, whatever its types: for handlers and tools. It
-// holds nothing; any number may exist for one run.
+// Run is a handle to one run, of whatever flow, for handlers and tools. It needs no
+// closing, and any number may exist for one run.
 type Run struct {
 	engine *Engine
 	id     string
@@ -162,73 +162,74 @@ func (r *Run) Retry(ctx context.Context) error {
 
 // Info is a run seen from outside.
 type Info struct {
-	ID            string                     `json:"id"`
-	Flow          string                     `json:"flow"`
-	Version       int                        `json:"version,omitempty"`
-	Status        Status                     `json:"status"`
-	Outcome       *Outcome                   `json:"outcome,omitempty"` // of a run that ended, if its Out has one
-	Err           string                     `json:"error,omitempty"`   // of a run that ended with one, is stuck, or cannot be resumed here
-	Labels        map[string]string          `json:"labels,omitempty"`
-	Owner         string                     `json:"owner,omitempty"`         // the engine that works on it, or did
-	Questions     []Question                 `json:"questions,omitempty"`     // that wait for an answer
-	Spent         providers.Usage            `json:"spent,omitzero"`          // calls under way not included
-	Lost          Lost                       `json:"lost,omitzero"`           // not in Spent
+	ID            string                     `json:"id"`                      // ID of the run
+	Flow          string                     `json:"flow"`                    // name of the flow
+	Version       int                        `json:"version,omitempty"`       // version of the flow
+	Status        Status                     `json:"status"`                  // status of the run now, or its end
+	Outcome       *Outcome                   `json:"outcome,omitempty"`       // Outcome in the output of an ended run; nil: none
+	Err           string                     `json:"error,omitempty"`         // failure of the run, or the reason why it is stuck or cannot be resumed here; "": none
+	Labels        map[string]string          `json:"labels,omitempty"`        // labels from StartOptions; nil: none
+	Owner         string                     `json:"owner,omitempty"`         // engine that works on it, or did
+	Questions     []Question                 `json:"questions,omitempty"`     // questions that wait for an answer
+	Spent         providers.Usage            `json:"spent,omitzero"`          // usage, without calls under way
+	Lost          Lost                       `json:"lost,omitzero"`           // lost calls, which are not in Spent
 	ByAgent       map[string]providers.Usage `json:"byAgent,omitempty"`       // Spent by agent
-	ContinuedFrom string                     `json:"continuedFrom,omitempty"` // see StartOptions
-	Parent        string                     `json:"parent,omitempty"`        // of a child: the run that started it
-	Started       time.Time                  `json:"started"`
-	Changed       time.Time                  `json:"changed"`
+	ContinuedFrom string                     `json:"continuedFrom,omitempty"` // ended run that it continues, from StartOptions; "": none
+	Parent        string                     `json:"parent,omitempty"`        // run that started this child; "": it is no child
+	Started       time.Time                  `json:"started"`                 // time of the first record
+	Changed       time.Time                  `json:"changed"`                 // time of the last record
 }
 
 // Lost is what budgets hold against calls that were under way when a process was
-// killed, or whose agents were left behind: what they really used is not known.
-type Lost struct {
-	Calls  int64             `json:"calls,omitempty"`
-	Cost   providers.NanoUSD `json:"cost,omitempty"`
-	Tokens int64             `json:"tokens,omitempty"`
-}
+// killed, and against calls and children that were left behind. What they really used
+// is not known.
+//
+// Its fields:
+//   - Calls: number of calls; 0: none
+//   - Cost: money reserved for them, in nano-USD; 0: nothing, or no limit
+//   - Tokens: tokens reserved for them; 0: nothing, or no limit
+type Lost = engine.Lost
 
 // Status is where a run is, or how it ended.
-type Status string
+type Status = engine.Status
 
-// Of a run that has not ended: Running, Waiting (for answers alone), Suspended (no
-// process works on it), Stuck (its flow failed: Info.Err says why; Run.Retry tries
-// again). Of one that has ended: all others.
+// The statuses. A run that has not ended is Running, Waiting, Suspended or Stuck.
 const (
-	Running     = Status(engine.Running)
-	Waiting     = Status(engine.Waiting)
-	Suspended   = Status(engine.Suspended)
-	Stuck       = Status(engine.Stuck)
-	Completed   = Status(engine.Completed)
-	Partial     = Status(engine.Partial) // something is missing or below its gate
-	OutOfBudget = Status(engine.OutOfBudget)
-	Canceled    = Status(engine.Canceled)
-	Failed      = Status(engine.Failed)
+	Running     = engine.Running     // an engine works on it
+	Waiting     = engine.Waiting     // it waits only for answers
+	Suspended   = engine.Suspended   // no process works on it
+	Stuck       = engine.Stuck       // its flow failed: Info.Err says why, and Run.Retry tries again
+	Completed   = engine.Completed   // ended without an error
+	Partial     = engine.Partial     // ended, but something is missing or below its gate
+	OutOfBudget = engine.OutOfBudget // ended because a budget refused a call
+	Canceled    = engine.Canceled    // ended because it was canceled
+	Failed      = engine.Failed      // ended with any other error
 )
 
 // infoOf is what a list shows of a run, with its questions where v has them.
 func infoOf(v *engine.View) Info {
 	i := Info{
-		ID: v.Run, Flow: v.Flow, Version: v.Version, Status: Status(v.Status), Err: v.Err, Labels: v.Labels,
+		ID: v.Run, Flow: v.Flow, Version: v.Version, Status: v.Status, Err: v.Err, Labels: v.Labels,
 		Owner: v.Owner, Parent: v.Parent, Started: v.Started, Changed: v.Changed,
 	}
 	for _, a := range v.Questions {
-		i.Questions = append(i.Questions, Question(a.Question))
+		i.Questions = append(i.Questions, a.Question)
 	}
 	return i
 }
 
-// add takes in what a record of the log tells.
+// add counts a record of the log. The embedded Lost is that of a Lost record, AllLost
+// that of an Ended record.
 func (i *Info) add(rec *runlog.Record) error {
 	var d struct {
-		ContinuedFrom string                          // Started
-		Usage         providers.Usage                 // Used
-		Response      struct{ Usage providers.Usage } // Called
-		Error         struct{ Usage providers.Usage } // Called
-		Lost                                          // Lost
-		Spent         providers.Usage                 // Ended
-		AllLost       Lost                            `json:"lost"` // Ended
-		Outcome       *Outcome                        // Ended
+		ContinuedFrom string
+		Usage         providers.Usage
+		Response      struct{ Usage providers.Usage }
+		Error         struct{ Usage providers.Usage }
+		Lost
+		Spent   providers.Usage
+		AllLost Lost `json:"lost"`
+		Outcome *Outcome
 	}
 	switch rec.Kind {
 	case runlog.Started, runlog.Called, runlog.Used, runlog.Lost, runlog.Ended:
@@ -244,7 +245,9 @@ func (i *Info) add(rec *runlog.Record) error {
 		i.Spent = i.Spent.Add(used)
 		i.ByAgent[rec.Name] = i.ByAgent[rec.Name].Add(used)
 	case runlog.Lost:
-		i.Lost = Lost{i.Lost.Calls + d.Calls, i.Lost.Cost + d.Cost, i.Lost.Tokens + d.Tokens}
+		i.Lost.Calls += d.Calls
+		i.Lost.Cost += d.Cost
+		i.Lost.Tokens += d.Tokens
 	case runlog.Ended:
 		i.Spent, i.Lost, i.Outcome = d.Spent, d.AllLost, d.Outcome
 	}

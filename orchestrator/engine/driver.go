@@ -81,14 +81,15 @@ type View struct {
 
 // Resumed is what came of Driver.Resume.
 type Resumed struct {
-	Runs []string // that are being worked on now
-	Held []Held   // that other engines work on
+	Runs []string // IDs of the runs that this engine works on now
+	Held []Held   // runs that other engines work on
 }
 
 // Held is a run that another engine works on.
 type Held struct {
-	Run, Owner string
-	Since      time.Time // of its last record
+	ID    string    // ID of the run
+	Owner string    // engine that works on it
+	Since time.Time // time of the run's last record
 }
 
 // Command is what a host tells a run.

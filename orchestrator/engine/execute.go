@@ -18,9 +18,9 @@ import (
 // Retry says how transient errors of agents are retried: with exponential backoff and
 // jitter. Zero fields are the defaults.
 type Retry struct {
-	Attempts int           // number of attempts, the first one included; 0: 4
-	Initial  time.Duration // wait before the second attempt; 0: 1 s
-	Max      time.Duration // longest wait; 0: 60 s
+	Attempts int           // attempts of one call, the first included; 0: 4
+	Initial  time.Duration // wait before the second attempt, which then grows; 0: 1 s
+	Max      time.Duration // longest wait between two attempts; 0: 60 s
 }
 
 // DefaultGrace is how long an agent may take to return after its call was canceled or is

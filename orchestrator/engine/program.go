@@ -10,9 +10,9 @@ import (
 
 // Program is a flow with its types erased.
 type Program struct {
-	Name    string
-	Version int
-	Agents  []string // what it may call, sorted; nil: not declared
+	Name    string   // name of the flow, required
+	Version int      // version of the flow: only a program of this version resumes its runs
+	Agents  []string // names that it may call, sorted; nil: not declared
 
 	// Begin makes an execution of the flow over p. Nothing of it is executed yet.
 	Begin func(p Port, in Input) (Execution, error)
@@ -60,14 +60,14 @@ type Execution interface { //nolint:interfacebloat // a log needs all of them
 
 // Input is what a run starts from. It is recorded.
 type Input struct {
-	Run           string            `json:"-"`
-	Data          json.RawMessage   `json:"data,omitempty"`
-	Budget        Budget            `json:"budget,omitzero"`
-	Labels        map[string]string `json:"labels,omitempty"`
-	ContinuedFrom string            `json:"continuedFrom,omitempty"` // the ended run that this one continues
-	Parent        string            `json:"parent,omitempty"`        // of a child: the run that started it
-	Depth         int               `json:"depth,omitempty"`         // of a child: how many runs are around it
-	Figures       Figures           `json:"figures,omitempty"`       // of a child: what its parent knew of agents when it started
+	Run           string            `json:"-"`                       // ID of the run
+	Data          json.RawMessage   `json:"data,omitempty"`          // input of the flow as JSON
+	Budget        Budget            `json:"budget,omitzero"`         // limits of the whole run; zero: none
+	Labels        map[string]string `json:"labels,omitempty"`        // labels that the host gave the run; nil: none
+	ContinuedFrom string            `json:"continuedFrom,omitempty"` // ended run that this one continues; "": none
+	Parent        string            `json:"parent,omitempty"`        // run that started this child; "": it is no child
+	Depth         int               `json:"depth,omitempty"`         // number of runs around this child; 0: it is no child
+	Figures       Figures           `json:"figures,omitempty"`       // child: figures that its parent had when it started
 }
 
 // MaxDepth is how deep children may be nested: Child of a run of that Depth is
@@ -82,41 +82,48 @@ type Figures map[string]Figure
 // tokens nor money is not counted.
 type Figure struct {
 	Most    Amount `json:"most"`              // the largest cost and tokens of one call
-	Settled int64  `json:"settled,omitempty"` // calls
+	Settled int64  `json:"settled,omitempty"` // number of calls that are settled
 }
 
 // End is how a run ended. Output is there beside an error, too.
 type End struct {
-	Status  Status          `json:"status"`
-	Output  json.RawMessage `json:"output,omitempty"`
-	Outcome json.RawMessage `json:"outcome,omitempty"` // the orchestrator.Outcome in Output, if it has one
-	Err     *agent.Error    `json:"error,omitempty"`
-	State   json.RawMessage `json:"state,omitempty"` // what the flow exposed, as it was at the end
-	Spent   providers.Usage `json:"spent,omitzero"`
-	Lost    Lost            `json:"lost,omitzero"`
-	Figures Figures         `json:"figures,omitempty"` // of a child: what it and its children learned of agents
-	Elapsed time.Duration   `json:"elapsed,omitempty"` // how long it was worked on
+	Status  Status          `json:"status"`            // status of the ended run, never ""
+	Output  json.RawMessage `json:"output,omitempty"`  // output of the flow as JSON
+	Outcome json.RawMessage `json:"outcome,omitempty"` // orchestrator.Outcome in Output; nil: it has none
+	Err     *agent.Error    `json:"error,omitempty"`   // error that the flow returned, or nil
+	State   json.RawMessage `json:"state,omitempty"`   // state that the flow exposed at its end; nil: none
+	Spent   providers.Usage `json:"spent,omitzero"`    // usage of all calls, those of children included
+	Lost    Lost            `json:"lost,omitzero"`     // lost calls, which are not in Spent
+	Figures Figures         `json:"figures,omitempty"` // child: figures that it and its children learned of agents
+	Elapsed time.Duration   `json:"elapsed,omitempty"` // time in which a process worked on the run
 }
 
-// Lost is what budgets hold against calls whose process was killed, and against
-// calls and children that were left behind: what they used is not known.
+// Lost is what budgets hold against calls that were under way when a process was
+// killed, and against calls and children that were left behind. What they really used
+// is not known.
 type Lost struct {
-	Calls int64 `json:"calls,omitempty"`
-	Amount
+	Calls  int64             `json:"calls,omitempty"`  // number of calls; 0: none
+	Cost   providers.NanoUSD `json:"cost,omitempty"`   // money reserved for them, in nano-USD; 0: nothing, or no limit
+	Tokens int64             `json:"tokens,omitempty"` // tokens reserved for them; 0: nothing, or no limit
 }
 
-// Budget is what orchestrator.Budget says.
+// Budget limits a run or a part of it. The zero Budget is no limit; a limit below 0
+// allows nothing.
+//
+// A call without a known price is refused under a limit on Cost. Where the price shows
+// only afterwards, the next call is refused.
 type Budget struct {
-	Cost   providers.NanoUSD `json:"cost,omitempty"`
-	Tokens int64             `json:"tokens,omitempty"`
-	Calls  int64             `json:"calls,omitempty"`
-	Wall   time.Duration     `json:"wall,omitempty"`
+	Cost   providers.NanoUSD `json:"cost,omitempty"`   // money in nano-USD; 0: no limit
+	Tokens int64             `json:"tokens,omitempty"` // tokens of input and output together; 0: no limit
+	Calls  int64             `json:"calls,omitempty"`  // calls of models, one for an agent that reports none; 0: no limit
+	Wall   time.Duration     `json:"wall,omitempty"`   // run time, waits for answers included, after which calls are canceled; 0: no limit
 
-	AllowUnpriced bool `json:"allowUnpriced,omitempty"`
+	AllowUnpriced bool `json:"allowUnpriced,omitempty"` // calls without a known price pass a limit on Cost, which then limits only known cost
 }
 
 // Split returns an nth of b, rounded down; n below 1 counts as 1. A limit that would
-// become 0 becomes -1. Wall is not split, because branches run side by side.
+// become 0 becomes -1: a share of too little is nothing, not unlimited. Wall is not
+// split, because branches run side by side.
 func (b Budget) Split(n int) Budget {
 	d := int64(max(n, 1))
 	b.Cost = providers.NanoUSD(share(int64(b.Cost), d))
@@ -135,17 +142,15 @@ func share(limit, n int64) int64 {
 // Status is where a run is, or how it ended.
 type Status string
 
-// Of a run that has not ended: Running, Waiting (for answers alone), Suspended (no
-// process works on it), Stuck (its flow failed; see Stuck records). Of one that has
-// ended: all others.
+// The statuses. A run that has not ended is Running, Waiting, Suspended or Stuck.
 const (
-	Running     Status = "running"
-	Waiting     Status = "waiting"
-	Suspended   Status = "suspended"
-	Stuck       Status = "stuck"
-	Completed   Status = "completed"
-	Partial     Status = "partial" // something is missing or below its gate
-	OutOfBudget Status = "out-of-budget"
-	Canceled    Status = "canceled"
-	Failed      Status = "failed"
+	Running     Status = "running"       // a process works on it
+	Waiting     Status = "waiting"       // it waits only for answers
+	Suspended   Status = "suspended"     // no process works on it
+	Stuck       Status = "stuck"         // its flow failed: its last Stuck record says why
+	Completed   Status = "completed"     // ended without an error
+	Partial     Status = "partial"       // ended, but something is missing or below its gate
+	OutOfBudget Status = "out-of-budget" // ended because a budget refused a call
+	Canceled    Status = "canceled"      // ended because it was canceled
+	Failed      Status = "failed"        // ended with any other error
 )

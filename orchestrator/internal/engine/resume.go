@@ -32,7 +32,7 @@ func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
 		var r *run
 		switch {
 		case c.Holder != "":
-			res.Held = append(res.Held, engine.Held{Run: l.Run, Owner: l.Owner, Since: l.Changed})
+			res.Held = append(res.Held, engine.Held{ID: l.Run, Owner: l.Owner, Since: l.Changed})
 		case err == nil && !c.Foreign:
 			r, err = e.adopt(ctx, &l, nil)
 		}

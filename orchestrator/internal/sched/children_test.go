@@ -296,7 +296,7 @@ func TestShareOfAChild(t *testing.T) {
 			r.say("%+v %+v", sc.LeftAt(0), sc.Spent())
 		})
 		r.waits()
-		lost := engine.Lost{Calls: 2, Amount: engine.Amount{Cost: 30, Tokens: 4}}
+		lost := engine.Lost{Calls: 2, Cost: 30, Tokens: 4}
 		r.hand("0", engine.Completion{Response: &agent.Response{Data: agent.JSON(engine.End{Lost: lost}), Usage: providers.Usage{Calls: 1, Cost: 10}}})
 		r.ends()
 		assert.Equal(t, []string{fmt.Sprintf("%+v %+v", engine.Budget{Cost: 60, Calls: 6}, providers.Usage{Calls: 1, Cost: 10})}, r.notes)
@@ -420,7 +420,7 @@ func TestTheEndOfAParent(t *testing.T) {
 		r.ends()
 		end := ended(r)
 		assert.Equal(t, providers.Usage{Calls: 1, Cost: 10}, end.Spent)
-		assert.Equal(t, engine.Lost{Calls: 3, Amount: engine.Amount{Cost: 40}}, end.Lost)
+		assert.Equal(t, engine.Lost{Calls: 3, Cost: 40}, end.Lost)
 	}))
 	t.Run("N3 nothing is executed any more", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{}, func(r *run, b *sched.Branch, sc *sched.Scope) {

@@ -173,7 +173,7 @@ func TestKills(t *testing.T) {
 		assert.Equal(t, 3, kills)
 		assert.Equal(t, 3, j.calls)
 		assert.Equal(t, 90*cent, j.paid)
-		assert.Equal(t, engine.Lost{Calls: 3, Amount: engine.Amount{Cost: 90 * cent}}, j.end.Lost)
+		assert.Equal(t, engine.Lost{Calls: 3, Cost: 90 * cent}, j.end.Lost)
 		assert.Zero(t, j.end.Spent)
 		require.Len(t, j.emitted, 4)
 		for i, rec := range j.emitted[:3] {
@@ -285,7 +285,7 @@ func TestKills(t *testing.T) {
 		r.s.Lose()
 		r.ends()
 		assert.Equal(t, []string{"(budget: 0.00000004 of 0.0000001 USD are left, and the call wants 0.00000006, its Limits.Estimate)"}, r.notes)
-		assert.Equal(t, engine.Lost{Calls: 1, Amount: engine.Amount{Cost: 60}}, ended(r).Lost)
+		assert.Equal(t, engine.Lost{Calls: 1, Cost: 60}, ended(r).Lost)
 	}))
 	t.Run("N4 what was given up and lost does not complete", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) {
@@ -407,7 +407,7 @@ func TestChargedCalls(t *testing.T) {
 		assert.Equal(t, engine.Lost{}, ended(r).Lost)
 		r.s.Lose()
 		r.waits()
-		assert.Equal(t, engine.Lost{Calls: 1, Amount: engine.Amount{Cost: 30}}, ended(r).Lost)
+		assert.Equal(t, engine.Lost{Calls: 1, Cost: 30}, ended(r).Lost)
 	}))
 	t.Run("N4 what the flow gave up is charged, too", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, func(r *run, b *sched.Branch, sc *sched.Scope) {

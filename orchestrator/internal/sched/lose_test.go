@@ -69,7 +69,7 @@ func TestLoseOneCall(t *testing.T) {
 		r.hand("1:0", price(20))
 		r.hand("2:0", price(50))
 		r.ends()
-		assert.Equal(t, engine.Lost{Calls: 1, Amount: engine.Amount{Cost: 20}}, ended(r).Lost)
+		assert.Equal(t, engine.Lost{Calls: 1, Cost: 20}, ended(r).Lost)
 		assert.Equal(t, providers.NanoUSD(75), ended(r).Spent.Cost)
 	}))
 	t.Run("a second try that is refused leaves the first one lost", inBubble(func(t bubble) {
@@ -81,7 +81,7 @@ func TestLoseOneCall(t *testing.T) {
 		assert.Equal(t, []string{"0 (budget: 0.00000004 of 0.0000001 USD are left, and the call wants 0.00000006, its Limits.Estimate)"}, r.notes)
 		r.hand("1:0", price(40))
 		r.ends()
-		assert.Equal(t, engine.Lost{Calls: 1, Amount: engine.Amount{Cost: 60}}, ended(r).Lost)
+		assert.Equal(t, engine.Lost{Calls: 1, Cost: 60}, ended(r).Lost)
 	}))
 	t.Run("a limit on calls counts the lost one", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 2}, inBranches(0, 0))
@@ -132,10 +132,10 @@ func TestLoseOneCall(t *testing.T) {
 		r.s.Charge(r.find("0:0"), providers.Usage{Calls: 1, Cost: 4})
 		r.lose("1:0")
 		r.waits()
-		assert.Equal(t, engine.Lost{Calls: 1, Amount: engine.Amount{Cost: 60}}, ended(r).Lost)
+		assert.Equal(t, engine.Lost{Calls: 1, Cost: 60}, ended(r).Lost)
 		r.lose("0:0")
 		r.waits()
-		assert.Equal(t, engine.Lost{Calls: 1, Amount: engine.Amount{Cost: 60}}, ended(r).Lost, "the usage of 0 is known")
+		assert.Equal(t, engine.Lost{Calls: 1, Cost: 60}, ended(r).Lost, "the usage of 0 is known")
 		assert.Equal(t, providers.NanoUSD(4), ended(r).Spent.Cost)
 	}))
 	t.Run("one that the flow gave up is not made again", inBubble(func(t bubble) {
@@ -182,7 +182,7 @@ func TestLoseOneCall(t *testing.T) {
 		r.waits()
 		r.s.Lose(op)
 		r.waits()
-		assert.Equal(t, engine.Lost{Calls: 1, Amount: engine.Amount{Cost: 30}}, ended(r).Lost)
+		assert.Equal(t, engine.Lost{Calls: 1, Cost: 30}, ended(r).Lost)
 		assert.Len(t, r.emitted, 1)
 	}))
 }

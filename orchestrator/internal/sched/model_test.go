@@ -498,7 +498,7 @@ func (m *model) tally() string {
 		cost += a.lostCost
 		tokens += a.lostTokens
 	}
-	return tallied(usageOf(spent), engine.Lost{Calls: lost.calls, Amount: engine.Amount{Cost: cost, Tokens: tokens}})
+	return tallied(usageOf(spent), engine.Lost{Calls: lost.calls, Cost: cost, Tokens: tokens})
 }
 
 func tallied(spent providers.Usage, lost engine.Lost) string {

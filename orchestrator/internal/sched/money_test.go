@@ -644,7 +644,7 @@ func TestLeftBehind(t *testing.T) {
 		op := r.under[0]
 		r.hand("0", left)
 		r.waits()
-		assert.Equal(t, engine.Lost{Amount: engine.Amount{Cost: 60}}, ended(r).Lost)
+		assert.Equal(t, engine.Lost{Cost: 60}, ended(r).Lost)
 		r.s.Charge(op, providers.Usage{Cost: 25})
 		r.hand("1", engine.Completion{})
 		r.waits()
@@ -683,7 +683,7 @@ func TestLeftBehind(t *testing.T) {
 		r.hand("1:0", left)
 		r.s.Charge(op, providers.Usage{Cost: 1})
 		r.s.Charge(op, providers.Usage{Cost: 1})
-		assert.Equal(t, engine.Lost{Amount: engine.Amount{Cost: 30}}, ended(r).Lost)
+		assert.Equal(t, engine.Lost{Cost: 30}, ended(r).Lost)
 	}))
 	t.Run("N4 its effect is not used again", inBubble(func(t bubble) {
 		r := t.begin(func(_ *run, b *sched.Branch) { call(b, unlimited); call(b, unlimited) })

@@ -39,7 +39,7 @@ func measure(u *providers.Usage) amounts {
 
 // lost returns a as it is recorded.
 func (a *amounts) lost() engine.Lost {
-	return engine.Lost{Calls: a[onCalls], Amount: engine.Amount{Cost: providers.NanoUSD(a[onCost]), Tokens: a[onTokens]}}
+	return engine.Lost{Calls: a[onCalls], Cost: providers.NanoUSD(a[onCost]), Tokens: a[onTokens]}
 }
 
 // plus is a sum that stays at the largest number where it would overflow.
