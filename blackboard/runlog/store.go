@@ -83,13 +83,17 @@ type Query struct {
 
 // Listing is what a list shows of a run. It follows from only some records of the log:
 // see [Listing.Add].
+//
+// An engine whose runs no process owns names in Owner the engine, or the service, that
+// works on them. Next and Changed are then of the records that it shows: Next never
+// shrinks, and a record that was shown keeps its Seq.
 type Listing struct {
 	Run     string            // ID of the run
 	Flow    string            // name of the flow
 	Version int               // version of the flow
 	Parent  string            // the run that started it as its child; "": none
 	Labels  map[string]string // labels that the host gave; nil: none
-	Owner   string            // the engine that executes it, or executed it last
+	Owner   string            // the engine, or the service, that works on the run, or did last
 	Status  string            // how it ended, or that it is stuck; "": open
 	Err     string            // why it failed or is stuck; "": it did not and is not
 	Ended   bool              // the last record is Ended

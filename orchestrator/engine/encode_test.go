@@ -150,15 +150,11 @@ func requests(t *rapid.T) agent.Request {
 	return req
 }
 
-// joined is the request that parts are of, without its Limits.
-func joined(t require.TestingT, parts []json.RawMessage) (req agent.Request) {
-	require.NoError(t, json.Unmarshal(parts[0], &req))
-	for _, part := range parts[1:] {
-		var m providers.Message
-		require.NoError(t, json.Unmarshal(part, &m))
-		req.History = append(req.History, m)
-	}
-	return req
+// joined is the request that parts are of, without Limits.
+func joined(t require.TestingT, parts []json.RawMessage) agent.Request {
+	req, err := JoinRequest(parts, agent.Limits{})
+	require.NoError(t, err)
+	return *req
 }
 
 func TestRequests(t *testing.T) {
@@ -181,7 +177,23 @@ func TestRequests(t *testing.T) {
 		second, err := SplitRequest(&got)
 		require.NoError(t, err)
 		assert.Equal(t, first, second, "and split to the same parts")
+		limits := agent.Limits{Attempts: 3, Cost: 7}
+		whole, err := JoinRequest(first, limits)
+		require.NoError(t, err)
+		assert.Equal(t, RequestHash("a", &valid), RequestHash("a", whole), "and have the same hash")
+		valid.Limits = limits
+		assert.Equal(t, valid, *whole, "what is as it was read from a log joins to itself")
 	}))
+	t.Run("what is no request does not join", func(t *testing.T) {
+		for _, parts := range [][]json.RawMessage{nil, {raw("[]")}, {raw(`{"prompt":1}`)}, {raw("{}"), raw("7")}, {raw("{}"), nil}} {
+			req, err := JoinRequest(parts, agent.Limits{})
+			require.ErrorContains(t, err, "engine: ", "%s", parts)
+			assert.Nil(t, req)
+		}
+		req, err := JoinRequest([]json.RawMessage{raw(`{"prompt":"p","history":[{"text":"not here"}],"limits":{"attempts":9}}`)}, agent.Limits{Repairs: 1})
+		require.NoError(t, err)
+		assert.Equal(t, &agent.Request{Prompt: "p", Limits: agent.Limits{Repairs: 1}}, req, "a first part has neither History nor Limits")
+	})
 	t.Run("the messages of a conversation that grows are the same parts", rapid.MakeCheck(func(t *rapid.T) {
 		req := requests(t)
 		before, err := SplitRequest(&req)

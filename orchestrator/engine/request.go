@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"reflect"
 
@@ -12,8 +14,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// RequestHash is what a log knows of a request: who was asked, and what. How it was
-// asked, its Limits, may change between a run and its resumption.
+// RequestHash is the hash of an agent's name and a request, the Limits excluded: these
+// may change between a run and its resumption.
 func RequestHash(name string, req *agent.Request) string {
 	var scratch [512]byte
 	b := field(scratch[:0], name)
@@ -78,7 +80,7 @@ func parts(b []byte, parts []providers.Part) []byte {
 
 // SplitRequest is req in parts, each to be kept once by its hash, so that a
 // conversation that grows costs only what is new: first the request without its
-// History and Limits, then every message of the History.
+// History and Limits, then every message of the History. [JoinRequest] is its inverse.
 func SplitRequest(req *agent.Request) ([]json.RawMessage, error) {
 	rest := *req
 	rest.History, rest.Limits = nil, agent.Limits{}
@@ -95,4 +97,28 @@ func SplitRequest(req *agent.Request) ([]json.RawMessage, error) {
 		parts = append(parts, part)
 	}
 	return parts, nil
+}
+
+// JoinRequest returns the request that [SplitRequest] made parts of, with limits. It has
+// the form in which it is read back from a log: JSON inside it is compact, and text is
+// valid UTF-8. A request in that form has the [RequestHash] that it had before.
+//
+// No parts, and a part that is not JSON of a request or a message, are an error.
+func JoinRequest(parts []json.RawMessage, limits agent.Limits) (*agent.Request, error) {
+	if len(parts) == 0 {
+		return nil, errors.New("engine: a request has no parts")
+	}
+	req := &agent.Request{}
+	if err := json.Unmarshal(parts[0], req); err != nil {
+		return nil, fmt.Errorf("engine: the first part of a request: %w", err)
+	}
+	req.Limits, req.History = limits, nil
+	for i, part := range parts[1:] {
+		var m providers.Message
+		if err := json.Unmarshal(part, &m); err != nil {
+			return nil, fmt.Errorf("engine: message %d of a request: %w", i, err)
+		}
+		req.History = append(req.History, m)
+	}
+	return req, nil
 }

@@ -54,6 +54,11 @@ type Engine struct {
 	// Run skips the checks of that otherwise.
 	Peers bool
 
+	// Evicts says that the engine drops the execution of a run from memory while a call
+	// of it is under way, and replays the log later. A Context that an agent got hold of
+	// is dead then: its use fails, but the run does not learn of it.
+	Evicts bool
+
 	// RealTime says that the engine cannot run in a bubble of testing/synctest.
 	RealTime bool
 }
@@ -110,7 +115,7 @@ func (e Engine) check(t *testing.T, c check) {
 	in := func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		c.run(t, &host{t: t, ctx: ctx, open: e.Storage(t), resumes: e.Resumes, name: "check-" + strings.ToLower(rand.Text()[:10])})
+		c.run(t, &host{t: t, ctx: ctx, open: e.Storage(t), resumes: e.Resumes, evicts: e.Evicts, name: "check-" + strings.ToLower(rand.Text()[:10])})
 	}
 	if e.RealTime {
 		in(t)
@@ -129,6 +134,7 @@ type host struct {
 	open Open
 
 	resumes bool   // see Engine
+	evicts  bool   // see Engine
 	name    string // unique name of this check
 	flows   int    // number of flows that the check has made
 }
