@@ -33,12 +33,8 @@ func askFor[T any](c *Context, name string, req agent.Request, shape *answer.Sha
 }
 
 // read returns the T that fits shape in a response.
-func read[T any](shape *answer.Shape, resp agent.Response) (v T, err error) {
-	found, err := shape.Find(resp.Data, resp.Text)
-	if err != nil {
-		return v, err
-	}
-	return answer.Decode[T](found)
+func read[T any](shape *answer.Shape, resp agent.Response) (T, error) {
+	return answer.Read[T](shape, resp.Data, resp.Text)
 }
 
 // AskWith is like [Ask], but read parses the response. read is a pure function; its

@@ -128,22 +128,34 @@ func (r *Run) Answer(ctx context.Context, key string, value any) error {
 	if err != nil {
 		return malformed(err)
 	}
-	v, err := r.engine.driver.Look(ctx, r.id)
+	q, open, err := r.question(ctx, key)
 	if err != nil {
 		return err
 	}
-	for _, a := range v.Questions {
-		if a.Key == key {
-			shape, err := answer.FromSchema(a.Schema)
-			if err == nil {
-				_, err = shape.Find(data, "")
-			}
-			if err != nil {
-				return malformed(err)
-			}
+	if open {
+		shape, err := answer.FromSchema(q.Schema)
+		if err == nil {
+			err = shape.Check(data)
+		}
+		if err != nil {
+			return malformed(err)
 		}
 	}
 	return r.engine.driver.Tell(ctx, r.id, engine.Command{Kind: engine.AnswerIt, Key: key, Data: data})
+}
+
+// question returns the question that waits for an answer under key, if one does.
+func (r *Run) question(ctx context.Context, key string) (q engine.Ask, open bool, err error) {
+	if d, ok := r.engine.driver.(engine.Asker); ok {
+		return d.Question(ctx, r.id, key)
+	}
+	v, err := r.engine.driver.Look(ctx, r.id)
+	for _, q := range v.Questions {
+		if err == nil && q.Key == key {
+			return q, true, nil
+		}
+	}
+	return engine.Ask{}, false, err
 }
 
 // Cancel ends the run for good: every effect returns ErrCanceled, the flow

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -54,20 +55,53 @@ var (
 // If several values do not fit, the error is about the one that shares most fields with
 // the shape, the last of equals.
 func (s *Shape) Find(data json.RawMessage, text string) (json.RawMessage, error) {
+	v, err := s.find(data, text)
+	if err != nil {
+		return nil, err
+	}
+	return encode(v), nil
+}
+
+// Read returns the value that [Shape.Find] finds, as [Decode] reads it, with the errors
+// of both. It parses the answer once.
+func Read[T any](s *Shape, data json.RawMessage, text string) (v T, err error) {
+	found, err := s.find(data, text)
+	if err != nil || fill(reflect.ValueOf(&v).Elem(), found) {
+		return v, err
+	}
+	return Decode[T](encode(found))
+}
+
+// Check returns the error that [Shape.Find] has for data.
+func (s *Shape) Check(data json.RawMessage) error {
+	_, err := s.find(data, "")
+	return err
+}
+
+// find returns the value in an answer as the parser makes it.
+func (s *Shape) find(data json.RawMessage, text string) (any, error) {
 	if max(len(data), len(text)) > MaxText {
 		return nil, fmt.Errorf("the answer has more than %d bytes", MaxText)
 	}
 	if len(data) == 0 {
 		return s.search(strings.ToValidUTF8(text, "\ufffd"))
 	}
-	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
+	if !json.Valid(data) {
+		return nil, fmt.Errorf("not JSON: %w", json.Unmarshal(data, new(json.RawMessage)))
 	}
-	return s.Alone(string(data))
+	return s.alone(string(data))
 }
 
 // Alone is [Shape.Find] for a text that is the value and nothing else.
 func (s *Shape) Alone(text string) (json.RawMessage, error) {
+	v, err := s.alone(text)
+	if err != nil {
+		return nil, err
+	}
+	return encode(v), nil
+}
+
+func (s *Shape) alone(text string) (any, error) {
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("the answer has more than %d bytes", MaxText)
 	}
@@ -82,12 +116,23 @@ func (s *Shape) Alone(text string) (json.RawMessage, error) {
 // is about what no schema says, as an integer that the type cannot hold.
 func Decode[T any](found json.RawMessage) (T, error) {
 	var v T
-	dec := json.NewDecoder(bytes.NewReader(found))
-	dec.UseNumber()
-	if err := dec.Decode(&v); err != nil {
+	if err := decode(found, &v); err != nil {
 		return v, fmt.Errorf("the answer: %s", text.Shorten(err.Error(), maxWant))
 	}
 	return v, nil
+}
+
+// decode reads JSON into what v points to, with numbers of unknown type as json.Number.
+func decode(data json.RawMessage, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	return dec.Decode(v)
+}
+
+// encode is a value that a parser made as compact JSON with sorted keys.
+func encode(v any) json.RawMessage {
+	data, _ := text.JSON(v) // no error: it came from JSON
+	return data
 }
 
 // fault is why an answer has no value that fits. It makes its words only when it is
@@ -132,6 +177,6 @@ func (f *fault) Error() string {
 
 // short is the beginning of a value as JSON.
 func short(v any, limit int) string {
-	data, _ := text.JSON(v) // no error: it came from JSON
+	data, _ := text.JSON(v) // no error: it is a schema, or came from JSON
 	return text.Shorten(string(data), limit)
 }

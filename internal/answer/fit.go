@@ -13,25 +13,50 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/convene-go/convene/internal/text"
 )
 
-// validate returns v, which it changes, converted and as JSON.
-func (s *Shape) validate(v any) (json.RawMessage, error) {
+// validate returns v, which it changes, converted.
+func (s *Shape) validate(v any) (any, error) {
 	v, wrong := s.fit(v, s.schema)
 	if wrong != nil {
 		return nil, wrong
 	}
-	data, err := text.JSON(v)
-	if err != nil || s.resolved == nil {
-		return data, err
+	if s.resolved == nil {
+		return v, nil
 	}
-	var plain any // with float64s: a json.Number may stand for one that takes minutes to compute
-	if json.Unmarshal(data, &plain) != nil || s.resolved.Validate(plain) != nil {
+	plain, ok := floats(v)
+	if !ok || s.resolved.Validate(plain) != nil {
 		return nil, &fault{schema: s.schema, got: v} // the validator's text is long, and not the same each time
 	}
-	return data, nil
+	return v, nil
+}
+
+// floats is a copy of v with float64s for numbers: a json.Number may stand for one that
+// takes a validator minutes to compute. It is false for a number that is too large.
+func floats(v any) (plain any, ok bool) {
+	ok = true
+	switch x := v.(type) {
+	case json.Number:
+		f, err := x.Float64()
+		return f, err == nil
+	case []any:
+		list := make([]any, len(x))
+		for i := range x {
+			if list[i], ok = floats(x[i]); !ok {
+				return nil, false
+			}
+		}
+		return list, true
+	case map[string]any:
+		object := make(map[string]any, len(x))
+		for name := range x {
+			if object[name], ok = floats(x[name]); !ok {
+				return nil, false
+			}
+		}
+		return object, true
+	}
+	return v, ok
 }
 
 // fit makes v fit a schema: it converts what loses nothing, and finds the first fault in
@@ -97,18 +122,26 @@ func (s *Shape) object(object map[string]any, schema *jsonschema.Schema) *fault 
 
 // unknown are the fields that the schema does not have, sorted.
 func unknown(object map[string]any, schema *jsonschema.Schema) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(name string) bool { return schema.Properties[name] != nil })
+	var names []string
+	for name := range object {
+		if schema.Properties[name] == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // rename gives fields the names that the schema has for them, where only one name is
 // meant by only one field.
 func rename(object map[string]any, s *jsonschema.Schema) {
-	others, wanted := map[string][]string{}, map[string][]string{} // by what they fold to
-	for _, name := range unknown(object, s) {
-		others[fold(name)] = append(others[fold(name)], name)
-	}
-	if len(others) == 0 {
+	strange := unknown(object, s)
+	if len(strange) == 0 {
 		return
+	}
+	others, wanted := map[string][]string{}, map[string][]string{} // names by their folded form
+	for _, name := range strange {
+		others[fold(name)] = append(others[fold(name)], name)
 	}
 	for name := range s.Properties {
 		wanted[fold(name)] = append(wanted[fold(name)], name)

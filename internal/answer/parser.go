@@ -191,6 +191,9 @@ func (p *parser) str() (s string, ok bool) {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
 		return s, true
 	}
+	if closing == `"` && json.Unmarshal([]byte(p.text[start:p.at]), &s) == nil {
+		return s, true
+	}
 	mended := awkward.ReplaceAllStringFunc(s, func(found string) string {
 		switch {
 		case found == `\'`:

@@ -1,9 +1,6 @@
 package answer
 
-import (
-	"encoding/json"
-	"strings"
-)
+import "strings"
 
 // effort is how many bytes may be read for each byte of the text: what begins as JSON
 // and ends nowhere is read again from its next bracket on.
@@ -12,12 +9,12 @@ const effort = 8
 // search looks for a value that fits.
 type search struct {
 	shape *Shape
-	found json.RawMessage
-	err   error // about the most promising value so far
-	score int   // how promising: 1 if it is malformed or of the right kind, 1 more for each known field
+	found any
+	err   error // error about the most promising value so far
+	score int   // promise of that value: 1 if it is malformed or of the right kind, 1 more for each known field
 }
 
-func (s *Shape) search(text string) (json.RawMessage, error) {
+func (s *Shape) search(text string) (any, error) {
 	search := search{shape: s, err: ErrNone}
 	if search.bare(text) || search.brackets(text) {
 		return search.found, nil

@@ -58,7 +58,44 @@ func For[T any]() (*Shape, error) {
 
 // FromSchema returns the shape of a JSON Schema: draft 2020-12 or draft 7, with
 // references inside the document only. A string of format date-time must be one.
+//
+// Each text is compiled once, as long as a program has few schemas.
 func FromSchema(schema json.RawMessage) (*Shape, error) {
+	compiled.Lock()
+	s := compiled.shapes[string(schema)]
+	compiled.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := compile(schema)
+	if err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	if len(schema) <= maxKept {
+		compiled.Lock()
+		defer compiled.Unlock()
+		if len(compiled.shapes) >= maxShapes {
+			clear(compiled.shapes)
+		}
+		compiled.shapes[string(schema)] = s
+	}
+	return s, nil
+}
+
+// compiled caches shapes by the texts of their schemas.
+var compiled = struct {
+	sync.Mutex
+	shapes map[string]*Shape
+}{shapes: map[string]*Shape{}}
+
+// The limits of what compiled keeps.
+const (
+	maxShapes = 256     // number of schemas; one more, and it begins anew
+	maxKept   = 1 << 16 // bytes of one schema
+)
+
+// compile makes the shape of a JSON Schema.
+func compile(schema json.RawMessage) (*Shape, error) {
 	s := &Shape{raw: slices.Clone(schema), schema: new(jsonschema.Schema), patterns: map[*jsonschema.Schema]*regexp.Regexp{}}
 	err := json.Unmarshal(schema, &s.schema)
 	if err == nil && s.schema == nil {
@@ -68,12 +105,9 @@ func FromSchema(schema json.RawMessage) (*Shape, error) {
 		s.resolved, err = s.schema.Resolve(nil)
 	}
 	if err == nil {
-		err = s.compile()
+		err = s.follow()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read schema: %w", err)
-	}
-	return s, nil
+	return s, err
 }
 
 // MustFromSchema is [FromSchema] for schemas that are part of the program: it panics at
@@ -86,10 +120,10 @@ func MustFromSchema(schema string) *Shape {
 	return s
 }
 
-// compile prepares what a schema says in text, and refuses one that refers to itself for
-// the same value: a validator would never come to an end. Lists, trees and the like,
-// which refer to themselves for a value inside, are fine.
-func (s *Shape) compile() (err error) {
+// follow prepares the patterns of a schema, and refuses one that refers to itself for the
+// same value: a validator would never come to an end. Lists, trees and the like, which
+// refer to themselves for a value inside, are fine.
+func (s *Shape) follow() (err error) {
 	open := map[*jsonschema.Schema]bool{} // false: followed to its ends
 	todo := []*jsonschema.Schema{s.schema}
 	var follow func(*jsonschema.Schema)

@@ -72,6 +72,13 @@ type Driver interface { //nolint:interfacebloat // package orchestrator needs al
 	Prune(ctx context.Context, q runlog.Query) (int, error)
 }
 
+// Asker is a Driver that finds one question of a run without reading the others.
+type Asker interface {
+	// Question returns the question that waits for an answer under key. open is false if
+	// none does. An unknown run is ErrNoRun.
+	Question(ctx context.Context, run, key string) (q Ask, open bool, err error)
+}
+
 // View is where a run is.
 type View struct {
 	runlog.Listing
