@@ -12,21 +12,23 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 )
 
-var inboxChecks = []check{
-	{"Letters", inboxLetters},
-	{"OncePerAddress", inboxOncePerAddress},
-	{"Rounds", inboxRounds},
-	{"OneWins", inboxOneWins},
-	{"Take", inboxTake},
-	{"TakenStaysUsed", inboxTakenStaysUsed},
-	{"TakeUnknown", inboxTakeUnknown},
-	{"RecordsDoNothing", inboxRecordsDoNothing},
-	{"NoRun", inboxNoRun},
-	{"Expired", inboxExpired},
-	{"DataExact", inboxDataExact},
-	{"CallerOwnsData", inboxCallerOwnsData},
-	{"NoLockWhileYielding", inboxNoLock},
-	{"CanceledContext", inboxCanceled},
+func (suite Suite) inboxChecks() []check {
+	return []check{
+		{"Letters", inboxLetters},
+		{"OncePerAddress", inboxOncePerAddress},
+		{"Rounds", inboxRounds},
+		{"OneWins", suite.inboxOneWins},
+		{"Take", inboxTake},
+		{"TakenStaysUsed", suite.inboxTakenStaysUsed},
+		{"TakeUnknown", inboxTakeUnknown},
+		{"RecordsDoNothing", inboxRecordsDoNothing},
+		{"NoRun", inboxNoRun},
+		{"Expired", inboxExpired},
+		{"DataExact", inboxDataExact},
+		{"CallerOwnsData", inboxCallerOwnsData},
+		{"NoLockWhileYielding", inboxNoLock},
+		{"CanceledContext", inboxCanceled},
+	}
 }
 
 func letter(run, key string) runlog.Letter {
@@ -116,26 +118,34 @@ func inboxRounds(t testing.TB, s runlog.Store) {
 	wantLetters(t, in, "r", at("r", "p", 1), at("r", "q", 0), at("r", "q", 10))
 }
 
-func inboxOneWins(t testing.TB, s runlog.Store) {
-	in := as[runlog.Inbox](t, s)
+// inboxOneWins lets many, in two processes, put letters at the same address.
+func (suite Suite) inboxOneWins(t testing.TB, s runlog.Store) {
 	ctx := t.Context()
+	in := as[runlog.Inbox](t, s)
+	both := []runlog.Inbox{in, as[runlog.Inbox](t, suite.Other(t, s))}
 	mustAppend(t, s, entry("r", 0))
-	won := -1
-	for i, err := range together(8, func(i int) error { return in.Put(ctx, letter2("r", "q", i)) }) {
-		switch {
-		case err == nil && won >= 0:
-			t.Errorf("letters %d and %d for one question were both taken", won, i)
-		case err == nil:
-			won = i
-		case !errors.Is(err, runlog.ErrConflict):
-			t.Errorf("Put in a race = %v, want nil or ErrConflict", err)
+	var want []runlog.Letter
+	for round := range 10 {
+		won := -1
+		for i, err := range together(8, func(i int) error { return both[i%2].Put(ctx, letter2("r", "q", round, i)) }) {
+			switch {
+			case err == nil && won >= 0:
+				t.Errorf("letters %d and %d for one address were both kept", won, i)
+			case err == nil:
+				won = i
+			case !errors.Is(err, runlog.ErrConflict):
+				t.Errorf("Put in a race = %v, want nil or ErrConflict", err)
+			}
 		}
+		want = append(want, letter2("r", "q", round, won))
 	}
-	wantLetters(t, in, "r", letter2("r", "q", won))
+	for _, in := range both {
+		wantLetters(t, in, "r", want...)
+	}
 }
 
-func letter2(run, key string, i int) runlog.Letter {
-	return runlog.Letter{Run: run, Key: key, Data: fmt.Append(nil, i)}
+func letter2(run, key string, round, i int) runlog.Letter {
+	return runlog.Letter{Run: run, Key: key, Round: round, Data: fmt.Append(nil, i)}
 }
 
 func inboxTake(t testing.TB, s runlog.Store) {
@@ -151,15 +161,17 @@ func inboxTake(t testing.TB, s runlog.Store) {
 }
 
 // inboxTakenStaysUsed is what decides between an answer and the end of its time.
-func inboxTakenStaysUsed(t testing.TB, s runlog.Store) {
-	in := as[runlog.Inbox](t, s)
+func (suite Suite) inboxTakenStaysUsed(t testing.TB, s runlog.Store) {
+	in, other := as[runlog.Inbox](t, s), as[runlog.Inbox](t, suite.Other(t, s))
 	mustAppend(t, s, entry("r", 0))
 	mustPut(t, in, letter("r", "q"), letter("r", ""), runlog.Letter{Run: "r", Key: "p", Expired: true})
 	for _, key := range []string{"q", "", "p"} {
-		mustTake(t, in, "r", key, 0)
+		mustTake(t, other, "r", key, 0)
 		wantUsed(t, in, "r", key, 0)
+		wantUsed(t, other, "r", key, 0)
 	}
 	wantLetters(t, in, "r")
+	wantLetters(t, other, "r")
 	mustPut(t, in, at("r", "q", 1))
 	wantLetters(t, in, "r", at("r", "q", 1))
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 )
 
-// fault breaks a store in one way; check is one that must see it.
+// fault breaks a store in one way.
 type fault struct {
 	name    string
-	check   string
+	check   string // the check that must see it, with its group
 	breakIt func(d *double)
 }
 
@@ -52,11 +52,18 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
+func allGroups() (groups []group) {
+	for _, f := range doubles.faces() {
+		groups = append(groups, f.groups...)
+	}
+	return groups
+}
+
 // complaints runs one check of the suite and returns what it says.
 func complaints(t *testing.T, name string, s runlog.Store) []string {
 	t.Helper()
 	r := &recorder{TB: t}
-	for _, g := range doubles.groups() {
+	for _, g := range allGroups() {
 		for _, c := range g.checks {
 			if g.name+"/"+c.name == name {
 				var run sync.WaitGroup
@@ -98,7 +105,7 @@ func TestEveryCheckSeesAFault(t *testing.T) {
 	for _, fault := range faults {
 		seen[fault.check] = true
 	}
-	for _, g := range doubles.groups() {
+	for _, g := range allGroups() {
 		for _, c := range g.checks {
 			assert.True(t, seen[g.name+"/"+c.name], "no fault for the check %s/%s", g.name, c.name)
 		}

@@ -6,6 +6,11 @@
 //		storetest.Run(t, func(t *testing.T) runlog.Store { return mystore.Open(t.TempDir()) })
 //	}
 //
+// There is one subtest for each face of a store: Store, Owners, Notifier, Messenger,
+// Inbox, Questions, Blobs and Deleter. That of a face which the store lacks is skipped,
+// and says what engines do without it. So an author can begin with [runlog.Store], and
+// add a face at a time.
+//
 // [Suite] has hooks for what Run leaves out. Run the tests with the race detector
 // too: some faults show only there.
 //
@@ -49,33 +54,50 @@ type Suite struct {
 
 // check is one promise.
 type check struct {
-	name string
-	run  func(t testing.TB, s runlog.Store)
+	name string                             // name of the subtest
+	run  func(t testing.TB, s runlog.Store) // what checks an empty store
 }
 
-// group is what an interface promises. Stores that lack the interface skip it.
+// face is what an interface promises.
+type face struct {
+	name    string                  // name of the interface
+	has     func(runlog.Store) bool // whether a store has it
+	without string                  // what engines do without it
+	groups  []group                 // promises
+}
+
+// group is a part of what an interface promises.
 type group struct {
-	name   string
-	has    func(runlog.Store) bool
+	name   string // name of the subtest; that of the face: its checks need no subtest of their own
 	checks []check
 }
 
-func (suite Suite) groups() []group {
-	return []group{
-		{"Append", is[runlog.Store], appendChecks},
-		{"Records", is[runlog.Store], recordsChecks},
-		{"Last", is[runlog.Store], lastChecks},
-		{"List", is[runlog.Store], listChecks},
-		{"Concurrency", is[runlog.Store], suite.concurrencyChecks()},
-		{"Owners", is[runlog.Owners], suite.ownersChecks()},
-		{"Notifier", is[runlog.Notifier], suite.notifierChecks()},
-		{"Messenger", is[runlog.Messenger], suite.messengerChecks()},
-		{"Inbox", is[runlog.Inbox], inboxChecks},
-		{"Questions", is[runlog.Questions], asksChecks},
-		{"Blobs", is[runlog.Blobs], blobsChecks},
-		{"Deleter", is[runlog.Deleter], deleterChecks},
-		{"Damage", func(runlog.Store) bool { return suite.Damage != nil }, suite.damageChecks()},
+func (suite Suite) faces() []face {
+	store := []group{
+		{"Append", appendChecks},
+		{"Records", recordsChecks},
+		{"Last", lastChecks},
+		{"List", listChecks},
+		{"Concurrency", suite.concurrencyChecks()},
 	}
+	if suite.Damage != nil {
+		store = append(store, group{"Damage", suite.damageChecks()})
+	}
+	return []face{
+		{"Store", is[runlog.Store], "", store},
+		single("Owners", is[runlog.Owners], "engines do not know which of them are alive: only one process at a time may execute runs", suite.ownersChecks()),
+		single("Notifier", is[runlog.Notifier], "engines learn at their next poll what other processes did", suite.notifierChecks()),
+		single("Messenger", is[runlog.Messenger], "only the process that executes a run can show its state and its progress", suite.messengerChecks()),
+		single("Inbox", is[runlog.Inbox], "only the process that executes a run can answer and cancel it", suite.inboxChecks()),
+		single("Questions", is[runlog.Questions], "engines read the whole log to find the questions of a run", questionsChecks),
+		single("Blobs", is[runlog.Blobs], "large values are in the log itself, and requests cannot be recorded", blobsChecks),
+		single("Deleter", is[runlog.Deleter], "runs cannot be deleted", deleterChecks),
+	}
+}
+
+// single is a face whose checks are one group.
+func single(name string, has func(runlog.Store) bool, without string, checks []check) face {
+	return face{name, has, without, []group{{name, checks}}}
 }
 
 // Run checks the stores that open returns, each empty and used by one subtest
@@ -88,16 +110,28 @@ func Run(t *testing.T, open func(t *testing.T) runlog.Store) {
 // Run is like the function [Run].
 func (suite Suite) Run(t *testing.T) {
 	suite = suite.withDefaults()
-	for _, g := range suite.groups() {
-		t.Run(g.name, func(t *testing.T) {
-			if !g.has(suite.Open(t)) {
-				t.Skipf("not a promise of this store")
+	for _, f := range suite.faces() {
+		t.Run(f.name, func(t *testing.T) {
+			if !f.has(suite.Open(t)) {
+				t.Skipf("the store is no runlog.%s; without it, %s", f.name, f.without)
 			}
-			for _, c := range g.checks {
-				t.Run(c.name, func(t *testing.T) {
-					suite.In(t, func(t *testing.T) { c.run(t, suite.Open(t)) })
-				})
+			for _, g := range f.groups {
+				if g.name == f.name {
+					suite.check(t, g.checks)
+				} else {
+					t.Run(g.name, func(t *testing.T) { suite.check(t, g.checks) })
+				}
 			}
+		})
+	}
+}
+
+// check runs each check in a subtest, with a store of its own.
+func (suite Suite) check(t *testing.T, checks []check) {
+	t.Helper()
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			suite.In(t, func(t *testing.T) { c.run(t, suite.Open(t)) })
 		})
 	}
 }
@@ -118,7 +152,7 @@ func is[T any](s runlog.Store) bool {
 	return ok
 }
 
-// as returns s as the interface that its group has found.
+// as returns s as the interface that its face has found.
 func as[T any](t testing.TB, s runlog.Store) T {
 	t.Helper()
 	v, ok := s.(T)

@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 )
 
-var asksChecks = []check{
+var questionsChecks = []check{
 	{"Kinds", asksKinds},
 	{"Key", asksKey},
 	{"Many", asksMany},
