@@ -62,37 +62,48 @@ func (s *storm) checkRun(ctx context.Context, id string, log []runlog.Record) er
 	}
 	switch info.Flow {
 	case flowPlans:
-		var in planned
-		if err := json.Unmarshal(start.Data, &in); err != nil {
-			return err
-		}
-		out, err := plans().Result(ctx, run)
-		if err != nil {
-			return err
-		}
-		p := planOf(in.Seed, in.Depth)
-		if want := p.expect("", in.Depth); out.Text != want {
-			return fmt.Errorf("its result is %q, want %q", out.Text, want)
-		}
-		if want := p.calls(in.Depth); info.Spent.Calls != want {
-			return fmt.Errorf("it used %d calls, want %d", info.Spent.Calls, want)
-		}
-		return s.checkReceptions(id, out)
+		return s.checkPlan(ctx, run, start.Data, info.Spent)
 	case flowSpends:
-		out, err := spends().Result(ctx, run)
-		if err != nil {
-			return err
-		}
-		if out.Calls != info.Spent.Calls || out.Cost != info.Spent.Cost {
-			return fmt.Errorf("its calls used %d and %d, it is charged %d and %d", out.Calls, out.Cost, info.Spent.Calls, info.Spent.Cost)
-		}
-		var in purse
-		if err := json.Unmarshal(start.Data, &in); err != nil {
-			return err
-		}
-		return s.checkBudget(id, in, start.Budget, info.Spent)
+		return s.checkPurse(ctx, run, start.Data, start.Budget, info.Spent)
 	}
 	return nil
+}
+
+// checkPlan checks the result of a run that carried out a plan, and how many calls it
+// is charged.
+func (s *storm) checkPlan(ctx context.Context, run *orchestrator.Run, input json.RawMessage, charged providers.Usage) error {
+	var in planned
+	if err := json.Unmarshal(input, &in); err != nil {
+		return err
+	}
+	out, err := plans().Result(ctx, run)
+	if err != nil {
+		return err
+	}
+	p := planOf(in.Seed, in.Depth)
+	if want := p.expect("", in.Depth); out.Text != want {
+		return fmt.Errorf("its result is %q, want %q", out.Text, want)
+	}
+	if want := p.calls(in.Depth); charged.Calls != want {
+		return fmt.Errorf("it used %d calls, want %d", charged.Calls, want)
+	}
+	return s.checkReceptions(run.ID(), out)
+}
+
+// checkPurse checks what a run that spends is charged.
+func (s *storm) checkPurse(ctx context.Context, run *orchestrator.Run, input json.RawMessage, limit orchestrator.Budget, charged providers.Usage) error {
+	out, err := spends().Result(ctx, run)
+	if err != nil {
+		return err
+	}
+	if out.Calls != charged.Calls || out.Cost != charged.Cost {
+		return fmt.Errorf("its calls used %d and %d, it is charged %d and %d", out.Calls, out.Cost, charged.Calls, charged.Cost)
+	}
+	var in purse
+	if err := json.Unmarshal(input, &in); err != nil {
+		return err
+	}
+	return s.checkBudget(run.ID(), in, limit, charged)
 }
 
 // checkBudget checks what a run and its children used: what is charged, and what
@@ -134,10 +145,11 @@ func (s *storm) isLate(n note) bool {
 	return owner != ownerOf(s.ledger.logs[fmt.Sprintf("hello-%d", n.Gen)])
 }
 
-// checkCalls compares the calls on record with those that agents noted.
-func (s *storm) checkCalls() error {
-	made := map[string]map[int]bool{} // the processes that made a call
-	answered := map[string]bool{}     // calls whose agent returned an answer
+// callers returns, for each call that agents noted, the processes that made it. It counts
+// calls in s.unseen that were made again although their agent had answered.
+func (s *storm) callers() map[string]map[int]bool {
+	made := map[string]map[int]bool{}
+	answered := map[string]bool{} // calls whose agent returned an answer
 	for _, n := range s.ledger.notes {
 		if n.Kind == noteEnd {
 			answered[n.Key] = true
@@ -153,6 +165,12 @@ func (s *storm) checkCalls() error {
 			answered[n.Key] = false // counted
 		}
 	}
+	return made
+}
+
+// checkCalls compares the calls on record with those that agents noted.
+func (s *storm) checkCalls() error {
+	made := s.callers()
 	recorded := map[string]bool{}
 	for id, log := range s.ledger.logs {
 		for _, rec := range log {

@@ -17,15 +17,15 @@ import (
 
 const (
 	fleetWorkers = 3               // processes at a time
-	fleetLease   = 2 * time.Second // after which a silent one counts as dead
-	longest      = 3 * time.Second // a process is stopped or cut off
+	fleetLease   = 2 * time.Second // silence after which a process counts as dead
+	longest      = 3 * time.Second // limit of a stop or a cut
 )
 
 // fleet is the server of a storm on Postgres, and the proxies of its processes.
 type fleet struct {
 	server  *pgtest.Server
 	proxies []*pgtest.Proxy
-	ends    sync.WaitGroup // of faults that last
+	ends    sync.WaitGroup // ends of faults that last
 }
 
 // faults counts those beside kills.

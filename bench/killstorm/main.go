@@ -2,7 +2,7 @@
 // -postgres on one server, at moments drawn from a seed, starts others in their place,
 // and checks what a log promises:
 //
-//   - every run that was started ends, with the result that its input alone decides
+//   - every run that was started ends, with the result that only its input decides
 //   - a call that is on record is not made again
 //   - a call that was running is made again, under the same key
 //   - what calls cost, those that a kill cut off included, stays within budgets
@@ -151,14 +151,14 @@ func (o options) storm(i int) *storm {
 // counts are what storms saw.
 type counts struct {
 	kills, runs, records int
-	faults               faults        // beside kills
+	faults               faults        // faults other than kills
 	late                 int           // calls of processes that had lost their runs
-	calls                int           // that agents were asked for
+	calls                int           // calls that agents got
 	twice                int           // calls that a kill cut off and another process made again
-	unseen               int           // of these, calls whose agent had answered
-	answers              int           // that were accepted
-	takeovers            int           // of runs whose process was killed
-	slowest              time.Duration // of those: how long processes were up before one resumed the run
+	unseen               int           // calls made again whose agent had answered
+	answers              int           // answers that were accepted
+	takeovers            int           // runs whose process was killed and that another one resumed
+	slowest              time.Duration // longest time that processes were up before one of them took a run over
 }
 
 func (c counts) add(d counts) counts {

@@ -14,16 +14,16 @@ import (
 // note is a line of the file in which processes say what they do, before and after
 // they do it. A kill does not lose it.
 type note struct {
-	Kind    noteKind          `json:"kind"`
-	Gen     int               `json:"gen"` // of the process
-	Run     string            `json:"run,omitempty"`
-	Key     string            `json:"key,omitempty"`     // of the call or the question
-	Attempt int               `json:"attempt,omitempty"` // of the call
-	Cost    providers.NanoUSD `json:"cost,omitempty"`    // of the call
-	By      string            `json:"by,omitempty"`      // of the answer
-	Seed    uint64            `json:"seed,omitempty"`    // of the run
-	At      time.Time         `json:"at,omitzero"`
-	Text    string            `json:"text,omitempty"`
+	Kind    noteKind          `json:"kind"`              // what happened
+	Gen     int               `json:"gen"`               // number of the process
+	Run     string            `json:"run,omitempty"`     // ID of the run
+	Key     string            `json:"key,omitempty"`     // key of the call or the question
+	Attempt int               `json:"attempt,omitempty"` // attempt of the call, from 1
+	Cost    providers.NanoUSD `json:"cost,omitempty"`    // cost of the call
+	By      string            `json:"by,omitempty"`      // author of the answer
+	Seed    uint64            `json:"seed,omitempty"`    // seed of the run's plan
+	At      time.Time         `json:"at,omitzero"`       // when it happened
+	Text    string            `json:"text,omitempty"`    // what the trouble is
 }
 
 type noteKind string
@@ -60,7 +60,7 @@ func (b notebook) add(n note) error {
 // noteReader reads the file as it grows.
 type noteReader struct {
 	file *os.File
-	rest []byte // of a line that is not whole yet
+	rest []byte // start of a line that is not whole yet
 }
 
 // next returns the notes that came since the last time.

@@ -15,9 +15,9 @@ type part struct {
 	kind  kind
 	id    string // unique in the plan
 	parts []part
-	limit int           // of branches: at once
-	wait  time.Duration // of a sleep
-	seed  uint64        // of a child
+	limit int           // how many branches run at once; 0: all
+	wait  time.Duration // length of a sleep
+	seed  uint64        // seed of a child's plan
 }
 
 type kind int
@@ -39,7 +39,7 @@ const (
 // planOf draws the plan of a seed. depth is how many levels children may have.
 func planOf(seed uint64, depth int) part {
 	r := rand.New(rand.NewPCG(seed, 1))
-	p := part{kind: sequence, id: "p", parts: []part{{kind: call, id: "p"}}} // by the call the storm learns of the run
+	p := part{kind: sequence, id: "p", parts: []part{{kind: call, id: "p"}}} // the storm learns of the run by this call
 	for i := range 3 + r.IntN(3) {
 		p.parts = append(p.parts, draw(r, fmt.Sprintf("p%d", i), 2, depth))
 	}

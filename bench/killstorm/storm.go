@@ -23,10 +23,10 @@ type storm struct {
 	rng      *rand.Rand
 	stores   []store
 	fleet    *fleet                 // nil: on SQLite
-	hosts    []*orchestrator.Engine // that answer questions, and carry nothing out
+	hosts    []*orchestrator.Engine // engines that only answer questions
 	ledger   *ledger
 	live     []*process
-	past     []*process          // those that were killed first
+	past     []*process          // killed processes, oldest first
 	asked    map[string]bool     // answers that were sent, by run and question
 	accepted map[string][]string // the authors of accepted answers, by run and question
 }

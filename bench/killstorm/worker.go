@@ -20,14 +20,14 @@ import (
 // task is what a process does: it resumes the runs of the database, starts some of
 // its own, and stays until its standard input ends.
 type task struct {
-	DB, Notes string // files
-	Full      bool   // sync
-	Fleet     bool   // on Postgres: DB is a DSN
-	Poll      bool   // resumes again and again
+	DB, Notes string // paths of the database and the file of notes
+	Full      bool   // the sync mode is FULL, not NORMAL
+	Fleet     bool   // it works on Postgres: DB is a DSN
+	Poll      bool   // it resumes again and again
 
-	Gen    int    // the number of the process
+	Gen    int    // number of the process
 	Starts int    // how many runs it starts
-	Seed   uint64 // of these
+	Seed   uint64 // seed of their plans
 }
 
 // worker is that process.
@@ -157,7 +157,7 @@ func (w *worker) answer(ctx context.Context, run *orchestrator.Run, key, what st
 }
 
 // purseOf draws a run that spends: under a limit on cost or on calls, with or
-// without estimates, alone or with children.
+// without estimates, with or without children.
 func purseOf(seed uint64) (purse, orchestrator.Budget) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	in := purse{Items: 8 + r.IntN(8), Estimated: r.IntN(3) > 0, Children: r.IntN(4)}

@@ -42,7 +42,7 @@ type group struct {
 // appendCall is a call of Append.
 type appendCall struct {
 	*bundle
-	done chan error // with room for one
+	done chan error // has room for one
 }
 
 // append queues b and returns when it is written or ctx is done.

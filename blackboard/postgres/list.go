@@ -132,7 +132,7 @@ func conditions(q runlog.Query) (w where) {
 	case name != "":
 		w.and("no IN (SELECT no FROM @labels WHERE left(name, 100) = left($%[1]d, 100) AND name = $%[1]d)", toText(name))
 	}
-	if q.Text != "" { // the collation C changes the case of ASCII alone
+	if q.Text != "" { // the collation C changes the case of only ASCII
 		w.and(`(strpos(lower(run), lower($%[1]d COLLATE "C")) > 0 OR strpos(lower(flow), lower($%[1]d COLLATE "C")) > 0
 			OR strpos(lower(err), lower($%[1]d COLLATE "C")) > 0
 			OR EXISTS(SELECT 1 FROM @labels l WHERE l.no = runs.no AND strpos(lower(value), lower($%[1]d COLLATE "C")) > 0))`, toText(q.Text))

@@ -35,10 +35,10 @@ const (
 // message is a request, or the reply to one. Its JSON is ASCII.
 type message struct {
 	ID     string        `json:"id"`
-	From   int64         `json:"from,omitempty"`   // of a request: the lock of the session that gets the reply
-	Owner  []byte        `json:"owner,omitempty"`  // of a request: the engine
-	Within time.Duration `json:"within,omitempty"` // of a request: how long its sender waits for the reply
-	Served bool          `json:"served,omitempty"` // of a reply: there is one
+	From   int64         `json:"from,omitempty"`   // lock of the session that gets the reply; 0: this is a reply
+	Owner  []byte        `json:"owner,omitempty"`  // the engine that a request is for
+	Within time.Duration `json:"within,omitempty"` // how long the sender of a request waits for the reply
+	Served bool          `json:"served,omitempty"` // an engine has served the request
 	Data   []byte        `json:"data,omitempty"`
 }
 
@@ -57,18 +57,18 @@ func (m message) parts() (parts []string) {
 // messenger sends and receives the requests of this process.
 type messenger struct {
 	store   *Store
-	partial strings.Builder // of the message being received; used by the session alone
+	partial strings.Builder // parts of the message being received; only the session uses it
 
 	mu      sync.Mutex
-	servers map[string]*server      // by engine
-	waiting map[string]chan message // by the ID of the request; with room for one
+	servers map[string]*server      // calls of Serve by the name of the engine
+	waiting map[string]chan message // where replies go, by the ID of the request; each has room for one
 }
 
 // server is a call of Serve.
 type server struct {
-	ctx    context.Context //nolint:containedctx // of the call
+	ctx    context.Context //nolint:containedctx // the context of Serve
 	handle func(ctx context.Context, data []byte) []byte
-	work   sync.WaitGroup // of handle
+	work   sync.WaitGroup // calls of handle
 }
 
 // inbound is the channel of the session with that lock.

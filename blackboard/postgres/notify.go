@@ -34,7 +34,7 @@ func (s *Store) channel() string { return fmt.Sprintf("convene_%x", uint64(s.sql
 // find changes that were not notified by polling.
 type teller struct {
 	store *Store
-	name  string // of this store among those on the channel
+	name  string // this store's name on the channel
 
 	mu       sync.Mutex
 	pending  map[string]bool

@@ -16,8 +16,8 @@ const (
 
 // page is a part of what a sequence yields.
 type page[T any] struct {
-	last  *T  // of the page before, nil at the beginning
-	limit int // of rows
+	last  *T  // last value of the page before; nil: this page is the first
+	limit int // most rows to read
 
 	vs    []T
 	bytes int

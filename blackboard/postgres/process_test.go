@@ -23,7 +23,7 @@ var (
 )
 
 const (
-	silence = time.Second // of the engine in the other process
+	silence = time.Second // limit of the engine in the other process
 	beats   = silence / 10
 )
 

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	dialLimit = 5 * time.Second        // for one attempt to connect
-	checkIdle = 5 * time.Second        // after which a quiet session is checked
-	firstWait = 20 * time.Millisecond  // between attempts to connect
-	maxWait   = 500 * time.Millisecond // the same, when many have failed
+	dialLimit = 5 * time.Second        // limit of one attempt to connect
+	checkIdle = 5 * time.Second        // how long a session is quiet before it is checked
+	firstWait = 20 * time.Millisecond  // pause between attempts to connect
+	maxWait   = 500 * time.Millisecond // that pause when many have failed
 )
 
 // session is the store's own connection. It holds an advisory lock that no other
@@ -25,15 +25,15 @@ const (
 // is lost, the session reconnects with a new lock, and the store's engines get that lock.
 type session struct {
 	store  *Store
-	life   context.Context //nolint:containedctx // of the store
+	life   context.Context //nolint:containedctx // ends when the store is closed
 	config *pgx.ConnConfig
 
 	mu      sync.Mutex
 	began   bool
 	needed  bool          // an engine needs the lock; else the session only listens
-	lock    int64         // of the connection; 0: there is none
+	lock    int64         // lock that the connection holds; 0: there is no connection
 	last    int64         // the newest lock, held or not
-	err     error         // of the last attempt to connect
+	err     error         // result of the last attempt to connect
 	changed chan struct{} // closed at the end of each attempt
 }
 

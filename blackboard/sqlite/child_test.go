@@ -28,7 +28,7 @@ type task struct {
 	DB     string // the database
 	Sync   sqlite.Sync
 	Calls  string // the file to which each call appends its key
-	Name   string // what its agents sign their answers with
+	Name   string // signature of its agents' answers
 	Resume bool   // take up the run that is there, not a new one
 	Owners bool   // have the store tell which engines are alive
 }
@@ -129,9 +129,9 @@ var limits = orchestrator.Budget{Calls: 100, Tokens: 1000, Cost: 10_000}
 
 // report is what the flow makes.
 type report struct {
-	Texts []string // of the branches
+	Texts []string // texts of the branches
 	Best  orchestrator.Refined[string]
-	Part  []string // of the child run
+	Part  []string // result of the child run
 	Sum   string
 	Left  orchestrator.Budget
 }

@@ -30,7 +30,7 @@ const busyTimeout = 10 * time.Second
 type conn struct {
 	dc    driver.Conn
 	stmts map[string]*statement
-	buf   []byte // of head, to be used again
+	buf   []byte // room that head uses again
 }
 
 // statement is a prepared statement with room for its arguments and rows.
@@ -55,7 +55,7 @@ const (
 
 // connect opens the file at path, an absolute one.
 func connect(path, params string) (*conn, error) {
-	path = "/" + strings.TrimPrefix(filepath.ToSlash(path), "/") // which may begin with a drive letter
+	path = "/" + strings.TrimPrefix(filepath.ToSlash(path), "/") // the path may begin with a drive letter
 	dc, err := new(sqlite.Driver).Open("file:" + (&url.URL{Path: path}).EscapedPath() + params)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func ExampleOpen() {
 			calls++
 			return agent.Response{Text: "Dear " + req.Prompt}, nil
 		})
-		for range 2 { // as two starts of a program
+		for range 2 { // two starts of a program
 			store, err := sqlite.Open(path)
 			if err != nil {
 				return err

@@ -32,7 +32,7 @@ func (c *conn) putListing(r *runlog.Record) error {
 	if r.Seq > 0 {
 		rows, err := c.all(selectListing, r.Run)
 		if err != nil || len(rows) == 0 {
-			return err // without a run r is a conflict
+			return err // r conflicts if there is no run
 		}
 		if l, err = c.listing(rows[0]); err != nil {
 			return err

@@ -46,7 +46,7 @@ func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 		rows, err := c.all(selectBeat, owner)
 		held := false
 		if len(rows) > 0 && as[string](rows[0][0]) != lock {
-			held, err = s.owners.held(as[string](rows[0][0]))
+			held, err = s.owners.isHeld(as[string](rows[0][0]))
 		}
 		switch {
 		case err != nil:
@@ -72,12 +72,12 @@ func (s *Store) Alive(ctx context.Context, owner string) (bool, error) {
 		return false, err
 	}
 	row := rows[0]
-	held, err := s.owners.held(as[string](row[0]))
+	held, err := s.owners.isHeld(as[string](row[0]))
 	if err != nil {
 		return false, fmt.Errorf("sqlite: lock of engine %q: %w", owner, err)
 	}
 	if held {
-		return s.owners.silent(owner, as[int64](row[1])) < time.Duration(as[int64](row[2])), nil
+		return s.owners.silentFor(owner, as[int64](row[1])) < time.Duration(as[int64](row[2])), nil
 	}
 	s.owners.forget(owner)
 	return false, s.change(ctx, func(c *conn) error { return c.exec(deleteBeat, owner, row[1]) })
@@ -106,7 +106,7 @@ func (s *Store) Orphans(ctx context.Context) iter.Seq2[runlog.Listing, error] {
 				if err != nil {
 					return err
 				}
-				if l.Owner == owner { // which may be none
+				if l.Owner == owner { // owner may be "", which selects all
 					orphans = append(orphans, l)
 				}
 			}
@@ -128,7 +128,7 @@ func (s *Store) Orphans(ctx context.Context) iter.Seq2[runlog.Listing, error] {
 // exclusively; others that look whether it is locked share it for a moment, so that
 // they do not take each other for its holder.
 type owners struct {
-	dir string       // of the lock files
+	dir string       // folder of the lock files
 	own *flock.Flock // nil: none; used by the call that has the store's turn
 
 	mu   sync.Mutex // guards seen
@@ -178,9 +178,9 @@ func release(l *flock.Flock) error {
 	return err
 }
 
-// held tells whether a process holds the lock of that name. It removes the file of a
+// isHeld tells whether a process holds the lock of that name. It removes the file of a
 // dead one.
-func (o *owners) held(name string) (bool, error) {
+func (o *owners) isHeld(name string) (bool, error) {
 	l := o.file(name, os.O_RDWR) // makes no file
 	free, err := l.TryRLock()
 	switch {
@@ -192,8 +192,8 @@ func (o *owners) held(name string) (bool, error) {
 	return err == nil, errors.Join(err, l.Close())
 }
 
-// silent returns for how long beat is known to be the last of owner.
-func (o *owners) silent(owner string, beat int64) time.Duration {
+// silentFor returns for how long beat is known to be the last of owner.
+func (o *owners) silentFor(owner string, beat int64) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if seen, ok := o.seen[owner]; ok && seen.beat == beat {

@@ -21,7 +21,7 @@ import (
 var engineFile = flag.String("engine", "", "the database of the engine of a child process of the tests")
 
 const (
-	silence = 300 * time.Millisecond // of the engine in the other process
+	silence = 300 * time.Millisecond // limit of the engine in the other process
 	beats   = silence / 10
 )
 

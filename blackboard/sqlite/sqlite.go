@@ -62,12 +62,12 @@ func (c Config) Validate() error {
 // [runlog.ErrDamaged]; after Close every method returns [os.ErrClosed].
 type Store struct {
 	path    string
-	file    os.FileInfo  // of the file that is open
+	file    os.FileInfo  // the file that is open
 	life    sync.RWMutex // held for reading by calls under way, for writing by Close
 	closed  bool
 	readers chan *conn      // idle ones, kept for later
 	turn    chan struct{}   // full while a call uses writer
-	waiting chan appendCall // to the call of Append that has the turn
+	waiting chan appendCall // what the call of Append that has the turn writes, too
 	writer  *conn
 	owners  owners
 }

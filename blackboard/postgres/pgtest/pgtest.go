@@ -37,9 +37,9 @@ type Server struct {
 	user     user
 	settings []string
 	cmd      *exec.Cmd
-	in       io.WriteCloser // the server ends with it
-	exited   chan struct{}
-	watch    sync.WaitGroup
+	in       io.WriteCloser // the server ends when it is closed; nil: there is no server
+	exited   chan struct{}  // closed when the server has ended
+	watch    sync.WaitGroup // waits for the end of the server
 }
 
 // Start makes a cluster and starts it with settings such as "fsync=off".

@@ -129,7 +129,7 @@ func (w *worker) kill(t *testing.T) (killed bool) {
 	if err := w.cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
 		require.NoError(t, err)
 	}
-	for w.lines.Scan() { // what it said before
+	for w.lines.Scan() { // lines that it printed before
 	}
 	return w.cmd.Wait() != nil
 }
@@ -249,7 +249,7 @@ func TestKilled(t *testing.T) {
 		for seed := range uint64(seeds) {
 			t.Run(fmt.Sprintf("SC47 SC46 SX10 killed %d times, seed %d", kills, seed), func(t *testing.T) {
 				t.Parallel()
-				rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // the same kills each time
+				rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // each time kills the same
 				for killed := 0; killed < kills; {
 					todo := place(t)
 					n, testing := todo.storm(t, rng, kills-killed)
