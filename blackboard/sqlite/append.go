@@ -1,5 +1,21 @@
 package sqlite
 
+// How Append writes
+//
+// A lone call with one record of a call, an event or a wait is one INSERT: its
+// statement looks up the number of the run, and that the record before is there and
+// has not ended the run. SQLite makes it a transaction by itself. All else is a
+// transaction of several statements.
+//
+//   - One call at a time has the turn (Store.turn), and with it the writer connection.
+//   - Calls that come meanwhile offer their records through Store.waiting. The next one
+//     that gets the turn writes them in its own transaction: one wait for the disk.
+//   - If one of them conflicts, nothing was written, and each is written by itself.
+//   - What is written does not depend on the context of one of the calls. Only the wait
+//     for the turn, and for other processes, ends with it.
+//
+// So of 16 calls at once, the first is written alone, and the other 15 together.
+
 import (
 	"context"
 	"errors"
@@ -16,7 +32,7 @@ import (
 func (s *Store) Append(ctx context.Context, recs []runlog.Record) error {
 	return s.call(ctx, func() error {
 		select {
-		case s.turn <- struct{}{}: // alone
+		case s.turn <- struct{}{}: // no other call writes
 			defer func() { <-s.turn }()
 			return s.write(ctx, func(c *conn) error { return c.append(recs) })
 		default:
@@ -37,11 +53,11 @@ func (s *Store) Append(ctx context.Context, recs []runlog.Record) error {
 // appendCall is a call of Append that waits while another call writes.
 type appendCall struct {
 	recs []runlog.Record
-	err  chan error // with room for one
+	err  chan error // has room for one
 }
 
 // appendWaiting writes call, which has the turn, and all calls that wait. It takes
-// these once the file is locked, so that a done ctx is the error of call alone.
+// these once the file is locked, so that a done ctx is the error of only call.
 func (s *Store) appendWaiting(ctx context.Context, call appendCall) {
 	calls := []appendCall{call}
 	err := s.writer.retry(ctx, func(c *conn) error {
@@ -79,7 +95,7 @@ func (s *Store) takeWaiting(calls []appendCall) []appendCall {
 
 // append writes recs, or none.
 func (c *conn) append(recs []runlog.Record) error {
-	if len(recs) == 1 && !listed(&recs[0]) && !runlog.AskKind(recs[0].Kind) && recs[0].Kind != runlog.Canceled {
+	if len(recs) == 1 && recs[0].Seq > 0 && !runlog.Listed(recs[0].Kind) && !runlog.AskKind(recs[0].Kind) && recs[0].Kind != runlog.Canceled {
 		return c.put(&recs[0]) // one statement, which is a transaction by itself
 	}
 	return c.transaction(func(c *conn) error { return c.putAll(recs) })
@@ -91,8 +107,6 @@ func (c *conn) putAll(recs []runlog.Record) (err error) {
 	}
 	return err
 }
-
-func listed(r *runlog.Record) bool { return r.Seq == 0 || runlog.Listed(r.Kind) }
 
 // maxSeq is the largest Seq that an id has room for.
 const maxSeq = 1<<32 - 1
@@ -119,7 +133,7 @@ func (c *conn) put(r *runlog.Record) (err error) {
 	}
 	if r.Seq < 0 || r.Seq > maxSeq {
 		err = runlog.ErrConflict
-	} else if listed(r) {
+	} else if r.Seq == 0 || runlog.Listed(r.Kind) {
 		err = c.putListing(r)
 	}
 	if err == nil {

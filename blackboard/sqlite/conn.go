@@ -101,7 +101,7 @@ func (c *conn) exec(sql string, args ...driver.Value) error {
 	}
 	_, err = s.ExecContext(context.Background(), s.args)
 	clear(s.args) // what they point to may be large
-	if code(err) == sqlite3.SQLITE_CONSTRAINT {
+	if err != nil && code(err) == sqlite3.SQLITE_CONSTRAINT {
 		return runlog.ErrConflict
 	}
 	return err
@@ -170,7 +170,7 @@ func (c *conn) retry(ctx context.Context, f func(*conn) error) error {
 	began := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, 32*time.Millisecond) {
 		err := f(c)
-		if code(err) != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout {
+		if err == nil || code(err) != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout {
 			return err
 		}
 		select {

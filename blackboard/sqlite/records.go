@@ -184,13 +184,15 @@ func pages[T any](limit int, read func(last *T, add func(v T, bytes int) error) 
 // noTime stands for the zero time, which has no nanoseconds since 1970.
 const noTime = math.MinInt64
 
+// minTime and maxTime are the times that nanoseconds since 1970 have room for.
+var minTime, maxTime = time.Unix(0, noTime+1), time.Unix(0, math.MaxInt64)
+
 // nanos returns t in nanoseconds since 1970, not ok if there is no room for it.
 func nanos(t time.Time) (n int64, ok bool) {
 	if t.IsZero() {
 		return noTime, true
 	}
-	n = t.UnixNano()
-	return n, fromNanos(n).Equal(t)
+	return t.UnixNano(), !t.Before(minTime) && !t.After(maxTime)
 }
 
 func fromNanos(n int64) time.Time {

@@ -130,7 +130,10 @@ func (s *Store) call(ctx context.Context, f func() error) error {
 	if s.closed {
 		return wrap(os.ErrClosed)
 	}
-	return wrap(f())
+	if err := f(); err != nil {
+		return wrap(err)
+	}
+	return nil
 }
 
 // rows reads the rows of a query. A connection that saw an error is not used again.
