@@ -13,33 +13,30 @@ import (
 type bundle struct {
 	parts []*part
 	rows  []row
-	byRun map[string]int // the index in parts
+	byRun map[string]int // the index in parts by the ID of the run
 }
 
 // row is a record as it is stored.
 type row struct {
 	runlog.Record
 	part int64 // the number of its run in parts, from 1
-	at   int64
+	at   int64 // nanos of the record's At
 }
 
 // part is the change of one run by its records.
 type part struct {
-	run         string
-	first, next int64
-	at          int64 // of the last record
-	ended       bool
+	run         string // ID of the run
+	first, next int64  // Seq of the first of its records, and of the one that comes after the last
+	at          int64  // nanos of the last record's At
+	ended       bool   // the last record is Ended
 
 	// The rest is written if touchesIndexes is true.
-	touchesIndexes bool
-	list           runlog.Listing
-	started        bool // flow, version, parent and labels of list count
-	owned          bool // owner does
-	stated         bool // status and err do
-	canceled       bool
-	labels         []byte   // those of list, as JSON
-	closed         []string // the keys of the letters that these records remove
-	revs           int64    // changes that matter to letters
+	touchesIndexes bool           // a list shows one of the records
+	list           runlog.Listing // what a list shows, where it is set
+	started        bool           // flow, version, parent and labels of list are set
+	owned          bool           // owner of list is set
+	stated         bool           // status and err of list are set
+	labels         []byte         // labels of list as JSON; nil: none
 }
 
 // newBundle checks recs. It keeps no slice of the caller's.
@@ -123,21 +120,12 @@ func (p *part) take(r *runlog.Record) error {
 	case runlog.Stuck, runlog.Ended:
 		p.stated = true
 		p.ended = r.Kind == runlog.Ended
-	case runlog.Canceled:
-		p.canceled = true
 	}
 	if p.labels = nil; len(p.list.Labels) > 0 {
 		var err error
 		if p.labels, err = json.Marshal(p.list.Labels); err != nil {
 			return fmt.Errorf("labels of run %q: %w", p.run, err)
 		}
-	}
-	if key, ok := runlog.Removes(*r); ok {
-		p.closed = append(p.closed, key)
-	}
-	if p.canceled || p.ended || runlog.AskKind(r.Kind) {
-		p.revs++
-		p.touchesIndexes = true
 	}
 	return nil
 }
@@ -162,7 +150,7 @@ func (b *bundle) touchesIndexes() bool {
 	return false
 }
 
-// runs are the IDs of the runs.
+// runs returns the IDs of the runs.
 func (b *bundle) runs() []string {
 	ids := make([]string, len(b.parts))
 	for i, p := range b.parts {
@@ -171,7 +159,7 @@ func (b *bundle) runs() []string {
 	return ids
 }
 
-// conflict names the runs.
+// conflict returns ErrConflict with the names of the runs.
 func (b *bundle) conflict() error {
 	if len(b.parts) == 1 {
 		return conflict(b.parts[0].run, b.parts[0].first)

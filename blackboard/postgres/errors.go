@@ -49,7 +49,7 @@ func explain(ctx context.Context, what string, err error) error {
 		return fmt.Errorf("postgres: %s: %w", what, ctxErr)
 	}
 	for _, own := range []error{
-		runlog.ErrConflict, runlog.ErrDamaged, runlog.ErrEnded,
+		runlog.ErrConflict, runlog.ErrDamaged,
 		runlog.ErrNoBlob, runlog.ErrNoRun, os.ErrClosed, errRefused,
 	} {
 		if errors.Is(err, own) {

@@ -34,18 +34,17 @@ const (
 		RETURNING no, part) ` + insertLog
 
 	insertIndexed = `WITH parts AS MATERIALIZED (SELECT * FROM
-			unnest($12::text[], $13::int8[], $14::int8[], $15::int8[], $16::int8[], $17::int8[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::bool[], $25::bool[], $26::int8[])
-			WITH ORDINALITY AS p(run, first, next, at, started_at, version, flow, parent, owner, labels, status, err, ended, canceled, revs, part)),
+			unnest($12::text[], $13::int8[], $14::int8[], $15::int8[], $16::int8[], $17::int8[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::bool[])
+			WITH ORDINALITY AS p(run, first, next, at, started_at, version, flow, parent, owner, labels, status, err, ended, part)),
 		born AS (
-			INSERT INTO @runs(run, next, changed_at, started_at, version, flow, parent, owner, labels, status, err, ended, canceled, rev)
-			SELECT run, next, at, started_at, version, flow, parent, owner, labels, status, err, ended, canceled, revs FROM parts WHERE first = 0
+			INSERT INTO @runs(run, next, changed_at, started_at, version, flow, parent, owner, labels, status, err, ended)
+			SELECT run, next, at, started_at, version, flow, parent, owner, labels, status, err, ended FROM parts WHERE first = 0
 			ON CONFLICT DO NOTHING RETURNING no, run),
 		moved AS (
 			UPDATE @runs r SET next = p.next, changed_at = p.at, version = coalesce(p.version, r.version), flow = coalesce(p.flow, r.flow),
 				parent = coalesce(p.parent, r.parent), owner = coalesce(p.owner, r.owner),
 				labels = CASE WHEN p.flow IS NULL THEN r.labels ELSE p.labels END,
-				status = coalesce(p.status, r.status), err = coalesce(p.err, r.err),
-				ended = p.ended, canceled = r.canceled OR p.canceled, rev = r.rev + p.revs
+				status = coalesce(p.status, r.status), err = coalesce(p.err, r.err), ended = p.ended
 			FROM parts p WHERE p.first > 0 AND r.run = p.run AND r.next = p.first AND NOT r.ended
 			RETURNING r.no, r.run),
 		fence AS (SELECT no, part FROM (TABLE born UNION ALL TABLE moved) f JOIN parts USING (run)) ` + insertLog
@@ -53,11 +52,6 @@ const (
 	deleteLabels = "DELETE FROM @labels USING @runs r WHERE r.no = @labels.no AND r.run = ANY($1)"
 	insertLabels = `INSERT INTO @labels(no, name, value)
 		SELECT r.no, l.name, l.value FROM unnest($1::text[], $2::text[], $3::text[]) AS l(run, name, value) JOIN @runs r USING (run)`
-
-	// These see letters that were put while the statement before waited for the run's lock.
-	deleteLetters = `DELETE FROM @letters l USING @runs r, unnest($1::text[], $2::text[]) AS k(run, key)
-		WHERE r.run = k.run AND l.no = r.no AND l.key = k.key`
-	deleteAllLetters = "DELETE FROM @letters l USING @runs r WHERE l.no = r.no AND r.run = ANY($1)"
 )
 
 // write stores b, all or nothing, in one transaction and one round trip.
@@ -67,7 +61,6 @@ func (s *Store) write(ctx context.Context, b *bundle) (err error) {
 		batch := s.limits()
 		batch.Queue(s.sql.of(insertIndexed), append(b.columns(), b.changes()...)...)
 		s.queueLabels(batch, b)
-		s.queueLetters(batch, b)
 		err = s.send(ctx, batch).Close()
 	case len(b.rows) == 1:
 		return s.writeOne(ctx, &b.rows[0])
@@ -121,14 +114,13 @@ func (b *bundle) ends() []any {
 // was; of a new run none is NULL but labels.
 func (b *bundle) changes() []any {
 	n := len(b.parts)
-	starteds, versions, revs := make([]int64, n), make([]*int64, n), make([]int64, n)
+	starteds, versions := make([]int64, n), make([]*int64, n)
 	flows, parents, owners, labels := make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
-	statuses, errs := make([]*string, n), make([]*string, n)
-	ended, canceled := make([]bool, n), make([]bool, n)
+	statuses, errs, ended := make([]*string, n), make([]*string, n), make([]bool, n)
 	text := func(s string) *string { return new(toText(s)) }
 	for i, p := range b.parts {
 		born := p.first == 0
-		starteds[i], revs[i], ended[i], canceled[i] = nanos(p.list.Started), p.revs, p.ended, p.canceled
+		starteds[i], ended[i] = nanos(p.list.Started), p.ended
 		if born || p.started {
 			flows[i], parents[i], versions[i] = text(p.list.Flow), text(p.list.Parent), new(int64(p.list.Version))
 			if p.labels != nil {
@@ -142,7 +134,7 @@ func (b *bundle) changes() []any {
 			statuses[i], errs[i] = text(p.list.Status), text(p.list.Err)
 		}
 	}
-	return append(b.ends(), starteds, versions, flows, parents, owners, labels, statuses, errs, ended, canceled, revs)
+	return append(b.ends(), starteds, versions, flows, parents, owners, labels, statuses, errs, ended)
 }
 
 // queueLabels adds the statements that store the labels of started runs.
@@ -164,27 +156,6 @@ func (s *Store) queueLabels(batch *pgx.Batch, b *bundle) {
 	}
 	if len(runs) > 0 {
 		batch.Queue(s.sql.of(insertLabels), runs, names, values)
-	}
-}
-
-// queueLetters adds the statements that remove the letters that the log closes.
-func (s *Store) queueLetters(batch *pgx.Batch, b *bundle) {
-	var all, runs, keys []string
-	for _, p := range b.parts {
-		run := toText(p.run)
-		if p.ended {
-			all = append(all, run)
-			continue
-		}
-		for _, key := range p.closed {
-			runs, keys = append(runs, run), append(keys, toText(key))
-		}
-	}
-	if len(runs) > 0 {
-		batch.Queue(s.sql.of(deleteLetters), runs, keys)
-	}
-	if len(all) > 0 {
-		batch.Queue(s.sql.of(deleteAllLetters), all)
 	}
 }
 

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 
@@ -17,8 +16,8 @@ import (
 
 // adds and breaks are versions that a newer program might bring.
 var (
-	adds   = version{oldest: 1, sql: "ALTER TABLE @runs ADD COLUMN novelty text"}
-	breaks = version{oldest: 3, sql: "ALTER TABLE @log RENAME COLUMN hash TO request"}
+	adds   = version{oldest: 2, sql: "ALTER TABLE @runs ADD COLUMN novelty text"}
+	breaks = version{oldest: 4, sql: "ALTER TABLE @log RENAME COLUMN hash TO request"}
 )
 
 func TestMigrate(t *testing.T) {
@@ -32,7 +31,7 @@ func TestMigrate(t *testing.T) {
 		return s
 	}
 	newer := func(s *Store, v ...version) error {
-		return s.migrate(t.Context(), append(slices.Clip(versions), v...))
+		return s.migrate(t.Context(), append(versions(), v...))
 	}
 
 	t.Run("many at once", func(t *testing.T) {
@@ -48,7 +47,7 @@ func TestMigrate(t *testing.T) {
 		all.Wait()
 		var n int
 		require.NoError(t, p.QueryRow(t.Context(), "SELECT count(*) FROM many.a_versions").Scan(&n))
-		assert.Equal(t, len(versions), n)
+		assert.Len(t, versions(), n)
 	})
 
 	t.Run("an older program works on after a change that adds", func(t *testing.T) {
@@ -63,7 +62,7 @@ func TestMigrate(t *testing.T) {
 		s := with("broken")
 		require.NoError(t, newer(s, adds, breaks))
 		_, err := New(t.Context(), Config{Pool: p, Schema: "broken"})
-		require.ErrorContains(t, err, "the tables have version 3, for programs of version 3 and newer; this one has version 1: use a newer program")
+		require.ErrorContains(t, err, "the tables have version 4, for programs of version 4 and newer; this one has version 2: use a newer program")
 		require.NoError(t, newer(s, adds, breaks), "the newer one works on")
 		err = s.Append(t.Context(), []runlog.Record{{Run: "r"}})
 		require.ErrorContains(t, err, "postgres: append:", "a store that is open finds out")
@@ -71,10 +70,10 @@ func TestMigrate(t *testing.T) {
 
 	t.Run("a change that fails leaves nothing", func(t *testing.T) {
 		s := with("failed")
-		require.ErrorContains(t, newer(s, adds, version{oldest: 1, sql: "CREATE TABLE @more(a int); SELECT 1/0"}), "from version 2 to 3")
+		require.ErrorContains(t, newer(s, adds, version{oldest: 2, sql: "CREATE TABLE @more(a int); SELECT 1/0"}), "from version 3 to 4")
 		var n int
 		require.NoError(t, p.QueryRow(t.Context(), "SELECT count(*) FROM failed.versions").Scan(&n))
-		assert.Equal(t, 1, n)
+		assert.Equal(t, 2, n)
 	})
 
 	t.Run("stores of one database", func(t *testing.T) {

@@ -112,7 +112,8 @@ func (c Config) Validate() error {
 
 // Store keeps runs in a Postgres database. It is a [runlog.Store],
 // [runlog.Owners], [runlog.Notifier], [runlog.Messenger],
-// [runlog.Inbox], [runlog.Blobs] and [runlog.Deleter], safe for concurrent use.
+// [runlog.Inbox], [runlog.Questions], [runlog.Blobs] and [runlog.Deleter], safe for
+// concurrent use.
 //
 // Its errors are those of package runlog and of contexts; others say in words
 // what to do and hide the driver's types. Texts of any bytes are kept: those that
@@ -141,6 +142,7 @@ var (
 	_ runlog.Notifier  = (*Store)(nil)
 	_ runlog.Messenger = (*Store)(nil)
 	_ runlog.Inbox     = (*Store)(nil)
+	_ runlog.Questions = (*Store)(nil)
 	_ runlog.Blobs     = (*Store)(nil)
 	_ runlog.Deleter   = (*Store)(nil)
 )
@@ -167,7 +169,7 @@ func New(ctx context.Context, cfg Config) (*Store, error) {
 	s.teller = teller{store: s, name: rand.Text()}
 	s.messenger = messenger{store: s, servers: map[string]*server{}, waiting: map[string]chan message{}}
 	s.session = session{store: s, life: life, config: direct, changed: make(chan struct{})}
-	if err := s.migrate(ctx, versions); err != nil {
+	if err := s.migrate(ctx, versions()); err != nil {
 		stop()
 		return nil, explain(ctx, "open schema "+cfg.Schema, err)
 	}

@@ -27,7 +27,7 @@ func (s *Store) Records(ctx context.Context, run string, from int64) iter.Seq2[r
 	return s.records(ctx, run, max(from, 0), selectRecords)
 }
 
-// Asks implements [runlog.Inbox].
+// Asks implements [runlog.Questions].
 func (s *Store) Asks(ctx context.Context, run, key string) iter.Seq2[runlog.Record, error] {
 	if key == "" {
 		return s.records(ctx, run, 0, selectAsks)

@@ -1,8 +1,6 @@
 package postgres
 
-import (
-	"context"
-)
+import "context"
 
 // deleteRuns are the steps of Delete. The first locks the runs: a writer waits until the
 // last, and then finds no run.
@@ -10,7 +8,7 @@ var deleteRuns = []string{
 	"SELECT no FROM @runs WHERE run = ANY($1) ORDER BY run FOR UPDATE",
 	"DELETE FROM @log WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
 	"DELETE FROM @labels WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
-	"DELETE FROM @letters WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
+	"DELETE FROM @inbox WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
 	"DELETE FROM @blobs WHERE run = ANY($1)",
 	"DELETE FROM @runs WHERE run = ANY($1)",
 }

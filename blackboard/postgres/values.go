@@ -60,11 +60,14 @@ func checksum(r *runlog.Record, at int64) int32 {
 
 // letterSum is the CRC-32C of l.
 func letterSum(l runlog.Letter) int32 {
-	expired := int64(0)
-	if l.Expired {
-		expired = 1
+	return sum(l.Data, []int64{expiredNumber(l.Expired), int64(l.Round)}, l.Run, l.Key)
+}
+
+func expiredNumber(expired bool) int64 {
+	if expired {
+		return 1
 	}
-	return sum(l.Data, []int64{expired}, l.Run, l.Key)
+	return 0
 }
 
 func sum(data []byte, numbers []int64, texts ...string) int32 {

@@ -2,7 +2,7 @@ package sqlite
 
 // How Append writes
 //
-// A lone call with one record of a call, an event or a wait is one INSERT: its
+// A lone call with one record that lists do not show is one INSERT: its
 // statement looks up the number of the run, and that the record before is there and
 // has not ended the run. SQLite makes it a transaction by itself. All else is a
 // transaction of several statements.
@@ -95,7 +95,7 @@ func (s *Store) takeWaiting(calls []appendCall) []appendCall {
 
 // append writes recs, or none.
 func (c *conn) append(recs []runlog.Record) error {
-	if len(recs) == 1 && recs[0].Seq > 0 && !runlog.Listed(recs[0].Kind) && !runlog.AskKind(recs[0].Kind) && recs[0].Kind != runlog.Canceled {
+	if len(recs) == 1 && recs[0].Seq > 0 && !runlog.Listed(recs[0].Kind) {
 		return c.put(&recs[0]) // one statement, which is a transaction by itself
 	}
 	return c.transaction(func(c *conn) error { return c.putAll(recs) })
@@ -121,7 +121,7 @@ const (
 	insertRest  = "), -1), ?, ?, ?, ?, CAST(? AS TEXT))"
 )
 
-// put writes one record, and what it means for the list of runs and the inbox.
+// put writes one record, and what it means for the list of runs.
 func (c *conn) put(r *runlog.Record) (err error) {
 	at, ok := nanos(r.At)
 	if !ok {
@@ -141,13 +141,6 @@ func (c *conn) put(r *runlog.Record) (err error) {
 	}
 	if errors.Is(err, runlog.ErrConflict) {
 		return fmt.Errorf("%w: record %d of run %q is taken, leaves a gap, or the run has ended", err, r.Seq, r.Run)
-	}
-	if err == nil && r.Kind == runlog.Canceled {
-		err = c.exec("UPDATE runs SET canceled = 1 WHERE run = ?", r.Run)
-	}
-	key, removes := runlog.Removes(*r)
-	if ended := r.Kind == runlog.Ended; err == nil && (removes || ended) {
-		err = c.exec("DELETE FROM letters WHERE run = ? AND (? OR key = ?)", r.Run, ended, key)
 	}
 	return err
 }

@@ -96,12 +96,12 @@ func TestDamagedColumns(t *testing.T) {
 			assert.Equal(t, small("r", 0), last)
 		})
 	}
-	for _, damage := range append(headDamage, "key = 'p'", "expired = 1", "data = '\"no\"'") {
+	for _, damage := range append(headDamage, "key = 'p'", "round = 1", "expired = 1", "data = '\"no\"'") {
 		t.Run("letter "+damage, func(t *testing.T) {
 			path, a, _ := two(t)
 			require.NoError(t, appendOne(t, a, "r", 0))
 			require.NoError(t, a.Put(t.Context(), runlog.Letter{Run: "r", Key: "q", Data: []byte(`"yes"`)}))
-			require.NoError(t, script(t, path, "UPDATE letters SET "+damage))
+			require.NoError(t, script(t, path, "UPDATE inbox SET "+damage))
 			for _, err := range a.Letters(t.Context(), "") {
 				require.ErrorIs(t, err, runlog.ErrDamaged)
 				assert.ErrorContains(t, err, `of run "r"`)

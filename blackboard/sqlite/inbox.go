@@ -6,65 +6,53 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/convene-go/convene/blackboard/runlog"
 )
 
 const (
-	insertLetter = "INSERT INTO letters(run, key, expired, head, data) VALUES(?, ?, ?, ?, CAST(? AS TEXT))"
+	insertLetter = "INSERT INTO inbox(run, key, round, taken, expired, head, data) VALUES(?, ?, ?, 0, ?, ?, CAST(? AS TEXT))"
+	takeLetter   = "UPDATE inbox SET taken = 1, head = x'', data = NULL WHERE run = ? AND key = ? AND round = ?"
 
-	// Append has removed the letters that are in the log.
-	lettersBehind      = "SELECT expired, " + columns + ", run, key FROM letters WHERE (run, key) > (?, ?)"
-	selectLetters      = lettersBehind + " ORDER BY run, key"
-	selectLettersOfRun = lettersBehind + " AND run = ? ORDER BY key"
+	lettersBehind      = "SELECT expired, " + columns + ", run, key, round FROM inbox WHERE taken = 0 AND (run, key, round) > (?, ?, ?)"
+	selectLetters      = lettersBehind + " ORDER BY run, key, round"
+	selectLettersOfRun = lettersBehind + " AND run = ? ORDER BY key, round"
 )
 
 // Put implements [runlog.Inbox].
 func (s *Store) Put(ctx context.Context, l runlog.Letter) error {
 	return s.change(ctx, func(c *conn) error {
-		if err := c.takes(l.Run, l.Key); err != nil {
-			return err
+		rows, err := c.all("SELECT 1 FROM runs WHERE run = ?", l.Run)
+		if err == nil && len(rows) == 0 {
+			err = fmt.Errorf("%w: %q", runlog.ErrNoRun, l.Run)
 		}
-		r := runlog.Record{Run: l.Run, Name: l.Key, Data: l.Data}
-		if l.Expired {
-			r.Seq = 1
+		if err == nil {
+			r := letterRecord(l)
+			err = c.exec(insertLetter, l.Run, l.Key, r.N, r.Seq, c.head(&r, 0), []byte(l.Data))
 		}
-		err := c.exec(insertLetter, l.Run, l.Key, r.Seq, c.head(&r, 0), []byte(l.Data))
 		if errors.Is(err, runlog.ErrConflict) {
-			return fmt.Errorf("%w: run %q has a letter for key %q", err, l.Run, l.Key)
+			return fmt.Errorf("%w: run %q had a letter for key %q, round %d", err, l.Run, l.Key, l.Round)
 		}
 		return err
 	})
 }
 
-// takes returns an error if the log of run closes key.
-func (c *conn) takes(run, key string) error {
-	rows, err := c.all("SELECT ended, canceled FROM runs WHERE run = ?", run)
-	switch {
-	case err != nil:
-		return err
-	case len(rows) == 0:
-		return fmt.Errorf("%w: %q", runlog.ErrNoRun, run)
-	case as[int64](rows[0][0]) != 0:
-		return fmt.Errorf("%w: %q", runlog.ErrEnded, run)
-	case key == "" && as[int64](rows[0][1]) != 0:
-		return fmt.Errorf("%w: run %q is canceled", runlog.ErrConflict, run)
-	case key == "":
-		return nil
+// letterRecord is the record that a letter is stored as.
+func letterRecord(l runlog.Letter) runlog.Record {
+	r := runlog.Record{Run: l.Run, N: int64(l.Round), Name: l.Key, Data: l.Data}
+	if l.Expired {
+		r.Seq = 1
 	}
-	state := runlog.Asked
-	err = c.rows(func(c *conn, row []driver.Value) error {
-		r, err := c.logged(run, row)
-		state = runlog.AskState(state, r)
-		return err
-	}, selectAsksKey, run, int64(0), key)
-	if err == nil && state != runlog.Asked {
-		err = fmt.Errorf("%w: question %q of run %q is %s", runlog.ErrConflict, key, run, state)
-	}
-	return err
+	return r
 }
 
-// Letters implements [runlog.Inbox], in the order of runs and keys.
+// Take implements [runlog.Inbox]. Of a letter that was taken only the address is kept.
+func (s *Store) Take(ctx context.Context, run, key string, round int) error {
+	return s.change(ctx, func(c *conn) error { return c.exec(takeLetter, run, key, int64(round)) })
+}
+
+// Letters implements [runlog.Inbox].
 func (s *Store) Letters(ctx context.Context, run string) iter.Seq2[runlog.Letter, error] {
 	sql := selectLetters
 	if run != "" {
@@ -72,15 +60,15 @@ func (s *Store) Letters(ctx context.Context, run string) iter.Seq2[runlog.Letter
 	}
 	return pages(0, func(last *runlog.Letter, add func(runlog.Letter, int) error) error {
 		if last == nil {
-			last = new(runlog.Letter)
+			last = &runlog.Letter{Round: math.MinInt}
 		}
 		return s.rows(ctx, func(c *conn, row []driver.Value) error {
-			run, key := as[string](row[3]), as[string](row[4])
+			run, key, round := as[string](row[3]), as[string](row[4]), as[int64](row[5])
 			r, ok := c.record(run, row)
-			if !ok || r.Name != key {
+			if !ok || r.Name != key || r.N != round {
 				return damaged(run, "letter for key %q", key)
 			}
-			return add(runlog.Letter{Run: run, Key: key, Expired: r.Seq != 0, Data: r.Data}, len(r.Data))
-		}, sql, last.Run, last.Key, run)
+			return add(runlog.Letter{Run: run, Key: key, Round: int(round), Expired: r.Seq != 0, Data: r.Data}, len(r.Data))
+		}, sql, last.Run, last.Key, int64(last.Round), run)
 	})
 }

@@ -133,7 +133,7 @@ func conditions(q runlog.Query) (where string, args []driver.Value) {
 }
 
 const deleteRun = "DELETE FROM log WHERE " + ofRun + "; DELETE FROM labels WHERE no = " + runNumber + `;
-	DELETE FROM runs WHERE run = ?1; DELETE FROM letters WHERE run = ?1; DELETE FROM blobs WHERE run = ?1`
+	DELETE FROM runs WHERE run = ?1; DELETE FROM inbox WHERE run = ?1; DELETE FROM blobs WHERE run = ?1`
 
 // Delete implements [runlog.Deleter]. The file does not shrink: its space is
 // used again.

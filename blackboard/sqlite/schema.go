@@ -9,12 +9,20 @@ const (
 	// applicationID tells the files of this package from others ("conv").
 	applicationID = 0x636f6e76
 	// version is that of the schema, kept as the user_version of a file.
-	version = 2
+	version = 3
 )
 
 // askKinds is the condition of the indexes log_asks and log_asks_name. With IN every
 // insert would make a table of the four.
 const askKinds = "(kind = 'asked' OR kind = 'answered' OR kind = 'expired' OR kind = 'withdrawn')"
+
+// inboxTable has the addresses of all letters. Letters that were taken have no data.
+const inboxTable = `
+	CREATE TABLE inbox(
+		run TEXT NOT NULL, key TEXT NOT NULL, round INTEGER NOT NULL,
+		taken INTEGER NOT NULL, expired INTEGER NOT NULL,
+		head BLOB NOT NULL, data TEXT, UNIQUE(run, key, round));
+	CREATE INDEX inbox_open ON inbox(run, key, round) WHERE taken = 0;`
 
 // A record's id is the number of its run and its Seq, so that one tree holds the
 // log. Append keeps gaps out of it, in the statement that inserts: a trigger costs
@@ -34,7 +42,6 @@ var schema = `
 		no INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, started_at INTEGER NOT NULL,
 		flow TEXT NOT NULL, parent TEXT NOT NULL, owner TEXT NOT NULL,
 		status TEXT NOT NULL, err TEXT NOT NULL, ended INTEGER NOT NULL,
-		canceled INTEGER NOT NULL DEFAULT 0,
 		head BLOB NOT NULL, data TEXT NOT NULL); -- data: the labels
 	CREATE INDEX runs_all ON runs(started_at DESC, run);
 	CREATE INDEX runs_open ON runs(started_at DESC, run) WHERE ended = 0;
@@ -45,9 +52,7 @@ var schema = `
 	CREATE TABLE labels(no INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY(no, name)) WITHOUT ROWID;
 	CREATE INDEX labels_name ON labels(name, value);
 
-	CREATE TABLE letters(
-		run TEXT NOT NULL, key TEXT NOT NULL, expired INTEGER NOT NULL,
-		head BLOB NOT NULL, data TEXT, UNIQUE(run, key));
+	` + inboxTable + `
 	CREATE TABLE blobs(run TEXT NOT NULL, hash TEXT NOT NULL, data BLOB, UNIQUE(run, hash));
 	CREATE TABLE owners( -- the engines that have not left
 		owner TEXT NOT NULL PRIMARY KEY,
@@ -60,8 +65,8 @@ var schema = `
 		FROM runs JOIN log ON id BETWEEN no << 32 AND no << 32 | 0xffffffff;` +
 	fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version)
 
-// prepareFile sets up a connection to write to. It makes the tables of a new file, and
-// checks another one. The cache of 4 MB holds the last pages of a thousand runs, and
+// prepareFile sets up a connection to write to. It makes the tables of a new file, brings
+// older ones up to date, and checks others. The cache of 4 MB holds the last pages of a thousand runs, and
 // fits into that of a processor; the log is moved into the file every 8 MB instead of
 // every 4, because many runs at once write many pages.
 func prepareFile(c *conn, sync Sync) error {
@@ -87,6 +92,8 @@ func prepareFile(c *conn, sync Sync) error {
 			return c.exec(schema)
 		case id != applicationID:
 			return errors.New("it is a SQLite file of another program: give the path of a new file")
+		case v == 2:
+			return c.fromVersion2()
 		case v != version:
 			return fmt.Errorf("it has version %d, this program knows version %d: use the program that made it", v, version)
 		}

@@ -55,7 +55,7 @@ func (c Config) Validate() error {
 }
 
 // Store keeps runs in a SQLite file. It is a [runlog.Store],
-// [runlog.Owners], [runlog.Inbox], [runlog.Blobs] and
+// [runlog.Owners], [runlog.Inbox], [runlog.Questions], [runlog.Blobs] and
 // [runlog.Deleter], safe for concurrent use, and starts no goroutine. A call that
 // writes waits up to ten seconds, and as long as its context allows, while another
 // process writes. When the file was deleted or replaced, calls that write return
@@ -75,9 +75,11 @@ type Store struct {
 // Open opens the file at path with the defaults of [Config].
 func Open(path string) (*Store, error) { return New(Config{Path: path}) }
 
-// New opens the file, and makes it if it is missing. The errors say what is wrong with
-// the path: a file that may not be written, a missing directory, a file of something
-// else, or of another version of this package.
+// New opens the file, and makes it if it is missing. A file of the version before is
+// brought up to date, in one transaction; programs of that version cannot use it any
+// more. The errors say what is wrong with the path: a file that may not be written, a
+// missing directory, a file of something else, or of a version that this package does
+// not know.
 func New(cfg Config) (*Store, error) {
 	path, err := filepath.Abs(cfg.Path)
 	if err = errors.Join(cfg.Validate(), err); err != nil {
