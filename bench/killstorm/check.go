@@ -130,7 +130,7 @@ func (s *storm) checkBudget(id string, in purse, limit orchestrator.Budget, char
 	return nil
 }
 
-// isLate tells whether the process of a call had lost the run: then the call does not
+// isLate reports whether the process of a call had lost the run: then the call does not
 // count.
 func (s *storm) isLate(n note) bool {
 	if s.fleet == nil {

@@ -62,7 +62,7 @@ func (l *ledger) look(ctx context.Context) error {
 	return nil
 }
 
-// owns tells whether the run belongs to the engine of a process, by the part of its log
+// owns reports whether the run belongs to the engine of a process, by the part of its log
 // that was read.
 func (l *ledger) owns(gen int, run string) bool {
 	owner := ""

@@ -207,7 +207,7 @@ func (s *storm) calm(ctx context.Context) error {
 	return s.ledger.look(ctx)
 }
 
-// up tells whether all processes have started their runs.
+// up reports whether all processes have started their runs.
 func (s *storm) up() bool {
 	ready := map[int]bool{}
 	for _, n := range s.ledger.notes {

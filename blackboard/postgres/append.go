@@ -1,5 +1,20 @@
 package postgres
 
+// How Append writes
+//
+// Calls queue their records as bundles. One goroutine takes what is queued, joins it to
+// one bundle, and writes that in one transaction and one round trip (see insert.go). It
+// ends when the queue is empty.
+//
+//   - The bundles of one write follow each other: where two calls write the same run, the
+//     second begins where the first ends. A call that does not follow waits for the next
+//     write, because the result of this one decides whether it conflicts.
+//   - Calls of one run are written in the order in which they came.
+//   - If the bundle is at fault, nothing was stored, and each call is written by itself.
+//     So a conflict is the error of only the call that has it.
+//   - A call whose ctx is done leaves the queue. If it is being written, its outcome is
+//     unknown to it; the write goes on for the others.
+
 import (
 	"context"
 	"slices"
@@ -88,8 +103,8 @@ func (g *group) flush() {
 	}
 }
 
-// next removes the calls from the queue that can be written together; none: the queue is
-// empty, and the goroutine ends. A call whose records do not follow those waits: the
+// next removes the calls from the queue that can be written together. It returns none when
+// the queue is empty; then the goroutine ends. A call whose records do not follow those waits: the
 // result of this write decides whether it conflicts.
 func (g *group) next() (calls []*appendCall) {
 	g.mu.Lock()

@@ -130,7 +130,7 @@ func (p *part) take(r *runlog.Record) error {
 	return nil
 }
 
-// follows tells whether all records of b follow those of taken.
+// follows reports whether all records of b follow those of taken.
 func (b *bundle) follows(taken map[string]*part) bool {
 	for _, p := range b.parts {
 		if before := taken[p.run]; before != nil && (before.ended || before.next != p.first) {
@@ -140,7 +140,7 @@ func (b *bundle) follows(taken map[string]*part) bool {
 	return true
 }
 
-// touchesIndexes tells whether more changes than the logs and their ends.
+// touchesIndexes reports whether more changes than the logs and their ends.
 func (b *bundle) touchesIndexes() bool {
 	for _, p := range b.parts {
 		if p.touchesIndexes {

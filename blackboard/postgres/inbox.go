@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// putLetter tells whether the run is there, and whether the address was free. Its
+	// putLetter reports whether the run is there, and whether the address was free. Its
 	// lock keeps Delete from missing the letter, and lets records be appended.
 	putLetter = `WITH run AS (SELECT no FROM @runs WHERE run = $1 FOR KEY SHARE),
 		put AS (INSERT INTO @inbox(no, key, round, expired, data, sum) SELECT no, $2, $3, $4, $5, $6 FROM run ON CONFLICT DO NOTHING RETURNING id)

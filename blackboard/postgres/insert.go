@@ -159,7 +159,7 @@ func (s *Store) queueLabels(batch *pgx.Batch, b *bundle) {
 	}
 }
 
-// isFault tells whether err is a fault of the records, or a locked run, and not of the
+// isFault reports whether err is a fault of the records, or a locked run, and not of the
 // server: then the transaction has stored nothing.
 func isFault(err error) bool {
 	c := code(err)

@@ -169,7 +169,7 @@ func lastRound(ctx context.Context, tx pgx.Tx, sql *statements, no int64, key st
 	return round, err
 }
 
-// rejects tells whether the Data of an Asked record says why an early answer was dropped.
+// rejects reports whether the Data of an Asked record says why an early answer was dropped.
 func rejects(data json.RawMessage) bool {
 	var d struct {
 		Rejected json.RawMessage `json:"rejected"`

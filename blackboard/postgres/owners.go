@@ -1,5 +1,20 @@
 package postgres
 
+// How owners are known to live
+//
+// A store that an engine beats through has one connection of its own, the session (see
+// session.go), which holds an advisory lock. The row of an engine in the table owners
+// names the lock, and has another random beat each time.
+//
+//   - A lock that is free for unlockedFor proves that the engine is dead. A shorter time
+//     does not: a session that was cut off connects again, with another lock.
+//   - While this store's own session is lost, and for recovery after it is back, a free
+//     lock proves nothing: the server was down, and all sessions with it.
+//   - A lock that is held proves only that the server has the connection. So a beat must
+//     change within the engine's silence, measured by the clock of the process that looks,
+//     from the moment when it first saw that beat. No clocks are compared.
+//   - A standby has no locks. There only beats count.
+
 import (
 	"cmp"
 	"context"

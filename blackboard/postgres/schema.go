@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// versions[i] turns tables of version i into those of version i+1; an empty schema
-// gets all of them. In the SQL an @ marks the name of a table, and a # that of an
-// index.
+// versions returns all changes: versions()[i] turns tables of version i into those of
+// version i+1; an empty schema gets all of them. In the SQL an @ marks the name of a
+// table, and a # that of an index.
 //
 // A record's key is the number of its run and its Seq. The table runs has what lists
 // show and, in next, the Seq of the run's next record: the first writer to increase it

@@ -70,7 +70,7 @@ func (c *conn) lastRound(run, key string) (round int64, err error) {
 	return round, err
 }
 
-// rejects tells whether the Data of an Asked record says why an early answer was dropped.
+// rejects reports whether the Data of an Asked record says why an early answer was dropped.
 func rejects(data json.RawMessage) bool {
 	var d struct {
 		Rejected json.RawMessage `json:"rejected"`

@@ -1,5 +1,19 @@
 package sqlite
 
+// How owners are known to live
+//
+// A store that an engine beats through holds a lock file in FILE.owners, until it is
+// closed or its process ends: then the operating system frees the lock. The row of an
+// engine in the table owners names that file, and has another random beat each time.
+//
+//   - A lock that is free proves that the process has ended: the engine is dead at once.
+//   - A lock that is held proves only that the process exists. It may be stopped, or hang.
+//     So a beat must change within the engine's silence, measured by the clock of the
+//     process that looks, from the moment when it first saw that beat.
+//   - The name of a lock file is never used again. Who finds one free may remove it.
+//   - Who looks shares the lock for a moment, so that two that look do not take each
+//     other for its holder.
+
 import (
 	"cmp"
 	"context"
@@ -178,7 +192,7 @@ func release(l *flock.Flock) error {
 	return err
 }
 
-// isHeld tells whether a process holds the lock of that name. It removes the file of a
+// isHeld reports whether a process holds the lock of that name. It removes the file of a
 // dead one.
 func (o *owners) isHeld(name string) (bool, error) {
 	l := o.file(name, os.O_RDWR) // makes no file

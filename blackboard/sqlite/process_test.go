@@ -77,7 +77,7 @@ func (c *child) finish() string {
 }
 
 // killAt kills the process at its call of that number, which has no answer then. It
-// tells whether the process lived that long; else it has ended.
+// reports whether the process lived that long; else it has ended.
 func (c *child) killAt(call int) bool {
 	c.t.Helper()
 	for n := 1; ; n++ {
