@@ -136,16 +136,39 @@ func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
 	if err != nil || v.Ended {
 		return v, err
 	}
-	var known *engine.Questions
-	if r != nil && !r.over() {
-		known = &r.questions
-	} else if known, err = e.logged(ctx, id, ""); err != nil {
-		return v, err
-	}
-	if v.Questions, err = known.Open(); err != nil {
-		err = fmt.Errorf("log of run %q: %w", id, err)
+	known, err := e.questionsOf(ctx, r, id, "")
+	if err == nil {
+		v.Questions, err = known.Open()
 	}
 	return v, err
+}
+
+// Question implements engine.Asker.
+func (e *Engine) Question(ctx context.Context, id, key string) (q engine.Ask, open bool, err error) {
+	r := e.find(id) // first, as it may end meanwhile
+	l, err := e.journal.Listing(ctx, id)
+	if err != nil || l.Ended {
+		return q, false, err
+	}
+	known, err := e.questionsOf(ctx, r, id, key)
+	if err != nil {
+		return q, false, err
+	}
+	s := known.State(key)
+	if s.Kind != runlog.Asked {
+		return q, false, nil
+	}
+	err = json.Unmarshal(s.Data, &q)
+	return q, err == nil, err
+}
+
+// questionsOf are the questions of a run: those that this engine knows, where it works on
+// the run, else those of its log. key "" stands for all.
+func (e *Engine) questionsOf(ctx context.Context, r *run, id, key string) (*engine.Questions, error) {
+	if r != nil && !r.over() {
+		return &r.questions, nil
+	}
+	return e.logged(ctx, id, key)
 }
 
 // List implements engine.Driver.
