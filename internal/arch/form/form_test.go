@@ -36,7 +36,7 @@ func TestFolders(t *testing.T) {
 	for _, f := range r.files {
 		there[f.dir] = true
 	}
-	coming := []string{"orchestrator/internal/crew", "orchestrator/internal/engine", "orchestrator/internal/fleet", "orchestrator/internal/journal", "orchestrator/internal/local"}
+	coming := []string{"orchestrator/internal/crew", "orchestrator/internal/engine", "orchestrator/internal/fleet", "orchestrator/internal/jobs", "orchestrator/internal/journal"}
 	for _, folders := range [][]string{held, core, kits} {
 		for _, folder := range folders {
 			folder = strings.TrimSuffix(folder, "/...")

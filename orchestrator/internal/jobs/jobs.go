@@ -9,6 +9,10 @@
 // Invariants: every goroutine of an engine is started by Do, or by an errgroup or
 // WaitGroup of its owner. Close returns when no counted goroutine is left; one that is
 // inside an agent that does not return is not counted between Uncount and Count.
+//
+// # Files
+//
+//   - jobs.go: the pool and its jobs
 package jobs
 
 import "sync"
