@@ -90,7 +90,7 @@ func (e *Editor) Apply(c Change) error {
 	if c.Do == nil {
 		return errors.New("blackboard: a change without an action")
 	}
-	c.At = c.At.Round(0).UTC()
+	c.At = c.At.UTC()
 	if year := c.At.Year(); year < 0 || year > 9999 {
 		return fmt.Errorf("blackboard: a change of the year %d, want 0 to 9999", year)
 	}
