@@ -92,6 +92,21 @@ func TestCancelOfTheRun(t *testing.T) {
 		r.last("0", "")
 		assert.Equal(t, []string{"0.0.0 (enough)"}, r.notes)
 	}))
+	t.Run("branches that a shielded one left behind are not", inBubble(func(t bubble) {
+		r := t.begin(func(r *run, b *sched.Branch) {
+			g := b.Group()
+			g.Go(shielded, func(b *sched.Branch) {
+				b.Group().Go(unlimited, func(b *sched.Branch) { r.say("%s", call(b, unlimited)) })
+			})
+			g.Next()
+			call(b, shielded)
+		})
+		r.waits()
+		r.cancel()
+		r.answer("0.0:0", "tidy")
+		r.last("0", "")
+		assert.Equal(t, []string{"tidy"}, r.notes)
+	}))
 	t.Run("a shielded one is not, whoever started it", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()
@@ -151,6 +166,22 @@ func TestShielded(t *testing.T) {
 }
 
 func TestCancelOfABranch(t *testing.T) {
+	t.Run("one that has ended is not canceled, nor what it left behind", inBubble(func(t bubble) {
+		r := t.begin(func(r *run, b *sched.Branch) {
+			g := b.Group()
+			g.Go(unlimited, func(b *sched.Branch) {
+				b.Group().Go(unlimited, func(b *sched.Branch) { r.say("%s", call(b, unlimited)) })
+			})
+			call(b, unlimited)
+			g.Cancel(0, unwanted)
+			call(b, unlimited)
+		})
+		r.waits()
+		r.answer("0", "")
+		r.answer("0.0:0", "kept")
+		r.last("1", "")
+		assert.Equal(t, []string{"kept"}, r.notes)
+	}))
 	t.Run("it reaches that branch and those that it started, no other", inBubble(func(t bubble) {
 		r := t.begin(func(r *run, b *sched.Branch) {
 			g := b.Group()

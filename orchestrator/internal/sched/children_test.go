@@ -361,6 +361,19 @@ func TestFiguresOfChildren(t *testing.T) {
 			"a": {Most: engine.Amount{Cost: 9, Tokens: 4}, Settled: 4}, "b": {Most: engine.Amount{Cost: 1}, Settled: 1}, "c": {Settled: 3},
 		}, ended(r).Figures)
 	}))
+	t.Run("N3 a figure below zero takes nothing away", inBubble(func(t bubble) {
+		r := begin(t, engine.Input{Depth: 1}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+			child(b, sc, "grandchild")
+			mapOver(b, sc, []string{"a"}, 0)
+		})
+		r.waits()
+		wrong := engine.Figures{"a": {Most: engine.Amount{Cost: -9}, Settled: -3}}
+		r.hand("0", engine.Completion{Response: &agent.Response{Data: agent.JSON(engine.End{Figures: wrong})}})
+		r.waits()
+		r.hand("0:0", price(1))
+		r.ends()
+		assert.Equal(t, engine.Figures{"a": {Most: engine.Amount{Cost: 1, Tokens: 1}, Settled: 1}}, ended(r).Figures)
+	}))
 	t.Run("N3 a run that is no child returns none", inBubble(func(t bubble) {
 		r := begin(t, engine.Input{}, func(_ *run, b *sched.Branch, sc *sched.Scope) { mapOver(b, sc, []string{"a"}, 0) })
 		r.waits()
@@ -380,6 +393,28 @@ func TestFiguresOfChildren(t *testing.T) {
 		require.Len(t, r.under, 2, "as many as the child settled")
 		assert.Equal(t, engine.Amount{Cost: 7}, r.under[0].Reserved)
 	}))
+}
+
+func TestWhatAChildLostStaysLost(t *testing.T) {
+	inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Calls: 10}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+			g := b.Group()
+			g.Go(unlimited, func(b *sched.Branch) { child(b, sc, "film") })
+			do(b, unlimited, engine.Op{Kind: engine.Sleep})
+			g.Cancel(0, unwanted)
+			join(g)
+			do(b, unlimited, engine.Op{Kind: engine.Sleep})
+		})
+		r.waits()
+		op := r.find("0:0")
+		r.answer("0", "")
+		r.hand("0:0", engine.Completion{Response: &agent.Response{Data: agent.JSON(engine.End{Lost: engine.Lost{Calls: 2}})}})
+		r.waits()
+		r.s.Charge(op, providers.Usage{Calls: 1})
+		r.waits()
+		assert.Equal(t, engine.Lost{Calls: 2}, ended(r).Lost, "a charge behind the end takes nothing back")
+		assert.Equal(t, int64(1), ended(r).Spent.Calls)
+	})(t)
 }
 
 func TestTheEndOfAParent(t *testing.T) {

@@ -174,6 +174,32 @@ func TestLoseOneCall(t *testing.T) {
 		assert.Equal(t, []string{"start call 0"}, r.told)
 		assert.Equal(t, engine.Lost{Calls: 1}, ended(r).Lost)
 	}))
+	t.Run("a shielded one does not wait behind others of its kind", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Cost: 100}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+			g := b.Group()
+			for _, o := range []sched.Options{{Scope: sc}, {Scope: sc, Shielded: true}} {
+				g.Go(unlimited, func(b *sched.Branch) {
+					do(b, o, engine.Op{Kind: engine.Call, Request: &agent.Request{Limits: agent.Limits{Estimate: 30}}})
+				})
+			}
+			g.Go(unlimited, func(b *sched.Branch) { estimated(b, sc, 60) })
+			join(g)
+		})
+		r.waits()
+		r.lose("0:0", "1:0") // 30 are lost, 60 reserved: no other 30 fit
+		r.waits()
+		assert.Equal(t, []string{"cancel call 0:0"}, r.told[3:])
+	}))
+	t.Run("lost calls are tried again in the order in which the flow asked", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Cost: 170}, inBranches(30, 30, 30, 60))
+		r.waits()
+		r.lose("0:0", "1:0", "2:0") // 90 are lost, 60 reserved: 20 are free
+		r.waits()
+		require.Equal(t, []string{"cancel call 0:0", "cancel call 1:0", "cancel call 2:0"}, r.told[4:])
+		r.hand("3:0", price(0))
+		r.waits()
+		assert.Equal(t, []string{"start call 0:0", "start call 1:0"}, r.told[7:])
+	}))
 	t.Run("a call that waits is not lost twice", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Cost: 100}, inBranches(30, 70))
 		r.waits()

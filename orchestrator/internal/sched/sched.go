@@ -221,7 +221,6 @@ func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
 	switch e := s.effect(op, "charged"); {
 	case e == nil:
 	case e.at == lost: // it was left behind, and what it really used is known
-		e.charged = false
 		seen := s.book(e, &used, lost, amounts{})
 		if e.Kind == engine.Call && max(seen[onTokens], seen[onCost]) > 0 {
 			s.learn(e.Name, 1, seen)

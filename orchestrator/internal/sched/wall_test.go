@@ -159,6 +159,21 @@ func TestTimeLimit(t *testing.T) {
 	}))
 }
 
+func TestRecordedCallUnderAnExpiredBudget(t *testing.T) {
+	inBubble(func(t bubble) {
+		r := t.begin(func(_ *run, b *sched.Branch) {
+			g := b.Group()
+			for _, wall := range []time.Duration{5, -1} {
+				g.Go(unlimited, func(b *sched.Branch) { call(b, sched.Options{Scope: b.Scope(nil, engine.Budget{Wall: wall})}) })
+			}
+			join(g)
+		})
+		r.recorded = map[string]engine.Recorded{"1:0": {Made: true}}
+		r.waits()
+		assert.Equal(t, []string{"start call 0:0", "start call 1:0", "start limit -5"}, r.told, "the log has the second call; it does not end by time")
+	})(t)
+}
+
 func TestOneDeadlineOfARun(t *testing.T) {
 	t.Run("parts that end in time leave nothing", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Wall: time.Hour}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
