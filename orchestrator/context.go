@@ -112,7 +112,8 @@ func (c *Context) Err() error {
 // that try again stop at it.
 func IsOver(err error) bool { return errors.Is(err, engine.ErrOver) }
 
-// IsCanceled tells whether err is there because c is canceled: IsOver for that alone.
+// IsCanceled reports whether err is there because c is canceled. It is IsOver for
+// cancels only.
 func (c *Context) IsCanceled(err error) bool { return IsOver(err) && errors.Is(err, ErrCanceled) }
 
 // Now is the run's time: when the last answer arrived. It is equal on replay.

@@ -196,7 +196,7 @@ func (e *Engine) Runs(ctx context.Context, q RunQuery) iter.Seq2[Info, error] {
 			Label: q.Label, Text: q.Text, Before: q.Before, Limit: q.Limit, After: q.After,
 		}
 		live := q.Status == Running || q.Status == Waiting || q.Status == Suspended
-		if live { // which engine works on a run is not in the store's list
+		if live { // the list of a store does not say which engine works on a run
 			query.Open, query.Status, query.Limit = true, "", 0
 		}
 		n := 0

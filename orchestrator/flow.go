@@ -1,8 +1,8 @@
 // Package orchestrator runs teams of agents: flows in direct style, on an engine
 // that records what they do.
 //
-// A [Flow] is an ordinary function under a name. It reaches the world through its
-// [Context] alone: it calls agents, sleeps, asks people, and starts branches with
+// A [Flow] is an ordinary function under a name. It reaches the world only
+// through its [Context]: it calls agents, sleeps, asks people, and starts branches with
 // [Map] and [Queue]. An [Engine] executes flows. With a store it keeps a log of every
 // answer. When a process has died, an engine that was told to [Engine.Resume]
 // continues its runs: it executes the flow again over the recorded answers, and makes
@@ -173,10 +173,10 @@ func (f Flow[In, Out]) Child(c *Context, in In) (Out, error) {
 
 // StartOptions say how a run starts. The zero value is a new ID and no limit.
 type StartOptions struct {
-	ID            string            // up to 128 letters, digits, ".", "-", "_"; "": a new one
-	Budget        Budget            // of the whole run
-	Labels        map[string]string // the host's; shown in Info
-	ContinuedFrom string            // the ended run that this one continues: In carries what is to be kept, this links the logs
+	ID            string            // ID of up to 128 letters, digits, ".", "-", "_"; "": a new one
+	Budget        Budget            // limits of the whole run; zero: none
+	Labels        map[string]string // labels that the host gives the run, shown in Info; nil: none
+	ContinuedFrom string            // ended run that this one continues, which links the logs; "": none
 }
 
 // result is what the flow returned, if it ended without err.

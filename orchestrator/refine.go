@@ -97,10 +97,7 @@ type Refined[T any] struct {
 // (ErrFlow, also for a Gate outside of the Scale), Refine returns that error, and
 // beside it the best so far. An agent's own error of the same name is a failure.
 func Refine[T any](c *Context, r Refinement[T]) (best Refined[T], err error) {
-	s, err := r.Scale.orDefault()
-	if err == nil && r.Gate != 0 && s.check(r.Gate) != nil {
-		err = agent.ErrorOf(fmt.Errorf("%w: Refinement.Gate is %v, which is not on the Scale of %v to %v", ErrFlow, r.Gate, s.Min, s.Max))
-	}
+	s, err := r.scale()
 	if err != nil {
 		return best, err
 	}
@@ -145,6 +142,15 @@ func Refine[T any](c *Context, r Refinement[T]) (best Refined[T], err error) {
 		err = nil
 	}
 	return best, err
+}
+
+// scale is the Scale of r; ErrFlow if the Gate is not on it.
+func (r Refinement[T]) scale() (Scale, error) {
+	s, err := r.Scale.orDefault()
+	if err == nil && r.Gate != 0 && s.check(r.Gate) != nil {
+		err = agent.ErrorOf(fmt.Errorf("%w: Refinement.Gate is %v, which is not on the Scale of %v to %v", ErrFlow, r.Gate, s.Min, s.Max))
+	}
+	return s, err
 }
 
 // grade asks for a verdict, and once more if none comes that is on the scale.

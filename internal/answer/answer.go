@@ -89,19 +89,20 @@ func (s *Shape) find(data json.RawMessage, text string) (any, error) {
 	if !json.Valid(data) {
 		return nil, fmt.Errorf("not JSON: %w", json.Unmarshal(data, new(json.RawMessage)))
 	}
-	return s.alone(string(data))
+	return s.only(string(data))
 }
 
 // Alone is [Shape.Find] for a text that is the value and nothing else.
 func (s *Shape) Alone(text string) (json.RawMessage, error) {
-	v, err := s.alone(text)
+	v, err := s.only(text)
 	if err != nil {
 		return nil, err
 	}
 	return encode(v), nil
 }
 
-func (s *Shape) alone(text string) (any, error) {
+// only returns the value that is the whole text.
+func (s *Shape) only(text string) (any, error) {
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("the answer has more than %d bytes", MaxText)
 	}
@@ -138,7 +139,7 @@ func encode(v any) json.RawMessage {
 // fault is why an answer has no value that fits. It makes its words only when it is
 // told: of many faults one is.
 type fault struct {
-	path   string // to the value, like a JSON pointer
+	path   string // place of the value, like a JSON pointer
 	schema *jsonschema.Schema
 	got    any
 
@@ -165,7 +166,7 @@ func (f *fault) Error() string {
 	if len(where) > maxPath {
 		where = text.Shorten(where, maxPath) + where[strings.LastIndexByte(where, '/'):]
 	}
-	itself := *f.schema // without what it says of others
+	itself := *f.schema // its words about other values are left out
 	itself.Description, itself.Defs, itself.Definitions = "", nil, nil
 	itself.Properties, itself.AdditionalProperties, itself.Items = nil, nil, nil
 	want := short(itself, maxWant)

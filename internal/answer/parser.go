@@ -17,7 +17,7 @@ type parser struct {
 	text  string
 	at    int
 	wrong *fault // the first; then nothing is read any more
-	depth int    // of the open objects and lists
+	depth int    // number of open objects and lists
 
 	// certain says that what was read can only be meant as JSON, not as prose in
 	// brackets: a key in quotes, a comma, an inner object or list.
@@ -173,7 +173,7 @@ func (p *parser) str() (s string, ok bool) {
 	if closing == "" {
 		return "", false
 	}
-	for p.at += len(closing); ; p.at++ { // what opens it is as long
+	for p.at += len(closing); ; p.at++ { // the opening quote is as long
 		if p.at >= len(p.text) {
 			p.at = len(p.text)
 			p.fail(p.at, "the end of the string")
@@ -191,10 +191,17 @@ func (p *parser) str() (s string, ok bool) {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
 		return s, true
 	}
+	return p.unescape(start, closing, s), true
+}
+
+// unescape reads the escapes of a string between quotes, which begins at start and has
+// raw as its inside.
+func (p *parser) unescape(start int, closing, raw string) (s string) {
+	s = raw
 	if closing == `"` && json.Unmarshal([]byte(p.text[start:p.at]), &s) == nil {
-		return s, true
+		return s
 	}
-	mended := awkward.ReplaceAllStringFunc(s, func(found string) string {
+	mended := awkward.ReplaceAllStringFunc(raw, func(found string) string {
 		switch {
 		case found == `\'`:
 			return "'"
@@ -208,7 +215,7 @@ func (p *parser) str() (s string, ok bool) {
 	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
 		p.fail(min(start+int(bad.Offset)-2, p.at-1), `a valid escape sequence, or "\\" for a backslash`)
 	}
-	return s, true
+	return s
 }
 
 // skip leaves a broken value, at the end of its open objects and lists.

@@ -70,7 +70,7 @@ func (s *search) brackets(text string) bool {
 		case p.certain:
 			s.blame(p.wrong, 1)
 			p.skip()
-		case p.wrong.cut: // by a quote or comment that may be none
+		case p.wrong.cut: // a quote or comment that may be none cut it off
 			s.blame(ErrCut, 0)
 			p.at = start + 1
 		}

@@ -40,15 +40,15 @@ type Roster map[string]Agent
 
 // Request is plain data: it reaches the agent the same on every engine.
 type Request struct {
-	Op          string              `json:"op,omitempty"` // what is wanted of an agent that can do several things
-	Prompt      string              `json:"prompt,omitempty"`
-	History     []providers.Message `json:"history,omitempty"` // said before Prompt
-	Input       json.RawMessage     `json:"input,omitempty"`   // see JSON
-	Output      json.RawMessage     `json:"output,omitempty"`  // JSON Schema of the wanted answer; orchestrator.Ask sets it
-	Temperature *float64            `json:"temperature,omitempty"`
-	Parts       []providers.Part    `json:"parts,omitempty"` // images and documents, behind Prompt and Input
-	Params      providers.Params    `json:"params,omitzero"` // further settings of the model
-	Limits      Limits              `json:"limits,omitzero"`
+	Op          string              `json:"op,omitempty"`          // operation of an agent that has several; "": it has one
+	Prompt      string              `json:"prompt,omitempty"`      // message to the agent
+	History     []providers.Message `json:"history,omitempty"`     // conversation before Prompt
+	Input       json.RawMessage     `json:"input,omitempty"`       // data for the agent as JSON, see JSON
+	Output      json.RawMessage     `json:"output,omitempty"`      // JSON Schema of the wanted answer; orchestrator.Ask sets it
+	Temperature *float64            `json:"temperature,omitempty"` // temperature of the model; nil: its default
+	Parts       []providers.Part    `json:"parts,omitempty"`       // images and documents, behind Prompt and Input
+	Params      providers.Params    `json:"params,omitzero"`       // further settings of the model
+	Limits      Limits              `json:"limits,omitzero"`       // bounds of the call; zero: none
 }
 
 // Limits bound one call. A zero field sets no limit. The engine enforces Timeout,
@@ -56,18 +56,18 @@ type Request struct {
 // Limits say how something is asked, not what: they may change between a run and
 // its resumption.
 type Limits struct {
-	Timeout   time.Duration     `json:"timeout,omitempty"`   // of one attempt: then ctx is done, and the attempt failed transiently
-	Total     time.Duration     `json:"total,omitempty"`     // of all attempts and the waits between them: then the call failed
-	Grace     time.Duration     `json:"grace,omitempty"`     // how long the agent may take to return after its call was canceled or overdue: then it is left behind; 0: 1 s. An LLM gives a tool as long at the end of a Slice
-	Attempts  int               `json:"attempts,omitempty"`  // at transient errors; 0: the engine's default, 1: no second try
-	Slice     time.Duration     `json:"slice,omitempty"`     // of a tool loop: the agent stops its tools and returns what it has, Response.More set
-	ToolCalls int               `json:"toolCalls,omitempty"` // of a tool loop, the same
-	MaxTokens int               `json:"maxTokens,omitempty"` // of the answer
-	Repairs   int               `json:"repairs,omitempty"`   // of Ask: how often an answer that does not fit is sent back; 0: once, -1: never
-	Cost      providers.NanoUSD `json:"cost,omitempty"`      // what the call may cost; set by the budget, the agent keeps to it
-	Estimate  providers.NanoUSD `json:"estimate,omitempty"`  // reserved before the call; 0: nothing, then calls under way can overshoot a budget
+	Timeout   time.Duration     `json:"timeout,omitempty"`   // time of one attempt: then ctx is done, and the attempt has failed transiently
+	Total     time.Duration     `json:"total,omitempty"`     // time of all attempts and the waits between them: then the call has failed
+	Grace     time.Duration     `json:"grace,omitempty"`     // time to return after the call was canceled or overdue, before the agent is left behind; 0: 1 s. An LLM gives a tool as long at the end of a Slice
+	Attempts  int               `json:"attempts,omitempty"`  // attempts at transient errors, the first included; 0: the engine's default
+	Slice     time.Duration     `json:"slice,omitempty"`     // time of one part of a tool loop: then the agent stops its tools and returns, Response.More set
+	ToolCalls int               `json:"toolCalls,omitempty"` // tool calls of one part of a tool loop: then the agent returns, Response.More set
+	MaxTokens int               `json:"maxTokens,omitempty"` // tokens of the answer
+	Repairs   int               `json:"repairs,omitempty"`   // number of times that Ask sends back an answer that does not fit; 0: once, -1: never
+	Cost      providers.NanoUSD `json:"cost,omitempty"`      // money for the call, in nano-USD; the budget sets it, the agent keeps to it
+	Estimate  providers.NanoUSD `json:"estimate,omitempty"`  // money reserved before the call, in nano-USD; 0: nothing, then calls under way can overshoot a budget
 
-	AllowUnpriced bool `json:"allowUnpriced,omitempty"` // under Cost, a model without a known price may be asked; set by the budget
+	AllowUnpriced bool `json:"allowUnpriced,omitempty"` // under Cost, a model without a known price may be asked; the budget sets it
 }
 
 // Response is an answer. The flow owns it; engines record it. Each text is in it
@@ -78,8 +78,8 @@ type Response struct {
 	Data     json.RawMessage     `json:"data,omitempty"`     // the answer of agents that answer in JSON without words
 	Messages []providers.Message `json:"messages,omitempty"` // said between the prompt and the answer: tool calls and their results
 	More     bool                `json:"more,omitempty"`     // a slice ended, the work did not
-	Usage    providers.Usage     `json:"usage,omitzero"`
-	Elapsed  time.Duration       `json:"elapsed,omitempty"` // of all attempts; set by the engine
+	Usage    providers.Usage     `json:"usage,omitzero"`     // usage of the call
+	Elapsed  time.Duration       `json:"elapsed,omitempty"`  // time of all attempts; the engine sets it
 
 	// Fallbacks are the turns that another model than the first one of a
 	// providers.Chain answered.
@@ -88,9 +88,9 @@ type Response struct {
 
 // Fallback says which model answered a turn, and why those before it did not.
 type Fallback struct {
-	Turn   int      `json:"turn"`   // of the tool loop, from 1
-	Model  string   `json:"model"`  // that answered, as provider:name
-	Before []string `json:"before"` // the errors of those before it, without keys and prompts
+	Turn   int      `json:"turn"`   // turn of the tool loop, from 1
+	Model  string   `json:"model"`  // model that answered, as provider:name
+	Before []string `json:"before"` // errors of the models before it, without keys and prompts
 }
 
 // JSON encodes v for Request.Input, without escapes for HTML. It panics if v has no

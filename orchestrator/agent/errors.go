@@ -35,13 +35,13 @@ func (c Code) Is(target error) bool {
 // flows to hosts, in memory too: other types do not survive, their text and
 // codes do.
 type Error struct {
-	Message   string          `json:"message"`
-	Codes     []Code          `json:"codes,omitempty"`     // all that were in the chain, each once
-	Transient bool            `json:"transient,omitempty"` // worth a retry
-	Usage     providers.Usage `json:"usage,omitzero"`      // spent on the failure
-	Stack     string          `json:"stack,omitempty"`     // of a panic
+	Message   string          `json:"message"`             // text of the error
+	Codes     []Code          `json:"codes,omitempty"`     // all codes in the chain, each once
+	Transient bool            `json:"transient,omitempty"` // true: worth a retry
+	Usage     providers.Usage `json:"usage,omitzero"`      // usage of the call that failed
+	Stack     string          `json:"stack,omitempty"`     // stack of a panic; "": none
 
-	RetryAfter time.Duration `json:"retryAfter,omitempty"` // how long to wait before a retry; 0: not known
+	RetryAfter time.Duration `json:"retryAfter,omitempty"` // wait before a retry; 0: not known
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -105,7 +105,7 @@ func panicked(err error, v any) string {
 // Of the usage and the wait of one that wraps another the outer counts: it includes
 // what it wraps.
 func (e *Error) collect(err error) (used providers.Usage) {
-	var said Error           // by err alone
+	var said Error           // says only what err itself does
 	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
 	case Code:
 		said.Codes = []Code{x}
@@ -131,7 +131,7 @@ func (e *Error) collect(err error) (used providers.Usage) {
 		e.Transient, e.RetryAfter = true, said.RetryAfter
 	}
 	e.Stack = cmp.Or(e.Stack, said.Stack)
-	switch x := err.(type) { //nolint:errorlint // the same
+	switch x := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself
 	case interface{ Unwrap() error }:
 		used = e.collect(x.Unwrap())
 	case interface{ Unwrap() []error }:

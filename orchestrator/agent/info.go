@@ -11,13 +11,15 @@ import (
 
 // Info says which call an agent serves.
 type Info struct {
-	Run, Flow, Agent string
-	Branch           string       // of the flow; "" is the root
-	N                int64        // of the call in its branch
-	Key              string       // the call's idempotency key: the same at every attempt and after a resume, and no other call's
-	Attempt          int          // from 1; starts again after a resume
-	Log              *slog.Logger // never nil; silent unless the host gave the engine one
-	Watcher          Watcher      // of Report, for WithInfo alone: InfoFrom leaves it out
+	Run     string       // ID of the run
+	Flow    string       // name of the flow
+	Agent   string       // name under which the agent is called
+	Branch  string       // branch of the flow; "" is the root
+	N       int64        // number of the call in its branch
+	Key     string       // idempotency key of the call: no other call has it, and it stays at every attempt and after a resume
+	Attempt int          // number of the attempt, from 1; starts again after a resume
+	Log     *slog.Logger // log of the call, never nil; silent unless the host gave the engine one
+	Watcher Watcher      // receiver of Report, only for WithInfo: InfoFrom leaves it out
 }
 
 type infoKey struct{}
@@ -69,18 +71,18 @@ func InfoValue(key any, i *Info) (v any, ok bool) {
 // Progress is what an agent reports of a call while it works on it, for people who
 // watch the run. It is not in the log: it may be lost, and nothing depends on it.
 type Progress struct {
-	Agent, Branch, Key string // of the call, as in Info; set by Report
-	Attempt            int    // the same
+	Agent, Branch, Key string // call that is reported, as in Info; Report sets them
+	Attempt            int    // attempt of the call; Report sets it
 
-	Kind    ProgressKind
-	Turn    int                 // of the tool loop, from 1
+	Kind    ProgressKind        // kind of the report
+	Turn    int                 // turn of the tool loop, from 1
 	Text    string              // by Kind: the next piece, what the model said, what the tool returned, how far it is
-	Tool    *providers.ToolCall // ProgressTool and ProgressStep: what was called
-	Err     string              // ProgressTool: why it failed; "": it did not
-	Model   string              // ProgressTurn: which one answered, as provider:name; "": it did not say
-	Usage   providers.Usage     // of this step alone
-	Elapsed time.Duration       // of this step
-	Lost    int                 // how many the reader missed before this one, being slow
+	Tool    *providers.ToolCall // ProgressTool and ProgressStep: call of the tool
+	Err     string              // ProgressTool: failure of the tool; "": none
+	Model   string              // ProgressTurn: model that answered, as provider:name; "": it did not say
+	Usage   providers.Usage     // usage of only this step
+	Elapsed time.Duration       // time of this step
+	Lost    int                 // number of reports that a slow reader missed before this one
 }
 
 // ProgressKind says what a [Progress] reports.
@@ -97,7 +99,7 @@ const (
 // A Watcher receives what agents report. It is for authors of engines, and safe for
 // concurrent use.
 type Watcher interface {
-	Watching() bool    // whether the run is watched now
+	Watching() bool    // reports whether the run is watched now
 	Report(p Progress) // does not block, and keeps nothing of p that its caller may change
 }
 

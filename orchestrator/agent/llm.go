@@ -56,8 +56,8 @@ const (
 type LLM struct {
 	Model        providers.Model // required
 	Instructions string          // the system message; "": none
-	Tools        []Tool          // with different names
-	MaxTurns     int             // how often the model may be asked for one prompt, over all slices; 0: 20
+	Tools        []Tool          // tools for the model, each with a name of its own
+	MaxTurns     int             // number of turns for one prompt, over all slices; 0: 20
 }
 
 // Validate returns every fault of a joined into one error, or nil.
@@ -114,7 +114,8 @@ func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 	return resp, err
 }
 
-// request is what the model is asked first for req, in which so much was said.
+// request builds the first request to the model for req. said is the conversation so
+// far.
 func (a LLM) request(req Request, said []providers.Message) providers.Request {
 	ask := providers.Request{Output: req.Output, MaxTokens: req.Limits.MaxTokens, Temperature: req.Temperature, Params: req.Params}
 	if a.Instructions != "" {
@@ -132,9 +133,9 @@ type loop struct {
 	llm    LLM
 	limits Limits
 	begun  time.Time
-	ask    providers.Request // of the next turn
-	old    int               // how many of ask.Messages are the instructions, the History and the prompt
-	turn   int               // the last one since the prompt, in earlier slices too
+	ask    providers.Request // request of the next turn
+	old    int               // number of ask.Messages that are the instructions, the History and the prompt
+	turn   int               // number of turns since the prompt, in earlier slices too
 	spent  providers.Usage
 
 	fallbacks []Fallback

@@ -47,7 +47,7 @@ type toolUse struct {
 	came  chan providers.Message // has room for the result
 
 	mu    sync.Mutex
-	parts []providers.Part // what it shows; a tool that is left behind may add to it late
+	parts []providers.Part // images and documents that it shows; a tool that is left behind may add to it late
 }
 
 type useKey struct{}

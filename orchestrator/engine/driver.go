@@ -82,8 +82,8 @@ type Asker interface {
 // View is where a run is.
 type View struct {
 	runlog.Listing
-	Status    Status // of every run, also an open one
-	Questions []Ask  // that wait for an answer
+	Status    Status // status of the run, never ""
+	Questions []Ask  // questions that wait for an answer
 }
 
 // Resumed is what came of Driver.Resume.
