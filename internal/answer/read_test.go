@@ -48,7 +48,7 @@ type (
 		C int `json:"c,omitempty"`
 	}
 	misnamed struct {
-		A int `json:"a\"b,omitempty"` //nolint:govet,staticcheck // encoding/json does not take this name
+		A int `json:"a\"b,omitempty"` //nolint:staticcheck // encoding/json does not take this name
 	}
 )
 
