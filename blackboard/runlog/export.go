@@ -108,7 +108,7 @@ type imported struct {
 	header  exportHeader
 	blobs   map[string][]byte
 	recs    []Record
-	listing Listing // of recs
+	listing Listing // listing of recs
 }
 
 func (in *imported) store(ctx context.Context, s Store) error {

@@ -7,8 +7,8 @@ import (
 )
 
 // Listed tells whether a record of that kind changes more of a run's [Listing]
-// than Changed and Next. A store that keeps Listings needs to add these records
-// alone, and the first one of a run.
+// than Changed and Next. A store that keeps Listings needs to add only these records
+// and the first one of a run.
 func Listed(kind string) bool {
 	switch kind {
 	case Started, Resumed, Stuck, Ended:

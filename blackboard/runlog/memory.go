@@ -20,7 +20,7 @@ type Memory struct {
 	runs     map[string]*memoryRun
 	alive    map[string]time.Time              // until when an engine is alive, by its name
 	servers  map[string]*memoryServer          // calls of Serve, by the name of the engine
-	watchers map[chan struct{}]map[string]bool // what wakes a loop over Changes, and what it has to yield
+	watchers map[chan struct{}]map[string]bool // runs that a loop over Changes has to yield, by the channel that wakes it
 }
 
 // NewMemory returns an empty Memory.

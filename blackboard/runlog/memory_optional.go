@@ -156,7 +156,7 @@ func (m *Memory) Orphans(ctx context.Context) iter.Seq2[Listing, error] {
 // memoryServer is a call of Serve.
 type memoryServer struct {
 	ctx    context.Context                               //nolint:containedctx // the context of Serve
-	handle func(ctx context.Context, data []byte) []byte // what replies
+	handle func(ctx context.Context, data []byte) []byte // the handler of Serve
 	work   sync.WaitGroup                                // calls of handle
 }
 

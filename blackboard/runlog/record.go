@@ -29,9 +29,9 @@ const (
 	Started   = "started"   // the first record: the flow and its input
 	Resumed   = "resumed"   // another process, or this one again, continues the run
 	Called    = "called"    // an agent answered, or failed
-	Used      = "used"      // what a call used that has no answer, or had its answer before
+	Used      = "used"      // usage of a call that has no answer, or had its answer before
 	Refused   = "refused"   // a budget refused a call
-	Lost      = "lost"      // what budgets hold against calls whose process was killed
+	Lost      = "lost"      // reservations that budgets keep for calls whose process was killed
 	Slept     = "slept"     // a sleep or a time limit is over
 	Asked     = "asked"     // a question is open
 	Withdrawn = "withdrawn" // the flow does not wait for the question's answer any more

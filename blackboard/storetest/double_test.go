@@ -37,7 +37,7 @@ type double struct {
 	blob    func(ctx context.Context, run, hash string) ([]byte, error)
 	blobsOf func(ctx context.Context, run string) iter.Seq2[[]byte, error]
 	delete  func(ctx context.Context, runs ...string) error
-	damaged map[string]bool // what was damaged, by run and number
+	damaged map[string]bool // records and blobs that were damaged, by run and number
 }
 
 // newDouble returns a double without a fault.

@@ -101,7 +101,7 @@ var appendFaults = []fault{
 		d.append = func(ctx context.Context, recs []runlog.Record) error {
 			err := d.Memory.Append(ctx, recs)
 			if errors.Is(err, runlog.ErrConflict) && strings.Contains(err.Error(), `run "r"`) {
-				return nil // as if the later one had overwritten the first
+				return nil // the later one seems to have overwritten the first
 			}
 			return err
 		}

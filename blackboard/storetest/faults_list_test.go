@@ -118,7 +118,7 @@ var listFaults = []fault{
 				mu.RLock()
 				for l, err := range d.Memory.List(ctx, q) {
 					if !yield(l, err) {
-						return // without the unlock
+						return // the lock is kept
 					}
 				}
 				mu.RUnlock()

@@ -69,7 +69,7 @@ var readFaults = []fault{
 				mu.RLock()
 				for r, err := range d.Memory.Records(ctx, run, from) {
 					if !yield(r, err) {
-						return // without the unlock
+						return // the lock is kept
 					}
 				}
 				mu.RUnlock()

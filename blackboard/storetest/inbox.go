@@ -185,7 +185,7 @@ func inboxTakeUnknown(t testing.TB, s runlog.Store) {
 	mustTake(t, in, "r", "q", 1)
 	mustTake(t, in, "", "q", 0)
 	wantLetters(t, in, "r", letter("r", "q"))
-	mustPut(t, in, letter("r", "p"), at("r", "q", 1)) // what was not there is not used
+	mustPut(t, in, letter("r", "p"), at("r", "q", 1)) // Take uses no address
 }
 
 // inboxRecordsDoNothing has records that look as if they removed letters, or closed

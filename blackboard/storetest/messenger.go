@@ -137,7 +137,7 @@ func (suite Suite) repliesLarge(t testing.TB, s runlog.Store) {
 	for i := range random {
 		random[i] = byte(rand.Uint32())
 	}
-	for n := range 16 { // also where the parts of it end
+	for n := range 16 { // ends of their parts are tried, too
 		wantReply(t, other, "ann", string(random[:7000-n]), string(random[:7000-n])+"x")
 	}
 	for _, data := range [][]byte{equal, random} {

@@ -104,7 +104,7 @@ func listLimit(t testing.TB, s runlog.Store) {
 // listAfter reads page by page while runs are added before the cursor.
 func listAfter(t testing.TB, s runlog.Store) {
 	library(t, s)
-	twin := started("bb", 1) // of the same time as b
+	twin := started("bb", 1) // it starts at the time of b
 	mustAppend(t, s, twin)
 	var got []string
 	q := runlog.Query{Limit: 2}

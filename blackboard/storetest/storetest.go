@@ -55,14 +55,14 @@ type Suite struct {
 // check is one promise.
 type check struct {
 	name string                             // name of the subtest
-	run  func(t testing.TB, s runlog.Store) // what checks an empty store
+	run  func(t testing.TB, s runlog.Store) // the check of an empty store
 }
 
 // face is what an interface promises.
 type face struct {
 	name    string                  // name of the interface
-	has     func(runlog.Store) bool // whether a store has it
-	without string                  // what engines do without it
+	has     func(runlog.Store) bool // true if a store has it
+	without string                  // consequence for engines of a store that lacks it
 	groups  []group                 // promises
 }
 

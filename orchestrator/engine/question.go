@@ -74,7 +74,7 @@ func (s QuestionState) Over(l *runlog.Letter) bool {
 	if l.Round != s.Round {
 		return l.Round < s.Round
 	}
-	if l.Expired { // until it is on record, it alone says that the time is over
+	if l.Expired { // until it is on record, only the letter says that the time is over
 		return s.Kind == runlog.Expired || s.Kind == runlog.Answered
 	}
 	return !s.Takes(l)

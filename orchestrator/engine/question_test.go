@@ -92,7 +92,7 @@ func TestTakesAndOver(t *testing.T) {
 	for _, tt := range []struct {
 		words       string
 		round       int
-		answer      string // what happens to an answer: taken, over, or kept for later
+		answer      string // fate of an answer: taken, over, or kept for later
 		expiry      string
 		description string
 	}{

@@ -42,7 +42,7 @@ type question struct {
 	QuestionState
 	moved int64 // when the state changed last, counted in moves
 
-	answer json.RawMessage // what the flow gets that asks; nil: no answer was applied
+	answer json.RawMessage // answer for those who ask; nil: none was applied
 	open   []*Op           // effects that wait
 }
 

@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
-	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
@@ -21,22 +18,22 @@ import (
 // the last record: then it hands all to the engine's own Port. An engine calls Step
 // after each Advance until it returns false.
 type Replay struct {
-	Started StartedData // with its Run
-	Records []runlog.Record
-	Stuck   string // why the flow failed the last time; "": it did not
+	Started StartedData     // what the run is, with its ID
+	Records []runlog.Record // the log
+	Stuck   string          // why the flow failed the last time; "": it did not
 
-	*Clock                               // shared with Live
-	Questions *Questions                 // shared with Live
-	Live      Port                       // behind the log
-	Accept    bool                       // requests that differ from the recorded ones
+	*Clock                               // time of the run, shared with Live
+	Questions *Questions                 // questions of the run, shared with Live
+	Live      Port                       // the engine's own, behind the log
+	Accept    bool                       // requests may differ from the recorded ones
 	Request   func(d *CalledData) string // the text of a recorded request, for messages; nil, "": unknown
 
-	answers [][]CalledData         // of Records, by Seq, so many in a part
-	next    int                    // of Records
-	effects map[effectID]*onRecord // that the log or the flow knows
-	own     map[ownID]string       // what the flow itself wrote and has not repeated: its kind
+	answers [][]CalledData         // answers in Records, by Seq, in parts of equal length
+	next    int                    // index of the next one of Records
+	effects map[effectID]*onRecord // effects that the log or the flow knows
+	own     map[ownID]string       // kinds of records that the flow itself wrote and has not repeated
 	rest    []*Op                  // effects without a record, in the order in which they were asked for
-	fresh   []runlog.Record        // what the flow wrote and the log does not have
+	fresh   []runlog.Record        // records that the flow wrote and the log does not have
 	live    bool
 }
 
@@ -49,9 +46,9 @@ type effectID struct {
 // onRecord is what the log knows of an effect, and the flow of it now.
 type onRecord struct {
 	op      *Op   // nil: the flow has not asked for it yet, or it is complete
-	seq     int64 // of the record that completes it; 0: there is none
+	seq     int64 // Seq of the record that completes it; 0: there is none
 	refused *RefusedData
-	hash    string // of a changed request that was accepted
+	hash    string // hash of a changed request that was accepted; "": none was
 }
 
 // ownID is the identity of a record that the flow itself writes: emissions, and what
@@ -156,47 +153,6 @@ func (p *Replay) complete(x Execution, rec *runlog.Record) (bool, error) {
 	}
 	x.Complete(c)
 	return true, nil
-}
-
-// kinds are how the log and messages name effects.
-var kinds = [...]struct{ completed, asked string }{
-	0:     {"", "an effect of kind 0"},
-	Call:  {runlog.Called, "a call of agent %q"},
-	Sleep: {runlog.Slept, "a sleep"},
-	Limit: {runlog.Slept, "a time limit"},
-	Await: {runlog.Expired, "an answer to the question %q"},
-	Child: {runlog.Called, "a child run of flow %q"},
-}
-
-// fits tells whether e is what rec was made for.
-func (p *Replay) fits(rec *runlog.Record, e *onRecord) error {
-	op := e.op
-	if kinds[op.Kind].completed != rec.Kind || op.Name != rec.Name {
-		return p.diverged(rec, "now the flow asks for %s", strings.ReplaceAll(kinds[op.Kind].asked, "%q", strconv.Quote(op.Name)))
-	}
-	if op.Kind != Call {
-		return nil
-	}
-	switch hash := RequestHash(op.Name, op.Request); {
-	case hash == rec.Hash || hash == e.hash || rec.Hash == "": // a log in memory has none
-		delete(p.own, ownID{runlog.Changed, effectID{rec.Branch, rec.N}})
-		return nil
-	case p.Accept:
-		p.Emit(runlog.Record{Kind: runlog.Changed, Branch: op.Branch, N: op.N, Name: op.Name, Hash: hash})
-		return nil
-	}
-	then := ""
-	if p.Request != nil {
-		then = p.Request(p.answer(rec.Seq))
-	}
-	if then == "" {
-		then = "hash " + rec.Hash
-	}
-	parts, err := SplitRequest(op.Request)
-	if err != nil {
-		return err
-	}
-	return p.diverged(rec, "now the request to %q differs (restore it, or set Config.AcceptChangedRequests to use the recorded answer): recorded was %s, now it is %s", op.Name, then, text.Shorten(string(parts[0]), 400))
 }
 
 // Start implements Port.
@@ -308,12 +264,4 @@ func (p *Replay) GoLive() {
 		op.Asked = true
 		p.Live.Start(op)
 	}
-}
-
-func (p *Replay) diverged(rec *runlog.Record, format string, args ...any) error {
-	what := fmt.Sprintf("record %d is %q of effect %s", rec.Seq, rec.Kind, Key(rec.Branch, rec.N))
-	if rec.Name != "" {
-		what += fmt.Sprintf(" (%s)", rec.Name)
-	}
-	return agent.ErrorOf(fmt.Errorf("%w: run %q: %s: %s", ErrDiverged, p.Started.Run, what, fmt.Sprintf(format, args...)))
 }
