@@ -1,12 +1,15 @@
-# make test lint cross storm fleet bench fuzz fmt tidy: every module of go.work, one after another.
+# make test test-long lint cross storm fleet bench fuzz fmt tidy: every module of go.work, one after another.
 # GNU make, Go and git are enough; the race detector also wants a C compiler.
 
 GO                    ?= go
 GOLANGCI_LINT_VERSION := v2.15.0
 FUZZTIME              ?= 5s
-TESTFLAGS             ?= -timeout 20m
+TESTFLAGS             ?= -timeout 40m
 KILLS                 ?= 300
 FAULTS                ?= 200
+
+# The packages that make test runs under the race detector.
+raced := ./orchestrator ./orchestrator/agent/... ./orchestrator/engine/... ./orchestrator/internal/... ./blackboard ./blackboard/runlog ./providers
 
 root    := $(CURDIR)
 modules  = $(shell $(GO) list -m -f '{{.Dir}}')
@@ -25,31 +28,37 @@ each = @set -e; for m in $(modules); do cd "$$m"; \
 	if [ -z "$$($(GO) list -e ./... 2>/dev/null)" ]; then echo "$$m: no packages yet"; continue; fi; \
 	echo "== $$m"; $(1); done
 
-.PHONY: help test lint cross storm fleet bench fuzz fmt tidy oracle golangci-lint
+.PHONY: help test test-long lint cross storm fleet bench fuzz fmt tidy oracle golangci-lint
 
 help:
-	@echo 'make test    all tests, in random order, under the race detector'
-	@echo 'make lint    formatting, go vet and golangci-lint $(GOLANGCI_LINT_VERSION)'
-	@echo 'make cross   go vet for windows and darwin'
-	@echo 'make storm   kill KILLS ($(KILLS)) processes at work, and check what logs promise'
-	@echo 'make fleet   the same with FAULTS ($(FAULTS)) of three processes and a Postgres server'
-	@echo 'make bench   the table of measurements'
-	@echo 'make fuzz    every fuzz target for FUZZTIME ($(FUZZTIME))'
-	@echo 'make oracle  requests and answers beside the vendors own SDKs'
-	@echo 'make fmt     format all files'
-	@echo 'make tidy    go mod tidy in every module'
+	@echo 'make test       quick tests of all packages, the core under the race detector'
+	@echo 'make test-long  all tests under the race detector'
+	@echo 'make lint       formatting, go vet and golangci-lint $(GOLANGCI_LINT_VERSION)'
+	@echo 'make cross      go vet for windows and darwin'
+	@echo 'make storm      kill KILLS ($(KILLS)) processes at work, and check what logs promise'
+	@echo 'make fleet      the same with FAULTS ($(FAULTS)) of three processes and a Postgres server'
+	@echo 'make bench      the table of measurements'
+	@echo 'make fuzz       every fuzz target for FUZZTIME ($(FUZZTIME))'
+	@echo 'make oracle     requests and answers beside the vendors own SDKs'
+	@echo 'make fmt        format all files'
+	@echo 'make tidy       go mod tidy in every module'
 
+# cc tells whether there is a C compiler, which the race detector wants.
+cc = printf '\#include <stdlib.h>\nint main(void) { return 0; }\n' | $$($(GO) env CC) -x c -o /dev/null - >/dev/null 2>&1
+
+# The quick tests of all packages; those of the core under the race detector.
 test:
-	@race=-race; \
-	if ! printf '#include <stdlib.h>\nint main(void) { return 0; }\n' | \
-		$$($(GO) env CC) -x c -o /dev/null - >/dev/null 2>&1; then \
-		race=; echo 'No C compiler: testing without the race detector.'; \
-	fi; \
-	status=0; for m in $(modules); do \
-		if [ -z "$$(cd "$$m" && $(GO) list -e ./... 2>/dev/null)" ]; then echo "$$m: no packages yet"; continue; fi; \
-		echo "== $$m: go test $$race -shuffle=on $(TESTFLAGS) ./..."; \
-		(cd "$$m" && CGO_ENABLED=$${race:+1} $(GO) test $$race -shuffle=on $(TESTFLAGS) ./...) || status=1; \
-	done; exit $$status
+	@race=-race; $(cc) || { race=; echo 'No C compiler: testing without the race detector.'; }; \
+	all=$$($(GO) list $(addsuffix /...,$(modules))) && raced=$$($(GO) list $(raced)) && \
+	rest=$$(printf '%s\n' $$all | grep -vxF "$$raced") || exit 1; status=0; \
+	CGO_ENABLED=$${race:+1} $(GO) test -short $$race -shuffle=on $(TESTFLAGS) $$raced || status=1; \
+	$(GO) test -short -shuffle=on $(TESTFLAGS) $$rest || status=1; \
+	exit $$status
+
+# Everything under the race detector, and nothing left out.
+test-long:
+	@race=-race; $(cc) || { race=; echo 'No C compiler: testing without the race detector.'; }; \
+	CGO_ENABLED=$${race:+1} $(GO) test $$race -shuffle=on $(TESTFLAGS) $(addsuffix /...,$(modules))
 
 lint: golangci-lint
 	$(call each,"$(lint_bin)" fmt --diff --config "$(config)" && \

@@ -2,11 +2,9 @@ package arch
 
 import (
 	"go/ast"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -21,13 +19,13 @@ var (
 )
 
 // Each file of docs/requirements lists requirements, a line each. A test whose name
-// begins with an ID names a listed requirement, and each one that is listed has a test,
-// but for those that are planned.
+// begins with an ID names a listed requirement, and each one that is listed has a test
+// that make test runs, but for those that are planned.
 func TestRequirements(t *testing.T) {
 	lists, err := filepath.Glob(filepath.Join(root, "docs", "requirements", "*.md"))
 	require.NoError(t, err)
 	require.NotEmpty(t, lists)
-	named, everywhere := idsOfTests(t), map[string]bool{}
+	tests, everywhere := idsOfTests(t), map[string]bool{}
 	for _, list := range lists {
 		t.Run(filepath.Base(list), func(t *testing.T) {
 			text, err := os.ReadFile(list)
@@ -38,12 +36,13 @@ func TestRequirements(t *testing.T) {
 				id, planned := m[1], m[2] != ""
 				assert.False(t, everywhere[id], "%s is listed more than once", id)
 				everywhere[id] = true
-				assert.Equal(t, !planned, named[id] != "", "%s: planned: %v, named by a test: %q", id, planned, named[id])
+				assert.Equal(t, !planned, tests[id].path != "", "%s: planned: %v, named by a test: %q", id, planned, tests[id].path)
+				assert.Equal(t, !planned, tests[id].short, "%s: make test leaves out what %s has of it", id, tests[id].path)
 			}
 		})
 	}
-	for id, at := range named {
-		assert.True(t, everywhere[id], "%s: a test is named after %s, which no page lists", at, id)
+	for id, at := range tests {
+		assert.True(t, everywhere[id], "%s: a test is named after %s, which no page lists", at.path, id)
 	}
 }
 
@@ -97,28 +96,28 @@ func familiesOf(t *testing.T) map[string]bool {
 // family is an ID without its number.
 func family(id string) string { return strings.TrimRight(id, "0123456789") }
 
-// idsOfTests returns where a test is named after each ID.
-func idsOfTests(t *testing.T) map[string]string {
+// named is where a test is named after an ID.
+type named struct {
+	path  string
+	short bool // one that make test runs
+}
+
+// idsOfTests returns where a test is named after each ID, if there are several: one that
+// make test runs.
+func idsOfTests(t *testing.T) map[string]named {
 	t.Helper()
-	named := map[string]string{}
+	all := map[string]named{}
 	for _, f := range files(t) {
 		if !f.test {
 			continue
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			lit, ok := n.(*ast.BasicLit)
-			if !ok || lit.Kind != token.STRING {
-				return true
+		ast.Walk(visitor{found: func(ids []string, long bool) {
+			for _, id := range ids {
+				if !all[id].short {
+					all[id] = named{f.path, !long}
+				}
 			}
-			name, err := strconv.Unquote(lit.Value)
-			if err != nil {
-				return true
-			}
-			for id := range strings.FieldsSeq(testIDs.FindString(name)) {
-				named[id] = f.path
-			}
-			return true
-		})
+		}}, f.ast)
 	}
-	return named
+	return all
 }
