@@ -12,6 +12,9 @@ import (
 )
 
 func TestEngine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	enginetest.Run(t, enginetest.Engine{RealTime: true, Peers: true, Storage: func(t *testing.T) enginetest.Open {
 		t.Helper()
 		store := open(t, config(t))

@@ -30,6 +30,9 @@ func pair(t *testing.T) (primary, standby *pgtest.Server, dsn string) {
 // TestSlowSession has an engine whose session takes longer than others to connect
 // again after the server was away.
 func TestSlowSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	t.Run("an engine that connects late after an outage is not dead", func(t *testing.T) {
 		server := pgtest.Open(t, "fsync=off")
 		slow, err := server.NewProxy()
@@ -60,6 +63,9 @@ func TestSlowSession(t *testing.T) {
 // TestStandbyAway has a standby that confirms nothing for a while: records that only the
 // primary has are not returned.
 func TestStandbyAway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	t.Run("a record that the standby has not confirmed is not read", func(t *testing.T) {
 		_, standby, dsn := pair(t)
 		require.NoError(t, appendOne(t, open(t, postgres.Config{Pool: pool(t, dsn)}), "r", 0))
@@ -84,6 +90,9 @@ func TestStandbyAway(t *testing.T) {
 }
 
 func TestFailover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	t.Run("a failover to a standby loses and repeats nothing", func(t *testing.T) {
 		primary, standby, dsn := pair(t)
 		calls := &tally{}

@@ -21,6 +21,9 @@ var (
 )
 
 func TestMigrate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	p, err := pgxpool.New(t.Context(), pgtest.Open(t, "fsync=off").DSN())
 	require.NoError(t, err)
 	t.Cleanup(p.Close)

@@ -68,6 +68,9 @@ var branchy = orchestrator.Flow[int, int]{Name: "branchy", Do: func(c *orchestra
 }}
 
 func TestServerRestarts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	t.Run("a server that restarts loses and repeats nothing", func(t *testing.T) {
 		s := pgtest.Open(t)
 		cfg := postgres.Config{Pool: pool(t, s.DSN())}
@@ -94,6 +97,9 @@ func TestServerRestarts(t *testing.T) {
 }
 
 func TestServerStaysAway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	t.Run("the host sees our errors", func(t *testing.T) {
 		s := pgtest.Open(t, "fsync=off")
 		e := engine(t, orchestrator.Config{
@@ -148,6 +154,9 @@ func (l *locked) Call(ctx context.Context, req agent.Request) (resp agent.Respon
 
 // TestServerTimeouts has time limits of the server that end the insert of a record.
 func TestServerTimeouts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	for parameter, want := range map[string]string{
 		"statement_timeout": "it took longer than Config.Timeout, or than statement_timeout",
 		"lock_timeout":      "another transaction kept a lock longer than Config.LockTimeout, or than lock_timeout",

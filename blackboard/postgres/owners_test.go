@@ -67,6 +67,9 @@ func TestBeatNameTaken(t *testing.T) {
 // TestSessionLost cuts the session of a living engine again and again: it never counts as
 // dead.
 func TestSessionLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	cfg, a, b := two(t)
 	require.NoError(t, a.Beat(t.Context(), "ann", time.Hour))
 	require.NoError(t, a.Append(t.Context(), []runlog.Record{ownedBy("r", "ann")}))

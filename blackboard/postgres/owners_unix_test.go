@@ -28,6 +28,9 @@ func taken(t *testing.T, s *postgres.Store) {
 // makes it dead, the log's fence keeps it out when it continues, and a beat makes it
 // alive again.
 func TestStoppedEngine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	t.Run("N7 a stopped engine is dead when it was silent for d", func(t *testing.T) {
 		cfg := config(t)
 		s := open(t, cfg)
@@ -46,6 +49,9 @@ func TestStoppedEngine(t *testing.T) {
 
 // TestStoppedOwner stops the process that works on a run.
 func TestStoppedOwner(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	t.Run("the state of a run whose owner is stopped is an error after 5 s", func(t *testing.T) {
 		cfg := config(t)
 		e := startProcess(t, cfg, dsn(t), "TestTellingProcess")
@@ -70,6 +76,9 @@ func TestStoppedOwner(t *testing.T) {
 // TestCutEngine cuts the network of an engine's process, whose session the server
 // still believes in.
 func TestCutEngine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	t.Run("N7 an engine that is cut off is dead when it was silent for d", func(t *testing.T) {
 		cfg := config(t)
 		s := open(t, cfg)

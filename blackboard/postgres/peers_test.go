@@ -61,6 +61,9 @@ func TestTellingProcess(t *testing.T) {
 // TestStateInAnotherProcess has a process that works on a run, and this one that asks
 // it for the run's state and progress, until the other one is stopped and killed.
 func TestStateInAnotherProcess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	cfg := config(t)
 	process := startProcess(t, cfg, dsn(t), "TestTellingProcess")
 	r, err := worker(t, cfg, true).Open(t.Context(), "t")
@@ -124,6 +127,9 @@ func infoOf(t *testing.T, r *orchestrator.Run) orchestrator.Info {
 // TestRequestsWhileTheSessionIsLost has requests beside sessions that are ended by the
 // server again and again: each has the reply, or an error in time.
 func TestRequestsWhileTheSessionIsLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	cfg, a, b := two(t)
 	require.NoError(t, a.Beat(t.Context(), "ann", time.Hour))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -115,4 +115,9 @@ func suite(parameter string) storetest.Suite {
 func TestStore(t *testing.T) { suite("").Run(t) }
 
 // TestStorePooler has pools as they must be behind a pooler that shares connections.
-func TestStorePooler(t *testing.T) { suite("default_query_exec_mode=exec").Run(t) }
+func TestStorePooler(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: TestStore says the same without a pooler")
+	}
+	suite("default_query_exec_mode=exec").Run(t)
+}

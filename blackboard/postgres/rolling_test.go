@@ -91,6 +91,9 @@ func (w workerProcess) drain(t *testing.T) {
 // TestRollingRestart starts three processes in place of three others, one after the
 // other, while runs are open.
 func TestRollingRestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	t.Run("a rolling restart of three processes repeats nothing", func(t *testing.T) {
 		cfg := config(t)
 		file := filepath.Join(t.TempDir(), "calls")

@@ -16,6 +16,9 @@ import (
 // TestStandby has an engine that observes by way of a standby, while a worker is on
 // the primary.
 func TestStandby(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	primary, standby, dsn := pair(t)
 	_, err := postgres.New(t.Context(), postgres.Config{Pool: pool(t, standby.DSN())})
 	wantOurs(t, err)

@@ -15,6 +15,9 @@ import (
 
 // TestTeams kills the ready teams after every record.
 func TestTeams(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it sweeps all teams")
+	}
 	var mu sync.Mutex
 	var free []string // schemas of stores that are closed
 	teamtest.Sweep(t, func(tb testing.TB) runlog.Store {

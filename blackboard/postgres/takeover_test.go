@@ -25,6 +25,9 @@ var waits = orchestrator.Flow[int, string]{Name: "waits", Do: func(c *orchestrat
 // TestHundredOrphans has a process that is killed with a hundred runs, which another
 // engine resumes.
 func TestHundredOrphans(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts servers, stops them or waits for them")
+	}
 	t.Run("N7 a hundred runs are taken over within 2 s of a kill", func(t *testing.T) {
 		const n = 100
 		cfg := config(t)

@@ -14,6 +14,9 @@ import (
 
 // TestTeams kills the ready teams behind every record.
 func TestTeams(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it sweeps all teams")
+	}
 	teamtest.Sweep(t, func(tb testing.TB) runlog.Store {
 		tb.Helper()
 		s, err := sqlite.New(sqlite.Config{Path: filepath.Join(tb.TempDir(), "runs.db"), Sync: sqlite.Normal})

@@ -11,6 +11,9 @@ import (
 
 // A worker may check out something else in its worktree.
 func TestCheckedOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	for _, args := range [][]string{{"main"}, {"--detach"}, {"-b", "of-the-worker"}, {"--orphan", "of-the-worker"}} {
 		t.Run("B95 B8 what is in the worktree is committed on its branch, after git checkout "+args[len(args)-1], func(t *testing.T) {
 			r := newRepo(t)

@@ -24,6 +24,9 @@ func blockLog(t *testing.T, r *repo) {
 }
 
 func TestFailures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("BX4 a branch that git cannot move has not been moved by others", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()

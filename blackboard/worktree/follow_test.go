@@ -13,6 +13,9 @@ import (
 )
 
 func TestIgnoredFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	// ignoring is a repository that ignores .env and build.
 	ignoring := func(t *testing.T) *repo {
 		r := newRepo(t)
@@ -115,6 +118,9 @@ func TestIgnoredFiles(t *testing.T) {
 }
 
 func TestFollowedBefore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("BC62 BX3 what a user has staged since a folder was updated is kept", func(t *testing.T) {
 		r := newRepo(t)
 		write(t, r.Dir, "b.txt", "old")

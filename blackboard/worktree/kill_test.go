@@ -153,6 +153,9 @@ func step[T any](v *victim, name string, do func() (T, error)) (result T, err er
 }
 
 func TestKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Parallel()
 	t.Run("BX1 BX30 killed in the middle of git's commands, it does what is left", func(t *testing.T) {
 		self, err := os.Executable()
@@ -196,6 +199,9 @@ func TestKills(t *testing.T) {
 
 // A git that was killed leaves any of its files for a worktree out, or empty.
 func TestKilledWhileAWorktreeIsMadeOrRemoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Parallel()
 	damage := map[string]func(path string) error{
 		"is missing": os.RemoveAll,

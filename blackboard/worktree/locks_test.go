@@ -23,6 +23,9 @@ func leave(t *testing.T, dir, name string, age time.Duration) string {
 }
 
 func TestLocksOfKilledGits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("BX2 of refs, of the index and of the main branch", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()

@@ -18,6 +18,9 @@ import (
 )
 
 func TestMerge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("BA117 BC20 the same line: the second one conflicts, with the file", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()
@@ -182,10 +185,10 @@ func oneRun(ctx context.Context, c worktree.Config, reviewed map[string]worktree
 }
 
 func TestStoppedAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("BX2 BX30 BX6 BA119 stopped after any command of git, and repeated", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("it runs git some thousand times")
-		}
 		commands := 0
 		whole := newRepo(t)
 		require.NoError(t, oneRun(t.Context(), whole.config(), map[string]worktree.Tree{}, func([]string) error { commands++; return nil }))
@@ -232,6 +235,9 @@ func stoppedAfter(t *testing.T, n int, want string) {
 }
 
 func TestKilledWhileFilesAreWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	// stopped merges a file that is changed, one that is new and one that is removed, and
 	// stops before the folder is updated.
 	stopped := func(t *testing.T) (*repo, string) {
@@ -305,6 +311,9 @@ func TestKilledWhileFilesAreWritten(t *testing.T) {
 }
 
 func TestSeveralRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("BX31 B100 two runs on one repository at once", func(t *testing.T) {
 		r := newRepo(t)
 		const tasks = 4

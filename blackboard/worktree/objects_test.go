@@ -31,6 +31,9 @@ func (r *repo) objects() (n int) {
 // folders above it and the commit; a merge only the folders in which both sides have
 // changed something, and its commit. Its worktree shares all other content.
 func TestObjects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	r := newRepo(t)
 	for _, name := range []string{"src/a/deep/file", "src/a/other", "src/b/y", "docs/x", "docs/more/z"} {
 		write(t, r.Dir, name, "the content of "+name)

@@ -14,6 +14,9 @@ import (
 )
 
 func TestRemove(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("BX2 BX30 what a removal that was killed has left is not taken for a worktree", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()

@@ -10,6 +10,9 @@ import (
 )
 
 func TestOpenAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	for _, allow := range []bool{false, true} {
 		name := map[bool]string{false: "", true: ", also if changes are allowed"}[allow]
 		t.Run("BX3 BX2 BA120 changes made during a run stop its merges, not its process that starts again"+name, func(t *testing.T) {

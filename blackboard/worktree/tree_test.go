@@ -21,6 +21,9 @@ import (
 )
 
 func TestCreate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("B94 BC22 from main, or from the branch of the parent", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()
@@ -326,6 +329,9 @@ func TestRead(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("the folder of a run is there as long as something is in it", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()
@@ -391,6 +397,9 @@ func TestSweep(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("BC66 B8 the files that a commit changed, with their hashes", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()

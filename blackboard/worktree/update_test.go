@@ -26,6 +26,9 @@ func paused(t *testing.T, other, content string) (*repo, worktree.Tree) {
 }
 
 func TestUpdate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("B46 BC22 what was merged meanwhile is in the worktree, beside its own work", func(t *testing.T) {
 		r, tree := paused(t, "found", "2\n")
 		w := r.open()
@@ -85,9 +88,6 @@ func TestUpdate(t *testing.T) {
 		assert.Empty(t, files)
 	})
 	t.Run("BX30 stopped after any command of git, and repeated", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("it runs git some hundred times")
-		}
 		for n := 1; ; n++ {
 			r, tree := paused(t, "same", "theirs\n")
 			w, left := r.open(), -1

@@ -251,6 +251,9 @@ func TestOpen(t *testing.T) {
 }
 
 func TestAnotherOwner(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	r := newRepo(t)
 	gittest.OtherOwner(t)
 	_, err := worktree.Open(t.Context(), r.config())
@@ -265,6 +268,9 @@ func TestAnotherOwner(t *testing.T) {
 }
 
 func TestDirty(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Run("BA120 BX3 changes are refused before anything is done", func(t *testing.T) {
 		for _, name := range []string{"main.txt", "new.txt"} {
 			r := newRepo(t)
@@ -423,6 +429,9 @@ func TestNothingIsExecuted(t *testing.T) {
 
 // A filter turns letters, so that a file differs from what is in the repository.
 func TestFilters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	if runtime.GOOS == "windows" {
 		t.Skip("the filter is tr")
 	}

@@ -50,6 +50,9 @@ func delivered(t *testing.T) string {
 }
 
 func TestDeliveryPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts browsers")
+	}
 	html := delivered(t)
 	for _, view := range []struct {
 		name          string

@@ -84,6 +84,9 @@ func pageOf(t *testing.T, created string) string {
 }
 
 func TestDiscussionPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts browsers")
+	}
 	html := pageOf(t, "<h1>My report</h1><p style=\"color:teal\">All is well.</p>")
 	for _, view := range []struct {
 		name          string

@@ -80,6 +80,9 @@ func (b *tab) add(title, due string) {
 }
 
 func TestTodoBoard(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts browsers")
+	}
 	repo := build(t)
 	require.Equal(t, "9", run(t, repo, "git", "rev-list", "--count", "--merges", "main"), "a merge a task")
 	run(t, repo, "go", "test", "./...")

@@ -335,6 +335,7 @@ func TestEnds(t *testing.T) {
 		c, _ := p.open(t)
 		out, _, err := c.Run(t)
 		assert.Equal(t, orchestrator.Status(status), out.Status, "%v", err)
+		c.Quick = testing.Short()
 		c.Sweep(t)
 		c.Determinism(t)
 	}

@@ -290,6 +290,7 @@ func TestEnds(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.ErrorIs(t, err, want)
+		c.Quick = testing.Short()
 		c.Sweep(t)
 		c.Determinism(t)
 	}

@@ -276,6 +276,7 @@ func (s script) play(t *testing.T) played {
 func (s script) sweep(t *testing.T) {
 	t.Helper()
 	c, _ := s.open(t)
+	c.Quick = testing.Short()
 	c.Sweep(t)
 	c.Determinism(t)
 }

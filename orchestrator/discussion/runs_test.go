@@ -156,6 +156,7 @@ func TestEnds(t *testing.T) {
 			assert.Equal(t, status == "completed" || status == "partial", err == nil)
 			assert.Equal(t, out.Status == orchestrator.Partial && out.FinalIdea != nil, len(out.Unverified) > 0)
 			seen[out.Discussion.Phase] = true
+			c.Quick = testing.Short()
 			c.Determinism(t)
 			c.Sweep(t)
 		})

@@ -184,6 +184,9 @@ func TestOptimise(t *testing.T) {
 		require.ErrorIs(t, err, research.ErrInvalidPlan)
 	})
 	t.Run("RC43 plans that are too complex", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it makes all the checks that are allowed")
+		}
 		all := []research.Worker{{ID: "w", Category: research.Writing, Critical: true, Needs: []string{"p"}}}
 		p := research.Plan{Steps: []research.Step{{ID: "s", Category: research.Researching, Mode: research.Parallel}}}
 		for i := range 200 { // each of 20 needs can be met by ten, at a cost that never fits

@@ -203,6 +203,7 @@ func TestEnds(t *testing.T) {
 			if end.calls > 0 {
 				assert.Equal(t, end.calls, out.Spent.Calls, "all that it may make")
 			}
+			c.Quick = testing.Short()
 			c.Sweep(t)
 			c.Determinism(t)
 		})

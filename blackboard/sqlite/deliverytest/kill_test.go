@@ -35,12 +35,6 @@ import (
 	"github.com/convene-go/convene/orchestrator/flowtest"
 )
 
-// Each of seeds kills so many processes.
-const (
-	seeds = 5
-	kills = 6
-)
-
 // buildCache is the cache of this machine: a cold one would build the standard library.
 var buildCache = sync.OnceValues(func() (string, error) {
 	out, err := exec.CommandContext(context.Background(), "go", "env", "GOCACHE").Output()
@@ -230,8 +224,9 @@ func (todo task) alive(t *testing.T) *os.File {
 // TestKilled kills processes at random moments, mostly while tests run, and lets
 // others go on until the run has ended.
 func TestKilled(t *testing.T) {
+	seeds, kills := 5, 6 // each seed kills so many processes
 	if testing.Short() {
-		t.Skip("it kills thirty processes that run go test")
+		seeds, kills = 1, 2
 	}
 	undisturbed := place(t)
 	calls := start(t, undisturbed).finish(t)
@@ -261,7 +256,9 @@ func TestKilled(t *testing.T) {
 			})
 		}
 	})
-	assert.Positive(t, during.Load(), "or it proves little")
+	if !testing.Short() {
+		assert.Positive(t, during.Load(), "or it proves little")
+	}
 	t.Logf("%d of %d kills while tests ran", during.Load(), seeds*kills)
 }
 

@@ -126,6 +126,9 @@ func kept(t *testing.T, c workspace.Config, id string) []string {
 }
 
 func TestTeam(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs go test and git often")
+	}
 	c := quick(t)
 	w := open(t, c)
 	before := snapshot(t, w, "")
@@ -215,6 +218,9 @@ func TestTeam(t *testing.T) {
 
 // A host without a log starts again with the same ID, and so with the same keys.
 func TestRunOfTheSameID(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs go test and git often")
+	}
 	t.Run("SC46 a further run does its own work", func(t *testing.T) {
 		c := quick(t)
 		w := open(t, c)

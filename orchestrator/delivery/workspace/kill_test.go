@@ -48,6 +48,9 @@ func TestMain(m *testing.M) {
 // The process is killed at a moment of the run that the test chooses: the code under
 // test tells it over a fifo, and holds another one as long as any of it lives.
 func TestKilledDuringTests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs go test and git often")
+	}
 	for i := range 3 {
 		t.Run(fmt.Sprintf("SC47 SC46 SA47 kill -9 of ours %d", i), func(t *testing.T) {
 			fifos := t.TempDir()

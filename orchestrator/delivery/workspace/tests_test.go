@@ -114,6 +114,9 @@ func hostile(t *testing.T, imports, body string) workspace.Config {
 }
 
 func TestHostile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs go test and git often")
+	}
 	outside := t.TempDir()
 	kept := filepath.Join(outside, "kept")
 	require.NoError(t, os.WriteFile(kept, []byte("kept"), 0o600))
@@ -233,6 +236,9 @@ func TestHostile(t *testing.T) {
 }
 
 func TestOutputIsTheSameEverywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs go test and git often")
+	}
 	body := "log.Print(\"logged\")\nt.Log(t.TempDir(), \"kept 2026-01-02T03:04:05Z and 1.5s\")\nwd, _ := os.Getwd()\nt.Log(wd+\"/sum.go\", new(int))\npanic(\"at last\")"
 	var outputs []string
 	for range 2 {
@@ -268,6 +274,9 @@ func TestCanceled(t *testing.T) {
 
 // The tests take away what the undo needs, once.
 func TestUndoFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs go test and git often")
+	}
 	if runtime.GOOS == "windows" {
 		t.Skip("the tests are a shell script")
 	}

@@ -302,6 +302,9 @@ func TestLocksOfGit(t *testing.T) {
 }
 
 func TestKilledGit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs go test and git often")
+	}
 	t.Run("SC57 SC46 what a git has not done that was killed, the next one does", func(t *testing.T) {
 		git := gittest.New(t)
 		for n, killed := 1, true; killed; n++ {

@@ -519,7 +519,9 @@ func TestEnds(t *testing.T) {
 				require.ErrorIs(t, err, end.err)
 			}
 			assert.Len(t, out.Projects, len(end.in.Projects))
-			end.play.play(t).Sweep(t)
+			c := end.play.play(t)
+			c.Quick = testing.Short()
+			c.Sweep(t)
 			end.play.play(t).Determinism(t)
 		})
 	}
