@@ -18,9 +18,6 @@ import (
 )
 
 func TestMerge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: it starts git often")
-	}
 	t.Run("BA117 BC20 the same line: the second one conflicts, with the file", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()
@@ -88,6 +85,9 @@ func TestMerge(t *testing.T) {
 		assert.Equal(t, before, r.run("rev-parse", "main"))
 	})
 	t.Run("BX4 main that others move is merged with anew, three times", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		r := newRepo(t)
 		r.run("checkout", "--quiet", "--detach")
 		w := r.open()

@@ -21,9 +21,6 @@ import (
 )
 
 func TestCreate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: it starts git often")
-	}
 	t.Run("B94 BC22 from main, or from the branch of the parent", func(t *testing.T) {
 		r := newRepo(t)
 		w := r.open()

@@ -212,6 +212,9 @@ func TestTerminalPicture(t *testing.T) {
 }
 
 func TestCrashes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it sweeps a whole team")
+	}
 	flow, err := newFlow()
 	require.NoError(t, err)
 	o, err := parse([]string{healthcare, "-length", "500"}, nil)

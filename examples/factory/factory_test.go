@@ -290,6 +290,9 @@ func takenOver(t *testing.T, built, dir string) {
 // Killed at work and interrupted, the run is finished by the next process: it repeats no
 // call, and has the same result.
 func TestKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs go test again and again")
+	}
 	m, built, dir := whole(t), clitest.Build(t), t.TempDir()
 	id, db := runID(t, args(dir)), filepath.Join(dir, "f.db")
 	before := []runlog.Record{}

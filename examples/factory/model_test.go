@@ -41,6 +41,9 @@ func hostCache(t *testing.T) string {
 
 // The team asks models that refuse what today's models refuse, and any objective goes.
 func TestModels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs go test again and again")
+	}
 	for _, model := range clitest.StrictModels {
 		t.Run(model, func(t *testing.T) {
 			s, dir := clitest.NewStrict(t, model, work), t.TempDir()

@@ -17,6 +17,9 @@ import (
 
 // A second film on the same run shows it, and resumes it when the first one is killed.
 func TestTwoFilmsOneOfThemKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it kills processes")
+	}
 	program, dir := clitest.Build(t), t.TempDir()
 	db := filepath.Join(dir, "f.db")
 	first := exec.CommandContext(t.Context(), program, "-db", db, "-pace", "1h", bread)
@@ -49,6 +52,9 @@ func TestTwoFilmsOneOfThemKilled(t *testing.T) {
 }
 
 func TestKilledTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it kills processes")
+	}
 	program, dir := clitest.Build(t), t.TempDir()
 	whole, killed := filepath.Join(dir, "whole.db"), filepath.Join(dir, "killed.db")
 	args := func(db, pace, out string) []string {

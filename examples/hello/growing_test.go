@@ -53,7 +53,7 @@ func main() {
 // packages are those that the README's blocks on stores need beside these.
 var packages = []string{
 	"os",
-	"github.com/convene-go/convene/blackboard",
+	"github.com/convene-go/convene/blackboard/runlog",
 	"github.com/convene-go/convene/blackboard/sqlite",
 	"github.com/convene-go/convene/blackboard/postgres",
 	"github.com/jackc/pgx/v5/pgxpool",

@@ -106,6 +106,9 @@ func TestEndedRunIsReportedAgain(t *testing.T) {
 func runID(preset string) string { return cli.Family(program, "rehearsal", preset, library) }
 
 func TestKilledTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it kills processes")
+	}
 	built, dir := clitest.Build(t), t.TempDir()
 	whole, killed := filepath.Join(dir, "whole.db"), filepath.Join(dir, "killed.db")
 	args := func(db, pace, out string) []string {
@@ -166,6 +169,9 @@ func TestTerminalPicture(t *testing.T) {
 }
 
 func TestCrashes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it sweeps a whole team")
+	}
 	cfg := discussion.Full(nil)
 	cfg.Rounds.Max = 1
 	flow, err := newFlow(cfg)

@@ -87,6 +87,9 @@ func TestRehearsal(t *testing.T) {
 // What a call that was under way has cost is not known after a kill: it counts as what was
 // set aside for it. So a project may have to do with less, but never has more.
 func TestKilledTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it kills processes")
+	}
 	built, dir := clitest.Build(t), t.TempDir()
 	db, file := filepath.Join(dir, "p.db"), filepath.Join(dir, "out.json")
 	args := []string{"-db", db, "-pace", pace, "-json", file}

@@ -89,6 +89,9 @@ func (v *victim) main(t *testing.T, before string) string {
 // The program is killed at seeded moments and started again: it continues, no answer is
 // requested twice, main is never broken, and in the end the board is complete.
 func TestKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it builds a server in a repository")
+	}
 	program, left := clitest.Build(t), *kills
 	dice := rand.New(rand.NewPCG(*seed, 0)) //nolint:gosec // chance that can be repeated
 	for board := 1; left > 0; board++ {

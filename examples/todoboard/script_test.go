@@ -58,7 +58,7 @@ func TestScriptBuildsABoard(t *testing.T) {
 		"the API is later":    {{"test_worker.db_test", 1}, {"code_worker.api_build", 2}},
 		"the tests are later": {{"code_worker.api_build", 1}, {"test_worker.db_test", 2}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("BC51 "+name, func(t *testing.T) {
 			dir := t.TempDir()
 			for _, a := range slices.Concat(before, pair, after) {
 				for _, said := range performs(t, dir, a.part, a.n) {
@@ -72,6 +72,7 @@ func TestScriptBuildsABoard(t *testing.T) {
 				out, err := cmd.CombinedOutput()
 				require.NoError(t, err, "%s", out)
 			}
+			assert.Equal(t, "todoboard", in(t, dir, "go", "list", "-m", "all"), "it needs the standard library only")
 			formatted(t, dir)
 		})
 	}

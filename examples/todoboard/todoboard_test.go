@@ -36,6 +36,9 @@ func in(t *testing.T, dir, name string, args ...string) string {
 // One board: without an answer, at a tiny terminal, the run is suspended; a second start
 // resumes it at a terminal with typed answers; a third one shows the report again.
 func TestTodoBoard(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it builds a server in a repository")
+	}
 	dir := t.TempDir()
 	repo, db, file := filepath.Join(dir, "my repo"), filepath.Join(dir, "b.db"), filepath.Join(dir, "o.json")
 	args := []string{"-dir", repo, "-db", db, "-json", file, "-pace", "0"}

@@ -37,6 +37,9 @@ func checked(r *repo, result func(files string) director.CheckResult, tasks ...b
 var green, red = director.CheckResult{Passed: true, Ran: 3}, director.CheckResult{Failed: []string{"TestBoth"}, Ran: 3, Output: "exit code 1"}
 
 func TestChecked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Parallel()
 	t.Run("BC61 B68 the reviewer sees what the command did at the frozen commit", func(t *testing.T) {
 		r := newRepo(t)

@@ -64,6 +64,9 @@ func (s script) further(out director.Outcome, roles map[string]func(asked) any) 
 }
 
 func TestContinued(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Parallel()
 	decided := func(a asked) any {
 		result := done(a.task, a.attempt)

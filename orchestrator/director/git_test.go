@@ -111,6 +111,9 @@ func writes(a asked, path, text string) any {
 // TestGitSweep kills a run before each answer is on record, while git works: what git has
 // done is done again, and comes to the same commits.
 func TestGitSweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "repo")
 	s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
@@ -146,6 +149,9 @@ func TestGitSweep(t *testing.T) {
 func TestGit(t *testing.T) {
 	t.Parallel()
 	t.Run("B94 B95 B97 BA118 two tasks, different files", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any { return writes(a, "artifacts/"+a.task+".md", "made by "+a.task) },
 		}}
@@ -207,6 +213,9 @@ func TestGit(t *testing.T) {
 		assert.Empty(t, r.branches())
 	})
 	t.Run("BA117 BA26 BC20 BC21 BC63 B100 two tasks change the same line", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		merged := make(chan struct{})
 		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_build")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any {
@@ -246,6 +255,9 @@ func TestGit(t *testing.T) {
 		assert.Contains(t, memory[0].Text, "could not be merged")
 	})
 	t.Run("BC63 the director lets it wait", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		merged, conflict := make(chan struct{}), make(chan struct{})
 		s := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("api_build"), define("late_build")}}, roles: map[string]func(asked) any{
 			"work": func(a asked) any {
@@ -273,6 +285,9 @@ func TestGit(t *testing.T) {
 		assert.Equal(t, "PLANNED READY ACTIVE AWAITING_QA FAILED_QA BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "api_build"))
 	})
 	t.Run("BA27 conflicts without end go to a person", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		s := one(map[string]func(asked) any{"work": func(a asked) any { return writes(a, "main.txt", "mine") }})
 		r := newRepo(t)
 		s.roles["qa"] = func(a asked) any { // somebody else is always first
@@ -290,6 +305,9 @@ func TestGit(t *testing.T) {
 		assert.Zero(t, p.task(t, "db_build").RetryCount)
 	})
 	t.Run("BA121 BX10 a worker that has changed nothing, or not what it says", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		for name, first := range map[string]director.WorkerResult{
 			"nothing was changed":    {Status: director.StatusComplete, ResultPath: "main.txt"},
 			"there is no file x.txt": {Status: director.StatusComplete, ResultPath: "x.txt"},
@@ -313,6 +331,9 @@ func TestGit(t *testing.T) {
 		}
 	})
 	t.Run("BA122 B98 BC8 BC60 the branch of a failed attempt stays until the task is done", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		var during string
 		s := one(map[string]func(asked) any{"work": func(a asked) any { return writes(a, "x.txt", "x") }, "qa": failing("db_build", 1)})
 		r := newRepo(t)
@@ -336,6 +357,9 @@ func TestGit(t *testing.T) {
 		assert.Equal(t, "task/"+worktree.Short(p.out.Board.RunID)+"/db_build/a2", during)
 	})
 	t.Run("BA87 BC22 BC59 BC60 a pause keeps the work, a subtask from it is merged there", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
 			switch {
 			case a.task == "sub":
@@ -390,6 +414,9 @@ func TestGit(t *testing.T) {
 		return s
 	}
 	t.Run("B46 B65 BA87 what a subtask has merged is in the worktree of the one that waited", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		s := waits("sub.txt", func(a asked, in director.WorkInput) any {
 			assert.Empty(t, in.Conflicts)
 			assert.Contains(t, a.req.Prompt, "What was merged meanwhile is in your worktree")
@@ -410,6 +437,9 @@ func TestGit(t *testing.T) {
 		assert.NotContains(t, seen.Diff, "+sub", "and not that of others")
 	})
 	t.Run("B46 BC59 a worker decides what it and its subtask have both changed", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		s := waits("half.txt", func(a asked, in director.WorkInput) any {
 			assert.Equal(t, []string{"half.txt"}, in.Conflicts)
 			assert.Contains(t, a.req.Prompt, "leave no marker")
@@ -426,6 +456,9 @@ func TestGit(t *testing.T) {
 		assert.Zero(t, p.task(t, "db_build").ConflictCount)
 	})
 	t.Run("B46 conflict markers never reach main", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		s := waits("half.txt", func(a asked, _ director.WorkInput) any { return writes(a, "whole.txt", "whole") })
 		r := newRepo(t)
 		p := r.play(t, s, nil)
@@ -437,6 +470,9 @@ func TestGit(t *testing.T) {
 		assert.Equal(t, "anew.txt\nhalf.txt\nmain.txt", r.run("ls-tree", "--name-only", "main"))
 	})
 	t.Run("BA85 B99 an abandoned task leaves nothing", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		s := one(map[string]func(asked) any{"work": func(a asked) any { return writes(a, "x.txt", "x") }, "qa": failing("db_build", 9)})
 		s.cfg.Retry.Tasks, s.cfg.Policy.GiveUp = 1, true
 		r := newRepo(t)
@@ -455,6 +491,9 @@ func TestGit(t *testing.T) {
 		assert.Empty(t, p.asked)
 	})
 	t.Run("BC53 BX26 another run takes what the first one left", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		s := one(map[string]func(asked) any{"work": func(a asked) any { return writes(a, "x.txt", "x") }, "qa": failing("db_build", 1)})
 		s.cfg.Retry.Tasks = orchestrator.None
 		r := newRepo(t)
@@ -471,6 +510,9 @@ func TestGit(t *testing.T) {
 		assert.Empty(t, p.of("work"))
 	})
 	t.Run("BC53 BX1 work that was cut goes on from its commits", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it starts git often")
+		}
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
 			if a.attempt == 1 && a.slice == 1 {
 				_ = writes(a, "half.txt", "half")

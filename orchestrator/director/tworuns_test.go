@@ -52,6 +52,9 @@ func takesANumber(a asked) any {
 }
 
 func TestTwoRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	t.Parallel()
 	t.Run("BX31 BX4 BC61 two runs of two processes on one repository lose no merge, and main is always sound", func(t *testing.T) {
 		r := newRepo(t)

@@ -123,6 +123,9 @@ func TestWorktrees(t *testing.T) {
 		assert.True(t, seen.Missing)
 	})
 	t.Run("BX1 BX29 a git that is killed gives no answer, and the next one the true one", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("long: it kills each command of git")
+		}
 		r := newRepo(t)
 		w := director.NewWorktrees(worktree.Config{Repo: r.Dir})
 		do := func(op string, in, out any) error {

@@ -18,6 +18,9 @@ import (
 
 // While git removes a worktree, other branches of the run change the board.
 func TestBoardChangesWhileWorktreesAreRemoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts git often")
+	}
 	removing := func(branches bool) func(a asked) any {
 		return func(a asked) any {
 			var in director.RemoveRequest

@@ -197,6 +197,9 @@ func check(t *testing.T, w *workbench.Workbench, commit string, command ...strin
 var gotest = []string{"go", "test", "-json", "-count=1", "./..."}
 
 func TestCheck(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it builds programs and starts git often")
+	}
 	module := func(files map[string]string) map[string]string {
 		files["go.mod"] = "module m\n\ngo 1.26\n"
 		return files
