@@ -38,8 +38,8 @@ type Pool struct {
 	closed  bool
 }
 
-// Do runs j, and what follows from it, on a goroutine of its own. A nil j does nothing,
-// and so does every j after Close.
+// Do runs j, and what follows from it, on a goroutine of its own. It does nothing with a
+// nil j, or when Close has returned.
 func (p *Pool) Do(j Job) {
 	if j == nil {
 		return
@@ -74,7 +74,8 @@ func (p *Pool) add(n int) {
 }
 
 // Close waits until no counted goroutine is left. A job that runs meanwhile may start
-// others; when Close has returned, none starts any more.
+// others. When Close has returned, none starts any more, but by a goroutine that is
+// counted again later.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
