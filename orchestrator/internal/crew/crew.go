@@ -150,7 +150,7 @@ func (c *Call) over(called bool) jobs.Job {
 func (w *Crew) Cancel(calls ...*Call) {
 	waiting := w.withdraw(calls)
 	for _, c := range calls {
-		if c.Task.Cancel() {
+		if c.Cancel() {
 			c.mu.Lock()
 			c.arm(c.Grace())
 			c.mu.Unlock()
