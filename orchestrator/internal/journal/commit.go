@@ -123,7 +123,7 @@ func (c *committer) Work() (next jobs.Job) {
 func (c *committer) commit(batch []*Entry) {
 	recs := c.recs[:0]
 	for _, e := range batch {
-		if e.err = e.log.place(e, false); e.err == nil {
+		if e.err = e.log.place(e); e.err == nil {
 			recs = append(recs, e.Record)
 		}
 	}

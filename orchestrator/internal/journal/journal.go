@@ -84,7 +84,7 @@ func (j *Journal) Write(log *Log, e *Entry) jobs.Job {
 		return j.enqueue(e)
 	}
 	if e.err = err; err == nil {
-		e.err = log.place(e, true)
+		e.err = log.place(e)
 	}
 	if j.Stored {
 		return e.settle(j.Pool)
@@ -158,6 +158,7 @@ func (j *Journal) Open(run string, fresh *Log) *Log {
 	if j.Stored {
 		return fresh
 	}
+	fresh.keeps = true
 	return j.memory.log(run, fresh)
 }
 

@@ -57,6 +57,7 @@ func (e *Entry) settle(pool *jobs.Pool) (next jobs.Job) {
 // log of a run that has no record yet.
 type Log struct {
 	stopped atomic.Bool // the run is not driven any more
+	keeps   bool        // entries stay here: the engine has no store
 
 	mu      sync.Mutex
 	next    int64 // Seq of the next record
@@ -85,8 +86,8 @@ func (l *Log) Continue(next int64) {
 // more: times that are over, answers, a cancel. What its calls come to may follow.
 func (l *Log) Stop() { l.stopped.Store(true) }
 
-// place gives e its number, unless it cannot follow. keep keeps e here.
-func (l *Log) place(e *Entry, keep bool) error {
+// place gives e its number, unless it cannot follow.
+func (l *Log) place(e *Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -102,7 +103,7 @@ func (l *Log) place(e *Entry, keep bool) error {
 	l.ended = e.Kind == runlog.Ended
 	e.Seq = l.next
 	l.next++
-	if !keep {
+	if !l.keeps {
 		return nil
 	}
 	if l.entries == nil {
