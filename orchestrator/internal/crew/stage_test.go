@@ -172,10 +172,7 @@ func (c *client) Begin() bool {
 
 // Done implements crew.Client.
 func (c *client) Done(called bool) jobs.Job {
-	if !called {
-		return c.tell("not called")
-	}
-	return c.tell("done")
+	return c.tell(map[bool]string{true: "done", false: "not called"}[called])
 }
 
 // Left implements crew.Client.
