@@ -231,3 +231,9 @@ func both(t *testing.T, test func(t *testing.T, d *desk)) {
 		})
 	}
 }
+
+// WriteSync writes e and waits until it is committed.
+func (d *desk) WriteSync(ctx context.Context, l *journal.Log, e *journal.Entry) error {
+	d.Expect(e)
+	return d.Await(ctx, e, d.Write(l, e))
+}

@@ -16,7 +16,7 @@ import (
 // it for good.
 type Entry struct {
 	runlog.Record
-	Value any        // what Data is encoded from, an engine.CalledData by pointer; nil or a json.RawMessage: Data is set
+	Value any        // what Data is encoded from, an engine.CalledData by pointer; nil: Data is set
 	Op    *engine.Op // the effect that the record completes, until it is delivered; nil: none
 	Sink  Sink       // who learns what became of it
 	After jobs.Job   // done on a goroutine of its own once the record is in the store; nil: nothing
@@ -178,7 +178,11 @@ func (l *Log) hand(take func([]runlog.Record) error) error {
 
 // encode makes the Data of e, unless it is there.
 func (e *Entry) encode() (err error) {
-	if _, raw := e.Value.(json.RawMessage); e.Value == nil || e.Data != nil || raw {
+	if e.Value == nil || e.Data != nil {
+		return nil
+	}
+	if raw, ok := e.Value.(json.RawMessage); ok {
+		e.Data = raw
 		return nil
 	}
 	if e.Data, err = engine.Encode(e.Value); err != nil {

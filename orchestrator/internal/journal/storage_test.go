@@ -17,8 +17,8 @@ import (
 )
 
 func TestStoredSaysWhetherThereIsAStore(t *testing.T) {
-	assert.True(t, newDesk(t, newTap()).Stored())
-	assert.False(t, newDesk(t, nil).Stored())
+	assert.True(t, newDesk(t, newTap()).Stored)
+	assert.False(t, newDesk(t, nil).Stored)
 }
 
 func TestRead(t *testing.T) {
