@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
@@ -77,7 +78,9 @@ func (c *Context) Call(name string, req agent.Request) (agent.Response, error) {
 		return agent.Response{}, done.Err
 	}
 	resp := *done.Response
-	resp.Text = answer.WithoutThinking(resp.Text)
+	if strings.Contains(resp.Text, "<") {
+		resp.Text = answer.WithoutThinking(resp.Text)
+	}
 	return resp, nil
 }
 

@@ -30,7 +30,9 @@ func RequestHash(name string, req *agent.Request) string {
 	if req.Temperature != nil {
 		b = binary.BigEndian.AppendUint64(append(b, 1), math.Float64bits(*req.Temperature))
 	}
-	b = parts(b, req.Parts)
+	if len(req.Parts) > 0 {
+		b = parts(b, req.Parts)
+	}
 	if params := reflect.ValueOf(req.Params); !params.IsZero() {
 		data, _ := json.Marshal(req.Params) // what has no JSON form cannot be recorded either
 		b = field(binary.AppendUvarint(b, paramsMark), string(data))

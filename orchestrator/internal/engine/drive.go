@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
-	"github.com/convene-go/convene/orchestrator/internal/crew"
-	"github.com/convene-go/convene/orchestrator/internal/jobs"
 	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
 
@@ -17,7 +16,7 @@ import (
 // nobody drives, the calling goroutine does next: that of a call continues with the flow,
 // and none has to be woken. With err the run stops. Without e the driver looks at its
 // engine's state.
-func (r *run) Committed(e *journal.Entry, err error) (drive jobs.Job) {
+func (r *run) Committed(e *journal.Entry, err error) (drive job) {
 	matters := e != nil && (e.Op != nil || e.Kind == runlog.Answered || e.Kind == runlog.Canceled)
 	if e != nil && err == nil && !matters {
 		return nil
@@ -58,9 +57,9 @@ func (r *run) whyStop() error {
 	return r.failure
 }
 
-// Work implements jobs.Job: it drives the run until the flow waits or is over, and
+// Work implements job: it drives the run until the flow waits or is over, and
 // returns the call that is left for this goroutine to make.
-func (r *run) Work() jobs.Job {
+func (r *run) Work() job {
 	r.flow.Lock()
 	defer r.flow.Unlock()
 	if r.exec == nil && !r.isOver {
@@ -76,7 +75,7 @@ func (r *run) Work() jobs.Job {
 	for !r.isOver {
 		done, err := r.exec.Advance()
 		if len(r.canceled) > 0 {
-			r.crew.Cancel(r.canceled...)
+			r.cancel(r.canceled)
 			r.canceled = nil
 		}
 		switch answer, ok := r.questions.Next(); {
@@ -95,7 +94,7 @@ func (r *run) Work() jobs.Job {
 				r.stopFor(err)
 			case e != nil:
 				r.deliver(e)
-			case !r.draining.Load() || len(r.underway(engine.Call, engine.Child)) > 0 || r.Committed(nil, journal.Closed()) == nil:
+			case !r.draining.Load() || len(r.underway(engine.Call, engine.Child)) > 0 || r.Committed(nil, closed()) == nil:
 				next := r.later
 				r.later = nil
 				return next
@@ -105,7 +104,7 @@ func (r *run) Work() jobs.Job {
 	if r.parent == nil {
 		return nil
 	}
-	return r.parent.childEnded(r.end, r.err)
+	return r.parent.ended(r.end, r.err)
 }
 
 // deliver applies a record to the flow.
@@ -192,15 +191,15 @@ func (r *run) leave(end engine.End, err error) {
 	}
 	r.end, r.err = end, err
 	r.replay = nil
-	r.records.Stop()
+	r.stopLog()
 	r.cutCalls()
-	r.pool.Do(r.later) // canceled before it began
+	r.do(r.later) // canceled before it began
 	r.later = nil
 	for _, f := range r.underway(engine.Sleep, engine.Limit, engine.Await, engine.Child) {
 		r.unlink(f.op)
 		if f.op.Kind == engine.Child && err != nil {
 			if child := r.host.find(f.op.Input.Run); child != nil {
-				child.stop(journal.Closed())
+				child.stop(closed())
 			}
 		}
 	}
@@ -211,7 +210,7 @@ func (r *run) leave(end engine.End, err error) {
 // abandon takes out a run that has not begun here.
 func (r *run) abandon() {
 	r.fenced = true
-	r.records.Stop()
+	r.stopLog()
 	r.close()
 }
 
@@ -232,18 +231,7 @@ var errOver = errors.New("the run is over")
 func (r *run) stop(why error) {
 	drive := r.Committed(nil, why)
 	r.cutCalls()
-	r.pool.Do(drive)
-}
-
-// cutCalls ends all calls of a run that stops. Those that fail by it have used what they
-// say, and are made again when the run is resumed.
-func (r *run) cutCalls() {
-	r.cut.Store(true)
-	var calls []*crew.Call
-	for _, f := range r.underway(engine.Call) {
-		calls = append(calls, f.call)
-	}
-	r.crew.Cancel(calls...)
+	r.do(drive)
 }
 
 // repeat applies the next record of the log to the flow, and behind the last one puts on
@@ -274,7 +262,7 @@ func (r *run) repeat() {
 		r.fail(err)
 		return
 	}
-	at := journal.Now()
+	at := now()
 	rec := runlog.Record{Kind: runlog.Resumed, Name: r.prog.Name, At: at}
 	if err := r.recordSync(r.life, rec, engine.ResumedData{Owner: r.name}); err != nil {
 		r.fenced = errors.Is(err, runlog.ErrConflict)
@@ -283,4 +271,13 @@ func (r *run) repeat() {
 	}
 	r.resumed = true
 	r.replay.Resumed(at)
+}
+
+// childStuck is the error of a run that is stuck with its child.
+func childStuck(op *engine.Op, err error) error {
+	failure := agent.ErrorOf(fmt.Errorf("child run %q is stuck: %w", op.Input.Run, err))
+	if !errors.Is(failure, engine.ErrFlow) {
+		failure.Codes = append(failure.Codes, engine.ErrFlow)
+	}
+	return failure
 }

@@ -1,29 +1,3 @@
-// Package engine is the engine in this process: it works on runs, in memory or with a
-// store, from which they are resumed after a restart.
-//
-// The idea: a run is a line of records. Its flow executes until it waits; a record that
-// is committed wakes it, and the goroutine that committed the record drives the flow on:
-// one goroutine at a time, often that of the call whose answer it was. A run that is
-// resumed does the same with the records of its log first, and puts on record that it is
-// resumed before it reaches the world.
-//
-// Invariants:
-//   - The flow learns of nothing that is not on record.
-//   - One goroutine drives a run at a time. A run without one waits for a record.
-//   - A run leaves once, with its end on record, or where it is, with the reason. Then no
-//     goroutine is left of it but those in agents that ignore their context.
-//   - A run that another engine has resumed stops here at its next record.
-//   - Whoever waits for a run that is taken from this engine looks it up again.
-//
-// # Files
-//
-//   - engine.go: the Driver: starting, closing, deleting
-//   - view.go: waiting for runs, looking at them
-//   - tell.go: answers and cancels, and the letters that carry them
-//   - resume.go: taking up runs that no engine works on
-//   - drive.go: driving a run: its records one after the other, its end
-//   - port.go: what a flow asks for: calls, times, questions, children
-//   - run.go: the state of a run, and what runs share
 package engine
 
 import (
@@ -31,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -43,7 +18,6 @@ import (
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/crew"
 	"github.com/convene-go/convene/orchestrator/internal/fleet"
-	"github.com/convene-go/convene/orchestrator/internal/jobs"
 	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
 
@@ -70,12 +44,11 @@ type Config struct {
 // Engine is an engine.Driver.
 type Engine struct {
 	shared
-	cfg     Config
-	fleet   *fleet.Fleet
-	readers crew.Readers
-	kill    context.CancelFunc // ends life
-	open    context.Context    //nolint:containedctx // ends when Close begins
-	shut    context.CancelFunc // ends open; called under mu
+	cfg   Config
+	fleet *fleet.Fleet
+	kill  context.CancelFunc      // ends life
+	open  context.Context         //nolint:containedctx // ends when Close begins
+	shut  context.CancelCauseFunc // ends open, with closed(); called under mu
 
 	mu      sync.Mutex
 	known   map[string]*run    // runs that this engine works on
@@ -96,24 +69,14 @@ func New(c Config) *Engine {
 	e := &Engine{cfg: c, known: map[string]*run{}, stopped: map[string]outcome{}}
 	e.name, e.log, e.poll, e.requests, e.host = rand.Text(), c.Log, c.Poll, c.RecordRequests, e
 	e.life, e.kill = context.WithCancel(context.Background())
-	e.open, e.shut = context.WithCancel(e.life)
-	e.journal = journal.New(journal.Config{Store: c.Store, Outage: c.Outage, Log: c.Log, Pool: &e.pool, Life: e.life, Open: e.open})
+	e.open, e.shut = context.WithCancelCause(e.life)
+	e.journal = journal.New(journal.Config{Store: c.Store, Outage: c.Outage, Log: c.Log, Do: e.do, Life: e.life, Open: e.open})
 	e.crew = crew.New(crew.Config{Agents: c.Agents, Retry: c.Retry, Parallel: c.Parallel, Pool: &e.pool})
 	e.fleet = fleet.New(fleet.Config{
 		ID: e.name, Programs: c.Programs, Serves: c.Serves, Lease: c.Lease, Poll: c.Poll,
-		Store: &e.journal.Storage, Log: c.Log, Do: func(f func()) { e.pool.Do(jobs.Func(f)) }, Life: e.life, Open: e.open,
+		Store: &e.journal.Storage, Log: c.Log, Do: e.async, Life: e.life, Open: e.open,
 	}, e)
-	if e.journal.Inbox == nil {
-		e.journal.Inbox = here{e}
-	}
 	return e
-}
-
-// Start implements engine.Driver.
-func (e *Engine) Start(ctx context.Context, p *engine.Program, in engine.Input) (func(context.Context) (engine.End, error), error) {
-	r, err := e.begin(ctx, p, in, nil)
-	id := in.Run // the rest of in is not kept
-	return func(ctx context.Context) (engine.End, error) { return e.wait(ctx, r, id, p) }, err
 }
 
 // Close implements engine.Driver.
@@ -122,16 +85,16 @@ func (e *Engine) Close(ctx context.Context, drain bool) error { //nolint:revive 
 		e.drain(ctx)
 	}
 	e.mu.Lock()
-	e.shut() // what cannot be stored now is given up
+	e.shut(closed()) // what cannot be stored now is given up
 	e.mu.Unlock()
 	for _, r := range e.all() {
-		r.stop(journal.Closed())
+		r.stop(closed())
 	}
 	stopped := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		e.active.Wait()
-		e.pool.Close()
+		e.waitForAll()
 		e.fleet.Close()
 		close(stopped)
 	})
@@ -165,7 +128,7 @@ func (e *Engine) stillRunning(ctx context.Context) error {
 func (e *Engine) drain(ctx context.Context) {
 	e.draining.Store(true)
 	for _, r := range e.all() {
-		e.pool.Do(r.Committed(nil, nil)) // one without a call under way stops now
+		e.do(r.Committed(nil, nil)) // one without a call under way stops now
 	}
 	for _, r := range e.all() {
 		select {
@@ -182,7 +145,7 @@ func (e *Engine) ready(ctx context.Context) error {
 	case e.cfg.Observe:
 		return agent.ErrorOf(fmt.Errorf("%w: the engine was made with Config.Observe and works on no run", engine.ErrStopped))
 	case e.open.Err() != nil, e.draining.Load():
-		return journal.Closed()
+		return closed()
 	}
 	return e.fleet.Keep(ctx)
 }
@@ -205,7 +168,7 @@ func (e *Engine) enter(ctx context.Context, id string, p *engine.Program, parent
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.open.Err() != nil || e.draining.Load() {
-		return nil, false, journal.Closed()
+		return nil, false, closed()
 	}
 	if r := e.known[id]; r != nil {
 		return r, false, nil
@@ -263,26 +226,74 @@ func (e *Engine) all() []*run {
 	return slices.Collect(maps.Values(e.known))
 }
 
-// Delete implements engine.Driver.
-func (e *Engine) Delete(ctx context.Context, id string) error {
-	ids, err := e.fleet.Delete(ctx, id, func(id string) bool { return e.find(id) != nil })
-	if err == nil {
-		e.forgetAll(ids)
+// Owns implements fleet.Host.
+func (e *Engine) Owns(id string) (changed <-chan struct{}, owns bool) {
+	r := e.find(id)
+	if r == nil {
+		return nil, false
 	}
-	return err
+	return r.changed(), true
 }
 
-// Prune implements engine.Driver.
-func (e *Engine) Prune(ctx context.Context, q runlog.Query) (pruned int, err error) {
-	err = e.fleet.Prune(ctx, q, func(ids []string) {
-		e.forgetAll(ids)
-		pruned += len(ids)
-	})
-	return pruned, err
+// questionsOf are the questions of a run: those that this engine knows, where it works on
+// the run, else those of its log. key "" stands for all.
+func (e *Engine) questionsOf(ctx context.Context, r *run, id, key string) (*engine.Questions, error) {
+	if r != nil && !r.over() {
+		return &r.questions, nil
+	}
+	return e.logged(ctx, id, key)
 }
 
-func (e *Engine) forgetAll(ids []string) {
-	for _, id := range ids {
-		e.forget(id)
+// logged are the questions of a run by its log; key "": all.
+func (e *Engine) logged(ctx context.Context, id, key string) (*engine.Questions, error) {
+	q := &engine.Questions{}
+	for rec, err := range e.asks(ctx, id, key) {
+		if err != nil {
+			return q, err
+		}
+		q.Note(rec)
 	}
+	return q, nil
 }
+
+// listing is what a list shows of a run, or ErrNoRun.
+func (e *Engine) listing(ctx context.Context, id string) (runlog.Listing, error) {
+	return e.journal.Listing(ctx, id)
+}
+
+// records yields the records of a run from Seq from on.
+func (e *Engine) records(ctx context.Context, id string, from int64) iter.Seq2[runlog.Record, error] {
+	return e.journal.Records(ctx, id, from)
+}
+
+// read decodes the Data of record number seq of a run into data.
+func (e *Engine) read(ctx context.Context, id string, seq int64, data any) error {
+	return e.journal.Read(ctx, id, seq, data)
+}
+
+// list yields what a list shows of the runs that q selects.
+func (e *Engine) list(ctx context.Context, q runlog.Query) iter.Seq2[runlog.Listing, error] {
+	return e.journal.List(ctx, q)
+}
+
+// watchFree has the engine take up, from now on, runs that no engine works on.
+func (e *Engine) watchFree() { e.fleet.Watch() }
+
+// until calls look until it is done, whenever the run changes.
+func (e *Engine) until(ctx context.Context, id string, look func() (done bool, err error)) error {
+	return e.fleet.Until(ctx, id, look)
+}
+
+// noRun is the error of a run that is not in the store.
+func noRun(id string) error { return journal.NoRun(id) }
+
+// asks yields the records that tell the states of a run's questions; see runlog.Asks.
+func (e *Engine) asks(ctx context.Context, id, key string) iter.Seq2[runlog.Record, error] {
+	return e.journal.Asks(ctx, id, key)
+}
+
+// decode decodes the Data of a record into data.
+func decode(rec *runlog.Record, data any) error { return journal.Decode(rec, data) }
+
+// storeInbox is the inbox of the store; nil: it has none.
+func (e *Engine) storeInbox() runlog.Inbox { return e.journal.Inbox }

@@ -10,14 +10,48 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
-	"github.com/convene-go/convene/orchestrator/internal/jobs"
-	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
+
+// question is where a question is, and whether its run has ended. With letters, also
+// one that is not on record yet counts.
+func (e *Engine) question(ctx context.Context, id, key string, letters bool) (s engine.QuestionState, ended bool, err error) {
+	var pending []runlog.Letter
+	if letters {
+		e.Letters(ctx, id)
+		for l, err := range e.inbox().Letters(ctx, id) { // first, because a letter becomes a record
+			if err != nil {
+				return s, false, err
+			}
+			if l.Key == key {
+				pending = append(pending, l)
+			}
+		}
+	}
+	if r := e.find(id); r != nil && r.isLive() { // it knows more than is on record
+		s = r.questions.State(key)
+	} else {
+		l, err := e.listing(ctx, id)
+		if err != nil {
+			return s, false, err
+		}
+		q, err := e.logged(ctx, id, key)
+		if err != nil {
+			return s, false, err
+		}
+		s, ended = q.State(key), l.Ended
+	}
+	for _, l := range pending { // in the order of rounds
+		if s.Takes(&l) {
+			s = s.Note(engine.LetterRecord(&l))
+		}
+	}
+	return s, ended, nil
+}
 
 // Letters implements fleet.Host: it puts letters on record for the runs that this engine works on, and
 // resumes runs that have letters. id "": all.
 func (e *Engine) Letters(ctx context.Context, id string) {
-	for l, err := range e.journal.Letters(ctx, id) {
+	for l, err := range e.inbox().Letters(ctx, id) {
 		r := e.find(l.Run)
 		switch {
 		case err != nil:
@@ -31,11 +65,11 @@ func (e *Engine) Letters(ctx context.Context, id string) {
 		case l.Expired || !r.takes(&l): // who waits puts an expiry on record
 			e.discard(ctx, r, &l)
 		case id == "":
-			e.pool.Do(jobs.Func(func() {
+			e.async(func() {
 				ctx, cancel := e.shortly()
 				defer cancel()
 				e.putOnRecord(ctx, r, &l)
-			}))
+			})
 		default:
 			e.putOnRecord(ctx, r, &l)
 		}
@@ -57,7 +91,7 @@ func (r *run) takes(l *runlog.Letter) bool {
 
 // wake resumes the run that a letter is for. A run that has ended takes none.
 func (e *Engine) wake(ctx context.Context, l *runlog.Letter) {
-	listing, err := e.journal.Listing(ctx, l.Run)
+	listing, err := e.listing(ctx, l.Run)
 	switch {
 	case err != nil:
 	case listing.Ended:
@@ -69,7 +103,7 @@ func (e *Engine) wake(ctx context.Context, l *runlog.Letter) {
 
 // taken marks a letter as taken. Where that fails, the letter is met again.
 func (e *Engine) taken(ctx context.Context, l *runlog.Letter) {
-	if err := e.journal.Take(ctx, l.Run, l.Key, l.Round); err != nil && ctx.Err() == nil {
+	if err := e.inbox().Take(ctx, l.Run, l.Key, l.Round); err != nil && ctx.Err() == nil {
 		e.log.Warn("letter cannot be marked as taken; trying again", "run", l.Run, "question", l.Key, "err", err)
 	}
 }
@@ -78,7 +112,7 @@ func (e *Engine) taken(ctx context.Context, l *runlog.Letter) {
 // only by what is not committed yet.
 func (e *Engine) discard(ctx context.Context, r *run, l *runlog.Letter) {
 	if l.Key == "" {
-		for rec, err := range e.journal.Records(ctx, r.id, 0) {
+		for rec, err := range e.records(ctx, r.id, 0) {
 			if err != nil {
 				return
 			}
@@ -108,7 +142,7 @@ func (e *Engine) expire(r *run, key string) (*runlog.Letter, error) {
 	case runlog.Expired: // for another branch, or before the process died
 		return l, nil
 	}
-	err := e.journal.Put(ctx, *l)
+	err := e.inbox().Put(ctx, *l)
 	if errors.Is(err, runlog.ErrConflict) {
 		s, _, err = e.question(ctx, r.id, key, true)
 	}
@@ -118,6 +152,14 @@ func (e *Engine) expire(r *run, key string) (*runlog.Letter, error) {
 	return l, nil
 }
 
+// inbox is the store's inbox, or what stands in for it.
+func (e *Engine) inbox() runlog.Inbox {
+	if inbox := e.storeInbox(); inbox != nil {
+		return inbox
+	}
+	return here{e}
+}
+
 // here stands in for an inbox: a run of this process puts a letter on record at once.
 type here struct{ e *Engine }
 
@@ -125,7 +167,7 @@ type here struct{ e *Engine }
 func (h here) Put(ctx context.Context, l runlog.Letter) error {
 	r := h.e.find(l.Run)
 	if r == nil {
-		listing, err := h.e.journal.Listing(ctx, l.Run)
+		listing, err := h.e.listing(ctx, l.Run)
 		if err == nil && !listing.Ended {
 			return agent.ErrorOf(fmt.Errorf("%w: run %q is not running in this process, and the store has no inbox: call Resume first", engine.ErrStopped, l.Run))
 		}
@@ -138,7 +180,7 @@ func (h here) Put(ctx context.Context, l runlog.Letter) error {
 		return nil
 	}
 	err := r.answerSync(ctx, &l)
-	if !errors.Is(err, journal.ErrLate) {
+	if !errors.Is(err, errLate) {
 		return err
 	}
 	if err := h.e.await(ctx, r.done); err != nil { // it ends just now, and then its end says what is so

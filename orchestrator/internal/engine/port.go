@@ -11,7 +11,6 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/crew"
-	"github.com/convene-go/convene/orchestrator/internal/jobs"
 	"github.com/convene-go/convene/orchestrator/internal/journal"
 	"github.com/convene-go/convene/providers"
 )
@@ -31,7 +30,7 @@ func (r *run) Start(op *engine.Op) {
 	r.link(&c.effect)
 	if r.crew.Start(&c.Call) {
 		if r.later != nil {
-			r.pool.Do(r.later)
+			r.do(r.later)
 		}
 		r.later = &c.Call
 	}
@@ -52,7 +51,8 @@ func (r *run) begin(op *engine.Op) {
 		until = r.clock.When(op.Worked)
 	case engine.Child:
 		f.unwanted.Store(op.Canceled)
-		r.pool.Do(f)
+		f.ended = f.childEnded
+		r.do(f)
 	}
 	if !until.IsZero() {
 		r.arm(f, max(time.Until(until), 1))
@@ -97,8 +97,8 @@ func (r *run) Emit(rec runlog.Record) {
 	r.record(rec, nil)
 }
 
-// Work implements jobs.Job for an effect that is no call.
-func (f *effect) Work() jobs.Job {
+// Work implements job for an effect that is no call.
+func (f *effect) Work() job {
 	switch f.op.Kind { //nolint:exhaustive // crew makes calls
 	case engine.Child:
 		return f.startChild()
@@ -109,12 +109,12 @@ func (f *effect) Work() jobs.Job {
 }
 
 // expire ends a question whose time is over.
-func (f *effect) expire() jobs.Job {
+func (f *effect) expire() job {
 	r := f.r
 	l, err := r.host.expire(r, f.op.Name)
 	if l != nil {
 		e := &journal.Entry{Record: runlog.Record{Kind: runlog.Expired, Branch: f.op.Branch, N: f.op.N, Name: f.op.Name}, Op: f.op}
-		e.After = jobs.Func(func() {
+		e.After = after(func() {
 			ctx, cancel := r.shortly()
 			defer cancel()
 			r.host.taken(ctx, l)
@@ -168,7 +168,7 @@ func (c *call) Begin() bool {
 
 // Done implements crew.Client. A call that was not made, or that failed because its run
 // stops, is made again when the run is resumed.
-func (c *call) Done(called bool) jobs.Job {
+func (c *call) Done(called bool) job {
 	if c.hash != "" {
 		defer c.r.journal.Calls.Add(-1)
 	}
@@ -179,7 +179,7 @@ func (c *call) Done(called bool) jobs.Job {
 }
 
 // Left implements crew.Client.
-func (c *call) Left(err *agent.Error) jobs.Job {
+func (c *call) Left(err *agent.Error) job {
 	r := c.r
 	r.log.Warn("agent left behind: it ignores its ctx", "agent", c.op.Name, "run", r.id, "call", c.op.Key(), "grace", c.Grace())
 	if r.cut.Load() {
@@ -189,7 +189,7 @@ func (c *call) Left(err *agent.Error) jobs.Job {
 }
 
 // Late implements crew.Client.
-func (c *call) Late() jobs.Job {
+func (c *call) Late() job {
 	if c.hash != "" {
 		defer c.r.journal.Calls.Add(-1)
 	}
@@ -200,7 +200,7 @@ func (c *call) Late() jobs.Job {
 
 // answer puts on record what the call came to: its Response, or err. at is the time of
 // that; zero: now.
-func (c *call) answer(err *agent.Error, at time.Time) jobs.Job {
+func (c *call) answer(err *agent.Error, at time.Time) job {
 	a := &struct { // what the log in memory keeps, and nothing else of the call
 		journal.Entry
 		data     engine.CalledData
@@ -221,13 +221,13 @@ func (c *call) answer(err *agent.Error, at time.Time) jobs.Job {
 }
 
 // used puts on record what a call used that has no answer, or had it before.
-func (c *call) used(usage providers.Usage) jobs.Job {
+func (c *call) used(usage providers.Usage) job {
 	rec := runlog.Record{Kind: runlog.Used, Branch: c.op.Branch, N: c.op.N, Name: c.op.Name, At: c.Ended.Round(0).UTC()}
 	return c.r.write(&journal.Entry{Record: rec, Op: c.op, Value: engine.UsedData{Usage: usage}})
 }
 
 // startChild begins a run inside of this one, or resumes it where its log is there.
-func (f *effect) startChild() jobs.Job {
+func (f *effect) startChild() job {
 	r, in := f.r, *f.op.Input
 	in.Parent = r.id
 	child, err := r.host.begin(r.life, f.op.Child, in, f)
@@ -250,7 +250,7 @@ func (f *effect) startChild() jobs.Job {
 // childEnded puts the end of a child into its parent's log: the child's own log has
 // the rest of it. A child that stopped stops its parent, but what is wrong with the
 // child's start is a result.
-func (f *effect) childEnded(end engine.End, err error) jobs.Job {
+func (f *effect) childEnded(end engine.End, err error) job {
 	r := f.r
 	var data json.RawMessage
 	if err == nil {
@@ -278,12 +278,23 @@ func (f *effect) childEnded(end engine.End, err error) jobs.Job {
 // cancelChild tells a child to end.
 func (f *effect) cancelChild() {
 	r, id := f.r, f.op.Input.Run
-	r.pool.Do(jobs.Func(func() {
+	r.async(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), journal.AppendLimit) // also while the engine is closed
 		defer cancel()
 		err := r.host.Tell(ctx, id, engine.Command{Kind: engine.CancelIt, Data: json.RawMessage(`"its parent was canceled or has ended"`)})
 		if err != nil && !errors.Is(err, engine.ErrNoRun) {
 			r.log.Warn("child run cannot be canceled", "run", id, "err", err)
 		}
-	}))
+	})
+}
+
+// isOutage reports whether err came from the store, not from this library: the store
+// fails for a while.
+func isOutage(err error) bool {
+	for _, own := range []error{runlog.ErrConflict, runlog.ErrDamaged, runlog.ErrNoRun} {
+		if errors.Is(err, own) {
+			return false
+		}
+	}
+	return len(agent.ErrorOf(err).Codes) == 0
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/fleet"
-	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
 
 // Resume implements engine.Driver.
@@ -16,11 +15,11 @@ func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
 	if err := e.ready(ctx); err != nil {
 		return res, err
 	}
-	e.fleet.Watch()
+	e.watchFree()
 	var taken []*run
 	var errs []error
 	alive := fleet.Census{}
-	for l, err := range e.journal.List(ctx, runlog.Query{Open: true}) {
+	for l, err := range e.list(ctx, runlog.Query{Open: true}) {
 		if err != nil {
 			errs = append(errs, err)
 			break
@@ -71,13 +70,13 @@ func (e *Engine) begin(ctx context.Context, p *engine.Program, in engine.Input, 
 		return r, engine.Same(r.id, r.prog.Name, &r.in, p.Name, &in)
 	}
 	r.in = in
-	r.clock.Skip(journal.Now())
+	r.clock.Skip(now())
 	at, _ := r.clock.Now()
 	err = r.recordSync(ctx, runlog.Record{Kind: runlog.Started, Name: p.Name, At: at}, engine.StartedData{Version: p.Version, Owner: e.name, Input: in})
 	if err == nil {
 		close(r.live)
 		e.forget(r.id)
-		e.pool.Do(r)
+		e.do(r)
 		return r, nil
 	}
 	r.abandon()
@@ -85,10 +84,10 @@ func (e *Engine) begin(ctx context.Context, p *engine.Program, in engine.Input, 
 		return nil, fmt.Errorf("start of run %q: %w", r.id, err)
 	}
 	var d engine.StartedData
-	if err := e.journal.Read(ctx, in.Run, 0, &d); err != nil {
+	if err := e.read(ctx, in.Run, 0, &d); err != nil {
 		return nil, err
 	}
-	l, err := e.journal.Listing(ctx, in.Run)
+	l, err := e.listing(ctx, in.Run)
 	if err == nil {
 		err = engine.Same(in.Run, l.Flow, &d.Input, p.Name, &in)
 	}
@@ -121,7 +120,7 @@ func (e *Engine) resume(ctx context.Context, l *runlog.Listing, p *engine.Progra
 		return nil, err
 	}
 	e.forget(r.id)
-	e.pool.Do(r)
+	e.do(r)
 	return r, nil
 }
 
@@ -150,7 +149,7 @@ func (e *Engine) Abandoned() (ids []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for id, o := range e.stopped {
-		if errors.Is(o.err, journal.ErrOutage) {
+		if errors.Is(o.err, errOutage) {
 			ids = append(ids, id)
 		}
 	}
@@ -163,7 +162,7 @@ func (e *Engine) Fenced(ctx context.Context) {
 		if !r.isLive() {
 			continue
 		}
-		l, err := e.journal.Listing(ctx, r.id)
+		l, err := e.listing(ctx, r.id)
 		if err == nil && (l.Owner != e.name || l.Ended) {
 			r.stop(fmt.Errorf("%w: %w: engine %q has resumed run %q, because this one was silent for too long", engine.ErrStopped, runlog.ErrConflict, l.Owner, r.id))
 		}
@@ -177,7 +176,7 @@ func (e *Engine) lost(r *run) (bool, error) { return e.fleet.Lost(e.life, r.id) 
 // to resume: another engine may have been first, and this one must not take the run away
 // from it.
 func (e *Engine) load(ctx context.Context, r *run, owner string) (bool, error) {
-	replay, err := engine.NewReplay(r.id, e.journal.Records(ctx, r.id, 0))
+	replay, err := engine.NewReplay(r.id, e.records(ctx, r.id, 0))
 	if err != nil || replay == nil {
 		return false, err
 	}
@@ -199,7 +198,7 @@ func (e *Engine) load(ctx context.Context, r *run, owner string) (bool, error) {
 		}
 	}
 	r.clock.Skip(replay.Records[0].At)
-	r.records.Continue(next)
+	r.continueAt(next)
 	replay.Clock, replay.Questions, replay.Live = &r.clock, &r.questions, r
 	replay.Accept, replay.Request = e.cfg.AcceptChanged, func(d *engine.CalledData) string {
 		if len(d.Request) == 0 { // it was not recorded
@@ -212,51 +211,26 @@ func (e *Engine) load(ctx context.Context, r *run, owner string) (bool, error) {
 	return true, nil
 }
 
-// childEnd waits for the end of a child that is not one of f: another run here is the
-// parent of child, or, with a nil child, an engine works on it that has resumed the parent,
-// too. mine: it has become a child of f.
-func (e *Engine) childEnd(f *effect, in engine.Input, child *run) (end engine.End, mine bool, err error) {
-	if child == nil {
-		err = e.fleet.Until(e.life, in.Run, func() (bool, error) {
-			l, err := e.journal.Listing(e.life, in.Run)
-			switch {
-			case f.r.over(), err == nil && l.Ended:
-				return true, nil
-			case err != nil:
-				return false, nil //nolint:nilerr // it is asked again
-			}
-			child, err = e.begin(e.life, f.op.Child, in, f)
-			return child != nil || l.Status == runlog.Stuck, err
-		})
+// Delete implements engine.Driver.
+func (e *Engine) Delete(ctx context.Context, id string) error {
+	ids, err := e.fleet.Delete(ctx, id, func(id string) bool { return e.find(id) != nil })
+	if err == nil {
+		e.forgetAll(ids)
 	}
-	if err != nil || child != nil && child.parent == f {
-		return end, err == nil, err
-	}
-	end, err = e.Wait(e.life, in.Run, f.op.Child)
-	return end, false, err
+	return err
 }
 
-// stuckChild tries the stuck children of a run that was stuck, before it is on record
-// that the run is resumed: if one fails again, there is nothing to record.
-func (e *Engine) stuckChild(r *run) error {
-	if r.replay.Stuck == "" {
-		return nil
+// Prune implements engine.Driver.
+func (e *Engine) Prune(ctx context.Context, q runlog.Query) (pruned int, err error) {
+	err = e.fleet.Prune(ctx, q, func(ids []string) {
+		e.forgetAll(ids)
+		pruned += len(ids)
+	})
+	return pruned, err
+}
+
+func (e *Engine) forgetAll(ids []string) {
+	for _, id := range ids {
+		e.forget(id)
 	}
-	for _, op := range r.replay.Children() {
-		l, err := e.journal.Listing(e.life, op.Input.Run)
-		if err != nil || l.Status != runlog.Stuck {
-			continue // its start says what is wrong
-		}
-		in := *op.Input
-		in.Parent = r.id
-		e.forget(in.Run) // it is tried with its parent
-		child, err := e.begin(e.life, op.Child, in, nil)
-		if err != nil || child == nil {
-			continue
-		}
-		if e.await(e.life, child.live) == nil && child.over() && isStuck(child.err) {
-			return childStuck(op, child.err)
-		}
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/crew"
 	"github.com/convene-go/convene/orchestrator/internal/jobs"
@@ -29,6 +27,7 @@ type shared struct {
 	pool     jobs.Pool
 	journal  *journal.Journal
 	crew     *crew.Crew
+	readers  crew.Readers
 	life     context.Context //nolint:containedctx // ends when Close has waited long enough
 	draining atomic.Bool     // no further calls begin
 	host     host
@@ -36,38 +35,24 @@ type shared struct {
 
 // host is what runs ask of their engine.
 type host interface { //nolint:interfacebloat // each is one question, and there is one host
-	// begin starts a run, or resumes the one of that ID. It returns nil if another engine
-	// works on it, or it has ended.
+	// begin starts a run, or resumes it. nil: another engine works on it, or it has ended.
 	begin(ctx context.Context, p *engine.Program, in engine.Input, parent *effect) (*run, error)
 
-	// childEnd waits for the end of a child that has another parent here, or that begin
-	// returned nil for. mine: it has become a child of f, and tells when it is over.
+	// childEnd waits for the end of a child that is not one of f. mine: now it is.
 	childEnd(f *effect, in engine.Input, child *run) (end engine.End, mine bool, err error)
 
-	// stuckChild tries the stuck children of a run that was stuck, and returns the error
-	// of one that fails again.
+	// stuckChild tries the stuck children of a run again, and returns why one fails.
 	stuckChild(r *run) error
 
-	// find returns the run of that ID if this engine works on it.
-	find(id string) *run
+	find(id string) *run                         // the run of that ID, if this engine works on it
+	left(r *run)                                 // r is over
+	lost(r *run) (bool, error)                   // another engine has resumed r
+	Letters(ctx context.Context, id string)      // letters to a run are put on record
+	taken(ctx context.Context, l *runlog.Letter) // a letter is marked as taken
 
-	// left tells that r is over.
-	left(r *run)
-
-	// lost reports whether another engine has resumed r.
-	lost(r *run) (bool, error)
-
-	// Letters puts letters to a run on record.
-	Letters(ctx context.Context, id string)
-
-	// expire closes a question of r whose time is over by a letter, unless an answer came
-	// first: then it returns nil.
+	// expire closes a question of r by a letter, unless an answer came first: then nil.
 	expire(r *run, key string) (*runlog.Letter, error)
 
-	// taken marks a letter as taken.
-	taken(ctx context.Context, l *runlog.Letter)
-
-	// Tell gives a command to a run.
 	Tell(ctx context.Context, id string, c engine.Command) error
 }
 
@@ -136,6 +121,20 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
+type job = jobs.Job // what a goroutine of the engine does next
+
+func after(f func()) job         { return jobs.Func(f) } // a job that nothing follows
+func now() time.Time             { return journal.Now() }
+func closed() error              { return journal.Closed() }
+func (s *shared) do(j job)       { s.pool.Do(j) }
+func (s *shared) async(f func()) { s.pool.Do(jobs.Func(f)) }
+func (s *shared) waitForAll()    { s.pool.Close() } // no goroutine of the engine is left then
+
+var (
+	errLate   = journal.ErrLate   // the run has ended or stopped: its log takes no more
+	errOutage = journal.ErrOutage // the store failed, and the run is suspended
+)
+
 // await waits until c is closed. Its error says why it waits no more.
 func (s *shared) await(ctx context.Context, c <-chan struct{}) error {
 	select {
@@ -153,44 +152,9 @@ func (s *shared) shortly() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.life, journal.AppendLimit)
 }
 
-// status is where the run is.
-func (r *run) status() engine.Status {
-	switch {
-	case r.over() && r.err == nil:
-		return r.end.Status
-	case r.over() && isStuck(r.err):
-		return engine.Stuck
-	case r.over():
-		return engine.Suspended
-	case len(r.underway(engine.Call, engine.Child, engine.Sleep)) == 0 && len(r.underway(engine.Await)) > 0:
-		return engine.Waiting
-	}
-	return engine.Running
-}
-
-// isOutage reports whether err came from the store, not from this library: the store
-// fails for a while.
-func isOutage(err error) bool {
-	for _, own := range []error{runlog.ErrConflict, runlog.ErrDamaged, runlog.ErrNoRun} {
-		if errors.Is(err, own) {
-			return false
-		}
-	}
-	return len(agent.ErrorOf(err).Codes) == 0
-}
-
 // isStuck reports whether err is of the flow's code, and not of the world.
 func isStuck(err error) bool {
 	return errors.Is(err, engine.ErrFlow) || errors.Is(err, engine.ErrDiverged) && !errors.Is(err, engine.ErrNoFlow)
-}
-
-// childStuck is the error of a run that is stuck with its child.
-func childStuck(op *engine.Op, err error) error {
-	failure := agent.ErrorOf(fmt.Errorf("child run %q is stuck: %w", op.Input.Run, err))
-	if !errors.Is(failure, engine.ErrFlow) {
-		failure.Codes = append(failure.Codes, engine.ErrFlow)
-	}
-	return failure
 }
 
 // write commits a record of the run, and brings it to the driver where the flow has to
@@ -252,7 +216,8 @@ type effect struct {
 	op   *engine.Op
 	call *crew.Call // of a call
 
-	unwanted atomic.Bool // of a child: it is to be canceled
+	unwanted atomic.Bool                         // the child is to be canceled
+	ended    func(end engine.End, err error) job // puts the end of the child on record; nil: it is no child
 
 	// Under run.mu:
 	index int         // place in run.effects; -1: it is not there any more
@@ -310,3 +275,21 @@ func (r *run) underway(kinds ...engine.Kind) (fs []*effect) {
 	}
 	return fs
 }
+
+// cancel ends the contexts of calls of the run.
+func (r *run) cancel(calls []*crew.Call) { r.crew.Cancel(calls...) }
+
+// cutCalls ends all calls of a run that stops. Those that fail by it have used what they
+// say, and are made again when the run is resumed.
+func (r *run) cutCalls() {
+	r.cut.Store(true)
+	var calls []*crew.Call
+	for _, f := range r.underway(engine.Call) {
+		calls = append(calls, f.call)
+	}
+	r.cancel(calls)
+}
+
+func (r *run) continueAt(next int64)    { r.records.Continue(next) }
+func (r *run) stopLog()                 { r.records.Stop() }
+func (r *run) changed() <-chan struct{} { return r.records.Watch() } // closed at the next record

@@ -9,21 +9,8 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
-	"github.com/convene-go/convene/orchestrator/internal/journal"
 	"github.com/convene-go/convene/providers"
 )
-
-// logged are the questions of a run by its log; key "": all.
-func (e *Engine) logged(ctx context.Context, id, key string) (*engine.Questions, error) {
-	q := &engine.Questions{}
-	for rec, err := range e.journal.Asks(ctx, id, key) {
-		if err != nil {
-			return q, err
-		}
-		q.Note(rec)
-	}
-	return q, nil
-}
 
 // Tell implements engine.Driver.
 func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
@@ -36,9 +23,9 @@ func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 	if done, err := e.cancelStuck(ctx, id, c.Data); done || err != nil {
 		return err
 	}
-	switch err := e.journal.Put(ctx, runlog.Letter{Run: id, Data: c.Data}); {
+	switch err := e.inbox().Put(ctx, runlog.Letter{Run: id, Data: c.Data}); {
 	case errors.Is(err, runlog.ErrNoRun):
-		return journal.NoRun(id)
+		return noRun(id)
 	case errors.Is(err, runlog.ErrConflict):
 		return nil // it is canceled, or has ended
 	case err != nil:
@@ -66,54 +53,18 @@ func (e *Engine) answer(ctx context.Context, id string, c *engine.Command) error
 		}
 		tried = s.Round
 		l := runlog.Letter{Run: id, Key: c.Key, Round: s.Round, Data: c.Data}
-		err = e.journal.Put(ctx, l)
+		err = e.inbox().Put(ctx, l)
 		if err == nil {
 			e.Letters(ctx, id)
 			if kept, err := e.kept(ctx, &l); kept || err != nil {
 				return err
 			}
 		} else if errors.Is(err, runlog.ErrNoRun) {
-			return journal.NoRun(id)
+			return noRun(id)
 		} else if !errors.Is(err, runlog.ErrConflict) {
 			return err
 		}
 	}
-}
-
-// question is where a question is, and whether its run has ended. With letters, also
-// one that is not on record yet counts.
-func (e *Engine) question(ctx context.Context, id, key string, letters bool) (s engine.QuestionState, ended bool, err error) {
-	var pending []runlog.Letter
-	if letters {
-		e.Letters(ctx, id)
-		for l, err := range e.journal.Letters(ctx, id) { // first, because a letter becomes a record
-			if err != nil {
-				return s, false, err
-			}
-			if l.Key == key {
-				pending = append(pending, l)
-			}
-		}
-	}
-	if r := e.find(id); r != nil && r.isLive() { // it knows more than is on record
-		s = r.questions.State(key)
-	} else {
-		l, err := e.journal.Listing(ctx, id)
-		if err != nil {
-			return s, false, err
-		}
-		q, err := e.logged(ctx, id, key)
-		if err != nil {
-			return s, false, err
-		}
-		s, ended = q.State(key), l.Ended
-	}
-	for _, l := range pending { // in the order of rounds
-		if s.Takes(&l) {
-			s = s.Note(engine.LetterRecord(&l))
-		}
-	}
-	return s, ended, nil
 }
 
 // kept tells whether a letter that was put got to its question, or still may. Its error
@@ -124,13 +75,13 @@ func (e *Engine) kept(ctx context.Context, l *runlog.Letter) (bool, error) {
 			return true, nil
 		}
 	}
-	listing, err := e.journal.Listing(ctx, l.Run) // first: nothing follows an end
+	listing, err := e.listing(ctx, l.Run) // first: nothing follows an end
 	if err != nil {
 		return false, err
 	}
 	var then, now engine.QuestionState // at the letter's round, and at last
 	now.Key = l.Key
-	for rec, err := range e.journal.Asks(ctx, l.Run, l.Key) {
+	for rec, err := range e.asks(ctx, l.Run, l.Key) {
 		if err != nil {
 			return false, err
 		}
@@ -159,7 +110,7 @@ func hasEnded(id string) error {
 
 // retry executes the flow of a stuck run again.
 func (e *Engine) retry(ctx context.Context, id string) error {
-	l, err := e.journal.Listing(ctx, id)
+	l, err := e.listing(ctx, id)
 	if err == nil && l.Status != runlog.Stuck {
 		err = agent.ErrorOf(fmt.Errorf("%w: run %q is %s, not stuck", engine.ErrMalformed, id, l.Status))
 	}
@@ -172,8 +123,8 @@ func (e *Engine) retry(ctx context.Context, id string) error {
 // cancelStuck ends a stuck run, and stuck runs inside of it, without executing their
 // flows. It tells whether the run was stuck.
 func (e *Engine) cancelStuck(ctx context.Context, id string, reason json.RawMessage) (stuck bool, err error) {
-	err = e.fleet.Until(ctx, id, func() (bool, error) { // it may stop just now, or be retried
-		l, err := e.journal.Listing(ctx, id)
+	err = e.until(ctx, id, func() (bool, error) { // it may stop just now, or be retried
+		l, err := e.listing(ctx, id)
 		stuck = err == nil && l.Status == runlog.Stuck
 		return !stuck || e.find(id) == nil, err
 	})
@@ -185,7 +136,7 @@ func (e *Engine) cancelStuck(ctx context.Context, id string, reason json.RawMess
 
 // endStuck ends a run that is stuck, or whose parent is.
 func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage) error {
-	for l, err := range e.journal.List(ctx, runlog.Query{Parent: id, Open: true}) {
+	for l, err := range e.list(ctx, runlog.Query{Parent: id, Open: true}) {
 		if err != nil {
 			return err
 		}
@@ -196,24 +147,24 @@ func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage
 			return err
 		}
 	}
-	l, err := e.journal.Listing(ctx, id)
+	l, err := e.listing(ctx, id)
 	if err != nil || l.Ended {
 		return err
 	}
 	end := engine.End{Status: engine.Canceled, Err: engine.CanceledBy(reason).Err}
-	for rec, err := range e.journal.Records(ctx, id, 0) {
+	for rec, err := range e.records(ctx, id, 0) {
 		if err != nil {
 			return err
 		}
 		end.Spent = end.Spent.Add(usageOf(&rec))
 	}
 	r := newRun(&e.shared, id, &engine.Program{Name: l.Flow, Version: l.Version}, nil)
-	r.records.Continue(l.Next)
+	r.continueAt(l.Next)
 	if err := r.recordSync(ctx, runlog.Record{Kind: runlog.Canceled, Data: reason}, reason); err != nil {
 		return err
 	}
 	err = r.recordSync(ctx, runlog.Record{Kind: runlog.Ended, Name: l.Flow}, engine.EndedData{End: end})
-	r.records.Stop()
+	r.stopLog()
 	e.forget(id)
 	return err
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/crew"
 	"github.com/convene-go/convene/orchestrator/internal/fleet"
-	"github.com/convene-go/convene/orchestrator/internal/jobs"
-	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
 
 const (
@@ -23,112 +21,10 @@ const (
 	gather = 20 * time.Millisecond // how long it waits at least, so that it has all that comes side by side
 )
 
-// Changed implements engine.Driver.
-func (e *Engine) Changed(ctx context.Context, id string, from int64) error {
-	return e.fleet.Until(ctx, id, func() (bool, error) {
-		l, err := e.journal.Listing(ctx, id)
-		return l.Ended || l.Next > from, err
-	})
-}
-
-// Owns implements fleet.Host.
-func (e *Engine) Owns(id string) (changed <-chan struct{}, owns bool) {
-	r := e.find(id)
-	if r == nil {
-		return nil, false
-	}
-	return r.records.Watch(), true
-}
-
-// Wait implements engine.Driver.
-func (e *Engine) Wait(ctx context.Context, id string, p *engine.Program) (engine.End, error) {
-	return e.wait(ctx, e.find(id), id, p)
-}
-
-// wait is Wait. r is the run, if this engine works on it, or did.
-func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program) (end engine.End, err error) {
-	var since time.Time // no engine works on the run, and this one cannot
-	err = e.fleet.Until(ctx, id, func() (done bool, err error) {
-		if r == nil {
-			past := e.past(id)
-			switch {
-			case past.end != nil:
-				end = *past.end
-				return true, nil
-			case past.err != nil && !isStuck(past.err):
-				return true, past.err
-			}
-			l, err := e.journal.Listing(ctx, id)
-			if err != nil {
-				return true, err
-			}
-			if end, done, err = e.outcome(ctx, &l, past.err); done {
-				return true, err
-			}
-			if r, err = e.adopt(ctx, &l, p); err == nil {
-				since = time.Time{}
-			} else if since.IsZero() {
-				since = time.Now()
-			}
-			// Another engine may come that can, but not for ever, nor for a damaged log.
-			if errors.Is(err, runlog.ErrDamaged) || err != nil && time.Since(since) > e.cfg.Lease {
-				return true, err
-			}
-		}
-		if r != nil {
-			select {
-			case <-r.done:
-				if !r.fenced {
-					end, err = r.end, r.err
-					return true, err
-				}
-			case <-ctx.Done():
-				return true, context.Cause(ctx)
-			}
-		}
-		r = e.find(id)
-		return false, nil
-	})
-	return end, err
-}
-
-// outcome is what became of a run that this engine does not work on. stuck is why its
-// flow failed here, if it did. known is false if the run may be resumed.
-func (e *Engine) outcome(ctx context.Context, l *runlog.Listing, stuck error) (end engine.End, known bool, err error) {
-	switch {
-	case l.Ended:
-		var d engine.EndedData
-		err = e.journal.Read(ctx, l.Run, l.Next-1, &d)
-		return d.End, true, err
-	case l.Status == runlog.Stuck && stuck != nil:
-		return end, true, stuck
-	case l.Status == runlog.Stuck && e.cfg.Observe:
-		return end, true, e.whyStuck(ctx, l.Run)
-	}
-	return end, false, nil
-}
-
-// whyStuck is why the flow of a run failed, by its log.
-func (e *Engine) whyStuck(ctx context.Context, id string) error {
-	var d engine.StuckData
-	for rec, err := range e.journal.Records(ctx, id, 0) {
-		if err == nil && rec.Kind == runlog.Stuck {
-			err = journal.Decode(&rec, &d)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if d.Err == nil {
-		return journal.NoRun(id) // it was deleted meanwhile
-	}
-	return d.Err
-}
-
 // Look implements engine.Driver.
 func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
 	r := e.find(id) // first, as it may end meanwhile
-	l, err := e.journal.Listing(ctx, id)
+	l, err := e.listing(ctx, id)
 	if err != nil {
 		return engine.View{}, err
 	}
@@ -146,7 +42,7 @@ func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
 // Question implements engine.Asker.
 func (e *Engine) Question(ctx context.Context, id, key string) (q engine.Ask, open bool, err error) {
 	r := e.find(id) // first, as it may end meanwhile
-	l, err := e.journal.Listing(ctx, id)
+	l, err := e.listing(ctx, id)
 	if err != nil || l.Ended {
 		return q, false, err
 	}
@@ -162,20 +58,11 @@ func (e *Engine) Question(ctx context.Context, id, key string) (q engine.Ask, op
 	return q, err == nil, err
 }
 
-// questionsOf are the questions of a run: those that this engine knows, where it works on
-// the run, else those of its log. key "" stands for all.
-func (e *Engine) questionsOf(ctx context.Context, r *run, id, key string) (*engine.Questions, error) {
-	if r != nil && !r.over() {
-		return &r.questions, nil
-	}
-	return e.logged(ctx, id, key)
-}
-
 // List implements engine.Driver.
 func (e *Engine) List(ctx context.Context, q runlog.Query) iter.Seq2[engine.View, error] {
 	return func(yield func(engine.View, error) bool) {
 		alive := fleet.Census{}
-		for l, err := range e.journal.List(ctx, q) {
+		for l, err := range e.list(ctx, q) {
 			var v engine.View
 			if err == nil {
 				v, err = e.view(ctx, e.find(l.Run), &l, alive)
@@ -207,9 +94,24 @@ func (e *Engine) view(ctx context.Context, r *run, l *runlog.Listing, alive flee
 	return v, err
 }
 
+// status is where the run is.
+func (r *run) status() engine.Status {
+	switch {
+	case r.over() && r.err == nil:
+		return r.end.Status
+	case r.over() && isStuck(r.err):
+		return engine.Stuck
+	case r.over():
+		return engine.Suspended
+	case len(r.underway(engine.Call, engine.Child, engine.Sleep)) == 0 && len(r.underway(engine.Await)) > 0:
+		return engine.Waiting
+	}
+	return engine.Running
+}
+
 // Log implements engine.Driver.
 func (e *Engine) Log(ctx context.Context, id string, from int64) iter.Seq2[runlog.Record, error] {
-	return e.journal.Records(ctx, id, max(from, 0))
+	return e.records(ctx, id, max(from, 0))
 }
 
 // State implements engine.Driver.
@@ -230,14 +132,14 @@ func (r *run) exposed(ctx context.Context) (json.RawMessage, error) {
 	var state json.RawMessage
 	var err error
 	asked := make(chan struct{})
-	r.pool.Do(jobs.Func(func() { // the flow may take long over a step
+	r.async(func() { // the flow may take long over a step
 		defer close(asked)
 		r.flow.Lock()
 		defer r.flow.Unlock()
 		if r.state != nil {
 			state, err = r.state()
 		}
-	}))
+	})
 	if err := r.await(ctx, asked); err != nil {
 		return nil, err
 	}
@@ -287,7 +189,7 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[agent.Progress,
 		q := fleet.Request{Run: id, Reader: rand.Text()}
 		defer e.readers.Close(q.Reader)
 		var silent time.Time // time since which no engine replies; zero: one does
-		err := e.fleet.Until(ctx, id, func() (done bool, err error) {
+		err := e.until(ctx, id, func() (done bool, err error) {
 			for err == nil {
 				var a fleet.Reply
 				if a, err = e.fleet.Ask(ctx, q); err == nil {

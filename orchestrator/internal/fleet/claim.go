@@ -2,9 +2,9 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -14,24 +14,68 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
 
-// Config is what a Fleet needs. Leases are as orchestrator.Leases has them.
-type Config struct {
-	ID       string // name of this engine as the owner of runs
-	Programs []*engine.Program
-	Serves   map[string]string // labels that runs must not contradict
-	Lease    time.Duration     // time after which a silent engine is dead
-	Poll     time.Duration     // how often the store is asked for letters and free runs
+// Host is the engine that a Fleet belongs to.
+type Host interface {
+	// Owns reports whether this engine works on the run, with a channel that is closed
+	// when the run changes.
+	Owns(run string) (changed <-chan struct{}, owns bool)
 
-	Store *journal.Storage
-	Log   *slog.Logger
-	Do    func(func()) // starts a goroutine of the engine
+	// Letters has the letters to a run put on record; run "": those to all runs.
+	Letters(ctx context.Context, run string)
 
-	Life context.Context //nolint:containedctx // ends when the engine is closed and has waited long enough
-	Open context.Context //nolint:containedctx // ends when the engine's Close begins
+	// Abandoned are the runs that this engine stopped because its store failed.
+	Abandoned() []string
+
+	// TakeUp resumes a run that no engine works on.
+	TakeUp(ctx context.Context, l *runlog.Listing)
+
+	// Fenced stops those runs here that this engine owns no more.
+	Fenced(ctx context.Context)
+
+	// Reply replies to a request for a run that this engine works on.
+	Reply(ctx context.Context, q Request, limit time.Duration) (Reply, error)
 }
 
-// Closed is the error of what a closed engine does not do.
-func (Config) Closed() error { return journal.Closed() }
+// Request is what an engine asks the one that works on a run.
+type Request struct {
+	Run    string `json:"run"`
+	Reader string `json:"reader,omitempty"` // name of the reader that wants what agents report; "": the state is wanted
+	Began  bool   `json:"-"`                // there was a reply for Reader
+}
+
+// Reply is what it gets.
+type Reply struct {
+	State    json.RawMessage  `json:"state,omitempty"`
+	Progress []agent.Progress `json:"progress,omitempty"`
+	Gone     bool             `json:"gone,omitempty"` // the engine works on the run no more
+	Over     bool             `json:"-"`              // the run has ended or is stuck
+	Err      *agent.Error     `json:"error,omitempty"`
+}
+
+// Storage is where the runs of a fleet are kept.
+type Storage = journal.Storage
+
+// claims decides about runs.
+type claims struct {
+	id       string // name of this engine
+	programs []*engine.Program
+	serves   map[string]string
+	store    *Storage
+}
+
+// face is the store itself, which may have optional faces.
+func (k *claims) face() runlog.Store { return k.store.Store }
+
+// listing is what a list shows of a run, or ErrNoRun.
+func (k *claims) listing(ctx context.Context, id string) (runlog.Listing, error) {
+	return k.store.Listing(ctx, id)
+}
+
+// end is how a run of that listing ended.
+func (k *claims) end(ctx context.Context, l *runlog.Listing) (d engine.EndedData, err error) {
+	err = k.store.Read(ctx, l.Run, l.Next-1, &d)
+	return d, err
+}
 
 // Wish is what an engine wants a run for.
 type Wish struct {
@@ -55,21 +99,21 @@ type Claim struct {
 }
 
 // Claim decides whether this engine may work on the run that l lists. Nothing else does.
-func (f *Fleet) Claim(ctx context.Context, l *runlog.Listing, w Wish) (c Claim, err error) {
+func (k *claims) Claim(ctx context.Context, l *runlog.Listing, w Wish) (c Claim, err error) {
 	c.Over = l.Ended || l.Status == runlog.Stuck && w.Tried
-	c.Program, c.Unfit = f.fits(l, w.Program)
-	c.Foreign = f.Serve(l.Run, l.Labels) != nil || !slices.ContainsFunc(f.Programs, func(p *engine.Program) bool { return p.Name == l.Flow })
-	if c.Over || l.Status == runlog.Stuck || l.Owner == "" || l.Owner == f.ID {
+	c.Program, c.Unfit = k.fits(l, w.Program)
+	c.Foreign = k.Serve(l.Run, l.Labels) != nil || !slices.ContainsFunc(k.programs, func(p *engine.Program) bool { return p.Name == l.Flow })
+	if c.Over || l.Status == runlog.Stuck || l.Owner == "" || l.Owner == k.id {
 		return c, nil
 	}
 	held, known := w.Alive[l.Owner]
 	if !known {
-		if held, err = f.Store.Alive(ctx, l.Owner); err == nil && w.Alive != nil {
+		if held, err = k.store.Alive(ctx, l.Owner); err == nil && w.Alive != nil {
 			w.Alive[l.Owner] = held
 		}
 	}
 	if held && w.Inside != "" {
-		held, err = f.Lost(ctx, w.Inside)
+		held, err = k.Lost(ctx, w.Inside)
 	}
 	if held {
 		c.Holder = l.Owner
@@ -79,11 +123,11 @@ func (f *Fleet) Claim(ctx context.Context, l *runlog.Listing, w Wish) (c Claim, 
 
 // fits returns the flow with which this engine can resume a run: p if that is it. unfit
 // says why it cannot.
-func (f *Fleet) fits(l *runlog.Listing, p *engine.Program) (fit *engine.Program, unfit error) {
-	if err := f.Serve(l.Run, l.Labels); err != nil {
+func (k *claims) fits(l *runlog.Listing, p *engine.Program) (fit *engine.Program, unfit error) {
+	if err := k.Serve(l.Run, l.Labels); err != nil {
 		return nil, err
 	}
-	for _, q := range append([]*engine.Program{p}, f.Programs...) {
+	for _, q := range append([]*engine.Program{p}, k.programs...) {
 		if q != nil && q.Name == l.Flow && q.Version == l.Version {
 			return q, nil
 		}
@@ -93,8 +137,8 @@ func (f *Fleet) fits(l *runlog.Listing, p *engine.Program) (fit *engine.Program,
 
 // Serve returns ErrNotServed, naming the label of a run that this engine does not serve,
 // or nil.
-func (c *Config) Serve(id string, labels map[string]string) error {
-	for name, want := range c.Serves {
+func (k *claims) Serve(id string, labels map[string]string) error {
+	for name, want := range k.serves {
 		if have, ok := labels[name]; ok && have != want {
 			return agent.ErrorOf(fmt.Errorf("%w: run %q has the label %q: %q, and Config.Serves has %q", engine.ErrNotServed, id, name, have, want))
 		}
@@ -103,16 +147,16 @@ func (c *Config) Serve(id string, labels map[string]string) error {
 }
 
 // Lost reports whether another engine has resumed a run that this one works on.
-func (f *Fleet) Lost(ctx context.Context, id string) (bool, error) {
-	l, err := f.Store.Listing(ctx, id)
-	return l.Owner != f.ID, err
+func (k *claims) Lost(ctx context.Context, id string) (bool, error) {
+	l, err := k.listing(ctx, id)
+	return l.Owner != k.id, err
 }
 
 // family is a run with all runs inside of it, the outermost first.
-func (f *Fleet) family(ctx context.Context, id string) ([]string, error) {
+func (k *claims) family(ctx context.Context, id string) ([]string, error) {
 	ids := []string{id}
 	for i := 0; i < len(ids); i++ {
-		for l, err := range f.Store.List(ctx, runlog.Query{Parent: ids[i]}) {
+		for l, err := range k.store.List(ctx, runlog.Query{Parent: ids[i]}) {
 			if err != nil {
 				return nil, err
 			}
@@ -124,19 +168,19 @@ func (f *Fleet) family(ctx context.Context, id string) ([]string, error) {
 
 // Delete deletes a run with all runs inside of it, and returns their IDs. A run that an
 // engine works on is ErrRunning. owns reports whether this engine works on a run.
-func (f *Fleet) Delete(ctx context.Context, id string, owns func(string) bool) ([]string, error) {
-	ids, err := f.family(ctx, id)
+func (k *claims) Delete(ctx context.Context, id string, owns func(string) bool) ([]string, error) {
+	ids, err := k.family(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
-		l, err := f.Store.Listing(ctx, id)
+		l, err := k.listing(ctx, id)
 		holder := ""
 		if owns(id) {
 			holder = "this one"
 		} else if err == nil {
 			var c Claim
-			c, err = f.Claim(ctx, &l, Wish{})
+			c, err = k.Claim(ctx, &l, Wish{})
 			holder = c.Holder
 		}
 		switch {
@@ -146,7 +190,7 @@ func (f *Fleet) Delete(ctx context.Context, id string, owns func(string) bool) (
 			return nil, err
 		}
 	}
-	return ids, f.Store.Delete(ctx, ids...)
+	return ids, k.store.Delete(ctx, ids...)
 }
 
 // pruneBatch is how many runs, with their children, are deleted at once, so that others
@@ -155,18 +199,18 @@ const pruneBatch = 50
 
 // Prune deletes the ended runs that q selects, with all runs inside of them, and yields
 // their IDs to gone.
-func (f *Fleet) Prune(ctx context.Context, q runlog.Query, gone func(ids []string)) error {
+func (k *claims) Prune(ctx context.Context, q runlog.Query, gone func(ids []string)) error {
 	var families [][]string
 	limit := q.Limit
 	q.Limit, q.Open = 0, false
-	for l, err := range f.Store.List(ctx, q) {
+	for l, err := range k.store.List(ctx, q) {
 		if err != nil {
 			return err
 		}
 		if !l.Ended || l.Parent != "" {
 			continue // a child goes with its parent
 		}
-		ids, err := f.family(ctx, l.Run)
+		ids, err := k.family(ctx, l.Run)
 		if err != nil {
 			return err
 		}
@@ -176,7 +220,7 @@ func (f *Fleet) Prune(ctx context.Context, q runlog.Query, gone func(ids []strin
 	}
 	for batch := range slices.Chunk(families, pruneBatch) {
 		ids := slices.Concat(batch...)
-		if err := f.Store.Delete(ctx, ids...); err != nil {
+		if err := k.store.Delete(ctx, ids...); err != nil {
 			return err
 		}
 		gone(ids)

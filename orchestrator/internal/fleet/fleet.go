@@ -1,69 +1,46 @@
-// Package fleet knows which engine works on which run: it says that this engine is alive,
-// finds runs whose engine has died, and asks the engines that work on others.
-//
-// The idea: the log of a run names its owner, and a store that is a runlog.Owners knows
-// which owners are alive. [Fleet.Claim] is the only place that decides whether this
-// engine may work on a run. The decision is a hint and not a lock: it is the next record
-// of the run that fences off everybody else (runlog.ErrConflict).
-//
-// Invariants:
-//   - An engine works on a run only after Keep has told the store that it is alive.
-//   - A run with a living owner is never claimed, but for a child whose parent's owner is
-//     this engine: who works on a child without its parent has lost the lease of both.
-//   - An engine that was silent for longer than its lease looks for each of its runs
-//     whether it still owns it.
-//   - Only runs that no engine works on are deleted, each with all runs inside of it.
-//   - Nothing is started before Keep or Listen, and Close waits for all of it.
-//
-// # Files
-//
-//   - peers.go: what one engine asks another one for
-//   - fleet.go: heartbeat, polling, notifications, waiting for a run to change
-//   - claim.go: who may work on a run, and who may delete it
 package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/providers"
 )
 
-// Host is the engine that a Fleet belongs to.
-type Host interface {
-	// Owns reports whether this engine works on the run, with a channel that is closed
-	// when the run changes.
-	Owns(run string) (changed <-chan struct{}, owns bool)
+// Config is what a Fleet needs. Leases are as orchestrator.Leases has them.
+type Config struct {
+	ID       string // name of this engine as the owner of runs
+	Programs []*engine.Program
+	Serves   map[string]string // labels that runs must not contradict
+	Lease    time.Duration     // time after which a silent engine is dead
+	Poll     time.Duration     // how often the store is asked for letters and free runs
 
-	// Letters has the letters to a run put on record; run "": those to all runs.
-	Letters(ctx context.Context, run string)
+	Store *Storage
+	Log   *slog.Logger
+	Do    func(func()) // starts a goroutine of the engine
 
-	// Abandoned are the runs that this engine stopped because its store failed.
-	Abandoned() []string
-
-	// TakeUp resumes a run that no engine works on.
-	TakeUp(ctx context.Context, l *runlog.Listing)
-
-	// Fenced stops the run of l here if this engine owns it no more.
-	Fenced(ctx context.Context)
-
-	// Reply replies to a request for a run that this engine works on.
-	Reply(ctx context.Context, q Request, limit time.Duration) (Reply, error)
+	Life context.Context //nolint:containedctx // ends when the engine is closed and has waited long enough
+	Open context.Context //nolint:containedctx // ends when the engine's Close begins
 }
 
-// slower is how much less often the store is polled when it notifies.
-const slower = 5
-
-// storeLimit is how long one look at the store may take, so that a store that hangs does
-// not end the polling.
-const storeLimit = time.Minute
+const (
+	slower      = 5                // how much less often the store is polled when it notifies
+	storeLimit  = time.Minute      // time limit of one look at the store, so that a store that hangs does not end the polling
+	readerLimit = 10 * time.Second // time after which a reader in another process that asks no more is gone
+)
 
 // Fleet is what an engine knows of the others. It is safe for concurrent use.
 type Fleet struct {
+	claims
 	Config
 	host Host
 
@@ -84,7 +61,7 @@ type Fleet struct {
 
 // New returns the Fleet of host. It starts nothing.
 func New(c Config, host Host) *Fleet {
-	f := &Fleet{Config: c, host: host, foreign: map[string]chan struct{}{}}
+	f := &Fleet{claims: claims{c.ID, c.Programs, c.Serves, c.Store}, Config: c, host: host, foreign: map[string]chan struct{}{}}
 	f.life, f.stop = context.WithCancel(c.Life)
 	return f
 }
@@ -94,8 +71,8 @@ func (f *Fleet) Watch() { f.watching.Store(true) }
 
 // Keep makes sure that other engines know that this one is alive, before it begins work.
 func (f *Fleet) Keep(ctx context.Context) error {
-	_, owners := f.Store.Store.(runlog.Owners)
-	_, inbox := f.Store.Store.(runlog.Inbox)
+	_, owners := f.face().(runlog.Owners)
+	_, inbox := f.face().(runlog.Inbox)
 	if !owners && !inbox {
 		return nil
 	}
@@ -194,7 +171,7 @@ func (f *Fleet) takeUp(ctx context.Context) {
 		}
 	}
 	for _, id := range f.host.Abandoned() {
-		if l, err := f.Store.Listing(ctx, id); err == nil {
+		if l, err := f.listing(ctx, id); err == nil {
 			f.host.TakeUp(ctx, &l)
 		}
 	}
@@ -211,7 +188,7 @@ func (f *Fleet) Listen() {
 
 // listen begins to listen, and reports whether the store notifies. f.mu is held.
 func (f *Fleet) listen() bool {
-	n, ok := f.Store.Store.(runlog.Notifier)
+	n, ok := f.face().(runlog.Notifier)
 	if ok && !f.listens {
 		f.listens = true
 		f.loops.Go(func() { f.hear(n) })
@@ -258,7 +235,7 @@ func (f *Fleet) Until(ctx context.Context, id string, look func() (done bool, er
 			return err
 		}
 		if f.Open.Err() != nil {
-			return f.Closed()
+			return context.Cause(f.Open)
 		}
 		if signal != nil {
 			select {
@@ -287,4 +264,25 @@ func (f *Fleet) signal(id string) (signal <-chan struct{}, poll time.Duration) {
 		f.foreign[id] = make(chan struct{})
 	}
 	return f.foreign[id], f.Poll
+}
+
+// serve replies to a request of another engine.
+func (f *Fleet) serve(ctx context.Context, data []byte) []byte {
+	var q Request
+	var a Reply
+	err := json.Unmarshal(data, &q)
+	if err == nil {
+		a, err = f.host.Reply(ctx, q, readerLimit)
+	}
+	a.Err = agent.ErrorOf(err)
+	out, err := engine.Encode(a)
+	if err != nil { // what a model gave a tool may be no JSON
+		for i, p := range a.Progress {
+			if p.Tool != nil {
+				a.Progress[i].Tool = &providers.ToolCall{ID: p.Tool.ID, Name: p.Tool.Name}
+			}
+		}
+		out, _ = engine.Encode(a)
+	}
+	return out
 }

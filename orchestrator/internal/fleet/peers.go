@@ -11,33 +11,10 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
-	"github.com/convene-go/convene/providers"
 )
 
-const (
-	// askLimit is how long another engine may take to reply.
-	askLimit = 5 * time.Second
-
-	// readerLimit is the time after which a reader in another process that asks no more
-	// is gone.
-	readerLimit = 2 * askLimit
-)
-
-// Request is what an engine asks the one that works on a run.
-type Request struct {
-	Run    string `json:"run"`
-	Reader string `json:"reader,omitempty"` // name of the reader that wants what agents report; "": the state is wanted
-	Began  bool   `json:"-"`                // there was a reply for Reader
-}
-
-// Reply is what it gets.
-type Reply struct {
-	State    json.RawMessage  `json:"state,omitempty"`
-	Progress []agent.Progress `json:"progress,omitempty"`
-	Gone     bool             `json:"gone,omitempty"` // the engine works on the run no more
-	Over     bool             `json:"-"`              // the run has ended or is stuck
-	Err      *agent.Error     `json:"error,omitempty"`
-}
+// askLimit is how long another engine may take to reply.
+const askLimit = readerLimit / 2
 
 // refuse is the error of a run that no engine replies for.
 func (q Request) refuse(format string, args ...any) error {
@@ -57,7 +34,7 @@ func (f *Fleet) Ask(ctx context.Context, q Request) (a Reply, err error) {
 		if a, err = f.host.Reply(ctx, q, 0); err != nil || !a.Gone {
 			return true, err
 		}
-		l, err := f.Store.Listing(ctx, q.Run)
+		l, err := f.listing(ctx, q.Run)
 		if err != nil {
 			return true, err
 		}
@@ -70,7 +47,7 @@ func (f *Fleet) Ask(ctx context.Context, q Request) (a Reply, err error) {
 		if err != nil && limited.Err() != nil && ctx.Err() == nil {
 			err = q.refuse("engine %q works on it and does not reply", owner)
 		}
-		now, failed := f.Store.Listing(ctx, q.Run)
+		now, failed := f.listing(ctx, q.Run)
 		_, owns := f.host.Owns(q.Run)
 		if failed == nil && (now.Owner != owner || owns || now.Ended && !l.Ended && len(a.Progress) == 0) {
 			return false, nil // an engine that has lost the run may still reply
@@ -91,7 +68,7 @@ func (f *Fleet) askOwner(ctx context.Context, q Request, l *runlog.Listing) (a R
 		a = Reply{Over: true}
 		if l.Ended {
 			var end engine.EndedData
-			err = f.Store.Read(ctx, l.Run, l.Next-1, &end)
+			end, err = f.end(ctx, l)
 			a.State = end.State
 		}
 		return a, err
@@ -127,25 +104,4 @@ func (f *Fleet) request(ctx context.Context, q Request, owner string) (a Reply, 
 		err = json.Unmarshal(data, &a)
 	}
 	return a, err
-}
-
-// serve replies to a request of another engine.
-func (f *Fleet) serve(ctx context.Context, data []byte) []byte {
-	var q Request
-	var a Reply
-	err := json.Unmarshal(data, &q)
-	if err == nil {
-		a, err = f.host.Reply(ctx, q, readerLimit)
-	}
-	a.Err = agent.ErrorOf(err)
-	out, err := engine.Encode(a)
-	if err != nil { // what a model gave a tool may be no JSON
-		for i, p := range a.Progress {
-			if p.Tool != nil {
-				a.Progress[i].Tool = &providers.ToolCall{ID: p.Tool.ID, Name: p.Tool.Name}
-			}
-		}
-		out, _ = engine.Encode(a)
-	}
-	return out
 }

@@ -42,7 +42,7 @@ func newDesk(t *testing.T, store runlog.Store) *desk {
 	d.life, d.die = context.WithCancel(t.Context())
 	opened, d.shut = context.WithCancel(d.life)
 	log := slog.New(slog.NewTextHandler(&d.warn, nil))
-	d.Journal = journal.New(journal.Config{Store: store, Outage: outage, Log: log, Pool: &d.pool, Life: d.life, Open: opened})
+	d.Journal = journal.New(journal.Config{Store: store, Outage: outage, Log: log, Do: d.pool.Do, Life: d.life, Open: opened})
 	return d
 }
 

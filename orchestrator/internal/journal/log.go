@@ -6,11 +6,32 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/jobs"
 )
+
+// Job is what a goroutine that commits does next.
+type Job = jobs.Job
+
+// AppendLimit bounds one Append, which may take up to twice as long, and other short
+// requests to a store, because a store may hang.
+const AppendLimit = 10 * time.Second
+
+// ErrOutage marks runs that are suspended because the store failed: the engine resumes
+// them by itself.
+const ErrOutage = agent.Code("outage")
+
+// Now is the time as records have it.
+func Now() time.Time { return time.Now().Round(0).UTC() }
+
+// Closed is the error of what an engine does not do any more because it is closed.
+func Closed() error {
+	return agent.ErrorOf(fmt.Errorf("%w: the engine is closed; the run can be resumed", engine.ErrStopped))
+}
 
 // Entry is a record on its way into the log of a run. An engine without a store keeps
 // it for good.
@@ -19,7 +40,7 @@ type Entry struct {
 	Value any        // what Data is encoded from, an engine.CalledData by pointer; nil: Data is set
 	Op    *engine.Op // the effect that the record completes, until it is delivered; nil: none
 	Sink  Sink       // who learns what became of it
-	After jobs.Job   // done on a goroutine of its own once the record is in the store; nil: nothing
+	After Job        // done on a goroutine of its own once the record is in the store; nil: nothing
 
 	log  *Log
 	done chan struct{} // closed when Sink knows; nil: nothing waits for that
@@ -30,14 +51,16 @@ type Entry struct {
 type Sink interface {
 	// Committed tells that e is in the log, or that it never will be, because of err. It
 	// returns what the calling goroutine does next.
-	Committed(e *Entry, err error) jobs.Job
+	Committed(e *Entry, err error) Job
 }
 
 // settle wakes those who watch the log of e, and tells its sink what became of it.
-func (e *Entry) settle(pool *jobs.Pool) (next jobs.Job) {
+func (e *Entry) settle(do func(Job)) (next Job) {
 	l := e.log
 	l.mu.Lock()
-	l.wake()
+	if l.signal != nil {
+		l.wake()
+	}
 	if e.err == nil {
 		e.err = l.broken
 	}
@@ -47,7 +70,7 @@ func (e *Entry) settle(pool *jobs.Pool) (next jobs.Job) {
 		close(e.done)
 	}
 	if e.err == nil && e.After != nil {
-		pool.Do(e.After)
+		do(e.After)
 	}
 	return next
 }
@@ -189,4 +212,18 @@ func (e *Entry) encode() (err error) {
 		return fmt.Errorf("record %q of run %q: %w", e.Kind, e.Run, err)
 	}
 	return nil
+}
+
+// keepListed leaves of Data, which is kept beside the log, what stores list runs by.
+func (e *Entry) keepListed() (err error) {
+	e.Data = nil
+	switch v := e.Value.(type) {
+	case engine.StartedData:
+		v.Data = nil
+		e.Data, err = engine.Encode(v)
+	case engine.EndedData:
+		v.Output, v.State = nil, nil
+		e.Data, err = engine.Encode(v)
+	}
+	return err
 }

@@ -101,6 +101,18 @@ func (s Storage) Listing(ctx context.Context, run string) (runlog.Listing, error
 	return runlog.Listing{}, NoRun(run)
 }
 
+// has reports whether rec is in the store: then all that were appended with it are.
+func (s Storage) has(ctx context.Context, rec *runlog.Record) (bool, error) {
+	for got, err := range s.Store.Records(ctx, rec.Run, rec.Seq) {
+		if err != nil {
+			return false, err
+		}
+		return got.Kind == rec.Kind && got.Branch == rec.Branch && got.N == rec.N && got.Name == rec.Name &&
+			got.At.Equal(rec.At) && string(got.Data) == string(rec.Data) && got.Blob == rec.Blob, nil
+	}
+	return false, nil
+}
+
 // NoRun is the error of a run that is not in the store.
 func NoRun(run string) error { return agent.ErrorOf(fmt.Errorf("%w: %q", engine.ErrNoRun, run)) }
 
