@@ -36,6 +36,7 @@ func TestLastActsOfAProcess(t *testing.T) {
 			n, err := asks.Result(t.Context(), r)
 			require.NoError(t, err)
 			assert.Zero(t, n)
+			assert.Equal(t, 1, countOf(t, r, runlog.Expired), "only who waits puts an expiry on record")
 			synctest.Wait() // the letter is taken behind its record
 			assert.Zero(t, letters(t, s))
 		})

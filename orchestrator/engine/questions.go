@@ -72,18 +72,16 @@ func (q *Questions) Note(rec runlog.Record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	k := q.of(key)
-	k.move(q, k.Note(rec), k.Kind != runlog.Answered || rec.Kind == runlog.Asked && rejects(rec.Data))
+	k.move(q, k.Note(rec))
 }
 
 // Noted tells whether Note looks at records of that kind.
 func Noted(kind string) bool { return runlog.AskKind(kind) || kind == runlog.Canceled }
 
 // move sets the state, and counts that as a change.
-func (k *question) move(q *Questions, s QuestionState, changed bool) {
-	if changed {
-		q.moves++
-		k.QuestionState, k.moved = s, q.moves
-	}
+func (k *question) move(q *Questions, s QuestionState) {
+	q.moves++
+	k.QuestionState, k.moved = s, q.moves
 }
 
 // Accept notes a letter, as Note would note its record, and tells whether it did: not if
@@ -93,7 +91,9 @@ func (q *Questions) Accept(l runlog.Letter) bool {
 	defer q.mu.Unlock()
 	k := q.of(l.Key)
 	taken := k.Takes(&l)
-	k.move(q, k.Note(LetterRecord(&l)), taken)
+	if taken {
+		k.move(q, k.Note(LetterRecord(&l)))
+	}
 	return taken
 }
 
