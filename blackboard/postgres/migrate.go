@@ -134,7 +134,7 @@ func rewriteLetters(ctx context.Context, tx pgx.Tx, sql *statements) error {
 	})
 	for i := 0; i < len(letters) && err == nil; i++ {
 		l := &letters[i]
-		if l.sum != sum(l.Data, []int64{expiredNumber(l.Expired)}, l.Run, l.Key) {
+		if l.sum != sum(l.Data, letterNumbers(l.Letter)[:1], l.Run, l.Key) {
 			continue
 		}
 		if l.Round, err = lastRound(ctx, tx, sql, l.no, l.Key); err == nil {
@@ -158,7 +158,7 @@ func lastRound(ctx context.Context, tx pgx.Tx, sql *statements, no int64, key st
 	var data []byte
 	_, err = pgx.ForEachRow(rows, []any{&kind, &data}, func() error {
 		switch asks := kind == runlog.Asked; {
-		case state == runlog.Answered && !(asks && rejects(data)):
+		case state == runlog.Answered && (!asks || !rejects(data)):
 			return nil // the first answer stays
 		case asks && state != "" && state != runlog.Asked:
 			round++

@@ -22,33 +22,63 @@ func appendOne(t *testing.T, s *postgres.Store, run string, seq int64) error {
 	return s.Append(t.Context(), []runlog.Record{small(run, seq)})
 }
 
-// TestLettersRace has the answer of one process and the end of the question by
-// another at the same time: either the letter was refused, or it was kept and the log
-// removed it.
+// TestLettersRace has the answer by one process and the expiry by another at the same
+// time, while records are appended: one of the two letters is kept, and both processes
+// see it until it is taken.
 func TestLettersRace(t *testing.T) {
 	_, a, b := two(t)
 	require.NoError(t, appendOne(t, a, "r", 0))
-	kept := 0
+	answers := 0
 	for i := range int64(100) {
 		key := fmt.Sprint("q", i)
-		ask := runlog.Record{Run: "r", Seq: 1 + 2*i, Kind: runlog.Asked, Name: key}
-		expire := runlog.Record{Run: "r", Seq: 2 + 2*i, Kind: runlog.Expired, Name: key}
-		require.NoError(t, a.Append(t.Context(), []runlog.Record{ask}))
-		var both sync.WaitGroup
-		both.Go(func() { assert.NoError(t, a.Append(t.Context(), []runlog.Record{expire})) })
-		err := b.Put(t.Context(), runlog.Letter{Run: "r", Key: key, Data: []byte(`"yes"`)})
-		both.Wait()
-		if err == nil {
-			kept++
-		} else {
-			require.ErrorIs(t, err, runlog.ErrConflict)
+		var all sync.WaitGroup
+		var errs [2]error
+		all.Go(func() { assert.NoError(t, appendOne(t, a, "r", 1+i)) })
+		all.Go(func() { errs[0] = a.Put(t.Context(), runlog.Letter{Run: "r", Key: key, Expired: true}) })
+		all.Go(func() { errs[1] = b.Put(t.Context(), runlog.Letter{Run: "r", Key: key, Data: []byte(`"yes"`)}) })
+		all.Wait()
+		expired := errs[0] == nil
+		if !expired {
+			answers++
+			errs[0], errs[1] = errs[1], errs[0]
 		}
-		for l, err := range b.Letters(t.Context(), "r") {
+		require.NoError(t, errs[0])
+		require.ErrorIs(t, errs[1], runlog.ErrConflict)
+		for _, s := range []*postgres.Store{a, b} {
+			for l, err := range s.Letters(t.Context(), "r") {
+				require.NoError(t, err)
+				require.Equal(t, expired, l.Expired)
+			}
+		}
+		require.NoError(t, b.Take(t.Context(), "r", key, 0))
+		for l, err := range a.Letters(t.Context(), "r") {
 			require.NoError(t, err)
 			require.Fail(t, "a letter is left", "%+v", l)
 		}
 	}
-	t.Logf("%d of 100 letters came first", kept)
+	t.Logf("%d of 100 answers came first", answers)
+}
+
+// TestLetterAndDelete has one process put a letter for a run that another one deletes: the
+// letter is deleted, too, or refused.
+func TestLetterAndDelete(t *testing.T) {
+	cfg, a, b := two(t)
+	for range 50 {
+		require.NoError(t, appendOne(t, a, "r", 0))
+		var both sync.WaitGroup
+		both.Go(func() { assert.NoError(t, a.Delete(t.Context(), "r")) })
+		for i := range 4 {
+			both.Go(func() {
+				if err := b.Put(t.Context(), runlog.Letter{Run: "r", Key: "q", Round: i}); err != nil {
+					assert.ErrorIs(t, err, runlog.ErrNoRun)
+				}
+			})
+		}
+		both.Wait()
+		left := -1
+		require.NoError(t, cfg.Pool.QueryRow(t.Context(), "SELECT count(*) FROM "+cfg.Schema+".inbox").Scan(&left))
+		require.Zero(t, left)
+	}
 }
 
 // TestManyRunsTogether has processes that append to the same runs in other orders,
@@ -161,7 +191,11 @@ func TestLongTexts(t *testing.T) {
 	require.NoError(t, a.Put(t.Context(), runlog.Letter{Run: "r", Key: key}))
 	require.ErrorIs(t, a.Put(t.Context(), runlog.Letter{Run: "r", Key: key}), runlog.ErrConflict)
 	require.NoError(t, a.Put(t.Context(), runlog.Letter{Run: "r", Key: key + "x"}))
-	require.NoError(t, a.Append(t.Context(), []runlog.Record{{Run: "r", Seq: 2, Kind: runlog.Answered, Name: key}}))
+	require.NoError(t, a.Take(t.Context(), "r", key, 0))
+	for r, err := range a.Asks(t.Context(), "r", key) {
+		require.NoError(t, err)
+		assert.Equal(t, int64(1), r.Seq)
+	}
 	for l, err := range a.Letters(t.Context(), "r") {
 		require.NoError(t, err)
 		assert.Equal(t, key+"x", l.Key)

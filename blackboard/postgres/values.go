@@ -60,14 +60,16 @@ func checksum(r *runlog.Record, at int64) int32 {
 
 // letterSum is the CRC-32C of l.
 func letterSum(l runlog.Letter) int32 {
-	return sum(l.Data, []int64{expiredNumber(l.Expired), int64(l.Round)}, l.Run, l.Key)
+	return sum(l.Data, letterNumbers(l), l.Run, l.Key)
 }
 
-func expiredNumber(expired bool) int64 {
-	if expired {
-		return 1
+// letterNumbers returns Expired and Round. Version 1 of the tables knew only the first.
+func letterNumbers(l runlog.Letter) []int64 {
+	numbers := []int64{0, int64(l.Round)}
+	if l.Expired {
+		numbers[0] = 1
 	}
-	return 0
+	return numbers
 }
 
 func sum(data []byte, numbers []int64, texts ...string) int32 {

@@ -56,7 +56,7 @@ func (c *conn) lastRound(run, key string) (round int64, err error) {
 			return err
 		}
 		switch asks := r.Kind == runlog.Asked; {
-		case state == runlog.Answered && !(asks && rejects(r.Data)):
+		case state == runlog.Answered && (!asks || !rejects(r.Data)):
 			return nil // the first answer stays
 		case asks && state != "" && state != runlog.Asked:
 			round++

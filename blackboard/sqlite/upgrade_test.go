@@ -57,13 +57,10 @@ func TestVersion2OpenedByMany(t *testing.T) {
 
 // TestVersion2GetsTheTables compares the tables of an old file with those of a new one.
 func TestVersion2GetsTheTables(t *testing.T) {
-	tables := func(path string) (all []string) {
+	tables := func(path string) []string {
 		require.NoError(t, open(t, sqlite.Config{Path: path}).Close())
-		for _, row := range query(t, path, `SELECT m.type || ' ' || m.name || ' ' || coalesce(p.cid || ' ' || p.name || ' ' || p.type || ' ' || p."notnull" || ' ' || p.pk, '')
-			FROM sqlite_master m LEFT JOIN pragma_table_info(m.name) p ORDER BY 1`) {
-			all = append(all, row)
-		}
-		return append(all, query(t, path, "SELECT user_version FROM pragma_user_version")...)
+		return query(t, path, `SELECT m.type || ' ' || m.name || ' ' || coalesce(p.cid || ' ' || p.name || ' ' || p.type || ' ' || p."notnull" || ' ' || p.pk, '')
+			FROM sqlite_master m LEFT JOIN pragma_table_info(m.name) p UNION SELECT user_version FROM pragma_user_version ORDER BY 1`)
 	}
 	assert.Equal(t, tables(filepath.Join(t.TempDir(), "new.db")), tables(version2(t)))
 }
