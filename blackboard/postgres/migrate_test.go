@@ -3,9 +3,11 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -133,4 +135,51 @@ func TestMigrate(t *testing.T) {
 		_, err = New(t.Context(), Config{Pool: latin})
 		require.ErrorContains(t, err, "the database has the encoding LATIN1, want UTF8")
 	})
+}
+
+// TestLastRound has a "!" behind records that reject an answer.
+func TestLastRound(t *testing.T) {
+	p, err := pgxpool.New(t.Context(), pgtest.Open(t, "fsync=off").DSN())
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	s, err := New(t.Context(), Config{Pool: p})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	for records, want := range map[string]int{
+		"":                            0,
+		"asked":                       0,
+		"asked asked":                 0,
+		"answered":                    0,
+		"answered asked":              0,
+		"answered expired asked":      0,
+		"asked expired asked":         1,
+		"asked withdrawn asked":       1,
+		"asked expired expired asked": 1,
+		"answered asked! asked":       1,
+		"answered expired asked withdrawn asked asked!": 1,
+		"asked expired asked withdrawn asked":           2,
+		"answered asked! answered asked!":               2,
+		"expired answered asked":                        0,
+		"expired asked answered asked! asked":           2,
+	} {
+		recs := []runlog.Record{{Run: records, Kind: runlog.Started}}
+		for i, kind := range strings.Fields(records) {
+			kind, rejects := strings.CutSuffix(kind, "!")
+			r := runlog.Record{Run: records, Seq: int64(i) + 1, Kind: kind, Name: "q"}
+			if rejects {
+				r.Data = []byte(`{"rejected":"no number"}`)
+			}
+			recs = append(recs, r)
+		}
+		require.NoError(t, s.Append(t.Context(), recs))
+		got := -1
+		require.NoError(t, pgx.BeginFunc(t.Context(), p, func(tx pgx.Tx) (err error) {
+			var no int64
+			if err = tx.QueryRow(t.Context(), "SELECT no FROM convene.runs WHERE run = $1", records).Scan(&no); err == nil {
+				got, err = lastRound(t.Context(), tx, s.sql, no, "q")
+			}
+			return err
+		}))
+		assert.Equal(t, want, got, "%s", records)
+	}
 }

@@ -103,3 +103,41 @@ func TestQueryPlans(t *testing.T) {
 		assert.True(t, found, "%s does not use %s", sql, index)
 	}
 }
+
+// TestLastRound has a "!" behind records that reject an answer.
+func TestLastRound(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "rounds.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	for records, want := range map[string]int64{
+		"":                            0,
+		"asked":                       0,
+		"asked asked":                 0,
+		"answered":                    0,
+		"answered asked":              0,
+		"answered expired asked":      0,
+		"asked expired asked":         1,
+		"asked withdrawn asked":       1,
+		"asked expired expired asked": 1,
+		"answered asked! asked":       1,
+		"answered expired asked withdrawn asked asked!": 1,
+		"asked expired asked withdrawn asked":           2,
+		"answered asked! answered asked!":               2,
+		"expired answered asked":                        0,
+		"expired asked answered asked! asked":           2,
+	} {
+		recs := []runlog.Record{{Run: records, Kind: runlog.Started}}
+		for i, kind := range strings.Fields(records) {
+			kind, rejects := strings.CutSuffix(kind, "!")
+			r := runlog.Record{Run: records, Seq: int64(i) + 1, Kind: kind, Name: "q"}
+			if rejects {
+				r.Data = []byte(`{"rejected":"no number"}`)
+			}
+			recs = append(recs, r)
+		}
+		require.NoError(t, s.Append(t.Context(), recs))
+		got, err := s.writer.lastRound(records, "q")
+		require.NoError(t, err)
+		assert.Equal(t, want, got, "%s", records)
+	}
+}

@@ -107,17 +107,6 @@ func inboxOncePerAddress(t testing.TB, s runlog.Store) {
 	mustPut(t, in, letter("other", "q"), letter("r", "Q"), letter("r", "q "))
 }
 
-// inboxRounds has letters for a key that was asked several times.
-func inboxRounds(t testing.TB, s runlog.Store) {
-	in := as[runlog.Inbox](t, s)
-	mustAppend(t, s, entry("r", 0))
-	mustPut(t, in, at("r", "q", 10), at("r", "q", 0), at("r", "q", 9), at("r", "p", 1))
-	wantUsed(t, in, "r", "q", 9)
-	wantLetters(t, in, "r", at("r", "p", 1), at("r", "q", 0), at("r", "q", 9), at("r", "q", 10))
-	mustTake(t, in, "r", "q", 9)
-	wantLetters(t, in, "r", at("r", "p", 1), at("r", "q", 0), at("r", "q", 10))
-}
-
 // inboxOneWins lets many, in two processes, put letters at the same address.
 func (suite Suite) inboxOneWins(t testing.TB, s runlog.Store) {
 	ctx := t.Context()
