@@ -14,7 +14,7 @@ import (
 // note is a line of the file in which processes say what they do, before and after
 // they do it. A kill does not lose it.
 type note struct {
-	Kind    noteKind          `json:"kind"`              // what happened
+	Kind    noteKind          `json:"kind"`              // event that is noted
 	Gen     int               `json:"gen"`               // number of the process
 	Run     string            `json:"run,omitempty"`     // ID of the run
 	Key     string            `json:"key,omitempty"`     // key of the call or the question
@@ -23,7 +23,7 @@ type note struct {
 	By      string            `json:"by,omitempty"`      // author of the answer
 	Seed    uint64            `json:"seed,omitempty"`    // seed of the run's plan
 	At      time.Time         `json:"at,omitzero"`       // when it happened
-	Text    string            `json:"text,omitempty"`    // what the trouble is
+	Text    string            `json:"text,omitempty"`    // description of trouble; "": there is none
 }
 
 type noteKind string

@@ -32,7 +32,7 @@ type part struct {
 
 	// The rest is written if touchesIndexes is true.
 	touchesIndexes bool           // a list shows one of the records
-	list           runlog.Listing // what a list shows, where it is set
+	list           runlog.Listing // entry in the list of runs, where it is set
 	started        bool           // flow, version, parent and labels of list are set
 	owned          bool           // owner of list is set
 	stated         bool           // status and err of list are set

@@ -14,7 +14,7 @@ import (
 
 // version is a change of the tables.
 type version struct {
-	sql string // what changes the tables
+	sql string // statements that change the tables
 
 	// oldest is the version of the oldest programs that can still use the tables
 	// afterwards. A change that only adds keeps it.

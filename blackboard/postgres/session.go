@@ -17,7 +17,7 @@ const (
 	dialLimit = 5 * time.Second        // limit of one attempt to connect
 	checkIdle = 5 * time.Second        // how long a session is quiet before it is checked
 	firstWait = 20 * time.Millisecond  // pause between attempts to connect
-	maxWait   = 500 * time.Millisecond // that pause when many have failed
+	maxWait   = 500 * time.Millisecond // longest such pause
 )
 
 // session is the store's own connection. It holds an advisory lock that no other

@@ -81,6 +81,26 @@ func TestLetterAndDelete(t *testing.T) {
 	}
 }
 
+// TestDamagedLetter changes each column of a letter.
+func TestDamagedLetter(t *testing.T) {
+	for _, damage := range []string{"round = 1", "expired = true", "key = 'p'", "data = 'no'", "data = NULL", "sum = sum + 1"} {
+		t.Run(damage, func(t *testing.T) {
+			cfg, a, _ := two(t)
+			require.NoError(t, appendOne(t, a, "r", 0))
+			require.NoError(t, a.Put(t.Context(), runlog.Letter{Run: "r", Key: "q", Data: []byte(`"yes"`)}))
+			_, err := cfg.Pool.Exec(t.Context(), "UPDATE "+cfg.Schema+".inbox SET "+damage)
+			require.NoError(t, err)
+			failed := false
+			for _, err := range a.Letters(t.Context(), "") {
+				require.ErrorIs(t, err, runlog.ErrDamaged)
+				assert.ErrorContains(t, err, `of run "r"`)
+				failed = true
+			}
+			assert.True(t, failed)
+		})
+	}
+}
+
 // TestManyRunsTogether has processes that append to the same runs in other orders,
 // which must not end in a deadlock.
 func TestManyRunsTogether(t *testing.T) {

@@ -67,7 +67,7 @@ type Store struct {
 	closed  bool
 	readers chan *conn      // idle ones, kept for later
 	turn    chan struct{}   // full while a call uses writer
-	waiting chan appendCall // what the call of Append that has the turn writes, too
+	waiting chan appendCall // calls that the call of Append with the turn writes, too
 	writer  *conn
 	owners  owners
 }
