@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql/driver"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -140,4 +141,28 @@ func TestLastRound(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, got, "%s", records)
 	}
+}
+
+// TestVersion2Expiry has an expiry among the letters of a file of version 2.
+func TestVersion2Expiry(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	dump, err := os.ReadFile("testdata/v2.sql")
+	require.NoError(t, err)
+	c, err := connect(path, toWrite)
+	require.NoError(t, err)
+	require.NoError(t, c.exec(string(dump)))
+	head := c.head(&runlog.Record{Run: "waits", Seq: 1, Name: "color"}, 0)
+	require.NoError(t, c.exec("INSERT INTO letters VALUES('waits', 'color', 1, ?, NULL)", head))
+	require.NoError(t, c.close())
+
+	s, err := Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	n := 0
+	for l, err := range s.Letters(t.Context(), "waits") {
+		require.NoError(t, err)
+		assert.Equal(t, runlog.Letter{Run: "waits", Key: "color", Expired: true}, l)
+		n++
+	}
+	assert.Equal(t, 1, n)
 }
