@@ -207,6 +207,24 @@ func TestWhoWasLeftBehind(t *testing.T) {
 			s.end(calls[1])
 			assert.True(t, s.isOver(t))
 		},
+		"may return while its client is told": func(t *testing.T) {
+			s := newStage(1)
+			a := s.open(1, deaf)[0]
+			late := make(chan struct{})
+			a.heed = func(what string) {
+				if what == "late" {
+					close(late)
+					return
+				}
+				close(a.may)
+				<-late
+			}
+			s.cancel(a)
+			pass(engine.DefaultGrace)
+			assert.Equal(t, []string{"begin", "late", "left"}, a.heard())
+			assert.Empty(t, s.Linger(t.Context()), "it is not waited for")
+			assert.True(t, s.isOver(t))
+		},
 		"has what follows Left done": func(t *testing.T) {
 			s := newStage(1)
 			a := s.open(1, deaf)[0]

@@ -201,24 +201,3 @@ func TestCanceledCallsLeaveTheLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 	}
 }
-
-// TestAPlaceGoesToNoCallThatIsCanceledWithIt cancels a call that has the place and then
-// a long line, its head last: while that goes on, the place is given back.
-func TestAPlaceGoesToNoCallThatIsCanceledWithIt(t *testing.T) {
-	for range 20 {
-		synctest.Test(t, func(t *testing.T) {
-			s := newStage(1)
-			calls := s.open(1, obedient)
-			var line []*client
-			for range 300 {
-				c := s.call(obedient, agent.Limits{})
-				require.False(t, s.Start(&c.Call))
-				line = append(line, c)
-			}
-			head := line[0]
-			s.cancel(append(append(calls, line[1:]...), head)...)
-			require.ErrorIs(t, head.Err, context.Canceled)
-			require.Zero(t, head.Reported(), "it reached the agent")
-		})
-	}
-}

@@ -44,6 +44,8 @@ type client struct {
 	finish func() error  // what the agent does then; nil: nothing
 	next   jobs.Job      // what follows for the goroutine that tells of an end
 
+	heed func(what string) // it is called with what the client is told; nil: nothing is
+
 	told []string     // under s.mu
 	left *agent.Error // under s.mu
 }
@@ -187,6 +189,9 @@ func (c *client) Left(err *agent.Error) jobs.Job {
 func (c *client) Late() jobs.Job { return c.tell("late") }
 
 func (c *client) tell(what string) jobs.Job {
+	if c.heed != nil {
+		c.heed(what)
+	}
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	c.told = append(c.told, what)

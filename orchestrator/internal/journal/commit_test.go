@@ -125,8 +125,8 @@ func TestGroupCommit(t *testing.T) {
 			store := newTap()
 			d := newDesk(t, store)
 			a, b := d.started(t, "a"), d.started(t, "b")
-			followed := false
-			a.next = jobs.Func(func() { followed = true })
+			followed := 0
+			a.next = jobs.Func(func() { followed++ })
 			held, again := make(chan struct{}), make(chan struct{})
 			store.before = func(n int, _ []runlog.Record) error {
 				if n == 2 {
@@ -142,9 +142,11 @@ func TestGroupCommit(t *testing.T) {
 			b.write("note", nil)
 			close(held)
 			synctest.Wait()
-			assert.True(t, followed, "a goes on while b is being stored")
+			assert.Equal(t, 1, followed, "a goes on while b is being stored")
 			assert.Equal(t, "started", b.outcome())
 			close(again)
+			synctest.Wait()
+			assert.Equal(t, 1, followed)
 		},
 	})
 }
@@ -202,6 +204,24 @@ func TestRunsThatAreFencedOff(t *testing.T) {
 			assert.ElementsMatch(t, []string{"a two, a two", "b two, b two", "c two"}, store.appended()[5:])
 			require.NoError(t, a.sync("three", nil), "its log is whole")
 			require.NoError(t, c.sync("three", nil))
+		},
+		"leave those out that have no place": func(t *testing.T) {
+			store := newTap()
+			d := newDesk(t, store)
+			a, b := d.started(t, "a"), d.started(t, "b")
+			a.log.Stop()
+			release := store.hold()
+			a.write(runlog.Used, nil)
+			synctest.Wait()
+			taken(t, store, "b", 1)
+			a.write(runlog.Slept, nil)
+			b.write("one", nil)
+			a.write(runlog.Called, nil)
+			release()
+			assert.Equal(t, "started used slept! called", a.outcome())
+			require.ErrorIs(t, a.errs[2], journal.ErrLate)
+			assert.Equal(t, "started one!", b.outcome())
+			assert.Equal(t, "started used called", d.kinds(t, "a"))
 		},
 		"write nothing more": func(t *testing.T) {
 			store := newTap()

@@ -75,6 +75,14 @@ func TestRecordsThatComeTooLate(t *testing.T) {
 			assert.Equal(t, "started slept expired answered canceled called used ended", d.kinds(t, "r"))
 		})
 	})
+	t.Run("Stuck is no end", func(t *testing.T) {
+		both(t, func(t *testing.T, d *desk) {
+			r := d.started(t, "r")
+			require.NoError(t, r.sync(runlog.Stuck, nil))
+			require.NoError(t, r.sync(runlog.Resumed, nil))
+			assert.Equal(t, "started stuck resumed", d.kinds(t, "r"))
+		})
+	})
 	t.Run("a log that is read goes on behind its last record", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := newTap()

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,6 +83,15 @@ func TestNothingIsEncodedUntilItIsRead(t *testing.T) {
 				require.NoError(t, read(d), name)
 				assert.Equal(t, "started note note", d.kinds(t, "r"))
 			}
+		},
+		"and stays where who reads it has no time": func(t *testing.T) {
+			d := newDesk(t, nil)
+			d.started(t, "r")
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := d.Last(ctx, "r")
+			require.ErrorIs(t, err, context.Canceled)
+			assert.Equal(t, "started", d.kinds(t, "r"))
 		},
 		"and of one run only where that is read": func(t *testing.T) {
 			d := newDesk(t, nil)

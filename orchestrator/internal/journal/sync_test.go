@@ -3,6 +3,7 @@ package journal_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -39,6 +40,24 @@ func TestWriteSync(t *testing.T) {
 			release()
 			require.NoError(t, <-returned)
 			assert.Equal(t, "started note", d.kinds(t, "r"))
+		},
+		"returns when its run was told": func(t *testing.T) {
+			d := newDesk(t, newTap())
+			r := d.started(t, "r")
+			var returned, looked atomic.Bool
+			r.look = func(*journal.Entry) {
+				synctest.Wait()
+				assert.False(t, returned.Load())
+				looked.Store(true)
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				assert.NoError(t, r.sync("note", nil))
+				returned.Store(true)
+			}()
+			<-done
+			assert.True(t, looked.Load())
 		},
 		"does not wait for a store that hangs when its context is done": func(t *testing.T) {
 			d, r, double := hangs(t)
