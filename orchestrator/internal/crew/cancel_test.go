@@ -2,6 +2,7 @@ package crew
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -89,4 +90,30 @@ func TestTheTimerOfACallStopsWithIt(t *testing.T) {
 	<-over
 	pool.Close()
 	assert.False(t, c.timer.Stop(), "it is stopped already")
+}
+
+// TestAnAgentThatIsLeftCannotReturnHalfway stops a crew in the middle of leaving an agent
+// behind: until that is done, its return has to wait.
+func TestAnAgentThatIsLeftCannotReturnHalfway(t *testing.T) {
+	var pool jobs.Pool
+	w := newCrew(&pool)
+	c, _ := newCall(agent.Limits{Grace: 1})
+	require.True(t, w.Start(c))
+	c.Cancel()
+	w.mu.Lock()
+	pool.Do(overdue{c})
+	for c.Underway() {
+		runtime.Gosched()
+	}
+	for range 1000 {
+		if c.mu.TryLock() {
+			c.mu.Unlock()
+			t.Error("it could return now, before its place was given back")
+			break
+		}
+		runtime.Gosched()
+	}
+	w.mu.Unlock()
+	pool.Count() // the crew uncounts the goroutine of the call, which has none here
+	pool.Close()
 }
