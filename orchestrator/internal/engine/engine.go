@@ -59,8 +59,8 @@ type Engine struct {
 // outcome is what became of a run here.
 type outcome struct {
 	err  error           // why it stopped without an end; nil: it ended
-	prog *engine.Program // of one that stopped: its flow
-	end  *engine.End     // of one that ended
+	prog *engine.Program // flow of a run that stopped
+	end  *engine.End     // end of a run that ended
 }
 
 // New returns an engine. It starts nothing.
@@ -85,7 +85,7 @@ func (e *Engine) Close(ctx context.Context, drain bool) error { //nolint:revive 
 		e.drain(ctx)
 	}
 	e.mu.Lock()
-	e.shut(closed()) // what cannot be stored now is given up
+	e.shut(closed()) // nothing waits for a store any more
 	e.mu.Unlock()
 	for _, r := range e.all() {
 		r.stop(closed())

@@ -139,7 +139,7 @@ func (e *Engine) expire(r *run, key string) (*runlog.Letter, error) {
 	switch s.Kind {
 	case runlog.Answered:
 		return nil, nil
-	case runlog.Expired: // for another branch, or before the process died
+	case runlog.Expired: // it expired for another branch, or before the process died
 		return l, nil
 	}
 	err := e.inbox().Put(ctx, *l)

@@ -183,7 +183,7 @@ func (c *call) Left(err *agent.Error) job {
 	r := c.r
 	r.log.Warn("agent left behind: it ignores its ctx", "agent", c.op.Name, "run", r.id, "call", c.op.Key(), "grace", c.Grace())
 	if r.cut.Load() {
-		return nil // what it uses stays unknown
+		return nil // its usage stays unknown
 	}
 	return c.answer(err, time.Time{})
 }
@@ -201,7 +201,7 @@ func (c *call) Late() job {
 // answer puts on record what the call came to: its Response, or err. at is the time of
 // that; zero: now.
 func (c *call) answer(err *agent.Error, at time.Time) job {
-	a := &struct { // what the log in memory keeps, and nothing else of the call
+	a := &struct { // a log in memory keeps this, and nothing else of the call
 		journal.Entry
 		data     engine.CalledData
 		response agent.Response
@@ -266,7 +266,7 @@ func (f *effect) childEnded(end engine.End, err error) job {
 	case errors.Is(err, runlog.ErrConflict) && !r.over():
 		// An engine that has lost this run was faster with a record of the child.
 		if lost, failed := r.host.lost(r); failed != nil || !lost {
-			return f // which starts it again
+			return f // it starts the child again
 		}
 	case isOutage(err):
 		err = agent.ErrorOf(fmt.Errorf("%w: %w: child run %q cannot be read, and its parent is suspended: %w", engine.ErrStopped, journal.ErrOutage, f.op.Input.Run, err))
@@ -279,7 +279,7 @@ func (f *effect) childEnded(end engine.End, err error) job {
 func (f *effect) cancelChild() {
 	r, id := f.r, f.op.Input.Run
 	r.async(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), journal.AppendLimit) // also while the engine is closed
+		ctx, cancel := context.WithTimeout(context.Background(), journal.AppendLimit) // it works while the engine is closed, too
 		defer cancel()
 		err := r.host.Tell(ctx, id, engine.Command{Kind: engine.CancelIt, Data: json.RawMessage(`"its parent was canceled or has ended"`)})
 		if err != nil && !errors.Is(err, engine.ErrNoRun) {

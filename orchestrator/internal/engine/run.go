@@ -73,7 +73,7 @@ type run struct {
 	// Under flow:
 	exec     engine.Execution
 	clock    engine.Clock
-	replay   *engine.Replay // what the log has that the flow has not done again; nil: nothing
+	replay   *engine.Replay // records that the flow has not repeated; nil: none
 	later    jobs.Job       // the newest call, for the driver to make
 	canceled []*crew.Call   // calls that the flow has just given up
 	state    func() (json.RawMessage, error)
@@ -85,7 +85,7 @@ type run struct {
 	feed      crew.Feed
 	records   *journal.Log // &own, or the log of the run that this one retries
 	own       journal.Log
-	parent    *effect     // of a child: the effect that started it, if that is of this engine
+	parent    *effect     // effect that started this child, if it is of this engine; else nil
 	cut       atomic.Bool // calls that fail do so because the run stops
 
 	mu      sync.Mutex
@@ -121,7 +121,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-type job = jobs.Job // what a goroutine of the engine does next
+type job = jobs.Job // work for a goroutine of the engine, which returns what follows
 
 func after(f func()) job         { return jobs.Func(f) } // a job that nothing follows
 func now() time.Time             { return journal.Now() }
@@ -214,7 +214,7 @@ func (r *run) answerSync(ctx context.Context, l *runlog.Letter) error {
 type effect struct {
 	r    *run
 	op   *engine.Op
-	call *crew.Call // of a call
+	call *crew.Call // the call; nil: it is none
 
 	unwanted atomic.Bool                         // the child is to be canceled
 	ended    func(end engine.End, err error) job // puts the end of the child on record; nil: it is no child

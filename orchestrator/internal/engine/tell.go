@@ -48,7 +48,7 @@ func (e *Engine) answer(ctx context.Context, id string, c *engine.Command) error
 			return err
 		case ended:
 			return hasEnded(id)
-		case s.Round == tried: // what took the address is not to be seen
+		case s.Round == tried: // the letter that took the address cannot be seen
 			return agent.ErrorOf(fmt.Errorf("%w: the question %q", engine.ErrAnswered, c.Key))
 		}
 		tried = s.Round
