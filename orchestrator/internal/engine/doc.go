@@ -17,10 +17,9 @@
 //
 // # Files
 //
-//   - tell.go: answers, cancels, retries
+//   - hosts.go: what hosts want: starting runs, waiting for their ends, answers, cancels
 //   - letters.go: what others tell a run, through the store's inbox
 //   - view.go: looking at runs
-//   - wait.go: starting runs and waiting for their ends
 //   - resume.go: taking up runs that no engine works on
 //   - engine.go: the engine: its parts, the runs it works on, closing
 //   - port.go: what a flow asks for: calls, times, questions, children

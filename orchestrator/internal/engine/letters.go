@@ -196,3 +196,44 @@ func (here) Letters(context.Context, string) iter.Seq2[runlog.Letter, error] {
 
 // Take implements runlog.Inbox.
 func (here) Take(context.Context, string, string, int) error { return nil }
+
+// kept tells whether a letter that was put got to its question, or still may. Its error
+// says that the question takes it no more. Neither: the key was asked again meanwhile.
+func (e *Engine) kept(ctx context.Context, l *runlog.Letter) (bool, error) {
+	if r := e.find(l.Run); r != nil && r.isLive() {
+		if s := r.questions.State(l.Key); s.Round == l.Round && s.Kind == runlog.Answered {
+			return true, nil
+		}
+	}
+	listing, err := e.listing(ctx, l.Run) // first: nothing follows an end
+	if err != nil {
+		return false, err
+	}
+	var then, now engine.QuestionState // at the letter's round, and at last
+	now.Key = l.Key
+	for rec, err := range e.asks(ctx, l.Run, l.Key) {
+		if err != nil {
+			return false, err
+		}
+		if now = now.Note(rec); now.Round == l.Round {
+			then = now
+		}
+	}
+	switch {
+	case then.Kind == runlog.Answered:
+		return true, nil
+	case now.Round > l.Round:
+		return false, nil
+	case now.Round == l.Round:
+		_, err = now.Verdict(l.Data)
+	}
+	if err == nil && listing.Ended {
+		e.taken(ctx, l)
+		err = hasEnded(l.Run)
+	}
+	return err == nil, err
+}
+
+func hasEnded(id string) error {
+	return agent.ErrorOf(fmt.Errorf("%w: run %q has ended", engine.ErrNoQuestion, id))
+}
