@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -271,13 +270,4 @@ func (r *run) repeat() {
 	}
 	r.resumed = true
 	r.replay.Resumed(at)
-}
-
-// childStuck is the error of a run that is stuck with its child.
-func childStuck(op *engine.Op, err error) error {
-	failure := agent.ErrorOf(fmt.Errorf("child run %q is stuck: %w", op.Input.Run, err))
-	if !errors.Is(failure, engine.ErrFlow) {
-		failure.Codes = append(failure.Codes, engine.ErrFlow)
-	}
-	return failure
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/crew"
 	"github.com/convene-go/convene/orchestrator/internal/jobs"
@@ -106,8 +108,7 @@ func newRun(s *shared, id string, p *engine.Program, parent *effect) *run {
 	return r
 }
 
-// over reports whether the run has ended or stopped.
-func (r *run) over() bool { return isClosed(r.done) }
+func (r *run) over() bool { return isClosed(r.done) } // it has ended or stopped
 
 // isLive reports whether the run has repeated its log and is not over.
 func (r *run) isLive() bool { return isClosed(r.live) && !r.over() }
@@ -130,12 +131,9 @@ func (s *shared) do(j job)       { s.pool.Do(j) }
 func (s *shared) async(f func()) { s.pool.Do(jobs.Func(f)) }
 func (s *shared) waitForAll()    { s.pool.Close() } // no goroutine of the engine is left then
 
-var (
-	errLate   = journal.ErrLate   // the run has ended or stopped: its log takes no more
-	errOutage = journal.ErrOutage // the store failed, and the run is suspended
-)
+var errLate, errOutage = journal.ErrLate, journal.ErrOutage
 
-// await waits until c is closed. Its error says why it waits no more.
+// await waits until c is closed, and returns why it waits no more.
 func (s *shared) await(ctx context.Context, c <-chan struct{}) error {
 	select {
 	case <-c:
@@ -155,6 +153,15 @@ func (s *shared) shortly() (context.Context, context.CancelFunc) {
 // isStuck reports whether err is of the flow's code, and not of the world.
 func isStuck(err error) bool {
 	return errors.Is(err, engine.ErrFlow) || errors.Is(err, engine.ErrDiverged) && !errors.Is(err, engine.ErrNoFlow)
+}
+
+// childStuck is the error of a run that is stuck with its child.
+func childStuck(op *engine.Op, err error) error {
+	failure := agent.ErrorOf(fmt.Errorf("child run %q is stuck: %w", op.Input.Run, err))
+	if !errors.Is(failure, engine.ErrFlow) {
+		failure.Codes = append(failure.Codes, engine.ErrFlow)
+	}
+	return failure
 }
 
 // write commits a record of the run, and brings it to the driver where the flow has to
@@ -276,9 +283,7 @@ func (r *run) underway(kinds ...engine.Kind) (fs []*effect) {
 	return fs
 }
 
-// cancel ends the contexts of calls of the run.
 func (r *run) cancel(calls []*crew.Call) { r.crew.Cancel(calls...) }
-
 // cutCalls ends all calls of a run that stops. Those that fail by it have used what they
 // say, and are made again when the run is resumed.
 func (r *run) cutCalls() {
