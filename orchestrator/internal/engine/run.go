@@ -284,6 +284,7 @@ func (r *run) underway(kinds ...engine.Kind) (fs []*effect) {
 }
 
 func (r *run) cancel(calls []*crew.Call) { r.crew.Cancel(calls...) }
+
 // cutCalls ends all calls of a run that stops. Those that fail by it have used what they
 // say, and are made again when the run is resumed.
 func (r *run) cutCalls() {
