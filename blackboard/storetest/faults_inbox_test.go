@@ -76,8 +76,8 @@ var inboxFaults = []fault{
 			if !errors.Is(err, runlog.ErrConflict) {
 				return err
 			}
-			for got := range d.Memory.Letters(ctx, l.Run) {
-				if got.Key == l.Key && got.Round == l.Round {
+			for got, failed := range d.Memory.Letters(ctx, l.Run) {
+				if failed == nil && got.Key == l.Key && got.Round == l.Round {
 					return err
 				}
 			}

@@ -17,7 +17,7 @@ import (
 // recordsOf makes records of key q from words: "ask", "reject" (an Asked record that says
 // why an answer was dropped), "answer=1", "expire", "withdraw".
 func recordsOf(words string) (recs []runlog.Record) {
-	for _, word := range strings.Fields(words) {
+	for word := range strings.FieldsSeq(words) {
 		name, data, _ := strings.Cut(word, "=")
 		rec := runlog.Record{Name: "q"}
 		switch name {

@@ -34,11 +34,8 @@ var rooms = []string{
 	"orchestrator/internal/journal",
 }
 
-// Limits of all rooms together.
-const (
-	maxArrows   = 40
-	maxBackward = 0
-)
+// maxArrows is the limit of all rooms together. None may be backward.
+const maxArrows = 40
 
 func main() {
 	dirs := os.Args[1:]

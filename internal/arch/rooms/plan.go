@@ -122,12 +122,10 @@ func (p *plan) sorted() []arrow {
 }
 
 // check returns what is wrong with the rooms, and what to do about it.
-func (p *plan) check(arrows, backward int) []string {
+func (p *plan) check(arrows int) []string {
 	faults := slices.Clone(p.faults)
-	if back := p.backward(); len(back) > backward {
-		for _, line := range back {
-			faults = append(faults, "backward: "+line+": move the names down, or pass the caller an interface or a function")
-		}
+	for _, line := range p.backward() {
+		faults = append(faults, "backward: "+line+": move the names down, or pass the caller an interface or a function")
 	}
 	if n := len(p.arrows); n > arrows {
 		faults = append(faults, fmt.Sprintf("%d arrows between files, at most %d: join files that always go together, or let them meet in fewer names", n, arrows))

@@ -21,7 +21,7 @@ func TestRooms(t *testing.T) {
 	p, err := measure(repo, dirs)
 	require.NoError(t, err)
 	t.Logf("%s\n%s", strings.Join(dirs, ", "), p)
-	for _, fault := range p.check(maxArrows, maxBackward) {
+	for _, fault := range p.check(maxArrows) {
 		t.Error(fault)
 	}
 }
@@ -41,14 +41,14 @@ var (
 func TestArrowsAcrossRooms(t *testing.T) {
 	p := planOf(t, upper, lower)
 	assert.Equal(t, map[string]string{"upper/door.go > lower/floor.go": "Floor"}, arrowsOf(p))
-	assert.Empty(t, p.check(1, 0))
-	assert.Len(t, p.check(0, 0), 1, "one arrow is too many")
+	assert.Empty(t, p.check(1))
+	assert.Len(t, p.check(0), 1, "one arrow is too many")
 }
 
 func TestUpsideDown(t *testing.T) {
 	checked := roomsOf(t, upper, lower)
 	slices.Reverse(checked)
-	faults := newPlan(checked).check(40, 0)
+	faults := newPlan(checked).check(40)
 	require.Len(t, faults, 1)
 	assert.Contains(t, faults[0], "upper/door.go uses Floor of lower/floor.go, which is read before it")
 }
@@ -82,7 +82,7 @@ func TestArrowsBetweenFiles(t *testing.T) {
 				want["p/b.go > p/a.go"] = tt.ba
 			}
 			assert.Equal(t, want, arrowsOf(p))
-			assert.Len(t, p.check(2, 0), tt.faultsOfTwo)
+			assert.Len(t, p.check(2), tt.faultsOfTwo)
 		})
 	}
 }
@@ -95,7 +95,7 @@ func TestListsOfFiles(t *testing.T) {
 		{"twice", "// Package p.\n//\n// # Files\n//\n//   - a.go: all\n//   - a.go: again\n", "lists a.go"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			faults := planOf(t, map[string]string{"p/a.go": tt.comment + "package p; var x = 1"}).check(40, 0)
+			faults := planOf(t, map[string]string{"p/a.go": tt.comment + "package p; var x = 1"}).check(40)
 			require.Len(t, faults, 1)
 			assert.Contains(t, faults[0], tt.want)
 		})

@@ -168,6 +168,7 @@ func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 		return e.retry(ctx, id)
 	case engine.AnswerIt:
 		return e.answer(ctx, id, &c)
+	case engine.CancelIt:
 	}
 	if done, err := e.cancelStuck(ctx, id, c.Data); done || err != nil {
 		return err
@@ -187,8 +188,9 @@ func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 // answer puts an answer at the present address of its question. Where another letter
 // has that already, it looks again what is so.
 func (e *Engine) answer(ctx context.Context, id string, c *engine.Command) error {
+	var pending []runlog.Letter // read once it is known that a letter has the address
 	for tried := -1; ; {
-		s, ended, err := e.question(ctx, id, c.Key, tried >= 0)
+		s, ended, err := e.question(ctx, id, c.Key, pending)
 		if err != nil {
 			return err
 		}
@@ -211,6 +213,9 @@ func (e *Engine) answer(ctx context.Context, id string, c *engine.Command) error
 		} else if errors.Is(err, runlog.ErrNoRun) {
 			return noRun(id)
 		} else if !errors.Is(err, runlog.ErrConflict) {
+			return err
+		}
+		if pending, err = e.pending(ctx, id, c.Key); err != nil {
 			return err
 		}
 	}

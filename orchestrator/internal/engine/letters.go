@@ -12,21 +12,24 @@ import (
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
-// question is where a question is, and whether its run has ended. With letters, also
-// one that is not on record yet counts.
-func (e *Engine) question(ctx context.Context, id, key string, letters bool) (s engine.QuestionState, ended bool, err error) {
-	var pending []runlog.Letter
-	if letters {
-		e.Letters(ctx, id)
-		for l, err := range e.inbox().Letters(ctx, id) { // first, because a letter becomes a record
-			if err != nil {
-				return s, false, err
-			}
-			if l.Key == key {
-				pending = append(pending, l)
-			}
+// pending are the letters to a question that are not on record. They are read before the
+// question is looked up, because a letter becomes a record.
+func (e *Engine) pending(ctx context.Context, id, key string) (pending []runlog.Letter, err error) {
+	e.Letters(ctx, id)
+	for l, err := range e.inbox().Letters(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		if l.Key == key {
+			pending = append(pending, l)
 		}
 	}
+	return pending, nil
+}
+
+// question is where a question is, by its log and by letters that are not on record, and
+// whether its run has ended.
+func (e *Engine) question(ctx context.Context, id, key string, pending []runlog.Letter) (s engine.QuestionState, ended bool, err error) {
 	if r := e.find(id); r != nil && r.isLive() { // it knows more than is on record
 		s = r.questions.State(key)
 	} else {
@@ -48,8 +51,8 @@ func (e *Engine) question(ctx context.Context, id, key string, letters bool) (s 
 	return s, ended, nil
 }
 
-// Letters implements fleet.Host: it puts letters on record for the runs that this engine works on, and
-// resumes runs that have letters. id "": all.
+// Letters implements fleet.Host: it puts letters on record for the runs that this engine
+// works on, and resumes runs that have letters. id "": all.
 func (e *Engine) Letters(ctx context.Context, id string) {
 	for l, err := range e.inbox().Letters(ctx, id) {
 		r := e.find(l.Run)
@@ -144,7 +147,10 @@ func (e *Engine) expire(r *run, key string) (*runlog.Letter, error) {
 	}
 	err := e.inbox().Put(ctx, *l)
 	if errors.Is(err, runlog.ErrConflict) {
-		s, _, err = e.question(ctx, r.id, key, true)
+		var pending []runlog.Letter
+		if pending, err = e.pending(ctx, r.id, key); err == nil {
+			s, _, err = e.question(ctx, r.id, key, pending)
+		}
 	}
 	if err != nil || s.Kind == runlog.Answered {
 		return nil, err

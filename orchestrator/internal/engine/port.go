@@ -23,7 +23,7 @@ func (r *run) Start(op *engine.Op) {
 		return
 	}
 	c := &call{effect: effect{r: r, op: op}}
-	c.effect.call = &c.Call
+	c.call = &c.Call
 	c.Client = c
 	c.Info = agent.Info{Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, N: op.N, Log: r.log, Watcher: &r.feed}
 	c.Request, c.Reserved = op.Request, op.Reserved
@@ -168,7 +168,7 @@ func (c *call) Begin() bool {
 
 // Done implements crew.Client. A call that was not made, or that failed because its run
 // stops, is made again when the run is resumed.
-func (c *call) Done(called bool) job {
+func (c *call) Done(called bool) job { //nolint:revive // as crew.Client wants it
 	if c.hash != "" {
 		defer c.r.journal.Calls.Add(-1)
 	}

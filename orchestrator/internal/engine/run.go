@@ -270,8 +270,7 @@ func (r *run) arm(f *effect, d time.Duration) {
 	}
 }
 
-// underway are the effects of those kinds that are under way, without calls whose agents
-// were left behind.
+// underway are the effects of those kinds, without calls whose agents were left behind.
 func (r *run) underway(kinds ...engine.Kind) (fs []*effect) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

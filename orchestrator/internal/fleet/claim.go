@@ -15,7 +15,7 @@ import (
 )
 
 // Host is the engine that a Fleet belongs to.
-type Host interface {
+type Host interface { //nolint:interfacebloat // each is one question, and there is one host
 	// Owns reports whether this engine works on the run, with a channel that is closed
 	// when the run changes.
 	Owns(run string) (changed <-chan struct{}, owns bool)
