@@ -102,7 +102,7 @@ type Claim struct {
 func (k *claims) Claim(ctx context.Context, l *runlog.Listing, w Wish) (c Claim, err error) {
 	c.Over = l.Ended || l.Status == runlog.Stuck && w.Tried
 	c.Program, c.Unfit = k.fits(l, w.Program)
-	c.Foreign = k.Serve(l.Run, l.Labels) != nil || !slices.ContainsFunc(k.programs, func(p *engine.Program) bool { return p.Name == l.Flow })
+	c.Foreign = c.Unfit != nil && (k.Serve(l.Run, l.Labels) != nil || !slices.ContainsFunc(k.programs, func(p *engine.Program) bool { return p.Name == l.Flow }))
 	if c.Over || l.Status == runlog.Stuck || l.Owner == "" || l.Owner == k.id {
 		return c, nil
 	}

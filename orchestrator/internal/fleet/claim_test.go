@@ -71,6 +71,7 @@ func TestWhoMayWorkOnARun(t *testing.T) {
 		"another version, with the program":           {runlog.Listing{Version: 2}, fleet.Wish{Program: two}, "may"},
 		"a program that is not the run's":             {runlog.Listing{Version: 3}, fleet.Wish{Program: two}, "no flow"},
 		"another flow":                                {runlog.Listing{Flow: "else", Version: 1}, fleet.Wish{}, "no flow foreign"},
+		"another flow, with the program":              {runlog.Listing{Flow: "else", Version: 1}, fleet.Wish{Program: &engine.Program{Name: "else", Version: 1}}, "may"},
 		"another flow of a living engine":             {runlog.Listing{Flow: "else", Version: 1, Owner: "ann"}, fleet.Wish{}, "held by ann no flow foreign"},
 		"another flow that is over":                   {runlog.Listing{Flow: "else", Version: 1, Ended: true}, fleet.Wish{}, "over no flow foreign"},
 		"a label that this engine serves":             {runlog.Listing{Labels: map[string]string{"tier": "gold"}}, fleet.Wish{}, "may"},
