@@ -31,9 +31,9 @@ var flow = &engine.Program{Name: "flow", Version: 1}
 type host struct {
 	*fleet.Fleet
 	cfg   fleet.Config
-	warn  bytes.Buffer // what was logged
-	die   func()       // ends Config.Life
-	shut  func()       // ends Config.Open
+	warn  output // what was logged
+	die   func() // ends Config.Life
+	shut  func() // ends Config.Open
 	began time.Time
 	tasks sync.WaitGroup // calls of Config.Do
 
@@ -43,6 +43,25 @@ type host struct {
 	abandoned []string
 	look      func(ctx context.Context, what string) // it is called with each note; nil: nothing is
 	reply     func(ctx context.Context, q fleet.Request, limit time.Duration) (fleet.Reply, error)
+}
+
+// output is a buffer for several goroutines.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
 }
 
 // note is something that a Fleet told, or a store was asked.
@@ -75,9 +94,7 @@ func at(notes []note, what string) (times []time.Duration) {
 func newHost(t *testing.T, id string, s runlog.Store, change ...func(*fleet.Config)) *host {
 	t.Helper()
 	h := &host{owned: map[string]chan struct{}{}, began: time.Now()}
-	h.reply = func(context.Context, fleet.Request, time.Duration) (fleet.Reply, error) {
-		return fleet.Reply{Gone: true}, nil
-	}
+	h.replies(fleet.Reply{Gone: true})
 	h.cfg = fleet.Config{
 		ID: id, Programs: []*engine.Program{flow}, Lease: lease, Poll: poll,
 		Store: &journal.New(journal.Config{Store: s}).Storage,
@@ -116,23 +133,38 @@ func (h *host) note(ctx context.Context, what string) {
 	}
 }
 
-// at is when the Fleet told something.
-func (h *host) at(what string) []time.Duration {
+// looks has f called with each thing that the Fleet tells, before the engine goes on.
+func (h *host) looks(f func(ctx context.Context, what string)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return at(h.told, what)
+	h.look = f
 }
+
+// notes are what the Fleet told.
+func (h *host) notes() []note {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.told)
+}
+
+// at is when the Fleet told something.
+func (h *host) at(what string) []time.Duration { return at(h.notes(), what) }
 
 // heard is all that the Fleet told and that begins so.
 func (h *host) heard(prefix string) (all []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, n := range h.told {
+	for _, n := range h.notes() {
 		if strings.HasPrefix(n.what, prefix) {
 			all = append(all, n.what)
 		}
 	}
 	return all
+}
+
+// abandons has the engine say that it abandoned these runs.
+func (h *host) abandons(runs ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.abandoned = runs
 }
 
 // own has the engine work on a run.
@@ -183,11 +215,29 @@ func (h *host) Reply(ctx context.Context, q fleet.Request, limit time.Duration) 
 	return reply(ctx, q, limit)
 }
 
-// replies has the engine reply so from now on.
-func (h *host) replies(a fleet.Reply) {
+// answers has the engine reply by f from now on.
+func (h *host) answers(f func(ctx context.Context, q fleet.Request, limit time.Duration) (fleet.Reply, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.reply = func(context.Context, fleet.Request, time.Duration) (fleet.Reply, error) { return a, nil }
+	h.reply = f
+}
+
+// replies has the engine reply so.
+func (h *host) replies(a fleet.Reply) {
+	h.answers(func(context.Context, fleet.Request, time.Duration) (fleet.Reply, error) { return a, nil })
+}
+
+// refuses has the engine reply with an error.
+func (h *host) refuses(err error) {
+	h.answers(func(context.Context, fleet.Request, time.Duration) (fleet.Reply, error) { return fleet.Reply{}, err })
+}
+
+// hangs has the engine reply only when a request is given up.
+func (h *host) hangs() {
+	h.answers(func(ctx context.Context, _ fleet.Request, _ time.Duration) (fleet.Reply, error) {
+		<-ctx.Done()
+		return fleet.Reply{}, ctx.Err()
+	})
 }
 
 // bubble runs tests, each in a bubble of its own.

@@ -88,11 +88,16 @@ func (s *store) hangs(methods ...string) {
 // heals ends all faults.
 func (s *store) heals() { s.breaks(nil) }
 
-// calls are the calls of a method: their arguments, with time and limit.
-func (s *store) calls(method string) (all []note) {
+// all are all calls.
+func (s *store) all() []note {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, n := range s.asked {
+	return slices.Clone(s.asked)
+}
+
+// calls are the calls of a method: their arguments, with time and limit.
+func (s *store) calls(method string) (all []note) {
+	for _, n := range s.all() {
 		if name, arg, _ := strings.Cut(n.what, " "); name == method {
 			n.what = arg
 			all = append(all, n)
