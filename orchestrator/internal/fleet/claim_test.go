@@ -182,7 +182,12 @@ func TestLost(t *testing.T) {
 	s.start(t, "mine", "me")
 	s.start(t, "gone", "me")
 	s.resume(t, "gone", "cid")
-	for run, want := range map[string]bool{"mine": false, "gone": true} {
+	s.start(t, "over", "me")
+	s.resume(t, "over", "cid")
+	s.end(t, "over", "1")
+	s.start(t, "back", "cid")
+	s.resume(t, "back", "me")
+	for run, want := range map[string]bool{"mine": false, "gone": true, "over": true, "back": false} {
 		lost, err := h.Lost(t.Context(), run)
 		require.NoError(t, err)
 		assert.Equal(t, want, lost, "dead or alive, another engine has resumed it")

@@ -17,7 +17,8 @@ import (
 func TestAskAboutARunThatChangesHands(t *testing.T) {
 	bubble(t, map[string]func(*testing.T){
 		"a reply of the engine that lost it does not count": func(t *testing.T) {
-			me, ann, _, hers := pair(t)
+			me, ann := pair(t)
+			hers := ann.store()
 			ben := keeps(t, "ben", hers.beside())
 			ben.replies(state("2"))
 			ann.answers(func(context.Context, fleet.Request, time.Duration) (fleet.Reply, error) {
@@ -30,7 +31,8 @@ func TestAskAboutARunThatChangesHands(t *testing.T) {
 			assert.Zero(t, time.Since(me.began))
 		},
 		"nor does its failure": func(t *testing.T) {
-			me, ann, _, hers := pair(t)
+			me, ann := pair(t)
+			hers := ann.store()
 			ben := keeps(t, "ben", hers.beside())
 			ben.replies(state("2"))
 			ann.hangs()
@@ -40,7 +42,8 @@ func TestAskAboutARunThatChangesHands(t *testing.T) {
 			assert.Equal(t, askLimit, time.Since(me.began))
 		},
 		"the next owner has its own time": func(t *testing.T) {
-			me, ann, mine, hers := pair(t)
+			me, ann := pair(t)
+			mine, hers := me.store(), ann.store()
 			ben := keeps(t, "ben", hers.beside())
 			ben.hangs()
 			ann.hangs()
@@ -51,7 +54,7 @@ func TestAskAboutARunThatChangesHands(t *testing.T) {
 			assert.Equal(t, []string{"ann", "ben"}, texts(mine.calls("Request")))
 		},
 		"this engine takes it up": func(t *testing.T) {
-			me, ann, _, _ := pair(t)
+			me, ann := pair(t)
 			ann.answers(func(context.Context, fleet.Request, time.Duration) (fleet.Reply, error) {
 				me.own("r") // it is not on record yet
 				me.replies(state("2"))
@@ -62,7 +65,8 @@ func TestAskAboutARunThatChangesHands(t *testing.T) {
 		},
 		"it ends meanwhile": func(t *testing.T) {
 			for _, reply := range []fleet.Reply{state("1"), {Gone: true}} {
-				me, ann, _, hers := pair(t)
+				me, ann := pair(t)
+				hers := ann.store()
 				ann.answers(func(context.Context, fleet.Request, time.Duration) (fleet.Reply, error) {
 					hers.end(t, "r", "3")
 					return reply, nil
@@ -73,7 +77,8 @@ func TestAskAboutARunThatChangesHands(t *testing.T) {
 			}
 		},
 		"it ends, and what its agents reported is read first": func(t *testing.T) {
-			me, ann, _, hers := pair(t)
+			me, ann := pair(t)
+			hers := ann.store()
 			ann.answers(func(context.Context, fleet.Request, time.Duration) (fleet.Reply, error) {
 				hers.end(t, "r", "3")
 				return fleet.Reply{Progress: []agent.Progress{{Text: "hm"}}}, nil
@@ -88,7 +93,8 @@ func TestAskAboutARunThatChangesHands(t *testing.T) {
 func TestAskAboutARunThatIsOver(t *testing.T) {
 	bubble(t, map[string]func(*testing.T){
 		"has the state of its end": func(t *testing.T) {
-			me, _, mine, hers := pair(t)
+			me, ann := pair(t)
+			mine, hers := me.store(), ann.store()
 			hers.end(t, "r", `{"n":3}`)
 			for _, q := range []fleet.Request{{Run: "r"}, {Run: "r", Reader: "x"}} {
 				a, err := me.Ask(t.Context(), q)
@@ -98,7 +104,8 @@ func TestAskAboutARunThatIsOver(t *testing.T) {
 			assert.Empty(t, mine.calls("Request"), "its owner is not asked")
 		},
 		"has none, if it is stuck": func(t *testing.T) {
-			me, _, mine, hers := pair(t)
+			me, ann := pair(t)
+			mine, hers := me.store(), ann.store()
 			hers.stuck(t, "r")
 			a, err := me.Ask(t.Context(), fleet.Request{Run: "r"})
 			require.NoError(t, err)
@@ -110,7 +117,8 @@ func TestAskAboutARunThatIsOver(t *testing.T) {
 				func(s *store) { s.end(t, "r", "3") },
 				func(s *store) { s.stuck(t, "r") },
 			} {
-				me, ann, _, hers := pair(t)
+				me, ann := pair(t)
+				hers := ann.store()
 				over(hers)
 				ann.replies(fleet.Reply{Progress: []agent.Progress{{Text: "hm"}}})
 				q := fleet.Request{Run: "r", Reader: "x", Began: true}
@@ -126,9 +134,10 @@ func TestAskAboutARunThatIsOver(t *testing.T) {
 		"has its end, if the owner is gone": func(t *testing.T) {
 			for _, gone := range []func(me, ann *host){
 				func(_, ann *host) { ann.close() },
-				func(me, _ *host) { me.cfg.Store.Messenger.(*store).fails("Request") },
+				func(me, _ *host) { me.store().fails("Request") },
 			} {
-				me, ann, _, hers := pair(t)
+				me, ann := pair(t)
+				hers := ann.store()
 				hers.end(t, "r", "3")
 				gone(me, ann)
 				a, err := me.Ask(t.Context(), fleet.Request{Run: "r", Reader: "x", Began: true})
@@ -137,7 +146,8 @@ func TestAskAboutARunThatIsOver(t *testing.T) {
 			}
 		},
 		"fails if its end cannot be read": func(t *testing.T) {
-			me, _, _, hers := pair(t)
+			me, ann := pair(t)
+			hers := ann.store()
 			require.NoError(t, hers.Append(t.Context(), []runlog.Record{{Run: "r", Seq: 1, Kind: runlog.Ended, Data: []byte(`{"output":1,"elapsed":"x"}`)}}))
 			_, err := me.Ask(t.Context(), fleet.Request{Run: "r"})
 			require.ErrorIs(t, err, runlog.ErrDamaged)

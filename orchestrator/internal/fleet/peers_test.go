@@ -23,17 +23,19 @@ const (
 )
 
 // pair is me, who asks, and ann, who works on the run "r"; each has a store of its own.
-func pair(t *testing.T) (me, ann *host, mine, hers *store) {
+func pair(t *testing.T) (me, ann *host) {
 	t.Helper()
-	hers = newStore()
-	mine = hers.beside()
-	me, ann = keeps(t, "me", mine), keeps(t, "ann", hers)
+	hers := newStore()
+	me, ann = keeps(t, "me", hers.beside()), keeps(t, "ann", hers)
 	hers.start(t, "r", "ann")
 	ann.own("r")
 	ann.replies(state("1"))
 	synctest.Wait()
-	return me, ann, mine, hers
+	return me, ann
 }
+
+// store is the one of an engine of pair.
+func (h *host) store() *store { return h.cfg.Store.Messenger.(*store) }
 
 func state(s string) fleet.Reply { return fleet.Reply{State: json.RawMessage(s)} }
 
@@ -94,7 +96,8 @@ func TestAskThisEngine(t *testing.T) {
 func TestAskAnotherEngine(t *testing.T) {
 	bubble(t, map[string]func(*testing.T){
 		"which replies": func(t *testing.T) {
-			me, ann, mine, _ := pair(t)
+			me, ann := pair(t)
+			mine := me.store()
 			for _, q := range []fleet.Request{{Run: "r"}, {Run: "r", Reader: "x"}, {Run: "r", Reader: "x", Began: true}} {
 				ann.answers(func(ctx context.Context, got fleet.Request, limit time.Duration) (fleet.Reply, error) {
 					assert.Equal(t, fleet.Request{Run: q.Run, Reader: q.Reader}, got, "whether it began is the asker's matter")
@@ -111,7 +114,7 @@ func TestAskAnotherEngine(t *testing.T) {
 			assert.Zero(t, time.Since(me.began))
 		},
 		"which fails, with all that its error says": func(t *testing.T) {
-			me, ann, _, _ := pair(t)
+			me, ann := pair(t)
 			ann.refuses(agent.Transient(engine.ErrNoState, time.Minute))
 			_, err := me.Ask(t.Context(), fleet.Request{Run: "r"})
 			require.ErrorIs(t, err, engine.ErrNoState)
@@ -120,18 +123,18 @@ func TestAskAnotherEngine(t *testing.T) {
 			assert.Equal(t, agent.Error{Message: "no-state", Codes: []agent.Code{engine.ErrNoState}, Transient: true, RetryAfter: time.Minute}, *crossed)
 		},
 		"which has stopped the run": func(t *testing.T) {
-			me, ann, _, _ := pair(t)
+			me, ann := pair(t)
 			ann.replies(fleet.Reply{Gone: true})
 			refused(t, me, `engine "ann" has stopped it`)
 		},
 		"which is dead": func(t *testing.T) {
-			me, ann, _, _ := pair(t)
+			me, ann := pair(t)
 			ann.close()
 			pass(lease)
 			refused(t, me, "no engine works on it")
 		},
 		"which has left": func(t *testing.T) {
-			me, ann, _, _ := pair(t)
+			me, ann := pair(t)
 			ann.close()
 			require.NoError(t, ann.Leave(t.Context()))
 			began := time.Now()
@@ -139,14 +142,15 @@ func TestAskAnotherEngine(t *testing.T) {
 			assert.Zero(t, time.Since(began))
 		},
 		"which does not reply": func(t *testing.T) {
-			me, ann, _, _ := pair(t)
+			me, ann := pair(t)
 			ann.hangs()
 			began := time.Now()
 			refused(t, me, `engine "ann" works on it and does not reply`)
 			assert.Equal(t, 2*askLimit, time.Since(began))
 		},
 		"which does not serve requests yet": func(t *testing.T) {
-			me, _, _, hers := pair(t)
+			me, ann := pair(t)
+			hers := ann.store()
 			require.NoError(t, hers.Memory.Beat(t.Context(), "ben", time.Hour))
 			hers.resume(t, "r", "ben")
 			var ben *host
@@ -159,7 +163,8 @@ func TestAskAnotherEngine(t *testing.T) {
 			assert.LessOrEqual(t, time.Since(me.began), askLimit)
 		},
 		"which never serves requests": func(t *testing.T) {
-			me, _, _, hers := pair(t)
+			me, ann := pair(t)
+			hers := ann.store()
 			require.NoError(t, hers.Memory.Beat(t.Context(), "ben", time.Hour))
 			hers.resume(t, "r", "ben")
 			_, err := me.Ask(t.Context(), fleet.Request{Run: "r"})
@@ -168,7 +173,7 @@ func TestAskAnotherEngine(t *testing.T) {
 			assert.LessOrEqual(t, time.Since(me.began), askLimit+poll)
 		},
 		"for as long as the caller waits": func(t *testing.T) {
-			me, ann, _, _ := pair(t)
+			me, ann := pair(t)
 			ann.hangs()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -178,10 +183,10 @@ func TestAskAnotherEngine(t *testing.T) {
 			assert.Equal(t, time.Second, time.Since(me.began))
 		},
 		"whose reply is damaged": func(t *testing.T) {
-			me, ann, _, _ := pair(t)
+			me, ann := pair(t)
 			ann.close()
 			go func() {
-				_ = me.cfg.Store.Messenger.(*store).Memory.Serve(t.Context(), "ann", func(context.Context, []byte) []byte { return []byte("{") })
+				_ = me.store().Memory.Serve(t.Context(), "ann", func(context.Context, []byte) []byte { return []byte("{") })
 			}()
 			synctest.Wait()
 			_, err := me.Ask(t.Context(), fleet.Request{Run: "r"})
@@ -189,12 +194,14 @@ func TestAskAnotherEngine(t *testing.T) {
 			require.ErrorAs(t, err, &syntax)
 		},
 		"over a store that carries no requests": func(t *testing.T) {
-			_, _, _, hers := pair(t)
+			_, ann := pair(t)
+			hers := ann.store()
 			refused(t, newHost(t, "me", hers.mute()), "it is not running in this process, and the store is no runlog.Messenger: unsupported operation")
 			refused(t, newHost(t, "me", hers.plain()), "it is not running in this process, and the store is no runlog.Messenger: unsupported operation")
 		},
 		"over a store that fails": func(t *testing.T) {
-			me, ann, mine, _ := pair(t)
+			me, ann := pair(t)
+			mine := me.store()
 			for _, method := range []string{"List", "Request"} {
 				mine.fails(method)
 				_, err := me.Ask(t.Context(), fleet.Request{Run: "r"})
@@ -215,12 +222,13 @@ func TestAskAnotherEngine(t *testing.T) {
 			require.ErrorIs(t, err, errDisk)
 		},
 		"about a run that is not there": func(t *testing.T) {
-			me, _, _, _ := pair(t)
+			me, _ := pair(t)
 			_, err := me.Ask(t.Context(), fleet.Request{Run: "nobody's"})
 			require.ErrorIs(t, err, engine.ErrNoRun)
 		},
 		"in an engine that closes": func(t *testing.T) {
-			me, _, _, hers := pair(t)
+			me, ann := pair(t)
+			hers := ann.store()
 			require.NoError(t, hers.Memory.Beat(t.Context(), "ben", time.Hour))
 			hers.resume(t, "r", "ben")
 			me.shut()
@@ -233,7 +241,7 @@ func TestAskAnotherEngine(t *testing.T) {
 func TestRepliesToOtherEngines(t *testing.T) {
 	bubble(t, map[string]func(*testing.T){
 		"leave out what a tool was given, if it is no JSON": func(t *testing.T) {
-			me, ann, _, _ := pair(t)
+			me, ann := pair(t)
 			call := func(input string) *providers.ToolCall {
 				return &providers.ToolCall{ID: "1", Name: "grep", Input: json.RawMessage(input)}
 			}
@@ -254,7 +262,8 @@ func TestRepliesToOtherEngines(t *testing.T) {
 			assert.Equal(t, whole, a.Progress, "JSON is kept")
 		},
 		"say that a request was damaged": func(t *testing.T) {
-			_, ann, mine, _ := pair(t)
+			me, ann := pair(t)
+			mine := me.store()
 			data, err := mine.Memory.Request(t.Context(), "ann", []byte("{"))
 			require.NoError(t, err)
 			var a fleet.Reply
@@ -263,7 +272,8 @@ func TestRepliesToOtherEngines(t *testing.T) {
 			assert.Empty(t, ann.at("reply"))
 		},
 		"have the form that engines of other processes read": func(t *testing.T) {
-			_, ann, mine, _ := pair(t)
+			me, ann := pair(t)
+			mine := me.store()
 			ann.answers(func(_ context.Context, q fleet.Request, _ time.Duration) (fleet.Reply, error) {
 				assert.Equal(t, fleet.Request{Run: "r", Reader: "x"}, q)
 				return fleet.Reply{State: json.RawMessage("1"), Gone: true, Over: true}, errDisk
@@ -273,7 +283,7 @@ func TestRepliesToOtherEngines(t *testing.T) {
 			assert.JSONEq(t, `{"state":1,"gone":true,"error":{"message":"disk full"}}`, string(data))
 		},
 		"are given side by side": func(t *testing.T) {
-			me, ann, _, _ := pair(t)
+			me, ann := pair(t)
 			ann.hangs()
 			go func() { _, _ = me.Ask(t.Context(), fleet.Request{Run: "r", Reader: "slow"}) }()
 			synctest.Wait()
