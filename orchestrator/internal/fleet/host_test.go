@@ -101,7 +101,8 @@ func newHost(t *testing.T, id string, s runlog.Store, change ...func(*fleet.Conf
 		Log:   slog.New(slog.NewTextHandler(&h.warn, nil)), Do: h.tasks.Go,
 	}
 	h.cfg.Life, h.die = context.WithCancel(t.Context())
-	h.cfg.Open, h.shut = context.WithCancel(h.cfg.Life)
+	opened, shut := context.WithCancelCause(h.cfg.Life)
+	h.cfg.Open, h.shut = opened, func() { shut(journal.Closed()) }
 	for _, f := range change {
 		f(&h.cfg)
 	}

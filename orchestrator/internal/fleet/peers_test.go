@@ -14,6 +14,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/fleet"
+	"github.com/convene-go/convene/orchestrator/internal/journal"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -233,7 +234,7 @@ func TestAskAnotherEngine(t *testing.T) {
 			hers.resume(t, "r", "ben")
 			me.shut()
 			_, err := me.Ask(t.Context(), fleet.Request{Run: "r"})
-			assert.Equal(t, me.cfg.Closed(), err)
+			assert.Equal(t, journal.Closed(), err)
 		},
 	})
 }

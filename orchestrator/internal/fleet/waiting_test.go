@@ -15,6 +15,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
 
 // wait is a call of Until under way.
@@ -227,7 +228,7 @@ func TestUntil(t *testing.T) {
 			for _, w := range []*wait{a, b} {
 				after, err := w.ended(t)
 				require.ErrorIs(t, err, engine.ErrStopped)
-				assert.Equal(t, h.cfg.Closed(), err)
+				assert.Equal(t, journal.Closed(), err)
 				assert.LessOrEqual(t, after, poll)
 			}
 			err := h.Until(t.Context(), "mine", func() (bool, error) { return false, nil })
