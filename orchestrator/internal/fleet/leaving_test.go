@@ -76,6 +76,33 @@ func TestClose(t *testing.T) {
 				<-closed
 			}
 		},
+		"waits for calls of the store": func(t *testing.T) {
+			for _, method := range []string{"Orphans", "Serve", "Changes"} {
+				s := newStore()
+				may := make(chan struct{})
+				s.breaks(func(ctx context.Context) error {
+					<-ctx.Done()
+					<-may
+					return ctx.Err()
+				}, method)
+				h := keeps(t, "me", s)
+				h.Watch()
+				pass(poll)
+				closed := make(chan struct{})
+				go func() {
+					h.close()
+					close(closed)
+				}()
+				synctest.Wait()
+				select {
+				case <-closed:
+					t.Error(method, "is under way, and Close has returned")
+				default:
+				}
+				close(may)
+				<-closed
+			}
+		},
 		"ends with the life of the engine, too": func(t *testing.T) {
 			s := newStore()
 			h := keeps(t, "me", s)
