@@ -38,7 +38,9 @@ func inside[Out any](name string, f script[Out]) script[Out] {
 // ended waits for the end of a run, and has that status.
 func ended(t *testing.T, wait waiter, want engine.Status) engine.End {
 	t.Helper()
-	end, err := wait(t.Context())
+	ctx, stop := context.WithTimeout(t.Context(), forever)
+	defer stop()
+	end, err := wait(ctx)
 	require.NoError(t, err)
 	require.Equal(t, want, end.Status)
 	return end

@@ -66,7 +66,12 @@ func TestARunThatAnotherEngineHasResumed(t *testing.T) {
 			})
 			e := newEngine(t, driver.Config{Store: s, Programs: programs(asker)})
 			ends := make(chan string)
-			go func() { ends <- output(t, waitFor(e, "asker")) }()
+			go func() {
+				defer close(ends)
+				end, err := e.Wait(t.Context(), "asker", nil)
+				assert.NoError(t, err)
+				ends <- string(end.Output)
+			}()
 			pause(3 * poll)
 			assert.Equal(t, "started asked resumed", kinds(t, e, "asker"))
 			status(t, e, "asker", engine.Running)

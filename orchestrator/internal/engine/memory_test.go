@@ -47,7 +47,7 @@ func TestWhatAnEngineInMemoryKeeps(t *testing.T) {
 			require.ErrorIs(t, err, engine.ErrNoRun)
 			assert.Empty(t, kinds(t, e, "9"))
 			status(t, e, "10", engine.Completed)
-			output(t, waitFor(e, "10"))
+			assert.Equal(t, `"one two"`, output(t, waitFor(e, "10")))
 			assert.Equal(t, `"one two"`, output(t, first), "who started it has its end")
 			output(t, begin(t, e, pair, "9")) // its ID begins anew
 			require.NoError(t, answer(t, e, "open", "7"))

@@ -27,6 +27,10 @@ const (
 	lease  = 30 * time.Second
 	poll   = time.Second
 	outage = time.Minute
+
+	// forever is longer than any test waits for the end of a run. Engines with a store
+	// poll it, so that a test that waited without a limit would not end.
+	forever = 100 * time.Hour
 )
 
 // newEngine is an engine that is closed at the end of the test. Agents that c does not
@@ -193,7 +197,9 @@ func input(id string) engine.Input { return engine.Input{Run: id, Data: json.Raw
 // output waits for the end of a run, and is its output as JSON.
 func output(t *testing.T, wait waiter) string {
 	t.Helper()
-	end, err := wait(t.Context())
+	ctx, stop := context.WithTimeout(t.Context(), forever)
+	defer stop()
+	end, err := wait(ctx)
 	require.NoError(t, err)
 	require.Equal(t, engine.Completed, end.Status, "%v", end.Err)
 	return string(end.Output)
