@@ -101,9 +101,9 @@ type Held struct {
 
 // Command is what a host tells a run.
 type Command struct {
-	Kind CommandKind
-	Key  string          // Answer: of the question
-	Data json.RawMessage // Answer: the answer; Cancel: the reason as a JSON string
+	Kind CommandKind     // act that is wanted, never 0
+	Key  string          // key of the question that AnswerIt answers; else ""
+	Data json.RawMessage // answer for AnswerIt, reason as a JSON string for CancelIt; else nil
 }
 
 // CommandKind says what a [Command] wants.

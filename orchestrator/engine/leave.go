@@ -98,7 +98,7 @@ func (t *Task) ExecuteWithin(ctx context.Context, stop <-chan struct{}, roster a
 	done := make(chan struct{})
 	var execution sync.WaitGroup // nobody waits for it when the agent is left behind
 	execution.Go(func() {
-		defer close(done) // also where the agent ends the goroutine
+		defer close(done) // a deferred call also runs if the agent ends the goroutine
 		t.Execute(ctx, roster, retry)
 	})
 	timer := time.NewTimer(t.Patience())

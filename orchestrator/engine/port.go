@@ -14,9 +14,9 @@ import (
 // the run: its Branch is "", and its N is -Worked. Once the completion of an Op has been
 // handed over, its branch uses it again for the next effect, unless that was [ErrLeft].
 type Op struct {
-	Branch  string
-	N       int64
-	Kind    Kind
+	Branch  string          // branch that asked for the effect; "": the root, or the run for a Limit
+	N       int64           // number of the effect in its branch, from 0; a Limit: -Worked
+	Kind    Kind            // kind of the effect, never 0
 	Name    string          // Call: the agent; Await: the question's key; Child: the flow
 	Request *agent.Request  // Call: the request; not changed once the effect has started
 	Until   time.Time       // Sleep: its end; Await: when to give up, zero: never
@@ -41,8 +41,8 @@ type Op struct {
 
 // Amount is money and tokens.
 type Amount struct {
-	Cost   providers.NanoUSD `json:"cost,omitempty"`
-	Tokens int64             `json:"tokens,omitempty"` // input and output together
+	Cost   providers.NanoUSD `json:"cost,omitempty"`   // money in nano-USD; 0: none
+	Tokens int64             `json:"tokens,omitempty"` // tokens of input and output together; 0: none
 }
 
 // Key returns the identity of op as one word, unique in its run: "3" is the fourth effect
@@ -73,7 +73,7 @@ const (
 // Completion is a finished effect. With Op nil the run is canceled, and Err says why: see
 // [CanceledBy].
 type Completion struct {
-	Op       *Op
+	Op       *Op             // effect that is finished; nil: the run is canceled
 	Response *agent.Response // nil with Err. Await: Data is the answer; Child: Data is its End, Usage what it spent
 	Err      *agent.Error    // why the effect failed; nil: it did not
 

@@ -18,7 +18,7 @@ import (
 // the last record: then it hands all to the engine's own Port. An engine calls Step
 // after each Advance until it returns false.
 type Replay struct {
-	Started StartedData     // what the run is, with its ID
+	Started StartedData     // Data of the Started record, and the ID of the run
 	Records []runlog.Record // the log
 	Stuck   string          // why the flow failed the last time; "": it did not
 

@@ -34,7 +34,7 @@ func RequestHash(name string, req *agent.Request) string {
 		b = parts(b, req.Parts)
 	}
 	if params := reflect.ValueOf(req.Params); !params.IsZero() {
-		data, _ := json.Marshal(req.Params) // what has no JSON form cannot be recorded either
+		data, _ := json.Marshal(req.Params) // a failure is ignored: Params without a JSON form cannot be recorded either
 		b = field(binary.AppendUvarint(b, paramsMark), string(data))
 	}
 	sum := sha256.Sum256(b)
