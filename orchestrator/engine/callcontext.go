@@ -83,6 +83,9 @@ func (c *callContext) overdue() bool {
 	return !c.until.IsZero() && (err == context.DeadlineExceeded || err == nil && !time.Now().Before(c.until)) //nolint:errorlint // it is exactly that one
 }
 
+// over reports whether c has ended, or has to end now: its timer may come a moment late.
+func (c *callContext) over() bool { return c.Err() != nil || c.overdue() }
+
 // Value implements context.Context. Package context finds std by it, so that contexts
 // derived from c need no goroutine.
 func (c *callContext) Value(key any) any {

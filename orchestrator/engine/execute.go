@@ -204,12 +204,12 @@ func (t *Task) tryAgain(ctx context.Context, retry Retry) {
 	most := cmp.Or(limits.Attempts, retry.Attempts, 4)
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(cmp.Or(retry.Initial, time.Second)),
 		backoff.WithMaxInterval(cmp.Or(retry.Max, time.Minute)), backoff.WithMultiplier(2), backoff.WithMaxElapsedTime(0))
-	for t.Err != nil && t.Err.Transient && t.attempts < most && t.affordable() && base.Err() == nil {
+	for t.Err != nil && t.Err.Transient && t.attempts < most && t.affordable() && !base.over() {
 		select {
 		case <-base.Done():
 		case <-time.After(max(wait.NextBackOff(), t.Err.RetryAfter)): // at least as long as the vendor asked for
 		}
-		if base.Err() == nil {
+		if !base.over() {
 			info := t.Info // contexts of earlier attempts keep theirs
 			info.Attempt = t.attempts + 1
 			t.try(&callContext{parent: base, info: &info})
