@@ -12,6 +12,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
 )
 
 // scripted is an Execution whose branches do what a script says, one word a step.
@@ -71,6 +72,10 @@ func (x *scripted) step(b, pos int) {
 }
 
 func (x *scripted) Complete(c Completion) {
+	if c.Op == nil {
+		x.heard = append(x.heard, c.Err.Message)
+		return
+	}
 	b := slices.Index(x.waits, c.Op)
 	if b < 0 {
 		return // that of an Await that was canceled
@@ -85,6 +90,8 @@ func (x *scripted) Complete(c Completion) {
 	x.heard = append(x.heard, c.Op.Key()+" "+what)
 	x.waits[b] = nil
 }
+
+func (x *scripted) Charge(op *Op, _ providers.Usage) { x.heard = append(x.heard, "charge "+op.Key()) }
 
 func (x *scripted) Lose(...*Op) { x.heard = append(x.heard, "lose") }
 
