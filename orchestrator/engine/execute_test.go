@@ -218,3 +218,62 @@ func TestEndsOfATask(t *testing.T) {
 		})
 	})
 }
+
+// TestWaitsBetweenAttempts checks how long a Task waits before each further attempt.
+func TestWaitsBetweenAttempts(t *testing.T) {
+	// waits are the waits of a call whose attempts all fail, and want to be retried after after.
+	waits := func(t *testing.T, limits agent.Limits, retry Retry, after time.Duration) (all []time.Duration) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			last := time.Now()
+			task := limited(limits)
+			task.Execute(t.Context(), agent.Roster{"a": agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
+				all = append(all, time.Since(last))
+				last = time.Now()
+				return agent.Response{}, agent.Transient(errors.New("busy"), after)
+			})}, retry)
+			require.EqualError(t, task.Err, "busy")
+			require.ErrorIs(t, task.under.Load().Err(), context.Canceled, "no context of the call is left open")
+		})
+		return all[1:]
+	}
+	near := func(t *testing.T, want, got []time.Duration) {
+		t.Helper()
+		require.Len(t, got, len(want))
+		for i := range want { // half of it is up to chance
+			assert.InDelta(t, want[i].Seconds(), got[i].Seconds(), want[i].Seconds()/2, "wait %d", i)
+		}
+	}
+	t.Run("they double up to the longest one", func(t *testing.T) {
+		second := time.Second
+		near(t, []time.Duration{second, 2 * second, 4 * second}, waits(t, agent.Limits{}, Retry{}, 0))
+		got := waits(t, agent.Limits{}, Retry{Attempts: 12, Max: time.Hour}, 0)
+		near(t, []time.Duration{512 * second, 1024 * second}, got[9:])
+		got = waits(t, agent.Limits{}, Retry{Attempts: 12, Initial: 3 * second, Max: 10 * second}, 0)
+		near(t, []time.Duration{3 * second, 6 * second, 10 * second, 10 * second}, got[:4])
+		near(t, []time.Duration{time.Minute}, waits(t, agent.Limits{}, Retry{Attempts: 20}, 0)[18:])
+	})
+	t.Run("the vendor's wait counts where it is longer", func(t *testing.T) {
+		assert.Equal(t, []time.Duration{time.Hour, time.Hour}, waits(t, agent.Limits{}, Retry{Attempts: 3}, time.Hour))
+		near(t, []time.Duration{time.Second}, waits(t, agent.Limits{}, Retry{Attempts: 2}, time.Millisecond))
+	})
+	t.Run("the limits of the call say how many, before the engine", func(t *testing.T) {
+		assert.Len(t, waits(t, agent.Limits{Attempts: 2}, Retry{Attempts: 7}, 0), 1)
+		assert.Len(t, waits(t, agent.Limits{}, Retry{Attempts: 7}, 0), 6)
+	})
+}
+
+func TestElapsedIsTheEngines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		task := limited(agent.Limits{})
+		n := 0
+		task.Execute(t.Context(), agent.Roster{"a": agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
+			<-time.NewTimer(time.Second).C
+			if n++; n == 1 {
+				return agent.Response{}, agent.Transient(errors.New("busy"), time.Minute)
+			}
+			return agent.Response{Elapsed: time.Hour}, nil
+		})}, Retry{})
+		assert.Equal(t, time.Minute+2*time.Second, task.Response.Elapsed, "waits included, whatever the agent says")
+	})
+}
