@@ -55,10 +55,10 @@ type Board struct {
 
 	Tasks    []Task          `json:"tasks,omitempty"`      // the order is that in which they were added
 	Files    map[string]File `json:"filesystem,omitempty"` // merged artifacts by path
-	Guardian Guardian        `json:"guardian,omitzero"`
-	Strategy Strategy        `json:"strategy_status"` // "" is read as Progressing
-	Spent    providers.Usage `json:"spent,omitzero"`  // usage of the whole run, see [Spend]
-	Version  int64           `json:"version"`         // number of changes so far
+	Guardian Guardian        `json:"guardian,omitzero"`    // the Guardian's notes
+	Strategy Strategy        `json:"strategy_status"`      // "" is read as Progressing
+	Spent    providers.Usage `json:"spent,omitzero"`       // usage of the whole run, see [Spend]
+	Version  int64           `json:"version"`              // number of changes so far
 }
 
 // Decision is an entry of the design log.
@@ -70,8 +70,8 @@ type Decision struct {
 	// is named like the area.
 	AppliesTo []string `json:"applies_to,omitempty"`
 
-	Summary string    `json:"summary"` // never blank
-	Reason  string    `json:"reason,omitempty"`
+	Summary string    `json:"summary"`            // never blank
+	Reason  string    `json:"reason,omitempty"`   // "": none was given
 	At      time.Time `json:"timestamp,omitzero"` // time of the change in whole seconds, because models read it
 }
 
@@ -86,17 +86,17 @@ type Insight struct {
 
 // File says which commit has a file. Its path in [Board.Files] is relative, with slashes.
 type File struct {
-	Branch string `json:"branch"` // branch of the attempt that made it
-	Commit string `json:"commit"` // commit of the merge
-	Task   string `json:"task"`   // ID of the task that made it
-	Hash   string `json:"hash,omitempty"`
+	Branch string `json:"branch"`         // branch of the attempt that made it
+	Commit string `json:"commit"`         // commit of the merge
+	Task   string `json:"task"`           // ID of the task that made it
+	Hash   string `json:"hash,omitempty"` // hash of the content; "": not known
 }
 
 // Guardian is what the Guardian notes on the board.
 type Guardian struct {
 	LastReviewed string           `json:"last_reviewed_task,omitempty"` // task of the last check; "": none so far
 	LastNudge    time.Time        `json:"last_nudge_time,omitzero"`     // zero: none so far
-	Watches      map[string]Watch `json:"watches,omitempty"`            // by ID of the task; a task that restarts loses its own
+	Watches      map[string]Watch `json:"watches,omitempty"`            // watches by ID of the task; a task that restarts loses its own
 }
 
 // Watch is what the Guardian has seen of one attempt at a task.

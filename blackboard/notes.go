@@ -236,7 +236,7 @@ func (s Spend) apply(e *Editor, c Change) error {
 
 // Steer is an [Action] that changes the strategy; [StrategyTable] says which roles may.
 type Steer struct {
-	Event  StrategyEvent `json:"event"`
+	Event  StrategyEvent `json:"event"`            // event of the [StrategyTable]
 	Reason string        `json:"reason,omitempty"` // kept in the log of changes only
 }
 

@@ -11,9 +11,9 @@ import (
 // Definition is what a plan says about a task. The other fields of a [Task] say what has
 // happened to it since.
 type Definition struct {
-	ID          string `json:"id"` // a name: not empty, UTF-8, no space around it; unique on the board
-	Title       string `json:"title,omitempty"`
-	Description string `json:"description,omitempty"`
+	ID          string `json:"id"`                      // a name: not empty, UTF-8, no space around it; unique on the board
+	Title       string `json:"title,omitempty"`         // "": none
+	Description string `json:"description,omitempty"`   // the work, in words; "": none
 	Component   string `json:"component"`               // a name: the part of the product, such as db
 	Phase       string `json:"phase"`                   // a name: the kind of work, such as build
 	Profile     string `json:"assigned_worker_profile"` // a name: the kind of worker
@@ -42,7 +42,7 @@ type Definition struct {
 // Task is a piece of work of the size of a ticket.
 type Task struct {
 	Definition
-	Status     State          `json:"status"`
+	Status     State          `json:"status"`                   // state in the [TaskTable]; never ""
 	ResultPath string         `json:"result_path,omitempty"`    // path of the artifact; "": none since the last restart
 	Summary    string         `json:"summary,omitempty"`        // the worker's words about the artifact
 	QA         *QA            `json:"qa_feedback,omitempty"`    // result of the last attempt; nil: none so far
@@ -75,8 +75,8 @@ type Task struct {
 	// asked. The next event replaces it.
 	Reason string `json:"reason,omitempty"`
 
-	Spent       providers.Usage `json:"spent,omitzero"` // usage of all attempts, see [Spend]
-	CreatedAt   time.Time       `json:"created_at"`
+	Spent       providers.Usage `json:"spent,omitzero"`        // usage of all attempts, see [Spend]
+	CreatedAt   time.Time       `json:"created_at"`            // time of the change that added it
 	UpdatedAt   time.Time       `json:"updated_at"`            // time of the last change
 	StartedAt   time.Time       `json:"started_at,omitzero"`   // dispatch of the current or last attempt; zero: none
 	CompletedAt time.Time       `json:"completed_at,omitzero"` // zero until COMPLETE
@@ -145,17 +145,17 @@ var failures = map[Event][]FailureKind{
 
 // CriterionResult is the verdict of a review about one criterion.
 type CriterionResult struct {
-	Criterion   string `json:"criterion"` // text of the criterion
-	Passed      bool   `json:"passed"`
-	Reasoning   string `json:"reasoning,omitempty"`
+	Criterion   string `json:"criterion"`             // text of the criterion
+	Passed      bool   `json:"passed"`                // the work meets it
+	Reasoning   string `json:"reasoning,omitempty"`   // the reviewer's reason
 	Suggestions string `json:"suggestions,omitempty"` // ideas for the next attempt
 }
 
 // TestAnalysis is the verdict of a review about one failing test.
 type TestAnalysis struct {
-	Test     string    `json:"test"` // name of the test
-	Analysis string    `json:"analysis,omitempty"`
-	Fault    TestFault `json:"fault"` // never ""
+	Test     string    `json:"test"`               // name of the test
+	Analysis string    `json:"analysis,omitempty"` // the reviewer's explanation of the failure
+	Fault    TestFault `json:"fault"`              // never ""
 }
 
 // TestFault says whether a failing test or the tested code is wrong.
@@ -170,10 +170,10 @@ const (
 
 // BlockedReason says why a task is BLOCKED.
 type BlockedReason struct {
-	Type        BlockType `json:"type"`
-	Description string    `json:"description,omitempty"`
-	WaitingOn   []string  `json:"waiting_on,omitempty"` // IDs of tasks, or names of outside things, at the time Since
-	Since       time.Time `json:"since,omitzero"`       // time of the change in whole seconds, because models read it
+	Type        BlockType `json:"type"`                  // kind of thing that the task waits for
+	Description string    `json:"description,omitempty"` // the reason in words; "": Type says all
+	WaitingOn   []string  `json:"waiting_on,omitempty"`  // IDs of tasks, or names of outside things, at the time Since
+	Since       time.Time `json:"since,omitzero"`        // time of the change in whole seconds, because models read it
 }
 
 // BlockType is the kind of thing that a BLOCKED task waits for.
@@ -198,7 +198,7 @@ var blockTypes = []BlockType{ByDependency, BySubtask, ByAbandoned, ByExternal, B
 
 // Checkpoint is what a worker that has paused needs to resume.
 type Checkpoint struct {
-	ID      string          `json:"id,omitempty"`
+	ID      string          `json:"id,omitempty"`      // name of the pause; "": none
 	Resume  string          `json:"resume"`            // the next thing to do, in words
 	Partial json.RawMessage `json:"partial,omitempty"` // unfinished result, as JSON; nil: none
 	Files   []string        `json:"files,omitempty"`   // paths that the worker was working on
@@ -223,7 +223,7 @@ var escalationTypes = []EscalationType{NeedsResearch, NeedsReplanning, SpecMisma
 
 // Escalation is a question of a worker to the director.
 type Escalation struct {
-	Type        EscalationType `json:"type"`
+	Type        EscalationType `json:"type"`                   // cause of the question
 	Reason      string         `json:"reason"`                 // the worker's explanation
 	Needs       string         `json:"needs,omitempty"`        // the thing that would help
 	Affected    []string       `json:"affected,omitempty"`     // names of other parts of the work that it concerns

@@ -124,9 +124,9 @@ func swap(ids []string, one string, others []string) []string {
 // Edit is an [Action] of the director: it changes the definition of a task that is not
 // final. A nil field changes nothing.
 type Edit struct {
-	Title       *string  `json:"title,omitempty"`
-	Description *string  `json:"description,omitempty"`
-	Priority    *int     `json:"priority,omitempty"`
+	Title       *string  `json:"title,omitempty"`               // new title
+	Description *string  `json:"description,omitempty"`         // new description
+	Priority    *int     `json:"priority,omitempty"`            // new priority; higher is more important
 	Criteria    []string `json:"acceptance_criteria,omitempty"` // at least one, none blank; they replace the old ones
 
 	// AddNeeds has IDs of tasks that this one depends on from now on. The task must not be

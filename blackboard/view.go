@@ -13,8 +13,8 @@ import (
 // View is the part of the board that the worker, the reviewer and the Guardian of one task
 // read. Its slices, maps and pointers belong to the board: the caller may only read them.
 type View struct {
-	Objective string `json:"objective"`
-	Task      Task   `json:"task"`
+	Objective string `json:"objective"` // objective of the whole run
+	Task      Task   `json:"task"`      // the task that the view is for
 
 	// Spec leaves out areas that are named like a component of other tasks. Areas stay if
 	// they are named like the task's own component, or like one that it builds on. Spec is
@@ -37,9 +37,9 @@ type View struct {
 
 // Result is the result of a task that another one builds on.
 type Result struct {
-	Task    string `json:"task"` // ID of the task
-	Title   string `json:"title,omitempty"`
-	Status  State  `json:"status"`
+	Task    string `json:"task"`              // ID of the task
+	Title   string `json:"title,omitempty"`   // its title; "": none
+	Status  State  `json:"status"`            // its state
 	Path    string `json:"path,omitempty"`    // path of the artifact; "": none
 	Summary string `json:"summary,omitempty"` // the worker's words about it
 }

@@ -65,7 +65,7 @@ func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.
 		}
 		repairs--
 		req = agent.Continue(req, resp)
-		req.Input = input // for agents that read it; an LLM does not show it twice
+		req.Input = input // agents that read Input get it again; an LLM does not show it twice
 		req.Prompt = "Your answer cannot be used: " + err.Error() +
 			". Answer again, with one JSON value that fits what was asked for, and nothing else."
 	}

@@ -106,7 +106,7 @@ func (t *teller) notify(runs []string) {
 	for len(runs) > 0 {
 		n, bytes := 0, 0
 		for n < len(runs) && (n == 0 || bytes+6*len(runs[n]) < tellBytes) {
-			bytes += 6*len(runs[n]) + 3 // as JSON at most
+			bytes += 6*len(runs[n]) + 3 // most bytes of the name as JSON
 			n++
 		}
 		payload, err := json.Marshal(change{By: t.name, Runs: runs[:n]})

@@ -100,7 +100,7 @@ func (c *conn) exec(sql string, args ...driver.Value) error {
 		return err
 	}
 	_, err = s.ExecContext(context.Background(), s.args)
-	clear(s.args) // what they point to may be large
+	clear(s.args) // the arguments may be large
 	if err != nil && code(err) == sqlite3.SQLITE_CONSTRAINT {
 		return runlog.ErrConflict
 	}

@@ -183,7 +183,7 @@ func (p *parser) str() (s string, ok bool) {
 			break
 		}
 		if p.text[p.at] == '\\' {
-			p.at++ // what follows ends nothing
+			p.at++ // an escaped character ends nothing
 		}
 	}
 	s = p.text[start+len(closing) : p.at]

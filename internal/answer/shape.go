@@ -145,7 +145,7 @@ func (s *Shape) follow() (err error) {
 		}
 		open[sub] = true
 		if sub.Pattern != "" {
-			s.patterns[sub] = regexp.MustCompile(sub.Pattern) // as Resolve did
+			s.patterns[sub] = regexp.MustCompile(sub.Pattern) // Resolve compiled it before: it does not panic
 		}
 		same, inside := parts(sub)
 		for _, part := range same {

@@ -76,7 +76,7 @@ type Progress struct {
 
 	Kind    ProgressKind        // kind of the report
 	Turn    int                 // turn of the tool loop, from 1
-	Text    string              // by Kind: the next piece, what the model said, what the tool returned, how far it is
+	Text    string              // text by Kind: the next piece, what the model said, what the tool returned, how far it is
 	Tool    *providers.ToolCall // ProgressTool and ProgressStep: call of the tool
 	Err     string              // ProgressTool: failure of the tool; "": none
 	Model   string              // ProgressTurn: model that answered, as provider:name; "": it did not say

@@ -33,10 +33,10 @@ import (
 
 // Config is what a Crew needs.
 type Config struct {
-	Agents   agent.Roster
-	Retry    engine.Retry
-	Parallel int // calls at once; 0: no limit
-	Pool     *jobs.Pool
+	Agents   agent.Roster // agents that calls name
+	Retry    engine.Retry // retries of calls that fail
+	Parallel int          // calls at once; 0: no limit
+	Pool     *jobs.Pool   // goroutines that go on where an agent ended one
 }
 
 // Client is who wants a call: it is told what came of it, on the goroutine of the call.
@@ -59,7 +59,7 @@ type Client interface {
 // started. It is used once and must not be copied.
 type Call struct {
 	engine.Task
-	Client Client
+	Client Client // who wants the call
 	crew   *Crew
 
 	placed    bool // it holds one of Config.Parallel places; under crew.mu
@@ -117,7 +117,7 @@ func (c *Call) Work() jobs.Job {
 	}
 	ended := true
 	defer func() {
-		if ended { // by the agent: another goroutine continues
+		if ended { // the agent ended this goroutine: another one continues
 			c.crew.cfg.Pool.Do(c.over(true))
 		}
 	}()

@@ -45,7 +45,7 @@ func (f *Feed) Report(p agent.Progress) {
 type Reader struct {
 	feed *Feed
 	over <-chan struct{} // closed when the run reports no more
-	gone *time.Timer     // of a reader in another process: time until it counts as gone; under Readers.mu
+	gone *time.Timer     // time until a reader in another process counts as gone; under Readers.mu
 
 	// Under feed.mu:
 	unread []agent.Progress

@@ -53,7 +53,7 @@ func (p *Pool) Do(j Job) {
 }
 
 func (p *Pool) run(j Job) {
-	defer p.Uncount() // also where an agent ends the goroutine
+	defer p.Uncount() // the count is right even if an agent ends the goroutine
 	for j != nil {
 		j = j.Work()
 	}

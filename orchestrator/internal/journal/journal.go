@@ -22,8 +22,8 @@ import (
 type Config struct {
 	Store  runlog.Store  // nil: records are kept in memory
 	Outage time.Duration // how long the store may fail before its runs are suspended
-	Log    *slog.Logger
-	Do     func(Job) // has a goroutine of the engine do a job; nil: nothing
+	Log    *slog.Logger  // told of outages
+	Do     func(Job)     // has a goroutine of the engine do a job; nil: nothing
 
 	Life context.Context //nolint:containedctx // ends when the engine is closed and has waited long enough
 	Open context.Context //nolint:containedctx // ends when the engine's Close begins
@@ -79,7 +79,7 @@ func (j *Journal) Write(log *Log, e *Entry) Job {
 	}
 	called, isCall := e.Value.(*engine.CalledData)
 	var err error
-	if j.Stored || isCall && (called.Err != nil || called.Response.Data != nil || called.Response.Messages != nil) { // what the flow could change
+	if j.Stored || isCall && (called.Err != nil || called.Response.Data != nil || called.Response.Messages != nil) { // the flow could change these
 		if err = e.encode(); err == nil && j.large > 0 && len(e.Data) >= j.large {
 			err = j.putAside(e)
 		}

@@ -37,7 +37,7 @@ func Closed() error {
 // it for good.
 type Entry struct {
 	runlog.Record
-	Value any        // what Data is encoded from, an engine.CalledData by pointer; nil: Data is set
+	Value any        // source of Data, an engine.CalledData by pointer; nil: Data is set
 	Op    *engine.Op // the effect that the record completes, until it is delivered; nil: none
 	Sink  Sink       // who learns what became of it
 	After Job        // done on a goroutine of its own once the record is in the store; nil: nothing

@@ -25,26 +25,26 @@ import (
 
 // Page has the parts of a page, from top to bottom.
 type Page struct {
-	Team       string // name of the kind of team, in words
-	Title      string // the task, as the team was asked
-	Status     string // status of the run, in words
-	Result     Card   // the result, or a text that there is none
-	Facts      []Fact
-	Unverified []string // names of the parts of the result that no gate has passed
-	Warnings   []Note
-	Sections   []Section
+	Team       string    // name of the kind of team, in words
+	Title      string    // the task, as the team was asked
+	Status     string    // status of the run, in words
+	Result     Card      // the result, or a text that there is none
+	Facts      []Fact    // figures, shown in this order
+	Unverified []string  // names of the parts of the result that no gate has passed
+	Warnings   []Note    // messages about the result and how it was made
+	Sections   []Section // parts below
 }
 
 // Fact is a figure, such as the cost.
 type Fact struct {
-	Name  string
+	Name  string // name of the figure, such as "Cost"
 	Value string // text with its unit
 }
 
 // Note is a message to a person, such as a warning.
 type Note struct {
 	Who  string // the member that it is about; "": none
-	Text string
+	Text string // the message, one sentence or more
 }
 
 // Section is a part of the page. Its Note, Text, Bars, Cards, Steps and Frame are shown in
@@ -52,45 +52,45 @@ type Note struct {
 // 20 are folded.
 type Section struct {
 	ID    string // anchor in the page; unique there
-	Title string
+	Title string // heading
 	Note  string // sentence under the title
 	Text  string // Markdown is shown as plain paragraphs, JSON as a list
-	Bars  []Bar
-	Cards []Card
-	Steps []Step
+	Bars  []Bar  // scores side by side
+	Cards []Card // pieces of work
+	Steps []Step // course of the run
 	Frame string // HTML of an agent, shown in a frame that can run and load nothing
 }
 
 // Card shows one piece of work: the result, an idea, or the work of a member.
 type Card struct {
-	Label string // line above the title
-	Title string
+	Label string   // line above the title
+	Title string   // name of the work; "": none
 	Score *Score   // nil: none
 	Why   string   // sentence with the reason for the result
 	Tags  []string // short remarks such as "round 2"
 	Text  string   // Markdown is shown as plain paragraphs, JSON as a list
 	Bars  []Bar    // scores of its parts
-	Pros  []string
-	Cons  []string
-	Quote *Turn // a member's words about it; nil: none
-	Won   bool  // it is the result, and is marked so
+	Pros  []string // points for it
+	Cons  []string // points against it
+	Quote *Turn    // a member's words about it; nil: none
+	Won   bool     // it is the result, and is marked so
 }
 
 // Bar shows a score as a picture.
 type Bar struct {
-	Name  string
-	Score Score
+	Name  string // name of the thing that has the score
+	Score Score  // drawn with its gate
 }
 
 // Step is a part of the course of a run: a round, an iteration, a department.
 type Step struct {
-	Title string
+	Title string // name of the step, such as "Round 2"
 	Turns []Turn // folded; who and the first line are visible
 }
 
 // Turn is one contribution of a member.
 type Turn struct {
-	Who   string
+	Who   string // name of the member
 	What  string // remark such as "try 2 of 3"
 	Score *Score // nil: none
 	Text  string // Markdown is shown as plain paragraphs, JSON as a list

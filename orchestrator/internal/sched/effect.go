@@ -15,7 +15,7 @@ import (
 // empty budget stops it.
 type Options struct {
 	Scope    *Scope // required
-	Shielded bool
+	Shielded bool   // a cancel or an empty budget does not stop the effect
 }
 
 // effect is an op with the branch that waits for it. Its branch uses it again for the
