@@ -123,10 +123,7 @@ func Refine[T any](c *Context, r Refinement[T]) (best Refined[T], err error) {
 			} else {
 				best.Value, best.Ungraded = try.Value, err.Error()
 			}
-			if !ends(err) {
-				err = nil
-			}
-			return best, err
+			return best, ending(err)
 		}
 		try.Pass = r.Gate == 0 || grading.Round6(try.Score) >= grading.Round6(r.Gate)
 		last = try
@@ -168,3 +165,11 @@ func (r Refinement[T]) grade(c *Context, v T, s Scale) (verdict Verdict, err err
 
 // ends reports whether err ends a refinement.
 func ends(err error) bool { return IsOver(err) || errors.Is(err, ErrFlow) }
+
+// ending returns err if it ends a refinement, else nil.
+func ending(err error) error {
+	if ends(err) {
+		return err
+	}
+	return nil
+}
