@@ -71,20 +71,3 @@ func TestMemoryChangesWhileBusy(t *testing.T) {
 		assert.Equal(t, []string{"a", "b"}, got)
 	})
 }
-
-func TestListingAddKeepsOnError(t *testing.T) {
-	l := runlog.Listing{Run: "r", Owner: "ann", Next: 3}
-	want := l
-	for _, data := range []string{`7`, `{`, `{"owner":1}`} {
-		err := l.Add(runlog.Record{Run: "r", Seq: 3, Kind: runlog.Resumed, Data: []byte(data)})
-		require.ErrorContains(t, err, `data of record 3 (resumed) of run "r"`)
-		assert.Equal(t, want, l)
-	}
-}
-
-func TestCheckBlob(t *testing.T) {
-	require.NoError(t, runlog.CheckBlob("r", runlog.BlobHash(nil), nil))
-	err := runlog.CheckBlob("r", runlog.BlobHash([]byte("x")), []byte("y"))
-	require.ErrorIs(t, err, runlog.ErrDamaged)
-	assert.ErrorContains(t, err, `of run "r"`)
-}
