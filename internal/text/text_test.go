@@ -2,13 +2,17 @@ package text_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/convene-go/convene/internal/text"
 )
@@ -87,4 +91,44 @@ func TestJSON(t *testing.T) {
 	assert.Equal(t, `{"a":"<&>","b":"\u2028<"}`, string(got))
 	_, err = text.JSON(func() {})
 	require.Error(t, err)
+}
+
+func TestEndsKeepsCharacters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, limit := rapid.StringN(0, 40, -1).Draw(t, "s"), rapid.IntRange(0, 60).Draw(t, "limit")
+		got := text.Ends(s, limit)
+		if len(s) <= limit {
+			require.Equal(t, s, got)
+			return
+		}
+		note := regexp.MustCompile(`\n\[cut: (\d+) of (\d+) bytes\]\n`).FindStringSubmatchIndex(got)
+		require.NotNil(t, note, got)
+		first, last := got[:note[0]], got[note[1]:]
+		require.True(t, strings.HasPrefix(s, first) && strings.HasSuffix(s, last))
+		require.LessOrEqual(t, len(first)+len(last), limit)
+		require.True(t, utf8.ValidString(first) && utf8.ValidString(last))
+		require.Equal(t, strconv.Itoa(len(s)-len(first)-len(last)), got[note[2]:note[3]])
+		require.Equal(t, strconv.Itoa(len(s)), got[note[4]:note[5]])
+	})
+}
+
+// TestJSONOwnsItsBytes has many callers at once, and a failure in between.
+func TestJSONOwnsItsBytes(t *testing.T) {
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			var kept []json.RawMessage
+			for n := range 100 {
+				_, err := text.JSON([]any{"half of it", func() {}})
+				assert.Error(t, err)
+				got, err := text.JSON([]int{i, n})
+				assert.NoError(t, err)
+				kept = append(kept, got)
+			}
+			for n, got := range kept {
+				assert.Equal(t, fmt.Sprintf("[%d,%d]", i, n), string(got))
+			}
+		})
+	}
+	group.Wait()
 }

@@ -47,3 +47,14 @@ func TestFunctions(t *testing.T) {
 	_, err = set.Fill("a.tmpl", map[string]string{})
 	require.ErrorContains(t, err, "fill prompt", "a missing key is an error")
 }
+
+// TestQuoteLimitsData cuts what data quotes, and nothing else.
+func TestQuoteLimitsData(t *testing.T) {
+	set, err := prompt.New(prompt.Source{
+		Own: files("a.tmpl", `{{.Name}} {{data .Name .Name}}`), Samples: map[string][]any{"a.tmpl": {values{}}}, Quote: 3,
+	})
+	require.NoError(t, err)
+	got, err := set.Fill("a.tmpl", values{"abcde"})
+	require.NoError(t, err)
+	assert.Equal(t, "abcde <data name=\"abcde\">\nabc\n[cut: the first 3 of 5 bytes]\n</data>", got)
+}
