@@ -143,7 +143,7 @@ type fault struct {
 	schema *jsonschema.Schema
 	got    any
 
-	// In place of these: an answer that is no JSON.
+	// In place of these, with a nil schema: an answer that is no JSON.
 	text string
 	at   int // from here on
 	want string
@@ -157,7 +157,7 @@ func (f *fault) in(step string) *fault {
 }
 
 func (f *fault) Error() string {
-	if f.text != "" {
+	if f.schema == nil {
 		line := 1 + strings.Count(f.text[:f.at], "\n")
 		rest, _, _ := strings.Cut(f.text[f.at:], "\n")
 		return fmt.Sprintf("malformed JSON in line %d: want %s, got %q", line, f.want, text.Shorten(rest, maxGot))
