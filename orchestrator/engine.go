@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -132,6 +133,16 @@ func (c Config) validate(programs []*engine.Program) error {
 // NewEngine is for authors of engines.
 func NewEngine(d engine.Driver) *Engine { return &Engine{d} }
 
+// optional returns the driver of e as a T, an optional interface of package engine. A
+// driver that is no T is an error, which says what e cannot do.
+func optional[T any](e *Engine, ability string) (T, error) {
+	d, ok := e.driver.(T)
+	if !ok {
+		return d, fmt.Errorf("orchestrator: this engine cannot %s: its driver is no %s: %w", ability, reflect.TypeFor[T](), errors.ErrUnsupported)
+	}
+	return d, nil
+}
+
 // Resumed is what came of [Engine.Resume].
 type Resumed struct {
 	Runs []*Run // runs that this engine works on now
@@ -214,9 +225,14 @@ func (e *Engine) Runs(ctx context.Context, q RunQuery) iter.Seq2[Info, error] {
 
 // Delete forgets a run and its children: logs, letters, blobs. One that is worked
 // on is ErrRunning: cancel it first. An unknown run is no error. It needs a store
-// that is a runlog.Deleter.
+// that is a runlog.Deleter, and an engine that is an engine.Deleter: else the error
+// wraps errors.ErrUnsupported.
 func (e *Engine) Delete(ctx context.Context, id string) error {
-	return e.driver.Delete(ctx, id)
+	d, err := optional[engine.Deleter](e, "delete runs")
+	if err != nil {
+		return err
+	}
+	return d.Delete(ctx, id)
 }
 
 // PruneOptions say which ended runs Prune forgets. A zero field selects all.
@@ -228,8 +244,13 @@ type PruneOptions struct {
 
 // Prune forgets runs that have ended, with their children, and returns how many
 // logs it deleted. Open runs, and their children, stay. Other runs are not held up.
+// It needs what Delete needs.
 func (e *Engine) Prune(ctx context.Context, o PruneOptions) (int, error) {
-	return e.driver.Prune(ctx, runlog.Query{Before: o.EndedBefore, Flow: o.Flow, Limit: o.Max})
+	d, err := optional[engine.Deleter](e, "delete runs")
+	if err != nil {
+		return 0, err
+	}
+	return d.Prune(ctx, runlog.Query{Before: o.EndedBefore, Flow: o.Flow, Limit: o.Max})
 }
 
 // Close stops all runs where they are, so that Resume can continue them, waits

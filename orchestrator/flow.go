@@ -62,7 +62,8 @@ type Flow[In, Out any] struct {
 // The result is zero only if there is none: the run was not started (ErrNoAgent,
 // a bad flow), was stopped by Close (ErrStopped), or the flow failed (ErrFlow,
 // ErrDiverged). A flow that does not return from its own code within a second of the
-// end of ctx is left to itself, and the error is that of ctx.
+// end of ctx is left to itself, and the error is that of ctx. On an engine that is no
+// engine.Watcher, this second is also the limit of what the flow cleans up.
 func (f Flow[In, Out]) Run(ctx context.Context, e *Engine, in In, o ...StartOptions) (Out, error) {
 	var zero Out
 	if len(o) > 1 {
@@ -86,8 +87,11 @@ func (f Flow[In, Out]) Run(ctx context.Context, e *Engine, in In, o ...StartOpti
 	}
 	for {
 		soon, stop := context.WithTimeout(uncanceled, time.Second)
-		_, _ = e.driver.State(soon, id) // it is read between two steps of the flow
-		stubborn := soon.Err() != nil
+		w, ok := e.driver.(engine.Watcher)
+		if ok {
+			_, _ = w.State(soon, id) // it is read between two steps of the flow
+		}
+		stubborn := !ok || soon.Err() != nil
 		end, err := wait(soon)
 		late := soon.Err() != nil
 		stop()

@@ -207,6 +207,7 @@ func TestForeignViews(t *testing.T) {
 // second.
 type stubborn struct {
 	engine.Driver
+	engine.Watcher
 	blocks int
 }
 

@@ -56,8 +56,14 @@ func (r *Run) Info(ctx context.Context) (Info, error) {
 // State decodes into v what the flow exposes now, or at its end. The engine of another
 // process is asked through the store, if that is a runlog.Messenger. ErrNoState: it
 // exposes nothing, no engine works on the run, or that engine does not reply within 5 s.
+// An engine that is no engine.Watcher has no states: the error wraps
+// errors.ErrUnsupported.
 func (r *Run) State(ctx context.Context, v any) error {
-	data, err := r.engine.driver.State(ctx, r.id)
+	d, err := optional[engine.Watcher](r.engine, "tell the state of a run")
+	if err != nil {
+		return err
+	}
+	data, err := d.State(ctx, r.id)
 	if err != nil {
 		return err
 	}
@@ -68,10 +74,13 @@ func (r *Run) State(ctx context.Context, v any) error {
 // the run has ended or ctx is done (not an error). A from behind the last record
 // waits for it, or yields nothing if the run has ended. Readers may be slow; leaving
 // the loop frees everything. Records hold the answers of models: filter them
-// before they go to a browser.
+// before they go to a browser. An engine that is no engine.Watcher yields the records
+// that are there and, if the run has not ended, an error that wraps
+// errors.ErrUnsupported.
 func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[runlog.Record, error] {
 	return func(yield func(runlog.Record, error) bool) {
 		d, next, ended := r.engine.driver, max(from, 0), false
+		w, unsupported := optional[engine.Watcher](r.engine, "wait for records of a run")
 		for {
 			before := next
 			for rec, err := range d.Log(ctx, r.id, next) {
@@ -83,11 +92,16 @@ func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[runlog.Record, e
 			if ended && next == before {
 				return // from is behind the end
 			}
-			err := d.Changed(ctx, r.id, next)
+			var err error
+			if unsupported == nil {
+				err = w.Changed(ctx, r.id, next)
+			}
 			if err == nil && next == before { // the log is read once more before the end counts
 				var v engine.View
 				v, err = d.Look(ctx, r.id)
-				ended = v.Ended
+				if ended = v.Ended; err == nil && !ended {
+					err = unsupported
+				}
 			}
 			if err != nil {
 				if ctx.Err() == nil {
@@ -106,8 +120,13 @@ func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[runlog.Record, e
 // nothing and misses some. The engine of another process is asked as by State. When
 // another engine resumes the run, it continues there. ErrStopped: no engine works on the
 // run, or none has resumed it for Config.Leases.For, or that engine does not reply.
+// An error that wraps errors.ErrUnsupported: this engine is no engine.Watcher.
 func (r *Run) Progress(ctx context.Context) iter.Seq2[agent.Progress, error] {
-	return r.engine.driver.Watch(ctx, r.id)
+	d, err := optional[engine.Watcher](r.engine, "show the progress of a run")
+	if err != nil {
+		return func(yield func(agent.Progress, error) bool) { yield(agent.Progress{}, err) }
+	}
+	return d.Watch(ctx, r.id)
 }
 
 // Answer answers a question of the run, in any process, and returns when the answer

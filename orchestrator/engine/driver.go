@@ -10,10 +10,14 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// Driver is an engine. It is safe for concurrent use. Where a method takes a
-// Program, nil stands for the program that the engine has for the run's flow. What an
-// engine cannot do is an error that wraps [errors.ErrUnsupported].
-type Driver interface { //nolint:interfacebloat // package orchestrator needs all of them
+// Driver is what every engine does. It is safe for concurrent use. Where a method takes
+// a Program, nil stands for the program that the engine has for the run's flow.
+//
+// [Watcher], [Deleter] and [Asker] are optional: package orchestrator finds them by a
+// type assertion. A caller who needs one that the engine lacks gets an error that wraps
+// [errors.ErrUnsupported]. A method that cannot work, for want of a store that can,
+// returns such an error too.
+type Driver interface {
 	// Start begins a run of p and returns when its start is on record. A run that is
 	// known already is ErrExists, naming the first field that differs, unless flow,
 	// input, budget, labels, parent and continuedFrom are the same: then it is resumed
@@ -46,13 +50,18 @@ type Driver interface { //nolint:interfacebloat // package orchestrator needs al
 	// run has none.
 	Log(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error]
 
+	// List yields the runs that q selects, newest first, without their Questions.
+	List(ctx context.Context, q runlog.Query) iter.Seq2[View, error]
+}
+
+// Watcher is a Driver that shows what a run does now. Without it, Run.State and
+// Run.Progress fail, Run.Events fails behind the last record of a run that has not
+// ended, and Flow.Run waits at most a second for a run that it has canceled.
+type Watcher interface {
 	// Changed blocks until the run has a record of Seq from or later, or has ended.
 	// It returns ErrStopped if the engine is closed, and the error of ctx if that is
 	// done.
 	Changed(ctx context.Context, run string, from int64) error
-
-	// List yields the runs that q selects, newest first, without their Questions.
-	List(ctx context.Context, q runlog.Query) iter.Seq2[View, error]
 
 	// State is what the flow exposes now, or at its end. A flow that exposes nothing is
 	// ErrNoState.
@@ -63,7 +72,10 @@ type Driver interface { //nolint:interfacebloat // package orchestrator needs al
 	// done. A reader that is slow misses some. A run that no engine works on, or none
 	// that can be asked, is ErrStopped, or ErrNoRun.
 	Watch(ctx context.Context, run string) iter.Seq2[agent.Progress, error]
+}
 
+// Deleter is a Driver that forgets runs. Without it, Engine.Delete and Engine.Prune fail.
+type Deleter interface {
 	// Delete forgets a run and its children. A run that is worked on is ErrRunning.
 	Delete(ctx context.Context, run string) error
 
@@ -73,6 +85,7 @@ type Driver interface { //nolint:interfacebloat // package orchestrator needs al
 }
 
 // Asker is a Driver that finds one question of a run without reading the others.
+// Without it, Run.Answer reads all questions of the run by Look.
 type Asker interface {
 	// Question returns the question that waits for an answer under key. open is false if
 	// none does. An unknown run is ErrNoRun.

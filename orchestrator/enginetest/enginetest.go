@@ -15,6 +15,9 @@
 // check has, so all may share one storage or one queue. A check that needs other code
 // under the name of a flow closes the first process before it opens the second.
 //
+// A check of what an optional interface of package engine does is skipped on an engine
+// that lacks it, and says so. All other checks need only an engine.Driver.
+//
 // Run it with the race detector too.
 package enginetest
 

@@ -2,9 +2,12 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,12 +54,41 @@ func start[In, Out any](h *host, e *orchestrator.Engine, f orchestrator.Flow[In,
 	return r
 }
 
+// follow yields the records of a run as they come, until it has ended. It asks an
+// engine that is no engine.Watcher again and again.
+func follow(h *host, r *orchestrator.Run) iter.Seq[runlog.Record] {
+	return func(yield func(runlog.Record) bool) {
+		next, again := int64(0), true
+		for again && h.ctx.Err() == nil {
+			again = false
+			for rec, err := range r.Events(h.ctx, next) {
+				if again = errors.Is(err, errors.ErrUnsupported); again {
+					time.Sleep(time.Millisecond)
+					break
+				}
+				require.NoError(h.t, err)
+				if !yield(rec) {
+					return
+				}
+				next = rec.Seq + 1
+			}
+		}
+	}
+}
+
+// optional skips the rest of a check if err says that the engine cannot do it.
+func optional(h *host, err error) {
+	h.t.Helper()
+	if errors.Is(err, errors.ErrUnsupported) {
+		h.t.Skip("engines need not do this: ", err)
+	}
+}
+
 // records returns the records of a kind. It waits for the end of the run.
 func records(h *host, r *orchestrator.Run, kind string) []runlog.Record {
 	h.t.Helper()
 	var found []runlog.Record
-	for rec, err := range r.Events(h.ctx, 0) {
-		require.NoError(h.t, err)
+	for rec := range follow(h, r) {
 		if rec.Kind == kind {
 			found = append(found, rec)
 		}
@@ -67,8 +99,7 @@ func records(h *host, r *orchestrator.Run, kind string) []runlog.Record {
 // await waits for the first record of a kind and returns it.
 func await(h *host, r *orchestrator.Run, kind string) runlog.Record {
 	h.t.Helper()
-	for rec, err := range r.Events(h.ctx, 0) {
-		require.NoError(h.t, err)
+	for rec := range follow(h, r) {
 		if rec.Kind == kind {
 			return rec
 		}

@@ -205,7 +205,9 @@ func exposingOf(h *host) orchestrator.Flow[[]string, none] {
 func state(h *host, r *orchestrator.Run) number {
 	h.t.Helper()
 	var n number
-	require.NoError(h.t, r.State(h.ctx, &n))
+	err := r.State(h.ctx, &n)
+	optional(h, err)
+	require.NoError(h.t, err)
 	return n
 }
 
@@ -230,7 +232,9 @@ func stateNone(t *testing.T, h *host) {
 	f := flow(h, func(*orchestrator.Context, none) (none, error) { return none{}, nil })
 	r := start(h, h.engine(nil), f, none{}, "")
 	require.NoError(t, r.Wait(h.ctx))
-	require.ErrorIs(t, r.State(h.ctx, new(number)), orchestrator.ErrNoState)
+	err := r.State(h.ctx, new(number))
+	optional(h, err)
+	require.ErrorIs(t, err, orchestrator.ErrNoState)
 }
 
 // seen returns the kinds of a run's records, from a number on to its end.
@@ -238,6 +242,7 @@ func seen(h *host, r *orchestrator.Run, from int64) []string {
 	h.t.Helper()
 	var kinds []string
 	for rec, err := range r.Events(h.ctx, from) {
+		optional(h, err)
 		require.NoError(h.t, err)
 		require.Equal(h.t, max(from, 0)+int64(len(kinds)), rec.Seq, "no record is missing or comes twice")
 		kinds = append(kinds, rec.Kind)
@@ -263,6 +268,7 @@ func eventsLive(t *testing.T, h *host) {
 	g.wait(h.ctx, "a")
 	var kinds []string
 	for rec, err := range r.Events(h.ctx, 0) {
+		optional(h, err)
 		require.NoError(t, err)
 		kinds = append(kinds, rec.Kind)
 		switch len(kinds) { // the run continues only when its reader has seen the last record

@@ -2,6 +2,7 @@ package enginetest_test
 
 import (
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/enginetest"
+	local "github.com/convene-go/convene/orchestrator/internal/engine"
 )
 
 // processes opens local engines on a store.
@@ -52,4 +54,22 @@ func TestEngineThatResumesByItself(t *testing.T) {
 			}
 		}})
 	})
+}
+
+// An engine needs no optional interface: the suite says what it skips.
+func TestEngineWithoutOptionalInterfaces(t *testing.T) {
+	enginetest.Run(t, enginetest.Engine{Storage: func(t *testing.T) enginetest.Open {
+		t.Helper()
+		store := runlog.NewMemory()
+		return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
+			c := local.Config{
+				Agents: agents, Store: store, Log: slog.New(slog.DiscardHandler), Retry: orchestrator.Retry{Initial: time.Millisecond},
+				Lease: 30 * time.Second, Poll: 500 * time.Millisecond, Outage: time.Minute,
+			}
+			for _, f := range flows {
+				c.Programs = append(c.Programs, f.Program())
+			}
+			return orchestrator.NewEngine(struct{ engine.Driver }{local.New(c)})
+		}
+	}})
 }

@@ -60,8 +60,7 @@ func wantStuck(h *host, r *orchestrator.Run) {
 func kinds(h *host, r *orchestrator.Run) map[string]int {
 	h.t.Helper()
 	count := map[string]int{}
-	for rec, err := range r.Events(h.ctx, 0) {
-		require.NoError(h.t, err)
+	for rec := range follow(h, r) {
 		count[rec.Kind]++
 		if rec.Kind == "stuck" || rec.Kind == "ended" {
 			break
