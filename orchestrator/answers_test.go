@@ -266,7 +266,7 @@ func TestAnswerAgainstExpiry(t *testing.T) {
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s})
 		others := []*orchestrator.Engine{e}
 		if s != nil {
-			others = append(others, local(t, orchestrator.Config{Store: s, Observe: true}))
+			others = append(others, local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}}))
 		}
 		for i := range 20 {
 			id := "x" + strings.Repeat("x", i)

@@ -24,7 +24,7 @@ const (
 	ErrNoAgent     = engine.ErrNoAgent     // no agent has that name, or the flow does not declare it
 	ErrNoRun       = engine.ErrNoRun       // no run has that ID
 	ErrNoFlow      = engine.ErrNoFlow      // the run's flow is not registered, or not in its version
-	ErrNotServed   = engine.ErrNotServed   // the run's labels are for other engines; see Config.Serves
+	ErrNotServed   = engine.ErrNotServed   // the run's labels are for other engines; see Config.Fleet.Serves
 	ErrExists      = engine.ErrExists      // a run of another flow, input, budget or labels has that ID
 	ErrNoState     = engine.ErrNoState     // the flow exposes nothing
 	ErrMalformed   = engine.ErrMalformed   // an answer does not fit its schema

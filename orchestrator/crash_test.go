@@ -20,7 +20,7 @@ func TestLastActsOfAProcess(t *testing.T) {
 	t.Run("N6 it had closed a question whose time was over, and not recorded it", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			s := runlog.NewMemory()
-			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": echo}, Leases: lease})
+			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": echo}, Fleet: lease})
 			begin(t, a.Engine, asks, "x")
 			pause(time.Minute)
 			a.store.Only("Append")
@@ -29,7 +29,7 @@ func TestLastActsOfAProcess(t *testing.T) {
 			require.Equal(t, 1, letters(t, s))
 			a.store.Only()
 			pause(time.Minute)
-			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{asks}, Leases: lease})
+			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{asks}, Fleet: lease})
 			r := open(t, b, "x")
 			err := r.Answer(t.Context(), "n", 7)
 			require.ErrorIs(t, err, orchestrator.ErrNoQuestion)
@@ -72,12 +72,12 @@ func TestLastActsOfAProcess(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			s := runlog.NewMemory()
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return pair.Child(c, none{}) })
-			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
+			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Fleet: lease})
 			begin(t, a.Engine, parent, "x")
 			synctest.Wait()
 			a.kill()
 			pause(time.Minute)
-			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{parent}, Leases: lease})
+			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{parent}, Fleet: lease})
 			got, err := parent.Result(t.Context(), open(t, b, "x"))
 			require.NoError(t, err)
 			assert.Equal(t, "one two", got)
@@ -101,14 +101,14 @@ func TestKillsDuringACall(t *testing.T) {
 			return resp.Text, err
 		})
 		for range 20 {
-			m := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": a}, Flows: []orchestrator.AnyFlow{f}, Leases: lease})
+			m := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": a}, Flows: []orchestrator.AnyFlow{f}, Fleet: lease})
 			_, err := f.Start(t.Context(), m.Engine, none{}, orchestrator.StartOptions{ID: "x", Budget: budget})
 			require.NoError(t, err)
 			synctest.Wait()
 			m.kill()
-			pause(lease.For + time.Second)
+			pause(lease.Lease + time.Second)
 		}
-		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Flows: []orchestrator.AnyFlow{f}, Leases: lease})
+		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Flows: []orchestrator.AnyFlow{f}, Fleet: lease})
 		r, err := f.Start(t.Context(), e, none{}, orchestrator.StartOptions{ID: "x", Budget: budget})
 		require.NoError(t, err)
 		_, err = f.Result(t.Context(), r)

@@ -96,7 +96,7 @@ func TestAnswerLooksAtOneQuestion(t *testing.T) {
 		r, err := many.Start(t.Context(), worker, none{}, orchestrator.StartOptions{ID: "r"})
 		require.NoError(t, err)
 		synctest.Wait()
-		desk := local(t, orchestrator.Config{Store: store, Observe: true})
+		desk := local(t, orchestrator.Config{Store: store, Fleet: orchestrator.Fleet{Observe: true}})
 		seen, err := desk.Open(t.Context(), "r")
 		require.NoError(t, err)
 		store.keys = nil

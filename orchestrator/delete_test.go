@@ -38,12 +38,12 @@ func TestForgetting(t *testing.T) {
 		}
 	})
 	everywhere(t, "Delete of a run that is worked on is ErrRunning", func(t *testing.T, s runlog.Store) {
-		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo, "later": hang}, Store: s, Flows: []orchestrator.AnyFlow{parent}, Leases: lease})
+		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo, "later": hang}, Store: s, Flows: []orchestrator.AnyFlow{parent}, Fleet: lease})
 		r := begin(t, e, parent, "x")
 		synctest.Wait()
 		require.ErrorIs(t, e.Delete(t.Context(), "x"), orchestrator.ErrRunning)
 		if s != nil {
-			other := local(t, orchestrator.Config{Store: s, Observe: true})
+			other := local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}})
 			require.ErrorIs(t, other.Delete(t.Context(), "x"), orchestrator.ErrRunning)
 		}
 		require.NoError(t, r.Cancel(t.Context(), ""))

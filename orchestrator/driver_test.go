@@ -50,7 +50,7 @@ func TestDriverTellsHowLongARunWasWorkedOn(t *testing.T) {
 // newDriver is the driver of a local engine.
 func newDriver(t *testing.T) engine.Driver {
 	t.Helper()
-	d := driver.New(driver.Config{Log: slog.New(slog.DiscardHandler), Lease: time.Minute, Poll: time.Second, Outage: time.Minute})
+	d := driver.New(driver.Config{Log: slog.New(slog.DiscardHandler), Fleet: driver.Fleet{Lease: time.Minute, Poll: time.Second, Outage: time.Minute}})
 	t.Cleanup(func() { require.NoError(t, d.Close(context.WithoutCancel(t.Context()), false)) })
 	return d
 }

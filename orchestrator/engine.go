@@ -26,7 +26,17 @@ type Config struct {
 	Log      *slog.Logger // log of the engine; nil: silent
 	Retry    Retry        // retries of transient errors; zero: the defaults
 	Parallel int          // number of calls at once over all runs; 0: no limit
-	Leases   Leases       // times that engines on the same Store agree on; zero: the defaults
+	Fleet    Fleet        // place among the engines on the same Store; zero: the defaults, all runs
+	Requests Requests     // recorded texts of requests; zero: only their hashes
+}
+
+// Fleet says how an engine works beside other engines on the same store. Lease matters
+// where the store cannot tell that a process has died, and for processes that are
+// stopped. During an Outage records are kept in memory and tried again.
+type Fleet struct {
+	Lease  time.Duration // silence of an engine after which others resume its runs; 0: 30 s
+	Poll   time.Duration // interval of looking for runs of dead engines and for letters of other processes; 0: 500 ms
+	Outage time.Duration // time that the store may fail before runs are suspended; 0: 1 minute
 
 	// Serves pins runs to engines, such as those of one machine, by labels: the engine
 	// starts and resumes only runs that have these values in these labels, or lack the
@@ -36,25 +46,20 @@ type Config struct {
 	// Observe makes an engine that reads, answers and cancels only, such as a web page
 	// beside the workers. It never starts or resumes a run.
 	Observe bool
-
-	// RecordRequests keeps what was asked, as blobs by the hash of each message, so
-	// that the audit trail and a divergence can show it. It needs a Store that is
-	// a runlog.Blobs. Off: the log has only hashes of requests.
-	RecordRequests bool
-
-	// AcceptChangedRequests lets a resumed run continue when the text of a recorded
-	// request has changed (prompts were edited): the recorded answer is used and a
-	// record says so. Off: ErrDiverged.
-	AcceptChangedRequests bool
 }
 
-// Leases say how an engine works with other engines on the same store. For matters
-// where the store cannot tell that a process has died, and for processes that are
-// stopped. During an Outage records are kept in memory and tried again.
-type Leases struct {
-	For    time.Duration // silence of an engine after which others resume its runs; 0: 30 s
-	Poll   time.Duration // interval of looking for runs of dead engines and for letters of other processes; 0: 500 ms
-	Outage time.Duration // time that the store may fail before runs are suspended; 0: 1 minute
+// Requests says what the log has of requests to agents, and what a replay makes of
+// requests that have changed.
+type Requests struct {
+	// Record keeps what was asked, as blobs by the hash of each message, so that the
+	// audit trail and a divergence can show it. It needs a Store that is a
+	// runlog.Blobs. Off: the log has only hashes of requests.
+	Record bool
+
+	// AcceptChanged lets a resumed run continue when the text of a recorded request has
+	// changed (prompts were edited): the recorded answer is used and a record says so.
+	// Off: ErrDiverged.
+	AcceptChanged bool
 }
 
 // Retry is how transient errors of agents are retried: with exponential backoff
@@ -77,8 +82,11 @@ type Engine struct{ driver engine.Driver }
 func NewLocal(c Config) (*Engine, error) {
 	lc := local.Config{
 		Agents: c.Agents, Store: c.Store, Log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), Retry: c.Retry, Parallel: c.Parallel,
-		RecordRequests: c.RecordRequests, AcceptChanged: c.AcceptChangedRequests, Observe: c.Observe, Serves: maps.Clone(c.Serves),
-		Lease: cmp.Or(c.Leases.For, 30*time.Second), Poll: cmp.Or(c.Leases.Poll, 500*time.Millisecond), Outage: cmp.Or(c.Leases.Outage, time.Minute),
+		Requests: c.Requests,
+		Fleet: local.Fleet{
+			Lease: cmp.Or(c.Fleet.Lease, 30*time.Second), Poll: cmp.Or(c.Fleet.Poll, 500*time.Millisecond), Outage: cmp.Or(c.Fleet.Outage, time.Minute),
+			Serves: maps.Clone(c.Fleet.Serves), Observe: c.Fleet.Observe,
+		},
 	}
 	for _, f := range c.Flows {
 		if f != nil {
@@ -121,11 +129,11 @@ func (c Config) validate(programs []*engine.Program) error {
 			}
 		}
 	}
-	if min(c.Parallel, c.Retry.Attempts) < 0 || min(c.Retry.Initial, c.Retry.Max, c.Leases.For, c.Leases.Poll, c.Leases.Outage) < 0 {
-		bad("Config.Parallel is %d, Retry is %+v, Leases is %+v: want no negative figure", c.Parallel, c.Retry, c.Leases)
+	if min(c.Parallel, c.Retry.Attempts) < 0 || min(c.Retry.Initial, c.Retry.Max, c.Fleet.Lease, c.Fleet.Poll, c.Fleet.Outage) < 0 {
+		bad("Config.Parallel is %d, Retry is %+v, Fleet is %+v: want no negative figure", c.Parallel, c.Retry, c.Fleet)
 	}
-	if _, ok := c.Store.(runlog.Blobs); c.RecordRequests && !ok {
-		bad("Config.RecordRequests needs a Store that is a runlog.Blobs")
+	if _, ok := c.Store.(runlog.Blobs); c.Requests.Record && !ok {
+		bad("Config.Requests.Record needs a Store that is a runlog.Blobs")
 	}
 	return errors.Join(errs...)
 }
@@ -162,7 +170,7 @@ type Held = engine.Held
 //
 // With a store that knows which engines are alive (runlog.Owners) the engine
 // keeps doing so until Close: runs whose engine has died are resumed within a
-// second where the store can tell, else when its lease is over (Config.Leases). So
+// second where the store can tell, else when its lease is over (Config.Fleet). So
 // a host calls it once. Without such a store, only one process at a time may
 // execute runs.
 func (e *Engine) Resume(ctx context.Context) (Resumed, error) {

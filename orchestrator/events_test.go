@@ -45,7 +45,7 @@ func TestEventsFromAnywhere(t *testing.T) {
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s})
 		readers := []*orchestrator.Engine{e}
 		if s != nil {
-			readers = append(readers, local(t, orchestrator.Config{Store: s, Observe: true}))
+			readers = append(readers, local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}}))
 		}
 		begin(t, e, pair, "x")
 		synctest.Wait()
@@ -68,7 +68,7 @@ func TestEventsFromAnywhere(t *testing.T) {
 		e, err := orchestrator.NewLocal(c)
 		require.NoError(t, err)
 		begin(t, e, pair, "x")
-		r := open(t, local(t, orchestrator.Config{Store: s, Observe: true}), "x")
+		r := open(t, local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}}), "x")
 		var host sync.WaitGroup
 		var got []string
 		host.Go(func() { got = events(t, r, 0) })

@@ -28,7 +28,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 			synctest.Wait()
 			d.Only("Append")
 			d.Slow(5 * time.Second) // the record comes while the second Answer looks for what took the address
-			there := open(t, local(t, orchestrator.Config{Store: &slowly{s}, Observe: true}), "x")
+			there := open(t, local(t, orchestrator.Config{Store: &slowly{s}, Fleet: orchestrator.Fleet{Observe: true}}), "x")
 			require.NoError(t, there.Answer(t.Context(), "n", 7))
 			require.Equal(t, 1, letters(t, s))
 			require.NoError(t, there.Answer(t.Context(), "n", 7))
@@ -79,7 +79,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 			})
 			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), f, "x")
 			synctest.Wait()
-			there := open(t, local(t, orchestrator.Config{Store: s, Observe: true}), "x")
+			there := open(t, local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}}), "x")
 			for _, r := range []*orchestrator.Run{r, there} {
 				qs := infoOf(t, r).Questions
 				require.Len(t, qs, 1)
@@ -107,7 +107,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 			t.Helper()
 			s, v := runlog.NewMemory(), newValve()
 			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), asks, "x")
-			observer := local(t, orchestrator.Config{Store: s, Observe: true})
+			observer := local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}})
 			synctest.Wait()
 			there := open(t, observer, "x")
 			require.ErrorIs(t, there.Answer(t.Context(), "n", "seven"), orchestrator.ErrMalformed)
@@ -151,7 +151,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 			begin(t, first, asks, "x")
 			synctest.Wait()
 			require.NoError(t, first.Close(t.Context()))
-			require.NoError(t, open(t, local(t, orchestrator.Config{Store: s, Observe: true}), "x").Answer(t.Context(), "n", 7))
+			require.NoError(t, open(t, local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}}), "x").Answer(t.Context(), "n", 7))
 			assert.Equal(t, 1, letters(t, s))
 			n, err := asks.Result(t.Context(), open(t, local(t, c), "x"))
 			require.NoError(t, err)

@@ -20,8 +20,10 @@ import (
 // Runs are pinned to engines by their labels.
 func TestServes(t *testing.T) {
 	at := func(host string, agents agent.Agent, s runlog.Store) orchestrator.Config {
+		here := lease
+		here.Serves = map[string]string{"host": host}
 		return orchestrator.Config{
-			Agents: agent.Roster{"a": agents}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Leases: lease, Serves: map[string]string{"host": host},
+			Agents: agent.Roster{"a": agents}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Fleet: here,
 		}
 	}
 	t.Run("N7 a run is resumed where its labels say", func(t *testing.T) {
@@ -63,7 +65,7 @@ func TestServes(t *testing.T) {
 			s := runlog.NewMemory()
 			_, err := pair.Start(t.Context(), local(t, at("two", echo, s)), none{}, orchestrator.StartOptions{ID: "x", Labels: map[string]string{"host": "one"}})
 			require.ErrorIs(t, err, orchestrator.ErrNotServed)
-			require.ErrorContains(t, err, `run "x" has the label "host": "one", and Config.Serves has "two"`)
+			require.ErrorContains(t, err, `run "x" has the label "host": "one", and Config.Fleet.Serves has "two"`)
 			assert.Empty(t, logOf(t, s, "x"))
 		})
 	})
@@ -74,10 +76,10 @@ func TestObserver(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
-			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
+			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Fleet: lease})
 			begin(t, a.Engine, pair, "x")
 			synctest.Wait()
-			o := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Observe: true, Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
+			o := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Fleet: observing})
 			r := open(t, o, "x")
 			i := infoOf(t, r)
 			assert.Equal(t, orchestrator.Running, i.Status)
@@ -95,7 +97,7 @@ func TestObserver(t *testing.T) {
 			_, err = pair.Result(ctx, r)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			assert.Equal(t, []string{runlog.Started}, kinds(logOf(t, s, "x")))
-			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
+			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Fleet: lease})
 			_, err = b.Resume(t.Context())
 			require.NoError(t, err)
 			_, err = pair.Result(t.Context(), r)
@@ -107,7 +109,7 @@ func TestObserver(t *testing.T) {
 			t.Helper()
 			b, s := newBuggy(), runlog.NewMemory()
 			require.Error(t, begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s}), b.Flow, "x").Wait(t.Context()))
-			o := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Observe: true, Flows: []orchestrator.AnyFlow{b}})
+			o := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Fleet: orchestrator.Fleet{Observe: true}, Flows: []orchestrator.AnyFlow{b}})
 			_, err := b.Result(t.Context(), open(t, o, "x"))
 			require.ErrorContains(t, err, "ouch")
 			require.NoError(t, open(t, o, "x").Cancel(t.Context(), "no use"))
@@ -126,7 +128,7 @@ func TestObserverHears(t *testing.T) {
 			t.Helper()
 			s, v := runlog.NewMemory(), newValve()
 			begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), pair, "x")
-			looks := local(t, orchestrator.Config{Store: s, Observe: true, Leases: orchestrator.Leases{Poll: time.Hour}})
+			looks := local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true, Poll: time.Hour}})
 			time.AfterFunc(time.Second, func() { close(v.open) })
 			began := time.Now()
 			require.NoError(t, open(t, looks, "x").Wait(t.Context()))
@@ -140,9 +142,9 @@ func TestForeignViews(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
-			a := local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s, Leases: lease})
+			a := local(t, orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s, Fleet: lease})
 			r := begin(t, a, pair, "x")
-			other := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
+			other := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Fleet: lease})
 			pause(time.Hour)
 			i := infoOf(t, open(t, other, "x"))
 			assert.Equal(t, orchestrator.Running, i.Status)

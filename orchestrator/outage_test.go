@@ -84,7 +84,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 					t.Helper()
 					a := newPerCall(after(time.Second))
 					d := doubles.New(runlog.NewMemory())
-					e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: d.Store(), Flows: []orchestrator.AnyFlow{wide}, Leases: orchestrator.Leases{For: time.Hour}})
+					e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: d.Store(), Flows: []orchestrator.AnyFlow{wide}, Fleet: orchestrator.Fleet{Lease: time.Hour}})
 					_, err := e.Resume(t.Context())
 					require.NoError(t, err)
 					r := begin(t, e, wide, "x")
@@ -116,7 +116,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			t.Helper()
 			a := newPerCall(after(time.Second))
 			d := doubles.New(runlog.NewMemory())
-			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: d.Store(), Flows: []orchestrator.AnyFlow{wide}, Leases: orchestrator.Leases{For: time.Hour}})
+			e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: d.Store(), Flows: []orchestrator.AnyFlow{wide}, Fleet: orchestrator.Fleet{Lease: time.Hour}})
 			_, err := e.Resume(t.Context())
 			require.NoError(t, err)
 			runs := []*orchestrator.Run{}
@@ -179,7 +179,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			d := doubles.New(runlog.NewMemory())
-			e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": after(time.Second)}, Store: d.Store(), Leases: orchestrator.Leases{For: time.Hour}})
+			e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": after(time.Second)}, Store: d.Store(), Fleet: orchestrator.Fleet{Lease: time.Hour}})
 			require.NoError(t, err)
 			r := begin(t, e, wide, "x")
 			synctest.Wait()
@@ -260,7 +260,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			f := flow("two", func(c *orchestrator.Context) ([]string, error) {
 				return orchestrator.Values(orchestrator.Map(c, []string{"x", "y"}, 0, func(c *orchestrator.Context, p string) (string, error) { return ask(c, "a", p) }))
 			})
-			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Leases: orchestrator.Leases{Outage: 1}}), f, "x")
+			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Fleet: orchestrator.Fleet{Outage: 1}}), f, "x")
 			synctest.Wait()
 			close(v["x"].open)
 			<-failing.there
@@ -334,7 +334,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 			d := doubles.New(runlog.NewMemory())
 			d.Only("PutBlob")
 			f := flow("large", func(c *orchestrator.Context) (string, error) { return ask(c, "a", text) })
-			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": after(time.Second)}, Store: d.Store(), Leases: orchestrator.Leases{For: time.Hour}}), f, "x")
+			r := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": after(time.Second)}, Store: d.Store(), Fleet: orchestrator.Fleet{Lease: time.Hour}}), f, "x")
 			d.Fail(5)
 			got, err := f.Result(t.Context(), r)
 			require.NoError(t, err)

@@ -37,7 +37,7 @@ var counting = flow("counting", func(c *orchestrator.Context) (none, error) {
 // process is an engine on s that can resume counting.
 func process(t *testing.T, s runlog.Store, a agent.Agent) *orchestrator.Engine {
 	t.Helper()
-	return local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Flows: []orchestrator.AnyFlow{counting}, Leases: lease})
+	return local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Store: s, Flows: []orchestrator.AnyFlow{counting}, Fleet: lease})
 }
 
 // stateOf is the state of counting.
@@ -134,7 +134,7 @@ func TestStateOfAnotherProcess(t *testing.T) {
 			r := open(t, process(t, w, echo), "x")
 			w.before.Store(new(func() {
 				mute.silent.Store(true)
-				pause(lease.For)
+				pause(lease.Lease)
 				_, err := second.Resume(t.Context())
 				require.NoError(t, err)
 				synctest.Wait()
@@ -315,7 +315,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 			})
 			begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": tells}, Store: s}), parent, "x")
 			n := 0
-			for p, err := range open(t, local(t, orchestrator.Config{Store: s, Observe: true}), "x").Progress(t.Context()) {
+			for p, err := range open(t, local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}}), "x").Progress(t.Context()) {
 				require.NoError(t, err)
 				assert.Equal(t, "x/0/0", p.Key)
 				told, err := time.Parse(time.RFC3339Nano, p.Text)
@@ -350,7 +350,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 			dead.Memory = w.Memory
 			r := begin(t, process(t, dead, teller("first ", 1000, time.Second)), counting, "x")
 			var texts []string
-			for p, err := range open(t, local(t, orchestrator.Config{Store: w, Observe: true, Leases: lease}), "x").Progress(t.Context()) {
+			for p, err := range open(t, local(t, orchestrator.Config{Store: w, Fleet: observing}), "x").Progress(t.Context()) {
 				require.NoError(t, err)
 				if texts = append(texts, p.Text); len(texts) == 2 {
 					w.cut.Store(new(infoOf(t, r).Owner))
@@ -396,7 +396,7 @@ func TestProgressOfAnotherProcess(t *testing.T) {
 			var last error
 			var began time.Time
 			n := 0
-			for _, err := range open(t, local(t, orchestrator.Config{Store: s, Observe: true, Leases: lease}), "x").Progress(t.Context()) {
+			for _, err := range open(t, local(t, orchestrator.Config{Store: s, Fleet: observing}), "x").Progress(t.Context()) {
 				if last = err; err != nil {
 					break
 				}

@@ -117,13 +117,13 @@ func TestQuestionsOfSeveralBranches(t *testing.T) {
 				<-busy // what no flow should do
 				return orchestrator.Await[int](c, orchestrator.Question{Key: "n"})
 			})
-			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Leases: lease}
+			c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Fleet: lease}
 			e, err := orchestrator.NewLocal(c)
 			require.NoError(t, err)
 			begin(t, e, f, "x")
 			synctest.Wait()
 			require.NoError(t, e.Close(t.Context()))
-			require.NoError(t, open(t, local(t, orchestrator.Config{Store: s, Observe: true}), "x").Answer(t.Context(), "n", 7))
+			require.NoError(t, open(t, local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}}), "x").Answer(t.Context(), "n", 7))
 			busy = make(chan struct{})
 			r := begin(t, local(t, c), f, "x")
 			pause(time.Minute)

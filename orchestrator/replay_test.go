@@ -156,7 +156,7 @@ func TestVersions(t *testing.T) {
 
 func TestAcceptChangedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := orchestrator.Config{Agents: agent.Roster{"a": echo, "b": echo}, AcceptChangedRequests: true}
+		c := orchestrator.Config{Agents: agent.Roster{"a": echo, "b": echo}, Requests: orchestrator.Requests{AcceptChanged: true}}
 		log := whole(t, c, flow("draft", draft))
 		edited := flow("draft", func(c *orchestrator.Context) (string, error) {
 			first, _ := ask(c, "a", "uno")
@@ -214,14 +214,14 @@ func TestAcceptedRequestsStay(t *testing.T) {
 			prompt string
 			accept bool
 		}{{"one", false}, {"uno", true}} {
-			c.AcceptChangedRequests = step.accept
+			c.Requests.AcceptChanged = step.accept
 			e, err := orchestrator.NewLocal(c)
 			require.NoError(t, err)
 			begin(t, e, talk(step.prompt), "x")
 			synctest.Wait()
 			require.NoError(t, e.Close(t.Context()))
 		}
-		c.AcceptChangedRequests = false
+		c.Requests.AcceptChanged = false
 		require.ErrorIs(t, begin(t, local(t, c), talk("eins"), "x").Wait(t.Context()), orchestrator.ErrDiverged, "a third wording was not accepted")
 		c.Agents["b"] = echo
 		require.NoError(t, begin(t, local(t, c), talk("uno"), "x").Wait(t.Context()))
@@ -253,7 +253,7 @@ func TestClockThatWasSetBack(t *testing.T) {
 func TestRecordRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPlain()
-		c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, RecordRequests: true}
+		c := orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Requests: orchestrator.Requests{Record: true}}
 		talk := func(prompt string) orchestrator.Flow[none, string] {
 			return flow("talk", func(c *orchestrator.Context) (string, error) {
 				history := []providers.Message{{Role: providers.User, Text: "hi"}, {Role: providers.Assistant, Text: "yes?"}}

@@ -119,7 +119,7 @@ func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[runlog.Record, e
 // stuck, this engine is closed, or ctx is done (not an error). A slow reader delays
 // nothing and misses some. The engine of another process is asked as by State. When
 // another engine resumes the run, it continues there. ErrStopped: no engine works on the
-// run, or none has resumed it for Config.Leases.For, or that engine does not reply.
+// run, or none has resumed it for Config.Fleet.Lease, or that engine does not reply.
 // An error that wraps errors.ErrUnsupported: this engine is no engine.Watcher.
 func (r *Run) Progress(ctx context.Context) iter.Seq2[agent.Progress, error] {
 	d, err := optional[engine.Watcher](r.engine, "show the progress of a run")

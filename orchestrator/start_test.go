@@ -22,7 +22,7 @@ func TestStartBesideAStartThatFails(t *testing.T) {
 	flowtest.Bubble(t, func(t *testing.T) {
 		t.Helper()
 		s := doubles.New(runlog.NewMemory())
-		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s.Store(), Leases: lease})
+		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s.Store(), Fleet: lease})
 		s.Only("Append")
 		s.Hang()
 		var host sync.WaitGroup

@@ -19,7 +19,10 @@ import (
 	"github.com/convene-go/convene/orchestrator/flowtest"
 )
 
-var lease = orchestrator.Leases{For: 30 * time.Second, Poll: time.Second}
+var (
+	lease     = orchestrator.Fleet{Lease: 30 * time.Second, Poll: time.Second}
+	observing = orchestrator.Fleet{Lease: lease.Lease, Poll: lease.Poll, Observe: true} // place of an engine that only reads
+)
 
 // Runs of a process that was killed continue.
 func TestRunsOfAKilledProcess(t *testing.T) {
@@ -28,15 +31,15 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 	two := func(t *testing.T, flows ...orchestrator.AnyFlow) (b *orchestrator.Engine, s *runlog.Memory) {
 		t.Helper()
 		s = runlog.NewMemory()
-		a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
+		a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Fleet: lease})
 		begin(t, a.Engine, pair, "x")
 		synctest.Wait()
 		a.kill()
-		return local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: flows, Leases: lease}), s
+		return local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: flows, Fleet: lease}), s
 	}
 	result := func(t *testing.T, s runlog.Store) {
 		t.Helper()
-		got, err := pair.Result(t.Context(), open(t, local(t, orchestrator.Config{Store: s, Observe: true}), "x"))
+		got, err := pair.Result(t.Context(), open(t, local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}}), "x"))
 		require.NoError(t, err)
 		assert.Equal(t, "one two", got)
 	}
@@ -54,7 +57,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 			assert.WithinDuration(t, begun, res.Held[0].Since, 0)
 			assert.NotEmpty(t, res.Held[0].Owner)
 			require.NoError(t, open(t, b, "x").Wait(t.Context()))
-			assert.LessOrEqual(t, time.Since(begun), lease.For+2*lease.Poll)
+			assert.LessOrEqual(t, time.Since(begun), lease.Lease+2*lease.Poll)
 			result(t, s)
 			assert.NotEqual(t, res.Held[0].Owner, infoOf(t, open(t, b, "x")).Owner)
 		})
@@ -65,7 +68,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 			b, s := two(t)
 			r := begin(t, b, pair, "x")
 			assert.Equal(t, orchestrator.Running, infoOf(t, r).Status, "while the lease lasts")
-			pause(lease.For + time.Second)
+			pause(lease.Lease + time.Second)
 			begin(t, b, pair, "x")
 			synctest.Wait()
 			assert.Equal(t, orchestrator.Completed, infoOf(t, r).Status)
@@ -80,14 +83,14 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 			got, err := pair.Result(t.Context(), open(t, b, "x"))
 			require.NoError(t, err)
 			assert.Equal(t, "one two", got)
-			assert.LessOrEqual(t, time.Since(begun), lease.For+2*lease.Poll)
+			assert.LessOrEqual(t, time.Since(begun), lease.Lease+2*lease.Poll)
 		})
 	})
 	t.Run("N7 Answer takes it over", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			b, s := two(t, pair)
-			pause(lease.For + time.Second)
+			pause(lease.Lease + time.Second)
 			assert.Equal(t, orchestrator.Suspended, infoOf(t, open(t, b, "x")).Status)
 			require.NoError(t, open(t, b, "x").Answer(t.Context(), "n", 1))
 			synctest.Wait()
@@ -99,7 +102,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			b, _ := two(t, pair)
-			pause(lease.For + time.Second)
+			pause(lease.Lease + time.Second)
 			require.NoError(t, open(t, b, "x").Cancel(t.Context(), "enough"))
 			synctest.Wait()
 			assert.Equal(t, orchestrator.Canceled, infoOf(t, open(t, b, "x")).Status)
@@ -109,14 +112,14 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
-			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": echo}, Leases: lease})
+			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": echo}, Fleet: lease})
 			begin(t, a.Engine, asks, "x")
 			synctest.Wait()
 			a.kill()
-			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{asks}, Leases: lease})
+			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{asks}, Fleet: lease})
 			_, err := b.Resume(t.Context())
 			require.NoError(t, err)
-			require.NoError(t, open(t, local(t, orchestrator.Config{Store: s, Observe: true}), "x").Answer(t.Context(), "n", 7))
+			require.NoError(t, open(t, local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}}), "x").Answer(t.Context(), "n", 7))
 			n, err := asks.Result(t.Context(), open(t, b, "x"))
 			require.NoError(t, err)
 			assert.Equal(t, 7, n)
@@ -127,11 +130,11 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 			t.Helper()
 			s := runlog.NewMemory()
 			v := newValve()
-			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": v}, Leases: lease})
+			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": v}, Fleet: lease})
 			r := begin(t, a.Engine, pair, "x")
 			synctest.Wait()
 			a.kill()
-			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
+			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Fleet: lease})
 			_, err := b.Resume(t.Context())
 			require.NoError(t, err)
 			require.NoError(t, open(t, b, "x").Wait(t.Context()))
@@ -154,7 +157,7 @@ func TestChildOfAnotherEngine(t *testing.T) {
 			kid := flow("kid", func(c *orchestrator.Context) (string, error) { return ask(c, "a", "one") })
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return kid.Child(c, none{}) })
 			s := runlog.NewMemory()
-			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
+			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Fleet: lease})
 			begin(t, a.Engine, parent, "x")
 			synctest.Wait()
 			a.kill()
@@ -163,14 +166,14 @@ func TestChildOfAnotherEngine(t *testing.T) {
 				require.NoError(t, s.Beat(t.Context(), "ghost", 1000*time.Hour))
 				require.NoError(t, s.Append(t.Context(), []runlog.Record{{Run: l.Run, Seq: l.Next, Kind: runlog.Resumed, At: time.Now(), Data: json.RawMessage(`{"owner":"ghost"}`)}}))
 			}
-			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{parent, kid}, Leases: lease})
+			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{parent, kid}, Fleet: lease})
 			_, err := b.Resume(t.Context())
 			require.NoError(t, err)
 			began := time.Now()
 			got, err := parent.Result(t.Context(), open(t, b, "x"))
 			require.NoError(t, err)
 			assert.Equal(t, "one", got)
-			assert.Less(t, time.Since(began), lease.For+5*lease.Poll)
+			assert.Less(t, time.Since(began), lease.Lease+5*lease.Poll)
 		})
 	})
 }
@@ -200,12 +203,12 @@ func TestChildOvertaken(t *testing.T) {
 			kid := flow("kid", func(c *orchestrator.Context) (string, error) { return ask(c, "a", "one") })
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return kid.Child(c, none{}) })
 			s := runlog.NewMemory()
-			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
+			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Fleet: lease})
 			begin(t, a.Engine, parent, "x")
 			synctest.Wait()
 			a.kill()
 			done := false
-			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: overtaken{s, &done}, Flows: []orchestrator.AnyFlow{parent, kid}, Leases: lease})
+			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: overtaken{s, &done}, Flows: []orchestrator.AnyFlow{parent, kid}, Fleet: lease})
 			_, err := b.Resume(t.Context())
 			require.NoError(t, err)
 			got, err := parent.Result(t.Context(), open(t, b, "x"))
@@ -237,7 +240,7 @@ func TestOrphanTakenMeanwhile(t *testing.T) {
 			t.Helper()
 			s, v := runlog.NewMemory(), newValve()
 			first := begin(t, local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}), pair, "x")
-			late := local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: lateOrphans{s}, Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
+			late := local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: lateOrphans{s}, Flows: []orchestrator.AnyFlow{pair}, Fleet: lease})
 			_, err := late.Resume(t.Context())
 			require.NoError(t, err)
 			pause(5 * lease.Poll)
@@ -254,10 +257,10 @@ func TestEngineThatWasNotToldToResume(t *testing.T) {
 	t.Run("N7 it takes over nothing that it was not asked for", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			s := runlog.NewMemory()
-			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Leases: lease})
+			a := newMortal(t, s, orchestrator.Config{Agents: agent.Roster{"a": hang}, Fleet: lease})
 			begin(t, a.Engine, pair, "x")
 			synctest.Wait()
-			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Leases: lease})
+			b := local(t, orchestrator.Config{Agents: agent.Roster{"a": echo}, Store: s, Flows: []orchestrator.AnyFlow{pair}, Fleet: lease})
 			require.NoError(t, begin(t, b, pair, "own").Wait(t.Context()))
 			a.kill()
 			pause(time.Hour)
@@ -269,7 +272,7 @@ func TestEngineThatWasNotToldToResume(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			s := doubles.New(runlog.NewMemory())
 			parent := flow("parent", func(c *orchestrator.Context) (string, error) { return pair.Child(c, none{}) })
-			c := orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s.Store(), Flows: []orchestrator.AnyFlow{pair, parent}, Leases: lease}
+			c := orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s.Store(), Flows: []orchestrator.AnyFlow{pair, parent}, Fleet: lease}
 			e, err := orchestrator.NewLocal(c)
 			require.NoError(t, err)
 			begin(t, e, parent, "x")

@@ -155,12 +155,12 @@ func (s *fleetStore) Close() error {
 	return err
 }
 
-// leases are those of a worker.
-func (t task) leases() orchestrator.Leases {
+// place returns a worker's place among the others.
+func (t task) place() orchestrator.Fleet {
 	if t.Fleet {
-		return orchestrator.Leases{For: fleetLease}
+		return orchestrator.Fleet{Lease: fleetLease}
 	}
-	return orchestrator.Leases{}
+	return orchestrator.Fleet{}
 }
 
 // patiently calls f; in a fleet it retries f while a fault lasts. The effect of f may

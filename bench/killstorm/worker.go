@@ -76,7 +76,7 @@ func work(arg string) (err error) {
 		Flows:  []orchestrator.AnyFlow{plans(), spends(), hello()},
 		Store:  store,
 		Retry:  orchestrator.Retry{Initial: time.Millisecond},
-		Leases: w.leases(),
+		Fleet:  w.place(),
 	})
 	if err != nil {
 		return err

@@ -104,7 +104,7 @@ func TestServerStaysAway(t *testing.T) {
 		s := pgtest.Open(t, "fsync=off")
 		e := engine(t, orchestrator.Config{
 			Store: open(t, postgres.Config{Pool: pool(t, s.DSN()), Timeout: time.Second}), Flows: []orchestrator.AnyFlow{branchy},
-			Agents: agent.Roster{"a": &tally{}}, Leases: orchestrator.Leases{Outage: 300 * time.Millisecond},
+			Agents: agent.Roster{"a": &tally{}}, Fleet: orchestrator.Fleet{Outage: 300 * time.Millisecond},
 		})
 		run, err := branchy.Start(t.Context(), e, 7, orchestrator.StartOptions{ID: "r"})
 		require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestServerTimeouts(t *testing.T) {
 			cfg.Pool = pool(t, dsn(t)+" "+parameter+"=300")
 			e = engine(t, orchestrator.Config{
 				Store: open(t, cfg), Flows: []orchestrator.AnyFlow{locks}, Agents: agent.Roster{"a": a, "locks": l},
-				Leases: orchestrator.Leases{Outage: outage},
+				Fleet: orchestrator.Fleet{Outage: outage},
 			})
 			return e, l, a
 		}

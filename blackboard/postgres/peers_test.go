@@ -37,8 +37,8 @@ var tells = agent.Func(func(ctx context.Context, _ agent.Request) (agent.Respons
 func worker(t *testing.T, cfg postgres.Config, observe bool) *orchestrator.Engine {
 	t.Helper()
 	e, err := orchestrator.NewLocal(orchestrator.Config{
-		Store: open(t, cfg), Flows: []orchestrator.AnyFlow{telling}, Agents: agent.Roster{"tells": tells}, Observe: observe,
-		Leases: orchestrator.Leases{For: 2 * silence},
+		Store: open(t, cfg), Flows: []orchestrator.AnyFlow{telling}, Agents: agent.Roster{"tells": tells},
+		Fleet: orchestrator.Fleet{Lease: 2 * silence, Observe: observe},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Close(context.WithoutCancel(t.Context()))) })

@@ -46,7 +46,7 @@ func within(t *testing.T, f func(try int) time.Duration) {
 func TestRemote(t *testing.T) {
 	_, here, there := two(t)
 	works := engine(t, orchestrator.Config{Store: here, Flows: []orchestrator.AnyFlow{asks}})
-	looks := engine(t, orchestrator.Config{Store: there, Flows: []orchestrator.AnyFlow{asks}, Observe: true})
+	looks := engine(t, orchestrator.Config{Store: there, Flows: []orchestrator.AnyFlow{asks}, Fleet: orchestrator.Fleet{Observe: true}})
 	_, err := works.Resume(t.Context())
 	require.NoError(t, err)
 	start := func(t *testing.T, id string) (mine, theirs *orchestrator.Run) {

@@ -34,9 +34,9 @@ func TestWorkerProcess(t *testing.T) {
 	file, err := os.OpenFile(*callsFile, os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	e, err := orchestrator.NewLocal(orchestrator.Config{
-		Store:  open(t, postgres.Config{Pool: pool(t, *engineDSN), Schema: *engineSchema}),
-		Flows:  []orchestrator.AnyFlow{branchy},
-		Leases: orchestrator.Leases{Poll: 50 * time.Millisecond},
+		Store: open(t, postgres.Config{Pool: pool(t, *engineDSN), Schema: *engineSchema}),
+		Flows: []orchestrator.AnyFlow{branchy},
+		Fleet: orchestrator.Fleet{Poll: 50 * time.Millisecond},
 		Agents: agent.Roster{"a": agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
 			_, err := fmt.Fprintln(file, agent.InfoFrom(ctx).Key) // in one write
 			<-time.After(60 * time.Millisecond)
@@ -120,7 +120,7 @@ func TestRollingRestart(t *testing.T) {
 			workers[i] = startWorker(t, cfg, file)
 			w.drain(t)
 		}
-		host := engine(t, orchestrator.Config{Store: open(t, cfg), Observe: true})
+		host := engine(t, orchestrator.Config{Store: open(t, cfg), Fleet: orchestrator.Fleet{Observe: true}})
 		for i := range runs {
 			run, err := host.Open(t.Context(), fmt.Sprint("r", i))
 			require.NoError(t, err)

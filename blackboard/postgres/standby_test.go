@@ -34,7 +34,7 @@ func TestStandby(t *testing.T) {
 		store, err = postgres.New(t.Context(), cfg)
 	}
 	t.Cleanup(func() { assert.NoError(t, store.Close()) })
-	looks := engine(t, orchestrator.Config{Store: store, Observe: true})
+	looks := engine(t, orchestrator.Config{Store: store, Fleet: orchestrator.Fleet{Observe: true}})
 	start := func(t *testing.T, id string) (mine, theirs *orchestrator.Run) {
 		t.Helper()
 		mine, err := asks.Start(t.Context(), works, "q", orchestrator.StartOptions{ID: id})
@@ -64,7 +64,7 @@ func TestStandby(t *testing.T) {
 			runs = append(runs, info.ID)
 		}
 		assert.Equal(t, []string{"r"}, runs)
-		other, err := orchestrator.NewLocal(orchestrator.Config{Store: store, Observe: true})
+		other, err := orchestrator.NewLocal(orchestrator.Config{Store: store, Fleet: orchestrator.Fleet{Observe: true}})
 		require.NoError(t, err)
 		require.NoError(t, other.Close(t.Context()), "it was never known, and has nothing to leave")
 	})

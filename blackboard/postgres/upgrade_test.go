@@ -146,7 +146,7 @@ func checkOldResumes(t *testing.T, s interface {
 },
 ) {
 	t.Helper()
-	e, err := orchestrator.NewLocal(orchestrator.Config{Store: s, RecordRequests: true, Flows: []orchestrator.AnyFlow{order}, Agents: agent.Roster{
+	e, err := orchestrator.NewLocal(orchestrator.Config{Store: s, Requests: orchestrator.Requests{Record: true}, Flows: []orchestrator.AnyFlow{order}, Agents: agent.Roster{
 		"clerk": agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
 			t.Error("a call on record is made again")
 			return agent.Response{}, nil

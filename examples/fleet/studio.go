@@ -27,7 +27,7 @@ type studio struct {
 
 // open opens a studio that only reads: it has no agents.
 func open(ctx context.Context, dsn string) (*studio, error) {
-	return openWith(ctx, dsn, orchestrator.Config{Observe: true})
+	return openWith(ctx, dsn, orchestrator.Config{Fleet: orchestrator.Fleet{Observe: true}})
 }
 
 // openWith opens a studio with that engine. A host needs no more code than this.
@@ -48,7 +48,7 @@ func openWith(ctx context.Context, dsn string, cfg orchestrator.Config) (_ *stud
 		return nil, err
 	}
 	cfg.Store = s.store
-	if !cfg.Observe {
+	if !cfg.Fleet.Observe {
 		cfg.Flows = []orchestrator.AnyFlow{s.film}
 	}
 	s.eng, err = orchestrator.NewLocal(cfg)

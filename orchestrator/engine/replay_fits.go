@@ -48,7 +48,7 @@ func (p *Replay) fits(rec *runlog.Record, e *onRecord) error {
 	if err != nil {
 		return err
 	}
-	return p.diverged(rec, "now the request to %q differs (restore it, or set Config.AcceptChangedRequests to use the recorded answer): recorded was %s, now it is %s", op.Name, then, text.Shorten(string(parts[0]), 400))
+	return p.diverged(rec, "now the request to %q differs (restore it, or set Config.Requests.AcceptChanged to use the recorded answer): recorded was %s, now it is %s", op.Name, then, text.Shorten(string(parts[0]), 400))
 }
 
 func (p *Replay) diverged(rec *runlog.Record, format string, args ...any) error {

@@ -282,7 +282,7 @@ func TestDivergenceSaysWhat(t *testing.T) {
 		"another request": {
 			[]runlog.Record{called(0, "a", "old", "")},
 			[]*Op{call(0, "a", "new")},
-			"", `now the request to "a" differs (restore it, or set Config.AcceptChangedRequests to use the recorded answer): recorded was hash ` + RequestHash("a", &agent.Request{Prompt: "old"}) + `, now it is {"prompt":"new"}`,
+			"", `now the request to "a" differs (restore it, or set Config.Requests.AcceptChanged to use the recorded answer): recorded was hash ` + RequestHash("a", &agent.Request{Prompt: "old"}) + `, now it is {"prompt":"new"}`,
 		},
 		"another request whose text is known": {
 			[]runlog.Record{called(0, "a", "old", "")},

@@ -64,7 +64,7 @@ func TestEngineWithoutOptionalInterfaces(t *testing.T) {
 		return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
 			c := local.Config{
 				Agents: agents, Store: store, Log: slog.New(slog.DiscardHandler), Retry: orchestrator.Retry{Initial: time.Millisecond},
-				Lease: 30 * time.Second, Poll: 500 * time.Millisecond, Outage: time.Minute,
+				Fleet: local.Fleet{Lease: 30 * time.Second, Poll: 500 * time.Millisecond, Outage: time.Minute},
 			}
 			for _, f := range flows {
 				c.Programs = append(c.Programs, f.Program())

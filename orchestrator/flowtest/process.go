@@ -35,7 +35,7 @@ func (c *Case[In, Out]) open(t *testing.T, store runlog.Store, w *world) *proces
 	cfg := c.Config
 	cfg.Agents, cfg.Flows, cfg.Store = w.agents(), []orchestrator.AnyFlow{flow}, plain(store)
 	if s, ok := store.(*faulty); ok && s.dies() { // a process that is killed does not try again
-		cfg.Leases.Outage = time.Nanosecond
+		cfg.Fleet.Outage = time.Nanosecond
 	}
 	eng, err := orchestrator.NewLocal(cfg)
 	if err != nil {

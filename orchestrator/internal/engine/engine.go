@@ -21,24 +21,25 @@ import (
 	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
 
-// Config is what an Engine needs. It is taken as valid, with defaults filled in; its
-// fields are those of orchestrator.Config.
+// Config is what an Engine needs: orchestrator.Config, valid, with defaults filled in.
 type Config struct {
-	Agents   agent.Roster
-	Programs []*engine.Program
-	Store    runlog.Store // nil: in memory
-	Log      *slog.Logger // never nil
-	Retry    engine.Retry
-	Parallel int // calls at once; 0: no limit
+	Agents   agent.Roster      // agents that flows call, by name; copied
+	Programs []*engine.Program // flows whose runs are resumed
+	Store    runlog.Store      // store of the logs; nil: in memory
+	Log      *slog.Logger      // log of the engine, never nil
+	Retry    engine.Retry      // retries of transient errors
+	Parallel int               // number of calls at once; 0: no limit
+	Requests struct {
+		Record, AcceptChanged bool // switches of orchestrator.Requests
+	}
+	Fleet
+}
 
-	RecordRequests bool
-	AcceptChanged  bool // requests that differ from the recorded ones
-	Observe        bool // the engine reads and answers only: it never starts or resumes a run
-
-	Serves map[string]string // labels that runs must not contradict
-	Lease  time.Duration     // time after which a silent engine is dead
-	Poll   time.Duration     // how often the store is asked for letters and free runs
-	Outage time.Duration     // how long the store may fail before runs are suspended
+// Fleet is what orchestrator.Fleet says.
+type Fleet struct {
+	Lease, Poll, Outage time.Duration     // times of orchestrator.Fleet, none is 0
+	Serves              map[string]string // labels that runs must not contradict
+	Observe             bool              // the engine reads and answers only: it never starts or resumes a run
 }
 
 // Engine is an engine.Driver.
@@ -67,14 +68,14 @@ type outcome struct {
 func New(c Config) *Engine {
 	c.Agents = maps.Clone(c.Agents)
 	e := &Engine{cfg: c, known: map[string]*run{}, stopped: map[string]outcome{}}
-	e.name, e.log, e.poll, e.requests, e.host = rand.Text(), c.Log, c.Poll, c.RecordRequests, e
+	e.name, e.log, e.poll, e.requests, e.host = rand.Text(), c.Log, c.Poll, c.Requests.Record, e
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.open, e.shut = context.WithCancelCause(e.life)
 	e.journal = journal.New(journal.Config{Store: c.Store, Outage: c.Outage, Log: c.Log, Do: e.do, Life: e.life, Open: e.open})
 	e.crew = crew.New(crew.Config{Agents: c.Agents, Retry: c.Retry, Parallel: c.Parallel, Pool: &e.pool})
 	e.fleet = fleet.New(fleet.Config{
 		ID: e.name, Programs: c.Programs, Serves: c.Serves, Lease: c.Lease, Poll: c.Poll,
-		Store: &e.journal.Storage, Log: c.Log, Do: e.async, Life: e.life, Open: e.open,
+		Store: &e.journal.Storage, Log: c.Log, Lifetime: fleet.Lifetime{Do: e.async, Life: e.life, Open: e.open},
 	}, e)
 	return e
 }
@@ -143,7 +144,7 @@ func (e *Engine) drain(ctx context.Context) {
 func (e *Engine) ready(ctx context.Context) error {
 	switch {
 	case e.cfg.Observe:
-		return agent.ErrorOf(fmt.Errorf("%w: the engine was made with Config.Observe and works on no run", engine.ErrStopped))
+		return agent.ErrorOf(fmt.Errorf("%w: the engine was made with Config.Fleet.Observe and works on no run", engine.ErrStopped))
 	case e.open.Err() != nil, e.draining.Load():
 		return closed()
 	}

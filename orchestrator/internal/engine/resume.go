@@ -200,7 +200,7 @@ func (e *Engine) load(ctx context.Context, r *run, owner string) (bool, error) {
 	r.clock.Skip(replay.Records[0].At)
 	r.continueAt(next)
 	replay.Clock, replay.Questions, replay.Live = &r.clock, &r.questions, r
-	replay.Accept, replay.Request = e.cfg.AcceptChanged, func(d *engine.CalledData) string {
+	replay.Accept, replay.Request = e.cfg.Requests.AcceptChanged, func(d *engine.CalledData) string {
 		if len(d.Request) == 0 { // it was not recorded
 			return ""
 		}

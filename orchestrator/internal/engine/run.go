@@ -24,7 +24,7 @@ type shared struct {
 	name     string // the engine as the owner of runs
 	log      *slog.Logger
 	poll     time.Duration // time until a failed look at the store is repeated
-	requests bool          // Config.RecordRequests
+	requests bool          // Config.Requests.Record
 
 	pool     jobs.Pool
 	journal  *journal.Journal

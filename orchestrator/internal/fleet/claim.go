@@ -140,7 +140,7 @@ func (k *claims) fits(l *runlog.Listing, p *engine.Program) (fit *engine.Program
 func (k *claims) Serve(id string, labels map[string]string) error {
 	for name, want := range k.serves {
 		if have, ok := labels[name]; ok && have != want {
-			return agent.ErrorOf(fmt.Errorf("%w: run %q has the label %q: %q, and Config.Serves has %q", engine.ErrNotServed, id, name, have, want))
+			return agent.ErrorOf(fmt.Errorf("%w: run %q has the label %q: %q, and Config.Fleet.Serves has %q", engine.ErrNotServed, id, name, have, want))
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Config is what a Fleet needs. Leases are as orchestrator.Leases has them.
+// Config is what a Fleet needs. Its times are those of orchestrator.Fleet.
 type Config struct {
 	ID       string // name of this engine as the owner of runs
 	Programs []*engine.Program
@@ -26,8 +26,12 @@ type Config struct {
 
 	Store *Storage
 	Log   *slog.Logger
-	Do    func(func()) // starts a goroutine of the engine
+	Lifetime
+}
 
+// Lifetime is how long a Fleet may work, and on which goroutines.
+type Lifetime struct {
+	Do   func(func())    // starts a goroutine of the engine
 	Life context.Context //nolint:containedctx // ends when the engine is closed and has waited long enough
 	Open context.Context //nolint:containedctx // ends when the engine's Close begins
 }
