@@ -29,6 +29,7 @@ type Config struct {
 	Log      *slog.Logger      // log of the engine, never nil
 	Retry    engine.Retry      // retries of transient errors
 	Parallel int               // number of calls at once; 0: no limit
+	// Requests is what orchestrator.Requests says.
 	Requests struct {
 		Record, AcceptChanged bool // switches of orchestrator.Requests
 	}
@@ -45,12 +46,11 @@ type Fleet struct {
 // Engine is an engine.Driver.
 type Engine struct {
 	shared
-	cfg   Config
-	fleet *fleet.Fleet
-	kill  context.CancelFunc      // ends life
-	open  context.Context         //nolint:containedctx // ends when Close begins
-	shut  context.CancelCauseFunc // ends open, with closed(); called under mu
-
+	cfg     Config
+	fleet   *fleet.Fleet
+	kill    context.CancelFunc      // ends life
+	open    context.Context         //nolint:containedctx // ends when Close begins
+	shut    context.CancelCauseFunc // ends open, with closed(); called under mu
 	mu      sync.Mutex
 	known   map[string]*run    // runs that this engine works on
 	stopped map[string]outcome // runs that stopped here without an end; without a store also those that ended
