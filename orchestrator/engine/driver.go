@@ -17,7 +17,7 @@ import (
 // type assertion. A caller who needs one that the engine lacks gets an error that wraps
 // [errors.ErrUnsupported]. A method that cannot work, for want of a store that can,
 // returns such an error too.
-type Driver interface {
+type Driver interface { //nolint:interfacebloat // package orchestrator needs all of them
 	// Start begins a run of p and returns when its start is on record. A run that is
 	// known already is ErrExists, naming the first field that differs, unless flow,
 	// input, budget, labels, parent and continuedFrom are the same: then it is resumed

@@ -63,7 +63,7 @@ func follow(h *host, r *orchestrator.Run) iter.Seq[runlog.Record] {
 			again = false
 			for rec, err := range r.Events(h.ctx, next) {
 				if again = errors.Is(err, errors.ErrUnsupported); again {
-					time.Sleep(time.Millisecond)
+					<-time.After(time.Millisecond)
 					break
 				}
 				require.NoError(h.t, err)
