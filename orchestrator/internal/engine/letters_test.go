@@ -20,7 +20,7 @@ func TestAnswersByOtherEngines(t *testing.T) {
 	bubble(t, map[string]func(*testing.T){
 		"an observer's reaches the engine of the run": func(t *testing.T) {
 			s := runlog.NewMemory()
-			e, o := newEngine(t, driver.Config{Store: s}), newEngine(t, driver.Config{Store: s, Observe: true})
+			e, o := newEngine(t, driver.Config{Store: s}), newEngine(t, driver.Config{Store: s, Fleet: driver.Fleet{Observe: true}})
 			wait := begin(t, e, asker, "x")
 			synctest.Wait()
 			status(t, o, "x", engine.Running)
@@ -35,7 +35,7 @@ func TestAnswersByOtherEngines(t *testing.T) {
 		},
 		"of a run that no engine works on waits for one": func(t *testing.T) {
 			s := left(t, driver.Config{}, asker)
-			o := newEngine(t, driver.Config{Store: s, Observe: true})
+			o := newEngine(t, driver.Config{Store: s, Fleet: driver.Fleet{Observe: true}})
 			require.NoError(t, answer(t, o, "asker", "7"))
 			require.ErrorIs(t, answer(t, o, "asker", "8"), engine.ErrAnswered)
 			assert.Equal(t, 1, lettersOf(t, s), "nobody has put it on record")
@@ -55,7 +55,7 @@ func TestAnswersByOtherEngines(t *testing.T) {
 		},
 		"a cancel comes before what the run does next": func(t *testing.T) {
 			s := left(t, driver.Config{}, sleeper)
-			o := newEngine(t, driver.Config{Store: s, Observe: true})
+			o := newEngine(t, driver.Config{Store: s, Fleet: driver.Fleet{Observe: true}})
 			require.NoError(t, cancel(t, o, "sleeper"))
 			pause(2 * time.Hour)
 			e := newEngine(t, driver.Config{Store: s, Programs: programs(sleeper)})
@@ -65,7 +65,7 @@ func TestAnswersByOtherEngines(t *testing.T) {
 		},
 		"a letter is kept until its record is there": func(t *testing.T) {
 			s := newTap()
-			e, o := newEngine(t, driver.Config{Store: s}), newEngine(t, driver.Config{Store: s, Observe: true})
+			e, o := newEngine(t, driver.Config{Store: s}), newEngine(t, driver.Config{Store: s, Fleet: driver.Fleet{Observe: true}})
 			wait := begin(t, e, asker, "x")
 			synctest.Wait()
 			open := s.holdBack(runlog.Answered)
@@ -108,7 +108,7 @@ func TestAnsweredAtTheLastMoment(t *testing.T) {
 			e := newEngine(t, driver.Config{Store: s})
 			from := e
 			if seed%3 == 2 {
-				from = newEngine(t, driver.Config{Store: s, Observe: true})
+				from = newEngine(t, driver.Config{Store: s, Fleet: driver.Fleet{Observe: true}})
 			}
 			wait := begin(t, e, timed, "x")
 			time.Sleep(time.Minute + time.Duration(dice.IntN(9)-5)*time.Millisecond) //nolint:forbidigo // virtual time

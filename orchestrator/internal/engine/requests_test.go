@@ -52,7 +52,7 @@ func TestRecordRequests(t *testing.T) {
 	bubble(t, map[string]func(*testing.T){
 		"what agents were asked is with their answers": func(t *testing.T) {
 			s := runlog.NewMemory()
-			e := newEngine(t, driver.Config{Store: s, RecordRequests: true})
+			e := newEngine(t, recording(driver.Config{Store: s}))
 			output(t, begin(t, e, pair, "x"))
 			all := calledOf(t, s, "x")
 			require.Len(t, all, 2)
@@ -78,7 +78,7 @@ func TestRecordRequests(t *testing.T) {
 		"a request that cannot be kept stops the run before its call": func(t *testing.T) {
 			s := noBlobs{runlog.NewMemory()}
 			a := &counted{Agent: echo}
-			e := newEngine(t, driver.Config{Store: s, RecordRequests: true, Agents: agent.Roster{"a": a}})
+			e := newEngine(t, recording(driver.Config{Store: s, Agents: agent.Roster{"a": a}}))
 			_, err := begin(t, e, flow("f", func(c *orchestrator.Context) (string, error) {
 				return ask(c, strings.Repeat("x", 1<<20))
 			}), "x")(t.Context())
@@ -101,7 +101,7 @@ func TestAcceptChanged(t *testing.T) {
 	bubble(t, map[string]func(*testing.T){
 		"a changed request has the run stuck": func(t *testing.T) {
 			for _, requests := range []bool{false, true} {
-				s := left(t, driver.Config{RecordRequests: requests}, asksFor("old"))
+				s := left(t, recorded(requests), asksFor("old"))
 				e := newEngine(t, driver.Config{Store: s, Programs: programs(asksFor("new"))})
 				resume(t, e)
 				_, err := e.Wait(t.Context(), "asksFor", nil)
@@ -113,7 +113,7 @@ func TestAcceptChanged(t *testing.T) {
 		"unless it is accepted: then it has the recorded answer, and that is on record": func(t *testing.T) {
 			s := left(t, driver.Config{}, asksFor("old"))
 			a := &counted{Agent: echo}
-			e := newEngine(t, driver.Config{Store: s, Agents: agent.Roster{"a": a}, Programs: programs(asksFor("new")), AcceptChanged: true})
+			e := newEngine(t, accepting(driver.Config{Store: s, Agents: agent.Roster{"a": a}, Programs: programs(asksFor("new"))}))
 			resume(t, e)
 			assert.Equal(t, `"old"`, output(t, waitFor(e, "asksFor")))
 			assert.Equal(t, int64(1), a.n.Load())
@@ -125,7 +125,7 @@ func TestAcceptChanged(t *testing.T) {
 			f := flow("asksFor", func(c *orchestrator.Context) (string, error) {
 				return "", errors.Join(c.Sleep(time.Hour))
 			})
-			e := newEngine(t, driver.Config{Store: s, Programs: programs(f), AcceptChanged: true})
+			e := newEngine(t, accepting(driver.Config{Store: s, Programs: programs(f)}))
 			resume(t, e)
 			synctest.Wait()
 			status(t, e, "asksFor", engine.Stuck)
@@ -143,4 +143,22 @@ func TestAcceptChanged(t *testing.T) {
 			assert.NotContains(t, kinds(t, e, "asksFor"), "ended")
 		},
 	})
+}
+
+// recording returns c with requests kept on record.
+func recording(c driver.Config) driver.Config {
+	c.Requests.Record = true
+	return c
+}
+
+// recorded returns a Config that keeps requests on record, or not.
+func recorded(requests bool) (c driver.Config) {
+	c.Requests.Record = requests
+	return c
+}
+
+// accepting returns c with changed requests accepted.
+func accepting(c driver.Config) driver.Config {
+	c.Requests.AcceptChanged = true
+	return c
 }

@@ -84,10 +84,10 @@ func TestStartThatIsRefused(t *testing.T) {
 			require.ErrorIs(t, err, engine.ErrNoRun)
 		},
 		"by an observer": func(t *testing.T, s runlog.Store) {
-			e := newEngine(t, driver.Config{Store: s, Observe: true})
+			e := newEngine(t, driver.Config{Store: s, Fleet: driver.Fleet{Observe: true}})
 			_, err := e.Start(t.Context(), pair.Program(), input("x"))
 			require.ErrorIs(t, err, engine.ErrStopped)
-			require.ErrorContains(t, err, "Config.Observe")
+			require.ErrorContains(t, err, "Config.Fleet.Observe")
 			_, err = e.Resume(t.Context())
 			require.ErrorIs(t, err, engine.ErrStopped)
 		},
@@ -100,7 +100,7 @@ func TestStartThatIsRefused(t *testing.T) {
 			require.ErrorIs(t, err, engine.ErrStopped)
 		},
 		"by labels that contradict the engine's": func(t *testing.T, s runlog.Store) {
-			e := newEngine(t, driver.Config{Store: s, Serves: map[string]string{"region": "eu"}})
+			e := newEngine(t, driver.Config{Store: s, Fleet: driver.Fleet{Serves: map[string]string{"region": "eu"}}})
 			in := input("x")
 			in.Labels = map[string]string{"region": "us"}
 			_, err := e.Start(t.Context(), pair.Program(), in)

@@ -73,7 +73,7 @@ func TestStateOfARun(t *testing.T) {
 	bubble(t, map[string]func(*testing.T){
 		"of a run of another engine": func(t *testing.T) {
 			s := runlog.NewMemory()
-			e, o := newEngine(t, driver.Config{Store: s}), newEngine(t, driver.Config{Store: s, Observe: true})
+			e, o := newEngine(t, driver.Config{Store: s}), newEngine(t, driver.Config{Store: s, Fleet: driver.Fleet{Observe: true}})
 			begin(t, e, shows(func(c *orchestrator.Context) error { return c.Sleep(time.Minute) }), "x")
 			pause(poll)
 			assert.Equal(t, "1", state(t, o, "x"))
@@ -192,14 +192,14 @@ func TestViews(t *testing.T) {
 			e := newEngine(t, driver.Config{Store: s, Programs: programs(asker)})
 			status(t, e, "sleeper", engine.Suspended)
 			assert.Contains(t, look(t, e, "sleeper").Err, "sleeper")
-			o := newEngine(t, driver.Config{Store: s, Observe: true})
+			o := newEngine(t, driver.Config{Store: s, Fleet: driver.Fleet{Observe: true}})
 			assert.Empty(t, look(t, o, "sleeper").Err, "an observer resumes none")
 			has := newEngine(t, driver.Config{Store: s, Programs: programs(sleeper)})
 			assert.Empty(t, look(t, has, "sleeper").Err)
 		},
 		"an observer tells why a run is stuck, and does not try it": func(t *testing.T) {
 			s := left(t, driver.Config{}, broken)
-			o := newEngine(t, driver.Config{Store: s, Observe: true, Programs: programs(pair)})
+			o := newEngine(t, driver.Config{Store: s, Fleet: driver.Fleet{Observe: true}, Programs: programs(pair)})
 			status(t, o, "broken", engine.Stuck)
 			_, err := o.Wait(t.Context(), "broken", nil)
 			require.ErrorIs(t, err, engine.ErrFlow)

@@ -100,7 +100,7 @@ func TestWatch(t *testing.T) {
 	bubble(t, map[string]func(*testing.T){
 		"by another engine": func(t *testing.T) {
 			s := runlog.NewMemory()
-			e, o := newEngine(t, driver.Config{Store: s, Agents: agent.Roster{"a": talks}}), newEngine(t, driver.Config{Store: s, Observe: true})
+			e, o := newEngine(t, driver.Config{Store: s, Agents: agent.Roster{"a": talks}}), newEngine(t, driver.Config{Store: s, Fleet: driver.Fleet{Observe: true}})
 			begin(t, e, flow("f", func(c *orchestrator.Context) (string, error) {
 				if err := c.Sleep(time.Second); err != nil {
 					return "", err

@@ -146,7 +146,7 @@ func TestWhyAnEngineLeavesARunToOthers(t *testing.T) {
 	require.ErrorIs(t, c.Unfit, engine.ErrNotServed)
 	require.NotErrorIs(t, c.Unfit, engine.ErrNoFlow)
 	require.ErrorAs(t, c.Unfit, &crossed)
-	assert.EqualError(t, c.Unfit, `not-served: run "r" has the label "zone": "us", and Config.Serves has "eu"`)
+	assert.EqualError(t, c.Unfit, `not-served: run "r" has the label "zone": "us", and Config.Fleet.Serves has "eu"`)
 	assert.Equal(t, c.Unfit, h.Serve("r", map[string]string{"zone": "us"}))
 }
 

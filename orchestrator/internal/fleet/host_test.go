@@ -98,7 +98,7 @@ func newHost(t *testing.T, id string, s runlog.Store, change ...func(*fleet.Conf
 	h.cfg = fleet.Config{
 		ID: id, Programs: []*engine.Program{flow}, Lease: lease, Poll: poll,
 		Store: &journal.New(journal.Config{Store: s}).Storage,
-		Log:   slog.New(slog.NewTextHandler(&h.warn, nil)), Do: h.tasks.Go,
+		Log:   slog.New(slog.NewTextHandler(&h.warn, nil)), Lifetime: fleet.Lifetime{Do: h.tasks.Go},
 	}
 	h.cfg.Life, h.die = context.WithCancel(t.Context())
 	opened, shut := context.WithCancelCause(h.cfg.Life)
