@@ -141,9 +141,9 @@ func TestForgetting(t *testing.T) {
 
 func TestAgentsThatAreLeftBehind(t *testing.T) {
 	late := func(d time.Duration) agent.Func {
-		return func(_ context.Context, req agent.Request) (agent.Response, error) {
+		return func(ctx context.Context, req agent.Request) (agent.Response, error) {
 			<-time.After(d)
-			return echo(nil, req) //nolint:staticcheck // echo uses none
+			return echo(ctx, req)
 		}
 	}
 	// tardy has the call given up after a second.
@@ -175,9 +175,9 @@ func TestAgentsThatAreLeftBehind(t *testing.T) {
 		},
 		"what they may use still is Lost": func(t *testing.T, s runlog.Store) {
 			release := make(chan struct{})
-			deaf := agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
+			deaf := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
 				<-release
-				return echo(nil, req) //nolint:staticcheck // echo uses none
+				return echo(ctx, req)
 			})
 			e := newEngine(t, driver.Config{Store: s, Agents: agent.Roster{"a": deaf}, Retry: engine.Retry{Attempts: 1}})
 			end := ended(t, begin(t, e, tardy(time.Second), "x"), engine.Completed)

@@ -143,7 +143,8 @@ func TestViews(t *testing.T) {
 				require.NoError(t, err)
 				assert.False(t, v.Ended)
 			}
-			for range e.List(t.Context(), runlog.Query{}) {
+			for _, err := range e.List(t.Context(), runlog.Query{}) {
+				require.NoError(t, err)
 				break
 			}
 		},
@@ -175,7 +176,8 @@ func TestViews(t *testing.T) {
 			require.ErrorIs(t, e.Changed(t.Context(), "x", 0), engine.ErrNoRun)
 			require.NoError(t, e.Delete(t.Context(), "x"))
 			assert.Empty(t, kinds(t, e, "x"))
-			for range e.List(t.Context(), runlog.Query{}) {
+			for _, err := range e.List(t.Context(), runlog.Query{}) {
+				require.NoError(t, err)
 				require.Fail(t, "there is none")
 			}
 			n := 0

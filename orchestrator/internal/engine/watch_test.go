@@ -73,7 +73,8 @@ func TestWatch(t *testing.T) {
 			}
 			assert.Equal(t, []string{"one", "one", "two", "two"}, got)
 			status(t, e, "x", engine.Completed)
-			for range e.Watch(t.Context(), "x") {
+			for _, err := range e.Watch(t.Context(), "x") {
+				require.NoError(t, err)
 				break // it has ended
 			}
 		},
@@ -87,7 +88,8 @@ func TestWatch(t *testing.T) {
 			}
 			assert.Positive(t, n)
 			begin(t, e, pair, "y")
-			for range e.Watch(t.Context(), "y") {
+			for _, err := range e.Watch(t.Context(), "y") {
+				require.NoError(t, err)
 				break
 			}
 			ctx, stop := context.WithTimeout(t.Context(), time.Second)
