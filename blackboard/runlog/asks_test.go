@@ -17,8 +17,16 @@ func asking(t *testing.T) *runlog.Memory {
 	t.Helper()
 	m := runlog.NewMemory()
 	for seq, r := range []struct{ kind, name string }{
-		{runlog.Started, "q"}, {runlog.Asked, "q"}, {runlog.Called, "q"}, {runlog.Asked, "q2"}, {runlog.Expired, "q"},
-		{runlog.Asked, "q"}, {runlog.Answered, "q"}, {runlog.Withdrawn, "q2"}, {"my own", "q2"}, {runlog.Ended, "q"},
+		{runlog.Started, "q"},
+		{runlog.Asked, "q"},
+		{runlog.Called, "q"},
+		{runlog.Asked, "q2"},
+		{runlog.Expired, "q"},
+		{runlog.Asked, "q"},
+		{runlog.Answered, "q"},
+		{runlog.Withdrawn, "q2"},
+		{"my own", "q2"},
+		{runlog.Ended, "q"},
 	} {
 		rec := runlog.Record{Run: "r", Seq: int64(seq), Kind: r.kind, Name: r.name, Data: []byte(`{}`)}
 		require.NoError(t, m.Append(t.Context(), []runlog.Record{rec, {Run: fmt.Sprint("other-", seq), Kind: r.kind, Name: r.name}}))
@@ -126,8 +134,9 @@ func TestAsksStopsEarly(t *testing.T) {
 func TestAsksBodyCallsTheStore(t *testing.T) {
 	m := asking(t)
 	for _, s := range []runlog.Store{m, plain{m}} {
-		for range runlog.Asks(t.Context(), s, "r", "q2") {
-			_, err := s.Last(t.Context(), "r")
+		for _, err := range runlog.Asks(t.Context(), s, "r", "q2") {
+			require.NoError(t, err)
+			_, err = s.Last(t.Context(), "r")
 			require.NoError(t, err)
 		}
 	}

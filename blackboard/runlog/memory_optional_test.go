@@ -77,18 +77,21 @@ func TestMemoryErrorsSayWhat(t *testing.T) {
 func TestMemoryShowsOneMoment(t *testing.T) {
 	ctx, m := t.Context(), appended(t, entry("a", 0), entry("a", 1))
 	var got []int64
-	for rec := range m.Records(ctx, "a", 0) {
+	for rec, err := range m.Records(ctx, "a", 0) {
+		require.NoError(t, err)
 		got = append(got, rec.Seq)
 		require.NoError(t, m.Append(ctx, []runlog.Record{entry("a", int64(1+len(got)))}))
 	}
 	assert.Equal(t, []int64{0, 1}, got)
 	var runs []string
-	for l := range m.List(ctx, runlog.Query{}) {
+	for l, err := range m.List(ctx, runlog.Query{}) {
+		require.NoError(t, err)
 		runs = append(runs, l.Run)
 		require.NoError(t, m.Append(ctx, []runlog.Record{entry(fmt.Sprint("new-", len(runs)), 0)}))
 	}
 	assert.Equal(t, []string{"a"}, runs)
-	for range m.Records(ctx, "a", 0) {
+	for _, err := range m.Records(ctx, "a", 0) {
+		require.NoError(t, err)
 		require.NoError(t, m.Delete(ctx, "a"), "it can be deleted meanwhile")
 	}
 }

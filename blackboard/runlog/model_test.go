@@ -188,8 +188,12 @@ func drawQuery(t *rapid.T) runlog.Query {
 		field  *string
 		values []string
 	}{
-		{&q.Flow, []string{"film", "book"}}, {&q.Owner, []string{"ann", "bob"}}, {&q.Parent, []string{"a"}},
-		{&q.Status, []string{"stuck", "failed", "completed"}}, {&q.Label, []string{"team", "team=red"}}, {&q.After, []string{"a", "b", "c"}},
+		{&q.Flow, []string{"film", "book"}},
+		{&q.Owner, []string{"ann", "bob"}},
+		{&q.Parent, []string{"a"}},
+		{&q.Status, []string{"stuck", "failed", "completed"}},
+		{&q.Label, []string{"team", "team=red"}},
+		{&q.After, []string{"a", "b", "c"}},
 	} {
 		*f.field = rapid.SampledFrom(append([]string{"", "", ""}, f.values...)).Draw(t, "value")
 	}

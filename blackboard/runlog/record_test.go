@@ -98,7 +98,7 @@ func TestErrorsDiffer(t *testing.T) {
 // TestMemoryKeepsTheTime has times of any zone and clock come back in UTC.
 func TestMemoryKeepsTheTime(t *testing.T) {
 	zone := time.FixedZone("x", 2*60*60)
-	now := time.Now() //nolint:forbidigo // only this has a reading of the monotonic clock
+	now := time.Now() // only this has a reading of the monotonic clock
 	for _, at := range []time.Time{{}, day, day.In(zone), now, time.Date(1678, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2261, 12, 31, 23, 59, 59, 999999999, zone)} {
 		m := appended(t, runlog.Record{Run: "r", Kind: runlog.Started, At: at})
 		last, err := m.Last(t.Context(), "r")
