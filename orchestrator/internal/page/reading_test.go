@@ -123,6 +123,7 @@ func TestHeadline(t *testing.T) {
 		`{"a":1,"b":"t"}`:           "A: 1, B: t",
 		"{\"a\":1}\n\n# Head\nmore": "Head",
 		"Text.\n{\"a\":1}":          "Text.",
+		"{\"a\":1} {\"b\":2}":       "A: 1", // the first of them
 		"  \n\n ":                   "",
 	} {
 		assert.Equal(t, want, line(t, in), in)
@@ -180,5 +181,50 @@ func TestCost(t *testing.T) {
 	} {
 		facts := page.Of("x", "y", orchestrator.Outcome{Spent: tt.u}).Facts
 		assert.Contains(t, facts, page.Fact{Name: "Cost", Value: tt.want})
+	}
+}
+
+// TestDiffMarksItsLines has the lines of a difference by what they do.
+func TestDiffMarksItsLines(t *testing.T) {
+	diff := func(text string) string {
+		html := section(t, page.Section{Steps: []page.Step{{Turns: []page.Turn{{Diff: text}}}}})
+		_, html, _ = strings.Cut(html, "<pre>")
+		html, _, _ = strings.Cut(html, "</pre>")
+		return html
+	}
+	assert.Equal(t, `<span class="place">@@ -1 &#43;1 @@</span>
+<span class="removed">-a</span>
+<span class="added">&#43;b</span>
+<span> c</span>
+`, diff("@@ -1 +1 @@\n-a\n+b\n c\n"))
+	assert.NotContains(t, section(t, page.Section{Steps: []page.Step{{Turns: []page.Turn{{Text: "x"}}}}}), "<pre>", "there is none")
+}
+
+// TestNamedKeepsTheRest replaces names, and nothing else.
+func TestNamedKeepsTheRest(t *testing.T) {
+	o := orchestrator.Outcome{Warnings: []orchestrator.Warning{{Who: "ann", Message: "ann was late"}, {Message: "no budget"}}}
+	p := page.Of("Research", "ann", o).Named(strings.ToUpper)
+	assert.Equal(t, []page.Note{{Who: "ANN", Text: "ann was late"}, {Text: "no budget"}}, p.Warnings)
+	assert.Equal(t, "ann", p.Title)
+	assert.Empty(t, p.Unverified)
+}
+
+// TestTurnsWithoutText shows of a turn only what it has.
+func TestTurnsWithoutText(t *testing.T) {
+	html := section(t, page.Section{Steps: []page.Step{{Title: "Round 1", Turns: []page.Turn{{Who: "ann"}, {Who: "bob", What: "late"}}}}})
+	ann, bob, ok := strings.Cut(html, "<b>bob</b>")
+	require.True(t, ok)
+	assert.NotContains(t, ann, "tag")
+	assert.NotContains(t, ann, "score")
+	assert.NotContains(t, ann, "<pre>")
+	assert.Contains(t, bob, `<span class="tag">late</span>`)
+}
+
+// TestWordsKeepTheRest changes the first letter, dashes and underscores, and nothing else.
+func TestWordsKeepTheRest(t *testing.T) {
+	for in, want := range map[string]string{
+		"a": "A", "A_B-c": "A B c", "x__y": "X  y", "_x": " x", "two words": "Two words", "7up": "7up", "ID": "ID",
+	} {
+		assert.Equal(t, want, page.Words(in), in)
 	}
 }

@@ -28,8 +28,12 @@ func TestEncodeDuration(t *testing.T) {
 		wait time.Duration
 		want string
 	}{
-		{0, `"0s"`}, {time.Millisecond, `"1ms"`}, {90 * time.Second, `"1m30s"`}, {-time.Second, `"-1s"`},
-		{-2, `"-2ns"`}, {orchestrator.None, `-1`},
+		{0, `"0s"`},
+		{time.Millisecond, `"1ms"`},
+		{90 * time.Second, `"1m30s"`},
+		{-time.Second, `"-1s"`},
+		{-2, `"-2ns"`},
+		{orchestrator.None, `-1`},
 	} {
 		data, err := team.Encode(values{Wait: tt.wait})
 		require.NoError(t, err)
@@ -61,8 +65,14 @@ func TestEncodeMoney(t *testing.T) {
 		money providers.NanoUSD
 		want  string
 	}{
-		{0, "0"}, {1, "0.000000001"}, {providers.USD, "1"}, {100 * providers.USD, "100"}, {providers.USD / 10, "0.1"},
-		{-providers.USD, "-1.0"}, {-2 * providers.USD, "-2"}, {orchestrator.None, "-1"},
+		{0, "0"},
+		{1, "0.000000001"},
+		{providers.USD, "1"},
+		{100 * providers.USD, "100"},
+		{providers.USD / 10, "0.1"},
+		{-providers.USD, "-1.0"},
+		{-2 * providers.USD, "-2"},
+		{orchestrator.None, "-1"},
 	} {
 		data, err := team.Encode(values{Money: tt.money})
 		require.NoError(t, err)
@@ -163,4 +173,31 @@ func TestCloneSharesNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(before), string(after))
 	})
+}
+
+// TestEncodeLeavesOut has omitzero and omitempty work as in encoding/json.
+func TestEncodeLeavesOut(t *testing.T) {
+	type part struct {
+		Wait  time.Duration     `json:"wait,omitzero"`
+		Money providers.NanoUSD `json:"money,omitempty"`
+		Name  string            `json:"name,omitempty"`
+		Keep  time.Duration     `json:"keep"`
+		Hook  func()            `json:"-"`
+	}
+	data, err := team.Encode(part{Hook: func() {}})
+	require.NoError(t, err)
+	assert.Equal(t, `{"keep":"0s"}`, string(data))
+	data, err = team.Encode(part{Wait: 1, Money: 1, Name: "n", Keep: orchestrator.None})
+	require.NoError(t, err)
+	assert.Equal(t, `{"wait":"1ns","money":0.000000001,"name":"n","keep":-1}`, string(data))
+}
+
+// TestFaultsInOrder has one error with a line for each fault, as they were added.
+func TestFaultsInOrder(t *testing.T) {
+	var f team.Faults
+	f.Add("B is %q", "x")
+	f.If(false, "C is wrong")
+	f.If(true, "A is %d", 1)
+	team.Least(&f, "N", 2, 3)
+	require.EqualError(t, f.Err(), "B is \"x\"\nA is 1\nN is 2, want 3 or more")
 }
