@@ -149,3 +149,17 @@ func TestReadErrors(t *testing.T) {
 	_, err = answer.Read[plan](s, nil, `{"a":1e30}`)
 	require.ErrorContains(t, err, "the answer: json: cannot unmarshal number 1")
 }
+
+// TestCallerKeepsItsData has nothing that a caller gave or got change afterwards.
+func TestCallerKeepsItsData(t *testing.T) {
+	s := shapeOf[plan](t)
+	data := json.RawMessage(` {"A": "1", "b": "x"} `)
+	first, err := s.Find(data, "")
+	require.NoError(t, err)
+	assert.Equal(t, ` {"A": "1", "b": "x"} `, string(data))
+	second, err := s.Find(json.RawMessage(`{"a":2}`), "")
+	require.NoError(t, err)
+	clear(data)
+	assert.Equal(t, `{"a":1,"b":["x"]}`, string(first))
+	assert.Equal(t, `{"a":2}`, string(second))
+}

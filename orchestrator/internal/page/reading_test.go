@@ -39,6 +39,8 @@ func TestHeadings(t *testing.T) {
 	for in, want := range map[string]string{
 		"# one":         "<p><b>one</b></p>",
 		"###### six ##": "<p><b>six</b></p>",
+		"# a # b #":     "<p><b>a # b</b></p>",
+		"##":            "<p>##</p>",
 		"####### seven": "<p>####### seven</p>",
 		"#none":         "<p>#none</p>",
 		"  ## in":       "<p><b>in</b></p>",
