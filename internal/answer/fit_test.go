@@ -84,6 +84,9 @@ func TestIntegersLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64().Draw(t, "n")
 		zeros := rapid.IntRange(0, 5).Draw(t, "zeros")
+		if n == 0 {
+			zeros = 0 // 00 is no number in JSON
+		}
 		written := rapid.SampledFrom([]string{
 			fmt.Sprintf("%d", n), fmt.Sprintf("%d.%s", n, strings.Repeat("0", zeros+1)), fmt.Sprintf("%d%se-%d", n, strings.Repeat("0", zeros), zeros),
 			fmt.Sprintf("%dE%d", n, 0), fmt.Sprintf(`"%d"`, n), fmt.Sprintf(`" %d.0 "`, n),
