@@ -62,14 +62,7 @@ func (r *run) Work() job {
 	r.flow.Lock()
 	defer r.flow.Unlock()
 	if r.exec == nil && !r.isOver {
-		port := engine.Port(r)
-		if r.replay != nil {
-			port = r.replay
-		}
-		var err error
-		if r.exec, err = r.prog.Begin(port, r.in); err != nil {
-			r.fail(err)
-		}
+		r.beginFlow()
 	}
 	for !r.isOver {
 		done, err := r.exec.Advance()
@@ -104,6 +97,18 @@ func (r *run) Work() job {
 		return nil
 	}
 	return r.parent.ended(r.end, r.err)
+}
+
+// beginFlow makes the execution of the flow: over the log, where there is one to repeat.
+func (r *run) beginFlow() {
+	port := engine.Port(r)
+	if r.replay != nil {
+		port = r.replay
+	}
+	var err error
+	if r.exec, err = r.prog.Begin(port, r.in); err != nil {
+		r.fail(err)
+	}
 }
 
 // deliver applies a record to the flow.

@@ -38,18 +38,18 @@ type Host interface { //nolint:interfacebloat // each is one question, and there
 
 // Request is what an engine asks the one that works on a run.
 type Request struct {
-	Run    string `json:"run"`
+	Run    string `json:"run"`              // ID of the run
 	Reader string `json:"reader,omitempty"` // name of the reader that wants what agents report; "": the state is wanted
 	Began  bool   `json:"-"`                // there was a reply for Reader
 }
 
 // Reply is what it gets.
 type Reply struct {
-	State    json.RawMessage  `json:"state,omitempty"`
-	Progress []agent.Progress `json:"progress,omitempty"`
-	Gone     bool             `json:"gone,omitempty"` // the engine works on the run no more
-	Over     bool             `json:"-"`              // the run has ended or is stuck
-	Err      *agent.Error     `json:"error,omitempty"`
+	State    json.RawMessage  `json:"state,omitempty"`    // what the flow exposes; nil: nothing
+	Progress []agent.Progress `json:"progress,omitempty"` // reports that Reader has not read; nil: none
+	Gone     bool             `json:"gone,omitempty"`     // the engine works on the run no more
+	Over     bool             `json:"-"`                  // the run has ended or is stuck
+	Err      *agent.Error     `json:"error,omitempty"`    // why there is no reply; nil: this is one
 }
 
 // Storage is where the runs of a fleet are kept.
@@ -82,7 +82,7 @@ type Wish struct {
 	Program *engine.Program // flow to resume the run with; nil: the engine's own
 	Inside  string          // run of this engine that the run is a child of; "": it is resumed by itself
 	Tried   bool            // the run got stuck here, and nobody asks for another try
-	Alive   Census          // what is known of engines, filled in; nil: nothing
+	Alive   Census          // engines that are known to live or not, filled in; nil: none are
 }
 
 // Census says which engines are alive, by name.

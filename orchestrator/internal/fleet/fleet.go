@@ -18,14 +18,14 @@ import (
 
 // Config is what a Fleet needs. Its times are those of orchestrator.Fleet.
 type Config struct {
-	ID       string // name of this engine as the owner of runs
-	Programs []*engine.Program
+	ID       string            // name of this engine as the owner of runs
+	Programs []*engine.Program // flows of this engine
 	Serves   map[string]string // labels that runs must not contradict
 	Lease    time.Duration     // time after which a silent engine is dead
 	Poll     time.Duration     // how often the store is asked for letters and free runs
 
-	Store *Storage
-	Log   *slog.Logger
+	Store *Storage     // where the runs are kept
+	Log   *slog.Logger // log of the engine, never nil
 	Lifetime
 }
 
@@ -33,7 +33,7 @@ type Config struct {
 type Lifetime struct {
 	Do   func(func())    // starts a goroutine of the engine
 	Life context.Context //nolint:containedctx // ends when the engine is closed and has waited long enough
-	Open context.Context //nolint:containedctx // ends when the engine's Close begins
+	Open context.Context //nolint:containedctx // ends when the engine's Close begins; its cause is the error of what a closed engine does not do
 }
 
 const (
@@ -280,7 +280,7 @@ func (f *Fleet) serve(ctx context.Context, data []byte) []byte {
 	}
 	a.Err = agent.ErrorOf(err)
 	out, err := engine.Encode(a)
-	if err != nil { // what a model gave a tool may be no JSON
+	if err != nil { // the input that a model gave a tool may be no JSON
 		for i, p := range a.Progress {
 			if p.Tool != nil {
 				a.Progress[i].Tool = &providers.ToolCall{ID: p.Tool.ID, Name: p.Tool.Name}
