@@ -16,12 +16,12 @@ const root = "../../.."
 func TestForm(t *testing.T) {
 	r, err := read(root)
 	require.NoError(t, err)
+	require.NotEmpty(t, r.files)
 	list, err := readKnown("known.txt")
 	require.NoError(t, err)
 	t.Logf("\n%s", r.summary())
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
-			assert.NotEmpty(t, c.find(r), "it looked at nothing")
 			for _, fault := range list.compare(c, c.above(r)) {
 				t.Error(fault)
 			}
@@ -36,11 +36,10 @@ func TestFolders(t *testing.T) {
 	for _, f := range r.files {
 		there[f.dir] = true
 	}
-	coming := []string{"orchestrator/internal/crew", "orchestrator/internal/engine", "orchestrator/internal/fleet", "orchestrator/internal/jobs", "orchestrator/internal/journal"}
 	for _, folders := range [][]string{held, core, kits} {
 		for _, folder := range folders {
 			folder = strings.TrimSuffix(folder, "/...")
-			if !there[folder] && folder != "orchestrator/internal" && !within(folder, coming) {
+			if !there[folder] && folder != "orchestrator/internal" {
 				t.Errorf("%s has no Go files: change it in internal/arch/form/table.go", folder)
 			}
 		}

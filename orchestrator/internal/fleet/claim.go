@@ -45,7 +45,7 @@ type Request struct {
 
 // Reply is what it gets.
 type Reply struct {
-	State    json.RawMessage  `json:"state,omitempty"`    // what the flow exposes; nil: nothing
+	State    json.RawMessage  `json:"state,omitempty"`    // state that the flow exposes; nil: none
 	Progress []agent.Progress `json:"progress,omitempty"` // reports that Reader has not read; nil: none
 	Gone     bool             `json:"gone,omitempty"`     // the engine works on the run no more
 	Over     bool             `json:"-"`                  // the run has ended or is stuck
