@@ -160,6 +160,12 @@ func TestFaultPaths(t *testing.T) {
 	}
 }
 
+// TestNoListOfMisfits has a value that is no item either: it is the list that is wanted.
+func TestNoListOfMisfits(t *testing.T) {
+	s := answer.MustFromSchema(`{"type":"array","items":{"type":"integer"}}`)
+	require.EqualError(t, s.Check(json.RawMessage(`"x"`)), `the answer: want {"type":"array"}, got "x"`)
+}
+
 // TestNullable has a value or null for pointers and for anyOf with null.
 func TestNullable(t *testing.T) {
 	const either = `{"properties":{"a":{"anyOf":[{"type":"integer","minimum":1},{"type":"null"}]},"b":{"oneOf":[{"type":"null"},{"type":"boolean"}]}}}`
