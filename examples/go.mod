@@ -20,7 +20,6 @@ require (
 	github.com/mattn/go-runewidth v0.0.31
 	github.com/stretchr/testify v1.12.1
 	go.etcd.io/bbolt v1.5.0
-	go.etcd.io/bbolt v1.5.0
 	golang.org/x/term v0.47.0
 )
 
