@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -204,10 +205,11 @@ func (e *Engine) answer(ctx context.Context, id string, c *engine.Command) error
 		}
 		tried = s.Round
 		l := runlog.Letter{Run: id, Key: c.Key, Round: s.Round, Data: c.Data}
+		r := e.find(id)
 		err = e.inbox().Put(ctx, l)
 		if err == nil {
 			e.Letters(ctx, id)
-			if kept, err := e.kept(ctx, &l); kept || err != nil {
+			if kept, err := e.kept(ctx, cmp.Or(r, e.find(id)), &l); kept || err != nil {
 				return err
 			}
 		} else if errors.Is(err, runlog.ErrNoRun) {

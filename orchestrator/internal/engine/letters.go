@@ -203,10 +203,12 @@ func (here) Letters(context.Context, string) iter.Seq2[runlog.Letter, error] {
 // Take implements runlog.Inbox.
 func (here) Take(context.Context, string, string, int) error { return nil }
 
-// kept tells whether a letter that was put got to its question, or still may. Its error
-// says that the question takes it no more. Neither: the key was asked again meanwhile.
-func (e *Engine) kept(ctx context.Context, l *runlog.Letter) (bool, error) {
-	if r := e.find(l.Run); r != nil && r.isLive() {
+// kept reports whether a letter that was put got to its question, or still may. Its error
+// says that the question takes it no more. Neither: the key was asked again meanwhile. r
+// is the run if this engine works on it, or did: what it has accepted is on record, or
+// still a letter.
+func (e *Engine) kept(ctx context.Context, r *run, l *runlog.Letter) (bool, error) {
+	if r != nil {
 		if s := r.questions.State(l.Key); s.Round == l.Round && s.Kind == runlog.Answered {
 			return true, nil
 		}
