@@ -77,6 +77,15 @@ func (s *asking) Asks(ctx context.Context, run, key string) iter.Seq2[runlog.Rec
 	return s.Memory.Asks(ctx, run, key)
 }
 
+// read returns the keys that were asked for since the last call.
+func (s *asking) read() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := s.keys
+	s.keys = nil
+	return keys
+}
+
 // many asks twenty questions at once, with the keys q0 to q19.
 var many = flow("many", func(c *orchestrator.Context) ([]int, error) {
 	keys := make([]string, 20)
@@ -99,11 +108,11 @@ func TestAnswerLooksAtOneQuestion(t *testing.T) {
 		desk := local(t, orchestrator.Config{Store: store, Fleet: orchestrator.Fleet{Observe: true}})
 		seen, err := desk.Open(t.Context(), "r")
 		require.NoError(t, err)
-		store.keys = nil
+		store.read()
 		require.ErrorIs(t, seen.Answer(t.Context(), "q7", "no number"), orchestrator.ErrMalformed)
-		assert.Equal(t, []string{"q7"}, store.keys)
+		assert.Equal(t, []string{"q7"}, store.read())
 		require.NoError(t, seen.Answer(t.Context(), "q7", 7))
-		assert.NotContains(t, store.keys, "", "all questions of the run")
+		assert.NotContains(t, store.read(), "", "all questions of the run")
 		require.NoError(t, r.Cancel(t.Context(), ""))
 		require.NoError(t, r.Wait(t.Context()))
 	})

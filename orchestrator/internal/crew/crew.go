@@ -152,7 +152,9 @@ func (w *Crew) Cancel(calls ...*Call) {
 	for _, c := range calls {
 		if c.Cancel() {
 			c.mu.Lock()
-			c.arm(c.Grace())
+			if c.Underway() { // else it has returned meanwhile, and its timer is stopped
+				c.arm(c.Grace())
+			}
 			c.mu.Unlock()
 		}
 	}
