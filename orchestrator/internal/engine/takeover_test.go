@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +43,29 @@ func TestChildrenBelongToTheEngineOfTheirParent(t *testing.T) {
 			assert.Equal(t, "started called ended", kinds(t, e, "x"))
 			assert.Equal(t, "started resumed resumed lost lost called called ended", kinds(t, e, child))
 			assert.Equal(t, int64(3), a.n.Load(), "the first answer had no record")
+		},
+		"one that is canceled in the step in which it begins does not go on": func(t *testing.T) {
+			s := newTap()
+			s.on(func(_ context.Context, recs []runlog.Record) error {
+				if recs[0].Run != "x" && recs[0].Kind == runlog.Started {
+					<-time.After(5 * time.Second)
+				}
+				return nil
+			})
+			e := newEngine(t, driver.Config{Store: s})
+			wait := begin(t, e, flow("f", func(c *orchestrator.Context) (bool, error) {
+				q := orchestrator.NewQueue[none](c)
+				q.Go("kid", func(c *orchestrator.Context) (none, error) { return sleeper.Child(c, none{}) })
+				q.Go("other", func(*orchestrator.Context) (none, error) { return none{}, nil })
+				q.Next()
+				q.CancelAll()
+				kid, _ := q.Next()
+				return errors.Is(kid.Err, engine.ErrCanceled), nil
+			}), "x")
+			began := time.Now()
+			assert.Equal(t, "true", soon(t, wait))
+			assert.Less(t, time.Since(began), time.Minute, "it does not sleep for an hour")
+			assert.Equal(t, "started canceled ended", kinds(t, e, childOf(t, e, "x")))
 		},
 		"Resume tells which runs are held, and names no children": func(t *testing.T) {
 			s := runlog.NewMemory()
