@@ -25,7 +25,7 @@ const (
 // file is one Go file of the repository, of any module.
 type file struct {
 	path    string // from the root, with slashes
-	dir     string // of path
+	dir     string // folder of path
 	test    bool
 	ast     *ast.File
 	imports []string

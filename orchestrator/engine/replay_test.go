@@ -266,7 +266,7 @@ func TestDivergenceSaysWhat(t *testing.T) {
 	for name, tt := range map[string]struct {
 		recs []runlog.Record
 		asks []*Op
-		text string // of a recorded request
+		text string // text of a recorded request
 		want string
 	}{
 		"nothing was asked for": {[]runlog.Record{called(0, "a", "1", "")}, nil, "", `record 1 is "called" of effect 0 (a): the flow did not ask for it`},

@@ -75,7 +75,7 @@ func TestExecuteWithin(t *testing.T) {
 		stop   func() <-chan struct{}
 		agent  func(free <-chan struct{}) agent.Agent
 		took   time.Duration
-		err    error // of the call; nil: it has an answer
+		err    error // failure of the call; nil: it has an answer
 		left   bool
 	}{
 		"an answer": {minute, noStop, always(deafFor(time.Second)), time.Second, nil, false},

@@ -27,7 +27,7 @@ type file struct {
 // repo is all Go code of the repository, in order of paths.
 type repo struct {
 	files     []file
-	testLines map[string]int // by folder
+	testLines map[string]int // lines of tests, by folder
 }
 
 // finding is something above a limit.

@@ -69,8 +69,8 @@ const testPercent = 120
 type check struct {
 	name  string
 	limit int
-	unit  string // what is counted
-	mend  string // what to do when it is too much
+	unit  string // name of one of the things counted
+	mend  string // advice where there are too many
 	find  func(*repo) []finding
 }
 

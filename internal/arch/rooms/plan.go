@@ -14,7 +14,7 @@ import (
 type plan struct {
 	files  []string                  // "room/file.go"
 	arrows map[arrow]map[string]bool // and the names that are used
-	faults []string                  // of the lists in package comments
+	faults []string                  // faults of the lists in package comments
 }
 
 // arrow goes from the file that uses names to the one that declares them.
@@ -24,7 +24,7 @@ func (a arrow) backward() bool { return a.to < a.from }
 
 func newPlan(rooms []room) *plan {
 	p := &plan{arrows: map[arrow]map[string]bool{}}
-	number := map[string]int{} // by the path that the file set knows
+	number := map[string]int{} // number of each file, by its path in the file set
 	for _, r := range rooms {
 		for _, path := range p.readingOrder(r) {
 			number[path] = len(p.files)

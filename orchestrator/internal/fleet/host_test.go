@@ -31,7 +31,7 @@ var flow = &engine.Program{Name: "flow", Version: 1}
 type host struct {
 	*fleet.Fleet
 	cfg   fleet.Config
-	warn  output // what was logged
+	warn  output // text of the log
 	die   func() // ends Config.Life
 	shut  func() // ends Config.Open
 	began time.Time

@@ -188,7 +188,7 @@ func TestChangesThatTheStoreTells(t *testing.T) {
 			h := keeps(t, "me", s)
 			s.start(t, "a", "me")
 			s.start(t, "b", "me")
-			synctest.Wait() // that they have started is heard
+			synctest.Wait() // their starts have been heard
 			h.own("a")
 			h.own("b")
 			h.looks(func(ctx context.Context, _ string) { <-ctx.Done() })
@@ -198,7 +198,7 @@ func TestChangesThatTheStoreTells(t *testing.T) {
 			synctest.Wait()
 			assert.Equal(t, []string{"letters a", "letters b"}, h.heard("letters"), "each by a goroutine of the engine")
 			h.close()
-			h.tasks.Wait() // what reads them ends with Close
+			h.tasks.Wait() // their readers end with Close
 		},
 		"are heard without Keep, too, and nothing else is done then": func(t *testing.T) {
 			s := newStore()

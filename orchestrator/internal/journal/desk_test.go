@@ -27,7 +27,7 @@ const outage = time.Minute
 type desk struct {
 	*journal.Journal
 	pool jobs.Pool
-	warn bytes.Buffer // what was logged
+	warn bytes.Buffer // text of the log
 
 	life context.Context //nolint:containedctx // of the engine
 	die  func()          // ends life
@@ -55,7 +55,7 @@ type run struct {
 	mu   sync.Mutex
 	told []*journal.Entry // entries whose outcome is known, in that order
 	errs []error          // outcome of each of told
-	next jobs.Job         // what follows for the goroutine that tells
+	next jobs.Job         // job that follows for the goroutine that tells
 	look func(e *journal.Entry)
 }
 
