@@ -35,7 +35,7 @@ var rooms = []string{
 }
 
 // maxArrows is the limit of all rooms together. None may be backward.
-const maxArrows = 40
+const maxArrows = 50
 
 func main() {
 	dirs := os.Args[1:]

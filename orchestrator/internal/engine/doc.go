@@ -22,7 +22,8 @@
 //   - view.go: looking at runs
 //   - resume.go: taking up runs that no engine works on
 //   - engine.go: the engine: its parts, the runs it works on, closing
-//   - port.go: what a flow asks for: calls, times, questions, children
+//   - port.go: what a flow asks for: times, questions, children
+//   - call.go: calls of agents under way
 //   - drive.go: driving a run: its records one after the other, its end
 //   - run.go: the state of a run, and what runs share
 package engine
