@@ -286,8 +286,8 @@ func TestMapKeys(t *testing.T) {
 	})
 }
 
-// An agent's log is the host's; the library itself is silent but for what a run
-// stopped of.
+// An agent's log is the host's; the library itself has a line for the start of a run, one
+// for its end, and what a run stopped of.
 func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -298,7 +298,7 @@ func TestLog(t *testing.T) {
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": a}, Log: slog.New(slog.NewTextHandler(&out, nil))})
 		_, err := pair.Run(t.Context(), e, none{})
 		require.NoError(t, err)
-		assert.Equal(t, 2, bytes.Count(out.Bytes(), []byte("\n")), "two calls, nothing else: %s", out.String())
+		assert.Equal(t, 4, bytes.Count(out.Bytes(), []byte("\n")), "a start, two calls, an end, nothing else: %s", out.String())
 		_, err = flow("panics", func(*orchestrator.Context) (none, error) { panic("ouch") }).Run(t.Context(), e, none{})
 		require.Error(t, err)
 		assert.Contains(t, out.String(), "ouch")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"log/slog"
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -191,7 +192,13 @@ func (r *run) leave(end engine.End, err error) {
 	}
 	if err != nil {
 		end = engine.End{}
-		r.log.Warn("run stopped without an end", "run", r.id, "flow", r.prog.Name, "err", err)
+		level := slog.LevelWarn
+		if r.fenced || errors.Is(err, engine.ErrStopped) && !errors.Is(err, errOutage) && !errors.Is(err, runlog.ErrConflict) && !isStuck(err) {
+			level = slog.LevelDebug // others have the run, or this engine was closed
+		}
+		r.tell(level, "run stopped without an end", slog.Any("err", err))
+	} else {
+		r.tell(slog.LevelInfo, "run ended", slog.String("status", string(end.Status)))
 	}
 	r.end, r.err = end, err
 	r.replay = nil
@@ -209,6 +216,14 @@ func (r *run) leave(end engine.End, err error) {
 	}
 	r.Committed(nil, errOver)
 	r.close()
+}
+
+// tell logs what has become of the run. What is Info is for debugging where it is a child.
+func (r *run) tell(level slog.Level, msg string, more slog.Attr) {
+	if level == slog.LevelInfo && r.in.Parent != "" {
+		level = slog.LevelDebug
+	}
+	r.log.LogAttrs(r.life, level, msg, slog.String("run", r.id), slog.String("flow", r.prog.Name), more)
 }
 
 // abandon takes out a run that has not begun here.
@@ -275,4 +290,9 @@ func (r *run) repeat() {
 	}
 	r.resumed = true
 	r.replay.Resumed(at)
+	msg := "run taken over"
+	if r.before == r.name {
+		msg = "run resumed"
+	}
+	r.tell(slog.LevelInfo, msg, slog.String("from", r.before))
 }

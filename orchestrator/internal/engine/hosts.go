@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
@@ -279,6 +280,9 @@ func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage
 		return err
 	}
 	err = r.recordSync(ctx, runlog.Record{Kind: runlog.Ended, Name: l.Flow}, engine.EndedData{End: end})
+	if err == nil && l.Parent == "" {
+		e.log.LogAttrs(ctx, slog.LevelInfo, "run ended", slog.String("run", id), slog.String("flow", l.Flow), slog.String("status", string(end.Status)))
+	}
 	r.stopLog()
 	e.forget(id)
 	return err

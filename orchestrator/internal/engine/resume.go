@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -74,6 +75,7 @@ func (e *Engine) begin(ctx context.Context, p *engine.Program, in engine.Input, 
 	at, _ := r.clock.Now()
 	err = r.recordSync(ctx, runlog.Record{Kind: runlog.Started, Name: p.Name, At: at}, engine.StartedData{Version: p.Version, Owner: e.name, Input: in})
 	if err == nil {
+		r.tell(slog.LevelInfo, "run started", slog.Int("version", p.Version))
 		close(r.live)
 		e.forget(r.id)
 		e.do(r)
@@ -197,6 +199,7 @@ func (e *Engine) load(ctx context.Context, r *run, owner string) (bool, error) {
 			return false, err
 		}
 	}
+	r.before = now.Owner
 	r.clock.Skip(replay.Records[0].At)
 	r.continueAt(next)
 	replay.Clock, replay.Questions, replay.Live = &r.clock, &r.questions, r

@@ -73,14 +73,14 @@ type run struct {
 
 	flow sync.Mutex // held by the goroutine that drives the run
 	// Under flow:
-	exec     engine.Execution
-	clock    engine.Clock
-	replay   *engine.Replay // records that the flow has not repeated; nil: none
-	later    jobs.Job       // the newest call, for the driver to make
-	canceled []*crew.Call   // calls that the flow has just given up
-	state    func() (json.RawMessage, error)
-	resumed  bool // the Resumed record is committed
-	isOver   bool
+	exec            engine.Execution
+	clock           engine.Clock
+	replay          *engine.Replay // records that the flow has not repeated; nil: none
+	later           jobs.Job       // the newest call, for the driver to make
+	canceled        []*crew.Call   // calls that the flow has just given up
+	state           func() (json.RawMessage, error)
+	before          string // last owner of a run that is resumed
+	resumed, isOver bool   // the Resumed record is committed; the run has ended or stopped
 
 	questions engine.Questions
 	asking    sync.Mutex // held while a record about a question is noted and put in line

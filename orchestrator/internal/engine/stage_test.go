@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -37,7 +38,7 @@ const (
 // name are echo, under the name "a".
 func newEngine(t *testing.T, c driver.Config) *driver.Engine {
 	t.Helper()
-	c.Log, c.Lease, c.Poll, c.Outage = slog.New(slog.DiscardHandler), lease, poll, outage
+	c.Log, c.Lease, c.Poll, c.Outage = cmp.Or(c.Log, slog.New(slog.DiscardHandler)), lease, poll, outage
 	c.Retry.Initial = time.Millisecond
 	if c.Agents == nil {
 		c.Agents = agent.Roster{"a": echo}
