@@ -85,7 +85,7 @@ var arrows = map[string]may{
 	"orchestrator/engine":             {own: slices.Concat(agents, []string{"internal/text"}), others: []string{backoff, xsync}},
 	"orchestrator/internal/sched":     {own: engines},
 	"orchestrator/internal/jobs":      {},
-	"orchestrator/internal/journal":   {own: slices.Concat(engines, []string{"orchestrator/internal/jobs"}), others: []string{backoff}},
+	"orchestrator/internal/journal":   {own: slices.Concat(engines, []string{"orchestrator/internal/jobs", "internal/text"}), others: []string{backoff}},
 	"orchestrator/internal/crew":      {own: slices.Concat(engines, []string{"orchestrator/internal/jobs"})},
 	"orchestrator/internal/fleet":     {own: slices.Concat(engines, []string{"orchestrator/internal/journal"})},
 	"orchestrator/internal/engine":    {own: slices.Concat(engines, []string{"orchestrator/internal/jobs", "orchestrator/internal/journal", "orchestrator/internal/crew", "orchestrator/internal/fleet"})},

@@ -22,9 +22,15 @@ const MaxData = 64 << 20
 func Encode(v any) (json.RawMessage, error) {
 	data, err := text.JSON(v)
 	if len(data) > MaxData {
-		return nil, fmt.Errorf("%w: %d bytes of JSON, at most %d can be recorded", ErrTooLarge, len(data), MaxData)
+		return nil, TooLarge(len(data))
 	}
 	return data, err
+}
+
+// TooLarge returns the error of a value that has so many bytes of JSON, which are more than
+// [MaxData].
+func TooLarge(bytes int) error {
+	return fmt.Errorf("%w: %d bytes of JSON, at most %d can be recorded", ErrTooLarge, bytes, MaxData)
 }
 
 // normalize puts resp in the form that it has when it is read back from a log, so that a

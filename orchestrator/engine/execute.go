@@ -41,7 +41,7 @@ type Task struct {
 	begun    time.Time
 	attempts int
 	usage    providers.Usage // sum over all attempts, as the agent reported it
-	due      atomic.Int64    // time limit of the attempt under way, in Unix nanoseconds; 0: no limit
+	due      atomic.Int64    // time limit of the attempt under way, in ns after begun; 0: no limit
 
 	canceled atomic.Bool
 	under    atomic.Pointer[callContext] // context that Cancel ends; nil: Execute has not begun
@@ -73,7 +73,7 @@ func (t *Task) Cancel() (first bool) {
 // for concurrent use.
 func (t *Task) Due() time.Time {
 	if at := t.due.Load(); at != 0 {
-		return time.Unix(0, at)
+		return t.begun.Add(time.Duration(at)) // begun has a reading of the monotonic clock
 	}
 	return time.Time{}
 }
@@ -142,7 +142,7 @@ func (t *Task) try(c *callContext) {
 	}
 	if limit != 0 {
 		c.until = time.Now().Add(limit)
-		t.due.Store(c.until.UnixNano())
+		t.due.Store(int64(c.until.Sub(t.begun)))
 	}
 	t.attempts++
 	t.Response, t.Err = agent.Response{}, errExited

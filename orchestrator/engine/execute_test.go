@@ -200,6 +200,14 @@ func TestEndsOfATask(t *testing.T) {
 		assert.Equal(t, time.Second, (&Task{Request: &agent.Request{}}).Grace())
 		assert.Equal(t, time.Minute, (&Task{Request: &agent.Request{Limits: agent.Limits{Grace: time.Minute}}}).Grace())
 	})
+	t.Run("N13 Due is told by the monotonic clock", func(t *testing.T) { // bubbles have none
+		task := &Task{Info: agent.Info{Agent: "a"}, Request: &agent.Request{Limits: agent.Limits{Timeout: time.Hour}}}
+		task.Execute(t.Context(), agent.Roster{"a": agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
+			assert.Contains(t, task.Due().String(), " m=", "the reading of that clock")
+			return agent.Response{}, nil
+		})}, Retry{})
+		require.Nil(t, task.Err)
+	})
 	t.Run("Due is the end of the attempt under way", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begun := time.Now()

@@ -125,32 +125,3 @@ type Recorded struct {
 	Reserved Amount       // Op.Reserved of the call that was made
 	Refused  *RefusedData // the data of its Refused record; nil: it has none
 }
-
-// Clock is the time of a run, which follows from its log: the time of the last record that
-// the flow saw, and how long the run has been worked on.
-type Clock struct {
-	now    time.Time
-	worked time.Duration
-}
-
-// Tick moves the clock to the next record.
-func (c *Clock) Tick(at time.Time) {
-	if at.After(c.now) { // clocks may be set back
-		c.worked += at.Sub(c.now)
-		c.now = at
-	}
-}
-
-// Skip moves the clock over a time in which no process worked on the run: to its
-// start, and to each Resumed record.
-func (c *Clock) Skip(at time.Time) {
-	if at.After(c.now) { // clocks may be set back
-		c.now = at
-	}
-}
-
-// Now returns the run's time, and how long it has been worked on.
-func (c *Clock) Now() (now time.Time, worked time.Duration) { return c.now, c.worked }
-
-// When returns the time at which the run will have been worked on for so long.
-func (c *Clock) When(worked time.Duration) time.Time { return c.now.Add(worked - c.worked) }

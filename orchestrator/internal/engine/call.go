@@ -65,7 +65,7 @@ func (c *call) Left(err *agent.Error) job {
 	if r.cut.Load() {
 		return nil // its usage stays unknown
 	}
-	return c.answer(err, time.Time{})
+	return c.answer(err, time.Now())
 }
 
 // Late implements crew.Client.
@@ -79,7 +79,7 @@ func (c *call) Late() job {
 }
 
 // answer puts on record what the call came to: its Response, or err. at is the time of
-// that; zero: now.
+// that.
 func (c *call) answer(err *agent.Error, at time.Time) job {
 	a := &struct { // a log in memory keeps this, and nothing else of the call
 		journal.Entry
@@ -95,13 +95,13 @@ func (c *call) answer(err *agent.Error, at time.Time) job {
 	if a.reserved != (engine.Amount{}) {
 		a.data.Reserved = &a.reserved
 	}
-	a.Record = runlog.Record{Kind: runlog.Called, Branch: c.op.Branch, N: c.op.N, Name: c.op.Name, Hash: c.hash, At: at.Round(0).UTC()}
+	a.Record = runlog.Record{Kind: runlog.Called, Branch: c.op.Branch, N: c.op.N, Name: c.op.Name, Hash: c.hash, At: c.r.clock.At(at)}
 	a.Run, a.Op, a.Value, a.Sink = c.r.id, c.op, &a.data, c.r
 	return c.r.journal.Write(c.r.records, &a.Entry)
 }
 
 // used puts on record what a call used that has no answer, or had it before.
 func (c *call) used(usage providers.Usage) job {
-	rec := runlog.Record{Kind: runlog.Used, Branch: c.op.Branch, N: c.op.N, Name: c.op.Name, At: c.Ended.Round(0).UTC()}
+	rec := runlog.Record{Kind: runlog.Used, Branch: c.op.Branch, N: c.op.N, Name: c.op.Name}
 	return c.r.write(&journal.Entry{Record: rec, Op: c.op, Value: engine.UsedData{Usage: usage}})
 }

@@ -281,7 +281,7 @@ func (r *run) repeat() {
 		r.fail(err)
 		return
 	}
-	at := now()
+	at := r.now()
 	rec := runlog.Record{Kind: runlog.Resumed, Name: r.prog.Name, At: at}
 	if err := r.recordSync(r.life, rec, engine.ResumedData{Owner: r.name}); err != nil {
 		r.fenced = errors.Is(err, runlog.ErrConflict)

@@ -268,13 +268,14 @@ func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage
 		return err
 	}
 	end := engine.End{Status: engine.Canceled, Err: engine.CanceledBy(reason).Err}
+	r := newRun(&e.shared, id, &engine.Program{Name: l.Flow, Version: l.Version}, nil)
 	for rec, err := range e.records(ctx, id, 0) {
 		if err != nil {
 			return err
 		}
 		end.Spent = end.Spent.Add(engine.UsageOf(&rec))
+		r.clock.Skip(rec.At)
 	}
-	r := newRun(&e.shared, id, &engine.Program{Name: l.Flow, Version: l.Version}, nil)
 	r.continueAt(l.Next)
 	if err := r.recordSync(ctx, runlog.Record{Kind: runlog.Canceled, Data: reason}, reason); err != nil {
 		return err

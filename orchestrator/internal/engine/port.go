@@ -53,7 +53,20 @@ func (r *run) begin(op *engine.Op) {
 		r.do(f)
 	}
 	if !until.IsZero() {
-		r.arm(f, max(time.Until(until), 1))
+		r.arm(f, max(r.clock.Left(until), 1))
+	}
+}
+
+// arm has f.Work called in d, unless the flow does not wait for f any more.
+func (r *run) arm(f *effect, d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case f.index < 0:
+	case f.timer == nil:
+		f.timer = time.AfterFunc(d, func() { r.pool.Do(f) })
+	default:
+		f.timer.Reset(d)
 	}
 }
 

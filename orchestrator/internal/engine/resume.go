@@ -71,8 +71,8 @@ func (e *Engine) begin(ctx context.Context, p *engine.Program, in engine.Input, 
 		return r, engine.Same(r.id, r.prog.Name, &r.in, p.Name, &in)
 	}
 	r.in = in
-	r.clock.Skip(now())
-	at, _ := r.clock.Now()
+	at := r.now()
+	r.clock.Skip(at)
 	err = r.recordSync(ctx, runlog.Record{Kind: runlog.Started, Name: p.Name, At: at}, engine.StartedData{Version: p.Version, Owner: e.name, Input: in})
 	if err == nil {
 		r.tell(slog.LevelInfo, "run started", slog.Int("version", p.Version))

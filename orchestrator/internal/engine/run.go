@@ -108,8 +108,6 @@ func newRun(s *shared, id string, p *engine.Program, parent *effect) *run {
 	return r
 }
 
-func (r *run) over() bool { return isClosed(r.done) } // it has ended or stopped
-
 // isLive reports whether the run has repeated its log and is not over.
 func (r *run) isLive() bool { return isClosed(r.live) && !r.over() }
 
@@ -124,8 +122,9 @@ func isClosed(c <-chan struct{}) bool {
 
 type job = jobs.Job // work for a goroutine of the engine, which returns what follows
 
-func after(f func()) job         { return jobs.Func(f) } // a job that nothing follows
-func now() time.Time             { return journal.Now() }
+func (r *run) over() bool        { return isClosed(r.done) }       // it has ended or stopped
+func (r *run) now() time.Time    { return r.clock.At(time.Now()) } // now is the time of a record
+func after(f func()) job         { return jobs.Func(f) }           // a job that nothing follows
 func closed() error              { return journal.Closed() }
 func (s *shared) do(j job)       { s.pool.Do(j) }
 func (s *shared) async(f func()) { s.pool.Do(jobs.Func(f)) }
@@ -167,7 +166,9 @@ func childStuck(op *engine.Op, err error) error {
 // write commits a record of the run, and brings it to the driver where the flow has to
 // learn of it.
 func (r *run) write(e *journal.Entry) jobs.Job {
-	e.Sink, e.Run = r, r.id
+	if e.Sink, e.Run = r, r.id; e.At.IsZero() {
+		e.At = r.now()
+	}
 	if engine.Noted(e.Kind) { // in the order of the log
 		r.asking.Lock()
 		defer r.asking.Unlock()
@@ -200,7 +201,7 @@ func (r *run) accept(l *runlog.Letter, e *journal.Entry) (next jobs.Job, ok bool
 	if !r.questions.Accept(*l) {
 		return nil, false
 	}
-	e.Sink, e.Run = r, r.id
+	e.Sink, e.Run, e.At = r, r.id, r.now()
 	return r.journal.Write(r.records, e), true
 }
 
@@ -254,19 +255,6 @@ func (r *run) unlink(op *engine.Op) {
 	f.index = -1
 	if f.timer != nil {
 		f.timer.Stop()
-	}
-}
-
-// arm has f.Work called in d, unless the flow does not wait for f any more.
-func (r *run) arm(f *effect, d time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case f.index < 0:
-	case f.timer == nil:
-		f.timer = time.AfterFunc(d, func() { r.pool.Do(f) })
-	default:
-		f.timer.Reset(d)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/jobs"
@@ -208,9 +209,14 @@ func (e *Entry) encode() (err error) {
 		e.Data = raw
 		return nil
 	}
-	if e.Data, err = engine.Encode(e.Value); err != nil {
+	data, err := text.JSON(e.Value)
+	if len(data) > engine.MaxData {
+		err = engine.TooLarge(len(data))
+	}
+	if err != nil {
 		return fmt.Errorf("record %q of run %q: %w", e.Kind, e.Run, err)
 	}
+	e.Data = data
 	return nil
 }
 
