@@ -50,13 +50,14 @@ type Context struct {
 
 // runState is what the Contexts of a run share.
 type runState struct {
-	id, flow string
-	agents   []string // declared; nil: not
-	state    func() (json.RawMessage, error)
+	in     *engine.Input // not changed
+	flow   string
+	agents []string // declared; nil: not
+	state  func() (json.RawMessage, error)
 }
 
 // RunID is the run's ID.
-func (c *Context) RunID() string { return c.run.id }
+func (c *Context) RunID() string { return c.run.in.Run }
 
 // Call asks an agent. Its errors are *agent.Error; transient ones have been
 // retried. The effect of a call is recorded once, and not made again at a resume.

@@ -115,9 +115,12 @@ func (f Flow[In, Out]) start(ctx context.Context, e *Engine, in In, o StartOptio
 	if err != nil {
 		return "", nil, fmt.Errorf("orchestrator: the input of flow %q has no JSON form: %w", f.Name, err)
 	}
-	wait, err = e.driver.Start(ctx, f.Program(), engine.Input{
-		Run: o.ID, Data: data, Budget: o.Budget, Labels: o.Labels, ContinuedFrom: o.ContinuedFrom,
-	})
+	input, err := o.input()
+	if err != nil {
+		return "", nil, err
+	}
+	input.Data = data
+	wait, err = e.driver.Start(ctx, f.Program(), input)
 	return o.ID, wait, err
 }
 
@@ -127,7 +130,7 @@ var validID = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,128}$`)
 // Start begins a run and returns when its start is on record. ctx bounds the
 // start, not the run.
 //
-// If o.ID is known already with the same flow, input, budget, labels and
+// If o.ID is known already with the same flow, input, budget, labels, values and
 // ContinuedFrom, Start returns that run, and resumes it if no engine works on it;
 // else it is ErrExists and names what differs.
 func (f Flow[In, Out]) Start(ctx context.Context, e *Engine, in In, o StartOptions) (*Run, error) {
@@ -153,7 +156,8 @@ func (f Flow[In, Out]) Result(ctx context.Context, r *Run) (Out, error) {
 }
 
 // Child runs f inside another run: under its budget, canceled with it, with a
-// log of its own and the ID parent/effect. Result and error are as f returned them.
+// log of its own and the ID parent/effect. It has the labels and values of the run.
+// Result and error are as f returned them.
 //
 // What is left of c's budget when the child starts is set aside for it: branches
 // beside it cannot spend it, and what the child did not use comes back when it
@@ -167,20 +171,13 @@ func (f Flow[In, Out]) Child(c *Context, in In) (Out, error) {
 		return zero, agent.ErrorOf(fmt.Errorf("%w: input of flow %q: %w", ErrMalformed, f.Name, err))
 	}
 	op := c.branch.Op(engine.Child, f.Name)
-	op.Child, op.Input = f.Program(), &engine.Input{Run: c.run.id, Data: data}
+	op.Child, op.Input = f.Program(), &engine.Input{Run: c.RunID(), Data: data}
+	op.Input.Carry(c.run.in)
 	done := c.branch.Do(c.use, op)
 	if done.End == nil {
 		return zero, done.Err
 	}
 	return f.result(*done.End, nil)
-}
-
-// StartOptions say how a run starts. The zero value is a new ID and no limit.
-type StartOptions struct {
-	ID            string            // ID of up to 128 letters, digits, ".", "-", "_"; "": a new one
-	Budget        Budget            // limits of the whole run; zero: none
-	Labels        map[string]string // labels that the host gives the run, shown in Info; nil: none
-	ContinuedFrom string            // ended run that this one continues, which links the logs; "": none
 }
 
 // result is what the flow returned, if it ended without err.

@@ -30,7 +30,7 @@ func (f Flow[In, Out]) Program() *engine.Program {
 		}
 		x := &execution{}
 		x.Sched = sched.New(port, in, func(b *sched.Branch, scope *sched.Scope) {
-			c := &Context{branch: b, use: sched.Options{Scope: scope}, run: &runState{id: in.Run, flow: f.Name, agents: p.Agents}}
+			c := &Context{branch: b, use: sched.Options{Scope: scope}, run: &runState{in: &in, flow: f.Name, agents: p.Agents}}
 			out, err := f.Do(c, input)
 			x.end = endOf(c, out, err)
 		})

@@ -91,3 +91,6 @@ func JSON(v any) (json.RawMessage, error) {
 	}
 	return bytes.Clone(bytes.TrimSuffix(e.buf.Bytes(), []byte("\n"))), nil
 }
+
+// Secret stands for a text that must not be shown.
+const Secret = "[secret]"

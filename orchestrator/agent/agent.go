@@ -41,6 +41,7 @@ type Roster map[string]Agent
 // Request is plain data: it reaches the agent the same on every engine.
 type Request struct {
 	Op          string              `json:"op,omitempty"`          // operation of an agent that has several; "": it has one
+	Task        string              `json:"task,omitempty"`        // task or step that the call is for, for people, logs and tests; not in the prompt; "": none
 	Prompt      string              `json:"prompt,omitempty"`      // message to the agent
 	History     []providers.Message `json:"history,omitempty"`     // conversation before Prompt
 	Input       json.RawMessage     `json:"input,omitempty"`       // data for the agent as JSON, see JSON

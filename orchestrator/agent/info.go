@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/convene-go/convene/providers"
@@ -18,8 +19,19 @@ type Info struct {
 	N       int64        // number of the call in its branch
 	Key     string       // idempotency key of the call: no other call has it, and it stays at every attempt and after a resume
 	Attempt int          // number of the attempt, from 1; starts again after a resume
+	Op      string       // operation that the agent is asked for, as in Request.Op; "": it has one
+	Task    string       // task or step that the call is for, as in Request.Task; "": none
+	Values  Values       // texts that the host gave the run or the run around it, as StartOptions.Values
+	Labels  Values       // labels of the run, those of the run around it for a child
 	Log     *slog.Logger // log of the call, never nil; silent unless the host gave the engine one
 	Watcher Watcher      // receiver of Report, only for WithInfo: InfoFrom leaves it out
+}
+
+// Root returns the ID of the run that the host started: Run itself, or the outermost of
+// the runs around a child. A trace or a bill of all children goes by it.
+func (i Info) Root() string {
+	root, _, _ := strings.Cut(i.Run, "/")
+	return root
 }
 
 type infoKey struct{}

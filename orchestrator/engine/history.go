@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/convene-go/convene/blackboard/runlog"
 )
+
+// errWithheld is why a run of which secrets are missing is not resumed.
+var errWithheld = errors.New("it is a copy without its secrets, which can be read and not resumed: export it with ExportOptions.Secrets")
 
 // part is how many answers are decoded by one goroutine, while the next records are
 // read.
@@ -98,6 +102,9 @@ func (p *Replay) open() error {
 	}
 	if err := json.Unmarshal(first.Data, &p.Started); err != nil {
 		return p.damaged(0, "%v", err)
+	}
+	if p.Started.Secret.Withheld {
+		return fmt.Errorf("log of run %q: %w", p.Started.Run, errWithheld)
 	}
 	last := len(p.Records) - 1
 	for p.Records[last].Kind == runlog.Called || p.Records[last].Kind == runlog.Used {

@@ -63,7 +63,9 @@ type Input struct {
 	Run           string            `json:"-"`                       // ID of the run
 	Data          json.RawMessage   `json:"data,omitempty"`          // input of the flow as JSON
 	Budget        Budget            `json:"budget,omitzero"`         // limits of the whole run; zero: none
-	Labels        map[string]string `json:"labels,omitempty"`        // labels that the host gave the run; nil: none
+	Labels        map[string]string `json:"labels,omitempty"`        // labels that the host gave the run, as they may be shown; nil: none
+	Values        map[string]string `json:"values,omitempty"`        // texts for its agents, without the secret ones; nil: none
+	Secret        Secret            `json:"secret,omitzero"`         // texts of Labels and further Values that must not be shown; zero: none
 	ContinuedFrom string            `json:"continuedFrom,omitempty"` // ended run that this one continues; "": none
 	Parent        string            `json:"parent,omitempty"`        // run that started this child; "": it is no child
 	Depth         int               `json:"depth,omitempty"`         // number of runs around this child; 0: it is no child

@@ -22,9 +22,11 @@ var recorded = []struct {
 	{`{}`, StartedData{}},
 	{
 		`{"version":2,"owner":"e","data":{"a":1},"budget":{"cost":5,"tokens":6,"calls":7,"wall":8,"allowUnpriced":true},` +
-			`"labels":{"k":"v"},"continuedFrom":"r0","parent":"p","depth":3,"figures":{"a":{"most":{"cost":1,"tokens":2},"settled":4}}}`,
+			`"labels":{"k":"v"},"values":{"t":"x"},"secret":{"labels":{"l":"s"},"values":{"w":"y"},"withheld":true},"continuedFrom":"r0","parent":"p","depth":3,"figures":{"a":{"most":{"cost":1,"tokens":2},"settled":4}}}`,
 		StartedData{2, "e", Input{
-			Data: raw(`{"a":1}`), Budget: Budget{5, 6, 7, 8, true}, Labels: map[string]string{"k": "v"}, ContinuedFrom: "r0", Parent: "p", Depth: 3,
+			Data: raw(`{"a":1}`), Budget: Budget{5, 6, 7, 8, true}, Labels: map[string]string{"k": "v"}, Values: map[string]string{"t": "x"},
+			Secret:        Secret{map[string]string{"l": "s"}, map[string]string{"w": "y"}, true},
+			ContinuedFrom: "r0", Parent: "p", Depth: 3,
 			Figures: Figures{"a": {Amount{1, 2}, 4}},
 		}},
 	},

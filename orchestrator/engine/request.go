@@ -14,8 +14,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// RequestHash is the hash of an agent's name and a request, the Limits excluded: these
-// may change between a run and its resumption.
+// RequestHash is the hash of an agent's name and a request, Limits and Task excluded:
+// these may change between a run and its resumption.
 func RequestHash(name string, req *agent.Request) string {
 	var scratch [512]byte
 	b := field(scratch[:0], name)

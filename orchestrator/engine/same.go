@@ -12,7 +12,8 @@ import (
 // under its ID. Else it returns ErrExists and names the first field that differs.
 //
 // flow and have are those of the run that is there, wantFlow and want those of the
-// start. Flow, Data, Parent, Budget, Labels and ContinuedFrom have to be equal. A child
+// start. Flow, Data, Parent, Budget, Labels, Values, Secret and ContinuedFrom have to be
+// equal. A child
 // is told by its Data and Parent only: what is left for it may differ each time. Have
 // and want are not changed.
 func Same(run, flow string, have *Input, wantFlow string, want *Input) error {
@@ -27,8 +28,12 @@ func Same(run, flow string, have *Input, wantFlow string, want *Input) error {
 	case want.Parent != "":
 	case have.Budget != want.Budget:
 		differs = "StartOptions.Budget"
-	case !maps.Equal(have.Labels, want.Labels):
+	case !sameNames(have.Secret.Labels, want.Secret.Labels), !sameNames(have.Secret.Values, want.Secret.Values):
+		differs = "StartOptions.Secret"
+	case !maps.Equal(have.Labels, want.Labels), !maps.Equal(have.Secret.Labels, want.Secret.Labels):
 		differs = "StartOptions.Labels"
+	case !maps.Equal(have.Values, want.Values), !maps.Equal(have.Secret.Values, want.Secret.Values):
+		differs = "StartOptions.Values"
 	case have.ContinuedFrom != want.ContinuedFrom:
 		differs = "StartOptions.ContinuedFrom"
 	}

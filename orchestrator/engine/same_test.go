@@ -22,6 +22,11 @@ func TestSame(t *testing.T) {
 		change(&in)
 		return in
 	}
+	secret := func(label, value string) engine.Input {
+		in := engine.Input{Data: json.RawMessage(`1`), Labels: map[string]string{"l": label}, Values: map[string]string{"v": value}}
+		in.Hide([]string{"l", "v"})
+		return in
+	}
 	tests := []struct {
 		name       string
 		flow       string
@@ -40,6 +45,12 @@ func TestSame(t *testing.T) {
 		{"two budgets of nothing", "f", with(func(in *engine.Input) { in.Budget.Cost = -1 }), with(func(in *engine.Input) { in.Budget.Cost = -2 }), `exists: run "r" of flow "f" was started with another StartOptions.Budget`},
 		{"another label of one name", "f", have, with(func(in *engine.Input) { in.Labels = map[string]string{"a": "c"} }), `exists: run "r" of flow "f" was started with another StartOptions.Labels`},
 		{"labels", "f", have, with(func(in *engine.Input) { in.Labels, in.ContinuedFrom = nil, "" }), `exists: run "r" of flow "f" was started with another StartOptions.Labels`},
+		{"another value", "f", have, with(func(in *engine.Input) { in.Values = map[string]string{"t": "x"} }), `exists: run "r" of flow "f" was started with another StartOptions.Values`},
+		{"another secret value", "f", secret("a", "b"), secret("a", "c"), `exists: run "r" of flow "f" was started with another StartOptions.Values`},
+		{"another secret label", "f", secret("a", "b"), secret("c", "b"), `exists: run "r" of flow "f" was started with another StartOptions.Labels`},
+		{"a value that is secret now", "f", with(func(in *engine.Input) { in.Values = map[string]string{"t": "x"} }), with(func(in *engine.Input) { in.Secret.Values = map[string]string{"t": "x"} }), `exists: run "r" of flow "f" was started with another StartOptions.Secret`},
+		{"a label that is secret now", "f", have, with(func(in *engine.Input) { in.Hide([]string{"a"}) }), `exists: run "r" of flow "f" was started with another StartOptions.Secret`},
+		{"equal secrets", "f", secret("a", "b"), secret("a", "b"), ""},
 		{"continued from", "f", have, with(func(in *engine.Input) { in.ContinuedFrom = "r1" }), `exists: run "r" of flow "f" was started with another StartOptions.ContinuedFrom`},
 		{"a child with another share", "f", child(engine.Budget{Calls: 1}, nil), child(engine.Budget{Calls: 2}, map[string]string{"a": "b"}), ""},
 		{"a child's input", "f", child(engine.Budget{}, nil), engine.Input{Data: json.RawMessage(`2`), Parent: "p"}, `exists: run "r" of flow "f" was started with another input`},

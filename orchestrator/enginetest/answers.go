@@ -143,7 +143,7 @@ func resultResumes(t *testing.T, h *host) {
 
 // identityChecks are about IDs that are taken, and readers that start after the last record.
 var identityChecks = []check{
-	{name: "a known ID with another input, budget, label or origin is ErrExists and names it", run: otherOptions},
+	{name: "a known ID with another input, budget, label, value or origin is ErrExists and names it", run: otherOptions},
 	{name: "IDs that are paths are refused", run: dotIDs},
 	{name: "Events from behind the end of a run that ended", run: eventsBehind},
 }
@@ -153,6 +153,7 @@ func otherOptions(t *testing.T, h *host) {
 	e := h.engine(nil)
 	o := orchestrator.StartOptions{
 		ID: h.id("one"), Budget: orchestrator.Budget{Calls: 3}, Labels: map[string]string{"for": "ann"}, ContinuedFrom: h.id("zero"),
+		Values: map[string]string{"tenant": "acme"},
 	}
 	r, err := f.Start(h.ctx, e, "x", o)
 	require.NoError(t, err)
@@ -166,6 +167,8 @@ func otherOptions(t *testing.T, h *host) {
 	for word, change := range map[string]func(*orchestrator.StartOptions){
 		"budget":        func(o *orchestrator.StartOptions) { o.Budget.Calls = 4 },
 		"labels":        func(o *orchestrator.StartOptions) { o.Labels = map[string]string{"for": "bob"} },
+		"values":        func(o *orchestrator.StartOptions) { o.Values = map[string]string{"tenant": "other"} },
+		"secret":        func(o *orchestrator.StartOptions) { o.Secret = []string{"tenant"} },
 		"continuedfrom": func(o *orchestrator.StartOptions) { o.ContinuedFrom = h.id("other") },
 	} {
 		other := o

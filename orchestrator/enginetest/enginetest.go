@@ -88,6 +88,7 @@ var groups = []struct {
 	{"Failures", failureChecks},
 	{"Rules", ruleChecks},
 	{"Runs", runChecks},
+	{"Carried", carriedChecks},
 	{"Views", viewChecks},
 	{"Peers", peerChecks},
 	{"Resume", resumeChecks},

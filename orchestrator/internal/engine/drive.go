@@ -107,6 +107,7 @@ func (r *run) beginFlow() {
 		port = r.replay
 	}
 	var err error
+	r.values, r.labels = r.in.Carried()
 	if r.exec, err = r.prog.Begin(port, r.in); err != nil {
 		r.fail(err)
 	}

@@ -61,10 +61,9 @@ type host interface { //nolint:interfacebloat // each is one question, and there
 // run is one run that this engine works on: the engine.Port of its flow.
 type run struct {
 	*shared
-	id   string
-	prog *engine.Program
-	in   engine.Input
-
+	id     string
+	prog   *engine.Program
+	in     engine.Input
 	live   chan struct{} // closed when the run is on record and has repeated its log, or is over
 	done   chan struct{} // closed when the run has ended or stopped
 	end    engine.End    // set once done
@@ -78,6 +77,7 @@ type run struct {
 	replay          *engine.Replay // records that the flow has not repeated; nil: none
 	later           jobs.Job       // the newest call, for the driver to make
 	canceled        []*crew.Call   // calls that the flow has just given up
+	values, labels  agent.Values   // values and labels of in, for agents
 	state           func() (json.RawMessage, error)
 	before          string // last owner of a run that is resumed
 	resumed, isOver bool   // the Resumed record is committed; the run has ended or stopped

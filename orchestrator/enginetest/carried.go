@@ -1,0 +1,160 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+)
+
+// carriedChecks are about what a run carries to its agents and children.
+var carriedChecks = []check{
+	{name: "values and labels reach the agents of a run", run: valuesReachAgents},
+	{name: "values and labels reach the agents of children of children", run: valuesReachGrandchildren},
+	{name: "values and labels are there after a resume", run: valuesAfterResume, resumes: true},
+	{name: "values and labels of a child are there after a resume", run: childValuesAfterResume, resumes: true},
+	{name: "agents learn the operation and the task of a call", run: opAndTask},
+	{name: "lists and Info do not show secret labels", run: secretLabels},
+	{name: "values that cannot be kept are refused, and nothing is recorded", run: badValues},
+}
+
+// carrying returns options with a plain and a secret value, and a plain and a secret label.
+func carrying(h *host) orchestrator.StartOptions {
+	return orchestrator.StartOptions{
+		ID:     h.id("x"),
+		Values: map[string]string{"trace": "t-1", "token": "hush-1"},
+		Labels: map[string]string{"for": "ann", "card": "hush-2"},
+		Secret: []string{"token", "card"},
+	}
+}
+
+// carried is what an agent of a run with these options says of its call.
+const carried = "t-1 hush-1 ann hush-2"
+
+// teller is an agent that answers with what its call carries.
+var teller = agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+	return agent.Response{Text: told(ctx)}, nil
+})
+
+// told is what the call of ctx carries, and the run that the host started.
+func told(ctx context.Context) string {
+	i := agent.InfoFrom(ctx)
+	return strings.Join([]string{i.Values.Get("trace"), i.Values.Get("token"), i.Labels.Get("for"), i.Labels.Get("card"), i.Root()}, " ")
+}
+
+func valuesReachAgents(t *testing.T, h *host) {
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) { return ask(c, "teller", "") })
+	got, err := f.Run(h.ctx, h.engine(agent.Roster{"teller": teller}), none{}, carrying(h))
+	require.NoError(t, err)
+	assert.Equal(t, carried+" "+h.id("x"), got)
+}
+
+func valuesReachGrandchildren(t *testing.T, h *host) {
+	inner := child(h, func(c *orchestrator.Context) (string, error) { return ask(c, "teller", "") })
+	outer := child(h, func(c *orchestrator.Context) (string, error) { return inner.Child(c, none{}) })
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) { return outer.Child(c, none{}) })
+	e := h.engine(agent.Roster{"teller": teller})
+	got, err := f.Run(h.ctx, e, none{}, carrying(h))
+	require.NoError(t, err)
+	assert.Equal(t, carried+" "+h.id("x"), got)
+	kid, err := e.Open(h.ctx, h.id("x")+"/0/0")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"for": "ann", "card": "[secret]"}, info(h, kid).Labels)
+}
+
+// toldBehindGate is an agent that waits at a gate before it answers as the teller.
+func toldBehindGate(g *gate) agent.Agent {
+	return agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+		if _, err := g.Call(ctx, req); err != nil {
+			return agent.Response{}, err
+		}
+		return agent.Response{Text: told(ctx)}, nil
+	})
+}
+
+func valuesAfterResume(t *testing.T, h *host) {
+	g := newGate(t, "a")
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) { return ask(c, "teller", "a") })
+	resumedWithValues(t, h, g, f)
+}
+
+func childValuesAfterResume(t *testing.T, h *host) {
+	g := newGate(t, "a")
+	kid := child(h, func(c *orchestrator.Context) (string, error) { return ask(c, "teller", "a") })
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) { return kid.Child(c, none{}) })
+	resumedWithValues(t, h, g, f, kid)
+}
+
+// resumedWithValues runs f in one process until a call waits at the gate, and to its end
+// in the next one.
+func resumedWithValues(t *testing.T, h *host, g *gate, f orchestrator.Flow[none, string], kids ...orchestrator.AnyFlow) {
+	t.Helper()
+	agents, flows := agent.Roster{"teller": toldBehindGate(g)}, append([]orchestrator.AnyFlow{f}, kids...)
+	e := h.engine(agents, flows...)
+	_, err := f.Start(h.ctx, e, none{}, carrying(h))
+	require.NoError(t, err)
+	g.wait(h.ctx, "a")
+	h.close(e)
+
+	e = h.engine(agents, flows...)
+	r, err := f.Start(h.ctx, e, none{}, carrying(h))
+	require.NoError(t, err, "the same run")
+	g.wait(h.ctx, "a")
+	g.pass("a")
+	got, err := f.Result(h.ctx, r)
+	require.NoError(t, err)
+	assert.Equal(t, carried+" "+h.id("x"), got)
+}
+
+func opAndTask(t *testing.T, h *host) {
+	a := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+		i := agent.InfoFrom(ctx)
+		return agent.Response{Text: fmt.Sprint(i.Op, " ", i.Task, " ", req.Task)}, nil
+	})
+	got, err := run(h, agent.Roster{"a": a}, func(c *orchestrator.Context) (string, error) {
+		resp, err := c.Call("a", agent.Request{Op: "review", Task: "t-7"})
+		return resp.Text, err
+	})
+	require.NoError(t, err)
+	assert.Equal(t, "review t-7 t-7", got)
+}
+
+func secretLabels(t *testing.T, h *host) {
+	f := flow(h, func(*orchestrator.Context, none) (none, error) { return none{}, nil })
+	e := h.engine(nil)
+	r, err := f.Start(h.ctx, e, none{}, carrying(h))
+	require.NoError(t, err)
+	require.NoError(t, r.Wait(h.ctx))
+	assert.Equal(t, map[string]string{"for": "ann", "card": "[secret]"}, info(h, r).Labels)
+	found := func(q orchestrator.RunQuery) (n int) {
+		q.Flow = f.Name
+		for i, err := range e.Runs(h.ctx, q) {
+			require.NoError(t, err)
+			assert.NotContains(t, fmt.Sprintf("%+v", i), "hush")
+			n++
+		}
+		return n
+	}
+	assert.Equal(t, 1, found(orchestrator.RunQuery{Label: "card"}), "by the name of the label")
+	assert.Equal(t, 0, found(orchestrator.RunQuery{Label: "card=hush-2"}), "by its text")
+	assert.Equal(t, 0, found(orchestrator.RunQuery{Text: "hush"}), "by a search")
+	assert.Equal(t, 1, found(orchestrator.RunQuery{Label: "for=ann"}), "by another label")
+}
+
+func badValues(t *testing.T, h *host) {
+	f := flow(h, func(*orchestrator.Context, none) (none, error) { return none{}, nil })
+	e := h.engine(nil)
+	o := carrying(h)
+	o.Secret = append(o.Secret, "tokn")
+	_, err := f.Start(h.ctx, e, none{}, o)
+	require.ErrorIs(t, err, orchestrator.ErrMalformed)
+	says(t, err, `"tokn"`)
+	_, err = e.Open(h.ctx, o.ID)
+	require.ErrorIs(t, err, orchestrator.ErrNoRun)
+}
