@@ -70,8 +70,9 @@ type Opener struct {
 }
 
 // Open opens the model of s, without calling it. The provider is anthropic, or with
-// a BaseURL, which holds what comes before /messages, any other. The key of a
-// provider is sent to no other host than that of its Specs' BaseURL.
+// a BaseURL any other. The BaseURL is the part before /v1/messages, as for Anthropic's
+// own SDKs, or that before /messages. The key of a provider is sent to no other host than
+// that of its Specs' BaseURL.
 //
 // The model is a [providers.Metered], so s's Price, Temperature, MaxTokens and
 // Params count. Its Generate makes one attempt; s's Timeout limits it as a whole.
@@ -114,12 +115,26 @@ func (o Opener) open(s providers.Spec) (*wire.Model, error) {
 	if err := wire.CheckKey(s.Provider, key); err != nil {
 		return nil, err
 	}
+	memory := new(wire.Memory)
 	service := &claude.Service{
-		Provider: s.Provider, Name: s.Model, Model: claude.ModelOf(cmp.Or(s.Family, s.Model)), NoCache: o.NoCache, Memory: new(wire.Memory), Stream: true,
-		URL: strings.TrimSuffix(cmp.Or(s.BaseURL, "https://api.anthropic.com/v1"), "/") + "/messages",
+		Provider: s.Provider, Name: s.Model, Model: claude.ModelOf(cmp.Or(s.Family, s.Model)), NoCache: o.NoCache, Memory: memory, Stream: true,
+		Route: routeOf(s.BaseURL, memory),
 	}
 	begin := func(req providers.Request) (wire.Talk, error) { return service.Begin(req), nil }
 	return wire.New(s, options, wire.SignWith("X-Api-Key", key, token), begin, wire.Secrets(o.Keys, o.Header)...), nil
+}
+
+// routeOf returns where /messages is. Anthropic's own SDKs, and so most gateways, take the
+// URL before /v1.
+func routeOf(baseURL string, m *wire.Memory) wire.Route {
+	base := strings.TrimSuffix(cmp.Or(baseURL, "https://api.anthropic.com"), "/")
+	switch {
+	case wire.Versioned(base):
+		return wire.NewRoute(base, "", m)
+	case baseURL == "":
+		return wire.NewRoute(base+"/v1", "", m)
+	}
+	return wire.NewRoute(base+"/v1", base, m)
 }
 
 // check returns every fault of the fields of s other than the model joined into one

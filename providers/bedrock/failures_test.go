@@ -33,7 +33,7 @@ var troubles = map[failtest.Word]string{
 // failing is f's format, for the table of all formats.
 func (f family) failing(name string) failtest.Format {
 	return failtest.Format{
-		Name: name, Secrets: []string{keys.ID, keys.Secret, keys.Session}, Used: usage, Type: "application/vnd.amazon.eventstream",
+		Name: name, Path: "-stream", Secrets: []string{keys.ID, keys.Secret, keys.Session}, Used: usage, Type: "application/vnd.amazon.eventstream",
 		Open: func(t testing.TB, o failtest.Options) providers.Model {
 			t.Helper()
 			m, err := bedrock.Opener{Credentials: keys, Region: home, Transport: o.Transport, MaxBody: o.MaxBody}.

@@ -128,7 +128,7 @@ func (c *chat) Ask(a *wire.Answer) (string, []byte, error) {
 	}
 	data, err := wire.Body(body, req)
 	c.sent = data
-	return m.url("chat/completions"), data, err
+	return c.url("chat/completions"), data, err
 }
 
 func (c *chat) format() any {

@@ -14,6 +14,7 @@ type model struct {
 	spec   providers.Spec
 	vendor vendor
 	memory *wire.Memory
+	route  wire.Route // where the operations are, but for Azure's
 }
 
 // begin returns a call's conversation with the vendor.
@@ -43,6 +44,7 @@ type call struct {
 	typed  typed
 	sent   []byte
 	asked  string // the effort in it
+	base   string // URL of the route that was asked
 	forget bool   // do not send thoughts back to the vendor
 	stamp  bool   // calls of other vendors need a placeholder
 }
@@ -82,6 +84,9 @@ func (c *call) Concede(status int, said *wire.Said) bool {
 			m.memory.Learn("effort with tools", "none")
 			return true
 		}
+	}
+	if m.route.Concede(c.base, status, said) {
+		return true
 	}
 	if !wire.RefusesRequest(status) {
 		return false

@@ -72,8 +72,8 @@ type Opener struct {
 //	openrouter  OpenRouter
 //
 // and with a BaseURL any other name but anthropic and bedrock, for a server with OpenAI's
-// chat completions there. The BaseURL is the part before /chat/completions, or Azure's
-// /openai. Without an APIVersion Azure is called by its v1 API, with a date by the older
+// chat completions there. The BaseURL is the part before /chat/completions, with or without
+// /v1, or Azure's /openai. Without an APIVersion Azure is called by its v1 API, with a date by the older
 // one, which has deployments in the URL. The key of a provider is sent to no other host
 // than that of its Specs' BaseURL.
 //
@@ -118,6 +118,7 @@ func (o Opener) open(s providers.Spec) (*wire.Model, error) {
 		return nil, err
 	}
 	m := &model{spec: s, vendor: v, memory: new(wire.Memory)}
+	m.route = v.route(s, m.memory)
 	return wire.New(s, options, wire.SignWith(v.header, key, token), m.begin, wire.Secrets(o.Keys, o.Header)...), nil
 }
 

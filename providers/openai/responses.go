@@ -97,7 +97,7 @@ func (r *responses) Ask(a *wire.Answer) (string, []byte, error) {
 	}
 	data, err := wire.Body(body, req)
 	r.sent = data
-	return m.url("responses"), data, err
+	return r.url("responses"), data, err
 }
 
 func (r *responses) input() []any {

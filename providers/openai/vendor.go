@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/providers/internal/wire"
 )
 
 // vendor is how one provider differs from the others.
@@ -114,13 +116,34 @@ func (v vendor) check(s providers.Spec) error {
 	return errors.Join(errs...)
 }
 
+// route returns where the operations of a model are. A base URL that a host gave is
+// taken as it is, or with /v1 behind it where the server has nothing there. That is not
+// tried where the path is the vendor's own.
+func (v vendor) route(s providers.Spec, m *wire.Memory) wire.Route {
+	second, own := "", vendors[s.Provider].baseURL
+	if s.BaseURL != "" && !v.azure && !wire.Versioned(v.baseURL) && (own == "" || pathOf(own) != pathOf(v.baseURL)) {
+		second = v.baseURL + "/v1"
+	}
+	return wire.NewRoute(v.baseURL, second, m)
+}
+
+func pathOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "" // impossible: Validate has seen it
+	}
+	return u.Path
+}
+
 // url returns where to send a request of a format, "chat/completions" or
 // "responses".
-func (m *model) url(format string) string {
+func (c *call) url(format string) string {
+	m := c.model
 	base, version := m.vendor.baseURL, m.spec.APIVersion
 	switch {
 	case !m.vendor.azure:
-		return base + "/" + format
+		c.base = m.route.URL()
+		return c.base + "/" + format
 	case version == "":
 		if base = strings.TrimSuffix(base, "/openai/v1"); !strings.HasSuffix(base, "/openai") {
 			base += "/openai"

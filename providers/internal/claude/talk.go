@@ -18,10 +18,10 @@ import (
 // Service is a service that has Claude. All fields are set once.
 type Service struct {
 	Provider string
-	URL      string
-	Name     string // of the model, in the body; "": it is in the URL
-	Version  string // of the format, in the body; "": it is in a header
-	Stream   bool   // the body says that the answer is streamed
+	Route    wire.Route // where /messages is; zero: the caller knows
+	Name     string     // of the model, in the body; "": it is in the URL
+	Version  string     // of the format, in the body; "": it is in a header
+	Stream   bool       // the body says that the answer is streamed
 	Model    Model
 	NoCache  bool
 	Memory   *wire.Memory
@@ -33,8 +33,9 @@ type Talk struct {
 	req    providers.Request
 	typed  typed
 	sent   []byte
-	forget bool // do not send thoughts back to the vendor
-	midway bool // a system message was sent after others
+	asked  string // URL of the Route that was asked
+	forget bool   // do not send thoughts back to the vendor
+	midway bool   // a system message was sent after others
 	reader
 }
 
@@ -158,7 +159,8 @@ func (t *Talk) Ask(a *wire.Answer) (string, []byte, error) {
 	t.cache(&body)
 	data, err := wire.Body(body, req)
 	t.sent = data
-	return t.URL, data, err
+	t.asked = t.Route.URL()
+	return t.asked + "/messages", data, err
 }
 
 // instructions returns the leading system messages, for which the format has one place.
@@ -252,6 +254,9 @@ var aboutSystem = regexp.MustCompile("(?i)roles? [`'\"]?system|system (?:role|me
 func (t *Talk) Concede(status int, said *wire.Said) bool {
 	if t.midway && status >= http.StatusBadRequest && aboutSystem.MatchString(said.Message) { // some servers answer 500
 		t.Memory.Learn(midway, "")
+		return true
+	}
+	if t.Route.Concede(t.asked, status, said) {
 		return true
 	}
 	if !wire.RefusesRequest(status) {

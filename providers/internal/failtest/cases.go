@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-const page = "<html><body>bad"
+const markup = "<html><body>bad"
 
 // refusal is a case of a status and a vendor's message.
 type refusal struct {
@@ -88,7 +88,7 @@ var refusals = []refusal{
 
 // all are the cases of f.
 func all(f Format) []Case {
-	out := slices.Concat(bodies(f), unusable(), streams())
+	out := slices.Concat(bodies(f), unusable(f), streams())
 	for _, r := range refusals {
 		text := r.text
 		if text == "" {
@@ -121,8 +121,8 @@ func bodies(f Format) []Case {
 		{Name: "no words", Answer: always(402, ""), Kind: providers.Permanent, Reason: providers.Quota, Text: "Payment Required", Status: 402},
 		{Name: "an empty object", Answer: always(429, "{}"), Kind: providers.RateLimited, Text: "Too Many Requests", Status: 429},
 		{Name: "null", Answer: always(500, "null"), Kind: providers.Transient, Text: "Internal Server Error", Status: 500},
-		{Name: "a page", Answer: always(502, page, "Content-Type", "text/html"), Kind: providers.Transient, Text: "Bad Gateway", Status: 502},
-		{Name: "a page of who limits", Answer: always(429, page, "Content-Type", "text/html", "Retry-After", "7"), Kind: providers.RateLimited, After: 7 * time.Second, Text: "Too Many Requests", Status: 429},
+		{Name: "a page", Answer: always(502, markup, "Content-Type", "text/html"), Kind: providers.Transient, Text: "Bad Gateway", Status: 502},
+		{Name: "a page of who limits", Answer: always(429, markup, "Content-Type", "text/html", "Retry-After", "7"), Kind: providers.RateLimited, After: 7 * time.Second, Text: "Too Many Requests", Status: 429},
 		{Name: "a text", Answer: always(404, "model m not found", "Content-Type", "text/plain"), Kind: providers.Permanent, Reason: providers.NotFound, Text: "model m not found", Status: 404},
 		{Name: "an error that is a text", Answer: always(404, `{"error":"there is no m"}`), Kind: providers.Permanent, Reason: providers.NotFound, Text: "there is no m", Status: 404},
 		{Name: "an error alone", Answer: always(422, `{"message":"odd"}`), Kind: providers.Invalid, Text: "odd", Status: 422},
@@ -132,28 +132,36 @@ func bodies(f Format) []Case {
 }
 
 // unusable are answers without an error's status.
-func unusable() []Case {
+func unusable(f Format) []Case {
 	ok := func(name, body string, headers ...string) Case {
-		return Case{Name: name, Answer: always(200, body, headers...), Kind: providers.Transient, Reason: providers.Unavailable, Status: 200, Free: true}
+		return Case{Name: name, Answer: always(200, body, headers...), Kind: providers.Transient, Reason: providers.Unavailable, Status: 200, Paid: true}
+	}
+	page := func(name, body, label, text string) Case {
+		return Case{Name: name, Answer: always(200, body, "Content-Type", label), Kind: providers.Permanent, Status: 200, Text: text, Free: true}
 	}
 	half := func(f Format) http.HandlerFunc { return Cut("application/json", f.Whole("hello")[:40]) }
 	return []Case{
 		ok("an answer of nothing", ""),
-		ok("an answer that is a page", page, "Content-Type", "text/html"),
+		page("an answer that is a page", markup, "text/html; charset=utf-8", f.Path+` is text/html, not a model's; it begins "bad": check the base URL, and logins or proxies on the way`),
+		page("a page that is called JSON", "\r\n<!DOCTYPE html><style>p{}</style><title>Sign in</title>", "application/json", `is text/html, not a model's; it begins "Sign in"`),
+		page("a page that is called a stream", markup, "text/event-stream", "is text/html"),
+		page("a page of words", "Please log in.", "text/html", `it begins "Please log in."`),
+		page("a document of XML", `<?xml version="1.0"?><Error>no</Error>`, "application/xml", "is application/xml"),
+		page("a page with the key", "<p>"+strings.Repeat("x", 75)+f.Secrets[0], "text/html", "xxx[reda..."),
 		ok("an answer that is an empty object", "{}"),
 		ok("an answer that is null", "null"),
 		ok("an answer that is a list", "[]"),
 		ok("an answer that is a number", "7"),
 		ok("an answer that is a text", `"hello"`),
-		{Name: "an answer of no content", Answer: always(204, ""), Kind: providers.Transient, Status: 204},
-		{Name: "an answer that is cut", Answer: half, Kind: providers.Transient, Text: "EOF", Status: 200, Free: true},
-		{Name: "two answers", Answer: func(f Format) http.HandlerFunc { return Reply(200, f.Whole("hello")+f.Whole("hello")) }, Kind: providers.Transient},
+		{Name: "an answer of no content", Answer: always(204, ""), Kind: providers.Transient, Status: 204, Paid: true},
+		{Name: "an answer that is cut", Answer: half, Kind: providers.Transient, Text: "EOF", Status: 200, Paid: true},
+		{Name: "two answers", Answer: func(f Format) http.HandlerFunc { return Reply(200, f.Whole("hello")+f.Whole("hello")) }, Kind: providers.Transient, Paid: true},
 		{Name: "an answer that says nothing", Answer: func(f Format) http.HandlerFunc { return Reply(200, f.Whole("")) }, Kind: providers.Transient, Text: "neither text nor tool calls", Charged: true},
 		{Name: "an answer that is half of the key", Answer: func(f Format) http.HandlerFunc {
 			return Reply(200, `{"choices":"`+f.Secrets[0]+`","content":"`+f.Secrets[0]+`"`)
-		}, Kind: providers.Transient},
-		{Name: "an answer longer than the limit", Answer: func(f Format) http.HandlerFunc { return Reply(200, f.Whole(strings.Repeat("hello", 1000))) }, Options: Options{MaxBody: 4000}, Kind: providers.Permanent, Text: "longer than the limit"},
-		{Name: "an answer out of time", Answer: func(f Format) http.HandlerFunc { return Stall("application/json", f.Whole("hello")[:40]) }, Options: Options{Timeout: "20ms"}, Kind: providers.Transient, Reason: providers.Unavailable, Text: "no answer within 20ms"},
+		}, Kind: providers.Transient, Paid: true},
+		{Name: "an answer longer than the limit", Answer: func(f Format) http.HandlerFunc { return Reply(200, f.Whole(strings.Repeat("hello", 1000))) }, Options: Options{MaxBody: 4000}, Kind: providers.Permanent, Text: "longer than the limit", Paid: true},
+		{Name: "an answer out of time", Answer: func(f Format) http.HandlerFunc { return Stall("application/json", f.Whole("hello")[:40]) }, Options: Options{Timeout: "20ms"}, Kind: providers.Transient, Reason: providers.Unavailable, Text: "no answer within 20ms", Paid: true},
 		{Name: "no answer in time", Answer: func(Format) http.HandlerFunc { return Stall("", "") }, Options: Options{Timeout: "20ms"}, Kind: providers.Transient, Reason: providers.Unavailable, Text: "no answer within 20ms", Free: true},
 	}
 }
@@ -161,7 +169,8 @@ func unusable() []Case {
 // streams are answers that break off or turn into an error.
 func streams() []Case {
 	stream := func(name, text string, body func(f Format) string, kind providers.Kind) Case {
-		return Case{Name: name, Answer: func(f Format) http.HandlerFunc { return Reply(200, body(f), "Content-Type", f.Type) }, Kind: kind, Text: text}
+		answer := func(f Format) http.HandlerFunc { return Reply(200, body(f), "Content-Type", f.Type) }
+		return Case{Name: name, Answer: answer, Kind: kind, Text: text, Paid: true}
 	}
 	fails := func(w Word, message string) func(f Format) string {
 		return func(f Format) string { return f.begun("par") + f.Fault(w, message) }
@@ -170,6 +179,8 @@ func streams() []Case {
 	long.TooLong = true
 	busy := stream("a stream with an overload in it", "busy", fails(Overloaded, "busy"), providers.Transient)
 	busy.Reason = providers.Overloaded
+	refused := stream("a stream that begins with a fault", "boom", func(f Format) string { return f.Fault(Broken, "boom") }, providers.Transient)
+	refused.Paid, refused.Free = false, true
 	return []Case{
 		stream("a stream of nothing", "without a finish reason", func(Format) string { return "" }, providers.Transient),
 		stream("a stream without an end", "without a finish reason (after ", func(f Format) string { return f.begun("par") }, providers.Transient),
@@ -178,17 +189,17 @@ func streams() []Case {
 		busy,
 		stream("a stream with a fault in it", "boom", fails(Broken, "boom"), providers.Transient),
 		stream("a stream with two faults in it", "boom", func(f Format) string { return f.begun("par") + f.Fault(Broken, "boom") + f.Fault(Broken, "bang") }, providers.Transient),
-		stream("a stream that begins with a fault", "boom", func(f Format) string { return f.Fault(Broken, "boom") }, providers.Transient),
+		refused,
 		long,
-		{Name: "a stream that is cut", Answer: func(f Format) http.HandlerFunc { return Cut(f.Type, f.begun("par")) }, Kind: providers.Transient, Reason: providers.Unavailable, Text: "EOF"},
+		{Name: "a stream that is cut", Answer: func(f Format) http.HandlerFunc { return Cut(f.Type, f.begun("par")) }, Kind: providers.Transient, Reason: providers.Unavailable, Text: "EOF", Paid: true},
 		{Name: "a stream that is cut within an event", Answer: func(f Format) http.HandlerFunc {
 			begun := f.begun("partial")
 			return Cut(f.Type, begun[:len(begun)-20])
-		}, Kind: providers.Transient, Reason: providers.Unavailable, Text: "EOF"},
-		{Name: "a stream out of time", Answer: func(f Format) http.HandlerFunc { return Stall(f.Type, f.begun("a")) }, Options: Options{Timeout: "50ms"}, Kind: providers.Transient, Reason: providers.Unavailable, Text: "no answer within 50ms"},
+		}, Kind: providers.Transient, Reason: providers.Unavailable, Text: "EOF", Paid: true},
+		{Name: "a stream out of time", Answer: func(f Format) http.HandlerFunc { return Stall(f.Type, f.begun("a")) }, Options: Options{Timeout: "50ms"}, Kind: providers.Transient, Reason: providers.Unavailable, Text: "no answer within 50ms", Paid: true},
 		{Name: "a stream longer than the limit", Answer: func(f Format) http.HandlerFunc {
 			return Reply(200, strings.Repeat(f.begun("hello"), 1000), "Content-Type", f.Type)
-		}, Options: Options{MaxBody: 4000}, Kind: providers.Permanent, Text: "longer than the limit"},
+		}, Options: Options{MaxBody: 4000}, Kind: providers.Permanent, Text: "longer than the limit", Paid: true},
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 // Format is a vendor's format, as its server writes it.
 type Format struct {
 	Name    string
-	Secrets []string // that the model was opened with: no error holds them
+	Secrets []string // secrets that the model was opened with: no error holds them
+	Path    string   // path of a request's URL
 	Open    func(t testing.TB, o Options) providers.Model
 
 	// Refuse returns the body of an error, and the headers that come with it, as name,

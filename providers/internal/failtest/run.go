@@ -33,6 +33,7 @@ type Case struct {
 	Text    string // in the message
 	Status  int    // of the error
 	Charged bool   // what the answer says it has used is in the error
+	Paid    bool   // a call with an estimate of what was used is in the error
 	Free    bool   // nothing was used
 }
 
@@ -83,6 +84,11 @@ func (f Format) try(t *testing.T, c Case) {
 			used := f.Used
 			used.Calls, used.Unpriced = 1, 1
 			assert.Equal(t, used, e.Usage)
+		}
+		if c.Paid {
+			assert.Equal(t, int64(1), e.Usage.Calls)
+			assert.Equal(t, int64(1), e.Usage.Unpriced, "the model has no price")
+			assert.Positive(t, e.Usage.Input)
 		}
 		if c.Free {
 			assert.Equal(t, providers.Usage{}, e.Usage)

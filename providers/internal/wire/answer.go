@@ -214,37 +214,3 @@ func Counted(u providers.Usage) providers.Usage {
 	}
 	return u
 }
-
-// charged is the usage of a failed call: as the vendor says or, for an interrupted stream,
-// estimated by the bytes that were sent and received.
-func (ex *exchange) charged() providers.Usage {
-	const perToken = 4 // bytes, about
-	a := &ex.answer
-	u := a.Usage
-	if !ex.streamed || a.heard == 0 || a.Stop != "" && u != (providers.Usage{}) {
-		return u
-	}
-	if u.Input == 0 {
-		u.Input = 1 + sizeOf(ex.req)/perToken
-	}
-	u.Output = max(u.Output, 1+int64(a.heard)/perToken)
-	return u
-}
-
-// sizeOf is how many bytes of text a request has.
-func sizeOf(req providers.Request) int64 {
-	n := len(req.Output)
-	for _, m := range req.Messages {
-		n += len(m.Text)
-		for _, c := range m.ToolCalls {
-			n += len(c.Name) + len(c.Input)
-		}
-		for _, p := range m.Parts {
-			n += len(p.Text)
-		}
-	}
-	for _, t := range req.Tools {
-		n += len(t.Name) + len(t.Description) + len(t.Input)
-	}
-	return int64(n)
-}

@@ -27,7 +27,7 @@ func (v vendor) failing() failtest.Format {
 		name += " by Responses"
 	}
 	return failtest.Format{
-		Name: name, Secrets: []string{secret}, Used: v.used(), Type: "text/event-stream",
+		Name: name, Secrets: []string{secret}, Path: v.path + v.request, Used: v.used(), Type: "text/event-stream",
 		Open: func(t testing.TB, o failtest.Options) providers.Model {
 			t.Helper()
 			spec := v.spec(&stub{Server: &httptest.Server{URL: o.URL}})

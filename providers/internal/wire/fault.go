@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // classify returns the error of a call. It checks the caller's ctx first, then the vendor's
 // message, then the transport.
 func (m *Model) classify(ctx, attempt context.Context, ex *exchange, err error) *providers.Error {
-	e := &providers.Error{Status: ex.status, Usage: ex.charged(), Message: err.Error(), Err: err}
+	e := &providers.Error{Status: ex.status, Usage: ex.charged(err), Message: err.Error(), Err: err}
 	var said *Said
 	var silent silentError
 	switch {
@@ -31,11 +32,12 @@ func (m *Model) classify(ctx, attempt context.Context, ex *exchange, err error) 
 		said.Message = withoutPrompt(said.Message, ex.req) // its words must not classify the error
 		said.fill(e)
 		e.RetryAfter = waitOf(e.Kind, ex.header, said)
+		ex.addPath(e, said)
 	case attempt.Err() != nil && errors.As(context.Cause(attempt), &silent) && silent.limit == First:
 		outOfTime(attempt, e, "no answer within "+First.String(), err)
 	case attempt.Err() != nil:
 		outOfTime(attempt, e, context.Cause(attempt).Error(), err)
-	case errors.Is(err, errTooBig), errors.Is(err, network.ErrBlocked), errors.As(err, new(*tls.CertificateVerificationError)):
+	case errors.Is(err, errTooBig), errors.Is(err, network.ErrBlocked), errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(pageError)):
 		e.Kind = providers.Permanent
 	case ex.sent: // the network, or an answer that cannot be used
 		e.Kind, e.Reason = providers.Transient, providers.Unavailable
@@ -50,6 +52,23 @@ func (m *Model) classify(ctx, attempt context.Context, ex *exchange, err error) 
 		e.Message += fmt.Sprintf(" (after %d bytes of the answer)", ex.answer.heard)
 	}
 	return e
+}
+
+// addPath names in e what was asked for, where the server does not have it.
+func (ex *exchange) addPath(e *providers.Error, said *Said) {
+	if e.Status != http.StatusNotFound && e.Status != http.StatusMethodNotAllowed {
+		return
+	}
+	e.Message = ex.path() + ": " + e.Message
+	if !said.aboutModel() {
+		e.Message = short(e.Message) + ": check the base URL"
+	}
+}
+
+// path names what was asked for, without the host and the query: one path, or two where
+// the first was not there.
+func (ex *exchange) path() string {
+	return strings.Join(slices.Compact(slices.Clone(ex.paths)), " and ")
 }
 
 func outOfTime(attempt context.Context, e *providers.Error, message string, err error) {

@@ -1,14 +1,12 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -39,8 +37,10 @@ type exchange struct {
 	req      providers.Request
 	secrets  []string
 	sent     bool
-	streamed bool // the answer came as a stream
-	status   int  // 0: none came
+	paths    []string // paths of the URLs that were asked, one for each request
+	streamed bool     // the answer came as a stream
+	received int64    // bytes of the answer's body
+	status   int      // HTTP status; 0: none came
 	header   http.Header
 	said     *Said // of an answer with an error's status
 	answer   Answer
@@ -126,7 +126,7 @@ func (m *Model) ask(ctx context.Context, ex *exchange) error {
 
 // send sends a request and reads the answer.
 func (m *Model) send(ctx context.Context, ex *exchange, talk Talk, url string, body []byte) error {
-	ex.said, ex.status, ex.header, ex.streamed = nil, 0, nil, false
+	ex.said, ex.status, ex.header, ex.streamed, ex.received = nil, 0, nil, false, 0
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("make request: %w", err)
@@ -134,6 +134,7 @@ func (m *Model) send(ctx context.Context, ex *exchange, talk Talk, url string, b
 	if err := errors.Join(ctx.Err(), network.Check(r.URL.Host)); err != nil {
 		return err
 	}
+	ex.paths = append(ex.paths, r.URL.EscapedPath())
 	r.Header.Set("Content-Type", "application/json")
 	for name, values := range m.options.Header {
 		r.Header[http.CanonicalHeaderKey(name)] = values
@@ -154,95 +155,7 @@ func (m *Model) send(ctx context.Context, ex *exchange, talk Talk, url string, b
 		ex.said = readSaid(data, resp.Header)
 		return nil
 	}
-	return m.read(ex, talk, &hearing{r: &limitedReader{r: resp.Body, left: m.options.MaxBody}, silence: &ex.silence})
-}
-
-// read reads the answer, in one piece or as a stream.
-func (m *Model) read(ex *exchange, talk Talk, body io.Reader) error {
-	contentType := ex.header.Get("Content-Type")
-	in := bufio.NewReader(body)
-	if framed, ok := talk.(Framed); ok && strings.Contains(contentType, "eventstream") {
-		ex.streamed = true
-		return ex.finished(framed.Frames(&ex.answer, in))
-	}
-	if strings.Contains(contentType, "json") && !strings.Contains(contentType, "event-stream") || beginsJSON(in) {
-		data, err := io.ReadAll(in)
-		if err != nil {
-			return err
-		}
-		return talk.Whole(&ex.answer, data)
-	}
-	ex.streamed = true
-	return ex.finished(readEvents(in, m.options.MaxBody, func(name string, data []byte) (bool, error) {
-		return talk.Event(&ex.answer, name, data)
-	}))
-}
-
-// Framed is a [Talk] whose streams have frames of the vendor's own.
-type Framed interface {
-	Frames(a *Answer, in io.Reader) error
-}
-
-func (ex *exchange) finished(err error) error {
-	if err == nil && ex.answer.Stop == "" {
-		return errUnfinished
-	}
-	return err
-}
-
-// beginsJSON says whether the body is an object or a list, with which no stream of events
-// begins: some servers send no content type, or a wrong one.
-func beginsJSON(in *bufio.Reader) bool {
-	const spaces = 64
-	for n := 1; n <= spaces; n++ {
-		head, err := in.Peek(n)
-		if err != nil {
-			return false
-		}
-		switch head[n-1] {
-		case ' ', '\t', '\r', '\n':
-			continue
-		case '{', '[':
-			return true
-		}
-		return false
-	}
-	return false
-}
-
-// hearing reports each received piece.
-type hearing struct {
-	r       io.Reader
-	silence *silence
-}
-
-func (h *hearing) Read(p []byte) (int, error) {
-	n, err := h.r.Read(p)
-	if n > 0 {
-		h.silence.heard()
-	}
-	return n, err
-}
-
-// limitedReader fails with errTooBig after left bytes, where io.LimitReader would
-// return io.EOF.
-type limitedReader struct {
-	r    io.Reader
-	left int64
-}
-
-func (l *limitedReader) Read(p []byte) (int, error) {
-	if l.left < 0 {
-		return 0, errTooBig
-	}
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1] // one more, to see whether there is more
-	}
-	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return n - 1, errTooBig
-	}
-	return n, err
+	return m.read(ex, talk, &hearing{r: &limitedReader{r: resp.Body, left: m.options.MaxBody}, ex: ex})
 }
 
 // redactor knows all secrets of a call.

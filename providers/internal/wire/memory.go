@@ -41,6 +41,13 @@ func (m *Memory) Learn(what, instead string) {
 	m.refused[what] = instead
 }
 
+// Forget forgets what was learned with something.
+func (m *Memory) Forget(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.refused, what)
+}
+
 var (
 	aboutFormat = regexp.MustCompile(`(?i)response[_ ]?(?:format|mime[_ ]?type|schema)|json_schema|output_config|output_format|text\.format|structured outputs?`)
 	unsupported = regexp.MustCompile(`(?i)not (?:yet )?(?:supported|permitted|allowed|available)|(?:does|do)(?:n't| not) (?:yet )?support|` +

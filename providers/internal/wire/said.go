@@ -168,6 +168,8 @@ var (
 	absent = regexp.MustCompile(`(?i)model identifier is invalid|on-demand throughput|access to the model|end of (?:its|their) life|` +
 		`model_not_found|DeploymentNotFound|model_decommissioned|(?:model|deployment) .{0,80}(?:not found|does not exist|not available|has been deprecated|is decommissioned)|no such model|unknown model`)
 
+	modelWord = regexp.MustCompile(`(?i)\b(?:models?|deployments?)\b|model_`)
+
 	filtered = regexp.MustCompile(`(?i)content_filter|content_policy_violation|ResponsibleAIPolicyViolation|content management policy|invalid_prompt`)
 
 	tooLarge = regexp.MustCompile(`(?i)request_too_large|request too large`) // among those that come too fast
@@ -206,6 +208,12 @@ func (s *Said) fill(e *providers.Error) {
 	case page(e.Message), s.Message == "" && s.Type+s.Code == "" && e.Status >= 300:
 		e.Message = cmp.Or(http.StatusText(e.Status), s.Error())
 	}
+}
+
+// aboutModel says whether s speaks of a model that is missing, and not of a path.
+func (s *Said) aboutModel() bool {
+	all := beginning(s.Type + " " + s.Code + " " + s.Message)
+	return absent.MatchString(all) || modelWord.MatchString(all)
 }
 
 func kindOf(status int) (providers.Kind, providers.Reason) {
