@@ -3,6 +3,8 @@ package runlog
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +14,16 @@ import (
 func Listed(kind string) bool {
 	switch kind {
 	case Started, Resumed, Stuck, Ended:
+		return true
+	}
+	return false
+}
+
+// Indexed tells whether a record of that kind changes what stores keep beside the logs: the
+// [Listing] of its run, or its open questions.
+func Indexed(kind string) bool {
+	switch kind {
+	case Started, Resumed, Stuck, Ended, Asked, Answered, Expired, Withdrawn:
 		return true
 	}
 	return false
@@ -70,15 +82,18 @@ func (q Query) Selects(l Listing) bool {
 		q.selectsLabel(l) && q.selectsText(l)
 }
 
-func (q Query) selectsLabel(l Listing) bool {
-	name, want, valued := strings.Cut(q.Label, "=")
-	value, ok := l.Labels[name]
-	return q.Label == "" || ok && (!valued || value == want)
+func (q Query) selectsLabel(l Listing) bool { return hasLabel(l.Labels, q.Label) }
+
+// hasLabel tells whether labels has a label, "name" or "name=value"; "" is any.
+func hasLabel(labels map[string]string, label string) bool {
+	name, want, valued := strings.Cut(label, "=")
+	value, ok := labels[name]
+	return label == "" || ok && (!valued || value == want)
 }
 
 func (q Query) selectsText(l Listing) bool {
-	text := lowerASCII(q.Text)
-	has := func(s string) bool { return strings.Contains(lowerASCII(s), text) }
+	text := LowerASCII(q.Text)
+	has := func(s string) bool { return strings.Contains(LowerASCII(s), text) }
 	for _, value := range l.Labels {
 		if has(value) {
 			return true
@@ -87,11 +102,29 @@ func (q Query) selectsText(l Listing) bool {
 	return has(l.Run) || has(l.Flow) || has(l.Err)
 }
 
-func lowerASCII(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
+// SearchText is the text that [Query.Text] is looked up in: the ID, the flow's name, the
+// labels' values and Err, kept apart by zero bytes, with ASCII letters in lower case. A
+// store that keeps it finds all runs that may match by [LowerASCII] of the query's Text;
+// [Query.Selects] tells which do.
+func (l *Listing) SearchText() string {
+	fields := []string{l.Run, l.Flow, l.Err}
+	for _, name := range slices.Sorted(maps.Keys(l.Labels)) {
+		fields = append(fields, l.Labels[name])
+	}
+	return LowerASCII(strings.Join(fields, "\x00"))
+}
+
+// LowerASCII returns s with ASCII letters in lower case. All other bytes stay.
+func LowerASCII(s string) string {
+	i := strings.IndexFunc(s, func(r rune) bool { return 'A' <= r && r <= 'Z' })
+	if i < 0 {
+		return s
+	}
+	b := []byte(s)
+	for ; i < len(b); i++ {
+		if 'A' <= b[i] && b[i] <= 'Z' {
+			b[i] += 'a' - 'A'
 		}
-		return r
-	}, s)
+	}
+	return string(b)
 }

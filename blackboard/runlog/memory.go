@@ -14,7 +14,7 @@ import (
 
 // Memory is a store that lives as long as the process. The zero value is empty
 // and ready to use; a Memory must not be copied. It is a [Store], [Owners],
-// [Notifier], [Messenger], [Inbox], [Questions], [Blobs] and [Deleter].
+// [Notifier], [Messenger], [Inbox], [Questions], [OpenQuestions], [Blobs] and [Deleter].
 type Memory struct {
 	mu       sync.Mutex
 	runs     map[string]*memoryRun
@@ -31,6 +31,7 @@ func NewMemory() *Memory { return new(Memory) }
 type memoryRun struct {
 	recs    []Record // only grows: a part of it may be read without the lock
 	listing Listing
+	asks    openAsks          // what is known of questions; nil: none was asked, or the run has ended
 	letters []Letter          // letters that were not taken
 	used    map[address]bool  // addresses of all letters; nil: none
 	blobs   map[string][]byte // data by hash; it never changes
@@ -112,10 +113,24 @@ func (m *Memory) Append(ctx context.Context, recs []Record) error {
 			r := m.change(rec.Run)
 			r.recs = append(r.recs, own(rec))
 			r.listing = listings[rec.Run]
+			r.index(rec)
 			m.notify(rec.Run)
 		}
 		return nil
 	})
+}
+
+// index takes in what rec says of questions.
+func (r *memoryRun) index(rec Record) {
+	switch {
+	case rec.Kind == Ended:
+		r.asks = nil
+	case AskKind(rec.Kind):
+		if r.asks == nil {
+			r.asks = openAsks{}
+		}
+		r.asks.add(r.recs[len(r.recs)-1])
+	}
 }
 
 // own returns rec as it comes back from a store, with Data of its own.

@@ -82,6 +82,21 @@ func (m *Memory) Asks(ctx context.Context, run, key string) iter.Seq2[Record, er
 	})
 }
 
+// OpenAsks implements [OpenQuestions].
+func (m *Memory) OpenAsks(ctx context.Context, q AskQuery) iter.Seq2[OpenAsk, error] {
+	return yieldAll(ctx, m, ownOpenAsk, func() (all []OpenAsk, err error) {
+		for _, r := range m.runs {
+			all = append(all, r.asks.selected(&q, &r.listing)...)
+		}
+		return firstOf(&q, all), nil
+	})
+}
+
+func ownOpenAsk(a OpenAsk) OpenAsk {
+	a.Record, a.Labels = own(a.Record), maps.Clone(a.Labels)
+	return a
+}
+
 // PutBlob implements [Blobs].
 func (m *Memory) PutBlob(ctx context.Context, run string, data []byte) (string, error) {
 	hash := BlobHash(data)

@@ -3,8 +3,8 @@
 //
 // A host plugs in its own storage by implementing [Store], four methods; package
 // storetest checks them. The optional interfaces [Owners], [Notifier], [Messenger],
-// [Inbox], [Questions], [Blobs] and [Deleter] say what more a store can do. [Memory] has
-// them all.
+// [Inbox], [Questions], [OpenQuestions], [Blobs] and [Deleter] say what more a store can
+// do. [Memory] has them all.
 //
 // [Export] and [Import] carry a run from one store to another as JSON lines.
 package runlog
@@ -208,6 +208,15 @@ func Asks(ctx context.Context, s Store, run, key string) iter.Seq2[Record, error
 			}
 		}
 	}
+}
+
+// OpenQuestions is a Store with an index of the questions that wait for an answer, over
+// all runs. Without it, engines read the logs of all open runs: see [OpenAsks].
+type OpenQuestions interface {
+	// OpenAsks yields the open questions that q selects, oldest first, in the order of
+	// [AskPlace]. It sees what Append has stored: [AskChange] says which records open
+	// and close a question.
+	OpenAsks(ctx context.Context, q AskQuery) iter.Seq2[OpenAsk, error]
 }
 
 // Blobs is a Store for large values by their hash. Each belongs to a run, so that

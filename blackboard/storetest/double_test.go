@@ -12,6 +12,7 @@ import (
 type (
 	recordSeq = iter.Seq2[runlog.Record, error]
 	listSeq   = iter.Seq2[runlog.Listing, error]
+	openSeq   = iter.Seq2[runlog.OpenAsk, error]
 	blobSeq   = iter.Seq2[[]byte, error]
 )
 
@@ -33,6 +34,7 @@ type double struct {
 	letters func(ctx context.Context, run string) iter.Seq2[runlog.Letter, error]
 	take    func(ctx context.Context, run, key string, round int) error
 	asks    func(ctx context.Context, run, key string) recordSeq
+	open    func(ctx context.Context, q runlog.AskQuery) openSeq
 	putBlob func(ctx context.Context, run string, data []byte) (string, error)
 	blob    func(ctx context.Context, run, hash string) ([]byte, error)
 	blobsOf func(ctx context.Context, run string) iter.Seq2[[]byte, error]
@@ -46,7 +48,7 @@ func newDouble() *double {
 	return &double{
 		Memory: m, append: m.Append, records: m.Records, last: m.Last, list: m.List, beat: m.Beat, leave: m.Leave,
 		alive: m.Alive, orphans: m.Orphans, changes: m.Changes, request: m.Request, serve: m.Serve, put: m.Put, letters: m.Letters,
-		take: m.Take, asks: m.Asks,
+		take: m.Take, asks: m.Asks, open: m.OpenAsks,
 		putBlob: m.PutBlob, blob: m.Blob, blobsOf: m.BlobsOf, delete: m.Delete, damaged: make(map[string]bool),
 	}
 }
@@ -90,6 +92,8 @@ func (d *double) Take(ctx context.Context, run, key string, round int) error {
 }
 
 func (d *double) Asks(ctx context.Context, run, key string) recordSeq { return d.asks(ctx, run, key) }
+
+func (d *double) OpenAsks(ctx context.Context, q runlog.AskQuery) openSeq { return d.open(ctx, q) }
 
 func (d *double) Put(ctx context.Context, l runlog.Letter) error { return d.put(ctx, l) }
 

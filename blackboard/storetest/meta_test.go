@@ -21,7 +21,7 @@ type fault struct {
 	breakIt func(d *double)
 }
 
-var faults = slices.Concat(appendFaults, readFaults, listFaults, ownersFaults, messengerFaults, inboxFaults, asksFaults, blobsFaults, damageFaults)
+var faults = slices.Concat(appendFaults, readFaults, listFaults, ownersFaults, messengerFaults, inboxFaults, asksFaults, openFaults, blobsFaults, damageFaults)
 
 // doubles checks doubles, which break what they are told to.
 var doubles = Suite{

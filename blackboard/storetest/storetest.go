@@ -7,8 +7,8 @@
 //	}
 //
 // There is one subtest for each face of a store: Store, Owners, Notifier, Messenger,
-// Inbox, Questions, Blobs and Deleter. That of a face which the store lacks is skipped,
-// and says what engines do without it. So an author can begin with [runlog.Store], and
+// Inbox, Questions, OpenQuestions, Blobs and Deleter. That of a face which the store lacks
+// is skipped, and says what engines do without it. So an author can begin with [runlog.Store], and
 // add a face at a time.
 //
 // [Suite] has hooks for what Run leaves out. Run the tests with the race detector
@@ -78,6 +78,7 @@ func (suite Suite) faces() []face {
 		{"Records", recordsChecks},
 		{"Last", lastChecks},
 		{"List", listChecks},
+		{"OpenAsks", openAsksChecks},
 		{"Concurrency", suite.concurrencyChecks()},
 	}
 	if suite.Damage != nil {
@@ -90,6 +91,7 @@ func (suite Suite) faces() []face {
 		single("Messenger", is[runlog.Messenger], "only the process that executes a run can show its state and its progress", suite.messengerChecks()),
 		single("Inbox", is[runlog.Inbox], "only the process that executes a run can answer and cancel it", suite.inboxChecks()),
 		single("Questions", is[runlog.Questions], "engines read the whole log to find the questions of a run", questionsChecks),
+		single("OpenQuestions", is[runlog.OpenQuestions], "engines read the logs of all open runs to find the questions that wait", openIndexChecks),
 		single("Blobs", is[runlog.Blobs], "large values are in the log itself, and requests cannot be recorded", blobsChecks),
 		single("Deleter", is[runlog.Deleter], "runs cannot be deleted", deleterChecks),
 	}

@@ -32,7 +32,8 @@ func (d *Double) Store() runlog.Store {
 		return struct {
 			runlog.Store
 			extras
-		}{f, f}
+			runlog.OpenQuestions
+		}{f, f, f}
 	case notifier:
 		return struct {
 			runlog.Store
@@ -103,6 +104,11 @@ func (f forward) Take(ctx context.Context, run, key string, round int) error {
 
 func (f forward) Asks(ctx context.Context, run, key string) iter.Seq2[runlog.Record, error] {
 	return sequence(ctx, f.d, "Asks", f.extras().Asks(ctx, run, key))
+}
+
+// OpenAsks reads the logs where the wrapped store has no index.
+func (f forward) OpenAsks(ctx context.Context, q runlog.AskQuery) iter.Seq2[runlog.OpenAsk, error] {
+	return sequence(ctx, f.d, "OpenAsks", runlog.OpenAsks(ctx, f.d.inner, q))
 }
 
 func (f forward) PutBlob(ctx context.Context, run string, data []byte) (hash string, err error) {
