@@ -57,10 +57,11 @@ func newDriver(t *testing.T) engine.Driver {
 
 // The engine of this package has all optional interfaces.
 var (
-	_ engine.Driver  = (*driver.Engine)(nil)
-	_ engine.Watcher = (*driver.Engine)(nil)
-	_ engine.Deleter = (*driver.Engine)(nil)
-	_ engine.Asker   = (*driver.Engine)(nil)
+	_ engine.Driver   = (*driver.Engine)(nil)
+	_ engine.Watcher  = (*driver.Engine)(nil)
+	_ engine.Deleter  = (*driver.Engine)(nil)
+	_ engine.Asker    = (*driver.Engine)(nil)
+	_ engine.Surveyor = (*driver.Engine)(nil)
 )
 
 // What needs an optional interface says that the engine lacks it.

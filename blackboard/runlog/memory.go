@@ -31,7 +31,7 @@ func NewMemory() *Memory { return new(Memory) }
 type memoryRun struct {
 	recs    []Record // only grows: a part of it may be read without the lock
 	listing Listing
-	asks    openAsks          // what is known of questions; nil: none was asked, or the run has ended
+	asks    openAsks          // last changes of its questions; nil: none was asked, or the run has ended
 	letters []Letter          // letters that were not taken
 	used    map[address]bool  // addresses of all letters; nil: none
 	blobs   map[string][]byte // data by hash; it never changes

@@ -71,7 +71,7 @@ func openText(t testing.TB, s runlog.Store) {
 	wantOpen(t, s, runlog.AskQuery{Text: "go-"}, "a/Go-2")
 	wantOpen(t, s, runlog.AskQuery{Text: "%"}, "a/pay")
 	wantOpen(t, s, runlog.AskQuery{Text: "0_0 TO B"}, "b/pay")
-	wantOpen(t, s, runlog.AskQuery{Text: "secret"}) // of the text only
+	wantOpen(t, s, runlog.AskQuery{Text: "secret"}) // the question's data
 	wantOpen(t, s, runlog.AskQuery{Text: "really"})
 	wantOpen(t, s, runlog.AskQuery{Text: "nï?"}, "e/x")
 	wantOpen(t, s, runlog.AskQuery{Text: "ünï"}) // not ASCII: case counts

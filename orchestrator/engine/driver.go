@@ -13,8 +13,8 @@ import (
 // Driver is what every engine does. It is safe for concurrent use. Where a method takes
 // a Program, nil stands for the program that the engine has for the run's flow.
 //
-// [Watcher], [Deleter] and [Asker] are optional: package orchestrator finds them by a
-// type assertion. A caller who needs one that the engine lacks gets an error that wraps
+// [Watcher], [Deleter], [Asker] and [Surveyor] are optional: package orchestrator finds
+// them by a type assertion. A caller who needs one that the engine lacks gets an error that wraps
 // [errors.ErrUnsupported]. A method that cannot work, for want of a store that can,
 // returns such an error too.
 type Driver interface { //nolint:interfacebloat // package orchestrator needs all of them
@@ -90,6 +90,14 @@ type Asker interface {
 	// Question returns the question that waits for an answer under key. open is false if
 	// none does. An unknown run is ErrNoRun.
 	Question(ctx context.Context, run, key string) (q Ask, open bool, err error)
+}
+
+// Surveyor is a Driver that finds the questions of all runs. Without it, Engine.Questions
+// fails.
+type Surveyor interface {
+	// OpenAsks yields the questions that wait for an answer and that q selects, oldest
+	// first, also those of runs that no engine works on. Data of each is an [Ask].
+	OpenAsks(ctx context.Context, q runlog.AskQuery) iter.Seq2[runlog.OpenAsk, error]
 }
 
 // View is where a run is.

@@ -179,6 +179,22 @@ func (h slow) state() (round int, kind, data string) {
 	return len(rounds) - 1, kind, data
 }
 
+// TestOpenAsIndexesHaveIt compares the rule of runlog, by which stores keep open questions,
+// with the states of questions.
+func TestOpenAsIndexesHaveIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var last runlog.AskChange
+		state := QuestionState{Key: "q"}
+		for _, rec := range recordsOf(anyWords.Draw(t, "words")) {
+			if c := runlog.ChangeOf(rec); c.Counts(last) {
+				last = c
+			}
+			state = state.Note(rec)
+			assert.Equal(t, state.Kind == runlog.Asked, last.Opens)
+		}
+	})
+}
+
 var anyWords = rapid.Custom(func(t *rapid.T) string {
 	word := rapid.SampledFrom([]string{"ask", "ask", "reject", "answer=1", "answer=2", "expire", "withdraw"})
 	return strings.Join(rapid.SliceOfN(word, 0, 12).Draw(t, "words"), " ")

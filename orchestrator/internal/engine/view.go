@@ -74,6 +74,11 @@ func (e *Engine) List(ctx context.Context, q runlog.Query) iter.Seq2[engine.View
 	}
 }
 
+// OpenAsks implements engine.Surveyor.
+func (e *Engine) OpenAsks(ctx context.Context, q runlog.AskQuery) iter.Seq2[runlog.OpenAsk, error] {
+	return e.journal.OpenAsks(ctx, q)
+}
+
 // view adds to a listing what this engine knows of the run.
 func (e *Engine) view(ctx context.Context, r *run, l *runlog.Listing, alive fleet.Census) (engine.View, error) {
 	v := engine.View{Listing: *l, Status: engine.Status(l.Status)}

@@ -56,17 +56,36 @@ func (s Storage) Asks(ctx context.Context, run, key string) iter.Seq2[runlog.Rec
 	return s.whole(ctx, runlog.Asks(ctx, s.Store, run, key))
 }
 
+// OpenAsks yields the questions of all runs that wait; see runlog.OpenAsks.
+func (s Storage) OpenAsks(ctx context.Context, q runlog.AskQuery) iter.Seq2[runlog.OpenAsk, error] {
+	return each(runlog.OpenAsks(ctx, s.Store, q), func(a *runlog.OpenAsk) error { return s.fill(ctx, &a.Record) })
+}
+
 // whole yields records with the data of their blobs.
 func (s Storage) whole(ctx context.Context, recs iter.Seq2[runlog.Record, error]) iter.Seq2[runlog.Record, error] {
-	return func(yield func(runlog.Record, error) bool) {
-		for rec, err := range recs {
-			if err == nil && rec.Blob != "" {
-				if rec.Data, err = s.Blob(ctx, rec.Run, rec.Blob); err != nil {
-					err = fmt.Errorf("log of run %q: %w", rec.Run, err)
-				}
-				rec.Blob = ""
+	return each(recs, func(rec *runlog.Record) error { return s.fill(ctx, rec) })
+}
+
+// fill takes the data of a record's blob into the record.
+func (s Storage) fill(ctx context.Context, rec *runlog.Record) (err error) {
+	if rec.Blob == "" {
+		return nil
+	}
+	if rec.Data, err = s.Blob(ctx, rec.Run, rec.Blob); err != nil {
+		err = fmt.Errorf("log of run %q: %w", rec.Run, err)
+	}
+	rec.Blob = ""
+	return err
+}
+
+// each yields values after change, whose error ends the sequence.
+func each[T any](seq iter.Seq2[T, error], change func(*T) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for v, err := range seq {
+			if err == nil {
+				err = change(&v)
 			}
-			if !yield(rec, err) || err != nil {
+			if !yield(v, err) || err != nil {
 				return
 			}
 		}
@@ -236,4 +255,12 @@ func (m *memory) List(ctx context.Context, q runlog.Query) iter.Seq2[runlog.List
 		return func(yield func(runlog.Listing, error) bool) { yield(runlog.Listing{}, err) }
 	}
 	return m.store.List(ctx, q)
+}
+
+// OpenAsks implements runlog.OpenQuestions.
+func (m *memory) OpenAsks(ctx context.Context, q runlog.AskQuery) iter.Seq2[runlog.OpenAsk, error] {
+	if err := m.move(ctx, q.Run); err != nil {
+		return func(yield func(runlog.OpenAsk, error) bool) { yield(runlog.OpenAsk{}, err) }
+	}
+	return m.store.OpenAsks(ctx, q)
 }
