@@ -184,10 +184,20 @@ func (e *Engine) Resume(ctx context.Context) (Resumed, error) {
 
 // Open returns the run of that ID, or ErrNoRun.
 func (e *Engine) Open(ctx context.Context, id string) (*Run, error) {
-	if _, err := e.driver.Look(ctx, id); err != nil {
+	if _, err := e.find(ctx, id); err != nil {
 		return nil, err
 	}
 	return &Run{e, id}, nil
+}
+
+// find is what a list shows of the run of that ID, or ErrNoRun.
+func (e *Engine) find(ctx context.Context, id string) (engine.View, error) {
+	if id != "" { // that would select all
+		for v, err := range e.driver.List(ctx, runlog.Query{Run: id}) {
+			return v, err
+		}
+	}
+	return engine.View{}, agent.ErrorOf(fmt.Errorf("%w: %q", ErrNoRun, id))
 }
 
 // RunQuery selects runs. A zero field selects all. It is not a runlog.Query: a Status

@@ -144,7 +144,7 @@ func (f Flow[In, Out]) Start(ctx context.Context, e *Engine, in In, o StartOptio
 // Result waits for r and returns what the flow returned, as Run does. When ctx
 // is done it stops waiting, and the run is not canceled. A run of another flow is ErrDiverged.
 func (f Flow[In, Out]) Result(ctx context.Context, r *Run) (Out, error) {
-	v, err := r.engine.driver.Look(ctx, r.id)
+	v, err := r.engine.find(ctx, r.id)
 	if err == nil && v.Flow != f.Name {
 		err = agent.ErrorOf(fmt.Errorf("%w: run %q is of flow %q, not %q", ErrDiverged, r.id, v.Flow, f.Name))
 	}

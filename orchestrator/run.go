@@ -34,21 +34,24 @@ func (r *Run) Wait(ctx context.Context) error {
 	return err
 }
 
-// Info tells where the run is and what it has used.
+// Info tells where the run is and what it has used. Its cost does not depend on the
+// length of the log, but for logs of older versions, and for a run that no engine works on
+// whose last thousands of records are of no call, child or sleep. What was on record when
+// Info was called is counted.
 func (r *Run) Info(ctx context.Context) (Info, error) {
 	v, err := r.engine.driver.Look(ctx, r.id)
 	if err != nil {
 		return Info{}, err
 	}
+	if v.ByAgent == nil {
+		err = v.ReadLog(r.engine.driver.Log(ctx, r.id, 0))
+	}
 	info := infoOf(&v)
-	info.ByAgent = map[string]providers.Usage{}
-	for rec, err := range r.engine.driver.Log(ctx, r.id, 0) {
-		if err == nil {
-			err = info.add(&rec)
-		}
-		if err != nil {
-			return info, err
-		}
+	if err == nil && len(v.Outcome) > 0 {
+		err = json.Unmarshal(v.Outcome, &info.Outcome)
+	}
+	if err != nil {
+		return info, fmt.Errorf("orchestrator: figures of run %q: %w", r.id, err)
 	}
 	return info, nil
 }
@@ -98,7 +101,7 @@ func (r *Run) Events(ctx context.Context, from int64) iter.Seq2[runlog.Record, e
 			}
 			if err == nil && next == before { // the log is read once more before the end counts
 				var v engine.View
-				v, err = d.Look(ctx, r.id)
+				v, err = r.engine.find(ctx, r.id)
 				if ended = v.Ended; err == nil && !ended {
 					err = unsupported
 				}
@@ -237,50 +240,15 @@ const (
 	Failed      = engine.Failed      // ended with any other error
 )
 
-// infoOf is what a list shows of a run, with its questions where v has them.
+// infoOf is what v says, but for the Outcome.
 func infoOf(v *engine.View) Info {
 	i := Info{
 		ID: v.Run, Flow: v.Flow, Version: v.Version, Status: v.Status, Err: v.Err, Labels: v.Labels,
 		Owner: v.Owner, Parent: v.Parent, Started: v.Started, Changed: v.Changed,
+		Spent: v.Spent, Lost: v.Lost, ByAgent: v.ByAgent, ContinuedFrom: v.ContinuedFrom,
 	}
 	for _, a := range v.Questions {
 		i.Questions = append(i.Questions, a.Question)
 	}
 	return i
-}
-
-// add counts a record of the log. The embedded Lost is that of a Lost record, AllLost
-// that of an Ended record.
-func (i *Info) add(rec *runlog.Record) error {
-	var d struct {
-		ContinuedFrom string
-		Usage         providers.Usage
-		Response      struct{ Usage providers.Usage }
-		Error         struct{ Usage providers.Usage }
-		Lost
-		Spent   providers.Usage
-		AllLost Lost `json:"lost"`
-		Outcome *Outcome
-	}
-	switch rec.Kind {
-	case runlog.Started, runlog.Called, runlog.Used, runlog.Lost, runlog.Ended:
-		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return fmt.Errorf("orchestrator: log of run %q: record %d: %w: %w", rec.Run, rec.Seq, runlog.ErrDamaged, err)
-		}
-	}
-	switch rec.Kind {
-	case runlog.Started:
-		i.ContinuedFrom = d.ContinuedFrom
-	case runlog.Called, runlog.Used:
-		used := d.Usage.Add(d.Response.Usage).Add(d.Error.Usage)
-		i.Spent = i.Spent.Add(used)
-		i.ByAgent[rec.Name] = i.ByAgent[rec.Name].Add(used)
-	case runlog.Lost:
-		i.Lost.Calls += d.Calls
-		i.Lost.Cost += d.Cost
-		i.Lost.Tokens += d.Tokens
-	case runlog.Ended:
-		i.Spent, i.Lost, i.Outcome = d.Spent, d.AllLost, d.Outcome
-	}
-	return nil
 }

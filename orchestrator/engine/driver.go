@@ -8,6 +8,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
 )
 
 // Driver is what every engine does. It is safe for concurrent use. Where a method takes
@@ -43,14 +44,15 @@ type Driver interface { //nolint:interfacebloat // package orchestrator needs al
 	// first.
 	Close(ctx context.Context, drain bool) error
 
-	// Look tells where the run is.
+	// Look tells where the run is, and what it has used.
 	Look(ctx context.Context, run string) (View, error)
 
 	// Log yields the records of a run from Seq from on that are there now. An unknown
 	// run has none.
 	Log(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error]
 
-	// List yields the runs that q selects, newest first, without their Questions.
+	// List yields the runs that q selects, newest first, without Questions and figures. A
+	// run whose start is on record is found by its ID at once.
 	List(ctx context.Context, q runlog.Query) iter.Seq2[View, error]
 }
 
@@ -105,6 +107,15 @@ type View struct {
 	runlog.Listing
 	Status    Status // status of the run, never ""
 	Questions []Ask  // questions that wait for an answer
+
+	// The figures of the run, by all of its log or, at least, by all records that were
+	// there when Look was called. A driver may leave them out: with a nil ByAgent, package
+	// orchestrator reads the log.
+	Spent         providers.Usage            // usage, without calls under way
+	Lost          Lost                       // lost calls, which are not in Spent
+	ByAgent       map[string]providers.Usage // Spent by agent, that of children by flow; nil: the figures are left out
+	Outcome       json.RawMessage            // orchestrator.Outcome of an ended run; nil: it has none, or has not ended
+	ContinuedFrom string                     // ended run that it continues; "": none
 }
 
 // Resumed is what came of Driver.Resume.

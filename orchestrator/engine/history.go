@@ -120,6 +120,23 @@ func (p *Replay) open() error {
 	return nil
 }
 
+// Tally counts the whole log.
+func (p *Replay) Tally() (t Tally, err error) {
+	t.ContinuedFrom = p.Started.ContinuedFrom
+	for i := range p.Records {
+		switch rec := &p.Records[i]; rec.Kind {
+		case runlog.Called:
+			t.Add(rec.Name, p.answer(rec.Seq).Usage())
+		case runlog.Used, runlog.Lost:
+			if err := t.Note(rec); err != nil {
+				return t, err
+			}
+		}
+	}
+	t.Records = int64(len(p.Records))
+	return t, nil
+}
+
 func (p *Replay) damaged(seq int64, format string, args ...any) error {
 	return fmt.Errorf("log of run %q: record %d: %w: %s", p.Started.Run, seq, runlog.ErrDamaged, fmt.Sprintf(format, args...))
 }

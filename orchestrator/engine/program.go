@@ -98,6 +98,12 @@ type End struct {
 	Lost    Lost            `json:"lost,omitzero"`     // lost calls, which are not in Spent
 	Figures Figures         `json:"figures,omitempty"` // child: figures that it and its children learned of agents
 	Elapsed time.Duration   `json:"elapsed,omitempty"` // time in which a process worked on the run
+
+	// ByAgent is Spent by agent, that of children by flow. Nil is not said: in logs of
+	// older versions, and of a child in the log of its parent.
+	ByAgent map[string]providers.Usage `json:"byAgent,omitzero"`
+
+	ContinuedFrom string `json:"continuedFrom,omitempty"` // ended run that this one continued, beside ByAgent; "": none
 }
 
 // Lost is what budgets hold against calls that were under way when a process was

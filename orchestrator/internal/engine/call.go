@@ -95,6 +95,9 @@ func (c *call) answer(err *agent.Error, at time.Time) job {
 	if a.reserved != (engine.Amount{}) {
 		a.data.Reserved = &a.reserved
 	}
+	if c.r.records.Due.Load() {
+		a.data.Tally = c.r.records.Carry()
+	}
 	a.Record = runlog.Record{Kind: runlog.Called, Branch: c.op.Branch, N: c.op.N, Name: c.op.Name, Hash: c.hash, At: c.r.clock.At(at)}
 	a.Run, a.Op, a.Value, a.Sink = c.r.id, c.op, &a.data, c.r
 	return c.r.journal.Write(c.r.records, &a.Entry)

@@ -147,6 +147,7 @@ func (r *run) deliver(e *journal.Entry) {
 func (r *run) finish() {
 	end := r.exec.End()
 	_, end.Elapsed = r.clock.Now()
+	end.ContinuedFrom = r.in.ContinuedFrom
 	err := r.whyStop()
 	if err == nil && r.replay != nil {
 		if err = r.replay.Leftover(); err == nil {
@@ -173,7 +174,7 @@ func (r *run) stopFor(err error) {
 func (r *run) fail(err error) {
 	failure := agent.ErrorOf(err)
 	if r.replay == nil || r.resumed || r.replay.Stuck != failure.Message {
-		if writeErr := r.recordSync(r.life, runlog.Record{Kind: runlog.Stuck, Name: r.prog.Name}, engine.StuckData{Err: failure}); writeErr != nil {
+		if writeErr := r.recordSync(r.life, runlog.Record{Kind: runlog.Stuck, Name: r.prog.Name}, engine.StuckData{Err: failure, Tally: r.records.Carry()}); writeErr != nil {
 			err = errors.Join(writeErr, err)
 		}
 	}
@@ -284,7 +285,7 @@ func (r *run) repeat() {
 	}
 	at := r.now()
 	rec := runlog.Record{Kind: runlog.Resumed, Name: r.prog.Name, At: at}
-	if err := r.recordSync(r.life, rec, engine.ResumedData{Owner: r.name}); err != nil {
+	if err := r.recordSync(r.life, rec, engine.ResumedData{Owner: r.name, Tally: r.records.Carry()}); err != nil {
 		r.fenced = errors.Is(err, runlog.ErrConflict)
 		r.leave(engine.End{}, err)
 		return

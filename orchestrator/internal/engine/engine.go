@@ -236,15 +236,6 @@ func (e *Engine) Owns(id string) (changed <-chan struct{}, owns bool) {
 	return r.changed(), true
 }
 
-// questionsOf are the questions of a run: those that this engine knows, where it works on
-// the run, else those of its log. key "" stands for all.
-func (e *Engine) questionsOf(ctx context.Context, r *run, id, key string) (*engine.Questions, error) {
-	if r != nil && !r.over() {
-		return &r.questions, nil
-	}
-	return e.logged(ctx, id, key)
-}
-
 // logged are the questions of a run by its log; key "": all.
 func (e *Engine) logged(ctx context.Context, id, key string) (*engine.Questions, error) {
 	q := &engine.Questions{}
@@ -260,6 +251,15 @@ func (e *Engine) logged(ctx context.Context, id, key string) (*engine.Questions,
 // listing is what a list shows of a run, or ErrNoRun.
 func (e *Engine) listing(ctx context.Context, id string) (runlog.Listing, error) {
 	return e.journal.Listing(ctx, id)
+}
+
+// figures sets in v what the run has used; r is the run, if this engine works on it.
+func (e *Engine) figures(ctx context.Context, r *run, v *engine.View) error {
+	var base engine.Tally
+	if r != nil {
+		base = r.tally()
+	}
+	return e.journal.Figures(ctx, base, v)
 }
 
 // records yields the records of a run from Seq from on.

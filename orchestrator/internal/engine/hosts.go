@@ -267,16 +267,15 @@ func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage
 	if err != nil || l.Ended {
 		return err
 	}
-	end := engine.End{Status: engine.Canceled, Err: engine.CanceledBy(reason).Err}
-	r := newRun(&e.shared, id, &engine.Program{Name: l.Flow, Version: l.Version}, nil)
-	for rec, err := range e.records(ctx, id, 0) {
-		if err != nil {
-			return err
-		}
-		end.Spent = end.Spent.Add(engine.UsageOf(&rec))
-		r.clock.Skip(rec.At)
+	v := engine.View{Listing: l}
+	if err := e.figures(ctx, nil, &v); err != nil {
+		return err
 	}
-	r.continueAt(l.Next)
+	end := engine.End{Status: engine.Canceled, Err: engine.CanceledBy(reason).Err}
+	end.Spent, end.Lost, end.ByAgent, end.ContinuedFrom = v.Spent, v.Lost, v.ByAgent, v.ContinuedFrom
+	r := newRun(&e.shared, id, &engine.Program{Name: l.Flow, Version: l.Version}, nil)
+	r.clock.Skip(l.Changed)
+	r.continueAt(engine.Tally{Records: l.Next})
 	if err := r.recordSync(ctx, runlog.Record{Kind: runlog.Canceled, Data: reason}, reason); err != nil {
 		return err
 	}

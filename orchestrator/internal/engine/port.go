@@ -119,6 +119,9 @@ func (f *effect) Work() job {
 	case engine.Await:
 		return f.expire()
 	}
+	if f.r.records.Due.Load() {
+		return f.r.complete(f.op, runlog.Slept, engine.SleptData{Tally: f.r.records.Carry()})
+	}
 	return f.r.complete(f.op, runlog.Slept, nil)
 }
 
@@ -178,7 +181,11 @@ func (f *effect) childEnded(end engine.End, err error) job {
 	}
 	switch {
 	case err == nil:
-		return r.complete(f.op, runlog.Called, &engine.CalledData{Response: &agent.Response{Data: data, Usage: end.Spent}})
+		d := &engine.CalledData{Response: &agent.Response{Data: data, Usage: end.Spent}}
+		if r.records.Due.Load() {
+			d.Tally = r.records.Carry()
+		}
+		return r.complete(f.op, runlog.Called, d)
 	case f.op.Child.Fault != nil, errors.Is(err, engine.ErrNoAgent):
 		return r.complete(f.op, runlog.Called, &engine.CalledData{Err: agent.ErrorOf(err)})
 	case isStuck(err):

@@ -182,8 +182,7 @@ func (e *Engine) load(ctx context.Context, r *run, owner string) (bool, error) {
 	if err != nil || replay == nil {
 		return false, err
 	}
-	next := int64(len(replay.Records))
-	if replay.Records[next-1].Kind == runlog.Ended {
+	if replay.Records[len(replay.Records)-1].Kind == runlog.Ended {
 		return false, nil
 	}
 	r.in = replay.Started.Input
@@ -201,7 +200,11 @@ func (e *Engine) load(ctx context.Context, r *run, owner string) (bool, error) {
 	}
 	r.before = now.Owner
 	r.clock.Skip(replay.Records[0].At)
-	r.continueAt(next)
+	tally, err := replay.Tally()
+	if err != nil {
+		return false, err
+	}
+	r.continueAt(tally)
 	replay.Clock, replay.Questions, replay.Live = &r.clock, &r.questions, r
 	replay.Accept, replay.Request = e.cfg.Requests.AcceptChanged, func(d *engine.CalledData) string {
 		if len(d.Request) == 0 { // it was not recorded

@@ -283,6 +283,7 @@ func (r *run) cutCalls() {
 	r.cancel(calls)
 }
 
-func (r *run) continueAt(next int64)    { r.records.Continue(next) }
-func (r *run) stopLog()                 { r.records.Stop() }
-func (r *run) changed() <-chan struct{} { return r.records.Watch() } // closed at the next record
+func (r *run) continueAt(t engine.Tally) { r.records.Continue(t) }
+func (r *run) tally() engine.Tally       { return r.records.Tally() }
+func (r *run) stopLog()                  { r.records.Stop() }
+func (r *run) changed() <-chan struct{}  { return r.records.Watch() } // closed at the next record

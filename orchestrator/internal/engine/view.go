@@ -29,6 +29,11 @@ func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
 		return engine.View{}, err
 	}
 	v, err := e.view(ctx, r, &l, nil)
+	if end := e.past(id).end; v.Ended && end != nil { // without a store
+		v.SetEnd(end)
+	} else if err == nil {
+		err = e.figures(ctx, r, &v)
+	}
 	if err != nil || v.Ended {
 		return v, err
 	}
@@ -37,6 +42,15 @@ func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
 		v.Questions, err = known.Open()
 	}
 	return v, err
+}
+
+// questionsOf are the questions of a run: those that this engine knows, where it works on
+// the run, else those of its log. key "" stands for all.
+func (e *Engine) questionsOf(ctx context.Context, r *run, id, key string) (*engine.Questions, error) {
+	if r != nil && !r.over() {
+		return &r.questions, nil
+	}
+	return e.logged(ctx, id, key)
 }
 
 // Question implements engine.Asker.

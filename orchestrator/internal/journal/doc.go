@@ -19,6 +19,7 @@
 // # Files
 //
 //   - journal.go: writing records, large values, group commit, outages
-//   - storage.go: what an engine asks of its store, and what stands in for it
+//   - storage.go: what an engine asks of its store, and what stands in for faces it lacks
+//   - memory.go: what stands in for the store of an engine that has none
 //   - log.go: the log of one run, and its entries
 package journal

@@ -55,7 +55,7 @@ type Sink interface {
 	Committed(e *Entry, err error) Job
 }
 
-// settle wakes those who watch the log of e, and tells its sink what became of it.
+// settle counts e, wakes those who watch its log, and tells its sink what became of it.
 func (e *Entry) settle(do func(Job)) (next Job) {
 	l := e.log
 	l.mu.Lock()
@@ -64,6 +64,17 @@ func (e *Entry) settle(do func(Job)) (next Job) {
 	}
 	if e.err == nil {
 		e.err = l.broken
+	}
+	switch d, called := e.Value.(*engine.CalledData); {
+	case e.err != nil:
+	case called && d.Response != nil && l.tally.ByAgent != nil: // Count does the same
+		l.tally.ByAgent[e.Name] = l.tally.ByAgent[e.Name].Add(d.Response.Usage)
+		l.tally.Records = e.Seq + 1
+	default:
+		l.tally.Count(&e.Record, e.Value)
+	}
+	if l.tally.Records >= l.carry {
+		l.Due.Store(true)
 	}
 	l.mu.Unlock()
 	next = e.Sink.Committed(e, e.err)
@@ -80,6 +91,9 @@ func (e *Entry) settle(do func(Job)) (next Job) {
 // store, the records themselves. It is safe for concurrent use. The zero value is the
 // log of a run that has no record yet.
 type Log struct {
+	// Due says that the next record that can carry a Tally shall carry one: see Carry.
+	Due atomic.Bool
+
 	stopped atomic.Bool // the run is not driven any more
 	keeps   bool        // entries stay here: the engine has no store
 
@@ -89,6 +103,11 @@ type Log struct {
 	broken  error // why no record can follow; nil: one can
 	entries []*Entry
 	signal  chan struct{} // closed at the next record; nil: nobody waits for it
+
+	tally   engine.Tally   // figures by the records that are committed; of a log that keeps its entries, by those that are noted
+	carry   int64          // number of records at which Due is set
+	noted   int            // entries that tally and listing know
+	listing runlog.Listing // of a log that keeps its entries
 }
 
 var (
@@ -99,11 +118,14 @@ var (
 	errBroken = errors.New("an earlier record was not stored")
 )
 
-// Continue lets the log go on with record number next: behind what was read of it.
-func (l *Log) Continue(next int64) {
+// Continue lets the log go on behind the records that t counts. It keeps the map of t.
+func (l *Log) Continue(t engine.Tally) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.next = next
+	l.next = t.Records
+	if !l.keeps {
+		l.tally = t
+	}
 }
 
 // Stop closes the log to what the world tells a run, because nobody drives the run any
@@ -157,6 +179,32 @@ func (l *Log) breakOff(err error) {
 	l.broken = err
 }
 
+// tallyEvery is how many records a log with few agents grows by before one carries a Tally
+// again: readers of the log then decode few records, and a Tally of few agents costs less
+// than one record in ten.
+const tallyEvery = 32
+
+// Tally returns the figures by all records that are committed to a store.
+func (l *Log) Tally() engine.Tally {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tally.Clone()
+}
+
+// Carry returns the Tally for a record that is about to be written; nil: readers need none
+// in this log.
+func (l *Log) Carry() *engine.Tally {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.keeps {
+		return nil
+	}
+	t := l.tally.Clone()
+	l.carry = t.Records + max(tallyEvery, int64(len(t.ByAgent)))
+	l.Due.Store(false)
+	return &t
+}
+
 // Wake has those who watch the log look again.
 func (l *Log) Wake() {
 	l.mu.Lock()
@@ -181,25 +229,6 @@ func (l *Log) Watch() <-chan struct{} {
 	return l.signal
 }
 
-// hand gives the entries that are kept here to take, encoded, and forgets them if it
-// takes them.
-func (l *Log) hand(take func([]runlog.Record) error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	recs := make([]runlog.Record, len(l.entries))
-	for i, e := range l.entries {
-		if err := e.encode(); err != nil {
-			return err
-		}
-		recs[i] = e.Record
-	}
-	err := take(recs)
-	if err == nil {
-		l.entries = nil
-	}
-	return err
-}
-
 // encode makes the Data of e, unless it is there.
 func (e *Entry) encode() (err error) {
 	if e.Value == nil || e.Data != nil {
@@ -220,7 +249,8 @@ func (e *Entry) encode() (err error) {
 	return nil
 }
 
-// keepListed leaves of Data, which is kept beside the log, what stores list runs by.
+// keepListed leaves of Data, which is kept beside the log, what stores list runs by and
+// what tells the run's figures.
 func (e *Entry) keepListed() (err error) {
 	e.Data = nil
 	switch v := e.Value.(type) {
@@ -230,6 +260,8 @@ func (e *Entry) keepListed() (err error) {
 	case engine.EndedData:
 		v.Output, v.State = nil, nil
 		e.Data, err = engine.Encode(v)
+	case *engine.CalledData:
+		e.Data, err = engine.Encode(engine.CalledData{Response: &agent.Response{Usage: v.Usage()}, Tally: v.Tally})
 	}
 	return err
 }

@@ -90,7 +90,7 @@ func TestRecordsThatComeTooLate(t *testing.T) {
 			first := d.started(t, "r")
 			require.NoError(t, first.sync("note", nil))
 			second := d.run("r")
-			second.log.Continue(2)
+			second.log.Continue(engine.Tally{Records: 2})
 			require.ErrorIs(t, second.sync(runlog.Started, nil), runlog.ErrConflict)
 			require.NoError(t, second.sync(runlog.Resumed, nil))
 			assert.Equal(t, "started note resumed", d.kinds(t, "r"))

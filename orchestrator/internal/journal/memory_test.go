@@ -66,8 +66,7 @@ func TestNothingIsEncodedUntilItIsRead(t *testing.T) {
 					}
 					return nil
 				},
-				"List of the run": func(d *desk) error { _, err := d.Listing(t.Context(), "r"); return err },
-				"Last":            func(d *desk) error { _, err := d.Last(t.Context(), "r"); return err },
+				"Last": func(d *desk) error { _, err := d.Last(t.Context(), "r"); return err },
 			} {
 				d := newDesk(t, nil)
 				r, v := d.started(t, "r"), &counted{}
@@ -93,14 +92,42 @@ func TestNothingIsEncodedUntilItIsRead(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 			assert.Equal(t, "started", d.kinds(t, "r"))
 		},
+		"and of a run that is looked at only its start and its end": func(t *testing.T) {
+			d := newDesk(t, nil)
+			r, v := d.run("r"), &counted{}
+			require.NoError(t, r.sync(runlog.Started, engine.StartedData{Version: 3, Owner: "e"}))
+			require.NoError(t, r.sync("note", v))
+			for range 2 {
+				l, err := d.Listing(t.Context(), "r")
+				require.NoError(t, err)
+				assert.Equal(t, int64(2), l.Next)
+				assert.Equal(t, 3, l.Version)
+				require.NoError(t, d.Figures(t.Context(), engine.Tally{}, &engine.View{Listing: l}))
+			}
+			assert.Zero(t, v.times)
+			assert.Equal(t, "started note", d.kinds(t, "r"))
+			require.NoError(t, r.sync(runlog.Ended, engine.EndedData{End: engine.End{Status: engine.Failed}}))
+			l, err := d.Listing(t.Context(), "r")
+			require.NoError(t, err)
+			assert.True(t, l.Ended)
+			assert.Equal(t, string(engine.Failed), l.Status)
+			for q, want := range map[runlog.Query]int{{Run: "r", Open: true}: 0, {Run: "r", Status: string(engine.Failed)}: 1, {Run: "s"}: 0} {
+				for range d.List(t.Context(), q) {
+					want--
+				}
+				assert.Zero(t, want, q)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err = d.Listing(ctx, "r")
+			require.ErrorIs(t, err, context.Canceled)
+		},
 		"and of one run only where that is read": func(t *testing.T) {
 			d := newDesk(t, nil)
 			a, b := d.started(t, "a"), d.started(t, "b")
 			ofA, ofB := &counted{}, &counted{}
 			require.NoError(t, a.sync("note", ofA))
 			require.NoError(t, b.sync("note", ofB))
-			_, err := d.Listing(t.Context(), "a")
-			require.NoError(t, err)
 			assert.Len(t, d.records(t, "a"), 2)
 			assert.Equal(t, 1, ofA.times)
 			assert.Zero(t, ofB.times)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
@@ -29,7 +28,7 @@ type Storage struct {
 // open returns the faces of s, or with nil those of a memory.
 func open(s runlog.Store) (Storage, *memory) {
 	if s == nil {
-		m := &memory{logs: map[string]*Log{}}
+		m := newMemory()
 		return Storage{m, nil, none{}, none{}, none{}, m}, m
 	}
 	inbox, _ := s.(runlog.Inbox)
@@ -112,6 +111,48 @@ func (s Storage) Read(ctx context.Context, run string, seq int64, data any) erro
 	return NoRun(run) // it was deleted meanwhile
 }
 
+// Figures sets in v what the run of its Listing has used: by its end, or by the records that
+// base counts and those that follow, or by the last Tally in its log and those that follow.
+func (s Storage) Figures(ctx context.Context, base engine.Tally, v *engine.View) (err error) {
+	if v.Ended {
+		return s.end(ctx, v)
+	}
+	var t engine.Tally
+	if m, ok := s.Store.(*memory); ok {
+		_, t, err = m.find(v.Run).look()
+	} else {
+		t, err = engine.ReadTally(base, v.Next, func(from int64) iter.Seq2[runlog.Record, error] { return s.light(ctx, v.Run, from) })
+	}
+	v.SetTally(&t)
+	return err
+}
+
+// light yields records with the part of Data that tells figures.
+func (s Storage) light(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error] {
+	return each(s.Store.Records(ctx, run, from), func(rec *runlog.Record) error {
+		if len(rec.Data) > 0 || rec.Kind != runlog.Called {
+			return nil
+		}
+		return s.fill(ctx, rec) // an older version wrote it
+	})
+}
+
+// end sets in v the figures of a run that has ended.
+func (s Storage) end(ctx context.Context, v *engine.View) error {
+	for rec, err := range s.Store.Records(ctx, v.Run, v.Next-1) {
+		var d engine.EndedData
+		if err == nil {
+			err = Decode(&rec, &d)
+		}
+		if err != nil || d.ByAgent != nil {
+			v.SetEnd(&d.End)
+			return err
+		}
+		return v.ReadLog(s.light(ctx, v.Run, 0))
+	}
+	return NoRun(v.Run) // it was deleted meanwhile
+}
+
 // Listing is what a list shows of a run, or ErrNoRun.
 func (s Storage) Listing(ctx context.Context, run string) (runlog.Listing, error) {
 	for l, err := range s.List(ctx, runlog.Query{Run: run}) {
@@ -159,108 +200,3 @@ func (none) Delete(context.Context, ...string) error {
 }
 
 func empty[T any](func(T, error) bool) {}
-
-// memory is the store of an engine that has none. The entries of a run stay in its Log,
-// not encoded, until they are read: then the runlog.Memory takes them. It is not embedded,
-// so that the engine does not take it for a store that knows owners.
-type memory struct {
-	store runlog.Memory
-
-	mu   sync.Mutex
-	logs map[string]*Log
-	past []string // runs that ended or stopped, the oldest first
-}
-
-// remembered is how many ended runs an engine without a store can still show.
-const remembered = 256
-
-// log returns the log of that run: fresh, if there is none.
-func (m *memory) log(run string, fresh *Log) *Log {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l := m.logs[run]; l != nil {
-		l.stopped.Store(false)
-		return l
-	}
-	m.logs[run] = fresh
-	return fresh
-}
-
-// retire notes that a run ended or stopped. If these are too many, it forgets the oldest
-// and returns it.
-func (m *memory) retire(run string) (oldest string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.past = append(m.past, run); len(m.past) > remembered {
-		oldest, m.past = m.past[0], m.past[1:]
-	}
-	if l := m.logs[oldest]; l == nil || !l.stopped.Load() {
-		return "" // it was deleted, or is retried
-	}
-	delete(m.logs, oldest)
-	_ = m.store.Delete(context.Background(), oldest)
-	return oldest
-}
-
-// Delete implements runlog.Deleter.
-func (m *memory) Delete(ctx context.Context, runs ...string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, run := range runs {
-		delete(m.logs, run)
-	}
-	return m.store.Delete(ctx, runs...)
-}
-
-// move lets the Memory take the entries of a run, or with run "" of all.
-func (m *memory) move(ctx context.Context, run string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	logs := m.logs
-	if l := m.logs[run]; l != nil {
-		logs = map[string]*Log{run: l}
-	}
-	for _, l := range logs {
-		if err := l.hand(func(recs []runlog.Record) error { return m.store.Append(ctx, recs) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Append implements runlog.Store. An engine without a store keeps entries in their Logs.
-func (m *memory) Append(ctx context.Context, recs []runlog.Record) error {
-	return m.store.Append(ctx, recs)
-}
-
-// Last implements runlog.Store.
-func (m *memory) Last(ctx context.Context, run string) (runlog.Record, error) {
-	if err := m.move(ctx, run); err != nil {
-		return runlog.Record{}, err
-	}
-	return m.store.Last(ctx, run)
-}
-
-// Records implements runlog.Store.
-func (m *memory) Records(ctx context.Context, run string, from int64) iter.Seq2[runlog.Record, error] {
-	if err := m.move(ctx, run); err != nil {
-		return func(yield func(runlog.Record, error) bool) { yield(runlog.Record{}, err) }
-	}
-	return m.store.Records(ctx, run, from)
-}
-
-// List implements runlog.Store.
-func (m *memory) List(ctx context.Context, q runlog.Query) iter.Seq2[runlog.Listing, error] {
-	if err := m.move(ctx, q.Run); err != nil {
-		return func(yield func(runlog.Listing, error) bool) { yield(runlog.Listing{}, err) }
-	}
-	return m.store.List(ctx, q)
-}
-
-// OpenAsks implements runlog.OpenQuestions.
-func (m *memory) OpenAsks(ctx context.Context, q runlog.AskQuery) iter.Seq2[runlog.OpenAsk, error] {
-	if err := m.move(ctx, q.Run); err != nil {
-		return func(yield func(runlog.OpenAsk, error) bool) { yield(runlog.OpenAsk{}, err) }
-	}
-	return m.store.OpenAsks(ctx, q)
-}

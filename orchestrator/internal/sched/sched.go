@@ -63,10 +63,11 @@ type Sched struct {
 	refusals []*effect        // calls that the log refuses later, the next one first
 	dropped  map[*effect]bool // calls under way that no branch waits for
 
-	given   engine.Figures   // figures of agents at the start
-	figures engine.Figures   // figures of agents now
-	all     engine.Figure    // figure of all agents together
-	guesses map[string]int64 // number of calls under way whose reservation is a guess, by agent
+	byAgent map[string]*providers.Usage // sum of what was booked, by agent and by flow of children
+	given   engine.Figures              // figures of agents at the start
+	figures engine.Figures              // figures of agents now
+	all     engine.Figure               // figure of all agents together
+	guesses map[string]int64            // number of calls under way whose reservation is a guess, by agent
 
 	timed map[time.Duration]int // number of effects, by the time worked at which they end
 	armed *engine.Op            // the time limit that the engine holds; nil: none
@@ -79,7 +80,7 @@ type Sched struct {
 // New returns a run with body as its root branch, under the budget of in. Nothing is
 // executed yet.
 func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
-	s := &Sched{port: port, depth: in.Depth, given: in.Figures}
+	s := &Sched{port: port, depth: in.Depth, given: in.Figures, byAgent: map[string]*providers.Usage{}}
 	for name, f := range in.Figures { // the order does not matter to sums and maxima
 		s.learn(name, f.Settled, amounts{onTokens: f.Most.Tokens, onCost: int64(f.Most.Cost)})
 	}
@@ -246,6 +247,10 @@ func flowError(format string, args ...any) *agent.Error {
 func (s *Sched) Tally(end *engine.End) {
 	end.Spent = s.top.spent
 	end.Lost = s.top.held[lost].lost()
+	end.ByAgent = map[string]providers.Usage{}
+	for name, used := range s.byAgent { // the order does not matter to a map
+		end.ByAgent[name] = *used
+	}
 	if s.depth > 0 {
 		end.Figures = engine.Figures{}
 	}

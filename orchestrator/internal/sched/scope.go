@@ -145,6 +145,12 @@ func (s *Sched) book(e *effect, used *providers.Usage, at account, held amounts)
 	if used != nil {
 		seen = measure(used)
 		e.spent.add(seen)
+		of := s.byAgent[e.Name]
+		if of == nil {
+			of = new(providers.Usage)
+			s.byAgent[e.Name] = of
+		}
+		*of = of.Add(*used)
 	}
 	for sc := e.scope; sc != nil; sc = sc.parent {
 		if used != nil {
