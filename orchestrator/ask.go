@@ -80,6 +80,7 @@ func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.
 //   - Data: JSON for the program that shows the question; nil: none
 //   - Timeout: time until the question expires with ErrTimeout; 0: never
 //   - Rejected: reason why an early answer was dropped, set by Await; "": none was
+//   - Secret: Data and the answer must not be shown: lists and exports have neither; false: they may be
 type Question = engine.Question
 
 // Await asks q and waits for its answer (Run.Answer), which must be a T. It is
@@ -100,7 +101,7 @@ func Await[T any](c *Context, q Question) (T, error) {
 	if q.Timeout > 0 {
 		until = c.Now().Add(q.Timeout)
 	}
-	for q.Rejected = ""; ; q.Rejected = err.Error() {
+	for q.Rejected = ""; ; q.Rejected = unquoted(q.Secret, err).Error() {
 		ask, encErr := engine.Encode(engine.Ask{Question: q, Schema: shape.JSON()})
 		if encErr != nil {
 			return zero, agent.ErrorOf(fmt.Errorf("%w: question %q: %w", ErrMalformed, q.Key, encErr))

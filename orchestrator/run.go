@@ -160,10 +160,18 @@ func (r *Run) Answer(ctx context.Context, key string, value any) error {
 			err = shape.Check(data)
 		}
 		if err != nil {
-			return malformed(err)
+			return malformed(unquoted(q.Secret, err))
 		}
 	}
 	return r.engine.driver.Tell(ctx, r.id, engine.Command{Kind: engine.AnswerIt, Key: key, Data: data})
+}
+
+// unquoted returns why an answer does not fit. To a secret question it is not quoted.
+func unquoted(secret bool, err error) error {
+	if secret {
+		return errors.New("it does not fit the schema of the question, and is not shown because the question is secret")
+	}
+	return err
 }
 
 // question returns the question that waits for an answer under key, if one does.
@@ -248,7 +256,7 @@ func infoOf(v *engine.View) Info {
 		Spent: v.Spent, Lost: v.Lost, ByAgent: v.ByAgent, ContinuedFrom: v.ContinuedFrom,
 	}
 	for _, a := range v.Questions {
-		i.Questions = append(i.Questions, a.Question)
+		i.Questions = append(i.Questions, a.Shown())
 	}
 	return i
 }

@@ -36,18 +36,27 @@ type exportBlob struct {
 //
 // The run may grow meanwhile: Export writes the records that were there when it
 // began. A run without records is [ErrNoRun], a record whose blob is missing
-// [ErrNoBlob].
-func Export(ctx context.Context, s Store, run string, w io.Writer) error {
-	if err := export(ctx, s, run, w); err != nil {
+// [ErrNoBlob]. What the run marks as secret is left out, unless at most one o wants it.
+func Export(ctx context.Context, s Store, run string, w io.Writer, o ...ExportOptions) error {
+	if len(o) > 1 {
+		return fmt.Errorf("runlog: export run %q: got %d ExportOptions, want at most one", run, len(o))
+	}
+	if err := export(ctx, s, run, w, len(o) == 1 && o[0].Secrets); err != nil {
 		return fmt.Errorf("runlog: export run %q: %w", run, err)
 	}
 	return nil
 }
 
-func export(ctx context.Context, s Store, run string, w io.Writer) error {
+func export(ctx context.Context, s Store, run string, w io.Writer, secrets bool) error {
 	last, err := s.Last(ctx, run)
 	if err != nil {
 		return err
+	}
+	without := &withheld{}
+	if !secrets {
+		if without, err = withhold(ctx, s, run); err != nil {
+			return err
+		}
 	}
 	buf := bufio.NewWriter(w)
 	lines := json.NewEncoder(buf)
@@ -55,23 +64,15 @@ func export(ctx context.Context, s Store, run string, w io.Writer) error {
 	if err := lines.Encode(exportHeader{exportFormat, exportVersion, run, last.Seq + 1}); err != nil {
 		return err
 	}
-	written := make(map[string]bool) // blobs, by hash
-	if b, ok := s.(Blobs); ok {
-		for data, err := range b.BlobsOf(ctx, run) {
-			if err != nil {
-				return err
-			}
-			blob := exportBlob{BlobHash(data), append([]byte{}, data...)} // nil would be null
-			if err := lines.Encode(blob); err != nil {
-				return err
-			}
-			written[blob.Blob] = true
-		}
+	written, err := exportBlobs(ctx, s, run, lines, without.blobs)
+	if err != nil {
+		return err
 	}
 	for r, err := range s.Records(ctx, run, 0) {
 		if err != nil {
 			return err
 		}
+		r = without.record(r)
 		if r.Blob != "" && !written[r.Blob] {
 			return fmt.Errorf("record %d: %w: %q", r.Seq, ErrNoBlob, r.Blob)
 		}
@@ -83,6 +84,30 @@ func export(ctx context.Context, s Store, run string, w io.Writer) error {
 		}
 	}
 	return fmt.Errorf("record %d is missing: the run was deleted meanwhile, or the store is damaged", last.Seq)
+}
+
+// exportBlobs writes the blobs of run, but for those in without, and returns the hashes of
+// those that it has written.
+func exportBlobs(ctx context.Context, s Store, run string, lines *json.Encoder, without map[string]bool) (written map[string]bool, err error) {
+	written = map[string]bool{}
+	b, ok := s.(Blobs)
+	if !ok {
+		return written, nil
+	}
+	for data, err := range b.BlobsOf(ctx, run) {
+		if err != nil {
+			return nil, err
+		}
+		blob := exportBlob{BlobHash(data), append([]byte{}, data...)} // nil would be null
+		if without[blob.Blob] {
+			continue
+		}
+		if err := lines.Encode(blob); err != nil {
+			return nil, err
+		}
+		written[blob.Blob] = true
+	}
+	return written, nil
 }
 
 // Import stores the run that [Export] wrote to r, and returns its ID. It reads

@@ -73,7 +73,7 @@ var arrows = map[string]may{
 	"providers/bedrock":               {own: []string{"providers", "providers/internal/claude", "providers/internal/network", "providers/internal/redact", "providers/internal/schema", "providers/internal/wire"}, others: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}},
 	"providers/oracle":                {},
 	"providers/mcp":                   {own: []string{"providers", "providers/internal/redact", "orchestrator/agent"}, others: []string{"github.com/modelcontextprotocol/go-sdk"}},
-	"blackboard/runlog":               {},
+	"blackboard/runlog":               {own: []string{"internal/text"}},
 	"blackboard/worktree":             {own: []string{"internal/git", "internal/safepath"}},
 	"blackboard":                      {own: []string{"fsm", "providers", "routing"}},
 	"blackboard/storetest":            {own: []string{"blackboard/runlog"}, others: []string{testify}},

@@ -68,8 +68,8 @@ var recorded = []struct {
 	},
 	{`{"key":"q"}`, Ask{Question: Question{Key: "q"}}},
 	{
-		`{"key":"q","text":"t","options":["a","b"],"data":{"d":1},"timeout":60000000000,"rejected":"r","schema":{"type":"string"}}`,
-		Ask{Question{"q", "t", []string{"a", "b"}, raw(`{"d":1}`), time.Minute, "r"}, raw(`{"type":"string"}`)},
+		`{"key":"q","text":"t","options":["a","b"],"data":{"d":1},"timeout":60000000000,"rejected":"r","secret":true,"schema":{"type":"string"}}`,
+		Ask{Question{"q", "t", []string{"a", "b"}, raw(`{"d":1}`), time.Minute, "r", true}, raw(`{"type":"string"}`)},
 	},
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -21,6 +22,7 @@ var carriedChecks = []check{
 	{name: "values and labels of a child are there after a resume", run: childValuesAfterResume, resumes: true},
 	{name: "agents learn the operation and the task of a call", run: opAndTask},
 	{name: "lists and Info do not show secret labels", run: secretLabels},
+	{name: "Info does not show the data of a secret question, nor an answer that does not fit", run: secretQuestion},
 	{name: "values that cannot be kept are refused, and nothing is recorded", run: badValues},
 }
 
@@ -157,4 +159,35 @@ func badValues(t *testing.T, h *host) {
 	says(t, err, `"tokn"`)
 	_, err = e.Open(h.ctx, o.ID)
 	require.ErrorIs(t, err, orchestrator.ErrNoRun)
+}
+
+func secretQuestion(t *testing.T, h *host) {
+	g := newGate(t, "x")
+	f := flow(h, func(c *orchestrator.Context, _ none) (number, error) {
+		if _, err := ask(c, "gate", "x"); err != nil {
+			return number{}, err
+		}
+		return orchestrator.Await[number](c, orchestrator.Question{Key: "n", Text: "PIN?", Data: agent.JSON("hush-1"), Secret: true})
+	})
+	r := start(h, h.engine(agent.Roster{"gate": g}), f, none{}, "")
+	g.wait(h.ctx, "x")
+	require.NoError(t, r.Answer(h.ctx, "n", "hush-2"), "early, and of the wrong type")
+	g.pass("x")
+	rec := await(h, r, runlog.Asked)
+	assert.Contains(t, string(rec.Data), "hush-1", "the log has it")
+	var shown orchestrator.Question
+	for rejected := false; !rejected; rejected = shown.Rejected != "" {
+		i := info(h, r)
+		require.Len(t, i.Questions, 1)
+		shown = i.Questions[0]
+	}
+	assert.NotContains(t, shown.Rejected, "hush")
+	assert.Equal(t, orchestrator.Question{Key: "n", Text: "PIN?", Secret: true, Rejected: shown.Rejected}, shown)
+	err := r.Answer(h.ctx, "n", "hush-3")
+	require.ErrorIs(t, err, orchestrator.ErrMalformed)
+	assert.NotContains(t, err.Error(), "hush")
+	require.NoError(t, r.Answer(h.ctx, "n", number{4711}))
+	got, err := f.Result(h.ctx, r)
+	require.NoError(t, err)
+	assert.Equal(t, number{4711}, got)
 }
