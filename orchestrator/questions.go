@@ -71,7 +71,7 @@ func openQuestion(a *runlog.OpenAsk) (OpenQuestion, error) {
 		return OpenQuestion{}, fmt.Errorf("orchestrator: question %q of run %q: %w: %w", a.Name, a.Run, runlog.ErrDamaged, err)
 	}
 	return OpenQuestion{
-		Run: a.Run, Flow: a.Flow, Labels: a.Labels, Asked: a.At, Question: ask.Question, Cursor: cursorOf(a.Place()),
+		Run: a.Run, Flow: a.Flow, Labels: a.Labels, Asked: a.At, Question: ask.Shown(), Cursor: cursorOf(a.Place()),
 	}, nil
 }
 
