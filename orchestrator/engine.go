@@ -78,7 +78,8 @@ type Engine struct{ driver engine.Driver }
 // NewLocal returns an engine in this process. All faults of c, agents that its
 // flows miss included, are in the one error. It starts nothing.
 //
-// Without a Store it remembers the last 256 runs that ended.
+// Without a Store it remembers the last 256 runs that ended. A Store that is no
+// runlog.Owners, see [runlog.As], is a warning in the log.
 func NewLocal(c Config) (*Engine, error) {
 	lc := local.Config{
 		Agents: c.Agents, Store: c.Store, Log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), Retry: c.Retry, Parallel: c.Parallel,
@@ -95,6 +96,9 @@ func NewLocal(c Config) (*Engine, error) {
 	}
 	if err := c.validate(lc.Programs); err != nil {
 		return nil, err
+	}
+	if _, ok := runlog.As[runlog.Owners](c.Store); !ok && c.Store != nil && !c.Fleet.Observe {
+		lc.Log.Warn("the store is no runlog.Owners: only one process at a time may execute runs; a store that wraps another one needs Unwrap", "store", fmt.Sprintf("%T", c.Store))
 	}
 	return &Engine{local.New(lc)}, nil
 }
@@ -132,7 +136,7 @@ func (c Config) validate(programs []*engine.Program) error {
 	if min(c.Parallel, c.Retry.Attempts) < 0 || min(c.Retry.Initial, c.Retry.Max, c.Fleet.Lease, c.Fleet.Poll, c.Fleet.Outage) < 0 {
 		bad("Config.Parallel is %d, Retry is %+v, Fleet is %+v: want no negative figure", c.Parallel, c.Retry, c.Fleet)
 	}
-	if _, ok := c.Store.(runlog.Blobs); c.Requests.Record && !ok {
+	if _, ok := runlog.As[runlog.Blobs](c.Store); c.Requests.Record && !ok {
 		bad("Config.Requests.Record needs a Store that is a runlog.Blobs")
 	}
 	return errors.Join(errs...)

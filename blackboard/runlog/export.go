@@ -90,7 +90,7 @@ func export(ctx context.Context, s Store, run string, w io.Writer, secrets bool)
 // those that it has written.
 func exportBlobs(ctx context.Context, s Store, run string, lines *json.Encoder, without map[string]bool) (written map[string]bool, err error) {
 	written = map[string]bool{}
-	b, ok := s.(Blobs)
+	b, ok := As[Blobs](s)
 	if !ok {
 		return written, nil
 	}
@@ -143,7 +143,7 @@ func (in *imported) store(ctx context.Context, s Store) error {
 	case !errors.Is(err, ErrNoRun):
 		return err
 	}
-	blobs, ok := s.(Blobs)
+	blobs, ok := As[Blobs](s)
 	if !ok && len(in.blobs) > 0 {
 		return errors.New("the run has blobs, and the store takes none: import it into one that is a runlog.Blobs")
 	}

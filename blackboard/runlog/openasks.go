@@ -140,7 +140,7 @@ func firstOf(q *AskQuery, all []OpenAsk) []OpenAsk {
 // OpenAsks yields what [OpenQuestions] yield, for any store. Without their index it reads
 // the logs of all open runs that q selects, before it yields.
 func OpenAsks(ctx context.Context, s Store, q AskQuery) iter.Seq2[OpenAsk, error] {
-	if index, ok := s.(OpenQuestions); ok {
+	if index, ok := As[OpenQuestions](s); ok {
 		return index.OpenAsks(ctx, q)
 	}
 	return func(yield func(OpenAsk, error) bool) {

@@ -65,7 +65,7 @@ func withhold(ctx context.Context, s Store, run string) (*withheld, error) {
 // hide: rec has no secret.
 func (w *withheld) take(ctx context.Context, s Store, rec Record, hide func(json.RawMessage) json.RawMessage) (hidden bool, err error) {
 	data := rec.Data
-	if blobs, ok := s.(Blobs); rec.Blob != "" && ok {
+	if blobs, ok := As[Blobs](s); rec.Blob != "" && ok {
 		if data, err = blobs.Blob(ctx, rec.Run, rec.Blob); err != nil {
 			return false, fmt.Errorf("record %d: %w", rec.Seq, err)
 		}

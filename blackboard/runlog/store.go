@@ -4,7 +4,7 @@
 // A host plugs in its own storage by implementing [Store], four methods; package
 // storetest checks them. The optional interfaces [Owners], [Notifier], [Messenger],
 // [Inbox], [Questions], [OpenQuestions], [Blobs] and [Deleter] say what more a store can
-// do. [Memory] has them all.
+// do. [Memory] has them all. [As] finds them, also in a store that wraps another one.
 //
 // [Export] and [Import] carry a run from one store to another as JSON lines.
 package runlog
@@ -195,7 +195,7 @@ type Questions interface {
 
 // Asks yields what [Questions] yield, for any store.
 func Asks(ctx context.Context, s Store, run, key string) iter.Seq2[Record, error] {
-	if q, ok := s.(Questions); ok {
+	if q, ok := As[Questions](s); ok {
 		return q.Asks(ctx, run, key)
 	}
 	return func(yield func(Record, error) bool) {

@@ -74,7 +74,7 @@ func deleteUnknown(t testing.TB, s runlog.Store) {
 }
 
 func deleteLetters(t testing.TB, s runlog.Store) {
-	in, ok := s.(runlog.Inbox)
+	in, ok := runlog.As[runlog.Inbox](s)
 	if !ok {
 		return
 	}
@@ -90,7 +90,7 @@ func deleteLetters(t testing.TB, s runlog.Store) {
 }
 
 func deleteBlobs(t testing.TB, s runlog.Store) {
-	b, ok := s.(runlog.Blobs)
+	b, ok := runlog.As[runlog.Blobs](s)
 	if !ok {
 		return
 	}

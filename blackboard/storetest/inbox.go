@@ -199,7 +199,7 @@ func inboxNoRun(t testing.TB, s runlog.Store) {
 		wantNoRun(t, in, letter(run, "q"))
 		wantNoRun(t, in, letter(run, ""))
 	}
-	if b, ok := s.(runlog.Blobs); ok {
+	if b, ok := runlog.As[runlog.Blobs](s); ok {
 		mustPutBlob(t, b, "r", []byte("x"))
 		wantNoRun(t, in, letter("r", "q"))
 	}

@@ -33,7 +33,7 @@ const hello = "are you there?"
 // serve makes s handle requests to owner, until stop, which returns what Serve returned.
 func serve(t testing.TB, s runlog.Store, owner string, handle handler) (stop func() error) {
 	t.Helper()
-	if o, ok := s.(runlog.Owners); ok {
+	if o, ok := runlog.As[runlog.Owners](s); ok {
 		mustBeat(t, o, owner, time.Hour)
 	}
 	m := as[runlog.Messenger](t, s)
@@ -174,7 +174,7 @@ func (suite Suite) repliesSideBySide(t testing.TB, s runlog.Store) {
 
 // repliesNone has engines that are unknown, do not serve, or serve no more.
 func (suite Suite) repliesNone(t testing.TB, s runlog.Store) {
-	if o, ok := s.(runlog.Owners); ok {
+	if o, ok := runlog.As[runlog.Owners](s); ok {
 		mustBeat(t, o, "deaf", time.Hour)
 	}
 	stop := serve(t, s, "ann", func(_ context.Context, data []byte) []byte { return data })

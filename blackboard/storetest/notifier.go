@@ -63,7 +63,7 @@ func (suite Suite) notifiesAppend(t testing.TB, s runlog.Store) {
 }
 
 func (suite Suite) notifiesPut(t testing.TB, s runlog.Store) {
-	if _, ok := s.(runlog.Inbox); !ok {
+	if _, ok := runlog.As[runlog.Inbox](s); !ok {
 		return
 	}
 	mustAppend(t, s, entry("r", 0))

@@ -46,7 +46,7 @@ var openIndexChecks = []check{
 func openQuestions(t testing.TB, s runlog.Store, q runlog.AskQuery) map[string]iter.Seq2[runlog.OpenAsk, error] {
 	t.Helper()
 	views := map[string]iter.Seq2[runlog.OpenAsk, error]{"the scan": runlog.OpenAsks(t.Context(), struct{ runlog.Store }{s}, q)}
-	if index, ok := s.(runlog.OpenQuestions); ok {
+	if index, ok := runlog.As[runlog.OpenQuestions](s); ok {
 		views["the index"] = index.OpenAsks(t.Context(), q)
 	}
 	return views
@@ -201,7 +201,7 @@ func openEnded(t testing.TB, s runlog.Store) {
 }
 
 func openDeleted(t testing.TB, s runlog.Store) {
-	d, ok := s.(runlog.Deleter)
+	d, ok := runlog.As[runlog.Deleter](s)
 	if !ok {
 		return
 	}

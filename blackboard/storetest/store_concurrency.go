@@ -75,7 +75,7 @@ func (suite Suite) otherIsFenced(t testing.TB, s runlog.Store) {
 	wantConflict(t, s, entry("r", 1))
 	mustAppend(t, s, entry("r", 2))
 	wantLog(t, other, "r", entries("r", 0, 3)...)
-	d, ok := other.(runlog.Deleter)
+	d, ok := runlog.As[runlog.Deleter](other)
 	if !ok {
 		return
 	}

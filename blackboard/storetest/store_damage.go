@@ -60,7 +60,7 @@ func (suite Suite) damagedLast(t testing.TB, s runlog.Store) {
 }
 
 func (suite Suite) damagedBlob(t testing.TB, s runlog.Store) {
-	b, ok := s.(runlog.Blobs)
+	b, ok := runlog.As[runlog.Blobs](s)
 	if !ok {
 		return
 	}
@@ -84,7 +84,7 @@ func (suite Suite) listReadsNoLog(t testing.TB, s runlog.Store) {
 		}
 	}
 	wantRuns(t, s, everyRun, "run-0", "run-1", "run-2")
-	if o, ok := s.(runlog.Owners); ok {
+	if o, ok := runlog.As[runlog.Owners](s); ok {
 		wantOrphans(t, o, "run-0", "run-1", "run-2")
 	}
 }

@@ -150,14 +150,14 @@ func (suite Suite) withDefaults() Suite {
 }
 
 func is[T any](s runlog.Store) bool {
-	_, ok := s.(T)
+	_, ok := runlog.As[T](s)
 	return ok
 }
 
 // as returns s as the interface that its face has found.
 func as[T any](t testing.TB, s runlog.Store) T {
 	t.Helper()
-	v, ok := s.(T)
+	v, ok := runlog.As[T](s)
 	if !ok {
 		t.Fatalf("the store is not a %T", &v)
 	}

@@ -139,7 +139,7 @@ func readLog(t *testing.T, s runlog.Store, run string) []runlog.Record {
 	ctx := context.WithoutCancel(t.Context())
 	var log []runlog.Record
 	for rec, err := range s.Records(ctx, run, 0) {
-		if blobs, ok := s.(runlog.Blobs); err == nil && ok && rec.Blob != "" {
+		if blobs, ok := runlog.As[runlog.Blobs](s); err == nil && ok && rec.Blob != "" {
 			rec.Data, err = blobs.Blob(ctx, run, rec.Blob)
 			rec.Blob = ""
 		}

@@ -33,7 +33,7 @@ func plain(s runlog.Store) runlog.Store {
 	if f, ok := s.(*faulty); ok {
 		kept = f.Store
 	}
-	if blobs, ok := kept.(runlog.Blobs); ok {
+	if blobs, ok := runlog.As[runlog.Blobs](kept); ok {
 		return struct {
 			runlog.Store
 			runlog.Blobs

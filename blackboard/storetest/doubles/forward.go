@@ -23,8 +23,8 @@ type extras interface {
 // interfaces, wrap it: struct{ runlog.Store }{d.Store()}.
 func (d *Double) Store() runlog.Store {
 	f := forward{d}
-	_, all := d.inner.(extras)
-	_, notifier := d.inner.(runlog.Notifier)
+	_, all := runlog.As[extras](d.inner)
+	_, notifier := runlog.As[runlog.Notifier](d.inner)
 	switch {
 	case all && notifier:
 		return f
@@ -87,7 +87,8 @@ func (f forward) Orphans(ctx context.Context) iter.Seq2[runlog.Listing, error] {
 }
 
 func (f forward) Changes(ctx context.Context) iter.Seq2[string, error] {
-	return sequence(ctx, f.d, "Changes", f.d.inner.(runlog.Notifier).Changes(ctx)) //nolint:errcheck // Store has looked
+	n, _ := runlog.As[runlog.Notifier](f.d.inner) // Store has looked
+	return sequence(ctx, f.d, "Changes", n.Changes(ctx))
 }
 
 func (f forward) Put(ctx context.Context, l runlog.Letter) error {
@@ -135,7 +136,10 @@ func (f forward) Delete(ctx context.Context, runs ...string) error {
 	return f.d.call(ctx, "Delete", func() error { return f.extras().Delete(ctx, runs...) })
 }
 
-func (f forward) extras() extras { return f.d.inner.(extras) } //nolint:errcheck // Store has looked
+func (f forward) extras() extras {
+	e, _ := runlog.As[extras](f.d.inner) // Store has looked
+	return e
+}
 
 // sequence applies the fault of the moment when a loop over seq begins.
 func sequence[T any](ctx context.Context, d *Double, method string, seq iter.Seq2[T, error]) iter.Seq2[T, error] {

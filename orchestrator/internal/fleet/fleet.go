@@ -75,8 +75,8 @@ func (f *Fleet) Watch() { f.watching.Store(true) }
 
 // Keep makes sure that other engines know that this one is alive, before it begins work.
 func (f *Fleet) Keep(ctx context.Context) error {
-	_, owners := f.face().(runlog.Owners)
-	_, inbox := f.face().(runlog.Inbox)
+	_, owners := runlog.As[runlog.Owners](f.face())
+	_, inbox := runlog.As[runlog.Inbox](f.face())
 	if !owners && !inbox {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (f *Fleet) Listen() {
 
 // listen begins to listen, and reports whether the store notifies. f.mu is held.
 func (f *Fleet) listen() bool {
-	n, ok := f.face().(runlog.Notifier)
+	n, ok := runlog.As[runlog.Notifier](f.face())
 	if ok && !f.listens {
 		f.listens = true
 		f.loops.Go(func() { f.hear(n) })

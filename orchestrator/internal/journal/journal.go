@@ -62,7 +62,7 @@ func New(c Config) *Journal {
 	j := &Journal{cfg: c}
 	j.Storage, j.memory = open(c.Store)
 	j.Stored = j.memory == nil
-	if _, ok := c.Store.(runlog.Blobs); ok {
+	if _, ok := runlog.As[runlog.Blobs](c.Store); ok {
 		j.large = largeData
 	}
 	return j

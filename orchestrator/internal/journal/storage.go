@@ -31,7 +31,7 @@ func open(s runlog.Store) (Storage, *memory) {
 		m := newMemory()
 		return Storage{m, nil, none{}, none{}, none{}, m}, m
 	}
-	inbox, _ := s.(runlog.Inbox)
+	inbox, _ := runlog.As[runlog.Inbox](s)
 	return Storage{
 		s, inbox, or[runlog.Owners](s), or[runlog.Messenger](s), or[runlog.Blobs](s), or[runlog.Deleter](s),
 	}, nil
@@ -39,7 +39,7 @@ func open(s runlog.Store) (Storage, *memory) {
 
 // or is s as a T, or what stands in for it.
 func or[T any](s runlog.Store) T {
-	if face, ok := s.(T); ok {
+	if face, ok := runlog.As[T](s); ok {
 		return face
 	}
 	return any(none{}).(T) //nolint:errcheck,forcetypeassert // none has all faces that are asked for
