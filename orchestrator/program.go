@@ -32,7 +32,7 @@ func (f Flow[In, Out]) Program() *engine.Program {
 		x.Sched = sched.New(port, in, func(b *sched.Branch, scope *sched.Scope) {
 			c := &Context{branch: b, use: sched.Options{Scope: scope}, run: &runState{in: &in, flow: f.Name, agents: p.Agents}}
 			out, err := f.Do(c, input)
-			x.end = endOf(c, out, err)
+			x.end, x.spend = endOf(c, &out, err)
 		})
 		return x, nil
 	}
@@ -54,12 +54,16 @@ func (f Flow[In, Out]) fault() error {
 // execution is a scheduler with what the flow returned.
 type execution struct {
 	*sched.Sched
-	end engine.End
+	end   engine.End
+	spend func(*engine.End) // sets Spent in the Outcome of end; nil: there is no Outcome
 }
 
 // End implements engine.Execution.
 func (x *execution) End() engine.End {
 	x.Tally(&x.end)
+	if x.spend != nil {
+		x.spend(&x.end)
+	}
 	return x.end
 }
 
@@ -72,7 +76,7 @@ type Outcome struct {
 	Score      *float64        `json:"score,omitempty"`      // score of the result, on the team's scale; nil: not graded
 	Unverified []string        `json:"unverified,omitempty"` // parts of the result that have not passed their gate; nil: none
 	Warnings   []Warning       `json:"warnings,omitempty"`   // failures that did not end the run, in order
-	Spent      providers.Usage `json:"spent,omitzero"`       // usage of the run
+	Spent      providers.Usage `json:"spent,omitzero"`       // usage of the run; where the flow puts Context.Spent there, the end adds what calls used that were given up
 	Elapsed    time.Duration   `json:"elapsed,omitzero"`     // time for which the run was worked on (Context.Elapsed), in nanoseconds
 }
 
@@ -87,21 +91,29 @@ type Warning struct {
 // Retries: None is no retry.
 const None = -1
 
-func (o Outcome) outcome() Outcome { return o }
+func (o *Outcome) outcome() *Outcome { return o }
 
-// endOf is the end of a run whose flow returned out and err.
-func endOf[Out any](c *Context, out Out, err error) engine.End {
-	end := engine.End{Status: statusOf(err), Spent: c.use.Scope.Spent(), Err: agent.ErrorOf(err)}
-	v := reflect.ValueOf(out)
-	if o, ok := any(out).(interface{ outcome() Outcome }); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
-		outcome := o.outcome()
-		if outcome.Status != "" {
-			end.Status = outcome.Status
+// endOf is the end of a run whose flow returned out and err. spend puts into the Outcome in
+// out what the run used, if the flow put there what it had used by then; nil: out has none.
+func endOf[Out any](c *Context, out *Out, err error) (end engine.End, spend func(*engine.End)) {
+	end = engine.End{Status: statusOf(err), Spent: c.use.Scope.Spent(), Err: agent.ErrorOf(err)}
+	if o := outcomeIn(out); o != nil {
+		outcome := *o
+		if outcome.Status == "" {
+			outcome.Status = end.Status
 		}
-		outcome.Status = end.Status
+		end.Status = outcome.Status
 		end.Outcome = agent.JSON(outcome)
+		said, soFar := o.Spent, end.Spent
+		spend = func(end *engine.End) {
+			if said == soFar && said != end.Spent {
+				o.Spent, outcome.Spent = end.Spent, end.Spent
+				end.Outcome = agent.JSON(outcome)
+				end.Output, _ = engine.Encode(out) // it was encoded before
+			}
+		}
 	}
-	if end.Output, err = engine.Encode(&out); err != nil {
+	if end.Output, err = engine.Encode(out); err != nil {
 		c.branch.Fault("the output of flow %q has no JSON form: %v", c.run.flow, err)
 	}
 	if c.run.state != nil {
@@ -109,7 +121,30 @@ func endOf[Out any](c *Context, out Out, err error) engine.End {
 			c.branch.Fault("the state that flow %q exposes has no JSON form: %v", c.run.flow, err)
 		}
 	}
-	return end
+	return end, spend
+}
+
+// outcomeIn returns the Outcome that is embedded in *out, or in what *out points to; nil:
+// there is none.
+func outcomeIn[Out any](out *Out) *Outcome {
+	type holder interface{ outcome() *Outcome }
+	if o, ok := any(out).(holder); ok {
+		return o.outcome()
+	}
+	switch v := reflect.ValueOf(*out); v.Kind() { //nolint:exhaustive // the others embed nothing
+	case reflect.Pointer:
+		if o, ok := any(*out).(holder); ok && !v.IsNil() {
+			return o.outcome()
+		}
+	case reflect.Struct: // Out is an interface: from now on a pointer is in it, which is equal in JSON
+		p := reflect.New(v.Type())
+		p.Elem().Set(v)
+		if o, ok := p.Interface().(holder); ok {
+			*out, _ = p.Interface().(Out)
+			return o.outcome()
+		}
+	}
+	return nil
 }
 
 // statusOf is the status of a flow that ended with err and does not say one. An

@@ -26,9 +26,10 @@ type Program struct {
 // always the same one. Its methods but End and Leave are called in the order of the
 // log, only when every branch waits, and are followed by Advance.
 type Execution interface { //nolint:interfacebloat // a log needs all of them
-	// Advance executes branches until every one waits. done: the flow has ended, and
-	// so have the children that it started. An error means that its code
-	// panicked, broke a rule or waits for itself: nothing more of it is to be recorded.
+	// Advance executes branches until every one waits. done: the flow has ended, the
+	// children that it started have ended, and each call that it gave up has been
+	// completed or lost. An error means that its code panicked, broke a rule or waits
+	// for itself: nothing more of it is to be recorded.
 	Advance() (done bool, err error)
 
 	// Complete hands a completion to the branch that waits for it.

@@ -34,6 +34,9 @@ type Replay struct {
 	own     map[ownID]string       // kinds of records that the flow itself wrote and has not repeated
 	rest    []*Op                  // effects without a record, in the order in which they were asked for
 	fresh   []runlog.Record        // records that the flow wrote and the log does not have
+	givenUp []*Op                  // calls of rest that the flow does not want any more
+	resumed int64                  // Seq of the record that Resumed put behind the log; 0: none
+	behind  bool                   // the record of Resumed is applied: no process makes calls of this run
 	live    bool
 }
 
@@ -100,6 +103,7 @@ func (p *Replay) apply(x Execution, rec *runlog.Record) (bool, error) {
 	case runlog.Resumed:
 		p.Skip(rec.At)
 		x.Lose()
+		p.behind = rec.Seq == p.resumed
 		return true, nil
 	case runlog.Called, runlog.Slept, runlog.Expired, runlog.Used:
 		p.Tick(rec.At)
@@ -179,6 +183,9 @@ func (p *Replay) Cancel(op *Op) {
 	case op.Kind == Child: // it is told by its engine when that has started it
 		op.Canceled = true
 		return
+	case op.Kind == Call && p.behind: // no record of its end will come, unless Live makes one
+		p.givenUp = append(p.givenUp, op)
+		return
 	case op.Kind == Await && p.Questions.Drop(op):
 		p.Emit(runlog.Record{Kind: runlog.Withdrawn, Branch: op.Branch, N: op.N, Name: op.Name})
 	}
@@ -225,7 +232,8 @@ func (p *Replay) Expose(state func() (json.RawMessage, error)) { p.Live.Expose(s
 
 // Resumed puts the record that the run is resumed behind the log. Step applies it.
 func (p *Replay) Resumed(at time.Time) {
-	p.Records = append(p.Records, runlog.Record{Run: p.Started.Run, Seq: int64(len(p.Records)), Kind: runlog.Resumed, At: at})
+	p.resumed = int64(len(p.Records))
+	p.Records = append(p.Records, runlog.Record{Run: p.Started.Run, Seq: p.resumed, Kind: runlog.Resumed, At: at})
 }
 
 // Children are the children under way. It is called behind the last record.
@@ -253,9 +261,10 @@ func (p *Replay) Leftover() error {
 }
 
 // GoLive hands all to Live: what the flow wrote and the log does not have, then the
-// effects that have no record. The history can be collected then.
+// effects that have no record, and which of them are given up. The history can be
+// collected then.
 func (p *Replay) GoLive() {
-	fresh, rest := p.fresh, p.rest
+	fresh, rest, givenUp := p.fresh, p.rest, p.givenUp
 	*p = Replay{Clock: p.Clock, Questions: p.Questions, Live: p.Live, live: true}
 	for _, rec := range fresh {
 		p.Live.Emit(rec)
@@ -263,5 +272,8 @@ func (p *Replay) GoLive() {
 	for _, op := range rest {
 		op.Asked = true
 		p.Live.Start(op)
+	}
+	for _, op := range givenUp {
+		p.Live.Cancel(op)
 	}
 }

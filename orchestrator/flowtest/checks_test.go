@@ -44,6 +44,14 @@ func storeOf(t *testing.T, recs ...runlog.Record) runlog.Store {
 	return s
 }
 
+// balanceOf compares what agents were paid with the end of a run.
+func balanceOf(t *testing.T, paid providers.Usage, end engine.End) {
+	t.Helper()
+	w := newWorld(t, nil, 0)
+	w.pay(&agent.Response{Usage: paid}, nil)
+	w.balance(end)
+}
+
 // again returns rec as a later record.
 func again(rec runlog.Record) runlog.Record {
 	rec.Seq++
@@ -52,7 +60,7 @@ func again(rec runlog.Record) runlog.Record {
 
 var (
 	one  = providers.Usage{Calls: 1, Cost: 5}
-	done = ending{out: []byte(`1`), status: engine.Completed, spent: one}
+	done = ending{out: []byte(`1`), unpaid: []byte(`0`), end: engine.End{Status: engine.Completed}, used: used{all: one, sure: one}}
 )
 
 var checks = map[string]struct {
@@ -62,12 +70,29 @@ var checks = map[string]struct {
 	"the same ending": {"", func(t *testing.T) { done.compare(t, done) }},
 	"another status": {`the status differs: "completed" uninterrupted, "failed" resumed`, func(t *testing.T) {
 		got := done
-		got.status = engine.Failed
+		got.end.Status = engine.Failed
 		done.compare(t, got)
 	}},
 	"other usage": {"what was spent differs", func(t *testing.T) {
 		got := done
-		got.spent.Calls++
+		got.used.sure.Calls++
+		done.compare(t, got)
+	}},
+	"another result": {"the result differs", func(t *testing.T) {
+		got := done
+		got.out = []byte(`2`)
+		done.compare(t, got)
+	}},
+	"another usage of calls that were given up": {"", func(t *testing.T) {
+		got := done
+		got.out = []byte(`2`)
+		got.used.all.Calls++
+		done.compare(t, got)
+	}},
+	"another result beside calls that were given up": {"the result differs", func(t *testing.T) {
+		got := done
+		got.unpaid = []byte(`2`)
+		got.used.all.Calls++
 		done.compare(t, got)
 	}},
 	"another error": {"the error differs", func(t *testing.T) {
@@ -83,15 +108,26 @@ var checks = map[string]struct {
 	"another call again": {"", func(t *testing.T) {
 		repeated(t, map[string]bool{"k": true}, map[string]call{"k": {times: 1}, "l": {times: 1}}, map[string]call{"k": {times: 1}, "l": {times: 2}})
 	}},
-	"usage as on record": {"", func(t *testing.T) { spent(t, logOf(call1(one)), one) }},
-	"too few calls told": {"the run tells of", func(t *testing.T) { spent(t, logOf(call1(one)), providers.Usage{Cost: 5}) }},
+	"usage as on record": {"", func(t *testing.T) { usedBy(t, storeOf(t, call1(one)), caseID).told(t, one) }},
+	"too few calls told": {"the run tells of", func(t *testing.T) { usedBy(t, storeOf(t, call1(one)), caseID).told(t, providers.Usage{Cost: 5}) }},
 	"too many calls told": {"the run tells of", func(t *testing.T) {
-		spent(t, logOf(call1(one)), providers.Usage{Calls: 2, Cost: 5})
+		usedBy(t, storeOf(t, call1(one)), caseID).told(t, providers.Usage{Calls: 2, Cost: 5})
 	}},
-	"too little cost told": {"the run tells of", func(t *testing.T) { spent(t, logOf(call1(one)), providers.Usage{Calls: 1, Cost: 4}) }},
-	"too much cost told":   {"the run tells of", func(t *testing.T) { spent(t, logOf(call1(one)), providers.Usage{Calls: 1, Cost: 6}) }},
-	"the same log":         {"", func(t *testing.T) { sameLog(t, logOf(call1(one)), logOf(call1(one))) }},
-	"a shorter replay":     {"the replay ended after 1 records of 2", func(t *testing.T) { sameLog(t, logOf(call1(one)), logOf()) }},
+	"too little cost told": {"the run tells of", func(t *testing.T) {
+		usedBy(t, storeOf(t, call1(one)), caseID).told(t, providers.Usage{Calls: 1, Cost: 4})
+	}},
+	"too much cost told": {"the run tells of", func(t *testing.T) {
+		usedBy(t, storeOf(t, call1(one)), caseID).told(t, providers.Usage{Calls: 1, Cost: 6})
+	}},
+	"agents paid as told":  {"", func(t *testing.T) { balanceOf(t, one, engine.End{Spent: one}) }},
+	"agents paid more":     {"money is lost", func(t *testing.T) { balanceOf(t, providers.Usage{Cost: 6}, engine.End{Spent: one}) }},
+	"agents paid less":     {"the run tells of", func(t *testing.T) { balanceOf(t, providers.Usage{Cost: 4}, engine.End{Spent: one}) }},
+	"tokens that are lost": {"money is lost", func(t *testing.T) { balanceOf(t, providers.Usage{Cost: 5, Input: 1}, engine.End{Spent: one}) }},
+	"agents paid more, as reserved": {"", func(t *testing.T) {
+		balanceOf(t, providers.Usage{Cost: 6, Output: 1}, engine.End{Spent: one, Lost: engine.Lost{Calls: 1, Cost: 1, Tokens: 1}})
+	}},
+	"the same log":     {"", func(t *testing.T) { sameLog(t, logOf(call1(one)), logOf(call1(one))) }},
+	"a shorter replay": {"the replay ended after 1 records of 2", func(t *testing.T) { sameLog(t, logOf(call1(one)), logOf()) }},
 	"a replay with a resumption": {"", func(t *testing.T) {
 		sameLog(t, logOf(call1(one)), logOf(runlog.Record{Run: caseID, Kind: runlog.Resumed}, call1(one)))
 	}},

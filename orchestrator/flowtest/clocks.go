@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
 )
 
 // Clockless returns a copy of out without its clocks, for tests that compare results
@@ -16,33 +17,40 @@ import (
 // survive JSON.
 func Clockless[Out any](out Out, clocks ...string) Out {
 	var copied Out
-	if err := json.Unmarshal(timeless(out, clocks), &copied); err != nil {
+	if err := json.Unmarshal(timeless(out, clocks, clockTypes), &copied); err != nil {
 		panic(fmt.Sprintf("flowtest: a %T does not survive JSON: %v", out, err))
 	}
 	return copied
 }
 
 // timeless returns the JSON of a result without its clocks, which are as in Case.Clocks.
-func timeless[Out any](out Out, clocks []string) json.RawMessage {
+// Nil means all values of those types.
+func timeless[Out any](out Out, clocks []string, types []reflect.Type) json.RawMessage {
 	data := agent.JSON(out)
+	if clocks != nil {
+		types = slices.DeleteFunc(slices.Clone(types), func(t reflect.Type) bool { return slices.Contains(clockTypes, t) })
+	}
+	var copied Out
+	if len(types) > 0 && json.Unmarshal(data, &copied) == nil {
+		setZero(reflect.ValueOf(&copied).Elem(), types)
+		data = agent.JSON(copied)
+	}
 	if clocks != nil {
 		tree := decodeJSON(data)
 		dropFields(tree, clocks)
-		return agent.JSON(tree)
+		data = agent.JSON(tree)
 	}
-	var copied Out
-	if json.Unmarshal(data, &copied) != nil {
-		return data
-	}
-	stopClocks(reflect.ValueOf(&copied).Elem())
-	return agent.JSON(copied)
+	return data
 }
 
-var clockTypes = []reflect.Type{reflect.TypeFor[time.Time](), reflect.TypeFor[time.Duration]()}
+var (
+	clockTypes    = []reflect.Type{reflect.TypeFor[time.Time](), reflect.TypeFor[time.Duration]()}
+	unsteadyTypes = append(clockTypes[:2:2], reflect.TypeFor[providers.Usage]()) // a crash may come before the end of a call that was given up
+)
 
-// stopClocks sets every time and duration in v to zero.
-func stopClocks(v reflect.Value) {
-	if slices.Contains(clockTypes, v.Type()) {
+// setZero sets every value in v of those types to zero.
+func setZero(v reflect.Value, types []reflect.Type) {
+	if slices.Contains(types, v.Type()) {
 		if v.CanSet() {
 			v.SetZero()
 		}
@@ -51,21 +59,21 @@ func stopClocks(v reflect.Value) {
 	switch v.Kind() { //nolint:exhaustive // the other kinds hold no values
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			stopClocks(v.Elem())
+			setZero(v.Elem(), types)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			stopClocks(v.Field(i))
+			setZero(v.Field(i), types)
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			stopClocks(v.Index(i))
+			setZero(v.Index(i), types)
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
 			stopped := reflect.New(v.Type().Elem()).Elem()
 			stopped.Set(v.MapIndex(key))
-			stopClocks(stopped)
+			setZero(stopped, types)
 			v.SetMapIndex(key, stopped)
 		}
 	}

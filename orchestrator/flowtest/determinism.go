@@ -40,12 +40,13 @@ func (c *Case[In, Out]) replayed(t *testing.T, seed uint64) {
 	s := c.empty(t)
 	w := newWorld(t, c.agents(t), seed)
 	p := c.open(t, s, w)
-	_, err := p.result()
+	out, err := p.result()
 	p.close()
 	want := readLog(t, s, caseID)
 	if len(want) == 0 || want[len(want)-1].Kind != runlog.Ended {
 		t.Fatalf("the run did not end: %v", err)
 	}
+	w.balance(c.ending(t, s, w, out, err).end)
 
 	again := c.empty(t)
 	copyLogs(t, s, again, func(rec runlog.Record) bool { return rec.Run != caseID || rec.Kind != runlog.Ended })

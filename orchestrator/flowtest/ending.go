@@ -8,18 +8,17 @@ import (
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
-	"github.com/convene-go/convene/providers"
 )
 
 // ending is the end of a run. It must be the same however often the run was interrupted.
 type ending struct {
 	waited []bool // one for each record that counts, of all logs: the flow waited for it
 	out    json.RawMessage
+	unpaid json.RawMessage // out without what was used
 	err    error
-	spent  providers.Usage // usage of the calls that were not given up
-	status engine.Status
+	used   used       // usage on record
+	end    engine.End // record of the end
 }
 
 // ending returns the end of the run of a case. A run that has not ended fails the test.
@@ -33,43 +32,9 @@ func (c *Case[In, Out]) ending(t *testing.T, s runlog.Store, w *world, out Out, 
 	if err := json.Unmarshal(log[len(log)-1].Data, &end); err != nil {
 		t.Fatal(err)
 	}
-	return ending{out: timeless(out, c.Clocks), err: err, status: end.Status, spent: spent(t, log, end.Spent)}
-}
-
-// spent returns the usage of the calls on record, without those that were given up: a
-// crash may come before their end. told is the usage in the record of the run's end. The
-// test fails if told is less than that, or more than all that is on record.
-func spent(t *testing.T, log []runlog.Record, told providers.Usage) providers.Usage {
-	t.Helper()
-	var sure, all providers.Usage
-	for _, rec := range log {
-		var d struct {
-			engine.CalledData
-			engine.UsedData // late usage of a call that was given up before a kill
-		}
-		if rec.Kind != runlog.Called && rec.Kind != runlog.Used {
-			continue
-		}
-		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			t.Fatal(err)
-		}
-		used := d.CalledData.Usage()
-		all = all.Add(used).Add(d.UsedData.Usage)
-		if (d.Err == nil || !errors.Is(d.Err, engine.ErrCanceled)) && !canceledChild(d.Response) {
-			sure = sure.Add(used)
-		}
-	}
-	if told.Calls < sure.Calls || told.Calls > all.Calls || told.Cost < sure.Cost || told.Cost > all.Cost {
-		t.Errorf("the run tells of %+v spent; on record are %+v, with calls that were given up %+v", told, sure, all)
-	}
-	return sure
-}
-
-// canceledChild reports whether resp is the end of a canceled child, whose usage includes
-// the calls that it has given up.
-func canceledChild(resp *agent.Response) bool {
-	var end engine.End
-	return resp != nil && json.Unmarshal(resp.Data, &end) == nil && end.Status == engine.Canceled
+	e := ending{out: timeless(out, c.Clocks, clockTypes), unpaid: timeless(out, c.Clocks, unsteadyTypes), err: err, end: end, used: usedBy(t, s, caseID)}
+	e.used.told(t, end.Spent)
+	return e
 }
 
 // resumptions names the two sides of a comparison with an interrupted run.
@@ -77,17 +42,21 @@ var resumptions = sides{was: "uninterrupted", is: "resumed"}
 
 func (e ending) compare(t *testing.T, got ending) {
 	t.Helper()
-	if d := resumptions.diffJSON(e.out, got.out); d != "" {
+	was, is := e.out, got.out
+	if e.used.gaveUp() || got.used.gaveUp() {
+		was, is = e.unpaid, got.unpaid
+	}
+	if d := resumptions.diffJSON(was, is); d != "" {
 		t.Errorf("the result differs:%s", d)
 	}
 	if fmt.Sprint(e.err) != fmt.Sprint(got.err) {
 		t.Errorf("the error differs:\nuninterrupted: %v\n      resumed: %v", e.err, got.err)
 	}
-	if e.status != got.status {
-		t.Errorf("the status differs: %q uninterrupted, %q resumed", e.status, got.status)
+	if e.end.Status != got.end.Status {
+		t.Errorf("the status differs: %q uninterrupted, %q resumed", e.end.Status, got.end.Status)
 	}
-	if e.spent != got.spent {
-		t.Errorf("what was spent differs:\nuninterrupted: %+v\n      resumed: %+v", e.spent, got.spent)
+	if e.used.sure != got.used.sure {
+		t.Errorf("what was spent differs:\nuninterrupted: %+v\n      resumed: %+v", e.used.sure, got.used.sure)
 	}
 }
 

@@ -132,6 +132,7 @@ func varied(out func(string) string) faultyCase {
 }
 
 var faulty = map[string]func() faultyCase{
+	"hedge": func() faultyCase { return hedges(1500*time.Millisecond, orchestrator.Budget{}) },
 	"clock": func() faultyCase {
 		return asks(func(*orchestrator.Context) string { return fmt.Sprint("it is ", time.Now().UnixNano()) })
 	},

@@ -20,7 +20,12 @@ import (
 //   - The result, the error and the status are those of the uninterrupted run.
 //   - No call on record was made again.
 //   - No record is there twice.
-//   - The usage is the same, without calls that were given up and canceled children.
+//   - The usage is the same, without calls that were given up. Where some were, values of
+//     type providers.Usage in the result are not compared.
+//
+// What the agents of the uninterrupted run say that they used must be in the usage of the
+// run, or covered by what it lost: a flow that gives up calls whose agents do not return
+// within their Grace fails, unless that was reserved for them.
 //
 // For example, a flow that asks two agents writes started, called, called and ended. Sweep
 // makes a run for each of the five places before, between and after them, and each fault.
@@ -62,6 +67,7 @@ func (c *Case[In, Out]) whole(t *testing.T) ending {
 		out, err := p.result()
 		e = c.ending(t, kept, w, out, err)
 		p.close() // children may still be told to end
+		w.balance(e.end)
 		e.waited = s.waitedFor()
 	})
 	return e

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
 )
 
 // world has the agents of a test, how long each answer takes, and which calls reached
@@ -23,6 +24,7 @@ type world struct {
 	mu    sync.Mutex
 	due   map[string]time.Time // time at which the answer to a call is there, by key
 	calls map[string]call      // calls that reached the agents, by key
+	paid  providers.Usage      // usage that the agents have reported
 }
 
 // call is a call that reached an agent.
@@ -64,6 +66,7 @@ func (w *world) ask(ctx context.Context, a agent.Agent, info agent.Info, req age
 	}()
 	resp, err := a.Call(ctx, req)
 	returned = true
+	w.pay(&resp, err)
 	return resp, err
 }
 

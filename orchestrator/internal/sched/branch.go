@@ -145,7 +145,7 @@ func (b *Branch) cancel(why *agent.Error) {
 }
 
 // finished takes b, which has ended, out of the run. When the root ends, all effects
-// are abandoned; only children are waited for.
+// are abandoned; the end waits for children, and for calls to be settled.
 func (s *Sched) finished(b *Branch) {
 	b.done = true
 	if s.ended++; s.ended > 64 && s.ended > len(s.live)/2 {

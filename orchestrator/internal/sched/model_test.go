@@ -134,7 +134,9 @@ func (m *model) advance() string {
 		}
 	}
 	if m.lines[0].done {
-		if slices.ContainsFunc(m.ops, func(a *act) bool { return a.kind == engine.Child && a.begun && !a.done }) {
+		if slices.ContainsFunc(m.ops, func(a *act) bool {
+			return (a.kind == engine.Child || a.kind == engine.Call) && a.begun && !a.done && !a.over && !a.refused
+		}) {
 			return ""
 		}
 		return "done"

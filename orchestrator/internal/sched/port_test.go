@@ -151,10 +151,21 @@ func (r *run) waits() {
 	require.False(r.t, done, "the flow has ended; it said %q", r.notes)
 }
 
-// ends lets the flow go on and wants it to end.
+// ends lets the flow go on and wants it to end, at the latest when all agents have obeyed
+// that were told to end.
 func (r *run) ends() {
 	r.t.Helper()
 	done, err := r.s.Advance()
+	for i := 0; i < len(r.under) && !done && err == nil; {
+		op := r.under[i]
+		if op.Kind != engine.Call || !r.gaveUp[op] {
+			i++
+			continue
+		}
+		r.take(op.Key())
+		r.s.Complete(engine.Completion{Op: op, Err: unwanted})
+		done, err = r.s.Advance()
+	}
 	require.NoError(r.t, err)
 	require.True(r.t, done, "the flow waits; it said %q", r.notes)
 }

@@ -20,6 +20,8 @@
 //   - Only book changes what budgets count. An amount is reserved, shared, lost or spent,
 //     and in one of these only.
 //   - A recorded decision overrides what budgets say now.
+//   - What was paid is counted: a run is done when no call is under way any more, given up
+//     or not.
 //
 // Files, from the top: sched (the run), branch, group, effect, budget (decisions), queue
 // (calls that wait), lose, scope (what budgets count), wall (time limits), why (errors).
@@ -92,8 +94,8 @@ func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
 }
 
 // Advance implements engine.Execution: it executes ready branches until every one waits,
-// or the root and all children have ended (done). A broken rule, a panic and a deadlock
-// are errors.
+// or the root has ended, all children have, and all calls that the flow gave up are
+// settled (done). A broken rule, a panic and a deadlock are errors.
 func (s *Sched) Advance() (done bool, err error) {
 	for i := 0; ; i++ { // ready grows while it is walked
 		if f := s.fault.Load(); f != nil {
@@ -118,7 +120,7 @@ func (s *Sched) Advance() (done bool, err error) {
 		s.arm()
 	}
 	if s.root.done {
-		return s.children == 0, nil
+		return s.children == 0 && len(s.dropped) == 0, nil
 	}
 	if s.waiting == 0 {
 		return false, flowError("deadlock: every branch waits for another one, and nothing is under way")
