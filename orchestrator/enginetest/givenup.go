@@ -256,7 +256,7 @@ func givenUpResumed(t *testing.T, h *host) {
 	g, id := newGate(t, "x", "y"), h.id("x")
 	paid := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
 		resp, err := g.Call(ctx, req)
-		resp.Usage.Calls = 1 // also of a call that a process cut as it was closed
+		resp.Usage.Calls = 1 // a call that a process cut as it was closed counts, too
 		return resp, err
 	})
 	e := h.engine(agent.Roster{"gate": paid}, f)

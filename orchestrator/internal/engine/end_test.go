@@ -95,11 +95,20 @@ func TestTheEndWaitsForCallsThatAreGivenUp(t *testing.T) {
 		},
 		"N9 a call that waits for a place reaches no agent and costs nothing": func(t *testing.T, s runlog.Store) {
 			other := &counted{Agent: late(time.Second)}
-			e := newEngine(t, driver.Config{Store: s, Parallel: 1, Agents: agent.Roster{"first": after(time.Minute), "other": other}})
+			e := newEngine(t, driver.Config{Store: s, Parallel: 1, Agents: agent.Roster{"other": other}})
 			began := time.Now()
-			sum(t, under(t, e, hedge(0, 0), 100), 5, engine.Lost{})
-			assert.Equal(t, time.Minute, time.Since(began))
-			assert.Zero(t, other.n.Load())
+			sum(t, begin(t, e, flow("f", func(c *orchestrator.Context) (none, error) {
+				q := orchestrator.NewQueue[none](c)
+				for range 3 {
+					q.Go("call", func(c *orchestrator.Context) (none, error) {
+						_, err := c.Call("other", agent.Request{Limits: agent.Limits{Grace: time.Hour}})
+						return none{}, err
+					})
+				}
+				return none{}, c.Sleep(time.Minute)
+			}), "x"), 5, engine.Lost{})
+			assert.Equal(t, time.Minute+time.Second, time.Since(began))
+			assert.EqualValues(t, 1, other.n.Load(), "two wait for the place of the first")
 		},
 		"N9 a call between two attempts has cost what the first one did": func(t *testing.T, s runlog.Store) {
 			busy := agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
