@@ -19,13 +19,17 @@ import (
 )
 
 // Config is what an engine in this process needs.
+//
+// Under Parallel, runs take turns, children with their parent, and calls of one run come
+// first in, first out. A call gives its place to others while it waits between two
+// attempts, and lends it to a run of the same engine while its agent waits for that run.
 type Config struct {
 	Agents   agent.Roster // agents that flows call, by name; copied
 	Flows    []AnyFlow    // flows whose runs Resume finds; flows that are only started need not be here
 	Store    runlog.Store // store of the logs; nil: in memory, nothing survives
 	Log      *slog.Logger // log of the engine; nil: silent
 	Retry    Retry        // retries of transient errors; zero: the defaults
-	Parallel int          // number of calls at once over all runs; 0: no limit
+	Parallel int          // number of calls inside agents at once, over all runs; 0: no limit
 	Fleet    Fleet        // place among the engines on the same Store; zero: the defaults, all runs
 	Requests Requests     // recorded texts of requests; zero: only their hashes
 }

@@ -33,6 +33,12 @@ type Task struct {
 	Info     agent.Info     // identity of the call; Execute sets Attempt
 	Request  *agent.Request // request to the agent; not changed
 	Reserved Amount         // Op.Reserved of the call: it limits further attempts
+
+	// Rest makes the wait before a further attempt: it calls wait. An engine whose calls
+	// hold places gives the call's place to others meanwhile, and returns when the call has
+	// a place again, or ctx is over. nil: wait is called.
+	Rest func(ctx context.Context, wait func())
+
 	Response agent.Response // result of Execute; zero beside Err
 	Err      *agent.Error   // result of Execute; nil: Response counts
 	Ended    time.Time      // result of Execute: the time at which the call was over
@@ -205,10 +211,7 @@ func (t *Task) tryAgain(ctx context.Context, retry Retry) {
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(cmp.Or(retry.Initial, time.Second)),
 		backoff.WithMaxInterval(cmp.Or(retry.Max, time.Minute)), backoff.WithMultiplier(2), backoff.WithMaxElapsedTime(0))
 	for t.Err != nil && t.Err.Transient && t.attempts < most && t.affordable() && !base.over() {
-		select {
-		case <-base.Done():
-		case <-time.After(max(wait.NextBackOff(), t.Err.RetryAfter)): // at least as long as the vendor asked for
-		}
+		t.rest(base, max(wait.NextBackOff(), t.Err.RetryAfter)) // at least as long as the vendor asked for
 		if !base.over() {
 			info := t.Info // contexts of earlier attempts keep theirs
 			info.Attempt = t.attempts + 1
@@ -219,6 +222,21 @@ func (t *Task) tryAgain(ctx context.Context, retry Retry) {
 		t.Err = agent.ErrorOf(fmt.Errorf("%w in attempt %d, after %v: %w", ErrTimeout, t.attempts, limits.Total, t.Err))
 		t.Err.Transient = false
 	}
+}
+
+// rest waits for d, or until ctx is over.
+func (t *Task) rest(ctx context.Context, d time.Duration) {
+	wait := func() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(d):
+		}
+	}
+	if t.Rest == nil {
+		wait()
+		return
+	}
+	t.Rest(ctx, wait)
 }
 
 // affordable reports whether budgets have reserved enough for one more attempt. Attempts

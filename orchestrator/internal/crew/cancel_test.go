@@ -30,7 +30,7 @@ func (ended) Late() jobs.Job { return nil }
 // newCall returns a call, and what is closed when it is over.
 func newCall(limits agent.Limits) (*Call, ended) {
 	over := make(ended)
-	c := &Call{Client: over}
+	c := &Call{Client: over, Party: &Party{}}
 	c.Info.Agent, c.Request = "ann", &agent.Request{Limits: limits}
 	return c, over
 }
@@ -67,10 +67,10 @@ func TestTheLineIsLeftBeforePlacesAreGivenBack(t *testing.T) {
 		w.Cancel(first, other, head)
 	}()
 	<-over
-	w.mu.Lock()
-	assert.Empty(t, w.waiting)
-	assert.Zero(t, w.calls, "the place went to a call that is being canceled")
-	w.mu.Unlock()
+	w.places.mu.Lock()
+	assert.Zero(t, w.places.turns.Len())
+	assert.Zero(t, w.places.held, "the place went to a call that is being canceled")
+	w.places.mu.Unlock()
 	other.mu.Unlock()
 	<-canceled
 	<-headOver

@@ -6,7 +6,9 @@
 // what the client wants done next.
 //
 // Invariants:
-//   - At most Config.Parallel calls have a place. Calls wait for one first in, first out.
+//   - At most Config.Parallel calls have a place. Parties take turns, and calls of one
+//     party wait first in, first out. A call has no place while it waits between two
+//     attempts. One whose agent waits for a run lends its place to a call of that run.
 //   - A client is told exactly once that a call is over: Done, when the agent has
 //     returned in time, or Left, when it was left behind. After Left comes Late, if the
 //     agent returns at last.
@@ -16,13 +18,13 @@
 //
 // # Files
 //
-//   - crew.go: calls, their places, agents that are left behind
+//   - crew.go: calls, agents that are left behind
+//   - places.go: who has a place, and who gets the next one
 //   - feed.go: what agents report while they work, and who reads it
 package crew
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -55,28 +57,36 @@ type Client interface {
 	Late() jobs.Job
 }
 
-// Call is one call of an agent. Client, Info, Request and Reserved are set before it is
-// started. It is used once and must not be copied.
+// Call is one call of an agent. Client, Party, Info, Request and Reserved are set before it
+// is started. It is used once and must not be copied.
 type Call struct {
 	engine.Task
 	Client Client // who wants the call
+	Party  *Party // those with whom the call shares places
 	crew   *Crew
-
-	placed    bool // it holds one of Config.Parallel places; under crew.mu
-	withdrawn bool // it is canceled and waits for no place; under crew.mu
+	seat
+	within inside // context of the call, where it has a place
 
 	mu    sync.Mutex  // orders what Task.Overdue and Task.Returned say
 	timer *time.Timer // goes off when the agent may be overdue; nil: nothing limits the call yet
 }
 
+// Party is whose calls are treated as one where calls wait for places: a run with its
+// children. Parties take turns, so that one with few calls does not wait behind one with
+// many. Within a party calls come first in, first out. The zero value is a party of its
+// own. It must not be copied.
+type Party struct{ party }
+
+// Join has p take turns together with the party whose agent ctx is of, if it is of one. It
+// is called before p has calls.
+func (p *Party) Join(ctx context.Context) { p.join(ctx) }
+
 // Crew makes calls. It is safe for concurrent use.
 type Crew struct {
-	cfg Config
+	cfg    Config
+	places places
 
-	mu      sync.Mutex
-	calls   int     // calls that hold a place
-	waiting []*Call // calls that wait for a place, first in, first out
-
+	mu       sync.Mutex
 	left     map[*Call]bool // calls whose agents were left behind and have not returned
 	returned sync.Cond      // signals that left shrinks
 }
@@ -85,6 +95,7 @@ type Crew struct {
 func New(c Config) *Crew {
 	w := &Crew{cfg: c, left: map[*Call]bool{}}
 	w.returned.L = &w.mu
+	w.places.limit, w.places.pool = c.Parallel, c.Pool
 	return w
 }
 
@@ -100,14 +111,18 @@ func (w *Crew) Start(c *Call) bool {
 	if w.cfg.Parallel == 0 {
 		return true
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.placed = w.calls < w.cfg.Parallel; c.placed {
-		w.calls++
-	} else {
-		w.waiting = append(w.waiting, c)
-	}
-	return c.placed
+	c.of, c.party, c.job = &w.places, &c.Party.party, c
+	c.Rest, c.within = c.rest, inside{context.Background(), &c.seat}
+	w.places.mu.Lock()
+	defer w.places.mu.Unlock()
+	return w.places.take(&c.seat)
+}
+
+// Lend has the call whose agent ctx is of lend its place to party, which its agent waits
+// for, until stop is called. A call of party that uses the place then keeps it until it is
+// over. Nothing is lent without such a call, or if the call is one of another crew.
+func (w *Crew) Lend(ctx context.Context, party *Party) (stop func()) {
+	return w.places.lendTo(ctx, &party.party)
 }
 
 // Work implements jobs.Job: it makes the call.
@@ -121,7 +136,11 @@ func (c *Call) Work() jobs.Job {
 			c.crew.cfg.Pool.Do(c.over(true))
 		}
 	}()
-	c.Execute(context.Background(), c.crew.cfg.Agents, c.crew.cfg.Retry)
+	ctx := context.Background()
+	if c.within.seat != nil {
+		ctx = &c.within
+	}
+	c.Execute(ctx, c.crew.cfg.Agents, c.crew.cfg.Retry)
 	ended = false
 	return c.over(true)
 }
@@ -134,12 +153,12 @@ func (c *Call) over(called bool) jobs.Job {
 		c.timer.Stop()
 	}
 	c.mu.Unlock()
+	if c.crew.cfg.Parallel > 0 {
+		c.free()
+	}
 	if late {
 		c.crew.welcome(c)
 		return c.Client.Late()
-	}
-	if c.crew.cfg.Parallel > 0 {
-		c.crew.free(c)
 	}
 	return c.Client.Done(called)
 }
@@ -193,39 +212,19 @@ func (o overdue) Work() jobs.Job {
 	return c.Client.Left(err)
 }
 
-// free gives the place of c, if it holds one, to the next call.
-func (w *Crew) free(c *Call) {
-	w.mu.Lock()
-	var next jobs.Job
-	switch {
-	case !c.placed:
-	case len(w.waiting) == 0:
-		w.calls--
-	default:
-		w.waiting[0].placed = true
-		next, w.waiting = w.waiting[0], w.waiting[1:]
-	}
-	c.placed = false
-	w.mu.Unlock()
-	w.cfg.Pool.Do(next)
-}
-
-// withdraw takes those calls that wait for a place out of the line, and returns them.
+// withdraw takes those calls that wait for their first place out of the line, and returns
+// them. A call that waits for its place again wakes up by its context.
 func (w *Crew) withdraw(calls []*Call) (waiting []*Call) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.waiting) == 0 {
+	if w.cfg.Parallel == 0 {
 		return nil
 	}
+	w.places.mu.Lock()
+	defer w.places.mu.Unlock()
 	for _, c := range calls {
-		c.withdrawn = true
-	}
-	w.waiting = slices.DeleteFunc(w.waiting, func(c *Call) bool {
-		if c.withdrawn {
+		if w.places.leave(&c.seat) && c.granted == nil {
 			waiting = append(waiting, c)
 		}
-		return c.withdrawn
-	})
+	}
 	return waiting
 }
 
@@ -233,7 +232,7 @@ func (w *Crew) withdraw(calls []*Call) (waiting []*Call) {
 // it again when the agent has returned.
 func (w *Crew) abandon(c *Call) {
 	if w.cfg.Parallel > 0 {
-		w.free(c)
+		c.free()
 	}
 	w.mu.Lock()
 	w.left[c] = true

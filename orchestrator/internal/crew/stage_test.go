@@ -22,7 +22,8 @@ import (
 type stage struct {
 	*crew.Crew
 	pool  jobs.Pool
-	calls []*client // by Info.N
+	party crew.Party // of all calls, unless they say otherwise
+	calls []*client  // by Info.N
 
 	mu     sync.Mutex
 	inside int     // calls that are inside the agent, left behind or not
@@ -87,7 +88,7 @@ func (s *stage) count(n int) {
 // call makes a call that is not started yet.
 func (s *stage) call(prompt string, limits agent.Limits) *client {
 	c := &client{s: s, may: make(chan struct{})}
-	c.Client = c
+	c.Client, c.Party = c, &s.party
 	c.Info = agent.Info{Agent: "ann", N: int64(len(s.calls))}
 	c.Request = &agent.Request{Prompt: prompt, Limits: limits}
 	s.calls = append(s.calls, c)

@@ -174,7 +174,7 @@ func (e *Engine) enter(ctx context.Context, id string, p *engine.Program, parent
 	if r := e.known[id]; r != nil {
 		return r, false, nil
 	}
-	r = newRun(&e.shared, id, p, parent)
+	r = newRun(ctx, &e.shared, id, p, parent)
 	e.known[id] = r
 	e.active.Add(1)
 	return r, true, nil
@@ -277,11 +277,11 @@ func (e *Engine) list(ctx context.Context, q runlog.Query) iter.Seq2[runlog.List
 	return e.journal.List(ctx, q)
 }
 
-// watchFree has the engine take up, from now on, runs that no engine works on.
-func (e *Engine) watchFree() { e.fleet.Watch() }
-
 // until calls look until it is done, whenever the run changes.
 func (e *Engine) until(ctx context.Context, id string, look func() (done bool, err error)) error {
+	if r := e.find(id); r != nil {
+		defer r.lendTo(ctx)()
+	}
 	return e.fleet.Until(ctx, id, look)
 }
 

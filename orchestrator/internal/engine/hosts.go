@@ -39,8 +39,7 @@ func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program)
 	var since time.Time // no engine works on the run, and this one cannot
 	err = e.until(ctx, id, func() (done bool, err error) {
 		if r == nil {
-			past := e.past(id)
-			switch {
+			switch past := e.past(id); {
 			case past.end != nil:
 				end = *past.end
 				return true, nil
@@ -51,7 +50,7 @@ func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program)
 			if err != nil {
 				return true, err
 			}
-			if end, done, err = e.outcome(ctx, &l, past.err); done {
+			if end, done, err = e.outcome(ctx, &l, e.past(id).err); done {
 				return true, err
 			}
 			if r, err = e.adopt(ctx, &l, p); err == nil {
@@ -65,11 +64,12 @@ func (e *Engine) wait(ctx context.Context, r *run, id string, p *engine.Program)
 			}
 		}
 		if r != nil {
+			defer r.lendTo(ctx)()
 			select {
 			case <-r.done:
 				if !r.fenced {
-					end, err = r.end, r.err
-					return true, err
+					end = r.end
+					return true, r.err
 				}
 			case <-ctx.Done():
 				return true, context.Cause(ctx)
@@ -273,7 +273,7 @@ func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage
 	}
 	end := engine.End{Status: engine.Canceled, Err: engine.CanceledBy(reason).Err}
 	end.Spent, end.Lost, end.ByAgent, end.ContinuedFrom = v.Spent, v.Lost, v.ByAgent, v.ContinuedFrom
-	r := newRun(&e.shared, id, &engine.Program{Name: l.Flow, Version: l.Version}, nil)
+	r := newRun(ctx, &e.shared, id, &engine.Program{Name: l.Flow, Version: l.Version}, nil)
 	r.clock.Skip(l.Changed)
 	r.continueAt(engine.Tally{Records: l.Next})
 	if err := r.recordSync(ctx, runlog.Record{Kind: runlog.Canceled, Data: reason}, reason); err != nil {

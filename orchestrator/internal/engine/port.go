@@ -22,7 +22,7 @@ func (r *run) Start(op *engine.Op) {
 	}
 	c := &call{effect: effect{r: r, op: op}}
 	c.call = &c.Call
-	c.Client = c
+	c.Client, c.Party = c, r.party
 	c.Info = agent.Info{
 		Run: r.id, Flow: r.prog.Name, Agent: op.Name, Branch: op.Branch, N: op.N, Op: op.Request.Op, Task: op.Request.Task,
 		Values: r.values, Labels: r.labels, Log: r.log, Watcher: &r.feed,

@@ -16,7 +16,7 @@ func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
 	if err := e.ready(ctx); err != nil {
 		return res, err
 	}
-	e.watchFree()
+	e.fleet.Watch() // from now on it takes up runs that no engine works on
 	var taken []*run
 	var errs []error
 	alive := fleet.Census{}

@@ -87,6 +87,8 @@ type run struct {
 	feed      crew.Feed
 	records   *journal.Log // &own, or the log of the run that this one retries
 	own       journal.Log
+	party     *crew.Party // &alone, or that of the parent
+	alone     crew.Party
 	parent    *effect     // effect that started this child, if it is of this engine; else nil
 	cut       atomic.Bool // calls that fail do so because the run stops
 
@@ -98,12 +100,16 @@ type run struct {
 	effects []*effect // under way
 }
 
-func newRun(s *shared, id string, p *engine.Program, parent *effect) *run {
+// newRun returns a run. If ctx is of an agent's call, their calls take turns together.
+func newRun(ctx context.Context, s *shared, id string, p *engine.Program, parent *effect) *run {
 	r := &run{shared: s, id: id, prog: p, parent: parent, live: make(chan struct{}), done: make(chan struct{})}
 	r.records = s.journal.Open(id, &r.own)
 	r.driving = true // the first goroutine that drives is that of the start
-	if parent != nil {
-		r.feed.Around = &parent.r.feed
+	r.party = &r.alone
+	if parent == nil {
+		r.party.Join(ctx)
+	} else {
+		r.party, r.feed.Around = parent.r.party, &parent.r.feed
 	}
 	return r
 }
@@ -271,6 +277,9 @@ func (r *run) underway(kinds ...engine.Kind) (fs []*effect) {
 }
 
 func (r *run) cancel(calls []*crew.Call) { r.crew.Cancel(calls...) }
+
+// lendTo has the agent's call that ctx is of, if it is of one, lend its place to the run.
+func (r *run) lendTo(ctx context.Context) (stop func()) { return r.crew.Lend(ctx, r.party) }
 
 // cutCalls ends all calls of a run that stops. Those that fail by it have used what they
 // say, and are made again when the run is resumed.
