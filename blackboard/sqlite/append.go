@@ -2,10 +2,10 @@ package sqlite
 
 // How Append writes
 //
-// A lone call with one record that lists do not show is one INSERT: its
-// statement looks up the number of the run, and that the record before is there and
-// has not ended the run. SQLite makes it a transaction by itself. All else is a
-// transaction of several statements.
+// A lone call with one record that changes no index is one INSERT: its statement looks
+// up the number of the run, and that the record before is there and has not ended the
+// run. SQLite makes it a transaction by itself. All else is a transaction of several
+// statements.
 //
 //   - One call at a time has the turn (Store.turn), and with it the writer connection.
 //   - Calls that come meanwhile offer their records through Store.waiting. The next one
@@ -95,7 +95,7 @@ func (s *Store) takeWaiting(calls []appendCall) []appendCall {
 
 // append writes recs, or none.
 func (c *conn) append(recs []runlog.Record) error {
-	if len(recs) == 1 && recs[0].Seq > 0 && !runlog.Listed(recs[0].Kind) {
+	if len(recs) == 1 && recs[0].Seq > 0 && !runlog.Indexed(recs[0].Kind) {
 		return c.put(&recs[0]) // one statement, which is a transaction by itself
 	}
 	return c.transaction(func(c *conn) error { return c.putAll(recs) })
@@ -121,7 +121,22 @@ const (
 	insertRest  = "), -1), ?, ?, ?, ?, CAST(? AS TEXT))"
 )
 
-// put writes one record, and what it means for the list of runs.
+// index takes r into the list of runs, and into the index of open questions.
+func (c *conn) index(r *runlog.Record) (err error) {
+	if r.Seq == 0 || runlog.Listed(r.Kind) {
+		err = c.putListing(r)
+	}
+	switch {
+	case err != nil:
+	case runlog.AskKind(r.Kind):
+		err = c.putAsk(r)
+	case r.Kind == runlog.Ended:
+		err = c.exec(deleteAsks, r.Run)
+	}
+	return err
+}
+
+// put writes one record, and what it means for the indexes.
 func (c *conn) put(r *runlog.Record) (err error) {
 	at, ok := nanos(r.At)
 	if !ok {
@@ -133,8 +148,8 @@ func (c *conn) put(r *runlog.Record) (err error) {
 	}
 	if r.Seq < 0 || r.Seq > maxSeq {
 		err = runlog.ErrConflict
-	} else if r.Seq == 0 || runlog.Listed(r.Kind) {
-		err = c.putListing(r)
+	} else if r.Seq == 0 || runlog.Indexed(r.Kind) {
+		err = c.index(r)
 	}
 	if err == nil {
 		err = c.exec(insert, r.Run, r.Seq-1, r.Kind, r.Name, at, c.head(r, at), []byte(r.Data))

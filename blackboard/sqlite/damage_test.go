@@ -114,7 +114,7 @@ func TestDamagedColumns(t *testing.T) {
 func TestDamagedList(t *testing.T) {
 	first := ownedBy("r", "ann")
 	first.Data = []byte(`{"owner":"ann","version":3,"labels":{"a":"b"}}`)
-	for _, damage := range append(headDamage, "ended = 1", "data = ''", `data = '{"a":"c"}'`) {
+	for _, damage := range append(headDamage, "ended = 1", "labels = ''", `labels = '{"a":"c"}'`) {
 		t.Run(damage, func(t *testing.T) {
 			path, a, _ := two(t)
 			require.NoError(t, a.Append(t.Context(), []runlog.Record{first}))

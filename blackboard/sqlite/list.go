@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -13,15 +14,21 @@ import (
 )
 
 const (
-	insertListing = "INSERT INTO runs(owner, status, err, ended, head, data, run, started_at, flow, parent) VALUES(?, ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?)"
-	updateListing = "UPDATE runs SET (owner, status, err, ended, head, data) = (?, ?, ?, ?, ?, CAST(? AS TEXT)) WHERE run = ?"
-	selectListing = "SELECT ended, " + columns + ", run FROM runs WHERE run = ?"
-	insertLabels  = "INSERT INTO labels SELECT no, key, value FROM runs, json_each(data) WHERE run = ?"
+	insertListing = "INSERT INTO runs(owner, status, err, ended, head, labels, text, run, started_at, flow, parent) VALUES(?, ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?)"
+	updateListing = "UPDATE runs SET (owner, status, err, ended, head, labels, text) = (?, ?, ?, ?, ?, CAST(? AS TEXT), ?) WHERE run = ?"
+	selectListing = listingColumns + ", run FROM runs WHERE run = ?"
+	insertLabels  = "INSERT INTO labels SELECT no, key, value FROM runs, json_each(runs.labels) WHERE run = ?"
+	// renewListing is for a Started record that is not the first one.
+	renewListing = "UPDATE runs SET (flow, parent) = (?2, ?3) WHERE run = ?1; DELETE FROM labels WHERE no = " + runNumber
+
+	listingColumns = "SELECT ended, CAST(runs.head AS TEXT), CAST(runs.labels AS BLOB)"
 
 	// selectRuns begins a list. CROSS JOIN keeps the order of the tables, and with it
-	// that of the index; the last record comes by its key.
-	selectRuns = `SELECT ended, CAST(runs.head AS TEXT), CAST(runs.data AS BLOB), run, last.id & 0xffffffff, last.at
-		FROM runs CROSS JOIN log last ON last.id = (SELECT max(id) FROM log WHERE id BETWEEN no << 32 AND no << 32 | 0xffffffff)
+	// that of the index; the last record comes by its key. A text is looked up in an
+	// index that has all that is searched.
+	selectRuns  = listingColumns + ", run, last.id & 0xffffffff, last.at FROM runs"
+	byText      = " INDEXED BY runs_text"
+	lastRecords = ` CROSS JOIN log last ON last.id = (SELECT max(id) FROM log WHERE id BETWEEN no << 32 AND no << 32 | 0xffffffff)
 		WHERE started_at <= ? AND (started_at < ? OR run > ?)`
 	newestFirst = " ORDER BY started_at DESC, run"
 )
@@ -52,9 +59,12 @@ func (c *conn) putListing(r *runlog.Record) error {
 		entry.Seq = 1
 	}
 	at, _ := nanos(l.Started)
-	args := []driver.Value{l.Owner, l.Status, l.Err, l.Ended, c.head(&entry, at), labels, l.Run}
-	if r.Seq > 0 {
+	args := []driver.Value{l.Owner, l.Status, l.Err, l.Ended, c.head(&entry, at), labels, l.SearchText(), l.Run}
+	if r.Seq > 0 && r.Kind != runlog.Started {
 		return c.exec(updateListing, args...)
+	}
+	if r.Seq > 0 {
+		return errors.Join(c.exec(updateListing, args...), c.exec(renewListing, l.Run, l.Flow, l.Parent), c.exec(insertLabels, l.Run), c.exec(renewAsks, l.Run, l.Flow))
 	}
 	err = c.exec(insertListing, append(args, at, l.Flow, l.Parent)...)
 	if err == nil && len(l.Labels) > 0 {
@@ -79,7 +89,7 @@ func (c *conn) listing(row []driver.Value) (l runlog.Listing, err error) {
 
 // List implements [runlog.Store].
 func (s *Store) List(ctx context.Context, q runlog.Query) iter.Seq2[runlog.Listing, error] {
-	where, args := conditions(q)
+	sql, args := listOf(q)
 	return pages(q.Limit, func(last *runlog.Listing, add func(runlog.Listing, int) error) error {
 		at, run := int64(math.MaxInt64), q.After
 		switch {
@@ -102,12 +112,26 @@ func (s *Store) List(ctx context.Context, q runlog.Query) iter.Seq2[runlog.Listi
 				return err
 			}
 			l.Next, l.Changed = as[int64](row[4])+1, fromNanos(as[int64](row[5]))
+			if q.Text != "" && !q.Selects(l) { // the text went over two fields
+				return nil
+			}
 			return add(l, len(l.Err))
-		}, selectRuns+where+newestFirst, append([]driver.Value{at, at, run}, args...)...)
+		}, sql, append([]driver.Value{at, at, run}, args...)...)
 	})
 }
 
-// conditions are those of q but for After and Limit.
+// listOf returns the statement that lists what q selects, and its arguments behind those
+// of After.
+func listOf(q runlog.Query) (sql string, args []driver.Value) {
+	where, args := conditions(q)
+	sql = selectRuns
+	if q.Text != "" && q.Run == "" && q.Owner == "" && q.Parent == "" {
+		sql += byText
+	}
+	return sql + lastRecords + where + newestFirst, args
+}
+
+// conditions are those of q but for After and Limit. That of Text selects a few runs more.
 func conditions(q runlog.Query) (where string, args []driver.Value) {
 	add := func(asked bool, condition string, values ...driver.Value) {
 		if asked {
@@ -124,15 +148,14 @@ func conditions(q runlog.Query) (where string, args []driver.Value) {
 	name, value, valued := strings.Cut(q.Label, "=")
 	add(valued, "no IN (SELECT no FROM labels WHERE name = ? AND value = ?)", name, value)
 	add(!valued && name != "", "no IN (SELECT no FROM labels WHERE name = ?)", name)
-	add(q.Text != "", `(instr(lower(run), lower(?)) OR instr(lower(flow), lower(?)) OR instr(lower(err), lower(?))
-		OR EXISTS(SELECT 1 FROM labels WHERE labels.no = runs.no AND instr(lower(value), lower(?))))`, q.Text, q.Text, q.Text, q.Text)
+	add(q.Text != "", "instr(text, ?)", runlog.LowerASCII(q.Text))
 	before, ok := nanos(q.Before)
 	add(ok && before != noTime, "last.at < ?", before)
 	add(!ok && q.Before.Year() < 1970, "FALSE")
 	return where, args
 }
 
-const deleteRun = "DELETE FROM log WHERE " + ofRun + "; DELETE FROM labels WHERE no = " + runNumber + `;
+const deleteRun = "DELETE FROM log WHERE " + ofRun + "; DELETE FROM labels WHERE no = " + runNumber + "; " + deleteAsks + `;
 	DELETE FROM runs WHERE run = ?1; DELETE FROM inbox WHERE run = ?1; DELETE FROM blobs WHERE run = ?1`
 
 // Delete implements [runlog.Deleter]. The file does not shrink: its space is

@@ -9,6 +9,55 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 )
 
+// upgrade turns a file of version from, 2 or 3, into one of this version.
+func (c *conn) upgrade(from int64) error {
+	if from == 2 {
+		if err := c.fromVersion2(); err != nil {
+			return err
+		}
+	}
+	return c.fromVersion3()
+}
+
+// Version 4 has an index of open questions, and one of the texts that lists are searched
+// for. Programs that know version 3 and have the file open would not keep these up. So a
+// column has another name, and they fail when they start, resume, end or list a run.
+const changeVersion3 = "ALTER TABLE runs RENAME COLUMN data TO labels; ALTER TABLE runs ADD COLUMN text TEXT NOT NULL DEFAULT '';" + asksTable
+
+// fromVersion3 turns a file of version 3 into one of version 4.
+func (c *conn) fromVersion3() error {
+	if err := c.exec(changeVersion3); err != nil {
+		return err
+	}
+	rows, err := c.all(listingColumns + ", run FROM runs")
+	for i := 0; i < len(rows) && err == nil; i++ {
+		if l, damage := c.listing(rows[i]); damage == nil { // a damaged entry cannot be listed either
+			err = c.exec("UPDATE runs SET text = ? WHERE run = ?", l.SearchText(), l.Run)
+		}
+	}
+	if err == nil {
+		err = c.findAsks()
+	}
+	if err == nil {
+		err = c.exec(textIndex + "PRAGMA user_version = 4")
+	}
+	return err
+}
+
+// findAsks fills the index of open questions from the logs of open runs. A damaged record
+// ends what is known of its run.
+func (c *conn) findAsks() error {
+	damaged := map[string]bool{}
+	return c.rows(func(_ *conn, row []driver.Value) error {
+		run := as[string](row[3])
+		r, ok := c.record(run, row)
+		if damaged[run] = damaged[run] || !ok; damaged[run] {
+			return nil
+		}
+		return c.putAsk(&r)
+	}, "SELECT log.id & 0xffffffff, CAST(log.head AS TEXT), CAST(log.data AS BLOB), run FROM log CROSS JOIN runs ON no = id >> 32 AND ended = 0 WHERE "+askKinds+" ORDER BY id")
+}
+
 // A file of version 2 kept the letters that the log did not have yet, one for each key
 // of a run. In version 3 a letter has a round, and stays when it was taken. The table
 // has another name, so that programs that know version 2 and have the file open fail,

@@ -76,7 +76,7 @@ func TestOpenOtherVersion(t *testing.T) {
 	require.NoError(t, s.Close())
 	for _, version := range []string{"0", "1", "99"} {
 		require.NoError(t, script(t, path, "PRAGMA user_version = "+version))
-		wantError(t, path, "it has version "+version+", this program knows version 3", "use the program that made it")
+		wantError(t, path, "it has version "+version+", this program knows version 4", "use the program that made it")
 	}
 }
 

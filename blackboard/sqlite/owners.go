@@ -13,6 +13,9 @@ package sqlite
 //   - The name of a lock file is never used again. Who finds one free may remove it.
 //   - Who looks shares the lock for a moment, so that two that look do not take each
 //     other for its holder.
+//   - A store that begins to beat forgets all engines whose locks are free, and removes
+//     all lock files that are. It holds the file's write lock meanwhile, as does who
+//     makes a lock file: so none is met before its store has locked it.
 
 import (
 	"cmp"
@@ -25,6 +28,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,8 +40,10 @@ import (
 const (
 	putBeat = `INSERT INTO owners(owner, lock, beat, silence) VALUES(?, ?, random(), ?)
 		ON CONFLICT(owner) DO UPDATE SET lock = excluded.lock, beat = excluded.beat, silence = excluded.silence`
-	selectBeat = "SELECT lock, beat, silence FROM owners WHERE owner = ?"
-	deleteBeat = "DELETE FROM owners WHERE owner = ? AND beat = ?" // not if it is back
+	selectBeat  = "SELECT lock, beat, silence FROM owners WHERE owner = ?"
+	selectLocks = "SELECT DISTINCT lock FROM owners"
+	deleteLock  = "DELETE FROM owners WHERE lock = ?"
+	deleteBeat  = "DELETE FROM owners WHERE owner = ? AND beat = ?" // not if it is back
 
 	// selectOwners looks up each owner of open runs in the index, however many runs
 	// it has.
@@ -53,7 +59,10 @@ func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 		return cmp.Or(ctx.Err(), fmt.Errorf("sqlite: beat of engine %q for %v: want a name and more than 0", owner, d))
 	}
 	return s.change(ctx, func(c *conn) error {
-		lock, err := s.owners.lock()
+		lock, fresh, err := s.owners.lock()
+		if err == nil && fresh {
+			err = s.owners.tidy(c)
+		}
 		if err != nil {
 			return err
 		}
@@ -142,8 +151,9 @@ func (s *Store) Orphans(ctx context.Context) iter.Seq2[runlog.Listing, error] {
 // exclusively; others that look whether it is locked share it for a moment, so that
 // they do not take each other for its holder.
 type owners struct {
-	dir string       // folder of the lock files
-	own *flock.Flock // nil: none; used by the call that has the store's turn
+	dir  string       // folder of the lock files
+	mode fs.FileMode  // mode of the lock files: that of the database
+	own  *flock.Flock // nil: none; used by the call that has the store's turn
 
 	mu   sync.Mutex // guards seen
 	seen map[string]sighting
@@ -156,27 +166,64 @@ type sighting struct {
 }
 
 // lock locks a new file, unless the one that is locked is still there, and returns
-// its name.
-func (o *owners) lock() (name string, err error) {
+// its name. fresh: the file is new.
+func (o *owners) lock() (name string, fresh bool, err error) {
 	if o.own != nil {
 		if _, err := os.Stat(o.own.Path()); err == nil {
-			return filepath.Base(o.own.Path()), nil
+			return filepath.Base(o.own.Path()), false, nil
 		}
 	}
-	if err := errors.Join(release(o.own), os.MkdirAll(o.dir, 0o777)); err != nil {
-		return "", fmt.Errorf("folder for the locks of engines: %w", err)
+	if err := errors.Join(release(o.own), o.makeDir()); err != nil {
+		return "", false, fmt.Errorf("folder for the locks of engines: %w", err)
 	}
-	name = rand.Text() + ".lock"
+	name = rand.Text() + suffix
 	l := o.file(name, os.O_CREATE|os.O_EXCL|os.O_RDWR)
-	if ok, err := l.TryLock(); !ok {
-		return "", fmt.Errorf("lock file %s cannot be locked: %w", l.Path(), errors.Join(err, l.Close()))
+	ok, err := l.TryLock()
+	if ok {
+		err = os.Chmod(l.Path(), o.mode) // whatever the umask
+	}
+	if !ok || err != nil {
+		return "", false, fmt.Errorf("lock file %s cannot be locked: %w", l.Path(), errors.Join(err, l.Close()))
 	}
 	o.own = l
-	return name, nil
+	return name, true, nil
+}
+
+const suffix = ".lock" // end of the names of lock files
+
+// makeDir makes the folder, which those may search who may read the database.
+func (o *owners) makeDir() error {
+	err := os.Mkdir(o.dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return os.MkdirAll(o.dir, 0o700) // nil if it is a folder
+	}
+	if err == nil {
+		err = os.Chmod(o.dir, o.mode|o.mode&0o444>>2)
+	}
+	return err
+}
+
+// tidy forgets the engines whose processes have died, and removes their lock files. The
+// transaction of c holds the write lock. A lock that cannot be looked at stays.
+func (o *owners) tidy(c *conn) error {
+	rows, err := c.all(selectLocks)
+	for i := 0; i < len(rows) && err == nil; i++ {
+		lock := as[string](rows[i][0])
+		if held, unknown := o.isHeld(lock); !held && unknown == nil {
+			err = c.exec(deleteLock, lock)
+		}
+	}
+	files, _ := os.ReadDir(o.dir)
+	for _, file := range files {
+		if strings.HasSuffix(file.Name(), suffix) {
+			_, _ = o.isHeld(file.Name()) // removes one that is free
+		}
+	}
+	return err
 }
 
 func (o *owners) file(name string, flag int) *flock.Flock {
-	return flock.New(filepath.Join(o.dir, name), flock.SetFlag(flag), flock.SetPermissions(0o666))
+	return flock.New(filepath.Join(o.dir, name), flock.SetFlag(flag), flock.SetPermissions(o.mode))
 }
 
 // release unlocks a lock file, if there is one, then removes it: Windows removes no open

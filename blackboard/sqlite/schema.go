@@ -9,7 +9,7 @@ const (
 	// applicationID tells the files of this package from others ("conv").
 	applicationID = 0x636f6e76
 	// version is that of the schema, kept as the user_version of a file.
-	version = 3
+	version = 4
 )
 
 // askKinds is the condition of the indexes log_asks and log_asks_name. With IN every
@@ -23,6 +23,9 @@ const inboxTable = `
 		taken INTEGER NOT NULL, expired INTEGER NOT NULL,
 		head BLOB NOT NULL, data TEXT, UNIQUE(run, key, round));
 	CREATE INDEX inbox_open ON inbox(run, key, round) WHERE taken = 0;`
+
+// textIndex has all that a search for a text looks at, in the order of lists.
+const textIndex = "CREATE INDEX runs_text ON runs(started_at DESC, run, flow, text);"
 
 // A record's id is the number of its run and its Seq, so that one tree holds the
 // log. Append keeps gaps out of it, in the statement that inserts: a trigger costs
@@ -42,17 +45,19 @@ var schema = `
 		no INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, started_at INTEGER NOT NULL,
 		flow TEXT NOT NULL, parent TEXT NOT NULL, owner TEXT NOT NULL,
 		status TEXT NOT NULL, err TEXT NOT NULL, ended INTEGER NOT NULL,
-		head BLOB NOT NULL, data TEXT NOT NULL); -- data: the labels
+		head BLOB NOT NULL, labels TEXT NOT NULL, -- JSON
+		text TEXT NOT NULL DEFAULT ''); -- to search in
 	CREATE INDEX runs_all ON runs(started_at DESC, run);
 	CREATE INDEX runs_open ON runs(started_at DESC, run) WHERE ended = 0;
 	CREATE INDEX runs_flow ON runs(flow, started_at DESC, run);
 	CREATE INDEX runs_status ON runs(status, started_at DESC, run) WHERE status <> '';
 	CREATE INDEX runs_owner ON runs(owner, started_at DESC, run) WHERE ended = 0;
 	CREATE INDEX runs_parent ON runs(parent, started_at DESC, run) WHERE parent <> '';
+	` + textIndex + `
 	CREATE TABLE labels(no INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY(no, name)) WITHOUT ROWID;
 	CREATE INDEX labels_name ON labels(name, value);
 
-	` + inboxTable + `
+	` + inboxTable + asksTable + `
 	CREATE TABLE blobs(run TEXT NOT NULL, hash TEXT NOT NULL, data BLOB, UNIQUE(run, hash));
 	CREATE TABLE owners( -- the engines that have not left
 		owner TEXT NOT NULL PRIMARY KEY,
@@ -92,8 +97,8 @@ func prepareFile(c *conn, sync Sync) error {
 			return c.exec(schema)
 		case id != applicationID:
 			return errors.New("it is a SQLite file of another program: give the path of a new file")
-		case v == 2:
-			return c.fromVersion2()
+		case v == 2 || v == 3:
+			return c.upgrade(v)
 		case v != version:
 			return fmt.Errorf("it has version %d, this program knows version %d: use the program that made it", v, version)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -59,8 +60,12 @@ func TestQueryPlans(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	list := func(q runlog.Query) string {
-		where, _ := conditions(q)
-		return selectRuns + where + newestFirst
+		sql, _ := listOf(q)
+		return sql
+	}
+	asks := func(q runlog.AskQuery) string {
+		sql, _ := openAsks(q, allAsks)
+		return sql
 	}
 	for sql, index := range map[string]string{
 		selectRecords:                                "INTEGER PRIMARY KEY",
@@ -86,6 +91,14 @@ func TestQueryPlans(t *testing.T) {
 		list(runlog.Query{Open: true, Owner: "o"}):                 "runs_owner",
 		list(runlog.Query{Open: true, Parent: "p", Text: "t"}):     "runs_parent",
 		list(runlog.Query{Flow: "f", Text: "t", Status: "failed"}): "",
+		list(runlog.Query{Text: "t"}):                              "runs_text",
+		list(runlog.Query{Text: "t", Open: true, Flow: "f"}):       "runs_text",
+		list(runlog.Query{Text: "t", Label: "team=red"}):           "runs_text",
+		asks(runlog.AskQuery{}):                                    "asks_open",
+		asks(runlog.AskQuery{Flow: "f", Label: "l", Text: "t"}):    "asks_open",
+		asks(runlog.AskQuery{Before: time.Unix(1, 0)}):             "asks_open",
+		deleteAsks: "",
+		renewAsks:  "",
 	} {
 		var args []driver.Value
 		for range 16 {
@@ -140,6 +153,89 @@ func TestLastRound(t *testing.T) {
 		got, err := s.writer.lastRound(records, "q")
 		require.NoError(t, err)
 		assert.Equal(t, want, got, "%s", records)
+	}
+}
+
+// version3 makes a file of version 3, and returns a connection to it.
+func version3(t *testing.T) (path string, c *conn) {
+	t.Helper()
+	dump, err := os.ReadFile("testdata/v2.sql")
+	require.NoError(t, err)
+	path = filepath.Join(t.TempDir(), "runs.db")
+	c, err = connect(path, toWrite)
+	require.NoError(t, err)
+	require.NoError(t, c.exec(string(dump)))
+	require.NoError(t, c.fromVersion2())
+	rows, err := c.all("PRAGMA user_version")
+	require.NoError(t, err)
+	require.Equal(t, int64(3), rows[0][0])
+	return path, c
+}
+
+// TestVersion3 has open questions in a file of version 3, and texts to search for.
+func TestVersion3(t *testing.T) {
+	path, c := version3(t)
+	require.NoError(t, c.close())
+	s, err := Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	var scanned, indexed, found []string
+	for a, err := range s.OpenAsks(t.Context(), runlog.AskQuery{Label: "kind=fixture"}) {
+		require.NoError(t, err)
+		indexed = append(indexed, a.Run+" "+a.Name)
+	}
+	for a, err := range runlog.OpenAsks(t.Context(), struct{ runlog.Store }{s}, runlog.AskQuery{}) {
+		require.NoError(t, err)
+		scanned = append(scanned, a.Run+" "+a.Name)
+	}
+	assert.Equal(t, scanned, indexed)
+	assert.Contains(t, indexed, "again size")
+	assert.Contains(t, indexed, "waits color")
+	for l, err := range s.List(t.Context(), runlog.Query{Text: "FIXTURE"}) {
+		require.NoError(t, err)
+		found = append(found, l.Run)
+	}
+	assert.Len(t, found, 6)
+	require.NoError(t, s.Append(t.Context(), []runlog.Record{{Run: "waits", Seq: 3, Kind: runlog.Answered, Name: "color"}}))
+	for a, err := range s.OpenAsks(t.Context(), runlog.AskQuery{Run: "waits"}) {
+		require.NoError(t, err)
+		assert.NotEqual(t, "color", a.Name)
+	}
+}
+
+// TestVersion3Fails runs what programs of version 3 that have the file open run when they
+// start or list a run: they must fail, as they would not keep up the new indexes.
+func TestVersion3Fails(t *testing.T) {
+	path, c := version3(t)
+	t.Cleanup(func() { assert.NoError(t, c.close()) })
+	s, err := Open(path)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	for _, sql := range []string{
+		"INSERT INTO runs(owner, status, err, ended, head, data, run, started_at, flow, parent) VALUES('', '', '', 0, '', 'null', 'x', 0, '', '')",
+		"UPDATE runs SET (owner, status, err, ended, head, data) = ('', '', '', 0, '', 'null') WHERE run = 'waits'",
+		"SELECT ended, CAST(head AS TEXT), CAST(data AS BLOB), run FROM runs",
+	} {
+		require.ErrorContains(t, c.exec(sql), "column", sql)
+	}
+}
+
+// TestVersion3Damaged has damage in one run: the questions of the others are found.
+func TestVersion3Damaged(t *testing.T) {
+	path, c := version3(t)
+	require.NoError(t, c.exec("UPDATE log SET data = '{}' WHERE id = (SELECT no FROM runs WHERE run = 'again') << 32 | 2"))
+	require.NoError(t, c.exec("UPDATE runs SET head = '' WHERE run = 'twice'"))
+	require.NoError(t, c.close())
+	s, err := Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	for _, run := range []string{"waits", "early"} {
+		n := 0
+		for _, err := range s.OpenAsks(t.Context(), runlog.AskQuery{Run: run}) {
+			require.NoError(t, err)
+			n++
+		}
+		assert.Equal(t, 1, n, run)
 	}
 }
 

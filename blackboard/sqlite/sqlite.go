@@ -8,6 +8,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -39,7 +40,14 @@ type Config struct {
 
 	// Sync says when a record is durable. Zero is Full.
 	Sync Sync
+
+	// Mode is the mode of a file that New makes, whatever the umask: bits of 0666 that
+	// include 0600. Zero is 0600. The files beside the file get its mode, and the folder
+	// of locks gets it with the right to search. A file that is there keeps its mode.
+	Mode fs.FileMode
 }
+
+func (c Config) mode() fs.FileMode { return cmp.Or(c.Mode, 0o600) }
 
 // Validate returns every problem of c joined into one error, or nil.
 func (c Config) Validate() error {
@@ -51,13 +59,16 @@ func (c Config) Validate() error {
 	if c.Sync != Full && c.Sync != Normal {
 		bad("Sync is %d, want Full or Normal", c.Sync)
 	}
+	if m := c.mode(); m&0o600 != 0o600 || m&^0o666 != 0 {
+		bad("Mode is %#o, want bits of 0666 that include 0600", m)
+	}
 	return errors.Join(errs...)
 }
 
 // Store keeps runs in a SQLite file. It is a [runlog.Store],
-// [runlog.Owners], [runlog.Inbox], [runlog.Questions], [runlog.Blobs] and
-// [runlog.Deleter], safe for concurrent use, and starts no goroutine. A call that
-// writes waits up to ten seconds, and as long as its context allows, while another
+// [runlog.Owners], [runlog.Inbox], [runlog.Questions], [runlog.OpenQuestions],
+// [runlog.Blobs] and [runlog.Deleter], safe for concurrent use, and starts no goroutine. A
+// call that writes waits up to ten seconds, and as long as its context allows, while another
 // process writes. When the file was deleted or replaced, calls that write return
 // [runlog.ErrDamaged]; after Close every method returns [os.ErrClosed].
 type Store struct {
@@ -75,9 +86,9 @@ type Store struct {
 // Open opens the file at path with the defaults of [Config].
 func Open(path string) (*Store, error) { return New(Config{Path: path}) }
 
-// New opens the file, and makes it if it is missing. A file of the version before is
-// brought up to date, in one transaction; programs of that version cannot use it any
-// more. The errors say what is wrong with the path: a file that may not be written, a
+// New opens the file, and makes it if it is missing. A file of one of the two versions
+// before is brought up to date, in one transaction; programs of these versions cannot use
+// it any more. The errors say what is wrong with the path: a file that may not be written, a
 // missing directory, a file of something else, or of a version that this package does
 // not know.
 func New(cfg Config) (*Store, error) {
@@ -89,11 +100,17 @@ func New(cfg Config) (*Store, error) {
 		path: path, readers: make(chan *conn, 4), turn: make(chan struct{}, 1), waiting: make(chan appendCall),
 		owners: owners{dir: path + ".owners", seen: make(map[string]sighting)},
 	}
-	if s.writer, err = connect(path, toWrite); err == nil {
+	if err = create(path, cfg.mode()); err == nil {
+		s.writer, err = connect(path, toWrite)
+	}
+	if err == nil {
 		// While other processes do the same SQLite may refuse to switch to the write-ahead log.
 		err = s.writer.retry(context.Background(), func(c *conn) error { return prepareFile(c, cfg.Sync) })
 		if err == nil {
 			s.file, err = os.Stat(path)
+		}
+		if err == nil {
+			s.owners.mode = s.file.Mode().Perm()
 		}
 		if err != nil {
 			err = errors.Join(err, s.writer.close())
@@ -103,6 +120,19 @@ func New(cfg Config) (*Store, error) {
 		return nil, wrap(fmt.Errorf("open %s: %w", cfg.Path, err))
 	}
 	return s, nil
+}
+
+// create makes an empty file of that mode, unless there is one: SQLite would make it
+// readable by everybody. It leaves to SQLite to say why a file cannot be made.
+func create(path string, mode fs.FileMode) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, mode)
+	if err != nil {
+		return nil //nolint:nilerr // SQLite says what is wrong
+	}
+	return errors.Join(f.Chmod(mode), f.Close())
 }
 
 // Close waits for calls under way and closes the file; engines that beat through s
