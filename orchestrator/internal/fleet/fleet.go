@@ -49,7 +49,7 @@ type Fleet struct {
 	host Host
 
 	watching atomic.Bool // Resume was called: free runs are taken up
-	beaten   time.Time   // time of the last heartbeat that was kept
+	beaten   time.Time   // time at which the last heartbeat that was kept began
 
 	life context.Context //nolint:containedctx // ends with Close
 	stop context.CancelFunc
@@ -85,10 +85,11 @@ func (f *Fleet) Keep(ctx context.Context) error {
 	if f.Open.Err() != nil || f.kept.Load() {
 		return nil
 	}
+	begun := time.Now()
 	if err := f.Store.Beat(ctx, f.ID, f.Lease); err != nil {
 		return fmt.Errorf("this engine cannot be known as alive: %w", err)
 	}
-	f.beaten = time.Now()
+	f.beaten = begun
 	f.kept.Store(true)
 	poll := f.Poll
 	if f.listen() {
@@ -144,15 +145,16 @@ func (f *Fleet) every(d, limit time.Duration, do func(ctx context.Context)) {
 }
 
 // beat says that this engine is alive. When it comes late, other engines may have taken
-// this one for dead, and resumed its runs.
+// this one for dead, and resumed its runs. The store may have heard the last beat when
+// that began, and this one only when it ends.
 func (f *Fleet) beat(ctx context.Context) {
-	late := time.Since(f.beaten) > f.Lease
+	begun := time.Now()
 	if err := f.Store.Beat(ctx, f.ID, f.Lease); err != nil {
 		f.Log.Warn("the store does not learn that this engine is alive", "err", err)
 		return
 	}
-	f.beaten = time.Now()
-	if late {
+	late := time.Since(f.beaten) > f.Lease
+	if f.beaten = begun; late {
 		f.host.Fenced(ctx)
 	}
 }

@@ -184,6 +184,22 @@ func TestABeatThatFails(t *testing.T) {
 			assert.True(t, s.lives(t, "me"))
 			assert.Len(t, h.at("fenced"), 1)
 		},
+		"comes too late when it takes so long that the lease ends meanwhile": func(t *testing.T) {
+			s := newStore()
+			h := keeps(t, "me", s)
+			s.fails("Beat")
+			pass(5 * lease / 6)
+			s.breaks(func(context.Context) error {
+				<-time.After(lease / 4)
+				return nil
+			}, "Beat")
+			pass(lease) // the beat at lease began in time
+			assert.Equal(t, []time.Duration{lease + lease/4}, h.at("fenced"))
+			pass(10 * lease)
+			assert.Len(t, h.at("fenced"), 1, "beats that take long are in time where the next ones are")
+			s.heals()
+			pass(lease)
+		},
 		"has the look at its runs end with a third of the lease": func(t *testing.T) {
 			s := newStore()
 			h := keeps(t, "me", s)
