@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,18 +86,16 @@ func (c *Chain) Generate(ctx context.Context, req Request) (Response, error) {
 func (c *Chain) walk(ctx context.Context, req Request) (Response, error) {
 	var spent Usage
 	for round := 0; ; round++ {
-		var trial <-chan struct{} // of the first link on trial
+		var trial <-chan struct{} // trial of another call that the first busy link is on
 		var before []*Error       // why those so far did not answer
-		var last error            // of the last one that was called, unless it is rate limited
+		var last error            // error of the last link that was called, unless it is rate limited
 		for i, l := range c.links {
 			pass, busy := l.enter(ctx)
 			if pass == nil {
 				if ctx.Err() != nil {
 					return Response{}, canceled(ctx, spent)
 				}
-				if trial == nil {
-					trial = busy
-				}
+				trial = cmp.Or(trial, busy)
 				before = append(before, l.cool.skipped())
 				continue
 			}
@@ -104,14 +103,10 @@ func (c *Chain) walk(ctx context.Context, req Request) (Response, error) {
 			if err == nil && c.refused(i, resp) {
 				err = &Error{Kind: Invalid, Reason: Refused, Model: resp.Model, Message: "the model refused", Usage: resp.Usage}
 			}
-			if err == nil {
-				resp.Usage = spent.Add(resp.Usage)
-				if resp.Before = before; len(before) > 0 {
-					resp.Usage.Fallbacks++
-				}
-				return resp, nil
-			}
-			if !c.movesOn(err) {
+			switch {
+			case err == nil:
+				return answered(resp, spent, before), nil
+			case !c.movesOn(err):
 				return Response{}, addUsage(err, spent)
 			}
 			if last = addUsage(err, spent); kindOf(err) == RateLimited {
@@ -120,17 +115,26 @@ func (c *Chain) walk(ctx context.Context, req Request) (Response, error) {
 			spent = spent.Add(usageOf(err))
 			before = append(before, briefly(err))
 		}
-		switch {
-		case last != nil:
+		if last == nil && trial == nil {
+			last = c.limited(spent)
+		}
+		if last != nil {
 			return Response{}, last
-		case trial == nil:
-			return Response{}, c.limited(spent)
 		}
 		select {
 		case <-trial:
 		case <-ctx.Done():
 		}
 	}
+}
+
+// answered returns the answer of a link, with the usage and errors of those before it.
+func answered(resp Response, spent Usage, before []*Error) Response {
+	resp.Usage = spent.Add(resp.Usage)
+	if resp.Before = before; len(before) > 0 {
+		resp.Usage.Fallbacks++
+	}
+	return resp
 }
 
 // movesOn says whether the next link is called after err.

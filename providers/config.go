@@ -11,14 +11,14 @@ import (
 // Config is the configuration of a host's models, as one piece of JSON. Only Roles is
 // required. Unknown fields are errors.
 type Config struct {
-	Roles  RoleConfig       `json:"roles"`
-	Limits map[string]Limit `json:"limits,omitempty"` // by provider
-	Prices Prices           `json:"prices,omitempty"` // for Specs without a Price, before [BuiltinPrices]
+	Roles  RoleConfig       `json:"roles"`            // models of each role, the first one first
+	Limits map[string]Limit `json:"limits,omitempty"` // limits on calls by provider; nil: none
+	Prices Prices           `json:"prices,omitempty"` // prices for Specs without a Price, before [BuiltinPrices]; nil: none
 	// FallbackOn are the reasons beside a rate limit at which a role's next model is
 	// called, by role: see [Chain]. Those of "" are for roles without their own.
 	FallbackOn map[string][]Reason `json:"fallbackOn,omitempty"`
 
-	Total string `json:"total,omitempty"` // of one call over all models of a role, as "5m", see [Chain]; "": no limit
+	Total string `json:"total,omitempty"` // limit of one call over all models of a role, as "5m", see [Chain]; "": no limit
 }
 
 // Validate returns every fault of c joined into one error, or nil. For roles see

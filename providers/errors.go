@@ -11,7 +11,7 @@ import (
 // Error is a failed model call. Its text contains no key and no prompt. errors.Is finds
 // its Kind and Reason: errors.Is(err, providers.RateLimited).
 type Error struct {
-	Kind       Kind
+	Kind       Kind          // meaning of the failure for the caller, never ""
 	Reason     Reason        // a more precise cause than Kind; "": unknown
 	Model      string        // provider:name
 	Status     int           // HTTP; 0: none

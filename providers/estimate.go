@@ -4,11 +4,11 @@ import "cmp"
 
 // Bounds of what [Estimate] cannot see.
 const (
-	bytesPerToken  = 2      // of text: few languages have more tokens
+	bytesPerToken  = 2      // bytes of text in a token: few languages have more tokens
 	messageTokens  = 16     // around each message and tool
-	imageTokens    = 5_000  // of a large image
-	documentTokens = 50_000 // of a document at a URL
-	answerTokens   = 32_000 // of an answer without a limit
+	imageTokens    = 5_000  // tokens of a large image
+	documentTokens = 50_000 // tokens of a document at a URL
+	answerTokens   = 32_000 // tokens of an answer without a limit
 )
 
 // Estimator is implemented by models that can estimate the cost of a call.

@@ -76,7 +76,7 @@ func (g *gate) leave() {
 // minute has more calls than there are tokens, however the vendor counts minutes; a
 // bucket that fills up steadily would allow twice as many after a pause.
 type pace struct {
-	turn  *semaphore.Weighted // of 1: held by the caller that waits for the next token
+	turn  *semaphore.Weighted // place for one caller: the one that waits for the next token
 	begun []time.Time         // when each token was taken; those from next on are the oldest
 	next  int
 }

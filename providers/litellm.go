@@ -28,7 +28,7 @@ func LiteLLMPrices(data []byte) (Prices, error) {
 	for _, name := range slices.Sorted(maps.Keys(models)) {
 		var row litellm
 		if json.Unmarshal(models[name], &row) != nil {
-			continue // what is beside the models: samples and rules
+			continue // the list has samples and rules beside the models
 		}
 		if price, ok := row.price(); ok {
 			provider := row.text("litellm_provider")

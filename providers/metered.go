@@ -18,8 +18,8 @@ import (
 //
 // It is safe for concurrent use if Model is. The Spec must not be changed.
 type Metered struct {
-	Model Model
-	Spec  Spec
+	Model Model // model that is called
+	Spec  Spec  // settings and price of Model
 }
 
 var (

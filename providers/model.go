@@ -20,11 +20,11 @@ func (f ModelFunc) Generate(ctx context.Context, req Request) (Response, error) 
 
 // Request is one call of a model. A Model keeps neither it nor its slices.
 type Request struct {
-	Messages    []Message
-	Tools       []Tool
+	Messages    []Message                // conversation so far, at least one message that is not the system's
+	Tools       []Tool                   // tools that the model may call; nil: none
 	ToolChoice  string                   // "": the model's choice; "none", "required", or a tool's name
 	Output      json.RawMessage          // JSON Schema of the answer; nil: free text
-	MaxTokens   int                      // of the answer; 0: the model's default
+	MaxTokens   int                      // tokens of the answer at most; 0: the model's default
 	Temperature *float64                 // 0 to 2; nil: not sent. A Spec's takes precedence
 	OnText      func(chunk string) error // gets the answer as it comes; an error ends the call; nil: not used
 	Params
@@ -32,12 +32,12 @@ type Request struct {
 
 // Response is a model's answer. The caller owns it.
 type Response struct {
-	Text      string
-	ToolCalls []ToolCall
-	Stop      Stop
-	Usage     Usage
-	Model     string   // the one that answered, as provider:name
-	Before    []*Error // of a [Chain]: why the models before that one did not answer; recorded as agent.Response.Fallbacks
+	Text      string     // words of the answer; "": it has only ToolCalls
+	ToolCalls []ToolCall // calls that the model asks for; nil: none
+	Stop      Stop       // reason why the answer ended
+	Usage     Usage      // usage of the call
+	Model     string     // the one that answered, as provider:name
+	Before    []*Error   // failures of a [Chain]'s models before the one that answered; recorded as agent.Response.Fallbacks
 }
 
 // Stop says why a model stopped.
@@ -57,11 +57,11 @@ const (
 // the vendor gets it in its place, as a system message where it takes one there, else as
 // a reminder in the user's turn.
 type Message struct {
-	Role      Role       `json:"role"`
-	Text      string     `json:"text,omitempty"`
-	Parts     []Part     `json:"parts,omitempty"`     // of a User or ToolRole: images and documents, after Text
-	ToolCalls []ToolCall `json:"toolCalls,omitempty"` // of an Assistant
-	ToolID    string     `json:"toolID,omitempty"`    // of a ToolRole: which call it answers
+	Role      Role       `json:"role"`                // author of the message
+	Text      string     `json:"text,omitempty"`      // words of the message; "": none
+	Parts     []Part     `json:"parts,omitempty"`     // images and documents of a User or ToolRole, after Text; nil: none
+	ToolCalls []ToolCall `json:"toolCalls,omitempty"` // calls that an Assistant asked for; nil: none
+	ToolID    string     `json:"toolID,omitempty"`    // ID of the call that a ToolRole answers
 }
 
 // Role says who wrote a message.
@@ -77,15 +77,15 @@ const (
 
 // Tool is a function that a model may call.
 type Tool struct {
-	Name        string
-	Description string
+	Name        string          // name, unique in a request
+	Description string          // words that tell the model what the tool does
 	Input       json.RawMessage // JSON Schema of the arguments; nil: none
 }
 
 // ToolCall is a model's request to call a tool.
 type ToolCall struct {
-	ID    string          `json:"id"`
-	Name  string          `json:"name"`
-	Input json.RawMessage `json:"input,omitempty"`
+	ID    string          `json:"id"`              // ID, unique in a conversation
+	Name  string          `json:"name"`            // name of the tool
+	Input json.RawMessage `json:"input,omitempty"` // arguments as JSON; nil: none
 	Extra json.RawMessage `json:"extra,omitempty"` // must be sent back to the vendor; opaque
 }

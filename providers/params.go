@@ -13,7 +13,7 @@ import (
 type Params struct {
 	TopP *float64 `json:"topP,omitempty"` // above 0, at most 1; nil: not sent
 	Stop []string `json:"stop,omitempty"` // the answer ends before the first of these texts; at most 16
-	Seed *int64   `json:"seed,omitempty"` // for reproducible answers, if the vendor supports it; nil: not sent
+	Seed *int64   `json:"seed,omitempty"` // number for reproducible answers, if the vendor supports it; nil: not sent
 
 	// Effort is how long a model may think before it answers. Models with fewer steps use
 	// the nearest one.

@@ -12,18 +12,18 @@ import (
 // Limits of the parts of one request. Vendors have their own, lower ones.
 const (
 	MaxParts     = 100
-	MaxPartBytes = 32 << 20 // of all parts together
+	MaxPartBytes = 32 << 20 // bytes of all parts together
 )
 
 // Part is a piece of a message beside its text: an image, a document, or text between
 // them. An image or document has either Data or URL.
 type Part struct {
-	Kind  PartKind `json:"kind"`
-	Text  string   `json:"text,omitempty"`  // of TextPart
+	Kind  PartKind `json:"kind"`            // kind of the part
+	Text  string   `json:"text,omitempty"`  // text of a TextPart
 	Data  []byte   `json:"data,omitempty"`  // the file itself
 	URL   string   `json:"url,omitempty"`   // from where the vendor loads it: http or https
 	Media string   `json:"media,omitempty"` // MIME type; needed with Data
-	Name  string   `json:"name,omitempty"`  // of a document, for the model to call it by
+	Name  string   `json:"name,omitempty"`  // name of a document, by which the model calls it; "": none
 }
 
 // PartKind says what a [Part] is.

@@ -14,8 +14,8 @@ import (
 // 15, "cacheRead": 0.3}. Input and output must be there, unless it is {}, which is
 // free. It may have a date and a source, for people; they are not kept.
 type Price struct {
-	Input      NanoUSD
-	Output     NanoUSD
+	Input      NanoUSD // nano-USD for a million tokens of input
+	Output     NanoUSD // nano-USD for a million tokens of output
 	CacheRead  NanoUSD // 0: as Input
 	CacheWrite NanoUSD // 0: as Input
 	Reasoning  NanoUSD // 0: as Output
@@ -29,11 +29,11 @@ type Price struct {
 
 // Rates are the amounts of a [Price], with the same zero values.
 type Rates struct {
-	Input      NanoUSD
-	Output     NanoUSD
-	CacheRead  NanoUSD
-	CacheWrite NanoUSD
-	Reasoning  NanoUSD
+	Input      NanoUSD // nano-USD for a million tokens of input
+	Output     NanoUSD // nano-USD for a million tokens of output
+	CacheRead  NanoUSD // nano-USD for a million tokens read from the cache
+	CacheWrite NanoUSD // nano-USD for a million tokens written to the cache
+	Reasoning  NanoUSD // nano-USD for a million tokens of reasoning
 }
 
 // perTokens is how many tokens a Price is for.

@@ -22,7 +22,7 @@ import (
 //
 // It is safe for concurrent use if Model is.
 type Retry struct {
-	Model Model
+	Model Model // model that is called; nil: every call fails
 
 	// Attempts is how often Model is called at most. 0 or less: 4.
 	Attempts int
@@ -61,7 +61,7 @@ func (r Retry) Generate(ctx context.Context, req Request) (Response, error) {
 
 func (r Retry) attempts(ctx context.Context, req Request) (resp Response, err error) {
 	var before error // the error of the attempt before the last one
-	var spent Usage  // by the attempts before the last one
+	var spent Usage  // usage of the attempts before the last one
 	attempt := 0
 	wait := r.waits(ctx)
 	_ = backoff.Retry(func() error { // use err: backoff would return the context's error
@@ -114,7 +114,7 @@ func (r Retry) waits(ctx context.Context) *retryAfterBackoff {
 type retryAfterBackoff struct {
 	backoff.BackOff
 	left     int           // attempts
-	hint     time.Duration // of the last error
+	hint     time.Duration // wait that the last error asked for; 0: none
 	deadline time.Time
 	limited  bool // there is a deadline
 }

@@ -14,18 +14,18 @@ import (
 // Spec names one model in a configuration. In JSON it may also be a text that
 // [ParseSpec] reads.
 type Spec struct {
-	Provider    string   `json:"provider"`
-	Model       string   `json:"model"`
+	Provider    string   `json:"provider"`              // name of the provider, as in [ParseSpec]
+	Model       string   `json:"model"`                 // name of the model, as the provider has it
 	Family      string   `json:"family,omitempty"`      // the model's name where Model hides it: a deployment on azure, a profile of bedrock
-	BaseURL     string   `json:"baseURL,omitempty"`     // of the service; "": the provider's own
-	API         string   `json:"api,omitempty"`         // of OpenAI's formats: "chat" or "responses"; "": chosen by the model
-	APIVersion  string   `json:"apiVersion,omitempty"`  // azure alone; "": its v1 API
-	Region      string   `json:"region,omitempty"`      // bedrock alone
+	BaseURL     string   `json:"baseURL,omitempty"`     // URL of the service; "": the provider's own
+	API         string   `json:"api,omitempty"`         // format of OpenAI's servers, "chat" or "responses"; "": chosen by the model
+	APIVersion  string   `json:"apiVersion,omitempty"`  // version of Azure's API, for azure only; "": its v1 API
+	Region      string   `json:"region,omitempty"`      // region, for bedrock only; "": the opener's
 	Temperature *float64 `json:"temperature,omitempty"` // 0 to 2, in place of the requests' own; nil: theirs
-	MaxTokens   int      `json:"maxTokens,omitempty"`   // for requests that say none; 0: the model's default
-	Timeout     string   `json:"timeout,omitempty"`     // of one attempt, as "90s"; "": none, because the opener limits silence
+	MaxTokens   int      `json:"maxTokens,omitempty"`   // tokens of the answer, for requests that say none; 0: the model's default
+	Timeout     string   `json:"timeout,omitempty"`     // limit of one attempt, as "90s"; "": none, because the opener limits silence
 	Price       *Price   `json:"price,omitempty"`       // nil: see KnownPrice
-	Params               // for requests without them, as "effort" or "extra"
+	Params               // parameters for requests without them, as "effort" or "extra"
 }
 
 // ParseSpec reads "provider:model". Everything after the first colon is the
@@ -65,18 +65,7 @@ func (s Spec) Validate() error {
 	case strings.ContainsFunc(s.Model, notInName):
 		bad("model name %q holds white space or a control character", s.Model)
 	}
-	if strings.ContainsFunc(s.Family, notInName) {
-		bad("family %q holds white space or a control character", s.Family)
-	}
-	if err := checkBaseURL(s.BaseURL); err != nil {
-		errs = append(errs, err)
-	}
-	if strings.ContainsFunc(s.Region, notInLabel) {
-		bad("region %q holds something other than letters, digits and hyphens", s.Region)
-	}
-	if strings.ContainsFunc(s.APIVersion, notInLabel) {
-		bad("apiVersion %q holds something other than letters, digits and hyphens", s.APIVersion)
-	}
+	errs = append(errs, s.checkPlace())
 	if t := s.Temperature; t != nil && !(*t >= 0 && *t <= 2) { // NaN is refused too
 		bad("temperature is %v, want 0 to 2", *t)
 	}
@@ -95,6 +84,22 @@ func (s Spec) Validate() error {
 		errs = append(errs, s.Price.check())
 	}
 	errs = append(errs, CheckParams(s.Params))
+	return errors.Join(errs...)
+}
+
+// checkPlace returns every fault of the fields that say where the model is, and as what.
+func (s Spec) checkPlace() error {
+	errs := []error{checkBaseURL(s.BaseURL)}
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if strings.ContainsFunc(s.Family, notInName) {
+		bad("family %q holds white space or a control character", s.Family)
+	}
+	if strings.ContainsFunc(s.Region, notInLabel) {
+		bad("region %q holds something other than letters, digits and hyphens", s.Region)
+	}
+	if strings.ContainsFunc(s.APIVersion, notInLabel) {
+		bad("apiVersion %q holds something other than letters, digits and hyphens", s.APIVersion)
+	}
 	return errors.Join(errs...)
 }
 

@@ -26,16 +26,16 @@ func Dollars(amount float64) NanoUSD {
 
 // Usage is what calls have used. The zero Usage is nothing used.
 type Usage struct {
-	Calls      int64   `json:"calls,omitempty"` // calls of models
-	ToolCalls  int64   `json:"toolCalls,omitempty"`
-	Input      int64   `json:"input,omitempty"`     // tokens, cached ones included
-	Output     int64   `json:"output,omitempty"`    // tokens, reasoning included
-	Reasoning  int64   `json:"reasoning,omitempty"` // part of Output, where the vendor says so
-	CacheRead  int64   `json:"cacheRead,omitempty"`
-	CacheWrite int64   `json:"cacheWrite,omitempty"`
-	Cost       NanoUSD `json:"cost,omitempty"`      // cost of the calls with a known price
-	Fallbacks  int64   `json:"fallbacks,omitempty"` // calls that another model than the first of a [Chain] answered
-	Unpriced   int64   `json:"unpriced,omitempty"`  // calls without a known price: if not 0, Cost is a lower bound
+	Calls      int64   `json:"calls,omitempty"`      // calls of models
+	ToolCalls  int64   `json:"toolCalls,omitempty"`  // calls of tools
+	Input      int64   `json:"input,omitempty"`      // tokens, cached ones included
+	Output     int64   `json:"output,omitempty"`     // tokens, reasoning included
+	Reasoning  int64   `json:"reasoning,omitempty"`  // part of Output, where the vendor says so
+	CacheRead  int64   `json:"cacheRead,omitempty"`  // tokens of Input that were read from the cache
+	CacheWrite int64   `json:"cacheWrite,omitempty"` // tokens of Input that were written to the cache
+	Cost       NanoUSD `json:"cost,omitempty"`       // cost of the calls with a known price
+	Fallbacks  int64   `json:"fallbacks,omitempty"`  // calls that another model than the first of a [Chain] answered
+	Unpriced   int64   `json:"unpriced,omitempty"`   // calls without a known price: if not 0, Cost is a lower bound
 }
 
 // Add returns the sum of u and v. A sum that would overflow is the largest number.

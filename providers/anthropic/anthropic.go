@@ -40,7 +40,7 @@ func Open(k providers.Keys) func(providers.Spec) (providers.Model, error) {
 
 // Opener opens models. Printing it shows no key.
 type Opener struct {
-	Keys providers.Keys
+	Keys providers.Keys // API keys by provider
 
 	// Tokens are functions that return a bearer token, by provider, called before
 	// every call if there is no key. They should cache. Safe for concurrent use.

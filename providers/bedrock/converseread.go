@@ -13,7 +13,7 @@ import (
 // reader assembles an answer.
 type reader struct {
 	open   map[int]*opened
-	before []json.RawMessage // of the next call
+	before []json.RawMessage // blocks before the next call
 }
 
 // opened is an unfinished part.

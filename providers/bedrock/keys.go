@@ -15,8 +15,8 @@ import (
 // Keys are a fixed AWS access key. Neither printing them nor encoding them as JSON shows
 // them.
 type Keys struct {
-	ID      string `json:"-"`
-	Secret  string `json:"-"`
+	ID      string `json:"-"` // access key ID
+	Secret  string `json:"-"` // secret access key
 	Session string `json:"-"` // the token of temporary credentials; "": they are not
 }
 

@@ -21,7 +21,7 @@ func sign(credentials aws.CredentialsProvider, region string) wire.Sign {
 	return func(ctx context.Context, r *http.Request, body []byte) ([]string, error) {
 		accept := "Accept"
 		if strings.HasSuffix(r.URL.Path, "stream") {
-			accept = "X-Amzn-Bedrock-Accept" // what is in the events
+			accept = "X-Amzn-Bedrock-Accept" // it names the type inside the events
 		}
 		r.Header.Set(accept, "application/json")
 		keys, err := credentials.Retrieve(ctx)

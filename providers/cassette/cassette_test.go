@@ -158,7 +158,7 @@ func TestEveryFieldIsAskedFor(t *testing.T) {
 		require.NoError(t, err)
 		_, err = p.Model("critic").Generate(t.Context(), base())
 		require.ErrorIs(t, err, cassette.ErrMiss)
-		require.ErrorContains(t, err, `it has calls of the models ["writer"] alone`)
+		require.ErrorContains(t, err, `it has only calls of the models ["writer"]`)
 	})
 }
 

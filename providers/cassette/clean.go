@@ -17,7 +17,7 @@ var errHoldsSecret = errors.New("it still holds a secret after redaction")
 
 // answer cleans the text of an answer.
 func (c cleaner) answer(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD") // as in a JSON file
+	text = strings.ToValidUTF8(text, "\uFFFD") // a JSON file holds no other text
 	if c.Redact != nil {
 		text = c.Redact(text)
 	}
@@ -49,9 +49,9 @@ func (c cleaner) secrets(text string) string {
 }
 
 func (c cleaner) take(text string) string {
-	const tries = 32 // of what may not be JSON; only a hostile text needs more
+	const tries = 32 // places that may be no JSON; only a hostile text needs more
 	var out strings.Builder
-	begun, at := 0, 0 // of the part not written yet, and of the next search
+	begun, at := 0, 0 // begin of the part not written yet, and of the next search
 	for range tries {
 		i := strings.IndexAny(text[at:], "{[")
 		if i < 0 {

@@ -19,14 +19,14 @@ type line struct {
 	V     int             `json:"v"`
 	Key   string          `json:"key,omitempty"` // hash of Model and Req, by which the call is found
 	Model string          `json:"model,omitempty"`
-	Req   json.RawMessage `json:"req,omitempty"` // as request, clean, members sorted
+	Req   json.RawMessage `json:"req,omitempty"` // the request, clean, with sorted members
 	Resp  *response       `json:"resp,omitempty"`
 	Err   *failure        `json:"err,omitempty"`
 
-	List  string `json:"list,omitempty"` // of Tools, by a name of the host's
+	List  string `json:"list,omitempty"` // name that the host gave to a list of Tools
 	Tools []tool `json:"tools,omitempty"`
 
-	n int // of the line in its file, from 1
+	n int // number of the line in its file, from 1
 }
 
 // request is a providers.Request without OnText, which does not change the answer.
@@ -103,7 +103,7 @@ type failure struct {
 	Model      string           `json:"model,omitempty"`
 	Status     int              `json:"status,omitempty"`
 	Message    string           `json:"message,omitempty"`
-	RetryAfter string           `json:"retryAfter,omitempty"` // as "7s"
+	RetryAfter string           `json:"retryAfter,omitempty"` // time to wait, as "7s"; "": not said
 	TooLong    bool             `json:"tooLong,omitempty"`
 	Usage      providers.Usage  `json:"usage,omitzero"`
 }

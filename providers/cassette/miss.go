@@ -46,7 +46,7 @@ func (p *Player) nearest(asked line) string {
 	}
 	if len(same) == 0 {
 		names := slices.Sorted(maps.Keys(models))
-		return fmt.Sprintf("it has calls of the models %q alone", names)
+		return fmt.Sprintf("it has only calls of the models %q", names)
 	}
 	slices.SortStableFunc(same, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	var lines []string

@@ -18,7 +18,7 @@ type Player struct {
 	lines []line
 
 	lists   map[string][]tool
-	results map[string][]string // of tools, by name and input, in the order of their recording
+	results map[string][]string // results of tools, by name and input, in the order of their recording
 
 	mu     sync.Mutex
 	byKey  map[string][]int // the lines to play, by line.Key; the last one stays

@@ -123,7 +123,7 @@ type recording struct {
 	r     *Recorder
 	name  string
 	m     providers.Model
-	clean cleaner // that knows m's secrets
+	clean cleaner // a cleaner that knows m's secrets
 }
 
 // pricedRecording is a recording of a model that implements Priced.

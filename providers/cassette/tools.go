@@ -78,7 +78,7 @@ func resultsOf(lines []line) map[string][]string {
 	for _, l := range lines {
 		var req request
 		if json.Unmarshal(l.Req, &req) != nil || seen[string(l.Req)] {
-			continue // the same for another model of a chain
+			continue // another model of a chain has it, too
 		}
 		seen[string(l.Req)] = true
 		last := len(req.Messages)

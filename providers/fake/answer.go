@@ -17,11 +17,11 @@ const name = "fake:model"
 
 // Answer is one scripted answer. The zero Answer is an empty text.
 type Answer struct {
-	Text      string
-	ToolCalls []providers.ToolCall
-	Stop      providers.Stop  // "": StopTools with ToolCalls, else StopEnd
-	Usage     providers.Usage // Calls 0: 1
-	Model     string          // provider:name; "": fake:model
+	Text      string               // words of the answer
+	ToolCalls []providers.ToolCall // calls that the model asks for; nil: none
+	Stop      providers.Stop       // "": StopTools with ToolCalls, else StopEnd
+	Usage     providers.Usage      // Calls 0: 1
+	Model     string               // provider:name; "": fake:model
 
 	// Chunks is what Request.OnText gets, and Text if that is empty.
 	// Nil: Text, word by word.

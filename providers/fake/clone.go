@@ -45,7 +45,7 @@ func sum(r providers.Request) [sha256.Size]byte {
 		text += fmt.Sprint(" ", *r.Temperature)
 	}
 	if params := reflect.ValueOf(r.Params); !params.IsZero() {
-		data, _ := json.Marshal(r.Params) // what has no JSON form tells nothing apart
+		data, _ := json.Marshal(r.Params) // Params without a JSON form are taken as equal
 		text += string(data)
 	}
 	return sha256.Sum256([]byte(text))

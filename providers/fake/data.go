@@ -16,7 +16,7 @@ import (
 const (
 	deepOptional = 6      // how deep optional properties are filled in
 	deepRequired = 64     // and required ones
-	mostValues   = 10_000 // of which the data is made
+	mostValues   = 10_000 // values that the data is made of, at most
 )
 
 // dataFor returns data that fits a JSON Schema.

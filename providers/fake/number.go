@@ -65,7 +65,7 @@ func (b bounds) multiple(v float64) float64 {
 		up += b.step
 	}
 	if !b.excludes(up) {
-		return up + 0 // which is never -0
+		return up + 0 // -0 becomes 0
 	}
 	down := math.Floor(v/b.step) * b.step
 	if b.excludes(down) {

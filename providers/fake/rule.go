@@ -11,7 +11,7 @@ import (
 // Rule answers the calls that match all its set fields, in any order. The zero Rule
 // matches every call and answers an empty text.
 type Rule struct {
-	Role   providers.Role               // of the last message; "": any
+	Role   providers.Role               // role of the last message; "": any
 	Text   string                       // part of the last message; "": any
 	System string                       // part of a system message, which tells agents apart; "": any
 	Match  func(providers.Request) bool // nil: any; must not use the Model, nor keep or change the request
@@ -20,7 +20,7 @@ type Rule struct {
 	// no longer matches. 0: any number, also none.
 	Times int
 
-	Answer Answer
+	Answer Answer // answer to requests that fit
 
 	// Answers are given in order, instead of Answer: Times is their number.
 	Answers []Answer

@@ -31,7 +31,7 @@ var rolesIn = map[llms.ChatMessageType]providers.Role{
 // because most of its clients read only the first part; a text and the calls beside it
 // stay together.
 func toLangchain(messages []providers.Message) []llms.MessageContent {
-	names := map[string]string{} // of tools, by call
+	names := map[string]string{} // names of tools, by call
 	var out []llms.MessageContent
 	for _, m := range messages {
 		to := llms.MessageContent{Role: rolesOut[m.Role]}

@@ -196,7 +196,7 @@ func usage(info map[string]any) providers.Usage {
 		Input: n("PromptTokens", "InputTokens", "input_tokens"), Output: n("CompletionTokens", "OutputTokens", "output_tokens"),
 		CacheRead: n("PromptCachedTokens", "CacheReadInputTokens"), CacheWrite: n("CacheCreationInputTokens"), Reasoning: n("ReasoningTokens", "CompletionReasoningTokens"),
 	}
-	if _, apart := info["CacheReadInputTokens"]; apart { // as Anthropic counts
+	if _, apart := info["CacheReadInputTokens"]; apart { // Anthropic counts cached tokens apart
 		u.Input += u.CacheRead + u.CacheWrite
 	}
 	return wire.Counted(u)
@@ -216,7 +216,7 @@ func classify(ctx context.Context, err error) *providers.Error {
 	var coded *llms.Error
 	var ours *providers.Error
 	switch {
-	case errors.As(err, &ours): // of a model behind LLM
+	case errors.As(err, &ours): // err comes from a model behind LLM
 		e := *ours
 		e.Err = err
 		return &e

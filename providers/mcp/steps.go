@@ -16,7 +16,7 @@ import (
 type steps struct {
 	mu    sync.Mutex
 	last  int
-	calls map[string]func(text string) // by token
+	calls map[string]func(text string) // receivers of texts, by token
 }
 
 // expect reports the progress of a call, until forget is called.

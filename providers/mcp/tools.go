@@ -19,7 +19,7 @@ import (
 const (
 	maxTools = 1000
 	maxTool  = 64 << 10 // bytes of one tool's description and schema
-	maxName  = 64       // as vendors take it
+	maxName  = 64       // bytes of a tool's name that vendors take
 )
 
 // Choice selects some of a server's tools. The zero Choice is all, under their own
@@ -177,7 +177,7 @@ func (s *Server) failure(ctx context.Context, l *link, what string, err error) e
 	if ctx.Err() != nil {
 		return fmt.Errorf("mcp: %s: %w", what, ctx.Err())
 	}
-	_, answered := errors.AsType[*jsonrpc.Error](err) // by the server, or by its HTTP status
+	_, answered := errors.AsType[*jsonrpc.Error](err) // err was said by the server, or by its HTTP status
 	gone := !answered || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing)
 	if gone && l.session.ID() == "" || l.session.ID() != "" && !l.known(ctx) {
 		l.ended.Store(true)

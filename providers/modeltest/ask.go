@@ -130,7 +130,7 @@ func wantDiscreet(t testing.TB, s Subject, err error, e *providers.Error) {
 	if strings.Contains(e.Error(), prompt) {
 		t.Errorf("the error's text holds the prompt: %q", e.Error())
 	}
-	printed := []string{fmt.Sprintf("%v %+v %#v", *e, *e, *e)} // as a log would
+	printed := []string{fmt.Sprintf("%v %+v %#v", *e, *e, *e)} // logs print errors in these ways
 	for _, c := range causes(err) {
 		printed = append(printed, c.Error(), fmt.Sprintf("%v %+v %#v", c, c, c))
 	}

@@ -30,7 +30,7 @@ func fails(s Situation, kind providers.Kind) func(testing.TB, Open) {
 			t.Errorf("Error.RetryAfter is %v, want 0: the vendor did not say", e.RetryAfter)
 		}
 		if e.TooLong {
-			t.Errorf("Error.TooLong is set, want it for requests alone that do not fit")
+			t.Errorf("Error.TooLong is set, want it only for requests that do not fit")
 		}
 	}
 }

@@ -26,7 +26,7 @@ var patience = 10 * time.Second
 
 // Subject is a model that is checked, with the stub behind it.
 type Subject struct {
-	Model providers.Model
+	Model providers.Model // model to check, required
 
 	// Sent returns the requests that have reached the stub so far, as text: the suite
 	// counts them, and searches them. Safe for concurrent use. Nil: unknown, and checks

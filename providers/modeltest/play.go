@@ -16,7 +16,7 @@ type Situation string
 // Play.Usage, and streams if the request wants it.
 const (
 	Answer    Situation = "answer"     // it says the text and ends
-	Echo      Situation = "echo"       // the same, with another text for each request
+	Echo      Situation = "echo"       // it says another text for each request
 	ToolCalls Situation = "tool calls" // it calls tools, and says the text when it has their results
 	Length    Situation = "length"     // it says the text, and stops there at the limit on tokens
 	Refusal   Situation = "refusal"    // it refuses, or its filter does, with the text if the vendor has one for that
@@ -27,7 +27,7 @@ const (
 	Empty Situation = "empty" // a complete, valid answer with neither text nor tool calls
 	Cut   Situation = "cut"   // the connection breaks in the middle of the answer; of a stream: after the first chunk
 	Slow  Situation = "slow"  // nothing comes while the client waits
-	Stall Situation = "stall" // of a stream: the first chunk comes, then nothing while the client waits
+	Stall Situation = "stall" // the first chunk of a stream comes, then nothing while the client waits
 )
 
 // The situations in which the vendor reports an error, in its own way. The error's
@@ -45,7 +45,7 @@ const (
 
 // Play tells the stub what to do.
 type Play struct {
-	Situation Situation
+	Situation Situation // situation that the vendor plays
 
 	// Text is what the model says, or the vendor's error message.
 	Text string

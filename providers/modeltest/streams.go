@@ -97,7 +97,7 @@ func streamNothingAfterReturn(t testing.TB, open Open) {
 	}
 	answered(t, s, req)
 	over.Store(true)
-	for range 3 { // what was left running has time to be seen
+	for range 3 { // a goroutine that was left running has time to be seen
 		answered(t, s, question())
 	}
 	if late.Load() {

@@ -13,11 +13,11 @@ import (
 
 // chatReader assembles an answer.
 type chatReader struct {
-	indexes []int // of the calls, as the server counts them
+	indexes []int // indexes of the calls, as the server counts them
 	besides []*beside
-	content strings.Builder // of reasoning_content
-	reason  strings.Builder // of reasoning
-	said    thoughts        // which of them came
+	content strings.Builder // text of reasoning_content
+	reason  strings.Builder // text of reasoning
+	said    thoughts        // the fields of thoughts that came
 }
 
 // chatEvent is an answer, or a piece of one.

@@ -36,7 +36,7 @@ func Open(k providers.Keys) func(providers.Spec) (providers.Model, error) {
 // Opener opens models. The zero Opener opens those that need no key. Printing it
 // shows no key.
 type Opener struct {
-	Keys providers.Keys
+	Keys providers.Keys // API keys by provider
 
 	// Tokens are functions that return a bearer token, by provider, called before every
 	// call if there is no key: Azure's by Entra ID, Google's by a service account. They

@@ -12,7 +12,7 @@ import (
 // conversation has its reasoning, encrypted for the vendor.
 type responses struct {
 	*call
-	items []json.RawMessage // that are complete
+	items []json.RawMessage // complete items
 }
 
 type responsesRequest struct {
@@ -133,7 +133,7 @@ type result struct {
 // assistant returns what the model said, with its reasoning at its place. The reasoning
 // includes the text beside it: if the message's text was changed, it is alone.
 func (r *responses) assistant(m providers.Message) []any {
-	before := make([][]json.RawMessage, len(m.ToolCalls)) // by tool call
+	before := make([][]json.RawMessage, len(m.ToolCalls)) // items before each tool call
 	var text strings.Builder
 	for i, c := range m.ToolCalls {
 		if !r.seenAgain(c, &before[i]) {

@@ -77,7 +77,7 @@ func (r *responses) Event(a *wire.Answer, _ string, data []byte) (bool, error) {
 		}
 		said := &wire.Said{}
 		_ = json.Unmarshal(data, said) // it reads every object
-		said.Type = ""                 // which is error
+		said.Type = ""                 // the type says only that it is an error
 		return false, said
 	default:
 		if strings.HasSuffix(e.Type, ".delta") { // thoughts, and the inputs of tools
@@ -120,7 +120,7 @@ func (r *responses) finish(a *wire.Answer, answer responsesAnswer) error {
 	}
 	told := a.Text() != ""
 	refused := a.Refusal.Len() > 0
-	var before []json.RawMessage // of the next call
+	var before []json.RawMessage // items before the next call
 	for _, raw := range items {
 		var it outputItem
 		if err := json.Unmarshal(raw, &it); err != nil {

@@ -12,9 +12,9 @@ import (
 // caller must always check whether an answer fits.
 type typed struct {
 	kind    string          // the type that the vendor takes, "json_schema" or "json_object"; "": nothing
-	schema  json.RawMessage // of kind "json_schema"
+	schema  json.RawMessage // schema of the kind "json_schema"
 	strict  bool
-	prompt  string // what the model is told; "": nothing
+	prompt  string // words for the model; "": none
 	widened bool   // optional fields may be null, unlike in the schema
 }
 

@@ -17,7 +17,7 @@ import (
 // vendor is how one provider differs from the others.
 type vendor struct {
 	baseURL      string // "": it has to be given
-	header       string // that holds the key; "": it is a bearer token
+	header       string // name of the header with the key; "": it is a bearer token
 	needsKey     bool
 	azure        bool
 	openai       bool                                        // the models are OpenAI's: what they refuse is known

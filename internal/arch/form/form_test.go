@@ -36,7 +36,7 @@ func TestFolders(t *testing.T) {
 	for _, f := range r.files {
 		there[f.dir] = true
 	}
-	for _, folders := range [][]string{held, core, kits} {
+	for _, folders := range [][]string{held, core, kits, together} {
 		for _, folder := range folders {
 			folder = strings.TrimSuffix(folder, "/...")
 			if !there[folder] && folder != "orchestrator/internal" {

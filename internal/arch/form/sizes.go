@@ -41,7 +41,7 @@ func functionName(fun *ast.FuncDecl) string {
 func (r *repo) shortTests() (found []finding) {
 	code := map[string]int{}
 	for f := range r.in(held) {
-		if !within(f.dir, kits) {
+		if !within(f.dir, kits) && !within(f.dir, together) {
 			code[f.dir] += f.length
 		}
 	}

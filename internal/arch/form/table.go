@@ -20,6 +20,7 @@ var held = []string{
 	"orchestrator/flowtest",
 	"orchestrator/internal/...",
 	"orchestrator/teamtest",
+	"providers/...",
 }
 
 // everywhere is the whole repository.
@@ -51,6 +52,11 @@ var kits = []string{
 	"orchestrator/flowtest",
 	"orchestrator/teamtest",
 }
+
+// together are packages that are tested together: the formats of models by one set of
+// servers, in providers/internal/wire and providers/oracle. None needs tests of its own
+// length.
+var together = []string{"providers/..."}
 
 // Goals that are printed, and not held.
 const (

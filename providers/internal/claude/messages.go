@@ -127,7 +127,7 @@ func parts(parts []providers.Part) []any {
 // assistant returns what the assistant said, with its thoughts at their places. They
 // include the text between them: if the message's text was changed, they are alone.
 func (t *Talk) assistant(m providers.Message) []any {
-	before := make([][]json.RawMessage, len(m.ToolCalls)) // by tool call
+	before := make([][]json.RawMessage, len(m.ToolCalls)) // blocks before each tool call
 	var text strings.Builder
 	for i, c := range m.ToolCalls {
 		if t.forget || json.Unmarshal(wire.SeenAgain(t.Provider, c), &before[i]) != nil {

@@ -26,7 +26,7 @@ const (
 	byEffort                 // it is told an effort
 	ifAsked                  // it is told to, and an effort
 	unlessTold               // it does by itself, and takes an effort
-	always                   // the same, and cannot be told not to
+	always                   // it thinks, and cannot be told not to
 )
 
 // The generations of Claude models, by the vendor's pages of November 2026.

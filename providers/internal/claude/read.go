@@ -14,7 +14,7 @@ import (
 // reader assembles an answer.
 type reader struct {
 	open   map[int]*opened
-	before []json.RawMessage // of the next tool call
+	before []json.RawMessage // blocks before the next tool call
 	usage  usage
 }
 
@@ -22,7 +22,7 @@ type reader struct {
 type opened struct {
 	kind                      string
 	text, thinking, signature strings.Builder
-	raw                       json.RawMessage // as it began
+	raw                       json.RawMessage // the block as it began
 	call                      *wire.Call
 }
 
@@ -241,7 +241,7 @@ func (t *Talk) end(index int) {
 		t.before = append(t.before, o.raw)
 	case "thinking":
 		var began struct{ Thinking, Signature string }
-		_ = json.Unmarshal(o.raw, &began) // as a rule it is empty
+		_ = json.Unmarshal(o.raw, &began) // began is empty as a rule
 		t.keepBlock(struct {
 			Type      string `json:"type"`
 			Thinking  string `json:"thinking"`

@@ -17,14 +17,14 @@ import (
 
 // Service is a service that has Claude. All fields are set once.
 type Service struct {
-	Provider string
-	Route    wire.Route // where /messages is; zero: the caller knows
-	Name     string     // of the model, in the body; "": it is in the URL
-	Version  string     // of the format, in the body; "": it is in a header
-	Stream   bool       // the body says that the answer is streamed
-	Model    Model
-	NoCache  bool
-	Memory   *wire.Memory
+	Provider string       // name of the provider, for thoughts that are sent back
+	Route    wire.Route   // where /messages is; zero: the caller knows
+	Name     string       // name of the model in the body; "": it is in the URL
+	Version  string       // version of the format in the body; "": it is in a header
+	Stream   bool         // the body says that the answer is streamed
+	Model    Model        // abilities of the model
+	NoCache  bool         // prompts are not marked for the cache
+	Memory   *wire.Memory // refusals of the model so far
 }
 
 // Talk is one request. It implements [wire.Talk].
@@ -53,9 +53,9 @@ func (s *Service) Begin(req providers.Request) *Talk {
 
 // typed says how an answer is made to fit its schema. The zero typed does nothing.
 type typed struct {
-	format json.RawMessage // what the model takes for it; nil: nothing
+	format json.RawMessage // schema for the model's own parameter; nil: none
 	tool   string          // the tool whose input is the answer; "": none
-	prompt string          // what the model is told; "": nothing
+	prompt string          // words for the model; "": none
 }
 
 // typedOf passes the schema to models that take one, and makes a tool of it for others

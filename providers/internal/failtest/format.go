@@ -20,28 +20,28 @@ import (
 
 // Format is a vendor's format, as its server writes it.
 type Format struct {
-	Name    string
-	Secrets []string // secrets that the model was opened with: no error holds them
-	Path    string   // path of a request's URL
-	Open    func(t testing.TB, o Options) providers.Model
+	Name    string                                        // name of the format, of a subtest
+	Secrets []string                                      // secrets that the model was opened with: no error holds them
+	Path    string                                        // path of a request's URL
+	Open    func(t testing.TB, o Options) providers.Model // opens a model of the format
 
 	// Refuse returns the body of an error, and the headers that come with it, as name,
 	// value, ...
 	Refuse func(status int, w Word, message string) (body string, headers []string)
 
-	Whole func(text string) string   // an answer in one piece, as JSON; of "" with nothing in it
-	Used  providers.Usage            // by such an answer
-	Type  string                     // of a stream's content
-	Parts func(text string) []string // a whole stream: what comes before the text, the piece with it, what comes after
-	Fault func(w Word, message string) string
+	Whole func(text string) string            // an answer in one piece, as JSON; of "" with nothing in it
+	Used  providers.Usage                     // usage of such an answer
+	Type  string                              // type of a stream's content
+	Parts func(text string) []string          // a whole stream: what comes before the text, the piece with it, what comes after
+	Fault func(w Word, message string) string // an event of a stream that reports a failure
 }
 
 // Options are how a model is opened.
 type Options struct {
-	URL       string
-	Transport http.RoundTripper
-	MaxBody   int64
-	Timeout   string
+	URL       string            // base of the service
+	Transport http.RoundTripper // carrier of requests; nil: the opener's own
+	MaxBody   int64             // bytes of an answer at most; 0: the default
+	Timeout   string            // limit of one attempt, as "20ms"; "": none
 }
 
 // Word is a vendor's word for a failure, in each format.

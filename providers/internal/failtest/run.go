@@ -22,19 +22,19 @@ const least = 70
 
 // Case is one way to fail. Unset fields are not checked, except Kind, After and TooLong.
 type Case struct {
-	Name    string
-	Answer  func(f Format) http.HandlerFunc
-	Options Options // beside the URL
+	Name    string                          // name of the subtest
+	Answer  func(f Format) http.HandlerFunc // answer of the server
+	Options Options                         // beside the URL
 
-	Kind    providers.Kind
-	Reason  providers.Reason
-	After   time.Duration
-	TooLong bool
-	Text    string // in the message
-	Status  int    // of the error
-	Charged bool   // what the answer says it has used is in the error
-	Paid    bool   // a call with an estimate of what was used is in the error
-	Free    bool   // nothing was used
+	Kind    providers.Kind   // kind of the error
+	Reason  providers.Reason // reason of the error; "": not checked
+	After   time.Duration    // RetryAfter of the error
+	TooLong bool             // TooLong of the error
+	Text    string           // in the message
+	Status  int              // HTTP status of the error; 0: not checked
+	Charged bool             // the error has the usage that the answer reports
+	Paid    bool             // a call with an estimate of what was used is in the error
+	Free    bool             // nothing was used
 }
 
 // Run plays all cases, and those of one format, with each format. It fails if a format

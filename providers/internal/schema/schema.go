@@ -13,8 +13,8 @@ import (
 // Dialect is the part of JSON Schema that a vendor takes. Other keywords that only narrow
 // a value are left out, because the answer is checked afterwards.
 type Dialect struct {
-	keywords string // that it takes, between spaces
-	formats  string // of strings
+	keywords string // keywords that it takes, between spaces
+	formats  string // formats of strings that it takes, between spaces
 	closed   bool   // objects have no other fields than those named
 	required bool   // all fields of objects are required; optional ones may be null
 	finite   bool   // no schema contains itself

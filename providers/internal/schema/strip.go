@@ -14,7 +14,7 @@ type Nulls struct {
 	root json.RawMessage
 
 	stack   []level
-	held    bytes.Buffer // of a field whose value has not begun
+	held    bytes.Buffer // bytes of a field whose value has not begun
 	out     strings.Builder
 	state   state
 	quoted  bool // in a string

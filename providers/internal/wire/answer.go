@@ -15,11 +15,11 @@ import (
 
 // Answer is the model's answer so far. A [Talk] fills it.
 type Answer struct {
-	Calls   []*Call
+	Calls   []*Call         // tool calls so far
 	Refusal strings.Builder // the model's words for not answering
 	Stop    string          // the vendor's word for why it ended; "": it has not ended
-	Usage   providers.Usage
-	Extra   json.RawMessage // what must be sent back to the vendor with the calls; the first one has it
+	Usage   providers.Usage // usage as reported so far; zero: not reported
+	Extra   json.RawMessage // value that must go back to the vendor with the calls; the first one has it
 
 	// What Ask sets.
 	Tool  string        // the tool whose input is the answer; "": none
@@ -34,8 +34,8 @@ type Answer struct {
 
 // Call is an unfinished tool call.
 type Call struct {
-	ID, Name string
-	Extra    json.RawMessage
+	ID, Name string          // ID and name so far; "": they have not come
+	Extra    json.RawMessage // value that must go back with this call; nil: none
 	input    bytes.Buffer
 }
 

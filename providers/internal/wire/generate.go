@@ -42,7 +42,7 @@ type exchange struct {
 	received int64    // bytes of the answer's body
 	status   int      // HTTP status; 0: none came
 	header   http.Header
-	said     *Said // of an answer with an error's status
+	said     *Said // words of an answer with an error's status; nil: it has none
 	answer   Answer
 	silence  silence
 }

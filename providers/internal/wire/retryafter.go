@@ -38,7 +38,7 @@ func retryAfter(h http.Header, body []byte, now time.Time) time.Duration {
 		return d
 	}
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date // the same clock
+		now = date // both times are by one clock
 	}
 	if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
 		return between(at.Sub(now))

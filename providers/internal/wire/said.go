@@ -14,7 +14,7 @@ import (
 
 // Said is a failure in a vendor's words, in all formats met.
 type Said struct { //nolint:errname // it is read as part of an answer, too
-	Message, Type, Code, Param string
+	Message, Type, Code, Param string // the vendor's words; "": it says none
 
 	body []byte
 }

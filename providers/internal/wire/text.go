@@ -14,7 +14,7 @@ import (
 // causeError is why a call failed. errors.Is and errors.As work as for that error, but its
 // text, which may contain a key, cannot be reached.
 type causeError struct {
-	text string // without keys
+	text string // text without keys
 	err  error
 }
 

@@ -18,8 +18,8 @@ import (
 // Limits of a model without its own.
 const (
 	MaxBody = 64 << 20         // a stream has some 250 bytes a token
-	First   = 10 * time.Minute // of silence before the answer begins
-	Idle    = time.Minute      // of silence once it has begun
+	First   = 10 * time.Minute // silence before the answer begins
+	Idle    = time.Minute      // silence once the answer has begun
 )
 
 // sharedTransport has no proxy, which would come from the environment.
@@ -35,9 +35,9 @@ var sharedTransport http.RoundTripper = &http.Transport{
 // Options are common to the openers of all vendors.
 type Options struct {
 	Transport http.RoundTripper // nil: one that all models share, without a proxy
-	MaxBody   int64             // of an answer; 0: MaxBody
+	MaxBody   int64             // bytes of an answer at most; 0: MaxBody
 	Header    http.Header       // sent with each request
-	Idle      time.Duration     // of silence once the answer has begun; 0: Idle
+	Idle      time.Duration     // silence that ends an answer that has begun; 0: Idle
 }
 
 // Check returns every fault of o joined into one error, or nil.
