@@ -200,7 +200,7 @@ func (e *Engine) Open(ctx context.Context, id string) (*Run, error) {
 
 // find is what a list shows of the run of that ID, or ErrNoRun.
 func (e *Engine) find(ctx context.Context, id string) (engine.View, error) {
-	if id != "" { // that would select all
+	if id != "" { // an empty ID would select all
 		for v, err := range e.driver.List(ctx, runlog.Query{Run: id}) {
 			return v, err
 		}

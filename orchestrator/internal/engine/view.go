@@ -29,7 +29,7 @@ func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
 		return engine.View{}, err
 	}
 	v, err := e.view(ctx, r, &l, nil)
-	if end := e.past(id).end; v.Ended && end != nil { // without a store
+	if end := e.past(id).end; v.Ended && end != nil { // there is no store
 		v.SetEnd(end)
 	} else if err == nil {
 		err = e.figures(ctx, r, &v)

@@ -107,7 +107,7 @@ type Log struct {
 	tally   engine.Tally   // figures by the records that are committed; of a log that keeps its entries, by those that are noted
 	carry   int64          // number of records at which Due is set
 	noted   int            // entries that tally and listing know
-	listing runlog.Listing // of a log that keeps its entries
+	listing runlog.Listing // listing of the run, where the log keeps its entries
 }
 
 var (
