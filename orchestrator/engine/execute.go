@@ -41,10 +41,12 @@ type Task struct {
 
 	Response agent.Response // result of Execute; zero beside Err
 	Err      *agent.Error   // result of Execute; nil: Response counts
+	Failed   *Attempts      // result of Execute: attempts that failed; nil: none
 	Ended    time.Time      // result of Execute: the time at which the call was over
 
 	agent    agent.Agent
 	begun    time.Time
+	again    time.Time // start of the last attempt, if it is not the first one; else zero
 	attempts int
 	usage    providers.Usage // sum over all attempts, as the agent reported it
 	due      atomic.Int64    // time limit of the attempt under way, in ns after begun; 0: no limit
@@ -187,9 +189,11 @@ func (t *Task) tried(c *callContext, limit time.Duration) {
 		if limit != 0 && c.overdue() {
 			t.Err = agent.ErrorOf(agent.Transient(fmt.Errorf("%w after %v: %w", ErrTimeout, limit, t.Err), 0))
 		}
-		if !usage.Negative() {
-			t.usage = t.usage.Add(usage)
+		if usage.Negative() {
+			usage = providers.Usage{}
 		}
+		t.usage = t.usage.Add(usage)
+		t.failed(t.Response.Usage.Add(usage))
 	}
 	t.due.Store(0)
 	c.end()
@@ -215,6 +219,7 @@ func (t *Task) tryAgain(ctx context.Context, retry Retry) {
 		if !base.over() {
 			info := t.Info // contexts of earlier attempts keep theirs
 			info.Attempt = t.attempts + 1
+			t.again = time.Now()
 			t.try(&callContext{parent: base, info: &info})
 		}
 	}

@@ -42,6 +42,13 @@ var recorded = []struct {
 		},
 	},
 	{
+		`{"response":{"text":"t"},"attempts":[{"n":1,"elapsed":1000000000,"message":"m","codes":["timeout"],"usage":{"calls":1,"cost":3}},{"n":2,"message":"o"}]}`,
+		CalledData{
+			Response: &agent.Response{Text: "t"},
+			Attempts: &Attempts{{1, time.Second, "m", []agent.Code{ErrTimeout}, providers.Usage{Calls: 1, Cost: 3}}, {N: 2, Message: "o"}},
+		},
+	},
+	{
 		`{"error":{"message":"m","codes":["timeout","left-behind"],"transient":true,"usage":{"calls":2},"stack":"s","retryAfter":5}}`,
 		CalledData{Err: &agent.Error{Message: "m", Codes: []agent.Code{ErrTimeout, ErrLeft}, Transient: true, Usage: providers.Usage{Calls: 2}, Stack: "s", RetryAfter: 5}},
 	},

@@ -2,9 +2,11 @@ package enginetest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,6 +14,7 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
 )
 
 // carriedChecks are about what a run carries to its agents and children.
@@ -20,6 +23,8 @@ var carriedChecks = []check{
 	{name: "values and labels reach the agents of children of children", run: valuesReachGrandchildren},
 	{name: "values and labels are there after a resume", run: valuesAfterResume, resumes: true},
 	{name: "values and labels of a child are there after a resume", run: childValuesAfterResume, resumes: true},
+	{name: "failed attempts are on record, and counted once", run: attemptsOnRecord},
+	{name: "a call that succeeds at once has no attempts on record", run: noAttemptsOnRecord},
 	{name: "agents learn the operation and the task of a call", run: opAndTask},
 	{name: "lists and Info do not show secret labels", run: secretLabels},
 	{name: "Info does not show the data of a secret question, nor an answer that does not fit", run: secretQuestion},
@@ -190,4 +195,58 @@ func secretQuestion(t *testing.T, h *host) {
 	got, err := f.Result(h.ctx, r)
 	require.NoError(t, err)
 	assert.Equal(t, number{4711}, got)
+}
+
+// attempts are what a Called record says of attempts that failed.
+func attempts(t *testing.T, rec runlog.Record) string {
+	t.Helper()
+	var d struct {
+		Attempts []struct {
+			N       int
+			Elapsed time.Duration
+			Message string
+			Codes   []agent.Code
+			Usage   providers.Usage
+		}
+	}
+	require.NoError(t, json.Unmarshal(rec.Data, &d))
+	var lines []string
+	for _, a := range d.Attempts {
+		lines = append(lines, fmt.Sprintf("%d %s %v %d", a.N, a.Message, a.Codes, a.Usage.Cost))
+		assert.GreaterOrEqual(t, a.Elapsed, time.Duration(0))
+	}
+	return strings.Join(lines, ", ")
+}
+
+func attemptsOnRecord(t *testing.T, h *host) {
+	costs := []providers.NanoUSD{3, 5, 7}
+	a := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+		n := agent.InfoFrom(ctx).Attempt
+		used := providers.Usage{Calls: 1, Cost: costs[n-1]}
+		if n < 3 || req.Prompt == "fail" {
+			return agent.Response{}, agent.Transient(&agent.Error{Message: fmt.Sprint("busy-", n), Codes: []agent.Code{"acme/busy"}, Usage: used}, 0)
+		}
+		return agent.Response{Usage: used}, nil
+	})
+	f := flow(h, func(c *orchestrator.Context, _ none) (none, error) {
+		_, _ = c.Call("a", agent.Request{Limits: agent.Limits{Attempts: 3}})
+		_, _ = c.Call("a", agent.Request{Prompt: "fail", Limits: agent.Limits{Attempts: 3}})
+		return none{}, nil
+	})
+	r := start(h, h.engine(agent.Roster{"a": a}), f, none{}, "")
+	require.NoError(t, r.Wait(h.ctx))
+	called := records(h, r, runlog.Called)
+	require.Len(t, called, 2)
+	assert.Equal(t, "1 busy-1 [acme/busy] 3, 2 busy-2 [acme/busy] 5", attempts(t, called[0]))
+	assert.Equal(t, "1 busy-1 [acme/busy] 3, 2 busy-2 [acme/busy] 5, 3 busy-3 [acme/busy] 7", attempts(t, called[1]))
+	assert.Equal(t, providers.Usage{Calls: 6, Cost: 30}, info(h, r).Spent)
+}
+
+func noAttemptsOnRecord(t *testing.T, h *host) {
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) { return ask(c, "echo", "x") })
+	r := start(h, h.engine(agent.Roster{"echo": echo}), f, none{}, "")
+	require.NoError(t, r.Wait(h.ctx))
+	called := records(h, r, runlog.Called)
+	require.Len(t, called, 1)
+	assert.NotContains(t, string(called[0].Data), "attempts")
 }

@@ -55,7 +55,7 @@ func (c *call) Done(called bool) job { //nolint:revive // as crew.Client wants i
 	if !called || c.Err != nil && c.r.cut.Load() {
 		return c.used(c.Reported())
 	}
-	return c.answer(c.Err, c.Ended)
+	return c.answer(c.Err, c.Failed, c.Ended)
 }
 
 // Left implements crew.Client.
@@ -65,7 +65,7 @@ func (c *call) Left(err *agent.Error) job {
 	if r.cut.Load() {
 		return nil // its usage stays unknown
 	}
-	return c.answer(err, time.Now())
+	return c.answer(err, c.FailedBy(err), time.Now())
 }
 
 // Late implements crew.Client.
@@ -78,16 +78,16 @@ func (c *call) Late() job {
 	return c.used(used)
 }
 
-// answer puts on record what the call came to: its Response, or err. at is the time of
-// that.
-func (c *call) answer(err *agent.Error, at time.Time) job {
+// answer puts on record what the call came to: its Response, or err, and the attempts that
+// failed. at is the time of that.
+func (c *call) answer(err *agent.Error, failed *engine.Attempts, at time.Time) job {
 	a := &struct { // a log in memory keeps this, and nothing else of the call
 		journal.Entry
 		data     engine.CalledData
 		response agent.Response
 		reserved engine.Amount
 	}{reserved: c.op.Reserved}
-	a.data.Err, a.data.Request = err, c.given
+	a.data.Err, a.data.Attempts, a.data.Request = err, failed, c.given
 	if err == nil {
 		a.response = c.Response
 		a.data.Response = &a.response
