@@ -62,6 +62,10 @@ func (f family) plays(p modeltest.Play, shape string) http.HandlerFunc {
 		return refuse(500, "InternalServerException", message)
 	case modeltest.Slow:
 		return failtest.Stall("", "")
+	case modeltest.Garbled:
+		return failtest.Reply(200, "\x00\xff"+p.Text, "Content-Type", "application/vnd.amazon.eventstream")
+	case modeltest.Page:
+		return failtest.Reply(200, p.Text, "Content-Type", "text/html")
 	case modeltest.Answer, modeltest.Echo, modeltest.ToolCalls, modeltest.Length, modeltest.Refusal,
 		modeltest.Empty, modeltest.Cut, modeltest.Stall:
 	}

@@ -43,10 +43,14 @@ func TestBothAdapters(t *testing.T) {
 
 // cannot are the promises that langchaingo's client for OpenAI breaks, and why.
 var cannot = map[string]string{
-	"Answers/Refusal":        "a refusal has no place in its answer",
-	"Requests/NoTemperature": "it sends a temperature of 0 for none",
-	"Streams/CutIsNoAnswer":  "half a stream is a whole answer to it",
-	"Failures/RateLimited":   "it keeps no header",
+	"Answers/Refusal":          "a refusal has no place in its answer",
+	"Requests/NoTemperature":   "it sends a temperature of 0 for none",
+	"Streams/CutIsNoAnswer":    "half a stream is a whole answer to it",
+	"Failures/RateLimited":     "it keeps no header",
+	"Failures/EmptyIsPaid":     "its errors have no usage",
+	"Failures/CutIsPaid":       "its errors have no usage",
+	"Failures/GarbledIsPaid":   "its errors have no usage",
+	"Failures/PageIsPermanent": "it reads no label",
 }
 
 // A model of langchaingo is as good as its client lets it be.

@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,10 @@ var failureChecks = []check{
 	{"Cut", fails(Cut, providers.Transient)},
 	{"Empty", fails(Empty, providers.Transient)},
 	{"WhileStreaming", failureWhileStreaming},
+	{"EmptyIsPaid", failureEmptyIsPaid},
+	{"CutIsPaid", isPaid(Cut)},
+	{"GarbledIsPaid", isPaid(Garbled)},
+	{"PageIsPermanent", failurePage},
 }
 
 // fails checks that a situation is an error of the kind, reported after one
@@ -31,6 +36,45 @@ func fails(s Situation, kind providers.Kind) func(testing.TB, Open) {
 		}
 		if e.TooLong {
 			t.Errorf("Error.TooLong is set, want it only for requests that do not fit")
+		}
+	}
+}
+
+// isPaid checks that an answer which came and cannot be read is counted, with the usage
+// that the vendor has reported or an estimate, also while it is streamed.
+func isPaid(s Situation) func(testing.TB, Open) {
+	return func(t testing.TB, open Open) {
+		for _, req := range bothWays() {
+			e := refused(t, open(t, play(s)), req, providers.Transient)
+			if u := e.Usage; u.Negative() || u.Input == 0 && u.Cost == 0 && u.Unpriced == 0 {
+				t.Errorf("Error.Usage is %+v, want tokens, a cost or Unpriced: the answer was paid for", u)
+			}
+		}
+	}
+}
+
+// bothWays is a question with and without OnText.
+func bothWays() []providers.Request {
+	watched, _ := streamed()
+	return []providers.Request{question(), watched}
+}
+
+func failureEmptyIsPaid(t testing.TB, open Open) {
+	for _, req := range bothWays() {
+		p := play(Empty)
+		wantUsage(t, refused(t, open(t, p), req, providers.Transient).Usage, p.Usage)
+	}
+}
+
+// failurePage has a page in place of an answer: it would come again, and costs nothing.
+func failurePage(t testing.TB, open Open) {
+	for _, req := range bothWays() {
+		e := refused(t, open(t, play(Page)), req, providers.Permanent)
+		if !strings.Contains(e.Error(), "text/html") {
+			t.Errorf("the error does not say that it is text/html: %v", e)
+		}
+		if e.Usage != (providers.Usage{}) {
+			t.Errorf("Error.Usage is %+v, want none: nobody was paid", e.Usage)
 		}
 	}
 }

@@ -108,6 +108,12 @@ func swallow(m providers.Model) providers.Model {
 	})
 }
 
+// free has errors without usage.
+var free = failing(func(_ request, e *providers.Error) error {
+	e.Usage = providers.Usage{}
+	return e
+})
+
 // foreign returns errors of another type.
 var foreign = failing(func(_ request, e *providers.Error) error { return errors.New(e.Error()) })
 
@@ -362,6 +368,22 @@ var faults = []fault{
 	{"a vendor's fault is the request's", "Failures/Broken", "of kind transient", kind(providers.Invalid)},
 	{"half an answer is one", "Failures/Cut", "no error", swallow},
 	{"no answer is one", "Failures/Empty", "no error", swallow},
+	{"the usage of an empty answer is lost", "Failures/EmptyIsPaid", "Usage has Input 0", free},
+	{"the usage of half an answer is lost", "Failures/CutIsPaid", "the answer was paid for", free},
+	{"an answer that cannot be read is free", "Failures/GarbledIsPaid", "the answer was paid for", free},
+	{"a usage below zero", "Failures/GarbledIsPaid", "the answer was paid for", failing(func(_ request, e *providers.Error) error {
+		e.Usage.Output = -1
+		return e
+	})},
+	{"a page is tried again", "Failures/PageIsPermanent", "of kind permanent", kind(providers.Transient)},
+	{"a page is not named", "Failures/PageIsPermanent", "does not say that it is text/html", failing(func(_ request, e *providers.Error) error {
+		e.Message = "read answer: invalid character '<'"
+		return e
+	})},
+	{"a page is charged", "Failures/PageIsPermanent", "nobody was paid", failing(func(_ request, e *providers.Error) error {
+		e.Usage.Calls = 1
+		return e
+	})},
 	{"an error is told as text", "Failures/WhileStreaming", "OnText got", asking(func(r *request) { _ = r.OnText("Overloaded") })},
 	{"a panic", "Failures/Broken", "want a *providers.Error", func(providers.Model) providers.Model {
 		return providers.ModelFunc(func(context.Context, request) (response, error) { panic("nil pointer") })

@@ -30,6 +30,12 @@ const (
 	Stall Situation = "stall" // the first chunk of a stream comes, then nothing while the client waits
 )
 
+// The situations with a status of 200 and a body that is no answer.
+const (
+	Garbled Situation = "garbled" // the vendor's answer came and was paid for, and cannot be read: half of its JSON, or bytes of no format
+	Page    Situation = "page"    // a proxy or a login answers with text/html in place of the vendor, who is not reached
+)
+
 // The situations in which the vendor reports an error, in its own way. The error's
 // message contains Play.Text, which quotes the request as vendors do, and the key, if
 // the stub was sent one.
@@ -47,7 +53,7 @@ const (
 type Play struct {
 	Situation Situation // situation that the vendor plays
 
-	// Text is what the model says, or the vendor's error message.
+	// Text is what the model says, the vendor's error message, or the Page.
 	Text string
 
 	// ToolCalls are those of ToolCalls. The stub leaves out what the vendor's format
@@ -111,7 +117,9 @@ func play(s Situation) Play {
 		}
 	case RateLimited, Quota, Unauthorized, TooLong, BadRequest, Overloaded, Broken:
 		p.Text = "The vendor cannot answer this: " + prompt
-	case Answer, Echo, Length, Refusal, Empty, Cut, Slow, Stall:
+	case Page:
+		p.Text = "<html><body>Sign in"
+	case Answer, Echo, Length, Refusal, Empty, Cut, Slow, Stall, Garbled:
 	}
 	return p
 }

@@ -50,10 +50,17 @@ func say(p modeltest.Play, body string) fake.Answer {
 		a.Stop = providers.StopFilter
 	case modeltest.Slow:
 		return fake.Hang()
-	case modeltest.Empty, modeltest.Cut, modeltest.RateLimited, modeltest.Quota, modeltest.Unauthorized,
-		modeltest.TooLong, modeltest.BadRequest, modeltest.Overloaded, modeltest.Broken:
+	case modeltest.Empty, modeltest.Cut, modeltest.Garbled, modeltest.Page, modeltest.RateLimited, modeltest.Quota,
+		modeltest.Unauthorized, modeltest.TooLong, modeltest.BadRequest, modeltest.Overloaded, modeltest.Broken:
 		e := failures[p.Situation]
+		switch p.Situation { //nolint:exhaustive // the others cost nothing
+		case modeltest.Empty, modeltest.Cut, modeltest.Garbled:
+			e.Usage = p.Usage
+		}
 		e.Model, e.Message, e.RetryAfter = "fake:model", fmt.Sprintf("the vendor says: %s", p.Situation), p.RetryAfter
+		if p.Situation == modeltest.Page {
+			e.Message = "the answer is text/html"
+		}
 		return fake.Answer{Err: &e}
 	}
 	return a
@@ -62,6 +69,8 @@ func say(p modeltest.Play, body string) fake.Answer {
 var failures = map[modeltest.Situation]providers.Error{
 	modeltest.Empty:        {Kind: providers.Transient, Status: 200},
 	modeltest.Cut:          {Kind: providers.Transient, Status: 200},
+	modeltest.Garbled:      {Kind: providers.Transient, Status: 200},
+	modeltest.Page:         {Kind: providers.Permanent, Status: 200},
 	modeltest.RateLimited:  {Kind: providers.RateLimited, Status: 429},
 	modeltest.Quota:        {Kind: providers.Permanent, Status: 429},
 	modeltest.Unauthorized: {Kind: providers.Permanent, Status: 401},

@@ -63,6 +63,11 @@ func (v vendor) plays(p modeltest.Play, shape string) http.HandlerFunc {
 		return refuse(500, broken, p.Text)
 	case modeltest.Slow:
 		return failtest.Stall("", "")
+	case modeltest.Garbled:
+		label := map[string]string{"streamed": "text/event-stream", "whole": "application/json"}[shape]
+		return labeled(label, v.body(said{text: p.Text})[:20]+"\x00\xff")
+	case modeltest.Page:
+		return labeled("text/html", p.Text)
 	case modeltest.Answer, modeltest.Echo, modeltest.ToolCalls, modeltest.Length, modeltest.Refusal,
 		modeltest.Empty, modeltest.Cut, modeltest.Stall:
 	}
