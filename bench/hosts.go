@@ -121,7 +121,7 @@ func answers(t *table, d *durable, store *sqlite.Store) error {
 	}{{"its engine", own}, {"another engine", foreign}} {
 		p, err := alone(t.pairs, 1, func() (time.Duration, error) {
 			n++
-			return timed(func() error { return v.run.Answer(ctx, fmt.Sprint("early-", n), true) })()
+			return timed(func() error { return v.run.AnswerWith(ctx, fmt.Sprint("early-", n), true, orchestrator.AnswerOptions{Early: true}) })()
 		})
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func answers(t *table, d *durable, store *sqlite.Store) error {
 		t.within("Answer on a run of 50,000 records, from "+v.from, p, 5*time.Millisecond)
 	}
 	p, err := alone(t.pairs, 1, timed(func() error {
-		if err := foreign.Answer(ctx, "early-1", false); !errors.Is(err, orchestrator.ErrAnswered) {
+		if err := foreign.AnswerWith(ctx, "early-1", false, orchestrator.AnswerOptions{Early: true}); !errors.Is(err, orchestrator.ErrAnswered) {
 			return fmt.Errorf("a second answer returned %w", err)
 		}
 		return nil

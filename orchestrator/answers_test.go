@@ -128,7 +128,7 @@ func TestAnswersOfQuestions(t *testing.T) {
 		v := newValve()
 		e := local(t, orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s})
 		r := begin(t, e, pair, "x")
-		require.NoError(t, r.Answer(t.Context(), "early", 1))
+		require.NoError(t, r.AnswerWith(t.Context(), "early", 1, early))
 		close(v.open)
 		require.NoError(t, r.Wait(t.Context()))
 		err := r.Answer(t.Context(), "n", 7)
@@ -149,9 +149,9 @@ func TestAnswersOfQuestions(t *testing.T) {
 		})
 		e := local(t, orchestrator.Config{Store: s})
 		r := begin(t, e, late, "x")
-		require.NoError(t, r.Answer(t.Context(), "n", "seven"))
+		require.NoError(t, r.AnswerWith(t.Context(), "n", "seven", early))
 		synctest.Wait()
-		require.ErrorIs(t, r.Answer(t.Context(), "n", 7), orchestrator.ErrAnswered, "until it turns out to be wrong")
+		require.ErrorIs(t, r.AnswerWith(t.Context(), "n", 7, early), orchestrator.ErrAnswered, "until it turns out to be wrong")
 		pause(2 * time.Hour)
 		synctest.Wait()
 		qs := infoOf(t, r).Questions
@@ -167,7 +167,7 @@ func TestAnswersOfQuestions(t *testing.T) {
 			return
 		}
 		assert.Equal(t, []string{
-			runlog.Started, runlog.Answered, runlog.Slept, runlog.Asked, runlog.Answered, runlog.Ended,
+			runlog.Started, runlog.Answered, runlog.Slept, runlog.Asked, runlog.Asked, runlog.Answered, runlog.Ended,
 		}, kinds(logOf(t, s, "x")))
 		log := logOf(t, s, "x")
 		for cut := 1; cut < len(log); cut++ { // a resumed run sees the same
@@ -195,7 +195,7 @@ func TestAnswersOfQuestions(t *testing.T) {
 			return a + b, err
 		})
 		r := begin(t, local(t, orchestrator.Config{Store: s}), twice, "x")
-		require.NoError(t, r.Answer(t.Context(), "n", 4))
+		require.NoError(t, r.AnswerWith(t.Context(), "n", 4, early))
 		n, err := twice.Result(t.Context(), r)
 		require.NoError(t, err)
 		assert.Equal(t, 8, n)

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -74,34 +75,47 @@ func AskWith[T any](c *Context, name string, req agent.Request, read func(agent.
 // Question is what a run asks the world outside: a human, a webhook.
 //
 // Its fields:
-//   - Key: required, unique in the run
+//   - Key: required, the name of the question in its run
 //   - Text: question in words; "": none
 //   - Options: answers to choose from; nil: any answer
+//   - OptionsOf: field of the answer that is one of Options; "": the answer itself
 //   - Data: JSON for the program that shows the question; nil: none
 //   - Timeout: time until the question expires with ErrTimeout; 0: never
-//   - Rejected: reason why an early answer was dropped, set by Await; "": none was
+//   - Only: who may answer, compared with AnswerOptions.By; nil: anybody
+//   - Person: only a person who was asked may answer: no agent, and nobody early
+//   - Rejected: reason why an answer was dropped, set by Await; "": none was
 //   - Secret: Data and the answer must not be shown: lists and exports have neither; false: they may be
+//   - Hash: hash of what is asked, set by the engine in Info.Questions; "": not asked
 type Question = engine.Question
 
-// Await asks q and waits for its answer (Run.Answer), which must be a T. It is
-// shown in Info.Questions as long as it waits. An answer that came before the
-// question is kept for it; one that is no T is dropped then, and the question stays
-// open. Asking a Key twice in a run gives the same answer. After q.Timeout it is
-// ErrTimeout; branches that wait for the same Key at once must use the same Timeout.
+// Await asks q and waits for its answer (Run.Answer), which must be a T. It is shown in
+// Info.Questions as long as it waits. After q.Timeout it is ErrTimeout; branches that wait
+// for the same Key at once must use the same Timeout.
+//
+// Options bind an answer that is a string, and the field of it that q.OptionsOf names. Two
+// of them stand for true and false, in this order, if the answer is a bool.
+//
+// An answer is bound to what was asked: the Key, Text, Options and Data of q, and the type
+// T. Asking the same twice in a run gives the same answer. Anything else under the same
+// Key is another question with an answer of its own; while the one before waits in another
+// branch, it is ErrMalformed. When the run is resumed and q is not what was asked, that is
+// ErrDiverged; with Config.Requests.AcceptChanged it is asked anew.
+//
+// An answer that came early and does not fit q is dropped, and the question stays open.
 func Await[T any](c *Context, q Question) (T, error) {
 	var zero T
-	if q.Key == "" {
-		return zero, agent.ErrorOf(fmt.Errorf("%w: Question.Key is empty", ErrMalformed))
-	}
 	shape, err := answer.For[T]()
 	if err != nil {
 		return zero, agent.ErrorOf(fmt.Errorf("await a %T: %w: %w", zero, ErrFlow, err))
+	}
+	if err := fault(&q, shape.JSON()); err != nil {
+		return zero, agent.ErrorOf(fmt.Errorf("%w: question %q: %w", ErrMalformed, q.Key, err))
 	}
 	var until time.Time
 	if q.Timeout > 0 {
 		until = c.Now().Add(q.Timeout)
 	}
-	for q.Rejected = ""; ; q.Rejected = unquoted(q.Secret, err).Error() {
+	for q.Rejected, q.Hash = "", ""; ; q.Rejected = unquoted(q.Secret, err).Error() {
 		ask, encErr := engine.Encode(engine.Ask{Question: q, Schema: shape.JSON()})
 		if encErr != nil {
 			return zero, agent.ErrorOf(fmt.Errorf("%w: question %q: %w", ErrMalformed, q.Key, encErr))
@@ -113,8 +127,23 @@ func Await[T any](c *Context, q Question) (T, error) {
 			return zero, done.Err
 		}
 		var v T
-		if v, err = read[T](shape, *done.Response); err == nil {
+		if v, err = accept[T](&engine.Ask{Question: q, Schema: shape.JSON()}, shape, done.Response.Data); err == nil {
 			return v, nil
 		}
 	}
+}
+
+// accept reads an answer that is on record. What came after its question was checked when
+// it was given, but for a change of who may answer. Early answers are checked here.
+func accept[T any](q *engine.Ask, shape *answer.Shape, data json.RawMessage) (v T, err error) {
+	given := engine.AnswerOf(data)
+	if given.Early {
+		given.Answer, err = admit(q, given)
+	} else {
+		err = allowed(&q.Question, &given)
+	}
+	if err != nil {
+		return v, err
+	}
+	return answer.Read[T](shape, given.Answer, "")
 }

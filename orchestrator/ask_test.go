@@ -330,6 +330,7 @@ func TestAnswer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t, local(t, orchestrator.Config{}), f, "x")
 			require.ErrorIs(t, r.Answer(t.Context(), "", true), orchestrator.ErrMalformed)
+			synctest.Wait()
 			require.NoError(t, r.Answer(t.Context(), "city", city{"Rome", 3}))
 			got, err := f.Result(t.Context(), r)
 			require.NoError(t, err)

@@ -29,13 +29,15 @@ const (
 	ErrNoState     = engine.ErrNoState     // the flow exposes nothing
 	ErrMalformed   = engine.ErrMalformed   // an answer does not fit its schema
 	ErrAnswered    = engine.ErrAnswered    // the question has another answer already
-	ErrNoQuestion  = engine.ErrNoQuestion  // the question has expired, was withdrawn, or its run has ended
+	ErrNoQuestion  = engine.ErrNoQuestion  // the question was not asked yet, has expired, was withdrawn, or its run has ended
+	ErrChanged     = engine.ErrChanged     // the question is not the one that was shown to who answers
+	ErrNotAllowed  = engine.ErrNotAllowed  // the question wants another one to answer it
 	ErrUnconfirmed = engine.ErrUnconfirmed // a command may or may not have arrived: look at the run, or give it again
 	ErrDiverged    = engine.ErrDiverged    // flow or version does not match the log
 	ErrStopped     = engine.ErrStopped     // the engine was closed; Resume continues the run
 	ErrRunning     = engine.ErrRunning     // a process works on the run
 	ErrFlow        = engine.ErrFlow        // the flow's code panicked, deadlocked or broke a rule
-	ErrTooLarge    = engine.ErrTooLarge    // a value is larger than the engine can record
+	ErrTooLarge    = engine.ErrTooLarge    // a value is larger than the engine can record, or an answer than its limit
 )
 
 // Context is a flow's only way to the world. It is not a context.Context, on

@@ -136,10 +136,10 @@ func TestAnswerOfADriverWithoutAsker(t *testing.T) {
 				continue
 			}
 			require.ErrorIs(t, err, orchestrator.ErrMalformed)
-			require.EqualError(t, err, `malformed: answer to the question "q1": the answer: want {"type":"integer"}, got "no number"`)
+			require.EqualError(t, err, `answer to the question "q1": malformed: the answer: want {"type":"integer"}, got "no number"`)
 		}
 		require.NoError(t, r.Answer(t.Context(), "q1", 1))
-		require.NoError(t, r.Answer(t.Context(), "later", 1), "an answer may come before its question")
+		require.NoError(t, r.AnswerWith(t.Context(), "later", 1, early), "an answer may come before its question")
 		require.NoError(t, r.Cancel(t.Context(), ""))
 		require.NoError(t, r.Wait(t.Context()))
 		require.ErrorIs(t, r.Answer(t.Context(), "q2", "no number"), orchestrator.ErrNoQuestion)

@@ -186,3 +186,6 @@ func runsIn(t *testing.T, e *orchestrator.Engine, q orchestrator.RunQuery) int {
 	}
 	return n
 }
+
+// early are the options of an answer that comes before its question.
+var early = orchestrator.AnswerOptions{Early: true}

@@ -47,7 +47,7 @@ func TestAnswersFromOtherProcesses(t *testing.T) {
 			return orchestrator.Await[string](c, orchestrator.Question{Key: "n", Text: strings.Repeat("x", 100<<10)})
 		})
 		r := begin(t, local(t, orchestrator.Config{Store: s}), f, "x")
-		require.NoError(t, r.Answer(t.Context(), "n", 7))
+		require.NoError(t, r.AnswerWith(t.Context(), "n", 7, early))
 		pause(time.Hour)
 		qs := infoOf(t, r).Questions
 		require.Len(t, qs, 1)

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -70,6 +71,7 @@ func openQuestion(a *runlog.OpenAsk) (OpenQuestion, error) {
 	if err := json.Unmarshal(a.Data, &ask); err != nil {
 		return OpenQuestion{}, fmt.Errorf("orchestrator: question %q of run %q: %w: %w", a.Name, a.Run, runlog.ErrDamaged, err)
 	}
+	ask.Hash = cmp.Or(a.Hash, engine.AskHash(a.Data))
 	return OpenQuestion{
 		Run: a.Run, Flow: a.Flow, Labels: a.Labels, Asked: a.At, Question: ask.Shown(), Cursor: cursorOf(a.Place()),
 	}, nil

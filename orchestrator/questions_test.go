@@ -59,11 +59,11 @@ func TestEarlyAnswerSurvives(t *testing.T) {
 		c := orchestrator.Config{Agents: agent.Roster{"a": v}, Store: s}
 		e, err := orchestrator.NewLocal(c)
 		require.NoError(t, err)
-		require.NoError(t, begin(t, e, f, "x").Answer(t.Context(), "name", "ann"))
+		require.NoError(t, begin(t, e, f, "x").AnswerWith(t.Context(), "name", "ann", early))
 		require.NoError(t, e.Close(t.Context()))
 		close(v.open)
 		r := begin(t, local(t, c), f, "x")
-		require.ErrorIs(t, r.Answer(t.Context(), "name", "bob"), orchestrator.ErrAnswered, "the first one counts")
+		require.ErrorIs(t, r.AnswerWith(t.Context(), "name", "bob", early), orchestrator.ErrAnswered, "the first one counts")
 		got, err := f.Result(t.Context(), r)
 		require.NoError(t, err)
 		assert.Equal(t, "ann", got)

@@ -411,7 +411,7 @@ func TestTailOfTheLog(t *testing.T) {
 		s := newPlain()
 		c.Store = s
 		r := begin(t, local(t, c), f, "x")
-		require.NoError(t, r.Answer(t.Context(), "ok", true))
+		require.NoError(t, r.AnswerWith(t.Context(), "ok", true, early))
 		require.NoError(t, r.Wait(t.Context()))
 		log := logOf(t, s, "x")
 		var called []runlog.Record

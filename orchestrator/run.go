@@ -3,13 +3,11 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
-	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
@@ -130,62 +128,6 @@ func (r *Run) Progress(ctx context.Context) iter.Seq2[agent.Progress, error] {
 		return func(yield func(agent.Progress, error) bool) { yield(agent.Progress{}, err) }
 	}
 	return d.Watch(ctx, r.id)
-}
-
-// Answer answers a question of the run, in any process, and returns when the answer
-// is kept. The first answer counts: a later one is nil if it is equal JSON, else
-// ErrAnswered. A question that has expired or was withdrawn, or whose run has ended,
-// is ErrNoQuestion. An answer that does not fit the question's type is
-// ErrMalformed, and the question stays open. One may come before its question; if
-// it then does not fit, it is dropped, and Question.Rejected says why. A run that
-// no engine works on is resumed, if its flow is in Config.Flows.
-func (r *Run) Answer(ctx context.Context, key string, value any) error {
-	malformed := func(err error) error {
-		return agent.ErrorOf(fmt.Errorf("%w: answer to the question %q: %w", ErrMalformed, key, err))
-	}
-	data, err := engine.Encode(value)
-	if key == "" {
-		err = errors.New("its key is empty")
-	}
-	if err != nil {
-		return malformed(err)
-	}
-	q, open, err := r.question(ctx, key)
-	if err != nil {
-		return err
-	}
-	if open {
-		shape, err := answer.FromSchema(q.Schema)
-		if err == nil {
-			err = shape.Check(data)
-		}
-		if err != nil {
-			return malformed(unquoted(q.Secret, err))
-		}
-	}
-	return r.engine.driver.Tell(ctx, r.id, engine.Command{Kind: engine.AnswerIt, Key: key, Data: data})
-}
-
-// unquoted returns why an answer does not fit. To a secret question it is not quoted.
-func unquoted(secret bool, err error) error {
-	if secret {
-		return errors.New("it does not fit the schema of the question, and is not shown because the question is secret")
-	}
-	return err
-}
-
-// question returns the question that waits for an answer under key, if one does.
-func (r *Run) question(ctx context.Context, key string) (q engine.Ask, open bool, err error) {
-	if d, ok := r.engine.driver.(engine.Asker); ok {
-		return d.Question(ctx, r.id, key)
-	}
-	v, err := r.engine.driver.Look(ctx, r.id)
-	for _, q := range v.Questions {
-		if err == nil && q.Key == key {
-			return q, true, nil
-		}
-	}
-	return engine.Ask{}, false, err
 }
 
 // Cancel ends the run for good: every effect returns ErrCanceled, the flow

@@ -92,7 +92,7 @@ func TestRunsOfAKilledProcess(t *testing.T) {
 			b, s := two(t, pair)
 			pause(lease.Lease + time.Second)
 			assert.Equal(t, orchestrator.Suspended, infoOf(t, open(t, b, "x")).Status)
-			require.NoError(t, open(t, b, "x").Answer(t.Context(), "n", 1))
+			require.NoError(t, open(t, b, "x").AnswerWith(t.Context(), "n", 1, early))
 			synctest.Wait()
 			assert.Equal(t, orchestrator.Completed, infoOf(t, open(t, b, "x")).Status)
 			result(t, s)

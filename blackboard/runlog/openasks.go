@@ -71,23 +71,23 @@ type AskChange struct {
 	// until a change Reopens it.
 	Final bool
 
-	// Reopens is true for a question that was asked again because an early answer did not
-	// fit.
+	// Reopens is true for a question that was asked because an early answer did not fit, or
+	// because the flow asks something else under the key.
 	Reopens bool
 }
 
 // ChangeOf returns what a record of the kinds [AskKind] says. Of Data it reads the
-// fields text and rejected of an Asked record: engines keep these in Data whatever its
-// size. Other Data has no text, and rejects nothing.
+// fields text, rejected and again of an Asked record: engines keep these in Data whatever
+// its size. Other Data has no text, and rejects nothing.
 func ChangeOf(rec Record) AskChange {
 	c := AskChange{Key: rec.Name, Opens: rec.Kind == Asked, Final: rec.Kind == Answered}
 	if !c.Opens {
 		return c
 	}
-	var d struct{ Text, Rejected json.RawMessage }
+	var d struct{ Text, Rejected, Again json.RawMessage }
 	_ = json.Unmarshal(rec.Data, &d)
 	_ = json.Unmarshal(d.Text, &c.Text)
-	c.Reopens = !slices.Contains([]string{"", `""`, "null"}, string(d.Rejected))
+	c.Reopens = !slices.Contains([]string{"", `""`, "null"}, string(d.Rejected)) || string(d.Again) == "true"
 	return c
 }
 

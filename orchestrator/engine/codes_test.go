@@ -16,12 +16,12 @@ import (
 var codes = map[agent.Code]string{
 	ErrBudget: "budget", ErrCanceled: "canceled", ErrTimeout: "timeout", ErrNoAgent: "no-agent", ErrNoRun: "no-run",
 	ErrNoFlow: "no-flow", ErrNotServed: "not-served", ErrExists: "exists", ErrNoState: "no-state", ErrMalformed: "malformed",
-	ErrAnswered: "answered", ErrNoQuestion: "no-question", ErrUnconfirmed: "unconfirmed", ErrDiverged: "diverged",
+	ErrAnswered: "answered", ErrNoQuestion: "no-question", ErrChanged: "changed", ErrNotAllowed: "not-allowed", ErrUnconfirmed: "unconfirmed", ErrDiverged: "diverged",
 	ErrStopped: "stopped", ErrRunning: "running", ErrFlow: "flow", ErrTooLarge: "too-large", ErrOver: "over", ErrLeft: "left-behind",
 }
 
 func TestCodes(t *testing.T) {
-	assert.Len(t, codes, 20, "each is another one")
+	assert.Len(t, codes, 22, "each is another one")
 	for code, text := range codes {
 		assert.Equal(t, text, string(code))
 		assert.Equal(t, text, code.Error())

@@ -89,8 +89,8 @@ type Deleter interface {
 // Asker is a Driver that finds one question of a run without reading the others.
 // Without it, Run.Answer reads all questions of the run by Look.
 type Asker interface {
-	// Question returns the question that waits for an answer under key. open is false if
-	// none does. An unknown run is ErrNoRun.
+	// Question returns the question that was asked last under key, with its Hash; zero:
+	// none was. It is open if it waits for an answer. An unknown run is ErrNoRun.
 	Question(ctx context.Context, run, key string) (q Ask, open bool, err error)
 }
 
@@ -135,7 +135,11 @@ type Held struct {
 type Command struct {
 	Kind CommandKind     // act that is wanted, never 0
 	Key  string          // key of the question that AnswerIt answers; else ""
-	Data json.RawMessage // answer for AnswerIt, reason as a JSON string for CancelIt; else nil
+	Data json.RawMessage // AnsweredData for AnswerIt, reason as a JSON string for CancelIt; else nil
+
+	// Hash is the hash of the question for which the answer of AnswerIt was checked: where
+	// another one is asked now, the command is ErrChanged. "": none was asked.
+	Hash string
 }
 
 // CommandKind says what a [Command] wants.

@@ -23,7 +23,7 @@ const part = 512
 // NewReplay reads the log of a run from its first record; nil: there is none. What
 // is kept beside the log is in Data already.
 func NewReplay(run string, log iter.Seq2[runlog.Record, error]) (*Replay, error) {
-	p := &Replay{next: 1, effects: map[effectID]*onRecord{}, own: map[ownID]string{}}
+	p := &Replay{next: 1, effects: map[effectID]*onRecord{}, own: map[ownID]own{}}
 	p.Started.Run = run
 	var decoding errgroup.Group
 	decoding.SetLimit(runtime.GOMAXPROCS(0))
@@ -69,7 +69,11 @@ func (p *Replay) note(rec *runlog.Record) error {
 		}
 		p.effect(rec.Branch, rec.N).refused = d
 	}
-	p.own[ownIDOf(rec)] = rec.Kind
+	o := own{kind: rec.Kind, seq: rec.Seq}
+	if rec.Kind == runlog.Asked {
+		o.hash = cmp.Or(rec.Hash, AskHash(rec.Data))
+	}
+	p.own[ownIDOf(rec)] = o
 	return nil
 }
 

@@ -23,6 +23,8 @@ func recordsOf(words string) (recs []runlog.Record) {
 		switch name {
 		case "ask":
 			rec.Kind, rec.Data = runlog.Asked, json.RawMessage(`{"key":"q"}`)
+		case "again":
+			rec.Kind, rec.Data = runlog.Asked, json.RawMessage(`{"key":"q","text":"another","again":true}`)
 		case "reject":
 			rec.Kind, rec.Data = runlog.Asked, json.RawMessage(`{"key":"q","rejected":"want a number"}`)
 		case "answer":
@@ -71,6 +73,11 @@ func TestQuestionState(t *testing.T) {
 		"ask expire ask answer=1 reject":   `2 "asked"`,
 		"expire reject":                    `1 "asked"`,
 		"ask answer=1 reject withdraw ask": `2 "asked"`,
+		"again":                            `0 "asked"`,
+		"ask again":                        `1 "asked"`,
+		"ask answer=1 again":               `1 "asked"`,
+		"ask answer=1 again answer=2 ask":  `1 "answered"`,
+		"ask expire again":                 `1 "asked"`,
 	} {
 		s := stateAfter(words)
 		assert.Equal(t, want, fmt.Sprintf("%d %q", s.Round, s.Kind), "after %q", words)
@@ -123,7 +130,7 @@ func TestVerdict(t *testing.T) {
 		err  error
 		text string
 	}{
-		"":                        {open: true},
+		"":                        {err: ErrNoQuestion, text: `the question "q" was not asked (yet)`},
 		"ask":                     {open: true},
 		"ask answer={\"a\":7}":    {err: ErrAnswered, text: `the question "q" has another answer`},
 		"ask answer=7.0":          {},
@@ -134,7 +141,7 @@ func TestVerdict(t *testing.T) {
 		"ask answer=7 reject":     {open: true},
 		"ask answer=nonsense ask": {err: ErrAnswered, text: "another answer"},
 	} {
-		open, err := stateAfter(words).Verdict(json.RawMessage(" 7 "))
+		open, err := stateAfter(words).Verdict(&Command{Data: json.RawMessage(" 7 "), Hash: hashOf("q")})
 		assert.Equal(t, want.open, open, "after %q", words)
 		require.ErrorIs(t, err, want.err, "after %q", words)
 		if want.err != nil {
@@ -156,7 +163,8 @@ func (h slow) rounds() (rounds [][]runlog.Record) {
 		}
 		if rec.Kind == runlog.Asked {
 			rejected := strings.Contains(string(rec.Data), "rejected")
-			if has(runlog.Answered) && rejected || !has(runlog.Answered) && has(runlog.Expired, runlog.Withdrawn) {
+			again := strings.Contains(string(rec.Data), `"again":true`)
+			if again && len(present) > 0 || has(runlog.Answered) && rejected || !has(runlog.Answered) && has(runlog.Expired, runlog.Withdrawn) {
 				rounds = append(rounds, nil)
 			}
 		}
@@ -196,7 +204,7 @@ func TestOpenAsIndexesHaveIt(t *testing.T) {
 }
 
 var anyWords = rapid.Custom(func(t *rapid.T) string {
-	word := rapid.SampledFrom([]string{"ask", "ask", "reject", "answer=1", "answer=2", "expire", "withdraw"})
+	word := rapid.SampledFrom([]string{"ask", "ask", "reject", "again", "answer=1", "answer=2", "expire", "withdraw"})
 	return strings.Join(rapid.SliceOfN(word, 0, 12).Draw(t, "words"), " ")
 })
 

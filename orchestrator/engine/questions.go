@@ -25,9 +25,12 @@ import (
 //
 // How an answer comes to the flow:
 //
-//	questions.Accept(letter)      // in time and the first? Then its record is put in line
-//	questions.Answer(key, data)   // when the record is committed, and applied
-//	questions.Next()              // hands it to each effect that waits
+//	questions.Accept(letter)     // in time and the first? Then its record is put in line
+//	questions.Answer(key, …)     // when the record is committed, and applied
+//	questions.Next()             // hands it to each effect that waits
+//
+// An answer is of the question with the hash in its record, and of no other of its key:
+// the flow may have gone on to the next one by the time it is applied.
 type Questions struct {
 	ready atomic.Int64 // completions for Next
 
@@ -42,8 +45,17 @@ type question struct {
 	QuestionState
 	moved int64 // when the state changed last, counted in moves
 
-	answer json.RawMessage // answer for those who ask; nil: none was applied
-	open   []*Op           // effects that wait
+	answers map[string]json.RawMessage // applied answers, by the hash of their question; "": an early one, for the first that is asked
+	first   string                     // hash of the question that was asked first; "": none was
+	last    string                     // hash of the question that was asked last; "": none was
+	old     json.RawMessage            // answer of a log in which all questions of a key had one; nil: none
+	open    []waiter                   // effects that wait, all for questions of one hash (in old logs, of any)
+}
+
+// waiter is an effect that waits for the answer to a question.
+type waiter struct {
+	op   *Op
+	hash string // hash of what it asks
 }
 
 // of returns the question of a key, made if need be.
@@ -124,33 +136,95 @@ func (q *Questions) Open() (open []Ask, err error) {
 		if err := json.Unmarshal(k.Data, &ask); err != nil {
 			return nil, fmt.Errorf("question %q: %w: %w", k.Key, runlog.ErrDamaged, err)
 		}
+		ask.Hash = k.Hash
 		open = append(open, ask)
 	}
 	return open, nil
 }
 
-// Ask notes that op waits for an answer, and puts the question on record by p.Emit,
-// which calls Note behind a replay. It is false if the answer is there already, for Next.
-func (q *Questions) Ask(p Port, op *Op) bool {
-	if !q.wait(op) {
-		return false
-	}
-	p.Emit(runlog.Record{Kind: runlog.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Data: op.Ask})
-	return true
-}
-
-// wait notes that op waits, or hands over the answer that is there.
-func (q *Questions) wait(op *Op) bool {
+// Early is the number of answers that wait for a question that was not asked, that of key
+// apart.
+func (q *Questions) Early(key string) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	k := q.of(op.Name)
-	if k.answer != nil && op.Reject == "" {
-		q.hand(op, k.answer)
-		return false
+	for _, k := range q.keys {
+		if k.Kind == runlog.Answered && k.Ask == nil && k.Key != key {
+			n++
+		}
 	}
-	k.answer = nil
-	k.open = append(k.open, op)
-	return true
+	return n
+}
+
+// Ask notes that op waits for an answer, and puts the question on record by p.Emit,
+// which calls Note behind a replay. It is false if there is something for Next: the answer
+// is there already, or the key is taken by a question that says something else.
+func (q *Questions) Ask(p Port, op *Op) bool {
+	w := waiter{op, AskHash(op.Ask)}
+	replay, _ := p.(*Replay)
+	if replay != nil && replay.live {
+		replay = nil
+	}
+	recorded, again, waits := q.wait(w, replay)
+	if recorded {
+		p.Emit(askRecord(op, w.hash, again))
+	}
+	return waits
+}
+
+// askRecord is the Asked record of op, with Ask.Again if another question came before.
+func askRecord(op *Op, hash string, again bool) runlog.Record {
+	data := op.Ask
+	if again {
+		var ask Ask
+		if json.Unmarshal(data, &ask) == nil {
+			ask.Again = true
+			data = agent.JSON(ask)
+		}
+	}
+	return runlog.Record{Kind: runlog.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Hash: hash, Data: data}
+}
+
+// wait notes that w waits, or hands over what is there for it. recorded: the question
+// belongs on record; again: another one came before it. replay is nil behind the log.
+func (q *Questions) wait(w waiter, replay *Replay) (recorded, again, waits bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	k := q.of(w.op.Name)
+	if w.op.Reject != "" {
+		delete(k.answers, w.hash)
+	}
+	switch early := k.answers[""]; {
+	case k.answers[w.hash] != nil:
+		q.hand(w.op, k.answers[w.hash])
+		return false, false, false
+	case early != nil:
+		delete(k.answers, "")
+		k.keep(w.hash, early)
+		q.hand(w.op, early)
+		recorded = replay == nil || AnswerOf(early).Early // an old log has no such record
+	case k.old != nil && w.op.Reject == "" && replay.isPast():
+		q.hand(w.op, k.old)
+		return false, false, false
+	case !replay.asked(w.op) && slices.ContainsFunc(k.open, func(o waiter) bool { return o.hash != w.hash }):
+		err := fmt.Errorf("%w: the question %q waits for its answer and says something else: give this one another Key", ErrMalformed, w.op.Name)
+		q.line = append(q.line, Completion{Op: w.op, Err: agent.ErrorOf(err)})
+		q.ready.Add(1)
+		return false, false, false
+	default:
+		k.open = append(k.open, w)
+		recorded, waits = true, true
+	}
+	again = k.last != "" && k.last != w.hash
+	k.first, k.last = cmp.Or(k.first, w.hash), w.hash
+	return recorded, again, waits
+}
+
+// keep notes the answer to the question of that hash.
+func (k *question) keep(hash string, answer json.RawMessage) {
+	if k.answers == nil {
+		k.answers = map[string]json.RawMessage{}
+	}
+	k.answers[hash] = answer
 }
 
 // hand puts an answer in line for Next.
@@ -159,20 +233,39 @@ func (q *Questions) hand(op *Op, answer json.RawMessage) {
 	q.ready.Add(1)
 }
 
-// Answer keeps the answer for those who ask later, and returns the effects that
-// waited for it, for Next. The first answer counts.
-func (q *Questions) Answer(key string, data json.RawMessage) []*Op {
+// Answer keeps the answer to the question of that hash for those who ask later, and
+// returns the effects that waited for it, for Next. The first answer counts. Without a
+// hash it came early, and is for the question that is asked first; or it is from an old
+// log, and is for all who wait.
+func (q *Questions) Answer(key, hash string, data json.RawMessage) (served []*Op) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	k := q.of(key)
-	open := k.open
-	if k.answer == nil {
-		k.answer, k.open = data, nil
+	old := hash == "" && !AnswerOf(data).Early
+	if hash == "" && !old {
+		hash = k.first
 	}
-	for _, op := range open {
-		q.hand(op, data)
+	if k.answers[hash] != nil {
+		return nil
 	}
-	return open
+	if old {
+		k.old = data
+	}
+	k.open = slices.DeleteFunc(k.open, func(w waiter) bool {
+		if !old && w.hash != hash {
+			return false
+		}
+		if old {
+			k.keep(w.hash, data)
+		}
+		served = append(served, w.op)
+		q.hand(w.op, data)
+		return true
+	})
+	if !old || served == nil {
+		k.keep(hash, data)
+	}
+	return served
 }
 
 // Next is the next answer to hand over. It needs no record of its own. It takes no lock
@@ -193,11 +286,9 @@ func (q *Questions) Drop(op *Op) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	k := q.of(op.Name)
-	i := slices.Index(k.open, op)
-	if i >= 0 {
-		k.open = slices.Delete(k.open, i, i+1)
-	}
-	return i >= 0
+	n := len(k.open)
+	k.open = slices.DeleteFunc(k.open, func(w waiter) bool { return w.op == op })
+	return len(k.open) < n
 }
 
 // Expired is the completion of an Await whose time is over.

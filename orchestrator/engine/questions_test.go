@@ -31,6 +31,9 @@ func awaits(key string) *Op {
 	return &Op{Kind: Await, Name: key, Ask: json.RawMessage(fmt.Sprintf(`{"key":%q}`, key))}
 }
 
+// hashOf is the hash of what awaits asks.
+func hashOf(key string) string { return AskHash(awaits(key).Ask) }
+
 // handed are the answers that Next hands over now.
 func handed(q *Questions) (all []Completion) {
 	for c, ok := q.Next(); ok; c, ok = q.Next() {
@@ -56,8 +59,8 @@ func TestQuestionsOfAFlow(t *testing.T) {
 	assert.True(t, q.Ask(d, a))
 	assert.True(t, q.Ask(d, b))
 	assert.Equal(t, []string{"asked q", "asked q"}, d.emitted)
-	assert.Equal(t, []*Op{a, b}, q.Answer("q", json.RawMessage(`1`)))
-	assert.Nil(t, q.Answer("q", json.RawMessage(`2`)), "the first counts")
+	assert.Equal(t, []*Op{a, b}, q.Answer("q", hashOf("q"), json.RawMessage(`1`)))
+	assert.Nil(t, q.Answer("q", hashOf("q"), json.RawMessage(`2`)), "the first counts")
 	got := handed(&q)
 	require.Len(t, got, 2)
 	assert.Same(t, a, got[0].Op)
@@ -75,7 +78,7 @@ func TestQuestionsOfAFlow(t *testing.T) {
 	assert.True(t, q.Ask(d, again), "what is rejected does not count")
 	assert.Empty(t, handed(&q))
 	assert.True(t, q.Ask(d, a))
-	assert.Equal(t, []*Op{again, a}, q.Answer("q", json.RawMessage(`3`)))
+	assert.Equal(t, []*Op{again, a}, q.Answer("q", hashOf("q"), json.RawMessage(`3`)))
 }
 
 func TestQuestionsDrop(t *testing.T) {
@@ -87,7 +90,7 @@ func TestQuestionsDrop(t *testing.T) {
 	q.Ask(d, b)
 	assert.True(t, q.Drop(a))
 	assert.False(t, q.Drop(a))
-	assert.Equal(t, []*Op{b}, q.Answer("q", json.RawMessage(`1`)))
+	assert.Equal(t, []*Op{b}, q.Answer("q", hashOf("q"), json.RawMessage(`1`)))
 	assert.False(t, q.Drop(b), "it has its answer")
 }
 

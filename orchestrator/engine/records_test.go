@@ -75,8 +75,13 @@ var recorded = []struct {
 	},
 	{`{"key":"q"}`, Ask{Question: Question{Key: "q"}}},
 	{
-		`{"key":"q","text":"t","options":["a","b"],"data":{"d":1},"timeout":60000000000,"rejected":"r","secret":true,"schema":{"type":"string"}}`,
-		Ask{Question{"q", "t", []string{"a", "b"}, raw(`{"d":1}`), time.Minute, "r", true}, raw(`{"type":"string"}`)},
+		`{"key":"q","text":"t","options":["a","b"],"optionsOf":"f","data":{"d":1},"timeout":60000000000,"only":["ann"],"person":true,"rejected":"r","secret":true,"hash":"h","schema":{"type":"string"},"again":true}`,
+		Ask{Question{"q", "t", []string{"a", "b"}, "f", raw(`{"d":1}`), time.Minute, []string{"ann"}, true, "r", true, "h"}, raw(`{"type":"string"}`), true},
+	},
+	{`{"$answer":1}`, AnsweredData{Answer: raw(`1`)}},
+	{
+		`{"$answer":{"a":1},"by":"ann","seen":"h","agent":true,"early":true}`,
+		AnsweredData{raw(`{"a":1}`), "ann", "h", true, true},
 	},
 }
 

@@ -31,7 +31,8 @@ type Replay struct {
 	answers [][]CalledData         // answers in Records, by Seq, in parts of equal length
 	next    int                    // index of the next one of Records
 	effects map[effectID]*onRecord // effects that the log or the flow knows
-	own     map[ownID]string       // kinds of records that the flow itself wrote and has not repeated
+	own     map[ownID]own          // records that the flow itself wrote and has not repeated
+	fault   error                  // how the flow differs from the log; nil: it does not yet
 	rest    []*Op                  // effects without a record, in the order in which they were asked for
 	fresh   []runlog.Record        // records that the flow wrote and the log does not have
 	givenUp []*Op                  // calls of rest that the flow does not want any more
@@ -61,6 +62,13 @@ type ownID struct {
 	effectID
 }
 
+// own is what the log knows of a record that the flow itself wrote.
+type own struct {
+	kind string
+	hash string // hash of the question of an Asked record; else ""
+	seq  int64
+}
+
 func ownIDOf(rec *runlog.Record) ownID {
 	id := ownID{effectID: effectID{rec.Branch, rec.N}}
 	switch rec.Kind {
@@ -84,6 +92,9 @@ func (p *Replay) effect(branch string, n int64) *onRecord {
 // the last record.
 func (p *Replay) Step(x Execution) (more bool, err error) {
 	for applied := false; !applied && err == nil; {
+		if p.fault != nil {
+			return false, p.fault
+		}
 		if c, ok := p.Questions.Next(); ok {
 			x.Complete(c)
 			return true, nil
@@ -110,7 +121,7 @@ func (p *Replay) apply(x Execution, rec *runlog.Record) (bool, error) {
 		return p.complete(x, rec)
 	case runlog.Answered:
 		p.Tick(rec.At)
-		for _, op := range p.Questions.Answer(rec.Name, rec.Data) {
+		for _, op := range p.Questions.Answer(rec.Name, rec.Hash, rec.Data) {
 			p.forget(op)
 		}
 	case runlog.Canceled:
@@ -207,11 +218,15 @@ func (p *Replay) Emit(rec runlog.Record) {
 		return
 	}
 	id := ownIDOf(&rec)
-	if p.own[id] == rec.Kind {
-		delete(p.own, id)
+	there := p.own[id]
+	if there.kind != rec.Kind {
+		p.fresh = append(p.fresh, rec) // where the log has another kind, Leftover says so
 		return
 	}
-	p.fresh = append(p.fresh, rec) // where the log has another kind, Leftover says so
+	delete(p.own, id)
+	if rec.Kind == runlog.Asked {
+		p.repeatAsk(&rec, there)
+	}
 }
 
 // Recorded implements Port.
@@ -244,6 +259,9 @@ func (p *Replay) Children() []*Op {
 // Leftover is what is in the log that the flow did not do again, or nil. It is
 // called behind the last record.
 func (p *Replay) Leftover() error {
+	if p.fault != nil {
+		return p.fault
+	}
 	for i := p.next; i < len(p.Records); i++ {
 		rec := &p.Records[i]
 		if e := p.effects[effectID{rec.Branch, rec.N}]; e != nil && e.seq == rec.Seq && e.op == nil {
@@ -257,7 +275,7 @@ func (p *Replay) Leftover() error {
 		return cmp.Or(cmp.Compare(a.branch, b.branch), cmp.Compare(a.n, b.n), cmp.Compare(a.class, b.class))
 	})
 	return agent.ErrorOf(fmt.Errorf("%w: run %q: recorded was %q by branch %q (number %d), which the flow did not do again",
-		ErrDiverged, p.Started.Run, p.own[first], first.branch, first.n))
+		ErrDiverged, p.Started.Run, p.own[first].kind, first.branch, first.n))
 }
 
 // GoLive hands all to Live: what the flow wrote and the log does not have, then the

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -49,6 +50,46 @@ func (p *Replay) fits(rec *runlog.Record, e *onRecord) error {
 		return err
 	}
 	return p.diverged(rec, "now the request to %q differs (restore it, or set Config.Requests.AcceptChanged to use the recorded answer): recorded was %s, now it is %s", op.Name, then, text.Shorten(string(parts[0]), 400))
+}
+
+// asked tells whether the log has the question of op. A nil p is behind the log.
+func (p *Replay) asked(op *Op) bool {
+	return p != nil && p.own[ownID{runlog.Asked, effectID{op.Branch, op.N}}].kind != ""
+}
+
+// isPast tells whether the log has more than the flow has repeated. A nil p is behind it.
+func (p *Replay) isPast() bool { return p != nil && p.next < len(p.Records) }
+
+// repeatAsk compares a question with the one on record. If another one is accepted, it is
+// asked anew, and no answer to the one on record serves it; unless its time was over then.
+func (p *Replay) repeatAsk(rec *runlog.Record, there own) {
+	id := effectID{rec.Branch, rec.N}
+	changed := p.effect(rec.Branch, rec.N).hash
+	switch {
+	case rec.Hash == there.hash || rec.Hash == changed:
+		delete(p.own, ownID{runlog.Changed, id})
+		return
+	case !p.Accept:
+		var then, now Ask
+		_ = json.Unmarshal(p.Records[there.seq].Data, &then)
+		_ = json.Unmarshal(rec.Data, &now)
+		p.fault = p.diverged(&p.Records[there.seq], "now the question %q differs (restore it, or set Config.Requests.AcceptChanged to ask it anew): recorded was %s, now it is %s",
+			rec.Name, then.words(), now.words())
+		return
+	}
+	delete(p.own, ownID{runlog.Changed, id})
+	p.fresh = append(p.fresh, runlog.Record{Kind: runlog.Changed, Branch: rec.Branch, N: rec.N, Name: rec.Name, Hash: rec.Hash})
+	if p.effects[id].seq == 0 {
+		delete(p.own, ownID{runlog.Withdrawn, id})
+		op := &Op{Branch: rec.Branch, N: rec.N, Name: rec.Name, Ask: rec.Data}
+		p.fresh = append(p.fresh, askRecord(op, rec.Hash, true))
+	}
+}
+
+// words is what a question says, for a message.
+func (a *Ask) words() string {
+	q := Question{Key: a.Key, Text: a.Text, Options: a.Options, Data: a.Data, Secret: a.Secret}.Shown()
+	return text.Shorten(string(agent.JSON(q))+" for a "+string(a.Schema), 400)
 }
 
 func (p *Replay) diverged(rec *runlog.Record, format string, args ...any) error {

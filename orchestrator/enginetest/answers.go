@@ -28,13 +28,21 @@ var answerChecks = []check{
 	{name: "Result resumes a run that no process works on", run: resultResumes, resumes: true},
 }
 
+// early are the options of an answer that comes before its question.
+var early = orchestrator.AnswerOptions{Early: true}
+
 func answerWrongBefore(t *testing.T, h *host) {
 	g, f := newGate(t, "x"), flow(h, later)
 	r := start(h, h.engine(agent.Roster{"gate": g}), f, none{}, "")
 	g.wait(h.ctx, "x")
-	require.NoError(t, r.Answer(h.ctx, "n", json.RawMessage(`"three"`)))
+	require.NoError(t, r.AnswerWith(h.ctx, "n", json.RawMessage(`"three"`), early))
 	g.pass("x")
-	await(h, r, runlog.Asked)
+	for rec, err := range r.Events(h.ctx, 0) {
+		require.NoError(t, err)
+		if rec.Kind == runlog.Asked && strings.Contains(string(rec.Data), `"rejected"`) {
+			break
+		}
+	}
 	require.NoError(t, r.Answer(h.ctx, "n", number{3}))
 	got, err := f.Result(h.ctx, r)
 	require.NoError(t, err)

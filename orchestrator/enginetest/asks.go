@@ -113,6 +113,9 @@ func questionShown(t *testing.T, h *host) {
 	r := start(h, h.engine(nil), approval, none{}, "")
 	await(h, r, runlog.Asked)
 	i := info(h, r)
+	require.Len(t, i.Questions, 1)
+	assert.NotEmpty(t, i.Questions[0].Hash)
+	i.Questions[0].Hash = ""
 	assert.Equal(t, []orchestrator.Question{{Key: "ok", Text: "Approve?", Options: []string{"yes", "no"}}}, i.Questions)
 	assert.Equal(t, orchestrator.Waiting, i.Status)
 }
@@ -129,7 +132,7 @@ func answerBefore(t *testing.T, h *host) {
 	g, f := newGate(t, "x"), flow(h, later)
 	r := start(h, h.engine(agent.Roster{"gate": g}), f, none{}, "")
 	g.wait(h.ctx, "x")
-	require.NoError(t, r.Answer(h.ctx, "n", number{3}))
+	require.NoError(t, r.AnswerWith(h.ctx, "n", number{3}, early))
 	g.pass("x")
 	got, err := f.Result(h.ctx, r)
 	require.NoError(t, err)

@@ -131,7 +131,7 @@ func (r *run) deliver(e *journal.Entry) {
 			r.exec.Complete(engine.CanceledBy(d))
 			return
 		}
-		for _, op := range r.questions.Answer(e.Name, d) {
+		for _, op := range r.questions.Answer(e.Name, e.Hash, d) {
 			r.unlink(op)
 		}
 	default: // a time is over

@@ -55,6 +55,7 @@ type Engine struct {
 	known   map[string]*run    // runs that this engine works on
 	stopped map[string]outcome // runs that stopped here without an end; without a store also those that ended
 	active  sync.WaitGroup     // known runs
+	early   chan struct{}      // has one value while an early answer is given
 }
 
 // outcome is what became of a run here.
@@ -67,7 +68,7 @@ type outcome struct {
 // New returns an engine. It starts nothing.
 func New(c Config) *Engine {
 	c.Agents = maps.Clone(c.Agents)
-	e := &Engine{cfg: c, known: map[string]*run{}, stopped: map[string]outcome{}}
+	e := &Engine{cfg: c, known: map[string]*run{}, stopped: map[string]outcome{}, early: make(chan struct{}, 1)}
 	e.name, e.log, e.poll, e.requests, e.host = rand.Text(), c.Log, c.Poll, c.Requests.Record, e
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.open, e.shut = context.WithCancelCause(e.life)

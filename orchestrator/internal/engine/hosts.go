@@ -188,39 +188,60 @@ func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 }
 
 // answer puts an answer at the present address of its question. Where another letter
-// has that already, it looks again what is so.
+// has that already, it looks again what is so. Early answers come one after the other, so
+// that their limit holds.
 func (e *Engine) answer(ctx context.Context, id string, c *engine.Command) error {
+	if engine.AnswerOf(c.Data).Early {
+		select {
+		case e.early <- struct{}{}:
+			defer func() { <-e.early }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 	var pending []runlog.Letter // read once it is known that a letter has the address
 	for tried := -1; ; {
 		s, ended, err := e.question(ctx, id, c.Key, pending)
 		if err != nil {
 			return err
 		}
-		switch open, err := s.Verdict(c.Data); {
-		case !open:
-			return err
-		case ended:
+		if ended && (s.Kind == "" || s.Kind == runlog.Asked) {
 			return hasEnded(id)
-		case s.Round == tried: // the letter that took the address cannot be seen
+		}
+		if open, err := s.Verdict(c); !open {
+			return err
+		}
+		if s.Kind == "" {
+			if err := e.earlyLimit(ctx, id, c.Key); err != nil {
+				return err
+			}
+		}
+		if s.Round == tried { // the letter that took the address cannot be seen
 			return agent.ErrorOf(fmt.Errorf("%w: the question %q", engine.ErrAnswered, c.Key))
 		}
 		tried = s.Round
-		l := runlog.Letter{Run: id, Key: c.Key, Round: s.Round, Data: c.Data}
-		r := e.find(id)
-		err = e.inbox().Put(ctx, l)
-		if err == nil {
-			e.Letters(ctx, id)
-			if kept, err := e.kept(ctx, cmp.Or(r, e.find(id)), &l); kept || err != nil {
-				return err
-			}
-		} else if errors.Is(err, runlog.ErrNoRun) {
-			return noRun(id)
-		} else if !errors.Is(err, runlog.ErrConflict) {
+		if kept, err := e.put(ctx, runlog.Letter{Run: id, Key: c.Key, Round: s.Round, Data: c.Data}); kept || err != nil {
 			return err
 		}
 		if pending, err = e.pending(ctx, id, c.Key); err != nil {
 			return err
 		}
+	}
+}
+
+// put puts an answer, and tells whether it is kept: not if its address was taken.
+func (e *Engine) put(ctx context.Context, l runlog.Letter) (kept bool, err error) {
+	r := e.find(l.Run)
+	switch err := e.inbox().Put(ctx, l); {
+	case err == nil:
+		e.Letters(ctx, l.Run)
+		return e.kept(ctx, cmp.Or(r, e.find(l.Run)), &l)
+	case errors.Is(err, runlog.ErrNoRun):
+		return false, noRun(l.Run)
+	case errors.Is(err, runlog.ErrConflict):
+		return false, nil
+	default:
+		return false, err
 	}
 }
 

@@ -27,6 +27,33 @@ func (e *Engine) pending(ctx context.Context, id, key string) (pending []runlog.
 	return pending, nil
 }
 
+// earlyLimit is an error if as many early answers wait for a run as may, one for key apart.
+func (e *Engine) earlyLimit(ctx context.Context, id, key string) error {
+	var known *engine.Questions
+	if r := e.find(id); r != nil && r.isLive() {
+		known = &r.questions
+	} else {
+		q, err := e.logged(ctx, id, "")
+		if err != nil {
+			return err
+		}
+		known = q
+	}
+	n := known.Early(key)
+	for l, err := range e.inbox().Letters(ctx, id) {
+		if err != nil {
+			return err
+		}
+		if l.Key != "" && l.Key != key && !l.Expired && known.State(l.Key).Kind == "" {
+			n++
+		}
+	}
+	if n < engine.MaxEarly {
+		return nil
+	}
+	return agent.ErrorOf(fmt.Errorf("%w: %d answers to questions that were not asked yet wait for run %q, and no more than %d may", engine.ErrTooLarge, n, id, engine.MaxEarly))
+}
+
 // question is where a question is, by its log and by letters that are not on record, and
 // whether its run has ended.
 func (e *Engine) question(ctx context.Context, id, key string, pending []runlog.Letter) (s engine.QuestionState, ended bool, err error) {
@@ -233,7 +260,7 @@ func (e *Engine) kept(ctx context.Context, r *run, l *runlog.Letter) (bool, erro
 	case now.Round > l.Round:
 		return false, nil
 	case now.Round == l.Round:
-		_, err = now.Verdict(l.Data)
+		err = now.Closed()
 	}
 	if err == nil && listing.Ended {
 		e.taken(ctx, l)

@@ -57,7 +57,7 @@ func (e *Engine) questionsOf(ctx context.Context, r *run, id, key string) (*engi
 func (e *Engine) Question(ctx context.Context, id, key string) (q engine.Ask, open bool, err error) {
 	r := e.find(id) // first, as it may end meanwhile
 	l, err := e.listing(ctx, id)
-	if err != nil || l.Ended {
+	if err != nil {
 		return q, false, err
 	}
 	known, err := e.questionsOf(ctx, r, id, key)
@@ -65,11 +65,12 @@ func (e *Engine) Question(ctx context.Context, id, key string) (q engine.Ask, op
 		return q, false, err
 	}
 	s := known.State(key)
-	if s.Kind != runlog.Asked {
+	if s.Ask == nil {
 		return q, false, nil
 	}
-	err = json.Unmarshal(s.Data, &q)
-	return q, err == nil, err
+	err = json.Unmarshal(s.Ask, &q)
+	q.Hash = s.Hash
+	return q, s.Kind == runlog.Asked && !l.Ended && err == nil, err
 }
 
 // List implements engine.Driver.
