@@ -146,11 +146,13 @@ func (s *Sched) book(e *effect, used *providers.Usage, at account, held amounts)
 		seen = measure(used)
 		e.spent.add(seen)
 		of := s.byAgent[e.Name]
-		if of == nil {
+		if of == nil && (e.Kind == engine.Call || e.Kind == engine.Child) { // others use nothing
 			of = new(providers.Usage)
 			s.byAgent[e.Name] = of
 		}
-		*of = of.Add(*used)
+		if of != nil {
+			*of = of.Add(*used)
+		}
 	}
 	for sc := e.scope; sc != nil; sc = sc.parent {
 		if used != nil {
