@@ -37,7 +37,8 @@ const (
 	ErrStopped     = engine.ErrStopped     // the engine was closed; Resume continues the run
 	ErrRunning     = engine.ErrRunning     // a process works on the run
 	ErrFlow        = engine.ErrFlow        // the flow's code panicked, deadlocked or broke a rule
-	ErrTooLarge    = engine.ErrTooLarge    // a value is larger than the engine can record, or an answer than its limit
+	ErrTooLarge    = engine.ErrTooLarge    // a value is larger than the engine or its store can record, or an answer than its limit
+	ErrUnstorable  = engine.ErrUnstorable  // the store never takes a value, for another reason than its size
 )
 
 // Context is a flow's only way to the world. It is not a context.Context, on

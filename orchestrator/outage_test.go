@@ -248,7 +248,7 @@ func TestStoreThatFailsForAWhile(t *testing.T) {
 				if tries++; tries == 1 {
 					failing.wait()
 				}
-				if tries <= 2 {
+				if tries <= 3 {
 					return doubles.ErrDouble
 				}
 				return nil

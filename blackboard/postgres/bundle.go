@@ -108,7 +108,7 @@ func (b *bundle) part(r *runlog.Record) (int, *part) {
 func (p *part) take(r *runlog.Record) error {
 	if r.Seq == 0 || runlog.Listed(r.Kind) {
 		if err := p.list.Add(*r); err != nil {
-			return refused("%v", err)
+			return err
 		}
 		p.touchesIndexes = true
 	}

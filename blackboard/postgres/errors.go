@@ -49,17 +49,32 @@ func explain(ctx context.Context, what string, err error) error {
 		return fmt.Errorf("postgres: %s: %w", what, ctxErr)
 	}
 	for _, own := range []error{
-		runlog.ErrConflict, runlog.ErrDamaged,
+		runlog.ErrConflict, runlog.ErrDamaged, runlog.ErrTooLarge, runlog.ErrRefused,
 		runlog.ErrNoBlob, runlog.ErrNoRun, os.ErrClosed, errRefused,
 	} {
 		if errors.Is(err, own) {
 			return fmt.Errorf("postgres: %s: %w", what, err)
 		}
 	}
+	if never := neverOf(code(err)); never != nil {
+		return fmt.Errorf("postgres: %s: %w: %s: %v", what, never, advice(err), err) //nolint:errorlint // the driver's error is no API
+	}
 	return fmt.Errorf("postgres: %s: %s: %v", what, advice(err), err) //nolint:errorlint // the driver's error is no API
 }
 
-// errRefused is a fault of the arguments or of the tables, found by this package.
+// neverOf returns what a code of Postgres means, if it is that of a value that can never
+// be stored: a limit of the program, or a fault of the data. Else it is nil.
+func neverOf(code string) error {
+	switch {
+	case strings.HasPrefix(code, "54"):
+		return runlog.ErrTooLarge
+	case strings.HasPrefix(code, "22"):
+		return runlog.ErrRefused
+	}
+	return nil
+}
+
+// errRefused is a fault of the tables, found by this package.
 var errRefused = errors.New("refused")
 
 func refused(format string, args ...any) error {

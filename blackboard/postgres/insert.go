@@ -163,6 +163,6 @@ func (s *Store) queueLabels(batch *pgx.Batch, b *bundle) {
 // server: then the transaction has stored nothing.
 func isFault(err error) bool {
 	c := code(err)
-	return errors.Is(err, runlog.ErrConflict) || errors.Is(err, errRefused) || c == lockTimeout ||
+	return errors.Is(err, runlog.ErrConflict) || runlog.IsNever(err) || c == lockTimeout ||
 		len(c) > 2 && slices.Contains([]string{"22", "23", "54"}, c[:2])
 }

@@ -118,8 +118,8 @@ func (c Config) Validate() error {
 // Its errors are those of package runlog and of contexts; others say in words
 // what to do and hide the driver's types. Texts of any bytes are kept: those that
 // Postgres cannot hold are stored in hex. Run IDs and the names of flows and engines
-// are limited by Postgres to about 2,000 bytes. After Close every method returns
-// [os.ErrClosed].
+// are limited by Postgres to about 2,000 bytes: longer ones are [runlog.ErrTooLarge].
+// After Close every method returns [os.ErrClosed].
 type Store struct {
 	cfg     Config
 	sql     *statements

@@ -100,7 +100,7 @@ var (
 // nanosOf is nanos of the time of a record, or an error.
 func nanosOf(r *runlog.Record) (int64, error) {
 	if !r.At.IsZero() && (r.At.Before(minTime) || !r.At.Before(maxTime)) {
-		return 0, refused("record %d of run %q: the time %v is not in the years 1678 to 2261", r.Seq, r.Run, r.At)
+		return 0, fmt.Errorf("%w: record %d of run %q: the time %v is not in the years 1678 to 2261", runlog.ErrRefused, r.Seq, r.Run, r.At)
 	}
 	return nanos(r.At), nil
 }

@@ -146,7 +146,7 @@ func TestImportFaults(t *testing.T) {
 		{"not started", header + strings.Replace(first, "started", "ended", 1), `line 2: the kind of record 0 is "ended"`},
 		{"no kind", header + strings.Replace(first, "started", "", 1), `line 2: the kind of record 0 is ""`},
 		{"after the end", header + blob + first + strings.Replace(third, `"seq":2`, `"seq":1`, 1) + third, "line 5: record 2 of run \"r/1\" is not the next of run \"r/1\", which has 2 of 3, ended: true"},
-		{"data of no listing", header + strings.Replace(first, `{"in":"<&> ü"}`, `["in"]`, 1), "line 2: runlog: data of record 0 (started)"},
+		{"data of no listing", header + strings.Replace(first, `{"in":"<&> ü"}`, `["in"]`, 1), "line 2: runlog: refused: data of record 0 (started)"},
 		{"data and blob", header + blob + first + strings.Replace(second, `"at"`, `"data":1,"at"`, 1), "or the record has data too"},
 		{"too many", exported + strings.Replace(third, `"seq":2`, `"seq":3`, 1), `line 6: record 3 of run "r/1" is not the next of run "r/1", which has 3 of 3`},
 		{"year 10000", header + strings.Replace(first, "2026-01-02T03:04:05.000000006Z", "9999-12-31T23:59:59-01:00", 1), "line 2: the record's time is in year 10000"},

@@ -33,7 +33,7 @@ func Indexed(kind string) bool {
 // version, owner, parent and labels of a Started record, owner of a Resumed one,
 // and status and error.message of a Stuck or an Ended one: engines keep these in
 // Data whatever its size. Data of these kinds that is not a JSON object, or has
-// fields of these names and other types, is an error, and l stays as it was.
+// fields of these names and other types, is [ErrRefused], and l stays as it was.
 func (l *Listing) Add(rec Record) error {
 	var d struct {
 		Version int               `json:"version"`
@@ -47,7 +47,7 @@ func (l *Listing) Add(rec Record) error {
 	}
 	if Listed(rec.Kind) && len(rec.Data) > 0 {
 		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return fmt.Errorf("runlog: data of record %d (%s) of run %q: %w", rec.Seq, rec.Kind, rec.Run, err)
+			return fmt.Errorf("%w: data of record %d (%s) of run %q: %w", ErrRefused, rec.Seq, rec.Kind, rec.Run, err)
 		}
 	}
 	l.Changed, l.Next = rec.At, rec.Seq+1

@@ -34,7 +34,21 @@ var (
 	// ErrDamaged says that a store does not hold what was stored: a file was changed,
 	// or a disk failed. The error names the run, and the record, letter or blob.
 	ErrDamaged = errors.New("runlog: damaged")
+
+	// ErrTooLarge says that a store never takes a value of that size: nothing was stored,
+	// and no other attempt helps. A store that fails only for now returns another error.
+	ErrTooLarge = errors.New("runlog: too large")
+
+	// ErrRefused says the same of a value that has another fault than its size, such as a
+	// time that the store has no room for.
+	ErrRefused = errors.New("runlog: refused")
 )
+
+// IsNever reports whether err says that a store never takes a value: it is [ErrTooLarge]
+// or [ErrRefused].
+func IsNever(err error) bool {
+	return errors.Is(err, ErrTooLarge) || errors.Is(err, ErrRefused)
+}
 
 // Store keeps the logs of runs. It is all that a host must implement.
 // Implementations are safe for concurrent use and for many processes, and hold no
@@ -46,10 +60,12 @@ type Store interface {
 	// Append stores recs, of one or of several runs, all or none, and returns when
 	// they are durable. The records of one run are in order and continue its log
 	// without a gap. If any (Run, Seq) is taken, leaves a gap, or follows an Ended
-	// record, Append stores nothing and returns ErrConflict. It refuses records that
-	// [Listing.Add] refuses. After any other error the outcome is unknown: all of recs
-	// are stored, or none is (a commit whose confirmation was lost). Append returns
-	// soon after ctx is done. It keeps neither recs nor their Data. Data comes back
+	// record, Append stores nothing and returns ErrConflict. If the store will never take
+	// one of recs, Append stores nothing and returns ErrTooLarge or ErrRefused: so it
+	// refuses records that [Listing.Add] refuses. After any other error the outcome is
+	// unknown: all of recs are stored, or none is (a commit whose confirmation was lost).
+	// An engine tries such an Append again, so a store that says "never" by another error
+	// holds up all runs for the time of an outage. Append returns soon after ctx is done. It keeps neither recs nor their Data. Data comes back
 	// byte for byte, empty Data as nil.
 	Append(ctx context.Context, recs []Record) error
 
@@ -172,8 +188,8 @@ type Letter struct {
 // that executes a run can be told answers.
 type Inbox interface {
 	// Put keeps a letter. If a letter with its address was ever put, Put returns
-	// ErrConflict, also after Take. It returns ErrNoRun if the run has no record. It
-	// does not look at what the records say: a run that has ended gets letters, too.
+	// ErrConflict, also after Take. It returns ErrNoRun if the run has no record, and
+	// ErrTooLarge or ErrRefused for a letter that the store never takes. It does not look at what the records say: a run that has ended gets letters, too.
 	Put(ctx context.Context, l Letter) error
 
 	// Letters yields the letters of run that were not taken, in the order of runs,
@@ -223,7 +239,8 @@ type OpenQuestions interface {
 // deleting the run deletes them. A blob may come before the first record of its run.
 // Data that does not have its hash is ErrDamaged.
 type Blobs interface {
-	// PutBlob keeps data, once, and returns its [BlobHash].
+	// PutBlob keeps data, once, and returns its [BlobHash]. ErrTooLarge and ErrRefused
+	// say that the store never takes data.
 	PutBlob(ctx context.Context, run string, data []byte) (hash string, err error)
 	// Blob returns the data of hash, or ErrNoBlob.
 	Blob(ctx context.Context, run, hash string) ([]byte, error)

@@ -140,7 +140,7 @@ func (c *conn) index(r *runlog.Record) (err error) {
 func (c *conn) put(r *runlog.Record) (err error) {
 	at, ok := nanos(r.At)
 	if !ok {
-		return fmt.Errorf("record %d of run %q: the time %v is not in the years 1678 to 2261", r.Seq, r.Run, r.At)
+		return fmt.Errorf("%w: record %d of run %q: the time %v is not in the years 1678 to 2261", runlog.ErrRefused, r.Seq, r.Run, r.At)
 	}
 	insert := insertNext
 	if r.Seq == 0 {

@@ -93,7 +93,7 @@ func (c *conn) prepare(sql string, args []driver.Value) (*statement, error) {
 }
 
 // exec executes sql. A row that a constraint of its table refuses is
-// [runlog.ErrConflict].
+// [runlog.ErrConflict], a value that is larger than SQLite can hold [runlog.ErrTooLarge].
 func (c *conn) exec(sql string, args ...driver.Value) error {
 	s, err := c.prepare(sql, args)
 	if err != nil {
@@ -101,8 +101,12 @@ func (c *conn) exec(sql string, args ...driver.Value) error {
 	}
 	_, err = s.ExecContext(context.Background(), s.args)
 	clear(s.args) // the arguments may be large
-	if err != nil && code(err) == sqlite3.SQLITE_CONSTRAINT {
+	switch {
+	case err == nil:
+	case code(err) == sqlite3.SQLITE_CONSTRAINT:
 		return runlog.ErrConflict
+	case code(err) == sqlite3.SQLITE_TOOBIG:
+		return fmt.Errorf("%w: %v", runlog.ErrTooLarge, err) //nolint:errorlint // SQLite's error is no API
 	}
 	return err
 }

@@ -43,6 +43,50 @@ var appendFaults = []fault{
 			})
 		}
 	}},
+	{"refuses by an error of its own", "Append/Refused", func(d *double) {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
+			if err := d.Memory.Append(ctx, recs); err != nil {
+				return errors.New("cannot be listed")
+			}
+			return nil
+		}
+	}},
+	{"takes what cannot be listed", "Append/Refused", func(d *double) {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
+			for i := range recs {
+				if new(runlog.Listing).Add(recs[i]) != nil {
+					recs[i].Data = nil
+				}
+			}
+			return d.Memory.Append(ctx, recs)
+		}
+	}},
+	{"keeps some of what it refuses", "Append/Never", func(d *double) {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
+			if i := slices.IndexFunc(recs, func(r runlog.Record) bool { return len(r.Name) > 1000 }); i >= 0 {
+				_ = d.Memory.Append(ctx, recs[:i])
+				return runlog.ErrTooLarge
+			}
+			return d.Memory.Append(ctx, recs)
+		}
+	}},
+	{"refuses what is too long by an error of its own", "Append/Never", func(d *double) {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
+			if slices.ContainsFunc(recs, func(r runlog.Record) bool { return len(r.Run) > 1000 }) {
+				return errors.New("the key is too long")
+			}
+			return d.Memory.Append(ctx, recs)
+		}
+	}},
+	{"shortens what is too long", "Append/Never", func(d *double) {
+		d.append = func(ctx context.Context, recs []runlog.Record) error {
+			recs = slices.Clone(recs)
+			for i := range recs {
+				recs[i].Name = recs[i].Name[:min(len(recs[i].Name), 255)]
+			}
+			return d.Memory.Append(ctx, recs)
+		}
+	}},
 	{"appends one by one", "Append/AllOrNone", func(d *double) {
 		d.append = func(ctx context.Context, recs []runlog.Record) error {
 			for _, r := range recs {

@@ -26,6 +26,8 @@ var appendChecks = []check{
 	{"ConflictGap", conflictGap},
 	{"ConflictOrder", conflictOrder},
 	{"AllOrNone", appendAllOrNone},
+	{"Refused", appendRefused},
+	{"Never", appendNever},
 	{"KeepsNothing", appendKeepsNothing},
 	{"AfterEnded", appendAfterEnded},
 	{"EndedTogether", appendEndedTogether},

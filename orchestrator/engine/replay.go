@@ -283,7 +283,7 @@ func (p *Replay) Leftover() error {
 // collected then.
 func (p *Replay) GoLive() {
 	fresh, rest, givenUp := p.fresh, p.rest, p.givenUp
-	*p = Replay{Clock: p.Clock, Questions: p.Questions, Live: p.Live, live: true}
+	*p = Replay{Stuck: p.Stuck, Clock: p.Clock, Questions: p.Questions, Live: p.Live, live: true}
 	for _, rec := range fresh {
 		p.Live.Emit(rec)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/crew"
+	"github.com/convene-go/convene/orchestrator/internal/final"
 	"github.com/convene-go/convene/orchestrator/internal/journal"
 	"github.com/convene-go/convene/providers"
 )
@@ -19,6 +20,7 @@ type call struct {
 
 	hash  string   // hash of the call's request, where that is recorded
 	given []string // blobs of the request, likewise
+	never error    // why the store never takes the request; nil: it may
 }
 
 // Begin implements crew.Client: it notes what is asked.
@@ -40,17 +42,26 @@ func (c *call) Begin() bool {
 		hash, err = r.journal.Keep(r.id, parts[i])
 		c.given = append(c.given, hash)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case final.IsNever(err):
+		c.never = final.Coded(err)
+	default:
 		r.stop(fmt.Errorf("request of run %q, effect %s: %w", r.id, c.op.Key(), err))
 	}
 	return err == nil
 }
 
-// Done implements crew.Client. A call that was not made, or that failed because its run
+// Done implements crew.Client. A call whose request can never be recorded fails. One that
+// was not made, or that failed because its run
 // stops, is made again when the run is resumed.
 func (c *call) Done(called bool) job { //nolint:revive // as crew.Client wants it
 	if c.hash != "" {
 		defer c.r.journal.Calls.Add(-1)
+	}
+	if c.never != nil {
+		c.given = nil
+		return c.answer(agent.ErrorOf(c.never), time.Time{})
 	}
 	if !called || c.Err != nil && c.r.cut.Load() {
 		return c.used(c.Reported())

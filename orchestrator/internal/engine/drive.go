@@ -9,6 +9,7 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/final"
 	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
 
@@ -20,6 +21,9 @@ func (r *run) Committed(e *journal.Entry, err error) (drive job) {
 	matters := e != nil && (e.Op != nil || e.Kind == runlog.Answered || e.Kind == runlog.Canceled)
 	if e != nil && err == nil && !matters {
 		return nil
+	}
+	if err != nil && e != nil && final.IsNever(err) {
+		err = final.Stuck(e.Kind, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,35 +158,38 @@ func (r *run) finish() {
 			r.replay.GoLive()
 		}
 	}
-	if err != nil {
+	if err == nil {
+		r.leave(end, nil)
+	} else {
 		r.stopFor(err)
-		return
 	}
-	r.leave(end, nil)
 }
 
 // stopFor leaves the run where it is, because of err.
 func (r *run) stopFor(err error) {
 	if isStuck(err) {
-		r.fail(err)
-		return
+		err = r.putFailure(err)
 	}
 	r.leave(engine.End{}, err)
 }
 
-// fail leaves a run whose flow failed. It is put on record, once.
-func (r *run) fail(err error) {
+// fail leaves a run whose flow failed.
+func (r *run) fail(err error) { r.leave(engine.End{}, r.putFailure(err)) }
+
+// putFailure records once why the flow failed. It returns err, and what is wrong with that.
+func (r *run) putFailure(err error) error {
 	failure := agent.ErrorOf(err)
-	if r.replay == nil || r.resumed || r.replay.Stuck != failure.Message {
-		if writeErr := r.recordSync(r.life, runlog.Record{Kind: runlog.Stuck, Name: r.prog.Name}, engine.StuckData{Err: failure, Tally: r.records.Carry()}); writeErr != nil {
-			err = errors.Join(writeErr, err)
-		}
+	if r.replay != nil && !r.resumed && final.Same(r.replay.Stuck, failure) {
+		return err
 	}
-	r.leave(engine.End{}, err)
+	rec := runlog.Record{Kind: runlog.Stuck, Name: r.prog.Name}
+	if writeErr := r.recordSync(r.life, rec, engine.StuckData{Err: failure, Tally: r.records.Carry()}); writeErr != nil {
+		err = errors.Join(writeErr, err)
+	}
+	return err
 }
 
-// leave ends the driving of the run for good: with its end, or, with an error, where it
-// is.
+// leave ends the driving of the run for good, with its end or, with err, where it is.
 func (r *run) leave(end engine.End, err error) {
 	r.isOver = true
 	if r.exec != nil {
@@ -191,6 +198,9 @@ func (r *run) leave(end engine.End, err error) {
 	if err == nil {
 		err = r.recordSync(r.life, runlog.Record{Kind: runlog.Ended, Name: r.prog.Name}, engine.EndedData{End: end})
 		r.fenced = r.replay != nil && !r.resumed && errors.Is(err, runlog.ErrConflict) // all is from its log
+		if err != nil && final.IsNever(err) {
+			err = r.putFailure(final.Stuck(runlog.Ended, err))
+		}
 	}
 	if err != nil {
 		end = engine.End{}
@@ -220,14 +230,6 @@ func (r *run) leave(end engine.End, err error) {
 	r.close()
 }
 
-// tell logs what has become of the run. What is Info is for debugging where it is a child.
-func (r *run) tell(level slog.Level, msg string, more slog.Attr) {
-	if level == slog.LevelInfo && r.in.Parent != "" {
-		level = slog.LevelDebug
-	}
-	r.log.LogAttrs(r.life, level, msg, slog.String("run", r.id), slog.String("flow", r.prog.Name), more)
-}
-
 // abandon takes out a run that has not begun here.
 func (r *run) abandon() {
 	r.fenced = true
@@ -245,8 +247,6 @@ func (r *run) close() {
 	}
 	r.records.Wake()
 }
-
-var errOver = errors.New("the run is over")
 
 // stop makes the run stop where it is, and its agents too.
 func (r *run) stop(why error) {

@@ -61,6 +61,7 @@ type Engine struct {
 // outcome is what became of a run here.
 type outcome struct {
 	err  error           // why it stopped without an end; nil: it ended
+	at   time.Time       // time at which it stopped so
 	prog *engine.Program // flow of a run that stopped
 	end  *engine.End     // end of a run that ended
 }
@@ -190,7 +191,7 @@ func (e *Engine) left(r *run) {
 	switch {
 	case r.fenced:
 	case r.err != nil:
-		e.stopped[r.id] = outcome{err: r.err, prog: r.prog}
+		e.stopped[r.id] = outcome{err: r.err, at: time.Now(), prog: r.prog}
 	case !e.journal.Stored:
 		e.stopped[r.id] = outcome{end: &r.end}
 	}
@@ -286,16 +287,12 @@ func (e *Engine) until(ctx context.Context, id string, look func() (done bool, e
 	return e.fleet.Until(ctx, id, look)
 }
 
-// noRun is the error of a run that is not in the store.
-func noRun(id string) error { return journal.NoRun(id) }
-
 // asks yields the records that tell the states of a run's questions; see runlog.Asks.
 func (e *Engine) asks(ctx context.Context, id, key string) iter.Seq2[runlog.Record, error] {
 	return e.journal.Asks(ctx, id, key)
 }
 
-// decode decodes the Data of a record into data.
-func decode(rec *runlog.Record, data any) error { return journal.Decode(rec, data) }
-
-// storeInbox is the inbox of the store; nil: it has none.
-func (e *Engine) storeInbox() runlog.Inbox { return e.journal.Inbox }
+func (e *Engine) watchFree()                    { e.fleet.Watch() }                  // from now on the engine takes up runs that no engine works on
+func (e *Engine) storeInbox() runlog.Inbox      { return e.journal.Inbox }           // the inbox of the store; nil: it has none
+func noRun(id string) error                     { return journal.NoRun(id) }         // the error of a run that is not in the store
+func decode(rec *runlog.Record, data any) error { return journal.Decode(rec, data) } // decodes the Data of a record into data

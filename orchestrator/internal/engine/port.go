@@ -10,6 +10,7 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/final"
 	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
 
@@ -142,7 +143,11 @@ func (f *effect) expire() job {
 		}
 		return next
 	}
-	if err != nil && !r.over() && r.life.Err() == nil {
+	switch {
+	case err == nil, r.over(), r.life.Err() != nil:
+	case final.IsNever(err):
+		r.stop(final.Stuck(runlog.Expired, err))
+	default:
 		r.log.Warn("the end of a question's time cannot be recorded; trying again", "run", r.id, "question", f.op.Name, "err", err)
 		r.arm(f, r.poll)
 	}
@@ -178,6 +183,9 @@ func (f *effect) childEnded(end engine.End, err error) job {
 	var data json.RawMessage
 	if err == nil {
 		data, err = engine.Encode(engine.End{Status: end.Status, Output: end.Output, Err: end.Err, Lost: end.Lost, Figures: end.Figures})
+		if failure := agent.ErrorOf(err); failure != nil { // it is too large
+			failure.Usage, err = end.Spent, failure
+		}
 	}
 	switch {
 	case err == nil:
@@ -186,7 +194,7 @@ func (f *effect) childEnded(end engine.End, err error) job {
 			d.Tally = r.records.Carry()
 		}
 		return r.complete(f.op, runlog.Called, d)
-	case f.op.Child.Fault != nil, errors.Is(err, engine.ErrNoAgent):
+	case f.op.Child.Fault != nil, errors.Is(err, engine.ErrNoAgent), final.IsNever(err) && !isStuck(err):
 		return r.complete(f.op, runlog.Called, &engine.CalledData{Err: agent.ErrorOf(err)})
 	case isStuck(err):
 		err = childStuck(f.op, err)
@@ -218,10 +226,5 @@ func (f *effect) cancelChild() {
 // isOutage reports whether err came from the store, not from this library: the store
 // fails for a while.
 func isOutage(err error) bool {
-	for _, own := range []error{runlog.ErrConflict, runlog.ErrDamaged, runlog.ErrNoRun} {
-		if errors.Is(err, own) {
-			return false
-		}
-	}
-	return len(agent.ErrorOf(err).Codes) == 0
+	return !final.Is(err) && !errors.Is(err, runlog.ErrNoRun) && len(agent.ErrorOf(err).Codes) == 0
 }

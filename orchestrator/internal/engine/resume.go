@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -141,17 +142,27 @@ func (e *Engine) adopt(ctx context.Context, l *runlog.Listing, p *engine.Program
 
 // TakeUp implements fleet.Host: adopt where nothing waits for the run.
 func (e *Engine) TakeUp(ctx context.Context, l *runlog.Listing) {
+	if past := e.past(l.Run); past.rests() {
+		return
+	}
 	if _, err := e.adopt(ctx, l, nil); err != nil && !errors.Is(err, engine.ErrNoFlow) && !errors.Is(err, engine.ErrNotServed) && ctx.Err() == nil {
 		e.log.Warn("run cannot be resumed", "run", l.Run, "flow", l.Flow, "err", err)
 	}
 }
+
+// rest is how long after an outage of its store a run is resumed by itself: one whose
+// record caused it meets it again.
+const rest = 5 * time.Second
+
+// rests reports whether it is too soon to resume a run that an outage stopped.
+func (o *outcome) rests() bool { return errors.Is(o.err, errOutage) && time.Since(o.at) < rest }
 
 // Abandoned implements fleet.Host.
 func (e *Engine) Abandoned() (ids []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for id, o := range e.stopped {
-		if errors.Is(o.err, errOutage) {
+		if errors.Is(o.err, errOutage) && !o.rests() {
 			ids = append(ids, id)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/crew"
+	"github.com/convene-go/convene/orchestrator/internal/final"
 	"github.com/convene-go/convene/orchestrator/internal/jobs"
 	"github.com/convene-go/convene/orchestrator/internal/journal"
 )
@@ -114,6 +115,14 @@ func newRun(ctx context.Context, s *shared, id string, p *engine.Program, parent
 	return r
 }
 
+// tell logs what has become of the run. What is Info is for debugging where it is a child.
+func (r *run) tell(level slog.Level, msg string, more slog.Attr) {
+	if level == slog.LevelInfo && r.in.Parent != "" {
+		level = slog.LevelDebug
+	}
+	r.log.LogAttrs(r.life, level, msg, slog.String("run", r.id), slog.String("flow", r.prog.Name), more)
+}
+
 // isLive reports whether the run has repeated its log and is not over.
 func (r *run) isLive() bool { return isClosed(r.live) && !r.over() }
 
@@ -136,7 +145,7 @@ func (s *shared) do(j job)       { s.pool.Do(j) }
 func (s *shared) async(f func()) { s.pool.Do(jobs.Func(f)) }
 func (s *shared) waitForAll()    { s.pool.Close() } // no goroutine of the engine is left then
 
-var errLate, errOutage = journal.ErrLate, journal.ErrOutage
+var errLate, errOutage, errOver = journal.ErrLate, journal.ErrOutage, errors.New("the run is over")
 
 // await waits until c is closed, and returns why it waits no more.
 func (s *shared) await(ctx context.Context, c <-chan struct{}) error {
@@ -192,7 +201,7 @@ func (r *run) record(rec runlog.Record, value any) {
 func (r *run) recordSync(ctx context.Context, rec runlog.Record, value any) error {
 	e := &journal.Entry{Record: rec, Value: value}
 	r.journal.Expect(e)
-	return r.journal.Await(ctx, e, r.write(e))
+	return final.Coded(r.journal.Await(ctx, e, r.write(e)))
 }
 
 // complete is write for what completes or charges the effect op.

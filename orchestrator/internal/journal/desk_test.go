@@ -37,6 +37,12 @@ type desk struct {
 // newDesk returns a desk with that store, nil for none.
 func newDesk(t *testing.T, store runlog.Store) *desk {
 	t.Helper()
+	return newDeskFor(t, store, outage)
+}
+
+// newDeskFor is newDesk for a store that may fail so long.
+func newDeskFor(t *testing.T, store runlog.Store, outage time.Duration) *desk {
+	t.Helper()
 	d := &desk{}
 	var opened context.Context
 	d.life, d.die = context.WithCancel(t.Context())

@@ -9,16 +9,19 @@
 //
 // Invariants:
 //   - The records of a run are committed in the order of their places, without gaps.
-//     What cannot be stored breaks the log: nothing follows it.
+//     What cannot be stored breaks the log: nothing follows it. But what the store never
+//     takes has no place: the log goes on without it.
 //   - A Sink is told exactly once of each entry, and only when the entry is durable or
 //     never will be.
 //   - What became of an Append that failed is looked up before it is tried again, so that
 //     a commit whose confirmation was lost is not taken for a conflict.
 //   - A store that fails is tried again for Config.Outage; the time is one for all runs.
+//     A final error is not tried again, and stops no other run.
 //
 // # Files
 //
-//   - journal.go: writing records, large values, group commit, outages
+//   - journal.go: writing records, large values, group commit
+//   - outage.go: trying again while the store fails
 //   - storage.go: what an engine asks of its store, and what stands in for faces it lacks
 //   - memory.go: what stands in for the store of an engine that has none
 //   - log.go: the log of one run, and its entries

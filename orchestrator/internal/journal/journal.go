@@ -11,11 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/convene-go/convene/blackboard/runlog"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/final"
 )
 
 // Config is what a Journal needs. All of it is required but Store.
@@ -36,16 +34,14 @@ type Journal struct {
 	Stored bool         // records are kept in a store
 	Calls  atomic.Int64 // calls of agents under way: a goroutine that commits waits a moment for their records
 
-	cfg     Config
-	memory  *memory      // nil with a store
-	large   int          // bytes from which Data is kept as a blob; 0: never
-	failing atomic.Int64 // time since which the store fails, in Unix nanoseconds; 0: it does not
+	cfg    Config
+	memory *memory // nil with a store
+	large  int     // bytes from which Data is kept as a blob; 0: never
+	outages
 
 	mu    sync.Mutex
 	queue []*Entry
-	busy  bool            // a goroutine commits
-	limit context.Context //nolint:containedctx // context of Append; calls of a few seconds share it, because one costs as much as they do
-	renew time.Time       // time from which limit is replaced
+	busy  bool // a goroutine commits
 
 	// Only the goroutine that commits uses these.
 	batch []*Entry
@@ -59,7 +55,7 @@ const (
 
 // New returns a Journal. It starts nothing.
 func New(c Config) *Journal {
-	j := &Journal{cfg: c}
+	j := &Journal{cfg: c, outages: outages{length: c.Outage, log: c.Log, life: c.Life, open: c.Open}}
 	j.Storage, j.memory = open(c.Store)
 	j.Stored = j.memory == nil
 	if _, ok := runlog.As[runlog.Blobs](c.Store); ok {
@@ -70,25 +66,22 @@ func New(c Config) *Journal {
 
 // Write commits e as a record of log, and tells e.Sink. Run, Kind and Sink are set; a
 // zero At becomes the present time. The goroutine that called it goes on with the job
-// that is returned. An answer that is larger than a record can be becomes the failure of
-// its call, with the usage of the answer.
+// that is returned. An answer that can never be stored, because of its size or of what
+// the store says, becomes the failure of its call, with the usage of the answer. The Sink
+// of another such record gets an error that is [final.IsNever], and the log goes on without it.
 func (j *Journal) Write(log *Log, e *Entry) Job {
 	e.log = log
 	if e.At.IsZero() {
 		e.At = Now()
 	}
-	called, isCall := e.Value.(*engine.CalledData)
 	var err error
-	if j.Stored || isCall && (called.Err != nil || called.Response.Data != nil || called.Response.Messages != nil) { // the flow could change these
+	if j.Stored || mustEncode(e.Value) {
 		if err = e.encode(); err == nil && j.large > 0 && len(e.Data) >= j.large {
 			err = j.putAside(e)
 		}
 	}
-	if isCall && called.Err == nil && errors.Is(err, engine.ErrTooLarge) {
-		called.Err = agent.ErrorOf(err)
-		called.Err.Usage = called.Response.Usage
-		called.Response = nil
-		err = e.encode()
+	if err != nil && final.IsNever(err) && e.failCall(err) {
+		err = nil
 	}
 	if e.err = err; !j.Stored {
 		if err == nil {
@@ -107,6 +100,24 @@ func (j *Journal) Write(log *Log, e *Entry) Job {
 	}
 	j.busy = true
 	return j // no other goroutine commits: this one does
+}
+
+// mustEncode reports whether a log in memory keeps that value encoded: the flow could
+// change it, or it may be larger than a record can be.
+func mustEncode(value any) bool {
+	size := 0
+	switch v := value.(type) {
+	case *engine.CalledData:
+		if v.Err != nil || v.Response.Data != nil || v.Response.Messages != nil {
+			return true
+		}
+		size = len(v.Response.Text)
+	case engine.StartedData:
+		size = len(v.Data)
+	case engine.EndedData:
+		size = len(v.Output) + len(v.State)
+	}
+	return size > engine.MaxData/8 // a byte of text becomes six of JSON at most
 }
 
 // Expect prepares e for Await. It is called before Write.
@@ -150,7 +161,7 @@ func (j *Journal) putAside(e *Entry) (err error) {
 
 // Keep keeps a value beside the log of a run, and returns its hash.
 func (j *Journal) Keep(run string, data []byte) (hash string, err error) {
-	err = j.try(func(ctx context.Context, _ bool) error {
+	err = j.try(false, func(ctx context.Context, _ bool) error {
 		hash, err = j.PutBlob(ctx, run, data)
 		return err
 	})
@@ -196,7 +207,7 @@ func (j *Journal) Work() (next Job) {
 			j.cfg.Do(next)
 			next = nil
 		}
-		j.commit(batch)
+		j.commit(batch, false)
 		for _, e := range batch {
 			drive := e.settle(j.cfg.Do)
 			if next != nil && drive != nil {
@@ -211,44 +222,63 @@ func (j *Journal) Work() (next Job) {
 	}
 }
 
-// commit stores a batch. What could not be stored together, each run's part is tried by
-// itself, so that a run that was fenced off does not stop the others.
-func (j *Journal) commit(batch []*Entry) {
+// commit stores a batch. What could not be stored together is tried in halves, so that a
+// run that was fenced off, or has a record that the store never takes, stops no other.
+// again: what became of an attempt to store it is not known.
+func (j *Journal) commit(batch []*Entry, again bool) {
 	recs := j.recs[:0]
 	for _, e := range batch {
 		if e.err = e.log.place(e); e.err == nil {
 			recs = append(recs, e.Record)
 		}
 	}
-	if err := j.append(recs); err != nil {
-		j.commitApart(batch, err)
-	}
+	err := j.append(recs, again)
 	clear(recs)
-	j.recs = recs
+	if j.recs = recs; err == nil {
+		return
+	}
+	batch = slices.DeleteFunc(slices.Clone(batch), func(e *Entry) bool { return e.err != nil })
+	if len(batch) == 1 || errors.Is(err, context.DeadlineExceeded) { // a store that hangs is not asked for each
+		for _, e := range batch {
+			e.err = j.giveUp(e, err)
+		}
+		return
+	}
+	for _, e := range slices.Backward(batch) {
+		e.log.takeBack(e)
+	}
+	j.commit(batch[:len(batch)/2], !final.Is(err))
+	j.commit(batch[len(batch)/2:], !final.Is(err))
 }
 
-// commitApart stores each run's part of a batch that could not be stored because of err.
-func (j *Journal) commitApart(batch []*Entry, err error) {
-	parts := map[*Log][]runlog.Record{}
-	for _, e := range batch {
-		if e.err == nil {
-			parts[e.log] = append(parts[e.log], e.Record)
+// giveUp returns why e is not in its log, after err of the store. nil: it is there, as the
+// failure of its call. Nothing can follow in a log where a record is missing, unless the
+// store never takes that.
+func (j *Journal) giveUp(e *Entry, err error) error {
+	if final.IsNever(err) {
+		if e.log.takeBack(e); !e.failCall(err) {
+			return err
+		}
+		if err = e.log.place(e); err == nil {
+			err = j.append([]runlog.Record{e.Record}, false)
+		}
+		if final.IsNever(err) {
+			e.log.takeBack(e)
+		}
+		if err == nil || final.IsNever(err) {
+			return err
 		}
 	}
-	for log, part := range parts {
-		if len(parts) > 1 {
-			err = j.append(part)
-		}
-		log.breakOff(err)
-	}
+	e.log.breakOff(err)
+	return err
 }
 
-// append stores records.
-func (j *Journal) append(recs []runlog.Record) error {
+// append stores records. again says that what became of the attempt before is not known.
+func (j *Journal) append(recs []runlog.Record, again bool) error {
 	if len(recs) == 0 {
 		return nil
 	}
-	return j.try(func(ctx context.Context, again bool) error {
+	return j.try(again, func(ctx context.Context, again bool) error {
 		err := j.cfg.Store.Append(ctx, recs)
 		if again && errors.Is(err, runlog.ErrConflict) {
 			stored, lookErr := j.has(ctx, &recs[0])
@@ -258,43 +288,4 @@ func (j *Journal) append(recs []runlog.Record) error {
 		}
 		return err
 	})
-}
-
-// try calls f until it succeeds or meets a conflict or damage, with growing waits, for
-// Config.Outage at most. again says that what became of the call before is not known.
-func (j *Journal) try(f func(ctx context.Context, again bool) error) (err error) {
-	final := func(again bool) bool {
-		j.mu.Lock()
-		if t := time.Now(); t.After(j.renew) {
-			j.renew = t.Add(AppendLimit)
-			var cancel context.CancelFunc
-			j.limit, cancel = context.WithTimeout(j.cfg.Life, 2*AppendLimit)
-			context.AfterFunc(j.limit, cancel)
-		}
-		limit := j.limit
-		j.mu.Unlock()
-		err = f(limit, again)
-		works := err == nil || errors.Is(err, runlog.ErrConflict) || errors.Is(err, runlog.ErrDamaged)
-		if works {
-			j.failing.Store(0)
-		}
-		return works
-	}
-	if final(false) || j.cfg.Open.Err() != nil {
-		return err
-	}
-	j.failing.CompareAndSwap(0, time.Now().UnixNano())
-	left := j.cfg.Outage - time.Since(time.Unix(0, j.failing.Load()))
-	j.cfg.Log.Warn("the store fails; trying again", "err", err, "for", left)
-	// An outage is one for all: what comes at its end is tried once more.
-	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(max(left, 1)))
-	if backoff.Retry(func() error {
-		if final(true) {
-			return nil
-		}
-		return err
-	}, backoff.WithContext(wait, j.cfg.Open)) == nil {
-		return err
-	}
-	return agent.ErrorOf(fmt.Errorf("%w: %w: the store failed for %v, and the run is suspended: %w", engine.ErrStopped, ErrOutage, j.cfg.Outage, err))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/orchestrator/internal/final"
 	"github.com/convene-go/convene/orchestrator/internal/jobs"
 )
 
@@ -61,9 +63,6 @@ func (e *Entry) settle(do func(Job)) (next Job) {
 	l.mu.Lock()
 	if l.signal != nil {
 		l.wake()
-	}
-	if e.err == nil {
-		e.err = l.broken
 	}
 	switch d, called := e.Value.(*engine.CalledData); {
 	case e.err != nil:
@@ -172,6 +171,13 @@ func isOfWorld(kind string) bool {
 	return false
 }
 
+// takeBack undoes place for the entry that has the last place.
+func (l *Log) takeBack(e *Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next, l.ended = e.Seq, false
+}
+
 // breakOff notes that what was placed last is not stored: nothing can follow it.
 func (l *Log) breakOff(err error) {
 	l.mu.Lock()
@@ -227,6 +233,24 @@ func (l *Log) Watch() <-chan struct{} {
 		l.signal = make(chan struct{})
 	}
 	return l.signal
+}
+
+// failCall makes of the answer of a call, which can never be stored because of err, the
+// failure of the call with the usage of the answer. It reports whether e is of a call.
+func (e *Entry) failCall(err error) bool {
+	called, ok := e.Value.(*engine.CalledData)
+	if !ok {
+		return false
+	}
+	failure := agent.ErrorOf(final.Coded(err))
+	if failure.Usage = called.Usage(); called.Err != nil {
+		failure.Codes = append(slices.Clone(called.Err.Codes), failure.Codes...)
+	}
+	if called.Response, called.Err = nil, failure; runlog.IsNever(err) {
+		called.Request = nil // it may be what is too large for the store
+	}
+	e.Data, e.Blob = nil, ""
+	return e.encode() == nil
 }
 
 // encode makes the Data of e, unless it is there.
