@@ -61,7 +61,7 @@ func (c *call) Done(called bool) job { //nolint:revive // as crew.Client wants i
 	}
 	if c.never != nil {
 		c.given = nil
-		return c.answer(agent.ErrorOf(c.never), time.Time{})
+		return c.answer(agent.ErrorOf(c.never), nil, time.Time{})
 	}
 	if !called || c.Err != nil && c.r.cut.Load() {
 		return c.used(c.Reported())

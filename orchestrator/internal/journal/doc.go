@@ -21,8 +21,8 @@
 // # Files
 //
 //   - journal.go: writing records, large values, group commit
-//   - outage.go: trying again while the store fails
-//   - storage.go: what an engine asks of its store, and what stands in for faces it lacks
+//   - storage.go: what an engine asks of its store, again while it fails, and what stands in for faces
+//     it lacks
 //   - memory.go: what stands in for the store of an engine that has none
 //   - log.go: the log of one run, and its entries
 package journal

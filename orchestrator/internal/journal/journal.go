@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/final"
 )
@@ -55,13 +56,18 @@ const (
 
 // New returns a Journal. It starts nothing.
 func New(c Config) *Journal {
-	j := &Journal{cfg: c, outages: outages{length: c.Outage, log: c.Log, life: c.Life, open: c.Open}}
+	j := &Journal{cfg: c, outages: outages{length: c.Outage, each: AppendLimit, log: c.Log, life: c.Life, open: c.Open, over: suspended}}
 	j.Storage, j.memory = open(c.Store)
 	j.Stored = j.memory == nil
 	if _, ok := runlog.As[runlog.Blobs](c.Store); ok {
 		j.large = largeData
 	}
 	return j
+}
+
+// suspended is the error of a run whose store failed for too long.
+func suspended(after time.Duration, err error) error {
+	return agent.ErrorOf(fmt.Errorf("%w: %w: the store failed for %v, and the run is suspended: %w", engine.ErrStopped, ErrOutage, after, err))
 }
 
 // Write commits e as a record of log, and tells e.Sink. Run, Kind and Sink are set; a
