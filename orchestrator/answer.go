@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -102,19 +103,35 @@ func (r *Run) answer(ctx context.Context, key string, given engine.AnsweredData,
 	return r.engine.driver.Tell(ctx, r.id, c)
 }
 
-// question returns the question that was asked last under key, as an engine.Asker does.
-// Without one it knows only a question that is open.
+// question returns the question that was asked last under key, as an engine.Asker does, or
+// in place of one.
 func (r *Run) question(ctx context.Context, key string) (q engine.Ask, open bool, err error) {
 	if d, ok := r.engine.driver.(engine.Asker); ok {
 		return d.Question(ctx, r.id, key)
 	}
 	v, err := r.engine.driver.Look(ctx, r.id)
+	if err != nil {
+		return q, false, err
+	}
 	for _, q := range v.Questions {
-		if err == nil && q.Key == key {
+		if q.Key == key {
 			return q, true, nil
 		}
 	}
-	return engine.Ask{}, false, err
+	s := engine.QuestionState{Key: key}
+	for rec, err := range r.engine.driver.Log(ctx, r.id, 0) {
+		if err != nil {
+			return q, false, err
+		}
+		if runlog.AskKind(rec.Kind) && rec.Name == key {
+			s = s.Note(rec)
+		}
+	}
+	if s.Ask != nil {
+		err = json.Unmarshal(s.Ask, &q)
+		q.Hash = s.Hash
+	}
+	return q, false, err
 }
 
 func answerError(key string, err error) error {

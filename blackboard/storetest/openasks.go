@@ -69,12 +69,16 @@ func wantOpen(t testing.TB, s runlog.Store, q runlog.AskQuery, want ...string) {
 var everyQuestion = runlog.AskQuery{}
 
 // sequence returns the records of a run whose question "q" goes through kinds. A "!" says
-// that an early answer was rejected.
+// that an early answer was rejected, a "+" that another question is asked.
 func sequence(run, kinds string) []runlog.Record {
 	recs := []runlog.Record{entry(run, 0)}
 	for i, kind := range strings.Fields(kinds) {
 		kind, rejects := strings.CutSuffix(kind, "!")
+		kind, again := strings.CutSuffix(kind, "+")
 		rec := kinded(run, int64(i)+1, kind, "q")
+		if again {
+			rec.Data = []byte(`{"key":"q","again":true}`)
+		}
 		if rejects {
 			rec.Data = []byte(`{"key":"q","rejected":"want a number"}`)
 		}
@@ -89,6 +93,10 @@ var openStates = map[string]bool{
 	"asked":                                   true,
 	"asked asked":                             true,
 	"asked answered":                          false,
+	"asked answered asked+":                   true,
+	"asked answered asked+ asked":             true,
+	"asked answered asked+ answered":          false,
+	"asked asked+":                            true,
 	"asked expired":                           false,
 	"asked withdrawn":                         false,
 	"asked canceled":                          true,

@@ -83,6 +83,7 @@ var groups = []struct {
 	{"Children", childChecks},
 	{"Asks", askChecks},
 	{"Questions", questionChecks},
+	{"Approvals", approvalChecks},
 	{"Budgets", budgetChecks},
 	{"Cancel", cancelChecks},
 	{"Failures", failureChecks},
