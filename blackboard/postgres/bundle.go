@@ -112,6 +112,7 @@ func (p *part) take(r *runlog.Record) error {
 		}
 		p.touchesIndexes = true
 	}
+	p.touchesIndexes = p.touchesIndexes || runlog.AskKind(r.Kind)
 	switch r.Kind {
 	case runlog.Started:
 		p.started, p.owned = true, true

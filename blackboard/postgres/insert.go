@@ -15,8 +15,8 @@ import (
 // records are inserted under the run's number, which fence returns. For a run whose log
 // ends elsewhere it is NULL, which the column refuses: then nothing is stored.
 const (
-	insertLog = `INSERT INTO @log(no, seq, n, at, sum, kind, branch, name, hash, data, blob)
-		SELECT fence.no, r.seq, r.n, r.at, r.sum, r.kind, r.branch, r.name, r.hash, r.data, r.blob
+	insertLog = `INSERT INTO @log(no, seq, n, at, sum, kind, branch, name, hash, data, blob, indexed)
+		SELECT fence.no, r.seq, r.n, r.at, r.sum, r.kind, r.branch, r.name, r.hash, r.data, r.blob, r.` + askKinds + `
 		FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int4[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bytea[], $11::text[])
 			AS r(part, seq, n, at, sum, kind, branch, name, hash, data, blob)
 		LEFT JOIN fence ON fence.part = r.part`
@@ -34,17 +34,17 @@ const (
 		RETURNING no, part) ` + insertLog
 
 	insertIndexed = `WITH parts AS MATERIALIZED (SELECT * FROM
-			unnest($12::text[], $13::int8[], $14::int8[], $15::int8[], $16::int8[], $17::int8[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::bool[])
-			WITH ORDINALITY AS p(run, first, next, at, started_at, version, flow, parent, owner, labels, status, err, ended, part)),
+			unnest($12::text[], $13::int8[], $14::int8[], $15::int8[], $16::int8[], $17::int8[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::bool[], $25::text[])
+			WITH ORDINALITY AS p(run, first, next, at, started_at, version, flow, parent, owner, labels, status, err, ended, text, part)),
 		born AS (
-			INSERT INTO @runs(run, next, changed_at, started_at, version, flow, parent, owner, labels, status, err, ended)
-			SELECT run, next, at, started_at, version, flow, parent, owner, labels, status, err, ended FROM parts WHERE first = 0
+			INSERT INTO @runs(run, next, changed_at, started_at, version, flow, parent, owner, labels, status, err, ended, text)
+			SELECT run, next, at, started_at, version, flow, parent, owner, labels, status, err, ended, text FROM parts WHERE first = 0
 			ON CONFLICT DO NOTHING RETURNING no, run),
 		moved AS (
 			UPDATE @runs r SET next = p.next, changed_at = p.at, version = coalesce(p.version, r.version), flow = coalesce(p.flow, r.flow),
 				parent = coalesce(p.parent, r.parent), owner = coalesce(p.owner, r.owner),
 				labels = CASE WHEN p.flow IS NULL THEN r.labels ELSE p.labels END,
-				status = coalesce(p.status, r.status), err = coalesce(p.err, r.err), ended = p.ended
+				status = coalesce(p.status, r.status), err = coalesce(p.err, r.err), ended = p.ended, text = coalesce(p.text, r.text)
 			FROM parts p WHERE p.first > 0 AND r.run = p.run AND r.next = p.first AND NOT r.ended
 			RETURNING r.no, r.run),
 		fence AS (SELECT no, part FROM (TABLE born UNION ALL TABLE moved) f JOIN parts USING (run)) ` + insertLog
@@ -61,6 +61,7 @@ func (s *Store) write(ctx context.Context, b *bundle) (err error) {
 		batch := s.limits()
 		batch.Queue(s.sql.of(insertIndexed), append(b.columns(), b.changes()...)...)
 		s.queueLabels(batch, b)
+		s.queueAsks(batch, b)
 		err = s.send(ctx, batch).Close()
 	case len(b.rows) == 1:
 		return s.writeOne(ctx, &b.rows[0])
@@ -116,13 +117,14 @@ func (b *bundle) changes() []any {
 	n := len(b.parts)
 	starteds, versions := make([]int64, n), make([]*int64, n)
 	flows, parents, owners, labels := make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
-	statuses, errs, ended := make([]*string, n), make([]*string, n), make([]bool, n)
+	statuses, errs, ended, texts := make([]*string, n), make([]*string, n), make([]bool, n), make([]*string, n)
 	text := func(s string) *string { return new(toText(s)) }
 	for i, p := range b.parts {
 		born := p.first == 0
 		starteds[i], ended[i] = nanos(p.list.Started), p.ended
 		if born || p.started {
 			flows[i], parents[i], versions[i] = text(p.list.Flow), text(p.list.Parent), new(int64(p.list.Version))
+			texts[i] = new(searchText((&runlog.Listing{Run: p.run, Flow: p.list.Flow, Labels: p.list.Labels}).SearchText()))
 			if p.labels != nil {
 				labels[i] = new(string(p.labels))
 			}
@@ -134,7 +136,7 @@ func (b *bundle) changes() []any {
 			statuses[i], errs[i] = text(p.list.Status), text(p.list.Err)
 		}
 	}
-	return append(b.ends(), starteds, versions, flows, parents, owners, labels, statuses, errs, ended)
+	return append(b.ends(), starteds, versions, flows, parents, owners, labels, statuses, errs, ended, texts)
 }
 
 // queueLabels adds the statements that store the labels of started runs.
@@ -153,6 +155,7 @@ func (s *Store) queueLabels(batch *pgx.Batch, b *bundle) {
 	}
 	if len(old) > 0 {
 		batch.Queue(s.sql.of(deleteLabels), old)
+		batch.Queue(s.sql.of(renewAsks), old)
 	}
 	if len(runs) > 0 {
 		batch.Queue(s.sql.of(insertLabels), runs, names, values)

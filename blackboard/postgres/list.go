@@ -19,10 +19,11 @@ const (
 	newestFirst = " ORDER BY started_at DESC, run LIMIT $3"
 )
 
-// where is a condition. Its parameters follow the three of a list.
+// where is a condition.
 type where struct {
-	sql  string
-	args []any
+	before int    // number of parameters before those of the condition
+	sql    string // condition, "" or with AND before it
+	args   []any  // values of its parameters
 }
 
 // and adds a condition, in which %d stands for the number of a value.
@@ -30,7 +31,7 @@ func (w *where) and(condition string, values ...any) {
 	numbers := make([]any, len(values))
 	for i, v := range values {
 		w.args = append(w.args, v)
-		numbers[i] = len(w.args) + 3
+		numbers[i] = len(w.args) + w.before
 	}
 	w.sql += " AND " + fmt.Sprintf(condition, numbers...)
 }
@@ -44,7 +45,10 @@ func (s *Store) List(ctx context.Context, q runlog.Query) iter.Seq2[runlog.Listi
 			return
 		}
 		n := 0
-		for l, err := range s.list(ctx, at, q.After, conditions(q)) {
+		for l, err := range s.list(ctx, at, q.After, q.Limit, conditions(q)) {
+			if err == nil && q.Text != "" && !q.Selects(l) { // the text went over two fields
+				continue
+			}
 			if !yield(l, err) || err != nil {
 				return
 			}
@@ -72,10 +76,10 @@ func (s *Store) after(ctx context.Context, run string) (int64, error) {
 }
 
 // list yields the runs for which a condition holds, those after the given run, which
-// started at the given time.
-func (s *Store) list(ctx context.Context, at int64, run string, w where) iter.Seq2[runlog.Listing, error] {
+// started at the given time, in pages of limit at most; 0 or less: of any size.
+func (s *Store) list(ctx context.Context, at int64, run string, limit int, w where) iter.Seq2[runlog.Listing, error] {
 	run = toText(run)
-	return pages(func(p *page[runlog.Listing]) error {
+	return pages(limit, func(p *page[runlog.Listing]) error {
 		if p.last != nil {
 			at, run = nanos(p.last.Started), toText(p.last.Run)
 		}
@@ -108,8 +112,9 @@ func listing(row pgx.Rows) (runlog.Listing, error) {
 	return l, nil
 }
 
-// conditions are those of q but for After and Limit.
-func conditions(q runlog.Query) (w where) {
+// conditions are those of q but for After and Limit. That of Text selects a few runs more.
+func conditions(q runlog.Query) where {
+	w := where{before: 3}
 	if q.Open {
 		w.and("NOT ended")
 	}
@@ -124,7 +129,19 @@ func conditions(q runlog.Query) (w where) {
 			w.and(equal.condition, toText(equal.value))
 		}
 	}
-	name, value, valued := strings.Cut(q.Label, "=")
+	w.label(q.Label)
+	if q.Text != "" { // the collation C changes the case of only ASCII
+		w.and("("+hasText("text")+" OR err <> '' AND "+hasText("lower(err)")+")", searchText(runlog.LowerASCII(q.Text)))
+	}
+	if !q.Before.IsZero() {
+		w.and("changed_at < $%d", nanos(q.Before))
+	}
+	return w
+}
+
+// label adds the condition of a label, "name" or "name=value"; "" is none.
+func (w *where) label(label string) {
+	name, value, valued := strings.Cut(label, "=")
 	switch {
 	case valued:
 		w.and(`no IN (SELECT no FROM @labels WHERE left(name, 100) = left($%[1]d, 100) AND name = $%[1]d
@@ -132,13 +149,4 @@ func conditions(q runlog.Query) (w where) {
 	case name != "":
 		w.and("no IN (SELECT no FROM @labels WHERE left(name, 100) = left($%[1]d, 100) AND name = $%[1]d)", toText(name))
 	}
-	if q.Text != "" { // the collation C changes the case of only ASCII
-		w.and(`(strpos(lower(run), lower($%[1]d COLLATE "C")) > 0 OR strpos(lower(flow), lower($%[1]d COLLATE "C")) > 0
-			OR strpos(lower(err), lower($%[1]d COLLATE "C")) > 0
-			OR EXISTS(SELECT 1 FROM @labels l WHERE l.no = runs.no AND strpos(lower(value), lower($%[1]d COLLATE "C")) > 0))`, toText(q.Text))
-	}
-	if !q.Before.IsZero() {
-		w.and("changed_at < $%d", nanos(q.Before))
-	}
-	return w
 }

@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,8 +20,8 @@ import (
 
 // adds and breaks are versions that a newer program might bring.
 var (
-	adds   = version{oldest: 2, sql: "ALTER TABLE @runs ADD COLUMN novelty text"}
-	breaks = version{oldest: 4, sql: "ALTER TABLE @log RENAME COLUMN hash TO request"}
+	adds   = version{oldest: 3, sql: "ALTER TABLE @runs ADD COLUMN novelty text"}
+	breaks = version{oldest: 5, sql: "ALTER TABLE @log RENAME COLUMN hash TO request"}
 )
 
 func TestMigrate(t *testing.T) {
@@ -67,7 +69,7 @@ func TestMigrate(t *testing.T) {
 		s := with("broken")
 		require.NoError(t, newer(s, adds, breaks))
 		_, err := New(t.Context(), Config{Pool: p, Schema: "broken"})
-		require.ErrorContains(t, err, "the tables have version 4, for programs of version 4 and newer; this one has version 2: use a newer program")
+		require.ErrorContains(t, err, "the tables have version 5, for programs of version 5 and newer; this one has version 3: use a newer program")
 		require.NoError(t, newer(s, adds, breaks), "the newer one works on")
 		err = s.Append(t.Context(), []runlog.Record{{Run: "r"}})
 		require.ErrorContains(t, err, "postgres: append:", "a store that is open finds out")
@@ -75,10 +77,10 @@ func TestMigrate(t *testing.T) {
 
 	t.Run("a change that fails leaves nothing", func(t *testing.T) {
 		s := with("failed")
-		require.ErrorContains(t, newer(s, adds, version{oldest: 2, sql: "CREATE TABLE @more(a int); SELECT 1/0"}), "from version 3 to 4")
+		require.ErrorContains(t, newer(s, adds, version{oldest: 2, sql: "CREATE TABLE @more(a int); SELECT 1/0"}), "from version 4 to 5")
 		var n int
 		require.NoError(t, p.QueryRow(t.Context(), "SELECT count(*) FROM failed.versions").Scan(&n))
-		assert.Equal(t, 2, n)
+		assert.Equal(t, 3, n)
 	})
 
 	t.Run("stores of one database", func(t *testing.T) {
@@ -135,6 +137,65 @@ func TestMigrate(t *testing.T) {
 		_, err = New(t.Context(), Config{Pool: latin})
 		require.ErrorContains(t, err, "the database has the encoding LATIN1, want UTF8")
 	})
+}
+
+// version2 makes a database of version 2 with the runs of testdata, and returns a pool.
+func version2(t *testing.T, p *pgxpool.Pool) *pgxpool.Pool {
+	t.Helper()
+	_, err := p.Exec(t.Context(), "CREATE DATABASE second")
+	require.NoError(t, err)
+	cfg := p.Config()
+	cfg.ConnConfig.Database = "second"
+	second, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(second.Close)
+	dump, err := os.ReadFile("testdata/v1.sql")
+	require.NoError(t, err)
+	_, err = second.Exec(t.Context(), string(dump), pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	old := &Store{cfg: Config{Pool: second}.withDefaults(), sql: newStatements(DefaultSchema, "")}
+	require.NoError(t, old.migrate(t.Context(), versions()[:2]))
+	return second
+}
+
+// TestVersion2 has open questions in tables of version 2, and texts to search for.
+func TestVersion2(t *testing.T) {
+	p, err := pgxpool.New(t.Context(), pgtest.Open(t, "fsync=off").DSN())
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	second := version2(t, p)
+	for _, sql := range []string{
+		"UPDATE convene.log SET data = '{}' WHERE kind = 'asked' AND no = (SELECT no FROM convene.runs WHERE run = 'twice')", // it is damaged
+		`UPDATE convene.labels SET value = '\x00ff' WHERE no = (SELECT no FROM convene.runs WHERE run = 'stop')`,
+	} {
+		_, err = second.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	s, err := New(t.Context(), Config{Pool: second})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	var indexed, found []string
+	for a, err := range s.OpenAsks(t.Context(), runlog.AskQuery{Label: "kind=fixture", Flow: "order"}) {
+		require.NoError(t, err)
+		indexed = append(indexed, a.Run+" "+a.Name)
+	}
+	slices.Sort(indexed)
+	assert.Equal(t, []string{"again size", "early color", "waits color"}, indexed)
+	for l, err := range s.List(t.Context(), runlog.Query{Text: "FIXTURE"}) {
+		require.NoError(t, err)
+		found = append(found, l.Run)
+	}
+	slices.Sort(found)
+	assert.Equal(t, []string{"again", "done", "early", "stop", "twice", "waits"}, found)
+
+	// What programs of version 2 that are still running write.
+	old := "INSERT INTO convene.log(no, seq, n, at, sum, kind, branch, name, hash, data, blob) SELECT no, 90, 0, 0, 0, $1, '', '', '', NULL, '' FROM convene.runs WHERE run = 'waits'"
+	_, err = second.Exec(t.Context(), old, runlog.Called)
+	require.NoError(t, err)
+	for _, kind := range []string{runlog.Asked, runlog.Answered, runlog.Expired, runlog.Withdrawn} {
+		_, err = second.Exec(t.Context(), old, kind)
+		require.ErrorContains(t, err, "asks_are_indexed")
+	}
 }
 
 // TestLastRound has a "!" behind records that reject an answer.

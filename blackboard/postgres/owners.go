@@ -14,6 +14,8 @@ package postgres
 //     change within the engine's silence, measured by the clock of the process that looks,
 //     from the moment when it first saw that beat. No clocks are compared.
 //   - A standby has no locks. There only beats count.
+//   - Each beat of a store forgets the engines that are dead by these rules and have been
+//     silent for too long by the server's clock, too.
 
 import (
 	"cmp"
@@ -51,8 +53,11 @@ const (
 		ON CONFLICT(owner) DO UPDATE SET lock = excluded.lock, beat = excluded.beat, silence = excluded.silence, beat_at = excluded.beat_at
 		WHERE o.lock = excluded.lock OR NOT ` + isHeld
 
-	// tidyOwners deletes engines that died long ago.
-	tidyOwners = "DELETE FROM @owners o WHERE beat_at < now() - interval '1 day' AND NOT " + isHeld
+	// selectSilent finds engines that may have died. Whether they have is for isAlive to
+	// say: during an outage no engine can beat, and no session holds a lock.
+	selectSilent = `SELECT owner, lock, beat, silence, false FROM @owners o
+		WHERE beat_at < now() - make_interval(secs => silence / 1e9) AND NOT ` + isHeld
+	deleteOwner = "DELETE FROM @owners WHERE owner = $1 AND lock = $2 AND beat = $3" // not if it is back
 
 	selectOwner = "SELECT owner, lock, beat, silence, " + isHeld + " FROM @owners o WHERE owner = $1"
 
@@ -139,7 +144,7 @@ func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 	if owner == "" || d <= 0 {
 		return cmp.Or(ctx.Err(), fmt.Errorf("postgres: beat of engine %q for %v: want a name and more than 0", owner, d))
 	}
-	return s.do(ctx, "beat", func(ctx context.Context) error {
+	err := s.do(ctx, "beat", func(ctx context.Context) error {
 		for {
 			lock, err := s.session.held(ctx)
 			if err != nil {
@@ -154,14 +159,33 @@ func (s *Store) Beat(ctx context.Context, owner string, d time.Duration) error {
 			}
 		}
 	})
+	if err == nil {
+		_ = s.tidy(ctx) // the next beat tries again
+	}
+	return err
+}
+
+// tidy forgets engines that are dead and have not left.
+func (s *Store) tidy(ctx context.Context) error {
+	rows, err := s.lives(ctx, selectSilent)
+	for i := 0; i < len(rows) && err == nil; i++ {
+		row := rows[i]
+		if s.owners.isAlive(row) {
+			continue
+		}
+		err = s.do(ctx, "forget engine", func(ctx context.Context) error {
+			_, err := s.cfg.Pool.Exec(ctx, s.sql.of(deleteOwner), toText(row.owner), row.lock, row.beat)
+			return err
+		})
+		s.owners.isAlive(life{owner: row.owner}) // drops what was seen of it
+	}
+	return err
 }
 
 func (s *Store) beat(ctx context.Context, owner string, lock int64, d time.Duration) error {
 	b := s.limits()
-	b.Queue(s.sql.of(tidyOwners))
 	b.Queue(s.sql.of(putBeat), toText(owner), lock, newLock(), int64(d))
 	res := s.send(ctx, b)
-	_, _ = res.Exec()
 	tag, err := res.Exec()
 	if err == nil && tag.RowsAffected() == 0 {
 		err = fmt.Errorf("%w: another engine is alive under the name %q: give each engine a name of its own", runlog.ErrConflict, owner)
@@ -219,9 +243,9 @@ func (s *Store) Orphans(ctx context.Context) iter.Seq2[runlog.Listing, error] {
 			if s.owners.isAlive(row) {
 				continue
 			}
-			var owned where
+			owned := where{before: 3}
 			owned.and("NOT ended AND owner = $%d", toText(row.owner))
-			for l, err := range s.list(ctx, math.MaxInt64, "", owned) {
+			for l, err := range s.list(ctx, math.MaxInt64, "", 0, owned) {
 				if err != nil {
 					return nil, err
 				}

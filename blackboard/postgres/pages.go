@@ -36,10 +36,14 @@ func (p *page[T]) next() page[T] {
 	return page[T]{last: &last, limit: min(mostRows, max(fewRows, pageBytes/(1+p.bytes/n))), vs: p.vs[:0]}
 }
 
-// pages yields the values page by page. No connection is in use while it yields.
-func pages[T any](read func(*page[T]) error) iter.Seq2[T, error] {
+// pages yields the values page by page. No connection is in use while it yields. limit is
+// how many the caller wants, 0 or less for all: a page has no more.
+func pages[T any](limit int, read func(*page[T]) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		p := page[T]{limit: firstPage}
+		if limit > 0 {
+			p.limit = min(limit, mostRows)
+		}
 		for {
 			err := read(&p)
 			for _, v := range p.vs {
@@ -55,7 +59,9 @@ func pages[T any](read func(*page[T]) error) iter.Seq2[T, error] {
 			if len(p.vs) < p.limit {
 				return
 			}
-			p = p.next()
+			if p = p.next(); limit > 0 {
+				p.limit = min(p.limit, limit)
+			}
 		}
 	}
 }

@@ -112,8 +112,8 @@ func (c Config) Validate() error {
 
 // Store keeps runs in a Postgres database. It is a [runlog.Store],
 // [runlog.Owners], [runlog.Notifier], [runlog.Messenger],
-// [runlog.Inbox], [runlog.Questions], [runlog.Blobs] and [runlog.Deleter], safe for
-// concurrent use.
+// [runlog.Inbox], [runlog.Questions], [runlog.OpenQuestions], [runlog.Blobs] and
+// [runlog.Deleter], safe for concurrent use.
 //
 // Its errors are those of package runlog and of contexts; others say in words
 // what to do and hide the driver's types. Texts of any bytes are kept: those that
@@ -143,8 +143,10 @@ var (
 	_ runlog.Messenger = (*Store)(nil)
 	_ runlog.Inbox     = (*Store)(nil)
 	_ runlog.Questions = (*Store)(nil)
-	_ runlog.Blobs     = (*Store)(nil)
-	_ runlog.Deleter   = (*Store)(nil)
+
+	_ runlog.OpenQuestions = (*Store)(nil)
+	_ runlog.Blobs         = (*Store)(nil)
+	_ runlog.Deleter       = (*Store)(nil)
 )
 
 // New checks that the database can be used, makes the tables if they are missing,

@@ -37,7 +37,7 @@ func (s *Store) Asks(ctx context.Context, run, key string) iter.Seq2[runlog.Reco
 
 // records yields the records of run that sql selects, from Seq from on.
 func (s *Store) records(ctx context.Context, run string, from int64, sql string, args ...any) iter.Seq2[runlog.Record, error] {
-	return pages(func(p *page[runlog.Record]) error {
+	return pages(0, func(p *page[runlog.Record]) error {
 		next := from
 		if p.last != nil {
 			next = p.last.Seq + 1
@@ -75,20 +75,32 @@ func (s *Store) Last(ctx context.Context, run string) (r runlog.Record, err erro
 }
 
 // record reads a row of selectLog, and checks it.
-func record(run string, row pgx.Rows) (runlog.Record, error) {
-	r := runlog.Record{Run: run}
+func record(run string, row pgx.Rows) (runlog.Record, error) { return scanRecord(&run, row) }
+
+// recordWith reads a row that begins as one of selectLog and goes on with the ID of the
+// run, and into more. The ID is as the caller has it also when the record is damaged.
+func recordWith(row pgx.Rows, run *string, more ...any) (runlog.Record, error) {
+	return scanRecord(run, row, append([]any{run}, more...)...)
+}
+
+func scanRecord(run *string, row pgx.Rows, more ...any) (r runlog.Record, err error) {
 	var at int64
 	var sum int32
 	var data []byte
-	if err := row.Scan(&r.Seq, &r.N, &at, &sum, &r.Kind, &r.Branch, &r.Name, &r.Hash, &data, &r.Blob); err != nil {
+	fields := []any{&r.Seq, &r.N, &at, &sum, &r.Kind, &r.Branch, &r.Name, &r.Hash, &data, &r.Blob}
+	if err := row.Scan(append(fields, more...)...); err != nil {
 		return runlog.Record{}, err
 	}
+	if len(more) > 0 {
+		*run = fromText(*run)
+	}
+	r.Run = *run
 	for _, text := range []*string{&r.Kind, &r.Branch, &r.Name, &r.Hash, &r.Blob} {
 		*text = fromText(*text)
 	}
 	r.At, r.Data = fromNanos(at), data
 	if checksum(&r, at) != sum {
-		return runlog.Record{}, damaged(run, "record %d", r.Seq)
+		return runlog.Record{}, damaged(r.Run, "record %d", r.Seq)
 	}
 	return r, nil
 }

@@ -7,6 +7,7 @@ import "context"
 var deleteRuns = []string{
 	"SELECT no FROM @runs WHERE run = ANY($1) ORDER BY run FOR UPDATE",
 	"DELETE FROM @log WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
+	"DELETE FROM @asks WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
 	"DELETE FROM @labels WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
 	"DELETE FROM @inbox WHERE no IN (SELECT no FROM @runs WHERE run = ANY($1))",
 	"DELETE FROM @blobs WHERE run = ANY($1)",

@@ -16,7 +16,7 @@ import (
 // show and, in next, the Seq of the run's next record: the first writer to increase it
 // wins.
 func versions() []version {
-	return []version{{oldest: 1, sql: tables}, {oldest: 2, sql: inbox, then: rewriteLetters}}
+	return []version{{oldest: 1, sql: tables}, {oldest: 2, sql: inbox, then: rewriteLetters}, {oldest: 3, sql: asks, then: findAsks}}
 }
 
 const tables = `

@@ -155,6 +155,9 @@ func pages[T any](limit int, read func(last *T, add func(v T, bytes int) error) 
 		n := 0
 		for room, full := firstPage, true; full; room = nextPages {
 			page, full = page[:0], false
+			if limit > 0 {
+				room = min(nextPages, limit-n)
+			}
 			size := 0
 			err := read(last, func(v T, bytes int) error {
 				page = append(page, v)
