@@ -84,12 +84,37 @@ type encoder struct {
 // json.RawMessage inside v, and make text longer and harder to read for models.
 func JSON(v any) (json.RawMessage, error) {
 	e, _ := encoders.Get().(*encoder)
-	defer encoders.Put(e)
+	if e.buf.Cap() < keep { // a buffer that was once large is not kept for good
+		defer encoders.Put(e)
+	}
 	e.buf.Reset()
 	if err := e.json.Encode(v); err != nil {
 		return nil, err
 	}
 	return bytes.Clone(bytes.TrimSuffix(e.buf.Bytes(), []byte("\n"))), nil
+}
+
+// keep is how many bytes of a buffer are kept for the next use.
+const keep = 1 << 20
+
+// AppendJSON appends s to b as JSON makes it. Where b has room, a large s costs no more
+// memory than that.
+func AppendJSON(b []byte, s string) []byte {
+	const piece = 64 << 10
+	e, _ := encoders.Get().(*encoder)
+	defer encoders.Put(e)
+	b = append(b, '"')
+	for len(s) > 0 {
+		n := min(piece, len(s))
+		for n < len(s) && !utf8.RuneStart(s[n]) {
+			n++
+		}
+		e.buf.Reset()
+		_ = e.json.Encode(s[:n]) // a text always has a JSON form
+		part := e.buf.Bytes()
+		b, s = append(b, part[1:len(part)-2]...), s[n:] // part has quotes and a newline
+	}
+	return append(b, '"')
 }
 
 // Secret stands for a text that must not be shown.

@@ -132,3 +132,17 @@ func TestJSONOwnsItsBytes(t *testing.T) {
 	}
 	group.Wait()
 }
+
+func TestAppendJSON(t *testing.T) {
+	for name, s := range map[string]string{
+		"empty": "", "short": `a "b" <c> & \ d`, "lines": strings.Repeat("one\ntwo\t\u2028\x01\x7f", 20_000),
+		"cut in a rune": strings.Repeat("ä", 100_000), "cut in a long rune": "a" + strings.Repeat("🙂", 50_000), "not UTF-8": strings.Repeat("\xff\x80", 50_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, err := text.JSON(s)
+			require.NoError(t, err)
+			got := text.AppendJSON([]byte("x"), s)
+			assert.True(t, string(got) == "x"+string(want), "%d bytes, want %d", len(got)-1, len(want))
+		})
+	}
+}

@@ -27,6 +27,43 @@ func Encode(v any) (json.RawMessage, error) {
 	return data, err
 }
 
+// LargeAnswer is the number of bytes from which EncodeCalled saves memory.
+const LargeAnswer = 64 << 10
+
+// EncodeCalled is [Encode] for what a call came to. Its Response is in normal form (see
+// [Task]). A large answer is written once, into a buffer of its size.
+func EncodeCalled(d *CalledData) (json.RawMessage, error) {
+	if d.Response == nil || len(d.Response.Text)+len(d.Response.Data) < LargeAnswer {
+		return Encode(d)
+	}
+	short, rest := *d, *d.Response
+	short.Response, rest.Text, rest.Data = &rest, "", nil
+	small, err := Encode(short)
+	if err != nil {
+		return nil, err
+	}
+	at := len(`{"response":{`) // Text and Data are its first fields
+	said := d.Response.Text
+	size := len(small) + len(said) + len(d.Response.Data) + 64
+	for _, escaped := range []string{"\"", "\\", "\n", "\r", "\t"} {
+		size += strings.Count(said, escaped)
+	}
+	b := append(make([]byte, 0, size), small[:at]...)
+	if said != "" {
+		b = append(text.AppendJSON(append(b, `"text":`...), said), ',')
+	}
+	if d.Response.Data != nil {
+		b = append(append(append(b, `"data":`...), d.Response.Data...), ',')
+	}
+	if small[at] == '}' { // there is nothing else
+		b = b[:len(b)-1]
+	}
+	if b = append(b, small[at:]...); len(b) > MaxData {
+		return nil, TooLarge(len(b))
+	}
+	return b, nil
+}
+
 // TooLarge returns the error of a value that has so many bytes of JSON, which are more than
 // [MaxData].
 func TooLarge(bytes int) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -35,6 +36,9 @@ func NewReplay(run string, log iter.Seq2[runlog.Record, error]) (*Replay, error)
 		case rec.Seq != int64(len(p.Records)):
 			err = p.damaged(rec.Seq, "it is at the place of record %d", len(p.Records))
 		default:
+			if len(p.Records) == cap(p.Records) { // twice as many: a long log is copied less often
+				p.Records = slices.Grow(p.Records, len(p.Records)+part)
+			}
 			p.Records = append(p.Records, rec)
 			err = p.note(&p.Records[rec.Seq])
 		}

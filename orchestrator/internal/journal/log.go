@@ -262,7 +262,12 @@ func (e *Entry) encode() (err error) {
 		e.Data = raw
 		return nil
 	}
-	data, err := text.JSON(e.Value)
+	var data json.RawMessage
+	if d, ok := e.Value.(*engine.CalledData); ok && d.Response != nil && len(d.Response.Text)+len(d.Response.Data) >= engine.LargeAnswer {
+		data, err = engine.EncodeCalled(d)
+	} else {
+		data, err = text.JSON(e.Value)
+	}
 	if len(data) > engine.MaxData {
 		err = engine.TooLarge(len(data))
 	}
