@@ -245,18 +245,6 @@ func (e *Engine) put(ctx context.Context, l runlog.Letter) (kept bool, err error
 	}
 }
 
-// retry executes the flow of a stuck run again.
-func (e *Engine) retry(ctx context.Context, id string) error {
-	l, err := e.listing(ctx, id)
-	if err == nil && l.Status != runlog.Stuck {
-		err = agent.ErrorOf(fmt.Errorf("%w: run %q is %s, not stuck", engine.ErrMalformed, id, l.Status))
-	}
-	if err == nil {
-		_, err = e.resume(ctx, &l, e.forget(id), nil)
-	}
-	return err
-}
-
 // cancelStuck ends a stuck run, and stuck runs inside of it, without executing their
 // flows. It tells whether the run was stuck.
 func (e *Engine) cancelStuck(ctx context.Context, id string, reason json.RawMessage) (stuck bool, err error) {

@@ -61,6 +61,15 @@ func (r *run) begin(op *engine.Op) {
 	}
 }
 
+// link notes that f is under way.
+func (r *run) link(f *effect) {
+	f.op.Private = f
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.index = len(r.effects)
+	r.effects = append(r.effects, f)
+}
+
 // arm has f.Work called in d, unless the flow does not wait for f any more.
 func (r *run) arm(f *effect, d time.Duration) {
 	r.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/fleet"
 )
@@ -125,6 +126,18 @@ func (e *Engine) resume(ctx context.Context, l *runlog.Listing, p *engine.Progra
 	e.forget(r.id)
 	e.do(r)
 	return r, nil
+}
+
+// retry executes the flow of a stuck run again.
+func (e *Engine) retry(ctx context.Context, id string) error {
+	l, err := e.listing(ctx, id)
+	if err == nil && l.Status != runlog.Stuck {
+		err = agent.ErrorOf(fmt.Errorf("%w: run %q is %s, not stuck", engine.ErrMalformed, id, l.Status))
+	}
+	if err == nil {
+		_, err = e.resume(ctx, &l, e.forget(id), nil)
+	}
+	return err
 }
 
 // adopt resumes a run that no engine works on, unless it is the child of one or this

@@ -105,8 +105,7 @@ type run struct {
 func newRun(ctx context.Context, s *shared, id string, p *engine.Program, parent *effect) *run {
 	r := &run{shared: s, id: id, prog: p, parent: parent, live: make(chan struct{}), done: make(chan struct{})}
 	r.records = s.journal.Open(id, &r.own)
-	r.driving = true // the first goroutine that drives is that of the start
-	r.party = &r.alone
+	r.driving, r.party = true, &r.alone // the first goroutine that drives is that of the start
 	if parent == nil {
 		r.party.Join(ctx)
 	} else {
@@ -248,15 +247,6 @@ type effect struct {
 	// Under run.mu:
 	index int         // place in run.effects; -1: it is not there any more
 	timer *time.Timer // goes off when the time of the effect is over; nil: it has none
-}
-
-// link notes that f is under way.
-func (r *run) link(f *effect) {
-	f.op.Private = f
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f.index = len(r.effects)
-	r.effects = append(r.effects, f)
 }
 
 // unlink notes that the flow does not wait for op any more.
