@@ -225,7 +225,9 @@ type RunQuery struct {
 
 // Runs yields what a list shows of runs, newest first: an Info without Outcome,
 // Questions, Spent, Lost and ByAgent. It reads no logs, so its cost does not depend
-// on their length. The state of runs may change while it yields.
+// on their length. The state of runs may change while it yields. Only the engine that
+// works on a run knows that it is Waiting; for other engines it is Running. Questions
+// finds what waits for an answer, in any engine.
 func (e *Engine) Runs(ctx context.Context, q RunQuery) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		query := runlog.Query{

@@ -102,7 +102,7 @@ func TestQuestions(t *testing.T) {
 			}{s, s, s}
 		},
 	} {
-		t.Run("N12 an observer finds the questions of all runs, with "+name, func(t *testing.T) {
+		t.Run("an observer finds the questions of all runs, with "+name, func(t *testing.T) {
 			flowtest.Bubble(t, func(t *testing.T) {
 				t.Helper()
 				s := hide(runlog.NewMemory())

@@ -24,7 +24,7 @@ func ownersOf(t *testing.T, cfg postgres.Config) []string {
 
 // TestDeadEnginesAreForgotten has engines that left without a word and without a run.
 func TestDeadEnginesAreForgotten(t *testing.T) {
-	t.Run("N19 engines that are gone leave nothing once another one works", func(t *testing.T) {
+	t.Run("engines that are gone leave nothing once another one works", func(t *testing.T) {
 		cfg, hangs, next := two(t)
 		gone := open(t, cfg)
 		for i := range 30 {

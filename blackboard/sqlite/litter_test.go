@@ -25,7 +25,7 @@ func leaveDead(t *testing.T, path, name string) {
 
 // TestDeadEnginesAreForgotten has engines that left without a word and without a run.
 func TestDeadEnginesAreForgotten(t *testing.T) {
-	t.Run("N19 engines that are gone leave nothing once another one starts", func(t *testing.T) {
+	t.Run("engines that are gone leave nothing once another one starts", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "runs.db")
 		living := open(t, sqlite.Config{Path: path})
 		require.NoError(t, living.Beat(t.Context(), "living", time.Hour))
