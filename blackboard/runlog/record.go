@@ -21,7 +21,7 @@ type Record struct {
 	Hash   string          `json:"hash,omitempty"`   // hash of the request; "": none
 	At     time.Time       `json:"at"`               // UTC, nanoseconds; the zero time, or in the years 1678 to 2261
 	Data   json.RawMessage `json:"data,omitempty"`   // JSON, by Kind; nil: none
-	Blob   string          `json:"blob,omitempty"`   // hash of the blob that holds a large Data; Data has what listings need of it, or nothing
+	Blob   string          `json:"blob,omitempty"`   // hash of the blob that holds a large Data; Data has what lists and sums need of it, or nothing
 }
 
 // The kinds of records that engines write. A flow may emit any other.

@@ -37,8 +37,7 @@ func answerWrongBefore(t *testing.T, h *host) {
 	g.wait(h.ctx, "x")
 	require.NoError(t, r.AnswerWith(h.ctx, "n", json.RawMessage(`"three"`), early))
 	g.pass("x")
-	for rec, err := range r.Events(h.ctx, 0) {
-		require.NoError(t, err)
+	for rec := range follow(h, r) {
 		if rec.Kind == runlog.Asked && strings.Contains(string(rec.Data), `"rejected"`) {
 			break
 		}

@@ -97,7 +97,7 @@ var groups = []struct {
 }
 
 // newPromises has the checks of promises that are newer than the others.
-var newPromises = slices.Concat(misbehaveChecks, deafChecks, givenUpChecks, stuckChecks, depthChecks, reserveChecks, answerChecks, identityChecks)
+var newPromises = slices.Concat(misbehaveChecks, deafChecks, givenUpChecks, stuckChecks, depthChecks, reserveChecks, answerChecks, identityChecks, figureChecks)
 
 // Run checks e, in one subtest for each promise.
 func Run(t *testing.T, e Engine) {
