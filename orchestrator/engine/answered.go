@@ -3,6 +3,9 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+
+	"github.com/convene-go/convene/orchestrator/agent"
 )
 
 // The limits of answers that come before their questions.
@@ -41,4 +44,19 @@ func AnswerOf(data json.RawMessage) (d AnsweredData) {
 		return AnsweredData{Answer: data}
 	}
 	return d
+}
+
+// Expired is the completion of an Await whose time is over.
+func Expired(op *Op) Completion {
+	return Completion{Op: op, Err: agent.ErrorOf(fmt.Errorf("%w: no answer to the question %q", ErrTimeout, op.Name))}
+}
+
+// CanceledBy is the completion that cancels a run; reason is a JSON string.
+func CanceledBy(reason json.RawMessage) Completion {
+	message := "the run was canceled"
+	var why string
+	if json.Unmarshal(reason, &why) == nil && why != "" {
+		message += ": " + why
+	}
+	return Completion{Err: &agent.Error{Message: message, Codes: []agent.Code{ErrCanceled, ErrOver}}}
 }

@@ -290,18 +290,3 @@ func (q *Questions) Drop(op *Op) bool {
 	k.open = slices.DeleteFunc(k.open, func(w waiter) bool { return w.op == op })
 	return len(k.open) < n
 }
-
-// Expired is the completion of an Await whose time is over.
-func Expired(op *Op) Completion {
-	return Completion{Op: op, Err: agent.ErrorOf(fmt.Errorf("%w: no answer to the question %q", ErrTimeout, op.Name))}
-}
-
-// CanceledBy is the completion that cancels a run; reason is a JSON string.
-func CanceledBy(reason json.RawMessage) Completion {
-	message := "the run was canceled"
-	var why string
-	if json.Unmarshal(reason, &why) == nil && why != "" {
-		message += ": " + why
-	}
-	return Completion{Err: &agent.Error{Message: message, Codes: []agent.Code{ErrCanceled, ErrOver}}}
-}

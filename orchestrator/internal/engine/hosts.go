@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -226,22 +225,6 @@ func (e *Engine) answer(ctx context.Context, id string, c *engine.Command) error
 		if pending, err = e.pending(ctx, id, c.Key); err != nil {
 			return err
 		}
-	}
-}
-
-// put puts an answer, and tells whether it is kept: not if its address was taken.
-func (e *Engine) put(ctx context.Context, l runlog.Letter) (kept bool, err error) {
-	r := e.find(l.Run)
-	switch err := e.inbox().Put(ctx, l); {
-	case err == nil:
-		e.Letters(ctx, l.Run)
-		return e.kept(ctx, cmp.Or(r, e.find(l.Run)), &l)
-	case errors.Is(err, runlog.ErrNoRun):
-		return false, noRun(l.Run)
-	case errors.Is(err, runlog.ErrConflict):
-		return false, nil
-	default:
-		return false, err
 	}
 }
 

@@ -230,6 +230,22 @@ func (here) Letters(context.Context, string) iter.Seq2[runlog.Letter, error] {
 // Take implements runlog.Inbox.
 func (here) Take(context.Context, string, string, int) error { return nil }
 
+// put puts an answer, and tells whether it is kept: not if its address was taken.
+func (e *Engine) put(ctx context.Context, l runlog.Letter) (kept bool, err error) {
+	r := e.find(l.Run)
+	switch err := e.inbox().Put(ctx, l); {
+	case err == nil:
+		e.Letters(ctx, l.Run)
+		return e.kept(ctx, cmp.Or(r, e.find(l.Run)), &l)
+	case errors.Is(err, runlog.ErrNoRun):
+		return false, noRun(l.Run)
+	case errors.Is(err, runlog.ErrConflict):
+		return false, nil
+	default:
+		return false, err
+	}
+}
+
 // kept reports whether a letter that was put got to its question, or still may. Its error
 // says that the question takes it no more. Neither: the key was asked again meanwhile. r
 // is the run if this engine works on it, or did: what it has accepted is on record, or

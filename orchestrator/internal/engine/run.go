@@ -216,9 +216,7 @@ func (r *run) accept(l *runlog.Letter, e *journal.Entry) (next jobs.Job, ok bool
 		return nil, false
 	}
 	e.Sink, e.Run, e.At = r, r.id, r.now()
-	if e.Kind == runlog.Answered {
-		e.Hash = r.questions.State(l.Key).Hash
-	}
+	e.Hash = r.questions.State(l.Key).Hash
 	return r.journal.Write(r.records, e), true
 }
 
