@@ -217,7 +217,7 @@ func ends(t *testing.T) map[string]script {
 		"completed, completed: BX26 a person abandons":                        hopeless(9, reply(director.ActionAbandonBranch)).also(define("db_test", "db_build"), define("api_plan")),
 		"completed, completed: B102 a person abandons, and others do without": abandoned(director.ChangeReview{CanProceed: []string{"db_test"}}),
 		"completed, completed: B62 a person provides":                         escalated("BLOCKED_EXTERNAL", nil).replied(reply(director.ActionProvided)),
-		"completed, completed: BC45 an answer does not fit":                   hopeless(1, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionProvided}, "ask/db_build/1-2": director.Answer{Action: director.ActionRetry}}),
+		"completed, completed: BC45 an answer does not fit":                   hopeless(1, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionEdit}, "ask/db_build/1-2": director.Answer{Action: director.ActionRetry}}),
 		"completed, completed: BX29 agents are down, then up":                 outage(first(slow{time.Second, errors.New("down")})).replied(map[string]any{"ask/run/1": director.Answer{Action: director.ActionRetry}}),
 		"completed, completed: BC53 continued, to be reviewed":                unreviewed.from(one(nil)),
 		"completed, completed: BC53 continued, with an answer":                answered,

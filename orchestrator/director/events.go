@@ -34,7 +34,7 @@ const (
 	EventRunStagnated       = "director.run.stagnated"       // Count: failures
 	EventRunReplanned       = "director.run.replanned"       // Count: how many re-plans there were, On: changed or unchanged, Text: why
 	EventHumanAsked         = "director.human.asked"         // Task, On: the question's key, Text
-	EventHumanAnswered      = "director.human.answered"      // Task, On: the question's key, Text: the action
+	EventHumanAnswered      = "director.human.answered"      // Task, On: the question's key, Text: the action; of Input.Answers: Task, Who, Text
 	EventBudgetExceeded     = "director.budget.exceeded"     // Text
 	EventWarningRaised      = "director.warning.raised"      // Warning
 	EventRunFinished        = "director.run.finished"        // To, Status, Text

@@ -99,7 +99,7 @@ func (r *run) askRun(c *orchestrator.Context, key string) error {
 // question asks people about a task or "run" until an answer has one of the options.
 func (r *run) question(c *orchestrator.Context, about string, q orchestrator.Question) (Answer, error) {
 	key, text := q.Key, q.Text
-	q.Timeout = r.Limits.HumanTime
+	q.Timeout, q.OptionsOf = r.Limits.HumanTime, "action"
 	for n := 2; ; n++ {
 		r.state.Asked = append(slices.Clone(r.state.Asked), q.Key)
 		c.Emit(EventHumanAsked, Event{Task: about, On: q.Key, Text: q.Text})

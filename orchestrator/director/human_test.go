@@ -190,14 +190,14 @@ func TestPeople(t *testing.T) {
 	})
 	t.Run("BC45 an answer that does not fit is asked for again", func(t *testing.T) {
 		p := hopeless(1, map[string]any{
-			"ask/db_build/1":   director.Answer{Action: director.ActionProvided},
-			"ask/db_build/1-2": director.Answer{Action: director.ActionEdit},
+			"ask/db_build/1":   director.Answer{Action: director.ActionEdit},
+			"ask/db_build/1-2": director.Answer{Action: director.ActionEdit, Criteria: []string{" "}},
 			"ask/db_build/1-3": director.Answer{Action: director.ActionRetry},
 		}).play(t)
 		require.NoError(t, p.err)
 		asked := p.events(t, director.EventHumanAsked)
 		require.Len(t, asked, 3)
-		assert.Contains(t, asked[1].Text, `action is "provided"`)
+		assert.Contains(t, asked[1].Text, `acceptance_criteria and spec are empty`)
 	})
 	t.Run("BX25 nobody answers in time", func(t *testing.T) {
 		s := hopeless(9, nil)
@@ -251,6 +251,9 @@ func TestPeople(t *testing.T) {
 					break
 				}
 			}
+			err = run.Answer(t.Context(), "ask/db_build/1", director.Answer{Action: director.ActionProvided})
+			require.ErrorIs(t, err, orchestrator.ErrMalformed, "N12")
+			require.ErrorContains(t, err, `action is "provided", want one of "retry", "edit", "accept", "abandon", "abandon_branch"`)
 			retry := director.Answer{Action: director.ActionRetry}
 			require.NoError(t, run.Answer(t.Context(), "ask/db_build/1", retry))
 			require.ErrorIs(t, run.Answer(t.Context(), "ask/db_build/1", director.Answer{Action: director.ActionAbandon}), orchestrator.ErrAnswered)
@@ -279,6 +282,35 @@ func TestPeople(t *testing.T) {
 		p.is(t, "db_build COMPLETE, db_test COMPLETE")
 		assert.Equal(t, 2, p.task(t, "db_build").Attempt)
 		s.in.Answers = map[string]director.Answer{"db_test": {Action: director.ActionRetry}}
+		p = s.play(t)
+		require.ErrorIs(t, p.err, director.ErrInput)
+	})
+	t.Run("N12 an answer of the input whose task waits no more is a warning, and who gave them is on record", func(t *testing.T) {
+		s := one(roles{"work": func(a asked) any { return errors.New("boom") }}).also(define("orm_build"))
+		s.cfg.Policy.ReturnWhenWaiting, s.cfg.Retry.Tasks = true, orchestrator.None
+		p := s.play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		b := p.out.Board
+		for i := range b.Tasks { // it waits for a person itself, and needs db_build
+			if b.Tasks[i].ID == "orm_build" {
+				b.Tasks[i].DependsOn = []string{"db_build"}
+			}
+		}
+		s.in = director.Input{
+			Board: b, Files: p.out.Files, Drafts: p.out.Drafts,
+			Answers: map[string]director.Answer{
+				"db_build": {Action: director.ActionAbandonBranch}, "orm_build": {Action: director.ActionRetry},
+			},
+			AnsweredBy: map[string]string{"db_build": "ann"},
+		}
+		p = s.play(t)
+		require.ErrorIs(t, p.err, director.ErrNothingDone)
+		p.is(t, "db_build ABANDONED, orm_build ABANDONED")
+		assert.True(t, p.warned("answer"))
+		answered := p.events(t, director.EventHumanAnswered)
+		require.Len(t, answered, 1)
+		assert.Equal(t, director.Event{Task: "db_build", Who: "ann", Text: director.ActionAbandonBranch}, answered[0])
+		s.in.AnsweredBy["other"] = "ann"
 		p = s.play(t)
 		require.ErrorIs(t, p.err, director.ErrInput)
 	})

@@ -60,9 +60,24 @@ func (r *run) takeOver(c *orchestrator.Context) error {
 		}
 		r.afterFailure(c, id, qa)
 	}
+	return r.carryOutGiven(c)
+}
+
+// carryOutGiven carries out the answers that came with the board. An answer before may have
+// done with the task of another.
+func (r *run) carryOutGiven(c *orchestrator.Context) error {
+	waiting := r.board.In(blackboard.WaitingHuman)
 	for _, id := range slices.Sorted(maps.Keys(r.in.Answers)) {
-		if t, ok := r.board.Task(id); !ok || t.Status != blackboard.WaitingHuman {
+		if !slices.Contains(waiting, id) {
 			return team.Fail(ErrInput, "answers[%q]: no such task waits for a person", id)
+		}
+		t, _ := r.board.Task(id)
+		if t.Status != blackboard.WaitingHuman {
+			r.warn(c, "answer", id, "it waits for no answer any more: it is %s", t.Status)
+			continue
+		}
+		if by := r.in.AnsweredBy[id]; by != "" {
+			c.Emit(EventHumanAnswered, Event{Task: id, Who: by, Text: r.in.Answers[id].Action})
 		}
 		if err := r.carryOut(c, id, r.in.Answers[id]); err != nil {
 			return err

@@ -35,8 +35,14 @@ type Input struct {
 	Files  map[string]string `json:"files,omitempty"`
 	Drafts map[string]string `json:"drafts,omitempty"`
 
-	// Answers are given to tasks of Board that wait for a person, by the task's ID.
+	// Answers are given to tasks that wait for a person in Board, by the task's ID: they
+	// serve that Board and no later question. One whose task does not wait in Board is
+	// ErrInput; one whose task waits no more, because of another answer, is a warning.
 	Answers map[string]Answer `json:"answers,omitempty"`
+
+	// AnsweredBy says who gave Answers, by the task's ID; no entry: not said. The run's log
+	// has it as an EventHumanAnswered.
+	AnsweredBy map[string]string `json:"answered_by,omitempty"`
 }
 
 // The errors of runs, beside orchestrator.ErrBudget and orchestrator.ErrCanceled.
@@ -63,6 +69,11 @@ func (in Input) validate() error {
 	}
 	if in.Board == nil && len(in.Answers) > 0 {
 		f.Add("answers is set, but board is not: no task waits for one")
+	}
+	for _, id := range slices.Sorted(maps.Keys(in.AnsweredBy)) {
+		if _, ok := in.Answers[id]; !ok {
+			f.Add("answered_by[%q]: answers has no %q", id, id)
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(in.Answers)) {
 		if fault := in.Answers[id].fault(taskOptions); fault != "" {

@@ -12,7 +12,8 @@ import (
 // Sweep or Determinism.
 type Case[In, Out any] struct {
 	// Answers has the answers to the flow's questions, by key. A question without an answer
-	// here and without a time limit fails the test.
+	// here and without a time limit fails the test, as does an answer that is refused. They
+	// are by the first one that Question.Only names.
 	Answers map[string]any
 
 	// Options start the runs; the case sets the ID.

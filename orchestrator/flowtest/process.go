@@ -3,6 +3,7 @@ package flowtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -121,16 +122,28 @@ func answerAll(ctx context.Context, t *testing.T, run *orchestrator.Run, answers
 		if rec.Kind != runlog.Asked {
 			continue
 		}
-		if answer, ok := answers[rec.Name]; ok {
-			_ = run.Answer(ctx, rec.Name, answer) // fails if an earlier process has answered
-			continue
-		}
 		var q orchestrator.Question
-		if err := json.Unmarshal(rec.Data, &q); err == nil && q.Timeout == 0 {
+		readable := json.Unmarshal(rec.Data, &q) == nil
+		switch answer, ok := answers[rec.Name]; {
+		case ok:
+			err := run.AnswerWith(ctx, rec.Name, answer, orchestrator.AnswerOptions{By: firstOf(q.Only)})
+			if errors.Is(err, orchestrator.ErrMalformed) || errors.Is(err, orchestrator.ErrTooLarge) {
+				t.Errorf("the answer in Case.Answers is refused: %v", err)
+				_ = run.Cancel(ctx, "the test has no answer that fits")
+			}
+			// Other errors: an earlier process has answered, or the question waits no more.
+		case readable && q.Timeout == 0:
 			t.Errorf("the question %q has no answer in Case.Answers, and no time limit", rec.Name)
 			_ = run.Cancel(ctx, "the test has no answer")
 		}
 	}
+}
+
+func firstOf(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
 }
 
 // readLog returns the log of a run; large data is in its records.
