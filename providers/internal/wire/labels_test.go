@@ -1,7 +1,10 @@
 package wire_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -123,4 +126,44 @@ func TestReportedUsageCounts(t *testing.T) {
 			assert.Equal(t, v.charged(), fault(t, err).Usage, "%s: %s", v.name, name)
 		}
 	}
+}
+
+// FuzzLabels reads anything under two labels: where the content says what it is, both
+// give the same. What fails costs nothing only if the vendor or a page says so.
+func FuzzLabels(f *testing.F) {
+	for _, v := range everyone {
+		f.Add(v.body(hello))
+		f.Add(v.stream())
+		f.Add("\xef\xbb\xbf\r\n\n" + v.stream()[:len(v.stream())/2])
+		f.Add(v.eventFailure(limited, "slow down"))
+	}
+	f.Add("\n <html><script>x</script>Sign in")
+	f.Add("event: x\n")
+	f.Add("\x00\x00\x00\x10")
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, v := range []vendor{vendors[0], claudes, everyone[len(everyone)-1]} {
+			var texts []string
+			for _, label := range []string{"application/json", "text/event-stream"} {
+				m, err := opener{Keys: keys, Transport: sameTransport{label, body}}.Open(v.spec(&stub{Server: &httptest.Server{URL: "http://h"}}))
+				require.NoError(t, err)
+				got, err := m.Generate(t.Context(), hi)
+				texts = append(texts, fmt.Sprintf("%+v %v", got, err))
+				if err == nil {
+					continue
+				}
+				e := fault(t, err)
+				page := strings.Contains(e.Message, "not a model's")
+				if e.Usage.Negative() || page && (e.Usage != providers.Usage{} || e.Kind != providers.Permanent) {
+					t.Fatalf("%s: %q under %s: %+v", v.name, body, label, e)
+				}
+				if unread := strings.HasPrefix(e.Message, "read ") || strings.Contains(e.Message, "finish reason"); unread && e.Usage.Calls != 1 {
+					t.Fatalf("%s: %q under %s is not counted: %+v", v.name, body, label, e)
+				}
+			}
+			head := strings.TrimLeft(strings.TrimPrefix(body, "\xef\xbb\xbf"), " \t\r\n")
+			if clear := regexp.MustCompile(`^([{[:]|data:|event:|id:|retry:)`).MatchString(head); clear && texts[0] != texts[1] {
+				t.Fatalf("%s: %q is\n%s\n%s", v.name, body, texts[0], texts[1])
+			}
+		}
+	})
 }
