@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 )
 
 // around is a store around another one, as one that counts.
@@ -41,6 +43,24 @@ func TestStoreWithoutOwnersIsAWarning(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An engine tells a wrapped store that it is alive, also where the store has no inbox.
+func TestEnginesOfAWrappedStoreAreKnownAsAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := runlog.NewMemory()
+		s := around{struct {
+			runlog.Store
+			runlog.Owners
+		}{m, m}}
+		c := orchestrator.Config{Agents: agent.Roster{"a": newValve()}, Flows: []orchestrator.AnyFlow{pair}, Store: s}
+		begin(t, local(t, c), pair, "x")
+		synctest.Wait()
+		res, err := local(t, c).Resume(t.Context())
+		require.NoError(t, err)
+		assert.Empty(t, res.Runs, "the first engine works on it")
+		assert.Len(t, res.Held, 1)
+	})
 }
 
 // Requests are recorded as blobs of the store that is wrapped.

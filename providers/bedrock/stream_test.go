@@ -160,3 +160,21 @@ func TestOnTextMayPanic(t *testing.T) {
 		})
 	}
 }
+
+// A stream is one under every label, and so is an answer in one piece.
+func TestLabels(t *testing.T) {
+	for name, f := range families {
+		frames := slices.Concat(f.start(usage)...)
+		frames = append(frames, f.delta("hello")...)
+		frames = append(frames, slices.Concat(f.end("end_turn", usage)...)...)
+		for _, label := range []string{"application/json", "text/plain", "application/vnd.amazon.eventstream", "application/octet-stream"} {
+			for shape, body := range map[string]string{"stream": string(frames), "answer": f.hello()} {
+				t.Run(name+" "+shape+" as "+label, func(t *testing.T) {
+					resp, _, err := f.streamed(t, serve(t, reply(200, body, "Content-Type", label)), hi)
+					require.NoError(t, err)
+					assert.Equal(t, "hello", resp.Text)
+				})
+			}
+		}
+	}
+}

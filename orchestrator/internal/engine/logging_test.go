@@ -122,6 +122,19 @@ func TestLogging(t *testing.T) {
 			require.NoError(t, cancel(t, e, "x"))
 			assert.Equal(t, []string{`level=INFO msg="run ended" run=x flow=broken status=canceled`}, b.lines())
 		},
+		"a flow that fails while the engine is closed is a warning": func(t *testing.T) {
+			var b logbook
+			s := newTap()
+			s.holdBack(runlog.Stuck)
+			e := newEngine(t, driver.Config{Store: s, Log: b.logger(slog.LevelWarn)})
+			begin(t, e, broken, "x")
+			synctest.Wait()
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			defer stop()
+			_ = e.Close(ctx, false)
+			synctest.Wait()
+			assert.Contains(t, strings.Join(b.lines(), "\n"), `level=WARN msg="run stopped without an end" run=x flow=broken`)
+		},
 		"an outage of the store is a warning, and what follows a resume": func(t *testing.T) {
 			var b logbook
 			s := newTap()

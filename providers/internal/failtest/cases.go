@@ -147,6 +147,7 @@ func unusable(f Format) []Case {
 		page("a page that is called a stream", markup, "text/event-stream", "is text/html"),
 		page("a page of words", "Please log in.", "text/html", `it begins "Please log in."`),
 		page("a document of XML", `<?xml version="1.0"?><Error>no</Error>`, "application/xml", "is application/xml"),
+		page("words that are called XML", "no such bucket", "application/xml", `is application/xml, not a model's; it begins "no such bucket"`),
 		page("a page with the key", "<p>"+strings.Repeat("x", 75)+f.Secrets[0], "text/html", "xxx[reda..."),
 		ok("an answer that is an empty object", "{}"),
 		ok("an answer that is null", "null"),

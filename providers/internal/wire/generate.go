@@ -126,7 +126,7 @@ func (m *Model) ask(ctx context.Context, ex *exchange) error {
 
 // send sends a request and reads the answer.
 func (m *Model) send(ctx context.Context, ex *exchange, talk Talk, url string, body []byte) error {
-	ex.said, ex.status, ex.header, ex.streamed, ex.received = nil, 0, nil, false, 0
+	ex.said, ex.status, ex.header, ex.streamed = nil, 0, nil, false
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("make request: %w", err)

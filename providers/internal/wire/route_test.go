@@ -72,6 +72,26 @@ func TestBaseURLWithAndWithoutVersion(t *testing.T) {
 	}
 }
 
+// Some servers say that the method is wrong where they mean the path.
+func TestBaseURLWhereTheMethodIsBlamed(t *testing.T) {
+	for _, v := range vendors {
+		if v.name != "corp" {
+			continue
+		}
+		s, spec := v.serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/chat/completions" {
+				reply(200, v.body(hello))(w, r)
+				return
+			}
+			reply(405, "Method Not Allowed")(w, r)
+		})
+		spec.BaseURL = s.URL
+		resp, err := open(t, spec).Generate(t.Context(), hi)
+		require.NoError(t, err)
+		assert.Equal(t, "hello", resp.Text)
+	}
+}
+
 // Calls that find the way at the same time do not lose it.
 func TestBaseURLOfManyCalls(t *testing.T) {
 	for _, v := range vendors {
