@@ -213,7 +213,8 @@ func (l *loop) next(ctx context.Context) (providers.Response, error) {
 	}
 	begun, keyed := time.Now(), ctx
 	if i := InfoFrom(ctx); i.Key != "" { // a turn's identity: the call's key, the attempt and the turn
-		keyed = providers.WithKey(ctx, i.Key+"/"+strconv.Itoa(i.Attempt)+"."+strconv.Itoa(turn))
+		key := i.Key + "/" + strconv.Itoa(i.Attempt) + "." + strconv.Itoa(turn)
+		keyed = providers.WithOrigin(ctx, providers.Origin{Key: key, Agent: i.Agent, Op: i.Op, Task: i.Task, Attempt: i.Attempt})
 	}
 	answer, err := l.llm.Model.Generate(keyed, l.ask)
 	if err != nil {

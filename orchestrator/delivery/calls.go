@@ -52,7 +52,7 @@ func ask[T any](r *run, c *orchestrator.Context, q call) (answered[T], error) {
 	state.Requests++
 	r.state.Agents[q.role] = state
 
-	req, repaired := agent.Request{Op: q.op, Prompt: words, Input: agent.JSON(q.input)}, false
+	req, repaired := agent.Request{Op: q.op, Task: q.target, Prompt: words, Input: agent.JSON(q.input)}, false
 	got.value, _, err = team.Try(c, r.tries(c, q.until, Event{Role: q.role, Target: q.target}), func(int) (T, error) {
 		v, resp, err := once[T](r, c, q, req)
 		if errors.Is(err, orchestrator.ErrMalformed) && !repaired {

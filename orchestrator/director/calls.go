@@ -46,7 +46,7 @@ func ask[T any](r *run, c *orchestrator.Context, q question, check func(T) error
 	if err != nil {
 		return zero, err
 	}
-	req := agent.Request{Op: q.op, Prompt: text, Input: agent.JSON(q.input), Output: shape.JSON()}
+	req := agent.Request{Op: q.op, Task: q.task, Prompt: text, Input: agent.JSON(q.input), Output: shape.JSON()}
 	req.Limits = agent.Limits{Repairs: cmp.Or(q.repairs, orchestrator.None), Total: within(c, cmp.Or(q.total, r.Limits.CallTime)), Estimate: r.Limits.Estimate}
 	v, resp, err := orchestrator.AskWith(c, q.agent, req, func(resp agent.Response) (T, error) {
 		v, err := find[T](shape, resp)

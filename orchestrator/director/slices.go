@@ -36,7 +36,7 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 		Insights: v.Insights, Inputs: r.store.delivered(v.Inputs), Subtasks: r.store.delivered(v.Subtasks), Checkpoint: v.Task.Checkpoint,
 		Worktree: a.place(), Conflicts: a.clashes, Left: r.left(c),
 	}
-	a.req = agent.Request{Op: OpWork, Prompt: text, Input: agent.JSON(in), History: slices.Clone(v.Memory), Output: shape.JSON()}
+	a.req = agent.Request{Op: OpWork, Task: a.id, Prompt: text, Input: agent.JSON(in), History: slices.Clone(v.Memory), Output: shape.JSON()}
 	return nil
 }
 

@@ -42,7 +42,7 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 	r.speaking = t.role
 	said := ""
 	_, resp, err := orchestrator.AskWith(c, m.Agent, agent.Request{
-		Prompt: text, Output: t.output, Temperature: m.Temperature,
+		Task: string(t.kind), Prompt: text, Output: t.output, Temperature: m.Temperature,
 		Limits: agent.Limits{Total: r.cfg.Limits.CallTimeout, Estimate: m.Estimate},
 	}, func(resp agent.Response) (struct{}, error) {
 		said = content(resp)

@@ -34,6 +34,25 @@ func ExampleScript() {
 	//  the script of agent "" has no more answers
 }
 
+// When answers by operation and task, so that no prompt has to be read. Several answers are
+// given in turn: those for one task do not depend on what others ask meanwhile.
+func ExampleScript_When() {
+	var t console // the test's own *testing.T
+	worker := flowtest.NewScript(t).
+		When(flowtest.Match{Op: "work", Task: "t-1"}, "a draft", "a better draft").
+		When(flowtest.Match{Op: "work", Task: "t-2"}, "a table").
+		When(flowtest.Match{Op: "check"}, "fine")
+	for i, task := range []string{"t-1", "t-2", "t-1"} {
+		ctx := agent.WithInfo(context.Background(), agent.Info{Key: fmt.Sprint("run/", i), Attempt: 1})
+		resp, err := worker.Call(ctx, agent.Request{Op: "work", Task: task, Prompt: "Do your task."})
+		fmt.Println(task, resp.Text, err)
+	}
+	// Output:
+	// t-1 a draft <nil>
+	// t-2 a table <nil>
+	// t-1 a better draft <nil>
+}
+
 // Fail fails the first attempts, as an agent does that is busy.
 func ExampleFail() {
 	var t console

@@ -38,7 +38,7 @@ func (r *run) unite(c *orchestrator.Context, done []Report) error {
 		return err
 	}
 	master := Agent{ID: r.cfg.Master.Agent}.withDefaults(r.cfg)
-	resp, err := c.Call(master.ID, request(master, text))
+	resp, err := c.Call(master.ID, request(master, "", text))
 	if r.over(c, err) && !c.IsCanceled(err) {
 		r.warn(WarnBudget, master.ID, "the outputs of the departments were not united: "+err.Error())
 		return nil
@@ -127,7 +127,7 @@ func (r *run) askConsistency(c *orchestrator.Context, reports []Report) ([]Issue
 	}
 	found, _, err := orchestrator.Ask[struct {
 		Issues []Issue `json:"issues"`
-	}](c, r.cfg.Master.Consistency, request(Agent{ID: r.cfg.Master.Consistency}.withDefaults(r.cfg), text))
+	}](c, r.cfg.Master.Consistency, request(Agent{ID: r.cfg.Master.Consistency}.withDefaults(r.cfg), "", text))
 	return found.Issues, err
 }
 

@@ -117,7 +117,7 @@ func (w *assignment) try(c *orchestrator.Context, a *Attempt) (self *float64, er
 	}
 	a.Prompt = fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 	began := c.Elapsed()
-	resp, err := c.Call(w.agent.ID, request(w.agent, text))
+	resp, err := c.Call(w.agent.ID, request(w.agent, w.agent.ID, text))
 	if err != nil {
 		a.Duration = c.Elapsed() - began
 		return nil, err
@@ -127,9 +127,11 @@ func (w *assignment) try(c *orchestrator.Context, a *Attempt) (self *float64, er
 	return selfScore(resp), err
 }
 
-// request is a request to an agent with its settings.
-func request(a Agent, prompt string) agent.Request {
+// request is a request to an agent with its settings. task is what it is about: the
+// specialist whose work is made or graded, or the department.
+func request(a Agent, task, prompt string) agent.Request {
 	return agent.Request{
+		Task:        task,
 		Prompt:      prompt,
 		Output:      a.Schema,
 		Temperature: a.Temperature,

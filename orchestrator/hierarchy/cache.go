@@ -42,6 +42,7 @@ type cached struct {
 // Call implements agent.Agent.
 func (k *cache) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
 	asked := req
+	asked.Task = ""
 	asked.Limits = agent.Limits{MaxTokens: req.Limits.MaxTokens, ToolCalls: req.Limits.ToolCalls}
 	data, err := json.Marshal(asked)
 	if err != nil {

@@ -54,7 +54,7 @@ func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
 	marks, _, err := orchestrator.Ask[struct {
 		grading.Dimensions
 		Suggestions []string `json:"suggestions,omitempty"`
-	}](c, head.ID, request(head, text))
+	}](c, head.ID, request(head, w.Agent.ID, text))
 	return Grade{Dimensions: &marks.Dimensions, Suggestions: marks.Suggestions}, err
 }
 

@@ -89,7 +89,7 @@ func (r *run) headResolve(c *orchestrator.Context, d Department, brief string, p
 	}
 	head := d.head(r.cfg)
 	head.Schema = nil // it is for its work
-	resp, err := c.Call(d.Head, request(head, text))
+	resp, err := c.Call(d.Head, request(head, d.ID, text))
 	return resp.Text, err
 }
 

@@ -49,7 +49,7 @@ const (
 func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Response) (T, error)) (v T, err error) {
 	k.attempts++
 	within, limits := r.bounds(c, k)
-	req := agent.Request{Op: k.op, Input: agent.JSON(k.input), Output: k.output, Limits: limits}
+	req := agent.Request{Op: k.op, Task: k.step, Input: agent.JSON(k.input), Output: k.output, Limits: limits}
 	if req.Prompt, err = r.prompts.Fill(k.op+".tmpl", promptData{k.ID, k.Category, k.Revises, r.state.Input, r.state.Iteration}); err != nil {
 		return v, team.Fail("permanent", "%w", err) // a retry would fail again
 	}

@@ -58,6 +58,24 @@ func describeCall(n int, req providers.Request) string {
 	return fmt.Sprintf("unexpected call %d: last message is %s: %q", n, last.Role, short(last.Text))
 }
 
+// describeOrigin describes what o has of a call, behind that word; "": it has nothing.
+func describeOrigin(word string, o providers.Origin) string {
+	var has []string
+	if o.Op != "" {
+		has = append(has, fmt.Sprintf("op %q", o.Op))
+	}
+	if o.Task != "" {
+		has = append(has, fmt.Sprintf("task %q", o.Task))
+	}
+	if o.Attempt != 0 {
+		has = append(has, fmt.Sprintf("attempt %d", o.Attempt))
+	}
+	if len(has) == 0 {
+		return ""
+	}
+	return word + " " + strings.Join(has, ", ")
+}
+
 // describeScript says why no answer fits a call.
 func (m *Model) describeScript() string {
 	lines := []string{fmt.Sprintf("all %d answers in turn are used", len(m.turns))}

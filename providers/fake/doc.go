@@ -5,6 +5,11 @@
 //	m.When(fake.Rule{Text: "review", Times: 2, Answer: fake.JSON(verdict)})
 //	m.When(fake.Rule{System: "You are the critic", Answers: []fake.Answer{fake.Text("no"), fake.Text("yes")}})
 //
+// Where an agent.LLM asks for a team, a rule can name the operation, the task and the
+// attempt, and need not look into prompts:
+//
+//	m.When(fake.Rule{Op: "work", Task: "t-1", Answers: []fake.Answer{fake.JSON(first), fake.JSON(second)}})
+//
 // A call without a scripted answer and an answer that no call has used fail the test:
 // scripts do not start again silently.
 //

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/providers/fake"
 )
@@ -40,6 +43,34 @@ func Example() {
 	// It means to meet.
 	// script played: true
 	// fake:model: invalid: no answer is scripted for this call
+}
+
+// A rule can name the task that a flow's call is for, and its attempt: one model answers
+// for several tasks that are worked on at once.
+func ExampleRule() {
+	m := fake.New(nil)
+	m.When(fake.Rule{Task: "t-1", Attempt: 1, Answer: fake.Fail(providers.Transient, 0)})
+	m.When(fake.Rule{Op: "work", Task: "t-1", Answer: fake.Text("a draft")})
+	m.When(fake.Rule{Op: "work", Task: "t-2", Answer: fake.Text("a table")})
+
+	flow := orchestrator.Flow[[]string, []string]{Name: "tasks", Do: func(c *orchestrator.Context, tasks []string) (done []string, _ error) {
+		for _, r := range orchestrator.Map(c, tasks, 0, func(c *orchestrator.Context, task string) (agent.Response, error) {
+			return c.Call("worker", agent.Request{Op: "work", Task: task, Prompt: "Do your task."})
+		}) {
+			done = append(done, r.Value.Text)
+		}
+		return done, nil
+	}}
+	engine, err := orchestrator.NewLocal(orchestrator.Config{
+		Agents: agent.Roster{"worker": agent.LLM{Model: m}}, Retry: orchestrator.Retry{Initial: time.Millisecond},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = engine.Close(context.Background()) }()
+	fmt.Println(flow.Run(context.Background(), engine, []string{"t-1", "t-2"}))
+	// Output: [a draft a table] <nil>
 }
 
 // A model that calls every tool that it is offered, and then answers with data of

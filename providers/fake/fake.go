@@ -111,9 +111,10 @@ func (m *Model) next(ctx context.Context, req providers.Request) (given, bool) {
 	if ctx.Err() != nil {
 		return given{}, false
 	}
-	a, err := m.choose(req)
+	from := providers.OriginFrom(ctx)
+	a, err := m.choose(from, req)
 	if err != nil {
-		m.complain(req, err)
+		m.complain(from, req, err)
 		return given{}, false
 	}
 	g := given{a, time.Now()}
@@ -123,9 +124,9 @@ func (m *Model) next(ctx context.Context, req providers.Request) (given, bool) {
 	return g, true
 }
 
-// choose takes the answer to req from the script.
-func (m *Model) choose(req providers.Request) (Answer, error) {
-	a, ok := m.take(req)
+// choose takes the answer to req, which comes from that call, from the script.
+func (m *Model) choose(from providers.Origin, req providers.Request) (Answer, error) {
+	a, ok := m.take(from, req)
 	if !ok {
 		return Answer{}, errors.New(m.describeScript())
 	}
@@ -139,9 +140,9 @@ func (m *Model) choose(req providers.Request) (Answer, error) {
 	return made.clone(), nil
 }
 
-func (m *Model) take(req providers.Request) (Answer, bool) {
+func (m *Model) take(from providers.Origin, req providers.Request) (Answer, bool) {
 	for _, r := range m.rules {
-		if !r.usedUp() && r.matches(req) {
+		if !r.usedUp() && r.matches(from, req) {
 			return r.take(), true
 		}
 	}
@@ -153,8 +154,8 @@ func (m *Model) take(req providers.Request) (Answer, bool) {
 }
 
 // complain records that the last call has no answer, and fails the test.
-func (m *Model) complain(req providers.Request, err error) {
-	report := describeCall(len(m.requests), req) + "\n\t" + err.Error()
+func (m *Model) complain(from providers.Origin, req providers.Request, err error) {
+	report := describeCall(len(m.requests), req) + describeOrigin(";", from) + "\n\t" + err.Error()
 	m.unexpected = append(m.unexpected, report)
 	if m.t != nil {
 		m.t.Helper()

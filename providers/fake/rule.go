@@ -11,6 +11,10 @@ import (
 // Rule answers the calls that match all its set fields, in any order. The zero Rule
 // matches every call and answers an empty text.
 type Rule struct {
+	Op      string // operation that the agent is asked for, as in providers.Origin; "": any
+	Task    string // task or step that the call is for, as in providers.Origin; "": any
+	Attempt int    // attempt of the call, from 1, as in providers.Origin; 0: any
+
 	Role   providers.Role               // role of the last message; "": any
 	Text   string                       // part of the last message; "": any
 	System string                       // part of a system message, which tells agents apart; "": any
@@ -55,9 +59,12 @@ func (r *rule) take() Answer {
 	return r.Answers[r.used-1]
 }
 
-func (r *rule) matches(req providers.Request) bool {
+func (r *rule) matches(o providers.Origin, req providers.Request) bool {
 	last := lastMessage(req)
-	return (r.Role == "" || r.Role == last.Role) &&
+	return (r.Op == "" || r.Op == o.Op) &&
+		(r.Task == "" || r.Task == o.Task) &&
+		(r.Attempt == 0 || r.Attempt == o.Attempt) &&
+		(r.Role == "" || r.Role == last.Role) &&
 		strings.Contains(last.Text, r.Text) &&
 		(r.System == "" || saysSystem(req, r.System)) &&
 		(r.Match == nil || r.Match(req))
@@ -76,6 +83,7 @@ func saysSystem(req providers.Request, text string) bool {
 func (r *rule) String() string {
 	var b strings.Builder
 	b.WriteString("rule")
+	b.WriteString(describeOrigin(" for", providers.Origin{Op: r.Op, Task: r.Task, Attempt: r.Attempt}))
 	if r.Role != "" {
 		fmt.Fprintf(&b, " for a message of role %s", r.Role)
 	}
