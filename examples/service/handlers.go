@@ -88,12 +88,16 @@ func send(w http.ResponseWriter, rec runlog.Record) error {
 	return err
 }
 
+// answer takes an answer to a question. The proxy in front of the service, which signs
+// people in, sends who they are as X-User. If-Match has the hash of the question that they
+// were shown: another one is not answered.
 func (s *server) answer(w http.ResponseWriter, r *http.Request, run *orchestrator.Run) error {
 	var answer json.RawMessage
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&answer); err != nil {
 		return fmt.Errorf("%w: the answer is no JSON: %w", errRequest, err)
 	}
-	if err := run.Answer(r.Context(), r.PathValue("key"), answer); err != nil {
+	by := orchestrator.AnswerOptions{By: r.Header.Get("X-User"), Seen: strings.Trim(r.Header.Get("If-Match"), `"`)}
+	if err := run.AnswerWith(r.Context(), r.PathValue("key"), answer, by); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
