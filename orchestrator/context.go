@@ -119,6 +119,14 @@ func (c *Context) Err() error {
 // that try again stop at it.
 func IsOver(err error) bool { return errors.Is(err, engine.ErrOver) }
 
+// IsBroken tells whether err is there because the flow broke a rule ([ErrFlow]). An error
+// of the same name that an agent or a child returned is a failure of that one. Loops that
+// try again stop at it.
+func IsBroken(err error) bool {
+	var crossed *agent.Error // from an agent or a child, unless it says that the flow broke the rule
+	return errors.Is(err, engine.ErrRule) || errors.Is(err, ErrFlow) && (!errors.As(err, &crossed) || !errors.Is(crossed, ErrFlow))
+}
+
 // IsCanceled reports whether err is there because c is canceled. It is IsOver for
 // cancels only.
 func (c *Context) IsCanceled(err error) bool { return IsOver(err) && errors.Is(err, ErrCanceled) }
@@ -198,8 +206,11 @@ func (c *Context) WithoutCancel() *Context {
 // itself. A call that does not fit beside the reservations of others waits, first
 // come, first served. One that would not fit without them either is ErrBudget.
 // Without an Estimate, only as many calls of an agent are under way at once as
-// were answered before, at least one. The same holds under a limit on Tokens,
-// where there is no Estimate. Calls beyond a limit on Calls do not wait.
+// were answered before, at least one. The same holds under a limit on Tokens, where
+// Limits.Tokens is the estimate. A call beyond a limit on Calls does not wait, but an agent
+// that has made several calls of models in one call reserves as many, or Limits.Calls.
+//
+// What is left of each limit goes with a call to its agent: Limits.Cost, Calls and Tokens.
 //
 // A call without a known price is refused under a limit on Cost. Where the price shows
 // only afterwards, the next call is refused. Split divides a Budget among branches.

@@ -1,13 +1,13 @@
 package orchestrator
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
 )
 
 // Verdict is what grading says of one piece of work. A model may be asked for one:
@@ -47,7 +47,7 @@ func (s Scale) orDefault() (Scale, error) {
 	if s.Min < s.Max && !math.IsInf(s.Min, 0) && !math.IsInf(s.Max, 0) { // false for NaN, too
 		return s, nil
 	}
-	return s, agent.ErrorOf(fmt.Errorf("%w: the Scale is %v to %v: want one from less to more", ErrFlow, s.Min, s.Max))
+	return s, brokenRule("the Scale is %v to %v: want one from less to more", s.Min, s.Max)
 }
 
 // check returns ErrMalformed for a score outside of s.
@@ -145,7 +145,7 @@ func Refine[T any](c *Context, r Refinement[T]) (best Refined[T], err error) {
 func (r Refinement[T]) scale() (Scale, error) {
 	s, err := r.Scale.orDefault()
 	if err == nil && r.Gate != 0 && s.check(r.Gate) != nil {
-		err = agent.ErrorOf(fmt.Errorf("%w: Refinement.Gate is %v, which is not on the Scale of %v to %v", ErrFlow, r.Gate, s.Min, s.Max))
+		err = brokenRule("Refinement.Gate is %v, which is not on the Scale of %v to %v", r.Gate, s.Min, s.Max)
 	}
 	return s, err
 }
@@ -163,8 +163,15 @@ func (r Refinement[T]) grade(c *Context, v T, s Scale) (verdict Verdict, err err
 	return verdict, err
 }
 
+// brokenRule returns the error of a flow that breaks a rule.
+func brokenRule(format string, args ...any) error {
+	e := agent.ErrorOf(fmt.Errorf("%w: %s", ErrFlow, fmt.Sprintf(format, args...)))
+	e.Codes = append(e.Codes, engine.ErrRule)
+	return e
+}
+
 // ends reports whether err ends a refinement.
-func ends(err error) bool { return IsOver(err) || errors.Is(err, ErrFlow) }
+func ends(err error) bool { return IsOver(err) || IsBroken(err) }
 
 // ending returns err if it ends a refinement, else nil.
 func ending(err error) error {

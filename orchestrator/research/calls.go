@@ -142,7 +142,7 @@ func (r *run) shortage(c *orchestrator.Context) (code, text string) {
 // breaks tells whether the run cannot continue at all: it is canceled, or its flow broke a
 // rule.
 func (r *run) breaks(c *orchestrator.Context, err error) bool {
-	return c.IsCanceled(err) || errors.Is(err, orchestrator.ErrFlow)
+	return c.IsCanceled(err) || orchestrator.IsBroken(err)
 }
 
 // room is what a plan may use: the rest of money and time, less what evaluations have used

@@ -163,7 +163,7 @@ func Guard[T any](what string, hook func() (T, error)) (v T, err error) {
 
 // Ends reports whether err ends the run: the engine says that the run is over, or the flow
 // broke a rule. An error that an agent returns never does.
-func Ends(err error) bool { return orchestrator.IsOver(err) || errors.Is(err, orchestrator.ErrFlow) }
+func Ends(err error) bool { return orchestrator.IsOver(err) || orchestrator.IsBroken(err) }
 
 // Fail returns an error with that code. Its text is format with args, without the code. An
 // error that args wrap (%w) keeps its own codes.
