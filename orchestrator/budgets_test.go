@@ -124,7 +124,7 @@ func TestBudgetsOfAContext(t *testing.T) {
 			got, err := f.Result(t.Context(), r)
 			require.ErrorIs(t, err, orchestrator.ErrBudget)
 			assert.Equal(t, providers.Usage{Calls: 7, Cost: 70}, got, "its inner steps are counted, not budgeted")
-			assert.Equal(t, []agent.Limits{{Cost: 50}}, told, "what it may cost it is told")
+			assert.Equal(t, []agent.Limits{{Cost: 50, Calls: 3}}, told, "what it may use it is told")
 		})
 	})
 }

@@ -119,7 +119,7 @@ func (f Flow[In, Out]) start(ctx context.Context, e *Engine, in In, o StartOptio
 	if err != nil {
 		return "", nil, err
 	}
-	input.Data = data
+	input.Data, input.Edition = data, engine.Edition
 	wait, err = e.driver.Start(ctx, f.Program(), input)
 	return o.ID, wait, err
 }

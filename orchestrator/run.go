@@ -169,7 +169,7 @@ type Info struct {
 // is not known.
 //
 // Its fields:
-//   - Calls: number of calls; 0: none
+//   - Calls: calls of models reserved for them, at least one each; 0: none
 //   - Cost: money reserved for them, in nano-USD; 0: nothing, or no limit
 //   - Tokens: tokens reserved for them; 0: nothing, or no limit
 type Lost = engine.Lost

@@ -53,7 +53,8 @@ type Request struct {
 }
 
 // Limits bound one call. A zero field sets no limit. The engine enforces Timeout,
-// Total, Attempts and Grace; the agent enforces Slice, ToolCalls and MaxTokens.
+// Total, Attempts and Grace; the agent enforces Slice, ToolCalls, MaxTokens, Cost, Calls
+// and Tokens.
 // Limits say how something is asked, not what: they may change between a run and
 // its resumption.
 type Limits struct {
@@ -66,6 +67,8 @@ type Limits struct {
 	MaxTokens int               `json:"maxTokens,omitempty"` // tokens of the answer
 	Repairs   int               `json:"repairs,omitempty"`   // number of times that Ask sends back an answer that does not fit; 0: once, -1: never
 	Cost      providers.NanoUSD `json:"cost,omitempty"`      // money for the call, in nano-USD; the budget sets it, the agent keeps to it
+	Calls     int64             `json:"calls,omitempty"`     // calls of models for the call; likewise. What the flow sets is reserved under a limit on calls
+	Tokens    int64             `json:"tokens,omitempty"`    // tokens of input and output for the call; likewise. What the flow sets is reserved under a limit on tokens
 	Estimate  providers.NanoUSD `json:"estimate,omitempty"`  // money reserved before the call, in nano-USD; 0: nothing, then calls under way can overshoot a budget
 
 	AllowUnpriced bool `json:"allowUnpriced,omitempty"` // under Cost, a model without a known price may be asked; the budget sets it

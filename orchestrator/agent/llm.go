@@ -83,9 +83,11 @@ func (a LLM) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Call implements [Agent]. Under a limit on cost, a model without a known price is
-// refused, and no turn starts once the turns before it have reached the limit: both
-// with the code "budget".
+// Call implements [Agent]. Under a limit on cost, a model without a known price is refused
+// with the code "budget". No turn starts that does not fit into Limits.Cost, Calls or
+// Tokens beside the turns before it, if it uses as much as the largest of them: that has
+// the code "budget", too, and the Response beside the error has what was said so far in
+// Messages, and More.
 func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 	if err := a.Validate(); err != nil {
 		return Response{}, err
@@ -137,6 +139,7 @@ type loop struct {
 	old    int               // number of ask.Messages that are the instructions, the History and the prompt
 	turn   int               // number of turns since the prompt, in earlier slices too
 	spent  providers.Usage
+	most   providers.Usage // most that a turn of this call has used, each figure by itself
 
 	fallbacks []Fallback
 }
@@ -153,6 +156,9 @@ func (l *loop) run(ctx context.Context) (Response, error) {
 		answer, err := l.next(ctx)
 		if err != nil {
 			e, sliced, results := ErrorOf(err), most > 0 || long > 0, len(l.ask.Messages) > l.old
+			if results && errors.Is(err, budget) {
+				return Response{Messages: l.said(), More: true}, err
+			}
 			if !e.Transient || !sliced || !results || ctx.Err() != nil {
 				return Response{}, err
 			}
@@ -182,19 +188,36 @@ func (l *loop) run(ctx context.Context) (Response, error) {
 
 // mayAsk returns nil, or why there must not be another turn.
 func (l *loop) mayAsk() error {
-	priced, ok := l.llm.Model.(providers.Priced)
-	switch unpriced := !ok || !priced.Priced() || l.spent.Unpriced > 0; {
-	case l.turn >= l.llm.MaxTurns:
+	if l.turn >= l.llm.MaxTurns {
 		return fmt.Errorf("%w: the model still asks for tools in turn %d of %d", ErrTurns, l.turn, l.llm.MaxTurns)
-	case l.limits.Cost <= 0:
-		return nil
-	case l.spent.Cost >= l.limits.Cost:
-		return fmt.Errorf("%w: turn %d does not start: those before it have cost %s of %s USD", budget, l.turn+1, l.spent.Cost.USD(), l.limits.Cost.USD())
-	case unpriced && !l.limits.AllowUnpriced:
-		return fmt.Errorf("%w: turn %d does not start: the model has no known price, which a limit on cost does not allow: give it one, or set AllowUnpriced of the budget", budget, l.turn+1)
 	}
-	return nil
+	if l.limits.Cost > 0 && !l.limits.AllowUnpriced {
+		priced, ok := l.llm.Model.(providers.Priced)
+		if !ok || !priced.Priced() || l.spent.Unpriced > 0 {
+			return fmt.Errorf("%w: turn %d does not start: the model has no known price, which a limit on cost does not allow: give it one, or set AllowUnpriced of the budget", budget, l.turn+1)
+		}
+	}
+	var left string
+	switch {
+	case beyond(int64(l.limits.Cost), int64(l.spent.Cost), int64(l.most.Cost)):
+		left = "have cost " + l.spent.Cost.USD() + " of " + l.limits.Cost.USD() + " USD"
+	case beyond(l.limits.Calls, l.spent.Calls, max(l.most.Calls, 1)):
+		left = fmt.Sprintf("have made %d of %d calls of models", l.spent.Calls, l.limits.Calls)
+	case beyond(l.limits.Tokens, tokens(l.spent), tokens(l.most)):
+		left = fmt.Sprintf("have used %d of %d tokens", tokens(l.spent), l.limits.Tokens)
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: turn %d does not start: those before it %s, and it may use as much as the largest of them", budget, l.turn+1, left)
 }
+
+// beyond reports whether as much as most does not fit into limit beside what is used, or
+// nothing is left. A limit of 0 is no limit.
+func beyond(limit, used, most int64) bool {
+	return limit > 0 && (used >= limit || most > limit-used)
+}
+
+func tokens(u providers.Usage) int64 { return u.Input + u.Output }
 
 const budget Code = "budget"
 
@@ -223,6 +246,10 @@ func (l *loop) next(ctx context.Context) (providers.Response, error) {
 	answer.Usage.Calls = max(answer.Usage.Calls, 1)
 	l.turn = turn
 	l.spent = l.spent.Add(answer.Usage)
+	l.most.Calls, l.most.Cost = max(l.most.Calls, answer.Usage.Calls), max(l.most.Cost, answer.Usage.Cost)
+	if tokens(answer.Usage) > tokens(l.most) {
+		l.most.Input, l.most.Output = answer.Usage.Input, answer.Usage.Output
+	}
 	if len(answer.Before) > 0 {
 		f := Fallback{Turn: turn, Model: answer.Model}
 		for _, e := range answer.Before {

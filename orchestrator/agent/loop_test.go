@@ -112,26 +112,37 @@ func TestLimitsOfTheLoop(t *testing.T) {
 		return u
 	}
 	unpriced := providers.Usage{Calls: 1, ToolCalls: 1, Input: 2, Output: 1, Unpriced: 1}
+	budget := agent.Code("budget")
 	tests := []struct {
 		name  string
 		llm   agent.LLM
-		limit providers.NanoUSD
+		limit agent.Limits
 		want  error
 		used  providers.Usage
 	}{
-		{"20 turns", agent.LLM{Model: again(0)}, 0, agent.ErrTurns, with(turns(20), 19)},
-		{"3 turns", agent.LLM{Model: again(0), MaxTurns: 3}, 0, agent.ErrTurns, with(turns(3), 2)},
-		{"one turn, no tool", agent.LLM{Model: again(0), MaxTurns: 1}, 0, agent.ErrTurns, turns(1)},
-		{"a cost that is reached", agent.LLM{Model: known{again(0)}}, 14, agent.Code("budget"), with(turns(2), 2)},
-		{"a cost that is passed", agent.LLM{Model: known{again(0)}}, 15, agent.Code("budget"), with(turns(3), 3)},
-		{"a cost that is not known", agent.LLM{Model: known{again(1)}}, 1000, agent.Code("budget"), unpriced},
+		{"20 turns", agent.LLM{Model: again(0)}, agent.Limits{}, agent.ErrTurns, with(turns(20), 19)},
+		{"3 turns", agent.LLM{Model: again(0), MaxTurns: 3}, agent.Limits{}, agent.ErrTurns, with(turns(3), 2)},
+		{"one turn, no tool", agent.LLM{Model: again(0), MaxTurns: 1}, agent.Limits{}, agent.ErrTurns, turns(1)},
+		{"a cost that is reached", agent.LLM{Model: known{again(0)}}, agent.Limits{Cost: 14}, budget, with(turns(2), 2)},
+		{"N10 a cost that would be passed", agent.LLM{Model: known{again(0)}}, agent.Limits{Cost: 20}, budget, with(turns(2), 2)},
+		{"a cost that is not known", agent.LLM{Model: known{again(1)}}, agent.Limits{Cost: 1000}, budget, unpriced},
+		{"N10 one call", agent.LLM{Model: again(0)}, agent.Limits{Calls: 1}, budget, with(turns(1), 1)},
+		{"N10 three calls", agent.LLM{Model: again(0)}, agent.Limits{Calls: 3}, budget, with(turns(3), 3)},
+		{"N10 tokens that are reached", agent.LLM{Model: again(0)}, agent.Limits{Tokens: 9}, budget, with(turns(3), 3)},
+		{"N10 tokens that would be passed", agent.LLM{Model: again(0)}, agent.Limits{Tokens: 11}, budget, with(turns(3), 3)},
+		{"N10 fewer tokens than one turn uses", agent.LLM{Model: again(0)}, agent.Limits{Tokens: 1}, budget, with(turns(1), 1)},
+		{"N10 the least of all", agent.LLM{Model: known{again(0)}}, agent.Limits{Cost: 100, Calls: 2, Tokens: 100}, budget, with(turns(2), 2)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.llm.Tools = []agent.Tool{wait(t)}
-			resp, err := tt.llm.Call(t.Context(), agent.Request{Prompt: "go", Limits: agent.Limits{Cost: tt.limit}})
+			resp, err := tt.llm.Call(t.Context(), agent.Request{Prompt: "go", Limits: tt.limit})
 			require.ErrorIs(t, err, tt.want)
 			assert.Equal(t, tt.used, resp.Usage, "it is kept")
+			if errors.Is(err, budget) && resp.Usage.Unpriced == 0 {
+				assert.Len(t, resp.Messages, int(2*tt.used.Calls), "what was said is beside the error: a call and its result in each turn")
+				assert.True(t, resp.More)
+			}
 			assert.False(t, agent.ErrorOf(err).Transient)
 		})
 	}

@@ -49,6 +49,8 @@ type Task struct {
 	again    time.Time // start of the last attempt, if it is not the first one; else zero
 	attempts int
 	usage    providers.Usage // sum over all attempts, as the agent reported it
+	counted  Amount          // usage of the attempts that most is of
+	most     Amount          // most that one attempt has used, each figure by itself
 	due      atomic.Int64    // time limit of the attempt under way, in ns after begun; 0: no limit
 
 	canceled atomic.Bool
@@ -155,7 +157,11 @@ func (t *Task) try(c *callContext) {
 	t.attempts++
 	t.Response, t.Err = agent.Response{}, errExited
 	defer t.tried(c, limit)
-	response, err := t.agent.Call(c, *t.Request)
+	req := *t.Request
+	if t.attempts > 1 {
+		req.Limits = t.left()
+	}
+	response, err := t.agent.Call(c, req)
 	t.Response, t.Err = response, nil
 	if err != nil {
 		t.Err = agent.ErrorOf(err)
@@ -244,13 +250,40 @@ func (t *Task) rest(ctx context.Context, d time.Duration) {
 	t.Rest(ctx, wait)
 }
 
-// affordable reports whether budgets have reserved enough for one more attempt. Attempts
-// that cost nothing are free.
+// affordable reports whether one more attempt fits into what the call may use, if it uses
+// as much as the largest so far. Attempts that used nothing are free. It is called once
+// after each attempt.
 func (t *Task) affordable() bool {
-	used := Amount{t.usage.Cost, t.usage.Input + t.usage.Output}
-	if used.Cost > 0 && t.Reserved.Cost > 0 || used.Tokens > 0 && t.Reserved.Tokens > 0 {
+	used := Amount{max(t.usage.Cost, 0), max(t.usage.Input+t.usage.Output, 0), max(t.usage.Calls, 0)}
+	t.most.Cost = max(t.most.Cost, used.Cost-t.counted.Cost)
+	t.most.Tokens = max(t.most.Tokens, used.Tokens-t.counted.Tokens)
+	t.most.Calls = max(t.most.Calls, used.Calls-t.counted.Calls)
+	t.counted = used
+	if r := t.Reserved; used.Cost > 0 && r.Cost > 0 || used.Tokens > 0 && r.Tokens > 0 || used.Calls > 0 && r.Calls > 0 {
 		return false // the reservation was for one
 	}
-	left := t.Request.Limits.Cost
-	return used.Cost == 0 || left == 0 || used.Cost+used.Cost/providers.NanoUSD(t.attempts) <= left
+	l := &t.Request.Limits
+	return fits(l.Cost, used.Cost, t.most.Cost) && fits(l.Tokens, used.Tokens, t.most.Tokens) && fits(l.Calls, used.Calls, t.most.Calls)
+}
+
+// fits reports whether as much as more fits into limit beside used. A limit of 0 is none,
+// and nothing always fits.
+func fits[N ~int64](limit, used, more N) bool {
+	return limit <= 0 || more == 0 || more <= limit-used
+}
+
+// left returns the limits of the next attempt: what those before it have used is gone. An
+// attempt that affordable admits has something left.
+func (t *Task) left() agent.Limits {
+	l := t.Request.Limits
+	if l.Cost > 0 {
+		l.Cost = max(l.Cost-t.counted.Cost, 1)
+	}
+	if l.Tokens > 0 {
+		l.Tokens = max(l.Tokens-t.counted.Tokens, 1)
+	}
+	if l.Calls > 0 {
+		l.Calls = max(l.Calls-t.counted.Calls, 1)
+	}
+	return l
 }

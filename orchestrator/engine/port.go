@@ -31,18 +31,19 @@ type Op struct {
 	Canceled bool
 
 	// Reserved is what budgets hold for a call until it is settled. It is recorded with
-	// the call's answer. It is zero without a limit on cost or tokens, and for a call of
-	// unknown cost, which has its budgets for itself.
+	// the call's answer. It is zero without limits, for one call of a model, and for a call
+	// of unknown cost, which has its budgets for itself.
 	Reserved Amount
 
 	Private any // value of the engine; an Op that is used again keeps it
 	Owner   any // value of the scheduler; engines leave it as it is
 }
 
-// Amount is money and tokens.
+// Amount is money, tokens and calls of models.
 type Amount struct {
 	Cost   providers.NanoUSD `json:"cost,omitempty"`   // money in nano-USD; 0: none
 	Tokens int64             `json:"tokens,omitempty"` // tokens of input and output together; 0: none
+	Calls  int64             `json:"calls,omitempty"`  // calls of models, above 1; 0: one
 }
 
 // Key returns the identity of op as one word, unique in its run: "3" is the fourth effect

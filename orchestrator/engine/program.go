@@ -71,7 +71,13 @@ type Input struct {
 	Parent        string            `json:"parent,omitempty"`        // run that started this child; "": it is no child
 	Depth         int               `json:"depth,omitempty"`         // number of runs around this child; 0: it is no child
 	Figures       Figures           `json:"figures,omitempty"`       // child: figures that its parent had when it started
+	Edition       int               `json:"edition,omitempty"`       // Edition of the rules by which its budgets decide; 0: that of logs from before there was any
 }
+
+// Edition is that of the rules by which budgets decide in runs that start now. A run keeps
+// the one that it was started with. Since edition 1, a call reserves as many calls of
+// models as its agent has used at most.
+const Edition = 1
 
 // MaxDepth is how deep children may be nested: Child of a run of that Depth is
 // ErrFlow.
@@ -84,7 +90,7 @@ type Figures map[string]Figure
 // Figure is what a run has learned of one agent. A failure that used neither
 // tokens nor money is not counted.
 type Figure struct {
-	Most    Amount `json:"most"`              // the largest cost and tokens of one call
+	Most    Amount `json:"most"`              // the largest cost, tokens and calls of models of one call
 	Settled int64  `json:"settled,omitempty"` // number of calls that are settled
 }
 
@@ -111,7 +117,7 @@ type End struct {
 // killed, and against calls and children that were left behind. What they really used
 // is not known.
 type Lost struct {
-	Calls  int64             `json:"calls,omitempty"`  // number of calls; 0: none
+	Calls  int64             `json:"calls,omitempty"`  // calls of models reserved for them, at least one each; 0: none
 	Cost   providers.NanoUSD `json:"cost,omitempty"`   // money reserved for them, in nano-USD; 0: nothing, or no limit
 	Tokens int64             `json:"tokens,omitempty"` // tokens reserved for them; 0: nothing, or no limit
 }

@@ -49,7 +49,8 @@ func refused(h *host, b orchestrator.Budget, u providers.Usage, l agent.Limits) 
 
 func budgetCalls(t *testing.T, h *host) {
 	assert.Equal(t, 3, refused(h, orchestrator.Budget{Calls: 3}, providers.Usage{}, agent.Limits{}), "an agent that reports none counts as one")
-	assert.Equal(t, 2, refused(h, orchestrator.Budget{Calls: 5}, providers.Usage{Calls: 3}, agent.Limits{}), "calls of models: 0+3, 3+3 > 5")
+	assert.Equal(t, 2, refused(h, orchestrator.Budget{Calls: 6}, providers.Usage{Calls: 3}, agent.Limits{}), "calls of models: 0+3, 3+3")
+	assert.Equal(t, 1, refused(h, orchestrator.Budget{Calls: 5}, providers.Usage{Calls: 3}, agent.Limits{}), "3+3 > 5")
 }
 
 func budgetCost(t *testing.T, h *host) {

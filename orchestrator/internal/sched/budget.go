@@ -46,38 +46,66 @@ func (s *Sched) decide(e *effect) (waits bool) {
 	return false
 }
 
-// want sets e.held to what the call may use, as far as limits apply to it.
+// want sets e.held to what the call may use, as far as limits apply to it: what the flow
+// says, else the most that such a call has used.
 func (s *Sched) want(e *effect) {
-	most := s.all.Most
-	if f := s.figures[e.Name]; f.Settled > 0 {
-		most = f.Most
+	most, settled := s.all.Most, s.figures[e.Name].Settled > 0
+	if settled {
+		most = s.figures[e.Name].Most
 	} else if s.all.Settled == 0 {
 		most = engine.Amount{Cost: unknown, Tokens: unknown}
 	}
-	e.held, e.guessed = amounts{onCalls: 1}, e.scope.limited[onTokens]
-	if e.guessed {
-		e.held[onTokens] = most.Tokens
+	own := engine.Amount{Cost: e.Request.Limits.Estimate, Tokens: e.own.Tokens, Calls: e.own.Calls}
+	if e.known.Made {
+		own = e.asRecorded(own)
 	}
-	switch estimate := e.Request.Limits.Estimate; {
-	case !e.scope.limited[onCost]:
-	case estimate <= 0:
-		e.held[onCost], e.guessed = int64(most.Cost), true
-	case e.known.Made:
-		e.held[onCost] = int64(e.known.Reserved.Cost)
-	default:
-		e.held[onCost] = int64(estimate)
+	e.held, e.guessed = amounts{onCalls: 1}, false
+	if e.scope.limited[onCalls] && s.edition > 0 && (settled || own.Calls > 0) {
+		e.want(onCalls, max(own.Calls, 0), max(most.Calls, 1))
+	}
+	if e.scope.limited[onTokens] {
+		e.want(onTokens, own.Tokens, most.Tokens)
+	}
+	if e.scope.limited[onCost] {
+		e.want(onCost, int64(own.Cost), int64(most.Cost))
 	}
 }
 
+// want sets what e wants of kind k: its own figure, or else a guess.
+func (e *effect) want(k int, own, guess int64) {
+	if e.held[k] = own; own <= 0 {
+		e.held[k] = guess
+		e.guessed = e.guessed || k != onCalls || guess > 1 // one call of a model is no guess
+	}
+}
+
+// asRecorded returns what the flow says of a call that was made, with the figures of the
+// record.
+func (e *effect) asRecorded(own engine.Amount) engine.Amount {
+	if own.Cost > 0 {
+		own.Cost = e.known.Reserved.Cost
+	}
+	if own.Tokens > 0 {
+		own.Tokens = e.known.Reserved.Tokens
+	}
+	if own.Calls > 0 {
+		own.Calls = max(e.known.Reserved.Calls, 1)
+	}
+	return own
+}
+
 // refusal returns why sc has no room for e even if all calls under way were free; nil:
-// it has. A limit on calls counts calls under way as used, and for a child all limits do.
+// it has. A limit on calls counts each call under way as one, and for a child all limits
+// count reservations as used.
 func (sc *Scope) refusal(e *effect) *agent.Error {
 	for k, limit := range sc.limit {
 		used := sc.used[k]
-		if k == onCalls || e.Kind == engine.Child {
+		if e.Kind == engine.Child {
 			used = plus(used, sc.held[reserved][k])
 		}
 		switch {
+		case k == onCalls && e.Kind == engine.Call && exceeds(limit, plus(used, sc.running), 1):
+			return sc.why(e, k)
 		case k == onCost && limit != 0 && sc.spent.Unpriced > 0 && !sc.budget.AllowUnpriced:
 			return over("%d calls have no known price, which a limit on cost does not allow without AllowUnpriced", sc.spent.Unpriced)
 		case exceeds(limit, used, e.held[k]):
@@ -102,24 +130,37 @@ func exceeds(limit, used, wanted int64) bool {
 	return limit != 0 && (used >= limit || wanted > limit-used)
 }
 
-// reserve holds what a call wants. It sets Limits.Cost of the request to what is left, or
-// less if the flow says so.
+// reserve holds what a call wants. It sets Limits of the request to what is left, or less
+// if the flow says so.
 func (s *Sched) reserve(e *effect) {
+	l, left := &e.Request.Limits, e.scope.LeftAt(0)
 	if e.scope.limited[onCost] {
-		l, left := &e.Request.Limits, e.scope.LeftAt(0)
-		if l.Cost = e.cost; left.Cost > 0 && (l.Cost == 0 || left.Cost < l.Cost) {
+		if l.Cost = e.own.Cost; left.Cost > 0 && (l.Cost == 0 || left.Cost < l.Cost) {
 			l.Cost, l.AllowUnpriced = left.Cost, left.AllowUnpriced
 		}
 	}
+	l.Calls, l.Tokens = lower(e.own.Calls, left.Calls), lower(e.own.Tokens, left.Tokens)
 	if e.guessed {
 		made(&s.guesses)[e.Name]++
 	}
 	want := e.held
 	e.Reserved = engine.Amount{Cost: providers.NanoUSD(max(want[onCost], 0)), Tokens: max(want[onTokens], 0)}
+	if want[onCalls] > 1 {
+		e.Reserved.Calls = want[onCalls]
+	}
 	s.book(e, nil, reserved, e.reservation())
 	for sc := e.scope; sc != nil && s.all.Settled == 0; sc = sc.parent {
 		sc.alone = sc.limit[onCost] != 0 && want[onCost] == unknown || sc.limit[onTokens] != 0 && want[onTokens] == unknown
 	}
+}
+
+// lower returns the lower one of what the flow allows and what is left, as far as they
+// limit anything.
+func lower(own, left int64) int64 {
+	if left > 0 && (own <= 0 || left < own) {
+		return left
+	}
+	return own
 }
 
 // setAside gives a child all that is left. This share counts as used in all budgets
@@ -128,16 +169,16 @@ func (s *Sched) setAside(e *effect) {
 	_, worked := s.port.Now()
 	share := e.scope.LeftAt(worked)
 	e.Input.Run += "/" + e.Key()
-	e.Input.Budget, e.Input.Depth, e.Input.Figures = share, s.depth+1, maps.Clone(s.figures)
+	e.Input.Budget, e.Input.Edition, e.Input.Depth, e.Input.Figures = share, engine.Edition, s.depth+1, maps.Clone(s.figures)
 	s.book(e, nil, shared, amounts{max(share.Calls, 0), max(share.Tokens, 0), max(int64(share.Cost), 0)})
 	s.children++
 }
 
-// reservation returns what counts as lost if e is lost: one call and what was reserved
-// for it, or the share of a child.
+// reservation returns what counts as lost if e is lost: what was reserved for a call, at
+// least one call, or the share of a child.
 func (e *effect) reservation() amounts {
 	if e.Kind == engine.Call {
-		return amounts{1, e.Reserved.Tokens, int64(e.Reserved.Cost)}
+		return amounts{max(e.Reserved.Calls, 1), e.Reserved.Tokens, int64(e.Reserved.Cost)}
 	}
 	return e.held
 }
@@ -149,6 +190,9 @@ func (s *Sched) learn(name string, calls int64, most amounts) {
 	for _, f := range [...]*engine.Figure{&of, &s.all} {
 		f.Settled = plus(f.Settled, max(calls, 0))
 		f.Most.Cost, f.Most.Tokens = max(f.Most.Cost, providers.NanoUSD(most[onCost])), max(f.Most.Tokens, most[onTokens])
+		if most[onCalls] > 1 {
+			f.Most.Calls = max(f.Most.Calls, most[onCalls])
+		}
 	}
 	if s.figures == nil {
 		s.figures = engine.Figures{}

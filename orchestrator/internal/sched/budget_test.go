@@ -32,7 +32,8 @@ func TestLimits(t *testing.T) {
 	}{
 		{"no limit", engine.Budget{}, providers.Usage{Calls: 7, Input: 7, Output: 7, Cost: 7, Unpriced: 1}, 9, ""},
 		{"calls", engine.Budget{Calls: 3}, providers.Usage{Calls: 1}, 3, "the limit of 3 calls is reached"},
-		{"calls of models in one call", engine.Budget{Calls: 5}, providers.Usage{Calls: 2}, 3, "the limit of 5 calls"}, // 0+2, 2+2, 4 < 5
+		{"N10 calls of models in one call", engine.Budget{Calls: 5}, providers.Usage{Calls: 2}, 2, "1 of 5 calls are left, and the call wants 2, the most that such a call used so far"},
+		{"N10 calls of models to the last", engine.Budget{Calls: 6}, providers.Usage{Calls: 2}, 3, "the limit of 6 calls is reached"},
 		{"tokens", engine.Budget{Tokens: 20}, providers.Usage{Input: 4, Output: 3}, 2, "6 of 20 tokens are left, and the call wants 7, the most that such a call used so far"},
 		{"tokens to the last", engine.Budget{Tokens: 21}, providers.Usage{Input: 4, Output: 3}, 3, "0 of 21 tokens are left"},
 		{"cost", engine.Budget{Cost: 2 * providers.USD}, providers.Usage{Cost: 800_000_000}, 2, "0.4 of 2 USD are left, and the call wants 0.8, the most that such a call used so far: an Estimate for this agent says"},
@@ -75,6 +76,124 @@ func TestLimits(t *testing.T) {
 			assert.ErrorContains(t, last.Err, tt.says)
 		}))
 	}
+}
+
+// asking makes calls of the agent "a" side by side, each with these limits.
+func asking(n int, l agent.Limits) func(r *run, b *sched.Branch, sc *sched.Scope) {
+	return func(r *run, b *sched.Branch, sc *sched.Scope) {
+		g := b.Group()
+		for range n {
+			g.Go(unlimited, func(b *sched.Branch) {
+				r.say("%s", result(do(b, sched.Options{Scope: sc}, engine.Op{Kind: engine.Call, Name: "a", Request: &agent.Request{Limits: l}})))
+			})
+		}
+		join(g)
+	}
+}
+
+func TestCallsOfModels(t *testing.T) {
+	models := func(n int64) engine.Completion { return used(providers.Usage{Calls: n, Input: 10 * n}) }
+	t.Run("N10 agents are told what is left of each limit, beside what others have reserved", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Calls: 9, Tokens: 100}, asking(2, agent.Limits{Tokens: 30}))
+		r.waits()
+		assert.Equal(t, agent.Limits{Calls: 9, Tokens: 30}, r.find("0:0").Request.Limits)
+		assert.Equal(t, agent.Limits{Calls: 8, Tokens: 30}, r.find("1:0").Request.Limits)
+	}))
+	t.Run("N10 the flow may allow less", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Calls: 9}, asking(1, agent.Limits{Calls: 4, Tokens: 7}))
+		r.waits()
+		assert.Equal(t, agent.Limits{Calls: 4, Tokens: 7}, r.under[0].Request.Limits)
+	}))
+	t.Run("N10 no more than is left", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Calls: 9, Tokens: 5}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			asking(1, agent.Limits{})(r, b, b.Scope(sc, engine.Budget{Calls: 3}))
+		})
+		r.waits()
+		assert.Equal(t, agent.Limits{Calls: 3, Tokens: 5}, r.under[0].Request.Limits)
+	}))
+	t.Run("N10 what an agent has used at most is reserved, and others wait", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Calls: 14}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			asking(1, agent.Limits{})(r, b, sc)
+			asking(1, agent.Limits{})(r, b, sc)
+			asking(3, agent.Limits{})(r, b, sc)
+		})
+		r.waits()
+		r.hand("0:0", models(1))
+		r.waits()
+		r.hand("1:0", models(4))
+		r.waits()
+		require.Len(t, r.under, 2, "4 and 4 of 9")
+		assert.Equal(t, engine.Amount{Calls: 4}, r.under[0].Reserved)
+		assert.Equal(t, []int64{9, 5}, []int64{r.under[0].Request.Limits.Calls, r.under[1].Request.Limits.Calls})
+		r.hand("2:0", models(2))
+		r.waits()
+		assert.Len(t, r.under, 1, "2 used, 4 reserved: 3 of 9 are left, and the third wants 4")
+		r.hand("3:0", models(1))
+		r.waits()
+		require.Len(t, r.under, 1, "3 used: 6 are left")
+		assert.Equal(t, int64(6), r.under[0].Request.Limits.Calls)
+		r.hand("4:0", models(4))
+		r.ends()
+		assert.Equal(t, []string{"ok", "ok", "ok", "ok", "ok"}, r.notes)
+	}))
+	t.Run("N10 a call that would not fit is refused, and what it wants is said", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Calls: 3}, asking(1, agent.Limits{Calls: 4}))
+		r.ends()
+		assert.Equal(t, []string{`(budget: 3 of 3 calls are left, and the call to "a" wants 4, its Limits.Calls)`}, r.notes)
+		r = t.within(engine.Budget{Tokens: 30}, asking(1, agent.Limits{Tokens: 31}))
+		r.ends()
+		assert.Equal(t, []string{`(budget: 30 of 30 tokens are left, and the call to "a" wants 31, its Limits.Tokens)`}, r.notes)
+	}))
+	t.Run("N10 limits that the flow sets are reserved: all that fit start at once", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Calls: 10, Tokens: 1000}, asking(4, agent.Limits{Calls: 3, Tokens: 100}))
+		r.waits()
+		assert.Len(t, r.under, 3)
+		for _, op := range r.under {
+			assert.Equal(t, engine.Amount{Calls: 3, Tokens: 100}, op.Reserved)
+			assert.Equal(t, int64(3), op.Request.Limits.Calls)
+		}
+		r.s.Lose()
+		r.ends()
+		assert.Equal(t, engine.Lost{Calls: 9, Tokens: 300}, ended(r).Lost)
+		assert.Len(t, r.notes, 4, "one call is left, and each wants 3")
+	}))
+	t.Run("N10 a call beyond the limit does not wait", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Calls: 2}, asking(3, agent.Limits{}))
+		r.waits()
+		assert.Len(t, r.under, 2)
+		assert.Equal(t, []string{"(budget: the limit of 2 calls is reached)"}, r.notes)
+	}))
+	t.Run("N10 a child learns how many calls agents make, and tells", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Calls: 50}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			asking(1, agent.Limits{})(r, b, sc)
+			child(b, sc, "film")
+			asking(1, agent.Limits{})(r, b, sc)
+		})
+		r.waits()
+		r.hand("0:0", models(5))
+		r.waits()
+		in := r.under[0].Input
+		assert.Equal(t, int64(5), in.Figures["a"].Most.Calls)
+		assert.Equal(t, engine.Edition, in.Edition)
+		end := engine.End{Figures: engine.Figures{"a": {Most: engine.Amount{Calls: 7}, Settled: 1}}}
+		r.hand("0", engine.Completion{Response: &agent.Response{Data: agent.JSON(end)}})
+		r.waits()
+		assert.Equal(t, engine.Amount{Calls: 7}, r.under[0].Reserved)
+	}))
+	t.Run("N10 runs that were started before keep their rules", inBubble(func(t bubble) {
+		r := &run{t: t, world: &world{}}
+		r.s = sched.New(r.world, engine.Input{Budget: engine.Budget{Calls: 6}}, func(b *sched.Branch, sc *sched.Scope) {
+			asking(1, agent.Limits{})(r, b, sc)
+			asking(2, agent.Limits{Calls: 5})(r, b, sc)
+		})
+		t.Cleanup(r.leave)
+		r.waits()
+		r.hand("0:0", models(5))
+		r.waits()
+		assert.Len(t, r.under, 1)
+		assert.Equal(t, []string{"ok", "(budget: the limit of 6 calls is reached)"}, r.notes, "a call counts as one while it is under way")
+		assert.Zero(t, r.under[0].Reserved)
+	}))
 }
 
 func TestWhatABudgetHoldsUp(t *testing.T) {

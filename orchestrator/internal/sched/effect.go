@@ -8,7 +8,6 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
-	"github.com/convene-go/convene/providers"
 )
 
 // Options say which budget an effect is made under, and whether a cancel or an
@@ -34,12 +33,12 @@ type effect struct {
 
 	request agent.Request // room for the request of a call
 	result  engine.Completion
-	known   engine.Recorded   // the log's knowledge of a call or a child
-	cost    providers.NanoUSD // Limits.Cost of a call as the flow set it
-	until   time.Duration     // time worked at which a time limit ends it; 0: never
-	at      account           // account of its budgets in which held counts
-	held    amounts           // amounts held for it; before it is admitted: the amounts that the call wants
-	spent   amounts           // usage that counts against limits once the reservation is released
+	known   engine.Recorded // the log's knowledge of a call or a child
+	own     engine.Amount   // Limits of a call as the flow set them
+	until   time.Duration   // time worked at which a time limit ends it; 0: never
+	at      account         // account of its budgets in which held counts
+	held    amounts         // amounts held for it; before it is admitted: the amounts that the call wants
+	spent   amounts         // usage that counts against limits once the reservation is released
 }
 
 // phase is the state of an effect.
@@ -122,7 +121,8 @@ func (s *Sched) ask(e *effect) {
 	limited := false
 	switch e.Kind { //nolint:exhaustive // no budget counts the others
 	case engine.Call:
-		e.known, e.cost = s.port.Recorded(e.Branch, e.N), e.Request.Limits.Cost
+		l := &e.Request.Limits
+		e.known, e.own = s.port.Recorded(e.Branch, e.N), engine.Amount{Cost: l.Cost, Tokens: l.Tokens, Calls: l.Calls}
 		limited = e.scope.limited != [3]bool{}
 	case engine.Child:
 		e.known, limited = s.port.Recorded(e.Branch, e.N), true

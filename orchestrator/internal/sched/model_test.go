@@ -33,6 +33,7 @@ type model struct {
 type seen struct {
 	agent string
 	cost  int64
+	calls int64 // of models
 }
 
 // line is a branch.
@@ -388,6 +389,7 @@ func (m *model) settle(a *act, how string) string {
 		a.over = true
 		a.used.calls++
 		if a.kind == engine.Call {
+			a.lost.calls += a.wants.lost() - 1
 			a.lostCost, a.lostTokens = a.lostCost+a.wants.cost, a.lostTokens+a.wants.tokens
 		} else {
 			a.lost.calls += max(a.share.Calls-1, 0)
@@ -395,19 +397,20 @@ func (m *model) settle(a *act, how string) string {
 		}
 		return "[left-behind]"
 	}
-	a.used.calls++
 	a.used.cost += a.step.cost
 	if a.kind == engine.Call {
-		if a.step.cost > 0 || !a.step.fails {
-			m.seen = append(m.seen, seen{a.step.agent, a.step.cost})
+		a.used.calls += a.step.models
+		if a.step.cost > 0 || a.step.models > 1 || !a.step.fails {
+			m.seen = append(m.seen, seen{a.step.agent, a.step.cost, a.step.models})
 		}
 		if a.step.fails {
 			return "[acme/failed]"
 		}
 		return "ok"
 	}
+	a.used.calls++
 	a.lost.calls += a.step.estimate // of a child: what it lost
-	m.seen = append(m.seen, seen{"b", a.step.cost})
+	m.seen = append(m.seen, seen{"b", a.step.cost, 0})
 	if !a.step.fails {
 		return "ok"
 	}
@@ -428,6 +431,7 @@ func (m *model) charge(a *act) {
 		if !a.late { // what was held for it is known now
 			a.late = true
 			if a.kind == engine.Call {
+				a.lost.calls -= a.wants.lost() - 1
 				a.lostCost, a.lostTokens = a.lostCost-a.wants.cost, a.lostTokens-a.wants.tokens
 			} else {
 				a.lost.calls -= max(a.share.Calls-1, 0)
@@ -435,7 +439,7 @@ func (m *model) charge(a *act) {
 			}
 		}
 		if a.kind == engine.Call {
-			m.seen = append(m.seen, seen{a.step.agent, 1})
+			m.seen = append(m.seen, seen{a.step.agent, 1, 1})
 		}
 	case !a.done && !a.over:
 		a.charged = true

@@ -101,7 +101,7 @@ func (m *model) gone(c *budget) (calls int64, cost providers.NanoUSD, tokens int
 func (m *model) reserved(c *budget) (calls int64, cost providers.NanoUSD, tokens int64) {
 	for _, a := range m.ops {
 		if a.open && !a.shielded && a.under.within(c) {
-			calls++
+			calls += a.wants.calls
 			cost += a.wants.cost
 			tokens += a.wants.tokens
 		}
@@ -109,21 +109,42 @@ func (m *model) reserved(c *budget) (calls int64, cost providers.NanoUSD, tokens
 	return calls, cost, tokens
 }
 
+// running is how many calls are under way.
+func (m *model) running(c *budget) (n int64) {
+	for _, a := range m.ops {
+		if a.open && !a.shielded && a.under.within(c) {
+			n++
+		}
+	}
+	return n
+}
+
 // wants is what a call may use.
 type wants struct {
+	calls         int64
 	cost          providers.NanoUSD
 	tokens        int64
 	alone, aloneT bool // under limits on cost, on tokens
 	guess         bool
 }
 
+// lost is how many calls are lost with the call.
+func (w wants) lost() int64 { return max(w.calls, 1) }
+
 func (m *model) want(a *act) (w wants) {
+	w.calls = 1
 	known, own := m.figure(""), m.figure(a.step.agent)
 	most := known.cost
 	if own.calls > 0 {
 		most = own.cost
 	}
 	for _, c := range a.under.chain() {
+		if c.limit.Calls != 0 {
+			if w.calls = a.step.calls; w.calls == 0 {
+				w.calls = max(m.calls(a.step.agent), 1)
+				w.guess = w.guess || w.calls > 1
+			}
+		}
 		if c.limit.Cost != 0 {
 			w.cost = providers.NanoUSD(a.step.estimate)
 			if a.step.estimate == 0 {
@@ -131,7 +152,9 @@ func (m *model) want(a *act) (w wants) {
 			}
 		}
 		if c.limit.Tokens != 0 {
-			w.tokens, w.guess, w.aloneT = most, true, known.calls == 0
+			if w.tokens = a.step.tokens; w.tokens == 0 {
+				w.tokens, w.guess, w.aloneT = most, true, known.calls == 0
+			}
 		}
 	}
 	return w
@@ -148,14 +171,23 @@ func (m *model) figure(agent string) (f figures) {
 	return f
 }
 
+// calls is how many calls of models a call of the agent has made at most.
+func (m *model) calls(agent string) (most int64) {
+	for _, s := range m.seen {
+		if s.agent == agent {
+			most = max(most, s.calls)
+		}
+	}
+	return most
+}
+
 // judge is "yes", "wait" or "no".
 func (m *model) judge(a *act) string {
 	w := m.want(a)
 	for _, c := range a.under.chain() {
 		calls, cost, tokens := m.gone(c)
-		now, _, _ := m.reserved(c)
 		l := c.limit
-		if l.Calls != 0 && calls+now >= l.Calls || l.Cost != 0 && (cost >= l.Cost || cost+w.cost > l.Cost) || l.Tokens != 0 && (tokens >= l.Tokens || tokens+w.tokens > l.Tokens) {
+		if l.Calls != 0 && (calls+m.running(c) >= l.Calls || calls+w.calls > l.Calls) || l.Cost != 0 && (cost >= l.Cost || cost+w.cost > l.Cost) || l.Tokens != 0 && (tokens >= l.Tokens || tokens+w.tokens > l.Tokens) {
 			return "no"
 		}
 	}
@@ -180,15 +212,15 @@ func (m *model) judge(a *act) string {
 }
 
 func (m *model) full(c *budget, w wants) bool {
-	_, cost, tokens := m.gone(c)
-	calls, heldCost, heldTokens := m.reserved(c)
+	calls, cost, tokens := m.gone(c)
+	heldCalls, heldCost, heldTokens := m.reserved(c)
 	l := c.limit
 	others := false
 	for _, o := range m.ops {
 		others = others || o.open && o.under.within(c) && (o.wants.alone && l.Cost != 0 || o.wants.aloneT && l.Tokens != 0)
 	}
-	cost, tokens = cost+heldCost, tokens+heldTokens
-	return calls > 0 && (others || w.alone && l.Cost != 0 || w.aloneT && l.Tokens != 0 ||
+	calls, cost, tokens = calls+heldCalls, cost+heldCost, tokens+heldTokens
+	return m.running(c) > 0 && (others || l.Calls != 0 && (calls >= l.Calls || calls+w.calls > l.Calls) || w.alone && l.Cost != 0 || w.aloneT && l.Tokens != 0 ||
 		l.Cost != 0 && (cost >= l.Cost || cost+w.cost > l.Cost) || l.Tokens != 0 && (tokens >= l.Tokens || tokens+w.tokens > l.Tokens))
 }
 
@@ -210,7 +242,7 @@ func (m *model) decide() {
 	m.unblock()
 	alike := map[string]bool{}
 	for _, a := range slices.Clone(m.queue) {
-		class := fmt.Sprintf("%p %s %d", a.under, a.step.agent, a.step.estimate)
+		class := fmt.Sprintf("%p %s %d %d %d", a.under, a.step.agent, a.step.estimate, a.step.calls, a.step.tokens)
 		if alike[class] {
 			continue
 		}
@@ -254,10 +286,10 @@ func (m *model) lose(key string) {
 		}
 		a.open = false
 		if !a.charged {
-			a.lost.calls++
+			a.lost.calls += a.wants.lost()
 			a.lostCost += a.wants.cost
 			a.lostTokens += a.wants.tokens
-			calls++
+			calls += a.wants.lost()
 			cost += a.wants.cost
 			tokens += a.wants.tokens
 		}

@@ -127,7 +127,7 @@ func (t bubble) within(limit engine.Budget, body func(r *run, b *sched.Branch, s
 func newRun(t tester, limit engine.Budget, body func(r *run, b *sched.Branch, sc *sched.Scope)) *run {
 	t.Helper()
 	r := &run{t: t, world: &world{now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}}
-	r.s = sched.New(r.world, engine.Input{Budget: limit}, func(b *sched.Branch, sc *sched.Scope) { body(r, b, sc) })
+	r.s = sched.New(r.world, engine.Input{Budget: limit, Edition: engine.Edition}, func(b *sched.Branch, sc *sched.Scope) { body(r, b, sc) })
 	return r
 }
 

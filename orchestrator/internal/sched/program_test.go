@@ -22,6 +22,9 @@ type step struct {
 	agent    string      // of a call
 	cost     int64       // of a call or a child, in tokens too
 	estimate int64       // of a call; of a child how many calls it lost
+	models   int64       // calls of models that a call makes
+	calls    int64       // limit on them that the flow sets; 0: none
+	tokens   int64       // likewise
 	fails    bool
 	stops    bool // an error of the effect ends the program
 
@@ -55,6 +58,9 @@ func drawStep(t *rapid.T, depth int) step {
 			agent:    rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "agent"),
 			cost:     rapid.Int64Range(0, 4).Draw(t, "cost"),
 			estimate: rapid.SampledFrom([]int64{0, 0, 0, 1, 2, 4}).Draw(t, "estimate"),
+			models:   rapid.SampledFrom([]int64{1, 1, 1, 2, 4}).Draw(t, "models"),
+			calls:    rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 3}).Draw(t, "limit on calls"),
+			tokens:   rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 4}).Draw(t, "limit on tokens"),
 			fails:    rapid.IntRange(0, 5).Draw(t, "fails") == 5,
 			stops:    rapid.IntRange(0, 3).Draw(t, "stops") == 3,
 		}
@@ -147,7 +153,7 @@ func (s step) group(r *run, b *sched.Branch, u sched.Options) {
 
 // op is s as an effect; what it is to cost goes with the request.
 func (s step) op() engine.Op {
-	req := agent.Request{Limits: agent.Limits{Estimate: providers.NanoUSD(s.estimate), MaxTokens: int(s.cost)}}
+	req := agent.Request{Limits: agent.Limits{Estimate: providers.NanoUSD(s.estimate), MaxTokens: int(s.cost), Attempts: int(s.models), Calls: s.calls, Tokens: s.tokens}}
 	if s.fails {
 		req.Op = "fails"
 	}
@@ -161,6 +167,9 @@ func completionOf(op *engine.Op) engine.Completion {
 		return c
 	}
 	u := usageOf(figures{1, int64(op.Request.Limits.MaxTokens)})
+	if op.Kind == engine.Call {
+		u.Calls = int64(op.Request.Limits.Attempts)
+	}
 	failed := &agent.Error{Message: "failed", Codes: []agent.Code{"acme/failed"}, Usage: u}
 	fails := op.Request.Op == "fails"
 	switch {

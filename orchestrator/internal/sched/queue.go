@@ -8,7 +8,8 @@ import (
 // alike reports whether two calls that wait are in one class. While the first call of a
 // class waits, all others of it do. So a decision costs one look at each class.
 func alike(a, b *effect) bool {
-	return a.scope == b.scope && a.Name == b.Name && a.Request.Limits.Estimate == b.Request.Limits.Estimate && !a.recorded() && !b.recorded()
+	return a.scope == b.scope && a.Name == b.Name && a.Request.Limits.Estimate == b.Request.Limits.Estimate &&
+		a.own.Calls == b.own.Calls && a.own.Tokens == b.own.Tokens && !a.recorded() && !b.recorded()
 }
 
 // enqueue makes a call wait in its class, by its place.

@@ -323,6 +323,7 @@ func (p program) under(t *rapid.T) program {
 		s := &p[i]
 		if s.kind == engine.Call {
 			s.estimate = rapid.Int64Range(0, 9).Draw(t, "estimate today")
+			s.calls, s.tokens = rapid.Int64Range(0, 3).Draw(t, "calls today"), rapid.Int64Range(0, 3).Draw(t, "tokens today")
 		}
 		s.kids = slices.Clone(s.kids)
 		for k := range s.kids {

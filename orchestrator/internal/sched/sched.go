@@ -54,6 +54,7 @@ type Sched struct {
 
 	top     *Scope // the run's budget
 	depth   int    // number of runs around this one
+	edition int    // edition of the rules that its budgets follow
 	applied int64  // number of calls of Complete, Charge and Lose
 	asked   int64  // number of effects so far
 	refused int64  // number of refused calls and children so far
@@ -82,9 +83,9 @@ type Sched struct {
 // New returns a run with body as its root branch, under the budget of in. Nothing is
 // executed yet.
 func New(port engine.Port, in engine.Input, body func(*Branch, *Scope)) *Sched {
-	s := &Sched{port: port, depth: in.Depth, given: in.Figures, byAgent: map[string]*providers.Usage{}}
+	s := &Sched{port: port, depth: in.Depth, edition: in.Edition, given: in.Figures, byAgent: map[string]*providers.Usage{}}
 	for name, f := range in.Figures { // the order does not matter to sums and maxima
-		s.learn(name, f.Settled, amounts{onTokens: f.Most.Tokens, onCost: int64(f.Most.Cost)})
+		s.learn(name, f.Settled, amounts{f.Most.Calls, f.Most.Tokens, int64(f.Most.Cost)})
 	}
 	s.root = s.spawn("", nil, func(b *Branch) {
 		s.top = b.Scope(nil, in.Budget)
@@ -182,7 +183,7 @@ func (s *Sched) settle(e *effect, c engine.Completion) {
 		c.End = s.childEnd(e, c.Response, &used)
 	default:
 		seen := s.book(e, &used, nothing, amounts{})
-		if e.Kind == engine.Call && (c.Err == nil || max(seen[onTokens], seen[onCost]) > 0) { // a failure that used nothing says nothing
+		if e.Kind == engine.Call && (c.Err == nil || seen.something()) { // else it says nothing
 			s.learn(e.Name, 1, seen)
 		}
 	}
@@ -206,13 +207,13 @@ func (s *Sched) childEnd(e *effect, r *agent.Response, used *providers.Usage) *e
 	s.book(e, used, lost, amounts{end.Lost.Calls, end.Lost.Tokens, int64(end.Lost.Cost)})
 	e.at, e.held = nothing, amounts{}  // it stays lost
 	for name, f := range end.Figures { // the order does not matter: sums and maxima
-		s.learn(name, f.Settled, amounts{onTokens: f.Most.Tokens, onCost: int64(f.Most.Cost)})
+		s.learn(name, f.Settled, amounts{f.Most.Calls, f.Most.Tokens, int64(f.Most.Cost)})
 	}
 	_, worked := s.port.Now()
 	left := s.top.LeftAt(worked)
 	over := min(left.Calls, left.Tokens, int64(left.Cost), int64(left.Wall)) < 0 || e.branch.canceled != nil
-	if end.Err != nil && !over { // the child's budget is not the run's
-		end.Err.Codes = slices.DeleteFunc(end.Err.Codes, func(c agent.Code) bool { return c == engine.ErrOver })
+	if end.Err != nil { // the child's rules are not the run's, nor is its budget
+		end.Err.Codes = slices.DeleteFunc(end.Err.Codes, func(c agent.Code) bool { return c == engine.ErrRule || c == engine.ErrOver && !over })
 	}
 	return end
 }
@@ -225,7 +226,7 @@ func (s *Sched) Charge(op *engine.Op, used providers.Usage) {
 	case e == nil:
 	case e.at == lost: // it was left behind, and what it really used is known
 		seen := s.book(e, &used, lost, amounts{})
-		if e.Kind == engine.Call && max(seen[onTokens], seen[onCost]) > 0 {
+		if e.Kind == engine.Call && seen.something() {
 			s.learn(e.Name, 1, seen)
 		}
 	default:
@@ -240,9 +241,9 @@ func (s *Sched) broken(format string, args ...any) {
 	s.fault.CompareAndSwap(nil, flowError(format, args...))
 }
 
-// flowError returns an error with the code ErrFlow.
+// flowError returns the error of a flow that broke a rule.
 func flowError(format string, args ...any) *agent.Error {
-	return &agent.Error{Message: fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrFlow}}
+	return &agent.Error{Message: fmt.Sprintf(format, args...), Codes: []agent.Code{engine.ErrFlow, engine.ErrRule}}
 }
 
 // Tally sets in end what the run used and lost, and of a child what it learned.

@@ -37,6 +37,9 @@ func measure(u *providers.Usage) amounts {
 	return amounts{u.Calls, plus(u.Input, u.Output), int64(u.Cost)}
 }
 
+// something reports whether a failure that used a tells what calls use.
+func (a *amounts) something() bool { return a[onCalls] > 1 || a[onTokens] > 0 || a[onCost] > 0 }
+
 // lost returns a as it is recorded.
 func (a *amounts) lost() engine.Lost {
 	return engine.Lost{Calls: a[onCalls], Cost: providers.NanoUSD(a[onCost]), Tokens: a[onTokens]}
@@ -73,6 +76,7 @@ type Scope struct {
 	spent   providers.Usage
 	held    [accounts]amounts
 	used    amounts // sum of spent, shared and lost: all but the calls under way
+	running int64   // number of calls under way, each of which uses at least one call of a model
 	alone   bool    // one call under way has the budget for itself
 	blocked int64   // latest round of decisions in which a call had to wait for it
 
@@ -181,9 +185,13 @@ func (s *Sched) book(e *effect, used *providers.Usage, at account, held amounts)
 // hold adds a to an account of sc.
 func (sc *Scope) hold(at account, a amounts) {
 	sc.held[at].add(a)
-	if at == reserved {
-		sc.alone = false // a call that had it for itself was the only one
-	} else {
+	switch {
+	case at != reserved:
 		sc.used.add(a)
+	case a[onCalls] > 0:
+		sc.running++
+	default:
+		sc.running--
+		sc.alone = false // a call that had it for itself was the only one
 	}
 }

@@ -29,7 +29,7 @@ func (sc *Scope) why(e *effect, k int) *agent.Error {
 	switch {
 	case e.Kind == engine.Child:
 		return over("nothing of %s is left for a child run%s", limit, held)
-	case k == onCalls:
+	case k == onCalls && exceeds(sc.limit[k], plus(sc.used[k], sc.running), 1):
 		return over("the limit of %s is reached%s", limit, held)
 	}
 	who := "the call"
@@ -40,6 +40,8 @@ func (sc *Scope) why(e *effect, k int) *agent.Error {
 	switch {
 	case k == onCost && e.Request.Limits.Estimate > 0:
 		wants = amount(k, e.held[k]) + ", its Limits.Estimate"
+	case k != onCost && e.ownOf(k) > 0:
+		wants = amount(k, e.held[k]) + ", its Limits." + [...]string{"Calls", "Tokens"}[k]
 	case e.held[k] != unknown:
 		wants = amount(k, e.held[k]) + ", the most that such a call used so far"
 	}
@@ -48,6 +50,9 @@ func (sc *Scope) why(e *effect, k int) *agent.Error {
 	}
 	return over("%s of %s are left%s, and %s wants %s", amount(k, sc.limit[k]-sc.used[k]), limit, held, who, wants)
 }
+
+// ownOf returns the limit of kind k, on calls or tokens, that the flow has set for e.
+func (e *effect) ownOf(k int) int64 { return [...]int64{e.own.Calls, e.own.Tokens}[k] }
 
 // amount returns n as text, in the unit of a limit of kind k. An n below zero is 0.
 func amount(k int, n int64) string {
