@@ -133,7 +133,7 @@ func (c Config) validate(programs []*engine.Program) error {
 		}
 		for _, name := range p.Agents {
 			if c.Agents[name] == nil {
-				bad("flow %q: %w: %q", p.Name, ErrNoAgent, name)
+				bad("flow %q: %w", p.Name, engine.NoAgent(name, c.Agents))
 			}
 		}
 	}

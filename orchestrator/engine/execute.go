@@ -114,7 +114,7 @@ func (t *Task) Execute(ctx context.Context, roster agent.Roster, retry Retry) {
 	t.under.Store(&t.first)
 	switch {
 	case t.agent == nil:
-		t.Err = agent.ErrorOf(fmt.Errorf("%w: %q", ErrNoAgent, t.Info.Agent))
+		t.Err = agent.ErrorOf(NoAgent(t.Info.Agent, roster))
 	case t.canceled.Load():
 		t.Err = agent.ErrorOf(fmt.Errorf("%w before the call began", context.Canceled))
 	default:

@@ -1,0 +1,33 @@
+package orchestrator_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+)
+
+// An agent that is missing is told by the name that is most like its own: at NewLocal, at
+// Start and at a call.
+func TestMissingAgentNamesTheNearest(t *testing.T) {
+	agents := agent.Roster{"critic": echo, "critics": echo, "leader": echo}
+	declares := orchestrator.Flow[none, string]{Name: "declares", Agents: []string{"critc"}, Do: func(*orchestrator.Context, none) (string, error) { return "", nil }}
+	_, err := orchestrator.NewLocal(orchestrator.Config{Agents: agents, Flows: []orchestrator.AnyFlow{declares}})
+	require.ErrorIs(t, err, orchestrator.ErrNoAgent)
+	require.ErrorContains(t, err, `flow "declares": no-agent: "critc": did you mean "critic"?`)
+	synctest.Test(t, func(t *testing.T) {
+		e := local(t, orchestrator.Config{Agents: agents})
+		_, err := declares.Run(t.Context(), e, none{})
+		require.ErrorContains(t, err, `"critc": did you mean "critic"?`)
+		calls := flow("calls", func(c *orchestrator.Context) (string, error) { return ask(c, "Leader", "hi") })
+		_, err = calls.Run(t.Context(), e, none{})
+		require.ErrorIs(t, err, orchestrator.ErrNoAgent)
+		require.ErrorContains(t, err, `"Leader": did you mean "leader"?`)
+		_, err = flow("other", func(c *orchestrator.Context) (string, error) { return ask(c, "nobody", "hi") }).Run(t.Context(), e, none{})
+		require.ErrorContains(t, err, `no-agent: "nobody"`)
+		require.NotContains(t, err.Error(), "mean")
+	})
+}
