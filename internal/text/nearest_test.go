@@ -29,3 +29,33 @@ func TestDistance(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, distance("abcdef", "a", 2), 2)
 }
+
+// slow is distance by its definition.
+func slow(a, b string) int {
+	if a == "" || b == "" {
+		return len(a) + len(b)
+	}
+	same := slow(a[1:], b[1:])
+	if a[0] == b[0] {
+		return same
+	}
+	return 1 + min(same, slow(a[1:], b), slow(a, b[1:]))
+}
+
+// All pairs of short words, against the definition.
+func TestDistanceIsThatOfTheDefinition(t *testing.T) {
+	words := []string{""}
+	for i := 0; len(words[i]) < 4; i++ {
+		words = append(words, words[i]+"a", words[i]+"b")
+	}
+	for _, a := range words {
+		for _, b := range words {
+			want := slow(a, b)
+			for _, most := range []int{1, 2, 100} {
+				if got := distance(a, b, most); got != want && (got < most || want < most) {
+					t.Fatalf("distance(%q, %q, %d) is %d, want %d", a, b, most, got, want)
+				}
+			}
+		}
+	}
+}
