@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -103,8 +104,16 @@ func hideQuestion(data json.RawMessage) json.RawMessage {
 	return encoded(fields)
 }
 
-// hideAnswer takes out the answer to a secret question.
-func hideAnswer(json.RawMessage) json.RawMessage { return encoded(text.Secret) }
+// hideAnswer takes out the answer to a secret question. Who gave it stays.
+func hideAnswer(data json.RawMessage) json.RawMessage {
+	const answer = "$answer" // engines write it where they say more than the answer
+	if !bytes.HasPrefix(data, []byte(`{"`+answer+`":`)) {
+		return encoded(text.Secret)
+	}
+	fields := fieldsOf(data)
+	fields[answer] = encoded(text.Secret)
+	return encoded(fields)
+}
 
 // hideCarried takes out the secret texts of a Started record, and notes that something is
 // missing. always: secrets of later records are missing too.

@@ -75,6 +75,18 @@ func TestExportLeavesOutAnEarlySecretAnswer(t *testing.T) {
 	assert.Contains(t, out, `"data":{"secret":{"withheld":true},"version":1}`, "the copy says that something is missing")
 }
 
+// Who gave an answer, and what they saw, is no secret.
+func TestExportKeepsWhoAnswered(t *testing.T) {
+	s := appended(t,
+		runlog.Record{Run: "r", Kind: runlog.Started, At: day, Data: []byte(`{}`)},
+		runlog.Record{Run: "r", Seq: 1, Kind: runlog.Asked, Name: "pin", At: day, Data: []byte(`{"key":"pin","secret":true}`)},
+		runlog.Record{Run: "r", Seq: 2, Kind: runlog.Answered, Name: "pin", At: day, Data: []byte(`{"$answer":"hush","by":"ann","seen":"h1"}`)},
+	)
+	out := exportOf(t, s)
+	assert.NotContains(t, out, "hush")
+	assert.Contains(t, out, `"data":{"$answer":"[secret]","by":"ann","seen":"h1"}`)
+}
+
 // Large Data is in a blob, which would have the secret.
 func TestExportLeavesOutBlobsWithSecrets(t *testing.T) {
 	s := runlog.NewMemory()
