@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
@@ -146,4 +147,20 @@ func TestSnapshotIsOfRootSteps(t *testing.T) {
 	assert.Equal(t, delivery.StepCompleted, p.step(t, "p2.s1").Status)
 	assert.Equal(t, delivery.StepFailed, p.step(t, "p1.s1").Status)
 	assert.NotContains(t, p.out.State.Snapshot, "sub")
+}
+
+// What a run carries is on no page, secret or not, though the records of the run have it.
+func TestPageHasNoSecrets(t *testing.T) {
+	c, _ := project{}.open(t)
+	c.Options = orchestrator.StartOptions{
+		Values: map[string]string{"token": "hush-1"}, Labels: map[string]string{"card": "hush-2"}, Secret: []string{"token", "card"},
+	}
+	out, log, err := c.Run(t)
+	require.NoError(t, err)
+	require.Contains(t, string(log[0].Data), "hush-1")
+	log = append(log, runlog.Record{Kind: runlog.Asked, Name: "pin", Data: []byte(`{"key":"pin","data":"hush-3","secret":true}`)},
+		runlog.Record{Kind: runlog.Answered, Name: "pin", Data: []byte(`"hush-4"`)})
+	html, err := delivery.Page(out, recorded(log, nil))
+	require.NoError(t, err)
+	assert.NotContains(t, html, "hush")
 }
