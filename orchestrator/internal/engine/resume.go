@@ -27,7 +27,11 @@ func (e *Engine) Resume(ctx context.Context) (res engine.Resumed, err error) {
 			errs = append(errs, err)
 			break
 		}
-		if l.Parent != "" || e.find(l.Run) != nil {
+		if l.Parent != "" {
+			continue
+		}
+		if r := e.find(l.Run); r != nil { // it was started here, or the fleet took it up meanwhile
+			taken = append(taken, r)
 			continue
 		}
 		c, err := e.fleet.Claim(ctx, &l, fleet.Wish{Alive: alive})
