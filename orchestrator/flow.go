@@ -27,11 +27,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/internal/text"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -108,8 +107,8 @@ func (f Flow[In, Out]) Run(ctx context.Context, e *Engine, in In, o ...StartOpti
 func (f Flow[In, Out]) start(ctx context.Context, e *Engine, in In, o StartOptions) (id string, wait func(context.Context) (engine.End, error), err error) {
 	if o.ID == "" {
 		o.ID = strings.ToLower(rand.Text())
-	} else if !validID.MatchString(o.ID) || strings.Trim(o.ID, ".") == "" {
-		return "", nil, agent.ErrorOf(fmt.Errorf("%w: StartOptions.ID is %q: want up to 128 letters, digits, \".\", \"-\", \"_\", and not dots alone", ErrMalformed, text.Shorten(o.ID, 128)))
+	} else if err := runlog.CheckID(o.ID); err != nil {
+		return "", nil, agent.ErrorOf(fmt.Errorf("%w: StartOptions.ID is %w", ErrMalformed, err))
 	}
 	data, err := engine.Encode(&in)
 	if err != nil {
@@ -123,9 +122,6 @@ func (f Flow[In, Out]) start(ctx context.Context, e *Engine, in In, o StartOptio
 	wait, err = e.driver.Start(ctx, f.Program(), input)
 	return o.ID, wait, err
 }
-
-// validID matches what is not misread in a path, a shell or a log.
-var validID = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,128}$`)
 
 // Start begins a run and returns when its start is on record. ctx bounds the
 // start, not the run.

@@ -2,26 +2,27 @@ package runlog
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"math"
 )
 
+// The versions of the format. The first has one run without letters.
 const (
 	exportFormat  = "convene-run"
-	exportVersion = 1
+	exportSingle  = 1
+	exportVersion = 2
 )
 
-// exportHeader is the first line of an export.
+// exportHeader is the first line of what an export has of a run.
 type exportHeader struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 	Run     string `json:"run"`
-	Records int64  `json:"records"`
+	Records int64  `json:"records"`           // number of its records
+	Letters int    `json:"letters,omitempty"` // number of its letters
+	Runs    int    `json:"runs,omitempty"`    // in the first header: number of all runs; 0: one
 }
 
 // exportBlob is the line of a blob; Bytes are in base64.
@@ -30,13 +31,28 @@ type exportBlob struct {
 	Bytes []byte `json:"bytes"`
 }
 
-// Export writes the log of run to w as JSON lines: a header that names the
-// format, its version, the run and how many records follow, then the blobs of the
-// run if s is [Blobs], then a record a line. Letters are left out.
+// exportLetter is the line of a letter.
+type exportLetter struct {
+	Letter letterLine `json:"letter"`
+}
+
+// letterLine is a Letter without its run.
+type letterLine struct {
+	Key     string          `json:"key"`
+	Round   int             `json:"round,omitempty"`
+	Expired bool            `json:"expired,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// Export writes run, with all runs inside of it, to w as JSON lines. For each run there is
+// a header that names the format, its version, the run and how many records follow; then
+// the blobs of the run if s is [Blobs], the letters that were not taken if s is an
+// [Inbox], then a record a line. The outermost run comes first.
 //
-// The run may grow meanwhile: Export writes the records that were there when it
-// began. A run without records is [ErrNoRun], a record whose blob is missing
-// [ErrNoBlob]. What the run marks as secret is left out, unless at most one o wants it.
+// The runs may grow meanwhile: of each, Export writes the records that were there when it
+// came to it, and of run those that were there when it began. A run without records is
+// [ErrNoRun], a record whose blob is missing [ErrNoBlob]. What a run marks as secret is
+// left out, with the letters to the run, unless at most one o wants it.
 func Export(ctx context.Context, s Store, run string, w io.Writer, o ...ExportOptions) error {
 	if len(o) > 1 {
 		return fmt.Errorf("runlog: export run %q: got %d ExportOptions, want at most one", run, len(o))
@@ -48,27 +64,82 @@ func Export(ctx context.Context, s Store, run string, w io.Writer, o ...ExportOp
 }
 
 func export(ctx context.Context, s Store, run string, w io.Writer, secrets bool) error {
-	last, err := s.Last(ctx, run)
+	last, err := s.Last(ctx, run) // first: what a child did later is no harm
 	if err != nil {
 		return err
 	}
-	without := &withheld{}
-	if !secrets {
-		if without, err = withhold(ctx, s, run); err != nil {
-			return err
-		}
+	runs, err := family(ctx, s, run)
+	if err != nil {
+		return err
 	}
 	buf := bufio.NewWriter(w)
 	lines := json.NewEncoder(buf)
 	lines.SetEscapeHTML(false) // Data as it is
-	if err := lines.Encode(exportHeader{exportFormat, exportVersion, run, last.Seq + 1}); err != nil {
+	for i, run := range runs {
+		if i > 0 {
+			if last, err = s.Last(ctx, run); err != nil {
+				return err
+			}
+		}
+		h := exportHeader{exportFormat, exportVersion, run, last.Seq + 1, 0, 0}
+		if i == 0 && len(runs) > 1 {
+			h.Runs = len(runs)
+		}
+		if err := exportRun(ctx, s, h, lines, secrets, len(runs) == 1); err != nil {
+			return err
+		}
+	}
+	return buf.Flush()
+}
+
+// family returns run and all runs inside of it, the outermost first.
+func family(ctx context.Context, s Store, run string) ([]string, error) {
+	runs, known := []string{run}, map[string]bool{run: true}
+	for i := 0; i < len(runs) && run != ""; i++ { // the parent "" would select all
+		for l, err := range s.List(ctx, Query{Parent: runs[i]}) {
+			if err != nil {
+				return nil, err
+			}
+			if !known[l.Run] {
+				runs, known[l.Run] = append(runs, l.Run), true
+			}
+		}
+	}
+	return runs, nil
+}
+
+// exportRun writes one run, in the first version of the format if it is alone and has no
+// letters: programs of that version read it.
+func exportRun(ctx context.Context, s Store, h exportHeader, lines *json.Encoder, secrets, alone bool) (err error) {
+	without := &withheld{}
+	if !secrets {
+		if without, err = withhold(ctx, s, h.Run); err != nil {
+			return err
+		}
+	}
+	var letters []exportLetter
+	if in, ok := As[Inbox](s); ok && len(without.records) == 0 {
+		for l, err := range in.Letters(ctx, h.Run) {
+			if err != nil {
+				return err
+			}
+			letters = append(letters, exportLetter{letterLine{l.Key, l.Round, l.Expired, l.Data}})
+		}
+	}
+	if h.Letters = len(letters); alone && h.Letters == 0 {
+		h.Version = exportSingle
+	}
+	if err := lines.Encode(h); err != nil {
 		return err
 	}
-	written, err := exportBlobs(ctx, s, run, lines, without.blobs)
+	written, err := exportBlobs(ctx, s, h.Run, lines, without.blobs)
+	for i := 0; i < len(letters) && err == nil; i++ {
+		err = lines.Encode(letters[i])
+	}
 	if err != nil {
 		return err
 	}
-	for r, err := range s.Records(ctx, run, 0) {
+	for r, err := range s.Records(ctx, h.Run, 0) {
 		if err != nil {
 			return err
 		}
@@ -79,11 +150,11 @@ func export(ctx context.Context, s Store, run string, w io.Writer, secrets bool)
 		if err := lines.Encode(r); err != nil {
 			return fmt.Errorf("record %d: %w", r.Seq, err)
 		}
-		if r.Seq == last.Seq {
-			return buf.Flush()
+		if r.Seq+1 == h.Records {
+			return nil
 		}
 	}
-	return fmt.Errorf("record %d is missing: the run was deleted meanwhile, or the store is damaged", last.Seq)
+	return fmt.Errorf("record %d is missing: the run was deleted meanwhile, or the store is damaged", h.Records-1)
 }
 
 // exportBlobs writes the blobs of run, but for those in without, and returns the hashes of
@@ -108,126 +179,4 @@ func exportBlobs(ctx context.Context, s Store, run string, lines *json.Encoder, 
 		written[blob.Blob] = true
 	}
 	return written, nil
-}
-
-// Import stores the run that [Export] wrote to r, and returns its ID. It reads
-// and checks everything first and appends all records or none: a faulty line is
-// an error that says its number and stores nothing. A run that s knows already is
-// [ErrConflict].
-//
-// A run that has blobs needs a store that is [Blobs]. The whole run is held in memory
-// meanwhile.
-func Import(ctx context.Context, s Store, r io.Reader) (run string, err error) {
-	in := imported{blobs: make(map[string][]byte)}
-	if err = in.read(r); err == nil {
-		err = in.store(ctx, s)
-	}
-	if err != nil {
-		return "", fmt.Errorf("runlog: import: %w", err)
-	}
-	return in.header.Run, nil
-}
-
-// imported is an export that was read.
-type imported struct {
-	header  exportHeader
-	blobs   map[string][]byte
-	recs    []Record
-	listing Listing // listing of recs
-}
-
-func (in *imported) store(ctx context.Context, s Store) error {
-	switch _, err := s.Last(ctx, in.header.Run); {
-	case err == nil:
-		return fmt.Errorf("%w: run %q is in the store already", ErrConflict, in.header.Run)
-	case !errors.Is(err, ErrNoRun):
-		return err
-	}
-	blobs, ok := As[Blobs](s)
-	if !ok && len(in.blobs) > 0 {
-		return errors.New("the run has blobs, and the store takes none: import it into one that is a runlog.Blobs")
-	}
-	for _, data := range in.blobs {
-		if _, err := blobs.PutBlob(ctx, in.header.Run, data); err != nil {
-			return err
-		}
-	}
-	return s.Append(ctx, in.recs)
-}
-
-// read reads an export to its end and checks it.
-func (in *imported) read(r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, math.MaxInt)
-	n := 0
-	for lines.Scan() {
-		n++
-		if err := in.line(n, lines.Bytes()); err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
-		}
-	}
-	switch err := lines.Err(); {
-	case err != nil:
-		return fmt.Errorf("line %d: %w", n+1, err)
-	case n == 0:
-		return errors.New("line 1: the header is missing")
-	case in.listing.Next != in.header.Records:
-		return fmt.Errorf("line %d: the file ends after %d of %d records", n, in.listing.Next, in.header.Records)
-	}
-	return nil
-}
-
-func (in *imported) line(n int, line []byte) error {
-	if n == 1 {
-		return in.readHeader(line)
-	}
-	var l struct {
-		Record
-		Bytes *[]byte `json:"bytes"`
-	}
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&l)
-	if _, end := dec.Token(); err == nil && !errors.Is(end, io.EOF) {
-		err = errors.New("more than one JSON value")
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("not a line of an export: %w", err)
-	case l.Bytes == nil:
-		return in.addRecord(l.Record)
-	case len(in.recs) > 0:
-		return errors.New("a blob after the first record")
-	}
-	in.blobs[l.Blob] = *l.Bytes
-	return CheckBlob(in.header.Run, l.Blob, *l.Bytes)
-}
-
-func (in *imported) readHeader(line []byte) error {
-	h := &in.header
-	err := json.Unmarshal(line, h)
-	switch {
-	case err != nil || h.Format != exportFormat || h.Run == "" || h.Records < 1:
-		return fmt.Errorf("not an exported run: want a header with the format %q, a run, and how many records it has", exportFormat)
-	case h.Version != exportVersion:
-		return fmt.Errorf("the format has version %d, this program reads version %d", h.Version, exportVersion)
-	}
-	return nil
-}
-
-func (in *imported) addRecord(r Record) error {
-	r.At = r.At.UTC()
-	h, next, blob := in.header, in.listing.Next, in.blobs[r.Blob]
-	switch {
-	case r.Run != h.Run || r.Seq != next || next == h.Records || in.listing.Ended:
-		return fmt.Errorf("record %d of run %q is not the next of run %q, which has %d of %d, ended: %t", r.Seq, r.Run, h.Run, next, h.Records, in.listing.Ended)
-	case r.Kind == "" || next == 0 && r.Kind != Started:
-		return fmt.Errorf("the kind of record %d is %q", r.Seq, r.Kind)
-	case r.Blob != "" && (blob == nil || r.Data != nil):
-		return fmt.Errorf("the record's blob %q is not among the blobs before, or the record has data too", r.Blob)
-	case r.At.Year() < 0 || r.At.Year() > 9999:
-		return fmt.Errorf("the record's time is in year %d", r.At.Year())
-	}
-	in.recs = append(in.recs, r)
-	return in.listing.Add(r)
 }

@@ -28,9 +28,9 @@ func TestExportStoreFails(t *testing.T) {
 		"the third of 3":  {Memory: m, records: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := runlog.Export(t.Context(), s, "r/1", io.Discard)
+			err := runlog.Export(t.Context(), s, "r-1", io.Discard)
 			require.ErrorIs(t, err, errDisk)
-			assert.ErrorContains(t, err, `runlog: export run "r/1": `)
+			assert.ErrorContains(t, err, `runlog: export run "r-1": `)
 		})
 	}
 }
@@ -38,7 +38,7 @@ func TestExportStoreFails(t *testing.T) {
 func TestExportCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	assert.ErrorIs(t, runlog.Export(ctx, filled(t), "r/1", io.Discard), context.Canceled)
+	assert.ErrorIs(t, runlog.Export(ctx, filled(t), "r-1", io.Discard), context.Canceled)
 }
 
 // growing is a store in which the run changes when Export has read its last record.
@@ -82,15 +82,15 @@ func TestExportRefusesBrokenData(t *testing.T) {
 	require.ErrorContains(t, err, `export run "r": record 0: `)
 }
 
-// TestExportOnlyItsRun leaves out other runs and letters.
+// TestExportOnlyItsRun leaves out other runs and letters to them.
 func TestExportOnlyItsRun(t *testing.T) {
 	m := filled(t)
-	require.NoError(t, m.Append(t.Context(), []runlog.Record{entry("r/2", 0)}))
-	_, err := m.PutBlob(t.Context(), "r/2", []byte("other"))
+	require.NoError(t, m.Append(t.Context(), []runlog.Record{entry("r-2", 0)}))
+	_, err := m.PutBlob(t.Context(), "r-2", []byte("other"))
 	require.NoError(t, err)
-	require.NoError(t, m.Put(t.Context(), runlog.Letter{Run: "r/1", Key: "q", Data: []byte(`"a letter"`)}))
+	require.NoError(t, m.Put(t.Context(), runlog.Letter{Run: "r-2", Key: "q", Data: []byte(`"a letter"`)}))
 	var out strings.Builder
-	require.NoError(t, runlog.Export(t.Context(), m, "r/1", &out))
+	require.NoError(t, runlog.Export(t.Context(), m, "r-1", &out))
 	assert.Equal(t, exported, out.String())
 }
 
@@ -136,11 +136,11 @@ func TestImportAppendsOnce(t *testing.T) {
 	_, err := runlog.Import(t.Context(), s, strings.NewReader(exported))
 	require.NoError(t, err)
 	assert.Equal(t, 1, s.appends)
-	assert.Len(t, all(t, s.Memory.Records(t.Context(), "r/1", 0)), 3)
+	assert.Len(t, all(t, s.Memory.Records(t.Context(), "r-1", 0)), 3)
 
 	_, err = runlog.Import(t.Context(), s, strings.NewReader(exported))
 	require.ErrorIs(t, err, runlog.ErrConflict)
-	require.ErrorContains(t, err, `run "r/1" is in the store already`)
+	require.ErrorContains(t, err, `run "r-1" is in the store already`)
 	assert.Equal(t, 1, s.appends)
 }
 
@@ -163,7 +163,7 @@ func TestImportSlowly(t *testing.T) {
 	_, err := runlog.Import(t.Context(), m, iotest.OneByteReader(strings.NewReader(strings.TrimSpace(exported))))
 	require.NoError(t, err)
 	var out strings.Builder
-	require.NoError(t, runlog.Export(t.Context(), m, "r/1", &out))
+	require.NoError(t, runlog.Export(t.Context(), m, "r-1", &out))
 	assert.Equal(t, exported, out.String())
 }
 
@@ -190,7 +190,7 @@ func TestImportOtherZone(t *testing.T) {
 	_, err := runlog.Import(t.Context(), m, strings.NewReader(file))
 	require.NoError(t, err)
 	var out strings.Builder
-	require.NoError(t, runlog.Export(t.Context(), m, "r/1", &out))
+	require.NoError(t, runlog.Export(t.Context(), m, "r-1", &out))
 	assert.Equal(t, exported, out.String())
 }
 

@@ -189,7 +189,8 @@ type Letter struct {
 type Inbox interface {
 	// Put keeps a letter. If a letter with its address was ever put, Put returns
 	// ErrConflict, also after Take. It returns ErrNoRun if the run has no record, and
-	// ErrTooLarge or ErrRefused for a letter that the store never takes. It does not look at what the records say: a run that has ended gets letters, too.
+	// ErrTooLarge or ErrRefused for a letter that the store never takes. It does not look
+	// at what the records say: a run that has ended gets letters, too.
 	Put(ctx context.Context, l Letter) error
 
 	// Letters yields the letters of run that were not taken, in the order of runs,
