@@ -52,7 +52,7 @@ func (q *AskQuery) Selects(a *OpenAsk) bool {
 		(q.Before.IsZero() || a.At.Before(q.Before)) &&
 		a.Place().Compare(q.After) > 0 &&
 		hasLabel(a.Labels, q.Label) &&
-		(q.Text == "" || strings.Contains(ChangeOf(a.Record).SearchText(), LowerASCII(q.Text)))
+		(q.Text == "" || ChangeOf(a.Record).has(LowerASCII(q.Text)))
 }
 
 // AskChange is what a record says of the question whose key is its Name. A store's index
@@ -98,6 +98,11 @@ func (c AskChange) Counts(last AskChange) bool { return !last.Final || c.Reopens
 // zero bytes and ASCII letters in lower case. A store that keeps it finds all questions
 // that may match by [LowerASCII] of the query's Text; [AskQuery.Selects] tells which do.
 func (c AskChange) SearchText() string { return LowerASCII(c.Key + "\x00" + c.Text) }
+
+// has tells whether one of the fields of SearchText has a text in lower case.
+func (c AskChange) has(text string) bool {
+	return strings.Contains(LowerASCII(c.Key), text) || strings.Contains(LowerASCII(c.Text), text)
+}
 
 // openAsks are the last changes of all keys of a run, with the records that made them.
 type openAsks map[string]*openAsk

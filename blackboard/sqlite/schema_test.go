@@ -225,17 +225,18 @@ func TestVersion3Damaged(t *testing.T) {
 	path, c := version3(t)
 	require.NoError(t, c.exec("UPDATE log SET data = '{}' WHERE id = (SELECT no FROM runs WHERE run = 'again') << 32 | 2"))
 	require.NoError(t, c.exec("UPDATE runs SET head = '' WHERE run = 'twice'"))
+	require.NoError(t, c.exec("UPDATE runs SET ended = 1 WHERE run = 'early'")) // its questions are not looked for
 	require.NoError(t, c.close())
 	s, err := Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
-	for _, run := range []string{"waits", "early"} {
+	for run, want := range map[string]int{"waits": 1, "early": 0} {
 		n := 0
 		for _, err := range s.OpenAsks(t.Context(), runlog.AskQuery{Run: run}) {
 			require.NoError(t, err)
 			n++
 		}
-		assert.Equal(t, 1, n, run)
+		assert.Equal(t, want, n, run)
 	}
 }
 

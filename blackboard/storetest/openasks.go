@@ -222,6 +222,11 @@ func openDeleted(t testing.TB, s runlog.Store) {
 	wantOpen(t, s, everyQuestion, "b/q")
 	mustAppend(t, s, entry("a", 0), kinded("a", 1, runlog.Asked, "early")) // the answer was the old run's
 	wantOpen(t, s, everyQuestion, "a/early", "b/q")
+	if err := d.Delete(t.Context(), "a", "b"); err != nil {
+		t.Fatalf("Delete = %v", err)
+	}
+	mustAppend(t, s, entry("c", 0), kinded("c", 1, runlog.Asked, "early"), entry("d", 0), kinded("d", 1, runlog.Asked, "early"))
+	wantOpen(t, s, everyQuestion, "c/early", "d/early")
 }
 
 func openMany(t testing.TB, s runlog.Store) {

@@ -76,7 +76,9 @@ func openText(t testing.TB, s runlog.Store) {
 	wantOpen(t, s, runlog.AskQuery{Text: "nï?"}, "e/x")
 	wantOpen(t, s, runlog.AskQuery{Text: "ünï"}) // not ASCII: case counts
 	wantOpen(t, s, runlog.AskQuery{Text: "film"})
-	wantOpen(t, s, runlog.AskQuery{Text: "payPAY"}) // a text is in one field
+	for _, between := range []string{"", "\x00", "\n", " "} { // a text is in one field
+		wantOpen(t, s, runlog.AskQuery{Text: "pay" + between + "pay"})
+	}
 }
 
 func openBefore(t testing.TB, s runlog.Store) {

@@ -68,6 +68,10 @@ func listText(t testing.TB, s runlog.Store) {
 	wantRuns(t, s, runlog.Query{Text: "%"}, "c")
 	wantRuns(t, s, runlog.Query{Text: "_b"}, "e")
 	wantRuns(t, s, runlog.Query{Text: "gold"}, "a")
+	for _, between := range []string{"", "\x00", "\n", " "} { // a text is in one field
+		wantRuns(t, s, runlog.Query{Text: "a" + between + "film"})
+		wantRuns(t, s, runlog.Query{Text: "film" + between + "red"})
+	}
 	mustAppend(t, s, started("Ünï/1", 9))
 	wantRuns(t, s, runlog.Query{Text: "nï/"}, "Ünï/1") // the ID
 	wantRuns(t, s, runlog.Query{Text: "ünï"})          // not ASCII: case counts
