@@ -118,12 +118,9 @@ func exportRun(ctx context.Context, s Store, h exportHeader, lines *json.Encoder
 		}
 	}
 	var letters []exportLetter
-	if in, ok := As[Inbox](s); ok && len(without.records) == 0 {
-		for l, err := range in.Letters(ctx, h.Run) {
-			if err != nil {
-				return err
-			}
-			letters = append(letters, exportLetter{letterLine{l.Key, l.Round, l.Expired, l.Data}})
+	if len(without.records) == 0 {
+		if letters, err = lettersOf(ctx, s, h.Run); err != nil {
+			return err
 		}
 	}
 	if h.Letters = len(letters); alone && h.Letters == 0 {
@@ -155,6 +152,21 @@ func exportRun(ctx context.Context, s Store, h exportHeader, lines *json.Encoder
 		}
 	}
 	return fmt.Errorf("record %d is missing: the run was deleted meanwhile, or the store is damaged", h.Records-1)
+}
+
+// lettersOf returns the letters to run that were not taken.
+func lettersOf(ctx context.Context, s Store, run string) (letters []exportLetter, err error) {
+	in, ok := As[Inbox](s)
+	if !ok {
+		return nil, nil
+	}
+	for l, err := range in.Letters(ctx, run) {
+		if err != nil {
+			return nil, err
+		}
+		letters = append(letters, exportLetter{letterLine{l.Key, l.Round, l.Expired, l.Data}})
+	}
+	return letters, nil
 }
 
 // exportBlobs writes the blobs of run, but for those in without, and returns the hashes of
