@@ -118,3 +118,18 @@ func TestErrorsLoseTheirType(t *testing.T) {
 		})
 	}
 }
+
+// An Outcome inside of an interface is found, too.
+func TestOutcomeInAnInterface(t *testing.T) {
+	f := flow("any", func(*orchestrator.Context) (any, error) {
+		return struct{ orchestrator.Outcome }{orchestrator.Outcome{Status: orchestrator.Partial}}, nil
+	})
+	r := begin(t, local(t, orchestrator.Config{}), f, "x")
+	out, err := f.Result(t.Context(), r)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"status": "partial"}, out)
+	info, err := r.Info(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, info.Outcome)
+	assert.Equal(t, orchestrator.Partial, info.Status)
+}

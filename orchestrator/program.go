@@ -139,8 +139,8 @@ func outcomeIn[Out any](out *Out) *Outcome {
 	case reflect.Struct: // Out is an interface: from now on a pointer is in it, which is equal in JSON
 		p := reflect.New(v.Type())
 		p.Elem().Set(v)
-		if o, ok := p.Interface().(holder); ok {
-			*out, _ = p.Interface().(Out)
+		if o, ok := reflect.TypeAssert[holder](p); ok {
+			*out, _ = reflect.TypeAssert[Out](p)
 			return o.outcome()
 		}
 	}

@@ -86,8 +86,9 @@ type spending struct {
 
 // pays runs do in a new process, has the host do what it does once all calls that wait are
 // under way, and compares what ten agents of 0.05 USD were paid with what the run tells.
-func pays(t *testing.T, h *host, b orchestrator.Budget, wait int, do func(c *orchestrator.Context) error, then func(r *orchestrator.Run)) {
-	t.Helper()
+func pays(h *host, b orchestrator.Budget, wait int, do func(c *orchestrator.Context) error, then func(r *orchestrator.Run)) {
+	h.t.Helper()
+	t := h.t
 	a := newTill(cents(5), wait)
 	f := flow(h, func(c *orchestrator.Context, _ none) (spending, error) {
 		err := do(c)
@@ -140,16 +141,16 @@ func all(q *orchestrator.Queue[string]) (first error) {
 }
 
 func givenUpByCancel(t *testing.T, h *host) {
-	pays(t, h, orchestrator.Budget{}, 10, func(c *orchestrator.Context) error { return all(ten(c, "wait")) },
+	pays(h, orchestrator.Budget{}, 10, func(c *orchestrator.Context) error { return all(ten(c, "wait")) },
 		func(r *orchestrator.Run) { require.NoError(t, r.Cancel(h.ctx, "enough")) })
 }
 
-func givenUpByTime(t *testing.T, h *host) {
-	pays(t, h, orchestrator.Budget{Wall: 300 * time.Millisecond}, 10, func(c *orchestrator.Context) error { return all(ten(c, "wait")) }, nil)
+func givenUpByTime(_ *testing.T, h *host) {
+	pays(h, orchestrator.Budget{Wall: 300 * time.Millisecond}, 10, func(c *orchestrator.Context) error { return all(ten(c, "wait")) }, nil)
 }
 
-func givenUpByQueue(t *testing.T, h *host) {
-	pays(t, h, orchestrator.Budget{}, 9, func(c *orchestrator.Context) error {
+func givenUpByQueue(_ *testing.T, h *host) {
+	pays(h, orchestrator.Budget{}, 9, func(c *orchestrator.Context) error {
 		q := ten(c, "answer")
 		q.Next()
 		q.CancelAll()
@@ -157,8 +158,8 @@ func givenUpByQueue(t *testing.T, h *host) {
 	}, nil)
 }
 
-func givenUpByReturn(t *testing.T, h *host) {
-	pays(t, h, orchestrator.Budget{}, 9, func(c *orchestrator.Context) error {
+func givenUpByReturn(_ *testing.T, h *host) {
+	pays(h, orchestrator.Budget{}, 9, func(c *orchestrator.Context) error {
 		r, _ := ten(c, "answer").Next()
 		return r.Err
 	}, nil)

@@ -157,6 +157,30 @@ func TestCallsOfModels(t *testing.T) {
 		assert.Equal(t, engine.Lost{Calls: 9, Tokens: 300}, ended(r).Lost)
 		assert.Len(t, r.notes, 4, "one call is left, and each wants 3")
 	}))
+	t.Run("N10 a call whose own limit is known does not wait behind a guess", inBubble(func(t bubble) {
+		calls := func(b *sched.Branch, sc *sched.Scope, name string, own int64) {
+			do(b, sched.Options{Scope: sc}, engine.Op{Kind: engine.Call, Name: name, Request: &agent.Request{Limits: agent.Limits{Calls: own}}})
+		}
+		r := t.within(engine.Budget{Calls: 20}, func(_ *run, b *sched.Branch, sc *sched.Scope) {
+			calls(b, sc, "a", 0)
+			g := b.Group()
+			for _, c := range []struct {
+				name string
+				own  int64
+			}{{"a", 0}, {"b", 12}, {"a", 0}, {"a", 2}} {
+				g.Go(unlimited, func(b *sched.Branch) { calls(b, sc, c.name, c.own) })
+			}
+			join(g)
+		})
+		r.waits()
+		r.hand("0", models(4))
+		r.waits()
+		require.Len(t, r.under, 2, "4 used, 4 guessed and 12 reserved: the others wait")
+		r.hand("1:0", models(1))
+		r.waits()
+		assert.NotNil(t, r.find("3:0"))
+		assert.Nil(t, r.find("2:0"), "one guess at a time, as one was answered before")
+	}))
 	t.Run("N10 a call beyond the limit does not wait", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 2}, asking(3, agent.Limits{}))
 		r.waits()
