@@ -39,6 +39,7 @@ type Replay struct {
 	resumed int64                  // Seq of the record that Resumed put behind the log; 0: none
 	behind  bool                   // the record of Resumed is applied: no process makes calls of this run
 	live    bool
+	anew    string // key of the first question that is asked anew; "": none
 }
 
 // effectID is the identity of an effect in its run.

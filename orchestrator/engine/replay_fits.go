@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -77,6 +78,7 @@ func (p *Replay) repeatAsk(rec *runlog.Record, there own) {
 			rec.Name, then.words(), now.words())
 		return
 	}
+	p.anew = cmp.Or(p.anew, rec.Name)
 	delete(p.own, ownID{runlog.Changed, id})
 	p.fresh = append(p.fresh, runlog.Record{Kind: runlog.Changed, Branch: rec.Branch, N: rec.N, Name: rec.Name, Hash: rec.Hash})
 	if p.effects[id].seq == 0 {
@@ -97,5 +99,9 @@ func (p *Replay) diverged(rec *runlog.Record, format string, args ...any) error 
 	if rec.Name != "" {
 		what += fmt.Sprintf(" (%s)", rec.Name)
 	}
-	return agent.ErrorOf(fmt.Errorf("%w: run %q: %s: %s", ErrDiverged, p.Started.Run, what, fmt.Sprintf(format, args...)))
+	why := fmt.Sprintf(format, args...)
+	if p.anew != "" {
+		why += fmt.Sprintf("; the question %q differs from the one on record, so it is asked anew, and what followed its answer does not fit: restore the question, or raise the flow's Version", p.anew)
+	}
+	return agent.ErrorOf(fmt.Errorf("%w: run %q: %s: %s", ErrDiverged, p.Started.Run, what, why))
 }
