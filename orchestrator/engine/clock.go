@@ -72,9 +72,7 @@ func (c *Clock) At(t time.Time) time.Time {
 	if at.Before(run) {
 		at = run
 	}
-	if c.read.IsZero() || at.After(run) {
-		c.read, c.run = t, at
-	}
+	c.read, c.run = t, at
 	return at
 }
 

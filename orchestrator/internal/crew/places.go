@@ -192,7 +192,7 @@ func (s *seat) free() {
 }
 
 // rest makes the wait between two attempts without the call's place. When it returns, the
-// call has a place again, or ctx is over.
+// call has a place again, or ctx is over: then the call makes no attempt, and free follows.
 func (s *seat) rest(ctx context.Context, wait func()) {
 	s.free()
 	wait()
@@ -206,9 +206,6 @@ func (s *seat) rest(ctx context.Context, wait func()) {
 	select {
 	case <-s.granted:
 	case <-ctx.Done():
-		s.of.mu.Lock()
-		defer s.of.mu.Unlock()
-		s.of.leave(s)
 	}
 }
 
