@@ -198,7 +198,7 @@ func (s *seat) rest(ctx context.Context, wait func()) {
 	wait()
 	s.of.mu.Lock()
 	s.granted = make(chan struct{})
-	has := ctx.Err() != nil || s.of.take(s)
+	has := s.of.take(s)
 	s.of.mu.Unlock()
 	if has {
 		return

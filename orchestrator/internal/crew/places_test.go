@@ -2,6 +2,7 @@ package crew_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +32,23 @@ func TestPlaces(t *testing.T) {
 				assert.Nil(t, c.Err)
 				assert.Equal(t, int64(7), c.Reported().Calls)
 			}
+			assert.True(t, s.isOver(t))
+		},
+		"a call that waits for its place again, and is canceled, is told once": func(t *testing.T) {
+			s := newStage(1)
+			c := s.call(obedient, agent.Limits{})
+			c.finish = func() error { return agent.Transient(errors.New("busy"), time.Second) }
+			close(c.may)
+			s.start(c)
+			other := s.open(1, obedient)[0]
+			assert.Equal(t, []string{"begin"}, other.heard(), "it has the place meanwhile")
+			pass(10 * time.Second)
+			s.cancel(c)
+			assert.Equal(t, []string{"begin", "done"}, c.heard())
+			next := s.open(1, obedient)[0]
+			s.end(other)
+			assert.Equal(t, []string{"begin"}, next.heard())
+			s.end(next)
 			assert.True(t, s.isOver(t))
 		},
 		"no limit, no line": func(t *testing.T) {
