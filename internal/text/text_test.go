@@ -135,8 +135,14 @@ func TestJSONOwnsItsBytes(t *testing.T) {
 
 func TestAppendJSON(t *testing.T) {
 	for name, s := range map[string]string{
-		"empty": "", "short": `a "b" <c> & \ d`, "lines": strings.Repeat("one\ntwo\t\u2028\x01\x7f", 20_000),
-		"cut in a rune": strings.Repeat("ä", 100_000), "cut in a long rune": "a" + strings.Repeat("🙂", 50_000), "not UTF-8": strings.Repeat("\xff\x80", 50_000),
+		"empty":                 "",
+		"short":                 `a "b" <c> & \ d`,
+		"lines":                 strings.Repeat("one\ntwo\t\u2028\x01\x7f", 20_000),
+		"as long as a piece":    strings.Repeat("a", 64<<10),
+		"one more than a piece": strings.Repeat("a", 64<<10+1),
+		"cut in a rune":         strings.Repeat("ä", 100_000),
+		"cut in a long rune":    "a" + strings.Repeat("🙂", 50_000),
+		"not UTF-8":             strings.Repeat("\xff\x80", 50_000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			want, err := text.JSON(s)
@@ -145,4 +151,12 @@ func TestAppendJSON(t *testing.T) {
 			assert.True(t, string(got) == "x"+string(want), "%d bytes, want %d", len(got)-1, len(want))
 		})
 	}
+}
+
+func TestAppendJSONUsesTheRoomThatThereIs(t *testing.T) {
+	s := strings.Repeat("some text ", 100_000)
+	b := make([]byte, 0, len(s)+2)
+	got := text.AppendJSON(b, s)
+	assert.Len(t, got, len(s)+2)
+	assert.Same(t, &b[:1][0], &got[0], "it is the caller's buffer")
 }
