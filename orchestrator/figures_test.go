@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -209,6 +210,13 @@ func TestRecordsThatInfoReads(t *testing.T) {
 		reads(observer, 128, "another engine, while that one lives")
 		require.NoError(t, r.Answer(t.Context(), "n", 1))
 		require.NoError(t, r.Wait(t.Context()))
+		carried := 0
+		for _, rec := range logOf(t, s.Memory, "x") {
+			if strings.Contains(string(rec.Data), `"tally"`) {
+				carried++
+			}
+		}
+		assert.LessOrEqual(t, carried, 2*n/32+1, "a Tally is carried now and then")
 		reads(worker.Engine, 1, "ended")
 		reads(observer, 1, "ended, another engine")
 	})
