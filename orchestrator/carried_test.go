@@ -223,3 +223,19 @@ func allOf(t *testing.T, s runlog.Blobs, log []runlog.Record) []runlog.Record {
 	}
 	return log
 }
+
+// Whoever asks twice is told the same, also where the last record is that of a call.
+func TestFiguresAreCountedOnce(t *testing.T) {
+	everywhere(t, "by two looks", func(t *testing.T, s runlog.Store) {
+		f := flow("calls", func(c *orchestrator.Context) (none, error) {
+			_, _ = c.Call("a", agent.Request{})
+			_, err := c.Call("hang", agent.Request{})
+			return none{}, err
+		})
+		r := begin(t, local(t, orchestrator.Config{Store: s, Agents: agent.Roster{"a": echo, "hang": hang}}), f, "x")
+		synctest.Wait()
+		for range 3 {
+			require.Equal(t, int64(1), infoOf(t, r).Spent.Calls)
+		}
+	})
+}
