@@ -111,9 +111,7 @@ func secondProcess(t *testing.T, h *host) {
 		assert.Equal(t, orchestrator.Suspended, info(h, r).Status)
 	}
 	h.resume(e, i.id)
-	if !h.resumes {
-		h.resume(e)
-	}
+	h.resume(e, i.id) // it works on it
 	i.gate.wait(h.ctx, "b")
 	i.gate.pass("b")
 	got, err := i.steps.Result(h.ctx, r)
