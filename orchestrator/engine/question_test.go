@@ -148,6 +148,15 @@ func TestVerdict(t *testing.T) {
 			require.ErrorContains(t, err, want.text)
 		}
 	}
+	seen := json.RawMessage(`{"$answer":7,"seen":"another"}`)
+	for _, words := range []string{"ask", "ask answer=7", "ask answer=8"} {
+		open, err := stateAfter(words).Verdict(&Command{Data: seen, Hash: hashOf("q")})
+		assert.False(t, open, "after %q", words)
+		require.ErrorIs(t, err, ErrChanged, "after %q", words)
+	}
+	open, err := stateAfter("ask").Verdict(&Command{Data: json.RawMessage("7"), Hash: hashOf("another")})
+	assert.False(t, open)
+	require.ErrorIs(t, err, ErrChanged, "it was checked against another question")
 }
 
 // slow is the question of one key, decided from the whole history each time: it splits

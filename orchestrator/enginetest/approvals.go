@@ -213,9 +213,10 @@ func approvalSeen(t *testing.T, h *host) {
 	await(h, r, runlog.Asked)
 	there := open(h, h.engine(nil, approval), id)
 	q := shown(h, there, "ok")
+	another := orchestrator.AnswerOptions{By: "ann", Seen: strings.Repeat("0", len(q.Hash))}
 	for _, from := range []*orchestrator.Run{r, there} {
-		err := from.AnswerWith(h.ctx, "ok", true, orchestrator.AnswerOptions{By: "ann", Seen: strings.Repeat("0", len(q.Hash))})
-		require.ErrorIs(t, err, orchestrator.ErrChanged)
+		require.ErrorIs(t, from.AnswerWith(h.ctx, "ok", true, another), orchestrator.ErrChanged)
+		require.ErrorIs(t, from.AnswerWith(h.ctx, "ok", "an answer to another one", another), orchestrator.ErrChanged)
 	}
 	by := orchestrator.AnswerOptions{By: "ann", Seen: q.Hash}
 	require.NoError(t, there.AnswerWith(h.ctx, "ok", "no", by))
@@ -226,4 +227,5 @@ func approvalSeen(t *testing.T, h *host) {
 	require.Len(t, answered, 1)
 	assert.Equal(t, engine.AnsweredData{Answer: json.RawMessage("false"), By: "ann", Seen: q.Hash}, engine.AnswerOf(answered[0].Data))
 	require.NoError(t, r.AnswerWith(h.ctx, "ok", "no", by), "the same again, after the end")
+	require.ErrorIs(t, r.AnswerWith(h.ctx, "ok", "no", another), orchestrator.ErrChanged)
 }
