@@ -90,6 +90,8 @@ func (j *Journal) Write(log *Log, e *Entry) Job {
 		err = nil
 	}
 	if e.err = err; !j.Stored {
+		log.order.Lock() // the flow learns of records in the order of the log
+		defer log.order.Unlock()
 		if err == nil {
 			e.err = log.place(e)
 		}

@@ -3,6 +3,7 @@ package journal_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -119,4 +120,24 @@ func TestWriteSync(t *testing.T) {
 	t.Run("the error of a closed engine says that the run can be resumed", func(t *testing.T) {
 		require.EqualError(t, journal.Closed(), "stopped: the engine is closed; the run can be resumed")
 	})
+}
+
+// Answers that come side by side reach the flow in the order in which a replay has them.
+func TestRunsAreToldInTheOrderOfTheLog(t *testing.T) {
+	d := newDesk(t, nil)
+	r := d.started(t, "r")
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for range 2000 {
+				r.write("note", nil)
+			}
+		})
+	}
+	wait.Wait()
+	d.pool.Close()
+	require.Len(t, r.told, 16001)
+	for i, e := range r.told {
+		require.Equal(t, int64(i), e.Seq, "place of what was told")
+	}
 }
