@@ -132,7 +132,9 @@ func (r *Run) Progress(ctx context.Context) iter.Seq2[agent.Progress, error] {
 
 // Cancel ends the run for good: every effect returns ErrCanceled, the flow
 // returns what it has. It does not wait. A stuck run ends without its flow, with its
-// stuck children. Canceling a run that has ended is no error.
+// children, and so does one that no engine works on and whose flow or version this engine
+// does not have; not by an engine that only observes or does not serve it, which leave the
+// request for others. Canceling a run that has ended is no error.
 func (r *Run) Cancel(ctx context.Context, why string) error {
 	return r.engine.driver.Tell(ctx, r.id, engine.Command{Kind: engine.CancelIt, Data: agent.JSON(why)})
 }

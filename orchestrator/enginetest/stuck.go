@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -24,6 +25,7 @@ var stuckChecks = []check{
 	{name: "a stuck child makes its parent Stuck, and Retry retries both", run: stuckChild},
 	{name: "a stuck child is canceled with its parent", run: stuckChildCancel},
 	{name: "an unknown version is not Stuck", run: unknownVersion, resumes: true},
+	{name: "a run of an unknown version is canceled without its flow", run: unknownCancel, resumes: true},
 }
 
 // moody is a flow that calls the agent a, and panics until it is mended. Mended code stands
@@ -218,6 +220,35 @@ func unknownVersion(t *testing.T, h *host) {
 	i.gate.wait(h.ctx, "b")
 	i.gate.pass("b")
 	require.NoError(t, open(h, e, i.id).Wait(h.ctx))
+}
+
+func unknownCancel(t *testing.T, h *host) {
+	if h.resumes {
+		t.Skip("this engine says what becomes of its runs without their flow")
+	}
+	i := interrupted(h)
+	newer := i.steps
+	newer.Version = 1
+	e := h.engine(i.agents, newer)
+	_, _ = e.Resume(h.ctx) // says that it is not registered
+	r := open(h, e, i.id)
+	before := info(h, r).Spent
+	require.NoError(t, r.Cancel(h.ctx, "nobody has its code"))
+	require.NoError(t, r.Wait(h.ctx))
+	in := info(h, r)
+	assert.Equal(t, orchestrator.Canceled, in.Status)
+	assert.Contains(t, in.Err, "nobody has its code")
+	assert.Equal(t, before, in.Spent, "what is on record")
+	assert.Len(t, records(h, r, runlog.Canceled), 1)
+	require.NoError(t, r.Cancel(h.ctx, "again"), "it has ended")
+	gone, err := e.Prune(h.ctx, orchestrator.PruneOptions{})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return
+	}
+	require.NoError(t, err)
+	assert.Positive(t, gone)
+	_, err = e.Open(h.ctx, i.id)
+	require.ErrorIs(t, err, orchestrator.ErrNoRun)
 }
 
 // depthChecks are about children that start children.

@@ -11,6 +11,7 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
+	"github.com/convene-go/convene/providers"
 )
 
 // Start implements engine.Driver.
@@ -96,23 +97,6 @@ func (e *Engine) outcome(ctx context.Context, l *runlog.Listing, stuck error) (e
 	return end, false, nil
 }
 
-// whyStuck is why the flow of a run failed, by its log.
-func (e *Engine) whyStuck(ctx context.Context, id string) error {
-	var d engine.StuckData
-	for rec, err := range e.records(ctx, id, 0) {
-		if err == nil && rec.Kind == runlog.Stuck {
-			err = decode(&rec, &d)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if d.Err == nil {
-		return noRun(id) // it was deleted meanwhile
-	}
-	return d.Err
-}
-
 // childEnd waits for the end of a child that is not one of f: another run here is the
 // parent of child, or, with a nil child, an engine works on it that has resumed the parent,
 // too. mine: it has become a child of f.
@@ -171,7 +155,7 @@ func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 		return e.answer(ctx, id, &c)
 	case engine.CancelIt:
 	}
-	if done, err := e.cancelStuck(ctx, id, c.Data); done || err != nil {
+	if done, err := e.cancelIdle(ctx, id, c.Data); done || err != nil {
 		return err
 	}
 	switch err := e.inbox().Put(ctx, runlog.Letter{Run: id, Data: c.Data}); {
@@ -228,54 +212,85 @@ func (e *Engine) answer(ctx context.Context, id string, c *engine.Command) error
 	}
 }
 
-// cancelStuck ends a stuck run, and stuck runs inside of it, without executing their
-// flows. It tells whether the run was stuck.
-func (e *Engine) cancelStuck(ctx context.Context, id string, reason json.RawMessage) (stuck bool, err error) {
+// cancelIdle ends a run that is stuck, or whose flow nobody executes and this engine does
+// not have, with the runs inside of it, without executing their flows. It tells whether
+// it was such a run.
+func (e *Engine) cancelIdle(ctx context.Context, id string, reason json.RawMessage) (idle bool, err error) {
 	err = e.until(ctx, id, func() (bool, error) { // it may stop just now, or be retried
 		l, err := e.listing(ctx, id)
-		stuck = err == nil && l.Status == runlog.Stuck
-		return !stuck || e.find(id) == nil, err
+		if err != nil {
+			return true, err
+		}
+		if idle = l.Status == runlog.Stuck; idle {
+			return e.find(id) == nil, nil
+		}
+		idle, err = e.lacks(ctx, &l)
+		return true, err
 	})
-	if err != nil || !stuck {
+	if err != nil || !idle {
 		return false, err
 	}
-	return true, e.endStuck(ctx, id, reason)
+	if _, err = e.endIdle(ctx, id, reason); errors.Is(err, runlog.ErrConflict) {
+		return false, nil // an engine has just resumed it
+	}
+	return true, err
 }
 
-// endStuck ends a run that is stuck, or whose parent is.
-func (e *Engine) endStuck(ctx context.Context, id string, reason json.RawMessage) error {
+// endIdle ends a run that is idle, or whose parent is, and returns what it has used; one
+// that ended before has its usage on record in its parent.
+func (e *Engine) endIdle(ctx context.Context, id string, reason json.RawMessage) (spent providers.Usage, err error) {
+	var t engine.Tally
 	for l, err := range e.list(ctx, runlog.Query{Parent: id, Open: true}) {
 		if err != nil {
-			return err
+			return spent, err
 		}
 		if child := e.find(l.Run); child != nil {
 			<-child.done // it was stopped with its parent
 		}
-		if err := e.endStuck(ctx, l.Run, reason); err != nil {
-			return err
+		used, err := e.endIdle(ctx, l.Run, reason)
+		if err != nil {
+			return spent, err
 		}
+		t.Add(l.Flow, used)
 	}
 	l, err := e.listing(ctx, id)
 	if err != nil || l.Ended {
-		return err
+		return spent, err
 	}
 	v := engine.View{Listing: l}
 	if err := e.figures(ctx, nil, &v); err != nil {
-		return err
+		return spent, err
+	}
+	for name, used := range v.ByAgent {
+		t.Add(name, used)
+	}
+	first, canceled, err := e.canceled(ctx, id)
+	if err != nil {
+		return spent, err
+	}
+	if canceled {
+		reason = first
 	}
 	end := engine.End{Status: engine.Canceled, Err: engine.CanceledBy(reason).Err}
-	end.Spent, end.Lost, end.ByAgent, end.ContinuedFrom = v.Spent, v.Lost, v.ByAgent, v.ContinuedFrom
-	r := newRun(ctx, &e.shared, id, &engine.Program{Name: l.Flow, Version: l.Version}, nil)
+	end.Spent, end.Lost, end.ByAgent, end.ContinuedFrom = t.Spent(), v.Lost, t.ByAgent, v.ContinuedFrom
+	return end.Spent, e.endWithout(ctx, &l, end, reason, canceled)
+}
+
+// endWithout puts on record that a run is canceled, unless it is there, and the end.
+func (e *Engine) endWithout(ctx context.Context, l *runlog.Listing, end engine.End, reason json.RawMessage, canceled bool) (err error) { //nolint:revive // what is on record
+	r := newRun(ctx, &e.shared, l.Run, &engine.Program{Name: l.Flow, Version: l.Version}, nil)
 	r.clock.Skip(l.Changed)
 	r.continueAt(engine.Tally{Records: l.Next})
-	if err := r.recordSync(ctx, runlog.Record{Kind: runlog.Canceled, Data: reason}, reason); err != nil {
-		return err
+	if !canceled {
+		err = r.recordSync(ctx, runlog.Record{Kind: runlog.Canceled, Data: reason}, reason)
 	}
-	err = r.recordSync(ctx, runlog.Record{Kind: runlog.Ended, Name: l.Flow}, engine.EndedData{End: end})
+	if err == nil {
+		err = r.recordSync(ctx, runlog.Record{Kind: runlog.Ended, Name: l.Flow}, engine.EndedData{End: end})
+	}
 	if err == nil && l.Parent == "" {
-		e.log.LogAttrs(ctx, slog.LevelInfo, "run ended", slog.String("run", id), slog.String("flow", l.Flow), slog.String("status", string(end.Status)))
+		e.log.LogAttrs(ctx, slog.LevelInfo, "run ended", slog.String("run", l.Run), slog.String("flow", l.Flow), slog.String("status", string(end.Status)))
 	}
 	r.stopLog()
-	e.forget(id)
+	e.forget(l.Run)
 	return err
 }

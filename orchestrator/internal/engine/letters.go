@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -142,14 +143,8 @@ func (e *Engine) taken(ctx context.Context, l *runlog.Letter) {
 // only by what is not committed yet.
 func (e *Engine) discard(ctx context.Context, r *run, l *runlog.Letter) {
 	if l.Key == "" {
-		for rec, err := range e.records(ctx, r.id, 0) {
-			if err != nil {
-				return
-			}
-			if rec.Kind == runlog.Canceled {
-				e.taken(ctx, l)
-				return
-			}
+		if _, is, err := e.canceled(ctx, r.id); err == nil && is {
+			e.taken(ctx, l)
 		}
 		return
 	}
@@ -157,6 +152,16 @@ func (e *Engine) discard(ctx context.Context, r *run, l *runlog.Letter) {
 	if s := q.State(l.Key); err == nil && s.Over(l) {
 		e.taken(ctx, l)
 	}
+}
+
+// canceled reports whether a cancel of the run is on record, and its reason.
+func (e *Engine) canceled(ctx context.Context, id string) (reason json.RawMessage, is bool, err error) {
+	for rec, err := range e.records(ctx, id, 0) {
+		if err != nil || rec.Kind == runlog.Canceled {
+			return rec.Data, err == nil, err
+		}
+	}
+	return nil, false, nil
 }
 
 // expire closes a question whose time is over by a letter, which it returns, unless an

@@ -79,7 +79,7 @@ func TestAnswersByOtherEngines(t *testing.T) {
 		},
 		"an engine without an inbox says that the run is not here": func(t *testing.T) {
 			s := left(t, driver.Config{}, asker)
-			e := newEngine(t, driver.Config{Store: struct{ runlog.Store }{s}})
+			e := newEngine(t, driver.Config{Store: struct{ runlog.Store }{s}, Programs: programs(asker)})
 			err := answer(t, e, "asker", "7")
 			require.ErrorIs(t, err, engine.ErrStopped)
 			require.ErrorContains(t, err, "the store has no inbox: call Resume first")

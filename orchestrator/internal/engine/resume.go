@@ -157,6 +157,34 @@ func (e *Engine) adopt(ctx context.Context, l *runlog.Listing, p *engine.Program
 	return r, err
 }
 
+// whyStuck is why the flow of a run failed, by its log.
+func (e *Engine) whyStuck(ctx context.Context, id string) error {
+	var d engine.StuckData
+	for rec, err := range e.records(ctx, id, 0) {
+		if err == nil && rec.Kind == runlog.Stuck {
+			err = decode(&rec, &d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if d.Err == nil {
+		return noRun(id) // it was deleted meanwhile
+	}
+	return d.Err
+}
+
+// lacks reports whether an open run is one that no engine works on and that this engine
+// should, but cannot: it does not have that version of the flow. One that only observes
+// leaves the run to others, and so does one that does not serve it.
+func (e *Engine) lacks(ctx context.Context, l *runlog.Listing) (bool, error) {
+	if l.Ended || l.Parent != "" || e.cfg.Observe || e.find(l.Run) != nil {
+		return false, nil
+	}
+	c, err := e.fleet.Claim(ctx, l, fleet.Wish{Program: e.past(l.Run).prog})
+	return err == nil && c.Holder == "" && errors.Is(c.Unfit, engine.ErrNoFlow), err
+}
+
 // TakeUp implements fleet.Host: adopt where nothing waits for the run.
 func (e *Engine) TakeUp(ctx context.Context, l *runlog.Listing) {
 	if past := e.past(l.Run); past.rests() {
