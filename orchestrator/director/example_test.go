@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -135,15 +136,16 @@ func ExampleAnswer() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if rec.Kind != director.EventHumanAsked {
+		if rec.Kind != runlog.Asked {
 			continue
 		}
-		var e director.Event
-		if err := json.Unmarshal(rec.Data, &e); err != nil {
+		var q orchestrator.Question
+		if err := json.Unmarshal(rec.Data, &q); err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%s: %s\n", e.On, e.Text)
-		if err := run.Answer(ctx, e.On, director.Answer{Action: director.ActionRetry, Guidance: "Dates are texts."}); err != nil {
+		text, _, _ := strings.Cut(q.Text, "\n")
+		fmt.Printf("%s: %s\n", q.Key, text)
+		if err := run.Answer(ctx, q.Key, director.Answer{Action: director.ActionRetry, Guidance: "Dates are texts."}); err != nil {
 			log.Fatal(err)
 		}
 	}

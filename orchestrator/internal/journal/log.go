@@ -95,7 +95,7 @@ type Log struct {
 
 	stopped atomic.Bool // the run is not driven any more
 	keeps   bool        // entries stay here: the engine has no store
-	order   sync.Mutex  // without a store, held from the place of an entry until its run is told
+	order   sync.Mutex  // lock around the place of an entry and the telling of its run; only without a store
 
 	mu      sync.Mutex
 	next    int64 // Seq of the next record
