@@ -28,6 +28,8 @@
 // Authors of stores check theirs with blackboard/storetest. Authors of engines
 // start with orchestrator/engine and check theirs with orchestrator/enginetest.
 //
-// The library prints nothing, logs nothing unless it is given a logger, reads no
-// environment, and starts nothing at import.
+// The library prints nothing, logs nothing unless it is given a logger, and starts
+// nothing at import. It reads no environment variables, with one exception: what works
+// on git repositories asks git, with the environment of the process, for the user's own
+// settings, and finds the file that these ignore by HOME and XDG_CONFIG_HOME.
 package convene

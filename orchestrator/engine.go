@@ -271,7 +271,8 @@ type PruneOptions struct {
 }
 
 // Prune forgets runs that have ended, with their children, and returns how many
-// logs it deleted. Open runs, and their children, stay. Other runs are not held up.
+// logs it deleted. Open runs, and their children, stay, as does an ended run with a
+// child that has not ended and is not stuck. Other runs are not held up.
 // It needs what Delete needs.
 func (e *Engine) Prune(ctx context.Context, o PruneOptions) (int, error) {
 	d, err := optional[engine.Deleter](e, "delete runs")

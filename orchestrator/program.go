@@ -147,12 +147,13 @@ func outcomeIn[Out any](out *Out) *Outcome {
 	return nil
 }
 
-// statusOf is the status of a flow that ended with err and does not say one. An
-// agent's own ErrBudget or ErrCanceled is a failure like any other.
+// statusOf is the status of a flow that ended with err and does not say one. A child's
+// ErrBudget counts like the run's. An agent's own ErrBudget or ErrCanceled is a failure
+// like any other.
 func statusOf(err error) Status {
 	says := func(code agent.Code) bool {
 		var crossed *agent.Error // from an agent, if it does not say that the run is over
-		return errors.Is(err, code) && (IsOver(err) || !errors.As(err, &crossed) || !errors.Is(crossed, code))
+		return errors.Is(err, code) && (IsOver(err) || errors.Is(err, engine.ErrChildOver) || !errors.As(err, &crossed) || !errors.Is(crossed, code))
 	}
 	switch {
 	case err == nil:

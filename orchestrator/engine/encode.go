@@ -118,7 +118,7 @@ func normalizeError(err *agent.Error) *agent.Error {
 	out.Stack = strings.ToValidUTF8(err.Stack, "\ufffd")
 	out.Codes = nil
 	for _, c := range err.Codes {
-		if c != ErrOver && c != ErrRule && c != ErrLeft {
+		if c != ErrOver && c != ErrChildOver && c != ErrRule && c != ErrLeft {
 			out.Codes = append(out.Codes, agent.Code(strings.ToValidUTF8(string(c), "\ufffd")))
 		}
 	}

@@ -53,7 +53,10 @@ func NewReplay(run string, log iter.Seq2[runlog.Record, error]) (*Replay, error)
 	if err = cmp.Or(err, decoding.Wait()); err != nil || len(p.Records) == 0 {
 		return nil, err
 	}
-	return p, p.open()
+	if err := p.open(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // note notes what rec says of an effect, or that the flow has to repeat it.

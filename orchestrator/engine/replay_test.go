@@ -413,7 +413,8 @@ func TestHistory(t *testing.T) {
 		"a stuck record without cause": {logOf(started(), runlog.Record{Kind: runlog.Stuck, Data: json.RawMessage(`{}`)}), `record 1: runlog: damaged`},
 	} {
 		t.Run("damaged: "+name, func(t *testing.T) {
-			_, err := NewReplay("x", tt.log)
+			p, err := NewReplay("x", tt.log)
+			assert.Nil(t, p)
 			require.ErrorIs(t, err, runlog.ErrDamaged)
 			require.ErrorContains(t, err, tt.want)
 		})

@@ -203,7 +203,7 @@ func (r *run) leave(end engine.End, err error) {
 		}
 	}
 	if err != nil {
-		end = engine.End{}
+		end, err = engine.End{}, r.host.whyStopped(r, err)
 		level := slog.LevelWarn
 		if r.fenced || errors.Is(err, engine.ErrStopped) && !errors.Is(err, errOutage) && !errors.Is(err, runlog.ErrConflict) && !isStuck(err) {
 			level = slog.LevelDebug // others have the run, or this engine was closed

@@ -207,9 +207,9 @@ func (f *effect) childEnded(end engine.End, err error) job {
 		return r.complete(f.op, runlog.Called, &engine.CalledData{Err: agent.ErrorOf(err)})
 	case isStuck(err):
 		err = childStuck(f.op, err)
-	case errors.Is(err, runlog.ErrConflict) && !r.over():
-		// An engine that has lost this run was faster with a record of the child.
-		if lost, failed := r.host.lost(r); failed != nil || !lost {
+	case (errors.Is(err, runlog.ErrConflict) || errors.Is(err, engine.ErrNoRun)) && !r.over():
+		// An engine that has lost this run was faster with a record of the child, or it was deleted.
+		if lost, failed := r.host.lost(r); !lost && !errors.Is(failed, engine.ErrNoRun) {
 			return f // it starts the child again
 		}
 	case isOutage(err):

@@ -230,6 +230,17 @@ func (e *Engine) Fenced(ctx context.Context) {
 // lost reports whether another engine has resumed a run that this one works on.
 func (e *Engine) lost(r *run) (bool, error) { return e.fleet.Lost(e.life, r.id) }
 
+// whyStopped returns why r stops without an end: err, or ErrNoRun if it is the conflict of a
+// run that was deleted.
+func (e *Engine) whyStopped(r *run, err error) error {
+	if errors.Is(err, runlog.ErrConflict) {
+		if _, gone := e.lost(r); errors.Is(gone, engine.ErrNoRun) {
+			return gone
+		}
+	}
+	return err
+}
+
 // load reads the log of a run whose owner is dead. It reports whether there is something
 // to resume: another engine may have been first, and this one must not take the run away
 // from it.

@@ -50,6 +50,7 @@ type host interface { //nolint:interfacebloat // each is one question, and there
 	find(id string) *run                         // the run of that ID, if this engine works on it
 	left(r *run)                                 // r is over
 	lost(r *run) (bool, error)                   // another engine has resumed r
+	whyStopped(r *run, err error) error          // why r stops without an end: err, or ErrNoRun if r was deleted
 	Letters(ctx context.Context, id string)      // letters to a run are put on record
 	taken(ctx context.Context, l *runlog.Letter) // a letter is marked as taken
 

@@ -152,24 +152,26 @@ func (k *claims) Lost(ctx context.Context, id string) (bool, error) {
 	return l.Owner != k.id, err
 }
 
-// family is a run with all runs inside of it, the outermost first.
-func (k *claims) family(ctx context.Context, id string) ([]string, error) {
-	ids := []string{id}
+// family is a run with all runs inside of it, the outermost first. open reports whether
+// one inside may still be worked on.
+func (k *claims) family(ctx context.Context, id string) (ids []string, open bool, err error) {
+	ids = []string{id}
 	for i := 0; i < len(ids); i++ {
 		for l, err := range k.store.List(ctx, runlog.Query{Parent: ids[i]}) {
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			ids = append(ids, l.Run)
+			open = open || !l.Ended && l.Status != runlog.Stuck
 		}
 	}
-	return ids, nil
+	return ids, open, nil
 }
 
 // Delete deletes a run with all runs inside of it, and returns their IDs. A run that an
 // engine works on is ErrRunning. owns reports whether this engine works on a run.
 func (k *claims) Delete(ctx context.Context, id string, owns func(string) bool) ([]string, error) {
-	ids, err := k.family(ctx, id)
+	ids, _, err := k.family(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +200,7 @@ func (k *claims) Delete(ctx context.Context, id string, owns func(string) bool) 
 const pruneBatch = 50
 
 // Prune deletes the ended runs that q selects, with all runs inside of them, and yields
-// their IDs to gone.
+// their IDs to gone. One that has an open run inside of it stays.
 func (k *claims) Prune(ctx context.Context, q runlog.Query, gone func(ids []string)) error {
 	var families [][]string
 	limit := q.Limit
@@ -210,9 +212,12 @@ func (k *claims) Prune(ctx context.Context, q runlog.Query, gone func(ids []stri
 		if !l.Ended || l.Parent != "" {
 			continue // a child goes with its parent
 		}
-		ids, err := k.family(ctx, l.Run)
+		ids, open, err := k.family(ctx, l.Run)
 		if err != nil {
 			return err
+		}
+		if open {
+			continue
 		}
 		if families = append(families, ids); limit > 0 && len(families) >= limit {
 			break

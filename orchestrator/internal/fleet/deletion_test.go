@@ -187,6 +187,10 @@ func TestPrune(t *testing.T) {
 			s.end(t, "root", "1")
 			gone, err = h.prunes(t.Context(), runlog.Query{})
 			require.NoError(t, err)
+			assert.Empty(t, gone, "b has not ended")
+			s.stuck(t, "b")
+			gone, err = h.prunes(t.Context(), runlog.Query{})
+			require.NoError(t, err)
 			require.Len(t, gone, 1)
 			assert.ElementsMatch(t, []string{"root", "a", "b", "a1"}, gone[0])
 			assert.Equal(t, []string{"twig"}, s.has(t))
@@ -207,6 +211,7 @@ func TestPrune(t *testing.T) {
 			s.ended(t, 3)
 			s.start(t, "open", "cid") // newer than all
 			s.start(t, "child", "cid", inside("001"))
+			s.end(t, "child", "1")
 			gone, err := h.prunes(t.Context(), runlog.Query{Limit: 2})
 			require.NoError(t, err)
 			assert.Equal(t, [][]string{{"000", "001", "child"}}, gone)
@@ -230,6 +235,7 @@ func TestPrune(t *testing.T) {
 			s.ended(t, 51)
 			for i := range 51 {
 				s.start(t, fmt.Sprint("child", i), "cid", inside(fmt.Sprintf("%03d", i)))
+				s.end(t, fmt.Sprint("child", i), "1")
 			}
 			gone, err := h.prunes(t.Context(), runlog.Query{})
 			require.NoError(t, err)

@@ -59,13 +59,12 @@ type Fleet struct {
 	listens bool
 	loops   sync.WaitGroup
 
-	foreignMu sync.Mutex
-	foreign   map[string]chan struct{} // closed when a run that others work on changes
+	foreign sync.Map // channels (chan struct{}) by the ID of a run of others that somebody waits for, closed when it changes
 }
 
 // New returns the Fleet of host. It starts nothing.
 func New(c Config, host Host) *Fleet {
-	f := &Fleet{claims: claims{c.ID, c.Programs, c.Serves, c.Store}, Config: c, host: host, foreign: map[string]chan struct{}{}}
+	f := &Fleet{claims: claims{c.ID, c.Programs, c.Serves, c.Store}, Config: c, host: host}
 	f.life, f.stop = context.WithCancel(c.Life)
 	return f
 }
@@ -170,7 +169,7 @@ func (f *Fleet) takeUp(ctx context.Context) {
 			if ctx.Err() == nil {
 				f.Log.Warn("runs without an engine cannot be listed", "err", err)
 			}
-			return
+			break
 		}
 		if _, unfit := f.fits(&l, nil); unfit == nil {
 			f.host.TakeUp(ctx, &l)
@@ -223,11 +222,8 @@ func (f *Fleet) hear(n runlog.Notifier) {
 
 // notify wakes those who wait for a run that another engine works on.
 func (f *Fleet) notify(id string) {
-	f.foreignMu.Lock()
-	defer f.foreignMu.Unlock()
-	if c := f.foreign[id]; c != nil {
-		close(c)
-		delete(f.foreign, id)
+	if c, ok := f.foreign.LoadAndDelete(id); ok {
+		close(c.(chan struct{})) //nolint:errcheck,forcetypeassert // there are no others
 	}
 }
 
@@ -236,6 +232,11 @@ func (f *Fleet) notify(id string) {
 func (f *Fleet) Until(ctx context.Context, id string, look func() (done bool, err error)) error {
 	var signal <-chan struct{} // taken before look
 	var poll time.Duration
+	defer func() {
+		if signal != nil {
+			f.notify(id) // the others who wait make a new channel
+		}
+	}()
 	for {
 		if done, err := look(); done || err != nil {
 			return err
@@ -264,12 +265,8 @@ func (f *Fleet) signal(id string) (signal <-chan struct{}, poll time.Duration) {
 	if changed, owns := f.host.Owns(id); owns {
 		return changed, math.MaxInt64
 	}
-	f.foreignMu.Lock()
-	defer f.foreignMu.Unlock()
-	if f.foreign[id] == nil {
-		f.foreign[id] = make(chan struct{})
-	}
-	return f.foreign[id], f.Poll
+	c, _ := f.foreign.LoadOrStore(id, make(chan struct{}))
+	return c.(chan struct{}), f.Poll //nolint:errcheck,forcetypeassert // there are no others
 }
 
 // serve replies to a request of another engine.
@@ -288,7 +285,10 @@ func (f *Fleet) serve(ctx context.Context, data []byte) []byte {
 				a.Progress[i].Tool = &providers.ToolCall{ID: p.Tool.ID, Name: p.Tool.Name}
 			}
 		}
-		out, _ = engine.Encode(a)
+		out, err = engine.Encode(a)
+	}
+	if err != nil {
+		out, _ = engine.Encode(Reply{Err: agent.ErrorOf(fmt.Errorf("the reply cannot be sent: %w", err))})
 	}
 	return out
 }

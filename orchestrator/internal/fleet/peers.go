@@ -13,8 +13,10 @@ import (
 	"github.com/convene-go/convene/orchestrator/engine"
 )
 
-// askLimit is how long another engine may take to reply.
-const askLimit = readerLimit / 2
+const (
+	askLimit  = readerLimit / 2 // time that another engine has to reply
+	restLimit = time.Second     // time that it has where its reply is not needed
+)
 
 // refuse is the error of a run that no engine replies for.
 func (q Request) refuse(format string, args ...any) error {
@@ -61,7 +63,9 @@ func (f *Fleet) Ask(ctx context.Context, q Request) (a Reply, err error) {
 func (f *Fleet) askOwner(ctx context.Context, q Request, l *runlog.Listing) (a Reply, err error) {
 	if l.Ended || l.Status == runlog.Stuck {
 		if q.Began { // the old owner may still have reports that were not read
-			if a, err = f.request(ctx, q, l.Owner); err == nil && !a.Gone {
+			limited, cancel := context.WithTimeout(ctx, restLimit)
+			defer cancel()
+			if a, err = f.request(limited, q, l.Owner); err == nil && !a.Gone {
 				return a, nil
 			}
 		}

@@ -68,20 +68,45 @@ func (s *Sched) spawn(path string, g *Group, body func(*Branch)) *Branch {
 	return b
 }
 
-// panicLine returns the file and line of the panic that is being recovered.
+// panicLine returns the file and line of the flow where the panic that is being recovered
+// began: the innermost frame that is neither Go's nor the engine's, else the innermost.
 func panicLine() string {
-	panicking := false
-	for i := 1; ; i++ {
-		pc, file, line, ok := runtime.Caller(i)
-		switch name := runtime.FuncForPC(pc).Name(); {
-		case !ok:
-			return ""
-		case panicking && !strings.HasPrefix(name, "runtime."):
-			return fmt.Sprintf(" (%s:%d)", filepath.Base(file), line)
-		case name == "runtime.gopanic":
-			panicking = true
+	pcs := make([]uintptr, 256)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	root, first, below := "", "", false
+	for {
+		f, more := frames.Next()
+		switch line := fmt.Sprintf(" (%s:%d)", filepath.Base(f.File), f.Line); {
+		case f.Function == "runtime.gopanic":
+			root, below = strings.TrimSuffix(f.File, "runtime/panic.go"), true
+		case !below || strings.HasPrefix(f.Function, "runtime."):
+		case !isInner(f.Function) && !isStandard(f, root):
+			return line
+		case first == "":
+			first = line
+		}
+		if !more {
+			return first
 		}
 	}
+}
+
+// isInner reports whether a function of that name is of the engine or its Context, which
+// call the flow or are called by it.
+func isInner(function string) bool {
+	name, ok := strings.CutPrefix(function, "github.com/convene-go/convene/")
+	return ok && (strings.HasPrefix(name, "orchestrator.") || strings.HasPrefix(name, "orchestrator/engine.") ||
+		strings.HasPrefix(name, "orchestrator/internal/") || strings.HasPrefix(name, "internal/"))
+}
+
+// isStandard reports whether f is of Go's own library, whose files are in root. A binary
+// that was built with -trimpath has no root: packages without a dot in their paths count.
+func isStandard(f runtime.Frame, root string) bool {
+	if root != "" {
+		return strings.HasPrefix(f.File, root)
+	}
+	path, _, nested := strings.Cut(f.Function, "/")
+	return nested && !strings.Contains(path, ".") || !nested && !strings.HasPrefix(path, "main.")
 }
 
 // Check returns an error, and stops the run, if b is used by another branch or by a

@@ -213,6 +213,9 @@ func (s *Sched) childEnd(e *effect, r *agent.Response, used *providers.Usage) *e
 	left := s.top.LeftAt(worked)
 	over := min(left.Calls, left.Tokens, int64(left.Cost), int64(left.Wall)) < 0 || e.branch.canceled != nil
 	if end.Err != nil { // the child's rules are not the run's, nor is its budget
+		if !over && errors.Is(end.Err, engine.ErrOver) && errors.Is(end.Err, engine.ErrBudget) {
+			end.Err.Codes = append(end.Err.Codes, engine.ErrChildOver)
+		}
 		end.Err.Codes = slices.DeleteFunc(end.Err.Codes, func(c agent.Code) bool { return c == engine.ErrRule || c == engine.ErrOver && !over })
 	}
 	return end
