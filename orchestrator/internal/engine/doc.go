@@ -19,7 +19,7 @@
 //
 //   - hosts.go: what hosts want: starting runs, waiting for their ends, answers, cancels
 //   - letters.go: what others tell a run, through the store's inbox
-//   - view.go: looking at runs
+//   - view.go: looking at runs, and deleting them
 //   - resume.go: taking up runs that no engine works on
 //   - engine.go: the engine: its parts, the runs it works on, closing
 //   - port.go: what a flow asks for: times, questions, children

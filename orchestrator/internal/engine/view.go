@@ -240,3 +240,27 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[agent.Progress,
 		}
 	}
 }
+
+// Delete implements engine.Driver.
+func (e *Engine) Delete(ctx context.Context, id string) error {
+	ids, err := e.fleet.Delete(ctx, id, func(id string) bool { return e.find(id) != nil })
+	if err == nil {
+		e.forgetAll(ids)
+	}
+	return err
+}
+
+// Prune implements engine.Driver.
+func (e *Engine) Prune(ctx context.Context, q runlog.Query) (pruned int, err error) {
+	err = e.fleet.Prune(ctx, q, func(ids []string) {
+		e.forgetAll(ids)
+		pruned += len(ids)
+	})
+	return pruned, err
+}
+
+func (e *Engine) forgetAll(ids []string) {
+	for _, id := range ids {
+		e.forget(id)
+	}
+}
