@@ -34,7 +34,7 @@ func (s *storm) answerFrom(ctx context.Context, hosts []*orchestrator.Engine, id
 		wg.Go(func() {
 			run, err := host.Open(ctx, id)
 			if err == nil {
-				err = run.Answer(ctx, key, reception{answerTo(key), by(i)})
+				err = run.AnswerWith(ctx, key, reception{answerTo(key), by(i)}, orchestrator.AnswerOptions{By: by(i), Early: true})
 			}
 			errs[i] = err
 		})
