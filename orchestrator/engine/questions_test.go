@@ -81,6 +81,34 @@ func TestQuestionsOfAFlow(t *testing.T) {
 	assert.Equal(t, []*Op{again, a}, q.Answer("q", hashOf("q"), json.RawMessage(`3`)))
 }
 
+// TestQuestionsOfOneKey has two questions of a key, one after the other.
+func TestQuestionsOfOneKey(t *testing.T) {
+	saying := func(text string) *Op {
+		return &Op{Kind: Await, Name: "q", Ask: json.RawMessage(fmt.Sprintf(`{"key":"q","text":%q}`, text))}
+	}
+	early := json.RawMessage(`{"$answer":1,"early":true}`)
+	for _, before := range []bool{true, false} {
+		var q Questions
+		d := &desk{q: &q}
+		first, second := saying("first"), saying("second")
+		if before {
+			assert.Nil(t, q.Answer("q", "", early))
+			assert.False(t, q.Ask(d, first), "an early answer is for the first that is asked")
+		} else {
+			assert.True(t, q.Ask(d, first))
+			assert.Equal(t, []*Op{first}, q.Answer("q", "", early), "it is for the first that was asked")
+		}
+		assert.Len(t, handed(&q), 1)
+		assert.True(t, q.Ask(d, second))
+		assert.Equal(t, 1, q.State("q").Round, "another question begins a round")
+		assert.Nil(t, q.Answer("q", "", early), "the first has its answer")
+		assert.Nil(t, q.Answer("q", AskHash(saying("another").Ask), json.RawMessage(`2`)), "nobody asks that")
+		assert.Empty(t, handed(&q))
+		assert.Equal(t, []*Op{second}, q.Answer("q", AskHash(second.Ask), json.RawMessage(`3`)))
+		assert.Len(t, handed(&q), 1)
+	}
+}
+
 func TestQuestionsDrop(t *testing.T) {
 	var q Questions
 	d := &desk{q: &q}
