@@ -152,6 +152,37 @@ func TestQuestionIsAskedAnew(t *testing.T) {
 	})
 }
 
+func TestChangedQuestionOfAFlowThatEnds(t *testing.T) {
+	t.Run("N12 a changed question is ErrDiverged, though the flow ends without its answer", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			f := func(text string, d time.Duration) orchestrator.Flow[none, int] {
+				return flow("ends", func(c *orchestrator.Context) (int, error) {
+					q := orchestrator.NewQueue[bool](c)
+					q.Go("pay", func(c *orchestrator.Context) (bool, error) {
+						return orchestrator.Await[bool](c, orchestrator.Question{Key: "pay", Text: text})
+					})
+					q.Go("at once", func(*orchestrator.Context) (bool, error) { return true, nil })
+					q.Next()
+					if d == 0 {
+						return 1, nil
+					}
+					return 1, c.Sleep(d)
+				})
+			}
+			s := runlog.NewMemory()
+			e, err := orchestrator.NewLocal(orchestrator.Config{Store: s})
+			require.NoError(t, err)
+			begin(t, e, f("10 to A", time.Hour), "x")
+			synctest.Wait()
+			require.NoError(t, e.Close(t.Context()))
+			ended := f("10,000 to B", 0)
+			_, err = ended.Result(t.Context(), begin(t, local(t, orchestrator.Config{Store: s}), ended, "x"))
+			require.ErrorIs(t, err, orchestrator.ErrDiverged)
+			require.ErrorContains(t, err, "10,000 to B")
+		})
+	})
+}
+
 // A log in which one answer served all questions of a key is repeated as it was.
 func TestOldLogOfOneKey(t *testing.T) {
 	t.Run("N12 what the flow went on with stays", func(t *testing.T) {
