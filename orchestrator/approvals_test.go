@@ -152,6 +152,32 @@ func TestQuestionIsAskedAnew(t *testing.T) {
 	})
 }
 
+func TestWhoMayAnswerChanges(t *testing.T) {
+	t.Run("N12 an answer of somebody who may not give it any more is dropped", func(t *testing.T) {
+		flowtest.Bubble(t, func(t *testing.T) {
+			anybody, ann := pays(orchestrator.Question{Text: "10 to A"}), pays(orchestrator.Question{Text: "10 to A", Only: []string{"ann"}})
+			s := runlog.NewMemory()
+			e, err := orchestrator.NewLocal(orchestrator.Config{Store: s})
+			require.NoError(t, err)
+			begin(t, e, anybody, "x")
+			synctest.Wait()
+			require.NoError(t, e.Close(t.Context()))
+			there := local(t, orchestrator.Config{Store: s, Fleet: orchestrator.Fleet{Observe: true}})
+			require.NoError(t, open(t, there, "x").AnswerWith(t.Context(), "pay", true, orchestrator.AnswerOptions{By: "bob"}))
+
+			r := begin(t, local(t, orchestrator.Config{Store: s}), ann, "x")
+			synctest.Wait()
+			qs := infoOf(t, r).Questions
+			require.Len(t, qs, 1, "it stays open")
+			assert.Contains(t, qs[0].Rejected, `only "ann" may answer it`)
+			require.NoError(t, r.AnswerWith(t.Context(), "pay", true, orchestrator.AnswerOptions{By: "ann"}))
+			got, err := ann.Result(t.Context(), r)
+			require.NoError(t, err)
+			assert.Equal(t, "10 to A", got)
+		})
+	})
+}
+
 func TestChangedQuestionOfAFlowThatEnds(t *testing.T) {
 	t.Run("N12 a changed question is ErrDiverged, though the flow ends without its answer", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {

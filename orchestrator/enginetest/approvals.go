@@ -25,6 +25,7 @@ var approvalChecks = []check{
 	{name: "N12 who answered, and what they saw, is on record", run: approvalBy},
 	{name: "N12 a Seen that is not what is asked now is ErrChanged, from another process too", run: approvalSeen, resumes: true},
 	{name: "N12 an answer of text is one of the options", run: approvalOptions},
+	{name: "N12 an early answer that is none of the options is dropped", run: approvalEarlyOptions},
 	{name: "N12 two options stand for true and false", run: approvalWords},
 	{name: "N12 OptionsOf binds a field of the answer", run: approvalField},
 	{name: "N12 only those named may answer", run: approvalOnly},

@@ -103,6 +103,33 @@ func approvalPerson(t *testing.T, h *host) {
 	assert.False(t, got)
 }
 
+func approvalEarlyOptions(t *testing.T, h *host) {
+	g, options := newGate(t, "x"), []string{"pay", "no"}
+	f := flow(h, func(c *orchestrator.Context, _ none) (string, error) {
+		if _, err := ask(c, "gate", "x"); err != nil {
+			return "", err
+		}
+		yes, err := orchestrator.Await[bool](c, orchestrator.Question{Key: "word", Options: options})
+		if err != nil || !yes {
+			return "", err
+		}
+		return orchestrator.Await[string](c, orchestrator.Question{Key: "text", Options: options})
+	})
+	r := start(h, h.engine(agent.Roster{"gate": g}), f, none{}, "")
+	g.wait(h.ctx, "x")
+	require.NoError(t, r.AnswerWith(h.ctx, "word", "pay", early))
+	require.NoError(t, r.AnswerWith(h.ctx, "text", "perhaps", early))
+	g.pass("x")
+	awaitAsked(h, r, 3)
+	q := shown(h, r, "text")
+	assert.Contains(t, q.Rejected, `"perhaps"`)
+	assert.Contains(t, q.Rejected, `"pay", "no"`)
+	require.NoError(t, r.Answer(h.ctx, "text", "no"))
+	got, err := f.Result(h.ctx, r)
+	require.NoError(t, err)
+	assert.Equal(t, "no", got)
+}
+
 func approvalLimits(t *testing.T, h *host) {
 	g, f := newGate(t, "x"), flow(h, later)
 	r := start(h, h.engine(agent.Roster{"gate": g}), f, none{}, "")
