@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -135,6 +136,34 @@ func TestTheAddressOfAQuestionDecides(t *testing.T) {
 			close(open)
 			assert.Equal(t, `"7"`, soon(t, wait))
 			assert.Equal(t, "started asked answered slept ended", kinds(t, e, "x"))
+		},
+	})
+}
+
+// The limit of early answers holds though each one takes long to be put.
+func TestEarlyAnswersAtOnce(t *testing.T) {
+	bubble(t, map[string]func(*testing.T){
+		"N19 they come one after the other": func(t *testing.T) {
+			d := newDesk()
+			e := newEngine(t, driver.Config{Store: d})
+			begin(t, e, flow("sleeps", func(c *orchestrator.Context) (int, error) { return 0, c.Sleep(time.Hour) }), "x")
+			d.set(hooks{refuse: func(*runlog.Letter) error { <-time.After(time.Second); return nil }})
+			data, err := engine.AnsweredData{Answer: json.RawMessage("7"), Early: true}.Encode()
+			require.NoError(t, err)
+			var kept, refused atomic.Int64
+			for i := range engine.MaxEarly + 10 {
+				go func() {
+					err := e.Tell(t.Context(), "x", engine.Command{Kind: engine.AnswerIt, Key: fmt.Sprint(i), Data: data})
+					if err == nil {
+						kept.Add(1)
+					} else if assert.ErrorIs(t, err, engine.ErrTooLarge) {
+						refused.Add(1)
+					}
+				}()
+			}
+			pause(time.Hour / 2)
+			assert.EqualValues(t, engine.MaxEarly, kept.Load())
+			assert.EqualValues(t, 10, refused.Load())
 		},
 	})
 }
