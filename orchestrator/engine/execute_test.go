@@ -54,7 +54,7 @@ func TestRetriesOfATask(t *testing.T) {
 		"a reservation is for one attempt that costs":                      {[]providers.NanoUSD{usd / 10, 0, 0}, Amount{Cost: usd}, usd, 1},
 		"also where that came later":                                       {[]providers.NanoUSD{0, usd / 10, 0}, Amount{Cost: usd}, usd, 2},
 		"and for tokens":                                                   {[]providers.NanoUSD{1, 0}, Amount{Tokens: 100}, 0, 1},
-		"without one, while the mean of the attempts fits what is left":    {[]providers.NanoUSD{usd / 4, usd / 4, usd / 4}, Amount{}, usd, 4},
+		"without one, while the largest of the attempts fits what is left": {[]providers.NanoUSD{usd / 4, usd / 4, usd / 4}, Amount{}, usd, 4},
 		"without one, and it does not fit":                                 {[]providers.NanoUSD{usd / 3, usd / 3, usd / 3}, Amount{}, usd, 3},
 		"without one, and one attempt took more than half of what is left": {[]providers.NanoUSD{6 * usd / 10, 0, 0}, Amount{}, usd, 1},
 		"without a limit nothing is in the way":                            {[]providers.NanoUSD{usd, usd, usd}, Amount{}, 0, 4},
