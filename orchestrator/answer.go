@@ -152,14 +152,14 @@ func admit(q *engine.Ask, given engine.AnsweredData) (json.RawMessage, error) {
 		err = chosen(&q.Question, data)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, unquoted(q.Secret, err))
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, unquoted(&q.Question, err))
 	}
 	return data, nil
 }
 
-// unquoted returns why an answer does not fit. To a secret question it is not quoted.
-func unquoted(secret bool, err error) error {
-	if secret {
+// unquoted returns why an answer to q does not fit. To a secret question it is not quoted.
+func unquoted(q *Question, err error) error {
+	if q.Secret {
 		return errors.New("it does not fit the schema or the options of the question, and is not shown because the question is secret")
 	}
 	return err

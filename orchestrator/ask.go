@@ -115,7 +115,7 @@ func Await[T any](c *Context, q Question) (T, error) {
 	if q.Timeout > 0 {
 		until = c.Now().Add(q.Timeout)
 	}
-	for q.Rejected, q.Hash = "", ""; ; q.Rejected = unquoted(q.Secret, err).Error() {
+	for q.Rejected, q.Hash = "", ""; ; q.Rejected = unquoted(&q, err).Error() {
 		ask, encErr := engine.Encode(engine.Ask{Question: q, Schema: shape.JSON()})
 		if encErr != nil {
 			return zero, agent.ErrorOf(fmt.Errorf("%w: question %q: %w", ErrMalformed, q.Key, encErr))

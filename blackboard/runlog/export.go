@@ -57,35 +57,44 @@ func Export(ctx context.Context, s Store, run string, w io.Writer, o ...ExportOp
 	if len(o) > 1 {
 		return fmt.Errorf("runlog: export run %q: got %d ExportOptions, want at most one", run, len(o))
 	}
-	if err := export(ctx, s, run, w, len(o) == 1 && o[0].Secrets); err != nil {
+	x := exporter{store: s, secrets: len(o) == 1 && o[0].Secrets}
+	if err := x.export(ctx, run, w); err != nil {
 		return fmt.Errorf("runlog: export run %q: %w", run, err)
 	}
 	return nil
 }
 
-func export(ctx context.Context, s Store, run string, w io.Writer, secrets bool) error {
-	last, err := s.Last(ctx, run) // first: what a child did later is no harm
+// exporter writes one run with all runs inside of it.
+type exporter struct {
+	store   Store
+	lines   *json.Encoder
+	secrets bool // texts that are secret are written, too
+	alone   bool // no run is inside of it
+}
+
+func (x *exporter) export(ctx context.Context, run string, w io.Writer) error {
+	last, err := x.store.Last(ctx, run) // first: what a child did later is no harm
 	if err != nil {
 		return err
 	}
-	runs, err := family(ctx, s, run)
+	runs, err := family(ctx, x.store, run)
 	if err != nil {
 		return err
 	}
 	buf := bufio.NewWriter(w)
-	lines := json.NewEncoder(buf)
-	lines.SetEscapeHTML(false) // Data as it is
+	x.lines, x.alone = json.NewEncoder(buf), len(runs) == 1
+	x.lines.SetEscapeHTML(false) // Data as it is
 	for i, run := range runs {
 		if i > 0 {
-			if last, err = s.Last(ctx, run); err != nil {
+			if last, err = x.store.Last(ctx, run); err != nil {
 				return err
 			}
 		}
 		h := exportHeader{exportFormat, exportVersion, run, last.Seq + 1, 0, 0}
-		if i == 0 && len(runs) > 1 {
+		if i == 0 && !x.alone {
 			h.Runs = len(runs)
 		}
-		if err := exportRun(ctx, s, h, lines, secrets, len(runs) == 1); err != nil {
+		if err := x.run(ctx, h); err != nil {
 			return err
 		}
 	}
@@ -108,11 +117,11 @@ func family(ctx context.Context, s Store, run string) ([]string, error) {
 	return runs, nil
 }
 
-// exportRun writes one run, in the first version of the format if it is alone and has no
+// run writes one run, in the first version of the format if it is alone and has no
 // letters: programs of that version read it.
-func exportRun(ctx context.Context, s Store, h exportHeader, lines *json.Encoder, secrets, alone bool) (err error) {
-	without := &withheld{}
-	if !secrets {
+func (x *exporter) run(ctx context.Context, h exportHeader) (err error) {
+	s, without := x.store, &withheld{}
+	if !x.secrets {
 		if without, err = withhold(ctx, s, h.Run); err != nil {
 			return err
 		}
@@ -123,15 +132,15 @@ func exportRun(ctx context.Context, s Store, h exportHeader, lines *json.Encoder
 			return err
 		}
 	}
-	if h.Letters = len(letters); alone && h.Letters == 0 {
+	if h.Letters = len(letters); x.alone && h.Letters == 0 {
 		h.Version = exportSingle
 	}
-	if err := lines.Encode(h); err != nil {
+	if err := x.lines.Encode(h); err != nil {
 		return err
 	}
-	written, err := exportBlobs(ctx, s, h.Run, lines, without.blobs)
+	written, err := exportBlobs(ctx, s, h.Run, x.lines, without.blobs)
 	for i := 0; i < len(letters) && err == nil; i++ {
-		err = lines.Encode(letters[i])
+		err = x.lines.Encode(letters[i])
 	}
 	if err != nil {
 		return err
@@ -144,7 +153,7 @@ func exportRun(ctx context.Context, s Store, h exportHeader, lines *json.Encoder
 		if r.Blob != "" && !written[r.Blob] {
 			return fmt.Errorf("record %d: %w: %q", r.Seq, ErrNoBlob, r.Blob)
 		}
-		if err := lines.Encode(r); err != nil {
+		if err := x.lines.Encode(r); err != nil {
 			return fmt.Errorf("record %d: %w", r.Seq, err)
 		}
 		if r.Seq+1 == h.Records {

@@ -200,7 +200,7 @@ func (in *imported) readHeader(line []byte) error {
 		return fmt.Errorf("the ID of the run is %w", err)
 	}
 	if strings.Contains(h.Run, "/") {
-		for _, effect := range strings.Split(effects, "/") {
+		for effect := range strings.SplitSeq(effects, "/") {
 			if !validEffect.MatchString(effect) || strings.Trim(effect, ".") == "" {
 				return fmt.Errorf("the ID of the run is %q: want that of its parent, a slash, and a number in a branch", text.Shorten(h.Run, 128))
 			}

@@ -52,7 +52,7 @@ func withhold(ctx context.Context, s Store, run string) (*withheld, error) {
 	}
 	for rec, err := range s.Records(ctx, run, 0) {
 		if err == nil && rec.Kind == Started {
-			_, err = w.take(ctx, s, rec, func(data json.RawMessage) json.RawMessage { return hideCarried(data, len(secret) > 0) })
+			_, err = w.take(ctx, s, rec, func(data json.RawMessage) json.RawMessage { return hideCarried(data, len(secret)) })
 		}
 		if err != nil {
 			return nil, err
@@ -116,10 +116,10 @@ func hideAnswer(data json.RawMessage) json.RawMessage {
 }
 
 // hideCarried takes out the secret texts of a Started record, and notes that something is
-// missing. always: secrets of later records are missing too.
-func hideCarried(data json.RawMessage, always bool) json.RawMessage {
+// missing. questions is the number of secret questions, whose texts are missing too.
+func hideCarried(data json.RawMessage, questions int) json.RawMessage {
 	fields := fieldsOf(data)
-	if len(fields["secret"]) == 0 && !always {
+	if len(fields["secret"]) == 0 && questions == 0 {
 		return nil
 	}
 	secret := map[string]any{}

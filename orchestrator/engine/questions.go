@@ -166,22 +166,24 @@ func (q *Questions) Ask(p Port, op *Op) bool {
 	}
 	recorded, again, waits := q.wait(w, replay)
 	if recorded {
-		p.Emit(askRecord(op, w.hash, again))
+		rec := runlog.Record{Kind: runlog.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Hash: w.hash, Data: op.Ask}
+		if again {
+			rec.Data = askedAgain(rec.Data)
+		}
+		p.Emit(rec)
 	}
 	return waits
 }
 
-// askRecord is the Asked record of op, with Ask.Again if another question came before.
-func askRecord(op *Op, hash string, again bool) runlog.Record {
-	data := op.Ask
-	if again {
-		var ask Ask
-		if json.Unmarshal(data, &ask) == nil {
-			ask.Again = true
-			data = agent.JSON(ask)
-		}
+// askedAgain returns the Data of an Asked record with Ask.Again: another question of its
+// key came before.
+func askedAgain(data json.RawMessage) json.RawMessage {
+	var ask Ask
+	if json.Unmarshal(data, &ask) != nil {
+		return data
 	}
-	return runlog.Record{Kind: runlog.Asked, Branch: op.Branch, N: op.N, Name: op.Name, Hash: hash, Data: data}
+	ask.Again = true
+	return agent.JSON(ask)
 }
 
 // wait notes that w waits, or hands over what is there for it. recorded: the question

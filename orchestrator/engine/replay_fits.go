@@ -83,8 +83,8 @@ func (p *Replay) repeatAsk(rec *runlog.Record, there own) {
 	p.fresh = append(p.fresh, runlog.Record{Kind: runlog.Changed, Branch: rec.Branch, N: rec.N, Name: rec.Name, Hash: rec.Hash})
 	if p.effects[id].seq == 0 {
 		delete(p.own, ownID{runlog.Withdrawn, id})
-		op := &Op{Branch: rec.Branch, N: rec.N, Name: rec.Name, Ask: rec.Data}
-		p.fresh = append(p.fresh, askRecord(op, rec.Hash, true))
+		anew := runlog.Record{Kind: runlog.Asked, Branch: rec.Branch, N: rec.N, Name: rec.Name, Hash: rec.Hash, Data: askedAgain(rec.Data)}
+		p.fresh = append(p.fresh, anew)
 	}
 }
 

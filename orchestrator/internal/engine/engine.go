@@ -292,7 +292,6 @@ func (e *Engine) asks(ctx context.Context, id, key string) iter.Seq2[runlog.Reco
 	return e.journal.Asks(ctx, id, key)
 }
 
-func (e *Engine) watchFree()                    { e.fleet.Watch() }                  // from now on the engine takes up runs that no engine works on
 func (e *Engine) storeInbox() runlog.Inbox      { return e.journal.Inbox }           // the inbox of the store; nil: it has none
 func noRun(id string) error                     { return journal.NoRun(id) }         // the error of a run that is not in the store
 func decode(rec *runlog.Record, data any) error { return journal.Decode(rec, data) } // decodes the Data of a record into data

@@ -135,7 +135,8 @@ func TestCancelOfARunThatWasCanceledBefore(t *testing.T) {
 			require.NoError(t, cancel(t, e, "x"))
 			assert.Equal(t, "started called used resumed", kinds(t, e, "x"), "the request is a letter")
 			letters := 0
-			for range s.Letters(t.Context(), "x") {
+			for _, err := range s.Letters(t.Context(), "x") {
+				require.NoError(t, err)
 				letters++
 			}
 			assert.Equal(t, 1, letters)

@@ -282,7 +282,7 @@ func (j *Journal) giveUp(e *Entry, err error) error {
 }
 
 // append stores records. again says that what became of the attempt before is not known.
-func (j *Journal) append(recs []runlog.Record, again bool) error {
+func (j *Journal) append(recs []runlog.Record, again bool) error { //nolint:revive // what is known
 	if len(recs) == 0 {
 		return nil
 	}

@@ -112,7 +112,8 @@ func TestNothingIsEncodedUntilItIsRead(t *testing.T) {
 			assert.True(t, l.Ended)
 			assert.Equal(t, string(engine.Failed), l.Status)
 			for q, want := range map[runlog.Query]int{{Run: "r", Open: true}: 0, {Run: "r", Status: string(engine.Failed)}: 1, {Run: "s"}: 0} {
-				for range d.List(t.Context(), q) {
+				for _, err := range d.List(t.Context(), q) {
+					require.NoError(t, err)
 					want--
 				}
 				assert.Zero(t, want, q)

@@ -227,7 +227,7 @@ type outages struct {
 
 // try calls f until it succeeds or meets a final error, with growing waits, until the
 // outage is over. again says that what became of the call before is not known.
-func (o *outages) try(again bool, f func(ctx context.Context, again bool) error) (err error) {
+func (o *outages) try(again bool, f func(ctx context.Context, again bool) error) (err error) { //nolint:revive // what is known
 	final := func(again bool) bool {
 		o.mu.Lock()
 		if t := time.Now(); t.After(o.renew) {
