@@ -82,8 +82,11 @@ type Engine struct{ driver engine.Driver }
 // NewLocal returns an engine in this process. All faults of c, agents that its
 // flows miss included, are in the one error. It starts nothing.
 //
-// Without a Store it remembers the last 256 runs that ended. A Store that is no
-// runlog.Owners, see [runlog.As], is a warning in the log.
+// Without a Store it remembers runs that ended until somebody has fetched their result
+// (Result, Wait or Info after the end), up to 10,000 and 64 MB of records, and of others
+// the last 256: those that were fetched, children, and those above the limits. The
+// ErrNoRun of one that it forgot names these limits. A Store that is no runlog.Owners, see
+// [runlog.As], is a warning in the log.
 func NewLocal(c Config) (*Engine, error) {
 	lc := local.Config{
 		Agents: c.Agents, Store: c.Store, Log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), Retry: c.Retry, Parallel: c.Parallel,
@@ -200,12 +203,13 @@ func (e *Engine) Open(ctx context.Context, id string) (*Run, error) {
 
 // find is what a list shows of the run of that ID, or ErrNoRun.
 func (e *Engine) find(ctx context.Context, id string) (engine.View, error) {
-	if id != "" { // an empty ID would select all
-		for v, err := range e.driver.List(ctx, runlog.Query{Run: id}) {
-			return v, err
-		}
+	if id == "" { // it would select all
+		return engine.View{}, agent.ErrorOf(fmt.Errorf("%w: %q", ErrNoRun, id))
 	}
-	return engine.View{}, agent.ErrorOf(fmt.Errorf("%w: %q", ErrNoRun, id))
+	for v, err := range e.driver.List(ctx, runlog.Query{Run: id}) {
+		return v, err
+	}
+	return e.driver.Look(ctx, id) // its error says why there is none
 }
 
 // RunQuery selects runs. A zero field selects all. It is not a runlog.Query: a Status

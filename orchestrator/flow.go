@@ -124,7 +124,8 @@ func (f Flow[In, Out]) start(ctx context.Context, e *Engine, in In, o StartOptio
 }
 
 // Start begins a run and returns when its start is on record. ctx bounds the
-// start, not the run.
+// start, not the run. Without a Store the result is kept until it is fetched, within the
+// limits that NewLocal names.
 //
 // If o.ID is known already with the same flow, input, budget, labels, values and
 // ContinuedFrom, Start returns that run, and resumes it if no engine works on it;

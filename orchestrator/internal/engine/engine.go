@@ -193,10 +193,22 @@ func (e *Engine) left(r *run) {
 	case r.err != nil:
 		e.stopped[r.id] = outcome{err: r.err, at: time.Now(), prog: r.prog}
 	case !e.journal.Stored:
-		e.stopped[r.id] = outcome{end: &r.end}
+		e.stopped[r.id] = outcome{end: new(r.end)} // the rest of r is not kept
 	}
-	delete(e.stopped, e.journal.Retire(r.id))
+	for _, id := range e.journal.Retire(r.id, r.fenced || r.in.Parent != "") {
+		delete(e.stopped, id)
+	}
 	e.active.Done()
+}
+
+// fetched notes that somebody has the result of a run, unless ctx was over before.
+func (e *Engine) fetched(ctx context.Context, id string) {
+	if ctx.Err() != nil {
+		return
+	}
+	for _, past := range e.journal.Fetched(id) {
+		e.forget(past)
+	}
 }
 
 // past is what this engine knows of a run that it does not work on any more.
@@ -227,15 +239,6 @@ func (e *Engine) all() []*run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Collect(maps.Values(e.known))
-}
-
-// Owns implements fleet.Host.
-func (e *Engine) Owns(id string) (changed <-chan struct{}, owns bool) {
-	r := e.find(id)
-	if r == nil {
-		return nil, false
-	}
-	return r.changed(), true
 }
 
 // logged are the questions of a run by its log; key "": all.
@@ -293,5 +296,5 @@ func (e *Engine) asks(ctx context.Context, id, key string) iter.Seq2[runlog.Reco
 }
 
 func (e *Engine) storeInbox() runlog.Inbox      { return e.journal.Inbox }           // the inbox of the store; nil: it has none
-func noRun(id string) error                     { return journal.NoRun(id) }         // the error of a run that is not in the store
+func (e *Engine) noRun(id string) error         { return e.journal.NoRun(id) }       // the error of a run that is not in the store
 func decode(rec *runlog.Record, data any) error { return journal.Decode(rec, data) } // decodes the Data of a record into data

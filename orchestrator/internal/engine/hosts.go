@@ -18,7 +18,10 @@ import (
 func (e *Engine) Start(ctx context.Context, p *engine.Program, in engine.Input) (func(context.Context) (engine.End, error), error) {
 	r, err := e.begin(ctx, p, in, nil)
 	id := in.Run // the rest of in is not kept
-	return func(ctx context.Context) (engine.End, error) { return e.wait(ctx, r, id, p) }, err
+	return func(ctx context.Context) (engine.End, error) {
+		defer e.fetched(ctx, id)
+		return e.wait(ctx, r, id, p)
+	}, err
 }
 
 // Changed implements engine.Driver.
@@ -31,6 +34,7 @@ func (e *Engine) Changed(ctx context.Context, id string, from int64) error {
 
 // Wait implements engine.Driver.
 func (e *Engine) Wait(ctx context.Context, id string, p *engine.Program) (engine.End, error) {
+	defer e.fetched(ctx, id)
 	return e.wait(ctx, e.find(id), id, p)
 }
 
@@ -160,7 +164,7 @@ func (e *Engine) Tell(ctx context.Context, id string, c engine.Command) error {
 	}
 	switch err := e.inbox().Put(ctx, runlog.Letter{Run: id, Data: c.Data}); {
 	case errors.Is(err, runlog.ErrNoRun):
-		return noRun(id)
+		return e.noRun(id)
 	case errors.Is(err, runlog.ErrConflict):
 		return nil // it is canceled, or has ended
 	case err != nil:

@@ -243,7 +243,7 @@ func (e *Engine) put(ctx context.Context, l runlog.Letter) (kept bool, err error
 		e.Letters(ctx, l.Run)
 		return e.kept(ctx, cmp.Or(r, e.find(l.Run)), &l)
 	case errors.Is(err, runlog.ErrNoRun):
-		return false, noRun(l.Run)
+		return false, e.noRun(l.Run)
 	case errors.Is(err, runlog.ErrConflict):
 		return false, nil
 	default:

@@ -169,7 +169,7 @@ func (e *Engine) whyStuck(ctx context.Context, id string) error {
 		}
 	}
 	if d.Err == nil {
-		return noRun(id) // it was deleted meanwhile
+		return e.noRun(id) // it was deleted meanwhile
 	}
 	return d.Err
 }

@@ -31,6 +31,7 @@ func (e *Engine) Look(ctx context.Context, id string) (engine.View, error) {
 	v, err := e.view(ctx, r, &l, nil)
 	if end := e.past(id).end; v.Ended && end != nil { // there is no store
 		v.SetEnd(end)
+		e.fetched(ctx, id)
 	} else if err == nil {
 		err = e.figures(ctx, r, &v)
 	}
@@ -164,6 +165,15 @@ func (r *run) exposed(ctx context.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 	return state, err
+}
+
+// Owns implements fleet.Host.
+func (e *Engine) Owns(id string) (changed <-chan struct{}, owns bool) {
+	r := e.find(id)
+	if r == nil {
+		return nil, false
+	}
+	return r.changed(), true
 }
 
 // Reply implements fleet.Host. Gone: this engine works on the run no more, and all is

@@ -36,8 +36,8 @@ type Journal struct {
 	Calls  atomic.Int64 // calls of agents under way: a goroutine that commits waits a moment for their records
 
 	cfg    Config
-	memory *memory // nil with a store
 	large  int     // bytes from which Data is kept as a blob; 0: never
+	memory *memory // nil with a store
 	outages
 
 	mu    sync.Mutex
@@ -186,14 +186,12 @@ func (j *Journal) Open(run string, fresh *Log) *Log {
 	return j.memory.log(run, fresh)
 }
 
-// Retire notes that a run has ended or stopped. Without a store only so many of these are
-// remembered: oldest is the one that is forgotten now; "": none.
-func (j *Journal) Retire(run string) (oldest string) {
-	if j.Stored {
-		return ""
-	}
-	return j.memory.retire(run)
-}
+// Retire notes that a run has ended or stopped, and whether nobody needs to fetch its
+// result. It returns the runs that an engine without a store forgets for it.
+func (j *Journal) Retire(run string, fetched bool) []string { return j.memory.retire(run, fetched) } //nolint:revive // what is so
+
+// Fetched notes that somebody has the result of a run, and is like Retire then.
+func (j *Journal) Fetched(run string) []string { return j.memory.fetched(run) }
 
 // Work implements [Job]: it commits until the line is empty, and returns what
 // follows for the run that was told last.

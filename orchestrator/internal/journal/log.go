@@ -107,6 +107,7 @@ type Log struct {
 	tally   engine.Tally   // figures by the records that are committed; of a log that keeps its entries, by those that are noted
 	carry   int64          // number of records at which Due is set
 	noted   int            // entries that tally and listing know
+	handed  int64          // bytes of the entries that the log kept and gave away
 	listing runlog.Listing // listing of the run, where the log keeps its entries
 }
 

@@ -1,10 +1,13 @@
 package journal
 
 import (
+	"container/list"
 	"context"
 	"iter"
 	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/engine"
@@ -16,15 +19,32 @@ import (
 type memory struct {
 	store runlog.Memory
 
-	mu   sync.Mutex
-	logs map[string]*Log
-	past []string // runs that ended or stopped, the oldest first
+	forgot atomic.Bool // a run was forgotten
+
+	mu    sync.Mutex
+	logs  map[string]*Log
+	past  []string                 // runs that ended or stopped and may be forgotten, the oldest first
+	news  list.List                // those whose result nobody has fetched, as pieces, the oldest first
+	place map[string]*list.Element // places in news, by ID
+	bytes int64                    // bytes of all that are in news
 }
 
-func newMemory() *memory { return &memory{logs: map[string]*Log{}} }
+// piece is a run whose result nobody has fetched.
+type piece struct {
+	run   string // ID of the run
+	bytes int64  // bytes of its records, about
+}
 
-// remembered is how many ended runs an engine without a store can still show.
-const remembered = 256
+func newMemory() *memory {
+	return &memory{logs: map[string]*Log{}, place: map[string]*list.Element{}}
+}
+
+// What an engine without a store can still show of runs that ended or stopped.
+const (
+	remembered = 256      // the last of those whose result was fetched, or that are more than the others may be
+	newsRuns   = 10_000   // those whose result nobody has fetched
+	newsBytes  = 64 << 20 // bytes of their records
+)
 
 // log returns the log of that run: fresh, if there is none.
 func (m *memory) log(run string, fresh *Log) *Log {
@@ -38,20 +58,71 @@ func (m *memory) log(run string, fresh *Log) *Log {
 	return fresh
 }
 
-// retire notes that a run ended or stopped. If these are too many, it forgets the oldest
-// and returns it.
-func (m *memory) retire(run string) (oldest string) {
+// retire is Journal.Retire.
+func (m *memory) retire(run string, fetched bool) (forgotten []string) { //nolint:revive // what is so
+	if m == nil {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.past = append(m.past, run); len(m.past) > remembered {
-		oldest, m.past = m.past[0], m.past[1:]
+	if fetched {
+		return m.pass(run, nil)
 	}
-	if l := m.logs[oldest]; l == nil || !l.stopped.Load() {
-		return "" // it was deleted, or is retried
+	m.take(run)
+	p := piece{run: run}
+	if l := m.logs[run]; l != nil {
+		p.bytes = l.size()
+	}
+	m.place[run] = m.news.PushBack(p)
+	m.bytes += p.bytes
+	for m.news.Len() > newsRuns || m.bytes > newsBytes {
+		oldest, _ := m.news.Front().Value.(piece)
+		m.take(oldest.run)
+		forgotten = m.pass(oldest.run, forgotten)
+	}
+	return forgotten
+}
+
+// fetched is Journal.Fetched.
+func (m *memory) fetched(run string) []string {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.take(run) {
+		return nil
+	}
+	return m.pass(run, nil)
+}
+
+// take takes a run out of news, and tells whether it was there. m.mu is held.
+func (m *memory) take(run string) bool {
+	at := m.place[run]
+	if at == nil {
+		return false
+	}
+	p, _ := m.news.Remove(at).(piece)
+	delete(m.place, run)
+	m.bytes -= p.bytes
+	return true
+}
+
+// pass makes a run one that may be forgotten. If these are too many, it forgets the oldest
+// and adds it to forgotten. m.mu is held.
+func (m *memory) pass(run string, forgotten []string) []string {
+	if m.past = append(m.past, run); len(m.past) <= remembered {
+		return forgotten
+	}
+	oldest := m.past[0]
+	m.past = m.past[1:]
+	if l := m.logs[oldest]; l == nil || !l.stopped.Load() || m.place[oldest] != nil {
+		return forgotten // it was deleted, is retried, or has ended since
 	}
 	delete(m.logs, oldest)
 	_ = m.store.Delete(context.Background(), oldest)
-	return oldest
+	m.forgot.Store(true)
+	return append(forgotten, oldest)
 }
 
 // Delete implements runlog.Deleter.
@@ -60,7 +131,9 @@ func (m *memory) Delete(ctx context.Context, runs ...string) error {
 	defer m.mu.Unlock()
 	for _, run := range runs {
 		delete(m.logs, run)
+		m.take(run)
 	}
+	m.past = slices.DeleteFunc(m.past, func(run string) bool { return slices.Contains(runs, run) })
 	return m.store.Delete(ctx, runs...)
 }
 
@@ -160,9 +233,40 @@ func (l *Log) hand(take func([]runlog.Record) error) error {
 	}
 	err := take(recs)
 	if err == nil {
+		for _, e := range l.entries {
+			l.handed += e.size()
+		}
 		l.entries, l.noted = nil, 0
 	}
 	return err
+}
+
+// size is how many bytes the log takes in memory, about.
+func (l *Log) size() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.handed
+	for _, e := range l.entries {
+		n += e.size()
+	}
+	return n
+}
+
+// size is how many bytes the entry takes in memory, about: a record and its value share
+// most.
+func (e *Entry) size() int64 {
+	n := 0
+	switch v := e.Value.(type) {
+	case *engine.CalledData:
+		if v.Response != nil {
+			n = len(v.Response.Text) + len(v.Response.Data)
+		}
+	case engine.StartedData:
+		n = len(v.Data)
+	case engine.EndedData:
+		n = len(v.Output) + len(v.State)
+	}
+	return int64(max(n, len(e.Data))) + 512 // the entry itself
 }
 
 // note takes in the entries that were added since. Only those that change a listing are

@@ -205,11 +205,11 @@ func TestRunsThatMemoryRemembers(t *testing.T) {
 				if i%2 == 0 {
 					d.records(t, id) // also those that were read before
 				}
-				oldest := d.Retire(id)
+				oldest := d.Retire(id, true)
 				if i < 256 {
 					require.Empty(t, oldest)
 				} else {
-					require.Equal(t, fmt.Sprint(i-256), oldest)
+					require.Equal(t, []string{fmt.Sprint(i - 256)}, oldest)
 				}
 			}
 			for i := range 4 {
@@ -227,10 +227,10 @@ func TestRunsThatMemoryRemembers(t *testing.T) {
 			d := newDesk(t, nil)
 			r := d.started(t, "r")
 			r.log.Stop()
-			require.Empty(t, d.Retire("r"))
+			require.Empty(t, d.Retire("r", true))
 			require.Same(t, r.log, d.Open("r", &journal.Log{}))
 			for i := range 256 {
-				assert.Empty(t, d.Retire(fmt.Sprint(i)))
+				assert.Empty(t, d.Retire(fmt.Sprint(i), true))
 			}
 			assert.Equal(t, "started", d.kinds(t, "r"))
 		},
@@ -238,17 +238,17 @@ func TestRunsThatMemoryRemembers(t *testing.T) {
 			d := newDesk(t, nil)
 			r := d.started(t, "r")
 			r.log.Stop()
-			d.Retire("r")
+			d.Retire("r", true)
 			require.NoError(t, d.Delete(t.Context(), "r"))
 			for i := range 256 {
-				assert.Empty(t, d.Retire(fmt.Sprint(i)), "it is forgotten already")
+				assert.Empty(t, d.Retire(fmt.Sprint(i), true), "it is forgotten already")
 			}
 		},
 		"with a store are all": func(t *testing.T) {
 			d := newDesk(t, newTap())
 			d.started(t, "r").log.Stop()
 			for range 300 {
-				assert.Empty(t, d.Retire("r"))
+				assert.Empty(t, d.Retire("r", true))
 			}
 			assert.Equal(t, "started", d.kinds(t, "r"))
 		},

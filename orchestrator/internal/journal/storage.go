@@ -114,7 +114,7 @@ func (s Storage) Read(ctx context.Context, run string, seq int64, data any) erro
 		}
 		return err
 	}
-	return NoRun(run) // it was deleted meanwhile
+	return s.NoRun(run) // it was deleted meanwhile
 }
 
 // Figures sets in v what the run of its Listing has used: by its end, or by the records that
@@ -156,7 +156,7 @@ func (s Storage) end(ctx context.Context, v *engine.View) error {
 		}
 		return v.ReadLog(s.light(ctx, v.Run, 0))
 	}
-	return NoRun(v.Run) // it was deleted meanwhile
+	return s.NoRun(v.Run) // it was deleted meanwhile
 }
 
 // Listing is what a list shows of a run, or ErrNoRun.
@@ -164,7 +164,7 @@ func (s Storage) Listing(ctx context.Context, run string) (runlog.Listing, error
 	for l, err := range s.List(ctx, runlog.Query{Run: run}) {
 		return l, err
 	}
-	return runlog.Listing{}, NoRun(run)
+	return runlog.Listing{}, s.NoRun(run)
 }
 
 // has reports whether rec is in the store: then all that were appended with it are.
@@ -179,8 +179,16 @@ func (s Storage) has(ctx context.Context, rec *runlog.Record) (bool, error) {
 	return false, nil
 }
 
-// NoRun is the error of a run that is not in the store.
-func NoRun(run string) error { return agent.ErrorOf(fmt.Errorf("%w: %q", engine.ErrNoRun, run)) }
+// NoRun is the error of a run that is not in the store. A memory that has forgotten runs
+// does not know which: then the error says how many it keeps.
+func (s Storage) NoRun(run string) error {
+	err := fmt.Errorf("%w: %q", engine.ErrNoRun, run)
+	if m, ok := s.Store.(*memory); ok && m.forgot.Load() {
+		err = fmt.Errorf("%w: it never began, or was forgotten: without a Config.Store the runs that ended and whose result nobody has fetched are kept up to %d and %d MB, and of others the last %d",
+			err, newsRuns, newsBytes>>20, remembered)
+	}
+	return agent.ErrorOf(err)
+}
 
 // none stands in for the faces without which an engine can do. Its other methods are
 // never called.

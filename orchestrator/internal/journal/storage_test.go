@@ -64,7 +64,7 @@ func TestListing(t *testing.T) {
 }
 
 func TestNoRun(t *testing.T) {
-	err := journal.NoRun("r")
+	err := newDesk(t, nil).NoRun("r")
 	require.EqualError(t, err, `no-run: "r"`)
 	var crossed *agent.Error
 	require.ErrorAs(t, err, &crossed)
