@@ -161,6 +161,9 @@ func (j *Journal) putAside(e *Entry) (err error) {
 	if e.Kind == runlog.Asked { // lists show questions
 		return nil
 	}
+	if err = j.try(false, j.vacant(e.Run, e.Kind)); err != nil { // a start that is refused leaves nothing
+		return err
+	}
 	if e.Blob, err = j.Keep(e.Run, e.Data); err != nil {
 		return fmt.Errorf("large value of run %q: %w", e.Run, err)
 	}
@@ -186,8 +189,7 @@ func (j *Journal) Open(run string, fresh *Log) *Log {
 	return j.memory.log(run, fresh)
 }
 
-// Retire notes that a run has ended or stopped, and whether nobody needs to fetch its
-// result. It returns the runs that an engine without a store forgets for it.
+// Retire notes that a run is over, and whether nobody needs its result. It returns the forgotten.
 func (j *Journal) Retire(run string, fetched bool) []string { return j.memory.retire(run, fetched) } //nolint:revive // what is so
 
 // Fetched notes that somebody has the result of a run, and is like Retire then.

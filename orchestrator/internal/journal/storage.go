@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -157,6 +158,18 @@ func (s Storage) end(ctx context.Context, v *engine.View) error {
 		return v.ReadLog(s.light(ctx, v.Run, 0))
 	}
 	return s.NoRun(v.Run) // it was deleted meanwhile
+}
+
+// vacant returns what is ErrConflict if kind is Started and the run has begun.
+func (s Storage) vacant(run, kind string) func(context.Context, bool) error {
+	return func(ctx context.Context, _ bool) error {
+		if kind == runlog.Started {
+			for _, err := range s.Store.Records(ctx, run, 0) {
+				return cmp.Or(err, runlog.ErrConflict)
+			}
+		}
+		return nil
+	}
 }
 
 // Listing is what a list shows of a run, or ErrNoRun.
