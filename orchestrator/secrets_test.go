@@ -67,6 +67,25 @@ func TestCopyWithoutSecretsIsNotResumed(t *testing.T) {
 	})
 }
 
+// Lists of questions have the secret ones without their Data.
+func TestListsShowNoSecrets(t *testing.T) {
+	everywhere(t, "the data of a secret question is in no list", func(t *testing.T, s runlog.Store) {
+		e, f := secretive(t, s, nil)
+		r, err := f.Start(t.Context(), e, none{}, secretOptions)
+		require.NoError(t, err)
+		synctest.Wait()
+		lists := [][]orchestrator.Question{infoOf(t, r).Questions, nil}
+		for open, err := range e.Questions(t.Context(), orchestrator.QuestionQuery{}) {
+			require.NoError(t, err)
+			lists[1] = append(lists[1], open.Question)
+		}
+		for _, list := range lists {
+			require.Len(t, list, 1)
+			assert.Equal(t, orchestrator.Question{Key: "pin", Text: "PIN?", Secret: true, Hash: list[0].Hash}, list[0])
+		}
+	})
+}
+
 // A log of the engine has no secret, whatever becomes of the run.
 func TestEngineLogsNoSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
