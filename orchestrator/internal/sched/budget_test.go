@@ -136,6 +136,18 @@ func TestCallsOfModels(t *testing.T) {
 		r.ends()
 		assert.Equal(t, []string{"ok", "ok", "ok", "ok", "ok"}, r.notes)
 	}))
+	t.Run("N10 a failure of several calls is a figure, also without tokens", inBubble(func(t bubble) {
+		r := t.within(engine.Budget{Calls: 9}, func(r *run, b *sched.Branch, sc *sched.Scope) {
+			asking(1, agent.Limits{})(r, b, sc)
+			asking(1, agent.Limits{})(r, b, sc)
+		})
+		r.waits()
+		r.hand("0:0", engine.Completion{Err: &agent.Error{Message: "no", Usage: providers.Usage{Calls: 4}}})
+		r.waits()
+		assert.Equal(t, engine.Amount{Calls: 4}, r.under[0].Reserved)
+		r.hand("1:0", models(1))
+		r.ends()
+	}))
 	t.Run("N10 a call that would not fit is refused, and what it wants is said", inBubble(func(t bubble) {
 		r := t.within(engine.Budget{Calls: 3}, asking(1, agent.Limits{Calls: 4}))
 		r.ends()
