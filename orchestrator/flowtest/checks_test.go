@@ -52,6 +52,16 @@ func balanceOf(t *testing.T, paid providers.Usage, end engine.End) {
 	w.balance(end)
 }
 
+// An agent is paid for what it reports in a response, in an error, and in both at once.
+func TestWhatAgentsArePaid(t *testing.T) {
+	failed := &agent.Error{Message: "busy", Usage: providers.Usage{Calls: 1, Cost: 3}}
+	w := newWorld(t, nil, 0)
+	w.pay(&agent.Response{Usage: providers.Usage{Calls: 2, Cost: 5}}, failed)
+	w.pay(&agent.Response{}, failed)
+	w.pay(&agent.Response{Usage: providers.Usage{Cost: -9}}, nil)
+	assert.Equal(t, providers.Usage{Calls: 4, Cost: 11}, w.paid)
+}
+
 // again returns rec as a later record.
 func again(rec runlog.Record) runlog.Record {
 	rec.Seq++

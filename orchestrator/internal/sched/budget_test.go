@@ -216,6 +216,13 @@ func TestCallsOfModels(t *testing.T) {
 		r.waits()
 		assert.Equal(t, engine.Amount{Calls: 7}, r.under[0].Reserved)
 	}))
+	t.Run("N10 a child that starts now has the rules of now, though its parent keeps older ones", inBubble(func(t bubble) {
+		r := &run{t: t, world: &world{}}
+		r.s = sched.New(r.world, engine.Input{}, func(b *sched.Branch, sc *sched.Scope) { child(b, sc, "film") })
+		t.Cleanup(r.leave)
+		r.waits()
+		assert.Equal(t, engine.Edition, r.under[0].Input.Edition)
+	}))
 	t.Run("N10 runs that were started before keep their rules", inBubble(func(t bubble) {
 		r := &run{t: t, world: &world{}}
 		r.s = sched.New(r.world, engine.Input{Budget: engine.Budget{Calls: 6}}, func(b *sched.Branch, sc *sched.Scope) {
