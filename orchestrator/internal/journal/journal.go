@@ -190,7 +190,7 @@ func (j *Journal) Open(run string, fresh *Log) *Log {
 }
 
 // Retire notes that a run is over, and whether nobody needs its result. It returns the forgotten.
-func (j *Journal) Retire(run string, fetched bool) []string { return j.memory.retire(run, fetched) } //nolint:revive // what is so
+func (j *Journal) Retire(run string, fetched bool) []string { return j.memory.retire(run, fetched) }
 
 // Fetched notes that somebody has the result of a run, and is like Retire then.
 func (j *Journal) Fetched(run string) []string { return j.memory.fetched(run) }
