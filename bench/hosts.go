@@ -121,7 +121,9 @@ func answers(t *table, d *durable, store *sqlite.Store) error {
 	}{{"its engine", own}, {"another engine", foreign}} {
 		p, err := alone(t.pairs, 1, func() (time.Duration, error) {
 			n++
-			return timed(func() error { return v.run.AnswerWith(ctx, fmt.Sprint("early-", n), true, orchestrator.AnswerOptions{Early: true}) })()
+			return timed(func() error {
+				return v.run.AnswerWith(ctx, fmt.Sprint("early-", n), true, orchestrator.AnswerOptions{Early: true})
+			})()
 		})
 		if err != nil {
 			return err

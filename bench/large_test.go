@@ -94,12 +94,13 @@ func BenchmarkLargeAnswer(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				e := engineFor(b, orchestrator.Config{Agents: says(text), Store: open(b)})
-				before := peak(true)
+				forgetPeak()
+				before := peak()
 				b.StartTimer()
 				_, err := f.Run(b.Context(), e, nothing{})
 				must(b, err)
 				b.StopTimer()
-				most = max(most, float64(peak(false)-before)/size)
+				most = max(most, float64(peak()-before)/size)
 				must(b, e.Close(b.Context()))
 				b.StartTimer()
 			}
@@ -108,11 +109,13 @@ func BenchmarkLargeAnswer(b *testing.B) {
 	}
 }
 
-// peak returns the most memory of this process since the last reset; 0: it is not known.
-func peak(reset bool) (bytes int) {
-	if reset {
-		_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600) // where there is none, peak is 0
-	}
+// forgetPeak has peak begin anew.
+func forgetPeak() {
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600) // where there is none, peak is 0
+}
+
+// peak returns the most memory of this process since forgetPeak; 0: it is not known.
+func peak() (bytes int) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0

@@ -147,7 +147,9 @@ func (w *worker) start(ctx context.Context, id string, r *rand.Rand) error {
 // accepted.
 func (w *worker) answer(ctx context.Context, run *orchestrator.Run, key, what string) error {
 	by := fmt.Sprintf("process %d, %s", w.Gen, what)
-	err := w.patiently(func() error { return run.AnswerWith(ctx, key, reception{answerTo(key), by}, orchestrator.AnswerOptions{By: by, Early: true}) })
+	err := w.patiently(func() error {
+		return run.AnswerWith(ctx, key, reception{answerTo(key), by}, orchestrator.AnswerOptions{By: by, Early: true})
+	})
 	if errors.Is(err, orchestrator.ErrAnswered) {
 		return nil
 	} else if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +137,7 @@ func (e *Engine) resume(ctx context.Context, l *runlog.Listing, p *engine.Progra
 func (e *Engine) retry(ctx context.Context, id string) error {
 	l, err := e.listing(ctx, id)
 	if err == nil && l.Status != runlog.Stuck {
-		err = agent.ErrorOf(fmt.Errorf("%w: run %q is %s, not stuck", engine.ErrMalformed, id, l.Status))
+		err = agent.ErrorOf(fmt.Errorf("%w: run %q is %s, not stuck", engine.ErrMalformed, id, cmp.Or(l.Status, "open")))
 	}
 	if err == nil {
 		_, err = e.resume(ctx, &l, e.forget(id), nil)
