@@ -243,10 +243,11 @@ func TestOldLogOfOneKey(t *testing.T) {
 
 func TestAnswersOfAgents(t *testing.T) {
 	everywhere(t, "N12 an answer in an agent's call is an agent's", func(t *testing.T, s runlog.Store) {
-		var r *orchestrator.Run
-		var refused error
+		begun := make(chan *orchestrator.Run, 1)
+		refused := make(chan error, 1)
 		roster := agent.Roster{"tool": agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
-			refused = r.Answer(ctx, "person", true)
+			r := <-begun
+			refused <- r.Answer(ctx, "person", true)
 			return agent.Response{}, r.Answer(ctx, "anybody", true)
 		})}
 		f := flow("asks", func(c *orchestrator.Context) (bool, error) {
@@ -264,9 +265,10 @@ func TestAnswersOfAgents(t *testing.T) {
 			second, _ := q.Next()
 			return first.Value && !second.Value, second.Err
 		})
-		r = begin(t, local(t, orchestrator.Config{Agents: roster, Store: s}), f, "x")
+		r := begin(t, local(t, orchestrator.Config{Agents: roster, Store: s}), f, "x")
+		begun <- r
+		require.ErrorIs(t, <-refused, orchestrator.ErrNotAllowed)
 		pause(time.Hour)
-		require.ErrorIs(t, refused, orchestrator.ErrNotAllowed)
 		require.NoError(t, r.Answer(t.Context(), "person", false))
 		got, err := f.Result(t.Context(), r)
 		require.NoError(t, err)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -41,11 +40,8 @@ func TestEncodeCalled(t *testing.T) {
 	})
 	t.Run("a large answer is written into one buffer", func(t *testing.T) {
 		d := &CalledData{Response: &agent.Response{Text: strings.Repeat(long, 50)}}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
 		got, err := EncodeCalled(d)
-		runtime.ReadMemStats(&after)
 		require.NoError(t, err)
-		assert.Less(t, float64(after.TotalAlloc-before.TotalAlloc), 1.3*float64(len(got)), "bytes that were allocated")
+		assert.Less(t, float64(cap(got)), 1.01*float64(len(got)), "a buffer that had to grow is larger")
 	})
 }
