@@ -40,5 +40,15 @@ func TestARefusedStartLeavesNothing(t *testing.T) {
 			}
 			assert.Zero(t, s.put)
 		},
+		"and what a kill left of it goes with the ID": func(t *testing.T) {
+			s := runlog.NewMemory()
+			_, err := s.PutBlob(t.Context(), "x", []byte("of a start that was cut off"))
+			require.NoError(t, err)
+			require.NoError(t, newEngine(t, driver.Config{Store: s}).Delete(t.Context(), "x"))
+			for data, err := range s.BlobsOf(t.Context(), "x") {
+				require.NoError(t, err)
+				assert.Empty(t, data, "a blob is left")
+			}
+		},
 	})
 }
