@@ -125,7 +125,7 @@ func TestAnAnswerForATaskThatWasAbandoned(t *testing.T) {
 					close(asked)
 				case "api_plan": // db_build is abandoned
 					require.ErrorIs(t, run.Answer(t.Context(), "ask/db_build/1", retry), orchestrator.ErrNoQuestion)
-					require.NoError(t, run.Answer(t.Context(), "ask/api_plan/1", director.Answer{Action: director.ActionAbandon}))
+					require.NoError(t, run.AnswerWith(t.Context(), "ask/api_plan/1", director.Answer{Action: director.ActionAbandon}, orchestrator.AnswerOptions{Early: true}))
 				}
 			}
 			out, err := flow.Result(t.Context(), run)
@@ -175,7 +175,7 @@ func TestAnAnswerForATaskThatWasAbandoned(t *testing.T) {
 					if e.Task == "db_build" {
 						close(asked)
 					} else {
-						require.NoError(t, run.Answer(t.Context(), "ask/api_plan/1", director.Answer{Action: director.ActionAbandon}))
+						require.NoError(t, run.AnswerWith(t.Context(), "ask/api_plan/1", director.Answer{Action: director.ActionAbandon}, orchestrator.AnswerOptions{Early: true}))
 					}
 				case director.EventTaskMoved:
 					if decode(rec.Data, &e); e.Task == "db_build" && e.To == string(blackboard.Abandoned) {
