@@ -1,6 +1,8 @@
 package runlog_test
 
 import (
+	"context"
+	"iter"
 	"strings"
 	"testing"
 
@@ -47,4 +49,50 @@ func TestExportWithoutSecretsHasNoLetters(t *testing.T) {
 		require.NoError(t, runlog.Export(t.Context(), m, "r", &out, runlog.ExportOptions{Secrets: secrets}))
 		assert.Equal(t, secrets, strings.Contains(out.String(), `"said"`))
 	}
+}
+
+// TestExportOfLettersIsNotOfTheFirstVersion has letters in a file that older programs refuse.
+func TestExportOfLettersIsNotOfTheFirstVersion(t *testing.T) {
+	m := appended(t, started("r", ""))
+	require.NoError(t, m.Put(t.Context(), runlog.Letter{Run: "r", Key: "q"}))
+	var out strings.Builder
+	require.NoError(t, runlog.Export(t.Context(), m, "r", &out))
+	assert.Contains(t, out.String(), `"version":2`)
+}
+
+// begetting is a store in which a run gets a child as soon as its children were listed.
+type begetting struct {
+	*runlog.Memory
+	beget func()
+}
+
+func (b begetting) List(ctx context.Context, q runlog.Query) iter.Seq2[runlog.Listing, error] {
+	type item struct {
+		l   runlog.Listing
+		err error
+	}
+	var items []item
+	for l, err := range b.Memory.List(ctx, q) {
+		items = append(items, item{l, err})
+	}
+	b.beget()
+	return func(yield func(runlog.Listing, error) bool) {
+		for _, i := range items {
+			if !yield(i.l, i.err) {
+				return
+			}
+		}
+	}
+}
+
+// TestExportWhileAChildBegins leaves out the child with all that its parent did later.
+func TestExportWhileAChildBegins(t *testing.T) {
+	m := appended(t, started("r", ""), entry("r", 1))
+	var out strings.Builder
+	s := begetting{m, func() {
+		require.NoError(t, m.Append(t.Context(), []runlog.Record{started("r/0", "r"), entry("r", 2)}))
+	}}
+	require.NoError(t, runlog.Export(t.Context(), s, "r", &out))
+	assert.Contains(t, out.String(), `"records":2`)
+	assert.NotContains(t, out.String(), `"seq":2`)
 }

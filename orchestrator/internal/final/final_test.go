@@ -1,6 +1,7 @@
 package final_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -22,6 +23,8 @@ func TestErrorsOfStores(t *testing.T) {
 	}{
 		{nil, false, false, nil},
 		{errors.New("disk full"), false, false, nil},
+		{context.DeadlineExceeded, false, false, nil},
+		{context.Canceled, false, false, nil},
 		{runlog.ErrNoRun, false, false, nil},
 		{runlog.ErrConflict, true, false, nil},
 		{runlog.ErrDamaged, true, false, nil},

@@ -90,6 +90,17 @@ func TestLargeValuesAreKeptBesideTheLog(t *testing.T) {
 			assert.Equal(t, end, gotEnd)
 			assert.Equal(t, quote(large), end.Output, "the value itself stays as it is")
 		},
+		"but for what a call has used": func(t *testing.T) {
+			d := newDesk(t, newTap())
+			r := d.started(t, "r")
+			used := providers.Usage{Calls: 2, Input: 30}
+			require.NoError(t, r.sync(runlog.Called, &engine.CalledData{Response: &agent.Response{Text: string(quote(large)), Usage: used}}))
+			l, err := d.Listing(t.Context(), "r")
+			require.NoError(t, err)
+			v := engine.View{Listing: l}
+			require.NoError(t, d.Figures(t.Context(), engine.Tally{}, &v))
+			assert.Equal(t, used, v.Spent)
+		},
 		"but not questions, which lists show": func(t *testing.T) {
 			store := newTap()
 			d := newDesk(t, store)
