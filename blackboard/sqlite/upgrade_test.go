@@ -195,8 +195,8 @@ func checkOldResumes(t *testing.T, s interface {
 		return r
 	}
 	require.NoError(t, open("waits").Answer(t.Context(), "color", "blue"))
-	require.NoError(t, open("waits").Answer(t.Context(), "shape", "square"))
-	require.NoError(t, open("early").Answer(t.Context(), "color", "red"))
+	require.NoError(t, open("waits").AnswerWith(t.Context(), "shape", "square", orchestrator.AnswerOptions{Early: true}))
+	require.NoError(t, open("early").AnswerWith(t.Context(), "color", "red", orchestrator.AnswerOptions{Early: true}))
 	require.ErrorIs(t, open("again").Answer(t.Context(), "color", "blue"), orchestrator.ErrAnswered)
 	for id, want := range map[string]string{
 		"done":  strings.Repeat("A long answer. ", 20),
