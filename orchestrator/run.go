@@ -158,7 +158,7 @@ type Info struct {
 	Owner         string                     `json:"owner,omitempty"`         // engine that works on it, or did
 	Questions     []Question                 `json:"questions,omitempty"`     // questions that wait for an answer
 	Spent         providers.Usage            `json:"spent,omitzero"`          // usage, without calls under way
-	Lost          Lost                       `json:"lost,omitzero"`           // lost calls, which are not in Spent
+	Lost          Lost                       `json:"lost,omitzero"`           // lost calls, which are not in Spent; until the end without those of children and those left behind
 	ByAgent       map[string]providers.Usage `json:"byAgent,omitempty"`       // Spent by agent
 	ContinuedFrom string                     `json:"continuedFrom,omitempty"` // ended run that it continues, from StartOptions; "": none
 	Parent        string                     `json:"parent,omitempty"`        // run that started this child; "": it is no child

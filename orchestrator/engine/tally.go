@@ -73,14 +73,19 @@ func (t *Tally) Add(name string, used providers.Usage) {
 	t.ByAgent[name] = t.ByAgent[name].Add(used)
 }
 
+// Lose counts what was lost. It leaves Records as it is.
+func (t *Tally) Lose(l Lost) {
+	t.Lost.Calls += l.Calls
+	t.Lost.Cost += l.Cost
+	t.Lost.Tokens += l.Tokens
+}
+
 func (t *Tally) add(f *figures) {
 	t.Records = f.seq + 1
 	if f.used {
 		t.Add(f.name, f.Usage.Add(f.Response.Usage).Add(f.Err.Usage))
 	}
-	t.Lost.Calls += f.Calls
-	t.Lost.Cost += f.Cost
-	t.Lost.Tokens += f.Tokens
+	t.Lose(f.Lost)
 	if f.ContinuedFrom != "" {
 		t.ContinuedFrom = f.ContinuedFrom
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
-	"github.com/convene-go/convene/providers"
 )
 
 // Start implements engine.Driver.
@@ -240,44 +239,45 @@ func (e *Engine) cancelIdle(ctx context.Context, id string, reason json.RawMessa
 	return true, err
 }
 
-// endIdle ends a run that is idle, or whose parent is, and returns what it has used; one
-// that ended before has its usage on record in its parent.
-func (e *Engine) endIdle(ctx context.Context, id string, reason json.RawMessage) (spent providers.Usage, err error) {
-	var t engine.Tally
+// endIdle ends a run that is idle, or whose parent is. Of one that ended before it returns no end.
+func (e *Engine) endIdle(ctx context.Context, id string, reason json.RawMessage) (end engine.End, err error) {
+	var t engine.Tally // of the run and its open children
 	for l, err := range e.list(ctx, runlog.Query{Parent: id, Open: true}) {
 		if err != nil {
-			return spent, err
+			return end, err
 		}
 		if child := e.find(l.Run); child != nil {
 			<-child.done // it was stopped with its parent
 		}
-		used, err := e.endIdle(ctx, l.Run, reason)
+		of, err := e.endIdle(ctx, l.Run, reason)
 		if err != nil {
-			return spent, err
+			return end, err
 		}
-		t.Add(l.Flow, used)
+		t.Add(l.Flow, of.Spent)
+		t.Lose(of.Lost)
 	}
 	l, err := e.listing(ctx, id)
 	if err != nil || l.Ended {
-		return spent, err
+		return end, err
 	}
 	v := engine.View{Listing: l}
 	if err := e.figures(ctx, nil, &v); err != nil {
-		return spent, err
+		return end, err
 	}
 	for name, used := range v.ByAgent {
 		t.Add(name, used)
 	}
+	t.Lose(v.Lost)
 	first, canceled, err := e.canceled(ctx, id)
 	if err != nil {
-		return spent, err
+		return end, err
 	}
 	if canceled {
 		reason = first
 	}
-	end := engine.End{Status: engine.Canceled, Err: engine.CanceledBy(reason).Err}
-	end.Spent, end.Lost, end.ByAgent, end.ContinuedFrom = t.Spent(), v.Lost, t.ByAgent, v.ContinuedFrom
-	return end.Spent, e.endWithout(ctx, &l, end, reason, canceled)
+	end = engine.End{Status: engine.Canceled, Err: engine.CanceledBy(reason).Err}
+	end.Spent, end.Lost, end.ByAgent, end.ContinuedFrom = t.Spent(), t.Lost, t.ByAgent, v.ContinuedFrom
+	return end, e.endWithout(ctx, &l, end, reason, canceled)
 }
 
 // endWithout puts on record that a run is canceled, unless it is there, and the end.

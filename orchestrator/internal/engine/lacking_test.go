@@ -13,6 +13,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	driver "github.com/convene-go/convene/orchestrator/internal/engine"
+	"github.com/convene-go/convene/providers"
 )
 
 // costly is a flow that pays 5 for a call, and starts a child that pays 5 and hangs then.
@@ -58,6 +59,18 @@ func TestCancelOfARunWhoseFlowIsMissing(t *testing.T) {
 	bubble(t, map[string]func(*testing.T){
 		"another version is there": func(t *testing.T) { gone(t, costly(2)) },
 		"no version is there":      func(t *testing.T) { gone(t, over) },
+		"what it and its child have lost is in its end": func(t *testing.T) {
+			s := left(t, driver.Config{Agents: roster}, costly(1))
+			e := newEngine(t, driver.Config{Store: s})
+			for id, cost := range map[string]providers.NanoUSD{"costly": 3, childOf(t, e, "costly"): 4} {
+				last, err := s.Last(t.Context(), id)
+				require.NoError(t, err)
+				lost := agent.JSON(engine.LostData{Lost: engine.Lost{Calls: 1, Cost: cost}})
+				require.NoError(t, s.Append(t.Context(), []runlog.Record{{Run: id, Seq: last.Seq + 1, Kind: runlog.Lost, At: last.At, Data: lost}}))
+			}
+			require.NoError(t, cancel(t, e, "costly"))
+			assert.Equal(t, engine.Lost{Calls: 2, Cost: 7}, ended(t, waitFor(e, "costly"), engine.Canceled).Lost)
+		},
 		"an engine that works on it takes the request": func(t *testing.T) {
 			s := runlog.NewMemory()
 			one := newEngine(t, driver.Config{Store: s, Agents: roster, Programs: programs(costly(1))})
