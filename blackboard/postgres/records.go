@@ -77,8 +77,8 @@ func (s *Store) Last(ctx context.Context, run string) (r runlog.Record, err erro
 // record reads a row of selectLog, and checks it.
 func record(run string, row pgx.Rows) (runlog.Record, error) { return scanRecord(&run, row) }
 
-// recordWith reads a row of selectLog with one column more: the ID of the
-// run, and into more. The ID is as the caller has it also when the record is damaged.
+// recordWith reads a row of selectLog that has more columns: the ID of the run, then those
+// of more. The ID is set also when the record is damaged.
 func recordWith(row pgx.Rows, run *string, more ...any) (runlog.Record, error) {
 	return scanRecord(run, row, append([]any{run}, more...)...)
 }

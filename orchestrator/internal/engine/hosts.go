@@ -241,7 +241,7 @@ func (e *Engine) cancelIdle(ctx context.Context, id string, reason json.RawMessa
 
 // endIdle ends a run that is idle, or whose parent is. Of one that ended before it returns no end.
 func (e *Engine) endIdle(ctx context.Context, id string, reason json.RawMessage) (end engine.End, err error) {
-	var t engine.Tally // of the run and its open children
+	var t engine.Tally // figures of the run and its open children
 	for l, err := range e.list(ctx, runlog.Query{Parent: id, Open: true}) {
 		if err != nil {
 			return end, err
