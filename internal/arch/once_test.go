@@ -55,7 +55,7 @@ func core(t *testing.T) []file {
 	t.Helper()
 	return slices.DeleteFunc(slices.Clone(files(t)), func(f file) bool {
 		return f.test || !slices.Contains([]string{
-			"blackboard", "blackboard/runlog", "blackboard/sqlite", "internal/answer", "orchestrator/internal/prompt", "internal/text",
+			"blackboard", "blackboard/runlog", "blackboard/sqlite", "internal/answer", "orchestrator/team/prompt", "internal/text",
 			"orchestrator", "orchestrator/agent", "orchestrator/engine", "orchestrator/internal/crew", "orchestrator/internal/engine", "orchestrator/internal/fleet", "orchestrator/internal/jobs",
 			"orchestrator/internal/journal", "orchestrator/internal/sched",
 		}, f.dir)

@@ -50,9 +50,9 @@ var arrows = map[string]may{
 	"internal/safepath":               {},
 	"internal/git":                    {own: []string{"internal/proc", "internal/text"}},
 	"internal/git/gittest":            {others: []string{testify}},
-	"orchestrator/internal/prompt":    {own: []string{"internal/text"}},
+	"orchestrator/team/prompt":    {own: []string{"internal/text"}},
 	"orchestrator/teamtest":           {own: slices.Concat(teams, []string{"blackboard/runlog", "orchestrator", "orchestrator/agent", "orchestrator/flowtest"}), others: []string{testify}},
-	"orchestrator/internal/page":      {own: []string{"providers", "orchestrator", "internal/text"}},
+	"orchestrator/team/page":      {own: []string{"providers", "orchestrator", "internal/text"}},
 	"fsm":                             {others: []string{"github.com/looplab/fsm"}},
 	"grading":                         {},
 	"routing":                         {own: []string{"grading"}},
@@ -91,19 +91,19 @@ var arrows = map[string]may{
 	"orchestrator/internal/fleet":     {own: slices.Concat(engines, []string{"orchestrator/internal/journal"})},
 	"orchestrator/internal/engine":    {own: slices.Concat(engines, []string{"orchestrator/internal/final", "orchestrator/internal/jobs", "orchestrator/internal/journal", "orchestrator/internal/crew", "orchestrator/internal/fleet"})},
 	"orchestrator":                    {own: slices.Concat(engines, []string{"fsm", "grading", "routing", "internal/answer", "internal/text", "orchestrator/internal/sched", "orchestrator/internal/engine"}), others: []string{backoff, schema, xsync}},
-	"orchestrator/internal/team":      {own: slices.Concat(team, []string{"orchestrator/internal/prompt"})},
+	"orchestrator/team":      {own: slices.Concat(team, []string{"orchestrator/team/prompt"})},
 	"orchestrator/flowtest":           {own: slices.Concat(engines, []string{"orchestrator", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/enginetest":         {own: slices.Concat(engines, []string{"orchestrator", "orchestrator/flowtest", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
-	"orchestrator/hierarchy":          {own: slices.Concat(team, []string{"internal/answer", "orchestrator/internal/page", "orchestrator/internal/prompt"}), others: []string{schema}},
-	"orchestrator/research":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/internal/page", "orchestrator/internal/prompt"})},
+	"orchestrator/hierarchy":          {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"}), others: []string{schema}},
+	"orchestrator/research":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"})},
 	"orchestrator/research/workers":   {own: []string{"providers", "orchestrator/agent", "orchestrator/research"}, others: []string{"codeberg.org/readeck/go-readability/v2", "golang.org/x/net/html"}},
-	"orchestrator/discussion":         {own: slices.Concat(team, []string{"internal/answer", "orchestrator/internal/page", "orchestrator/internal/prompt"})},
+	"orchestrator/discussion":         {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"})},
 	"examples":                        {any: true, tree: true},
 	"bench":                           {any: true, tree: true},
 	"internal/browsertest":            {any: true},
-	"orchestrator/delivery":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/internal/page", "orchestrator/internal/prompt", "internal/text"})},
+	"orchestrator/delivery":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt", "internal/text"})},
 	"orchestrator/delivery/workspace": {own: []string{"orchestrator/agent", "orchestrator/delivery", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
-	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard", "blackboard/worktree", "internal/answer", "orchestrator/internal/prompt", "internal/safepath", "internal/text"})},
+	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard", "blackboard/worktree", "internal/answer", "orchestrator/team/prompt", "internal/safepath", "internal/text"})},
 	"orchestrator/director/workbench": {own: []string{"orchestrator/agent", "orchestrator/director", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
 	"orchestrator/director/portfolio": {own: slices.Concat(team, []string{"orchestrator/director"})},
 }
@@ -115,7 +115,7 @@ var (
 	teams = []string{"orchestrator/delivery", "orchestrator/director", "orchestrator/discussion", "orchestrator/hierarchy", "orchestrator/research"}
 
 	// A team stands on everything but other teams, engines and test kits.
-	team = []string{"fsm", "grading", "routing", "providers", "blackboard/runlog", "orchestrator", "orchestrator/agent", "orchestrator/internal/team"}
+	team = []string{"fsm", "grading", "routing", "providers", "blackboard/runlog", "orchestrator", "orchestrator/agent", "orchestrator/team"}
 )
 
 // goStatements are the files that may start a goroutine with a bare go statement,

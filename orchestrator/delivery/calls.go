@@ -9,8 +9,8 @@ import (
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // call is a request to a role.

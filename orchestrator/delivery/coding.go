@@ -8,7 +8,7 @@ import (
 
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // code lets the coder do a step once, and judges the code.

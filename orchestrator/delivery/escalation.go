@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // Level says how strongly the supervisor intervenes.

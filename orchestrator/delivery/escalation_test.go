@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 func TestLevel(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/internal/text"
-	"github.com/convene-go/convene/orchestrator/internal/page"
+	"github.com/convene-go/convene/orchestrator/team/page"
 )
 
 // Page makes an HTML page of an outcome, without a model: whether the goal is reached and

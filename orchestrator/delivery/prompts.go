@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/convene-go/convene/internal/text"
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 //go:embed prompts/*.tmpl

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // stepBudget is why a step whose time is up fails.

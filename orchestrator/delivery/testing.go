@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // tested is the result of tests. Its standing is rejected if they have not passed, or

@@ -10,8 +10,8 @@ import (
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // beginMerge begins the merge of what passed first, if none is under way.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // beginReviews begins the review of what was delivered, as many at once as there may be

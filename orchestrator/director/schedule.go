@@ -8,7 +8,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // work works on the tasks: it starts a branch for whatever is due, and looks again when a

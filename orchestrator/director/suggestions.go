@@ -8,8 +8,8 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // beginSuggestions begins the reviews of what workers suggest, for each task one after the other.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // BuildContext returns a discussion as agents read it: the topic, the messages, and the

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/convene-go/convene/orchestrator/internal/page"
+	"github.com/convene-go/convene/orchestrator/team/page"
 )
 
 // Page makes an HTML page of a discussion, without a model: the winner and why it won,

@@ -4,8 +4,8 @@ import (
 	"embed"
 	"io/fs"
 
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 //go:embed prompts/*.tmpl

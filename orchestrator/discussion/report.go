@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // visualize lets the ui_creator make its page. Its failure, or a missing budget, does not

@@ -12,7 +12,7 @@ import (
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // maxScore is the best mark of an idea; the worst is 0.

@@ -11,8 +11,8 @@ import (
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // Ranking returns the ideas by rank: the highest score first, equals to six decimals in

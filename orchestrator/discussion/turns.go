@@ -9,7 +9,7 @@ import (
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // turn is one turn of a member.

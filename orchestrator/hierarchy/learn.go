@@ -2,7 +2,7 @@ package hierarchy
 
 import (
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/orchestrator/internal/team"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // Experience is what outcomes show about specialists, by agent ID.

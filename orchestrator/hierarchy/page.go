@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/orchestrator/internal/page"
+	"github.com/convene-go/convene/orchestrator/team/page"
 )
 
 // Page makes an HTML page of an outcome, without a model: the result, what it cost, what

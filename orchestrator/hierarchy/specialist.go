@@ -7,7 +7,7 @@ import (
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // specialist is one chosen specialist of a department.

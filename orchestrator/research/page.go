@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/orchestrator/internal/page"
+	"github.com/convene-go/convene/orchestrator/team/page"
 )
 
 // Page makes an HTML page of a run, without a model: the article with its score, what it

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // NormalURL is a web address in the form in which addresses are compared: with https

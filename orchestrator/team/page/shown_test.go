@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/page"
+	"github.com/convene-go/convene/orchestrator/team/page"
 )
 
 // whole returns the HTML of a page from its body on.

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/internal/page"
+	"github.com/convene-go/convene/orchestrator/team/page"
 	"github.com/convene-go/convene/providers"
 )
 

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"text/template"
 
-	"github.com/convene-go/convene/orchestrator/internal/prompt"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // Prompts reads the templates in a team's folder prompts, or the host's of the same names.
