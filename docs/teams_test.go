@@ -45,7 +45,7 @@ func TestPrograms(t *testing.T) {
 func TestHierarchyPage(t *testing.T) {
 	page, err := os.ReadFile("hierarchy.md")
 	require.NoError(t, err)
-	for _, machine := range []string{hierarchy.Phases.Mermaid(""), hierarchy.DepartmentPhases.Mermaid(""), hierarchy.SpecialistPhases.Mermaid("")} {
+	for _, machine := range []string{hierarchy.Phases().Mermaid(""), hierarchy.DepartmentPhases().Mermaid(""), hierarchy.SpecialistPhases().Mermaid("")} {
 		assert.Contains(t, string(page), machine)
 	}
 }

@@ -26,7 +26,7 @@ func (r *run) combine(c *orchestrator.Context) (err error) {
 			return fmt.Errorf("master %q: %w", r.cfg.Master.Agent, err)
 		}
 	}
-	r.Fire("combined")
+	r.Fire(moveCombined)
 	return nil
 }
 

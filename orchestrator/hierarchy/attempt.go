@@ -25,9 +25,9 @@ type assignment struct {
 	retries    Retries
 	graded     bool
 
-	// moved fires an event of the state machine of the worker: "start", "output", and the
-	// verdict on the attempt; "stop" if the run allows no more.
-	moved func(event string)
+	// moved moves the machine of the worker: start, output, and the verdict on the attempt;
+	// stop if the run allows no more.
+	moved func(m Move)
 	emit  func(c *orchestrator.Context, kind string, e Event)
 
 	gate     float64 // if graded; 0: every output passes
@@ -40,14 +40,14 @@ type assignment struct {
 func (w *assignment) work(c *orchestrator.Context) (err error) {
 	if w.graded {
 		if w.gate, err = w.run.threshold(w.agent, w.department); err != nil {
-			w.moved("stop")
+			w.moved(moveStop)
 			return err
 		}
 	}
 	feedback := ""
 	for {
 		a := Attempt{Number: len(w.attempts)}
-		w.moved("start")
+		w.moved(moveStart)
 		w.emit(c, EventAttemptStarted, Event{Attempt: &a.Number, Feedback: feedback})
 		self, err := w.try(c, &a)
 		if err != nil {
@@ -55,17 +55,17 @@ func (w *assignment) work(c *orchestrator.Context) (err error) {
 			a.Feedback = fmt.Sprintf("Attempt %d failed: %s. Improve quality, relevance, consistency.", a.Number+1, strings.TrimSuffix(a.Error, "."))
 		}
 		if w.run.over(c, err) {
-			w.moved("stop")
+			w.moved(moveStop)
 			w.emit(c, EventAttemptFinished, w.told(a))
 			return err
 		}
 		if err == nil && w.graded {
-			w.moved("output")
+			w.moved(moveOutput)
 			w.grade(c, &a, self)
 		}
 		w.attempts, feedback = append(w.attempts, a), a.Feedback
-		event, last := w.verdict(a)
-		w.moved(event)
+		m, last := w.verdict(a)
+		w.moved(m)
 		w.emit(c, EventAttemptFinished, w.told(a))
 		if last {
 			return nil
@@ -73,19 +73,19 @@ func (w *assignment) work(c *orchestrator.Context) (err error) {
 	}
 }
 
-// verdict is the event after an attempt, and whether it is the last one.
-func (w *assignment) verdict(a Attempt) (event string, last bool) {
+// verdict returns the move after an attempt, and whether it is the last one.
+func (w *assignment) verdict(a Attempt) (m Move, last bool) {
 	switch {
 	case a.Output != nil && (!w.graded || a.Decision == grading.Accept):
-		return string(grading.Accept), true
+		return moveAccept, true
 	case a.Ungraded+a.Assumed != "":
-		return "ungraded", true
+		return moveUngraded, true
 	case a.Number >= int(w.retries):
-		return "exhausted", true
+		return moveExhausted, true
 	case a.Output == nil:
-		return "error", false
+		return moveError, false
 	default:
-		return string(a.Decision), false
+		return Move(a.Decision), false
 	}
 }
 

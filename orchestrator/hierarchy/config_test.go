@@ -184,13 +184,13 @@ func TestJSON(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	t.Run("H3 what a run may do", func(t *testing.T) {
-		golden(t, "run.txt", hierarchy.Phases.String()+"\n"+hierarchy.Phases.Mermaid(""))
+		golden(t, "run.txt", hierarchy.Phases().String()+"\n"+hierarchy.Phases().Mermaid(""))
 	})
 	t.Run("H24 what a department may do", func(t *testing.T) {
-		golden(t, "department.txt", hierarchy.DepartmentPhases.String()+"\n"+hierarchy.DepartmentPhases.Mermaid(""))
+		golden(t, "department.txt", hierarchy.DepartmentPhases().String()+"\n"+hierarchy.DepartmentPhases().Mermaid(""))
 	})
 	t.Run("H48 what a specialist may do", func(t *testing.T) {
-		golden(t, "specialist.txt", hierarchy.SpecialistPhases.String()+"\n"+hierarchy.SpecialistPhases.Mermaid(""))
+		golden(t, "specialist.txt", hierarchy.SpecialistPhases().String()+"\n"+hierarchy.SpecialistPhases().Mermaid(""))
 	})
 }
 

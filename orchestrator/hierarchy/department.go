@@ -16,7 +16,7 @@ import (
 // department is one department of a run.
 type department struct {
 	Department
-	tracker[DepartmentPhase]
+	*tracker[DepartmentPhase]
 
 	run        *run
 	state      *DepartmentState
@@ -34,27 +34,27 @@ func (d *department) warn(code, message string) {
 // dependencies. Its context has a budget of its own, which counts its usage.
 func (d *department) work(c *orchestrator.Context, needs []Report) {
 	began := c.Elapsed()
-	d.Fire("ready")
+	d.Fire(moveReady)
 	d.emit(c, EventDepartmentStarted, Event{})
 	err := d.produce(c, needs)
 	d.report.Metadata.TotalExecutionTime = c.Elapsed() - began
 	d.report.Usage = c.Spent()
 	switch {
 	case err == nil:
-		d.finish(c, "scored", EventDepartmentFinished, "")
+		d.finish(c, moveScored, EventDepartmentFinished, "")
 		d.state.QualityScore = &d.report.QualityScore
 	case c.IsCanceled(err):
-		d.finish(c, "cancel", EventDepartmentCanceled, "")
+		d.finish(c, moveCancel, EventDepartmentCanceled, "")
 	default:
 		d.failure = prompt.OneLine(err.Error())
 		d.warn(WarnDepartmentFailed, d.failure)
-		d.finish(c, "fail", EventDepartmentFailed, d.failure)
+		d.finish(c, moveFail, EventDepartmentFailed, d.failure)
 	}
 }
 
 // finish fires the last event of a department and writes its last record.
-func (d *department) finish(c *orchestrator.Context, event, kind, message string) {
-	d.report.Status = d.Fire(event)
+func (d *department) finish(c *orchestrator.Context, m Move, kind, message string) {
+	d.report.Status = d.Fire(m)
 	e := Event{Status: string(d.report.Status), Message: message, Usage: &d.report.Usage}
 	if d.report.Status == DepartmentDone && d.report.Ungraded == "" {
 		e.Score = &d.report.RawQuality
@@ -79,26 +79,26 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 		}
 	}
 	if len(chosen) == 0 {
-		d.Fire("direct")
+		d.Fire(moveDirect)
 		return d.direct(c, brief, HeadOnly)
 	}
-	d.Fire("spawn")
+	d.Fire(moveSpawn)
 	ids := make([]string, len(chosen))
 	for i, a := range chosen {
 		ids[i] = a.ID
 	}
 	d.emit(c, EventSpecialistsSelected, Event{Agents: ids})
 	results := d.specialists(c, brief, chosen)
-	d.Fire("all_finished")
+	d.Fire(moveAllFinished)
 	passing := d.review(c, results)
 	if err := c.Err(); err != nil {
 		return err
 	}
 	if len(passing) > 0 {
-		d.Fire("some_pass")
+		d.Fire(moveSomePass)
 		return d.synthesize(c, brief, passing)
 	}
-	d.Fire("none_pass")
+	d.Fire(moveNonePass)
 	d.warn(WarnSpecialistsRejected, fmt.Sprintf("none of %d specialists passed", len(results)))
 	d.report.SpecialistQuality = new(d.quality())
 	d.unverified = slices.ContainsFunc(results, func(s SpecialistResult) bool { return s.Ungraded != "" })
@@ -211,7 +211,7 @@ func (d *department) direct(c *orchestrator.Context, brief string, basis Basis) 
 		d.assess(b.Score)
 		d.unverified = false
 	}
-	d.Fire("ok")
+	d.Fire(moveOK)
 	return nil
 }
 
@@ -222,9 +222,9 @@ func (d *department) headWork(c *orchestrator.Context, brief, text string) ([]At
 		run: d.run, department: d.Department, agent: d.head(d.run.cfg), brief: brief, prompt: text,
 		retries: d.MaxRetries, graded: d.run.cfg.Policy.GradeHeads, emit: d.emit,
 	}
-	w.moved = func(event string) {
-		if event == "start" && len(w.attempts) > 0 {
-			d.Fire("retry")
+	w.moved = func(m Move) {
+		if m == moveStart && len(w.attempts) > 0 {
+			d.Fire(moveRetry)
 		}
 	}
 	err := w.work(c)

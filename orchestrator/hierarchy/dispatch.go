@@ -14,7 +14,7 @@ func (r *run) dispatch(c *orchestrator.Context) error {
 	r.open(c)
 	for i, wave := range r.out.Route.Waves {
 		if i > 0 {
-			r.Fire("wave_done")
+			r.Fire(moveWaveDone)
 		}
 		var ready []*department
 		for _, d := range r.departments {
@@ -32,13 +32,13 @@ func (r *run) dispatch(c *orchestrator.Context) error {
 	}
 	for _, d := range r.departments {
 		if d.report.Status == "" { // the run was canceled before it began
-			d.finish(c, "cancel", EventDepartmentCanceled, "")
+			d.finish(c, moveCancel, EventDepartmentCanceled, "")
 		}
 	}
 	if len(r.out.done()) == 0 {
 		return r.nothingDone()
 	}
-	r.Fire("some_done")
+	r.Fire(moveSomeDone)
 	return nil
 }
 
@@ -67,7 +67,7 @@ func (r *run) open(c *orchestrator.Context) {
 			DepartmentID: id, DepartmentName: configured.Name, HeadExecutionID: c.RunID() + "/" + path,
 			Gate: *configured.Gate, Specialists: []SpecialistResult{},
 		}
-		d := &department{Department: configured, run: r, state: state, report: report, tracker: newTracker(path, DepartmentPhases, &state.Phase)}
+		d := &department{Department: configured, run: r, state: state, report: report, tracker: newTracker(path, departmentPhases, &state.Phase)}
 		r.departments = append(r.departments, d)
 	}
 }
@@ -87,6 +87,6 @@ func (d *department) skip(c *orchestrator.Context) bool {
 	}
 	why := fmt.Sprintf("%s is %s", needs[i].DepartmentID, needs[i].Status)
 	d.warn(WarnDepartmentSkipped, why)
-	d.finish(c, "dependency_missing", EventDepartmentSkipped, why)
+	d.finish(c, moveDependencyMissing, EventDepartmentSkipped, why)
 	return true
 }

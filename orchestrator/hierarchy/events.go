@@ -1,10 +1,11 @@
 package hierarchy
 
 import (
+	"fmt"
+
 	"github.com/convene-go/convene/fsm"
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/routing"
 )
@@ -62,16 +63,36 @@ type Event struct {
 
 // tracker is one state machine of a run with the path of its records.
 type tracker[S ~string] struct {
-	*team.Tracker[S]
-	path string
+	path  string
+	table *fsm.Table[S, Move, string]
+	shown *S // its state, a field of State
+	moves []string
 }
 
-func newTracker[S ~string](path string, t *fsm.Table[S, string, string], shown *S) tracker[S] {
-	return tracker[S]{team.Track("hierarchy: "+path, t, shown), path}
+func newTracker[S ~string](path string, t *fsm.Table[S, Move, string], shown *S) *tracker[S] {
+	*shown = t.Start(nil).Current()
+	return &tracker[S]{path: path, table: t, shown: shown}
 }
+
+// Fire moves the machine and returns the new state. A move that the table refuses is a
+// mistake of this package: Fire panics.
+func (t *tracker[S]) Fire(m Move) S {
+	from := *t.shown
+	to, err := t.table.Check(from, m, "")
+	if err != nil {
+		panic(fmt.Errorf("hierarchy: %s: %w", t.path, err))
+	}
+	*t.shown = to
+	t.moves = append(t.moves, fmt.Sprintf("%s -%s-> %s", from, m, to))
+	return to
+}
+
+// Phase returns the state of the machine.
+func (t *tracker[S]) Phase() S { return *t.shown }
 
 // emit writes a record with the moves since the last one.
-func (a tracker[S]) emit(c *orchestrator.Context, kind string, e Event) {
-	e.Path, e.Moves = a.path, a.Moves()
+func (t *tracker[S]) emit(c *orchestrator.Context, kind string, e Event) {
+	e.Path, e.Moves = t.path, t.moves
+	t.moves = nil
 	c.Emit(kind, e)
 }

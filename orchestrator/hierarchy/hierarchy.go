@@ -44,7 +44,7 @@ type run struct {
 	grader  Grader
 	in      Input
 
-	tracker[Phase]
+	*tracker[Phase]
 	state       State
 	departments []*department // the chosen ones, in the order of the route
 	out         Outcome
@@ -53,7 +53,7 @@ type run struct {
 
 // do is the master: route, dispatch, combine, check.
 func (r *run) do(c *orchestrator.Context) (Outcome, error) {
-	r.tracker = newTracker("run", Phases, &r.state.Phase)
+	r.tracker = newTracker("run", phases, &r.state.Phase)
 	r.out = Outcome{Reports: []Report{}, Output: map[string]json.RawMessage{}, Checks: Checks{CheckSkipped, CheckSkipped, []Issue{}}}
 	c.Expose(func() any { return r.state })
 	l := r.cfg.Limits
@@ -80,7 +80,7 @@ func (r *run) accept(*orchestrator.Context) error {
 	if n, most := len(r.in.Prompt), r.cfg.Limits.PromptBytes; n > most {
 		return team.Fail(ErrRequestTooLarge, "the prompt has %d bytes, want at most %d", n, most)
 	}
-	r.Fire("accept")
+	r.Fire(moveAccept)
 	return nil
 }
 
@@ -117,9 +117,9 @@ func (r *run) complete(c *orchestrator.Context) (Outcome, error) {
 		}
 	}
 	if r.refused == nil && len(missing)+len(r.out.Unverified) == 0 {
-		return r.end(c, "checked_all"), nil
+		return r.end(c, moveCheckedAll), nil
 	}
-	out := r.end(c, "checked_part")
+	out := r.end(c, moveCheckedPart)
 	if !r.cfg.Policy.FailOnPartial {
 		return out, nil
 	}
@@ -132,20 +132,20 @@ func (r *run) complete(c *orchestrator.Context) (Outcome, error) {
 
 // fail ends a run that has no result. The Outcome has the finished reports.
 func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
-	event := "fail"
+	m := moveFail
 	switch {
 	case c.IsCanceled(err):
-		return r.end(c, "cancel"), fmt.Errorf("hierarchy: %w", err)
-	case r.Phase() == PhaseDispatching && r.refused != nil:
-		event = "refused"
+		return r.end(c, moveCancel), fmt.Errorf("hierarchy: %w", err)
+	case r.Phase() == phaseDispatching && r.refused != nil:
+		m = moveRefused
 	}
-	return r.end(c, event), team.Fail(ErrUnable, "hierarchy: %w", err)
+	return r.end(c, m), team.Fail(ErrUnable, "hierarchy: %w", err)
 }
 
 // end fires the last event of the run and sets what every outcome has. The warnings of
 // departments come first, in the order of the route.
-func (r *run) end(c *orchestrator.Context, event string) Outcome {
-	r.out.Status = statuses[r.Fire(event)]
+func (r *run) end(c *orchestrator.Context, m Move) Outcome {
+	r.out.Status = statuses[r.Fire(m)]
 	if r.out.Status == orchestrator.Failed || r.out.Status == orchestrator.OutOfBudget {
 		r.out.Message = UnableToGenerate
 	}

@@ -14,7 +14,7 @@ func (r *run) route(c *orchestrator.Context) (err error) {
 	if r.out.Route, err = r.choose(); err != nil {
 		return err
 	}
-	r.Fire("routed")
+	r.Fire(moveRouted)
 	r.emit(c, EventRouteDecided, Event{Route: &r.out.Route})
 	return nil
 }

@@ -15,7 +15,7 @@ type specialist struct {
 	dept  *department
 	agent Agent
 	state *SpecialistState
-	tracker[SpecialistPhase]
+	*tracker[SpecialistPhase]
 }
 
 // specialists runs the chosen agents on the brief, in parallel or, in a serial
@@ -27,7 +27,7 @@ func (d *department) specialists(c *orchestrator.Context, brief string, chosen [
 	for i, a := range chosen {
 		s := &d.state.Specialists[i]
 		s.AgentID = a.ID
-		team[i] = &specialist{d, a, s, newTracker(d.path+"/spec/"+a.ID, SpecialistPhases, &s.Phase)}
+		team[i] = &specialist{d, a, s, newTracker(d.path+"/spec/"+a.ID, specialistPhases, &s.Phase)}
 	}
 	limit := d.run.cfg.Limits.ParallelSpecialists
 	if d.Serial {
@@ -38,7 +38,7 @@ func (d *department) specialists(c *orchestrator.Context, brief string, chosen [
 		return s.work(c.WithBudget(orchestrator.Budget{}), brief), nil
 	}) {
 		if done.Err != nil { // the run was canceled before it began
-			team[i].Fire("stop")
+			team[i].Fire(moveStop)
 			continue
 		}
 		results = append(results, done.Value)
@@ -56,7 +56,7 @@ func (s *specialist) work(c *orchestrator.Context, brief string) SpecialistResul
 	a := s.agent
 	w := assignment{
 		run: s.dept.run, department: s.dept.Department, agent: a, brief: brief, prompt: brief, retries: a.MaxRetries, graded: true,
-		moved: func(event string) { s.Fire(event) }, emit: s.told, attempts: []Attempt{},
+		moved: func(m Move) { s.Fire(m) }, emit: s.told, attempts: []Attempt{},
 	}
 	stopped := w.work(c)
 	result := SpecialistResult{

@@ -24,7 +24,7 @@ func (d *department) synthesize(c *orchestrator.Context, brief string, passing [
 		d.fallBack(c, passing, err)
 	default:
 		d.keep(d.refine(c, brief, draft))
-		d.Fire("ok")
+		d.Fire(moveOK)
 	}
 	d.assess(d.quality())
 	return nil
@@ -114,9 +114,9 @@ func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt
 // synthesis.
 func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResult, why error) {
 	chosen := passing[team.Best(len(passing), team.First, func(i int) *float64 { return &passing[i].Score })]
-	d.Fire("exhausted")
+	d.Fire(moveExhausted)
 	d.report.Output, d.report.Basis = chosen.Output, FallbackOutput
 	d.warn(WarnFallback, "partial synthesis failure: "+why.Error())
 	d.emit(c, EventSynthesisReplaced, Event{Agents: []string{chosen.AgentID}, Score: &chosen.Score, Message: prompt.OneLine(why.Error())})
-	d.Fire("taken")
+	d.Fire(moveTaken)
 }
