@@ -70,6 +70,10 @@ type Node struct {
 	// State is that of a node taken from another graph. Empty means waiting.
 	State NodeState
 	Since time.Time // of being ready, for ageing
+
+	// A Graph reads neither of these; a Scheduler may.
+	Number   int   // place in the order of adding, the last thing that decides between nodes
+	Estimate int64 // expected cost, in one unit for all nodes, such as nano-USD; 0: not known
 }
 
 // Graph schedules nodes that depend on each other. It keeps track of which nodes are

@@ -77,6 +77,30 @@ func Decide(relevances []Relevance, deps map[string][]string, cut float64) (Rout
 	return r.Arrange(deps)
 }
 
+// Check returns what is wrong with r as the answer of a [Router] that was given targets, or
+// nil. Chosen targets are known, not Barred, and stand in r once. A Relevance lies in
+// [0, 1]. Mode and Waves are not looked at: see Arrange.
+func (r Route) Check(targets []Target) error {
+	known := make(map[string]Target, len(targets))
+	for _, t := range targets {
+		known[t.ID] = t
+	}
+	faults := []error{checkIDs(r.Chosen())}
+	for _, id := range r.Chosen() {
+		if t, ok := known[id]; !ok {
+			faults = append(faults, fmt.Errorf("%q is no target", id))
+		} else if t.Barred {
+			faults = append(faults, fmt.Errorf("%q is barred", id))
+		}
+	}
+	for _, rel := range r.Relevances {
+		if !(rel.Relevance >= 0 && rel.Relevance <= 1) {
+			faults = append(faults, fmt.Errorf("relevance of %q is %v, want 0 to 1", rel.ID, rel.Relevance))
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // Chosen returns the IDs of the chosen targets, the primary first.
 func (r Route) Chosen() []string { return append([]string{r.Primary}, r.Supporting...) }
 

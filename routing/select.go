@@ -10,6 +10,7 @@ import (
 type Candidate struct {
 	ID     string
 	Skills []string // compared as words, in any case
+	About  string   // what the candidate is good at, as text: name, field, skills; "": not said
 
 	// Inactive keeps the candidate from being chosen.
 	Inactive bool

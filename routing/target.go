@@ -31,6 +31,13 @@ type Target struct {
 	// Keywords maps a word or phrase to the points, 0 to 100, that it adds when
 	// it stands in a request. Keyword says what a word is.
 	Keywords map[string]int
+
+	// About says what the target does, as text, for a Router that goes by more than
+	// Keywords. Keyword does not read it.
+	About string
+
+	// Barred keeps the target from being chosen: it is only considered.
+	Barred bool
 }
 
 // Validate returns every problem of t in one error that names the field, or nil.
