@@ -43,7 +43,7 @@ func (b *Board) headFaults() []error {
 			faults.add("spec[%q] is no JSON", area)
 		}
 	}
-	if !slices.Contains(StrategyTable.States(), cmp.Or(b.Strategy, Progressing)) {
+	if !slices.Contains(strategyTable.States(), cmp.Or(b.Strategy, Progressing)) {
 		faults.add("strategy_status is %q, want PROGRESSING or STAGNATING", b.Strategy)
 	}
 	if b.Spent.Negative() || b.Version < 0 {

@@ -66,7 +66,9 @@ const (
 //	  phoenix→  READY  dispatch→  ACTIVE  deliver→  AWAITING_QA  pass→  COMPLETE
 //
 // COMPLETE and ABANDONED are final: no event leaves them.
-var TaskTable = fsm.MustNew(fsm.Definition[State, Event, Role]{
+func TaskTable() *fsm.Table[State, Event, Role] { return taskTable }
+
+var taskTable = fsm.MustNew(fsm.Definition[State, Event, Role]{
 	Initial:  Planned,
 	States:   []State{Planned, Ready, Blocked, Active, AwaitingQA, FailedQA, Complete, WaitingHuman, Abandoned},
 	Terminal: []State{Complete, Abandoned},
@@ -114,7 +116,9 @@ const (
 )
 
 // StrategyTable says which event changes the strategy, and which roles may cause it.
-var StrategyTable = fsm.MustNew(fsm.Definition[Strategy, StrategyEvent, Role]{
+func StrategyTable() *fsm.Table[Strategy, StrategyEvent, Role] { return strategyTable }
+
+var strategyTable = fsm.MustNew(fsm.Definition[Strategy, StrategyEvent, Role]{
 	Initial: Progressing,
 	States:  []Strategy{Progressing, Stagnating},
 	Rules: []fsm.Rule[Strategy, StrategyEvent, Role]{

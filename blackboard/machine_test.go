@@ -35,8 +35,8 @@ FAILED_QA BLOCKED director`
 // legal are the moves of a role by the table, as "FROM TO".
 func legal(by ...blackboard.Role) map[string]bool {
 	pairs := map[string]bool{}
-	for _, from := range blackboard.TaskTable.States() {
-		for _, option := range blackboard.TaskTable.Allowed(from, by...) {
+	for _, from := range blackboard.TaskTable().States() {
+		for _, option := range blackboard.TaskTable().Allowed(from, by...) {
 			pairs[string(from)+" "+string(option.To)] = true
 		}
 	}
@@ -59,7 +59,7 @@ func TestTaskTable(t *testing.T) {
 				want[blackboard.Role(f[2])][s+" "+f[1]] = true
 			}
 		}
-		assert.Len(t, blackboard.TaskTable.States(), 9)
+		assert.Len(t, blackboard.TaskTable().States(), 9)
 		assert.Len(t, legal(), 23)
 		for _, role := range roles {
 			assert.Equal(t, want[role], legal(role), role)
@@ -84,8 +84,8 @@ ABANDONED:`), tableText())
 	})
 	t.Run("BA3 B26 the Guardian moves nothing", func(t *testing.T) { assert.Empty(t, legal(blackboard.RoleGuardian)) })
 	t.Run("BA4 B22 BC2 nothing leaves COMPLETE and ABANDONED", func(t *testing.T) {
-		assert.True(t, blackboard.TaskTable.Terminal(blackboard.Complete))
-		assert.True(t, blackboard.TaskTable.Terminal(blackboard.Abandoned))
+		assert.True(t, blackboard.TaskTable().Terminal(blackboard.Complete))
+		assert.True(t, blackboard.TaskTable().Terminal(blackboard.Abandoned))
 		for pair := range legal() {
 			assert.False(t, strings.HasPrefix(pair, "COMPLETE ") || strings.HasPrefix(pair, "ABANDONED "), pair)
 		}
@@ -99,9 +99,9 @@ ABANDONED:`), tableText())
 
 func tableText() string {
 	var lines []string
-	for _, s := range blackboard.TaskTable.States() {
+	for _, s := range blackboard.TaskTable().States() {
 		line := string(s) + ":"
-		for _, o := range blackboard.TaskTable.Allowed(s) {
+		for _, o := range blackboard.TaskTable().Allowed(s) {
 			line += " " + string(o.Event) + "->" + string(o.To)
 		}
 		lines = append(lines, line)

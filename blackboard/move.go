@@ -129,7 +129,7 @@ func (m Move) apply(e *Editor, c Change) error {
 	if err != nil {
 		return err
 	}
-	to, err := TaskTable.Check(t.Status, m.Event, c.By)
+	to, err := taskTable.Check(t.Status, m.Event, c.By)
 	if err != nil {
 		return err
 	}

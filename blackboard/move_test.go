@@ -195,8 +195,8 @@ func TestMoveRefused(t *testing.T) {
 // contentsOf are the events of the table.
 func contentsOf() map[blackboard.Event]bool {
 	events := map[blackboard.Event]bool{}
-	for _, s := range blackboard.TaskTable.States() {
-		for _, o := range blackboard.TaskTable.Allowed(s) {
+	for _, s := range blackboard.TaskTable().States() {
+		for _, o := range blackboard.TaskTable().Allowed(s) {
 			events[o.Event] = true
 		}
 	}

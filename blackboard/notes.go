@@ -243,7 +243,7 @@ type Steer struct {
 func (Steer) kind() string { return "steer" }
 
 func (s Steer) apply(e *Editor, c Change) error {
-	to, err := StrategyTable.Check(e.b.Strategy, s.Event, c.By)
+	to, err := strategyTable.Check(e.b.Strategy, s.Event, c.By)
 	if err != nil {
 		return err
 	}

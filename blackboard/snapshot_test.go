@@ -190,7 +190,7 @@ func drawChange(t *rapid.T, r *run, count *int) blackboard.Change {
 func drawMove(t *rapid.T, r *run, c *blackboard.Change, id func() string) blackboard.Move {
 	m := blackboard.Move{Event: rapid.SampledFrom(someEvents).Draw(t, "event")}
 	if task, ok := r.Task(c.Task); ok && !task.Final() && rapid.IntRange(0, 9).Draw(t, "wild") > 0 {
-		options := blackboard.TaskTable.Allowed(task.Status)
+		options := blackboard.TaskTable().Allowed(task.Status)
 		if rapid.IntRange(0, 3).Draw(t, "end") > 0 {
 			options = options[:len(options)-1] // abandon is the last one
 		}

@@ -83,7 +83,7 @@ type Task struct {
 }
 
 // Final reports whether the task is COMPLETE or ABANDONED and cannot change.
-func (t *Task) Final() bool { return TaskTable.Terminal(t.Status) }
+func (t *Task) Final() bool { return taskTable.Terminal(t.Status) }
 
 // Suggestion is a task that a worker suggests. [Suggest] only checks that Risk is a number;
 // [AddTasks] checks the rest.

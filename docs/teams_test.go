@@ -124,7 +124,7 @@ func TestDirectorPage(t *testing.T) {
 		return text
 	}
 	for _, machine := range []string{
-		director.Phases.Mermaid(""), blackboard.TaskTable.Mermaid(""), blackboard.StrategyTable.Mermaid(""), portfolio.Stages.Mermaid(""), portfolio.Phases.Mermaid(""),
+		director.Phases().Mermaid(""), blackboard.TaskTable().Mermaid(""), blackboard.StrategyTable().Mermaid(""), portfolio.Stages.Mermaid(""), portfolio.Phases.Mermaid(""),
 	} {
 		assert.Contains(t, text, "```mermaid\n"+machine+"```\n")
 	}
@@ -133,8 +133,8 @@ func TestDirectorPage(t *testing.T) {
 		assert.Equal(t, 12, settings(t, part(several, "| Config |"), reflect.TypeFor[portfolio.Config[string, string]]()))
 	})
 	t.Run("it has every end", func(t *testing.T) {
-		for _, end := range director.Phases.States() {
-			if director.Phases.Terminal(end) {
+		for _, end := range director.Phases().States() {
+			if director.Phases().Terminal(end) {
 				assert.Contains(t, part(team, "| `Outcome.End` |"), "\n| `"+string(end)+"` | ")
 			}
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/providers"
 )
@@ -34,7 +33,6 @@ type run struct {
 	prompts prompt.Set
 	in      Input
 
-	tracker *team.Tracker[Phase]
 	state   State
 	board   *blackboard.Editor
 	before  providers.Usage // what earlier runs have used of the board's
@@ -92,7 +90,7 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 	c = c.WithBudget(orchestrator.Budget{Cost: r.Limits.Cost, Calls: r.Limits.Calls, AllowUnpriced: c.Left().AllowUnpriced})
 	r.tasks, r.running = map[string]*job{}, map[string]bool{}
-	r.tracker = team.Track("director", Phases, &r.state.Phase)
+	r.state.Phase = Opening
 	c.Expose(func() any { return r.shown() })
 	return c
 }
@@ -118,7 +116,7 @@ func (r *run) shown() State {
 
 // end fires the event that ends the run, and returns its outcome.
 func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
-	if !Phases.Terminal(r.state.Phase) {
+	if !phases.Terminal(r.state.Phase) {
 		r.fire(c, ending(c, err))
 	}
 	r.leaveFolders(c)
@@ -161,18 +159,18 @@ func (r *run) summarize(out *Outcome) (d done) {
 }
 
 // ending is the event with which an error ends a run.
-func ending(c *orchestrator.Context, err error) string {
+func ending(c *orchestrator.Context, err error) Move {
 	switch {
 	case err == nil:
-		return "complete"
+		return moveComplete
 	case c.IsCanceled(err):
-		return "cancel"
+		return moveCancel
 	case orchestrator.IsOver(err), errors.Is(err, errNoMoney):
-		return "overspend"
+		return moveOverspend
 	case errors.Is(err, ErrWaiting):
-		return "wait"
+		return moveWait
 	case errors.Is(err, ErrStuck):
-		return "stick"
+		return moveStick
 	}
-	return "fail"
+	return moveFail
 }

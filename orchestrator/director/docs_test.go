@@ -64,8 +64,8 @@ func TestPackageComment(t *testing.T) {
 	})
 	t.Run("ends", func(t *testing.T) {
 		var want, got []string
-		for _, phase := range Phases.States() {
-			if Phases.Terminal(phase) {
+		for _, phase := range Phases().States() {
+			if Phases().Terminal(phase) {
 				want = append(want, string(phase))
 			}
 		}

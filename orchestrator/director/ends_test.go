@@ -337,7 +337,7 @@ func TestEnds(t *testing.T) {
 			check(t, s.canceled(t, time.Minute), director.Canceled, orchestrator.Canceled, orchestrator.ErrCanceled)
 		})
 	}
-	for _, phase := range director.Phases.States() {
-		assert.Equal(t, director.Phases.Terminal(phase), seen[phase], phase)
+	for _, phase := range director.Phases().States() {
+		assert.Equal(t, director.Phases().Terminal(phase), seen[phase], phase)
 	}
 }

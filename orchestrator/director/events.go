@@ -59,12 +59,6 @@ type Event struct {
 	Text       string                 `json:"text,omitempty"`
 }
 
-// fire moves the run's machine.
-func (r *run) fire(c *orchestrator.Context, on string) {
-	from := r.tracker.Phase()
-	c.Emit(EventPhaseChanged, Event{From: string(from), To: string(r.tracker.Fire(on)), On: on})
-}
-
 // warn notes what went wrong without ending the run. The same one is noted once.
 func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...any) {
 	w := orchestrator.Warning{Code: "director/" + code, Who: who, Message: prompt.OneLine(fmt.Sprintf(format, args...))}

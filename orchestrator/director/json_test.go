@@ -59,7 +59,7 @@ func TestJSON(t *testing.T) {
 		{"BC63 a conflict", ConflictAnswer{DependsOn: []string{"a"}, Reason: "r"}, `{"depends_on":["a"],"reason":"r"}`},
 		{"BX26 a person's answer", Answer{Action: ActionEdit, Guidance: "g", Criteria: []string{"c"}, Spec: map[string]json.RawMessage{"ui": json.RawMessage(`1`)}}, `{"action":"edit","guidance":"g","acceptance_criteria":["c"],"spec":{"ui":1}}`},
 		{"BC61 a check", []any{CheckInput{Task: "t", Commit: "c", Command: []string{"go"}}, CheckResult{Failed: []string{"T"}, Ran: 2, Output: "o"}}, `[{"task":"t","commit":"c","command":["go"]},{"passed":false,"failed":["T"],"ran":2,"output":"o"}]`},
-		{"BC40 ends", Phases.States()[4:], `["completed","waiting_human","stuck","budget_exhausted","canceled","failed"]`},
+		{"BC40 ends", Phases().States()[4:], `["completed","waiting_human","stuck","budget_exhausted","canceled","failed"]`},
 		{"BX26 actions", [][]string{taskOptions, externalOptions, runOptions}, `[["retry","edit","accept","abandon","abandon_branch"],["provided","abandon","abandon_branch"],["retry","stop"]]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,42 +1,79 @@
 package director
 
-import "github.com/convene-go/convene/fsm"
+import (
+	"fmt"
 
-// Phase is where a run is: a state of [Phases].
+	"github.com/convene-go/convene/fsm"
+	"github.com/convene-go/convene/orchestrator"
+)
+
+// Phase is the state of a run: see [Phases].
 type Phase string
 
 // The phases. The last six are the ends of runs.
 const (
 	Opening     Phase = "opening"     // what an earlier process has left is removed
 	Decomposing Phase = "decomposing" // the director plans the tasks
-	Working     Phase = "working"
-	Replanning  Phase = "replanning" // the director changes the tasks; no attempt begins
+	Working     Phase = "working"     // workers, reviews and merges are under way
+	Replanning  Phase = "replanning"  // the director changes the tasks; no attempt begins
 
-	Completed       Phase = "completed"     // every task is COMPLETE or ABANDONED
-	Waiting         Phase = "waiting_human" // what is left waits for people
-	Stuck           Phase = "stuck"         // what is left waits for something that will not happen
-	BudgetExhausted Phase = "budget_exhausted"
-	Canceled        Phase = "canceled"
-	Failed          Phase = "failed"
+	Completed       Phase = "completed"        // every task is COMPLETE or ABANDONED
+	Waiting         Phase = "waiting_human"    // the open tasks wait for people
+	Stuck           Phase = "stuck"            // the open tasks wait for something that will not happen
+	BudgetExhausted Phase = "budget_exhausted" // money, calls or time are used up
+	Canceled        Phase = "canceled"         // the run was canceled
+	Failed          Phase = "failed"           // the input, the plan, a rule or the repository cannot be used
 )
 
-// Phases is what may happen in a run. What may happen to its tasks is blackboard.TaskTable.
-var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
+// Move is an event that moves a run from one phase to another.
+type Move string
+
+const (
+	moveDecompose  Move = "decompose"
+	moveDecomposed Move = "decomposed"
+	moveContinue   Move = "continue" // the tasks were given
+	moveReplan     Move = "replan"
+	moveReplanned  Move = "replanned"
+
+	moveComplete  Move = "complete"
+	moveWait      Move = "wait"
+	moveStick     Move = "stick"
+	moveOverspend Move = "overspend"
+	moveCancel    Move = "cancel"
+	moveFail      Move = "fail"
+)
+
+// Phases returns the table of what may happen in a run. The table of its tasks is
+// [blackboard.TaskTable].
+func Phases() *fsm.Table[Phase, Move, string] { return phases }
+
+var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
 	Initial:  Opening,
 	States:   []Phase{Opening, Decomposing, Working, Replanning, Completed, Waiting, Stuck, BudgetExhausted, Canceled, Failed},
 	Terminal: []Phase{Completed, Waiting, Stuck, BudgetExhausted, Canceled, Failed},
-	Rules: []fsm.Rule[Phase, string, string]{
-		{On: "decompose", From: []Phase{Opening}, To: Decomposing},
-		{On: "decomposed", From: []Phase{Decomposing}, To: Working},
-		{On: "continue", From: []Phase{Opening}, To: Working}, // the tasks were given
-		{On: "replan", From: []Phase{Working}, To: Replanning},
-		{On: "replanned", From: []Phase{Replanning}, To: Working},
+	Rules: []fsm.Rule[Phase, Move, string]{
+		{On: moveDecompose, From: []Phase{Opening}, To: Decomposing},
+		{On: moveDecomposed, From: []Phase{Decomposing}, To: Working},
+		{On: moveContinue, From: []Phase{Opening}, To: Working},
+		{On: moveReplan, From: []Phase{Working}, To: Replanning},
+		{On: moveReplanned, From: []Phase{Replanning}, To: Working},
 
-		{On: "complete", From: []Phase{Working}, To: Completed},
-		{On: "wait", From: []Phase{Working}, To: Waiting},
-		{On: "stick", From: []Phase{Working}, To: Stuck},
-		{On: "overspend", To: BudgetExhausted},
-		{On: "cancel", To: Canceled},
-		{On: "fail", To: Failed},
+		{On: moveComplete, From: []Phase{Working}, To: Completed},
+		{On: moveWait, From: []Phase{Working}, To: Waiting},
+		{On: moveStick, From: []Phase{Working}, To: Stuck},
+		{On: moveOverspend, To: BudgetExhausted},
+		{On: moveCancel, To: Canceled},
+		{On: moveFail, To: Failed},
 	},
 })
+
+// fire moves the run to another phase. A refusal by the table is a mistake of the team.
+func (r *run) fire(c *orchestrator.Context, on Move) {
+	from := r.state.Phase
+	to, err := phases.Check(from, on, "")
+	if err != nil {
+		panic(fmt.Errorf("director: %w", err))
+	}
+	r.state.Phase = to
+	c.Emit(EventPhaseChanged, Event{From: string(from), To: string(to), On: string(on)})
+}

@@ -17,7 +17,7 @@ func (r *run) decompose(c *orchestrator.Context) error {
 	tasks := slices.Clone(r.in.Tasks)
 	fresh := len(r.board.Board().Tasks) == 0
 	if fresh && len(tasks) == 0 {
-		r.fire(c, "decompose")
+		r.fire(c, moveDecompose)
 		var err error
 		if tasks, err = r.plan(c); err != nil {
 			return err
@@ -47,9 +47,9 @@ func (r *run) decompose(c *orchestrator.Context) error {
 		}
 	}
 	if r.state.Phase == Decomposing {
-		r.fire(c, "decomposed")
+		r.fire(c, moveDecomposed)
 	} else {
-		r.fire(c, "continue")
+		r.fire(c, moveContinue)
 	}
 	return nil
 }

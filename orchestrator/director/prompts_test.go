@@ -84,11 +84,11 @@ func TestPrompts(t *testing.T) {
 
 func TestPhases(t *testing.T) {
 	t.Run("BC40 BC55 the table", func(t *testing.T) {
-		assert.Equal(t, []Phase{Completed, Waiting, Stuck, BudgetExhausted, Canceled, Failed}, Phases.States()[4:])
-		for _, end := range Phases.States()[4:] {
-			assert.True(t, Phases.Terminal(end), end)
+		assert.Equal(t, []Phase{Completed, Waiting, Stuck, BudgetExhausted, Canceled, Failed}, Phases().States()[4:])
+		for _, end := range Phases().States()[4:] {
+			assert.True(t, Phases().Terminal(end), end)
 		}
-		for event, want := range map[string]map[Phase]Phase{
+		for event, want := range map[Move]map[Phase]Phase{
 			"decompose": {Opening: Decomposing}, "decomposed": {Decomposing: Working}, "continue": {Opening: Working},
 			"replan": {Working: Replanning}, "replanned": {Replanning: Working},
 			"complete": {Working: Completed}, "wait": {Working: Waiting}, "stick": {Working: Stuck},
@@ -96,8 +96,8 @@ func TestPhases(t *testing.T) {
 			"cancel":    {Opening: Canceled, Decomposing: Canceled, Working: Canceled, Replanning: Canceled},
 			"fail":      {Opening: Failed, Decomposing: Failed, Working: Failed, Replanning: Failed},
 		} {
-			for _, from := range Phases.States() {
-				to, ok := Phases.Next(from, event)
+			for _, from := range Phases().States() {
+				to, ok := Phases().Next(from, event)
 				wanted, legal := want[from]
 				assert.Equal(t, legal, ok, "%s %s", from, event)
 				if legal {

@@ -32,8 +32,8 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 	if r.state.Replans >= r.Retry.Replans || r.over != nil {
 		return false, nil
 	}
-	r.fire(c, "replan")
-	defer r.fire(c, "replanned")
+	r.fire(c, moveReplan)
+	defer r.fire(c, moveReplanned)
 	q := r.toDirector(OpReplan, "replan.tmpl", "", ReplanInput{Graph: r.graph(c), Why: why, Replans: r.state.Replans, Failures: r.failureTexts()})
 	r.state.Replans++
 	answer, changes, err := askFor(r, c, q, func(v Replan) ([]blackboard.Change, error) { return r.replanning(c, v) })
