@@ -26,9 +26,10 @@ import (
 type Editor struct {
 	b       *Board
 	graph   *routing.Graph
-	index   map[string]int  // places of the tasks in b.Tasks, by ID
-	planned []string        // tasks that may still be PLANNED, in the order of the board
-	known   map[string]bool // IDs of decisions; IDs and contents of insights
+	index   map[string]int       // places of the tasks in b.Tasks, by ID
+	planned []string             // tasks that may still be PLANNED, in the order of the board
+	known   map[string]bool      // IDs of decisions; IDs and contents of insights
+	since   map[string]time.Time // times at which tasks became READY, by ID
 }
 
 // Open returns an editor, which owns the board from now on: the caller may only read it.
@@ -38,7 +39,7 @@ type Editor struct {
 // The error has all faults. A READY task gains priority by age from its UpdatedAt on,
 // because the board does not say since when it is READY.
 func Open(b *Board, p routing.Preference) (*Editor, error) {
-	e := &Editor{b: b, graph: routing.NewGraph(p), index: make(map[string]int, len(b.Tasks)), known: map[string]bool{}}
+	e := &Editor{b: b, graph: routing.NewGraph(p), index: make(map[string]int, len(b.Tasks)), known: map[string]bool{}, since: map[string]time.Time{}}
 	b.fill()
 	nodes := make([]routing.Node, len(b.Tasks))
 	for i := range b.Tasks {
@@ -49,6 +50,7 @@ func Open(b *Board, p routing.Preference) (*Editor, error) {
 		}
 		nodes[i] = t.node()
 		nodes[i].State, nodes[i].Since = nodeState(t.Status, t.Blocked), t.UpdatedAt
+		e.since[t.ID] = t.UpdatedAt
 	}
 	faults := append(b.headFaults(), e.faults()...)
 	if len(faults) == 0 {
@@ -142,6 +144,19 @@ func (e *Editor) Next(limits routing.Limits) (id string, ok bool) { return e.gra
 // ReadyQueue returns the IDs of the READY tasks in the order in which they are due.
 func (e *Editor) ReadyQueue() []string { return e.graph.Queue() }
 
+// Nodes returns the tasks in a state as a [routing.Scheduler] sees them, in the order in
+// which they were added. Since is the time at which a READY task became so. Estimate is 0.
+func (e *Editor) Nodes(s State) (nodes []routing.Node) {
+	for i := range e.b.Tasks {
+		if t := &e.b.Tasks[i]; t.Status == s {
+			n := t.node()
+			n.State, n.Since, n.Number = nodeState(s, t.Blocked), e.since[t.ID], i
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
 // In returns the IDs of the tasks that are in one of the states, in the order in which
 // they were added.
 func (e *Editor) In(states ...State) []string {
@@ -196,5 +211,9 @@ func (e *Editor) setNode(id string, s State, why *BlockedReason, at time.Time) e
 	if e.graph.State(id) == want {
 		return nil
 	}
-	return e.graph.Move(id, want, at)
+	err := e.graph.Move(id, want, at)
+	if err == nil && want == routing.Ready {
+		e.since[id] = at
+	}
+	return err
 }

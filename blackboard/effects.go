@@ -38,7 +38,7 @@ func (e *Editor) happen(t *Task, m Move, to State, at time.Time) {
 var effects = map[Event]func(e *Editor, t *Task, m Move, at time.Time){
 	EventBlock: func(_ *Editor, t *Task, m Move, _ time.Time) { t.DependsOn = union(t.DependsOn, m.Needs) },
 	EventDispatch: func(e *Editor, t *Task, m Move, at time.Time) {
-		t.StartedAt, t.Branch = at, m.Branch
+		t.StartedAt, t.Branch, t.NotBefore = at, m.Branch, time.Time{}
 		if !t.Accepted {
 			t.Attempt++
 		}
@@ -57,7 +57,7 @@ var effects = map[Event]func(e *Editor, t *Task, m Move, at time.Time){
 	EventPause: func(_ *Editor, t *Task, m Move, _ time.Time) { t.WaitingFor = union(t.WaitingFor, m.Needs) },
 	EventLose: func(e *Editor, t *Task, m Move, _ time.Time) {
 		t.RetryCount++
-		e.wipe(t, m.Messages)
+		e.restart(t, m)
 	},
 	EventResolve: func(e *Editor, t *Task, m Move, _ time.Time) { e.remember(t, m.Messages) },
 	EventAsk: func(_ *Editor, t *Task, m Move, _ time.Time) {
@@ -73,14 +73,14 @@ var effects = map[Event]func(e *Editor, t *Task, m Move, at time.Time){
 	},
 	EventFail:     func(_ *Editor, t *Task, _ Move, _ time.Time) { t.RetryCount++ },
 	EventConflict: func(_ *Editor, t *Task, _ Move, _ time.Time) { t.ConflictCount++ },
-	EventPhoenix:  func(e *Editor, t *Task, m Move, _ time.Time) { e.wipe(t, m.Messages) },
+	EventPhoenix:  func(e *Editor, t *Task, m Move, _ time.Time) { e.restart(t, m) },
 	EventWaitFix: func(e *Editor, t *Task, m Move, _ time.Time) {
-		e.wipe(t, m.Messages)
+		e.restart(t, m)
 		t.WaitingFor = union(nil, m.Needs)
 		_ = e.graph.Depend(t.ID, m.Needs...) // wipe has dropped those that were in WaitingFor before
 	},
 	EventRetry: func(e *Editor, t *Task, m Move, _ time.Time) {
-		t.RetryCount, t.ConflictCount = 0, 0
+		t.RetryCount, t.ConflictCount, t.Agent, t.NotBefore = 0, 0, "", time.Time{}
 		if m.Wipe {
 			e.wipe(t, m.Messages)
 		} else {
@@ -105,6 +105,14 @@ func union(ids, more []string) []string {
 func (e *Editor) remember(t *Task, messages []providers.Message) {
 	if len(messages) > 0 {
 		e.b.Memories[t.ID] = append(e.b.Memories[t.ID], messages...)
+	}
+}
+
+// restart wipes t for the next attempt, which m describes.
+func (e *Editor) restart(t *Task, m Move) {
+	e.wipe(t, m.Messages)
+	if t.NotBefore = m.NotBefore.UTC(); m.Agent != "" {
+		t.Agent = m.Agent
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/routing"
 )
 
 // slowBoard is a second implementation of an editor, as dumb as possible: it has no graph,
@@ -391,6 +392,9 @@ func (b *slowBoard) agrees(t *rapid.T, r *run) {
 	}
 	require.Equal(t, b.order, ids)
 	require.ElementsMatch(t, ready, r.ReadyQueue())
+	for i, n := range preference.Order(r.Nodes(blackboard.Ready), routing.Moment{Now: r.now}) {
+		require.Equal(t, r.ReadyQueue()[i], n.ID, "a scheduler that sorts the nodes finds the same order")
+	}
 	var due []string
 	for _, c := range r.Evaluate(r.now) {
 		m, _ := c.Do.(blackboard.Move)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/convene-go/convene/providers"
 )
@@ -64,6 +65,11 @@ type Move struct {
 	// phoenix and wait_fix, which require it. Resolve and retry add it to the memory.
 	Messages []providers.Message `json:"messages,omitempty"`
 
+	// Agent and NotBefore may go with lose, phoenix and wait_fix: who makes the next attempts,
+	// and when the next one may begin. "" keeps the agent.
+	Agent     string    `json:"agent,omitempty"`
+	NotBefore time.Time `json:"notBefore,omitzero"`
+
 	// Wipe makes retry start from a wiped memory, like phoenix. It requires Messages.
 	Wipe bool `json:"wipe,omitempty"`
 }
@@ -79,7 +85,7 @@ var contents = map[Event]struct{ must, may []string }{
 	EventDispatch: {may: []string{"branch"}},
 	EventDeliver:  {must: []string{"frozen"}, may: []string{"decisions", "summary"}},
 	EventPause:    {must: []string{"blocked"}, may: []string{"needs", "checkpoint", "escalation"}},
-	EventLose:     {must: []string{"qa", "messages"}},
+	EventLose:     {must: []string{"qa", "messages"}, may: []string{"agent", "notBefore"}},
 	EventRelease:  {may: []string{"checkpoint", "reason"}},
 	EventResolve:  {may: []string{"messages", "checkpoint", "escalation", "reason"}},
 	EventAsk:      {must: []string{"reason"}, may: []string{"qa", "checkpoint", "escalation"}},
@@ -87,8 +93,8 @@ var contents = map[Event]struct{ must, may []string }{
 	EventFail:     {must: []string{"qa"}},
 	EventConflict: {must: []string{"qa"}},
 	EventUngraded: {must: []string{"qa"}},
-	EventPhoenix:  {must: []string{"messages"}},
-	EventWaitFix:  {must: []string{"blocked", "messages"}, may: []string{"needs"}},
+	EventPhoenix:  {must: []string{"messages"}, may: []string{"agent", "notBefore"}},
+	EventWaitFix:  {must: []string{"blocked", "messages"}, may: []string{"needs", "agent", "notBefore"}},
 	EventEscalate: {must: []string{"reason"}},
 	EventRetry:    {may: []string{"messages", "wipe"}},
 	EventAccept:   {},
@@ -102,6 +108,7 @@ func (m Move) fieldsSet() (names []string) {
 		name string
 		set  bool
 	}{
+		{"agent", m.Agent != ""},
 		{"blocked", m.Blocked != nil},
 		{"branch", m.Branch != ""},
 		{"checkpoint", m.Checkpoint != nil},
@@ -112,6 +119,7 @@ func (m Move) fieldsSet() (names []string) {
 		{"merged", m.Merged != ""},
 		{"messages", len(m.Messages) > 0},
 		{"needs", len(m.Needs) > 0},
+		{"notBefore", !m.NotBefore.IsZero()},
 		{"qa", m.QA != nil},
 		{"reason", !blank(m.Reason)},
 		{"summary", m.Summary != ""},

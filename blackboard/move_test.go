@@ -192,6 +192,44 @@ func TestMoveRefused(t *testing.T) {
 	})
 }
 
+// What the team's rules want of the next attempt stands on the board until it is made, or a
+// person wants another one.
+func TestNextAttempt(t *testing.T) {
+	later := start.Add(time.Hour)
+	ended := func(t *testing.T, m blackboard.Move) *run {
+		r := newRun(t, task("a"))
+		r.evaluate()
+		r.deliver("a")
+		r.do(blackboard.RoleStrategist, "a", fail())
+		m.Messages, m.Agent, m.NotBefore = system("again"), "ann", later
+		r.do(blackboard.RoleDirector, "a", m)
+		return r
+	}
+	t.Run("B75 it is asked for, and kept beyond the attempt", func(t *testing.T) {
+		r := ended(t, blackboard.Move{Event: blackboard.EventPhoenix})
+		assert.Equal(t, "ann", r.task("a").Agent)
+		assert.Equal(t, later, r.task("a").NotBefore)
+		r.dispatch("a")
+		assert.Equal(t, "ann", r.task("a").Agent)
+		assert.Zero(t, r.task("a").NotBefore)
+		r.do(blackboard.RoleDirector, "a", blackboard.Move{Event: blackboard.EventLose, QA: &blackboard.QA{Kind: blackboard.Crashed}, Messages: system("again")})
+		assert.Equal(t, "ann", r.task("a").Agent, "none is named: the last one stays")
+	})
+	t.Run("B77 a person wants another attempt", func(t *testing.T) {
+		r := ended(t, blackboard.Move{Event: blackboard.EventPhoenix})
+		r.dispatch("a")
+		r.do(blackboard.RoleDirector, "a", blackboard.Move{Event: blackboard.EventAsk, Reason: "why"})
+		r.do(blackboard.RoleDirector, "a", blackboard.Move{Event: blackboard.EventRetry})
+		assert.Empty(t, r.task("a").Agent)
+	})
+	t.Run("B53 with another event", func(t *testing.T) {
+		r := newRun(t, task("a"))
+		r.evaluate()
+		r.refuses(blackboard.RoleDirector, "a", blackboard.Move{Event: blackboard.EventDispatch, Agent: "ann"}, "agent does not go with")
+		r.refuses(blackboard.RoleDirector, "a", blackboard.Move{Event: blackboard.EventDispatch, NotBefore: later}, "notBefore does not go with")
+	})
+}
+
 // contentsOf are the events of the table.
 func contentsOf() map[blackboard.Event]bool {
 	events := map[blackboard.Event]bool{}

@@ -24,7 +24,7 @@ const storedTask = `{
 	"escalation": {"type": "SCOPE_TOO_LARGE", "reason": "r", "needs": "n", "affected": ["a"], "non_blocking": true},
 	"branch": "task/a", "frozen": {"path": "a.md", "branch": "task/a", "commit": "c1"}, "merged": "c2",
 	"decisions": [{"id": "d1", "area": "db", "applies_to": ["a"], "summary": "s", "reason": "r", "timestamp": "2026-01-02T03:04:05Z"}],
-	"accepted": true, "reason": "why",
+	"accepted": true, "agent": "ann", "notBefore": "2026-01-02T03:04:05Z", "reason": "why",
 	"created_at": "2026-01-02T03:04:05Z", "updated_at": "2026-01-02T03:04:05Z", "started_at": "2026-01-02T03:04:05Z", "completed_at": "2026-01-02T03:04:05Z"
 }`
 

@@ -67,6 +67,13 @@ type Task struct {
 	// Suggested has the tasks that workers of this one suggest and nobody has reviewed.
 	Suggested []Suggestion `json:"suggested_tasks,omitempty"`
 
+	// Agent is the worker that the next attempts ask, as the team's rules want it. "": that
+	// of the profile.
+	Agent string `json:"agent,omitempty"`
+
+	// NotBefore is the time at which the next attempt may begin. Zero: at any time.
+	NotBefore time.Time `json:"notBefore,omitzero"`
+
 	// Accepted says that a person has accepted Frozen as it is. The next attempt delivers
 	// it without a worker.
 	Accepted bool `json:"accepted,omitempty"`
