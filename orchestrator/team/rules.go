@@ -1,0 +1,158 @@
+package team
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// A group of rules is a struct. Its fields are rules, which are interfaces, or groups. In
+// JSON a rule is the fields of its default. A field with the tag "-" has no JSON: a function,
+// a rule without a default, an embedded struct of these.
+
+// FillRules returns rules with the defaults where a rule is nil. It copies rules that are
+// of their default's type; a host's own rule is used as it is.
+func FillRules[R any](rules, defaults R) R {
+	eachRule(reflect.ValueOf(&rules).Elem(), reflect.ValueOf(defaults), "", func(_ string, rule, byDefault reflect.Value) {
+		switch {
+		case byDefault.IsNil():
+		case rule.IsNil():
+			rule.Set(clone(byDefault.Elem()))
+		case rule.Elem().Type() == byDefault.Elem().Type():
+			rule.Set(clone(rule.Elem()))
+		}
+	})
+	return rules
+}
+
+// Rules adds what is wrong with each rule that has a method Validate() error. name is that
+// of the group in its Config.
+func (f *Faults) Rules(name string, rules any) {
+	v := reflect.ValueOf(rules)
+	eachRule(v, v, name+".", func(path string, rule, _ reflect.Value) {
+		if checked, ok := reflect.TypeAssert[interface{ Validate() error }](rule); ok && !rule.IsNil() {
+			if err := checked.Validate(); err != nil {
+				f.Add("%s: %w", path, err)
+			}
+		}
+	})
+}
+
+// RuleAgents returns the agents that rules call: those of each rule that has a method
+// Agents() []string.
+func RuleAgents(rules any) (names []string) {
+	v := reflect.ValueOf(rules)
+	eachRule(v, v, "", func(_ string, rule, _ reflect.Value) {
+		if calls, ok := reflect.TypeAssert[interface{ Agents() []string }](rule); ok && !rule.IsNil() {
+			names = append(names, calls.Agents()...)
+		}
+	})
+	return names
+}
+
+// eachRule calls do with each rule of a group, with its path and its default.
+func eachRule(group, defaults reflect.Value, path string, do func(path string, rule, byDefault reflect.Value)) {
+	for i := range group.NumField() {
+		switch field := group.Type().Field(i); field.Type.Kind() { //nolint:exhaustive // functions are no rules
+		case reflect.Interface:
+			do(path+field.Name, group.Field(i), defaults.Field(i))
+		case reflect.Struct:
+			if field.Anonymous {
+				continue
+			}
+			eachRule(group.Field(i), defaults.Field(i), path+field.Name+".", do)
+		}
+	}
+}
+
+// DecodeRules reads a group of rules, each as the fields of its default, over the default's
+// values: what data does not mention is the default's, and a zero is a zero. The error has
+// all faults.
+func DecodeRules[R any](data []byte, rules *R, defaults R) error {
+	read := plainRules(reflect.ValueOf(defaults))
+	if err := Decode(data, read.Addr().Interface()); err != nil {
+		return err
+	}
+	return takeRules(data, reflect.ValueOf(rules).Elem(), read)
+}
+
+// plainRules returns a copy of a group in which each field has the type of its default.
+func plainRules(defaults reflect.Value) reflect.Value {
+	var fields []reflect.StructField
+	var values []reflect.Value
+	for i := range defaults.NumField() {
+		field, value := defaults.Type().Field(i), defaults.Field(i)
+		switch {
+		case field.Tag.Get("json") == "-":
+			continue
+		case value.Kind() == reflect.Struct:
+			value = plainRules(value)
+		default:
+			value = clone(value.Elem())
+		}
+		fields = append(fields, reflect.StructField{Name: field.Name, Type: value.Type(), Tag: field.Tag})
+		values = append(values, value)
+	}
+	plain := reflect.New(reflect.StructOf(fields)).Elem()
+	for i, value := range values {
+		plain.Field(i).Set(value)
+	}
+	return plain
+}
+
+// takeRules sets the rules that data mentions.
+func takeRules(data []byte, group, read reflect.Value) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return fmt.Errorf("rules: %w", err)
+	}
+	for i := range read.NumField() {
+		name, _, _ := strings.Cut(read.Type().Field(i).Tag.Get("json"), ",")
+		if _, ok := members[name]; !ok {
+			continue
+		}
+		into := group.FieldByName(read.Type().Field(i).Name)
+		if into.Kind() == reflect.Interface {
+			into.Set(read.Field(i))
+		} else if err := takeRules(members[name], into, read.Field(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EncodeRules returns the JSON of a group of rules, without the rules that are nil. A rule
+// that is not of its default's type is the program's own: the error names it.
+func EncodeRules[R any](rules, defaults R) ([]byte, error) {
+	return encodeRules(reflect.ValueOf(rules), reflect.ValueOf(defaults), "Rules.")
+}
+
+func encodeRules(group, defaults reflect.Value, path string) ([]byte, error) {
+	members := map[string]json.RawMessage{}
+	var faults []error
+	for i := range group.NumField() {
+		field, rule := group.Type().Field(i), group.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		var data []byte
+		var err error
+		switch {
+		case name == "-" || rule.IsZero():
+			continue
+		case rule.Kind() == reflect.Interface && rule.Elem().Type() != defaults.Field(i).Elem().Type():
+			err = fmt.Errorf("%s%s is the program's own and has no JSON", path, field.Name)
+		case rule.Kind() == reflect.Struct:
+			data, err = encodeRules(rule, defaults.Field(i), path+field.Name+".")
+		case rule.Elem().Kind() == reflect.Struct:
+			data, err = Encode(rule.Elem().Interface())
+		default:
+			data, err = json.Marshal(rule.Interface())
+		}
+		members[name], faults = data, append(faults, err)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	return json.Marshal(members)
+}
