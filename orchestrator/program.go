@@ -73,6 +73,7 @@ func (x *execution) End() engine.End {
 // Failed.
 type Outcome struct {
 	Status     Status          `json:"status"`               // status of the run; "": it follows from the error
+	Asked      string          `json:"asked,omitempty"`      // request, topic or goal of the run in words, for lists and pages; "": not said
 	Score      *float64        `json:"score,omitempty"`      // score of the result, on the team's scale; nil: not graded
 	Unverified []string        `json:"unverified,omitempty"` // parts of the result that have not passed their gate; nil: none
 	Warnings   []Warning       `json:"warnings,omitempty"`   // failures that did not end the run, in order
