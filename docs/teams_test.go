@@ -186,28 +186,31 @@ func TestDirectorPage(t *testing.T) {
 // where it has one, and counts them.
 func settings(t *testing.T, table string, config reflect.Type) (n int) {
 	t.Helper()
-	row := func(name string, field reflect.StructField) {
-		n++
-		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if key == "-" || key == "" {
-			key = ""
-		} else {
-			key = "[^|]*`" + key + "`"
+	var group func(name string, t reflect.Type)
+	group = func(name string, config reflect.Type) {
+		for field := range config.Fields() {
+			path, of := field.Name, field.Type
+			if name != "" {
+				path = name + `\.([^|]*` + "`" + `\.)?` + field.Name
+			}
+			switch {
+			case of.Kind() == reflect.Slice && of.Elem().Kind() == reflect.Struct:
+				group(path+`\[\]`, of.Elem())
+				continue
+			case of.Kind() == reflect.Struct && field.Name != "Work":
+				group(strings.TrimPrefix(name+`\.`+field.Name, `\.`), of)
+				continue
+			}
+			n++
+			key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if key == "-" || key == "" {
+				key = ""
+			} else {
+				key = "[^|]*`" + key + "`"
+			}
+			assert.Regexp(t, "(?m)^\\| [^|]*`"+path+"`[^|]*\\|"+key, table)
 		}
-		assert.Regexp(t, "(?m)^\\| "+name+"[^|]*\\|"+key, table)
 	}
-	for field := range config.Fields() {
-		group, of := field.Name, field.Type
-		if of.Kind() == reflect.Slice && of.Elem().Kind() == reflect.Struct {
-			group, of = group+`\[\]`, of.Elem()
-		}
-		if of.Kind() != reflect.Struct || field.Name == "Work" {
-			row("`"+group+"`", field)
-			continue
-		}
-		for inner := range of.Fields() {
-			row("`"+group+`\.([^|]*`+"`\\.)?"+inner.Name+"`", inner)
-		}
-	}
+	group("", config)
 	return n
 }

@@ -35,9 +35,9 @@ func newFlow(rounds int, price func(agent string) providers.NanoUSD) (orchestrat
 			{ID: "researcher", Agent: worker, Phases: []string{"find_out"}, Estimate: price(worker), Does: "Find out what is true, and say how you know it."},
 			{ID: "maker", Agent: worker, Phases: []string{"make"}, Estimate: price(worker), Does: "Make the thing itself: a plan, a price list, a page."},
 		},
-		Policy: director.Policy{Phases: []string{"find_out", "make"}, NoTestPlaceholders: true, GiveUp: true},
-		Retry:  director.Retry{Tasks: 1},
-		Limits: director.Limits{Parallel: 2, Estimate: price(planner)},
+		Policy: director.Policy{Phases: []string{"find_out", "make"}, NoTestPlaceholders: true, GiveUp: true, Retry: director.Retry{Attempts: 2}},
+		Limits: director.Limits{Estimate: price(planner)},
+		Bounds: director.Bounds{Parallel: 2},
 	}
 	work, err := director.New(cfg)
 	if err != nil {

@@ -172,7 +172,7 @@ func (r *run) prepare(c *orchestrator.Context, a *attempt) (*attemptFailure, err
 	t, _ := r.board.Task(a.id)
 	a.profile, _ = r.profile(t.Profile)
 	a.resumed = t.Checkpoint != nil
-	if base := r.Limits.GuardianCalls; base > 0 {
+	if base := r.Bounds.Watch.Calls; base > 0 {
 		var err error
 		if a.every, err = interval(base, t.Risk); err != nil {
 			return nil, err

@@ -25,7 +25,7 @@ type question struct {
 	data     promptData
 	input    any
 	repairs  int           // further answers to one that does not fit
-	total    time.Duration // that the call may take; 0: Limits.CallTime
+	total    time.Duration // that the call may take; 0: Bounds.CallTime
 }
 
 // toDirector is a question to the director, whose answer is repaired twice.
@@ -47,7 +47,7 @@ func ask[T any](r *run, c *orchestrator.Context, q question, check func(T) error
 		return zero, err
 	}
 	req := agent.Request{Op: q.op, Task: q.task, Prompt: text, Input: agent.JSON(q.input), Output: shape.JSON()}
-	req.Limits = agent.Limits{Repairs: cmp.Or(q.repairs, orchestrator.None), Total: within(c, cmp.Or(q.total, r.Limits.CallTime)), Estimate: r.Limits.Estimate}
+	req.Limits = agent.Limits{Repairs: cmp.Or(q.repairs, orchestrator.None), Total: within(c, cmp.Or(q.total, r.Bounds.CallTime)), Estimate: r.Limits.Estimate}
 	v, resp, err := orchestrator.AskWith(c, q.agent, req, func(resp agent.Response) (T, error) {
 		v, err := find[T](shape, resp)
 		if err == nil && check != nil {
@@ -57,7 +57,7 @@ func ask[T any](r *run, c *orchestrator.Context, q question, check func(T) error
 	})
 	r.spend(c, q.role, q.task, resp.Usage, err)
 	if q.total == 0 {
-		err = timed(err, "Limits.CallTime", r.Limits.CallTime)
+		err = timed(err, "Bounds.CallTime", r.Bounds.CallTime)
 	}
 	return v, err
 }

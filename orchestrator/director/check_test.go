@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/providers"
 )
@@ -116,7 +115,7 @@ func TestChecked(t *testing.T) {
 			assert.Len(t, p.of("qa"), 4, "a review that passes it all the same cannot be used")
 			assert.Contains(t, p.of("qa")[1].req.Prompt, want)
 			assert.Equal(t, blackboard.NoReview, p.task(t, "db_build").QA.Kind)
-			s.roles["qa"], s.cfg.Retry.Tasks = failing("db_build", 9), orchestrator.None
+			s.roles["qa"], s.cfg.Policy.Retry.Attempts = failing("db_build", 9), 1
 			assert.Len(t, newRepo(t).play(t, s, nil).of("qa"), 1, "one that fails it is taken as it is")
 		}
 	})

@@ -13,87 +13,98 @@ import (
 	"github.com/convene-go/convene/routing"
 )
 
-// Config is how a team works. The zero value of a field is its default; Agents and
-// Profiles have none: start from [Software] or [Report]. New copies it. Its JSON form leaves
-// Hooks and Prompts out; durations are texts such as "5m" or numbers of seconds, money
-// is a decimal number of USD, and unknown fields are faults.
+// Config says how a team works. The zero value of a field is its default, but Agents and
+// Profiles have none: start from [Software] or [Report]. New copies it.
+//
+// In JSON, names are those of the fields in lower camel case. Durations are texts such as
+// "5m" or numbers of seconds, and money is a decimal number of USD. Unknown fields are
+// faults. Hooks and Prompts have no JSON.
 type Config struct {
-	Name     string    `json:"name,omitzero"` // of the flow; "": "director"
-	Agents   Agents    `json:"agents,omitzero"`
-	Profiles []Profile `json:"profiles,omitempty"` // of workers, at least one
-	Policy   Policy    `json:"policy,omitzero"`
-	Retry    Retry     `json:"retry,omitzero"`
-	Limits   Limits    `json:"limits,omitzero"`
-	Hooks    Hooks     `json:"-"`
+	Name     string    `json:"name,omitzero"`      // name of the flow; "": "director"
+	Agents   Agents    `json:"agents,omitzero"`    // members beside the workers
+	Profiles []Profile `json:"profiles,omitempty"` // kinds of workers, at least one
+	Hooks    Hooks     `json:"-"`                  // functions of the host; zero: none
+	Policy   Policy    `json:"policy,omitzero"`    // choices, and what is tried again
+	Limits   Limits    `json:"limits,omitzero"`    // money and calls of the run
+	Bounds   Bounds    `json:"bounds,omitzero"`    // sizes and times inside the run
 
-	// Prompts replaces templates of the package, by file name ("work.tmpl"). It is read
-	// at New only. nil: none.
+	// Prompts replaces templates of the package, by file name ("work.tmpl"). New reads it.
+	// Nil replaces none.
 	Prompts fs.FS `json:"-"`
 }
 
 // Agents names the agents beside the workers, as the roster has them. One may have
 // several roles.
 type Agents struct {
-	Director   string `json:"director,omitzero"`   // required: plans, and decides what comes up
-	Strategist string `json:"strategist,omitzero"` // required: reviews
+	Director   string `json:"director,omitzero"`   // plans, and decides what comes up; required
+	Strategist string `json:"strategist,omitzero"` // reviews; required
 	Guardian   string `json:"guardian,omitzero"`   // watches workers; "": only time and activity are watched
 	Worktree   string `json:"worktree,omitzero"`   // a Worktrees; "": artifacts are texts in the answers of workers
-	Check      string `json:"check,omitzero"`      // runs the command of Profile.Check: see CheckInput; "": no command is run
+	Check      string `json:"check,omitzero"`      // runs the commands of Profile.Check, see CheckInput; "": none are run
 }
 
-// Policy is what is allowed and what follows.
+// Policy is what is allowed and what follows. No switch is on by default.
 type Policy struct {
-	// Phases is the order in which phases are preferred. nil: plan, build, test, then
+	// Phases is the order in which phases are preferred. Nil means plan, build, test, then
 	// the others as the profiles name them.
 	Phases []string `json:"phases,omitempty"`
 
-	// Components are those that tasks may have. nil: any.
+	// Components lists the components that tasks may have. Nil allows any.
 	Components []string `json:"components,omitempty"`
 
-	NoTestPlaceholders bool `json:"no_test_placeholders,omitzero"` // components without a TEST task get none
-	GiveUp             bool `json:"give_up,omitzero"`              // a task without attempts left is abandoned; false: a person is asked
-	AllowPartial       bool `json:"allow_partial,omitzero"`        // a review with some criteria met completes the task, and a further one gets the others
-	ReturnWhenWaiting  bool `json:"return_when_waiting,omitzero"`  // a run that waits for people alone ends; false: it stays open
-	GuardianAsync      bool `json:"guardian_async,omitzero"`       // a check is made during the next slice
-	DropFailed         bool `json:"drop_failed,omitzero"`          // the branch of a failed attempt is deleted at once; false: with the task
+	NoTestPlaceholders bool `json:"noTestPlaceholders,omitzero"` // components without a TEST task get none
+	GiveUp             bool `json:"giveUp,omitzero"`             // a task without attempts left is abandoned; false: a person is asked
+	AllowPartial       bool `json:"allowPartial,omitzero"`       // a review with some criteria met completes the task; a new one gets the others
+	ReturnWhenWaiting  bool `json:"returnWhenWaiting,omitzero"`  // a run that only waits for people ends; false: it stays open
+	DropFailed         bool `json:"dropFailed,omitzero"`         // a failed attempt's branch is deleted at once; false: with the task
 
-	// OnAbandoned is how it is decided whether tasks continue without one that they need
-	// and that was abandoned: "ask" (also ""), the director is asked; "block".
-	OnAbandoned string `json:"on_dependency_abandoned,omitzero"`
+	// OnAbandoned says what becomes of tasks that need one which was abandoned: "ask" (also
+	// "") asks the director whether they continue without it, "block" blocks them.
+	OnAbandoned string `json:"onAbandoned,omitzero"`
 
-	// OnSilence is what becomes of a task whose question no person answers in time:
-	// "wait" (also ""), or "abandon".
-	OnSilence string `json:"on_human_timeout,omitzero"`
+	// OnSilence says what becomes of a task whose question no person answers in time:
+	// "wait" (also "") or "abandon".
+	OnSilence string `json:"onSilence,omitzero"`
+
+	Retry Retry `json:"retry,omitzero"` // counts of what is done again
 }
 
-// Retry is how often something is done again. Of each, orchestrator.None is none.
+// Retry counts what is done again. orchestrator.None is 0, but for Attempts.
 type Retry struct {
-	Tasks      int `json:"max_task_retries,omitzero"`     // further attempts at a task that has failed; 0: 3
-	Conflicts  int `json:"max_conflicts,omitzero"`        // further attempts at a task whose merge has failed; 0: 3
-	Replans    int `json:"max_replans,omitzero"`          // of a run; 0: 2
-	Stagnation int `json:"stagnation_threshold,omitzero"` // failed reviews in a row, or of one task, at which the tasks are planned anew; 0: 3
-	Outages    int `json:"max_outages,omitzero"`          // failures in a row of agents, at different tasks, at which the run is paused; 0: 3
+	Attempts   int `json:"attempts,omitzero"`   // attempts at one task, the first included; 0: 4
+	Conflicts  int `json:"conflicts,omitzero"`  // failed merges of one task after which it is tried again; 0: 3
+	Replans    int `json:"replans,omitzero"`    // times that the tasks of a run are planned anew; 0: 2
+	Stagnation int `json:"stagnation,omitzero"` // failed reviews, in a row or of one task, that lead to a new plan; 0: 3
+	Outages    int `json:"outages,omitzero"`    // failures of agents in a row, at different tasks, that pause the run; 0: 3
 }
 
-// Limits bound a run. Of each, orchestrator.None is none, but for Parallel, Tasks, CallTime,
-// Cost, Calls and Estimate.
+// Limits bound the money and the calls of a run. 0 sets no limit.
 type Limits struct {
-	Parallel int `json:"max_concurrent_workers,omitzero"` // workers at once; 0: 3
-	Tasks    int `json:"max_tasks,omitzero"`              // that are not final; 0: 200
-	Depth    int `json:"max_depth,omitzero"`              // of tasks that tasks have caused; 0: 3
+	Cost     providers.NanoUSD `json:"cost,omitzero"`     // money for the whole run
+	Calls    int64             `json:"calls,omitzero"`    // calls of agents, a worktree's among them; commits, merges and removals are made beyond it
+	Estimate providers.NanoUSD `json:"estimate,omitzero"` // money reserved for a call of director, strategist or guardian; 0: not known
+}
 
-	GuardianCalls int           `json:"guardian_iteration_interval,omitzero"` // tool calls between two checks, at a risk of 0.5; 0: 15
-	GuardianEvery time.Duration `json:"guardian_time_interval,omitzero"`      // between two checks; 0: 60 s
-	Inactivity    time.Duration `json:"inactivity,omitzero"`                  // of a worker, at which its attempt ends; 0: twice GuardianEvery
-	TaskTime      time.Duration `json:"task_timeout_seconds,omitzero"`        // of an attempt; 0: 600 s
-	CallTime      time.Duration `json:"call_time,omitzero"`                   // of a call to others than workers and the Guardian, who has 60 s; 0: 300 s
-	HumanTime     time.Duration `json:"human_timeout,omitzero"`               // that a question waits for an answer; 0 and None: for ever
-	AgeEvery      time.Duration `json:"age_every,omitzero"`                   // in which a waiting task's priority grows by 1; 0 and None: never
+// Bounds are sizes and times inside a run. orchestrator.None sets no bound, but for
+// Parallel, Tasks and CallTime, which cannot do without.
+type Bounds struct {
+	Parallel  int           `json:"parallel,omitzero"`  // workers at once; 0: 3
+	Tasks     int           `json:"tasks,omitzero"`     // tasks that are not final; 0: 200
+	Depth     int           `json:"depth,omitzero"`     // tasks that cause each other; 0: 3; None: tasks cause none
+	TaskTime  time.Duration `json:"taskTime,omitzero"`  // time of one attempt's calls; 0: 10 min
+	CallTime  time.Duration `json:"callTime,omitzero"`  // time of a call to others than workers and the guardian, who has 60 s; 0: 5 min
+	HumanTime time.Duration `json:"humanTime,omitzero"` // time that a question waits for an answer; 0: for ever
+	AgeEvery  time.Duration `json:"ageEvery,omitzero"`  // time in which a waiting task's priority grows by 1; 0: it never does
+	Reserve   float64       `json:"reserve,omitzero"`   // percent of the run's money that is kept for reviews; 0: 5
+	Watch     Watch         `json:"watch,omitzero"`     // checks of workers by the guardian
+}
 
-	Cost     providers.NanoUSD `json:"budget,omitzero"`             // of the run; 0: any
-	Calls    int64             `json:"max_calls,omitzero"`          // of agents in the run, a worktree's among them; commits, merges and removals are made beyond it; 0: any number
-	Reserve  float64           `json:"qa_reserve_percent,omitzero"` // of Cost, kept for reviews; 0: 5
-	Estimate providers.NanoUSD `json:"estimate,omitzero"`           // of a call of director, strategist or guardian, reserved before it; 0: not known
+// Watch says how often the guardian looks at a worker. orchestrator.None is never.
+type Watch struct {
+	Calls      int           `json:"calls,omitzero"`      // tool calls between two checks, at a risk of 0.5; 0: 15
+	Every      time.Duration `json:"every,omitzero"`      // time between two checks; 0: 1 min
+	Inactivity time.Duration `json:"inactivity,omitzero"` // silence of a worker that ends its attempt; 0: twice Every
+	Async      bool          `json:"async,omitzero"`      // a check is made during the next slice; false: before it
 }
 
 // Hooks are pure functions of the host. A panic in one is an error. nil: none.
@@ -122,16 +133,22 @@ func (p Policy) MarshalJSON() ([]byte, error) { return team.Encode(p) }
 func (p *Policy) UnmarshalJSON(data []byte) error { return team.Decode(data, p) }
 
 // MarshalJSON implements json.Marshaler.
-func (r Retry) MarshalJSON() ([]byte, error) { return team.Encode(r) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (r *Retry) UnmarshalJSON(data []byte) error { return team.Decode(data, r) }
-
-// MarshalJSON implements json.Marshaler.
 func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *Limits) UnmarshalJSON(data []byte) error { return team.Decode(data, l) }
+
+// MarshalJSON implements json.Marshaler.
+func (b Bounds) MarshalJSON() ([]byte, error) { return team.Encode(b) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *Bounds) UnmarshalJSON(data []byte) error { return team.Decode(data, b) }
+
+// MarshalJSON implements json.Marshaler.
+func (w Watch) MarshalJSON() ([]byte, error) { return team.Encode(w) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *Watch) UnmarshalJSON(data []byte) error { return team.Decode(data, w) }
 
 // The values of Policy.OnAbandoned and Policy.OnSilence.
 const (
@@ -145,28 +162,28 @@ const (
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "director")
 	c.Profiles = profilesWithDefaults(c.Profiles)
-	p, r, l := &c.Policy, &c.Retry, &c.Limits
+	p, r, b := &c.Policy, &c.Policy.Retry, &c.Bounds
 	p.Phases, p.Components = phaseOrder(p.Phases, c.Profiles), slices.Clone(p.Components)
 	p.OnAbandoned, p.OnSilence = cmp.Or(p.OnAbandoned, Ask), cmp.Or(p.OnSilence, Wait)
 	for _, count := range []struct {
 		n      *int
 		normal int
 	}{
-		{&r.Tasks, 3},
-		{&r.Conflicts, 3},
-		{&r.Replans, 2},
-		{&r.Stagnation, 3},
-		{&r.Outages, 3},
-		{&l.Depth, 3},
-		{&l.GuardianCalls, 15},
+		{&r.Attempts, 4}, {&r.Conflicts, 3}, {&r.Replans, 2}, {&r.Stagnation, 3}, {&r.Outages, 3},
+		{&b.Parallel, 3}, {&b.Tasks, 200}, {&b.Depth, 3}, {&b.Watch.Calls, 15},
 	} {
 		*count.n = max(0, cmp.Or(*count.n, count.normal))
 	}
-	l.Parallel, l.Tasks, l.CallTime = cmp.Or(l.Parallel, 3), cmp.Or(l.Tasks, 200), cmp.Or(l.CallTime, 300*time.Second)
-	l.GuardianEvery = max(0, cmp.Or(l.GuardianEvery, time.Minute))
-	l.Inactivity = max(0, cmp.Or(l.Inactivity, 2*l.GuardianEvery))
-	l.TaskTime, l.HumanTime, l.AgeEvery = max(0, cmp.Or(l.TaskTime, 600*time.Second)), max(0, l.HumanTime), max(0, l.AgeEvery)
-	l.Reserve = max(0, cmp.Or(l.Reserve, 5))
+	for _, wait := range []struct {
+		d      *time.Duration
+		normal time.Duration
+	}{
+		{&b.TaskTime, 600 * time.Second}, {&b.CallTime, 300 * time.Second}, {&b.HumanTime, 0}, {&b.AgeEvery, 0}, {&b.Watch.Every, time.Minute},
+	} {
+		*wait.d = max(0, cmp.Or(*wait.d, wait.normal))
+	}
+	b.Watch.Inactivity = max(0, cmp.Or(b.Watch.Inactivity, 2*b.Watch.Every))
+	b.Reserve = max(0, cmp.Or(b.Reserve, 5))
 	return c
 }
 
@@ -174,51 +191,22 @@ func (c Config) withDefaults() Config {
 // nil. given is c before that.
 func (c Config) validate(given Config) error {
 	var f team.Faults
-	for _, role := range []struct{ field, name string }{{"Director", c.Agents.Director}, {"Strategist", c.Agents.Strategist}} {
-		if role.name == "" {
-			f.Add("Agents.%s is empty, want the name of an agent", role.field)
-		}
-	}
-	if c.Agents.Check != "" && c.Agents.Worktree == "" {
-		f.Add("Agents.Check is %q, but Agents.Worktree is empty: there is nothing to run commands on", c.Agents.Check)
-	}
+	f.If(c.Agents.Director == "", "Agents.Director is empty, want the name of an agent")
+	f.If(c.Agents.Strategist == "", "Agents.Strategist is empty, want the name of an agent")
+	f.If(c.Agents.Check != "" && c.Agents.Worktree == "", "Agents.Check is %q, but Agents.Worktree is empty: there is nothing to run commands on", c.Agents.Check)
 	c.validateProfiles(&f)
-	if p := c.Policy; p.OnAbandoned != Ask && p.OnAbandoned != Block {
-		f.Add("Policy.OnAbandoned is %q, want %q or %q", p.OnAbandoned, Ask, Block)
-	}
-	if p := c.Policy; p.OnSilence != Wait && p.OnSilence != Abandon {
-		f.Add("Policy.OnSilence is %q, want %q or %q", p.OnSilence, Wait, Abandon)
-	}
-	f.Counts("Retry", given.Retry, orchestrator.None)
-	l := given.Limits
-	for _, count := range []struct {
-		field    string
-		n, least int
-	}{
-		{"Limits.Parallel", l.Parallel, 0},
-		{"Limits.Tasks", l.Tasks, 0},
-		{"Limits.Depth", l.Depth, orchestrator.None},
-		{"Limits.GuardianCalls", l.GuardianCalls, orchestrator.None},
-	} {
-		team.Least(&f, count.field, count.n, count.least)
-	}
-	for _, time := range []struct {
-		field    string
-		d, least time.Duration
-	}{
-		{"Limits.GuardianEvery", l.GuardianEvery, orchestrator.None},
-		{"Limits.Inactivity", l.Inactivity, orchestrator.None},
-		{"Limits.TaskTime", l.TaskTime, orchestrator.None},
-		{"Limits.CallTime", l.CallTime, 0},
-		{"Limits.HumanTime", l.HumanTime, orchestrator.None},
-		{"Limits.AgeEvery", l.AgeEvery, orchestrator.None},
-	} {
-		team.Least(&f, time.field, time.d, time.least)
-	}
-	team.Least(&f, "Limits.Cost", l.Cost, 0)
-	team.Least(&f, "Limits.Calls", l.Calls, 0)
-	team.Least(&f, "Limits.Estimate", l.Estimate, 0)
-	f.Within("Limits.Reserve", c.Limits.Reserve, 0, 100)
+	p, b := c.Policy, given.Bounds
+	f.If(p.OnAbandoned != Ask && p.OnAbandoned != Block, "Policy.OnAbandoned is %q, want %q or %q", p.OnAbandoned, Ask, Block)
+	f.If(p.OnSilence != Wait && p.OnSilence != Abandon, "Policy.OnSilence is %q, want %q or %q", p.OnSilence, Wait, Abandon)
+	f.Counts("Policy.Retry", given.Policy.Retry, orchestrator.None)
+	team.Least(&f, "Policy.Retry.Attempts", given.Policy.Retry.Attempts, 0)
+	f.Counts("Limits", given.Limits, 0)
+	f.Counts("Bounds", b, orchestrator.None)
+	f.Counts("Bounds.Watch", b.Watch, orchestrator.None)
+	team.Least(&f, "Bounds.Parallel", b.Parallel, 0)
+	team.Least(&f, "Bounds.Tasks", b.Tasks, 0)
+	team.Least(&f, "Bounds.CallTime", b.CallTime, 0)
+	f.Within("Bounds.Reserve", c.Bounds.Reserve, 0, 100)
 	return f.Err()
 }
 
@@ -234,12 +222,12 @@ func (c Config) agents() []string {
 
 // preference is how the board orders tasks that are ready.
 func (c Config) preference() routing.Preference {
-	return routing.Preference{Phases: c.Policy.Phases, AgeEvery: c.Limits.AgeEvery}
+	return routing.Preference{Phases: c.Policy.Phases, AgeEvery: c.Bounds.AgeEvery}
 }
 
 // workerLimits are the limits for workers at once.
 func (c Config) workerLimits() routing.Limits {
-	limits := routing.Limits{Global: c.Limits.Parallel, Profiles: map[string]int{}}
+	limits := routing.Limits{Global: c.Bounds.Parallel, Profiles: map[string]int{}}
 	for _, p := range c.Profiles {
 		if p.Limit > 0 {
 			limits.Profiles[p.ID] = p.Limit
@@ -250,5 +238,5 @@ func (c Config) workerLimits() routing.Limits {
 
 // attempts are the limits of attempts at one task.
 func (c Config) attempts() attempts {
-	return attempts{retries: c.Retry.Tasks, conflicts: c.Retry.Conflicts, giveUp: c.Policy.GiveUp}
+	return attempts{retries: c.Policy.Retry.Attempts - 1, conflicts: c.Policy.Retry.Conflicts, giveUp: c.Policy.GiveUp}
 }

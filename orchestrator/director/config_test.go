@@ -34,16 +34,17 @@ func TestConfig(t *testing.T) {
 		{"B111 a component twice", func(c *director.Config) { c.Policy.Components = []string{"a", "a"} }, "Policy.Components[1]"},
 		{"BC43 on abandoned", func(c *director.Config) { c.Policy.OnAbandoned = "guess" }, "Policy.OnAbandoned is \"guess\""},
 		{"BX25 on silence", func(c *director.Config) { c.Policy.OnSilence = "guess" }, "Policy.OnSilence is \"guess\""},
-		{"B109 retries", func(c *director.Config) { c.Retry.Tasks = -2 }, "Retry.Tasks is -2, want -1 or more"},
-		{"B109 workers", func(c *director.Config) { c.Limits.Parallel = -1 }, "Limits.Parallel is -1, want 0 or more"},
-		{"B109 time", func(c *director.Config) { c.Limits.TaskTime = -2 }, "Limits.TaskTime is -2ns"},
-		{"BX27 the reserve", func(c *director.Config) { c.Limits.Reserve = 101 }, "Limits.Reserve is 101, want 0 to 100"},
+		{"B109 retries", func(c *director.Config) { c.Policy.Retry.Conflicts = -2 }, "Policy.Retry.Conflicts is -2, want -1 or more"},
+		{"N21 attempts count the first one", func(c *director.Config) { c.Policy.Retry.Attempts = orchestrator.None }, "Policy.Retry.Attempts is -1, want 0 or more"},
+		{"B109 workers", func(c *director.Config) { c.Bounds.Parallel = -1 }, "Bounds.Parallel is -1, want 0 or more"},
+		{"B109 time", func(c *director.Config) { c.Bounds.TaskTime = -2 }, "Bounds.TaskTime is -2ns"},
+		{"BX27 the reserve", func(c *director.Config) { c.Bounds.Reserve = 101 }, "Bounds.Reserve is 101, want 0 to 100"},
 		{"B116 the budget", func(c *director.Config) { c.Limits.Cost = -1 }, "Limits.Cost"},
 		{"BC47 a prompt of no use", func(c *director.Config) { c.Prompts = fstest.MapFS{"work.tmpl": {Data: []byte("{{.Nobody}}")}} }, "work.tmpl"},
 		{"BC47 a prompt that is none", func(c *director.Config) { c.Prompts = fstest.MapFS{"x.tmpl": {Data: []byte("x")}} }, "x.tmpl"},
 		{"BC49 none", func(c *director.Config) {
-			c.Retry = director.Retry{Tasks: -1, Conflicts: -1, Replans: -1, Stagnation: -1, Outages: -1}
-			c.Limits = director.Limits{Depth: -1, GuardianCalls: -1, GuardianEvery: -1, Inactivity: -1, TaskTime: -1, HumanTime: -1, AgeEvery: -1}
+			c.Policy.Retry = director.Retry{Conflicts: -1, Replans: -1, Stagnation: -1, Outages: -1}
+			c.Bounds = director.Bounds{Depth: -1, TaskTime: -1, HumanTime: -1, AgeEvery: -1, Watch: director.Watch{Calls: -1, Every: -1, Inactivity: -1}}
 		}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -58,8 +59,8 @@ func TestConfig(t *testing.T) {
 		})
 	}
 	t.Run("BC53 all faults at once", func(t *testing.T) {
-		_, err := director.New(director.Config{Limits: director.Limits{Depth: -5}})
-		for _, want := range []string{"director: ", "Agents.Director", "Agents.Strategist", "Profiles is empty", "Limits.Depth"} {
+		_, err := director.New(director.Config{Bounds: director.Bounds{Depth: -5}})
+		for _, want := range []string{"director: ", "Agents.Director", "Agents.Strategist", "Profiles is empty", "Bounds.Depth"} {
 			require.ErrorContains(t, err, want)
 		}
 	})
@@ -104,12 +105,13 @@ func TestConfigJSON(t *testing.T) {
 		Profiles: []director.Profile{{ID: "p", Agent: "a", Phases: []string{"plan"}, Does: "x", Tools: []string{"code"}, Limit: 2, Check: []string{"go", "test"}, Estimate: providers.Dollars(0.05)}},
 		Policy: director.Policy{
 			Phases: []string{"plan"}, Components: []string{"db"}, NoTestPlaceholders: true, GiveUp: true, AllowPartial: true, ReturnWhenWaiting: true,
-			GuardianAsync: true, DropFailed: true, OnAbandoned: "block", OnSilence: "abandon",
+			DropFailed: true, OnAbandoned: "block", OnSilence: "abandon",
+			Retry: director.Retry{Attempts: 5, Conflicts: orchestrator.None, Replans: 2, Stagnation: 3, Outages: 4},
 		},
-		Retry: director.Retry{Tasks: orchestrator.None, Conflicts: 1, Replans: 2, Stagnation: 3, Outages: 4},
-		Limits: director.Limits{
-			Parallel: 1, Tasks: 2, Depth: 3, GuardianCalls: 4, GuardianEvery: time.Second, Inactivity: time.Minute, TaskTime: orchestrator.None,
-			CallTime: time.Hour, HumanTime: time.Hour, AgeEvery: time.Minute, Cost: providers.Dollars(1.25), Calls: 9, Reserve: 7.5, Estimate: providers.Dollars(0.01),
+		Limits: director.Limits{Cost: providers.Dollars(1.25), Calls: 9, Estimate: providers.Dollars(0.01)},
+		Bounds: director.Bounds{
+			Parallel: 1, Tasks: 2, Depth: 3, TaskTime: orchestrator.None, CallTime: time.Hour, HumanTime: time.Hour, AgeEvery: time.Minute, Reserve: 7.5,
+			Watch: director.Watch{Calls: 4, Every: time.Second, Inactivity: time.Minute, Async: true},
 		},
 	}
 	t.Run("BC53 decode(encode(c)) is c", func(t *testing.T) {
@@ -119,17 +121,20 @@ func TestConfigJSON(t *testing.T) {
 		require.NoError(t, json.Unmarshal(data, &again))
 		assert.Equal(t, whole, again)
 	})
-	t.Run("B109 the names of the document", func(t *testing.T) {
+	t.Run("B109 JSON names are the names of the fields", func(t *testing.T) {
 		var c director.Config
-		require.NoError(t, json.Unmarshal([]byte(`{"retry":{"max_task_retries":3,"stagnation_threshold":3},"limits":{"max_concurrent_workers":3,
-			"guardian_iteration_interval":15,"guardian_time_interval":60,"task_timeout_seconds":600}}`), &c))
-		assert.Equal(t, director.Config{Retry: director.Retry{Tasks: 3, Stagnation: 3}, Limits: director.Limits{
-			Parallel: 3, GuardianCalls: 15, GuardianEvery: time.Minute, TaskTime: 10 * time.Minute,
-		}}, c)
+		require.NoError(t, json.Unmarshal([]byte(`{"policy":{"retry":{"attempts":4,"stagnation":3}},"limits":{"cost":1.5,"calls":9},
+			"bounds":{"parallel":3,"watch":{"calls":15,"every":60},"taskTime":"10m"}}`), &c))
+		assert.Equal(t, director.Config{
+			Policy: director.Policy{Retry: director.Retry{Attempts: 4, Stagnation: 3}},
+			Limits: director.Limits{Cost: providers.Dollars(1.5), Calls: 9},
+			Bounds: director.Bounds{Parallel: 3, TaskTime: 10 * time.Minute, Watch: director.Watch{Calls: 15, Every: time.Minute}},
+		}, c)
 	})
 	for text, fault := range map[string]string{
-		`{"limits":{"budget":"much"}}`:         "limits.budget",
-		`{"limits":{"max":1}}`:                 "limits.max is unknown",
+		`{"limits":{"cost":"much"}}`:           "limits.cost",
+		`{"limits":{"budget":1}}`:              "limits.budget is unknown",
+		`{"bounds":{"watch":{"every":"x"}}}`:   "bounds.watch.every is",
 		`{"profiles":[{"id":"x","limits":1}]}`: "profiles[0].limits is unknown",
 		`{"hooks":{}}`:                         "hooks is unknown",
 	} {

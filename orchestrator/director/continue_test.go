@@ -142,7 +142,7 @@ func TestContinued(t *testing.T) {
 	t.Run("BX26 BC53 what a person has accepted stays accepted", func(t *testing.T) {
 		r := newRepo(t)
 		s := checked(r, func(string) director.CheckResult { return green }, define("db_build"))
-		s.cfg.Retry.Tasks = orchestrator.None
+		s.cfg.Policy.Retry.Attempts = 1
 		check := s.roles["check"]
 		s.roles["qa"] = failing("db_build", 9)
 		s.roles["work"] = func(a asked) any {

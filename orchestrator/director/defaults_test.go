@@ -18,11 +18,11 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, cfg.validate(team))
 	t.Run("B109 BC28 the parameters", func(t *testing.T) {
 		assert.Equal(t, "director", cfg.Name)
-		assert.Equal(t, Retry{Tasks: 3, Conflicts: 3, Replans: 2, Stagnation: 3, Outages: 3}, cfg.Retry)
-		assert.Equal(t, Limits{
-			Parallel: 3, Tasks: 200, Depth: 3, GuardianCalls: 15, GuardianEvery: 60 * time.Second, Inactivity: 120 * time.Second,
-			TaskTime: 600 * time.Second, CallTime: 300 * time.Second, Reserve: 5,
-		}, cfg.Limits)
+		assert.Equal(t, Retry{Attempts: 4, Conflicts: 3, Replans: 2, Stagnation: 3, Outages: 3}, cfg.Policy.Retry)
+		assert.Equal(t, Bounds{
+			Parallel: 3, Tasks: 200, Depth: 3, TaskTime: 600 * time.Second, CallTime: 300 * time.Second, Reserve: 5,
+			Watch: Watch{Calls: 15, Every: 60 * time.Second, Inactivity: 120 * time.Second},
+		}, cfg.Bounds)
 		assert.Equal(t, Ask, cfg.Policy.OnAbandoned)
 		assert.Equal(t, Wait, cfg.Policy.OnSilence)
 		for _, p := range cfg.Profiles {
@@ -32,8 +32,8 @@ func TestDefaults(t *testing.T) {
 	})
 	t.Run("B109 inactivity follows the interval of the guardian", func(t *testing.T) {
 		slow := team
-		slow.Limits.GuardianEvery = 5 * time.Minute
-		assert.Equal(t, 10*time.Minute, slow.withDefaults().Limits.Inactivity)
+		slow.Bounds.Watch.Every = 5 * time.Minute
+		assert.Equal(t, 10*time.Minute, slow.withDefaults().Bounds.Watch.Inactivity)
 	})
 	t.Run("BC49 no switch is on by default", func(t *testing.T) {
 		switches := 0
@@ -54,14 +54,14 @@ func TestDefaults(t *testing.T) {
 	})
 	t.Run("BC49 None is none", func(t *testing.T) {
 		none := team
-		none.Retry = Retry{Tasks: orchestrator.None, Conflicts: orchestrator.None, Replans: orchestrator.None, Stagnation: orchestrator.None, Outages: orchestrator.None}
-		none.Limits = Limits{
-			Depth: orchestrator.None, GuardianCalls: orchestrator.None, GuardianEvery: orchestrator.None, Inactivity: orchestrator.None,
-			TaskTime: orchestrator.None, HumanTime: orchestrator.None, AgeEvery: orchestrator.None, Reserve: orchestrator.None,
+		none.Policy.Retry = Retry{Attempts: 1, Conflicts: orchestrator.None, Replans: orchestrator.None, Stagnation: orchestrator.None, Outages: orchestrator.None}
+		none.Bounds = Bounds{
+			Depth: orchestrator.None, TaskTime: orchestrator.None, HumanTime: orchestrator.None, AgeEvery: orchestrator.None, Reserve: orchestrator.None,
+			Watch: Watch{Calls: orchestrator.None, Every: orchestrator.None, Inactivity: orchestrator.None},
 		}
 		got := none.withDefaults()
-		assert.Equal(t, Retry{}, got.Retry)
-		assert.Equal(t, Limits{Parallel: 3, Tasks: 200, CallTime: 300 * time.Second}, got.Limits)
+		assert.Equal(t, Retry{Attempts: 1}, got.Policy.Retry)
+		assert.Equal(t, Bounds{Parallel: 3, Tasks: 200, CallTime: 300 * time.Second}, got.Bounds)
 		require.NoError(t, got.validate(none))
 	})
 }

@@ -102,7 +102,7 @@ func (s script) canceled(t *testing.T, after time.Duration) *flowtest.Case[direc
 }
 
 // once leaves no further attempts at tasks.
-func once(cfg *director.Config) { cfg.Retry.Tasks = orchestrator.None }
+func once(cfg *director.Config) { cfg.Policy.Retry.Attempts = 1 }
 
 // idle is a slice of a minute in which nothing is said, however often it is made.
 func idle(ctx context.Context, req agent.Request) (agent.Response, error) {
@@ -110,10 +110,10 @@ func idle(ctx context.Context, req agent.Request) (agent.Response, error) {
 }
 
 // patient asks people for an hour.
-func patient(cfg *director.Config) { cfg.Limits.HumanTime = time.Hour }
+func patient(cfg *director.Config) { cfg.Bounds.HumanTime = time.Hour }
 
 // gaveUp abandons tasks without attempts left.
-func gaveUp(cfg *director.Config) { cfg.Retry.Tasks, cfg.Policy.GiveUp = orchestrator.None, true }
+func gaveUp(cfg *director.Config) { cfg.Policy.Retry.Attempts, cfg.Policy.GiveUp = 1, true }
 
 // from continues what came of another run.
 func (p played) from(s script) script {
@@ -132,7 +132,7 @@ func ends(t *testing.T) map[string]script {
 	}
 	doomed := func() script { return one(roles{"qa": failing("db_build", 9)}).under(once) }
 	outage := func(work func(asked) any) script {
-		return one(roles{"work": work}).also(define("api_plan")).under(func(cfg *director.Config) { cfg.Retry.Outages = 2 })
+		return one(roles{"work": work}).also(define("api_plan")).under(func(cfg *director.Config) { cfg.Policy.Retry.Outages = 2 })
 	}
 	down := outage(always(slow{time.Second, errors.New("down")}))
 	pausing := director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("find", "plan"), FromParent: true}}}
@@ -150,7 +150,7 @@ func ends(t *testing.T) map[string]script {
 		return s
 	}
 	replanned := func(decision any) script {
-		return one(roles{"qa": failing("db_build", 1), "replan": always(decision)}).also(define("api_plan")).under(func(cfg *director.Config) { cfg.Retry.Stagnation = 1 })
+		return one(roles{"qa": failing("db_build", 1), "replan": always(decision)}).also(define("api_plan")).under(func(cfg *director.Config) { cfg.Policy.Retry.Stagnation = 1 })
 	}
 	unreviewed := one(nil).under(func(cfg *director.Config) { cfg.Limits.Calls = 1 }).play(t)
 	answered := doomed().play(t).from(one(nil))
@@ -209,7 +209,7 @@ func ends(t *testing.T) map[string]script {
 		"completed, completed: BA67 the guardian is down": one(roles{"work": toils(20, time.Second), "assess": always(errors.New("down"))}),
 		"completed, completed: BA61 B92 a check during a slice": one(roles{"work": toils(32, time.Second), "assess": always(slow{
 			5 * time.Second, director.Assessment{Alignment: 60},
-		})}).under(func(cfg *director.Config) { cfg.Policy.GuardianAsync = true }),
+		})}).under(func(cfg *director.Config) { cfg.Bounds.Watch.Async = true }),
 		"completed, completed: B87 a worker is silent":                        one(roles{"work": first(idle)}),
 		"completed, completed: B91 a worker takes too long":                   one(roles{"work": first(slow{time.Hour, nil})}),
 		"completed, completed: BX26 a person edits":                           hopeless(1, reply(director.ActionEdit)),
@@ -230,7 +230,7 @@ func ends(t *testing.T) map[string]script {
 		"waiting_human, partial: B77 no attempt is left":          doomed().also(define("api_plan"), define("db_test", "db_build")),
 		"waiting_human, failed: B77 no attempt is left":           doomed().inTrees(),
 		"waiting_human, failed: BA29 no review":                   one(roles{"qa": always("rubbish")}),
-		"waiting_human, failed: BA27 conflicts without end":       one(nil).inTrees("db_build").under(func(cfg *director.Config) { cfg.Retry.Conflicts = 1 }),
+		"waiting_human, failed: BA27 conflicts without end":       one(nil).inTrees("db_build").under(func(cfg *director.Config) { cfg.Policy.Retry.Conflicts = 1 }),
 		"waiting_human, failed: B62 something from outside":       escalated("BLOCKED_EXTERNAL", nil),
 		"waiting_human, failed: B61 the director does not know":   escalated("NEEDS_CLARIFICATION", director.Resolution{}),
 		"waiting_human, failed: BC56 a split that cannot be used": escalated("SCOPE_TOO_LARGE", director.Decomposition{}),

@@ -65,7 +65,7 @@ func (r *run) split(c *orchestrator.Context, a *attempt, result WorkerResult, m 
 		switch {
 		case !r.stillActive(a):
 			return nil, nil
-		case r.depth(a.id) >= r.Limits.Depth:
+		case r.depth(a.id) >= r.Bounds.Depth:
 			return nil, fmt.Errorf("the task was itself caused by tasks, %d deep", r.depth(a.id))
 		}
 		tasks, err := r.definitions(d.Tasks, false)

@@ -62,7 +62,7 @@ func TestPause(t *testing.T) {
 	}
 	t.Run("BA87 B64 B65 B50 it goes on with its checkpoint when the subtask is complete", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": wants("db_build", paused)})
-		s.cfg.Limits.Parallel = 1
+		s.cfg.Bounds.Parallel = 1
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, "PLANNED READY ACTIVE BLOCKED READY ACTIVE AWAITING_QA COMPLETE", p.states(t, "db_build"))
@@ -113,7 +113,7 @@ func TestPause(t *testing.T) {
 		s := one(map[string]func(asked) any{
 			"work": wants("db_build", paused), "qa": failing("find", 9),
 		})
-		s.cfg.Policy.GiveUp, s.cfg.Retry.Tasks = true, orchestrator.None
+		s.cfg.Policy.GiveUp, s.cfg.Policy.Retry.Attempts = true, 1
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrStuck)
 		p.is(t, "find ABANDONED, db_build BLOCKED")
@@ -127,7 +127,7 @@ func TestPause(t *testing.T) {
 			decode(a.req.Input, &in)
 			return director.ChangeReview{CanProceed: in.Dependents}
 		}})
-		s.cfg.Retry.Tasks, s.cfg.Policy.ReturnWhenWaiting = orchestrator.None, false
+		s.cfg.Policy.Retry.Attempts, s.cfg.Policy.ReturnWhenWaiting = 1, false
 		s.reply = map[string]any{"ask/find/1": director.Answer{Action: director.ActionAbandon}}
 		p := s.play(t)
 		require.NoError(t, p.err)
@@ -328,7 +328,7 @@ func TestKnowledge(t *testing.T) {
 			return director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 1, Approve: true}, {Number: 2, Reason: "out of scope"}, {Number: 4, Approve: true}}}
 		}})
 		s.in.Tasks = append(s.in.Tasks, define("api_plan", "db_build"))
-		s.cfg.Limits.Parallel = 1
+		s.cfg.Bounds.Parallel = 1
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.out.Board.Tasks, 3)
@@ -386,7 +386,7 @@ func TestKnowledge(t *testing.T) {
 						return director.Decomposition{Tasks: []director.TaskPlan{plan("deeper", "plan")}}
 					},
 				})
-				s.cfg.Limits.Depth = depth
+				s.cfg.Bounds.Depth = depth
 				assert.Len(t, s.play(t).out.Board.Tasks, tasks, "%s, %d", name, depth)
 			}
 		}
@@ -407,7 +407,7 @@ func TestKnowledge(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": wants("db_build", r), "review": func(asked) any {
 			return slow{time.Second, director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 1, Approve: true}, {Number: 2, Approve: true}}}}
 		}})
-		s.cfg.Limits.Tasks = 1
+		s.cfg.Bounds.Tasks = 1
 		p := s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "db_build COMPLETE, one COMPLETE")

@@ -66,7 +66,7 @@ func single() (director.Config, director.Input) {
 	cfg := director.Software()
 	cfg.Agents = director.Agents{Director: "ann", Strategist: "sam"}
 	cfg.Policy.NoTestPlaceholders = true
-	cfg.Retry.Tasks = orchestrator.None
+	cfg.Policy.Retry.Attempts = 1
 	return cfg, director.Input{Objective: "Build a todo board", Tasks: []blackboard.Definition{
 		{ID: "db_build", Component: "db", Phase: director.PhaseBuild, Criteria: []string{"Todos are stored"}},
 	}}

@@ -107,7 +107,7 @@ func (r *run) escalateTask(c *orchestrator.Context, id, why string) {
 // fixFor is the task that fixes the code which a TEST task found wrong.
 func (r *run) fixFor(t *blackboard.Task, qa blackboard.QA) (blackboard.Definition, bool) {
 	builder, ok := r.profileFor(PhaseBuild)
-	if t.Phase != PhaseTest || !ok || !slices.Contains(r.Policy.Phases, PhaseBuild) || r.liveTasks() >= r.Limits.Tasks {
+	if t.Phase != PhaseTest || !ok || !slices.Contains(r.Policy.Phases, PhaseBuild) || r.liveTasks() >= r.Bounds.Tasks {
 		return blackboard.Definition{}, false
 	}
 	var criteria []string
@@ -151,7 +151,7 @@ func (r *run) outage(c *orchestrator.Context, task, why string) bool {
 	if o.why = why; !slices.Contains(o.tasks, task) {
 		o.tasks = append(o.tasks, task)
 	}
-	if r.Retry.Outages == 0 || len(o.tasks) < r.Retry.Outages {
+	if r.Policy.Retry.Outages == 0 || len(o.tasks) < r.Policy.Retry.Outages {
 		return false
 	}
 	if !r.paused {

@@ -474,7 +474,7 @@ func TestGit(t *testing.T) {
 			t.Skip("long: it starts git often")
 		}
 		s := one(map[string]func(asked) any{"work": func(a asked) any { return writes(a, "x.txt", "x") }, "qa": failing("db_build", 9)})
-		s.cfg.Retry.Tasks, s.cfg.Policy.GiveUp = 1, true
+		s.cfg.Policy.Retry.Attempts, s.cfg.Policy.GiveUp = 2, true
 		r := newRepo(t)
 		p := r.play(t, s, nil)
 		require.ErrorIs(t, p.err, director.ErrNothingDone)
@@ -495,7 +495,7 @@ func TestGit(t *testing.T) {
 			t.Skip("long: it starts git often")
 		}
 		s := one(map[string]func(asked) any{"work": func(a asked) any { return writes(a, "x.txt", "x") }, "qa": failing("db_build", 1)})
-		s.cfg.Retry.Tasks = orchestrator.None
+		s.cfg.Policy.Retry.Attempts = 1
 		r := newRepo(t)
 		p := r.play(t, s, nil)
 		require.ErrorIs(t, p.err, director.ErrWaiting)

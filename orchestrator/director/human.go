@@ -68,7 +68,7 @@ func (r *run) askTask(c *orchestrator.Context, id string) error {
 	switch {
 	case errors.Is(err, orchestrator.ErrTimeout) && !orchestrator.IsOver(err):
 		j.silent = true
-		r.warn(c, "silence", id, "no answer in %v", r.Limits.HumanTime)
+		r.warn(c, "silence", id, "no answer in %v", r.Bounds.HumanTime)
 		if r.Policy.OnSilence == Abandon {
 			return r.abandonTask(c, id, givenUpPrefix+"no answer in time")
 		}
@@ -85,7 +85,7 @@ func (r *run) askRun(c *orchestrator.Context, key string) error {
 	answer, err := r.question(c, "run", orchestrator.Question{Key: key, Text: "Agents have failed again and again: " + r.outages.why, Options: runOptions})
 	switch {
 	case errors.Is(err, orchestrator.ErrTimeout) && !orchestrator.IsOver(err):
-		return team.Fail(ErrWaiting, "the run is paused, and no answer came in %v: %s", r.Limits.HumanTime, r.outages.why)
+		return team.Fail(ErrWaiting, "the run is paused, and no answer came in %v: %s", r.Bounds.HumanTime, r.outages.why)
 	case err != nil:
 		return err
 	case answer.Action == ActionStop:
@@ -99,7 +99,7 @@ func (r *run) askRun(c *orchestrator.Context, key string) error {
 // question asks people about a task or "run" until an answer has one of the options.
 func (r *run) question(c *orchestrator.Context, about string, q orchestrator.Question) (Answer, error) {
 	key, text := q.Key, q.Text
-	q.Timeout, q.OptionsOf = r.Limits.HumanTime, "action"
+	q.Timeout, q.OptionsOf = r.Bounds.HumanTime, "action"
 	for n := 2; ; n++ {
 		r.state.Asked = append(slices.Clone(r.state.Asked), q.Key)
 		c.Emit(EventHumanAsked, Event{Task: about, On: q.Key, Text: q.Text})

@@ -29,7 +29,7 @@ import (
 func hopeless(attempts int, answers map[string]any) script {
 	s := one(map[string]func(asked) any{"qa": failing("db_build", attempts)})
 	s.cfg.Policy.ReturnWhenWaiting = false
-	s.cfg.Retry.Tasks = orchestrator.None
+	s.cfg.Policy.Retry.Attempts = 1
 	s.reply = answers
 	return s
 }
@@ -172,7 +172,7 @@ func TestPeople(t *testing.T) {
 			}
 			return nil
 		}})
-		s.cfg.Policy.ReturnWhenWaiting, s.cfg.Retry.Tasks = false, orchestrator.None
+		s.cfg.Policy.ReturnWhenWaiting, s.cfg.Policy.Retry.Attempts = false, 1
 		s.reply = map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionAccept}, "ask/db_build/2": director.Answer{Action: director.ActionRetry}}
 		p := s.play(t)
 		require.NoError(t, p.err)
@@ -201,7 +201,7 @@ func TestPeople(t *testing.T) {
 	})
 	t.Run("BX25 nobody answers in time", func(t *testing.T) {
 		s := hopeless(9, nil)
-		s.cfg.Limits.HumanTime = time.Hour
+		s.cfg.Bounds.HumanTime = time.Hour
 		s.in.Tasks = append(s.in.Tasks, define("api_plan"))
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
@@ -217,7 +217,7 @@ func TestPeople(t *testing.T) {
 	t.Run("BX25 B41 BC45 late, double and unknown answers", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			cfg := config()
-			cfg.Retry.Tasks, cfg.Policy.NoTestPlaceholders = orchestrator.None, true
+			cfg.Policy.Retry.Attempts, cfg.Policy.NoTestPlaceholders = 1, true
 			flow, err := director.New(cfg)
 			require.NoError(t, err)
 			roster := agent.Roster{}
@@ -287,7 +287,7 @@ func TestPeople(t *testing.T) {
 	})
 	t.Run("N12 an answer of the input whose task waits no more is a warning, and who gave them is on record", func(t *testing.T) {
 		s := one(roles{"work": func(a asked) any { return errors.New("boom") }}).also(define("orm_build"))
-		s.cfg.Policy.ReturnWhenWaiting, s.cfg.Retry.Tasks = true, orchestrator.None
+		s.cfg.Policy.ReturnWhenWaiting, s.cfg.Policy.Retry.Attempts = true, 1
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		b := p.out.Board
@@ -317,7 +317,7 @@ func TestPeople(t *testing.T) {
 	t.Run("BC53 another run goes on where the tasks were", func(t *testing.T) {
 		s := one(nil)
 		s.in.Tasks = append(s.in.Tasks, define("api_plan"), define("old_plan"))
-		s.cfg.Limits.Parallel = 1
+		s.cfg.Bounds.Parallel = 1
 		s.cfg.Limits.Calls = 3 // old_plan is complete, api_plan delivered
 		p := s.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
@@ -341,11 +341,11 @@ func TestPeople(t *testing.T) {
 	})
 	t.Run("BC53 a failure that the old run had not followed up", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"qa": failing("db_build", 1)})
-		s.cfg.Retry.Tasks = orchestrator.None
+		s.cfg.Policy.Retry.Attempts = 1
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		p.out.Board.Tasks[0].Status = blackboard.FailedQA
-		s.in, s.cfg.Retry.Tasks = director.Input{Board: p.out.Board, Drafts: p.out.Drafts}, 1
+		s.in, s.cfg.Policy.Retry.Attempts = director.Input{Board: p.out.Board, Drafts: p.out.Drafts}, 2
 		p = s.play(t)
 		require.NoError(t, p.err)
 		assert.Contains(t, p.last(t, "db_build").req.History[0].Text, "the rule on dates is missing")
@@ -356,7 +356,7 @@ func TestAbandonment(t *testing.T) {
 	t.Parallel()
 	// cut abandons api_plan: its only review fails, a person gives it up.
 	cut := func(cfg director.Config, review func(asked) any) script {
-		cfg.Policy.NoTestPlaceholders, cfg.Retry.Tasks = true, orchestrator.None
+		cfg.Policy.NoTestPlaceholders, cfg.Policy.Retry.Attempts = true, 1
 		return script{cfg: cfg, in: director.Input{Tasks: seven()}, reply: map[string]any{
 			"ask/api_plan/1": director.Answer{Action: director.ActionAbandon, Guidance: "no API"},
 		}, roles: map[string]func(asked) any{"qa": failing("api_plan", 9), "review": review}}
@@ -449,7 +449,7 @@ func TestAbandonment(t *testing.T) {
 			},
 		} {
 			s := overtaken(director.AbandonPlan{ID: "db_build"})
-			s.cfg.Policy.ReturnWhenWaiting, s.cfg.Limits.HumanTime = false, time.Hour
+			s.cfg.Policy.ReturnWhenWaiting, s.cfg.Bounds.HumanTime = false, time.Hour
 			maps.Copy(s.roles, roles)
 			p := s.play(t)
 			require.ErrorIs(t, p.err, director.ErrNothingDone, name)
@@ -552,7 +552,7 @@ func TestStatus(t *testing.T) {
 	})
 	t.Run("BC55 nothing is done", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"qa": failing("db_build", 9)})
-		s.cfg.Retry.Tasks, s.cfg.Policy.GiveUp = orchestrator.None, true
+		s.cfg.Policy.Retry.Attempts, s.cfg.Policy.GiveUp = 1, true
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrNothingDone)
 		assert.Equal(t, director.Completed, p.out.End)
@@ -567,7 +567,7 @@ func TestStatus(t *testing.T) {
 			}
 			return slow{time.Minute, nil}
 		}}}
-		s.cfg.Retry.Tasks, s.cfg.Limits.Parallel = 1, 4
+		s.cfg.Policy.Retry.Attempts, s.cfg.Bounds.Parallel = 2, 4
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		assert.Equal(t, director.Waiting, p.out.End)
@@ -623,7 +623,7 @@ func TestStatus(t *testing.T) {
 				return slow{order[a.task] * time.Second, errors.New("down")}
 			}}}
 			s.in.Tasks = []blackboard.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}
-			s.cfg.Limits.Parallel = 4
+			s.cfg.Bounds.Parallel = 4
 			assert.Equal(t, name == "a failure", s.play(t).warned("outage"), name)
 		}
 	})
@@ -641,7 +641,7 @@ func TestStatus(t *testing.T) {
 				return slow{order[a.task] * time.Second, answer}
 			}}}
 			s.in.Tasks = []blackboard.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan")}
-			s.cfg.Limits.Parallel, s.cfg.Retry.Tasks = 4, orchestrator.None
+			s.cfg.Bounds.Parallel, s.cfg.Policy.Retry.Attempts = 4, 1
 			p := s.play(t)
 			require.ErrorIs(t, p.err, director.ErrWaiting)
 			assert.Equal(t, want, p.warned("outage"), third)
@@ -670,7 +670,7 @@ func TestStatus(t *testing.T) {
 				return slow{time.Minute, nil}
 			}, "qa": failing("a_plan", 1)}}
 			s.in.Tasks = []blackboard.Definition{define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan"), define("e_plan")}
-			s.cfg.Limits.Parallel = 5
+			s.cfg.Bounds.Parallel = 5
 			p := s.play(t)
 			require.ErrorIs(t, p.err, director.ErrWaiting)
 			assert.True(t, p.warned("outage"))
@@ -690,7 +690,7 @@ func TestStatus(t *testing.T) {
 			s.in.Tasks = append(s.in.Tasks, define(id))
 			s.reply["ask/"+id+"/1"] = director.Answer{Action: director.ActionRetry}
 		}
-		s.cfg.Retry.Tasks = orchestrator.None
+		s.cfg.Policy.Retry.Attempts = 1
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
@@ -705,7 +705,7 @@ func TestStatus(t *testing.T) {
 			return nil
 		}
 		for _, calls := range []int64{2, 3} { // both work, and one is reviewed; of three calls a person is asked before the money ends
-			s.cfg.Limits.Calls, s.cfg.Limits.HumanTime = calls, time.Hour
+			s.cfg.Limits.Calls, s.cfg.Bounds.HumanTime = calls, time.Hour
 			p := s.play(t)
 			require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 			assert.Less(t, p.out.Elapsed, 2*time.Minute)
@@ -818,7 +818,7 @@ func TestOutages(t *testing.T) {
 	t.Parallel()
 	four := func(work func(asked) any) script {
 		s := one(roles{"work": work})
-		s.in.Tasks, s.cfg.Limits.Parallel = nil, 4
+		s.in.Tasks, s.cfg.Bounds.Parallel = nil, 4
 		return s.also(define("a_plan"), define("b_plan"), define("c_plan"), define("d_plan"))
 	}
 	down := func(a asked) any {
@@ -844,7 +844,7 @@ func TestOutages(t *testing.T) {
 		p.is(t, "a_plan ABANDONED, b_plan ABANDONED, c_plan READY, d_plan COMPLETE")
 	})
 	t.Run("BX29 BC38 without a limit of failures no run is paused", func(t *testing.T) {
-		p := four(down).under(func(cfg *director.Config) { cfg.Retry.Outages = orchestrator.None }).play(t)
+		p := four(down).under(func(cfg *director.Config) { cfg.Policy.Retry.Outages = orchestrator.None }).play(t)
 		require.NoError(t, p.err)
 		assert.Empty(t, p.out.Warnings)
 	})
@@ -857,7 +857,7 @@ func TestOutages(t *testing.T) {
 	t.Run("BX29 a git that does not work is one, though workers do", func(t *testing.T) {
 		for _, answer := range []any{errors.New("the disk is full"), slow{time.Hour, nil}} {
 			s := four(nil).inTrees()
-			s.cfg.Limits.Parallel = 1
+			s.cfg.Bounds.Parallel = 1
 			s.roles[director.OpCommit] = always(answer)
 			p := s.play(t)
 			require.ErrorIs(t, p.err, director.ErrWaiting)
@@ -893,7 +893,7 @@ func TestStateOfARun(t *testing.T) {
 	t.Run("B41 what is worked on, and what is next", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			cfg := config()
-			cfg.Limits.Parallel, cfg.Policy.NoTestPlaceholders = 1, true
+			cfg.Bounds.Parallel, cfg.Policy.NoTestPlaceholders = 1, true
 			flow, err := director.New(cfg)
 			require.NoError(t, err)
 			roster, seen := agent.Roster{}, make(chan struct{})

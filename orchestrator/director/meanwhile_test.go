@@ -39,7 +39,7 @@ func TestAbandonedMeanwhile(t *testing.T) {
 				return struct{}{}
 			},
 		}, define("db_build"), define("api_plan"), define("ui_plan")).with(roles)
-		s.cfg.Retry.Stagnation, s.cfg.Policy.DropFailed = 1, false
+		s.cfg.Policy.Retry.Stagnation, s.cfg.Policy.DropFailed = 1, false
 		return s
 	}
 	check := func(t *testing.T, s script) {
@@ -103,7 +103,7 @@ func TestAbandonedMeanwhile(t *testing.T) {
 			"work":              escalates("api_plan", director.EscalationRequest{Type: "NEEDS_CLARIFICATION", Reason: "which port?"}),
 			director.OpEscalate: always(director.Resolution{}),
 		})
-		s.cfg.Policy.ReturnWhenWaiting, s.cfg.Limits.HumanTime = false, 90*time.Second
+		s.cfg.Policy.ReturnWhenWaiting, s.cfg.Bounds.HumanTime = false, 90*time.Second
 		check(t, s)
 	})
 	t.Run("BC22 B99 a task that starts from its work is abandoned, too", func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestAbandonedMeanwhile(t *testing.T) {
 			"qa":     failing("ui_plan", 1),
 			"replan": always(director.Replan{Abandon: []director.AbandonPlan{{ID: "db_build", Reason: "no database"}}}),
 		}, define("db_build"), define("ui_plan"))
-		s.cfg.Retry.Stagnation = 1
+		s.cfg.Policy.Retry.Stagnation = 1
 		p := s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "db_build ABANDONED, from ABANDONED, beside COMPLETE, ui_plan COMPLETE")
@@ -205,7 +205,7 @@ func TestAnswersMeanwhile(t *testing.T) {
 		}}}.replied(map[string]any{
 			"ask/run/1": director.Answer{Action: director.ActionProvided}, "ask/run/2": director.Answer{Action: director.ActionRetry},
 		}).also(define("run"), define("a_plan"), define("b_plan"))
-		s.cfg.Retry.Outages = 2
+		s.cfg.Policy.Retry.Outages = 2
 		p := s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "run COMPLETE, a_plan COMPLETE, b_plan COMPLETE")
@@ -253,7 +253,7 @@ func TestPausedRun(t *testing.T) {
 			},
 			director.OpCommit: func(asked) any { return director.Committed{Commit: "half", Files: 1, Found: true} },
 		}, define("db_build")).replied(map[string]any{"ask/run/1": director.Answer{Action: director.ActionRetry}})
-		s.cfg.Retry.Outages = 1
+		s.cfg.Policy.Retry.Outages = 1
 		p := s.play(t)
 		require.NoError(t, p.err)
 		last := p.last(t, "db_build")

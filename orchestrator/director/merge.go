@@ -207,7 +207,7 @@ func (r *run) completed(c *orchestrator.Context, t *blackboard.Task) {
 	if qa.Outcome == outcomePartial {
 		r.followUp(c, t, qa)
 	}
-	if b := r.board.Board(); b.Strategy == blackboard.Stagnating && r.state.Replans >= r.Retry.Replans {
+	if b := r.board.Board(); b.Strategy == blackboard.Stagnating && r.state.Replans >= r.Policy.Retry.Replans {
 		r.direct(c, "", blackboard.Steer{Event: blackboard.Progress})
 	}
 }

@@ -64,7 +64,7 @@ func TestSuggestionsThatDoNotFit(t *testing.T) {
 			return director.ChangeReview{Suggestions: []director.SuggestionVerdict{{Number: 1, Approve: true}}}
 		}})
 		s.in.Tasks = append(s.in.Tasks, define("api_build", "db_build"))
-		s.cfg.Limits.Tasks = 1
+		s.cfg.Bounds.Tasks = 1
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.out.Board.Tasks, 2)
@@ -88,7 +88,7 @@ func TestAnAnswerForATaskThatWasAbandoned(t *testing.T) {
 	t.Run("BX25 it is refused, and nothing comes of it", func(t *testing.T) {
 		flowtest.Bubble(t, func(t *testing.T) {
 			cfg := config()
-			cfg.Retry.Tasks, cfg.Policy.NoTestPlaceholders = orchestrator.None, true
+			cfg.Policy.Retry.Attempts, cfg.Policy.NoTestPlaceholders = 1, true
 			flow, err := director.New(cfg)
 			require.NoError(t, err)
 			roster, asked := agent.Roster{}, make(chan struct{})

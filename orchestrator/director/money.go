@@ -32,7 +32,7 @@ func (s *shares) rest() (sum providers.NanoUSD) {
 
 // reserve is what is kept for reviews.
 func (r *run) reserve() providers.NanoUSD {
-	return providers.NanoUSD(float64(r.shares.whole) * r.Limits.Reserve / 100)
+	return providers.NanoUSD(float64(r.shares.whole) * r.Bounds.Reserve / 100)
 }
 
 // share is the money that an attempt at a task may take which begins now: what is left
@@ -50,7 +50,7 @@ func (r *run) share(c *orchestrator.Context, task string) (*share, bool) {
 		s.least = map[string]providers.NanoUSD{}
 	}
 	least, alone := s.least[task], len(s.given) == 0
-	free := max(1, r.Limits.Parallel-len(s.given))
+	free := max(1, r.Bounds.Parallel-len(s.given))
 	if least > 0 && alone {
 		free = 1
 	}
@@ -86,7 +86,7 @@ func (r *run) underShare(c *orchestrator.Context, key, task string, do func(c *o
 	if one.all || !orchestrator.IsOver(err) || c.IsCanceled(err) || left.Calls < 0 || left.Tokens < 0 || left.Wall < 0 {
 		return err
 	}
-	s.least[task] = max(2*one.money, (s.whole-r.reserve())/providers.NanoUSD(r.Limits.Parallel))
+	s.least[task] = max(2*one.money, (s.whole-r.reserve())/providers.NanoUSD(r.Bounds.Parallel))
 	return nil
 }
 

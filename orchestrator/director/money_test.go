@@ -89,7 +89,7 @@ func TestMoney(t *testing.T) {
 	})
 	t.Run("BX27 BC65 BC55 the money ends: what is finished is reviewed", func(t *testing.T) {
 		s := priced(6, 40*providers.USD/100)
-		s.cfg.Limits.Parallel = 1
+		s.cfg.Bounds.Parallel = 1
 		p := s.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Equal(t, director.BudgetExhausted, p.out.End)
@@ -156,7 +156,8 @@ func TestShares(t *testing.T) {
 	cfg := director.Software()
 	cfg.Agents = director.Agents{Director: "director", Strategist: "strategist"}
 	cfg.Policy.NoTestPlaceholders = true
-	cfg.Limits = director.Limits{Parallel: 2, Cost: 10 * providers.USD, Reserve: 10, Estimate: providers.Dollars(0.5)}
+	cfg.Limits = director.Limits{Cost: 10 * providers.USD, Estimate: providers.Dollars(0.5)}
+	cfg.Bounds.Parallel, cfg.Bounds.Reserve = 2, 10
 	for i := range cfg.Profiles {
 		cfg.Profiles[i].Estimate = providers.USD
 	}
@@ -296,7 +297,8 @@ func shares(draw func(name string, most int64) int64) script {
 	}
 	s := script{cfg: director.Software(), roles: map[string]func(asked) any{}}
 	s.cfg.Agents, s.cfg.Policy = director.Agents{Director: "director", Strategist: "strategist"}, bare().Policy
-	s.cfg.Limits = director.Limits{Parallel: int(draw("parallel", 4)), Cost: cents("limit", 300), Reserve: 10, Estimate: 1}
+	s.cfg.Bounds = director.Bounds{Parallel: int(draw("parallel", 4)), Reserve: 10}
+	s.cfg.Limits = director.Limits{Cost: cents("limit", 300), Estimate: 1}
 	estimate := cents("estimate", 80)
 	for i := range s.cfg.Profiles {
 		s.cfg.Profiles[i].Estimate = estimate
@@ -349,7 +351,7 @@ func TestSharesOfTwo(t *testing.T) {
 		s := script{in: director.Input{Tasks: []blackboard.Definition{define("a_plan"), define("b_build")}}, roles: roles{"work": work}}
 		s.cfg = config()
 		s.cfg.Policy.NoTestPlaceholders = true
-		s.cfg.Limits = director.Limits{Parallel: 2, Cost: 10 * providers.USD, Reserve: orchestrator.None}
+		s.cfg.Limits.Cost, s.cfg.Bounds = 10*providers.USD, director.Bounds{Parallel: 2, Reserve: orchestrator.None}
 		return s
 	}
 	dispatched := func(p played) (all []string) {
@@ -370,7 +372,7 @@ func TestSharesOfTwo(t *testing.T) {
 			}
 			return slow{time.Hour, costs(done(a.task, a.attempt), 100)}
 		}).also(define("c_build"))
-		s.cfg.Limits.TaskTime, s.cfg.Limits.GuardianEvery, s.cfg.Limits.GuardianCalls = 2*time.Hour, orchestrator.None, orchestrator.None
+		s.cfg.Bounds.TaskTime, s.cfg.Bounds.Watch.Every, s.cfg.Bounds.Watch.Calls = 2*time.Hour, orchestrator.None, orchestrator.None
 		for i := range s.cfg.Profiles {
 			s.cfg.Profiles[i].Estimate = 1
 		}

@@ -59,9 +59,9 @@ func (r *run) plan(c *orchestrator.Context) ([]blackboard.Definition, error) {
 	b := r.board.Board()
 	q := r.toDirector(OpDecompose, "plan.tmpl", "", PlanInput{
 		Objective: b.Objective, Spec: b.Spec, Profiles: r.profileInfos(), Phases: r.Policy.Phases, Components: r.Policy.Components,
-		MaxTasks: r.Limits.Tasks, Left: r.left(c),
+		MaxTasks: r.Bounds.Tasks, Left: r.left(c),
 	})
-	q.data = promptData{MaxTasks: r.Limits.Tasks, HasBuild: slices.Contains(r.Policy.Phases, PhaseBuild)}
+	q.data = promptData{MaxTasks: r.Bounds.Tasks, HasBuild: slices.Contains(r.Policy.Phases, PhaseBuild)}
 	var tasks []blackboard.Definition
 	answers := 0
 	_, _, err := askFor(r, c, q, func(d Decomposition) (_ []blackboard.Change, err error) {
@@ -84,8 +84,8 @@ func (r *run) definitions(plans []TaskPlan, generic bool) ([]blackboard.Definiti
 	if len(plans) == 0 {
 		return nil, errors.New("tasks is empty, want at least one")
 	}
-	if live := r.liveTasks(); live+len(plans) > r.Limits.Tasks {
-		return nil, fmt.Errorf("tasks has %d entries beside %d that there are, want at most %d in all", len(plans), live, r.Limits.Tasks)
+	if live := r.liveTasks(); live+len(plans) > r.Bounds.Tasks {
+		return nil, fmt.Errorf("tasks has %d entries beside %d that there are, want at most %d in all", len(plans), live, r.Bounds.Tasks)
 	}
 	var faults []error
 	defs := make([]blackboard.Definition, len(plans))

@@ -25,7 +25,7 @@ type Profile struct {
 	Does   string   `json:"does,omitzero"`    // its duties, told to the director and to the worker
 	Tools  []string `json:"tools,omitempty"`  // tool libraries by domain, told to both
 
-	// Limit is how many of them may work at once. 0: Limits.Parallel counts alone.
+	// Limit is how many of them may work at once. 0: Bounds.Parallel counts alone.
 	Limit int `json:"limit,omitzero"`
 
 	// Check is a command that Agents.Check runs on what was delivered, for the review,

@@ -29,7 +29,7 @@ func (r *run) replanIfDue(c *orchestrator.Context) error {
 // replan asks the director to change the tasks, as often as the run may. An answer that
 // cannot be used changes nothing.
 func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err error) {
-	if r.state.Replans >= r.Retry.Replans || r.over != nil {
+	if r.state.Replans >= r.Policy.Retry.Replans || r.over != nil {
 		return false, nil
 	}
 	r.fire(c, moveReplan)

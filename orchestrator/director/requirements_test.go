@@ -167,7 +167,7 @@ func TestTasksOfATeam(t *testing.T) {
 			},
 			"qa": failing("db_build", 9),
 		}}
-		s.cfg.Retry.Tasks = 1
+		s.cfg.Policy.Retry.Attempts = 2
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		assert.Len(t, p.of("decompose"), 2, "a task that sets it is no task")
@@ -420,7 +420,7 @@ func forked(roles map[string]func(asked) any, tasks ...blackboard.Definition) sc
 // eventful is a run in which everything happens but that money ends.
 func eventful() script {
 	s := script{cfg: bare(), in: director.Input{Spec: todoSpec}, roles: forks("api_build"), reply: map[string]any{"ask/views_build/1": director.Answer{Action: director.ActionRetry}}}
-	s.cfg.Agents.Worktree, s.cfg.Retry, s.cfg.Policy.ReturnWhenWaiting = "worktree", director.Retry{Tasks: 1, Stagnation: 2}, false
+	s.cfg.Agents.Worktree, s.cfg.Policy.Retry, s.cfg.Policy.ReturnWhenWaiting = "worktree", director.Retry{Attempts: 2, Stagnation: 2}, false
 	s.roles["decompose"] = func(asked) any {
 		return director.Decomposition{Tasks: []director.TaskPlan{plan("api_plan", "plan"), plan("api_build", "build", "api_plan"), plan("views_build", "build", "api_build"), plan("never", "build")}}
 	}
@@ -723,7 +723,7 @@ func TestForks(t *testing.T) {
 				}
 				return out
 			}}, define("db_build"))
-			s.cfg.Agents.Check, s.cfg.Retry.Conflicts = "check", orchestrator.None
+			s.cfg.Agents.Check, s.cfg.Policy.Retry.Conflicts = "check", orchestrator.None
 			s.cfg = s.whole()
 			s.cfg.Profiles[1].Check = []string{"true"}
 			p := s.play(t)
@@ -767,7 +767,7 @@ func TestForks(t *testing.T) {
 				}
 				return forks()[director.OpMerge](a)
 			}}, define("db_build"))
-			s.cfg.Agents.Check, s.cfg.Retry.Conflicts = "check", orchestrator.None
+			s.cfg.Agents.Check, s.cfg.Policy.Retry.Conflicts = "check", orchestrator.None
 			s.cfg = s.whole()
 			s.cfg.Profiles[1].Check = []string{"true"}
 			assert.Equal(t, blackboard.State(tt.want), s.play(t).task(t, "db_build").Status, tt.name)
@@ -803,7 +803,7 @@ func TestForks(t *testing.T) {
 			},
 		}, define("slow_plan"), define("late_plan"), define("db_build"))
 		s.cfg.Agents.Check = "check"
-		s.cfg.Limits.CallTime = time.Hour
+		s.cfg.Bounds.CallTime = time.Hour
 		s.cfg = s.whole()
 		s.cfg.Profiles[0].Check = []string{"true"}
 		p := s.play(t)

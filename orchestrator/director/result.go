@@ -213,7 +213,7 @@ func (r *run) pausing(id string, tasks []blackboard.Definition, m blackboard.Mov
 
 // spawned are the tasks that a worker wants for its task, or what is wrong with them.
 func (r *run) spawned(c *orchestrator.Context, parent string, wanted []Suggestion) ([]blackboard.Definition, error) {
-	if r.depth(parent) >= r.Limits.Depth {
+	if r.depth(parent) >= r.Bounds.Depth {
 		return nil, fmt.Errorf("the task was itself caused by tasks, %d deep: it must be done without further ones", r.depth(parent))
 	}
 	plans := make([]TaskPlan, len(wanted))

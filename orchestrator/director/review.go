@@ -17,7 +17,7 @@ import (
 func (r *run) beginReviews() {
 	for _, id := range r.board.In(blackboard.AwaitingQA) {
 		t, _ := r.board.Task(id)
-		if r.reviewing >= r.Limits.Parallel {
+		if r.reviewing >= r.Bounds.Parallel {
 			return
 		}
 		key := attemptKey("qa", id, t.Attempt)
@@ -175,7 +175,7 @@ func (r *run) reject(c *orchestrator.Context, id string, n int, qa blackboard.QA
 	c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: qa.Outcome, Text: qa.Feedback})
 	r.move(c, blackboard.RoleStrategist, id, blackboard.Move{Event: blackboard.EventFail, QA: &qa})
 	r.failures.failed(id)
-	if limit := r.Retry.Stagnation; limit > 0 && r.failures.reached(limit) && r.board.Board().Strategy == blackboard.Progressing {
+	if limit := r.Policy.Retry.Stagnation; limit > 0 && r.failures.reached(limit) && r.board.Board().Strategy == blackboard.Progressing {
 		r.must(c, blackboard.Change{By: blackboard.RoleStrategist, Do: blackboard.Steer{Event: blackboard.Stagnate}})
 		c.Emit(EventRunStagnated, Event{Count: max(r.failures.row, r.failures.worst)})
 	}
@@ -198,7 +198,7 @@ func (r *run) runCheck(c *orchestrator.Context, t *blackboard.Task, commit strin
 		return nil, nil //nolint:nilnil // there is nothing to run
 	}
 	req := agent.Request{Op: OpCheck, Task: t.ID, Input: agent.JSON(CheckInput{Task: t.ID, Commit: commit, Command: p.Check})}
-	req.Limits = agent.Limits{Total: within(c, r.Limits.CallTime), Estimate: nothing}
+	req.Limits = agent.Limits{Total: within(c, r.Bounds.CallTime), Estimate: nothing}
 	result, resp, err := orchestrator.Ask[CheckResult](c, r.Agents.Check, req)
 	r.spend(c, blackboard.RoleStrategist, t.ID, resp.Usage, err)
 	return &result, err

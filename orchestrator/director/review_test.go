@@ -116,7 +116,7 @@ func TestReviews(t *testing.T) {
 			r.Refined = []string{"x"}
 			return r
 		}, define("api_build"))
-		s.cfg.Retry.Tasks = orchestrator.None
+		s.cfg.Policy.Retry.Attempts = 1
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		assert.True(t, p.task(t, "test-api").Placeholder)
@@ -149,7 +149,7 @@ func TestReviews(t *testing.T) {
 			}
 			return nil
 		}
-		s.cfg.Policy.GiveUp, s.cfg.Retry.Tasks = true, orchestrator.None
+		s.cfg.Policy.GiveUp, s.cfg.Policy.Retry.Attempts = true, 1
 		p := s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "api_test ABANDONED, api_build COMPLETE")
@@ -173,7 +173,7 @@ func TestReviews(t *testing.T) {
 		for _, name := range []string{"TestToday", "TestWrong"} {
 			assert.Contains(t, p.last(t, "api_test").req.History[0].Text, name)
 		}
-		s.cfg.Limits.Tasks = 1
+		s.cfg.Bounds.Tasks = 1
 		p = s.play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.out.Board.Tasks, 2, "no fix beyond the limit of tasks: only another attempt")
@@ -243,7 +243,7 @@ func TestReviews(t *testing.T) {
 		assert.Equal(t, "db_build", rest.Parent)
 		assert.Equal(t, 10, rest.Priority)
 		p.is(t, "db_build COMPLETE, rest-db_build-1 COMPLETE")
-		s.in.Tasks, s.cfg.Limits.Tasks = append(s.in.Tasks, define("db_test", "db_build")), 1
+		s.in.Tasks, s.cfg.Bounds.Tasks = append(s.in.Tasks, define("db_test", "db_build")), 1
 		p = s.play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.out.Board.Tasks, 2, "there is a live task, and no more may be")
@@ -268,7 +268,7 @@ func TestReviews(t *testing.T) {
 				}
 			},
 		}}
-		s.cfg.Limits.Parallel = 2
+		s.cfg.Bounds.Parallel = 2
 		require.NoError(t, s.play(t).err)
 		assert.Equal(t, 2, reviewing.most)
 	})
@@ -295,7 +295,7 @@ func TestReplans(t *testing.T) {
 	})
 	t.Run("BA102 B43 at most two", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"qa": failing("db_build", 99)})
-		s.cfg.Retry.Tasks = 12
+		s.cfg.Policy.Retry.Attempts = 13
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		assert.Equal(t, 13, p.task(t, "db_build").RetryCount)
@@ -304,7 +304,7 @@ func TestReplans(t *testing.T) {
 		p = s.play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.of("replan"), 1, "BC9: failures are counted anew")
-		s.roles["qa"], s.cfg.Retry.Replans = failing("db_build", 3), orchestrator.None
+		s.roles["qa"], s.cfg.Policy.Retry.Replans = failing("db_build", 3), orchestrator.None
 		p = s.play(t)
 		require.NoError(t, p.err)
 		assert.Empty(t, p.of("replan"))
@@ -323,7 +323,7 @@ func TestReplans(t *testing.T) {
 				return slow{(order + 10*time.Duration(a.attempt)) * time.Second, nil}
 			},
 		}}
-		s.cfg.Limits.Parallel = 4
+		s.cfg.Bounds.Parallel = 4
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Empty(t, p.of("replan"))
@@ -410,7 +410,7 @@ func TestReplans(t *testing.T) {
 	t.Run("BA104 BX23 BC55 nothing can be done", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"qa": failing("db_build", 9)})
 		s.in.Tasks = append(s.in.Tasks, define("db_test", "db_build"), define("api_plan"))
-		s.cfg.Policy.GiveUp, s.cfg.Retry.Tasks = true, orchestrator.None
+		s.cfg.Policy.GiveUp, s.cfg.Policy.Retry.Attempts = true, 1
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrStuck)
 		assert.Equal(t, director.Stuck, p.out.End)
@@ -452,7 +452,7 @@ func TestReplans(t *testing.T) {
 			return director.Replan{Edit: []director.TaskEdit{{ID: "db_test", DropNeeds: []string{"db_build"}}}}
 		}})
 		s.in.Tasks = append(s.in.Tasks, define("db_test", "db_build"))
-		s.cfg.Policy.GiveUp, s.cfg.Retry.Tasks = true, orchestrator.None
+		s.cfg.Policy.GiveUp, s.cfg.Policy.Retry.Attempts = true, 1
 		p := s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "db_build ABANDONED, db_test COMPLETE")
@@ -509,10 +509,10 @@ func TestDecomposition(t *testing.T) {
 	})
 	t.Run("BX15 too many", func(t *testing.T) {
 		s := plans(good)
-		s.cfg.Limits.Tasks = 1
+		s.cfg.Bounds.Tasks = 1
 		p := s.play(t)
 		require.ErrorContains(t, p.err, "want at most 1 in all")
-		s.cfg.Limits.Tasks = 2
+		s.cfg.Bounds.Tasks = 2
 		require.NoError(t, s.play(t).err)
 	})
 	t.Run("BC53 a hook changes the plan", func(t *testing.T) {
@@ -615,7 +615,7 @@ func TestFailedReviews(t *testing.T) {
 		changed := s.play(t).events(t, director.EventRunReplanned)
 		require.Len(t, changed, 1)
 		assert.Equal(t, "unchanged", changed[0].On)
-		s.cfg.Retry.Stagnation = orchestrator.None
+		s.cfg.Policy.Retry.Stagnation = orchestrator.None
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Empty(t, p.of("replan"))
@@ -623,7 +623,7 @@ func TestFailedReviews(t *testing.T) {
 	})
 	t.Run("B43 BA102 the director is told how many re-plans there were", func(t *testing.T) {
 		s := one(roles{"qa": failing("db_build", 99)})
-		s.cfg.Retry.Tasks = 12
+		s.cfg.Policy.Retry.Attempts = 13
 		var before []int
 		for _, a := range s.play(t).of("replan") {
 			var in director.ReplanInput
@@ -662,7 +662,7 @@ func TestFailedReviews(t *testing.T) {
 			},
 			"replan": always(director.Replan{Abandon: []director.AbandonPlan{{ID: "api_plan"}}}),
 		}}
-		s.cfg.Limits.Parallel, s.cfg.Limits.CallTime = 2, 2*time.Hour
+		s.cfg.Bounds.Parallel, s.cfg.Bounds.CallTime = 2, 2*time.Hour
 		reviewing := crowd{}
 		qa := s.roles["qa"]
 		s.roles["qa"] = func(a asked) any {
@@ -686,18 +686,18 @@ func TestFailedReviews(t *testing.T) {
 func TestTimeoutsNameTheirSetting(t *testing.T) {
 	t.Parallel()
 	s := one(roles{"work": func(asked) any { return slow{time.Hour, nil} }})
-	s.cfg.Limits.TaskTime, s.cfg.Retry.Tasks = 90*time.Second, orchestrator.None
+	s.cfg.Bounds.TaskTime, s.cfg.Policy.Retry.Attempts = 90*time.Second, 1
 	p := s.play(t)
 	require.ErrorIs(t, p.err, director.ErrWaiting)
-	assert.Contains(t, p.task(t, "db_build").Reason, "Limits.TaskTime is 1m30s")
+	assert.Contains(t, p.task(t, "db_build").Reason, "Bounds.TaskTime is 1m30s")
 	assert.Equal(t, blackboard.TimedOut, p.task(t, "db_build").QA.Kind)
 
 	s = script{roles: roles{"decompose": func(asked) any { return slow{time.Hour, nil} }}, in: director.Input{Objective: "a board"}}
 	s.cfg = bare()
-	s.cfg.Limits.CallTime = 3 * time.Minute
+	s.cfg.Bounds.CallTime = 3 * time.Minute
 	p = s.play(t)
 	require.ErrorIs(t, p.err, director.ErrDecomposition)
-	require.ErrorContains(t, p.err, "Limits.CallTime is 3m0s")
+	require.ErrorContains(t, p.err, "Bounds.CallTime is 3m0s")
 }
 
 func TestGivenTasks(t *testing.T) {

@@ -77,10 +77,10 @@ func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error)
 	if a.every > 0 {
 		l.ToolCalls = max(1, a.every-a.calls)
 	}
-	if every := r.Limits.GuardianEvery; every > 0 {
+	if every := r.Bounds.Watch.Every; every > 0 {
 		l.Slice = max(time.Millisecond, every-a.since)
 	}
-	if all := r.Limits.TaskTime; all > 0 {
+	if all := r.Bounds.TaskTime; all > 0 {
 		l.Total = max(time.Millisecond, all-a.total)
 		if l.Slice == 0 || l.Total < l.Slice {
 			l.Slice = l.Total
@@ -92,7 +92,7 @@ func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error)
 	r.spend(c, blackboard.RoleWorker, a.id, resp.Usage, err)
 	a.calls += int(resp.Usage.ToolCalls)
 	a.since, a.total = a.since+resp.Elapsed, a.total+resp.Elapsed
-	return resp, timed(err, "Limits.TaskTime", r.Limits.TaskTime)
+	return resp, timed(err, "Bounds.TaskTime", r.Bounds.TaskTime)
 }
 
 // remember adds what was said to the memory of the task, and to the next request.

@@ -74,7 +74,7 @@ func (r *run) acceptSuggestion(c *orchestrator.Context, from string, d blackboar
 	if old, taken := r.board.Task(d.ID); taken {
 		return "rejected", fmt.Sprintf("there is a task %s, which is %s", old.ID, old.Status)
 	}
-	if depth := r.depth(from); err == nil && depth >= r.Limits.Depth {
+	if depth := r.depth(from); err == nil && depth >= r.Bounds.Depth {
 		err = fmt.Errorf("it would be caused by tasks, %d deep", depth+1)
 	}
 	if err == nil {
@@ -95,8 +95,8 @@ func (r *run) add(c *orchestrator.Context, d blackboard.Definition) error {
 	if err := r.fits(&d); err != nil {
 		return err
 	}
-	if r.liveTasks() >= r.Limits.Tasks {
-		return fmt.Errorf("there are %d tasks already", r.Limits.Tasks)
+	if r.liveTasks() >= r.Bounds.Tasks {
+		return fmt.Errorf("there are %d tasks already", r.Bounds.Tasks)
 	}
 	return r.change(c, byDirector("", blackboard.AddTasks{Tasks: []blackboard.Definition{d}}))
 }

@@ -59,9 +59,9 @@ func (r *run) openStore(c *orchestrator.Context) error {
 // person costs more, and a merge that failed may be on the branch already. Commits, merges
 // and removals are made also if the run is over.
 func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err error) {
-	limits := agent.Limits{Total: within(c, r.Limits.CallTime), Estimate: nothing}
+	limits := agent.Limits{Total: within(c, r.Bounds.CallTime), Estimate: nothing}
 	if op == OpCommit || op == OpMerge || op == OpRemove {
-		c, limits.Total = c.WithoutCancel(), r.Limits.CallTime
+		c, limits.Total = c.WithoutCancel(), r.Bounds.CallTime
 	}
 	req := agent.Request{Op: op, Input: agent.JSON(input), Limits: limits}
 	resp, err := c.Call(r.store.agent, req)
@@ -73,7 +73,7 @@ func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err
 			err = agent.ErrorOf(fmt.Errorf("%w: the answer of the worktree agent to %s: %w", orchestrator.ErrMalformed, op, err))
 		}
 	}
-	return v, timed(err, "Limits.CallTime", r.Limits.CallTime)
+	return v, timed(err, "Bounds.CallTime", r.Bounds.CallTime)
 }
 
 // name is the branch of an attempt.

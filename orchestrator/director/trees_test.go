@@ -48,7 +48,7 @@ func TestTrees(t *testing.T) {
 				"qa":              failing("db_build", 2),
 				director.OpRemove: always(slow{90 * time.Second, struct{}{}}),
 			}, define("db_build"), define("api_plan"))
-			s.cfg.Retry.Tasks, s.cfg.Policy.DropFailed = 1, drop
+			s.cfg.Policy.Retry.Attempts, s.cfg.Policy.DropFailed = 2, drop
 			p := s.play(t)
 			require.ErrorIs(t, p.err, director.ErrWaiting)
 			assert.Equal(t, want, slices.DeleteFunc(p.removals(), func(trees []string) bool { return trees[0] == "task/api_plan/a1" }))
@@ -90,7 +90,7 @@ func TestTrees(t *testing.T) {
 				return forks()[director.OpCommit](a)
 			},
 		}, define("db_build"), define("api_plan"), define("ui_plan"))
-		s.cfg.Limits.TaskTime, s.cfg.Limits.Inactivity = 2*time.Hour, orchestrator.None
+		s.cfg.Bounds.TaskTime, s.cfg.Bounds.Watch.Inactivity = 2*time.Hour, orchestrator.None
 		p := s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "db_build ABANDONED, api_plan ABANDONED, ui_plan COMPLETE")

@@ -63,7 +63,7 @@ func TestTwoRuns(t *testing.T) {
 		for i := range outs {
 			names := []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}
 			s := checked(r, nil, define(names[0]), define(names[1]))
-			s.cfg.Retry.Conflicts = 50
+			s.cfg.Policy.Retry.Conflicts = 50
 			s.roles["work"] = takesANumber
 			s.roles["check"] = func(a asked) any {
 				var in director.CheckInput

@@ -21,12 +21,12 @@ type verdict struct {
 // watch looks at a worker between two slices: it ends an attempt that is late or silent,
 // and lets the guardian check it when that is due. more says that the worker is not done.
 func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*attemptFailure, error) { //nolint:revive // flag-parameter: one that is done is not checked
-	late := r.Limits.TaskTime > 0 && a.total >= r.Limits.TaskTime
-	still := r.Limits.Inactivity > 0 && a.silent >= r.Limits.Inactivity
+	late := r.Bounds.TaskTime > 0 && a.total >= r.Bounds.TaskTime
+	still := r.Bounds.Watch.Inactivity > 0 && a.silent >= r.Bounds.Watch.Inactivity
 	if late || still {
 		r.noteVerdict(c, a, r.board.Board().Guardian.Watches[a.id], stalled, nil)
 		if late {
-			return &attemptFailure{kind: blackboard.TimedOut, text: fmt.Sprintf("it was not done after %v (Limits.TaskTime)", r.Limits.TaskTime)}, nil
+			return &attemptFailure{kind: blackboard.TimedOut, text: fmt.Sprintf("it was not done after %v (Bounds.TaskTime)", r.Bounds.TaskTime)}, nil
 		}
 		return &attemptFailure{kind: blackboard.StalledWorker, text: fmt.Sprintf("nothing was said for %v", a.silent.Round(time.Second))}, nil
 	}
@@ -37,14 +37,14 @@ func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*attemptFai
 			}
 		}
 	}
-	if !more || !checkDue(a.calls, a.every, a.since, r.Limits.GuardianEvery) {
+	if !more || !checkDue(a.calls, a.every, a.since, r.Bounds.Watch.Every) {
 		return nil, nil
 	}
 	a.calls, a.since = 0, 0
 	if r.Agents.Guardian == "" {
 		return nil, nil
 	}
-	if r.Policy.GuardianAsync {
+	if r.Bounds.Watch.Async {
 		a.checks = orchestrator.NewQueue[*verdict](c)
 		in := r.assessInput(a)
 		a.checks.Go("check/"+a.id, func(c *orchestrator.Context) (*verdict, error) { return r.assess(c, a, in), nil })

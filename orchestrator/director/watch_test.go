@@ -112,7 +112,7 @@ func TestChecks(t *testing.T) {
 	})
 	t.Run("BC49 without an interval of calls, by time alone", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": toils(70, time.Second)})
-		s.cfg.Limits.GuardianCalls = orchestrator.None
+		s.cfg.Bounds.Watch.Calls = orchestrator.None
 		assert.Equal(t, "60 (1m0s)", checks(s.play(t), time.Second))
 	})
 	t.Run("B81 BX24 a slice ends with the next check, the attempt or the run, counted from the last check", func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestChecks(t *testing.T) {
 		assert.Equal(t, []agent.Limits{
 			{ToolCalls: 15, Slice: time.Minute, Total: 600 * time.Second}, {ToolCalls: 5, Slice: 40 * time.Second, Total: 580 * time.Second}, {ToolCalls: 3, Slice: 10 * time.Second, Total: 550 * time.Second},
 		}, limits(s))
-		s.cfg.Limits.TaskTime, s.budget.Wall = 55*time.Second, 53*time.Second
+		s.cfg.Bounds.TaskTime, s.budget.Wall = 55*time.Second, 53*time.Second
 		got := limits(s)
 		assert.Equal(t, agent.Limits{ToolCalls: 15, Slice: 55 * time.Second}, got[0], "the run's end is the engine's")
 		assert.Equal(t, agent.Limits{ToolCalls: 3, Slice: 5 * time.Second}, got[2])
@@ -338,7 +338,7 @@ func TestNudges(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": toils(58, time.Second), "assess": func(a asked) any {
 			return slow{14 * time.Second, director.Assessment{Alignment: 60, Issue: "x"}}
 		}})
-		s.cfg.Policy.GuardianAsync = true
+		s.cfg.Bounds.Watch.Async = true
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, 58*time.Second, p.out.Elapsed.Round(time.Second), "neither a slice nor the delivery waits for a check")
@@ -410,7 +410,7 @@ func TestSlices(t *testing.T) {
 			}
 			return slow{time.Hour, nil}
 		}})
-		s.cfg.Limits.TaskTime, s.cfg.Limits.GuardianEvery, s.cfg.Limits.Inactivity = orchestrator.None, orchestrator.None, orchestrator.None
+		s.cfg.Bounds.TaskTime, s.cfg.Bounds.Watch.Every, s.cfg.Bounds.Watch.Inactivity = orchestrator.None, orchestrator.None, orchestrator.None
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Zero(t, p.task(t, "db_build").RetryCount)
@@ -450,7 +450,7 @@ func TestSlices(t *testing.T) {
 			}
 			return nil
 		}, "assess": always(director.Assessment{Alignment: 20, Issue: "it plays"})})
-		s.cfg.Policy.GuardianAsync = true
+		s.cfg.Bounds.Watch.Async = true
 		p := s.play(t)
 		require.NoError(t, p.err)
 		lost := p.events(t, director.EventAttemptFailed)

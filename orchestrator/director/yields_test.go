@@ -10,7 +10,6 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/worktree"
-	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/providers"
@@ -46,7 +45,7 @@ func TestBoardChangesWhileWorktreesAreRemoved(t *testing.T) {
 			},
 			director.OpRemove: removing(true),
 		}, define("db_build"), define("api_build"))
-		s.cfg.Retry.Stagnation = 1
+		s.cfg.Policy.Retry.Stagnation = 1
 		p := s.play(t)
 		p.is(t, "db_build ABANDONED, api_build ABANDONED")
 		s.sweep(t)
@@ -78,7 +77,7 @@ func TestBoardChangesWhileWorktreesAreRemoved(t *testing.T) {
 				},
 				director.OpRemove: removing(true),
 			}, define("db_build"), define("api_build"))
-			s.cfg.Agents.Check, s.cfg.Retry.Stagnation = "check", 1
+			s.cfg.Agents.Check, s.cfg.Policy.Retry.Stagnation = "check", 1
 			s.cfg = s.whole()
 			s.cfg.Profiles[1].Check = []string{"true"}
 			p := s.play(t)
@@ -97,7 +96,7 @@ func TestBoardChangesWhileWorktreesAreRemoved(t *testing.T) {
 			},
 			director.OpRemove: removing(true),
 		}, define("db_build"), define("api_build"))
-		s.cfg.Retry.Tasks, s.cfg.Policy.GiveUp = orchestrator.None, true
+		s.cfg.Policy.Retry.Attempts, s.cfg.Policy.GiveUp = 1, true
 		p := s.play(t)
 		p.is(t, "db_build ABANDONED, api_build COMPLETE")
 		assert.Equal(t, 1, p.task(t, "db_build").Attempt)
@@ -110,7 +109,7 @@ func TestBoardChangesWhileWorktreesAreRemoved(t *testing.T) {
 			"work":            func(asked) any { return slow{time.Minute, nil} },
 			director.OpRemove: removing(false),
 		}, define("db_build"), define("api_build"))
-		s.cfg.Retry.Tasks, s.cfg.Policy.ReturnWhenWaiting = orchestrator.None, false
+		s.cfg.Policy.Retry.Attempts, s.cfg.Policy.ReturnWhenWaiting = 1, false
 		s.reply = map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionRetry, Guidance: "use a map"}}
 		p := s.play(t)
 		require.NoError(t, p.err)
@@ -162,7 +161,7 @@ func TestBoardChangesWhileWorktreesAreRemoved(t *testing.T) {
 				"replan":          always(director.Replan{Abandon: []director.AbandonPlan{{ID: "db_build"}, {ID: "api_build"}}}),
 				director.OpRemove: removing(true),
 			}, define("db_build"), define("api_build"), define("ui_plan"))
-			s.cfg.Retry.Stagnation = 1
+			s.cfg.Policy.Retry.Stagnation = 1
 			for op, answer := range answers {
 				usual := s.roles[op]
 				s.roles[op] = func(a asked) any {
