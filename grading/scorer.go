@@ -1,0 +1,173 @@
+package grading
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Mark is one figure that a score is made of: what a grader gave for one dimension, or the
+// score of one part of the work.
+type Mark struct {
+	Name     string  // name of the dimension or of the part
+	Value    float64 // figure on the team's scale
+	Weight   float64 // weight that the team knows of, such as a relevance; 0: none
+	Passed   bool    // whether a part has passed its gate; false for dimensions
+	Ungraded bool    // whether there is no Value
+}
+
+// Marks are in the team's order. Names are unique.
+type Marks []Mark
+
+// Scorer is a rule of a team: it makes one score of marks.
+//
+// It gets all marks, and returns a score on their scale: 0 to 100 unless the team says
+// otherwise. An error, and a score outside of the scale, fails the part of the run that
+// needed it. Score is a pure function: it is called once for each decision, and again when
+// a run is resumed, with equal arguments. Its answer should not depend on the marks' order.
+type Scorer interface {
+	Score(marks Marks) (float64, error)
+}
+
+// ScorerFunc is a function as a [Scorer].
+type ScorerFunc func(marks Marks) (float64, error)
+
+// Score returns f(marks).
+func (f ScorerFunc) Score(marks Marks) (float64, error) { return f(marks) }
+
+// Weighted is the [Scorer] by names: the mean of the marks in which each weighs what stands
+// here for its name. Only the proportions of weights matter. Marks of other names do not
+// count.
+type Weighted map[string]float64
+
+// The Scorers of outputs, and of researched articles, of teams that are given none. They
+// must not be changed: copy them with [maps.Clone].
+var (
+	DefaultDimensions = Weighted{"quality": 40, "relevance": 30, "consistency": 30}
+	DefaultFacets     = Weighted{"article": 0.30, "source": 0.25, "factual": 0.25, "writing": 0.20}
+)
+
+// Score returns the weighted mean, rounded to six decimals. A name without a mark, a mark
+// that is no number, and weights that Validate refuses are errors that name them.
+func (w Weighted) Score(marks Marks) (float64, error) {
+	faults := []error{w.Validate()}
+	var sum, total float64
+	seen := make(map[string]bool, len(w))
+	for _, m := range marks {
+		weight, counts := w[m.Name]
+		if !counts || m.Ungraded {
+			continue
+		}
+		if !isNumber(m.Value) {
+			faults = append(faults, fmt.Errorf("%s is %v, want a number", m.Name, m.Value))
+		}
+		seen[m.Name] = true
+		sum += weight * m.Value
+		total += weight
+	}
+	for _, name := range slices.Sorted(maps.Keys(w)) {
+		if !seen[name] {
+			faults = append(faults, fmt.Errorf("there is no mark for %q", name))
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return 0, fmt.Errorf("grading: %w", err)
+	}
+	return Round6(sum / total), nil
+}
+
+// Validate returns what is wrong with w, or nil: a weight that is negative or no number, and
+// weights that add up to 0.
+func (w Weighted) Validate() error {
+	var faults []error
+	total := 0.0
+	for _, name := range slices.Sorted(maps.Keys(w)) {
+		if !(w[name] >= 0) || math.IsInf(w[name], 0) { // also refuses NaN
+			faults = append(faults, fmt.Errorf("the weight of %s is %v, want 0 or more", name, w[name]))
+		}
+		total += w[name]
+	}
+	if len(faults) == 0 && total == 0 {
+		faults = append(faults, errors.New("all weights are 0"))
+	}
+	return errors.Join(faults...)
+}
+
+// UnmarshalJSON sets w to the weights of data. Names that are not in data have none: what w
+// had before is gone.
+func (w *Weighted) UnmarshalJSON(data []byte) error {
+	var weights map[string]float64
+	if err := json.Unmarshal(data, &weights); err != nil {
+		return err //nolint:wrapcheck // as encoding/json says it
+	}
+	*w = weights
+	return nil
+}
+
+// Mean is the [Scorer] by the marks' own weights: see [WeightedMean]. Marks that are
+// Ungraded do not count. Without any other mark the score is 0.
+type Mean struct{}
+
+// Score returns the mean, rounded to six decimals. A mark that is no number is an error.
+func (Mean) Score(marks Marks) (float64, error) {
+	var values, weights []float64
+	for _, m := range marks {
+		if m.Ungraded {
+			continue
+		}
+		if !isNumber(m.Value) {
+			return 0, fmt.Errorf("grading: %s is %v, want a number", m.Name, m.Value)
+		}
+		values, weights = append(values, m.Value), append(weights, m.Weight)
+	}
+	return WeightedMean(values, weights), nil
+}
+
+// Approval is the [Scorer] of many workers' results, on a scale of 0 to 100. It is made of
+// the share of results that passed, and of the mean of those that have a score.
+type Approval struct {
+	Passed float64 `json:"passed"` // weight of the share of results that passed, 0 or more
+	Mean   float64 `json:"mean"`   // weight of the mean score, 0 or more
+}
+
+// DefaultApproval is the Scorer of departments of teams that are given none.
+var DefaultApproval = Approval{Passed: 60, Mean: 40}
+
+// Score returns the score, rounded to six decimals. The order of marks does not matter, and
+// without marks it is 0. Results that are Ungraded count as not passed, and not in the mean.
+func (a Approval) Score(marks Marks) (float64, error) {
+	if err := a.Validate(); err != nil {
+		return 0, fmt.Errorf("grading: %w", err)
+	}
+	if len(marks) == 0 {
+		return 0, nil
+	}
+	var passed, scored, micros int64 // whole numbers, so that the order cannot matter
+	for _, m := range marks {
+		if m.Passed {
+			passed++
+		}
+		if m.Ungraded {
+			continue
+		}
+		if !isNumber(m.Value) {
+			return 0, fmt.Errorf("grading: %s is %v, want a number", m.Name, m.Value)
+		}
+		scored++
+		micros += int64(math.Round(m.Value * 1e6))
+	}
+	share := a.Passed * float64(passed) / float64(len(marks))
+	mean := a.Mean * float64(micros) / (100 * 1e6 * float64(max(scored, 1)))
+	return Round6(100 / (a.Passed + a.Mean) * (share + mean)), nil
+}
+
+// Validate returns what is wrong with a, or nil.
+func (a Approval) Validate() error {
+	return Weighted{"Passed": a.Passed, "Mean": a.Mean}.Validate()
+}
+
+// isNumber reports whether x is neither NaN nor infinite.
+func isNumber(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -1,0 +1,160 @@
+package grading_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/convene-go/convene/grading"
+)
+
+// share is a figure of 0 to 1, as models give them or as floats come.
+func share() *rapid.Generator[float64] {
+	return rapid.OneOf(rapid.Float64Range(0, 1), rapid.Map(rapid.IntRange(0, 100), func(n int) float64 { return float64(n) / 100 }))
+}
+
+func TestWeighted(t *testing.T) {
+	w := grading.Weighted{"a": 3, "b": 1, "c": 0}
+	mark := func(name string, value float64) grading.Mark { return grading.Mark{Name: name, Value: value} }
+	tests := []struct {
+		name  string
+		w     grading.Weighted
+		marks grading.Marks
+		want  float64
+		err   string
+	}{
+		{"by weight, on the marks' scale", w, grading.Marks{mark("a", 100), mark("b", 0), mark("c", 7)}, 75, ""},
+		{"other names do not count", w, grading.Marks{mark("a", 1), mark("x", math.NaN()), mark("b", 1), mark("c", 1)}, 1, ""},
+		{"rounded to six decimals", grading.Weighted{"a": 1}, grading.Marks{mark("a", 0.12345678)}, 0.123457, ""},
+		{"marks are missing", w, grading.Marks{mark("b", 1)}, 0, "grading: there is no mark for \"a\"\nthere is no mark for \"c\""},
+		{"an ungraded mark is missing", grading.Weighted{"a": 1}, grading.Marks{{Name: "a", Value: 1, Ungraded: true}}, 0, `grading: there is no mark for "a"`},
+		{"not a number", grading.Weighted{"a": 1}, grading.Marks{mark("a", math.NaN())}, 0, "grading: a is NaN, want a number"},
+		{"infinity", grading.Weighted{"a": 1}, grading.Marks{mark("a", math.Inf(1))}, 0, "grading: a is +Inf, want a number"},
+		{"no weights", nil, nil, 0, "grading: all weights are 0"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.w.Score(tt.marks)
+			if tt.err != "" {
+				require.EqualError(t, err, tt.err)
+			} else {
+				require.NoError(t, err)
+			}
+			assert.InDelta(t, tt.want, got, 0)
+		})
+	}
+}
+
+// The defaults are what the functions say.
+func TestDefaultScorers(t *testing.T) {
+	var dimensions, facets, mean, approval grading.Scorer = grading.DefaultDimensions, grading.DefaultFacets, grading.Mean{}, grading.DefaultApproval
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c, d := share().Draw(t, "a"), share().Draw(t, "b"), share().Draw(t, "c"), share().Draw(t, "d")
+		percent, err := grading.Percent(grading.Dimensions{Quality: a, Relevance: b, Consistency: c})
+		require.NoError(t, err)
+		got, err := dimensions.Score(grading.Marks{{Name: "quality", Value: 100 * a}, {Name: "relevance", Value: 100 * b}, {Name: "consistency", Value: 100 * c}})
+		require.NoError(t, err)
+		require.InDelta(t, percent, got, 1e-6, "floats on a bound may be rounded to either side")
+
+		overall, err := grading.Overall(grading.Facets{Article: a, Source: b, Factual: c, Writing: d}, grading.DefaultWeights)
+		require.NoError(t, err)
+		got, err = facets.Score(grading.Marks{{Name: "article", Value: a}, {Name: "source", Value: b}, {Name: "factual", Value: c}, {Name: "writing", Value: d}})
+		require.NoError(t, err)
+		require.InDelta(t, overall, got, 0)
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		var marks grading.Marks
+		var scored []grading.Scored
+		var values, weights []float64
+		for i := range rapid.IntRange(0, 6).Draw(t, "n") {
+			m := grading.Mark{
+				Name: strconv.Itoa(i), Value: 100 * share().Draw(t, "value"), Weight: rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(t, "weight"),
+				Passed: rapid.Bool().Draw(t, "passed"), Ungraded: rapid.Bool().Draw(t, "ungraded"),
+			}
+			marks = append(marks, m)
+			scored = append(scored, grading.Scored{Score: m.Value, Passed: m.Passed, Ungraded: m.Ungraded})
+			if !m.Ungraded {
+				values, weights = append(values, m.Value), append(weights, m.Weight)
+			}
+		}
+		want, _ := grading.DepartmentQuality(scored)
+		got, err := approval.Score(marks)
+		require.NoError(t, err)
+		require.InDelta(t, want, got, 0)
+		got, err = mean.Score(marks)
+		require.NoError(t, err)
+		require.InDelta(t, grading.WeightedMean(values, weights), got, 0)
+	})
+}
+
+func TestApproval(t *testing.T) {
+	marks := grading.Marks{{Name: "a", Value: 80, Passed: true}, {Name: "b", Value: 40}, {Name: "c", Ungraded: true}, {Name: "d", Value: 60, Passed: true}}
+	for want, a := range map[float64]grading.Approval{54: grading.DefaultApproval, 50: {Passed: 1}, 60: {Mean: 7}, 55: {Passed: 2, Mean: 2}} {
+		got, err := a.Score(marks) // half have passed, and the mean is 60
+		require.NoError(t, err)
+		assert.InDelta(t, want, got, 1e-9)
+	}
+	_, err := grading.Approval{}.Score(marks)
+	require.EqualError(t, err, "grading: all weights are 0")
+	_, err = grading.DefaultApproval.Score(grading.Marks{{Name: "a", Value: math.Inf(1)}})
+	require.EqualError(t, err, "grading: a is +Inf, want a number")
+	_, err = grading.Mean{}.Score(grading.Marks{{Name: "a", Value: math.NaN()}})
+	require.EqualError(t, err, "grading: a is NaN, want a number")
+
+	no := errors.New("no")
+	var scorer grading.Scorer = grading.ScorerFunc(func(marks grading.Marks) (float64, error) { return float64(len(marks)), no })
+	n, err := scorer.Score(marks)
+	require.ErrorIs(t, err, no)
+	assert.InDelta(t, 4.0, n, 0)
+}
+
+func TestByScore(t *testing.T) {
+	entry := func(id string, score float64) grading.Ranked { return grading.Ranked{ID: id, Score: &score} }
+	none := grading.Ranked{ID: "none"}
+	entries := []grading.Ranked{none, entry("a", 5), entry("nan", math.NaN()), entry("b", 7), entry("c", 5.0000000001), entry("d", 7)}
+	rank := func(r grading.Ranker) (ids string) {
+		given := slices.Clone(entries)
+		for _, e := range r.Rank(entries) {
+			ids += e.ID + " "
+		}
+		assert.Equal(t, ids != "", true)
+		for i := range given {
+			assert.Equal(t, given[i].ID, entries[i].ID, "the entries have changed")
+		}
+		return ids
+	}
+	assert.Equal(t, "b d a c none nan ", rank(grading.ByScore{}))
+	assert.Equal(t, "d b c a none nan ", rank(grading.ByScore{Last: true}))
+	assert.Equal(t, "none a ", rank(grading.RankerFunc(func(e []grading.Ranked) []grading.Ranked { return e[:2] })))
+	assert.Empty(t, grading.ByScore{Last: true}.Rank(nil))
+
+	t.Run("each entry once, sorted", func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 2))
+		for range 300 {
+			entries = nil
+			for i := range r.IntN(20) {
+				e := grading.Ranked{ID: strconv.Itoa(i)}
+				if r.IntN(4) > 0 {
+					e.Score = new(float64(r.IntN(5)))
+				}
+				entries = append(entries, e)
+			}
+			for _, last := range []bool{false, true} {
+				ranked := grading.ByScore{Last: last}.Rank(entries)
+				require.ElementsMatch(t, entries, ranked)
+				for i := 1; i < len(ranked); i++ {
+					x, y := ranked[i-1], ranked[i]
+					require.False(t, x.Score == nil && y.Score != nil)
+					require.False(t, x.Score != nil && y.Score != nil && *x.Score < *y.Score)
+				}
+			}
+		}
+	})
+}

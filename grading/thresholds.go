@@ -1,0 +1,50 @@
+package grading
+
+// Threshold is a rule of a team: it says which score a subject's work must reach.
+//
+// It gets the subject with its configured thresholds, and the subject's scores in earlier
+// runs, oldest first, if the team knows any. It returns a score on the team's scale; 0 means
+// that there is no gate. It is a pure function: it is called once for each decision, and
+// again when a run is resumed, with equal arguments.
+type Threshold interface {
+	Threshold(of Subject, history []float64) float64
+}
+
+// ThresholdFunc is a function as a [Threshold].
+type ThresholdFunc func(of Subject, history []float64) float64
+
+// Threshold returns f(of, history).
+func (f ThresholdFunc) Threshold(of Subject, history []float64) float64 { return f(of, history) }
+
+// Fixed is the [Threshold] of the configuration: the subject's own, else its group's, else
+// Otherwise.
+type Fixed struct {
+	Otherwise float64 `json:"otherwise"` // threshold where none is configured, 0 to 100; 0: no gate
+}
+
+// DefaultFixed is the Threshold of teams that are given none.
+var DefaultFixed = Fixed{Otherwise: DefaultThreshold}
+
+// Threshold returns of.Own, of.Shared or f.Otherwise, unchanged: the first that is there.
+func (f Fixed) Threshold(of Subject, _ []float64) float64 {
+	switch {
+	case of.Own != nil:
+		return *of.Own
+	case of.Shared != nil:
+		return *of.Shared
+	default:
+		return f.Otherwise
+	}
+}
+
+// Validate returns what is wrong with f, or nil.
+func (f Fixed) Validate() error { return percentage("Otherwise", f.Otherwise) }
+
+// Adaptive is [Fixed] that follows the subject's history: see [Adapt]. It suits agents that
+// work in many runs, on a scale of 0 to 100.
+type Adaptive struct{ Fixed }
+
+// Threshold returns the threshold of a.Fixed, moved towards the mean of history less 10.
+func (a Adaptive) Threshold(of Subject, history []float64) float64 {
+	return Adapt(a.Fixed.Threshold(of, history), history)
+}
