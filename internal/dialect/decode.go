@@ -80,6 +80,13 @@ func (d decoder) form(data []byte, v reflect.Value) Faults {
 			return d.list(data, v)
 		}
 	}
+	if t, ok := basic[v.Kind()]; ok && t != v.Type() {
+		read := reflect.New(t).Elem()
+		read.Set(v.Convert(t))
+		faults := plainly(data, read)
+		v.Set(read.Convert(v.Type()))
+		return faults
+	}
 	return plainly(data, v)
 }
 

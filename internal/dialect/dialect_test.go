@@ -93,6 +93,22 @@ func TestEncode(t *testing.T) {
 	assert.Equal(t, 3, got.Shown)
 }
 
+// word has methods that call the dialect, and is no struct.
+type word string
+
+func (w word) MarshalJSON() ([]byte, error)     { return dialect.Encode(w) }
+func (w *word) UnmarshalJSON(data []byte) error { return dialect.Decode(data, w) }
+
+func TestMethodsOfScalars(t *testing.T) {
+	data, err := json.Marshal([]word{"a"})
+	require.NoError(t, err)
+	assert.Equal(t, `["a"]`, string(data))
+	var got []word
+	require.NoError(t, json.Unmarshal(data, &got))
+	assert.Equal(t, []word{"a"}, got)
+	require.EqualError(t, dialect.Decode([]byte(`["a",1]`), &got), "[1] is a JSON number, want a string")
+}
+
 // What has neither time nor money is written and read as encoding/json does.
 func TestAsEncodingJSON(t *testing.T) {
 	type inner struct {
@@ -113,15 +129,15 @@ func TestAsEncodingJSON(t *testing.T) {
 		A string     // as a in JSON if case is ignored
 		I []byte     `json:"i"`
 	}
-	word := rapid.StringMatching(`[a-c<>é"\\]{0,3}`)
+	text := rapid.StringMatching(`[a-c<>é"\\]{0,3}`)
 	rapid.Check(t, func(t *rapid.T) {
 		some := func() inner {
-			return inner{rapid.IntRange(0, 2).Draw(t, "a"), rapid.Ptr(word, true).Draw(t, "b"), rapid.SliceOfN(rapid.Int8(), 0, 2).Draw(t, "c")}
+			return inner{rapid.IntRange(0, 2).Draw(t, "a"), rapid.Ptr(text, true).Draw(t, "b"), rapid.SliceOfN(rapid.Int8(), 0, 2).Draw(t, "c")}
 		}
-		v := value{A: word.Draw(t, "A"), G: rapid.Uint16Range(0, 1).Draw(t, "g"), I: rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "i")}
+		v := value{A: text.Draw(t, "A"), G: rapid.Uint16Range(0, 1).Draw(t, "g"), I: rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "i")}
 		if rapid.Bool().Draw(t, "embedded") {
 			v.inner = nil
-			v.D = map[string][]inner{word.Draw(t, "key"): {some()}, "k": nil}
+			v.D = map[string][]inner{text.Draw(t, "key"): {some()}, "k": nil}
 			v.E = rapid.SampledFrom([]any{nil, 1.5, "x", true, []any{nil}}).Draw(t, "e")
 		}
 		want, err := json.Marshal(v)

@@ -118,7 +118,21 @@ func (e *encoder) form(v reflect.Value, depth int) error {
 	case reflect.Slice, reflect.Array:
 		return e.list(v, depth)
 	default:
+		if plain, ok := basic[v.Kind()]; ok {
+			v = v.Convert(plain)
+		}
 		return e.own(v)
+	}
+}
+
+// basic has the type without methods of each kind of scalar.
+var basic = map[reflect.Kind]reflect.Type{}
+
+func init() {
+	for _, v := range []any{
+		false, "", 0, int8(0), int16(0), int32(0), int64(0), uint(0), uint8(0), uint16(0), uint32(0), uint64(0), uintptr(0), float32(0), 0.0,
+	} {
+		basic[reflect.TypeOf(v).Kind()] = reflect.TypeOf(v)
 	}
 }
 
