@@ -54,7 +54,7 @@ func TestDeliveryPage(t *testing.T) {
 	page, err := os.ReadFile("delivery.md")
 	require.NoError(t, err)
 	text := string(page)
-	for _, machine := range []string{delivery.Phases.Mermaid(""), delivery.StepPhases.Mermaid(""), delivery.PlanPhases.Mermaid("")} {
+	for _, machine := range []string{delivery.Phases().Mermaid(""), delivery.StepPhases().Mermaid(""), delivery.PlanPhases().Mermaid("")} {
 		assert.Contains(t, text, machine)
 	}
 	t.Run("it has every setting", func(t *testing.T) {

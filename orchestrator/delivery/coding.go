@@ -43,7 +43,7 @@ func (r *run) code(c *orchestrator.Context, w *work) (result, string, error) {
 	if err != nil || gate.standing == rejected {
 		return refused, gate.why, err
 	}
-	r.fire(c, gate.on("code"))
+	r.fire(c, gate.kept(moveCodeApproved, moveCodeUnverified))
 	return accepted, "", nil
 }
 
@@ -102,7 +102,7 @@ func (r *run) tests(c *orchestrator.Context, w *work) (result, string, error) {
 			return lost, "", err
 		}
 		if tests.standing != rejected {
-			r.fire(c, tests.on())
+			r.fire(c, tests.kept(moveTestsPassed, moveTestsUnverified))
 			return accepted, "", nil
 		}
 		if fixEnd == endless && w.end != endless {
@@ -118,11 +118,11 @@ func (r *run) tests(c *orchestrator.Context, w *work) (result, string, error) {
 				return got, gate.why, err
 			}
 			if fixed = gate.standing != rejected; !fixed {
-				r.fire(c, "fix_rejected")
+				r.fire(c, moveFixRejected)
 				tests.verdict = cmp.Or(gate.verdict, tests.verdict)
 				continue
 			}
-			r.fire(c, gate.on("code"))
+			r.fire(c, gate.kept(moveCodeApproved, moveCodeUnverified))
 		}
 	}
 }
@@ -154,8 +154,8 @@ func (r *run) unfixable(c *orchestrator.Context, w *work, failed string, f fixin
 func (r *run) fix(c *orchestrator.Context, w *work, cycle int, tests tested) (gate ruling, got result, err error) {
 	plan := DeriveFixPlan(tests.report, tests.verdict)
 	r.state.Metrics.FixCycles++
-	if r.tracker.Phase() == Testing {
-		r.fire(c, "tests_failed")
+	if r.state.Status == phaseTesting {
+		r.fire(c, moveTestsFailed)
 	}
 	r.send(c, Header{Message: FixPlanMessage, From: Tester, To: Coder, Target: w.ID}, plan)
 	c.Emit(EventFixStarted, Event{Target: w.ID, Attempt: cycle})

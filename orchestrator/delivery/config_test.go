@@ -116,7 +116,7 @@ func TestConfigJSON(t *testing.T) {
 }
 
 func TestInput(t *testing.T) {
-	plan := delivery.Plan{ID: "p1", Approved: true, Status: delivery.PlanInProgress, Steps: []delivery.Step{
+	plan := delivery.Plan{ID: "p1", Approved: true, Status: "in_progress", Steps: []delivery.Step{
 		{ID: "p1.s1", Number: 1, Description: "x", Status: delivery.StepCompleted},
 	}}
 	from := func(change func(s *delivery.State)) *delivery.State {

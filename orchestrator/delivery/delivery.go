@@ -33,7 +33,6 @@ type run struct {
 	prompts prompt.Set
 	in      Input
 
-	tracker  *team.Tracker[Phase]
 	state    State
 	limit    time.Duration // the run is over after this much work time
 	grace    time.Duration
@@ -60,7 +59,7 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 	err := r.in.validate()
 	c = r.begin(c)
 	if err != nil {
-		r.fire(c, "refuse")
+		r.fire(c, moveRefuse)
 		return r.end(c, err)
 	}
 	if from := r.in.From; from != nil {
@@ -85,7 +84,7 @@ func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 	for _, role := range []Role{Planner, Coder, Tester, Supervisor} {
 		r.state.Agents[role] = AgentState{Status: "idle"}
 	}
-	r.tracker = team.Track("delivery", Phases, &r.state.Status)
+	r.state.Status = phases.Start(nil).Current()
 	c.Expose(func() any { return r.state })
 	return c
 }
@@ -100,16 +99,16 @@ func (r *run) continues(from State) {
 	for i := range s.Plans {
 		p := &s.Plans[i]
 		p.Steps = slices.Clone(p.Steps)
-		if p.Status == PlanInProgress && (root == nil || p.ID != root.ID) {
-			p.Status = PlanFailed
+		if p.Status == planInProgress && (root == nil || p.ID != root.ID) {
+			p.Status = planFailed
 		}
 	}
 	if root == nil {
 		return
 	}
 	for i := range root.Steps {
-		if step := &root.Steps[i]; step.Status == StepInProgress || step.Status == StepBlocked && !step.skipped() {
-			step.Status, r.resumed[step.ID] = StepPending, step.Attempts > 0
+		if step := &root.Steps[i]; step.Status == stepInProgress || step.Status == StepBlocked && !step.skipped() {
+			step.Status, r.resumed[step.ID] = stepPending, step.Attempts > 0
 		}
 	}
 }
@@ -117,10 +116,10 @@ func (r *run) continues(from State) {
 // iterate returns nil when the goal is reached.
 func (r *run) iterate(c *orchestrator.Context) error {
 	root := r.state.root()
-	if root != nil && root.Status == PlanInProgress {
-		r.fire(c, "continue")
+	if root != nil && root.Status == planInProgress {
+		r.fire(c, moveContinue)
 	} else {
-		r.fire(c, "start")
+		r.fire(c, moveStart)
 		root = nil
 	}
 	for {
@@ -145,7 +144,7 @@ func (r *run) iterate(c *orchestrator.Context) error {
 		if !again || r.state.Iteration >= r.Retry.Iterations {
 			return team.Fail(ErrGoalNotReached, "the goal is not reached: %s", r.last.Reason)
 		}
-		r.fire(c, "goal_unmet")
+		r.fire(c, moveGoalUnmet)
 		r.state.Iteration++
 		r.state.PlanStack, root = []string{}, nil
 	}
@@ -172,7 +171,7 @@ func (r *run) executionEnd(begun, now time.Duration) time.Duration {
 
 // end ends the run and returns the outcome so far.
 func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
-	if !Phases.Terminal(r.state.Status) {
+	if !phases.Terminal(r.state.Status) {
 		r.fire(c, ending(c, err))
 	}
 	if r.state.Status != Completed {
@@ -201,19 +200,19 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 	return out, err
 }
 
-// ending is the event of an error that ends a run.
-func ending(c *orchestrator.Context, err error) string {
+// ending returns the move for an error that ends a run.
+func ending(c *orchestrator.Context, err error) Move {
 	switch {
 	case errors.Is(err, ErrTimeExpired):
-		return "expire"
+		return moveExpire
 	case c.IsCanceled(err):
-		return "cancel"
+		return moveCancel
 	case orchestrator.IsOver(err):
-		return "overspend"
+		return moveOverspend
 	case errors.Is(err, ErrPlanning):
-		return "plan_failed"
+		return movePlanFailed
 	case errors.Is(err, ErrGoalNotReached):
-		return "goal_failed"
+		return moveGoalFailed
 	}
-	return "abort"
+	return moveAbort
 }

@@ -87,7 +87,7 @@ type Event struct {
 	Payload any                   `json:"payload,omitempty"` // as JSON
 	From    Phase                 `json:"fromPhase,omitempty"`
 	Phase   Phase                 `json:"phase,omitempty"`
-	On      string                `json:"on,omitempty"`
+	On      Move                  `json:"on,omitempty"`
 	Target  string                `json:"of,omitempty"`
 	Role    Role                  `json:"role,omitempty"`
 	Attempt int                   `json:"attempt,omitempty"`
@@ -104,9 +104,10 @@ type Event struct {
 const keptHeaders = 1000
 
 // fire moves the run's state machine.
-func (r *run) fire(c *orchestrator.Context, on string) {
-	from := r.tracker.Phase()
-	c.Emit(EventPhaseChanged, Event{From: from, Phase: r.tracker.Fire(on), On: on})
+func (r *run) fire(c *orchestrator.Context, on Move) {
+	from := r.state.Status
+	shift("run", phases, &r.state.Status, on)
+	c.Emit(EventPhaseChanged, Event{From: from, Phase: r.state.Status, On: on})
 }
 
 // send emits a message and returns its ID.

@@ -259,7 +259,7 @@ func (p played) trace(t *testing.T) string {
 	t.Helper()
 	var all []string
 	for _, e := range p.events(t, delivery.EventPhaseChanged) {
-		all = append(all, e.On)
+		all = append(all, string(e.On))
 	}
 	return strings.Join(all, " ")
 }

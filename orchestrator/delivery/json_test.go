@@ -30,7 +30,7 @@ func TestJSON(t *testing.T) {
 	}{
 		{
 			"S26 a plan",
-			Plan{ID: "p1", Goal: "g", Analysis: "a", Steps: []Step{}, Depth: 2, ParentPlanID: "p0", Status: PlanInProgress, Approved: true, CurrentStepIndex: 3},
+			Plan{ID: "p1", Goal: "g", Analysis: "a", Steps: []Step{}, Depth: 2, ParentPlanID: "p0", Status: planInProgress, Approved: true, CurrentStepIndex: 3},
 			`{"id":"p1","goal":"g","analysis":"a","steps":[],"depth":2,"parentPlanId":"p0","status":"in_progress","approved":true,"currentStepIndex":3}`,
 		},
 		{
@@ -71,9 +71,9 @@ func TestJSON(t *testing.T) {
 		{"SC46 an apply", ApplyRequest{Files: []File{}}, `{"files":[]}`},
 		{"SC46 a request for a snapshot", SnapshotRequest{Since: "x"}, `{"since":"x"}`},
 		{"SC46 a snapshot", Snapshot{ID: "x", Diff: "d"}, `{"id":"x","diff":"d"}`},
-		{"S23 phases", Phases.States(), `["initializing","planning","executing","testing","verifying","completed","failed","aborted","time_expired"]`},
-		{"S27 states of steps", StepPhases.States(), `["pending","in_progress","completed","failed","blocked"]`},
-		{"S26 states of plans", PlanPhases.States(), `["pending","in_progress","completed","failed"]`},
+		{"S23 phases", phases.States(), `["initializing","planning","executing","testing","verifying","completed","failed","aborted","time_expired"]`},
+		{"S27 states of steps", stepPhases.States(), `["pending","in_progress","completed","failed","blocked"]`},
+		{"S26 states of plans", planPhases.States(), `["pending","in_progress","completed","failed"]`},
 		{"S9 complexities", []Complexity{Simple, Medium, Complex}, `["simple","medium","complex"]`},
 		{"SC49 severities", []Severity{Critical, Major, Minor}, `["critical","major","minor"]`},
 		{"SC49 categories", []Category{Bug, Security, Smell, Other}, `["bug","security","smell","other"]`},

@@ -205,18 +205,18 @@ func TestState(t *testing.T) {
 		stack []string
 		plan  string
 	}{
-		{"S22 S23 SC37 a plan is made", "plan", 1, delivery.Planning, delivery.Planner, []string{}, ""},
-		{"SC37 and reviewed", "verify plan", 1, delivery.Planning, delivery.Supervisor, []string{}, "p1"},
-		{"SC37 code is written", "code", 1, delivery.Executing, delivery.Coder, []string{"p1"}, "p1"},
-		{"SC37 and reviewed", "verify code", 1, delivery.Executing, delivery.Supervisor, []string{"p1"}, "p1"},
-		{"SC37 tests", "check", 1, delivery.Testing, delivery.Tester, []string{"p1"}, "p1"},
-		{"SC37 and their report", "verify test", 1, delivery.Testing, delivery.Supervisor, []string{"p1"}, "p1"},
-		{"SC37 a fix", "fix", 1, delivery.Executing, delivery.Coder, []string{"p1"}, "p1"},
-		{"SC37 a step's gate", "verify step", 1, delivery.Verifying, delivery.Supervisor, []string{"p1"}, "p1"},
-		{"SC37 a sub-plan is made", "subplan", 1, delivery.Planning, delivery.Planner, []string{"p1"}, "p1"},
-		{"SC37 a sub-plan's code", "code", 3, delivery.Executing, delivery.Coder, []string{"p1", "p2"}, "p2"},
-		{"SC37 the whole is tested", "integrate", 1, delivery.Testing, delivery.Tester, []string{"p1"}, "p1"},
-		{"SC37 the goal's gate", "verify goal", 1, delivery.Verifying, delivery.Supervisor, []string{"p1"}, "p1"},
+		{"S22 S23 SC37 a plan is made", "plan", 1, "planning", delivery.Planner, []string{}, ""},
+		{"SC37 and reviewed", "verify plan", 1, "planning", delivery.Supervisor, []string{}, "p1"},
+		{"SC37 code is written", "code", 1, "executing", delivery.Coder, []string{"p1"}, "p1"},
+		{"SC37 and reviewed", "verify code", 1, "executing", delivery.Supervisor, []string{"p1"}, "p1"},
+		{"SC37 tests", "check", 1, "testing", delivery.Tester, []string{"p1"}, "p1"},
+		{"SC37 and their report", "verify test", 1, "testing", delivery.Supervisor, []string{"p1"}, "p1"},
+		{"SC37 a fix", "fix", 1, "executing", delivery.Coder, []string{"p1"}, "p1"},
+		{"SC37 a step's gate", "verify step", 1, "verifying", delivery.Supervisor, []string{"p1"}, "p1"},
+		{"SC37 a sub-plan is made", "subplan", 1, "planning", delivery.Planner, []string{"p1"}, "p1"},
+		{"SC37 a sub-plan's code", "code", 3, "executing", delivery.Coder, []string{"p1", "p2"}, "p2"},
+		{"SC37 the whole is tested", "integrate", 1, "testing", delivery.Tester, []string{"p1"}, "p1"},
+		{"SC37 the goal's gate", "verify goal", 1, "verifying", delivery.Supervisor, []string{"p1"}, "p1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := project{cast: map[string][]any{"check": {failed}, "code": {code(), tooMuch}}}.stateAt(t, tt.kind, tt.n)

@@ -30,7 +30,7 @@ func (m *Metrics) countSteps(plans []Plan) {
 				if s.skipped() {
 					m.BlockedSteps++
 				}
-			case StepPending, StepInProgress: // not finished yet
+			case stepPending, stepInProgress: // not finished yet
 			}
 		}
 	}

@@ -10,9 +10,9 @@ import (
 func TestMetrics(t *testing.T) {
 	m := Metrics{TotalSteps: 99, ReplanCount: 1, FixCycles: 2, VerificationsPassed: 1, VerificationsFailed: 2}
 	m.countSteps([]Plan{
-		{Approved: true, Steps: []Step{{Status: StepCompleted}, {Status: StepFailed, Attempts: 3}, {Status: StepBlocked}, {Status: StepPending}}},
-		{Steps: []Step{{Status: StepPending}, {Status: StepPending}}}, // rejected
-		{Approved: true, Status: PlanFailed, Depth: 1, Steps: []Step{{Status: StepBlocked, Attempts: 1}, {Status: StepInProgress}}},
+		{Approved: true, Steps: []Step{{Status: StepCompleted}, {Status: StepFailed, Attempts: 3}, {Status: StepBlocked}, {Status: stepPending}}},
+		{Steps: []Step{{Status: stepPending}, {Status: stepPending}}}, // rejected
+		{Approved: true, Status: planFailed, Depth: 1, Steps: []Step{{Status: StepBlocked, Attempts: 1}, {Status: stepInProgress}}},
 	})
 	t.Run("S25 SC34 SC19 steps are counted anew", func(t *testing.T) {
 		assert.Equal(t, Metrics{
@@ -25,7 +25,7 @@ func TestMetrics(t *testing.T) {
 func TestMetricsLaws(t *testing.T) {
 	plan := rapid.Custom(func(r *rapid.T) Plan {
 		step := rapid.Custom(func(r *rapid.T) Step {
-			return Step{Status: rapid.SampledFrom(StepPhases.States()).Draw(r, "status"), Attempts: rapid.IntRange(0, 3).Draw(r, "attempts")}
+			return Step{Status: rapid.SampledFrom(stepPhases.States()).Draw(r, "status"), Attempts: rapid.IntRange(0, 3).Draw(r, "attempts")}
 		})
 		return Plan{Approved: rapid.Bool().Draw(r, "approved"), Steps: rapid.SliceOf(step).Draw(r, "steps")}
 	})

@@ -145,8 +145,8 @@ func (s *State) validate() error {
 			f.Add("plans[%d]: %s", i, fault)
 		}
 		for j, step := range p.Steps {
-			if !slices.Contains(StepPhases.States(), step.Status) {
-				f.Add("plans[%d].steps[%d].status is %q, want one of %q", i, j, step.Status, StepPhases.States())
+			if !slices.Contains(stepPhases.States(), step.Status) {
+				f.Add("plans[%d].steps[%d].status is %q, want one of %q", i, j, step.Status, stepPhases.States())
 			}
 			if step.Attempts < 0 {
 				f.Add("plans[%d].steps[%d].attempts is %d, want 0 or more", i, j, step.Attempts)

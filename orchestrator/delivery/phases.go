@@ -1,119 +1,195 @@
 package delivery
 
-import "github.com/convene-go/convene/fsm"
+import (
+	"fmt"
 
-// Phase is where a run is: a state of [Phases].
+	"github.com/convene-go/convene/fsm"
+)
+
+// Move is an event of one of the state machines.
+type Move string
+
+// The moves of a run. A part of the run whose work has no grade makes a move "…_unverified"
+// in place of "…_approved" or "…_passed".
+const (
+	moveStart                 Move = "start" // also of a step
+	moveContinue              Move = "continue"
+	moveRefuse                Move = "refuse"
+	movePlanRejected          Move = "plan_rejected"
+	movePlanApproved          Move = "plan_approved"
+	movePlanUnverified        Move = "plan_unverified"
+	movePlanFailed            Move = "plan_failed"
+	moveSubPlanStarted        Move = "subplan_started"
+	moveSubPlanFailed         Move = "subplan_failed"
+	moveSubPlanDone           Move = "subplan_done"
+	moveStepRetried           Move = "step_retried"
+	moveStepFailed            Move = "step_failed"
+	moveStepSkipped           Move = "step_skipped"
+	moveStepApproved          Move = "step_approved"
+	moveStepUnverified        Move = "step_unverified"
+	moveFixRejected           Move = "fix_rejected"
+	moveCodeApproved          Move = "code_approved"
+	moveCodeUnverified        Move = "code_unverified"
+	moveTestsFailed           Move = "tests_failed"
+	moveTestsPassed           Move = "tests_passed"
+	moveTestsUnverified       Move = "tests_unverified"
+	movePlanDone              Move = "plan_done"
+	moveIntegrationPassed     Move = "integration_passed"
+	moveIntegrationUnverified Move = "integration_unverified"
+	moveGoalUnmet             Move = "goal_unmet"
+	moveGoalFailed            Move = "goal_failed"
+	moveGoalApproved          Move = "goal_approved"
+	moveFail                  Move = "fail" // also of a step or a plan
+	moveExpire                Move = "expire"
+	moveAbort                 Move = "abort"
+	moveCancel                Move = "cancel"
+	moveOverspend             Move = "overspend"
+)
+
+// The moves of a step and of a plan.
+const (
+	moveSkip     Move = "skip"
+	moveRetry    Move = "retry"
+	moveDescend  Move = "descend"
+	moveAscend   Move = "ascend"
+	moveApprove  Move = "approve"
+	moveComplete Move = "complete"
+)
+
+// Phase is where a run is: a state of Phases.
 type Phase string
 
-// The phases.
 const (
-	Initializing Phase = "initializing"
-	Planning     Phase = "planning"  // plans and sub-plans, and their reviews
-	Executing    Phase = "executing" // the coder, and reviews of code
-	Testing      Phase = "testing"   // the tester, and reviews of reports
-	Verifying    Phase = "verifying" // gates of steps and of the goal
-	Completed    Phase = "completed"
-	Failed       Phase = "failed"
-	Aborted      Phase = "aborted"
-	TimeExpired  Phase = "time_expired"
+	phaseInitializing Phase = "initializing"
+	phasePlanning     Phase = "planning"  // plans and sub-plans, and their reviews
+	phaseExecuting    Phase = "executing" // the coder, and reviews of code
+	phaseTesting      Phase = "testing"   // the tester, and reviews of reports
+	phaseVerifying    Phase = "verifying" // gates of steps and of the goal
 )
 
-// Phases is the state machine of a run. Where several events are allowed, the flow
-// decides: step_retried while the step has attempts left, subplan_started when it has
-// none and may have a sub-plan, step_failed otherwise; goal_unmet while iterations are
-// left, goal_failed otherwise. Ungraded work that is kept fires "…_unverified".
-var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
-	Initial:  Initializing,
-	States:   []Phase{Initializing, Planning, Executing, Testing, Verifying, Completed, Failed, Aborted, TimeExpired},
+// The phases in which a run ends.
+const (
+	Completed   Phase = "completed"
+	Failed      Phase = "failed"
+	Aborted     Phase = "aborted"
+	TimeExpired Phase = "time_expired"
+)
+
+// Phases returns the state machine of a run. Where several moves are allowed, the flow
+// decides. A step is retried while its Retrier says so. After that it gets a sub-plan if it
+// may have one, and fails otherwise.
+func Phases() *fsm.Table[Phase, Move, string] { return phases }
+
+var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
+	Initial:  phaseInitializing,
+	States:   []Phase{phaseInitializing, phasePlanning, phaseExecuting, phaseTesting, phaseVerifying, Completed, Failed, Aborted, TimeExpired},
 	Terminal: []Phase{Completed, Failed, Aborted, TimeExpired},
-	Rules: []fsm.Rule[Phase, string, string]{
-		{On: "start", From: []Phase{Initializing}, To: Planning},
-		{On: "continue", From: []Phase{Initializing}, To: Executing},
-		{On: "refuse", From: []Phase{Initializing}, To: Failed},
+	Rules: []fsm.Rule[Phase, Move, string]{
+		{On: moveStart, From: []Phase{phaseInitializing}, To: phasePlanning},
+		{On: moveContinue, From: []Phase{phaseInitializing}, To: phaseExecuting},
+		{On: moveRefuse, From: []Phase{phaseInitializing}, To: Failed},
 
-		{On: "plan_rejected", From: []Phase{Planning}, To: Planning},
-		{On: "plan_approved", From: []Phase{Planning}, To: Executing},
-		{On: "plan_unverified", From: []Phase{Planning}, To: Executing},
-		{On: "subplan_failed", From: []Phase{Planning, Executing}, To: Executing},
-		{On: "plan_failed", From: []Phase{Planning}, To: Failed},
+		{On: movePlanRejected, From: []Phase{phasePlanning}, To: phasePlanning},
+		{On: movePlanApproved, From: []Phase{phasePlanning}, To: phaseExecuting},
+		{On: movePlanUnverified, From: []Phase{phasePlanning}, To: phaseExecuting},
+		{On: moveSubPlanFailed, From: []Phase{phasePlanning, phaseExecuting}, To: phaseExecuting},
+		{On: movePlanFailed, From: []Phase{phasePlanning}, To: Failed},
 
-		{On: "step_retried", From: []Phase{Executing, Verifying}, To: Executing},
-		{On: "step_failed", From: []Phase{Executing, Testing, Verifying}, To: Executing},
-		{On: "step_skipped", From: []Phase{Executing}, To: Executing},
-		{On: "fix_rejected", From: []Phase{Executing}, To: Executing},
-		{On: "subplan_started", From: []Phase{Executing, Testing, Verifying}, To: Planning},
-		{On: "goal_unmet", From: []Phase{Executing, Testing, Verifying}, To: Planning},
-		{On: "goal_failed", From: []Phase{Executing, Testing, Verifying}, To: Failed},
-		{On: "code_approved", From: []Phase{Executing}, To: Testing},
-		{On: "code_unverified", From: []Phase{Executing}, To: Testing},
-		{On: "subplan_done", From: []Phase{Executing}, To: Testing},
-		{On: "plan_done", From: []Phase{Executing}, To: Testing},
+		{On: moveStepRetried, From: []Phase{phaseExecuting, phaseVerifying}, To: phaseExecuting},
+		{On: moveStepFailed, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: phaseExecuting},
+		{On: moveStepSkipped, From: []Phase{phaseExecuting}, To: phaseExecuting},
+		{On: moveFixRejected, From: []Phase{phaseExecuting}, To: phaseExecuting},
+		{On: moveSubPlanStarted, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: phasePlanning},
+		{On: moveGoalUnmet, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: phasePlanning},
+		{On: moveGoalFailed, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: Failed},
+		{On: moveCodeApproved, From: []Phase{phaseExecuting}, To: phaseTesting},
+		{On: moveCodeUnverified, From: []Phase{phaseExecuting}, To: phaseTesting},
+		{On: moveSubPlanDone, From: []Phase{phaseExecuting}, To: phaseTesting},
+		{On: movePlanDone, From: []Phase{phaseExecuting}, To: phaseTesting},
 
-		{On: "tests_failed", From: []Phase{Testing}, To: Executing},
-		{On: "tests_passed", From: []Phase{Testing}, To: Verifying},
-		{On: "tests_unverified", From: []Phase{Testing}, To: Verifying},
-		{On: "integration_passed", From: []Phase{Testing}, To: Verifying},
-		{On: "integration_unverified", From: []Phase{Testing}, To: Verifying},
+		{On: moveTestsFailed, From: []Phase{phaseTesting}, To: phaseExecuting},
+		{On: moveTestsPassed, From: []Phase{phaseTesting}, To: phaseVerifying},
+		{On: moveTestsUnverified, From: []Phase{phaseTesting}, To: phaseVerifying},
+		{On: moveIntegrationPassed, From: []Phase{phaseTesting}, To: phaseVerifying},
+		{On: moveIntegrationUnverified, From: []Phase{phaseTesting}, To: phaseVerifying},
 
-		{On: "step_approved", From: []Phase{Verifying}, To: Executing},
-		{On: "step_unverified", From: []Phase{Verifying}, To: Executing},
-		{On: "goal_approved", From: []Phase{Verifying}, To: Completed},
+		{On: moveStepApproved, From: []Phase{phaseVerifying}, To: phaseExecuting},
+		{On: moveStepUnverified, From: []Phase{phaseVerifying}, To: phaseExecuting},
+		{On: moveGoalApproved, From: []Phase{phaseVerifying}, To: Completed},
 
-		{On: "expire", To: TimeExpired},
-		{On: "abort", To: Aborted},
-		{On: "cancel", To: Aborted},
-		{On: "overspend", To: Aborted},
+		{On: moveFail, To: Failed},
+		{On: moveExpire, To: TimeExpired},
+		{On: moveAbort, To: Aborted},
+		{On: moveCancel, To: Aborted},
+		{On: moveOverspend, To: Aborted},
 	},
 })
 
-// StepStatus is where a step is: a state of [StepPhases].
+// StepStatus is where a step is: a state of StepPhases.
 type StepStatus string
 
-// The states of a step.
+// The states in which a step is at the end of its plan. A run that ends earlier leaves
+// steps "pending" or "in_progress".
 const (
-	StepPending    StepStatus = "pending"
-	StepInProgress StepStatus = "in_progress"
-	StepCompleted  StepStatus = "completed"
-	StepFailed     StepStatus = "failed"
-	StepBlocked    StepStatus = "blocked" // a step that it needs failed, or its sub-plan is running
+	StepCompleted StepStatus = "completed"
+	StepFailed    StepStatus = "failed"
+	StepBlocked   StepStatus = "blocked" // a step that it needs failed, or its sub-plan is running
 )
 
-// StepPhases is the state machine of a step. A step that is skipped stays blocked; one
-// that descends into a sub-plan ascends from it, or fails with it.
-var StepPhases = fsm.MustNew(fsm.Definition[StepStatus, string, string]{
-	Initial:  StepPending,
-	States:   []StepStatus{StepPending, StepInProgress, StepCompleted, StepFailed, StepBlocked},
+const (
+	stepPending    StepStatus = "pending"
+	stepInProgress StepStatus = "in_progress"
+)
+
+// StepPhases returns the state machine of a step. A step that is skipped stays blocked. A
+// step that descends into a sub-plan ascends from it, or fails with it.
+func StepPhases() *fsm.Table[StepStatus, Move, string] { return stepPhases }
+
+var stepPhases = fsm.MustNew(fsm.Definition[StepStatus, Move, string]{
+	Initial:  stepPending,
+	States:   []StepStatus{stepPending, stepInProgress, StepCompleted, StepFailed, StepBlocked},
 	Terminal: []StepStatus{StepCompleted, StepFailed},
-	Rules: []fsm.Rule[StepStatus, string, string]{
-		{On: "begin", From: []StepStatus{StepPending}, To: StepInProgress},
-		{On: "skip", From: []StepStatus{StepPending}, To: StepBlocked},
-		{On: "retry", From: []StepStatus{StepInProgress}, To: StepInProgress},
-		{On: "descend", From: []StepStatus{StepInProgress}, To: StepBlocked},
-		{On: "ascend", From: []StepStatus{StepBlocked}, To: StepInProgress},
-		{On: "complete", From: []StepStatus{StepInProgress}, To: StepCompleted},
-		{On: "fail", From: []StepStatus{StepInProgress, StepBlocked}, To: StepFailed},
+	Rules: []fsm.Rule[StepStatus, Move, string]{
+		{On: moveStart, From: []StepStatus{stepPending}, To: stepInProgress},
+		{On: moveSkip, From: []StepStatus{stepPending}, To: StepBlocked},
+		{On: moveRetry, From: []StepStatus{stepInProgress}, To: stepInProgress},
+		{On: moveDescend, From: []StepStatus{stepInProgress}, To: StepBlocked},
+		{On: moveAscend, From: []StepStatus{StepBlocked}, To: stepInProgress},
+		{On: moveComplete, From: []StepStatus{stepInProgress}, To: StepCompleted},
+		{On: moveFail, To: StepFailed},
 	},
 })
 
-// PlanStatus is where a plan is: a state of [PlanPhases].
+// PlanStatus is where a plan is: "pending", "in_progress", "completed" or "failed".
 type PlanStatus string
 
-// The states of a plan.
 const (
-	PlanPending    PlanStatus = "pending"
-	PlanInProgress PlanStatus = "in_progress"
-	PlanCompleted  PlanStatus = "completed"
-	PlanFailed     PlanStatus = "failed"
+	planPending    PlanStatus = "pending"
+	planInProgress PlanStatus = "in_progress"
+	planCompleted  PlanStatus = "completed"
+	planFailed     PlanStatus = "failed"
 )
 
-// PlanPhases is the state machine of a plan.
-var PlanPhases = fsm.MustNew(fsm.Definition[PlanStatus, string, string]{
-	Initial:  PlanPending,
-	States:   []PlanStatus{PlanPending, PlanInProgress, PlanCompleted, PlanFailed},
-	Terminal: []PlanStatus{PlanCompleted, PlanFailed},
-	Rules: []fsm.Rule[PlanStatus, string, string]{
-		{On: "approve", From: []PlanStatus{PlanPending}, To: PlanInProgress},
-		{On: "complete", From: []PlanStatus{PlanInProgress}, To: PlanCompleted},
-		{On: "fail", From: []PlanStatus{PlanPending, PlanInProgress}, To: PlanFailed},
+// PlanPhases returns the state machine of a plan.
+func PlanPhases() *fsm.Table[PlanStatus, Move, string] { return planPhases }
+
+var planPhases = fsm.MustNew(fsm.Definition[PlanStatus, Move, string]{
+	Initial:  planPending,
+	States:   []PlanStatus{planPending, planInProgress, planCompleted, planFailed},
+	Terminal: []PlanStatus{planCompleted, planFailed},
+	Rules: []fsm.Rule[PlanStatus, Move, string]{
+		{On: moveApprove, From: []PlanStatus{planPending}, To: planInProgress},
+		{On: moveComplete, From: []PlanStatus{planInProgress}, To: planCompleted},
+		{On: moveFail, To: planFailed},
 	},
 })
+
+// shift makes a move of one of the machines. A move that the table refuses is a mistake in
+// this package: it panics, and the engine leaves the run stuck.
+func shift[S ~string](what string, table *fsm.Table[S, Move, string], state *S, on Move) {
+	to, err := table.Check(*state, on, "")
+	if err != nil {
+		panic(fmt.Errorf("delivery: %s: %w", what, err))
+	}
+	*state = to
+}

@@ -12,12 +12,12 @@ import (
 )
 
 // moves lists all that a table allows, a line a state: "event>target" in order.
-func moves[S ~string](table *fsm.Table[S, string, string]) map[S]string {
+func moves[S ~string](table *fsm.Table[S, Move, string]) map[S]string {
 	all := map[S]string{}
 	for _, state := range table.States() {
 		var options []string
 		for _, o := range table.Allowed(state) {
-			options = append(options, o.Event+">"+string(o.To))
+			options = append(options, string(o.Event)+">"+string(o.To))
 		}
 		slices.Sort(options)
 		all[state] = strings.Join(options, " ")
@@ -36,35 +36,35 @@ func want[S ~string](lines map[S]string) map[S]string {
 }
 
 func TestPhases(t *testing.T) {
-	const always = " expire>time_expired abort>aborted cancel>aborted overspend>aborted"
+	const always = " fail>failed expire>time_expired abort>aborted cancel>aborted overspend>aborted"
 	t.Run("SC54 S17 S18 S19 S20 S21 S23 the run", func(t *testing.T) {
 		assert.Equal(t, want(map[Phase]string{
-			Initializing: "start>planning continue>executing refuse>failed" + always,
-			Planning:     "plan_rejected>planning plan_approved>executing plan_unverified>executing subplan_failed>executing plan_failed>failed" + always,
-			Executing: "step_retried>executing step_failed>executing step_skipped>executing fix_rejected>executing subplan_failed>executing " +
+			phaseInitializing: "start>planning continue>executing refuse>failed" + always,
+			phasePlanning:     "plan_rejected>planning plan_approved>executing plan_unverified>executing subplan_failed>executing plan_failed>failed" + always,
+			phaseExecuting: "step_retried>executing step_failed>executing step_skipped>executing fix_rejected>executing subplan_failed>executing " +
 				"subplan_started>planning goal_unmet>planning goal_failed>failed " +
 				"code_approved>testing code_unverified>testing subplan_done>testing plan_done>testing" + always,
-			Testing: "tests_failed>executing step_failed>executing subplan_started>planning goal_unmet>planning goal_failed>failed " +
+			phaseTesting: "tests_failed>executing step_failed>executing subplan_started>planning goal_unmet>planning goal_failed>failed " +
 				"tests_passed>verifying tests_unverified>verifying integration_passed>verifying integration_unverified>verifying" + always,
-			Verifying: "step_approved>executing step_unverified>executing step_retried>executing step_failed>executing " +
+			phaseVerifying: "step_approved>executing step_unverified>executing step_retried>executing step_failed>executing " +
 				"subplan_started>planning goal_unmet>planning goal_failed>failed goal_approved>completed" + always,
 			Completed: "", Failed: "", Aborted: "", TimeExpired: "",
-		}), moves(Phases))
+		}), moves(phases))
 	})
 	t.Run("SC54 S27 SC19 the step", func(t *testing.T) {
 		assert.Equal(t, want(map[StepStatus]string{
-			StepPending:    "begin>in_progress skip>blocked",
-			StepInProgress: "retry>in_progress descend>blocked complete>completed fail>failed",
+			stepPending:    "start>in_progress skip>blocked fail>failed",
+			stepInProgress: "retry>in_progress descend>blocked complete>completed fail>failed",
 			StepBlocked:    "ascend>in_progress fail>failed",
 			StepCompleted:  "", StepFailed: "",
-		}), moves(StepPhases))
+		}), moves(stepPhases))
 	})
 	t.Run("SC54 S26 the plan", func(t *testing.T) {
 		assert.Equal(t, want(map[PlanStatus]string{
-			PlanPending:    "approve>in_progress fail>failed",
-			PlanInProgress: "complete>completed fail>failed",
-			PlanCompleted:  "", PlanFailed: "",
-		}), moves(PlanPhases))
+			planPending:    "approve>in_progress fail>failed",
+			planInProgress: "complete>completed fail>failed",
+			planCompleted:  "", planFailed: "",
+		}), moves(planPhases))
 	})
 }
 
@@ -72,22 +72,22 @@ func TestPhases(t *testing.T) {
 // completes it.
 func TestPhasesLaws(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		state := Initializing
+		state := phaseInitializing
 		for range rapid.IntRange(0, 40).Draw(r, "moves") {
-			options := Phases.Allowed(state)
+			options := phases.Allowed(state)
 			if len(options) == 0 {
 				break
 			}
 			o := rapid.SampledFrom(options).Draw(r, "move")
 			if o.To == Completed {
-				assert.Equal(t, Verifying, state)
-				assert.Equal(t, "goal_approved", o.Event)
+				assert.Equal(t, phaseVerifying, state)
+				assert.Equal(t, moveGoalApproved, o.Event)
 			}
 			state = o.To
 		}
-		for _, end := range []string{"expire", "abort", "cancel", "overspend"} {
-			_, ok := Phases.Next(state, end)
-			assert.Equal(t, !Phases.Terminal(state), ok, "S6 S53")
+		for _, end := range []Move{moveFail, moveExpire, moveAbort, moveCancel, moveOverspend} {
+			_, ok := phases.Next(state, end)
+			assert.Equal(t, !phases.Terminal(state), ok, "S6 S53")
 		}
 	})
 }

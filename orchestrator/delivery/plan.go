@@ -139,7 +139,7 @@ func (p Plan) unmet(acceptable int) string {
 	var lost, open []int
 	for _, s := range p.Steps {
 		switch s.Status {
-		case StepPending, StepInProgress:
+		case stepPending, stepInProgress:
 			open = append(open, s.Number)
 		case StepBlocked:
 			if s.skipped() {

@@ -140,8 +140,8 @@ func TestUnmet(t *testing.T) {
 		{"SC24 one may fail", []Step{done, lost}, 1, ""},
 		{"SA25 SC19 skipped ones count", []Step{lost, skipped}, 1, "failed or skipped: steps 2, 3; 1 may be"},
 		{"SA25 SC24 both may", []Step{lost, skipped}, 2, ""},
-		{"S44 one is open", []Step{done, {Number: 4, Status: StepPending}}, 5, "not finished: steps 4"},
-		{"S44 one is under way", []Step{{Number: 5, Status: StepInProgress}}, 5, "not finished: steps 5"},
+		{"S44 one is open", []Step{done, {Number: 4, Status: stepPending}}, 5, "not finished: steps 4"},
+		{"S44 one is under way", []Step{{Number: 5, Status: stepInProgress}}, 5, "not finished: steps 5"},
 		{"S44 one has a sub-plan under way", []Step{{Number: 6, Status: StepBlocked, Attempts: 1}}, 5, "not finished: steps 6"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -60,18 +60,18 @@ func (r *run) approvedPlan(c *orchestrator.Context, j planJob) (string, error) {
 			return "", err
 		}
 		if gate.standing != rejected {
-			r.fire(c, gate.on("plan"))
+			r.fire(c, gate.kept(movePlanApproved, movePlanUnverified))
 			r.state.plan(p.ID).Approved = true
-			r.movePlan(p.ID, "approve")
+			r.movePlan(p.ID, moveApprove)
 			r.state.Metrics.countSteps(r.state.Plans)
 			return p.ID, nil
 		}
-		r.movePlan(p.ID, "fail")
+		r.movePlan(p.ID, moveFail)
 		reasons, before = append(reasons, gate.why), p
 		if try == r.Retry.Plans {
 			return "", team.Fail(ErrPlanning, "planning: no plan was approved in %d attempts: %s", try, gate.why)
 		}
-		r.fire(c, "plan_rejected")
+		r.fire(c, movePlanRejected)
 	}
 }
 
@@ -102,7 +102,7 @@ func (r *run) askPlan(c *orchestrator.Context, j planJob, before *Plan, reasons 
 // newPlan makes a plan from an answer.
 func (r *run) newPlan(c *orchestrator.Context, j planJob, a planAnswer) *Plan {
 	p := Plan{ID: fmt.Sprintf("p%d", len(r.state.Plans)+1), Goal: j.goal, Analysis: a.Analysis, Steps: []Step{}, ParentPlanID: j.parentPlan}
-	p.Status = PlanPending
+	p.Status = planPending
 	parent := ""
 	if j.parentStep != nil {
 		p.Depth, parent = j.parentStep.Depth+1, j.parentStep.ID
@@ -115,7 +115,7 @@ func (r *run) newPlan(c *orchestrator.Context, j planJob, a planAnswer) *Plan {
 		}
 		p.Steps = append(p.Steps, Step{
 			ID: fmt.Sprintf("%s.s%d", p.ID, s.Number), Number: s.Number, Description: s.Description, Complexity: known,
-			DependsOn: s.DependsOn, Status: StepPending, Depth: p.Depth, ParentStepID: parent, MaxAttempts: r.Retry.Attempts,
+			DependsOn: s.DependsOn, Status: stepPending, Depth: p.Depth, ParentStepID: parent, MaxAttempts: r.Retry.Attempts,
 		})
 	}
 	r.state.Plans = append(r.state.Plans, p)
@@ -141,20 +141,20 @@ func (r *run) reviewPlan(c *orchestrator.Context, j planJob, d draftPlan) (rulin
 }
 
 // movePlan fires an event of a plan.
-func (r *run) movePlan(id, on string) {
-	team.Move("delivery: plan "+id, PlanPhases, &r.state.plan(id).Status, on)
+func (r *run) movePlan(id string, on Move) {
+	shift("plan "+id, planPhases, &r.state.plan(id).Status, on)
 }
 
 // subPlan makes and executes a sub-plan for a step. The text says why it failed.
 func (r *run) subPlan(c *orchestrator.Context, s *Step, end time.Duration, reasons []string) (string, error) {
 	parent := r.state.PlanStack[len(r.state.PlanStack)-1]
-	r.fire(c, "subplan_started")
+	r.fire(c, moveSubPlanStarted)
 	id, err := r.plan(c, planJob{
 		op: OpSubPlan, goal: s.Description, end: end, until: end, least: 1, parentPlan: parent, parentStep: s,
 		blocked: &Blocked{Step: s.task(), Attempts: s.Attempts, Reasons: reasons, Plan: *r.state.plan(parent).bare(), Depth: s.Depth},
 	})
 	if errors.Is(err, ErrPlanning) {
-		r.fire(c, "subplan_failed")
+		r.fire(c, moveSubPlanFailed)
 		return prompt.OneLine(err.Error()), nil
 	}
 	if err != nil {
@@ -173,10 +173,10 @@ func (r *run) subPlan(c *orchestrator.Context, s *Step, end time.Duration, reaso
 	r.state.PlanStack = r.state.PlanStack[:len(r.state.PlanStack)-1]
 	r.state.CurrentPlan = parent
 	if why != "" {
-		r.movePlan(id, "fail")
-		r.fire(c, "subplan_failed")
+		r.movePlan(id, moveFail)
+		r.fire(c, moveSubPlanFailed)
 		return why, nil
 	}
-	r.movePlan(id, "complete")
+	r.movePlan(id, moveComplete)
 	return "", nil
 }

@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // stepBudget is why a step whose time is up fails.
 const stepBudget = "step budget"
 
 // moveStep fires an event of a step.
-func moveStep(s *Step, on string) { team.Move("delivery: step "+s.ID, StepPhases, &s.Status, on) }
+func moveStep(s *Step, on Move) { shift("step "+s.ID, stepPhases, &s.Status, on) }
 
 // execute executes a plan. For a sub-plan the text says why it failed; a root plan
 // continues after failed steps. errLate: its time is up, and steps are left.
@@ -28,7 +27,7 @@ func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) (
 		s := &steps[i]
 		r.state.plan(id).CurrentStepIndex = i
 		switch lost := lostNeed(steps, *s); {
-		case s.Status != StepPending: // done by a previous run
+		case s.Status != stepPending: // done by a previous run
 		case lost > 0:
 			r.skip(c, s, lost)
 		default:
@@ -70,7 +69,7 @@ func share(now, until time.Duration, steps int) time.Duration {
 // open counts the steps that are still pending.
 func open(steps []Step) (n int) {
 	for _, s := range steps {
-		if s.Status == StepPending {
+		if s.Status == stepPending {
 			n++
 		}
 	}
@@ -90,9 +89,9 @@ func lostNeed(steps []Step, s Step) int {
 
 // skip blocks a step, because one that it needs was not completed.
 func (r *run) skip(c *orchestrator.Context, s *Step, lost int) {
-	moveStep(s, "skip")
+	moveStep(s, moveSkip)
 	s.FailReason = fmt.Sprintf("it needs step %d, which was not completed", lost)
-	r.fire(c, "step_skipped")
+	r.fire(c, moveStepSkipped)
 	r.blocked(c, s, s.FailReason)
 	r.reasons = append(r.reasons, s.ID+": "+s.FailReason)
 }
@@ -124,7 +123,7 @@ type work struct {
 // step executes a step: attempts, then a sub-plan. It ends completed or failed, unless the
 // error ends more.
 func (r *run) step(c *orchestrator.Context, s *Step, end time.Duration) error {
-	moveStep(s, "begin")
+	moveStep(s, moveStart)
 	w := &work{Step: s, begun: c.Elapsed(), end: end}
 	if r.resumed[s.ID] {
 		delete(r.resumed, s.ID)
@@ -157,8 +156,8 @@ func (r *run) step(c *orchestrator.Context, s *Step, end time.Duration) error {
 		if why, err := r.restore(c, w.base); err != nil || why != "" {
 			return r.lose(c, w, why, err)
 		}
-		moveStep(s, "retry")
-		r.fire(c, "step_retried")
+		moveStep(s, moveRetry)
+		r.fire(c, moveStepRetried)
 	}
 }
 
@@ -177,10 +176,10 @@ func (r *run) lose(c *orchestrator.Context, w *work, why string, err error) erro
 	if why == stepBudget {
 		c.Emit(EventBudgetExceeded, Event{Target: w.ID, Text: stepBudget})
 	}
-	moveStep(w.Step, "fail")
+	moveStep(w.Step, moveFail)
 	w.FailReason = why
 	r.reasons = append(r.reasons, w.ID+": "+why)
-	r.fire(c, "step_failed")
+	r.fire(c, moveStepFailed)
 	r.state.Metrics.countSteps(r.state.Plans)
 	c.Emit(EventStepFailed, Event{Target: w.ID, Text: why, Percent: r.percent()})
 	_, err = r.restore(c, w.base)
@@ -189,10 +188,10 @@ func (r *run) lose(c *orchestrator.Context, w *work, why string, err error) erro
 
 // complete completes a step that passed its gate, or could not be graded.
 func (r *run) complete(c *orchestrator.Context, w *work, s standing) error {
-	moveStep(w.Step, "complete")
+	moveStep(w.Step, moveComplete)
 	r.state.Metrics.countSteps(r.state.Plans)
 	r.send(c, Header{Message: StepComplete, From: Supervisor, To: conductor, Target: w.ID}, nil)
-	r.fire(c, s.on("step"))
+	r.fire(c, s.kept(moveStepApproved, moveStepUnverified))
 	c.Emit(EventStepCompleted, Event{Target: w.ID, Percent: r.percent()})
 	return r.accept(c, w)
 }
@@ -233,20 +232,20 @@ func (r *run) descend(c *orchestrator.Context, w *work) error {
 	if broken, err := r.restore(c, w.base); err != nil || broken != "" {
 		return r.lose(c, w, broken, err)
 	}
-	moveStep(w.Step, "descend")
+	moveStep(w.Step, moveDescend)
 	r.blocked(c, w.Step, why)
 	why, err := r.subPlan(c, w.Step, w.end, w.feedback)
 	if err != nil || why != "" {
 		return r.lose(c, w, why, err)
 	}
-	moveStep(w.Step, "ascend")
-	r.fire(c, "subplan_done")
+	moveStep(w.Step, moveAscend)
+	r.fire(c, moveSubPlanDone)
 	w.Code = r.merged(w.SubSteps)
 	tests, err := r.test(c, w, OpCheck)
 	if err != nil || tests.standing == rejected {
 		return r.lose(c, w, tests.why, err)
 	}
-	r.fire(c, tests.on())
+	r.fire(c, tests.kept(moveTestsPassed, moveTestsUnverified))
 	if got, why, err := r.stepGate(c, w); err != nil || got != accepted {
 		return r.lose(c, w, why, err)
 	}

@@ -16,14 +16,6 @@ type tested struct {
 	report TestResult
 }
 
-// on is the event of tests that have passed.
-func (t tested) on() string {
-	if t.standing == unverified {
-		return "tests_unverified"
-	}
-	return "tests_passed"
-}
-
 // test lets the tester test a step, or the whole for OpIntegrate, beside a real run, and
 // the supervisor review the report.
 func (r *run) test(c *orchestrator.Context, w *work, op string) (tested, error) {
@@ -111,7 +103,7 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 	if why := root.unmet(r.Policy.AcceptableFailures); why != "" {
 		return false, true, r.unmet(c, id, why)
 	}
-	r.fire(c, "plan_done")
+	r.fire(c, movePlanDone)
 	tests, err := r.test(c, &work{end: r.limit}, OpIntegrate)
 	if broken, ok := errors.AsType[brokenError](err); ok { // ungraded: no further iteration
 		return false, false, r.unmet(c, id, "integration: "+string(broken))
@@ -122,11 +114,7 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 	if tests.standing == rejected {
 		return false, true, r.unmet(c, id, "integration: "+tests.why)
 	}
-	if tests.standing == unverified {
-		r.fire(c, "integration_unverified")
-	} else {
-		r.fire(c, "integration_passed")
-	}
+	r.fire(c, tests.kept(moveIntegrationPassed, moveIntegrationUnverified))
 	gate, err := r.verify(c, review{gate: GateGoal, target: "goal", judged: Planner, until: r.limit, input: VerifyInput{Plan: root.bare(), Tests: shownReport(&tests.report)}})
 	if gate.verdict != nil {
 		r.goal = gate.verdict
@@ -135,9 +123,9 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 	case err != nil:
 		return false, false, err
 	case gate.standing == approved:
-		r.movePlan(id, "complete")
+		r.movePlan(id, moveComplete)
 		r.send(c, Header{Message: GoalComplete, From: Supervisor, To: conductor, Target: "goal"}, nil)
-		r.fire(c, "goal_approved")
+		r.fire(c, moveGoalApproved)
 		return true, false, nil
 	}
 	r.ends(id, gate)
@@ -153,7 +141,7 @@ func (r *run) unmet(c *orchestrator.Context, id, why string) error {
 
 // ends records the result of an iteration.
 func (r *run) ends(id string, gate ruling) {
-	r.movePlan(id, "fail")
+	r.movePlan(id, moveFail)
 	r.last = &LastIteration{Reason: gate.why, Verdict: gate.verdict, Completed: []StepSummary{}, Failed: []StepSummary{}}
 	for _, s := range r.state.plan(id).Steps {
 		sum := StepSummary{s.ID, s.Description, s.Status, s.Attempts, s.FailReason}

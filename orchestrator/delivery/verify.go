@@ -19,12 +19,12 @@ const (
 	approved
 )
 
-// on is the event of work that is kept.
-func (s standing) on(work string) string {
+// kept returns the move of work that is kept: graded or not.
+func (s standing) kept(graded, ungraded Move) Move {
 	if s == unverified {
-		return work + "_unverified"
+		return ungraded
 	}
-	return work + "_approved"
+	return graded
 }
 
 // ruling is the result of a gate, and why work was rejected or has no grade.
