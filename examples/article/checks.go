@@ -18,12 +18,19 @@ const (
 
 // result is the input of a supervisor.
 type result struct {
-	Brief    research.Input          `json:"brief"`
+	Brief    research.Brief          `json:"brief"`
 	Research []research.WorkerOutput `json:"research"`
 	Writing  []research.WorkerOutput `json:"writing"`
 	Quality  []research.WorkerOutput `json:"quality"`
 	Words    int                     `json:"word_count"`
 	Sources  int                     `json:"source_count"`
+}
+
+// answer is what a supervisor says.
+type answer struct {
+	grading.Facets
+	Feedback string   `json:"feedback,omitempty"`
+	Issues   []string `json:"issues,omitempty"`
 }
 
 // judge is the rule of the supervisor: every mark is a computed check.
@@ -44,7 +51,7 @@ func judge(r result, words []string) any {
 	}
 	sections := len(words) - len(rehearsal.Missing(words, headings(text)))
 	supported := supportedClaims(text, byURL, words, found)
-	m := research.Marks{
+	m := answer{
 		Facets: grading.Facets{
 			Article: grading.ArticleQuality(grading.Share{Part: sections, Whole: len(words)}, grading.Share{Part: r.Words, Whole: r.Brief.Length}, parts(text)),
 			Source: grading.SourceQuality(grading.Share{Part: r.Sources, Whole: r.Brief.MinSources},

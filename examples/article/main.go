@@ -45,8 +45,8 @@ func article(ctx context.Context, args []string, c cli.Console) error {
 			"sections, claims with a known source, sentences that are short and said once.",
 		Lines: v.lines, Picture: v.picture,
 		Outcome: func(out research.Outcome) orchestrator.Outcome { return out.Outcome },
-		Report: func(ctx context.Context, run *orchestrator.Run, out research.Outcome) error {
-			return errors.Join(o.report(c, out), o.writePage(ctx, c, run, out))
+		Report: func(_ context.Context, _ *orchestrator.Run, out research.Outcome) error {
+			return errors.Join(o.report(c, out), o.writePage(c, out))
 		},
 		Lack: shortfall,
 	})

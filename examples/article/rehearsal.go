@@ -91,13 +91,27 @@ func rehearse(pace time.Duration) agent.Roster {
 
 // order is the input of a planner.
 type order struct {
-	Brief     research.Input `json:"brief"`
+	Brief     research.Brief `json:"brief"`
 	Iteration int            `json:"iteration"`
 	Research  int            `json:"research_workers"` // how many the sources require
 	Workers   []struct {
 		ID       string            `json:"id"`
 		Category research.Category `json:"category"`
 	} `json:"workers"`
+}
+
+// proposal is a plan, as planners write it.
+type proposal struct {
+	Complexity float64  `json:"complexity"`
+	Steps      []step   `json:"steps"`
+	Notes      []string `json:"notes"`
+}
+
+type step struct {
+	ID       research.Category `json:"id"`
+	Category research.Category `json:"category"`
+	Workers  []string          `json:"workers"`
+	Mode     research.Mode     `json:"mode"`
 }
 
 // plan is the rule of the planner: the first plan has a single research worker, the
@@ -117,15 +131,15 @@ func plan(o order) (any, error) {
 		limit[research.Researching] = o.Research + o.Iteration - 1
 		note = "more research workers, as the feedback wants"
 	}
-	var steps []research.Step
+	var steps []step
 	for _, category := range []research.Category{research.Researching, research.Analysing, research.Writing, research.Checking} {
-		step := research.Step{ID: string(category), Category: category, Mode: research.Parallel}
+		s := step{ID: category, Category: category, Mode: research.Parallel}
 		for _, w := range o.Workers {
-			if w.Category == category && len(step.Workers) < limit[category] {
-				step.Workers = append(step.Workers, w.ID)
+			if w.Category == category && len(s.Workers) < limit[category] {
+				s.Workers = append(s.Workers, w.ID)
 			}
 		}
-		steps = append(steps, step)
+		steps = append(steps, s)
 	}
-	return research.Plan{Complexity: complexity, Steps: steps, Notes: []string{rehearsal.Label + " " + note}}, nil
+	return proposal{complexity, steps, []string{rehearsal.Label + " " + note}}, nil
 }

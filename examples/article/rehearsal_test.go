@@ -21,7 +21,7 @@ var words = []string{"tea", "water"}
 // made is the result of so many research workers for a brief of 10 sources and 600
 // words, as a supervisor gets it.
 func made(workers int) result {
-	r := result{Brief: research.Input{Topic: "Tea and water", MinSources: 10, Length: 600}}
+	r := result{Brief: research.Brief{Topic: "Tea and water", MinSources: 10, Length: 600}}
 	inputs := map[string]json.RawMessage{}
 	for _, w := range research.Catalogue()[:workers] {
 		found := agent.JSON(fiveSources(w.ID))
@@ -69,9 +69,9 @@ func essay(found []research.Source, share int) string {
 	return b.String()
 }
 
-func marks(t *testing.T, r result) research.Marks {
+func marks(t *testing.T, r result) answer {
 	t.Helper()
-	m, ok := judge(r, words).(research.Marks)
+	m, ok := judge(r, words).(answer)
 	require.True(t, ok)
 	return m
 }
@@ -87,16 +87,16 @@ func TestMarksOfAWholeResult(t *testing.T) {
 
 func TestWeakerResultsScoreLess(t *testing.T) {
 	whole := marks(t, made(3))
-	article := func(m research.Marks) float64 { return m.Article }
-	source := func(m research.Marks) float64 { return m.Source }
-	factual := func(m research.Marks) float64 { return m.Factual }
+	article := func(m answer) float64 { return m.Article }
+	source := func(m answer) float64 { return m.Source }
+	factual := func(m answer) float64 { return m.Factual }
 	replace := func(old, with string) func(*result) {
 		return func(r *result) { r.Writing[0].Payload = replaced(r, old, with) }
 	}
 	tests := []struct {
 		name   string
 		change func(r *result)
-		mark   func(m research.Marks) float64
+		mark   func(m answer) float64
 		want   float64
 		sum    string
 	}{
@@ -152,11 +152,11 @@ func TestOneResearchWorkerFallsShort(t *testing.T) {
 
 func TestPlan(t *testing.T) {
 	ask := func(depth string, iteration int) []string {
-		o := order{Brief: research.Input{Depth: depth}, Iteration: iteration, Research: 2}
+		o := order{Brief: research.Brief{Depth: depth}, Iteration: iteration, Research: 2}
 		in := agent.JSON(map[string]any{"brief": o.Brief, "iteration": iteration, "research_workers": 2, "workers": catalogue()})
 		data, err := reading(plan)(in)
 		require.NoError(t, err)
-		p, ok := data.(research.Plan)
+		p, ok := data.(proposal)
 		require.True(t, ok)
 		var steps []string
 		for _, s := range p.Steps {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
-	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/research"
 )
 
@@ -47,15 +45,11 @@ func (o *options) report(c cli.Console, out research.Outcome) error {
 }
 
 // writePage writes the page that -page names.
-func (o *options) writePage(ctx context.Context, c cli.Console, run *orchestrator.Run, out research.Outcome) error {
+func (o *options) writePage(c cli.Console, out research.Outcome) error {
 	if o.page.Path == "" {
 		return nil
 	}
-	var state research.State
-	if err := run.State(ctx, &state); err != nil && !errors.Is(err, orchestrator.ErrNoState) {
-		return err
-	}
-	page, err := research.Page(state, out)
+	page, err := research.Page(out)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Respon
 	k.attempts++
 	within, limits := r.bounds(c, k)
 	req := agent.Request{Op: k.op, Task: k.step, Input: agent.JSON(k.input), Output: k.output, Limits: limits}
-	if req.Prompt, err = r.prompts.Fill(k.op+".tmpl", promptData{k.ID, k.Category, k.Revises, r.state.Input, r.state.Iteration}); err != nil {
+	if req.Prompt, err = r.prompts.Fill(k.op+".tmpl", promptData{k.ID, k.Category, k.Revises, r.state.Input.brief(), r.state.Iteration}); err != nil {
 		return v, team.Fail("permanent", "%w", err) // a retry would fail again
 	}
 	e := Event{Agent: k.ID, Step: k.step, Attempt: k.attempts}
@@ -147,8 +147,8 @@ func (r *run) breaks(c *orchestrator.Context, err error) bool {
 
 // room is what a plan may use: the rest of money and time, less what evaluations have used
 // so far.
-func (r *run) room(c *orchestrator.Context) Bounds {
-	return Bounds{
+func (r *run) room(c *orchestrator.Context) Room {
+	return Room{
 		Cost: less(c.Left().Cost, max(r.overhead.Cost, r.Limits.Estimate)), Time: less(r.timeLeft(c), r.overhead.Wall),
 		StepLimit: r.Limits.StepLimit,
 	}

@@ -18,16 +18,18 @@ import (
 
 // supervisorInput is what a supervisor gets, as JSON.
 type supervisorInput struct {
-	Results
-
-	Brief         Input    `json:"brief"`
-	Threshold     float64  `json:"threshold"`
-	Iteration     int      `json:"iteration"`
-	MaxIterations int      `json:"max_iterations"`
-	Missed        []string `json:"failed_workers,omitempty"`
-	Words         int      `json:"word_count"`
-	Sources       int      `json:"source_count"`
-	Lacking       int      `json:"missing_sources,omitempty"` // how many fewer than the brief requires
+	Research      []wireOutput `json:"research"`
+	Analysis      []wireOutput `json:"analysis"`
+	Writing       []wireOutput `json:"writing"`
+	Quality       []wireOutput `json:"quality"`
+	Brief         Brief        `json:"brief"`
+	Threshold     float64      `json:"threshold"`
+	Iteration     int          `json:"iteration"`
+	MaxIterations int          `json:"max_iterations"`
+	Missed        []string     `json:"failed_workers,omitempty"`
+	Words         int          `json:"word_count"`
+	Sources       int          `json:"source_count"`
+	Lacking       int          `json:"missing_sources,omitempty"` // how many fewer than the brief requires
 }
 
 // evaluate lets the supervisor mark the result and concludes the iteration.
@@ -35,18 +37,19 @@ func (r *run) evaluate(c *orchestrator.Context) error {
 	in, s := r.state.Input, r.state
 	sources := len(sourcesOf(s.Research))
 	k := r.call("evaluate", "supervisor", r.Agents.Supervisor, marksWanted, supervisorInput{
-		Results: s.Results, Brief: in.shown(), Threshold: *in.MinQuality, Iteration: s.Iteration, MaxIterations: s.MaxIterations,
+		Research: shown(s.Research), Analysis: shown(s.Analysis), Writing: shown(s.Writing), Quality: shown(s.Results.Quality),
+		Brief: in.brief(), Threshold: *in.MinQuality, Iteration: s.Iteration, MaxIterations: s.MaxIterations,
 		Missed: r.missed, Words: articleOf(s.Writing).Words, Sources: sources, Lacking: max(in.MinSources-sources, 0),
 	})
 	k.grace = 30 * time.Second
 	began := c.Elapsed()
-	it, err := team.Graded(func() (IterationRecord, error) { return ask(r, c, k, r.grade) })
+	it, err := team.Graded(func() (iteration, error) { return ask(r, c, k, r.grade) })
 	if r.breaks(c, err) {
 		return err
 	}
 	r.overhead.Cost += k.used.Cost
 	r.overhead.Wall += c.Elapsed() - began
-	it.Plan, it.writing, it.quality = *s.Plan, s.Writing, s.Quality
+	it.Plan, it.writing, it.quality = *s.Plan, s.Writing, s.Results.Quality
 	if err != nil {
 		r.ungraded(c, &it, err)
 	}
@@ -55,8 +58,8 @@ func (r *run) evaluate(c *orchestrator.Context) error {
 }
 
 // grade reads the marks of an iteration.
-func (r *run) grade(resp agent.Response) (it IterationRecord, err error) {
-	if it.marks, err = read[Marks](marksIn)(resp); err != nil {
+func (r *run) grade(resp agent.Response) (it iteration, err error) {
+	if it.marks, err = read[marks](marksIn)(resp); err != nil {
 		return it, err
 	}
 	it.Quality, err = grading.Overall(it.marks.Facets, r.Policy.Weights)
@@ -65,7 +68,7 @@ func (r *run) grade(resp agent.Response) (it IterationRecord, err error) {
 }
 
 // ungraded handles an iteration that could not be graded.
-func (r *run) ungraded(c *orchestrator.Context, it *IterationRecord, err error) {
+func (r *run) ungraded(c *orchestrator.Context, it *iteration, err error) {
 	it.Ungraded = true
 	cause := prompt.OneLine(err.Error())
 	if orchestrator.IsOver(err) {
@@ -83,7 +86,7 @@ func (r *run) ungraded(c *orchestrator.Context, it *IterationRecord, err error) 
 }
 
 // conclude decides whether the run is complete, continues or ends.
-func (r *run) conclude(c *orchestrator.Context, it IterationRecord, sources int) {
+func (r *run) conclude(c *orchestrator.Context, it iteration, sources int) {
 	s, threshold := &r.state, *r.state.Input.MinQuality
 	r.verdict = grading.ForceComplete
 	if it.score != nil {
@@ -94,15 +97,15 @@ func (r *run) conclude(c *orchestrator.Context, it IterationRecord, sources int)
 	}
 	s.QualityScore, s.Completeness = it.Quality, *cmp.Or(it.marks.Completeness, &it.marks.Article)
 	s.ShouldContinue, s.Feedback = r.verdict == grading.Continue, nil
-	s.History = append(s.History, it)
+	s.History, r.done = append(s.History, it.Iteration), append(r.done, &it)
 	r.act(c, "Supervisor", "evaluate", map[string]any{"quality": it.Quality, "decision": string(r.verdict)})
 	c.Emit(EventIterationEvaluated, Event{Score: it.score, Threshold: &threshold, Decision: r.verdict, Iteration: s.Iteration})
 	switch r.verdict {
 	case grading.Complete:
-		r.fire(c, "accept")
+		r.fire(c, moveAccept)
 	case grading.ForceComplete:
 		s.Feedback = new(sentence(r.because))
-		r.fire(c, "force")
+		r.fire(c, moveForce)
 	case grading.Continue:
 		s.Feedback = new(r.feedback(it, sources))
 	}
@@ -133,7 +136,7 @@ func (r *run) short(c *orchestrator.Context) bool {
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // feedback is what to improve: what the supervisor says, and computed shortfalls.
-func (r *run) feedback(it IterationRecord, sources int) string {
+func (r *run) feedback(it iteration, sources int) string {
 	parts := append([]string{it.marks.Feedback}, it.marks.Issues...)
 	for i, text := range parts {
 		parts[i] = prompt.OneLine(text)
@@ -175,7 +178,7 @@ func (r *run) merge(c *orchestrator.Context) error {
 	}
 	r.present(c, it, article)
 	r.act(c, "Merger", "create_output", map[string]any{"status": string(r.out.Status), "quality": r.state.QualityScore})
-	r.fire(c, "merged")
+	r.fire(c, moveMerged)
 	return nil
 }
 
@@ -186,7 +189,7 @@ func (r *run) polish(c *orchestrator.Context, drafts []WorkerOutput) (Article, e
 	if r.Agents.Merger == "" {
 		return article, nil
 	}
-	input := map[string]any{"drafts": drafts, "tone": r.state.Input.Tone}
+	input := map[string]any{"drafts": shown(drafts), "tone": r.state.Input.Tone}
 	merged, err := ask(r, c, r.call("merge", "merger", r.Agents.Merger, draftWanted, input), payload(Worker{Category: Writing}))
 	switch {
 	case r.breaks(c, err):
@@ -201,7 +204,7 @@ func (r *run) polish(c *orchestrator.Context, drafts []WorkerOutput) (Article, e
 }
 
 // present sets the article of an iteration in the outcome.
-func (r *run) present(c *orchestrator.Context, it *IterationRecord, a Article) {
+func (r *run) present(c *orchestrator.Context, it *iteration, a Article) {
 	r.out.Article, r.out.Score, r.out.Sources = &a, it.score, sourcesOf(r.state.Research)
 	if have, want := len(r.out.Sources), r.state.Input.MinSources; have < want {
 		r.warn(c, "few-sources", "", "%d distinct sources were found, want %d", have, want)
@@ -215,7 +218,7 @@ func (r *run) present(c *orchestrator.Context, it *IterationRecord, a Article) {
 			q["article"], q["source"], q["factual"], q["writing"] = m.Article, m.Source, m.Factual, m.Writing
 		}
 		r.out.Quality = q
-		if first := r.state.History[0].score; len(r.state.History) > 1 && first != nil {
+		if first := r.done[0].score; len(r.done) > 1 && first != nil {
 			points := math.Round(grading.Round6(100**it.score - 100**first)) // halves away from zero
 			r.out.Metrics.Improvement = fmt.Sprintf("%+d%% quality (%.2f → %.2f)", int(points), *first, *it.score)
 		}

@@ -56,10 +56,14 @@ type Event struct {
 	Text      string                `json:"text,omitempty"`
 }
 
-// fire fires an event of the phase machine, and logs the change and the action.
-func (r *run) fire(c *orchestrator.Context, event string) {
-	from := r.tracker.Phase()
-	to := r.tracker.Fire(event)
+// fire makes a move of the phase machine, and logs the change and the action.
+func (r *run) fire(c *orchestrator.Context, move Move) {
+	from := r.state.Phase
+	to, err := phases.Check(from, move, "")
+	if err != nil {
+		panic(fmt.Errorf("research: %w", err))
+	}
+	r.state.Phase = to
 	r.state.Phases = append(r.state.Phases, PhaseChange{from, to, c.Now()})
 	r.act(c, "StateManager", "transition_phase", map[string]any{"from": string(from), "to": string(to)})
 	c.Emit(EventPhaseChanged, Event{From: from, Phase: to})
@@ -86,7 +90,7 @@ func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...an
 func (r *run) percent() *int {
 	finished, planned := 0, len(r.state.Plan.workers())
 	for _, t := range r.state.Tasks {
-		if t.Iteration == r.state.Iteration && t.FallbackOf == "" && t.Status != TaskPending && t.Status != TaskRunning {
+		if t.Iteration == r.state.Iteration && t.FallbackOf == "" && t.Status != taskPending && t.Status != taskRunning {
 			finished++
 		}
 	}

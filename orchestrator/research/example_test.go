@@ -140,7 +140,7 @@ func ExampleOptimise() {
 		{ID: "write", Category: research.Writing, Mode: research.Sequential, Workers: []string{"article_writer"}},
 		{ID: "check", Category: research.Checking, Mode: research.Parallel, Workers: []string{"fact_checker", "editor"}},
 	}}
-	fit, report, err := research.Optimise(plan, research.Bounds{Cost: providers.Dollars(5), Time: 12 * time.Minute}, research.Catalogue())
+	fit, report, err := research.Optimise(plan, research.Room{Cost: providers.Dollars(5), Time: 12 * time.Minute}, research.Catalogue())
 	if err != nil {
 		log.Fatal(err)
 	}

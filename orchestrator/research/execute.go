@@ -27,7 +27,7 @@ func (r *run) execute(c *orchestrator.Context) error {
 			return err
 		}
 	}
-	r.fire(c, "executed")
+	r.fire(c, moveExecuted)
 	return nil
 }
 
@@ -57,8 +57,8 @@ func (r *run) step(c *orchestrator.Context, at int) error {
 	}
 	if err := runParts(c, parts); err != nil {
 		for _, p := range parts {
-			if t := &r.state.Tasks[p.task]; t.Status == TaskPending || t.Status == TaskRunning {
-				t.Status = TaskCanceled
+			if t := &r.state.Tasks[p.task]; t.Status == taskPending || t.Status == taskRunning {
+				t.Status = taskCanceled
 			}
 		}
 		return err
@@ -74,7 +74,7 @@ func (r *run) task(w Worker, step, fallbackOf string) int {
 	n := len(r.state.Tasks)
 	r.state.Tasks = append(r.state.Tasks, Task{
 		ID: "task-" + strconv.Itoa(n+1), Worker: w.ID, Step: step, Plan: r.state.Plan.ID, Iteration: r.state.Iteration,
-		Priority: w.Priority, Status: TaskPending, FallbackOf: fallbackOf,
+		Priority: w.Priority, Status: taskPending, FallbackOf: fallbackOf,
 	})
 	return n
 }
@@ -142,7 +142,7 @@ func (r *run) work(c *orchestrator.Context, p *part) error {
 
 // skip records that a worker's part is missing.
 func (r *run) skip(c *orchestrator.Context, p *part, code, cause string) error {
-	r.state.Tasks[p.task].Status = TaskSkipped
+	r.state.Tasks[p.task].Status = taskSkipped
 	p.short = code != "agent-failed"
 	r.missed = append(r.missed, p.ID)
 	r.warn(c, code, p.ID, "%s", p.absence(cause))
@@ -153,10 +153,10 @@ func (r *run) skip(c *orchestrator.Context, p *part, code, cause string) error {
 // replace lets another worker do the part, or uses what that one has made already in this
 // iteration.
 func (r *run) replace(c *orchestrator.Context, p *part, w Worker) error {
-	r.state.Tasks[p.task].Status = TaskFailed
+	r.state.Tasks[p.task].Status = taskFailed
 	c.Emit(EventWorkerReplaced, Event{Agent: p.ID, Step: p.step, Text: w.ID})
 	p.filled = slices.ContainsFunc(r.state.Tasks, func(t Task) bool {
-		return t.Worker == w.ID && t.Iteration == r.state.Iteration && t.Status == TaskCompleted
+		return t.Worker == w.ID && t.Iteration == r.state.Iteration && t.Status == taskCompleted
 	})
 	if !p.filled {
 		if _, err := r.try(c, p, w, r.task(w, p.step, p.ID)); err != nil {
@@ -171,7 +171,7 @@ func (r *run) replace(c *orchestrator.Context, p *part, w Worker) error {
 func (r *run) try(c *orchestrator.Context, p *part, w Worker, task int) (*call, error) {
 	p.drafts = slices.DeleteFunc(slices.Clone(r.state.Writing), func(o WorkerOutput) bool { return !find(r.Workers, o.Worker).feeds(w) })
 	t := func() *Task { return &r.state.Tasks[task] } // parallel parts may append tasks meanwhile
-	t().Status = TaskRunning
+	t().Status = taskRunning
 	k := &call{Worker: w, op: "work", step: p.step, input: r.workerInput(w, t().ID, p.before), output: wanted[w.Category], repairs: 2}
 	worth := func(err error) bool {
 		again, panicked := team.Guard("Hooks.Retryable", func() (bool, error) { return r.Hooks.Retryable(w.ID, err), nil })
@@ -186,12 +186,12 @@ func (r *run) try(c *orchestrator.Context, p *part, w Worker, task int) (*call, 
 		}
 		return made, err
 	})
-	t().Status = TaskFailed
+	t().Status = taskFailed
 	if err == nil {
-		t().Status = TaskCompleted
+		t().Status = taskCompleted
 		p.made = &WorkerOutput{Worker: w.ID, Iteration: r.state.Iteration, Payload: made}
 	} else if c.IsCanceled(err) {
-		t().Status = TaskCanceled
+		t().Status = taskCanceled
 	}
 	return k, err
 }
@@ -232,7 +232,7 @@ func (r *run) revise(c *orchestrator.Context, read []WorkerOutput, by string, d 
 // workerInput is the input of a worker: the results that it needs, and the results before
 // it in a sequential step.
 func (r *run) workerInput(w Worker, task string, before []*part) WorkerInput {
-	in := WorkerInput{TaskID: task, WorkerID: w.ID, Brief: r.state.Input.shown(), Inputs: map[string]json.RawMessage{}, Iteration: r.state.Iteration}
+	in := WorkerInput{TaskID: task, WorkerID: w.ID, Brief: r.state.Input.brief(), Inputs: map[string]json.RawMessage{}, Iteration: r.state.Iteration}
 	for _, o := range r.state.all() {
 		mine := func(p *part) bool {
 			return p.made != nil && p.made.Worker == o.Worker && p.made.Iteration == o.Iteration

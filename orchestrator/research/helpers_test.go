@@ -17,6 +17,19 @@ import (
 
 var errBoom = errors.New("boom")
 
+// The phases of a run.
+const (
+	initialized research.Phase = "initialized"
+	planning    research.Phase = "planning"
+	strategy    research.Phase = "strategy"
+	executing   research.Phase = "executing"
+	evaluating  research.Phase = "evaluating"
+	rePlanning  research.Phase = "re_planning"
+	merging     research.Phase = "merging"
+	completed   research.Phase = "completed"
+	failed      research.Phase = "failed"
+)
+
 // cents are hundredths of a USD.
 func cents(n int) providers.NanoUSD { return providers.NanoUSD(n) * providers.USD / 100 }
 
@@ -159,7 +172,7 @@ func (p project) play(t *testing.T) played {
 
 // phases are those that the run went through, with the first.
 func (p played) phases() []research.Phase {
-	all := []research.Phase{research.Initialized}
+	all := []research.Phase{initialized}
 	for _, change := range p.state.Phases {
 		all = append(all, change.To)
 	}

@@ -26,8 +26,8 @@ func TestLimits(t *testing.T) {
 		require.ErrorIs(t, got.err, orchestrator.ErrBudget)
 		assert.Equal(t, "BudgetExceededError", got.out.Failure.Type)
 		assert.Equal(t, orchestrator.OutOfBudget, got.out.Status)
-		assert.Len(t, got.out.Partial.Research, 1)
-		assert.Equal(t, cents(105), got.out.Partial.Cost)
+		assert.Len(t, got.out.Course.Research, 1)
+		assert.Equal(t, cents(105), got.out.Spent.Cost)
 		assert.Empty(t, got.asked["article_writer"])
 	})
 	t.Run("RA69 RX4 the budget is used up after an iteration", func(t *testing.T) {
@@ -36,8 +36,8 @@ func TestLimits(t *testing.T) {
 		p.cast["supervisor"] = []any{costs(400, marks(0.7))}
 		got := p.play(t)
 		require.NoError(t, got.err)
-		assert.NotContains(t, got.phases(), research.RePlanning)
-		assert.Contains(t, got.phases(), research.Merging)
+		assert.NotContains(t, got.phases(), rePlanning)
+		assert.Contains(t, got.phases(), merging)
 		assert.Equal(t, orchestrator.Partial, got.out.Status)
 		assert.Contains(t, got.codes(), "research/budget")
 		assert.Contains(t, got.warned(), "Quality 0.70 below target 0.80, but the budget is used up", "R94")
@@ -50,7 +50,7 @@ func TestLimits(t *testing.T) {
 		got := p.play(t)
 		require.NoError(t, got.err)
 		for _, w := range []string{"fact_checker", "editor", "citation_formatter"} {
-			assert.Equal(t, research.TaskSkipped, got.task(t, w).Status)
+			assert.Equal(t, research.TaskStatus("SKIPPED"), got.task(t, w).Status)
 			assert.Empty(t, got.asked[w])
 		}
 		assert.Equal(t, orchestrator.Partial, got.out.Status, "nor for the supervisor")
@@ -64,8 +64,8 @@ func TestLimits(t *testing.T) {
 		}
 		got := p.play(t)
 		require.ErrorIs(t, got.err, orchestrator.ErrBudget)
-		assert.Len(t, got.out.Partial.Research, 3)
-		assert.Equal(t, cents(600), got.out.Partial.Cost)
+		assert.Len(t, got.out.Course.Research, 3)
+		assert.Equal(t, cents(600), got.out.Spent.Cost)
 	})
 	t.Run("RX3 R94 the time is up", func(t *testing.T) {
 		p := scored(0.7)
@@ -78,14 +78,14 @@ func TestLimits(t *testing.T) {
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, 1, got.task(t, "content_synthesizer").Attempts, "cut at the deadline, and not tried again")
-		assert.Equal(t, research.TaskCompleted, got.task(t, "article_writer").Status, "critical workers still work")
-		assert.Equal(t, research.TaskSkipped, got.task(t, "editor").Status)
+		assert.Equal(t, research.TaskStatus("COMPLETED"), got.task(t, "article_writer").Status, "critical workers still work")
+		assert.Equal(t, research.TaskStatus("SKIPPED"), got.task(t, "editor").Status)
 		assert.Equal(t, orchestrator.Partial, got.out.Status)
 		assert.Equal(t, 1, got.out.Metrics.Iterations, "the last one")
 		assert.Contains(t, got.codes(), "research/time")
 		assert.Contains(t, got.warned(), "Quality 0.70 below target 0.80, but the time limit was reached")
 		assert.Equal(t, 40*time.Minute, got.out.Metrics.Duration.Round(time.Minute))
-		assert.Equal(t, []research.Phase{research.Initialized, research.Planning, research.Strategy, research.Executing, research.Evaluating, research.Merging, research.Completed}, got.phases(), "no phase is left out")
+		assert.Equal(t, []research.Phase{initialized, planning, strategy, executing, evaluating, merging, completed}, got.phases(), "no phase is left out")
 	})
 	t.Run("RX3 a critical call under way is not cut at the deadline", func(t *testing.T) {
 		p := scored(0.9)
@@ -96,7 +96,7 @@ func TestLimits(t *testing.T) {
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, 1, got.task(t, "article_writer").Attempts)
-		assert.Equal(t, research.TaskSkipped, got.task(t, "editor").Status)
+		assert.Equal(t, research.TaskStatus("SKIPPED"), got.task(t, "editor").Status)
 	})
 	t.Run("RX3 critical workers have one attempt when the time is up", func(t *testing.T) {
 		p := scored(0.9)
@@ -126,7 +126,7 @@ func TestLimits(t *testing.T) {
 			assert.Equal(t, tt.phase, out.Failure.Phase)
 			assert.Equal(t, orchestrator.Canceled, out.Status)
 			if tt.at == "content_synthesizer" {
-				assert.Len(t, out.Partial.Research, 3)
+				assert.Len(t, out.Course.Research, 3)
 				assert.Empty(t, asked["article_writer"])
 			}
 		})

@@ -19,14 +19,14 @@ import (
 )
 
 // strategyExample is the plan of e7 and its limits.
-func strategyExample() (research.Plan, research.Bounds) {
+func strategyExample() (research.Plan, research.Room) {
 	return research.Plan{Complexity: 0.6, Steps: []research.Step{
 		{ID: "research", Category: research.Researching, Mode: research.Parallel, Workers: []string{"web_search", "academic_search", "news_search"}},
 		{ID: "extra", Category: research.Researching, Mode: research.Sequential, Workers: []string{"social_media"}},
 		{ID: "analysis", Category: research.Analysing, Mode: research.Sequential, Workers: []string{"content_synthesizer"}},
 		{ID: "writing", Category: research.Writing, Mode: research.Sequential, Workers: []string{"article_writer"}},
 		{ID: "quality", Category: research.Checking, Mode: research.Sequential, Workers: []string{"fact_checker", "editor", "citation_formatter"}},
-	}}, research.Bounds{Cost: cents(250), Time: 20 * time.Minute}
+	}}, research.Room{Cost: cents(250), Time: 20 * time.Minute}
 }
 
 // documentPlan is the plan of four steps and eight workers.
@@ -37,7 +37,7 @@ func documentPlan() research.Plan {
 	return p
 }
 
-func optimise(t require.TestingT, p research.Plan, within research.Bounds, reg []research.Worker) (research.Plan, research.Report) {
+func optimise(t require.TestingT, p research.Plan, within research.Room, reg []research.Worker) (research.Plan, research.Report) {
 	got, report, err := research.Optimise(p, within, reg)
 	require.NoError(t, err)
 	return got, report
@@ -68,7 +68,7 @@ func TestOptimise(t *testing.T) {
 	})
 	proves(t, []string{"RA79 R51 nothing is removed where nothing must be", "R51 nothing is removed where nothing must be"}, func(t *testing.T) {
 		p, _ := strategyExample()
-		got, report := optimise(t, p, research.Bounds{Cost: cents(500), Time: 17 * time.Minute}, reg)
+		got, report := optimise(t, p, research.Room{Cost: cents(500), Time: 17 * time.Minute}, reg)
 		assert.Equal(t, 17*time.Minute, got.EstTime)
 		assert.Equal(t, cents(380), got.EstCost)
 		assert.Empty(t, report.Removed)
@@ -82,38 +82,38 @@ func TestOptimise(t *testing.T) {
 		assert.Equal(t, research.Report{}, report)
 	})
 	t.Run("R56 a step of one keeps its mode", func(t *testing.T) {
-		got, report := optimise(t, documentPlan(), research.Bounds{}, reg)
+		got, report := optimise(t, documentPlan(), research.Room{}, reg)
 		assert.Equal(t, research.Sequential, got.Steps[1].Mode)
 		assert.Empty(t, report.Parallelised)
 	})
 	writer := research.Plan{Steps: []research.Step{{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"article_writer"}}}}
 	proves(t, []string{"RA77 RA78 RC35 RC36 critical workers stay, and what is unmet is said", "RA78 critical workers stay, and what is unmet is said"}, func(t *testing.T) {
-		got, report := optimise(t, writer, research.Bounds{Cost: cents(80)}, reg)
+		got, report := optimise(t, writer, research.Room{Cost: cents(80)}, reg)
 		assert.Equal(t, []string{"article_writer"}, got.Steps[0].Workers)
 		assert.Equal(t, []string{"it costs about 0.90 USD, the limit is 0.80"}, report.Unmet)
 		assert.Empty(t, report.Removed)
 	})
 	t.Run("RC36 where no plan fits, what must stay is left", func(t *testing.T) {
-		got, report := optimise(t, documentPlan(), research.Bounds{Cost: cents(50), Time: time.Minute}, reg)
+		got, report := optimise(t, documentPlan(), research.Room{Cost: cents(50), Time: time.Minute}, reg)
 		assert.Equal(t, []string{"web_search", "article_writer"}, members(got))
 		assert.Equal(t, []string{"it costs about 1.10 USD, the limit is 0.50", "it takes about 11 minutes, the limit is 1"}, report.Unmet)
-		_, report = optimise(t, documentPlan(), research.Bounds{Cost: -1}, reg)
+		_, report = optimise(t, documentPlan(), research.Room{Cost: -1}, reg)
 		assert.Equal(t, []string{"it costs about 1.10 USD, the limit is 0.00"}, report.Unmet, "a negative bound allows nothing")
 	})
 	t.Run("R50 RC43 cheaper workers", func(t *testing.T) {
 		cheap := append(slices.Clone(reg), research.Worker{ID: "quick_writer", Category: research.Writing, Critical: true, Needs: []string{"sources"}, Produces: []string{"article"}, EstCost: cents(20), EstTime: time.Minute})
 		cheap[6].Cheaper = "quick_writer"
-		got, report := optimise(t, writer, research.Bounds{Cost: cents(80)}, cheap)
+		got, report := optimise(t, writer, research.Room{Cost: cents(80)}, cheap)
 		assert.Equal(t, []string{"quick_writer"}, got.Steps[0].Workers)
 		assert.Equal(t, []string{"article_writer -> quick_writer"}, report.Swapped)
 		assert.Equal(t, cents(70), report.CostSaved)
 		assert.Empty(t, report.Unmet)
 		both := writer
 		both.Steps = append(slices.Clone(writer.Steps), research.Step{ID: "x", Category: research.Writing, Mode: research.Sequential, Workers: []string{"quick_writer"}})
-		_, report = optimise(t, both, research.Bounds{Cost: cents(80)}, cheap)
+		_, report = optimise(t, both, research.Room{Cost: cents(80)}, cheap)
 		assert.NotEmpty(t, report.Unmet, "a worker that is in the plan replaces no other")
 		cheap[11].EstCost = cents(90)
-		_, report = optimise(t, writer, research.Bounds{Cost: cents(80)}, cheap)
+		_, report = optimise(t, writer, research.Room{Cost: cents(80)}, cheap)
 		assert.Empty(t, report.Swapped, "it must cost less")
 	})
 	t.Run("RC43 a cheaper worker stands for one worker", func(t *testing.T) {
@@ -128,18 +128,18 @@ func TestOptimise(t *testing.T) {
 			{ID: "q", Category: research.Checking, Mode: research.Parallel, Workers: []string{"a", "b"}},
 			{ID: "r", Category: research.Checking, Mode: research.Parallel, Workers: []string{"a"}, DependsOn: []string{"q"}},
 		}}
-		_, report := optimise(t, p, research.Bounds{Cost: 2}, pair)
+		_, report := optimise(t, p, research.Room{Cost: 2}, pair)
 		assert.Equal(t, []string{"a -> c", "a -> c"}, report.Swapped, "in each of its places")
 		assert.Equal(t, []string{"b"}, report.Removed)
 	})
 	t.Run("R38 R46 workers that need each other stay in turn", func(t *testing.T) {
 		p := research.Plan{Steps: []research.Step{{ID: "all", Category: research.Researching, Mode: research.Sequential, Workers: []string{"web_search", "content_synthesizer"}}, writer.Steps[0]}}
-		got, _ := optimise(t, p, research.Bounds{}, reg)
+		got, _ := optimise(t, p, research.Room{}, reg)
 		assert.Equal(t, research.Sequential, got.Steps[0].Mode)
 		assert.Equal(t, 13*time.Minute, got.EstTime)
 		assert.Equal(t, cents(140), got.EstCost)
 		p.Steps[0].Mode = research.Parallel
-		got, report := optimise(t, p, research.Bounds{}, reg)
+		got, report := optimise(t, p, research.Room{}, reg)
 		assert.Equal(t, research.Sequential, got.Steps[0].Mode, "whatever the planner says")
 		assert.Zero(t, report.TimeSaved)
 	})
@@ -150,7 +150,7 @@ func TestOptimise(t *testing.T) {
 			{ID: "c", Category: research.Researching, Mode: research.Parallel, Workers: []string{"social_media"}, DependsOn: []string{"b"}},
 			{ID: "d", Category: research.Writing, Mode: research.Sequential, Workers: []string{"article_writer"}, DependsOn: []string{"c"}},
 		}}
-		got, report := optimise(t, p, research.Bounds{Cost: cents(130)}, reg)
+		got, report := optimise(t, p, research.Room{Cost: cents(130)}, reg)
 		assert.Equal(t, []string{"b"}, report.Merged, "c wants to wait for b")
 		assert.Equal(t, []string{"social_media"}, report.Removed)
 		assert.Equal(t, []string{"a"}, got.Steps[1].DependsOn)
@@ -161,12 +161,12 @@ func TestOptimise(t *testing.T) {
 			{ID: "b", Category: research.Researching, Mode: research.Parallel, Workers: []string{"web_search"}},
 			writer.Steps[0],
 		}}
-		got, _ := optimise(t, p, research.Bounds{}, reg)
+		got, _ := optimise(t, p, research.Room{}, reg)
 		assert.Len(t, got.Steps, 3)
 	})
 	t.Run("RX9 a worker is in a step once, and no step is empty", func(t *testing.T) {
 		p := research.Plan{ID: "plan-7", Steps: []research.Step{{ID: "a", Category: research.Researching, Mode: "parallel", Workers: []string{"web_search", "web_search"}}, {ID: "e"}, writer.Steps[0]}}
-		got, _ := optimise(t, p, research.Bounds{}, reg)
+		got, _ := optimise(t, p, research.Room{}, reg)
 		assert.Equal(t, []string{"web_search", "article_writer"}, members(got))
 		assert.Equal(t, "plan-7", got.ID)
 	})
@@ -175,12 +175,12 @@ func TestOptimise(t *testing.T) {
 		for i := range 65 {
 			p.Steps = append(p.Steps, research.Step{ID: strconv.Itoa(i), Workers: []string{"article_writer"}})
 		}
-		_, _, err := research.Optimise(p, research.Bounds{}, reg)
+		_, _, err := research.Optimise(p, research.Room{}, reg)
 		require.ErrorIs(t, err, research.ErrInvalidPlan)
 		require.EqualError(t, err, "the plan has 65 steps and 65 workers, want at most 64 and 256")
 		p.Steps = p.Steps[:1]
 		p.Steps[0].Workers = slices.Repeat([]string{"web_search"}, 257)
-		_, _, err = research.Optimise(p, research.Bounds{}, reg)
+		_, _, err = research.Optimise(p, research.Room{}, reg)
 		require.ErrorIs(t, err, research.ErrInvalidPlan)
 	})
 	t.Run("RC43 plans that are too complex", func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestOptimise(t *testing.T) {
 		}
 		all = append(all, research.Worker{ID: "x", Category: research.Checking, Needs: all[0].Needs})
 		p.Steps = append(p.Steps, research.Step{ID: "w", Mode: research.Sequential, Workers: []string{"w"}}, research.Step{ID: "x", Mode: research.Sequential, Workers: []string{"x"}})
-		_, _, err := research.Optimise(p, research.Bounds{Cost: 195}, all)
+		_, _, err := research.Optimise(p, research.Room{Cost: 195}, all)
 		require.ErrorIs(t, err, research.ErrInvalidPlan)
 		require.ErrorContains(t, err, "more than 100000 combinations")
 	})
@@ -258,7 +258,7 @@ func TestDocumentPlan(t *testing.T) {
 		{"RA103 RC43 the plan", 18, 0, 2, "web acad news synth writer cite", 18, 1.90},
 	} {
 		t.Run(fmt.Sprintf("%s within %v minutes, %v USD, %d at once", tt.id, tt.min, tt.usd, tt.limit), func(t *testing.T) {
-			within := research.Bounds{Cost: providers.Dollars(tt.usd), Time: time.Duration(tt.min * float64(time.Minute)), StepLimit: tt.limit}
+			within := research.Room{Cost: providers.Dollars(tt.usd), Time: time.Duration(tt.min * float64(time.Minute)), StepLimit: tt.limit}
 			got, report := optimise(t, documentPlan(), within, research.Catalogue())
 			if tt.kept == infeasible {
 				assert.NotEmpty(t, report.Unmet)
@@ -300,11 +300,11 @@ func anyPlan(t *rapid.T, reg []research.Worker) research.Plan {
 
 func TestOptimiseLaws(t *testing.T) {
 	reg := research.Catalogue()
-	each := func(name string, law func(t *rapid.T, p, got research.Plan, within research.Bounds, report research.Report)) {
+	each := func(name string, law func(t *rapid.T, p, got research.Plan, within research.Room, report research.Report)) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := anyPlan(t, reg)
-				within := research.Bounds{
+				within := research.Room{
 					Cost:      providers.NanoUSD(rapid.Int64Range(int64(cents(50)), int64(cents(600))).Draw(t, "budget")),
 					Time:      time.Duration(rapid.Int64Range(0, int64(40*time.Minute)).Draw(t, "time")),
 					StepLimit: rapid.IntRange(0, 3).Draw(t, "limit"),
@@ -321,28 +321,28 @@ func TestOptimiseLaws(t *testing.T) {
 		}
 		return n
 	}
-	each("RC35 it never removes a critical worker or the last of research", func(t *rapid.T, p, got research.Plan, _ research.Bounds, report research.Report) {
+	each("RC35 it never removes a critical worker or the last of research", func(t *rapid.T, p, got research.Plan, _ research.Room, report research.Report) {
 		assert.NotContains(t, report.Removed, "article_writer")
 		if categories(p)[research.Researching] > 0 {
 			assert.Positive(t, categories(got)[research.Researching])
 		}
 	})
-	each("R54 it never raises cost or time", func(t *rapid.T, _, _ research.Plan, _ research.Bounds, report research.Report) {
+	each("R54 it never raises cost or time", func(t *rapid.T, _, _ research.Plan, _ research.Room, report research.Report) {
 		assert.GreaterOrEqual(t, report.CostSaved, providers.NanoUSD(0))
 		assert.GreaterOrEqual(t, report.TimeSaved, time.Duration(0))
 	})
-	each("R56 RC43 a second time changes nothing", func(t *rapid.T, _, got research.Plan, within research.Bounds, first research.Report) {
+	each("R56 RC43 a second time changes nothing", func(t *rapid.T, _, got research.Plan, within research.Room, first research.Report) {
 		again, report := optimise(t, got, within, reg)
 		assert.Equal(t, got, again)
 		assert.Equal(t, research.Report{Unmet: first.Unmet}, report)
 	})
-	each("R54 what is not unmet is met", func(t *rapid.T, _, got research.Plan, within research.Bounds, report research.Report) {
+	each("R54 what is not unmet is met", func(t *rapid.T, _, got research.Plan, within research.Room, report research.Report) {
 		if len(report.Unmet) == 0 {
 			assert.LessOrEqual(t, got.EstCost, within.Cost)
 			assert.True(t, within.Time == 0 || got.EstTime <= within.Time)
 		}
 	})
-	each("R57 R58 no worker moves before the makers of its needs", func(t *rapid.T, p, got research.Plan, _ research.Bounds, _ research.Report) {
+	each("R57 R58 no worker moves before the makers of its needs", func(t *rapid.T, p, got research.Plan, _ research.Room, _ research.Report) {
 		at := func(p research.Plan, id string) int {
 			return slices.IndexFunc(p.Steps, func(s research.Step) bool { return slices.Contains(s.Workers, id) })
 		}
@@ -379,7 +379,7 @@ func (d dice) names(n int) []string {
 }
 
 // puzzle is a random small plan with its workers and bounds.
-func (d dice) puzzle() (research.Plan, research.Bounds, []research.Worker) {
+func (d dice) puzzle() (research.Plan, research.Room, []research.Worker) {
 	kinds := []research.Category{research.Researching, research.Analysing, research.Writing, research.Checking}
 	workers := []research.Worker{{ID: "w", Category: research.Writing, Critical: true, Needs: d.names(3), Produces: d.names(3)}}
 	for i := range 6 {
@@ -413,19 +413,19 @@ func (d dice) puzzle() (research.Plan, research.Bounds, []research.Worker) {
 	if !slices.Contains(members(p), "w") {
 		p.Steps = append(p.Steps, research.Step{ID: "z", Category: research.Writing, Mode: research.Sequential, Workers: []string{"w"}})
 	}
-	return p, research.Bounds{Cost: providers.NanoUSD(d.IntN(20)), Time: time.Duration(d.IntN(20)), StepLimit: d.IntN(3)}, workers
+	return p, research.Room{Cost: providers.NanoUSD(d.IntN(20)), Time: time.Duration(d.IntN(20)), StepLimit: d.IntN(3)}, workers
 }
 
 // oracle decides by trying everything: each place of a worker at
 // each level, the first of the highest objective. nil: nothing is valid.
 type oracle struct {
 	workers []research.Worker
-	within  research.Bounds
+	within  research.Room
 	steps   []int               // of the places
 	options [][]research.Worker // of the places; the last one, a zero Worker, is out
 }
 
-func newOracle(p research.Plan, within research.Bounds, workers []research.Worker) oracle {
+func newOracle(p research.Plan, within research.Room, workers []research.Worker) oracle {
 	r := oracle{workers: workers, within: within}
 	for i, s := range p.Steps {
 		for _, id := range s.Workers {
@@ -594,7 +594,7 @@ func TestOptimiseAgainstReference(t *testing.T) {
 		for seed := range *puzzles {
 			d := dice{rand.New(rand.NewPCG(uint64(seed), 43))} //nolint:gosec // repeatable on purpose
 			p, within, workers := d.puzzle()
-			arranged, _ := optimise(t, p, research.Bounds{StepLimit: within.StepLimit}, workers)
+			arranged, _ := optimise(t, p, research.Room{StepLimit: within.StepLimit}, workers)
 			if !slices.Equal(members(arranged), members(p)) {
 				continue // a worker needs what only a cheaper one makes
 			}
@@ -676,7 +676,7 @@ func largePlan() (research.Plan, []research.Worker) {
 func BenchmarkOptimise256(b *testing.B) {
 	p, all := largePlan()
 	for b.Loop() {
-		if _, _, err := research.Optimise(p, research.Bounds{Cost: 1500, Time: 150, StepLimit: 3}, all); err != nil {
+		if _, _, err := research.Optimise(p, research.Room{Cost: 1500, Time: 150, StepLimit: 3}, all); err != nil {
 			b.Fatal(err)
 		}
 	}

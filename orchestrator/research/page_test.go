@@ -15,28 +15,27 @@ import (
 )
 
 func TestPage(t *testing.T) {
-	quality := 0.8
-	state := research.State{
-		Input: research.Input{Topic: "Tea <b>", MinQuality: &quality}, Iteration: 2,
-		History: []research.IterationRecord{{Quality: 0.55}, {Quality: 0.91}},
-		Tasks: []research.Task{
-			{Worker: "web_search", Iteration: 1, Status: research.TaskCompleted, Attempts: 1},
-			{Worker: "news_search", Iteration: 1, Status: research.TaskFailed, Attempts: 3, Error: "no <network>"},
-			{Worker: "writer", Iteration: 2, Status: research.TaskCompleted, Attempts: 2, FallbackOf: "poet"},
-		},
-		Results: research.Results{Writing: []research.WorkerOutput{{Worker: "writer", Iteration: 2, Payload: json.RawMessage(`{"content":"Tea is hot."}`)}}},
-	}
 	out := research.Outcome{
 		Outcome: orchestrator.Outcome{
-			Status: orchestrator.Completed, Score: new(0.91), Spent: providers.Usage{Calls: 7, Cost: providers.Dollars(1.25)}, Elapsed: 3 * time.Minute,
+			Asked: "Tea <b>", Status: orchestrator.Completed, Score: new(0.91), Spent: providers.Usage{Calls: 7, Cost: providers.Dollars(1.25)}, Elapsed: 3 * time.Minute,
 			Warnings: []orchestrator.Warning{{Code: "research/agent-failed", Who: "news_search", Message: "News were not read"}},
 		},
-		Article: &research.Article{Title: "On tea", Content: "## Leaves\n\nTea <script>alert(1)</script> is hot.", Words: 4, ReadMinutes: 1},
-		Quality: map[string]float64{"overall": 0.91, "writing": 0.7},
+		Article:   &research.Article{Title: "On tea", Content: "## Leaves\n\nTea <script>alert(1)</script> is hot.", Words: 4, ReadMinutes: 1},
+		Threshold: 0.8, Quality: map[string]float64{"overall": 0.91, "writing": 0.7},
 		Sources: []research.Source{{Title: "A book", URL: "https://example.org/book", Kind: "book", Excerpt: "Leaves."}},
-		Metrics: research.Metrics{Improvement: "+36% quality (0.55 → 0.91)"},
+		Metrics: research.Metrics{Iterations: 2, Improvement: "+36% quality (0.55 → 0.91)"},
+		Course: research.Course{
+			History: []research.Iteration{{Quality: 0.55}, {Quality: 0.91}},
+			Tasks: []research.Task{
+				{Worker: "web_search", Iteration: 1, Status: "COMPLETED", Attempts: 1},
+				{Worker: "news_search", Iteration: 1, Status: "FAILED", Attempts: 3, Error: "no <network>"},
+				{Worker: "writer", Iteration: 2, Status: "COMPLETED", Attempts: 2, FallbackOf: "poet"},
+			},
+			Results: research.Results{Writing: []research.WorkerOutput{{Worker: "writer", Iteration: 2, Payload: json.RawMessage(`{"content":"Tea is hot."}`)}}},
+		},
 	}
-	html, err := research.Page(state, out)
+	assert.Equal(t, out.Article.Content, out.Result())
+	html, err := research.Page(out)
 	require.NoError(t, err)
 	at := 0
 	for _, want := range []string{
@@ -51,7 +50,7 @@ func TestPage(t *testing.T) {
 	assert.NotContains(t, html, "<script")
 	assert.NotContains(t, html, "Tea <b>")
 
-	html, err = research.Page(research.State{}, research.Outcome{Failure: &research.Failure{Message: "the topic is missing"}})
+	html, err = research.Page(research.Outcome{Failure: &research.Failure{Message: "the topic is missing"}})
 	require.NoError(t, err)
 	assert.Contains(t, html, "There is no article")
 	assert.Contains(t, html, "the topic is missing")

@@ -9,42 +9,59 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// Phase is where a run is: a state of Phases.
+// Phase is where a run is: a state of Phases. A run ends in completed or failed.
 type Phase string
 
-// The phases. The last two end a run.
 const (
-	Initialized Phase = "initialized"
-	Planning    Phase = "planning"
-	Strategy    Phase = "strategy"
-	Executing   Phase = "executing"
-	Evaluating  Phase = "evaluating"
-	RePlanning  Phase = "re_planning"
-	Merging     Phase = "merging"
-	Completed   Phase = "completed"
-	Failed      Phase = "failed"
+	initialized Phase = "initialized"
+	planning    Phase = "planning"
+	strategy    Phase = "strategy"
+	executing   Phase = "executing"
+	evaluating  Phase = "evaluating"
+	rePlanning  Phase = "re_planning"
+	merging     Phase = "merging"
+	completed   Phase = "completed"
+	failed      Phase = "failed"
 )
 
-// Phases is the state machine of a run. "stop" leaves an iteration that cannot be finished
-// if an earlier one was graded. "force_direct" is for hosts that want no merging: the
-// flow does not fire it.
-var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
-	Initial:  Initialized,
-	States:   []Phase{Initialized, Planning, Strategy, Executing, Evaluating, RePlanning, Merging, Completed, Failed},
-	Terminal: []Phase{Completed, Failed},
-	Rules: []fsm.Rule[Phase, string, string]{
-		{On: "start", From: []Phase{Initialized}, To: Planning},
-		{On: "planned", From: []Phase{Planning}, To: Strategy},
-		{On: "optimized", From: []Phase{Strategy}, To: Executing},
-		{On: "executed", From: []Phase{Executing}, To: Evaluating},
-		{On: "accept", From: []Phase{Evaluating}, To: Merging},
-		{On: "force", From: []Phase{Evaluating}, To: Merging},
-		{On: "force_direct", From: []Phase{Evaluating}, To: Completed},
-		{On: "revise", From: []Phase{Evaluating}, To: RePlanning},
-		{On: "replan", From: []Phase{RePlanning}, To: Planning},
-		{On: "stop", From: []Phase{Planning, Strategy, Executing}, To: Merging},
-		{On: "merged", From: []Phase{Merging}, To: Completed},
-		{On: "fail", To: Failed},
+// Move is an event of Phases.
+type Move string
+
+const (
+	moveStart       Move = "start"
+	movePlanned     Move = "planned"
+	moveOptimized   Move = "optimized"
+	moveExecuted    Move = "executed"
+	moveAccept      Move = "accept"
+	moveForce       Move = "force"
+	moveForceDirect Move = "force_direct" // for hosts that want no merging: the flow does not fire it
+	moveRevise      Move = "revise"
+	moveReplan      Move = "replan"
+	moveStop        Move = "stop" // leaves an iteration that cannot be finished if an earlier one was graded
+	moveMerged      Move = "merged"
+	moveFail        Move = "fail"
+)
+
+// Phases returns the state machine of a run.
+func Phases() *fsm.Table[Phase, Move, string] { return phases }
+
+var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
+	Initial:  initialized,
+	States:   []Phase{initialized, planning, strategy, executing, evaluating, rePlanning, merging, completed, failed},
+	Terminal: []Phase{completed, failed},
+	Rules: []fsm.Rule[Phase, Move, string]{
+		{On: moveStart, From: []Phase{initialized}, To: planning},
+		{On: movePlanned, From: []Phase{planning}, To: strategy},
+		{On: moveOptimized, From: []Phase{strategy}, To: executing},
+		{On: moveExecuted, From: []Phase{executing}, To: evaluating},
+		{On: moveAccept, From: []Phase{evaluating}, To: merging},
+		{On: moveForce, From: []Phase{evaluating}, To: merging},
+		{On: moveForceDirect, From: []Phase{evaluating}, To: completed},
+		{On: moveRevise, From: []Phase{evaluating}, To: rePlanning},
+		{On: moveReplan, From: []Phase{rePlanning}, To: planning},
+		{On: moveStop, From: []Phase{planning, strategy, executing}, To: merging},
+		{On: moveMerged, From: []Phase{merging}, To: completed},
+		{On: moveFail, To: failed},
 	},
 })
 
@@ -53,16 +70,16 @@ const ErrTransition = agent.Code("research/invalid-transition")
 
 // why has reasons for common wrong transitions.
 var why = map[[2]Phase]string{
-	{Initialized, Executing}: "PLANNING and STRATEGY come first",
-	{Executing, Planning}:    "the only way back leads through EVALUATING and RE_PLANNING",
-	{Executing, Completed}:   "evaluate the quality first",
+	{initialized, executing}: "PLANNING and STRATEGY come first",
+	{executing, planning}:    "the only way back leads through EVALUATING and RE_PLANNING",
+	{executing, completed}:   "evaluate the quality first",
 }
 
-// CheckMove returns nil if an event leads from one phase to the other, else an
-// ErrTransition that names both and says why not.
+// CheckMove returns nil if a move leads from one phase to the other. Else it returns an
+// ErrTransition that names both phases and the reason.
 func CheckMove(from, to Phase) error {
 	var next []string
-	for _, rule := range Phases.Allowed(from) {
+	for _, rule := range phases.Allowed(from) {
 		if rule.To == to {
 			return nil
 		}
@@ -70,7 +87,7 @@ func CheckMove(from, to Phase) error {
 	}
 	reason := why[[2]Phase{from, to}]
 	switch {
-	case Phases.Terminal(from):
+	case phases.Terminal(from):
 		reason = "the run has ended"
 	case from == to:
 		reason = "the run is in that phase already"
@@ -80,5 +97,5 @@ func CheckMove(from, to Phase) error {
 	return fmt.Errorf("%w: from %s to %s: %s", ErrTransition, upper(from), upper(to), reason)
 }
 
-// upper is the name of a phase in texts for people.
+// upper returns the name of a phase in texts for people.
 func upper(p Phase) string { return strings.ToUpper(string(p)) }

@@ -11,22 +11,22 @@ import (
 )
 
 func TestPhases(t *testing.T) {
-	all := research.Phases.States()
+	all := research.Phases().States()
 	proves(t, []string{"R1 R2 nine phases and their names", "R2 nine phases and their names"}, func(t *testing.T) {
 		assert.Equal(t, []research.Phase{
 			"initialized", "planning", "strategy", "executing", "evaluating", "re_planning", "merging", "completed", "failed",
 		}, all)
 	})
 	legal := map[[2]research.Phase]bool{
-		{research.Initialized, research.Planning}: true, {research.Planning, research.Strategy}: true, {research.Strategy, research.Executing}: true,
-		{research.Executing, research.Evaluating}: true, {research.Evaluating, research.Merging}: true, {research.Evaluating, research.Completed}: true,
-		{research.Evaluating, research.RePlanning}: true, {research.RePlanning, research.Planning}: true, {research.Merging, research.Completed}: true,
+		{initialized, planning}: true, {planning, strategy}: true, {strategy, executing}: true,
+		{executing, evaluating}: true, {evaluating, merging}: true, {evaluating, completed}: true,
+		{evaluating, rePlanning}: true, {rePlanning, planning}: true, {merging, completed}: true,
 	}
-	for _, p := range []research.Phase{research.Planning, research.Strategy, research.Executing} {
-		legal[[2]research.Phase{p, research.Merging}] = true // where an earlier iteration was graded
+	for _, p := range []research.Phase{planning, strategy, executing} {
+		legal[[2]research.Phase{p, merging}] = true // where an earlier iteration was graded
 	}
 	for _, p := range all[:7] {
-		legal[[2]research.Phase{p, research.Failed}] = true
+		legal[[2]research.Phase{p, failed}] = true
 	}
 	proves(t, []string{
 		"RA1 R17 RC2 RC41 nineteen legal moves of 81", "R6 the start", "R7 to STRATEGY", "R8 to EXECUTING", "R9 to EVALUATING", "R10 to RE_PLANNING",
@@ -52,18 +52,18 @@ func TestPhases(t *testing.T) {
 		from, to research.Phase
 		want     []string
 	}{
-		{"RA2 R18", research.Initialized, research.Executing, []string{"PLANNING", "STRATEGY", "INITIALIZED", "EXECUTING"}},
-		{"R18 PLANNING and STRATEGY come first", research.Initialized, research.Executing, []string{"PLANNING", "STRATEGY"}},
-		{"R19 the only way back", research.Executing, research.Planning, []string{"EVALUATING", "RE_PLANNING"}},
-		{"R20 evaluate first", research.Executing, research.Completed, []string{"evaluate"}},
-		{"R4 nothing follows the end", research.Completed, research.Failed, []string{"ended"}},
-		{"RA3 R19", research.Executing, research.Planning, []string{"EVALUATING", "RE_PLANNING"}},
-		{"RA4 R20", research.Executing, research.Completed, []string{"evaluate"}},
-		{"RA5 R4 terminal", research.Completed, research.Failed, []string{"ended"}},
-		{"RA5 R4 terminal to itself", research.Failed, research.Failed, []string{"ended"}},
-		{"RA5 R17 itself", research.Planning, research.Planning, []string{"already"}},
-		{"R22 both are named", research.Merging, research.Executing, []string{"MERGING", "EXECUTING", "COMPLETED"}},
-		{"RC1 RE_PLANNING to COMPLETED", research.RePlanning, research.Completed, []string{"PLANNING"}},
+		{"RA2 R18", initialized, executing, []string{"PLANNING", "STRATEGY", "INITIALIZED", "EXECUTING"}},
+		{"R18 PLANNING and STRATEGY come first", initialized, executing, []string{"PLANNING", "STRATEGY"}},
+		{"R19 the only way back", executing, planning, []string{"EVALUATING", "RE_PLANNING"}},
+		{"R20 evaluate first", executing, completed, []string{"evaluate"}},
+		{"R4 nothing follows the end", completed, failed, []string{"ended"}},
+		{"RA3 R19", executing, planning, []string{"EVALUATING", "RE_PLANNING"}},
+		{"RA4 R20", executing, completed, []string{"evaluate"}},
+		{"RA5 R4 terminal", completed, failed, []string{"ended"}},
+		{"RA5 R4 terminal to itself", failed, failed, []string{"ended"}},
+		{"RA5 R17 itself", planning, planning, []string{"already"}},
+		{"R22 both are named", merging, executing, []string{"MERGING", "EXECUTING", "COMPLETED"}},
+		{"RC1 RE_PLANNING to COMPLETED", rePlanning, completed, []string{"PLANNING"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := research.CheckMove(tt.from, tt.to)
@@ -74,31 +74,31 @@ func TestPhases(t *testing.T) {
 		})
 	}
 	t.Run("RA6 RC51 no guard stands before the short way", func(t *testing.T) {
-		m := research.Phases.Start(nil)
-		for _, event := range []string{"start", "planned", "optimized", "executed", "force_direct"} {
+		m := research.Phases().Start(nil)
+		for _, event := range []research.Move{"start", "planned", "optimized", "executed", "force_direct"} {
 			_, err := m.Fire(event, "", "")
 			require.NoError(t, err)
 		}
-		assert.Equal(t, research.Completed, m.Current())
+		assert.Equal(t, completed, m.Current())
 	})
 	t.Run("RA7 R22 a refusal changes nothing", func(t *testing.T) {
-		m := research.Phases.Start(nil)
+		m := research.Phases().Start(nil)
 		_, err := m.Fire("executed", "", "")
 		require.Error(t, err)
-		assert.Equal(t, research.Initialized, m.Current())
+		assert.Equal(t, initialized, m.Current())
 		assert.Empty(t, m.History())
 	})
 	t.Run("R17 the page shows the machine", func(t *testing.T) {
 		page, err := os.ReadFile("../../docs/research.md")
 		require.NoError(t, err)
-		assert.Contains(t, string(page), research.Phases.Mermaid(""))
+		assert.Contains(t, string(page), research.Phases().Mermaid(""))
 	})
 	proves(t, []string{"R3 R23 R24 what a move writes", "R23 what a move writes", "R24 what a move writes"}, func(t *testing.T) {
 		p := scored(0.9).play(t)
 		require.NoError(t, p.err)
 		first := p.state.Phases[0]
-		assert.Equal(t, research.Initialized, first.From)
-		assert.Equal(t, research.Planning, first.To)
+		assert.Equal(t, initialized, first.From)
+		assert.Equal(t, planning, first.To)
 		a := p.state.Actions[1]
 		assert.Equal(t, "StateManager", a.Agent)
 		assert.Equal(t, "transition_phase", a.Action)

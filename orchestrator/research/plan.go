@@ -23,11 +23,11 @@ const (
 
 // Plan says which workers do what, in which order.
 type Plan struct {
-	ID         string            `json:"id,omitzero"` // plan-1, plan-2, …
+	ID         string            `json:"id,omitzero"` // plan-1, plan-2, …; "": the plan is not made yet
 	Complexity float64           `json:"complexity"`  // 0 to 1
 	Steps      []Step            `json:"steps"`
-	EstTime    time.Duration     `json:"est_time,omitzero"` // the sum of the steps', as EstCost
-	EstCost    providers.NanoUSD `json:"est_cost,omitzero"`
+	EstTime    time.Duration     `json:"estTime,omitzero"` // sum of the steps' times; 0: not known
+	EstCost    providers.NanoUSD `json:"estCost,omitzero"` // sum of the steps' costs; 0: not known
 	Notes      []string          `json:"notes,omitempty"`
 	Drop       []string          `json:"drop,omitempty"` // workers that the planner finds unnecessary
 }
@@ -37,11 +37,11 @@ type Step struct {
 	ID        string            `json:"id"`
 	Name      string            `json:"name,omitempty"`
 	Category  Category          `json:"category"`
-	Workers   []string          `json:"workers"`
+	Workers   []string          `json:"workers"` // IDs
 	Mode      Mode              `json:"mode"`
-	DependsOn []string          `json:"depends_on,omitempty"` // earlier steps
-	EstTime   time.Duration     `json:"est_time,omitzero"`
-	EstCost   providers.NanoUSD `json:"est_cost,omitzero"`
+	DependsOn []string          `json:"dependsOn,omitempty"` // IDs of earlier steps
+	EstTime   time.Duration     `json:"estTime,omitzero"`    // 0: not known
+	EstCost   providers.NanoUSD `json:"estCost,omitzero"`    // 0: not known
 }
 
 // ErrInvalidPlan says that a plan cannot be used.
@@ -49,37 +49,6 @@ const ErrInvalidPlan = agent.Code("research/invalid-plan")
 
 // The limits of plans: steps, and workers in all of them.
 const maxSteps, maxWorkers = 64, 256
-
-// readPlan reads a planner's plan. The outer fields hide those of Plan and Step: ID and
-// estimates are computed, whatever the planner writes there.
-func readPlan(resp agent.Response) (Plan, error) {
-	q, err := read[struct {
-		Plan
-
-		ID      any `json:"id"`
-		EstTime any `json:"est_time"`
-		EstCost any `json:"est_cost"`
-		Steps   []struct {
-			Step
-
-			EstTime any `json:"est_time"`
-			EstCost any `json:"est_cost"`
-		} `json:"steps"`
-	}](planIn)(resp)
-	for _, s := range q.Steps {
-		q.Plan.Steps = append(q.Plan.Steps, s.Step)
-	}
-	return q.Plan, err
-}
-
-// shown is p as agents read it: without estimates.
-func (p Plan) shown() Plan {
-	p.ID, p.EstTime, p.EstCost, p.Steps = "", 0, 0, slices.Clone(p.Steps)
-	for i := range p.Steps {
-		p.Steps[i].EstTime, p.Steps[i].EstCost = 0, 0
-	}
-	return p
-}
 
 // complete is p with IDs, modes and categories set, and each worker once per step.
 func (p Plan) complete(workers []Worker) Plan {
@@ -146,91 +115,6 @@ func (s Step) members(workers []Worker) []Worker {
 		all[i] = find(workers, id)
 	}
 	return all
-}
-
-// dependent tells whether one of these workers makes what another one needs.
-func dependent(all []Worker) bool {
-	makers := map[string][]string{} // IDs by product
-	for _, w := range all {
-		for _, product := range w.Produces {
-			makers[product] = append(makers[product], w.ID)
-		}
-	}
-	return slices.ContainsFunc(all, func(w Worker) bool {
-		other := func(id string) bool { return id != w.ID }
-		return slices.ContainsFunc(w.Needs, func(need string) bool { return slices.ContainsFunc(makers[need], other) })
-	})
-}
-
-// effort is the cost and time of the workers of a step: costs add up. Times add up if they
-// run in sequence; in parallel, each uses the place that is free first, of at most limit
-// (0: as many as there are workers).
-func effort(all []Worker, limit int) (cost providers.NanoUSD, took time.Duration) {
-	limit = max(min(cmp.Or(limit, len(all)), len(all)), 1)
-	if dependent(all) {
-		limit = 1
-	}
-	places := make([]time.Duration, limit)
-	for i, w := range all {
-		if limit < len(all) {
-			i = slices.Index(places, slices.Min(places))
-		}
-		places[i] += w.EstTime
-		cost += w.EstCost
-	}
-	return cost, slices.Max(places)
-}
-
-// estimated returns p with times and costs, if limit workers of a step run at once.
-func (p Plan) estimated(workers []Worker, limit int) Plan {
-	p.Steps, p.EstTime, p.EstCost = slices.Clone(p.Steps), 0, 0
-	for i := range p.Steps {
-		s, atOnce := &p.Steps[i], limit
-		if s.Mode == Sequential {
-			atOnce = 1
-		}
-		s.EstCost, s.EstTime = effort(s.members(workers), atOnce)
-		p.EstTime += s.EstTime
-		p.EstCost += s.EstCost
-	}
-	return p
-}
-
-// arranged runs the workers of each step in parallel unless one needs another one, and
-// joins consecutive steps of one category that need nothing of each other.
-func (p Plan) arranged(workers []Worker, report *Report) Plan {
-	steps, joined := []Step{}, map[string][]string{}
-	for _, s := range p.Steps {
-		all := s.members(workers)
-		switch {
-		case len(all) == 1:
-		case dependent(all):
-			s.Mode = Sequential
-		case s.Mode != Parallel:
-			s.Mode = Parallel
-			report.Parallelised = append(report.Parallelised, s.ID)
-		}
-		s.DependsOn = replaced(s.DependsOn, joined)
-		if n := len(steps); n > 0 && steps[n-1].takes(s, workers) {
-			last := &steps[n-1]
-			last.Workers, last.Mode = slices.Concat(last.Workers, s.Workers), Parallel
-			last.DependsOn = replaced(slices.Concat(last.DependsOn, s.DependsOn), nil)
-			joined[s.ID] = []string{last.ID}
-			report.Merged = append(report.Merged, s.ID)
-			continue
-		}
-		steps = append(steps, s)
-	}
-	p.Steps = steps
-	return p
-}
-
-// takes tells whether the step after s can be joined to it.
-func (s Step) takes(next Step, workers []Worker) bool {
-	side := func(s Step) bool { return s.Mode == Parallel || len(s.Workers) == 1 }
-	again := func(id string) bool { return slices.Contains(s.Workers, id) }
-	return s.Category == next.Category && side(s) && side(next) && !slices.Contains(next.DependsOn, s.ID) &&
-		!slices.ContainsFunc(next.Workers, again) && !dependent(slices.Concat(s.members(workers), next.members(workers)))
 }
 
 // tooLarge returns an error for a plan beyond the limits.

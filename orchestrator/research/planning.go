@@ -15,7 +15,7 @@ import (
 
 // plannerInput is what a planner gets, as JSON.
 type plannerInput struct {
-	Brief     Input           `json:"brief"`
+	Brief     Brief           `json:"brief"`
 	Left      string          `json:"left"` // of money and time
 	Bands     []string        `json:"complexity_bands"`
 	Workers   []catalogueItem `json:"workers"`
@@ -23,13 +23,13 @@ type plannerInput struct {
 	Iteration int             `json:"iteration"`
 
 	// From the second iteration on.
-	Feedback  string   `json:"feedback,omitempty"`
-	Issues    []string `json:"issues,omitempty"`
-	Previous  *Plan    `json:"previous_plan,omitempty"`
-	Missed    []string `json:"failed_workers,omitempty"`
-	Removed   []string `json:"removed_workers,omitempty"` // for lack of money or time
-	Score     *float64 `json:"previous_score,omitempty"`
-	Threshold *float64 `json:"threshold,omitempty"`
+	Feedback  string    `json:"feedback,omitempty"`
+	Issues    []string  `json:"issues,omitempty"`
+	Previous  *wirePlan `json:"previous_plan,omitempty"`
+	Missed    []string  `json:"failed_workers,omitempty"`
+	Removed   []string  `json:"removed_workers,omitempty"` // for lack of money or time
+	Score     *float64  `json:"previous_score,omitempty"`
+	Threshold *float64  `json:"threshold,omitempty"`
 }
 
 type catalogueItem struct {
@@ -62,7 +62,7 @@ func (r *run) plan(c *orchestrator.Context) error {
 	r.state.Plan, r.state.StepIndex = &p, 0
 	r.act(c, "Planner", "create_plan", map[string]any{"steps": len(p.Steps), "cost": dollars(p.EstCost)})
 	c.Emit(EventPlanCreated, Event{Plan: &p, Iteration: r.state.Iteration})
-	r.fire(c, "planned")
+	r.fire(c, movePlanned)
 	return nil
 }
 
@@ -109,7 +109,7 @@ func (r *run) researchers(p Plan) int {
 
 func (r *run) plannerInput(c *orchestrator.Context) plannerInput {
 	in := plannerInput{
-		Brief: r.state.Input.shown(), Left: r.left(c),
+		Brief: r.state.Input.brief(), Left: r.left(c),
 		Research: routing.ResearchWorkers(r.state.Input.MinSources), Iteration: r.state.Iteration,
 	}
 	for _, from := range []float64{0, 0.4, 0.7} {
@@ -121,7 +121,7 @@ func (r *run) plannerInput(c *orchestrator.Context) plannerInput {
 	}
 	if len(r.state.History) > 0 {
 		last := r.last()
-		in.Previous, in.Score, in.Threshold = new(last.Plan.shown()), &last.Quality, r.state.Input.MinQuality
+		in.Previous, in.Score, in.Threshold = last.Plan.shown(), &last.Quality, r.state.Input.MinQuality
 		in.Feedback, in.Issues, in.Missed, in.Removed = *r.state.Feedback, last.marks.Issues, r.missed, r.removed
 	}
 	return in
@@ -153,9 +153,9 @@ func (r *run) optimise(c *orchestrator.Context) error {
 		r.warn(c, "removed", id, "%s", find(r.Workers, id).absence("removed to meet money and time"))
 	}
 	r.state.Plan = &q
-	r.act(c, "Strategy", "optimize_plan", map[string]any{"time_saved": report.TimeSaved.Minutes(), "cost_saved": dollars(report.CostSaved)})
+	r.act(c, "Strategy", "optimize_plan", map[string]any{"timeSaved": report.TimeSaved.Minutes(), "costSaved": dollars(report.CostSaved)})
 	c.Emit(EventPlanOptimized, Event{Plan: &q, Report: &report})
-	r.fire(c, "optimized")
+	r.fire(c, moveOptimized)
 	return nil
 }
 
@@ -164,7 +164,7 @@ func (r *run) optimise(c *orchestrator.Context) error {
 func (r *run) necessary(c *orchestrator.Context, p Plan) Plan {
 	names := slices.Clone(p.Drop)
 	if r.Agents.Strategist != "" {
-		input := map[string]any{"brief": r.state.Input.shown(), "plan": p.shown()}
+		input := map[string]any{"brief": r.state.Input.brief(), "plan": p.shown()}
 		found, err := ask(r, c, r.call("strategy", "strategist", r.Agents.Strategist, dropWanted, input), read[struct{ Drop []string }](dropIn))
 		if err != nil {
 			r.warn(c, "agent-failed", "strategist", "the strategist failed: %s", prompt.OneLine(err.Error()))
@@ -187,11 +187,11 @@ func (r *run) necessary(c *orchestrator.Context, p Plan) Plan {
 
 // replan begins the next iteration.
 func (r *run) replan(c *orchestrator.Context) {
-	r.fire(c, "revise")
+	r.fire(c, moveRevise)
 	r.state.Iteration++
 	r.state.Plan, r.state.StepIndex = nil, 0
 	r.state.Analysis, r.state.Writing, r.state.Quality = []WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}
 	r.act(c, "Supervisor", "re_plan", map[string]any{"iteration": r.state.Iteration, "reason": "quality_low"})
 	c.Emit(EventIterationStarted, Event{Iteration: r.state.Iteration, Text: *r.state.Feedback})
-	r.fire(c, "replan")
+	r.fire(c, moveReplan)
 }

@@ -150,8 +150,8 @@ func TestStrategy(t *testing.T) {
 		require.NoError(t, got.err)
 		a := got.state.Actions[4]
 		assert.Equal(t, "optimize_plan", a.Action)
-		assert.InDelta(t, 11.0, a.Details["time_saved"], 0)
-		assert.InDelta(t, 1.40, a.Details["cost_saved"], 1e-9)
+		assert.InDelta(t, 11.0, a.Details["timeSaved"], 0)
+		assert.InDelta(t, 1.40, a.Details["costSaved"], 1e-9)
 		assert.Equal(t, []string{"Social media unavailable"}, got.warned(), "R72")
 	})
 	t.Run("RA77 RC36 a plan that cannot fit", func(t *testing.T) {

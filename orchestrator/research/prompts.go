@@ -17,7 +17,7 @@ type promptData struct {
 	Worker    string
 	Category  Category
 	Revises   bool
-	Brief     Input
+	Brief     Brief
 	Iteration int
 }
 
@@ -25,7 +25,7 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 	var all []any
 	for _, category := range categories {
 		for i, revises := range []bool{false, true} {
-			all = append(all, promptData{"w", category, revises, Input{}.withDefaults(), i + 1})
+			all = append(all, promptData{"w", category, revises, Input{}.withDefaults().brief(), i + 1})
 		}
 	}
 	return team.Prompts(ownPrompts, host, map[string][]any{"plan.tmpl": all, "strategy.tmpl": all, "work.tmpl": all, "evaluate.tmpl": all, "merge.tmpl": all}, 0, nil)

@@ -42,7 +42,7 @@ func TestRecords(t *testing.T) {
 			synctest.Wait()
 			var s research.State
 			require.NoError(t, r.State(t.Context(), &s))
-			assert.Equal(t, research.Planning, s.Phase)
+			assert.Equal(t, planning, s.Phase)
 			assert.Nil(t, s.Plan)
 			assert.Equal(t, 1, s.Iteration)
 			require.NoError(t, e.Close(context.WithoutCancel(t.Context())))

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -36,8 +37,8 @@ type run struct {
 	Config
 	prompts prompt.Set
 
-	tracker *team.Tracker[Phase]
 	state   State
+	done    []*iteration // evaluated, as State.History
 	out     Outcome
 	verdict grading.Verdict // on the last iteration
 	missed  []string        // workers that failed or were skipped in this iteration
@@ -62,7 +63,7 @@ func (r *run) do(c *orchestrator.Context, in Input) (Outcome, error) {
 		f, code, _ := r.describe(c, err)
 		r.warn(c, code, "", "iteration %d was given up: %s", r.state.Iteration, f.Message)
 		r.verdict, err = grading.ForceComplete, nil
-		r.fire(c, "stop")
+		r.fire(c, moveStop)
 	}
 	if err == nil {
 		err = r.merge(c)
@@ -90,10 +91,9 @@ func (r *run) begin(c *orchestrator.Context, in Input) *orchestrator.Context {
 	r.state = State{
 		ExecutionID: fmt.Sprintf("exec_%s_%x", c.Now().UTC().Format("20060102_150405"), sum[:2]),
 		Input:       in, Iteration: 1, MaxIterations: r.Policy.Iterations, StartedAt: c.Now(),
-		History: []IterationRecord{}, Tasks: []Task{}, Results: Results{[]WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}},
-		Phases: []PhaseChange{}, Actions: []Action{}, Warnings: []orchestrator.Warning{},
+		Course: Course{[]Iteration{}, []Task{}, Results{[]WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}}},
+		Phase:  initialized, Phases: []PhaseChange{}, Actions: []Action{}, Warnings: []orchestrator.Warning{},
 	}
-	r.tracker = team.Track("research", Phases, &r.state.Phase)
 	c.Expose(func() any { return r.state })
 	r.act(c, "Controller", "initialize", nil)
 	return c
@@ -101,7 +101,7 @@ func (r *run) begin(c *orchestrator.Context, in Input) *orchestrator.Context {
 
 // iterate returns nil when there is something to merge.
 func (r *run) iterate(c *orchestrator.Context) error {
-	r.fire(c, "start")
+	r.fire(c, moveStart)
 	for {
 		for _, step := range []func(*orchestrator.Context) error{r.plan, r.optimise, r.execute, r.evaluate} {
 			if err := step(c); err != nil {
@@ -115,27 +115,35 @@ func (r *run) iterate(c *orchestrator.Context) error {
 	}
 }
 
-// last is the last iteration that was evaluated.
-func (r *run) last() *IterationRecord { return &r.state.History[len(r.state.History)-1] }
+// iteration is an Iteration with what it was evaluated by.
+type iteration struct {
+	Iteration
 
-// chosen is the iteration that is returned: the last one if it is good enough, else the
-// best graded one (Policy.LastOnForce: the last graded one), else the last one. nil: none
-// was evaluated.
-func (r *run) chosen() *IterationRecord {
-	all := r.state.History
-	if len(all) == 0 {
+	score            *float64 // Quality; nil: there is none
+	marks            marks
+	writing, quality []WorkerOutput
+}
+
+// last returns the last iteration that was evaluated.
+func (r *run) last() *iteration { return r.done[len(r.done)-1] }
+
+// chosen returns the iteration that the article is from: the last one if it is good
+// enough, else the best graded one (Policy.LastOnForce: the last graded one), else the
+// last one. nil: none was evaluated.
+func (r *run) chosen() *iteration {
+	if len(r.done) == 0 {
 		return nil
 	}
-	best := team.Best(len(all), team.Last, func(i int) *float64 {
-		if all[i].score == nil || !r.Policy.LastOnForce {
-			return all[i].score
+	best := team.Best(len(r.done), team.Last, func(i int) *float64 {
+		if r.done[i].score == nil || !r.Policy.LastOnForce {
+			return r.done[i].score
 		}
 		return new(float64(i))
 	})
 	if best < 0 || r.verdict == grading.Complete {
 		return r.last()
 	}
-	return &all[best]
+	return r.done[best]
 }
 
 // fail ends a run that cannot continue, with the results so far.
@@ -144,11 +152,10 @@ func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 	f.Phase, f.ExecutionID = upper(r.state.Phase), r.state.ExecutionID
 	r.out.Status, r.out.Failure = status, &f
 	r.act(c, "Controller", "fail", map[string]any{"type": f.Type, "message": f.Message, "phase": f.Phase})
-	r.fire(c, "fail")
-	r.out.Partial = &PartialResults{r.state.Results, c.Spent().Cost}
+	r.fire(c, moveFail)
 	it := r.chosen()
 	if it == nil && len(r.state.Writing) > 0 {
-		it = &IterationRecord{writing: r.state.Writing}
+		it = &iteration{writing: r.state.Writing}
 	}
 	if it != nil {
 		r.present(c, it, articleOf(it.writing))
@@ -159,7 +166,8 @@ func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 // finish sets what every outcome has, at the end of the run.
 func (r *run) finish(c *orchestrator.Context, kind string, e Event) Outcome {
 	r.state.CompletedAt, r.state.Usage = new(c.Now()), c.Spent()
-	r.out.RequestID, r.out.ExecutionID = r.state.Input.RequestID, r.state.ExecutionID
+	r.out.RequestID, r.out.ExecutionID, r.out.Course = r.state.Input.RequestID, r.state.ExecutionID, r.state.Course
+	r.out.Asked, r.out.Threshold = r.state.Input.Topic, *cmp.Or(r.state.Input.MinQuality, new(0.0))
 	r.out.Warnings, r.out.Spent, r.out.Elapsed = r.state.Warnings, c.Spent(), c.Elapsed()
 	m, count := &r.out.Metrics, map[TaskStatus]int{}
 	for _, t := range r.state.Tasks {
@@ -167,7 +175,7 @@ func (r *run) finish(c *orchestrator.Context, kind string, e Event) Outcome {
 		m.Retries += max(t.Attempts-1, 0)
 	}
 	m.Duration, m.Tasks, m.Iterations = c.Now().Sub(r.state.StartedAt), len(r.state.Tasks), r.state.Iteration
-	m.Succeeded, m.Failed, m.Skipped = count[TaskCompleted], count[TaskFailed], count[TaskSkipped]
+	m.Succeeded, m.Failed, m.Skipped = count[taskCompleted], count[taskFailed], count[taskSkipped]
 	c.Emit(kind, e)
 	return r.out
 }

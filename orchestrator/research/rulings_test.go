@@ -146,8 +146,8 @@ func TestStops(t *testing.T) {
 			assert.Contains(t, got.out.Article.Content, "quality 0.65, wanted 0.80; "+tt.reason)
 			assert.Equal(t, []string{"article"}, got.out.Unverified)
 			assert.Nil(t, got.out.Failure)
-			assert.Equal(t, research.Completed, got.state.Phase)
-			assert.Equal(t, research.Merging, got.state.Phases[len(got.state.Phases)-1].From)
+			assert.Equal(t, completed, got.state.Phase)
+			assert.Equal(t, merging, got.state.Phases[len(got.state.Phases)-1].From)
 		})
 	}
 	t.Run("RC41 canceled in the second iteration", func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestStops(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Completed, got.out.Status)
 		assert.Equal(t, "editor", got.warning(t, "research/budget").Who)
-		assert.Equal(t, research.TaskSkipped, got.task(t, "editor").Status)
+		assert.Equal(t, research.TaskStatus("SKIPPED"), got.task(t, "editor").Status)
 		assert.Empty(t, got.asked["editor"])
 	})
 }
@@ -615,7 +615,7 @@ func TestAnswersOfWorkers(t *testing.T) {
 		p.cast["supervisor"] = []any{`{"article":0.9,"source":0.9,"factual":0.9,"writing":0.9,"issues":null}`}
 		got := p.play(t)
 		require.NoError(t, got.err)
-		assert.Equal(t, research.TaskCompleted, got.task(t, "news_search").Status)
+		assert.Equal(t, research.TaskStatus("COMPLETED"), got.task(t, "news_search").Status)
 		assert.JSONEq(t, `{"sources":[]}`, string(input[research.WorkerInput](t, got.asked["article_writer"][0]).Inputs["news_search"]))
 	})
 	const object = `{"title":"T","content":"The text."}`
@@ -673,7 +673,12 @@ func TestAnswersOfWorkers(t *testing.T) {
 		assert.Equal(t, "Edited words.", input[research.WorkerInput](t, got.asked["article_writer"][1]).LastDraft.Content)
 		assert.Equal(t, "AI in care", input[research.WorkerInput](t, got.asked["article_writer"][1]).LastDraft.Title)
 		assert.Equal(t, "Words of article_writer.", got.out.Article.Content, "the second time it has only notes")
-		judged := input[struct{ Writing []research.WorkerOutput }](t, got.asked["supervisor"][0])
+		judged := input[struct {
+			Writing []struct {
+				Payload   json.RawMessage
+				RevisedBy string `json:"revised_by"`
+			}
+		}](t, got.asked["supervisor"][0])
 		assert.JSONEq(t, `{"title":"AI in care","content":"Edited words."}`, string(judged.Writing[0].Payload))
 		assert.Equal(t, "editor", judged.Writing[0].RevisedBy)
 		assert.Contains(t, got.asked["editor"][0].Prompt, "the whole revised text")
@@ -841,7 +846,7 @@ func TestSurvivors(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Partial, got.out.Status)
 		assert.Equal(t, "no calls are left", got.warning(t, "research/budget").Message)
-		assert.NotContains(t, got.phases(), research.RePlanning)
+		assert.NotContains(t, got.phases(), rePlanning)
 	})
 	t.Run("RC43 R60 a plan is optimised for the limit on workers at once", func(t *testing.T) {
 		p := scored(0.9)
@@ -893,7 +898,7 @@ func TestSurvivors(t *testing.T) {
 		}
 		got := p.play(t)
 		require.ErrorIs(t, got.err, research.ErrWorker)
-		assert.Equal(t, research.TaskCanceled, got.task(t, "fact_checker").Status)
+		assert.Equal(t, research.TaskStatus("CANCELED"), got.task(t, "fact_checker").Status)
 		assert.Empty(t, got.asked["fact_checker"])
 	})
 	t.Run("R61 in turn each gets what those before it made", func(t *testing.T) {
@@ -938,7 +943,7 @@ func TestSurvivors(t *testing.T) {
 			{ID: "x", Category: research.Analysing, Mode: research.Sequential, Workers: []string{"x"}},
 			{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"w"}},
 		}}
-		q, report, err := research.Optimise(p, research.Bounds{Cost: cents(30)}, workers)
+		q, report, err := research.Optimise(p, research.Room{Cost: cents(30)}, workers)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a", "x", "w"}, members(q))
 		assert.Equal(t, []string{"b"}, report.Removed)
@@ -949,7 +954,7 @@ func TestSurvivors(t *testing.T) {
 			{ID: "cheap", Category: research.Writing, Critical: true, EstCost: cents(20)},
 		}
 		p := research.Plan{Steps: []research.Step{{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"dear"}}}}
-		q, report, err := research.Optimise(p, research.Bounds{Cost: cents(10)}, workers)
+		q, report, err := research.Optimise(p, research.Room{Cost: cents(10)}, workers)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"cheap"}, members(q))
 		assert.Equal(t, []string{"it costs about 0.20 USD, the limit is 0.10"}, report.Unmet)

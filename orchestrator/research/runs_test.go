@@ -12,7 +12,7 @@ import (
 )
 
 var straight = []research.Phase{
-	research.Initialized, research.Planning, research.Strategy, research.Executing, research.Evaluating, research.Merging, research.Completed,
+	initialized, planning, strategy, executing, evaluating, merging, completed,
 }
 
 // scored is the reference run with these scores.
@@ -79,8 +79,8 @@ func TestWholeRuns(t *testing.T) {
 		assert.Len(t, p.state.Phases, 16)
 		assert.Len(t, p.state.Actions, 41)
 		assert.Len(t, p.state.History, 3)
-		assert.Equal(t, 2, count(p.phases(), research.RePlanning))
-		assert.Equal(t, 1, count(p.phases(), research.Merging))
+		assert.Equal(t, 2, count(p.phases(), rePlanning))
+		assert.Equal(t, 1, count(p.phases(), merging))
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, []string{"Quality 0.78 below target 0.80, but max iterations reached", "Max iterations reached"}, p.warned())
 		assert.Equal(t, []string{"research/below-target", "research/max-iterations"}, p.codes())
@@ -100,7 +100,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Len(t, p.state.Tasks, 15)
 		require.Len(t, p.asked["planner"], 2)
 		assert.Contains(t, string(p.asked["planner"][1].Input), "add academic sources")
-		assert.Equal(t, 2, count(p.phases(), research.Strategy), "RC3")
+		assert.Equal(t, 2, count(p.phases(), strategy), "RC3")
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
 		assert.Equal(t, 2, p.out.Metrics.Iterations)
 		assert.Equal(t, "+17% quality (0.72 → 0.89)", p.out.Metrics.Improvement)
@@ -139,18 +139,17 @@ func TestWholeRuns(t *testing.T) {
 		p.cast["article_writer"] = []any{errBoom}
 		got := p.play(t)
 		require.ErrorIs(t, got.err, research.ErrWorker)
-		assert.Equal(t, []research.Phase{research.Initialized, research.Planning, research.Strategy, research.Executing, research.Failed}, got.phases())
+		assert.Equal(t, []research.Phase{initialized, planning, strategy, executing, failed}, got.phases())
 		f := got.out.Failure
 		require.NotNil(t, f)
 		assert.Equal(t, "WorkerExecutionError", f.Type)
 		assert.Equal(t, "EXECUTING", f.Phase)
 		assert.Equal(t, got.out.ExecutionID, f.ExecutionID)
 		assert.Contains(t, f.Message, "article_writer failed after 3 attempts: boom")
-		require.NotNil(t, got.out.Partial)
-		assert.Len(t, got.out.Partial.Research, 3)
-		assert.Len(t, got.out.Partial.Analysis, 1)
-		assert.Empty(t, got.out.Partial.Writing)
-		assert.Equal(t, cents(50), got.out.Partial.Cost)
+		assert.Len(t, got.out.Course.Research, 3)
+		assert.Len(t, got.out.Course.Analysis, 1)
+		assert.Empty(t, got.out.Course.Writing)
+		assert.Equal(t, cents(50), got.out.Spent.Cost)
 		assert.Nil(t, got.out.Article)
 		assert.Equal(t, orchestrator.Failed, got.out.Status)
 	})
@@ -187,7 +186,7 @@ func TestWholeRuns(t *testing.T) {
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Partial, got.out.Status)
-		assert.NotContains(t, got.phases(), research.RePlanning)
+		assert.NotContains(t, got.phases(), rePlanning)
 	})
 	t.Run("RA59 RC12 all research fails", func(t *testing.T) {
 		p := scored(0.9)
@@ -242,7 +241,7 @@ func TestWholeRuns(t *testing.T) {
 		p.brief = research.Input{MinQuality: &quality, MinSources: 51}
 		got := p.play(t)
 		require.ErrorIs(t, got.err, research.ErrRejected)
-		for _, problem := range []string{"topic is missing", "min_quality is 1.2, want 0 to 1", "min_sources is 51, want 1 to 50"} {
+		for _, problem := range []string{"topic is missing", "minQuality is 1.2, want 0 to 1", "minSources is 51, want 1 to 50"} {
 			assert.ErrorContains(t, got.err, problem)
 		}
 		assert.Equal(t, []string{research.EventRunRejected}, kinds(got))

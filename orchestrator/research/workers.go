@@ -141,7 +141,7 @@ func validateWorkers(f *team.Faults, workers []Worker) {
 			"Cheaper is %q, want another worker of the same category that is as critical", w.Cheaper)
 		bad(w.Revises && w.Category != Checking, "Revises is for workers of category %q", Checking)
 		for _, tone := range w.For.Tones {
-			bad(!slices.Contains(Tones, tone), "For.Tones has %q, want one of %q", tone, Tones)
+			bad(!slices.Contains(tones, tone), "For.Tones has %q, want one of %q", tone, tones)
 		}
 	}
 	f.If(!slices.ContainsFunc(workers, Worker.writes), "Workers: none is critical and of category %q", Writing)

@@ -78,7 +78,7 @@ func ExampleNewAcademicSearch() {
 		fmt.Println(err)
 		return
 	}
-	input := research.WorkerInput{WorkerID: "academic_search", Brief: research.Input{Topic: "Triage by nurses", MinSources: 2}}
+	input := research.WorkerInput{WorkerID: "academic_search", Brief: research.Brief{Topic: "Triage by nurses", MinSources: 2}}
 	resp, err := search.Call(context.Background(), agent.Request{Op: "work", Input: agent.JSON(input)})
 	if err != nil {
 		fmt.Println(err)

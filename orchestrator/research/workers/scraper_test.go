@@ -61,7 +61,7 @@ func TestScrape(t *testing.T) {
 	t.Run("which pages, in which order", func(t *testing.T) {
 		resp, err := w.Call(t.Context(), work(research.WorkerInput{
 			WorkerID: "web_scraper",
-			Brief:    research.Input{Topic: "Numbers", PreferredSources: []string{"academic", " https://c.example/ ", "http://b.example"}},
+			Brief:    research.Brief{Topic: "Numbers", PreferredSources: []string{"academic", " https://c.example/ ", "http://b.example"}},
 			Inputs: map[string]json.RawMessage{
 				"web_search": found(
 					research.Source{Title: "1", URL: "https://a.example/one", Relevance: 0.2, Kind: "news"},
@@ -115,7 +115,7 @@ func TestScrape(t *testing.T) {
 		assert.Zero(t, findingsOf(t, resp).Sources[0].Relevance)
 	})
 	t.Run("no address", func(t *testing.T) {
-		_, err := w.Call(t.Context(), work(research.WorkerInput{Brief: research.Input{PreferredSources: []string{"academic", "mailto:a@example.com"}}}))
+		_, err := w.Call(t.Context(), work(research.WorkerInput{Brief: research.Brief{PreferredSources: []string{"academic", "mailto:a@example.com"}}}))
 		isFinal(t, err)
 		require.ErrorIs(t, err, workers.ErrNothing)
 	})
@@ -141,7 +141,7 @@ func TestScrape(t *testing.T) {
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
-				resp, err := w.Call(t.Context(), work(research.WorkerInput{Brief: research.Input{PreferredSources: []string{"https://b.example/"}}}))
+				resp, err := w.Call(t.Context(), work(research.WorkerInput{Brief: research.Brief{PreferredSources: []string{"https://b.example/"}}}))
 				assert.NoError(t, err)
 				assert.Contains(t, string(resp.Data), "Three")
 			})
@@ -181,7 +181,7 @@ func TestScrapeFailures(t *testing.T) {
 	})
 	t.Run("a message of bounded length", func(t *testing.T) {
 		many := scraperOf(t, workers.ScraperConfig{Client: statuses, Limits: workers.ScraperLimits{Pages: 100}})
-		in := research.WorkerInput{Brief: research.Input{PreferredSources: []string{"https://a.example/200"}}}
+		in := research.WorkerInput{Brief: research.Brief{PreferredSources: []string{"https://a.example/200"}}}
 		for i := range 99 {
 			in.Brief.PreferredSources = append(in.Brief.PreferredSources, fmt.Sprintf("https://a.example/404/%d", i))
 		}
@@ -239,7 +239,7 @@ func TestScrapeRobots(t *testing.T) {
 	w := scraper(workers.ScraperConfig{})
 
 	t.Run("once for a site", func(t *testing.T) {
-		resp, err := w.Call(t.Context(), work(research.WorkerInput{Brief: research.Input{PreferredSources: []string{
+		resp, err := w.Call(t.Context(), work(research.WorkerInput{Brief: research.Brief{PreferredSources: []string{
 			"https://some.example/a", "https://some.example/private/b", "https://SOME.example/c", "https://some.example/c?print=1",
 		}}}))
 		require.NoError(t, err)

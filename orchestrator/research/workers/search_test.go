@@ -88,7 +88,7 @@ func TestSearch(t *testing.T) {
 	feed := recorded(t, "arxiv.xml")
 	t.Run("papers as sources", func(t *testing.T) {
 		l := always(http.StatusOK, feed)
-		resp, err := searchOf(t, l).Call(t.Context(), work(research.WorkerInput{Brief: research.Input{Topic: "Triage by nurses", MinSources: 7}}))
+		resp, err := searchOf(t, l).Call(t.Context(), work(research.WorkerInput{Brief: research.Brief{Topic: "Triage by nurses", MinSources: 7}}))
 		require.NoError(t, err)
 		assert.Equal(t, research.Findings{
 			Summary: "arXiv has 3 papers for this.",
@@ -116,7 +116,7 @@ func TestSearch(t *testing.T) {
 			l := always(http.StatusOK, feed)
 			w, err := workers.NewAcademicSearch(workers.SearchConfig{Results: tt.results, Client: &http.Client{Transport: l}})
 			require.NoError(t, err)
-			resp, err := w.Call(t.Context(), work(research.WorkerInput{Brief: research.Input{Topic: "x", MinSources: tt.want}}))
+			resp, err := w.Call(t.Context(), work(research.WorkerInput{Brief: research.Brief{Topic: "x", MinSources: tt.want}}))
 			require.NoError(t, err)
 			assert.Equal(t, []string{strconv.Itoa(tt.asked)}, l.asked[0]["max_results"])
 			assert.Len(t, findingsOf(t, resp).Sources, min(3, tt.asked), "no more than were asked for")
@@ -146,7 +146,7 @@ func TestSearch(t *testing.T) {
 	})
 	t.Run("no words", func(t *testing.T) {
 		l := always(http.StatusOK, feed)
-		_, err := searchOf(t, l).Call(t.Context(), work(research.WorkerInput{Brief: research.Input{Topic: "?!"}}))
+		_, err := searchOf(t, l).Call(t.Context(), work(research.WorkerInput{Brief: research.Brief{Topic: "?!"}}))
 		isFinal(t, err)
 		require.ErrorIs(t, err, workers.ErrNothing)
 		assert.Empty(t, l.asked)
@@ -170,7 +170,7 @@ func TestSearchWidens(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		l := always(http.StatusOK, empty)
-		resp, err := searchOf(t, l).Call(t.Context(), work(research.WorkerInput{Brief: research.Input{Topic: "nurses"}}))
+		resp, err := searchOf(t, l).Call(t.Context(), work(research.WorkerInput{Brief: research.Brief{Topic: "nurses"}}))
 		require.NoError(t, err)
 		assert.Equal(t, `{"sources":[],"summary":"arXiv has no paper for this."}`, string(resp.Data))
 		assert.Len(t, l.asked, 1, "one word is not widened")
@@ -275,7 +275,7 @@ func TestSearchFailures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := searchOf(t, tt.l).Call(t.Context(), work(research.WorkerInput{Brief: research.Input{Topic: "x"}}))
+			_, err := searchOf(t, tt.l).Call(t.Context(), work(research.WorkerInput{Brief: research.Brief{Topic: "x"}}))
 			require.ErrorContains(t, err, "academic search: ")
 			require.ErrorContains(t, err, tt.reason)
 			if !tt.again {
