@@ -85,6 +85,10 @@ var _ = []any{
 		reporter := agent.LLM{Model: m, Instructions: "You report.", Tools: []agent.Tool{weather}}
 		return use(reporter, nil)
 	},
+	func(m, small providers.Model, tools []agent.Tool) error {
+		worker := agent.LLM{Model: m, Tools: tools, Window: 200_000, Compact: agent.Compact{Model: small}}
+		return use(worker, nil)
+	},
 	func(open func(providers.Spec) (providers.Model, error)) error {
 		tape, err := cassette.Open("testdata/team.jsonl", cassette.RecordIfMissing, cassette.Options{})
 		if err != nil {

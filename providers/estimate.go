@@ -36,7 +36,7 @@ func (m Metered) Estimate(req Request) (NanoUSD, bool) {
 	if !ok {
 		return Estimate(m.Model, req)
 	}
-	u := Usage{Input: inputTokens(req), Output: int64(cmp.Or(req.MaxTokens, m.Spec.MaxTokens, answerTokens))}
+	u := Usage{Input: Tokens(req), Output: int64(cmp.Or(req.MaxTokens, m.Spec.MaxTokens, answerTokens))}
 	price.Input = max(price.Input, price.CacheWrite) // all of it may be written to a cache
 	price.Long.Input = max(price.Long.Input, price.Long.CacheWrite)
 	price.Output = max(price.Output, price.Reasoning)
@@ -60,8 +60,9 @@ func (c *Chain) Estimate(req Request) (NanoUSD, bool) {
 // Estimate implements [Estimator], for one attempt.
 func (r Retry) Estimate(req Request) (NanoUSD, bool) { return Estimate(r.Model, req) }
 
-// inputTokens is how many tokens a request may have.
-func inputTokens(req Request) int64 {
+// Tokens returns how many tokens the input of req may have at most. It counts a token for
+// two bytes of text, which few languages exceed: English has about half as many.
+func Tokens(req Request) int64 {
 	size, more := len(req.Output), 0
 	for _, m := range req.Messages {
 		size += len(m.Text)

@@ -23,6 +23,7 @@ type Spec struct {
 	Region      string   `json:"region,omitempty"`      // region, for bedrock only; "": the opener's
 	Temperature *float64 `json:"temperature,omitempty"` // 0 to 2, in place of the requests' own; nil: theirs
 	MaxTokens   int      `json:"maxTokens,omitempty"`   // tokens of the answer, for requests that say none; 0: the model's default
+	Window      int      `json:"window,omitempty"`      // tokens that the model takes in one call, its answer included; 0: not known
 	Timeout     string   `json:"timeout,omitempty"`     // limit of one attempt, as "90s"; "": none, because the opener limits silence
 	Price       *Price   `json:"price,omitempty"`       // nil: see KnownPrice
 	Params               // parameters for requests without them, as "effort" or "extra"
@@ -71,6 +72,9 @@ func (s Spec) Validate() error {
 	}
 	if s.MaxTokens < 0 {
 		bad("maxTokens is %d, want 0 or more", s.MaxTokens)
+	}
+	if s.Window < 0 {
+		bad("window is %d, want 0 or more", s.Window)
 	}
 	if s.Timeout != "" {
 		if d, err := time.ParseDuration(s.Timeout); err != nil || d <= 0 {

@@ -35,6 +35,7 @@ type Usage struct {
 	CacheWrite int64   `json:"cacheWrite,omitempty"` // tokens of Input that were written to the cache
 	Cost       NanoUSD `json:"cost,omitempty"`       // cost of the calls with a known price
 	Fallbacks  int64   `json:"fallbacks,omitempty"`  // calls that another model than the first of a [Chain] answered
+	Compacted  int64   `json:"compacted,omitempty"`  // times that a conversation was made shorter to fit a model's window
 	Unpriced   int64   `json:"unpriced,omitempty"`   // calls without a known price: if not 0, Cost is a lower bound
 }
 
@@ -51,10 +52,11 @@ func (u Usage) Add(v Usage) Usage {
 	u.Cost += min(v.Cost, most-max(u.Cost, 0))
 	u.Unpriced += min(v.Unpriced, most-max(u.Unpriced, 0))
 	u.Fallbacks += min(v.Fallbacks, most-max(u.Fallbacks, 0))
+	u.Compacted += min(v.Compacted, most-max(u.Compacted, 0))
 	return u
 }
 
 // Negative reports whether a figure of u is below zero, which is impossible.
 func (u Usage) Negative() bool {
-	return min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced, u.Fallbacks) < 0
+	return min(u.Calls, u.ToolCalls, u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite, int64(u.Cost), u.Unpriced, u.Fallbacks, u.Compacted) < 0
 }

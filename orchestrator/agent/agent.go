@@ -50,6 +50,7 @@ type Request struct {
 	Parts       []providers.Part    `json:"parts,omitempty"`       // images and documents, behind Prompt and Input
 	Params      providers.Params    `json:"params,omitzero"`       // further settings of the model
 	Limits      Limits              `json:"limits,omitzero"`       // bounds of the call; zero: none
+	Folded      int                 `json:"folded,omitempty"`      // turns for the last prompt that History does not show any more; Continue sets it, see LLM.Compact
 }
 
 // Limits bound one call. A zero field sets no limit. The engine enforces Timeout,
@@ -77,6 +78,7 @@ type Limits struct {
 // Response is an answer. The flow owns it; engines record it. Each text is in it
 // once: the answer is Text or Data, and Messages has neither the answer nor the
 // Prompt. [Continue] puts the conversation together.
+// Messages is all that was said, also what Compactions left out afterwards.
 type Response struct {
 	Text     string              `json:"text,omitempty"`     // the answer in words, or as a model's JSON (orchestrator.Ask reads it)
 	Data     json.RawMessage     `json:"data,omitempty"`     // the answer of agents that answer in JSON without words
@@ -88,6 +90,10 @@ type Response struct {
 	// Fallbacks are the turns that another model than the first one of a
 	// providers.Chain answered.
 	Fallbacks []Fallback `json:"fallbacks,omitempty"`
+
+	// Compactions say how the conversation was made shorter during the call, in order.
+	// [Continue] makes it shorter in the same way.
+	Compactions []Compaction `json:"compactions,omitempty"`
 }
 
 // Fallback says which model answered a turn, and why those before it did not.

@@ -19,14 +19,35 @@ import (
 // (Response.More).
 //
 // The History is what an LLM's model was shown and said, without the Instructions:
-// it is the same in another process, and after a resume.
+// it is the same in another process, and after a resume. Where the call made the
+// conversation shorter (Response.Compactions), so does Continue: [Said] returns all.
 func Continue(req Request, resp Response) Request {
-	said := append(said(req), resp.Messages...)
-	if answer := cmp.Or(resp.Text, string(resp.Data)); answer != "" || !resp.More {
-		said = append(said, providers.Message{Role: providers.Assistant, Text: cmp.Or(answer, "(no answer)")}) // some vendors refuse an empty message
+	before := said(req)
+	if len(before) > len(req.History) || !resp.More {
+		req.Folded = 0 // it is that of another prompt
 	}
-	req.Prompt, req.Input, req.Parts, req.History = "", nil, nil, said
+	if resp.More {
+		for _, c := range resp.Compactions {
+			req.Folded += c.Turns
+		}
+	}
+	req.Prompt, req.Input, req.Parts, req.History = "", nil, nil, append(compacted(before, resp), answerOf(resp)...)
 	return req
+}
+
+// Said returns what was said with a request, and is not in its History: the prompt, what
+// came between it and the answer, and the answer. It is not made shorter.
+func Said(req Request, resp Response) []providers.Message {
+	return slices.Concat(said(req)[len(req.History):], resp.Messages, answerOf(resp))
+}
+
+// answerOf is the message of the answer, if there is one.
+func answerOf(resp Response) []providers.Message {
+	answer := cmp.Or(resp.Text, string(resp.Data))
+	if answer == "" && resp.More {
+		return nil
+	}
+	return []providers.Message{{Role: providers.Assistant, Text: cmp.Or(answer, "(no answer)")}} // some vendors refuse an empty message
 }
 
 // resumable returns nil if a model can answer to a History without a prompt behind it:

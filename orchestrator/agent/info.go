@@ -106,6 +106,8 @@ const (
 	ProgressTurn ProgressKind = "turn" // a model has answered
 	ProgressTool ProgressKind = "tool" // a tool has returned
 	ProgressStep ProgressKind = "step" // a tool that is still running reports how far it is
+
+	ProgressCompact ProgressKind = "compact" // a conversation was made shorter
 )
 
 // A Watcher receives what agents report. It is for authors of engines, and safe for

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/convene-go/convene/providers"
@@ -51,6 +49,12 @@ const (
 // Between slices a flow may append a message of the system's to the History, which
 // nudges the agent: the model is shown it in its place.
 //
+// With Compact, a conversation that outgrows the window is made shorter before the turn
+// that would not fit, and once after Model has refused a request as too long. What was
+// changed is in Response.Compactions, what it cost in Usage, and [Continue] goes on from
+// there. Tokens are counted by [providers.Tokens], and within a call in proportion to what
+// the model reported of its last turn.
+//
 // A call that fails is made again as a whole, its tool calls included. A slice ends
 // before a later turn that fails transiently instead, so that only the turn is retried.
 type LLM struct {
@@ -58,6 +62,8 @@ type LLM struct {
 	Instructions string          // the system message; "": none
 	Tools        []Tool          // tools for the model, each with a name of its own
 	MaxTurns     int             // number of turns for one prompt, over all slices; 0: 20
+	Compact      Compactor       // makes conversations shorter that outgrow Window, as a [Compact] does; nil: they stay as they are
+	Window       int             // tokens that the model takes in one call, its answer included; 0: Model's own, see providers.Window
 }
 
 // Validate returns every fault of a joined into one error, or nil.
@@ -69,6 +75,14 @@ func (a LLM) Validate() error {
 	}
 	if a.MaxTurns < 0 {
 		bad("MaxTurns is %d, want 0 or more", a.MaxTurns)
+	}
+	if a.Window < 0 {
+		bad("Window is %d, want 0 or more", a.Window)
+	}
+	if c, ok := a.Compact.(interface{ Validate() error }); ok {
+		if err := c.Validate(); err != nil {
+			bad("Compact: %w", err)
+		}
 	}
 	names := map[string]bool{}
 	for i, t := range a.Tools {
@@ -110,9 +124,11 @@ func (a LLM) Call(ctx context.Context, req Request) (Response, error) {
 			l.turn++
 		}
 	}
-	l.old = len(l.ask.Messages)
+	if len(said) == len(req.History) {
+		l.turn += req.Folded
+	}
 	resp, err := l.run(ctx)
-	resp.Usage, resp.Fallbacks = l.spent, l.fallbacks
+	resp.Usage, resp.Fallbacks, resp.Compactions = l.spent, l.fallbacks, l.compactions
 	return resp, err
 }
 
@@ -135,19 +151,20 @@ type loop struct {
 	llm    LLM
 	limits Limits
 	begun  time.Time
-	ask    providers.Request // request of the next turn
-	old    int               // number of ask.Messages that are the instructions, the History and the prompt
-	turn   int               // number of turns since the prompt, in earlier slices too
+	ask    providers.Request   // request of the next turn
+	news   []providers.Message // said in this call
+	turn   int                 // number of turns since the prompt, in earlier slices too
 	spent  providers.Usage
 	most   providers.Usage // most that a turn of this call has used, each figure by itself
 
-	fallbacks []Fallback
+	fallbacks   []Fallback
+	compactions []Compaction
+	scale       float64 // tokens that the model counted in the last turn, by those of [providers.Tokens]; 0: none was made
 }
 
-func (l *loop) say(m ...providers.Message) { l.ask.Messages = append(l.ask.Messages, m...) }
-
-// said returns what is new in the conversation.
-func (l *loop) said() []providers.Message { return slices.Concat(l.ask.Messages[l.old:]) }
+func (l *loop) say(m ...providers.Message) {
+	l.ask.Messages, l.news = append(l.ask.Messages, m...), append(l.news, m...)
+}
 
 // run asks the model in turns until there is an answer or the slice ends.
 func (l *loop) run(ctx context.Context) (Response, error) {
@@ -155,22 +172,22 @@ func (l *loop) run(ctx context.Context) (Response, error) {
 	for {
 		answer, err := l.next(ctx)
 		if err != nil {
-			e, sliced, results := ErrorOf(err), most > 0 || long > 0, len(l.ask.Messages) > l.old
+			e, sliced, results := ErrorOf(err), most > 0 || long > 0, len(l.news) > 0
 			if results && errors.Is(err, budget) {
-				return Response{Messages: l.said(), More: true}, err
+				return Response{Messages: l.news, More: true}, err
 			}
 			if !e.Transient || !sliced || !results || ctx.Err() != nil {
 				return Response{}, err
 			}
 			l.spent = l.spent.Add(e.Usage)
-			return Response{Messages: l.said(), More: true}, nil
+			return Response{Messages: l.news, More: true}, nil
 		}
 		calls := recordable(answer.ToolCalls, l.ask.Messages)
 		switch {
 		case answer.Stop == providers.StopFilter:
 			return Response{}, fmt.Errorf("%w: %s", ErrRefused, answer.Text)
 		case len(calls) == 0:
-			return Response{Text: answer.Text, Messages: l.said()}, nil
+			return Response{Text: answer.Text, Messages: l.news}, nil
 		case answer.Stop == providers.StopLength:
 			return Response{}, fmt.Errorf("%w: turn %d asks for %d tool calls, and its end is missing: none was made", ErrCut, l.turn, len(calls))
 		case l.turn >= l.llm.MaxTurns:
@@ -181,7 +198,7 @@ func (l *loop) run(ctx context.Context) (Response, error) {
 			return Response{}, err
 		}
 		if most > 0 && l.spent.ToolCalls >= int64(most) || long > 0 && time.Since(l.begun) >= long {
-			return Response{Messages: l.said(), More: true}, nil
+			return Response{Messages: l.news, More: true}, nil
 		}
 	}
 }
@@ -234,17 +251,16 @@ func (l *loop) next(ctx context.Context) (providers.Response, error) {
 			return nil
 		}
 	}
-	begun, keyed := time.Now(), ctx
-	if i := InfoFrom(ctx); i.Key != "" { // a turn's identity: the call's key, the attempt and the turn
-		key := i.Key + "/" + strconv.Itoa(i.Attempt) + "." + strconv.Itoa(turn)
-		keyed = providers.WithOrigin(ctx, providers.Origin{Key: key, Agent: i.Agent, Op: i.Op, Task: i.Task, Attempt: i.Attempt})
+	if err := l.fit(ctx); err != nil {
+		return providers.Response{}, err
 	}
-	answer, err := l.llm.Model.Generate(keyed, l.ask)
+	begun := time.Now()
+	answer, err := l.generate(ctx)
 	if err != nil {
 		return providers.Response{}, err
 	}
 	answer.Usage.Calls = max(answer.Usage.Calls, 1)
-	l.turn = turn
+	l.turn, l.scale = turn, scaleOf(l.ask, answer.Usage)
 	l.spent = l.spent.Add(answer.Usage)
 	l.most.Calls, l.most.Cost = max(l.most.Calls, answer.Usage.Calls), max(l.most.Cost, answer.Usage.Cost)
 	if tokens(answer.Usage) > tokens(l.most) {

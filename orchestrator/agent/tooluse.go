@@ -23,7 +23,7 @@ func (l *loop) slice(ctx context.Context) (work context.Context, left <-chan str
 	if long <= 0 {
 		return ctx, nil, func() {}
 	}
-	over, first := l.begun.Add(long), len(l.ask.Messages) == l.old+1
+	over, first := l.begun.Add(long), len(l.news) == 1
 	if now := time.Now(); first || !now.Before(over) {
 		over = now.Add(long)
 	}

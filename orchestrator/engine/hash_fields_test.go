@@ -19,7 +19,7 @@ func TestRequestHashTellsFieldsApart(t *testing.T) {
 	raw := json.RawMessage(`"x"`)
 	whole := agent.Request{
 		Op: "x", Task: "x", Prompt: "x", Input: raw, Output: raw, Temperature: &zero, Parts: []providers.Part{{Text: "x"}},
-		History: []providers.Message{{Text: "x"}}, Params: providers.Params{Seed: new(int64)}, Limits: agent.Limits{Attempts: 1},
+		History: []providers.Message{{Text: "x"}}, Params: providers.Params{Seed: new(int64)}, Limits: agent.Limits{Attempts: 1}, Folded: 1,
 	}
 	empty := engine.RequestHash("a", &agent.Request{})
 	seen := map[string]string{empty: "nothing", engine.RequestHash("x", &agent.Request{}): "another agent"}

@@ -37,6 +37,9 @@ func RequestHash(name string, req *agent.Request) string {
 		data, _ := json.Marshal(req.Params) // a failure is ignored: Params without a JSON form cannot be recorded either
 		b = field(binary.AppendUvarint(b, paramsMark), string(data))
 	}
+	if req.Folded != 0 {
+		b = binary.AppendVarint(binary.AppendUvarint(b, foldedMark), int64(req.Folded))
+	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
@@ -64,6 +67,7 @@ func message(b []byte, m *providers.Message) []byte {
 const (
 	partsMark  = 1 << 40
 	paramsMark = 1 << 41
+	foldedMark = 1 << 42
 )
 
 // parts adds what is there: without parts a hash is as it was before there were any.

@@ -86,7 +86,7 @@ func (l *live) hear(p agent.Progress) {
 		}
 	case agent.ProgressTool, agent.ProgressStep:
 		l.heard = p.Agent + " uses " + p.Tool.Name
-	case agent.ProgressTurn:
+	case agent.ProgressTurn, agent.ProgressCompact:
 	}
 }
 
