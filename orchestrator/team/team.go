@@ -1,6 +1,3 @@
-// Package team has what all teams do in the same way. They move state machines, call hooks,
-// retry, and pick the best. For a Config, they collect its faults, copy it, read its
-// prompts, and give it a JSON form.
 package team
 
 import (

@@ -1,0 +1,120 @@
+package team
+
+import (
+	"fmt"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
+)
+
+// Start says how a run of a team begins.
+type Start struct {
+	Team    string                // name of the team's kind in codes and kinds, such as "poetry"
+	Asked   string                // what the run was asked, in words
+	Outcome *orchestrator.Outcome // what the flow returns: it is embedded in the team's Outcome
+	Limits  Limits                // limits of the run: input.Limits.Or(config.Limits)
+	Permit  orchestrator.Permit   // rule that lets moves happen; nil: all may
+	Prompts prompt.Set            // templates for the prompts of seats
+	State   func() any            // state for Run.State; nil: none is exposed
+	Path    string                // path of the run's own records; "": none
+}
+
+// Run is a run of a team: it emits events, keeps warnings, asks rules and permits, and
+// completes the Outcome. Only the branches of that run may use it.
+type Run struct {
+	Start
+	trail *trail
+	asked map[string]int // how often a Permit was asked about a move, by path and event
+}
+
+// Begin starts a run: it exposes the state and emits run.started. The Context that it
+// returns is under the budget of the limits: all that follows uses that.
+func Begin(c *orchestrator.Context, s Start) (*Run, *orchestrator.Context) {
+	r := &Run{Start: s, trail: &trail{path: s.Path}, asked: map[string]int{}}
+	r.Outcome.Asked = s.Asked
+	if s.State != nil {
+		c.Expose(func() any { return raw(s.State()) })
+	}
+	r.Emit(c, r.own("run", "started"), &Event{Asked: s.Asked})
+	return r, c.WithBudget(s.Limits.Budget())
+}
+
+// Code returns a code of the team, "<team>/<what>".
+func (r *Run) Code(what string) agent.Code { return agent.Code(r.Team + "/" + what) }
+
+// Warn records something that went wrong without ending the run, in the Outcome and as
+// warning.raised. who is the member or part that it is about; "" is the run.
+func (r *Run) Warn(c *orchestrator.Context, code agent.Code, who, format string, args ...any) {
+	w := orchestrator.Warning{Code: string(code), Who: who, Message: fmt.Sprintf(format, args...)}
+	r.Outcome.Warnings = append(r.Outcome.Warnings, w)
+	r.Emit(c, r.own("warning", "raised"), &Event{Warning: &w})
+}
+
+// Settle sets what every Outcome has at its end: Spent, Elapsed and, if the flow set none,
+// the Status by [Run.Ending]. It is for what needs a finished Outcome before [Run.End].
+func (r *Run) Settle(c *orchestrator.Context, err error) {
+	if r.Outcome.Status == "" {
+		r.Outcome.Status = r.Ending(c, err)
+	}
+	r.Outcome.Spent, r.Outcome.Elapsed = c.Spent(), c.Elapsed()
+}
+
+// End settles the Outcome, and emits run.finished as the last record of the run. e has what
+// the team adds to that; nil: nothing. It is called at every end.
+func (r *Run) End(c *orchestrator.Context, err error, e Telling) {
+	r.Settle(c, err)
+	if e == nil {
+		e = &Event{}
+	}
+	all := e.common()
+	all.Status, all.Usage = r.Outcome.Status, &r.Outcome.Spent
+	r.Emit(c, r.own("run", "finished"), e)
+}
+
+// Ending returns the status of a run that ends with err: Canceled, OutOfBudget, Failed; for
+// nil Partial if the Outcome has Unverified parts, else Completed.
+func (r *Run) Ending(c *orchestrator.Context, err error) orchestrator.Status {
+	switch {
+	case c.IsCanceled(err):
+		return orchestrator.Canceled
+	case orchestrator.IsOver(err):
+		return orchestrator.OutOfBudget
+	case err != nil:
+		return orchestrator.Failed
+	case len(r.Outcome.Unverified) > 0:
+		return orchestrator.Partial
+	}
+	return orchestrator.Completed
+}
+
+// Broke reports whether err is there because money, calls, tokens or time are used up, and
+// not because c is canceled.
+func Broke(c *orchestrator.Context, err error) bool {
+	return orchestrator.IsOver(err) && !c.IsCanceled(err)
+}
+
+// Rule calls a rule of the host and returns its answer. name is the rule's field, such as
+// "Rules.Gate", and who the member or part that needs the answer.
+//
+// A panic becomes an error. An error gets the code "<team>/rule" and is a warning, too: the
+// part that needed the rule fails with it. It is not told to a model as a fault of its
+// answer, and not tried again. An error that Ends the run passes unchanged. ask checks that
+// the answer is in range.
+func Rule[T any](r *Run, c *orchestrator.Context, who, name string, ask func() (T, error)) (T, error) {
+	v, err := Guard(name, ask)
+	if err == nil || Ends(err) {
+		return v, err
+	}
+	r.Warn(c, r.Code("rule"), who, "%s", err.Error())
+	return v, Fail(r.Code("rule"), "%w", err)
+}
+
+// Again asks a Retrier whether work is tried again, after tries that were not good enough. It
+// says no after orchestrator.MaxTries. The caller waits Again.After.
+func Again(r *Run, c *orchestrator.Context, retrier orchestrator.Retrier, of orchestrator.Working, tries []orchestrator.Try) (orchestrator.Again, error) {
+	if retrier == nil || len(tries) >= orchestrator.MaxTries {
+		return orchestrator.Again{}, nil
+	}
+	return Rule(r, c, of.ID, "Rules.Retrier", func() (orchestrator.Again, error) { return retrier.Next(of, tries), nil })
+}

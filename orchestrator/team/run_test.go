@@ -1,0 +1,269 @@
+package team_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/providers"
+)
+
+// written runs the team of poets, and returns its outcome and its own records, as text.
+func written(t *testing.T, cfg Config, in Input, answers ...any) (poem Poem, records []string, err error) {
+	t.Helper()
+	c := poets(t, cfg, in, answers...)
+	poem, all, err := c.Run(t)
+	for _, rec := range all {
+		if strings.HasPrefix(rec.Kind, "poetry.") {
+			records = append(records, rec.Kind+" "+string(rec.Data))
+		}
+	}
+	return poem, records, err
+}
+
+func poets(t *testing.T, cfg Config, in Input, answers ...any) *flowtest.Case[Input, Poem] {
+	t.Helper()
+	flow, err := poetry(cfg)
+	require.NoError(t, err)
+	return flowtest.New(flow, in, func(t testing.TB) agent.Roster {
+		return agent.Roster{"poet": flowtest.NewScript(t, answers...)}
+	})
+}
+
+func TestRun(t *testing.T) {
+	poem, records, err := written(t, Config{}, Input{Topic: "tea"}, agent.Response{Text: "Steam", Usage: providers.Usage{Calls: 1, Cost: providers.Dollars(0.5)}})
+	require.NoError(t, err)
+	assert.Equal(t, Poem{Outcome: orchestrator.Outcome{
+		Status: orchestrator.Completed, Asked: "tea", Spent: poem.Spent, Elapsed: poem.Elapsed,
+	}, Phase: done, Text: "Steam"}, poem)
+	assert.Equal(t, providers.Dollars(0.5), poem.Spent.Cost)
+	assert.Equal(t, []string{
+		`poetry.run.started {"asked":"tea"}`,
+		`poetry.agent.started {"moves":["created -write-\u003e writing"],"who":"poet","try":1}`,
+		`poetry.agent.finished {"who":"poet","try":1,"usage":{"calls":1,"cost":0.5}}`,
+		`poetry.poem.written {"lines":3}`,
+		`poetry.run.finished {"moves":["writing -finish-\u003e done"],"status":"completed","usage":{"calls":1,"cost":0.5}}`,
+	}, records)
+	data, err := json.Marshal(poem)
+	require.NoError(t, err)
+	assert.Contains(t, string(data), `"spent":{"calls":1,"cost":0.5}`)
+	assert.Contains(t, string(data), `"elapsed":"`)
+}
+
+func TestRunSweep(t *testing.T) {
+	c := poets(t, Config{Rules: Rules{Permit: orchestrator.AskFirst{}}}, Input{Topic: "tea"}, errors.New("busy"), "Steam")
+	c.Answers = map[string]any{"permit/run/write": true}
+	c.Sweep(t)
+	c.Determinism(t)
+}
+
+func TestEndings(t *testing.T) {
+	boom := errors.New("boom")
+	for _, tt := range []struct {
+		name    string
+		cfg     Config
+		in      Input
+		answers []any
+		want    orchestrator.Status
+		err     string
+	}{
+		{"completed", Config{}, Input{Topic: "tea"}, []any{"Steam"}, orchestrator.Completed, ""},
+		{"tried twice", Config{}, Input{Topic: "tea"}, []any{boom, "Steam"}, orchestrator.Completed, ""},
+		{"failed", Config{}, Input{Topic: "tea"}, []any{boom, boom}, orchestrator.Failed, "poetry: boom"},
+		{"silent", Config{}, Input{Topic: "tea"}, []any{"", ""}, orchestrator.Failed, "poetry: the agent's answer is empty"},
+		{"no topic", Config{}, Input{}, nil, orchestrator.Failed, "poetry: Topic is empty"},
+		{"out of money", Config{}, Input{Topic: "tea", Limits: team.Limits{Calls: 1}}, []any{boom}, orchestrator.OutOfBudget, "poetry: "},
+		{"out of time", Config{Limits: team.Limits{Time: time.Minute}}, Input{Topic: "tea"}, []any{flowtest.Hang()}, orchestrator.OutOfBudget, "poetry: "},
+		{"the input allows more", Config{Limits: team.Limits{Calls: 1}}, Input{Topic: "tea", Limits: team.Limits{Calls: orchestrator.None}}, []any{boom, "Steam"}, orchestrator.Completed, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			poem, records, err := written(t, tt.cfg, tt.in, tt.answers...)
+			assert.Equal(t, tt.want, poem.Status)
+			if tt.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tt.err)
+			}
+			assert.Contains(t, records[0], "poetry.run.started")
+			assert.Contains(t, records[len(records)-1], `poetry.run.finished {"moves":[`)
+			assert.Contains(t, records[len(records)-1], `"status":"`+string(tt.want)+`"`)
+		})
+	}
+}
+
+func TestRetrierOfASeat(t *testing.T) {
+	var seen []orchestrator.Try
+	other := orchestrator.RetrierFunc(func(of orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
+		assert.Equal(t, orchestrator.Working{ID: "poet"}, of)
+		seen = tries
+		return orchestrator.Again{Retry: true, Agent: "other", After: time.Minute, Feedback: "Be brief."}
+	})
+	flow, err := poetry(Config{Rules: Rules{Retrier: other}})
+	require.NoError(t, err)
+	var asked []agent.Request
+	cast := func(t testing.TB) agent.Roster {
+		return agent.Roster{"poet": flowtest.NewScript(t, errors.New("busy")), "other": agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
+			asked = append(asked, req)
+			return agent.Response{Text: "Another steam"}, nil
+		})}
+	}
+	poem, records, err := flowtest.New(flow, Input{Topic: "tea"}, cast).Run(t)
+	require.ErrorIs(t, err, agent.Code("poetry/rule"), "the flow declares only the poet")
+	require.Len(t, seen, 1)
+	assert.Equal(t, "poet", seen[0].Agent)
+	assert.Equal(t, orchestrator.Failed, poem.Status)
+	assert.Equal(t, "poetry/rule", poem.Warnings[0].Code)
+	assert.Equal(t, "poet", poem.Warnings[0].Who)
+	assert.Empty(t, asked)
+	assert.Contains(t, kinds(records), "poetry.warning.raised")
+	assert.Contains(t, kinds(records), "poetry.agent.retried")
+
+	flow.Agents = append(flow.Agents, "other")
+	poem, _, err = flowtest.New(flow, Input{Topic: "tea"}, cast).Run(t)
+	require.NoError(t, err)
+	assert.Equal(t, "Another steam", poem.Text)
+	assert.GreaterOrEqual(t, poem.Elapsed, time.Minute)
+	require.NotEmpty(t, asked)
+	assert.Contains(t, asked[0].Prompt, "\n\nBe brief.")
+}
+
+func kinds(records []runlog.Record) (all []string) {
+	for _, rec := range records {
+		all = append(all, rec.Kind)
+	}
+	return all
+}
+
+func TestRetrierNeverEnds(t *testing.T) {
+	asked := 0
+	again := orchestrator.RetrierFunc(func(orchestrator.Working, []orchestrator.Try) orchestrator.Again {
+		asked++
+		return orchestrator.Again{Retry: true}
+	})
+	var busy []any
+	for range orchestrator.MaxTries {
+		busy = append(busy, errors.New("busy"))
+	}
+	poem, _, err := written(t, Config{Rules: Rules{Retrier: again}}, Input{Topic: "tea"}, busy...)
+	require.ErrorContains(t, err, "busy")
+	assert.Equal(t, orchestrator.Failed, poem.Status)
+	assert.Equal(t, orchestrator.MaxTries-1, asked)
+}
+
+func TestRules(t *testing.T) {
+	for _, tt := range []struct {
+		name, message string
+		rule          func() (int, error)
+	}{
+		{"errs", "Rules.Gate: no", func() (int, error) { return 0, errors.New("no") }},
+		{"panics", "Rules.Gate panicked: oh", func() (int, error) { panic("oh") }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out := &orchestrator.Outcome{}
+			flow := orchestrator.Flow[int, int]{Name: "rule", Do: func(c *orchestrator.Context, _ int) (int, error) {
+				r, c := team.Begin(c, team.Start{Team: "poetry", Outcome: out})
+				return team.Rule(r, c, "poet", "Rules.Gate", tt.rule)
+			}}
+			_, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
+			require.ErrorIs(t, err, agent.Code("poetry/rule"))
+			require.EqualError(t, err, tt.message)
+			assert.Equal(t, []orchestrator.Warning{{Code: "poetry/rule", Who: "poet", Message: tt.message}}, out.Warnings)
+		})
+	}
+}
+
+func TestPermit(t *testing.T) {
+	var asked []orchestrator.Move
+	permit := func(err error) orchestrator.Permit {
+		return orchestrator.PermitFunc(func(_ *orchestrator.Context, m orchestrator.Move) error {
+			asked = append(asked, m)
+			if err == nil && m.Path == "panic" {
+				panic("oh")
+			}
+			return err
+		})
+	}
+	poem, _, err := written(t, Config{Rules: Rules{Permit: permit(nil)}}, Input{Topic: "tea"}, "Steam")
+	require.NoError(t, err)
+	assert.Equal(t, []orchestrator.Move{{Path: "run", From: "created", Event: "write", To: "writing", Nth: 1}}, asked)
+	assert.Equal(t, done, poem.Phase)
+
+	poem, records, err := written(t, Config{Rules: Rules{Permit: permit(errors.New("not today"))}}, Input{Topic: "tea"})
+	require.EqualError(t, err, "poetry: write of run is not permitted: Rules.Permit: not today")
+	require.ErrorIs(t, err, agent.Code("poetry/not-permitted"))
+	assert.Equal(t, failed, poem.Phase)
+	assert.Equal(t, []orchestrator.Warning{{Code: "poetry/not-permitted", Who: "run", Message: "write of run: Rules.Permit: not today"}}, poem.Warnings)
+	assert.NotContains(t, records, "poetry.agent.started", "the work of the move was not begun")
+
+	_, _, err = written(t, Config{Rules: Rules{Permit: orchestrator.PermitFunc(func(*orchestrator.Context, orchestrator.Move) error { panic("oh") })}}, Input{Topic: "tea"})
+	require.ErrorIs(t, err, agent.Code("poetry/rule"), "a rule that panics")
+
+	waits := orchestrator.PermitFunc(func(c *orchestrator.Context, _ orchestrator.Move) error { return c.Sleep(time.Hour) })
+	poem, _, err = written(t, Config{Rules: Rules{Permit: waits}, Limits: team.Limits{Time: time.Minute}}, Input{Topic: "tea"})
+	require.ErrorIs(t, err, orchestrator.ErrBudget)
+	require.NotErrorIs(t, err, agent.Code("poetry/not-permitted"), "the time of the run is up")
+	assert.Equal(t, orchestrator.OutOfBudget, poem.Status)
+}
+
+func TestMachine(t *testing.T) {
+	var changes []string
+	flow := orchestrator.Flow[int, int]{Name: "machine", Do: func(c *orchestrator.Context, _ int) (int, error) {
+		var nth []int
+		r, c := team.Begin(c, team.Start{Team: "light", Outcome: &orchestrator.Outcome{}, Permit: orchestrator.PermitFunc(func(_ *orchestrator.Context, m orchestrator.Move) error {
+			nth = append(nth, m.Nth)
+			return nil
+		})})
+		var shown phase
+		m := team.NewMachine(r, "street/1", lights, &shown)
+		m.Changed = func(_ *orchestrator.Context, from, to phase) { changes = append(changes, string(from+" "+to)) }
+		for range 2 {
+			require.NoError(t, m.Go(c, "go"))
+			assert.Equal(t, phase("green"), m.Phase())
+			m.Fire(c, "stop")
+		}
+		assert.Equal(t, []int{1, 2}, nth)
+		m.Emit(c, "light.street.told", nil)
+		assert.False(t, m.Over())
+		m.Fire(c, "break")
+		assert.True(t, m.Over())
+		assert.PanicsWithError(t, `light: street/1: event "go" from "off" is not allowed; allowed: none (terminal)`, func() { m.Fire(c, "go") })
+		assert.PanicsWithError(t, `light: street/1: event "go" from "off" is not allowed; allowed: none (terminal)`, func() { _ = m.Allow(c, "go") })
+		kept := phase("green")
+		assert.Equal(t, phase("red"), team.MachineAt(r, "street/2", lights, &kept).Fire(c, "stop"), "it goes on where it was")
+		r.Warn(c, r.Code("dark"), "street/1", "it is %s", "dark")
+		return 0, nil
+	}}
+	_, records, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"red green", "green red", "red green", "green red", "red off"}, changes)
+	told := map[string]string{}
+	for _, rec := range records {
+		told[rec.Kind] = string(rec.Data)
+	}
+	assert.Equal(t, `{"path":"street/1","moves":["red -go-\u003e green","green -stop-\u003e red","red -go-\u003e green","green -stop-\u003e red"]}`, told["light.street.told"])
+	assert.Equal(t, `{"warning":{"code":"light/dark","who":"street/1","message":"it is dark"}}`, told["light.warning.raised"], "moves of parts are not those of the run")
+}
+
+// A run that a table left stuck is the engine's business.
+func TestRefusedMoveLeavesTheRunStuck(t *testing.T) {
+	flow := orchestrator.Flow[int, int]{Name: "machine", Do: func(c *orchestrator.Context, _ int) (int, error) {
+		r, c := team.Begin(c, team.Start{Team: "light", Outcome: &orchestrator.Outcome{}})
+		var shown phase
+		team.NewMachine(r, "", lights, &shown).Fire(c, "stop")
+		return 0, nil
+	}}
+	c := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} })
+	_, _, err := c.Run(t)
+	require.ErrorIs(t, err, orchestrator.ErrFlow)
+}
