@@ -40,25 +40,25 @@ import (
 //
 // A task that restarts loses its Memories; Spec, DesignLog and Insights stay.
 type Board struct {
-	RunID     string `json:"run_id"`    // never blank
+	RunID     string `json:"runId"`     // never blank
 	Objective string `json:"objective"` // never blank
 
 	// Spec has the requirements by area, such as db or ui. Each value is JSON in the form
 	// that the domain wants.
 	Spec map[string]json.RawMessage `json:"spec,omitempty"`
 
-	DesignLog []Decision `json:"design_log,omitempty"` // append-only
-	Insights  []Insight  `json:"insights,omitempty"`   // append-only
+	DesignLog []Decision `json:"designLog,omitempty"` // append-only
+	Insights  []Insight  `json:"insights,omitempty"`  // append-only
 
 	// Memories has the conversation of each task's worker, by the ID of the task.
-	Memories map[string][]providers.Message `json:"task_memories,omitempty"`
+	Memories map[string][]providers.Message `json:"memories,omitempty"`
 
-	Tasks    []Task          `json:"tasks,omitempty"`      // the order is that in which they were added
-	Files    map[string]File `json:"filesystem,omitempty"` // merged artifacts by path
-	Guardian Guardian        `json:"guardian,omitzero"`    // the Guardian's notes
-	Strategy Strategy        `json:"strategy_status"`      // "" is read as Progressing
-	Spent    providers.Usage `json:"spent,omitzero"`       // usage of the whole run, see [Spend]
-	Version  int64           `json:"version"`              // number of changes so far
+	Tasks    []Task          `json:"tasks,omitempty"`   // the order is that in which they were added
+	Files    map[string]File `json:"files,omitempty"`   // merged artifacts by path
+	Guardian Guardian        `json:"guardian,omitzero"` // the Guardian's notes
+	Strategy Strategy        `json:"strategy"`          // "" is read as Progressing
+	Spent    providers.Usage `json:"spent,omitzero"`    // usage of the whole run, see [Spend]
+	Version  int64           `json:"version"`           // number of changes so far
 }
 
 // Decision is an entry of the design log.
@@ -68,20 +68,20 @@ type Decision struct {
 
 	// AppliesTo has IDs of tasks. Empty means all tasks, or those of the component that
 	// is named like the area.
-	AppliesTo []string `json:"applies_to,omitempty"`
+	AppliesTo []string `json:"appliesTo,omitempty"`
 
-	Summary string    `json:"summary"`            // never blank
-	Reason  string    `json:"reason,omitempty"`   // "": none was given
-	At      time.Time `json:"timestamp,omitzero"` // time of the change in whole seconds, because models read it
+	Summary string    `json:"summary"`          // never blank
+	Reason  string    `json:"reason,omitempty"` // "": none was given
+	At      time.Time `json:"at,omitzero"`      // time of the change in whole seconds, because models read it
 }
 
 // Insight is what one task has found out and others can use. Nobody has to approve it.
 type Insight struct {
-	ID         string    `json:"id"`                    // "" in a change: the editor gives i1, i2, …
-	Topic      []string  `json:"topic,omitempty"`       // tags; empty: of interest to all tasks
-	Summary    string    `json:"summary"`               // never blank
-	SourceTask string    `json:"source_task,omitempty"` // ID of the task that found it; "": none did
-	At         time.Time `json:"timestamp,omitzero"`    // time of the change in whole seconds, because models read it
+	ID         string    `json:"id"`                   // "" in a change: the editor gives i1, i2, …
+	Topic      []string  `json:"topic,omitempty"`      // tags; empty: of interest to all tasks
+	Summary    string    `json:"summary"`              // never blank
+	SourceTask string    `json:"sourceTask,omitempty"` // ID of the task that found it; "": none did
+	At         time.Time `json:"at,omitzero"`          // time of the change in whole seconds, because models read it
 }
 
 // File says which commit has a file. Its path in [Board.Files] is relative, with slashes.
@@ -94,23 +94,23 @@ type File struct {
 
 // Guardian is what the Guardian notes on the board.
 type Guardian struct {
-	LastReviewed string           `json:"last_reviewed_task,omitempty"` // task of the last check; "": none so far
-	LastNudge    time.Time        `json:"last_nudge_time,omitzero"`     // zero: none so far
-	Watches      map[string]Watch `json:"watches,omitempty"`            // watches by ID of the task; a task that restarts loses its own
+	LastReviewed string           `json:"lastReviewed,omitempty"` // task of the last check; "": none so far
+	LastNudge    time.Time        `json:"lastNudge,omitzero"`     // zero: none so far
+	Watches      map[string]Watch `json:"watches,omitempty"`      // watches by ID of the task; a task that restarts loses its own
 }
 
 // Watch is what the Guardian has seen of one attempt at a task.
 type Watch struct {
-	Alignments    []float64 `json:"alignments,omitempty"`     // each from 0 to 100, the oldest first
-	Verdict       string    `json:"verdict,omitempty"`        // verdict of the last check; "": none so far
-	NudgesIgnored int       `json:"nudges_ignored,omitempty"` // 0 or more
+	Alignments    []float64 `json:"alignments,omitempty"`    // each from 0 to 100, the oldest first
+	Verdict       string    `json:"verdict,omitempty"`       // verdict of the last check; "": none so far
+	NudgesIgnored int       `json:"nudgesIgnored,omitempty"` // 0 or more
 
 	// The following count from the last commit, saved checkpoint or dispatch on.
 
-	LastMessage time.Time `json:"last_message,omitzero"` // zero: none so far
-	Tokens      int64     `json:"tokens,omitempty"`      // 0 or more
-	ToolCalls   int64     `json:"tool_calls,omitempty"`  // 0 or more
-	Writes      int64     `json:"writes,omitempty"`      // 0 or more
+	LastMessage time.Time `json:"lastMessage,omitzero"` // zero: none so far
+	Tokens      int64     `json:"tokens,omitempty"`     // 0 or more
+	ToolCalls   int64     `json:"toolCalls,omitempty"`  // 0 or more
+	Writes      int64     `json:"writes,omitempty"`     // 0 or more
 }
 
 // New returns a board without tasks. It copies the spec. The error says whether runID or

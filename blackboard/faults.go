@@ -30,7 +30,7 @@ func blank(s string) bool { return strings.TrimSpace(s) == "" }
 func (b *Board) headFaults() []error {
 	var faults faultList
 	if blank(b.RunID) {
-		faults.add("run_id is empty")
+		faults.add("runId is empty")
 	}
 	if blank(b.Objective) {
 		faults.add("objective is empty")
@@ -44,7 +44,7 @@ func (b *Board) headFaults() []error {
 		}
 	}
 	if !slices.Contains(strategyTable.States(), cmp.Or(b.Strategy, Progressing)) {
-		faults.add("strategy_status is %q, want PROGRESSING or STAGNATING", b.Strategy)
+		faults.add("strategy is %q, want PROGRESSING or STAGNATING", b.Strategy)
 	}
 	if b.Spent.Negative() || b.Version < 0 {
 		faults.add("spent or version is below 0")
@@ -70,17 +70,17 @@ func (e *Editor) noteFaults() []error {
 	var faults faultList
 	for i, d := range e.b.DesignLog {
 		if d.ID == "" || e.known["decision "+d.ID] {
-			faults.add("design_log[%d]: id %q is empty or taken", i, d.ID)
+			faults.add("designLog[%d]: id %q is empty or taken", i, d.ID)
 		}
 		e.known["decision "+d.ID] = true
-		faults = append(faults, e.scopeFaults(fmt.Sprintf("design_log[%d]: ", i), d)...)
+		faults = append(faults, e.scopeFaults(fmt.Sprintf("designLog[%d]: ", i), d)...)
 	}
 	for i, insight := range e.b.Insights {
 		if insight.ID == "" || e.known["insight "+insight.ID] {
 			faults.add("insights[%d]: id %q is empty or taken", i, insight.ID)
 		}
 		if err := e.checkRef(insight.SourceTask); err != nil {
-			faults.add("insights[%d]: source_task %w", i, err)
+			faults.add("insights[%d]: sourceTask %w", i, err)
 		}
 		e.know(insight)
 	}
@@ -92,7 +92,7 @@ func (e *Editor) mapFaults() []error {
 	var faults faultList
 	for _, id := range slices.Sorted(maps.Keys(e.b.Memories)) {
 		if _, err := e.task(id); err != nil {
-			faults.add("task_memories[%q]: %w", id, err)
+			faults.add("memories[%q]: %w", id, err)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.b.Guardian.Watches)) {
@@ -105,10 +105,10 @@ func (e *Editor) mapFaults() []error {
 	}
 	for _, path := range slices.Sorted(maps.Keys(e.b.Files)) {
 		if fault := pathFault(path); fault != nil {
-			faults.add("filesystem: %w", fault)
+			faults.add("files: %w", fault)
 		}
 		if err := e.checkRef(e.b.Files[path].Task); err != nil {
-			faults.add("filesystem: %q: task %w", path, err)
+			faults.add("files: %q: task %w", path, err)
 		}
 	}
 	return faults
@@ -128,7 +128,7 @@ func (e *Editor) scopeFaults(where string, d Decision) []error {
 	var faults faultList
 	for i, id := range d.AppliesTo {
 		if _, err := e.task(id); err != nil {
-			faults.add("%sapplies_to[%d] %q: %w", where, i, id, err)
+			faults.add("%sappliesTo[%d] %q: %w", where, i, id, err)
 		}
 	}
 	return faults
@@ -141,7 +141,7 @@ func (d Definition) faults() []error {
 		{"id", d.ID},
 		{"component", d.Component},
 		{"phase", d.Phase},
-		{"assigned_worker_profile", d.Profile},
+		{"profile", d.Profile},
 	} {
 		if field.value == "" || strings.TrimSpace(field.value) != field.value || !utf8.ValidString(field.value) {
 			faults.add("%s is %q, want a name in UTF-8 without space around it", field.name, field.value)
@@ -152,7 +152,7 @@ func (d Definition) faults() []error {
 		faults.add("risk is %v, want 0 to 1", *d.Risk)
 	}
 	if d.FromParent && d.Parent == "" {
-		faults.add("from_parent is set, but parent is empty")
+		faults.add("fromParent is set, but parent is empty")
 	}
 	return faults
 }
@@ -160,11 +160,11 @@ func (d Definition) faults() []error {
 func criteriaFaults(criteria []string) []error {
 	var faults faultList
 	if len(criteria) == 0 {
-		faults.add("acceptance_criteria is empty, want at least one")
+		faults.add("criteria is empty, want at least one")
 	}
 	for i, c := range criteria {
 		if blank(c) {
-			faults.add("acceptance_criteria[%d] is empty", i)
+			faults.add("criteria[%d] is empty", i)
 		}
 	}
 	return faults
@@ -180,10 +180,10 @@ func (e *Editor) taskFaults(t *Task) []error {
 		faults.add("status is %q, which is unknown", t.Status)
 	}
 	if (t.Status == Blocked) != (t.Blocked != nil) {
-		faults.add("blocked_reason is for BLOCKED tasks, and this one is %s", t.Status)
+		faults.add("blocked is for BLOCKED tasks, and this one is %s", t.Status)
 	}
 	if t.Blocked != nil && !slices.Contains(blockTypes, t.Blocked.Type) {
-		faults.add("blocked_reason: type is %q, want one of %q", t.Blocked.Type, blockTypes)
+		faults.add("blocked: type is %q, want one of %q", t.Blocked.Type, blockTypes)
 	}
 	if (t.Status == AwaitingQA || t.Accepted) && t.Frozen == nil {
 		faults.add("frozen is missing")

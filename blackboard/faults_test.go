@@ -30,11 +30,11 @@ func TestOpenFindsEachFault(t *testing.T) {
 		want   string
 		damage func(b *blackboard.Board, task *blackboard.Task)
 	}{
-		{"run_id is empty", func(b *blackboard.Board, _ *blackboard.Task) { b.RunID = " " }},
+		{"runId is empty", func(b *blackboard.Board, _ *blackboard.Task) { b.RunID = " " }},
 		{"objective is empty", func(b *blackboard.Board, _ *blackboard.Task) { b.Objective = "" }},
 		{`spec[" "]: the area is empty`, func(b *blackboard.Board, _ *blackboard.Task) { b.Spec[" "] = json.RawMessage("1") }},
 		{`spec["db"] is no JSON`, func(b *blackboard.Board, _ *blackboard.Task) { b.Spec["db"] = json.RawMessage("{") }},
-		{`strategy_status is "LOST"`, func(b *blackboard.Board, _ *blackboard.Task) { b.Strategy = "LOST" }},
+		{`strategy is "LOST"`, func(b *blackboard.Board, _ *blackboard.Task) { b.Strategy = "LOST" }},
 		{"spent or version is below 0", func(b *blackboard.Board, _ *blackboard.Task) { b.Version = -1 }},
 		{"spent or version is below 0", func(b *blackboard.Board, _ *blackboard.Task) { b.Spent.Cost = -1 }},
 		{`tasks[0] "a": a count is below 0`, func(_ *blackboard.Board, task *blackboard.Task) { task.RetryCount = -1 }},
@@ -42,11 +42,11 @@ func TestOpenFindsEachFault(t *testing.T) {
 		{`tasks[0] "a": a count is below 0`, func(_ *blackboard.Board, task *blackboard.Task) { task.Attempt = -1 }},
 		{`tasks[0] "a": a count is below 0`, func(_ *blackboard.Board, task *blackboard.Task) { task.Spent = providers.Usage{Calls: -1} }},
 		{`status is "DONE", which is unknown`, func(_ *blackboard.Board, task *blackboard.Task) { task.Status = "DONE" }},
-		{"blocked_reason is for BLOCKED tasks", func(_ *blackboard.Board, task *blackboard.Task) { task.Status = blackboard.Blocked }},
-		{"blocked_reason is for BLOCKED tasks", func(_ *blackboard.Board, task *blackboard.Task) {
+		{"blocked is for BLOCKED tasks", func(_ *blackboard.Board, task *blackboard.Task) { task.Status = blackboard.Blocked }},
+		{"blocked is for BLOCKED tasks", func(_ *blackboard.Board, task *blackboard.Task) {
 			task.Blocked = &blackboard.BlockedReason{Type: blackboard.ByExternal}
 		}},
-		{`blocked_reason: type is "rain"`, func(_ *blackboard.Board, task *blackboard.Task) {
+		{`blocked: type is "rain"`, func(_ *blackboard.Board, task *blackboard.Task) {
 			task.Status, task.Blocked = blackboard.Blocked, &blackboard.BlockedReason{Type: "rain"}
 		}},
 		{"frozen is missing", func(_ *blackboard.Board, task *blackboard.Task) { task.Status = blackboard.AwaitingQA }},
@@ -59,26 +59,26 @@ func TestOpenFindsEachFault(t *testing.T) {
 		}},
 		{`parent "z": no such task`, func(_ *blackboard.Board, task *blackboard.Task) { task.Parent = "z" }},
 		{`parent "a" is not before it`, func(_ *blackboard.Board, task *blackboard.Task) { task.Parent = "a" }},
-		{"from_parent is set, but parent is empty", func(_ *blackboard.Board, task *blackboard.Task) { task.FromParent = true }},
+		{"fromParent is set, but parent is empty", func(_ *blackboard.Board, task *blackboard.Task) { task.FromParent = true }},
 		{`component is "\xff"`, func(_ *blackboard.Board, task *blackboard.Task) { task.Component = "\xff" }},
 		{`phase is " build"`, func(_ *blackboard.Board, task *blackboard.Task) { task.Phase = " build" }},
 		{"risk is NaN, want 0 to 1", func(_ *blackboard.Board, task *blackboard.Task) { task.Risk = new(math.NaN()) }},
 		{"risk is 1.5, want 0 to 1", func(_ *blackboard.Board, task *blackboard.Task) { task.Risk = new(1.5) }},
-		{"acceptance_criteria is empty", func(_ *blackboard.Board, task *blackboard.Task) { task.Criteria = nil }},
-		{"acceptance_criteria[0] is empty", func(_ *blackboard.Board, task *blackboard.Task) { task.Criteria = []string{" "} }},
-		{`design_log[0]: id "" is empty or taken`, func(b *blackboard.Board, _ *blackboard.Task) { b.DesignLog[0].ID = "" }},
-		{`design_log[1]: id "d1" is empty or taken`, func(b *blackboard.Board, _ *blackboard.Task) { b.DesignLog = append(b.DesignLog, b.DesignLog[0]) }},
-		{`design_log[0]: applies_to[0] "z": no such task`, func(b *blackboard.Board, _ *blackboard.Task) { b.DesignLog[0].AppliesTo = []string{"z"} }},
+		{"criteria is empty", func(_ *blackboard.Board, task *blackboard.Task) { task.Criteria = nil }},
+		{"criteria[0] is empty", func(_ *blackboard.Board, task *blackboard.Task) { task.Criteria = []string{" "} }},
+		{`designLog[0]: id "" is empty or taken`, func(b *blackboard.Board, _ *blackboard.Task) { b.DesignLog[0].ID = "" }},
+		{`designLog[1]: id "d1" is empty or taken`, func(b *blackboard.Board, _ *blackboard.Task) { b.DesignLog = append(b.DesignLog, b.DesignLog[0]) }},
+		{`designLog[0]: appliesTo[0] "z": no such task`, func(b *blackboard.Board, _ *blackboard.Task) { b.DesignLog[0].AppliesTo = []string{"z"} }},
 		{`insights[0]: id "" is empty or taken`, func(b *blackboard.Board, _ *blackboard.Task) { b.Insights[0].ID = "" }},
-		{`insights[0]: source_task "z": no such task`, func(b *blackboard.Board, _ *blackboard.Task) { b.Insights[0].SourceTask = "z" }},
-		{`task_memories["z"]: no such task`, func(b *blackboard.Board, _ *blackboard.Task) {
+		{`insights[0]: sourceTask "z": no such task`, func(b *blackboard.Board, _ *blackboard.Task) { b.Insights[0].SourceTask = "z" }},
+		{`memories["z"]: no such task`, func(b *blackboard.Board, _ *blackboard.Task) {
 			b.Memories = map[string][]providers.Message{"z": user("x")}
 		}},
 		{`guardian: watches["z"]: no such task`, func(b *blackboard.Board, _ *blackboard.Task) {
 			b.Guardian.Watches = map[string]blackboard.Watch{"z": {}}
 		}},
-		{`filesystem: path is "/x"`, func(b *blackboard.Board, _ *blackboard.Task) { b.Files = map[string]blackboard.File{"/x": {}} }},
-		{`filesystem: "x": task "z": no such task`, func(b *blackboard.Board, _ *blackboard.Task) { b.Files = map[string]blackboard.File{"x": {Task: "z"}} }},
+		{`files: path is "/x"`, func(b *blackboard.Board, _ *blackboard.Task) { b.Files = map[string]blackboard.File{"/x": {}} }},
+		{`files: "x": task "z": no such task`, func(b *blackboard.Board, _ *blackboard.Task) { b.Files = map[string]blackboard.File{"x": {Task: "z"}} }},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			_, err := blackboard.Open(damaged(t, tt.damage), preference)
@@ -93,7 +93,7 @@ func TestOpenNamesAllFaults(t *testing.T) {
 	_, err := blackboard.Open(damaged(t, func(b *blackboard.Board, task *blackboard.Task) {
 		b.RunID, b.Insights[0].ID, task.Attempt = "", "", -1
 	}), preference)
-	for _, want := range []string{"run_id is empty", "insights[0]: id", "a count is below 0"} {
+	for _, want := range []string{"runId is empty", "insights[0]: id", "a count is below 0"} {
 		require.ErrorContains(t, err, want)
 	}
 }

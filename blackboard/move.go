@@ -195,7 +195,7 @@ func (m Move) blockFault(e *Editor, t *Task) error {
 	case m.Event == EventPause && (kind == ByDependency || kind == ByAbandoned), m.Event == EventWaitFix && kind != ByDependency && kind != BySubtask:
 		return fmt.Errorf("blocked: type %q does not go with %q", kind, m.Event)
 	case kind == ByExternal && len(m.Blocked.WaitingOn) == 0:
-		return errors.New("blocked: waiting_on is empty, want what is needed from outside")
+		return errors.New("blocked: waitingOn is empty, want what is needed from outside")
 	case !kind.byTasks() && len(m.Needs) > 0:
 		return fmt.Errorf("needs does not go with the type %q", kind)
 	case kind.byTasks() && len(e.openNeeds(t, m.Needs)) == 0:

@@ -23,10 +23,10 @@ func TestTaskBegins(t *testing.T) {
 		require.NoError(t, json.Unmarshal(data, &fields))
 		assert.Equal(t, map[string]any{
 			"id": "api_build", "title": "The api build", "component": "api", "phase": "build", "status": "PLANNED",
-			"depends_on": []any{}, "priority": 10.0, "assigned_worker_profile": "code_worker", "retry_count": 0.0,
-			"acceptance_criteria": []any{"The artifact fulfils the task description"},
-			"created_at":          "2026-11-01T09:00:01Z", "updated_at": "2026-11-01T09:00:01Z",
-		}, fields, "result_path, qa_feedback, blocked_reason and started_at are absent")
+			"dependsOn": []any{}, "priority": 10.0, "profile": "code_worker", "retryCount": 0.0,
+			"criteria": []any{"The artifact fulfils the task description"},
+			"createdAt":          "2026-11-01T09:00:01Z", "updatedAt": "2026-11-01T09:00:01Z",
+		}, fields, "resultPath, qa, blocked and startedAt are absent")
 	})
 	t.Run("BA15 B34 B70 BC5 all passes: PLANNED, BLOCKED, READY, ACTIVE, AWAITING_QA, COMPLETE", func(t *testing.T) {
 		r := newRun(t, sevenTasks()...)
@@ -48,7 +48,7 @@ func TestTaskBegins(t *testing.T) {
 		assert.Equal(t, 1, done.Attempt)
 		assert.Equal(t, r.now, done.CompletedAt)
 	})
-	t.Run("BA6 B30 blocked_reason is there while BLOCKED", func(t *testing.T) {
+	t.Run("BA6 B30 blocked is there while BLOCKED", func(t *testing.T) {
 		r := newRun(t, task("a"), task("b", "a"))
 		assert.Nil(t, r.task("b").Blocked)
 		r.now = r.now.Add(time.Millisecond)
@@ -59,7 +59,7 @@ func TestTaskBegins(t *testing.T) {
 		r.is("b READY")
 		assert.Nil(t, r.task("b").Blocked)
 	})
-	t.Run("BA7 B15 BC41 started_at is that of the last dispatch", func(t *testing.T) {
+	t.Run("BA7 B15 BC41 startedAt is that of the last dispatch", func(t *testing.T) {
 		r := newRun(t, task("a"))
 		r.evaluate()
 		r.dispatch("a")
@@ -70,7 +70,7 @@ func TestTaskBegins(t *testing.T) {
 		assert.Equal(t, r.now, r.task("a").StartedAt)
 		assert.Equal(t, 2, r.task("a").Attempt)
 	})
-	t.Run("B20 updated_at changes with every change of the task", func(t *testing.T) {
+	t.Run("B20 updatedAt changes with every change of the task", func(t *testing.T) {
 		r := newRun(t, task("a"), task("z"))
 		r.evaluate()
 		title := "New"
@@ -154,7 +154,7 @@ func TestMoveRefused(t *testing.T) {
 			{blackboard.RoleDirector, blackboard.Move{Event: blackboard.EventPause, Blocked: &blackboard.BlockedReason{Type: blackboard.ByDependency}}, `type "dependency" does not go with "pause"`},
 			{blackboard.RoleDirector, blackboard.Move{Event: blackboard.EventPause, Blocked: &blackboard.BlockedReason{Type: blackboard.ByAbandoned}}, `type "dependency_abandoned" does not go`},
 			{blackboard.RoleDirector, blackboard.Move{Event: blackboard.EventPause, Blocked: &blackboard.BlockedReason{Type: blackboard.BySubtask}}, "all that it waits for is complete"},
-			{blackboard.RoleDirector, blackboard.Move{Event: blackboard.EventPause, Blocked: &blackboard.BlockedReason{Type: blackboard.ByExternal}}, "waiting_on is empty"},
+			{blackboard.RoleDirector, blackboard.Move{Event: blackboard.EventPause, Blocked: &blackboard.BlockedReason{Type: blackboard.ByExternal}}, "waitingOn is empty"},
 			{blackboard.RoleDirector, blackboard.Move{Event: blackboard.EventPause, Blocked: &blackboard.BlockedReason{Type: blackboard.BySubtask}, Needs: []string{"x"}}, `needs "x", which does not exist`},
 			{blackboard.RoleDirector, blackboard.Move{Event: blackboard.EventPause, Blocked: &blackboard.BlockedReason{Type: blackboard.BySubtask}, Needs: []string{"a"}}, "needs itself"},
 			{blackboard.RoleDirector, blackboard.Move{Event: blackboard.EventPause, Blocked: &blackboard.BlockedReason{Type: blackboard.ByReplanning}, Needs: []string{"a"}}, "needs does not go with the type"},

@@ -27,7 +27,7 @@ func (a AddInsight) apply(e *Editor, c Change) error {
 		return errors.New("summary is empty")
 	}
 	if err := e.checkRef(insight.SourceTask); err != nil {
-		return fmt.Errorf("source_task %w", err)
+		return fmt.Errorf("sourceTask %w", err)
 	}
 	if e.known["insight "+insight.ID] || e.known[insight.contentKey()] {
 		return ErrDuplicate

@@ -15,7 +15,7 @@ import (
 func TestNew(t *testing.T) {
 	t.Run("B1 B3 B4 one objective and one spec", func(t *testing.T) {
 		_, err := blackboard.New(" ", "", map[string]json.RawMessage{"db": json.RawMessage(`{`)})
-		require.EqualError(t, err, "blackboard: run_id is empty\nobjective is empty\nspec[\"db\"] is no JSON")
+		require.EqualError(t, err, "blackboard: runId is empty\nobjective is empty\nspec[\"db\"] is no JSON")
 		_, err = blackboard.New("r", "o", map[string]json.RawMessage{" ": json.RawMessage(`1`)})
 		require.EqualError(t, err, "blackboard: spec[\" \"]: the area is empty")
 		r := newRun(t, task("a"))
@@ -23,8 +23,8 @@ func TestNew(t *testing.T) {
 		require.NoError(t, err)
 		var fields map[string]any
 		require.NoError(t, json.Unmarshal(data, &fields))
-		assert.Equal(t, "run-1", fields["run_id"])
-		assert.Equal(t, "PROGRESSING", fields["strategy_status"])
+		assert.Equal(t, "run-1", fields["runId"])
+		assert.Equal(t, "PROGRESSING", fields["strategy"])
 		r.evaluate()
 		r.dispatch("a")
 		r.do(blackboard.RoleWorker, "a", blackboard.Remember{Messages: user("x")})
@@ -36,7 +36,7 @@ func TestNew(t *testing.T) {
 		m.Files = map[string]string{"f": "h"}
 		r.do(blackboard.RoleStrategist, "a", m)
 		require.NoError(t, json.Unmarshal([]byte(r.picture()), &fields))
-		for _, field := range []string{"run_id", "objective", "spec", "design_log", "insights", "task_memories", "tasks", "filesystem", "guardian", "strategy_status"} {
+		for _, field := range []string{"runId", "objective", "spec", "designLog", "insights", "memories", "tasks", "files", "guardian", "strategy"} {
 			assert.Contains(t, fields, field)
 		}
 	})
@@ -88,7 +88,7 @@ func TestDecisions(t *testing.T) {
 	t.Run("B5 BC42 bad ones", func(t *testing.T) {
 		r := newRun(t)
 		r.refuses(blackboard.RoleWorker, "", blackboard.AddDecision{Decision: blackboard.Decision{Area: "a", Summary: "s"}}, "not allowed")
-		r.refuses(blackboard.RoleDirector, "", blackboard.AddDecision{Decision: blackboard.Decision{AppliesTo: []string{"x"}}}, "area or summary is empty\napplies_to[0] \"x\": no such task")
+		r.refuses(blackboard.RoleDirector, "", blackboard.AddDecision{Decision: blackboard.Decision{AppliesTo: []string{"x"}}}, "area or summary is empty\nappliesTo[0] \"x\": no such task")
 	})
 }
 

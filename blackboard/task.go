@@ -11,19 +11,19 @@ import (
 // Definition is what a plan says about a task. The other fields of a [Task] say what has
 // happened to it since.
 type Definition struct {
-	ID          string `json:"id"`                      // a name: not empty, UTF-8, no space around it; unique on the board
-	Title       string `json:"title,omitempty"`         // "": none
-	Description string `json:"description,omitempty"`   // the work, in words; "": none
-	Component   string `json:"component"`               // a name: the part of the product, such as db
-	Phase       string `json:"phase"`                   // a name: the kind of work, such as build
-	Profile     string `json:"assigned_worker_profile"` // a name: the kind of worker
-	Priority    int    `json:"priority"`                // higher is more important
+	ID          string `json:"id"`                    // a name: not empty, UTF-8, no space around it; unique on the board
+	Title       string `json:"title,omitempty"`       // "": none
+	Description string `json:"description,omitempty"` // the work, in words; "": none
+	Component   string `json:"component"`             // a name: the part of the product, such as db
+	Phase       string `json:"phase"`                 // a name: the kind of work, such as build
+	Profile     string `json:"profile"`               // a name: the kind of worker
+	Priority    int    `json:"priority"`              // higher is more important
 
 	// DependsOn has the IDs of the tasks that must be COMPLETE before this one starts.
-	DependsOn []string `json:"depends_on"`
+	DependsOn []string `json:"dependsOn"`
 
 	// Criteria has at least one entry, none blank; reviews judge the result by them.
-	Criteria []string `json:"acceptance_criteria"`
+	Criteria []string `json:"criteria"`
 
 	// Risk says how closely the Guardian looks, from 0 to 1. Nil means 0.5.
 	Risk *float64 `json:"risk,omitempty"`
@@ -36,25 +36,25 @@ type Definition struct {
 
 	// FromParent says that the task starts from the checkpoint of its parent, and is merged
 	// there, not into the main branch. It requires Parent.
-	FromParent bool `json:"from_parent,omitempty"`
+	FromParent bool `json:"fromParent,omitempty"`
 }
 
 // Task is a piece of work of the size of a ticket.
 type Task struct {
 	Definition
-	Status     State          `json:"status"`                   // state in the [TaskTable]; never ""
-	ResultPath string         `json:"result_path,omitempty"`    // path of the artifact; "": none since the last restart
-	Summary    string         `json:"summary,omitempty"`        // the worker's words about the artifact
-	QA         *QA            `json:"qa_feedback,omitempty"`    // result of the last attempt; nil: none so far
-	Blocked    *BlockedReason `json:"blocked_reason,omitempty"` // nil unless BLOCKED
+	Status     State          `json:"status"`               // state in the [TaskTable]; never ""
+	ResultPath string         `json:"resultPath,omitempty"` // path of the artifact; "": none since the last restart
+	Summary    string         `json:"summary,omitempty"`    // the worker's words about the artifact
+	QA         *QA            `json:"qa,omitempty"`         // result of the last attempt; nil: none so far
+	Blocked    *BlockedReason `json:"blocked,omitempty"`    // nil unless BLOCKED
 
-	RetryCount    int `json:"retry_count"`              // failed attempts that were the worker's fault
-	ConflictCount int `json:"conflict_count,omitempty"` // failed merges
-	Attempt       int `json:"attempt,omitempty"`        // number of dispatches; never reset
+	RetryCount    int `json:"retryCount"`              // failed attempts that were the worker's fault
+	ConflictCount int `json:"conflictCount,omitempty"` // failed merges
+	Attempt       int `json:"attempt,omitempty"`       // number of dispatches; never reset
 
-	WaitingFor []string    `json:"waiting_for,omitempty"` // IDs of the tasks that the worker paused for
-	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`  // state to resume from; a task that restarts loses it
-	Escalation *Escalation `json:"escalation,omitempty"`  // the last one; nil: none so far
+	WaitingFor []string    `json:"waitingFor,omitempty"` // IDs of the tasks that the worker paused for
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // state to resume from; a task that restarts loses it
+	Escalation *Escalation `json:"escalation,omitempty"` // the last one; nil: none so far
 
 	Branch string  `json:"branch,omitempty"` // branch of the last attempt
 	Frozen *Frozen `json:"frozen,omitempty"` // the last artifact under review; a restart keeps it
@@ -65,7 +65,7 @@ type Task struct {
 	Decisions []Decision `json:"decisions,omitempty"`
 
 	// Suggested has the tasks that workers of this one suggest and nobody has reviewed.
-	Suggested []Suggestion `json:"suggested_tasks,omitempty"`
+	Suggested []Suggestion `json:"suggested,omitempty"`
 
 	// Agent is the worker that the next attempts ask, as the team's rules want it. "": that
 	// of the profile.
@@ -82,11 +82,11 @@ type Task struct {
 	// asked. The next event replaces it.
 	Reason string `json:"reason,omitempty"`
 
-	Spent       providers.Usage `json:"spent,omitzero"`        // usage of all attempts, see [Spend]
-	CreatedAt   time.Time       `json:"created_at"`            // time of the change that added it
-	UpdatedAt   time.Time       `json:"updated_at"`            // time of the last change
-	StartedAt   time.Time       `json:"started_at,omitzero"`   // dispatch of the current or last attempt; zero: none
-	CompletedAt time.Time       `json:"completed_at,omitzero"` // zero until COMPLETE
+	Spent       providers.Usage `json:"spent,omitzero"`       // usage of all attempts, see [Spend]
+	CreatedAt   time.Time       `json:"createdAt"`            // time of the change that added it
+	UpdatedAt   time.Time       `json:"updatedAt"`            // time of the last change
+	StartedAt   time.Time       `json:"startedAt,omitzero"`   // dispatch of the current or last attempt; zero: none
+	CompletedAt time.Time       `json:"completedAt,omitzero"` // zero until COMPLETE
 }
 
 // Final reports whether the task is COMPLETE or ABANDONED and cannot change.
@@ -117,13 +117,13 @@ type QA struct {
 	Files    []string    `json:"files,omitempty"`    // paths of the files that conflict
 	By       string      `json:"by,omitempty"`       // the person who decided; "": the strategist
 
-	Criteria      []CriterionResult `json:"criteria,omitempty"`               // one result for each reviewed criterion
-	Tests         []TestAnalysis    `json:"tests,omitempty"`                  // one analysis for each failing test
-	TestsToRevise []string          `json:"tests_needing_revision,omitempty"` // names of tests that are wrong
-	Notes         []string          `json:"notes,omitempty"`                  // remarks about work that passes
-	Refined       []string          `json:"refined_test_criteria,omitempty"`  // criteria for the TEST task, see [Refine]
+	Criteria      []CriterionResult `json:"criteria,omitempty"`      // one result for each reviewed criterion
+	Tests         []TestAnalysis    `json:"tests,omitempty"`         // one analysis for each failing test
+	TestsToRevise []string          `json:"testsToRevise,omitempty"` // names of tests that are wrong
+	Notes         []string          `json:"notes,omitempty"`         // remarks about work that passes
+	Refined       []string          `json:"refined,omitempty"`       // criteria for the TEST task, see [Refine]
 
-	PlanWrong bool `json:"plan_wrong,omitempty"` // no attempt can pass until the tasks are changed
+	PlanWrong bool `json:"planWrong,omitempty"` // no attempt can pass until the tasks are changed
 }
 
 // FailureKind is the cause of a failed attempt.
@@ -179,7 +179,7 @@ const (
 type BlockedReason struct {
 	Type        BlockType `json:"type"`                  // kind of thing that the task waits for
 	Description string    `json:"description,omitempty"` // the reason in words; "": Type says all
-	WaitingOn   []string  `json:"waiting_on,omitempty"`  // IDs of tasks, or names of outside things, at the time Since
+	WaitingOn   []string  `json:"waitingOn,omitempty"`   // IDs of tasks, or names of outside things, at the time Since
 	Since       time.Time `json:"since,omitzero"`        // time of the change in whole seconds, because models read it
 }
 
@@ -230,11 +230,11 @@ var escalationTypes = []EscalationType{NeedsResearch, NeedsReplanning, SpecMisma
 
 // Escalation is a question of a worker to the director.
 type Escalation struct {
-	Type        EscalationType `json:"type"`                   // cause of the question
-	Reason      string         `json:"reason"`                 // the worker's explanation
-	Needs       string         `json:"needs,omitempty"`        // the thing that would help
-	Affected    []string       `json:"affected,omitempty"`     // names of other parts of the work that it concerns
-	NonBlocking bool           `json:"non_blocking,omitempty"` // the worker did not wait
+	Type        EscalationType `json:"type"`                  // cause of the question
+	Reason      string         `json:"reason"`                // the worker's explanation
+	Needs       string         `json:"needs,omitempty"`       // the thing that would help
+	Affected    []string       `json:"affected,omitempty"`    // names of other parts of the work that it concerns
+	NonBlocking bool           `json:"nonBlocking,omitempty"` // the worker did not wait
 }
 
 // needs returns the IDs of the tasks that must be COMPLETE before t starts or resumes.

@@ -124,18 +124,18 @@ func swap(ids []string, one string, others []string) []string {
 // Edit is an [Action] of the director: it changes the definition of a task that is not
 // final. A nil field changes nothing.
 type Edit struct {
-	Title       *string  `json:"title,omitempty"`               // new title
-	Description *string  `json:"description,omitempty"`         // new description
-	Priority    *int     `json:"priority,omitempty"`            // new priority; higher is more important
-	Criteria    []string `json:"acceptance_criteria,omitempty"` // at least one, none blank; they replace the old ones
+	Title       *string  `json:"title,omitempty"`       // new title
+	Description *string  `json:"description,omitempty"` // new description
+	Priority    *int     `json:"priority,omitempty"`    // new priority; higher is more important
+	Criteria    []string `json:"criteria,omitempty"`    // at least one, none blank; they replace the old ones
 
 	// AddNeeds has IDs of tasks that this one depends on from now on. The task must not be
 	// ACTIVE or AWAITING_QA, nor READY: there the event [EventBlock] adds needs.
-	AddNeeds []string `json:"add_needs,omitempty"`
+	AddNeeds []string `json:"addNeeds,omitempty"`
 
 	// DropNeeds has IDs of tasks that this one no longer waits for. Each must be in its
 	// DependsOn or WaitingFor.
-	DropNeeds []string `json:"drop_needs,omitempty"`
+	DropNeeds []string `json:"dropNeeds,omitempty"`
 }
 
 func (Edit) kind() string { return "edit" }
@@ -187,12 +187,12 @@ func (a Edit) check(t *Task) error {
 		faults = criteriaFaults(a.Criteria)
 	}
 	if len(a.AddNeeds) > 0 && slices.Contains([]State{Ready, Active, AwaitingQA}, t.Status) {
-		faults.add("add_needs: the task is %s", t.Status)
+		faults.add("addNeeds: the task is %s", t.Status)
 	}
 	needs := t.needs()
 	for i, id := range a.DropNeeds {
 		if !slices.Contains(needs, id) || slices.Contains(a.DropNeeds[:i], id) || slices.Contains(a.AddNeeds, id) {
-			faults.add("drop_needs[%d]: it does not depend on %q", i, id)
+			faults.add("dropNeeds[%d]: it does not depend on %q", i, id)
 		}
 	}
 	return errors.Join(faults...)
@@ -209,7 +209,7 @@ func set[T any](field *T, value *T) {
 // that follow from what was built. They replace those of a Placeholder, and are added to
 // those of another task. A task that was ever dispatched is refused.
 type Refine struct {
-	Criteria []string `json:"acceptance_criteria"` // at least one, none blank
+	Criteria []string `json:"criteria"` // at least one, none blank
 }
 
 func (Refine) kind() string { return "refine" }

@@ -45,9 +45,9 @@ func TestAddTasks(t *testing.T) {
 		}
 		r.refuses(blackboard.RoleDirector, "", blackboard.AddTasks{Tasks: bad}, "tasks[0] \"\": id is \"\", want a name in UTF-8 without space around it\n"+
 			"tasks[0] \"\": component is \"\", want a name in UTF-8 without space around it\ntasks[0] \"\": phase is \"\", want a name in UTF-8 without space around it\n"+
-			"tasks[0] \"\": assigned_worker_profile is \"\", want a name in UTF-8 without space around it\ntasks[0] \"\": acceptance_criteria is empty, want at least one\n"+
-			"tasks[1] \"a \": id is \"a \", want a name in UTF-8 without space around it\ntasks[1] \"a \": acceptance_criteria[0] is empty\n"+
-			"tasks[1] \"a \": risk is NaN, want 0 to 1\ntasks[1] \"a \": from_parent is set, but parent is empty\ntasks[2] \"b\": parent \"nobody\": no such task")
+			"tasks[0] \"\": profile is \"\", want a name in UTF-8 without space around it\ntasks[0] \"\": criteria is empty, want at least one\n"+
+			"tasks[1] \"a \": id is \"a \", want a name in UTF-8 without space around it\ntasks[1] \"a \": criteria[0] is empty\n"+
+			"tasks[1] \"a \": risk is NaN, want 0 to 1\ntasks[1] \"a \": fromParent is set, but parent is empty\ntasks[2] \"b\": parent \"nobody\": no such task")
 		r.refuses(blackboard.RoleDirector, "", blackboard.AddTasks{}, "tasks is empty")
 		r.refuses(blackboard.RoleWorker, "", blackboard.AddTasks{Tasks: []blackboard.Definition{task("a")}}, `not allowed for "worker"`)
 		for _, want := range []struct {
@@ -89,7 +89,7 @@ func TestEdit(t *testing.T) {
 		assert.Equal(t, 20, r.task("b").Priority)
 		assert.Equal(t, []string{"x", "y"}, r.task("b").Criteria)
 		assert.Equal(t, "TitleTitle", r.task("b").Title+r.task("b").Description)
-		r.refuses(blackboard.RoleDirector, "b", blackboard.Edit{Criteria: []string{""}}, "acceptance_criteria[0] is empty")
+		r.refuses(blackboard.RoleDirector, "b", blackboard.Edit{Criteria: []string{""}}, "criteria[0] is empty")
 		r.refuses(blackboard.RoleDirector, "b", blackboard.Edit{Criteria: []string{}}, "want at least one")
 		r.refuses(blackboard.RoleStrategist, "b", blackboard.Edit{}, "not allowed")
 	})
@@ -99,8 +99,8 @@ func TestEdit(t *testing.T) {
 		r.refuses(blackboard.RoleDirector, "a", blackboard.Edit{AddNeeds: []string{"b"}}, "the task is READY")
 		r.refuses(blackboard.RoleDirector, "c", blackboard.Edit{AddNeeds: []string{"x"}}, "does not exist")
 		r.refuses(blackboard.RoleDirector, "c", blackboard.Edit{DropNeeds: []string{"b"}}, `it does not depend on "b"`)
-		r.refuses(blackboard.RoleDirector, "c", blackboard.Edit{DropNeeds: []string{"a", "a"}}, "drop_needs[1]")
-		r.refuses(blackboard.RoleDirector, "c", blackboard.Edit{DropNeeds: []string{"a"}, AddNeeds: []string{"a"}}, "drop_needs[0]")
+		r.refuses(blackboard.RoleDirector, "c", blackboard.Edit{DropNeeds: []string{"a", "a"}}, "dropNeeds[1]")
+		r.refuses(blackboard.RoleDirector, "c", blackboard.Edit{DropNeeds: []string{"a"}, AddNeeds: []string{"a"}}, "dropNeeds[0]")
 		r.do(blackboard.RoleDirector, "c", blackboard.Edit{DropNeeds: []string{"a"}, AddNeeds: []string{"b"}})
 		assert.Equal(t, []string{"b"}, r.task("c").DependsOn)
 		before := r.task("c")

@@ -181,7 +181,7 @@ type CheckpointPlan struct {
 type Answer struct {
 	Action   string                     `json:"action" enum:"retry,edit,accept,abandon,abandon_branch,provided,stop"`
 	Guidance string                     `json:"guidance,omitempty"`            // to the worker, with retry, edit and provided
-	Criteria []string                   `json:"acceptance_criteria,omitempty"` // with edit: those of the task from now on
+	Criteria []string                   `json:"criteria,omitempty"` // with edit: those of the task from now on
 	Spec     map[string]json.RawMessage `json:"spec,omitempty"`                // with edit: requirements by area
 }
 

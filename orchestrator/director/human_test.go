@@ -197,7 +197,7 @@ func TestPeople(t *testing.T) {
 		require.NoError(t, p.err)
 		asked := p.events(t, director.EventHumanAsked)
 		require.Len(t, asked, 3)
-		assert.Contains(t, asked[1].Text, `acceptance_criteria and spec are empty`)
+		assert.Contains(t, asked[1].Text, `criteria and spec are empty`)
 	})
 	t.Run("BX25 nobody answers in time", func(t *testing.T) {
 		s := hopeless(9, nil)
@@ -750,7 +750,7 @@ func TestAnswersOfPeople(t *testing.T) {
 		require.NoError(t, p.err)
 		asked := p.events(t, director.EventHumanAsked)
 		require.Len(t, asked, 2)
-		assert.Contains(t, asked[1].Text, "acceptance_criteria[1] is empty")
+		assert.Contains(t, asked[1].Text, "criteria[1] is empty")
 	})
 	t.Run("BX26 BX25 a task that waits for others is abandoned at once, and who needed it before is not asked about", func(t *testing.T) {
 		s := hopeless(9, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionAbandon}})

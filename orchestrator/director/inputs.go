@@ -33,7 +33,7 @@ type Graph struct {
 	Objective string                     `json:"objective"`
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
 	Tasks     []TaskInfo                 `json:"tasks"`
-	DesignLog []blackboard.Decision      `json:"design_log,omitempty"`
+	DesignLog []wireDecision             `json:"design_log,omitempty"`
 	Profiles  []ProfileInfo              `json:"profiles"`
 	Phases    []string                   `json:"phases"`
 	Left      string                     `json:"left,omitempty"` // of money and time, in words
@@ -41,19 +41,19 @@ type Graph struct {
 
 // TaskInfo is a task without what its workers said.
 type TaskInfo struct {
-	ID        string                    `json:"id"`
-	Title     string                    `json:"title,omitempty"`
-	Component string                    `json:"component"`
-	Phase     string                    `json:"phase"`
-	Status    blackboard.State          `json:"status"`
-	Priority  int                       `json:"priority,omitempty"`
-	DependsOn []string                  `json:"depends_on,omitempty"`
-	Criteria  []string                  `json:"acceptance_criteria,omitempty"`
-	Retries   int                       `json:"retry_count,omitempty"`
-	Conflicts int                       `json:"conflict_count,omitempty"`
-	Blocked   *blackboard.BlockedReason `json:"blocked_reason,omitempty"`
-	Failure   *Failure                  `json:"last_failure,omitempty"`
-	Summary   string                    `json:"summary,omitempty"`
+	ID        string           `json:"id"`
+	Title     string           `json:"title,omitempty"`
+	Component string           `json:"component"`
+	Phase     string           `json:"phase"`
+	Status    blackboard.State `json:"status"`
+	Priority  int              `json:"priority,omitempty"`
+	DependsOn []string         `json:"depends_on,omitempty"`
+	Criteria  []string         `json:"acceptance_criteria,omitempty"`
+	Retries   int              `json:"retry_count,omitempty"`
+	Conflicts int              `json:"conflict_count,omitempty"`
+	Blocked   *wireBlocked     `json:"blocked_reason,omitempty"`
+	Failure   *Failure         `json:"last_failure,omitempty"`
+	Summary   string           `json:"summary,omitempty"`
 }
 
 // Failure is why an attempt failed.
@@ -67,20 +67,20 @@ type Failure struct {
 // ChangeInput is what the director gets for OpReview: suggestions, or dependents of an
 // abandoned task.
 type ChangeInput struct {
-	Graph       Graph                   `json:"graph"`
-	Task        string                  `json:"task"` // that suggests, or was abandoned
-	Suggestions []blackboard.Suggestion `json:"suggestions,omitempty"`
-	Abandoned   string                  `json:"abandoned,omitempty"` // why it was
-	Dependents  []string                `json:"dependents,omitempty"`
+	Graph       Graph            `json:"graph"`
+	Task        string           `json:"task"` // that suggests, or was abandoned
+	Suggestions []wireSuggestion `json:"suggestions,omitempty"`
+	Abandoned   string           `json:"abandoned,omitempty"` // why it was
+	Dependents  []string         `json:"dependents,omitempty"`
 }
 
 // EscalationInput is what the director gets for OpEscalate and OpSplit.
 type EscalationInput struct {
-	Graph      Graph                 `json:"graph"`
-	Task       blackboard.Definition `json:"task"`
-	Attempt    int                   `json:"attempt"`
-	Escalation EscalationRequest     `json:"escalation"`
-	Checkpoint *CheckpointPlan       `json:"checkpoint,omitempty"`
+	Graph      Graph             `json:"graph"`
+	Task       wireTask          `json:"task"`
+	Attempt    int               `json:"attempt"`
+	Escalation EscalationRequest `json:"escalation"`
+	Checkpoint *CheckpointPlan   `json:"checkpoint,omitempty"`
 }
 
 // ReplanInput is what the director gets for OpReplan.
@@ -105,15 +105,15 @@ type ConflictInput struct {
 type ReviewInput struct {
 	Objective string                     `json:"objective"`
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
-	Decisions []blackboard.Decision      `json:"decisions,omitempty"`
-	Task      blackboard.Definition      `json:"task"`
+	Decisions []wireDecision             `json:"decisions,omitempty"`
+	Task      wireTask                   `json:"task"`
 	Attempt   int                        `json:"attempt"`
 	Criteria  []Criterion                `json:"criteria"`
 	Summary   string                     `json:"summary,omitempty"` // the worker's
 	Artifact  Artifact                   `json:"artifact"`
 	Diff      string                     `json:"diff,omitempty"`
 	Checks    *CheckResult               `json:"checks,omitempty"`      // what a command really did
-	Refine    *blackboard.Definition     `json:"placeholder,omitempty"` // a TEST task whose criteria are to be refined
+	Refine    *wireTask                  `json:"placeholder,omitempty"` // a TEST task whose criteria are to be refined
 }
 
 // Criterion is an acceptance criterion with its number.
@@ -134,7 +134,7 @@ type Artifact struct {
 type AssessInput struct {
 	Objective string                     `json:"objective"`
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
-	Task      blackboard.Definition      `json:"task"`
+	Task      wireTask                   `json:"task"`
 	Attempt   int                        `json:"attempt"`
 	Messages  []Said                     `json:"messages"` // the last ones
 	Metrics   Metrics                    `json:"metrics"`
@@ -163,11 +163,11 @@ type WorkInput struct {
 	Attempt    int                        `json:"attempt"`
 	Slice      int                        `json:"slice"` // 1
 	Objective  string                     `json:"objective"`
-	Task       blackboard.Definition      `json:"task"`
+	Task       wireTask                   `json:"task"`
 	Profile    ProfileInfo                `json:"profile"`
 	Spec       map[string]json.RawMessage `json:"spec,omitempty"`
-	Decisions  []blackboard.Decision      `json:"decisions,omitempty"`
-	Insights   []blackboard.Insight       `json:"insights,omitempty"`
+	Decisions  []wireDecision             `json:"decisions,omitempty"`
+	Insights   []wireInsight              `json:"insights,omitempty"`
 	Inputs     []Delivered                `json:"inputs,omitempty"`   // of tasks that this one depends on
 	Subtasks   []Delivered                `json:"subtasks,omitempty"` // of tasks that it paused for
 	Checkpoint *blackboard.Checkpoint     `json:"checkpoint,omitempty"`
@@ -178,11 +178,11 @@ type WorkInput struct {
 
 // SliceInput is what a worker gets with every further slice.
 type SliceInput struct {
-	Task     string               `json:"task"`
-	Attempt  int                  `json:"attempt"`
-	Slice    int                  `json:"slice"`
-	Insights []blackboard.Insight `json:"insights,omitempty"` // that are new; the prompt says so
-	Worktree *Place               `json:"worktree,omitempty"`
+	Task     string        `json:"task"`
+	Attempt  int           `json:"attempt"`
+	Slice    int           `json:"slice"`
+	Insights []wireInsight `json:"insights,omitempty"` // that are new; the prompt says so
+	Worktree *Place        `json:"worktree,omitempty"`
 }
 
 // Place is where a worker works.

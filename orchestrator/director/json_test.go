@@ -3,6 +3,7 @@ package director
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,8 +58,26 @@ func TestJSON(t *testing.T) {
 		},
 		{"B44 BC43 a review of changes", ChangeReview{Suggestions: []SuggestionVerdict{{Number: 1, Approve: true, Reason: "r"}}, CanProceed: []string{"a"}}, `{"suggestions":[{"number":1,"approve":true,"reason":"r"}],"can_proceed":["a"]}`},
 		{"BC63 a conflict", ConflictAnswer{DependsOn: []string{"a"}, Reason: "r"}, `{"depends_on":["a"],"reason":"r"}`},
-		{"BX26 a person's answer", Answer{Action: ActionEdit, Guidance: "g", Criteria: []string{"c"}, Spec: map[string]json.RawMessage{"ui": json.RawMessage(`1`)}}, `{"action":"edit","guidance":"g","acceptance_criteria":["c"],"spec":{"ui":1}}`},
+		{"BX26 a person's answer", Answer{Action: ActionEdit, Guidance: "g", Criteria: []string{"c"}, Spec: map[string]json.RawMessage{"ui": json.RawMessage(`1`)}}, `{"action":"edit","guidance":"g","criteria":["c"],"spec":{"ui":1}}`},
 		{"BC61 a check", []any{CheckInput{Task: "t", Commit: "c", Command: []string{"go"}}, CheckResult{Failed: []string{"T"}, Ran: 2, Output: "o"}}, `[{"task":"t","commit":"c","command":["go"]},{"passed":false,"failed":["T"],"ran":2,"output":"o"}]`},
+		{
+			"B13 B52 a worker's input has the names of the documents",
+			WorkInput{
+				Attempt: 1, Slice: 1, Objective: "o", Task: wireTask(blackboard.Definition{ID: "i", Component: "c", Phase: "p", Profile: "w", Parent: "x", FromParent: true, Placeholder: true}),
+				Decisions: wireDecisions([]blackboard.Decision{{ID: "d1", Area: "db", AppliesTo: []string{"i"}, Summary: "s", At: time.Unix(0, 0).UTC()}}),
+				Insights:  wireInsights([]blackboard.Insight{{ID: "i1", Summary: "s", SourceTask: "x", At: time.Unix(0, 0).UTC()}}),
+			},
+			`{"attempt":1,"slice":1,"objective":"o","profile":{"id":""},"task":{"id":"i","component":"c","phase":"p","assigned_worker_profile":"w","priority":0,
+			"depends_on":null,"acceptance_criteria":null,"placeholder":true,"parent":"x","from_parent":true},
+			"decisions":[{"id":"d1","area":"db","applies_to":["i"],"summary":"s","timestamp":"1970-01-01T00:00:00Z"}],
+			"insights":[{"id":"i1","summary":"s","source_task":"x","timestamp":"1970-01-01T00:00:00Z"}]}`,
+		},
+		{
+			"B44 B45 so have the director's",
+			ChangeInput{Task: "t", Graph: Graph{Tasks: []TaskInfo{{Blocked: (*wireBlocked)(&blackboard.BlockedReason{Type: blackboard.ByExternal, WaitingOn: []string{"key"}})}}}, Suggestions: wireSuggestions([]blackboard.Suggestion{{Definition: blackboard.Definition{ID: "i"}, Rationale: "r"}})},
+			`{"graph":{"objective":"","profiles":null,"phases":null,"tasks":[{"id":"","component":"","phase":"","status":"","blocked_reason":{"type":"external","waiting_on":["key"]}}]},"task":"t",
+			"suggestions":[{"id":"i","component":"","phase":"","assigned_worker_profile":"","priority":0,"depends_on":null,"acceptance_criteria":null,"rationale":"r"}]}`,
+		},
 		{"BC40 ends", Phases().States()[4:], `["completed","waiting_human","stuck","budget_exhausted","canceled","failed"]`},
 		{"BX26 actions", [][]string{taskOptions, externalOptions, runOptions}, `[["retry","edit","accept","abandon","abandon_branch"],["provided","abandon","abandon_branch"],["retry","stop"]]`},
 	} {

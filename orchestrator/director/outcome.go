@@ -42,7 +42,7 @@ type Input struct {
 
 	// AnsweredBy says who gave Answers, by the task's ID; no entry: not said. The run's log
 	// has it as an EventHumanAnswered.
-	AnsweredBy map[string]string `json:"answered_by,omitempty"`
+	AnsweredBy map[string]string `json:"answeredBy,omitempty"`
 }
 
 // The errors of runs, beside orchestrator.ErrBudget and orchestrator.ErrCanceled.
@@ -72,7 +72,7 @@ func (in Input) validate() error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(in.AnsweredBy)) {
 		if _, ok := in.Answers[id]; !ok {
-			f.Add("answered_by[%q]: answers has no %q", id, id)
+			f.Add("answeredBy[%q]: answers has no %q", id, id)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(in.Answers)) {
@@ -125,11 +125,11 @@ func (a Answer) fault(options []string) string {
 	case !slices.Contains(options, a.Action):
 		return fmt.Sprintf("action is %q, want one of %q", a.Action, options)
 	case a.Action == ActionEdit && len(a.Criteria) == 0 && len(a.Spec) == 0:
-		return "action is edit, but acceptance_criteria and spec are empty"
+		return "action is edit, but criteria and spec are empty"
 	}
 	for i, criterion := range a.Criteria {
 		if strings.TrimSpace(criterion) == "" {
-			return fmt.Sprintf("acceptance_criteria[%d] is empty", i)
+			return fmt.Sprintf("criteria[%d] is empty", i)
 		}
 	}
 	return ""

@@ -207,7 +207,7 @@ func (p Profile) info() ProfileInfo { return ProfileInfo{p.ID, p.Phases, p.Does,
 // graph is what the director sees of the board.
 func (r *run) graph(c *orchestrator.Context) Graph {
 	b := r.board.Board()
-	g := Graph{Objective: b.Objective, Spec: b.Spec, DesignLog: b.DesignLog, Profiles: r.profileInfos(), Phases: r.Policy.Phases, Left: r.left(c)}
+	g := Graph{Objective: b.Objective, Spec: b.Spec, DesignLog: wireDecisions(b.DesignLog), Profiles: r.profileInfos(), Phases: r.Policy.Phases, Left: r.left(c)}
 	for i := range b.Tasks {
 		g.Tasks = append(g.Tasks, taskInfo(&b.Tasks[i]))
 	}
@@ -217,7 +217,7 @@ func (r *run) graph(c *orchestrator.Context) Graph {
 func taskInfo(t *blackboard.Task) TaskInfo {
 	return TaskInfo{
 		ID: t.ID, Title: t.Title, Component: t.Component, Phase: t.Phase, Status: t.Status, Priority: t.Priority, DependsOn: t.DependsOn,
-		Criteria: t.Criteria, Retries: t.RetryCount, Conflicts: t.ConflictCount, Blocked: t.Blocked, Failure: failureOf(t.QA), Summary: t.Summary,
+		Criteria: t.Criteria, Retries: t.RetryCount, Conflicts: t.ConflictCount, Blocked: (*wireBlocked)(t.Blocked), Failure: failureOf(t.QA), Summary: t.Summary,
 	}
 }
 

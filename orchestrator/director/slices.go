@@ -32,8 +32,8 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 	}
 	a.slices, a.seen = 1, len(r.board.Board().Insights)
 	in := WorkInput{
-		Attempt: a.n, Slice: 1, Objective: v.Objective, Task: v.Task.Definition, Profile: a.profile.info(), Spec: v.Spec, Decisions: v.Decisions,
-		Insights: v.Insights, Inputs: r.store.delivered(v.Inputs), Subtasks: r.store.delivered(v.Subtasks), Checkpoint: v.Task.Checkpoint,
+		Attempt: a.n, Slice: 1, Objective: v.Objective, Task: wireTask(v.Task.Definition), Profile: a.profile.info(), Spec: v.Spec, Decisions: wireDecisions(v.Decisions),
+		Insights: wireInsights(v.Insights), Inputs: r.store.delivered(v.Inputs), Subtasks: r.store.delivered(v.Subtasks), Checkpoint: v.Task.Checkpoint,
 		Worktree: a.place(), Conflicts: a.clashes, Left: r.left(c),
 	}
 	a.req = agent.Request{Op: OpWork, Task: a.id, Prompt: text, Input: agent.JSON(in), History: slices.Clone(v.Memory), Output: shape.JSON()}
@@ -53,7 +53,7 @@ func (r *run) nextSlice(a *attempt) {
 	in := SliceInput{Task: a.id, Attempt: a.n, Slice: a.slices, Worktree: a.place()}
 	if news := r.news(a); len(news) > 0 && a.req.Prompt == "" {
 		if text, err := r.prompts.Fill("continue.tmpl", promptData{Op: OpContinue, Insights: news}); err == nil {
-			in.Insights, a.req.Prompt, a.seen = news, text, len(r.board.Board().Insights)
+			in.Insights, a.req.Prompt, a.seen = wireInsights(news), text, len(r.board.Board().Insights)
 		}
 	}
 	a.req.Op, a.req.Input = OpContinue, agent.JSON(in)
