@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/convene-go/convene/providers"
@@ -147,6 +148,10 @@ type Remember struct {
 	// Messages has at least one entry. From the Guardian it is exactly one system message
 	// with a text; from the others none is a system message.
 	Messages []providers.Message `json:"messages"`
+
+	// Anew is set if Messages replace the memory, because the conversation was made shorter.
+	// System messages of the memory may be among them. The Guardian does not set it.
+	Anew bool `json:"anew,omitempty"`
 }
 
 func (Remember) kind() string { return "remember" }
@@ -162,9 +167,13 @@ func (r Remember) apply(e *Editor, c Change) error {
 	if t.Status != Active && c.By != RoleDirector {
 		return fmt.Errorf("it is %s, want ACTIVE", t.Status)
 	}
-	err = errors.Join(messageFaults(r.Messages)...)
+	memory := e.b.Memories[t.ID]
+	err = errors.Join(messageFaults(r.said(memory))...)
 	if c.By == RoleGuardian {
 		err = oneSystem(r.Messages)
+	}
+	if c.By == RoleGuardian && r.Anew {
+		err = errors.New("the memory cannot be replaced by the Guardian")
 	}
 	if err != nil {
 		return err
@@ -172,9 +181,25 @@ func (r Remember) apply(e *Editor, c Change) error {
 	if c.By == RoleGuardian {
 		e.b.Guardian.LastNudge = c.At
 	}
-	e.b.Memories[t.ID] = append(e.b.Memories[t.ID], r.Messages...)
+	if r.Anew {
+		memory = nil
+	}
+	e.b.Memories[t.ID] = append(memory, r.Messages...)
 	t.UpdatedAt = c.At
 	return nil
+}
+
+// said are the messages that the one who changes the board answers for: of those that
+// replace a memory not its system messages.
+func (r Remember) said(memory []providers.Message) []providers.Message {
+	if !r.Anew {
+		return r.Messages
+	}
+	return slices.DeleteFunc(slices.Clone(r.Messages), func(m providers.Message) bool {
+		return m.Role == providers.System && slices.ContainsFunc(memory, func(old providers.Message) bool {
+			return old.Role == providers.System && old.Text == m.Text
+		})
+	})
 }
 
 // SetWatch is an [Action] of the Guardian: it replaces what the Guardian has seen of an

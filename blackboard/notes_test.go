@@ -123,6 +123,21 @@ func TestMemory(t *testing.T) {
 		r.refuses(blackboard.RoleWorker, "a", blackboard.Remember{}, "messages is empty")
 		r.refuses(blackboard.RoleStrategist, "a", blackboard.Remember{Messages: user("x")}, "not allowed")
 	})
+	t.Run("a conversation that was made shorter", func(t *testing.T) {
+		r := newRun(t, task("a"))
+		r.do(blackboard.RoleDirector, "a", blackboard.Remember{Messages: user("hint")})
+		r.evaluate()
+		r.dispatch("a")
+		r.do(blackboard.RoleGuardian, "a", blackboard.Remember{Messages: system("STOP")})
+		shorter := append(user("notes"), system("STOP")...)
+		r.refuses(blackboard.RoleGuardian, "a", blackboard.Remember{Messages: system("STOP"), Anew: true}, "cannot be replaced by the Guardian")
+		r.refuses(blackboard.RoleWorker, "a", blackboard.Remember{Messages: append(user("notes"), system("GO ON")...), Anew: true}, "messages[1] is a system message")
+		r.refuses(blackboard.RoleWorker, "a", blackboard.Remember{Messages: system("STOP"), Anew: true}, "messages is empty")
+		r.do(blackboard.RoleWorker, "a", blackboard.Remember{Messages: shorter, Anew: true})
+		assert.Equal(t, shorter, r.Board().Memories["a"])
+		r.do(blackboard.RoleWorker, "a", blackboard.Remember{Messages: user("more")})
+		assert.Len(t, r.Board().Memories["a"], 3)
+	})
 }
 
 func TestWatch(t *testing.T) {

@@ -95,12 +95,13 @@ func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error)
 	return resp, timed(err, "Bounds.TaskTime", r.Bounds.TaskTime)
 }
 
-// remember adds what was said to the memory of the task, and to the next request.
+// remember adds what was said to the memory of the task, and to the next request. Where
+// the worker has made its conversation shorter, the memory becomes that.
 func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response) *attemptFailure {
 	if a.req.Op == OpContinue {
 		a.req.Input = nil // it is no part of the conversation
 	}
-	before := len(a.req.History)
+	what := blackboard.Remember{Messages: agent.Said(a.req, resp), Anew: len(resp.Compactions) > 0}
 	a.req = agent.Continue(a.req, resp)
 	if len(resp.Messages) == 0 && resp.More {
 		a.silent += resp.Elapsed
@@ -108,11 +109,13 @@ func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response)
 		a.silent = 0
 	}
 	r.measure(c, a, resp)
-	said := a.req.History[before:]
-	if len(said) == 0 {
+	if what.Anew {
+		what.Messages = a.req.History
+	}
+	if len(what.Messages) == 0 {
 		return nil
 	}
-	if err := r.change(c, blackboard.Change{By: blackboard.RoleWorker, Task: a.id, Do: blackboard.Remember{Messages: said}}); err != nil {
+	if err := r.change(c, blackboard.Change{By: blackboard.RoleWorker, Task: a.id, Do: what}); err != nil {
 		return &attemptFailure{kind: blackboard.Crashed, text: "what the agent said cannot be kept: " + prompt.OneLine(err.Error())}
 	}
 	return nil

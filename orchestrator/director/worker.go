@@ -22,7 +22,9 @@ type ModelWorker struct {
 // Worker returns the agent of a profile whose work is done by a model with tools. It is
 // an [agent.LLM] for long work in slices, over which the Guardian watches. With worktrees,
 // each slice begins with the worktree as the last one left it, so that one that is made
-// again after a crash starts clean; tools find the folder by [PlaceFrom].
+// again after a crash starts clean; tools find the folder by [PlaceFrom]. Set Compact of it
+// for work that outgrows the model's window: the next slice, and the memory of the task,
+// go on from the shorter conversation.
 func Worker(model providers.Model, tools ...agent.Tool) ModelWorker {
 	return ModelWorker{agent.LLM{Model: model, Tools: tools, MaxTurns: workerTurns}}
 }
