@@ -190,7 +190,7 @@ func TestFiguresAreCarried(t *testing.T) {
 				}
 				c := orchestrator.Config{
 					Agents: agent.Roster{"a": says("", nil), "fails": says("", errors.New("no")), "large": says(strings.Repeat("x", 64<<10), nil)}, Fleet: lease,
-					Flows: []orchestrator.AnyFlow{f}, Store: s, Retry: orchestrator.Retry{Attempts: 1},
+					Flows: []orchestrator.AnyFlow{f}, Store: s, Retry: orchestrator.Attempts{Max: 1},
 				}
 				begin(t, local(t, c), f, "x")
 				pause(time.Hour)

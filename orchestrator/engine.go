@@ -23,12 +23,16 @@ import (
 // Under Parallel, runs take turns, children with their parent, and calls of one run come
 // first in, first out. A call gives its place to others while it waits between two
 // attempts, and lends it to a run of the same engine while its agent waits for that run.
+//
+// Retry holds where the agents are, and takes only numbers of an Attempts. In it, 0 is the
+// default: Max 4, Wait 1 s, Factor 2, Longest 60 s. Waits have some jitter, and are at least
+// as long as the error asks for. Fresh and Final mean nothing here, and are faults.
 type Config struct {
 	Agents   agent.Roster // agents that flows call, by name; copied
 	Flows    []AnyFlow    // flows whose runs Resume finds; flows that are only started need not be here
 	Store    runlog.Store // store of the logs; nil: in memory, nothing survives
 	Log      *slog.Logger // log of the engine; nil: silent
-	Retry    Retry        // retries of transient errors; zero: the defaults
+	Retry    Attempts     // retries of calls that failed transiently; zero: 4 attempts, see below
 	Parallel int          // number of calls inside agents at once, over all runs; 0: no limit
 	Fleet    Fleet        // place among the engines on the same Store; zero: the defaults, all runs
 	Requests Requests     // recorded texts of requests; zero: only their hashes
@@ -66,15 +70,6 @@ type Requests struct {
 	AcceptChanged bool
 }
 
-// Retry is how transient errors of agents are retried: with exponential backoff
-// and jitter. Zero fields are the defaults: 4 attempts, from 1 s, at most 60 s.
-//
-// Its fields:
-//   - Attempts: attempts of one call, the first included; 0: 4
-//   - Initial: wait before the second attempt, which then grows; 0: 1 s
-//   - Max: longest wait between two attempts; 0: 60 s
-type Retry = engine.Retry
-
 // Engine carries out runs: here (NewLocal) or on another driver (NewEngine). Safe
 // for concurrent use.
 type Engine struct{ driver engine.Driver }
@@ -89,7 +84,7 @@ type Engine struct{ driver engine.Driver }
 // [runlog.As], is a warning in the log.
 func NewLocal(c Config) (*Engine, error) {
 	lc := local.Config{
-		Agents: c.Agents, Store: c.Store, Log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), Retry: c.Retry, Parallel: c.Parallel,
+		Agents: c.Agents, Store: c.Store, Log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), Retry: c.Retry.ofCalls(), Parallel: c.Parallel,
 		Requests: c.Requests,
 		Fleet: local.Fleet{
 			Lease: cmp.Or(c.Fleet.Lease, 30*time.Second), Poll: cmp.Or(c.Fleet.Poll, 500*time.Millisecond), Outage: cmp.Or(c.Fleet.Outage, time.Minute),
@@ -140,8 +135,11 @@ func (c Config) validate(programs []*engine.Program) error {
 			}
 		}
 	}
-	if min(c.Parallel, c.Retry.Attempts) < 0 || min(c.Retry.Initial, c.Retry.Max, c.Fleet.Lease, c.Fleet.Poll, c.Fleet.Outage) < 0 {
-		bad("Config.Parallel is %d, Retry is %+v, Fleet is %+v: want no negative figure", c.Parallel, c.Retry, c.Fleet)
+	if err := c.Retry.faultOfCalls(); err != nil {
+		bad("Config.Retry: %w", err)
+	}
+	if c.Parallel < 0 || min(c.Fleet.Lease, c.Fleet.Poll, c.Fleet.Outage) < 0 {
+		bad("Config.Parallel is %d, Fleet is %+v: want no negative figure", c.Parallel, c.Fleet)
 	}
 	if _, ok := runlog.As[runlog.Blobs](c.Store); c.Requests.Record && !ok {
 		bad("Config.Requests.Record needs a Store that is a runlog.Blobs")

@@ -17,7 +17,7 @@ func on(t *testing.T, store runlog.Store) enginetest.Open {
 	t.Helper()
 	return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
 		e, err := orchestrator.NewLocal(orchestrator.Config{
-			Agents: agents, Flows: flows, Store: store, Retry: orchestrator.Retry{Initial: time.Millisecond},
+			Agents: agents, Flows: flows, Store: store, Retry: orchestrator.Attempts{Wait: time.Millisecond},
 		})
 		require.NoError(t, err)
 		return e

@@ -34,8 +34,8 @@ func newPlain() plain { return plain{runlog.NewMemory()} }
 // local is an engine that is closed at the end of the test.
 func local(t *testing.T, c orchestrator.Config) *orchestrator.Engine {
 	t.Helper()
-	if c.Retry == (orchestrator.Retry{}) {
-		c.Retry.Initial = time.Millisecond
+	if c.Retry == (orchestrator.Attempts{}) {
+		c.Retry.Wait = time.Millisecond
 	}
 	e, err := orchestrator.NewLocal(c)
 	require.NoError(t, err)

@@ -401,13 +401,13 @@ func TestConfigNamesAllFaults(t *testing.T) {
 	_, err := orchestrator.NewLocal(orchestrator.Config{
 		Agents: agent.Roster{"": echo, "nil": nil, "mute": agent.LLM{}},
 		Flows:  []orchestrator.AnyFlow{nil, named, named, orchestrator.Flow[none, none]{}},
-		Store:  onlyStore{newPlain()}, Parallel: -1, Retry: orchestrator.Retry{Attempts: -1}, Requests: orchestrator.Requests{Record: true},
+		Store:  onlyStore{newPlain()}, Parallel: -1, Retry: orchestrator.Attempts{Max: -1}, Requests: orchestrator.Requests{Record: true},
 	})
 	require.Error(t, err)
 	require.ErrorIs(t, err, orchestrator.ErrNoAgent)
 	for _, want := range []string{
 		`the agent ""`, `the agent "nil"`, `"mute": agent: LLM.Model is nil`, `Flows has a nil entry`, `duplicate flow "f" version 0`, `flow "": a Flow needs a Name and Do`,
-		`"missing"`, `Parallel is -1`, `Retry is`, `Requests.Record needs`,
+		`"missing"`, `Parallel is -1`, `Config.Retry: it is {Max:-1`, `Requests.Record needs`,
 	} {
 		assert.ErrorContains(t, err, want)
 	}

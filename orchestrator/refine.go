@@ -1,8 +1,10 @@
 package orchestrator
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/answer"
@@ -58,9 +60,10 @@ func (s Scale) check(score float64) error {
 	return agent.ErrorOf(fmt.Errorf("%w: the score is %v, want %v to %v", ErrMalformed, score, s.Min, s.Max))
 }
 
-// Refinement says how to make a T that is good enough.
+// Refinement says how to make a T that is good enough. Attempts, Gate and Grade are the
+// short form of Retrier, GateBy and Grader; to set both forms of one is ErrFlow.
 type Refinement[T any] struct {
-	Attempts int     // number of tries at most; less than 1 counts as 1
+	Attempts int     // number of tries at most, up to MaxTries; less than 1 counts as 1
 	Gate     float64 // least score of a try that passes; 0: every graded try passes
 	Scale    Scale   // range of Gate and scores; zero: 0 to 100
 
@@ -73,6 +76,18 @@ type Refinement[T any] struct {
 	// error, or a score outside of the Scale, Grade is called once more; then the try
 	// is ungraded.
 	Grade func(c *Context, v T) (Verdict, error)
+
+	// Retrier decides after each try that did not pass, or failed. It is asked for
+	// Working{Role: "refine"}. Nil: Attempts. Its Again.Agent, Feedback and Fresh are in
+	// what Try gets as last; After is waited for.
+	Retrier Retrier
+
+	// GateBy decides about each graded try: grading.Accept passes. Its Standing has no
+	// Threshold: see grading.AtLeast and grading.At. Nil: Gate.
+	GateBy grading.Gate[grading.Standing, grading.Decision]
+
+	// Grader judges in the place of Grade. Nil: Grade.
+	Grader Grader[T, Verdict]
 }
 
 // Refined is one try with its verdict.
@@ -81,6 +96,7 @@ type Refined[T any] struct {
 	Verdict           // grade of Value; zero: it has none
 	Pass     bool     `json:"pass"`               // result of the gate, never a model's word
 	Tries    int      `json:"tries"`              // number of tries made so far
+	Agent    string   `json:"agent,omitempty"`    // agent that a Retrier wants for the next try; "": the usual one
 	Ungraded string   `json:"ungraded,omitempty"` // reason why Value has no score; "": it has one
 	Failures []string `json:"failures,omitempty"` // failures of tries and grades, oldest first: the host sees them, the writer does not
 }
@@ -96,65 +112,134 @@ type Refined[T any] struct {
 // When the run is over (canceled, or refused by a budget), or the flow broke a rule
 // (ErrFlow, also for a Gate outside of the Scale), Refine returns that error, and
 // beside it the best so far. An agent's own error of the same name is a failure.
-func Refine[T any](c *Context, r Refinement[T]) (best Refined[T], err error) {
-	s, err := r.scale()
-	if err != nil {
-		return best, err
+func Refine[T any](c *Context, r Refinement[T]) (Refined[T], error) {
+	w := refining[T]{Refinement: r}
+	if err := w.complete(); err != nil {
+		return w.best, err
 	}
-	fail := func(how string) {
-		best.Failures = append(best.Failures, fmt.Sprintf("try %d %s: %v", best.Tries, how, err))
-	}
-	var last Refined[T]
-	graded := false
-	for n := 1; n <= max(r.Attempts, 1); n++ {
-		try := Refined[T]{Tries: n}
-		try.Value, err = r.Try(c, last)
-		best.Tries, last.Tries = n, n
-		if ends(err) {
-			return best, err
+	for {
+		if over, err := w.try(c); over {
+			return w.best, err
 		}
-		if err != nil {
-			fail("failed")
-			continue
-		}
-		if try.Verdict, err = r.grade(c, try.Value, s); err != nil {
-			if graded {
-				fail("was not graded")
-			} else {
-				best.Value, best.Ungraded = try.Value, err.Error()
-			}
-			return best, ending(err)
-		}
-		try.Pass = r.Gate == 0 || grading.Round6(try.Score) >= grading.Round6(r.Gate)
-		last = try
-		if try.Pass || !graded || try.Score >= best.Score {
-			try.Failures = best.Failures
-			best = try
-		}
-		if graded = true; try.Pass {
-			return best, nil
+		if again, err := w.again(c); err != nil || !again {
+			return w.best, err
 		}
 	}
-	if graded {
-		err = nil
-	}
-	return best, err
 }
 
-// scale is the Scale of r; ErrFlow if the Gate is not on it.
-func (r Refinement[T]) scale() (Scale, error) {
-	s, err := r.Scale.orDefault()
-	if err == nil && r.Gate != 0 && s.check(r.Gate) != nil {
-		err = brokenRule("Refinement.Gate is %v, which is not on the Scale of %v to %v", r.Gate, s.Min, s.Max)
+// refining is a refinement under way.
+type refining[T any] struct {
+	Refinement[T] // in its long form, with a Scale
+
+	best   Refined[T]
+	last   Refined[T] // last graded try
+	told   Refined[T] // what the next try is told of last
+	tries  []Try
+	scores []float64 // of graded tries
+}
+
+// complete brings w into its long form; ErrFlow if that cannot be done.
+func (w *refining[T]) complete() (err error) {
+	if w.Scale, err = w.Scale.orDefault(); err != nil {
+		return err
 	}
-	return s, err
+	if w.Attempts != 0 && w.Retrier != nil || w.Gate != 0 && w.GateBy != nil || w.Grade != nil && w.Grader != nil {
+		return brokenRule("a Refinement has two forms of one rule, want one of Attempts and Retrier, Gate and GateBy, Grade and Grader")
+	}
+	if w.Retrier == nil {
+		w.Retrier = Attempts{Max: max(w.Attempts, 1)}
+	}
+	if w.GateBy == nil {
+		w.GateBy = grading.AtLeast(w.Gate)
+	}
+	if w.Grader == nil {
+		w.Grader = GradeWith(w.Grade)
+	}
+	if least, ok := w.GateBy.(grading.AtLeast); ok && least != 0 && w.Scale.check(float64(least)) != nil {
+		return brokenRule("the Gate of a Refinement is %v, which is not on the Scale of %v to %v", float64(least), w.Scale.Min, w.Scale.Max)
+	}
+	return nil
+}
+
+// try makes one try. over: the refinement is over with it.
+func (w *refining[T]) try(c *Context) (over bool, err error) {
+	try := Refined[T]{Tries: len(w.tries) + 1}
+	try.Value, err = w.Try(c, w.told)
+	w.best.Tries, w.last.Tries = try.Tries, try.Tries
+	made := Try{Agent: w.told.Agent, Err: err}
+	if err != nil {
+		w.tries = append(w.tries, made)
+		if !ends(err) {
+			w.fail("failed", err)
+			return false, nil
+		}
+		return true, err
+	}
+	if try.Verdict, err = w.grade(c, try.Value); err != nil {
+		if len(w.scores) > 0 {
+			w.fail("was not graded", err)
+		} else {
+			w.best.Value, w.best.Ungraded = try.Value, err.Error()
+		}
+		return true, ending(err)
+	}
+	decision := w.GateBy.Decide(grading.Standing{Score: try.Score, Before: w.scores, Try: try.Tries})
+	if !slices.Contains([]grading.Decision{grading.Accept, grading.Revise, grading.Discard}, decision) {
+		return true, brokenRule("the gate of a Refinement decided %q, want accept, revise or discard", decision)
+	}
+	try.Pass = decision == grading.Accept
+	w.keep(try)
+	made.Score, made.Decision, made.Feedback = &try.Score, string(decision), try.Feedback
+	w.tries = append(w.tries, made)
+	return try.Pass, nil
+}
+
+// keep makes a graded try the last one, and the best if it is.
+func (w *refining[T]) keep(try Refined[T]) {
+	w.last = try
+	if try.Pass || len(w.scores) == 0 || try.Score >= w.best.Score {
+		try.Failures = w.best.Failures
+		w.best = try
+	}
+	w.scores = append(slices.Clip(w.scores), try.Score) // a gate may have kept the others
+}
+
+// fail keeps a failure for the host.
+func (w *refining[T]) fail(how string, err error) {
+	w.best.Failures = append(w.best.Failures, fmt.Sprintf("try %d %s: %v", w.best.Tries, how, err))
+}
+
+// again reports whether there is another try, and waits for it. Without one, the error is
+// that of the last try if none was graded.
+func (w *refining[T]) again(c *Context) (bool, error) {
+	var again Again
+	if len(w.tries) < MaxTries {
+		again = w.Retrier.Next(Working{Role: "refine"}, slices.Clone(w.tries))
+	}
+	if !again.Retry {
+		if len(w.scores) > 0 {
+			return false, nil
+		}
+		return false, w.tries[len(w.tries)-1].Err
+	}
+	if again.After > 0 {
+		if err := c.Sleep(again.After); err != nil {
+			return false, err
+		}
+	}
+	w.told = w.last
+	if again.Fresh {
+		w.told = Refined[T]{Tries: w.last.Tries}
+	}
+	w.told.Agent, w.told.Feedback = again.Agent, cmp.Or(again.Feedback, w.told.Feedback)
+	return true, nil
 }
 
 // grade asks for a verdict, and once more if none comes that is on the scale.
-func (r Refinement[T]) grade(c *Context, v T, s Scale) (verdict Verdict, err error) {
+func (w *refining[T]) grade(c *Context, v T) (verdict Verdict, err error) {
 	for range 2 {
-		if verdict, err = r.Grade(c, v); err == nil {
-			err = s.check(verdict.Score)
+		if verdict, err = w.Grader.Grade(c, v); err == nil {
+			err = w.Scale.check(verdict.Score)
 		}
 		if err == nil || ends(err) {
 			break

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/routing"
 )
 
@@ -85,8 +86,8 @@ func (a Attempts) Next(of Working, tries []Try) Again {
 		return Again{}
 	}
 	wait := routing.Backoff(len(tries)+1, a.Wait, a.Factor, a.Longest)
-	if e, ok := errors.AsType[*agent.Error](last); ok && e.RetryAfter > wait {
-		wait = e.RetryAfter
+	if last != nil && agent.ErrorOf(last).RetryAfter > wait {
+		wait = agent.ErrorOf(last).RetryAfter
 		if a.Longest > 0 {
 			wait = min(wait, a.Longest)
 		}
@@ -110,6 +111,24 @@ func (a Attempts) Validate() error {
 		faults = append(faults, fmt.Errorf("Longest is %v, want 0 or more", a.Longest))
 	}
 	return errors.Join(faults...)
+}
+
+// ofCalls returns a as an engine follows it.
+func (a Attempts) ofCalls() engine.Retry {
+	return engine.Retry{Attempts: a.Max, Initial: a.Wait, Max: a.Longest, Factor: a.Factor}
+}
+
+// faultOfCalls returns why an engine cannot follow a, or nil.
+func (a Attempts) faultOfCalls() error {
+	switch {
+	case a.Fresh || a.Final:
+		return errors.New("Fresh and Final are for the tries of teams, want neither")
+	case a.Max < 0 || min(a.Wait, a.Longest) < 0:
+		return fmt.Errorf("it is %+v, want no negative figure", a)
+	case a.Factor != 0 && !(a.Factor >= 1 && a.Factor <= 1000): // also refuses NaN
+		return fmt.Errorf("Factor is %v, want 1 to 1000", a.Factor)
+	}
+	return nil
 }
 
 // Retryable reports whether another try may succeed after err. It may not if the agent says

@@ -40,7 +40,7 @@ func (a *flaky) waits() []time.Duration {
 	return ds
 }
 
-func limited(t *testing.T, retry orchestrator.Retry, a agent.Agent, l agent.Limits) (agent.Response, error) {
+func limited(t *testing.T, retry orchestrator.Attempts, a agent.Agent, l agent.Limits) (agent.Response, error) {
 	t.Helper()
 	f := flow("retry", func(c *orchestrator.Context) (agent.Response, error) { return c.Call("a", agent.Request{Limits: l}) })
 	e, err := orchestrator.NewLocal(orchestrator.Config{Agents: agent.Roster{"a": a}, Retry: retry})
@@ -55,7 +55,7 @@ func TestRetry(t *testing.T) {
 	t.Run("by default 4 attempts, from about a second, doubling", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := &flaky{fails: 9, err: busy}
-			_, err := limited(t, orchestrator.Retry{}, a, agent.Limits{})
+			_, err := limited(t, orchestrator.Attempts{}, a, agent.Limits{})
 			require.ErrorContains(t, err, "busy")
 			require.Len(t, a.waits(), 3)
 			for i, d := range a.waits() {
@@ -68,7 +68,7 @@ func TestRetry(t *testing.T) {
 	t.Run("no wait is longer than the longest", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := &flaky{fails: 9, err: busy}
-			got, err := limited(t, orchestrator.Retry{Attempts: 10, Initial: time.Minute, Max: 2 * time.Minute}, a, agent.Limits{})
+			got, err := limited(t, orchestrator.Attempts{Max: 10, Wait: time.Minute, Longest: 2 * time.Minute}, a, agent.Limits{})
 			require.NoError(t, err)
 			assert.Equal(t, "at last", got.Text)
 			for _, d := range a.waits()[1:] {
@@ -80,7 +80,7 @@ func TestRetry(t *testing.T) {
 	t.Run("not before the vendor's word", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := &flaky{fails: 2, err: &providers.Error{Kind: providers.RateLimited, RetryAfter: 5 * time.Minute}}
-			_, err := limited(t, orchestrator.Retry{}, a, agent.Limits{})
+			_, err := limited(t, orchestrator.Attempts{}, a, agent.Limits{})
 			require.NoError(t, err)
 			for _, d := range a.waits() {
 				assert.GreaterOrEqual(t, d, 5*time.Minute)
@@ -91,7 +91,7 @@ func TestRetry(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := &flaky{fails: 99, err: agent.Transient(errors.New("busy"), time.Minute)}
 			begun := time.Now()
-			_, err := limited(t, orchestrator.Retry{Attempts: 50}, a, agent.Limits{Total: 210 * time.Second})
+			_, err := limited(t, orchestrator.Attempts{Max: 50}, a, agent.Limits{Total: 210 * time.Second})
 			require.ErrorIs(t, err, orchestrator.ErrTimeout)
 			require.ErrorContains(t, err, "in attempt 4, after 3m30s", "0 min, 1 min, 2 min, 3 min")
 			require.ErrorContains(t, err, "busy")
@@ -104,7 +104,7 @@ func TestRetry(t *testing.T) {
 	t.Run("an attempt is bounded apart", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begun := time.Now()
-			_, err := limited(t, orchestrator.Retry{Initial: time.Second, Max: time.Second}, hang, agent.Limits{Timeout: time.Hour, Attempts: 2})
+			_, err := limited(t, orchestrator.Attempts{Wait: time.Second, Longest: time.Second}, hang, agent.Limits{Timeout: time.Hour, Attempts: 2})
 			require.ErrorIs(t, err, orchestrator.ErrTimeout)
 			assert.Equal(t, 2*time.Hour, time.Since(begun).Truncate(time.Minute))
 		})
@@ -113,7 +113,7 @@ func TestRetry(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var attempts []int
 			begun := time.Now()
-			_, err := limited(t, orchestrator.Retry{}, agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+			_, err := limited(t, orchestrator.Attempts{}, agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
 				attempts = append(attempts, agent.InfoFrom(ctx).Attempt)
 				deadline, ok := ctx.Deadline()
 				assert.True(t, ok)
@@ -128,7 +128,7 @@ func TestRetry(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			used := providers.Usage{Calls: 1, Input: 5, Cost: 7}
 			a := &flaky{fails: 2, err: agent.Transient(errors.New("busy"), time.Minute), usage: used}
-			got, err := limited(t, orchestrator.Retry{}, a, agent.Limits{})
+			got, err := limited(t, orchestrator.Attempts{}, a, agent.Limits{})
 			require.NoError(t, err)
 			assert.Equal(t, used.Add(used).Add(used), got.Usage)
 			assert.Equal(t, 2*time.Minute, got.Elapsed)
@@ -136,7 +136,7 @@ func TestRetry(t *testing.T) {
 	})
 	t.Run("an agent that reports no call counts as one, however often it was tried", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			got, err := limited(t, orchestrator.Retry{}, &flaky{fails: 2, err: busy}, agent.Limits{})
+			got, err := limited(t, orchestrator.Attempts{}, &flaky{fails: 2, err: busy}, agent.Limits{})
 			require.NoError(t, err)
 			assert.Equal(t, providers.Usage{Calls: 1}, got.Usage)
 		})

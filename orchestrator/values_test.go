@@ -24,7 +24,6 @@ var aliases = map[string]reflect.Type{
 	"Held":     reflect.TypeFor[orchestrator.Held](),
 	"Lost":     reflect.TypeFor[orchestrator.Lost](),
 	"Question": reflect.TypeFor[orchestrator.Question](),
-	"Retry":    reflect.TypeFor[orchestrator.Retry](),
 	"Status":   reflect.TypeFor[orchestrator.Status](),
 }
 

@@ -75,7 +75,7 @@ func work(arg string) (err error) {
 		Agents: w.roster(),
 		Flows:  []orchestrator.AnyFlow{plans(), spends(), hello()},
 		Store:  store,
-		Retry:  orchestrator.Retry{Initial: time.Millisecond},
+		Retry:  orchestrator.Attempts{Wait: time.Millisecond},
 		Fleet:  w.place(),
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ func TestEngine(t *testing.T) {
 		store := open(t, config(t))
 		return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
 			e, err := orchestrator.NewLocal(orchestrator.Config{
-				Agents: agents, Flows: flows, Store: store, Retry: orchestrator.Retry{Initial: time.Millisecond},
+				Agents: agents, Flows: flows, Store: store, Retry: orchestrator.Attempts{Wait: time.Millisecond},
 			})
 			require.NoError(t, err)
 			return e

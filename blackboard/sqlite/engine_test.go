@@ -19,7 +19,7 @@ func TestEngine(t *testing.T) {
 		store := open(t, sqlite.Config{Path: filepath.Join(t.TempDir(), "runs.db"), Sync: sqlite.Normal})
 		return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
 			e, err := orchestrator.NewLocal(orchestrator.Config{
-				Agents: agents, Flows: flows, Store: store, Retry: orchestrator.Retry{Initial: time.Millisecond},
+				Agents: agents, Flows: flows, Store: store, Retry: orchestrator.Attempts{Wait: time.Millisecond},
 			})
 			require.NoError(t, err)
 			return e

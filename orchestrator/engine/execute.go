@@ -21,6 +21,7 @@ type Retry struct {
 	Attempts int           // attempts of one call, the first included; 0: 4
 	Initial  time.Duration // wait before the second attempt, which then grows; 0: 1 s
 	Max      time.Duration // longest wait between two attempts; 0: 60 s
+	Factor   float64       // ratio of each further wait to the one before; 0: 2
 }
 
 // DefaultGrace is how long an agent may take to return after its call was canceled or is
@@ -219,7 +220,7 @@ func (t *Task) tryAgain(ctx context.Context, retry Retry) {
 	}
 	most := cmp.Or(limits.Attempts, retry.Attempts, 4)
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(cmp.Or(retry.Initial, time.Second)),
-		backoff.WithMaxInterval(cmp.Or(retry.Max, time.Minute)), backoff.WithMultiplier(2), backoff.WithMaxElapsedTime(0))
+		backoff.WithMaxInterval(cmp.Or(retry.Max, time.Minute)), backoff.WithMultiplier(cmp.Or(retry.Factor, 2)), backoff.WithMaxElapsedTime(0))
 	for t.Err != nil && t.Err.Transient && t.attempts < most && t.affordable() && !base.over() {
 		t.rest(base, max(wait.NextBackOff(), t.Err.RetryAfter)) // at least as long as the vendor asked for
 		if !base.over() {

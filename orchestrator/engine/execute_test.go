@@ -260,6 +260,8 @@ func TestWaitsBetweenAttempts(t *testing.T) {
 		got = waits(t, agent.Limits{}, Retry{Attempts: 12, Initial: 3 * second, Max: 10 * second}, 0)
 		near(t, []time.Duration{3 * second, 6 * second, 10 * second, 10 * second}, got[:4])
 		near(t, []time.Duration{time.Minute}, waits(t, agent.Limits{}, Retry{Attempts: 20}, 0)[18:])
+		near(t, []time.Duration{second, 3 * second, 9 * second}, waits(t, agent.Limits{}, Retry{Factor: 3}, 0))
+		near(t, []time.Duration{second, second, second}, waits(t, agent.Limits{}, Retry{Factor: 1}, 0))
 	})
 	t.Run("the vendor's wait counts where it is longer", func(t *testing.T) {
 		assert.Equal(t, []time.Duration{time.Hour, time.Hour}, waits(t, agent.Limits{}, Retry{Attempts: 3}, time.Hour))

@@ -37,7 +37,7 @@ import (
 )
 
 // Open returns an engine: each call is one more process on the same storage. The engine
-// must retry transient errors after milliseconds (orchestrator.Retry). The suite closes it.
+// must retry transient errors after milliseconds (orchestrator.Attempts). The suite closes it.
 type Open func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine
 
 // Engine describes the engine that Run checks.

@@ -21,7 +21,7 @@ func processes(t *testing.T, store runlog.Store) enginetest.Open {
 	t.Helper()
 	return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
 		e, err := orchestrator.NewLocal(orchestrator.Config{
-			Agents: agents, Flows: flows, Store: store, Retry: orchestrator.Retry{Initial: time.Millisecond},
+			Agents: agents, Flows: flows, Store: store, Retry: orchestrator.Attempts{Wait: time.Millisecond},
 		})
 		require.NoError(t, err)
 		return e
@@ -63,7 +63,7 @@ func TestEngineWithoutOptionalInterfaces(t *testing.T) {
 		store := runlog.NewMemory()
 		return func(agents agent.Roster, flows ...orchestrator.AnyFlow) *orchestrator.Engine {
 			c := local.Config{
-				Agents: agents, Store: store, Log: slog.New(slog.DiscardHandler), Retry: orchestrator.Retry{Initial: time.Millisecond},
+				Agents: agents, Store: store, Log: slog.New(slog.DiscardHandler), Retry: engine.Retry{Initial: time.Millisecond},
 				Fleet: local.Fleet{Lease: 30 * time.Second, Poll: 500 * time.Millisecond, Outage: time.Minute},
 			}
 			for _, f := range flows {

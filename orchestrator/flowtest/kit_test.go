@@ -39,7 +39,7 @@ func TestTwoHours(t *testing.T) {
 		busy := agent.Transient(errors.New("busy"), 5*time.Minute)
 		return agent.Roster{"writer": flowtest.NewScript(tb, flowtest.Fail(1, busy, "five!"))}
 	})
-	k.Config.Retry.Initial = time.Second
+	k.Config.Retry.Wait = time.Second
 	out, log, err := k.Run(t)
 	require.ErrorIs(t, err, orchestrator.ErrBudget)
 	assert.Equal(t, 5, out)

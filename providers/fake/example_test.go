@@ -62,7 +62,7 @@ func ExampleRule() {
 		return done, nil
 	}}
 	engine, err := orchestrator.NewLocal(orchestrator.Config{
-		Agents: agent.Roster{"worker": agent.LLM{Model: m}}, Retry: orchestrator.Retry{Initial: time.Millisecond},
+		Agents: agent.Roster{"worker": agent.LLM{Model: m}}, Retry: orchestrator.Attempts{Wait: time.Millisecond},
 	})
 	if err != nil {
 		fmt.Println(err)
