@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/internal/dialect"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/providers"
@@ -165,6 +166,13 @@ type Info struct {
 	Started       time.Time                  `json:"started"`                 // time of the first record
 	Changed       time.Time                  `json:"changed"`                 // time of the last record
 }
+
+// MarshalJSON writes i as hosts read it: money in USD, durations as texts such as "5m0s".
+func (i Info) MarshalJSON() ([]byte, error) { return dialect.Encode(i) }
+
+// UnmarshalJSON reads what MarshalJSON has written. Fields that it does not know are left
+// out: another version may have them.
+func (i *Info) UnmarshalJSON(data []byte) error { return dialect.DecodeLenient(data, i) }
 
 // Lost is what budgets hold against calls that were under way when a process was
 // killed, and against calls and children that were left behind. What they really used

@@ -83,7 +83,7 @@ var arrows = map[string]may{
 	"blackboard/postgres/pgtest":      {others: []string{"github.com/jackc/pgx/v5"}},
 	"blackboard/storetest/doubles":    {own: []string{"blackboard/runlog"}},
 	"orchestrator/agent":              {own: []string{"providers", "internal/answer", "internal/text"}, others: []string{schema}},
-	"orchestrator/engine":             {own: slices.Concat(agents, []string{"internal/text"}), others: []string{backoff, xsync}},
+	"orchestrator/engine":             {own: slices.Concat(agents, []string{"internal/dialect", "internal/text"}), others: []string{backoff, xsync}},
 	"orchestrator/internal/sched":     {own: engines},
 	"orchestrator/internal/jobs":      {},
 	"orchestrator/internal/final":     {own: engines},
