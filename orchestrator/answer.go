@@ -12,6 +12,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -74,6 +75,26 @@ func (r *Run) AnswerWith(ctx context.Context, key string, value any, o AnswerOpt
 		if o.Seen != "" || !errors.Is(err, ErrChanged) {
 			break
 		}
+	}
+	if errors.Is(err, ErrNoQuestion) {
+		err = r.nearest(ctx, key, err)
+	}
+	return err
+}
+
+// nearest returns err, which says that nothing asks key, with the open question whose key is
+// almost that.
+func (r *Run) nearest(ctx context.Context, key string, err error) error {
+	v, unread := r.engine.driver.Look(ctx, r.id)
+	if unread != nil {
+		return err
+	}
+	var keys []string
+	for _, q := range v.Questions {
+		keys = append(keys, q.Key)
+	}
+	if near := text.Nearest(key, keys); near != "" && near != key {
+		err = agent.ErrorOf(fmt.Errorf("%w; %q is open", err, near))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package orchestrator_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -33,4 +34,30 @@ func TestInfoAsHostsReadIt(t *testing.T) {
 	var again orchestrator.Info
 	require.NoError(t, json.Unmarshal(append(data[:len(data)-1:len(data)-1], `,"new":1}`...), &again))
 	assert.Equal(t, info, again)
+}
+
+// A typo in the key of a question says which one is open.
+func TestAnswerToAlmostAQuestion(t *testing.T) {
+	asks := orchestrator.Flow[string, bool]{Name: "asks", Do: func(c *orchestrator.Context, key string) (bool, error) {
+		return orchestrator.Await[bool](c, orchestrator.Question{Key: key})
+	}}
+	eng, err := orchestrator.NewLocal(orchestrator.Config{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, eng.Close(context.WithoutCancel(t.Context()))) }()
+	run, err := asks.Start(t.Context(), eng, "publish", orchestrator.StartOptions{})
+	require.NoError(t, err)
+	for rec, err := range run.Events(t.Context(), 0) {
+		require.NoError(t, err)
+		if rec.Kind == "asked" {
+			break
+		}
+	}
+	err = run.Answer(t.Context(), "publsh", true)
+	require.ErrorIs(t, err, orchestrator.ErrNoQuestion)
+	assert.ErrorContains(t, err, `; "publish" is open`)
+	err = run.Answer(t.Context(), "delete", true)
+	require.ErrorIs(t, err, orchestrator.ErrNoQuestion)
+	assert.NotContains(t, err.Error(), "is open")
+	require.NoError(t, run.Answer(t.Context(), "publish", true))
+	require.NoError(t, run.Wait(t.Context()))
 }

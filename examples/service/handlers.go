@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,20 +12,21 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
 const maxBody = 256 << 10 // of requests; as long as a team's prompt
 
-// start begins a run. A client that sends the same Idempotency-Key and prompt
-// again gets the same run.
+// start begins a run of a form with a prompt, or of the team's Input as JSON. A client that
+// sends the same Idempotency-Key and request again gets the same run.
 func (s *server) start(w http.ResponseWriter, r *http.Request) {
-	prompt, err := prompt(w, r)
+	in, err := input(w, r)
 	if err != nil {
 		s.fail(w, err)
 		return
 	}
-	run, err := s.flow.Start(r.Context(), s.engine, hierarchy.Input{Prompt: prompt}, orchestrator.StartOptions{
+	run, err := s.flow.Start(r.Context(), s.engine, in, orchestrator.StartOptions{
 		ID:     r.Header.Get("Idempotency-Key"),
 		Budget: orchestrator.Budget{Cost: 5 * providers.USD, Calls: 200},
 	})
@@ -36,17 +39,54 @@ func (s *server) start(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, run.ID())
 }
 
-// prompt reads the request for the team.
-func prompt(w http.ResponseWriter, r *http.Request) (string, error) {
+// input reads the request for the team.
+func input(w http.ResponseWriter, r *http.Request) (in hierarchy.Input, err error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if err := r.ParseForm(); err != nil { // FormValue would hide it
-		return "", fmt.Errorf("%w: the form cannot be read: %w", errRequest, err)
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch kind {
+	case "application/json":
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = team.Decode(body, &in) // unknown fields are faults
+		}
+		if err != nil {
+			return in, fmt.Errorf("%w: the JSON cannot be read: %w", errRequest, err)
+		}
+	case "application/x-www-form-urlencoded":
+		if err := r.ParseForm(); err != nil { // PostFormValue would hide it
+			return in, fmt.Errorf("%w: the form cannot be read: %w", errRequest, err)
+		}
+		in.Prompt = r.PostFormValue("prompt")
+	default:
+		return in, fmt.Errorf("%w: Content-Type is %q, want a form with prompt=..., or application/json with {\"prompt\": \"...\"}", errRequest, kind)
 	}
-	prompt := r.PostFormValue("prompt")
-	if strings.TrimSpace(prompt) == "" {
-		return "", fmt.Errorf("%w: the form has no prompt", errRequest)
+	if strings.TrimSpace(in.Prompt) == "" {
+		return in, fmt.Errorf("%w: the request has no prompt; JSON needs the Content-Type application/json", errRequest)
 	}
-	return prompt, nil
+	return in, nil
+}
+
+// list shows the newest runs, at most limit of them (50), behind the run after.
+func (s *server) list(w http.ResponseWriter, r *http.Request) {
+	q := orchestrator.RunQuery{Flow: s.flow.Name, Text: r.FormValue("text"), After: r.FormValue("after"), Limit: 50}
+	if limit := r.FormValue("limit"); limit != "" {
+		var err error
+		if q.Limit, err = strconv.Atoi(limit); err != nil || q.Limit < 1 || q.Limit > 1000 {
+			s.fail(w, fmt.Errorf("%w: limit is %.20q, want 1 to 1000", errRequest, limit))
+			return
+		}
+	}
+	runs := []orchestrator.Info{}
+	for info, err := range s.engine.Runs(r.Context(), q) {
+		if err != nil {
+			s.fail(w, err)
+			return
+		}
+		runs = append(runs, info)
+	}
+	if err := reply(w, map[string]any{"runs": runs}); err != nil {
+		s.fail(w, err)
+	}
 }
 
 // events streams the log as server-sent events. A browser that lost the connection

@@ -43,6 +43,7 @@ func open(ctx context.Context, agents agent.Roster, store runlog.Store, log *slo
 func (s *server) routes() http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("POST /runs", s.start)
+	m.HandleFunc("GET /runs", s.list)
 	m.HandleFunc("GET /runs/{id}", s.with(s.info))
 	m.HandleFunc("GET /runs/{id}/events", s.with(s.events))
 	m.HandleFunc("GET /runs/{id}/state", s.with(s.state))

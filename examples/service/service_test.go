@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -143,6 +144,7 @@ func TestStreamAndAnswer(t *testing.T) {
 	assert.Equal(t, seen[3:], again, "behind the Last-Event-ID")
 
 	_, body := p.read("GET", "/runs/"+run, "")
+	assert.Contains(t, body, `"timeout":"168h0m0s"`)
 	var info orchestrator.Info
 	require.NoError(t, json.Unmarshal([]byte(body), &info))
 	require.Len(t, info.Questions, 1)
@@ -158,8 +160,10 @@ func TestStreamAndAnswer(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, status, body)
 	status, body = p.read("POST", "/runs/"+run+"/answers/"+question, `true`, "If-Match", `"another"`)
 	assert.Equal(t, http.StatusPreconditionFailed, status, body)
-	status, body = p.read("POST", "/runs/"+run+"/answers/other", `true`)
+	status, body = p.read("POST", "/runs/"+run+"/answers/publsh", `true`)
 	assert.Equal(t, http.StatusConflict, status, body)
+	assert.Contains(t, body, `"publish" is open`)
+	assert.Equal(t, 7*24*time.Hour, info.Questions[0].Timeout)
 	status, body = p.read("POST", "/runs/"+run+"/answers/"+question, `true`, "X-User", "ann", "If-Match", `"`+info.Questions[0].Hash+`"`)
 	assert.Equal(t, http.StatusNoContent, status, body)
 	status, body = p.read("POST", "/runs/"+run+"/answers/"+question, `false`)
@@ -299,12 +303,20 @@ func TestBadRequests(t *testing.T) {
 	status, body := p.read("GET", "/runs/nobody", "")
 	assert.Equal(t, http.StatusNotFound, status, body)
 	for form, why := range map[string]string{
-		"": "no prompt", "prompt=+": "no prompt", "prompt=%zz": "cannot be read", "prompt=" + strings.Repeat("x", maxBody): "too large",
+		"": "no prompt", "prompt=+": "no prompt", `{"prompt":"x"}`: "JSON needs the Content-Type application/json", "prompt=%zz": "cannot be read", "prompt=" + strings.Repeat("x", maxBody): "too large",
 	} {
 		status, body = p.read("POST", "/runs", form, "Idempotency-Key", "order-5")
 		assert.Equal(t, http.StatusBadRequest, status)
 		assert.Contains(t, body, why)
 	}
+	for body, why := range map[string]string{"": "cannot be read", "{}": "no prompt", `{"prompt": 1}`: "cannot be read", `{"promt": "x"}`: "promt"} {
+		status, said := p.read("POST", "/runs", body, "Idempotency-Key", "order-5", "Content-Type", "application/json")
+		assert.Equal(t, http.StatusBadRequest, status, body)
+		assert.Contains(t, said, why)
+	}
+	status, body = p.read("POST", "/runs", "a text", "Content-Type", "text/plain")
+	assert.Equal(t, http.StatusBadRequest, status)
+	assert.Contains(t, body, `Content-Type is "text/plain", want a form with prompt=..., or application/json`)
 	status, _ = p.read("GET", "/runs/order-5", "")
 	assert.Equal(t, http.StatusNotFound, status, "no run came of it")
 	run := p.start("order-4", "A text")
@@ -312,6 +324,36 @@ func TestBadRequests(t *testing.T) {
 	assert.Equal(t, http.StatusConflict, status, body)
 	status, body = p.read("GET", "/runs/"+run+"/events", "", "Last-Event-ID", "x")
 	assert.Equal(t, http.StatusBadRequest, status, body)
+}
+
+func TestList(t *testing.T) {
+	p := boot(t, filepath.Join(t.TempDir(), "runs.db"), scripted())
+	defer p.close()
+	list := func(query string) (ids []string) {
+		status, body := p.read("GET", "/runs"+query, "")
+		require.Equal(t, http.StatusOK, status, body)
+		var got struct{ Runs []orchestrator.Info }
+		require.NoError(t, json.Unmarshal([]byte(body), &got))
+		for _, info := range got.Runs {
+			ids = append(ids, info.ID)
+		}
+		return ids
+	}
+	_, body := p.read("GET", "/runs", "")
+	assert.JSONEq(t, `{"runs":[]}`, body)
+	status, body := p.read("POST", "/runs", `{"prompt": "A text"}`, "Content-Type", "application/json; charset=utf-8", "Idempotency-Key", "b")
+	require.Equal(t, http.StatusAccepted, status, body)
+	p.until("b", "", runlog.Asked)
+	p.start("a", "A picture")
+	p.until("a", "", runlog.Asked)
+	assert.ElementsMatch(t, []string{"a", "b"}, list(""))
+	first := list("?limit=1")
+	require.Len(t, first, 1)
+	assert.ElementsMatch(t, []string{"a", "b"}, append(first, list("?after="+first[0])...))
+	for _, wrong := range []string{"0", "x", "1001"} {
+		status, body := p.read("GET", "/runs?limit="+wrong, "")
+		assert.Equal(t, http.StatusBadRequest, status, body)
+	}
 }
 
 // A service whose address is taken leaves the runs of the file alone.
