@@ -1,7 +1,8 @@
 // Package dialect is the JSON that hosts read and write: Configs, Inputs, Outcomes, States,
 // events and what lists of runs show.
 //
-// It is that of encoding/json, with two differences at any depth: a time.Duration is a text
+// It is that of encoding/json without its escapes for HTML, and with two differences at any
+// depth: a time.Duration is a text
 // such as "5m0s", and a providers.NanoUSD is a decimal number of USD. In both, -1 stands for
 // orchestrator.None. Types with methods for JSON or text keep their own form. The type that
 // is given to Encode or Decode is the exception: its methods may call them.
@@ -87,11 +88,12 @@ func writes(t reflect.Type) bool { return t.Implements(writesJSON) || t.Implemen
 
 // own writes what encoding/json makes of v.
 func (e *encoder) own(v reflect.Value) error {
-	data, err := json.Marshal(v.Interface())
-	if err != nil {
+	into := json.NewEncoder(e)
+	into.SetEscapeHTML(false)
+	if err := into.Encode(v.Interface()); err != nil {
 		return faultOf(err, "has no JSON form: ")
 	}
-	e.Write(data)
+	e.Truncate(e.Len() - 1) // the line break
 	return nil
 }
 
@@ -158,8 +160,7 @@ func (e *encoder) object(v reflect.Value, depth int) error {
 }
 
 func (e *encoder) key(name string) {
-	quoted, _ := json.Marshal(name) // a text always has a JSON form
-	e.Write(quoted)
+	_ = e.own(reflect.ValueOf(name)) // a text always has a JSON form
 	e.WriteByte(':')
 }
 

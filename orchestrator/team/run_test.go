@@ -50,10 +50,10 @@ func TestRun(t *testing.T) {
 	assert.Equal(t, providers.Dollars(0.5), poem.Spent.Cost)
 	assert.Equal(t, []string{
 		`poetry.run.started {"asked":"tea"}`,
-		`poetry.agent.started {"moves":["created -write-\u003e writing"],"who":"poet","try":1}`,
+		`poetry.agent.started {"moves":["created -write-> writing"],"who":"poet","try":1}`,
 		`poetry.agent.finished {"who":"poet","try":1,"usage":{"calls":1,"cost":0.5}}`,
 		`poetry.poem.written {"lines":3}`,
-		`poetry.run.finished {"moves":["writing -finish-\u003e done"],"status":"completed","usage":{"calls":1,"cost":0.5}}`,
+		`poetry.run.finished {"moves":["writing -finish-> done"],"status":"completed","usage":{"calls":1,"cost":0.5}}`,
 	}, records)
 	data, err := json.Marshal(poem)
 	require.NoError(t, err)
@@ -251,7 +251,7 @@ func TestMachine(t *testing.T) {
 	for _, rec := range records {
 		told[rec.Kind] = string(rec.Data)
 	}
-	assert.Equal(t, `{"path":"street/1","moves":["red -go-\u003e green","green -stop-\u003e red","red -go-\u003e green","green -stop-\u003e red"]}`, told["light.street.told"])
+	assert.Equal(t, `{"path":"street/1","moves":["red -go-> green","green -stop-> red","red -go-> green","green -stop-> red"]}`, told["light.street.told"])
 	assert.Equal(t, `{"warning":{"code":"light/dark","who":"street/1","message":"it is dark"}}`, told["light.warning.raised"], "moves of parts are not those of the run")
 }
 

@@ -17,6 +17,14 @@ import (
 // ErrSilent is an answer without any text or data.
 var ErrSilent = errors.New("the agent's answer is empty")
 
+// TextOf returns the text of a response without the space around it, or else its data.
+func TextOf(resp agent.Response) string {
+	if text := strings.TrimSpace(resp.Text); text != "" {
+		return text
+	}
+	return string(resp.Data)
+}
+
 // Seat is a member of a team, and what it is asked for: an A. It is a value: a copy with
 // another Prompt or Request asks the same member for something else.
 type Seat[A any] struct {
@@ -154,9 +162,7 @@ func (s Seat[A]) try(c *orchestrator.Context, r *Run, reply *Reply[A], member st
 	s.tell(c, r, "started", Event{Try: reply.Tries})
 	reply.Text = ""
 	reply.Value, reply.Response, err = orchestrator.AskWith(within, member, req, func(resp agent.Response) (A, error) {
-		if reply.Text = strings.TrimSpace(resp.Text); reply.Text == "" {
-			reply.Text = string(resp.Data)
-		}
+		reply.Text = TextOf(resp)
 		v, err := read(resp)
 		if err == nil && s.Check != nil {
 			err = s.Check(v)
@@ -204,11 +210,7 @@ func (s *Seat[A]) reader() (func(agent.Response) (A, error), error) {
 	}
 	if reflect.TypeFor[A]().Kind() == reflect.String {
 		return func(resp agent.Response) (a A, err error) {
-			text := strings.TrimSpace(resp.Text)
-			if text == "" {
-				text = string(resp.Data)
-			}
-			reflect.ValueOf(&a).Elem().SetString(text)
+			reflect.ValueOf(&a).Elem().SetString(TextOf(resp))
 			return a, nil
 		}, nil
 	}
