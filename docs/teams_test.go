@@ -124,23 +124,18 @@ func TestDirectorPage(t *testing.T) {
 		return text
 	}
 	for _, machine := range []string{
-		director.Phases().Mermaid(""), blackboard.TaskTable().Mermaid(""), blackboard.StrategyTable().Mermaid(""), portfolio.Stages.Mermaid(""), portfolio.Phases.Mermaid(""),
+		director.Phases().Mermaid(""), blackboard.TaskTable().Mermaid(""), blackboard.StrategyTable().Mermaid(""),
 	} {
 		assert.Contains(t, text, "```mermaid\n"+machine+"```\n")
 	}
 	t.Run("it has every setting", func(t *testing.T) {
 		assert.Equal(t, 45, settings(t, part(team, "| Config |"), reflect.TypeFor[director.Config]()))
-		assert.Equal(t, 12, settings(t, part(several, "| Config |"), reflect.TypeFor[portfolio.Config[string, string]]()))
+		assert.Equal(t, 13, settings(t, part(several, "| Config |"), reflect.TypeFor[portfolio.Config[string, string]]()))
 	})
 	t.Run("it has every end", func(t *testing.T) {
 		for _, end := range director.Phases().States() {
 			if director.Phases().Terminal(end) {
 				assert.Contains(t, part(team, "| `Outcome.End` |"), "\n| `"+string(end)+"` | ")
-			}
-		}
-		for _, end := range portfolio.Phases.States() {
-			if portfolio.Phases.Terminal(end) {
-				assert.Contains(t, part(several, "| status |"), "\n| `"+string(end)+"` | ")
 			}
 		}
 	})
@@ -158,8 +153,8 @@ func TestDirectorPage(t *testing.T) {
 			{"director/guardian.go", `(?m)^\t\w+ +drift = "([^"]+)"`, part(team, "| verdict |"), 5},
 			{"../blackboard/task.go", `(?m)^\t\w+ +FailureKind = "([^"]+)"`, part(team, "| failure |"), 8},
 			{"../blackboard/task.go", `(?m)^\t\w+ +EscalationType = "([^"]+)"`, part(team, "| escalation |"), 6},
-			{"director/portfolio/*.go", `(?m)^\tEvent\w+ += "([^"]+)"`, several, 8},
-			{"director/portfolio/*.go", `(?m)^\tWarn\w+ += "([^"]+)"`, several, 5},
+			{"director/portfolio/*.go", `(?m)^\tEvent\w+ +team\.Kind = "([^"]+)"`, several, 5},
+			{"director/portfolio/outcome.go", `(?m)^\t[a-z]\w+ += agent\.Code\("([^"]+)"`, several, 3},
 			{"director/portfolio/*.go", `(?m)^\t(Err\w+) += agent\.Code`, several, 2},
 		} {
 			names := 0

@@ -45,12 +45,12 @@ func newFlow(rounds int, price func(agent string) providers.NanoUSD) (orchestrat
 	}
 	return portfolio.New(portfolio.Config[director.Input, director.Outcome]{
 		Name: program, Work: work,
-		Policy: portfolio.Policy{StaleAfter: month},
-		Limits: portfolio.Limits{Rounds: rounds},
-		Hooks: portfolio.Hooks[director.Input, director.Outcome]{
-			Score: func(_ portfolio.Project, out director.Outcome) *float64 { return promise(out.Board) },
-			Brief: brief,
+		Rules: portfolio.Rules[director.Input, director.Outcome]{
+			Score:     func(_ portfolio.Project, out director.Outcome) *float64 { return promise(out.Board) },
+			Brief:     brief,
+			Allocator: portfolio.Shares{Promote: 0.7, Kill: 0.2, StaleAfter: month},
 		},
+		Bounds: portfolio.Bounds{Rounds: rounds},
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // lines describes a record; nil: it is not shown.
@@ -18,7 +19,7 @@ func lines(rec runlog.Record) []string {
 	if !strings.HasPrefix(rec.Kind, "portfolio.") || json.Unmarshal(rec.Data, &e) != nil {
 		return nil
 	}
-	switch rec.Kind {
+	switch team.Kind(rec.Kind) {
 	case portfolio.EventMoneyAllocated:
 		return allocated(e)
 	case portfolio.EventProjectKilled:
@@ -29,7 +30,7 @@ func lines(rec runlog.Record) []string {
 		return []string{fmt.Sprintf("%s, %s: round %d begins with %s", e.Project, e.Stage, e.Round, cli.USD(e.Budget))}
 	case portfolio.EventRoundFinished:
 		return []string{finished(e)}
-	case portfolio.EventWarningRaised:
+	case "portfolio.warning.raised":
 		return []string{"warning: " + e.Warning.Who + ": " + e.Warning.Message}
 	}
 	return nil

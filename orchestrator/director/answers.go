@@ -180,9 +180,9 @@ type CheckpointPlan struct {
 // Answer is a person's answer to a question of a run; its options say which actions fit.
 type Answer struct {
 	Action   string                     `json:"action" enum:"retry,edit,accept,abandon,abandon_branch,provided,stop"`
-	Guidance string                     `json:"guidance,omitempty"`            // to the worker, with retry, edit and provided
+	Guidance string                     `json:"guidance,omitempty"` // to the worker, with retry, edit and provided
 	Criteria []string                   `json:"criteria,omitempty"` // with edit: those of the task from now on
-	Spec     map[string]json.RawMessage `json:"spec,omitempty"`                // with edit: requirements by area
+	Spec     map[string]json.RawMessage `json:"spec,omitempty"`     // with edit: requirements by area
 }
 
 // The actions of an Answer.

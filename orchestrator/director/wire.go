@@ -70,7 +70,9 @@ func wireInsights(all []blackboard.Insight) []wireInsight {
 }
 
 func wireSuggestions(all []blackboard.Suggestion) []wireSuggestion {
-	return each(all, func(s blackboard.Suggestion) wireSuggestion { return wireSuggestion{wireTask(s.Definition), s.Rationale} })
+	return each(all, func(s blackboard.Suggestion) wireSuggestion {
+		return wireSuggestion{wireTask(s.Definition), s.Rationale}
+	})
 }
 
 // each returns the list of what of makes of the elements. Nil stays nil.

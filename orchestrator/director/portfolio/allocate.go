@@ -11,6 +11,7 @@ import (
 	"github.com/convene-go/convene/fsm"
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -33,13 +34,13 @@ type Action string
 
 // The actions. Keep changes no stage.
 const (
-	Promote Action = "promote" // to the next stage
-	Keep    Action = "keep"
-	Kill    Action = "kill"
+	Promote Action = "promote" // the next stage
+	Keep    Action = "keep"    // the same stage
+	Kill    Action = "kill"    // KILLED
 )
 
-// Stages is the table of stages: one step up at a time, and KILLED from any.
-var Stages = fsm.MustNew(fsm.Definition[Stage, Action, string]{
+// stages is the table of stages: one step up at a time, and KILLED from any.
+var stages = fsm.MustNew(fsm.Definition[Stage, Action, string]{
 	Initial:  Idea,
 	States:   []Stage{Idea, Researching, Validating, Building, Launching, Operating, Killed},
 	Terminal: []Stage{Killed},
@@ -55,51 +56,78 @@ var Stages = fsm.MustNew(fsm.Definition[Stage, Action, string]{
 
 // Project is one project of a portfolio.
 type Project struct {
-	ID    string `json:"id"`
-	Stage Stage  `json:"stage"` // in an Entry "" is IDEA
+	ID    string `json:"id"`    // name, which no other project has
+	Stage Stage  `json:"stage"` // stage; in an Entry "" is IDEA
 
 	// Score is how promising it is, from 0 to 1. Nil means that it is not graded: then
 	// it is kept, without money.
 	Score *float64 `json:"score,omitempty"`
 
-	LastProgress time.Time `json:"lastProgress"` // in an Entry the zero time is the start of the run
+	LastProgress time.Time `json:"lastProgress"` // time of the last score; in an Entry the zero time is the start of the run
 }
 
-// Policy says what becomes of projects. orchestrator.None is "never" and "no limit".
-type Policy struct {
-	Promote float64 `json:"promote,omitzero"` // a score of this or more is promoted; in a Config 0 is 0.7
-	Kill    float64 `json:"kill,omitzero"`    // a score below this is killed; in a Config 0 is 0.2
+// Means is what there is for the projects of a portfolio.
+type Means struct {
+	Budget providers.NanoUSD // money to be shared out; 0: there is none, or no limit
+	Slots  int               // projects that may run at once; 0: all
+	Now    time.Time         // time of the decision
+}
 
-	// StaleAfter is how long a project may be without progress before it is killed. 0: no
-	// limit.
-	StaleAfter time.Duration `json:"staleAfter,omitzero"`
+// Allocator decides what becomes of projects. It is a function of its arguments, which it
+// does not change. It returns one order for each project that is not KILLED. An error, a
+// project twice, and budgets of more than there is are faults of the rule.
+type Allocator interface {
+	Allocate(projects []Project, has Means) ([]Order, error)
+}
 
-	// Slots is how many projects may run at once. 0: all.
-	Slots int `json:"slots,omitzero"`
+// AllocatorFunc is a function that is an Allocator.
+type AllocatorFunc func(projects []Project, has Means) ([]Order, error)
+
+// Allocate calls f.
+func (f AllocatorFunc) Allocate(projects []Project, has Means) ([]Order, error) {
+	return f(projects, has)
 }
 
 // Order is what becomes of a project.
 type Order struct {
-	Project string            `json:"project"`
-	Action  Action            `json:"action"`
-	Stage   Stage             `json:"stage"`  // afterwards
-	Budget  providers.NanoUSD `json:"budget"` // its share of the budget, rounded down
-	Runs    bool              `json:"runs"`   // it has one of the slots
+	Project string            `json:"project"`       // ID of the project
+	Action  Action            `json:"action"`        // never ""
+	Stage   Stage             `json:"stage"`         // stage afterwards; an Allocator may leave it out
+	Budget  providers.NanoUSD `json:"budget"`        // money for its next round
+	Runs    bool              `json:"runs"`          // it has one of the slots
+	Why     string            `json:"why,omitempty"` // reason for Kill, in words
 }
 
-// Allocate returns an order for each project that is not killed already, in their order.
+// Shares is the usual [Allocator]. Promising projects are promoted, weak and stale ones
+// killed, and the money is shared in proportion to the scores.
 //
-// Stale projects are killed, and those with a score below Policy.Kill; those with a score
-// of Policy.Promote or more are promoted, but for OPERATING ones. The budget is shared in
-// proportion to the scores of those that are left; if these are all 0, none gets any.
-// The slots go to the highest scores, of equals to the smallest IDs; a project without
-// money has none. A budget of 0 gives slots alone, to the scores above 0.
-//
-// Scores are rounded to six decimals. The error joins all faults: an ID that is empty or
-// listed twice, an unknown stage, a score or bound that is not within 0 to 1, a budget
-// below 0.
-func Allocate(projects []Project, budget providers.NanoUSD, p Policy, now time.Time) ([]Order, error) {
-	if err := check(projects, budget, p); err != nil {
+// Of projects that are left the highest scores get the slots, of equals the smallest IDs.
+// One without money gets no slot. A Budget of 0 gives only slots, to the scores above 0.
+// Scores are rounded to six decimals.
+type Shares struct {
+	Promote    float64       `json:"promote"`             // least score that is promoted, 0 to 1; orchestrator.None: none is
+	Kill       float64       `json:"kill"`                // scores below are killed, 0 to 1; orchestrator.None: none is
+	StaleAfter time.Duration `json:"staleAfter,omitzero"` // time without progress after which a project is killed; 0, orchestrator.None: none is
+}
+
+// Validate returns all faults of s.
+func (s Shares) Validate() error {
+	var f team.Faults
+	for _, bound := range []struct {
+		field string
+		x     float64
+	}{{"Promote", s.Promote}, {"Kill", s.Kill}} {
+		if bound.x != orchestrator.None {
+			f.Within(bound.field, bound.x, 0, 1)
+		}
+	}
+	team.Least(&f, "StaleAfter", s.StaleAfter, orchestrator.None)
+	return f.Err()
+}
+
+// Allocate implements [Allocator]. It returns the orders in the order of the projects.
+func (s Shares) Allocate(projects []Project, has Means) ([]Order, error) {
+	if err := errors.Join(s.Validate(), check(projects, has.Budget)); err != nil {
 		return nil, fmt.Errorf("portfolio: %w", err)
 	}
 	orders := make([]Order, 0, len(projects))
@@ -109,7 +137,7 @@ func Allocate(projects []Project, budget providers.NanoUSD, p Policy, now time.T
 		if project.Stage == Killed {
 			continue
 		}
-		order := decide(project, p, now)
+		order := s.decide(project, has.Now)
 		var share uint64
 		if order.Action != Kill && project.Score != nil {
 			share = uint64(grading.Round(1e6 * *project.Score))
@@ -118,36 +146,33 @@ func Allocate(projects []Project, budget providers.NanoUSD, p Policy, now time.T
 	}
 	for i, share := range shares {
 		if share > 0 {
-			high, low := bits.Mul64(uint64(budget), share)
+			high, low := bits.Mul64(uint64(has.Budget), share)
 			money, _ := bits.Div64(high, low, sum)
 			orders[i].Budget = providers.NanoUSD(money)
 		}
-		if orders[i].Budget == 0 && budget > 0 {
+		if orders[i].Budget == 0 && has.Budget > 0 {
 			shares[i] = 0
 		}
 	}
-	giveSlots(orders, shares, p.Slots)
+	giveSlots(orders, shares, has.Slots)
 	return orders, nil
 }
 
-// stale says whether a project without progress since then is killed.
-func (p Policy) stale(since, now time.Time) bool {
-	return p.StaleAfter > 0 && now.Sub(since) > p.StaleAfter
-}
-
 // decide returns what becomes of a project, without money.
-func decide(project Project, p Policy, now time.Time) Order {
+func (s Shares) decide(project Project, now time.Time) Order {
 	order := Order{Project: project.ID, Action: Keep, Stage: project.Stage}
 	score := project.Score
 	switch {
-	case p.stale(project.LastProgress, now), score != nil && grading.Round6(*score) < grading.Round6(p.Kill):
-		order.Action = Kill
-	case p.Promote >= 0 && score != nil && grading.Round6(*score) >= grading.Round6(p.Promote):
+	case s.StaleAfter > 0 && now.Sub(project.LastProgress) > s.StaleAfter:
+		order.Action, order.Why = Kill, fmt.Sprintf("no progress for more than %v", s.StaleAfter)
+	case score != nil && grading.Round6(*score) < grading.Round6(s.Kill):
+		order.Action, order.Why = Kill, fmt.Sprintf("its score of %.2f is below %.2f", *score, s.Kill)
+	case s.Promote >= 0 && score != nil && grading.Round6(*score) >= grading.Round6(s.Promote):
 		order.Action = Promote
 	}
-	to, ok := Stages.Next(project.Stage, order.Action)
+	to, ok := order.next(project.Stage)
 	if !ok {
-		order.Action = Keep // there is nothing above it
+		order.Action, to = Keep, project.Stage // there is no higher stage
 	}
 	order.Stage = to
 	return order
@@ -170,38 +195,4 @@ func giveSlots(orders []Order, shares []uint64, slots int) {
 	for _, i := range first {
 		orders[i].Runs = true
 	}
-}
-
-func check(projects []Project, budget providers.NanoUSD, p Policy) error {
-	var faults []error
-	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	within := func(field string, x float64) {
-		if !(x >= 0 && x <= 1) { // also refuses NaN
-			bad("%s is %v, want 0 to 1", field, x)
-		}
-	}
-	bound := func(field string, x float64) {
-		if x != orchestrator.None {
-			within(field, x)
-		}
-	}
-	bound("policy.promote", p.Promote)
-	bound("policy.kill", p.Kill)
-	if budget < 0 {
-		bad("budget is %d, want 0 or more", budget)
-	}
-	seen := map[string]bool{}
-	for i, project := range projects {
-		if project.ID == "" || seen[project.ID] {
-			bad("projects[%d]: id %q is empty or taken", i, project.ID)
-		}
-		seen[project.ID] = true
-		if !slices.Contains(Stages.States(), project.Stage) {
-			bad("projects[%d] %q: stage is %q, want one of %q", i, project.ID, project.Stage, Stages.States())
-		}
-		if project.Score != nil {
-			within(fmt.Sprintf("projects[%d] %q: score", i, project.ID), *project.Score)
-		}
-	}
-	return errors.Join(faults...)
 }

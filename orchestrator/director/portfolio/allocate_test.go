@@ -19,17 +19,34 @@ import (
 
 var (
 	now    = time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC)
-	policy = portfolio.Policy{Promote: 0.7, Kill: 0.2, StaleAfter: 30 * 24 * time.Hour}
+	policy = portfolio.Shares{Promote: 0.7, Kill: 0.2, StaleAfter: 30 * 24 * time.Hour}
 )
 
 func project(id string, stage portfolio.Stage, score float64, days int) portfolio.Project {
 	return portfolio.Project{ID: id, Stage: stage, Score: &score, LastProgress: now.AddDate(0, 0, -days)}
 }
 
-func allocate(t require.TestingT, budget providers.NanoUSD, p portfolio.Policy, projects ...portfolio.Project) []portfolio.Order {
-	orders, err := portfolio.Allocate(projects, budget, p, now)
+func allocate(t require.TestingT, budget providers.NanoUSD, s portfolio.Shares, projects ...portfolio.Project) []portfolio.Order {
+	return within(t, portfolio.Means{Budget: budget, Now: now}, s, projects...)
+}
+
+// within returns the orders without their reasons, which TestWhy has.
+func within(t require.TestingT, has portfolio.Means, s portfolio.Shares, projects ...portfolio.Project) []portfolio.Order {
+	orders, err := s.Allocate(projects, has)
 	require.NoError(t, err)
+	for i := range orders {
+		require.Equal(t, orders[i].Action == portfolio.Kill, orders[i].Why != "", "each kill has a reason")
+		orders[i].Why = ""
+	}
 	return orders
+}
+
+func TestWhy(t *testing.T) {
+	orders, err := policy.Allocate([]portfolio.Project{project("weak", portfolio.Idea, 0.1, 31), project("stale", portfolio.Idea, 0.9, 31), project("c", portfolio.Idea, 0.1, 2)}, portfolio.Means{Now: now})
+	require.NoError(t, err)
+	assert.Equal(t, "no progress for more than 720h0m0s", orders[0].Why, "this comes first")
+	assert.Equal(t, "no progress for more than 720h0m0s", orders[1].Why)
+	assert.Equal(t, "its score of 0.10 is below 0.20", orders[2].Why)
 }
 
 func TestAllocate(t *testing.T) {
@@ -53,7 +70,7 @@ func TestAllocate(t *testing.T) {
 		assert.Equal(t, portfolio.Promote, orders[1].Action)
 		assert.Equal(t, portfolio.Keep, orders[2].Action)
 		assert.Equal(t, portfolio.Keep, allocate(t, 0, policy, project("rounded", portfolio.Idea, 0.1999999, 0))[0].Action, "scores have six decimals")
-		assert.Equal(t, portfolio.Keep, allocate(t, 0, portfolio.Policy{Promote: orchestrator.None}, project("all", portfolio.Idea, 1, 0))[0].Action)
+		assert.Equal(t, portfolio.Keep, allocate(t, 0, portfolio.Shares{Promote: orchestrator.None}, project("all", portfolio.Idea, 1, 0))[0].Action)
 		forever := policy
 		forever.StaleAfter = 0
 		assert.Equal(t, portfolio.Keep, allocate(t, 0, forever, project("old", portfolio.Idea, 0.3, 9999))[0].Action)
@@ -75,9 +92,7 @@ func TestAllocate(t *testing.T) {
 		assert.Equal(t, portfolio.Kill, allocate(t, 10, policy, ungraded)[0].Action, "stale is stale")
 	})
 	t.Run("B120 slots go to the highest scores, of equals to the smallest ID", func(t *testing.T) {
-		slots := policy
-		slots.Slots = 2
-		orders := allocate(t, 100, slots, project("z", portfolio.Idea, 0.5, 0), project("b", portfolio.Idea, 0.4, 0), project("a", portfolio.Idea, 0.4, 0), project("k", portfolio.Killed, 1, 0))
+		orders := within(t, portfolio.Means{Budget: 100, Slots: 2, Now: now}, policy, project("z", portfolio.Idea, 0.5, 0), project("b", portfolio.Idea, 0.4, 0), project("a", portfolio.Idea, 0.4, 0), project("k", portfolio.Killed, 1, 0))
 		require.Len(t, orders, 3, "killed ones have no order")
 		assert.Equal(t, []bool{true, false, true}, []bool{orders[0].Runs, orders[1].Runs, orders[2].Runs})
 	})
@@ -85,8 +100,8 @@ func TestAllocate(t *testing.T) {
 		assert.Equal(t, portfolio.Order{Project: "a", Action: portfolio.Keep, Stage: portfolio.Operating, Budget: 10, Runs: true}, allocate(t, 10, policy, project("a", portfolio.Operating, 1, 0))[0])
 	})
 	t.Run("BC67 bad input, all at once", func(t *testing.T) {
-		_, err := portfolio.Allocate([]portfolio.Project{project("", "MOON", math.NaN(), 0), project("a", portfolio.Idea, 1.5, 0), project("a", portfolio.Idea, 0, 0)}, -1, portfolio.Policy{Promote: 2, Kill: -0.5}, now)
-		require.EqualError(t, err, "portfolio: policy.promote is 2, want 0 to 1\npolicy.kill is -0.5, want 0 to 1\nbudget is -1, want 0 or more\n"+
+		_, err := portfolio.Shares{Promote: 2, Kill: -0.5}.Allocate([]portfolio.Project{project("", "MOON", math.NaN(), 0), project("a", portfolio.Idea, 1.5, 0), project("a", portfolio.Idea, 0, 0)}, portfolio.Means{Budget: -1, Now: now})
+		require.EqualError(t, err, "portfolio: Promote is 2, want 0 to 1\nKill is -0.5, want 0 to 1\nbudget is -1, want 0 or more\n"+
 			"projects[0]: id \"\" is empty or taken\nprojects[0] \"\": stage is \"MOON\", want one of [\"IDEA\" \"RESEARCHING\" \"VALIDATING\" \"BUILDING\" \"LAUNCHING\" \"OPERATING\" \"KILLED\"]\nprojects[0] \"\": score is NaN, want 0 to 1\n"+
 			"projects[1] \"a\": score is 1.5, want 0 to 1\nprojects[2]: id \"a\" is empty or taken")
 	})
@@ -112,7 +127,7 @@ func TestAllocate(t *testing.T) {
 }
 
 // slowly is a second Allocate, of fractions and of a search for each slot.
-func slowly(projects []portfolio.Project, budget providers.NanoUSD, p portfolio.Policy) (orders []portfolio.Order) {
+func slowly(projects []portfolio.Project, budget providers.NanoUSD, slots int, p portfolio.Shares) (orders []portfolio.Order) {
 	millionths := func(x float64) int64 { return int64(math.Round(x * 1e6)) }
 	scores := map[string]int64{} // of those that are left
 	var sum int64
@@ -142,7 +157,6 @@ func slowly(projects []portfolio.Project, budget providers.NanoUSD, p portfolio.
 			orders[i].Budget = providers.NanoUSD(share.Div(share, big.NewInt(sum)).Int64())
 		}
 	}
-	slots := p.Slots
 	if slots <= 0 {
 		slots = len(orders)
 	}
@@ -168,11 +182,11 @@ func TestAllocateSlowly(t *testing.T) {
 	t.Run("BC67 B120 the same as with fractions and a search", rapid.MakeCheck(func(t *rapid.T) {
 		bound := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1, orchestrator.None}))
 		score := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 0.0000004, 0.000001, 0.5, 1}))
-		p := portfolio.Policy{
+		p := portfolio.Shares{
 			Promote: bound.Draw(t, "promote"), Kill: bound.Draw(t, "kill"),
 			StaleAfter: rapid.SampledFrom([]time.Duration{orchestrator.None, 0, 24 * time.Hour}).Draw(t, "stale"),
-			Slots:      rapid.IntRange(-1, 4).Draw(t, "slots"),
 		}
+		slots := rapid.IntRange(0, 4).Draw(t, "slots")
 		budget := providers.NanoUSD(rapid.OneOf(rapid.Int64Range(0, 9), rapid.Int64Range(0, math.MaxInt64)).Draw(t, "budget"))
 		ids := rapid.Permutation([]string{"a", "b", "B", "é", "日本", "a/1", " ", "\x00"}).Draw(t, "ids")
 		var projects []portfolio.Project
@@ -184,7 +198,7 @@ func TestAllocateSlowly(t *testing.T) {
 			projects = append(projects, one)
 		}
 		before := slices.Clone(projects)
-		require.Equal(t, append([]portfolio.Order{}, slowly(projects, budget, p)...), allocate(t, budget, p, projects...))
+		require.Equal(t, append([]portfolio.Order{}, slowly(projects, budget, slots, p)...), within(t, portfolio.Means{Budget: budget, Slots: slots, Now: now}, p, projects...))
 		require.Equal(t, before, projects)
 	}))
 }

@@ -1,48 +1,52 @@
 package portfolio
 
 import (
-	"errors"
-	"time"
+	"fmt"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
-// Config is how projects are worked on and judged. New copies it. It has a JSON form,
-// without Work and Hooks: durations are "5m" or seconds, money is USD, unknown fields are
-// faults.
+// Config says how projects are worked on and judged. New copies it. In JSON, which has no
+// Work, durations are "5m" or seconds, money is USD, and unknown fields are faults.
 type Config[I, O any] struct {
-	// Name is the flow's. "" means "portfolio".
-	Name string `json:"name,omitzero"`
-
-	// Work is one round of work at a project, such as a director.
-	Work orchestrator.Flow[I, O] `json:"-"`
-
-	Policy Policy      `json:"policy,omitzero"`
-	Limits Limits      `json:"limits,omitzero"`
-	Hooks  Hooks[I, O] `json:"-"`
+	Name   string                  `json:"name,omitzero" default:"portfolio"` // name of the flow; "": "portfolio"
+	Work   orchestrator.Flow[I, O] `json:"-"`                                 // one round of work at a project, such as a director; required
+	Rules  Rules[I, O]             `json:"rules,omitzero"`                    // what the team computes
+	Limits team.Limits             `json:"limits,omitzero"`                   // money and time of all projects together; 0: those of the run
+	Bounds Bounds                  `json:"bounds,omitzero"`                   // sizes
 }
 
-// Limits bound a run.
-type Limits struct {
-	Rounds        int               `json:"rounds,omitzero"` // of a project; 0: 5
-	Cost          providers.NanoUSD `json:"cost,omitzero"`   // of all projects; 0: no limit beside the run's own
-	AllowUnpriced bool              `json:"allowUnpriced,omitzero"`
-	Time          time.Duration     `json:"time,omitzero"` // of the run; 0: no limit
+// Rules are what a portfolio computes. Each may be the host's own; they are called once a
+// decision, and again on replay. One that fails has the code "portfolio/rule".
+type Rules[I, O any] struct {
+	// Score returns how promising a project is after a round, from 0 to 1, by what came of
+	// it. Nil means that it cannot be told. It is not asked about rounds that failed.
+	// Outcomes of teams have scores on scales of their own. Required.
+	Score func(p Project, out O) *float64 `json:"-"`
+
+	// Brief returns the input of a round: in is that of the entry, p the project at the
+	// stage that it has now, and last the outcome of its round before, nil at the first.
+	// Nil gives every round in.
+	Brief func(p Project, in I, last *O) I `json:"-"`
+
+	// Allocator decides before the first round and after each one which projects go on.
+	// Nil is DefaultShares.
+	Allocator Allocator `json:"allocator"`
 }
 
-// Hooks are pure functions of the host.
-type Hooks[I, O any] struct {
-	// Score is how promising a project is after a round, from 0 to 1, by what came of it;
-	// nil: it cannot be told. Outcomes of teams have scores on scales of their own. It is
-	// not asked about rounds that failed. Required.
-	Score func(p Project, out O) *float64
+// Bounds are the sizes of a run.
+type Bounds struct {
+	Rounds int `json:"rounds,omitzero" default:"5" min:"1"` // rounds of one project; 0: 5
+	Slots  int `json:"slots,omitzero" min:"-1"`             // projects that are worked on at once; 0: all
+}
 
-	// Brief is what a round is given: in is the input of the entry, p the project at the
-	// stage that it has now, last what came of its round before, nil at the first one. nil:
-	// every round gets in.
-	Brief func(p Project, in I, last *O) I
+// DefaultShares are the Shares of a Config without an Allocator.
+var DefaultShares = Shares{Promote: 0.7, Kill: 0.2}
+
+func defaultRules[I, O any]() Rules[I, O] {
+	return Rules[I, O]{Brief: func(_ Project, in I, _ *O) I { return in }, Allocator: DefaultShares}
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -52,50 +56,69 @@ func (c Config[I, O]) MarshalJSON() ([]byte, error) { return team.Encode(c) }
 func (c *Config[I, O]) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
 
 // MarshalJSON implements json.Marshaler.
-func (p Policy) MarshalJSON() ([]byte, error) { return team.Encode(p) }
+func (r Rules[I, O]) MarshalJSON() ([]byte, error) { return team.EncodeRules(r, defaultRules[I, O]()) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (p *Policy) UnmarshalJSON(data []byte) error { return team.Decode(data, p) }
-
-// MarshalJSON implements json.Marshaler.
-func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *Limits) UnmarshalJSON(data []byte) error { return team.Decode(data, l) }
-
-// withDefaults returns a copy of c in which what is 0 has its default.
-func (c Config[I, O]) withDefaults() Config[I, O] {
-	if c.Name == "" {
-		c.Name = "portfolio"
-	}
-	if c.Policy.Promote == 0 {
-		c.Policy.Promote = 0.7
-	}
-	if c.Policy.Kill == 0 {
-		c.Policy.Kill = 0.2
-	}
-	if c.Limits.Rounds == 0 {
-		c.Limits.Rounds = 5
-	}
-	if c.Hooks.Brief == nil {
-		c.Hooks.Brief = func(_ Project, in I, _ *O) I { return in }
-	}
-	return c
+func (r *Rules[I, O]) UnmarshalJSON(data []byte) error {
+	return team.DecodeRules(data, r, defaultRules[I, O]())
 }
 
-// validate finds every fault of c.
-func (c Config[I, O]) validate() error {
+// whole returns a copy of c with its defaults, and all its faults in one error.
+func (c Config[I, O]) whole() (Config[I, O], error) {
 	var f team.Faults
-	if c.Work.Do == nil {
-		f.Add("Work is missing: want the flow that works on a project")
+	f.Check(c)
+	f.If(c.Work.Do == nil, "Work is missing: want the flow that works on a project")
+	f.If(c.Rules.Score == nil, "Rules.Score is missing: want a function that grades a round from 0 to 1")
+	team.Defaults(&c)
+	if c.Rules.Brief == nil {
+		c.Rules.Brief = defaultRules[I, O]().Brief
 	}
-	if c.Hooks.Score == nil {
-		f.Add("Hooks.Score is missing: want a function that grades a round from 0 to 1")
+	c.Rules = team.FillRules(c.Rules, defaultRules[I, O]())
+	f.Rules("Rules", c.Rules)
+	return c, f.Err()
+}
+
+// checked says what is wrong with the orders of an Allocator.
+func checked(orders []Order, projects []Project, budget providers.NanoUSD) error {
+	var f team.Faults
+	stages, sum := map[string]Stage{}, providers.NanoUSD(0)
+	for _, p := range projects {
+		stages[p.ID] = p.Stage
 	}
-	team.Least(&f, "Policy.StaleAfter", c.Policy.StaleAfter, orchestrator.None)
-	team.Least(&f, "Policy.Slots", c.Policy.Slots, orchestrator.None)
-	team.Least(&f, "Limits.Rounds", c.Limits.Rounds, 1)
-	team.Least(&f, "Limits.Cost", c.Limits.Cost, 0)
-	team.Least(&f, "Limits.Time", c.Limits.Time, 0)
-	return errors.Join(f.Err(), check(nil, 0, c.Policy))
+	for i, o := range orders {
+		stage, ok := stages[o.Project]
+		f.If(!ok, "orders[%d]: project is %q, want one order for each that is not killed", i, o.Project)
+		delete(stages, o.Project)
+		_, moves := o.next(stage)
+		f.If(ok && !moves, "orders[%d]: action is %q, which a project at the stage %s cannot take", i, o.Action, stage)
+		f.If(o.Budget < 0 || o.Budget > budget-sum, "orders[%d]: the budgets have to be 0 or more, and together at most %d nano-USD", i, budget)
+		sum += max(0, o.Budget)
+	}
+	f.If(len(stages) > 0, "orders: %d projects have none", len(stages))
+	return f.Err()
+}
+
+// next returns the stage that an order leads to; false: the stage does not take it.
+func (o Order) next(from Stage) (Stage, bool) {
+	if o.Action == Keep {
+		return from, true
+	}
+	return stages.Next(from, o.Action)
+}
+
+// check returns every fault of projects, and of what there is for them.
+func check(projects []Project, budget providers.NanoUSD) error {
+	var f team.Faults
+	f.If(budget < 0, "budget is %d, want 0 or more", budget)
+	seen := map[string]bool{}
+	for i, p := range projects {
+		f.If(p.ID == "" || seen[p.ID], "projects[%d]: id %q is empty or taken", i, p.ID)
+		seen[p.ID] = true
+		_, known := stages.Next(p.Stage, Kill)
+		f.If(!known && p.Stage != Killed, "projects[%d] %q: stage is %q, want one of %q", i, p.ID, p.Stage, stages.States())
+		if p.Score != nil {
+			f.Within(fmt.Sprintf("projects[%d] %q: score", i, p.ID), *p.Score, 0, 1)
+		}
+	}
+	return f.Err()
 }

@@ -4,15 +4,16 @@
 // # A run
 //
 // A project is worked on in rounds. A round is a child run of [Config].Work: a director,
-// or any other flow. Before the first round and after each one, [Allocate] decides by the
-// scores of all projects: it kills, promotes by a stage, and shares out the money.
-// A share is a round's budget, which the child cannot exceed; what a round leaves comes
-// back and is shared out again, so the money of a killed project moves to the others.
-// While a project has more than one round to go, only a part of the money is shared out:
-// all of it, divided by the largest number of rounds that a project still has to go.
+// or any other flow. Before the first round and after each one, an [Allocator] decides by
+// the scores of all projects: it kills, promotes by a stage, and shares out the money. The
+// usual one is [Shares]. A share is a round's budget, which the child cannot exceed; what a
+// round leaves comes back and is shared out again, so the money of a killed project moves
+// to the others. While a project has more than one round to go, only a part of the money is
+// shared out: all of it, divided by the largest number of rounds that a project still has
+// to go.
 //
 // A score is used once for a promotion: the next one takes another round. A round that
-// fails, or that [Hooks].Score cannot grade, leaves its project without a score, so it
+// fails, or that [Rules].Score cannot grade, leaves its project without a score, so it
 // gets no more money, and the outcome is Partial.
 //
 // A round that asks a person waits, and its question is in the Info of its own run:
@@ -23,7 +24,6 @@
 //
 // # Events
 //
-// portfolio.run.started and .finished; portfolio.money.allocated with all orders;
-// portfolio.project.promoted and .killed; portfolio.round.started and .finished;
-// portfolio.warning.raised. The data of all is an [Event].
+// The data of each record is an [Event]: see the kinds. portfolio.run.started and .finished
+// and portfolio.warning.raised are those of every team.
 package portfolio

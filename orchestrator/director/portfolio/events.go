@@ -1,34 +1,34 @@
 package portfolio
 
 import (
-	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
-// The kinds of the records that a run emits.
+// The kinds of the records that a run emits, beside those of a [team.Kind]. Of each, the
+// named fields of its Event are set.
 const (
-	EventRunStarted      = "portfolio.run.started"
-	EventRunFinished     = "portfolio.run.finished"
-	EventMoneyAllocated  = "portfolio.money.allocated"
-	EventProjectPromoted = "portfolio.project.promoted"
-	EventProjectKilled   = "portfolio.project.killed"
-	EventRoundStarted    = "portfolio.round.started"
-	EventRoundFinished   = "portfolio.round.finished"
-	EventWarningRaised   = "portfolio.warning.raised"
+	EventMoneyAllocated  team.Kind = "portfolio.money.allocated"  // Orders, Budget: the money that was shared out
+	EventProjectPromoted team.Kind = "portfolio.project.promoted" // Project, Stage, Score
+	EventProjectKilled   team.Kind = "portfolio.project.killed"   // Project, Stage, Text: why
+	EventRoundStarted    team.Kind = "portfolio.round.started"    // Project, Stage, Round, Budget
+	EventRoundFinished   team.Kind = "portfolio.round.finished"   // Project, Stage, Round, Score, Usage, Text: its error
 )
 
 // Event is the data of all these records.
 type Event struct {
-	Moves []string `json:"moves,omitempty"` // of the phase machine since the last record, as "phase -event-> phase"
+	team.Event
 
-	Project string                `json:"project,omitempty"` // project.*, round.*
-	Stage   Stage                 `json:"stage,omitempty"`   // project.*: the one it has now
-	Round   int                   `json:"round,omitempty"`   // round.*, from 1
-	Score   *float64              `json:"score,omitempty"`   // round.finished: nil is not graded
-	Text    string                `json:"text,omitempty"`    // project.killed: why; round.finished: its error
-	Orders  []Order               `json:"orders,omitempty"`  // money.allocated
-	Budget  providers.NanoUSD     `json:"budget,omitempty"`  // money.allocated: what was shared out; round.started: of the round; 0: no limit
-	Usage   *providers.Usage      `json:"usage,omitempty"`   // round.finished, run.finished
-	Warning *orchestrator.Warning `json:"warning,omitempty"` // warning.raised
-	Status  orchestrator.Status   `json:"status,omitempty"`  // run.finished
+	Project string            `json:"project,omitempty"` // ID of the project
+	Stage   Stage             `json:"stage,omitempty"`   // stage that it has now
+	Round   int               `json:"round,omitempty"`   // number of the round, from 1
+	Score   *float64          `json:"score,omitempty"`   // score of the round; nil: it is not graded
+	Orders  []Order           `json:"orders,omitempty"`  // orders for all projects
+	Budget  providers.NanoUSD `json:"budget,omitempty"`  // money; 0 of a round: no limit
 }
+
+// MarshalJSON implements json.Marshaler.
+func (e Event) MarshalJSON() ([]byte, error) { return team.Encode(e) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Event) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, e) }

@@ -10,6 +10,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -36,12 +37,13 @@ func analyst(_ context.Context, req agent.Request) (agent.Response, error) {
 // is worth nothing: their money goes to the third.
 func Example() {
 	flow, err := portfolio.New(portfolio.Config[string, float64]{
-		Work:   study, // with a director: portfolio.Config[director.Input, director.Outcome]
-		Policy: portfolio.Policy{StaleAfter: 30 * 24 * time.Hour},
-		Limits: portfolio.Limits{Rounds: 2, Cost: 30 * providers.USD},
-		Hooks: portfolio.Hooks[string, float64]{
-			Score: func(_ portfolio.Project, promise float64) *float64 { return &promise },
+		Work: study, // with a director: portfolio.Config[director.Input, director.Outcome]
+		Rules: portfolio.Rules[string, float64]{
+			Score:     func(_ portfolio.Project, promise float64) *float64 { return &promise },
+			Allocator: portfolio.Shares{Promote: 0.7, Kill: 0.2, StaleAfter: 30 * 24 * time.Hour},
 		},
+		Limits: team.Limits{Cost: 30 * providers.USD},
+		Bounds: portfolio.Bounds{Rounds: 2},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -73,14 +75,14 @@ func Example() {
 }
 
 // What becomes of projects, and of the money, is a pure function.
-func ExampleAllocate() {
+func ExampleShares() {
 	now := time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC)
 	high, middle, low := 0.8, 0.4, 0.1
-	orders, err := portfolio.Allocate([]portfolio.Project{
+	orders, err := portfolio.DefaultShares.Allocate([]portfolio.Project{
 		{ID: "clock", Stage: portfolio.Validating, Score: &high, LastProgress: now},
 		{ID: "swap", Stage: portfolio.Researching, Score: &middle, LastProgress: now},
 		{ID: "lamp", Stage: portfolio.Idea, Score: &low, LastProgress: now},
-	}, 300*providers.USD, portfolio.Policy{Promote: 0.7, Kill: 0.2}, now)
+	}, portfolio.Means{Budget: 300 * providers.USD, Now: now})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -3,33 +3,34 @@ package portfolio
 import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
-// The errors of runs, beside orchestrator.ErrCanceled and orchestrator.ErrBudget.
+// The errors of runs, beside orchestrator.ErrCanceled and orchestrator.ErrBudget. A rule
+// that fails has the code "portfolio/rule".
 const (
-	ErrBadProjects = agent.Code("portfolio/bad-projects") // of the input: the text names each fault
-	ErrNoRound     = agent.Code("portfolio/no-round")     // no round of any project came to an end that could be graded
+	ErrBadProjects = agent.Code("portfolio/bad-projects") // the input has faults, which the text names
+	ErrNoRound     = agent.Code("portfolio/no-round")     // no round of any project could be graded
 )
 
-// The codes of warnings. Who is a project's ID.
+// The codes of warnings, beside "portfolio/rule". Who is a project's ID.
 const (
-	WarnRoundFailed = "portfolio/round-failed" // a round ended with an error; its project gets no more money
-	WarnUngraded    = "portfolio/ungraded"     // a project has no score; it gets no more money
-	WarnBadScore    = "portfolio/bad-score"    // Hooks.Score gave one that is not within 0 to 1, or panicked
-	WarnBadBrief    = "portfolio/bad-brief"    // Hooks.Brief panicked, and the project gets no more money
-	WarnNoMoney     = "portfolio/no-money"     // a project could not make all its rounds
+	roundFailed = agent.Code("portfolio/round-failed") // a round ended with an error; its project gets no more money
+	ungraded    = agent.Code("portfolio/ungraded")     // a project has no score; it gets no more money
+	noMoney     = agent.Code("portfolio/no-money")     // a project could not make all its rounds
 )
 
 // Input is what a run works on.
 type Input[I any] struct {
-	Projects []Entry[I] `json:"projects"` // at least one
+	Projects []Entry[I]  `json:"projects"`        // projects, at least one
+	Limits   team.Limits `json:"limits,omitzero"` // limits of this run; a zero field is that of the Config
 }
 
 // Entry is a project and what its first round is given.
 type Entry[I any] struct {
 	Project
-	Input I `json:"input"`
+	Input I `json:"input"` // input of Config.Work
 }
 
 // Outcome is what came of a run. It is there beside an error, too. Status is
@@ -43,31 +44,49 @@ type Entry[I any] struct {
 type Outcome[O any] struct {
 	orchestrator.Outcome // without a Score; Unverified has the IDs of projects that are not graded
 
-	Projects []Report[O] `json:"projects"` // in the order of the input
+	Projects []Report[O] `json:"projects"` // reports in the order of the input
 }
 
 // Report is what became of a project.
 type Report[O any] struct {
 	Project
-	Rounds int             `json:"rounds"` // that were begun
-	Spent  providers.Usage `json:"spent,omitzero"`
-	Last   *O              `json:"last,omitempty"`   // what came of its last round; nil: there was none
-	Error  string          `json:"error,omitempty"`  // of the same
-	Killed string          `json:"killed,omitempty"` // why
+	Rounds int             `json:"rounds"`           // rounds that were begun
+	Spent  providers.Usage `json:"spent,omitzero"`   // usage of all of them
+	Last   *O              `json:"last,omitempty"`   // outcome of its last round; nil: there was none
+	Error  string          `json:"error,omitempty"`  // error of that round; "": none
+	Killed string          `json:"killed,omitempty"` // reason why it was killed; "": it was not
 }
 
 // State is what a run exposes while it works.
 type State struct {
-	Phase    Phase             `json:"phase"`
-	Left     providers.NanoUSD `json:"left,omitempty"` // to be shared out; 0: nothing, or there is no limit
-	Projects []ProjectState    `json:"projects"`
+	Phase    string            `json:"phase"`          // "running", or the status of the outcome
+	Left     providers.NanoUSD `json:"left,omitempty"` // money to be shared out; 0: none, or there is no limit
+	Projects []ProjectState    `json:"projects"`       // states in the order of the input
 }
 
 // ProjectState is where a project is.
 type ProjectState struct {
 	Project
-	Rounds  int               `json:"rounds"`
-	Running bool              `json:"running,omitempty"`
-	Budget  providers.NanoUSD `json:"budget,omitempty"` // of the round under way
-	Spent   providers.NanoUSD `json:"spent,omitempty"`
+	Rounds  int               `json:"rounds"`            // rounds that were begun
+	Running bool              `json:"running,omitempty"` // a round is under way
+	Budget  providers.NanoUSD `json:"budget,omitempty"`  // budget of the round under way; 0: none
+	Spent   providers.NanoUSD `json:"spent,omitempty"`   // cost of all rounds that have ended
 }
+
+// MarshalJSON implements json.Marshaler.
+func (in Input[I]) MarshalJSON() ([]byte, error) { return team.Encode(in) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (in *Input[I]) UnmarshalJSON(data []byte) error { return team.Decode(data, in) }
+
+// MarshalJSON implements json.Marshaler.
+func (o Outcome[O]) MarshalJSON() ([]byte, error) { return team.Encode(o) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *Outcome[O]) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
+
+// MarshalJSON implements json.Marshaler.
+func (s State) MarshalJSON() ([]byte, error) { return team.Encode(s) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *State) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, s) }

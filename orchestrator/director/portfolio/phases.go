@@ -5,30 +5,37 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// Phase is where a run is: a state of [Phases].
-type Phase string
+// running is the phase of a run that has not ended. The other phases are statuses of the
+// outcome.
+const running = "running"
 
-// The phases of a run. All but the first end it; each is a status of the outcome.
+// move is an event of a run's machine.
+type move string
+
 const (
-	Running     Phase = "running"
-	Completed   Phase = Phase(orchestrator.Completed)
-	Partial     Phase = Phase(orchestrator.Partial)
-	OutOfBudget Phase = Phase(orchestrator.OutOfBudget)
-	Failed      Phase = Phase(orchestrator.Failed)
-	Canceled    Phase = Phase(orchestrator.Canceled)
+	moveAllocated    move = "allocated"
+	moveFinish       move = "finish"
+	moveFinishPartly move = "finish_partly"
+	moveOverspend    move = "overspend"
+	moveFail         move = "fail"
+	moveCancel       move = "cancel"
 )
 
-// Phases is what a run may do next.
-var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
-	Initial:  Running,
-	States:   []Phase{Running, Completed, Partial, OutOfBudget, Failed, Canceled},
-	Terminal: []Phase{Completed, Partial, OutOfBudget, Failed, Canceled},
-	Rules: []fsm.Rule[Phase, string, string]{
-		{On: "allocated", From: []Phase{Running}, To: Running},
-		{On: "finish", From: []Phase{Running}, To: Completed},
-		{On: "finish_partly", From: []Phase{Running}, To: Partial},
-		{On: "overspend", From: []Phase{Running}, To: OutOfBudget},
-		{On: "fail", From: []Phase{Running}, To: Failed},
-		{On: "cancel", From: []Phase{Running}, To: Canceled},
+// phases is what a run may do next.
+var phases = fsm.MustNew(fsm.Definition[string, move, string]{
+	Initial:  running,
+	States:   append([]string{running}, ends...),
+	Terminal: ends,
+	Rules: []fsm.Rule[string, move, string]{
+		{On: moveAllocated, From: []string{running}, To: running},
+		{On: moveFinish, From: []string{running}, To: string(orchestrator.Completed)},
+		{On: moveFinishPartly, From: []string{running}, To: string(orchestrator.Partial)},
+		{On: moveOverspend, From: []string{running}, To: string(orchestrator.OutOfBudget)},
+		{On: moveFail, From: []string{running}, To: string(orchestrator.Failed)},
+		{On: moveCancel, From: []string{running}, To: string(orchestrator.Canceled)},
 	},
 })
+
+var ends = []string{
+	string(orchestrator.Completed), string(orchestrator.Partial), string(orchestrator.OutOfBudget), string(orchestrator.Failed), string(orchestrator.Canceled),
+}

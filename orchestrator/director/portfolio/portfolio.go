@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
@@ -13,33 +14,36 @@ import (
 
 // New returns the flow of a portfolio. All faults of cfg are in the one error.
 func New[I, O any](cfg Config[I, O]) (orchestrator.Flow[Input[I], Outcome[O]], error) {
-	whole := cfg.withDefaults()
-	if err := whole.validate(); err != nil {
+	cfg, err := cfg.whole()
+	if err != nil {
 		return orchestrator.Flow[Input[I], Outcome[O]]{}, fmt.Errorf("portfolio: %w", err)
 	}
 	return orchestrator.Flow[Input[I], Outcome[O]]{
-		Name:   whole.Name,
-		Agents: whole.Work.Agents,
+		Name:   cfg.Name,
+		Agents: append(slices.Clone(cfg.Work.Agents), team.RuleAgents(cfg.Rules)...),
 		Do: func(c *orchestrator.Context, in Input[I]) (Outcome[O], error) {
-			return (&run[I, O]{Config: whole, in: in}).do(c)
+			return (&run[I, O]{cfg: cfg, in: in}).do(c)
 		},
 	}, nil
 }
 
 // run is one run of a portfolio.
 type run[I, O any] struct {
-	Config[I, O]
-	in Input[I]
+	*team.Run
 
-	tracker  *team.Tracker[Phase]
-	phase    Phase
+	cfg Config[I, O]
+	in  Input[I]
+	out Outcome[O]
+
+	machine  *team.Machine[string, move]
+	phase    string
 	projects []*project[I, O] // in the order of the input
 	queue    *orchestrator.Queue[round[O]]
 	running  int
-	graded   int  // rounds
-	cut      bool // a round was cut off before it could be graded
+	graded   int   // number of graded rounds
+	cut      bool  // a round was cut off before it could be graded
+	broken   error // first rule of the host that failed
 	left     providers.NanoUSD
-	out      Outcome[O]
 }
 
 // project is one project of a run.
@@ -63,7 +67,7 @@ var errOver = fmt.Errorf("%w: portfolio: money or time ended before a round was 
 // until no project may run.
 func (r *run[I, O]) do(c *orchestrator.Context) (Outcome[O], error) {
 	c = r.begin(c)
-	err := r.in.check(r.Policy)
+	err := r.check()
 	if err == nil {
 		err = r.work(c)
 	}
@@ -71,33 +75,35 @@ func (r *run[I, O]) do(c *orchestrator.Context) (Outcome[O], error) {
 }
 
 func (r *run[I, O]) begin(c *orchestrator.Context) *orchestrator.Context {
-	l := r.Limits
-	c = c.WithBudget(orchestrator.Budget{Cost: l.Cost, Wall: l.Time, AllowUnpriced: l.AllowUnpriced || c.Left().AllowUnpriced})
-	r.tracker = team.Track("portfolio", Phases, &r.phase)
-	r.queue = orchestrator.NewQueue[round[O]](c)
-	r.in.Projects = slices.Clone(r.in.Projects)
-	for i, e := range r.in.Projects {
-		e.Stage = cmp.Or(e.Stage, Idea)
-		if e.LastProgress.IsZero() {
-			e.LastProgress = c.Now()
+	var ids []string
+	for _, e := range r.in.Projects {
+		p := &project[I, O]{Report: Report[O]{Project: e.Project}, in: e.Input}
+		p.Stage = cmp.Or(p.Stage, Idea)
+		if p.LastProgress.IsZero() {
+			p.LastProgress = c.Now()
 		}
-		r.in.Projects[i] = e
-		r.projects = append(r.projects, &project[I, O]{Report: Report[O]{Project: e.Project}, in: e.Input})
+		r.projects, ids = append(r.projects, p), append(ids, p.ID)
 	}
-	c.Expose(func() any { return r.state() })
-	r.emit(c, EventRunStarted, Event{})
+	limits := r.in.Limits.Or(r.cfg.Limits)
+	limits.AllowUnpriced = limits.AllowUnpriced || c.Left().AllowUnpriced
+	r.Run, c = team.Begin(c, team.Start{
+		Team: "portfolio", Asked: strings.Join(ids, ", "), Outcome: &r.out.Outcome, Limits: limits, State: func() any { return r.state() },
+	})
+	r.machine = team.NewMachine(r.Run, "", phases, &r.phase)
+	r.queue = orchestrator.NewQueue[round[O]](c)
 	return c
 }
 
-func (in Input[I]) check(p Policy) error {
-	if len(in.Projects) == 0 {
-		return team.Fail(ErrBadProjects, "portfolio: the input has no projects, want at least one")
+// check returns every fault of the input.
+func (r *run[I, O]) check() error {
+	projects := make([]Project, len(r.projects))
+	for i, p := range r.projects {
+		projects[i] = p.Project
 	}
-	projects := make([]Project, len(in.Projects))
-	for i, e := range in.Projects {
-		projects[i] = e.Project
-	}
-	if err := check(projects, 0, p); err != nil {
+	var f team.Faults
+	f.Check(r.in.Limits)
+	f.If(len(projects) == 0, "the input has no projects, want at least one")
+	if err := errors.Join(f.Err(), check(projects, 0)); err != nil {
 		return team.Fail(ErrBadProjects, "portfolio: %w", err)
 	}
 	return nil
@@ -113,7 +119,7 @@ func (r *run[I, O]) work(c *orchestrator.Context) (over error) {
 			return over
 		}
 		r.finished(c, next)
-		if over = c.Err(); over == nil && c.Left().Wall < 0 {
+		if over = cmp.Or(over, c.Err()); over == nil && c.Left().Wall < 0 {
 			over = errOver
 		}
 	}
@@ -126,22 +132,17 @@ func (r *run[I, O]) allocate(c *orchestrator.Context) error {
 	active, rounds := r.active(c)
 	r.left = max(left, 0)
 	money := r.left / providers.NanoUSD(max(rounds, 1))
-	orders, err := Allocate(active, money, r.policy(), c.Now())
+	orders, err := r.orders(c, active, money)
 	if err != nil {
 		return err
 	}
-	for i := range orders {
-		if p := r.project(orders[i].Project); orders[i].Action == Promote && p.judged {
-			orders[i].Action, orders[i].Stage = Keep, p.Stage
-		}
-	}
-	r.tracker.Fire("allocated")
-	r.emit(c, EventMoneyAllocated, Event{Orders: orders, Budget: money})
+	r.machine.Fire(c, moveAllocated)
+	r.Emit(c, EventMoneyAllocated, &Event{Orders: orders, Budget: money})
 	all := true
 	for _, o := range orders {
 		p := r.project(o.Project)
 		r.apply(c, p, o)
-		free := r.Policy.Slots <= 0 || r.running < r.Policy.Slots
+		free := r.cfg.Bounds.Slots == 0 || r.running < r.cfg.Bounds.Slots
 		if o.Runs && free && !p.running && (o.Budget > 0 || left == 0) {
 			all = r.start(c, p, o.Budget) && all
 		}
@@ -152,22 +153,42 @@ func (r *run[I, O]) allocate(c *orchestrator.Context) error {
 	return nil
 }
 
-// policy is the one for active projects: last rounds under way have their slots already.
-func (r *run[I, O]) policy() Policy {
-	p := r.Policy
-	for _, project := range r.projects {
-		if project.running && project.Rounds == r.Limits.Rounds && p.Slots > 1 {
-			p.Slots--
+// orders asks the Allocator. A score that has promoted a project does not do so again.
+func (r *run[I, O]) orders(c *orchestrator.Context, active []Project, money providers.NanoUSD) ([]Order, error) {
+	orders, err := team.Rule(r.Run, c, "", "Rules.Allocator", func() ([]Order, error) {
+		orders, err := r.cfg.Rules.Allocator.Allocate(active, Means{Budget: money, Slots: r.slots(), Now: c.Now()})
+		if err == nil {
+			err = checked(orders, active, money)
+		}
+		return orders, err
+	})
+	orders = slices.Clone(orders)
+	for i := range orders {
+		p, o := r.project(orders[i].Project), &orders[i]
+		if o.Action == Promote && p.judged {
+			o.Action = Keep
+		}
+		o.Stage, _ = o.next(p.Stage)
+	}
+	return orders, err
+}
+
+// slots is the number of those for active projects: last rounds under way have theirs.
+func (r *run[I, O]) slots() int {
+	slots := r.cfg.Bounds.Slots
+	for _, p := range r.projects {
+		if p.running && p.Rounds == r.cfg.Bounds.Rounds && slots > 1 {
+			slots--
 		}
 	}
-	return p
+	return slots
 }
 
 // active are the projects that may make another round, and the largest number of rounds
 // that one of them has to go.
 func (r *run[I, O]) active(c *orchestrator.Context) (active []Project, rounds int) {
 	for _, p := range r.projects {
-		left := r.Limits.Rounds - p.Rounds
+		left := r.cfg.Bounds.Rounds - p.Rounds
 		if p.Stage == Killed || left == 0 {
 			continue
 		}
@@ -182,37 +203,30 @@ func (r *run[I, O]) active(c *orchestrator.Context) (active []Project, rounds in
 
 // apply moves a project to the stage that an order gives it.
 func (r *run[I, O]) apply(c *orchestrator.Context, p *project[I, O], o Order) {
+	p.Stage = o.Stage
 	switch o.Action {
 	case Kill:
-		p.Killed, p.Stage = r.whyKilled(c, p), o.Stage
-		r.emit(c, EventProjectKilled, Event{Project: p.ID, Stage: p.Stage, Text: p.Killed})
+		p.Killed = cmp.Or(o.Why, "the allocator killed it")
+		r.Emit(c, EventProjectKilled, &Event{Event: team.Event{Text: p.Killed}, Project: p.ID, Stage: p.Stage})
 	case Promote:
-		p.Stage, p.judged = o.Stage, true
-		r.emit(c, EventProjectPromoted, Event{Project: p.ID, Stage: p.Stage, Score: p.Score})
+		p.judged = true
+		r.Emit(c, EventProjectPromoted, &Event{Project: p.ID, Stage: p.Stage, Score: p.Score})
 	case Keep:
 	}
 }
 
-func (r *run[I, O]) whyKilled(c *orchestrator.Context, p *project[I, O]) string {
-	if r.Policy.stale(p.LastProgress, c.Now()) {
-		return fmt.Sprintf("no progress for more than %v", r.Policy.StaleAfter)
-	}
-	return fmt.Sprintf("its score of %.2f is below %.2f", *p.Score, r.Policy.Kill)
-}
-
 // start begins a round, under its budget if there is one; false: it has no input.
 func (r *run[I, O]) start(c *orchestrator.Context, p *project[I, O], budget providers.NanoUSD) bool {
-	in, err := team.Guard("Hooks.Brief", func() (I, error) { return r.Hooks.Brief(p.Project, p.in, p.Last), nil })
+	in, err := team.Rule(r.Run, c, p.ID, "Rules.Brief", func() (I, error) { return r.cfg.Rules.Brief(p.Project, p.in, p.Last), nil })
 	if err != nil {
-		p.Score = nil
-		r.warn(c, WarnBadBrief, p.ID, err.Error())
+		p.Score, r.broken = nil, cmp.Or(r.broken, err)
 		return false
 	}
 	p.Rounds++
 	r.running++
 	p.running, p.budget = true, budget
-	r.emit(c, EventRoundStarted, Event{Project: p.ID, Stage: p.Stage, Round: p.Rounds, Budget: budget})
-	work := r.Work
+	r.Emit(c, EventRoundStarted, &Event{Project: p.ID, Stage: p.Stage, Round: p.Rounds, Budget: budget})
+	work := r.cfg.Work
 	r.queue.Go(p.ID, func(c *orchestrator.Context) (round[O], error) {
 		c = c.WithBudget(orchestrator.Budget{Cost: budget, AllowUnpriced: c.Left().AllowUnpriced})
 		out, err := work.Child(c, in)
@@ -241,24 +255,26 @@ func (r *run[I, O]) finished(c *orchestrator.Context, next orchestrator.Result[r
 		r.grade(c, p, next.Value.out)
 		r.cut = r.cut || cut && p.Score == nil
 	default:
-		r.warn(c, WarnRoundFailed, p.ID, p.Error)
+		r.Warn(c, roundFailed, p.ID, "%s", p.Error)
 	}
-	r.emit(c, EventRoundFinished, Event{Project: p.ID, Stage: p.Stage, Round: p.Rounds, Score: p.Score, Text: p.Error, Usage: &next.Value.used})
+	r.Emit(c, EventRoundFinished, &Event{
+		Event: team.Event{Text: p.Error, Usage: &next.Value.used}, Project: p.ID, Stage: p.Stage, Round: p.Rounds, Score: p.Score,
+	})
 }
 
-// grade gives a project the score of its round, and the input of its next one.
+// grade gives a project the score of its round.
 func (r *run[I, O]) grade(c *orchestrator.Context, p *project[I, O], out O) {
-	score, err := team.Guard("Hooks.Score", func() (*float64, error) { return r.Hooks.Score(p.Project, out), nil })
-	var f team.Faults
-	if err == nil && score != nil {
-		f.Within("the score", *score, 0, 1)
-		err = f.Err()
-	}
+	score, err := team.Rule(r.Run, c, p.ID, "Rules.Score", func() (*float64, error) {
+		var f team.Faults
+		score := r.cfg.Rules.Score(p.Project, out)
+		f.WithinIfSet("the score", score, 0, 1)
+		return score, f.Err()
+	})
 	switch {
 	case err != nil:
-		r.warn(c, WarnBadScore, p.ID, err.Error())
+		r.broken = cmp.Or(r.broken, err)
 	case score == nil:
-		r.warn(c, WarnUngraded, p.ID, fmt.Sprintf("round %d could not be graded", p.Rounds))
+		r.Warn(c, ungraded, p.ID, "round %d could not be graded", p.Rounds)
 	default:
 		p.Score, p.LastProgress = score, c.Now()
 		r.graded++
@@ -273,10 +289,9 @@ func (r *run[I, O]) end(c *orchestrator.Context, err error) (Outcome[O], error) 
 	for _, p := range r.projects {
 		r.out.Projects = append(r.out.Projects, p.Report)
 	}
-	event, err := r.ending(c, err)
-	r.out.Status = orchestrator.Status(r.tracker.Fire(event))
-	r.out.Spent, r.out.Elapsed = c.Spent(), c.Elapsed()
-	r.emit(c, EventRunFinished, Event{Status: r.out.Status, Usage: &r.out.Spent})
+	move, err := r.ending(c, err)
+	r.out.Status = orchestrator.Status(r.machine.Fire(c, move))
+	r.End(c, err, nil)
 	return r.out, err
 }
 
@@ -288,36 +303,39 @@ func (r *run[I, O]) judge(c *orchestrator.Context) {
 		case p.Score == nil:
 			r.out.Unverified = append(r.out.Unverified, p.ID)
 			if r.in.Projects[i].Score == nil { // it made no round
-				r.warn(c, WarnUngraded, p.ID, "the input has no score of it")
+				r.Warn(c, ungraded, p.ID, "the input has no score of it")
 			}
-		case p.Rounds < r.Limits.Rounds:
-			r.warn(c, WarnNoMoney, p.ID, fmt.Sprintf("it made %d of %d rounds", p.Rounds, r.Limits.Rounds))
+		case p.Rounds < r.cfg.Bounds.Rounds:
+			r.Warn(c, noMoney, p.ID, "it made %d of %d rounds", p.Rounds, r.cfg.Bounds.Rounds)
 		}
 	}
 }
 
-// ending is the event that ends the run, and the run's error.
-func (r *run[I, O]) ending(c *orchestrator.Context, err error) (string, error) {
+// ending is the move that ends the run, and the run's error.
+func (r *run[I, O]) ending(c *orchestrator.Context, err error) (move, error) {
 	left := slices.ContainsFunc(r.projects, func(p *project[I, O]) bool { return p.Stage != Killed })
 	if err == nil && left && r.graded == 0 {
 		err = team.Fail(ErrNoRound, "portfolio: no round of any project could be graded")
-		if r.cut || c.Left().Cost < 0 {
+		switch {
+		case r.cut || c.Left().Cost < 0:
 			err = errOver
+		case r.broken != nil:
+			err = team.Fail(ErrNoRound, "portfolio: no round of any project could be graded: %w", r.broken)
 		}
 	}
 	switch {
 	case c.IsCanceled(err):
-		return "cancel", err
+		return moveCancel, err
 	case errors.Is(err, orchestrator.ErrBudget) && r.graded > 0:
-		return "finish_partly", nil
+		return moveFinishPartly, nil
 	case errors.Is(err, orchestrator.ErrBudget):
-		return "overspend", err
+		return moveOverspend, err
 	case err != nil:
-		return "fail", err
+		return moveFail, err
 	case len(r.out.Warnings) > 0:
-		return "finish_partly", nil
+		return moveFinishPartly, nil
 	}
-	return "finish", nil
+	return moveFinish, nil
 }
 
 func (r *run[I, O]) project(id string) *project[I, O] {
@@ -330,17 +348,4 @@ func (r *run[I, O]) state() State {
 		s.Projects = append(s.Projects, ProjectState{Project: p.Project, Rounds: p.Rounds, Running: p.running, Budget: p.budget, Spent: p.Spent.Cost})
 	}
 	return s
-}
-
-// emit writes a record with the moves since the last one.
-func (r *run[I, O]) emit(c *orchestrator.Context, kind string, e Event) {
-	e.Moves = r.tracker.Moves()
-	c.Emit(kind, e)
-}
-
-// warn notes what went wrong, as a record and in the outcome.
-func (r *run[I, O]) warn(c *orchestrator.Context, code, who, message string) {
-	w := orchestrator.Warning{Code: code, Who: who, Message: message}
-	r.out.Warnings = append(r.out.Warnings, w)
-	r.emit(c, EventWarningRaised, Event{Warning: &w})
 }

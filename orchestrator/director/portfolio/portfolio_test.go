@@ -19,6 +19,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -65,9 +66,10 @@ var studio = orchestrator.Flow[job, made]{
 
 func usual() config {
 	return config{
-		Work: studio, Policy: portfolio.Policy{StaleAfter: 30 * 24 * time.Hour}, Limits: portfolio.Limits{Rounds: 2, Cost: 300 * providers.USD},
-		Hooks: portfolio.Hooks[job, made]{
-			Score: func(_ portfolio.Project, out made) *float64 { return out.Potential },
+		Work: studio, Limits: team.Limits{Cost: 300 * providers.USD}, Bounds: portfolio.Bounds{Rounds: 2},
+		Rules: portfolio.Rules[job, made]{
+			Allocator: policy,
+			Score:     func(_ portfolio.Project, out made) *float64 { return out.Potential },
 			Brief: func(p portfolio.Project, in job, last *made) job {
 				in.Round, in.Stage = 1, p.Stage
 				if last != nil {
@@ -140,7 +142,7 @@ func eventsOf(t require.TestingT, log []runlog.Record) (events []portfolio.Event
 // rounds are the rounds that were begun, with their budgets in USD.
 func rounds(events []portfolio.Event) (begun []string) {
 	for _, e := range events {
-		if e.Moves[0] == portfolio.EventRoundStarted {
+		if e.Moves[0] == string(portfolio.EventRoundStarted) {
 			begun = append(begun, fmt.Sprintf("%s %s %d: %g", e.Project, e.Stage, e.Round, float64(e.Budget)/float64(providers.USD)))
 		}
 	}
@@ -196,10 +198,10 @@ func TestRun(t *testing.T) {
 		var allocated []providers.NanoUSD
 		var used providers.NanoUSD
 		for _, e := range events {
-			if e.Moves[0] == portfolio.EventRoundFinished {
+			if e.Moves[0] == string(portfolio.EventRoundFinished) {
 				used += e.Usage.Cost
 			}
-			if e.Moves[0] == portfolio.EventMoneyAllocated {
+			if e.Moves[0] == string(portfolio.EventMoneyAllocated) {
 				allocated = append(allocated, e.Budget)
 			}
 		}
@@ -210,7 +212,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("BC67 a child that its share ends is graded by what it has", func(t *testing.T) {
 		p := staged()
-		p.cfg.Limits = portfolio.Limits{Rounds: 1, Cost: 3 * providers.USD}
+		p.cfg.Limits.Cost, p.cfg.Bounds.Rounds = 3*providers.USD, 1
 		p.in.Projects[0].Input.Calls = 9
 		p.answers = map[string]any{"a 1/1.": answer(0, 1, 0.5), "a 1/2.": answer(0, 1, 0.6), "b 1/1.": answer(0, 1, 0.3)}
 		out, events, err := p.run(t)
@@ -223,10 +225,10 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("BC67 that a round was cut off is no error of the next one", func(t *testing.T) {
 		p := staged()
-		p.cfg.Limits = portfolio.Limits{Rounds: 2, Cost: 4 * providers.USD}
+		p.cfg.Limits.Cost, p.cfg.Bounds.Rounds = 4*providers.USD, 2
 		p.in.Projects = p.in.Projects[:1]
 		p.in.Projects[0].Input.Calls = 2
-		p.cfg.Hooks.Brief = func(_ portfolio.Project, in job, last *made) job {
+		p.cfg.Rules.Brief = func(_ portfolio.Project, in job, last *made) job {
 			if in.Round = 1; last != nil {
 				in.Round, in.Calls = 2, 1
 			}
@@ -245,7 +247,7 @@ func TestRun(t *testing.T) {
 			"a 1/1.": answer(time.Minute, 1, 0.4), "a 2/1.": answer(time.Minute, 1, 0.4),
 			"b 1/1.": answer(time.Minute, 1, 0.6), "b 2/1.": answer(time.Minute, 1, 0.6),
 		}
-		p.cfg.Policy.Slots = 1
+		p.cfg.Bounds.Slots = 1
 		_, events, err := p.run(t)
 		require.NoError(t, err)
 		// 0.6 of 300 / 2; 0.6 of 299 / 2, as a has two rounds to go; 298 / 2; 297 / 1.
@@ -280,7 +282,7 @@ func TestRun(t *testing.T) {
 		assert.Equal(t, portfolio.Researching, out.Projects[1].Stage)
 		promoted := 0
 		for _, e := range events {
-			if e.Moves[0] == portfolio.EventProjectPromoted {
+			if e.Moves[0] == string(portfolio.EventProjectPromoted) {
 				promoted++
 			}
 		}
@@ -288,7 +290,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("B120 slots go to the highest scores", func(t *testing.T) {
 		p := staged()
-		p.cfg.Policy.Slots, p.cfg.Limits.Rounds = 1, 1
+		p.cfg.Bounds.Slots, p.cfg.Bounds.Rounds = 1, 1
 		p.answers["b 1/1."] = answer(0, 1, 0.4)
 		delete(p.answers, "a 2/1.")
 		out, events, err := p.run(t)
@@ -298,7 +300,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("B120 a project whose round is under way is not stale", func(t *testing.T) {
 		p := staged()
-		p.cfg.Policy.StaleAfter = time.Hour
+		p.cfg.Rules.Allocator = portfolio.Shares{Promote: 0.7, Kill: 0.2, StaleAfter: time.Hour}
 		p.in.Projects = []portfolio.Entry[job]{entry("a", portfolio.Idea, 0.5, 0), entry("b", portfolio.Idea, 0.5, 0)}
 		p.answers = map[string]any{"a 1/1.": answer(3*time.Hour, 1, 0.5), "b 1/1.": answer(2*time.Hour, 1, 0.5)}
 		p.answers["a 2/1."], p.answers["b 2/1."] = p.answers["a 1/1."], p.answers["b 1/1."]
@@ -309,7 +311,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("B120 a last round has its slot until it ends", func(t *testing.T) {
 		p := staged()
-		p.cfg.Policy.Slots, p.cfg.Limits.Rounds = 2, 1
+		p.cfg.Bounds.Slots, p.cfg.Bounds.Rounds = 2, 1
 		p.in.Projects = nil
 		for i, id := range []string{"a", "b", "c", "d"} {
 			p.in.Projects = append(p.in.Projects, entry(id, portfolio.Idea, 0.6-float64(i)/10, 0))
@@ -320,9 +322,9 @@ func TestRun(t *testing.T) {
 		var order []string
 		for _, e := range events {
 			switch e.Moves[0] {
-			case portfolio.EventRoundStarted:
+			case string(portfolio.EventRoundStarted):
 				order = append(order, "+"+e.Project)
-			case portfolio.EventRoundFinished:
+			case string(portfolio.EventRoundFinished):
 				order = append(order, "-"+e.Project)
 			}
 		}
@@ -330,7 +332,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("B120 a slot beside a last round goes to the highest score", func(t *testing.T) {
 		p := staged()
-		p.cfg.Policy.Slots = 2
+		p.cfg.Bounds.Slots = 2
 		p.in.Projects = []portfolio.Entry[job]{entry("a", portfolio.Idea, 0.6, 0), entry("b", portfolio.Idea, 0.5, 0), entry("c", portfolio.Idea, 0.4, 0)}
 		p.answers = map[string]any{
 			"a 1/1.": answer(time.Minute, 1, 0.6), "a 2/1.": answer(time.Hour, 1, 0.6),
@@ -341,7 +343,7 @@ func TestRun(t *testing.T) {
 		require.NoError(t, err)
 		var order []string
 		for _, e := range events {
-			if e.Moves[0] == portfolio.EventRoundStarted {
+			if e.Moves[0] == string(portfolio.EventRoundStarted) {
 				order = append(order, fmt.Sprint(e.Project, e.Round))
 			}
 		}
@@ -349,14 +351,14 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("B120 what a round without an input would have had goes to the next project", func(t *testing.T) {
 		p := staged()
-		p.cfg.Policy.Slots, p.cfg.Limits.Rounds = 1, 1
-		p.cfg.Hooks.Brief = nothingFor("a", p.cfg.Hooks.Brief)
+		p.cfg.Bounds.Slots, p.cfg.Bounds.Rounds = 1, 1
+		p.cfg.Rules.Brief = nothingFor("a", p.cfg.Rules.Brief)
 		p.answers = map[string]any{"b 1/1.": answer(time.Minute, 1, 0.4)}
 		out, events, err := p.run(t)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"b RESEARCHING 1: 300"}, rounds(events))
 		assert.Equal(t, orchestrator.Partial, out.Status)
-		assert.Equal(t, []string{"portfolio/bad-brief a"}, codes(out.Warnings))
+		assert.Equal(t, []string{"portfolio/rule a"}, codes(out.Warnings))
 	})
 	t.Run("B120 the orders say what becomes of a project", func(t *testing.T) {
 		_, events, err := staged().run(t)
@@ -373,7 +375,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("no round begins when the time is over", func(t *testing.T) {
 		p := staged()
-		p.in.Projects, p.cfg.Limits = p.in.Projects[:1], portfolio.Limits{Rounds: 3, Time: 90 * time.Second}
+		p.in.Projects, p.cfg.Limits, p.cfg.Bounds.Rounds = p.in.Projects[:1], team.Limits{Time: 90 * time.Second}, 3
 		p.answers = map[string]any{"a 1/1.": answer(time.Minute, 1, 0.6), "a 2/1.": flowtest.Hang()}
 		out, _, err := p.run(t)
 		require.NoError(t, err)
@@ -381,7 +383,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("a round has the run's leave to make calls without a price", func(t *testing.T) {
 		p := staged()
-		p.in.Projects, p.cfg.Limits.Rounds, p.cfg.Limits.AllowUnpriced = p.in.Projects[:1], 1, true
+		p.in.Projects, p.cfg.Bounds.Rounds, p.cfg.Limits.AllowUnpriced = p.in.Projects[:1], 1, true
 		p.in.Projects[0].Input.Calls = 2
 		unpriced := agent.Response{Data: agent.JSON(0.5), Usage: providers.Usage{Calls: 1, Unpriced: 1}}
 		p.answers = map[string]any{"a 1/1.": unpriced, "a 1/2.": unpriced}
@@ -410,9 +412,9 @@ func TestRun(t *testing.T) {
 	t.Run("what fails gets no more money", func(t *testing.T) {
 		for name, broken := range map[string]func(p *play){
 			"portfolio/round-failed": func(p *play) { p.answers["b 1/1."] = errors.New("no plan") },
-			"portfolio/bad-score":    func(p *play) { p.answers["b 1/1."] = answer(0, 1, 1.5) },
-			"portfolio/bad-score ":   func(p *play) { p.cfg.Hooks.Score = panicsFor("b", p.cfg.Hooks.Score) },
-			"portfolio/bad-brief":    func(p *play) { delete(p.answers, "b 1/1."); p.cfg.Hooks.Brief = nothingFor("b", p.cfg.Hooks.Brief) },
+			"portfolio/rule":         func(p *play) { p.answers["b 1/1."] = answer(0, 1, 1.5) },
+			"portfolio/rule ":        func(p *play) { p.cfg.Rules.Score = panicsFor("b", p.cfg.Rules.Score) },
+			"portfolio/rule  ":       func(p *play) { delete(p.answers, "b 1/1."); p.cfg.Rules.Brief = nothingFor("b", p.cfg.Rules.Brief) },
 		} {
 			p := staged()
 			broken(&p)
@@ -468,7 +470,7 @@ func ends() map[string]struct {
 		return p
 	}
 	inTurn := staged()
-	inTurn.cfg.Policy.Slots = 1
+	inTurn.cfg.Bounds.Slots = 1
 	return map[string]struct {
 		play
 		status orchestrator.Status
@@ -507,9 +509,9 @@ func ends() map[string]struct {
 }
 
 func TestEnds(t *testing.T) {
-	seen := map[portfolio.Phase]bool{portfolio.Canceled: true}
+	seen := map[string]bool{string(orchestrator.Canceled): true}
 	for name, end := range ends() {
-		seen[portfolio.Phase(end.status)] = true
+		seen[string(end.status)] = true
 		t.Run(name, func(t *testing.T) {
 			out, _, err := end.run(t)
 			assert.Equal(t, end.status, out.Status)
@@ -594,7 +596,7 @@ func TestBounds(t *testing.T) {
 		p := staged()
 		p.in.Projects, p.answers = nil, map[string]any{}
 		slots, most, cost := rapid.IntRange(0, 3).Draw(rt, "slots"), rapid.IntRange(1, 3).Draw(rt, "rounds"), rapid.IntRange(1, 30).Draw(rt, "cost")
-		p.cfg.Policy.Slots, p.cfg.Limits = slots, portfolio.Limits{Rounds: most, Cost: providers.Dollars(float64(cost))}
+		p.cfg.Bounds, p.cfg.Limits = portfolio.Bounds{Rounds: most, Slots: slots}, team.Limits{Cost: providers.Dollars(float64(cost))}
 		for i := range rapid.IntRange(1, 5).Draw(rt, "projects") {
 			id := string(rune('a' + i))
 			p.in.Projects = append(p.in.Projects, entry(id, portfolio.Idea, rapid.Float64Range(0, 1).Draw(rt, "score"), 0))
@@ -625,12 +627,12 @@ func TestBounds(t *testing.T) {
 			running := 0
 			for _, event := range eventsOf(rt, log) {
 				switch event.Moves[0] {
-				case portfolio.EventRoundStarted:
+				case string(portfolio.EventRoundStarted):
 					running++
 					assert.True(rt, slots == 0 || running <= slots)
 					assert.LessOrEqual(rt, event.Round, most)
 					assert.NotEqual(rt, portfolio.Killed, event.Stage)
-				case portfolio.EventRoundFinished:
+				case string(portfolio.EventRoundFinished):
 					running--
 				}
 			}
@@ -640,18 +642,109 @@ func TestBounds(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	_, err := portfolio.New(config{Policy: portfolio.Policy{Promote: 1.5, Kill: -0.5, StaleAfter: -2, Slots: -2}, Limits: portfolio.Limits{Rounds: -1, Cost: -1, Time: -1}})
-	for _, want := range []string{"Work", "Hooks.Score", "Limits.Rounds", "Limits.Cost", "Limits.Time", "policy.promote", "policy.kill", "Policy.StaleAfter", "Policy.Slots"} {
+	_, err := portfolio.New(config{
+		Rules:  portfolio.Rules[job, made]{Allocator: portfolio.Shares{Promote: 1.5, Kill: -0.5, StaleAfter: -2}},
+		Limits: team.Limits{Cost: -2, Time: -2}, Bounds: portfolio.Bounds{Rounds: -1, Slots: -2},
+	})
+	for _, want := range []string{"Work", "Rules.Score", "Bounds.Rounds", "Bounds.Slots", "Limits.Cost", "Limits.Time", "Rules.Allocator: Promote is 1.5", "Kill is -0.5", "StaleAfter is -2ns"} {
 		require.ErrorContains(t, err, want)
 	}
 	cfg := usual()
-	cfg.Policy.Promote = orchestrator.None
+	cfg.Rules.Allocator = portfolio.Shares{Promote: orchestrator.None, Kill: 0.2, StaleAfter: 30 * 24 * time.Hour}
 	data, err := json.Marshal(cfg)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"policy": {"promote": -1, "staleAfter": "720h0m0s"}, "limits": {"rounds": 2, "cost": 300}}`, string(data))
+	assert.JSONEq(t, `{"rules": {"allocator": {"promote": -1, "kill": 0.2, "staleAfter": "720h0m0s"}}, "limits": {"cost": 300}, "bounds": {"rounds": 2}}`, string(data))
 	var back config
 	require.NoError(t, json.Unmarshal(data, &back))
-	assert.Equal(t, cfg.Policy, back.Policy)
+	assert.Equal(t, cfg.Rules.Allocator, back.Rules.Allocator)
 	assert.Equal(t, cfg.Limits, back.Limits)
-	require.ErrorContains(t, json.Unmarshal([]byte(`{"policy":{"promise":1}}`), &back), "promise")
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"rules":{"allocator":{"promise":1}}}`), &back), "promise")
+	back = config{}
+	require.NoError(t, json.Unmarshal([]byte(`{"rules":{"allocator":{"staleAfter":"1h"}}}`), &back))
+	assert.Equal(t, portfolio.Shares{Promote: 0.7, Kill: 0.2, StaleAfter: time.Hour}, back.Rules.Allocator, "over the default's values")
+	back.Rules.Allocator = equal
+	_, err = json.Marshal(back)
+	require.ErrorContains(t, err, "Rules.Allocator")
+}
+
+// equal is a host's own Allocator: all projects run, with equal shares.
+var equal = portfolio.AllocatorFunc(func(projects []portfolio.Project, has portfolio.Means) (orders []portfolio.Order, _ error) {
+	for _, p := range projects {
+		orders = append(orders, portfolio.Order{Project: p.ID, Action: portfolio.Keep, Budget: has.Budget / providers.NanoUSD(len(projects)), Runs: true})
+	}
+	return orders, nil
+})
+
+// A host replaces each rule, and the outcome is another one.
+func TestRules(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(p *play)
+		rounds []string
+		err    error
+	}{
+		"an allocator of equal shares": {func(p *play) {
+			p.cfg.Rules.Allocator = equal
+			p.answers = map[string]any{"a 1/1.": answer(0, 1, 0.9), "b 1/1.": answer(0, 1, 0.1), "d 1/1.": answer(0, 1, 0.5)}
+		}, []string{"a VALIDATING 1: 100", "b RESEARCHING 1: 100", "d BUILDING 1: 100"}, nil},
+		"an allocator that kills without a reason": {func(p *play) {
+			p.cfg.Rules.Allocator = portfolio.AllocatorFunc(func(projects []portfolio.Project, _ portfolio.Means) (orders []portfolio.Order, _ error) {
+				for _, p := range projects {
+					orders = append(orders, portfolio.Order{Project: p.ID, Action: portfolio.Kill})
+				}
+				return orders, nil
+			})
+			p.answers = nil
+		}, nil, nil},
+		"an allocator that gives more than there is": {func(p *play) {
+			p.cfg.Rules.Allocator = portfolio.AllocatorFunc(func(projects []portfolio.Project, has portfolio.Means) ([]portfolio.Order, error) {
+				orders, err := equal(projects, has)
+				orders[0].Budget = has.Budget
+				return orders, err
+			})
+			p.answers = nil
+		}, nil, agent.Code("portfolio/rule")},
+		"an allocator that forgets one": {func(p *play) {
+			p.cfg.Rules.Allocator = portfolio.AllocatorFunc(func(projects []portfolio.Project, has portfolio.Means) ([]portfolio.Order, error) {
+				return equal(projects[1:], has)
+			})
+			p.answers = nil
+		}, nil, agent.Code("portfolio/rule")},
+		"an allocator that panics": {func(p *play) {
+			p.cfg.Rules.Allocator = portfolio.AllocatorFunc(func([]portfolio.Project, portfolio.Means) ([]portfolio.Order, error) { panic("oh") })
+			p.answers = nil
+		}, nil, agent.Code("portfolio/rule")},
+		"an unknown action": {func(p *play) {
+			p.cfg.Rules.Allocator = portfolio.AllocatorFunc(func(projects []portfolio.Project, has portfolio.Means) ([]portfolio.Order, error) {
+				orders, err := equal(projects, has)
+				orders[0].Action = "sell"
+				return orders, err
+			})
+			p.answers = nil
+		}, nil, agent.Code("portfolio/rule")},
+		"a score that is out of range": {func(p *play) {
+			p.cfg.Rules.Score = func(portfolio.Project, made) *float64 { return new(7.0) }
+			delete(p.answers, "a 2/1.")
+		}, []string{"a BUILDING 1: 200", "b RESEARCHING 1: 100"}, portfolio.ErrNoRound},
+		"limits of the input": {func(p *play) {
+			p.in.Limits.Cost = 30 * providers.USD
+			p.answers = map[string]any{"a 1/1.": answer(0, 1, 0.6), "b 1/1.": answer(0, 1, 0.1)}
+		}, []string{"a BUILDING 1: 20", "b RESEARCHING 1: 10"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := staged()
+			p.cfg.Bounds.Rounds = 1
+			delete(p.answers, "a 2/1.")
+			tt.change(&p)
+			out, events, err := p.run(t)
+			assert.Equal(t, tt.rounds, rounds(events))
+			if tt.err == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, tt.err)
+				require.ErrorIs(t, err, agent.Code("portfolio/rule"), "the code is kept")
+				assert.Contains(t, codes(out.Warnings)[0], "portfolio/rule ")
+			}
+			p.play(t).Sweep(t)
+		})
+	}
 }

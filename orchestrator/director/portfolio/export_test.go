@@ -1,0 +1,7 @@
+package portfolio
+
+// The tables, for tests outside of the package.
+var (
+	Stages = stages
+	Phases = phases
+)
