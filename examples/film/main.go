@@ -59,7 +59,7 @@ func film(ctx context.Context, args []string, c cli.Console) error {
 
 func newFlow(departments []hierarchy.Department) (orchestrator.Flow[hierarchy.Input, hierarchy.Outcome], error) {
 	return hierarchy.New(hierarchy.Config{
-		Name: program, Departments: departments, Master: hierarchy.Master{Agent: master}, Hooks: hierarchy.Hooks{Brief: brief},
+		Name: program, Departments: departments, Master: hierarchy.Master{Agent: master}, Rules: hierarchy.Rules{Steps: hierarchy.Steps{Brief: brief}},
 	})
 }
 

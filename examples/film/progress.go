@@ -10,6 +10,7 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // lines describes a record; nil: it is not shown.
@@ -27,7 +28,7 @@ func lines(rec runlog.Record) []string {
 // tell describes an event in a line; "": it is not shown.
 func tell(kind string, e hierarchy.Event) string {
 	who := strings.NewReplacer("dept/", "", "/spec/", ": ").Replace(e.Path)
-	switch kind {
+	switch team.Kind(kind) {
 	case hierarchy.EventRouteDecided:
 		return "route: " + strings.Join(append([]string{e.Route.Primary}, e.Route.Supporting...), ", ")
 	case hierarchy.EventHeadAsked:
@@ -36,15 +37,15 @@ func tell(kind string, e hierarchy.Event) string {
 		return who + ": asks " + strings.Join(e.Agents, ", ")
 	case hierarchy.EventAttemptFinished:
 		switch {
-		case e.Message != "":
-			return who + ": " + e.Message
+		case e.Text != "":
+			return who + ": " + e.Text
 		case e.Score == nil: // of a head that is not graded
 			return ""
 		}
 		return fmt.Sprintf("%s: attempt %d scored %g: %s", who, *e.Attempt+1, *e.Score, e.Decision)
 	case hierarchy.EventSpecialistFinished:
 		if e.Result != nil && e.Result.Output == nil {
-			return who + ": " + e.Status + ", " + e.Result.ReviewNotes
+			return who + ": " + string(e.Status) + ", " + e.Result.ReviewNotes
 		}
 		return ""
 	case hierarchy.EventAttemptStarted:
@@ -60,7 +61,7 @@ func tell(kind string, e hierarchy.Event) string {
 	case hierarchy.EventDepartmentFinished:
 		return fmt.Sprintf("%s: done, quality %g", who, *e.Score)
 	case hierarchy.EventDepartmentFailed, hierarchy.EventDepartmentSkipped:
-		return fmt.Sprintf("%s: %s: %s", who, e.Status, e.Message)
+		return fmt.Sprintf("%s: %s: %s", who, e.Status, e.Text)
 	default:
 		return ""
 	}

@@ -18,7 +18,7 @@ func (r *run) combine(c *orchestrator.Context) (err error) {
 			r.out.Output[d.OutputKey] = d.report.Output
 		}
 	}
-	if r.out.Score, err = r.overall(done); err != nil {
+	if r.out.Score, err = r.overall(c, done); err != nil {
 		return err
 	}
 	if r.cfg.Master.Agent != "" {
@@ -26,21 +26,20 @@ func (r *run) combine(c *orchestrator.Context) (err error) {
 			return fmt.Errorf("master %q: %w", r.cfg.Master.Agent, err)
 		}
 	}
-	r.Fire(moveCombined)
-	return nil
+	return r.Go(c, moveCombined)
 }
 
 // unite lets the master write one result. If money, calls or time are used up, the
 // outputs stay as they are.
 func (r *run) unite(c *orchestrator.Context, done []Report) error {
-	text, err := r.prompts.Fill("master.tmpl", masterPrompt{r.in.Prompt, done})
+	text, err := r.Prompts.Fill("master.tmpl", masterPrompt{r.in.Prompt, done})
 	if err != nil {
 		return err
 	}
-	master := Agent{ID: r.cfg.Master.Agent}.withDefaults(r.cfg)
-	resp, err := c.Call(master.ID, request(master, "", text))
+	master := Agent{ID: r.cfg.Master.Agent}.withDefaults(r.cfg.Policy)
+	resp, err := c.Call(master.ID, r.request(master, "", text))
 	if r.over(c, err) && !c.IsCanceled(err) {
-		r.warn(WarnBudget, master.ID, "the outputs of the departments were not united: "+err.Error())
+		warn(r.Run, c, WarnBudget, master.ID, "the outputs of the departments were not united: "+err.Error())
 		return nil
 	}
 	if err != nil {
@@ -51,52 +50,41 @@ func (r *run) unite(c *orchestrator.Context, done []Report) error {
 }
 
 // overall is the overall quality of the finished departments that have one; nil: none has.
-func (r *run) overall(done []Report) (*float64, error) {
-	var scores []DepartmentScore
+func (r *run) overall(c *orchestrator.Context, done []Report) (*float64, error) {
+	var marks grading.Marks
 	for _, report := range done {
 		if report.Ungraded == "" {
-			scores = append(scores, DepartmentScore{report.DepartmentID, report.RawQuality, relevance(r.out.Route, report.DepartmentID)})
+			marks = append(marks, grading.Mark{
+				Name: report.DepartmentID, Value: report.RawQuality, Weight: relevance(r.out.Route, report.DepartmentID), Passed: report.PassedGate,
+			})
 		}
 	}
-	if len(scores) == 0 {
+	if len(marks) == 0 {
 		return nil, nil //nolint:nilnil // no score is no fault
 	}
-	hook := r.cfg.Hooks.Overall
-	if hook == nil {
-		hook = byRelevance
-	}
-	overall, err := percent("overall", func() float64 { return hook(scores) })
+	overall, err := percent(r.Run, c, "run", "Rules.Scores.Overall", func() (float64, error) { return r.cfg.Rules.Scores.Overall.Score(marks) })
 	if err != nil {
 		return nil, err
 	}
 	return &overall, nil
 }
 
-// byRelevance is the mean of the qualities, weighted by relevance.
-func byRelevance(scores []DepartmentScore) float64 {
-	var values, weights []float64
-	for _, s := range scores {
-		values, weights = append(values, s.Quality), append(weights, s.Relevance)
-	}
-	return grading.WeightedMean(values, weights)
-}
-
 // check runs the checks of the whole result.
 func (r *run) check(c *orchestrator.Context) error {
 	done := r.out.done()
 	var across []CheckStatus
-	for _, check := range r.cfg.Hooks.Validate {
+	for _, check := range r.cfg.Rules.Validate {
 		across = append(across, r.ask(c, "validation", check, done))
 	}
 	r.out.Checks.CrossDepartment = joined(across)
-	check := r.cfg.Hooks.Consistency
+	check := r.cfg.Rules.Consistency
 	if r.cfg.Master.Consistency != "" {
 		check = r.askConsistency
 	}
 	if check != nil {
 		r.out.Checks.Consistency = r.ask(c, "consistency", check, done)
 	}
-	r.emit(c, EventChecksFinished, Event{Checks: &r.out.Checks})
+	r.Run.Emit(c, EventChecksFinished, &Event{Checks: &r.out.Checks})
 	return nil
 }
 
@@ -107,10 +95,10 @@ func (r *run) ask(c *orchestrator.Context, what string, check Check, done []Repo
 	r.out.Checks.Issues = append(r.out.Checks.Issues, issues...)
 	switch {
 	case r.over(c, err):
-		r.warn(WarnBudget, r.cfg.Master.Consistency, err.Error())
+		warn(r.Run, c, WarnBudget, r.cfg.Master.Consistency, err.Error())
 		return CheckSkipped
 	case err != nil:
-		r.warn(WarnCheck, "", err.Error())
+		warn(r.Run, c, WarnCheck, "", err.Error())
 		return CheckFailed
 	case len(issues) > 0:
 		return CheckFailed
@@ -121,13 +109,13 @@ func (r *run) ask(c *orchestrator.Context, what string, check Check, done []Repo
 
 // askConsistency asks Master.Consistency, the agent that knows earlier facts.
 func (r *run) askConsistency(c *orchestrator.Context, reports []Report) ([]Issue, error) {
-	text, err := r.prompts.Fill("check.tmpl", checkPrompt{reports})
+	text, err := r.Prompts.Fill("check.tmpl", checkPrompt{reports})
 	if err != nil {
 		return nil, err
 	}
 	found, _, err := orchestrator.Ask[struct {
 		Issues []Issue `json:"issues"`
-	}](c, r.cfg.Master.Consistency, request(Agent{ID: r.cfg.Master.Consistency}.withDefaults(r.cfg), "", text))
+	}](c, r.cfg.Master.Consistency, r.request(Agent{ID: r.cfg.Master.Consistency}.withDefaults(r.cfg.Policy), "", text))
 	return found.Issues, err
 }
 

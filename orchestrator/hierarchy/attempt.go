@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/grading"
@@ -14,86 +15,141 @@ import (
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// assignment is work that one agent attempts until it passes: that of a specialist, of a
+// assignment is work that one agent tries until it passes: that of a specialist, of a
 // head that answers directly, and a synthesis.
 type assignment struct {
 	run        *run
+	desk       *team.Run // for warnings of the worker
 	department Department
 	agent      Agent
+	role       string // of orchestrator.Working
 	brief      string // what the work is judged by
-	prompt     string // of the first attempt
-	retries    Retries
+	prompt     string // of the first try
+	most       int    // tries that the configuration allows
 	graded     bool
 
-	// moved moves the machine of the worker: start, output, and the verdict on the attempt;
-	// stop if the run allows no more.
-	moved func(m Move)
-	emit  func(c *orchestrator.Context, kind string, e Event)
+	start func(c *orchestrator.Context) error   // moves the machine of the worker before each try
+	moved func(c *orchestrator.Context, m Move) // moves it by what a try came to; stop: by why there is no more
+	emit  func(c *orchestrator.Context, kind team.Kind, e *Event)
 
 	gate     float64 // if graded; 0: every output passes
 	attempts []Attempt
+	tries    []orchestrator.Try // attempts as a Retrier sees them
 }
 
-// work makes attempts until one passes or none are left. Its error says that the run is
-// canceled or out of budget, or that the threshold is invalid; an agent that fails is no
-// error.
+// work tries until an output passes or no try is left. Its error says that the run is
+// canceled or out of budget, or what a rule did; an agent that fails is no error.
 func (w *assignment) work(c *orchestrator.Context) (err error) {
 	if w.graded {
-		if w.gate, err = w.run.threshold(w.agent, w.department); err != nil {
-			w.moved(moveStop)
-			return err
-		}
+		w.gate, err = w.threshold(c)
 	}
-	feedback := ""
+	var how orchestrator.Again
 	for {
-		a := Attempt{Number: len(w.attempts)}
-		w.moved(moveStart)
-		w.emit(c, EventAttemptStarted, Event{Attempt: &a.Number, Feedback: feedback})
-		self, err := w.try(c, &a)
-		if err != nil {
-			a.Error = prompt.OneLine(err.Error())
-			a.Feedback = fmt.Sprintf("Attempt %d failed: %s. Improve quality, relevance, consistency.", a.Number+1, strings.TrimSuffix(a.Error, "."))
+		if err == nil && how.After > 0 {
+			err = c.Sleep(how.After)
 		}
-		if w.run.over(c, err) {
-			w.moved(moveStop)
-			w.emit(c, EventAttemptFinished, w.told(a))
+		if err == nil {
+			err = w.start(c)
+		}
+		if err != nil {
+			w.run.over(c, err)
+			w.moved(c, moveStop)
 			return err
 		}
-		if err == nil && w.graded {
-			w.moved(moveOutput)
-			w.grade(c, &a, self)
-		}
-		w.attempts, feedback = append(w.attempts, a), a.Feedback
-		m, last := w.verdict(a)
-		w.moved(m)
-		w.emit(c, EventAttemptFinished, w.told(a))
-		if last {
-			return nil
+		if how, err = w.attempt(c, how); err != nil || !how.Retry {
+			return err
 		}
 	}
 }
 
-// verdict returns the move after an attempt, and whether it is the last one.
-func (w *assignment) verdict(a Attempt) (m Move, last bool) {
+// attempt makes a try, and says whether and how the next one is made. Its error is that of
+// work.
+func (w *assignment) attempt(c *orchestrator.Context, how orchestrator.Again) (next orchestrator.Again, err error) {
+	a := Attempt{Number: len(w.attempts)}
+	if how.Agent != w.agent.ID {
+		a.Agent = how.Agent
+	}
+	w.emit(c, EventAttemptStarted, &Event{Attempt: &a.Number, Feedback: w.feedback(how)})
+	self, failed := w.try(c, &a, how)
+	if failed != nil {
+		a.Error = prompt.OneLine(failed.Error())
+		a.Feedback = fmt.Sprintf("Attempt %d failed: %s. Improve %s.", a.Number+1, strings.TrimSuffix(a.Error, "."), strings.Join(w.run.marks, ", "))
+	}
+	m := moveStop
+	if w.run.over(c, failed) {
+		err = failed
+	} else {
+		if failed == nil && w.graded {
+			w.moved(c, moveOutput)
+			err = w.grade(c, &a, self)
+		}
+		w.attempts, w.tries = append(w.attempts, a), append(w.tries, w.tried(a, failed))
+		if err == nil {
+			m, next, err = w.verdict(c, a)
+		}
+	}
+	w.moved(c, m)
+	w.emit(c, EventAttemptFinished, w.told(a))
+	return next, err
+}
+
+// verdict returns the move after a try, and how the next one is made, if there is one.
+func (w *assignment) verdict(c *orchestrator.Context, a Attempt) (m Move, next orchestrator.Again, err error) {
 	switch {
 	case a.Output != nil && (!w.graded || a.Decision == grading.Accept):
-		return moveAccept, true
+		return moveAccept, next, nil
 	case a.Ungraded+a.Assumed != "":
-		return moveUngraded, true
-	case a.Number >= int(w.retries):
-		return moveExhausted, true
-	case a.Output == nil:
-		return moveError, false
-	default:
-		return Move(a.Decision), false
+		return moveUngraded, next, nil
 	}
+	next, err = w.next(c)
+	switch {
+	case err != nil:
+		return moveStop, next, err
+	case !next.Retry:
+		return moveExhausted, next, nil
+	case a.Output == nil:
+		return moveError, next, nil
+	default:
+		return Move(a.Decision), next, nil
+	}
+}
+
+// next returns what the Retrier says after the tries that were made.
+func (w *assignment) next(c *orchestrator.Context) (orchestrator.Again, error) {
+	of := orchestrator.Working{Role: w.role, ID: w.agent.ID, Group: w.department.ID, Max: w.most}
+	next, err := team.Rule(w.desk, c, w.agent.ID, "Rules.Retrier", func() (orchestrator.Again, error) {
+		next := w.run.cfg.Rules.Retrier.Next(of, slices.Clone(w.tries))
+		if _, declared := slices.BinarySearch(w.run.agents, next.Agent); next.Retry && next.Agent != "" && !declared {
+			return next, fmt.Errorf("Agent is %q, which is no agent of the flow: name it in Rules.Agents", next.Agent)
+		}
+		return next, nil
+	})
+	next.Retry = next.Retry && len(w.tries) < orchestrator.MaxTries
+	return next, err
+}
+
+// tried is an attempt as a Retrier sees it.
+func (w *assignment) tried(a Attempt, failed error) orchestrator.Try {
+	t := orchestrator.Try{Agent: cmp.Or(a.Agent, w.agent.ID), Err: failed, Decision: string(a.Decision), Feedback: a.Feedback}
+	if s := scores([]Attempt{a}); w.graded && len(s) > 0 {
+		t.Score = &s[0]
+	}
+	return t
+}
+
+// feedback is what the next try is told of the last one.
+func (w *assignment) feedback(how orchestrator.Again) string {
+	if n := len(w.attempts); n > 0 && !how.Fresh {
+		return cmp.Or(how.Feedback, w.attempts[n-1].Feedback)
+	}
+	return how.Feedback
 }
 
 // told is the Event of an attempt.
-func (w *assignment) told(a Attempt) Event {
-	e := Event{Attempt: &a.Number, Decision: a.Decision, Message: a.Error}
+func (w *assignment) told(a Attempt) *Event {
+	e := &Event{Event: team.Event{Text: a.Error}, Attempt: &a.Number, Decision: a.Decision}
 	if a.Ungraded != "" {
-		e.Message = "not graded: " + a.Ungraded
+		e.Text = "not graded: " + a.Ungraded
 	} else if a.Output != nil && w.graded {
 		e.Score = &a.Score
 	}
@@ -101,23 +157,14 @@ func (w *assignment) told(a Attempt) Event {
 }
 
 // try lets the agent make the output of an attempt. self is the agent's own score of it.
-func (w *assignment) try(c *orchestrator.Context, a *Attempt) (self *float64, err error) {
-	text := w.prompt
-	if a.Number > 0 {
-		var feedback []string
-		for _, before := range w.attempts {
-			feedback = append(feedback, before.Feedback)
-		}
-		text, err = w.run.prompts.Fill("retry.tmpl", retryPrompt{
-			Request: w.prompt, Attempt: a.Number + 1, Previous: Text(w.attempts[a.Number-1].Output), Feedback: strings.Join(feedback, "\n"),
-		})
-		if err != nil {
-			return nil, err
-		}
+func (w *assignment) try(c *orchestrator.Context, a *Attempt, how orchestrator.Again) (self *float64, err error) {
+	text, err := w.text(how)
+	if err != nil {
+		return nil, err
 	}
 	a.Prompt = fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 	began := c.Elapsed()
-	resp, err := c.Call(w.agent.ID, request(w.agent, w.agent.ID, text))
+	resp, err := c.Call(cmp.Or(a.Agent, w.agent.ID), w.run.request(w.agent, w.agent.ID, text))
 	if err != nil {
 		a.Duration = c.Elapsed() - began
 		return nil, err
@@ -127,15 +174,35 @@ func (w *assignment) try(c *orchestrator.Context, a *Attempt) (self *float64, er
 	return selfScore(resp), err
 }
 
+// text is the prompt of the next try.
+func (w *assignment) text(how orchestrator.Again) (string, error) {
+	n := len(w.attempts)
+	if n == 0 || how.Fresh && how.Feedback == "" {
+		return w.prompt, nil
+	}
+	p := retryPrompt{Request: w.prompt, Attempt: n + 1, Feedback: how.Feedback, Fresh: how.Fresh, Marks: w.run.ownMarks()}
+	if !how.Fresh {
+		p.Previous = Text(w.attempts[n-1].Output)
+	}
+	if p.Feedback == "" {
+		var lines []string
+		for _, before := range w.attempts {
+			lines = append(lines, before.Feedback)
+		}
+		p.Feedback = strings.Join(lines, "\n")
+	}
+	return w.run.Prompts.Fill("retry.tmpl", p)
+}
+
 // request is a request to an agent with its settings. task is what it is about: the
 // specialist whose work is made or graded, or the department.
-func request(a Agent, task, prompt string) agent.Request {
+func (r *run) request(a Agent, task, prompt string) agent.Request {
 	return agent.Request{
 		Task:        task,
 		Prompt:      prompt,
 		Output:      a.Schema,
 		Temperature: a.Temperature,
-		Limits:      agent.Limits{Total: a.Timeout, Estimate: a.Estimate},
+		Limits:      agent.Limits{Total: a.Timeout, Estimate: cmp.Or(a.Estimate, r.cfg.Limits.Estimate)},
 	}
 }
 
@@ -155,21 +222,19 @@ func best(attempts []Attempt) Attempt {
 	})]
 }
 
-// warnings are those of an agent's attempts.
-func warnings(who string, attempts []Attempt) []orchestrator.Warning {
-	var found []orchestrator.Warning
+// warnAbout raises the warnings of an agent's attempts.
+func warnAbout(r *team.Run, c *orchestrator.Context, who string, attempts []Attempt) {
 	for _, a := range attempts {
 		if a.Ungraded != "" {
-			found = append(found, warning(WarnUngraded, who, a.Ungraded))
+			warn(r, c, WarnUngraded, who, a.Ungraded)
 		}
 		if a.Assumed != "" {
-			found = append(found, warning(WarnAssumedScore, who, fmt.Sprintf("score %s in place of a grade: %s", number(a.Score), a.Assumed)))
+			warn(r, c, WarnAssumedScore, who, fmt.Sprintf("score %s in place of a grade: %s", number(a.Score), a.Assumed))
 		}
 	}
 	if n := len(attempts); n > 0 && best(attempts).Output == nil {
-		found = append(found, warning(WarnAgentFailed, who, failure(attempts)))
+		warn(r, c, WarnAgentFailed, who, failure(attempts))
 	}
-	return found
 }
 
 // failure says why no attempt has an output.
@@ -178,12 +243,11 @@ func failure(attempts []Attempt) string {
 	return fmt.Sprintf("failed %d times, last: %s", n, attempts[n-1].Error)
 }
 
-// scoredLine says what a graded attempt lacks.
-func scoredLine(a Attempt, gate float64) string {
+// scoredLine says what a graded attempt lacks. marks are the names of those of a grade.
+func scoredLine(a Attempt, gate float64, marks []string) string {
 	g := *cmp.Or(a.Grade, new(Grade{}))
-	weakest := grading.Weakest(*cmp.Or(g.Dimensions, new(grading.Dimensions{})), gate)
 	line := fmt.Sprintf("Attempt %d scored %s of 100, below the threshold of %s. Improve %s.",
-		a.Number+1, number(a.Score), number(gate), strings.Join(weakest, ", "))
+		a.Number+1, number(a.Score), number(gate), strings.Join(g.weakest(gate, marks), ", "))
 	if len(g.Suggestions) > 0 {
 		line += " Suggestions: " + strings.Join(g.Suggestions, "; ")
 	}

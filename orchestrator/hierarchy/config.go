@@ -8,124 +8,91 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/routing"
 )
 
-// Config is a team. New copies it; it calls hooks as they are.
+// Config is a team. New copies it; it calls rules as they are.
 //
-// Its JSON form has everything but Hooks and Prompts; unknown fields are faults.
+// Its JSON form has everything but Prompts and the rules that have none; unknown fields are faults.
 // Durations are texts such as "5m" or numbers of seconds, money is decimal USD.
 type Config struct {
-	// Name is the flow's. "" means "hierarchy". Two teams on one engine need two.
-	Name string `json:"name,omitzero"`
-
-	// Departments are the team. At least one.
-	Departments []Department `json:"departments,omitzero"`
-
-	// Master has the agents of the master.
-	Master Master `json:"master,omitzero"`
-
-	Policy Policy `json:"policy,omitzero"`
-	Retry  Retry  `json:"retry,omitzero"`
-	Limits Limits `json:"limits,omitzero"`
-	Hooks  Hooks  `json:"-"`
+	Name        string       `json:"name,omitzero" default:"hierarchy"`    // Name is the flow's; two teams on one engine need two; "": hierarchy
+	Departments []Department `json:"departments,omitzero" required:"true"` // Departments are the team; at least one is required
+	Master      Master       `json:"master,omitzero"`                      // Master has the agents of the master
+	Rules       Rules        `json:"rules,omitzero"`                       // Rules are what the team computes, and what the host does in its place
+	Policy      Policy       `json:"policy,omitzero"`                      // Policy says what is good enough and how often work is tried
+	Limits      team.Limits  `json:"limits,omitzero"`                      // Limits bound the money and the time of a run; zero fields are no limit; Input.Limits stand over them
+	Bounds      Bounds       `json:"bounds,omitzero"`                      // Bounds limit what happens at once and how long texts are
 
 	// Prompts replaces the prompts of the package, by file name ("retry.tmpl"); the
 	// package comment lists them. A missing file is the package's, an unknown name is a
-	// fault. It is read at New only.
+	// fault. Only New reads it.
 	Prompts fs.FS `json:"-"`
 }
 
-// Master names the agents of the master. Both are optional: they are skipped with a
-// warning when the run's money or time is used up.
+// Master names the agents of the master. Both are optional. Each is skipped with a warning
+// when the run's money or time is used up.
 type Master struct {
-	Agent       string `json:"agent,omitzero"`       // makes one result, "result" in Outcome.Output, of the departments' outputs; "": only the outputs by their keys
-	Consistency string `json:"consistency,omitzero"` // knows earlier facts, and checks whether the reports agree with them; "": no check
+	Agent       string `json:"agent,omitzero"`       // Agent makes one result of the departments' outputs, under "result" in Outcome.Output; "": there is none
+	Consistency string `json:"consistency,omitzero"` // Consistency is an agent that knows earlier facts and checks the reports against them; "": no check
 }
 
-// Policy says what is good enough and which agents work.
+// Policy says what is good enough and how often work is tried.
 type Policy struct {
-	// Rules say what makes a brief complex and how many specialists it is worth. The
-	// zero value has the defaults. Skills are the departments' own and must be empty.
-	Rules routing.Rules `json:"rules,omitzero"`
+	Attempts        int `json:"attempts,omitzero" default:"4" min:"1"`        // Attempts limits the tries of specialists that set none, the first included; 0: 4
+	HeadAttempts    int `json:"headAttempts,omitzero" default:"4" min:"1"`    // HeadAttempts limits the tries of heads, of an answer and of each synthesis, the first included; 0: 4
+	SynthesisRounds int `json:"synthesisRounds,omitzero" default:"1" min:"1"` // SynthesisRounds is how often a head writes its synthesis, each time improving the last; 0: 1
 
-	SupportingCut *float64 `json:"supportingCut,omitzero"` // the relevance, 0 to 1, that a supporting department must exceed; nil: 0.30
-	HeadOnlyScore *float64 `json:"headOnlyScore,omitzero"` // the quality, 0 to 100, of a department whose head worked without specialists; nil: 85
+	HeadOnlyScore *float64 `json:"headOnlyScore,omitzero" default:"85" min:"0" max:"100"` // HeadOnlyScore is the quality, 0 to 100, of a department whose head worked without specialists; nil: 85
 
 	// AssumeScore is the score, 0 to 100, of work that could not be graded. It is marked
-	// as assumed. nil: such work has no score and does not pass.
-	AssumeScore *float64 `json:"assumeScore,omitzero"`
+	// as assumed. Nil: such work has no score and does not pass.
+	AssumeScore *float64 `json:"assumeScore,omitzero" min:"0" max:"100"`
 
-	// GradeHeads grades what heads write against the head's own threshold: below it
-	// they retry. When attempts run out, a department that its head answered has failed;
-	// the best synthesis is used and is unverified.
+	// GradeHeads grades what heads write against the head's own threshold: below it they
+	// try again. When no try is left, a department that its head answered has failed; the
+	// best synthesis is used and is unverified.
 	GradeHeads bool `json:"gradeHeads,omitzero"`
 
-	StrictReview     bool `json:"strictReview,omitzero"`     // results that need revision count neither in synthesis nor in approval rate
-	ResolveConflicts bool `json:"resolveConflicts,omitzero"` // heads resolve contradictions before the synthesis, one more call
-	FailOnPartial    bool `json:"failOnPartial,omitzero"`    // a partial result is an error, too: ErrPartial
+	StrictReview     bool `json:"strictReview,omitzero"`     // StrictReview keeps results that need revision out of synthesis and approval rate
+	ResolveConflicts bool `json:"resolveConflicts,omitzero"` // ResolveConflicts has heads resolve contradictions before the synthesis, which is one more call
+	FailOnPartial    bool `json:"failOnPartial,omitzero"`    // FailOnPartial makes a partial result an error, too: ErrPartial
 }
 
-// Retry says how often work is retried where a department or an agent has no setting of
-// its own.
-type Retry struct {
-	Specialists     Retries `json:"specialists,omitzero"`     // 0: 3
-	Heads           Retries `json:"heads,omitzero"`           // directly and in each synthesis; 0: 3
-	SynthesisRounds int     `json:"synthesisRounds,omitzero"` // how often a head writes its synthesis, each time improving the last; 0: 1
-}
-
-// Limits bound a run. A zero field is the default.
-type Limits struct {
-	ParallelDepartments int               `json:"parallelDepartments,omitzero"` // at once; 0: no limit
-	ParallelSpecialists int               `json:"parallelSpecialists,omitzero"` // of a department at once; 0: no limit
-	Calls               int64             `json:"calls,omitzero"`               // of agents in a run; 0: no limit
-	Cost                providers.NanoUSD `json:"cost,omitzero"`                // of a run; 0: no limit
-	AllowUnpriced       bool              `json:"allowUnpriced,omitzero"`       // calls without a known price pass under Cost
-	Time                time.Duration     `json:"time,omitzero"`                // of work on a run; running calls are canceled then; 0: no limit
-	Estimate            providers.NanoUSD `json:"estimate,omitzero"`            // reserved for a call of an agent without its own estimate; 0: nothing
-	PromptBytes         int               `json:"promptBytes,omitzero"`         // of Input.Prompt; 0: 256 KiB
-	QuoteBytes          int               `json:"quoteBytes,omitzero"`          // of each text quoted in a prompt; 0: 64 KiB
+// Bounds limit what happens at once and how long texts are.
+type Bounds struct {
+	ParallelDepartments int `json:"parallelDepartments,omitzero" min:"0"`          // ParallelDepartments limits the departments at work at once; 0: no limit
+	ParallelSpecialists int `json:"parallelSpecialists,omitzero" min:"0"`          // ParallelSpecialists limits the specialists of a department at work at once; 0: no limit
+	PromptBytes         int `json:"promptBytes,omitzero" default:"262144" min:"0"` // PromptBytes limits Input.Prompt; 0: 256 KiB
+	QuoteBytes          int `json:"quoteBytes,omitzero" default:"65536" min:"0"`   // QuoteBytes limits each text quoted in a prompt; 0: 64 KiB
 }
 
 // resultKey is the key of the master's synthesis in Outcome.Output.
 const resultKey = "result"
 
-// ErrCycle says that departments depend on each other in a circle. The error's text
-// lists them from the smallest ID on.
-var ErrCycle = routing.ErrCycle
+// MarshalJSON implements json.Marshaler.
+func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *Config) UnmarshalJSON(b []byte) error { return team.Decode(b, c) }
 
-// MarshalJSON implements json.Marshaler.
-func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *Limits) UnmarshalJSON(b []byte) error { return team.Decode(b, l) }
-
-// withDefaults returns a copy that shares nothing with c but functions and files.
+// withDefaults returns a copy that shares nothing with c but files and rules of the host's
+// own types.
 func (c Config) withDefaults() Config {
 	c = team.Clone(c)
-	c.Name = cmp.Or(c.Name, "hierarchy")
-	c.Retry.Specialists, c.Retry.Heads = cmp.Or(c.Retry.Specialists, 3), cmp.Or(c.Retry.Heads, 3)
-	c.Policy.SupportingCut = cmp.Or(c.Policy.SupportingCut, new(routing.DefaultCut))
-	c.Policy.HeadOnlyScore = cmp.Or(c.Policy.HeadOnlyScore, new(85.0))
-	c.Limits.PromptBytes = cmp.Or(c.Limits.PromptBytes, 256<<10)
-	c.Limits.QuoteBytes = max(0, cmp.Or(c.Limits.QuoteBytes, 64<<10)) // validate reports it, but prompts are filled first
+	team.Defaults(&c)
+	c.Rules = team.FillRules(c.Rules, DefaultRules())
 	for i, d := range c.Departments {
-		c.Departments[i] = d.withDefaults(c)
+		c.Departments[i] = d.withDefaults(c.Policy)
 	}
 	return c
 }
 
 // agents returns the names of all agents that a run may call, sorted, each once.
 func (c Config) agents() []string {
-	names := slices.Concat(c.Hooks.Agents, []string{c.Master.Agent, c.Master.Consistency})
+	names := slices.Concat(c.Rules.Agents, team.RuleAgents(c.Rules), []string{c.Master.Agent, c.Master.Consistency})
 	for _, d := range c.Departments {
 		names = append(names, d.Head)
 		for _, a := range d.Agents {
@@ -157,49 +124,33 @@ func (c Config) needs() map[string][]string {
 // validate returns every problem of c in one error, or nil.
 func (c Config) validate() error {
 	f := &team.Faults{}
-	if len(c.Departments) == 0 {
-		f.Add("Departments is empty")
-	}
+	f.Check(c)
 	for _, d := range c.Departments {
 		d.validate(f)
 	}
 	c.validateIDs(f)
 	c.validateNeeds(f)
-	c.validateNumbers(f)
-	c.validateHooks(f)
+	c.validateRules(f)
 	return f.Err()
 }
 
-func (c Config) validateNumbers(f *team.Faults) {
-	p, r := c.Policy, c.Retry
-	f.WithinIfSet("Policy.SupportingCut", p.SupportingCut, 0, 1)
-	f.WithinIfSet("Policy.HeadOnlyScore", p.HeadOnlyScore, 0, 100)
-	f.WithinIfSet("Policy.AssumeScore", p.AssumeScore, 0, 100)
-	if len(p.Rules.Skills) > 0 {
-		f.Add("Policy.Rules.Skills is set, but skills are those of the departments' agents")
+func (c Config) validateRules(f *team.Faults) {
+	f.Rules("Rules", c.Rules)
+	if own, ok := c.Rules.Analyzer.(routing.Rules); ok && len(own.Skills) > 0 {
+		f.Add("Rules.Analyzer.Skills is set, but skills are those of the departments' agents")
 	}
-	if err := p.Rules.Validate(); err != nil {
-		f.Add("Policy.Rules: %w", err)
+	if slices.ContainsFunc(c.Rules.Agents, blank) {
+		f.Add("Rules.Agents has an empty name")
 	}
-	team.Least(f, "Retry.Specialists", r.Specialists, orchestrator.None)
-	team.Least(f, "Retry.Heads", r.Heads, orchestrator.None)
-	team.Least(f, "Retry.SynthesisRounds", r.SynthesisRounds, 0)
-	f.Counts("Limits", c.Limits, 0)
-}
-
-func (c Config) validateHooks(f *team.Faults) {
-	if slices.ContainsFunc(c.Hooks.Agents, blank) {
-		f.Add("Hooks.Agents has an empty name")
+	if c.Master.Consistency != "" && c.Rules.Consistency != nil {
+		f.Add("Master.Consistency and Rules.Consistency are both set")
 	}
-	if c.Master.Consistency != "" && c.Hooks.Consistency != nil {
-		f.Add("Master.Consistency and Hooks.Consistency are both set")
+	if c.Policy.ResolveConflicts && c.Rules.Resolve != nil {
+		f.Add("Policy.ResolveConflicts and Rules.Resolve are both set")
 	}
-	if c.Policy.ResolveConflicts && c.Hooks.Resolve != nil {
-		f.Add("Policy.ResolveConflicts and Hooks.Resolve are both set")
-	}
-	for i, check := range c.Hooks.Validate {
+	for i, check := range c.Rules.Validate {
 		if check == nil {
-			f.Add("Hooks.Validate[%d] is nil", i)
+			f.Add("Rules.Validate[%d] is nil", i)
 		}
 	}
 }
@@ -247,7 +198,7 @@ func (c Config) validateNeeds(f *team.Faults) {
 			}
 		}
 	}
-	if _, err := routing.Waves(slices.Sorted(maps.Keys(needs)), needs); errors.Is(err, ErrCycle) {
+	if _, err := routing.Waves(slices.Sorted(maps.Keys(needs)), needs); errors.Is(err, routing.ErrCycle) {
 		f.Add("%w", err)
 	}
 }

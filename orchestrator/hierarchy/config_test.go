@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 	"github.com/convene-go/convene/routing"
@@ -35,36 +36,39 @@ func TestConfig(t *testing.T) {
 	}{
 		"HA51 duplicate, threshold, temperature": {
 			{func(c *hierarchy.Config) { c.Departments[1].Agents = []hierarchy.Agent{{ID: "s"}} }, `department "b": agent "s" is taken by department "a"`},
-			{func(c *hierarchy.Config) { agentOf(c).PassingThreshold = new(101.0) }, `agent "s": PassingThreshold is 101, want 0 to 100`},
+			{func(c *hierarchy.Config) { agentOf(c).PassingThreshold = new(101.0) }, `Departments[0].Agents[0].PassingThreshold is 101, want 0 to 100`},
 			{func(c *hierarchy.Config) { agentOf(c).Temperature = new(2.5) }, `agent "s": Temperature is 2.5, want 0 to 2`},
 		},
 		"HC39 ranges": {
 			{func(c *hierarchy.Config) { agentOf(c).Temperature = new(2.01) }, `agent "s": Temperature is 2.01, want 0 to 2`},
 			{func(c *hierarchy.Config) { agentOf(c).Temperature = new(-.1) }, `agent "s": Temperature is -0.1, want 0 to 2`},
-			{func(c *hierarchy.Config) { agentOf(c).PassingThreshold = new(100.5) }, `agent "s": PassingThreshold is 100.5, want 0 to 100`},
-			{func(c *hierarchy.Config) { agentOf(c).PassingThreshold = new(math.NaN()) }, `agent "s": PassingThreshold is NaN`},
-			{func(c *hierarchy.Config) { agentOf(c).MaxRetries = -2 }, `agent "s": MaxRetries is -2, want -1 or more`},
-			{func(c *hierarchy.Config) { agentOf(c).Timeout = -time.Second }, `agent "s": Timeout is -1s, want 0s or more`},
-			{func(c *hierarchy.Config) { agentOf(c).SuccessRate = new(-1.0) }, `agent "s": SuccessRate is -1, want 0 to 100`},
+			{func(c *hierarchy.Config) { agentOf(c).PassingThreshold = new(100.5) }, `Departments[0].Agents[0].PassingThreshold is 100.5, want 0 to 100`},
+			{func(c *hierarchy.Config) { agentOf(c).PassingThreshold = new(math.NaN()) }, `Departments[0].Agents[0].PassingThreshold is NaN`},
+			{func(c *hierarchy.Config) { agentOf(c).Attempts = orchestrator.None }, `Departments[0].Agents[0].Attempts is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { agentOf(c).Timeout = -time.Second }, `Departments[0].Agents[0].Timeout is -1s, want 0s or more`},
+			{func(c *hierarchy.Config) { agentOf(c).SuccessRate = new(-1.0) }, `Departments[0].Agents[0].SuccessRate is -1, want 0 to 100`},
 			{func(c *hierarchy.Config) { agentOf(c).Schema = []byte("{") }, `agent "s": Schema: `},
 			{func(c *hierarchy.Config) { agentOf(c).Skills = []string{" "} }, `agent "s": routing: rules: Skills[0] is " ", which holds no word`},
-			{func(c *hierarchy.Config) { c.Departments[0].MinQuality = new(-1.0) }, `department "a": MinQuality is -1, want 0 to 100`},
-			{func(c *hierarchy.Config) { c.Departments[0].Gate = new(101.0) }, `department "a": Gate is 101, want 0 to 100`},
-			{func(c *hierarchy.Config) { c.Departments[0].MaxRetries = -2 }, `department "a": MaxRetries is -2, want -1 or more`},
+			{func(c *hierarchy.Config) { c.Departments[0].MinQuality = new(-1.0) }, `Departments[0].MinQuality is -1, want 0 to 100`},
+			{func(c *hierarchy.Config) { c.Departments[0].Gate = new(101.0) }, `Departments[0].Gate is 101, want 0 to 100`},
+			{func(c *hierarchy.Config) { c.Departments[0].Attempts = orchestrator.None }, `Departments[0].Attempts is -1, want 0 or more`},
 			{func(c *hierarchy.Config) { c.Departments[0].Base = 101 }, `Base is 101, want 0 to 100`},
-			{func(c *hierarchy.Config) { c.Policy.SupportingCut = new(1.1) }, `Policy.SupportingCut is 1.1, want 0 to 1`},
+			{func(c *hierarchy.Config) { c.Rules.Router = orchestrator.ByKeywords{Cut: 1.1} }, `Rules.Router: Cut is 1.1, want 0 to 1`},
+			{func(c *hierarchy.Config) { c.Rules.Gates.Review = grading.Reserve{Margin: -1} }, `Rules.Gates.Review: Margin is -1, want 0 to 100`},
 			{func(c *hierarchy.Config) { c.Policy.HeadOnlyScore = new(101.0) }, `Policy.HeadOnlyScore is 101, want 0 to 100`},
-			{func(c *hierarchy.Config) { c.Retry.SynthesisRounds = -1 }, `Retry.SynthesisRounds is -1, want 0 or more`},
-			{func(c *hierarchy.Config) { c.Limits.Calls = -1 }, `Limits.Calls is -1, want 0 or more`},
-			{func(c *hierarchy.Config) { c.Limits.PromptBytes = -1 }, `Limits.PromptBytes is -1, want 0 or more`},
-			{func(c *hierarchy.Config) { c.Limits.QuoteBytes = -1 }, `Limits.QuoteBytes is -1, want 0 or more`},
-			{func(c *hierarchy.Config) { c.Limits.Cost = -1 }, `Limits.Cost is -1, want 0 or more`},
-			{func(c *hierarchy.Config) { c.Limits.ParallelDepartments = -1 }, `Limits.ParallelDepartments is -1, want 0 or more`},
-			{func(c *hierarchy.Config) { c.Limits.ParallelSpecialists = -1 }, `Limits.ParallelSpecialists is -1, want 0 or more`},
-			{func(c *hierarchy.Config) { c.Policy.Rules.Skills = []string{"x"} }, `Policy.Rules.Skills is set`},
-			{func(c *hierarchy.Config) { c.Policy.Rules.Specialists.Simple = -1 }, `Specialists.Simple is -1, want 0 or more`},
-			{func(c *hierarchy.Config) { c.Hooks.Agents = []string{""} }, `Hooks.Agents has an empty name`},
-			{func(c *hierarchy.Config) { c.Hooks.Validate = []hierarchy.Check{nil} }, `Hooks.Validate[0] is nil`},
+			{func(c *hierarchy.Config) { c.Policy.SynthesisRounds = -1 }, `Policy.SynthesisRounds is -1, want 1 or more`},
+			{func(c *hierarchy.Config) { c.Limits.Calls = -2 }, `Limits.Calls is -2, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Bounds.PromptBytes = -1 }, `Bounds.PromptBytes is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Bounds.QuoteBytes = -1 }, `Bounds.QuoteBytes is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Limits.Cost = -2 }, `Limits.Cost is -0.000000002, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Bounds.ParallelDepartments = -1 }, `Bounds.ParallelDepartments is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Bounds.ParallelSpecialists = -1 }, `Bounds.ParallelSpecialists is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Rules.Analyzer = routing.Rules{Skills: []string{"x"}} }, `Rules.Analyzer.Skills is set`},
+			{func(c *hierarchy.Config) {
+				c.Rules.Analyzer = routing.Rules{Specialists: routing.SpecialistCount{Simple: -1}}
+			}, `Specialists.Simple is -1, want 0 or more`},
+			{func(c *hierarchy.Config) { c.Rules.Agents = []string{""} }, `Rules.Agents has an empty name`},
+			{func(c *hierarchy.Config) { c.Rules.Validate = []hierarchy.Check{nil} }, `Rules.Validate[0] is nil`},
 		},
 		"HX4 names": {
 			{func(c *hierarchy.Config) { c.Departments = nil }, `Departments is empty`},
@@ -72,7 +76,7 @@ func TestConfig(t *testing.T) {
 			{func(c *hierarchy.Config) { c.Departments[0].Agents = []hierarchy.Agent{{ID: "a-head"}, {ID: "a-head"}} }, `two heads`},
 			{func(c *hierarchy.Config) { c.Departments[1].Head = "a-head" }, `department "b": Head "a-head" is taken by department "a"`},
 			{func(c *hierarchy.Config) { c.Departments[1].Head = "s" }, `department "b": Head "s" is taken by department "a"`},
-			{func(c *hierarchy.Config) { c.Departments[0].Head = "" }, `department "a": Head is empty`},
+			{func(c *hierarchy.Config) { c.Departments[0].Head = "" }, `Departments[0].Head is empty`},
 			{func(c *hierarchy.Config) { c.Departments[0].Agents = []hierarchy.Agent{{ID: "a-head", Inactive: true}} }, `the head is not active`},
 			{func(c *hierarchy.Config) { c.Departments[0].DependsOn = []string{"z"} }, `department "a": DependsOn names "z", which is no department`},
 			{func(c *hierarchy.Config) { c.Departments[0].DependsOn = []string{"a"} }, `department "a": DependsOn names itself`},
@@ -92,7 +96,7 @@ func TestConfig(t *testing.T) {
 	})
 	t.Run("HX4 all faults at once", func(t *testing.T) {
 		err := refused(t, func(c *hierarchy.Config) {
-			c.Departments[0].Head, c.Limits.QuoteBytes = "", -1
+			c.Departments[0].Head, c.Bounds.QuoteBytes = "", -1
 			agentOf(c).Schema, c.Prompts = []byte("{"), fstest.MapFS{"retry.tmpl": {Data: []byte("{{")}}
 		})
 		for _, fault := range []string{"Head is empty", "QuoteBytes is -1", "Schema: ", "retry.tmpl"} {
@@ -105,14 +109,14 @@ func TestConfig(t *testing.T) {
 		c.Departments[1].DependsOn, c.Departments[2].DependsOn, c.Departments[0].DependsOn = []string{"b"}, []string{"c"}, []string{"a"}
 	}
 	t.Run("HA25 a circle", func(t *testing.T) {
-		require.ErrorIs(t, refused(t, circle), hierarchy.ErrCycle)
+		require.ErrorIs(t, refused(t, circle), routing.ErrCycle)
 		require.ErrorContains(t, refused(t, circle), "a, b, c")
 	})
 	t.Run("HX5 the circle begins at its smallest ID", func(t *testing.T) {
 		require.ErrorContains(t, refused(t, circle), "dependency cycle: a, b, c")
 	})
 	t.Run("HC39 no retries are valid", func(t *testing.T) {
-		require.NoError(t, refused(t, func(c *hierarchy.Config) { agentOf(c).MaxRetries = orchestrator.None }))
+		require.NoError(t, refused(t, func(c *hierarchy.Config) { agentOf(c).Attempts = 1 }))
 	})
 	t.Run("H47 NewDepartment sets 80", func(t *testing.T) { assert.Equal(t, 80.0, *hierarchy.NewDepartment("d", "h").MinQuality) })
 	t.Run("H83 defaults of agents", func(t *testing.T) {
@@ -198,9 +202,9 @@ func TestRouterHook(t *testing.T) {
 	t.Run("H79 mode and waves follow from the dependencies", func(t *testing.T) {
 		cfg := heads("a", "b")
 		cfg.Departments[0].DependsOn = []string{"b"}
-		cfg.Hooks.Route = func(hierarchy.Input, []hierarchy.Department) (routing.Route, error) {
+		cfg.Rules.Router = orchestrator.RouterFunc(func(*orchestrator.Context, string, []routing.Target) (routing.Route, error) {
 			return routing.Route{Primary: "a", Supporting: []string{"b"}, Mode: routing.Parallel}, nil
-		}
+		})
 		p := theater{cfg: cfg, in: hierarchy.Input{Prompt: "x"}, cast: cast{"a-head": {"x"}, "b-head": {"y"}}}.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, routing.Sequential, p.out.Route.Mode)

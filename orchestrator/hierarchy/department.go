@@ -8,6 +8,7 @@ import (
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/routing"
@@ -16,27 +17,29 @@ import (
 // department is one department of a run.
 type department struct {
 	Department
-	*tracker[DepartmentPhase]
+	*team.Machine[DepartmentPhase, Move]
 
 	run        *run
 	state      *DepartmentState
-	report     *Report // in the outcome
-	warnings   []orchestrator.Warning
-	failure    string // why it failed
-	unverified bool   // its output was to be graded and did not pass
+	report     *Report   // in the outcome
+	desk       *team.Run // with the warnings of the department
+	failure    error     // why it failed, with the code of a rule; nil: it did not
+	unverified bool      // its output was to be graded and did not pass
 }
 
-func (d *department) warn(code, message string) {
-	d.warnings = append(d.warnings, warning(code, d.ID, message))
+func (d *department) warn(c *orchestrator.Context, code agent.Code, message string) {
+	warn(d.desk, c, code, d.ID, message)
 }
 
 // work takes a department from its brief to its report. needs are the reports of its
 // dependencies. Its context has a budget of its own, which counts its usage.
 func (d *department) work(c *orchestrator.Context, needs []Report) {
 	began := c.Elapsed()
-	d.Fire(moveReady)
-	d.emit(c, EventDepartmentStarted, Event{})
-	err := d.produce(c, needs)
+	err := d.Go(c, moveReady)
+	if err == nil {
+		d.Emit(c, EventDepartmentStarted, &Event{})
+		err = d.produce(c, needs)
+	}
 	d.report.Metadata.TotalExecutionTime = c.Elapsed() - began
 	d.report.Usage = c.Spent()
 	switch {
@@ -46,20 +49,28 @@ func (d *department) work(c *orchestrator.Context, needs []Report) {
 	case c.IsCanceled(err):
 		d.finish(c, moveCancel, EventDepartmentCanceled, "")
 	default:
-		d.failure = prompt.OneLine(err.Error())
-		d.warn(WarnDepartmentFailed, d.failure)
-		d.finish(c, moveFail, EventDepartmentFailed, d.failure)
+		d.fail(c, err)
 	}
 }
 
+// fail ends a department. Only the codes of rules are kept.
+func (d *department) fail(c *orchestrator.Context, err error) {
+	message := prompt.OneLine(err.Error())
+	if d.failure = err; codeOf(err) == "" {
+		d.failure = errors.New(message)
+	}
+	d.warn(c, WarnDepartmentFailed, message)
+	d.finish(c, moveFail, EventDepartmentFailed, message)
+}
+
 // finish fires the last event of a department and writes its last record.
-func (d *department) finish(c *orchestrator.Context, m Move, kind, message string) {
-	d.report.Status = d.Fire(m)
-	e := Event{Status: string(d.report.Status), Message: message, Usage: &d.report.Usage}
+func (d *department) finish(c *orchestrator.Context, m Move, kind team.Kind, message string) {
+	d.report.Status = d.Fire(c, m)
+	e := &Event{Event: team.Event{Status: orchestrator.Status(d.report.Status), Text: message, Usage: &d.report.Usage}}
 	if d.report.Status == DepartmentDone && d.report.Ungraded == "" {
 		e.Score = &d.report.RawQuality
 	}
-	d.emit(c, kind, e)
+	d.Emit(c, kind, e)
 }
 
 // produce sets output and scores of the report: the head decides whether specialists work,
@@ -71,38 +82,55 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 	}
 	var chosen []Agent
 	if *cmp.Or(d.run.in.RequiresSpecialists, new(analysis.Complexity != routing.Simple)) {
-		if chosen, err = d.choose(brief, analysis); err != nil {
+		if chosen, err = d.choose(c, brief, analysis); err != nil {
 			return err
 		}
 		if len(chosen) == 0 {
-			d.warn(WarnNoSpecialists, "the brief asks for specialists and none is active")
+			d.warn(c, WarnNoSpecialists, "the brief asks for specialists and none is active")
 		}
 	}
 	if len(chosen) == 0 {
-		d.Fire(moveDirect)
-		return d.direct(c, brief, HeadOnly)
+		return d.direct(c, brief, HeadOnly, moveDirect)
 	}
-	d.Fire(moveSpawn)
+	passing, err := d.staffWork(c, brief, chosen)
+	if err != nil {
+		return err
+	}
+	if len(passing) > 0 {
+		return d.synthesize(c, brief, passing)
+	}
+	results := d.report.Specialists
+	d.warn(c, WarnSpecialistsRejected, fmt.Sprintf("none of %d specialists passed", len(results)))
+	quality, err := d.quality(c)
+	if err != nil {
+		return err
+	}
+	d.report.SpecialistQuality = &quality
+	d.unverified = slices.ContainsFunc(results, func(s SpecialistResult) bool { return s.Ungraded != "" })
+	return d.direct(c, brief, HeadAfterFailure, moveNonePass)
+}
+
+// staffWork has the chosen specialists work, reviews their results, and returns those that
+// passed. A rule that broke is an error. So is a refused specialist if no other passed.
+func (d *department) staffWork(c *orchestrator.Context, brief string, chosen []Agent) ([]SpecialistResult, error) {
+	if err := d.Go(c, moveSpawn); err != nil {
+		return nil, err
+	}
 	ids := make([]string, len(chosen))
 	for i, a := range chosen {
 		ids[i] = a.ID
 	}
-	d.emit(c, EventSpecialistsSelected, Event{Agents: ids})
-	results := d.specialists(c, brief, chosen)
-	d.Fire(moveAllFinished)
-	passing := d.review(c, results)
-	if err := c.Err(); err != nil {
-		return err
+	d.Emit(c, EventSpecialistsSelected, &Event{Agents: ids})
+	results, broken := d.specialists(c, brief, chosen)
+	d.Fire(c, moveAllFinished)
+	passing, err := d.review(c, results)
+	if canceled := c.Err(); canceled != nil {
+		return nil, canceled
 	}
-	if len(passing) > 0 {
-		d.Fire(moveSomePass)
-		return d.synthesize(c, brief, passing)
+	if broken != nil && (len(passing) == 0 || codeOf(broken) == ErrRule) {
+		return nil, broken
 	}
-	d.Fire(moveNonePass)
-	d.warn(WarnSpecialistsRejected, fmt.Sprintf("none of %d specialists passed", len(results)))
-	d.report.SpecialistQuality = new(d.quality())
-	d.unverified = slices.ContainsFunc(results, func(s SpecialistResult) bool { return s.Ungraded != "" })
-	return d.direct(c, brief, HeadAfterFailure)
+	return passing, err
 }
 
 // analyze returns the brief and its analysis. The results of dependencies are part of the
@@ -113,29 +141,31 @@ func (d *department) analyze(c *orchestrator.Context, needs []Report) (string, r
 	if err != nil {
 		return "", routing.Analysis{}, err
 	}
-	rules := d.run.cfg.Policy.Rules
+	var skills []string
 	for _, a := range d.Department.specialists() {
-		rules.Skills = append(rules.Skills, a.Skills...)
+		skills = append(skills, a.Skills...)
 	}
-	judge := d.run.cfg.Hooks.Analyze
-	if judge == nil {
-		judge = func(brief string, _ Department) routing.Analysis { return routing.Analyze(brief, rules) }
-	}
-	analysis, err := team.Guard("analysis", func() (routing.Analysis, error) { return judge(brief, d.Department), nil })
+	analysis, err := team.Rule(d.desk, c, d.ID, "Rules.Analyzer", func() (routing.Analysis, error) {
+		a := d.run.cfg.Rules.Analyzer.Analyze(brief, skills)
+		if !slices.Contains([]routing.Complexity{routing.Simple, routing.Moderate, routing.Complex}, a.Complexity) || a.Estimate < 0 {
+			return a, fmt.Errorf("its complexity is %q and its estimate %d, want simple, moderate or complex, and 0 or more", a.Complexity, a.Estimate)
+		}
+		return a, nil
+	})
 	if err == nil && len(needs) > 0 {
-		brief, err = d.run.prompts.Fill("brief.tmpl", briefPrompt{brief, needs})
+		brief, err = d.run.Prompts.Fill("brief.tmpl", briefPrompt{brief, needs})
 	}
 	if err != nil {
 		return "", analysis, err
 	}
 	d.report.Metadata.AnalysisTime = c.Elapsed() - began
-	d.emit(c, EventDepartmentAnalyzed, Event{Analysis: &analysis})
+	d.Emit(c, EventDepartmentAnalyzed, &Event{Analysis: &analysis})
 	return brief, analysis, nil
 }
 
 // request is the master's request to the department.
 func (d *department) request(c *orchestrator.Context, needs []Report) (string, error) {
-	hook := d.run.cfg.Hooks.Brief
+	hook := d.run.cfg.Rules.Brief
 	if hook == nil {
 		return d.run.in.Prompt, nil
 	}
@@ -149,45 +179,42 @@ func (d *department) request(c *orchestrator.Context, needs []Report) (string, e
 	return request, nil
 }
 
-// choose selects specialists: active ones of the department, each once.
-func (d *department) choose(brief string, a routing.Analysis) ([]Agent, error) {
-	hook := d.run.cfg.Hooks.Select
-	if hook == nil {
-		hook = bySkills
-	}
-	picked, err := team.Guard("selection", func() ([]Agent, error) { return hook(Selection{d.run.in, d.Department, brief, a}), nil })
+// choose returns the specialists that the Selector selects: active ones of the department,
+// each once.
+func (d *department) choose(c *orchestrator.Context, brief string, a routing.Analysis) ([]Agent, error) {
 	staff := d.Department.specialists()
-	var chosen []Agent
-	for _, p := range picked {
-		same := func(s Agent) bool { return s.ID == p.ID }
-		i := slices.IndexFunc(staff, same)
-		if i < 0 || staff[i].Inactive {
-			return nil, fmt.Errorf("selection: %q is no active specialist of the department", p.ID)
-		}
-		if slices.ContainsFunc(chosen, same) {
-			return nil, fmt.Errorf("selection: %q is chosen twice", p.ID)
-		}
-		chosen = append(chosen, staff[i])
+	candidates := make([]routing.Candidate, len(staff))
+	for i, s := range staff {
+		candidates[i] = s.candidate()
 	}
-	return chosen, err
+	return team.Rule(d.desk, c, d.ID, "Rules.Selector", func() (chosen []Agent, _ error) {
+		need := routing.Need{Brief: brief, Skills: a.Skills, Count: a.Estimate}
+		picked := d.run.cfg.Rules.Selector.Select(candidates, need)
+		for _, p := range picked {
+			same := func(s Agent) bool { return s.ID == p.ID }
+			i := slices.IndexFunc(staff, same)
+			if i < 0 || staff[i].Inactive {
+				return nil, fmt.Errorf("%q is no active specialist of the department", p.ID)
+			}
+			if slices.ContainsFunc(chosen, same) {
+				return nil, fmt.Errorf("%q is chosen twice", p.ID)
+			}
+			chosen = append(chosen, staff[i])
+		}
+		if len(chosen) > need.Count {
+			return nil, fmt.Errorf("%d are chosen, want at most %d", len(chosen), need.Count)
+		}
+		return chosen, nil
+	})
 }
 
-// bySkills selects by the skills that the brief names.
-func bySkills(s Selection) (chosen []Agent) {
-	var candidates []routing.Candidate
-	for _, a := range s.Department.specialists() {
-		candidates = append(candidates, routing.Candidate{ID: a.ID, Skills: a.Skills, Inactive: a.Inactive, SuccessRate: a.SuccessRate})
+// direct lets the head answer the brief itself, if the move is permitted.
+func (d *department) direct(c *orchestrator.Context, brief string, basis Basis, m Move) error {
+	if err := d.Go(c, m); err != nil {
+		return err
 	}
-	for _, picked := range routing.Select(candidates, s.Analysis.Skills, s.Analysis.Estimate) {
-		chosen = append(chosen, Agent{ID: picked.ID})
-	}
-	return chosen
-}
-
-// direct lets the head answer the brief itself.
-func (d *department) direct(c *orchestrator.Context, brief string, basis Basis) error {
 	d.report.Basis = basis
-	d.emit(c, EventHeadAsked, Event{Basis: basis})
+	d.Emit(c, EventHeadAsked, &Event{Basis: basis})
 	attempts, err := d.headWork(c, brief, brief)
 	if len(attempts) == 0 {
 		return err
@@ -211,7 +238,7 @@ func (d *department) direct(c *orchestrator.Context, brief string, basis Basis) 
 		d.assess(b.Score)
 		d.unverified = false
 	}
-	d.Fire(moveOK)
+	d.Fire(c, moveOK)
 	return nil
 }
 
@@ -219,16 +246,18 @@ func (d *department) direct(c *orchestrator.Context, brief string, basis Basis) 
 // transitions of the department.
 func (d *department) headWork(c *orchestrator.Context, brief, text string) ([]Attempt, error) {
 	w := &assignment{
-		run: d.run, department: d.Department, agent: d.head(d.run.cfg), brief: brief, prompt: text,
-		retries: d.MaxRetries, graded: d.run.cfg.Policy.GradeHeads, emit: d.emit,
+		run: d.run, desk: d.desk, department: d.Department, agent: d.head(), role: "head", brief: brief, prompt: text,
+		most: d.Attempts, graded: d.run.cfg.Policy.GradeHeads, moved: func(*orchestrator.Context, Move) {},
+		emit: func(c *orchestrator.Context, kind team.Kind, e *Event) { d.Emit(c, kind, e) },
 	}
-	w.moved = func(m Move) {
-		if m == moveStart && len(w.attempts) > 0 {
-			d.Fire(moveRetry)
+	w.start = func(c *orchestrator.Context) error {
+		if len(w.attempts) > 0 {
+			d.Fire(c, moveRetry)
 		}
+		return nil
 	}
 	err := w.work(c)
-	d.warnings = append(d.warnings, warnings(d.Head, w.attempts)...)
+	warnAbout(d.desk, c, d.Head, w.attempts)
 	return w.attempts, err
 }
 
@@ -239,11 +268,10 @@ func (d *department) assess(raw float64) {
 }
 
 // quality is the quality of the specialists' work.
-func (d *department) quality() float64 {
-	var scored []grading.Scored
+func (d *department) quality(c *orchestrator.Context) (float64, error) {
+	marks := grading.Marks{}
 	for _, s := range d.report.Specialists {
-		scored = append(scored, grading.Scored{Score: s.Score, Passed: s.passed(d.run.cfg.Policy.StrictReview), Ungraded: s.Ungraded != ""})
+		marks = append(marks, grading.Mark{Name: s.AgentID, Value: s.Score, Passed: s.passed(d.run.cfg.Policy.StrictReview), Ungraded: s.Ungraded != ""})
 	}
-	raw, _ := grading.DepartmentQuality(scored)
-	return raw
+	return percent(d.desk, c, d.ID, "Rules.Scores.Staff", func() (float64, error) { return d.run.cfg.Rules.Scores.Staff.Score(marks) })
 }

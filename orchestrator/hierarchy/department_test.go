@@ -14,6 +14,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/routing"
 )
 
@@ -42,7 +43,7 @@ func TestDirectOrSpawn(t *testing.T) {
 	})
 	t.Run("H24 the head analyses first", func(t *testing.T) {
 		p := play(t, ask("a hat"), 0)
-		assert.Equal(t, []string{hierarchy.EventDepartmentStarted, hierarchy.EventDepartmentAnalyzed, hierarchy.EventHeadAsked, hierarchy.EventAttemptStarted, hierarchy.EventAttemptFinished, hierarchy.EventDepartmentFinished}, p.kinds("dept/d"))
+		assert.Equal(t, []team.Kind{hierarchy.EventDepartmentStarted, hierarchy.EventDepartmentAnalyzed, hierarchy.EventHeadAsked, hierarchy.EventAttemptStarted, hierarchy.EventAttemptFinished, hierarchy.EventDepartmentFinished}, p.kinds("dept/d"))
 	})
 	t.Run("H25 49 words are simple", func(t *testing.T) { play(t, ask(brief("", 49)), 0) })
 	t.Run("H27 more than 100 words are complex", func(t *testing.T) {
@@ -73,7 +74,7 @@ func TestDirectOrSpawn(t *testing.T) {
 	})
 	t.Run("HC9 complexity is that of the brief", func(t *testing.T) {
 		cfg := one(specialist("a", 60))
-		cfg.Hooks.Brief = func(_ *orchestrator.Context, in hierarchy.Input, _ hierarchy.Department, _ []hierarchy.Report) (string, error) {
+		cfg.Rules.Brief = func(_ *orchestrator.Context, in hierarchy.Input, _ hierarchy.Department, _ []hierarchy.Report) (string, error) {
 			return brief(in.Prompt, 50), nil
 		}
 		p := theater{cfg: cfg, in: ask("Create a dramatic opening scene with Aladdin stealing bread"), cast: cast{"a": {said("x", 90)}, "head": {"y"}}}.play(t)
@@ -84,7 +85,7 @@ func TestDirectOrSpawn(t *testing.T) {
 	})
 	t.Run("HC10 terms and markers can be set", func(t *testing.T) {
 		cfg := one(specialist("a", 60))
-		cfg.Policy.Rules = routing.Rules{ComplexTerms: []string{"fancy"}, Specialists: routing.SpecialistCount{Complex: 1}}
+		cfg.Rules.Analyzer = routing.Rules{ComplexTerms: []string{"fancy"}, Specialists: routing.SpecialistCount{Complex: 1}}
 		th := theater{cfg: cfg, in: ask("a fancy hat"), cast: cast{"a": {said("x", 90)}, "head": {"y"}}}
 		assert.Equal(t, 1, th.play(t).report(t, "d").Metadata.SpecialistsUsed)
 		th.in, th.cast = ask("a detailed hat"), cast{"head": {"y"}}
@@ -134,7 +135,7 @@ func TestSelection(t *testing.T) {
 	t.Run("HC18 ties", func(t *testing.T) { chosen(t, one(specialist("c", 60), rated("b", 0), rated("a", 0)), two, "a", "b") })
 	t.Run("HC36 skills are whole words, with synonyms", func(t *testing.T) {
 		cfg := one(rated("x", 50, "art"), rated("y", 99, "theme"))
-		cfg.Policy.Rules.Synonyms = map[string][]string{"art": {"drawing"}}
+		cfg.Rules.Analyzer = routing.Rules{Synonyms: map[string][]string{"art": {"drawing"}}}
 		chosen(t, cfg, hierarchy.Input{Prompt: brief("a drawing", 50)}, "x")
 		chosen(t, cfg, hierarchy.Input{Prompt: brief("a party", 50)}, "y", "x")
 	})
@@ -149,12 +150,14 @@ func TestSelection(t *testing.T) {
 		gone.Inactive = true
 		cfg := one(specialist("a", 60), gone)
 		for _, id := range []string{"head", "stranger", "gone"} {
-			cfg.Hooks.Select = func(hierarchy.Selection) []hierarchy.Agent { return []hierarchy.Agent{{ID: id}} }
+			cfg.Rules.Selector = routing.SelectorFunc(func([]routing.Candidate, routing.Need) []routing.Candidate { return []routing.Candidate{{ID: id}} })
 			p := theater{cfg: cfg, in: request()}.play(t)
 			assert.Contains(t, p.err.Error(), "no active specialist of the department")
 			assert.Zero(t, p.calls())
 		}
-		cfg.Hooks.Select = func(hierarchy.Selection) []hierarchy.Agent { return []hierarchy.Agent{{ID: "a"}, {ID: "a"}} }
+		cfg.Rules.Selector = routing.SelectorFunc(func([]routing.Candidate, routing.Need) []routing.Candidate {
+			return []routing.Candidate{{ID: "a"}, {ID: "a"}}
+		})
 		assert.Contains(t, theater{cfg: cfg, in: request()}.play(t).err.Error(), `"a" is chosen twice`)
 	})
 }
@@ -163,7 +166,7 @@ func TestReview(t *testing.T) {
 	note := func(t *testing.T, score float64) hierarchy.SpecialistResult {
 		t.Helper()
 		a := specialist("s", 65)
-		a.MaxRetries = orchestrator.None
+		a.Attempts = 1
 		return theater{cfg: one(a), in: request(), cast: cast{"s": {said("x", score)}, "head": {"y"}}}.play(t).report(t, "d").Specialists[0]
 	}
 	t.Run("H57 no threshold", func(t *testing.T) {
@@ -190,13 +193,13 @@ func TestReview(t *testing.T) {
 	})
 	t.Run("H55 after all have finished", func(t *testing.T) {
 		kinds := workedExample().play(t).kinds("dept/character")
-		assert.Equal(t, []string{
+		assert.Equal(t, []team.Kind{
 			hierarchy.EventDepartmentStarted, hierarchy.EventDepartmentAnalyzed, hierarchy.EventSpecialistsSelected, hierarchy.EventDepartmentReviewed, hierarchy.EventAttemptStarted, hierarchy.EventAttemptFinished, hierarchy.EventDepartmentFinished,
 		}, kinds)
 		p := workedExample().play(t)
 		var at, reviewed int
 		for i, rec := range p.log {
-			switch rec.Kind {
+			switch team.Kind(rec.Kind) {
 			case hierarchy.EventSpecialistFinished:
 				at = i
 			case hierarchy.EventDepartmentReviewed:
@@ -227,7 +230,7 @@ func trio(threshold float64, scores ...float64) theater {
 	var agents []hierarchy.Agent
 	for i, score := range scores {
 		a := specialist(string(rune('a'+i)), threshold)
-		a.MaxRetries = orchestrator.None
+		a.Attempts = 1
 		agents = append(agents, a)
 		th.cast[a.ID] = []any{said("output of "+a.ID, score)}
 	}
@@ -340,7 +343,7 @@ func TestSynthesis(t *testing.T) {
 		assert.Equal(t, 92, r.QualityScore)
 		assert.Equal(t, hierarchy.DepartmentDone, r.Status)
 		assert.Equal(t, hierarchy.FallbackOutput, r.Basis)
-		assert.Equal(t, "failed 4 times, last: boom", p.events(t, hierarchy.EventSynthesisReplaced)[0].Message)
+		assert.Equal(t, "failed 4 times, last: boom", p.events(t, hierarchy.EventSynthesisReplaced)[0].Text)
 	})
 	t.Run("H72 up to three retries", func(t *testing.T) {
 		p := two(errBoom, "", errBoom, "late").play(t)
@@ -369,13 +372,13 @@ func TestSynthesis(t *testing.T) {
 	})
 	t.Run("HX3 oversized outputs are cut in prompts only", func(t *testing.T) {
 		th := trio(60, 80)
-		th.cfg.Limits.QuoteBytes = 10
+		th.cfg.Bounds.QuoteBytes = 10
 		long := "äöüäöüäöü"
 		th.cast["a"] = []any{said(long, 80)}
 		p := th.play(t)
 		assert.Contains(t, p.asked["head"][0].Prompt, "äöüäö\n[cut: the first 10 of 18 bytes]")
 		assert.Equal(t, long, hierarchy.Text(p.report(t, "d").Specialists[0].Output))
-		th.cfg.Limits.QuoteBytes = 9
+		th.cfg.Bounds.QuoteBytes = 9
 		assert.Contains(t, th.play(t).asked["head"][0].Prompt, "äöüä\n[cut: the first 8 of 18 bytes]")
 	})
 	t.Run("HX3 64 KiB unless set", func(t *testing.T) {
@@ -392,12 +395,12 @@ func TestSynthesis(t *testing.T) {
 	})
 	t.Run("H91 several rounds", func(t *testing.T) {
 		th := two("draft", "better", errBoom, "best")
-		th.cfg.Retry.SynthesisRounds = 3
+		th.cfg.Policy.SynthesisRounds = 3
 		p := th.play(t)
 		assert.Equal(t, "best", hierarchy.Text(p.report(t, "d").Output))
 		assert.Contains(t, p.asked["head"][1].Prompt, "<data name=\"draft\">\ndraft\n</data>")
 		th = two("draft", errBoom, errBoom, errBoom, errBoom)
-		th.cfg.Retry.SynthesisRounds = 9 // the first round that fails is the last
+		th.cfg.Policy.SynthesisRounds = 9 // the first round that fails is the last
 		p = th.play(t)
 		assert.Equal(t, "draft", hierarchy.Text(p.report(t, "d").Output))
 		assert.Equal(t, []string{hierarchy.WarnAgentFailed, hierarchy.WarnRefinement}, p.codes())
@@ -414,11 +417,11 @@ func TestSynthesis(t *testing.T) {
 	})
 	t.Run("H92 by a hook", func(t *testing.T) {
 		th := two("whole")
-		th.cfg.Hooks.Resolve = func(_ *orchestrator.Context, d hierarchy.Department, brief string, passing []hierarchy.SpecialistResult) (string, error) {
+		th.cfg.Rules.Resolve = func(_ *orchestrator.Context, d hierarchy.Department, brief string, passing []hierarchy.SpecialistResult) (string, error) {
 			return fmt.Sprintf("%s: %s: %d agree", d.ID, brief, len(passing)), nil
 		}
 		assert.Contains(t, th.play(t).prompt("head", 0), "d: draw a detailed hat: 2 agree")
-		th.cfg.Hooks.Resolve = func(*orchestrator.Context, hierarchy.Department, string, []hierarchy.SpecialistResult) (string, error) {
+		th.cfg.Rules.Resolve = func(*orchestrator.Context, hierarchy.Department, string, []hierarchy.SpecialistResult) (string, error) {
 			panic("ouch")
 		}
 		assert.Equal(t, []string{hierarchy.WarnConflicts}, th.play(t).codes())
@@ -452,9 +455,9 @@ func TestHeadFailure(t *testing.T) {
 
 		graded := play("weak", "strong")
 		graded.cfg.Policy.GradeHeads = true
-		graded.cfg.Hooks.Grade = func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
+		graded.cfg.Rules.Grader = orchestrator.GradeWith(func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
 			return hierarchy.Grade{Score: new(map[string]float64{"weak": 50, "strong": 90}[hierarchy.Text(w.Output)])}, nil
-		}
+		})
 		p = graded.play(t)
 		assert.Equal(t, 90, p.report(t, "d").QualityScore)
 		graded.cast["head"] = []any{"weak", "weak", "weak", "weak"}
@@ -465,7 +468,7 @@ func TestHeadFailure(t *testing.T) {
 	})
 	t.Run("HC7 one loop for both", func(t *testing.T) {
 		cfg := one()
-		cfg.Departments[0].MaxRetries = 1
+		cfg.Departments[0].Attempts = 2
 		p := theater{cfg: cfg, in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"head": {errBoom, "late"}}}.play(t)
 		assert.Contains(t, p.asked["head"][1].Prompt, "Your earlier work on it did not pass.")
 	})
@@ -501,7 +504,7 @@ func TestReportFormat(t *testing.T) {
 	})
 	t.Run("HX12 usage of one department is not that of another", func(t *testing.T) {
 		cfg := heads("a", "b")
-		cfg.Departments[0].MaxRetries = 1
+		cfg.Departments[0].Attempts = 2
 		two := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {errBoom, "x"}, "b-head": {"y"}}}.play(t)
 		assert.EqualValues(t, []int64{2, 1, 3}, []int64{two.report(t, "a").Usage.Calls, two.report(t, "b").Usage.Calls, two.out.Spent.Calls})
 	})

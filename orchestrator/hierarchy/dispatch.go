@@ -6,15 +6,36 @@ import (
 	"slices"
 
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // dispatch runs the chosen departments, wave after wave; those of one wave run in
 // parallel. A failure does not stop the others. It is an error if no department is done.
 func (r *run) dispatch(c *orchestrator.Context) error {
 	r.open(c)
+	refused := r.waves(c)
+	for _, d := range r.departments {
+		if d.report.Status == "" { // the run was canceled or a wave refused before it began
+			d.finish(c, moveCancel, EventDepartmentCanceled, "")
+		}
+	}
+	switch {
+	case refused != nil:
+		return refused
+	case len(r.out.done()) == 0:
+		return r.nothingDone()
+	default:
+		return r.Go(c, moveSomeDone)
+	}
+}
+
+// waves runs wave after wave. The error is that of a Permit.
+func (r *run) waves(c *orchestrator.Context) error {
 	for i, wave := range r.out.Route.Waves {
 		if i > 0 {
-			r.Fire(moveWaveDone)
+			if err := r.Go(c, moveWaveDone); err != nil {
+				return err
+			}
 		}
 		var ready []*department
 		for _, d := range r.departments {
@@ -22,7 +43,7 @@ func (r *run) dispatch(c *orchestrator.Context) error {
 				ready = append(ready, d)
 			}
 		}
-		orchestrator.Map(c, ready, r.cfg.Limits.ParallelDepartments, func(c *orchestrator.Context, d *department) (struct{}, error) {
+		orchestrator.Map(c, ready, r.cfg.Bounds.ParallelDepartments, func(c *orchestrator.Context, d *department) (struct{}, error) {
 			d.work(c.WithBudget(orchestrator.Budget{}), r.needs(d))
 			return struct{}{}, nil
 		})
@@ -30,15 +51,6 @@ func (r *run) dispatch(c *orchestrator.Context) error {
 			break
 		}
 	}
-	for _, d := range r.departments {
-		if d.report.Status == "" { // the run was canceled before it began
-			d.finish(c, moveCancel, EventDepartmentCanceled, "")
-		}
-	}
-	if len(r.out.done()) == 0 {
-		return r.nothingDone()
-	}
-	r.Fire(moveSomeDone)
 	return nil
 }
 
@@ -48,11 +60,14 @@ func (r *run) nothingDone() error {
 	if r.refused != nil {
 		return fmt.Errorf("no department finished: %w", r.refused)
 	}
-	i := slices.IndexFunc(r.departments, func(d *department) bool { return d.failure != "" })
+	if err := r.broken(); err != nil {
+		return fmt.Errorf("no department finished: %w", err)
+	}
+	i := slices.IndexFunc(r.departments, func(d *department) bool { return d.failure != nil })
 	if i < 0 {
 		return errors.New("no department finished")
 	}
-	return fmt.Errorf("no department finished: %s", r.departments[i].failure)
+	return fmt.Errorf("no department finished: %w", r.departments[i].failure)
 }
 
 // open prepares the chosen departments, their reports and their states.
@@ -67,7 +82,8 @@ func (r *run) open(c *orchestrator.Context) {
 			DepartmentID: id, DepartmentName: configured.Name, HeadExecutionID: c.RunID() + "/" + path,
 			Gate: *configured.Gate, Specialists: []SpecialistResult{},
 		}
-		d := &department{Department: configured, run: r, state: state, report: report, tracker: newTracker(path, departmentPhases, &state.Phase)}
+		d := &department{Department: configured, run: r, desk: desk(r.Run), state: state, report: report}
+		d.Machine = team.NewMachine(d.desk, path, departmentPhases, &state.Phase)
 		r.departments = append(r.departments, d)
 	}
 }
@@ -86,7 +102,7 @@ func (d *department) skip(c *orchestrator.Context) bool {
 		return false
 	}
 	why := fmt.Sprintf("%s is %s", needs[i].DepartmentID, needs[i].Status)
-	d.warn(WarnDepartmentSkipped, why)
+	d.warn(c, WarnDepartmentSkipped, why)
 	d.finish(c, moveDependencyMissing, EventDepartmentSkipped, why)
 	return true
 }

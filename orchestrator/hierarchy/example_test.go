@@ -101,14 +101,14 @@ func ExampleConfig_prompts() {
 }
 
 // A hook: what the master writes to each department.
-func ExampleHooks() {
+func ExampleSteps() {
 	out := run(hierarchy.Config{
 		Departments: []hierarchy.Department{hierarchy.NewDepartment("words", "poet")},
-		Hooks: hierarchy.Hooks{
+		Rules: hierarchy.Rules{Steps: hierarchy.Steps{
 			Brief: func(_ *orchestrator.Context, in hierarchy.Input, d hierarchy.Department, _ []hierarchy.Report) (string, error) {
 				return fmt.Sprintf("%s: %s, in one line", d.Name, in.Prompt), nil
 			},
-		},
+		}},
 	}, agent.Roster{
 		"poet": agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
 			return agent.Response{Text: "I was asked for “" + req.Prompt + "”."}, nil
@@ -131,12 +131,12 @@ func ExampleConfig_json() {
 		log.Fatal(err)
 	}
 	rhymer := cfg.Departments[0].Agents[0]
-	fmt.Println(rhymer.MaxRetries == orchestrator.None, rhymer.Timeout, cfg.Limits.Time)
+	fmt.Println(rhymer.Attempts, rhymer.Timeout, cfg.Limits.Time)
 
 	err = json.Unmarshal([]byte(`{"limits": {"cost": "5", "tme": "10m"}}`), &cfg)
 	fmt.Println(err)
 	// Output:
-	// true 2m0s 10m0s
+	// 1 2m0s 10m0s
 	// limits.cost is "5", want USD with at most 9 decimals
 	// limits.tme is unknown
 }

@@ -10,16 +10,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/routing"
 )
 
 func TestExtensions(t *testing.T) {
 	t.Run("H89 thresholds from history", func(t *testing.T) {
 		cfg := one(specialist("s", 60))
-		cfg.Hooks.Threshold = hierarchy.AdaptThreshold
+		cfg.Rules.Threshold = grading.Adaptive{Fixed: grading.DefaultFixed}
 		in := request()
 		in.History = map[string][]float64{"s": {90, 90, 90, 90, 90, 90, 90, 90, 90, 90}}
 		p := theater{cfg: cfg, in: in, cast: cast{"s": {said("x", 64.9), said("y", 65)}, "head": {"z"}}}.play(t)
@@ -32,7 +35,7 @@ func TestExtensions(t *testing.T) {
 		plain := hierarchy.Agent{ID: "plain", Specialization: "gloves"}
 		gone := hierarchy.Agent{ID: "gone", Specialization: "painting wonderful hats", Inactive: true}
 		cfg := one(plain, rated, hats, gone)
-		cfg.Hooks.Select = hierarchy.Recommend
+		cfg.Rules.Selector = routing.ByWords{}
 		cfg.Departments[0].MinQuality = new(0.0)
 		p := theater{
 			cfg: cfg, in: hierarchy.Input{Prompt: brief("a painting of hats", 50)},
@@ -49,7 +52,7 @@ func TestExtensions(t *testing.T) {
 		assert.Equal(t, "y", hierarchy.Text(events[0].Result.Output))
 		var times []int
 		for _, rec := range p.log {
-			if rec.Kind == hierarchy.EventSpecialistFinished {
+			if team.Kind(rec.Kind) == hierarchy.EventSpecialistFinished {
 				times = append(times, int(rec.At.Sub(p.log[0].At).Seconds()))
 			}
 		}
@@ -185,7 +188,7 @@ func TestState(t *testing.T) {
 		require.NoError(t, err)
 		for rec, err := range run.Events(t.Context(), 0) {
 			require.NoError(t, err)
-			if rec.Kind == hierarchy.EventDepartmentReviewed {
+			if team.Kind(rec.Kind) == hierarchy.EventDepartmentReviewed {
 				break
 			}
 		}

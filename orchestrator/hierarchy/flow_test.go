@@ -22,6 +22,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/routing"
 )
@@ -48,9 +49,9 @@ func TestRouting(t *testing.T) {
 		}
 	})
 	t.Run("H9 before any department", func(t *testing.T) {
-		kinds := []string{}
+		kinds := []team.Kind{}
 		for _, rec := range p.log {
-			kinds = append(kinds, rec.Kind)
+			kinds = append(kinds, team.Kind(rec.Kind))
 		}
 		assert.Less(t, slices.Index(kinds, hierarchy.EventRouteDecided), slices.Index(kinds, hierarchy.EventDepartmentStarted))
 		assert.Less(t, slices.Index(kinds, hierarchy.EventRouteDecided), slices.Index(kinds, "called"))
@@ -115,7 +116,7 @@ func TestRouting(t *testing.T) {
 	t.Run("H13 exactly one primary", func(t *testing.T) { assert.NotContains(t, route.Supporting, route.Primary) })
 	t.Run("H14 the cut is strict and can be set", func(t *testing.T) {
 		th := studio(breadTheft)
-		th.cfg.Policy.SupportingCut = new(.5)
+		th.cfg.Rules.Router = orchestrator.ByKeywords{Cut: .5}
 		assert.Equal(t, []string{"character"}, th.play(t).out.Route.Supporting)
 	})
 	t.Run("H18 visual needs character and story", func(t *testing.T) {
@@ -209,10 +210,10 @@ func TestRouting(t *testing.T) {
 func TestMasterFailure(t *testing.T) {
 	t.Run("HA42 the router fails", func(t *testing.T) {
 		th, calls := studio(breadTheft), 0
-		th.cfg.Hooks.Route = func(hierarchy.Input, []hierarchy.Department) (routing.Route, error) {
+		th.cfg.Rules.Router = orchestrator.RouterFunc(func(*orchestrator.Context, string, []routing.Target) (routing.Route, error) {
 			calls++
 			return routing.Route{}, errBoom
-		}
+		})
 		p := th.play(t)
 		assert.Equal(t, 1, calls)
 		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
@@ -230,12 +231,12 @@ func TestMasterFailure(t *testing.T) {
 	})
 	t.Run("H73 at once", func(t *testing.T) {
 		th := studio("hello")
-		th.cfg.Hooks.Route = func(hierarchy.Input, []hierarchy.Department) (routing.Route, error) {
+		th.cfg.Rules.Router = orchestrator.RouterFunc(func(*orchestrator.Context, string, []routing.Target) (routing.Route, error) {
 			return routing.Route{Primary: "catering"}, nil
-		}
+		})
 		p := th.play(t)
 		assert.Zero(t, p.calls())
-		assert.Contains(t, p.err.Error(), `"catering" is no department`)
+		assert.Contains(t, p.err.Error(), `"catering" is no target`)
 	})
 	t.Run("H4 the message for users", func(t *testing.T) {
 		p := theater{cfg: one(), in: hierarchy.Input{Prompt: "a"}, cast: cast{"head": {errBoom, errBoom, errBoom, errBoom}}}.play(t)
@@ -321,10 +322,10 @@ func TestOrder(t *testing.T) {
 		assert.Contains(t, prompt, "<data name=\"Character Department\">\ncharacter result\n</data>")
 		assert.NotContains(t, prompt, "audio result")
 	})
-	at := func(kind, path string) int {
+	at := func(kind team.Kind, path string) int {
 		return slices.IndexFunc(p.log, func(r record) bool {
 			var e hierarchy.Event
-			return r.Kind == kind && json.Unmarshal(r.Data, &e) == nil && e.Path == path
+			return team.Kind(r.Kind) == kind && json.Unmarshal(r.Data, &e) == nil && e.Path == path
 		})
 	}
 	t.Run("H80 each dependency's result once", func(t *testing.T) {
@@ -356,7 +357,7 @@ func TestOrder(t *testing.T) {
 	t.Run("HX9 limits", func(t *testing.T) {
 		m := &meter{}
 		cfg := heads("a", "b", "c")
-		cfg.Limits.ParallelDepartments = 1
+		cfg.Bounds.ParallelDepartments = 1
 		theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, wrap: m.wrap, cast: cast{"a-head": {"x"}, "b-head": {"x"}, "c-head": {"x"}}}.play(t)
 		assert.Equal(t, 1, m.most)
 	})
@@ -370,7 +371,7 @@ func TestOrder(t *testing.T) {
 				th.cast[id] = []any{said("x", 10), said("y", 90)}
 			}
 		}
-		cfg.Limits.ParallelDepartments, cfg.Limits.ParallelSpecialists = 1, 1
+		cfg.Bounds.ParallelDepartments, cfg.Bounds.ParallelSpecialists = 1, 1
 		th.cfg = cfg
 		p := th.play(t)
 		require.NoError(t, p.err)
@@ -444,8 +445,8 @@ func TestLimitedSpecialists(t *testing.T) {
 				th.cast[a.ID] = []any{flowtest.Delay(time.Duration(dice.IntN(5000))*time.Millisecond, said("x "+a.ID, float64(60+i)))}
 			}
 			th.cfg = one(agents...)
-			th.cfg.Policy.Rules.Specialists.Complex = 10
-			th.cfg.Limits.ParallelSpecialists = 3
+			th.cfg.Rules.Analyzer = routing.Rules{Specialists: routing.SpecialistCount{Complex: 10}}
+			th.cfg.Bounds.ParallelSpecialists = 3
 			th.wrap = m.wrap
 			p := th.play(t)
 			require.NoError(t, p.err)
@@ -486,7 +487,7 @@ func TestCancel(t *testing.T) {
 		require.NoError(t, startErr)
 		for rec, err := range run.Events(t.Context(), 0) {
 			require.NoError(t, err)
-			if rec.Kind == hierarchy.EventSpecialistFinished {
+			if team.Kind(rec.Kind) == hierarchy.EventSpecialistFinished {
 				break
 			}
 		}
@@ -524,7 +525,7 @@ func TestCancelBetweenWaves(t *testing.T) {
 	t.Run("HX1 departments that did not begin are canceled", func(t *testing.T) {
 		cfg := heads("a", "b", "c")
 		cfg.Departments[2].DependsOn = []string{"a"}
-		cfg.Limits.ParallelDepartments = 1
+		cfg.Bounds.ParallelDepartments = 1
 		flow, err := hierarchy.New(cfg)
 		require.NoError(t, err)
 		synctest.Test(t, func(t *testing.T) {
@@ -551,7 +552,7 @@ func TestCancelBetweenWaves(t *testing.T) {
 			ended := 0
 			for rec, err := range run.Events(t.Context(), 0) {
 				require.NoError(t, err)
-				if rec.Kind == hierarchy.EventDepartmentCanceled {
+				if team.Kind(rec.Kind) == hierarchy.EventDepartmentCanceled {
 					ended++
 				}
 			}
@@ -565,7 +566,7 @@ func TestCancelBetweenWaves(t *testing.T) {
 func TestHookErrors(t *testing.T) {
 	t.Run("HX11 a brief that fails", func(t *testing.T) {
 		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"b-head": {"x"}}}
-		th.cfg.Hooks.Brief = func(_ *orchestrator.Context, in hierarchy.Input, d hierarchy.Department, _ []hierarchy.Report) (string, error) {
+		th.cfg.Rules.Brief = func(_ *orchestrator.Context, in hierarchy.Input, d hierarchy.Department, _ []hierarchy.Report) (string, error) {
 			if d.ID == "a" {
 				return "", errBoom
 			}
@@ -578,7 +579,7 @@ func TestHookErrors(t *testing.T) {
 	})
 	t.Run("HC9 a blank brief is none", func(t *testing.T) {
 		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}}
-		th.cfg.Hooks.Brief = func(*orchestrator.Context, hierarchy.Input, hierarchy.Department, []hierarchy.Report) (string, error) {
+		th.cfg.Rules.Brief = func(*orchestrator.Context, hierarchy.Input, hierarchy.Department, []hierarchy.Report) (string, error) {
 			return " \n", nil
 		}
 		p := th.play(t)
@@ -587,7 +588,7 @@ func TestHookErrors(t *testing.T) {
 	})
 	t.Run("HX11 a prompt of the host's that fails is a failed attempt", func(t *testing.T) {
 		a := specialist("s", 60)
-		a.MaxRetries = 1
+		a.Attempts = 2
 		th := theater{cfg: one(a), in: request(), cast: cast{"s": {said("x", 10)}, "head": {"y"}}}
 		th.cfg.Prompts = fstest.MapFS{"retry.tmpl": {Data: []byte("{{if .Request}}{{slice .Request 9999}}{{end}}")}}
 		p := th.play(t)
@@ -598,45 +599,45 @@ func TestHookErrors(t *testing.T) {
 		assert.Equal(t, 10.0, s.Score, "the attempt before counts")
 	})
 	t.Run("HC39 a hook's threshold out of range", func(t *testing.T) {
-		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"head": {"x"}}}
-		th.cfg.Hooks.Threshold = func(hierarchy.Input, hierarchy.Agent, hierarchy.Department) float64 { return 101 }
+		th := theater{cfg: one(specialist("s", 60)), in: request()}
+		th.cfg.Rules.Threshold = grading.ThresholdFunc(func(grading.Subject, []float64) float64 { return 101 })
 		p := th.play(t)
-		assert.Equal(t, hierarchy.HeadAfterFailure, p.report(t, "d").Basis)
-		assert.Contains(t, p.report(t, "d").Specialists[0].ReviewNotes, "threshold: it is 101, want 0 to 100")
-		assert.Equal(t, orchestrator.Warning{Code: hierarchy.WarnAgentFailed, Who: "s", Message: "stopped: threshold: it is 101, want 0 to 100"}, p.out.Warnings[0])
+		require.ErrorIs(t, p.err, hierarchy.ErrRule)
+		assert.Equal(t, "stopped: Rules.Threshold: it is 101, want 0 to 100", p.report(t, "d").Specialists[0].ReviewNotes)
+		assert.Equal(t, orchestrator.Warning{Code: "hierarchy/rule", Who: "s", Message: "Rules.Threshold: it is 101, want 0 to 100"}, p.out.Warnings[0])
 	})
 	t.Run("H24 an analysis of the host's", func(t *testing.T) {
 		th := theater{cfg: one(specialist("s", 60)), in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"s": {said("x", 90)}, "head": {"y"}}}
-		th.cfg.Hooks.Analyze = func(string, hierarchy.Department) routing.Analysis {
+		th.cfg.Rules.Analyzer = routing.AnalyzerFunc(func(string, []string) routing.Analysis {
 			return routing.Analysis{Complexity: routing.Moderate, Estimate: 1}
-		}
+		})
 		assert.Equal(t, hierarchy.FromSpecialists, th.play(t).report(t, "d").Basis)
 	})
 	t.Run("HX6 a hook's grade out of range is no grade", func(t *testing.T) {
 		for _, score := range []float64{-1, 101, math.NaN()} {
 			th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"x"}, "head": {"y"}}}
-			th.cfg.Hooks.Grade = func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {
+			th.cfg.Rules.Grader = orchestrator.GradeWith(func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {
 				return hierarchy.Grade{Score: &score}, nil
-			}
+			})
 			s := th.play(t).report(t, "d").Specialists[0]
 			assert.Equal(t, grading.Rejected, s.ReviewStatus)
 			assert.Equal(t, fmt.Sprintf("grader: score is %v, want 0 to 100", score), s.Ungraded)
 		}
-		good, bad := &grading.Dimensions{Quality: .9, Relevance: .9, Consistency: .9}, &grading.Dimensions{Quality: 85, Relevance: .5, Consistency: .5}
+		good, bad := map[string]float64{"quality": .9, "relevance": .9, "consistency": .9}, map[string]float64{"quality": 85, "relevance": .5, "consistency": .5}
 		for _, tt := range []struct {
 			grade     hierarchy.Grade
 			score     float64
 			defaulted bool
 			ungraded  string
 		}{
-			{hierarchy.Grade{Dimensions: good}, 90, false, ""},
-			{hierarchy.Grade{Dimensions: bad}, 0, false, "grading: quality is 85, want 0 to 1"},
-			{hierarchy.Grade{Dimensions: bad, Score: new(90.0)}, 0, false, "grading: quality is 85, want 0 to 1"},
-			{hierarchy.Grade{Dimensions: good, Score: new(80.0)}, 80, false, ""},
+			{hierarchy.Grade{Marks: good}, 90, false, ""},
+			{hierarchy.Grade{Marks: bad}, 0, false, "grader: quality is 85, want 0 to 1"},
+			{hierarchy.Grade{Marks: bad, Score: new(90.0)}, 0, false, "grader: quality is 85, want 0 to 1"},
+			{hierarchy.Grade{Marks: good, Score: new(80.0)}, 80, false, ""},
 			{hierarchy.Grade{}, 75, true, ""},
 		} {
 			th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"x"}, "head": {"y"}}}
-			th.cfg.Hooks.Grade = func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) { return tt.grade, nil }
+			th.cfg.Rules.Grader = orchestrator.GradeWith(func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) { return tt.grade, nil })
 			s := th.play(t).report(t, "d").Specialists[0]
 			assert.Equal(t, tt.score, s.Score, "%+v", tt.grade)
 			assert.Equal(t, tt.defaulted, s.ScoreDefaulted, "%+v", tt.grade)
@@ -764,9 +765,9 @@ func TestAggregation(t *testing.T) {
 		}
 		breaks := func(*orchestrator.Context, []hierarchy.Report) ([]hierarchy.Issue, error) { return nil, errBoom }
 		assert.EqualValues(t, "skipped", th.play(t).out.Checks.CrossDepartment)
-		th.cfg.Hooks.Validate = []hierarchy.Check{passes}
+		th.cfg.Rules.Validate = []hierarchy.Check{passes}
 		assert.EqualValues(t, "passed", th.play(t).out.Checks.CrossDepartment)
-		th.cfg.Hooks.Validate = []hierarchy.Check{finds, passes, breaks}
+		th.cfg.Rules.Validate = []hierarchy.Check{finds, passes, breaks}
 		p := th.play(t)
 		assert.EqualValues(t, "failed", p.out.Checks.CrossDepartment)
 		assert.Equal(t, []hierarchy.Issue{{"a", "dull"}}, p.out.Checks.Issues)
@@ -778,9 +779,9 @@ func TestAggregation(t *testing.T) {
 			return nil, err
 		}
 		th.cfg.Limits.Calls = 1
-		th.cfg.Hooks.Validate = []hierarchy.Check{passes, asks}
+		th.cfg.Rules.Validate = []hierarchy.Check{passes, asks}
 		assert.EqualValues(t, "skipped", th.play(t).out.Checks.CrossDepartment, "one was not made: it is not known that all passed")
-		th.cfg.Hooks.Validate = []hierarchy.Check{finds, asks}
+		th.cfg.Rules.Validate = []hierarchy.Check{finds, asks}
 		assert.EqualValues(t, "failed", th.play(t).out.Checks.CrossDepartment)
 	})
 	t.Run("H87 consistency with a knowledge service", func(t *testing.T) {
@@ -795,7 +796,7 @@ func TestAggregation(t *testing.T) {
 		assert.Contains(t, p.prompt("brain", 0), "<data name=\"a\">\nx\n</data>")
 
 		th.cfg.Master.Consistency = ""
-		th.cfg.Hooks.Consistency = func(_ *orchestrator.Context, rs []hierarchy.Report) ([]hierarchy.Issue, error) {
+		th.cfg.Rules.Consistency = func(_ *orchestrator.Context, rs []hierarchy.Report) ([]hierarchy.Issue, error) {
 			return []hierarchy.Issue{{Department: rs[0].DepartmentID, Message: "by a hook"}}, nil
 		}
 		p = th.play(t)
@@ -805,9 +806,9 @@ func TestAggregation(t *testing.T) {
 	four := studio(breadTheft)
 	raws := map[string]float64{"character": 91.8, "story": 88.5, "visual": 82, "audio": 76.5}
 	four.cfg.Policy.GradeHeads = true
-	four.cfg.Hooks.Grade = func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
+	four.cfg.Rules.Grader = orchestrator.GradeWith(func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
 		return hierarchy.Grade{Score: new(raws[w.Department.ID])}, nil
-	}
+	})
 	for i := range four.cfg.Departments {
 		four.cfg.Departments[i].MinQuality = new(70.0)
 	}
@@ -823,9 +824,9 @@ func TestAggregation(t *testing.T) {
 		p := four.play(t)
 		assert.Equal(t, 86.242553, *p.out.Score) // (91.8*.65 + 88.5*.85 + 82*.5 + 76.5*.35) / 2.35
 		th := four
-		th.cfg.Hooks.Overall = func(scores []hierarchy.DepartmentScore) float64 { return scores[0].Quality }
+		th.cfg.Rules.Scores.Overall = grading.ScorerFunc(func(marks grading.Marks) (float64, error) { return marks[0].Value, nil })
 		assert.Equal(t, 88.5, *th.play(t).out.Score)
-		th.cfg.Hooks.Overall = func([]hierarchy.DepartmentScore) float64 { return 101 }
+		th.cfg.Rules.Scores.Overall = grading.ScorerFunc(func(marks grading.Marks) (float64, error) { return 101, nil })
 		require.ErrorIs(t, th.play(t).err, hierarchy.ErrUnable)
 	})
 	t.Run("H88 the number is in the outcome", func(t *testing.T) {

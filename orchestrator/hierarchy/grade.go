@@ -3,78 +3,155 @@ package hierarchy
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// Grader grades an output. A Grade without a Score and Dimensions means that the output
-// is not to be graded: then the agent's own score counts, else 75. After an error, or a
-// score out of range, it is asked once more; then the output is ungraded.
-type Grader func(c *orchestrator.Context, w Work) (Grade, error)
-
 // Work is an output to be graded.
 type Work struct {
-	Department Department
-	Agent      Agent
-	Brief      string
-	Output     json.RawMessage
-	Threshold  float64
-	Attempt    int // from 0
+	Department Department      // Department is that of the agent
+	Agent      Agent           // Agent is the one whose work it is
+	Brief      string          // Brief is what the work is judged by
+	Output     json.RawMessage // Output is the work: see Text
+	Threshold  float64         // Threshold is what the score must reach, 0 to 100; 0: no gate
+	Attempt    int             // Attempt is the number of the try, from 0
+
+	byHead func(c *orchestrator.Context, w Work) (Grade, error)
 }
 
 // Grade is a grader's judgement of an output.
 type Grade struct {
-	// Score is 0 to 100. nil: that of Dimensions.
-	Score       *float64            `json:"score,omitempty"`
-	Dimensions  *grading.Dimensions `json:"dimensions,omitempty"`
-	Suggestions []string            `json:"suggestions,omitempty"` // for the next attempt
+	Score       *float64           `json:"score,omitempty"`       // Score is 0 to 100; nil: what Rules.Scores.Output makes of Marks
+	Marks       map[string]float64 `json:"marks,omitempty"`       // Marks are figures of 0 to 1 by name; nil: none
+	Suggestions []string           `json:"suggestions,omitempty"` // Suggestions are for the next try, a sentence each; nil: none
 }
+
+// HeadGrader has the head of the department grade, by Rules.Scores.Output. An answer that
+// cannot be used, such as a mark on another scale, is sent back once. A grader of the host
+// may call it.
+//
+// After an error, or a figure out of range, a Grader is asked once more; then the output is
+// ungraded. A Grade without Score and Marks means that the output is not to be graded: then
+// the agent's own score counts, else 75.
+var HeadGrader = orchestrator.GradeWith(func(c *orchestrator.Context, w Work) (Grade, error) {
+	if w.byHead == nil {
+		return Grade{}, errors.New("the work is not that of a run")
+	}
+	return w.byHead(c, w)
+})
 
 // SelfGrader uses the score that an agent reports for its own work: the member
 // qualityScore, 0 to 100, of an answer that is a JSON object. Without one the work
 // scores 75. It makes no call.
-func SelfGrader(*orchestrator.Context, Work) (Grade, error) { return Grade{}, nil }
+var SelfGrader = orchestrator.GradeWith(func(*orchestrator.Context, Work) (Grade, error) { return Grade{}, nil })
 
-// headGrade lets the head of the department grade; an answer that cannot be used, such as
-// a score on another scale, is sent back once.
+// headGrade lets the head of the department grade.
 func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
-	text, err := r.prompts.Fill("grade.tmpl", gradePrompt{
-		Department: w.Department, Agent: w.Agent, Request: w.Brief, Output: Text(w.Output),
+	text, err := r.Prompts.Fill("grade.tmpl", gradePrompt{
+		Department: w.Department, Agent: w.Agent, Request: w.Brief, Output: Text(w.Output), Marks: r.ownMarks(),
 	})
 	if err != nil {
 		return Grade{}, err
 	}
-	head := w.Department.head(r.cfg)
-	head.Schema = nil // it is for its work, not for grades
-	marks, _, err := orchestrator.Ask[struct {
-		grading.Dimensions
-		Suggestions []string `json:"suggestions,omitempty"`
-	}](c, head.ID, request(head, w.Agent.ID, text))
-	return Grade{Dimensions: &marks.Dimensions, Suggestions: marks.Suggestions}, err
+	head := w.Department.head()
+	head.Schema = r.grades.JSON()
+	g, _, err := orchestrator.AskWith(c, head.ID, r.request(head, w.Agent.ID, text), func(resp agent.Response) (Grade, error) {
+		members, err := answer.Read[map[string]json.RawMessage](r.grades, resp.Data, resp.Text)
+		if err != nil {
+			return Grade{}, err
+		}
+		return read(members, r.marks)
+	})
+	return g, err
+}
+
+// read returns the grade in an answer of the head, which fits the shape of grades.
+func read(members map[string]json.RawMessage, names []string) (g Grade, err error) {
+	g.Marks = map[string]float64{}
+	for _, name := range names {
+		var mark float64
+		err = cmp.Or(err, json.Unmarshal(members[name], &mark))
+		g.Marks[name] = mark
+	}
+	if raw, ok := members["suggestions"]; ok {
+		err = cmp.Or(err, json.Unmarshal(raw, &g.Suggestions))
+	}
+	return g, err
+}
+
+// usual are the marks of grading.DefaultDimensions, in the order of prompts.
+var usual = []string{"quality", "relevance", "consistency"}
+
+// marksOf returns the names of the marks that a scorer of outputs takes.
+func marksOf(s grading.Scorer) []string {
+	var names []string
+	switch s := s.(type) {
+	case interface{ Names() []string }:
+		names = s.Names()
+	case grading.Weighted:
+		names = slices.Sorted(maps.Keys(s))
+	}
+	if sameNames(names, usual) || len(names) == 0 {
+		return usual
+	}
+	return names
+}
+
+func sameNames(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// ownMarks are the marks for prompts; nil: the usual ones.
+func (r *run) ownMarks() []string {
+	if sameNames(r.marks, usual) {
+		return nil
+	}
+	return r.marks
+}
+
+// shapeOf returns the shape of grades with these marks.
+func shapeOf(marks []string) (*answer.Shape, error) {
+	var members, required []string
+	for _, name := range marks {
+		members = append(members, string(agent.JSON(name))+`:{"type":"number","minimum":0,"maximum":1}`)
+		required = append(required, string(agent.JSON(name)))
+	}
+	return answer.FromSchema([]byte(`{"type":"object","properties":{` + strings.Join(members, ",") +
+		`,"suggestions":{"type":["array","null"],"items":{"type":"string"}}},"required":[` + strings.Join(required, ",") +
+		`],"additionalProperties":false}`))
 }
 
 // grade sets the score of an attempt and decides on it. self is the agent's own score,
-// which counts only if no grade was asked for.
-func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) {
+// which counts only if no grade was asked for. Its error is that of a rule.
+func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) error {
 	r := w.run
 	g, err := team.Graded(func() (Grade, error) {
 		g, err := team.Guard("grader", func() (Grade, error) {
-			return r.grader(c, Work{w.department, w.agent, w.brief, a.Output, w.gate, a.Number})
+			return r.cfg.Rules.Grader.Grade(c, Work{w.department, w.agent, w.brief, a.Output, w.gate, a.Number, r.headGrade})
 		})
 		if err != nil {
 			return Grade{}, err
 		}
-		return g.scored()
+		return g, g.check()
 	})
 	r.over(c, err)
 	assumed := r.cfg.Policy.AssumeScore
 	switch {
 	case err == nil:
+		if err := w.setScore(c, &g); err != nil {
+			return err
+		}
 		a.Score, a.ScoreDefaulted = grading.Effective(g.Score, self)
 		if g.Score != nil {
 			a.Grade = &g
@@ -84,58 +161,105 @@ func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) {
 		if w.gate == 0 {
 			a.Decision = grading.Accept
 		}
-		return
+		return nil
 	default:
 		a.Score, a.Assumed = *assumed, prompt.OneLine(err.Error())
 	}
-	if a.Decision = grading.Decide(a.Score, w.gate); a.Decision != grading.Accept {
-		a.Feedback = scoredLine(*a, w.gate)
+	a.Decision, err = decide(w.desk, c, "Rules.Gates.Attempt", r.cfg.Rules.Gates.Attempt, w.standing(*a), grading.Accept, grading.Revise, grading.Discard)
+	if a.Decision != grading.Accept {
+		a.Feedback = scoredLine(*a, w.gate, r.marks)
+	}
+	return err
+}
+
+// standing is what a gate goes by.
+func (w *assignment) standing(a Attempt) grading.Standing {
+	return grading.Standing{
+		Of: subject(w.agent, w.department), Score: a.Score, Threshold: w.gate, Before: scores(w.attempts[:a.Number]), Try: a.Number + 1, Most: w.most,
 	}
 }
 
-// scored returns g with its Score: the one it has or that of its dimensions. A
-// figure out of range is an error and never clamped.
-func (g Grade) scored() (Grade, error) {
-	if g.Score != nil {
-		if !validScore(*g.Score) {
-			return Grade{}, fmt.Errorf("grader: score is %v, want 0 to 100", *g.Score)
+func subject(a Agent, d Department) grading.Subject {
+	return grading.Subject{ID: a.ID, Group: d.ID, Own: a.PassingThreshold, Shared: d.MinQuality}
+}
+
+// scores are those of attempts that have one, oldest first.
+func scores(attempts []Attempt) (found []float64) {
+	for _, a := range attempts {
+		if a.Output != nil && a.Ungraded == "" {
+			found = append(found, a.Score)
 		}
+	}
+	return found
+}
+
+// check returns what is wrong with the figures of a grade, which are never clamped.
+func (g Grade) check() error {
+	var faults []error
+	if g.Score != nil && !isPercent(*g.Score) {
+		faults = append(faults, fmt.Errorf("grader: score is %v, want 0 to 100", *g.Score))
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Marks)) {
+		if x := g.Marks[name]; !(x >= 0 && x <= 1) { // also refuses NaN
+			faults = append(faults, fmt.Errorf("grader: %s is %v, want 0 to 1", name, x))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// setScore sets the Score of a grade that has only Marks.
+func (w *assignment) setScore(c *orchestrator.Context, g *Grade) error {
+	switch {
+	case g.Score != nil:
 		g.Score = new(grading.Round6(*g.Score))
-	}
-	if g.Dimensions != nil {
-		percent, err := grading.Percent(*g.Dimensions)
+	case g.Marks != nil:
+		score, err := percent(w.desk, c, w.agent.ID, "Rules.Scores.Output", func() (float64, error) {
+			return w.run.cfg.Rules.Scores.Output.Score(g.marks(w.run.marks))
+		})
 		if err != nil {
-			return Grade{}, err
+			return err
 		}
-		g.Score = cmp.Or(g.Score, &percent)
+		g.Score = &score
 	}
-	return g, nil
+	return nil
 }
 
-// threshold is the gate for an agent's work.
-func (r *run) threshold(a Agent, d Department) (float64, error) {
-	hook := r.cfg.Hooks.Threshold
-	if hook == nil {
-		hook = func(_ Input, a Agent, d Department) float64 {
-			return grading.ResolveThreshold(a.PassingThreshold, d.MinQuality)
+// marks are the marks for a scorer, 0 to 100: those of names first, then others by name.
+func (g Grade) marks(names []string) grading.Marks {
+	var marks grading.Marks
+	for _, name := range slices.Concat(names, slices.Sorted(maps.Keys(g.Marks))) {
+		value, ok := g.Marks[name]
+		if ok && !slices.ContainsFunc(marks, func(m grading.Mark) bool { return m.Name == name }) {
+			marks = append(marks, grading.Mark{Name: name, Value: 100 * value})
 		}
 	}
-	return percent("threshold", func() float64 { return hook(r.in, a, d) })
+	return marks
 }
 
-// percent is the result of a hook, which must be 0 to 100.
-func percent(what string, hook func() float64) (float64, error) {
-	x, err := team.Guard(what, func() (float64, error) { return hook(), nil })
-	if err == nil && !validScore(x) {
-		err = fmt.Errorf("%s: it is %v, want 0 to 100", what, x)
+// weakest returns the names of the marks below a threshold, or all if none is.
+func (g Grade) weakest(threshold float64, names []string) []string {
+	if len(g.Marks) == 0 {
+		return names
 	}
-	if err != nil {
-		return 0, err
+	var below, all []string
+	for _, m := range g.marks(names) {
+		all = append(all, m.Name)
+		if grading.Round6(m.Value) < grading.Round6(threshold) {
+			below = append(below, m.Name)
+		}
 	}
-	return grading.Round6(x), nil
+	if len(below) == 0 {
+		return all
+	}
+	return below
 }
 
-func validScore(x float64) bool { return x >= 0 && x <= 100 } // also refuses NaN
+// threshold is the gate for the work.
+func (w *assignment) threshold(c *orchestrator.Context) (float64, error) {
+	return percent(w.desk, c, w.agent.ID, "Rules.Threshold", func() (float64, error) {
+		return w.run.cfg.Rules.Threshold.Threshold(subject(w.agent, w.department), w.run.in.History[w.agent.ID]), nil
+	})
+}
 
 // number is a number as text for prompts and notes.
 func number(x float64) string { return strconv.FormatFloat(grading.Round6(x), 'f', -1, 64) }

@@ -19,6 +19,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -93,11 +94,11 @@ func (p played) calls() int {
 }
 
 // events are the run's own records of a kind.
-func (p played) events(t *testing.T, kind string) []hierarchy.Event {
+func (p played) events(t *testing.T, kind team.Kind) []hierarchy.Event {
 	t.Helper()
 	var found []hierarchy.Event
 	for _, rec := range p.log {
-		if rec.Kind == kind {
+		if team.Kind(rec.Kind) == kind {
 			var e hierarchy.Event
 			require.NoError(t, json.Unmarshal(rec.Data, &e))
 			found = append(found, e)
@@ -107,12 +108,12 @@ func (p played) events(t *testing.T, kind string) []hierarchy.Event {
 }
 
 // kinds are the kinds of the run's own records of a path, in order.
-func (p played) kinds(path string) []string {
-	var kinds []string
+func (p played) kinds(path string) []team.Kind {
+	var kinds []team.Kind
 	for _, rec := range p.log {
 		var e hierarchy.Event
 		if json.Unmarshal(rec.Data, &e) == nil && e.Path == path {
-			kinds = append(kinds, rec.Kind)
+			kinds = append(kinds, team.Kind(rec.Kind))
 		}
 	}
 	return kinds
@@ -193,7 +194,7 @@ func brief(text string, n int) string {
 func one(agents ...hierarchy.Agent) hierarchy.Config {
 	return hierarchy.Config{
 		Departments: []hierarchy.Department{hierarchy.NewDepartment("d", "head", agents...)},
-		Hooks:       hierarchy.Hooks{Grade: hierarchy.SelfGrader},
+		Rules:       hierarchy.Rules{Grader: hierarchy.SelfGrader},
 	}
 }
 
@@ -206,7 +207,7 @@ func request() hierarchy.Input { return hierarchy.Input{Prompt: "draw a detailed
 
 // heads are departments without specialists, all chosen for any request.
 func heads(ids ...string) hierarchy.Config {
-	cfg := hierarchy.Config{Hooks: hierarchy.Hooks{Grade: hierarchy.SelfGrader}}
+	cfg := hierarchy.Config{Rules: hierarchy.Rules{Grader: hierarchy.SelfGrader}}
 	for i, id := range ids {
 		d := hierarchy.NewDepartment(id, id+"-head")
 		d.Priority, d.Keywords = i+1, map[string]int{"go": 80}

@@ -8,29 +8,31 @@ import (
 
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // New returns the flow of a team. All faults of cfg are in the one error; it is
-// ErrCycle if departments depend on each other in a circle.
+// routing.ErrCycle if departments depend on each other in a circle.
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	err := cfg.validate()
 	cfg = cfg.withDefaults()
-	texts, promptErr := team.Prompts(ownPrompts, cfg.Prompts, samples(), cfg.Limits.QuoteBytes, functions)
+	texts, promptErr := team.Prompts(ownPrompts, cfg.Prompts, samples(), cfg.Bounds.QuoteBytes, functions)
 	if err := errors.Join(err, promptErr); err != nil {
 		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("hierarchy: %w", err)
 	}
-	shapes := cfg.shapes()
+	marks := marksOf(cfg.Rules.Scores.Output)
+	grades, err := shapeOf(marks)
+	if err != nil {
+		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("hierarchy: Rules.Scores.Output: %w", err)
+	}
+	agents, shapes := cfg.agents(), cfg.shapes()
 	return orchestrator.Flow[Input, Outcome]{
 		Name:   cfg.Name,
-		Agents: cfg.agents(),
+		Agents: agents,
 		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			r := &run{cfg: cfg, prompts: texts, shapes: shapes, in: in}
-			if r.grader = cfg.Hooks.Grade; r.grader == nil {
-				r.grader = r.headGrade
-			}
-			return r.do(c)
+			return (&run{cfg: cfg, agents: agents, shapes: shapes, marks: marks, grades: grades, in: in}).do(c, texts)
 		},
 	}, nil
 }
@@ -38,13 +40,15 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 // run is one run of the team. Only one branch executes at a time, so that branches
 // may share it.
 type run struct {
-	cfg     Config
-	prompts prompt.Set
-	shapes  map[string]*answer.Shape // of agents that have a schema, by ID
-	grader  Grader
-	in      Input
+	cfg    Config
+	shapes map[string]*answer.Shape // of agents that have a schema, by ID
+	agents []string                 // that the flow declares, sorted
+	marks  []string                 // names of those of a grade, in order
+	grades *answer.Shape            // of a head's answer with these marks
+	in     Input
 
-	*tracker[Phase]
+	*team.Run
+	*team.Machine[Phase, Move]
 	state       State
 	departments []*department // the chosen ones, in the order of the route
 	out         Outcome
@@ -52,15 +56,14 @@ type run struct {
 }
 
 // do is the master: route, dispatch, combine, check.
-func (r *run) do(c *orchestrator.Context) (Outcome, error) {
-	r.tracker = newTracker("run", phases, &r.state.Phase)
+func (r *run) do(c *orchestrator.Context, prompts prompt.Set) (Outcome, error) {
 	r.out = Outcome{Reports: []Report{}, Output: map[string]json.RawMessage{}, Checks: Checks{CheckSkipped, CheckSkipped, []Issue{}}}
-	c.Expose(func() any { return r.state })
-	l := r.cfg.Limits
-	c = c.WithBudget(orchestrator.Budget{Calls: l.Calls, Cost: l.Cost, Wall: l.Time, AllowUnpriced: l.AllowUnpriced})
-
-	r.emit(c, EventRunStarted, Event{})
-	for _, step := range []func(*orchestrator.Context) error{r.accept, r.route, r.dispatch, r.combine, r.check} {
+	r.Run, c = team.Begin(c, team.Start{
+		Team: "hierarchy", Asked: r.in.Prompt, Outcome: &r.out.Outcome, Limits: r.in.Limits.Or(r.cfg.Limits), Permit: r.cfg.Rules.Permit,
+		Prompts: prompts, State: func() any { return r.state }, Path: "run",
+	})
+	r.Machine = team.NewMachine(r.Run, "", phases, &r.state.Phase)
+	for _, step := range []func(*orchestrator.Context) error{r.accept, r.route, r.dispatch, r.combine, r.check, r.complete} {
 		err := step(c)
 		if canceled := c.Err(); canceled != nil {
 			err = canceled
@@ -69,19 +72,18 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 			return r.fail(c, err)
 		}
 	}
-	return r.complete(c)
+	return r.end(c, nil), r.partial()
 }
 
 // accept returns an error unless the prompt is a request.
-func (r *run) accept(*orchestrator.Context) error {
+func (r *run) accept(c *orchestrator.Context) error {
 	if blank(r.in.Prompt) {
 		return team.Fail(ErrEmptyRequest, "the prompt is empty")
 	}
-	if n, most := len(r.in.Prompt), r.cfg.Limits.PromptBytes; n > most {
+	if n, most := len(r.in.Prompt), r.cfg.Bounds.PromptBytes; n > most {
 		return team.Fail(ErrRequestTooLarge, "the prompt has %d bytes, want at most %d", n, most)
 	}
-	r.Fire(moveAccept)
-	return nil
+	return r.Go(c, moveAccept)
 }
 
 // over tells whether err ends the run: it is canceled, or money, calls or time are used
@@ -96,68 +98,96 @@ func (r *run) over(c *orchestrator.Context, err error) bool {
 	return true
 }
 
-// warn adds a warning of the run.
-func (r *run) warn(code, who, message string) {
-	r.out.Warnings = append(r.out.Warnings, warning(code, who, message))
+// desk returns r for a part of the run, which collects the part's own warnings.
+func desk(r *team.Run) *team.Run {
+	own := *r
+	own.Outcome = &orchestrator.Outcome{}
+	return &own
 }
 
-func warning(code, who, message string) orchestrator.Warning {
-	return orchestrator.Warning{Code: code, Who: who, Message: prompt.OneLine(message)}
+// warn adds a warning about a part of the run.
+func warn(r *team.Run, c *orchestrator.Context, code agent.Code, who, message string) {
+	r.Warn(c, code, who, "%s", prompt.OneLine(message))
 }
 
-// complete ends a run with at least one department done.
-func (r *run) complete(c *orchestrator.Context) (Outcome, error) {
-	var missing []string
+// complete sets what is unverified, and moves to the last phase of a run that has at least
+// one department done.
+func (r *run) complete(c *orchestrator.Context) error {
 	for _, d := range r.departments {
-		switch {
-		case d.report.Status != DepartmentDone:
-			missing = append(missing, d.ID)
-		case d.unverified:
+		if d.report.Status == DepartmentDone && d.unverified {
 			r.out.Unverified = append(r.out.Unverified, d.ID)
 		}
 	}
-	if r.refused == nil && len(missing)+len(r.out.Unverified) == 0 {
-		return r.end(c, moveCheckedAll), nil
+	if r.refused == nil && len(r.missing())+len(r.out.Unverified) == 0 {
+		return r.Go(c, moveCheckedAll)
 	}
-	out := r.end(c, moveCheckedPart)
-	if !r.cfg.Policy.FailOnPartial {
-		return out, nil
+	return r.Go(c, moveCheckedPart)
+}
+
+// missing are the chosen departments that are not done.
+func (r *run) missing() (ids []string) {
+	for _, report := range r.out.Reports {
+		if report.Status != DepartmentDone {
+			ids = append(ids, report.DepartmentID)
+		}
 	}
-	err := fmt.Errorf("hierarchy: the result is partial: missing %q, unverified %q", missing, r.out.Unverified)
-	if r.refused != nil {
-		err = fmt.Errorf("%w: %w", err, r.refused)
+	return ids
+}
+
+// partial is the error of a result that is partial, if the policy makes it one.
+func (r *run) partial() error {
+	if r.Phase() != phasePartial || !r.cfg.Policy.FailOnPartial {
+		return nil
 	}
-	return out, team.Fail(ErrPartial, "%w", err)
+	err := fmt.Errorf("hierarchy: the result is partial: missing %q, unverified %q", r.missing(), r.out.Unverified)
+	for _, cause := range []error{r.refused, r.broken()} {
+		if cause != nil {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
+	}
+	return team.Fail(ErrPartial, "%w", err)
+}
+
+// broken is the first failure of a department that a rule is to blame for; nil: none.
+func (r *run) broken() error {
+	for _, d := range r.departments {
+		if codeOf(d.failure) != "" {
+			return d.failure
+		}
+	}
+	return nil
 }
 
 // fail ends a run that has no result. The Outcome has the finished reports.
 func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
-	m := moveFail
 	switch {
 	case c.IsCanceled(err):
-		return r.end(c, moveCancel), fmt.Errorf("hierarchy: %w", err)
-	case r.Phase() == phaseDispatching && r.refused != nil:
-		m = moveRefused
+		r.Fire(c, moveCancel)
+		return r.end(c, err), fmt.Errorf("hierarchy: %w", err)
+	case r.over(c, err):
+		r.Fire(c, moveRefused)
+	default:
+		r.Fire(c, moveFail)
 	}
-	return r.end(c, m), team.Fail(ErrUnable, "hierarchy: %w", err)
+	return r.end(c, err), team.Fail(ErrUnable, "hierarchy: %w", err)
 }
 
-// end fires the last event of the run and sets what every outcome has. The warnings of
-// departments come first, in the order of the route.
-func (r *run) end(c *orchestrator.Context, m Move) Outcome {
-	r.out.Status = statuses[r.Fire(m)]
+// end sets what every outcome has, by the last phase. The warnings of departments come
+// first, in the order of the route.
+func (r *run) end(c *orchestrator.Context, err error) Outcome {
+	r.out.Status = statuses[r.Phase()]
 	if r.out.Status == orchestrator.Failed || r.out.Status == orchestrator.OutOfBudget {
 		r.out.Message = UnableToGenerate
 	}
-	if r.refused != nil && !slices.ContainsFunc(r.out.Warnings, func(w orchestrator.Warning) bool { return w.Code == WarnBudget }) {
-		r.warn(WarnBudget, "", r.refused.Error())
+	isBudget := func(w orchestrator.Warning) bool { return w.Code == WarnBudget }
+	if r.refused != nil && !slices.ContainsFunc(r.out.Warnings, isBudget) {
+		warn(r.Run, c, WarnBudget, "", r.refused.Error())
 	}
 	var warnings []orchestrator.Warning
 	for _, d := range r.departments {
-		warnings = append(warnings, d.warnings...)
+		warnings = append(warnings, d.desk.Outcome.Warnings...)
 	}
 	r.out.Warnings = append(warnings, r.out.Warnings...)
-	r.out.Spent, r.out.Elapsed = c.Spent(), c.Elapsed()
-	r.emit(c, EventRunFinished, Event{Status: string(r.out.Status), Score: r.out.Score, Usage: &r.out.Spent})
+	r.End(c, err, &Event{Score: r.out.Score})
 	return r.out
 }

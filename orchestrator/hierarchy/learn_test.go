@@ -2,6 +2,7 @@ package hierarchy_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/routing"
 )
@@ -55,7 +57,7 @@ func TestLearn(t *testing.T) {
 		}
 		e := hierarchy.Learn(outs...)
 		th := trio(60, 64.9, 64.9)
-		th.cfg.Hooks.Threshold, th.in.History = hierarchy.AdaptThreshold, e.History
+		th.cfg.Rules.Threshold, th.in.History = grading.Adaptive{Fixed: grading.DefaultFixed}, e.History
 		assert.Equal(t, 65.0, th.play(t).report(t, "d").Specialists[0].Threshold) // towards 80, by at most 5
 	})
 	t.Run("HC45 success rates choose specialists", func(t *testing.T) {
@@ -87,45 +89,49 @@ func TestConfigJSON(t *testing.T) {
 				{"id": "z", "passingThreshold": 0, "maxRetries": 0, "timeout": "5m"}
 			]}]}`)
 		assert.Equal(t, []hierarchy.Department{{
-			ID: "d", Head: "h", MinQuality: new(70.0), MaxRetries: orchestrator.None, Serial: true,
+			ID: "d", Head: "h", MinQuality: new(70.0), Attempts: 1, Serial: true,
 			Agents: []hierarchy.Agent{
-				{ID: "s", PassingThreshold: new(65.0), MaxRetries: 2, Timeout: 2 * time.Minute, Temperature: new(0.2)},
-				{ID: "z", PassingThreshold: new(0.0), MaxRetries: orchestrator.None, Timeout: 5 * time.Minute},
+				{ID: "s", PassingThreshold: new(65.0), Attempts: 3, Timeout: 2 * time.Minute, Temperature: new(0.2)},
+				{ID: "z", PassingThreshold: new(0.0), Attempts: 1, Timeout: 5 * time.Minute},
 			},
 		}}, cfg.Departments)
 		assert.False(t, read(t, `{"departments": [{"id": "d", "head": "h", "allowParallelExecution": true}]}`).Departments[0].Serial)
 		plain := read(t, `{"departments": [{"id": "d", "head": "h"}]}`).Departments[0]
 		assert.Equal(t, hierarchy.Department{ID: "d", Head: "h"}, plain, "what is absent has its default")
 	})
-	t.Run("HC45 no retries are written as 0, the default is not", func(t *testing.T) {
-		data, err := json.Marshal(hierarchy.Agent{ID: "s", MaxRetries: orchestrator.None})
+	t.Run("HC45 what is not the default is written", func(t *testing.T) {
+		data, err := json.Marshal(hierarchy.Agent{ID: "s", Attempts: 1})
 		require.NoError(t, err)
-		assert.JSONEq(t, `{"id": "s", "maxRetries": 0}`, string(data))
+		assert.JSONEq(t, `{"id": "s", "attempts": 1}`, string(data))
 		data, err = json.Marshal(hierarchy.Agent{ID: "s", Timeout: 90 * time.Second, Estimate: providers.Dollars(0.25)})
 		require.NoError(t, err)
 		assert.JSONEq(t, `{"id": "s", "timeout": "1m30s", "estimate": 0.25}`, string(data))
 	})
 	t.Run("HC45 the groups", func(t *testing.T) {
 		cfg := read(t, `{"name": "n", "master": {"agent": "m", "consistency": "b"},
-			"policy": {"rules": {"complexTerms": ["fancy"], "multiPart": [], "specialists": {"complex": 3}, "synonyms": {"art": ["drawing"]}},
-				"supportingCut": 0.4, "headOnlyScore": 0, "assumeScore": 75, "strictReview": true, "gradeHeads": true, "resolveConflicts": true, "failOnPartial": true},
-			"retry": {"specialists": 0, "heads": 1, "synthesisRounds": 2},
-			"limits": {"parallelDepartments": 1, "parallelSpecialists": 2, "calls": 30, "cost": 1.5, "allowUnpriced": true, "time": "10m", "estimate": 0.01, "promptBytes": 100, "quoteBytes": 50}}`)
+			"rules": {"router": {"cut": 0.4}, "analyzer": {"complexTerms": ["fancy"], "multiPart": [], "specialists": {"complex": 3}, "synonyms": {"art": ["drawing"]}},
+				"gates": {"attempt": {"margin": 0}}, "scores": {"output": {"style": 1}}, "retrier": {"max": 2, "wait": "3s"}},
+			"policy": {"attempts": 1, "headAttempts": 2, "synthesisRounds": 2, "headOnlyScore": 0, "assumeScore": 75, "strictReview": true, "gradeHeads": true, "resolveConflicts": true, "failOnPartial": true},
+			"bounds": {"parallelDepartments": 1, "parallelSpecialists": 2, "promptBytes": 100, "quoteBytes": 50},
+			"limits": {"calls": 30, "cost": 1.5, "allowUnpriced": true, "time": "10m", "estimate": 0.01}}`)
 		assert.Equal(t, hierarchy.Config{
 			Name: "n", Master: hierarchy.Master{Agent: "m", Consistency: "b"},
-			Policy: hierarchy.Policy{
-				Rules: routing.Rules{
+			Rules: hierarchy.Rules{
+				Router: orchestrator.ByKeywords{Cut: 0.4},
+				Analyzer: routing.Rules{
 					ComplexTerms: []string{"fancy"}, MultiPart: []string{}, Specialists: routing.SpecialistCount{Complex: 3},
 					Synonyms: map[string][]string{"art": {"drawing"}},
 				},
-				SupportingCut: new(0.4), HeadOnlyScore: new(0.0), AssumeScore: new(75.0),
+				Retrier: orchestrator.Attempts{Max: 2, Wait: 3 * time.Second},
+				Gates:   hierarchy.Gates{Attempt: grading.Bands{}},
+				Scores:  hierarchy.Scores{Output: grading.Weighted{"style": 1}},
+			},
+			Policy: hierarchy.Policy{
+				Attempts: 1, HeadAttempts: 2, SynthesisRounds: 2, HeadOnlyScore: new(0.0), AssumeScore: new(75.0),
 				StrictReview: true, GradeHeads: true, ResolveConflicts: true, FailOnPartial: true,
 			},
-			Retry: hierarchy.Retry{Specialists: orchestrator.None, Heads: 1, SynthesisRounds: 2},
-			Limits: hierarchy.Limits{
-				ParallelDepartments: 1, ParallelSpecialists: 2, Calls: 30, Cost: providers.Dollars(1.5), AllowUnpriced: true,
-				Time: 10 * time.Minute, Estimate: providers.Dollars(0.01), PromptBytes: 100, QuoteBytes: 50,
-			},
+			Limits: team.Limits{Calls: 30, Cost: providers.Dollars(1.5), AllowUnpriced: true, Time: 10 * time.Minute, Estimate: providers.Dollars(0.01)},
+			Bounds: hierarchy.Bounds{ParallelDepartments: 1, ParallelSpecialists: 2, PromptBytes: 100, QuoteBytes: 50},
 		}, cfg)
 	})
 	t.Run("HC45 faults name their fields", func(t *testing.T) {
@@ -143,20 +149,34 @@ func TestConfigJSON(t *testing.T) {
 			require.EqualError(t, json.Unmarshal([]byte(text), &cfg), want, text)
 		}
 	})
+	t.Run("HC45 N21 further tries are tries without the first", func(t *testing.T) {
+		for text, want := range map[string]int{
+			`{"maxRetries": 3}`: 4, `{"maxRetries": 0}`: 1, `{"attempts": 4}`: 4, `{"attempts": 0}`: 0, `{}`: 0,
+			`{"maxRetries": 9223372036854775807}`: math.MaxInt,
+		} {
+			var a hierarchy.Agent
+			require.NoError(t, json.Unmarshal([]byte(text), &a), text)
+			assert.Equal(t, want, a.Attempts, text)
+		}
+		for _, both := range []string{`{"maxRetries": 3, "attempts": 4}`, `{"attempts": 4, "executionSettings": {"maxRetries": 3}}`} {
+			var a hierarchy.Agent
+			require.EqualError(t, json.Unmarshal([]byte(both), &a), "maxRetries is set beside attempts, want one of them")
+		}
+	})
 	t.Run("HC45 a Config with too many retries below none is refused at New", func(t *testing.T) {
 		cfg := read(t, `{"departments": [{"id": "d", "head": "h", "maxRetries": -2}]}`)
 		_, err := hierarchy.New(cfg)
-		require.ErrorContains(t, err, "MaxRetries is -2, want -1 or more")
+		require.ErrorContains(t, err, "Attempts is -2, want 0 or more")
 	})
 	t.Run("HC45 what was written is read", rapid.MakeCheck(func(t *rapid.T) {
 		score := rapid.Ptr(rapid.Float64Range(0, 100), true)
 		text := rapid.StringN(0, 5, -1)
-		retries := rapid.Map(rapid.IntRange(-1, 5), func(n int) hierarchy.Retries { return hierarchy.Retries(n) })
+		attempts := rapid.IntRange(0, 5)
 		agents := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) hierarchy.Agent {
 			return hierarchy.Agent{
 				ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Specialization: text.Draw(t, "specialization"),
 				Skills: rapid.SliceOf(text).Draw(t, "skills"), Inactive: rapid.Bool().Draw(t, "inactive"), SuccessRate: score.Draw(t, "rate"),
-				PassingThreshold: score.Draw(t, "threshold"), MaxRetries: retries.Draw(t, "retries"), Temperature: score.Draw(t, "temperature"),
+				PassingThreshold: score.Draw(t, "threshold"), Attempts: attempts.Draw(t, "attempts"), Temperature: score.Draw(t, "temperature"),
 				Timeout: time.Duration(rapid.Int64().Draw(t, "timeout")), Estimate: providers.NanoUSD(rapid.Int64().Draw(t, "estimate")),
 				Schema: rapid.SampledFrom([]json.RawMessage{nil, json.RawMessage(`{"type":"object"}`)}).Draw(t, "schema"),
 			}
@@ -166,13 +186,15 @@ func TestConfigJSON(t *testing.T) {
 				return hierarchy.Department{
 					ID: text.Draw(t, "id"), Head: text.Draw(t, "head"), OutputKey: text.Draw(t, "key"), Priority: rapid.Int().Draw(t, "priority"),
 					Keywords: rapid.MapOf(text, rapid.Int()).Draw(t, "keywords"), DependsOn: rapid.SliceOf(text).Draw(t, "needs"),
-					MinQuality: score.Draw(t, "quality"), Gate: score.Draw(t, "gate"), MaxRetries: retries.Draw(t, "retries"),
+					MinQuality: score.Draw(t, "quality"), Gate: score.Draw(t, "gate"), Attempts: attempts.Draw(t, "attempts"),
 					Serial: rapid.Bool().Draw(t, "serial"), Agents: agents.Draw(t, "agents"),
 				}
 			}), 0, 2).Draw(t, "departments"),
-			Policy: hierarchy.Policy{AssumeScore: score.Draw(t, "assume"), FailOnPartial: rapid.Bool().Draw(t, "fail")},
-			Retry:  hierarchy.Retry{Specialists: retries.Draw(t, "specialists"), Heads: retries.Draw(t, "heads")},
-			Limits: hierarchy.Limits{Cost: providers.NanoUSD(rapid.Int64().Draw(t, "cost")), Time: time.Duration(rapid.Int64().Draw(t, "time"))},
+			Policy: hierarchy.Policy{
+				AssumeScore: score.Draw(t, "assume"), FailOnPartial: rapid.Bool().Draw(t, "fail"),
+				Attempts: attempts.Draw(t, "specialists"), HeadAttempts: attempts.Draw(t, "heads"),
+			},
+			Limits: team.Limits{Cost: providers.NanoUSD(rapid.Int64().Draw(t, "cost")), Time: time.Duration(rapid.Int64().Draw(t, "time"))},
 		}
 		data, err := json.Marshal(want)
 		require.NoError(t, err)
@@ -182,27 +204,27 @@ func TestConfigJSON(t *testing.T) {
 	}))
 	t.Run("HX4 blank names", func(t *testing.T) {
 		for want, change := range map[string]func(c *hierarchy.Config){
-			`department " ": ID is empty`:              func(c *hierarchy.Config) { c.Departments[0].ID = " " },
-			`department "": ID is empty`:               func(c *hierarchy.Config) { c.Departments[0].ID = "" },
-			`department "a": Head is empty`:            func(c *hierarchy.Config) { c.Departments[0].Head = "\t" },
-			`department "a": agent "\n": ID is empty`:  func(c *hierarchy.Config) { c.Departments[0].Agents[0].ID = "\n" },
-			`Hooks.Agents has an empty name`:           func(c *hierarchy.Config) { c.Hooks.Agents = []string{" "} },
-			`Policy.AssumeScore is 101, want 0 to 100`: func(c *hierarchy.Config) { c.Policy.AssumeScore = new(101.0) },
-			`Limits.Time is -1ns, want 0s or more`:     func(c *hierarchy.Config) { c.Limits.Time = -1 },
-			`Limits.Estimate is -1, want 0 or more`:    func(c *hierarchy.Config) { c.Limits.Estimate = -1 },
-			`Retry.Heads is -2, want -1 or more`:       func(c *hierarchy.Config) { c.Retry.Heads = -2 },
-			`Retry.Specialists is -2, want -1 or more`: func(c *hierarchy.Config) { c.Retry.Specialists = -2 },
-			`agent "s": Estimate is -1, want 0 or more`: func(c *hierarchy.Config) {
-				c.Departments[0].Agents[0].Estimate = -1
+			`Departments[0].ID is empty`:                      func(c *hierarchy.Config) { c.Departments[0].ID = " " },
+			`Departments[1].ID is empty`:                      func(c *hierarchy.Config) { c.Departments[1].ID = "" },
+			`Departments[0].Head is empty`:                    func(c *hierarchy.Config) { c.Departments[0].Head = "\t" },
+			`Departments[0].Agents[0].ID is empty`:            func(c *hierarchy.Config) { c.Departments[0].Agents[0].ID = "\n" },
+			`Rules.Agents has an empty name`:                  func(c *hierarchy.Config) { c.Rules.Agents = []string{" "} },
+			`Policy.AssumeScore is 101, want 0 to 100`:        func(c *hierarchy.Config) { c.Policy.AssumeScore = new(101.0) },
+			`Limits.Time is -2ns, want 0s or more`:            func(c *hierarchy.Config) { c.Limits.Time = -2 },
+			`Limits.Estimate is -0.000000002, want 0 or more`: func(c *hierarchy.Config) { c.Limits.Estimate = -2 },
+			`Policy.HeadAttempts is -1, want 1 or more`:       func(c *hierarchy.Config) { c.Policy.HeadAttempts = orchestrator.None },
+			`Policy.Attempts is -1, want 1 or more`:           func(c *hierarchy.Config) { c.Policy.Attempts = orchestrator.None },
+			`Departments[0].Agents[0].Estimate is -0.000000002, want 0 or more`: func(c *hierarchy.Config) {
+				c.Departments[0].Agents[0].Estimate = -2
 			},
 			"synthesis.tmp is no template of the team": func(c *hierarchy.Config) { c.Prompts = misnamed },
-			"Master.Consistency and Hooks.Consistency are both set": func(c *hierarchy.Config) {
+			"Master.Consistency and Rules.Consistency are both set": func(c *hierarchy.Config) {
 				c.Master.Consistency = "b"
-				c.Hooks.Consistency = func(*orchestrator.Context, []hierarchy.Report) ([]hierarchy.Issue, error) { return nil, nil }
+				c.Rules.Consistency = func(*orchestrator.Context, []hierarchy.Report) ([]hierarchy.Issue, error) { return nil, nil }
 			},
-			"Policy.ResolveConflicts and Hooks.Resolve are both set": func(c *hierarchy.Config) {
+			"Policy.ResolveConflicts and Rules.Resolve are both set": func(c *hierarchy.Config) {
 				c.Policy.ResolveConflicts = true
-				c.Hooks.Resolve = func(*orchestrator.Context, hierarchy.Department, string, []hierarchy.SpecialistResult) (string, error) {
+				c.Rules.Resolve = func(*orchestrator.Context, hierarchy.Department, string, []hierarchy.SpecialistResult) (string, error) {
 					return "", nil
 				}
 			},

@@ -3,9 +3,12 @@ package hierarchy
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/convene-go/convene/internal/answer"
@@ -17,64 +20,61 @@ import (
 
 // Department is one department of the team: a head and any number of specialists.
 //
-// In JSON "minQualityThreshold", "maxRetries" and "allowParallelExecution", which is
-// the opposite of "serial", may also stand in an object "coordinationSettings".
+// Its JSON may also have "minQualityThreshold", which is MinQuality, "maxRetries", which is
+// Attempts without the first, and "allowParallelExecution", the opposite of Serial. These
+// may stand in an object "coordinationSettings".
 type Department struct {
-	ID        string         `json:"id,omitzero"`        // in routes, dependencies and reports; required, unique in the team
-	Name      string         `json:"name,omitzero"`      // for people and prompts, need not be unique; "": ID
-	Head      string         `json:"head,omitzero"`      // the agent that leads, required; with settings of its own if it is in Agents, never a specialist
-	OutputKey string         `json:"outputKey,omitzero"` // of the output in Outcome.Output; "": ID
-	Priority  int            `json:"priority,omitzero"`  // of departments with equal relevance, 1 comes first
-	Base      int            `json:"base,omitzero"`      // relevance for any request, in hundredths
-	Keywords  map[string]int `json:"keywords,omitzero"`  // hundredths of relevance that a word or phrase adds; see routing.Keyword
-	DependsOn []string       `json:"dependsOn,omitzero"` // whose results this one needs, if they were chosen for the request
+	ID        string         `json:"id,omitzero" required:"true"`   // ID names the department in routes, dependencies and reports; required, unique in the team
+	Name      string         `json:"name,omitzero"`                 // Name is for people and prompts, and need not be unique; "": ID
+	Head      string         `json:"head,omitzero" required:"true"` // Head is the agent that leads; required. It may be in Agents, with settings of its own, and is never a specialist
+	OutputKey string         `json:"outputKey,omitzero"`            // OutputKey is the key of the output in Outcome.Output; "": ID
+	Priority  int            `json:"priority,omitzero"`             // Priority orders departments of equal relevance; 1 comes first
+	Base      int            `json:"base,omitzero"`                 // Base is the relevance for any request, in hundredths
+	Keywords  map[string]int `json:"keywords,omitzero"`             // Keywords are the hundredths of relevance that a word or phrase adds; see routing.Keyword
+	DependsOn []string       `json:"dependsOn,omitzero"`            // DependsOn has the departments whose results this one needs, if the request concerns them
 
-	// MinQuality is the passing threshold, 0 to 100, of agents without their own. nil is
+	// MinQuality is the passing threshold, 0 to 100, of agents without their own. Nil is
 	// missing and means 60; NewDepartment sets 80.
-	MinQuality *float64 `json:"minQualityThreshold,omitzero"`
+	MinQuality *float64 `json:"minQuality,omitzero" min:"0" max:"100"`
 
-	Gate       *float64 `json:"gate,omitzero"`       // the quality, 0 to 100, that sets Report.PassedGate; informs, blocks nothing; nil: 60
-	MaxRetries Retries  `json:"maxRetries,omitzero"` // of the head, directly and in each synthesis; 0: Retry.Heads
-	Serial     bool     `json:"serial,omitzero"`     // the specialists work one after the other
-	Agents     []Agent  `json:"agents,omitzero"`     // the specialists, in any order
+	Gate     *float64 `json:"gate,omitzero" default:"60" min:"0" max:"100"` // Gate is the quality, 0 to 100, that sets Report.PassedGate; it blocks nothing; nil: 60
+	Attempts int      `json:"attempts,omitzero" min:"0"`                    // Attempts limits the head's tries of an answer or a synthesis; 0: Policy.HeadAttempts
+	Serial   bool     `json:"serial,omitzero"`                              // Serial makes the specialists work one after the other
+	Agents   []Agent  `json:"agents,omitzero"`                              // Agents are the specialists, in any order
 }
 
-// Agent is the configuration of an agent that the host's roster has under ID.
+// Agent has the settings of an agent of the host's roster.
 //
-// In JSON "maxRetries", "timeout" and "temperature" may also stand in an object
-// "executionSettings".
+// Its JSON may also have "maxRetries", which is Attempts without the first. It, "timeout"
+// and "temperature" may stand in an object "executionSettings".
 type Agent struct {
-	ID             string   `json:"id,omitzero"`             // in the roster; required, unique in the team
-	Name           string   `json:"name,omitzero"`           // for people and prompts, need not be unique; "": ID
-	Specialization string   `json:"specialization,omitzero"` // what the agent is good at, in a few words
-	Inactive       bool     `json:"inactive,omitzero"`       // is never chosen
-	SuccessRate    *float64 `json:"successRate,omitzero"`    // share, 0 to 100, of its work that succeeded: see Learn; nil: unknown, comes last
+	ID             string   `json:"id,omitzero" required:"true"`            // ID is the agent's name in the roster; required, unique in the team
+	Name           string   `json:"name,omitzero"`                          // Name is for people and prompts, and need not be unique; "": ID
+	Specialization string   `json:"specialization,omitzero"`                // Specialization says what the agent is good at, in a few words
+	Inactive       bool     `json:"inactive,omitzero"`                      // Inactive agents are never selected
+	SuccessRate    *float64 `json:"successRate,omitzero" min:"0" max:"100"` // SuccessRate is the share, 0 to 100, of its work that succeeded: see Learn; nil: unknown, which comes last
 
-	// Skills are looked for in the brief. A specialist is chosen if it has one of
-	// those found; skills that no active specialist has do not count.
+	// Skills are looked for in the brief. A specialist is selected if it has one of those
+	// found; skills that no active specialist has do not count.
 	Skills []string `json:"skills,omitzero"`
 
-	// PassingThreshold is the least score, 0 to 100, that passes. nil is missing: the
+	// PassingThreshold is the least score, 0 to 100, that passes. Nil is missing: the
 	// department's MinQuality, else 60. 0 is no gate.
-	PassingThreshold *float64 `json:"passingThreshold,omitzero"`
+	PassingThreshold *float64 `json:"passingThreshold,omitzero" min:"0" max:"100"`
 
-	MaxRetries Retries `json:"maxRetries,omitzero"` // 0: Retry.Specialists
+	Attempts int `json:"attempts,omitzero" min:"0"` // Attempts limits a specialist's tries, the first included; 0: Policy.Attempts
 
-	// Timeout bounds one attempt, the engine's retries of transient errors included;
-	// then the attempt failed. 0 means 300 s.
-	Timeout time.Duration `json:"timeout,omitzero"`
+	// Timeout limits one attempt, the engine's retries of transient errors included. An
+	// attempt that takes longer has failed. 0 means 300 s.
+	Timeout time.Duration `json:"timeout,omitzero" default:"300s" min:"0"`
 
-	// Temperature is sent with every request, 0 to 2; models that refuse one get
-	// none. nil means 0.7, orchestrator.None sends none.
-	Temperature *float64 `json:"temperature,omitzero"`
+	// Temperature is sent with every request, 0 to 2; models that refuse one get none. Nil
+	// means 0.7, orchestrator.None sends none.
+	Temperature *float64 `json:"temperature,omitzero" default:"0.7"`
 
-	Estimate providers.NanoUSD `json:"estimate,omitzero"` // what a call may cost, reserved before it; 0: Limits.Estimate
-	Schema   json.RawMessage   `json:"schema,omitzero"`   // the JSON Schema that an output must fit, or the attempt fails; nil: any output
+	Estimate providers.NanoUSD `json:"estimate,omitzero" min:"0"` // Estimate is reserved before each call; 0: Limits.Estimate
+	Schema   json.RawMessage   `json:"schema,omitzero"`           // Schema is the JSON Schema that an output must fit, or the attempt fails; nil: any output fits
 }
-
-// Retries is how often work is retried after the first attempt. 0 is the default,
-// orchestrator.None is no retry. In JSON 0 is no retry, and the default is left out.
-type Retries int
 
 // NewDepartment returns a department whose agents need 80 unless they have their own
 // threshold.
@@ -83,24 +83,50 @@ func NewDepartment(id, head string, agents ...Agent) Department {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (r Retries) MarshalJSON() ([]byte, error) { return json.Marshal(max(int(r), 0)) }
-
-// MarshalJSON implements json.Marshaler.
 func (a Agent) MarshalJSON() ([]byte, error) { return team.Encode(a) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (d *Department) UnmarshalJSON(b []byte) error {
-	return team.Decode(flat(b, "coordinationSettings"), d)
+func (a *Agent) UnmarshalJSON(b []byte) error {
+	type fields Agent
+	var read struct {
+		fields
+		Retries retries `json:"maxRetries"`
+	}
+	read.fields, read.Retries = fields(*a), retries{&read.Attempts}
+	err := team.Decode(flat(b, "executionSettings"), &read)
+	*a = Agent(read.fields)
+	return err
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (a *Agent) UnmarshalJSON(b []byte) error { return team.Decode(flat(b, "executionSettings"), a) }
+func (d *Department) UnmarshalJSON(b []byte) error {
+	type fields Department
+	var read struct {
+		fields
+		Retries   retries   `json:"maxRetries"`
+		Threshold **float64 `json:"minQualityThreshold"`
+	}
+	read.fields, read.Retries, read.Threshold = fields(*d), retries{&read.Attempts}, &read.MinQuality
+	err := team.Decode(flat(b, "coordinationSettings"), &read)
+	*d = Department(read.fields)
+	return err
+}
+
+// retries reads further tries as Attempts, which has been read before.
+type retries struct{ attempts *int }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (r *Retries) UnmarshalJSON(data []byte) error {
-	err := json.Unmarshal(data, (*int)(r))
-	*r = cmp.Or(*r, orchestrator.None)
-	return err
+func (r *retries) UnmarshalJSON(b []byte) error {
+	if *r.attempts != 0 {
+		return errors.New("is set beside attempts, want one of them")
+	}
+	if err := json.Unmarshal(b, r.attempts); err != nil {
+		return err
+	}
+	if n := *r.attempts; n >= 0 {
+		*r.attempts = min(n, math.MaxInt-1) + 1 // a negative number stays a fault
+	}
+	return nil
 }
 
 // flat returns a JSON object with the members of a group of settings as its own, and
@@ -129,36 +155,34 @@ func flat(data []byte, group string) []byte {
 	return flat
 }
 
-// withDefaults returns d with every default set except MinQuality, for which missing
-// has a meaning. Retries are numbers from 0 on. d is a copy of the host's.
-func (d Department) withDefaults(c Config) Department {
+// withDefaults returns d, which has the defaults of its tags, with those that depend on
+// other fields. MinQuality has none: missing has a meaning. d is a copy of the host's.
+func (d Department) withDefaults(p Policy) Department {
 	d.Name = cmp.Or(d.Name, d.ID)
 	d.OutputKey = cmp.Or(d.OutputKey, d.ID)
-	d.Gate = cmp.Or(d.Gate, new(60.0))
-	d.MaxRetries = max(cmp.Or(d.MaxRetries, c.Retry.Heads), 0)
+	d.Attempts = cmp.Or(d.Attempts, p.HeadAttempts)
 	for i, a := range d.Agents {
-		d.Agents[i] = a.withDefaults(c)
+		d.Agents[i] = a.withDefaults(p)
 	}
 	return d
 }
 
-func (a Agent) withDefaults(c Config) Agent {
+func (a Agent) withDefaults(p Policy) Agent {
+	team.Defaults(&a)
 	a.Name = cmp.Or(a.Name, a.ID)
-	a.MaxRetries = max(cmp.Or(a.MaxRetries, c.Retry.Specialists), 0)
-	a.Timeout = cmp.Or(a.Timeout, 300*time.Second)
-	if a.Temperature = cmp.Or(a.Temperature, new(0.7)); *a.Temperature == orchestrator.None {
+	a.Attempts = cmp.Or(a.Attempts, p.Attempts)
+	if *a.Temperature == orchestrator.None {
 		a.Temperature = nil
 	}
-	a.Estimate = cmp.Or(a.Estimate, c.Limits.Estimate)
 	return a
 }
 
-// head returns the head's settings: those in Agents, or the defaults of c.
-func (d Department) head(c Config) Agent {
+// head returns the head's settings: those in Agents, or the defaults.
+func (d Department) head() Agent {
 	if i := slices.IndexFunc(d.Agents, func(a Agent) bool { return a.ID == d.Head }); i >= 0 {
 		return d.Agents[i]
 	}
-	return Agent{ID: d.Head}.withDefaults(c)
+	return Agent{ID: d.Head}.withDefaults(Policy{})
 }
 
 // specialists returns the agents except the head, inactive ones included.
@@ -166,50 +190,54 @@ func (d Department) specialists() []Agent {
 	return slices.DeleteFunc(slices.Clone(d.Agents), func(a Agent) bool { return a.ID == d.Head })
 }
 
+// target is the department as a Router sees it.
 func (d Department) target() routing.Target {
-	return routing.Target{ID: d.ID, Priority: d.Priority, Base: d.Base, Keywords: d.Keywords}
+	return routing.Target{ID: d.ID, Priority: d.Priority, Base: d.Base, Keywords: d.Keywords, About: d.about()}
 }
 
+// about says what the department does, by its name and what its agents are good at.
+func (d Department) about() string {
+	crafts := []string{d.Name}
+	for _, a := range d.Agents {
+		if a.Specialization != "" {
+			crafts = append(crafts, a.Specialization)
+		}
+	}
+	return strings.Join(crafts, ", ")
+}
+
+// candidate is the agent as a Selector sees it.
+func (a Agent) candidate() routing.Candidate {
+	return routing.Candidate{
+		ID: a.ID, Skills: a.Skills, Inactive: a.Inactive, SuccessRate: a.SuccessRate,
+		About: a.Name + " " + a.Specialization + " " + strings.Join(a.Skills, " "),
+	}
+}
+
+// validate adds what the tags of d cannot say.
 func (d Department) validate(f *team.Faults) {
-	at := func(field string) string { return fmt.Sprintf("department %q: %s", d.ID, field) }
-	if blank(d.ID) {
-		f.Add("%s is empty", at("ID"))
-	} else if err := d.target().Validate(); err != nil {
+	if err := d.target().Validate(); err != nil && !blank(d.ID) {
 		f.Add("department %q: %w", d.ID, err)
 	}
-	if blank(d.Head) {
-		f.Add("%s is empty", at("Head"))
-	}
-	f.WithinIfSet(at("MinQuality"), d.MinQuality, 0, 100)
-	f.WithinIfSet(at("Gate"), d.Gate, 0, 100)
-	team.Least(f, at("MaxRetries"), d.MaxRetries, orchestrator.None)
 	for _, a := range d.Agents {
 		a.validate(f, d)
 	}
 }
 
 func (a Agent) validate(f *team.Faults, d Department) {
-	at := func(field string) string { return fmt.Sprintf("department %q: agent %q: %s", d.ID, a.ID, field) }
-	if blank(a.ID) {
-		f.Add("%s is empty", at("ID"))
-	}
+	at := fmt.Sprintf("department %q: agent %q: ", d.ID, a.ID)
 	if a.Inactive && a.ID == d.Head {
-		f.Add("%s: the head is not active", at("Inactive"))
+		f.Add("%sInactive: the head is not active", at)
 	}
 	if err := (routing.Rules{Skills: a.Skills}).Validate(); err != nil {
-		f.Add("department %q: agent %q: %w", d.ID, a.ID, err)
+		f.Add("%s%w", at, err)
 	}
 	if len(a.Schema) > 0 {
 		if _, err := answer.FromSchema(a.Schema); err != nil {
-			f.Add("%s: %w", at("Schema"), err)
+			f.Add("%sSchema: %w", at, err)
 		}
 	}
-	f.WithinIfSet(at("SuccessRate"), a.SuccessRate, 0, 100)
-	f.WithinIfSet(at("PassingThreshold"), a.PassingThreshold, 0, 100)
 	if a.Temperature != nil && *a.Temperature != orchestrator.None {
-		f.Within(at("Temperature"), *a.Temperature, 0, 2)
+		f.Within(at+"Temperature", *a.Temperature, 0, 2)
 	}
-	team.Least(f, at("MaxRetries"), a.MaxRetries, orchestrator.None)
-	team.Least(f, at("Timeout"), a.Timeout, 0)
-	team.Least(f, at("Estimate"), a.Estimate, 0)
 }

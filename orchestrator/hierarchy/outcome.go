@@ -8,6 +8,7 @@ import (
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/routing"
 )
@@ -21,8 +22,9 @@ type Input struct {
 	// heads answer alone, true asks specialists even for a simple brief.
 	RequiresSpecialists *bool `json:"requiresSpecialists,omitempty"`
 
-	Vars    map[string]string    `json:"vars,omitempty"`    // the host's, for hooks
-	History map[string][]float64 `json:"history,omitempty"` // scores of earlier work, 0 to 100, by agent ID, for AdaptThreshold: see Learn
+	Vars    map[string]string    `json:"vars,omitempty"`    // Vars are the host's, for Rules.Steps
+	History map[string][]float64 `json:"history,omitempty"` // History has the scores of earlier work, 0 to 100, by agent ID, for Rules.Threshold: see Learn
+	Limits  team.Limits          `json:"limits,omitzero"`   // Limits of this run; fields that are set stand over those of the Config
 }
 
 // Outcome is the result of a request, also beside an error, with every finished report.
@@ -169,6 +171,7 @@ type SpecialistResult struct {
 // Attempt is one try of an agent.
 type Attempt struct {
 	Number         int              `json:"attempt"`          // from 0
+	Agent          string           `json:"agent,omitempty"`  // the agent that a Retrier named; "": the usual one
 	Prompt         string           `json:"prompt"`           // its SHA-256
 	Output         json.RawMessage  `json:"output,omitempty"` // nil: it failed
 	Grade          *Grade           `json:"grade,omitempty"`  // nil: not graded

@@ -75,7 +75,7 @@ var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
 		{On: moveRouted, From: []Phase{phaseRouting}, To: phaseDispatching},
 		{On: moveWaveDone, From: []Phase{phaseDispatching}, To: phaseDispatching},
 		{On: moveSomeDone, From: []Phase{phaseDispatching}, To: phaseAggregating},
-		{On: moveRefused, From: []Phase{phaseDispatching}, To: phaseOutOfBudget},
+		{On: moveRefused, To: phaseOutOfBudget},
 		{On: moveCombined, From: []Phase{phaseAggregating}, To: phaseValidating},
 		{On: moveCheckedAll, From: []Phase{phaseValidating}, To: phaseCompleted},
 		{On: moveCheckedPart, From: []Phase{phaseValidating}, To: phasePartial},

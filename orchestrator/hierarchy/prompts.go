@@ -2,6 +2,7 @@ package hierarchy
 
 import (
 	"embed"
+	"strings"
 	"text/template"
 )
 
@@ -17,15 +18,18 @@ type (
 	}
 	retryPrompt struct {
 		Request  string
-		Attempt  int    // the next one, from 1
-		Previous string // output of the attempt before; "": none
-		Feedback string // of all attempts so far, a line each
+		Attempt  int      // the next one, from 1
+		Previous string   // output of the attempt before; "": none
+		Feedback string   // of all attempts so far, a line each
+		Fresh    bool     // nothing else of earlier attempts is told
+		Marks    []string // what to improve; nil: the usual ones
 	}
 	gradePrompt struct {
 		Department Department
 		Agent      Agent
 		Request    string
 		Output     string
+		Marks      []string // that the grade has; nil: the usual ones
 	}
 	synthesisPrompt struct {
 		Department Department
@@ -52,7 +56,7 @@ type (
 )
 
 // functions are those of the templates, beside what all teams have.
-var functions = template.FuncMap{"text": Text, "number": number}
+var functions = template.FuncMap{"text": Text, "number": number, "list": list}
 
 // samples fill every template at New, with all fields and with as few as possible, so
 // that a wrong field is found there.
@@ -62,12 +66,20 @@ func samples() map[string][]any {
 	reports := []Report{{DepartmentName: "d"}}
 	return map[string][]any{
 		"brief.tmpl":     {briefPrompt{Needs: reports}},
-		"retry.tmpl":     {retryPrompt{Previous: "p", Feedback: "f"}, retryPrompt{}},
-		"grade.tmpl":     {gradePrompt{Agent: agent}, gradePrompt{}},
+		"retry.tmpl":     {retryPrompt{Previous: "p", Feedback: "f", Marks: usual}, retryPrompt{}, retryPrompt{Fresh: true}},
+		"grade.tmpl":     {gradePrompt{Agent: agent, Marks: usual}, gradePrompt{}},
 		"synthesis.tmpl": {synthesisPrompt{Results: results, Note: "n"}, synthesisPrompt{Results: results}},
 		"refine.tmpl":    {refinePrompt{}},
 		"resolve.tmpl":   {resolvePrompt{Results: results}},
 		"master.tmpl":    {masterPrompt{Reports: reports}},
 		"check.tmpl":     {checkPrompt{reports}},
 	}
+}
+
+// list joins words: "a, b and c".
+func list(words []string) string {
+	if n := len(words) - 1; n > 0 {
+		return strings.Join(words[:n], ", ") + " and " + words[n]
+	}
+	return strings.Join(words, "")
 }

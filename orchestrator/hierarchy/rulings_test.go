@@ -19,7 +19,9 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/routing"
 )
 
 // gradedPair is a department with the specialists A and B, which need 60, and a head
@@ -35,7 +37,7 @@ func gradedPair(a, b any) theater {
 			on{"draw a detailed hat", "the head's own"},
 		},
 	}}
-	th.cfg.Hooks.Grade = nil
+	th.cfg.Rules.Grader = nil
 	return th
 }
 
@@ -82,7 +84,7 @@ func TestUngraded(t *testing.T) {
 	})
 	t.Run("HC42 one ungraded specialist is enough when none passed", func(t *testing.T) {
 		th := gradedPair(marks(10), "no idea")
-		th.cfg.Retry.Specialists = orchestrator.None
+		th.cfg.Policy.Attempts = 1
 		p := th.play(t)
 		assert.Equal(t, []string{"d"}, p.out.Unverified)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
@@ -91,7 +93,7 @@ func TestUngraded(t *testing.T) {
 	})
 	t.Run("HC42 graded and rejected ones are enough to see", func(t *testing.T) {
 		th := gradedPair(marks(10), marks(10))
-		th.cfg.Retry.Specialists = orchestrator.None
+		th.cfg.Policy.Attempts = 1
 		p := th.play(t)
 		assert.Empty(t, p.out.Unverified)
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
@@ -135,7 +137,7 @@ func TestUngraded(t *testing.T) {
 		th := theater{cfg: one(specialist("A", 60)), in: request(), cast: cast{
 			"A": {"first", "second"}, "head": {marks(30), "?", "?", "?", "?", "the head's own"},
 		}}
-		th.cfg.Hooks.Grade = nil
+		th.cfg.Rules.Grader = nil
 		p := th.play(t)
 		s := p.report(t, "d").Specialists[0]
 		assert.Equal(t, 30.0, s.Score)
@@ -148,14 +150,14 @@ func TestUngraded(t *testing.T) {
 	})
 	t.Run("HC42 an ungraded output stands for an attempt that failed", func(t *testing.T) {
 		th := theater{cfg: one(specialist("A", 60)), in: request(), cast: cast{"A": {errBoom, "second"}, "head": {"?", "?", "?", "?", "the head's own"}}}
-		th.cfg.Hooks.Grade = nil
+		th.cfg.Rules.Grader = nil
 		s := th.play(t).report(t, "d").Specialists[0]
 		assert.Equal(t, "second", hierarchy.Text(s.Output))
 		assert.NotEmpty(t, s.Ungraded)
 	})
 	t.Run("HC24 an output that scored 0 stands for one that is missing", func(t *testing.T) {
 		a := specialist("s", 60)
-		a.MaxRetries = 1
+		a.Attempts = 2
 		s := theater{cfg: one(a), in: request(), cast: cast{"s": {said("poor", 0), errBoom}, "head": {"x"}}}.play(t).report(t, "d").Specialists[0]
 		assert.Equal(t, "poor", hierarchy.Text(s.Output))
 	})
@@ -205,7 +207,7 @@ func writtenBy(worth map[string]float64, head ...any) theater {
 	th.cast["head"] = head
 	th.cfg.Policy.GradeHeads = true
 	th.cfg.Departments[0].MinQuality = new(60.0)
-	th.cfg.Hooks.Grade = func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
+	th.cfg.Rules.Grader = orchestrator.GradeWith(func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
 		if score, ok := worth[hierarchy.Text(w.Output)]; ok {
 			return hierarchy.Grade{Score: &score}, nil
 		}
@@ -213,7 +215,7 @@ func writtenBy(worth map[string]float64, head ...any) theater {
 			return hierarchy.Grade{}, nil
 		}
 		return hierarchy.Grade{}, errors.New("no words")
-	}
+	})
 	return th
 }
 
@@ -241,7 +243,7 @@ func TestGradedSynthesis(t *testing.T) {
 	})
 	t.Run("HC43 by the retries of the department", func(t *testing.T) {
 		th := writtenBy(worth, "weak")
-		th.cfg.Departments[0].MaxRetries = orchestrator.None
+		th.cfg.Departments[0].Attempts = 1
 		p := th.play(t)
 		assert.Len(t, p.asked["head"], 1)
 	})
@@ -263,7 +265,7 @@ func TestGradedSynthesis(t *testing.T) {
 	})
 	t.Run("HC43 a later round replaces a draft only if it is as good", func(t *testing.T) {
 		th := writtenBy(worth, "fine", "good")
-		th.cfg.Retry.SynthesisRounds = 2
+		th.cfg.Policy.SynthesisRounds = 2
 		assert.Equal(t, "fine", hierarchy.Text(th.play(t).report(t, "d").Output))
 		th.cast["head"] = []any{"good", "fine"}
 		p := th.play(t)
@@ -288,12 +290,12 @@ func TestGradedSynthesis(t *testing.T) {
 	})
 	t.Run("HC42 a head that was graded and passed is verified", func(t *testing.T) {
 		th := writtenBy(map[string]float64{"good": 60}, "good")
-		th.cfg.Hooks.Grade = func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
+		th.cfg.Rules.Grader = orchestrator.GradeWith(func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
 			if w.Agent.ID == "head" {
 				return hierarchy.Grade{Score: new(60.0)}, nil
 			}
 			return hierarchy.Grade{}, errBoom
-		}
+		})
 		p := th.play(t)
 		assert.Equal(t, hierarchy.HeadAfterFailure, p.report(t, "d").Basis)
 		assert.Equal(t, 60.0, p.report(t, "d").RawQuality)
@@ -303,12 +305,12 @@ func TestGradedSynthesis(t *testing.T) {
 	t.Run("HC13 an ungraded department is not in the overall quality", func(t *testing.T) {
 		cfg := heads("a", "b")
 		cfg.Policy.GradeHeads = true
-		cfg.Hooks.Grade = func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
+		cfg.Rules.Grader = orchestrator.GradeWith(func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
 			if w.Department.ID == "a" {
 				return hierarchy.Grade{}, errBoom
 			}
 			return hierarchy.Grade{Score: new(90.0)}, nil
-		}
+		})
 		p := theater{cfg: cfg, in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}, "b-head": {"y"}}}.play(t)
 		require.NotNil(t, p.out.Score)
 		assert.Equal(t, 90.0, *p.out.Score)
@@ -328,7 +330,7 @@ func TestFamily(t *testing.T) {
 		sent := func(x *float64) map[string]*float64 {
 			cfg := one(specialist("s", 60), hierarchy.Agent{ID: "head", Temperature: x})
 			cfg.Departments[0].Agents[0].Temperature = x
-			cfg.Hooks.Grade, cfg.Master.Agent = nil, "director"
+			cfg.Rules.Grader, cfg.Master.Agent = nil, "director"
 			p := theater{cfg: cfg, in: request(), cast: cast{"s": {"work"}, "head": {marks(90), "whole"}, "director": {"all"}}}.play(t)
 			return map[string]*float64{
 				"specialist": p.asked["s"][0].Temperature, "grade": p.asked["head"][0].Temperature,
@@ -346,7 +348,7 @@ func TestFamily(t *testing.T) {
 		for _, own := range []error{context.Canceled, orchestrator.ErrCanceled, orchestrator.ErrBudget} {
 			for role, head := range map[string][]any{"a grade": {own, own, "x"}, "a synthesis": {marks(90), own, "whole"}} {
 				th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"work"}, "head": head}}
-				th.cfg.Hooks.Grade, th.cfg.Limits.Cost = nil, providers.USD
+				th.cfg.Rules.Grader, th.cfg.Limits.Cost = nil, providers.USD
 				p := th.play(t)
 				require.NoError(t, p.err, role)
 				assert.NotContains(t, p.codes(), hierarchy.WarnBudget, role)
@@ -369,19 +371,19 @@ func TestFamily(t *testing.T) {
 	})
 	t.Run("H54 as many retries as there are numbers", func(t *testing.T) {
 		a := specialist("s", 60)
-		a.MaxRetries = math.MaxInt
+		a.Attempts = math.MaxInt
 		p := theater{cfg: one(a), in: request(), cast: cast{"s": {said("x", 1), said("x", 2), said("x", 90)}, "head": {"whole"}}}.play(t)
 		assert.Len(t, p.asked["s"], 3)
 	})
 	t.Run("H5 the team's retries are the default", func(t *testing.T) {
 		cfg := one(specialist("s", 60), specialist("z", 60))
-		cfg.Retry, cfg.Departments[0].Agents[1].MaxRetries = hierarchy.Retry{Specialists: 1, Heads: orchestrator.None}, 2
+		cfg.Policy, cfg.Departments[0].Agents[1].Attempts = hierarchy.Policy{Attempts: 2, HeadAttempts: 1}, 3
 		p := theater{cfg: cfg, in: request(), cast: cast{"s": {on{"", said("x", 1)}}, "z": {on{"", said("x", 1)}}, "head": {errBoom}}}.play(t)
 		assert.Equal(t, []int{2, 3, 1}, []int{len(p.asked["s"]), len(p.asked["z"]), len(p.asked["head"])})
 	})
 	t.Run("HC42 a grade is asked for without the schema of the head's work", func(t *testing.T) {
 		cfg := one(specialist("s", 60), hierarchy.Agent{ID: "head", Schema: []byte(`{"type":"object","required":["hat"]}`)})
-		cfg.Hooks.Grade = nil
+		cfg.Rules.Grader = nil
 		p := theater{cfg: cfg, in: request(), cast: cast{"s": {"work"}, "head": {marks(90), `{"hat":1}`}}}.play(t)
 		require.NoError(t, p.err)
 		for _, req := range p.asked["head"] {
@@ -393,8 +395,8 @@ func TestFamily(t *testing.T) {
 	t.Run("HC47 estimates and limits reach every call", func(t *testing.T) {
 		cfg := one(specialist("s", 60), specialist("z", 60))
 		cfg.Departments[0].Agents[1].Estimate = 7
-		cfg.Limits = hierarchy.Limits{Cost: 100, Estimate: 3, AllowUnpriced: true}
-		cfg.Hooks.Grade, cfg.Policy.ResolveConflicts, cfg.Retry.SynthesisRounds = nil, true, 2
+		cfg.Limits = team.Limits{Cost: 100, Estimate: 3, AllowUnpriced: true}
+		cfg.Rules.Grader, cfg.Policy.ResolveConflicts, cfg.Policy.SynthesisRounds = nil, true, 2
 		cfg.Master = hierarchy.Master{Agent: "director", Consistency: "brain"}
 		p := theater{cfg: cfg, in: request(), cast: cast{
 			"s": {"work"}, "z": {"other work"}, "director": {"all"}, "brain": {map[string]any{"issues": []any{}}},
@@ -418,7 +420,7 @@ func TestFamily(t *testing.T) {
 	})
 	t.Run("N4 an estimate that does not fit is refused before the call", func(t *testing.T) {
 		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}}
-		th.cfg.Limits = hierarchy.Limits{Cost: 100, Estimate: 101}
+		th.cfg.Limits = team.Limits{Cost: 100, Estimate: 101}
 		p := th.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Zero(t, p.calls())
@@ -445,13 +447,13 @@ func TestFamily(t *testing.T) {
 	})
 	t.Run("HX6 what is compared is rounded to six decimals, and a pass has no feedback", func(t *testing.T) {
 		th := theater{cfg: one(specialist("s", 79.99999999)), in: request(), cast: cast{"s": {"work"}, "head": {"whole"}}}
-		th.cfg.Hooks.Grade = func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {
+		th.cfg.Rules.Grader = orchestrator.GradeWith(func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {
 			return hierarchy.Grade{Score: new(89.99999999)}, nil
-		}
+		})
 		s := th.play(t).report(t, "d").Specialists[0]
 		assert.Equal(t, []float64{80, 90}, []float64{s.Threshold, s.Score})
 		assert.Empty(t, s.Attempts[0].Feedback)
-		th.cfg.Hooks.Threshold = func(hierarchy.Input, hierarchy.Agent, hierarchy.Department) float64 { return 69.99999999 }
+		th.cfg.Rules.Threshold = grading.ThresholdFunc(func(grading.Subject, []float64) float64 { return 69.99999999 })
 		assert.Equal(t, 70.0, th.play(t).report(t, "d").Specialists[0].Threshold)
 	})
 	t.Run("HC47 the first refusal is told", func(t *testing.T) {
@@ -486,19 +488,20 @@ func TestFamily(t *testing.T) {
 		th := theater{cfg: one(specialist("s", 60)), in: hierarchy.Input{Prompt: "a fancy hat"}, cast: cast{"s": {said("{}", 70)}, "head": {"whole"}}}
 		s := &th.cfg.Departments[0].Agents[0]
 		s.PassingThreshold, s.Schema, s.SuccessRate, s.Skills = nil, []byte(`{"type":"object"}`), new(9.0), []string{"hat"}
-		s.MaxRetries = orchestrator.None
+		s.Attempts = 1
 		th.cfg.Departments[0].MinQuality, th.cfg.Departments[0].DependsOn = new(70.0), []string{}
-		th.cfg.Policy.Rules.ComplexTerms = []string{"fancy"}
-		th.cfg.Policy.HeadOnlyScore, th.cfg.Policy.SupportingCut = new(10.0), new(0.5)
-		th.cfg.Hooks.Agents = []string{"s"}
-		th.cfg.Hooks.Validate = []hierarchy.Check{func(*orchestrator.Context, []hierarchy.Report) ([]hierarchy.Issue, error) { return nil, nil }}
+		terms := []string{"fancy"}
+		th.cfg.Rules.Analyzer, th.cfg.Rules.Router = routing.Rules{ComplexTerms: terms}, orchestrator.ByKeywords{Cut: .5}
+		th.cfg.Policy.HeadOnlyScore = new(10.0)
+		th.cfg.Rules.Agents = []string{"s"}
+		th.cfg.Rules.Validate = []hierarchy.Check{func(*orchestrator.Context, []hierarchy.Report) ([]hierarchy.Issue, error) { return nil, nil }}
 		th.after = func(cfg *hierarchy.Config) {
 			a := &cfg.Departments[0].Agents[0]
 			copy(a.Schema, `{"type":"string"}`)
 			*a.SuccessRate, a.Skills[0] = 101, "shoe"
-			*cfg.Departments[0].MinQuality, cfg.Policy.Rules.ComplexTerms[0] = 100, "plain"
-			*cfg.Policy.HeadOnlyScore, *cfg.Policy.SupportingCut, cfg.Hooks.Agents[0] = 99, 1, "gone"
-			cfg.Hooks.Validate[0] = nil
+			*cfg.Departments[0].MinQuality, terms[0] = 100, "plain"
+			*cfg.Policy.HeadOnlyScore, cfg.Rules.Agents[0] = 99, "gone"
+			cfg.Rules.Validate[0] = nil
 		}
 		p := th.play(t)
 		require.NoError(t, p.err)
@@ -557,7 +560,7 @@ func TestFamily(t *testing.T) {
 	})
 	t.Run("HX1 a head that had failed before the cancel has failed", func(t *testing.T) {
 		cfg := heads("a", "b")
-		cfg.Retry.Heads = orchestrator.None
+		cfg.Policy.HeadAttempts = 1
 		flow, err := hierarchy.New(cfg)
 		require.NoError(t, err)
 		synctest.Test(t, func(t *testing.T) {
@@ -598,7 +601,7 @@ func TestFamily(t *testing.T) {
 		for i, ids := range [][]string{{"a1", "a2"}, {"b1", "b2"}} {
 			for j, id := range ids {
 				a := specialist(id, 60)
-				a.MaxRetries = orchestrator.None
+				a.Attempts = 1
 				cfg.Departments[i].Agents = append(cfg.Departments[i].Agents, a)
 				th.cast[id] = []any{delay(9-4*i-2*j, errBoom)} // the last one fails first
 			}
@@ -621,10 +624,10 @@ func TestFamily(t *testing.T) {
 				finished[fmt.Sprint(e.Path, *e.Attempt)]++
 			}
 			assert.Equal(t, started, finished, name)
-			assert.Len(t, p.events(t, hierarchy.EventRunStarted), 1, name)
-			assert.Len(t, p.events(t, hierarchy.EventRunFinished), 1, name)
+			assert.Len(t, p.events(t, "hierarchy.run.started"), 1, name)
+			assert.Len(t, p.events(t, "hierarchy.run.finished"), 1, name)
 			last := 0
-			for _, kind := range []string{
+			for _, kind := range []team.Kind{
 				hierarchy.EventDepartmentFinished, hierarchy.EventDepartmentFailed, hierarchy.EventDepartmentSkipped, hierarchy.EventDepartmentCanceled,
 			} {
 				last += len(p.events(t, kind))
@@ -664,7 +667,7 @@ func ends() map[string]end {
 	assumed := gradedPair(marks(80), "no idea")
 	assumed.cfg.Policy.AssumeScore = new(70.0)
 	few := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {on{"", "x"}}, "b-head": {on{"", "y"}}}}
-	few.cfg.Limits.Calls, few.cfg.Limits.ParallelDepartments = 1, 1
+	few.cfg.Limits.Calls, few.cfg.Bounds.ParallelDepartments = 1, 1
 
 	all := map[string]end{
 		"completed":                       {premiere(), orchestrator.Completed},

@@ -3,51 +3,55 @@ package hierarchy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // specialist is one chosen specialist of a department.
 type specialist struct {
-	dept  *department
-	agent Agent
-	state *SpecialistState
-	*tracker[SpecialistPhase]
+	dept    *department
+	desk    *team.Run // with the warnings of the specialist
+	agent   Agent
+	state   *SpecialistState
+	stopped error // why there were no more tries; nil: its verdict says it
+	*team.Machine[SpecialistPhase, Move]
 }
 
 // specialists runs the chosen agents on the brief, in parallel or, in a serial
 // department, one after the other, and returns their results in the order of selection.
-// They get only the brief, no other results.
-func (d *department) specialists(c *orchestrator.Context, brief string, chosen []Agent) []SpecialistResult {
+// They get only the brief, no other results. The error is what a rule did to one of them.
+func (d *department) specialists(c *orchestrator.Context, brief string, chosen []Agent) (results []SpecialistResult, broken error) {
 	d.state.Specialists = make([]SpecialistState, len(chosen))
-	team := make([]*specialist, len(chosen))
+	staff := make([]*specialist, len(chosen))
 	for i, a := range chosen {
-		s := &d.state.Specialists[i]
-		s.AgentID = a.ID
-		team[i] = &specialist{d, a, s, newTracker(d.path+"/spec/"+a.ID, specialistPhases, &s.Phase)}
+		s := &specialist{dept: d, desk: desk(d.desk), agent: a, state: &d.state.Specialists[i]}
+		s.state.AgentID = a.ID
+		s.Machine = team.NewMachine(s.desk, "dept/"+d.ID+"/spec/"+a.ID, specialistPhases, &s.state.Phase)
+		staff[i] = s
 	}
-	limit := d.run.cfg.Limits.ParallelSpecialists
+	limit := d.run.cfg.Bounds.ParallelSpecialists
 	if d.Serial {
 		limit = 1
 	}
-	var results []SpecialistResult
-	for i, done := range orchestrator.Map(c, team, limit, func(c *orchestrator.Context, s *specialist) (SpecialistResult, error) {
+	for i, done := range orchestrator.Map(c, staff, limit, func(c *orchestrator.Context, s *specialist) (SpecialistResult, error) {
 		return s.work(c.WithBudget(orchestrator.Budget{}), brief), nil
 	}) {
 		if done.Err != nil { // the run was canceled before it began
-			team[i].Fire(moveStop)
+			staff[i].Fire(c, moveStop)
 			continue
 		}
 		results = append(results, done.Value)
-		d.warnings = append(d.warnings, warnings(done.Value.AgentID, done.Value.Attempts)...)
-		if len(done.Value.Attempts) == 0 && c.Err() == nil {
-			d.warnings = append(d.warnings, warning(WarnAgentFailed, done.Value.AgentID, done.Value.ReviewNotes))
+		d.desk.Outcome.Warnings = append(d.desk.Outcome.Warnings, staff[i].desk.Outcome.Warnings...)
+		if codeOf(staff[i].stopped) != "" {
+			broken = cmp.Or(broken, staff[i].stopped)
 		}
 	}
-	return results
+	return results, broken
 }
 
 // work makes the attempts of one specialist. Its context has a budget of its own,
@@ -55,24 +59,29 @@ func (d *department) specialists(c *orchestrator.Context, brief string, chosen [
 func (s *specialist) work(c *orchestrator.Context, brief string) SpecialistResult {
 	a := s.agent
 	w := assignment{
-		run: s.dept.run, department: s.dept.Department, agent: a, brief: brief, prompt: brief, retries: a.MaxRetries, graded: true,
-		moved: func(m Move) { s.Fire(m) }, emit: s.told, attempts: []Attempt{},
+		run: s.dept.run, desk: s.desk, department: s.dept.Department, agent: a, role: "specialist", brief: brief, prompt: brief, most: a.Attempts, graded: true,
+		start: func(c *orchestrator.Context) error { return s.Go(c, moveStart) },
+		moved: func(c *orchestrator.Context, m Move) { s.Fire(c, m) }, emit: s.told, attempts: []Attempt{},
 	}
-	stopped := w.work(c)
+	s.stopped = w.work(c)
 	result := SpecialistResult{
 		AgentID: a.ID, AgentName: a.Name, Specialization: a.Specialization, Threshold: w.gate, Attempts: w.attempts, Usage: c.Spent(),
 	}
-	result.finish(stopped)
+	result.finish(s.stopped)
 	withoutAttempts := result
 	withoutAttempts.Attempts = nil // they are in records already
-	s.emit(c, EventSpecialistFinished, Event{Status: string(s.Phase()), Result: &withoutAttempts})
+	s.Emit(c, EventSpecialistFinished, &Event{Event: team.Event{Status: orchestrator.Status(s.Phase())}, Result: &withoutAttempts})
+	warnAbout(s.desk, c, a.ID, w.attempts)
+	if len(w.attempts) == 0 && codeOf(s.stopped) == "" && c.Err() == nil {
+		warn(s.desk, c, WarnAgentFailed, a.ID, result.ReviewNotes)
+	}
 	return result
 }
 
 // told also updates the shown attempt.
-func (s *specialist) told(c *orchestrator.Context, kind string, e Event) {
+func (s *specialist) told(c *orchestrator.Context, kind team.Kind, e *Event) {
 	s.state.Attempts, s.state.Score = *e.Attempt+1, cmp.Or(e.Score, s.state.Score)
-	s.emit(c, kind, e)
+	s.Emit(c, kind, e)
 }
 
 // finish sets the result from the attempts; stopped is why there were no more.
@@ -93,14 +102,13 @@ func (s *SpecialistResult) finish(stopped error) {
 }
 
 // review sets the verdict of every result, by the specialist's own threshold and its
-// score, and returns the results for the synthesis.
-func (d *department) review(c *orchestrator.Context, results []SpecialistResult) []SpecialistResult {
-	var through []SpecialistResult
+// score, and returns the results for the synthesis. The error is that of the gate.
+func (d *department) review(c *orchestrator.Context, results []SpecialistResult) (through []SpecialistResult, err error) {
 	var reviews []grading.ReviewStatus
 	var ids []string
 	for i := range results {
 		s := &results[i]
-		s.review()
+		err = cmp.Or(err, d.verdict(c, s))
 		reviews, ids = append(reviews, s.ReviewStatus), append(ids, s.AgentID)
 		if s.passed(d.run.cfg.Policy.StrictReview) {
 			through = append(through, *s)
@@ -111,17 +119,42 @@ func (d *department) review(c *orchestrator.Context, results []SpecialistResult)
 	meta.SuccessfulSpecialists = len(through)
 	meta.FailedSpecialists = len(results) - len(through)
 	d.report.Specialists = results
-	d.emit(c, EventDepartmentReviewed, Event{Agents: ids, Reviews: reviews})
-	return through
+	d.Emit(c, EventDepartmentReviewed, &Event{Agents: ids, Reviews: reviews})
+	return through, err
 }
 
-// review sets the verdict of a result. One without an output never passes.
-func (s *SpecialistResult) review() {
-	if s.Output == nil {
-		s.ReviewStatus, s.ReviewNotes = grading.Rejected, cmp.Or(s.ReviewNotes, "no output")
-		return
+// verdict sets the review of a result. One without an output never passes, and one without
+// a score only where no gate is set.
+func (d *department) verdict(c *orchestrator.Context, s *SpecialistResult) (err error) {
+	s.ReviewStatus = grading.Rejected
+	switch {
+	case s.Output == nil:
+		s.ReviewNotes = cmp.Or(s.ReviewNotes, "no output")
+		return nil
+	case s.Ungraded == "":
+		s.ReviewStatus, err = d.reviewed(c, *s)
+	case s.Threshold == 0:
+		s.ReviewStatus = grading.Approved
 	}
-	s.ReviewStatus = grading.Review(s.Score, s.Threshold) // without a grade the score is 0
+	s.ReviewNotes = s.notes()
+	return err
+}
+
+// reviewed asks the gate about a result that has a score.
+func (d *department) reviewed(c *orchestrator.Context, s SpecialistResult) (grading.ReviewStatus, error) {
+	i := slices.IndexFunc(d.Agents, func(a Agent) bool { return a.ID == s.AgentID })
+	n := best(s.Attempts).Number
+	status, err := decide(d.desk, c, "Rules.Gates.Review", d.run.cfg.Rules.Gates.Review, grading.Standing{
+		Of: subject(d.Agents[i], d.Department), Score: s.Score, Threshold: s.Threshold, Before: scores(s.Attempts[:n]), Try: n + 1, Most: d.Agents[i].Attempts,
+	}, grading.Approved, grading.RevisionNeeded, grading.Rejected)
+	if err != nil {
+		status = grading.Rejected
+	}
+	return status, err
+}
+
+// notes explains the verdict of a result that has an output.
+func (s *SpecialistResult) notes() string {
 	var notes []string
 	switch s.ReviewStatus {
 	case grading.Approved:
@@ -139,7 +172,7 @@ func (s *SpecialistResult) review() {
 	if s.ReviewNotes != "" { // why it was stopped
 		notes = append(notes, s.ReviewNotes)
 	}
-	s.ReviewNotes = strings.Join(notes, "; ")
+	return strings.Join(notes, "; ")
 }
 
 // approval is the note of an approved result.

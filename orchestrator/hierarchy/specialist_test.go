@@ -13,6 +13,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/routing"
 )
 
@@ -21,7 +22,7 @@ import (
 // and scores 87.
 func workedExample() theater {
 	return theater{
-		cfg: hierarchy.Config{Departments: hierarchy.MovieDepartments(), Hooks: hierarchy.Hooks{Grade: hierarchy.SelfGrader}},
+		cfg: hierarchy.Config{Departments: hierarchy.MovieDepartments(), Rules: hierarchy.Rules{Grader: hierarchy.SelfGrader}},
 		in:  hierarchy.Input{Prompt: brief("Create character Aladdin", 50), Only: []string{"character"}},
 		cast: cast{
 			"character-appearance-specialist":  {said("lean and quick", 58), said("lean, quick, torn vest", 72)},
@@ -77,7 +78,7 @@ func TestWorkedExample(t *testing.T) {
 		assert.Equal(t, 65.0, look.Threshold)
 		assert.Equal(t, 60.0, mind.Threshold)
 		high := specialist("high", 80)
-		high.MaxRetries = orchestrator.None
+		high.Attempts = 1
 		q := theater{cfg: one(high, specialist("low", 60)), in: request(), cast: cast{"high": {said("x", 72)}, "low": {said("y", 72)}, "head": {"whole"}}}.play(t)
 		s := q.report(t, "d").Specialists
 		assert.Equal(t, []grading.ReviewStatus{grading.Rejected, grading.Approved}, []grading.ReviewStatus{s[0].ReviewStatus, s[1].ReviewStatus})
@@ -114,7 +115,7 @@ func TestWorkedExample(t *testing.T) {
 	})
 	t.Run("HA55 with the head as grader", func(t *testing.T) {
 		th := workedExample()
-		th.cfg.Hooks.Grade = nil
+		th.cfg.Rules.Grader = nil
 		th.cast = cast{
 			"character-appearance-specialist":  {"lean and quick", "lean, quick, torn vest"},
 			"character-personality-specialist": {"cheeky and kind"},
@@ -157,18 +158,18 @@ func TestAttempts(t *testing.T) {
 	})
 	t.Run("H93 each attempt is a record", func(t *testing.T) {
 		th := hopeless()
-		th.cfg.Departments[0].Agents[0].MaxRetries = 1
-		assert.Equal(t, []string{
+		th.cfg.Departments[0].Agents[0].Attempts = 2
+		assert.Equal(t, []team.Kind{
 			hierarchy.EventAttemptStarted, hierarchy.EventAttemptFinished, hierarchy.EventAttemptStarted, hierarchy.EventAttemptFinished, hierarchy.EventSpecialistFinished,
 		}, th.play(t).kinds("dept/d/spec/s"))
 	})
 	t.Run("HC37 each is graded once", func(t *testing.T) {
 		th, grades := hopeless(), 0
-		th.cfg.Hooks.Grade = func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
+		th.cfg.Rules.Grader = orchestrator.GradeWith(func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
 			assert.Equal(t, grades, w.Attempt)
 			grades++
 			return hierarchy.Grade{Score: new(20.0)}, nil
-		}
+		})
 		assert.Equal(t, 20.0, th.play(t).report(t, "d").Specialists[0].Score)
 		assert.Equal(t, 4, grades)
 	})
@@ -213,20 +214,20 @@ func TestRetryLoop(t *testing.T) {
 	})
 	t.Run("HA33 no retries", func(t *testing.T) {
 		a := specialist("s", 60)
-		a.MaxRetries = orchestrator.None
+		a.Attempts = 1
 		q := theater{cfg: one(a), in: request(), cast: cast{"s": {said("one", 10)}, "head": {"x"}}}.play(t)
 		assert.Len(t, q.asked["s"], 1)
 		assert.Equal(t, grading.Rejected, q.report(t, "d").Specialists[0].ReviewStatus)
 	})
 	t.Run("H54 retries are the agent's", func(t *testing.T) {
 		a := specialist("s", 60)
-		a.MaxRetries = 1
+		a.Attempts = 2
 		q := theater{cfg: one(a), in: request(), cast: cast{"s": {said("one", 10), said("two", 20)}, "head": {"x"}}}.play(t)
 		assert.Len(t, q.asked["s"], 2)
 	})
 	t.Run("HC22 what to improve and suggestions", func(t *testing.T) {
 		cfg := one(specialist("s", 60))
-		cfg.Hooks.Grade = nil
+		cfg.Rules.Grader = nil
 		q := theater{cfg: cfg, in: request(), cast: cast{"s": {"a", "b"}, "head": {
 			map[string]any{"quality": .9, "relevance": .3, "consistency": .4, "suggestions": []string{"name the\nhat", "be brief"}}, // 36+9+12 = 57
 			marks(90), "whole",
@@ -249,7 +250,7 @@ func TestRetryLoop(t *testing.T) {
 		require.Len(t, events, 1)
 		e := events[0]
 		assert.Equal(t, "dept/d/spec/s", e.Path)
-		assert.Equal(t, "failed", e.Status)
+		assert.EqualValues(t, "failed", e.Status)
 		assert.Equal(t, 40.0, e.Result.Score)
 	})
 	t.Run("H44 missing threshold is 60", func(t *testing.T) {
@@ -353,7 +354,7 @@ func TestFailedAttempts(t *testing.T) {
 		assert.JSONEq(t, `{"hat":"red","qualityScore":90}`, string(s.Output))
 		assert.Equal(t, 90.0, s.Score)
 
-		a.Schema, a.MaxRetries = []byte(`{"type":"string"}`), orchestrator.None
+		a.Schema, a.Attempts = []byte(`{"type":"string"}`), 1
 		empty := theater{cfg: one(a), in: request(), cast: cast{"s": {agent.Response{Text: "here", Data: []byte(`""`)}}, "head": {"whole"}}}.play(t)
 		assert.Equal(t, "the answer is empty", empty.report(t, "d").Specialists[0].Attempts[0].Error, "it fits, but there is nothing")
 
@@ -371,7 +372,7 @@ func TestFailedAttempts(t *testing.T) {
 	})
 	t.Run("HC25 execution time is that of all attempts", func(t *testing.T) {
 		cfg := one(specialist("s", 60))
-		cfg.Hooks.Grade = nil
+		cfg.Rules.Grader = nil
 		q := theater{cfg: cfg, in: request(), cast: cast{
 			"s":    {delay(2, said("a", 0)), delay(3, said("b", 0))},
 			"head": {delay(7, marks(10)), marks(90), "whole"},
@@ -392,7 +393,7 @@ func TestFailedAttempts(t *testing.T) {
 func TestGrading(t *testing.T) {
 	graded := func(answers ...any) theater {
 		cfg := one(specialist("s", 60))
-		cfg.Hooks.Grade = nil
+		cfg.Rules.Grader = nil
 		return theater{cfg: cfg, in: request(), cast: cast{"s": {"work"}, "head": append(answers, "whole")}}
 	}
 	t.Run("HA45 malformed twice, then a grade", func(t *testing.T) {
@@ -457,7 +458,7 @@ func TestGrading(t *testing.T) {
 		t.Helper()
 		th := graded(marks(percent))
 		a := &th.cfg.Departments[0].Agents[0]
-		a.PassingThreshold, a.MaxRetries = &threshold, orchestrator.None
+		a.PassingThreshold, a.Attempts = &threshold, 1
 		return th.play(t).report(t, "d").Specialists[0].Attempts[0].Decision
 	}
 	t.Run("H40 percentage", func(t *testing.T) {
@@ -485,20 +486,21 @@ func TestGrading(t *testing.T) {
 	})
 	t.Run("HX11 a panicking hook", func(t *testing.T) {
 		th := graded()
-		th.cfg.Hooks.Grade = func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) { panic("ouch") }
+		th.cfg.Rules.Grader = orchestrator.GradeWith(func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) { panic("ouch") })
 		p := th.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, "grader panicked: ouch", p.report(t, "d").Specialists[0].Ungraded)
 
 		th = theater{cfg: one(specialist("s", 60)), in: request()}
-		th.cfg.Hooks.Select = func(hierarchy.Selection) []hierarchy.Agent { panic("ouch") }
+		th.cfg.Rules.Selector = routing.SelectorFunc(func([]routing.Candidate, routing.Need) []routing.Candidate { panic("ouch") })
 		p = th.play(t)
 		assert.Equal(t, hierarchy.DepartmentFailed, p.report(t, "d").Status)
-		require.ErrorContains(t, p.err, "selection panicked: ouch")
+		require.ErrorContains(t, p.err, "Rules.Selector panicked: ouch")
 
-		th = theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"head": {"x"}}}
-		th.cfg.Hooks.Threshold = func(hierarchy.Input, hierarchy.Agent, hierarchy.Department) float64 { panic("ouch") }
+		th = theater{cfg: one(specialist("s", 60)), in: request()}
+		th.cfg.Rules.Threshold = grading.ThresholdFunc(func(grading.Subject, []float64) float64 { panic("ouch") })
 		p = th.play(t)
-		assert.Contains(t, p.report(t, "d").Specialists[0].ReviewNotes, "threshold panicked: ouch")
+		require.ErrorIs(t, p.err, hierarchy.ErrRule)
+		assert.Contains(t, p.report(t, "d").Specialists[0].ReviewNotes, "Rules.Threshold panicked: ouch")
 	})
 }

@@ -10,30 +10,41 @@ import (
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// synthesize lets the head make one result of the passing ones. If all attempts fail, the
-// best specialist's output is used.
+// synthesize lets the head make one result of the passing ones, if that is permitted. If
+// all attempts fail, the best specialist's output is used.
 func (d *department) synthesize(c *orchestrator.Context, brief string, passing []SpecialistResult) error {
+	if err := d.Go(c, moveSomePass); err != nil {
+		return err
+	}
 	d.report.Basis = FromSpecialists
 	draft, err := d.write(c, brief, "synthesis.tmpl", synthesisPrompt{
 		Department: d.Department, Request: brief, Results: passing, Note: d.resolve(c, brief, passing),
 	})
+	if err == nil {
+		draft, err = d.refine(c, brief, draft)
+	}
 	switch canceled := c.Err(); {
 	case canceled != nil:
 		return canceled
+	case codeOf(err) != "":
+		return err
 	case err != nil:
 		d.fallBack(c, passing, err)
 	default:
-		d.keep(d.refine(c, brief, draft))
-		d.Fire(moveOK)
+		d.keep(c, draft)
+		d.Fire(c, moveOK)
 	}
-	d.assess(d.quality())
-	return nil
+	quality, err := d.quality(c)
+	if err == nil {
+		d.assess(quality)
+	}
+	return err
 }
 
 // write returns the best answer of the head to a prompt, retried as often as the
 // department allows. The error says why there is none.
 func (d *department) write(c *orchestrator.Context, brief, name string, values any) (Attempt, error) {
-	text, err := d.run.prompts.Fill(name, values)
+	text, err := d.run.Prompts.Fill(name, values)
 	if err != nil {
 		return Attempt{}, err
 	}
@@ -43,6 +54,7 @@ func (d *department) write(c *orchestrator.Context, brief, name string, values a
 	}
 	b := best(attempts)
 	switch {
+	case codeOf(err) != "":
 	case b.Output != nil:
 		err = nil // what was written before the budget was used up counts
 	case err == nil:
@@ -52,20 +64,20 @@ func (d *department) write(c *orchestrator.Context, brief, name string, values a
 }
 
 // keep sets a synthesis as the output of the department.
-func (d *department) keep(b Attempt) {
+func (d *department) keep(c *orchestrator.Context, b Attempt) {
 	d.report.Output = b.Output
 	if !d.run.cfg.Policy.GradeHeads || b.Decision == grading.Accept {
 		return
 	}
 	d.unverified = true
 	if b.Ungraded == "" {
-		d.warn(WarnBelowGate, fmt.Sprintf("the best synthesis scored %s, below the head's threshold", number(b.Score)))
+		d.warn(c, WarnBelowGate, fmt.Sprintf("the best synthesis scored %s, below the head's threshold", number(b.Score)))
 	}
 }
 
 // resolve asks which statement is right where results contradict each other.
 func (d *department) resolve(c *orchestrator.Context, brief string, passing []SpecialistResult) string {
-	hook := d.run.cfg.Hooks.Resolve
+	hook := d.run.cfg.Rules.Resolve
 	if d.run.cfg.Policy.ResolveConflicts {
 		hook = d.run.headResolve
 	}
@@ -74,7 +86,7 @@ func (d *department) resolve(c *orchestrator.Context, brief string, passing []Sp
 	}
 	note, err := team.Guard("conflict resolver", func() (string, error) { return hook(c, d.Department, brief, passing) })
 	if d.run.over(c, err) || err != nil {
-		d.warn(WarnConflicts, err.Error())
+		d.warn(c, WarnConflicts, err.Error())
 		return ""
 	}
 	return note
@@ -83,40 +95,43 @@ func (d *department) resolve(c *orchestrator.Context, brief string, passing []Sp
 // headResolve lets the head say which statement is right where passing results contradict
 // each other.
 func (r *run) headResolve(c *orchestrator.Context, d Department, brief string, passing []SpecialistResult) (string, error) {
-	text, err := r.prompts.Fill("resolve.tmpl", resolvePrompt{d, brief, passing})
+	text, err := r.Prompts.Fill("resolve.tmpl", resolvePrompt{d, brief, passing})
 	if err != nil {
 		return "", err
 	}
-	head := d.head(r.cfg)
+	head := d.head()
 	head.Schema = nil // it is for its work
-	resp, err := c.Call(d.Head, request(head, d.ID, text))
+	resp, err := c.Call(d.Head, r.request(head, d.ID, text))
 	return resp.Text, err
 }
 
 // refine lets the head improve its draft in further rounds, and returns the best
-// version, the later of equals. A round that fails is the last.
-func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt) Attempt {
-	total := d.run.cfg.Retry.SynthesisRounds
+// version, the later of equals. A round that fails is the last. The error is that of a rule.
+func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt) (Attempt, error) {
+	total := d.run.cfg.Policy.SynthesisRounds
 	for round := 2; round <= total; round++ {
 		next, err := d.write(c, brief, "refine.tmpl", refinePrompt{
 			Department: d.Department, Request: brief, Draft: Text(draft.Output), Round: round, Total: total,
 		})
+		if codeOf(err) != "" {
+			return draft, err
+		}
 		if err != nil {
-			d.warn(WarnRefinement, err.Error())
+			d.warn(c, WarnRefinement, err.Error())
 			break
 		}
 		draft = best([]Attempt{draft, next})
 	}
-	return draft
+	return draft, nil
 }
 
 // fallBack uses the best passing output, the first of equals; why is the error of the
 // synthesis.
 func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResult, why error) {
 	chosen := passing[team.Best(len(passing), team.First, func(i int) *float64 { return &passing[i].Score })]
-	d.Fire(moveExhausted)
+	d.Fire(c, moveExhausted)
 	d.report.Output, d.report.Basis = chosen.Output, FallbackOutput
-	d.warn(WarnFallback, "partial synthesis failure: "+why.Error())
-	d.emit(c, EventSynthesisReplaced, Event{Agents: []string{chosen.AgentID}, Score: &chosen.Score, Message: prompt.OneLine(why.Error())})
-	d.Fire(moveTaken)
+	d.warn(c, WarnFallback, "partial synthesis failure: "+why.Error())
+	d.Emit(c, EventSynthesisReplaced, &Event{Event: team.Event{Text: prompt.OneLine(why.Error())}, Agents: []string{chosen.AgentID}, Score: &chosen.Score})
+	d.Fire(c, moveTaken)
 }

@@ -11,7 +11,7 @@ import (
 // its own.
 func TestRequestsNameWhoseWorkTheyAreAbout(t *testing.T) {
 	cfg := one(specialist("a", 60))
-	cfg.Hooks.Grade = nil
+	cfg.Rules.Grader = nil
 	p := theater{cfg: cfg, in: request(), cast: cast{"a": {"a hat"}, "head": {marks(90), "a whole hat"}}}.play(t)
 	require.NoError(t, p.err)
 	require.Len(t, p.asked["a"], 1)
