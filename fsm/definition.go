@@ -1,15 +1,18 @@
 // Package fsm keeps state machines as data: a typed table says which event
 // leads from which state to which other state, and who may fire it.
 //
-// New checks a Definition and reports all its faults at once. The resulting
-// Table answers questions (Next, Check, Allowed), draws itself (Mermaid, String)
-// and makes machines (Start, Restore). A Machine holds one current state and the
-// history of how it came there; looplab/fsm carries out its transitions.
+// New checks a Definition and reports all its faults at once; looplab/fsm gives a second
+// opinion on it. The resulting Table answers questions (Next, Check, Allowed), draws itself
+// (Mermaid, String) and makes machines (Start, Restore). A Machine has a current state, and
+// the history of how it came there.
 //
-// A refused event is a *TransitionError that says what is allowed instead, and
-// it changes nothing. The package runs no code on entering or leaving a state,
-// chooses no target by a condition, waits for nothing and has no clock: what to
-// do in a state stays in the code that fires the events.
+// A refused event is a *TransitionError that says what is allowed instead, and it changes
+// nothing. The package runs no code on entering or leaving a state, chooses no target by a
+// condition, waits for nothing and has no clock. What to do in a state stays in the code
+// that fires the events.
+//
+// [Moves] is what code that steps through states needs to know of a table. [Looplab] and
+// [FromLooplab] lead to machines of looplab/fsm and back.
 package fsm
 
 import (

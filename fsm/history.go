@@ -9,16 +9,12 @@ import (
 // Entry is one transition that happened. It is plain data: its JSON form read
 // back equals it.
 type Entry[S, E, R ~string] struct {
-	// At is when it happened by the machine's clock, in UTC.
-	At time.Time `json:"at,omitzero"`
-
-	From  S `json:"from"`
-	Event E `json:"event"`
-	To    S `json:"to"`
-
-	// Actor is who fired the event; Note is what they said about it.
-	Actor R      `json:"actor,omitempty"`
-	Note  string `json:"note,omitempty"`
+	At    time.Time `json:"at,omitzero"`     // time by the machine's clock, in UTC; zero: it has none
+	From  S         `json:"from"`            // state before
+	Event E         `json:"event"`           // event that was fired
+	To    S         `json:"to"`              // state after, which may be From
+	Actor R         `json:"actor,omitempty"` // who fired the event; "": nobody in particular
+	Note  string    `json:"note,omitempty"`  // what the actor said about it; "": nothing
 }
 
 // Restore returns a machine that has the given history and continues in the state in
@@ -47,7 +43,7 @@ func (t *Table[S, E, R]) Restore(history []Entry[S, E, R], now func() time.Time)
 		state = to
 	}
 	m := t.Start(now)
-	m.state.SetState(string(state))
+	m.state.Store(int64(t.stateNo[string(state)]))
 	m.history = slices.Clone(history)
 	return m, nil
 }

@@ -2,13 +2,11 @@ package fsm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	looplab "github.com/looplab/fsm"
 )
 
 // Machine is one current state that moves by the rules of its table, and the
@@ -17,9 +15,9 @@ import (
 type Machine[S, E, R ~string] struct {
 	table *Table[S, E, R]
 	now   func() time.Time
-	state *looplab.FSM
 
-	mu      sync.Mutex // held from reading the state to recording the entry
+	mu      sync.Mutex   // held from reading the state to recording the entry
+	state   atomic.Int64 // index of the state in the table, which a guard may read
 	history []Entry[S, E, R]
 }
 
@@ -31,14 +29,13 @@ func (t *Table[S, E, R]) Start(now func() time.Time) *Machine[S, E, R] {
 	if now == nil {
 		now = func() time.Time { return time.Time{} }
 	}
-	// There are no callbacks, on purpose: a panic or a cancelled context in one
-	// would leave looplab/fsm in the middle of a transition for good.
-	state := looplab.NewFSM(string(t.def.Initial), t.transitions, nil)
-	return &Machine[S, E, R]{table: t, now: now, state: state}
+	m := &Machine[S, E, R]{table: t, now: now}
+	m.state.Store(int64(t.stateNo[string(t.def.Initial)]))
+	return m
 }
 
 // Current returns the state in which the machine is.
-func (m *Machine[S, E, R]) Current() S { return S(m.state.Current()) }
+func (m *Machine[S, E, R]) Current() S { return m.table.def.States[m.state.Load()] }
 
 // History returns all entries since the start, the oldest first. The caller owns
 // the slice.
@@ -61,20 +58,21 @@ func (m *Machine[S, E, R]) History() []Entry[S, E, R] {
 func (m *Machine[S, E, R]) Fire(event E, actor R, note string) (Entry[S, E, R], error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	from := m.Current()
-	to, err := m.table.Check(from, event, actor)
-	if err != nil {
-		return Entry[S, E, R]{}, err
+	t, row := m.table, int(m.state.Load())
+	from := t.def.States[row]
+	rule := t.in(row, event)
+	if rule == nil || !rule.permits(actor) {
+		return Entry[S, E, R]{}, t.refusal(from, event, actor, nil)
 	}
 	entry := Entry[S, E, R]{
-		At: m.now().Round(0).UTC(), From: from, Event: event, To: to, Actor: actor, Note: note,
+		At: m.now().Round(0).UTC(), From: from, Event: event, To: rule.To, Actor: actor, Note: note,
 	}
-	if err := m.table.ask(entry); err != nil {
-		return Entry[S, E, R]{}, m.table.refusal(from, event, actor, err)
+	if rule.Guard != "" {
+		if err := t.ask(rule.Guard, entry); err != nil {
+			return Entry[S, E, R]{}, t.refusal(from, event, actor, err)
+		}
 	}
-	if err := m.move(event); err != nil {
-		return Entry[S, E, R]{}, err
-	}
+	m.state.Store(int64(t.stateNo[string(rule.To)]))
 	m.history = append(m.history, entry)
 	return entry, nil
 }
@@ -89,30 +87,15 @@ func (m *Machine[S, E, R]) FireContext(ctx context.Context, event E, actor R, no
 	return m.Fire(event, actor, note)
 }
 
-// move lets looplab/fsm carry out event, which the table has allowed. It gets a
-// context that never ends, because one that does would block every later event.
-func (m *Machine[S, E, R]) move(event E) error {
-	err := m.state.Event(context.Background(), string(event))
-	var same looplab.NoTransitionError // how it reports a self-transition
-	if err == nil || errors.As(err, &same) {
-		return nil
-	}
-	return fmt.Errorf("fsm: fire %q: %w", event, err)
-}
-
-// ask returns the reason why the guard of entry's rule refuses it, or nil.
-func (t *Table[S, E, R]) ask(entry Entry[S, E, R]) (err error) {
-	name := t.rule(entry.From, entry.Event).Guard
-	if name == "" {
-		return nil
-	}
+// ask returns the reason why a guard refuses an entry, or nil.
+func (t *Table[S, E, R]) ask(guard string, entry Entry[S, E, R]) (err error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
-			err = fmt.Errorf("guard %q panicked: %v", name, thrown)
+			err = fmt.Errorf("guard %q panicked: %v", guard, thrown)
 		}
 	}()
-	if err := t.def.Guards[name](entry); err != nil {
-		return fmt.Errorf("guard %q: %w", name, err)
+	if err := t.def.Guards[guard](entry); err != nil {
+		return fmt.Errorf("guard %q: %w", guard, err)
 	}
 	return nil
 }

@@ -42,6 +42,9 @@ func New[S, E, R ~string](def Definition[S, E, R]) (*Table[S, E, R], error) {
 		t.def.guardFaults(),
 		t.reachFaults(),
 	)
+	if err == nil {
+		err = t.secondOpinion()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fsm: new table: %w", err)
 	}
@@ -118,15 +121,20 @@ func (t *Table[S, E, R]) Allowed(state S, actors ...R) []Option[S, E, R] {
 // rule returns the rule for event in the state from, or nil. Two lookups by one
 // string each cost less than one lookup by a pair of strings.
 func (t *Table[S, E, R]) rule(from S, event E) *Rule[S, E, R] {
-	state, ok := t.stateNo[string(from)]
+	row, ok := t.stateNo[string(from)]
 	if !ok {
 		return nil
 	}
+	return t.in(row, event)
+}
+
+// in returns the rule for event in the state of that index, or nil.
+func (t *Table[S, E, R]) in(row int, event E) *Rule[S, E, R] {
 	column, ok := t.eventNo[string(event)]
 	if !ok {
 		return nil
 	}
-	return t.cells[state*len(t.events)+column]
+	return t.cells[row*len(t.events)+column]
 }
 
 // number returns a table of def in which states and events have their numbers

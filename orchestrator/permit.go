@@ -13,7 +13,7 @@ const ErrNotPermitted = agent.Code("not-permitted")
 
 // Move is a step of a team that is about to happen.
 type Move struct {
-	Path  string // what moves: "run", or a part of it such as "task/a"
+	Path  string // name of what moves: "run", or a part of it such as "task/a"
 	From  string // state in which it is
 	Event string // event that moves it
 	To    string // state to which the event leads
@@ -56,7 +56,7 @@ func (f PermitFunc) Allow(c *Context, m Move) error { return f(c, m) }
 // AskFirst is the [Permit] that asks somebody before some moves. The Question's Key is
 // Move.Key, and its answer is a bool: may it happen?
 type AskFirst struct {
-	Moves   func(m Move) bool // whether to ask about a move; nil: about every one
+	Moves   func(m Move) bool // true: it asks about the move; nil: about every move
 	Timeout time.Duration     // time for the answer, after which the move is refused; 0: no limit
 	Only    []string          // who may answer, as in Question.Only; nil: anybody
 	Person  bool              // true: only a person may answer, as in Question.Person

@@ -133,9 +133,9 @@ type refining[T any] struct {
 
 	best   Refined[T]
 	last   Refined[T] // last graded try
-	told   Refined[T] // what the next try is told of last
+	told   Refined[T] // last, as the next try is told of it
 	tries  []Try
-	scores []float64 // of graded tries
+	scores []float64 // scores of graded tries
 }
 
 // complete brings w into its long form; ErrFlow if that cannot be done.

@@ -104,7 +104,7 @@ func (a Attempts) Validate() error {
 	if a.Wait < 0 {
 		faults = append(faults, fmt.Errorf("Wait is %v, want 0 or more", a.Wait))
 	}
-	if !(a.Factor >= 0 && a.Factor <= 1000) { // also refuses NaN
+	if !(a.Factor >= 0 && a.Factor <= 1000) { // NaN is refused too
 		faults = append(faults, fmt.Errorf("Factor is %v, want 0 to 1000", a.Factor))
 	}
 	if a.Longest < 0 {
@@ -125,7 +125,7 @@ func (a Attempts) faultOfCalls() error {
 		return errors.New("Fresh and Final are for the tries of teams, want neither")
 	case a.Max < 0 || min(a.Wait, a.Longest) < 0:
 		return fmt.Errorf("it is %+v, want no negative figure", a)
-	case a.Factor != 0 && !(a.Factor >= 1 && a.Factor <= 1000): // also refuses NaN
+	case a.Factor != 0 && !(a.Factor >= 1 && a.Factor <= 1000): // NaN is refused too
 		return fmt.Errorf("Factor is %v, want 1 to 1000", a.Factor)
 	}
 	return nil
