@@ -68,7 +68,9 @@ func TestDeliveryPage(t *testing.T) {
 				}
 			}
 		}
-		for _, group := range []reflect.Type{reflect.TypeFor[delivery.Gates](), reflect.TypeFor[delivery.Ladder]()} {
+		for _, group := range []reflect.Type{
+			reflect.TypeFor[delivery.Thresholds](), reflect.TypeFor[delivery.Ladder](), reflect.TypeFor[delivery.Shares](), reflect.TypeFor[delivery.Retries](),
+		} {
 			for field := range group.Fields() {
 				assert.Contains(t, text, "`"+field.Name+"`")
 			}
@@ -81,7 +83,7 @@ func TestDeliveryPage(t *testing.T) {
 		for _, file := range files {
 			source, err := os.ReadFile(file)
 			require.NoError(t, err)
-			for _, m := range regexp.MustCompile(`(?m)^\tEvent\w+ += "([^"]+)"|^\t(Err\w+) |r\.warn\(c, "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1) {
+			for _, m := range regexp.MustCompile(`(?m)^\tEvent\w+ +team\.Kind = "([^"]+)"|^\t(Err\w+) |r\.warn\(c, "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1) {
 				names++
 				if m[3] != "" {
 					m[3] = "delivery/" + m[3]

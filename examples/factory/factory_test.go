@@ -22,6 +22,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/delivery"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 const iso = "a Go package that parses and formats ISO 8601 durations, with tests"
@@ -114,10 +115,10 @@ func runID(t *testing.T, args []string) string {
 }
 
 // events are the run's own records of a kind.
-func events(t *testing.T, log []runlog.Record, kind string) (found []delivery.Event) {
+func events(t *testing.T, log []runlog.Record, kind team.Kind) (found []delivery.Event) {
 	t.Helper()
 	for _, rec := range log {
-		if rec.Kind == kind {
+		if rec.Kind == string(kind) {
 			var e delivery.Event
 			require.NoError(t, json.Unmarshal(rec.Data, &e))
 			found = append(found, e)

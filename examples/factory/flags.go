@@ -12,6 +12,7 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/delivery"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // options are a parsed command line.
@@ -122,7 +123,7 @@ func (o *options) newFlow() (orchestrator.Flow[delivery.Input, delivery.Outcome]
 	return delivery.New(delivery.Config{
 		Name:   program,
 		Agents: delivery.Agents{Planner: string(delivery.Planner), Coder: string(delivery.Coder), Tester: string(delivery.Tester), Supervisor: string(delivery.Supervisor), Workspace: workshop},
-		Retry:  delivery.Retry{Iterations: 3},
-		Limits: delivery.Limits{Time: limit},
+		Rules:  delivery.Rules{Retrier: delivery.Retries{Iteration: orchestrator.Attempts{Max: 3}}},
+		Limits: team.Limits{Time: limit},
 	})
 }

@@ -55,8 +55,8 @@ func factory(ctx context.Context, args []string, c cli.Console) (err error) {
 		Prepare: o.makeDir,
 		Lines:   lines, Picture: new(view).picture,
 		Outcome: func(out delivery.Outcome) orchestrator.Outcome { return out.Outcome },
-		Report: func(ctx context.Context, run *orchestrator.Run, out delivery.Outcome) error {
-			return errors.Join(o.report(c, out), o.writePage(ctx, c, run, out))
+		Report: func(_ context.Context, _ *orchestrator.Run, out delivery.Outcome) error {
+			return errors.Join(o.report(c, out), o.writePage(c, out))
 		},
 		Lack: shortfall,
 	})

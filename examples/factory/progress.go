@@ -11,6 +11,7 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/delivery"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // most is how many characters of an agent's text are shown.
@@ -22,7 +23,7 @@ func lines(rec runlog.Record) []string {
 	if json.Unmarshal(rec.Data, &e) != nil {
 		return nil // a record of the engine's
 	}
-	switch rec.Kind {
+	switch team.Kind(rec.Kind) {
 	case delivery.EventMessageSent:
 		return message(e)
 	case delivery.EventWorkJudged:
@@ -32,14 +33,14 @@ func lines(rec runlog.Record) []string {
 	case delivery.EventProjectChanged:
 		return []string{"    " + changed(e.Text)}
 	}
-	if text := tell(rec.Kind, e); text != "" {
+	if text := tell(team.Kind(rec.Kind), e); text != "" {
 		return []string{text}
 	}
 	return nil
 }
 
 // tell describes in a line what happened to steps, and what went wrong.
-func tell(kind string, e delivery.Event) string {
+func tell(kind team.Kind, e delivery.Event) string {
 	switch kind {
 	case delivery.EventStepStarted:
 		if e.Left > 0 {
@@ -53,7 +54,7 @@ func tell(kind string, e delivery.Event) string {
 	case delivery.EventStepBlocked:
 		return fmt.Sprintf("step %s is blocked: %s", e.Target, cli.Clip(e.Text, most))
 	case delivery.EventAgentRetried:
-		return fmt.Sprintf("    %s is asked again in %v: %s", e.Role, e.Left, cli.Clip(e.Text, most))
+		return fmt.Sprintf("    %s is asked again in %v: %s", e.Who, e.Wait, cli.Clip(e.Text, most))
 	case delivery.EventBudgetExceeded:
 		return fmt.Sprintf("the %s of %s is used up", e.Text, e.Target)
 	case delivery.EventWarningRaised:

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/convene-go/convene/examples/internal/cli"
-	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
@@ -75,11 +73,11 @@ func goal(out delivery.Outcome) (last *delivery.Verdict) {
 }
 
 // writePage writes the page that -page names.
-func (o *options) writePage(ctx context.Context, c cli.Console, run *orchestrator.Run, out delivery.Outcome) error {
+func (o *options) writePage(c cli.Console, out delivery.Outcome) error {
 	if o.page.Path == "" {
 		return nil
 	}
-	page, err := delivery.Page(out, run.Events(ctx, 0))
+	page, err := delivery.Page(out)
 	if err != nil {
 		return errors.Join(errors.New("-page"), err)
 	}

@@ -7,10 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
+	"github.com/convene-go/convene/orchestrator/team/page"
 )
 
 // delivered is the page of a run with a failed test, a rejection and a difference, all of
@@ -24,27 +23,21 @@ func delivered(t *testing.T) string {
 		Outcome: orchestrator.Outcome{Status: orchestrator.Partial, Unverified: []string{"p1.s2"}},
 		State: delivery.State{PrimaryGoal: "a parser " + evil, Status: delivery.Completed, Plans: []delivery.Plan{{
 			ID: "p1", Approved: true, Steps: []delivery.Step{
-				{ID: "p1.s1", Description: "parse " + evil, Complexity: delivery.Simple, Status: delivery.StepCompleted, Attempts: 2, Verification: &step},
-				{ID: "p1.s2", Description: wide, Complexity: delivery.Complex, Status: delivery.StepFailed, FailReason: evil},
+				{ID: "p1.s1", Description: "parse " + evil, Complexity: "simple", Status: delivery.StepCompleted, Attempts: 2, Verification: &step},
+				{ID: "p1.s2", Description: wide, Complexity: "complex", Status: delivery.StepFailed, FailReason: evil},
 			},
 		}}},
 		Report: delivery.Report{Verdicts: []delivery.Verdict{goal}},
+		Changes: []page.Step{{Title: "p1.s1", Turns: []page.Turn{{
+			Who: "Difference", What: "+1 −1", Diff: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n \tkept\n-" + wide + "\n+" + evil + "\n",
+		}}}},
+		Course: []page.Step{{Title: "Plan", Turns: []page.Turn{
+			{Who: "Planner", What: "plan", Text: evil},
+			{Who: "Project", What: "failed", Text: "failed: " + evil, Output: "--- FAIL\n" + wide + "\n" + evil},
+			{Who: "Supervisor", What: "step rejected", Score: &page.Score{Value: 45, Gate: 70, Max: 100}, Text: wide},
+		}}},
 	}
-	var log []runlog.Record
-	tell := func(kind string, e delivery.Event) {
-		log = append(log, runlog.Record{Kind: kind, Data: agent.JSON(e)})
-	}
-	tell(delivery.EventMessageSent, delivery.Event{Header: &delivery.Header{Message: delivery.PlanResponse, Target: "goal"}, Payload: map[string]any{"analysis": evil}})
-	tell(delivery.EventProjectTested, delivery.Event{Target: "p1.s1", Tests: &delivery.TestResult{Reason: "failed: " + evil, Output: "--- FAIL\n" + wide + "\n" + evil}})
-	tell(delivery.EventWorkJudged, delivery.Event{Target: "p1.s1", Verdict: &step, Text: wide})
-	tell(delivery.EventProjectChanged, delivery.Event{Target: "p1.s1", Text: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n \tkept\n-" + wide + "\n+" + evil + "\n"})
-	html, err := delivery.Page(o, func(yield func(runlog.Record, error) bool) {
-		for _, rec := range log {
-			if !yield(rec, nil) {
-				return
-			}
-		}
-	})
+	html, err := delivery.Page(o)
 	require.NoError(t, err)
 	return html
 }

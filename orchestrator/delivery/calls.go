@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -23,18 +24,19 @@ type call struct {
 	data           promptData
 	input          any
 	noFallback     bool
+	agent          string // the agent; "": the role's
 	id             string // of the message that asks
 }
 
 // answered is the result of a request.
 type answered[T any] struct {
 	value  T
-	backup bool  // it is Hooks.Fallback's
+	backup bool  // it is Rules.Fallback's
 	failed error // why there is no value: all calls failed; nil: there is one
 }
 
-// ask asks a role: one try and Retry.Calls further ones, and at most one repair of an
-// answer. The error ends more than this request: errLate, errExpired, or the run.
+// ask asks a role, again while the Retrier says so, and with at most one repair of an answer.
+// The error ends more than this request: errLate, errExpired, a part of the run, or all of it.
 func ask[T any](r *run, c *orchestrator.Context, q call) (answered[T], error) {
 	var got answered[T]
 	if err := r.late(c, q.until); err != nil {
@@ -53,7 +55,9 @@ func ask[T any](r *run, c *orchestrator.Context, q call) (answered[T], error) {
 	r.state.Agents[q.role] = state
 
 	req, repaired := agent.Request{Op: q.op, Task: q.target, Prompt: words, Input: agent.JSON(q.input)}, false
-	got.value, _, err = team.Try(c, r.tries(c, q.until, Event{Role: q.role, Target: q.target}), func(int) (T, error) {
+	q.agent = cmp.Or(q.agent, r.agent(q.role))
+	got.value, err = try(r, c, trying{agent: q.agent, until: q.until, event: Event{Event: team.Event{Who: string(q.role)}, Header: Header{Target: q.target}}}, func(agentName string) (T, error) {
+		q.agent = agentName
 		v, resp, err := once[T](r, c, q, req)
 		if errors.Is(err, orchestrator.ErrMalformed) && !repaired {
 			repaired = true
@@ -73,8 +77,8 @@ func once[T any](r *run, c *orchestrator.Context, q call, req agent.Request) (v 
 	if err := r.late(c, q.until); err != nil {
 		return v, resp, err
 	}
-	req.Limits = agent.Limits{Attempts: 1, Repairs: off, Total: r.callTime(c)}
-	v, resp, err = orchestrator.Ask[T](c, r.agent(q.role), req)
+	req.Limits = agent.Limits{Attempts: 1, Repairs: off, Total: r.callTime(c), Estimate: max(0, r.Limits.Estimate)}
+	v, resp, err = orchestrator.Ask[T](c, q.agent, req)
 	state := r.state.Agents[q.role]
 	state.Usage = state.Usage.Add(resp.Usage)
 	if failed, ok := errors.AsType[*agent.Error](err); ok && resp.Usage.Calls == 0 {
@@ -95,7 +99,7 @@ func finish[T any](r *run, c *orchestrator.Context, q call, got answered[T], err
 		}
 		state.Status, state.Failures = "failed", state.Failures+1
 		why := prompt.OneLine(err.Error())
-		c.Emit(EventAgentFailed, Event{Role: q.role, Target: q.target, Text: why})
+		r.emit(c, EventAgentFailed, Event{Event: team.Event{Who: string(q.role), Text: why}, Header: Header{Target: q.target}})
 		r.warn(c, "agent-failed", string(q.role), "%s: %s", q.target, why)
 		backup, found, ferr := fallback[T](r, q, err)
 		if ferr != nil || !found {
@@ -114,13 +118,13 @@ func finish[T any](r *run, c *orchestrator.Context, q call, got answered[T], err
 	return got, nil
 }
 
-// fallback asks Hooks.Fallback for an answer.
+// fallback asks Rules.Fallback for an answer.
 func fallback[T any](r *run, q call, cause error) (v T, found bool, err error) {
-	if r.Hooks.Fallback == nil || q.noFallback {
+	if r.Rules.Fallback == nil || q.noFallback {
 		return v, false, nil
 	}
-	data, err := team.Guard("Hooks.Fallback", func() ([]byte, error) {
-		return r.Hooks.Fallback(Failure{Role: q.role, Op: q.op, Target: q.target, Err: cause})
+	data, err := team.Guard("Rules.Fallback", func() ([]byte, error) {
+		return r.Rules.Fallback(Failure{Role: q.role, Op: q.op, Target: q.target, Err: cause})
 	})
 	if err != nil || data == nil {
 		return v, false, err
@@ -134,30 +138,45 @@ func fallback[T any](r *run, q call, cause error) (v T, found bool, err error) {
 		v, err = answer.Decode[T](fit)
 	}
 	if err != nil {
-		return v, false, fmt.Errorf("Hooks.Fallback: %w", err)
+		return v, false, fmt.Errorf("Rules.Fallback: %w", err)
 	}
 	return v, true, nil
 }
 
-// tries says how often a call is made, and when it is retried.
-func (r *run) tries(c *orchestrator.Context, until time.Duration, e Event) team.Attempts {
-	end := min(until, r.limit)
-	return team.Attempts{
-		Most: 1 + r.Retry.Calls, Base: r.Retry.Wait, Factor: r.Retry.Factor,
-		Left: func() time.Duration {
-			if end == endless {
-				return 0
-			}
-			return max(end-c.Elapsed(), -1)
-		},
-		Retryable: func(err error) bool {
-			return !stops(err) && c.Elapsed() < r.limit && team.Retryable(err)
-		},
-		Waits: func(try int, wait time.Duration, failed error) {
-			e.Attempt, e.Left, e.Text = try, wait, prompt.OneLine(failed.Error())
-			c.Emit(EventAgentRetried, e)
-		},
+// trying is a call that may be tried again.
+type trying struct {
+	agent string
+	until time.Duration // after which no wait lasts
+	event Event         // Who and Target
+}
+
+// try makes a call, again while the Retrier says so. do gets the name of the agent. The
+// error is that of the last call, or ends more.
+func try[T any](r *run, c *orchestrator.Context, t trying, do func(agentName string) (T, error)) (v T, err error) {
+	of := orchestrator.Working{Role: roleCall, ID: cmp.Or(t.event.Who, "workspace"), Group: t.event.Target}
+	var tries []orchestrator.Try
+	for name := t.agent; ; {
+		if v, err = do(name); err == nil || stops(err) || c.Elapsed() >= r.limit {
+			return v, err
+		}
+		tries = append(tries, orchestrator.Try{Agent: name, Err: err})
+		next, broken := r.again(c, of, tries)
+		if broken != nil || !next.Retry {
+			return v, cmp.Or(broken, err)
+		}
+		e := t.event
+		e.Try, e.Wait, e.Text = len(tries)+1, r.wait(c, next, t.until), prompt.OneLine(err.Error())
+		r.emit(c, EventAgentRetried, e)
+		if cut := c.Sleep(e.Wait); cut != nil {
+			return v, cut
+		}
+		name = cmp.Or(next.Agent, t.agent)
 	}
+}
+
+// wait is how long to wait before another try: not beyond until, and not beyond the run.
+func (r *run) wait(c *orchestrator.Context, next orchestrator.Again, until time.Duration) time.Duration {
+	return max(0, min(next.After, min(until, r.limit)-c.Elapsed()))
 }
 
 // late returns an error if no call may begin any more: errLate for this part of the run,
@@ -191,6 +210,9 @@ func (r *run) cause(c *orchestrator.Context, err error) error {
 
 // stops reports whether err ends more than a request.
 func stops(err error) bool {
+	if _, part := isPart(err); part {
+		return true
+	}
 	return errors.Is(err, errLate) || errors.Is(err, ErrTimeExpired) || errors.Is(err, errAborted) || team.Ends(err)
 }
 

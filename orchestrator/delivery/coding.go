@@ -8,6 +8,8 @@ import (
 
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/page"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
@@ -21,10 +23,13 @@ func (r *run) code(c *orchestrator.Context, w *work) (result, string, error) {
 	if in.Guidance.fresh() {
 		data.Rejected = false
 	} else {
-		in.Previous, in.Feedback = shownCode(w.Code), w.feedback
+		in.Feedback = w.feedback
+		if !w.next.Fresh {
+			in.Previous = shownCode(w.Code)
+		}
 	}
 	got, err := ask[CodeOutput](r, c, call{
-		role: Coder, op: OpCode, tmpl: "code.tmpl", target: w.ID, until: w.end, request: CodeRequest, reply: CodeResponse, data: data, input: in,
+		role: Coder, agent: w.next.Agent, op: OpCode, tmpl: "code.tmpl", target: w.ID, until: w.end, request: codeRequest, reply: CodeResponse, data: data, input: in,
 	})
 	if err != nil {
 		return refused, "", err
@@ -32,6 +37,7 @@ func (r *run) code(c *orchestrator.Context, w *work) (result, string, error) {
 	if cause := got.failed; cause != nil {
 		return refused, coderFailed(cause), nil
 	}
+	r.tell(r.title(w.ID), got.value.turn())
 	switch out := got.value; {
 	case out.NeedsSubPlan:
 		return stuck, blockedWords(out), nil
@@ -40,6 +46,7 @@ func (r *run) code(c *orchestrator.Context, w *work) (result, string, error) {
 	}
 	w.Code = &got.value
 	gate, err := r.judgeCode(c, w, draftCode{got.value, got.value, got.backup})
+	w.ruling = gate
 	if err != nil || gate.standing == rejected {
 		return refused, gate.why, err
 	}
@@ -70,7 +77,7 @@ func (r *run) needs(w *work) []Done {
 // draftCode is code before its gate.
 type draftCode struct {
 	changed, whole CodeOutput // whole is the attempt with the changed files
-	backup         bool       // it is from Hooks.Fallback
+	backup         bool       // it is from Rules.Fallback
 }
 
 // judgeCode judges code: first by rules, then by a model. Accepted code is applied.
@@ -95,7 +102,8 @@ func (r *run) judgeCode(c *orchestrator.Context, w *work, d draftCode) (ruling, 
 
 // tests tests an attempt, and lets the coder fix it while tests fail.
 func (r *run) tests(c *orchestrator.Context, w *work) (result, string, error) {
-	cycle, fixEnd := 0, endless
+	coder, fixEnd := cmp.Or(w.next.Agent, r.agent(Coder)), endless
+	var tries []orchestrator.Try
 	for {
 		tests, err := r.test(c, w, OpCheck)
 		if err != nil {
@@ -105,21 +113,24 @@ func (r *run) tests(c *orchestrator.Context, w *work) (result, string, error) {
 			r.fire(c, tests.kept(moveTestsPassed, moveTestsUnverified))
 			return accepted, "", nil
 		}
-		if fixEnd == endless && w.end != endless {
-			fixEnd = c.Elapsed() + fixTime(w.end-w.begun)
+		w.ruling = tests.ruling
+		if fixEnd == endless {
+			fixEnd = after(c.Elapsed(), w.fix)
 		}
+		tries = append(tries, tests.try(coder))
 		for fixed := false; !fixed; {
-			if got, why := r.unfixable(c, w, tests.why, fixing{cycle, fixEnd}); got != accepted {
-				return got, why, nil
+			next, got, why, err := r.mayFix(c, w, tests.why, tries, min(fixEnd, w.end))
+			if err != nil || got != accepted {
+				return got, why, err
 			}
-			cycle++
-			gate, got, err := r.fix(c, w, cycle, tests)
+			gate, got, err := r.fix(c, w, fixing{len(tries), next}, tests)
 			if err != nil || got != accepted {
 				return got, gate.why, err
 			}
 			if fixed = gate.standing != rejected; !fixed {
 				r.fire(c, moveFixRejected)
 				tests.verdict = cmp.Or(gate.verdict, tests.verdict)
+				tries = append(tries, gate.try(cmp.Or(next.Agent, coder)))
 				continue
 			}
 			r.fire(c, gate.kept(moveCodeApproved, moveCodeUnverified))
@@ -127,46 +138,64 @@ func (r *run) tests(c *orchestrator.Context, w *work) (result, string, error) {
 	}
 }
 
-// fixing is the progress of the fixes of an attempt.
+// fixing is a fix of an attempt.
 type fixing struct {
 	cycle int
-	end   time.Duration // no fix begins after it
+	next  orchestrator.Again
 }
 
-// unfixable returns the result for a step whose tests fail, if no further fix is allowed
-// after cycle, or at this time.
-func (r *run) unfixable(c *orchestrator.Context, w *work, failed string, f fixing) (result, string) {
-	switch {
-	case f.cycle >= r.Retry.FixCycles:
-		why := fmt.Sprintf("its tests fail after %d fixes: %s", f.cycle, text.Cut(failed, quoted))
-		if r.Policy.SubPlanOnTestFailure {
-			return stuck, why
-		}
-		return lost, why
-	case errors.Is(r.late(c, min(f.end, w.end)), errLate):
-		return lost, stepBudget
+// mayFix asks the Retrier for a fix, and waits for it. The result says what becomes of the
+// step; accepted: it may be fixed.
+func (r *run) mayFix(c *orchestrator.Context, w *work, failed string, tries []orchestrator.Try, end time.Duration) (orchestrator.Again, result, string, error) {
+	next, err := r.again(c, orchestrator.Working{Role: roleFix, ID: w.ID, Group: r.state.CurrentPlan}, tries)
+	if err != nil {
+		return next, lost, "", err
 	}
-	return accepted, ""
+	if !next.Retry {
+		why := fmt.Sprintf("its tests fail after %d fixes: %s", len(tries)-1, text.Cut(failed, quoted))
+		if r.Policy.SubPlanOnTestFailure {
+			return next, stuck, why, nil
+		}
+		return next, lost, why, nil
+	}
+	if err := c.Sleep(r.wait(c, next, end)); err != nil {
+		return next, lost, "", err
+	}
+	if errors.Is(r.late(c, end), errLate) {
+		return next, lost, stepBudget, nil
+	}
+	return next, accepted, "", nil
 }
 
 // fix lets the coder fix an attempt once, and judges the fix. A fix that is not accepted
 // ends the attempt.
-func (r *run) fix(c *orchestrator.Context, w *work, cycle int, tests tested) (gate ruling, got result, err error) {
+func (r *run) fix(c *orchestrator.Context, w *work, f fixing, tests tested) (gate ruling, got result, err error) {
 	plan := DeriveFixPlan(tests.report, tests.verdict)
+	if f.next.Feedback != "" {
+		plan.Items = []string{f.next.Feedback}
+	}
 	r.state.Metrics.FixCycles++
 	if r.state.Status == phaseTesting {
 		r.fire(c, moveTestsFailed)
 	}
 	r.send(c, Header{Message: FixPlanMessage, From: Tester, To: Coder, Target: w.ID}, plan)
-	c.Emit(EventFixStarted, Event{Target: w.ID, Attempt: cycle})
+	r.tell(r.title(w.ID), page.Turn{Who: "Tester", What: "fix plan", Text: bullets(plan.Items)})
+	r.emit(c, EventFixStarted, Event{Event: team.Event{Try: f.cycle}, Header: Header{Target: w.ID}})
 	data := promptData{}
 	in := CodeInput{
 		Goal: r.state.PrimaryGoal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Step: w.task(), Needs: r.needs(w), Previous: shownCode(w.Code),
-		Fix: &Fix{plan, text.Cut(tests.report.Output, shownBytes)}, Guidance: r.guided(Coder, &data),
+		Fix: &Fix{FixPlan: plan}, Guidance: r.guided(Coder, &data),
+	}
+	if !f.next.Fresh {
+		in.Fix.Output = text.Cut(tests.report.Output, shownBytes)
 	}
 	answer, err := ask[CodeOutput](r, c, call{
-		role: Coder, op: OpFix, tmpl: "code.tmpl", target: w.ID, until: w.end, request: CodeFixRequest, reply: CodeResponse, data: data, input: in,
+		role: Coder, agent: cmp.Or(f.next.Agent, w.next.Agent), op: OpFix, tmpl: "code.tmpl", target: w.ID, until: w.end,
+		request: codeFixRequest, reply: CodeResponse, data: data, input: in,
 	})
+	if err == nil && answer.failed == nil {
+		r.tell(r.title(w.ID), answer.value.turn())
+	}
 	switch out := answer.value; {
 	case err != nil:
 		return gate, refused, err
@@ -185,6 +214,6 @@ func (r *run) fix(c *orchestrator.Context, w *work, cycle int, tests tested) (ga
 			w.Code = &whole
 		}
 	}
-	c.Emit(EventFixFinished, Event{Target: w.ID, Attempt: cycle, Text: gate.why})
+	r.emit(c, EventFixFinished, Event{Event: team.Event{Try: f.cycle, Text: gate.why}, Header: Header{Target: w.ID}})
 	return gate, accepted, nil
 }

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,10 +15,10 @@ import (
 // New returns the flow of a team. All faults of cfg are in the one error.
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	texts, err := newPrompts(cfg.Prompts)
-	whole := cfg.withDefaults()
-	if err := errors.Join(whole.validate(cfg), err); err != nil {
+	if err := errors.Join(cfg.check(), err); err != nil {
 		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("delivery: %w", err)
 	}
+	whole := cfg.withDefaults()
 	return orchestrator.Flow[Input, Outcome]{
 		Name:   whole.Name,
 		Agents: whole.agents(),
@@ -33,17 +34,25 @@ type run struct {
 	prompts prompt.Set
 	in      Input
 
+	kernel   *team.Run
+	machine  *team.Machine[Phase, Move]
 	state    State
+	out      Outcome
 	limit    time.Duration // the run is over after this much work time
+	began    time.Duration // of the iteration
 	grace    time.Duration
 	sent     int // messages
-	planned  int // requests for plans
+	turns    int // in out.Course
+	plans    int // requests for plans
 	guidance map[Role]*Guidance
 	verdicts []Verdict
 	reasons  []string       // why steps failed
 	last     *LastIteration // nil: this is the first one
 	goal     *Verdict
-	resumed  map[string]bool // steps whose attempt the previous run did not finish
+	resumed  map[string]bool      // steps whose attempt the previous run did not finish
+	scores   map[string][]float64 // earlier scores by gate and piece of work
+	next     orchestrator.Again   // what the Retrier said of this iteration
+	hostErr  error                // why rules of the host failed parts of the run
 }
 
 // Errors that end a part of the run, beside those that end all runs.
@@ -74,18 +83,26 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 
 // begin sets the state, and returns c with the budget of the run.
 func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
-	c = c.WithBudget(orchestrator.Budget{Cost: r.Limits.Cost, Calls: r.Limits.Calls, AllowUnpriced: c.Left().AllowUnpriced})
-	r.limit, r.grace = r.Limits.time(), graceTime(r.Limits.time(), r.Limits.Grace)
-	r.guidance, r.resumed = map[Role]*Guidance{}, map[string]bool{}
+	r.Limits = r.in.Limits.Or(r.Limits)
+	if r.limit = r.Limits.Time; r.limit <= 0 {
+		r.limit = endless
+	}
+	r.grace = graceTime(r.limit, r.Bounds.Grace)
+	r.guidance, r.resumed, r.scores = map[Role]*Guidance{}, map[string]bool{}, map[string][]float64{}
 	r.state = State{
 		ID: c.RunID(), PrimaryGoal: r.in.goal(), Plans: []Plan{}, PlanStack: []string{}, Iteration: 1, StartTime: c.Now(),
-		TimeLimit: r.Limits.Time, Agents: map[Role]AgentState{}, EventLog: []Header{},
+		TimeLimit: r.timeLimit(), Agents: map[Role]AgentState{}, EventLog: []Header{},
 	}
 	for _, role := range []Role{Planner, Coder, Tester, Supervisor} {
 		r.state.Agents[role] = AgentState{Status: "idle"}
 	}
-	r.state.Status = phases.Start(nil).Current()
-	c.Expose(func() any { return r.state })
+	limits := r.Limits
+	limits.Time = 0 // a call that is running at the end may continue
+	limits.AllowUnpriced = limits.AllowUnpriced || c.Left().AllowUnpriced
+	r.kernel, c = team.Begin(c, team.Start{
+		Team: "delivery", Asked: r.in.goal(), Outcome: &r.out.Outcome, Limits: limits, Permit: r.Rules.Permit, State: func() any { return r.state },
+	})
+	r.machine = team.NewMachine(r.kernel, "", phases, &r.state.Status)
 	return c
 }
 
@@ -94,7 +111,7 @@ func (r *run) continues(from State) {
 	s := &r.state
 	s.Plans, s.Iteration, s.Metrics = slices.Clone(from.Plans), max(1, from.Iteration), from.Metrics
 	s.Unverified, s.Snapshot, s.Unrestored = slices.Clone(from.Unverified), from.Snapshot, from.Snapshot != ""
-	r.planned = len(s.Plans)
+	r.plans = len(s.Plans)
 	root := s.root()
 	for i := range s.Plans {
 		p := &s.Plans[i]
@@ -113,66 +130,103 @@ func (r *run) continues(from State) {
 	}
 }
 
+// timeLimit is the limit as State shows it.
+func (r *run) timeLimit() time.Duration {
+	if r.limit == endless {
+		return off
+	}
+	return r.limit
+}
+
 // iterate returns nil when the goal is reached.
 func (r *run) iterate(c *orchestrator.Context) error {
-	root := r.state.root()
-	if root != nil && root.Status == planInProgress {
-		r.fire(c, moveContinue)
-	} else {
-		r.fire(c, moveStart)
-		root = nil
+	root, on := r.state.root(), moveContinue
+	if root == nil || root.Status != planInProgress {
+		root, on = nil, moveStart
 	}
-	for {
-		begun := c.Elapsed()
-		if root == nil {
-			planned, latest := r.planningEnds(begun)
-			id, err := r.plan(c, planJob{op: OpPlan, goal: r.state.PrimaryGoal, end: planned, until: latest, least: r.Limits.MinSteps})
-			if err != nil {
-				return err
-			}
-			root = r.state.plan(id)
+	if err := r.allow(c, "run", on); err != nil {
+		return err
+	}
+	r.fire(c, on)
+	for tries := make([]orchestrator.Try, r.state.Iteration-1); ; root = nil {
+		id, end, err := r.planned(c, root)
+		if err != nil {
+			return err
 		}
-		id := root.ID
-		_, err := r.execute(c, id, r.executionEnd(begun, c.Elapsed()))
-		if err != nil && !errors.Is(err, errLate) {
+		_, err = r.execute(c, id, end)
+		if _, part := isPart(err); err != nil && !part && !errors.Is(err, errLate) {
 			return err
 		}
 		reached, again, err := r.judgeGoal(c, id)
 		if err != nil || reached {
 			return err
 		}
-		if !again || r.state.Iteration >= r.Retry.Iterations {
-			return team.Fail(ErrGoalNotReached, "the goal is not reached: %s", r.last.Reason)
+		try := orchestrator.Try{Agent: cmp.Or(r.next.Agent, r.agent(Planner)), Feedback: r.last.Reason}
+		if v := r.last.Verdict; v != nil {
+			try.Score = &v.Score
 		}
-		r.fire(c, moveGoalUnmet)
-		r.state.Iteration++
-		r.state.PlanStack, root = []string{}, nil
+		tries = append(tries, try)
+		if err := r.another(c, id, tries, again); err != nil {
+			return err
+		}
 	}
 }
 
-// planningEnds returns when, in an iteration that began at a time, the last plan may be
-// asked for, and when the time of verification begins.
-func (r *run) planningEnds(begun time.Duration) (planned, latest time.Duration) {
-	if r.limit == endless {
-		return endless, endless
+// planned returns the root plan of an iteration, which is root if it is not nil, and when its
+// execution ends.
+func (r *run) planned(c *orchestrator.Context, root *Plan) (id string, end time.Duration, err error) {
+	r.began = c.Elapsed()
+	shares, err := r.allocate(c, "goal", Timing{Total: r.limit - r.began})
+	if err != nil {
+		return "", 0, err
 	}
-	a := Allocate(r.limit-begun, 0)
-	return begun + a.Planning, r.limit - a.Verification
+	if root != nil {
+		id = root.ID
+	} else if id, err = r.plan(c, planJob{
+		op: OpPlan, goal: r.state.PrimaryGoal, end: after(r.began, shares.Planning), until: r.limit - shares.Verification, least: r.Bounds.MinSteps,
+	}); err != nil {
+		return "", 0, err
+	}
+	return id, r.executionEnd(shares, r.began, c.Elapsed()), nil
 }
 
-// executionEnd returns when execution ends in an iteration that began at a time, and whose
-// plan is approved now.
-func (r *run) executionEnd(begun, now time.Duration) time.Duration {
-	if r.limit == endless {
-		return endless
+// another begins a further iteration, or returns why there is none.
+func (r *run) another(c *orchestrator.Context, id string, tries []orchestrator.Try, again bool) (err error) {
+	if again = again && r.hostErr == nil; again {
+		r.next, err = r.again(c, orchestrator.Working{Role: roleIteration, ID: "goal"}, tries)
+		again = r.next.Retry
 	}
-	return now + executionTime(r.limit-begun, now-begun)
+	if again && err == nil {
+		if err = c.Sleep(r.wait(c, r.next, endless)); err != nil {
+			return err
+		}
+		if err = r.allow(c, "plan/"+id, moveGoalUnmet); err != nil && team.Ends(err) {
+			return err
+		}
+	}
+	if r.hostErr != nil {
+		return team.Fail(ErrGoalNotReached, "the goal is not reached: %s: %w", r.last.Reason, r.hostErr)
+	}
+	if !again {
+		return team.Fail(ErrGoalNotReached, "the goal is not reached: %s", r.last.Reason)
+	}
+	r.fire(c, moveGoalUnmet)
+	if r.next.Feedback != "" {
+		r.last.Reason = r.next.Feedback
+	}
+	r.state.Iteration++
+	r.state.PlanStack = []string{}
+	return nil
 }
 
 // end ends the run and returns the outcome so far.
 func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
-	if !phases.Terminal(r.state.Status) {
-		r.fire(c, ending(c, err))
+	part, failed := isPart(err)
+	if failed {
+		err = part
+	}
+	if !r.machine.Over() {
+		r.fire(c, ending(c, err, failed))
 	}
 	if r.state.Status != Completed {
 		r.restoreAccepted(c)
@@ -182,13 +236,13 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 	s.Metrics.countSteps(s.Plans)
 	root := s.root()
 	whole := len(s.Unverified) == 0 && root != nil && root.unmet(0) == ""
-	out := Outcome{Outcome: orchestrator.Outcome{
-		Status: ended(s.Status, err, s.achieved(), whole), Unverified: s.Unverified, Warnings: s.Warnings, Spent: c.Spent(), Elapsed: c.Elapsed(),
-	}, State: *s, Report: s.report(r.verdicts, r.reasons)}
+	out := &r.out
+	out.Status, out.Unverified = ended(s.Status, err, s.achieved(), whole), s.Unverified
+	out.State, out.Report = *s, s.report(r.verdicts, r.reasons)
 	if r.goal != nil {
 		out.Score = new(r.goal.Score)
 	}
-	e := Event{Status: out.Status, Percent: r.percent()}
+	e := Event{Percent: r.percent()}
 	if err != nil {
 		if out.Status == orchestrator.OutOfBudget && !errors.Is(err, orchestrator.ErrBudget) {
 			err = team.Fail(orchestrator.ErrBudget, "%w", err)
@@ -196,12 +250,12 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 		err = fmt.Errorf("delivery: %w", err)
 		e.Text = prompt.OneLine(err.Error())
 	}
-	c.Emit(EventRunFinished, e)
-	return out, err
+	r.kernel.End(c, err, &e)
+	return r.out, err
 }
 
 // ending returns the move for an error that ends a run.
-func ending(c *orchestrator.Context, err error) Move {
+func ending(c *orchestrator.Context, err error, part bool) Move {
 	switch {
 	case errors.Is(err, ErrTimeExpired):
 		return moveExpire
@@ -209,6 +263,8 @@ func ending(c *orchestrator.Context, err error) Move {
 		return moveCancel
 	case orchestrator.IsOver(err):
 		return moveOverspend
+	case part:
+		return moveFail
 	case errors.Is(err, ErrPlanning):
 		return movePlanFailed
 	case errors.Is(err, ErrGoalNotReached):

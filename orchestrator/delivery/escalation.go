@@ -1,11 +1,11 @@
 package delivery
 
 import (
-	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // Level says how strongly the supervisor intervenes.
@@ -17,7 +17,7 @@ const (
 	LevelRemind   Level = "REMIND"   // a remark in the next request
 	LevelCorrect  Level = "CORRECT"  // a clear redirection
 	LevelRefocus  Level = "REFOCUS"  // the next request has only the goal, the step and the correction
-	LevelCritical Level = "CRITICAL" // the same, with a final warning
+	LevelCritical Level = "CRITICAL" // as REFOCUS, with a final warning
 	LevelAbort    Level = "ABORT"    // the run ends
 )
 
@@ -39,71 +39,84 @@ func higher(a, b Level) Level {
 	return a
 }
 
-// Ladder says which scores and how many consecutive issues lead to which level. A zero
-// field is its default; orchestrator.None disables that rule.
+// Escalating is what Rules.Ladder knows of a verdict.
+type Escalating struct {
+	Gate   GateKind // gate that the verdict is of
+	Target string   // ID of the plan or step; "goal": the whole
+	Score  float64  // score, 0 to 100; 0 if Local
+	Passed bool     // true: the work passed its gate
+	Local  bool     // true: the work was rejected by a rule, without a model
+	Issues int      // number of rejections in a row over all members, this one included
+	Before Level    // level of the verdict before; "": this is the first
+}
+
+// Ladder is the Gate of verdicts by their score and by the number of rejections in a row. A
+// field that is 0 or orchestrator.None disables its rule.
 type Ladder struct {
-	Remind  float64 `json:"remind,omitempty"`  // a score, 0 to 100, below which the level is REMIND; 0: 70
-	Correct float64 `json:"correct,omitempty"` // below which it is CORRECT; 0: 50
-	Refocus float64 `json:"refocus,omitempty"` // below which it is REFOCUS; 0: 30
+	Remind  float64 `json:"remind"`  // score, 0 to 100, below which the level is REMIND
+	Correct float64 `json:"correct"` // score below which it is CORRECT
+	Refocus float64 `json:"refocus"` // score below which it is REFOCUS
 
-	CorrectAt  int `json:"correctAt,omitempty"`  // consecutive issues from which on it is CORRECT; 0: 2
-	RefocusAt  int `json:"refocusAt,omitempty"`  // REFOCUS; 0: 3
-	CriticalAt int `json:"criticalAt,omitempty"` // CRITICAL; 0: 4
-	AbortAt    int `json:"abortAt,omitempty"`    // ABORT; 0: 5
+	CorrectAt  int `json:"correctAt"`  // number of rejections from which on it is CORRECT
+	RefocusAt  int `json:"refocusAt"`  // number from which on it is REFOCUS
+	CriticalAt int `json:"criticalAt"` // number from which on it is CRITICAL
+	AbortAt    int `json:"abortAt"`    // number from which on it is ABORT
 }
 
-func (l Ladder) withDefaults() Ladder {
-	l.Remind, l.Correct, l.Refocus = cmp.Or(l.Remind, 70), cmp.Or(l.Correct, 50), cmp.Or(l.Refocus, 30)
-	l.CorrectAt, l.RefocusAt = cmp.Or(l.CorrectAt, 2), cmp.Or(l.RefocusAt, 3)
-	l.CriticalAt, l.AbortAt = cmp.Or(l.CriticalAt, 4), cmp.Or(l.AbortAt, 5)
-	return l
+// Decide returns the level of a verdict. What passes is judged by its score, so it never
+// aborts; a rejection without a model is REMIND at least.
+func (l Ladder) Decide(e Escalating) Level {
+	switch {
+	case e.Passed:
+		return l.byScore(e.Score)
+	case e.Local:
+		return higher(LevelRemind, l.byCount(e.Issues))
+	}
+	return higher(l.byScore(e.Score), l.byCount(e.Issues))
 }
 
-// validate adds what is wrong with a ladder that has its defaults.
-func (l Ladder) validate(f *team.Faults) {
-	scores := []struct {
-		field string
-		below float64
-	}{{"Policy.Ladder.Remind", l.Remind}, {"Policy.Ladder.Correct", l.Correct}, {"Policy.Ladder.Refocus", l.Refocus}}
-	for i, s := range scores {
-		if s.below != off {
-			f.Within(s.field, s.below, 0, 100)
+// Validate returns what is wrong with l, or nil.
+func (l Ladder) Validate() error {
+	var faults []error
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	names, scores := []string{"Remind", "Correct", "Refocus"}, []float64{l.Remind, l.Correct, l.Refocus}
+	for i, below := range scores {
+		if !(below >= 0 && below <= 100) && below != off {
+			bad("%s is %v, want 0 to 100", names[i], below)
 		}
-		if i > 0 && s.below > scores[i-1].below && scores[i-1].below != off {
-			f.Add("%s is %v, want at most %s, %v", s.field, s.below, scores[i-1].field, scores[i-1].below)
+		if i > 0 && scores[i-1] > 0 && below > scores[i-1] {
+			bad("%s is %v, want at most %s, %v", names[i], below, names[i-1], scores[i-1])
 		}
 	}
-	counts := []struct {
-		field string
-		from  int
-	}{{"Policy.Ladder.CorrectAt", l.CorrectAt}, {"Policy.Ladder.RefocusAt", l.RefocusAt}, {"Policy.Ladder.CriticalAt", l.CriticalAt}, {"Policy.Ladder.AbortAt", l.AbortAt}}
-	for i, c := range counts {
-		if c.from != off && c.from < 1 {
-			f.Add("%s is %d, want 1 or more", c.field, c.from)
+	names, counts := []string{"CorrectAt", "RefocusAt", "CriticalAt", "AbortAt"}, []int{l.CorrectAt, l.RefocusAt, l.CriticalAt, l.AbortAt}
+	for i, from := range counts {
+		if from < off {
+			bad("%s is %d, want 0 or more", names[i], from)
 		}
-		if i > 0 && c.from != off && c.from < counts[i-1].from {
-			f.Add("%s is %d, want at least %s, %d", c.field, c.from, counts[i-1].field, counts[i-1].from)
+		if i > 0 && from > 0 && from < counts[i-1] {
+			bad("%s is %d, want at least %s, %d", names[i], from, names[i-1], counts[i-1])
 		}
 	}
+	return errors.Join(faults...)
 }
 
-// byScore returns the level of a score, 0 to 100. Scores are rounded to six
-// decimals; a bound belongs to the lighter level.
+// byScore returns the level of a score, 0 to 100. Scores are rounded to six decimals; a
+// bound belongs to the lighter level.
 func (l Ladder) byScore(score float64) Level {
 	switch score = grading.Round6(score); {
-	case l.Refocus != off && score < l.Refocus:
+	case score < l.Refocus:
 		return LevelRefocus
-	case l.Correct != off && score < l.Correct:
+	case score < l.Correct:
 		return LevelCorrect
-	case l.Remind != off && score < l.Remind:
+	case score < l.Remind:
 		return LevelRemind
 	}
 	return LevelNone
 }
 
-// byCount returns the level of n consecutive issues.
+// byCount returns the level of n rejections in a row.
 func (l Ladder) byCount(n int) Level {
-	switch reached := func(from int) bool { return from != off && n >= from }; {
+	switch reached := func(from int) bool { return from > 0 && n >= from }; {
 	case reached(l.AbortAt):
 		return LevelAbort
 	case reached(l.CriticalAt):
@@ -116,27 +129,9 @@ func (l Ladder) byCount(n int) Level {
 	return LevelNone
 }
 
-// Escalation counts consecutive issues over all agents of a run. An issue is a verdict,
-// or a check without a model, that does not pass. Ungraded work is no issue and changes
-// nothing.
+// Escalation counts rejections in a row over all agents of a run. A rejection is a verdict,
+// or a check without a model, that does not pass. Ungraded work changes nothing.
 type Escalation struct {
-	Issues int   `json:"issues"`
-	Level  Level `json:"level"` // of the last verdict; "" before the first
-}
-
-// passed counts a verdict that passes its gate; a low score may still lead to a level.
-func (e *Escalation) passed(l Ladder, score float64) {
-	e.Issues, e.Level = 0, l.byScore(score)
-}
-
-// rejected counts a verdict that does not pass.
-func (e *Escalation) rejected(l Ladder, score float64) {
-	e.Issues++
-	e.Level = higher(l.byScore(score), l.byCount(e.Issues))
-}
-
-// local counts a rejection without a model.
-func (e *Escalation) local(l Ladder) {
-	e.Issues++
-	e.Level = higher(LevelRemind, l.byCount(e.Issues))
+	Issues int   `json:"issues"` // number of rejections in a row
+	Level  Level `json:"level"`  // level of the last verdict; "" before the first
 }

@@ -9,8 +9,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/team"
 )
+
+// defaultLadder is that of teams that are given none.
+var defaultLadder, _ = DefaultRules().Ladder.(Ladder)
 
 func TestLevel(t *testing.T) {
 	for _, tt := range []struct {
@@ -40,7 +42,7 @@ func TestLevel(t *testing.T) {
 		{"SC10 next to the bound is the bound", 69.9999999, 0, LevelNone},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := Ladder{}.withDefaults()
+			l := defaultLadder
 			assert.Equal(t, tt.want, higher(l.byScore(tt.score), l.byCount(tt.issues)))
 			assert.Equal(t, tt.want, higher(l.byCount(tt.issues), l.byScore(tt.score)))
 		})
@@ -71,18 +73,13 @@ func TestEscalation(t *testing.T) {
 		{"SC11 rejected though the score is high", []step{{score: 95}, {score: 95}}, []Level{LevelNone, LevelCorrect}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var e Escalation
+			issues := 0
 			for i, s := range tt.steps {
-				l := Ladder{}.withDefaults()
-				switch {
-				case s.local:
-					e.local(l)
-				case s.passed:
-					e.passed(l, s.score)
-				default:
-					e.rejected(l, s.score)
+				if issues++; s.passed {
+					issues = 0
 				}
-				assert.Equal(t, tt.want[i], e.Level, "verdict %d", i+1)
+				level := defaultLadder.Decide(Escalating{Score: s.score, Passed: s.passed, Local: s.local, Issues: issues})
+				assert.Equal(t, tt.want[i], level, "verdict %d", i+1)
 			}
 		})
 	}
@@ -99,7 +96,7 @@ func TestLevels(t *testing.T) {
 }
 
 func TestLadder(t *testing.T) {
-	custom := Ladder{Remind: 90, Correct: orchestrator.None, Refocus: orchestrator.None, CorrectAt: orchestrator.None, RefocusAt: 2, AbortAt: orchestrator.None}.withDefaults()
+	custom := Ladder{Remind: 90, Correct: orchestrator.None, RefocusAt: 2, CriticalAt: 4, AbortAt: orchestrator.None}
 	assert.Equal(t, LevelRemind, custom.byScore(0))
 	assert.Equal(t, LevelRemind, custom.byScore(89))
 	assert.Equal(t, LevelNone, custom.byScore(90))
@@ -107,36 +104,29 @@ func TestLadder(t *testing.T) {
 	assert.Equal(t, LevelRefocus, custom.byCount(2))
 	assert.Equal(t, LevelCritical, custom.byCount(100))
 
-	var f team.Faults
-	Ladder{}.withDefaults().validate(&f)
-	custom.validate(&f)
-	Ladder{CorrectAt: 1, RefocusAt: 1}.withDefaults().validate(&f)
-	require.NoError(t, f.Err())
-	Ladder{Remind: 101, Correct: 20, Refocus: math.NaN(), CorrectAt: -2, CriticalAt: 2}.withDefaults().validate(&f)
-	require.EqualError(t, f.Err(), `Policy.Ladder.Remind is 101, want 0 to 100
-Policy.Ladder.Refocus is NaN, want 0 to 100
-Policy.Ladder.CorrectAt is -2, want 1 or more
-Policy.Ladder.CriticalAt is 2, want at least Policy.Ladder.RefocusAt, 3`)
-	f = team.Faults{}
-	Ladder{Remind: 40}.withDefaults().validate(&f)
-	require.EqualError(t, f.Err(), `Policy.Ladder.Correct is 50, want at most Policy.Ladder.Remind, 40`)
+	require.NoError(t, defaultLadder.Validate())
+	require.NoError(t, custom.Validate())
+	require.NoError(t, Ladder{}.Validate(), "it never intervenes")
+	require.NoError(t, Ladder{CorrectAt: 1, RefocusAt: 1, CriticalAt: 4, AbortAt: 5}.Validate())
+	require.EqualError(t, Ladder{Remind: 101, Correct: 20, Refocus: math.NaN(), CorrectAt: -2, RefocusAt: 3, CriticalAt: 2}.Validate(), `Remind is 101, want 0 to 100
+Refocus is NaN, want 0 to 100
+CorrectAt is -2, want 0 or more
+CriticalAt is 2, want at least RefocusAt, 3`)
+	require.EqualError(t, Ladder{Remind: 40, Correct: 50}.Validate(), `Correct is 50, want at most Remind, 40`)
 }
 
 // A lower score or one issue more is never a lighter level.
 func TestEscalationLaws(t *testing.T) {
-	l := Ladder{}.withDefaults()
+	l := defaultLadder
 	rapid.Check(t, func(r *rapid.T) {
 		high := rapid.Float64Range(0, 100).Draw(r, "high")
 		low := rapid.Float64Range(0, high).Draw(r, "low")
 		n := rapid.IntRange(0, 10).Draw(r, "issues")
 		assert.False(t, l.byScore(high).Above(l.byScore(low)))
 		assert.False(t, l.byCount(n).Above(l.byCount(n+1)))
-		a, b := Escalation{Issues: n}, Escalation{Issues: n}
-		a.passed(l, high)
-		assert.Zero(t, a.Issues)
-		assert.False(t, a.Level.Above(LevelRefocus), "what passes never aborts")
-		b.rejected(l, low)
-		assert.Equal(t, n+1, b.Issues)
-		assert.Equal(t, n+1 >= 5, b.Level == LevelAbort)
+		passed := l.Decide(Escalating{Score: high, Passed: true, Issues: n})
+		assert.False(t, passed.Above(LevelRefocus), "what passes never aborts")
+		rejected := l.Decide(Escalating{Score: low, Issues: n + 1})
+		assert.Equal(t, n+1 >= 5, rejected == LevelAbort)
 	})
 }

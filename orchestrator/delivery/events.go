@@ -7,60 +7,58 @@ import (
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/page"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// The kinds of records that a run emits. Their data is an Event, of which the named
-// fields are set.
+// The kinds of records that a run emits, beside run.started, run.finished and
+// warning.raised of [team.Kind]. Their data is an Event, of which the named fields are set.
 const (
-	EventMessageSent    = "delivery.message.sent"    // Header, Payload
-	EventPhaseChanged   = "delivery.phase.changed"   // From, Phase, On
-	EventStepStarted    = "delivery.step.started"    // Target, Attempt, Left: of the step's time, Percent
-	EventStepCompleted  = "delivery.step.completed"  // Target, Percent
-	EventStepFailed     = "delivery.step.failed"     // Target, Text, Percent
-	EventStepBlocked    = "delivery.step.blocked"    // Target, Text
-	EventFixStarted     = "delivery.fix.started"     // Target, Attempt: the cycle
-	EventFixFinished    = "delivery.fix.finished"    // Target, Attempt, Text: "": the fix was accepted
-	EventBudgetExceeded = "delivery.budget.exceeded" // Target, Text: which one
-	EventAgentRetried   = "delivery.agent.retried"   // Role, Attempt: the next one, Left: the wait before it, Text
-	EventAgentFailed    = "delivery.agent.failed"    // Role, Target, Text
-	EventWarningRaised  = "delivery.warning.raised"  // Warning
-	EventWorkJudged     = "delivery.work.judged"     // Target, Verdict, Text: why the work is rejected; "": it passes
-	EventProjectTested  = "delivery.project.tested"  // Target, Tests: the result of a real run
-	EventProjectChanged = "delivery.project.changed" // Target, Text: the difference that a step made
-	EventRunFinished    = "delivery.run.finished"    // Status, Text, Percent
+	EventMessageSent    team.Kind = "delivery.message.sent"    // Header, Payload
+	EventPhaseChanged   team.Kind = "delivery.phase.changed"   // Moves: the move of the run
+	EventStepStarted    team.Kind = "delivery.step.started"    // Target, Try, Left: of the step's time, Percent
+	EventStepCompleted  team.Kind = "delivery.step.completed"  // Target, Percent
+	EventStepFailed     team.Kind = "delivery.step.failed"     // Target, Text, Percent
+	EventStepBlocked    team.Kind = "delivery.step.blocked"    // Target, Text
+	EventFixStarted     team.Kind = "delivery.fix.started"     // Target, Try: number of the fix
+	EventFixFinished    team.Kind = "delivery.fix.finished"    // Target, Try, Text: "": the fix was accepted
+	EventBudgetExceeded team.Kind = "delivery.budget.exceeded" // Target, Text: which time is up
+	EventAgentRetried   team.Kind = "delivery.agent.retried"   // Who, Target, Try: the next one, Wait before it, Text
+	EventAgentFailed    team.Kind = "delivery.agent.failed"    // Who, Target, Text
+	EventWarningRaised  team.Kind = "delivery.warning.raised"  // Warning
+	EventWorkJudged     team.Kind = "delivery.work.judged"     // Target, Verdict, Text: why the work is rejected; "": it passes
+	EventProjectTested  team.Kind = "delivery.project.tested"  // Target, Tests: the result of a real run
+	EventProjectChanged team.Kind = "delivery.project.changed" // Target, Text: the difference that a step made
 )
 
-// Message is the type of a message between members of the team.
+// Message is the type of a message between members of the team, such as "CODE_REQUEST".
 type Message string
 
-// The messages.
+// The messages whose Payload is worth showing.
 const (
-	PlanRequest     Message = "PLAN_REQUEST"
-	PlanResponse    Message = "PLAN_RESPONSE"
-	ReplanRequest   Message = "REPLAN_REQUEST"
-	SubPlanResponse Message = "SUBPLAN_RESPONSE"
-	CodeRequest     Message = "CODE_REQUEST"
-	CodeResponse    Message = "CODE_RESPONSE"
-	CodeFixRequest  Message = "CODE_FIX_REQUEST"
-	TestRequest     Message = "TEST_REQUEST"
-	TestResponse    Message = "TEST_RESPONSE"
-	FixPlanMessage  Message = "FIX_PLAN"
-	VerifyRequest   Message = "VERIFY_REQUEST"
-	VerifyResponse  Message = "VERIFY_RESPONSE"
-	Correction      Message = "CORRECTION"
-	EscalationSent  Message = "ESCALATION"
-	StepComplete    Message = "STEP_COMPLETE"
-	StepIsBlocked   Message = "STEP_BLOCKED"
-	GoalComplete    Message = "GOAL_COMPLETE"
-	Abort           Message = "ABORT"
+	PlanResponse    Message = "PLAN_RESPONSE"    // a plan: analysis and steps
+	SubPlanResponse Message = "SUBPLAN_RESPONSE" // a plan for a step
+	CodeResponse    Message = "CODE_RESPONSE"    // a CodeOutput
+	FixPlanMessage  Message = "FIX_PLAN"         // a FixPlan
 )
 
-// Messages are all of them.
-var Messages = []Message{
-	PlanRequest, PlanResponse, ReplanRequest, SubPlanResponse, CodeRequest, CodeResponse, CodeFixRequest, TestRequest, TestResponse,
-	FixPlanMessage, VerifyRequest, VerifyResponse, Correction, EscalationSent, StepComplete, StepIsBlocked, GoalComplete, Abort,
-}
+const (
+	planRequest    Message = "PLAN_REQUEST"
+	replanRequest  Message = "REPLAN_REQUEST"
+	codeRequest    Message = "CODE_REQUEST"
+	codeFixRequest Message = "CODE_FIX_REQUEST"
+	testRequest    Message = "TEST_REQUEST"
+	testResponse   Message = "TEST_RESPONSE"
+	verifyRequest  Message = "VERIFY_REQUEST"
+	verifyResponse Message = "VERIFY_RESPONSE"
+	correction     Message = "CORRECTION"
+	escalationSent Message = "ESCALATION"
+	stepComplete   Message = "STEP_COMPLETE"
+	stepIsBlocked  Message = "STEP_BLOCKED"
+	goalComplete   Message = "GOAL_COMPLETE"
+	abortSent      Message = "ABORT"
+)
 
 // Beside the roles, messages go to or come from these.
 const (
@@ -70,45 +68,51 @@ const (
 
 // Header is a message without its payload.
 type Header struct {
-	ID       string   `json:"id"` // m1, m2, …
-	Message  Message  `json:"message"`
-	From     Role     `json:"from"`
-	To       Role     `json:"to"`
-	Answers  string   `json:"correlationId,omitempty"` // the ID of the request
-	PlanPath []string `json:"planPath,omitempty"`      // IDs, the root first
-	Depth    int      `json:"depth"`
-	Target   string   `json:"target,omitempty"` // the ID of the plan or step; "goal"
+	ID       string   `json:"id,omitempty"`       // number of the message: m1, m2, …
+	Message  Message  `json:"message,omitempty"`  // type of the message
+	From     Role     `json:"from,omitempty"`     // sender: a role, or "orchestrator"
+	To       Role     `json:"to,omitempty"`       // receiver: a role, "orchestrator" or "all"
+	Answers  string   `json:"answers,omitempty"`  // ID of the request; "": it answers none
+	PlanPath []string `json:"planPath,omitempty"` // IDs of the plans that are executed, the root first
+	Depth    int      `json:"depth,omitempty"`    // depth of the last of them
+	Target   string   `json:"target,omitempty"`   // ID of the plan or step; "goal": the whole
 }
 
-// Event is the data of the records that a run emits.
+// Event is the data of the records that a run emits. The kind says which fields are set.
 type Event struct {
-	*Header
+	team.Event
+	Header // of a message; of another record only Target is set
 
-	Payload any                   `json:"payload,omitempty"` // as JSON
-	From    Phase                 `json:"fromPhase,omitempty"`
-	Phase   Phase                 `json:"phase,omitempty"`
-	On      Move                  `json:"on,omitempty"`
-	Target  string                `json:"of,omitempty"`
-	Role    Role                  `json:"role,omitempty"`
-	Attempt int                   `json:"attempt,omitempty"`
-	Left    time.Duration         `json:"left,omitempty"` // in nanoseconds
-	Percent *int                  `json:"percent,omitempty"`
-	Verdict *Verdict              `json:"verdict,omitempty"`
-	Tests   *TestResult           `json:"tests,omitempty"`
-	Warning *orchestrator.Warning `json:"warning,omitempty"`
-	Status  orchestrator.Status   `json:"status,omitempty"`
-	Text    string                `json:"text,omitempty"`
+	Payload any           `json:"payload,omitempty"` // content of the message, as JSON
+	Left    time.Duration `json:"left,omitzero"`     // time of a step; 0: not limited
+	Percent *int          `json:"percent,omitempty"` // part of the root plan that is finished; nil: there is none
+	Verdict *Verdict      `json:"verdict,omitempty"` // verdict that was given
+	Tests   *TestResult   `json:"tests,omitempty"`   // result of a real run of the tests
 }
 
-// keptHeaders is how many headers a State has.
-const keptHeaders = 1000
+// MarshalJSON returns the JSON of an Event.
+func (e Event) MarshalJSON() ([]byte, error) { return team.Encode(e) }
+
+// UnmarshalJSON reads the JSON of an Event.
+func (e *Event) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, e) }
+
+const (
+	keptHeaders = 1000 // largest number of headers in a State
+	keptTurns   = 1000 // largest number of turns in an Outcome
+)
 
 // fire moves the run's state machine.
 func (r *run) fire(c *orchestrator.Context, on Move) {
-	from := r.state.Status
-	shift("run", phases, &r.state.Status, on)
-	c.Emit(EventPhaseChanged, Event{From: from, Phase: r.state.Status, On: on})
+	r.machine.Fire(c, on)
+	r.emit(c, EventPhaseChanged, Event{})
 }
+
+// about is an event with its target and a text.
+func about(target, text string) Event {
+	return Event{Event: team.Event{Text: text}, Header: Header{Target: target}}
+}
+
+func (r *run) emit(c *orchestrator.Context, kind team.Kind, e Event) { r.kernel.Emit(c, kind, &e) }
 
 // send emits a message and returns its ID.
 func (r *run) send(c *orchestrator.Context, h Header, payload any) string {
@@ -120,22 +124,34 @@ func (r *run) send(c *orchestrator.Context, h Header, payload any) string {
 		r.state.EventLog = slices.Delete(r.state.EventLog, 0, extra)
 		r.state.Dropped += extra
 	}
-	e := Event{Header: &h}
+	e := Event{Header: h}
 	if payload != nil {
 		e.Payload = agent.JSON(payload)
 	}
-	c.Emit(EventMessageSent, e)
+	r.emit(c, EventMessageSent, e)
 	return h.ID
 }
 
 // warn records a problem that does not end the run, each one once.
 func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...any) {
-	w := orchestrator.Warning{Code: "delivery/" + code, Who: who, Message: prompt.OneLine(fmt.Sprintf(format, args...))}
-	if slices.Contains(r.state.Warnings, w) {
-		return
+	w := orchestrator.Warning{Code: string(r.kernel.Code(code)), Who: who, Message: prompt.OneLine(fmt.Sprintf(format, args...))}
+	if !slices.Contains(r.out.Warnings, w) {
+		r.kernel.Warn(c, agent.Code(w.Code), who, "%s", w.Message)
 	}
-	r.state.Warnings = append(r.state.Warnings, w)
-	c.Emit(EventWarningRaised, Event{Warning: &w})
+}
+
+// tell adds a turn to the course of the run, under a title, or under the last one for "".
+func (r *run) tell(title string, turn page.Turn) {
+	course := &r.out.Course
+	if n := len(*course); n == 0 || title != "" && (*course)[n-1].Title != title {
+		*course = append(*course, page.Step{Title: title})
+	}
+	last := &(*course)[len(*course)-1]
+	last.Turns = append(last.Turns, turn)
+	if r.turns++; r.turns > keptTurns {
+		r.turns -= len((*course)[0].Turns)
+		*course = (*course)[1:]
+	}
 }
 
 // percent is the finished part of the root plan.

@@ -11,6 +11,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // answers is an agent that gives the same answer each time.
@@ -52,7 +53,7 @@ func deliver(cfg delivery.Config, agents agent.Roster) (delivery.Outcome, error)
 }
 
 func Example() {
-	out, err := deliver(delivery.Config{Limits: delivery.Limits{Calls: 50}}, crew())
+	out, err := deliver(delivery.Config{Limits: team.Limits{Calls: 50}}, crew())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -85,14 +86,13 @@ func ExampleConfig_prompts() {
 
 // A hook of the host answers where a role does not. What it gives is used and stays
 // unverified, so the run is partial at most.
-func ExampleHooks() {
+func ExampleRules_fallback() {
 	agents := crew()
 	agents["cleo"] = agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
 		return agent.Response{}, errors.New("the tester's account is locked")
 	})
 	out, err := deliver(delivery.Config{
-		Retry: delivery.Retry{Calls: 1, Wait: time.Millisecond},
-		Hooks: delivery.Hooks{Fallback: func(f delivery.Failure) ([]byte, error) {
+		Rules: delivery.Rules{Retrier: delivery.Retries{Call: orchestrator.Attempts{Max: 2, Wait: time.Millisecond}}, Fallback: func(f delivery.Failure) ([]byte, error) {
 			if f.Role != delivery.Tester {
 				return nil, nil // nothing is done in its place
 			}
@@ -111,7 +111,7 @@ func ExampleHooks() {
 // A run whose time is up hands out its state, from which a further run continues.
 func ExampleInput_from() {
 	agents := crew()
-	out, err := deliver(delivery.Config{Limits: delivery.Limits{Calls: 8}}, agents)
+	out, err := deliver(delivery.Config{Limits: team.Limits{Calls: 8}}, agents)
 	fmt.Println(out.Status, errors.Is(err, orchestrator.ErrBudget), out.Report.Unfinished)
 
 	flow, err := delivery.New(delivery.Config{Agents: delivery.Agents{Planner: "ann", Coder: "bob", Tester: "cleo", Supervisor: "dan"}})
@@ -131,8 +131,8 @@ func ExampleInput_from() {
 }
 
 // Ten minutes, shared out over a plan of two steps.
-func ExampleAllocate() {
-	a := delivery.Allocate(10*time.Minute, 2)
+func ExampleShares() {
+	a := delivery.DefaultRules().Allocator.Allocate(delivery.Timing{Total: 10 * time.Minute, Steps: 2})
 	fmt.Println(a.Planning, a.Execution, a.Verification, a.Step, a.Fix)
 	// Output: 1m0s 8m0s 1m0s 4m0s 1m12s
 }

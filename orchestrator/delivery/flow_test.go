@@ -34,7 +34,7 @@ func TestRuns(t *testing.T) {
 	done := func(calls int) ends {
 		return ends{calls: calls, phase: delivery.Completed, status: orchestrator.Completed}
 	}
-	iterations := func(n int) delivery.Config { return delivery.Config{Retry: delivery.Retry{Iterations: n}} }
+	iterating := func(n int) delivery.Config { return delivery.Config{Rules: iterations(n)} }
 	for _, tt := range []struct {
 		name string
 		project
@@ -134,7 +134,7 @@ func TestRuns(t *testing.T) {
 			assert.Equal(t, 1, p.sent(delivery.FixPlanMessage))
 			assert.Equal(t, 0, p.out.State.Metrics.VerificationsFailed, "SC52: failed tests are no issue")
 		}},
-		{"SA13 S50 SC13 SC14 SC59 tests keep failing", project{cfg: iterations(1), cast: map[string][]any{"check": times(4, failed)}}, ends{
+		{"SA13 S50 SC13 SC14 SC59 tests keep failing", project{cfg: iterating(1), cast: map[string][]any{"check": times(4, failed)}}, ends{
 			calls: 23, phase: delivery.Failed, status: orchestrator.Partial, err: delivery.ErrGoalNotReached,
 			metrics: func(m delivery.Metrics) bool {
 				return m.FixCycles == 3 && m.FailedSteps == 1 && m.CompletedSteps == 1 && m.TotalSteps == 2
@@ -145,7 +145,7 @@ func TestRuns(t *testing.T) {
 			assert.Equal(t, delivery.StepFailed, p.step(t, "p1.s1").Status)
 			assert.Equal(t, []string{"p1.s1"}, p.out.Report.Unfinished)
 		}},
-		{"SA14 SC25 SC34 SC42 a second iteration", project{cfg: iterations(2), cast: map[string][]any{"check": times(4, failed)}}, ends{
+		{"SA14 SC25 SC34 SC42 a second iteration", project{cfg: iterating(2), cast: map[string][]any{"check": times(4, failed)}}, ends{
 			calls: 38, phase: delivery.Completed, status: orchestrator.Completed, iteration: 2,
 			metrics: func(m delivery.Metrics) bool {
 				return m.ReplanCount == 1 && m.TotalSteps == 4 && m.CompletedSteps == 3 && m.FailedSteps == 1
@@ -170,10 +170,10 @@ func TestRuns(t *testing.T) {
 			t.Helper()
 			assert.Equal(t, 2, p.step(t, "p1.s1").Attempts)
 		}},
-		{"SA17 S44 the goal is rejected once", project{cfg: iterations(2), cast: map[string][]any{"verify goal": {marks(79), marks(80)}}}, ends{
+		{"SA17 S44 the goal is rejected once", project{cfg: iterating(2), cast: map[string][]any{"verify goal": {marks(79), marks(80)}}}, ends{
 			calls: 30, phase: delivery.Completed, status: orchestrator.Completed, iteration: 2,
 		}, nil},
-		{"SA18 SC59 the goal is always rejected", project{cfg: iterations(3), cast: map[string][]any{"verify goal": times(3, marks(75))}}, ends{
+		{"SA18 SC59 the goal is always rejected", project{cfg: iterating(3), cast: map[string][]any{"verify goal": times(3, marks(75))}}, ends{
 			calls: 45, phase: delivery.Failed, status: orchestrator.Partial, err: delivery.ErrGoalNotReached, iteration: 3,
 			metrics: func(m delivery.Metrics) bool { return m.ReplanCount == 2 },
 		}, func(t *testing.T, p played) {
@@ -216,7 +216,7 @@ func TestRuns(t *testing.T) {
 			t.Helper()
 			assert.Equal(t, 1, p.step(t, "p1.s1").Attempts)
 		}},
-		{"SA22 S3 SC22 SC20 S47 no sub-plan below depth 3", project{cfg: iterations(1), cast: map[string][]any{"code": {always{tooMuch}}}}, ends{
+		{"SA22 S3 SC22 SC20 S47 no sub-plan below depth 3", project{cfg: iterating(1), cast: map[string][]any{"code": {always{tooMuch}}}}, ends{
 			calls: 22, phase: delivery.Failed, status: orchestrator.Failed, err: delivery.ErrGoalNotReached,
 			metrics: func(m delivery.Metrics) bool { return m.FailedSteps == 8 && m.TotalSteps == 8 },
 		}, func(t *testing.T, p played) {
@@ -233,13 +233,13 @@ func TestRuns(t *testing.T) {
 			assert.Equal(t, []string{"p1.s1", "p1.s2"}, p.out.Report.Unfinished)
 		}},
 		{"SC53 SC20 steps of sub-plans alone are no result", project{
-			cfg:  delivery.Config{Retry: delivery.Retry{Iterations: 1}, Limits: delivery.Limits{Depth: 1}},
+			cfg:  delivery.Config{Rules: iterations(1), Bounds: delivery.Bounds{Depth: 1}},
 			cast: map[string][]any{"code": {tooMuch, code(), always{tooMuch}}, "subplan": {steps(2)}},
 		}, ends{calls: 2 + 1 + 2 + 5 + 1 + 1 + 2 + 1, phase: delivery.Failed, status: orchestrator.Failed, err: delivery.ErrGoalNotReached, metrics: func(m delivery.Metrics) bool {
 			return m.CompletedSteps == 1
 		}}, nil},
 		{"SA23 SC7 the step gate rejects three times", project{cast: map[string][]any{"verify step": times(3, marks(60))}}, done(35), nil},
-		{"SA24 S48 SC23 SC59 too many failed steps", project{cfg: iterations(1), cast: map[string][]any{"plan": {steps(5)}, "check": {always{failed}}}}, ends{
+		{"SA24 S48 SC23 SC59 too many failed steps", project{cfg: iterating(1), cast: map[string][]any{"plan": {steps(5)}, "check": {always{failed}}}}, ends{
 			calls: 50, phase: delivery.Failed, status: orchestrator.Failed, err: delivery.ErrGoalNotReached,
 		}, func(t *testing.T, p played) {
 			t.Helper()
@@ -346,7 +346,7 @@ func TestRuns(t *testing.T) {
 			assert.Equal(t, []float64{1, 2, 4}, p.slept(t))
 			assert.Equal(t, []string{"p1"}, p.out.Unverified)
 		}},
-		{"SA51 SC60 SC52 integration tests fail once", project{cfg: iterations(2), cast: map[string][]any{"integrate": {failed}}}, ends{
+		{"SA51 SC60 SC52 integration tests fail once", project{cfg: iterating(2), cast: map[string][]any{"integrate": {failed}}}, ends{
 			calls: 29, phase: delivery.Completed, status: orchestrator.Completed, iteration: 2,
 			metrics: func(m delivery.Metrics) bool { return m.VerificationsPassed == 17 && m.VerificationsFailed == 1 },
 		}, nil},
@@ -377,12 +377,12 @@ func TestRuns(t *testing.T) {
 			assert.NotNil(t, input[delivery.PlanInput](t, p.asked["plan"][1]).Last)
 			assert.Nil(t, input[delivery.PlanInput](t, p.asked["subplan"][0]).Last)
 		}},
-		{"SC41 an unknown complexity", project{cast: map[string][]any{"plan": {object{"steps": []object{
+		{"SC41 S9 an unknown complexity", project{cast: map[string][]any{"plan": {object{"steps": []object{
 			{"number": 1, "description": "a", "complexity": "hard"}, {"number": 2, "description": "b", "complexity": "Simple"},
 		}}}}}, done(15), func(t *testing.T, p played) {
 			t.Helper()
-			assert.Equal(t, delivery.Medium, p.step(t, "p1.s1").Complexity)
-			assert.Equal(t, delivery.Simple, p.step(t, "p1.s2").Complexity)
+			assert.Equal(t, "medium", p.step(t, "p1.s1").Complexity)
+			assert.Equal(t, "simple", p.step(t, "p1.s2").Complexity)
 			require.Len(t, p.out.Warnings, 1)
 			assert.Equal(t, "delivery/complexity", p.out.Warnings[0].Code)
 		}},

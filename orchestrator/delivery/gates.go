@@ -8,79 +8,47 @@ import (
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // off is orchestrator.None: disabled.
 const off = orchestrator.None
 
-// GateKind says what is judged.
+// GateKind says what a gate judges.
 type GateKind string
 
-// The kinds of gates.
+// The gates.
 const (
-	GatePlan GateKind = "plan"
-	GateCode GateKind = "code"
-	GateTest GateKind = "test"
-	GateStep GateKind = "step"
-	GateGoal GateKind = "goal"
+	GatePlan GateKind = "plan" // a plan, before it is executed
+	GateCode GateKind = "code" // code, before it is tested
+	GateTest GateKind = "test" // a report of tests
+	GateStep GateKind = "step" // a step whose tests pass
+	GateGoal GateKind = "goal" // the whole
 )
 
-// Gates are the scores, 0 to 100, at or above which work passes. Zero is the default;
-// with orchestrator.None the supervisor's approval and the other conditions of the gate
-// decide.
-type Gates struct {
-	Plan float64 `json:"plan,omitempty"` // 0: 70
-	Code float64 `json:"code,omitempty"` // 0: 60
-	Test float64 `json:"test,omitempty"` // 0: none
-	Step float64 `json:"step,omitempty"` // 0: 70
-	Goal float64 `json:"goal,omitempty"` // 0: 80
-}
-
-func (g Gates) withDefaults() Gates {
-	g.Plan, g.Code, g.Test = cmp.Or(g.Plan, 70), cmp.Or(g.Code, 60), cmp.Or(g.Test, off)
-	g.Step, g.Goal = cmp.Or(g.Step, 70), cmp.Or(g.Goal, 80)
-	return g
-}
-
-// validate adds what is wrong with gates that have their defaults.
-func (g Gates) validate(f *team.Faults) {
-	for _, gate := range []struct {
-		field string
-		score float64
-	}{{"Plan", g.Plan}, {"Code", g.Code}, {"Test", g.Test}, {"Step", g.Step}, {"Goal", g.Goal}} {
-		if gate.score != off {
-			f.Within("Policy.Gates."+gate.field, gate.score, 0, 100)
-		}
-	}
-}
-
-// threshold is the score at or above which work of the kind passes.
-func (g Gates) threshold(kind GateKind) float64 {
-	scores := map[GateKind]float64{GatePlan: g.Plan, GateCode: g.Code, GateTest: g.Test, GateStep: g.Step, GateGoal: g.Goal}
-	return max(0, scores[kind])
+// of is the score at or above which work of the kind passes; 0: any.
+func (t Thresholds) of(kind GateKind) float64 {
+	return max(0, map[GateKind]float64{GatePlan: t.Plan, GateCode: t.Code, GateTest: t.Test, GateStep: t.Step, GateGoal: t.Goal}[kind])
 }
 
 // Verdict is the supervisor's judgement of work.
 type Verdict struct {
-	Kind           GateKind `json:"kind"`
-	Target         string   `json:"target"` // the ID of the plan or step; "goal"
-	Approved       bool     `json:"approved"`
-	Score          float64  `json:"score"`               // 0 to 100
-	Threshold      float64  `json:"threshold,omitempty"` // the least score that passes; 0: any
-	Findings       []Issue  `json:"findings,omitempty"`
-	Evidence       []string `json:"evidence,omitempty"`
-	Progress       string   `json:"progress,omitempty"`
-	GoalAlignment  string   `json:"goalAlignment,omitempty"`
-	Reason         string   `json:"reason,omitempty"`
-	Recommendation string   `json:"recommendation,omitempty"`
-	Local          bool     `json:"local,omitempty"` // rejected by a rule, without a model: there is no score
-	Level          Level    `json:"level,omitempty"` // to which it led
+	Kind           GateKind `json:"kind"`                     // gate that it is of
+	Target         string   `json:"target"`                   // ID of the plan or step; "goal": the whole
+	Approved       bool     `json:"approved"`                 // true: the work is good enough
+	Score          float64  `json:"score"`                    // score, 0 to 100; 0 if Local
+	Threshold      float64  `json:"threshold,omitempty"`      // score that passes; 0: any
+	Findings       []Issue  `json:"findings,omitempty"`       // what is wrong with the work
+	Evidence       []string `json:"evidence,omitempty"`       // what proves that it is done
+	Progress       string   `json:"progress,omitempty"`       // how far the work is
+	GoalAlignment  string   `json:"goalAlignment,omitempty"`  // whether it still leads to the goal
+	Reason         string   `json:"reason,omitempty"`         // why it is judged so
+	Recommendation string   `json:"recommendation,omitempty"` // what to do next
+	Local          bool     `json:"local,omitempty"`          // true: rejected by a rule, without a model
+	Level          Level    `json:"level,omitempty"`          // level to which it led
 }
 
-// rejects says why work with the verdict does not pass; "": it passes.
-func (g Gates) rejects(v Verdict) string {
-	least := g.threshold(v.Kind)
+// refusal says why work with the verdict does not pass whatever its score is; "": it may.
+func (v Verdict) refusal() string {
 	switch {
 	case v.Kind == GateCode && slices.ContainsFunc(v.Findings, func(i Issue) bool { return i.Severity == Critical && i.Category == Security }):
 		return "there is a critical security issue"
@@ -88,16 +56,43 @@ func (g Gates) rejects(v Verdict) string {
 		return "there is no evidence of completion"
 	case !v.Approved:
 		return cmp.Or(strings.TrimSpace(v.Reason), "the supervisor does not approve it")
-	case !(grading.Round6(v.Score) >= least): // also NaN
-		return fmt.Sprintf("its score is %v of 100, and %v are needed", v.Score, least)
 	}
 	return ""
 }
 
 // assumes reports whether the score that the host assumes for work that was not graded
 // passes its gate. The goal is never assumed to be met.
-func (g Gates) assumes(kind GateKind, score *float64) bool {
-	return score != nil && kind != GateGoal && grading.Round6(*score) >= g.threshold(kind)
+func (p Policy) assumes(kind GateKind) bool {
+	return p.AssumeScore != nil && kind != GateGoal && grading.Passes(*p.AssumeScore, p.Thresholds.of(kind))
+}
+
+// gate asks the host's gate about work with a verdict, and returns why it is rejected; "":
+// it passes.
+func (r *run) gate(c *orchestrator.Context, w review, v *Verdict) (why string, d grading.Decision, err error) {
+	if why = v.refusal(); why != "" {
+		return why, grading.Discard, nil
+	}
+	piece := fmt.Sprint(w.gate, " ", cmp.Or(w.piece, w.target))
+	s := grading.Standing{
+		Of: grading.Subject{ID: w.target, Group: r.state.CurrentPlan}, Score: v.Score, Threshold: r.Policy.Thresholds.of(w.gate),
+		Before: slices.Clone(r.scores[piece]), Try: len(r.scores[piece]) + 1,
+	}
+	r.scores[piece] = append(r.scores[piece], v.Score)
+	d, err = ruled(r, c, "Gates."+string(w.gate), w.target,
+		func() grading.Decision { return r.Rules.Gates.of(w.gate).Decide(s) },
+		func(d grading.Decision) string {
+			if known := []grading.Decision{grading.Accept, grading.Revise, grading.Discard}; !slices.Contains(known, d) {
+				return fmt.Sprintf("it decides %q, want one of %q", d, known)
+			}
+			return ""
+		})
+	switch {
+	case err != nil || d == grading.Accept:
+		return "", d, err
+	case grading.Passes(s.Score, s.Threshold):
+		return fmt.Sprintf("its score of %v does not pass the gate", v.Score), d, nil
+	}
+	return fmt.Sprintf("its score is %v of 100, and %v are needed", v.Score, s.Threshold), d, nil
 }
 
 // fails says why tests with the result have not passed; "": they have.

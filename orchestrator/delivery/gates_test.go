@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/team"
 )
 
 func TestGates(t *testing.T) {
@@ -35,39 +34,48 @@ func TestGates(t *testing.T) {
 		{"S44 SA17 the goal at the bound", Verdict{Kind: GateGoal, Approved: true, Score: 80}, ""},
 		{"S44 SA17 below it", Verdict{Kind: GateGoal, Approved: true, Score: 79}, "its score is 79 of 100, and 80 are needed"},
 		{"SC11 SA32 disapproved", Verdict{Kind: GateCode, Score: 95}, "the supervisor does not approve it"},
-		{"no number", Verdict{Kind: GateTest, Approved: true, Score: math.NaN()}, "its score is NaN of 100, and 0 are needed"},
 		{"six decimals", Verdict{Kind: GatePlan, Approved: true, Score: 69.9999999}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, Gates{}.withDefaults().rejects(tt.v))
+			assert.Equal(t, tt.want, rejects(Thresholds{}, tt.v))
 		})
 	}
 }
 
-func TestGatesOfTheHost(t *testing.T) {
-	g := Gates{Plan: orchestrator.None, Code: 95.5, Test: 50}.withDefaults()
-	assert.Empty(t, g.rejects(Verdict{Kind: GatePlan, Approved: true}))
-	assert.NotEmpty(t, g.rejects(Verdict{Kind: GatePlan}), "S2 the supervisor still decides")
-	assert.NotEmpty(t, g.rejects(Verdict{Kind: GateCode, Approved: true, Score: 95.4}))
-	assert.NotEmpty(t, g.rejects(Verdict{Kind: GateTest, Approved: true, Score: 49}))
-	var f team.Faults
-	g.validate(&f)
-	Gates{}.withDefaults().validate(&f)
-	require.NoError(t, f.Err())
-	Gates{Plan: 101, Code: -2, Step: math.Inf(1), Goal: math.NaN()}.withDefaults().validate(&f)
-	require.EqualError(t, f.Err(), `Policy.Gates.Plan is 101, want 0 to 100
-Policy.Gates.Code is -2, want 0 to 100
-Policy.Gates.Step is +Inf, want 0 to 100
-Policy.Gates.Goal is NaN, want 0 to 100`)
+// rejects says why work with a verdict is rejected under some thresholds; "": it passes.
+func rejects(t Thresholds, v Verdict) string {
+	r := &run{Config: Config{Policy: Policy{Thresholds: t}}.withDefaults(), scores: map[string][]float64{}}
+	why, _, err := r.gate(nil, review{gate: v.Kind}, &v)
+	if err != nil {
+		panic(err)
+	}
+	return why
+}
+
+func TestThresholdsOfTheHost(t *testing.T) {
+	own := Thresholds{Plan: orchestrator.None, Code: 95.5, Test: 50}
+	assert.Empty(t, rejects(own, Verdict{Kind: GatePlan, Approved: true}))
+	assert.NotEmpty(t, rejects(own, Verdict{Kind: GatePlan}), "S2 the supervisor still decides")
+	assert.NotEmpty(t, rejects(own, Verdict{Kind: GateCode, Approved: true, Score: 95.4}))
+	assert.NotEmpty(t, rejects(own, Verdict{Kind: GateTest, Approved: true, Score: 49}))
+	agents := Agents{Planner: "x", Coder: "x", Tester: "x", Supervisor: "x"}
+	require.NoError(t, Config{Agents: agents, Policy: Policy{Thresholds: own}}.check())
+	require.EqualError(t, Config{Agents: agents, Policy: Policy{Thresholds: Thresholds{Plan: 101, Code: -2, Step: math.Inf(1), Goal: math.NaN()}}}.check(),
+		`Policy.Thresholds.Plan is 101, want 0 to 100
+Policy.Thresholds.Code is -2, want 0 to 100
+Policy.Thresholds.Step is +Inf, want 0 to 100
+Policy.Thresholds.Goal is NaN, want 0 to 100`)
 }
 
 func TestAssumedScore(t *testing.T) {
-	g, score := Gates{}.withDefaults(), func(x float64) *float64 { return &x }
-	assert.False(t, g.assumes(GatePlan, nil), "SC51 the host says so, or nothing is assumed")
-	assert.True(t, g.assumes(GatePlan, score(70)), "SC51 where it reaches the gate")
-	assert.False(t, g.assumes(GatePlan, score(69)), "SC51 below it, as nil")
-	assert.True(t, g.assumes(GateTest, score(0)))
-	assert.False(t, g.assumes(GateGoal, score(100)), "SC51 never the goal")
+	assumes := func(kind GateKind, score *float64) bool {
+		return Policy{AssumeScore: score, Thresholds: Config{}.withDefaults().Policy.Thresholds}.assumes(kind)
+	}
+	assert.False(t, assumes(GatePlan, nil), "SC51 the host says so, or nothing is assumed")
+	assert.True(t, assumes(GatePlan, new(70.0)), "SC51 where it reaches the gate")
+	assert.False(t, assumes(GatePlan, new(69.0)), "SC51 below it, as nil")
+	assert.True(t, assumes(GateTest, new(0.0)))
+	assert.False(t, assumes(GateGoal, new(100.0)), "SC51 never the goal")
 }
 
 func TestResults(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 var errBoom = errors.New("boom")
@@ -89,6 +90,16 @@ type played struct {
 	err   error
 	log   []runlog.Record
 	asked asked
+}
+
+// iterations are the rules of a team with so many root plans.
+func iterations(n int) delivery.Rules {
+	return delivery.Rules{Retrier: delivery.Retries{Iteration: orchestrator.Attempts{Max: n}}}
+}
+
+// fixes are the rules of a team with so many root plans, and fixes of an attempt.
+func fixes(iterations, n int) delivery.Rules {
+	return delivery.Rules{Retrier: delivery.Retries{Iteration: orchestrator.Attempts{Max: iterations}, Fix: orchestrator.Attempts{Max: n + 1}}}
 }
 
 func config() delivery.Config {
@@ -201,10 +212,10 @@ func (p project) play(t *testing.T) played {
 }
 
 // events are the run's own records of a kind.
-func (p played) events(t *testing.T, kind string) (found []delivery.Event) {
+func (p played) events(t *testing.T, kind team.Kind) (found []delivery.Event) {
 	t.Helper()
 	for _, rec := range p.log {
-		if rec.Kind == kind {
+		if rec.Kind == string(kind) {
 			var e delivery.Event
 			require.NoError(t, json.Unmarshal(rec.Data, &e))
 			found = append(found, e)
@@ -235,7 +246,7 @@ func (p played) sent(m delivery.Message) (n int) {
 func (p played) slept(t *testing.T) (all []float64) {
 	t.Helper()
 	for _, e := range p.events(t, delivery.EventAgentRetried) {
-		all = append(all, e.Left.Seconds())
+		all = append(all, e.Wait.Seconds())
 	}
 	return all
 }
@@ -259,7 +270,9 @@ func (p played) trace(t *testing.T) string {
 	t.Helper()
 	var all []string
 	for _, e := range p.events(t, delivery.EventPhaseChanged) {
-		all = append(all, string(e.On))
+		require.Len(t, e.Moves, 1)
+		move := strings.Fields(e.Moves[0])[1]
+		all = append(all, strings.Trim(move, "->"))
 	}
 	return strings.Join(all, " ")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -25,7 +26,7 @@ func slow(seconds int, answer any) any {
 }
 
 func limited(minutes int) delivery.Config {
-	return delivery.Config{Limits: delivery.Limits{Time: time.Duration(minutes) * time.Minute}}
+	return delivery.Config{Limits: team.Limits{Time: time.Duration(minutes) * time.Minute}}
 }
 
 // tight is a run of ten minutes whose plan takes 350 s: execution has the next 190 s.
@@ -106,7 +107,7 @@ func TestTime(t *testing.T) {
 	})
 	t.Run("SC5 a sub-plan has the time of its step", func(t *testing.T) {
 		cfg := limited(60)
-		cfg.Retry.Iterations = 1 // a step has four minutes
+		cfg.Rules = iterations(1) // a step has four minutes
 		p := project{cfg: cfg, cast: map[string][]any{
 			"plan": {steps(12)}, "code": {tooMuch}, "subplan": {slow(230, steps(1))}, "verify plan": {marks(90), slow(20, marks(60))},
 		}}.play(t)
@@ -116,7 +117,7 @@ func TestTime(t *testing.T) {
 	})
 	t.Run("SA46 S33 SC4 the time for fixes is up", func(t *testing.T) {
 		cfg := limited(60)
-		cfg.Retry.Iterations = 1
+		cfg.Rules = iterations(1)
 		p := project{cfg: cfg, cast: map[string][]any{
 			"plan": {steps(12)}, "check": {failed, failed}, "fix": {slow(75, code())}, // 48 minutes for 12 steps; 72 s of 4 minutes for fixes
 		}}.play(t)
@@ -132,14 +133,14 @@ func TestTime(t *testing.T) {
 	})
 	t.Run("SC5 S28 the time of a step is up", func(t *testing.T) {
 		cfg := limited(60)
-		cfg.Retry.Iterations = 1
+		cfg.Rules = iterations(1)
 		p := project{cfg: cfg, cast: map[string][]any{"plan": {steps(12)}, "code": {slow(245, code())}}}.play(t)
 		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
 		assert.Len(t, p.asked["verify code"], 11)
 	})
 	t.Run("SC5 SA46 no fix begins after the time of a step", func(t *testing.T) {
 		cfg := limited(60)
-		cfg.Retry.Iterations = 1 // a step has four minutes
+		cfg.Rules = iterations(1) // a step has four minutes
 		p := project{cfg: cfg, cast: map[string][]any{"plan": {steps(12)}, "code": {slow(230, code())}, "check": {failed}, "verify test": {slow(20, marks(90))}}}.play(t)
 		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
 		assert.Zero(t, p.out.State.Metrics.FixCycles)
@@ -147,7 +148,7 @@ func TestTime(t *testing.T) {
 	})
 	t.Run("SC5 no attempt begins after the time of a step", func(t *testing.T) {
 		cfg := limited(60)
-		cfg.Retry.Iterations = 1
+		cfg.Rules = iterations(1)
 		p := project{cfg: cfg, cast: map[string][]any{"plan": {steps(12)}, "code": {slow(230, code())}, "verify step": {slow(20, marks(60))}}}.play(t)
 		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
 		assert.Equal(t, 1, p.step(t, "p1.s1").Attempts)
@@ -167,7 +168,7 @@ func TestTime(t *testing.T) {
 	})
 	t.Run("SC5 the time of execution is up", func(t *testing.T) {
 		p := tight(map[string][]any{"code": {slow(94, code())}, "check": {slow(100, passed)}})
-		p.cfg.Retry.Iterations = 1
+		p.cfg.Rules = iterations(1)
 		got := p.play(t)
 		require.ErrorIs(t, got.err, delivery.ErrGoalNotReached)
 		require.ErrorContains(t, got.err, "not finished: steps 2")
@@ -211,12 +212,12 @@ func TestTime(t *testing.T) {
 		assert.Equal(t, 1, p.out.State.Metrics.VerificationsFailed)
 	})
 	t.Run("SC26 SC48 no limit of time", func(t *testing.T) {
-		p := project{cfg: delivery.Config{Limits: delivery.Limits{Time: orchestrator.None}}, cast: map[string][]any{"code": {slow(299, code()), slow(299, code())}}}.play(t)
+		p := project{cfg: delivery.Config{Limits: team.Limits{Time: orchestrator.None}}, cast: map[string][]any{"code": {slow(299, code()), slow(299, code())}}}.play(t)
 		require.NoError(t, p.err)
 		assert.Empty(t, input[delivery.PlanInput](t, p.asked["plan"][0]).TimeLeft)
 	})
 	t.Run("SX15 SC55 a call has five minutes", func(t *testing.T) {
-		p := project{cfg: delivery.Config{Limits: delivery.Limits{Time: orchestrator.None}}, cast: map[string][]any{"code": {flowtest.Hang()}}}.play(t)
+		p := project{cfg: delivery.Config{Limits: team.Limits{Time: orchestrator.None}}, cast: map[string][]any{"code": {flowtest.Hang()}}}.play(t)
 		require.NoError(t, p.err)
 		assert.InDelta(t, 301, p.out.Elapsed.Seconds(), 1, "and is tried again a second later")
 	})
@@ -233,19 +234,19 @@ func costs(usd float64, answer any) agent.Response {
 
 func TestBudgets(t *testing.T) {
 	t.Run("SX14 SC53 calls are used up, with a result", func(t *testing.T) {
-		p := project{cfg: delivery.Config{Limits: delivery.Limits{Calls: 8}}}.play(t)
+		p := project{cfg: delivery.Config{Limits: team.Limits{Calls: 8}}}.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, delivery.Aborted, p.out.State.Status)
 		assert.Equal(t, 8, p.asked.total())
 	})
 	t.Run("SX14 SC53 calls are used up, without one", func(t *testing.T) {
-		p := project{cfg: delivery.Config{Limits: delivery.Limits{Calls: 3}}}.play(t)
+		p := project{cfg: delivery.Config{Limits: team.Limits{Calls: 3}}}.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
 	})
 	t.Run("SX14 SC53 N1 money is used up", func(t *testing.T) {
-		p := project{cfg: delivery.Config{Limits: delivery.Limits{Cost: providers.Dollars(1)}}, cast: map[string][]any{"plan": {costs(1, steps(2))}}}.play(t)
+		p := project{cfg: delivery.Config{Limits: team.Limits{Cost: providers.Dollars(1)}}, cast: map[string][]any{"plan": {costs(1, steps(2))}}}.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
 		assert.Equal(t, providers.Dollars(1), p.out.State.Agents[delivery.Planner].Usage.Cost, "S24")
@@ -287,10 +288,10 @@ func TestBudgets(t *testing.T) {
 // endings are runs that end in every way but a cancel, which comes from outside.
 func endings() map[string]project {
 	cost := func(usd float64) delivery.Config {
-		return delivery.Config{Limits: delivery.Limits{Cost: providers.Dollars(usd)}}
+		return delivery.Config{Limits: team.Limits{Cost: providers.Dollars(usd)}}
 	}
-	once := delivery.Config{Retry: delivery.Retry{Iterations: 1}}
-	rough := delivery.Config{Retry: delivery.Retry{Iterations: 2}}
+	once := delivery.Config{Rules: iterations(1)}
+	rough := delivery.Config{Rules: iterations(2)}
 	lenient := delivery.Config{Policy: delivery.Policy{AcceptableFailures: 1}}
 	first := delivery.State{PrimaryGoal: "x", Plans: []delivery.Plan{{ID: "", Approved: true}}}
 	all := map[string]project{
@@ -315,7 +316,7 @@ func endings() map[string]project {
 		if p.cast == nil || p.cast["plan"] != nil || name == "SA43 partial, the time is up" {
 			continue
 		}
-		p.cfg.Limits.MinSteps, p.cast["plan"] = 1, []any{always{steps(1)}} // a step is enough to see it
+		p.cfg.Bounds.MinSteps, p.cast["plan"] = 1, []any{always{steps(1)}} // a step is enough to see it
 		all[name] = p
 	}
 	return all
@@ -324,7 +325,7 @@ func endings() map[string]project {
 // oneStep is a run of ten calls, which has so many: the plan, its review, code, its
 // review, the tests, their review, the step, the whole, its review, the goal.
 func oneStep(calls int64) project {
-	return project{cfg: delivery.Config{Limits: delivery.Limits{Calls: calls, MinSteps: 1}}, cast: map[string][]any{"plan": {steps(1)}}}
+	return project{cfg: delivery.Config{Limits: team.Limits{Calls: calls}, Bounds: delivery.Bounds{MinSteps: 1}}, cast: map[string][]any{"plan": {steps(1)}}}
 }
 
 // TestEnds has every end come out the same, wherever the run was killed and in whatever

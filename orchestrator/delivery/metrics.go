@@ -2,14 +2,14 @@ package delivery
 
 // Metrics are the figures of a run.
 type Metrics struct {
-	TotalSteps          int `json:"totalSteps"` // of all approved plans
-	CompletedSteps      int `json:"completedSteps"`
-	FailedSteps         int `json:"failedSteps"`
-	BlockedSteps        int `json:"blockedSteps"` // skipped, because a step before them failed
-	ReplanCount         int `json:"replanCount"`  // plans asked for after the first
-	FixCycles           int `json:"fixCycles"`
-	VerificationsPassed int `json:"verificationsPassed"`
-	VerificationsFailed int `json:"verificationsFailed"` // rejections without a model included
+	TotalSteps          int `json:"totalSteps"`          // number of steps of all approved plans
+	CompletedSteps      int `json:"completedSteps"`      // number of those that were completed
+	FailedSteps         int `json:"failedSteps"`         // number of those that failed
+	BlockedSteps        int `json:"blockedSteps"`        // number of those skipped because a step before them failed
+	ReplanCount         int `json:"replanCount"`         // number of plans asked for after the first
+	FixCycles           int `json:"fixCycles"`           // number of fixes
+	VerificationsPassed int `json:"verificationsPassed"` // number of verdicts that passed
+	VerificationsFailed int `json:"verificationsFailed"` // number of verdicts that rejected, those without a model included
 }
 
 // countSteps counts the steps of the approved plans among plans.

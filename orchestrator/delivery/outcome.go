@@ -9,19 +9,29 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/page"
 	"github.com/convene-go/convene/providers"
 )
 
-// Input is what is wanted.
+// Input is what is wanted. Unknown fields of its JSON are faults.
 type Input struct {
-	Goal    string            `json:"goal,omitempty"`    // required, at most 256 KiB; with From it may be left out
-	Context map[string]string `json:"context,omitempty"` // what the team should know, such as conventions of the project
+	Goal    string            `json:"goal,omitempty"`    // what is to be made, at most 256 KiB; required, but with From it may be left out
+	Context map[string]string `json:"context,omitempty"` // texts by name that the team should know, such as conventions of the project; nil: none
 
-	// From continues a run that ended before its goal: the State of its Outcome. Completed
-	// steps are kept, and an unfinished step keeps its count of attempts. Time and
-	// escalation start at zero. nil: the run begins with a plan.
+	// From continues a run that ended before its goal: it is the State of its Outcome.
+	// Completed steps are kept, and an unfinished step keeps its count of attempts. Time and
+	// escalation start at zero. Nil begins with a plan.
 	From *State `json:"from,omitempty"`
+
+	// Limits are those of this run. A field that is set replaces that of the Config.
+	Limits team.Limits `json:"limits,omitzero"`
 }
+
+// UnmarshalJSON reads the JSON of an Input. The error has all faults with their paths.
+func (in *Input) UnmarshalJSON(data []byte) error { return team.Decode(data, in) }
+
+// MarshalJSON returns the JSON of an Input.
+func (in Input) MarshalJSON() ([]byte, error) { return team.Encode(in) }
 
 // maxGoal is how many bytes a goal has at most.
 const maxGoal = 256 << 10
@@ -30,6 +40,7 @@ const maxGoal = 256 << 10
 const (
 	ErrEmptyGoal      = agent.Code("delivery/empty-goal")
 	ErrGoalTooLarge   = agent.Code("delivery/goal-too-large")
+	ErrLimits         = agent.Code("delivery/invalid-limits")   // Input.Limits cannot be used
 	ErrState          = agent.Code("delivery/invalid-state")    // Input.From cannot be continued
 	ErrPlanning       = agent.Code("delivery/planning")         // there is no approved plan
 	ErrGoalNotReached = agent.Code("delivery/goal-not-reached") // the iterations are used up, or the goal was not graded
@@ -45,6 +56,11 @@ func (in Input) validate() error {
 		return team.Fail(ErrEmptyGoal, "goal is empty")
 	case len(goal) > maxGoal:
 		return team.Fail(ErrGoalTooLarge, "goal has %d bytes, want at most %d", len(goal), maxGoal)
+	}
+	var f team.Faults
+	f.CheckAt("limits", in.Limits)
+	if err := f.Err(); err != nil {
+		return team.Fail(ErrLimits, "%w", err)
 	}
 	if in.From == nil {
 		return nil
@@ -67,66 +83,78 @@ func (in Input) goal() string {
 }
 
 // Outcome is the result of a run, also beside an error. Its Status is Completed if all
-// gates passed and no step failed; Partial if a step is missing or something was not
+// gates passed and no step failed. It is Partial if a step is missing or something was not
 // verified, or if the run ended before its goal with at least one step completed; else
-// OutOfBudget, Canceled or Failed. Score is the supervisor's for the goal, 0 to 100.
+// OutOfBudget, Canceled or Failed. Score is that of the goal, 0 to 100.
 type Outcome struct {
 	orchestrator.Outcome
 
-	State  State  `json:"state"`
-	Report Report `json:"report"`
+	State   State       `json:"state"`             // state at the end, from which a further run can continue
+	Report  Report      `json:"report"`            // summary for people
+	Changes []page.Step `json:"changes,omitempty"` // differences that accepted steps made in the project; nil: none
+	Course  []page.Step `json:"course,omitempty"`  // what members and the project did, in words; the last 1,000 turns or more
 }
+
+// MarshalJSON returns the JSON of an Outcome.
+func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
+
+// UnmarshalJSON reads the JSON of an Outcome.
+func (o *Outcome) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
 
 // Report is the summary of a run for people.
 type Report struct {
-	Steps       []StepSummary `json:"steps"` // of all approved plans
-	Verdicts    []Verdict     `json:"verdicts"`
-	FailReasons []string      `json:"failReasons"`
-	Unfinished  []string      `json:"unfinished"` // IDs of steps of the last plan that were not completed
+	Steps       []StepSummary `json:"steps"`       // steps of all approved plans
+	Verdicts    []Verdict     `json:"verdicts"`    // verdicts in order
+	FailReasons []string      `json:"failReasons"` // why steps failed or were skipped
+	Unfinished  []string      `json:"unfinished"`  // IDs of steps of the last root plan that were not completed
 }
 
 // StepSummary is a step without its code and tests.
 type StepSummary struct {
-	ID          string     `json:"id"`
-	Description string     `json:"description"`
-	Status      StepStatus `json:"status"`
-	Attempts    int        `json:"attempts"`
-	FailReason  string     `json:"failReason,omitempty"`
+	ID          string     `json:"id"`                   // plan and number: p1.s1
+	Description string     `json:"description"`          // what is to be done
+	Status      StepStatus `json:"status"`               // state in which it is
+	Attempts    int        `json:"attempts"`             // number of attempts
+	FailReason  string     `json:"failReason,omitempty"` // why it failed or was skipped
 }
 
 // State is what a run exposes while it runs, and at its end. It holds all that a further
 // run needs to continue: see Input.From.
 type State struct {
-	ID          string              `json:"id"` // of the run
-	PrimaryGoal string              `json:"primaryGoal"`
-	Status      Phase               `json:"status"`
-	Plans       []Plan              `json:"plans"`       // all that were made, in order
-	CurrentPlan string              `json:"currentPlan"` // ID; "": no plan is current
-	PlanStack   []string            `json:"planStack"`   // IDs of the plans that are executed, the root first
-	CurrentRole Role                `json:"currentAgent,omitempty"`
-	Iteration   int                 `json:"iteration"`
-	StartTime   time.Time           `json:"startTime"`
-	EndTime     *time.Time          `json:"endTime"`   // nil: the run has not ended
-	TimeLimit   time.Duration       `json:"timeLimit"` // in nanoseconds; -1: none
-	Agents      map[Role]AgentState `json:"agents"`
-	Metrics     Metrics             `json:"metrics"`
-	Escalation  Escalation          `json:"escalation"`
-	EventLog    []Header            `json:"eventLog"`          // the last 1,000 messages
-	Dropped     int                 `json:"dropped,omitempty"` // messages before them
-
-	Snapshot   string                 `json:"snapshot,omitempty"`   // of the workspace, with the last step that was accepted
-	Unrestored bool                   `json:"unrestored,omitempty"` // the next run restores the workspace to Snapshot first
-	Unverified []string               `json:"unverified,omitempty"` // IDs of plans and steps that were accepted without a grade; "goal"
-	Warnings   []orchestrator.Warning `json:"warnings,omitempty"`
+	ID          string              `json:"id"`                    // ID of the run
+	PrimaryGoal string              `json:"primaryGoal"`           // what is to be made
+	Status      Phase               `json:"status"`                // phase of the run
+	Plans       []Plan              `json:"plans"`                 // all plans that were made, in order
+	CurrentPlan string              `json:"currentPlan"`           // ID of the plan that is worked on; "": none
+	PlanStack   []string            `json:"planStack"`             // IDs of the plans that are executed, the root first
+	CurrentRole Role                `json:"currentRole,omitempty"` // role that was asked last; "": the run has ended
+	Iteration   int                 `json:"iteration"`             // number of the root plan that is worked on, from 1
+	StartTime   time.Time           `json:"startTime"`             // time at which the run began
+	EndTime     *time.Time          `json:"endTime"`               // time at which it ended; nil: it has not
+	TimeLimit   time.Duration       `json:"timeLimit"`             // time for the run; orchestrator.None: not limited
+	Agents      map[Role]AgentState `json:"agents"`                // what the roles are doing
+	Metrics     Metrics             `json:"metrics"`               // figures so far
+	Escalation  Escalation          `json:"escalation"`            // rejections in a row
+	EventLog    []Header            `json:"eventLog"`              // the last 1,000 messages
+	Dropped     int                 `json:"dropped,omitempty"`     // number of messages before them
+	Snapshot    string              `json:"snapshot,omitempty"`    // ID of the workspace's state with the last step that was accepted
+	Unrestored  bool                `json:"unrestored,omitempty"`  // true: the next run restores the workspace to Snapshot first
+	Unverified  []string            `json:"unverified,omitempty"`  // IDs of plans and steps that were accepted without a grade; "goal"
 }
+
+// MarshalJSON returns the JSON of a State.
+func (s State) MarshalJSON() ([]byte, error) { return team.Encode(s) }
+
+// UnmarshalJSON reads the JSON of a State.
+func (s *State) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, s) }
 
 // AgentState is what a role is doing.
 type AgentState struct {
-	Status     string          `json:"status"` // idle, working or failed
-	LastOutput string          `json:"lastOutput,omitempty"`
-	Requests   int             `json:"requests"` // including failed ones
-	Failures   int             `json:"failures"` // requests without a usable answer
-	Usage      providers.Usage `json:"usage"`
+	Status     string          `json:"status"`               // "idle", "working" or "failed"
+	LastOutput string          `json:"lastOutput,omitempty"` // last answer, at most 4 KiB
+	Requests   int             `json:"requests"`             // number of requests, failed ones included
+	Failures   int             `json:"failures"`             // number of requests without a usable answer
+	Usage      providers.Usage `json:"usage"`                // usage of all calls
 }
 
 // validate returns why a run cannot be continued from s, or nil.

@@ -2,43 +2,28 @@ package delivery
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
-	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/team/page"
 )
 
-// Page makes an HTML page of an outcome, without a model: whether the goal is reached and
-// what proves it, what it cost, what is unverified, the steps with what each one changed
-// in the project, and how it came about: plans, code, real runs of tests, reports and
-// verdicts. records are those of the run (Run.Events from 0), whose messages and
-// differences are shown; nil: none. The page is self-contained: it loads nothing and has
-// no script, and text of agents is escaped. The error is one of records.
-func Page(o Outcome, records iter.Seq2[runlog.Record, error]) (string, error) {
+// Page returns an HTML page about a run, made without a model. It has the goal and what
+// proves it, what it cost, what is unverified, the steps, and what each one changed in the
+// project. Then it shows how that came about: plans, code, real runs of tests, reports and
+// verdicts. The page loads nothing and has no script, and text of agents is escaped.
+func Page(o Outcome) (string, error) {
 	s := &o.State
-	p := page.Of("Delivery", s.PrimaryGoal, o.Outcome)
+	p := page.Of("Delivery", cmp.Or(o.Asked, s.PrimaryGoal), o.Outcome)
 	m := s.Metrics
 	p.Facts = append([]page.Fact{
 		{Name: "Steps", Value: fmt.Sprintf("%d of %d completed", m.CompletedSteps, m.TotalSteps)},
 		{Name: "Fixes", Value: fmt.Sprint(m.FixCycles)},
 		{Name: "Verdicts", Value: fmt.Sprintf("%d passed, %d rejected", m.VerificationsPassed, m.VerificationsFailed)},
 	}, p.Facts...)
-	p.Result = o.result()
-	t := telling{state: s, course: page.Section{ID: "course", Title: "How it came about"}}
-	t.changes = page.Section{ID: "changes", Title: "What each step changed"}
-	if records != nil {
-		for rec, err := range records {
-			if err != nil {
-				return "", fmt.Errorf("delivery: page: %w", err)
-			}
-			t.record(rec)
-		}
-	}
+	p.Result = o.card()
 	steps := page.Section{ID: "steps", Title: "Steps"}
 	for _, plan := range s.Plans {
 		for _, step := range plan.Steps {
@@ -47,16 +32,34 @@ func Page(o Outcome, records iter.Seq2[runlog.Record, error]) (string, error) {
 			}
 		}
 	}
-	for _, section := range []page.Section{steps, t.changes, t.course} {
-		if len(section.Cards)+len(section.Steps) > 0 {
-			p.Sections = append(p.Sections, section)
-		}
+	p.Sections = []page.Section{
+		steps, {ID: "changes", Title: "What each step changed", Steps: o.Changes}, {ID: "course", Title: "How it came about", Steps: o.Course},
 	}
 	return p.HTML()
 }
 
-// result is the card of the verdict on the goal, the last one if there are several.
-func (o Outcome) result() page.Card {
+// Result returns the code that was made: the files of the completed steps of the last root
+// plan, later ones over earlier ones, each under a line "=== path". "": none was completed.
+func (o Outcome) Result() string {
+	var code CodeOutput
+	if root := o.State.root(); root != nil {
+		for _, s := range root.Steps {
+			if s.Status == StepCompleted && s.Code != nil {
+				code = code.fixed(*s.Code)
+			}
+		}
+	}
+	var b strings.Builder
+	for _, f := range slices.Concat(code.Files, code.Tests) {
+		if !f.Delete {
+			fmt.Fprintf(&b, "=== %s\n%s\n", f.Path, strings.TrimRight(f.Content, "\n"))
+		}
+	}
+	return b.String()
+}
+
+// card shows the verdict on the goal, the last one if there are several.
+func (o Outcome) card() page.Card {
 	c := page.Card{Title: "The goal is not reached", Won: o.State.Status == Completed}
 	if c.Won {
 		c.Title = "The goal is reached"
@@ -75,7 +78,7 @@ func (o Outcome) result() page.Card {
 }
 
 func (s Step) card() page.Card {
-	c := page.Card{Label: s.ID, Title: text.Shorten(s.Description, 200), Won: s.Status == StepCompleted, Why: s.FailReason, Tags: []string{page.Words(string(s.Status)), string(s.Complexity)}}
+	c := page.Card{Label: s.ID, Title: text.Shorten(s.Description, 200), Won: s.Status == StepCompleted, Why: s.FailReason, Tags: []string{page.Words(string(s.Status)), s.Complexity}}
 	if s.Attempts > 1 {
 		c.Tags = append(c.Tags, fmt.Sprintf("%d attempts", s.Attempts))
 	}
@@ -99,99 +102,9 @@ func (v Verdict) mark() *page.Score {
 	return &page.Score{Value: v.Score, Gate: v.Threshold, Max: 100}
 }
 
-// telling makes sections from the records of a run.
-type telling struct {
-	state           *State
-	changes, course page.Section
-}
-
-// record adds the content of a record, if it is one of this package.
-func (t *telling) record(rec runlog.Record) {
-	var e Event
-	if json.Unmarshal(rec.Data, &e) != nil {
-		return // a record of the engine
-	}
-	switch rec.Kind {
-	case EventMessageSent:
-		if e.Header != nil {
-			t.message(e)
-		}
-	case EventProjectTested:
-		if e.Tests != nil {
-			what := fmt.Sprintf("%d tests passed", e.Tests.Ran)
-			if !e.Tests.Passed {
-				what = "failed"
-			}
-			t.add(t.work(e.Target), page.Turn{Who: "Project", What: what, Text: e.Tests.Reason, Output: e.Tests.Output})
-		}
-	case EventWorkJudged:
-		if e.Verdict != nil {
-			title := t.work(e.Target)
-			if e.Verdict.Kind == GatePlan {
-				title = "" // its plan stands before it
-			}
-			t.add(title, e.Verdict.turn(e.Text))
-		}
-	case EventProjectChanged:
-		files, added, removed := counted(e.Text)
-		t.changes.Steps = append(t.changes.Steps, page.Step{Title: t.work(e.Target), Turns: []page.Turn{{
-			Who: "Difference", What: fmt.Sprintf("+%d −%d", added, removed), Text: strings.Join(files, ", "), Diff: e.Text,
-		}}})
-	}
-}
-
-// message adds a message between members. It leaves out requests and what verdicts
-// repeat.
-func (t *telling) message(e Event) {
-	switch e.Message { //nolint:exhaustive // the others are told by verdicts and steps
-	case PlanResponse:
-		t.add("Plan", page.Turn{Who: "Planner", What: "plan", Text: planned(e.Payload)})
-	case SubPlanResponse:
-		t.add("Plan for "+t.work(e.Header.Target), page.Turn{Who: "Planner", What: "sub-plan", Text: planned(e.Payload)})
-	case CodeResponse:
-		out := payload[CodeOutput](e)
-		turn := page.Turn{Who: "Coder", What: "code", Text: out.Summary}
-		if out.Blocked || out.NeedsSubPlan {
-			turn.What, turn.Text = "blocked", cmp.Or(out.Reason, out.Summary)
-		}
-		var names []string
-		for _, f := range slices.Concat(out.Files, out.Tests) {
-			names = append(names, f.Path)
-		}
-		turn.Text += "\n\n" + bullets(names)
-		t.add(t.work(e.Header.Target), turn)
-	case TestResponse:
-		report := payload[reportAnswer](e)
-		turn := page.Turn{Who: "Tester", What: "passed", Text: bullets(slices.Concat(fixes(report.Issues), report.Suggestions))}
-		if !report.Passed {
-			turn.What = "failed"
-		}
-		if report.Coverage != nil {
-			turn.Text = fmt.Sprintf("Coverage: %.0f percent.\n\n%s", *report.Coverage, turn.Text)
-		}
-		t.add(t.work(e.Header.Target), turn)
-	case FixPlanMessage:
-		t.add(t.work(e.Header.Target), page.Turn{Who: "Tester", What: "fix plan", Text: bullets(payload[FixPlan](e).Items)})
-	case Correction:
-		g := payload[Guidance](e)
-		t.add("", page.Turn{Who: "Supervisor", What: strings.ToLower(string(g.Level)), Text: g.Text})
-	}
-}
-
-// add adds a turn under a title, or under the last title for "".
-func (t *telling) add(title string, turn page.Turn) {
-	steps := t.course.Steps
-	if n := len(steps); n == 0 || title != "" && steps[n-1].Title != title {
-		steps = append(steps, page.Step{Title: title})
-	}
-	last := &steps[len(steps)-1]
-	last.Turns = append(last.Turns, turn)
-	t.course.Steps = steps
-}
-
-// work is the name of a target in words.
-func (t *telling) work(id string) string {
-	for _, p := range t.state.Plans {
+// title is the name of a target in words.
+func (r *run) title(id string) string {
+	for _, p := range r.state.Plans {
 		for _, s := range p.Steps {
 			if s.ID == id {
 				return id + ": " + text.Shorten(text.OneLine(s.Description), 120)
@@ -204,7 +117,7 @@ func (t *telling) work(id string) string {
 	return id
 }
 
-// turn is the turn of a verdict with the reason why the work is rejected; "": it passes.
+// turn is a verdict with the reason why the work is rejected; "": it passes.
 func (v Verdict) turn(why string) page.Turn {
 	turn := page.Turn{Who: "Supervisor", What: string(v.Kind) + " approved", Score: v.mark()}
 	if why != "" {
@@ -213,7 +126,6 @@ func (v Verdict) turn(why string) page.Turn {
 	if v.Local {
 		turn.Who = "Check"
 	}
-	turn.Text = cmp.Or(strings.TrimSpace(v.Reason), why)
 	lines := fixes(v.Findings)
 	for _, e := range v.Evidence {
 		lines = append(lines, "proof: "+e)
@@ -221,33 +133,61 @@ func (v Verdict) turn(why string) page.Turn {
 	if v.Recommendation != "" {
 		lines = append(lines, "next: "+v.Recommendation)
 	}
-	turn.Text += "\n\n" + bullets(lines)
+	turn.Text = cmp.Or(strings.TrimSpace(v.Reason), why) + "\n\n" + bullets(lines)
 	return turn
 }
 
-// planned is a planner's answer in words.
-func planned(payload any) string {
-	answer := payloadOf[planAnswer](payload)
+func (a planAnswer) turn(what string) page.Turn {
 	var lines []string
-	for _, s := range answer.Steps {
+	for _, s := range a.Steps {
 		line := fmt.Sprintf("step %d, %s: %s", s.Number, s.Complexity, s.Description)
 		if len(s.DependsOn) > 0 {
 			line += " (after " + join(s.DependsOn) + ")"
 		}
 		lines = append(lines, line)
 	}
-	return answer.Analysis + "\n\n" + bullets(lines)
+	return page.Turn{Who: "Planner", What: what, Text: text.Cut(a.Analysis, quoted) + "\n\n" + bullets(lines)}
 }
 
-func payload[T any](e Event) T { return payloadOf[T](e.Payload) }
-
-// payloadOf converts a value that was decoded without its type. It leaves out what does
-// not fit.
-func payloadOf[T any](v any) (out T) {
-	if data, err := json.Marshal(v); err == nil {
-		_ = json.Unmarshal(data, &out) // shows what could be read
+func (c CodeOutput) turn() page.Turn {
+	turn := page.Turn{Who: "Coder", What: "code", Text: c.Summary}
+	if c.Blocked || c.NeedsSubPlan {
+		turn.What, turn.Text = "blocked", cmp.Or(c.Reason, c.Summary)
 	}
-	return out
+	var names []string
+	for _, f := range slices.Concat(c.Files, c.Tests) {
+		names = append(names, f.Path)
+	}
+	turn.Text = text.Cut(turn.Text, quoted) + "\n\n" + bullets(names)
+	return turn
+}
+
+func (a reportAnswer) turn() page.Turn {
+	turn := page.Turn{Who: "Tester", What: "passed", Text: bullets(slices.Concat(fixes(a.Issues), a.Suggestions))}
+	if !a.Passed {
+		turn.What = "failed"
+	}
+	if a.Coverage != nil {
+		turn.Text = fmt.Sprintf("Coverage: %.0f percent.\n\n%s", *a.Coverage, turn.Text)
+	}
+	return turn
+}
+
+// turn is a real run of the project's tests.
+func (t TestResult) turn() page.Turn {
+	turn := page.Turn{Who: "Project", What: fmt.Sprintf("%d tests passed", t.Ran), Text: text.Cut(t.Reason, quoted), Output: text.Cut(t.Output, quoted)}
+	if !t.Passed {
+		turn.What = "failed"
+	}
+	return turn
+}
+
+// change is a difference as a page shows it.
+func change(title, diff string) page.Step {
+	files, added, removed := counted(diff)
+	return page.Step{Title: title, Turns: []page.Turn{{
+		Who: "Difference", What: fmt.Sprintf("+%d −%d", added, removed), Text: strings.Join(files, ", "), Diff: text.Cut(diff, shownBytes),
+	}}}
 }
 
 // bullets are lines as a list.

@@ -3,32 +3,16 @@ package delivery_test
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
-
-// recorded are records as a run has them.
-func recorded(log []runlog.Record, end error) iter.Seq2[runlog.Record, error] {
-	return func(yield func(runlog.Record, error) bool) {
-		for _, rec := range log {
-			if !yield(rec, nil) {
-				return
-			}
-		}
-		if end != nil {
-			yield(runlog.Record{}, end)
-		}
-	}
-}
 
 // differing is a workspace whose snapshots have a difference.
 func differing(f *folder, diff string) agent.Agent {
@@ -65,7 +49,7 @@ func troubled(t *testing.T) played {
 func TestPage(t *testing.T) {
 	p := troubled(t)
 	require.NoError(t, p.err)
-	html, err := delivery.Page(p.out, recorded(p.log, nil))
+	html, err := delivery.Page(p.out)
 	require.NoError(t, err)
 	rest := html
 	for _, want := range []string{
@@ -92,18 +76,16 @@ func TestPage(t *testing.T) {
 }
 
 func TestPageOfLess(t *testing.T) {
-	p := project{cfg: delivery.Config{Retry: delivery.Retry{Iterations: 1}}, cast: map[string][]any{"check": {always{failed}}}}.play(t)
-	html, err := delivery.Page(p.out, nil)
+	p := project{cfg: delivery.Config{Rules: iterations(1)}, cast: map[string][]any{"check": {always{failed}}}}.play(t)
+	html, err := delivery.Page(p.out)
 	require.NoError(t, err)
 	for _, want := range []string{"Delivery · Failed", "The goal is not reached", "failed or skipped: steps 1, 2; 0 may be", "its tests fail after 3 fixes", "<h2>Steps</h2>"} {
 		assert.Contains(t, html, want)
 	}
-	assert.NotContains(t, html, "How it came about", "without records")
-	html, err = delivery.Page(delivery.Outcome{}, recorded([]runlog.Record{{Kind: delivery.EventMessageSent}, {Kind: delivery.EventWorkJudged, Data: []byte(`{}`)}}, nil))
+	html, err = delivery.Page(delivery.Outcome{})
 	require.NoError(t, err)
 	assert.Contains(t, html, "Delivery · Running")
-	_, err = delivery.Page(p.out, recorded(p.log, errBoom))
-	require.ErrorIs(t, err, errBoom)
+	assert.NotContains(t, html, "How it came about", "nothing has")
 }
 
 // Each verdict and each real run of tests is one event, with its gate.
@@ -142,7 +124,7 @@ func TestJudgedAndTested(t *testing.T) {
 // A run is never continued from the state within a sub-plan: unless its step is accepted,
 // the state is undone.
 func TestSnapshotIsOfRootSteps(t *testing.T) {
-	p := project{space: newFolder(), cast: map[string][]any{"code": {tooMuch, writes("sub", "1"), writes("b", "1")}, "verify step": {marks(90), marks(50)}}, cfg: delivery.Config{Retry: delivery.Retry{Iterations: 1}}}.play(t)
+	p := project{space: newFolder(), cast: map[string][]any{"code": {tooMuch, writes("sub", "1"), writes("b", "1")}, "verify step": {marks(90), marks(50)}}, cfg: delivery.Config{Rules: iterations(1)}}.play(t)
 	require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
 	assert.Equal(t, delivery.StepCompleted, p.step(t, "p2.s1").Status)
 	assert.Equal(t, delivery.StepFailed, p.step(t, "p1.s1").Status)
@@ -158,9 +140,7 @@ func TestPageHasNoSecrets(t *testing.T) {
 	out, log, err := c.Run(t)
 	require.NoError(t, err)
 	require.Contains(t, string(log[0].Data), "hush-1")
-	log = append(log, runlog.Record{Kind: runlog.Asked, Name: "pin", Data: []byte(`{"key":"pin","data":"hush-3","secret":true}`)},
-		runlog.Record{Kind: runlog.Answered, Name: "pin", Data: []byte(`"hush-4"`)})
-	html, err := delivery.Page(out, recorded(log, nil))
+	html, err := delivery.Page(out)
 	require.NoError(t, err)
 	assert.NotContains(t, html, "hush")
 }

@@ -1,10 +1,6 @@
 package delivery
 
-import (
-	"fmt"
-
-	"github.com/convene-go/convene/fsm"
-)
+import "github.com/convene-go/convene/fsm"
 
 // Move is an event of one of the state machines.
 type Move string
@@ -183,13 +179,3 @@ var planPhases = fsm.MustNew(fsm.Definition[PlanStatus, Move, string]{
 		{On: moveFail, To: planFailed},
 	},
 })
-
-// shift makes a move of one of the machines. A move that the table refuses is a mistake in
-// this package: it panics, and the engine leaves the run stuck.
-func shift[S ~string](what string, table *fsm.Table[S, Move, string], state *S, on Move) {
-	to, err := table.Check(*state, on, "")
-	if err != nil {
-		panic(fmt.Errorf("delivery: %s: %w", what, err))
-	}
-	*state = to
-}

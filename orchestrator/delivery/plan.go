@@ -7,46 +7,39 @@ import (
 	"strings"
 )
 
-// Complexity says how hard a step is.
-type Complexity string
-
-// The complexities.
-const (
-	Simple  Complexity = "simple"
-	Medium  Complexity = "medium"
-	Complex Complexity = "complex"
-)
+// medium is the complexity of a step that the planner gives no known one.
+const medium = "medium"
 
 // Plan is a list of steps towards the goal, or towards a step of another plan.
 type Plan struct {
-	ID               string     `json:"id"` // p1, p2, …
-	Goal             string     `json:"goal"`
-	Analysis         string     `json:"analysis,omitempty"`
-	Steps            []Step     `json:"steps"`
-	Depth            int        `json:"depth"`                  // 0 to 3
-	ParentPlanID     string     `json:"parentPlanId,omitempty"` // "": it is a root
-	Status           PlanStatus `json:"status"`
-	Approved         bool       `json:"approved,omitempty"` // it was executed
-	CurrentStepIndex int        `json:"currentStepIndex"`
+	ID               string     `json:"id"`                     // name of the plan: p1, p2, …
+	Goal             string     `json:"goal"`                   // what it is to reach
+	Analysis         string     `json:"analysis,omitempty"`     // what the planner says about it
+	Steps            []Step     `json:"steps"`                  // steps as the planner gave them
+	Depth            int        `json:"depth"`                  // number of plans above it, 0 to Bounds.Depth
+	ParentPlanID     string     `json:"parentPlanId,omitempty"` // ID of the plan whose step it is for; "": it is a root
+	Status           PlanStatus `json:"status"`                 // state in which it is
+	Approved         bool       `json:"approved,omitempty"`     // true: it was executed
+	CurrentStepIndex int        `json:"currentStepIndex"`       // index of the step that began last
 }
 
 // Step is one piece of work of a plan.
 type Step struct {
-	ID           string      `json:"id"`     // p1.s1: the plan and the number
-	Number       int         `json:"number"` // of the planner
-	Description  string      `json:"description"`
-	Complexity   Complexity  `json:"complexity"`
-	DependsOn    []int       `json:"dependsOn,omitempty"` // numbers of steps of the same plan
-	Status       StepStatus  `json:"status"`
-	Depth        int         `json:"depth"`
-	ParentStepID string      `json:"parentStepId,omitempty"` // of a sub-plan's step
-	SubSteps     []string    `json:"subSteps,omitempty"`     // IDs
-	Attempts     int         `json:"attempts"`
-	MaxAttempts  int         `json:"maxAttempts"`
-	Code         *CodeOutput `json:"codeOutput,omitempty"`
-	Tests        *TestResult `json:"testResults,omitempty"`
-	Verification *Verdict    `json:"verificationResult,omitempty"`
-	FailReason   string      `json:"failReason,omitempty"`
+	ID           string      `json:"id"`                     // plan and number: p1.s1
+	Number       int         `json:"number"`                 // number that the planner gave it
+	Description  string      `json:"description"`            // what is to be done
+	Complexity   string      `json:"complexity"`             // "simple", "medium" or "complex"
+	DependsOn    []int       `json:"dependsOn,omitempty"`    // numbers of steps of the same plan that come before it
+	Status       StepStatus  `json:"status"`                 // state in which it is
+	Depth        int         `json:"depth"`                  // depth of its plan
+	ParentStepID string      `json:"parentStepId,omitempty"` // ID of the step that its plan is for; "": none
+	SubSteps     []string    `json:"subSteps,omitempty"`     // IDs of the steps of its sub-plan
+	Attempts     int         `json:"attempts"`               // number of attempts so far
+	MaxAttempts  int         `json:"maxAttempts"`            // number of attempts that Retries allow; 0: another Retrier decides
+	Code         *CodeOutput `json:"code,omitempty"`         // last code; nil: there is none
+	Tests        *TestResult `json:"tests,omitempty"`        // last result of tests; nil: there is none
+	Verification *Verdict    `json:"verification,omitempty"` // verdict on the step; nil: there is none
+	FailReason   string      `json:"failReason,omitempty"`   // why it failed or was skipped
 }
 
 // skipped reports whether a step is blocked because one that it needs failed; a step that

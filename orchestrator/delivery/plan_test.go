@@ -11,7 +11,7 @@ import (
 func steps(needs ...[]int) []Step {
 	list := make([]Step, len(needs))
 	for i, n := range needs {
-		list[i] = Step{Number: i + 1, Description: "do it", Complexity: Medium, DependsOn: n}
+		list[i] = Step{Number: i + 1, Description: "do it", Complexity: "medium", DependsOn: n}
 	}
 	return list
 }
@@ -44,7 +44,7 @@ func TestPlanFaults(t *testing.T) {
 		rejected := Plan{ID: "p1", Analysis: "other words", Steps: steps(nil, nil)}
 		assert.Equal(t, []string{"the plan is the one that was rejected"}, Plan{ID: "p2", Steps: two}.faults(2, 15, &rejected))
 		for _, change := range []func(*Step){
-			func(s *Step) { s.Description = "do it better" }, func(s *Step) { s.Complexity = Simple },
+			func(s *Step) { s.Description = "do it better" }, func(s *Step) { s.Complexity = "simple" },
 			func(s *Step) { s.Number = 5 }, func(s *Step) { s.DependsOn = []int{1} },
 		} {
 			revised := Plan{Steps: steps(nil, nil)}

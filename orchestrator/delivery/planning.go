@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,6 +29,9 @@ type planJob struct {
 // ErrPlanning, which ends the run only for a root plan.
 func (r *run) plan(c *orchestrator.Context, j planJob) (string, error) {
 	id, err := r.approvedPlan(c, j)
+	if part, ok := isPart(err); ok {
+		return "", team.Fail(ErrPlanning, "planning: %w", part)
+	}
 	if !errors.Is(err, errLate) {
 		return id, err
 	}
@@ -35,66 +39,111 @@ func (r *run) plan(c *orchestrator.Context, j planJob) (string, error) {
 	if j.parentStep != nil {
 		budget = stepBudget
 	}
-	c.Emit(EventBudgetExceeded, Event{Target: r.state.CurrentPlan, Text: budget})
+	r.emit(c, EventBudgetExceeded, about(r.state.CurrentPlan, budget))
 	return "", team.Fail(ErrPlanning, "planning: %s", budget)
 }
 
 // approvedPlan is plan without the limit on time: then the error is errLate.
 func (r *run) approvedPlan(c *orchestrator.Context, j planJob) (string, error) {
-	var before *Plan
-	var reasons []string
-	for try := 1; ; try++ {
+	of := orchestrator.Working{Role: rolePlan, ID: j.target(), Group: j.parentPlan}
+	var tries []orchestrator.Try
+	for d := (drafting{}); ; {
 		if c.Elapsed() >= j.end {
 			return "", errLate
 		}
-		answer, err := r.askPlan(c, j, before, reasons)
+		answer, err := r.askPlan(c, j, d)
 		if err != nil {
 			return "", err
 		}
 		if answer.failed != nil {
 			return "", team.Fail(ErrPlanning, "planning: the planner failed: %w", answer.failed)
 		}
+		if j.parentStep == nil {
+			r.tell("Plan", answer.value.turn("plan"))
+		} else {
+			r.tell("Plan for "+r.title(j.target()), answer.value.turn("sub-plan"))
+		}
 		p := r.newPlan(c, j, answer.value)
-		gate, err := r.reviewPlan(c, j, draftPlan{p, before, answer.backup})
+		gate, err := r.reviewPlan(c, j, draftPlan{p, d.before, answer.backup})
+		if err == nil && gate.standing != rejected {
+			err = r.approve(c, p.ID, gate)
+			if err == nil {
+				return p.ID, nil
+			}
+		}
+		if _, part := isPart(err); err != nil && !part {
+			return "", err
+		}
+		r.movePlan(p.ID, moveFail)
 		if err != nil {
 			return "", err
 		}
-		if gate.standing != rejected {
-			r.fire(c, gate.kept(movePlanApproved, movePlanUnverified))
-			r.state.plan(p.ID).Approved = true
-			r.movePlan(p.ID, moveApprove)
-			r.state.Metrics.countSteps(r.state.Plans)
-			return p.ID, nil
+		tries = append(tries, gate.try(cmp.Or(d.next.Agent, r.agent(Planner))))
+		d.before, d.reasons = p, append(d.reasons, gate.why)
+		if d.next, err = r.again(c, of, tries); err != nil {
+			return "", err
 		}
-		r.movePlan(p.ID, moveFail)
-		reasons, before = append(reasons, gate.why), p
-		if try == r.Retry.Plans {
-			return "", team.Fail(ErrPlanning, "planning: no plan was approved in %d attempts: %s", try, gate.why)
+		if !d.next.Retry {
+			return "", team.Fail(ErrPlanning, "planning: no plan was approved in %d attempts: %s", len(tries), gate.why)
+		}
+		if d.next.Feedback != "" {
+			d.reasons = []string{d.next.Feedback}
+		}
+		if err := c.Sleep(r.wait(c, d.next, j.end)); err != nil {
+			return "", err
 		}
 		r.fire(c, movePlanRejected)
 	}
 }
 
-// askPlan asks the planner once. before is the plan that was rejected.
-func (r *run) askPlan(c *orchestrator.Context, j planJob, before *Plan, reasons []string) (answered[planAnswer], error) {
-	r.planned++
-	if r.planned > 1 {
+// approve has a plan executed that passed its gate, or has no grade.
+func (r *run) approve(c *orchestrator.Context, id string, gate ruling) error {
+	on := gate.kept(movePlanApproved, movePlanUnverified)
+	if err := r.allow(c, "plan/"+id, on); err != nil {
+		return err
+	}
+	r.fire(c, on)
+	r.state.plan(id).Approved = true
+	r.movePlan(id, moveApprove)
+	r.state.Metrics.countSteps(r.state.Plans)
+	return nil
+}
+
+// drafting is what a further plan goes by.
+type drafting struct {
+	before  *Plan // that was rejected; nil: there is none
+	reasons []string
+	next    orchestrator.Again
+}
+
+// target is what a plan is for: the ID of its step, "goal" for a root plan.
+func (j planJob) target() string {
+	if j.parentStep != nil {
+		return j.parentStep.ID
+	}
+	return "goal"
+}
+
+// askPlan asks the planner once.
+func (r *run) askPlan(c *orchestrator.Context, j planJob, d drafting) (answered[planAnswer], error) {
+	r.plans++
+	if r.plans > 1 {
 		r.state.Metrics.ReplanCount++
 	}
-	data := promptData{MinSteps: j.least, MaxSteps: r.Limits.MaxSteps, Iteration: r.state.Iteration, Rejected: before != nil}
+	data := promptData{MinSteps: j.least, MaxSteps: r.Bounds.MaxSteps, Iteration: r.state.Iteration, Rejected: d.before != nil}
 	in := PlanInput{Goal: j.goal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Blocked: j.blocked}
 	in.Guidance = r.guided(Planner, &data)
-	if j.parentStep == nil {
+	if j.parentStep == nil && !r.next.Fresh {
 		in.Last = r.last
 	}
-	if before != nil && !in.Guidance.fresh() {
-		in.Rejected, in.Reasons = before.bare(), reasons
+	if d.before != nil && !in.Guidance.fresh() && !d.next.Fresh {
+		in.Rejected, in.Reasons = d.before.bare(), d.reasons
 	} else {
 		data.Rejected = false
 	}
-	q := call{role: Planner, op: j.op, tmpl: "plan.tmpl", target: "goal", until: j.until, request: PlanRequest, reply: PlanResponse, data: data, input: in}
+	q := call{role: Planner, agent: cmp.Or(d.next.Agent, r.next.Agent), op: j.op, tmpl: "plan.tmpl", target: j.target(), until: j.until, request: planRequest, reply: PlanResponse, data: data, input: in}
 	if j.parentStep != nil {
-		q.target, q.request, q.reply = j.parentStep.ID, ReplanRequest, SubPlanResponse
+		q.agent, q.request, q.reply = d.next.Agent, replanRequest, SubPlanResponse
 	}
 	return ask[planAnswer](r, c, q)
 }
@@ -103,19 +152,22 @@ func (r *run) askPlan(c *orchestrator.Context, j planJob, before *Plan, reasons 
 func (r *run) newPlan(c *orchestrator.Context, j planJob, a planAnswer) *Plan {
 	p := Plan{ID: fmt.Sprintf("p%d", len(r.state.Plans)+1), Goal: j.goal, Analysis: a.Analysis, Steps: []Step{}, ParentPlanID: j.parentPlan}
 	p.Status = planPending
-	parent := ""
+	most, parent := 0, ""
+	if retries, ok := r.Rules.Retrier.(Retries); ok {
+		most = retries.of(roleStep).Max
+	}
 	if j.parentStep != nil {
 		p.Depth, parent = j.parentStep.Depth+1, j.parentStep.ID
 	}
 	for _, s := range a.Steps {
-		known := Complexity(strings.ToLower(strings.TrimSpace(s.Complexity)))
-		if !slices.Contains([]Complexity{Simple, Medium, Complex}, known) {
+		known := strings.ToLower(strings.TrimSpace(s.Complexity))
+		if !slices.Contains([]string{"simple", medium, "complex"}, known) {
 			r.warn(c, "complexity", fmt.Sprintf("%s.s%d", p.ID, s.Number), "its complexity is %q: it counts as medium", s.Complexity)
-			known = Medium
+			known = medium
 		}
 		p.Steps = append(p.Steps, Step{
 			ID: fmt.Sprintf("%s.s%d", p.ID, s.Number), Number: s.Number, Description: s.Description, Complexity: known,
-			DependsOn: s.DependsOn, Status: stepPending, Depth: p.Depth, ParentStepID: parent, MaxAttempts: r.Retry.Attempts,
+			DependsOn: s.DependsOn, Status: stepPending, Depth: p.Depth, ParentStepID: parent, MaxAttempts: most,
 		})
 	}
 	r.state.Plans = append(r.state.Plans, p)
@@ -128,13 +180,13 @@ type draftPlan struct {
 	*Plan
 
 	before *Plan // that was rejected
-	backup bool  // it is from Hooks.Fallback
+	backup bool  // it is from Rules.Fallback
 }
 
 // reviewPlan judges a plan: first by rules, then by a model.
 func (r *run) reviewPlan(c *orchestrator.Context, j planJob, d draftPlan) (ruling, error) {
-	w := review{gate: GatePlan, target: d.ID, judged: Planner, until: j.until, input: VerifyInput{Plan: d.bare()}, backup: d.backup}
-	if faults := d.faults(j.least, r.Limits.MaxSteps, d.before); len(faults) > 0 {
+	w := review{gate: GatePlan, target: d.ID, piece: fmt.Sprint(r.state.Iteration, " ", j.target()), judged: Planner, until: j.until, input: VerifyInput{Plan: d.bare()}, backup: d.backup}
+	if faults := d.faults(j.least, r.Bounds.MaxSteps, d.before); len(faults) > 0 {
 		return r.reject(c, w, strings.Join(faults, "; "))
 	}
 	return r.verify(c, w)
@@ -142,7 +194,7 @@ func (r *run) reviewPlan(c *orchestrator.Context, j planJob, d draftPlan) (rulin
 
 // movePlan fires an event of a plan.
 func (r *run) movePlan(id string, on Move) {
-	shift("plan "+id, planPhases, &r.state.plan(id).Status, on)
+	team.MachineAt(r.kernel, "plan/"+id, planPhases, &r.state.plan(id).Status).Fire(nil, on)
 }
 
 // subPlan makes and executes a sub-plan for a step. The text says why it failed.
@@ -164,7 +216,9 @@ func (r *run) subPlan(c *orchestrator.Context, s *Step, end time.Duration, reaso
 		s.SubSteps = append(s.SubSteps, sub.ID)
 	}
 	why, err := r.execute(c, id, end)
-	if errors.Is(err, errLate) {
+	if part, ok := isPart(err); ok {
+		why, err = prompt.OneLine(part.Error()), nil
+	} else if errors.Is(err, errLate) {
 		why, err = stepBudget, nil
 	}
 	if err != nil {

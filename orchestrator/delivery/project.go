@@ -9,21 +9,19 @@ import (
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // project calls the workspace, and retries a failed call. Without a workspace it does
 // nothing.
-func project[T any](r *run, c *orchestrator.Context, op string, until time.Duration, input any) (v T, err error) {
-	e := Event{Target: op}
-	v, _, err = team.Try(c, r.tries(c, until, e), func(int) (T, error) {
+func project[T any](r *run, c *orchestrator.Context, op string, until time.Duration, input any) (T, error) {
+	return try(r, c, trying{agent: r.Agents.Workspace, until: until, event: about(op, "")}, func(name string) (v T, err error) {
 		total := max(r.callTime(c), time.Second)
 		req := agent.Request{Op: op, Prompt: r.begun(), Limits: agent.Limits{Attempts: 1, Total: total}}
 		if input != nil {
 			req.Input = agent.JSON(input)
 		}
-		resp, err := c.Call(r.Agents.Workspace, req)
+		resp, err := c.Call(name, req)
 		if err != nil || len(resp.Data) == 0 {
 			return v, err
 		}
@@ -32,7 +30,6 @@ func project[T any](r *run, c *orchestrator.Context, op string, until time.Durat
 		}
 		return v, err
 	})
-	return v, err
 }
 
 // begun distinguishes this run from one of the same ID whose log was deleted: its calls
@@ -55,17 +52,11 @@ func (r *run) broken(c *orchestrator.Context, op string, err error) (string, err
 	return why, nil
 }
 
-// brokenError says what the workspace could not do: the step fails, as neither another
-// attempt nor a fix of the code would help.
-type brokenError string
-
-func (e brokenError) Error() string { return string(e) }
-
-// notDone is broken for what an attempt needs: a reason is a brokenError.
+// notDone is broken for what an attempt needs: a reason fails the step.
 func (r *run) notDone(c *orchestrator.Context, op string, err error) error {
 	why, err := r.broken(c, op, err)
 	if why != "" {
-		return brokenError(why)
+		return partError{errors.New(why)}
 	}
 	return err
 }
@@ -133,7 +124,8 @@ func (r *run) accept(c *orchestrator.Context, w *work) error {
 		r.state.Snapshot = snap.ID // "" after an error: an older one would undo the step
 	}
 	if err == nil {
-		c.Emit(EventProjectChanged, Event{Target: w.ID, Text: snap.Diff})
+		r.emit(c, EventProjectChanged, about(w.ID, snap.Diff))
+		r.out.Changes = append(r.out.Changes, change(r.title(w.ID), snap.Diff))
 	}
 	_, err = r.broken(c, OpSnapshot, err)
 	return err
@@ -148,6 +140,9 @@ func (r *run) goBack(c *orchestrator.Context) error {
 	return err
 }
 
+// restoreTime is how long the workspace may take to restore the project at the end.
+const restoreTime = 30 * time.Second
+
 // restoreAccepted restores the project to the last accepted step, at the end of a run that
 // did not reach its goal.
 func (r *run) restoreAccepted(c *orchestrator.Context) {
@@ -156,7 +151,7 @@ func (r *run) restoreAccepted(c *orchestrator.Context) {
 	}
 	c = c.WithoutCancel()
 	_, err := c.Call(r.Agents.Workspace, agent.Request{
-		Op: OpRestore, Prompt: r.begun(), Input: agent.JSON(Snapshot{ID: r.state.Snapshot}), Limits: agent.Limits{Attempts: 1, Total: graceCap},
+		Op: OpRestore, Prompt: r.begun(), Input: agent.JSON(Snapshot{ID: r.state.Snapshot}), Limits: agent.Limits{Attempts: 1, Total: restoreTime},
 	})
 	if r.state.Unrestored = err != nil; r.state.Unrestored {
 		r.warn(c, "workspace", OpRestore, "the workspace could not be restored: %s", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // folder is a workspace in memory. Its tests pass unless a file has the word BUG.
@@ -142,7 +143,7 @@ func TestProject(t *testing.T) {
 	})
 	t.Run("SC57 a failed sub-plan leaves nothing", func(t *testing.T) {
 		f := newFolder()
-		p := project{space: f, cfg: delivery.Config{Policy: delivery.Policy{AcceptableFailures: 1}, Limits: delivery.Limits{Depth: 1}}, cast: map[string][]any{
+		p := project{space: f, cfg: delivery.Config{Policy: delivery.Policy{AcceptableFailures: 1}, Bounds: delivery.Bounds{Depth: 1}}, cast: map[string][]any{
 			"code": {tooMuch, writes("sub", "1"), tooMuch, writes("b", "2")}, "subplan": {steps(2)},
 		}}.play(t)
 		require.NoError(t, p.err)
@@ -164,7 +165,7 @@ func TestProject(t *testing.T) {
 	})
 	t.Run("SC57 SX14 the end of a budget leaves what was accepted", func(t *testing.T) {
 		f := newFolder()
-		p := project{space: f, cfg: delivery.Config{Limits: delivery.Limits{Calls: 8}}, cast: map[string][]any{"code": {writes("a", "1")}}}.play(t)
+		p := project{space: f, cfg: delivery.Config{Limits: team.Limits{Calls: 8}}, cast: map[string][]any{"code": {writes("a", "1")}}}.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Contains(t, f.ops, "apply")
 		assert.Empty(t, f.files)
@@ -173,7 +174,7 @@ func TestProject(t *testing.T) {
 	t.Run("SC57 a restore that is refused is done before the next step", func(t *testing.T) {
 		f := newFolder()
 		f.fails[delivery.OpRestore], f.most[delivery.OpRestore] = errBoom, 4
-		p := project{space: f, cfg: delivery.Config{Retry: delivery.Retry{FixCycles: orchestrator.None}, Policy: delivery.Policy{AcceptableFailures: 1}}, cast: map[string][]any{
+		p := project{space: f, cfg: delivery.Config{Rules: fixes(10, 0), Policy: delivery.Policy{AcceptableFailures: 1}}, cast: map[string][]any{
 			"code": {writes("a", "BUG"), writes("b", "2")},
 		}}.play(t)
 		require.NoError(t, p.err)
@@ -206,7 +207,7 @@ func TestProject(t *testing.T) {
 	})
 	t.Run("SC57 a sub-plan starts from the step's snapshot", func(t *testing.T) {
 		f := newFolder()
-		p := project{space: f, cfg: delivery.Config{Retry: delivery.Retry{Attempts: 1}}, cast: map[string][]any{
+		p := project{space: f, cfg: delivery.Config{Rules: delivery.Rules{Retrier: delivery.Retries{Step: orchestrator.Attempts{Max: 1}}}}, cast: map[string][]any{
 			"code": {writes("wrong", "1"), writes("a", "1"), writes("b", "2")}, "verify step": {marks(60)},
 		}}.play(t)
 		require.NoError(t, p.err)
@@ -238,7 +239,7 @@ func TestProject(t *testing.T) {
 	t.Run("SC46 tests that cannot be run have failed", func(t *testing.T) {
 		f := newFolder()
 		f.fails[delivery.OpTest] = errBoom
-		p := project{space: f, cfg: delivery.Config{Retry: delivery.Retry{Iterations: 1, FixCycles: orchestrator.None}}}.play(t)
+		p := project{space: f, cfg: delivery.Config{Rules: fixes(1, 0)}}.play(t)
 		require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
 		assert.Contains(t, p.step(t, "p1.s1").FailReason, "the workspace could not test: boom")
 		assert.Equal(t, 4+4, strings.Count(strings.Join(f.ops, " "), "test"), "S51")
@@ -247,7 +248,7 @@ func TestProject(t *testing.T) {
 		for _, op := range []string{delivery.OpApply, delivery.OpTest} {
 			f := newFolder()
 			f.fails[op], f.most[op] = errBoom, 4 // of step 1
-			p := project{space: f, cfg: delivery.Config{Retry: delivery.Retry{Iterations: 1}}, cast: map[string][]any{"code": {writes("a", "1"), writes("b", "2")}}}.play(t)
+			p := project{space: f, cfg: delivery.Config{Rules: iterations(1)}, cast: map[string][]any{"code": {writes("a", "1"), writes("b", "2")}}}.play(t)
 			require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
 			assert.Equal(t, "the workspace could not "+op+": boom", p.step(t, "p1.s1").FailReason)
 			assert.Equal(t, 1, p.step(t, "p1.s1").Attempts)
@@ -282,7 +283,7 @@ func TestProject(t *testing.T) {
 	t.Run("SC46 no snapshot, no step", func(t *testing.T) {
 		f := newFolder()
 		f.fails[delivery.OpSnapshot] = errBoom
-		p := project{space: f, cfg: delivery.Config{Retry: delivery.Retry{Iterations: 1}}}.play(t)
+		p := project{space: f, cfg: delivery.Config{Rules: iterations(1)}}.play(t)
 		require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
 		assert.Empty(t, p.asked["code"])
 	})
@@ -291,7 +292,7 @@ func TestProject(t *testing.T) {
 func TestFallback(t *testing.T) {
 	backup := func(role delivery.Role, answer any) (delivery.Config, *[]delivery.Failure) {
 		asked := &[]delivery.Failure{}
-		return delivery.Config{Hooks: delivery.Hooks{Fallback: func(f delivery.Failure) ([]byte, error) {
+		return delivery.Config{Rules: delivery.Rules{Fallback: func(f delivery.Failure) ([]byte, error) {
 			*asked = append(*asked, f)
 			if f.Role != role {
 				return nil, nil
@@ -342,7 +343,7 @@ func TestFallback(t *testing.T) {
 		cfg, _ := backup(delivery.Planner, object{"steps": "two"})
 		p := project{cfg: cfg, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
 		require.ErrorIs(t, p.err, delivery.ErrPlanning)
-		assert.Contains(t, p.out.Warnings[1].Message, "Hooks.Fallback")
+		assert.Contains(t, p.out.Warnings[1].Message, "Rules.Fallback")
 	})
 	t.Run("SC51 no score is assumed for what it gives", func(t *testing.T) {
 		cfg, _ := backup(delivery.Coder, code())
@@ -356,8 +357,8 @@ func TestFallback(t *testing.T) {
 		}
 	})
 	t.Run("SC51 its panic is an error", func(t *testing.T) {
-		p := project{cfg: delivery.Config{Hooks: delivery.Hooks{Fallback: func(delivery.Failure) ([]byte, error) { panic("oh") }}}, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
+		p := project{cfg: delivery.Config{Rules: delivery.Rules{Fallback: func(delivery.Failure) ([]byte, error) { panic("oh") }}}, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
 		require.ErrorIs(t, p.err, delivery.ErrPlanning)
-		assert.Contains(t, p.out.Warnings[1].Message, "Hooks.Fallback panicked: oh")
+		assert.Contains(t, p.out.Warnings[1].Message, "Rules.Fallback panicked: oh")
 	})
 }

@@ -95,10 +95,10 @@ type LastIteration struct {
 
 // Task is a step as its coder gets it.
 type Task struct {
-	ID          string     `json:"id"`
-	Number      int        `json:"number"`
-	Description string     `json:"description"`
-	Complexity  Complexity `json:"complexity"`
+	ID          string `json:"id"`
+	Number      int    `json:"number"`
+	Description string `json:"description"`
+	Complexity  string `json:"complexity"`
 }
 
 func (s Step) task() Task { return Task{s.ID, s.Number, s.Description, s.Complexity} }

@@ -1,19 +1,27 @@
 package delivery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
+	"github.com/convene-go/convene/routing"
 )
 
 // stepBudget is why a step whose time is up fails.
 const stepBudget = "step budget"
 
-// moveStep fires an event of a step.
-func moveStep(s *Step, on Move) { shift("step "+s.ID, stepPhases, &s.Status, on) }
+// stepMachine is the state machine of a step.
+func (r *run) stepMachine(s *Step) *team.Machine[StepStatus, Move] {
+	return team.MachineAt(r.kernel, "step/"+s.ID, stepPhases, &s.Status)
+}
+
+func (r *run) moveStep(s *Step, on Move) { r.stepMachine(s).Fire(nil, on) }
 
 // execute executes a plan. For a sub-plan the text says why it failed; a root plan
 // continues after failed steps. errLate: its time is up, and steps are left.
@@ -21,49 +29,89 @@ func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) (
 	r.state.PlanStack = append(r.state.PlanStack, id)
 	r.state.CurrentPlan = id
 	steps := r.state.plan(id).Steps
-	positions, _ := order(steps) // the gate found no circle
-	failed := 0
-	for _, i := range positions {
+	for r.failed(id) < r.Bounds.FailedSteps {
+		i, lost, err := r.nextStep(c, id, steps)
+		if i < 0 || err != nil {
+			return "", err
+		}
 		s := &steps[i]
 		r.state.plan(id).CurrentStepIndex = i
-		switch lost := lostNeed(steps, *s); {
-		case s.Status != stepPending: // done by a previous run
-		case lost > 0:
+		if lost > 0 {
 			r.skip(c, s, lost)
-		default:
+		} else {
 			if err := r.late(c, until); err != nil {
 				if errors.Is(err, errLate) {
-					c.Emit(EventBudgetExceeded, Event{Target: id, Text: "execution budget"})
+					r.emit(c, EventBudgetExceeded, about(id, "execution budget"))
 				}
 				return "", err
 			}
-			if err := r.step(c, s, share(c.Elapsed(), until, open(steps))); err != nil {
+			if err := r.step(c, s, until, open(steps)); err != nil {
 				return "", err
 			}
 		}
-		if s.Status == StepCompleted {
-			continue
-		}
-		if s.Depth > 0 {
+		if s.Depth > 0 && s.Status != StepCompleted {
 			return fmt.Sprintf("step %d of its sub-plan: %s", s.Number, s.FailReason), nil
 		}
-		if s.Status == StepFailed {
-			failed++
-		}
-		if failed >= r.Retry.FailedSteps {
-			r.send(c, Header{Message: EscalationSent, From: conductor, To: Supervisor, Target: id}, Escalation{Issues: failed, Level: LevelRefocus})
-			return "", nil
-		}
 	}
+	r.send(c, Header{Message: escalationSent, From: conductor, To: Supervisor, Target: id}, Escalation{Issues: r.failed(id), Level: LevelRefocus})
 	return "", nil
 }
 
-// share is when the time of a step ends that begins now, with more steps after it.
-func share(now, until time.Duration, steps int) time.Duration {
-	if until == endless {
-		return endless
+// failed counts the failed steps of a plan.
+func (r *run) failed(id string) (n int) {
+	for _, s := range r.state.plan(id).Steps {
+		if s.Status == StepFailed {
+			n++
+		}
 	}
-	return now + stepTime(until-now, steps)
+	return n
+}
+
+// nextStep returns the position of the step that is next; -1: none is left. If it cannot be
+// done, lost is the number of the step that it needs.
+func (r *run) nextStep(c *orchestrator.Context, id string, steps []Step) (position, lost int, err error) {
+	first, ready := -1, []routing.Node{}
+	for i, s := range steps {
+		if s.Status != stepPending || slices.ContainsFunc(steps, func(o Step) bool { return o.Status == stepPending && slices.Contains(s.DependsOn, o.Number) }) {
+			continue
+		}
+		if first < 0 || s.Number < steps[first].Number {
+			first = i
+		}
+		if lostNeed(steps, s) == 0 {
+			ready = append(ready, routing.Node{ID: s.ID, Number: s.Number, Phase: string(s.Complexity), State: routing.Ready})
+		}
+	}
+	if first < 0 {
+		return -1, 0, nil
+	}
+	if lost := lostNeed(steps, steps[first]); lost > 0 {
+		return first, lost, nil
+	}
+	order, err := ruled(r, c, "Scheduler", id,
+		func() []routing.Node {
+			return r.Rules.Scheduler.Order(slices.Clone(ready), routing.Moment{Now: c.Now()})
+		},
+		func(order []routing.Node) string { return misordered(order, ready) })
+	if err != nil {
+		return -1, 0, err
+	}
+	return slices.IndexFunc(steps, func(s Step) bool { return s.ID == order[0].ID }), 0, nil
+}
+
+// misordered says what is wrong with the order of ready steps; "": nothing.
+func misordered(order, ready []routing.Node) string {
+	if len(order) == 0 {
+		return "it holds all steps back while none is worked on, so the plan is stuck"
+	}
+	seen := map[string]bool{}
+	for _, n := range order {
+		if seen[n.ID] || !slices.ContainsFunc(ready, func(o routing.Node) bool { return o.ID == n.ID }) {
+			return fmt.Sprintf("it returns %q, which is not ready or there twice", n.ID)
+		}
+		seen[n.ID] = true
+	}
+	return ""
 }
 
 // open counts the steps that are still pending.
@@ -89,7 +137,7 @@ func lostNeed(steps []Step, s Step) int {
 
 // skip blocks a step, because one that it needs was not completed.
 func (r *run) skip(c *orchestrator.Context, s *Step, lost int) {
-	moveStep(s, moveSkip)
+	r.moveStep(s, moveSkip)
 	s.FailReason = fmt.Sprintf("it needs step %d, which was not completed", lost)
 	r.fire(c, moveStepSkipped)
 	r.blocked(c, s, s.FailReason)
@@ -97,8 +145,8 @@ func (r *run) skip(c *orchestrator.Context, s *Step, lost int) {
 }
 
 func (r *run) blocked(c *orchestrator.Context, s *Step, why string) {
-	r.send(c, Header{Message: StepIsBlocked, From: Coder, To: conductor, Target: s.ID}, why)
-	c.Emit(EventStepBlocked, Event{Target: s.ID, Text: why})
+	r.send(c, Header{Message: stepIsBlocked, From: Coder, To: conductor, Target: s.ID}, why)
+	r.emit(c, EventStepBlocked, about(s.ID, why))
 }
 
 // result is the result of an attempt at a step.
@@ -116,29 +164,47 @@ type work struct {
 	*Step
 
 	begun, end time.Duration // of its time
+	fix        time.Duration // for all fixes of an attempt
 	base       string        // the workspace's state before it
 	feedback   []string      // why earlier attempts were not accepted
+	next       orchestrator.Again
+	ruling     ruling // the last one of the attempt
 }
 
 // step executes a step: attempts, then a sub-plan. It ends completed or failed, unless the
-// error ends more.
-func (r *run) step(c *orchestrator.Context, s *Step, end time.Duration) error {
-	moveStep(s, moveStart)
-	w := &work{Step: s, begun: c.Elapsed(), end: end}
+// error ends more. The step shares the time until then with the open ones.
+func (r *run) step(c *orchestrator.Context, s *Step, until time.Duration, open int) error {
+	w := &work{Step: s, begun: c.Elapsed()}
+	if err := r.part(r.stepMachine(s).Allow(c, moveStart)); err != nil {
+		return r.lose(c, w, "", err)
+	}
+	r.moveStep(s, moveStart)
+	shares, err := r.allocate(c, s.ID, Timing{Total: r.limit - r.began, Execution: until - w.begun, Steps: open})
+	if err != nil {
+		return r.lose(c, w, "", err)
+	}
+	w.end, w.fix = after(w.begun, shares.Step), shares.Fix
 	if r.resumed[s.ID] {
 		delete(r.resumed, s.ID)
 		s.Attempts--
 	}
-	e := Event{Target: s.ID, Attempt: s.Attempts + 1, Percent: r.percent()}
-	if end != endless {
-		e.Left = end - w.begun
+	e := Event{Event: team.Event{Try: s.Attempts + 1}, Header: Header{Target: s.ID}, Percent: r.percent()}
+	if w.end != endless {
+		e.Left = shares.Step
 	}
-	c.Emit(EventStepStarted, e)
+	r.emit(c, EventStepStarted, e)
 	if why, err := r.keep(c, w); err != nil || why != "" {
 		return r.lose(c, w, why, err)
 	}
+	return r.attempts(c, w)
+}
+
+// attempts makes attempts at a step until one is accepted, or the Retrier says no.
+func (r *run) attempts(c *orchestrator.Context, w *work) error {
+	of, tries := orchestrator.Working{Role: roleStep, ID: w.ID, Group: r.state.CurrentPlan}, make([]orchestrator.Try, w.Attempts)
 	for {
-		s.Attempts++
+		w.Attempts++
+		w.ruling = ruling{}
 		got, why, err := r.attempt(c, w)
 		switch {
 		case err != nil || got == lost:
@@ -146,9 +212,22 @@ func (r *run) step(c *orchestrator.Context, s *Step, end time.Duration) error {
 		case got == accepted:
 			return nil
 		}
-		w.feedback = append(w.feedback, why)
-		if got == stuck || s.Attempts >= s.MaxAttempts {
+		w.feedback, w.ruling.why = append(w.feedback, why), why
+		tries = append(tries, w.ruling.try(cmp.Or(w.next.Agent, r.agent(Coder))))
+		if got == stuck {
 			return r.descend(c, w)
+		}
+		if w.next, err = r.again(c, of, tries); err != nil {
+			return r.lose(c, w, "", err)
+		}
+		if !w.next.Retry {
+			return r.descend(c, w)
+		}
+		if w.next.Feedback != "" || w.next.Fresh {
+			w.feedback = slices.DeleteFunc([]string{w.next.Feedback}, func(s string) bool { return s == "" })
+		}
+		if cut := c.Sleep(r.wait(c, w.next, w.end)); cut != nil {
+			return cut
 		}
 		if late := r.late(c, w.end); errors.Is(late, errLate) {
 			return r.lose(c, w, "", late)
@@ -156,17 +235,17 @@ func (r *run) step(c *orchestrator.Context, s *Step, end time.Duration) error {
 		if why, err := r.restore(c, w.base); err != nil || why != "" {
 			return r.lose(c, w, why, err)
 		}
-		moveStep(s, moveRetry)
+		r.moveStep(w.Step, moveRetry)
 		r.fire(c, moveStepRetried)
 	}
 }
 
 // lose fails a step, unless err ends more. errLate: its time is up.
 func (r *run) lose(c *orchestrator.Context, w *work, why string, err error) error {
-	broken, ok := errors.AsType[brokenError](err)
+	part, ok := isPart(err)
 	switch {
 	case ok:
-		why, err = string(broken), nil
+		why, err = prompt.OneLine(part.Error()), nil
 	case errors.Is(err, errLate):
 		why, err = stepBudget, nil
 	}
@@ -174,25 +253,25 @@ func (r *run) lose(c *orchestrator.Context, w *work, why string, err error) erro
 		return err
 	}
 	if why == stepBudget {
-		c.Emit(EventBudgetExceeded, Event{Target: w.ID, Text: stepBudget})
+		r.emit(c, EventBudgetExceeded, about(w.ID, stepBudget))
 	}
-	moveStep(w.Step, moveFail)
+	r.moveStep(w.Step, moveFail)
 	w.FailReason = why
 	r.reasons = append(r.reasons, w.ID+": "+why)
 	r.fire(c, moveStepFailed)
 	r.state.Metrics.countSteps(r.state.Plans)
-	c.Emit(EventStepFailed, Event{Target: w.ID, Text: why, Percent: r.percent()})
+	r.emit(c, EventStepFailed, Event{Event: team.Event{Text: why}, Header: Header{Target: w.ID}, Percent: r.percent()})
 	_, err = r.restore(c, w.base)
 	return err
 }
 
 // complete completes a step that passed its gate, or could not be graded.
 func (r *run) complete(c *orchestrator.Context, w *work, s standing) error {
-	moveStep(w.Step, moveComplete)
+	r.moveStep(w.Step, moveComplete)
 	r.state.Metrics.countSteps(r.state.Plans)
-	r.send(c, Header{Message: StepComplete, From: Supervisor, To: conductor, Target: w.ID}, nil)
+	r.send(c, Header{Message: stepComplete, From: Supervisor, To: conductor, Target: w.ID}, nil)
 	r.fire(c, s.kept(moveStepApproved, moveStepUnverified))
-	c.Emit(EventStepCompleted, Event{Target: w.ID, Percent: r.percent()})
+	r.emit(c, EventStepCompleted, Event{Header: Header{Target: w.ID}, Percent: r.percent()})
 	return r.accept(c, w)
 }
 
@@ -212,7 +291,7 @@ func (r *run) attempt(c *orchestrator.Context, w *work) (result, string, error) 
 func (r *run) stepGate(c *orchestrator.Context, w *work) (result, string, error) {
 	task := w.task()
 	gate, err := r.verify(c, review{gate: GateStep, target: w.ID, judged: Coder, until: w.end, input: VerifyInput{Step: &task, Code: shownCode(w.Code), Tests: shownReport(w.Tests)}})
-	w.Verification = gate.verdict
+	w.Verification, w.ruling = gate.verdict, gate
 	if err != nil || gate.standing == rejected {
 		return refused, gate.why, err
 	}
@@ -222,8 +301,8 @@ func (r *run) stepGate(c *orchestrator.Context, w *work) (result, string, error)
 // descend makes and executes a sub-plan for a blocked step, if it may have one; then it
 // tests and judges the step.
 func (r *run) descend(c *orchestrator.Context, w *work) error {
-	why := w.feedback[len(w.feedback)-1]
-	if w.Depth >= r.Limits.Depth {
+	why := w.ruling.why
+	if w.Depth >= r.Bounds.Depth {
 		return r.lose(c, w, why, nil)
 	}
 	if err := r.late(c, w.end); err != nil {
@@ -232,13 +311,16 @@ func (r *run) descend(c *orchestrator.Context, w *work) error {
 	if broken, err := r.restore(c, w.base); err != nil || broken != "" {
 		return r.lose(c, w, broken, err)
 	}
-	moveStep(w.Step, moveDescend)
+	if err := r.allow(c, "step/"+w.ID, moveSubPlanStarted); err != nil {
+		return r.lose(c, w, "", err)
+	}
+	r.moveStep(w.Step, moveDescend)
 	r.blocked(c, w.Step, why)
 	why, err := r.subPlan(c, w.Step, w.end, w.feedback)
 	if err != nil || why != "" {
 		return r.lose(c, w, why, err)
 	}
-	moveStep(w.Step, moveAscend)
+	r.moveStep(w.Step, moveAscend)
 	r.fire(c, moveSubPlanDone)
 	w.Code = r.merged(w.SubSteps)
 	tests, err := r.test(c, w, OpCheck)

@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"cmp"
-	"errors"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
@@ -35,17 +34,21 @@ func (r *run) test(c *orchestrator.Context, w *work, op string) (tested, error) 
 		return tested{}, err
 	}
 	if real != nil {
-		c.Emit(EventProjectTested, Event{Target: w.target(), Tests: real})
+		r.emit(c, EventProjectTested, Event{Header: Header{Target: w.target()}, Tests: real})
+		r.tell(r.title(w.target()), real.turn())
 	}
 	in.Run, data.Ran = shownReport(real), real != nil
 	in.Guidance = r.guided(Tester, &data)
 	got, err := ask[reportAnswer](r, c, call{
-		role: Tester, op: op, tmpl: "test.tmpl", target: w.target(), until: w.end, request: TestRequest, reply: TestResponse, data: data, input: in,
+		role: Tester, op: op, tmpl: "test.tmpl", target: w.target(), until: w.end, request: testRequest, reply: testResponse, data: data, input: in,
 	})
 	if err != nil {
 		return tested{}, err
 	}
 	a := got.value
+	if got.failed == nil {
+		r.tell(r.title(w.target()), a.turn())
+	}
 	report := TestResult{Passed: a.Passed, Issues: a.Issues, Suggestions: a.Suggestions, Coverage: a.Coverage, FixPlan: a.FixPlan}
 	if cause := got.failed; cause != nil {
 		report.Reason = "the tester failed: " + prompt.OneLine(cause.Error())
@@ -103,10 +106,13 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 	if why := root.unmet(r.Policy.AcceptableFailures); why != "" {
 		return false, true, r.unmet(c, id, why)
 	}
+	if err := r.allow(c, "plan/"+id, movePlanDone); err != nil {
+		return false, false, r.unjudged(id, err)
+	}
 	r.fire(c, movePlanDone)
 	tests, err := r.test(c, &work{end: r.limit}, OpIntegrate)
-	if broken, ok := errors.AsType[brokenError](err); ok { // ungraded: no further iteration
-		return false, false, r.unmet(c, id, "integration: "+string(broken))
+	if part, ok := isPart(err); ok { // ungraded: no further iteration
+		return false, false, r.unmet(c, id, "integration: "+prompt.OneLine(part.Error()))
 	}
 	if err != nil {
 		return false, false, err
@@ -121,10 +127,10 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 	}
 	switch {
 	case err != nil:
-		return false, false, err
+		return false, false, r.unjudged(id, err)
 	case gate.standing == approved:
 		r.movePlan(id, moveComplete)
-		r.send(c, Header{Message: GoalComplete, From: Supervisor, To: conductor, Target: "goal"}, nil)
+		r.send(c, Header{Message: goalComplete, From: Supervisor, To: conductor, Target: "goal"}, nil)
 		r.fire(c, moveGoalApproved)
 		return true, false, nil
 	}
@@ -136,6 +142,20 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 func (r *run) unmet(c *orchestrator.Context, id, why string) error {
 	r.ends(id, ruling{why: why})
 	_, err := r.reject(c, review{gate: GateGoal, target: "goal", judged: Planner}, why)
+	if _, part := isPart(err); part {
+		return nil // r.hostErr has it
+	}
+	return err
+}
+
+// unjudged ends an iteration whose goal a rule or a Permit of the host kept from its
+// verdict; another error is passed on.
+func (r *run) unjudged(id string, err error) error {
+	part, ok := isPart(err)
+	if ok {
+		r.ends(id, ruling{why: prompt.OneLine(part.Error())})
+		return nil
+	}
 	return err
 }
 

@@ -2,11 +2,15 @@ package delivery
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/page"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
@@ -31,64 +35,100 @@ func (s standing) kept(graded, ungraded Move) Move {
 type ruling struct {
 	standing
 
-	verdict *Verdict // nil: there is none
-	why     string
+	verdict  *Verdict // nil: there is none
+	why      string
+	decision grading.Decision // of the gate; "": it was not asked
+}
+
+// try is the ruling as the Retrier sees it.
+func (g ruling) try(agent string) orchestrator.Try {
+	t := orchestrator.Try{Agent: agent, Decision: string(g.decision), Feedback: g.why}
+	if g.verdict != nil && !g.verdict.Local {
+		t.Score = &g.verdict.Score
+	}
+	return t
 }
 
 // review is work for the supervisor to judge.
 type review struct {
 	gate   GateKind
 	target string
-	judged Role // the role to correct
+	piece  string // what all tries of the work have in common; "": target
+	judged Role   // the role to correct
 	until  time.Duration
 	input  VerifyInput // with the work
-	backup bool        // the work is from Hooks.Fallback
+	backup bool        // the work is from Rules.Fallback
 }
 
 // verify asks for a verdict on work, and returns the ruling.
 func (r *run) verify(c *orchestrator.Context, w review) (ruling, error) {
-	in := w.input
-	in.Gate, in.Threshold, in.Goal, in.Context = w.gate, r.Policy.Gates.threshold(w.gate), r.state.PrimaryGoal, r.in.Context
-	in.Steps, in.Last = r.summaries(), r.verdicts[max(0, len(r.verdicts)-5):]
-	got, err := ask[verdictAnswer](r, c, call{
-		role: Supervisor, op: OpVerify, tmpl: "verify.tmpl", target: w.target, until: w.until, request: VerifyRequest, reply: VerifyResponse,
-		data: promptData{Gate: w.gate, Threshold: in.Threshold}, input: in, noFallback: w.gate == GateGoal,
-	})
+	got, err := r.grade(c, w)
 	if err != nil {
 		return ruling{}, err
 	}
 	if cause := got.failed; cause != nil {
 		return r.ungraded(c, w, cause), nil
 	}
-	a := got.value
-	v := &Verdict{
-		Kind: w.gate, Target: w.target, Approved: a.Approved, Score: a.Score, Findings: a.Findings, Evidence: a.Evidence, Progress: a.Progress,
-		GoalAlignment: a.GoalAlignment, Reason: a.Reason, Recommendation: a.Recommendation,
+	v := &got.value
+	v.Kind, v.Target, v.Local, v.Level = w.gate, w.target, false, ""
+	why, d, err := r.gate(c, w, v)
+	if err != nil {
+		return ruling{}, err
 	}
-	why := r.Policy.Gates.rejects(*v)
-	if !got.backup { // a verdict of Hooks.Fallback is neither an issue nor a proof
+	if !got.backup { // a verdict of Rules.Fallback is neither an issue nor a proof
 		err = r.judge(c, v, w.judged, why)
 	}
 	switch {
 	case why != "":
-		return ruling{rejected, v, why}, err
+		return ruling{rejected, v, why, d}, err
 	case got.backup || w.backup:
 		r.unverified(w.target)
-		return ruling{unverified, v, ""}, err
+		return ruling{unverified, v, "", d}, err
 	}
-	return ruling{approved, v, ""}, err
+	return ruling{approved, v, "", d}, err
+}
+
+// grade returns the verdict of the host's Grader, or else of the supervisor.
+func (r *run) grade(c *orchestrator.Context, w review) (answered[Verdict], error) {
+	in := w.input
+	in.Gate, in.Threshold, in.Goal, in.Context = w.gate, r.Policy.Thresholds.of(w.gate), r.state.PrimaryGoal, r.in.Context
+	in.Steps, in.Last = r.summaries(), r.verdicts[max(0, len(r.verdicts)-5):]
+	if own := r.Rules.Graders.of(w.gate); own != nil {
+		got, err := ruled(r, c, "Graders."+string(w.gate), w.target, func() (got answered[Verdict]) {
+			got.value, got.failed = team.Graded(func() (Verdict, error) { return own.Grade(c, in) })
+			return got
+		}, func(got answered[Verdict]) string {
+			if s := got.value.Score; got.failed == nil && !(s >= 0 && s <= 100) {
+				return fmt.Sprintf("its score is %v, want 0 to 100", s)
+			}
+			return ""
+		})
+		if err == nil && team.Ends(got.failed) {
+			err = got.failed
+		}
+		return got, err
+	}
+	got, err := ask[verdictAnswer](r, c, call{
+		role: Supervisor, op: OpVerify, tmpl: "verify.tmpl", target: w.target, until: w.until, request: verifyRequest, reply: verifyResponse,
+		data: promptData{Gate: w.gate, Threshold: in.Threshold}, input: in, noFallback: w.gate == GateGoal,
+	})
+	a := got.value
+	return answered[Verdict]{Verdict{
+		Approved: a.Approved, Score: a.Score, Findings: a.Findings, Evidence: a.Evidence, Progress: a.Progress,
+		GoalAlignment: a.GoalAlignment, Reason: a.Reason, Recommendation: a.Recommendation,
+	}, got.backup, got.failed}, err
 }
 
 // ungraded returns the ruling for work that could not be graded.
 func (r *run) ungraded(c *orchestrator.Context, w review, cause error) ruling {
 	why := "not graded: " + prompt.OneLine(cause.Error())
-	if r.Policy.Gates.assumes(w.gate, r.Policy.AssumeScore) && !w.backup {
+	if r.Policy.assumes(w.gate) && !w.backup {
 		r.warn(c, "assumed-score", w.target, "%s: its score is assumed to be %v: %s", w.gate, *r.Policy.AssumeScore, why)
 		return ruling{standing: approved}
 	}
 	r.warn(c, "ungraded", w.target, "%s: %s", w.gate, why)
 	r.unverified(w.target)
-	return ruling{unverified, nil, why}
+	return ruling{standing: unverified, why: why}
 }
 
 // unverified records work that was kept without a grade.
@@ -101,42 +141,66 @@ func (r *run) unverified(target string) {
 // reject rejects work by a rule, without asking a model.
 func (r *run) reject(c *orchestrator.Context, w review, why string) (ruling, error) {
 	v := &Verdict{Kind: w.gate, Target: w.target, Reason: why, Local: true}
-	return ruling{rejected, v, why}, r.judge(c, v, w.judged, why)
+	return ruling{standing: rejected, verdict: v, why: why}, r.judge(c, v, w.judged, why)
 }
 
 // judge counts a verdict, which rejects the work if why is not empty, and intervenes at its
-// level. The error is errAborted.
+// level. The error is errAborted, or that of the Ladder.
 func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string) error {
-	e, ladder := &r.state.Escalation, r.Policy.Ladder
-	v.Threshold = r.Policy.Gates.threshold(v.Kind)
-	before := cmp.Or(e.Level, LevelNone)
-	switch {
-	case why == "":
-		e.passed(ladder, v.Score)
+	e := &r.state.Escalation
+	v.Threshold = r.Policy.Thresholds.of(v.Kind)
+	before, passed := cmp.Or(e.Level, LevelNone), why == ""
+	if passed {
+		e.Issues = 0
 		r.state.Metrics.VerificationsPassed++
-	case v.Local:
-		e.local(ladder)
+	} else {
+		e.Issues++
 		r.state.Metrics.VerificationsFailed++
-	default:
-		e.rejected(ladder, v.Score)
-		r.state.Metrics.VerificationsFailed++
+	}
+	level, broken := ruled(r, c, "Ladder", v.Target,
+		func() Level {
+			return r.Rules.Ladder.Decide(Escalating{Gate: v.Kind, Target: v.Target, Score: v.Score, Passed: passed, Local: v.Local, Issues: e.Issues, Before: e.Level})
+		},
+		func(l Level) string {
+			if !slices.Contains(levels, l) {
+				return fmt.Sprintf("it decides %q, want one of %q", l, levels)
+			}
+			return ""
+		})
+	if broken == nil {
+		e.Level = level
 	}
 	v.Level = e.Level
 	r.verdicts = append(r.verdicts, *v)
-	c.Emit(EventWorkJudged, Event{Target: v.Target, Verdict: v, Text: prompt.OneLine(why)})
-	if e.Level.Above(LevelNone) {
-		g := &Guidance{Level: e.Level, Text: advice(*v, why), Issues: e.Issues, Of: ladder.AbortAt}
+	title := r.title(v.Target)
+	if v.Kind == GatePlan {
+		title = "" // its plan stands before it
+	}
+	r.tell(title, v.turn(prompt.OneLine(why)))
+	r.emit(c, EventWorkJudged, Event{Event: team.Event{Text: prompt.OneLine(why)}, Header: Header{Target: v.Target}, Verdict: v})
+	if broken == nil && e.Level.Above(LevelNone) {
+		g := &Guidance{Level: e.Level, Text: advice(*v, why), Issues: e.Issues, Of: r.abortAt()}
 		r.guidance[judged] = g
-		r.send(c, Header{Message: Correction, From: Supervisor, To: judged, Target: v.Target}, g)
+		r.send(c, Header{Message: correction, From: Supervisor, To: judged, Target: v.Target}, g)
+		r.tell("", page.Turn{Who: "Supervisor", What: strings.ToLower(string(g.Level)), Text: g.Text})
 	}
-	if e.Level.Above(before) {
-		r.send(c, Header{Message: EscalationSent, From: Supervisor, To: conductor, Target: v.Target}, *e)
+	if broken == nil && e.Level.Above(before) {
+		r.send(c, Header{Message: escalationSent, From: Supervisor, To: conductor, Target: v.Target}, *e)
 	}
-	if e.Level == LevelAbort {
-		r.send(c, Header{Message: Abort, From: Supervisor, To: everybody, Target: v.Target}, *e)
+	if broken == nil && e.Level == LevelAbort {
+		r.send(c, Header{Message: abortSent, From: Supervisor, To: everybody, Target: v.Target}, *e)
 		return errAborted
 	}
-	return nil
+	return broken
+}
+
+// abortAt is the number of rejections in a row at which the run ends, for models; -1: it is
+// not known.
+func (r *run) abortAt() int {
+	if l, ok := r.Rules.Ladder.(Ladder); ok && l.AbortAt > 0 {
+		return l.AbortAt
+	}
+	return off
 }
 
 // advice is the supervisor's correction for the role that was judged.

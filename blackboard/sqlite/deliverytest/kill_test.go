@@ -144,7 +144,7 @@ func (todo task) ending(t *testing.T) ending {
 	defer func() { assert.NoError(t, e.Close(t.Context())) }()
 	run, err := e.Open(t.Context(), "run")
 	require.NoError(t, err)
-	out, err := team().Result(t.Context(), run)
+	out, err := factory().Result(t.Context(), run)
 	require.NoError(t, err)
 	return ending{flowtest.Clockless(out), todo.files(t)}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
 	"github.com/convene-go/convene/orchestrator/delivery/workspace"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // task is what a worker process does: it works on the run "run" until that has ended.
@@ -62,16 +63,16 @@ func (todo task) work(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	e, err := orchestrator.NewLocal(orchestrator.Config{
 		Agents: agent.Roster{"crew": noted(calls, agent.Func(crew)), "workspace": noted(calls, space)},
-		Flows:  []orchestrator.AnyFlow{team()}, Store: store,
+		Flows:  []orchestrator.AnyFlow{factory()}, Store: store,
 	})
 	if err != nil {
 		return err
 	}
-	run, err := team().Start(ctx, e, delivery.Input{Goal: "operators"}, orchestrator.StartOptions{ID: "run"})
+	run, err := factory().Start(ctx, e, delivery.Input{Goal: "operators"}, orchestrator.StartOptions{ID: "run"})
 	if err != nil {
 		return err
 	}
-	_, err = team().Result(ctx, run)
+	_, err = factory().Result(ctx, run)
 	return errors.Join(err, e.Close(ctx))
 }
 
@@ -86,11 +87,11 @@ func noted(calls *os.File, a agent.Agent) agent.Func {
 	}
 }
 
-// team delivers two operators.
-func team() orchestrator.Flow[delivery.Input, delivery.Outcome] {
+// factory delivers two operators.
+func factory() orchestrator.Flow[delivery.Input, delivery.Outcome] {
 	flow, err := delivery.New(delivery.Config{
 		Agents: delivery.Agents{Planner: "crew", Coder: "crew", Tester: "crew", Supervisor: "crew", Workspace: "workspace"},
-		Policy: delivery.Policy{SkipTestReview: true}, Limits: delivery.Limits{Time: orchestrator.None},
+		Policy: delivery.Policy{SkipTestReview: true}, Limits: team.Limits{Time: orchestrator.None},
 	})
 	if err != nil {
 		panic(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
 	"github.com/convene-go/convene/orchestrator/delivery/workspace"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 type object = map[string]any
@@ -132,7 +133,7 @@ func TestTeam(t *testing.T) {
 	c := quick(t)
 	w := open(t, c)
 	before := snapshot(t, w, "")
-	team := &crew{lines: map[string]object{
+	members := &crew{lines: map[string]object{
 		"plan":          plan("Sub", "Mul", "Div"),
 		"code p1.s1":    operator("Sub", "return a + b"),
 		"fix p1.s1":     fixed("Sub", "return a - b"),
@@ -142,8 +143,8 @@ func TestTeam(t *testing.T) {
 		"code p1.s3":    operator("Div", "return a % b"),
 		"fix p1.s3":     fixed("Div", "return b / a"),
 	}}
-	out, err := deliver(t, w, team, delivery.Config{
-		Policy: delivery.Policy{AcceptableFailures: 1, SkipTestReview: true}, Retry: delivery.Retry{FixCycles: 1}, Limits: delivery.Limits{Time: orchestrator.None},
+	out, err := deliver(t, w, members, delivery.Config{
+		Policy: delivery.Policy{AcceptableFailures: 1, SkipTestReview: true}, Rules: delivery.Rules{Retrier: delivery.Retries{Fix: orchestrator.Attempts{Max: 2}}}, Limits: team.Limits{Time: orchestrator.None},
 	})
 	require.NoError(t, err)
 	steps := map[string]delivery.Step{}
@@ -164,8 +165,8 @@ func TestTeam(t *testing.T) {
 		assert.Equal(t, []string{"p1.s3"}, out.Report.Unfinished)
 	})
 	t.Run("SX9 SC52 the tests count, not the tester", func(t *testing.T) {
-		require.Len(t, team.of(delivery.OpFix), 2)
-		for _, req := range team.of(delivery.OpCheck)[:1] {
+		require.Len(t, members.of(delivery.OpFix), 2)
+		for _, req := range members.of(delivery.OpCheck)[:1] {
 			var in delivery.TestInput
 			require.NoError(t, json.Unmarshal(req.Input, &in))
 			require.NotNil(t, in.Run)
@@ -173,7 +174,7 @@ func TestTeam(t *testing.T) {
 			assert.Equal(t, "failed: example.org/sum TestSub", in.Run.Reason)
 		}
 		var fix delivery.CodeInput
-		require.NoError(t, json.Unmarshal(team.of(delivery.OpFix)[0].Input, &fix))
+		require.NoError(t, json.Unmarshal(members.of(delivery.OpFix)[0].Input, &fix))
 		assert.Contains(t, fix.Fix.Output, "sub_test.go:11: got 8, want 4")
 		assert.True(t, steps["p1.s1"].Tests.Passed)
 		assert.Equal(t, 2, steps["p1.s1"].Tests.Ran)
@@ -204,7 +205,7 @@ func TestTeam(t *testing.T) {
 	t.Run("SC49 SX11 nothing that members get has a time or a path of the machine", func(t *testing.T) {
 		home, err := os.UserHomeDir()
 		require.NoError(t, err)
-		for _, req := range team.asked {
+		for _, req := range members.asked {
 			said := req.Prompt + string(req.Input)
 			for _, path := range []string{filepath.Dir(c.Dir), os.TempDir(), home + "/", runtime.GOROOT()} { //nolint:staticcheck // where the tests' Go is
 				if path != "" {
@@ -224,10 +225,10 @@ func TestRunOfTheSameID(t *testing.T) {
 	t.Run("SC46 a further run does its own work", func(t *testing.T) {
 		c := quick(t)
 		w := open(t, c)
-		team := &crew{lines: map[string]object{"plan": plan("Sub"), "code p1.s1": operator("Sub", "return a - b")}}
-		cfg := delivery.Config{Policy: delivery.Policy{SkipTestReview: true}, Limits: delivery.Limits{MinSteps: 1}}
+		members := &crew{lines: map[string]object{"plan": plan("Sub"), "code p1.s1": operator("Sub", "return a - b")}}
+		cfg := delivery.Config{Policy: delivery.Policy{SkipTestReview: true}, Bounds: delivery.Bounds{MinSteps: 1}}
 		for range 2 {
-			out, err := deliver(t, w, team, cfg)
+			out, err := deliver(t, w, members, cfg)
 			require.NoError(t, err)
 			assert.Equal(t, orchestrator.Completed, out.Status)
 			require.NoError(t, os.Remove(filepath.Join(c.Dir, "sub.go")), "it was written")

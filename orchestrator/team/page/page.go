@@ -84,26 +84,26 @@ type Bar struct {
 
 // Step is a part of the course of a run: a round, an iteration, a department.
 type Step struct {
-	Title string // name of the step, such as "Round 2"
-	Turns []Turn // folded; who and the first line are visible
+	Title string `json:"title"`           // name of the step, such as "Round 2"
+	Turns []Turn `json:"turns,omitempty"` // folded; who and the first line are visible
 }
 
 // Turn is one contribution of a member.
 type Turn struct {
-	Who   string // name of the member
-	What  string // remark such as "try 2 of 3"
-	Score *Score // nil: none
-	Text  string // Markdown is shown as plain paragraphs, JSON as a list
+	Who   string `json:"who,omitempty"`   // name of the member
+	What  string `json:"what,omitempty"`  // remark such as "try 2 of 3"
+	Score *Score `json:"score,omitempty"` // nil: none
+	Text  string `json:"text,omitempty"`  // Markdown is shown as plain paragraphs, JSON as a list
 
-	Output string // output of a program, shown verbatim after Text
-	Diff   string // difference in unified format, shown verbatim after Output, its lines marked
+	Output string `json:"output,omitempty"` // output of a program, shown verbatim after Text
+	Diff   string `json:"diff,omitempty"`   // difference in unified format, shown verbatim after Output, its lines marked
 }
 
 // Score is a score on a scale, with the gate that it had to reach.
 type Score struct {
-	Value float64 // 0 to Max
-	Gate  float64 // 0: none
-	Max   float64 // above 0, such as 1, 10 or 100
+	Value float64 `json:"value"`         // 0 to Max
+	Gate  float64 `json:"gate,omitzero"` // 0: none
+	Max   float64 `json:"max"`           // above 0, such as 1, 10 or 100
 }
 
 // Below reports whether the gate was not reached, to six decimals.
