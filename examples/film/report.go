@@ -31,7 +31,7 @@ func (o *options) report(c cli.Console, out hierarchy.Outcome) error {
 		score = fmt.Sprintf("overall score %.1f", *out.Score)
 	}
 	o.Ending(c, out.Outcome, score, out.Elapsed)
-	page, err := hierarchy.Page(o.request, out)
+	page, err := hierarchy.Page(out)
 	if err != nil {
 		return err
 	}

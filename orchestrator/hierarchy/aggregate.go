@@ -98,7 +98,7 @@ func (r *run) ask(c *orchestrator.Context, what string, check Check, done []Repo
 		warn(r.Run, c, WarnBudget, r.cfg.Master.Consistency, err.Error())
 		return CheckSkipped
 	case err != nil:
-		warn(r.Run, c, WarnCheck, "", err.Error())
+		warn(r.Run, c, warnCheck, "", err.Error())
 		return CheckFailed
 	case len(issues) > 0:
 		return CheckFailed

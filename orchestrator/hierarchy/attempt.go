@@ -229,7 +229,7 @@ func warnAbout(r *team.Run, c *orchestrator.Context, who string, attempts []Atte
 			warn(r, c, WarnUngraded, who, a.Ungraded)
 		}
 		if a.Assumed != "" {
-			warn(r, c, WarnAssumedScore, who, fmt.Sprintf("score %s in place of a grade: %s", number(a.Score), a.Assumed))
+			warn(r, c, warnAssumedScore, who, fmt.Sprintf("score %s in place of a grade: %s", number(a.Score), a.Assumed))
 		}
 	}
 	if n := len(attempts); n > 0 && best(attempts).Output == nil {

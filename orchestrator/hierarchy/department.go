@@ -86,7 +86,7 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 			return err
 		}
 		if len(chosen) == 0 {
-			d.warn(c, WarnNoSpecialists, "the brief asks for specialists and none is active")
+			d.warn(c, warnNoSpecialists, "the brief asks for specialists and none is active")
 		}
 	}
 	if len(chosen) == 0 {
@@ -100,7 +100,7 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 		return d.synthesize(c, brief, passing)
 	}
 	results := d.report.Specialists
-	d.warn(c, WarnSpecialistsRejected, fmt.Sprintf("none of %d specialists passed", len(results)))
+	d.warn(c, warnSpecialistsRejected, fmt.Sprintf("none of %d specialists passed", len(results)))
 	quality, err := d.quality(c)
 	if err != nil {
 		return err

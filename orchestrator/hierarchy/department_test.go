@@ -143,7 +143,7 @@ func TestSelection(t *testing.T) {
 		p := theater{cfg: one(), in: request(), cast: cast{"head": {"x"}}}.play(t)
 		r := p.report(t, "d")
 		assert.Equal(t, hierarchy.HeadOnly, r.Basis)
-		assert.Equal(t, []string{hierarchy.WarnNoSpecialists}, p.codes())
+		assert.Equal(t, []string{"hierarchy/no-specialists"}, p.codes())
 	})
 	t.Run("H2 a hook cannot reach beyond the department", func(t *testing.T) {
 		gone := specialist("gone", 60)
@@ -263,7 +263,7 @@ func TestQuality(t *testing.T) {
 	})
 	t.Run("H71 the head answers when all fail", func(t *testing.T) { assert.Equal(t, "whole", hierarchy.Text(r.Output)) })
 	t.Run("HC27 flag and results stay", func(t *testing.T) {
-		assert.Equal(t, []orchestrator.Warning{{Code: hierarchy.WarnSpecialistsRejected, Who: "d", Message: "none of 3 specialists passed"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{{Code: "hierarchy/specialists-rejected", Who: "d", Message: "none of 3 specialists passed"}}, p.out.Warnings)
 		assert.Equal(t, hierarchy.HeadAfterFailure, r.Basis)
 		require.NotNil(t, r.SpecialistQuality)
 		assert.Equal(t, 15.333333, *r.SpecialistQuality)
@@ -403,7 +403,7 @@ func TestSynthesis(t *testing.T) {
 		th.cfg.Policy.SynthesisRounds = 9 // the first round that fails is the last
 		p = th.play(t)
 		assert.Equal(t, "draft", hierarchy.Text(p.report(t, "d").Output))
-		assert.Equal(t, []string{hierarchy.WarnAgentFailed, hierarchy.WarnRefinement}, p.codes())
+		assert.Equal(t, []string{hierarchy.WarnAgentFailed, "hierarchy/refinement"}, p.codes())
 	})
 	t.Run("H92 contradictions", func(t *testing.T) {
 		th := two("the hat is red", "whole")
@@ -413,7 +413,7 @@ func TestSynthesis(t *testing.T) {
 		assert.Contains(t, p.asked["head"][1].Prompt, "<data name=\"settled contradictions\">\nthe hat is red\n</data>")
 		th = two(errBoom, "whole")
 		th.cfg.Policy.ResolveConflicts = true
-		assert.Equal(t, []string{hierarchy.WarnConflicts}, th.play(t).codes())
+		assert.Equal(t, []string{"hierarchy/conflicts"}, th.play(t).codes())
 	})
 	t.Run("H92 by a hook", func(t *testing.T) {
 		th := two("whole")
@@ -424,7 +424,7 @@ func TestSynthesis(t *testing.T) {
 		th.cfg.Rules.Resolve = func(*orchestrator.Context, hierarchy.Department, string, []hierarchy.SpecialistResult) (string, error) {
 			panic("ouch")
 		}
-		assert.Equal(t, []string{hierarchy.WarnConflicts}, th.play(t).codes())
+		assert.Equal(t, []string{"hierarchy/conflicts"}, th.play(t).codes())
 		th.cast = trio(60, 70).cast
 		th.cfg.Departments[0].Agents = th.cfg.Departments[0].Agents[:1]
 		assert.Empty(t, th.play(t).out.Warnings, "there is no other result")
@@ -481,7 +481,7 @@ func TestReportFormat(t *testing.T) {
 	require.NoError(t, err)
 	var r map[string]any
 	require.NoError(t, json.Unmarshal(raw, &r))
-	s := r["specialistResults"].([]any)[0].(map[string]any)
+	s := r["specialists"].([]any)[0].(map[string]any)
 	has := func(t *testing.T, m map[string]any, names ...string) {
 		t.Helper()
 		for _, name := range names {
@@ -489,11 +489,11 @@ func TestReportFormat(t *testing.T) {
 		}
 	}
 	t.Run("H74 fields of the report", func(t *testing.T) {
-		has(t, r, "departmentId", "departmentName", "headExecutionId", "output", "qualityScore", "specialistResults", "metadata")
+		has(t, r, "departmentId", "departmentName", "headExecutionId", "output", "qualityScore", "specialists", "metadata")
 		assert.Equal(t, "case/dept/character", r["headExecutionId"])
 	})
 	t.Run("H76 fields of a specialist", func(t *testing.T) {
-		has(t, s, "agentId", "agentName", "specialization", "output", "qualityScore", "executionTime", "reviewStatus", "reviewNotes")
+		has(t, s, "agentId", "agentName", "specialization", "output", "score", "executionTime", "reviewStatus", "reviewNotes")
 		assert.Equal(t, "Appearance Specialist", s["agentName"])
 	})
 	t.Run("H77 metadata", func(t *testing.T) {

@@ -102,7 +102,7 @@ func (d *department) skip(c *orchestrator.Context) bool {
 		return false
 	}
 	why := fmt.Sprintf("%s is %s", needs[i].DepartmentID, needs[i].Status)
-	d.warn(c, WarnDepartmentSkipped, why)
+	d.warn(c, warnDepartmentSkipped, why)
 	d.finish(c, moveDependencyMissing, EventDepartmentSkipped, why)
 	return true
 }

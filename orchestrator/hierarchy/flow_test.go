@@ -302,7 +302,7 @@ func TestDepartmentFailure(t *testing.T) {
 		assert.Equal(t, hierarchy.DepartmentDone, q.report(t, "story").Status)
 		assert.Equal(t, hierarchy.DepartmentDone, q.report(t, "audio").Status)
 		assert.Empty(t, q.asked["visual-head"])
-		assert.Contains(t, q.out.Warnings, orchestrator.Warning{Code: hierarchy.WarnDepartmentSkipped, Who: "visual", Message: "character is failed"})
+		assert.Contains(t, q.out.Warnings, orchestrator.Warning{Code: "hierarchy/department-skipped", Who: "visual", Message: "character is failed"})
 	})
 	t.Run("HC32 dependents of the skipped are skipped", func(t *testing.T) {
 		cfg := heads("a", "b", "c")
@@ -771,7 +771,7 @@ func TestAggregation(t *testing.T) {
 		p := th.play(t)
 		assert.EqualValues(t, "failed", p.out.Checks.CrossDepartment)
 		assert.Equal(t, []hierarchy.Issue{{"a", "dull"}}, p.out.Checks.Issues)
-		assert.Equal(t, []orchestrator.Warning{{Code: hierarchy.WarnCheck, Message: "validation: boom"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{{Code: "hierarchy/check", Message: "validation: boom"}}, p.out.Warnings)
 		assert.Equal(t, orchestrator.Completed, p.out.Status, "checks inform")
 
 		asks := func(c *orchestrator.Context, _ []hierarchy.Report) ([]hierarchy.Issue, error) {

@@ -2,28 +2,31 @@ package hierarchy
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/page"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/routing"
 )
 
 // Input is one request to the team.
 type Input struct {
-	Prompt string   `json:"prompt"`         // blank is ErrEmptyRequest, more than Limits.PromptBytes is ErrRequestTooLarge
-	Only   []string `json:"only,omitempty"` // restricts the choice to these department IDs, all are scored still; empty: all
+	Prompt string   `json:"prompt"`         // Prompt is the request; blank is ErrEmptyRequest, more than Bounds.PromptBytes ErrRequestTooLarge
+	Only   []string `json:"only,omitempty"` // Only restricts the choice to these department IDs; all are scored still; empty: all
 
-	// RequiresSpecialists: nil leaves it to the complexity of each brief, false lets
-	// heads answer alone, true asks specialists even for a simple brief.
+	// RequiresSpecialists false lets heads answer alone, true asks specialists even for a
+	// simple brief. Nil leaves it to the complexity of each brief.
 	RequiresSpecialists *bool `json:"requiresSpecialists,omitempty"`
 
 	Vars    map[string]string    `json:"vars,omitempty"`    // Vars are the host's, for Rules.Steps
-	History map[string][]float64 `json:"history,omitempty"` // History has the scores of earlier work, 0 to 100, by agent ID, for Rules.Threshold: see Learn
+	History map[string][]float64 `json:"history,omitempty"` // History has scores of earlier work, 0 to 100, by agent ID, for Rules.Threshold: see Learn
 	Limits  team.Limits          `json:"limits,omitzero"`   // Limits of this run; fields that are set stand over those of the Config
 }
 
@@ -32,7 +35,7 @@ type Input struct {
 // Status is Completed: all chosen departments are done and all outputs that had to be
 // graded passed; Partial: a department is missing or in Unverified, or a call was refused
 // because money, calls or time were used up; OutOfBudget: they were used up before any
-// department was done; Failed; or Canceled.
+// department was done, or while a Permit was asked; Failed; or Canceled.
 //
 // Score is the overall quality, 0 to 100; nil: no department that is done has one.
 // Unverified are the IDs of departments that are done, but whose output had to be graded
@@ -40,17 +43,40 @@ type Input struct {
 type Outcome struct {
 	orchestrator.Outcome
 
-	// Message is UnableToGenerate, for users, if there is no result; else "".
-	Message string `json:"message,omitempty"`
-
-	Route   routing.Route `json:"route"`
-	Reports []Report      `json:"reports"` // of the chosen departments, in the order of the route
+	Message string        `json:"message,omitempty"` // Message is UnableToGenerate, for users, if there is no result; else ""
+	Route   routing.Route `json:"route"`             // Route says which departments were chosen, and why
+	Reports []Report      `json:"reports"`           // Reports are those of the chosen departments, in the order of the route
 
 	// Output has the outputs of departments that are done by their OutputKey, and
 	// under "result" that of the master, if there is one.
 	Output map[string]json.RawMessage `json:"output"`
 
-	Checks Checks `json:"checks"`
+	Checks Checks `json:"checks"` // Checks are those of the whole result
+}
+
+// MarshalJSON writes durations as "5m" and money in USD.
+func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
+
+// UnmarshalJSON reads an Outcome of any version.
+func (o *Outcome) UnmarshalJSON(b []byte) error { return team.DecodeLenient(b, o) }
+
+// MarshalJSON writes durations as "5m" and money in USD.
+func (in Input) MarshalJSON() ([]byte, error) { return team.Encode(in) }
+
+// UnmarshalJSON reads an Input. Unknown fields are faults.
+func (in *Input) UnmarshalJSON(b []byte) error { return team.Decode(b, in) }
+
+// Result is what the team made, as text: the master's, or that of each department under its
+// key. "" means that there is none.
+func (o Outcome) Result() string {
+	if text, ok := o.Output[resultKey]; ok {
+		return Text(text)
+	}
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(o.Output)) {
+		parts = append(parts, "## "+page.Words(key)+"\n\n"+Text(o.Output[key])+"\n\n")
+	}
+	return strings.Join(parts, "")
 }
 
 // done are the reports of departments that are done.
@@ -62,30 +88,30 @@ func (o Outcome) done() []Report {
 // why.
 const UnableToGenerate = "Unable to generate content"
 
-// The codes of warnings. Who is an agent for the first three and the master's agents,
-// else a department.
+// The codes of warnings, beside ErrRule and ErrNotPermitted. Who is an agent for the first
+// three and the master's agents, else a department; of the run's own it is "".
 const (
-	WarnUngraded     = "hierarchy/ungraded"      // an output could not be graded
-	WarnAssumedScore = "hierarchy/assumed-score" // it has Policy.AssumeScore in place of a grade
-	WarnAgentFailed  = "hierarchy/agent-failed"  // no attempt of an agent gave an output
+	WarnUngraded         = "hierarchy/ungraded"          // an output could not be graded
+	WarnAgentFailed      = "hierarchy/agent-failed"      // no attempt of an agent gave an output
+	warnAssumedScore     = "hierarchy/assumed-score"     // an output has Policy.AssumeScore in place of a grade
+	WarnBudget           = "hierarchy/budget"            // a call was refused: money, calls or time were used up
+	WarnDepartmentFailed = "hierarchy/department-failed" // a department has no output
+	WarnFallback         = "hierarchy/fallback"          // the synthesis failed: the best specialist's output is used
 
-	WarnBudget              = "hierarchy/budget"               // a call was refused: money, calls or time were used up
-	WarnFallback            = "hierarchy/fallback"             // partial synthesis failure: the best specialist's output is used
-	WarnBelowGate           = "hierarchy/below-gate"           // no attempt at the synthesis passed: the best one is used
-	WarnRefinement          = "hierarchy/refinement"           // a round over the synthesis failed: the previous one is used
-	WarnConflicts           = "hierarchy/conflicts"            // contradictions were not resolved
-	WarnNoSpecialists       = "hierarchy/no-specialists"       // specialists are required but none is active: the head answered
-	WarnSpecialistsRejected = "hierarchy/specialists-rejected" // no specialist passed: the head answered
-	WarnDepartmentFailed    = "hierarchy/department-failed"
-	WarnDepartmentSkipped   = "hierarchy/department-skipped" // what it depends on is missing
-	WarnCheck               = "hierarchy/check"              // a check of the whole result failed to run
+	warnBelowGate           = "hierarchy/below-gate"           // no attempt at the synthesis passed: the best one is used
+	warnRefinement          = "hierarchy/refinement"           // a round over the synthesis failed: the previous one is used
+	warnConflicts           = "hierarchy/conflicts"            // contradictions were not resolved
+	warnNoSpecialists       = "hierarchy/no-specialists"       // specialists are required but none is active: the head answered
+	warnSpecialistsRejected = "hierarchy/specialists-rejected" // no specialist passed: the head answered
+	warnDepartmentSkipped   = "hierarchy/department-skipped"   // what the department depends on is missing
+	warnCheck               = "hierarchy/check"                // a check of the whole result failed to run
 )
 
 // Checks are the checks of the whole result. They only inform.
 type Checks struct {
-	CrossDepartment CheckStatus `json:"crossDepartment"`
-	Consistency     CheckStatus `json:"consistency"`
-	Issues          []Issue     `json:"issues"` // of both, in the order found
+	CrossDepartment CheckStatus `json:"crossDepartment"` // CrossDepartment is that of Rules.Validate
+	Consistency     CheckStatus `json:"consistency"`     // Consistency is that of Master.Consistency or Rules.Consistency
+	Issues          []Issue     `json:"issues"`          // Issues of both, in the order found
 }
 
 // CheckStatus says how a check went.
@@ -94,8 +120,8 @@ type CheckStatus string
 // The statuses of checks.
 const (
 	CheckPassed  CheckStatus = "passed"
-	CheckFailed  CheckStatus = "failed" // it found issues, or ended in an error
-	CheckSkipped CheckStatus = "skipped"
+	CheckFailed  CheckStatus = "failed"  // the check found issues, or ended in an error
+	CheckSkipped CheckStatus = "skipped" // there is no check, or no budget for it
 )
 
 // Basis says who made the output of a department.
@@ -106,83 +132,80 @@ const (
 	FromSpecialists  Basis = "specialists"        // synthesis of passing results
 	HeadOnly         Basis = "head-only"          // no specialist was asked
 	HeadAfterFailure Basis = "head-after-failure" // no specialist passed
-	FallbackOutput   Basis = "fallback-output"    // the best specialist's, because the synthesis failed
+	FallbackOutput   Basis = "fallback-output"    // output of the best specialist, because the synthesis failed
 )
 
 // Report is the result of a department.
 type Report struct {
-	DepartmentID    string `json:"departmentId"`
-	DepartmentName  string `json:"departmentName"`
-	HeadExecutionID string `json:"headExecutionId"` // of the run and the department
+	DepartmentID    string `json:"departmentId"`    // DepartmentID is Department.ID
+	DepartmentName  string `json:"departmentName"`  // DepartmentName is Department.Name
+	HeadExecutionID string `json:"headExecutionId"` // HeadExecutionID names the run and the department
 
-	Status DepartmentPhase `json:"status"` // done, failed, skipped or canceled
-	Basis  Basis           `json:"basis,omitempty"`
-	Output json.RawMessage `json:"output,omitempty"` // see Text
+	Status DepartmentPhase `json:"status"`           // Status is done, failed, skipped or canceled
+	Basis  Basis           `json:"basis,omitempty"`  // Basis says who made Output; "": nobody began
+	Output json.RawMessage `json:"output,omitempty"` // Output is the work: see Text; nil: there is none
 
 	// QualityScore is RawQuality as a whole number, halves up. Both are 0 to 100, and
 	// 0 unless Status is done and Ungraded is "".
 	QualityScore int     `json:"qualityScore"`
 	RawQuality   float64 `json:"rawQuality"`
-	Ungraded     string  `json:"ungraded,omitempty"` // why the head's work has no score; "": it has one
+	Ungraded     string  `json:"ungraded,omitempty"` // Ungraded says why the head's work has no score; "": it has one
 
 	// SpecialistQuality is the quality of the specialists' work when none passed and
 	// the head answered instead.
 	SpecialistQuality *float64 `json:"specialistQuality,omitempty"`
 
-	Gate       float64 `json:"gate"`
-	PassedGate bool    `json:"passedGate"` // only informs
+	Gate       float64 `json:"gate"`       // Gate is Department.Gate
+	PassedGate bool    `json:"passedGate"` // PassedGate only informs
 
-	// Specialists are the results in the order of selection, the rejected ones
-	// included.
-	Specialists []SpecialistResult `json:"specialistResults"`
-
-	Metadata Metadata        `json:"metadata"`
-	Usage    providers.Usage `json:"usage,omitzero"` // of all calls for this department
+	Specialists []SpecialistResult `json:"specialists"`    // Specialists are the results in the order of selection, the rejected ones included
+	Metadata    Metadata           `json:"metadata"`       // Metadata counts specialists and time
+	Usage       providers.Usage    `json:"usage,omitzero"` // Usage of all calls for this department
 }
 
 // Metadata counts a department's specialists and its time.
 type Metadata struct {
-	AnalysisTime          time.Duration `json:"analysisTime"`
-	SpecialistsUsed       int           `json:"specialistsUsed"`
-	TotalExecutionTime    time.Duration `json:"totalExecutionTime"`
-	SuccessfulSpecialists int           `json:"successfulSpecialists"`
-	FailedSpecialists     int           `json:"failedSpecialists"`
+	AnalysisTime          time.Duration `json:"analysisTime"`          // AnalysisTime includes Rules.Brief
+	SpecialistsUsed       int           `json:"specialistsUsed"`       // SpecialistsUsed is the number of results
+	TotalExecutionTime    time.Duration `json:"totalExecutionTime"`    // TotalExecutionTime is that of the department
+	SuccessfulSpecialists int           `json:"successfulSpecialists"` // SuccessfulSpecialists is the number of results that passed
+	FailedSpecialists     int           `json:"failedSpecialists"`     // FailedSpecialists is the number of the others
 }
 
 // SpecialistResult is the result of one specialist. Output and Score are those of its
 // best attempt, the later of equals.
 type SpecialistResult struct {
-	AgentID        string               `json:"agentId"`
-	AgentName      string               `json:"agentName"`
-	Specialization string               `json:"specialization"`
-	Output         json.RawMessage      `json:"output,omitempty"` // whole; see Text
-	Score          float64              `json:"qualityScore"`     // 0 to 100
-	ScoreDefaulted bool                 `json:"scoreDefaulted,omitempty"`
-	Ungraded       string               `json:"ungraded,omitempty"`     // why there is no Score; "": there is one
-	Assumed        string               `json:"assumed,omitempty"`      // why Score is Policy.AssumeScore; "": it is not
-	Threshold      float64              `json:"threshold"`              // 0 to 100; 0: no gate
-	ReviewStatus   grading.ReviewStatus `json:"reviewStatus,omitempty"` // "" until the head has reviewed
-	ReviewNotes    string               `json:"reviewNotes"`
-	ExecutionTime  time.Duration        `json:"executionTime"` // of all attempts, grading excluded
-	Attempts       []Attempt            `json:"attempts"`
-	Usage          providers.Usage      `json:"usage,omitzero"` // of all attempts and their grading
+	AgentID        string               `json:"agentId"`                  // AgentID is Agent.ID
+	AgentName      string               `json:"agentName"`                // AgentName is Agent.Name
+	Specialization string               `json:"specialization"`           // Specialization is Agent.Specialization
+	Output         json.RawMessage      `json:"output,omitempty"`         // Output is whole; see Text; nil: there is none
+	Score          float64              `json:"score"`                    // Score is 0 to 100; 0 without an output
+	ScoreDefaulted bool                 `json:"scoreDefaulted,omitempty"` // ScoreDefaulted: Score is 75, because nobody gave one
+	Ungraded       string               `json:"ungraded,omitempty"`       // Ungraded says why there is no Score; "": there is one
+	Assumed        string               `json:"assumed,omitempty"`        // Assumed says why Score is Policy.AssumeScore; "": it is not
+	Threshold      float64              `json:"threshold"`                // Threshold is 0 to 100; 0: no gate
+	ReviewStatus   grading.ReviewStatus `json:"reviewStatus,omitempty"`   // ReviewStatus is "" until the head has reviewed
+	ReviewNotes    string               `json:"reviewNotes"`              // ReviewNotes explain ReviewStatus
+	ExecutionTime  time.Duration        `json:"executionTime"`            // ExecutionTime of all attempts, grading excluded
+	Attempts       []Attempt            `json:"attempts"`                 // Attempts in order; empty: none was made
+	Usage          providers.Usage      `json:"usage,omitzero"`           // Usage of all attempts and their grading
 }
 
 // Attempt is one try of an agent.
 type Attempt struct {
-	Number         int              `json:"attempt"`          // from 0
-	Agent          string           `json:"agent,omitempty"`  // the agent that a Retrier named; "": the usual one
-	Prompt         string           `json:"prompt"`           // its SHA-256
-	Output         json.RawMessage  `json:"output,omitempty"` // nil: it failed
-	Grade          *Grade           `json:"grade,omitempty"`  // nil: not graded
-	Score          float64          `json:"score"`            // 0 to 100; 0 without an output
-	ScoreDefaulted bool             `json:"scoreDefaulted,omitempty"`
-	Ungraded       string           `json:"ungraded,omitempty"` // why Output has no Score; "": it has one
-	Assumed        string           `json:"assumed,omitempty"`  // why Score is Policy.AssumeScore; "": it is not
-	Decision       grading.Decision `json:"decision,omitempty"` // "" without an output, a score or a gate
-	Feedback       string           `json:"feedback,omitempty"` // one line for the next attempt
-	Error          string           `json:"error,omitempty"`
-	Duration       time.Duration    `json:"duration"` // of the agent's work
+	Number         int              `json:"number"`                   // Number of the try, from 0
+	Agent          string           `json:"agent,omitempty"`          // Agent that a Retrier named; "": the usual one
+	Prompt         string           `json:"prompt"`                   // Prompt is its SHA-256
+	Output         json.RawMessage  `json:"output,omitempty"`         // Output is nil if the try failed
+	Grade          *Grade           `json:"grade,omitempty"`          // Grade of Output; nil: not graded
+	Score          float64          `json:"score"`                    // Score is 0 to 100; 0 without an output
+	ScoreDefaulted bool             `json:"scoreDefaulted,omitempty"` // ScoreDefaulted: Score is 75, because nobody gave one
+	Ungraded       string           `json:"ungraded,omitempty"`       // Ungraded says why Output has no Score; "": it has one
+	Assumed        string           `json:"assumed,omitempty"`        // Assumed says why Score is Policy.AssumeScore; "": it is not
+	Decision       grading.Decision `json:"decision,omitempty"`       // Decision is "" without an output or a score
+	Feedback       string           `json:"feedback,omitempty"`       // Feedback is one line for the next try
+	Error          string           `json:"error,omitempty"`          // Error says why the try failed; "": it did not
+	Duration       time.Duration    `json:"duration"`                 // Duration of the agent's work
 }
 
 // Text returns an output for people and prompts: the words of an agent that answered in
@@ -197,30 +220,30 @@ func Text(output json.RawMessage) string {
 
 // State is what a run exposes: Run.State reads it.
 type State struct {
-	Phase       Phase             `json:"phase"`
-	Departments []DepartmentState `json:"departments"` // the chosen ones, in the order of the route
+	Phase       Phase             `json:"phase"`       // Phase of the run
+	Departments []DepartmentState `json:"departments"` // Departments that were chosen, in the order of the route
 }
 
 // DepartmentState is where a department is.
 type DepartmentState struct {
-	ID           string            `json:"id"`
-	Phase        DepartmentPhase   `json:"phase"`
-	QualityScore *int              `json:"qualityScore,omitempty"` // of one that is done
-	Specialists  []SpecialistState `json:"specialists"`            // in the order of selection
+	ID           string            `json:"id"`                     // ID of the department
+	Phase        DepartmentPhase   `json:"phase"`                  // Phase of the department
+	QualityScore *int              `json:"qualityScore,omitempty"` // QualityScore of one that is done; nil: it is not
+	Specialists  []SpecialistState `json:"specialists"`            // Specialists in the order of selection
 }
 
 // SpecialistState is where a specialist is.
 type SpecialistState struct {
-	AgentID  string          `json:"agentId"`
-	Phase    SpecialistPhase `json:"phase"`
-	Attempts int             `json:"attempts"`        // started
-	Score    *float64        `json:"score,omitempty"` // of the last attempt that has one
+	AgentID  string          `json:"agentId"`         // AgentID is Agent.ID
+	Phase    SpecialistPhase `json:"phase"`           // Phase of the specialist
+	Attempts int             `json:"attempts"`        // Attempts that were started
+	Score    *float64        `json:"score,omitempty"` // Score of the last attempt that has one; nil: none has
 }
 
 // The codes of errors. ErrUnable matches every run without a result, beside its cause.
 const (
 	ErrUnable          = agent.Code("hierarchy/unable")
 	ErrEmptyRequest    = agent.Code("hierarchy/empty-request")     // the prompt is blank
-	ErrRequestTooLarge = agent.Code("hierarchy/request-too-large") // the prompt exceeds Limits.PromptBytes
-	ErrPartial         = agent.Code("hierarchy/partial")           // Policy.FailOnPartial and the result is partial
+	ErrRequestTooLarge = agent.Code("hierarchy/request-too-large") // the prompt exceeds Bounds.PromptBytes
+	ErrPartial         = agent.Code("hierarchy/partial")           // Policy.FailOnPartial is set and the result is partial
 )

@@ -3,8 +3,6 @@ package hierarchy
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/orchestrator/team/page"
@@ -12,9 +10,9 @@ import (
 
 // Page makes an HTML page of an outcome, without a model: the result, what it cost, what
 // is unverified, and how it came about: each department with the attempts of its
-// specialists, their scores and gates. asked is Input.Prompt. The page is self-contained:
+// specialists, their scores and gates. The page is self-contained:
 // it loads nothing and has no script, and text of agents is escaped.
-func Page(asked string, o Outcome) (string, error) {
+func Page(o Outcome) (string, error) {
 	names := map[string]string{}
 	departments := page.Section{ID: "departments", Title: "Departments"}
 	course := page.Section{ID: "course", Title: "How it came about"}
@@ -30,7 +28,7 @@ func Page(asked string, o Outcome) (string, error) {
 			course.Steps = append(course.Steps, step)
 		}
 	}
-	p := page.Of("Hierarchy", asked, o.Outcome).Named(func(id string) string { return cmp.Or(names[id], id) })
+	p := page.Of("Hierarchy", o.Asked, o.Outcome).Named(func(id string) string { return cmp.Or(names[id], id) })
 	p.Result, p.Sections = o.result(), []page.Section{departments, course}
 	return p.HTML()
 }
@@ -40,16 +38,9 @@ func (o Outcome) result() page.Card {
 	if len(o.Output) == 0 {
 		return page.Card{Title: UnableToGenerate}
 	}
-	c := page.Card{Won: true, Label: "Result", Title: "What the team made", Why: fmt.Sprintf("By %d of %d departments.", len(o.done()), len(o.Reports))}
+	c := page.Card{Won: true, Label: "Result", Title: "What the team made", Text: o.Result(), Why: fmt.Sprintf("By %d of %d departments.", len(o.done()), len(o.Reports))}
 	if o.Score != nil {
 		c.Score = &page.Score{Value: *o.Score, Max: 100}
-	}
-	if text, ok := o.Output[resultKey]; ok {
-		c.Text = Text(text)
-		return c
-	}
-	for _, key := range slices.Sorted(maps.Keys(o.Output)) {
-		c.Text += "## " + page.Words(key) + "\n\n" + Text(o.Output[key]) + "\n\n"
 	}
 	return c
 }

@@ -19,7 +19,7 @@ func TestPage(t *testing.T) {
 	words := func(text string) json.RawMessage { return agent.JSON(text) }
 	out := hierarchy.Outcome{
 		Outcome: orchestrator.Outcome{
-			Status: orchestrator.Partial, Score: new(81.4), Unverified: []string{"sound"}, Spent: providers.Usage{Calls: 9}, Elapsed: time.Minute,
+			Status: orchestrator.Partial, Asked: "Make a short film", Score: new(81.4), Unverified: []string{"sound"}, Spent: providers.Usage{Calls: 9}, Elapsed: time.Minute,
 			Warnings: []orchestrator.Warning{{Code: hierarchy.WarnUngraded, Who: "ann", Message: "no grade came"}, {Code: hierarchy.WarnBudget, Message: "nothing left"}},
 		},
 		Reports: []hierarchy.Report{
@@ -39,7 +39,7 @@ func TestPage(t *testing.T) {
 	}
 	show := func(o hierarchy.Outcome) string {
 		t.Helper()
-		html, err := hierarchy.Page("Make a short film", o)
+		html, err := hierarchy.Page(o)
 		require.NoError(t, err)
 		return html[strings.Index(html, "<main>"):]
 	}
@@ -59,6 +59,8 @@ func TestPage(t *testing.T) {
 	}
 	out.Output = map[string]json.RawMessage{"script": words("Fade in."), "sound": words("Rain.")}
 	assert.Contains(t, show(out), "<p><b>Script</b></p><p>Fade in.</p><p><b>Sound</b></p><p>Rain.</p>", "without a master, what the departments made")
+	assert.Equal(t, "## Script\n\nFade in.\n\n## Sound\n\nRain.\n\n", out.Result())
+	assert.Empty(t, hierarchy.Outcome{}.Result())
 	assert.Contains(t, show(hierarchy.Outcome{}), "<h3>Unable to generate content</h3>")
 	assert.Equal(t, []string{"sound"}, out.Unverified, "the outcome stays as it is")
 }

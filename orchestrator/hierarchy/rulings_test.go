@@ -80,7 +80,7 @@ func TestUngraded(t *testing.T) {
 		assert.Equal(t, "the head's own", hierarchy.Text(r.Output))
 		assert.Equal(t, []string{"d"}, p.out.Unverified)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
-		assert.Equal(t, []string{hierarchy.WarnUngraded, hierarchy.WarnUngraded, hierarchy.WarnSpecialistsRejected}, p.codes())
+		assert.Equal(t, []string{hierarchy.WarnUngraded, hierarchy.WarnUngraded, "hierarchy/specialists-rejected"}, p.codes())
 	})
 	t.Run("HC42 one ungraded specialist is enough when none passed", func(t *testing.T) {
 		th := gradedPair(marks(10), "no idea")
@@ -145,7 +145,7 @@ func TestUngraded(t *testing.T) {
 		assert.Empty(t, s.Ungraded)
 		assert.Equal(t, "score 30 is below the threshold of 60", s.ReviewNotes)
 		assert.Len(t, s.Attempts, 2)
-		assert.Equal(t, []string{hierarchy.WarnUngraded, hierarchy.WarnSpecialistsRejected}, p.codes())
+		assert.Equal(t, []string{hierarchy.WarnUngraded, "hierarchy/specialists-rejected"}, p.codes())
 		assert.Empty(t, p.out.Unverified)
 	})
 	t.Run("HC42 an ungraded output stands for an attempt that failed", func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestUngraded(t *testing.T) {
 		assert.NotEmpty(t, s.Assumed)
 		assert.Empty(t, s.Ungraded)
 		assert.Equal(t, grading.Approved, s.ReviewStatus)
-		assert.Equal(t, []string{hierarchy.WarnAssumedScore}, p.codes())
+		assert.Equal(t, []string{"hierarchy/assumed-score"}, p.codes())
 		assert.True(t, strings.HasPrefix(p.out.Warnings[0].Message, "score 70 in place of a grade: "), p.out.Warnings[0].Message)
 		assert.Equal(t, 90.0, p.report(t, "d").RawQuality) // 60 + 75*.4
 	})
@@ -195,7 +195,7 @@ func TestUngraded(t *testing.T) {
 	t.Run("N8 a head that grades on another scale passes nothing", func(t *testing.T) {
 		for _, percent := range []float64{9000, 150} {
 			p := gradedPair(marks(percent), marks(percent)).play(t)
-			assert.Equal(t, []string{hierarchy.WarnUngraded, hierarchy.WarnUngraded, hierarchy.WarnSpecialistsRejected}, p.codes())
+			assert.Equal(t, []string{hierarchy.WarnUngraded, hierarchy.WarnUngraded, "hierarchy/specialists-rejected"}, p.codes())
 		}
 	})
 }
@@ -239,7 +239,7 @@ func TestGradedSynthesis(t *testing.T) {
 		assert.Equal(t, hierarchy.FromSpecialists, p.report(t, "d").Basis)
 		assert.Equal(t, []string{"d"}, p.out.Unverified)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
-		assert.Equal(t, []orchestrator.Warning{{Code: hierarchy.WarnBelowGate, Who: "d", Message: "the best synthesis scored 50, below the head's threshold"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{{Code: "hierarchy/below-gate", Who: "d", Message: "the best synthesis scored 50, below the head's threshold"}}, p.out.Warnings)
 	})
 	t.Run("HC43 by the retries of the department", func(t *testing.T) {
 		th := writtenBy(worth, "weak")
@@ -261,7 +261,7 @@ func TestGradedSynthesis(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, "weak", hierarchy.Text(p.report(t, "d").Output))
 		assert.Equal(t, []string{"d"}, p.out.Unverified)
-		assert.Equal(t, []string{hierarchy.WarnBelowGate, hierarchy.WarnBudget}, p.codes())
+		assert.Equal(t, []string{"hierarchy/below-gate", hierarchy.WarnBudget}, p.codes())
 	})
 	t.Run("HC43 a later round replaces a draft only if it is as good", func(t *testing.T) {
 		th := writtenBy(worth, "fine", "good")

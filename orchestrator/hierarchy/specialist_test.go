@@ -210,7 +210,7 @@ func TestRetryLoop(t *testing.T) {
 	})
 	t.Run("H53 a rejected specialist is no error of the department", func(t *testing.T) {
 		assert.Equal(t, hierarchy.DepartmentDone, p.report(t, "d").Status)
-		assert.Equal(t, []string{hierarchy.WarnSpecialistsRejected}, p.codes())
+		assert.Equal(t, []string{"hierarchy/specialists-rejected"}, p.codes())
 	})
 	t.Run("HA33 no retries", func(t *testing.T) {
 		a := specialist("s", 60)

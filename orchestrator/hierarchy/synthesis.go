@@ -71,7 +71,7 @@ func (d *department) keep(c *orchestrator.Context, b Attempt) {
 	}
 	d.unverified = true
 	if b.Ungraded == "" {
-		d.warn(c, WarnBelowGate, fmt.Sprintf("the best synthesis scored %s, below the head's threshold", number(b.Score)))
+		d.warn(c, warnBelowGate, fmt.Sprintf("the best synthesis scored %s, below the head's threshold", number(b.Score)))
 	}
 }
 
@@ -86,7 +86,7 @@ func (d *department) resolve(c *orchestrator.Context, brief string, passing []Sp
 	}
 	note, err := team.Guard("conflict resolver", func() (string, error) { return hook(c, d.Department, brief, passing) })
 	if d.run.over(c, err) || err != nil {
-		d.warn(c, WarnConflicts, err.Error())
+		d.warn(c, warnConflicts, err.Error())
 		return ""
 	}
 	return note
@@ -117,7 +117,7 @@ func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt
 			return draft, err
 		}
 		if err != nil {
-			d.warn(c, WarnRefinement, err.Error())
+			d.warn(c, warnRefinement, err.Error())
 			break
 		}
 		draft = best([]Attempt{draft, next})
